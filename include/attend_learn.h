@@ -62,7 +62,7 @@ typedef enum att_init_kind {
     ATT_INIT_UNIFORM,          /* in +-value */
     ATT_INIT_NORMAL,           /* standard deviation value */
     ATT_INIT_TRUNCATED_NORMAL, /* the same, at most two standard deviations from 0 */
-    ATT_INIT_FAN_IN_UNIFORM,   /* in +-1 / sqrt(fan_in): PyTorch's Linear and Conv2d */
+    ATT_INIT_FAN_IN_UNIFORM,   /* in +-gain / sqrt(fan_in): PyTorch's Linear and Conv2d */
     ATT_INIT_XAVIER_UNIFORM,   /* in +-gain sqrt(6 / (fan_in + fan_out))                  (Glorot, Bengio 2010) */
     ATT_INIT_XAVIER_NORMAL,    /* standard deviation gain sqrt(2 / (fan_in + fan_out))    (the same) */
     ATT_INIT_KAIMING_UNIFORM,  /* in +-gain sqrt(3 / fan_in)                              (He et al. 2015) */
@@ -72,7 +72,7 @@ typedef struct att_init {
     size_t size;
     att_init_kind kind;
     double value;
-    double gain;             /* 0: 1 for Xavier, sqrt(2) for Kaiming (ReLU) */
+    double gain;             /* of those with fans; 0: 1, for Kaiming sqrt(2) (ReLU) */
     int64_t fan_in, fan_out; /* 0: by x's shape */
 } att_init;
 /* Fills x (f32, dense). Element i depends on seed, name and i alone: the same on all machines, for any number of

@@ -21,8 +21,8 @@
  * that make layers return NULL, and those that apply a layer return NULL for NULL. A name has at most 95 characters.
  *
  * x is [tokens, features] in all layers: ragged sequences, one after the other. Threads: layers do not change once they
- * are made, so several threads may apply them, each on its own tape. Structs of layers are made by the library alone
- * and may get fields at their end, but for att_nn_linear, which stays. */
+ * are made (but for batch normalisation in training), so several threads may apply them, each on its own tape. Structs
+ * of layers are made by the library alone and may get fields at their end, but for att_nn_linear, which stays. */
 #ifndef ATTEND_NN_H
 #define ATTEND_NN_H
 
@@ -188,10 +188,12 @@ ATT_API const att_nn_attention *att_nn_attention_new(att_nn_params *p, const cha
 typedef struct att_nn_attention_call {
     size_t size;
     att_var *source;   /* [source tokens, source_width], for cross-attention, or NULL: x */
+    bool same_rows;    /* the source's rows are those of x, one for one, but for a norm */
     att_var *residual; /* [tokens, width], added to the result; or NULL */
     const att_attention_args
         *args; /* sequences (n_sequences, q_offsets, k_offsets), parameters; or NULL: one sequence */
-    const att_positions *positions; /* of the rows of x, for rotary encoding, or NULL: by args->q_offsets */
+    const att_positions *positions; /* of the rows of x, for rotary encoding, or NULL: by args->q_offsets, after the
+                                       tokens of the cache; needed with keep_cache */
     const att_nn_dropout *dropout;  /* or NULL */
     /* Incremental decoding: x has the next tokens, whose keys and values are appended to the cache; keep_cache: they
      * are not, x attends to the cache as it is (cross-attention). */
@@ -270,7 +272,8 @@ typedef struct att_nn_encoder_layer {
  * name.feed_forward_scale. With `causal` it is a decoder-only model's layer. */
 ATT_API const att_nn_encoder_layer *att_nn_encoder_layer_new(att_nn_params *p, const char *name,
                                                              const att_nn_layer_config *c);
-/* x [tokens, width] -> [tokens, width]; call or NULL: one sequence */
+/* x [tokens, width] -> [tokens, width]; call or NULL: one sequence. After an error the cache may have the new tokens:
+ * truncate it. */
 ATT_API att_var *att_nn_encoder_layer_apply(att_tape *t, const att_nn_encoder_layer *l, att_var *x,
                                             const att_nn_layer_call *call);
 
@@ -284,7 +287,8 @@ typedef struct att_nn_decoder_layer {
 /* The names of an encoder layer, and name.cross, name.cross_norm, name.cross_scale. */
 ATT_API const att_nn_decoder_layer *att_nn_decoder_layer_new(att_nn_params *p, const char *name,
                                                              const att_nn_layer_config *c);
-/* All tokens at once, or, with cache and memory, the next ones: x [tokens, width] -> [tokens, width] */
+/* All tokens at once, or, with cache and memory, the next ones: x [tokens, width] -> [tokens, width]. With memory,
+ * k_offsets of `cross` do not count. After an error the cache may have the new tokens: truncate it. */
 ATT_API att_var *att_nn_decoder_layer_apply(att_tape *t, const att_nn_decoder_layer *l, att_var *x,
                                             const att_nn_layer_call *call);
 

@@ -7,6 +7,16 @@ enum { MAX_PARAMS = 16 }; /* of a plan */
 
 /* ---- making one */
 
+static bool check_sizes(att_nn_params *p, const char *name, const att_nn_attention_config *c)
+{
+    if ((unsigned)c->qk_norm > ATT_QK_NORM_ROW)
+        return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": qk_norm is %d, no att_nn_qk_norm", name, (int)c->qk_norm);
+    return att_nn_check_size(p, name, "width", c->width) &&
+           (!c->source_width || att_nn_check_size(p, name, "source_width", c->source_width)) &&
+           (!c->head_dim || att_nn_check_size(p, name, "head_dim", c->head_dim)) &&
+           (c->plan || att_nn_check_size(p, name, "heads", c->heads));
+}
+
 /* Heads and dimensions: of the plan, or of the config and a plan for these */
 static bool choose_plan(att_nn_params *p, const char *name, const att_nn_attention_config *c, att_nn_attention *l,
                         att_plan_info *info)
@@ -121,6 +131,8 @@ const att_nn_attention *att_nn_attention_new(att_nn_params *p, const char *name,
     att_plan_info info;
     if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_attention_config"))
         return NULL;
+    if (!check_sizes(p, name, &c))
+        return NULL;
     att_nn_attention *l = att_nn_params_alloc(p, sizeof *l);
     if (!l || !choose_plan(p, name, &c, l, &info))
         return NULL;
@@ -136,7 +148,7 @@ const att_nn_attention *att_nn_attention_new(att_nn_params *p, const char *name,
 
 /* ---- rows: queries, keys and values */
 
-/* [tokens, heads, dim], normalised and rotated; norm or NULL, at NULL: not rotated */
+/* [tokens, heads, dim], normalised and rotated; norm or NULL */
 static att_var *rows(att_tape *t, const att_nn_attention *l, att_var *x, int64_t heads, const att_nn_norm *norm,
                      const att_positions *at)
 {
@@ -145,7 +157,7 @@ static att_var *rows(att_tape *t, const att_nn_attention *l, att_var *x, int64_t
     x = att_split_heads(t, x, heads);
     if (norm && l->qk_norm == ATT_QK_NORM_HEAD)
         x = att_nn_norm_apply(t, norm, x);
-    return l->rotary && at ? att_rotary(t, x, at, l->rotary) : x;
+    return l->rotary ? att_rotary(t, x, at, l->rotary) : x;
 }
 
 static att_var *queries(att_tape *t, const att_nn_attention *l, att_var *x, const att_positions *at)
@@ -170,10 +182,9 @@ typedef struct application {
     att_nn_attention_call call;
     const att_plan *plan;
     att_attention_args args;
-    int64_t whole[2], whole_source[2]; /* offsets of one sequence */
-    att_positions at;                  /* of the rows of x */
-    int64_t *starts;                   /* [n_sequences] lengths of the cache, to be freed; or NULL */
-    int64_t *equal_offsets; /* [n_sequences + 1] where each sequence of a cache gets as many tokens; or NULL */
+    int64_t whole[2], whole_source[2];     /* offsets of one sequence */
+    int64_t rows;                          /* of x */
+    att_nn_positions positions, of_source; /* of the rows of x and of the source, where they are rotated */
     att_tensor param[MAX_PARAMS];
     att_var *variable[MAX_PARAMS];
 } application;
@@ -185,14 +196,15 @@ static bool fill_in_args(att_tape *t, const att_nn_attention *l, att_var *x, app
     if (att_var_value(t, x, &value) || (c->source && att_var_value(t, c->source, &source)) ||
         !att_nn_take_call(t, &a->args, sizeof a->args, c->args, "att_attention_args"))
         return false;
+    a->rows = value.dim[0];
     if (!c->args && !c->cache) {
-        a->whole[1] = value.dim[0];
+        a->whole[1] = a->rows;
         a->args.n_sequences = 1;
         a->args.q_offsets = a->whole;
         a->whole_source[1] = source.dim[0];
-        a->args.k_offsets = c->source ? a->whole_source : NULL;
+        a->args.k_offsets = c->source && !c->same_rows ? a->whole_source : NULL;
     }
-    a->plan = c->dropout && c->dropout->p > 0 ? l->training_plan : l->plan;
+    a->plan = c->dropout ? l->training_plan : l->plan;
     if (a->plan != l->plan) { /* dropout of attention weights */
         a->args.dropout_seed = c->dropout->seed ^ l->weights_dropout_id;
         a->args.sequence_ids = c->dropout->sequence_ids;
@@ -203,6 +215,8 @@ static bool fill_in_args(att_tape *t, const att_nn_attention *l, att_var *x, app
 /* Parameters of stages: variables where the layer has them, else those of the args */
 static bool fill_in_params(att_tape *t, const att_nn_attention *l, application *a)
 {
+    if (a->args.n_params > 0 && !a->args.param)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: args.param is NULL", l->name);
     if (l->n_params > MAX_PARAMS || a->args.n_params > MAX_PARAMS)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: more than %d parameters", l->name, MAX_PARAMS);
     for (int i = 0; i < a->args.n_params; i++)
@@ -210,10 +224,9 @@ static bool fill_in_params(att_tape *t, const att_nn_attention *l, application *
     for (int i = 0; i < l->n_params; i++) {
         if (!l->param[i])
             continue;
-        if (a->call.cache)
-            a->param[i] = *att_param_value(l->param[i]);
-        else
-            a->variable[i] = att_parameter(t, l->param[i]);
+        a->variable[i] = att_parameter(t, l->param[i]);
+        if (a->call.cache && att_var_value(t, a->variable[i], &a->param[i]))
+            return false;
     }
     if (l->n_params) {
         a->args.param = a->param;
@@ -222,47 +235,34 @@ static bool fill_in_params(att_tape *t, const att_nn_attention *l, application *
     return true;
 }
 
-/* Positions of the rows of x, where keys and queries are rotated: the caller's, or by offsets, after the cached tokens
- */
-static bool fill_in_positions(att_tape *t, att_ctx *ctx, const att_nn_attention *l, att_var *x, application *a)
+/* Where queries and keys are rotated: the caller's positions, or by offsets, after the cached tokens. Queries that
+ * attend to a cache as it is, that of a source, may stand anywhere. */
+static bool fill_in_positions(att_tape *t, const att_nn_attention *l, application *a)
 {
-    const att_cache *cache = a->call.cache;
+    const att_nn_attention_call *c = &a->call;
+    const att_cache *cache = c->keep_cache ? NULL : c->cache;
+    const int64_t *of_keys = c->same_rows || !a->args.k_offsets ? a->args.q_offsets : a->args.k_offsets;
     if (!l->rotary)
         return true;
-    if (a->call.positions)
-        return att_nn_take_call(t, &a->at, sizeof a->at, a->call.positions, "att_positions");
-    a->at = (att_positions){.size = sizeof a->at, .offsets = a->args.q_offsets, .n = a->args.n_sequences};
-    if (!cache)
-        return true;
-    const int64_t n = att_cache_sequences(cache);
-    att_tensor value;
-    a->starts = att_alloc(ctx, (size_t)n, sizeof *a->starts);
-    a->equal_offsets = att_alloc(ctx, (size_t)n + 1, sizeof *a->equal_offsets);
-    if (!a->starts || !a->equal_offsets || att_var_value(t, x, &value))
-        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(NULL));
-    for (int64_t b = 0; b < n; b++) {
-        a->starts[b] = att_cache_length(cache, b);
-        a->equal_offsets[b] = value.dim[0] / n * b;
-    }
-    a->equal_offsets[n] = value.dim[0];
-    a->at.starts = a->starts;
-    if (!a->at.offsets) {
-        a->at.offsets = a->equal_offsets;
-        a->at.n = n;
-    }
+    if (c->cache && c->keep_cache && !c->positions)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: positions is NULL, but queries are rotated", l->name);
+    if (!att_nn_positions_begin(t, &a->of_source, &a->args, of_keys, a->rows, cache))
+        return false;
+    if (!c->positions)
+        return att_nn_positions_begin(t, &a->positions, &a->args, a->args.q_offsets, a->rows, cache);
+    if (!att_nn_take_call(t, &a->positions.at, sizeof a->positions.at, c->positions, "att_positions"))
+        return false;
+    if (!c->source || c->same_rows)
+        a->of_source.at = a->positions.at;
     return true;
 }
 
-static att_var *attend(att_tape *t, const att_nn_attention *l, att_var *x, application *a)
+static att_var *attend(att_tape *t, const att_nn_attention *l, att_var *x, const application *a)
 {
     const att_nn_attention_call *c = &a->call;
-    const att_positions *at = l->rotary ? &a->at : NULL;
-    att_positions source_at = a->at;
-    if (c->source && a->args.k_offsets)
-        source_at = (att_positions){.size = sizeof source_at, .offsets = a->args.k_offsets, .n = a->args.n_sequences};
-    att_var *source = c->source ? c->source : x, *q = queries(t, l, x, at), *k = NULL, *v = NULL;
+    att_var *source = c->source ? c->source : x, *q = queries(t, l, x, &a->positions.at), *k = NULL, *v = NULL;
     if (!c->cache || !c->keep_cache) {
-        k = keys(t, l, source, at ? &source_at : NULL);
+        k = keys(t, l, source, &a->of_source.at);
         v = values(t, l, source);
     }
     if (c->cache)
@@ -279,13 +279,12 @@ att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var 
         !att_nn_take_call(t, &a.call, sizeof a.call, call, "att_nn_attention_call"))
         return NULL;
     att_scope s = att_scope_begin(t, l->name);
-    att_ctx *ctx = att_tape_ctx(t);
     att_var *y = NULL;
-    if (fill_in_args(t, l, x, &a) && fill_in_params(t, l, &a) && fill_in_positions(t, ctx, l, x, &a))
+    if (fill_in_args(t, l, x, &a) && fill_in_params(t, l, &a) && fill_in_positions(t, l, &a))
         y = att_merge_heads(t, attend(t, l, x, &a));
     y = att_nn_linear_dropout(t, l->output, y, a.call.residual, a.call.dropout, l->dropout_id);
-    att_free(ctx, a.starts);
-    att_free(ctx, a.equal_offsets);
+    att_nn_positions_end(t, &a.positions);
+    att_nn_positions_end(t, &a.of_source);
     return att_scope_end(t, s, y);
 }
 
@@ -296,9 +295,13 @@ att_status att_nn_attention_cache_source(att_tape *t, const att_nn_attention *l,
 {
     if (att_require(__func__, ATT_NAMED({"t", t}, {"l", l}, {"offsets", offsets}, {"cache", cache})))
         return ATT_ERR_ARGUMENT;
-    const att_positions at = {.size = sizeof at, .offsets = offsets, .n = att_cache_sequences(cache)};
+    const att_attention_args args = {.size = sizeof args, .n_sequences = att_cache_sequences(cache)};
+    att_nn_positions positions;
     att_tensor key, value;
-    att_status e = att_var_value(t, keys(t, l, source, &at), &key);
+    if (!att_nn_positions_begin(t, &positions, &args, offsets, 0, cache))
+        return att_var_value(t, NULL, &key);
+    att_status e = att_var_value(t, keys(t, l, source, &positions.at), &key);
     e = e ? e : att_var_value(t, values(t, l, source), &value);
+    att_nn_positions_end(t, &positions);
     return e ? e : att_cache_append_ragged(cache, offsets, &key, &value);
 }

@@ -3,12 +3,24 @@
 
 /* ---- convolution */
 
+static bool check_kernel(att_nn_params *p, const char *name, const att_nn_conv_config *c, int i)
+{
+    enum { MOST = 1 << 14 };
+    return (c->kernel[i] >= 1 && c->kernel[i] <= MOST && c->stride[i] >= 0 && c->padding[i] >= 0) ||
+           att_nn_fail(p, ATT_ERR_ARGUMENT,
+                       "\"%s\": kernel[%d] is %lld, stride %lld, padding %lld; expected 1..%d, 0 or more, 0 or more",
+                       name, i, (long long)c->kernel[i], (long long)c->stride[i], (long long)c->padding[i], MOST);
+}
+
 const att_nn_conv *att_nn_conv_new(att_nn_params *p, const char *name, const att_nn_conv_config *config)
 {
     att_nn_conv_config c;
     if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_conv_config"))
         return NULL;
-    att_nn_conv *l = att_nn_params_alloc(p, sizeof *l);
+    bool fits = att_nn_check_size(p, name, "in", c.in) && att_nn_check_size(p, name, "out", c.out);
+    for (int i = 0; i < 2 && fits; i++)
+        fits = check_kernel(p, name, &c, i);
+    att_nn_conv *l = fits ? att_nn_params_alloc(p, sizeof *l) : NULL;
     if (!l)
         return NULL;
     const att_init init = {

@@ -10,6 +10,8 @@ const att_nn_decoder_layer *att_nn_decoder_layer_new(att_nn_params *p, const cha
     att_nn_decoder_layer *l = att_nn_params_alloc(p, sizeof *l);
     if (!l)
         return NULL;
+    if (!att_nn_check_layer(p, name, &c))
+        return NULL;
     l->order = c.order;
     l->attention = att_nn_layer_attention(p, name, "attention", &c, c.attention, true);
     l->cross = att_nn_layer_attention(p, name, "cross", &c, c.cross, false);
@@ -23,6 +25,33 @@ const att_nn_decoder_layer *att_nn_decoder_layer_new(att_nn_params *p, const cha
     return att_nn_params_status(p) ? NULL : l;
 }
 
+static att_var *apply(att_tape *t, const att_nn_decoder_layer *l, att_var *x, const att_nn_layer_call *c)
+{
+    const att_nn_attention_call self = {.size = sizeof self,
+                                        .source = l->order == ATT_QUERY_NORM ? x : NULL,
+                                        .same_rows = true,
+                                        .args = c->args,
+                                        .positions = c->positions,
+                                        .dropout = c->dropout,
+                                        .cache = c->cache};
+    const att_nn_attention_call cross = {.size = sizeof cross,
+                                         .source = c->source,
+                                         .args = c->cross,
+                                         .positions = c->positions,
+                                         .dropout = c->dropout,
+                                         .cache = c->memory,
+                                         .keep_cache = true};
+    att_nn_sublayer in = att_nn_sublayer_begin(t, l->order, l->attention_norm, x);
+    x = att_nn_attend(t, l->attention, l->attention_scale, in, &self);
+    x = att_nn_sublayer_end(t, l->order, l->attention_norm, x);
+    in = att_nn_sublayer_begin(t, l->order, l->cross_norm, x);
+    x = att_nn_attend(t, l->cross, l->cross_scale, in, &cross);
+    x = att_nn_sublayer_end(t, l->order, l->cross_norm, x);
+    in = att_nn_sublayer_begin(t, l->order, l->feed_forward_norm, x);
+    x = att_nn_feed(t, l->feed_forward, l->feed_forward_scale, in, c->dropout);
+    return att_nn_sublayer_end(t, l->order, l->feed_forward_norm, x);
+}
+
 att_var *att_nn_decoder_layer_apply(att_tape *t, const att_nn_decoder_layer *l, att_var *x,
                                     const att_nn_layer_call *call)
 {
@@ -32,26 +61,22 @@ att_var *att_nn_decoder_layer_apply(att_tape *t, const att_nn_decoder_layer *l, 
         return NULL;
     if (!c.memory && !att_tape_require(t, __func__, ATT_NAMED({"source", c.source})))
         return NULL;
-    const att_nn_attention_call self = {.size = sizeof self,
-                                        .source = l->order == ATT_QUERY_NORM ? x : NULL,
-                                        .args = c.args,
-                                        .positions = c.positions,
-                                        .dropout = c.dropout,
-                                        .cache = c.cache};
-    const att_nn_attention_call cross = {.size = sizeof cross,
-                                         .source = c.source,
-                                         .args = c.cross,
-                                         .positions = c.positions,
-                                         .dropout = c.dropout,
-                                         .cache = c.memory,
-                                         .keep_cache = true};
-    att_nn_sublayer in = att_nn_sublayer_begin(t, l->order, l->attention_norm, x);
-    x = att_nn_attend(t, l->attention, l->attention_scale, in, &self);
-    x = att_nn_sublayer_end(t, l->order, l->attention_norm, x);
-    in = att_nn_sublayer_begin(t, l->order, l->cross_norm, x);
-    x = att_nn_attend(t, l->cross, l->cross_scale, in, &cross);
-    x = att_nn_sublayer_end(t, l->order, l->cross_norm, x);
-    in = att_nn_sublayer_begin(t, l->order, l->feed_forward_norm, x);
-    x = att_nn_feed(t, l->feed_forward, l->feed_forward_scale, in, c.dropout);
-    return att_nn_sublayer_end(t, l->order, l->feed_forward_norm, x);
+    att_attention_args cross = {.size = sizeof cross}, args = {.size = sizeof args};
+    att_nn_positions own = {.memory = NULL};
+    att_tensor value;
+    if (att_var_value(t, x, &value) || !att_nn_take_call(t, &cross, sizeof cross, c.cross, "att_attention_args") ||
+        !att_nn_take_call(t, &args, sizeof args, c.args, "att_attention_args"))
+        return NULL;
+    if (c.memory && c.cross) {
+        cross.k_offsets = NULL;
+        c.cross = &cross;
+    }
+    if (c.cache && !c.positions && l->cross->rotary) { /* before self-attention appends */
+        if (!att_nn_positions_begin(t, &own, &args, args.q_offsets, value.dim[0], c.cache))
+            return NULL;
+        c.positions = &own.at;
+    }
+    x = apply(t, l, x, &c);
+    att_nn_positions_end(t, &own);
+    return x;
 }

@@ -12,7 +12,7 @@ att_var *att_nn_dropout_apply(att_tape *t, const att_nn_dropout *d, uint64_t dro
     att_nn_dropout o = {.size = sizeof o};
     if (!att_nn_take_call(t, &o, sizeof o, d, "att_nn_dropout"))
         return NULL;
-    if (o.p > 0)
+    if (o.p != 0)
         return att_dropout(t, x, residual, o.p, o.seed ^ dropout_id, o.at, o.sequence_ids);
     return residual ? att_add(t, x, residual) : x;
 }

@@ -10,6 +10,8 @@ const att_nn_encoder_layer *att_nn_encoder_layer_new(att_nn_params *p, const cha
     att_nn_encoder_layer *l = att_nn_params_alloc(p, sizeof *l);
     if (!l)
         return NULL;
+    if (!att_nn_check_layer(p, name, &c))
+        return NULL;
     l->order = c.order;
     l->attention = att_nn_layer_attention(p, name, "attention", &c, c.attention, c.causal);
     l->attention_norm = att_nn_norm_new(p, att_nn_join(name, "attention_norm").text, c.norm, c.width, c.eps);
@@ -28,6 +30,7 @@ att_var *att_nn_encoder_layer_apply(att_tape *t, const att_nn_encoder_layer *l, 
         return NULL;
     const att_nn_attention_call self = {.size = sizeof self,
                                         .source = l->order == ATT_QUERY_NORM ? x : NULL,
+                                        .same_rows = true,
                                         .args = c.args,
                                         .positions = c.positions,
                                         .dropout = c.dropout,

@@ -31,6 +31,20 @@ typedef struct att_nn_plan_sizes {
 } att_nn_plan_sizes;
 const att_plan *att_nn_plan(att_nn_params *p, const att_nn_plan_sizes *sizes);
 
+/* Positions of rows, counted from the start of each sequence: after the tokens of `cache`, or NULL. offsets [n + 1], or
+ * NULL with a cache: as many of the rows for each sequence. They must outlive the positions. False: the tape has
+ * failed. end frees them; of {0} it does nothing. (positions.c) */
+typedef struct att_nn_positions {
+    att_positions at;
+    int64_t *memory; /* or NULL */
+} att_nn_positions;
+bool att_nn_positions_begin(att_tape *t, att_nn_positions *p, const att_attention_args *args, const int64_t *offsets,
+                            int64_t rows, const att_cache *cache);
+void att_nn_positions_end(att_tape *t, att_nn_positions *p);
+/* Is a size of a layer, called `what` in its config, from 1 to 2^30, so that products of two fit? Else p has an error.
+ */
+bool att_nn_check_size(att_nn_params *p, const char *name, const char *what, int64_t size);
+
 /* A linear layer whose initialisation is chosen; bias NULL: it has none */
 const att_nn_linear *att_nn_linear_init(att_nn_params *p, const char *name, int64_t in, int64_t out,
                                         const att_init *weight, const att_init *bias);
@@ -49,6 +63,8 @@ static inline att_var *att_nn_norm_if(att_tape *t, bool norm, const att_nn_norm 
 typedef struct att_nn_sublayer {
     att_var *x, *residual;
 } att_nn_sublayer;
+/* Is the config's order one? Else p has an error. */
+bool att_nn_check_layer(att_nn_params *p, const char *name, const att_nn_layer_config *c);
 /* What comes before a sublayer, and after it; scale: layer scale or NULL */
 att_nn_sublayer att_nn_sublayer_begin(att_tape *t, att_nn_order order, const att_nn_norm *norm, att_var *x);
 att_var *att_nn_sublayer_end(att_tape *t, att_nn_order order, const att_nn_norm *norm, att_var *x);

@@ -32,6 +32,8 @@ const att_nn_recurrent *att_nn_recurrent_new(att_nn_params *p, const char *name,
     if (c.layers < 1 || c.layers > ATT_NN_MAX_RECURRENT / directions)
         return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": layers is %lld, expected 1..%lld", name, (long long)c.layers,
                            (long long)(ATT_NN_MAX_RECURRENT / directions));
+    if (!att_nn_check_size(p, name, "in", c.in) || !att_nn_check_size(p, name, "units", c.units))
+        return NULL;
     const int64_t n = c.layers * directions;
     att_nn_recurrent *l = att_nn_params_alloc(p, sizeof *l);
     att_recurrent *layer = att_nn_params_alloc(p, (size_t)n * sizeof *layer);

@@ -1,6 +1,12 @@
 /* What encoder and decoder layers share: the order of norms, layer scale, residuals */
 #include "nn/nn.h"
 
+bool att_nn_check_layer(att_nn_params *p, const char *name, const att_nn_layer_config *c)
+{
+    return (unsigned)c->order <= ATT_QUERY_NORM ||
+           att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": order is %d, no att_nn_order", name, (int)c->order);
+}
+
 att_nn_sublayer att_nn_sublayer_begin(att_tape *t, att_nn_order order, const att_nn_norm *norm, att_var *x)
 {
     att_var *y = att_nn_norm_if(t, order != ATT_POST_NORM, norm, x);

@@ -8,6 +8,7 @@
 enum { SEQUENCES = 5, TOKENS = 330 };
 static const int64_t various[SEQUENCES] = {61, 0, TOKENS, 1, 278};
 
+enum { MAX_HEADS = 10 };
 typedef enum stages { PLAIN, ALIBI, WINDOW_DROPOUT, DOCUMENTS, STAGES } stages;
 
 /* All tokens of all sequences, batched, in the cache's type and in f32, and the full pass over them. */
@@ -17,7 +18,7 @@ typedef struct whole {
     att_plan *plan;
     stages stages;
     const int64_t *lengths; /* [SEQUENCES] */
-    float slopes[8];
+    float slopes[MAX_HEADS];
     int32_t documents[SEQUENCES * TOKENS];
 } whole;
 

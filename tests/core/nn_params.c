@@ -109,7 +109,7 @@ static void configurations_that_fit_nothing_are_refused(void **state)
         {"l", {.width = 12, .heads = 5}, "\"l\": heads is 5, expected a divisor of width, 12"},
         {"l", {.width = 12}, "heads is 0"},
         {"l", {.width = 12, .heads = 4, .kv_heads = 3}, "spec.kv_heads = 3 does not divide spec.heads = 4"},
-        {"l", {.width = -12, .heads = 4, .head_dim = 2}, "negative"},
+        {"l", {.width = -12, .heads = 4, .head_dim = 2}, "width is -12"},
         {"l",
          {.width = 12, .heads = 4, .qk_norm = ATT_QK_NORM_HEAD, .qk_norm_kind = (att_nn_norm_kind)7},
          "7 is no att_nn_norm_kind"},

@@ -1,0 +1,260 @@
+/* How layers may be called: positions, caches, sources in parts, dropout of weights alone, and calls that are refused.
+ */
+#include "attend_nn.h"
+#include "attend_util.h"
+#include "check.h"
+#include "context.h"
+
+enum { WIDTH = 12, HEADS = 3, TOKENS = 6, SOURCES = 5 };
+static const att_rotary_options rotary = {.size = sizeof rotary};
+
+/* ---- helpers */
+
+static att_nn_params *params;
+static att_tape *t;
+static float *x, *source; /* [TOKENS, WIDTH], [SOURCES, WIDTH] */
+
+static int begin(void **state)
+{
+    (void)state;
+    x = check_numbers(TOKENS * WIDTH, 1), source = check_numbers(SOURCES * WIDTH, 2);
+    return att_nn_params_new(ctx, NULL, &params) || att_tape_new(ctx, NULL, &t);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    att_tape_free(t);
+    att_nn_params_free(params);
+    free(x), free(source);
+    return 0;
+}
+
+static att_var *rows(float *from, int64_t first, int64_t n)
+{
+    att_tensor v;
+    assert_int_equal(att_wrap(&v, from + first * WIDTH, ATT_F32, ATT_DIMS(n, WIDTH), NULL), ATT_OK);
+    return att_input(t, &v);
+}
+
+static void copy(att_var *y, float *to)
+{
+    att_tensor v;
+    if (att_var_value(t, y, &v))
+        fail_msg("%s", att_error(ctx));
+    memcpy(to, v.data, (size_t)att_count(&v) * sizeof *to);
+}
+
+static double distance(const float *a, const float *b, int n)
+{
+    double most = 0;
+    for (int i = 0; i < n; i++)
+        most = fmax(most, fabs((double)a[i] - (double)b[i]));
+    return most;
+}
+
+/* ---- positions */
+
+static const att_nn_attention_config rotated = {
+    .size = sizeof rotated, .width = WIDTH, .heads = HEADS, .causal = true, .rotary = &rotary};
+static const att_nn_attention_config rotated_cross = {
+    .size = sizeof rotated_cross, .width = WIDTH, .heads = HEADS, .rotary = &rotary};
+
+/* Rotary encoding is relative: where all tokens start changes results by roundings, some ten of 6e-8. */
+static void a_start_moves_queries_and_keys_alike(void **state)
+{
+    (void)state;
+    static const att_nn_order orders[] = {ATT_POST_NORM, ATT_PRE_NORM, ATT_QUERY_NORM};
+    static const int64_t offsets[] = {0, TOKENS}, starts[] = {7};
+    const att_positions at = {.size = sizeof at, .offsets = offsets, .n = 1, .starts = starts};
+    for (int i = 0; i < 3; i++) {
+        const att_nn_layer_config c = {
+            .size = sizeof c, .width = WIDTH, .intermediate = 20, .order = orders[i], .attention = &rotated};
+        const att_nn_encoder_layer *l = att_nn_encoder_layer_new(params, att_nn_number("l", i).text, &c);
+        float y[2][TOKENS * WIDTH];
+        copy(att_nn_encoder_layer_apply(t, l, rows(x, 0, TOKENS), NULL), y[0]);
+        copy(att_nn_encoder_layer_apply(t, l, rows(x, 0, TOKENS), ATT_OPTIONS(att_nn_layer_call, .positions = &at)),
+             y[1]);
+        if (distance(y[0], y[1], TOKENS * WIDTH) > 2e-6)
+            fail_msg("order %d: %g apart", i, distance(y[0], y[1], TOKENS * WIDTH));
+    }
+}
+
+/* ---- decoding with a source, both rotated */
+
+static void a_decoder_layer_with_caches_has_the_bits_of_the_full_pass(void **state)
+{
+    (void)state;
+    static const att_nn_order orders[] = {ATT_POST_NORM, ATT_PRE_NORM, ATT_QUERY_NORM};
+    static const int64_t offsets[] = {0, SOURCES}, parts[][2] = {{0, 2}, {0, SOURCES - 2}};
+    const att_attention_args cross = {
+        .size = sizeof cross, .n_sequences = 1, .q_offsets = (const int64_t[]){0, 1}, .k_offsets = offsets};
+    for (int i = 0; i < 3; i++) {
+        const att_nn_layer_config c = {.size = sizeof c,
+                                       .width = WIDTH,
+                                       .intermediate = 20,
+                                       .order = orders[i],
+                                       .attention = &rotated,
+                                       .cross = &rotated_cross};
+        const att_nn_decoder_layer *l = att_nn_decoder_layer_new(params, att_nn_number("d", i).text, &c);
+        float whole[TOKENS * WIDTH], steps[TOKENS * WIDTH];
+        copy(att_nn_decoder_layer_apply(t, l, rows(x, 0, TOKENS),
+                                        ATT_OPTIONS(att_nn_layer_call, .source = rows(source, 0, SOURCES))),
+             whole);
+        att_cache *cache, *memory;
+        assert_int_equal(att_cache_new(l->attention->plan, 1, &cache), ATT_OK);
+        assert_int_equal(att_cache_new(l->cross->plan, 1, &memory), ATT_OK);
+        assert_int_equal(att_nn_attention_cache_source(t, l->cross, rows(source, 0, 2), parts[0], memory), ATT_OK);
+        assert_int_equal(att_nn_attention_cache_source(t, l->cross, rows(source, 2, SOURCES - 2), parts[1], memory),
+                         ATT_OK);
+        for (int n = 0; n < TOKENS; n++)
+            copy(att_nn_decoder_layer_apply(
+                     t, l, rows(x, n, 1),
+                     ATT_OPTIONS(att_nn_layer_call, .cache = cache, .memory = memory, .cross = n % 2 ? &cross : NULL)),
+                 steps + n * WIDTH);
+        assert_memory_equal(whole, steps, sizeof whole);
+        att_cache_free(cache);
+        att_cache_free(memory);
+    }
+}
+
+/* A query that attends to a source's cache stands where its caller says. */
+static void rotated_queries_of_a_source_need_positions(void **state)
+{
+    (void)state;
+    const att_nn_attention *l = att_nn_attention_new(params, "a", &rotated_cross);
+    static const int64_t offsets[] = {0, SOURCES};
+    att_cache *memory;
+    att_tensor v;
+    assert_int_equal(att_cache_new(l->plan, 1, &memory), ATT_OK);
+    assert_int_equal(att_nn_attention_cache_source(t, l, rows(source, 0, SOURCES), offsets, memory), ATT_OK);
+    assert_null(att_nn_attention_apply(t, l, rows(x, 0, 1),
+                                       ATT_OPTIONS(att_nn_attention_call, .cache = memory, .keep_cache = true)));
+    assert_int_equal(att_var_value(t, NULL, &v), ATT_ERR_ARGUMENT);
+    check_says(ctx, "positions is NULL");
+    att_cache_free(memory);
+}
+
+/* ---- a learned score from f16, with a cache */
+
+static att_status load_f16(void *user, const char *name, int rank, const int64_t *dim, att_tensor *value)
+{
+    (void)name;
+    return att_wrap(value, user, ATT_F16, rank, dim, NULL);
+}
+
+static void a_learned_score_of_f16_has_a_cache(void **state)
+{
+    (void)state;
+    static uint16_t numbers[WIDTH * WIDTH];
+    for (int i = 0; i < WIDTH * WIDTH; i++)
+        numbers[i] = (uint16_t)(0x3000 + i % 5 * 64 + (i % 3 ? 0x8000 : 0)); /* 1/8 to 1/6, of either sign */
+    att_plan *plan;
+    att_nn_params *loaded;
+    att_cache *cache;
+    assert_int_equal(att_plan_new(ctx,
+                                  ATT_OPTIONS(att_attention_spec, .heads = HEADS, .head_dim = WIDTH / HEADS,
+                                              .score = att_score_general, ATT_STAGES({.mask = att_mask_causal}),
+                                              .align = ATT_ALIGN_BOTTOM_RIGHT),
+                                  &plan),
+                     ATT_OK);
+    assert_int_equal(
+        att_nn_params_new(ctx, ATT_OPTIONS(att_nn_params_config, .load = load_f16, .user = numbers), &loaded), ATT_OK);
+    const att_nn_attention *l =
+        att_nn_attention_new(loaded, "a", ATT_OPTIONS(att_nn_attention_config, .width = WIDTH, .plan = plan));
+    float whole[TOKENS * WIDTH], steps[TOKENS * WIDTH];
+    copy(att_nn_attention_apply(t, l, rows(x, 0, TOKENS), NULL), whole);
+    assert_int_equal(att_cache_new(plan, 1, &cache), ATT_OK);
+    for (int n = 0; n < TOKENS; n++)
+        copy(att_nn_attention_apply(t, l, rows(x, n, 1), ATT_OPTIONS(att_nn_attention_call, .cache = cache)),
+             steps + n * WIDTH);
+    assert_memory_equal(whole, steps, sizeof whole);
+    att_cache_free(cache);
+    att_nn_params_free(loaded);
+    att_plan_free(plan);
+}
+
+/* ---- dropout */
+
+static void attention_weights_are_dropped_where_nothing_else_is(void **state)
+{
+    (void)state;
+    static const int64_t offsets[] = {0, TOKENS};
+    static const uint32_t ids[] = {1};
+    const att_positions at = {.size = sizeof at, .offsets = offsets, .n = 1};
+    att_nn_dropout dropout = {.size = sizeof dropout, .seed = 1, .at = &at, .sequence_ids = ids};
+    const att_nn_attention *l = att_nn_attention_new(
+        params, "w", ATT_OPTIONS(att_nn_attention_config, .width = WIDTH, .heads = HEADS, .dropout = 0.5f));
+    float y[2][TOKENS * WIDTH];
+    copy(att_nn_attention_apply(t, l, rows(x, 0, TOKENS), NULL), y[0]);
+    copy(att_nn_attention_apply(t, l, rows(x, 0, TOKENS), ATT_OPTIONS(att_nn_attention_call, .dropout = &dropout)),
+         y[1]);
+    assert_true(distance(y[0], y[1], TOKENS * WIDTH) > 1e-3);
+    dropout.p = NAN;
+    att_tensor v;
+    assert_int_equal(att_var_value(t, att_nn_dropout_apply(t, &dropout, 1, rows(x, 0, TOKENS), NULL), &v),
+                     ATT_ERR_ARGUMENT);
+}
+
+/* ---- what is refused */
+
+static void parameters_that_are_not_there_are_named(void **state)
+{
+    (void)state;
+    const att_nn_attention *l =
+        att_nn_attention_new(params, "p", ATT_OPTIONS(att_nn_attention_config, .width = WIDTH, .heads = HEADS));
+    const att_attention_args args = {.size = sizeof args, .n_params = 1};
+    att_tensor v;
+    att_var *y = att_nn_attention_apply(t, l, rows(x, 0, TOKENS), ATT_OPTIONS(att_nn_attention_call, .args = &args));
+    assert_int_equal(att_var_value(t, y, &v), ATT_ERR_ARGUMENT);
+    check_says(ctx, "args.param is NULL");
+}
+
+static void values_that_no_enum_has_are_refused(void **state)
+{
+    (void)state;
+    const att_nn_layer_config order = {.size = sizeof order,
+                                       .width = 8,
+                                       .heads = 2,
+                                       .intermediate = 8,
+                                       .order = (att_nn_order)9},
+                              activation = {.size = sizeof activation,
+                                            .width = 8,
+                                            .heads = 2,
+                                            .intermediate = 8,
+                                            .activation = (att_activation)77},
+                              eps = {.size = sizeof eps, .width = 8, .heads = 2, .intermediate = 8, .eps = -1},
+                              wide = {.size = sizeof wide, .width = INT64_MAX, .heads = 1, .intermediate = 8};
+    const struct {
+        const att_nn_layer_config *c;
+        const char *words;
+    } bad[] = {{&order, "order is 9"},
+               {&activation, "activation is 77"},
+               {&eps, "eps is -1"},
+               {&wide, "width is 9223372036854775807"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        att_nn_params *p;
+        assert_int_equal(att_nn_params_new(ctx, NULL, &p), ATT_OK);
+        assert_null(att_nn_encoder_layer_new(p, "l", bad[i].c));
+        assert_int_equal(att_nn_params_status(p), ATT_ERR_ARGUMENT);
+        check_says(ctx, bad[i].words);
+        att_nn_params_free(p);
+    }
+    assert_null(
+        att_nn_conv_new(params, "c", ATT_OPTIONS(att_nn_conv_config, .in = INT64_MAX, .out = 1, .kernel = {1, 1})));
+    assert_int_equal(att_nn_params_status(params), ATT_ERR_ARGUMENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_start_moves_queries_and_keys_alike, begin, end),
+        cmocka_unit_test_setup_teardown(a_decoder_layer_with_caches_has_the_bits_of_the_full_pass, begin, end),
+        cmocka_unit_test_setup_teardown(rotated_queries_of_a_source_need_positions, begin, end),
+        cmocka_unit_test_setup_teardown(a_learned_score_of_f16_has_a_cache, begin, end),
+        cmocka_unit_test_setup_teardown(attention_weights_are_dropped_where_nothing_else_is, begin, end),
+        cmocka_unit_test_setup_teardown(parameters_that_are_not_there_are_named, begin, end),
+        cmocka_unit_test_setup_teardown(values_that_no_enum_has_are_refused, begin, end),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
