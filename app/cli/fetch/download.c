@@ -17,43 +17,78 @@ extern char **environ;
 
 /* ---- Python ------------------------------------------------------------------ */
 
-/* Waits for a process, which is ended when a signal is received; its exit status. Polls, as a signal could come between
- * the question for it and a wait without limit. */
+static void sleep_briefly(void)
+{
+    const struct timespec time = {.tv_nsec = 10 * 1000 * 1000};
+    nanosleep(&time, NULL);
+}
+
+/* Ends a process group, first by SIGTERM. Its leader may be a script that waits for Python, whose files may be removed
+ * only when it has ended. */
+static void end_group(pid_t leader)
+{
+    enum { TRIES = 200 };
+    int status;
+    kill(-leader, SIGTERM);
+    for (int i = 0; i < TRIES && kill(-leader, 0) == 0; i++) {
+        waitpid(leader, &status, WNOHANG); /* until then it belongs to the group */
+        sleep_briefly();
+    }
+    if (kill(-leader, SIGKILL) == 0)
+        waitpid(leader, &status, 0);
+}
+
+/* Waits for a process, whose group is ended when a signal is received; its exit status. Polls, as a signal could come
+ * between the check for it and a wait without limit. */
 static int wait_for(pid_t pid)
 {
-    const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
     int status = 0;
-    pid_t ended;
-    while ((ended = waitpid(pid, &status, WNOHANG)) == 0 && !cli_signal)
-        nanosleep(&pause, NULL);
-    if (ended == 0) {
-        kill(pid, SIGTERM);
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-            ;
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        if (cli_signal) {
+            end_group(pid);
+            break;
+        }
+        sleep_briefly();
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Runs python3 with arguments, up to NULL, in a folder; *status: its exit status. What it prints goes to standard
- * error, or nowhere. */
-static int run_python(const char *const *arguments, const char *folder, bool quiet, int *status)
+/* Starts arguments[0], found in $PATH, in a process group of its own and in this folder. What it prints goes to
+ * standard error, or nowhere. 0, or why it failed, as errno. */
+static int start(pid_t *pid, const char *const *arguments, const char *folder, bool quiet)
 {
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int failed = posix_spawn_file_actions_init(&actions);
+    if (failed)
+        return failed;
+    failed = posix_spawnattr_init(&attributes);
+    if (!failed) {
+        failed = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        if (!failed && quiet)
+            failed = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+        if (!failed)
+            failed = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+        if (!failed)
+            failed = posix_spawn_file_actions_addchdir_np(&actions, folder);
+        if (!failed)
+            failed = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+        if (!failed)
+            failed =
+                posix_spawnp(pid, arguments[0], &actions, &attributes, (char *const *)(uintptr_t)arguments, environ);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return failed;
+}
+
+/* Runs python3 with arguments, up to NULL; *status: its exit status. */
+static int run_python(const char *const *arguments, const char *folder, bool quiet, int *status)
+{
     pid_t pid;
     if (cli_signal)
         return CLI_INTERRUPTED;
-    if (posix_spawn_file_actions_init(&actions))
-        return cli_fail_memory();
-    int failed = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (!failed && quiet)
-        failed = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    if (!failed)
-        failed = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    if (!failed)
-        failed = posix_spawn_file_actions_addchdir_np(&actions, folder);
-    if (!failed)
-        failed = posix_spawnp(&pid, arguments[0], &actions, NULL, (char *const *)(uintptr_t)arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
+    const int failed = start(&pid, arguments, folder, quiet);
     if (failed == ENOENT)
         return cli_fail("python3 is missing; install the Debian package python3-pip, which downloads models");
     if (failed)
