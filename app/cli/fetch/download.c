@@ -8,6 +8,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -17,38 +18,28 @@ extern char **environ;
 
 /* ---- Python ------------------------------------------------------------------ */
 
-static void sleep_briefly(void)
-{
-    const struct timespec time = {.tv_nsec = 10 * 1000 * 1000};
-    nanosleep(&time, NULL);
-}
-
-/* Ends a process group, first by SIGTERM. Its leader may be a script that waits for Python, whose files may be removed
- * only when it has ended. */
+/* Ends a process group by SIGTERM and waits for all processes in it: its leader may be a script that waits for Python,
+ * whose files may be removed only when it has ended. */
 static void end_group(pid_t leader)
 {
-    enum { TRIES = 200 };
-    int status;
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* when the leader has ended, the others become children of this process */
     kill(-leader, SIGTERM);
-    for (int i = 0; i < TRIES && kill(-leader, 0) == 0; i++) {
-        waitpid(leader, &status, WNOHANG); /* until then it belongs to the group */
-        sleep_briefly();
-    }
-    if (kill(-leader, SIGKILL) == 0)
-        waitpid(leader, &status, 0);
+    while (waitpid(-leader, NULL, 0) > 0 || errno == EINTR)
+        ;
 }
 
 /* Waits for a process, whose group is ended when a signal is received; its exit status. Polls, as a signal could come
  * between the check for it and a wait without limit. */
 static int wait_for(pid_t pid)
 {
+    const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
     int status = 0;
     while (waitpid(pid, &status, WNOHANG) == 0) {
         if (cli_signal) {
             end_group(pid);
             break;
         }
-        sleep_briefly();
+        nanosleep(&pause, NULL);
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
