@@ -4,7 +4,7 @@
 set -eu
 model=${ATTEND_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/attend/models}/all-MiniLM-L6-v2
 if [ ! -e "$model" ]; then
-    echo "$model is not there: skipped (./dev test fetches it)"
+    echo "$model is not there: skipped (attend fetch all-MiniLM-L6-v2 downloads it)"
     [ "${ATTEND_REQUIRE_MODEL:-0}" = 1 ] && exit 1
     exit 77
 fi

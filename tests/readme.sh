@@ -5,7 +5,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 if [ ! -e "${ATTEND_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/attend/models}/all-MiniLM-L6-v2" ]; then
-    echo "all-MiniLM-L6-v2 is not there: skipped (./dev test fetches it)"
+    echo "all-MiniLM-L6-v2 is not there: skipped (attend fetch all-MiniLM-L6-v2 downloads it)"
     [ "${ATTEND_REQUIRE_MODEL:-0}" = 1 ] && exit 1
     exit 77
 fi

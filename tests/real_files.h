@@ -30,7 +30,7 @@ static inline const char *model_folder(const char *name)
     const char *required = getenv("ATTEND_REQUIRE_MODEL");
     if (required && required[0] == '1')
         fail_msg("%s is not there, but ATTEND_REQUIRE_MODEL=1", path);
-    print_message("skipped: %s is not there; ./dev demo fetches it\n", path);
+    print_message("skipped: %s is not there; attend fetch %s downloads it\n", path, name);
     skip();
     return NULL;
 }

@@ -52,8 +52,8 @@ extern const cli_command *const cli_commands[]; /* in alphabetical order, up to 
 /* Option rows shared by many tables. */
 /* clang-format off */
 #define CLI_MODEL(to)                                                                        \
-    {"model", 'm', "MODEL", .text = (to), .required = true, .env = "ATTEND_MODEL",           \
-     .help = "a model's folder, or its name in the models folder"}
+    {"model", 'm', "MODEL", .text = (to), .env = "ATTEND_MODEL",                             \
+     .help = "a model's folder, or its name in the models folder; default: the only sentence model there"}
 /* to begins as CLI_TRANSLATOR_SHIPPED */
 #define CLI_TRANSLATOR(to)                                                                   \
     {"model", 'm', "MODEL", .text = (to),                                                    \
@@ -102,10 +102,16 @@ typedef struct cli_model {
     att_ctx *ctx;
     att_sentence *sentence;
     att_sentence_info info;
-    const char *name; /* as the user wrote it */
+    const char *name; /* as the user wrote it; its folder, if it was not given */
+    att_model_path folder;
 } cli_model;
-/* att_model_find, and where the model is missing a hint how to get one */
-int cli_model_find(const char *name, att_model_path *path);
+typedef enum cli_model_kind { CLI_SENTENCE_MODEL, CLI_TRANSLATION_MODEL, CLI_ANY_MODEL } cli_model_kind;
+/* "sentence model", "translator" */
+const char *cli_model_kind_name(cli_model_kind kind);
+/* The folder of a model by att_model_find. name NULL: the only model of this kind. Errors: it is of another kind, and
+ * the message names the command for it; there is none, and the message says how to get one; several. */
+int cli_model_find(cli_model_kind kind, const char *name, att_model_path *path);
+/* name NULL: the only sentence model. *m stays where it is until it is closed. */
 int cli_model_open(cli_model *m, const char *name, int64_t threads);
 void cli_model_close(cli_model *m);
 

@@ -87,6 +87,7 @@ static const char around[] =
     ".SH FILES\n"
     "Models are folders as they are published, in \\fB$ATTEND_MODELS\\fR, else in "
     "\\fB$XDG_DATA_HOME/attend/models\\fR,\nelse in \\fB~/.local/share/attend/models\\fR.\n"
+    "\\fBattend fetch\\fR downloads them there.\n"
     ".SH ENVIRONMENT\n"
     ".TP\n\\fBATTEND_MODELS\\fR\nThe folder with the models.\n"
     ".TP\n\\fBATTEND_MODEL\\fR\nStands in for \\fB\\-\\-model\\fR.\n"

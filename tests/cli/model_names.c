@@ -1,0 +1,56 @@
+/* Models by name: the only one of a kind needs no name, one of another kind is refused with the command for it, and
+ * where there is none the message says how to get one. */
+#include "translator_tool.h"
+
+/* $ATTEND_MODELS in the tests' folder: empty, with a sentence model, with two */
+static int names_setup(void **state)
+{
+    assert_int_equal(translator_setup(state), 0);
+    return tool("mkdir none one two && ln -s $D one/first && ln -s $T one/de-en && ln -s $D two/first && "
+                "ln -s $D two/second");
+}
+
+static void the_only_sentence_model_needs_no_name(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("echo a b >in; $A embed -m $D in >1 && ATTEND_MODELS=one $A embed in >2 && cmp 1 2"), 0);
+    assert_int_equal(tool("ATTEND_MODELS=one $A similarity a b"), 0);
+    assert_int_equal(tool("ATTEND_MODELS=one $A search -c in a"), 0);
+    assert_int_equal(tool("ATTEND_MODELS=one $A attention a"), 0);
+    assert_refused("ATTEND_MODELS=two $A embed in", 2,
+                   "--model MODEL is needed, as there are 2 sentence models: first, second");
+    assert_int_equal(tool("ATTEND_MODELS=two ATTEND_MODEL=second $A embed in"), 0);
+}
+
+static void where_there_is_none_the_command_that_downloads_one_is_named(void **state)
+{
+    (void)state;
+    assert_refused("ATTEND_MODELS=none $A embed in", 2,
+                   "no sentence model is in the models folder; \"attend fetch all-MiniLM-L6-v2\" downloads one");
+    assert_refused("ATTEND_MODELS=none $A embed -m nix in", 1, "; \"attend fetch all-MiniLM-L6-v2\" downloads one");
+    assert_refused("ATTEND_MODELS=two $A embed -m all-MiniLM-L6-v2 in", 1,
+                   "; \"attend fetch all-MiniLM-L6-v2\" downloads one");
+    assert_refused("ATTEND_MODELS=two $A embed -m nix in", 1, "\"nix\" is no folder and no model in two");
+    assert_int_equal(count(tool_err, "fetch"), 0);
+}
+
+static void a_model_of_another_kind_is_refused_with_its_command(void **state)
+{
+    (void)state;
+    assert_refused("ATTEND_MODELS=none $A embed -m tatoeba-de-en in", 1,
+                   "attend: tatoeba-de-en is a translator: attend translate\n");
+    assert_refused("ATTEND_MODELS=one $A similarity -m de-en a b", 1, "de-en is a translator: attend translate\n");
+    assert_refused("$A attention -m $T a", 1, "is a translator: attend translate\n");
+    assert_refused("ATTEND_MODELS=one $A translate -m first in", 1,
+                   "attend: first is a sentence model: attend embed\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_only_sentence_model_needs_no_name),
+        cmocka_unit_test(where_there_is_none_the_command_that_downloads_one_is_named),
+        cmocka_unit_test(a_model_of_another_kind_is_refused_with_its_command),
+    };
+    return cmocka_run_group_tests(tests, names_setup, tool_teardown);
+}

@@ -1,0 +1,69 @@
+/* SHA-256 of known texts, whole and in parts of any length. */
+#include "check.h"
+
+#include "cli/fetch/sha256.h"
+
+#include <string.h>
+
+/* NIST's examples, the empty text, and a million letters a (FIPS 180-4, appendix of FIPS 180-2) */
+static void known_answers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *hash;
+    } known[] = {
+        {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+        {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+        {"abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqr"
+         "stu",
+         "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        sha256 h;
+        char text[SHA256_TEXT];
+        sha256_begin(&h);
+        sha256_add(&h, known[i].text, strlen(known[i].text));
+        sha256_end(&h, text);
+        assert_string_equal(text, known[i].hash);
+    }
+    sha256 h;
+    char text[SHA256_TEXT];
+    sha256_begin(&h);
+    for (int i = 0; i < 1000000; i++)
+        sha256_add(&h, "a", 1);
+    sha256_end(&h, text);
+    assert_string_equal(text, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+/* Each length around one and two blocks, in two parts at any position, has the hash of the whole. */
+static void parts_do_not_matter(void **state)
+{
+    (void)state;
+    char data[130], whole[SHA256_TEXT], parts[SHA256_TEXT];
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (char)(7 * i);
+    for (size_t n = 0; n <= sizeof data; n++) {
+        sha256 h;
+        sha256_begin(&h);
+        sha256_add(&h, data, n);
+        sha256_end(&h, whole);
+        for (size_t k = 0; k <= n; k++) {
+            sha256_begin(&h);
+            sha256_add(&h, data, k);
+            sha256_add(&h, data + k, n - k);
+            sha256_end(&h, parts);
+            assert_string_equal(parts, whole);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_answers),
+        cmocka_unit_test(parts_do_not_matter),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
