@@ -5,11 +5,11 @@
 
 static bool check_kernel(att_nn_params *p, const char *name, const att_nn_conv_config *c, int i)
 {
-    enum { MOST = 1 << 14 };
-    return (c->kernel[i] >= 1 && c->kernel[i] <= MOST && c->stride[i] >= 0 && c->padding[i] >= 0) ||
+    enum { MAX_KERNEL = 1 << 14 };
+    return (c->kernel[i] >= 1 && c->kernel[i] <= MAX_KERNEL && c->stride[i] >= 0 && c->padding[i] >= 0) ||
            att_nn_fail(p, ATT_ERR_ARGUMENT,
                        "\"%s\": kernel[%d] is %lld, stride %lld, padding %lld; expected 1..%d, 0 or more, 0 or more",
-                       name, i, (long long)c->kernel[i], (long long)c->stride[i], (long long)c->padding[i], MOST);
+                       name, i, (long long)c->kernel[i], (long long)c->stride[i], (long long)c->padding[i], MAX_KERNEL);
 }
 
 const att_nn_conv *att_nn_conv_new(att_nn_params *p, const char *name, const att_nn_conv_config *config)

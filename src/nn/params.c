@@ -118,9 +118,9 @@ bool att_nn_take_call(att_tape *t, void *dst, size_t dst_size, const void *src, 
 
 bool att_nn_check_size(att_nn_params *p, const char *name, const char *what, int64_t size)
 {
-    enum { MOST = 1 << 30 };
-    return (size >= 1 && size <= MOST) ||
-           att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": %s is %lld, expected 1..%d", name, what, (long long)size, MOST);
+    enum { MAX_SIZE = 1 << 30 };
+    return (size >= 1 && size <= MAX_SIZE) || att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": %s is %lld, expected 1..%d",
+                                                          name, what, (long long)size, MAX_SIZE);
 }
 
 bool att_nn_trainable(const att_nn_params *p) { return p->config.trainable || !p->config.load; }

@@ -61,7 +61,7 @@ static const att_nn_attention_config rotated_cross = {
     .size = sizeof rotated_cross, .width = WIDTH, .heads = HEADS, .rotary = &rotary};
 
 /* Rotary encoding is relative: where all tokens start changes results by roundings, some ten of 6e-8. */
-static void a_start_moves_queries_and_keys_alike(void **state)
+static void a_start_moves_queries_and_keys_by_the_same(void **state)
 {
     (void)state;
     static const att_nn_order orders[] = {ATT_POST_NORM, ATT_PRE_NORM, ATT_QUERY_NORM};
@@ -248,7 +248,7 @@ static void values_that_no_enum_has_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_start_moves_queries_and_keys_alike, begin, end),
+        cmocka_unit_test_setup_teardown(a_start_moves_queries_and_keys_by_the_same, begin, end),
         cmocka_unit_test_setup_teardown(a_decoder_layer_with_caches_has_the_bits_of_the_full_pass, begin, end),
         cmocka_unit_test_setup_teardown(rotated_queries_of_a_source_need_positions, begin, end),
         cmocka_unit_test_setup_teardown(a_learned_score_of_f16_has_a_cache, begin, end),
