@@ -57,7 +57,7 @@ typedef struct att_nn_params_config {
 ATT_API att_status att_nn_params_new(att_ctx *ctx, const att_nn_params_config *config, att_nn_params **out);
 /* Frees parameters and layers. p or NULL. */
 ATT_API void att_nn_params_free(att_nn_params *p);
-/* The first error since p was made; its sentence was att_error's then. */
+/* The first error since p was made; att_error then has its sentence. */
 ATT_API att_status att_nn_params_status(const att_nn_params *p);
 /* The number of parameters, and parameter i, in the order of the first requests, with its name; NULL if out of range.
  * name or NULL. */
@@ -215,7 +215,7 @@ typedef enum att_nn_order {
     ATT_POST_NORM = 0, /* x = LayerNorm(x + Sublayer(x)) (Vaswani et al. 2017) */
     ATT_PRE_NORM,      /* x = x + Sublayer(LayerNorm(x)) (Xiong et al. 2020) */
     ATT_QUERY_NORM     /* q = LayerNorm(x), x = q + Attention(q, x, x), then x = LayerNorm(x), x = x + FeedForward(x)
-                          (SASRec,     Kang, McAuley 2018) */
+                          (SASRec: Kang, McAuley 2018) */
 } att_nn_order;
 
 typedef struct att_nn_layer_config {
@@ -224,7 +224,7 @@ typedef struct att_nn_layer_config {
     att_activation activation;          /* of the feed-forward network; 0: ATT_RELU */
     bool gated;                         /* f(x W_gate) * (x W_inner): GeGLU, SwiGLU (Shazeer 2020) */
     bool no_bias;                       /* of all linear layers */
-    bool causal;                        /* of self-attention; a decoder layer always is */
+    bool causal;                        /* of self-attention; that of a decoder layer always is */
     float attention_dropout;            /* of attention weights */
     att_nn_order order;
     att_nn_norm_kind norm;

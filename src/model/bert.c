@@ -64,15 +64,12 @@ static att_status build(att_model *base)
     return ATT_OK;
 }
 
-static void free_bert(att_model *base) { (void)base; }
-
 static const att_model_kind kind = {.bytes = sizeof(att_bert),
                                     .configure = configure,
                                     .build = build,
                                     .names = names,
                                     .prefix = "bert.",
-                                    .unused = unused,
-                                    .free = free_bert};
+                                    .unused = unused};
 
 att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out)
 {

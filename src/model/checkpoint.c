@@ -1,5 +1,5 @@
 #include "model/checkpoint.h"
-#include "io/shape.h"
+#include "util/shape.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -76,7 +76,7 @@ att_status att_checkpoint_load(void *checkpoint, const char *name, int rank, con
             value.dim[d] = value.dim[d + 1], value.stride[d] = value.stride[d + 1];
     if (value.rank != rank || memcmp(value.dim, dim, (size_t)rank * sizeof *dim) != 0)
         return att_fail(c->ctx, ATT_ERR_SHAPE, "%s: tensor \"%s\" is %s but by config.json it is %s", c->path, theirs,
-                        att_shape_show(value.rank, value.dim).text, att_shape_show(rank, dim).text);
+                        att_shape_of(&value).text, att_shape_show(rank, dim).text);
     if (value.dtype != ATT_F32 && value.dtype != ATT_F16 && value.dtype != ATT_BF16)
         return att_fail(c->ctx, ATT_ERR_DTYPE, "%s: tensor \"%s\" is %s, not f32, f16 or bf16", c->path, theirs,
                         att_dtype_name(value.dtype));

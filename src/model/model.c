@@ -102,7 +102,8 @@ void att_model_free(void *model)
     att_model *m = model;
     if (!m)
         return;
-    m->kind->free(m);
+    if (m->kind->free)
+        m->kind->free(m);
     att_nn_params_free(m->params);
     att_checkpoint_close(m->checkpoint);
     att_free(m->ctx, m);

@@ -20,7 +20,7 @@ typedef struct att_model_kind {
     const char *const *unused;        /* prefixes of tensors that are not needed; ends with NULL */
     /* Instead, for a model that consists of other models: opens them. */
     att_status (*load)(att_model *m, const char *folder);
-    /* Frees the members besides the att_model; the model may be incomplete. */
+    /* Frees the members besides the att_model; the model may be incomplete. Or NULL: they are those of m->params. */
     void (*free)(att_model *m);
 } att_model_kind;
 

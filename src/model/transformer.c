@@ -113,8 +113,6 @@ static void configure(att_model *base, att_settings *s)
     m->base.info = info_of(&m->config);
 }
 
-static void free_transformer(att_model *base) { (void)base; }
-
 att_status att_transformer_open(att_ctx *ctx, const char *folder, att_transformer **out)
 {
     return att_model_open(ctx, __func__, &att_transformer_architecture.kind, folder, false, out);
@@ -403,8 +401,7 @@ const att_architecture att_transformer_architecture = {.kind = {.bytes = sizeof(
                                                                 .build = build,
                                                                 .names = names,
                                                                 .prefix = "model.",
-                                                                .unused = unused,
-                                                                .free = free_transformer},
+                                                                .unused = unused},
                                                        .name = "transformer",
                                                        .model_type = "marian",
                                                        .settings = settings,

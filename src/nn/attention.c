@@ -129,9 +129,7 @@ const att_nn_attention *att_nn_attention_new(att_nn_params *p, const char *name,
 {
     att_nn_attention_config c;
     att_plan_info info;
-    if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_attention_config"))
-        return NULL;
-    if (!check_sizes(p, name, &c))
+    if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_attention_config") || !check_sizes(p, name, &c))
         return NULL;
     att_nn_attention *l = att_nn_params_alloc(p, sizeof *l);
     if (!l || !choose_plan(p, name, &c, l, &info))
@@ -240,21 +238,19 @@ static bool fill_in_params(att_tape *t, const att_nn_attention *l, application *
 static bool fill_in_positions(att_tape *t, const att_nn_attention *l, application *a)
 {
     const att_nn_attention_call *c = &a->call;
-    const att_cache *cache = c->keep_cache ? NULL : c->cache;
-    const int64_t *of_keys = c->same_rows || !a->args.k_offsets ? a->args.q_offsets : a->args.k_offsets;
+    const att_attention_args *args = &a->args;
+    const int64_t *of_keys = args->k_offsets ? args->k_offsets : args->q_offsets;
+    const bool has_keys = !c->cache || !c->keep_cache; /* they are not in the cache */
     if (!l->rotary)
         return true;
-    if (c->cache && c->keep_cache && !c->positions)
+    if (!has_keys && !c->positions)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: positions is NULL, but queries are rotated", l->name);
-    if (!att_nn_positions_begin(t, &a->of_source, &a->args, of_keys, a->rows, cache))
+    if (c->positions ? !att_nn_take_call(t, &a->positions.at, sizeof a->positions.at, c->positions, "att_positions")
+                     : !att_nn_positions_begin(t, &a->positions, args->q_offsets, args->n_sequences, a->rows, c->cache))
         return false;
-    if (!c->positions)
-        return att_nn_positions_begin(t, &a->positions, &a->args, a->args.q_offsets, a->rows, cache);
-    if (!att_nn_take_call(t, &a->positions.at, sizeof a->positions.at, c->positions, "att_positions"))
-        return false;
-    if (!c->source || c->same_rows)
-        a->of_source.at = a->positions.at;
-    return true;
+    a->of_source.at = a->positions.at;
+    return !has_keys || !c->source || c->same_rows ||
+           att_nn_positions_begin(t, &a->of_source, of_keys, args->n_sequences, a->rows, c->cache);
 }
 
 static att_var *attend(att_tape *t, const att_nn_attention *l, att_var *x, const application *a)
@@ -295,10 +291,9 @@ att_status att_nn_attention_cache_source(att_tape *t, const att_nn_attention *l,
 {
     if (att_require(__func__, ATT_NAMED({"t", t}, {"l", l}, {"offsets", offsets}, {"cache", cache})))
         return ATT_ERR_ARGUMENT;
-    const att_attention_args args = {.size = sizeof args, .n_sequences = att_cache_sequences(cache)};
     att_nn_positions positions;
     att_tensor key, value;
-    if (!att_nn_positions_begin(t, &positions, &args, offsets, 0, cache))
+    if (!att_nn_positions_begin(t, &positions, offsets, 0, 0, cache))
         return att_var_value(t, NULL, &key);
     att_status e = att_var_value(t, keys(t, l, source, &positions.at), &key);
     e = e ? e : att_var_value(t, values(t, l, source), &value);

@@ -7,10 +7,8 @@ const att_nn_decoder_layer *att_nn_decoder_layer_new(att_nn_params *p, const cha
     att_nn_layer_config c;
     if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_layer_config"))
         return NULL;
-    att_nn_decoder_layer *l = att_nn_params_alloc(p, sizeof *l);
+    att_nn_decoder_layer *l = att_nn_check_layer(p, name, &c) ? att_nn_params_alloc(p, sizeof *l) : NULL;
     if (!l)
-        return NULL;
-    if (!att_nn_check_layer(p, name, &c))
         return NULL;
     l->order = c.order;
     l->attention = att_nn_layer_attention(p, name, "attention", &c, c.attention, true);
@@ -27,52 +25,49 @@ const att_nn_decoder_layer *att_nn_decoder_layer_new(att_nn_params *p, const cha
 
 static att_var *apply(att_tape *t, const att_nn_decoder_layer *l, att_var *x, const att_nn_layer_call *c)
 {
-    const att_nn_attention_call self = {.size = sizeof self,
-                                        .source = l->order == ATT_QUERY_NORM ? x : NULL,
-                                        .same_rows = true,
-                                        .args = c->args,
-                                        .positions = c->positions,
-                                        .dropout = c->dropout,
-                                        .cache = c->cache};
-    const att_nn_attention_call cross = {.size = sizeof cross,
-                                         .source = c->source,
-                                         .args = c->cross,
-                                         .positions = c->positions,
-                                         .dropout = c->dropout,
-                                         .cache = c->memory,
-                                         .keep_cache = true};
-    att_nn_sublayer in = att_nn_sublayer_begin(t, l->order, l->attention_norm, x);
-    x = att_nn_attend(t, l->attention, l->attention_scale, in, &self);
-    x = att_nn_sublayer_end(t, l->order, l->attention_norm, x);
-    in = att_nn_sublayer_begin(t, l->order, l->cross_norm, x);
-    x = att_nn_attend(t, l->cross, l->cross_scale, in, &cross);
-    x = att_nn_sublayer_end(t, l->order, l->cross_norm, x);
-    in = att_nn_sublayer_begin(t, l->order, l->feed_forward_norm, x);
-    x = att_nn_feed(t, l->feed_forward, l->feed_forward_scale, in, c->dropout);
-    return att_nn_sublayer_end(t, l->order, l->feed_forward_norm, x);
+    const att_nn_sublayer attention = {l->order, l->attention_norm, l->attention_scale},
+                          cross = {l->order, l->cross_norm, l->cross_scale},
+                          feed_forward = {l->order, l->feed_forward_norm, l->feed_forward_scale};
+    const att_nn_attention_call source = {.size = sizeof source,
+                                          .source = c->source,
+                                          .args = c->cross,
+                                          .positions = c->positions,
+                                          .dropout = c->dropout,
+                                          .cache = c->memory,
+                                          .keep_cache = true};
+    x = att_nn_self_attend(t, attention, l->attention, x, c);
+    x = att_nn_attend(t, cross, l->cross, x, source);
+    return att_nn_feed(t, feed_forward, l->feed_forward, x, c->dropout);
+}
+
+/* Rotated queries of a source's cache stand after the tokens of the layer's own, before self-attention appends. */
+static bool find_positions(att_tape *t, att_var *x, const att_nn_layer_call *c, att_nn_positions *p)
+{
+    att_attention_args args;
+    att_tensor value;
+    return !att_var_value(t, x, &value) && att_nn_take_call(t, &args, sizeof args, c->args, "att_attention_args") &&
+           att_nn_positions_begin(t, p, args.q_offsets, args.n_sequences, value.dim[0], c->cache);
 }
 
 att_var *att_nn_decoder_layer_apply(att_tape *t, const att_nn_decoder_layer *l, att_var *x,
                                     const att_nn_layer_call *call)
 {
     att_nn_layer_call c = {.size = sizeof c};
+    att_attention_args cross;
+    att_nn_positions own = {.memory = NULL};
     if (!att_nn_given(t, __func__, l) || !att_tape_require(t, __func__, ATT_NAMED({"call", call})) ||
         !att_nn_take_call(t, &c, sizeof c, call, "att_nn_layer_call"))
         return NULL;
     if (!c.memory && !att_tape_require(t, __func__, ATT_NAMED({"source", c.source})))
         return NULL;
-    att_attention_args cross = {.size = sizeof cross}, args = {.size = sizeof args};
-    att_nn_positions own = {.memory = NULL};
-    att_tensor value;
-    if (att_var_value(t, x, &value) || !att_nn_take_call(t, &cross, sizeof cross, c.cross, "att_attention_args") ||
-        !att_nn_take_call(t, &args, sizeof args, c.args, "att_attention_args"))
-        return NULL;
     if (c.memory && c.cross) {
-        cross.k_offsets = NULL;
+        if (!att_nn_take_call(t, &cross, sizeof cross, c.cross, "att_attention_args"))
+            return NULL;
+        cross.k_offsets = NULL; /* the memory has the source's lengths */
         c.cross = &cross;
     }
-    if (c.cache && !c.positions && l->cross->rotary) { /* before self-attention appends */
-        if (!att_nn_positions_begin(t, &own, &args, args.q_offsets, value.dim[0], c.cache))
+    if (c.cache && !c.positions && l->cross->rotary) {
+        if (!find_positions(t, x, &c, &own))
             return NULL;
         c.positions = &own.at;
     }

@@ -7,10 +7,8 @@ const att_nn_encoder_layer *att_nn_encoder_layer_new(att_nn_params *p, const cha
     att_nn_layer_config c;
     if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_layer_config"))
         return NULL;
-    att_nn_encoder_layer *l = att_nn_params_alloc(p, sizeof *l);
+    att_nn_encoder_layer *l = att_nn_check_layer(p, name, &c) ? att_nn_params_alloc(p, sizeof *l) : NULL;
     if (!l)
-        return NULL;
-    if (!att_nn_check_layer(p, name, &c))
         return NULL;
     l->order = c.order;
     l->attention = att_nn_layer_attention(p, name, "attention", &c, c.attention, c.causal);
@@ -28,17 +26,8 @@ att_var *att_nn_encoder_layer_apply(att_tape *t, const att_nn_encoder_layer *l, 
     att_nn_layer_call c = {.size = sizeof c};
     if (!att_nn_given(t, __func__, l) || !att_nn_take_call(t, &c, sizeof c, call, "att_nn_layer_call"))
         return NULL;
-    const att_nn_attention_call self = {.size = sizeof self,
-                                        .source = l->order == ATT_QUERY_NORM ? x : NULL,
-                                        .same_rows = true,
-                                        .args = c.args,
-                                        .positions = c.positions,
-                                        .dropout = c.dropout,
-                                        .cache = c.cache};
-    att_nn_sublayer in = att_nn_sublayer_begin(t, l->order, l->attention_norm, x);
-    x = att_nn_attend(t, l->attention, l->attention_scale, in, &self);
-    x = att_nn_sublayer_end(t, l->order, l->attention_norm, x);
-    in = att_nn_sublayer_begin(t, l->order, l->feed_forward_norm, x);
-    x = att_nn_feed(t, l->feed_forward, l->feed_forward_scale, in, c.dropout);
-    return att_nn_sublayer_end(t, l->order, l->feed_forward_norm, x);
+    const att_nn_sublayer attention = {l->order, l->attention_norm, l->attention_scale},
+                          feed_forward = {l->order, l->feed_forward_norm, l->feed_forward_scale};
+    x = att_nn_self_attend(t, attention, l->attention, x, &c);
+    return att_nn_feed(t, feed_forward, l->feed_forward, x, c.dropout);
 }

@@ -31,16 +31,17 @@ typedef struct att_nn_plan_sizes {
 } att_nn_plan_sizes;
 const att_plan *att_nn_plan(att_nn_params *p, const att_nn_plan_sizes *sizes);
 
-/* Positions of rows, counted from the start of each sequence: after the tokens of `cache`, or NULL. offsets [n + 1], or
- * NULL with a cache: as many of the rows for each sequence. They must outlive the positions. False: the tape has
- * failed. end frees them; of {0} it does nothing. (positions.c) */
+/* Positions of rows, counted from the start of each of n sequences: by offsets [n + 1], which must outlive them; after
+ * the tokens of `cache`, or NULL, of which each sequence has as many of the rows where offsets is NULL. False: the tape
+ * has failed. end frees them; of {0} it does nothing. (positions.c) */
 typedef struct att_nn_positions {
     att_positions at;
     int64_t *memory; /* or NULL */
 } att_nn_positions;
-bool att_nn_positions_begin(att_tape *t, att_nn_positions *p, const att_attention_args *args, const int64_t *offsets,
-                            int64_t rows, const att_cache *cache);
+bool att_nn_positions_begin(att_tape *t, att_nn_positions *p, const int64_t *offsets, int64_t n, int64_t rows,
+                            const att_cache *cache);
 void att_nn_positions_end(att_tape *t, att_nn_positions *p);
+
 /* Is a size of a layer, called `what` in its config, from 1 to 2^30, so that products of two fit? Else p has an error.
  */
 bool att_nn_check_size(att_nn_params *p, const char *name, const char *what, int64_t size);
@@ -51,28 +52,25 @@ const att_nn_linear *att_nn_linear_init(att_nn_params *p, const char *name, int6
 /* dropout(x W^T + b) + residual; dropout or NULL, residual or NULL */
 att_var *att_nn_linear_dropout(att_tape *t, const att_nn_linear *l, att_var *x, att_var *residual,
                                const att_nn_dropout *dropout, uint64_t dropout_id);
-/* The norm of x if `norm`, else x */
-static inline att_var *att_nn_norm_if(att_tape *t, bool norm, const att_nn_norm *l, att_var *x)
-{
-    return norm ? att_nn_norm_apply(t, l, x) : x;
-}
 
 /* ---- what encoder and decoder layers share (sublayer.c) */
 
-/* Of a sublayer: the input, and what its result is added to, by the order of norms */
+/* What surrounds a sublayer: a norm, by the order, and layer scale or NULL */
 typedef struct att_nn_sublayer {
-    att_var *x, *residual;
+    att_nn_order order;
+    const att_nn_norm *norm;
+    att_param *scale;
 } att_nn_sublayer;
+/* Self-attention, of what the layer is applied to; attention as call has it, without its residual; feed-forward. */
+att_var *att_nn_self_attend(att_tape *t, att_nn_sublayer s, const att_nn_attention *l, att_var *x,
+                            const att_nn_layer_call *c);
+att_var *att_nn_attend(att_tape *t, att_nn_sublayer s, const att_nn_attention *l, att_var *x,
+                       att_nn_attention_call call);
+att_var *att_nn_feed(att_tape *t, att_nn_sublayer s, const att_nn_feed_forward *l, att_var *x,
+                     const att_nn_dropout *dropout);
+
 /* Is the config's order one? Else p has an error. */
 bool att_nn_check_layer(att_nn_params *p, const char *name, const att_nn_layer_config *c);
-/* What comes before a sublayer, and after it; scale: layer scale or NULL */
-att_nn_sublayer att_nn_sublayer_begin(att_tape *t, att_nn_order order, const att_nn_norm *norm, att_var *x);
-att_var *att_nn_sublayer_end(att_tape *t, att_nn_order order, const att_nn_norm *norm, att_var *x);
-/* The attention and feed-forward sublayers, with layer scale and residual. */
-att_var *att_nn_attend(att_tape *t, const att_nn_attention *l, att_param *scale, att_nn_sublayer in,
-                       const att_nn_attention_call *call);
-att_var *att_nn_feed(att_tape *t, const att_nn_feed_forward *l, att_param *scale, att_nn_sublayer in,
-                     const att_nn_dropout *dropout);
 /* prefix.name of these features, initialised with c->layer_scale; NULL: c->layer_scale is 0 */
 att_param *att_nn_layer_scale(att_nn_params *p, const char *prefix, const char *name, const att_nn_layer_config *c);
 /* The attention of a layer's config: `given`, else by width, heads and the like. */

@@ -1,5 +1,6 @@
 /* Parameters by name: loaded or initialised, and memory and plans of layers */
 #include "nn/nn.h"
+#include "util/shape.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -193,20 +194,6 @@ att_status att_nn_params_optimize(const att_nn_params *p, att_optimizer *o)
     return s;
 }
 
-/* "[2, 3]", for messages */
-typedef struct shape_text {
-    char text[ATT_MAX_RANK * 22 + 3];
-} shape_text;
-static shape_text shape_of(int rank, const int64_t *dim)
-{
-    shape_text s;
-    int n = snprintf(s.text, sizeof s.text, "[");
-    for (int i = 0; i < rank && i < ATT_MAX_RANK; i++)
-        n += snprintf(s.text + n, sizeof s.text - (size_t)n, "%s%lld", i ? ", " : "", (long long)dim[i]);
-    snprintf(s.text + n, sizeof s.text - (size_t)n, "]");
-    return s;
-}
-
 /* Is the shape that of dim [rank]? [1, n] becomes [n] where that is wanted. */
 static bool fits(att_tensor *x, int rank, const int64_t *dim)
 {
@@ -225,8 +212,8 @@ static att_status load(att_nn_params *p, const char *name, int rank, const int64
     if (!value->data)
         return att_fail(p->ctx, ATT_ERR_ARGUMENT, "\"%s\": load has set no tensor", name);
     if (value->rank < 0 || value->rank > ATT_MAX_RANK || !fits(value, rank, dim))
-        return att_fail(p->ctx, ATT_ERR_SHAPE, "\"%s\" is %s but must be %s", name,
-                        shape_of(value->rank, value->dim).text, shape_of(rank, dim).text);
+        return att_fail(p->ctx, ATT_ERR_SHAPE, "\"%s\" is %s but must be %s", name, att_shape_of(value).text,
+                        att_shape_show(rank, dim).text);
     if (value->dtype != ATT_F32 && value->dtype != ATT_F16 && value->dtype != ATT_BF16)
         return att_fail(p->ctx, ATT_ERR_DTYPE, "\"%s\" is %s, not f32, f16 or bf16", name,
                         att_dtype_name(value->dtype));
@@ -289,8 +276,8 @@ static att_param *again(att_nn_params *p, const char *name, att_param *param, in
     att_tensor value = *att_param_value(param);
     if (fits(&value, rank, dim))
         return param;
-    return att_nn_fail(p, ATT_ERR_SHAPE, "\"%s\" is %s, but a second layer needs %s", name,
-                       shape_of(value.rank, value.dim).text, shape_of(rank, dim).text);
+    return att_nn_fail(p, ATT_ERR_SHAPE, "\"%s\" is %s, but a second layer needs %s", name, att_shape_of(&value).text,
+                       att_shape_show(rank, dim).text);
 }
 
 att_param *att_nn_params_request(att_nn_params *p, const char *prefix, const char *name, int rank, const int64_t *dim,

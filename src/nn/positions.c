@@ -1,13 +1,13 @@
 /* Positions of rows for rotary encoding: by offsets, after the tokens of a cache */
 #include "nn/nn.h"
 
-bool att_nn_positions_begin(att_tape *t, att_nn_positions *p, const att_attention_args *args, const int64_t *offsets,
-                            int64_t rows, const att_cache *cache)
+bool att_nn_positions_begin(att_tape *t, att_nn_positions *p, const int64_t *offsets, int64_t n, int64_t rows,
+                            const att_cache *cache)
 {
-    *p = (att_nn_positions){.at = {.size = sizeof p->at, .offsets = offsets, .n = args->n_sequences}};
+    *p = (att_nn_positions){.at = {.size = sizeof p->at, .offsets = offsets, .n = n}};
     if (!cache)
         return true;
-    const int64_t n = att_cache_sequences(cache);
+    n = att_cache_sequences(cache);
     int64_t *starts = att_alloc(att_tape_ctx(t), 2 * (size_t)n + 1, sizeof *starts), *equal = starts + n;
     if (!starts)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(NULL));

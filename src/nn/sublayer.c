@@ -1,43 +1,58 @@
 /* What encoder and decoder layers share: the order of norms, layer scale, residuals */
 #include "nn/nn.h"
 
+/* ---- norm, sublayer, layer scale, residual, norm */
+
+static att_var *norm_before(att_tape *t, att_nn_sublayer s, att_var *x)
+{
+    return s.order == ATT_POST_NORM ? x : att_nn_norm_apply(t, s.norm, x);
+}
+
+/* What the sublayer's result is added to; y: x, normalised */
+static att_var *residual_of(att_nn_sublayer s, att_var *x, att_var *y) { return s.order == ATT_QUERY_NORM ? y : x; }
+
+/* y is the sublayer's result, to which the residual has been added where there is no layer scale. */
+static att_var *finish(att_tape *t, att_nn_sublayer s, att_var *y, att_var *residual)
+{
+    if (s.scale)
+        y = att_add(t, att_mul(t, y, att_parameter(t, s.scale)), residual);
+    return s.order == ATT_POST_NORM ? att_nn_norm_apply(t, s.norm, y) : y;
+}
+
+att_var *att_nn_attend(att_tape *t, att_nn_sublayer s, const att_nn_attention *l, att_var *x,
+                       att_nn_attention_call call)
+{
+    att_var *y = norm_before(t, s, x), *residual = residual_of(s, x, y);
+    call.residual = s.scale ? NULL : residual;
+    return finish(t, s, att_nn_attention_apply(t, l, y, &call), residual);
+}
+
+att_var *att_nn_self_attend(att_tape *t, att_nn_sublayer s, const att_nn_attention *l, att_var *x,
+                            const att_nn_layer_call *c)
+{
+    const att_nn_attention_call call = {.size = sizeof call,
+                                        .source = s.order == ATT_QUERY_NORM ? x : NULL,
+                                        .same_rows = true,
+                                        .args = c->args,
+                                        .positions = c->positions,
+                                        .dropout = c->dropout,
+                                        .cache = c->cache};
+    return att_nn_attend(t, s, l, x, call);
+}
+
+att_var *att_nn_feed(att_tape *t, att_nn_sublayer s, const att_nn_feed_forward *l, att_var *x,
+                     const att_nn_dropout *dropout)
+{
+    att_var *y = norm_before(t, s, x), *residual = residual_of(s, x, y);
+    return finish(t, s, att_nn_feed_forward_apply(t, l, y, s.scale ? NULL : residual, dropout), residual);
+}
+
+/* ---- making them */
+
 bool att_nn_check_layer(att_nn_params *p, const char *name, const att_nn_layer_config *c)
 {
     return (unsigned)c->order <= ATT_QUERY_NORM ||
            att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": order is %d, no att_nn_order", name, (int)c->order);
-}
-
-att_nn_sublayer att_nn_sublayer_begin(att_tape *t, att_nn_order order, const att_nn_norm *norm, att_var *x)
-{
-    att_var *y = att_nn_norm_if(t, order != ATT_POST_NORM, norm, x);
-    return (att_nn_sublayer){y, order == ATT_QUERY_NORM ? y : x};
-}
-
-att_var *att_nn_sublayer_end(att_tape *t, att_nn_order order, const att_nn_norm *norm, att_var *x)
-{
-    return att_nn_norm_if(t, order == ATT_POST_NORM, norm, x);
-}
-
-/* scale * x + residual */
-static att_var *add_scaled(att_tape *t, att_param *scale, att_var *x, att_var *residual)
-{
-    return att_add(t, att_mul(t, x, att_parameter(t, scale)), residual);
-}
-
-att_var *att_nn_attend(att_tape *t, const att_nn_attention *l, att_param *scale, att_nn_sublayer in,
-                       const att_nn_attention_call *call)
-{
-    att_nn_attention_call c = *call;
-    c.residual = scale ? NULL : in.residual;
-    att_var *y = att_nn_attention_apply(t, l, in.x, &c);
-    return scale ? add_scaled(t, scale, y, in.residual) : y;
-}
-
-att_var *att_nn_feed(att_tape *t, const att_nn_feed_forward *l, att_param *scale, att_nn_sublayer in,
-                     const att_nn_dropout *dropout)
-{
-    att_var *y = att_nn_feed_forward_apply(t, l, in.x, scale ? NULL : in.residual, dropout);
-    return scale ? add_scaled(t, scale, y, in.residual) : y;
 }
 
 att_param *att_nn_layer_scale(att_nn_params *p, const char *prefix, const char *name, const att_nn_layer_config *c)

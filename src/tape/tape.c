@@ -411,13 +411,6 @@ bool att_same_shape(const att_tensor *a, const att_tensor *b)
     return same;
 }
 
-att_shape att_shape_of(const att_tensor *x)
-{
-    att_shape s;
-    att_shape_text(x, s.text);
-    return s;
-}
-
 bool att_tape_check_offsets(att_tape *t, const char *op, const att_tensor *x, const int64_t *offsets, int64_t n)
 {
     if (n < 0 || !offsets)

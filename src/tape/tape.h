@@ -121,12 +121,6 @@ att_var *att_tape_release(att_tape *t, size_t mark, att_var *keep);
 int64_t att_tape_rows(const att_tensor *x);
 bool att_same_shape(const att_tensor *a, const att_tensor *b);
 
-/* "[16, 384]", for messages. */
-typedef struct att_shape {
-    char text[ATT_SHAPE_TEXT];
-} att_shape;
-att_shape att_shape_of(const att_tensor *x);
-
 /* Checks that offsets [n + 1] divide the rows of x into sequences. */
 bool att_tape_check_offsets(att_tape *t, const char *op, const att_tensor *x, const int64_t *offsets, int64_t n);
 

@@ -84,10 +84,9 @@ static att_status find_fans(att_ctx *ctx, const att_tensor *x, const distributio
     if (d->fan == NO_FAN || (o->fan_in > 0 && (o->fan_out > 0 || d->fan == FAN_IN)))
         return ATT_OK;
     if (x->rank < 2) {
-        char shape[ATT_SHAPE_TEXT];
         return att_fail(ctx, ATT_ERR_SHAPE,
                         "initialize: x is %s, and %s needs [out, in, ...] or init.fan_in and fan_out",
-                        att_shape_text(x, shape), d->name);
+                        att_shape_of(x).text, d->name);
     }
     int64_t field = 1;
     for (int i = 2; i < x->rank; i++)

@@ -72,22 +72,10 @@ bool att_overlap(const att_tensor *a, const att_tensor *b)
     return pa + (uintptr_t)a_low < pb + (uintptr_t)b_high && pb + (uintptr_t)b_low < pa + (uintptr_t)a_high;
 }
 
-const char *att_shape_text(const att_tensor *t, char text[ATT_SHAPE_TEXT])
-{
-    size_t n = 0;
-    text[n++] = '[';
-    for (int i = 0; i < t->rank && i < ATT_MAX_RANK; i++)
-        n += (size_t)snprintf(text + n, ATT_SHAPE_TEXT - n, "%s%" PRId64, i ? ", " : "", t->dim[i]);
-    text[n++] = ']';
-    text[n] = '\0';
-    return text;
-}
-
 /* Checks everything but the data pointer. */
 static att_status check_form(att_ctx *ctx, const char *name, const att_tensor *t)
 {
     int64_t low, high;
-    char shape[ATT_SHAPE_TEXT];
     if (!known(t->dtype))
         return att_fail(ctx, ATT_ERR_DTYPE, "%s.dtype = %d is no att_dtype", name, (int)t->dtype);
     if (t->rank < 0 || t->rank > ATT_MAX_RANK)
@@ -96,24 +84,22 @@ static att_status check_form(att_ctx *ctx, const char *name, const att_tensor *t
         if (t->dim[i] < 0)
             return att_fail(ctx, ATT_ERR_SHAPE, "%s.dim[%d] = %" PRId64 " is negative", name, i, t->dim[i]);
     if (!range_of(t, &low, &high))
-        return att_fail(ctx, ATT_ERR_SHAPE, "%s %s reaches further than any memory", name, att_shape_text(t, shape));
+        return att_fail(ctx, ATT_ERR_SHAPE, "%s %s reaches further than any memory", name, att_shape_of(t).text);
     return ATT_OK;
 }
 
 att_status att_check_view(att_ctx *ctx, const char *name, const att_tensor *t)
 {
-    char shape[ATT_SHAPE_TEXT];
     if (!t)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "%s is NULL", name);
     const att_status s = check_form(ctx, name, t);
     if (!s && !t->data && att_count(t) > 0)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s %s has no memory: its data is NULL", name, att_shape_text(t, shape));
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s %s has no memory: its data is NULL", name, att_shape_of(t).text);
     return s;
 }
 
 att_status att_check(att_ctx *ctx, const char *name, const att_tensor *t, att_dtype dtype, int rank)
 {
-    char shape[ATT_SHAPE_TEXT];
     const att_status s = att_check_view(ctx, name, t);
     if (s)
         return s;
@@ -121,7 +107,7 @@ att_status att_check(att_ctx *ctx, const char *name, const att_tensor *t, att_dt
         return att_fail(ctx, ATT_ERR_DTYPE, "%s is %s but must be %s", name, att_dtype_name(t->dtype),
                         att_dtype_name(dtype));
     if (t->rank != rank)
-        return att_fail(ctx, ATT_ERR_SHAPE, "%s %s has %d dimensions but must have %d", name, att_shape_text(t, shape),
+        return att_fail(ctx, ATT_ERR_SHAPE, "%s %s has %d dimensions but must have %d", name, att_shape_of(t).text,
                         t->rank, rank);
     return ATT_OK;
 }
@@ -181,14 +167,13 @@ att_status att_check_contiguous(att_ctx *ctx, const char *name, const att_tensor
 att_status att_check_same_shape(att_ctx *ctx, const char *name, const att_tensor *t, const char *other_name,
                                 const att_tensor *other)
 {
-    char shape[ATT_SHAPE_TEXT], other_shape[ATT_SHAPE_TEXT];
     bool same = t->rank == other->rank;
     for (int i = 0; same && i < t->rank; i++)
         same = t->dim[i] == other->dim[i];
     if (same)
         return ATT_OK;
-    return att_fail(ctx, ATT_ERR_SHAPE, "%s is %s but %s is %s", name, att_shape_text(t, shape), other_name,
-                    att_shape_text(other, other_shape));
+    return att_fail(ctx, ATT_ERR_SHAPE, "%s is %s but %s is %s", name, att_shape_of(t).text, other_name,
+                    att_shape_of(other).text);
 }
 
 att_status att_check_apart(att_ctx *ctx, const char *name, const att_tensor *t, const char *other_name,

@@ -3,6 +3,7 @@
 #define ATT_TENSOR_H
 
 #include "base/base.h"
+#include "util/shape.h"
 #include "util/util.h"
 
 /* Number of elements of a view that passed att_wrap or att_check; 1 for rank 0. */
@@ -11,10 +12,6 @@ int64_t att_count(const att_tensor *t);
 bool att_is_dense(const att_tensor *t);
 /* Do the byte ranges of two views overlap (even if no element is shared)? */
 bool att_overlap(const att_tensor *a, const att_tensor *b);
-
-enum { ATT_SHAPE_TEXT = ATT_MAX_RANK * 22 + 3 };
-/* Writes "[2, 3, 64]" into text and returns it. */
-const char *att_shape_text(const att_tensor *t, char text[ATT_SHAPE_TEXT]);
 
 /* Checks: ATT_OK, or an error that names the argument and both values. */
 

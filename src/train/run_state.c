@@ -2,7 +2,7 @@
 #include "attend_model.h"
 #include "io/replace.h"
 #include "io/safetensors.h"
-#include "io/shape.h"
+#include "util/shape.h"
 #include "io/util.h"
 
 #include <dirent.h>
@@ -430,8 +430,8 @@ static att_status check_tensor(const att_run *run, const char *path, const att_s
         memcmp(is.dim, here->dim, (size_t)is.rank * sizeof *is.dim) == 0)
         return ATT_OK;
     return att_fail(run->ctx, ATT_ERR_SHAPE, "%s: tensor \"%.80s\" is %s %s but here it is %s %s", path, name,
-                    att_dtype_name(is.dtype), att_shape_show(is.rank, is.dim).text, att_dtype_name(here->dtype),
-                    att_shape_show(here->rank, here->dim).text);
+                    att_dtype_name(is.dtype), att_shape_of(&is).text, att_dtype_name(here->dtype),
+                    att_shape_of(here).text);
 }
 
 /* The file has no other tensors: all names are distinct, so counting suffices. */

@@ -1,0 +1,25 @@
+/* Shapes for messages: "[2, 3]". */
+#ifndef ATT_UTIL_SHAPE_H
+#define ATT_UTIL_SHAPE_H
+
+#include "attend.h"
+
+#include <stdio.h>
+
+typedef struct att_shape {
+    char text[ATT_MAX_RANK * 22 + 3];
+} att_shape;
+
+/* dim [rank] */
+static inline att_shape att_shape_show(int rank, const int64_t *dim)
+{
+    att_shape s = {"["};
+    int n = 1;
+    for (int i = 0; i < rank && i < ATT_MAX_RANK; i++)
+        n += snprintf(s.text + n, sizeof s.text - (size_t)n, "%s%lld", i ? ", " : "", (long long)dim[i]);
+    snprintf(s.text + n, sizeof s.text - (size_t)n, "]");
+    return s;
+}
+static inline att_shape att_shape_of(const att_tensor *x) { return att_shape_show(x->rank, x->dim); }
+
+#endif
