@@ -13,7 +13,7 @@ size_t att_int8_count(const att_ctx *ctx, int64_t n, int64_t k);
 bool att_int8_pack(att_ctx *ctx, int64_t n, int64_t k, void (*row)(const void *of, int64_t i, float *y), const void *of,
                    float *packed);
 
-/* A product of which bounds are computed. */
+/* A product whose bounds are computed. */
 typedef struct att_int8_product {
     int64_t m, n, k;
     const float *a;      /* [m, k] */

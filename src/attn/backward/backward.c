@@ -173,7 +173,8 @@ static void end_grad_block(const att_backward_work *x, const att_kv_block *b, at
 {
     att_grad_block_clear(g, 0, b->keys);
     if (g->to.at && g->from != att_row_at(&g->to, b->k0))
-        att_rows_write(x->plan->kernels, g->from, g->stride, &g->to, b->k0, b->keys, g->dim, g->add, x->w.row);
+        att_rows_write(x->plan->kernels, (att_floats){g->from, g->stride}, &g->to, b->k0, b->keys, g->dim, g->add,
+                       x->w.row);
     if (x->task->last && b == &x->blocks[x->n_blocks - 1] && !g->add)
         att_rows_clear(&g->to, b->k0 + b->keys, x->task->k_rows, g->dim);
 }

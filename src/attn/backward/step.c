@@ -237,7 +237,7 @@ static void add_dq(att_backward_work *x, const att_block *b)
     const int64_t dim = plan->q_dim;
     const att_floats key = b->key;
     att_finite_ranges clean;
-    att_finite_ranges_of(plan, b->mask_tile, b->queries, key.at, key.stride, dim, &clean);
+    att_finite_ranges_of(plan, b->mask_tile, b->queries, key, dim, &clean);
     for (int r = 0; r < clean.n_ranges; r++)
         plan->kernels->backward.gemm_tn(&(const att_product){.add = b->k0 > 0 || r > 0,
                                                              .m = dim,
@@ -248,7 +248,7 @@ static void add_dq(att_backward_work *x, const att_block *b)
                                                              .ldb = b->stride,
                                                              .c = b->dq,
                                                              .prefetch = &x->prefetch});
-    att_add_nonfinite(plan, b->mask_tile, &clean, b->queries, key.at, key.stride, dim, b->ds, b->stride, b->dq);
+    att_add_nonfinite(plan, b->mask_tile, &clean, b->queries, key, dim, (att_floats){b->ds, b->stride}, b->dq);
 }
 
 /* Bit 2 p + h: does half h of tile p attend to any of the ATT_SUB_TILE / 2 keys from `key` on? */
@@ -347,7 +347,8 @@ static void write_dq(const att_backward_work *x, int64_t q0, int queries)
     const int64_t dim = plan->q_dim;
     float scale[ATT_MAX_Q_TILE];
     if (att_score_reads_query_rows(plan)) {
-        att_rows_write(k, x->head.dq_sum + q0 * dim, dim, &x->head.dq, q0, queries, dim, x->job->rows.add_dq, x->w.row);
+        att_rows_write(k, (att_floats){x->head.dq_sum + q0 * dim, dim}, &x->head.dq, q0, queries, dim,
+                       x->job->rows.add_dq, x->w.row);
         return;
     }
     for (int i = 0; i < k->q_tile; i++)
@@ -360,7 +361,8 @@ static void write_dq(const att_backward_work *x, int64_t q0, int queries)
         } else {
             k->attend.unpack(n, dim, from, scale, x->w.dq_rows, dim);
             add_dq_of_numbers(x, q0 + i, n);
-            att_rows_write(k, x->w.dq_rows, dim, &x->head.dq, q0 + i, n, dim, x->job->rows.add_dq, x->w.row);
+            att_rows_write(k, (att_floats){x->w.dq_rows, dim}, &x->head.dq, q0 + i, n, dim, x->job->rows.add_dq,
+                           x->w.row);
         }
     }
 }

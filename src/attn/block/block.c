@@ -383,19 +383,19 @@ void att_score_block_back(const att_block *b)
 
 /* ---- what is not finite */
 
-void att_finite_ranges_of(const att_plan *plan, const att_mask_tile *mask_tile, int queries, const float *x,
-                          int64_t stride, int64_t dim, att_finite_ranges *clean)
+void att_finite_ranges_of(const att_plan *plan, const att_mask_tile *mask_tile, int queries, att_floats x, int64_t dim,
+                          att_finite_ranges *clean)
 {
     const uint64_t all = att_low_bits(queries);
     clean->n_ranges = clean->n_nonfinite = 0;
     for (int r = 0; r < mask_tile->n_ranges; r++) {
         const att_range partial = att_mask_tile_partial(mask_tile, r);
         clean->range[clean->n_ranges++] = mask_tile->range[r];
-        if (stride == dim &&
-            plan->kernels->vector.all_finite((partial.last - partial.first) * dim, x + partial.first * stride))
+        if (x.stride == dim &&
+            plan->kernels->vector.all_finite((partial.last - partial.first) * dim, x.at + partial.first * x.stride))
             continue;
         for (int64_t key = partial.first; key < partial.last; key++) {
-            if (!(~mask_tile->bits[key] & all) || plan->kernels->vector.all_finite(dim, x + key * stride))
+            if (!(~mask_tile->bits[key] & all) || plan->kernels->vector.all_finite(dim, x.at + key * x.stride))
                 continue;
             clean->nonfinite[clean->n_nonfinite++] = key;
             clean->range[clean->n_ranges - 1].last = key;
@@ -405,13 +405,12 @@ void att_finite_ranges_of(const att_plan *plan, const att_mask_tile *mask_tile, 
 }
 
 void att_add_nonfinite(const att_plan *plan, const att_mask_tile *mask_tile, const att_finite_ranges *clean,
-                       int queries, const float *x, int64_t stride, int64_t dim, const float *w, int64_t w_stride,
-                       float *o)
+                       int queries, att_floats x, int64_t dim, att_floats w, float *o)
 {
     for (int n = 0; n < clean->n_nonfinite; n++) {
         const int64_t key = clean->nonfinite[n];
         for (int i = 0; i < queries; i++)
             for (int64_t d = 0; (att_mask_tile_bits(mask_tile, key) >> i & 1) && d < dim; d++)
-                o[d * plan->kernels->q_tile + i] += w[key * w_stride + i] * x[key * stride + d];
+                o[d * plan->kernels->q_tile + i] += w.at[key * w.stride + i] * x.at[key * x.stride + d];
     }
 }

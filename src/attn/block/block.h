@@ -45,12 +45,11 @@ typedef struct att_finite_ranges {
     int64_t nonfinite[ATT_KEY_BLOCK]; /* [n_nonfinite] these keys */
 } att_finite_ranges;
 /* x [keys, dim]: the rows from k0 on. */
-void att_finite_ranges_of(const att_plan *plan, const att_mask_tile *mask_tile, int queries, const float *x,
-                          int64_t stride, int64_t dim, att_finite_ranges *clean);
+void att_finite_ranges_of(const att_plan *plan, const att_mask_tile *mask_tile, int queries, att_floats x, int64_t dim,
+                          att_finite_ranges *clean);
 /* o [dim][q_tile] += x [keys, dim]^T w [keys][q_tile] over the nonfinite keys, for queries that attend. */
 void att_add_nonfinite(const att_plan *plan, const att_mask_tile *mask_tile, const att_finite_ranges *clean,
-                       int queries, const float *x, int64_t stride, int64_t dim, const float *w, int64_t w_stride,
-                       float *o);
+                       int queries, att_floats x, int64_t dim, att_floats w, float *o);
 
 /* A tile of queries by a block of keys, as the stages compute it. */
 typedef struct att_block {

@@ -242,7 +242,7 @@ static void accumulate(const decode_job *j, const head_group *g, const att_mask_
     }
     const att_floats value = att_rows_read(kernels, &v, 0, keys, dim, w->values);
     att_finite_ranges finite;
-    att_finite_ranges_of(g->plan, mask, g->columns, value.at, value.stride, dim, &finite);
+    att_finite_ranges_of(g->plan, mask, g->columns, value, dim, &finite);
     pv.type = ATT_F32;
     pv.n_ranges = finite.n_ranges;
     pv.range = finite.range;
@@ -398,7 +398,7 @@ static void finish(const decode_job *j, const head_group *g, int64_t first, int6
         const att_head_view *at = &g->head[i / g->tq];
         const int64_t q = i % g->tq;
         kernels->decode.normalize(dim, w->rescale[i] * left[i], total.o + i * j->o_stride);
-        att_rows_write(kernels, total.o + i * j->o_stride, dim, &at->out, q, 1, dim, false, NULL);
+        att_rows_write(kernels, (att_floats){total.o + i * j->o_stride, dim}, &at->out, q, 1, dim, false, NULL);
         if (at->lse)
             at->lse[q * at->lse_stride] = lse[i];
     }

@@ -236,15 +236,15 @@ static void accumulate(const att_plan *plan, const att_head_view *at, q_tile *t,
                        const kv_block *b, bool rounded, forward_scratch *w)
 {
     const int64_t dim = plan->spec.value_dim;
-    const att_floats v = b->value;
     att_finite_ranges finite;
     if (plan->bf16_pairs) {
         accumulate_pairs(plan, t, mask, b, rounded, w, &finite);
     } else {
-        att_finite_ranges_of(plan, mask, t->queries, v.at, v.stride, dim, &finite);
+        att_finite_ranges_of(plan, mask, t->queries, b->value, dim, &finite);
         accumulate_floats(plan, at, t, b, &finite, w);
     }
-    att_add_nonfinite(plan, mask, &finite, t->queries, v.at, v.stride, dim, w->s, plan->kernels->q_tile, t->into->o);
+    att_add_nonfinite(plan, mask, &finite, t->queries, b->value, dim, (att_floats){w->s, plan->kernels->q_tile},
+                      t->into->o);
 }
 
 static void attend_block(const att_plan *plan, const att_head_view *at, q_tile *t, const att_mask_tile *mask,
@@ -311,7 +311,7 @@ static void finish(const att_plan *plan, const att_head_view *at, const q_tile *
         k->attend.unpack(t->queries, dim, t->total.o, w->rescale, att_row_at(&at->out, t->q0), at->out.stride);
     } else {
         k->attend.unpack(t->queries, dim, t->total.o, w->rescale, t->rows, dim);
-        att_rows_write(k, t->rows, dim, &at->out, t->q0, t->queries, dim, false, NULL);
+        att_rows_write(k, (att_floats){t->rows, dim}, &at->out, t->q0, t->queries, dim, false, NULL);
     }
 }
 
