@@ -37,7 +37,7 @@ static att_status check_stage(const att_plan *plan, int isa, int i, int tile)
             att_builtin_score_of(plan->spec.score ? plan->spec.score : att_score_dot, isa);
         e = att_verify_score(&c, builtin ? &builtin->score : &plan->score, builtin && builtin->transforms);
     } else {
-        const att_plan_modifier *of = &plan->modifier[i - 1];
+        const att_plan_modifier *of = &plan->modifiers.list[i - 1];
         const att_modifier *builtin = att_builtin_modifier_of(of->given, isa), *m = builtin ? builtin : &of->stage;
         e = att_verify_modifier(&c, m, of->value);
     }
@@ -51,11 +51,11 @@ att_status att_verify(att_ctx *ctx, const att_attention_spec *spec)
     att_status e = att_plan_new(ctx, spec, &plan);
     if (e)
         return e;
-    for (int i = 0; !e && i <= plan->n_modifiers; i++)
+    for (int i = 0; !e && i <= plan->modifiers.n; i++)
         for (int isa = 0; !e && isa < att_isa_count(); isa++)
             for (int tile = 0; !e && tile < TILES && att_isa_usable(isa); tile++)
                 e = check_stage(plan, isa, i, tile);
-    for (int i = 0; !e && i < plan->n_masks; i++)
+    for (int i = 0; !e && i < plan->masks.n; i++)
         e = att_verify_mask(plan, i);
     att_plan_free(plan);
     return e;

@@ -184,7 +184,7 @@ static att_status check_round(check *c, const att_plan *plan, int round, att_are
 
 att_status att_verify_mask(const att_plan *plan, int i)
 {
-    const att_plan_mask *m = &plan->mask[i];
+    const att_plan_mask *m = &plan->masks.list[i];
     check c = {.ctx = plan->ctx, .mask = &m->stage, .value = m->value};
     att_arena memory;
     att_arena_init(&memory, plan->ctx);

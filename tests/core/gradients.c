@@ -296,8 +296,8 @@ static stage_leaves stage_leaves_of(const problem *p)
 {
     stage_leaves l = {0};
     int next = 3;
-    for (int i = 0; i < p->plan->n_params; i++)
-        if (p->plan->param[i].given >= 0)
+    for (int i = 0; i < p->plan->params.n; i++)
+        if (p->plan->params.list[i].given >= 0)
             l.of[l.n++] = p->leaf[next].rank ? next++ : next - 1;
     return l;
 }

@@ -145,7 +145,7 @@ static att_block *block_of(att_backward_work *x, int64_t q0, int queries, int ti
         b->query_number = x->w.q.numbers + first;
         b->dquery_number = x->head.dnumber + q0;
     }
-    for (int i = 0; i < plan->n_modifiers; i++)
+    for (int i = 0; i < plan->modifiers.n; i++)
         b->saved[i] = x->w.saved[i] ? x->w.saved[i] + first : NULL;
     return b;
 }
@@ -223,7 +223,7 @@ static void p_and_ds(const att_backward_work *x, att_block *b, int tile)
     att_dropout_apply_block(b, keep, b->ds);
     for (int r = 0; r < b->mask_tile->n_ranges; r++) {
         const int64_t first = b->mask_tile->range[r].first, keys = b->mask_tile->range[r].last - first;
-        k->backward.softmax(keys, plan->scale_in_softmax ? plan->spec.scale : 1, b->s + first * b->stride,
+        k->backward.softmax(keys, plan->scale.in_softmax ? plan->spec.scale : 1, b->s + first * b->stride,
                             b->ds + first * b->stride, b->stride, x->w.q.lse + tile * k->q_tile,
                             x->w.q.delta + tile * k->q_tile);
     }
@@ -447,7 +447,7 @@ static bool compute_block(att_backward_work *x, att_kv_block *keys, int64_t q0, 
 void att_backward_step(att_backward_work *x, int64_t q0)
 {
     const int64_t max = Q_TILES * x->plan->kernels->q_tile, left = x->head.view.head.tq - q0;
-    const int queries = (int)(att_min(left, max)), sink = x->plan->sink;
+    const int queries = (int)(att_min(left, max)), sink = x->plan->modifiers.sink;
     bool prepared = sink >= 0 && att_sink_of(x->plan, x->head.param)->grad && x->task->k0 == 0;
     att_range attended;
     att_span(x->plan, &x->head.view, q0, queries, &attended.first, &attended.last);

@@ -10,8 +10,8 @@
 static att_cover cover(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, int64_t k0, int keys)
 {
     att_cover all = ATT_FULL;
-    for (int i = 0; all != ATT_EMPTY && i < plan->n_masks; i++) {
-        const att_mask *m = &plan->mask[i].stage;
+    for (int i = 0; all != ATT_EMPTY && i < plan->masks.n; i++) {
+        const att_mask *m = &plan->masks.list[i].stage;
         const att_mask_block b =
             att_mask_block_of(plan, i, at, (att_range){q0, q0 + queries}, (att_range){k0, k0 + keys});
         const att_cover c = m->cover ? m->cover(&b) : ATT_PARTIAL;
@@ -49,10 +49,10 @@ static att_cover probe(const att_plan *plan, const att_head_view *at, int64_t q0
         return c;
     for (int j = 0; j < keys; j++)
         bits[j] = ~UINT64_C(0);
-    for (int i = 0; i < plan->n_masks; i++) {
+    for (int i = 0; i < plan->masks.n; i++) {
         const att_mask_block b =
             att_mask_block_of(plan, i, at, (att_range){q0, q0 + queries}, (att_range){k0, k0 + keys});
-        bits_of(&plan->mask[i].stage, &b, of_mask);
+        bits_of(&plan->masks.list[i].stage, &b, of_mask);
         for (int j = 0; j < keys; j++)
             bits[j] &= of_mask[j];
     }
@@ -67,12 +67,12 @@ void att_span(const att_plan *plan, const att_head_view *at, int64_t q0, int64_t
 {
     *first = 0;
     *last = at->head.tk;
-    for (int i = 0; i < plan->n_masks; i++) {
+    for (int i = 0; i < plan->masks.n; i++) {
         int64_t from = 0, to = at->head.tk;
         const att_mask_block b =
             att_mask_block_of(plan, i, at, (att_range){q0, q0 + queries}, (att_range){0, at->head.tk});
-        if (plan->mask[i].stage.span)
-            plan->mask[i].stage.span(&b, &from, &to);
+        if (plan->masks.list[i].stage.span)
+            plan->masks.list[i].stage.span(&b, &from, &to);
         *first = att_max(from, *first);
         *last = att_min(to, *last);
     }
@@ -251,7 +251,7 @@ static void scale_products(const att_block *b, int r, const att_score_tile *t)
         save(b, r, t, b->products);
         plan->score.tile(t);
     }
-    if (!(b->bf16_pairs ? plan->scale_in_softmax : plan->scale_in_queries) && plan->spec.scale != 1)
+    if (!(b->bf16_pairs ? plan->scale.in_softmax : plan->scale.in_queries) && plan->spec.scale != 1)
         plan->kernels->attend.scale_scores(t->keys, plan->spec.scale, t->s, t->stride);
 }
 
@@ -273,14 +273,14 @@ static void score(const att_block *b, int r, const att_score_tile *t)
 /* The tile as modifier i sees it: scores and positions, but no queries and keys. */
 static att_modifier_tile seen_by(const att_block *b, int i, const att_score_tile *t)
 {
-    const att_plan_modifier *m = &b->plan->modifier[i];
+    const att_plan_modifier *m = &b->plan->modifiers.list[i];
     return att_modifier_tile_of(t, &m->stage, m->value, b->param + m->param,
                                 b->ds ? b->ds + (t->k - b->k0) * b->stride : NULL);
 }
 
 static void modify(const att_block *b, int r, int i, const att_score_tile *tile)
 {
-    const att_modifier *m = &b->plan->modifier[i].stage;
+    const att_modifier *m = &b->plan->modifiers.list[i].stage;
     const att_modifier_tile t = seen_by(b, i, tile);
     save(b, r, tile, b->saved[i]);
     if (m->tile)
@@ -291,7 +291,7 @@ static void modify(const att_block *b, int r, int i, const att_score_tile *tile)
 
 static void modify_all(const att_block *b, int r, const att_score_tile *t)
 {
-    for (int i = 0; i < b->plan->n_modifiers; i++)
+    for (int i = 0; i < b->plan->modifiers.n; i++)
         modify(b, r, i, t);
 }
 
@@ -324,7 +324,7 @@ void att_products_block(const att_block *b)
 
 static void modify_back(const att_block *b, int r, int i, const att_score_tile *tile)
 {
-    const att_modifier *m = &b->plan->modifier[i].stage;
+    const att_modifier *m = &b->plan->modifiers.list[i].stage;
     att_modifier_tile t = seen_by(b, i, tile);
     t.s = b->saved[i] ? b->saved[i] + b->mask_tile->range[r].first * b->stride : NULL;
     if (m->tile_back)
@@ -360,7 +360,7 @@ static void products_back(const att_block *b, int r, const att_score_tile *t)
 static void score_back(const att_block *b, int r, const att_score_tile *t)
 {
     const att_plan *plan = b->plan;
-    if (!plan->scale_in_queries && plan->spec.scale != 1)
+    if (!plan->scale.in_queries && plan->spec.scale != 1)
         plan->kernels->attend.scale_scores(t->keys, plan->spec.scale, b->ds + b->mask_tile->range[r].first * b->stride,
                                            b->stride);
     if (att_score_changes_products(plan))
@@ -375,7 +375,7 @@ void att_score_block_back(const att_block *b)
 {
     for (int r = 0; r < b->mask_tile->n_ranges; r++) {
         const att_builtin_tile t = tile_of(b, r);
-        for (int i = b->plan->n_modifiers - 1; i >= 0; i--)
+        for (int i = b->plan->modifiers.n - 1; i >= 0; i--)
             modify_back(b, r, i, &t.tile);
         score_back(b, r, &t.tile);
     }

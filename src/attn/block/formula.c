@@ -53,7 +53,7 @@ static int64_t param_count(const att_call *call, int first, int n)
 {
     int64_t count = 0;
     for (int i = first; i < first + n; i++)
-        if (call->plan->param[i].shape->kind == ATT_PER_HEAD)
+        if (call->plan->params.list[i].shape->kind == ATT_PER_HEAD)
             count += att_param_count(&call->param[i]);
     return count;
 }
@@ -64,9 +64,9 @@ size_t att_pair_scratch(const att_call *call)
     int64_t count = 0;
     if (!p->score.tile_back && !p->builtin->is_dot)
         count = p->spec.head_dim + p->spec.key_dim + param_count(call, 0, p->score.n_params);
-    for (int i = 0; i < p->n_modifiers; i++)
-        if (!p->modifier[i].stage.tile_back)
-            count += param_count(call, p->modifier[i].param, p->modifier[i].stage.n_params);
+    for (int i = 0; i < p->modifiers.n; i++)
+        if (!p->modifiers.list[i].stage.tile_back)
+            count += param_count(call, p->modifiers.list[i].param, p->modifiers.list[i].stage.n_params);
     return (size_t)count;
 }
 

@@ -93,9 +93,9 @@ att_status att_check_group_apart(att_ctx *ctx, const char *name, const att_tenso
 att_status att_call_check_apart(const att_call *c, const char *name, const att_tensor *t)
 {
     att_status e = att_check_group_apart(c->plan->ctx, name, t, &c->args, of_args);
-    for (int i = 0; !e && i < c->plan->n_params; i++)
+    for (int i = 0; !e && i < c->plan->params.n; i++)
         if (c->param[i].data)
-            e = att_check_apart(c->plan->ctx, name, t, c->plan->param[i].shape->name, &c->param[i]);
+            e = att_check_apart(c->plan->ctx, name, t, c->plan->params.list[i].shape->name, &c->param[i]);
     return e;
 }
 

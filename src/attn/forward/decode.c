@@ -58,7 +58,7 @@ bool att_decode_suits(const att_call *call)
 static bool is_dot(const att_plan *plan) { return plan->builtin->is_dot; }
 static bool uses_tiles(const att_plan *plan)
 {
-    return plan->n_modifiers > (plan->sink >= 0) || !is_dot(plan) || att_score_changes_products(plan);
+    return plan->modifiers.n > (plan->modifiers.sink >= 0) || !is_dot(plan) || att_score_changes_products(plan);
 }
 static bool reads_keys(const att_plan *plan) { return !is_dot(plan) || plan->score.number; }
 
@@ -96,7 +96,7 @@ static att_accumulator accumulator_of(const decode_job *j, int64_t item)
 
 static const att_mask_tile *mask_of(const head_group *g, const mask_tiles *c, int head)
 {
-    return &c->head[g->plan->n_masks ? head : 0];
+    return &c->head[g->plan->masks.n ? head : 0];
 }
 
 /* Bit i of a key in `all`: column i attends to it. */
@@ -125,7 +125,7 @@ static void merge_masks(const head_group *g, int keys, const att_mask_tile *head
 
 static void make_masks(const head_group *g, int64_t k0, int keys, mask_tiles *c)
 {
-    const bool one = g->heads == 1 || g->plan->n_masks == 0;
+    const bool one = g->heads == 1 || g->plan->masks.n == 0;
     for (int h = 0; h < (one ? 1 : g->heads); h++)
         att_mask_tile_make(g->plan, &g->head[h], 0, g->tq, k0, keys, &c->head[h]);
     if (!one)
@@ -391,7 +391,7 @@ static void finish(const decode_job *j, const head_group *g, int64_t first, int6
     }
     for (int i = 0; i < g->columns; i++)
         left[i] = 1;
-    for (int h = 0; g->plan->sink >= 0 && h < g->heads; h++)
+    for (int h = 0; g->plan->modifiers.sink >= 0 && h < g->heads; h++)
         att_add_sink(g->plan, &g->head[h], g->tq, max + h * g->tq, sum + h * g->tq, left + h * g->tq);
     kernels->attend.normalizer(max, sum, w->rescale, lse);
     for (int i = 0; i < g->columns; i++) {

@@ -170,10 +170,10 @@ static void normalizer(const att_plan *plan, const att_head_view *at, const q_ti
 {
     const att_accumulator *a = &t->total;
     float lse[ATT_MAX_Q_TILE], left[ATT_MAX_Q_TILE];
-    if (plan->sink >= 0)
+    if (plan->modifiers.sink >= 0)
         att_add_sink(plan, at, t->queries, a->max, a->sum, left);
     plan->kernels->attend.normalizer(a->max, a->sum, w->rescale, at->lse ? lse : NULL);
-    for (int i = 0; plan->sink >= 0 && i < t->queries; i++)
+    for (int i = 0; plan->modifiers.sink >= 0 && i < t->queries; i++)
         w->rescale[i] *= left[i];
     for (int i = 0; at->lse && i < t->queries; i++)
         at->lse[(t->q0 + i) * at->lse_stride] = lse[i];
@@ -261,7 +261,7 @@ static void attend_block(const att_plan *plan, const att_head_view *at, q_tile *
     b->query_number = t->numbers;
     const bool rounded = plan->bf16_pairs && !at->dropout.threshold && !kv->nonfinite.n_nonfinite;
     const att_softmax_step step = {.columns = t->queries,
-                                   .scale = plan->scale_in_softmax ? plan->spec.scale : 1,
+                                   .scale = plan->scale.in_softmax ? plan->spec.scale : 1,
                                    .n_ranges = mask->n_ranges,
                                    .range = mask->range,
                                    .s = w->s,
