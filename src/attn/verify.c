@@ -4,16 +4,16 @@
 #include "simd/isa.h"
 
 /* The n-th tile of a set with this size of a query tile. */
-static void place_tile(att_verify_check *c, int n)
+static void set_tile(att_verify_check *c, int n)
 {
     const int panel = c->kernels->q_tile;
     const struct {
         int q0, queries, k0, keys;
     } tiles[] = {{3, panel - 1, 41, ATT_VERIFY_KEYS}, {0, 1, 0, 1}, {19, panel, 256, 8}, {55, 2, 17, 32}};
-    c->q0 = tiles[n].q0;
-    c->queries = tiles[n].queries;
-    c->k0 = tiles[n].k0;
-    c->keys = tiles[n].keys;
+    c->block.q0 = tiles[n].q0;
+    c->block.queries = tiles[n].queries;
+    c->block.k0 = tiles[n].k0;
+    c->block.keys = tiles[n].keys;
 }
 enum { TILES = 4 };
 
@@ -29,8 +29,8 @@ static att_status check_stage(const att_plan *plan, int isa, int i, int tile)
                           .random = (uint64_t)tile};
     att_status e = ATT_OK;
     c.vectors = att_vectors_of(k);
-    c.at = att_verify_place(&plan->spec, tile % 2);
-    place_tile(&c, tile);
+    c.block.head = att_verify_head_at(&plan->spec, tile % 2);
+    set_tile(&c, tile);
     att_arena_init(&c.memory, plan->ctx);
     if (i == 0) {
         const att_builtin_score *builtin =

@@ -201,16 +201,17 @@ static att_builtin_tile tile_of(const att_block *b, int r)
                               .tile.key_stride = b->key.stride,
                               .tile.param = b->param,
                               .tile.s = b->s + first * b->stride,
-                              .tile.ds = b->ds ? b->ds + first * b->stride : NULL,
+                              .tile.ds = b->back.ds ? b->back.ds + first * b->stride : NULL,
                               .tile.stride = b->stride,
-                              .tile.dquery = plan->builtin->is_dot ? NULL : b->dq,
-                              .tile.dkey = b->dk && !plan->builtin->is_dot ? b->dk + first * b->dk_stride : NULL,
-                              .tile.dkey_stride = b->dk_stride,
+                              .tile.dquery = plan->builtin->is_dot ? NULL : b->back.dq,
+                              .tile.dkey =
+                                  b->back.dk && !plan->builtin->is_dot ? b->back.dk + first * b->back.dk_stride : NULL,
+                              .tile.dkey_stride = b->back.dk_stride,
                               .tile.vectors = &plan->vectors,
                               .tile.query_number = number ? b->query_number : NULL,
                               .tile.key_number = number ? b->precomputed + first : NULL,
-                              .tile.dquery_number = number ? b->dquery_number : NULL,
-                              .tile.dkey_number = number && b->dkey_number ? b->dkey_number + first : NULL,
+                              .tile.dquery_number = number ? b->back.dquery_number : NULL,
+                              .tile.dkey_number = number && b->back.dkey_number ? b->back.dkey_number + first : NULL,
                               .query_stride = rows ? b->query.stride : 0,
                               .dquery_stride = rows ? plan->q_dim : 0,
                               .precomputed = b->precomputed ? b->precomputed + first * count : NULL,
@@ -248,7 +249,7 @@ static void scale_products(const att_block *b, int r, const att_score_tile *t)
 {
     const att_plan *plan = b->plan;
     if (att_score_changes_products(plan)) {
-        save(b, r, t, b->products);
+        save(b, r, t, b->back.products);
         plan->score.tile(t);
     }
     if (!(b->bf16_pairs ? plan->scale.in_softmax : plan->scale.in_queries) && plan->spec.scale != 1)
@@ -275,14 +276,14 @@ static att_modifier_tile seen_by(const att_block *b, int i, const att_score_tile
 {
     const att_plan_modifier *m = &b->plan->modifiers.list[i];
     return att_modifier_tile_of(t, &m->stage, m->value, b->param + m->param,
-                                b->ds ? b->ds + (t->k - b->k0) * b->stride : NULL);
+                                b->back.ds ? b->back.ds + (t->k - b->k0) * b->stride : NULL);
 }
 
 static void modify(const att_block *b, int r, int i, const att_score_tile *tile)
 {
     const att_modifier *m = &b->plan->modifiers.list[i].stage;
     const att_modifier_tile t = seen_by(b, i, tile);
-    save(b, r, tile, b->saved[i]);
+    save(b, r, tile, b->back.saved[i]);
     if (m->tile)
         m->tile(&t);
     else if (m->formula)
@@ -326,12 +327,12 @@ static void modify_back(const att_block *b, int r, int i, const att_score_tile *
 {
     const att_modifier *m = &b->plan->modifiers.list[i].stage;
     att_modifier_tile t = seen_by(b, i, tile);
-    t.s = b->saved[i] ? b->saved[i] + b->mask_tile->range[r].first * b->stride : NULL;
+    t.s = b->back.saved[i] ? b->back.saved[i] + b->mask_tile->range[r].first * b->stride : NULL;
     if (m->tile_back)
         m->tile_back(&t);
     else if (m->derivative)
         att_modifier_pairs_back(b, m, &t);
-    if (b->saved[i]) /* 0 times the derivative at NaN */
+    if (b->back.saved[i]) /* 0 times the derivative at NaN */
         apply_mask(b, r, 0, t.ds, t.stride);
 }
 
@@ -349,7 +350,7 @@ static void products_back(const att_block *b, int r, const att_score_tile *t)
 {
     float query_number[ATT_MAX_Q_TILE] = {0}, key_number[ATT_KEY_BLOCK];
     att_score_tile products = *t;
-    products.s = b->products + b->mask_tile->range[r].first * b->stride;
+    products.s = b->back.products + b->mask_tile->range[r].first * b->stride;
     products.query_number = finite_numbers(t->queries, t->query_number, query_number);
     products.key_number = finite_numbers(t->keys, t->key_number, key_number);
     apply_mask(b, r, 0, products.s, t->stride);
@@ -361,8 +362,8 @@ static void score_back(const att_block *b, int r, const att_score_tile *t)
 {
     const att_plan *plan = b->plan;
     if (!plan->scale.in_queries && plan->spec.scale != 1)
-        plan->kernels->attend.scale_scores(t->keys, plan->spec.scale, b->ds + b->mask_tile->range[r].first * b->stride,
-                                           b->stride);
+        plan->kernels->attend.scale_scores(t->keys, plan->spec.scale,
+                                           b->back.ds + b->mask_tile->range[r].first * b->stride, b->stride);
     if (att_score_changes_products(plan))
         products_back(b, r, t);
     else if (!plan->builtin->is_dot && plan->score.tile_back)
