@@ -288,7 +288,7 @@ void att_call_head(const att_call *c, int64_t b, int64_t h, att_head_view *view)
     const int64_t kv_head = h / (s->heads / s->kv_heads);
     att_head *at = &view->head;
     *at = (att_head){.sequence = b, .head = h};
-    view->rows = c->ragged ? a->q_offsets[b + 1] - q_first : c->max_tq;
+    view->rows = c->ragged ? a->q_offsets[b + 1] - q_first : a->q.dim[2];
     at->tq = a->q_lengths ? a->q_lengths[b] : view->rows;
     set_rows(c, &c->q_rows, b, h, false, &view->q_row);
     if (a->cache) {

@@ -476,7 +476,7 @@ static void run_task(void *arg, int64_t i, int thread)
 /* 0: the sequence is not part of the call */
 static int64_t segments_of(const att_call *call, const att_head_view *at)
 {
-    return att_forward_takes(call, at->rows) ? att_max(1, att_ceil_div(at->head.tk, ATT_KEY_SEGMENT)) : 0;
+    return att_forward_takes(call, at) ? att_max(1, att_ceil_div(at->head.tk, ATT_KEY_SEGMENT)) : 0;
 }
 
 /* The sizes of a job, before its memory and tasks. */

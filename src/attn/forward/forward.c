@@ -466,7 +466,7 @@ static void partition(forward_job *j)
         att_head_view at;
         att_call_head(call, b, 0, &at);
         j->first[b] = j->items;
-        if (!att_forward_takes(call, at.rows))
+        if (!att_forward_takes(call, &at))
             continue;
         j->items += att_ceil_div(at.rows, each) * s->heads;
         flops +=
@@ -494,18 +494,22 @@ static att_status attend(const att_call *call)
     return memory ? ATT_OK : ATT_ERR_MEMORY;
 }
 
+/* With pairs of bf16, tiles round their weights and decoding does not; else the bits are the same, and the split is
+ * worth its time where a cache is read. */
 bool att_forward_split(const att_call *call, att_call *decoded, att_call *tiled)
 {
-    const att_attention_spec *s = &call->plan->spec;
-    const int64_t max = ATT_DECODE_QUERIES / (s->heads / s->kv_heads), *offsets = call->args.q_offsets;
+    const att_plan *plan = call->plan;
+    const int64_t max = ATT_DECODE_QUERIES / (plan->spec.heads / plan->spec.kv_heads);
     bool any = false;
-    if (!call->ragged || !call->args.cache || call->max_tq <= max)
+    if ((!call->args.cache && !plan->bf16_pairs) || call->max_tq <= max)
         return false;
-    for (int64_t b = 0; b < call->sequences; b++)
-        any = any || (offsets[b + 1] > offsets[b] && offsets[b + 1] - offsets[b] <= max);
+    for (int64_t b = 0; b < call->sequences && !any; b++) {
+        att_head_view at;
+        att_call_head(call, b, 0, &at);
+        any = at.head.tq > 0 && at.head.tq <= max;
+    }
     *decoded = *tiled = *call;
     decoded->max_tq = max;
-    decoded->min_tq = 1;
     tiled->min_tq = max + 1;
     return any;
 }
