@@ -39,7 +39,7 @@ typedef struct att_encode_options {
     void (*unknown)(void *user, const char *text, size_t bytes);
     void *user;
     bool offsets;       /* fill in att_tokens.offsets; an error where the tokenizer has none */
-    bool split_special; /* special tokens in the text ("[MASK]") are text like any other */
+    bool split_special; /* special tokens in the text ("[MASK]") are text like any other: for what users type */
 } att_encode_options;
 
 typedef struct att_tokens { /* att_tokens_free frees the arrays */
@@ -66,7 +66,7 @@ typedef struct att_tokens { /* att_tokens_free frees the arrays */
 ATT_API att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, const att_encode_options *opt,
                               att_tokens *out);
 /* Two texts, a [a_bytes] and b [b_bytes], in one sequence: "[CLS] a [SEP] b [SEP]" for BERT. Beyond max_tokens the
- * longer text is cut first. Offsets are in the text of each token. */
+ * longer text is cut first. Offsets are in the text of each token. opt or NULL: as in att_encode. */
 ATT_API att_status att_encode_pair(const att_tokenizer *t, const char *a, size_t a_bytes, const char *b, size_t b_bytes,
                                    const att_encode_options *opt, att_tokens *out);
 ATT_API void att_tokens_free(const att_tokenizer *t, att_tokens *tokens);

@@ -79,7 +79,7 @@ static void encode(att_token_sink *sink, const char *text, size_t bytes)
     encoder e = {.t = t, .side = sink->options->target ? &t->target : &t->source, .sink = sink};
     e.pieces = (att_piece_sink){.emit = emit, .user = &e};
     size_t plain = 0; /* start of the text that is not encoded yet */
-    for (size_t i = 0; i < bytes && !sink->truncated;) {
+    for (size_t i = 0; i < bytes && !sink->truncated && !sink->options->split_special;) {
         size_t length;
         const int32_t token = att_trie_longest(&t->special, text + i, bytes - i, &length);
         if (token == ATT_NO_ID) {

@@ -51,9 +51,18 @@ void att_token_sink_unknown(const att_token_sink *s, const char *text, size_t by
     }
 }
 
+/* Special tokens of a template. */
+static int64_t special_tokens(const att_template *t)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < t->count; i++)
+        n += t->item[i] >= 0;
+    return n;
+}
+
 bool att_template_add(att_template *t, int32_t item, int32_t type)
 {
-    if (t->count == ATT_MAX_SPECIAL + 2)
+    if (t->count == ATT_MAX_SPECIAL + 2 || (item >= 0 && special_tokens(t) == ATT_MAX_SPECIAL))
         return false;
     t->item[t->count] = item;
     t->type[t->count++] = type;
@@ -101,15 +110,6 @@ void att_token_sink_add_at(att_token_sink *s, int32_t id, int64_t begin, int64_t
         return;
     s->tokens.offsets[2 * at] = begin;
     s->tokens.offsets[2 * at + 1] = end;
-}
-
-/* Special tokens of a template. */
-static int64_t special_tokens(const att_template *t)
-{
-    int64_t n = 0;
-    for (int64_t i = 0; i < t->count; i++)
-        n += t->item[i] >= 0;
-    return n;
 }
 
 static att_status check_encode(const att_tokenizer *t, const char *call, const att_encode_options *o, int64_t special)

@@ -17,7 +17,7 @@ typedef struct att_template {
 
 enum { ATT_TEXT_A = -1, ATT_TEXT_B = -2 };
 
-/* Appends an item; false: there are ATT_MAX_SPECIAL special tokens already. */
+/* Appends an item; false: there are ATT_MAX_SPECIAL special tokens already, or more texts than two. */
 bool att_template_add(att_template *t, int32_t item, int32_t type);
 
 /* A receiver of tokens, up to a limit. */

@@ -9,6 +9,8 @@
                           the text that the ids make again, and of the text of ten ids by chance
     pipeline/steps.txt    for each of many steps, which are put in the place of those of gpt2.json: their JSON, and the
                           hash of the hashes of every 20th line
+    pipeline/pairs.txt    for each of the tokenizers and some pairs of lines: the most tokens, and the hash of ids, type
+                          ids and offsets
 
 FOLDER has gpt2/encoder.json, gpt2/vocab.bpe, clip/vocab.json and clip/merges.txt: writes their hashes, too.
 """
@@ -259,11 +261,26 @@ def hash_line(t, number, ids_by_chance):
     e = t.encode(text)
     h = hash_ids(e.ids)
     for begin, end in e.offsets:
-        at = spans[begin][0] if begin < len(spans) else len(data)
-        h = hash_ids([at, spans[end - 1][1] if begin < end else at], h)
+        h = hash_ids(offsets_in(spans, data, begin, end), h)
     h = fnv(t.decode(e.ids).encode(), h)
     random = Random(2**32 + number)
     return fnv(t.decode([ids_by_chance[random.below(len(ids_by_chance))] for _ in range(10)]).encode(), h)
+
+
+def offsets_in(spans, data, begin, end):
+    at = spans[begin][0] if begin < len(spans) else len(data)
+    return [at, spans[end - 1][1] if begin < end else at]
+
+
+def hash_pair(t, first, second):
+    data = line(first), line(second)
+    (a, a_spans), (b, b_spans) = map(positions, data)
+    e = t.encode(a, b)
+    h = hash_ids(e.type_ids, hash_ids(e.ids))
+    for sequence_id, offsets in zip(e.sequence_ids, e.offsets):
+        spans, text = ((a_spans, data[0]), (b_spans, data[1]))[sequence_id or 0]
+        h = hash_ids(offsets_in(spans, text, *offsets) if sequence_id is not None else [0, 0], h)
+    return h
 
 
 def hashes(t, step=1):
@@ -276,6 +293,16 @@ def main():
     made = {f.__name__: f() for f in (gpt2, llama3, qwen, smollm2, llama2, gemma, clip, xlmr)}
     for name, text in made.items():
         (TO / f"{name}.hashes").write_bytes(hashes(Tokenizer.from_str(text)))
+    rows = []
+    for name, text in made.items():
+        t = Tokenizer.from_str(text)
+        for first in range(0, 200, 5):
+            most = [0, 12, 25, 60][first // 5 % 4]
+            t.no_truncation()
+            if most:
+                t.enable_truncation(most)
+            rows.append(f"{name} {first} {first + 7} {most} {hash_pair(t, first, first + 7):08x}\n")
+    (TO / "pairs.txt").write_text("".join(rows))
     rows = []
     for key, steps in (("normalizer", NORMALIZERS), ("pre_tokenizer", PRE_TOKENIZERS), ("decoder", DECODERS),
                        ("model", MODELS), ("added_tokens", ADDED)):
