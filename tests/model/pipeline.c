@@ -259,7 +259,7 @@ static void bad_files_give_a_sentence_that_names_setting_and_value(void **state)
          "{\"model\": {\"vocab\": [[\"<s>\", 0.5], [\"<pad>\"]]}}",
          ATT_ERR_FORMAT,
          {"model.vocab", "[\"<pad>\"]"}},
-        {"xlmr", "{\"model\": {\"vocab\": []}}", ATT_ERR_FORMAT, {"vocabulary", NULL}},
+        {"xlmr", "{\"model\": {\"vocab\": []}}", ATT_ERR_FORMAT, {"model.unk_id", NULL}},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         att_tokenizer *t;

@@ -68,9 +68,7 @@ static void segment_pieces(att_encoding *e)
     for (size_t i = 0; i < e->p.list.count && !e->sink->truncated; i++) {
         e->piece = e->p.list.piece[i];
         const size_t bytes = e->piece.end - e->piece.begin;
-        if (e->sink->full)
-            e->sink->truncated = true; /* each piece has a token */
-        else if (e->piece.id != ATT_NO_TOKEN)
+        if (e->piece.id != ATT_NO_TOKEN)
             att_encoding_add(e, e->piece.id, 0, bytes);
         else
             e->t->model->segment(e, e->p.text.text.data + e->piece.begin, bytes);
