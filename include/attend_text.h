@@ -54,8 +54,8 @@ typedef struct att_tokens { /* att_tokens_free frees the arrays */
 
 /* Tokenises text [bytes]. Any bytes are accepted, zero bytes are characters, and an empty text gives the special tokens
  * alone.
- *   tokenizer.json: the ids of the `tokenizers` package (0.23). Each maximal invalid subpart of UTF-8 is read as one U+FFFD. Linear
- *     time; text beyond max_tokens is not processed. Special tokens in the text ("[MASK]") are recognised.
+ *   tokenizer.json: the ids of the `tokenizers` package (0.23). Each maximal invalid subpart of UTF-8 is read as one
+ * U+FFFD. Linear time; text beyond max_tokens is not processed. Special tokens in the text ("[MASK]") are recognised.
  *   SentencePiece: the ids of the `sentencepiece` package, which adds no special tokens. Each byte that is not UTF-8 is
  *     read as one U+FFFD. Time O(n) (unigram) or O(n log n) (BPE), memory O(n).
  *   Marian: the ids of the class MarianTokenizer: SentencePiece, then "</s>". Special tokens in the text ("</s>",
@@ -76,9 +76,10 @@ typedef struct att_text {
     size_t bytes;
 } att_text;
 
-/* Decodes ids [n] to UTF-8 text. tokenizer.json: as the `tokenizers` package, without special tokens. SentencePiece: the text of the `sentencepiece` package, in which control symbols are
- * empty. Marian: the text of MarianTokenizer, by the target's model and without special tokens. Errors: an id not in
- * [0, size); WordPiece, which does not preserve case and spaces; memory. */
+/* Decodes ids [n] to UTF-8 text. tokenizer.json: as the `tokenizers` package, without special tokens. SentencePiece:
+ * the text of the `sentencepiece` package, in which control symbols are empty. Marian: the text of MarianTokenizer, by
+ * the target's model and without special tokens. Errors: an id not in [0, size); WordPiece, which does not preserve
+ * case and spaces; memory. */
 ATT_API att_status att_detokenize(const att_tokenizer *t, const int32_t *ids, int64_t n, att_text *out);
 ATT_API void att_text_free(const att_tokenizer *t, att_text *text);
 

@@ -124,7 +124,7 @@ static att_status check_encode(const att_tokenizer *t, const char *call, const a
     return ATT_OK;
 }
 
-/* Encodes a text alone, with at most `limit` tokens, behind what the sink has. */
+/* Encodes a text alone, with at most `limit` tokens, after what the sink has. */
 static void encode_text(att_token_sink *s, const char *text, size_t bytes, int64_t limit)
 {
     s->limit = limit;

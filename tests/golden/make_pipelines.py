@@ -6,8 +6,8 @@
 
     pipeline/NAME.json    small tokenizers with the steps of published ones, of snippets.txt and ../../examples/facts.txt
     pipeline/NAME.hashes  of each line of text_lines.py four bytes: the hash of its ids, of their offsets in bytes, of
-                          the text that the ids make again, and of the text of ten ids by chance
-    pipeline/steps.txt    for each of many steps, which are put in the place of those of gpt2.json: their JSON, and the
+                          the text that the ids make again, and of the text of ten ids at random
+    pipeline/steps.txt    for each of many steps, which are put instead of those of gpt2.json: their JSON, and the
                           hash of the hashes of every 20th line
     pipeline/pairs.txt    for each of the tokenizers and some pairs of lines: the most tokens, and the hash of ids, type
                           ids and offsets
@@ -255,7 +255,7 @@ def positions(data):
     return text, spans
 
 
-def hash_line(t, number, ids_by_chance):
+def hash_line(t, number, random_ids):
     data = line(number)
     text, spans = positions(data)
     e = t.encode(text)
@@ -264,7 +264,7 @@ def hash_line(t, number, ids_by_chance):
         h = hash_ids(offsets_in(spans, data, begin, end), h)
     h = fnv(t.decode(e.ids).encode(), h)
     random = Random(2**32 + number)
-    return fnv(t.decode([ids_by_chance[random.below(len(ids_by_chance))] for _ in range(10)]).encode(), h)
+    return fnv(t.decode([random_ids[random.below(len(random_ids))] for _ in range(10)]).encode(), h)
 
 
 def offsets_in(spans, data, begin, end):

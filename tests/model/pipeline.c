@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-/* A tokenizer of tests/golden/pipeline; a step in the place of its own, as {"normalizer": ...}, or NULL. */
+/* A tokenizer of tests/golden/pipeline; a step instead of its own, as {"normalizer": ...}, or NULL. */
 static att_status open_golden(att_ctx *c, const char *name, const char *step, att_tokenizer **t)
 {
     char path[MAX_FILE_NAME];
@@ -206,61 +206,58 @@ static void an_expression_that_takes_too_long_fails_with_a_sentence(void **state
 #define SPLIT(regex)                                                                                                   \
     "{\"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"Regex\": \"" regex "\"}, \"behavior\": \"Isolated\"}}"
 
+static const struct {
+    const char *name, *step;
+    att_status status;
+    const char *words[2];
+} bad[] = {
+    {"gpt2", SPLIT("a(b"), ATT_ERR_FORMAT, {"pre_tokenizer.pattern.Regex", "no regular expression"}},
+    {"gpt2", SPLIT("\\\\bword"), ATT_ERR_UNSUPPORTED, {"\\b in a regular expression", "Regex"}},
+    {"gpt2", SPLIT("(a)\\\\1"), ATT_ERR_UNSUPPORTED, {"\\1", NULL}},
+    {"gpt2", SPLIT("a{1,3}+"), ATT_ERR_UNSUPPORTED, {"}+", NULL}},
+    {"gpt2", SPLIT("[a&&b]"), ATT_ERR_UNSUPPORTED, {"&&", NULL}},
+    {"gpt2", SPLIT("[[:alpha:]]"), ATT_ERR_UNSUPPORTED, {"[:", NULL}},
+    {"gpt2", SPLIT("(?R)"), ATT_ERR_UNSUPPORTED, {"(?R", NULL}},
+    {"gpt2", SPLIT("(?m:.)"), ATT_ERR_UNSUPPORTED, {"(?m", NULL}},
+    {"gpt2", SPLIT("(*UTF)a"), ATT_ERR_UNSUPPORTED, {"(*", NULL}},
+    {"gpt2",
+     "{\"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"String\": \"\"}, \"behavior\": \"Isolated\"}}",
+     ATT_ERR_FORMAT,
+     {"pre_tokenizer.pattern.String", "empty"}},
+    {"gpt2",
+     "{\"pre_tokenizer\": {\"type\": \"Punctuation\", \"behavior\": \"Merged\"}}",
+     ATT_ERR_UNSUPPORTED,
+     {"pre_tokenizer.behavior", "\"Merged\""}},
+    {"gpt2",
+     "{\"pre_tokenizer\": {\"type\": \"Metaspace\", \"replacement\": \"_\", \"prepend_scheme\": \"last\"}}",
+     ATT_ERR_UNSUPPORTED,
+     {"prepend_scheme", "\"last\""}},
+    {"gpt2",
+     "{\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Sequence\"}]}}",
+     ATT_ERR_UNSUPPORTED,
+     {"normalizer.normalizers.type", "Sequence"}},
+    {"gpt2", "{\"normalizer\": {\"type\": \"Uppercase\"}}", ATT_ERR_UNSUPPORTED, {"\"Uppercase\"", "NFKC"}},
+    {"gpt2",
+     "{\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"AAA\"}}",
+     ATT_ERR_FORMAT,
+     {"precompiled_charsmap", "base64"}},
+    {"gpt2",
+     "{\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"/////w==\"}}",
+     ATT_ERR_FORMAT,
+     {"precompiled_charsmap", "its trie 4294967295"}},
+    {"gpt2", "{\"decoder\": {\"type\": \"CTC\"}}", ATT_ERR_UNSUPPORTED, {"decoder.type", "\"CTC\""}},
+    {"gpt2", "{\"model\": {\"merges\": [\"a\"]}}", ATT_ERR_FORMAT, {"model.merges", "\"a\""}},
+    {"gpt2", "{\"model\": {\"merges\": [[\"a\", 1]]}}", ATT_ERR_FORMAT, {"model.merges", "not two tokens"}},
+    {"gpt2", "{\"model\": {\"merges\": [\"a zzzz\"]}}", ATT_ERR_FORMAT, {"\"zzzz\"", "not all in the vocabulary"}},
+    {"gpt2", "{\"model\": {\"dropout\": 0.1}}", ATT_ERR_UNSUPPORTED, {"model.dropout", "0.1"}},
+    {"gpt2", "{\"model\": {\"unk_token\": \"<nothing>\"}}", ATT_ERR_FORMAT, {"<nothing>", NULL}},
+    {"xlmr", "{\"model\": {\"unk_id\": 100000}}", ATT_ERR_FORMAT, {"model.unk_id", "100000"}},
+    {"xlmr", "{\"model\": {\"vocab\": [[\"<s>\", 0.5], [\"<pad>\"]]}}", ATT_ERR_FORMAT, {"model.vocab", "[\"<pad>\"]"}},
+    {"xlmr", "{\"model\": {\"vocab\": []}}", ATT_ERR_FORMAT, {"model.unk_id", NULL}},
+};
 static void bad_files_give_a_sentence_that_names_setting_and_value(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name, *step;
-        att_status status;
-        const char *words[2];
-    } bad[] = {
-        {"gpt2", SPLIT("a(b"), ATT_ERR_FORMAT, {"pre_tokenizer.pattern.Regex", "no regular expression"}},
-        {"gpt2", SPLIT("\\\\bword"), ATT_ERR_UNSUPPORTED, {"\\b in a regular expression", "Regex"}},
-        {"gpt2", SPLIT("(a)\\\\1"), ATT_ERR_UNSUPPORTED, {"\\1", NULL}},
-        {"gpt2", SPLIT("a{1,3}+"), ATT_ERR_UNSUPPORTED, {"}+", NULL}},
-        {"gpt2", SPLIT("[a&&b]"), ATT_ERR_UNSUPPORTED, {"&&", NULL}},
-        {"gpt2", SPLIT("[[:alpha:]]"), ATT_ERR_UNSUPPORTED, {"[:", NULL}},
-        {"gpt2", SPLIT("(?R)"), ATT_ERR_UNSUPPORTED, {"(?R", NULL}},
-        {"gpt2", SPLIT("(?m:.)"), ATT_ERR_UNSUPPORTED, {"(?m", NULL}},
-        {"gpt2", SPLIT("(*UTF)a"), ATT_ERR_UNSUPPORTED, {"(*", NULL}},
-        {"gpt2",
-         "{\"pre_tokenizer\": {\"type\": \"Split\", \"pattern\": {\"String\": \"\"}, \"behavior\": \"Isolated\"}}",
-         ATT_ERR_FORMAT,
-         {"pre_tokenizer.pattern.String", "empty"}},
-        {"gpt2",
-         "{\"pre_tokenizer\": {\"type\": \"Punctuation\", \"behavior\": \"Merged\"}}",
-         ATT_ERR_UNSUPPORTED,
-         {"pre_tokenizer.behavior", "\"Merged\""}},
-        {"gpt2",
-         "{\"pre_tokenizer\": {\"type\": \"Metaspace\", \"replacement\": \"_\", \"prepend_scheme\": \"last\"}}",
-         ATT_ERR_UNSUPPORTED,
-         {"prepend_scheme", "\"last\""}},
-        {"gpt2",
-         "{\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Sequence\"}]}}",
-         ATT_ERR_UNSUPPORTED,
-         {"normalizer.normalizers.type", "Sequence"}},
-        {"gpt2", "{\"normalizer\": {\"type\": \"Uppercase\"}}", ATT_ERR_UNSUPPORTED, {"\"Uppercase\"", "NFKC"}},
-        {"gpt2",
-         "{\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"AAA\"}}",
-         ATT_ERR_FORMAT,
-         {"precompiled_charsmap", "base64"}},
-        {"gpt2",
-         "{\"normalizer\": {\"type\": \"Precompiled\", \"precompiled_charsmap\": \"/////w==\"}}",
-         ATT_ERR_FORMAT,
-         {"precompiled_charsmap", "its trie 4294967295"}},
-        {"gpt2", "{\"decoder\": {\"type\": \"CTC\"}}", ATT_ERR_UNSUPPORTED, {"decoder.type", "\"CTC\""}},
-        {"gpt2", "{\"model\": {\"merges\": [\"a\"]}}", ATT_ERR_FORMAT, {"model.merges", "\"a\""}},
-        {"gpt2", "{\"model\": {\"merges\": [[\"a\", 1]]}}", ATT_ERR_FORMAT, {"model.merges", "not two tokens"}},
-        {"gpt2", "{\"model\": {\"merges\": [\"a zzzz\"]}}", ATT_ERR_FORMAT, {"\"zzzz\"", "not all in the vocabulary"}},
-        {"gpt2", "{\"model\": {\"dropout\": 0.1}}", ATT_ERR_UNSUPPORTED, {"model.dropout", "0.1"}},
-        {"gpt2", "{\"model\": {\"unk_token\": \"<nothing>\"}}", ATT_ERR_FORMAT, {"<nothing>", NULL}},
-        {"xlmr", "{\"model\": {\"unk_id\": 100000}}", ATT_ERR_FORMAT, {"model.unk_id", "100000"}},
-        {"xlmr",
-         "{\"model\": {\"vocab\": [[\"<s>\", 0.5], [\"<pad>\"]]}}",
-         ATT_ERR_FORMAT,
-         {"model.vocab", "[\"<pad>\"]"}},
-        {"xlmr", "{\"model\": {\"vocab\": []}}", ATT_ERR_FORMAT, {"model.unk_id", NULL}},
-    };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         att_tokenizer *t;
         const att_status s = open_golden(ctx, bad[i].name, bad[i].step, &t);

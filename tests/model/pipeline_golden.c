@@ -6,8 +6,9 @@
 
 #include <jansson.h>
 
-/* The hash that tests/golden/make_pipelines.py makes of a line; by_chance [n]: ids that may be drawn. */
-static uint32_t hash_of(const att_tokenizer *t, text_lines *line, unsigned number, const int32_t *by_chance, unsigned n)
+/* The hash that tests/golden/make_pipelines.py makes of a line; random_ids [n]: ids that may be drawn. */
+static uint32_t hash_of(const att_tokenizer *t, text_lines *line, unsigned number, const int32_t *random_ids,
+                        unsigned n)
 {
     att_tokens x;
     att_text text;
@@ -25,7 +26,7 @@ static uint32_t hash_of(const att_tokenizer *t, text_lines *line, unsigned numbe
     int32_t ids[10];
     line->random = (UINT64_C(1) << 32) + number;
     for (int i = 0; i < 10; i++)
-        ids[i] = by_chance[below(line, n)];
+        ids[i] = random_ids[below(line, n)];
     assert_int_equal(att_detokenize(t, ids, 10, &text), ATT_OK);
     h = hash_bytes(h, text.text, text.bytes);
     att_text_free(t, &text);
@@ -106,7 +107,7 @@ static void lines_are_those_of_gemma(void **state) { (void)state, check_stand_in
 static void lines_are_those_of_clip(void **state) { (void)state, check_stand_in("clip"); }
 static void lines_are_those_of_xlm_roberta(void **state) { (void)state, check_stand_in("xlmr"); }
 
-/* Each line of steps.txt: a hash, and what is put in the place of gpt2.json's. */
+/* Each line of steps.txt: a hash, and what is put instead of gpt2.json's. */
 static void each_step_gives_what_the_reference_gives(void **state)
 {
     (void)state;

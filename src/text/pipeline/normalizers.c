@@ -274,7 +274,7 @@ static size_t grapheme(const char *s, size_t bytes, size_t *chars)
 
 static void rewrite_precompiled(const void *step, att_edit *e)
 {
-    enum { LONGEST = 6 }; /* the package looks up clusters of fewer bytes as a whole */
+    enum { LONGEST = 6 }; /* the package searches clusters of fewer bytes as a whole */
     const att_charsmap *m = &((const att_step *)step)->charsmap;
     for (size_t at = 0; at < e->bytes;) {
         size_t chars;

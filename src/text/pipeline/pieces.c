@@ -150,15 +150,14 @@ static size_t join(att_match *m, size_t n, att_split_behavior behavior)
 {
     size_t joined = 0;
     bool before = false; /* was the neighbour, in the order of joining, a match? */
-    const bool backward = behavior == ATT_SPLIT_MERGED_WITH_NEXT, alike = behavior == ATT_SPLIT_CONTIGUOUS;
+    const bool backward = behavior == ATT_SPLIT_MERGED_WITH_NEXT, likewise = behavior == ATT_SPLIT_CONTIGUOUS;
     for (size_t i = 0; i < n; i++) {
         const att_match x = backward ? m[n - 1 - i] : m[i];
-        const bool joins = alike ? x.is == before : x.is && !before;
-        att_match *last = backward ? &m[n - joined] : &m[joined - 1];
+        const bool joins = likewise ? x.is == before : x.is && !before;
         if (joins && joined > 0 && backward)
-            last->begin = x.begin;
+            m[n - joined].begin = x.begin;
         else if (joins && joined > 0)
-            last->end = x.end;
+            m[joined - 1].end = x.end;
         else if (joined++, backward)
             m[n - joined] = x;
         else
@@ -221,7 +220,7 @@ size_t att_pattern_find(att_pieces *p, const att_pattern *pattern, const char *s
     att_match m = {.is = true};
     p->matches.count = 0;
     while (from <= bytes && next_match(p, pattern, s, bytes, from, &m)) {
-        if (m.begin == m.end && m.end == last) { /* an empty match right behind another does not count */
+        if (m.begin == m.end && m.end == last) { /* an empty match right after another does not count */
             uint32_t c;
             from += from < bytes ? att_utf8_decode((const unsigned char *)s + from, bytes - from, &c) : 1;
             continue;

@@ -40,7 +40,7 @@ typedef struct att_pieces {
     att_regex_match match; /* memory of regular expressions */
 } att_pieces;
 
-/* One piece: the whole text [bytes], of which each maximal invalid subpart of UTF-8 becomes U+FFFD. */
+/* One piece: the whole text [bytes]. Each maximal invalid subpart of UTF-8 becomes U+FFFD. */
 void att_pieces_init(att_pieces *p, att_ctx *ctx, const char *text, size_t bytes);
 void att_pieces_free(att_pieces *p);
 
@@ -61,7 +61,7 @@ void att_pieces_rewrite(att_pieces *p, void (*rewrite)(const void *step, att_edi
 void att_edit_replace(att_edit *e, uint32_t c, size_t removed);
 /* Writes c as a new character, which has the origin of what is before the cursor. */
 void att_edit_insert(att_edit *e, uint32_t c);
-/* Passes n characters, of which nothing is written. */
+/* Passes n characters and writes nothing. */
 void att_edit_skip(att_edit *e, size_t n);
 /* Copies the bytes up to `end`. */
 void att_edit_copy(att_edit *e, size_t end);

@@ -43,7 +43,7 @@ static void refuse(translator *t, const char *what, int n)
                       t->s->within, t->key, t->pattern, n, what);
 }
 
-/* Is a category among these, of which "L" stands for "Lu", "Ll"...: "L M Nd"? */
+/* Is a category in this list: "L M Nd"? "L" stands for "Lu", "Ll" and so on. */
 static bool is_among(const char *categories, const char *category)
 {
     for (const char *at = categories; *at; at += strspn(at, " ")) {
@@ -135,7 +135,7 @@ static size_t translate_class(translator *t, const char *at)
     return n;
 }
 
-/* After "(?": a group without a number, one that is atomic or has a name, looking ahead or behind, ignoring case? */
+/* After "(?": a group without a number, one that is atomic or has a name, looking ahead or back, ignoring case? */
 static bool is_known_group(const char *at)
 {
     const size_t flags = strspn(at, "i-");

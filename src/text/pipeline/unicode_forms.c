@@ -70,7 +70,8 @@ static size_t decompose_all(att_edit e, bool compatibly, att_bytes *chars)
     return n;
 }
 
-/* Composes in place; returns the new number. A mark is blocked from the starter by one of at least its class. */
+/* Composes in place; returns the new number. A mark is blocked from the starter by one of at first_changed its class.
+ */
 static size_t compose_all(form_char *x, size_t n)
 {
     size_t kept = 0, starter = SIZE_MAX;
@@ -95,9 +96,9 @@ static size_t compose_all(form_char *x, size_t n)
 void att_rewrite_form(int form, att_edit *e)
 {
     const bool compatibly = form == ATT_NFKC || form == ATT_NFKD, composes = form == ATT_NFC || form == ATT_NFKC;
-    const unsigned char least = compatibly || !composes ? 0xC2 : 0xCC; /* lead bytes of U+0080, U+0300 */
+    const unsigned char first_changed = compatibly || !composes ? 0xC2 : 0xCC; /* lead bytes of U+0080, U+0300 */
     size_t same = 0;
-    while (same < e->bytes && (unsigned char)e->s[same] < least)
+    while (same < e->bytes && (unsigned char)e->s[same] < first_changed)
         same++;
     if (same == e->bytes) {
         att_edit_copy(e, e->bytes);

@@ -33,7 +33,7 @@ static void read_unigram(att_settings *s, att_pipeline *t)
     const json_t *vocab = att_settings_list(s, "vocab", true);
     const size_t n = json_array_size(vocab);
     att_token_list list = {.ctx = s->ctx};
-    double least = INFINITY;
+    double min = INFINITY;
     u->score = att_calloc(s->ctx, n, sizeof *u->score);
     if (!u->score && !s->status)
         s->status = ATT_ERR_MEMORY;
@@ -41,12 +41,12 @@ static void read_unigram(att_settings *s, att_pipeline *t)
         read_item(s, t, (int32_t)i, json_array_get(vocab, i));
         if (s->status)
             break;
-        least = u->score[i] < least ? u->score[i] : least;
+        min = u->score[i] < min ? u->score[i] : min;
         const char *text = att_vocabulary_get(&t->vocabulary, (int64_t)i);
         if (text && *text)
             s->status = att_token_list_add(&list, (att_trie_entry){text, strlen(text), (int32_t)i});
     }
-    u->unknown_score = least - UNKNOWN_PENALTY;
+    u->unknown_score = min - UNKNOWN_PENALTY;
     if (att_settings_has(s, "unk_id"))
         t->vocabulary.unknown = (int32_t)att_settings_int(s, "unk_id", 0, (int64_t)n - 1);
     u->byte_fallback = att_settings_bool(s, "byte_fallback", false);
