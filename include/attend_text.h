@@ -55,14 +55,16 @@ typedef struct att_tokens { /* att_tokens_free frees the arrays */
 /* Tokenises text [bytes]. Any bytes are accepted, zero bytes are characters, and an empty text gives the special tokens
  * alone.
  *   tokenizer.json: the ids of the `tokenizers` package (0.23). Each maximal invalid subpart of UTF-8 is read as one
- * U+FFFD. Linear time; text beyond max_tokens is not processed. Special tokens in the text ("[MASK]") are recognised.
+ *     U+FFFD. Special tokens in the text ("[MASK]") are recognised. Time O(n), and O(n log n) for BPE in a word of n
+ *     bytes. BERT: text beyond max_tokens is not processed.
  *   SentencePiece: the ids of the `sentencepiece` package, which adds no special tokens. Each byte that is not UTF-8 is
  *     read as one U+FFFD. Time O(n) (unigram) or O(n log n) (BPE), memory O(n).
  *   Marian: the ids of the class MarianTokenizer: SentencePiece, then "</s>". Special tokens in the text ("</s>",
- * "<pad>",
- *     "<unk>") are recognised; a language code at the start (">>de<<") is one token.
- * opt or NULL: defaults. Errors: max_tokens negative or less than the number of special tokens; memory; with BPE a word
- * of more than 2 GiB. */
+ *     "<pad>", "<unk>") are recognised; a language code at the start (">>de<<") is one token.
+ * opt or NULL: defaults. Errors: max_tokens negative or less than the number of special tokens; offsets of a tokenizer
+ * that has none; with BPE a word of more than 2 GiB, with tokenizer.json a text; a regular expression of tokenizer.json
+ * that takes too many steps on the text; a character that is unknown to a Unigram vocabulary without an unknown token;
+ * memory. */
 ATT_API att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, const att_encode_options *opt,
                               att_tokens *out);
 /* Two texts, a [a_bytes] and b [b_bytes], in one sequence: "[CLS] a [SEP] b [SEP]" for BERT. Beyond max_tokens the

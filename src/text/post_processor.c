@@ -119,8 +119,8 @@ static void read_list(const reader *r, const char *list, bool pair, att_template
         if (t->item[i] < 0)
             texts[t->item[i] == ATT_TEXT_B]++;
     if (!s->status && (json_array_size(items) > 0 || !pair) && (texts[0] != 1 || texts[1] != pair))
-        att_settings_fail(s, ATT_ERR_FORMAT, "\"%s%s\" has text A %d times and text B %d times, not once%s",
-                          s->within, list, texts[0], texts[1], pair ? " each" : " and never");
+        att_settings_fail(s, ATT_ERR_FORMAT, "\"%s%s\" has text A %d times and text B %d times, not once%s", s->within,
+                          list, texts[0], texts[1], pair ? " each" : " and never");
 }
 
 static void read_template(const reader *r)
