@@ -191,6 +191,14 @@ static void settings(const void *self, att_fields *fields)
     att_fields_double(fields, "decay", t->options.weight_decay);
 }
 
+static void describe(const void *self, att_training_info *info)
+{
+    const similarity *t = self;
+    info->pairs = t->options.pairs;
+    info->too_long = t->cut;
+    info->vocabulary = att_tokenizer_size(t->model->tokenizer);
+}
+
 static att_status write_model(const void *self, const char *folder, att_dtype dtype)
 {
     return att_sentence_write(((const similarity *)self)->model, folder, dtype);
@@ -198,6 +206,8 @@ static att_status write_model(const void *self, const char *folder, att_dtype dt
 
 static const att_training_kind kind = {"how alike sentences are",
                                        2,
+                                       NULL,
+                                       NULL,
                                        open_similarity,
                                        param,
                                        param_options,
@@ -206,6 +216,7 @@ static const att_training_kind kind = {"how alike sentences are",
                                        NULL,
                                        settings,
                                        write_model,
+                                       describe,
                                        free_similarity};
 
 /* ---- construction */

@@ -241,7 +241,7 @@ static void nothing_is_written_through_links_in_the_folder(void **state)
                  cases[i].make);
         assert_refused(line, 1, cases[i].says);
         snprintf(line, sizeof line,
-                 "rm -rf bad; cp -r whole bad; rm bad/lock bad/log.jsonl; %s; " TRAIN "--resume -o bad", cases[i].make);
+                 "rm -rf bad; cp -r whole bad; rm -f bad/lock bad/log.jsonl; %s; " TRAIN "--resume -o bad", cases[i].make);
         assert_refused(line, 1, cases[i].says);
         assert_int_equal(tool("cat precious"), 0);
         assert_string_equal(tool_out, "precious\n");
