@@ -392,6 +392,7 @@ ATT_API att_status att_translator_new(const att_encoder_decoder *m, const att_to
 ATT_API void att_translator_free(att_translator *m);
 ATT_API const att_encoder_decoder *att_translator_model(const att_translator *m);
 ATT_API const att_tokenizer *att_translator_tokenizer(const att_translator *m);
+ATT_API int64_t att_translator_beam(const att_translator *m); /* the default beam size of translations; m NULL: 0 */
 
 typedef struct att_translate_options {
     size_t size;
