@@ -348,10 +348,12 @@ att_field *att_fields_add(att_fields *l, const char *name, att_field_kind kind, 
     return &l->field[l->n++];
 }
 
-void att_fields_int(att_fields *l, const char *name, int64_t value)
+att_field *att_fields_int(att_fields *l, const char *name, int64_t value)
 {
     l->whole[l->n] = value;
-    att_fields_add(l, name, ATT_FIELD_INT, &l->whole[l->n])->setting = true;
+    att_field *f = att_fields_add(l, name, ATT_FIELD_INT, &l->whole[l->n]);
+    f->setting = true;
+    return f;
 }
 
 void att_fields_double(att_fields *l, const char *name, double value)
@@ -412,7 +414,10 @@ static att_status check_field(const att_run *run, const char *path, const att_sa
         return ATT_OK;
     if (!text)
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: there is no \"%s\"", path, f->name);
-    if (f->setting && strcmp(text, fact_text(f, number)) != 0)
+    const bool differs = f->setting && strcmp(text, fact_text(f, number)) != 0;
+    if (differs && f->sum_of)
+        return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: is of a training with other %s", path, f->sum_of);
+    if (differs)
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" is %s but here it is %s", path, f->name,
                         show_field(f, text, is), show_field(f, fact_text(f, number), here));
     if (f->kind == ATT_FIELD_TEXT && !f->setting && strlen(text) >= f->room)

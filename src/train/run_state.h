@@ -23,10 +23,11 @@ typedef struct att_field {
     const char *name;
     att_field_kind kind;
     void *value;
-    size_t room;   /* size of a text that is loaded */
-    bool setting;  /* compared instead of loaded: a checkpoint with another value belongs to another training and is
-                    * refused */
-    bool optional; /* unchanged if a checkpoint does not have it */
+    size_t room;  /* size of a text that is loaded */
+    bool setting; /* compared instead of loaded: a checkpoint with another value belongs to another training and is
+                   * refused */
+    const char *sum_of; /* the value is a checksum of this, which messages name instead; or NULL */
+    bool optional;      /* unchanged if a checkpoint does not have it */
 } att_field;
 
 /* A list of fields. It must not move: it holds values of settings. */
@@ -39,7 +40,7 @@ typedef struct att_fields {
 } att_fields;
 /* add: a value that is loaded to *value; int, double, text: settings. The value of a text must stay valid. */
 att_field *att_fields_add(att_fields *l, const char *name, att_field_kind kind, void *value);
-void att_fields_int(att_fields *l, const char *name, int64_t value);
+att_field *att_fields_int(att_fields *l, const char *name, int64_t value);
 void att_fields_double(att_fields *l, const char *name, double value);
 void att_fields_text(att_fields *l, const char *name, const char *value);
 

@@ -186,8 +186,8 @@ static void settings(const void *self, att_fields *fields)
     const similarity *t = self;
     att_fields_int(fields, "pairs", t->options.pairs);
     att_fields_int(fields, "batch_pairs", t->options.batch);
-    att_fields_int(fields, "texts", (int64_t)t->texts);
-    att_fields_int(fields, "model", (int64_t)t->start);
+    att_fields_int(fields, "texts", (int64_t)t->texts)->sum_of = "texts or scores";
+    att_fields_int(fields, "model", (int64_t)t->start)->sum_of = "weights of the pre-trained model";
     att_fields_double(fields, "decay", t->options.weight_decay);
 }
 

@@ -85,7 +85,7 @@ static void texts_beyond_any_limit_of_other_files_are_learnt(void **state)
              "done; " TRAIN "--src large.de --tgt large.en --steps 2 -o large && "
              "cmp calm/model.safetensors large/model.safetensors; wc -c <large.de; rm large.de large.en"),
         0);
-    assert_has(tool_err, "200 pairs are learnt; left out: 70000 with an empty side");
+    assert_has(tool_err, "200 sentence pairs; left out: 70000 with an empty side");
     assert_true(atoi(tool_out) > 64 << 20);
 }
 

@@ -37,11 +37,11 @@ static void fill(training *t, int value)
 
 static void init(training *t, int value)
 {
-    const att_field fields[FACTS] = {{"position", ATT_FIELD_INT, &t->position, 0, false, false},
-                                     {"best", ATT_FIELD_DOUBLE, &t->best, 0, false, false},
-                                     {"order", ATT_FIELD_TEXT, t->order, sizeof t->order, false, false},
-                                     {"hidden", ATT_FIELD_INT, &t->hidden, 0, true, false},
-                                     {"rate", ATT_FIELD_DOUBLE, &t->rate, 0, true, false}};
+    const att_field fields[FACTS] = {{"position", ATT_FIELD_INT, &t->position, 0, false, NULL, false},
+                                     {"best", ATT_FIELD_DOUBLE, &t->best, 0, false, NULL, false},
+                                     {"order", ATT_FIELD_TEXT, t->order, sizeof t->order, false, NULL, false},
+                                     {"hidden", ATT_FIELD_INT, &t->hidden, 0, true, NULL, false},
+                                     {"rate", ATT_FIELD_DOUBLE, &t->rate, 0, true, NULL, false}};
     memset(t, 0, sizeof *t);
     memcpy(t->fields, fields, sizeof fields);
     att_wrap(&t->tensors[0], t->weight, ATT_F32, ATT_DIMS(ROWS, COLUMNS), NULL);

@@ -183,7 +183,7 @@ static void say_checkpoints(const cli_training *t)
     cli_checkpoints c;
     cli_checkpoints_find(t->folder, &c);
     if (c.n > 0)
-        cli_note("%.1f MB there are checkpoints, which only --resume needs: rm %s/checkpoint-*.safetensors",
+        cli_note("%.3g MB there are checkpoints, which only --resume needs: rm %s/checkpoint-*.safetensors",
                  1e-6 * (double)c.bytes, t->folder);
 }
 

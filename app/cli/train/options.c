@@ -180,8 +180,8 @@ int cli_training_options_read(const cli_training_options *o, bool *given)
 {
     cli_checkpoints c;
     const char *folder = *o->folder;
-    if (!folder) /* the parser asks for it */
-        return CLI_DONE;
+    if (!folder) /* without --resume the parser asks for it */
+        return *o->resume ? cli_misuse("--output FOLDER is needed: that of the training to continue") : CLI_DONE;
     cli_checkpoints_find(folder, &c);
     if (!*o->resume && c.n > 0)
         return cli_fail("%s: has checkpoints of a training already: attend train %s --resume -o %s", folder, o->command,

@@ -228,6 +228,9 @@ static int run(int n, char **arguments)
         return code;
     if (schedule_ends(schedule) && !steps)
         return cli_misuse("--steps is missing: there --schedule falls to 0");
+    if (schedule_ends(schedule) && steps <= warmup)
+        return cli_misuse("--steps %lld is not more than --warmup %lld: between them --schedule falls to 0",
+                          (long long)steps, (long long)warmup);
     if (tokenizer && (coverage < 1 || byte_fallback))
         return cli_misuse("--%s is for a vocabulary that is learnt, not for that of --tokenizer",
                           byte_fallback ? "byte-fallback" : "character-coverage");
