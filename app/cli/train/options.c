@@ -121,12 +121,9 @@ static int check_file(const cli_training_options *o, const cli_option *p)
 /* An option that was typed */
 static int check_typed(const cli_training_options *o, const cli_option *p)
 {
-    const json_t *was = stored_in("options", p->name);
-    if (is_in(o->free, p->name))
-        return CLI_DONE;
-    if (!is_in(o->same_file, p->name))
-        return check_value(o, p, "");
-    return was ? check_file(o, p) : differs(o, p->name, NULL, *p->text, "");
+    if (is_in(o->same_file, p->name))
+        return stored_in("options", p->name) ? check_file(o, p) : differs(o, p->name, NULL, *p->text, "");
+    return is_in(o->free, p->name) ? CLI_DONE : check_value(o, p, "");
 }
 
 /* An option that was not typed; the environment comes first where the option may change. */
@@ -145,7 +142,7 @@ static int take_stored(const cli_training_options *o, const cli_option *p, bool 
     *given = true;
     snprintf(source, sizeof source, "--%s in %.2000s/training.json", p->name, *o->folder);
     const int code = cli_take(p, source, json_string_value(was));
-    return code || !is_in(o->same_file, p->name) ? code : check_file(o, p);
+    return code || !is_in(o->same_file, p->name) || is_in(o->free, p->name) ? code : check_file(o, p);
 }
 
 static int take_all(const cli_training_options *o, bool *given)

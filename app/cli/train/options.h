@@ -10,7 +10,8 @@ typedef struct cli_training_options {
     const char **folder;          /* the variable of --output */
     bool *resume;                 /* of --resume */
     const char *const *free;      /* [up to NULL] options that may change when the training continues */
-    const char *const *same_file; /* [up to NULL] options whose file may be elsewhere then, but is the same */
+    const char *const *same_file; /* [up to NULL] options whose file may be elsewhere then, but is the same;
+                                   * those in both lists are not read any more */
 } cli_training_options;
 
 /* To be called when the command line has been parsed; given[i]: option i of the table was typed. With --resume, sets

@@ -70,9 +70,10 @@ static const cli_option options[] = {
     {0},
 };
 
-static const char *const may_change[] = {"valid-src",  "valid-tgt", "steps", "minutes", "patience", "validate-every",
-                                         "save-every", "average",   "keep",  "half",    "threads",  NULL};
-static const char *const same_files[] = {"src", "tgt", "config", NULL};
+static const char *const may_change[] = {"valid-src",      "valid-tgt",  "steps",   "minutes", "patience",
+                                         "validate-every", "save-every", "average", "keep",    "half",
+                                         "threads",        "tokenizer",  NULL};
+static const char *const same_files[] = {"src", "tgt", "config", "tokenizer", NULL};
 static const cli_training_options stored = {"translate", options, &folder, &resume, may_change, same_files};
 
 /* Words of --schedule are in the order of att_schedule_kind. */
