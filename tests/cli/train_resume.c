@@ -166,7 +166,7 @@ static void a_killed_training_says_how_to_go_on(void **state)
     assert_refused("echo eins | $A translate -m kill", 1,
                    "kill has a training that has not finished: attend train translate --resume -o kill");
     assert_refused("echo eins | $A embed -m kill", 1, "attend train translate --resume -o kill");
-    assert_int_equal(tool(RESUME "-o kill --steps 2 && echo eins | $A translate -m kill"), 0); /* as it was then */
+    assert_int_equal(tool(RESUME "-o kill --steps 2 && echo eins | $A translate -m kill"), 0);
     assert_int_equal(tool("cp -r half early; rm early/checkpoint-*; " RESUME "-o early --steps 6"), 1);
     assert_has(tool_err, "early: its training has finished and kept no checkpoint to continue from");
     assert_int_equal(tool("sed -i 's/\"finished\": 4/\"finished\": 0/' early/training.json; " RESUME

@@ -128,7 +128,7 @@ static void the_log_has_the_time_of_learning(void **state)
 
 /* ---- on a terminal */
 
-/* Standard error of the line on a terminal of so many columns, in tool_err. */
+/* Standard error of the line on a terminal with this number of columns, in tool_err. */
 static void on_terminal(const char *line, int columns)
 {
     const struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)columns};

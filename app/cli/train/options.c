@@ -127,7 +127,7 @@ static int check_typed(const cli_training_options *o, const cli_option *p)
 }
 
 /* An option that was not typed; the environment comes first where the option may change. */
-static int take_stored(const cli_training_options *o, const cli_option *p, bool *given)
+static int set_stored(const cli_training_options *o, const cli_option *p, bool *given)
 {
     char source[VALUE];
     const json_t *was = stored_in("options", p->name);
@@ -145,7 +145,7 @@ static int take_stored(const cli_training_options *o, const cli_option *p, bool 
     return code || !is_in(o->same_file, p->name) || is_in(o->free, p->name) ? code : check_file(o, p);
 }
 
-static int take_all(const cli_training_options *o, bool *given)
+static int set_all(const cli_training_options *o, bool *given)
 {
     const char *command = json_string_value(json_object_get(stored, "command"));
     if (!command || strcmp(command, o->command))
@@ -154,7 +154,7 @@ static int take_all(const cli_training_options *o, bool *given)
     int code = CLI_DONE;
     for (int i = 0; !code && o->table[i].name; i++)
         if (is_stored(o, &o->table[i]))
-            code = given[i] ? check_typed(o, &o->table[i]) : take_stored(o, &o->table[i], &given[i]);
+            code = given[i] ? check_typed(o, &o->table[i]) : set_stored(o, &o->table[i], &given[i]);
     return code;
 }
 
@@ -189,7 +189,7 @@ int cli_training_options_read(const cli_training_options *o, bool *given)
     if (!code && !stored && c.n == 0)
         code = cli_fail("%s: there is no training to continue", folder);
     if (!code)
-        code = stored ? take_all(o, given) : check_required(o, given);
+        code = stored ? set_all(o, given) : check_required(o, given);
     if (!code && c.n == 0 && cli_training_finished())
         code = cli_fail("%s: its training has finished and kept no checkpoint to continue from", folder);
     if (!code && c.n == 0) {
