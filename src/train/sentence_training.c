@@ -204,20 +204,17 @@ static att_status write_model(const void *self, const char *folder, att_dtype dt
     return att_sentence_write(((const similarity *)self)->model, folder, dtype);
 }
 
-static const att_training_kind kind = {"how alike sentences are",
-                                       2,
-                                       NULL,
-                                       NULL,
-                                       open_similarity,
-                                       param,
-                                       param_options,
-                                       begin_epoch,
-                                       loss,
-                                       NULL,
-                                       settings,
-                                       write_model,
-                                       describe,
-                                       free_similarity};
+static const att_training_kind kind = {.name = "how alike sentences are",
+                                       .keep = 2,
+                                       .open = open_similarity,
+                                       .param = param,
+                                       .param_options = param_options,
+                                       .begin_epoch = begin_epoch,
+                                       .loss = loss,
+                                       .settings = settings,
+                                       .write = write_model,
+                                       .describe = describe,
+                                       .free = free_similarity};
 
 /* ---- construction */
 

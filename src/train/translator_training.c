@@ -233,9 +233,20 @@ static const char *const files[] = {"source.spm",
                                     "config.json",
                                     "generation_config.json",
                                     NULL};
-static const att_training_kind kind = {
-    "translation", 5,    check_input, files,    open_translation, param,    param_options,
-    begin_epoch,   loss, validate,    settings, write_model,      describe, free_translation};
+static const att_training_kind kind = {.name = "translation",
+                                       .keep = 5,
+                                       .check = check_input,
+                                       .files = files,
+                                       .open = open_translation,
+                                       .param = param,
+                                       .param_options = param_options,
+                                       .begin_epoch = begin_epoch,
+                                       .loss = loss,
+                                       .validate = validate,
+                                       .settings = settings,
+                                       .write = write_model,
+                                       .describe = describe,
+                                       .free = free_translation};
 
 /* ---- construction */
 

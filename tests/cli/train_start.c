@@ -77,6 +77,16 @@ static void a_start_that_is_refused_leaves_nothing(void **state)
     assert_refused(TRAIN "-o precious", 1, "precious is a file, not a folder");
 }
 
+static void a_start_that_is_interrupted_leaves_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("yes \"$(cat train.de)\" | head -c 40000000 >big; { while [ ! -e learns/lock ]; do :; done; "
+                          "kill -TERM $$; } & exec $A train translate --src big --tgt big -p tiny -o learns"),
+                     143);
+    assert_string_equal(tool_err, "");
+    assert_int_equal(tool("rm big; ls -d learns"), 2);
+}
+
 static void the_start_says_what_there_is(void **state)
 {
     (void)state;
@@ -255,6 +265,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_start_that_is_refused_leaves_nothing),
+        cmocka_unit_test(a_start_that_is_interrupted_leaves_nothing),
         cmocka_unit_test(the_start_says_what_there_is),
         cmocka_unit_test(the_log_has_the_time_of_learning),
         cmocka_unit_test(step_and_loss_are_on_the_screen_from_the_start),

@@ -1,6 +1,7 @@
 /* attend train embed: trains a sentence model on pairs of sentences with scores of similarity. */
 #include "cli/base/array.h"
 #include "cli/base/correlation.h"
+#include "cli/base/end.h"
 #include "cli/base/pairs.h"
 #include "cli/base/utf8.h"
 #include "train.h"
@@ -253,8 +254,10 @@ static int run(int n, char **arguments)
         code = read_scored(&t.pairs, pairs_path);
     if (!code && valid_path)
         code = read_scored(&t.valid, valid_path);
-    if (!code)
+    if (!code) {
+        cli_end_later(); /* a signal cancels the start, which then leaves no folder */
         code = open_training(&t);
+    }
     if (!code && valid_path)
         code = allocate_validation(&t);
     if (!code)

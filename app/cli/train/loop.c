@@ -1,6 +1,5 @@
 /* What all trainings have in common: steps until a limit or a signal, checkpoints, validations, a log. */
 #include "cli/base/checkpoints.h"
-#include "cli/base/end.h"
 #include "cli/base/progress.h"
 #include "train.h"
 
@@ -230,10 +229,8 @@ int cli_training_run(cli_training *t)
     code = cli_training_options_write(t->options, cli_training_finished());
     if (!code)
         code = say_start(t);
-    if (!code) {
-        cli_end_later();
+    if (!code)
         code = run_steps(t, &limit);
-    }
     code = cli_log_close(&t->log, code);
     if (code)
         return code;

@@ -46,7 +46,7 @@ typedef struct cli_training {
 } cli_training;
 /* Trains until a limit or a signal, saves a checkpoint of the last step and writes the model. Reports to standard error
  * and to FOLDER/log.jsonl, which has the same lines whether or not the training was stopped or killed in between, but
- * for the seconds. */
+ * for the seconds. To be called after cli_end_later. */
 int cli_training_run(cli_training *t);
 
 /* *bleu: of greedy translations of the file `texts` by the model in training, against the file `references`, line by

@@ -1,4 +1,5 @@
 /* attend train translate: a translator from two files. */
+#include "cli/base/end.h"
 #include "cli/base/lines.h"
 #include "train.h"
 
@@ -242,8 +243,10 @@ static int run(int n, char **arguments)
         code = copy_pipes(copies);
     if (!code)
         code = check_valid();
-    if (!code)
+    if (!code) {
+        cli_end_later(); /* a signal cancels the start, which then leaves no folder */
         code = open_training(&t, settings);
+    }
     if (!code)
         code = cli_training_run(&t);
     att_training_free(t.training);
