@@ -105,6 +105,8 @@ static void the_start_says_what_there_is(void **state)
     assert_has(tool_err, " parameters; 1 thread; continues after step 3, 5 steps in all\n");
     assert_int_equal(tool(TRAIN "--minutes 0.001 -o brief"), 0);
     assert_has(tool_err, "; 0.001 minutes\n");
+    assert_int_equal(tool(TRAIN "--minutes 60 --steps 2 -o either"), 0);
+    assert_has(tool_err, "; 2 steps or 60 minutes\n");
     assert_int_equal(tool("$A train embed -m . --pairs pairs.tsv --threads 2 -o pairs"), 0);
     assert_has(tool_err, "2 sentence pairs\nvocabulary of 40, 3088 parameters; 2 threads; 2 steps\n");
 }

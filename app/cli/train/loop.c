@@ -161,7 +161,9 @@ static int say_start(const cli_training *t)
     int code = cli_status(t->ctx, att_training_describe(t->training, &info));
     if (code)
         return code;
-    if (t->steps)
+    if (t->steps && t->minutes > 0)
+        snprintf(limit, sizeof limit, "%lld steps or %g minutes", (long long)t->steps, t->minutes);
+    else if (t->steps)
         snprintf(limit, sizeof limit, "%lld steps", (long long)t->steps);
     else if (t->minutes > 0)
         snprintf(limit, sizeof limit, "%g minutes", t->minutes);

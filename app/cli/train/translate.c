@@ -270,7 +270,8 @@ const cli_command train_translate = {
                "Reports progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a\n"
                "checkpoint and writes the model so far; if the process is killed, the steps\n"
                "since the last checkpoint are lost. To continue, --resume -o FOLDER is enough:\n"
-               "the folder has all options (training.json).",
+               "the folder has all options (training.json). --minutes counts the time of all\n"
+               "runs of a training.",
     .examples = "attend train translate --src train.de --tgt train.en --valid-src val.de \\\n"
                 "    --valid-tgt val.en --minutes 60 -o de-en\n"
                 "attend train translate --resume -o de-en --minutes 120\n"
