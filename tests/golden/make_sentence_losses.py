@@ -26,7 +26,7 @@ ROWS = [("a b c", "a b d", "x y", 0, 0.9), ("e f", "x y z w", "b", 1, 0.1), ("q"
         ("h i j", "j i h", "e f", 2, 0.5), ("a b c", "b c d", "m n", 0, 0.8), ("w", "v w", "h i j", 1, 0.6),
         ("f g h", "f g", "t u v w", 2, 0.4), ("z y", "y z", "a b d", 0, 0.95),
         ("i j k", "k j", "z y", 1, 0.2), ("o o", "p p", "r s", 2, 0.55)]
-SEED, BATCH, CLASSES = 7, 4, 3
+SEED, BATCH, CLASSES = 8, 4, 3
 STEPS, WARMUP, RATE, DECAY, CLIP = 20, 4, 0.0005, 0.01, 1.0
 
 
@@ -136,7 +136,7 @@ CASES = {
     "ranking": (losses.MultipleNegativesRankingLoss, 2, None, True),
     "ranking_negatives": (losses.MultipleNegativesRankingLoss, 3, None, True),
     "triplet": (losses.TripletLoss, 3, None, False),
-    "triplet_margin": (lambda m: losses.TripletLoss(m, triplet_margin=0.5), 3, None, False),
+    "triplet_margin": (lambda m: losses.TripletLoss(m, triplet_margin=1.0), 3, None, False),
     "triplet_cosine": (lambda m: losses.TripletLoss(m, TripletDistanceMetric.COSINE, 0.25), 3, None, False),
     "softmax": (lambda m: losses.SoftmaxLoss(m, 12, CLASSES), 2, 3, False),
 }
