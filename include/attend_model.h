@@ -264,8 +264,9 @@ typedef struct att_training att_training;
 
 /* Training of a translator from two files: line i of one is the translation of line i of the other. The files may have
  * any size: only line offsets are held in memory, at most 16 bytes a line, and batches are read when needed. So they
- * must be regular files that do not change during the training: a changed file is an error of the next step. A line has
- * at most 1 MiB. For pairs that are skipped see att_training_report. */
+ * must be regular files that do not change during the training: a changed file is an error of the next step. Files
+ * packed by gzip are unpacked, see att_open_text. A line has at most 1 MiB. For pairs that are skipped see
+ * att_training_report. */
 typedef struct att_translator_training_options {
     size_t size;
     const char *source, *target;  /* files of text */
