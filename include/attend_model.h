@@ -312,7 +312,7 @@ ATT_API const att_tokenizer *att_training_tokenizer(const att_training *t);
 typedef enum att_sentence_loss {
     /* (cos(u, v) - score)^2 of pairs with scores: CosineSimilarityLoss (Reimers, Gurevych 2019, 3.1) */
     ATT_LOSS_COSINE_SIMILARITY = 0,
-    /* Cross entropy of softmax(scale cos(u_i, v_j)) over all texts j of the batch behind the first column, where i is
+    /* Cross entropy of softmax(scale cos(u_i, v_j)) over all texts j of the batch in the other columns, where i is
      * the right one: MultipleNegativesRankingLoss (Henderson et al. 2017, 4.4; InfoNCE). From pairs alone, or with
      * hard negatives as third and further texts. No text occurs twice in a batch (BatchSamplers.NO_DUPLICATES). */
     ATT_LOSS_MULTIPLE_NEGATIVES_RANKING,

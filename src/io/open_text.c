@@ -59,13 +59,13 @@ static att_status write_all(const char *path, int file, const char *data, size_t
 static att_status damaged(const char *path, gzFile from)
 {
     int code;
-    const char *why = gzerror(from, &code), *behind = strstr(why, ": "); /* behind "<fd:3>" */
+    const char *why = gzerror(from, &code), *reason = strstr(why, ": "); /* follows "<fd:3>" */
     if (code == Z_ERRNO)
         return refused(path);
     if (code == Z_MEM_ERROR)
         return att_fail(NULL, ATT_ERR_MEMORY, "%s: out of memory", path);
     return att_fail(NULL, ATT_ERR_FORMAT, "%s: the gzip file is %s: %s", path,
-                    code == Z_BUF_ERROR ? "truncated" : "damaged", behind ? behind + 2 : why);
+                    code == Z_BUF_ERROR ? "truncated" : "damaged", reason ? reason + 2 : why);
 }
 
 /* Unpacks everything, at most `max` bytes. A truncated file is reported at its end, where gzread returns 0. */

@@ -91,7 +91,7 @@ static bool add(att_distinct_batches *d, uint32_t example, uint32_t batch)
     return true;
 }
 
-/* Examples that are left are a list: next[i] is the position behind i in shuffled, n at the end. */
+/* Examples that are left are a list: next[i] is the position after i in shuffled, n at the end. */
 int64_t att_distinct_batches_split(att_distinct_batches *d, int64_t batch, uint32_t *order, uint32_t *first)
 {
     uint32_t begin = 0, taken = 0, batches = 0;

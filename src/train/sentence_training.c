@@ -93,7 +93,7 @@ static void read_targets(sentence_data *t)
 }
 
 /* [n] of `size` bytes if the loss needs it; *ok becomes false if memory ends. */
-static void *take(const sentence_data *t, bool needed, int64_t n, size_t size, bool *ok)
+static void *array(const sentence_data *t, bool needed, int64_t n, size_t size, bool *ok)
 {
     void *x = needed && *ok ? att_calloc(t->ctx, (size_t)n, size) : NULL;
     *ok &= !needed || x;
@@ -107,16 +107,16 @@ static att_status allocate(sentence_data *t)
     const bool scored = o->loss == ATT_LOSS_COSINE_SIMILARITY, ranking = o->loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING,
                labelled = o->loss == ATT_LOSS_SOFTMAX;
     bool ok = true;
-    t->tokens = take(t, true, o->columns * n, sizeof *t->tokens, &ok);
-    t->score = take(t, scored, n, sizeof *t->score, &ok);
-    t->label = take(t, labelled, n, sizeof *t->label, &ok);
-    t->order = take(t, true, n, sizeof *t->order, &ok);
-    t->first = take(t, ranking, n + 1, sizeof *t->first, &ok);
-    t->ids = take(t, true, texts * t->model->modules.max_tokens, sizeof *t->ids, &ok);
-    t->offsets = take(t, true, texts + 1, sizeof *t->offsets, &ok);
-    t->sequence_ids = take(t, true, texts, sizeof *t->sequence_ids, &ok);
-    t->target = take(t, scored, batch, sizeof *t->target, &ok);
-    t->class = take(t, ranking || labelled, batch, sizeof *t->class, &ok);
+    t->tokens = array(t, true, o->columns * n, sizeof *t->tokens, &ok);
+    t->score = array(t, scored, n, sizeof *t->score, &ok);
+    t->label = array(t, labelled, n, sizeof *t->label, &ok);
+    t->order = array(t, true, n, sizeof *t->order, &ok);
+    t->first = array(t, ranking, n + 1, sizeof *t->first, &ok);
+    t->ids = array(t, true, texts * t->model->modules.max_tokens, sizeof *t->ids, &ok);
+    t->offsets = array(t, true, texts + 1, sizeof *t->offsets, &ok);
+    t->sequence_ids = array(t, true, texts, sizeof *t->sequence_ids, &ok);
+    t->target = array(t, scored, batch, sizeof *t->target, &ok);
+    t->class = array(t, ranking || labelled, batch, sizeof *t->class, &ok);
     return ok ? ATT_OK : ATT_ERR_MEMORY;
 }
 
