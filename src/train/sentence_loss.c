@@ -17,7 +17,7 @@ static att_var *cosine_similarity(att_tape *t, const att_sentence_batch *b)
     return att_dot(t, error, error);
 }
 
-/* Cross entropy of softmax(scale cos(u_i, v_j)) over all texts j of the other columns, of which i is the right one:
+/* Cross entropy of softmax(scale cos(u_i, v_j)) over all texts j of the other columns, where i is the right one:
  * in-batch negatives and, from the third column on, hard negatives. */
 static att_var *multiple_negatives_ranking(att_tape *t, const att_sentence_loss_config *c, const att_sentence_batch *b)
 {

@@ -320,9 +320,9 @@ static const att_training_kind kind = {"how alike sentences are",
 static att_status check_loss(att_ctx *ctx, const att_sentence_training_options *o)
 {
     const bool ranking = o->loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING;
-    if (o->loss < 0 || o->loss > ATT_LOSS_SOFTMAX)
+    if ((unsigned)o->loss > ATT_LOSS_SOFTMAX)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.loss is %d, which is none", (int)o->loss);
-    if (o->distance < 0 || o->distance > ATT_DISTANCE_COSINE)
+    if ((unsigned)o->distance > ATT_DISTANCE_COSINE)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.distance is %d, which is none", (int)o->distance);
     const int64_t columns = o->loss == ATT_LOSS_TRIPLET ? 3 : 2;
     if (ranking ? o->columns < 2 || o->columns > MAX_COLUMNS : o->columns != columns)
