@@ -1,5 +1,6 @@
 #include "io/open_text.h"
 #include "attend_util.h"
+#include "util/util.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 /* Text is seldom packed to less than a tenth of its size, but gzip can pack zeros to a thousandth. */
 enum { MAX_RATIO = 100 };
 static const int64_t always_allowed = (int64_t)64 << 20; /* bytes */
+#define MAX_BYTES ((int64_t)1 << 48)
 
 static att_status refused(const char *path)
 {
@@ -98,7 +100,7 @@ static att_status unpack_file(const char *path, int from, int64_t bytes, int *to
         return att_fail(NULL, ATT_ERR_MEMORY, "%s: out of memory", path);
     }
     att_status s = open_nameless(path, to);
-    s = s ? s : unpack(path, packed, always_allowed + MAX_RATIO * bytes, *to);
+    s = s ? s : unpack(path, packed, always_allowed + MAX_RATIO * att_min(bytes, MAX_BYTES), *to);
     if (!s && lseek(*to, 0, SEEK_SET))
         s = cannot_write(path);
     gzclose(packed);
