@@ -62,8 +62,14 @@ static int open_next(cli_lines *l)
     const char *path = l->paths[l->at++];
     l->path = is_standard(path) ? "standard input" : path;
     l->line = 0;
-    l->fd = is_standard(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    return l->fd < 0 ? cli_fail_errno(path) : CLI_DONE;
+    l->fd = STDIN_FILENO;
+    if (is_standard(path))
+        return CLI_DONE;
+    const int code = cli_status(NULL, att_open_text(path, &l->fd));
+    struct stat packed, text;
+    if (!code && l->total > 0 && !stat(path, &packed) && !fstat(l->fd, &text))
+        l->total += (double)(text.st_size - packed.st_size);
+    return code;
 }
 
 static bool must_wait(int fd)
