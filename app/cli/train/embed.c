@@ -185,13 +185,11 @@ static int validate(void *user, cli_validation *v)
 
 /* ---- the run */
 
-static void say_pairs(const att_training_info *i)
+static void say_cut(const att_training_info *i)
 {
-    fprintf(stderr, "%lld sentence pairs", (long long)i->pairs);
     if (i->too_long > 0)
-        fprintf(stderr, "; %lld have a sentence that is longer than the model takes, and is cut",
-                (long long)i->too_long);
-    fputc('\n', stderr);
+        fprintf(stderr, "%lld of %lld rows have a sentence that is longer than the model takes, and is cut\n",
+                (long long)i->too_long, (long long)i->pairs);
 }
 
 /* Options that are for another loss, and what a batch needs. */
@@ -272,7 +270,7 @@ static int run(int n, char **arguments)
                                    .both = true,
                                    .validate = valid_path ? validate : NULL,
                                    .keep = keep,
-                                   .describe = say_pairs,
+                                   .describe = say_cut,
                                    .write = write_model,
                                    .options = &stored,
                                    .user = &t}};
