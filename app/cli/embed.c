@@ -21,7 +21,7 @@ static const cli_option options[] = {
     CLI_MODEL(&model_name),
     {"format", 'f', "jsonl|npy|tsv", .choice = &format, .help = "output format"},
     {"output", 'o', "FILE", .text = &output_path, .quiet = true,
-     .help = "output file instead of standard output; it appears when it is complete"},
+     .help = "output file; appears when complete; default: standard output"},
     CLI_THREADS(&threads),
     {0},
 };
@@ -70,8 +70,8 @@ static int stream(const cli_model *m, cli_lines *in, cli_output *out, int64_t *r
     }
     cli_progress_end(&progress);
     if (cut)
-        cli_note("%lld of %lld lines are longer than %lld tokens; what is behind them was not looked at",
-                 (long long)cut, (long long)*rows, (long long)m->info.max_tokens);
+        cli_note("%lld of %lld lines are longer than %lld tokens and were truncated", (long long)cut, (long long)*rows,
+                 (long long)m->info.max_tokens);
     cli_unknown_report(&unknown);
     free(vectors);
     return code;
@@ -101,7 +101,7 @@ static int run(int n, char **arguments)
     if (!code && format == NPY) {
         start = ftello(out.file);
         if (start < 0 || fcntl(fileno(out.file), F_GETFL) & O_APPEND)
-            code = cli_misuse("--format npy needs a file that can be written at its beginning once more: give -o FILE");
+            code = cli_misuse("npy cannot be written to a pipe: give -o FILE");
         else
             cli_npy_header(out.file, 0, m.info.dim);
     }
@@ -117,12 +117,12 @@ static int run(int n, char **arguments)
 
 const cli_command cli_embed = {
     .name = "embed",
-    .summary = "compute sentence embeddings: one vector for each line",
+    .summary = "compute sentence embeddings, one vector per line",
     .arguments = "[FILE...]",
     .max_arguments = -1,
-    .details = "Reads lines from the files, or from standard input (also as \"-\"), and writes a\n"
-               "vector for each, in order; memory does not grow with the input. An empty line\n"
-               "has a vector, too. A line that is too long for the model is truncated.\n\n"
+    .details = "Reads lines from the files (\"-\": standard input, which is also the default) and\n"
+               "writes a vector for each, in order; memory does not grow with the input. An\n"
+               "empty line has a vector, too. A line that is too long for the model is truncated.\n\n"
                "jsonl: {\"text\": \"...\", \"embedding\": [...]} per line, with U+FFFD for invalid\n"
                "UTF-8. tsv: numbers separated by tabs. npy: a float32 matrix [lines, dim] for\n"
                "NumPy and for \"attend search --index\". All formats preserve the float32 values\n"

@@ -21,13 +21,13 @@ static int language; /* 0 English, 1 Japanese */
 static const char *model = CLI_TRANSLATOR_SHIPPED, *sentence, *svg;
 
 static const cli_option options[] = {
-    {"input", 0, "FILE", .text = &input, .help = "run the chapter on the vectors in FILE (- for standard input)"},
+    {"input", 0, "FILE", .text = &input, .help = "run the chapter on the vectors in this file; \"-\": standard input"},
     {"query", 0, "N", .integer = &query, .min = 0, .max = VECTORS_MAX, .quiet = true,
-     .help = "number of the query vector, from 1; 0, the default: the second"},
-    {"svg", 0, "FILE", .text = &svg, .quiet = true, .help = "also write the chapter's last picture to this file"},
+     .help = "index of the query vector, from 1; 0, the default: the second"},
+    {"svg", 0, "FILE", .text = &svg, .quiet = true, .help = "also write the chapter's last picture as an SVG file"},
     {"lang", 0, "en|ja", .choice = &language, .help = "language of the text"},
     CLI_TRANSLATOR(&model),
-    {"text", 0, "TEXT", .text = &sentence, .help = "the sentence to translate, where a chapter does"},
+    {"text", 0, "TEXT", .text = &sentence, .help = "sentence to translate, in chapters on a translator"},
     {0},
 };
 
@@ -122,16 +122,16 @@ static int run(int n, char **arguments)
 #define CHAPTER_WORD(name, title) title "|"
 const cli_command cli_explain = {
     .name = "explain",
-    .summary = "attention step by step: formula, numbers and the C call",
+    .summary = "explain attention step by step: formula, numbers and C call",
     .arguments = "[CHAPTER]",
     .max_arguments = 1,
     .words = CHAPTER_LIST(CHAPTER_WORD),
     .details = "Without CHAPTER: lists the chapters in the order to read them in.\n"
                "\n"
-               "With --input a chapter runs on vectors of your own, one in a line: an optional\n"
-               "label, then numbers, with spaces, tabs, commas or semicolons between them;\n"
-               "# begins a comment. All vectors have as many numbers as the first. A chapter\n"
-               "on a translator takes a sentence instead (--text), and any model (--model).",
+               "With --input, a chapter runs on your own vectors, one per line: an optional\n"
+               "label, then numbers separated by spaces, tabs, commas or semicolons; # begins a\n"
+               "comment. All vectors have the dimension of the first. A chapter on a translator\n"
+               "takes a sentence instead (--text), and any model (--model).",
     .examples = "attend explain simplified\n"
                 "attend explain softmax --lang ja\n"
                 "printf 'sea 1 0\\nlake 0.8 0.1\\nstone 0 1\\n' | attend explain softmax --input -\n"

@@ -7,8 +7,8 @@ static bool man;
 static int shell = -1;
 
 static const cli_option options[] = {
-    {"man", 0, NULL, .flag = &man, .help = "print the manual page attend(1), as roff"},
-    {"completion", 0, "bash|zsh|fish", .choice = &shell, .help = "print the shell's completion script"},
+    {"man", 0, NULL, .flag = &man, .help = "print the manual page attend(1) as roff"},
+    {"completion", 0, "bash|zsh|fish", .choice = &shell, .help = "print the completion script of this shell"},
     {0},
 };
 
@@ -42,7 +42,7 @@ static int run(int n, char **arguments)
 
 const cli_command cli_help = {
     .name = "help",
-    .summary = "list the commands, or describe one",
+    .summary = "list the commands, or describe a command",
     .arguments = "[COMMAND]",
     .max_arguments = 2,
     .examples = "attend help embed\n"

@@ -19,11 +19,14 @@ static bool json;
 
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
-    {"corpus", 'c', "FILE", .text = &corpus_path, .required = true, .help = "file to search"},
+    {"corpus", 'c', "FILE", .text = &corpus_path, .required = true,
+     .help = "corpus to search, one sentence per line; \"-\": standard input"},
     {"index", 'i', "FILE", .text = &index_path,
-     .help = "their vectors, as \"attend embed --format npy\" writes them, of which five are checked; else they are "
-             "computed now"},
-    {"top", 'k', "N", .integer = &k, .min = 1, .max = 1000000, .help = "number of lines to print for each query"},
+     .help =
+         "embeddings of the corpus, as \"attend embed --format npy\" writes them; five of them are checked; default: "
+         "they are computed"},
+    {"top", 'k', "N", .integer = &k, .min = 1, .max = 1000000,
+     .help = "number of nearest lines to print for each query"},
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -241,8 +244,8 @@ static int answer(const cli_model *m, const corpus *c, const scratch *s, int64_t
     int64_t cut = 0;
     int code = cli_status(m->ctx, att_sentence_encode(m->sentence, n, texts, bytes, s->vectors, &cut));
     if (!code && cut)
-        cli_note("%lld of %lld queries are longer than %lld tokens; what is behind them was not looked at",
-                 (long long)cut, (long long)n, (long long)m->info.max_tokens);
+        cli_note("%lld of %lld queries are longer than %lld tokens and were truncated", (long long)cut, (long long)n,
+                 (long long)m->info.max_tokens);
     if (!code)
         code = nearest(m, c, s->vectors, n, s->best, s->counts, s->scores);
     for (int64_t i = 0; !code && i < n; i++)
@@ -313,11 +316,11 @@ static int run(int n, char **arguments)
 
 const cli_command cli_search = {
     .name = "search",
-    .summary = "search a text for the lines nearest to a query, by embeddings",
+    .summary = "search a corpus for the lines nearest to a query",
     .arguments = "[QUERY...]",
     .max_arguments = -1,
-    .details = "Prints for each query (an argument, or a line of standard input) the nearest\n"
-               "lines of the corpus: cosine, line number, text.",
+    .details = "Semantic search: for each query, an argument or a line of standard input, prints the lines of the\n"
+               "corpus with the highest cosine similarity: cosine, line number, text.",
     .examples = "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -k 3 \"Children are like their parents.\"\n"
                 "attend embed -m all-MiniLM-L6-v2 -f npy -o proverbs.npy proverbs.txt\n"
                 "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -i proverbs.npy < questions.txt",

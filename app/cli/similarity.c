@@ -22,12 +22,12 @@ static int64_t threads;
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
     {"pairs", 'p', "FILE", .text = &pairs_path,
-     .help = "file with a pair of sentences per line; prints a score per line"},
+     .help = "pairs of sentences, one per line: print the cosine similarity of each pair; \"-\": standard input"},
     {"format", 'f', "tsv|csv", .choice = &format,
      .help = "format of the pairs: tab-separated, or comma-separated with quotes (RFC 4180); default: by the file's "
              "extension"},
     {"gold", 'g', NULL, .flag = &gold,
-     .help = "the third column has human scores: print correlations with them (Spearman, Pearson, in percent)"},
+     .help = "print Spearman and Pearson correlation, in percent, with the gold scores in the third column"},
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -83,8 +83,8 @@ static int run_matrix(const cli_model *m, int n, char **texts)
             cosine[i] = cli_clamp_cosine(cosine[i]);
     }
     if (cut)
-        cli_note("%lld of %d sentences are longer than %lld tokens; what is behind them was not looked at",
-                 (long long)cut, n, (long long)m->info.max_tokens);
+        cli_note("%lld of %d sentences are longer than %lld tokens and were truncated", (long long)cut, n,
+                 (long long)m->info.max_tokens);
     if (!code)
         (json ? print_json_matrix : print_matrix)(texts, n, cosine);
     free(vectors);
@@ -155,8 +155,8 @@ static int stream(const cli_model *m, cli_pairs *p, history *h)
     }
     cli_progress_end(&progress);
     if (cut)
-        cli_note("%lld of %lld sentences are longer than %lld tokens; what is behind them was not looked at",
-                 (long long)cut, 2 * (long long)done, (long long)m->info.max_tokens);
+        cli_note("%lld of %lld sentences are longer than %lld tokens and were truncated", (long long)cut,
+                 2 * (long long)done, (long long)m->info.max_tokens);
     free(vectors);
     return code;
 }
@@ -207,12 +207,13 @@ static int run(int n, char **arguments)
 
 const cli_command cli_similarity = {
     .name = "similarity",
-    .summary = "compare sentences: the cosine similarity of their embeddings",
+    .summary = "compute the cosine similarity of sentences",
     .arguments = "[SENTENCE SENTENCE...]",
     .max_arguments = 1000,
-    .details = "Prints a table of all pairs of the sentences, or with --pairs a score for each\n"
-               "line of a file (\"-\": standard input). With --gold, correlations are printed to\n"
-               "standard error after the scores; with --json they are the last object.",
+    .details = "The similarity is that of their embeddings. Prints a matrix of all pairs of the sentences, or with "
+               "--pairs a score per line of\n"
+               "a file. With --gold, correlations are printed to standard error after the\n"
+               "scores; with --json they are the last object.",
     .examples = "attend similarity -m all-MiniLM-L6-v2 \"A cat sleeps.\" \"A kitten naps.\" \"Stocks fell.\"\n"
                 "attend similarity -m all-MiniLM-L6-v2 --pairs stsb-en-dev.csv --gold > scores.txt",
     .options = options,

@@ -145,8 +145,7 @@ static void odd_lines_have_vectors(void **state)
     assert_int_equal(tool("{ yes 'a b' | head -c 10485760 | tr '\\n' ' '; printf '\\nb\\n'; } | $A embed -m $D -f tsv"),
                      0);
     assert_int_equal(count(tool_out, "\n"), 2);
-    assert_string_equal(tool_err,
-                        "attend: 1 of 2 lines are longer than 12 tokens; what is behind them was not looked at\n");
+    assert_string_equal(tool_err, "attend: 1 of 2 lines are longer than 12 tokens and were truncated\n");
 }
 
 /* The next command that writes the file removes what is left of one that was killed, not what another one is writing.

@@ -448,7 +448,7 @@ def count_calls(torture, i, *options):
 def numeric_options(tool, command):
     words = command[:2] if command[0] == "train" else command[:1]
     text = subprocess.run([tool, "help", *words], capture_output=True, text=True).stdout
-    return re.findall(r"^ +(?:-\w, )?(--[a-z-]+) (?:N|X|SHARE|RATE|NORM)\b", text, re.M)
+    return re.findall(r"^ +(?:-\w, )?(--[a-z-]+) (?:N|P|X|RATIO|RATE|NORM)\b", text, re.M)
 
 
 def all_runs(torture, r):

@@ -39,8 +39,8 @@ typedef struct cli_command {
     const char *arguments; /* as in the usage line: "[FILE...]"; NULL: takes none */
     int min_arguments;
     int max_arguments;                   /* -1: any number */
-    const char *details;                 /* paragraphs for help and man page, lines of at most 78 columns; or NULL */
-    const char *examples;                /* lines, or NULL */
+    const char *details;                 /* paragraphs for help and man page, which fill them; or NULL */
+    const char *examples;                /* command lines, one each; or NULL */
     const cli_option *options;           /* up to name NULL; or NULL. --help is always there */
     int (*run)(int n, char **arguments); /* arguments: without options; returns an exit code */
     const char *words; /* completions of the first argument: "one|two"; NULL: files if `arguments` says FILE */
@@ -53,15 +53,15 @@ extern const cli_command *const cli_commands[]; /* in alphabetical order, up to 
 /* clang-format off */
 #define CLI_MODEL(to)                                                                        \
     {"model", 'm', "MODEL", .text = (to), .env = "ATTEND_MODEL",                             \
-     .help = "a model's folder, or its name in the models folder; default: the only sentence model there"}
+     .help = "model folder, or name of a model in the models folder; default: the only sentence model there"}
 /* to begins as CLI_TRANSLATOR_SHIPPED */
 #define CLI_TRANSLATOR(to)                                                                   \
     {"model", 'm', "MODEL", .text = (to),                                                    \
-     .help = "a model's folder, or its name in the models folder or among the models that come with attend"}
+     .help = "model folder, or name of a model in the models folder or of one that comes with attend"}
 #define CLI_TRANSLATOR_SHIPPED "tatoeba-de-en"
 #define CLI_THREADS(to)                                                                      \
     {"threads", 't', "N", .integer = (to), .max = 1024, .quiet = true, .env = "ATTEND_THREADS", \
-     .help = "threads to compute with; 0, the default: all that the process may use"}
+     .help = "number of threads; 0, the default: all that the process may use"}
 #define CLI_JSON(to) {"json", 0, NULL, .flag = (to), .help = "print JSON"}
 /* clang-format on */
 
@@ -74,10 +74,15 @@ const cli_command *cli_find(const cli_command *const *commands, const char *path
 /* The nearest of n words to `word`; NULL if none is near. */
 const char *cli_nearest(const char *word, const char *const *words, int n);
 
+enum { CLI_HELP_COLUMNS = 78 }; /* no line of help is longer */
 void cli_print_overview(FILE *f);
 void cli_print_help(FILE *f, const cli_command *c, const char *path);
 void cli_print_man(FILE *f);
 int cli_print_completion(FILE *f, int shell); /* 0 bash, 1 zsh, 2 fish */
+/* Where to break a command line of n bytes: the number of those that fit into `width` columns with a backslash, up to a
+ * space that is not quoted, if possible one before an option or a redirection; n if all fit or there is no such space.
+ */
+int cli_shell_break(const char *line, int n, int width);
 /* "  -m, --model MODEL" into text; the option's default into `fallback` ("" if there is none to show). */
 void cli_option_synopsis(const cli_option *o, char *text, size_t size);
 void cli_option_default(const cli_option *o, char *text, size_t size);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { MAN_COLUMNS = CLI_HELP_COLUMNS - 8 }; /* the text of a page is indented by 7 */
+
 /* Escapes text for roff: hyphens can be copied, no line is a request. */
 static void put(FILE *f, const char *text)
 {
@@ -57,6 +59,23 @@ static void put_option(FILE *f, const cli_option *o)
     fputs(".\n", f);
 }
 
+static void put_examples(FILE *f, const char *text)
+{
+    fputs(".PP\n.nf\n", f);
+    while (*text) {
+        const int n = (int)strcspn(text, "\n");
+        for (int done = 0; done < n;) {
+            char part[256];
+            const int indent = done ? 4 : 0, length = cli_shell_break(text + done, n - done, MAN_COLUMNS - indent);
+            snprintf(part, sizeof part, "%*s%.*s%s\n", indent, "", length, text + done, done + length < n ? " \\" : "");
+            put(f, part);
+            done += length + 1;
+        }
+        text += n + (text[n] == '\n');
+    }
+    fputs(".fi\n", f);
+}
+
 static void put_command(FILE *f, const cli_command *c, const char *path)
 {
     fprintf(f, ".SS %s", path);
@@ -71,11 +90,8 @@ static void put_command(FILE *f, const cli_command *c, const char *path)
         put_paragraphs(f, c->details);
     for (const cli_option *o = c->options; o && o->name; o++)
         put_option(f, o);
-    if (c->examples) {
-        fputs(".PP\n.nf\n", f);
-        put(f, c->examples);
-        fputs("\n.fi\n", f);
-    }
+    if (c->examples)
+        put_examples(f, c->examples);
     for (const cli_command *const *sub = c->commands; sub && *sub; sub++) {
         char deeper[64];
         snprintf(deeper, sizeof deeper, "%s %s", path, (*sub)->name);

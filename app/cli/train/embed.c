@@ -20,27 +20,27 @@ static bool resume;
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
     {"pairs", 'p', "FILE", .text = &pairs_path, .required = true,
-     .help = "pairs of sentences, one per line, with a similarity score in the third column"},
-    {"valid", 'v', "FILE", .text = &valid_path, .help = "pairs for validation, to select the best model"},
+     .help = "training pairs of sentences, one per line, with a similarity score in the third column"},
+    {"valid", 'v', "FILE", .text = &valid_path, .help = "validation pairs, to select the best model"},
     {"format", 'f', "tsv|csv", .choice = &format,
      .help = "format of both files: tab-separated, or comma-separated with quotes (RFC 4180); default: by the file's "
              "extension"},
     {"highest", 0, "SCORE", .number = &highest, .min = 1e-9, .max = 1e9,
-     .help = "score of sentences with equal meaning; 0 is the score of unrelated ones"},
+     .help = "highest similarity score, that of sentences with equal meaning; the lowest is 0"},
     {"output", 'o', "FOLDER", .text = &folder, .required = true,
-     .help = "folder of the training, in the end that of the model"},
+     .help = "output folder: checkpoints and log, in the end the model"},
     {"resume", 0, NULL, .flag = &resume,
-     .help = "continue from the newest checkpoint; the result has the same bits as without interruption"},
+     .help = "resume from the newest checkpoint; the result has the same bits as without interruption"},
     {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6, .help = "number of epochs"},
-    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "pairs per step"},
-    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "maximum learning rate; it decays to 0"},
-    {"warmup", 0, "SHARE", .number = &warmup, .max = 0.99, .help = "share of all steps in which the rate rises"},
-    {"decay", 0, "SHARE", .number = &decay, .max = 1, .help = "weight decay, times the learning rate"},
-    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "maximum norm of the gradients; 0: no clipping"},
-    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30,
-     .help = "steps between validations"},
-    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "steps between checkpoints"},
-    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "seed of dropout and of the order of pairs"},
+    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "batch size: pairs per step"},
+    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "learning rate: the maximum, which decays linearly to 0"},
+    {"warmup", 0, "RATIO", .number = &warmup, .max = 0.99,
+     .help = "warm up the learning rate over this share of all steps"},
+    {"decay", 0, "X", .number = &decay, .max = 1, .help = "weight decay"},
+    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},
+    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30, .help = "validate every N steps"},
+    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "save a checkpoint every N steps"},
+    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
     CLI_THREADS(&threads),
     {0},
 };
@@ -258,16 +258,16 @@ static int run(int n, char **arguments)
 
 const cli_command train_embed = {
     .name = "embed",
-    .summary = "train a sentence embedding model on pairs of sentences with similarity scores",
-    .details = "Trains a model further, so that cosine similarities approach the scores\n"
+    .summary = "fine-tune a sentence model on pairs with similarity scores",
+    .details = "Fine-tunes a model with AdamW, so that cosine similarities approach the scores\n"
                "(Sentence-BERT; Reimers, Gurevych 2019). The result is a sentence-transformers\n"
                "folder: with --valid the model with the highest Spearman correlation,\n"
                "otherwise that of the last step.\n\n"
                "Reports progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a\n"
                "checkpoint; if the process is killed, the steps since the last checkpoint are\n"
                "lost.",
-    .examples = "attend train embed -m all-MiniLM-L6-v2 --pairs stsb-en-train.csv \\\n"
-                "    --valid stsb-en-dev.csv -o stsb\n"
+    .examples = "attend train embed -m all-MiniLM-L6-v2 --pairs stsb-en-train.csv "
+                "--valid stsb-en-dev.csv -o stsb\n"
                 "attend similarity -m stsb --pairs stsb-en-dev.csv --gold > scores.txt",
     .options = options,
     .run = run,
