@@ -52,9 +52,9 @@ static const chapter *find(const char *name)
         if (strcmp(names[i], name) == 0)
             return chapters[i].chapter;
     }
-    const char *near = cli_nearest(name, names, CHAPTERS);
-    cli_misuse("explain: there is no chapter \"%s\"%s%s%s", name, near ? "; did you mean \"" : "", near ? near : "",
-               near ? "\"?" : "; \"attend explain\" lists them");
+    cli_hint hint;
+    cli_misuse("explain: there is no chapter \"%s\"%s", name,
+               cli_did_you_mean(&hint, "", name, names, CHAPTERS, "; \"attend explain\" lists them"));
     return NULL;
 }
 

@@ -56,11 +56,23 @@ static int list(const char *models)
     return CLI_DONE;
 }
 
+static int refuse(const char *name)
+{
+    enum { MAX_NAMES = 32 };
+    const char *names[MAX_NAMES];
+    int n = 0;
+    for (const cli_known_model *m = cli_known_models; m->name && n < MAX_NAMES; m++)
+        names[n++] = m->name;
+    cli_hint hint;
+    return cli_misuse("\"%s\" is not a model that can be downloaded%s", name,
+                      cli_did_you_mean(&hint, "", name, names, n, "; \"attend fetch\" lists them"));
+}
+
 static int fetch(const char *name, const char *models)
 {
     const cli_known_model *m = cli_known_model_find(name);
     if (!m)
-        return cli_misuse("\"%s\" is not a model that can be downloaded; \"attend fetch\" lists them", name);
+        return refuse(name);
     att_model_path folder;
     bool is_new;
     cli_end_later();

@@ -4,14 +4,25 @@
 static void wrong_usage_names_the_nearest(void **state)
 {
     (void)state;
-    assert_refused("$A emebd", 2, "the nearest is \"embed\"");
-    assert_refused("$A embed -m $D --fromat npy", 2, "the nearest is \"--format\"");
-    assert_refused("$A embed -m $D --format nyp", 2, "the nearest is \"npy\"");
-    assert_refused("$A bench gem", 2, "the nearest is \"gemm\"");
-    assert_refused("$A help embd", 2, "the nearest is \"embed\"");
+    assert_refused("$A emebd", 2, "did you mean \"embed\"?");
+    assert_refused("$A embed -m $D --fromat npy", 2, "did you mean \"--format\"?");
+    assert_refused("$A embed -m $D --format nyp", 2, "did you mean \"npy\"?");
+    assert_refused("$A bench gem", 2, "there is no command \"bench gem\"; did you mean \"bench gemm\"?");
+    assert_refused("$A help embd", 2, "did you mean \"embed\"?");
+    assert_refused("$A trian", 2, "attend: there is no command \"trian\"; did you mean \"train\"?\n");
+    assert_refused("$A help train transalte", 2, "did you mean \"train translate\"?");
+    assert_refused("$A help zzzzzz", 2, "there is no command \"zzzzzz\"; \"attend help\" lists them");
+    assert_refused("$A bench zzzzzz", 2, "there is no command \"bench zzzzzz\"; \"attend help bench\" lists them");
+    assert_refused("$A train translate --learning-rate 1", 2, "did you mean \"--rate\"?");
+    assert_refused("$A train embed --batch-size 1", 2, "did you mean \"--batch\"?");
+    assert_refused("$A train translate --xyz 1", 2, "no option \"--xyz\"; \"attend train translate --help\" lists");
+    assert_refused("$A embed -m $D -f xyz", 2, "attend: -f: \"xyz\" is none of jsonl|npy|tsv\n");
+    assert_refused("$A explain softmaxx", 2, "did you mean \"softmax\"?");
+    assert_refused("$A fetch all-minilm-l6-v2", 2, "did you mean \"all-MiniLM-L6-v2\"?");
+    assert_refused("$A embed -m all-minilm-l6-v2", 1, "did you mean \"all-MiniLM-L6-v2\"?");
     assert_refused("$A embed -m $D -z", 2, "no option \"-z\"");
     assert_refused("$A tokenize", 2, "--model MODEL is needed");
-    assert_refused("$A embed -m", 2, "--model needs a value");
+    assert_refused("$A embed -m", 2, "-m needs a value");
     assert_refused("$A embed -m $D --help=1", 2, "--help takes no value");
     assert_refused("$A attention -m $D", 2, "TEXT is needed");
     assert_refused("$A attention -m $D two words", 2, "\"words\" is one argument too many");

@@ -71,8 +71,13 @@ int cli_run(const cli_command *c, const char *path, int argc, char **argv);
 int cli_take(const cli_option *o, const char *source, const char *given);
 /* The command with this name, or NULL after a message with the nearest name; `path` as in "attend bench". */
 const cli_command *cli_find(const cli_command *const *commands, const char *path, const char *name);
-/* The nearest of n words to `word`; NULL if none is near. */
-const char *cli_nearest(const char *word, const char *const *words, int n);
+typedef struct cli_hint {
+    char text[128];
+} cli_hint;
+/* The end of a message about an unknown word: "; did you mean \"BEFORE WORD\"?" of the nearest of n words; `otherwise`, if
+ * none is near. */
+const char *cli_did_you_mean(cli_hint *hint, const char *before, const char *given, const char *const *words, int n,
+                             const char *otherwise);
 
 enum { CLI_HELP_COLUMNS = 78 }; /* no line of help is longer */
 void cli_print_overview(FILE *f);

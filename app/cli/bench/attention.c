@@ -211,9 +211,9 @@ static const cli_option *find(const char *where, const char *field)
         if (strcmp(field, list[i]) == 0)
             return &options[i];
     }
-    const char *nearest = cli_nearest(field, list, FIELDS);
-    cli_fail("%sthere is no field \"%s\"; %s%s%s", where, field, nearest ? "the nearest is \"" : "",
-             nearest ? nearest : "\"attend bench attention --help\" lists them", nearest ? "\"" : "");
+    cli_hint hint;
+    cli_fail("%sthere is no field \"%s\"%s", where, field,
+             cli_did_you_mean(&hint, "", field, list, FIELDS, "; \"attend bench attention --help\" lists them"));
     return NULL;
 }
 
