@@ -115,5 +115,6 @@ const cli_command cli_attention = {
     .examples = "attend attention -m all-MiniLM-L6-v2 \"The cat sat on the mat because it was tired.\"\n"
                 "attend attention -m all-MiniLM-L6-v2 --layer 5 --head 3 --svg head.svg \"Hello shiny sun!\"",
     .options = options,
+    .see = "translate|tokenize",
     .run = run,
 };

@@ -308,5 +308,6 @@ const cli_command cli_bleu = {
                 "attend bleu --confidence --source test.de translated.en test.en\n"
                 "attend bleu --tokenize char translated.ja test.ja",
     .options = options,
+    .see = "translate|plot",
     .run = run,
 };

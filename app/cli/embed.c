@@ -130,5 +130,6 @@ const cli_command cli_embed = {
     .examples = "attend embed -m all-MiniLM-L6-v2 sentences.txt > vectors.jsonl\n"
                 "attend embed -m all-MiniLM-L6-v2 -f npy -o corpus.npy corpus.txt",
     .options = options,
+    .see = "search|similarity|train embed|fetch",
     .run = run,
 };

@@ -137,5 +137,6 @@ const cli_command cli_explain = {
                 "printf 'sea 1 0\\nlake 0.8 0.1\\nstone 0 1\\n' | attend explain softmax --input -\n"
                 "attend explain three-uses --text 'Der Hund schläft auf dem Sofa.'",
     .options = options,
+    .see = "attention|bench",
     .run = run,
 };

@@ -111,5 +111,6 @@ const cli_command cli_fetch = {
     .examples = "attend fetch\n"
                 "attend fetch all-MiniLM-L6-v2",
     .options = options,
+    .see = "info",
     .run = run,
 };

@@ -107,5 +107,6 @@ const cli_command cli_info = {
     .name = "info",
     .summary = "show version, instruction set, threads and installed models",
     .options = options,
+    .see = "fetch|bench",
     .run = run,
 };

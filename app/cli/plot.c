@@ -367,5 +367,6 @@ const cli_command cli_plot = {
     .examples = "attend plot run/log.jsonl\n"
                 "attend plot -x length -y bleu -o lengths.svg rnn.jsonl transformer.jsonl",
     .options = options,
+    .see = "train|bleu",
     .run = run,
 };

@@ -325,5 +325,6 @@ const cli_command cli_search = {
                 "attend embed -m all-MiniLM-L6-v2 -f npy -o proverbs.npy proverbs.txt\n"
                 "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -i proverbs.npy < questions.txt",
     .options = options,
+    .see = "embed|similarity|fetch",
     .run = run,
 };

@@ -217,5 +217,6 @@ const cli_command cli_similarity = {
     .examples = "attend similarity -m all-MiniLM-L6-v2 \"A cat sleeps.\" \"A kitten naps.\" \"Stocks fell.\"\n"
                 "attend similarity -m all-MiniLM-L6-v2 --pairs stsb-en-dev.csv --gold > scores.txt",
     .options = options,
+    .see = "embed|search|train embed|fetch",
     .run = run,
 };

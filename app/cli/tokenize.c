@@ -83,5 +83,6 @@ const cli_command cli_tokenize = {
     .examples = "echo 'Hello shiny sun!' | attend tokenize -m all-MiniLM-L6-v2\n"
                 "attend tokenize -m source.spm --json < sentences.txt",
     .options = options,
+    .see = "vocab",
     .run = run,
 };

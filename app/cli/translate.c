@@ -228,5 +228,6 @@ const cli_command cli_translate = {
                 "echo 'Guten Morgen!' | attend translate -m de-en --beam 5 --nbest 3 --scores\n"
                 "echo 'Guten Morgen!' | attend translate -m de-en --alignment morning.svg",
     .options = options,
+    .see = "train translate|bleu|fetch",
     .run = run,
 };

@@ -174,5 +174,6 @@ const cli_command cli_vocab = {
     .examples = "attend vocab --size 8000 -o joint.spm train.de train.en\n"
                 "attend tokenize -m joint.spm < test.de",
     .options = options,
+    .see = "tokenize|train translate",
     .run = run,
 };

@@ -72,13 +72,66 @@ static void every_line_of_help_fits_a_terminal(void **state)
     }
 }
 
-static void every_line_of_the_manual_page_fits_a_terminal(void **state)
+/* Writes the manual pages into the folder "man". */
+static void need_pages(const commands *c)
+{
+    assert_int_equal(tool("rm -rf man; mkdir man; $A help --man-folder man && ls man | wc -l"), 0);
+    assert_int_equal(atoi(tool_out), c->n + 1);
+}
+
+static void each_command_has_a_manual_page(void **state)
+{
+    (void)state;
+    commands c;
+    need_commands(&c);
+    need_pages(&c);
+    for (int i = 0; i < c.n; i++) {
+        char line[512], page[PATH_BYTES];
+        snprintf(page, sizeof page, "%s", c.path[i]);
+        for (char *p = page; *p; p++)
+            *p = *p == ' ' ? '-' : *p;
+        snprintf(line, sizeof line, "$A help --man %s | cmp - man/attend-%s.1 && cat man/attend-%s.1", c.path[i], page,
+                 page);
+        assert_int_equal(tool(line), 0);
+        snprintf(line, sizeof line, "\n.SH SYNOPSIS\n\\fBattend %s\\fR", c.path[i]);
+        assert_has(tool_out, line);
+    }
+    /* What is referred to is there. */
+    assert_int_equal(tool("cat man/* | sed -n 's/^\\.BR \\([^ ]*\\) (1),*$/\\1/p' | tr -d '\\\\' | sort -u >names; "
+                          "for i in $(cat names); do test -e man/$i.1 || echo $i; done; test $(wc -l <names) -gt 20"),
+                     0);
+    assert_string_equal(tool_out, "");
+    assert_refused("$A help --man-folder missing", 1, "missing/attend.1: No such file");
+}
+
+static void every_line_of_a_manual_page_fits_a_terminal(void **state)
 {
     (void)state;
     if (tool("command -v groff"))
         skip();
-    assert_int_equal(tool("$A help --man | groff -k -man -Tutf8 -P-cbou -rLL=78n"), 0);
-    assert_fits("attend(1)", tool_out);
+    commands c;
+    need_commands(&c);
+    need_pages(&c);
+    assert_int_equal(tool("for i in man/*; do groff -ww -k -man -Tutf8 -P-cbou -rLL=78n $i || exit 1; done"), 0);
+    assert_string_equal(tool_err, ""); /* warnings */
+    assert_fits("manual pages", tool_out);
+    if (tool("command -v mandoc") == 0)
+        assert_int_equal(tool("mandoc -Tlint -Wwarning man/*"), 0);
+}
+
+static void completion_knows_subcommands_and_models_before_files(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("mkdir here && cd here && mkdir folder folder/mine; >aa; $A help --completion bash >c && cat "
+                          ">complete <<'END'\n"
+                          ". ./c; COMP_WORDS=(attend \"$@\"); COMP_CWORD=$#; _attend; echo \"${COMPREPLY[*]}\"\n"
+                          "END\n"
+                          "export ATTEND_MODELS=folder; bash complete help tr; bash complete help train ''; "
+                          "bash complete help bench ba; bash complete help embed ''; bash complete embed -m ''; "
+                          "bash complete train translate -o fol"),
+                     0);
+    assert_string_equal(
+        tool_out, "train translate\nembed translate\nbandwidth\n\ntatoeba-de-en mine aa c complete folder\nfolder\n");
 }
 
 static void summaries_begin_with_a_verb(void **state)
@@ -149,7 +202,7 @@ static void options_are_found_by_the_words_of_the_field(void **state)
 static void standard_input_has_one_name(void **state)
 {
     (void)state;
-    assert_int_equal(tool("$A help --man"), 0);
+    assert_int_equal(tool("mkdir -p man; $A help --man-folder man && cat man/*"), 0);
     assert_null(strstr(tool_out, "stdin"));
     assert_null(strstr(tool_out, "stdout"));
     static const char *const readers[] = {"bleu",      "embed", "explain",        "tokenize",
@@ -162,7 +215,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_line_of_help_fits_a_terminal),
-        cmocka_unit_test(every_line_of_the_manual_page_fits_a_terminal),
+        cmocka_unit_test(each_command_has_a_manual_page),
+        cmocka_unit_test(every_line_of_a_manual_page_fits_a_terminal),
+        cmocka_unit_test(completion_knows_subcommands_and_models_before_files),
         cmocka_unit_test(summaries_begin_with_a_verb),
         cmocka_unit_test(options_are_found_by_the_words_of_the_field),
         cmocka_unit_test(standard_input_has_one_name),

@@ -43,11 +43,13 @@ typedef struct cli_command {
     const char *examples;                /* command lines, one each; or NULL */
     const cli_option *options;           /* up to name NULL; or NULL. --help is always there */
     int (*run)(int n, char **arguments); /* arguments: without options; returns an exit code */
+    const char *see;                     /* related commands, for the man page: "search|train embed"; or NULL */
     const char *words; /* completions of the first argument: "one|two"; NULL: files if `arguments` says FILE */
     const struct cli_command *const *commands; /* its subcommands, up to NULL, if it has some and no run; or NULL */
 } cli_command;
 
-extern const cli_command *const cli_commands[]; /* in alphabetical order, up to NULL */
+#define CLI_SUMMARY "attention and Transformers" /* of attend itself */
+extern const cli_command *const cli_commands[];  /* in alphabetical order, up to NULL */
 
 /* Option rows shared by many tables. */
 /* clang-format off */
@@ -74,15 +76,18 @@ const cli_command *cli_find(const cli_command *const *commands, const char *path
 typedef struct cli_hint {
     char text[128];
 } cli_hint;
-/* The end of a message about an unknown word: "; did you mean \"BEFORE WORD\"?" of the nearest of n words; `otherwise`, if
- * none is near. */
+/* The end of a message about an unknown word: "; did you mean \"BEFORE WORD\"?" of the nearest of n words; `otherwise`,
+ * if none is near. */
 const char *cli_did_you_mean(cli_hint *hint, const char *before, const char *given, const char *const *words, int n,
                              const char *otherwise);
 
 enum { CLI_HELP_COLUMNS = 78 }; /* no line of help is longer */
 void cli_print_overview(FILE *f);
 void cli_print_help(FILE *f, const cli_command *c, const char *path);
-void cli_print_man(FILE *f);
+/* The manual page of a command; c NULL: attend(1). */
+void cli_print_man(FILE *f, const cli_command *c, const char *path);
+/* Writes all manual pages to a folder: attend.1, attend-embed.1, attend-train-embed.1, ... */
+int cli_write_man(const char *folder);
 int cli_print_completion(FILE *f, int shell); /* 0 bash, 1 zsh, 2 fish */
 /* Where to break a command line of n bytes: the number of those that fit into `width` columns with a backslash, up to a
  * space that is not quoted, if possible one before an option or a redirection; n if all fit or there is no such space.

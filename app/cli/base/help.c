@@ -167,7 +167,7 @@ void cli_print_help(FILE *f, const cli_command *c, const char *path)
 
 void cli_print_overview(FILE *f)
 {
-    fputs("attend: attention and Transformers\n\nusage: attend COMMAND [OPTION...] [ARGUMENT...]\n\n", f);
+    fputs("attend: " CLI_SUMMARY "\n\nusage: attend COMMAND [OPTION...] [ARGUMENT...]\n\n", f);
     print_commands(f, cli_commands);
     print_paragraphs(f, "\"attend help COMMAND\" describes a command. Exit codes: 0 done, 1 failed on data or files, 2 "
                         "wrong usage; ended by a signal: 128 + its number in a shell.");

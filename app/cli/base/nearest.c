@@ -37,13 +37,13 @@ static bool is_end_part(const char *part, const char *of)
            ((strncmp(of, part, n) == 0 && of[n] == '-') || (strcmp(of + all - n, part) == 0 && of[all - n - 1] == '-'));
 }
 
-/* The edit distance; at most 1 where `given` is the beginning of `known`, at most 2 where one is a part of the other. */
+/* The edit distance; at most 1 where `given` begins `known`, at most 2 where one is a part of the other. */
 static int distance(const char *given, const char *known)
 {
     const int d = edit_distance(given, known);
     const bool begins = *given && strncmp(known, given, strlen(given)) == 0;
-    const int most = begins ? 1 : is_end_part(known, given) || is_end_part(given, known) ? 2 : d;
-    return d < most ? d : most;
+    const int bound = begins ? 1 : is_end_part(known, given) || is_end_part(given, known) ? 2 : d;
+    return d < bound ? d : bound;
 }
 
 const char *cli_did_you_mean(cli_hint *hint, const char *before, const char *given, const char *const *words, int n,
@@ -52,10 +52,10 @@ const char *cli_did_you_mean(cli_hint *hint, const char *before, const char *giv
     /* Up to three letters one may be wrong, then two, and of longer words a third. */
     const int length = (int)strlen(given), allowed = length <= 3 ? 1 : length <= 8 ? 2 : length / 3;
     const char *nearest = NULL;
-    for (int i = 0, least = allowed + 1; i < n; i++) {
+    for (int i = 0, min = allowed + 1; i < n; i++) {
         const int d = distance(given, words[i]);
-        if (d < least) {
-            least = d;
+        if (d < min) {
+            min = d;
             nearest = words[i];
         }
     }

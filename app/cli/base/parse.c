@@ -201,7 +201,7 @@ static int parse(const cli_command *c, const char *path, int argc, char **argv, 
             return CLI_DONE;
         }
         int i = found >= LONG_BASE ? found - LONG_BASE : by_letter(c->options, n, found);
-        char source[64]; /* as it was typed */
+        char source[64]; /* as typed */
         if (found < LONG_BASE)
             snprintf(source, sizeof source, "-%c", found);
         else

@@ -303,5 +303,6 @@ const cli_command bench_attention = {
                 "attend bench attention --tq 4096 --mask causal --pass bwd --threads 1 --json\n"
                 "attend bench attention --shapes shapes.jsonl --json",
     .options = options,
+    .see = "bench gemm|explain",
     .run = run,
 };

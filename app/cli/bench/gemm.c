@@ -112,5 +112,6 @@ const cli_command bench_gemm = {
     .details = "out[m, n] = x[m, k] weight[n, k]^T, as models compute it: a linear layer whose weight is packed once.",
     .examples = "attend bench gemm --m 512 --n 1536 --k 384 --threads 1",
     .options = options,
+    .see = "bench attention|bench peak",
     .run = run,
 };

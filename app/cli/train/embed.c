@@ -270,5 +270,6 @@ const cli_command train_embed = {
                 "--valid stsb-en-dev.csv -o stsb\n"
                 "attend similarity -m stsb --pairs stsb-en-dev.csv --gold > scores.txt",
     .options = options,
+    .see = "embed|similarity|plot",
     .run = run,
 };

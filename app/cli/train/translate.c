@@ -249,5 +249,6 @@ const cli_command train_translate = {
                 "attend plot de-en/log.jsonl -o learning.svg\n"
                 "attend train translate --src train.de --tgt train.en --arch rnn --attention none -o fixed",
     .options = options,
+    .see = "translate|bleu|vocab|plot",
     .run = run,
 };
