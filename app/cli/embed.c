@@ -8,21 +8,26 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum format { JSONL, NPY, TSV };
 enum { BLOCK = 512 }; /* lines at a time: enough for all threads, few enough to hold and to report */
 
-static const char *model_name, *output_path;
-static int format = JSONL;
+static const char *model_name, *output_path, *file;
+static cli_texts texts;
+static int format = -1;
+static bool json;
 static int64_t threads;
 
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
-    {"format", 'f', "jsonl|npy|tsv", .choice = &format, .help = "output format"},
-    {"output", 'o', "FILE", .text = &output_path, .quiet = true,
-     .help = "output file; appears when complete; default: standard output"},
+    CLI_FILE(&file),
+    CLI_SENTENCE(&texts),
+    {"format", 0, "jsonl|npy|tsv", .choice = &format, .help = "output format; default: jsonl"},
+    CLI_OUTPUT(&output_path),
     CLI_THREADS(&threads),
+    {"json", 0, NULL, .flag = &json, .help = "print JSON, the same as --format jsonl"},
     {0},
 };
 
@@ -86,6 +91,11 @@ static int rewrite_header(FILE *f, off_t start, int64_t rows, int64_t dim)
     return fseeko(f, 0, SEEK_END) ? cli_fail_errno("the end of the .npy file") : CLI_DONE;
 }
 
+static bool is_format(const char *word)
+{
+    return !strcmp(word, "jsonl") || !strcmp(word, "npy") || !strcmp(word, "tsv");
+}
+
 static int run(int n, char **arguments)
 {
     cli_model m = {0};
@@ -93,7 +103,12 @@ static int run(int n, char **arguments)
     cli_output out = {0};
     int64_t rows = 0;
     off_t start = 0;
-    int code = cli_lines_open(&in, n, arguments);
+    if (json && format > JSONL)
+        return cli_misuse("--json does not go with --format %s", format == NPY ? "npy" : "tsv");
+    if (file && is_format(file) && access(file, F_OK))
+        return cli_misuse("--file: there is no file \"%s\"; did you mean --format %s?", file, file);
+    format = format < 0 ? JSONL : format;
+    int code = cli_lines_choose(&in, &texts, &file, n, arguments);
     if (!code)
         code = cli_model_open(&m, model_name, threads);
     if (!code)
@@ -120,7 +135,8 @@ const cli_command cli_embed = {
     .summary = "compute sentence embeddings, one vector per line",
     .arguments = "[FILE...]",
     .max_arguments = -1,
-    .details = "Reads lines from the files (\"-\": standard input, which is also the default) and\n"
+    .details = "Reads lines from the files (\"-\": standard input, which is also the default), or the sentences of "
+               "--text, and\n"
                "writes a vector for each, in order; memory does not grow with the input. An\n"
                "empty line has a vector, too. A line that is too long for the model is truncated.\n\n"
                "jsonl: {\"text\": \"...\", \"embedding\": [...]} per line, with U+FFFD for invalid\n"
@@ -128,7 +144,8 @@ const cli_command cli_embed = {
                "NumPy and for \"attend search --index\". All formats preserve the float32 values\n"
                "exactly.",
     .examples = "attend embed -m all-MiniLM-L6-v2 sentences.txt > vectors.jsonl\n"
-                "attend embed -m all-MiniLM-L6-v2 -f npy -o corpus.npy corpus.txt",
+                "attend embed -m all-MiniLM-L6-v2 --text \"A cat sleeps.\" --text \"A kitten naps.\"\n"
+                "attend embed -m all-MiniLM-L6-v2 --format npy -o corpus.npy corpus.txt",
     .options = options,
     .see = "search|similarity|train embed|fetch",
     .run = run,

@@ -12,7 +12,8 @@
 
 enum { BLOCK = 256 }; /* lines at a time: enough for batches of like lengths, few enough to hold and to report */
 
-static const char *model_name = CLI_TRANSLATOR_SHIPPED;
+static const char *model_name = CLI_TRANSLATOR_SHIPPED, *file, *output_path;
+static cli_texts texts;
 static int64_t beam, max_length, min_length, n_best = 1, threads;
 static double length_penalty = NAN;
 static bool scores, json, split;
@@ -32,6 +33,9 @@ static const cli_option options[] = {
     {"nbest", 'n', "N", .integer = &n_best, .min = 1, .max = 1024,
      .help = "print the N best translations of each line, each on a line; at most --beam"},
     {"scores", 's', NULL, .flag = &scores, .help = "print the score and a tab before each translation"},
+    CLI_FILE(&file),
+    CLI_SENTENCE(&texts),
+    CLI_OUTPUT(&output_path),
     CLI_JSON(&json),
     {"split", 0, NULL, .flag = &split, .help = "split lines that are too long for the model into segments"},
     {"alignment", 'a', "FILE", .text = &alignment.path, .quiet = true,
@@ -190,13 +194,13 @@ static int run(int n, char **arguments)
     cli_output out = {0};
     int code = check_options();
     if (!code)
-        code = cli_lines_open(&in, n, arguments);
+        code = cli_lines_choose(&in, &texts, &file, n, arguments);
     if (!code)
         code = cli_translator_open(&m, model_name, threads);
     if (!code)
         code = check_lengths(&m);
     if (!code)
-        code = cli_output_open(&out, NULL);
+        code = cli_output_open(&out, output_path);
     if (!code)
         code = cli_alignment_open(&alignment, &m);
     if (!code)
@@ -213,7 +217,8 @@ const cli_command cli_translate = {
     .summary = "translate text, line by line",
     .arguments = "[FILE...]",
     .max_arguments = -1,
-    .details = "Reads lines from the files (\"-\": standard input, which is also the default) and\n"
+    .details = "Reads lines from the files (\"-\": standard input, which is also the default), or the sentences of "
+               "--text, and\n"
                "writes the translation of each, in order; memory does not grow with the input. An\n"
                "empty line stays empty. The model is a MarianMTModel folder, such as those of\n"
                "\"attend train translate\" and of OPUS-MT, with model.safetensors, source.spm,\n"
@@ -225,7 +230,7 @@ const cli_command cli_translate = {
                "--alignment: rows: the target token that attends; columns: the source tokens\n"
                "attended to; each row sums to 1. \"-\" draws each picture below its translation.",
     .examples = "attend translate -m de-en < letters.de > letters.en\n"
-                "echo 'Guten Morgen!' | attend translate -m de-en --beam 5 --nbest 3 --scores\n"
+                "attend translate --text 'Guten Morgen!' --beam 5 --nbest 3 --scores\n"
                 "echo 'Guten Morgen!' | attend translate -m de-en --alignment morning.svg",
     .options = options,
     .see = "train translate|bleu|fetch",

@@ -16,6 +16,13 @@
  * CLI_INTERRUPTED: work was cancelled after cli_end_later; the process then ends by the signal. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_MISUSE = 2, CLI_INTERRUPTED = 130 };
 
+/* The values of an option that may be given repeatedly. */
+enum { CLI_TEXTS = 256 };
+typedef struct cli_texts {
+    int n;
+    const char *text[CLI_TEXTS];
+} cli_texts;
+
 /* An option writes to one of the variables it points to; their initial values are the defaults. */
 typedef struct cli_option {
     const char *name;  /* "threads" for --threads; NULL ends a table */
@@ -23,6 +30,7 @@ typedef struct cli_option {
     const char *value; /* the value's name in help: "N", "FILE", "MODEL"; a choice lists its words: "jsonl|npy|tsv" */
     bool *flag;        /* takes no value; given: true */
     const char **text;
+    cli_texts *texts;
     int64_t *integer;
     double *number;
     int *choice;      /* index of the word in `value` */
@@ -64,6 +72,15 @@ extern const cli_command *const cli_commands[];  /* in alphabetical order, up to
 #define CLI_THREADS(to)                                                                      \
     {"threads", 't', "N", .integer = (to), .max = 1024, .quiet = true, .env = "ATTEND_THREADS", \
      .help = "number of threads; 0, the default: all that the process may use"}
+#define CLI_FILE(to)                                                                         \
+    {"file", 'f', "FILE", .text = (to), .quiet = true,                                       \
+     .help = "read sentences from this file, one per line; \"-\": standard input"}
+#define CLI_SENTENCE(to)                                                                     \
+    {"text", 0, "TEXT", .texts = (to),                                                       \
+     .help = "sentence, instead of lines of files; may be given repeatedly"}
+#define CLI_OUTPUT(to)                                                                       \
+    {"output", 'o', "FILE", .text = (to), .quiet = true,                                     \
+     .help = "output file; appears when complete; default: standard output"}
 #define CLI_JSON(to) {"json", 0, NULL, .flag = (to), .help = "print JSON"}
 /* clang-format on */
 

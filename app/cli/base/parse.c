@@ -78,12 +78,22 @@ static int set_choice(const cli_option *o, const char *source, const char *given
                       cli_did_you_mean(&hint, "", given, (const char *const *)list, n, ""));
 }
 
+static int add_text(const cli_option *o, const char *source, const char *given)
+{
+    if (o->texts->n == CLI_TEXTS)
+        return cli_misuse("%s is given more than %d times", source, CLI_TEXTS);
+    o->texts->text[o->texts->n++] = given;
+    return CLI_DONE;
+}
+
 int cli_take(const cli_option *o, const char *source, const char *given)
 {
     if (o->flag)
         *o->flag = true;
     else if (o->text)
         *o->text = given;
+    else if (o->texts)
+        return add_text(o, source, given);
     else if (o->integer)
         return set_integer(o, source, given);
     else if (o->number)
