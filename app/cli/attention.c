@@ -67,7 +67,11 @@ static int show(const cli_model *m, const char *text, const att_attention_map *m
         return cli_fail_memory();
     for (int64_t i = 0; i < n; i++)
         labels[i] = att_tokenizer_token(t, map->tokens.ids[i]);
-    int code = CLI_DONE;
+    const int code = svg_path ? draw_svg(text, labels, map) : CLI_DONE; /* first: | head ends the output below */
+    if (code) {
+        free(labels);
+        return code;
+    }
     if (json) {
         print_json(labels, map);
     } else {
@@ -77,8 +81,6 @@ static int show(const cli_model *m, const char *text, const att_attention_map *m
         const heatmap h = heatmap_square(labels, n, map->weights);
         heatmap_terminal(stdout, &h, terminal_colors(stdout));
     }
-    if (svg_path)
-        code = draw_svg(text, labels, map);
     free(labels);
     return code;
 }

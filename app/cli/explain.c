@@ -1,5 +1,6 @@
 /* attend explain: attention step by step, on small numbers. */
 #include "cli/base/cli.h"
+#include "cli/base/end.h"
 #include "cli/draw/color.h"
 #include "cli/explain/page.h"
 #include "explain_chapters.h" /* written by the build: CHAPTER_LIST */
@@ -62,6 +63,8 @@ static const chapter *find(const char *name)
 static int show(att_ctx *ctx, const chapter *c, const att_translator *translator)
 {
     vectors own = {0};
+    if (svg)
+        cli_end_hold_pipe(); /* the picture is written even if standard output is closed */
     int code = cli_status(ctx, input ? vectors_read(ctx, input, &own) : ATT_OK);
     if (!code) {
         page p = {.out = stdout,
@@ -75,11 +78,13 @@ static int show(att_ctx *ctx, const chapter *c, const att_translator *translator
                   .svg = svg};
         code = cli_status(ctx, c->run(&p));
         code = code ? code : p.code;
-        if (!code && svg && p.pictures == 0)
-            code = cli_fail("%s: this chapter has no picture", svg);
         page_close(&p);
     }
     vectors_free(&own);
+    if (svg) {
+        fflush(stdout);
+        cli_end_release_pipe();
+    }
     return code;
 }
 
@@ -105,6 +110,15 @@ static int show_translator(const chapter *c)
     return code;
 }
 
+static int refuse_svg(const char *name)
+{
+    char list[256] = "";
+    for (int i = 0; i < CHAPTERS; i++)
+        if (chapters[i].chapter->draws)
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "", chapters[i].name);
+    return cli_misuse("explain: --svg: the chapter %s has no picture; those that have one: %s", name, list);
+}
+
 static int run(int n, char **arguments)
 {
     if (n == 0)
@@ -112,6 +126,8 @@ static int run(int n, char **arguments)
     const chapter *c = find(arguments[0]);
     if (!c)
         return CLI_MISUSE;
+    if (svg && !c->draws)
+        return refuse_svg(arguments[0]);
     if (c->translates ? input || query : sentence || strcmp(model, CLI_TRANSLATOR_SHIPPED) != 0)
         return cli_misuse("explain: %s is on %s", arguments[0],
                           c->translates ? "a sentence: it takes --text and --model, no --input and no --query"

@@ -155,6 +155,7 @@ static void attention_weights_of_a_row_add_up_to_one(void **state)
     json_decref(v);
     assert_int_equal(tool("$A attention -m $D 'a b'"), 0);
     assert_has(tool_out, "Layer 1 of 0 to 1, head 0 of 0 to 2.");
+    assert_int_equal(tool("$A attention -m $D --layer 0 --head 2 --svg i.svg 'a b' | sleep 0; cmp h.svg i.svg"), 0);
 }
 
 static void help_and_info_come_from_the_tables(void **state)
