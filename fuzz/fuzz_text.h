@@ -18,9 +18,27 @@ static inline att_tokens fuzz_encode(const att_tokenizer *t, fuzz_section text, 
     return tokens;
 }
 
+/* Offsets lie in the text; decoding works, where a tokenizer decodes. */
+static inline void fuzz_check_offsets(const att_tokenizer *t, fuzz_section text)
+{
+    att_tokens x;
+    att_text decoded;
+    if (att_encode(t, (const char *)text.data, text.size, ATT_OPTIONS(att_encode_options, .offsets = true), &x))
+        return; /* this tokenizer has none */
+    for (int64_t i = 0; i < x.count; i++)
+        fuzz_check(0 <= x.offsets[2 * i] && x.offsets[2 * i] <= x.offsets[2 * i + 1] &&
+                       x.offsets[2 * i + 1] <= (int64_t)text.size,
+                   "offsets outside the text");
+    const att_status s = att_detokenize(t, x.ids, x.count, &decoded);
+    fuzz_check(!s || s == ATT_ERR_UNSUPPORTED, "ids are not decoded");
+    att_text_free(t, &decoded);
+    att_tokens_free(t, &x);
+}
+
 /* Tokens of the text are cut to a limit, and are otherwise those without one; special ones stay around them. */
 static inline void fuzz_check_text(const att_tokenizer *t, fuzz_section text)
 {
+    fuzz_check_offsets(t, text);
     att_tokens bare = fuzz_encode(t, text, 0, true), all = fuzz_encode(t, text, 0, false);
     const int64_t special = all.count - bare.count;
     fuzz_check(special >= 0 && !bare.truncated && !all.truncated, "cut without a limit");

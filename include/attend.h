@@ -289,7 +289,8 @@ typedef struct att_attention_spec {
     int64_t value_dim; /* of v and out; 0 = head_dim */
     int64_t score_dim; /* of what att_score_additive makes of queries and keys; 0: they are given projected */
     att_dtype dtype;   /* of q, k, v, out and their gradients: ATT_F32, ATT_F16 or ATT_BF16; sums are in f32. On
-                          avx512bf16 and amx, the forward of more than a few queries rounds weights of bf16 to bf16 */
+                          avx512bf16 and amx, the forward of sequences of more than a few queries rounds weights of
+                          bf16 to bf16 */
     const att_score *score; /* or NULL: att_score_dot */
     float scale;            /* of the score; 0 = 1 / sqrt(head_dim) for dot, 1 for others */
     const att_stage *stage; /* [n_stages], copied. Modifiers are applied in this order; all masks must allow a pair */

@@ -353,6 +353,15 @@ typedef struct att_training_report {
  * produced the first such number (see att_tape_config.detect_anomaly). After an error the weights are unchanged. */
 ATT_API att_status att_training_step(att_training *t, att_training_report *report);
 ATT_API int64_t att_training_steps(const att_training *t); /* steps so far */
+typedef struct att_training_info {
+    size_t size;
+    int64_t evaluated, best_step;     /* step of the last score of att_training_keep_best and of the best; 0: none */
+    double best;                      /* best score; -INFINITY: none */
+    int64_t pairs;                    /* used pairs of the files */
+    int64_t empty, invalid, too_long; /* as in att_training_report */
+    int64_t vocabulary, parameters;   /* tokens of the tokenizer; numbers that are trained */
+} att_training_info;
+ATT_API att_status att_training_describe(const att_training *t, att_training_info *info);
 /* The mean loss of a translator per target token of the validation files, without dropout and label smoothing. */
 ATT_API att_status att_training_validate(att_training *t, double *loss);
 
@@ -367,16 +376,12 @@ ATT_API att_status att_training_pause(att_training *t);
 /* For a sentence model: records the score of the current weights on held-out data. If it is the best so far, including
  * before a resume, the model is written to the folder, like att_training_write(t, 0, dtype). */
 ATT_API att_status att_training_keep_best(att_training *t, double score, att_dtype dtype);
-/* What att_training_keep_best has recorded. */
-typedef struct att_training_info {
-    size_t size;
-    int64_t evaluated, best_step; /* step of the last score and of the best one; 0: none */
-    double best;                  /* best score; -INFINITY: none */
-} att_training_info;
-ATT_API att_status att_training_describe(const att_training *t, att_training_info *info);
 /* Writes model.safetensors: the mean of the weights of the newest n checkpoints (n = 0: the current weights), as dtype.
  * The folder can then be opened by att_translator_open or att_sentence_open. */
 ATT_API att_status att_training_write(att_training *t, int64_t n, att_dtype dtype);
+/* Removes all checkpoints but the newest n, for a training that has finished: to continue it takes one, and a mean over
+ * more of them is then over those that are left and new ones. */
+ATT_API att_status att_training_keep(att_training *t, int64_t n);
 
 /* A translator: an encoder-decoder and its tokenizer (source.spm, target.spm, vocab.json). Serves many threads at
  * once. */
@@ -387,6 +392,7 @@ ATT_API att_status att_translator_new(const att_encoder_decoder *m, const att_to
 ATT_API void att_translator_free(att_translator *m);
 ATT_API const att_encoder_decoder *att_translator_model(const att_translator *m);
 ATT_API const att_tokenizer *att_translator_tokenizer(const att_translator *m);
+ATT_API int64_t att_translator_beam(const att_translator *m); /* the default beam size of translations; m NULL: 0 */
 
 typedef struct att_translate_options {
     size_t size;

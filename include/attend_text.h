@@ -18,8 +18,10 @@ extern "C" {
 typedef struct att_tokenizer att_tokenizer;
 
 /* Opens the tokenizer of a model folder, or a tokenizer file. Supported (anything else is an error that names it):
- *   a folder with tokenizer.json, or vocab.txt and tokenizer_config.json (and special_tokens_map.json): WordPiece with
- *     BertNormalizer and BertPreTokenizer. Truncation and padding in tokenizer.json are ignored: see max_tokens.
+ *   a folder with tokenizer.json, as the `tokenizers` package writes it: BPE (byte level, byte fallback), Unigram or
+ *     WordPiece, with its normalizers, pre-tokenizers, post-processors and decoders. Truncation and padding are
+ *     ignored: see max_tokens. Or with vocab.json and merges.txt (GPT-2, RoBERTa, CLIP).
+ *   a folder with vocab.txt and tokenizer_config.json (and special_tokens_map.json): BERT.
  *   a folder with source.spm, target.spm, vocab.json (tokenizer_config.json, special_tokens_map.json): Marian.
  *   a file: a SentencePiece model (.spm, .model), unigram or BPE (Kudo, Richardson 2018). */
 ATT_API att_status att_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);
@@ -36,27 +38,39 @@ typedef struct att_encode_options {
      * or a word whose characters are in the vocabulary though the word has no segmentation; or NULL. */
     void (*unknown)(void *user, const char *text, size_t bytes);
     void *user;
+    bool offsets;       /* fill in att_tokens.offsets; an error where the tokenizer has none */
+    bool split_special; /* special tokens in the text ("[MASK]") are text like any other: for what users type */
 } att_encode_options;
 
-typedef struct att_tokens {
-    int32_t *ids; /* [count]; att_tokens_free frees it */
+typedef struct att_tokens { /* att_tokens_free frees the arrays */
+    int32_t *ids;           /* [count] */
     int64_t count;
-    bool truncated; /* the text had more than max_tokens */
+    int64_t *offsets;  /* [count, 2]: bytes [begin, end) of the text that each token stands for; special tokens around
+                        * it: [0, 0). NULL if options.offsets is false. Only tokenizers of tokenizer.json (but BERT's)
+                        * and merges.txt have them */
+    int32_t *type_ids; /* [count]: type ids of a pair, for BERT's second embedding; NULL if it is none */
+    bool truncated;    /* the text had more than max_tokens */
 } att_tokens;
 
 /* Tokenises text [bytes]. Any bytes are accepted, zero bytes are characters, and an empty text gives the special tokens
  * alone.
- *   WordPiece: the ids of the `tokenizers` package. Each maximal invalid subpart of UTF-8 is read as one U+FFFD. Linear
- *     time; text beyond max_tokens is not processed. Special tokens in the text ("[MASK]") are recognised.
+ *   tokenizer.json: the ids of the `tokenizers` package (0.23). Each maximal invalid subpart of UTF-8 is read as one
+ *     U+FFFD. Special tokens in the text ("[MASK]") are recognised. Time O(n), and O(n log n) for BPE in a word of n
+ *     bytes. BERT: text beyond max_tokens is not processed.
  *   SentencePiece: the ids of the `sentencepiece` package, which adds no special tokens. Each byte that is not UTF-8 is
  *     read as one U+FFFD. Time O(n) (unigram) or O(n log n) (BPE), memory O(n).
  *   Marian: the ids of the class MarianTokenizer: SentencePiece, then "</s>". Special tokens in the text ("</s>",
- * "<pad>",
- *     "<unk>") are recognised; a language code at the start (">>de<<") is one token.
- * opt or NULL: defaults. Errors: max_tokens negative or less than the number of special tokens; memory; with BPE a word
- * of more than 2 GiB. */
+ *     "<pad>", "<unk>") are recognised; a language code at the start (">>de<<") is one token.
+ * opt or NULL: defaults. Errors: max_tokens negative or less than the number of special tokens; offsets of a tokenizer
+ * that has none; with BPE a word of more than 2 GiB, with tokenizer.json a text; a regular expression of tokenizer.json
+ * that takes too many steps on the text; a character that is unknown to a Unigram vocabulary without an unknown token;
+ * memory. */
 ATT_API att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, const att_encode_options *opt,
                               att_tokens *out);
+/* Two texts, a [a_bytes] and b [b_bytes], in one sequence: "[CLS] a [SEP] b [SEP]" for BERT. Beyond max_tokens the
+ * longer text is cut first. Offsets are in the text of each token. opt or NULL: as in att_encode. */
+ATT_API att_status att_encode_pair(const att_tokenizer *t, const char *a, size_t a_bytes, const char *b, size_t b_bytes,
+                                   const att_encode_options *opt, att_tokens *out);
 ATT_API void att_tokens_free(const att_tokenizer *t, att_tokens *tokens);
 
 typedef struct att_text {
@@ -64,9 +78,10 @@ typedef struct att_text {
     size_t bytes;
 } att_text;
 
-/* Decodes ids [n] to UTF-8 text. SentencePiece: the text of the `sentencepiece` package, in which control symbols are
- * empty. Marian: the text of MarianTokenizer, by the target's model and without special tokens. Errors: an id not in
- * [0, size); WordPiece, which does not preserve case and spaces; memory. */
+/* Decodes ids [n] to UTF-8 text. tokenizer.json: as the `tokenizers` package, without special tokens. SentencePiece:
+ * the text of the `sentencepiece` package, in which control symbols are empty. Marian: the text of MarianTokenizer, by
+ * the target's model and without special tokens. Errors: an id not in [0, size); WordPiece, which does not preserve
+ * case and spaces; memory. */
 ATT_API att_status att_detokenize(const att_tokenizer *t, const int32_t *ids, int64_t n, att_text *out);
 ATT_API void att_text_free(const att_tokenizer *t, att_text *text);
 

@@ -80,8 +80,8 @@ static inline void add_row(const att_plan *plan, const att_attention_args *a, co
     double out[MAX_VALUE_DIM];
     att_ref_grads of = {
         .dq = r->dq + row * s->head_dim, .dk = r->dk + first_key * s->key_dim, .dv = r->dv + first_key * s->value_dim};
-    for (int i = 0; i < plan->n_params; i++) {
-        const int n = plan->param[i].given;
+    for (int i = 0; i < plan->params.n; i++) {
+        const int n = plan->params.list[i].given;
         if (n >= 0)
             of.dparam[i] = part_of(r->dparam[n], &at->param[i], &a->param[n]);
     }

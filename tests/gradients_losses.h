@@ -147,40 +147,46 @@ static void cross_entropy_reference(const problem *p, double *y)
     y[0] = p->entropy->sum || !count ? sum : sum / (double)count;
 }
 
-static void gradients_of_cross_entropy(void **state)
+enum { ROWS = 19, CLASSES = 37, TARGETS = 15 }; /* targets: rows that have one */
+
+/* A loss of ROWS by CLASSES logits, with each of the options. */
+static void check_cross_entropy(problem p, const char *name)
 {
-    (void)state;
-    enum { ROWS = 19, CLASSES = 37 };
     int32_t ids[ROWS];
     for (int i = 0; i < ROWS; i++)
         ids[i] = i % 4 == 3 ? -100 : i * 5 % (CLASSES - 2);
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < 8; i++) {
         int64_t count = 0;
         const att_cross_entropy_options options = {.size = sizeof options,
                                                    .label_smoothing = i & 1 ? 0.1f : 0,
                                                    .classes = i & 2 ? CLASSES - 2 : 0,
                                                    .sum = i & 4,
                                                    .count = &count};
-        problem p = {.build = cross_entropy,
-                     .reference = cross_entropy_reference,
-                     .leaf = {{.rank = 2, .dim = {ROWS, CLASSES}}},
-                     .spread = 3,
-                     .ids = ids,
-                     .entropy = &options,
-                     /* a weight below 1, from an exponential of a difference of numbers below 8 */
-                     .tolerance = 8 * FLT_EPSILON,
-                     /* 15 losses below 8, each of as many roundings of that, in double summed */
-                     .y_tolerance = (i & 4 ? 15 : 1) * 16 * FLT_EPSILON};
-        if (i & 8) { /* twelve logits of 3 products; rows are summed to gradients of weights */
-            p.build = cross_entropy_of_linear;
-            p.leaf[0] = (leaf){.rank = 2, .dim = {ROWS, 3}};
-            p.leaf[1] = (leaf){.rank = 2, .dim = {CLASSES, 3}, .param = true};
-            p.spread = 1.5f;
-            p.tolerance *= 15;
-        }
-        check_problem(p, "cross_entropy");
-        assert_int_equal(count, 15);
+        p.reference = cross_entropy_reference;
+        p.ids = ids;
+        p.entropy = &options;
+        /* losses below 8, each of as many roundings of that, in double summed */
+        p.y_tolerance = (i & 4 ? TARGETS : 1) * 16 * FLT_EPSILON;
+        check_problem(p, name);
+        assert_int_equal(count, TARGETS);
     }
+}
+
+static void gradients_of_cross_entropy(void **state)
+{
+    (void)state;
+    /* a weight below 1, from an exponential of a difference of numbers below 8 */
+    const double tolerance = 8 * FLT_EPSILON;
+    const problem p = {
+        .build = cross_entropy, .leaf = {{.rank = 2, .dim = {ROWS, CLASSES}}}, .spread = 3, .tolerance = tolerance};
+    check_cross_entropy(p, "cross_entropy");
+    /* twelve logits of 3 products; rows are summed to gradients of weights */
+    const problem of_linear = {.build = cross_entropy_of_linear,
+                               .leaf = {{.rank = 2, .dim = {ROWS, 3}}, {.rank = 2, .dim = {CLASSES, 3}, .param = true}},
+                               .spread = 1.5f,
+                               .tolerance = 15 * tolerance};
+    check_cross_entropy(of_linear, "cross_entropy of linear");
+    int32_t ids[ROWS];
     for (int i = 0; i < ROWS; i++)
         ids[i] = -1;
     const problem none = {.build = cross_entropy,
@@ -203,30 +209,14 @@ static att_var *linear_cross_entropy(att_tape *t, const problem *p)
 static void gradients_of_linear_cross_entropy(void **state)
 {
     (void)state;
-    enum { ROWS = 19, CLASSES = 37 };
-    int32_t ids[ROWS];
-    for (int i = 0; i < ROWS; i++)
-        ids[i] = i % 4 == 3 ? -100 : i * 5 % (CLASSES - 2);
-    for (int i = 0; i < 16; i++) {
-        int64_t count = 0;
-        const att_cross_entropy_options options = {.size = sizeof options,
-                                                   .label_smoothing = i & 1 ? 0.1f : 0,
-                                                   .classes = i & 2 ? CLASSES - 2 : 0,
-                                                   .sum = i & 4,
-                                                   .count = &count};
+    for (int rank = 0; rank < 2; rank++) { /* of the bias */
         const problem p = {.build = linear_cross_entropy,
-                           .reference = cross_entropy_reference,
                            .leaf = {{.rank = 2, .dim = {ROWS, 3}},
                                     {.rank = 2, .dim = {CLASSES, 3}, .param = true},
-                                    {.rank = i & 8 ? 1 : 0, .dim = {CLASSES}, .param = true}},
+                                    {.rank = rank, .dim = {CLASSES}, .param = true}},
                            .spread = 1.5f,
-                           .ids = ids,
-                           .entropy = &options,
-                           /* as cross_entropy's of a linear layer */
-                           .tolerance = 15 * 8 * FLT_EPSILON,
-                           .y_tolerance = (i & 4 ? 15 : 1) * 16 * FLT_EPSILON};
-        check_problem(p, "linear_cross_entropy");
-        assert_int_equal(count, 15);
+                           .tolerance = 15 * 8 * FLT_EPSILON}; /* as cross_entropy's of a linear layer */
+        check_cross_entropy(p, "linear_cross_entropy");
     }
 }
 

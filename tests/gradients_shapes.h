@@ -331,7 +331,10 @@ static void use_twice_reference(const problem *p, double *y)
     const int64_t n = p->leaf[0].dim[0];
     const float *x = p->leaf[0].x;
     const att_epilogue e = {.residual = x, .residual_stride = n};
-    att_ref_gemm(n, n, n, x, n, x, n, 1, &e, y, n);
+    att_ref_gemm(
+        &(const att_ref_gemm_args){
+            .m = n, .n = n, .k = n, .a = x, .lda = n, .b = x, .stride_n = n, .stride_k = 1, .epilogue = &e},
+        y, n);
 }
 
 static void gradients_of_parameter(void **state)

@@ -157,7 +157,7 @@ static inline void inverse_length_back(const att_score_row *r, float dnumber, fl
         dx[d] += slope * r->x[d];
 }
 static const att_score cosine_score = {.size = sizeof(att_score),
-                                       .name = "cosine of a caller's own",
+                                       .name = "own cosine",
                                        .flags = ATT_PRODUCT,
                                        .formula = cosine,
                                        .derivative = cosine_derivative,

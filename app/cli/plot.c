@@ -1,5 +1,6 @@
 /* attend plot: curves of the numbers in logs. */
 #include "cli/base/array.h"
+#include "cli/base/checkpoints.h"
 #include "cli/base/cli.h"
 #include "cli/base/lines.h"
 #include "cli/base/output.h"
@@ -9,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { BLOCK = 1024, MAX_FIELDS = 16, MAX_LOGS = 64, MAX_SEEN = 12 };
 
@@ -38,7 +40,8 @@ typedef struct log_lines {
 } log_lines;
 
 typedef struct plot {
-    char *const *paths; /* [logs] */
+    char *const *paths;   /* [logs], as typed */
+    char *file[MAX_LOGS]; /* the log in a folder that was typed, or a copy of the path */
     int logs, fields;
     log_lines lines[MAX_LOGS];
     const char *field[MAX_FIELDS];
@@ -63,6 +66,19 @@ static int choose_fields(plot *p)
     }
     p->series = calloc((size_t)p->logs * (size_t)p->fields, sizeof *p->series);
     return p->series ? CLI_DONE : cli_fail_memory();
+}
+
+/* The path of a log: that in the folder of a training, or the file itself. */
+static int find_file(plot *p, int log)
+{
+    struct stat s;
+    const char *path = p->paths[log];
+    const bool folder = stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+    if (asprintf(&p->file[log], "%s%s", path, folder ? "/log.jsonl" : "") < 0) {
+        p->file[log] = NULL;
+        return cli_fail_memory();
+    }
+    return CLI_DONE;
 }
 
 static int add_point(series *s, chart_point point)
@@ -113,7 +129,7 @@ static int add_object(plot *p, int log, int64_t line, json_t *object)
         if (!(q.low <= q.y && q.y <= q.high))
             q.low = q.high = q.y;
         if (fmax(fmax(fabs(x), fabs(q.y)), fmax(-q.low, q.high)) >= CHART_MAX)
-            return cli_fail("%s: line %lld: a number is %g or more, too large to draw", p->paths[log], (long long)line,
+            return cli_fail("%s: line %lld: a number is %g or more, too large to draw", p->file[log], (long long)line,
                             CHART_MAX);
         code = add_point(&p->series[log * p->fields + i], q);
     }
@@ -147,12 +163,11 @@ static void tell_broken(const plot *p)
         const log_lines *lines = &p->lines[log];
         const long long n = lines->broken, first = lines->first_broken;
         if (n == 1 && first == lines->all)
-            cli_note("%s: line %lld, the last, is cut short and left out", p->paths[log], first);
+            cli_note("%s: line %lld, the last, is cut short and left out", p->file[log], first);
         else if (n == 1)
-            cli_note("%s: line %lld is no JSON object and left out", p->paths[log], first);
+            cli_note("%s: line %lld is no JSON object and left out", p->file[log], first);
         else if (n > 1)
-            cli_note("%s: %lld lines are no JSON objects and left out, the first is line %lld", p->paths[log], n,
-                     first);
+            cli_note("%s: %lld lines are no JSON objects and left out, the first is line %lld", p->file[log], n, first);
     }
 }
 
@@ -166,8 +181,10 @@ static int by_x(const void *a, const void *b)
 
 static int read_log(plot *p, int log)
 {
-    cli_lines in;
-    int code = cli_lines_open(&in, 1, &p->paths[log]);
+    cli_lines in = {.fd = -1};
+    int code = find_file(p, log);
+    if (!code)
+        code = cli_lines_open(&in, 1, &p->file[log]);
     while (!code) {
         code = cli_lines_next(&in, BLOCK);
         if (code || in.count == 0)
@@ -177,7 +194,7 @@ static int read_log(plot *p, int log)
     cli_lines_close(&in);
     const log_lines *lines = &p->lines[log];
     if (!code && lines->broken && lines->objects == 0)
-        code = cli_fail("%s: line %lld is no JSON object", p->paths[log], (long long)lines->first_broken);
+        code = cli_fail("%s: line %lld is no JSON object", p->file[log], (long long)lines->first_broken);
     for (int i = 0; !code && i < p->fields; i++) {
         series *s = &p->series[log * p->fields + i];
         if (s->n)
@@ -194,8 +211,8 @@ static int nothing_to_draw(const plot *p)
     for (int i = 0; i < p->n_seen && n < sizeof names - 1; i++)
         n += (size_t)snprintf(names + n, sizeof names - n, "%s\"%.40s\"", i ? ", " : "", p->seen[i]);
     if (p->with_x == 0)
-        return cli_fail("%s: no line has the number \"%s\" (--x); the numbers there: %s", p->paths[0], x_name, names);
-    return cli_fail("%s: no line with \"%s\" has a number of %s (--y); the numbers there: %s", p->paths[0], x_name,
+        return cli_fail("%s: no line has the number \"%s\" (--x); the numbers there: %s", p->file[0], x_name, names);
+    return cli_fail("%s: no line with \"%s\" has a number of %s (--y); the numbers there: %s", p->file[0], x_name,
                     y_names ? y_names : "loss, valid_loss, bleu, spearman", names);
 }
 
@@ -221,13 +238,18 @@ static bool in_panel(const plot *p, int field, const char *name)
     return strcmp(quantity(p->field[field]), name) == 0 && occurs(p, field);
 }
 
+/* A slash at the end belongs to the name. */
 static const char *base_name(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    const char *name = path;
+    for (const char *p = path; *p; p++)
+        if (*p == '/' && p[1] && p[1] != '/')
+            name = p + 1;
+    return name;
 }
 
-/* The file's name without folder and ending, or all of the path where another log is called so. */
+/* The name of the file or folder without the folder that it is in, and without its ending, or all of the path where
+ * another log is called so. */
 static const char *log_name(const plot *p, int log, int *length)
 {
     const char *name = base_name(p->paths[log]);
@@ -235,7 +257,11 @@ static const char *log_name(const plot *p, int log, int *length)
         if (i != log && strcmp(name, base_name(p->paths[i])) == 0)
             name = p->paths[log];
     const char *dot = strrchr(base_name(name), '.');
-    *length = dot && dot != base_name(name) ? (int)(dot - name) : (int)strlen(name);
+    *length = (int)strlen(name);
+    if (dot && dot != base_name(name) && strcmp(p->file[log], p->paths[log]) == 0)
+        *length = (int)(dot - name);
+    while (*length > 1 && name[*length - 1] == '/')
+        --*length;
     return name;
 }
 
@@ -296,6 +322,53 @@ static int make_panels(const plot *p, chart_panel *panel, chart_curve *curve, ch
     return n;
 }
 
+/* ---- Why loss and valid_loss differ ------------------------------------------ */
+
+/* Sets *dropout and *smoothing if the log is that of a training with them, by the options that its folder stores. */
+static int read_training(const plot *p, int log, bool *dropout, bool *smoothing)
+{
+    static const char end[] = "/log.jsonl";
+    char folder[CLI_TRAINING_PATH];
+    json_t *training;
+    const char *file = p->file[log];
+    const size_t n = strlen(file), rest = sizeof end - 1;
+    const bool here = !strcmp(file, end + 1);
+    if (!here && (n < rest || strcmp(file + n - rest, end) != 0))
+        return CLI_DONE;
+    snprintf(folder, sizeof folder, "%.*s", here ? 1 : (int)(n - rest), here ? "." : file);
+    const int code = cli_training_file_read(folder, &training);
+    const json_t *options = json_object_get(training, "options");
+    const char *text[] = {json_string_value(json_object_get(options, "dropout")),
+                          json_string_value(json_object_get(options, "smoothing"))};
+    *dropout |= text[0] && strtod(text[0], NULL) > 0;
+    *smoothing |= text[1] && strtod(text[1], NULL) > 0;
+    json_decref(training);
+    return code;
+}
+
+static bool has(const plot *p, int log, const char *name)
+{
+    for (int i = 0; i < p->fields; i++)
+        if (!strcmp(p->field[i], name) && p->series[log * p->fields + i].n)
+            return true;
+    return false;
+}
+
+/* The note below the picture, if it has both losses of a training whose options act on one of them only. */
+static int make_note(const plot *p, char note[NAME_BYTES])
+{
+    bool dropout = false, smoothing = false;
+    int code = CLI_DONE;
+    for (int log = 0; !code && log < p->logs; log++)
+        if (has(p, log, "loss") && has(p, log, "valid_loss"))
+            code = read_training(p, log, &dropout, &smoothing);
+    *note = '\0';
+    if (dropout || smoothing)
+        snprintf(note, NAME_BYTES, "valid_loss may be lower than loss, which is with %s%s%s", dropout ? "dropout" : "",
+                 dropout && smoothing ? " and " : "", smoothing ? "label smoothing" : "");
+    return code;
+}
+
 /* "loss, bleu by step" */
 static void make_title(const chart *c, char *text, size_t size)
 {
@@ -310,12 +383,15 @@ static int draw(const plot *p)
 {
     const size_t curves = (size_t)p->logs * (size_t)p->fields;
     chart_curve *curve = malloc(curves * sizeof *curve);
-    char(*name)[NAME_BYTES] = malloc(curves * sizeof *name), text[NAME_BYTES];
+    char(*name)[NAME_BYTES] = malloc(curves * sizeof *name), text[NAME_BYTES], note[NAME_BYTES];
     chart_panel panel[MAX_FIELDS];
     cli_output out = {0};
-    int code = curve && name ? cli_output_open(&out, output_path) : cli_fail_memory();
+    int code = curve && name ? make_note(p, note) : cli_fail_memory();
+    if (!code)
+        code = cli_output_open(&out, output_path);
     if (!code) {
         chart c = {.title = title, .x_name = x_name, .panel = panel, .n = make_panels(p, panel, curve, name)};
+        c.note = *note ? note : NULL;
         if (!title) {
             make_title(&c, text, sizeof text);
             c.title = text;
@@ -346,6 +422,8 @@ static int run(int n, char **arguments)
         code = any ? draw(&p) : nothing_to_draw(&p);
     for (int i = 0; p.series && i < p.logs * p.fields; i++)
         free(p.series[i].point);
+    for (int log = 0; log < n; log++)
+        free(p.file[log]);
     for (int i = 0; i < p.n_seen; i++)
         free(p.seen[i]);
     free(p.series);
@@ -356,15 +434,15 @@ static int run(int n, char **arguments)
 const cli_command cli_plot = {
     .name = "plot",
     .summary = "plot curves of training logs, in the terminal or as an SVG",
-    .arguments = "LOG...",
+    .arguments = "FOLDER|FILE...",
     .min_arguments = 1,
     .max_arguments = MAX_LOGS,
-    .details = "Reads logs of JSON objects, one per line, such as those of trainings and of\n"
-               "\"attend bleu --json --by-length\". Lines without the field --x are skipped; so\n"
+    .details = "Reads logs of JSON objects, one per line, such as log.jsonl in the folder of a\n"
+               "training and that of \"attend bleu --json --by-length\". Lines without the field --x are skipped; so\n"
                "are lines that are not objects, with a note. Each log is a curve. Fields whose\n"
                "names end in the same word, such as loss and valid_loss, share a panel.\n"
                "NAME_low and NAME_high are plotted as a confidence interval of NAME.",
-    .examples = "attend plot run/log.jsonl\n"
+    .examples = "attend plot de-en\n"
                 "attend plot -x length -y bleu -o lengths.svg rnn.jsonl transformer.jsonl",
     .options = options,
     .see = "train|bleu",

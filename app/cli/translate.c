@@ -166,8 +166,10 @@ static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
 static int check_options(void)
 {
     if (beam && n_best > beam)
-        return cli_misuse("--nbest: %lld translations need --beam %lld at least, not %lld", (long long)n_best,
-                          (long long)n_best, (long long)beam);
+        return cli_misuse("--nbest %lld is more than --beam %lld", (long long)n_best, (long long)beam);
+    if (max_length && min_length > max_length)
+        return cli_misuse("--min-length %lld is more than --max-length %lld", (long long)min_length,
+                          (long long)max_length);
     if (split && alignment.path)
         return cli_misuse("--alignment does not go with --split: the parts of a text have one each");
     if (json && alignment.path && !strcmp(alignment.path, "-"))
@@ -177,9 +179,12 @@ static int check_options(void)
     return CLI_DONE;
 }
 
-static int check_lengths(const cli_translator *m)
+static int check_model(const cli_translator *m)
 {
-    const int64_t max = m->info.max_positions;
+    const int64_t max = m->info.max_positions, own = att_translator_beam(m->translator);
+    if (!beam && n_best > own)
+        return cli_misuse("--nbest %lld is more than the model's beam size, %lld: --beam %lld is needed",
+                          (long long)n_best, (long long)own, (long long)n_best);
     if (max_length > max || min_length > max)
         return cli_misuse("--%s: the model has %lld positions, not %lld",
                           max_length > max ? "max-length" : "min-length", (long long)max,
@@ -198,7 +203,7 @@ static int run(int n, char **arguments)
     if (!code)
         code = cli_translator_open(&m, model_name, threads);
     if (!code)
-        code = check_lengths(&m);
+        code = check_model(&m);
     if (!code)
         code = cli_output_open(&out, output_path);
     if (!code)

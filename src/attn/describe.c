@@ -49,8 +49,8 @@ static void count(const att_call *call, double *done, double *all, double *bytes
 static const char *pairs_note(const att_plan *plan, bool back)
 {
     bool pairs = false;
-    for (int i = 0; i < plan->n_modifiers; i++) {
-        const att_modifier *m = &plan->modifier[i].stage;
+    for (int i = 0; i < plan->modifiers.n; i++) {
+        const att_modifier *m = &plan->modifiers.list[i].stage;
         pairs = pairs || (!(back ? m->tile_back : m->tile) && !(m->flags & ATT_SINK));
     }
     return pairs ? " (some pair by pair)" : "";
@@ -58,8 +58,8 @@ static const char *pairs_note(const att_plan *plan, bool back)
 
 static const char *scale_note(const att_plan *plan)
 {
-    return plan->scale_in_softmax                        ? ", scale in the softmax"
-           : plan->scale_in_queries && !plan->bf16_pairs ? ", scale in the queries"
+    return plan->scale.in_softmax                        ? ", scale in the softmax"
+           : plan->scale.in_queries && !plan->bf16_pairs ? ", scale in the queries"
                                                          : "";
 }
 
@@ -72,7 +72,7 @@ static void tiles_note(const att_plan *plan, bool back, const char *rows, char *
              : back && !s->tile_back && !plan->builtin->is_dot ? ", back pair by pair"
              : att_score_changes_products(plan)                ? ", on the matrix product"
                                                                : "",
-             scale_note(plan), plan->n_modifiers, pairs_note(plan, back), plan->n_masks, rows);
+             scale_note(plan), plan->modifiers.n, pairs_note(plan, back), plan->masks.n, rows);
 }
 
 static const char *rows_note(const att_plan *plan, bool copies)
@@ -108,7 +108,7 @@ static void describe_decode(const att_call *call, att_pass_info *d)
     snprintf(why, sizeof why, "%s%s, %d queries share keys%s, and up to %d are few; %d modifiers%s, %d masks",
              plan->score.name, plan->score.tile ? "" : " pair by pair",
              (int)(call->max_tq * (plan->spec.heads / plan->spec.kv_heads)), call->args.cache ? " of a cache" : "",
-             ATT_DECODE_QUERIES, plan->n_modifiers, pairs_note(plan, false), plan->n_masks);
+             ATT_DECODE_QUERIES, plan->modifiers.n, pairs_note(plan, false), plan->masks.n);
 }
 
 /* Few queries and bf16 are no other case here. */
@@ -162,7 +162,7 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
                        .head_dim = s->head_dim,
                        .key_dim = s->key_dim,
                        .value_dim = s->value_dim,
-                       .n_params = plan->n_given};
+                       .n_params = plan->params.n_given};
     if (args) {
         att_call call;
         const att_status e = att_call_check(plan, args, false, &call);
@@ -195,8 +195,8 @@ att_status att_plan_parameter(const att_plan *plan, int i, att_plan_parameter_in
 {
     if (att_require(__func__, ATT_NAMED({"plan", plan}, {"info", info})))
         return ATT_ERR_ARGUMENT;
-    for (int n = 0; n < plan->n_params; n++) {
-        const att_plan_param *p = &plan->param[n];
+    for (int n = 0; n < plan->params.n; n++) {
+        const att_plan_param *p = &plan->params.list[n];
         if (i < 0 || p->given != i)
             continue;
         att_plan_parameter_info d = {.stage = p->stage_name,
@@ -208,5 +208,6 @@ att_status att_plan_parameter(const att_plan *plan, int i, att_plan_parameter_in
             shape_of_head(plan, p->shape, &d);
         return att_give_info(info, &d, sizeof d, "att_plan_parameter_info");
     }
-    return att_fail(plan->ctx, ATT_ERR_ARGUMENT, "att_plan_parameter: i is %d, expected 0..%d", i, plan->n_given - 1);
+    return att_fail(plan->ctx, ATT_ERR_ARGUMENT, "att_plan_parameter: i is %d, expected 0..%d", i,
+                    plan->params.n_given - 1);
 }

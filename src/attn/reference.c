@@ -6,9 +6,9 @@
 
 static bool keep(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k)
 {
-    for (int i = 0; i < plan->n_masks; i++) {
+    for (int i = 0; i < plan->masks.n; i++) {
         const att_mask_block pair = att_mask_block_of(plan, i, at, (att_range){q, q + 1}, (att_range){k, k + 1});
-        if (!plan->mask[i].stage.keep(&pair))
+        if (!plan->masks.list[i].stage.keep(&pair))
             return false;
     }
     return true;
@@ -34,20 +34,20 @@ static att_pair seen_by(const att_plan *plan, const att_head_view *at, int m, in
 {
     return (att_pair){.size = sizeof(att_pair),
                       .head = &at->head,
-                      .user = plan->modifier[m].stage.user,
-                      .value = plan->modifier[m].value,
+                      .user = plan->modifiers.list[m].stage.user,
+                      .value = plan->modifiers.list[m].value,
                       .q = q,
                       .k = k,
-                      .param = at->param + plan->modifier[m].param};
+                      .param = at->param + plan->modifiers.list[m].param};
 }
 
 /* s[0]: the score, scaled; s[m + 1]: what modifier m makes of s[m]. */
 static void scores(const att_plan *plan, const att_head_view *at, const att_pair *p, double *s)
 {
     s[0] = plan->spec.scale * plan->score.formula(p);
-    for (int m = 0; m < plan->n_modifiers; m++) {
+    for (int m = 0; m < plan->modifiers.n; m++) {
         const att_pair seen = seen_by(plan, at, m, p->q, p->k);
-        s[m + 1] = plan->modifier[m].stage.formula ? plan->modifier[m].stage.formula(&seen, s[m]) : s[m];
+        s[m + 1] = plan->modifiers.list[m].stage.formula ? plan->modifiers.list[m].stage.formula(&seen, s[m]) : s[m];
     }
 }
 
@@ -58,7 +58,7 @@ static double score(const att_plan *plan, const att_head_view *at, int64_t q, in
     double s[ATT_MAX_STAGES + 1];
     const att_pair p = pair_of(plan, at, q, k);
     scores(plan, at, &p, s);
-    return s[plan->n_modifiers];
+    return s[plan->modifiers.n];
 }
 
 /* Dropout's factor of a weight. */
@@ -78,7 +78,7 @@ double att_ref_attention_row(const att_plan *plan, const att_head_view *at, int6
     for (int64_t k = 0; k < tk; k++)
         max = fmax(max, score(plan, at, q, k));
     const bool any = max > -INFINITY;
-    if (any && plan->sink >= 0) {
+    if (any && plan->modifiers.sink >= 0) {
         const double sink = att_sink_of(plan, at->param)->data[0];
         max = fmax(max, sink);
         sum = exp(sink - max);
@@ -104,10 +104,10 @@ static void pair_backward(const att_plan *plan, const att_head_view *at, int64_t
     double s[ATT_MAX_STAGES + 1];
     const att_pair p = pair_of(plan, at, q, k);
     scores(plan, at, &p, s);
-    for (int m = plan->n_modifiers - 1; m >= 0; m--) {
+    for (int m = plan->modifiers.n - 1; m >= 0; m--) {
         const att_pair seen = seen_by(plan, at, m, q, k);
-        if (plan->modifier[m].stage.derivative)
-            ds *= plan->modifier[m].stage.derivative(&seen, s[m], ds, g->dparam + plan->modifier[m].param);
+        if (plan->modifiers.list[m].stage.derivative)
+            ds *= plan->modifiers.list[m].stage.derivative(&seen, s[m], ds, g->dparam + plan->modifiers.list[m].param);
     }
     plan->score.derivative(&p, plan->spec.scale * ds, g->dq, g->dk + k * plan->spec.key_dim, g->dparam);
 }
@@ -130,8 +130,8 @@ void att_ref_attention_row_backward(const att_plan *plan, const att_head_view *a
         if (weights[k] > 0)
             pair_backward(plan, at, q, k, weights[k] * (dp - delta), g);
     }
-    const int sink = plan->sink >= 0 ? plan->modifier[plan->sink].param : 0;
-    if (plan->sink >= 0 && g->dparam[sink]) { /* it has a weight, and no value */
+    const int sink = plan->modifiers.sink >= 0 ? plan->modifiers.list[plan->modifiers.sink].param : 0;
+    if (plan->modifiers.sink >= 0 && g->dparam[sink]) { /* it has a weight, and no value */
         const double lse = att_ref_attention_row(plan, at, q, NULL, NULL);
         if (lse > -INFINITY)
             g->dparam[sink][0] -= exp(att_sink_of(plan, at->param)->data[0] - lse) * delta;

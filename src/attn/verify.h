@@ -46,9 +46,9 @@ static inline bool att_verify_is_slope(double slope, double left, double right, 
     return slope >= fmin(left, right) - limit && slope <= fmax(left, right) + limit;
 }
 
-/* Where the head is whose tiles are checked, in round 0 or 1: at a position that is not 0, even where spec.align does
- * not say which, as who does not say that it uses positions sees none of them. */
-static inline att_head att_verify_place(const att_attention_spec *s, int round)
+/* The head whose tiles are checked, in round 0 or 1: at a position that is not 0, even where spec.align does not say
+ * which, as a stage that does not say that it uses positions sees none of them. */
+static inline att_head att_verify_head_at(const att_attention_spec *s, int round)
 {
     return (att_head){.head = round ? s->heads - 1 : 0,
                       .sequence = round,
@@ -62,35 +62,63 @@ enum { ATT_VERIFY_KEYS = 37, ATT_VERIFY_ANY_EXTENT = 13 }; /* of a tile, at most
 #define ATT_VERIFY_BEFORE 3.0
 #define ATT_VERIFY_STEP 0x1p-10f /* of differences */
 
-/* One stage on one instruction set: its operands, what the version for tiles gives, and what it should give. */
+/* The stage that is checked: a score or a modifier, the other one is NULL. */
+typedef struct att_verify_stage {
+    const char *name;
+    const att_score *score;
+    const att_modifier *modifier;
+    const void *user;
+    const double *value; /* [2] */
+} att_verify_stage;
+/* Where the tile is that is computed. */
+typedef struct att_verify_block {
+    att_head head;
+    int q0, queries, k0, keys;
+    int64_t stride; /* of the tile's rows */
+} att_verify_block;
+/* What the formula of a pair is given. */
+typedef struct att_verify_operand {
+    float *query, *key; /* [ATT_VERIFY_TQ, head_dim] [ATT_VERIFY_TK, key_dim] */
+    float *numbers[ATT_MAX_PARAMS];
+    att_param_view param[ATT_MAX_PARAMS]; /* of these numbers */
+} att_verify_operand;
+/* What the version for tiles is given, and gives. */
+typedef struct att_verify_tile {
+    float *packed_q;
+    float scale;                   /* of packed_q */
+    float *s, *ds, *dquery, *dkey; /* as in the tiles */
+    float *given;                  /* s before, of a score ds before */
+    float *number[2], *dnumber[2]; /* of rows, queries before keys */
+    float *row;                    /* [head_dim] */
+} att_verify_tile;
+/* What it should give, from formulas and derivatives; laid the same way. */
+typedef struct att_verify_want {
+    double *s, *ds, *dquery, *dkey;
+    double *grad[ATT_MAX_PARAMS], *dnumber[2]; /* as operand.param[].grad and tile.dnumber */
+} att_verify_want;
+/* One pair's derivatives. */
+typedef struct att_verify_derivatives {
+    double *dq, *dk, *dparam[ATT_MAX_PARAMS];
+} att_verify_derivatives;
+
+/* One stage on one instruction set. */
 typedef struct att_verify_check {
     att_ctx *ctx;
     const att_attention_spec *spec;
     const att_kernels *kernels;
     att_vectors vectors;
-    const char *stage, *isa;
-    const att_score *score;       /* one of both */
-    const att_modifier *modifier; /* is NULL */
-    const void *user;
-    const double *value; /* [2] */
-    float scale;         /* of the packed queries */
-    att_head at;
+    const char *isa;
+    att_verify_stage stage;
+    att_verify_block block;
     int64_t any; /* what ATT_ANY is */
     uint64_t random;
     att_arena memory;
     bool out_of_memory;
-    double terms;              /* gradients are sums of terms up to this, which may cancel */
-    int q0, queries, k0, keys; /* the tile */
-    int64_t stride;            /* of its rows */
-
-    float *query, *key; /* [ATT_VERIFY_TQ, head_dim] [ATT_VERIFY_TK, key_dim] */
-    float *numbers[ATT_MAX_PARAMS];
-    att_param_view param[ATT_MAX_PARAMS];
-    float *packed_q, *s, *given, *ds, *dquery, *dkey;    /* as in the tiles; given: s before, of a score ds before */
-    float *number[2], *dnumber[2], *row;                 /* of rows, queries before keys; [head_dim] */
-    double *want_s, *want_ds, *want_dquery, *want_dkey;  /* laid the same way */
-    double *want_grad[ATT_MAX_PARAMS], *want_dnumber[2]; /* as param[].grad and dnumber */
-    double *dq, *dk, *dparam[ATT_MAX_PARAMS];            /* one pair's */
+    double terms; /* gradients are sums of terms up to this, which may cancel */
+    att_verify_operand operand;
+    att_verify_tile tile;
+    att_verify_want want;
+    att_verify_derivatives pair;
 } att_verify_check;
 
 /* A pair of the tile, in the order of its numbers. */
@@ -101,12 +129,12 @@ typedef struct att_verify_position {
 static const att_verify_position ATT_VERIFY_BEGIN = {.i = -1};
 static inline bool att_verify_next_pair(const att_verify_check *c, att_verify_position *p)
 {
-    if (++p->i >= c->queries) {
+    if (++p->i >= c->block.queries) {
         p->i = 0;
         p->j++;
     }
-    p->at = p->j * c->stride + p->i;
-    return p->j < c->keys;
+    p->at = p->j * c->block.stride + p->i;
+    return p->j < c->block.keys;
 }
 
 /* Operands (verify_check.c). NULL: out of memory, and c->out_of_memory is set. */
@@ -125,11 +153,11 @@ att_status att_verify_differ(const att_verify_check *c, const char *what, const 
                              const char *than, double want);
 /* Compares got [n] with want. Where `before` was added to every other number, that is subtracted; the error sentence
  * has the index. */
-att_status att_verify_sums(const att_verify_check *c, const char *name, int64_t n, const float *got, double before,
-                           const double *want);
+att_status att_verify_same_sums(const att_verify_check *c, const char *name, int64_t n, const float *got, double before,
+                                const double *want);
 /* The same for the pairs of a tile; zeros: also where nothing is wanted. */
-att_status att_verify_tile(const att_verify_check *c, const char *what, const float *got, const char *than,
-                           const double *want, bool zeros);
+att_status att_verify_same_tile(const att_verify_check *c, const char *what, const float *got, const char *than,
+                                const double *want, bool zeros);
 /* The pair's derivatives, as what they add to other numbers; returns a modifier's slope. */
 double att_verify_derivatives_of(const att_verify_check *c, const att_pair *p, double s);
 void att_verify_clear_pair(const att_verify_check *c);

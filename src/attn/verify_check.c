@@ -44,41 +44,41 @@ void att_verify_make_param(att_verify_check *c, int i, const att_param_shape *sh
                             [ATT_SCORE_DIM] = a->score_dim ? a->score_dim : a->head_dim};
     const bool pairs = shape->kind == ATT_PER_PAIR;
     const int64_t count = pairs ? ATT_VERIFY_TQ * ATT_VERIFY_TK : size[shape->rows] * size[shape->columns];
-    c->numbers[i] = uniforms(c, count);
-    c->want_grad[i] = att_verify_doubles(c, count);
-    c->dparam[i] = att_verify_doubles(c, count);
-    c->param[i] = (att_param_view){.data = c->numbers[i],
-                                   .grad = att_verify_floats(c, count),
-                                   .count = count,
-                                   .stride = {ATT_VERIFY_TK, 1},
-                                   .grad_stride = {ATT_VERIFY_TK, 1}};
+    c->operand.numbers[i] = uniforms(c, count);
+    c->want.grad[i] = att_verify_doubles(c, count);
+    c->pair.dparam[i] = att_verify_doubles(c, count);
+    c->operand.param[i] = (att_param_view){.data = c->operand.numbers[i],
+                                           .grad = att_verify_floats(c, count),
+                                           .count = count,
+                                           .stride = {ATT_VERIFY_TK, 1},
+                                           .grad_stride = {ATT_VERIFY_TK, 1}};
 }
 
 void att_verify_make_operands(att_verify_check *c)
 {
     const int64_t dim = c->spec->head_dim, key_dim = c->spec->key_dim, panel = c->kernels->q_tile;
-    c->stride = 2 * panel;
-    c->query = uniforms(c, ATT_VERIFY_TQ * dim);
-    c->key = uniforms(c, ATT_VERIFY_TK * key_dim);
-    c->packed_q = att_verify_floats(c, dim * panel);
-    c->s = att_verify_floats(c, ATT_VERIFY_KEYS * c->stride);
-    c->given = att_verify_floats(c, ATT_VERIFY_KEYS * c->stride);
-    c->ds = att_verify_floats(c, ATT_VERIFY_KEYS * c->stride);
-    c->dquery = att_verify_floats(c, dim * panel);
-    c->dkey = att_verify_floats(c, ATT_VERIFY_KEYS * key_dim);
-    c->want_s = att_verify_doubles(c, ATT_VERIFY_KEYS * c->stride);
-    c->want_ds = att_verify_doubles(c, ATT_VERIFY_KEYS * c->stride);
-    c->want_dquery = att_verify_doubles(c, dim * panel);
-    c->want_dkey = att_verify_doubles(c, ATT_VERIFY_KEYS * key_dim);
+    c->block.stride = 2 * panel;
+    c->operand.query = uniforms(c, ATT_VERIFY_TQ * dim);
+    c->operand.key = uniforms(c, ATT_VERIFY_TK * key_dim);
+    c->tile.packed_q = att_verify_floats(c, dim * panel);
+    c->tile.s = att_verify_floats(c, ATT_VERIFY_KEYS * c->block.stride);
+    c->tile.given = att_verify_floats(c, ATT_VERIFY_KEYS * c->block.stride);
+    c->tile.ds = att_verify_floats(c, ATT_VERIFY_KEYS * c->block.stride);
+    c->tile.dquery = att_verify_floats(c, dim * panel);
+    c->tile.dkey = att_verify_floats(c, ATT_VERIFY_KEYS * key_dim);
+    c->want.s = att_verify_doubles(c, ATT_VERIFY_KEYS * c->block.stride);
+    c->want.ds = att_verify_doubles(c, ATT_VERIFY_KEYS * c->block.stride);
+    c->want.dquery = att_verify_doubles(c, dim * panel);
+    c->want.dkey = att_verify_doubles(c, ATT_VERIFY_KEYS * key_dim);
     for (int i = 0; i < 2; i++) {
         const int64_t n = i ? ATT_VERIFY_KEYS : panel;
-        c->number[i] = att_verify_floats(c, n);
-        c->dnumber[i] = att_verify_floats(c, n);
-        c->want_dnumber[i] = att_verify_doubles(c, n);
+        c->tile.number[i] = att_verify_floats(c, n);
+        c->tile.dnumber[i] = att_verify_floats(c, n);
+        c->want.dnumber[i] = att_verify_doubles(c, n);
     }
-    c->row = att_verify_floats(c, dim);
-    c->dq = att_verify_doubles(c, dim);
-    c->dk = att_verify_doubles(c, key_dim);
+    c->tile.row = att_verify_floats(c, dim);
+    c->pair.dq = att_verify_doubles(c, dim);
+    c->pair.dk = att_verify_doubles(c, key_dim);
 }
 
 /* ---- what functions are called with */
@@ -86,46 +86,47 @@ void att_verify_make_operands(att_verify_check *c)
 att_pair att_verify_pair(const att_verify_check *c, int64_t q, int64_t k)
 {
     return (att_pair){.size = sizeof(att_pair),
-                      .head = &c->at,
-                      .user = c->user,
-                      .value = c->value,
+                      .head = &c->block.head,
+                      .user = c->stage.user,
+                      .value = c->stage.value,
                       .q = q,
                       .k = k,
-                      .query = c->score ? c->query + q * c->spec->head_dim : NULL,
-                      .key = c->score ? c->key + k * c->spec->key_dim : NULL,
-                      .dim = c->score ? c->spec->head_dim : 0,
-                      .key_dim = c->score ? c->spec->key_dim : 0,
-                      .param = c->param};
+                      .query = c->stage.score ? c->operand.query + q * c->spec->head_dim : NULL,
+                      .key = c->stage.score ? c->operand.key + k * c->spec->key_dim : NULL,
+                      .dim = c->stage.score ? c->spec->head_dim : 0,
+                      .key_dim = c->stage.score ? c->spec->key_dim : 0,
+                      .param = c->operand.param};
 }
 
 att_score_tile att_verify_score_tile(const att_verify_check *c)
 {
-    const bool product = c->score && (c->score->flags & ATT_PRODUCT), number = c->score && c->score->number;
+    const bool product = c->stage.score && (c->stage.score->flags & ATT_PRODUCT),
+               number = c->stage.score && c->stage.score->number;
     return (att_score_tile){.size = sizeof(att_score_tile),
-                            .head = &c->at,
-                            .user = c->user,
-                            .q = c->q0,
-                            .k = c->k0,
-                            .queries = c->queries,
-                            .keys = c->keys,
+                            .head = &c->block.head,
+                            .user = c->stage.user,
+                            .q = c->block.q0,
+                            .k = c->block.k0,
+                            .queries = c->block.queries,
+                            .keys = c->block.keys,
                             .columns = c->kernels->q_tile,
-                            .query = c->packed_q,
+                            .query = c->tile.packed_q,
                             .dim = c->spec->head_dim,
-                            .key = c->key + c->k0 * c->spec->key_dim,
+                            .key = c->operand.key + c->block.k0 * c->spec->key_dim,
                             .key_dim = c->spec->key_dim,
                             .key_stride = c->spec->key_dim,
-                            .param = c->param,
-                            .s = c->s,
-                            .ds = c->ds,
-                            .stride = c->stride,
-                            .dquery = product ? NULL : c->dquery,
-                            .dkey = product ? NULL : c->dkey,
+                            .param = c->operand.param,
+                            .s = c->tile.s,
+                            .ds = c->tile.ds,
+                            .stride = c->block.stride,
+                            .dquery = product ? NULL : c->tile.dquery,
+                            .dkey = product ? NULL : c->tile.dkey,
                             .dkey_stride = c->spec->key_dim,
                             .vectors = &c->vectors,
-                            .query_number = number ? c->number[0] : NULL,
-                            .key_number = number ? c->number[1] : NULL,
-                            .dquery_number = number ? c->dnumber[0] : NULL,
-                            .dkey_number = number ? c->dnumber[1] : NULL};
+                            .query_number = number ? c->tile.number[0] : NULL,
+                            .key_number = number ? c->tile.number[1] : NULL,
+                            .dquery_number = number ? c->tile.dnumber[0] : NULL,
+                            .dkey_number = number ? c->tile.dnumber[1] : NULL};
 }
 
 /* ---- comparing */
@@ -134,14 +135,14 @@ att_status att_verify_differ(const att_verify_check *c, const char *what, const 
                              const char *than, double want)
 {
     return att_fail(c->ctx, ATT_ERR_ARGUMENT,
-                    "\"%s\" (%s), %d queries from %d by %d keys from %d: %s gives %.9g for %s, %s %.9g", c->stage,
-                    c->isa, c->queries, c->q0, c->keys, c->k0, what, got, where, than, want);
+                    "\"%s\" (%s), %d queries from %d by %d keys from %d: %s gives %.9g for %s, %s %.9g", c->stage.name,
+                    c->isa, c->block.queries, c->block.q0, c->block.keys, c->block.k0, what, got, where, than, want);
 }
 
 /* Compares got [n] with want. Where `before` was added to every other number, that is subtracted; the error sentence
  * has the index. */
-att_status att_verify_sums(const att_verify_check *c, const char *name, int64_t n, const float *got, double before,
-                           const double *want)
+att_status att_verify_same_sums(const att_verify_check *c, const char *name, int64_t n, const float *got, double before,
+                                const double *want)
 {
     const double limit = PART * fmax(att_verify_largest(n, want), before + c->terms);
     char where[64];
@@ -157,14 +158,14 @@ att_status att_verify_sums(const att_verify_check *c, const char *name, int64_t 
 }
 
 /* The same for the pairs of a tile; zeros: also where nothing is wanted. */
-att_status att_verify_tile(const att_verify_check *c, const char *what, const float *got, const char *than,
-                           const double *want, bool zeros)
+att_status att_verify_same_tile(const att_verify_check *c, const char *what, const float *got, const char *than,
+                                const double *want, bool zeros)
 {
-    const double limit = PART * att_verify_largest(ATT_VERIFY_KEYS * c->stride, want);
+    const double limit = PART * att_verify_largest(ATT_VERIFY_KEYS * c->block.stride, want);
     char where[64];
     for (att_verify_position p = ATT_VERIFY_BEGIN; att_verify_next_pair(c, &p);)
         if (!att_verify_agree(got[p.at], want[p.at], limit) && (zeros || want[p.at] != 0)) {
-            snprintf(where, sizeof where, "query %d and key %d", c->q0 + p.i, c->k0 + p.j);
+            snprintf(where, sizeof where, "query %d and key %d", c->block.q0 + p.i, c->block.k0 + p.j);
             return att_verify_differ(c, what, where, got[p.at], than, want[p.at]);
         }
     return ATT_OK;
@@ -174,7 +175,7 @@ att_status att_verify_tile(const att_verify_check *c, const char *what, const fl
 
 static double value_of(const att_verify_check *c, const att_pair *p, double s)
 {
-    return c->score ? c->score->formula(p) : c->modifier->formula(p, s);
+    return c->stage.score ? c->stage.score->formula(p) : c->stage.modifier->formula(p, s);
 }
 
 static void add(int64_t n, double x, double *y)
@@ -186,18 +187,18 @@ static void add(int64_t n, double x, double *y)
 /* To all that a pair's derivative adds to. */
 static void add_to_pair(const att_verify_check *c, double x)
 {
-    add(c->spec->head_dim, x, c->dq);
-    add(c->spec->key_dim, x, c->dk);
-    for (int i = 0; i < ATT_MAX_PARAMS && c->dparam[i]; i++)
-        add(c->param[i].count, x, c->dparam[i]);
+    add(c->spec->head_dim, x, c->pair.dq);
+    add(c->spec->key_dim, x, c->pair.dk);
+    for (int i = 0; i < ATT_MAX_PARAMS && c->pair.dparam[i]; i++)
+        add(c->operand.param[i].count, x, c->pair.dparam[i]);
 }
 
 void att_verify_clear_pair(const att_verify_check *c)
 {
-    memset(c->dq, 0, (size_t)c->spec->head_dim * sizeof *c->dq);
-    memset(c->dk, 0, (size_t)c->spec->key_dim * sizeof *c->dk);
-    for (int i = 0; i < ATT_MAX_PARAMS && c->dparam[i]; i++)
-        memset(c->dparam[i], 0, (size_t)c->param[i].count * sizeof(double));
+    memset(c->pair.dq, 0, (size_t)c->spec->head_dim * sizeof *c->pair.dq);
+    memset(c->pair.dk, 0, (size_t)c->spec->key_dim * sizeof *c->pair.dk);
+    for (int i = 0; i < ATT_MAX_PARAMS && c->pair.dparam[i]; i++)
+        memset(c->pair.dparam[i], 0, (size_t)c->operand.param[i].count * sizeof(double));
 }
 
 /* The pair's derivatives, as what they add to other numbers; returns a modifier's slope. */
@@ -206,10 +207,10 @@ double att_verify_derivatives_of(const att_verify_check *c, const att_pair *p, d
     double slope = 0;
     att_verify_clear_pair(c);
     add_to_pair(c, ATT_VERIFY_BEFORE);
-    if (c->score)
-        c->score->derivative(p, 1, c->dq, c->dk, c->dparam);
+    if (c->stage.score)
+        c->stage.score->derivative(p, 1, c->pair.dq, c->pair.dk, c->pair.dparam);
     else
-        slope = c->modifier->derivative(p, s, 1, c->dparam);
+        slope = c->stage.modifier->derivative(p, s, 1, c->pair.dparam);
     add_to_pair(c, -ATT_VERIFY_BEFORE);
     return slope;
 }
@@ -240,13 +241,13 @@ att_status att_verify_derivative(const att_verify_check *c, const att_pair *p, d
 
 att_status att_verify_param_derivative(const att_verify_check *c, const att_pair *p, double s)
 {
-    const att_param_shape *shape = c->score ? c->score->param : c->modifier->param;
+    const att_param_shape *shape = c->stage.score ? c->stage.score->param : c->stage.modifier->param;
     att_status e = ATT_OK;
-    for (int i = 0; !e && i < ATT_MAX_PARAMS && c->dparam[i]; i++) {
+    for (int i = 0; !e && i < ATT_MAX_PARAMS && c->pair.dparam[i]; i++) {
         const bool pairs = shape[i].kind == ATT_PER_PAIR;
         const int64_t first = pairs ? p->q * ATT_VERIFY_TK + p->k : 0;
-        e = att_verify_derivative(c, p, s, shape[i].name, pairs ? 1 : c->param[i].count, c->numbers[i] + first,
-                                  c->dparam[i] + first);
+        e = att_verify_derivative(c, p, s, shape[i].name, pairs ? 1 : c->operand.param[i].count,
+                                  c->operand.numbers[i] + first, c->pair.dparam[i] + first);
     }
     return e;
 }
@@ -254,18 +255,18 @@ att_status att_verify_param_derivative(const att_verify_check *c, const att_pair
 /* Who does not say that it uses positions gives the same at all of them. */
 att_status att_verify_positions(const att_verify_check *c, unsigned flags)
 {
-    att_head other = c->at;
+    att_head other = c->block.head;
     char where[128];
     other.position = 0;
     for (att_verify_position p = ATT_VERIFY_BEGIN; !(flags & ATT_NEEDS_ALIGN) && att_verify_next_pair(c, &p);) {
-        const double s = c->score ? 0 : (double)c->given[p.at];
-        const att_pair here = att_verify_pair(c, c->q0 + p.i, c->k0 + p.j);
+        const double s = c->stage.score ? 0 : (double)c->tile.given[p.at];
+        const att_pair here = att_verify_pair(c, c->block.q0 + p.i, c->block.k0 + p.j);
         att_pair there = here;
         there.head = &other;
         const double got = value_of(c, &here, s), want = value_of(c, &there, s);
         if (!att_verify_agree(got, want, 0)) {
-            snprintf(where, sizeof where, "query %d and key %d at position %lld, without ATT_NEEDS_ALIGN", c->q0 + p.i,
-                     c->k0 + p.j, (long long)c->at.position);
+            snprintf(where, sizeof where, "query %d and key %d at position %lld, without ATT_NEEDS_ALIGN",
+                     c->block.q0 + p.i, c->block.k0 + p.j, (long long)c->block.head.position);
             return att_verify_differ(c, "formula", where, got, "but at position 0", want);
         }
     }
@@ -276,8 +277,9 @@ att_status att_verify_positions(const att_verify_check *c, unsigned flags)
 void att_verify_draw_gradients(att_verify_check *c, bool spoil_key)
 {
     for (att_verify_position p = ATT_VERIFY_BEGIN; att_verify_next_pair(c, &p);)
-        c->ds[p.at] =
-            att_verify_random(&c->random) % 4 == 0 || (spoil_key && p.j == c->keys / 2) ? 0 : att_verify_uniform(c);
+        c->tile.ds[p.at] = att_verify_random(&c->random) % 4 == 0 || (spoil_key && p.j == c->block.keys / 2)
+                               ? 0
+                               : att_verify_uniform(c);
     for (int64_t d = 0; spoil_key && d < c->spec->key_dim; d++)
-        c->key[(c->k0 + c->keys / 2) * c->spec->key_dim + d] = NAN;
+        c->operand.key[(c->block.k0 + c->block.keys / 2) * c->spec->key_dim + d] = NAN;
 }

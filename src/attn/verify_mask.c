@@ -169,7 +169,7 @@ static bool make_param(check *c, const att_attention_spec *s, const att_param_sh
 static att_status check_round(check *c, const att_plan *plan, int round, att_arena *memory)
 {
     static const int queries[] = {1, 31, 64}, keys[] = {1, 32, 256};
-    c->at = att_verify_place(&plan->spec, round);
+    c->at = att_verify_head_at(&plan->spec, round);
     for (int i = 0; i < c->mask->n_params; i++)
         if (!make_param(c, &plan->spec, &c->mask->param[i], round, memory, &c->param[i]))
             return ATT_ERR_MEMORY;
@@ -184,7 +184,7 @@ static att_status check_round(check *c, const att_plan *plan, int round, att_are
 
 att_status att_verify_mask(const att_plan *plan, int i)
 {
-    const att_plan_mask *m = &plan->mask[i];
+    const att_plan_mask *m = &plan->masks.list[i];
     check c = {.ctx = plan->ctx, .mask = &m->stage, .value = m->value};
     att_arena memory;
     att_arena_init(&memory, plan->ctx);

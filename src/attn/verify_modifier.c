@@ -8,18 +8,18 @@ static att_modifier_tile modifier_tile_of(const att_verify_check *c, float *s)
 {
     att_score_tile t = att_verify_score_tile(c);
     t.s = s;
-    return att_modifier_tile_of(&t, c->modifier, c->value, c->param, c->ds);
+    return att_modifier_tile_of(&t, c->stage.modifier, c->stage.value, c->operand.param, c->tile.ds);
 }
 
 static att_status check_modifier_derivative(const att_verify_check *c)
 {
-    const att_modifier *m = c->modifier;
+    const att_modifier *m = c->stage.modifier;
     att_status e = ATT_OK;
     char where[64];
     double *const none[ATT_MAX_PARAMS] = {NULL};
     for (att_verify_position p = ATT_VERIFY_BEGIN; !e && att_verify_next_pair(c, &p);) {
-        const double s = c->given[p.at];
-        const att_pair pair = att_verify_pair(c, c->q0 + p.i, c->k0 + p.j);
+        const double s = c->tile.given[p.at];
+        const att_pair pair = att_verify_pair(c, c->block.q0 + p.i, c->block.k0 + p.j);
         const double f = m->formula(&pair, s),
                      right = (m->formula(&pair, s + (double)ATT_VERIFY_STEP) - f) / (double)ATT_VERIFY_STEP;
         const double left = (f - m->formula(&pair, s - (double)ATT_VERIFY_STEP)) / (double)ATT_VERIFY_STEP;
@@ -38,46 +38,47 @@ static att_status check_modifier_derivative(const att_verify_check *c)
 
 static att_status check_modifier_tile(const att_verify_check *c)
 {
-    const att_modifier_tile t = modifier_tile_of(c, c->s);
+    const att_modifier_tile t = modifier_tile_of(c, c->tile.s);
     for (att_verify_position p = ATT_VERIFY_BEGIN; att_verify_next_pair(c, &p);) {
-        const att_pair pair = att_verify_pair(c, c->q0 + p.i, c->k0 + p.j);
-        c->want_s[p.at] = c->modifier->formula(&pair, (double)c->given[p.at]);
+        const att_pair pair = att_verify_pair(c, c->block.q0 + p.i, c->block.k0 + p.j);
+        c->want.s[p.at] = c->stage.modifier->formula(&pair, (double)c->tile.given[p.at]);
     }
-    c->modifier->tile(&t);
-    return att_verify_tile(c, "tile", c->s, "but formula", c->want_s, true);
+    c->stage.modifier->tile(&t);
+    return att_verify_same_tile(c, "tile", c->tile.s, "but formula", c->want.s, true);
 }
 
 /* From these gradients, those of its parameters added to what was `before`. */
 static att_status check_modifier_sums(const att_verify_check *c, const float *grads, double before)
 {
-    const att_modifier *m = c->modifier;
+    const att_modifier *m = c->stage.modifier;
     const bool additive = m->flags & ATT_ADDITIVE;
-    const att_modifier_tile t = modifier_tile_of(c, additive ? NULL : c->given);
-    memcpy(c->ds, grads, (size_t)(ATT_VERIFY_KEYS * c->stride) * sizeof *grads);
+    const att_modifier_tile t = modifier_tile_of(c, additive ? NULL : c->tile.given);
+    memcpy(c->tile.ds, grads, (size_t)(ATT_VERIFY_KEYS * c->block.stride) * sizeof *grads);
     for (int i = 0; i < m->n_params; i++)
-        att_verify_fill(c->param[i].count, before, c->param[i].grad);
+        att_verify_fill(c->operand.param[i].count, before, c->operand.param[i].grad);
     m->tile_back(&t);
-    att_status e = att_verify_tile(c, "tile_back", c->ds, "but derivative", c->want_ds, additive);
+    att_status e = att_verify_same_tile(c, "tile_back", c->tile.ds, "but derivative", c->want.ds, additive);
     for (int i = 0; !e && i < m->n_params; i++)
-        e = att_verify_sums(c, m->param[i].name, c->param[i].count, c->param[i].grad, before, c->want_grad[i]);
+        e = att_verify_same_sums(c, m->param[i].name, c->operand.param[i].count, c->operand.param[i].grad, before,
+                                 c->want.grad[i]);
     return e;
 }
 
 static att_status check_modifier_back(att_verify_check *c)
 {
-    const att_modifier *m = c->modifier;
-    float *grads = att_verify_floats(c, ATT_VERIFY_KEYS * c->stride);
+    const att_modifier *m = c->stage.modifier;
+    float *grads = att_verify_floats(c, ATT_VERIFY_KEYS * c->block.stride);
     if (!grads)
         return ATT_ERR_MEMORY;
     att_verify_draw_gradients(c, false);
-    memcpy(grads, c->ds, (size_t)(ATT_VERIFY_KEYS * c->stride) * sizeof *grads);
+    memcpy(grads, c->tile.ds, (size_t)(ATT_VERIFY_KEYS * c->block.stride) * sizeof *grads);
     for (att_verify_position p = ATT_VERIFY_BEGIN; att_verify_next_pair(c, &p);) {
-        const att_pair pair = att_verify_pair(c, c->q0 + p.i, c->k0 + p.j);
-        if (c->ds[p.at] != 0)
-            c->want_ds[p.at] =
-                (double)c->ds[p.at] * m->derivative(&pair, (double)c->given[p.at], (double)c->ds[p.at], c->want_grad);
+        const att_pair pair = att_verify_pair(c, c->block.q0 + p.i, c->block.k0 + p.j);
+        if (c->tile.ds[p.at] != 0)
+            c->want.ds[p.at] = (double)c->tile.ds[p.at] * m->derivative(&pair, (double)c->tile.given[p.at],
+                                                                        (double)c->tile.ds[p.at], c->want.grad);
         else
-            c->given[p.at] = NAN; /* of a pair that does not attend */
+            c->tile.given[p.at] = NAN; /* of a pair that does not attend */
     }
     const att_status e = check_modifier_sums(c, grads, 0);
     return e ? e : check_modifier_sums(c, grads, ATT_VERIFY_BEFORE);
@@ -106,17 +107,17 @@ att_status att_verify_modifier(att_verify_check *c, const att_modifier *m, const
         return ATT_OK;
     if (find_extent(c, m, value))
         return ATT_ERR_ARGUMENT;
-    c->modifier = m;
-    c->stage = m->name;
-    c->user = m->user;
-    c->value = value;
+    c->stage.modifier = m;
+    c->stage.name = m->name;
+    c->stage.user = m->user;
+    c->stage.value = value;
     att_verify_make_operands(c);
     for (int i = 0; i < m->n_params; i++)
         att_verify_make_param(c, i, &m->param[i]);
     if (c->out_of_memory)
         return ATT_ERR_MEMORY;
     for (att_verify_position p = ATT_VERIFY_BEGIN; att_verify_next_pair(c, &p);)
-        c->s[p.at] = c->given[p.at] = 4 * att_verify_uniform(c);
+        c->tile.s[p.at] = c->tile.given[p.at] = 4 * att_verify_uniform(c);
     att_status e = att_verify_positions(c, m->flags);
     e = e || !m->tile ? e : check_modifier_tile(c);
     if (!e && m->derivative)

@@ -192,7 +192,11 @@ att_status att_make_folder(att_ctx *ctx, const char *path)
         failed = mkdir(part, 0777) && errno != EEXIST;
         *end = rest;
     }
-    return failed ? att_fail(ctx, ATT_ERR_IO, "the folder %s cannot be made: %s", path, strerror(errno)) : ATT_OK;
+    struct stat is;
+    if (failed)
+        return att_fail(ctx, ATT_ERR_IO, "the folder %s cannot be made: %s", path, strerror(errno));
+    return stat(path, &is) || S_ISDIR(is.st_mode) ? ATT_OK
+                                                  : att_fail(ctx, ATT_ERR_IO, "%s is a file, not a folder", path);
 }
 
 att_status att_copy_files(att_ctx *ctx, const char *from, const char *to, const char *const *names, int required)

@@ -330,8 +330,16 @@ const att_kernels *att_kernels_of(int isa);
 
 /* ---- references in double, beside each kernel (reference.c): what the tests hold the kernels against */
 
-void att_ref_gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b, int64_t stride_n,
-                  int64_t stride_k, const att_epilogue *e, double *c, int64_t ldc);
+/* c [m, n] = epilogue(a [m, k] times B), as att_gemm_args, but B [n, k] as it is stored */
+typedef struct att_ref_gemm_args {
+    int64_t m, n, k;
+    const float *a; /* rows lda apart */
+    int64_t lda;
+    const float *b; /* element (j, p) is b[j * stride_n + p * stride_k] */
+    int64_t stride_n, stride_k;
+    const att_epilogue *epilogue; /* or NULL */
+} att_ref_gemm_args;
+void att_ref_gemm(const att_ref_gemm_args *args, double *c, int64_t ldc);
 /* Whether dropout keeps the weight of query q and key k, which are counted by their absolute positions, modulo 2^32:
  *     Philox4x32-10, key = (low, high word of the seed), counter = (q, k / 4, head, sequence)
  * gives four words; the pair is kept where word k % 4 >= threshold. */

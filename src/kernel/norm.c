@@ -57,8 +57,13 @@ static void rms_norm(int64_t n, const float *x, const float *gamma, float eps, f
     norm(false, n, x, gamma, NULL, eps, y);
 }
 
+/* The gradients of a row, which are added to; dbeta is NULL where there is no beta. */
+typedef struct norm_grads {
+    float *dx, *dgamma, *dbeta;
+} norm_grads;
+
 static void norm_back_wide(bool centred, int64_t n, const float *x, const float *gamma, float eps, const float *dy,
-                           float *dx, float *dgamma, float *dbeta)
+                           const norm_grads *to)
 {
     double mean = 0, variance = 0, sum = 0, along = 0;
     for (int64_t i = 0; i < n && centred; i++)
@@ -73,10 +78,10 @@ static void norm_back_wide(bool centred, int64_t n, const float *x, const float 
     }
     for (int64_t i = 0; i < n; i++) {
         const double z = (x[i] - mean) * scale;
-        dx[i] += (float)(scale * ((double)dy[i] * gamma[i] - (sum + z * along) / (double)n));
-        dgamma[i] += (float)(dy[i] * z);
+        to->dx[i] += (float)(scale * ((double)dy[i] * gamma[i] - (sum + z * along) / (double)n));
+        to->dgamma[i] += (float)(dy[i] * z);
         if (centred)
-            dbeta[i] += dy[i];
+            to->dbeta[i] += dy[i];
     }
 }
 
@@ -95,24 +100,24 @@ ATT_INLINE void gather_back(norm_back *r, vf x, vf gamma, vf dy)
 }
 
 /* dx = scale (g - sum - z along), dgamma = dy z, dbeta = dy, for `used` numbers from i on; all are added. */
-ATT_INLINE void spread_back(const bool centred, const norm_back *r, int used, const float *x, const float *gamma,
-                            const float *dy, float *dx, float *dgamma, float *dbeta)
+ATT_INLINE void spread_back(const bool centred, const norm_back *r, int64_t i, int used, const float *x,
+                            const float *gamma, const float *dy, const norm_grads *to)
 {
-    const vf y = v_load_n(dy, used), z = v_mul(v_sub(v_load_n(x, used), r->mean), r->scale);
-    const vf rest = v_sub(v_sub(v_mul(y, v_load_n(gamma, used)), r->sum), v_mul(z, r->along));
-    v_store_n(dx, v_fma(r->scale, rest, v_load_n(dx, used)), used);
-    v_store_n(dgamma, v_fma(y, z, v_load_n(dgamma, used)), used);
+    const vf y = v_load_n(dy + i, used), z = v_mul(v_sub(v_load_n(x + i, used), r->mean), r->scale);
+    const vf rest = v_sub(v_sub(v_mul(y, v_load_n(gamma + i, used)), r->sum), v_mul(z, r->along));
+    v_store_n(to->dx + i, v_fma(r->scale, rest, v_load_n(to->dx + i, used)), used);
+    v_store_n(to->dgamma + i, v_fma(y, z, v_load_n(to->dgamma + i, used)), used);
     if (centred)
-        v_store_n(dbeta, v_add(y, v_load_n(dbeta, used)), used);
+        v_store_n(to->dbeta + i, v_add(y, v_load_n(to->dbeta + i, used)), used);
 }
 
 ATT_INLINE void back(const bool centred, int64_t n, const float *x, const float *gamma, float eps, const float *dy,
-                     float *dx, float *dgamma, float *dbeta)
+                     const norm_grads *to)
 {
     const vf mean = v_set(centred ? v_sum_over(n, x, x, v_set(0), v_term_value) / (float)n : 0);
     const float variance = v_sum_over(n, x, x, mean, v_term_squared_deviation) / (float)n;
     if (!in_range(variance + eps)) {
-        norm_back_wide(centred, n, x, gamma, eps, dy, dx, dgamma, dbeta);
+        norm_back_wide(centred, n, x, gamma, eps, dy, to);
         return;
     }
     norm_back r = {mean, v_div(v_set(1), v_sqrt(v_set(variance + eps))), v_set(0), v_set(0)};
@@ -126,19 +131,18 @@ ATT_INLINE void back(const bool centred, int64_t n, const float *x, const float 
     r.sum = v_set(centred ? v_sum(r.sum) / (float)n : 0);
     r.along = v_set(v_sum(r.along) / (float)n);
     for (i = 0; i < n; i += ATT_LANES)
-        spread_back(centred, &r, n - i < ATT_LANES ? (int)(n - i) : ATT_LANES, x + i, gamma + i, dy + i, dx + i,
-                    dgamma + i, centred ? dbeta + i : NULL);
+        spread_back(centred, &r, i, n - i < ATT_LANES ? (int)(n - i) : ATT_LANES, x, gamma, dy, to);
 }
 
 static void layer_norm_back(int64_t n, const float *x, const float *gamma, float eps, const float *dy, float *dx,
                             float *dgamma, float *dbeta)
 {
-    back(true, n, x, gamma, eps, dy, dx, dgamma, dbeta);
+    back(true, n, x, gamma, eps, dy, &(const norm_grads){dx, dgamma, dbeta});
 }
 static void rms_norm_back(int64_t n, const float *x, const float *gamma, float eps, const float *dy, float *dx,
                           float *dgamma)
 {
-    back(false, n, x, gamma, eps, dy, dx, dgamma, NULL);
+    back(false, n, x, gamma, eps, dy, &(const norm_grads){dx, dgamma, NULL});
 }
 
 static void normalize_wide(int64_t n, const float *x, float eps, float *y)

@@ -5,17 +5,14 @@
 
 #include <math.h>
 
-void att_ref_gemm(int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b, int64_t stride_n,
-                  int64_t stride_k, const att_epilogue *e, double *c, int64_t ldc)
+void att_ref_gemm(const att_ref_gemm_args *x, double *c, int64_t ldc)
 {
-    const att_epilogue nothing = {.activation = ATT_IDENTITY};
-    if (!e)
-        e = &nothing;
-    for (int64_t i = 0; i < m; i++) {
-        for (int64_t j = 0; j < n; j++) {
+    const att_epilogue nothing = {.activation = ATT_IDENTITY}, *e = x->epilogue ? x->epilogue : &nothing;
+    for (int64_t i = 0; i < x->m; i++) {
+        for (int64_t j = 0; j < x->n; j++) {
             double sum = (e->add ? c[i * ldc + j] : 0) + (e->bias ? e->bias[j] : 0);
-            for (int64_t p = 0; p < k; p++)
-                sum += (double)a[i * lda + p] * b[j * stride_n + p * stride_k];
+            for (int64_t p = 0; p < x->k; p++)
+                sum += (double)x->a[i * x->lda + p] * x->b[j * x->stride_n + p * x->stride_k];
             c[i * ldc + j] = att_ref_activate(e->activation, sum);
             if (e->residual)
                 c[i * ldc + j] += e->residual[i * e->residual_stride + j];

@@ -80,6 +80,8 @@ void att_translator_free(att_translator *m)
 const att_encoder_decoder *att_translator_model(const att_translator *m) { return m ? m->model : NULL; }
 const att_tokenizer *att_translator_tokenizer(const att_translator *m) { return m ? m->tokenizer : NULL; }
 
+int64_t att_translator_beam(const att_translator *m) { return m ? m->generation.search.beam : 0; }
+
 /* ---- a batch */
 
 typedef struct translate_job {

@@ -117,7 +117,8 @@ static att_status search(argmax_job *j, att_param *weight, float *upper, float *
         j->all[i] = true;
     }
     if (j->k <= ATT_INT8_MOST) {
-        if (!bytes || !att_int8_bounds(j->ctx, j->m, j->n, j->k, j->x, bytes, j->from, upper, lower))
+        const att_int8_product product = {.m = j->m, .n = j->n, .k = j->k, .a = j->x, .packed = bytes, .bias = j->from};
+        if (!bytes || !att_int8_bounds(j->ctx, &product, upper, lower))
             return ATT_ERR_MEMORY;
         att_parallel(j->ctx, (int)j->m, row_task, j);
     }

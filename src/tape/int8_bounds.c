@@ -12,13 +12,11 @@ typedef struct int8_job {
     float *out;
     char *scratch; /* [threads][scratch_bytes] */
     size_t scratch_bytes;
-    /* bounds */
-    int64_t m;
-    const float *a, *packed, *bias;
-    float *bytes;       /* [m][words] */
-    att_int8_row *left; /* [m] */
-    float *upper;       /* [m, n] */
-    float *best;        /* [groups][m] */
+    const att_int8_product *product; /* of bounds, as all that follows */
+    float *bytes;                    /* [m][words] */
+    att_int8_row *left;              /* [m] */
+    float *upper;                    /* [m, n] */
+    float *best;                     /* [groups][m] */
 } int8_job;
 
 static int8_job job_of(att_ctx *ctx, int64_t n, int64_t k)
@@ -80,22 +78,23 @@ static void bounds_task(void *arg, int group, int thread)
 {
     (void)thread;
     const int8_job *j = arg;
+    const att_int8_product *p = j->product;
     const int64_t panel = j->kernels->nr;
-    float *best = j->best + group * j->m;
-    for (int64_t i = 0; i < j->m; i++)
+    float *best = j->best + group * p->m;
+    for (int64_t i = 0; i < p->m; i++)
         best[i] = -INFINITY;
     for (int64_t q = first_of(j, group); q < first_of(j, group + 1); q++) {
         att_prefetch next = {0};
         if (q + 1 < j->panels)
-            att_prefetch_add(&next, j->packed + (q + 1) * panel_floats(j), panel_floats(j) * (int64_t)sizeof(float), 0,
+            att_prefetch_add(&next, p->packed + (q + 1) * panel_floats(j), panel_floats(j) * (int64_t)sizeof(float), 0,
                              1);
-        j->kernels->int8.bounds(&(const att_int8_args){.m = j->m,
+        j->kernels->int8.bounds(&(const att_int8_args){.m = p->m,
                                                        .words = j->words,
                                                        .x = j->bytes,
                                                        .of = j->left,
                                                        .columns = (int)att_min(panel, j->n - q * panel),
-                                                       .panel = j->packed + q * panel_floats(j),
-                                                       .bias = j->bias ? j->bias + q * panel : NULL,
+                                                       .panel = p->packed + q * panel_floats(j),
+                                                       .bias = p->bias ? p->bias + q * panel : NULL,
                                                        .upper = j->upper + q * panel,
                                                        .stride = j->n,
                                                        .best = best,
@@ -110,17 +109,14 @@ static void left_task(void *arg, int i, int thread)
     const int8_job *j = arg;
     float *y = j->bytes + i * j->words;
     memset(y, 0, (size_t)j->words * sizeof *y);
-    j->left[i] = j->kernels->int8.quantize(ATT_INT8_LEFT, ATT_INT8_SHIFT, j->k, j->a + i * j->k, (int8_t *)y);
+    j->left[i] = j->kernels->int8.quantize(ATT_INT8_LEFT, ATT_INT8_SHIFT, j->k, j->product->a + i * j->k, (int8_t *)y);
 }
 
-bool att_int8_bounds(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, const float *packed,
-                     const float *bias, float *upper, float *best)
+bool att_int8_bounds(att_ctx *ctx, const att_int8_product *product, float *upper, float *best)
 {
-    int8_job j = job_of(ctx, n, k);
-    j.m = m;
-    j.a = a;
-    j.packed = packed;
-    j.bias = bias;
+    const int64_t m = product->m;
+    int8_job j = job_of(ctx, product->n, product->k);
+    j.product = product;
     j.upper = upper;
     j.bytes = att_alloc(ctx, (size_t)(m * j.words), sizeof *j.bytes);
     j.left = att_alloc(ctx, (size_t)m, sizeof *j.left);

@@ -13,10 +13,16 @@ size_t att_int8_count(const att_ctx *ctx, int64_t n, int64_t k);
 bool att_int8_pack(att_ctx *ctx, int64_t n, int64_t k, void (*row)(const void *of, int64_t i, float *y), const void *of,
                    float *packed);
 
-/* Each row of a [m, k] with the columns of B, bias [n] (NULL: none) added: what a product of f32 (gemm.h) is at most,
- * upper [m, n], and the largest of what they are at least, best [m]. A bound may be NaN, where numbers are not finite:
- * it says nothing. False: error set */
-bool att_int8_bounds(att_ctx *ctx, int64_t m, int64_t n, int64_t k, const float *a, const float *packed,
-                     const float *bias, float *upper, float *best);
+/* A product whose bounds are computed. */
+typedef struct att_int8_product {
+    int64_t m, n, k;
+    const float *a;      /* [m, k] */
+    const float *packed; /* B [n, k], by att_int8_pack */
+    const float *bias;   /* [n], or NULL */
+} att_int8_product;
+/* Each row of A with the columns of B, bias added: what a product of f32 (gemm.h) is at most, upper [m, n], and the
+ * largest of what they are at least, best [m]. A bound may be NaN, where numbers are not finite: it says nothing.
+ * False: error set */
+bool att_int8_bounds(att_ctx *ctx, const att_int8_product *product, float *upper, float *best);
 
 #endif

@@ -52,8 +52,10 @@ static void encode(att_token_sink *sink, const char *text, size_t bytes)
     att_bert_normalizer_init(w, &e.t->settings, on_word, &e);
     w->full = sink->full;
     const unsigned char *s = (const unsigned char *)text;
+    static const bool nowhere[256] = {false};
+    const bool *pause = sink->options->split_special ? nowhere : e.t->begins;
     size_t i = 0;
-    while (!w->truncated && (i += att_bert_normalizer_run(w, s + i, bytes - i, e.t->begins)) < bytes && !w->truncated) {
+    while (!w->truncated && (i += att_bert_normalizer_run(w, s + i, bytes - i, pause)) < bytes && !w->truncated) {
         size_t length;
         const int32_t id = att_trie_longest(&e.t->added, text + i, bytes - i, &length);
         if (id == ATT_NO_ID) {
@@ -85,7 +87,7 @@ static void free_all(att_tokenizer *base)
 
 att_bert_tokenizer *att_bert_tokenizer_new(att_ctx *ctx)
 {
-    static const att_tokenizer_kind kind = {encode, NULL, token, free_all};
+    static const att_tokenizer_kind kind = {encode, NULL, token, free_all, false};
     att_bert_tokenizer *t = att_alloc(ctx, 1, sizeof *t);
     if (t)
         *t = (att_bert_tokenizer){.base = {.ctx = ctx, .kind = &kind}, .vocabulary.ctx = ctx, .added.ctx = ctx};

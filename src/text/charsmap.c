@@ -72,22 +72,33 @@ void att_charsmap_free(att_charsmap *m)
     *m = (att_charsmap){.ctx = m->ctx};
 }
 
-size_t att_charsmap_find(const att_charsmap *m, const char *s, size_t bytes, const char **to)
+/* The length of a key at the start of s [bytes], and its replacement: of the shortest or of the longest; 0: none. */
+static size_t find(const att_charsmap *m, const char *s, size_t bytes, bool shortest, const char **to)
 {
-    size_t longest = 0;
+    size_t length = 0;
     if (m->units == 0)
         return 0;
     const size_t max = bytes < ATT_MAX_RULE ? bytes : ATT_MAX_RULE;
     uint32_t base = base_of(0, m->unit[0]);
-    for (size_t i = 0; i < max; i++) {
+    for (size_t i = 0; i < max && !(shortest && length); i++) {
         const uint32_t byte = (unsigned char)s[i], index = base ^ byte, unit = m->unit[index];
         if (is_leaf(unit) || (unit & 0xFF) != byte)
             break;
         base = base_of(index, unit);
         if (ends_key(unit)) {
-            longest = i + 1;
+            length = i + 1;
             *to = m->replacement + leaf_value(m->unit[base]);
         }
     }
-    return longest;
+    return length;
+}
+
+size_t att_charsmap_find(const att_charsmap *m, const char *s, size_t bytes, const char **to)
+{
+    return find(m, s, bytes, false, to);
+}
+
+size_t att_charsmap_find_shortest(const att_charsmap *m, const char *s, size_t bytes, const char **to)
+{
+    return find(m, s, bytes, true, to);
 }

@@ -79,7 +79,7 @@ static void encode(att_token_sink *sink, const char *text, size_t bytes)
     encoder e = {.t = t, .side = sink->options->target ? &t->target : &t->source, .sink = sink};
     e.pieces = (att_piece_sink){.emit = emit, .user = &e};
     size_t plain = 0; /* start of the text that is not encoded yet */
-    for (size_t i = 0; i < bytes && !sink->truncated;) {
+    for (size_t i = 0; i < bytes && !sink->truncated && !sink->options->split_special;) {
         size_t length;
         const int32_t token = att_trie_longest(&t->special, text + i, bytes - i, &length);
         if (token == ATT_NO_ID) {
@@ -205,6 +205,7 @@ static void read_special(marian_tokenizer *t, att_settings *s, const att_setting
     enum { UNK, EOS, N = sizeof names / sizeof names[0] };
     att_vocabulary *v = &t->vocabulary;
     att_token_list special = {.ctx = s->ctx};
+    int32_t eos = ATT_NO_TOKEN;
     const json_t *more = att_settings_list(s, "additional_special_tokens", false);
     const json_t *listed = att_settings_get(s, "added_tokens_decoder");
     for (int i = 0; !s->status && i < N; i++) {
@@ -212,9 +213,15 @@ static void read_special(marian_tokenizer *t, att_settings *s, const att_setting
         if (i == UNK)
             v->unknown = id;
         if (i == EOS)
-            t->base.special[0] = id;
+            eos = id;
     }
-    t->base.n_after = 1;
+    att_template *single = &t->base.single, *pair = &t->base.pair;
+    const int32_t items[] = {ATT_TEXT_A, ATT_TEXT_B, eos};
+    for (int i = 0; i < 3; i++) {
+        if (i != 1)
+            att_template_add(single, items[i], 0);
+        att_template_add(pair, items[i], 0);
+    }
     for (size_t i = 0; !s->status && i < json_array_size(more); i++)
         add_special(v, s, att_token_content(s, "additional_special_tokens", json_array_get(more, i)), &special);
     if (!s->status)
@@ -272,7 +279,7 @@ static att_status invert_target(marian_tokenizer *t)
 
 att_status att_marian_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out)
 {
-    static const att_tokenizer_kind kind = {encode, decode, token, free_all};
+    static const att_tokenizer_kind kind = {encode, decode, token, free_all, false};
     *out = NULL;
     marian_tokenizer *t = att_alloc(ctx, 1, sizeof *t);
     if (!t)

@@ -19,7 +19,7 @@ att_status att_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **ou
     const att_status s = att_join_path(ctx, path, "source.spm", source);
     if (s)
         return s;
-    return att_is_file(source) ? att_marian_tokenizer_open(ctx, path, out) : att_bert_tokenizer_open(ctx, path, out);
+    return att_is_file(source) ? att_marian_tokenizer_open(ctx, path, out) : att_json_tokenizer_open(ctx, path, out);
 }
 
 void att_tokenizer_free(att_tokenizer *t)
@@ -51,21 +51,45 @@ void att_token_sink_unknown(const att_token_sink *s, const char *text, size_t by
     }
 }
 
+/* Special tokens of a template. */
+static int64_t special_tokens(const att_template *t)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < t->count; i++)
+        n += t->item[i] >= 0;
+    return n;
+}
+
+bool att_template_add(att_template *t, int32_t item, int32_t type)
+{
+    if (t->count == ATT_MAX_SPECIAL + 2 || (item >= 0 && special_tokens(t) == ATT_MAX_SPECIAL))
+        return false;
+    t->item[t->count] = item;
+    t->type[t->count++] = type;
+    return true;
+}
+
 /* Reserves space for `more` tokens. */
 static bool reserve(att_token_sink *s, int64_t more)
 {
     att_tokens *t = &s->tokens;
-    const bool fits = !att_grow(s->t->ctx, &t->ids, sizeof *t->ids, (size_t)t->count, (size_t)more, &s->capacity);
-    if (!fits)
+    att_ctx *ctx = s->t->ctx;
+    att_status e = att_grow(ctx, &t->ids, sizeof *t->ids, (size_t)t->count, (size_t)more, &s->capacity);
+    if (!e && s->options->offsets)
+        e = att_grow(ctx, &t->offsets, 2 * sizeof *t->offsets, (size_t)t->count, (size_t)more, &s->offsets_capacity);
+    if (e)
         att_token_sink_fail(s, ATT_ERR_MEMORY);
-    return fits;
+    return !e;
 }
 
+/* Offsets of tokens that stand for nothing in the text are [0, 0). */
 static void append(att_token_sink *s, const int32_t *ids, int64_t n)
 {
     if (n == 0 || !reserve(s, n))
         return;
     memcpy(s->tokens.ids + s->tokens.count, ids, (size_t)n * sizeof *ids);
+    if (s->options->offsets)
+        memset(s->tokens.offsets + 2 * s->tokens.count, 0, 2 * (size_t)n * sizeof *s->tokens.offsets);
     s->tokens.count += n;
 }
 
@@ -78,43 +102,155 @@ void att_token_sink_add(att_token_sink *s, const int32_t *ids, int64_t n)
     s->full = s->tokens.count == s->limit;
 }
 
+void att_token_sink_add_at(att_token_sink *s, int32_t id, int64_t begin, int64_t end)
+{
+    const int64_t at = s->tokens.count;
+    att_token_sink_add(s, &id, 1);
+    if (s->tokens.count == at || !s->options->offsets)
+        return;
+    s->tokens.offsets[2 * at] = begin;
+    s->tokens.offsets[2 * at + 1] = end;
+}
+
+static att_status check_encode(const att_tokenizer *t, const char *call, const att_encode_options *o, int64_t special)
+{
+    if (o->max_tokens < 0)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "max_tokens is %lld, less than 0", (long long)o->max_tokens);
+    if (o->max_tokens > 0 && o->max_tokens < special)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "max_tokens is %lld, but the special tokens alone are %lld",
+                        (long long)o->max_tokens, (long long)special);
+    if (o->offsets && !t->kind->has_offsets)
+        return att_fail(t->ctx, ATT_ERR_UNSUPPORTED, "%s: this tokenizer has no offsets", call);
+    return ATT_OK;
+}
+
+/* Encodes a text alone, with at most `limit` tokens, after what the sink has. */
+static void encode_text(att_token_sink *s, const char *text, size_t bytes, int64_t limit)
+{
+    s->limit = limit;
+    s->full = s->tokens.count == limit;
+    s->t->kind->encode(s, bytes > 0 ? text : "", bytes);
+}
+
+static void sink_free(att_token_sink *s) { att_tokens_free(s->t, &s->tokens); }
+
 att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, const att_encode_options *opt,
                       att_tokens *out)
 {
+    static const att_template alone = {{ATT_TEXT_A}, {0}, 1};
     if (att_require(__func__, ATT_NAMED({"t", t}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_encode_options o;
     *out = (att_tokens){0};
-    const att_status status = att_take_options(&o, sizeof o, opt, "att_encode_options");
+    att_status status = att_take_options(&o, sizeof o, opt, "att_encode_options");
     if (status)
         return status;
     if (!text && bytes > 0)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "att_encode: text is NULL, but bytes is %zu", bytes);
-    const bool special = !o.no_special;
-    const int64_t max_tokens = o.max_tokens, n_special = special ? t->n_before + t->n_after : 0;
-    if (max_tokens < 0)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "max_tokens is %lld, less than 0", (long long)max_tokens);
-    if (max_tokens > 0 && max_tokens < n_special)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "max_tokens is %lld, but the special tokens alone are %lld",
-                        (long long)max_tokens, (long long)n_special);
-
-    att_token_sink s = {
-        .t = t, .options = &o, .limit = max_tokens > 0 ? max_tokens - (special ? t->n_after : 0) : INT64_MAX};
-    if (!reserve(&s, 1)) /* even an empty result has an array */
-        return s.status;
-    if (special)
-        append(&s, t->special, t->n_before);
-    s.full = s.tokens.count == s.limit;
-    t->kind->encode(&s, bytes > 0 ? text : "", bytes);
+    const att_template *p = o.no_special || t->single.count == 0 ? &alone : &t->single;
+    int64_t special = special_tokens(p);
+    if ((status = check_encode(t, "att_encode", &o, special)))
+        return status;
+    att_token_sink s = {.t = t, .options = &o};
+    reserve(&s, 1); /* even an empty result has an array */
+    for (int64_t i = 0; !s.status && i < p->count; i++)
+        if (p->item[i] >= 0) {
+            append(&s, &p->item[i], 1);
+            special--;
+        } else {
+            encode_text(&s, text, bytes, o.max_tokens > 0 ? o.max_tokens - special : INT64_MAX);
+        }
     s.tokens.truncated = s.truncated;
-    if (special)
-        append(&s, t->special + t->n_before, t->n_after);
-    if (s.status != ATT_OK) {
-        att_free(t->ctx, s.tokens.ids);
-        return s.status;
+    if (s.status)
+        sink_free(&s);
+    else
+        *out = s.tokens;
+    return s.status;
+}
+
+/* ---- pairs */
+
+/* How many tokens of both texts are kept, of `room`: the longer one is cut first (longest_first of `transformers`). */
+static void share_room(int64_t room, int64_t n[2])
+{
+    const int shorter = n[0] > n[1];
+    int64_t *a = &n[shorter], *b = &n[!shorter];
+    if (*a + *b <= room)
+        return;
+    *b = *a > room ? *a : att_max(*a, room - *a);
+    if (*a + *b > room) {
+        *a = room / 2;
+        *b = *a + room % 2;
     }
-    *out = s.tokens;
-    return ATT_OK;
+}
+
+/* Appends n tokens of a text, or a special token, with their type. */
+static void append_part(att_token_sink *s, const att_tokens *from, int64_t n, int32_t type, size_t *capacity)
+{
+    const int64_t at = s->tokens.count;
+    append(s, from->ids, n);
+    att_status e = att_grow(s->t->ctx, &s->tokens.type_ids, sizeof type, (size_t)at, (size_t)n, capacity);
+    if (e)
+        att_token_sink_fail(s, e);
+    for (int64_t i = 0; !s->status && i < n; i++)
+        s->tokens.type_ids[at + i] = type;
+    if (!s->status && from->offsets)
+        memcpy(s->tokens.offsets + 2 * at, from->offsets, 2 * (size_t)n * sizeof *from->offsets);
+}
+
+static void join_pair(att_token_sink *s, const att_template *p, const att_token_sink part[2])
+{
+    const int64_t max = s->options->max_tokens;
+    int64_t n[2] = {part[0].tokens.count, part[1].tokens.count};
+    size_t capacity = 0;
+    if (max > 0)
+        share_room(max - special_tokens(p), n);
+    s->limit = INT64_MAX;
+    s->truncated = n[0] < part[0].tokens.count || n[1] < part[1].tokens.count;
+    for (int64_t i = 0; i < p->count; i++) {
+        int32_t special = p->item[i];
+        const int text = special == ATT_TEXT_B;
+        if (special >= 0)
+            append_part(s, &(att_tokens){.ids = &special, .count = 1}, 1, p->type[i], &capacity);
+        else
+            append_part(s, &part[text].tokens, n[text], p->type[i], &capacity);
+    }
+}
+
+att_status att_encode_pair(const att_tokenizer *t, const char *a, size_t a_bytes, const char *b, size_t b_bytes,
+                           const att_encode_options *opt, att_tokens *out)
+{
+    static const att_template alone = {{ATT_TEXT_A, ATT_TEXT_B}, {0, 1}, 2};
+    if (att_require(__func__, ATT_NAMED({"t", t}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_encode_options o;
+    *out = (att_tokens){0};
+    att_status status = att_take_options(&o, sizeof o, opt, "att_encode_options");
+    if (status)
+        return status;
+    if ((!a && a_bytes > 0) || (!b && b_bytes > 0))
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "att_encode_pair: %s is NULL, but %s_bytes is %zu", a ? "b" : "a",
+                        a ? "b" : "a", a ? b_bytes : a_bytes);
+    const att_template *p = o.no_special || t->pair.count == 0 ? &alone : &t->pair;
+    if ((status = check_encode(t, "att_encode_pair", &o, special_tokens(p))))
+        return status;
+    att_token_sink s = {.t = t, .options = &o}, part[2] = {s, s};
+    reserve(&s, 1);
+    encode_text(&part[0], a, a_bytes, INT64_MAX);
+    encode_text(&part[1], b, b_bytes, INT64_MAX);
+    for (int i = 0; i < 2; i++)
+        if (part[i].status)
+            att_token_sink_fail(&s, part[i].status);
+    if (!s.status)
+        join_pair(&s, p, part);
+    s.tokens.truncated = s.truncated;
+    sink_free(&part[0]);
+    sink_free(&part[1]);
+    if (s.status)
+        sink_free(&s);
+    else
+        *out = s.tokens;
+    return s.status;
 }
 
 void att_tokens_free(const att_tokenizer *t, att_tokens *tokens)
@@ -122,6 +258,8 @@ void att_tokens_free(const att_tokenizer *t, att_tokens *tokens)
     if (!t || !tokens)
         return;
     att_free(t->ctx, tokens->ids);
+    att_free(t->ctx, tokens->offsets);
+    att_free(t->ctx, tokens->type_ids);
     *tokens = (att_tokens){0};
 }
 

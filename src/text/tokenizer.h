@@ -8,11 +8,23 @@
 
 #define ATT_MAX_SPECIAL 16
 
+/* Where the texts stand among special tokens: "[CLS] A [SEP]". */
+typedef struct att_template {
+    int32_t item[ATT_MAX_SPECIAL + 2]; /* [count]: a special token, or ATT_TEXT_A, ATT_TEXT_B */
+    int32_t type[ATT_MAX_SPECIAL + 2]; /* [count]: the type id of its tokens */
+    int64_t count;
+} att_template;
+
+enum { ATT_TEXT_A = -1, ATT_TEXT_B = -2 };
+
+/* Appends an item; false: there are ATT_MAX_SPECIAL special tokens already, or more texts than two. */
+bool att_template_add(att_template *t, int32_t item, int32_t type);
+
 /* A receiver of tokens, up to a limit. */
 typedef struct att_token_sink {
     const att_tokenizer *t;
     int64_t limit;
-    size_t capacity;
+    size_t capacity, offsets_capacity;
     att_tokens tokens;
     att_status status;
     const att_encode_options *options;
@@ -22,6 +34,8 @@ typedef struct att_token_sink {
 
 /* Appends tokens. */
 void att_token_sink_add(att_token_sink *sink, const int32_t *ids, int64_t n);
+/* Appends a token for bytes [begin, end) of the text. */
+void att_token_sink_add_at(att_token_sink *sink, int32_t id, int64_t begin, int64_t end);
 /* Reports text [bytes] that becomes the unknown token: character by character, or as a whole. */
 void att_token_sink_unknown(const att_token_sink *sink, const char *text, size_t bytes, bool by_characters);
 /* Makes att_encode fail with a status whose message is set. */
@@ -32,19 +46,20 @@ typedef struct att_tokenizer_kind {
     void (*decode)(const att_tokenizer *t, const int32_t *ids, int64_t n, att_bytes *text); /* or NULL: not supported */
     const char *(*token)(const att_tokenizer *t, int32_t id);
     void (*free)(att_tokenizer *t); /* frees the whole tokenizer */
+    bool has_offsets;               /* encode uses att_token_sink_add_at */
 } att_tokenizer_kind;
 
 /* The first member of each tokenizer's struct. */
 struct att_tokenizer {
     att_ctx *ctx;
     const att_tokenizer_kind *kind;
-    int64_t size;                     /* ids are in [0, size) */
-    int32_t special[ATT_MAX_SPECIAL]; /* [n_before + n_after]: [CLS] before, [SEP] after the text */
-    int64_t n_before, n_after;
+    int64_t size;              /* ids are in [0, size) */
+    att_template single, pair; /* count 0: the texts alone */
 };
 
 /* Constructors; *out is NULL on error. */
-att_status att_bert_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out);
+/* From tokenizer.json, or from the older layouts vocab.txt, and vocab.json and merges.txt. */
+att_status att_json_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out);
 att_status att_marian_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out);
 att_status att_sentencepiece_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);
 

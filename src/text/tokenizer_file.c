@@ -1,11 +1,12 @@
-/* Reads the files of a WordPiece tokenizer. tokenizer.json is complete; the older layout is first converted to it
- * (vocab_txt.c), so that settings are checked in one place. */
+/* Reads the files of a tokenizer. tokenizer.json is complete; the older layout is first converted to it
+ * (vocab_txt.c, pipeline/merges_file.c), so that settings are checked in one place. */
 #include "text/tokenizer_file.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "text/bert_tokenizer.h"
+#include "text/post_processor.h"
 
 typedef struct reader {
     att_settings *settings;     /* has the first error */
@@ -27,17 +28,6 @@ static bool need_bool(att_settings *s, const char *key)
 {
     att_settings_need(s, key);
     return att_settings_bool(s, key, false);
-}
-
-/* An id in [0, ATT_MAX_VOCABULARY); ATT_NO_TOKEN after an error. */
-static int32_t read_id(att_settings *s, const char *where, const char *token, const json_t *value)
-{
-    const double x = json_is_real(value) ? json_real_value(value) : -1;
-    if (x >= 0 && x < ATT_MAX_VOCABULARY && x == (int32_t)x)
-        return (int32_t)x;
-    att_settings_fail(s, ATT_ERR_FORMAT, "%s: the id of token \"%.80s\" is %s, not a whole number in [0, %d)", where,
-                      token, att_json_show(value).text, ATT_MAX_VOCABULARY);
-    return ATT_NO_TOKEN;
 }
 
 /* ---- normalizer and pre_tokenizer */
@@ -68,7 +58,7 @@ static att_trie_entry read_added(att_settings *s, const json_t *item)
     a.bytes = strlen(a.text);
     if (a.bytes == 0)
         att_settings_fail(s, ATT_ERR_FORMAT, "an added token is empty");
-    a.id = read_id(s, "added_tokens", a.text, att_settings_get(s, "id"));
+    a.id = att_read_token_id(s, "added_tokens", a.text, att_settings_get(s, "id"));
     att_settings_only_bool(s, "single_word", false);
     att_settings_only_bool(s, "normalized", false);
     att_settings_leave(s, file);
@@ -142,97 +132,6 @@ static void read_model(reader *r)
     set_added_tokens(r);
 }
 
-/* ---- post_processor */
-
-static void add_special(reader *r, const json_t *id_value, const char *whose, bool after)
-{
-    att_settings *s = r->settings;
-    att_tokenizer *t = &r->t->base;
-    const int32_t id = read_id(s, "post_processor", whose, id_value);
-    if (!att_vocabulary_get(&r->t->vocabulary, id))
-        att_settings_fail(s, ATT_ERR_FORMAT, "post_processor has token \"%.80s\" with id %d, which no token has", whose,
-                          id);
-    if (t->n_before + t->n_after == ATT_MAX_SPECIAL)
-        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "post_processor adds more than %d tokens", ATT_MAX_SPECIAL);
-    if (s->status)
-        return;
-    t->special[t->n_before + t->n_after] = id;
-    *(after ? &t->n_after : &t->n_before) += 1;
-}
-
-/* {"type": "BertProcessing", "cls": ["[CLS]", 101], "sep": ["[SEP]", 102]} */
-static void read_bert_processing(reader *r)
-{
-    static const char *const keys[] = {"cls", "sep"};
-    att_settings *s = r->settings;
-    for (int i = 0; i < 2; i++) {
-        const json_t *pair = att_settings_list(s, keys[i], true);
-        const char *token = json_string_value(json_array_get(pair, 0));
-        if (!token)
-            att_settings_fail(s, ATT_ERR_FORMAT, "\"%s%s\" is %s, not a token and its id", s->within, keys[i],
-                              att_json_show(pair).text);
-        add_special(r, json_array_get(pair, 1), token, i > 0);
-    }
-}
-
-/* A special token, which may stand for several ids: {"[CLS]": {"id": "[CLS]", "ids": [101], "tokens": ["[CLS]"]}} */
-static void read_special(reader *r, const char *name, bool after)
-{
-    att_settings *s = r->settings;
-    const att_settings_scope post = att_settings_enter(s, "special_tokens");
-    att_settings_enter(s, name);
-    const json_t *ids = att_settings_list(s, "ids", true);
-    for (size_t i = 0; i < json_array_size(ids); i++)
-        add_special(r, json_array_get(ids, i), name, after);
-    att_settings_leave(s, post);
-}
-
-/* An item of a template: the text itself, after which *after is true, or a special token. */
-static void read_piece(reader *r, const json_t *piece, bool *after)
-{
-    att_settings *s = r->settings;
-    const att_settings_scope post = att_settings_enter_item(s, "single", piece);
-    const bool is_text = att_settings_has(s, "Sequence");
-    att_settings_enter(s, is_text ? "Sequence" : "SpecialToken");
-    const char *id = att_settings_text(s, "id", NULL);
-    if (att_settings_int(s, "type_id", 0, INT32_MAX) != 0)
-        att_settings_unsupported(s, "type_id", "0");
-    if (is_text && (*after || strcmp(id, "A") != 0))
-        att_settings_unsupported(s, "id", "\"A\" once");
-    att_settings_leave(s, post);
-    if (is_text)
-        *after = true;
-    else
-        read_special(r, id, *after);
-}
-
-static void read_template(reader *r)
-{
-    att_settings *s = r->settings;
-    const json_t *single = att_settings_list(s, "single", true);
-    bool after = false;
-    for (size_t i = 0; i < json_array_size(single); i++)
-        read_piece(r, json_array_get(single, i), &after);
-    if (!after)
-        att_settings_fail(s, ATT_ERR_FORMAT, "\"post_processor.single\" has no Sequence \"A\"");
-}
-
-static void read_post_processor(reader *r)
-{
-    att_settings *s = r->settings;
-    if (!att_settings_has(s, "post_processor"))
-        return;
-    const att_settings_scope file = att_settings_enter(s, "post_processor");
-    const char *type = att_settings_text(s, "type", NULL);
-    if (strcmp(type, "TemplateProcessing") == 0)
-        read_template(r);
-    else if (strcmp(type, "BertProcessing") == 0)
-        read_bert_processing(r);
-    else
-        att_settings_unsupported(s, "type", "TemplateProcessing or BertProcessing");
-    att_settings_leave(s, file);
-}
-
 /* ---- opening; truncation, padding and decoder are not used */
 
 /* tokenizer_config.json repeats some settings, and programs differ in which file they read: both must agree. */
@@ -255,50 +154,82 @@ static att_status check_config(att_ctx *ctx, const char *folder, const att_bert_
     return s.status;
 }
 
-static att_status read_tokenizer(att_settings *settings, const att_token_list *list, att_bert_tokenizer **out)
+att_status att_bert_tokenizer_read(att_settings *settings, const att_token_list *list, att_tokenizer **out)
 {
     att_bert_tokenizer *t = att_bert_tokenizer_new(settings->ctx);
     if (!t)
         return ATT_ERR_MEMORY;
     reader r = {settings, list, {.ctx = settings->ctx}, t};
+    att_post_processor post;
     read_model(&r);
     read_normalizer(&r);
-    read_post_processor(&r);
+    att_post_processor_read(settings, &t->vocabulary, &post);
     att_token_list_free(&r.added);
+    t->base.single = post.single;
+    t->base.pair = post.pair;
     t->base.size = t->vocabulary.size;
     if (settings->status)
         att_tokenizer_free(&t->base);
     else
-        *out = t;
+        *out = &t->base;
     return settings->status;
 }
 
-/* Reads tokens and settings in either layout. */
+/* Is the "type" of this object `type`? */
+static bool has_type(const att_settings *s, const char *key, const char *type)
+{
+    const char *is = json_string_value(json_object_get(att_settings_get(s, key), "type"));
+    return is && strcmp(is, type) == 0;
+}
+
+static bool is_bert(const att_settings *s)
+{
+    static const char *const options[] = {"normalized", "single_word"};
+    const json_t *added = att_settings_get(s, "added_tokens");
+    for (size_t i = 0; i < 2 * json_array_size(added); i++)
+        if (json_is_true(json_object_get(json_array_get(added, i / 2), options[i % 2])))
+            return false;
+    return has_type(s, "model", "WordPiece") && has_type(s, "normalizer", "BertNormalizer") &&
+           has_type(s, "pre_tokenizer", "BertPreTokenizer");
+}
+
+/* Reads tokens and settings in one of the layouts. */
 static att_status read_files(att_text_file *f, att_ctx *ctx, const char *folder, att_token_list *list,
                              att_settings *settings)
 {
+    char merges[ATT_MAX_PATH];
     att_status s = att_text_file_read(f, ctx, folder, "tokenizer.json", false);
     if (s || f->text)
         return s ? s : att_read_vocab_json(f, list, settings);
     s = att_text_file_read(f, ctx, folder, "vocab.txt", false);
     if (s || f->text)
         return s ? s : att_read_vocab_txt(f, folder, list, settings);
-    return att_fail(ctx, ATT_ERR_IO, "%s: there is neither tokenizer.json nor vocab.txt", folder);
+    s = att_join_path(ctx, folder, "merges.txt", merges);
+    if (!s && att_is_file(merges))
+        s = att_text_file_read(f, ctx, folder, "vocab.json", true);
+    if (s || f->text)
+        return s ? s : att_read_merges(f, folder, list, settings);
+    return att_fail(ctx, ATT_ERR_IO, "%s: there is neither tokenizer.json nor vocab.txt, merges.txt or source.spm",
+                    folder);
 }
 
-att_status att_bert_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out)
+att_status att_json_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out)
 {
     att_text_file f;
     att_token_list list = {.ctx = ctx};
     att_settings settings = {.ctx = ctx};
-    att_bert_tokenizer *t = NULL;
+    att_tokenizer *t = NULL;
     att_status s = read_files(&f, ctx, folder, &list, &settings);
-    s = s ? s : read_tokenizer(&settings, &list, &t);
-    s = s ? s : check_config(ctx, folder, &t->settings);
+    if (!s && is_bert(&settings)) {
+        s = att_bert_tokenizer_read(&settings, &list, &t);
+        s = s ? s : check_config(ctx, folder, &((att_bert_tokenizer *)t)->settings);
+    } else if (!s) {
+        s = att_pipeline_read(&settings, &list, &t);
+    }
     if (!s)
-        *out = &t->base;
-    else if (t)
-        att_tokenizer_free(&t->base);
+        *out = t;
+    else
+        att_tokenizer_free(t);
     att_settings_close(&settings);
     att_token_list_free(&list);
     att_text_file_free(&f);

@@ -3,6 +3,7 @@
 #define ATT_TOKENIZER_FILE_H
 
 #include "io/settings.h"
+#include "text/tokenizer.h"
 #include "text/trie.h"
 #include "text/wordpiece.h"
 
@@ -37,5 +38,15 @@ att_status att_read_token_map(att_text_file *f, att_token_list *list);
 /* vocab.txt, one token per line with the line number (from 0) as id, tokenizer_config.json and optionally
  * special_tokens_map.json (vocab_txt.c). */
 att_status att_read_vocab_txt(const att_text_file *f, const char *folder, att_token_list *list, att_settings *settings);
+/* vocab.json, in f, and merges.txt, optionally tokenizer_config.json and special_tokens_map.json
+ * (pipeline/merges_file.c). */
+att_status att_read_merges(att_text_file *f, const char *folder, att_token_list *list, att_settings *settings);
+
+/* ---- from these settings and tokens to a tokenizer */
+
+/* BERT's, whose words are found in one pass (tokenizer_file.c). */
+att_status att_bert_tokenizer_read(att_settings *s, const att_token_list *list, att_tokenizer **out);
+/* Any other (pipeline/pipeline.c). */
+att_status att_pipeline_read(att_settings *s, const att_token_list *list, att_tokenizer **out);
 
 #endif

@@ -19,8 +19,10 @@
 struct att_run {
     att_ctx *ctx;
     int lock; /* descriptor */
+    bool locked;
     int64_t keep;
     char folder[ATT_MAX_PATH];
+    size_t existing; /* length of the part of `folder` that att_run_open found; the folders after it are new */
 };
 
 /* ---- files of the folder */
@@ -217,12 +219,11 @@ static bool is_lock(const att_run *run)
     return end + (*end == '\n') == text + n;
 }
 
-static att_status acquire_lock(att_run *run)
+/* Opens and locks the file. *again: another process has removed it in between, at the end of its training. */
+static att_status lock_file(att_run *run, const char *path, bool *again)
 {
-    char path[ATT_MAX_PATH];
-    const att_status s = att_join_path(run->ctx, run->folder, "lock", path);
-    if (s)
-        return s;
+    struct stat is, now;
+    *again = false;
     run->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     if (run->lock < 0 && errno != ELOOP)
         return refused(run, "lock");
@@ -231,10 +232,47 @@ static att_status acquire_lock(att_run *run)
                         run->lock < 0 ? "a symbolic link" : "something else");
     if (flock(run->lock, LOCK_EX | LOCK_NB))
         return errno == EWOULDBLOCK ? lock_taken(run) : refused(run, "lock");
+    if (fstat(run->lock, &is))
+        return refused(run, "lock");
+    *again = lstat(path, &now) || now.st_dev != is.st_dev || now.st_ino != is.st_ino;
+    return ATT_OK;
+}
+
+static att_status acquire_lock(att_run *run)
+{
+    char path[ATT_MAX_PATH];
+    att_status s = att_join_path(run->ctx, run->folder, "lock", path);
+    bool again = true;
+    while (!s && again) {
+        s = lock_file(run, path, &again);
+        if (again)
+            close(run->lock);
+    }
+    if (s)
+        return s;
+    run->locked = true;
     /* Other processes name this one in their error messages. */
     if (ftruncate(run->lock, 0) || dprintf(run->lock, "%ld\n", (long)getpid()) < 0)
         return refused(run, "lock");
     return ATT_OK;
+}
+
+/* Length of the longest part of a path, up to a slash or its end, that exists. */
+static size_t existing_part(const char *path)
+{
+    char part[ATT_MAX_PATH];
+    struct stat is;
+    size_t n = strlen(path);
+    while (n > 0) {
+        snprintf(part, sizeof part, "%.*s", (int)n, path);
+        if (stat(part, &is) == 0)
+            break;
+        while (n > 0 && path[n - 1] == '/')
+            n--;
+        while (n > 0 && path[n - 1] != '/')
+            n--;
+    }
+    return n;
 }
 
 att_status att_run_open(att_ctx *ctx, const char *folder, int64_t keep, att_run **out)
@@ -245,25 +283,60 @@ att_status att_run_open(att_ctx *ctx, const char *folder, int64_t keep, att_run 
     att_run *run = att_alloc(ctx, 1, sizeof *run);
     if (!run)
         return ATT_ERR_MEMORY;
-    *run = (att_run){.ctx = ctx, .lock = -1, .keep = keep};
+    *run = (att_run){.ctx = ctx, .lock = -1, .keep = keep, .existing = SIZE_MAX};
+    if (snprintf(run->folder, sizeof run->folder, "%s", folder) < (int)sizeof run->folder)
+        run->existing = existing_part(folder);
     att_status s = att_make_folder(ctx, folder);
-    if (!s)
-        snprintf(run->folder, sizeof run->folder, "%s", folder);
     s = s ? s : acquire_lock(run);
     s = s ? s : for_each_file(run, remove_unfinished, NULL);
     if (s)
-        att_run_close(run);
+        att_run_discard(run, NULL);
     else
         *out = run;
     return s;
+}
+
+/* The lock is removed while it is held; a process that has opened it before then notices (lock_file). */
+static void release_lock(att_run *run)
+{
+    char path[ATT_MAX_PATH];
+    if (run->locked && !att_join_path(run->ctx, run->folder, "lock", path))
+        unlink(path);
+    if (run->lock >= 0)
+        close(run->lock);
+    run->locked = false;
+    run->lock = -1;
 }
 
 void att_run_close(att_run *run)
 {
     if (!run)
         return;
-    if (run->lock >= 0)
-        close(run->lock);
+    release_lock(run);
+    att_free(run->ctx, run);
+}
+
+/* Removes the file if it exists; the caller reports an earlier error. */
+static void discard_file(const att_run *run, const char *name)
+{
+    char path[ATT_MAX_PATH];
+    if (snprintf(path, sizeof path, "%s/%s", run->folder, name) < (int)sizeof path)
+        unlink(path);
+}
+
+void att_run_discard(att_run *run, const char *const *names)
+{
+    if (!run)
+        return;
+    for (; run->locked && run->existing < strlen(run->folder) && names && *names; names++)
+        discard_file(run, *names);
+    release_lock(run);
+    while (strlen(run->folder) > run->existing) {
+        if (rmdir(run->folder) && errno != ENOENT) /* it is not empty */
+            break;
+        char *end = strrchr(run->folder, '/');
+        *(end ? end : run->folder) = 0;
+    }
     att_free(run->ctx, run);
 }
 
@@ -275,10 +348,12 @@ att_field *att_fields_add(att_fields *l, const char *name, att_field_kind kind, 
     return &l->field[l->n++];
 }
 
-void att_fields_int(att_fields *l, const char *name, int64_t value)
+att_field *att_fields_int(att_fields *l, const char *name, int64_t value)
 {
     l->whole[l->n] = value;
-    att_fields_add(l, name, ATT_FIELD_INT, &l->whole[l->n])->setting = true;
+    att_field *f = att_fields_add(l, name, ATT_FIELD_INT, &l->whole[l->n]);
+    f->setting = true;
+    return f;
 }
 
 void att_fields_double(att_fields *l, const char *name, double value)
@@ -339,7 +414,10 @@ static att_status check_field(const att_run *run, const char *path, const att_sa
         return ATT_OK;
     if (!text)
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: there is no \"%s\"", path, f->name);
-    if (f->setting && strcmp(text, fact_text(f, number)) != 0)
+    const bool differs = f->setting && strcmp(text, fact_text(f, number)) != 0;
+    if (differs && f->sum_of)
+        return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: is of a training with other %s", path, f->sum_of);
+    if (differs)
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" is %s but here it is %s", path, f->name,
                         show_field(f, text, is), show_field(f, fact_text(f, number), here));
     if (f->kind == ATT_FIELD_TEXT && !f->setting && strlen(text) >= f->room)
@@ -364,7 +442,9 @@ static void read_field(const att_safetensors *file, const att_field *f)
 
 /* ---- saving */
 
-att_status att_run_remove_old(const att_run *run)
+att_status att_run_remove_old(const att_run *run) { return att_run_keep(run, run->keep); }
+
+att_status att_run_keep(const att_run *run, int64_t keep)
 {
     saved_list l;
     int64_t stay = 0;
@@ -372,7 +452,7 @@ att_status att_run_remove_old(const att_run *run)
     if (s)
         return s;
     for (int64_t i = l.n - 1; !s && i >= 0; i--)
-        if (!is_usable(&l, i) || stay++ >= run->keep)
+        if (!is_usable(&l, i) || stay++ >= keep)
             s = remove_file(run, name_of(l.c[i]).text);
     att_free(run->ctx, l.c);
     return s;

@@ -23,10 +23,11 @@ typedef struct att_field {
     const char *name;
     att_field_kind kind;
     void *value;
-    size_t room;   /* size of a text that is loaded */
-    bool setting;  /* compared instead of loaded: a checkpoint with another value belongs to another training and is
-                    * refused */
-    bool optional; /* unchanged if a checkpoint does not have it */
+    size_t room;  /* size of a text that is loaded */
+    bool setting; /* compared instead of loaded: a checkpoint with another value belongs to another training and is
+                   * refused */
+    const char *sum_of; /* the value is a checksum of this, which messages name instead; or NULL */
+    bool optional;      /* unchanged if a checkpoint does not have it */
 } att_field;
 
 /* A list of fields. It must not move: it holds values of settings. */
@@ -39,7 +40,7 @@ typedef struct att_fields {
 } att_fields;
 /* add: a value that is loaded to *value; int, double, text: settings. The value of a text must stay valid. */
 att_field *att_fields_add(att_fields *l, const char *name, att_field_kind kind, void *value);
-void att_fields_int(att_fields *l, const char *name, int64_t value);
+att_field *att_fields_int(att_fields *l, const char *name, int64_t value);
 void att_fields_double(att_fields *l, const char *name, double value);
 void att_fields_text(att_fields *l, const char *name, const char *value);
 
@@ -56,7 +57,10 @@ typedef struct att_run att_run;
  * checkpoints to keep, at least 1. Removes temporary files of killed processes. Errors: another training runs there;
  * its file "lock" is a link or a foreign file. */
 att_status att_run_open(att_ctx *ctx, const char *folder, int64_t keep, att_run **out);
-void att_run_close(att_run *run); /* NULL is allowed */
+void att_run_close(att_run *run); /* removes the lock; NULL is allowed */
+/* Closes it after a start that has failed: if att_run_open has made the folder, removes the files `names` (up to NULL;
+ * or NULL) and each folder that it has made and that is empty then. */
+void att_run_discard(att_run *run, const char *const *names);
 
 enum { ATT_RUN_NEWEST = -1, ATT_NO_CHECKPOINT = -1 };
 /* The steps of all checkpoints, ascending: steps [n], free with att_free. A pause counts only if it is the newest. */
@@ -67,8 +71,9 @@ att_status att_run_newest(const att_run *run, int64_t *step);
 att_status att_run_path(const att_run *run, int64_t step, char path[ATT_MAX_PATH]);
 /* Opens it, for averaging. Errors: not a regular file; damaged. */
 att_status att_run_checkpoint(const att_run *run, int64_t step, att_safetensors **out);
-/* Removes all checkpoints but the newest `keep`. */
+/* Removes all checkpoints but the newest `keep`: those of att_run_open, or another number, 0 or more. */
 att_status att_run_remove_old(const att_run *run);
+att_status att_run_keep(const att_run *run, int64_t keep);
 /* Saves a checkpoint, then removes old ones, so there is at most one more than `keep`. pause: the next checkpoint
  * replaces this one. Errors: I/O; a checkpoint with a higher step exists, which would count as the newest. After an
  * error the newest checkpoints are intact. */

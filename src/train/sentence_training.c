@@ -186,9 +186,17 @@ static void settings(const void *self, att_fields *fields)
     const similarity *t = self;
     att_fields_int(fields, "pairs", t->options.pairs);
     att_fields_int(fields, "batch_pairs", t->options.batch);
-    att_fields_int(fields, "texts", (int64_t)t->texts);
-    att_fields_int(fields, "model", (int64_t)t->start);
+    att_fields_int(fields, "texts", (int64_t)t->texts)->sum_of = "texts or scores";
+    att_fields_int(fields, "model", (int64_t)t->start)->sum_of = "weights of the pre-trained model";
     att_fields_double(fields, "decay", t->options.weight_decay);
+}
+
+static void describe(const void *self, att_training_info *info)
+{
+    const similarity *t = self;
+    info->pairs = t->options.pairs;
+    info->too_long = t->cut;
+    info->vocabulary = att_tokenizer_size(t->model->tokenizer);
 }
 
 static att_status write_model(const void *self, const char *folder, att_dtype dtype)
@@ -196,17 +204,17 @@ static att_status write_model(const void *self, const char *folder, att_dtype dt
     return att_sentence_write(((const similarity *)self)->model, folder, dtype);
 }
 
-static const att_training_kind kind = {"how alike sentences are",
-                                       2,
-                                       open_similarity,
-                                       param,
-                                       param_options,
-                                       begin_epoch,
-                                       loss,
-                                       NULL,
-                                       settings,
-                                       write_model,
-                                       free_similarity};
+static const att_training_kind kind = {.name = "how alike sentences are",
+                                       .keep = 2,
+                                       .open = open_similarity,
+                                       .param = param,
+                                       .param_options = param_options,
+                                       .begin_epoch = begin_epoch,
+                                       .loss = loss,
+                                       .settings = settings,
+                                       .write = write_model,
+                                       .describe = describe,
+                                       .free = free_similarity};
 
 /* ---- construction */
 

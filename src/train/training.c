@@ -18,8 +18,9 @@ static att_status check_checkpoints(const att_training *t, bool resume)
     if (e || exist == resume)
         return e;
     return att_fail(t->ctx, ATT_ERR_ARGUMENT,
-                    exist ? "%s: has checkpoints of a training already; go on with it, or take another folder"
-                          : "%s: there is no checkpoint to go on from",
+                    exist ? "%s: has checkpoints of a training already; continue it (options.resume), or take another "
+                            "folder"
+                          : "%s: there is no checkpoint to continue from",
                     t->folder);
 }
 
@@ -37,7 +38,9 @@ static att_status add_params(att_training *t)
 static att_status begin(att_training *t)
 {
     const att_training_config *c = &t->config;
-    att_status e = c->folder ? att_run_open(t->ctx, t->folder, c->keep ? c->keep : t->kind->keep, &t->run) : ATT_OK;
+    att_status e = c->folder && !c->resume && t->kind->check ? t->kind->check(t->self) : ATT_OK;
+    if (!e && c->folder)
+        e = att_run_open(t->ctx, t->folder, c->keep ? c->keep : t->kind->keep, &t->run);
     if (!e && c->folder)
         e = check_checkpoints(t, c->resume);
     e = e ? e : t->kind->open(t->self, c->folder, c->resume);
@@ -81,10 +84,13 @@ att_status att_training_make(att_ctx *ctx, const att_training_kind *kind, void *
     t->best = -INFINITY;
     att_status e = check_config(t);
     e = e ? e : begin(t);
-    if (e)
+    if (e) {
+        att_run_discard(t->run, kind->files);
+        t->run = NULL;
         att_training_free(t);
-    else
+    } else {
         *out = t;
+    }
     return e;
 }
 
@@ -108,11 +114,24 @@ att_status att_training_in_folder(const att_training *t, const char *caller)
 
 int64_t att_training_steps(const att_training *t) { return t ? t->step : 0; }
 
+static int64_t elements(const att_tensor *x)
+{
+    int64_t n = 1;
+    for (int i = 0; i < x->rank; i++)
+        n *= x->dim[i];
+    return n;
+}
+
 att_status att_training_describe(const att_training *t, att_training_info *info)
 {
     if (att_require(__func__, ATT_NAMED({"t", t}, {"info", info})))
         return ATT_ERR_ARGUMENT;
-    const att_training_info all = {.evaluated = t->evaluated, .best_step = t->best_step, .best = t->best};
+    att_training_info all = {.evaluated = t->evaluated, .best_step = t->best_step, .best = t->best};
+    t->kind->describe(t->self, &all);
+    for (int64_t i = 0; i < t->params; i++) {
+        const char *name;
+        all.parameters += elements(att_param_value(att_training_param(t, i, &name)));
+    }
     return att_give_info(info, &all, sizeof all, "att_training_info");
 }
 
@@ -193,4 +212,12 @@ att_status att_training_write(att_training *t, int64_t n, att_dtype dtype)
         att_free(t->ctx, steps);
     e = e ? e : check_params(t);
     return e ? e : t->kind->write(t->self, t->folder, dtype);
+}
+
+att_status att_training_keep(att_training *t, int64_t n)
+{
+    const att_status e = att_training_in_folder(t, __func__);
+    if (!e && n < 0)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "att_training_keep: n is %lld, expected 0 or more", (long long)n);
+    return e ? e : att_run_keep(t->run, n);
 }

@@ -11,6 +11,9 @@
 typedef struct att_training_kind {
     const char *name; /* for errors */
     int64_t keep;     /* default number of checkpoints to keep */
+    /* Reads the input before a new folder is made, so that wrong input leaves none; or NULL. */
+    att_status (*check)(const void *self);
+    const char *const *files; /* names of those that `open` writes to the folder, up to NULL; or NULL */
     /* Opens the data and, unless it is the caller's, the model. folder: gets the files of the model before the first
      * step (resume: they exist already); NULL: no folder, and the model is the caller's. */
     att_status (*open)(void *self, const char *folder, bool resume);
@@ -28,6 +31,8 @@ typedef struct att_training_kind {
     void (*settings)(const void *self, att_fields *fields);
     /* Writes the current model. */
     att_status (*write)(const void *self, const char *folder, att_dtype dtype);
+    /* What the training has: pairs, vocabulary. */
+    void (*describe)(const void *self, att_training_info *info);
     void (*free)(void *self);
 } att_training_kind;
 

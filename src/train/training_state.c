@@ -51,7 +51,7 @@ static void add_fields(att_training *t, att_fields *fields)
     att_fields_double(fields, "clip", c->clip);
     t->kind->settings(t->self, fields);
     if (c->keep_best) { /* names of the file format */
-        att_fields_int(fields, "judged_by", c->evaluation_id);
+        att_fields_int(fields, "judged_by", c->evaluation_id)->sum_of = "evaluation data";
         att_fields_add(fields, "judged", ATT_FIELD_INT, &t->evaluated);
         att_fields_add(fields, "best_step", ATT_FIELD_INT, &t->best_step);
         att_fields_add(fields, "best", ATT_FIELD_DOUBLE, &t->best);

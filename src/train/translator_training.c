@@ -20,12 +20,39 @@ typedef struct translation {
 
 /* ---- opening */
 
+/* Do both files have the same number of lines? */
+static att_status check_lines(att_ctx *ctx, const char *source, const char *target)
+{
+    const char *const paths[] = {source, target};
+    int64_t lines[2] = {0, 0};
+    att_status e = ATT_OK;
+    for (int i = 0; !e && i < 2; i++) {
+        att_text_lines l;
+        e = att_text_lines_open(&l, ctx, paths[i]);
+        e = e ? e : att_text_lines_skip(&l);
+        lines[i] = l.lines;
+        att_text_lines_close(&l);
+    }
+    return e || lines[0] == lines[1] ? e : att_lines_differ(ctx, source, lines[0], target, lines[1]);
+}
+
+static att_status check_input(const void *self)
+{
+    const translation *t = self;
+    const att_translator_training_options *o = &t->options;
+    att_tokenizer *tokenizer = NULL;
+    att_status e = att_encoder_decoder_new(t->ctx, o->settings, o->config, 0, 0, NULL);
+    if (!e && o->tokenizer)
+        e = att_tokenizer_open(t->ctx, o->tokenizer, &tokenizer);
+    att_tokenizer_free(tokenizer);
+    e = e ? e : check_lines(t->ctx, o->source, o->target);
+    return e || !o->valid_source ? e : check_lines(t->ctx, o->valid_source, o->valid_target);
+}
+
 static att_status open_model(translation *t, const char *folder, bool resume)
 {
     const att_translator_training_options *o = &t->options;
-    att_status e = att_encoder_decoder_new(t->ctx, o->settings, o->config, 0, 0, NULL);
-    if (!e && !resume) /* may take long */
-        e = att_training_vocabulary(t->ctx, o, folder);
+    att_status e = resume ? ATT_OK : att_training_vocabulary(t->ctx, o, folder);
     e = e ? e : att_tokenizer_open(t->ctx, folder, &t->tokenizer);
     const int64_t vocabulary = att_tokenizer_size(t->tokenizer);
     e = e ? e : att_encoder_decoder_new(t->ctx, o->settings, o->config, vocabulary, o->seed, &t->model);
@@ -181,6 +208,16 @@ static void settings(const void *self, att_fields *fields)
     att_fields_double(fields, "smoothing", (double)o->label_smoothing);
 }
 
+static void describe(const void *self, att_training_info *info)
+{
+    const translation *t = self;
+    info->pairs = t->corpus.n;
+    info->empty = t->corpus.empty;
+    info->invalid = t->corpus.invalid;
+    info->too_long = t->corpus.too_long;
+    info->vocabulary = att_tokenizer_size(t->tokenizer);
+}
+
 static att_status write_model(const void *self, const char *folder, att_dtype dtype)
 {
     return att_encoder_decoder_write(
@@ -188,9 +225,28 @@ static att_status write_model(const void *self, const char *folder, att_dtype dt
         ATT_OPTIONS(att_encoder_decoder_write_options, .dtype = dtype == ATT_F32 ? 0 : dtype));
 }
 
-static const att_training_kind kind = {"translation",   5,    open_translation, param,    param_options,
-                                       begin_epoch,     loss, validate,         settings, write_model,
-                                       free_translation};
+static const char *const files[] = {"source.spm",
+                                    "target.spm",
+                                    "vocab.json",
+                                    "tokenizer_config.json",
+                                    "special_tokens_map.json",
+                                    "config.json",
+                                    "generation_config.json",
+                                    NULL};
+static const att_training_kind kind = {.name = "translation",
+                                       .keep = 5,
+                                       .check = check_input,
+                                       .files = files,
+                                       .open = open_translation,
+                                       .param = param,
+                                       .param_options = param_options,
+                                       .begin_epoch = begin_epoch,
+                                       .loss = loss,
+                                       .validate = validate,
+                                       .settings = settings,
+                                       .write = write_model,
+                                       .describe = describe,
+                                       .free = free_translation};
 
 /* ---- construction */
 

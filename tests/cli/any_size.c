@@ -85,7 +85,7 @@ static void texts_beyond_any_limit_of_other_files_are_learnt(void **state)
              "done; " TRAIN "--src large.de --tgt large.en --steps 2 -o large && "
              "cmp calm/model.safetensors large/model.safetensors; wc -c <large.de; rm large.de large.en"),
         0);
-    assert_has(tool_err, "200 pairs are learnt; left out: 70000 with an empty side");
+    assert_has(tool_err, "200 sentence pairs; left out: 70000 with an empty side");
     assert_true(atoi(tool_out) > 64 << 20);
 }
 
@@ -96,8 +96,8 @@ static void validation_is_of_all_lines_however_many(void **state)
     (void)state;
     assert_int_equal(
         tool("for l in de en; do { yes \"$(printf '%1000s' '')\" | head -n 6000; cat valid.$l; } >long.$l; "
-             "done; " TRAIN FILES "--valid-src long.de --valid-tgt long.en --steps 2 -o long && "
-             "cmp calm/log.jsonl long/log.jsonl"),
+             "done; " TRAIN FILES "--valid-src long.de --valid-tgt long.en --steps 2 -o long && " SAME_LOG(
+                 "calm/log.jsonl", "long/log.jsonl")),
         0);
     assert_refused("echo more >>long.de; " TRAIN FILES "--valid-src long.de --valid-tgt long.en --steps 1 -o unequal",
                    1, "long.de has 6021 lines but long.en has 6020");
@@ -108,13 +108,14 @@ static void validation_is_of_all_lines_however_many(void **state)
 static void pipes_give_the_bits_of_files(void **state)
 {
     (void)state;
-    assert_int_equal(tool("cat >pipes.sh <<'E'\n" TRAIN
-                          "--src <(head -n 100 train.de; sleep 0.2; tail -n 100 train.de) "
-                          "--tgt <(cat train.en) --valid-src <(head -n 3 valid.de; sleep 0.2; tail -n 17 valid.de) "
-                          "--valid-tgt fifo --steps 2 -o pipes\nE\n"
-                          "mkfifo fifo; cat valid.en >fifo & bash pipes.sh && cmp calm/log.jsonl pipes/log.jsonl && "
-                          "cmp calm/model.safetensors pipes/model.safetensors"),
-                     0);
+    assert_int_equal(
+        tool("cat >pipes.sh <<'E'\n" TRAIN "--src <(head -n 100 train.de; sleep 0.2; tail -n 100 train.de) "
+             "--tgt <(cat train.en) --valid-src <(head -n 3 valid.de; sleep 0.2; tail -n 17 valid.de) "
+             "--valid-tgt fifo --steps 2 -o pipes\nE\n"
+             "mkfifo fifo; cat valid.en >fifo & bash pipes.sh && " SAME_LOG(
+                 "calm/log.jsonl", "pipes/log.jsonl") "&& "
+                                                      "cmp calm/model.safetensors pipes/model.safetensors"),
+        0);
     assert_has(tool_err, "fifo is a pipe");
     assert_refused("bash -c '" TRAIN FILES "--valid-src <(head -n 3 valid.de) --valid-tgt valid.en --steps 1 -o x'", 1,
                    " has 3 lines but valid.en has 20");
@@ -128,7 +129,7 @@ static void lines_are_counted_before_a_vocabulary_is_learnt(void **state)
     assert_refused("head -n 150 train.en >short.en; $A train translate --src train.de --tgt short.en --vocabulary 4000 "
                    "-o short",
                    1, "train.de has 200 lines but short.en has 150");
-    assert_int_equal(tool("ls short/*.spm"), 2);
+    assert_int_equal(tool("ls -d short"), 2);
 }
 
 /* ---- files that change while they are learnt from */
@@ -142,7 +143,7 @@ static void a_file_that_is_cut_ends_a_training_and_leaves_its_checkpoints(void *
                           "wait $!"),
                      1);
     assert_has(tool_err, "cut.de was changed while it was learnt from");
-    assert_refused(TRAIN "--src cut.de --tgt train.en --resume -o cut", 1, "cut.de has 150 lines but train.en has 200");
+    assert_refused(TRAIN "--src cut.de --tgt train.en --resume -o cut", 1, "--src: cut.de has ");
     assert_int_equal(tool("n=$(ls cut | sed -n 's/checkpoint-0*\\([0-9]*\\).*/\\1/p' | tail -n 1); " TRAIN FILES
                           "--steps $((n + 1)) --resume -o cut && " TRAIN FILES "--steps $((n + 1)) -o whole && "
                           "cmp cut/model.safetensors whole/model.safetensors"),

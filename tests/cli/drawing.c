@@ -415,7 +415,7 @@ static void a_curve_of_many_points_is_a_small_picture(void **state)
     chart_point *point = malloc(N * sizeof *point);
     const chart_curve curve = curve_of("loss", point, N, wave);
     const chart_panel panel = {"loss", &curve, 1};
-    char *text = draw_chart(&(chart){"a", "step", &panel, 1}, 1), *p = strstr(text, "points=\"");
+    char *text = draw_chart(&(chart){"a", "step", &panel, 1, NULL}, 1), *p = strstr(text, "points=\"");
     assert_true(strlen(text) < 40 * 1024);
     double highest = INFINITY, lowest = 0;
     for (p = strchr(p, ','); p; p = strchr(p + 1, ',')) {
@@ -439,7 +439,7 @@ static void a_chart_is_well_formed_whatever_its_names(void **state)
                                   {"", NULL, 0, 9, 3}};
     point[0][2].low = 1;
     const chart_panel panels[] = {{"]]>", curves, 4}, {"none", NULL, 0}, {"", curves + 3, 1}};
-    const chart c = {"-->", "<x>", panels, 3};
+    const chart c = {"-->", "<x>", panels, 3, "a < b & c"};
     char *text = draw_chart(&c, 1), *sketched = draw_chart(&c, 0);
     assert_true(count_elements(text) > 11); /* points, at least */
     assert_non_null(strstr(text, "a&lt;b&gt;&amp;&quot;&#39;, &lt;x&gt; 2: ]]&gt; 2 (1 to 2)</title>"));
@@ -447,7 +447,7 @@ static void a_chart_is_well_formed_whatever_its_names(void **state)
     assert_null(strchr(sketched, '\x01'));
     free(text);
     free(sketched);
-    free(draw_chart(&(chart){"", "", NULL, 0}, 1));
+    free(draw_chart(&(chart){"", "", NULL, 0, NULL}, 1));
 }
 
 /* The curve goes from the lower left to the upper right, one mark a column. */
@@ -458,7 +458,7 @@ static void a_sketch_shows_where_a_curve_goes(void **state)
     const chart_curve curve = curve_of("y", point, 101, rise);
     const chart_panel panel = {"y", &curve, 1};
     setenv("COLUMNS", "60", 1);
-    char *text = draw_chart(&(chart){"", "x", &panel, 1}, 0);
+    char *text = draw_chart(&(chart){"", "x", &panel, 1, NULL}, 0);
     unsetenv("COLUMNS");
     int row = 0, before = 1000;
     assert_int_equal(lines(text), 1 + 12 + 2);

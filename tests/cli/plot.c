@@ -67,7 +67,7 @@ static void lines_that_are_no_numbers_are_told(void **state)
     assert_refused("$A plot missing", 1, "missing: No such file");
     assert_refused("$A plot a.jsonl -o none/a.svg", 1, "none/a.svg: No such file");
     assert_refused("$A plot a.jsonl >/dev/full", 1, "standard output: No space left");
-    assert_refused("$A plot", 2, "LOG... is needed");
+    assert_refused("$A plot", 2, "FOLDER|FILE... is needed");
     assert_refused("$A plot -y loss,, a.jsonl", 2, "--y: \"loss,,\" has a name of no letters");
     assert_refused("$A plot -y a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a a.jsonl", 2, "--y: more than 16 names");
 }

@@ -27,18 +27,33 @@ static inline void assert_kills_change_nothing(const char *train, int step, uint
     assert_int_equal(tool("cmp calm/model.safetensors killed/model.safetensors"), 0);
 }
 
-/* SIGTERM after the first checkpoint of a training that would go on. */
-static inline void assert_interrupt_saves(const char *train)
+/* Signals after the first checkpoint of a training that would go on: it leaves a model that works, and says how to go
+ * on and how to use it. command: "translate" or "embed". */
+static inline void assert_interrupt_leaves_a_model(const char *train, const char *command)
 {
-    char line[1024];
-    snprintf(line, sizeof line,
-             "%s -o interrupted & while ! ls interrupted/checkpoint-* >/dev/null 2>&1; do sleep 0.05; done; "
-             "kill -TERM $!; wait $!",
-             train);
-    const int code = tool(line);
-    if (code != 143)
-        fail_msg("exit code %d: %s", code, tool_err);
-    assert_has(tool_err, "--resume goes on from here");
+    static const struct {
+        const char *name;
+        int code;
+    } signals[] = {{"TERM", 143}, {"INT", 130}, {"HUP", 129}};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        char line[1024];
+        snprintf(line, sizeof line, /* sh ignores SIGINT in what runs in the background */
+                 "rm -rf stopped; { while ! ls stopped/checkpoint-* >/dev/null 2>&1; do "
+                 "sleep 0.05; done; kill -%s $$; } & exec %s -o stopped",
+                 signals[i].name, train);
+        const int code = tool(line);
+        if (code != signals[i].code)
+            fail_msg("exit code %d: %s", code, tool_err);
+        const char *last = strstr(tool_err, "attend: stopped after step ");
+        assert_non_null(last);
+        snprintf(line, sizeof line,
+                 "; attend train %s --resume -o stopped continues, attend %s -m stopped uses the model so far\n",
+                 command, command);
+        assert_has(last, line);
+        assert_int_equal(count(last, "\n"), 1);
+        snprintf(line, sizeof line, "echo 'a b c' | $A %s -m stopped", command);
+        assert_int_equal(tool(line), 0);
+    }
 }
 
 #endif

@@ -53,6 +53,11 @@ static inline int tool(const char *line)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* Prints the log of a training without the time that it took, which may differ. */
+#define WITHOUT_SECONDS "sed 's/\"seconds\": [0-9.]*, //' "
+/* Compares two of them. */
+#define SAME_LOG(a, b) "{ " WITHOUT_SECONDS a " >log.1 && " WITHOUT_SECONDS b " | diff log.1 -; } "
+
 static inline int count(const char *text, const char *part)
 {
     int n = 0;

@@ -82,10 +82,12 @@ static void a_training_that_is_killed_again_and_again_has_the_same_result(void *
     assert_kills_change_nothing(TRAIN "--valid valid.tsv", 1, 7, 5, 100);
 }
 
-static void an_interrupt_saves_and_says_how_to_go_on(void **state)
+static void a_training_that_is_interrupted_is_a_model(void **state)
 {
     (void)state;
-    assert_interrupt_saves(TRAIN "--epochs 100000 --save-every 1");
+    assert_interrupt_leaves_a_model(TRAIN "--epochs 100000 --save-every 1", "embed");
+    assert_interrupt_leaves_a_model(TRAIN "--epochs 100000 --save-every 1 --valid valid.tsv --validate-every 1000000",
+                                    "embed");
 }
 
 static void what_cannot_be_learnt_is_named(void **state)
@@ -103,7 +105,7 @@ static void what_cannot_be_learnt_is_named(void **state)
         {"printf 'a\\tb\\t-1\\n' > odd.tsv", "odd.tsv: pair 1: the score is -1, but must be from 0 to 5"},
         {"printf '' > odd.tsv", "odd.tsv: has no pairs"},
         {"printf 'a\\tb\\t1\\n' > odd.tsv; $A train embed -m . --pairs odd.tsv -o .", "is the model's own folder"},
-        {"$A train embed -m . --pairs pairs.tsv --resume -o y", "there is no checkpoint to go on from"},
+        {"$A train embed -m . --pairs pairs.tsv --resume -o y", "y: there is no training to continue"},
         {"$A train embed -m . --pairs pairs.tsv --valid odd.tsv -o z --epochs 1",
          "odd.tsv: no validation has a correlation"},
     };
@@ -141,11 +143,14 @@ static void a_training_that_is_judged_by_something_else_is_not_gone_on_with(void
     assert_int_equal(tool("{ cat valid.tsv; printf 'a b\\tb c\\t1\\n'; } >other.tsv; " TRAIN
                           "--valid valid.tsv -o judged && " TRAIN "-o not-judged && cat judged/checkpoint-* >before"),
                      0);
-    assert_refused(TRAIN "--resume --valid other.tsv -o judged", 1, "\"judged_by\" is ");
-    assert_refused(TRAIN "--resume -o judged", 1, " but here it is 0");
-    assert_refused(TRAIN "--resume --valid valid.tsv -o not-judged", 1, "\"judged_by\" is 0 but here it is ");
+    assert_refused(TRAIN "--resume --valid other.tsv -o judged", 1,
+                   "--valid: other.tsv has 520 bytes, but had 510 when the training in judged began");
+    assert_refused("tac valid.tsv >other.tsv; " TRAIN "--resume --valid other.tsv -o judged", 1,
+                   "with other evaluation data");
+    assert_refused(TRAIN "--resume --valid valid.tsv -o not-judged", 2,
+                   "--valid is not set in not-judged but valid.tsv here");
     assert_int_equal(tool("cat judged/checkpoint-* | cmp before - && cp valid.tsv same.tsv && " TRAIN
-                          "--resume --valid same.tsv -o judged"),
+                          "--resume --valid same.tsv -o judged && " TRAIN "--resume -o judged"),
                      0);
 }
 
@@ -155,7 +160,7 @@ int main(void)
         cmocka_unit_test(a_training_leaves_the_best_model_and_a_log),
         cmocka_unit_test(without_a_validation_the_model_is_the_last),
         cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
-        cmocka_unit_test(an_interrupt_saves_and_says_how_to_go_on),
+        cmocka_unit_test(a_training_that_is_interrupted_is_a_model),
         cmocka_unit_test(what_cannot_be_learnt_is_named),
         cmocka_unit_test(pairs_that_are_not_utf_8_are_left_out_and_counted),
         cmocka_unit_test(a_training_that_is_judged_by_something_else_is_not_gone_on_with),

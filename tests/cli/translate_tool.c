@@ -173,8 +173,10 @@ static void what_the_model_cannot_read_is_said_once(void **state)
 static void wrong_usage_is_named(void **state)
 {
     (void)state;
-    assert_refused("$A translate -m $T --beam 2 --nbest 3", 2, "--nbest: 3 translations need --beam 3 at least, not 2");
-    assert_refused("echo a | $A translate -m $T --nbest 5", 1, "options.n_best is 5, not in [0, 4]");
+    assert_refused("$A translate -m $T --beam 2 --nbest 3", 2, "--nbest 3 is more than --beam 2");
+    assert_refused("echo a | $A translate -m $T --nbest 5", 2,
+                   "--nbest 5 is more than the model's beam size, 4: --beam 5 is needed");
+    assert_refused("$A translate -m $T --min-length 9 --max-length 8", 2, "--min-length 9 is more than --max-length 8");
     assert_refused("$A translate -m $T --max-length 17", 2, "--max-length: the model has 16 positions, not 17");
     assert_refused("$A translate -m $T --min-length 17", 2, "--min-length: the model has 16 positions, not 17");
     assert_refused("$A translate -m $T --layer 1", 2, "--layer is for --alignment");

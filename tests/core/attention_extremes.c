@@ -76,9 +76,9 @@ static void poison(const att_call *call, const att_tensor *rows, int64_t sequenc
 
 static bool attends(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k)
 {
-    for (int m = 0; m < plan->n_masks; m++) {
+    for (int m = 0; m < plan->masks.n; m++) {
         const att_mask_block pair = att_mask_block_of(plan, m, at, (att_range){q, q + 1}, (att_range){k, k + 1});
-        if (!plan->mask[m].stage.keep(&pair))
+        if (!plan->masks.list[m].stage.keep(&pair))
             return false;
     }
     return true;

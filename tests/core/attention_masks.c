@@ -210,10 +210,10 @@ static void eight_masks_are_the_table_of_pairs_that_all_of_them_keep(void **stat
             for (int64_t i = 0; i < QUERIES * KEYS; i++) {
                 uint8_t *keep = &kept[at.head.head * QUERIES * KEYS + i];
                 *keep = 1;
-                for (int m = 0; m < plan->n_masks; m++) {
+                for (int m = 0; m < plan->masks.n; m++) {
                     const att_mask_block pair = att_mask_block_of(plan, m, &at, (att_range){i / KEYS, i / KEYS + 1},
                                                                   (att_range){i % KEYS, i % KEYS + 1});
-                    *keep = *keep && plan->mask[m].stage.keep(&pair);
+                    *keep = *keep && plan->masks.list[m].stage.keep(&pair);
                 }
                 pairs += *keep;
             }

@@ -27,10 +27,10 @@ static void start_work(work *w)
     const shape n = shapes[w->t->c->of[SHAPE]];
     w->dq = new_numbers(w->t, n.head_dim);
     w->dk = new_numbers(w->t, n.head_dim);
-    for (int i = 0; i < w->plan->n_params; i++) {
+    for (int i = 0; i < w->plan->params.n; i++) {
         const att_tensor *p = &w->call.param[i];
-        const bool given = p->rank && !w->plan->param[i].of_mask;
-        const bool pairs = w->plan->param[i].shape->kind == ATT_PER_PAIR;
+        const bool given = p->rank && !w->plan->params.list[i].of_mask;
+        const bool pairs = w->plan->params.list[i].shape->kind == ATT_PER_PAIR;
         w->sums[i] = given ? new_numbers(w->t, check_count(p)) : NULL;
         w->limits[i] = given ? new_numbers(w->t, check_count(p)) : NULL;
         w->param[i] = given && !pairs ? new_numbers(w->t, att_param_count(p)) : NULL;
@@ -145,15 +145,15 @@ static void walk_score(const work *w, const att_head_view *at, att_pair *p, walk
 
 static void walk_modifier(const work *w, const att_head_view *at, const att_pair *pair, int i, walk *x)
 {
-    const att_modifier *m = &w->plan->modifier[i].stage;
-    const int n = w->plan->modifier[i].param;
+    const att_modifier *m = &w->plan->modifiers.list[i].stage;
+    const int n = w->plan->modifiers.list[i].param;
     double *const *magnitude = &w->param[n], *const none[ATT_MAX_PARAMS] = {NULL};
     const double s = x->s[i], e = x->error[i];
     const att_param_view *param = &at->param[n];
     const att_pair p = {.size = sizeof p,
                         .head = &at->head,
                         .user = m->user,
-                        .value = w->plan->modifier[i].value,
+                        .value = w->plan->modifiers.list[i].value,
                         .q = pair->q,
                         .k = pair->k,
                         .param = param};
@@ -177,7 +177,7 @@ static walk walk_pair(const work *w, const att_head_view *at, int64_t q, int64_t
     walk x;
     att_pair p = pair_at(w, at, q, k);
     walk_score(w, at, &p, &x);
-    for (int i = 0; i < w->plan->n_modifiers; i++)
+    for (int i = 0; i < w->plan->modifiers.n; i++)
         walk_modifier(w, at, &p, i, &x);
     return x;
 }
@@ -205,14 +205,14 @@ static void bound_row(const work *w, const att_head_view *at, row *r)
     const float *value = at->v.at;
     const int64_t tk = at->head.tk, value_dim = w->plan->spec.value_dim;
     const double chain = (2 * sqrt((double)tk) + 8) * UNIT;
-    double mean = 0, most = w->plan->sink >= 0 ? fabs((double)att_sink_of(w->plan, at->param)->data[0]) : 0;
+    double mean = 0, most = w->plan->modifiers.sink >= 0 ? fabs((double)att_sink_of(w->plan, at->param)->data[0]) : 0;
     for (int64_t k = 0; k < tk; k++) {
         r->weight_error[k] = 0;
         if (r->weights[k] == 0)
             continue;
         const walk x = walk_pair(w, at, r->q, k);
-        most = fmax(most, fabs(x.s[w->plan->n_modifiers]));
-        r->weight_error[k] = x.error[w->plan->n_modifiers];
+        most = fmax(most, fabs(x.s[w->plan->modifiers.n]));
+        r->weight_error[k] = x.error[w->plan->modifiers.n];
         mean += r->weights[k] * r->weight_error[k];
     }
     const double exponent = (4 * most + 8) * UNIT; /* rounding on the way into exp, and in it */
@@ -272,12 +272,12 @@ static void bound_pair(const work *w, const att_head_view *at, const row *r, int
     }
     double ds = r->weights[k] * fabs(dp - r->delta);
     double error = ds * (r->weight_error[k] + r->lse_limit + 4 * UNIT) + r->weights[k] * (dp_limit + r->delta_limit);
-    for (int i = plan->n_modifiers - 1; i >= 0; i--) {
-        const int n = plan->modifier[i].param;
-        const bool given = plan->modifier[i].stage.n_params;
+    for (int i = plan->modifiers.n - 1; i >= 0; i--) {
+        const int n = plan->modifiers.list[i].param;
+        const bool given = plan->modifiers.list[i].stage.n_params;
         const att_param_view *o = &at->param[n];
         double *limit = given ? part_of(w, o, n, w->limits) : NULL;
-        if (limit && plan->param[n].shape->kind == ATT_PER_PAIR)
+        if (limit && plan->params.list[n].shape->kind == ATT_PER_PAIR)
             limit[r->q * o->stride[0] + k * o->stride[1]] += error + l->chain * ds;
         else if (given)
             bound_param(w, o, n, w->param[n], ds, error + l->chain * ds);
@@ -340,14 +340,14 @@ static void check_row(work *w, const att_head_view *at, row *r, double *dq, doub
         fail_msg("%s\nlse of query %d is %.9g, expected %.9g +- %.2g", name_of(w->t->c), (int)r->q, (double)lse, r->lse,
                  r->lse_limit);
     att_ref_grads g = {.dq = dq, .dk = dk, .dv = dv};
-    for (int i = 0; i < plan->n_params; i++)
+    for (int i = 0; i < plan->params.n; i++)
         g.dparam[i] = part_of(w, &at->param[i], i, w->sums);
     att_ref_attention_row_backward(plan, at, r->q, r->weights, r->out, r->dout, (float)r->dlse, &g);
     for (int64_t k = 0; k < at->head.tk; k++)
         if (r->weights[k] > 0)
             bound_pair(w, at, r, k, l);
-    if (plan->sink >= 0 && r->lse > -INFINITY)
-        *part_of(w, att_sink_of(plan, at->param), plan->modifier[plan->sink].param, w->limits) +=
+    if (plan->modifiers.sink >= 0 && r->lse > -INFINITY)
+        *part_of(w, att_sink_of(plan, at->param), plan->modifiers.list[plan->modifiers.sink].param, w->limits) +=
             exp(att_sink_of(plan, at->param)->data[0] - r->lse) *
             (fabs(r->delta) * (r->lse_limit + 8 * UNIT + l->chain) + r->delta_limit);
 }
@@ -411,9 +411,10 @@ static void check_trial(att_ctx *ctx, trial *t)
     for (int64_t b = 0; b < w.call.sequences; b++)
         for (int64_t h = 0; h < w.plan->spec.kv_heads; h++)
             check_key_head(&w, b, h);
-    for (int i = 0; i < w.plan->n_params; i++) {
-        const bool of_score = w.plan->param[i].stage < 0;
-        const att_tensor *g = dparam_of(&t->grads, w.plan->param[i].given < 0 ? MOST_PARAMS : w.plan->param[i].given);
+    for (int i = 0; i < w.plan->params.n; i++) {
+        const bool of_score = w.plan->params.list[i].stage < 0;
+        const att_tensor *g =
+            dparam_of(&t->grads, w.plan->params.list[i].given < 0 ? MOST_PARAMS : w.plan->params.list[i].given);
         if (g->rank)
             compare(&w, of_score ? "a parameter of the score" : "a parameter of a modifier", 1, check_count(g),
                     (att_rows){.at = g->data}, w.sums[i], w.limits[i]);

@@ -239,12 +239,110 @@ static void rows_of_short_numbers_may_lie_anywhere(void **state)
     free(room);
 }
 
+/* ---- batches of sequences of few queries and of many */
+
+enum { SEQUENCES = 5, TOKENS = 346, LONGEST = 300 };
+static const int64_t mixed[SEQUENCES] = {1, LONGEST, 3, 0, 42}, few[SEQUENCES] = {1, 0, 3, 2, 4};
+static const int64_t offsets[SEQUENCES + 1] = {0, 1, 301, 304, 304, TOKENS};
+
+/* The tensors of sequence b, as a call of its own. */
+static att_attention_args alone_of(const att_attention_args *all, int b)
+{
+    static int64_t own_offsets[2];
+    att_attention_args a = *all;
+    att_tensor *const tensors[] = {&a.q, &a.out, &a.lse, &a.k, &a.v};
+    for (int i = 0; i < 5 && all->q_offsets; i++)
+        *tensors[i] = slice(*tensors[i], 0, offsets[b], mixed[b]);
+    for (int i = 0; i < 5 && !all->q_offsets; i++) {
+        *tensors[i] = slice(*tensors[i], 0, b, 1);
+        if (i < 3)
+            *tensors[i] = slice(*tensors[i], 2, 0, all->q_lengths[b]);
+    }
+    own_offsets[1] = mixed[b];
+    a.q_offsets = all->q_offsets ? own_offsets : NULL;
+    a.n_sequences = all->q_offsets ? 1 : 0;
+    a.q_lengths = NULL;
+    return a;
+}
+
+/* The outputs of a call's last head, copied; returns their number. */
+static int64_t copy_outputs(const att_attention_args *a, uint16_t *out, float *lse)
+{
+    const int time = a->q_offsets ? 0 : 2, head = 1;
+    const int64_t dim = a->out.dim[a->out.rank - 1], last = a->out.dim[head] - 1, n = a->out.dim[time];
+    for (int64_t i = 0; i < n; i++) {
+        const uint16_t *row = (uint16_t *)a->out.data + last * a->out.stride[head] + i * a->out.stride[time];
+        memcpy(out + i * dim, row, (size_t)dim * sizeof *row);
+        lse[i] = ((float *)a->lse.data)[last * a->lse.stride[head] + i * a->lse.stride[time]];
+    }
+    return n;
+}
+
+/* Rows after those of queries are 0, log-sum-exp -inf. */
+static void check_rest(const att_attention_args *a, int64_t dim)
+{
+    const att_tensor *out = &a->out, *lse = &a->lse;
+    for (int64_t row = 0; row < SEQUENCES * out->dim[1] * out->dim[2]; row++) {
+        if (row % out->dim[2] < a->q_lengths[row / (out->dim[1] * out->dim[2])])
+            continue;
+        assert_true(((float *)lse->data)[row] == -INFINITY);
+        for (int64_t d = 0; d < dim; d++)
+            assert_int_equal(((uint16_t *)out->data)[row * dim + d], 0);
+    }
+}
+
+static void check_each_alone(att_ctx *ctx, const att_attention_spec *s, const att_attention_args *all)
+{
+    enum { MAX_DIM = 64 };
+    static uint16_t among[LONGEST * MAX_DIM], alone[LONGEST * MAX_DIM];
+    static float lse_among[LONGEST], lse_alone[LONGEST];
+    for (int b = 0; b < SEQUENCES; b++) {
+        const att_attention_args a = alone_of(all, b);
+        run(ctx, s, all);
+        if (all->q_lengths)
+            check_rest(all, s->value_dim);
+        const int64_t n = copy_outputs(&a, among, lse_among);
+        run(ctx, s, &a);
+        copy_outputs(&a, alone, lse_alone);
+        assert_memory_equal(among, alone, (size_t)(n * s->value_dim) * sizeof *among);
+        assert_same_bits(lse_among, lse_alone, n);
+    }
+}
+
+static void few_queries_among_many_have_the_bits_that_they_have_alone(void **state)
+{
+    (void)state;
+    const shape n = {SEQUENCES, 4, 2, LONGEST, LONGEST, 32, 48}; /* up to 4 queries are few */
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
+        for (int i = 0; i < 4; i++) {
+            operands o = make(n);
+            att_attention_spec s = spec_of(n);
+            store_as(ctx, i & 1 ? ATT_F16 : ATT_BF16, &o, &s);
+            choose(i & 2 ? CAUSAL : 0, &o, &s, NULL);
+            att_attention_args ragged = o.args;
+            o.args.q_lengths = mixed;
+            check_each_alone(ctx, &s, &o.args);
+            o.args.q_lengths = few;
+            check_each_alone(ctx, &s, &o.args);
+            ragged.q_offsets = offsets;
+            ragged.n_sequences = SEQUENCES;
+            att_wrap(&ragged.q, o.q, s.dtype, ATT_DIMS(TOKENS, n.heads, n.head_dim), NULL);
+            att_wrap(&ragged.k, o.k, s.dtype, ATT_DIMS(TOKENS, n.kv_heads, n.head_dim), NULL);
+            att_wrap(&ragged.v, o.v, s.dtype, ATT_DIMS(TOKENS, n.kv_heads, n.value_dim), NULL);
+            att_wrap(&ragged.out, o.out, s.dtype, ATT_DIMS(TOKENS, n.heads, n.value_dim), NULL);
+            att_wrap(&ragged.lse, o.lse, ATT_F32, ATT_DIMS(TOKENS, n.heads), NULL);
+            check_each_alone(ctx, &s, &ragged);
+            drop(&o);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_types_equal_the_floats_that_they_encode),
         cmocka_unit_test(weights_on_demand_read_short_types),
         cmocka_unit_test(rows_of_short_numbers_may_lie_anywhere),
+        cmocka_unit_test(few_queries_among_many_have_the_bits_that_they_have_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

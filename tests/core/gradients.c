@@ -23,7 +23,10 @@ static void linear_reference(const problem *p, double *y)
     const leaf *l = p->leaf;
     const int64_t m = l[0].dim[0], k = l[0].dim[1], n = l[1].dim[0];
     const att_epilogue e = {.bias = l[2].x, .residual = l[3].x, .residual_stride = n, .activation = (int)p->act};
-    att_ref_gemm(m, n, k, l[0].x, k, l[1].x, k, 1, &e, y, n);
+    att_ref_gemm(
+        &(const att_ref_gemm_args){
+            .m = m, .n = n, .k = k, .a = l[0].x, .lda = k, .b = l[1].x, .stride_n = k, .stride_k = 1, .epilogue = &e},
+        y, n);
 }
 
 static att_var *bare_linear(att_tape *t, const problem *p)
@@ -293,8 +296,8 @@ static stage_leaves stage_leaves_of(const problem *p)
 {
     stage_leaves l = {0};
     int next = 3;
-    for (int i = 0; i < p->plan->n_params; i++)
-        if (p->plan->param[i].given >= 0)
+    for (int i = 0; i < p->plan->params.n; i++)
+        if (p->plan->params.list[i].given >= 0)
             l.of[l.n++] = p->leaf[next].rank ? next++ : next - 1;
     return l;
 }

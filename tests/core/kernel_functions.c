@@ -21,21 +21,27 @@ static void on_each_set(void (*test)(int isa, const att_kernels *k))
 /* x [n] behind the fence of f */
 static float *place(check_fence *f, int64_t n) { return check_place(f, (size_t)n * sizeof(float)); }
 
+typedef double tolerance_of(double x, double expected, bool fused); /* fused: one rounding for a multiply-add */
 typedef struct function {
     const char *name;
-    double (*reference)(double x);
-    double (*tolerance)(double x, double expected, bool fused); /* fused: one rounding for a multiply-add */
+    tolerance_of *tolerance;
+    int activation; /* where it has no run of its own */
     void (*run)(const att_kernels *k, int64_t n, const float *x, float *y);
+    double (*reference)(double x);
 } function;
 
-static double identity_reference(double x) { return att_ref_activate(ATT_IDENTITY, x); }
-static double relu_reference(double x) { return att_ref_activate(ATT_RELU, x); }
-static double gelu_erf_reference(double x) { return att_ref_activate(ATT_GELU_ERF, x); }
-static double gelu_tanh_reference(double x) { return att_ref_activate(ATT_GELU_TANH, x); }
-static double silu_reference(double x) { return att_ref_activate(ATT_SILU, x); }
-static double sigmoid_reference(double x) { return att_ref_activate(ATT_SIGMOID, x); }
-static double quick_gelu_reference(double x) { return att_ref_activate(ATT_QUICK_GELU, x); }
-static double tanh_reference(double x) { return att_ref_activate(ATT_TANH, x); }
+static void run(const function *f, const att_kernels *k, int64_t n, const float *x, float *y)
+{
+    if (f->run)
+        f->run(k, n, x, y);
+    else
+        k->layer.activate(f->activation, n, x, y);
+}
+static double reference(const function *f, double x)
+{
+    return f->run ? f->reference(x) : att_ref_activate(f->activation, x);
+}
+
 /* e to the power of x, at most 0, from the float that x log2 e rounds to; below 2^-126 it is 0. */
 static double weight_reference(double x)
 {
@@ -43,38 +49,6 @@ static double weight_reference(double x)
     return power > 0 ? 1 : power < -126 ? 0 : exp2((double)power);
 }
 
-static void identity_run(const att_kernels *k, int64_t n, const float *x, float *y)
-{
-    k->layer.activate(ATT_IDENTITY, n, x, y);
-}
-static void relu_run(const att_kernels *k, int64_t n, const float *x, float *y)
-{
-    k->layer.activate(ATT_RELU, n, x, y);
-}
-static void gelu_erf_run(const att_kernels *k, int64_t n, const float *x, float *y)
-{
-    k->layer.activate(ATT_GELU_ERF, n, x, y);
-}
-static void gelu_tanh_run(const att_kernels *k, int64_t n, const float *x, float *y)
-{
-    k->layer.activate(ATT_GELU_TANH, n, x, y);
-}
-static void activate_tanh_run(const att_kernels *k, int64_t n, const float *x, float *y)
-{
-    k->layer.activate(ATT_TANH, n, x, y);
-}
-static void silu_run(const att_kernels *k, int64_t n, const float *x, float *y)
-{
-    k->layer.activate(ATT_SILU, n, x, y);
-}
-static void sigmoid_run(const att_kernels *k, int64_t n, const float *x, float *y)
-{
-    k->layer.activate(ATT_SIGMOID, n, x, y);
-}
-static void quick_gelu_run(const att_kernels *k, int64_t n, const float *x, float *y)
-{
-    k->layer.activate(ATT_QUICK_GELU, n, x, y);
-}
 static void exp2_run(const att_kernels *k, int64_t n, const float *x, float *y) { k->vector.exp2(n, x, y); }
 /* A weight of attention, of a score that is at most the largest, 0. */
 static void weight_run(const att_kernels *k, int64_t n, const float *x, float *y)
@@ -160,28 +134,28 @@ static double quick_gelu_tolerance(double x, double expected, bool fused)
 }
 
 static const function functions[] = {
-    {"identity", identity_reference, exact, identity_run},
-    {"relu", relu_reference, exact, relu_run},
-    {"gelu_erf", gelu_erf_reference, gelu_erf_tolerance, gelu_erf_run},
-    {"gelu_tanh", gelu_tanh_reference, gelu_tanh_tolerance, gelu_tanh_run},
-    {"activate tanh", tanh_reference, two_units, activate_tanh_run},
-    {"silu", silu_reference, silu_tolerance, silu_run},
-    {"sigmoid", sigmoid_reference, sigmoid_tolerance, sigmoid_run},
-    {"quick_gelu", quick_gelu_reference, quick_gelu_tolerance, quick_gelu_run},
-    {"exp2", exp2, exp2_tolerance, exp2_run},
-    {"weight", weight_reference, weight_tolerance, weight_run},
-    {"exp", exp, exp_tolerance, exp_run},
-    {"log2", log2, two_units, log2_run},
-    {"log", log, two_units, log_run},
-    {"erf", erf, two_units, erf_run},
-    {"tanh", tanh, two_units, tanh_run},
+    {"identity", exact, .activation = ATT_IDENTITY},
+    {"relu", exact, .activation = ATT_RELU},
+    {"gelu_erf", gelu_erf_tolerance, .activation = ATT_GELU_ERF},
+    {"gelu_tanh", gelu_tanh_tolerance, .activation = ATT_GELU_TANH},
+    {"activate tanh", two_units, .activation = ATT_TANH},
+    {"silu", silu_tolerance, .activation = ATT_SILU},
+    {"sigmoid", sigmoid_tolerance, .activation = ATT_SIGMOID},
+    {"quick_gelu", quick_gelu_tolerance, .activation = ATT_QUICK_GELU},
+    {"exp2", exp2_tolerance, .run = exp2_run, .reference = exp2},
+    {"weight", weight_tolerance, .run = weight_run, .reference = weight_reference},
+    {"exp", exp_tolerance, .run = exp_run, .reference = exp},
+    {"log2", two_units, .run = log2_run, .reference = log2},
+    {"log", two_units, .run = log_run, .reference = log},
+    {"erf", two_units, .run = erf_run, .reference = erf},
+    {"tanh", two_units, .run = tanh_run, .reference = tanh},
 };
 enum { N_FUNCTIONS = sizeof functions / sizeof functions[0] };
 
 static void check_function(int isa, const function *f, int64_t n, const float *x, const float *y)
 {
     for (int64_t i = 0; i < n; i++) {
-        const double expected = f->reference(x[i]);
+        const double expected = reference(f, x[i]);
         check_near(expected, y[i], f->tolerance(x[i], expected, isa > 0), "%s %s(%a)", att_isa_name(isa), f->name,
                    (double)x[i]);
     }
@@ -194,16 +168,16 @@ static void functions_at_all_sizes(int isa, const att_kernels *k)
             const int64_t n = sizes[s];
             float *x = place(&in, n), *y = place(&out, n);
             check_fill(x, n, (uint64_t)s, 0, 6);
-            functions[i].run(k, n, x, y);
+            run(&functions[i], k, n, x, y);
             check_function(isa, &functions[i], n, x, y);
             check_untouched(&out, functions[i].name);
 
             for (int64_t j = 0; j < n; j += 1 + n / 7) { /* alone, an element has the same bits */
                 float *one = place(&out2, 1);
-                functions[i].run(k, 1, x + j, one);
+                run(&functions[i], k, 1, x + j, one);
                 assert_memory_equal(one, y + j, sizeof *one);
             }
-            functions[i].run(k, n, x, x); /* in place too */
+            run(&functions[i], k, n, x, x); /* in place too */
             assert_memory_equal(x, y, (size_t)n * sizeof *x);
         }
     }
@@ -225,7 +199,7 @@ static void functions_on_all_exponents(int isa, const att_kernels *k)
             int64_t n = 0;
             for (; n < LARGEST && bits < (uint64_t)1 << 32; n++, bits += stride)
                 memcpy(x + n, &(uint32_t){(uint32_t)bits}, sizeof *x);
-            functions[i].run(k, n, x, y);
+            run(&functions[i], k, n, x, y);
             check_function(isa, &functions[i], n, x, y);
         }
     }
@@ -242,7 +216,7 @@ static void special_values(int isa, const att_kernels *k)
     enum { N = sizeof x / sizeof x[0] };
     float y[N];
     for (int i = 0; i < N_FUNCTIONS; i++) {
-        functions[i].run(k, N, x, y);
+        run(&functions[i], k, N, x, y);
         check_function(isa, &functions[i], N, x, y);
     }
     k->vector.exp2(N, x, y);

@@ -23,15 +23,110 @@ static int64_t extent(int64_t rows, int64_t columns, int64_t gap) { return rows 
 
 static float before(int64_t i, int64_t j) { return check_uniform(5, (uint64_t)(i * N_MAX + j)); }
 
+/* What is done to the products. */
+typedef struct ending {
+    int activation;
+    bool bias, residual;
+    bool none; /* the kernel gets no epilogue at all */
+} ending;
+
 typedef struct product {
-    const float *a, *packed, *c; /* c: what came out */
-    int64_t lda, ldc;
-    const att_epilogue *e;
+    const att_kernels *kernels;
+    const shape *s;
+    int64_t lda, ldc, stride_n, stride_k;
+    float *a, *b, *packed, *c; /* c: what comes out */
+    att_epilogue values;
+    const att_epilogue *e; /* these, or NULL */
 } product;
 
-/* Alone, in twos, in fives and all together, rows have the same bits. */
-static void check_fewer_rows(const att_kernels *k, const shape *s, const product *p)
+static product make_product(const att_kernels *k, const shape *s, const ending *with)
 {
+    const int64_t a_size = extent(s->m, s->k, s->a_gap), c_size = extent(s->m, s->n, s->c_gap);
+    float *bias = place(&bias_memory, s->n), *residual = place(&residual_memory, c_size);
+    product p = {.kernels = k,
+                 .s = s,
+                 .lda = s->k + s->a_gap,
+                 .ldc = s->n + s->c_gap,
+                 .stride_n = s->transposed ? 1 : s->k,
+                 .stride_k = s->transposed ? s->n : 1,
+                 .a = place(&a_memory, a_size),
+                 .b = place(&b_memory, s->n * s->k),
+                 .packed = place(&packed_memory, att_ceil_div(s->n, k->nr) * s->k * k->nr),
+                 .c = place(&c_memory, c_size)};
+    check_fill(p.a, a_size, 1, 0, 1);
+    check_fill(p.b, s->n * s->k, 2, 0, 1);
+    check_fill(bias, s->n, 3, 0, 1);
+    check_fill(residual, c_size, 4, 0, 1);
+    for (int64_t i = 0; i < s->m && s->add; i++)
+        for (int64_t j = 0; j < s->n; j++)
+            expected[i * s->n + j] = p.c[i * p.ldc + j] = before(i, j);
+    p.values = (att_epilogue){.add = s->add,
+                              .bias = with->bias ? bias : NULL,
+                              .residual = with->residual ? residual : NULL,
+                              .residual_stride = p.ldc,
+                              .activation = with->activation};
+    return p;
+}
+
+/* In two halves, as two threads would do it. */
+static void pack_and_multiply(const product *p)
+{
+    const shape *s = p->s;
+    const int64_t panels = att_ceil_div(s->n, p->kernels->nr), half = panels / 2;
+    p->kernels->gemm.pack(s->n, s->k, p->b, p->stride_n, p->stride_k, 0, half, p->packed);
+    p->kernels->gemm.pack(s->n, s->k, p->b, p->stride_n, p->stride_k, half, panels, p->packed);
+    att_gemm_args args = {.m = s->m,
+                          .n = s->n,
+                          .k = s->k,
+                          .a = p->a,
+                          .lda = p->lda,
+                          .packed = p->packed,
+                          .first = half,
+                          .last = panels,
+                          .c = p->c,
+                          .ldc = p->ldc,
+                          .epilogue = p->e};
+    p->kernels->gemm.run(&args);
+    args.first = 0;
+    args.last = half;
+    p->kernels->gemm.run(&args);
+    check_untouched(&packed_memory, "gemm_pack");
+    check_untouched(&c_memory, "gemm");
+}
+
+static void check_against_reference(const product *p, int isa)
+{
+    const shape *s = p->s;
+    const int activation = p->values.activation;
+    att_ref_gemm(&(const att_ref_gemm_args){.m = s->m,
+                                            .n = s->n,
+                                            .k = s->k,
+                                            .a = p->a,
+                                            .lda = p->lda,
+                                            .b = p->b,
+                                            .stride_n = p->stride_n,
+                                            .stride_k = p->stride_k,
+                                            .epilogue = p->e},
+                 expected, s->n);
+    /* k additions round partial sums of size sqrt(j) / 3, j <= k: 0.07 eps k is their deviation, and half an eps k
+     * seven of them. GELU steepens it by 1.13. What comes then rounds numbers of the size of the result. */
+    const double sums = (double)(s->k + 2) / 2 * (activation == ATT_IDENTITY ? 1 : 1.13);
+    for (int64_t i = 0; i < s->m; i++) {
+        for (int64_t j = 0; j < s->n; j++) {
+            const double y = expected[i * s->n + j];
+            check_near(y, p->c[i * p->ldc + j], FLT_EPSILON * (sums + 2 + 2 * fabs(y)),
+                       "%s gemm %d x %d x %d, activation %d, c[%d][%d]", att_isa_name(isa), (int)s->m, (int)s->n,
+                       (int)s->k, activation, (int)i, (int)j);
+        }
+        for (int64_t j = s->n; j < p->ldc && i < s->m - 1; j++)
+            assert_int_equal(check_float_bits(p->c[i * p->ldc + j]), CHECK_CANARY * 0x01010101u);
+    }
+}
+
+/* Alone, in twos, in fives and all together, rows have the same bits. */
+static void check_fewer_rows(const product *p)
+{
+    const shape *s = p->s;
     float *again = calloc((size_t)((5 + s->m) * p->ldc), sizeof *again);
     const int64_t together[] = {1, 2, 5, s->m};
     for (int way = 0; way < 4; way++) {
@@ -42,16 +137,16 @@ static void check_fewer_rows(const att_kernels *k, const shape *s, const product
                 from_row.residual += i * p->ldc;
             for (int64_t at = 0; at < rows * s->n && s->add; at++)
                 again[at / s->n * p->ldc + at % s->n] = before(i + at / s->n, at % s->n);
-            k->gemm.run(&(const att_gemm_args){.m = rows,
-                                               .n = s->n,
-                                               .k = s->k,
-                                               .a = p->a + i * p->lda,
-                                               .lda = p->lda,
-                                               .packed = p->packed,
-                                               .last = att_ceil_div(s->n, k->nr),
-                                               .c = again,
-                                               .ldc = p->ldc,
-                                               .epilogue = p->e ? &from_row : NULL});
+            p->kernels->gemm.run(&(const att_gemm_args){.m = rows,
+                                                        .n = s->n,
+                                                        .k = s->k,
+                                                        .a = p->a + i * p->lda,
+                                                        .lda = p->lda,
+                                                        .packed = p->packed,
+                                                        .last = att_ceil_div(s->n, p->kernels->nr),
+                                                        .c = again,
+                                                        .ldc = p->ldc,
+                                                        .epilogue = p->e ? &from_row : NULL});
             for (int64_t r = 0; r < rows; r++)
                 assert_memory_equal(again + r * p->ldc, p->c + (i + r) * p->ldc, (size_t)s->n * sizeof *again);
         }
@@ -59,73 +154,16 @@ static void check_fewer_rows(const att_kernels *k, const shape *s, const product
     free(again);
 }
 
-static void check_product(int isa, const att_kernels *k, const shape *s, int activation, bool bias, bool residual,
-                          bool null_epilogue)
+static void each_set(const shape *s, ending with)
 {
-    const int64_t lda = s->k + s->a_gap, ldc = s->n + s->c_gap, panels = (s->n + k->nr - 1) / k->nr;
-    const int64_t stride_n = s->transposed ? 1 : s->k, stride_k = s->transposed ? s->n : 1;
-    const int64_t a_size = extent(s->m, s->k, s->a_gap), c_size = extent(s->m, s->n, s->c_gap);
-    float *a = place(&a_memory, a_size), *b = place(&b_memory, s->n * s->k), *c = place(&c_memory, c_size);
-    float *packed = place(&packed_memory, panels * s->k * k->nr);
-    float *bias_values = place(&bias_memory, s->n), *residual_values = place(&residual_memory, c_size);
-    check_fill(a, a_size, 1, 0, 1);
-    check_fill(b, s->n * s->k, 2, 0, 1);
-    check_fill(bias_values, s->n, 3, 0, 1);
-    check_fill(residual_values, c_size, 4, 0, 1);
-    for (int64_t i = 0; i < s->m && s->add; i++)
-        for (int64_t j = 0; j < s->n; j++)
-            expected[i * s->n + j] = c[i * ldc + j] = before(i, j);
-    const att_epilogue values = {.add = s->add,
-                                 .bias = bias ? bias_values : NULL,
-                                 .residual = residual ? residual_values : NULL,
-                                 .residual_stride = ldc,
-                                 .activation = activation};
-    const att_epilogue *e = null_epilogue ? NULL : &values;
-
-    const int64_t half = panels / 2; /* as two threads would do it */
-    k->gemm.pack(s->n, s->k, b, stride_n, stride_k, 0, half, packed);
-    k->gemm.pack(s->n, s->k, b, stride_n, stride_k, half, panels, packed);
-    att_gemm_args args = {.m = s->m,
-                          .n = s->n,
-                          .k = s->k,
-                          .a = a,
-                          .lda = lda,
-                          .packed = packed,
-                          .first = half,
-                          .last = panels,
-                          .c = c,
-                          .ldc = ldc,
-                          .epilogue = e};
-    k->gemm.run(&args);
-    args.first = 0;
-    args.last = half;
-    k->gemm.run(&args);
-    check_untouched(&packed_memory, "gemm_pack");
-    check_untouched(&c_memory, "gemm");
-    att_ref_gemm(s->m, s->n, s->k, a, lda, b, stride_n, stride_k, e, expected, s->n);
-
-    /* k additions round partial sums of size sqrt(j) / 3, j <= k: 0.07 eps k is their deviation, and half an eps k
-     * seven of them. GELU steepens it by 1.13. What comes then rounds numbers of the size of the result. */
-    const double sums = (double)(s->k + 2) / 2 * (activation == ATT_IDENTITY ? 1 : 1.13);
-    for (int64_t i = 0; i < s->m; i++) {
-        for (int64_t j = 0; j < s->n; j++) {
-            const double y = expected[i * s->n + j];
-            check_near(y, c[i * ldc + j], FLT_EPSILON * (sums + 2 + 2 * fabs(y)),
-                       "%s gemm %d x %d x %d, activation %d, c[%d][%d]", att_isa_name(isa), (int)s->m, (int)s->n,
-                       (int)s->k, activation, (int)i, (int)j);
-        }
-        for (int64_t j = s->n; j < ldc && i < s->m - 1; j++)
-            assert_int_equal(check_float_bits(c[i * ldc + j]), CHECK_CANARY * 0x01010101u);
+    for (int isa = -1; check_next_isa(&isa);) {
+        product p = make_product(att_kernels_of(isa), s, &with);
+        p.e = with.none ? NULL : &p.values;
+        pack_and_multiply(&p);
+        check_against_reference(&p, isa);
+        check_fewer_rows(&p);
+        combinations++;
     }
-
-    check_fewer_rows(k, s, &(product){a, packed, c, lda, ldc, e});
-    combinations++;
-}
-
-static void each_set(const shape *s, int activation, bool bias, bool residual, bool null_epilogue)
-{
-    for (int isa = -1; check_next_isa(&isa);)
-        check_product(isa, att_kernels_of(isa), s, activation, bias, residual, null_epilogue);
 }
 
 static void products_of_odd_shapes(void **state)
@@ -136,18 +174,19 @@ static void products_of_odd_shapes(void **state)
     for (size_t m = 0; m < sizeof ms / sizeof ms[0]; m++)
         for (size_t n = 0; n < sizeof ns / sizeof ns[0]; n++)
             for (size_t k = 0; k < sizeof ks / sizeof ks[0]; k++)
-                each_set(&(shape){.m = ms[m], .n = ns[n], .k = ks[k]}, ATT_IDENTITY, false, false, true);
+                each_set(&(shape){.m = ms[m], .n = ns[n], .k = ks[k]}, (ending){.none = true});
 }
 
 static void products_of_depths_beyond_a_block(void **state)
 {
     (void)state;
     for (int64_t k = 2046; k <= K_MAX; k++)
-        each_set(&(shape){.m = 14, .n = 33, .k = k, .add = k % 2}, ATT_GELU_ERF, true, true, false);
+        each_set(&(shape){.m = 14, .n = 33, .k = k, .add = k % 2},
+                 (ending){ATT_GELU_ERF, .bias = true, .residual = true});
     static const int64_t ks[] = {513, 1023, 1024, 1025, 1537, K_MAX}; /* one block, even ones, across two panels */
     for (size_t i = 0; i < sizeof ks / sizeof ks[0]; i += (size_t)check_step(2))
         for (int64_t m = 12; m <= 13; m++)
-            each_set(&(shape){.m = m, .n = N_MAX, .k = ks[i], .add = m % 2}, ATT_RELU, true, false, false);
+            each_set(&(shape){.m = m, .n = N_MAX, .k = ks[i], .add = m % 2}, (ending){ATT_RELU, .bias = true});
 }
 
 static void products_with_strides_and_a_transposed_b(void **state)
@@ -155,8 +194,8 @@ static void products_with_strides_and_a_transposed_b(void **state)
     (void)state;
     for (int64_t m = 1; m <= 15; m += 7)
         for (int64_t n = 5; n <= 100; n += 19)
-            each_set(&(shape){.m = m, .n = n, .k = 37, .a_gap = 3, .c_gap = 5, .transposed = n % 2}, ATT_IDENTITY,
-                     false, true, false);
+            each_set(&(shape){.m = m, .n = n, .k = 37, .a_gap = 3, .c_gap = 5, .transposed = n % 2},
+                     (ending){.residual = true});
 }
 
 static void every_epilogue(void **state)
@@ -166,15 +205,15 @@ static void every_epilogue(void **state)
         for (int with = 0; with < 8; with++)
             for (int64_t m = 1; m <= 13; m += 4)
                 for (int64_t n = 30; n <= 34; n++)
-                    each_set(&(shape){.m = m, .n = n, .k = 19, .c_gap = 1, .add = with & 4}, activation, with & 1,
-                             with & 2, false);
+                    each_set(&(shape){.m = m, .n = n, .k = 19, .c_gap = 1, .add = with & 4},
+                             (ending){activation, .bias = with & 1, .residual = with & 2});
 }
 
 static void no_rows_and_no_columns_write_nothing(void **state)
 {
     (void)state;
-    each_set(&(shape){.m = 0, .n = 33, .k = 5}, ATT_GELU_ERF, true, true, false);
-    each_set(&(shape){.m = 3, .n = 0, .k = 5}, ATT_GELU_ERF, true, true, false);
+    each_set(&(shape){.m = 0, .n = 33, .k = 5}, (ending){ATT_GELU_ERF, .bias = true, .residual = true});
+    each_set(&(shape){.m = 3, .n = 0, .k = 5}, (ending){ATT_GELU_ERF, .bias = true, .residual = true});
 }
 
 static void nan_and_infinity_stay_in_their_row(void **state)

@@ -15,12 +15,15 @@ static void linear_is_activation_of_x_w_plus_b_plus_residual(void **state)
         att_tape *t = new_tape(ctx);
         for (int act = ATT_IDENTITY; act <= ATT_QUICK_GELU; act++) {
             const att_epilogue e = {.bias = b, .residual = r, .residual_stride = n, .activation = act};
-            att_ref_gemm(m, n, k, x, k, w, k, 1, &e, expected, n);
+            att_ref_gemm_args product = {
+                .m = m, .n = n, .k = k, .a = x, .lda = k, .b = w, .stride_n = k, .stride_k = 1, .epilogue = &e};
+            att_ref_gemm(&product, expected, n);
             att_var *y =
                 att_linear(t, input(t, x, ATT_DIMS(m, k)), pw, pb, (att_activation)act, input(t, r, ATT_DIMS(m, n)));
             /* k products of numbers below 1, each rounded once; bias, activation (a few ulp) and residual */
             assert_near(read_floats(t, y), expected, m * n, (double)(k + 8) * FLT_EPSILON);
-            att_ref_gemm(m, n, k, x, k, w, k, 1, NULL, expected, n);
+            product.epilogue = NULL;
+            att_ref_gemm(&product, expected, n);
             assert_near(read_floats(t, att_linear(t, input(t, x, ATT_DIMS(m, k)), pw, NULL, ATT_IDENTITY, NULL)),
                         expected, m * n, (double)k * FLT_EPSILON);
             att_tape_reset(t);

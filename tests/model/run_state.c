@@ -6,6 +6,8 @@
 #include "io/replace.h"
 #include "write_help.h"
 
+#include <fcntl.h>
+
 /* A small training: all that it must know to go on. */
 enum { ROWS = 3, COLUMNS = 5, FACTS = 5, TENSORS = 3 };
 typedef struct training {
@@ -35,11 +37,11 @@ static void fill(training *t, int value)
 
 static void init(training *t, int value)
 {
-    const att_field fields[FACTS] = {{"position", ATT_FIELD_INT, &t->position, 0, false, false},
-                                     {"best", ATT_FIELD_DOUBLE, &t->best, 0, false, false},
-                                     {"order", ATT_FIELD_TEXT, t->order, sizeof t->order, false, false},
-                                     {"hidden", ATT_FIELD_INT, &t->hidden, 0, true, false},
-                                     {"rate", ATT_FIELD_DOUBLE, &t->rate, 0, true, false}};
+    const att_field fields[FACTS] = {{"position", ATT_FIELD_INT, &t->position, 0, false, NULL, false},
+                                     {"best", ATT_FIELD_DOUBLE, &t->best, 0, false, NULL, false},
+                                     {"order", ATT_FIELD_TEXT, t->order, sizeof t->order, false, NULL, false},
+                                     {"hidden", ATT_FIELD_INT, &t->hidden, 0, true, NULL, false},
+                                     {"rate", ATT_FIELD_DOUBLE, &t->rate, 0, true, NULL, false}};
     memset(t, 0, sizeof *t);
     memcpy(t->fields, fields, sizeof fields);
     att_wrap(&t->tensors[0], t->weight, ATT_F32, ATT_DIMS(ROWS, COLUMNS), NULL);
@@ -140,12 +142,15 @@ static void only_the_newest_checkpoints_stay(void **state)
     expect_steps(ctx, run, 11, 3);
     save(ctx, run, 20000000000, &t);
     expect_steps(ctx, run, 20000000000, 1);
-    assert_int_equal(files_in(&f), 6);
+    assert_int_equal(att_run_keep(run, 0), ATT_OK);
+    expect_steps(ctx, run, 0, 0);
+    assert_int_equal(files_in(&f), 5);
     att_run_close(run);
+    assert_int_equal(files_in(&f), 4); /* the lock has been removed */
     assert_int_equal(att_run_open(ctx, f.path, 0, &run), ATT_ERR_ARGUMENT);
     assert_int_equal(att_run_open(ctx, "", 1, &run), ATT_ERR_IO);
-    assert_int_equal(att_run_open(ctx, path_in(&f, "lock"), 1, &run), ATT_ERR_IO);
-    check_says(ctx, "Not a directory");
+    assert_int_equal(att_run_open(ctx, path_in(&f, others[0]), 1, &run), ATT_ERR_IO);
+    check_says(ctx, "model.safetensors is a file, not a folder");
     assert_null(run);
     folder_remove(&f);
     att_close(ctx);
@@ -383,6 +388,72 @@ static void a_lock_that_no_training_has_made_is_refused_and_stays(void **state)
     att_close(ctx);
 }
 
+/* What the start has made, folders above included, but nothing that existed or that has something else in it. */
+static void a_start_that_fails_leaves_what_it_found(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"vocab.json", "none", NULL};
+    att_ctx *ctx = check_open("scalar", 1);
+    const test_folder f = folder_new();
+    for (int i = 0; i < 2; i++) {
+        att_run *run = open_run(ctx, path_in(&f, "a/b//c/"), 1);
+        folder_write(&f, "a/b/c/vocab.json", "made");
+        if (i == 1)
+            folder_write(&f, "a/b/other", "someone else's");
+        att_run_discard(run, names);
+        assert_int_equal(access(path_in(&f, "a/b/c"), F_OK), -1);
+        assert_int_equal(access(path_in(&f, "a"), F_OK), i - 1);
+    }
+    folder_write(&f, "a/b/vocab.json", "someone else's");
+    att_run_discard(open_run(ctx, path_in(&f, "a/b"), 1), names);
+    file_has(&f, "a/b/vocab.json", "someone else's", strlen("someone else's"));
+    assert_int_equal(access(path_in(&f, "a/b/lock"), F_OK), -1);
+    att_run_discard(NULL, NULL);
+    folder_remove(&f);
+    att_close(ctx);
+}
+
+/* Opens the folder again and again, and creates and removes a file in it while it is open. Returns how often that
+ * worked; -1: another process had it open, too. */
+static int open_repeatedly(const char *folder, const char *inside)
+{
+    enum { TIMES = 2000 };
+    att_ctx *ctx = check_open("scalar", 1);
+    att_run *run;
+    int n = 0;
+    for (int i = 0; n >= 0 && i < TIMES; i++) {
+        if (att_run_open(ctx, folder, 1, &run))
+            continue;
+        const int file = open(inside, O_CREAT | O_EXCL | O_WRONLY, 0666);
+        if (file < 0 || close(file) || unlink(inside))
+            n = -1;
+        n += n >= 0;
+        att_run_close(run);
+    }
+    att_close(ctx);
+    return n;
+}
+
+/* The lock is removed at the end of a training, just when another process may have opened it to wait for it. */
+static void of_many_that_open_a_folder_one_has_it(void **state)
+{
+    (void)state;
+    const test_folder f = folder_new();
+    pid_t child[3];
+    char inside[sizeof f.path + 8];
+    snprintf(inside, sizeof inside, "%s/inside", f.path);
+    for (int i = 0; i < 3; i++)
+        if ((child[i] = fork()) == 0)
+            _exit(open_repeatedly(f.path, inside) > 0 ? 0 : 1);
+    for (int i = 0; i < 3; i++) {
+        int status;
+        assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(files_in(&f), 0);
+    folder_remove(&f);
+}
+
 /* A checkpoint of a pause is the newest until the next is there, and then as if it had not been: `keep` others stay. */
 static void pauses_leave_the_checkpoints_of_a_run_without_them(void **state)
 {
@@ -484,6 +555,8 @@ int main(void)
         cmocka_unit_test(every_failing_allocation_leaves_all_as_it_was),
         cmocka_unit_test(a_folder_is_of_one_process_until_that_ends),
         cmocka_unit_test(a_lock_that_no_training_has_made_is_refused_and_stays),
+        cmocka_unit_test(a_start_that_fails_leaves_what_it_found),
+        cmocka_unit_test(of_many_that_open_a_folder_one_has_it),
         cmocka_unit_test(pauses_leave_the_checkpoints_of_a_run_without_them),
         cmocka_unit_test(a_killed_training_goes_on_from_a_whole_checkpoint),
     };

@@ -164,9 +164,9 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
     } cases[] = {{{.seed = 1}, "has checkpoints of a training already"},
                  {{.seed = 2, .resume = true}, "\"seed\" is 1 but here it is 2"},
                  {{.seed = 1, .resume = true, .batch = 3}, "\"batch_pairs\" is 4 but here it is 3"},
-                 {{.seed = 1, .resume = true, .scores = others}, "\"texts\" is"},
-                 {{.seed = 1, .resume = true, .model = other.path}, "\"model\" is"},
-                 {{.seed = 1, .resume = true, .evaluation_id = 7}, "\"judged_by\" is 0 but here it is 7"}};
+                 {{.seed = 1, .resume = true, .scores = others}, "with other texts or scores"},
+                 {{.seed = 1, .resume = true, .model = other.path}, "with other weights of the pre-trained model"},
+                 {{.seed = 1, .resume = true, .evaluation_id = 7}, "with other evaluation data"}};
     att_ctx *ctx = check_open(NULL, 1);
     att_training *t = open_training(ctx, "one", &(how){.seed = 1});
     assert_non_null(t);

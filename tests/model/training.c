@@ -209,7 +209,7 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
     (void)state;
     att_ctx *ctx = check_open(NULL, 1);
     assert_null(open_training(ctx, "none", true, 3));
-    assert_non_null(strstr(att_error(ctx), "there is no checkpoint to go on from"));
+    assert_non_null(strstr(att_error(ctx), "there is no checkpoint to continue from"));
     att_training *t = open_training(ctx, "one", false, 3);
     assert_non_null(t);
     assert_null(open_training(ctx, "one", false, 3));

@@ -46,10 +46,13 @@ typedef struct cli_command {
     const char *summary;   /* one line without a full stop */
     const char *arguments; /* as in the usage line: "[FILE...]"; NULL: takes none */
     int min_arguments;
-    int max_arguments;                   /* -1: any number */
-    const char *details;                 /* paragraphs for help and man page, which fill them; or NULL */
-    const char *examples;                /* command lines, one each; or NULL */
-    const cli_option *options;           /* up to name NULL; or NULL. --help is always there */
+    int max_arguments;         /* -1: any number */
+    const char *details;       /* paragraphs for help and man page, which fill them; or NULL */
+    const char *examples;      /* command lines, one each; or NULL */
+    const cli_option *options; /* up to name NULL; or NULL. --help is always there */
+    /* Called before required options are asked for; given[i]: option i was typed. May set others, and say so in
+     * `given`; returns a code. Or NULL. */
+    int (*complete)(bool *given);
     int (*run)(int n, char **arguments); /* arguments: without options; returns an exit code */
     const char *see;                     /* related commands, for the man page: "search|train embed"; or NULL */
     const char *words; /* completions of the first argument: "one|two"; NULL: files if `arguments` says FILE */

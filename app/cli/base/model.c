@@ -1,4 +1,5 @@
 /* Contexts, and models by name. */
+#include "checkpoints.h"
 #include "cli.h"
 #include "known_models.h"
 
@@ -44,6 +45,24 @@ static cli_model_kind kind_of(const char *folder)
     if (is_file(folder, "/modules.json"))
         return CLI_SENTENCE_MODEL;
     return is_translator(folder) ? CLI_TRANSLATION_MODEL : CLI_ANY_MODEL;
+}
+
+/* Refuses the folder of a training that was killed before it wrote a model. */
+static int check_finished(const char *name, const char *folder)
+{
+    cli_checkpoints c;
+    json_t *training = NULL;
+    if (is_file(folder, "/model.safetensors"))
+        return CLI_DONE;
+    int code = cli_training_file_read(folder, &training);
+    cli_checkpoints_find(folder, &c);
+    const char *command = json_string_value(json_object_get(training, "command"));
+    if (!command)
+        command = is_translator(folder) ? "translate" : "embed";
+    if (!code && (training || c.n > 0))
+        code = cli_fail("%s has a training that has not finished: attend train %s --resume -o %s", name, command, name);
+    json_decref(training);
+    return code;
 }
 
 /* ---- Models by name --------------------------------------------------------- */
@@ -133,6 +152,9 @@ int cli_model_find(cli_model_kind kind, const char *name, att_model_path *path)
     const int code = name ? find_named(kind, name, path) : find_only(kind, path);
     if (code || kind == CLI_ANY_MODEL)
         return code;
+    const int unfinished = check_finished(name ? name : path->text, path->text);
+    if (unfinished)
+        return unfinished;
     const cli_model_kind found = kind_of(path->text);
     if (found != kind && found != CLI_ANY_MODEL)
         return cli_fail("%s is a %s: %s", name, kinds[found].name, kinds[found].command);

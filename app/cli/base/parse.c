@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_OPTIONS = 32, LONG_BASE = 256, HELP = LONG_BASE - 1 };
+enum { MAX_OPTIONS = 48, LONG_BASE = 256, HELP = LONG_BASE - 1 };
 
 const cli_command *cli_find(const cli_command *const *commands, const char *path, const char *name)
 {
@@ -221,7 +221,9 @@ static int parse(const cli_command *c, const char *path, int argc, char **argv, 
             return code;
         given[i] = true;
     }
-    int code = set_from_environment(c->options, n, path, given);
+    int code = c->complete ? c->complete(given) : CLI_DONE;
+    if (!code)
+        code = set_from_environment(c->options, n, path, given);
     return code ? code : check_arguments(c, path, argc - optind, argv + optind);
 }
 

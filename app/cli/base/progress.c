@@ -1,5 +1,6 @@
 #include "progress.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
@@ -21,21 +22,53 @@ void cli_progress_begin(cli_progress *p)
     p->shown = p->begin;
 }
 
-void cli_progress_show(cli_progress *p, int64_t count, const char *things, double share)
+/* Is it time to show the line again? */
+static bool is_due(cli_progress *p, double now)
 {
-    enum { BAR = 20 };
-    double now = cli_seconds(), spent = now - p->begin;
     if (!p->on || now - p->shown < 0.2)
-        return;
+        return false;
     p->shown = now;
     on_screen = 1;
-    fprintf(stderr, "\r\033[K%lld %s, %.0f/s", (long long)count, things, (double)count / spent);
+    return true;
+}
+
+/* A bar of `width` characters, and the time that is left at the speed so far. */
+static void put_bar(const cli_progress *p, double spent, double share, int width)
+{
     if (share > 0) {
-        int filled = (int)(share * BAR), left = (int)(spent / share * (1 - share));
-        fprintf(stderr, "  [%.*s%*s] %3.0f %%, %d:%02d:%02d left", filled, "####################", BAR - filled, "",
-                100 * share, left / 3600, left / 60 % 60, left % 60);
+        const int filled = (int)(share * width);
+        fprintf(stderr, "  [%.*s%*s] %3.0f %%", filled, "####################", width - filled, "", 100 * share);
+    }
+    if (share > p->first) {
+        const int left = (int)fmin(spent / (share - p->first) * (1 - share), 1e9);
+        fprintf(stderr, ", %d:%02d:%02d left", left / 3600, left / 60 % 60, left % 60);
     }
     fflush(stderr);
+}
+
+void cli_progress_show(cli_progress *p, int64_t count, const char *things, double share)
+{
+    const double now = cli_seconds(), spent = now - p->begin;
+    if (!is_due(p, now))
+        return;
+    fprintf(stderr, "\r\033[K%lld %s, %.0f/s", (long long)count, things, (double)count / spent);
+    put_bar(p, spent, share, 20);
+}
+
+/* Fits 78 columns: the line would not be cleared if it wrapped. */
+void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t tokens, double share)
+{
+    const double now = cli_seconds(), spent = now - p->begin;
+    if (isnan(loss)) {
+        p->first = share;
+        p->shown = 0;
+    }
+    if (!is_due(p, now))
+        return;
+    fprintf(stderr, "\r\033[Kstep %lld", (long long)step);
+    if (!isnan(loss))
+        fprintf(stderr, ", loss %.4f, %.0f tokens/s", loss, (double)tokens / spent);
+    put_bar(p, spent, share, 10);
 }
 
 void cli_progress_end(cli_progress *p)

@@ -153,11 +153,41 @@ static int fill_cache(attention_case *c)
 
 /* ---- The case ----------------------------------------------------------------- */
 
+/* Names of the library's sentences, and the options that set them. */
+static const char *const option_of[][2] = {
+    {"spec.head_dim", "--dim"},
+    {"spec.key_dim", "--kdim"},
+    {"spec.value_dim", "--vdim"},
+    {"spec.score_dim", "--score-dim"},
+    {"spec.kv_heads", "--kv-heads"},
+    {"spec.heads", "--heads"},
+    {"spec.dropout", "--dropout"},
+    {"spec.align", "--align"},
+    {"ATT_ALIGN_TOP_LEFT, ATT_ALIGN_BOTTOM_RIGHT or ATT_ALIGN_STARTS", "top-left or bottom-right"},
+};
+enum { NAMES = sizeof option_of / sizeof *option_of };
+
+/* The library's message with the options as typed. */
+static void name_options(const char *message, char *text, size_t size)
+{
+    size_t used = 0;
+    for (const char *p = message; *p && used < size - 1;) {
+        int i = 0;
+        while (i < NAMES && strncmp(p, option_of[i][0], strlen(option_of[i][0])) != 0)
+            i++;
+        const char *const from = i < NAMES ? option_of[i][1] : p;
+        used += (size_t)snprintf(text + used, size - used, "%.*s", i < NAMES ? (int)strlen(from) : 1, from);
+        p += i < NAMES ? strlen(option_of[i][0]) : 1;
+    }
+}
+
 int attention_status(const attention_case *c, att_status s)
 {
+    char text[1024] = "";
     if (s == ATT_OK || s == ATT_ERR_CANCELLED)
         return cli_status(c->ctx, s);
-    return cli_fail("%s%s", c->line, att_error(c->ctx));
+    name_options(att_error(c->ctx), text, sizeof text);
+    return cli_fail("%s%s", c->line, text);
 }
 
 int attention_once(void *arg)

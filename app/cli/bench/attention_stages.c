@@ -298,6 +298,8 @@ static int add_modifier(attention_case *c, const att_modifier *m, const char *va
     if (value && !(m->flags & ATT_NEEDS_VALUE))
         return cli_misuse("%smodifier: %s takes no value", c->where, m->name);
     int code = value ? parse_number(c, "modifier", m->name, value, -1e30, 1e30, &number) : CLI_DONE;
+    if (!code && value && number == 0)
+        code = cli_misuse("%smodifier: %s=%s: the value must not be 0", c->where, m->name, value);
     if (!code)
         code = new_stage(c, "modifier", (att_stage){.modifier = m, .value = {number}});
     for (int i = 0; !code && i < m->n_params; i++) {

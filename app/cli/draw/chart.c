@@ -114,7 +114,7 @@ enum { INK, PALE, GRID, CARD, N_TONES };
 static const color light[N_TONES] = {{0x24, 0x29, 0x33}, {0x6b, 0x72, 0x81}, {0xe5, 0xe7, 0xeb}, {0xff, 0xff, 0xff}};
 static const color dark[N_TONES] = {{0xe6, 0xed, 0xf3}, {0x9d, 0xa7, 0xb3}, {0x2d, 0x33, 0x3b}, {0x10, 0x14, 0x1a}};
 
-enum { WIDTH = 760, MARGIN = 24, LEGEND_ROW = 22 };
+enum { WIDTH = 760, MARGIN = 24, LEGEND_ROW = 22, NOTE_ROW = 26 };
 static const double tick_size = 12, name_size = 13;
 
 typedef struct frame {
@@ -271,7 +271,7 @@ static int draw_panel(FILE *f, const chart *c, int i, double left, double *top, 
 int chart_svg(FILE *f, const chart *c)
 {
     const double panel = c->n > 1 ? 190 : 300, left = left_of(c), wide = svg_text_width(c->title, 17);
-    double top = MARGIN + 30, height = top + 26 + 12 + MARGIN;
+    double top = MARGIN + 30, height = top + 26 + 12 + MARGIN + (c->note ? NOTE_ROW : 0);
     for (int i = 0; i < c->n; i++)
         height += legend(NULL, &c->panel[i], left, 0) * LEGEND_ROW + 8 + panel + (i < c->n - 1 ? 14 : 0);
     svg_begin(f, WIDTH, ceil(height), c->title);
@@ -284,6 +284,8 @@ int chart_svg(FILE *f, const chart *c)
         code = draw_panel(f, c, i, left, &top, panel);
     const svg_font name = {.size = name_size, .fill = light[INK], .anchor = 'm'};
     svg_text(f, (left + WIDTH - MARGIN - 12) / 2, top + 8, &name, c->x_name);
+    if (c->note)
+        svg_text(f, left, top + 8 + NOTE_ROW, &(svg_font){.size = tick_size, .fill = light[PALE]}, c->note);
     svg_end(f);
     return code;
 }
@@ -418,4 +420,6 @@ void chart_terminal(FILE *f, const chart *c, int colors)
         if (has_legend(p))
             print_legend(f, p, LABEL + 2, colors);
     }
+    if (c->note)
+        fprintf(f, "%s\n", c->note);
 }

@@ -29,6 +29,7 @@ typedef struct chart {
     const char *title, *x_name;
     const chart_panel *panel;
     int n;
+    const char *note; /* a line below the picture, or NULL */
 } chart;
 
 #define CHART_MAX 1e100

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* Chroma and hue (degrees) of OKLab at even steps of t; lightness is a straight line. */
@@ -56,16 +55,6 @@ int terminal_colors(FILE *f)
     if (!isatty(fileno(f)) || (no_color && *no_color) || !term || strcmp(term, "dumb") == 0)
         return 0;
     return depth && (strcmp(depth, "truecolor") == 0 || strcmp(depth, "24bit") == 0) ? 1 << 24 : 256;
-}
-
-int terminal_columns(FILE *f)
-{
-    struct winsize size;
-    if (isatty(fileno(f)) && ioctl(fileno(f), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        return size.ws_col;
-    const char *columns = getenv("COLUMNS");
-    const long n = columns ? strtol(columns, NULL, 10) : 0;
-    return n >= 20 && n <= 10000 ? (int)n : 80;
 }
 
 /* Nearest of the six levels 0, 95, 135, 175, 215, 255 of the 256-colour cube. */

@@ -18,8 +18,6 @@ double color_lightness(color c);
 /* Number of colours to use on f: 1 << 24 or 256 on a terminal; 0 if f is no terminal or a dumb one, or NO_COLOR is
  * set. */
 int terminal_colors(FILE *f);
-/* Columns of the terminal f; else $COLUMNS, else 80. */
-int terminal_columns(FILE *f);
 /* Escape sequence that sets the background (layer 48) or the text (layer 38). */
 void terminal_color(FILE *f, int colors, int layer, color c);
 

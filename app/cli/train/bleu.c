@@ -1,8 +1,10 @@
 /* Evaluates a translator in training: BLEU on held-out texts. */
 #include "cli/base/lines.h"
+#include "cli/base/utf8.h"
 #include "train.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { BLOCK = 4096, SAMPLES = 3 };
 
@@ -16,6 +18,15 @@ typedef struct evaluation {
     att_bleu_counts all;
     int64_t samples; /* printed so far */
 } evaluation;
+
+/* Prints a text on one line of the terminal, cut if it is longer. */
+static void print_sample(int indent, const char *text)
+{
+    const int room = (isatty(STDERR_FILENO) ? terminal_columns(stderr) : 78) - indent, width = utf8_width(text);
+    fprintf(stderr, "%*s", indent, "");
+    utf8_field(stderr, text, width < room ? width : room, 0);
+    fputc('\n', stderr);
+}
 
 /* Counts the translation of line i of the block. */
 static int count_line(evaluation *e, int64_t i)
@@ -36,8 +47,10 @@ static int count_line(evaluation *e, int64_t i)
                       att_bleu_count(ctx, ATT_BLEU_13A, text->text, text->bytes, &l->text[at], &l->bytes[at], 1, &one));
     if (!code)
         att_bleu_add(&e->all, &one);
-    if (!code && e->samples++ < SAMPLES)
-        fprintf(stderr, "  %.*s\n    %.*s\n", (int)e->in.bytes[i], e->in.text[i], (int)text->bytes, text->text);
+    if (!code && e->samples++ < SAMPLES) {
+        print_sample(2, e->in.text[i]);
+        print_sample(4, text->text);
+    }
     return code;
 }
 

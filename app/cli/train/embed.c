@@ -1,6 +1,7 @@
 /* attend train embed: trains a sentence model on pairs of sentences with scores of similarity. */
 #include "cli/base/array.h"
 #include "cli/base/correlation.h"
+#include "cli/base/end.h"
 #include "cli/base/pairs.h"
 #include "cli/base/utf8.h"
 #include "train.h"
@@ -13,7 +14,7 @@ enum { BLOCK = 512 };
 
 static const char *model_name, *pairs_path, *valid_path, *folder;
 static int format = CLI_PAIRS_BY_NAME;
-static int64_t batch = 16, seed = 1, threads, validate_every = 100, save_every = 200;
+static int64_t batch = 16, seed = 1, threads, validate_every = 100, save_every = 200, keep = 1;
 static double epochs = 2, rate = 2e-5, warmup = 0.1, decay = 0.01, clip = 1, highest = 5;
 static bool resume;
 
@@ -40,10 +41,19 @@ static const cli_option options[] = {
     {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},
     {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30, .help = "validate every N steps"},
     {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "save a checkpoint every N steps"},
+    {"keep", 0, "N", .integer = &keep, .max = 64,
+     .help = "checkpoints to keep when the training has finished; --resume needs one"},
     {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
     CLI_THREADS(&threads),
     {0},
 };
+
+static const char *const may_change[] = {"format", "validate-every", "save-every", "keep", "threads", NULL};
+static const char *const same_files[] = {"model", "pairs", "valid", NULL};
+static const cli_training_options stored = {"embed", options, &folder, &resume, may_change, same_files};
+
+/* Takes what was not typed from the training that continues. */
+static int complete(bool *given) { return cli_training_options_read(&stored, given); }
 
 /* ---- all pairs of a file */
 
@@ -166,11 +176,13 @@ static int validate(void *user, cli_validation *v)
 
 /* ---- the run */
 
-static void say_cut(const att_training_report *r)
+static void say_pairs(const att_training_info *i)
 {
-    if (r->too_long > 0)
-        cli_note("%lld of %lld pairs have a sentence that is longer than the model takes; what is behind is not learnt",
-                 (long long)r->too_long, (long long)r->pairs);
+    fprintf(stderr, "%lld sentence pairs", (long long)i->pairs);
+    if (i->too_long > 0)
+        fprintf(stderr, "; %lld have a sentence that is longer than the model takes, and is cut",
+                (long long)i->too_long);
+    fputc('\n', stderr);
 }
 
 static int open_training(embed_training *t)
@@ -182,13 +194,14 @@ static int open_training(embed_training *t)
                                 .max_rate = rate,
                                 .warmup = (int64_t)(warmup * (double)t->common.steps),
                                 .steps = t->common.steps};
-    att_model_path path;
+    static att_model_path path;
     int code = cli_model_find(CLI_SENTENCE_MODEL, model_name, &path);
     const att_sentence_training_options *o =
         ATT_OPTIONS(att_sentence_training_options, .model = path.text, .resume = resume,
                     .evaluation_id = checksum(&t->valid), .note = t->common.note, .note_bytes = sizeof t->common.note,
                     .pairs = t->pairs.n, .texts = t->pairs.text, .bytes = t->pairs.bytes, .scores = t->pairs.score,
                     .batch = batch, .schedule = &rates, .weight_decay = decay, .clip = clip, .seed = (uint64_t)seed);
+    model_name = path.text; /* as the folder stores it */
     if (!code)
         code = cli_status(t->common.ctx, att_sentence_training_open(t->common.ctx, folder, o, &t->common.training));
     return code;
@@ -207,19 +220,18 @@ static int allocate_validation(embed_training *t)
 }
 
 /* With validation the best model was written already; otherwise the last one is written now. */
-static int finish(const embed_training *t)
+static int write_model(void *user, bool stopped)
 {
+    const embed_training *t = user;
     att_training_info info = {.size = sizeof info};
     int code = cli_status(t->common.ctx, att_training_describe(t->common.training, &info));
-    if (!code && !valid_path)
-        code = cli_status(t->common.ctx, att_training_write(t->common.training, 0, ATT_F32));
-    if (!code && valid_path && info.best_step == 0)
+    if (!code && (!valid_path || (stopped && info.best_step == 0)))
+        return cli_status(t->common.ctx, att_training_write(t->common.training, 0, ATT_F32));
+    if (!code && info.best_step == 0)
         return cli_fail("%s: no validation has a correlation: cosines or scores are all the same", valid_path);
-    if (!code && valid_path)
+    if (!code)
         cli_note("%s is the model of step %lld, with the highest Spearman on validation, %.2f", folder,
                  (long long)info.best_step, info.best);
-    else if (!code)
-        cli_note("%s is a model now: attend embed -m %s", folder, folder);
     return code;
 }
 
@@ -232,21 +244,24 @@ static int run(int n, char **arguments)
                                    .resume = resume,
                                    .both = true,
                                    .validate = valid_path ? validate : NULL,
-                                   .begun = say_cut,
+                                   .keep = keep,
+                                   .describe = say_pairs,
+                                   .write = write_model,
+                                   .options = &stored,
                                    .user = &t}};
     int code = cli_open(&t.common.ctx, threads);
     if (!code)
         code = read_scored(&t.pairs, pairs_path);
     if (!code && valid_path)
         code = read_scored(&t.valid, valid_path);
-    if (!code)
+    if (!code) {
+        cli_end_later(); /* a signal cancels the start, which then leaves no folder */
         code = open_training(&t);
+    }
     if (!code && valid_path)
         code = allocate_validation(&t);
     if (!code)
         code = cli_training_run(&t.common);
-    if (!code)
-        code = finish(&t);
     att_training_free(t.common.training);
     free_scored(&t.pairs);
     free_scored(&t.valid);
@@ -264,12 +279,14 @@ const cli_command train_embed = {
                "folder: with --valid the model with the highest Spearman correlation,\n"
                "otherwise that of the last step.\n\n"
                "Reports progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a\n"
-               "checkpoint; if the process is killed, the steps since the last checkpoint are\n"
-               "lost.",
+               "checkpoint and writes the model so far; if the process is killed, the steps\n"
+               "since the last checkpoint are lost. To continue, --resume -o FOLDER is enough:\n"
+               "the folder has all options (training.json).",
     .examples = "attend train embed -m all-MiniLM-L6-v2 --pairs stsb-en-train.csv "
                 "--valid stsb-en-dev.csv -o stsb\n"
                 "attend similarity -m stsb --pairs stsb-en-dev.csv --gold > scores.txt",
     .options = options,
     .see = "embed|similarity|plot",
+    .complete = complete,
     .run = run,
 };

@@ -1,5 +1,5 @@
 /* What all trainings have in common: steps until a limit or a signal, checkpoints, validations, a log. */
-#include "cli/base/end.h"
+#include "cli/base/checkpoints.h"
 #include "cli/base/progress.h"
 #include "train.h"
 
@@ -7,24 +7,30 @@
 
 /* ---- the state between two validations, which checkpoints keep as a text */
 
-#define NOTE "loss %la over %lld, epoch %lld, norm %la, rate %la; best %la, worse since %lld"
+#define NOTE "loss %la over %lld, epoch %lld, norm %la, rate %la; best %la, worse since %lld; seconds "
+
+/* Wall-clock time of the training, with that of the processes that it continues. */
+static double seconds_of(const cli_training *t) { return t->seconds + cli_seconds() - t->begin; }
 
 static void write_note(cli_training *t)
 {
     const cli_training_state *s = &t->state;
-    snprintf(t->note, sizeof t->note, NOTE, s->loss, (long long)s->n, (long long)s->epoch, s->norm, s->rate, s->best,
-             (long long)s->worse);
+    /* The seconds have a fixed length: all checkpoints are as long as those of an uninterrupted training. */
+    snprintf(t->note, sizeof t->note, NOTE "%015.3f", s->loss, (long long)s->n, (long long)s->epoch, s->norm, s->rate,
+             s->best, (long long)s->worse, seconds_of(t));
 }
 
 /* Starts with an empty state where the checkpoint has none, or an invalid one. */
 static void read_note(cli_training *t)
 {
-    double loss, norm, rate, best;
+    double loss, norm, rate, best, seconds = 0;
     long long n, epoch, worse;
     t->state = (cli_training_state){.best = -INFINITY};
-    if (sscanf(t->note, NOTE, &loss, &n, &epoch, &norm, &rate, &best, &worse) == 7 && n >= 0 && n < INT64_MAX &&
-        isfinite(loss) && worse >= 0 && worse < INT64_MAX && !isnan(best))
+    /* Older checkpoints have no seconds. */
+    if (sscanf(t->note, NOTE "%lf", &loss, &n, &epoch, &norm, &rate, &best, &worse, &seconds) >= 7 && n >= 0 &&
+        n < INT64_MAX && isfinite(loss) && worse >= 0 && worse < INT64_MAX && !isnan(best))
         t->state = (cli_training_state){loss, norm, rate, best, n, epoch, worse};
+    t->seconds = seconds >= 0 && seconds < 1e11 ? seconds : 0;
 }
 
 static void add_step(cli_training *t, const att_training_report *r)
@@ -50,11 +56,12 @@ static int save(cli_training *t, att_status (*how)(att_training *))
 /* Writes the averages since the last validation, and v, to the log and to standard error. */
 static int report(cli_training *t, int64_t step, const cli_validation *v)
 {
-    char line[512];
+    char line[640];
     const cli_training_state *s = &t->state;
     const double loss = s->loss / (double)s->n;
-    snprintf(line, sizeof line, "{\"step\": %lld, \"epoch\": %lld, \"loss\": %.6g, \"norm\": %.4g, \"rate\": %.6g%s}\n",
-             (long long)step, (long long)s->epoch, loss, s->norm, s->rate, v->log);
+    snprintf(line, sizeof line,
+             "{\"step\": %lld, \"seconds\": %.3f, \"epoch\": %lld, \"loss\": %.6g, \"norm\": %.4g, \"rate\": %.6g%s}\n",
+             (long long)step, seconds_of(t), (long long)s->epoch, loss, s->norm, s->rate, v->log);
     fprintf(stderr, "step %lld, epoch %lld: loss %.4f%s\n", (long long)step, (long long)s->epoch, loss, v->shown);
     return cli_log_add(&t->log, line);
 }
@@ -73,10 +80,10 @@ static int validate(cli_training *t, int64_t step)
 }
 
 /* Progress in [0, 1] towards the nearest limit; 0 where there is none. */
-static double share_of(const cli_training *t, int64_t step, double begin)
+static double share_of(const cli_training *t, int64_t step)
 {
     const double steps = t->steps ? (double)step / (double)t->steps : 0;
-    const double minutes = t->minutes > 0 ? (cli_seconds() - begin) / (60 * t->minutes) : 0;
+    const double minutes = t->minutes > 0 ? seconds_of(t) / (60 * t->minutes) : 0;
     return fmin(1, fmax(steps, minutes));
 }
 
@@ -99,12 +106,11 @@ static int validate_and_save(cli_training *t, int64_t step, bool done, bool *uns
     return code;
 }
 
-/* Until one of the limits, or a signal. */
-static int run_steps(cli_training *t)
+/* Until one of the limits, or a signal. *limit: it was a limit. */
+static int run_steps(cli_training *t, bool *limit)
 {
-    const double begin = cli_seconds();
     int64_t tokens = 0, step = att_training_steps(t->training);
-    bool unsaved = !t->resume, done = share_of(t, step, begin) >= 1 || is_out_of_patience(t);
+    bool unsaved = !t->resume, done = share_of(t, step) >= 1 || is_out_of_patience(t);
     int code = CLI_DONE;
     if (t->resume && is_due(t, step, done)) { /* the signal came before that validation */
         unsaved = true;
@@ -112,6 +118,7 @@ static int run_steps(cli_training *t)
     }
     cli_progress progress;
     cli_progress_begin(&progress);
+    cli_progress_step(&progress, step, NAN, 0, share_of(t, step));
     while (!code && !done && !cli_signal) {
         att_training_report r = {.size = sizeof r};
         code = cli_status(t->ctx, att_training_step(t->training, &r));
@@ -123,17 +130,16 @@ static int run_steps(cli_training *t)
         unsaved = true;
         add_step(t, &r);
         tokens += r.target_tokens + (t->both ? r.source_tokens : 0);
-        if (step == 1 && t->begun)
-            t->begun(&r);
-        const double share = share_of(t, step, begin);
-        cli_progress_show(&progress, tokens, "tokens", share);
+        const double share = share_of(t, step);
+        cli_progress_step(&progress, step, t->state.loss / (double)t->state.n, tokens, share);
         done = share >= 1;
         if (is_due(t, step, done))
-            cli_progress_end(&progress);
+            cli_progress_clear();
         code = validate_and_save(t, step, done, &unsaved);
         done = done || is_out_of_patience(t);
     }
     cli_progress_end(&progress);
+    *limit = done && !code;
     if (code == CLI_INTERRUPTED) /* in the middle of a step, which then counts as none, or of a validation */
         code = CLI_DONE;
     if (unsaved && code) { /* as far as possible; the first error has been reported */
@@ -144,17 +150,92 @@ static int run_steps(cli_training *t)
     return code;
 }
 
-int cli_training_run(cli_training *t)
+/* ---- the start and the end */
+
+/* Says what the training has, where it stands and how far it goes. */
+static int say_start(const cli_training *t)
 {
-    read_note(t);
-    int code = cli_log_open(&t->log, t->folder, att_training_steps(t->training));
+    att_training_info info = {.size = sizeof info};
+    char limit[96] = "until interrupted";
+    const long long step = att_training_steps(t->training);
+    int code = cli_status(t->ctx, att_training_describe(t->training, &info));
     if (code)
         return code;
-    cli_end_later();
-    code = cli_log_close(&t->log, run_steps(t));
-    if (!code && cli_signal) {
-        cli_note("stopped; the same command with --resume goes on from here");
-        code = CLI_INTERRUPTED;
-    }
+    if (t->steps && t->minutes > 0)
+        snprintf(limit, sizeof limit, "%lld steps or %g minutes", (long long)t->steps, t->minutes);
+    else if (t->steps)
+        snprintf(limit, sizeof limit, "%lld steps", (long long)t->steps);
+    else if (t->minutes > 0)
+        snprintf(limit, sizeof limit, "%g minutes", t->minutes);
+    t->describe(&info);
+    const int threads = att_threads(t->ctx);
+    fprintf(stderr, "vocabulary of %lld, %lld parameters; %d thread%s; ", (long long)info.vocabulary,
+            (long long)info.parameters, threads, threads == 1 ? "" : "s");
+    if (step > 0)
+        fprintf(stderr, "continues after step %lld, %s in all\n", step, limit);
+    else
+        fprintf(stderr, "%s\n", limit);
+    return CLI_DONE;
+}
+
+/* Where checkpoints are left, says how large they are and what they are for. */
+static void say_checkpoints(const cli_training *t)
+{
+    cli_checkpoints c;
+    cli_checkpoints_find(t->folder, &c);
+    if (c.n > 0)
+        cli_note("%.3g MB there are checkpoints, which only --resume needs: rm %s/checkpoint-*.safetensors",
+                 1e-6 * (double)c.bytes, t->folder);
+}
+
+/* The model of a training that has reached a limit. changed: since the model that the folder may have. */
+static int finish(cli_training *t, bool changed)
+{
+    const char *command = t->options->command;
+    int code = changed ? t->write(t->user, false) : CLI_DONE;
+    if (code)
+        return code;
+    if (changed)
+        cli_note("%s is a model now: attend %s -m %s", t->folder, command, t->folder);
+    else
+        cli_note("%s is a model that has finished its training, and stays as it is", t->folder);
+    code = cli_training_options_write(t->options, att_training_steps(t->training));
+    if (!code)
+        code = cli_status(t->ctx, att_training_keep(t->training, t->keep));
+    if (!code)
+        say_checkpoints(t);
     return code;
+}
+
+/* The model so far. */
+static int stop(cli_training *t)
+{
+    const char *command = t->options->command;
+    const int code = t->write(t->user, true);
+    if (code)
+        return code;
+    cli_note("stopped after step %lld; attend train %s --resume -o %s continues, attend %s -m %s uses the model so far",
+             (long long)att_training_steps(t->training), command, t->folder, command, t->folder);
+    return CLI_INTERRUPTED;
+}
+
+int cli_training_run(cli_training *t)
+{
+    const int64_t first = att_training_steps(t->training);
+    bool limit = false;
+    t->begin = cli_seconds();
+    read_note(t);
+    int code = cli_log_open(&t->log, t->folder, first);
+    if (code)
+        return code;
+    code = cli_training_options_write(t->options, cli_training_finished());
+    if (!code)
+        code = say_start(t);
+    if (!code)
+        code = run_steps(t, &limit);
+    code = cli_log_close(&t->log, code);
+    if (code)
+        return code;
+    const bool was_finished = first > 0 && first == cli_training_finished();
+    return limit ? finish(t, !was_finished || att_training_steps(t->training) > first) : stop(t);
 }

@@ -4,6 +4,7 @@
 
 #include "cli/base/cli.h"
 #include "log.h"
+#include "options.h"
 
 /* The result of a validation. */
 typedef struct cli_validation {
@@ -27,19 +28,25 @@ typedef struct cli_training {
     const char *folder;
     int64_t steps, save_every, validate_every;
     int64_t patience; /* validations in a row that may bring no improvement; 0: any number */
-    double minutes;   /* as steps: 0 is no limit */
+    int64_t keep;     /* checkpoints that stay when it has finished */
+    double minutes;   /* of all processes that have continued it; as steps: 0 is no limit */
     bool resume;
     bool both; /* progress counts the tokens of both sides, not the targets alone */
-    int (*validate)(void *user, cli_validation *v); /* or NULL: no validation */
-    void (*begun)(const att_training_report *r);    /* or NULL; called after the very first step */
+    int (*validate)(void *user, cli_validation *v);  /* or NULL: no validation */
+    void (*describe)(const att_training_info *info); /* says what pairs it has; called before the first step */
+    /* Writes the model; stopped: a signal came before a limit, and the training can continue. */
+    int (*write)(void *user, bool stopped);
     void *user;
-    char note[256]; /* where options.note of the training points to */
+    const cli_training_options *options;
+    char note[320]; /* where options.note of the training points to */
     /* private */
     cli_log log;
     cli_training_state state;
+    double seconds, begin; /* spent by earlier processes; the start of this one */
 } cli_training;
-/* Trains until a limit or a signal, and saves a checkpoint of the last step. Reports to standard error and to
- * FOLDER/log.jsonl, which has the same lines whether or not the training was stopped or killed in between. */
+/* Trains until a limit or a signal, saves a checkpoint of the last step and writes the model. Reports to standard error
+ * and to FOLDER/log.jsonl, which has the same lines whether or not the training was stopped or killed in between, but
+ * for the seconds. To be called after cli_end_later. */
 int cli_training_run(cli_training *t);
 
 /* *bleu: of greedy translations of the file `texts` by the model in training, against the file `references`, line by

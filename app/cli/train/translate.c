@@ -1,4 +1,5 @@
 /* attend train translate: a translator from two files. */
+#include "cli/base/end.h"
 #include "cli/base/lines.h"
 #include "train.h"
 
@@ -11,7 +12,7 @@ enum preset { TINY, SMALL, BASE };
 static const char *source, *target, *valid_source, *valid_target, *folder, *tokenizer, *config;
 static int architecture = -1, attention = -1, preset = -1, schedule = 0;
 static int64_t vocabulary = 8000, batch_tokens = 4096, accumulate = 1, warmup = 1000, steps, seed = 1, threads,
-               validate_every = 500, save_every = 500, average = 5, patience;
+               validate_every = 500, save_every = 500, average = 5, patience, keep = 1;
 static double coverage = 1, rate = 1e-3, dropout = 0.1, smoothing = 0.1, clip = 1, minutes;
 static bool resume, half, byte_fallback;
 
@@ -66,11 +67,31 @@ static const cli_option options[] = {
     {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "save a checkpoint every N steps"},
     {"average", 0, "N", .integer = &average, .max = 64,
      .help = "average the last N checkpoints; 0: use the last weights"},
+    {"keep", 0, "N", .integer = &keep, .max = 64,
+     .help = "checkpoints to keep when the training has finished; --resume needs one"},
     {"half", 0, NULL, .flag = &half, .help = "write the weights in half precision (f16)"},
     {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
     CLI_THREADS(&threads),
     {0},
 };
+
+static const char *const may_change[] = {"valid-src",      "valid-tgt",  "steps",   "minutes", "patience",
+                                         "validate-every", "save-every", "average", "keep",    "half",
+                                         "threads",        "tokenizer",  NULL};
+static const char *const same_files[] = {"src", "tgt", "config", "tokenizer", NULL};
+static const cli_training_options stored = {"translate", options, &folder, &resume, may_change, same_files};
+
+/* Words of --schedule are in the order of att_schedule_kind. */
+static bool schedule_ends(int kind) { return kind == ATT_COSINE || kind == ATT_LINEAR; }
+
+/* Takes what was not typed from the training that continues. */
+static int complete(bool *given)
+{
+    const int code = cli_training_options_read(&stored, given);
+    return code || !resume || !schedule_ends(schedule)
+               ? code
+               : cli_training_options_same(&stored, "steps", ", where --schedule falls to 0");
+}
 
 /* ---- validation */
 
@@ -91,12 +112,20 @@ static int validate(void *user, cli_validation *v)
 
 /* ---- the run */
 
-static void say_left_out(const att_training_report *r)
+static void say_pairs(const att_training_info *i)
 {
-    if (r->empty + r->invalid + r->too_long > 0)
-        cli_note("%lld pairs are learnt; left out: %lld with an empty side, %lld that are not UTF-8, %lld that are too "
-                 "long",
-                 (long long)r->pairs, (long long)r->empty, (long long)r->invalid, (long long)r->too_long);
+    fprintf(stderr, "%lld sentence pairs", (long long)i->pairs);
+    if (i->empty + i->invalid + i->too_long > 0)
+        fprintf(stderr, "; left out: %lld with an empty side, %lld that are not UTF-8, %lld that are too long",
+                (long long)i->empty, (long long)i->invalid, (long long)i->too_long);
+    fputc('\n', stderr);
+}
+
+static int write_model(void *user, bool stopped)
+{
+    const cli_training *t = user;
+    (void)stopped;
+    return cli_status(t->ctx, att_training_write(t->training, average, half ? ATT_F16 : ATT_F32));
 }
 
 /* Members of a config.json, and the words of --attention. */
@@ -119,8 +148,6 @@ static const char *const sizes[][3] = {
 };
 static const char *const model_types[] = {[TRANSFORMER] = "marian", [RNN] = "attend-seq2seq"};
 static const char *const attentions[] = {"none", "additive", "dot", "general"};
-/* Words of --schedule are in the order of att_schedule_kind. */
-static bool schedule_ends(int kind) { return kind == ATT_COSINE || kind == ATT_LINEAR; }
 
 enum { SETTINGS = 512 };
 
@@ -195,7 +222,10 @@ static int run(int n, char **arguments)
                       .validate_every = validate_every,
                       .resume = resume,
                       .validate = valid_source ? validate : NULL,
-                      .begun = say_left_out,
+                      .keep = keep,
+                      .describe = say_pairs,
+                      .write = write_model,
+                      .options = &stored,
                       .user = &t};
     cli_copy copies[FILES] = {{.file = -1}, {.file = -1}, {.file = -1}, {.file = -1}};
     char settings[SETTINGS];
@@ -204,6 +234,9 @@ static int run(int n, char **arguments)
         return code;
     if (schedule_ends(schedule) && !steps)
         return cli_misuse("--steps is missing: there --schedule falls to 0");
+    if (schedule_ends(schedule) && steps <= warmup)
+        return cli_misuse("--steps %lld is not more than --warmup %lld: between them --schedule falls to 0",
+                          (long long)steps, (long long)warmup);
     if (tokenizer && (coverage < 1 || byte_fallback))
         return cli_misuse("--%s is for a vocabulary that is learnt, not for that of --tokenizer",
                           byte_fallback ? "byte-fallback" : "character-coverage");
@@ -214,14 +247,12 @@ static int run(int n, char **arguments)
         code = copy_pipes(copies);
     if (!code)
         code = check_valid();
-    if (!code)
+    if (!code) {
+        cli_end_later(); /* a signal cancels the start, which then leaves no folder */
         code = open_training(&t, settings);
+    }
     if (!code)
         code = cli_training_run(&t);
-    if (!code)
-        code = cli_status(t.ctx, att_training_write(t.training, average, half ? ATT_F16 : ATT_F32));
-    if (!code)
-        cli_note("%s is a model now: attend translate -m %s", folder, folder);
     att_training_free(t.training);
     for (int i = 0; i < FILES; i++)
         if (copies[i].file >= 0)
@@ -242,13 +273,17 @@ const cli_command train_translate = {
                "change during the training. A pipe is first copied to a file in $TMPDIR. A\n"
                "line has at most 1 MiB.\n\n"
                "Reports progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a\n"
-               "checkpoint; if the process is killed, the steps since the last checkpoint are\n"
-               "lost.",
+               "checkpoint and writes the model so far; if the process is killed, the steps\n"
+               "since the last checkpoint are lost. To continue, --resume -o FOLDER is enough:\n"
+               "the folder has all options (training.json). --minutes counts the time of all\n"
+               "runs of a training.",
     .examples = "attend train translate --src train.de --tgt train.en --valid-src val.de "
                 "--valid-tgt val.en --minutes 60 -o de-en\n"
-                "attend plot de-en/log.jsonl -o learning.svg\n"
+                "attend train translate --resume -o de-en --minutes 120\n"
+                "attend plot de-en -o learning.svg\n"
                 "attend train translate --src train.de --tgt train.en --arch rnn --attention none -o fixed",
     .options = options,
     .see = "translate|bleu|vocab|plot",
+    .complete = complete,
     .run = run,
 };

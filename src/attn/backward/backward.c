@@ -58,8 +58,8 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_backward_
     w->pair = (void *)pair;
     att_scratch_part saved[ATT_MAX_STAGES];
     int n = 0;
-    for (int i = 0; i < plan->n_modifiers; i++)
-        if (!(plan->modifier[i].stage.flags & (ATT_ADDITIVE | ATT_SINK)))
+    for (int i = 0; i < plan->modifiers.n; i++)
+        if (!(plan->modifiers.list[i].stage.flags & (ATT_ADDITIVE | ATT_SINK)))
             saved[n++] = (att_scratch_part){&w->saved[i], tile};
     count += att_scratch_lay_out(p ? p + count : NULL, n, saved);
     return count;
@@ -72,7 +72,7 @@ static void point_params(att_backward_work *x, int64_t head_in_group)
 {
     const att_backward_job *j = x->job;
     float *part = j->params + x->task->index * j->params_count;
-    memcpy(x->head.param, x->head.view.param, (size_t)x->plan->n_params * sizeof *x->head.param);
+    memcpy(x->head.param, x->head.view.param, (size_t)x->plan->params.n * sizeof *x->head.param);
     att_params_back_view(j->call, j->grads, &x->head.view.head, head_in_group, part, x->head.param);
 }
 
@@ -173,7 +173,8 @@ static void end_grad_block(const att_backward_work *x, const att_kv_block *b, at
 {
     att_grad_block_clear(g, 0, b->keys);
     if (g->to.at && g->from != att_row_at(&g->to, b->k0))
-        att_rows_write(x->plan->kernels, g->from, g->stride, &g->to, b->k0, b->keys, g->dim, g->add, x->w.row);
+        att_rows_write(x->plan->kernels, (att_floats){g->from, g->stride}, &g->to, b->k0, b->keys, g->dim, g->add,
+                       x->w.row);
     if (x->task->last && b == &x->blocks[x->n_blocks - 1] && !g->add)
         att_rows_clear(&g->to, b->k0 + b->keys, x->task->k_rows, g->dim);
 }

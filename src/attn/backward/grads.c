@@ -24,7 +24,7 @@ static att_status check_grad(const att_call *c, const char *name, const att_tens
     e = e ? e : att_check_same_shape(ctx, name, t, like_name, like);
     e = e ? e : att_call_check_apart(c, name, t);
     e = e ? e : att_check_group_apart(ctx, name, t, g, of_grads);
-    for (int i = 0; !e && i < c->plan->n_params; i++)
+    for (int i = 0; !e && i < c->plan->params.n; i++)
         if (&g->dparam[i] != t && g->dparam[i].data)
             e = att_check_apart(ctx, name, t, "dparam", &g->dparam[i]);
     return e;
@@ -34,17 +34,17 @@ static att_status check_grad(const att_call *c, const char *name, const att_tens
 static att_status read_params(const att_call *c, const att_attention_grads *g, att_tensor *dparam)
 {
     const att_plan *p = c->plan;
-    if (g->n_dparams < 0 || g->n_dparams > p->n_given)
+    if (g->n_dparams < 0 || g->n_dparams > p->params.n_given)
         return att_fail(p->ctx, ATT_ERR_ARGUMENT, "grads.n_dparams is %d, but the plan has %d parameters", g->n_dparams,
-                        p->n_given);
+                        p->params.n_given);
     if (g->n_dparams && !g->dparam)
         return att_fail(p->ctx, ATT_ERR_ARGUMENT, "grads.dparam is NULL, but grads.n_dparams is %d", g->n_dparams);
-    for (int i = 0; i < p->n_params; i++) {
-        const int n = p->param[i].given;
+    for (int i = 0; i < p->params.n; i++) {
+        const int n = p->params.list[i].given;
         dparam[i] = n >= 0 && n < g->n_dparams ? g->dparam[n] : (att_tensor){0};
-        if (att_given(&dparam[i]) && p->param[i].of_mask)
+        if (att_given(&dparam[i]) && p->params.list[i].of_mask)
             return att_fail(p->ctx, ATT_ERR_ARGUMENT, "grads.dparam[%d] is given, but the %s of \"%s\" has no gradient",
-                            n, p->param[i].shape->name, p->param[i].stage_name);
+                            n, p->params.list[i].shape->name, p->params.list[i].stage_name);
     }
     return ATT_OK;
 }
@@ -54,12 +54,12 @@ static att_status check_params(const att_call *c, const att_attention_grads *g)
     const att_plan *p = c->plan;
     char name[64];
     att_status e = ATT_OK;
-    for (int i = 0; !e && i < p->n_params; i++) {
+    for (int i = 0; !e && i < p->params.n; i++) {
         const att_tensor *t = &g->dparam[i];
-        snprintf(name, sizeof name, "d%s", p->param[i].shape->name);
+        snprintf(name, sizeof name, "d%s", p->params.list[i].shape->name);
         e = check_grad(c, name, t, name + 1, &c->param[i], g);
-        if (!e && att_given(t) && p->param[i].shape->kind == ATT_PER_HEAD)
-            e = att_param_check(c, name, t, p->param[i].shape);
+        if (!e && att_given(t) && p->params.list[i].shape->kind == ATT_PER_HEAD)
+            e = att_param_check(c, name, t, p->params.list[i].shape);
     }
     return e;
 }
@@ -69,9 +69,9 @@ static const char *stage_without_backward(const att_plan *p)
 {
     if (!p->score.derivative)
         return p->score.name;
-    for (int i = 0; i < p->n_modifiers; i++)
-        if (!p->modifier[i].stage.derivative && !(p->modifier[i].stage.flags & ATT_SINK))
-            return p->modifier[i].stage.name;
+    for (int i = 0; i < p->modifiers.n; i++)
+        if (!p->modifiers.list[i].stage.derivative && !(p->modifiers.list[i].stage.flags & ATT_SINK))
+            return p->modifiers.list[i].stage.name;
     return NULL;
 }
 

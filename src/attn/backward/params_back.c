@@ -15,7 +15,7 @@ static const att_tensor *wanted(const att_call *c, const att_attention_grads *g,
     return att_given(&g->dparam[n]) && !att_transform_uses_param(c->plan, n) ? &g->dparam[n] : NULL;
 }
 
-static bool over_pairs(const att_call *c, int n) { return c->plan->param[n].shape->kind == ATT_PER_PAIR; }
+static bool over_pairs(const att_call *c, int n) { return c->plan->params.list[n].shape->kind == ATT_PER_PAIR; }
 
 /* A gradient over pairs: do several tasks add to the same place, and in several steps? */
 static att_add_order order_of(const att_call *c, const att_tensor *t)
@@ -28,7 +28,7 @@ static att_add_order order_of(const att_call *c, const att_tensor *t)
 att_add_order att_params_back_order(const att_call *c, const att_attention_grads *g)
 {
     att_add_order order = ATT_ADD_UNORDERED;
-    for (int n = 0; n < c->plan->n_params; n++)
+    for (int n = 0; n < c->plan->params.n; n++)
         if (wanted(c, g, n) && over_pairs(c, n) && order_of(c, wanted(c, g, n)) > order)
             order = order_of(c, wanted(c, g, n));
     return order;
@@ -37,7 +37,7 @@ att_add_order att_params_back_order(const att_call *c, const att_attention_grads
 int64_t att_params_back_count(const att_call *c, const att_attention_grads *g)
 {
     int64_t count = 0;
-    for (int n = 0; n < c->plan->n_params; n++)
+    for (int n = 0; n < c->plan->params.n; n++)
         if (wanted(c, g, n) && !over_pairs(c, n))
             count += att_param_count(wanted(c, g, n));
     return count * (c->plan->spec.heads / c->plan->spec.kv_heads);
@@ -47,7 +47,7 @@ void att_params_back_view(const att_call *c, const att_attention_grads *g, const
                           float *part, att_param_view *param)
 {
     const int64_t group = c->plan->spec.heads / c->plan->spec.kv_heads;
-    for (int n = 0; n < c->plan->n_params; n++) {
+    for (int n = 0; n < c->plan->params.n; n++) {
         const att_tensor *t = wanted(c, g, n);
         att_param_view *o = &param[n];
         if (!t)
@@ -65,7 +65,7 @@ void att_params_back_view(const att_call *c, const att_attention_grads *g, const
 int64_t att_params_back_sums(const att_call *c, const att_attention_grads *g)
 {
     int64_t count = 0;
-    for (int n = 0; n < c->plan->n_params; n++)
+    for (int n = 0; n < c->plan->params.n; n++)
         if (wanted(c, g, n) && !over_pairs(c, n))
             count += wanted(c, g, n)->dim[0] * att_param_count(wanted(c, g, n));
     return count;
@@ -91,7 +91,7 @@ static void add(float *y, double x) { *y += (float)x; }
 
 void att_params_back_clear(const att_call *c, const att_attention_grads *g)
 {
-    for (int n = 0; n < c->plan->n_params && !g->accumulate; n++)
+    for (int n = 0; n < c->plan->params.n && !g->accumulate; n++)
         if (wanted(c, g, n) && over_pairs(c, n))
             for_each(wanted(c, g, n), NULL, set);
 }
@@ -101,7 +101,7 @@ void att_params_back_sum(const att_call *c, const att_attention_grads *g, const 
 {
     const int64_t group = c->plan->spec.heads / c->plan->spec.kv_heads;
     memset(sums, 0, (size_t)att_params_back_sums(c, g) * sizeof *sums);
-    for (int n = 0; n < c->plan->n_params; n++) {
+    for (int n = 0; n < c->plan->params.n; n++) {
         const att_tensor *t = wanted(c, g, n);
         if (!t || over_pairs(c, n))
             continue;

@@ -109,7 +109,7 @@ void att_backward_begin(att_backward_work *x)
     x->block = (att_block){.plan = plan,
                            .head = &x->head.view,
                            .stride = Q_TILES * plan->kernels->q_tile,
-                           .pair = x->w.pair,
+                           .back.pair = x->w.pair,
                            .param = x->head.param};
 }
 
@@ -121,9 +121,9 @@ static void set_kv_block(att_backward_work *x, att_kv_block *keys)
     b->k0 = keys->k0;
     b->key = keys->key;
     b->precomputed = att_precomputed_count(x->plan) ? keys->precomputed : NULL;
-    b->dk = keys->dk.from;
-    b->dk_stride = keys->dk.stride;
-    b->dkey_number = keys->dnumber;
+    b->back.dk = keys->dk.from;
+    b->back.dk_stride = keys->dk.stride;
+    b->back.dkey_number = keys->dnumber;
 }
 
 /* The block of keys with one tile of queries. There is one att_block, which the next call changes. */
@@ -138,15 +138,15 @@ static att_block *block_of(att_backward_work *x, int64_t q0, int queries, int ti
     b->query = (att_floats){x->query.at + first * x->query.stride, x->query.stride};
     b->q = att_score_reads_query_rows(plan) ? NULL : x->w.q.q_packed + first * plan->q_dim;
     b->s = x->w.p + first;
-    b->ds = x->w.ds + first;
-    b->dq = x->head.dq_sum + q0 * plan->q_dim;
-    b->products = x->w.products + first;
+    b->back.ds = x->w.ds + first;
+    b->back.dq = x->head.dq_sum + q0 * plan->q_dim;
+    b->back.products = x->w.products + first;
     if (plan->score.number) {
         b->query_number = x->w.q.numbers + first;
-        b->dquery_number = x->head.dnumber + q0;
+        b->back.dquery_number = x->head.dnumber + q0;
     }
-    for (int i = 0; i < plan->n_modifiers; i++)
-        b->saved[i] = x->w.saved[i] ? x->w.saved[i] + first : NULL;
+    for (int i = 0; i < plan->modifiers.n; i++)
+        b->back.saved[i] = x->w.saved[i] ? x->w.saved[i] + first : NULL;
     return b;
 }
 
@@ -171,7 +171,7 @@ static void decode_dp(const att_backward_work *x, const att_block *b, int tile, 
                                                             .s_stride = ATT_KEY_BLOCK});
     for (int i = 0; i < b->queries; i++)
         for (int64_t k = 0; k < keys; k++)
-            b->ds[(first + k) * b->stride + i] = attends(&x->head.view, b->q0 + i) ? s[i * ATT_KEY_BLOCK + k] : 0;
+            b->back.ds[(first + k) * b->stride + i] = attends(&x->head.view, b->q0 + i) ? s[i * ATT_KEY_BLOCK + k] : 0;
 }
 
 /* dP of keys [first, last) and the tile's queries from `from` on: dP^T = V dO^T. */
@@ -180,7 +180,7 @@ static void dp_of_keys(const att_backward_work *x, const att_block *b, int tile,
     const att_kernels *k = x->plan->kernels;
     const int64_t dim = x->plan->spec.value_dim, stride = x->keys->value.stride;
     const float *v = x->keys->value.at + first * stride, *dout = x->w.q.dout_packed + tile * dim * k->q_tile + from;
-    float *to = b->ds + first * b->stride + from;
+    float *to = b->back.ds + first * b->stride + from;
     if (x->plan->bf16_pairs)
         k->bf16.scores(last - first, b->queries, att_bf16_pairs_in(dim), v, stride, dout, to, b->stride);
     else if (b->queries <= DECODE_QUERIES)
@@ -220,11 +220,11 @@ static void p_and_ds(const att_backward_work *x, att_block *b, int tile)
     for (int r = 0; r < b->mask_tile->n_ranges; r++)
         dp_of_range(x, b, tile, r);
     att_dropout_mask_block(b, keep);
-    att_dropout_apply_block(b, keep, b->ds);
+    att_dropout_apply_block(b, keep, b->back.ds);
     for (int r = 0; r < b->mask_tile->n_ranges; r++) {
         const int64_t first = b->mask_tile->range[r].first, keys = b->mask_tile->range[r].last - first;
-        k->backward.softmax(keys, plan->scale_in_softmax ? plan->spec.scale : 1, b->s + first * b->stride,
-                            b->ds + first * b->stride, b->stride, x->w.q.lse + tile * k->q_tile,
+        k->backward.softmax(keys, plan->scale.in_softmax ? plan->spec.scale : 1, b->s + first * b->stride,
+                            b->back.ds + first * b->stride, b->stride, x->w.q.lse + tile * k->q_tile,
                             x->w.q.delta + tile * k->q_tile);
     }
     att_dropout_apply_block(b, keep, b->s);
@@ -237,18 +237,19 @@ static void add_dq(att_backward_work *x, const att_block *b)
     const int64_t dim = plan->q_dim;
     const att_floats key = b->key;
     att_finite_ranges clean;
-    att_finite_ranges_of(plan, b->mask_tile, b->queries, key.at, key.stride, dim, &clean);
+    att_finite_ranges_of(plan, b->mask_tile, b->queries, key, dim, &clean);
     for (int r = 0; r < clean.n_ranges; r++)
         plan->kernels->backward.gemm_tn(&(const att_product){.add = b->k0 > 0 || r > 0,
                                                              .m = dim,
                                                              .k = clean.range[r].last - clean.range[r].first,
                                                              .a = key.at + clean.range[r].first * key.stride,
                                                              .lda = key.stride,
-                                                             .b = b->ds + clean.range[r].first * b->stride,
+                                                             .b = b->back.ds + clean.range[r].first * b->stride,
                                                              .ldb = b->stride,
-                                                             .c = b->dq,
+                                                             .c = b->back.dq,
                                                              .prefetch = &x->prefetch});
-    att_add_nonfinite(plan, b->mask_tile, &clean, b->queries, key.at, key.stride, dim, b->ds, b->stride, b->dq);
+    att_add_nonfinite(plan, b->mask_tile, &clean, b->queries, key, dim, (att_floats){b->back.ds, b->stride},
+                      b->back.dq);
 }
 
 /* Bit 2 p + h: does half h of tile p attend to any of the ATT_SUB_TILE / 2 keys from `key` on? */
@@ -347,7 +348,8 @@ static void write_dq(const att_backward_work *x, int64_t q0, int queries)
     const int64_t dim = plan->q_dim;
     float scale[ATT_MAX_Q_TILE];
     if (att_score_reads_query_rows(plan)) {
-        att_rows_write(k, x->head.dq_sum + q0 * dim, dim, &x->head.dq, q0, queries, dim, x->job->rows.add_dq, x->w.row);
+        att_rows_write(k, (att_floats){x->head.dq_sum + q0 * dim, dim}, &x->head.dq, q0, queries, dim,
+                       x->job->rows.add_dq, x->w.row);
         return;
     }
     for (int i = 0; i < k->q_tile; i++)
@@ -360,7 +362,8 @@ static void write_dq(const att_backward_work *x, int64_t q0, int queries)
         } else {
             k->attend.unpack(n, dim, from, scale, x->w.dq_rows, dim);
             add_dq_of_numbers(x, q0 + i, n);
-            att_rows_write(k, x->w.dq_rows, dim, &x->head.dq, q0 + i, n, dim, x->job->rows.add_dq, x->w.row);
+            att_rows_write(k, (att_floats){x->w.dq_rows, dim}, &x->head.dq, q0 + i, n, dim, x->job->rows.add_dq,
+                           x->w.row);
         }
     }
 }
@@ -445,7 +448,7 @@ static bool compute_block(att_backward_work *x, att_kv_block *keys, int64_t q0, 
 void att_backward_step(att_backward_work *x, int64_t q0)
 {
     const int64_t max = Q_TILES * x->plan->kernels->q_tile, left = x->head.view.head.tq - q0;
-    const int queries = (int)(att_min(left, max)), sink = x->plan->sink;
+    const int queries = (int)(att_min(left, max)), sink = x->plan->modifiers.sink;
     bool prepared = sink >= 0 && att_sink_of(x->plan, x->head.param)->grad && x->task->k0 == 0;
     att_range attended;
     att_span(x->plan, &x->head.view, q0, queries, &attended.first, &attended.last);

@@ -12,7 +12,8 @@ static void add(const att_kernels *k, int64_t n, const att_rows *x, const att_ro
     const int64_t size = (int64_t)att_dtype_size(y->dtype);
     for (int64_t i = 0; i < n; i += 256) {
         const att_rows part = {.at = (char *)y->at + i * size, .dtype = y->dtype};
-        att_rows_write(k, (const float *)x->at + i, 0, &part, 0, 1, n - i < 256 ? n - i : 256, true, some);
+        att_rows_write(k, (att_floats){(const float *)x->at + i, 0}, &part, 0, 1, n - i < 256 ? n - i : 256, true,
+                       some);
     }
 }
 
@@ -20,7 +21,7 @@ static void add(const att_kernels *k, int64_t n, const att_rows *x, const att_ro
 static void copy(const att_kernels *k, int64_t n, const att_rows *x, const att_rows *u, const att_rows *y)
 {
     (void)u;
-    att_rows_write(k, x->at, 0, y, 0, 1, n, false, NULL);
+    att_rows_write(k, (att_floats){x->at, 0}, y, 0, 1, n, false, NULL);
 }
 
 /* y was the gradient of u = x / |x| and becomes that of x: (y - u (u . y)) / |x|, 0 where y is 0, or x. */

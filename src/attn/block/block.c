@@ -10,8 +10,8 @@
 static att_cover cover(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, int64_t k0, int keys)
 {
     att_cover all = ATT_FULL;
-    for (int i = 0; all != ATT_EMPTY && i < plan->n_masks; i++) {
-        const att_mask *m = &plan->mask[i].stage;
+    for (int i = 0; all != ATT_EMPTY && i < plan->masks.n; i++) {
+        const att_mask *m = &plan->masks.list[i].stage;
         const att_mask_block b =
             att_mask_block_of(plan, i, at, (att_range){q0, q0 + queries}, (att_range){k0, k0 + keys});
         const att_cover c = m->cover ? m->cover(&b) : ATT_PARTIAL;
@@ -49,10 +49,10 @@ static att_cover probe(const att_plan *plan, const att_head_view *at, int64_t q0
         return c;
     for (int j = 0; j < keys; j++)
         bits[j] = ~UINT64_C(0);
-    for (int i = 0; i < plan->n_masks; i++) {
+    for (int i = 0; i < plan->masks.n; i++) {
         const att_mask_block b =
             att_mask_block_of(plan, i, at, (att_range){q0, q0 + queries}, (att_range){k0, k0 + keys});
-        bits_of(&plan->mask[i].stage, &b, of_mask);
+        bits_of(&plan->masks.list[i].stage, &b, of_mask);
         for (int j = 0; j < keys; j++)
             bits[j] &= of_mask[j];
     }
@@ -67,12 +67,12 @@ void att_span(const att_plan *plan, const att_head_view *at, int64_t q0, int64_t
 {
     *first = 0;
     *last = at->head.tk;
-    for (int i = 0; i < plan->n_masks; i++) {
+    for (int i = 0; i < plan->masks.n; i++) {
         int64_t from = 0, to = at->head.tk;
         const att_mask_block b =
             att_mask_block_of(plan, i, at, (att_range){q0, q0 + queries}, (att_range){0, at->head.tk});
-        if (plan->mask[i].stage.span)
-            plan->mask[i].stage.span(&b, &from, &to);
+        if (plan->masks.list[i].stage.span)
+            plan->masks.list[i].stage.span(&b, &from, &to);
         *first = att_max(from, *first);
         *last = att_min(to, *last);
     }
@@ -201,16 +201,17 @@ static att_builtin_tile tile_of(const att_block *b, int r)
                               .tile.key_stride = b->key.stride,
                               .tile.param = b->param,
                               .tile.s = b->s + first * b->stride,
-                              .tile.ds = b->ds ? b->ds + first * b->stride : NULL,
+                              .tile.ds = b->back.ds ? b->back.ds + first * b->stride : NULL,
                               .tile.stride = b->stride,
-                              .tile.dquery = plan->builtin->is_dot ? NULL : b->dq,
-                              .tile.dkey = b->dk && !plan->builtin->is_dot ? b->dk + first * b->dk_stride : NULL,
-                              .tile.dkey_stride = b->dk_stride,
+                              .tile.dquery = plan->builtin->is_dot ? NULL : b->back.dq,
+                              .tile.dkey =
+                                  b->back.dk && !plan->builtin->is_dot ? b->back.dk + first * b->back.dk_stride : NULL,
+                              .tile.dkey_stride = b->back.dk_stride,
                               .tile.vectors = &plan->vectors,
                               .tile.query_number = number ? b->query_number : NULL,
                               .tile.key_number = number ? b->precomputed + first : NULL,
-                              .tile.dquery_number = number ? b->dquery_number : NULL,
-                              .tile.dkey_number = number && b->dkey_number ? b->dkey_number + first : NULL,
+                              .tile.dquery_number = number ? b->back.dquery_number : NULL,
+                              .tile.dkey_number = number && b->back.dkey_number ? b->back.dkey_number + first : NULL,
                               .query_stride = rows ? b->query.stride : 0,
                               .dquery_stride = rows ? plan->q_dim : 0,
                               .precomputed = b->precomputed ? b->precomputed + first * count : NULL,
@@ -248,10 +249,10 @@ static void scale_products(const att_block *b, int r, const att_score_tile *t)
 {
     const att_plan *plan = b->plan;
     if (att_score_changes_products(plan)) {
-        save(b, r, t, b->products);
+        save(b, r, t, b->back.products);
         plan->score.tile(t);
     }
-    if (!(b->bf16_pairs ? plan->scale_in_softmax : plan->scale_in_queries) && plan->spec.scale != 1)
+    if (!(b->bf16_pairs ? plan->scale.in_softmax : plan->scale.in_queries) && plan->spec.scale != 1)
         plan->kernels->attend.scale_scores(t->keys, plan->spec.scale, t->s, t->stride);
 }
 
@@ -273,16 +274,16 @@ static void score(const att_block *b, int r, const att_score_tile *t)
 /* The tile as modifier i sees it: scores and positions, but no queries and keys. */
 static att_modifier_tile seen_by(const att_block *b, int i, const att_score_tile *t)
 {
-    const att_plan_modifier *m = &b->plan->modifier[i];
+    const att_plan_modifier *m = &b->plan->modifiers.list[i];
     return att_modifier_tile_of(t, &m->stage, m->value, b->param + m->param,
-                                b->ds ? b->ds + (t->k - b->k0) * b->stride : NULL);
+                                b->back.ds ? b->back.ds + (t->k - b->k0) * b->stride : NULL);
 }
 
 static void modify(const att_block *b, int r, int i, const att_score_tile *tile)
 {
-    const att_modifier *m = &b->plan->modifier[i].stage;
+    const att_modifier *m = &b->plan->modifiers.list[i].stage;
     const att_modifier_tile t = seen_by(b, i, tile);
-    save(b, r, tile, b->saved[i]);
+    save(b, r, tile, b->back.saved[i]);
     if (m->tile)
         m->tile(&t);
     else if (m->formula)
@@ -291,7 +292,7 @@ static void modify(const att_block *b, int r, int i, const att_score_tile *tile)
 
 static void modify_all(const att_block *b, int r, const att_score_tile *t)
 {
-    for (int i = 0; i < b->plan->n_modifiers; i++)
+    for (int i = 0; i < b->plan->modifiers.n; i++)
         modify(b, r, i, t);
 }
 
@@ -324,14 +325,14 @@ void att_products_block(const att_block *b)
 
 static void modify_back(const att_block *b, int r, int i, const att_score_tile *tile)
 {
-    const att_modifier *m = &b->plan->modifier[i].stage;
+    const att_modifier *m = &b->plan->modifiers.list[i].stage;
     att_modifier_tile t = seen_by(b, i, tile);
-    t.s = b->saved[i] ? b->saved[i] + b->mask_tile->range[r].first * b->stride : NULL;
+    t.s = b->back.saved[i] ? b->back.saved[i] + b->mask_tile->range[r].first * b->stride : NULL;
     if (m->tile_back)
         m->tile_back(&t);
     else if (m->derivative)
         att_modifier_pairs_back(b, m, &t);
-    if (b->saved[i]) /* 0 times the derivative at NaN */
+    if (b->back.saved[i]) /* 0 times the derivative at NaN */
         apply_mask(b, r, 0, t.ds, t.stride);
 }
 
@@ -349,7 +350,7 @@ static void products_back(const att_block *b, int r, const att_score_tile *t)
 {
     float query_number[ATT_MAX_Q_TILE] = {0}, key_number[ATT_KEY_BLOCK];
     att_score_tile products = *t;
-    products.s = b->products + b->mask_tile->range[r].first * b->stride;
+    products.s = b->back.products + b->mask_tile->range[r].first * b->stride;
     products.query_number = finite_numbers(t->queries, t->query_number, query_number);
     products.key_number = finite_numbers(t->keys, t->key_number, key_number);
     apply_mask(b, r, 0, products.s, t->stride);
@@ -360,9 +361,9 @@ static void products_back(const att_block *b, int r, const att_score_tile *t)
 static void score_back(const att_block *b, int r, const att_score_tile *t)
 {
     const att_plan *plan = b->plan;
-    if (!plan->scale_in_queries && plan->spec.scale != 1)
-        plan->kernels->attend.scale_scores(t->keys, plan->spec.scale, b->ds + b->mask_tile->range[r].first * b->stride,
-                                           b->stride);
+    if (!plan->scale.in_queries && plan->spec.scale != 1)
+        plan->kernels->attend.scale_scores(t->keys, plan->spec.scale,
+                                           b->back.ds + b->mask_tile->range[r].first * b->stride, b->stride);
     if (att_score_changes_products(plan))
         products_back(b, r, t);
     else if (!plan->builtin->is_dot && plan->score.tile_back)
@@ -375,7 +376,7 @@ void att_score_block_back(const att_block *b)
 {
     for (int r = 0; r < b->mask_tile->n_ranges; r++) {
         const att_builtin_tile t = tile_of(b, r);
-        for (int i = b->plan->n_modifiers - 1; i >= 0; i--)
+        for (int i = b->plan->modifiers.n - 1; i >= 0; i--)
             modify_back(b, r, i, &t.tile);
         score_back(b, r, &t.tile);
     }
@@ -383,19 +384,19 @@ void att_score_block_back(const att_block *b)
 
 /* ---- what is not finite */
 
-void att_finite_ranges_of(const att_plan *plan, const att_mask_tile *mask_tile, int queries, const float *x,
-                          int64_t stride, int64_t dim, att_finite_ranges *clean)
+void att_finite_ranges_of(const att_plan *plan, const att_mask_tile *mask_tile, int queries, att_floats x, int64_t dim,
+                          att_finite_ranges *clean)
 {
     const uint64_t all = att_low_bits(queries);
     clean->n_ranges = clean->n_nonfinite = 0;
     for (int r = 0; r < mask_tile->n_ranges; r++) {
         const att_range partial = att_mask_tile_partial(mask_tile, r);
         clean->range[clean->n_ranges++] = mask_tile->range[r];
-        if (stride == dim &&
-            plan->kernels->vector.all_finite((partial.last - partial.first) * dim, x + partial.first * stride))
+        if (x.stride == dim &&
+            plan->kernels->vector.all_finite((partial.last - partial.first) * dim, x.at + partial.first * x.stride))
             continue;
         for (int64_t key = partial.first; key < partial.last; key++) {
-            if (!(~mask_tile->bits[key] & all) || plan->kernels->vector.all_finite(dim, x + key * stride))
+            if (!(~mask_tile->bits[key] & all) || plan->kernels->vector.all_finite(dim, x.at + key * x.stride))
                 continue;
             clean->nonfinite[clean->n_nonfinite++] = key;
             clean->range[clean->n_ranges - 1].last = key;
@@ -405,13 +406,12 @@ void att_finite_ranges_of(const att_plan *plan, const att_mask_tile *mask_tile, 
 }
 
 void att_add_nonfinite(const att_plan *plan, const att_mask_tile *mask_tile, const att_finite_ranges *clean,
-                       int queries, const float *x, int64_t stride, int64_t dim, const float *w, int64_t w_stride,
-                       float *o)
+                       int queries, att_floats x, int64_t dim, att_floats w, float *o)
 {
     for (int n = 0; n < clean->n_nonfinite; n++) {
         const int64_t key = clean->nonfinite[n];
         for (int i = 0; i < queries; i++)
             for (int64_t d = 0; (att_mask_tile_bits(mask_tile, key) >> i & 1) && d < dim; d++)
-                o[d * plan->kernels->q_tile + i] += w[key * w_stride + i] * x[key * stride + d];
+                o[d * plan->kernels->q_tile + i] += w.at[key * w.stride + i] * x.at[key * x.stride + d];
     }
 }

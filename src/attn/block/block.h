@@ -45,13 +45,23 @@ typedef struct att_finite_ranges {
     int64_t nonfinite[ATT_KEY_BLOCK]; /* [n_nonfinite] these keys */
 } att_finite_ranges;
 /* x [keys, dim]: the rows from k0 on. */
-void att_finite_ranges_of(const att_plan *plan, const att_mask_tile *mask_tile, int queries, const float *x,
-                          int64_t stride, int64_t dim, att_finite_ranges *clean);
+void att_finite_ranges_of(const att_plan *plan, const att_mask_tile *mask_tile, int queries, att_floats x, int64_t dim,
+                          att_finite_ranges *clean);
 /* o [dim][q_tile] += x [keys, dim]^T w [keys][q_tile] over the nonfinite keys, for queries that attend. */
 void att_add_nonfinite(const att_plan *plan, const att_mask_tile *mask_tile, const att_finite_ranges *clean,
-                       int queries, const float *x, int64_t stride, int64_t dim, const float *w, int64_t w_stride,
-                       float *o);
+                       int queries, att_floats x, int64_t dim, att_floats w, float *o);
 
+/* The gradients of a tile, and what they are computed from; unused forward. */
+typedef struct att_block_back {
+    float *ds;                    /* as the block's s: gradients of the scores */
+    float *saved[ATT_MAX_STAGES]; /* what modifier i was given, laid as s; NULL where it is additive */
+    float *products;              /* products q . k that the score changes, laid as s */
+    float *dq;                    /* [q_dim][q_tile], or [q_tile, q_dim] of rows, added to */
+    float *dk;                    /* [keys, k_dim], rows dk_stride apart, added to */
+    int64_t dk_stride;
+    float *dquery_number, *dkey_number; /* [q_tile] [keys], added to */
+    double *pair;                       /* [att_pair_scratch] */
+} att_block_back;
 /* A tile of queries by a block of keys, as the stages compute it. */
 typedef struct att_block {
     const att_plan *plan;
@@ -66,16 +76,9 @@ typedef struct att_block {
     const float *precomputed;  /* [keys, att_precomputed_count] from k0 on, or NULL */
     bool bf16_pairs;           /* query, key and q are pairs of bf16 */
     float *s;                  /* [keys][q_tile], rows stride apart: scores; in backward then the weights */
-    float *ds;                 /* backward: the same, gradients */
     int64_t stride;
-    float *saved[ATT_MAX_STAGES]; /* backward: what modifier i was given, laid as s; NULL where it is additive */
-    float *products;              /* backward: products q . k that the score changes, laid as s */
-    float *dq;                    /* backward: [q_dim][q_tile], or [q_tile, q_dim] of rows, added to */
-    float *dk;                    /* backward: [keys, k_dim], rows dk_stride apart, added to */
-    int64_t dk_stride;
-    float *dquery_number, *dkey_number; /* backward: [q_tile] [keys], added to */
-    double *pair;                       /* [att_pair_scratch] */
-    const att_param_view *param;        /* the view's, or with gradients of this task's own */
+    const att_param_view *param; /* the view's, or with gradients of this task's own */
+    att_block_back back;
 } att_block;
 
 /* Does the score read queries as rows, not packed? And how many floats does it precompute for each key? */
@@ -122,8 +125,8 @@ static inline void att_amx_end(const att_plan *p)
 void att_score_block(const att_block *b);
 /* From products q . k in s, of a score that is one or changes them: modified scores, not masked. */
 void att_products_block(const att_block *b);
-/* From ds, the gradient of the modified scores, adds to dq, dk and the gradients of parameters. For a dot product only
- * the modifiers and the scale are applied to ds: the driver computes its products. */
+/* From back.ds, the gradient of the modified scores, adds to back.dq, back.dk and the gradients of parameters. For a
+ * dot product only the modifiers and the scale are applied to ds: the driver computes its products. */
 void att_score_block_back(const att_block *b);
 
 /* Dropout (dropout.c). Bit i of keep[key]: query q0 + i keeps its weight of the key, in the mask tile's ranges; x is
@@ -135,7 +138,7 @@ static inline float att_dropout_scale(const att_plan *plan) { return (float)(1 /
 
 /* Pair by pair, for a caller's stage that has no version for tiles (formula.c). Pairs that do not attend are skipped.
  */
-size_t att_pair_scratch(const att_call *call); /* doubles that `pair` must have */
+size_t att_pair_scratch(const att_call *call); /* doubles that back.pair must have */
 void att_score_pairs(const att_block *b, const att_score_tile *t);
 void att_score_pairs_back(const att_block *b, const att_score_tile *t);
 void att_modifier_pairs(const att_block *b, const att_modifier *m, const att_modifier_tile *t);

@@ -53,7 +53,7 @@ static int64_t param_count(const att_call *call, int first, int n)
 {
     int64_t count = 0;
     for (int i = first; i < first + n; i++)
-        if (call->plan->param[i].shape->kind == ATT_PER_HEAD)
+        if (call->plan->params.list[i].shape->kind == ATT_PER_HEAD)
             count += att_param_count(&call->param[i]);
     return count;
 }
@@ -64,9 +64,9 @@ size_t att_pair_scratch(const att_call *call)
     int64_t count = 0;
     if (!p->score.tile_back && !p->builtin->is_dot)
         count = p->spec.head_dim + p->spec.key_dim + param_count(call, 0, p->score.n_params);
-    for (int i = 0; i < p->n_modifiers; i++)
-        if (!p->modifier[i].stage.tile_back)
-            count += param_count(call, p->modifier[i].param, p->modifier[i].stage.n_params);
+    for (int i = 0; i < p->modifiers.n; i++)
+        if (!p->modifiers.list[i].stage.tile_back)
+            count += param_count(call, p->modifiers.list[i].param, p->modifiers.list[i].stage.n_params);
     return (size_t)count;
 }
 
@@ -100,9 +100,9 @@ void att_score_pairs_back(const att_block *b, const att_score_tile *t)
     const att_score *score = &b->plan->score;
     const double factor = att_query_scale(b->plan); /* otherwise ds has it */
     att_pair p = score_pair(t);
-    double *dq = b->pair, *dk = dq + s->head_dim, *dparam[ATT_MAX_PARAMS];
+    double *dq = b->back.pair, *dk = dq + s->head_dim, *dparam[ATT_MAX_PARAMS];
     const double *end = lay_out(score->n_params, t->param, dk + s->key_dim, dparam);
-    memset(b->pair, 0, (size_t)(end - b->pair) * sizeof *dq);
+    memset(b->back.pair, 0, (size_t)(end - b->back.pair) * sizeof *dq);
     for (int i = 0; i < t->queries; i++) {
         for (int j = 0; j < t->keys; j++) {
             const float ds = t->ds[j * t->stride + i];
@@ -122,9 +122,9 @@ void att_modifier_pairs_back(const att_block *b, const att_modifier *m, const at
 {
     att_pair p = modifier_pair(t);
     double *dparam[ATT_MAX_PARAMS];
-    const double *end = lay_out(m->n_params, t->param, b->pair, dparam);
-    if (end > b->pair)
-        memset(b->pair, 0, (size_t)(end - b->pair) * sizeof *b->pair);
+    const double *end = lay_out(m->n_params, t->param, b->back.pair, dparam);
+    if (end > b->back.pair)
+        memset(b->back.pair, 0, (size_t)(end - b->back.pair) * sizeof *b->back.pair);
     for (int j = 0; j < t->keys; j++)
         for (int i = 0; i < t->queries; i++) {
             const int64_t at = j * t->stride + i;

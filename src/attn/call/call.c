@@ -93,9 +93,9 @@ att_status att_check_group_apart(att_ctx *ctx, const char *name, const att_tenso
 att_status att_call_check_apart(const att_call *c, const char *name, const att_tensor *t)
 {
     att_status e = att_check_group_apart(c->plan->ctx, name, t, &c->args, of_args);
-    for (int i = 0; !e && i < c->plan->n_params; i++)
+    for (int i = 0; !e && i < c->plan->params.n; i++)
         if (c->param[i].data)
-            e = att_check_apart(c->plan->ctx, name, t, c->plan->param[i].shape->name, &c->param[i]);
+            e = att_check_apart(c->plan->ctx, name, t, c->plan->params.list[i].shape->name, &c->param[i]);
     return e;
 }
 
@@ -295,7 +295,7 @@ void att_call_head(const att_call *c, int64_t b, int64_t h, att_head_view *view)
     const int64_t kv_head = h / (s->heads / s->kv_heads);
     att_head *at = &view->head;
     *at = (att_head){.sequence = b, .head = h};
-    view->rows = c->ragged ? a->q_offsets[b + 1] - q_first : c->max_tq;
+    view->rows = c->ragged ? a->q_offsets[b + 1] - q_first : a->q.dim[2];
     at->tq = a->q_lengths ? a->q_lengths[b] : view->rows;
     set_rows(c, &c->q_rows, b, h, false, &view->q_row);
     if (a->cache) {

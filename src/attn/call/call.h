@@ -23,7 +23,7 @@ typedef struct att_head_view {
 static inline att_mask_block att_mask_block_of(const att_plan *plan, int i, const att_head_view *view, att_range q,
                                                att_range k)
 {
-    const att_plan_mask *m = &plan->mask[i];
+    const att_plan_mask *m = &plan->masks.list[i];
     return (att_mask_block){.size = sizeof(att_mask_block),
                             .head = &view->head,
                             .user = m->stage.user,

@@ -85,11 +85,11 @@ att_status att_param_check(const att_call *c, const char *name, const att_tensor
 /* The plan's parameters, as in: 2: W of "general", table of "relative" */
 static void list_params(const att_plan *p, size_t size, char *text)
 {
-    size_t used = (size_t)snprintf(text, size, "%d", p->n_given);
-    for (int i = 0; i < p->n_params && used < size; i++)
-        if (p->param[i].given >= 0)
-            used += (size_t)snprintf(text + used, size - used, "%s%s of \"%s\"", p->param[i].given ? ", " : ": ",
-                                     p->param[i].shape->name, p->param[i].stage_name);
+    size_t used = (size_t)snprintf(text, size, "%d", p->params.n_given);
+    for (int i = 0; i < p->params.n && used < size; i++)
+        if (p->params.list[i].given >= 0)
+            used += (size_t)snprintf(text + used, size - used, "%s%s of \"%s\"", p->params.list[i].given ? ", " : ": ",
+                                     p->params.list[i].shape->name, p->params.list[i].stage_name);
 }
 
 /* May it be left zero? */
@@ -100,10 +100,10 @@ static att_status check_count(const att_call *c)
 {
     const att_plan *p = c->plan;
     const int n = c->args.n_params;
-    bool fits = n >= 0 && n <= p->n_given;
+    bool fits = n >= 0 && n <= p->params.n_given;
     char text[256];
-    for (int i = 0; i < p->n_params; i++)
-        fits = fits && (p->param[i].given < n || left_out(p->param[i].shape));
+    for (int i = 0; i < p->params.n; i++)
+        fits = fits && (p->params.list[i].given < n || left_out(p->params.list[i].shape));
     if (fits && n && !c->args.param)
         return att_fail(p->ctx, ATT_ERR_ARGUMENT, "args.param is NULL, but args.n_params is %d", n);
     if (fits)
@@ -115,7 +115,7 @@ static att_status check_count(const att_call *c)
 /* Parameter i is not given: it is optional, and per key perhaps that of the queries. */
 static att_status set_default(att_call *c, int i)
 {
-    const att_plan_param *param = &c->plan->param[i], *before = i ? param - 1 : NULL;
+    const att_plan_param *param = &c->plan->params.list[i], *before = i ? param - 1 : NULL;
     const att_attention_args *a = &c->args;
     if (!left_out(param->shape))
         return att_fail(c->plan->ctx, ATT_ERR_ARGUMENT, "args.param[%d] is not given: the %s of \"%s\"", param->given,
@@ -135,11 +135,11 @@ static att_status read_params(att_call *c)
 {
     const att_plan *p = c->plan;
     att_status e = check_count(c);
-    for (int i = 0; !e && i < p->n_params; i++) {
-        const int n = p->param[i].given;
+    for (int i = 0; !e && i < p->params.n; i++) {
+        const int n = p->params.list[i].given;
         c->param[i] = n >= 0 && n < c->args.n_params ? c->args.param[n] : (att_tensor){0};
         if (att_given(&c->param[i]))
-            e = att_param_check(c, p->param[i].shape->name, &c->param[i], p->param[i].shape);
+            e = att_param_check(c, p->params.list[i].shape->name, &c->param[i], p->params.list[i].shape);
         else if (n >= 0)
             e = set_default(c, i);
     }
@@ -154,7 +154,7 @@ static bool inspect(const att_call *c, int mask)
         att_call_head(c, b, 0, &at);
         const att_mask_block whole =
             att_mask_block_of(c->plan, mask, &at, (att_range){0, at.head.tq}, (att_range){0, at.head.tk});
-        if (!c->plan->mask[mask].stage.inspect(&whole))
+        if (!c->plan->masks.list[mask].stage.inspect(&whole))
             return false;
     }
     return true;
@@ -164,14 +164,15 @@ att_status att_params_check(att_call *c)
 {
     const att_plan *p = c->plan;
     att_status e = read_params(c);
-    for (int i = 0; !e && i < p->n_modifiers; i++)
-        if (p->modifier[i].stage.check && p->modifier[i].stage.n_params)
-            e = p->modifier[i].stage.check(p->ctx, p->modifier[i].value, &c->param[p->modifier[i].param]);
-    for (int i = 0; !e && i < p->n_masks; i++)
-        if (p->mask[i].stage.check && p->mask[i].stage.n_params)
-            e = p->mask[i].stage.check(p->ctx, p->mask[i].value, &c->param[p->mask[i].param]);
-    for (int i = 0; !e && i < p->n_masks; i++)
-        if (p->mask[i].stage.inspect && inspect(c, i))
+    for (int i = 0; !e && i < p->modifiers.n; i++)
+        if (p->modifiers.list[i].stage.check && p->modifiers.list[i].stage.n_params)
+            e = p->modifiers.list[i].stage.check(p->ctx, p->modifiers.list[i].value,
+                                                 &c->param[p->modifiers.list[i].param]);
+    for (int i = 0; !e && i < p->masks.n; i++)
+        if (p->masks.list[i].stage.check && p->masks.list[i].stage.n_params)
+            e = p->masks.list[i].stage.check(p->ctx, p->masks.list[i].value, &c->param[p->masks.list[i].param]);
+    for (int i = 0; !e && i < p->masks.n; i++)
+        if (p->masks.list[i].stage.inspect && inspect(c, i))
             c->inspected |= 1u << i;
     return e;
 }
@@ -213,7 +214,7 @@ static void set_data(const att_tensor *t, int64_t first, att_param_view *o)
 static void view_param(const att_call *c, int i, const att_head *at, att_param_view *o)
 {
     const att_tensor *t = &c->param[i];
-    const att_param_kind kind = c->plan->param[i].shape->kind;
+    const att_param_kind kind = c->plan->params.list[i].shape->kind;
     *o = (att_param_view){0};
     if (!att_given(t))
         return;
@@ -231,6 +232,6 @@ static void view_param(const att_call *c, int i, const att_head *at, att_param_v
 
 void att_params_view(const att_call *c, att_head_view *view)
 {
-    for (int i = 0; i < c->plan->n_params; i++)
+    for (int i = 0; i < c->plan->params.n; i++)
         view_param(c, i, &view->head, &view->param[i]);
 }

@@ -101,7 +101,7 @@ static att_status check_score(att_ctx *ctx, att_plan *p)
     if (s->scale == 0 && score == att_score_dot)
         att_parallel_for(ctx, 1, set_scale, s); /* rounded to nearest, whatever the host has set */
     s->scale = s->scale == 0 ? 1 : s->scale;
-    p->scale_in_queries = (p->score.flags & ATT_BILINEAR) && p->score.tile && !product;
+    p->scale.in_queries = (p->score.flags & ATT_BILINEAR) && p->score.tile && !product;
     p->flags |= p->score.flags;
     return ATT_OK;
 }
@@ -126,7 +126,7 @@ static bool may_declare(const att_stage *stage, int i, const att_param_shape *sh
 static att_status add_params(att_plan *p, int n, const char *name, int count, const att_param_shape *shape)
 {
     const att_stage *stage = n < 0 ? NULL : &p->spec.stage[n];
-    if (count < 0 || count > ATT_MAX_PARAMS - p->n_params || (count && !shape))
+    if (count < 0 || count > ATT_MAX_PARAMS - p->params.n || (count && !shape))
         return att_fail(p->ctx, ATT_ERR_ARGUMENT, "\"%s\" has %d parameters%s, but a plan has at most %d in all", name,
                         count, shape ? "" : " and no list of them", ATT_MAX_PARAMS);
     for (int i = 0; i < count; i++) {
@@ -137,7 +137,8 @@ static att_status add_params(att_plan *p, int n, const char *name, int count, co
                             !stage        ? "score"
                             : stage->mask ? "mask"
                                           : "modifier");
-        p->param[p->n_params++] = (att_plan_param){&shape[i], name, n, used ? p->n_given++ : -1, stage && stage->mask};
+        p->params.list[p->params.n++] =
+            (att_plan_param){&shape[i], name, n, used ? p->params.n_given++ : -1, stage && stage->mask};
     }
     return ATT_OK;
 }
@@ -148,7 +149,8 @@ static att_status check_stage(att_plan *p, int i, unsigned flags,
 {
     att_ctx *ctx = p->ctx;
     const att_stage *s = &p->spec.stage[i];
-    const char *name = s->modifier ? p->modifier[p->n_modifiers].stage.name : p->mask[p->n_masks].stage.name;
+    const char *name =
+        s->modifier ? p->modifiers.list[p->modifiers.n].stage.name : p->masks.list[p->masks.n].stage.name;
     for (int n = 0; n < 2; n++)
         if (!isfinite(s->value[n]) || (s->value[n] != 0 && !(flags & (ATT_HAS_VALUE | ATT_NEEDS_VALUE))))
             return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage[%d].value[%d] is %g, but %s %s", i, n, s->value[n], name,
@@ -164,7 +166,7 @@ static att_status add_modifier(att_plan *p, int i)
     att_ctx *ctx = p->ctx;
     const att_stage *s = &p->spec.stage[i];
     const att_modifier *builtin = att_builtin_modifier_of(s->modifier, ctx->isa);
-    att_plan_modifier *x = &p->modifier[p->n_modifiers];
+    att_plan_modifier *x = &p->modifiers.list[p->modifiers.n];
     att_modifier *m = &x->stage;
     att_status e = att_take_options(m, sizeof *m, builtin ? builtin : s->modifier, "att_modifier");
     if (e)
@@ -175,40 +177,40 @@ static att_status add_modifier(att_plan *p, int i)
         if (m->param[n].kind == ATT_PER_PAIR)
             return att_fail(ctx, ATT_ERR_ARGUMENT, "\"%s\" has a parameter per pair and a derivative, but no tile_back",
                             m->name);
-    if ((m->flags & ATT_SINK) && (m->n_params != 1 || p->sink >= 0))
+    if ((m->flags & ATT_SINK) && (m->n_params != 1 || p->modifiers.sink >= 0))
         return att_fail(ctx, ATT_ERR_ARGUMENT,
-                        p->sink >= 0 ? "spec.stage has two sinks, and [%d] is the second"
-                                     : "spec.stage[%d].modifier is a sink, but has not one parameter",
+                        p->modifiers.sink >= 0 ? "spec.stage has two sinks, and [%d] is the second"
+                                               : "spec.stage[%d].modifier is a sink, but has not one parameter",
                         i);
-    *x = (att_plan_modifier){*m, s->modifier, {s->value[0], s->value[1]}, p->n_params};
+    *x = (att_plan_modifier){*m, s->modifier, {s->value[0], s->value[1]}, p->params.n};
     e = check_stage(p, i, m->flags, m->n_params ? NULL : m->check);
     e = e ? e : add_params(p, i, m->name, m->n_params, m->param);
     if (m->flags & ATT_SINK)
-        p->sink = p->n_modifiers;
-    p->n_modifiers++;
+        p->modifiers.sink = p->modifiers.n;
+    p->modifiers.n++;
     return e;
 }
 
 static att_status add_mask(att_plan *p, int i)
 {
     const att_stage *s = &p->spec.stage[i];
-    att_plan_mask *x = &p->mask[p->n_masks];
+    att_plan_mask *x = &p->masks.list[p->masks.n];
     att_mask *m = &x->stage;
     att_status e = att_take_options(m, sizeof *m, s->mask, "att_mask");
     if (e)
         return e;
     if (!m->keep)
         return att_fail(p->ctx, ATT_ERR_ARGUMENT, "spec.stage[%d].mask has no keep", i);
-    *x = (att_plan_mask){*m, {s->value[0], s->value[1]}, p->n_params};
+    *x = (att_plan_mask){*m, {s->value[0], s->value[1]}, p->params.n};
     e = check_stage(p, i, m->flags, m->n_params ? NULL : m->check);
-    p->n_masks++;
+    p->masks.n++;
     return e ? e : add_params(p, i, m->name, m->n_params, m->param);
 }
 
 static att_status check_stages(att_ctx *ctx, att_plan *p)
 {
     const att_attention_spec *s = &p->spec;
-    p->sink = -1;
+    p->modifiers.sink = -1;
     if (s->n_stages < 0 || s->n_stages > ATT_MAX_STAGES)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.n_stages is %d, expected 0..%d", s->n_stages, ATT_MAX_STAGES);
     if (s->n_stages && !s->stage)
@@ -229,12 +231,12 @@ static const char *stage_that_needs_align(const att_plan *p)
 {
     if (p->score.flags & ATT_NEEDS_ALIGN)
         return p->score.name;
-    for (int i = 0; i < p->n_modifiers; i++)
-        if (p->modifier[i].stage.flags & ATT_NEEDS_ALIGN)
-            return p->modifier[i].stage.name;
-    for (int i = 0; i < p->n_masks; i++)
-        if (p->mask[i].stage.flags & ATT_NEEDS_ALIGN)
-            return p->mask[i].stage.name;
+    for (int i = 0; i < p->modifiers.n; i++)
+        if (p->modifiers.list[i].stage.flags & ATT_NEEDS_ALIGN)
+            return p->modifiers.list[i].stage.name;
+    for (int i = 0; i < p->masks.n; i++)
+        if (p->masks.list[i].stage.flags & ATT_NEEDS_ALIGN)
+            return p->masks.list[i].stage.name;
     return NULL;
 }
 
@@ -256,8 +258,8 @@ static bool can_use_bf16_pairs(const att_plan *plan)
 {
     bool usable = plan->spec.dtype == ATT_BF16 && plan->kernels->bf16.scores && plan->builtin->is_dot &&
                   plan->score.tile && !plan->transforms && !att_score_changes_products(plan);
-    for (int i = 0; i < plan->n_modifiers; i++) /* pair by pair, rows are read as floats */
-        usable = usable && (plan->modifier[i].stage.tile || !plan->modifier[i].stage.formula);
+    for (int i = 0; i < plan->modifiers.n; i++) /* pair by pair, rows are read as floats */
+        usable = usable && (plan->modifiers.list[i].stage.tile || !plan->modifiers.list[i].stage.formula);
     return usable && (!plan->kernels->bf16.pack_values || att_os_allow_tiles());
 }
 
@@ -287,7 +289,7 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
     e = e ? e : check_align(ctx, p);
     e = e ? e : att_scratch_new(p);
     p->bf16_pairs = !e && can_use_bf16_pairs(p);
-    p->scale_in_softmax = p->bf16_pairs && p->n_modifiers == 0 && p->spec.scale > 0;
+    p->scale.in_softmax = p->bf16_pairs && p->modifiers.n == 0 && p->spec.scale > 0;
     if (e) {
         att_free(ctx, p);
         return e;

@@ -60,12 +60,12 @@ att_floats att_rows_read(const att_kernels *k, const att_rows *r, int64_t first,
     return (att_floats){buffer, dim};
 }
 
-void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const att_rows *y, int64_t first, int64_t n,
-                    int64_t dim, bool add, float *buffer)
+void att_rows_write(const att_kernels *k, att_floats x, const att_rows *y, int64_t first, int64_t n, int64_t dim,
+                    bool add, float *buffer)
 {
     for (int64_t i = 0; y->at && i < n; i++) {
         void *to = att_row_at(y, first + i);
-        const float *from = x + i * stride;
+        const float *from = x.at + i * x.stride;
         if (add) {
             k->vector.add(dim, att_rows_read(k, y, first + i, 1, dim, buffer).at, from, buffer);
             from = buffer;

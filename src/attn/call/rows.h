@@ -17,7 +17,7 @@ typedef struct att_rows {
     att_page *const *page; /* NULL, or instead of `at`; the rows begin at this offset of each, in bytes */
     size_t offset;
 } att_rows;
-/* Rows of floats to read: the caller's own, or a copy of those of another type. */
+/* Rows of floats to read: the caller's own, a copy of those of another type, or a tile. */
 typedef struct att_floats {
     const float *at;
     int64_t stride;
@@ -42,8 +42,8 @@ att_rows att_rows_block(const att_rows *r, int64_t first);
  * begins a page, and n rows end in it. */
 att_floats att_rows_read(const att_kernels *k, const att_rows *r, int64_t first, int64_t n, int64_t dim, float *buffer);
 /* y = or += x [n, dim], rounded to y's type; buffer [dim]. Does nothing where y is not given. */
-void att_rows_write(const att_kernels *k, const float *x, int64_t stride, const att_rows *y, int64_t first, int64_t n,
-                    int64_t dim, bool add, float *buffer);
+void att_rows_write(const att_kernels *k, att_floats x, const att_rows *y, int64_t first, int64_t n, int64_t dim,
+                    bool add, float *buffer);
 /* Appends rows to a list of what is prefetched; not those of a cache. */
 void att_rows_prefetch(att_prefetch *list, const att_rows *y, int64_t first, int64_t n, int64_t dim);
 /* Rows [first, last) become 0. */

@@ -58,7 +58,7 @@ bool att_decode_suits(const att_call *call)
 static bool is_dot(const att_plan *plan) { return plan->builtin->is_dot; }
 static bool uses_tiles(const att_plan *plan)
 {
-    return plan->n_modifiers > (plan->sink >= 0) || !is_dot(plan) || att_score_changes_products(plan);
+    return plan->modifiers.n > (plan->modifiers.sink >= 0) || !is_dot(plan) || att_score_changes_products(plan);
 }
 static bool reads_keys(const att_plan *plan) { return !is_dot(plan) || plan->score.number; }
 
@@ -96,7 +96,7 @@ static att_accumulator accumulator_of(const decode_job *j, int64_t item)
 
 static const att_mask_tile *mask_of(const head_group *g, const mask_tiles *c, int head)
 {
-    return &c->head[g->plan->n_masks ? head : 0];
+    return &c->head[g->plan->masks.n ? head : 0];
 }
 
 /* Bit i of a key in `all`: column i attends to it. */
@@ -125,7 +125,7 @@ static void merge_masks(const head_group *g, int keys, const att_mask_tile *head
 
 static void make_masks(const head_group *g, int64_t k0, int keys, mask_tiles *c)
 {
-    const bool one = g->heads == 1 || g->plan->n_masks == 0;
+    const bool one = g->heads == 1 || g->plan->masks.n == 0;
     for (int h = 0; h < (one ? 1 : g->heads); h++)
         att_mask_tile_make(g->plan, &g->head[h], 0, g->tq, k0, keys, &c->head[h]);
     if (!one)
@@ -242,7 +242,7 @@ static void accumulate(const decode_job *j, const head_group *g, const att_mask_
     }
     const att_floats value = att_rows_read(kernels, &v, 0, keys, dim, w->values);
     att_finite_ranges finite;
-    att_finite_ranges_of(g->plan, mask, g->columns, value.at, value.stride, dim, &finite);
+    att_finite_ranges_of(g->plan, mask, g->columns, value, dim, &finite);
     pv.type = ATT_F32;
     pv.n_ranges = finite.n_ranges;
     pv.range = finite.range;
@@ -391,14 +391,14 @@ static void finish(const decode_job *j, const head_group *g, int64_t first, int6
     }
     for (int i = 0; i < g->columns; i++)
         left[i] = 1;
-    for (int h = 0; g->plan->sink >= 0 && h < g->heads; h++)
+    for (int h = 0; g->plan->modifiers.sink >= 0 && h < g->heads; h++)
         att_add_sink(g->plan, &g->head[h], g->tq, max + h * g->tq, sum + h * g->tq, left + h * g->tq);
     kernels->attend.normalizer(max, sum, w->rescale, lse);
     for (int i = 0; i < g->columns; i++) {
         const att_head_view *at = &g->head[i / g->tq];
         const int64_t q = i % g->tq;
         kernels->decode.normalize(dim, w->rescale[i] * left[i], total.o + i * j->o_stride);
-        att_rows_write(kernels, total.o + i * j->o_stride, dim, &at->out, q, 1, dim, false, NULL);
+        att_rows_write(kernels, (att_floats){total.o + i * j->o_stride, dim}, &at->out, q, 1, dim, false, NULL);
         if (at->lse)
             at->lse[q * at->lse_stride] = lse[i];
     }
@@ -476,7 +476,7 @@ static void run_task(void *arg, int64_t i, int thread)
 /* 0: the sequence is not part of the call */
 static int64_t segments_of(const att_call *call, const att_head_view *at)
 {
-    return att_forward_takes(call, at->rows) ? att_max(1, att_ceil_div(at->head.tk, ATT_KEY_SEGMENT)) : 0;
+    return att_forward_takes(call, at) ? att_max(1, att_ceil_div(at->head.tk, ATT_KEY_SEGMENT)) : 0;
 }
 
 /* The sizes of a job, before its memory and tasks. */

@@ -170,10 +170,10 @@ static void normalizer(const att_plan *plan, const att_head_view *at, const q_ti
 {
     const att_accumulator *a = &t->total;
     float lse[ATT_MAX_Q_TILE], left[ATT_MAX_Q_TILE];
-    if (plan->sink >= 0)
+    if (plan->modifiers.sink >= 0)
         att_add_sink(plan, at, t->queries, a->max, a->sum, left);
     plan->kernels->attend.normalizer(a->max, a->sum, w->rescale, at->lse ? lse : NULL);
-    for (int i = 0; plan->sink >= 0 && i < t->queries; i++)
+    for (int i = 0; plan->modifiers.sink >= 0 && i < t->queries; i++)
         w->rescale[i] *= left[i];
     for (int i = 0; at->lse && i < t->queries; i++)
         at->lse[(t->q0 + i) * at->lse_stride] = lse[i];
@@ -236,15 +236,15 @@ static void accumulate(const att_plan *plan, const att_head_view *at, q_tile *t,
                        const kv_block *b, bool rounded, forward_scratch *w)
 {
     const int64_t dim = plan->spec.value_dim;
-    const att_floats v = b->value;
     att_finite_ranges finite;
     if (plan->bf16_pairs) {
         accumulate_pairs(plan, t, mask, b, rounded, w, &finite);
     } else {
-        att_finite_ranges_of(plan, mask, t->queries, v.at, v.stride, dim, &finite);
+        att_finite_ranges_of(plan, mask, t->queries, b->value, dim, &finite);
         accumulate_floats(plan, at, t, b, &finite, w);
     }
-    att_add_nonfinite(plan, mask, &finite, t->queries, v.at, v.stride, dim, w->s, plan->kernels->q_tile, t->into->o);
+    att_add_nonfinite(plan, mask, &finite, t->queries, b->value, dim, (att_floats){w->s, plan->kernels->q_tile},
+                      t->into->o);
 }
 
 static void attend_block(const att_plan *plan, const att_head_view *at, q_tile *t, const att_mask_tile *mask,
@@ -261,7 +261,7 @@ static void attend_block(const att_plan *plan, const att_head_view *at, q_tile *
     b->query_number = t->numbers;
     const bool rounded = plan->bf16_pairs && !at->dropout.threshold && !kv->nonfinite.n_nonfinite;
     const att_softmax_step step = {.columns = t->queries,
-                                   .scale = plan->scale_in_softmax ? plan->spec.scale : 1,
+                                   .scale = plan->scale.in_softmax ? plan->spec.scale : 1,
                                    .n_ranges = mask->n_ranges,
                                    .range = mask->range,
                                    .s = w->s,
@@ -311,7 +311,7 @@ static void finish(const att_plan *plan, const att_head_view *at, const q_tile *
         k->attend.unpack(t->queries, dim, t->total.o, w->rescale, att_row_at(&at->out, t->q0), at->out.stride);
     } else {
         k->attend.unpack(t->queries, dim, t->total.o, w->rescale, t->rows, dim);
-        att_rows_write(k, t->rows, dim, &at->out, t->q0, t->queries, dim, false, NULL);
+        att_rows_write(k, (att_floats){t->rows, dim}, &at->out, t->q0, t->queries, dim, false, NULL);
     }
 }
 
@@ -466,7 +466,7 @@ static void partition(forward_job *j)
         att_head_view at;
         att_call_head(call, b, 0, &at);
         j->first[b] = j->items;
-        if (!att_forward_takes(call, at.rows))
+        if (!att_forward_takes(call, &at))
             continue;
         j->items += att_ceil_div(at.rows, each) * s->heads;
         flops +=
@@ -494,18 +494,22 @@ static att_status attend(const att_call *call)
     return memory ? ATT_OK : ATT_ERR_MEMORY;
 }
 
+/* With pairs of bf16, tiles round their weights and decoding does not; else the bits are the same, and the split is
+ * worth its time where a cache is read. */
 bool att_forward_split(const att_call *call, att_call *decoded, att_call *tiled)
 {
-    const att_attention_spec *s = &call->plan->spec;
-    const int64_t max = ATT_DECODE_QUERIES / (s->heads / s->kv_heads), *offsets = call->args.q_offsets;
+    const att_plan *plan = call->plan;
+    const int64_t max = ATT_DECODE_QUERIES / (plan->spec.heads / plan->spec.kv_heads);
     bool any = false;
-    if (!call->ragged || !call->args.cache || call->max_tq <= max)
+    if ((!call->args.cache && !plan->bf16_pairs) || call->max_tq <= max)
         return false;
-    for (int64_t b = 0; b < call->sequences; b++)
-        any = any || (offsets[b + 1] > offsets[b] && offsets[b + 1] - offsets[b] <= max);
+    for (int64_t b = 0; b < call->sequences && !any; b++) {
+        att_head_view at;
+        att_call_head(call, b, 0, &at);
+        any = at.head.tq > 0 && at.head.tq <= max;
+    }
     *decoded = *tiled = *call;
     decoded->max_tq = max;
-    decoded->min_tq = 1;
     tiled->min_tq = max + 1;
     return any;
 }

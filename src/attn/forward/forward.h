@@ -17,13 +17,13 @@ void att_add_sink(const att_plan *plan, const att_head_view *view, int rows, flo
 /* Few queries over many keys (decode.c): the same bits, another way. */
 enum { ATT_DECODE_QUERIES = 8 }; /* queries of heads that share keys, together */
 bool att_decode_suits(const att_call *call);
-/* Splits a ragged call with a cache into the sequences that are decoded, having few queries, and the others, so that a
- * sequence is computed as if it were alone; false: there is only one kind (forward.c). */
+/* Splits a call into the sequences that are decoded, having few queries, and the others, so that a sequence is computed
+ * as if it were alone; false: all are computed in the same way, or it makes no difference (forward.c). */
 bool att_forward_split(const att_call *call, att_call *decoded, att_call *tiled);
-/* Does the call compute sequences of this number of queries? */
-static inline bool att_forward_takes(const att_call *call, int64_t rows)
+/* Does the call compute this sequence? */
+static inline bool att_forward_takes(const att_call *call, const att_head_view *view)
 {
-    return call->min_tq <= rows && rows <= call->max_tq;
+    return view->rows > 0 && call->min_tq <= view->head.tq && view->head.tq <= call->max_tq;
 }
 att_status att_decode(const att_call *call);
 size_t att_decode_workspace(const att_call *call); /* bytes, over all threads */

@@ -13,9 +13,9 @@ static void softmax_row(const att_plan *plan, const att_head_view *at, float *ro
     for (int64_t k = 0; k < tk; k++)
         any = any || scores[k] != -INFINITY;
     memcpy(row, scores, (size_t)tk * sizeof *row);
-    if (any && plan->sink >= 0)
+    if (any && plan->modifiers.sink >= 0)
         row[tk] = att_sink_of(plan, at->param)->data[0];
-    plan->kernels->layer.softmax(any && plan->sink >= 0 ? tk + 1 : tk, row, row);
+    plan->kernels->layer.softmax(any && plan->modifiers.sink >= 0 ? tk + 1 : tk, row, row);
     memcpy(scores, row, (size_t)tk * sizeof *row);
 }
 

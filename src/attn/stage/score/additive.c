@@ -125,17 +125,16 @@ static float wide_score(int n, const float *q, const float *k, const float *v, c
     return score(true, n, x, y, v, sum);
 }
 
-/* A chunk of one key by all queries, chunk number c of the piece, from feature a of the row on. */
-static void score_chunk(const att_score_tile *t, int64_t a, int c, int n, const exponents *q, chunk k, const weights *w,
-                        float *s)
+/* A chunk of one key by all queries. */
+static void score_chunk(const att_score_tile *t, position p, const exponents *q, chunk k, const weights *w, float *s)
 {
-    const float *e = q->e + c * t->queries * CHUNK, *v = w->v + c * CHUNK, *sum = w->sum + c * CHUNK / GROUP;
-    const bool *wide = q->wide + c * t->queries;
+    const float *e = q->e + p.c * t->queries * CHUNK, *v = w->v + p.c * CHUNK, *sum = w->sum + p.c * CHUNK / GROUP;
+    const bool *wide = q->wide + p.c * t->queries;
     for (int i = 0; i < t->queries; i++, e += CHUNK) {
         const float x = k.wide || wide[i]
-                            ? wide_score(n, t->query + i * att_builtin_tile_of(t)->query_stride + a, k.x, v, sum)
-                            : score(false, n, e, k.e, v, sum);
-        s[i] = a ? s[i] + x : x;
+                            ? wide_score(p.n, t->query + i * att_builtin_tile_of(t)->query_stride + p.a, k.x, v, sum)
+                            : score(false, p.n, e, k.e, v, sum);
+        s[i] = p.a ? s[i] + x : x;
     }
 }
 
@@ -146,8 +145,8 @@ static void score_piece(const att_score_tile *t, int64_t a0, int n, const expone
         if (j % keys_of(n) == 0)
             load_keys(t, a0, n, first = j, &k);
         for (int c = 0, at = (j - first) * chunks_in(n); c * CHUNK < n; c++, at++) {
-            const chunk of = chunk_of(t, a0 + c * CHUNK, j, &k, at);
-            score_chunk(t, a0 + c * CHUNK, c, in_chunk(n, c), q, of, w, t->s + j * t->stride);
+            const position p = position_of(a0, n, c);
+            score_chunk(t, p, q, chunk_of(t, p.a, j, &k, at), w, t->s + j * t->stride);
         }
     }
 }
@@ -248,32 +247,30 @@ static void back_wide(const active *list, const float *x, int64_t stride, const 
     back_list(true, list->count, list, &of);
 }
 
-/* Chunk number c of the piece, of key j, from feature a of the row on; pairs without a gradient are left out,
- * whatever they are. */
+/* A chunk of key j; pairs without a gradient are left out, whatever they are. */
 __attribute__((noinline)) /* it would take back_group's registers */
 static void
-back_key(const att_score_tile *t, int64_t a, int c, int n, int j, const exponents *q, const chunk *k, const float *v,
-         sums *to)
+back_key(const att_score_tile *t, position p, int j, const exponents *q, const chunk *k, const float *v, sums *to)
 {
-    const int first = c * t->queries;
-    const slope s = {.n = n,
+    const int first = p.c * t->queries;
+    const slope s = {.n = p.n,
                      .q = q->e + first * CHUNK,
                      .k = k->e,
-                     .v = v + c * CHUNK,
+                     .v = v + p.c * CHUNK,
                      .ds = t->ds + j * t->stride,
                      .query = to->query + first * CHUNK,
-                     .all = to->all + c * CHUNK,
-                     .dkey = t->dkey + j * t->dkey_stride + a};
-    active intersect_span = {0}, wide = {0};
+                     .all = to->all + p.c * CHUNK,
+                     .dkey = t->dkey + j * t->dkey_stride + p.a};
+    active narrow = {0}, wide = {0};
     for (int i = 0; i < t->queries; i++) {
-        active *list = k->wide || q->wide[first + i] ? &wide : &intersect_span;
+        active *list = k->wide || q->wide[first + i] ? &wide : &narrow;
         list->query[list->count] = (uint8_t)i;
         list->count += s.ds[i] != 0;
     }
-    if (intersect_span.count)
-        back_list(false, intersect_span.count, &intersect_span, &s);
+    if (narrow.count)
+        back_list(false, narrow.count, &narrow, &s);
     if (wide.count)
-        back_wide(&wide, t->query + a, att_builtin_tile_of(t)->query_stride, k, &s);
+        back_wide(&wide, t->query + p.a, att_builtin_tile_of(t)->query_stride, k, &s);
 }
 
 static void back_piece(const att_score_tile *t, int64_t a0, int n, const exponents *q, const float *v, sums *to)
@@ -283,8 +280,9 @@ static void back_piece(const att_score_tile *t, int64_t a0, int n, const exponen
         if (j % keys_of(n) == 0)
             load_keys(t, a0, n, first = j, &k);
         for (int c = 0, at = (j - first) * chunks_in(n); c * CHUNK < n; c++, at++) {
-            const chunk of = chunk_of(t, a0 + c * CHUNK, j, &k, at);
-            back_key(t, a0 + c * CHUNK, c, in_chunk(n, c), j, q, &of, v, to);
+            const position p = position_of(a0, n, c);
+            const chunk of = chunk_of(t, p.a, j, &k, at);
+            back_key(t, p, j, q, &of, v, to);
         }
     }
 }

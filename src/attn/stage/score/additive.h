@@ -20,6 +20,15 @@ static int in_chunk(int n, int chunk) { return n - chunk * CHUNK < CHUNK ? n - c
 
 static int chunks_in(int n) { return (n + CHUNK - 1) / CHUNK; }
 
+/* Where a chunk is: number c of its piece, and n features of a row from feature a on. */
+typedef struct position {
+    int64_t a;
+    int c, n;
+} position;
+
+/* Of a piece of n features from a0 on. */
+static position position_of(int64_t a0, int n, int c) { return (position){a0 + c * CHUNK, c, in_chunk(n, c)}; }
+
 /* How many features of each query are a piece. */
 static int piece_of(const att_score_tile *t, int64_t first)
 {

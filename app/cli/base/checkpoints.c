@@ -1,0 +1,76 @@
+#include "checkpoints.h"
+#include "cli.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* "checkpoint-0000001200.safetensors" or "checkpoint-0000001200-pause.safetensors" */
+static bool is_checkpoint(const char *name)
+{
+    static const char begin[] = "checkpoint-", end[] = ".safetensors";
+    const size_t n = strlen(name);
+    return n > sizeof begin + sizeof end && n < sizeof((cli_checkpoints *)0)->newest &&
+           !strncmp(name, begin, sizeof begin - 1) && !strcmp(name + n - (sizeof end - 1), end);
+}
+
+void cli_checkpoints_find(const char *folder, cli_checkpoints *c)
+{
+    struct stat s;
+    *c = (cli_checkpoints){0};
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (!is_checkpoint(e->d_name) || fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW))
+            continue;
+        c->n++;
+        c->bytes += s.st_size;
+        if (strcmp(e->d_name, c->newest) > 0)
+            strcpy(c->newest, e->d_name);
+    }
+    if (d)
+        closedir(d);
+}
+
+int cli_training_file_path(const char *folder, char path[CLI_TRAINING_PATH])
+{
+    if (snprintf(path, CLI_TRAINING_PATH, "%s/training.json", folder) >= CLI_TRAINING_PATH)
+        return cli_fail("%.80s...: the path is too long", folder);
+    return CLI_DONE;
+}
+
+/* The content of an open file. */
+static int parse(const char *path, int fd, json_t **out)
+{
+    struct stat s;
+    json_error_t e;
+    if (fstat(fd, &s))
+        return cli_fail_errno(path);
+    if (!S_ISREG(s.st_mode))
+        return cli_fail("%s: is not a file", path);
+    *out = json_loadfd(fd, JSON_REJECT_DUPLICATES, &e);
+    if (json_is_object(*out))
+        return CLI_DONE;
+    json_decref(*out);
+    *out = NULL;
+    return cli_fail("%s: is no JSON object: a training stores its options there", path);
+}
+
+int cli_training_file_read(const char *folder, json_t **out)
+{
+    char path[CLI_TRAINING_PATH];
+    *out = NULL;
+    int code = cli_training_file_path(folder, path);
+    if (code)
+        return code;
+    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && errno == ELOOP)
+        return cli_fail("%s: is a symbolic link, not a file", path);
+    if (fd < 0)
+        return errno == ENOENT || errno == ENOTDIR ? CLI_DONE : cli_fail_errno(path);
+    code = parse(path, fd, out);
+    close(fd);
+    return code;
+}

@@ -1,0 +1,22 @@
+/* The folder of a training, as commands see it that do not train. */
+#ifndef CLI_CHECKPOINTS_H
+#define CLI_CHECKPOINTS_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+typedef struct cli_checkpoints {
+    int64_t n, bytes; /* of all */
+    char newest[64];  /* its name; "": there is none */
+} cli_checkpoints;
+/* Those in the folder, which need not exist. */
+void cli_checkpoints_find(const char *folder, cli_checkpoints *c);
+
+/* FOLDER/training.json, which has the options of the training: an object to be released, or NULL where it does not
+ * exist. Returns a code; errors: a symbolic link, not a regular file, no JSON object. */
+int cli_training_file_read(const char *folder, json_t **out);
+/* The path of the file: to [CLI_TRAINING_PATH]. */
+enum { CLI_TRAINING_PATH = 4300 };
+int cli_training_file_path(const char *folder, char path[CLI_TRAINING_PATH]);
+
+#endif

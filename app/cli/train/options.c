@@ -1,0 +1,251 @@
+#include "options.h"
+#include "cli/base/checkpoints.h"
+#include "cli/base/output.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { VALUE = 4300 }; /* bytes of an option's value */
+
+/* What the folder had at the start of the process, or NULL. Values of options point into it. */
+static json_t *stored;
+
+static const json_t *stored_in(const char *object, const char *name)
+{
+    return json_object_get(json_object_get(stored, object), name);
+}
+
+static bool is_in(const char *const *names, const char *name)
+{
+    while (*names && strcmp(*names, name))
+        names++;
+    return *names != NULL;
+}
+
+/* --output and --resume are not stored. */
+static bool is_stored(const cli_training_options *o, const cli_option *p)
+{
+    return p->text != o->folder && p->flag != o->resume;
+}
+
+/* ---- values as text */
+
+static bool is_path(const cli_option *p)
+{
+    return p->text && (strstr(p->value, "FILE") || strstr(p->value, "FOLDER") || !strcmp(p->value, "MODEL"));
+}
+
+/* Standard input, a descriptor, a pipe: nothing that can be read again by its name. */
+static bool is_passing(const char *path)
+{
+    struct stat s;
+    return !strcmp(path, "-") || !strncmp(path, "/dev/", 5) ||
+           (stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode));
+}
+
+/* An absolute path, if it is that of a file; a name (of a model) stays. */
+static void write_path(const char *path, char text[VALUE])
+{
+    struct stat s;
+    char here[VALUE / 2];
+    if (*path == '/' || stat(path, &s) || !getcwd(here, sizeof here))
+        snprintf(text, VALUE, "%s", path);
+    else
+        snprintf(text, VALUE, "%s/%s", here, path);
+}
+
+/* As few digits as give the same number. */
+static void write_number(double x, char text[VALUE])
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, VALUE, "%.*g", digits, x);
+        if (strtod(text, NULL) == x)
+            break;
+    }
+}
+
+/* The value as one would type it; false: the option is not set. */
+static bool write_value(const cli_option *p, char text[VALUE])
+{
+    const char *word = p->value;
+    if ((p->flag && !*p->flag) || (p->text && !*p->text) || (p->choice && *p->choice < 0))
+        return false;
+    if (p->flag)
+        snprintf(text, VALUE, "set");
+    else if (p->text && is_path(p))
+        write_path(*p->text, text);
+    else if (p->text)
+        snprintf(text, VALUE, "%s", *p->text);
+    else if (p->integer)
+        snprintf(text, VALUE, "%lld", (long long)*p->integer);
+    else if (p->number)
+        write_number(*p->number, text);
+    for (int i = 0; p->choice && i < *p->choice; i++)
+        word = strchr(word, '|') + 1;
+    if (p->choice)
+        snprintf(text, VALUE, "%.*s", (int)strcspn(word, "|"), word);
+    return true;
+}
+
+/* ---- reading */
+
+static int differs(const cli_training_options *o, const char *name, const char *was, const char *is, const char *why)
+{
+    return cli_misuse("--%s is %s in %s but %s here%s", name, was ? was : "not set", *o->folder, is ? is : "not set",
+                      why);
+}
+
+static int check_value(const cli_training_options *o, const cli_option *p, const char *why)
+{
+    char text[VALUE];
+    const bool set = write_value(p, text);
+    const char *was = json_string_value(stored_in("options", p->name));
+    return !was == !set && (!set || !strcmp(was, text)) ? CLI_DONE : differs(o, p->name, was, set ? text : NULL, why);
+}
+
+/* A file that the training began with has the size that it had. */
+static int check_file(const cli_training_options *o, const cli_option *p)
+{
+    struct stat s;
+    const json_t *was = stored_in("bytes", p->name);
+    if (!json_is_integer(was) || stat(*p->text, &s) || s.st_size == (off_t)json_integer_value(was))
+        return CLI_DONE; /* another command says what cannot be opened */
+    return cli_fail("--%s: %s has %lld bytes, but had %lld when the training in %s began", p->name, *p->text,
+                    (long long)s.st_size, (long long)json_integer_value(was), *o->folder);
+}
+
+/* An option that was typed */
+static int check_typed(const cli_training_options *o, const cli_option *p)
+{
+    if (is_in(o->same_file, p->name))
+        return stored_in("options", p->name) ? check_file(o, p) : differs(o, p->name, NULL, *p->text, "");
+    return is_in(o->free, p->name) ? CLI_DONE : check_value(o, p, "");
+}
+
+/* An option that was not typed; the environment comes first where the option may change. */
+static int set_stored(const cli_training_options *o, const cli_option *p, bool *given)
+{
+    char source[VALUE];
+    const json_t *was = stored_in("options", p->name);
+    const char *set = p->env && is_in(o->free, p->name) ? getenv(p->env) : NULL;
+    if (!was || (set && *set))
+        return CLI_DONE;
+    if (json_is_null(was))
+        return cli_misuse("--%s %s is needed again: it was no file when the training in %s began", p->name, p->value,
+                          *o->folder);
+    if (!json_is_string(was))
+        return cli_fail("%s/training.json: \"%s\" is not a text", *o->folder, p->name);
+    *given = true;
+    snprintf(source, sizeof source, "--%s in %.2000s/training.json", p->name, *o->folder);
+    const int code = cli_take(p, source, json_string_value(was));
+    return code || !is_in(o->same_file, p->name) || is_in(o->free, p->name) ? code : check_file(o, p);
+}
+
+static int set_all(const cli_training_options *o, bool *given)
+{
+    const char *command = json_string_value(json_object_get(stored, "command"));
+    if (!command || strcmp(command, o->command))
+        return cli_fail("%s: has a training of another kind: attend train %s --resume -o %s", *o->folder,
+                        command ? command : "COMMAND", *o->folder);
+    int code = CLI_DONE;
+    for (int i = 0; !code && o->table[i].name; i++)
+        if (is_stored(o, &o->table[i]))
+            code = given[i] ? check_typed(o, &o->table[i]) : set_stored(o, &o->table[i], &given[i]);
+    return code;
+}
+
+/* The folder is one of a version that stored no options: all that are required must have been typed. */
+static int check_required(const cli_training_options *o, const bool *given)
+{
+    char missing[256] = "";
+    size_t n = 0;
+    for (int i = 0; o->table[i].name; i++)
+        if (o->table[i].required && !given[i] && n < sizeof missing)
+            n += (size_t)snprintf(missing + n, sizeof missing - n, " --%s %s", o->table[i].name, o->table[i].value);
+    if (n == 0)
+        return CLI_DONE;
+    return cli_misuse("%s: its training was started by an older attend, which stored no options; those of the start "
+                      "are needed again:%s ...",
+                      *o->folder, missing);
+}
+
+int cli_training_options_read(const cli_training_options *o, bool *given)
+{
+    cli_checkpoints c;
+    const char *folder = *o->folder;
+    if (!folder) /* without --resume the parser asks for it */
+        return *o->resume ? cli_misuse("--output FOLDER is needed: that of the training to continue") : CLI_DONE;
+    cli_checkpoints_find(folder, &c);
+    if (!*o->resume && c.n > 0)
+        return cli_fail("%s: has checkpoints of a training already: attend train %s --resume -o %s", folder, o->command,
+                        folder);
+    if (!*o->resume)
+        return CLI_DONE;
+    int code = cli_training_file_read(folder, &stored);
+    if (!code && !stored && c.n == 0)
+        code = cli_fail("%s: there is no training to continue", folder);
+    if (!code)
+        code = stored ? set_all(o, given) : check_required(o, given);
+    if (!code && c.n == 0 && cli_training_finished())
+        code = cli_fail("%s: its training has finished and kept no checkpoint to continue from", folder);
+    if (!code && c.n == 0) {
+        cli_note("%s has no checkpoint yet: the training starts again", folder);
+        *o->resume = false;
+    }
+    return code;
+}
+
+int cli_training_options_same(const cli_training_options *o, const char *name, const char *why)
+{
+    const cli_option *p = o->table;
+    while (strcmp(p->name, name) != 0)
+        p++;
+    return stored ? check_value(o, p, why) : CLI_DONE;
+}
+
+int64_t cli_training_finished(void) { return json_integer_value(json_object_get(stored, "finished")); }
+
+/* ---- writing */
+
+/* The options as a JSON object, and in *bytes the sizes of the files that must stay the same. */
+static json_t *options_object(const cli_training_options *o, json_t *bytes)
+{
+    char text[VALUE];
+    struct stat s;
+    json_t *all = json_object();
+    for (const cli_option *p = o->table; p->name; p++) {
+        if (!is_stored(o, p) || !write_value(p, text))
+            continue;
+        json_t *value = is_path(p) && is_passing(text) ? NULL : json_string(text); /* NULL, too: it is not UTF-8 */
+        json_object_set_new(all, p->name, value ? value : json_null());
+        if (is_in(o->same_file, p->name) && stat(*p->text, &s) == 0 && S_ISREG(s.st_mode))
+            json_object_set_new(bytes, p->name, json_integer(s.st_size));
+    }
+    return all;
+}
+
+int cli_training_options_write(const cli_training_options *o, int64_t finished)
+{
+    char path[CLI_TRAINING_PATH];
+    struct stat s;
+    cli_output out = {0};
+    int code = cli_training_file_path(*o->folder, path);
+    if (!code && lstat(path, &s) == 0 && !S_ISREG(s.st_mode))
+        code = cli_fail("%s: is %s, not a file", path, S_ISLNK(s.st_mode) ? "a symbolic link" : "something else");
+    if (!code)
+        code = cli_output_open(&out, path);
+    if (code)
+        return code;
+    json_t *bytes = json_object(), *options = options_object(o, bytes),
+           *all = json_pack("{s:s, s:o, s:o}", "command", o->command, "options", options, "bytes", bytes);
+    if (finished)
+        json_object_set_new(all, "finished", json_integer(finished));
+    if (json_dumpf(all, out.file, JSON_INDENT(1)) || putc('\n', out.file) == EOF)
+        code = cli_fail_errno(path);
+    json_decref(all);
+    return cli_output_close(&out, code);
+}

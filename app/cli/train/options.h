@@ -1,0 +1,29 @@
+/* The options of a training, which its folder stores: FOLDER/training.json. */
+#ifndef CLI_TRAIN_OPTIONS_H
+#define CLI_TRAIN_OPTIONS_H
+
+#include "cli/base/cli.h"
+
+typedef struct cli_training_options {
+    const char *command; /* "translate" */
+    const cli_option *table;
+    const char **folder;          /* the variable of --output */
+    bool *resume;                 /* of --resume */
+    const char *const *free;      /* [up to NULL] options that may change when the training continues */
+    const char *const *same_file; /* [up to NULL] options whose file may be elsewhere then, but is the same;
+                                   * those in both lists are not read any more */
+} cli_training_options;
+
+/* To be called when the command line has been parsed; given[i]: option i of the table was typed. With --resume, sets
+ * the options that were not typed to the stored ones, and marks them as given. Errors: an option that was typed and
+ * differs, but may not; a file that has changed; the training is one of another command; it stored no options. Without
+ * --resume: the folder has a training already. */
+int cli_training_options_read(const cli_training_options *o, bool *given);
+/* The same error for an option of `free` that may not change for a reason of the command's; `why` ends the message. */
+int cli_training_options_same(const cli_training_options *o, const char *name, const char *why);
+/* Stores the options as they are. finished: the step after which the training has finished; 0: it has not. */
+int cli_training_options_write(const cli_training_options *o, int64_t finished);
+/* The step after which the stored training had finished, or 0. */
+int64_t cli_training_finished(void);
+
+#endif

@@ -1,0 +1,170 @@
+/* vocab.json and merges.txt, the older files of byte-level BPE, as the settings of tokenizer.json. The class in
+ * tokenizer_config.json says which. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/pipeline/pipeline.h"
+#include "text/utf8.h"
+
+typedef struct layout {
+    att_settings config, map;
+    const att_token_list *list; /* sorted by text */
+    json_t *root;
+} layout;
+
+static void check_made(layout *l, bool made)
+{
+    if (!made && !l->config.status)
+        l->config.status = att_fail(l->config.ctx, ATT_ERR_MEMORY, "%s: out of memory", l->config.path);
+}
+
+static int32_t id_of(const layout *l, const char *token)
+{
+    const att_trie_entry wanted = {token, strlen(token), 0};
+    const size_t n = l->list->count;
+    const att_trie_entry *found = n ? bsearch(&wanted, l->list->entry, n, sizeof wanted, att_trie_order) : NULL;
+    return found ? found->id : ATT_NO_TOKEN;
+}
+
+/* Adds a special token, which must be in the vocabulary, to root.added_tokens. */
+static void add_token(layout *l, const char *token)
+{
+    const int32_t id = id_of(l, token);
+    if (id == ATT_NO_TOKEN)
+        att_settings_fail(&l->config, ATT_ERR_FORMAT, "the special token \"%.80s\" is not in vocab.json", token);
+    json_t *entry = json_pack("{s:f, s:s, s:b}", "id", (double)id, "content", token, "special", 1);
+    check_made(l, json_array_append_new(json_object_get(l->root, "added_tokens"), entry) == 0);
+}
+
+/* ---- classes; each sets normalizer, pre_tokenizer, decoder and post_processor, and returns the end of words */
+
+static const char *token_of(layout *l, const char *key, const char *otherwise)
+{
+    return att_special_token(&l->config, &l->map, key, otherwise);
+}
+
+static json_t *byte_level(layout *l)
+{
+    const bool prefix = att_settings_bool(&l->config, "add_prefix_space", false);
+    return json_pack("{s:s, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", prefix, "trim_offsets", 1);
+}
+
+static void make_gpt2(layout *l)
+{
+    add_token(l, token_of(l, "unk_token", "<|endoftext|>"));
+    check_made(l, json_object_set_new(l->root, "pre_tokenizer", byte_level(l)) == 0 &&
+                      json_object_set_new(l->root, "decoder", byte_level(l)) == 0);
+}
+
+static void make_roberta(layout *l)
+{
+    const char *cls = token_of(l, "cls_token", "<s>"), *sep = token_of(l, "sep_token", "</s>");
+    const char *others[] = {cls, sep, token_of(l, "unk_token", "<unk>"), token_of(l, "pad_token", "<pad>"),
+                            token_of(l, "mask_token", "<mask>")};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        add_token(l, others[i]);
+    json_t *mask = json_array_get(json_object_get(l->root, "added_tokens"), 4); /* takes the space before it */
+    json_t *post = json_pack("{s:s, s:[s, f], s:[s, f], s:b, s:b}", "type", "RobertaProcessing", "cls", cls,
+                             (double)id_of(l, cls), "sep", sep, (double)id_of(l, sep), "trim_offsets", 1,
+                             "add_prefix_space", att_settings_bool(&l->config, "add_prefix_space", false));
+    check_made(l, json_object_set_new(l->root, "pre_tokenizer", byte_level(l)) == 0 &&
+                      json_object_set_new(l->root, "decoder", byte_level(l)) == 0 &&
+                      json_object_set_new(l->root, "post_processor", post) == 0 &&
+                      (l->config.status || json_object_set_new(mask, "lstrip", json_true()) == 0));
+}
+
+static void make_clip(layout *l)
+{
+    static const char pattern[] = "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+";
+    const char *begin = token_of(l, "bos_token", "<|startoftext|>"), *end = token_of(l, "eos_token", "<|endoftext|>");
+    add_token(l, begin);
+    add_token(l, end);
+    json_t *normalizer =
+        json_pack("{s:s, s:[{s:s}, {s:s, s:{s:s}, s:s}, {s:s}]}", "type", "Sequence", "normalizers", "type", "NFC",
+                  "type", "Replace", "pattern", "Regex", "\\s+", "content", " ", "type", "Lowercase");
+    json_t *pre = json_pack("{s:s, s:[{s:s, s:{s:s}, s:s, s:b}, {s:s, s:b, s:b}]}", "type", "Sequence", "pretokenizers",
+                            "type", "Split", "pattern", "Regex", pattern, "behavior", "Removed", "invert", 1, "type",
+                            "ByteLevel", "add_prefix_space", 0, "trim_offsets", 1);
+    json_t *post =
+        json_pack("{s:s, s:[s, f], s:[s, f], s:b, s:b}", "type", "RobertaProcessing", "cls", begin,
+                  (double)id_of(l, begin), "sep", end, (double)id_of(l, end), "trim_offsets", 0, "add_prefix_space", 0);
+    /* As the class does, the end of a word is a space, but at the end of the text. */
+    json_t *decoder = json_pack("{s:s, s:[{s:s, s:b, s:b}, {s:s, s:{s:s}, s:s}, {s:s, s:s, s:f, s:f}]}", "type",
+                                "Sequence", "decoders", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets", 1,
+                                "type", "Replace", "pattern", "String", "</w>", "content", " ", "type", "Strip",
+                                "content", " ", "start", (double)INT32_MAX, "stop", (double)INT32_MAX);
+    json_t *model = json_object_get(l->root, "model");
+    check_made(l, json_object_set_new(l->root, "normalizer", normalizer) == 0 &&
+                      json_object_set_new(l->root, "pre_tokenizer", pre) == 0 &&
+                      json_object_set_new(l->root, "decoder", decoder) == 0 &&
+                      json_object_set_new(l->root, "post_processor", post) == 0 &&
+                      json_object_set_new(model, "end_of_word_suffix", json_string("</w>")) == 0 &&
+                      json_object_set_new(model, "unk_token", json_string(end)) == 0);
+}
+
+/* ---- */
+
+static void read_merges(layout *l, const char *folder)
+{
+    att_text_file f;
+    json_t *merges = json_object_get(json_object_get(l->root, "model"), "merges");
+    const att_status s = att_text_file_read(&f, l->config.ctx, folder, "merges.txt", true);
+    if (s && !l->config.status)
+        l->config.status = s;
+    int64_t number = 0;
+    for (char *line = l->config.status ? NULL : f.text, *next; line && *line && !l->config.status; line = next) {
+        const size_t length = strcspn(line, "\n");
+        next = line + length + (line[length] == '\n');
+        const size_t bytes = length > 0 && line[length - 1] == '\r' ? length - 1 : length;
+        number++;
+        if (bytes == 0 || (number == 1 && strncmp(line, "#version", 8) == 0))
+            continue;
+        const char *space = memchr(line, ' ', bytes);
+        if (!space || memchr(space + 1, ' ', (size_t)(line + bytes - space - 1)) || !att_utf8_valid(line, bytes))
+            l->config.status = att_fail(l->config.ctx, ATT_ERR_FORMAT, "%s: line %lld is not two tokens and a space",
+                                        f.path, (long long)number);
+        else
+            check_made(l, json_array_append_new(merges, json_stringn(line, bytes)) == 0);
+    }
+    att_text_file_free(&f);
+}
+
+static void make_root(layout *l)
+{
+    static const struct {
+        const char *class;
+        void (*make)(layout *l);
+    } classes[] = {{"GPT2Tokenizer", make_gpt2},       {"GPT2TokenizerFast", make_gpt2},
+                   {"RobertaTokenizer", make_roberta}, {"RobertaTokenizerFast", make_roberta},
+                   {"CLIPTokenizer", make_clip},       {"CLIPTokenizerFast", make_clip}};
+    const char *class = att_settings_text(&l->config, "tokenizer_class", "GPT2Tokenizer");
+    l->root = json_pack("{s:[], s:{s:s, s:[], s:{}}}", "added_tokens", "model", "type", "BPE", "merges", "vocab");
+    check_made(l, l->root);
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+        if (strcmp(class, classes[i].class) == 0) {
+            classes[i].make(l);
+            return;
+        }
+    att_settings_unsupported(&l->config, "tokenizer_class", "GPT2Tokenizer, RobertaTokenizer or CLIPTokenizer");
+}
+
+att_status att_read_merges(att_text_file *f, const char *folder, att_token_list *list, att_settings *settings)
+{
+    layout l = {.list = list};
+    const att_status s = att_read_token_map(f, list);
+    if (s)
+        return s;
+    if (list->count > 0)
+        qsort(list->entry, list->count, sizeof *list->entry, att_trie_order);
+    att_settings_read(&l.config, f->ctx, folder, "tokenizer_config.json", false);
+    att_settings_read(&l.map, f->ctx, folder, "special_tokens_map.json", false);
+    if (l.map.status && !l.config.status)
+        l.config.status = l.map.status;
+    make_root(&l);
+    read_merges(&l, folder);
+    att_settings_init(settings, f->ctx, f->path, l.root);
+    settings->status = l.config.status;
+    att_settings_close(&l.config);
+    att_settings_close(&l.map);
+    return settings->status;
+}

@@ -1,0 +1,349 @@
+/* Normalizers: each rewrites the text piece by piece. */
+#include <string.h>
+
+#include <utf8proc.h>
+
+#include "text/pipeline/step.h"
+#include "text/pipeline/unicode16.h"
+#include "text/unicode8.h"
+#include "text/utf8.h"
+
+/* ---- from characters to characters */
+
+/* Writes each character c for which keep(c), and takes the others out, as part of the one before. */
+static void keep_only(att_edit *e, bool (*keep)(uint32_t c))
+{
+    uint32_t c, next;
+    while (e->at < e->bytes && (att_edit_peek(e, &c), !keep(c)))
+        att_edit_skip(e, 1);
+    while (e->at < e->bytes) {
+        size_t removed = 0;
+        att_edit_peek(e, &c);
+        for (att_edit ahead = *e; att_edit_skip(&ahead, 1), ahead.at < ahead.bytes; removed++)
+            if (att_edit_peek(&ahead, &next), keep(next))
+                break;
+        att_edit_replace(e, c, removed);
+    }
+}
+
+static bool is_no_accent(uint32_t c) { return !att_char_is_accent(c); }
+static bool is_no_nonspacing_mark(uint32_t c) { return !(att_char_class(c) & ATT_CHAR_MARK); }
+static bool is_not_removed(uint32_t c) { return !(att_char_class(c) & ATT_CHAR_REMOVED); }
+static bool is_no_nmt_control(uint32_t c)
+{
+    return !((c >= 1 && c <= 8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F);
+}
+
+static void rewrite_strip_accents(const void *step, att_edit *e)
+{
+    (void)step;
+    keep_only(e, is_no_accent);
+}
+
+static void rewrite_lowercase(const void *step, att_edit *e)
+{
+    (void)step;
+    for (uint32_t c, lower[2]; e->at < e->bytes;) {
+        att_edit_peek(e, &c);
+        const int n = att_char_lower(c, lower);
+        att_edit_replace(e, lower[0], 0);
+        if (n > 1)
+            att_edit_insert(e, lower[1]);
+    }
+}
+
+static void rewrite_form(const void *step, att_edit *e) { att_rewrite_form(((const att_step *)step)->form, e); }
+
+/* Writes every space (is_space) as U+0020. */
+static void write_spaces(att_edit *e, bool (*is_space)(uint32_t c))
+{
+    for (uint32_t c; e->at < e->bytes;) {
+        att_edit_peek(e, &c);
+        att_edit_replace(e, is_space(c) ? ' ' : c, 0);
+    }
+}
+
+static void rewrite_nmt_controls(const void *step, att_edit *e)
+{
+    (void)step;
+    keep_only(e, is_no_nmt_control);
+}
+
+static bool is_nmt_space(uint32_t c)
+{
+    return c == 9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 || (c >= 0x200B && c <= 0x200F) || c == 0x2028 ||
+           c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
+}
+
+static void rewrite_nmt_spaces(const void *step, att_edit *e)
+{
+    (void)step;
+    write_spaces(e, is_nmt_space);
+}
+
+static void apply_nmt(const att_step *s, att_pieces *p)
+{
+    att_pieces_rewrite(p, rewrite_nmt_controls, s);
+    att_pieces_rewrite(p, rewrite_nmt_spaces, s);
+}
+
+/* ---- BertNormalizer, as five rewritings */
+
+static void rewrite_removed(const void *step, att_edit *e)
+{
+    (void)step;
+    keep_only(e, is_not_removed);
+}
+
+static bool is_bert_space(uint32_t c) { return att_char_class(c) & ATT_CHAR_SPACE; }
+
+static void rewrite_spaces(const void *step, att_edit *e)
+{
+    (void)step;
+    write_spaces(e, is_bert_space);
+}
+
+static void rewrite_ideographs(const void *step, att_edit *e)
+{
+    (void)step;
+    for (uint32_t c; e->at < e->bytes;) {
+        att_edit_peek(e, &c);
+        const bool is = att_char_class(c) & ATT_CHAR_CJK;
+        att_edit_replace(e, is ? ' ' : c, 0);
+        if (is) {
+            att_edit_insert(e, c);
+            att_edit_insert(e, ' ');
+        }
+    }
+}
+
+static void rewrite_nfd(const void *step, att_edit *e)
+{
+    (void)step;
+    att_rewrite_form(ATT_NFD, e);
+}
+
+static void rewrite_nonspacing_marks(const void *step, att_edit *e)
+{
+    (void)step;
+    keep_only(e, is_no_nonspacing_mark);
+}
+
+static void apply_bert(const att_step *s, att_pieces *p)
+{
+    const struct {
+        bool wanted;
+        void (*rewrite)(const void *step, att_edit *e);
+    } parts[] = {{s->clean, rewrite_removed},
+                 {s->clean, rewrite_spaces},
+                 {s->ideographs, rewrite_ideographs},
+                 {s->accents, rewrite_nfd},
+                 {s->accents, rewrite_nonspacing_marks},
+                 {s->lowercase, rewrite_lowercase}};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i].wanted)
+            att_pieces_rewrite(p, parts[i].rewrite, s);
+}
+
+static void read_bert(att_settings *s, att_step *step)
+{
+    step->clean = att_settings_bool(s, "clean_text", true);
+    step->ideographs = att_settings_bool(s, "handle_chinese_chars", true);
+    step->lowercase = att_settings_bool(s, "lowercase", true);
+    step->accents = att_settings_bool(s, "strip_accents", step->lowercase);
+}
+
+/* ---- Strip, Prepend, Replace */
+
+static void rewrite_strip(const void *step, att_edit *e)
+{
+    const att_step *s = step;
+    size_t end = e->bytes, spaces = 0;
+    uint32_t c;
+    for (; s->left && e->at < e->bytes; att_edit_skip(e, 1))
+        if (att_edit_peek(e, &c), !att_char_is_space(c))
+            break;
+    for (att_edit ahead = *e; s->right && ahead.at < ahead.bytes; att_edit_skip(&ahead, 1)) {
+        att_edit_peek(&ahead, &c);
+        if (!att_char_is_space(c))
+            spaces = 0;
+        else if (spaces++ == 0)
+            end = ahead.at;
+    }
+    att_edit_copy(e, s->right && spaces ? end : e->bytes);
+}
+
+static void read_strip(att_settings *s, att_step *step)
+{
+    step->left = att_settings_bool(s, "strip_left", false);
+    step->right = att_settings_bool(s, "strip_right", false);
+}
+
+/* The first character replaces the piece's first, which follows as a new one: all have its origin. */
+void att_rewrite_prepend(const void *step, att_edit *e)
+{
+    const att_step *s = step;
+    uint32_t c, first;
+    att_edit_peek(e, &first);
+    for (size_t i = 0, n; i < s->bytes; i += n) {
+        n = att_utf8_decode((const unsigned char *)s->text + i, s->bytes - i, &c);
+        if (i == 0)
+            att_edit_replace(e, c, 0);
+        else
+            att_edit_insert(e, c);
+    }
+    att_edit_insert(e, first);
+    att_edit_copy(e, e->bytes);
+}
+
+static void read_prepend(att_settings *s, att_step *step)
+{
+    att_step_read_text(s, "prepend", false, &step->text, &step->bytes);
+}
+
+typedef struct replacing {
+    const att_step *s;
+    att_pieces *p;
+} replacing;
+
+static void rewrite_matches(const void *arg, att_edit *e)
+{
+    const replacing *r = arg;
+    const size_t n = att_pattern_find(r->p, &r->s->pattern, e->s, e->bytes);
+    for (size_t i = 0; i < n; i++) {
+        const att_match m = att_matches(r->p)[i];
+        if (!m.is) {
+            att_edit_copy(e, m.end);
+            continue;
+        }
+        e->at = m.end;
+        uint32_t c;
+        for (size_t k = 0; k < r->s->bytes;) {
+            k += att_utf8_decode((const unsigned char *)r->s->text + k, r->s->bytes - k, &c);
+            att_edit_insert(e, c);
+        }
+    }
+}
+
+void att_rewrite_matches(const att_step *s, att_pieces *p)
+{
+    att_pieces_rewrite(p, rewrite_matches, &(replacing){s, p});
+}
+
+static void read_replace(att_settings *s, att_step *step)
+{
+    att_step_read_pattern(s, step);
+    att_step_read_text(s, "content", true, &step->text, &step->bytes);
+}
+
+/* ---- Precompiled: a charsmap of SentencePiece */
+
+/* Writes `to` in place of `old` characters. */
+static void write_rule(att_edit *e, const char *to, size_t old)
+{
+    const size_t bytes = strlen(to);
+    size_t now = 0, done = 0;
+    uint32_t c;
+    for (size_t i = 0; i < bytes; now++)
+        i += att_utf8_decode((const unsigned char *)to + i, bytes - i, &c);
+    for (size_t i = 0; i < bytes; done++) {
+        i += att_utf8_decode((const unsigned char *)to + i, bytes - i, &c);
+        if (done >= old)
+            att_edit_insert(e, c);
+        else
+            att_edit_replace(e, c, done + 1 == now ? old - now : 0);
+    }
+    if (now == 0 && e->at > 0) /* what is removed belongs to what is before; at the start it shifts what follows */
+        att_edit_skip(e, old);
+}
+
+/* The bytes and characters of the grapheme cluster at the start of s [bytes]. */
+static size_t grapheme(const char *s, size_t bytes, size_t *chars)
+{
+    uint32_t a, b;
+    utf8proc_int32_t state = 0;
+    size_t at = att_utf8_decode((const unsigned char *)s, bytes, &a);
+    for (*chars = 1; at < bytes; ++*chars, a = b) {
+        const size_t n = att_utf8_decode((const unsigned char *)s + at, bytes - at, &b);
+        if (utf8proc_grapheme_break_stateful((utf8proc_int32_t)a, (utf8proc_int32_t)b, &state))
+            break;
+        at += n;
+    }
+    return at;
+}
+
+static void rewrite_precompiled(const void *step, att_edit *e)
+{
+    enum { LONGEST = 6 }; /* the package searches clusters of fewer bytes as a whole */
+    const att_charsmap *m = &((const att_step *)step)->charsmap;
+    for (size_t at = 0; at < e->bytes;) {
+        size_t chars;
+        const size_t cluster = grapheme(e->s + at, e->bytes - at, &chars), end = at + cluster;
+        const char *to;
+        if (cluster < LONGEST && att_charsmap_find_shortest(m, e->s + at, cluster, &to)) {
+            write_rule(e, to, chars);
+            at = end;
+        }
+        for (size_t n; at < end; at += n) {
+            uint32_t c;
+            n = att_utf8_decode((const unsigned char *)e->s + at, end - at, &c);
+            if (att_charsmap_find_shortest(m, e->s + at, n, &to))
+                write_rule(e, to, 1);
+            else
+                att_edit_replace(e, c, 0);
+        }
+    }
+}
+
+static int base64_digit(char c)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c ? strchr(digits, c) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+static void read_precompiled(att_settings *s, att_step *step)
+{
+    const char *text = att_settings_text(s, "precompiled_charsmap", NULL);
+    att_bytes field = {.ctx = s->ctx};
+    uint32_t bits = 0;
+    const size_t n = strlen(text);
+    size_t i = 0;
+    for (; i < n && base64_digit(text[i]) >= 0; i++) {
+        bits = bits << 6 | (uint32_t)base64_digit(text[i]);
+        if (i % 4 > 0)
+            att_bytes_add_number(&field, bits >> (6 - 2 * (i % 4)) & 0xFF, 1);
+    }
+    if (!s->status && (strspn(text + i, "=") != n - i || n % 4))
+        att_settings_fail(s, ATT_ERR_FORMAT, "\"%sprecompiled_charsmap\" is not in base64", s->within);
+    if (field.status && !s->status)
+        s->status = field.status;
+    att_proto p = {.ctx = s->ctx, .path = s->path, .status = s->status};
+    att_charsmap_read(&step->charsmap, &p, (att_byte_view){field.data, field.count});
+    s->status = p.status;
+    att_bytes_free(&field);
+}
+
+/* ---- the table */
+
+static void read_nfc(att_settings *s, att_step *step) { (void)s, step->form = ATT_NFC; }
+static void read_nfd(att_settings *s, att_step *step) { (void)s, step->form = ATT_NFD; }
+static void read_nfkc(att_settings *s, att_step *step) { (void)s, step->form = ATT_NFKC; }
+static void read_nfkd(att_settings *s, att_step *step) { (void)s, step->form = ATT_NFKD; }
+
+const att_step_type att_normalizer_types[] = {
+    {.name = "BertNormalizer", .read = read_bert, .apply = apply_bert},
+    {.name = "ByteLevel", .rewrite = att_rewrite_bytes},
+    {.name = "Lowercase", .rewrite = rewrite_lowercase},
+    {.name = "NFC", .read = read_nfc, .rewrite = rewrite_form},
+    {.name = "NFD", .read = read_nfd, .rewrite = rewrite_form},
+    {.name = "NFKC", .read = read_nfkc, .rewrite = rewrite_form},
+    {.name = "NFKD", .read = read_nfkd, .rewrite = rewrite_form},
+    {.name = "Nmt", .apply = apply_nmt},
+    {.name = "Precompiled", .read = read_precompiled, .rewrite = rewrite_precompiled},
+    {.name = "Prepend", .read = read_prepend, .rewrite = att_rewrite_prepend},
+    {.name = "Replace", .read = read_replace, .apply = att_rewrite_matches},
+    {.name = "Strip", .read = read_strip, .rewrite = rewrite_strip},
+    {.name = "StripAccents", .rewrite = rewrite_strip_accents},
+    {.name = NULL},
+};

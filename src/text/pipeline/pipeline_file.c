@@ -1,0 +1,87 @@
+/* Reads the settings of tokenizer.json. */
+#include <string.h>
+
+#include "text/pipeline/pipeline.h"
+
+/* Unigram's vocabulary is a list, whose places are the ids. */
+static void list_unigram(att_settings *s, att_token_list *list)
+{
+    const json_t *vocab = att_settings_list(s, "vocab", true);
+    for (size_t i = 0; !s->status && i < json_array_size(vocab); i++) {
+        const json_t *text = json_array_get(json_array_get(vocab, i), 0);
+        if (i >= ATT_MAX_VOCABULARY)
+            att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"%svocab\" has more than %d tokens", s->within,
+                              ATT_MAX_VOCABULARY);
+        else if (json_string_length(text) > 0 && strlen(json_string_value(text)) == json_string_length(text))
+            s->status = att_token_list_add(
+                list, (att_trie_entry){json_string_value(text), json_string_length(text), (int32_t)i});
+        else if (!json_is_string(text) || json_string_length(text) > 0)
+            att_settings_fail(s, ATT_ERR_FORMAT, "\"%svocab\" has %s, not a token and its score", s->within,
+                              att_json_show(json_array_get(vocab, i)).text);
+    }
+}
+
+static void read_added(att_settings *s, att_pipeline *t)
+{
+    const json_t *items = att_settings_list(s, "added_tokens", false);
+    for (size_t i = 0; !s->status && i < json_array_size(items); i++)
+        att_added_token_read(s, json_array_get(items, i), &t->added);
+}
+
+/* Fills the vocabulary with the tokens of `list`, and with added tokens that it does not have. */
+static void fill_vocabulary(att_settings *s, const att_token_list *list, att_pipeline *t)
+{
+    att_token_list more = {.ctx = s->ctx};
+    att_vocabulary *v = &t->vocabulary;
+    for (size_t i = 0; !s->status && i < t->added.count; i++) {
+        const att_added_token *a = &t->added.token[i];
+        s->status = att_token_list_add(&more, (att_trie_entry){a->text, a->bytes, a->id});
+    }
+    att_token_list_fill(list, &more, s, v);
+    for (size_t i = 0; !s->status && i < t->added.count; i++) {
+        const att_added_token *a = &t->added.token[i];
+        const int32_t id = att_vocabulary_find(v, a->text, a->bytes);
+        if (id == ATT_NO_TOKEN && att_token_id_is_free(s, v, a->id, a->text, a->bytes))
+            att_vocabulary_set(v, a->id, a->text, a->bytes);
+        else if (id != ATT_NO_TOKEN && id != a->id)
+            att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" has id %d in added_tokens but %d in the vocabulary",
+                              a->text, a->id, id);
+    }
+    att_token_list_free(&more);
+}
+
+static void read_model(att_settings *s, const att_token_list *list, att_pipeline *t)
+{
+    static const att_subword_model *const models[] = {&att_bpe_model, &att_unigram_model, &att_wordpiece_model};
+    const att_settings_scope before = att_settings_enter(s, "model");
+    const char *type = att_settings_text(s, "type", NULL);
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
+        if (strcmp(type, models[i]->name) == 0)
+            t->model = models[i];
+    if (!t->model)
+        att_settings_unsupported(s, "type", "BPE, Unigram or WordPiece");
+    att_token_list tokens = {.ctx = s->ctx};
+    if (t->model == &att_unigram_model)
+        list_unigram(s, &tokens);
+    if (!s->status)
+        fill_vocabulary(s, t->model == &att_unigram_model ? &tokens : list, t);
+    att_token_list_free(&tokens);
+    if (!s->status)
+        t->model->read(s, t);
+    att_settings_leave(s, before);
+}
+
+void att_pipeline_read_settings(att_settings *s, const att_token_list *list, att_pipeline *t)
+{
+    read_added(s, t);
+    read_model(s, list, t);
+    att_steps_read(s, "normalizer", "normalizers", att_normalizer_types, &t->normalizers);
+    att_steps_read(s, "pre_tokenizer", "pretokenizers", att_pre_tokenizer_types, &t->pre_tokenizers);
+    att_steps_read(s, "decoder", "decoders", att_decoder_types, &t->decoders);
+    att_post_processor_read(s, &t->vocabulary, &t->post);
+    t->base.single = t->post.single;
+    t->base.pair = t->post.pair;
+    t->base.size = t->vocabulary.size;
+    if (!s->status)
+        s->status = att_added_tokens_finish(&t->added, &t->normalizers);
+}

@@ -1,0 +1,25 @@
+/* Regular expressions of tokenizer.json, which are written for Oniguruma and matched by PCRE2 here. */
+#ifndef ATT_REGEX_H
+#define ATT_REGEX_H
+
+#include "io/settings.h"
+
+typedef struct att_regex att_regex;
+
+/* Memory for matching, of one thread at a time; {0} at first. */
+typedef struct att_regex_match {
+    void *data;
+    att_status status; /* the first error */
+} att_regex_match;
+
+/* Compiles `pattern`, the value of `key` in s. Refused: what the two libraries read differently, and what PCRE2 does
+ * not know. NULL: an error in s. */
+att_regex *att_regex_new(att_settings *s, const char *key, const char *pattern);
+void att_regex_free(att_regex *r);
+/* The first match in s [bytes], valid UTF-8, from `from` on: *begin, *end. False: there is none, or m has an error: out
+ * of memory, or a text that takes the expression too many steps. */
+bool att_regex_find(const att_regex *r, att_regex_match *m, const char *s, size_t bytes, size_t from, size_t *begin,
+                    size_t *end);
+void att_regex_match_free(att_regex_match *m);
+
+#endif

@@ -1,0 +1,57 @@
+/* WordPiece (Wu et al. 2016) on pieces, with offsets; text/wordpiece.h has the search. */
+#include <string.h>
+
+#include "text/pipeline/pipeline.h"
+#include "text/utf8.h"
+
+static void read_wordpiece(att_settings *s, att_pipeline *t)
+{
+    att_vocabulary *v = &t->vocabulary;
+    const char *unknown = att_settings_text(s, "unk_token", NULL);
+    const char *prefix = att_settings_text(s, "continuing_subword_prefix", NULL);
+    t->max_word = (int)att_settings_int(s, "max_input_chars_per_word", 1, INT32_MAX);
+    if (s->status)
+        return;
+    v->unknown = att_vocabulary_find(v, unknown, strlen(unknown));
+    v->prefix_bytes = strlen(prefix);
+    if (v->unknown == ATT_NO_TOKEN)
+        att_settings_fail(s, ATT_ERR_FORMAT, "the unknown token \"%.80s\" is not in the vocabulary", unknown);
+    else if (v->prefix_bytes >= ATT_MAX_PREFIX)
+        att_settings_unsupported(s, "continuing_subword_prefix", "a shorter one, as \"##\",");
+    else if (t->max_word > ATT_MAX_WORD)
+        att_settings_unsupported(s, "max_input_chars_per_word", "a whole number in [1, 1000]");
+    else
+        memcpy(v->prefix, prefix, v->prefix_bytes);
+}
+
+static bool is_longer(const char *s, size_t bytes, int chars)
+{
+    uint32_t c;
+    for (size_t i = 0; i < bytes; chars--) {
+        if (chars == 0)
+            return true;
+        i += att_utf8_decode((const unsigned char *)s + i, bytes - i, &c);
+    }
+    return false;
+}
+
+static void segment(att_encoding *e, const char *s, size_t bytes)
+{
+    const att_vocabulary *v = &e->t->vocabulary;
+    int32_t ids[4 * ATT_MAX_WORD];
+    const bool too_long = is_longer(s, bytes, e->t->max_word);
+    const int n = too_long ? 0 : att_wordpiece(v, s, bytes, ids);
+    if (too_long || (n == 1 && ids[0] == v->unknown)) {
+        att_encoding_unknown(e, 0, bytes);
+        att_encoding_add(e, v->unknown, 0, bytes);
+        return;
+    }
+    size_t at = 0;
+    for (int i = 0; i < n; i++) {
+        const size_t length = v->tokens[ids[i]].bytes - (i > 0 ? v->prefix_bytes : 0);
+        att_encoding_add(e, ids[i], at, at + length);
+        at += length;
+    }
+}
+
+const att_subword_model att_wordpiece_model = {"WordPiece", read_wordpiece, segment};
