@@ -31,27 +31,27 @@ static const cli_option options[] = {
      .help = "triplet: margin; 0, the default: 5, or 0.5 with --distance cosine"},
     {"distance", 0, "euclidean|cosine", .choice = &distance, .help = "triplet: distance of embeddings"},
     {"valid", 'v', "FILE", .text = &valid_path, .help = "pairs with scores for validation, to select the best model"},
-    {"format", 'f', "tsv|csv", .choice = &format,
+    {"format", 0, "tsv|csv", .choice = &format,
      .help = "format of both files: tab-separated, or comma-separated with quotes (RFC 4180); default: by the file's "
              "extension"},
     {"highest", 0, "SCORE", .number = &highest, .min = 1e-9, .max = 1e9,
-     .help = "score of sentences with equal meaning; 0 is the score of unrelated ones"},
+     .help = "highest similarity score, that of sentences with equal meaning; the lowest is 0"},
     {"output", 'o', "FOLDER", .text = &folder, .required = true,
-     .help = "folder of the training, in the end that of the model"},
+     .help = "output folder: checkpoints and log, in the end the model"},
     {"resume", 0, NULL, .flag = &resume,
-     .help = "continue from the newest checkpoint; the result has the same bits as without interruption"},
+     .help = "resume from the newest checkpoint; the result has the same bits as without interruption"},
     {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6, .help = "number of epochs"},
-    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "pairs per step"},
-    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "maximum learning rate; it decays to 0"},
-    {"warmup", 0, "SHARE", .number = &warmup, .max = 0.99, .help = "share of all steps in which the rate rises"},
-    {"decay", 0, "SHARE", .number = &decay, .max = 1, .help = "weight decay, times the learning rate"},
-    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "maximum norm of the gradients; 0: no clipping"},
-    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30,
-     .help = "steps between validations"},
-    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "steps between checkpoints"},
+    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "batch size: pairs per step"},
+    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "learning rate: the maximum, which decays linearly to 0"},
+    {"warmup", 0, "RATIO", .number = &warmup, .max = 0.99,
+     .help = "warm up the learning rate over this share of all steps"},
+    {"decay", 0, "X", .number = &decay, .max = 1, .help = "weight decay"},
+    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},
+    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30, .help = "validate every N steps"},
+    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "save a checkpoint every N steps"},
     {"keep", 0, "N", .integer = &keep, .max = 64,
-     .help = "checkpoints that stay when the training has finished; --resume needs one"},
-    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "seed of dropout and of the order of pairs"},
+     .help = "checkpoints to keep when the training has finished; --resume needs one"},
+    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
     CLI_THREADS(&threads),
     {0},
 };
@@ -302,9 +302,9 @@ static int run(int n, char **arguments)
 
 const cli_command train_embed = {
     .name = "embed",
-    .summary = "train a sentence embedding model on pairs of sentences, with or without scores",
-    .details = "Trains a model further (Sentence-BERT; Reimers, Gurevych 2019). The loss follows\n"
-               "from the columns of --pairs, or is chosen by --loss:\n\n"
+    .summary = "fine-tune a sentence model on pairs, triplets, scores or labels",
+    .details = "Fine-tunes a model with AdamW (Sentence-BERT; Reimers, Gurevych 2019). The loss\n"
+               "follows from the columns of --pairs, or is chosen by --loss:\n\n"
                "  text, text          mnr: multiple negatives ranking; the other pairs of a\n"
                "                      batch are the negatives\n"
                "  text, text, text    mnr with hard negatives (third and further columns), or,\n"
@@ -319,12 +319,13 @@ const cli_command train_embed = {
                "checkpoint and writes the model so far; if the process is killed, the steps\n"
                "since the last checkpoint are lost. To continue, --resume -o FOLDER is enough:\n"
                "the folder has all options (training.json).",
-    .examples = "attend train embed -m all-MiniLM-L6-v2 --pairs stsb-en-train.csv \\\n"
-                "    --valid stsb-en-dev.csv -o stsb\n"
-                "attend train embed -m all-MiniLM-L6-v2 --pairs question-answer.tsv.gz \\\n"
-                "    --loss mnr --batch 64 -o questions\n"
+    .examples = "attend train embed -m all-MiniLM-L6-v2 --pairs stsb-en-train.csv "
+                "--valid stsb-en-dev.csv -o stsb\n"
+                "attend train embed -m all-MiniLM-L6-v2 --pairs question-answer.tsv.gz "
+                "--loss mnr --batch 64 -o questions\n"
                 "attend similarity -m stsb --pairs stsb-en-dev.csv --gold > scores.txt",
     .options = options,
+    .see = "embed|similarity|plot",
     .complete = complete,
     .run = run,
 };
