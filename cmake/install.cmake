@@ -29,13 +29,12 @@ write_basic_package_version_file(attend-config-version.cmake COMPATIBILITY SameM
 install(FILES ${CMAKE_BINARY_DIR}/attend-config.cmake ${CMAKE_BINARY_DIR}/attend-config-version.cmake
         DESTINATION ${package_folder})
 
-# att_install_tool(): the tool, and the manual page and completions that it writes itself.
+# att_install_tool(): the tool, and the manual pages and completions that it writes itself.
 function(att_install_tool)
   install(TARGETS attend)
   install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DATADIR}/attend)
   set(pages "")
-  foreach(page "attend.1:--man:man/man1:attend.1"
-               "attend.bash:--completion=bash:bash-completion/completions:attend"
+  foreach(page "attend.bash:--completion=bash:bash-completion/completions:attend"
                "attend.zsh:--completion=zsh:zsh/site-functions:_attend"
                "attend.fish:--completion=fish:fish/vendor_completions.d:attend.fish")
     string(REPLACE ":" ";" page ${page})
@@ -44,5 +43,10 @@ function(att_install_tool)
     list(APPEND pages ${CMAKE_BINARY_DIR}/${file})
     install(FILES ${CMAKE_BINARY_DIR}/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder} RENAME ${name})
   endforeach()
-  add_custom_target(pages ALL DEPENDS ${pages})
+  set(man ${CMAKE_BINARY_DIR}/man1)
+  add_custom_command(OUTPUT man.stamp COMMAND ${CMAKE_COMMAND} -E rm -rf ${man} COMMAND ${CMAKE_COMMAND} -E make_directory ${man}
+                     COMMAND attend help --man-folder ${man} COMMAND ${CMAKE_COMMAND} -E touch man.stamp
+                     DEPENDS attend VERBATIM)
+  install(DIRECTORY ${man} DESTINATION ${CMAKE_INSTALL_DATADIR}/man)
+  add_custom_target(pages ALL DEPENDS ${pages} man.stamp)
 endfunction()

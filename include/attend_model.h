@@ -264,8 +264,9 @@ typedef struct att_training att_training;
 
 /* Training of a translator from two files: line i of one is the translation of line i of the other. The files may have
  * any size: only line offsets are held in memory, at most 16 bytes a line, and batches are read when needed. So they
- * must be regular files that do not change during the training: a changed file is an error of the next step. A line has
- * at most 1 MiB. For pairs that are skipped see att_training_report. */
+ * must be regular files that do not change during the training: a changed file is an error of the next step. Files
+ * packed by gzip are unpacked, see att_open_text. A line has at most 1 MiB. For pairs that are skipped see
+ * att_training_report. */
 typedef struct att_translator_training_options {
     size_t size;
     const char *source, *target;  /* files of text */
@@ -307,20 +308,39 @@ ATT_API void att_training_free(att_training *t);
 ATT_API const att_encoder_decoder *att_training_model(const att_training *t);
 ATT_API const att_tokenizer *att_training_tokenizer(const att_training *t);
 
-/* Training of a sentence embedding model from pairs with similarity scores: minimises the mean of (cos(u, v) - score)^2
- * (Sentence-BERT: Reimers, Gurevych 2019, 3.1) with AdamW. In reports, source and target tokens are those of first and
- * second sentences, too_long counts pairs with a truncated sentence, and the loss is per pair. */
+/* The loss of an example, a row of texts with embeddings u, v, ...; each equals sentence-transformers'. */
+typedef enum att_sentence_loss {
+    /* (cos(u, v) - score)^2 of pairs with scores: CosineSimilarityLoss (Reimers, Gurevych 2019, 3.1) */
+    ATT_LOSS_COSINE_SIMILARITY = 0,
+    /* Cross entropy of softmax(scale cos(u_i, v_j)) over all texts j of the batch in the other columns, where i is
+     * the right one: MultipleNegativesRankingLoss (Henderson et al. 2017, 4.4; InfoNCE). From pairs alone, or with
+     * hard negatives as third and further texts. No text occurs twice in a batch (BatchSamplers.NO_DUPLICATES). */
+    ATT_LOSS_MULTIPLE_NEGATIVES_RANKING,
+    /* max(0, d(u, v) - d(u, w) + margin) of an anchor, a positive and a negative: TripletLoss */
+    ATT_LOSS_TRIPLET,
+    /* Cross entropy of softmax(W (u, v, |u - v|) + b) of labelled pairs: SoftmaxLoss. The classifier W, b learns, too;
+     * checkpoints have it, the model has not. */
+    ATT_LOSS_SOFTMAX
+} att_sentence_loss;
+typedef enum att_sentence_distance {
+    ATT_DISTANCE_EUCLIDEAN = 0,
+    ATT_DISTANCE_COSINE /* 1 - cos */
+} att_sentence_distance;
+
+/* Training of a sentence embedding model from pairs, triplets or longer rows of texts: minimises the mean loss with
+ * AdamW. In reports, source tokens are those of first texts and target tokens those of the others, too_long counts
+ * rows with a truncated text, and the loss is per row. */
 typedef struct att_sentence_training_options {
     size_t size;
-    int64_t pairs;
-    const char *const *texts;     /* [2 pairs], UTF-8: the two sentences of each pair; not used after the constructor */
-    const size_t *bytes;          /* [2 pairs], or NULL: zero-terminated */
-    const double *scores;         /* [pairs]: target cosines, from -1 to 1 */
-    int64_t batch;                /* pairs; 0: 16 */
+    int64_t pairs;                /* rows */
+    const char *const *texts;     /* [pairs, columns], UTF-8; not used after the constructor */
+    const size_t *bytes;          /* [pairs, columns], or NULL: zero-terminated */
+    const double *scores;         /* [pairs]: target cosines, from -1 to 1; of the cosine loss */
+    int64_t batch;                /* rows; 0: 16 */
     const att_schedule *schedule; /* of the learning rate */
     double weight_decay;          /* of matrices only */
     double clip;                  /* maximum gradient norm; 0: no clipping */
-    uint64_t seed;                /* of dropout and of the order of pairs */
+    uint64_t seed;                /* of dropout and of the order of rows */
     /* The following fields are for att_sentence_training_open only. */
     const char *model; /* the folder of the pre-trained model */
     bool resume;
@@ -329,6 +349,14 @@ typedef struct att_sentence_training_options {
                             * refused */
     char *note;            /* as in att_translator_training_options */
     size_t note_bytes;
+    /* The loss. */
+    att_sentence_loss loss;
+    att_sentence_distance distance; /* of the triplet loss */
+    int64_t columns;                /* texts of a row; 0: 3 for the triplet loss, otherwise 2 */
+    const int32_t *labels;          /* [pairs], from 0 to classes - 1; of the softmax loss */
+    int64_t classes;
+    double scale;  /* of the ranking loss, 1 / temperature; 0: 20 */
+    double margin; /* of the triplet loss; 0: 5, with the cosine distance 0.5 */
 } att_sentence_training_options;
 /* In memory: the model, which was opened for training, must outlive the training. In a folder, which is not that of the
  * pre-trained model and becomes a sentence-transformers folder. */

@@ -1,6 +1,6 @@
 /* attend_text.h - text: tokenizers, vocabularies learned from text, and how near translations are to references.
  *
- * Chapters: 1 Tokenizers and vocabularies, 2 Translation metrics.
+ * Chapters: 1 Tokenizers and vocabularies, 2 Text files, 3 Translation metrics.
  *
  * Files are validated completely before any of their content is used. Arguments that may be NULL are marked as in
  * attend.h. A tokenizer is read-only and may be used by many threads at once. */
@@ -138,7 +138,15 @@ typedef struct att_marian_tokenizer_files {
 ATT_API att_status att_marian_tokenizer_write(att_ctx *ctx, const char *folder, const att_marian_tokenizer_files *text,
                                               int64_t *size);
 
-/* ---- 2 Translation metrics ---------------------------------------------- */
+/* ---- 2 Text files ------------------------------------------------------- */
+
+/* Opens a text for reading, from its beginning; the caller closes *file, a descriptor. A file that begins as gzip's is
+ * unpacked into one without a name in $TMPDIR, else /tmp. Errors: the file cannot be opened; it ends in .gz but is no
+ * gzip file; it is truncated, damaged (its checksum), or unpacks to more than 64 MiB and 100 times its size; the
+ * temporary file cannot be written. *file is then -1. */
+ATT_API att_status att_open_text(const char *path, int *file);
+
+/* ---- 3 Translation metrics ---------------------------------------------- */
 
 /* BLEU (Papineni et al. 2002) and chrF (Popovic 2015) with sacreBLEU's defaults (Post 2018): its tokenizers,
  * exponential smoothing, chrF2 of characters without spaces, case-sensitive. */

@@ -412,6 +412,9 @@ static void give_safetensors(void)
     bytes = fread(data, 1, sizeof data, file);
     fclose(file);
     give("att_safetensors_open.path", path);
+    static int opened;
+    give("att_open_text.path", path);
+    give("att_open_text.file", &opened);
     give("att_safetensors_load.file", f);
     give("att_safetensors_from_memory.data", data);
     give("att_safetensors_from_memory.bytes", &bytes);

@@ -16,7 +16,7 @@ static const cli_option options[] = {
     {"layer", 'l', "N", .integer = &layer, .min = 0, .max = 1000, .quiet = true,
      .help = "layer, from 0; default: the last"},
     {"head", 'H', "N", .integer = &head, .min = 0, .max = 1000, .help = "head, from 0"},
-    {"svg", 0, "FILE", .text = &svg_path, .quiet = true, .help = "also write the picture to this file"},
+    {"svg", 0, "FILE", .text = &svg_path, .quiet = true, .help = "also write the picture as an SVG file"},
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -67,18 +67,20 @@ static int show(const cli_model *m, const char *text, const att_attention_map *m
         return cli_fail_memory();
     for (int64_t i = 0; i < n; i++)
         labels[i] = att_tokenizer_token(t, map->tokens.ids[i]);
-    int code = CLI_DONE;
+    const int code = svg_path ? draw_svg(text, labels, map) : CLI_DONE; /* first: | head ends the output below */
+    if (code) {
+        free(labels);
+        return code;
+    }
     if (json) {
         print_json(labels, map);
     } else {
-        printf("Layer %lld of 0 to %lld, head %lld of 0 to %lld. A row is a token that looks, a column one that is "
-               "looked at.\n\n",
+        printf("Layer %lld of 0 to %lld, head %lld of 0 to %lld.\n"
+               "Rows: the token that attends; columns: the tokens attended to.\n\n",
                (long long)layer, (long long)m->info.layers - 1, (long long)head, (long long)m->info.heads - 1);
         const heatmap h = heatmap_square(labels, n, map->weights);
         heatmap_terminal(stdout, &h, terminal_colors(stdout));
     }
-    if (svg_path)
-        code = draw_svg(text, labels, map);
     free(labels);
     return code;
 }
@@ -96,8 +98,7 @@ static int run(int n, char **arguments)
     if (!code)
         code = cli_status(m.ctx, att_sentence_attention(m.sentence, text, strlen(text), layer, head, &map));
     if (!code && map.tokens.truncated)
-        cli_note("the text is longer than %lld tokens; what is behind them was not looked at",
-                 (long long)m.info.max_tokens);
+        cli_note("the text is longer than %lld tokens and was truncated", (long long)m.info.max_tokens);
     if (!code)
         code = show(&m, text, &map);
     att_attention_map_free(m.sentence, &map);
@@ -111,10 +112,11 @@ const cli_command cli_attention = {
     .arguments = "TEXT",
     .min_arguments = 1,
     .max_arguments = 1,
-    .details = "Each token of the text takes something from the others: the picture shows how\n"
-               "much, in one head of one layer. Rows add up to 1.",
+    .details = "The attention weights of one head of one layer, after the softmax. Rows: the\n"
+               "token that attends; columns: the tokens attended to. Each row sums to 1.",
     .examples = "attend attention -m all-MiniLM-L6-v2 \"The cat sat on the mat because it was tired.\"\n"
                 "attend attention -m all-MiniLM-L6-v2 --layer 5 --head 3 --svg head.svg \"Hello shiny sun!\"",
     .options = options,
+    .see = "translate|tokenize",
     .run = run,
 };

@@ -5,10 +5,10 @@ static const cli_command *const commands[] = {&bench_attention, &bench_bandwidth
 
 const cli_command cli_bench = {
     .name = "bench",
-    .summary = "measure the speed of operations of models on this machine",
+    .summary = "measure the speed of attention and matrix products",
     .arguments = "COMMAND",
-    .details = "Prints best and median time, GFLOP/s, and their share of the peak of\n"
-               "multiply-adds measured in the same run. Results are compared with plain loops in\n"
-               "double first. With --json one object a line.",
+    .details = "Prints best and median time, GFLOP/s, and their share of the peak of fused\n"
+               "multiply-adds (FMA) measured in the same run. Results are first compared with\n"
+               "plain loops in double. With --json, one object per line.",
     .commands = commands,
 };

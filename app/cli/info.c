@@ -105,7 +105,8 @@ static int run(int n, char **arguments)
 
 const cli_command cli_info = {
     .name = "info",
-    .summary = "show version, machine and installed models",
+    .summary = "show version, instruction set, threads and installed models",
     .options = options,
+    .see = "fetch|bench",
     .run = run,
 };

@@ -17,9 +17,9 @@ enum { BLOCK = 1024, MAX_FIELDS = 16, MAX_LOGS = 64, MAX_SEEN = 12 };
 static const char *x_name = "step", *y_names, *output_path, *title;
 
 static const cli_option options[] = {
-    {"x", 'x', "NAME", .text = &x_name, .help = "number on the x axis"},
+    {"x", 'x', "NAME", .text = &x_name, .help = "field on the x axis"},
     {"y", 'y', "NAME,NAME", .text = &y_names,
-     .help = "numbers on the y axis; default: those of loss, valid_loss, bleu and spearman that occur"},
+     .help = "fields on the y axis; default: those of loss, valid_loss, bleu and spearman that occur"},
     {"output", 'o', "FILE", .text = &output_path, .help = "SVG file to write; default: plot in the terminal"},
     {"title", 0, "TEXT", .text = &title, .help = "title of the picture"},
     {0},
@@ -433,17 +433,18 @@ static int run(int n, char **arguments)
 
 const cli_command cli_plot = {
     .name = "plot",
-    .summary = "plot numbers in logs, as an SVG or in the terminal",
+    .summary = "plot curves of training logs, in the terminal or as an SVG",
     .arguments = "FOLDER|FILE...",
     .min_arguments = 1,
     .max_arguments = MAX_LOGS,
     .details = "Reads logs of JSON objects, one per line, such as log.jsonl in the folder of a\n"
-               "training and that of \"attend bleu --json --by-length\". Lines without the number --x are skipped; so\n"
-               "are lines that are not objects, with a note. Each log is a curve. Numbers\n"
-               "whose names end in the same word, such as loss and valid_loss, share a panel.\n"
-               "NAME_low and NAME_high are plotted as an interval of NAME.",
+               "training and that of \"attend bleu --json --by-length\". Lines without the field --x are skipped; so\n"
+               "are lines that are not objects, with a note. Each log is a curve. Fields whose\n"
+               "names end in the same word, such as loss and valid_loss, share a panel.\n"
+               "NAME_low and NAME_high are plotted as a confidence interval of NAME.",
     .examples = "attend plot de-en\n"
                 "attend plot -x length -y bleu -o lengths.svg rnn.jsonl transformer.jsonl",
     .options = options,
+    .see = "train|bleu",
     .run = run,
 };

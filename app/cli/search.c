@@ -13,17 +13,21 @@
 
 enum { READ_BLOCK = 512, QUERIES = 64, ROWS = 1 << 16 }; /* scores of QUERIES x ROWS at a time: 16 MiB */
 
-static const char *model_name, *corpus_path, *index_path;
+static const char *model_name, *corpus_path, *index_path, *file;
 static int64_t k = 10, threads;
 static bool json;
 
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
-    {"corpus", 'c', "FILE", .text = &corpus_path, .required = true, .help = "file to search"},
+    {"corpus", 'c', "FILE", .text = &corpus_path, .required = true,
+     .help = "corpus to search, one sentence per line; \"-\": standard input"},
     {"index", 'i', "FILE", .text = &index_path,
-     .help = "their vectors, as \"attend embed --format npy\" writes them, of which five are checked; else they are "
-             "computed now"},
-    {"top", 'k', "N", .integer = &k, .min = 1, .max = 1000000, .help = "number of lines to print for each query"},
+     .help =
+         "embeddings of the corpus, as \"attend embed --format npy\" writes them; five of them are checked; default: "
+         "they are computed"},
+    {"file", 'f', "FILE", .text = &file, .help = "read queries from this file, one per line; \"-\": standard input"},
+    {"top", 'k', "N", .integer = &k, .min = 1, .max = 1000000,
+     .help = "number of nearest lines to print for each query"},
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -117,7 +121,7 @@ static int check_index(const corpus *c, const cli_model *m)
         if (!(cosine >= min_cosine))
             code =
                 cli_fail("%s: row %lld is not the vector of line %lld of %s by %s, their cosine is %.4f: the text or "
-                         "the model is another; \"attend embed -m %s -f npy -o %s %s\" makes the index anew",
+                         "the model is another; \"attend embed -m %s --format npy -o %s %s\" makes the index anew",
                          index_path, (long long)line[i] + 1, (long long)line[i] + 1, corpus_path, m->name, cosine,
                          m->name, index_path, corpus_path);
     }
@@ -241,8 +245,8 @@ static int answer(const cli_model *m, const corpus *c, const scratch *s, int64_t
     int64_t cut = 0;
     int code = cli_status(m->ctx, att_sentence_encode(m->sentence, n, texts, bytes, s->vectors, &cut));
     if (!code && cut)
-        cli_note("%lld of %lld queries are longer than %lld tokens; what is behind them was not looked at",
-                 (long long)cut, (long long)n, (long long)m->info.max_tokens);
+        cli_note("%lld of %lld queries are longer than %lld tokens and were truncated", (long long)cut, (long long)n,
+                 (long long)m->info.max_tokens);
     if (!code)
         code = nearest(m, c, s->vectors, n, s->best, s->counts, s->scores);
     for (int64_t i = 0; !code && i < n; i++)
@@ -267,7 +271,7 @@ static int answer_input(const cli_model *m, const corpus *c, const scratch *s)
 {
     cli_lines in;
     cli_output out;
-    int code = cli_lines_open(&in, 0, NULL);
+    int code = cli_lines_open(&in, 1, (char *const[]){(char *)file});
     cli_output_open(&out, NULL);
     while (!code) {
         code = cli_lines_next(&in, QUERIES);
@@ -283,7 +287,13 @@ static int answer_input(const cli_model *m, const corpus *c, const scratch *s)
 
 static int run(int n, char **arguments)
 {
-    if (n == 0 && strcmp(corpus_path, "-") == 0)
+    if (n && file)
+        return cli_misuse("--file does not go with queries as arguments");
+    if (n == 1 && strcmp(arguments[0], "-") == 0)
+        n = 0;
+    if (n == 0 && !file)
+        file = "-";
+    if (n == 0 && strcmp(corpus_path, "-") == 0 && strcmp(file, "-") == 0)
         return cli_misuse("standard input cannot be both the corpus and the queries: give a query as argument");
     cli_model m;
     corpus c = {0};
@@ -313,14 +323,16 @@ static int run(int n, char **arguments)
 
 const cli_command cli_search = {
     .name = "search",
-    .summary = "search a text for the lines nearest to a query, by embeddings",
+    .summary = "search a corpus for the lines nearest to a query",
     .arguments = "[QUERY...]",
     .max_arguments = -1,
-    .details = "Prints for each query (an argument, or a line of standard input) the nearest\n"
-               "lines of the corpus: cosine, line number, text.",
+    .details = "Semantic search: for each query, an argument or a line of --file or of standard input, prints the "
+               "lines of the\n"
+               "corpus with the highest cosine similarity: cosine, line number, text.",
     .examples = "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -k 3 \"Children are like their parents.\"\n"
-                "attend embed -m all-MiniLM-L6-v2 -f npy -o proverbs.npy proverbs.txt\n"
+                "attend embed -m all-MiniLM-L6-v2 --format npy -o proverbs.npy proverbs.txt\n"
                 "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -i proverbs.npy < questions.txt",
     .options = options,
+    .see = "embed|similarity|fetch",
     .run = run,
 };

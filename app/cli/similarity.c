@@ -2,6 +2,7 @@
 #include "cli/base/array.h"
 #include "cli/base/cli.h"
 #include "cli/base/correlation.h"
+#include "cli/base/lines.h"
 #include "cli/base/output.h"
 #include "cli/base/pairs.h"
 #include "cli/base/progress.h"
@@ -12,22 +13,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 512 };
+enum { BLOCK = 512, MAX_SENTENCES = 1000 };
 
-static const char *model_name, *pairs_path;
+static const char *model_name, *pairs_path, *file;
 static int format = CLI_PAIRS_BY_NAME;
 static bool json, gold;
 static int64_t threads;
 
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
+    CLI_FILE(&file),
     {"pairs", 'p', "FILE", .text = &pairs_path,
-     .help = "file with a pair of sentences per line; prints a score per line"},
-    {"format", 'f', "tsv|csv", .choice = &format,
+     .help = "pairs of sentences, one per line: print the cosine similarity of each pair; \"-\": standard input"},
+    {"format", 0, "tsv|csv", .choice = &format,
      .help = "format of the pairs: tab-separated, or comma-separated with quotes (RFC 4180); default: by the file's "
              "extension"},
     {"gold", 'g', NULL, .flag = &gold,
-     .help = "the third column has human scores: print correlations with them (Spearman, Pearson, in percent)"},
+     .help = "print Spearman and Pearson correlation, in percent, with the gold scores in the third column"},
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -83,12 +85,54 @@ static int run_matrix(const cli_model *m, int n, char **texts)
             cosine[i] = cli_clamp_cosine(cosine[i]);
     }
     if (cut)
-        cli_note("%lld of %d sentences are longer than %lld tokens; what is behind them was not looked at",
-                 (long long)cut, n, (long long)m->info.max_tokens);
+        cli_note("%lld of %d sentences are longer than %lld tokens and were truncated", (long long)cut, n,
+                 (long long)m->info.max_tokens);
     if (!code)
         (json ? print_json_matrix : print_matrix)(texts, n, cosine);
     free(vectors);
     free(cosine);
+    return code;
+}
+
+/* The lines of a file as sentences. */
+typedef struct sentences {
+    char **text; /* [n], malloc'd each */
+    int n;
+    size_t room;
+} sentences;
+
+static int add_sentence(sentences *s, const cli_lines *in, int64_t i)
+{
+    if (strlen(in->text[i]) < in->bytes[i])
+        return cli_fail("%s: line %d has a zero byte", file, s->n + 1);
+    if (s->n == MAX_SENTENCES)
+        return cli_fail("%s: has more than %d lines; \"attend search\" finds the most similar of any number", file,
+                        MAX_SENTENCES);
+    if (!cli_reserve(&s->room, (size_t)s->n + 1, &(cli_array){&s->text, sizeof *s->text}, 1) ||
+        !(s->text[s->n] = strdup(in->text[i])))
+        return cli_fail_memory();
+    s->n++;
+    return CLI_DONE;
+}
+
+static int run_file(const cli_model *m)
+{
+    cli_lines in;
+    sentences s = {0};
+    int code = cli_lines_open(&in, 1, (char *const[]){(char *)file});
+    do {
+        code = code ? code : cli_lines_next(&in, BLOCK);
+        for (int64_t i = 0; !code && i < in.count; i++)
+            code = add_sentence(&s, &in, i);
+    } while (!code && in.count > 0);
+    if (!code && s.n < 2)
+        code = cli_fail("%s: has %d lines, but two sentences are needed", file, s.n);
+    if (!code)
+        code = run_matrix(m, s.n, s.text);
+    for (int i = 0; i < s.n; i++)
+        free(s.text[i]);
+    free(s.text);
+    cli_lines_close(&in);
     return code;
 }
 
@@ -155,8 +199,8 @@ static int stream(const cli_model *m, cli_pairs *p, history *h)
     }
     cli_progress_end(&progress);
     if (cut)
-        cli_note("%lld of %lld sentences are longer than %lld tokens; what is behind them was not looked at",
-                 (long long)cut, 2 * (long long)done, (long long)m->info.max_tokens);
+        cli_note("%lld of %lld sentences are longer than %lld tokens and were truncated", (long long)cut,
+                 2 * (long long)done, (long long)m->info.max_tokens);
     free(vectors);
     return code;
 }
@@ -190,31 +234,37 @@ static int run_pairs(const cli_model *m)
 
 static int run(int n, char **arguments)
 {
-    if (!pairs_path && n < 2)
-        return cli_misuse("two sentences are needed, or --pairs FILE");
-    if (pairs_path && n)
-        return cli_misuse("sentences, or --pairs FILE: not both");
+    if ((pairs_path != NULL) + (file != NULL) + (n > 0) > 1)
+        return cli_misuse("--%s does not go with %s", pairs_path ? "pairs" : "file",
+                          pairs_path && file ? "--file" : "sentences as arguments");
+    if (n == 1 && strcmp(arguments[0], "-"))
+        return cli_misuse("two sentences are needed, or --file FILE, or --pairs FILE");
+    if (n < 2 && !file)
+        file = "-";
     if (gold && !pairs_path)
         return cli_misuse("--gold needs --pairs FILE");
     cli_model m;
     int code = cli_model_open(&m, model_name, threads);
     if (code)
         return code;
-    code = pairs_path ? run_pairs(&m) : run_matrix(&m, n, arguments);
+    code = pairs_path ? run_pairs(&m) : n > 1 ? run_matrix(&m, n, arguments) : run_file(&m);
     cli_model_close(&m);
     return code;
 }
 
 const cli_command cli_similarity = {
     .name = "similarity",
-    .summary = "compare sentences: the cosine similarity of their embeddings",
-    .arguments = "[SENTENCE SENTENCE...]",
-    .max_arguments = 1000,
-    .details = "Prints a table of all pairs of the sentences, or with --pairs a score for each\n"
-               "line of a file (\"-\": standard input). With --gold, correlations are printed to\n"
-               "standard error after the scores; with --json they are the last object.",
+    .summary = "compute the cosine similarity of sentences",
+    .arguments = "[SENTENCE...]",
+    .max_arguments = MAX_SENTENCES,
+    .details = "Prints a matrix of the cosine similarities of all pairs of the sentences, which\n"
+               "are arguments, or lines of --file or of standard input; or with --pairs a score\n"
+               "per line of a file. With --gold, correlations are printed to standard error\n"
+               "after the scores; with --json they are the last object.",
     .examples = "attend similarity -m all-MiniLM-L6-v2 \"A cat sleeps.\" \"A kitten naps.\" \"Stocks fell.\"\n"
+                "attend similarity -m all-MiniLM-L6-v2 --json --file sentences.txt\n"
                 "attend similarity -m all-MiniLM-L6-v2 --pairs stsb-en-dev.csv --gold > scores.txt",
     .options = options,
+    .see = "embed|search|train embed|fetch",
     .run = run,
 };

@@ -14,12 +14,11 @@ static bool json, no_truncate, no_special, target;
 
 static const cli_option options[] = {
     {"model", 'm', "MODEL", .text = &model_name, .required = true, .env = "ATTEND_MODEL",
-     .help = "a model's folder, its name in the models folder, or a SentencePiece file (.spm)"},
-    {"json", 0, NULL, .flag = &json, .help = "print an array of ids for each line"},
+     .help = "model folder, name of a model in the models folder, or SentencePiece file (.spm)"},
+    {"json", 0, NULL, .flag = &json, .help = "print token ids instead, a JSON array per line"},
     {"no-truncate", 0, NULL, .flag = &no_truncate, .help = "do not truncate at the model's maximum length"},
-    {"no-special", 0, NULL, .flag = &no_special, .help = "without special tokens such as [CLS] and [SEP]"},
-    {"target", 0, NULL, .flag = &target,
-     .help = "tokenise as target text, if the model has another tokenizer for that"},
+    {"no-special", 0, NULL, .flag = &no_special, .help = "do not add special tokens such as [CLS] and [SEP]"},
+    {"target", 0, NULL, .flag = &target, .help = "use the tokenizer of the target language, if the model has one"},
     {0},
 };
 
@@ -75,14 +74,15 @@ static int run(int n, char **arguments)
 
 const cli_command cli_tokenize = {
     .name = "tokenize",
-    .summary = "split text into the tokens of a model",
+    .summary = "tokenize text, line by line, with the tokenizer of a model",
     .arguments = "[FILE...]",
     .max_arguments = -1,
-    .details = "Reads lines from the files, or from standard input (also as \"-\"), and prints\n"
-               "the tokens of each, a space between them. \"##\" continues a word (WordPiece);\n"
+    .details = "Reads lines from the files (\"-\": standard input, which is also the default) and\n"
+               "prints the tokens of each, separated by spaces. \"##\" continues a word (WordPiece);\n"
                "\"\u2581\" begins one (SentencePiece).",
     .examples = "echo 'Hello shiny sun!' | attend tokenize -m all-MiniLM-L6-v2\n"
                 "attend tokenize -m source.spm --json < sentences.txt",
     .options = options,
+    .see = "vocab",
     .run = run,
 };

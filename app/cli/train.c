@@ -7,7 +7,7 @@ const cli_command cli_train = {
     .name = "train",
     .summary = "train a model on your own texts",
     .arguments = "COMMAND",
-    .details = "A training has a folder, in the end that of the model, with vocabulary,\n"
-               "settings, checkpoints, a log (for attend plot) and the final weights.",
+    .details = "A training writes to a folder, which becomes that of the model: vocabulary,\n"
+               "configuration, checkpoints, log (for attend plot) and the final weights.",
     .commands = commands,
 };

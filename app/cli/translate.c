@@ -12,7 +12,8 @@
 
 enum { BLOCK = 256 }; /* lines at a time: enough for batches of like lengths, few enough to hold and to report */
 
-static const char *model_name = CLI_TRANSLATOR_SHIPPED;
+static const char *model_name = CLI_TRANSLATOR_SHIPPED, *file, *output_path;
+static cli_texts texts;
 static int64_t beam, max_length, min_length, n_best = 1, threads;
 static double length_penalty = NAN;
 static bool scores, json, split;
@@ -23,23 +24,27 @@ static const cli_option options[] = {
     {"beam", 'b', "N", .integer = &beam, .min = 1, .max = 1024, .quiet = true,
      .help = "beam size; 1: greedy search; default: the model's setting"},
     {"max-length", 0, "N", .integer = &max_length, .min = 1, .max = 1 << 20, .quiet = true,
-     .help = "maximum tokens of a translation, eos included; default: the model's setting"},
+     .help = "maximum number of tokens of a translation, with the end token (eos); default: the model's setting"},
     {"min-length", 0, "N", .integer = &min_length, .min = 1, .max = 1 << 20, .quiet = true,
-     .help = "minimum tokens, eos included"},
+     .help = "minimum number of tokens of a translation, with the end token (eos)"},
     {"length-penalty", 0, "X", .number = &length_penalty, .min = -100, .max = 100, .quiet = true,
-     .help = "score = log probability / tokens ^ X; larger values prefer longer translations; default: the model's "
-             "setting"},
+     .help = "length penalty of beam search: score = log probability / tokens ^ X; larger values prefer longer "
+             "translations; default: the model's setting"},
     {"nbest", 'n', "N", .integer = &n_best, .min = 1, .max = 1024,
-     .help = "number of translations per line, each on a line; at most --beam"},
-    {"scores", 's', NULL, .flag = &scores, .help = "print a score and a tab before each translation"},
+     .help = "print the N best translations of each line, each on a line; at most --beam"},
+    {"scores", 's', NULL, .flag = &scores, .help = "print the score and a tab before each translation"},
+    CLI_FILE(&file),
+    CLI_SENTENCE(&texts),
+    CLI_OUTPUT(&output_path),
     CLI_JSON(&json),
     {"split", 0, NULL, .flag = &split, .help = "split lines that are too long for the model into segments"},
     {"alignment", 'a', "FILE", .text = &alignment.path, .quiet = true,
-     .help = "what each token looks at in its text: of the first line as a picture (.svg), of all as JSON, or \"-\""},
+     .help = "write the attention weights of each target token over the source tokens: of the first line as a picture "
+             "(.svg), of all lines as JSON, or of all in the terminal (\"-\")"},
     {"layer", 'l', "N", .integer = &alignment.layer, .max = 1000, .quiet = true,
-     .help = "decoder layer, from 0; default: the last"},
+     .help = "decoder layer of --alignment, from 0; default: the last"},
     {"head", 'H', "N", .integer = &alignment.head, .max = 1000, .quiet = true,
-     .help = "head, from 0; default: the mean of all"},
+     .help = "head of --alignment, from 0; default: the mean of all"},
     CLI_THREADS(&threads),
     {0},
 };
@@ -194,13 +199,13 @@ static int run(int n, char **arguments)
     cli_output out = {0};
     int code = check_options();
     if (!code)
-        code = cli_lines_open(&in, n, arguments);
+        code = cli_lines_choose(&in, &texts, &file, n, arguments);
     if (!code)
         code = cli_translator_open(&m, model_name, threads);
     if (!code)
         code = check_model(&m);
     if (!code)
-        code = cli_output_open(&out, NULL);
+        code = cli_output_open(&out, output_path);
     if (!code)
         code = cli_alignment_open(&alignment, &m);
     if (!code)
@@ -214,11 +219,12 @@ static int run(int n, char **arguments)
 
 const cli_command cli_translate = {
     .name = "translate",
-    .summary = "translate lines of text",
+    .summary = "translate text, line by line",
     .arguments = "[FILE...]",
     .max_arguments = -1,
-    .details = "Reads lines from the files, or from standard input (also as \"-\"), and writes\n"
-               "the translation of each, in order; memory does not grow with the input. An\n"
+    .details = "Reads lines from the files (\"-\": standard input, which is also the default), or the sentences of "
+               "--text, and\n"
+               "writes the translation of each, in order; memory does not grow with the input. An\n"
                "empty line stays empty. The model is a MarianMTModel folder, such as those of\n"
                "\"attend train translate\" and of OPUS-MT, with model.safetensors, source.spm,\n"
                "target.spm and vocab.json. For a model with several target languages a line\n"
@@ -226,11 +232,12 @@ const cli_command cli_translate = {
                "--nbest: N lines for each line, best first; empty if fewer translations were\n"
                "found. --json: {\"text\": \"...\", \"translations\": [{\"text\": \"...\", \"score\": ...,\n"
                "\"tokens\": [...]}, ...]} per line.\n\n"
-               "--alignment: rows are tokens of the translation, columns are source tokens;\n"
-               "rows sum to 1. \"-\" draws each below its translation.",
+               "--alignment: rows: the target token that attends; columns: the source tokens\n"
+               "attended to; each row sums to 1. \"-\" draws each picture below its translation.",
     .examples = "attend translate -m de-en < letters.de > letters.en\n"
-                "echo 'Guten Morgen!' | attend translate -m de-en --beam 5 --nbest 3 --scores\n"
+                "attend translate --text 'Guten Morgen!' --beam 5 --nbest 3 --scores\n"
                 "echo 'Guten Morgen!' | attend translate -m de-en --alignment morning.svg",
     .options = options,
+    .see = "train translate|bleu|fetch",
     .run = run,
 };

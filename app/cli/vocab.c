@@ -19,21 +19,23 @@ static int normalization = NFKC;
 static bool byte_fallback, split_digits;
 
 static const cli_option options[] = {
-    {"size", 's', "N", .integer = &size, .min = 4, .max = 1 << 22, .help = "size of the vocabulary"},
+    {"size", 's', "N", .integer = &size, .min = 4, .max = 1 << 22, .help = "vocabulary size"},
     {"output", 'o', "FILE", .text = &output_path, .required = true,
-     .help = "SentencePiece model to write; it appears when it is complete"},
-    {"character-coverage", 'c', "SHARE", .number = &coverage, .min = 0.5, .max = 1,
-     .help = "share of the text whose characters become pieces; rarer characters are unknown"},
+     .help = "SentencePiece model to write; appears when complete"},
+    {"character-coverage", 'c', "RATIO", .number = &coverage, .min = 0.5, .max = 1,
+     .help = "character coverage: the share of the text whose characters become pieces; rarer ones are unknown"},
     {"min-count", 0, "N", .integer = &min_count, .min = 1, .max = 1e18,
-     .help = "characters with fewer occurrences are unknown"},
+     .help = "minimum number of occurrences of a character; rarer ones are unknown"},
     {"byte-fallback", 'b', NULL, .flag = &byte_fallback,
-     .help = "encode unknown characters as bytes, with 256 further pieces"},
-    {"split-digits", 0, NULL, .flag = &split_digits, .help = "make each digit a separate piece"},
-    {"max-length", 'l', "N", .integer = &max_length, .min = 1, .max = 64, .help = "maximum characters of a piece"},
-    {"normalization", 'n', "nfkc|identity", .choice = &normalization, .help = "normalisation of the texts"},
+     .help = "byte fallback: encode unknown characters as bytes, with 256 further pieces"},
+    {"split-digits", 0, NULL, .flag = &split_digits, .help = "split numbers into digits: each digit is a piece"},
+    {"max-length", 'l', "N", .integer = &max_length, .min = 1, .max = 64,
+     .help = "maximum number of characters of a piece"},
+    {"normalization", 'n', "nfkc|identity", .choice = &normalization, .help = "Unicode normalisation of the text"},
     {"symbols", 0, "LIST", .text = &symbols,
-     .help = "texts that are kept whole, with commas between them: \"<sep>,[MASK]\""},
-    {"control", 0, "LIST", .text = &control, .help = "pieces that no text has, besides <unk>, <s> and </s>: \"<pad>\""},
+     .help = "user-defined symbols, which are never split, separated by commas: \"<sep>,[MASK]\""},
+    {"control", 0, "LIST", .text = &control,
+     .help = "control symbols, which no text encodes to, besides <unk>, <s> and </s>: \"<pad>\""},
     {0},
 };
 
@@ -156,21 +158,22 @@ static int run(int n, char **arguments)
 
 const cli_command cli_vocab = {
     .name = "vocab",
-    .summary = "learn a vocabulary of subword pieces from texts",
+    .summary = "learn a subword vocabulary (BPE) from text",
     .arguments = "[FILE...]",
     .max_arguments = -1,
-    .details = "Byte-pair encoding: begins with the characters and repeatedly adds the most\n"
-               "frequent pair of adjacent pieces. Reads lines from the files, or from standard\n"
-               "input (also as \"-\"), and writes a SentencePiece model, which other programs\n"
-               "can read; the result is deterministic. Files of two languages give a joint\n"
-               "vocabulary. A piece consists of letters, of digits or of neither.\n\n"
+    .details = "Byte-pair encoding: starts from the characters and repeatedly merges the most\n"
+               "frequent pair of adjacent pieces. Reads lines from the files (\"-\": standard\n"
+               "input, which is also the default) and writes a SentencePiece model, which other\n"
+               "programs can read; the result is deterministic. Files of two languages give a\n"
+               "joint vocabulary. A piece consists of letters, of digits or of neither.\n\n"
                "nfkc: Unicode's NFKC, all white space becomes a space, other control\n"
                "characters are removed. identity: only spaces at both ends and repeated spaces\n"
                "are removed.\n\n"
-               "Texts may have any size: memory grows with the number of distinct words. A\n"
+               "The text may have any size: memory grows with the number of distinct words. A\n"
                "word has at most 1 MiB.",
     .examples = "attend vocab --size 8000 -o joint.spm train.de train.en\n"
                 "attend tokenize -m joint.spm < test.de",
     .options = options,
+    .see = "tokenize|train translate",
     .run = run,
 };

@@ -236,10 +236,14 @@ static att_status read_header(att_safetensors *f)
     if (f->size < LENGTH_BYTES)
         return att_fail(f->ctx, ATT_ERR_FORMAT, "%s has %zu bytes, too few for a safetensors file", f->label, f->size);
     const uint64_t length = att_read_number(f->bytes, LENGTH_BYTES);
-    if (length > ATT_MAX_SAFETENSORS_HEADER || length > f->size - LENGTH_BYTES)
-        return att_fail(f->ctx, ATT_ERR_FORMAT,
-                        "%s: the header should have %llu bytes, but the file has %zu and the most is %d", f->label,
-                        (unsigned long long)length, f->size, ATT_MAX_SAFETENSORS_HEADER);
+    if (length > ATT_MAX_SAFETENSORS_HEADER)
+        return att_fail(
+            f->ctx, ATT_ERR_FORMAT,
+            "%s is no safetensors file: by its first bytes the header should have %llu bytes, but %d is the maximum",
+            f->label, (unsigned long long)length, ATT_MAX_SAFETENSORS_HEADER);
+    if (length > f->size - LENGTH_BYTES)
+        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header should have %llu bytes, but the file has %zu", f->label,
+                        (unsigned long long)length, f->size);
     f->data = f->bytes + LENGTH_BYTES + length;
     f->data_bytes = (int64_t)(f->size - LENGTH_BYTES - length);
     return parse(f, (const char *)f->bytes + LENGTH_BYTES, length);

@@ -157,8 +157,8 @@ static bool check(att_tape *t, const att_tensor *x, const att_param *weight, con
                       "conv2d: x is %s and weight %s, not [images, height, width, in] and [out, in, height, width]",
                       att_shape_of(x).text, att_shape_of(v).text);
     else if (b && (b->rank != 1 || b->dim[0] != v->dim[0]))
-        att_tape_fail(t, ATT_ERR_SHAPE, "conv2d: bias is %s but weight is %s", att_shape_of(b).text,
-                      att_shape_of(v).text);
+        att_tape_fail(t, ATT_ERR_SHAPE, "conv2d: bias is %s but weight is %s: expected [%lld]", att_shape_of(b).text,
+                      att_shape_of(v).text, (long long)v->dim[0]);
     else
         return att_tape_window(t, "conv2d", x, v->dim + 2, o->stride, o->padding, w);
     return false;

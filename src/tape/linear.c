@@ -15,8 +15,8 @@ bool att_tape_check_linear(att_tape *t, const char *op, const att_tensor *x, con
         att_tape_fail(t, ATT_ERR_SHAPE, "%s: x has %lld features but weight is %s", op, (long long)x->dim[1],
                       att_shape_of(w).text);
     else if (b && (b->rank != 1 || b->dim[0] != w->dim[0]))
-        att_tape_fail(t, ATT_ERR_SHAPE, "%s: bias is %s but weight is %s", op, att_shape_of(b).text,
-                      att_shape_of(w).text);
+        att_tape_fail(t, ATT_ERR_SHAPE, "%s: bias is %s but weight is %s: expected [%lld]", op, att_shape_of(b).text,
+                      att_shape_of(w).text, (long long)w->dim[0]);
     return !t->status;
 }
 

@@ -126,8 +126,8 @@ bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_para
         return att_tape_fail(t, ATT_ERR_SHAPE, "%s: x is %s but weight is %s", op, att_shape_of(value).text,
                              att_shape_of(w).text);
     if (b && (b->rank != 1 || b->dim[0] != w->dim[0]))
-        return att_tape_fail(t, ATT_ERR_SHAPE, "%s: bias is %s but weight is %s", op, att_shape_of(b).text,
-                             att_shape_of(w).text);
+        return att_tape_fail(t, ATT_ERR_SHAPE, "%s: bias is %s but weight is %s: expected [%lld]", op,
+                             att_shape_of(b).text, att_shape_of(w).text, (long long)w->dim[0]);
     if (except && (except->n < 0 || (except->n > 0 && !except->column)))
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: except.n is %lld with %s except.column", op,
                              (long long)except->n, except->column ? "this" : "no");

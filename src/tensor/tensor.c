@@ -92,6 +92,8 @@ att_status att_check_view(att_ctx *ctx, const char *name, const att_tensor *t)
 {
     if (!t)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "%s is NULL", name);
+    if (!t->data && t->rank == 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s is not set: it has no data and no dimensions", name);
     const att_status s = check_form(ctx, name, t);
     if (!s && !t->data && att_count(t) > 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "%s %s has no memory: its data is NULL", name, att_shape_of(t).text);

@@ -259,11 +259,25 @@ att_status att_sentencepiece_parse(att_sentencepiece *m, att_ctx *ctx, const cha
     return p.status;
 }
 
+/* Is this a text file? A model has control characters near its beginning: lengths, and the scores of pieces. */
+static bool is_text(const char *data, size_t bytes)
+{
+    bool visible = false;
+    for (size_t i = 0; i < bytes && i < 256; i++) {
+        visible = visible || (unsigned char)data[i] > ' ';
+        if ((unsigned char)data[i] < ' ' && (!data[i] || !strchr("\t\n\r\f", data[i])))
+            return false;
+    }
+    return visible;
+}
+
 att_status att_sentencepiece_open(att_sentencepiece *m, att_ctx *ctx, const char *path)
 {
     att_text_file f;
     *m = att_sentencepiece_empty(ctx);
     att_status s = att_text_file_open(&f, ctx, path, true);
+    if (!s && is_text(f.text, f.bytes))
+        s = att_fail(ctx, ATT_ERR_FORMAT, "%s is no SentencePiece model but a text", f.path);
     if (!s)
         s = att_sentencepiece_parse(m, ctx, f.path, (att_byte_view){f.text, f.bytes});
     att_text_file_free(&f);

@@ -1,4 +1,5 @@
 #include "train/text_lines.h"
+#include "io/open_text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,6 +24,11 @@ att_status att_text_lines_open(att_text_lines *l, att_ctx *ctx, const char *path
     if (!S_ISREG(l->opened.st_mode))
         return att_fail(ctx, ATT_ERR_IO, "%s is not a file: texts are read more than once, which only a file can be",
                         path);
+    const att_status e = att_unpack_text(path, &l->file);
+    if (e)
+        return e;
+    if (fstat(l->file, &l->opened)) /* of the unpacked file */
+        return refused(l);
     l->block = att_alloc(ctx, BLOCK, 1);
     return l->block ? ATT_OK : ATT_ERR_MEMORY;
 }

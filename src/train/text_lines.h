@@ -24,7 +24,8 @@ typedef struct att_text_lines {
     bool end;           /* the file ends after the block */
 } att_text_lines;
 
-/* Opens a regular file (others cannot be read twice). l must be closed after an error, too; *l = {0} may be closed. */
+/* Opens a regular file (others cannot be read twice), plain or packed by gzip. l must be closed after an error, too; *l
+ * = {0} may be closed. */
 att_status att_text_lines_open(att_text_lines *l, att_ctx *ctx, const char *path);
 void att_text_lines_close(att_text_lines *l);
 

@@ -4,14 +4,25 @@
 static void wrong_usage_names_the_nearest(void **state)
 {
     (void)state;
-    assert_refused("$A emebd", 2, "the nearest is \"embed\"");
-    assert_refused("$A embed -m $D --fromat npy", 2, "the nearest is \"--format\"");
-    assert_refused("$A embed -m $D --format nyp", 2, "the nearest is \"npy\"");
-    assert_refused("$A bench gem", 2, "the nearest is \"gemm\"");
-    assert_refused("$A help embd", 2, "the nearest is \"embed\"");
+    assert_refused("$A emebd", 2, "did you mean \"embed\"?");
+    assert_refused("$A embed -m $D --fromat npy", 2, "did you mean \"--format\"?");
+    assert_refused("$A embed -m $D --format nyp", 2, "did you mean \"npy\"?");
+    assert_refused("$A bench gem", 2, "there is no command \"bench gem\"; did you mean \"bench gemm\"?");
+    assert_refused("$A help embd", 2, "did you mean \"embed\"?");
+    assert_refused("$A trian", 2, "attend: there is no command \"trian\"; did you mean \"train\"?\n");
+    assert_refused("$A help train transalte", 2, "did you mean \"train translate\"?");
+    assert_refused("$A help zzzzzz", 2, "there is no command \"zzzzzz\"; \"attend help\" lists them");
+    assert_refused("$A bench zzzzzz", 2, "there is no command \"bench zzzzzz\"; \"attend help bench\" lists them");
+    assert_refused("$A train translate --learning-rate 1", 2, "did you mean \"--rate\"?");
+    assert_refused("$A train embed --batch-size 1", 2, "did you mean \"--batch\"?");
+    assert_refused("$A train translate --xyz 1", 2, "no option \"--xyz\"; \"attend train translate --help\" lists");
+    assert_refused("echo | $A vocab -o v -n xyz", 2, "attend: -n: \"xyz\" is none of nfkc|identity\n");
+    assert_refused("$A explain softmaxx", 2, "did you mean \"softmax\"?");
+    assert_refused("$A fetch all-minilm-l6-v2", 2, "did you mean \"all-MiniLM-L6-v2\"?");
+    assert_refused("$A embed -m all-minilm-l6-v2", 1, "did you mean \"all-MiniLM-L6-v2\"?");
     assert_refused("$A embed -m $D -z", 2, "no option \"-z\"");
     assert_refused("$A tokenize", 2, "--model MODEL is needed");
-    assert_refused("$A embed -m", 2, "--model needs a value");
+    assert_refused("$A embed -m", 2, "-m needs a value");
     assert_refused("$A embed -m $D --help=1", 2, "--help takes no value");
     assert_refused("$A attention -m $D", 2, "TEXT is needed");
     assert_refused("$A attention -m $D two words", 2, "\"words\" is one argument too many");
@@ -60,7 +71,8 @@ static void a_vocabulary_that_cannot_be_is_refused_and_leaves_no_file(void **sta
     assert_refused("$A vocab -n identity -o v.spm </dev/null", 1, "there is no text to learn a vocabulary from");
     assert_refused("echo a | $A vocab -n identity --control '<s>' -o v.spm", 1, "are both \"<s>\"");
     assert_refused("$A tokenize -m in.spm </dev/null", 1, "\"in.spm\" is no folder and no model");
-    assert_refused("echo text >x.spm; $A tokenize -m x.spm </dev/null", 1, "x.spm: byte ");
+    assert_refused("echo text >x.spm; $A tokenize -m x.spm </dev/null", 1,
+                   "x.spm is no SentencePiece model but a text");
     assert_int_equal(tool("ls v.spm*"), 2);
 }
 
@@ -73,7 +85,7 @@ static void damaged_tables_and_indexes_are_refused(void **state)
     assert_refused("printf '\"a,b\\n' >p.csv; $A similarity -m $D --pairs p.csv", 1, "does not end");
     assert_refused("printf '\"a\"b,c\\n' >p.csv; $A similarity -m $D --pairs p.csv", 1, "behind a closing quote");
 
-    assert_int_equal(tool("printf 'a\\nb\\n' >in; $A embed -m $D -f npy -o v.npy in"), 0);
+    assert_int_equal(tool("printf 'a\\nb\\n' >in; $A embed -m $D --format npy -o v.npy in"), 0);
     assert_refused("$A search -m $D -c in -i in a", 1, "in: is no .npy file");
     assert_refused("$A search -m $D -c in -i /dev/null a", 1, "is no .npy file");
     assert_refused("echo c >>in; $A search -m $D -c in -i v.npy a", 1, "v.npy: has 2 rows, but in has 3 lines");
@@ -97,7 +109,7 @@ static void a_full_disk_is_said_and_leaves_no_file(void **state)
     assert_string_equal(tool_out, "old\n0\n");
     assert_refused("$A embed -m $D -o none/there many", 1, "none/there: No such file");
     assert_refused("$A embed -m $D -o . many", 1, ".: is a folder");
-    assert_refused("$A embed -m $D -f npy many | cat", 0, "give -o FILE"); /* cat's code */
+    assert_refused("$A embed -m $D --format npy many | cat", 0, "give -o FILE"); /* cat's code */
 }
 
 static void a_failed_run_keeps_the_old_output(void **state)
@@ -135,18 +147,18 @@ static void a_closed_pipe_ends_quietly(void **state)
 static void odd_lines_have_vectors(void **state)
 {
     (void)state;
-    assert_int_equal(tool("printf '\\n\\n\\n' | $A embed -m $D -f tsv"), 0);
+    assert_int_equal(tool("printf '\\n\\n\\n' | $A embed -m $D --format tsv"), 0);
     assert_int_equal(count(tool_out, "\n"), 3);
     assert_int_equal(tool("$A embed -m $D </dev/null"), 0);
     assert_int_equal(tool_bytes, 0);
     /* 10 MiB without a line end, then a line */
-    assert_int_equal(tool("{ head -c 10485760 /dev/zero | tr '\\0' a; printf '\\nb\\n'; } | $A embed -m $D -f tsv"), 0);
+    assert_int_equal(
+        tool("{ head -c 10485760 /dev/zero | tr '\\0' a; printf '\\nb\\n'; } | $A embed -m $D --format tsv"), 0);
     assert_int_equal(count(tool_out, "\n"), 2);
-    assert_int_equal(tool("{ yes 'a b' | head -c 10485760 | tr '\\n' ' '; printf '\\nb\\n'; } | $A embed -m $D -f tsv"),
-                     0);
+    assert_int_equal(
+        tool("{ yes 'a b' | head -c 10485760 | tr '\\n' ' '; printf '\\nb\\n'; } | $A embed -m $D --format tsv"), 0);
     assert_int_equal(count(tool_out, "\n"), 2);
-    assert_string_equal(tool_err,
-                        "attend: 1 of 2 lines are longer than 12 tokens; what is behind them was not looked at\n");
+    assert_string_equal(tool_err, "attend: 1 of 2 lines are longer than 12 tokens and were truncated\n");
 }
 
 /* The next command that writes the file removes what is left of one that was killed, not what another one is writing.

@@ -193,8 +193,8 @@ static void a_bad_line_is_named_with_its_field(void **state)
 {
     (void)state;
     static const char *const bad[][2] = {
-        {"{\"kv_heds\": 3}", "shapes: line 2: there is no field \"kv_heds\"; the nearest is \"kv_heads\""},
-        {"{\"kv-heads\": 3}", "shapes: line 2: there is no field \"kv-heads\"; the nearest is \"kv_heads\""},
+        {"{\"kv_heds\": 3}", "shapes: line 2: there is no field \"kv_heds\"; did you mean \"kv_heads\"?"},
+        {"{\"kv-heads\": 3}", "shapes: line 2: there is no field \"kv-heads\"; did you mean \"kv_heads\"?"},
         {"{\"shapes\": \"x\"}", "shapes: line 2: there is no field \"shapes\""},
         {"{\"json\": true}", "shapes: line 2: there is no field \"json\""},
         {"[]", "shapes: line 2: is no JSON object"},
@@ -205,8 +205,8 @@ static void a_bad_line_is_named_with_its_field(void **state)
         {"{\"heads\": null}", "shapes: line 2: heads: is not a number"},
         {"{\"mask\": 3}", "shapes: line 2: mask: is not a string"},
         {"{\"no_verify\": 1}", "shapes: line 2: no_verify: is not a boolean"},
-        {"{\"dtype\": \"f17\"}", "shapes: line 2: dtype: \"f17\" is none of f32|f16|bf16; the nearest is \"f16\""},
-        {"{\"mask\": \"bol\"}", "shapes: line 2: mask: there is no \"bol\"; the nearest is \"bool\""},
+        {"{\"dtype\": \"f17\"}", "shapes: line 2: dtype: \"f17\" is none of f32|f16|bf16; did you mean \"f16\"?"},
+        {"{\"mask\": \"bol\"}", "shapes: line 2: mask: there is no \"bol\"; did you mean \"bool\"?"},
         {"{\"heads\": 3, \"kv_heads\": 2}", "shapes: line 2: kv-heads: 2 does not divide the 3 heads"},
         {"{\"dim\": 100000}", "shapes: line 2: --dim is 100000"},
         {"{\"tk\": 8, \"mask\": \"causal\"}", "shapes: line 2: --align is not given"},
@@ -223,7 +223,7 @@ static void a_bad_line_is_named_with_its_field(void **state)
 static void wrong_lists_are_refused(void **state)
 {
     (void)state;
-    assert_refused("$A bench attention --mask causl", 2, "--mask: there is no \"causl\"; the nearest is \"causal\"");
+    assert_refused("$A bench attention --mask causl", 2, "--mask: there is no \"causl\"; did you mean \"causal\"?");
     assert_refused("$A bench attention --mask causal,", 2, "--mask: there is no \"\"");
     assert_refused("$A bench attention --mask causal=1", 2, "--mask: causal takes no value");
     assert_refused("$A bench attention --mask bool=2", 2, "--mask: bool=2 is not a number from 0 to 1");
@@ -246,10 +246,9 @@ static void wrong_lists_are_refused(void **state)
     assert_refused("$A bench attention --modifier softcap", 2, "--modifier: softcap needs a value");
     assert_refused("$A bench attention --modifier softcap=0", 2, "--modifier: softcap=0: the value must not be 0");
     assert_refused("$A bench attention --modifier alibi=2", 2, "--modifier: alibi takes no value");
-    assert_refused("$A bench attention --modifier bais", 2,
-                   "--modifier: there is no \"bais\"; the nearest is \"bias\"");
+    assert_refused("$A bench attention --modifier bais", 2, "--modifier: there is no \"bais\"; did you mean \"bias\"?");
     assert_refused("$A bench attention --modifier bias=1", 2, "--modifier: bias takes no value");
-    assert_refused("$A bench attention --score dott", 2, "--score: there is no \"dott\"; the nearest is \"dot\"");
+    assert_refused("$A bench attention --score dott", 2, "--score: there is no \"dott\"; did you mean \"dot\"?");
     assert_refused("$A bench attention --dropout 1", 2, "--dropout: \"1\" is not a number from 0 to 0.999");
     assert_refused("$A bench attention --pass backward", 2, "--pass: \"backward\" is none of fwd|bwd");
     assert_refused("$A bench attention --heads 3 --kv-heads 2", 2, "--kv-heads: 2 does not divide the 3 heads");

@@ -30,23 +30,24 @@ static void embed_gives_a_vector_for_each_line(void **state)
 static void formats_of_embed_hold_the_same_floats(void **state)
 {
     (void)state;
-    assert_int_equal(tool("printf 'a b\\nc d e\\nf\\n' >in; $A embed -m $D -f npy in -o v.npy && cat v.npy"), 0);
+    assert_int_equal(tool("printf 'a b\\nc d e\\nf\\n' >in; $A embed -m $D --format npy in -o v.npy && cat v.npy"), 0);
     assert_int_equal(tool_bytes, 128 + 3 * TINY_HIDDEN * sizeof(float));
     assert_has(tool_out + 10, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 12), }");
     float v[3 * TINY_HIDDEN];
     memcpy(v, tool_out + 128, sizeof v);
-    assert_int_equal(tool("$A embed -m $D -f tsv - <in"), 0);
+    assert_int_equal(tool("$A embed -m $D --format tsv - <in"), 0);
     char *p = tool_out;
     for (int i = 0; i < 3 * TINY_HIDDEN; i++, p++)
         assert_true(strtof(p, &p) == v[i]);
-    assert_int_equal(tool("$A embed -m $D -f npy in >w.npy && cmp v.npy w.npy"), 0); /* a file as standard output */
+    assert_int_equal(tool("$A embed -m $D --format npy in >w.npy && cmp v.npy w.npy"),
+                     0); /* a file as standard output */
     assert_int_equal(tool("$A embed -m $D <in >1; $A embed -m $D -t 1 in >2; cmp 1 2"), 0);
 }
 
 static void search_gives_the_same_with_an_index(void **state)
 {
     (void)state;
-    assert_int_equal(tool("printf 'a b\\nc d e\\nf\\nb a\\n' >in; $A embed -m $D -f npy in -o v.npy"), 0);
+    assert_int_equal(tool("printf 'a b\\nc d e\\nf\\nb a\\n' >in; $A embed -m $D --format npy in -o v.npy"), 0);
     assert_int_equal(tool("$A search -m $D -c in -k 2 --json 'c d e' >1 && echo 'c d e' | "
                           "$A search -m $D -c in -i v.npy -k 2 --json >2 && cmp 1 2 && cat 2"),
                      0);
@@ -78,6 +79,37 @@ static void similarity_reads_quoted_pairs(void **state)
     v = line_json(0);
     assert_int_equal(json_array_size(json_object_get(v, "similarity")), 2);
     json_decref(v);
+}
+
+static void sentences_come_from_files_options_arguments_and_standard_input(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("printf 'a b\\nc d e\\n' >in; $A similarity -m $D --json 'a b' 'c d e' >1; "
+                          "for i in '-f in' '--file -' - ''; do $A similarity -m $D --json $i <in | cmp - 1; done"),
+                     0);
+    assert_string_equal(tool_out, "");
+    assert_int_equal(tool("$A embed -m $D in >1; $A embed -m $D -f in --json | cmp - 1; "
+                          "$A embed -m $D --text 'a b' --text 'c d e' | cmp - 1"),
+                     0);
+    assert_string_equal(tool_out, "");
+    assert_int_equal(tool("$A search -m $D -c in 'a b' 'c d e' >1; $A search -m $D -c in -f in | cmp - 1; "
+                          "$A search -m $D -c in - <in | cmp - 1; $A search -m $D -c in <in | cmp - 1"),
+                     0);
+    assert_string_equal(tool_out, "");
+    assert_int_equal(tool("printf 'c\\n' >one; printf 'a\\0b\\nc\\n' >zero; yes ab | head -n 1001 >many"), 0);
+    assert_refused("$A similarity -m $D -f one", 1, "one: has 1 lines, but two sentences are needed");
+    assert_refused("$A similarity -m $D -f zero", 1, "zero: line 1 has a zero byte");
+    assert_refused("$A similarity -m $D -f many", 1, "many: has more than 1000 lines; \"attend search\"");
+    assert_refused("$A similarity -m $D -f in a b", 2, "--file does not go with sentences as arguments");
+    assert_refused("$A similarity -m $D -f in -p in", 2, "--pairs does not go with --file");
+    assert_refused("$A embed -m $D -f in in", 2, "--file does not go with files as arguments");
+    assert_refused("$A embed -m $D -f in --text a", 2, "--text does not go with --file");
+    assert_refused("$A embed -m $D 'a b'", 1, "a b: No such file or directory; a sentence is given by --text");
+    assert_refused("$A embed -m $D -f npy", 2, "--file: there is no file \"npy\"; did you mean --format npy?");
+    assert_refused("$A embed -m $D --json --format tsv in", 2, "--json does not go with --format tsv");
+    assert_refused("$A search -m $D -c in -f in a", 2, "--file does not go with queries as arguments");
+    assert_refused("$A search -m $D -c - -f -", 2, "standard input cannot be both the corpus and the queries");
+    assert_refused("$A embed -m $D $(yes -- --text=a | head -n 257)", 2, "--text is given more than 256 times");
 }
 
 static void tokenize_cuts_where_the_model_does(void **state)
@@ -123,6 +155,7 @@ static void attention_weights_of_a_row_add_up_to_one(void **state)
     json_decref(v);
     assert_int_equal(tool("$A attention -m $D 'a b'"), 0);
     assert_has(tool_out, "Layer 1 of 0 to 1, head 0 of 0 to 2.");
+    assert_int_equal(tool("$A attention -m $D --layer 0 --head 2 --svg i.svg 'a b' | sleep 0; cmp h.svg i.svg"), 0);
 }
 
 static void help_and_info_come_from_the_tables(void **state)
@@ -133,8 +166,8 @@ static void help_and_info_come_from_the_tables(void **state)
     assert_int_equal(tool("$A help embed >1 && $A embed --help >2 && cmp 1 2 && cat 1"), 0);
     assert_has(tool_out, "--format jsonl|npy|tsv");
     assert_int_equal(tool("$A help bench gemm && $A help --completion zsh && $A help --completion fish"), 0);
-    assert_int_equal(tool("$A help --man"), 0);
-    assert_has(tool_out, ".SS attend bench gemm\n");
+    assert_int_equal(tool("$A help --man bench gemm"), 0);
+    assert_has(tool_out, ".SH NAME\nattend\\-bench\\-gemm \\- measure");
     assert_int_equal(tool("$A help --completion bash >c && bash -n c"), 0);
     assert_int_equal(tool("bash -c '. ./c; COMP_WORDS=(attend embed --format n); COMP_CWORD=3; _attend; "
                           "echo ${COMPREPLY[*]}; COMP_WORDS=(attend bench g); COMP_CWORD=2; _attend; "
@@ -172,6 +205,7 @@ int main(void)
         cmocka_unit_test(formats_of_embed_hold_the_same_floats),
         cmocka_unit_test(search_gives_the_same_with_an_index),
         cmocka_unit_test(similarity_reads_quoted_pairs),
+        cmocka_unit_test(sentences_come_from_files_options_arguments_and_standard_input),
         cmocka_unit_test(tokenize_cuts_where_the_model_does),
         cmocka_unit_test(a_vocabulary_is_learnt_and_cuts_texts),
         cmocka_unit_test(attention_weights_of_a_row_add_up_to_one),

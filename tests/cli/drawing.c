@@ -8,6 +8,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -472,6 +473,52 @@ static void a_sketch_shows_where_a_curve_goes(void **state)
     free(text);
 }
 
+/* Is this text an element of its own? */
+static bool is_text(const char *svg, const char *text)
+{
+    char element[64];
+    snprintf(element, sizeof element, ">%s</text>", text);
+    return strstr(svg, element);
+}
+
+static void the_colour_bar_ends_at_a_round_number(void **state)
+{
+    (void)state;
+    static const struct {
+        float max;
+        const char *tick[4], *no_tick; /* some that are there, one that is not */
+    } of[] = {
+        {0.67f, {"0.8", "0.6", "0.2", "0.0"}, "1.0"}, {0.9f, {"1.0", "0.8", "0.2", "0.0"}, "1.2"},
+        {1, {"1.0", "0.8", "0.2", "0.0"}, "1.2"},     {0.2f, {"0.20", "0.15", "0.05", "0.00"}, "0.25"},
+        {40, {"40", "30", "10", "0"}, "50"},
+    };
+    static const char *const labels[] = {"a", "b"};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const float w[4] = {of[i].max, 0, 0, 0};
+        char *svg = draw_svg("Title", labels, 2, w);
+        for (int k = 0; k < 4; k++)
+            if (!is_text(svg, of[i].tick[k]))
+                fail_msg("%g: no tick %s: %s", (double)of[i].max, of[i].tick[k], svg);
+        assert_false(is_text(svg, of[i].no_tick));
+        free(svg);
+    }
+}
+
+static void a_piece_begins_with_a_space_mark_instead_of_a_bar(void **state)
+{
+    (void)state;
+    static const char *const labels[] = {"▁Hund", "e"};
+    const float w[4] = {1, 0, 0.5f, 0.5f};
+    char *svg = draw_svg("Title", labels, 2, w);
+    assert_true(is_text(svg, "␣Hund"));
+    assert_non_null(strstr(svg, "e → ␣Hund: 0.5"));
+    assert_null(strstr(svg, "▁"));
+    free(svg);
+    char *text = draw(labels, 2, w, 0);
+    assert_non_null(strstr(text, "▁Hund"));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -493,6 +540,8 @@ int main(void)
         cmocka_unit_test(a_curve_of_many_points_is_a_small_picture),
         cmocka_unit_test(a_chart_is_well_formed_whatever_its_names),
         cmocka_unit_test(a_sketch_shows_where_a_curve_goes),
+        cmocka_unit_test(the_colour_bar_ends_at_a_round_number),
+        cmocka_unit_test(a_piece_begins_with_a_space_mark_instead_of_a_bar),
     };
     unsetenv("COLUMNS");
     return cmocka_run_group_tests_name("drawing", tests, NULL, NULL);

@@ -12,7 +12,7 @@ static int set_up(void **state)
     return code || tool("mkfifo fifo full; printf 'a b\\nc d e\\n' >in; yes a b c d | head -n 20000 >many; "
                         "printf 'a\\tb\\n' >pairs; echo '{\"step\": 1, \"loss\": 2}' >log; "
                         "mkdir m; cp -r *.json vocab.txt 1_Pooling model.safetensors m; "
-                        "$A embed -m $D -f npy -o v.npy in; $A vocab -s 30 -o v.spm in");
+                        "$A embed -m $D --format npy -o v.npy in; $A vocab -s 30 -o v.spm in");
 }
 
 /* Each command has half a second to live, $K, then the signal $S; one that continues is killed. env: sh ignores SIGINT
@@ -113,7 +113,7 @@ static const struct {
     const char *file; /* that it writes; NULL: standard output */
 } writers[] = {
     {"$A embed -m $D in", NULL},
-    {"$A embed -m $D -f npy -o o in", "o"},
+    {"$A embed -m $D --format npy -o o in", "o"},
     {"$A search -m $D -c in -i v.npy a", NULL},
     {"$A similarity -m $D a b", NULL},
     {"$A similarity -m $D --pairs pairs --json", NULL},
@@ -191,7 +191,7 @@ static void a_training_whose_output_is_closed_writes_a_clean_log(void **state)
 static void a_mapped_file_that_is_cut_short_is_named(void **state)
 {
     (void)state;
-    assert_int_equal(tool("head -n 1000 many >some; $A embed -m $D -f npy -o some.npy some"), 0);
+    assert_int_equal(tool("head -n 1000 many >some; $A embed -m $D --format npy -o some.npy some"), 0);
     assert_int_equal(
         tool("rm -f out; { echo a; while ! test -s out; do sleep 0.02; done; truncate -s 0 some.npy; echo b; } | "
              "$A search -m $D -c some -i some.npy -k 1 >out"),

@@ -107,7 +107,24 @@ says 1 "$work/absent: No such file or directory" softmax --input "$work/absent"
 says 1 "$work: Is a directory" softmax --input "$work"
 says 2 'there is no chapter "softmx"; did you mean "softmax"?' softmx
 says 2 '--svg needs a chapter' --svg x.svg
-says 1 'x.svg: this chapter has no picture' dropout --svg x.svg
+for chapter in $chapters; do
+    if "$attend" explain "$chapter" --svg "$work/any.svg" >"$work/out" 2>"$work/error"; then
+        [ -s "$work/any.svg" ] || fail "$chapter --svg writes no picture"
+    else
+        [ ! -s "$work/out" ] || fail "$chapter --svg prints before it is refused"
+        grep -q "the chapter $chapter has no picture; those that have one: softmax, " "$work/error" ||
+            fail "$chapter --svg says \"$(cat "$work/error")\""
+    fi
+    rm -f "$work/any.svg"
+done
+says 2 'explain: --svg: the chapter dropout has no picture' dropout --svg x.svg
+{ "$attend" explain positions --svg "$work/any.svg" || echo $? >"$work/code"; } | sleep 0
+[ "$(cat "$work/code")" = 141 ] || fail "a closed pipe ends it with $(cat "$work/code")"
+cmp "$work/any.svg" "$work/waves.svg" || fail "the picture is not written where the reader of the text goes away"
+for word in 波 位置t; do
+    "$attend" explain positions --lang ja --svg "$work/ja.svg" >/dev/null
+    grep -q ">$word</text>" "$work/ja.svg" || fail "the picture does not say $word in Japanese"
+done
 says 1 'none/x.svg: No such file or directory' positions --svg none/x.svg
 says 2 '--input needs a chapter' --input "$work/good.txt"
 [ $failures = 0 ] || { echo "$failures failures"; exit 1; }

@@ -16,7 +16,7 @@ static int set_up(void **state)
     for (int i = 0; i < LINES; i++)
         fprintf(f, "%c%c %c\n", 'a' + i % 26, 'a' + i / 26, 'a' + 7 * i % 26);
     fclose(f);
-    if (code || tool("$A embed -m $D -f npy -o v.npy lines && cat v.npy"))
+    if (code || tool("$A embed -m $D --format npy -o v.npy lines && cat v.npy"))
         return -1;
     memcpy(vectors, tool_out + 128, sizeof vectors);
     return 0;
@@ -49,7 +49,7 @@ static void an_index_of_another_text_is_refused(void **state)
         snprintf(line, sizeof line, "{ %s; } >other; $A search -m $D -c other -i v.npy a", changes[i]);
         assert_refused(line, 1, "v.npy: row ");
         assert_has(tool_err, " of other by ");
-        assert_has(tool_err, "-f npy -o v.npy other\" makes the index anew\n");
+        assert_has(tool_err, "--format npy -o v.npy other\" makes the index anew\n");
         assert_int_equal(tool_bytes, 0);
     }
     assert_refused("tac lines >other; $A search -m $D -c other -i v.npy a", 1,
@@ -63,10 +63,10 @@ static void an_index_of_another_model_is_refused(void **state)
     snprintf(other.path, sizeof other.path, "%.40s/m", tool_model.path);
     assert_int_equal(tool("mkdir m; cp -r *.json vocab.txt 1_Pooling m"), 0);
     tiny_write_weights(&other, &(tiny_weights){.coarse = true}); /* the same in 16 bits: as good an index */
-    assert_int_equal(tool("$A embed -m m -f npy -o m.npy lines && $A search -m $D -c lines -i m.npy a"), 0);
+    assert_int_equal(tool("$A embed -m m --format npy -o m.npy lines && $A search -m $D -c lines -i m.npy a"), 0);
     assert_int_equal(tool("sed -i 's/mode_mean_tokens\": true/mode_mean_tokens\": false/; "
                           "s/mode_cls_token\": false/mode_cls_token\": true/' m/1_Pooling/config.json; "
-                          "$A embed -m m -f npy -o m.npy lines"),
+                          "$A embed -m m --format npy -o m.npy lines"),
                      0);
     assert_refused("$A search -m $D -c lines -i m.npy a", 1,
                    "m.npy: row 1 is not the vector of line 1 of lines by /tmp/");

@@ -5,9 +5,9 @@
 static void a_million_lines_fit(void **state)
 {
     (void)state;
-    assert_int_equal(tool("yes ab | head -n 10000 | $A embed -m $D -f npy -o few.npy"), 0);
+    assert_int_equal(tool("yes ab | head -n 10000 | $A embed -m $D --format npy -o few.npy"), 0);
     long few = tool_peak;
-    assert_int_equal(tool("yes ab | head -n 1000000 | $A embed -m $D -f npy -o many.npy"), 0);
+    assert_int_equal(tool("yes ab | head -n 1000000 | $A embed -m $D --format npy -o many.npy"), 0);
     print_message("peak memory: %ld KiB for 10,000 lines, %ld KiB for 1,000,000\n", few, tool_peak);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they keep what is freed */
     assert_true(tool_peak < few + 8 * 1024);

@@ -15,7 +15,7 @@ static int set_up(void **state)
     return translator_setup(state) ||
            tool("printf 'a b\\nc d e\\n\\nf\\n' >in; printf 'a\\tb c\\t1\\nd e\\tf\\t2\\na\\te\\t0.5\\n' >pairs; "
                 "printf 'Ein Hund\\nthe table\\n' >lines; printf 'sea 1 0\\nlake 0.8 0.1\\nstone 0 1\\n' >words; "
-                "$A embed -m $D -f npy -o i.npy in; i=0; while [ $i -lt 8 ]; do "
+                "$A embed -m $D --format npy -o i.npy in; i=0; while [ $i -lt 8 ]; do "
                 "echo '{\"step\": '$i', \"loss\": 1.23456789012345678901234, \"a_long_name_for_a_number\": \"x\"}'; "
                 "i=$((i+1)); done >log");
 }
@@ -84,7 +84,7 @@ static void a_model_is_opened_or_not(void **state)
 static void work_on_a_model_is_done_or_not(void **state)
 {
     (void)state;
-    check_all("$A embed -m $D -t 1 -f npy -o o in", 1120, 200);
+    check_all("$A embed -m $D -t 1 --format npy -o o in", 1120, 200);
     check_all("$A search -m $D -t 1 -c in -k 2 a", 1120, 200);
     check_all("$A search -m $D -t 1 -c in -i i.npy --json a", 1130, 200);
     check_all("$A similarity -m $D -t 1 a 'b c'", 1120, 200);

@@ -149,12 +149,32 @@ static void correlations_are_those_of_the_textbook(void **state)
 static void the_nearest_word_is_near(void **state)
 {
     (void)state;
-    static const char *const words[] = {"embed", "search", "similarity", "help"};
-    assert_string_equal(cli_nearest("emebd", words, 4), "embed");
-    assert_string_equal(cli_nearest("sim", words, 4), "similarity");
-    assert_string_equal(cli_nearest("serach", words, 4), "search");
-    assert_null(cli_nearest("xyzzy", words, 4));
-    assert_null(cli_nearest("a-word-of-more-than-thirty-two-letters", words, 4));
+    static const char *const words[] = {"embed", "search", "similarity", "help", "rate", "batch-tokens", "kv-heads"};
+    static const struct {
+        const char *given, *nearest; /* NULL: none is near */
+    } known[] = {
+        {"emebd", "embed"},
+        {"ebmde", "embed"},
+        {"ebmdX", NULL}, /* three edits */
+        {"sim", "similarity"},
+        {"similrtyi", "similarity"},
+        {"serach", "search"},
+        {"hlp", "help"},
+        {"hxx", NULL}, /* two of three letters are wrong */
+        {"learning-rate", "rate"},
+        {"tokens", "batch-tokens"},
+        {"kv_heads", "kv-heads"},
+        {"xyzzy", NULL},
+        {"", NULL},
+        {"a-word-of-more-than-thirty-two-letters", NULL},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        cli_hint hint;
+        char text[64] = "none";
+        if (known[i].nearest)
+            snprintf(text, sizeof text, "; did you mean \"--%s\"?", known[i].nearest);
+        assert_string_equal(cli_did_you_mean(&hint, "--", known[i].given, words, 7, "none"), text);
+    }
 }
 
 static void json_text_is_unicode(void **state)

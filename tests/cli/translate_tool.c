@@ -24,6 +24,11 @@ static void each_line_becomes_a_line_in_its_place(void **state)
     assert_int_equal(tool("printf 'Ein Hund\\nthe table\\n' >1; printf '\\nin China\\n' | $A translate -m $T -t 1 1 -"),
                      0);
     assert_string_equal(tool_out, expected);
+    assert_int_equal(
+        tool("$A translate -m $T --text 'Ein Hund' --text 'the table' --text '' --text 'in China' -o o; cat o"), 0);
+    assert_string_equal(tool_out, expected);
+    assert_int_equal(tool("$A translate -m $T -f 1 >2 && $A translate -m $T 1 | cmp - 2"), 0);
+    assert_refused("$A translate -m $T -f 1 --text a", 2, "--text does not go with --file");
     assert_int_equal(tool("ATTEND_MODELS=. $A translate -m de-en </dev/null"), 0);
     assert_int_equal(tool_bytes, 0);
 }

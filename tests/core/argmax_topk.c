@@ -336,9 +336,10 @@ static void wrong_shapes_and_columns_are_refused(void **state)
     att_top_column out[2];
     double sum[2];
     const att_excluded_columns wrong = {.column = (const int32_t[]){0, 6}, .n = 2};
-    static const char *const sentences[] = {
-        "topk: weight is NULL", "topk: x is [2, 4] but weight is [6, 3]", "topk: bias is [5] but weight is [6, 3]",
-        "topk: except.column[1] is 6, but weight is [6, 3]", "topk: n is 0, expected at least 1"};
+    static const char *const sentences[] = {"topk: weight is NULL", "topk: x is [2, 4] but weight is [6, 3]",
+                                            "topk: bias is [5] but weight is [6, 3]: expected [6]",
+                                            "topk: except.column[1] is 6, but weight is [6, 3]",
+                                            "topk: n is 0, expected at least 1"};
     for (int i = 0; i < 5; i++) {
         att_tape_reset(t);
         att_var *x = input(t, p.x, ATT_DIMS(2, 3)), *y = i == 1 ? input(t, p.w, ATT_DIMS(2, 4)) : x;

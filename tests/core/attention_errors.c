@@ -269,6 +269,18 @@ static void fewer_sequences_than_none(operands *o, att_attention_spec *s)
     ragged(o, offsets);
     o->args.n_sequences = -1;
 }
+static void sequences_are_not_counted(operands *o, att_attention_spec *s)
+{
+    static const int64_t offsets[3] = {0, 2, 5};
+    (void)s;
+    ragged(o, offsets);
+    o->args.n_sequences = 0;
+}
+static void nothing_is_set(operands *o, att_attention_spec *s)
+{
+    (void)s;
+    o->args = (att_attention_args){.size = sizeof o->args};
+}
 static void start_is_no_position(operands *o, att_attention_spec *s)
 {
     static const int64_t starts[2] = {3, INT64_MAX};
@@ -300,6 +312,8 @@ static const wrong wrongs[] = {
     {"q_offsets[2] = 4 but q.dim[0] = 5", offsets_end_early},
     {"args.k_lengths is given beside args.q_offsets", lengths_beside_offsets},
     {"args.n_sequences is -1", fewer_sequences_than_none},
+    {"args.n_sequences is 0, but args.q_offsets is given and q is [5, ", sequences_are_not_counted},
+    {"q is not set: it has no data and no dimensions", nothing_is_set},
     {"q_starts[1] = 9223372036854775807 is not a position", start_is_no_position},
     {"spec.score has no formula", score_without_formula},
     {"spec.stage[1].modifier has no formula", modifier_without_formula},

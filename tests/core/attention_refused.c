@@ -142,7 +142,8 @@ static const wrong_number wrong_numbers[] = {
     {"att_attention_spec", NUMBER(spec.size), 0},
     {"att_attention_args", NUMBER(args.size), 0},
 
-    {"q [2, 2, 5] has 3 dimensions but must have 4", NUMBER(args.q.rank), 3},
+    {"q [2, 2, 5] has 3 dimensions but must have 4, as args.n_sequences is 0 and args.q_offsets NULL",
+     NUMBER(args.q.rank), 3},
     {"q.rank = 7 is not from 0 to 6", NUMBER(args.q.rank), 7},
     {"q is f16 but must be f32", NUMBER(args.q.dtype), ATT_F16},
     {"q.dtype = 99 is no att_dtype", NUMBER(args.q.dtype), 99},

@@ -233,7 +233,8 @@ static void wrong_calls_are_named(void **state)
     REFUSED(att_conv2d(t, input(t, x, ATT_DIMS(1, 5, 4, 2)), w, NULL, NULL), ATT_ERR_SHAPE,
             "conv2d: x is [1, 5, 4, 2] and weight [4, 3, 2, 2], not [images, height, width, in] and [out, in, height, "
             "width]");
-    REFUSED(att_conv2d(t, IMAGE, w, flat, NULL), ATT_ERR_SHAPE, "conv2d: bias is [4, 12] but weight is [4, 3, 2, 2]");
+    REFUSED(att_conv2d(t, IMAGE, w, flat, NULL), ATT_ERR_SHAPE,
+            "conv2d: bias is [4, 12] but weight is [4, 3, 2, 2]: expected [4]");
     REFUSED(CONV(.stride = {1, -1}), ATT_ERR_ARGUMENT, "conv2d: width: stride is -1, less than 1");
     REFUSED(CONV(.padding = {2, 0}), ATT_ERR_ARGUMENT,
             "conv2d: height: padding is 2, not from 0 to below the kernel's 2");

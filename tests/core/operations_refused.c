@@ -150,7 +150,8 @@ static void the_loss_of_a_linear_layer_is_refused_as_its_two_parts_are(void **st
             "linear_cross_entropy: x has 3 features but weight is [3, 4]");
     REFUSED(LOSS(bias, NULL, none, NULL), ATT_ERR_SHAPE,
             "linear_cross_entropy: x is [2, 3] and weight is [3], not matrices");
-    REFUSED(LOSS(weight, bias, none, NULL), ATT_ERR_SHAPE, "linear_cross_entropy: bias is [3] but weight is [4, 3]");
+    REFUSED(LOSS(weight, bias, none, NULL), ATT_ERR_SHAPE,
+            "linear_cross_entropy: bias is [3] but weight is [4, 3]: expected [4]");
     REFUSED(LOSS(weight, NULL, NULL, NULL), ATT_ERR_ARGUMENT, "linear_cross_entropy: targets is NULL");
     REFUSED(LOSS(weight, NULL, targets, NULL), ATT_ERR_ARGUMENT,
             "linear_cross_entropy: targets[1] = 4 but there are 4 classes");

@@ -199,7 +199,7 @@ static void each_operation_names_what_does_not_fit(void **state)
                  "linear: x is [2, 3, 4] and weight is [3, 4], not matrices");
     FRESH;
     assert_error(t, att_linear(t, x4, f->w, f->w, ATT_RELU, NULL), ATT_ERR_SHAPE,
-                 "linear: bias is [3, 4] but weight is [3, 4]");
+                 "linear: bias is [3, 4] but weight is [3, 4]: expected [3]");
     FRESH;
     assert_error(t, att_linear(t, x4, f->w, f->b, ATT_RELU, x4), ATT_ERR_SHAPE,
                  "linear: residual is [2, 4] but the result is [2, 3]");

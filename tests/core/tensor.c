@@ -104,6 +104,8 @@ static void checks_name_the_argument_and_both_values(void **state)
     att_wrap(&t, NULL, ATT_F32, ATT_DIMS(4, 6), NULL);
     assert_int_equal(att_check(NULL, "q", &t, ATT_F32, 2), ATT_ERR_ARGUMENT);
     check_says(NULL, "q [4, 6] has no memory");
+    assert_int_equal(att_check(NULL, "q", &(att_tensor){0}, ATT_F32, 2), ATT_ERR_ARGUMENT);
+    check_says(NULL, "q is not set: it has no data and no dimensions");
 }
 
 static void overlap_is_seen_in_either_direction(void **state)

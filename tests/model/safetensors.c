@@ -199,6 +199,8 @@ static void a_header_length_beyond_the_file_or_the_cap_is_refused(void **state)
     expect(ctx, bytes, sizeof bytes, "the header should have 9 bytes, but the file has 16");
     memset(bytes, 0xff, 8);
     expect(ctx, bytes, sizeof bytes, "the header should have 18446744073709551615 bytes");
+    memcpy(bytes, "This is a text.\n", sizeof bytes);
+    expect(ctx, bytes, sizeof bytes, "is no safetensors file: by its first bytes the header should have ");
     att_close(ctx);
 }
 

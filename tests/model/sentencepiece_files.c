@@ -80,6 +80,8 @@ static void what_is_no_model_is_refused(void **state)
     att_bytes_free(&model_file);
     refused(ATT_ERR_FORMAT, "has no \"pieces\": it is no SentencePiece model");
     att_bytes_add(&model_file, "Just some text.\n", 16);
+    refused(ATT_ERR_FORMAT, " is no SentencePiece model but a text");
+    model_file.data[2] = 0; /* no text */
     refused(ATT_ERR_FORMAT, "byte 2: \"a field\" has 117 bytes, but only 14 are left");
     begin_model(ATT_PIECES_UNIGRAM);
     model_file.count = 4;

@@ -98,7 +98,7 @@ def write_inputs(tool, folder):
         {"model_type": "marian", "d_model": 8, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 1,
          "decoder_attention_heads": 1, "encoder_ffn_dim": 8, "decoder_ffn_dim": 8}))
     write_sentence_model(folder / "m")
-    for line in ("vocab -s 40 -n identity -o p.spm t.de t.en", "embed -m m -f npy -o v.npy in",
+    for line in ("vocab -s 40 -n identity -o p.spm t.de t.en", "embed -m m --format npy -o v.npy in",
                  "train translate --src t.de --tgt t.en --config small.json --tokenizer p.spm --steps 2 -o mt",
                  "train translate --src t.de --tgt t.en --config small.json --tokenizer p.spm --steps 2 --save-every 1 "
                  "--average 2 -o going"):
@@ -108,7 +108,7 @@ def write_inputs(tool, folder):
 # A command, what it reads, and the files that it writes; none: standard output.
 COMMANDS = [(line.split(), reads.split(), writes.split()) for line, reads, writes in (
     ("embed -m m in", "in m/model.safetensors m/config.json m/vocab.txt m/modules.json", ""),
-    ("embed -m m -f npy -o out.npy in", "in m/model.safetensors m/tokenizer_config.json", "out.npy"),
+    ("embed -m m --format npy -o out.npy in", "in m/model.safetensors m/tokenizer_config.json", "out.npy"),
     ("tokenize -m m in", "in m/vocab.txt", ""),
     ("tokenize -m p.spm --json in", "in p.spm", ""),
     ("similarity -m m hello world", "m/model.safetensors", ""),
@@ -454,7 +454,7 @@ def count_calls(torture, i, *options):
 def numeric_options(tool, command):
     words = command[:2] if command[0] == "train" else command[:1]
     text = subprocess.run([tool, "help", *words], capture_output=True, text=True).stdout
-    return re.findall(r"^ +(?:-\w, )?(--[a-z-]+) (?:N|X|SHARE|RATE|NORM)\b", text, re.M)
+    return re.findall(r"^ +(?:-\w, )?(--[a-z-]+) (?:N|P|X|RATIO|RATE|NORM)\b", text, re.M)
 
 
 def all_runs(torture, r):

@@ -16,6 +16,13 @@
  * CLI_INTERRUPTED: work was cancelled after cli_end_later; the process then ends by the signal. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_MISUSE = 2, CLI_INTERRUPTED = 130 };
 
+/* The values of an option that may be given repeatedly. */
+enum { CLI_TEXTS = 256 };
+typedef struct cli_texts {
+    int n;
+    const char *text[CLI_TEXTS];
+} cli_texts;
+
 /* An option writes to one of the variables it points to; their initial values are the defaults. */
 typedef struct cli_option {
     const char *name;  /* "threads" for --threads; NULL ends a table */
@@ -23,6 +30,7 @@ typedef struct cli_option {
     const char *value; /* the value's name in help: "N", "FILE", "MODEL"; a choice lists its words: "jsonl|npy|tsv" */
     bool *flag;        /* takes no value; given: true */
     const char **text;
+    cli_texts *texts;
     int64_t *integer;
     double *number;
     int *choice;      /* index of the word in `value` */
@@ -39,32 +47,43 @@ typedef struct cli_command {
     const char *arguments; /* as in the usage line: "[FILE...]"; NULL: takes none */
     int min_arguments;
     int max_arguments;         /* -1: any number */
-    const char *details;       /* paragraphs for help and man page, lines of at most 78 columns; or NULL */
-    const char *examples;      /* lines, or NULL */
+    const char *details;       /* paragraphs for help and man page, which fill them; or NULL */
+    const char *examples;      /* command lines, one each; or NULL */
     const cli_option *options; /* up to name NULL; or NULL. --help is always there */
     /* Called before required options are asked for; given[i]: option i was typed. May set others, and say so in
      * `given`; returns a code. Or NULL. */
     int (*complete)(bool *given);
     int (*run)(int n, char **arguments); /* arguments: without options; returns an exit code */
+    const char *see;                     /* related commands, for the man page: "search|train embed"; or NULL */
     const char *words; /* completions of the first argument: "one|two"; NULL: files if `arguments` says FILE */
     const struct cli_command *const *commands; /* its subcommands, up to NULL, if it has some and no run; or NULL */
 } cli_command;
 
-extern const cli_command *const cli_commands[]; /* in alphabetical order, up to NULL */
+#define CLI_SUMMARY "attention and Transformers" /* of attend itself */
+extern const cli_command *const cli_commands[];  /* in alphabetical order, up to NULL */
 
 /* Option rows shared by many tables. */
 /* clang-format off */
 #define CLI_MODEL(to)                                                                        \
     {"model", 'm', "MODEL", .text = (to), .env = "ATTEND_MODEL",                             \
-     .help = "a model's folder, or its name in the models folder; default: the only sentence model there"}
+     .help = "model folder, or name of a model in the models folder; default: the only sentence model there"}
 /* to begins as CLI_TRANSLATOR_SHIPPED */
 #define CLI_TRANSLATOR(to)                                                                   \
     {"model", 'm', "MODEL", .text = (to),                                                    \
-     .help = "a model's folder, or its name in the models folder or among the models that come with attend"}
+     .help = "model folder, or name of a model in the models folder or of one that comes with attend"}
 #define CLI_TRANSLATOR_SHIPPED "tatoeba-de-en"
 #define CLI_THREADS(to)                                                                      \
     {"threads", 't', "N", .integer = (to), .max = 1024, .quiet = true, .env = "ATTEND_THREADS", \
-     .help = "threads to compute with; 0, the default: all that the process may use"}
+     .help = "number of threads; 0, the default: all that the process may use"}
+#define CLI_FILE(to)                                                                         \
+    {"file", 'f', "FILE", .text = (to), .quiet = true,                                       \
+     .help = "read sentences from this file, one per line; \"-\": standard input"}
+#define CLI_SENTENCE(to)                                                                     \
+    {"text", 0, "TEXT", .texts = (to),                                                       \
+     .help = "sentence, instead of lines of files; may be given repeatedly"}
+#define CLI_OUTPUT(to)                                                                       \
+    {"output", 'o', "FILE", .text = (to), .quiet = true,                                     \
+     .help = "output file; appears when complete; default: standard output"}
 #define CLI_JSON(to) {"json", 0, NULL, .flag = (to), .help = "print JSON"}
 /* clang-format on */
 
@@ -74,13 +93,26 @@ int cli_run(const cli_command *c, const char *path, int argc, char **argv);
 int cli_take(const cli_option *o, const char *source, const char *given);
 /* The command with this name, or NULL after a message with the nearest name; `path` as in "attend bench". */
 const cli_command *cli_find(const cli_command *const *commands, const char *path, const char *name);
-/* The nearest of n words to `word`; NULL if none is near. */
-const char *cli_nearest(const char *word, const char *const *words, int n);
+typedef struct cli_hint {
+    char text[128];
+} cli_hint;
+/* The end of a message about an unknown word: "; did you mean \"BEFORE WORD\"?" of the nearest of n words; `otherwise`,
+ * if none is near. */
+const char *cli_did_you_mean(cli_hint *hint, const char *before, const char *given, const char *const *words, int n,
+                             const char *otherwise);
 
+enum { CLI_HELP_COLUMNS = 78 }; /* no line of help is longer */
 void cli_print_overview(FILE *f);
 void cli_print_help(FILE *f, const cli_command *c, const char *path);
-void cli_print_man(FILE *f);
+/* The manual page of a command; c NULL: attend(1). */
+void cli_print_man(FILE *f, const cli_command *c, const char *path);
+/* Writes all manual pages to a folder: attend.1, attend-embed.1, attend-train-embed.1, ... */
+int cli_write_man(const char *folder);
 int cli_print_completion(FILE *f, int shell); /* 0 bash, 1 zsh, 2 fish */
+/* Where to break a command line of n bytes: the number of those that fit into `width` columns with a backslash, up to a
+ * space that is not quoted, if possible one before an option or a redirection; n if all fit or there is no such space.
+ */
+int cli_shell_break(const char *line, int n, int width);
 /* "  -m, --model MODEL" into text; the option's default into `fallback` ("" if there is none to show). */
 void cli_option_synopsis(const cli_option *o, char *text, size_t size);
 void cli_option_default(const cli_option *o, char *text, size_t size);

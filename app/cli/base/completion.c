@@ -11,9 +11,23 @@ static void put_words(FILE *f, const char *words)
         fputc(*words == '|' ? ' ' : *words, f);
 }
 
-static bool is(const cli_option *o, const char *value) { return o->value && strcmp(o->value, value) == 0; }
+static bool is_model(const cli_option *o) { return o->value && strcmp(o->value, "MODEL") == 0; }
+
+static bool is_file(const cli_option *o)
+{
+    return !o->choice && o->value && (strstr(o->value, "FILE") || strstr(o->value, "FOLDER"));
+}
 
 static const char *files(const cli_command *c) { return c->arguments && strstr(c->arguments, "FILE") ? "FILE" : ""; }
+
+/* The commands that can follow a command of this path, up to NULL: its own, or all after "attend help". */
+static const cli_command *const *followers(const cli_command *c, const char *path)
+{
+    static const cli_command *const none[] = {NULL};
+    if (c->commands)
+        return c->commands;
+    return !*path && c->arguments && strstr(c->arguments, "COMMAND") ? cli_commands : none;
+}
 
 /* ---- bash (and zsh, through bashcompinit) ---------------------------------- */
 
@@ -24,15 +38,17 @@ static const char bash_start[] =
     "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
     "        case $path/${COMP_WORDS[i]} in\n";
 
-static const char bash_models[] =
-    "ls \"${ATTEND_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/attend/models}\" 2>/dev/null";
+/* The model that comes with attend, and those of the models folder. */
+static const char bash_models[] = CLI_TRANSLATOR_SHIPPED
+    " $(command ls \"${ATTEND_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/attend/models}\" 2>/dev/null)";
 
+/* Adds "PATH/WORD": the cases of the words by which the path gets longer. */
 static void bash_paths(FILE *f, const cli_command *c, const char *path)
 {
     char deeper[64];
     snprintf(deeper, sizeof deeper, "%s/%s", path, c->name);
     fprintf(f, "        %s) path=%s ;;\n", deeper, deeper);
-    for (const cli_command *const *sub = c->commands; sub && *sub; sub++)
+    for (const cli_command *const *sub = followers(c, path); *sub; sub++)
         bash_paths(f, *sub, deeper);
 }
 
@@ -41,7 +57,7 @@ static void bash_values(FILE *f, const cli_command *c, const char *path)
     char deeper[64];
     snprintf(deeper, sizeof deeper, "%s/%s", path, c->name);
     for (const cli_option *o = c->options; o && o->name; o++) {
-        if (!o->choice && !is(o, "FILE") && !is(o, "MODEL"))
+        if (!o->choice && !is_file(o) && !is_model(o))
             continue;
         fprintf(f, "    %s/--%s", deeper, o->name);
         if (o->letter)
@@ -49,13 +65,25 @@ static void bash_values(FILE *f, const cli_command *c, const char *path)
         fputs(") words=\"", f);
         if (o->choice)
             put_words(f, o->value);
-        else if (is(o, "MODEL"))
-            fprintf(f, "$(%s)", bash_models);
-        fprintf(f, "\"; COMPREPLY=(%s$(compgen -W \"$words\" -- \"$word\")); return ;;\n",
-                o->choice ? "" : "$(compgen -f -- \"$word\") ");
+        else if (is_model(o))
+            fputs(bash_models, f);
+        fprintf(f, "\"; COMPREPLY=($(compgen -W \"$words\" -- \"$word\")%s)%s; return ;;\n",
+                o->choice ? "" : " $(compgen -f -- \"$word\" | sort)",
+                is_model(o) ? "; compopt -o nosort 2>/dev/null" : "");
     }
     for (const cli_command *const *sub = c->commands; sub && *sub; sub++)
         bash_values(f, *sub, deeper);
+}
+
+/* The words after "help COMMAND": its subcommands. */
+static void bash_described(FILE *f, const cli_command *c, const char *path)
+{
+    if (!c->commands)
+        return;
+    fprintf(f, "    %s/%s) words=\"", path, c->name);
+    for (const cli_command *const *sub = c->commands; *sub; sub++)
+        fprintf(f, "%s ", (*sub)->name);
+    fputs("\" ;;\n", f);
 }
 
 static void bash_words(FILE *f, const cli_command *c, const char *path)
@@ -68,11 +96,13 @@ static void bash_words(FILE *f, const cli_command *c, const char *path)
     fputs("--help ", f);
     if (c->words)
         put_words(f, c->words);
-    for (const cli_command *const *sub = c->commands; sub && *sub; sub++)
+    for (const cli_command *const *sub = followers(c, path); *sub; sub++)
         fprintf(f, "%s ", (*sub)->name);
     fprintf(f, "\"%s ;;\n", *files(c) ? "; COMPREPLY=($(compgen -f -- \"$word\"))" : "");
     for (const cli_command *const *sub = c->commands; sub && *sub; sub++)
         bash_words(f, *sub, deeper);
+    for (const cli_command *const *of = c->commands ? NULL : followers(c, path); of && *of; of++)
+        bash_described(f, *of, deeper);
 }
 
 static void put_bash(FILE *f)
@@ -119,10 +149,10 @@ static void fish_command(FILE *f, const cli_command *c, const char *condition)
             fputs(" -x -a '", f);
             put_words(f, o->value);
             fputc('\'', f);
-        } else if (is(o, "MODEL")) {
-            fputs(" -r -a '(__attend_models)'", f);
+        } else if (is_model(o)) {
+            fputs(" -r -F -k -a '(__attend_models)'", f);
         } else if (o->value) {
-            fputs(is(o, "FILE") ? " -r -F" : " -x", f);
+            fputs(is_file(o) ? " -r -F" : " -x", f);
         }
         fputs(" -d ", f);
         fish_text(f, o->help);
@@ -135,6 +165,11 @@ static void fish_command(FILE *f, const cli_command *c, const char *condition)
     }
     if (*files(c))
         fprintf(f, "complete -c attend -n '%s' -F\n", here);
+    for (const cli_command *const *of = c->commands ? NULL : followers(c, ""); of && *of; of++) {
+        fprintf(f, "complete -c attend -n '%s' -a %s -d ", here, (*of)->name);
+        fish_text(f, (*of)->summary);
+        fputc('\n', f);
+    }
     for (const cli_command *const *sub = c->commands; sub && *sub; sub++) {
         fprintf(f, "complete -c attend -n '%s' -a %s -d ", here, (*sub)->name);
         fish_text(f, (*sub)->summary);
@@ -150,6 +185,7 @@ static void put_fish(FILE *f)
           "    set -l folder ~/.local/share/attend/models\n"
           "    set -q XDG_DATA_HOME; and set folder $XDG_DATA_HOME/attend/models\n"
           "    set -q ATTEND_MODELS; and set folder $ATTEND_MODELS\n"
+          "    echo " CLI_TRANSLATOR_SHIPPED "\n"
           "    command ls $folder 2>/dev/null\n"
           "end\n"
           "complete -c attend -f\n",

@@ -91,6 +91,18 @@ static void on_signal(int number)
 
 void cli_end_later(void) { later = 1; }
 
+/* SIGPIPE goes to the thread that writes, where it stays pending while it is blocked. */
+static void block_pipe(int how)
+{
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, SIGPIPE);
+    sigprocmask(how, &one, NULL);
+}
+
+void cli_end_hold_pipe(void) { block_pipe(SIG_BLOCK); }
+void cli_end_release_pipe(void) { block_pipe(SIG_UNBLOCK); }
+
 /* ---- mapped files */
 
 /* Writes to standard error; async-signal-safe. */

@@ -12,6 +12,11 @@ void cli_end_prepare(void);
  * on, it ends the process immediately. */
 void cli_end_later(void);
 
+/* A closed pipe as standard output ends the process by SIGPIPE: between these calls not, but at the second one. The
+ * output in between is lost. */
+void cli_end_hold_pipe(void);
+void cli_end_release_pipe(void);
+
 /* Ends the process by this signal, so that a waiting parent sees it. */
 void cli_end_by_signal(int number);
 

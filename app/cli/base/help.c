@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { COLUMN = 26, WIDTH = 80 };
+enum { OPTION_COLUMN = 26, COMMAND_COLUMN = 15 };
 
 void cli_option_synopsis(const cli_option *o, char *text, size_t size)
 {
@@ -32,18 +32,33 @@ void cli_option_default(const cli_option *o, char *text, size_t size)
     }
 }
 
-/* Words of `text` from the column `indent` on, broken before WIDTH. */
-static void print_wrapped(FILE *f, const char *text, int indent)
+/* Columns of the first n bytes of a text without wide characters. */
+static int columns(const char *text, int n)
 {
-    int column = indent;
-    while (*text) {
-        int n = (int)strcspn(text, " ");
-        if (column > indent && column + 1 + n > WIDTH) {
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += ((unsigned char)text[i] & 0xC0) != 0x80; /* continuation bytes of UTF-8 have none */
+    return count;
+}
+
+/* The words of a text, from the column `at` on; further lines start in the column `indent`, and end before
+ * CLI_HELP_COLUMNS. */
+static void print_wrapped(FILE *f, const char *text, int n, int at, int indent)
+{
+    bool first = true;
+    for (const char *end = text + n; text < end; first = false) {
+        const int length = (int)strcspn(text, " \n") < end - text ? (int)strcspn(text, " \n") : (int)(end - text);
+        const int width = columns(text, length);
+        if (!first && at + 1 + width > CLI_HELP_COLUMNS) {
             fprintf(f, "\n%*s", indent, "");
-            column = indent;
+            at = indent;
+        } else if (!first) {
+            fputc(' ', f);
+            at++;
         }
-        column += fprintf(f, "%s%.*s", column > indent ? " " : "", n, text);
-        text += n + (text[n] == ' ');
+        fprintf(f, "%.*s", length, text);
+        at += width;
+        text += length + 1;
     }
     fputc('\n', f);
 }
@@ -59,40 +74,85 @@ static void print_option(FILE *f, const cli_option *o)
     if (o->env)
         snprintf(help + n, sizeof help - (size_t)n, " [$%s]", o->env);
     int column = fprintf(f, "  %s", synopsis);
-    if (column + 2 > COLUMN)
-        fprintf(f, "\n%*s", COLUMN, "");
+    if (column + 2 > OPTION_COLUMN)
+        fprintf(f, "\n%*s", OPTION_COLUMN, "");
     else
-        fprintf(f, "%*s", COLUMN - column, "");
-    print_wrapped(f, help, COLUMN);
+        fprintf(f, "%*s", OPTION_COLUMN - column, "");
+    print_wrapped(f, help, (int)strlen(help), OPTION_COLUMN, OPTION_COLUMN);
 }
 
 static void print_commands(FILE *f, const cli_command *const *commands)
 {
-    for (; *commands; commands++)
-        fprintf(f, "  %-12s %s\n", (*commands)->name, (*commands)->summary);
+    for (; *commands; commands++) {
+        fprintf(f, "  %-*s", COMMAND_COLUMN - 2, (*commands)->name);
+        print_wrapped(f, (*commands)->summary, (int)strlen((*commands)->summary), COMMAND_COLUMN, COMMAND_COLUMN);
+    }
 }
 
-/* Each line of `text` with two spaces before it. */
-static void print_indented(FILE *f, const char *text)
+/* Paragraphs, each filled, but one that begins with a space, a table, as it is; an empty line separates them. */
+static void print_paragraphs(FILE *f, const char *text)
 {
     while (*text) {
-        int n = (int)strcspn(text, "\n");
-        fprintf(f, "  %.*s\n", n, text);
+        const char *end = strstr(text, "\n\n");
+        const int n = end ? (int)(end - text) : (int)strlen(text);
+        fputc('\n', f);
+        if (*text == ' ')
+            fprintf(f, "%.*s\n", n, text);
+        else
+            print_wrapped(f, text, n, 0, 0);
+        text += n + (end ? 2 : 0);
+    }
+}
+
+int cli_shell_break(const char *line, int n, int width)
+{
+    if (columns(line, n) <= width)
+        return n;
+    char quote = '\0';
+    int last = n;
+    for (int i = 0; i < n && columns(line, i) <= width - 2; i++) { /* 2: for the backslash */
+        if (quote ? line[i] == quote : line[i] == '"' || line[i] == '\'')
+            quote = quote ? '\0' : line[i];
+        if (line[i] == ' ' && !quote && (last == n || strchr("-<>|\"'", line[i + 1])))
+            last = i;
+    }
+    return last;
+}
+
+static void print_examples(FILE *f, const char *text)
+{
+    while (*text) {
+        const int n = (int)strcspn(text, "\n");
+        for (int done = 0; done < n;) {
+            const int indent = done ? 6 : 2;
+            const int part = cli_shell_break(text + done, n - done, CLI_HELP_COLUMNS - indent);
+            fprintf(f, "%*s%.*s%s\n", indent, "", part, text + done, done + part < n ? " \\" : "");
+            done += part + 1;
+        }
         text += n + (text[n] == '\n');
     }
 }
 
+static void print_usage(FILE *f, const cli_command *c, const char *path)
+{
+    char usage[512];
+    int n = snprintf(usage, sizeof usage, "%s", path);
+    for (const cli_option *o = c->options; o && o->name; o++)
+        if (o->required)
+            n += o->letter ? snprintf(usage + n, sizeof usage - (size_t)n, " -%c %s", o->letter, o->value)
+                           : snprintf(usage + n, sizeof usage - (size_t)n, " --%s %s", o->name, o->value);
+    n += snprintf(usage + n, sizeof usage - (size_t)n, "%s%s%s", c->options ? " [OPTION...]" : "",
+                  c->arguments ? " " : "", c->arguments ? c->arguments : "");
+    const int indent = fprintf(f, "\nusage: ");
+    print_wrapped(f, usage, n, indent - 1, indent + 3);
+}
+
 void cli_print_help(FILE *f, const cli_command *c, const char *path)
 {
-    fprintf(f, "%s: %s\n\nusage: %s", path, c->summary, path);
-    for (const cli_option *o = c->options; o && o->name; o++)
-        if (o->required && o->letter)
-            fprintf(f, " -%c %s", o->letter, o->value);
-        else if (o->required)
-            fprintf(f, " --%s %s", o->name, o->value);
-    fprintf(f, "%s%s%s\n", c->options ? " [OPTION...]" : "", c->arguments ? " " : "", c->arguments ? c->arguments : "");
+    print_wrapped(f, c->summary, (int)strlen(c->summary), fprintf(f, "%s: ", path), 4);
+    print_usage(f, c, path);
     if (c->details)
-        fprintf(f, "\n%s\n", c->details);
+        print_paragraphs(f, c->details);
     if (c->commands) {
         fputs("\ncommands:\n", f);
         print_commands(f, c->commands);
@@ -104,15 +164,14 @@ void cli_print_help(FILE *f, const cli_command *c, const char *path)
     }
     if (c->examples) {
         fputs("\nexamples:\n", f);
-        print_indented(f, c->examples);
+        print_examples(f, c->examples);
     }
 }
 
 void cli_print_overview(FILE *f)
 {
-    fputs("attend: attention and Transformers\n\nusage: attend COMMAND [OPTION...] [ARGUMENT...]\n\n", f);
+    fputs("attend: " CLI_SUMMARY "\n\nusage: attend COMMAND [OPTION...] [ARGUMENT...]\n\n", f);
     print_commands(f, cli_commands);
-    fputs("\n\"attend help COMMAND\" says more. Exit codes: 0 done, 1 failed on data or files,\n"
-          "2 wrong usage. A signal ends it as other programs: 128 + its number in a shell.\n",
-          f);
+    print_paragraphs(f, "\"attend help COMMAND\" describes a command. Exit codes: 0 done, 1 failed on data or files, 2 "
+                        "wrong usage; ended by a signal: 128 + its number in a shell.");
 }

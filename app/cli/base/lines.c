@@ -46,6 +46,33 @@ int cli_lines_open(cli_lines *l, int n, char *const *paths)
     return CLI_DONE;
 }
 
+/* Says how to give a sentence, where one was given as a file. */
+static int check_argument(const char *path)
+{
+    struct stat s;
+    if (is_standard(path) || !strchr(path, ' ') || stat(path, &s) == 0)
+        return CLI_DONE;
+    return cli_fail("%s: %s; a sentence is given by --text", path, strerror(errno));
+}
+
+int cli_lines_choose(cli_lines *l, const cli_texts *texts, const char *const *file, int n, char *const *paths)
+{
+    *l = (cli_lines){.fd = -1};
+    if ((texts->n > 0) + (*file != NULL) + (n > 0) > 1)
+        return cli_misuse("%s does not go with %s", texts->n ? "--text" : "--file",
+                          texts->n && *file ? "--file" : "files as arguments");
+    if (texts->n) {
+        l->given = texts;
+        return CLI_DONE;
+    }
+    int code = CLI_DONE;
+    for (int i = 0; !code && i < n; i++)
+        code = check_argument(paths[i]);
+    if (code)
+        return code;
+    return *file ? cli_lines_open(l, 1, (char *const *)file) : cli_lines_open(l, n, paths);
+}
+
 void cli_lines_close(cli_lines *l)
 {
     if (l->fd > STDIN_FILENO)
@@ -62,8 +89,14 @@ static int open_next(cli_lines *l)
     const char *path = l->paths[l->at++];
     l->path = is_standard(path) ? "standard input" : path;
     l->line = 0;
-    l->fd = is_standard(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    return l->fd < 0 ? cli_fail_errno(path) : CLI_DONE;
+    l->fd = STDIN_FILENO;
+    if (is_standard(path))
+        return CLI_DONE;
+    const int code = cli_status(NULL, att_open_text(path, &l->fd));
+    struct stat packed, text;
+    if (!code && l->total > 0 && !stat(path, &packed) && !fstat(l->fd, &text))
+        l->total += (double)(text.st_size - packed.st_size);
+    return code;
 }
 
 static bool must_wait(int fd)
@@ -93,13 +126,19 @@ static int read_more(cli_lines *l, bool *end)
     return CLI_DONE;
 }
 
-/* Adds the line from start to the line feed or space at `end` to the block. */
-static int add_line(cli_lines *l, size_t end)
+static int reserve_lines(cli_lines *l, int64_t n)
 {
     const cli_array arrays[] = {
         {&l->text, sizeof *l->text}, {&l->bytes, sizeof *l->bytes}, {&l->begin, sizeof *l->begin}};
-    if (!cli_reserve(&l->room, (size_t)l->count + 1, arrays, 3))
-        return cli_fail_memory();
+    return cli_reserve(&l->room, (size_t)n, arrays, 3) ? CLI_DONE : cli_fail_memory();
+}
+
+/* Adds the line from start to the line feed or space at `end` to the block. */
+static int add_line(cli_lines *l, size_t end)
+{
+    const int code = reserve_lines(l, l->count + 1);
+    if (code)
+        return code;
     size_t n = end - l->start;
     const bool whole = l->data[end] == '\n';
     if (n && whole && l->data[end - 1] == '\r')
@@ -112,10 +151,23 @@ static int add_line(cli_lines *l, size_t end)
     return CLI_DONE;
 }
 
+static int next_given(cli_lines *l, int64_t max_count)
+{
+    const int64_t rest = l->given->n - l->at, n = rest < max_count ? rest : max_count;
+    const int code = reserve_lines(l, n);
+    for (l->count = 0; !code && l->count < n; l->count++) {
+        l->text[l->count] = l->given->text[l->at++];
+        l->bytes[l->count] = strlen(l->text[l->count]);
+    }
+    return code;
+}
+
 int cli_lines_next(cli_lines *l, int64_t max_count)
 {
     int code = CLI_DONE;
     l->count = 0;
+    if (l->given)
+        return next_given(l, max_count);
     if (l->used > l->start)
         memmove(l->data, l->data + l->start, l->used - l->start);
     l->used -= l->start;

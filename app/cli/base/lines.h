@@ -2,6 +2,8 @@
 #ifndef CLI_LINES_H
 #define CLI_LINES_H
 
+#include "cli.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +16,7 @@ typedef struct cli_lines {
     size_t part;        /* 0, or the maximum bytes of a text: longer lines are split at spaces */
     double done, total; /* bytes up to the end of the block; of all files, 0: unknown */
     /* private */
+    const cli_texts *given; /* the lines, instead of files; or NULL */
     char *const *paths;
     double read;         /* bytes so far */
     int n_paths, at, fd; /* the next path; -1: none is open */
@@ -27,6 +30,9 @@ typedef struct cli_lines {
 
 /* No paths: standard input, as for the path "-". Fails if a file does not exist. */
 int cli_lines_open(cli_lines *l, int n, char *const *paths);
+/* Lines of the options and arguments of a command: the texts of --text, the file of --file (*file NULL: not given; it
+ * is read later), or the files that are its arguments. Fails where more than one of them is given. */
+int cli_lines_choose(cli_lines *l, const cli_texts *texts, const char *const *file, int n, char *const *paths);
 /* Reads the next block, of at most max_count lines; count 0: end. A block may be smaller, to avoid waiting for
  * input. */
 int cli_lines_next(cli_lines *l, int64_t max_count);

@@ -99,6 +99,20 @@ static const char *to_fetch(const char *name, const model_list *list)
     return m ? m->name : NULL;
 }
 
+/* The end of the message that no model has this name: the nearest one of the list or of those to download. */
+static const char *near_model(cli_hint *hint, const char *name, model_list *list)
+{
+    const char *words[32];
+    int n = 0;
+    for (const cli_known_model *k = cli_known_models; k->name && n < 32; k++)
+        if (k->kind == list->kind)
+            words[n++] = k->name;
+    for (char *word, *rest = list->names; n < 32 && (word = strsep(&rest, ", "));)
+        if (*word)
+            words[n++] = word;
+    return cli_did_you_mean(hint, "", name, words, n, "");
+}
+
 static int find_named(cli_model_kind kind, const char *name, att_model_path *path)
 {
     const att_status s = att_model_find(name, path);
@@ -111,7 +125,11 @@ static int find_named(cli_model_kind kind, const char *name, att_model_path *pat
     if (code)
         return code;
     const char *fetch = to_fetch(name, &list);
-    return fetch ? cli_fail("%s; \"attend fetch %s\" downloads one", message, fetch) : cli_fail("%s", message);
+    cli_hint hint = {""};
+    if (!cli_known_model_find(name) && *near_model(&hint, name, &list))
+        fetch = NULL;
+    return fetch ? cli_fail("%s; \"attend fetch %s\" downloads one", message, fetch)
+                 : cli_fail("%s%s", message, hint.text);
 }
 
 static int find_only(cli_model_kind kind, att_model_path *path)

@@ -18,11 +18,12 @@ const cli_command *cli_find(const cli_command *const *commands, const char *path
             return commands[n];
         names[n] = commands[n]->name;
     }
-    const char *nearest = cli_nearest(name, names, n);
-    if (nearest)
-        cli_misuse("there is no command \"%s %s\"; the nearest is \"%s\"", path, name, nearest);
-    else
-        cli_misuse("there is no command \"%s %s\"; \"attend help\" lists them", path, name);
+    cli_hint hint;
+    char before[64], otherwise[96];
+    snprintf(before, sizeof before, "%s%s", path[6] ? path + 7 : "", path[6] ? " " : ""); /* without "attend " */
+    snprintf(otherwise, sizeof otherwise, "; \"attend help%s\" lists them", path + 6);
+    cli_misuse("there is no command \"%s%s\"%s", before, name,
+               cli_did_you_mean(&hint, before, name, names, n, otherwise));
     return NULL;
 }
 
@@ -72,9 +73,17 @@ static int set_choice(const cli_option *o, const char *source, const char *given
         }
         n++;
     }
-    const char *nearest = cli_nearest(given, (const char *const *)list, n);
-    return cli_misuse("%s: \"%s\" is none of %s%s%s%s", source, given, o->value, nearest ? "; the nearest is \"" : "",
-                      nearest ? nearest : "", nearest ? "\"" : "");
+    cli_hint hint;
+    return cli_misuse("%s: \"%s\" is none of %s%s", source, given, o->value,
+                      cli_did_you_mean(&hint, "", given, (const char *const *)list, n, ""));
+}
+
+static int add_text(const cli_option *o, const char *source, const char *given)
+{
+    if (o->texts->n == CLI_TEXTS)
+        return cli_misuse("%s is given more than %d times", source, CLI_TEXTS);
+    o->texts->text[o->texts->n++] = given;
+    return CLI_DONE;
 }
 
 int cli_take(const cli_option *o, const char *source, const char *given)
@@ -83,6 +92,8 @@ int cli_take(const cli_option *o, const char *source, const char *given)
         *o->flag = true;
     else if (o->text)
         *o->text = given;
+    else if (o->texts)
+        return add_text(o, source, given);
     else if (o->integer)
         return set_integer(o, source, given);
     else if (o->number)
@@ -134,6 +145,8 @@ static int refuse(const cli_option *options, int n, const char *path, const char
 {
     char shown[32];
     int i = known >= LONG_BASE ? known - LONG_BASE : by_letter(options, n, known);
+    if (no_value && i >= 0 && known < LONG_BASE)
+        return cli_misuse("-%c needs a value, %s", known, options[i].value);
     if (no_value && i >= 0)
         return cli_misuse("--%s needs a value, %s", options[i].name, options[i].value);
     if (known >= HELP)
@@ -146,10 +159,11 @@ static int refuse(const cli_option *options, int n, const char *path, const char
     for (int k = 0; k < n; k++)
         names[k + 1] = options[k].name;
     snprintf(shown, sizeof shown, "%.*s", (int)strcspn(given + 2, "="), given + 2);
-    const char *nearest = cli_nearest(shown, names, n + 1);
-    if (nearest)
-        return cli_misuse("there is no option \"--%s\"; the nearest is \"--%s\"", shown, nearest);
-    return cli_misuse("there is no option \"--%s\"; \"%s --help\" lists them", shown, path);
+    cli_hint hint;
+    char otherwise[96];
+    snprintf(otherwise, sizeof otherwise, "; \"%s --help\" lists them", path);
+    return cli_misuse("there is no option \"--%s\"%s", shown,
+                      cli_did_you_mean(&hint, "--", shown, names, n + 1, otherwise));
 }
 
 /* Sets options that were not given from the environment. */
@@ -197,8 +211,11 @@ static int parse(const cli_command *c, const char *path, int argc, char **argv, 
             return CLI_DONE;
         }
         int i = found >= LONG_BASE ? found - LONG_BASE : by_letter(c->options, n, found);
-        char source[64];
-        snprintf(source, sizeof source, "--%s", c->options[i].name);
+        char source[64]; /* as typed */
+        if (found < LONG_BASE)
+            snprintf(source, sizeof source, "-%c", found);
+        else
+            snprintf(source, sizeof source, "--%s", c->options[i].name);
         int code = cli_take(&c->options[i], source, optarg);
         if (code)
             return code;

@@ -13,40 +13,44 @@ static bool json;
 enum { NAME = 32, NO_FIELDS = 2 }; /* --shapes and --json are not for a line of --shapes */
 
 static const cli_option options[] = {
-    {"name", 0, "TEXT", .text = &now.name, .help = "its name in the report"},
-    {"batch", 'b', "N", .integer = &now.batch, .min = 1, .max = 1e6, .help = "sequences"},
-    {"heads", 'H', "N", .integer = &now.heads, .min = 1, .max = 1e6, .help = "heads of the queries"},
+    {"name", 0, "TEXT", .text = &now.name, .help = "name of the case in the report"},
+    {"batch", 'b', "N", .integer = &now.batch, .min = 1, .max = 1e6, .help = "batch size: number of sequences"},
+    {"heads", 'H', "N", .integer = &now.heads, .min = 1, .max = 1e6, .help = "number of query heads"},
     {"kv-heads", 0, "N", .integer = &now.kv_heads, .max = 1e6, .quiet = true,
-     .help = "heads of the keys and values; default: as many as of the queries"},
-    {"tq", 'q', "N", .integer = &now.q_len, .min = 1, .max = 1e9, .help = "queries of each sequence"},
+     .help = "number of key and value heads (grouped-query attention); default: --heads"},
+    {"tq", 'q', "N", .integer = &now.q_len, .min = 1, .max = 1e9, .help = "number of queries per sequence"},
     {"tk", 'k', "N", .integer = &now.k_len, .max = 1e9, .quiet = true,
-     .help = "keys of each sequence; default: as many as queries"},
-    {"dim", 'd', "N", .integer = &now.dim, .min = 1, .max = 1e6, .help = "dimension of queries and keys"},
+     .help = "number of keys per sequence; default: --tq"},
+    {"dim", 'd', "N", .integer = &now.dim, .min = 1, .max = 1e6, .help = "head dimension of queries and keys"},
     {"kdim", 0, "N", .integer = &now.key_dim, .max = 1e6, .quiet = true,
-     .help = "dimension of keys, for scores that allow another one than of queries; default: dim"},
-    {"vdim", 0, "N", .integer = &now.value_dim, .max = 1e6, .quiet = true, .help = "dimension of values; default: dim"},
+     .help = "head dimension of keys, for scores that allow another one than for queries; default: --dim"},
+    {"vdim", 0, "N", .integer = &now.value_dim, .max = 1e6, .quiet = true,
+     .help = "head dimension of values; default: --dim"},
     {"score", 0, "NAME", .text = &now.score, .quiet = true, .help = "score function (scaled-dot)"},
     {"score-dim", 0, "N", .integer = &now.score_dim, .max = 1e6, .quiet = true,
-     .help = "dimension to which additive projects queries and keys; default: 0, no projection"},
-    {"mask", 0, "LIST", .text = &now.mask, .help = "which pairs attend: see above"},
-    {"modifier", 0, "LIST", .text = &now.modifier, .help = "modifiers of the scores: see above"},
+     .help = "dimension to which the additive score projects queries and keys; default: 0, no projection"},
+    {"mask", 0, "LIST", .text = &now.mask, .help = "masks, see above"},
+    {"modifier", 0, "LIST", .text = &now.modifier, .help = "score modifiers, see above"},
     {"dropout", 0, "P", .number = &now.dropout, .max = 0.999, .quiet = true,
-     .help = "dropout probability of attention weights; default: 0"},
+     .help = "dropout probability of the attention weights; default: 0"},
     {"causal", 0, "no|top-left|bottom-right", .choice = &now.causal, .help = "short for --mask causal and --align"},
     {"align", 0, "unset|top-left|bottom-right", .choice = &now.align, .quiet = true,
-     .help = "alignment of queries and keys; required by some masks if their numbers differ"},
+     .help = "alignment of queries and keys; required by some masks if --tq and --tk differ"},
     {"pass", 0, "fwd|bwd", .choice = &now.pass,
-     .help = "forward, or the gradients of q, k, v and the score's parameters"},
-    {"dtype", 0, "f32|f16|bf16", .choice = &now.dtype, .help = "type of queries, keys, values, results and gradients"},
-    {"layout", 0, "bhtd|bthd", .choice = &now.layout, .help = "order in memory of batch, heads, time and dim"},
-    {"cache", 0, NULL, .flag = &now.cache, .help = "keys and values are in a cache, as in decoding; forward only"},
+     .help = "forward pass, or backward pass: the gradients of q, k, v and the parameters of the score"},
+    {"dtype", 0, "f32|f16|bf16", .choice = &now.dtype,
+     .help = "data type of queries, keys, values, outputs and gradients"},
+    {"layout", 0, "bhtd|bthd", .choice = &now.layout, .help = "memory layout: order of batch, heads, time and dim"},
+    {"cache", 0, NULL, .flag = &now.cache,
+     .help = "read keys and values from a KV cache, as in decoding; forward only"},
     CLI_THREADS(&now.threads),
     BENCH_REPEAT(&now.repeat),
     BENCH_SECONDS(&now.seconds),
     BENCH_NO_VERIFY(&now.no_verify),
     {"shapes", 0, "FILE", .text = &shapes,
-     .help = "measure each line: a JSON object of these options, \"kv_heads\" for --kv-heads; what is not in it is "
-             "as on the command line; \"-\": standard input"},
+     .help =
+         "measure each line of this file, a JSON object of these options, \"kv_heads\" for --kv-heads; options that "
+         "it lacks are those of the command line; \"-\": standard input"},
     CLI_JSON(&json),
     {0},
 };
@@ -207,9 +211,9 @@ static const cli_option *find(const char *where, const char *field)
         if (strcmp(field, list[i]) == 0)
             return &options[i];
     }
-    const char *nearest = cli_nearest(field, list, FIELDS);
-    cli_fail("%sthere is no field \"%s\"; %s%s%s", where, field, nearest ? "the nearest is \"" : "",
-             nearest ? nearest : "\"attend bench attention --help\" lists them", nearest ? "\"" : "");
+    cli_hint hint;
+    cli_fail("%sthere is no field \"%s\"%s", where, field,
+             cli_did_you_mean(&hint, "", field, list, FIELDS, "; \"attend bench attention --help\" lists them"));
     return NULL;
 }
 
@@ -282,21 +286,23 @@ static int run(int argc, char **arguments)
 
 const cli_command bench_attention = {
     .name = "attention",
-    .summary = "attention, forward or backward",
-    .details = "Scores: scaled-dot, dot, general, cosine, additive: of queries and keys as they are, or, with\n"
-               "--score-dim, as it projects them.\n"
-               "Modifiers, in this order: scale=0.5, softcap=30, bias, alibi, relative=128 (T5's, 32 buckets up\n"
-               "to that distance) and relative_causal=128, sink.\n"
-               "Masks, all of which must allow a pair: causal; window=256, so many keys before and behind, or\n"
-               "window=256:0; lengths=0.8, that share of the keys, or lengths=30:17, of each sequence in turn;\n"
-               "documents=1000, of that length; bool=0.75, so many of the pairs at random.\n"
-               "\n"
-               "Floating-point operations are 2 (dim + vdim) for each pair that attends, backward\n"
-               "2 (3 dim + 2 vdim); causal counts as half of all pairs. A sample of the results\n"
-               "is compared with plain loops in double before anything is timed.",
+    .summary = "measure attention, forward or backward",
+    .details = "Scores: scaled-dot, dot, general, cosine, additive; with --score-dim, additive\n"
+               "projects queries and keys first.\n\n"
+               "Modifiers, in this order: scale=0.5, softcap=30, bias, alibi, relative=128\n"
+               "(relative position bias of T5, 32 buckets up to that distance) and\n"
+               "relative_causal=128, sink.\n\n"
+               "Masks, combined by AND: causal; window=256, a sliding window of so many keys\n"
+               "before and after, or window=256:0; lengths=0.8, that share of the keys, or\n"
+               "lengths=30:17, the length of each sequence in turn; documents=1000, of that\n"
+               "length; bool=0.75, that share of the pairs at random.\n\n"
+               "Floating-point operations are 2 (dim + vdim) for each pair that attends,\n"
+               "backward 2 (3 dim + 2 vdim); causal counts as half of all pairs. A sample of the\n"
+               "results is compared with plain loops in double before anything is timed.",
     .examples = "attend bench attention --batch 8 --heads 12 --tq 128 --dim 64\n"
                 "attend bench attention --tq 4096 --mask causal --pass bwd --threads 1 --json\n"
                 "attend bench attention --shapes shapes.jsonl --json",
     .options = options,
+    .see = "bench gemm|explain",
     .run = run,
 };

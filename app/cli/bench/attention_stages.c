@@ -43,9 +43,9 @@ static int parse_list(attention_case *c, const char *list,
 
 static int unknown(const attention_case *c, const char *option, const char *name, const char *const *names, int n)
 {
-    const char *nearest = cli_nearest(name, names, n);
-    return cli_misuse("%s%s: there is no \"%s\"%s%s%s", c->where, option, name, nearest ? "; the nearest is \"" : "",
-                      nearest ? nearest : "", nearest ? "\"" : "");
+    cli_hint hint;
+    return cli_misuse("%s%s: there is no \"%s\"%s", c->where, option, name,
+                      cli_did_you_mean(&hint, "", name, names, n, ""));
 }
 
 static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }

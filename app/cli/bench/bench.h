@@ -17,12 +17,12 @@ typedef struct bench_options {
 /* clang-format off */
 #define BENCH_REPEAT(to)                                                                     \
     {"repeat", 'r', "N", .integer = (to), .max = 1000000, .quiet = true,                     \
-     .help = "number of measurements; 0, the default: by time"}
+     .help = "number of measurements; 0, the default: as many as fit into --seconds"}
 #define BENCH_SECONDS(to)                                                                    \
-    {"seconds", 's', "S", .number = (to), .max = 3600, .help = "for how long, without --repeat"}
+    {"seconds", 's', "S", .number = (to), .max = 3600, .help = "duration of the measurements, without --repeat"}
 #define BENCH_NO_VERIFY(to)                                                                  \
     {"no-verify", 0, NULL, .flag = (to),                                                     \
-     .help = "do not compare with plain loops in double first"}
+     .help = "do not compare the results with plain loops in double first"}
 /* clang-format on */
 
 /* The next number in [-1, 1) of the generator whose state is *seed. */

@@ -108,9 +108,10 @@ static int run(int argc, char **arguments)
 
 const cli_command bench_gemm = {
     .name = "gemm",
-    .summary = "matrix product: out[m, n] = x[m, k] times weight[n, k] transposed, f32",
-    .details = "As models compute it: a linear layer on a tape, its weight packed once.",
+    .summary = "measure the product of two matrices in f32",
+    .details = "out[m, n] = x[m, k] weight[n, k]^T, as models compute it: a linear layer whose weight is packed once.",
     .examples = "attend bench gemm --m 512 --n 1536 --k 384 --threads 1",
     .options = options,
+    .see = "bench attention|bench peak",
     .run = run,
 };

@@ -58,14 +58,14 @@ static int run_bandwidth(int n, char **arguments)
 
 const cli_command bench_peak = {
     .name = "peak",
-    .summary = "peak rate of multiply-adds in registers, the upper limit of all kernels",
+    .summary = "measure the peak rate of fused multiply-adds (FMA)",
     .options = options,
     .run = run_peak,
 };
 
 const cli_command bench_bandwidth = {
     .name = "bandwidth",
-    .summary = "memory read bandwidth",
+    .summary = "measure memory read bandwidth",
     .options = options,
     .run = run_bandwidth,
 };

@@ -1,6 +1,7 @@
 #include "heatmap.h"
 
 #include "cli/base/utf8.h"
+#include "chart.h"
 #include "color.h"
 #include "svg.h"
 
@@ -8,12 +9,17 @@
 #include <math.h>
 #include <string.h>
 
-static double largest(const float *w /* [count] */, int64_t count)
+/* The scale of the colours: from 0 to the first tick at or above the largest weight. */
+static chart_axis scale_of(const heatmap *h)
 {
     double max = 0;
-    for (int64_t i = 0; i < count; i++)
-        max = isfinite(w[i]) && w[i] > max ? w[i] : max;
-    return max > 0 ? max : 1;
+    for (int64_t i = 0; i < h->rows * h->columns; i++)
+        max = isfinite(h->weights[i]) && h->weights[i] > max ? h->weights[i] : max;
+    chart_axis a = chart_axis_over(0, max > CHART_MIN ? max : 1, 5);
+    a.first = 0;
+    a.last = ceil(a.high / a.step - 1e-6); /* weights are float: 0.2f is above 0.2 */
+    a.high = a.last * a.step;
+    return a;
 }
 
 static const char *label_of(const char *const *labels, int64_t i, char number[24])
@@ -47,7 +53,7 @@ static int short_label(const char *const *labels, int64_t n)
 typedef struct grid {
     FILE *f;
     int colors;
-    double max;
+    chart_axis scale;
     enum { CELL_VALUE, CELL_DIGITS, CELL_BLOCK } kind;
     int cell, number, label; /* columns of a cell, of a row's number (0: none), of a row's label */
 } grid;
@@ -90,7 +96,7 @@ static void print_cell(const grid *g, double w)
 {
     static const char *const shade[] = {"  ", "··", "░░", "▒▒", "▓▓", "██"};
     char text[16];
-    double t = w / g->max;
+    double t = w / g->scale.high;
     if (g->kind == CELL_VALUE)
         snprintf(text, sizeof text, "%.2f", w);
     else if (g->kind == CELL_DIGITS)
@@ -109,6 +115,8 @@ static void print_cell(const grid *g, double w)
 
 static void print_legend(const grid *g)
 {
+    char max[32];
+    chart_tick(&g->scale, g->scale.high, max, sizeof max);
     fprintf(g->f, "%*s", g->number + g->label + (g->kind != CELL_VALUE), "");
     if (g->colors) {
         fputs("0 ", g->f);
@@ -116,9 +124,9 @@ static void print_legend(const grid *g)
             terminal_color(g->f, g->colors, 48, color_ramp(1 - i / 23.0));
             fputc(' ', g->f);
         }
-        fprintf(g->f, "\033[0m %.2f\n", g->max);
+        fprintf(g->f, "\033[0m %s\n", max);
     } else if (g->kind == CELL_BLOCK) {
-        fprintf(g->f, "0 ··░░▒▒▓▓██ %.2f\n", g->max);
+        fprintf(g->f, "0 ··░░▒▒▓▓██ %s\n", max);
     } else if (g->kind == CELL_DIGITS) {
         fputs(" 25 = 0.25   · < 0.005\n", g->f);
     } else {
@@ -155,7 +163,7 @@ static void print_columns(const grid *g, const heatmap *h)
 int heatmap_terminal(FILE *f, const heatmap *h, int colors)
 {
     grid g = choose(f, h, colors);
-    g.max = largest(h->weights, h->rows * h->columns);
+    g.scale = scale_of(h);
     int64_t room = (terminal_columns(f) - g.number - g.label - 1) / g.cell;
     if (g.kind == CELL_VALUE)
         room = h->columns;
@@ -189,12 +197,26 @@ typedef struct layout {
     double width, height;
 } layout;
 
+enum { SVG_LABEL = 200 };
+
+/* The label for a picture: fonts draw the lower block that begins a piece of SentencePiece as a long bar, so an open
+ * box stands for it. Both have three bytes. */
+static const char *svg_label(const char *const *labels, int64_t i, char text[SVG_LABEL])
+{
+    static const char block[] = "\u2581", box[] = "\u2423";
+    char number[24];
+    snprintf(text, SVG_LABEL, "%s", label_of(labels, i, number));
+    for (char *p = text; (p = strstr(p, block));)
+        memcpy(p, box, sizeof box - 1);
+    return text;
+}
+
 static double longest_label(const char *const *labels, int64_t n, double font)
 {
-    char number[24];
+    char text[SVG_LABEL];
     double longest = 0;
     for (int64_t i = 0; i < n; i++)
-        longest = fmax(longest, svg_text_width(label_of(labels, i, number), font));
+        longest = fmax(longest, svg_text_width(svg_label(labels, i, text), font));
     return longest;
 }
 
@@ -227,12 +249,12 @@ static void draw_labels(FILE *f, const layout *l, const heatmap *h)
     svg_font row = {.size = l->font, .fill = ink, .anchor = 'e'};
     svg_font column = {.size = l->font, .fill = ink, .anchor = l->rotate != 0 ? 's' : 'm', .rotate = l->rotate};
     svg_font axis = {.size = 12, .fill = pale, .anchor = 'm'};
-    char number[24];
+    char text[SVG_LABEL];
     for (int64_t i = 0; i < h->rows; i += l->every)
-        svg_text(f, l->x - 8, l->y + ((double)i + 0.5) * l->cell, &row, h->row[i]);
+        svg_text(f, l->x - 8, l->y + ((double)i + 0.5) * l->cell, &row, svg_label(h->row, i, text));
     for (int64_t j = 0; j < h->columns; j += l->every)
         svg_text(f, l->x + ((double)j + 0.5) * l->cell, l->y - 6 - 0.3 * l->font, &column,
-                 label_of(h->column, j, number));
+                 svg_label(h->column, j, text));
     svg_text(f, l->x + l->across / 2, 24 + 34 + 14, &axis, h->column_name);
     axis.rotate = -90;
     svg_text(f, 24 + 6, l->y + l->down / 2, &axis, h->row_name);
@@ -240,11 +262,11 @@ static void draw_labels(FILE *f, const layout *l, const heatmap *h)
 
 static void draw_cell(FILE *f, const layout *l, const heatmap *h, int64_t i, int64_t j, double max)
 {
-    char tip[512], value[16], number[24];
+    char tip[512], value[16], from[SVG_LABEL], to[SVG_LABEL];
     double w = h->weights[i * h->columns + j];
     double x = l->x + (double)j * l->cell, y = l->y + (double)i * l->cell;
     color c = color_ramp(w / max);
-    snprintf(tip, sizeof tip, "%.200s → %.200s: %.4f", h->row[i], label_of(h->column, j, number), w);
+    snprintf(tip, sizeof tip, "%s → %s: %.4f", svg_label(h->row, i, from), svg_label(h->column, j, to), w);
     svg_rect(f, x, y, l->cell - l->gap, l->cell - l->gap, l->cell >= 20 ? 2 : 0, c, tip);
     if (l->cell >= 30 && w >= 0.005) { /* smaller weights are almost invisible */
         snprintf(value, sizeof value, "%.2f", w);
@@ -255,18 +277,18 @@ static void draw_cell(FILE *f, const layout *l, const heatmap *h, int64_t i, int
     }
 }
 
-static void draw_bar(FILE *f, const layout *l, double max)
+static void draw_bar(FILE *f, const layout *l, const chart_axis *scale)
 {
     enum { STEPS = 64 };
     double x = l->x + l->across + 26, width = 14, height = fmax(fmin(l->down, 320), 120);
-    char value[16];
+    char value[32];
     svg_font tick = {.size = 12, .fill = pale};
     for (int i = 0; i < STEPS; i++) /* each slightly taller than its step, to avoid gaps */
         svg_rect(f, x, l->y + height * i / STEPS, width, height / STEPS + (i + 1 < STEPS), 0,
                  color_ramp(1 - (i + 0.5) / STEPS), NULL);
-    for (int i = 0; i <= 4; i++) {
-        double y = l->y + height * i / 4;
-        snprintf(value, sizeof value, "%.2f", max * (4 - i) / 4);
+    for (int i = 0; i <= (int)scale->last; i++) {
+        double y = l->y + height * (1 - i / scale->last);
+        chart_tick(scale, i * scale->step, value, sizeof value);
         svg_line(f, x + width, y, x + width + 4, y, 1, pale);
         svg_text(f, x + width + 8, y, &tick, value);
     }
@@ -275,15 +297,15 @@ static void draw_bar(FILE *f, const layout *l, double max)
 int heatmap_svg(FILE *f, const char *title, const heatmap *h)
 {
     layout l = arrange(title, h);
-    double max = largest(h->weights, h->rows * h->columns);
+    const chart_axis scale = scale_of(h);
     svg_begin(f, ceil(l.width), ceil(l.height), title);
     svg_rect(f, 0, 0, ceil(l.width), ceil(l.height), 10, card, NULL);
     svg_text(f, 24, 24 + 10, &(svg_font){.size = l.title, .fill = ink, .bold = 1}, title);
     draw_labels(f, &l, h);
     for (int64_t i = 0; i < h->rows; i++)
         for (int64_t j = 0; j < h->columns; j++)
-            draw_cell(f, &l, h, i, j, max);
-    draw_bar(f, &l, max);
+            draw_cell(f, &l, h, i, j, scale.high);
+    draw_bar(f, &l, &scale);
     svg_end(f);
     return fflush(f) || ferror(f) ? -1 : 0;
 }

@@ -20,11 +20,12 @@ static inline heatmap heatmap_square(const char *const *labels, int64_t n, const
 }
 
 /* For a terminal or a log. colors: see terminal_colors(f); 0 prints digits and shades. Cells are as wide as fits; wider
- * maps are split into panels of columns. Colours range from 0 (dark) to the largest weight (light). Returns 0, or -1 on
- * a write error. */
+ * maps are split into panels of columns. Colours range from 0 (dark) to a round number at or above the largest weight
+ * (light). Returns 0, or -1 on a write error. */
 int heatmap_terminal(FILE *f, const heatmap *h, int colors);
 
-/* Self-contained SVG. Colours range from 0 (light) to the largest weight (dark); cells show their values. */
+/* Self-contained SVG. Colours range from 0 (light) to a round number at or above the largest weight (dark); cells show
+ * their values. */
 int heatmap_svg(FILE *f, const char *title, const heatmap *h);
 
 #endif

@@ -178,8 +178,8 @@ static void picture(page *p, const fixed_context_lesson *l, context_fn *context)
                                .rows = l->n_lengths,
                                .columns = n,
                                .weights = rows,
-                               .row_name = "words read",
-                               .column_name = "influence of word t",
+                               .row_name = page_text(p, (text){"words read", "読んだ単語数"}),
+                               .column_name = page_text(p, (text){"influence of word t", "単語tの影響"}),
                                .corner = "    t→"});
 }
 
@@ -402,4 +402,5 @@ const chapter chapter_fixed_context = {
     .about = {"one vector for a whole sentence: what is left of each word",
               "一つのベクトルに収めた文。それぞれの単語は、どれだけ残るか"},
     .run = run,
+    .draws = true,
 };

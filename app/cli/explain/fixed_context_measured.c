@@ -150,19 +150,19 @@ static chart_point make_point(const row *first)
 }
 
 /* In the file the rows of each model and seed are sorted by length. */
-static chart_panel make_panel(curves *c, int text)
+static chart_panel make_panel(const page *p, curves *c, int of)
 {
-    static const char *const names[TEXTS] = {"BLEU, single", "BLEU, joined"};
+    static const text names[TEXTS] = {{"BLEU, single", "BLEU、一文"}, {"BLEU, joined", "BLEU、つないだ文"}};
     chart_point *q = c->point;
     for (int m = 0; m < MODELS; m++) {
         chart_curve *v = &c->curve[m];
         *v = (chart_curve){.name = models[m], .point = q, .color = m};
         for (const row *r = rows; r < rows + ROWS; r++)
-            if (is(r, m, text) && r->seed == rows[0].seed)
+            if (is(r, m, of) && r->seed == rows[0].seed)
                 *q++ = make_point(r);
         v->n = q - v->point;
     }
-    return (chart_panel){.name = names[text], .curve = c->curve, .n = MODELS};
+    return (chart_panel){.name = page_text(p, names[of]), .curve = c->curve, .n = MODELS};
 }
 
 static void plot(page *p)
@@ -170,8 +170,8 @@ static void plot(page *p)
     curves of[TEXTS];
     chart_panel panel[TEXTS];
     for (int t = 0; t < TEXTS; t++)
-        panel[t] = make_panel(&of[t], t);
-    page_chart(p, "words", panel, TEXTS);
+        panel[t] = make_panel(p, &of[t], t);
+    page_chart(p, page_text(p, (text){"words", "単語数"}), panel, TEXTS);
 }
 
 /* ---- the step */
@@ -192,7 +192,7 @@ static void single(page *p)
             "注意を向けるGRU（additive）、そしてTransformerです。それから、訳文が人の訳にどれだけ近いかを表す"
             "BLEUを、原文の単語数ごとに求めます。"});
     page_say(p,
-             (text){"Behind ± is half the interval that has 95 %% of the BLEU of 1,000 samples of the lines. It "
+             (text){"± is half the width of the 95 %% bootstrap interval of BLEU, from 1,000 samples of the lines. It "
                     "tells what other lines might change, not what another training would. Seeds: %" PRId64 ".",
                     "±の後は、行を1,000回抽出し直したときのBLEUの95%%が入る区間の半分です。別の行なら"
                     "どれだけ変わりうるかを表し、学習をやり直した場合の違いは含みません。シードの数：%" PRId64 "。"},

@@ -14,7 +14,7 @@
 
 enum { COLUMNS = 80, PROSE = 3, FIGURES = 6, ROW_LABEL = 16, COLUMN_LABEL = 10 };
 
-static const char *choose(const page *p, text t) { return p->japanese ? t.ja : t.en; }
+const char *page_text(const page *p, text t) { return p->japanese ? t.ja : t.en; }
 
 /* An empty line between different kinds of output, and between paragraphs. */
 static void begin(page *p, int kind)
@@ -135,7 +135,7 @@ static void print_wrapped(page *p, const char *s, int indent)
 
 void page_title(page *p, text t)
 {
-    const char *s = p->title = choose(p, t);
+    const char *s = p->title = page_text(p, t);
     style(p, "\033[1m");
     fprintf(p->out, "%s\n", s);
     for (int i = utf8_width(s); i > 0; i--)
@@ -151,7 +151,7 @@ void page_step(page *p, text t)
         return;
     begin(p, PAGE_PROSE);
     style(p, "\033[1m");
-    fprintf(p->out, "%d  %s\n", ++p->step, choose(p, t));
+    fprintf(p->out, "%d  %s\n", ++p->step, page_text(p, t));
     style(p, "\033[0m");
 }
 
@@ -162,7 +162,7 @@ void page_say(page *p, text format, ...)
     if (p->status != ATT_OK)
         return;
     va_start(arguments, format);
-    if (vasprintf(&s, choose(p, format), arguments) >= 0) {
+    if (vasprintf(&s, page_text(p, format), arguments) >= 0) {
         begin(p, PAGE_PROSE);
         print_wrapped(p, s, PROSE);
         free(s);
@@ -171,6 +171,8 @@ void page_say(page *p, text format, ...)
     }
     va_end(arguments);
 }
+
+const text page_query_name = {"query (row)", "クエリ（行）"}, page_key_name = {"key (column)", "キー（列）"};
 
 /* ---- formulas, code, numbers */
 
@@ -304,7 +306,6 @@ void page_table(page *p, const char *const *rows, int64_t m, const char *const *
 static void picture_svg(page *p, const heatmap *h, const chart *c)
 {
     cli_output out;
-    p->pictures++;
     if (!p->svg || p->code)
         return;
     p->code = cli_output_open(&out, p->svg);
@@ -338,7 +339,9 @@ void page_chart(page *p, const char *x_name, const chart_panel *panel, int n)
 
 void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights)
 {
-    const heatmap h = heatmap_square(labels, n, weights);
+    heatmap h = heatmap_square(labels, n, weights);
+    h.row_name = page_text(p, page_query_name);
+    h.column_name = page_text(p, page_key_name);
     page_picture(p, &h);
 }
 
@@ -350,9 +353,9 @@ void page_agree(page *p, text what, const float *a, const float *b, int64_t coun
         difference = fmaxf(difference, fabsf(a[i] - b[i]));
     }
     if (difference <= 1e-6f * largest)
-        page_say(p, (text){"%s: the same to six digits.", "%s：六桁まで一致します。"}, choose(p, what));
+        page_say(p, (text){"%s: the same to six digits.", "%s：六桁まで一致します。"}, page_text(p, what));
     else
-        page_say(p, (text){"%s: they differ by up to %.2g.", "%s：最大%.2gの差があります。"}, choose(p, what),
+        page_say(p, (text){"%s: they differ by up to %.2g.", "%s：最大%.2gの差があります。"}, page_text(p, what),
                  difference);
 }
 

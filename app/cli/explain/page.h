@@ -33,8 +33,8 @@ typedef struct page {
     const char *sentence;             /* to translate */
     const char *svg;                  /* NULL, or a file for the last picture */
     const char *title;
-    int pictures, code; /* number of pictures drawn; exit code of writing the file */
-    att_status status;  /* the first error; att_error() has its sentence */
+    int code;          /* exit code of writing the file */
+    att_status status; /* the first error; att_error() has its sentence */
     int step;
     int last;                     /* kind of the last output, one of PAGE_...: decides on empty lines */
     void *block[PAGE_MAX_BLOCKS]; /* freed by page_close */
@@ -44,8 +44,12 @@ typedef struct page {
 typedef struct chapter {
     text about; /* one line for the list */
     att_status (*run)(page *p);
+    bool draws;      /* has a picture */
     bool translates; /* works on a translator and a sentence instead of vectors */
 } chapter;
+
+/* The text in the page's language. */
+const char *page_text(const page *p, text t);
 
 /* Zeroed memory, freed with the page; a single zero if out of memory (see p->status). */
 float *page_floats(page *p, int64_t count);
@@ -68,6 +72,8 @@ void page_code(page *p, const char *code);                         /* C code, fr
 /* a [m, n] with row labels [m] and column labels [n] (NULL: none), four decimals, split if too wide. */
 void page_table(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n, const float *a);
 void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights);
+/* Names of the axes of attention weights. */
+extern const text page_query_name, page_key_name;
 void page_picture(page *p, const heatmap *h);                                  /* weights must not be negative */
 void page_chart(page *p, const char *x_name, const chart_panel *panel, int n); /* n panels, one below the other */
 /* Prints whether a and b [count] agree to six digits of the largest number. */

@@ -373,8 +373,8 @@ static void picture(page *p, const positions_lesson *l)
                                .rows = BITS,
                                .columns = T,
                                .weights = digit,
-                               .row_name = "bits",
-                               .column_name = "position t",
+                               .row_name = page_text(p, (text){"bits", "ビット"}),
+                               .column_name = page_text(p, (text){"position t", "位置t"}),
                                .corner = "bit  t→"});
     page_say(p,
              (text){"Waves do that without jumps. Sine and cosine of one are in two lines; here d = %d, and each "
@@ -386,8 +386,8 @@ static void picture(page *p, const positions_lesson *l)
                                .rows = WIDTH,
                                .columns = T,
                                .weights = shade,
-                               .row_name = "waves",
-                               .column_name = "position t",
+                               .row_name = page_text(p, (text){"waves", "波"}),
+                               .column_name = page_text(p, (text){"position t", "位置t"}),
                                .corner = "k    t→"});
     page_say(p,
              (text){"Fast on top: which of the neighbours is it? Slow below: in which part of the text? But a step "
@@ -503,4 +503,5 @@ const chapter chapter_positions = {
     .about = {"unique, even, any length, deterministic: sines and cosines",
               "一意、等間隔、どんな長さでも、決定論的。サインとコサインで表す位置"},
     .run = run,
+    .draws = true,
 };

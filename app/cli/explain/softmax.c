@@ -358,4 +358,5 @@ const chapter chapter_softmax = {
     .about = {"three ways from scores to weights, an overflow, then all queries",
               "スコアから重みへの三つの方法とオーバーフロー、そして全クエリの一括計算"},
     .run = run,
+    .draws = true,
 };

@@ -272,18 +272,19 @@ static void show_head(page *p, const use *u)
     for (int64_t h = 1; h < u->layers * u->heads && p->status == ATT_OK; h++)
         best = decided(u, u->weights + h * size) > decided(u, u->weights + best * size) ? h : best;
     page_say(p,
-             (text){"Of %" PRId64 " heads the one that looks most at single other tokens is head %" PRId64
-                    " of layer %" PRId64 " (from 0). Row = token that looks, column = token looked at:",
-                    "%" PRId64 "個のヘッドのうち、ほかの一つのトークンをいちばんはっきり見ているのは、"
-                    "ヘッド%" PRId64 "（層%" PRId64 "、0から数えて）です。行が見る側、列が見られる側のトークンです。"},
+             (text){"Of %" PRId64 " heads the one that attends most to single other tokens is head %" PRId64
+                    " of layer %" PRId64 " (from 0). Rows: the token that attends; columns: the tokens attended to:",
+                    "%" PRId64 "個のヘッドのうち、ほかの一つのトークンをいちばんはっきり注意を向けているのは、"
+                    "ヘッド%" PRId64 "（層%" PRId64
+                    "、0から数えて）です。行は注意を向ける側、列は向けられる側のトークンです。"},
              u->layers * u->heads, best % u->heads, best / u->heads);
     page_picture(p, &(heatmap){.row = u->row,
                                .column = u->column,
                                .rows = u->rows,
                                .columns = u->columns,
                                .weights = u->weights + best * size,
-                               .row_name = "query (row)",
-                               .column_name = "key (column)",
+                               .row_name = page_text(p, page_query_name),
+                               .column_name = page_text(p, page_key_name),
                                .corner = "q↓ k→"});
 }
 
@@ -478,5 +479,6 @@ const chapter chapter_three_uses = {
     .about = {"encoder, decoder, between them: a real translator's attention",
               "エンコーダの中、デコーダの中、その間。本物の翻訳モデルで見る三つの注意"},
     .run = run,
+    .draws = true,
     .translates = true,
 };

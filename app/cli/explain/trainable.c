@@ -328,4 +328,5 @@ const chapter chapter_trainable = {
     .about = {"queries, keys, values; PyTorch's initial weights; training",
               "クエリ、キー、バリュー、PyTorchと同じ初期の重み、そして学習"},
     .run = run,
+    .draws = true,
 };

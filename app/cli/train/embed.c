@@ -1,9 +1,10 @@
-/* attend train embed: trains a sentence model on pairs of sentences with scores of similarity. */
+/* attend train embed: trains a sentence model on pairs, triplets, or pairs with scores or labels. */
 #include "cli/base/array.h"
 #include "cli/base/correlation.h"
 #include "cli/base/end.h"
 #include "cli/base/pairs.h"
 #include "cli/base/utf8.h"
+#include "rows.h"
 #include "train.h"
 
 #include <math.h>
@@ -13,37 +14,44 @@
 enum { BLOCK = 512 };
 
 static const char *model_name, *pairs_path, *valid_path, *folder;
-static int format = CLI_PAIRS_BY_NAME;
+static int format = CLI_PAIRS_BY_NAME, loss = CLI_LOSS_BY_FILE, distance;
 static int64_t batch = 16, seed = 1, threads, validate_every = 100, save_every = 200, keep = 1;
-static double epochs = 2, rate = 2e-5, warmup = 0.1, decay = 0.01, clip = 1, highest = 5;
+static double epochs = 2, rate = 2e-5, warmup = 0.1, decay = 0.01, clip = 1, highest = 5, scale = 20, margin;
 static bool resume;
 
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
     {"pairs", 'p', "FILE", .text = &pairs_path, .required = true,
-     .help = "pairs of sentences, one per line, with a similarity score in the third column"},
-    {"valid", 'v', "FILE", .text = &valid_path, .help = "pairs for validation, to select the best model"},
-    {"format", 'f', "tsv|csv", .choice = &format,
+     .help = "rows of two or more texts; the third column may be a score, a label or a hard negative; may end in .gz"},
+    {"loss", 'l', CLI_LOSSES, .choice = &loss,
+     .help = "mnr is multiple-negatives-ranking; default: cosine if the third column is a number, softmax if it has "
+             "few different words, otherwise mnr"},
+    {"scale", 0, "N", .number = &scale, .min = 1e-6, .max = 1e6, .help = "mnr: factor of cosines, 1 / temperature"},
+    {"margin", 0, "N", .number = &margin, .max = 1e6, .quiet = true,
+     .help = "triplet: margin; 0, the default: 5, or 0.5 with --distance cosine"},
+    {"distance", 0, "euclidean|cosine", .choice = &distance, .help = "triplet: distance of embeddings"},
+    {"valid", 'v', "FILE", .text = &valid_path, .help = "pairs with scores for validation, to select the best model"},
+    {"format", 0, "tsv|csv", .choice = &format,
      .help = "format of both files: tab-separated, or comma-separated with quotes (RFC 4180); default: by the file's "
              "extension"},
     {"highest", 0, "SCORE", .number = &highest, .min = 1e-9, .max = 1e9,
-     .help = "score of sentences with equal meaning; 0 is the score of unrelated ones"},
+     .help = "highest similarity score, that of sentences with equal meaning; the lowest is 0"},
     {"output", 'o', "FOLDER", .text = &folder, .required = true,
-     .help = "folder of the training, in the end that of the model"},
+     .help = "output folder: checkpoints and log, in the end the model"},
     {"resume", 0, NULL, .flag = &resume,
-     .help = "continue from the newest checkpoint; the result has the same bits as without interruption"},
+     .help = "resume from the newest checkpoint; the result has the same bits as without interruption"},
     {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6, .help = "number of epochs"},
-    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "pairs per step"},
-    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "maximum learning rate; it decays to 0"},
-    {"warmup", 0, "SHARE", .number = &warmup, .max = 0.99, .help = "share of all steps in which the rate rises"},
-    {"decay", 0, "SHARE", .number = &decay, .max = 1, .help = "weight decay, times the learning rate"},
-    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "maximum norm of the gradients; 0: no clipping"},
-    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30,
-     .help = "steps between validations"},
-    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "steps between checkpoints"},
+    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "batch size: pairs per step"},
+    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "learning rate: the maximum, which decays linearly to 0"},
+    {"warmup", 0, "RATIO", .number = &warmup, .max = 0.99,
+     .help = "warm up the learning rate over this share of all steps"},
+    {"decay", 0, "X", .number = &decay, .max = 1, .help = "weight decay"},
+    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},
+    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30, .help = "validate every N steps"},
+    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "save a checkpoint every N steps"},
     {"keep", 0, "N", .integer = &keep, .max = 64,
-     .help = "checkpoints that stay when the training has finished; --resume needs one"},
-    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "seed of dropout and of the order of pairs"},
+     .help = "checkpoints to keep when the training has finished; --resume needs one"},
+    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
     CLI_THREADS(&threads),
     {0},
 };
@@ -147,7 +155,8 @@ static int64_t checksum(const scored *s)
 
 typedef struct embed_training {
     cli_training common;
-    scored pairs, valid;
+    cli_rows pairs;
+    scored valid;
     double *cosine; /* [valid.n] */
     float *vectors; /* [2 valid.n, dim] */
     int64_t dim;
@@ -176,13 +185,27 @@ static int validate(void *user, cli_validation *v)
 
 /* ---- the run */
 
-static void say_pairs(const att_training_info *i)
+static void say_cut(const att_training_info *i)
 {
-    fprintf(stderr, "%lld sentence pairs", (long long)i->pairs);
     if (i->too_long > 0)
-        fprintf(stderr, "; %lld have a sentence that is longer than the model takes, and is cut",
-                (long long)i->too_long);
-    fputc('\n', stderr);
+        fprintf(stderr, "%lld of %lld rows have a sentence that is longer than the model takes, and is cut\n",
+                (long long)i->too_long, (long long)i->pairs);
+}
+
+/* Options that are for another loss, and what a batch needs. */
+static int check_options(const cli_rows *r)
+{
+    const bool ranking = r->loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING, triplet = r->loss == ATT_LOSS_TRIPLET;
+    if (scale != 20 && !ranking)
+        return cli_misuse("--scale %g is for --loss mnr, but here the loss is another", scale);
+    if (margin > 0 && !triplet)
+        return cli_misuse("--margin %g is for --loss triplet, but here the loss is another", margin);
+    if (distance && !triplet)
+        return cli_misuse("--distance cosine is for --loss triplet, but here the loss is another");
+    if (ranking && r->columns == 2 && batch == 1)
+        return cli_misuse("--batch 1 with --loss mnr: the negatives of a pair are the other pairs of its batch, which "
+                          "must have 2 or more");
+    return CLI_DONE;
 }
 
 static int open_training(embed_training *t)
@@ -196,11 +219,13 @@ static int open_training(embed_training *t)
                                 .steps = t->common.steps};
     static att_model_path path;
     int code = cli_model_find(CLI_SENTENCE_MODEL, model_name, &path);
-    const att_sentence_training_options *o =
-        ATT_OPTIONS(att_sentence_training_options, .model = path.text, .resume = resume,
-                    .evaluation_id = checksum(&t->valid), .note = t->common.note, .note_bytes = sizeof t->common.note,
-                    .pairs = t->pairs.n, .texts = t->pairs.text, .bytes = t->pairs.bytes, .scores = t->pairs.score,
-                    .batch = batch, .schedule = &rates, .weight_decay = decay, .clip = clip, .seed = (uint64_t)seed);
+    const att_sentence_training_options *o = ATT_OPTIONS(
+        att_sentence_training_options, .model = path.text, .resume = resume, .evaluation_id = checksum(&t->valid),
+        .note = t->common.note, .note_bytes = sizeof t->common.note, .pairs = t->pairs.n, .texts = t->pairs.text,
+        .bytes = t->pairs.bytes, .scores = t->pairs.score, .loss = t->pairs.loss, .columns = t->pairs.columns,
+        .labels = t->pairs.label, .classes = t->pairs.classes, .scale = scale, .margin = margin,
+        .distance = (att_sentence_distance)distance, .batch = batch, .schedule = &rates, .weight_decay = decay,
+        .clip = clip, .seed = (uint64_t)seed);
     model_name = path.text; /* as the folder stores it */
     if (!code)
         code = cli_status(t->common.ctx, att_sentence_training_open(t->common.ctx, folder, o, &t->common.training));
@@ -245,25 +270,29 @@ static int run(int n, char **arguments)
                                    .both = true,
                                    .validate = valid_path ? validate : NULL,
                                    .keep = keep,
-                                   .describe = say_pairs,
+                                   .describe = say_cut,
                                    .write = write_model,
                                    .options = &stored,
                                    .user = &t}};
     int code = cli_open(&t.common.ctx, threads);
     if (!code)
-        code = read_scored(&t.pairs, pairs_path);
+        code = cli_rows_read(&t.pairs, pairs_path, format, loss, highest);
+    if (!code)
+        code = check_options(&t.pairs);
     if (!code && valid_path)
         code = read_scored(&t.valid, valid_path);
     if (!code) {
         cli_end_later(); /* a signal cancels the start, which then leaves no folder */
         code = open_training(&t);
     }
+    if (!code)
+        cli_rows_describe(&t.pairs);
     if (!code && valid_path)
         code = allocate_validation(&t);
     if (!code)
         code = cli_training_run(&t.common);
     att_training_free(t.common.training);
-    free_scored(&t.pairs);
+    cli_rows_free(&t.pairs);
     free_scored(&t.valid);
     free(t.cosine);
     free(t.vectors);
@@ -273,19 +302,30 @@ static int run(int n, char **arguments)
 
 const cli_command train_embed = {
     .name = "embed",
-    .summary = "train a sentence embedding model on pairs of sentences with similarity scores",
-    .details = "Trains a model further, so that cosine similarities approach the scores\n"
-               "(Sentence-BERT; Reimers, Gurevych 2019). The result is a sentence-transformers\n"
-               "folder: with --valid the model with the highest Spearman correlation,\n"
-               "otherwise that of the last step.\n\n"
+    .summary = "fine-tune a sentence model on pairs, triplets, scores or labels",
+    .details = "Fine-tunes a model with AdamW (Sentence-BERT; Reimers, Gurevych 2019). The loss\n"
+               "follows from the columns of --pairs, or is chosen by --loss:\n\n"
+               "  text, text         mnr: multiple negatives ranking; the others of a\n"
+               "                     batch are the negatives\n"
+               "  text, text, text   mnr with hard negatives (third column and more), or\n"
+               "                     with --loss triplet anchor, positive, negative\n"
+               "  text, text, score  cosine: cosine similarity approaches the score\n"
+               "  text, text, label  softmax: a classifier of (u, v, |u - v|), which is\n"
+               "                     in the checkpoints and not in the model\n\n"
+               "They equal the losses of sentence-transformers. With mnr no text occurs twice in\n"
+               "a batch. The result is a sentence-transformers folder: with --valid the model\n"
+               "with the highest Spearman correlation, otherwise that of the last step.\n\n"
                "Reports progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a\n"
                "checkpoint and writes the model so far; if the process is killed, the steps\n"
                "since the last checkpoint are lost. To continue, --resume -o FOLDER is enough:\n"
                "the folder has all options (training.json).",
-    .examples = "attend train embed -m all-MiniLM-L6-v2 --pairs stsb-en-train.csv \\\n"
-                "    --valid stsb-en-dev.csv -o stsb\n"
+    .examples = "attend train embed -m all-MiniLM-L6-v2 --pairs stsb-en-train.csv "
+                "--valid stsb-en-dev.csv -o stsb\n"
+                "attend train embed -m all-MiniLM-L6-v2 --pairs question-answer.tsv.gz "
+                "--loss mnr --batch 64 -o questions\n"
                 "attend similarity -m stsb --pairs stsb-en-dev.csv --gold > scores.txt",
     .options = options,
+    .see = "embed|similarity|plot",
     .complete = complete,
     .run = run,
 };

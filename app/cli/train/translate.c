@@ -17,56 +17,60 @@ static double coverage = 1, rate = 1e-3, dropout = 0.1, smoothing = 0.1, clip = 
 static bool resume, half, byte_fallback;
 
 static const cli_option options[] = {
-    {"src", 0, "FILE", .text = &source, .required = true, .help = "source texts, one per line"},
-    {"tgt", 0, "FILE", .text = &target, .required = true, .help = "their translations, line by line"},
-    {"valid-src", 0, "FILE", .text = &valid_source, .help = "source texts for validation"},
-    {"valid-tgt", 0, "FILE", .text = &valid_target, .help = "their translations"},
+    {"src", 0, "FILE", .text = &source, .required = true, .help = "source sentences, one per line"},
+    {"tgt", 0, "FILE", .text = &target, .required = true,
+     .help = "target sentences: line i is the translation of line i of --src"},
+    {"valid-src", 0, "FILE", .text = &valid_source, .help = "source sentences for validation"},
+    {"valid-tgt", 0, "FILE", .text = &valid_target, .help = "target sentences for validation"},
     {"output", 'o', "FOLDER", .text = &folder, .required = true,
-     .help = "folder of the training, in the end that of the model"},
+     .help = "output folder: checkpoints and log, in the end the model"},
     {"resume", 0, NULL, .flag = &resume,
-     .help = "continue from the newest checkpoint; the result has the same bits as without interruption"},
+     .help = "resume from the newest checkpoint; the result has the same bits as without interruption"},
     {"arch", 0, "transformer|rnn", .choice = &architecture,
-     .help = "a Transformer, or recurrent layers; default: transformer"},
+     .help = "architecture: Transformer, or recurrent neural network (GRU); default: transformer"},
     {"attention", 0, "none|additive|dot|general", .choice = &attention,
-     .help = "attention of recurrent layers to the source; none: a fixed context; default: additive"},
+     .help = "attention of the RNN: Bahdanau (additive), Luong (dot, general), or none: a fixed context; default: "
+             "additive"},
     {"preset", 'p', "tiny|small|base", .choice = &preset,
-     .help = "sizes: 2+2 layers of 128, 3+3 of 256, or 6+6 of 512 as in the paper; recurrent layers have about as many "
-             "parameters; default: small"},
-    {"config", 0, "FILE", .text = &config,
-     .help = "settings in the format of config.json; settings that are left out have their defaults"},
-    {"vocabulary", 0, "N", .integer = &vocabulary, .min = 64, .max = 1 << 20,
-     .help = "size of the joint vocabulary of both languages"},
-    {"character-coverage", 0, "SHARE", .number = &coverage, .min = 0.5, .max = 1,
      .help =
-         "the share of the texts whose characters are in the vocabulary, 4,000 of them at most; others are unknown, "
-         "as are those that occur fewer than three times"},
+         "model size: 2+2 layers with d_model 128, 3+3 with 256, or 6+6 with 512 (base of the paper); an RNN has about "
+         "as many parameters; default: small"},
+    {"config", 0, "FILE", .text = &config,
+     .help = "model configuration in the format of config.json; missing settings have their defaults"},
+    {"vocabulary", 0, "N", .integer = &vocabulary, .min = 64, .max = 1 << 20,
+     .help = "vocabulary size, joint for both languages"},
+    {"character-coverage", 0, "RATIO", .number = &coverage, .min = 0.5, .max = 1,
+     .help = "character coverage: the share of the text whose characters are in the vocabulary, at most 4,000; others "
+             "are unknown, as are those that occur fewer than three times"},
     {"byte-fallback", 0, NULL, .flag = &byte_fallback,
-     .help = "encode unknown characters as bytes, with 256 pieces of the vocabulary"},
+     .help = "byte fallback: encode unknown characters as bytes, with 256 pieces of the vocabulary"},
     {"tokenizer", 0, "FOLDER|FILE", .text = &tokenizer,
-     .help = "take source.spm, target.spm and vocab.json from there, or a SentencePiece model for both languages, as "
-             "\"attend vocab\" makes it, and learn none"},
-    {"steps", 0, "N", .integer = &steps, .max = 1 << 30, .quiet = true, .help = "maximum number of steps; 0: no limit"},
-    {"minutes", 0, "N", .number = &minutes, .max = 1e6, .quiet = true, .help = "maximum time; 0: no limit"},
+     .help = "use this tokenizer instead of learning one: a folder with source.spm, target.spm and vocab.json, or a "
+             "SentencePiece model for both languages, as \"attend vocab\" writes it"},
+    {"steps", 0, "N", .integer = &steps, .max = 1 << 30, .quiet = true,
+     .help = "stop after N steps; 0: run until interrupted"},
+    {"minutes", 0, "N", .number = &minutes, .max = 1e6, .quiet = true,
+     .help = "stop after N minutes; 0: run until interrupted"},
     {"patience", 0, "N", .integer = &patience, .max = 1 << 20, .quiet = true,
-     .help = "early stopping after N validations without improvement; 0: off"},
-    {"batch-tokens", 0, "N", .integer = &batch_tokens, .min = 1, .max = 1 << 24, .help = "target tokens per batch"},
-    {"accumulate", 0, "N", .integer = &accumulate, .min = 1, .max = 1 << 16, .help = "batches per step"},
+     .help = "stop after N validations without improvement (early stopping); 0: off"},
+    {"batch-tokens", 0, "N", .integer = &batch_tokens, .min = 1, .max = 1 << 24, .help = "batch size in target tokens"},
+    {"accumulate", 0, "N", .integer = &accumulate, .min = 1, .max = 1 << 16,
+     .help = "accumulate gradients over N batches"},
     {"schedule", 0, "constant|inverse-sqrt|cosine|linear", .choice = &schedule,
-     .help = "learning rates after the warm-up; the last two decay to 0 at --steps"},
-    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "maximum learning rate"},
-    {"warmup", 0, "N", .integer = &warmup, .max = 1 << 30, .help = "steps in which the rate rises to the maximum"},
-    {"dropout", 0, "SHARE", .number = &dropout, .max = 0.99, .help = "dropout probability of the outputs of layers"},
-    {"smoothing", 0, "SHARE", .number = &smoothing, .max = 0.99, .help = "label smoothing"},
-    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "maximum norm of the gradients; 0: no clipping"},
-    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30,
-     .help = "steps between validations"},
-    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "steps between checkpoints"},
+     .help = "learning rate schedule after the warm-up; cosine and linear decay to 0 at --steps"},
+    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "learning rate: the maximum"},
+    {"warmup", 0, "N", .integer = &warmup, .max = 1 << 30, .help = "warm up the learning rate over N steps"},
+    {"dropout", 0, "P", .number = &dropout, .max = 0.99, .help = "dropout probability"},
+    {"smoothing", 0, "X", .number = &smoothing, .max = 0.99, .help = "label smoothing"},
+    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},
+    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30, .help = "validate every N steps"},
+    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "save a checkpoint every N steps"},
     {"average", 0, "N", .integer = &average, .max = 64,
-     .help = "number of checkpoints to average; 0: the last weights"},
+     .help = "average the last N checkpoints; 0: use the last weights"},
     {"keep", 0, "N", .integer = &keep, .max = 64,
-     .help = "checkpoints that stay when the training has finished; --resume needs one"},
-    {"half", 0, NULL, .flag = &half, .help = "write the model's weights as f16, which halves its size"},
-    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "seed of initialisation, dropout and the order of pairs"},
+     .help = "checkpoints to keep when the training has finished; --resume needs one"},
+    {"half", 0, NULL, .flag = &half, .help = "write the weights in half precision (f16)"},
+    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
     CLI_THREADS(&threads),
     {0},
 };
@@ -259,9 +263,10 @@ static int run(int n, char **arguments)
 
 const cli_command train_translate = {
     .name = "translate",
-    .summary = "train a translator on two files whose lines are translations of each other",
-    .details = "Trains a Transformer (Vaswani et al. 2017) in the format of MarianMTModel,\n"
-               "which transformers and CTranslate2 open, too; or, with --arch rnn, gated\n"
+    .summary = "train a translator on a parallel corpus of two files",
+    .details = "Line i of --tgt is the translation of line i of --src. Trains a Transformer (Vaswani\n"
+               "et al. 2017) with Adam, in the format of MarianMTModel, which transformers and CTranslate2 open, too; "
+               "or, with --arch rnn, gated\n"
                "recurrent units (Cho et al. 2014) with attention (Bahdanau et al. 2015, Luong\n"
                "et al. 2015) or without.\n\n"
                "Files may have any size: their lines are read when needed, so they must not\n"
@@ -272,12 +277,13 @@ const cli_command train_translate = {
                "since the last checkpoint are lost. To continue, --resume -o FOLDER is enough:\n"
                "the folder has all options (training.json). --minutes counts the time of all\n"
                "runs of a training.",
-    .examples = "attend train translate --src train.de --tgt train.en --valid-src val.de \\\n"
-                "    --valid-tgt val.en --minutes 60 -o de-en\n"
+    .examples = "attend train translate --src train.de --tgt train.en --valid-src val.de "
+                "--valid-tgt val.en --minutes 60 -o de-en\n"
                 "attend train translate --resume -o de-en --minutes 120\n"
                 "attend plot de-en -o learning.svg\n"
                 "attend train translate --src train.de --tgt train.en --arch rnn --attention none -o fixed",
     .options = options,
+    .see = "translate|bleu|vocab|plot",
     .complete = complete,
     .run = run,
 };

@@ -146,6 +146,9 @@ static att_status check_sequences(att_call *c)
     }
     if (a->n_sequences < 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "args.n_sequences is %lld", (long long)a->n_sequences);
+    if (a->n_sequences == 0 && a->q.dim[0] > 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "args.n_sequences is 0, but args.q_offsets is given and q is %s",
+                        att_shape_of(&a->q).text);
     if (a->q_lengths || a->k_lengths)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given beside args.q_offsets, which say the lengths",
                         a->q_lengths ? "q_lengths" : "k_lengths");
@@ -185,6 +188,10 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
     if (!e && !call->ragged && (args->n_sequences || args->k_offsets))
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given without args.q_offsets",
                      args->n_sequences ? "n_sequences" : "k_offsets");
+    if (!e && !call->ragged && !args->cache && args->q.data && args->q.rank == 3)
+        e = att_fail(ctx, ATT_ERR_SHAPE,
+                     "q %s has 3 dimensions but must have 4, as args.n_sequences is 0 and args.q_offsets NULL",
+                     att_shape_of(&args->q).text);
     e = e ? e : check_shapes(call, outputs);
     if (e)
         return e;

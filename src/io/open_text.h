@@ -1,0 +1,11 @@
+/* Text files, plain or packed by gzip. */
+#ifndef ATT_IO_OPEN_TEXT_H
+#define ATT_IO_OPEN_TEXT_H
+
+#include "attend_text.h"
+
+/* If the open file *file, at path, begins as gzip's: replaces *file by one without a name that has its text. Otherwise
+ * *file is unchanged. After an error *file is closed and -1. */
+att_status att_unpack_text(const char *path, int *file);
+
+#endif
