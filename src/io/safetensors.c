@@ -262,33 +262,13 @@ static att_safetensors *new_file(att_ctx *ctx, const char *label)
     return f;
 }
 
-static att_status refused(const att_safetensors *f)
-{
-    return att_fail(f->ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", f->label, strerror(errno));
-}
-
 static att_status map(att_safetensors *f)
 {
-    struct stat st;
-    att_status s = ATT_OK;
-    const int fd = att_open_file(f->label, &st);
-    if (fd < 0)
-        return refused(f);
-    if (!S_ISREG(st.st_mode))
-        s = att_fail(f->ctx, ATT_ERR_IO, "%s is not a file", f->label);
-    else if (st.st_size == 0)
-        s = att_fail(f->ctx, ATT_ERR_FORMAT, "%s is empty", f->label);
-    if (!s) {
-        void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (bytes == MAP_FAILED) {
-            s = refused(f);
-        } else {
-            f->bytes = bytes;
-            f->size = (size_t)st.st_size;
-            f->mapped = true;
-        }
-    }
-    close(fd);
+    const void *bytes;
+    const att_status s = att_map_file(f->ctx, f->label, &bytes, &f->size);
+    f->mapped = !s;
+    if (!s)
+        f->bytes = bytes;
     return s;
 }
 

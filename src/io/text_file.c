@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { MAX_BYTES = 64 << 20 }; /* twice the size of the largest known tokenizer.json */
@@ -32,6 +33,33 @@ int att_open_file(const char *path, struct stat *is)
     return -1;
 }
 
+static att_status refused(att_ctx *ctx, const char *path)
+{
+    return att_fail(ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+att_status att_map_file(att_ctx *ctx, const char *path, const void **data, size_t *bytes)
+{
+    struct stat is;
+    att_status s = ATT_OK;
+    const int fd = att_open_file(path, &is);
+    if (fd < 0)
+        return refused(ctx, path);
+    if (!S_ISREG(is.st_mode))
+        s = att_fail(ctx, ATT_ERR_IO, "%s is not a file", path);
+    else if (is.st_size == 0)
+        s = att_fail(ctx, ATT_ERR_FORMAT, "%s is empty", path);
+    void *mapped = s ? NULL : mmap(NULL, (size_t)is.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (!s && mapped == MAP_FAILED)
+        s = refused(ctx, path);
+    if (!s) {
+        *data = mapped;
+        *bytes = (size_t)is.st_size;
+    }
+    close(fd);
+    return s;
+}
+
 /* Reads at most `bytes`. */
 static att_status read_text(att_text_file *f, int fd, size_t bytes)
 {
@@ -55,7 +83,7 @@ static att_status open_and_read(att_text_file *f, bool required)
     if (fd < 0 && !required && (errno == ENOENT || errno == ENOTDIR))
         return ATT_OK;
     if (fd < 0)
-        return att_fail(f->ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
+        return refused(f->ctx, f->path);
     const att_status s = !S_ISREG(is.st_mode) ? att_fail(f->ctx, ATT_ERR_IO, "%s is not a file", f->path)
                          : is.st_size > MAX_BYTES
                              ? att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s has %lld bytes, the most is %d", f->path,

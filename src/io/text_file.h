@@ -16,6 +16,9 @@ bool att_is_file(const char *path);
 /* Opens a file for reading, without waiting for the writer of a pipe, and describes it; -1: an error, see errno. */
 int att_open_file(const char *path, struct stat *is);
 
+/* Maps a file, which is not empty, for reading: *data [*bytes], to be unmapped by munmap. */
+att_status att_map_file(att_ctx *ctx, const char *path, const void **data, size_t *bytes);
+
 typedef struct att_text_file {
     att_ctx *ctx;
     char path[ATT_MAX_PATH];

@@ -1,0 +1,494 @@
+/* magic "GGUF", version, number of tensors, number of values; the values: key, type, value; the tensors: name, number
+ * of dimensions, dimensions, type, offset; padding; the data. Numbers are little-endian, texts a length of 8 bytes and
+ * bytes. Offsets count from the start of the data, and are multiples of the value "general.alignment" (32). */
+#include "io/gguf.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "io/gguf_types.h"
+#include "io/util.h"
+
+enum { TEXT = 8, LIST = 9, MAX_COUNT = 1 << 20, MIN_VALUE = 13, MIN_TENSOR = 25 }; /* bytes of the shortest ones */
+
+/* Types of values by number; TEXT and LIST have sizes of their own. */
+static const struct {
+    const char *name;
+    int bytes;
+    bool is_signed, is_float;
+} value_types[] = {{"uint8", 1, false, false}, {"int8", 1, true, false},    {"uint16", 2, false, false},
+                   {"int16", 2, true, false},  {"uint32", 4, false, false}, {"int32", 4, true, false},
+                   {"float32", 4, true, true}, {"bool", 1, false, false},   {"string", 0, false, false},
+                   {"array", 0, false, false}, {"uint64", 8, false, false}, {"int64", 8, true, false},
+                   {"float64", 8, true, true}};
+enum { N_VALUE_TYPES = sizeof value_types / sizeof value_types[0], BOOL = 7 };
+
+typedef struct value {
+    size_t key_at, text_at; /* in att_gguf.texts, while that grows */
+    const char *key;        /* zero-terminated */
+    const char *text;       /* of a text, zero-terminated */
+    uint32_t type, item_type;
+    int64_t count;             /* of a list */
+    const unsigned char *data; /* of a number, or the items of a list */
+} value;
+
+typedef struct entry {
+    att_gguf_tensor t;
+    size_t name_at; /* in att_gguf.texts */
+    uint64_t offset;
+} entry;
+
+struct att_gguf {
+    att_ctx *ctx;
+    att_status status;
+    const unsigned char *file; /* [size] */
+    size_t size;
+    bool mapped;
+    value *value;  /* [n_values], sorted by key */
+    entry *tensor; /* [n_tensors], sorted by name */
+    int64_t n_values, n_tensors;
+    att_bytes texts; /* keys, names and texts, each followed by a zero byte */
+    char label[];    /* the path, for errors */
+};
+
+att_status att_gguf_error(const att_gguf *g) { return g->status; }
+
+void att_gguf_fail(att_gguf *g, att_status s, const char *format, ...)
+{
+    char text[400];
+    va_list list;
+    if (g->status)
+        return;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    g->status = att_fail(g->ctx, s, "%s: %s", g->label, text);
+}
+
+/* ---- reading the header */
+
+typedef struct cursor {
+    att_gguf *g;
+    size_t at;
+} cursor;
+
+/* The next bytes; NULL after an error. */
+static const unsigned char *take(cursor *c, uint64_t bytes)
+{
+    att_gguf *g = c->g;
+    if (!g->status && bytes > g->size - c->at)
+        att_gguf_fail(g, ATT_ERR_FORMAT, "%llu bytes should follow byte %zu, but the file has %zu",
+                      (unsigned long long)bytes, c->at, g->size);
+    if (g->status)
+        return NULL;
+    const unsigned char *here = g->file + c->at;
+    c->at += bytes;
+    return here;
+}
+
+static uint64_t take_number(cursor *c, size_t bytes)
+{
+    const unsigned char *at = take(c, bytes);
+    return at ? att_read_number(at, bytes) : 0;
+}
+
+static att_byte_view take_text(cursor *c)
+{
+    const uint64_t bytes = take_number(c, 8);
+    return (att_byte_view){(const char *)take(c, bytes), bytes};
+}
+
+/* Copies a text; returns where it begins in g->texts. */
+static size_t keep(cursor *c, const char *what)
+{
+    att_gguf *g = c->g;
+    const att_byte_view text = take_text(c);
+    const size_t at = g->texts.count;
+    if (!g->status && memchr(text.data, 0, text.bytes))
+        att_gguf_fail(g, ATT_ERR_FORMAT, "%s before byte %zu has a zero byte", what, c->at);
+    if (g->status)
+        return 0;
+    att_bytes_add(&g->texts, text.data, text.bytes);
+    att_bytes_add(&g->texts, "", 1);
+    if (g->texts.status)
+        g->status = g->texts.status;
+    return at;
+}
+
+static void skip_items(cursor *c, value *v)
+{
+    v->item_type = (uint32_t)take_number(c, 4);
+    const uint64_t n = take_number(c, 8);
+    if (!c->g->status && (v->item_type >= N_VALUE_TYPES || v->item_type == LIST))
+        att_gguf_fail(c->g, ATT_ERR_UNSUPPORTED, "a list before byte %zu has items of type %u", c->at, v->item_type);
+    if (!c->g->status && n > c->g->size)
+        att_gguf_fail(c->g, ATT_ERR_FORMAT, "a list before byte %zu has %llu items, but the file %zu bytes", c->at,
+                      (unsigned long long)n, c->g->size);
+    v->count = (int64_t)n;
+    v->data = c->g->file + c->at;
+    if (v->item_type != TEXT)
+        take(c, n * (uint64_t)(c->g->status ? 0 : value_types[v->item_type].bytes));
+    for (uint64_t i = 0; v->item_type == TEXT && !c->g->status && i < n; i++)
+        take_text(c);
+}
+
+static void read_value(cursor *c, value *v)
+{
+    v->key_at = keep(c, "a key");
+    v->type = (uint32_t)take_number(c, 4);
+    if (!c->g->status && v->type >= N_VALUE_TYPES)
+        att_gguf_fail(c->g, ATT_ERR_FORMAT, "a value before byte %zu has type %u, which the format does not know",
+                      c->at, v->type);
+    if (c->g->status)
+        return;
+    if (v->type == TEXT)
+        v->text_at = keep(c, "a text");
+    else if (v->type == LIST)
+        skip_items(c, v);
+    else
+        v->data = take(c, (uint64_t)value_types[v->type].bytes);
+}
+
+static void read_tensor(cursor *c, entry *e)
+{
+    att_gguf *g = c->g;
+    att_gguf_tensor *t = &e->t;
+    e->name_at = keep(c, "a tensor's name");
+    const uint64_t rank = take_number(c, 4);
+    if (!g->status && (rank < 1 || rank > ATT_MAX_RANK))
+        att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "a tensor before byte %zu has %llu dimensions, not 1 to %d", c->at,
+                      (unsigned long long)rank, ATT_MAX_RANK);
+    t->rank = g->status ? 0 : (int)rank;
+    t->elements = 1;
+    for (int i = t->rank - 1; i >= 0; i--) {
+        const uint64_t dim = take_number(c, 8);
+        if (!g->status &&
+            (dim < 1 || dim > INT32_MAX || __builtin_mul_overflow(t->elements, (int64_t)dim, &t->elements)))
+            att_gguf_fail(g, ATT_ERR_FORMAT, "a tensor before byte %zu has dimensions that cannot be", c->at);
+        t->dim[i] = (int64_t)dim;
+    }
+    t->type = (int)take_number(c, 4);
+    e->offset = take_number(c, 8);
+}
+
+/* ---- checks */
+
+static int by_key(const void *a, const void *b) { return strcmp(((const value *)a)->key, ((const value *)b)->key); }
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const entry *)a)->t.name, ((const entry *)b)->t.name);
+}
+
+static void place_tensor(att_gguf *g, entry *e, size_t begin, uint64_t alignment)
+{
+    att_gguf_tensor *t = &e->t;
+    const uint64_t offset = e->offset;
+    const att_gguf_type *type = att_gguf_type_of(t->type);
+    if (!type || !type->supported)
+        att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "tensor \"%.80s\" has type %s%d, which is not supported; %s are", t->name,
+                      type ? type->name : "", type ? 0 : t->type, "F32, F16, BF16, Q8_0, Q4_0 and Q4_1");
+    else if (t->dim[t->rank - 1] % type->block)
+        att_gguf_fail(g, ATT_ERR_FORMAT, "tensor \"%.80s\" has rows of %lld numbers, no multiple of the %d of %s",
+                      t->name, (long long)t->dim[t->rank - 1], type->block, type->name);
+    if (g->status)
+        return;
+    t->type_name = type->name;
+    if (__builtin_mul_overflow(t->elements / type->block, type->bytes, &t->bytes) || offset % alignment ||
+        offset > g->size - begin || (uint64_t)t->bytes > g->size - begin - offset)
+        att_gguf_fail(g, ATT_ERR_FORMAT, "tensor \"%.80s\" lies at bytes %llu of the data, which has %zu", t->name,
+                      (unsigned long long)offset, g->size - begin);
+    t->data = g->file + begin + offset;
+}
+
+static int by_data(const void *a, const void *b)
+{
+    const att_gguf_tensor *x = *(const att_gguf_tensor *const *)a, *y = *(const att_gguf_tensor *const *)b;
+    return (x->data > y->data) - (x->data < y->data);
+}
+
+static void check_overlaps(att_gguf *g)
+{
+    const att_gguf_tensor **order = att_alloc(g->ctx, (size_t)g->n_tensors, sizeof *order);
+    if (!order)
+        g->status = ATT_ERR_MEMORY;
+    for (int64_t i = 0; order && i < g->n_tensors; i++)
+        order[i] = &g->tensor[i].t;
+    if (order && g->n_tensors > 0)
+        qsort(order, (size_t)g->n_tensors, sizeof *order, by_data);
+    for (int64_t i = 1; order && i < g->n_tensors; i++)
+        if ((const char *)order[i - 1]->data + order[i - 1]->bytes > (const char *)order[i]->data)
+            att_gguf_fail(g, ATT_ERR_FORMAT, "tensors \"%.80s\" and \"%.80s\" overlap", order[i - 1]->name,
+                          order[i]->name);
+    att_free(g->ctx, order);
+}
+
+static void sort_all(att_gguf *g)
+{
+    if (g->n_values > 0)
+        qsort(g->value, (size_t)g->n_values, sizeof *g->value, by_key);
+    if (g->n_tensors > 0)
+        qsort(g->tensor, (size_t)g->n_tensors, sizeof *g->tensor, by_name);
+    for (int64_t i = 1; i < g->n_values; i++)
+        if (strcmp(g->value[i - 1].key, g->value[i].key) == 0)
+            att_gguf_fail(g, ATT_ERR_FORMAT, "\"%.80s\" is there twice", g->value[i].key);
+    for (int64_t i = 1; i < g->n_tensors; i++)
+        if (strcmp(g->tensor[i - 1].t.name, g->tensor[i].t.name) == 0)
+            att_gguf_fail(g, ATT_ERR_FORMAT, "tensor \"%.80s\" is there twice", g->tensor[i].t.name);
+}
+
+/* From places in g->texts to pointers, as it does not grow any more. */
+static void settle(att_gguf *g)
+{
+    for (int64_t i = 0; i < g->n_values; i++) {
+        g->value[i].key = g->texts.data + g->value[i].key_at;
+        g->value[i].text = g->texts.data + g->value[i].text_at;
+    }
+    for (int64_t i = 0; i < g->n_tensors; i++)
+        g->tensor[i].t.name = g->texts.data + g->tensor[i].name_at;
+}
+
+/* ---- opening */
+
+static int64_t take_count(cursor *c, const char *what, size_t each)
+{
+    const uint64_t n = take_number(c, 8);
+    if (!c->g->status && (n > MAX_COUNT || n > c->g->size / each))
+        att_gguf_fail(c->g, ATT_ERR_FORMAT, "%llu %s cannot be in a file of %zu bytes (the most is %d)",
+                      (unsigned long long)n, what, c->g->size, MAX_COUNT);
+    return c->g->status ? 0 : (int64_t)n;
+}
+
+static void read_all(att_gguf *g)
+{
+    cursor c = {g, 0};
+    if (g->size < 4 || memcmp(g->file, "GGUF", 4) != 0) {
+        att_gguf_fail(g, ATT_ERR_FORMAT, "is no GGUF file: it does not begin with \"GGUF\"");
+        return;
+    }
+    c.at = 4;
+    const uint64_t version = take_number(&c, 4);
+    if (!g->status && (version < 2 || version > 3))
+        att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "is of version %llu of the format; 2 and 3 are supported",
+                      (unsigned long long)version);
+    g->n_tensors = take_count(&c, "tensors", MIN_TENSOR);
+    g->n_values = take_count(&c, "values", MIN_VALUE);
+    g->value = att_calloc(g->ctx, (size_t)g->n_values, sizeof *g->value);
+    g->tensor = att_calloc(g->ctx, (size_t)g->n_tensors, sizeof *g->tensor);
+    if (!g->status && (!g->value || !g->tensor))
+        g->status = ATT_ERR_MEMORY;
+    for (int64_t i = 0; !g->status && i < g->n_values; i++)
+        read_value(&c, &g->value[i]);
+    for (int64_t i = 0; !g->status && i < g->n_tensors; i++)
+        read_tensor(&c, &g->tensor[i]);
+    if (g->status)
+        return;
+    settle(g);
+    sort_all(g);
+    const int64_t alignment =
+        att_gguf_has(g, "general.alignment") ? att_gguf_int(g, "general.alignment", 8, 1 << 20) : 32;
+    if (!g->status && alignment & (alignment - 1))
+        att_gguf_fail(g, ATT_ERR_FORMAT, "\"general.alignment\" is %lld, no power of two", (long long)alignment);
+    if (g->status)
+        return;
+    const size_t begin = (c.at + (size_t)alignment - 1) & ~((size_t)alignment - 1);
+    if (g->n_tensors > 0 && begin > g->size)
+        att_gguf_fail(g, ATT_ERR_FORMAT, "ends before its data, at byte %zu", g->size);
+    for (int64_t i = 0; !g->status && i < g->n_tensors; i++)
+        place_tensor(g, &g->tensor[i], begin, (uint64_t)alignment);
+    if (!g->status)
+        check_overlaps(g);
+}
+
+static att_gguf *new_file(att_ctx *ctx, const char *label)
+{
+    const size_t length = strlen(label) + 1;
+    att_gguf *g = att_alloc(ctx, sizeof *g + length, 1);
+    if (!g)
+        return NULL;
+    *g = (att_gguf){.ctx = ctx, .texts.ctx = ctx};
+    memcpy(g->label, label, length);
+    return g;
+}
+
+static att_status finish(att_gguf *g, att_gguf **out)
+{
+    if (!g->status)
+        read_all(g);
+    const att_status s = g->status;
+    if (s)
+        att_gguf_free(g);
+    else
+        *out = g;
+    return s;
+}
+
+att_status att_gguf_open(att_ctx *ctx, const char *path, att_gguf **out)
+{
+    *out = NULL;
+    att_gguf *g = new_file(ctx, path);
+    if (!g)
+        return ATT_ERR_MEMORY;
+    const void *file;
+    g->status = att_map_file(ctx, path, &file, &g->size);
+    g->mapped = !g->status;
+    if (g->mapped)
+        g->file = file;
+    return finish(g, out);
+}
+
+att_status att_gguf_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes, att_gguf **out)
+{
+    *out = NULL;
+    att_gguf *g = new_file(ctx, label);
+    if (!g)
+        return ATT_ERR_MEMORY;
+    g->file = data;
+    g->size = bytes;
+    return finish(g, out);
+}
+
+void att_gguf_free(att_gguf *g)
+{
+    if (!g)
+        return;
+    att_free(g->ctx, g->value);
+    att_free(g->ctx, g->tensor);
+    att_bytes_free(&g->texts);
+    if (g->mapped)
+        munmap((void *)g->file, g->size);
+    att_free(g->ctx, g);
+}
+
+/* ---- metadata */
+
+static const value *find(const att_gguf *g, const char *key)
+{
+    const value wanted = {.key = key};
+    return g->n_values ? bsearch(&wanted, g->value, (size_t)g->n_values, sizeof wanted, by_key) : NULL;
+}
+
+bool att_gguf_has(const att_gguf *g, const char *key) { return find(g, key) != NULL; }
+
+/* A number of a type; whole ones beyond 2^53 are rounded. */
+static double number(uint32_t type, const unsigned char *data)
+{
+    const int bytes = value_types[type].bytes;
+    const uint64_t bits = att_read_number(data, (size_t)bytes);
+    if (value_types[type].is_float && bytes == 4) {
+        float x;
+        memcpy(&x, &(uint32_t){(uint32_t)bits}, sizeof x);
+        return (double)x;
+    }
+    if (value_types[type].is_float) {
+        double x;
+        memcpy(&x, &bits, sizeof x);
+        return x;
+    }
+    if (value_types[type].is_signed && bits >> (8 * bytes - 1)) /* two's complement */
+        return -(double)((~bits & (UINT64_MAX >> (64 - 8 * bytes))) + 1);
+    return (double)bits;
+}
+
+/* The value of a key, of a type that `fits`; NULL after an error, or if there is none and it is not required. */
+static const value *get(att_gguf *g, const char *key, bool required, bool fits(uint32_t type), const char *what)
+{
+    const value *v = g->status ? NULL : find(g, key);
+    if (!v && required)
+        att_gguf_fail(g, ATT_ERR_FORMAT, "there is no \"%s\"", key);
+    if (v && !fits(v->type))
+        att_gguf_fail(g, ATT_ERR_FORMAT, "\"%s\" is of type %s, not %s", key, value_types[v->type].name, what);
+    return v && fits(v->type) ? v : NULL;
+}
+
+static bool is_number(uint32_t type) { return type != TEXT && type != LIST && type != BOOL; }
+static bool is_bool(uint32_t type) { return type == BOOL; }
+static bool is_text(uint32_t type) { return type == TEXT; }
+static bool is_list(uint32_t type) { return type == LIST; }
+
+int64_t att_gguf_int(att_gguf *g, const char *key, int64_t min, int64_t max)
+{
+    const value *v = get(g, key, true, is_number, "a number");
+    const double x = v ? number(v->type, v->data) : (double)min;
+    if (v && !(x >= (double)min && x <= (double)max && x == (double)(int64_t)x))
+        att_gguf_fail(g, ATT_ERR_FORMAT, "\"%s\" is %.17g, not a whole number in [%lld, %lld]", key, x, (long long)min,
+                      (long long)max);
+    return v && !g->status ? (int64_t)x : min;
+}
+
+double att_gguf_number(att_gguf *g, const char *key, double otherwise)
+{
+    const value *v = get(g, key, false, is_number, "a number");
+    return v ? number(v->type, v->data) : otherwise;
+}
+
+bool att_gguf_bool(att_gguf *g, const char *key, bool otherwise)
+{
+    const value *v = get(g, key, false, is_bool, "a bool");
+    return v ? *v->data != 0 : otherwise;
+}
+
+const char *att_gguf_text(att_gguf *g, const char *key, const char *otherwise)
+{
+    const value *v = get(g, key, !otherwise, is_text, "a text");
+    return v ? v->text : otherwise ? otherwise : "";
+}
+
+static const value *list_of(att_gguf *g, const char *key, bool texts)
+{
+    const value *v = get(g, key, false, is_list, "a list");
+    if (v && (v->item_type == TEXT) != texts) {
+        att_gguf_fail(g, ATT_ERR_FORMAT, "\"%s\" is a list of type %s", key, value_types[v->item_type].name);
+        return NULL;
+    }
+    return v;
+}
+
+int64_t att_gguf_texts(att_gguf *g, const char *key)
+{
+    const value *v = list_of(g, key, true);
+    return v ? v->count : 0;
+}
+
+int64_t att_gguf_numbers(att_gguf *g, const char *key)
+{
+    const value *v = list_of(g, key, false);
+    return v ? v->count : 0;
+}
+
+void att_gguf_get_texts(att_gguf *g, const char *key, att_byte_view *text, int64_t n)
+{
+    const value *v = list_of(g, key, true);
+    const unsigned char *at = v ? v->data : NULL;
+    for (int64_t i = 0; v && i < n && i < v->count; i++) {
+        text[i] = (att_byte_view){(const char *)at + 8, att_read_number(at, 8)};
+        at += 8 + text[i].bytes;
+    }
+}
+
+void att_gguf_get_numbers(att_gguf *g, const char *key, double *out, int64_t n)
+{
+    const value *v = list_of(g, key, false);
+    for (int64_t i = 0; v && i < n && i < v->count; i++)
+        out[i] = number(v->item_type, v->data + i * value_types[v->item_type].bytes);
+}
+
+/* ---- tensors */
+
+int64_t att_gguf_count(const att_gguf *g) { return g->n_tensors; }
+
+const att_gguf_tensor *att_gguf_at(const att_gguf *g, int64_t i)
+{
+    return i >= 0 && i < g->n_tensors ? &g->tensor[i].t : NULL;
+}
+
+const att_gguf_tensor *att_gguf_find(const att_gguf *g, const char *name)
+{
+    const entry wanted = {.t.name = name};
+    const entry *e = g->n_tensors ? bsearch(&wanted, g->tensor, (size_t)g->n_tensors, sizeof wanted, by_name) : NULL;
+    return e ? &e->t : NULL;
+}

@@ -1,0 +1,55 @@
+/* The .gguf format of llama.cpp: metadata and tensors, which may be quantised. A file is mapped into memory and
+ * validated completely before any of its content is used. */
+#ifndef ATT_IO_GGUF_H
+#define ATT_IO_GGUF_H
+
+#include "io/bytes.h"
+#include "io/text_file.h"
+
+typedef struct att_gguf att_gguf;
+
+typedef struct att_gguf_tensor {
+    const char *name;          /* zero-terminated */
+    const char *type_name;     /* "Q4_1" */
+    int rank;                  /* 1 to ATT_MAX_RANK */
+    int64_t dim[ATT_MAX_RANK]; /* the last one is contiguous, unlike in the file, which has them in reverse */
+    int64_t elements, bytes;
+    const void *data; /* [bytes] */
+    int type;         /* the file's number */
+} att_gguf_tensor;
+
+/* Errors: a file that is no GGUF, or of a version other than 2 and 3; whatever lies outside the file, overlaps, or is
+ * there twice; a tensor of a type that is not supported, by its name. */
+att_status att_gguf_open(att_ctx *ctx, const char *path, att_gguf **out);
+/* Bytes in memory (not copied, 8-byte aligned); `label` is the path in messages. */
+att_status att_gguf_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes, att_gguf **out);
+void att_gguf_free(att_gguf *g);
+
+/* ---- metadata: the first error stays, and later values are zero, so reading code needs no checks */
+
+att_status att_gguf_error(const att_gguf *g);
+void att_gguf_fail(att_gguf *g, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
+bool att_gguf_has(const att_gguf *g, const char *key);
+/* Required, whole, in [min, max]. */
+int64_t att_gguf_int(att_gguf *g, const char *key, int64_t min, int64_t max);
+/* `otherwise` if there is no value; a text with `otherwise` NULL is required. The text is zero-terminated. */
+double att_gguf_number(att_gguf *g, const char *key, double otherwise);
+bool att_gguf_bool(att_gguf *g, const char *key, bool otherwise);
+const char *att_gguf_text(att_gguf *g, const char *key, const char *otherwise);
+/* The number of items of a list of texts, or of numbers; 0 if there is none. */
+int64_t att_gguf_texts(att_gguf *g, const char *key);
+int64_t att_gguf_numbers(att_gguf *g, const char *key);
+/* The items: text [n], which are no zero-terminated texts, or number [n]. */
+void att_gguf_get_texts(att_gguf *g, const char *key, att_byte_view *text, int64_t n);
+void att_gguf_get_numbers(att_gguf *g, const char *key, double *number, int64_t n);
+
+/* ---- tensors */
+
+int64_t att_gguf_count(const att_gguf *g);
+const att_gguf_tensor *att_gguf_at(const att_gguf *g, int64_t i);
+/* NULL: there is none with that name. */
+const att_gguf_tensor *att_gguf_find(const att_gguf *g, const char *name);
+/* The tensor's numbers, dequantised -> out [elements] */
+att_status att_gguf_floats(att_ctx *ctx, const att_gguf_tensor *t, float *out);
+
+#endif

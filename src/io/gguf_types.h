@@ -1,0 +1,18 @@
+/* Types of tensors in .gguf files: numbers, or blocks of small whole numbers with a scale. */
+#ifndef ATT_IO_GGUF_TYPES_H
+#define ATT_IO_GGUF_TYPES_H
+
+#include "io/gguf.h"
+
+typedef struct att_gguf_type {
+    const char *name;
+    int number; /* in files */
+    int block;  /* numbers in a block */
+    int bytes;  /* of a block */
+    bool supported;
+} att_gguf_type;
+
+/* NULL: the format has no such type. */
+const att_gguf_type *att_gguf_type_of(int number);
+
+#endif
