@@ -78,7 +78,7 @@ typedef struct cursor {
 } cursor;
 
 /* The next bytes; NULL after an error. */
-static const unsigned char *take(cursor *c, uint64_t bytes)
+static const unsigned char *read_bytes(cursor *c, uint64_t bytes)
 {
     att_gguf *g = c->g;
     if (!g->status && bytes > g->size - c->at)
@@ -91,23 +91,23 @@ static const unsigned char *take(cursor *c, uint64_t bytes)
     return here;
 }
 
-static uint64_t take_number(cursor *c, size_t bytes)
+static uint64_t read_number(cursor *c, size_t bytes)
 {
-    const unsigned char *at = take(c, bytes);
+    const unsigned char *at = read_bytes(c, bytes);
     return at ? att_read_number(at, bytes) : 0;
 }
 
-static att_byte_view take_text(cursor *c)
+static att_byte_view read_text(cursor *c)
 {
-    const uint64_t bytes = take_number(c, 8);
-    return (att_byte_view){(const char *)take(c, bytes), bytes};
+    const uint64_t bytes = read_number(c, 8);
+    return (att_byte_view){(const char *)read_bytes(c, bytes), bytes};
 }
 
 /* Copies a text; returns where it begins in g->texts. */
 static size_t keep(cursor *c, const char *what)
 {
     att_gguf *g = c->g;
-    const att_byte_view text = take_text(c);
+    const att_byte_view text = read_text(c);
     const size_t at = g->texts.count;
     if (!g->status && memchr(text.data, 0, text.bytes))
         att_gguf_fail(g, ATT_ERR_FORMAT, "%s before byte %zu has a zero byte", what, c->at);
@@ -122,8 +122,8 @@ static size_t keep(cursor *c, const char *what)
 
 static void skip_items(cursor *c, value *v)
 {
-    v->item_type = (uint32_t)take_number(c, 4);
-    const uint64_t n = take_number(c, 8);
+    v->item_type = (uint32_t)read_number(c, 4);
+    const uint64_t n = read_number(c, 8);
     if (!c->g->status && (v->item_type >= N_VALUE_TYPES || v->item_type == LIST))
         att_gguf_fail(c->g, ATT_ERR_UNSUPPORTED, "a list before byte %zu has items of type %u", c->at, v->item_type);
     if (!c->g->status && n > c->g->size)
@@ -132,15 +132,15 @@ static void skip_items(cursor *c, value *v)
     v->count = (int64_t)n;
     v->data = c->g->file + c->at;
     if (v->item_type != TEXT)
-        take(c, n * (uint64_t)(c->g->status ? 0 : value_types[v->item_type].bytes));
+        read_bytes(c, n * (uint64_t)(c->g->status ? 0 : value_types[v->item_type].bytes));
     for (uint64_t i = 0; v->item_type == TEXT && !c->g->status && i < n; i++)
-        take_text(c);
+        read_text(c);
 }
 
 static void read_value(cursor *c, value *v)
 {
     v->key_at = keep(c, "a key");
-    v->type = (uint32_t)take_number(c, 4);
+    v->type = (uint32_t)read_number(c, 4);
     if (!c->g->status && v->type >= N_VALUE_TYPES)
         att_gguf_fail(c->g, ATT_ERR_FORMAT, "a value before byte %zu has type %u, which the format does not know",
                       c->at, v->type);
@@ -151,7 +151,7 @@ static void read_value(cursor *c, value *v)
     else if (v->type == LIST)
         skip_items(c, v);
     else
-        v->data = take(c, (uint64_t)value_types[v->type].bytes);
+        v->data = read_bytes(c, (uint64_t)value_types[v->type].bytes);
 }
 
 static void read_tensor(cursor *c, entry *e)
@@ -159,21 +159,21 @@ static void read_tensor(cursor *c, entry *e)
     att_gguf *g = c->g;
     att_gguf_tensor *t = &e->t;
     e->name_at = keep(c, "a tensor's name");
-    const uint64_t rank = take_number(c, 4);
+    const uint64_t rank = read_number(c, 4);
     if (!g->status && (rank < 1 || rank > ATT_MAX_RANK))
         att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "a tensor before byte %zu has %llu dimensions, not 1 to %d", c->at,
                       (unsigned long long)rank, ATT_MAX_RANK);
     t->rank = g->status ? 0 : (int)rank;
     t->elements = 1;
     for (int i = t->rank - 1; i >= 0; i--) {
-        const uint64_t dim = take_number(c, 8);
+        const uint64_t dim = read_number(c, 8);
         if (!g->status &&
             (dim < 1 || dim > INT32_MAX || __builtin_mul_overflow(t->elements, (int64_t)dim, &t->elements)))
             att_gguf_fail(g, ATT_ERR_FORMAT, "a tensor before byte %zu has dimensions that cannot be", c->at);
         t->dim[i] = (int64_t)dim;
     }
-    t->type = (int)take_number(c, 4);
-    e->offset = take_number(c, 8);
+    t->type = (int)read_number(c, 4);
+    e->offset = read_number(c, 8);
 }
 
 /* ---- checks */
@@ -254,9 +254,9 @@ static void settle(att_gguf *g)
 
 /* ---- opening */
 
-static int64_t take_count(cursor *c, const char *what, size_t each)
+static int64_t read_count(cursor *c, const char *what, size_t each)
 {
-    const uint64_t n = take_number(c, 8);
+    const uint64_t n = read_number(c, 8);
     if (!c->g->status && (n > MAX_COUNT || n > c->g->size / each))
         att_gguf_fail(c->g, ATT_ERR_FORMAT, "%llu %s cannot be in a file of %zu bytes (the most is %d)",
                       (unsigned long long)n, what, c->g->size, MAX_COUNT);
@@ -271,12 +271,12 @@ static void read_all(att_gguf *g)
         return;
     }
     c.at = 4;
-    const uint64_t version = take_number(&c, 4);
+    const uint64_t version = read_number(&c, 4);
     if (!g->status && (version < 2 || version > 3))
         att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "is of version %llu of the format; 2 and 3 are supported",
                       (unsigned long long)version);
-    g->n_tensors = take_count(&c, "tensors", MIN_TENSOR);
-    g->n_values = take_count(&c, "values", MIN_VALUE);
+    g->n_tensors = read_count(&c, "tensors", MIN_TENSOR);
+    g->n_values = read_count(&c, "values", MIN_VALUE);
     g->value = att_calloc(g->ctx, (size_t)g->n_values, sizeof *g->value);
     g->tensor = att_calloc(g->ctx, (size_t)g->n_tensors, sizeof *g->tensor);
     if (!g->status && (!g->value || !g->tensor))

@@ -307,7 +307,7 @@ const cli_command train_embed = {
                "follows from the columns of --pairs, or is chosen by --loss:\n\n"
                "  text, text         mnr: multiple negatives ranking; the others of a\n"
                "                     batch are the negatives\n"
-               "  text, text, text   mnr with hard negatives (third column and more), or\n"
+               "  text, text, text   mnr with hard negatives (third and more), or\n"
                "                     with --loss triplet anchor, positive, negative\n"
                "  text, text, score  cosine: cosine similarity approaches the score\n"
                "  text, text, label  softmax: a classifier of (u, v, |u - v|), which is\n"
