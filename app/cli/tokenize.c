@@ -6,24 +6,48 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BLOCK = 1024 };
 
 static const char *model_name;
-static bool json, no_truncate, no_special, target;
+static bool json, offsets, no_truncate, no_special, target;
 
 static const cli_option options[] = {
     {"model", 'm', "MODEL", .text = &model_name, .required = true, .env = "ATTEND_MODEL",
      .help = "model folder, name of a model in the models folder, or SentencePiece file (.spm)"},
     {"json", 0, NULL, .flag = &json, .help = "print token ids instead, a JSON array per line"},
+    {"offsets", 0, NULL, .flag = &offsets,
+     .help = "print ids, tokens, and the bytes of the line that each token stands for, a JSON object per line; for "
+             "models with tokenizer.json (other than BERT's) or merges.txt"},
     {"no-truncate", 0, NULL, .flag = &no_truncate, .help = "do not truncate at the model's maximum length"},
     {"no-special", 0, NULL, .flag = &no_special, .help = "do not add special tokens such as [CLS] and [SEP]"},
     {"target", 0, NULL, .flag = &target, .help = "use the tokenizer of the target language, if the model has one"},
     {0},
 };
 
+/* {"ids": [0, 4], "tokens": ["a", "Ġb"], "offsets": [[0, 1], [1, 3]]} */
+static void print_offsets(const att_tokenizer *t, const att_tokens *tokens)
+{
+    for (int64_t i = 0; i < tokens->count; i++)
+        printf("%s%" PRId32, i ? ", " : "{\"ids\": [", tokens->ids[i]);
+    for (int64_t i = 0; i < tokens->count; i++) {
+        const char *token = att_tokenizer_token(t, tokens->ids[i]);
+        fputs(i ? ", " : "], \"tokens\": [", stdout);
+        cli_write_json(stdout, token, strlen(token));
+    }
+    for (int64_t i = 0; i < tokens->count; i++)
+        printf("%s[%" PRId64 ", %" PRId64 "]", i ? ", " : "], \"offsets\": [", tokens->offsets[2 * i],
+               tokens->offsets[2 * i + 1]);
+    puts(tokens->count ? "]}" : "{\"ids\": [], \"tokens\": [], \"offsets\": []}");
+}
+
 static void print(const att_tokenizer *t, const att_tokens *tokens)
 {
+    if (offsets) {
+        print_offsets(t, tokens);
+        return;
+    }
     if (json)
         putchar('[');
     for (int64_t i = 0; i < tokens->count; i++) {
@@ -49,7 +73,7 @@ static int run(int n, char **arguments)
     cli_unknown unknown = {0};
     const att_encode_options *o =
         ATT_OPTIONS(att_encode_options, .no_special = no_special, .max_tokens = no_truncate ? 0 : m.max_tokens,
-                    .target = target, .unknown = cli_unknown_add, .user = &unknown);
+                    .target = target, .offsets = offsets, .unknown = cli_unknown_add, .user = &unknown);
     while (!code) {
         code = cli_lines_next(&in, BLOCK);
         if (code || in.count == 0)

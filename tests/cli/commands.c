@@ -125,6 +125,18 @@ static void tokenize_cuts_where_the_model_does(void **state)
     assert_int_equal(count(tool_out, " "), 15 - 1);
 }
 
+static void tokens_have_their_offsets(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("mkdir -p gpt2 && cp $GPT2 gpt2/tokenizer.json"), 0);
+    assert_int_equal(tool("printf 'a\xC3\xAF ve\n\n' | $A tokenize -m gpt2 --offsets"), 0);
+    assert_string_equal(tool_out,
+                        "{\"ids\": [64, 127, 107, 220, 332], \"tokens\": [\"a\", \"Ã\", \"¯\", \"Ġ\", \"ve\"], "
+                        "\"offsets\": [[0, 1], [1, 3], [1, 3], [3, 4], [4, 6]]}\n"
+                        "{\"ids\": [], \"tokens\": [], \"offsets\": []}\n");
+    assert_refused("echo a | $A tokenize -m $D --offsets", 1, "this tokenizer has no offsets");
+}
+
 static void a_vocabulary_is_learnt_and_cuts_texts(void **state)
 {
     (void)state;
@@ -198,6 +210,15 @@ static void the_real_model_finds_the_meaning(void **state)
     assert_string_equal(tool_out, "[101, 14477, 20961, 3468, 15743, 102]\n");
 }
 
+static int set_up(void **state)
+{
+    char *path = realpath("tests/golden/pipeline/gpt2.json", NULL);
+    assert_non_null(path);
+    setenv("GPT2", path, 1);
+    free(path);
+    return tool_setup(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,10 +228,11 @@ int main(void)
         cmocka_unit_test(similarity_reads_quoted_pairs),
         cmocka_unit_test(sentences_come_from_files_options_arguments_and_standard_input),
         cmocka_unit_test(tokenize_cuts_where_the_model_does),
+        cmocka_unit_test(tokens_have_their_offsets),
         cmocka_unit_test(a_vocabulary_is_learnt_and_cuts_texts),
         cmocka_unit_test(attention_weights_of_a_row_add_up_to_one),
         cmocka_unit_test(help_and_info_come_from_the_tables),
         cmocka_unit_test(the_real_model_finds_the_meaning),
     };
-    return cmocka_run_group_tests(tests, tool_setup, tool_teardown);
+    return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }
