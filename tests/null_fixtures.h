@@ -7,6 +7,7 @@
 #include "attend_util.h"
 #include "nn_fixtures.h"
 #include "tiny_bert.h"
+#include "tiny_llama.h"
 #include "tiny_marian.h"
 #include "toy_texts.h"
 
@@ -169,6 +170,7 @@ static const fixture constants[] = {
     {"att_bert_info *", &(att_bert_info){.size = sizeof(att_bert_info)}},
     {"att_sentence_info *", &(att_sentence_info){.size = sizeof(att_sentence_info)}},
     {"att_encoder_decoder_info *", &(att_encoder_decoder_info){.size = sizeof(att_encoder_decoder_info)}},
+    {"att_language_model_info *", &(att_language_model_info){.size = sizeof(att_language_model_info)}},
     {"att_transformer_info *", &(att_transformer_info){.size = sizeof(att_transformer_info)}},
     {"att_seq2seq_config *", &(att_seq2seq_config){.size = sizeof(att_seq2seq_config)}},
     {"att_training_report *", &(att_training_report){.size = sizeof(att_training_report)}},
@@ -507,6 +509,24 @@ static void give_encoder_decoders(void)
          att_transformer_encode(t, transformer, (const int32_t[]){1, 0}, two_offsets, 1));
 }
 
+static void give_language_model(void)
+{
+    static test_folder folder;
+    folder = tiny_llama_folder(&tiny_llamas[0], NULL);
+    att_language_model *m;
+    att_language_state *s;
+    att_tape *t;
+    need(att_language_model_open(ctx, folder.path, &m));
+    need(att_language_state_new(m, 1, 0, &s));
+    need(att_tape_new(ctx, NULL, &t));
+    give("att_language_model_apply.t", t);
+    give("att_language_model_open.folder", folder.path);
+    give("const att_language_model *", m);
+    give("att_language_model *", m);
+    give("const att_language_state *", s);
+    give("att_language_state *", s);
+}
+
 /* A training of tiny files, in memory, and one in a folder. */
 static void give_trainings(void)
 {
@@ -550,6 +570,7 @@ static int make_fixtures(void **state)
     give_bert(bert.path);
     give_translation();
     give_encoder_decoders();
+    give_language_model();
     give_trainings();
     return 0;
 }

@@ -67,7 +67,7 @@ static inline float tiny_number(const char *name, uint64_t i)
     h = (h ^ h >> 13) * 0xC2B2AE35u;
     h ^= h >> 16;
     const float x = ((float)(h >> 8) / 16777216.0f - 0.5f) * tiny_factor(name);
-    return strstr(name, "LayerNorm.weight") || strstr(name, "layer_norm.weight") ? x + 1 : x;
+    return strstr(name, "LayerNorm.weight") || strstr(name, "norm.weight") ? x + 1 : x;
 }
 
 static inline void tiny_put(tiny_file *f, const char *name, int64_t rows, int64_t columns)

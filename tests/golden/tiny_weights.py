@@ -15,5 +15,5 @@ def numbers(name, shape):
         h = (h ^ (h >> numpy.uint64(shift))) * factor % 2**32
     x = (h >> numpy.uint64(8)).astype(numpy.float32) / numpy.float32(2**24) - numpy.float32(0.5)
     x *= next((f for part, f in FACTORS.items() if part in name), 1)
-    is_norm = name.endswith(("LayerNorm.weight", "layer_norm.weight"))
+    is_norm = name.endswith(("LayerNorm.weight", "norm.weight"))
     return torch.tensor((x + 1 if is_norm else x).reshape(shape))

@@ -1,0 +1,142 @@
+#include "model/llama_config.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_FEATURES = 65536, MAX_LAYERS = 1024, MAX_POSITIONS = 1 << 24, MAX_TOKENS = 1 << 22 };
+
+/* What the families differ in that config.json does not say. */
+typedef struct family {
+    const char *type;
+    bool qkv_bias; /* without "attention_bias" */
+    bool qk_norm;
+    bool window; /* is "sliding_window" used without "use_sliding_window"? */
+} family;
+
+static const family families[] = {{"llama", false, false, false},
+                                  {"mistral", false, false, true},
+                                  {"qwen2", true, false, false},
+                                  {"qwen3", false, true, false}};
+
+static const family *find_family(att_settings *s)
+{
+    const char *type = att_settings_text(s, "model_type", NULL);
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        if (!strcmp(families[i].type, type))
+            return &families[i];
+    att_settings_unsupported(s, "model_type", "one of llama, mistral, qwen2 and qwen3");
+    return &families[0];
+}
+
+/* ---- rotary positions */
+
+/* Frequencies of long contexts as in Llama 3.1: slow ones are divided by the factor, fast ones stay, and those between
+ * are interpolated. */
+static void scale_llama3(att_settings *s, double *frequency, int64_t n)
+{
+    const double pi = 3.14159265358979323846;
+    const double factor = att_settings_number(s, "factor", 1e-3, 1e6);
+    const double low = att_settings_number(s, "low_freq_factor", 1e-3, 1e6);
+    const double high = att_settings_number(s, "high_freq_factor", 1e-3, 1e6);
+    const double original = (double)att_settings_int(s, "original_max_position_embeddings", 1, MAX_POSITIONS);
+    if (!s->status && high <= low)
+        att_settings_fail(s, ATT_ERR_FORMAT, "\"%shigh_freq_factor\" is %g, not above \"low_freq_factor\", %g",
+                          s->within, high, low);
+    for (int64_t i = 0; !s->status && i < n; i++) {
+        const double turns = original * frequency[i] / (2 * pi); /* of a pair over the original context */
+        const double smooth = fmin(fmax((turns - low) / (high - low), 0), 1);
+        frequency[i] = smooth * frequency[i] + (1 - smooth) * frequency[i] / factor;
+    }
+}
+
+/* The object that was entered has "rope_type", or "type" in older files, and the settings of that type. */
+static void scale(att_settings *s, double *frequency, int64_t n)
+{
+    const char *key = att_settings_has(s, "rope_type") ? "rope_type" : "type";
+    const char *type = att_settings_text(s, key, "default");
+    if (!strcmp(type, "llama3"))
+        scale_llama3(s, frequency, n);
+    else if (!strcmp(type, "linear")) {
+        const double factor = att_settings_number(s, "factor", 1e-3, 1e6);
+        for (int64_t i = 0; !s->status && i < n; i++)
+            frequency[i] /= factor;
+    } else if (strcmp(type, "default") != 0)
+        att_settings_unsupported(s, key, "one of default, linear and llama3");
+}
+
+/* Newer files have "rope_parameters", with "rope_theta" among them; older ones "rope_theta" and "rope_scaling". */
+static void read_rotary(att_settings *s, att_llama_config *c)
+{
+    const bool newer = att_settings_has(s, "rope_parameters");
+    const char *key = newer ? "rope_parameters" : "rope_scaling";
+    const bool scaled = att_settings_has(s, key);
+    att_settings_scope before = {0};
+    if (newer)
+        before = att_settings_enter(s, key);
+    const double base = att_settings_has(s, "rope_theta") ? att_settings_number(s, "rope_theta", 1, 1e12) : 10000;
+    if (att_settings_has(s, "partial_rotary_factor"))
+        att_settings_only_number(s, "partial_rotary_factor", 1);
+    for (int64_t i = 0; i < c->head_dim / 2; i++)
+        c->frequency[i] = pow(base, -2 * (double)i / (double)c->head_dim);
+    if (!newer && scaled)
+        before = att_settings_enter(s, key);
+    if (scaled) {
+        scale(s, c->frequency, c->head_dim / 2);
+        att_settings_leave(s, before);
+    }
+}
+
+/* ---- all */
+
+static int64_t int_or(att_settings *s, const char *key, int64_t max, int64_t otherwise)
+{
+    return att_settings_has(s, key) ? att_settings_int(s, key, 1, max) : otherwise;
+}
+
+static void read_window(att_settings *s, const family *f, att_llama_config *c)
+{
+    if (att_settings_has(s, "sliding_window") && (f->window || att_settings_bool(s, "use_sliding_window", false))) {
+        c->window = att_settings_int(s, "sliding_window", 1, INT32_MAX);
+        if (!f->window) /* of some layers alone */
+            att_settings_only_bool(s, "use_sliding_window", false);
+    }
+    const json_t *types = att_settings_list(s, "layer_types", false);
+    for (size_t i = 0; !s->status && i < json_array_size(types); i++) {
+        const char *type = json_string_value(json_array_get(types, i));
+        if (!type || strcmp(type, c->window ? "sliding_attention" : "full_attention") != 0)
+            att_settings_unsupported(s, "layer_types", "the same attention in all layers");
+    }
+}
+
+void att_llama_config_read(att_settings *s, att_llama_config *c)
+{
+    const family *f = find_family(s);
+    c->type = f->type;
+    c->vocabulary = att_settings_int(s, "vocab_size", 1, MAX_TOKENS);
+    c->hidden = att_settings_int(s, "hidden_size", 1, MAX_FEATURES);
+    c->layers = att_settings_int(s, "num_hidden_layers", 1, MAX_LAYERS);
+    c->heads = att_settings_int(s, "num_attention_heads", 1, MAX_FEATURES);
+    c->kv_heads = int_or(s, "num_key_value_heads", MAX_FEATURES, c->heads);
+    c->head_dim = int_or(s, "head_dim", ATT_MAX_HEAD_DIM, s->status ? 1 : c->hidden / c->heads);
+    c->intermediate = att_settings_int(s, "intermediate_size", 1, 8 * MAX_FEATURES);
+    c->max_positions = att_settings_int(s, "max_position_embeddings", 1, MAX_POSITIONS);
+    c->eps = (float)att_settings_number(s, "rms_norm_eps", 0, 1);
+    att_settings_only_text(s, "hidden_act", "silu");
+    att_settings_only_empty(s, "quantization_config");
+    c->tied = att_settings_bool(s, "tie_word_embeddings", false);
+    c->mlp_bias = att_settings_bool(s, "mlp_bias", false);
+    c->qkv_bias = att_settings_bool(s, "attention_bias", f->qkv_bias);
+    c->output_bias = att_settings_bool(s, "attention_bias", false) && strcmp(f->type, "qwen2") != 0;
+    c->qk_norm = f->qk_norm;
+    if (!s->status && c->heads % c->kv_heads)
+        att_settings_fail(s, ATT_ERR_FORMAT,
+                          "\"num_key_value_heads\" is %d, which does not divide "
+                          "\"num_attention_heads\", %d",
+                          (int)c->kv_heads, (int)c->heads);
+    if (!s->status && (c->head_dim % 2 || c->head_dim > ATT_MAX_HEAD_DIM || c->head_dim < 2))
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "heads of %d features are not supported; an even number up to %d is",
+                          (int)c->head_dim, ATT_MAX_HEAD_DIM);
+    if (!s->status)
+        read_rotary(s, c);
+    read_window(s, f, c);
+}

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Writes tiny_llama.txt: logits of tiny models like Llama, whose weights follow from a formula, by transformers in
+float64. For each: its name, then a line of 20 logits for each token of each sequence.
+
+    python3 make_tiny_llama.py
+
+Made with transformers 5.23.0, torch 2.15.0 on a CPU. tests/model/llama.c makes the same weights.
+"""
+import pathlib
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from tiny_weights import numbers
+
+SEQUENCES = [[1, 7, 9, 11, 3], [5], [2, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 3]]
+BASE = dict(vocab_size=20, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+            intermediate_size=24, max_position_embeddings=32, rms_norm_eps=1e-5, tie_word_embeddings=False,
+            attn_implementation="eager", dtype="float64")
+MODELS = {
+    "llama": ("llama", {}),
+    "llama3": ("llama", dict(tie_word_embeddings=True, rope_parameters=dict(
+        rope_type="llama3", rope_theta=100.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+        original_max_position_embeddings=16))),
+    "linear": ("llama", dict(attention_bias=True, mlp_bias=True, rope_parameters=dict(
+        rope_type="linear", rope_theta=1000.0, factor=4.0))),
+    "mistral": ("mistral", dict(sliding_window=4, head_dim=6)),
+    "qwen2": ("qwen2", dict(tie_word_embeddings=True, use_sliding_window=False)),
+    "qwen3": ("qwen3", dict(head_dim=8, use_sliding_window=False)),
+}
+
+
+def main():
+    lines = []
+    for name, (kind, more) in MODELS.items():
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **{**BASE, **more})).double().eval()
+        names = {k: v for k, v in model.state_dict().items() if v.is_floating_point()}
+        if model.config.tie_word_embeddings:
+            names.pop("lm_head.weight", None)
+        missing = model.load_state_dict({k: numbers(k, v.shape).double() for k, v in names.items()}, strict=False)
+        assert set(missing.missing_keys) <= {"lm_head.weight"}, missing
+        model.tie_weights()
+        lines.append(name)
+        for ids in SEQUENCES:
+            with torch.no_grad():
+                y = model(torch.tensor([ids])).logits[0]
+            lines += [" ".join(f"{float(x):.9g}" for x in row) for row in y]
+    (pathlib.Path(__file__).parent / "tiny_llama.txt").write_text("\n".join(lines) + "\n")
+
+
+main()
