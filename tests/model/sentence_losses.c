@@ -178,7 +178,7 @@ static void no_text_is_twice_in_a_batch_and_each_row_is_in_one(void **state)
 {
     (void)state;
     enum { N = 500, WORDS = 90, MAX_BATCH = 16 };
-    static char words[WORDS][8];
+    static char words[WORDS][12];
     static const char *texts[N * COLUMNS];
     for (int i = 0; i < WORDS; i++)
         snprintf(words[i], sizeof words[i], "%d", i);
