@@ -4,14 +4,19 @@ float64. For each: its name, then a line of 20 logits for each token of each seq
 
     python3 make_tiny_llama.py
 
+tiny_llama/ is the last of them as a folder.
+
 Made with transformers 5.23.0, torch 2.15.0 on a CPU. tests/model/llama.c makes the same weights.
 """
 import pathlib
 
 import torch
+from tokenizers import Tokenizer, decoders, models
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from tiny_weights import numbers
+
+HERE = pathlib.Path(__file__).parent
 
 SEQUENCES = [[1, 7, 9, 11, 3], [5], [2, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 3]]
 BASE = dict(vocab_size=20, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
@@ -30,6 +35,21 @@ MODELS = {
 }
 
 
+def write_folder(model):
+    """tiny_llama/: the model as transformers writes it, with letters as tokens, for examples/generate.c"""
+    vocab = {c: i for i, c in enumerate("abcdefghijklmnopqrst")}
+    tokenizer = Tokenizer(models.BPE(vocab, []))
+    tokenizer.decoder = decoders.Fuse()
+    model.float().save_pretrained(HERE / "tiny_llama")
+    (HERE / "tiny_llama/generation_config.json").unlink()
+    tokenizer.save(str(HERE / "tiny_llama/tokenizer.json"))
+    with torch.no_grad():
+        ids = tokenizer.encode("bdcab").ids
+        for _ in range(24):
+            ids.append(int(model(torch.tensor([ids])).logits[0, -1].argmax()))
+    print(tokenizer.decode(ids), "is what examples/generate.c prints of it")
+
+
 def main():
     lines = []
     for name, (kind, more) in MODELS.items():
@@ -45,7 +65,9 @@ def main():
             with torch.no_grad():
                 y = model(torch.tensor([ids])).logits[0]
             lines += [" ".join(f"{float(x):.9g}" for x in row) for row in y]
-    (pathlib.Path(__file__).parent / "tiny_llama.txt").write_text("\n".join(lines) + "\n")
+        if name == "qwen3":
+            write_folder(model)
+    (HERE / "tiny_llama.txt").write_text("\n".join(lines) + "\n")
 
 
 main()
