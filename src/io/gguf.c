@@ -202,7 +202,8 @@ static void place_tensor(att_gguf *g, entry *e, size_t begin, uint64_t alignment
         offset > g->size - begin || (uint64_t)t->bytes > g->size - begin - offset)
         att_gguf_fail(g, ATT_ERR_FORMAT, "tensor \"%.80s\" lies at bytes %llu of the data, which has %zu", t->name,
                       (unsigned long long)offset, g->size - begin);
-    t->data = g->file + begin + offset;
+    else
+        t->data = g->file + begin + offset;
 }
 
 static int by_data(const void *a, const void *b)

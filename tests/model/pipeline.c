@@ -211,10 +211,21 @@ static const struct {
     att_status status;
     const char *words[2];
 } bad[] = {
-    {"gpt2", SPLIT("a(b"), ATT_ERR_FORMAT, {"pre_tokenizer.pattern.Regex", "no regular expression"}},
+    {"gpt2", SPLIT("a(b"), ATT_ERR_UNSUPPORTED, {"pre_tokenizer.pattern.Regex", "missing closing parenthesis"}},
     {"gpt2", SPLIT("\\\\bword"), ATT_ERR_UNSUPPORTED, {"\\b in a regular expression", "Regex"}},
     {"gpt2", SPLIT("(a)\\\\1"), ATT_ERR_UNSUPPORTED, {"\\1", NULL}},
     {"gpt2", SPLIT("a{1,3}+"), ATT_ERR_UNSUPPORTED, {"}+", NULL}},
+    {"gpt2", SPLIT("\\\\p{Cn}"), ATT_ERR_UNSUPPORTED, {"\\p{Cn}", NULL}},
+    {"gpt2", SPLIT("\\\\p{Alphabetic}"), ATT_ERR_UNSUPPORTED, {"\\p{Alphabetic}", NULL}},
+    {"gpt2", SPLIT("[\\\\P{L}]"), ATT_ERR_UNSUPPORTED, {"\\P{L}", NULL}},
+    {"gpt2", SPLIT("\\\\pL"), ATT_ERR_UNSUPPORTED, {"\\p", NULL}},
+    {"gpt2", SPLIT("a{,3}"), ATT_ERR_UNSUPPORTED, {"{,3}", NULL}},
+    {"gpt2", SPLIT("a{3}?"), ATT_ERR_UNSUPPORTED, {"{3}?", NULL}},
+    {"gpt2", SPLIT("\\\\v"), ATT_ERR_UNSUPPORTED, {"\\v", NULL}},
+    {"gpt2", SPLIT("a(?i)b|c"), ATT_ERR_UNSUPPORTED, {"(?i", NULL}},
+    {"gpt2", SPLIT("(?i)[\\\\p{Lu}]"), ATT_ERR_UNSUPPORTED, {"\\p{Lu}", NULL}},
+    {"gpt2", SPLIT("(?i:miss)"), ATT_ERR_UNSUPPORTED, {"ss", NULL}},
+    {"gpt2", SPLIT("\\\\Qa"), ATT_ERR_UNSUPPORTED, {"\\Q", NULL}},
     {"gpt2", SPLIT("[a&&b]"), ATT_ERR_UNSUPPORTED, {"&&", NULL}},
     {"gpt2", SPLIT("[[:alpha:]]"), ATT_ERR_UNSUPPORTED, {"[:", NULL}},
     {"gpt2", SPLIT("(?R)"), ATT_ERR_UNSUPPORTED, {"(?R", NULL}},

@@ -6,6 +6,10 @@
 #include "text/utf8.h"
 #include "text/wordpiece.h"
 
+/* A normalizer multiplies a text at most by 18 (NFKC) and what Replace writes; a tokenizer of many could fill memory.
+ */
+enum { MAX_GROWTH = 64, MORE = 1 << 20 };
+
 static void fail(att_pieces *p, att_status s)
 {
     if (!p->status)
@@ -14,6 +18,9 @@ static void fail(att_pieces *p, att_status s)
 
 static void add(att_aligned *a, const char *s, size_t bytes, att_span origin)
 {
+    if (a->text.count + bytes > a->limit && !a->text.status)
+        a->text.status = att_fail(a->text.ctx, ATT_ERR_UNSUPPORTED,
+                                  "the normalizers make more than %zu bytes of this text, which is too long", a->limit);
     att_bytes_add(&a->text, s, bytes);
     for (size_t i = 0; i < bytes; i++)
         att_bytes_add(&a->origin, &origin, sizeof origin);
@@ -30,7 +37,8 @@ static void list_add(att_pieces *p, att_piece_list *list, att_text_piece piece)
 
 void att_pieces_init(att_pieces *p, att_ctx *ctx, const char *text, size_t bytes)
 {
-    const att_aligned empty = {{.ctx = ctx}, {.ctx = ctx}};
+    const size_t most = bytes < INT32_MAX / MAX_GROWTH ? MAX_GROWTH * bytes + MORE : INT32_MAX;
+    const att_aligned empty = {{.ctx = ctx}, {.ctx = ctx}, most};
     *p = (att_pieces){.ctx = ctx, .text = empty, .rewritten = empty, .matches.ctx = ctx};
     if (bytes > INT32_MAX) {
         fail(p, att_fail(ctx, ATT_ERR_UNSUPPORTED, "a text of %zu bytes is too long: %d at most", bytes, INT32_MAX));
@@ -208,7 +216,7 @@ static bool next_match(att_pieces *p, const att_pattern *pattern, const char *s,
         }
         return false;
     }
-    const char *at = memmem(s + from, bytes - from, pattern->text, pattern->bytes);
+    const char *at = from < bytes ? memmem(s + from, bytes - from, pattern->text, pattern->bytes) : NULL;
     m->begin = at ? (size_t)(at - s) : bytes;
     m->end = m->begin + pattern->bytes;
     return at != NULL;

@@ -14,6 +14,7 @@ typedef struct att_span {
 /* Text in UTF-8, and for each of its bytes the span that it stands for. */
 typedef struct att_aligned {
     att_bytes text, origin; /* origin: att_span[text.count] */
+    size_t limit;           /* bytes of the text */
 } att_aligned;
 
 static inline const att_span *att_origin(const att_aligned *a) { return (const att_span *)(void *)a->origin.data; }

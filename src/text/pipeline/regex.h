@@ -8,7 +8,7 @@ typedef struct att_regex att_regex;
 
 /* Memory for matching, of one thread at a time; {0} at first. */
 typedef struct att_regex_match {
-    void *data;
+    void *data, *limits;
     att_status status; /* the first error */
 } att_regex_match;
 
