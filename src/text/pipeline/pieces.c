@@ -6,7 +6,7 @@
 #include "text/utf8.h"
 #include "text/wordpiece.h"
 
-/* A normalizer multiplies a text at max by 18 (NFKC) and what Replace writes; a tokenizer of many could fill memory.
+/* A normalizer multiplies a text at most by 18 (NFKC) and what Replace writes; a tokenizer of many could fill memory.
  */
 enum { MAX_GROWTH = 64, MORE = 1 << 20 };
 
@@ -41,7 +41,7 @@ void att_pieces_init(att_pieces *p, att_ctx *ctx, const char *text, size_t bytes
     const att_aligned empty = {{.ctx = ctx}, {.ctx = ctx}, max};
     *p = (att_pieces){.ctx = ctx, .text = empty, .rewritten = empty, .matches.ctx = ctx};
     if (bytes > INT32_MAX) {
-        fail(p, att_fail(ctx, ATT_ERR_UNSUPPORTED, "a text of %zu bytes is too long: %d at max", bytes, INT32_MAX));
+        fail(p, att_fail(ctx, ATT_ERR_UNSUPPORTED, "a text of %zu bytes is too long: %d at most", bytes, INT32_MAX));
         return;
     }
     att_bytes_reserve(&p->text.text, bytes);
