@@ -80,8 +80,8 @@ typedef struct att_text {
 
 /* Decodes ids [n] to UTF-8 text. tokenizer.json: as the `tokenizers` package, without special tokens. SentencePiece:
  * the text of the `sentencepiece` package, in which control symbols are empty. Marian: the text of MarianTokenizer, by
- * the target's model and without special tokens. Errors: an id not in [0, size); WordPiece, which does not preserve
- * case and spaces; memory. */
+ * the target's model and without special tokens. Errors: an id not in [0, size); BERT's tokenizer, which does not
+ * preserve case and spaces; memory. */
 ATT_API att_status att_detokenize(const att_tokenizer *t, const int32_t *ids, int64_t n, att_text *out);
 ATT_API void att_text_free(const att_tokenizer *t, att_text *text);
 

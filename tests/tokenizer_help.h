@@ -38,7 +38,8 @@ static inline void remove_file(const char *name)
 static inline void remove_all(void)
 {
     static const char *const names[] = {"tokenizer.json",          "vocab.txt",  "tokenizer_config.json",
-                                        "special_tokens_map.json", "vocab.json", "merges.txt"};
+                                        "special_tokens_map.json", "vocab.json", "merges.txt",
+                                        "added_tokens.json"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         remove_file(names[i]);
 }

@@ -52,12 +52,12 @@ static void encode(att_token_sink *sink, const char *text, size_t bytes)
     att_bert_normalizer_init(w, &e.t->settings, on_word, &e);
     w->full = sink->full;
     const unsigned char *s = (const unsigned char *)text;
-    static const bool nowhere[256] = {false};
-    const bool *pause = sink->options->split_special ? nowhere : e.t->begins;
+    const bool plain = sink->options->split_special;
     size_t i = 0;
-    while (!w->truncated && (i += att_bert_normalizer_run(w, s + i, bytes - i, pause)) < bytes && !w->truncated) {
+    while (!w->truncated && (i += att_bert_normalizer_run(w, s + i, bytes - i, e.t->begins[plain])) < bytes &&
+           !w->truncated) {
         size_t length;
-        const int32_t id = att_trie_longest(&e.t->added, text + i, bytes - i, &length);
+        const int32_t id = att_trie_longest(&e.t->added[plain], text + i, bytes - i, &length);
         if (id == ATT_NO_ID) {
             i += att_bert_normalizer_step(w, s + i, bytes - i);
             continue;
@@ -81,7 +81,8 @@ static void free_all(att_tokenizer *base)
 {
     att_bert_tokenizer *t = (att_bert_tokenizer *)base;
     att_vocabulary_free(&t->vocabulary);
-    att_trie_free(&t->added);
+    att_trie_free(&t->added[0]);
+    att_trie_free(&t->added[1]);
     att_free(base->ctx, t);
 }
 
@@ -90,6 +91,7 @@ att_bert_tokenizer *att_bert_tokenizer_new(att_ctx *ctx)
     static const att_tokenizer_kind kind = {encode, NULL, token, free_all, false};
     att_bert_tokenizer *t = att_alloc(ctx, 1, sizeof *t);
     if (t)
-        *t = (att_bert_tokenizer){.base = {.ctx = ctx, .kind = &kind}, .vocabulary.ctx = ctx, .added.ctx = ctx};
+        *t = (att_bert_tokenizer){
+            .base = {.ctx = ctx, .kind = &kind}, .vocabulary.ctx = ctx, .added = {{.ctx = ctx}, {.ctx = ctx}}};
     return t;
 }

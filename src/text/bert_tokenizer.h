@@ -11,8 +11,9 @@ typedef struct att_bert_tokenizer {
     att_tokenizer base;
     att_vocabulary vocabulary;
     att_bert_settings settings;
-    att_trie added;   /* tokens that are matched in the text before anything else: "[MASK]" */
-    bool begins[256]; /* their first bytes */
+    att_trie
+        added[2]; /* tokens that are matched in the text before anything else: all, "[MASK]", or not special ones */
+    bool begins[2][256]; /* their first bytes */
 } att_bert_tokenizer;
 
 /* An empty tokenizer, filled by tokenizer_file.c; NULL: out of memory. */

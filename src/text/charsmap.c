@@ -4,7 +4,7 @@
 
 #include "text/utf8.h"
 
-static const char field_name[] = "normalizer_spec.precompiled_charsmap";
+static const char field_name[] = "precompiled_charsmap";
 
 static bool is_leaf(uint32_t unit) { return unit >> 31; }
 static bool ends_key(uint32_t unit) { return unit >> 8 & 1; }

@@ -30,7 +30,8 @@ static int32_t read_id(const reader *r, const char *token, const json_t *value)
 static void add(const reader *r, att_template *t, int32_t item, int32_t type)
 {
     if (!att_template_add(t, item, type))
-        att_settings_fail(r->s, ATT_ERR_UNSUPPORTED, "post_processor adds more than %d tokens", ATT_MAX_SPECIAL);
+        att_settings_fail(r->s, ATT_ERR_UNSUPPORTED,
+                          "post_processor adds more than %d tokens, or has more than two texts", ATT_MAX_SPECIAL);
 }
 
 /* ---- BertProcessing: "cls": ["[CLS]", 101], "sep": ["[SEP]", 102]; RobertaProcessing, which has two between texts */
@@ -62,6 +63,16 @@ static void read_cls_sep(const reader *r, bool roberta)
     add(r, &r->p->pair, sep, !roberta);
 }
 
+/* The texts of the pair, without its special tokens. */
+static void make_plain(const reader *r)
+{
+    const att_template *pair = &r->p->pair;
+    r->p->plain_pair = (att_template){.count = 0};
+    for (int64_t i = 0; i < pair->count; i++)
+        if (pair->item[i] < 0)
+            add(r, &r->p->plain_pair, pair->item[i], pair->type[i]);
+}
+
 static void read_bert(const reader *r) { read_cls_sep(r, false); }
 
 static void read_byte_level(const reader *r)
@@ -74,6 +85,7 @@ static void read_roberta(const reader *r)
 {
     read_byte_level(r);
     read_cls_sep(r, true);
+    make_plain(r);
 }
 
 /* ---- TemplateProcessing */
@@ -127,6 +139,7 @@ static void read_template(const reader *r)
 {
     read_list(r, "single", false, &r->p->single);
     read_list(r, "pair", true, &r->p->pair);
+    make_plain(r);
 }
 
 /* ---- */

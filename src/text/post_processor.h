@@ -6,9 +6,9 @@
 #include "text/tokenizer_file.h"
 
 typedef struct att_post_processor {
-    att_template single, pair;
-    bool trim_offsets;     /* without the spaces of byte-level tokens ... */
-    bool add_prefix_space; /* ... but with that which may have been put before the text */
+    att_template single, pair, plain_pair; /* plain_pair: see att_tokenizer */
+    bool trim_offsets;                     /* without the spaces of byte-level tokens ... */
+    bool add_prefix_space;                 /* ... but with that which may have been put before the text */
 } att_post_processor;
 
 /* Reads "post_processor", an object or null; its tokens must be in v. Supported: TemplateProcessing, BertProcessing,

@@ -231,7 +231,8 @@ att_status att_encode_pair(const att_tokenizer *t, const char *a, size_t a_bytes
     if ((!a && a_bytes > 0) || (!b && b_bytes > 0))
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "att_encode_pair: %s is NULL, but %s_bytes is %zu", a ? "b" : "a",
                         a ? "b" : "a", a ? b_bytes : a_bytes);
-    const att_template *p = o.no_special || t->pair.count == 0 ? &alone : &t->pair;
+    const att_template *p = o.no_special ? &t->plain_pair : &t->pair;
+    p = p->count ? p : &alone;
     if ((status = check_encode(t, "att_encode_pair", &o, special_tokens(p))))
         return status;
     att_token_sink s = {.t = t, .options = &o}, part[2] = {s, s};

@@ -55,6 +55,7 @@ struct att_tokenizer {
     const att_tokenizer_kind *kind;
     int64_t size;              /* ids are in [0, size) */
     att_template single, pair; /* count 0: the texts alone */
+    att_template plain_pair;   /* without special tokens; count 0: the first text with type 0, the second with type 1 */
 };
 
 /* Constructors; *out is NULL on error. */

@@ -12,6 +12,7 @@ typedef struct reader {
     att_settings *settings;     /* has the first error */
     const att_token_list *list; /* model.vocab */
     att_token_list added;       /* added_tokens */
+    att_token_list ordinary;    /* those that are not special */
     att_bert_tokenizer *t;
 } reader;
 
@@ -70,9 +71,12 @@ static void read_vocabulary(reader *r, const json_t *added)
 {
     att_settings *s = r->settings;
     for (size_t i = 0; !s->status && i < json_array_size(added); i++) {
-        const att_trie_entry a = read_added(s, json_array_get(added, i));
+        const json_t *item = json_array_get(added, i);
+        const att_trie_entry a = read_added(s, item);
         if (!s->status)
             s->status = att_token_list_add(&r->added, a);
+        if (!s->status && !json_is_true(json_object_get(item, "special")))
+            s->status = att_token_list_add(&r->ordinary, a);
     }
     att_token_list_fill(r->list, &r->added, s, &r->t->vocabulary);
 }
@@ -112,10 +116,14 @@ static void set_added_tokens(reader *r)
         else if (model_id != ATT_NO_TOKEN && model_id != a->id)
             att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" has id %d in added_tokens but %d in the vocabulary",
                               a->text, a->id, model_id);
-        t->begins[(unsigned char)a->text[0]] = true;
+        t->begins[0][(unsigned char)a->text[0]] = true;
     }
+    for (size_t i = 0; i < r->ordinary.count; i++)
+        t->begins[1][(unsigned char)r->ordinary.entry[i].text[0]] = true;
     if (!s->status)
-        s->status = att_token_list_trie(&r->added, &t->added);
+        s->status = att_token_list_trie(&r->added, &t->added[0]);
+    if (!s->status)
+        s->status = att_token_list_trie(&r->ordinary, &t->added[1]);
 }
 
 static void read_model(reader *r)
@@ -159,14 +167,16 @@ att_status att_bert_tokenizer_read(att_settings *settings, const att_token_list 
     att_bert_tokenizer *t = att_bert_tokenizer_new(settings->ctx);
     if (!t)
         return ATT_ERR_MEMORY;
-    reader r = {settings, list, {.ctx = settings->ctx}, t};
+    reader r = {settings, list, {.ctx = settings->ctx}, {.ctx = settings->ctx}, t};
     att_post_processor post;
     read_model(&r);
     read_normalizer(&r);
     att_post_processor_read(settings, &t->vocabulary, &post);
     att_token_list_free(&r.added);
+    att_token_list_free(&r.ordinary);
     t->base.single = post.single;
     t->base.pair = post.pair;
+    t->base.plain_pair = post.plain_pair;
     t->base.size = t->vocabulary.size;
     if (settings->status)
         att_tokenizer_free(&t->base);

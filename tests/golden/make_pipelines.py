@@ -10,7 +10,7 @@
     pipeline/steps.txt    for each of many steps, which are put instead of those of gpt2.json: their JSON, and the
                           hash of the hashes of every 20th line
     pipeline/pairs.txt    for each of the tokenizers and some pairs of lines: the most tokens, and the hash of ids, type
-                          ids and offsets
+                          ids and offsets; without special tokens where the first number is a multiple of 3
 
 FOLDER has gpt2/encoder.json, gpt2/vocab.bpe, clip/vocab.json and clip/merges.txt: writes their hashes, too.
 """
@@ -272,10 +272,10 @@ def offsets_in(spans, data, begin, end):
     return [at, spans[end - 1][1] if begin < end else at]
 
 
-def hash_pair(t, first, second):
+def hash_pair(t, first, second, special):
     data = line(first), line(second)
     (a, a_spans), (b, b_spans) = map(positions, data)
-    e = t.encode(a, b)
+    e = t.encode(a, b, add_special_tokens=special)
     h = hash_ids(e.type_ids, hash_ids(e.ids))
     for sequence_id, offsets in zip(e.sequence_ids, e.offsets):
         spans, text = ((a_spans, data[0]), (b_spans, data[1]))[sequence_id or 0]
@@ -301,7 +301,8 @@ def main():
             t.no_truncation()
             if most:
                 t.enable_truncation(most)
-            rows.append(f"{name} {first} {first + 7} {most} {hash_pair(t, first, first + 7):08x}\n")
+            h = hash_pair(t, first, first + 7, first % 3 > 0)
+            rows.append(f"{name} {first} {first + 7} {most} {h:08x}\n")
     (TO / "pairs.txt").write_text("".join(rows))
     rows = []
     for key, steps in (("normalizer", NORMALIZERS), ("pre_tokenizer", PRE_TOKENIZERS), ("decoder", DECODERS),

@@ -14,7 +14,7 @@ from tokenizers import Regex, normalizers, pre_tokenizers
 TO = pathlib.Path(__file__).parent / "../../src/text/pipeline/unicode16_table.h"
 ALL = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 TEXT = "".join(map(chr, ALL))
-CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So".split()
+CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Cf".split()
 
 
 def matched(pattern):

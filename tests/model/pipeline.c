@@ -39,11 +39,12 @@ static att_tokenizer *golden(const char *name)
 
 /* ---- pairs */
 
-static uint32_t hash_pair(const att_tokenizer *t, const text_lines *a, const text_lines *b, int64_t most)
+static uint32_t hash_pair(const att_tokenizer *t, const text_lines *a, const text_lines *b, int64_t most, bool special)
 {
     att_tokens x;
     if (att_encode_pair(t, a->line, a->bytes, b->line, b->bytes,
-                        ATT_OPTIONS(att_encode_options, .max_tokens = most, .offsets = true), &x))
+                        ATT_OPTIONS(att_encode_options, .max_tokens = most, .offsets = true, .no_special = !special),
+                        &x))
         fail_msg("%s", att_error(ctx));
     uint32_t h = HASH_START;
     for (int64_t i = 0; i < x.count; i++)
@@ -80,7 +81,7 @@ static void pairs_are_those_of_the_reference(void **state)
         }
         text_line(&a, first);
         text_line(&b, second);
-        if (hash_pair(t, &a, &b, most) != want)
+        if (hash_pair(t, &a, &b, most, first % 3 > 0) != want)
             fail_msg("not as in the reference: %s", line[i]);
     }
     att_tokenizer_free(t);
@@ -131,6 +132,10 @@ static void what_users_type_need_not_become_special_tokens(void **state)
     t = open_text(SMALL);
     assert_string_equal(tokens_of(t, "[MASK]", 6, NULL), "[CLS] [MASK] [SEP]");
     assert_string_equal(tokens_of(t, "[MASK]", 6, plain), "[CLS] [ mask ] [SEP]");
+    att_tokenizer_free(t);
+    t = open_text(TOKENIZER("[{\"id\":60,\"content\":\"[MASKED]\",\"special\":false}]", NORMALIZER, PRE_TOKENIZER,
+                            "null", MODEL));
+    assert_string_equal(tokens_of(t, "[MASKED]", 8, plain), "[MASKED]");
     att_tokenizer_free(t);
 }
 
@@ -198,6 +203,23 @@ static void an_expression_that_takes_too_long_fails_with_a_sentence(void **state
     check_says(ctx, "(?:a|a)*b");
     check_says(ctx, "fails on this text");
     assert_null(x.ids);
+    att_tokenizer_free(t);
+}
+
+static void normalizers_that_would_fill_memory_fail(void **state)
+{
+    (void)state;
+    char step[2000] = "{\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [";
+    for (int i = 0; i < 12; i++)
+        strcat(step, i ? ", {\"type\": \"Replace\", \"pattern\": {\"String\": \"a\"}, \"content\": \"aaaaaaaaaa\"}"
+                       : "{\"type\": \"Replace\", \"pattern\": {\"String\": \"a\"}, \"content\": \"aaaaaaaaaa\"}");
+    strcat(step, "]}}");
+    att_tokens x;
+    att_tokenizer *t;
+    if (open_golden(ctx, "gpt2", step, &t))
+        fail_msg("%s", att_error(ctx));
+    assert_int_equal(att_encode(t, "a", 1, NULL, &x), ATT_ERR_UNSUPPORTED);
+    check_says(ctx, "the normalizers make more than");
     att_tokenizer_free(t);
 }
 
@@ -291,6 +313,21 @@ static void bad_merges_files_give_a_sentence(void **state)
     assert_int_equal(att_tokenizer_open(ctx, folder.path, &t), ATT_OK);
     assert_string_equal(tokens_of(t, "ab", 2, NULL), "ab");
     att_tokenizer_free(t);
+    write_file("added_tokens.json", "{\"<|user|>\": 4, \"<|pad|>\": 5}");
+    write_file("tokenizer_config.json", "{\"pad_token\": \"<|pad|>\", \"added_tokens_decoder\": {\"6\": "
+                                        "{\"content\": \"<x>\", \"special\": false, \"normalized\": false}}}");
+    assert_int_equal(att_tokenizer_open(ctx, folder.path, &t), ATT_OK);
+    assert_string_equal(tokens_of(t, "<|user|>ab<|pad|><x>", 20, NULL), "<|user|> ab <|pad|> <x>");
+    assert_string_equal(tokens_of(t, "<|user|>ab<|pad|>", 17, ATT_OPTIONS(att_encode_options, .split_special = true)),
+                        "<|user|> ab a");
+    att_tokenizer_free(t);
+    write_file("tokenizer_config.json", "{\"add_bos_token\": true}");
+    assert_int_equal(att_tokenizer_open(ctx, folder.path, &t), ATT_ERR_UNSUPPORTED);
+    check_says(ctx, "add_bos_token");
+    write_file("tokenizer_config.json", "{\"eos_token\": \"<none>\"}");
+    assert_int_equal(att_tokenizer_open(ctx, folder.path, &t), ATT_ERR_FORMAT);
+    check_says(ctx, "\"<none>\" is not in vocab.json");
+    remove_file("tokenizer_config.json");
     write_file("merges.txt", "#version: 0.2\na b\na b c\n");
     assert_int_equal(att_tokenizer_open(ctx, folder.path, &t), ATT_ERR_FORMAT);
     check_says(ctx, "merges.txt: line 3 is not two tokens");
@@ -346,6 +383,7 @@ int main(void)
         cmocka_unit_test(what_is_unknown_is_reported),
         cmocka_unit_test(a_million_times_one_letter_takes_no_time),
         cmocka_unit_test(an_expression_that_takes_too_long_fails_with_a_sentence),
+        cmocka_unit_test(normalizers_that_would_fill_memory_fail),
         cmocka_unit_test(bad_files_give_a_sentence_that_names_setting_and_value),
         cmocka_unit_test(bad_merges_files_give_a_sentence),
         cmocka_unit_test(every_failing_allocation_gives_an_error_and_leaks_nothing),

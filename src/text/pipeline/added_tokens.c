@@ -17,6 +17,7 @@ void att_added_token_read(att_settings *s, const json_t *item, att_added_tokens 
                          .lstrip = att_settings_bool(s, "lstrip", false),
                          .rstrip = att_settings_bool(s, "rstrip", false)};
     t.normalized = att_settings_bool(s, "normalized", !t.special);
+    t.left_out = t.special;
     t.id = att_read_token_id(s, "added_tokens", name ? name : "", att_settings_get(s, "id"));
     att_step_read_text(s, "content", false, &t.text, &t.bytes);
     att_settings_leave(s, file);
@@ -48,6 +49,7 @@ static att_status normalize(att_added_tokens *a, att_added_token *t, const att_s
     if (copy) {
         memcpy(copy, text->data, text->count);
         copy[text->count] = 0;
+        t->left_out = t->special && strcmp(copy, t->text) == 0;
         att_free(a->ctx, t->text);
         t->text = copy;
         t->bytes = text->count;

@@ -7,7 +7,8 @@
 
 typedef struct att_added_token {
     int32_t id;
-    bool special;        /* left out of decoded text */
+    bool special;        /* not found in a text whose special tokens are split */
+    bool left_out;       /* of decoded text: a special token that normalization does not change */
     bool single_word;    /* found only where no letter or digit is next to it */
     bool lstrip, rstrip; /* takes the white space before, after it */
     bool normalized;     /* found in the normalized text, as it is itself after normalization */

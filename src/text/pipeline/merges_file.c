@@ -18,22 +18,97 @@ static void check_made(layout *l, bool made)
         l->config.status = att_fail(l->config.ctx, ATT_ERR_MEMORY, "%s: out of memory", l->config.path);
 }
 
+static json_t *added_tokens(const layout *l) { return json_object_get(l->root, "added_tokens"); }
+
+/* The entry of a token in root.added_tokens; NULL: none. */
+static json_t *find_added(const layout *l, const char *token)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach(added_tokens(l), i, entry)
+    {
+        const char *content = json_string_value(json_object_get(entry, "content"));
+        if (content && strcmp(content, token) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
 static int32_t id_of(const layout *l, const char *token)
 {
     const att_trie_entry wanted = {token, strlen(token), 0};
     const size_t n = l->list->count;
     const att_trie_entry *found = n ? bsearch(&wanted, l->list->entry, n, sizeof wanted, att_trie_order) : NULL;
-    return found ? found->id : ATT_NO_TOKEN;
+    const json_t *added = find_added(l, token);
+    return found ? found->id : added ? (int32_t)json_number_value(json_object_get(added, "id")) : ATT_NO_TOKEN;
 }
 
-/* Adds a special token, which must be in the vocabulary, to root.added_tokens. */
-static void add_token(layout *l, const char *token)
+/* Makes a token special, which must be in the vocabulary or among the added ones. */
+static void add_special(layout *l, const char *token, bool lstrip)
 {
     const int32_t id = id_of(l, token);
     if (id == ATT_NO_TOKEN)
         att_settings_fail(&l->config, ATT_ERR_FORMAT, "the special token \"%.80s\" is not in vocab.json", token);
-    json_t *entry = json_pack("{s:f, s:s, s:b}", "id", (double)id, "content", token, "special", 1);
-    check_made(l, json_array_append_new(json_object_get(l->root, "added_tokens"), entry) == 0);
+    json_t *entry = find_added(l, token);
+    if (entry)
+        check_made(l, json_object_set_new(entry, "special", json_true()) == 0 &&
+                          json_object_set_new(entry, "normalized", json_false()) == 0);
+    else
+        check_made(l,
+                   json_array_append_new(added_tokens(l), json_pack("{s:f, s:s, s:b, s:b}", "id", (double)id, "content",
+                                                                    token, "special", 1, "lstrip", lstrip)) == 0);
+}
+
+/* ---- added tokens that the class does not know of */
+
+/* added_tokens.json: {"<|user|>": 50257} */
+static void read_added_file(layout *l, const char *folder)
+{
+    att_settings s;
+    const char *token;
+    json_t *id;
+    att_settings_read(&s, l->config.ctx, folder, "added_tokens.json", false);
+    json_object_foreach(s.root, token, id)
+    {
+        json_t *entry = json_pack("{s:O, s:s, s:b}", "id", id, "content", token, "special", 0);
+        check_made(l, json_array_append_new(added_tokens(l), entry) == 0);
+    }
+    if (s.status && !l->config.status)
+        l->config.status = s.status;
+    att_settings_close(&s);
+}
+
+/* {"50257": {"content": "<|user|>", "lstrip": false, ...}} */
+static void read_added_decoder(layout *l)
+{
+    const char *key;
+    json_t *item;
+    json_object_foreach((json_t *)att_settings_get(&l->config, "added_tokens_decoder"), key, item)
+    {
+        const char *content = json_string_value(json_object_get(item, "content"));
+        json_t *entry = json_is_object(item) && content && !find_added(l, content) ? json_copy(item) : NULL;
+        if (entry)
+            check_made(l, json_object_set_new(entry, "id", json_real(strtod(key, NULL))) == 0 &&
+                              json_array_append_new(added_tokens(l), entry) == 0);
+    }
+}
+
+/* The special tokens that the settings name. */
+static void read_named(layout *l)
+{
+    static const char *const keys[] = {"bos_token", "eos_token", "unk_token", "pad_token",
+                                       "cls_token", "sep_token", "mask_token"};
+    const att_settings *both[] = {&l->config, &l->map};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const char *token = att_special_token(&l->config, &l->map, keys[i], "");
+        if (*token)
+            add_special(l, token, false);
+    }
+    for (int k = 0; k < 2; k++) {
+        const json_t *more = att_settings_get(both[k], "additional_special_tokens");
+        for (size_t i = 0; i < json_array_size(more); i++)
+            add_special(l, att_token_content(&l->config, "additional_special_tokens", json_array_get(more, i)), false);
+    }
 }
 
 /* ---- classes; each sets normalizer, pre_tokenizer, decoder and post_processor, and returns the end of words */
@@ -51,7 +126,7 @@ static json_t *byte_level(layout *l)
 
 static void make_gpt2(layout *l)
 {
-    add_token(l, token_of(l, "unk_token", "<|endoftext|>"));
+    add_special(l, token_of(l, "unk_token", "<|endoftext|>"), false);
     check_made(l, json_object_set_new(l->root, "pre_tokenizer", byte_level(l)) == 0 &&
                       json_object_set_new(l->root, "decoder", byte_level(l)) == 0);
 }
@@ -59,26 +134,24 @@ static void make_gpt2(layout *l)
 static void make_roberta(layout *l)
 {
     const char *cls = token_of(l, "cls_token", "<s>"), *sep = token_of(l, "sep_token", "</s>");
-    const char *others[] = {cls, sep, token_of(l, "unk_token", "<unk>"), token_of(l, "pad_token", "<pad>"),
-                            token_of(l, "mask_token", "<mask>")};
+    const char *others[] = {cls, sep, token_of(l, "unk_token", "<unk>"), token_of(l, "pad_token", "<pad>")};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        add_token(l, others[i]);
-    json_t *mask = json_array_get(json_object_get(l->root, "added_tokens"), 4); /* takes the space before it */
+        add_special(l, others[i], false);
+    add_special(l, token_of(l, "mask_token", "<mask>"), true);
     json_t *post = json_pack("{s:s, s:[s, f], s:[s, f], s:b, s:b}", "type", "RobertaProcessing", "cls", cls,
                              (double)id_of(l, cls), "sep", sep, (double)id_of(l, sep), "trim_offsets", 1,
                              "add_prefix_space", att_settings_bool(&l->config, "add_prefix_space", false));
     check_made(l, json_object_set_new(l->root, "pre_tokenizer", byte_level(l)) == 0 &&
                       json_object_set_new(l->root, "decoder", byte_level(l)) == 0 &&
-                      json_object_set_new(l->root, "post_processor", post) == 0 &&
-                      (l->config.status || json_object_set_new(mask, "lstrip", json_true()) == 0));
+                      json_object_set_new(l->root, "post_processor", post) == 0);
 }
 
 static void make_clip(layout *l)
 {
     static const char pattern[] = "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+";
     const char *begin = token_of(l, "bos_token", "<|startoftext|>"), *end = token_of(l, "eos_token", "<|endoftext|>");
-    add_token(l, begin);
-    add_token(l, end);
+    add_special(l, begin, false);
+    add_special(l, end, false);
     json_t *normalizer =
         json_pack("{s:s, s:[{s:s}, {s:s, s:{s:s}, s:s}, {s:s}]}", "type", "Sequence", "normalizers", "type", "NFC",
                   "type", "Replace", "pattern", "Regex", "\\s+", "content", " ", "type", "Lowercase");
@@ -129,7 +202,7 @@ static void read_merges(layout *l, const char *folder)
     att_text_file_free(&f);
 }
 
-static void make_root(layout *l)
+static void make_root(layout *l, const char *folder)
 {
     static const struct {
         const char *class;
@@ -140,9 +213,14 @@ static void make_root(layout *l)
     const char *class = att_settings_text(&l->config, "tokenizer_class", "GPT2Tokenizer");
     l->root = json_pack("{s:[], s:{s:s, s:[], s:{}}}", "added_tokens", "model", "type", "BPE", "merges", "vocab");
     check_made(l, l->root);
+    att_settings_only_bool(&l->config, "add_bos_token", false);
+    att_settings_only_bool(&l->config, "add_eos_token", false);
+    read_added_file(l, folder);
+    read_added_decoder(l);
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
         if (strcmp(class, classes[i].class) == 0) {
             classes[i].make(l);
+            read_named(l);
             return;
         }
     att_settings_unsupported(&l->config, "tokenizer_class", "GPT2Tokenizer, RobertaTokenizer or CLIPTokenizer");
@@ -160,7 +238,7 @@ att_status att_read_merges(att_text_file *f, const char *folder, att_token_list 
     att_settings_read(&l.map, f->ctx, folder, "special_tokens_map.json", false);
     if (l.map.status && !l.config.status)
         l.config.status = l.map.status;
-    make_root(&l);
+    make_root(&l, folder);
     read_merges(&l, folder);
     att_settings_init(settings, f->ctx, f->path, l.root);
     settings->status = l.config.status;

@@ -107,7 +107,7 @@ static void decode(const att_tokenizer *base, const int32_t *ids, int64_t n, att
     for (int64_t i = 0; i < n; i++) {
         const att_added_token *added = att_added_token_get(&t->added, ids[i]);
         const char *token = added ? added->text : att_vocabulary_get(&t->vocabulary, ids[i]);
-        if (!token || (added && added->special))
+        if (!token || (added && added->left_out))
             continue;
         if (t->decoders.count == 0 && !first)
             att_decoded_put(&d, " ", 1);

@@ -81,6 +81,7 @@ void att_pipeline_read_settings(att_settings *s, const att_token_list *list, att
     att_post_processor_read(s, &t->vocabulary, &t->post);
     t->base.single = t->post.single;
     t->base.pair = t->post.pair;
+    t->base.plain_pair = t->post.plain_pair;
     t->base.size = t->vocabulary.size;
     if (!s->status)
         s->status = att_added_tokens_finish(&t->added, &t->normalizers);

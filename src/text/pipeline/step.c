@@ -55,7 +55,10 @@ static void read_step(att_settings *s, const char *list, const att_step_type *ty
         for (size_t i = 0; !s->status && i < json_array_size(items); i++) {
             const att_settings_scope before = att_settings_enter_item(s, list, json_array_get(items, i));
             if (strcmp(att_settings_text(s, "type", ""), "Sequence") == 0)
-                att_settings_unsupported(s, "type", "a Sequence of steps");
+                att_settings_fail(s, ATT_ERR_UNSUPPORTED,
+                                  "\"%stype\" is Sequence, within a Sequence, which is not "
+                                  "supported",
+                                  s->within);
             read_step(s, list, types, steps);
             att_settings_leave(s, before);
         }
@@ -65,7 +68,8 @@ static void read_step(att_settings *s, const char *list, const att_step_type *ty
     if (!s->status && !type)
         att_settings_unsupported(s, "type", names);
     if (!s->status && steps->count == ATT_MAX_STEPS)
-        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"%s%s\" has more than %d steps", s->within, list, ATT_MAX_STEPS);
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"%.*s\" has more than %d steps", (int)strcspn(s->within, "."),
+                          s->within, ATT_MAX_STEPS);
     if (!s->status)
         s->status = att_grow(s->ctx, &steps->step, sizeof *steps->step, steps->count, 1, &steps->capacity);
     if (s->status)
