@@ -27,7 +27,7 @@ static const cli_option options[] = {
     {"format", 0, "jsonl|npy|tsv", .choice = &format, .help = "output format; default: jsonl"},
     CLI_OUTPUT(&output_path),
     CLI_THREADS(&threads),
-    {"json", 0, NULL, .flag = &json, .help = "print JSON, the same as --format jsonl"},
+    {"json", 0, NULL, .flag = &json, .help = "print JSON Lines, the same as --format jsonl"},
     {0},
 };
 

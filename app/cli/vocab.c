@@ -81,6 +81,14 @@ static void show_progress(void *user, double share)
     cli_progress_show(user, (int64_t)(100 * share), "% learnt", share);
 }
 
+/* Options by which no character is too rare; it may be so for both. */
+static const char *how_to_take_all(void)
+{
+    if (min_count == 1)
+        return "; --character-coverage 1 takes all";
+    return coverage < 1 ? "; --character-coverage 1 --min-count 1 takes all" : "; --min-count 1 takes all";
+}
+
 /* What the vocabulary lacks. */
 static void say_what_is_missing(const att_vocab_result *r)
 {
@@ -97,10 +105,7 @@ static void say_what_is_missing(const att_vocab_result *r)
     if (r->left_out > 0)
         cli_note("%lld %s too rare for the vocabulary%s: %s", (long long)r->left_out,
                  r->left_out == 1 ? "character is" : "characters are",
-                 byte_fallback  ? " and spelt in bytes"
-                 : coverage < 1 ? "; --character-coverage 1 takes all"
-                                : "",
-                 list);
+                 byte_fallback ? " and spelt in bytes" : how_to_take_all(), list);
 }
 
 static int train(const att_ctx *ctx, att_vocab *v, cli_progress *progress, const cli_output *out, att_vocab_result *r)

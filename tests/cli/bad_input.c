@@ -96,6 +96,31 @@ static void damaged_tables_and_indexes_are_refused(void **state)
     assert_refused("sed 's/(2, 12)/(3, 8) /' v.npy >w.npy; $A search -m $D -c in -i w.npy a", 1, "of 8 numbers");
 }
 
+/* The note on characters that are too rare names the options that made them so, and no other. */
+static void characters_are_too_rare_by_options_that_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *options, *says;
+    } cases[] = {
+        {"", "1 character is too rare for the vocabulary; --character-coverage 1 takes all: z\n"},
+        {"--min-count 2", "vocabulary; --character-coverage 1 --min-count 1 takes all: z\n"},
+        {"-c 1 --min-count 2", "vocabulary; --min-count 1 takes all: z\n"},
+        {"-c 1", NULL},
+        {"-c 1 --min-count 1", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "{ yes abab | head -n 999; echo z; } | $A vocab -s 8 -n identity %s -o rare.spm",
+                 cases[i].options);
+        assert_int_equal(tool(line), 0);
+        if (cases[i].says)
+            assert_has(tool_err, cases[i].says);
+        else
+            assert_null(strstr(tool_err, "too rare"));
+    }
+}
+
 static void a_full_disk_is_said_and_leaves_no_file(void **state)
 {
     (void)state;
@@ -199,6 +224,7 @@ int main(void)
         cmocka_unit_test(files_that_cannot_be_read_are_named),
         cmocka_unit_test(a_vocabulary_that_cannot_be_is_refused_and_leaves_no_file),
         cmocka_unit_test(damaged_tables_and_indexes_are_refused),
+        cmocka_unit_test(characters_are_too_rare_by_options_that_are_named),
         cmocka_unit_test(a_full_disk_is_said_and_leaves_no_file),
         cmocka_unit_test(a_failed_run_keeps_the_old_output),
         cmocka_unit_test(an_interrupted_run_leaves_no_file),

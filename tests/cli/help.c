@@ -122,16 +122,19 @@ static void every_line_of_a_manual_page_fits_a_terminal(void **state)
 static void completion_knows_subcommands_and_models_before_files(void **state)
 {
     (void)state;
-    assert_int_equal(tool("mkdir here && cd here && mkdir folder folder/mine; >aa; $A help --completion bash >c && cat "
-                          ">complete <<'END'\n"
-                          ". ./c; COMP_WORDS=(attend \"$@\"); COMP_CWORD=$#; _attend; echo \"${COMPREPLY[*]}\"\n"
-                          "END\n"
-                          "export ATTEND_MODELS=folder; bash complete help tr; bash complete help train ''; "
-                          "bash complete help bench ba; bash complete help embed ''; bash complete embed -m ''; "
-                          "bash complete train translate -o fol"),
-                     0);
-    assert_string_equal(
-        tool_out, "train translate\nembed translate\nbandwidth\n\ntatoeba-de-en mine aa c complete folder\nfolder\n");
+    assert_int_equal(
+        tool("mkdir here && cd here && mkdir folder folder/mine; >aa; >p.spm; $A help --completion bash >c && cat "
+             ">complete <<'END'\n"
+             ". ./c; COMP_WORDS=(attend \"$@\"); COMP_CWORD=$#; _attend; echo \"${COMPREPLY[*]}\"\n"
+             "END\n"
+             "export ATTEND_MODELS=folder; bash complete help tr; bash complete help train ''; "
+             "bash complete help bench ba; bash complete help embed ''; bash complete embed -m ''; "
+             "bash complete tokenize -m ''; bash complete tokenize -m p; bash complete embed -m a; "
+             "bash complete train embed -p ''; "
+             "bash complete train translate -o fol"),
+        0);
+    assert_string_equal(tool_out, "train translate\nembed translate\nbandwidth\n\ntatoeba-de-en mine folder\n"
+                                  "tatoeba-de-en mine folder p.spm\np.spm\n\naa c complete folder p.spm\nfolder\n");
 }
 
 static void summaries_begin_with_a_verb(void **state)

@@ -79,7 +79,7 @@ static void rare_characters_are_in_the_vocabulary_but_those_that_are_hardly_ther
                      0);
     assert_string_equal(tool_out, "\xE2\x96\x81 <0x21> <0x39> </s>\n");
     assert_refused("$A train translate --src rare.de --tgt rare.en --byte-fallback --tokenizer pieces.spm -o no", 2,
-                   "--byte-fallback is for a vocabulary that is learnt, not for that of --tokenizer");
+                   "--byte-fallback does not go with --tokenizer");
 }
 
 static void rates_fall_where_that_is_asked_for(void **state)
@@ -96,7 +96,8 @@ static void rates_fall_where_that_is_asked_for(void **state)
                      0);
     assert_has(tool_out, "\"rate\": 0.005}\n");
     assert_has(tool_out, "\"rate\": 0}\n");
-    assert_refused(TRAIN "--steps 0 --schedule linear -o linear", 2, "--steps is missing: there --schedule falls to 0");
+    assert_refused(TRAIN "--steps 0 --schedule linear -o linear", 2, "--schedule linear needs --steps");
+    assert_refused(TRAIN "--steps 0 --schedule cosine -o linear", 2, "--schedule cosine needs --steps");
 }
 
 static void a_training_that_is_done_takes_no_more_steps(void **state)
@@ -164,7 +165,8 @@ static void what_cannot_be_learnt_is_named(void **state)
         {"head -3 train.en > short.en; $A train translate --src train.de --tgt short.en -o x --vocabulary 70",
          "train.de has 200 lines but short.en has 3", 1},
         {"$A train translate --src train.de --tgt train.en --valid-src valid.de -o x", "--valid-tgt is missing", 2},
-        {"$A train translate --src train.de --tgt train.en --resume -o y", "y: there is no training to continue", 1},
+        {"$A train translate --src train.de --tgt train.en --resume -o y",
+         "y: there is no training to continue: start it without --resume", 1},
         {"$A train translate --src train.de --tgt train.en -o x --attention dot", "--attention is for --arch rnn", 2},
         {"$A train translate --src train.de --tgt train.en -o x -p tiny --config c", "--preset does not go with", 2},
         {"echo '{\"d_modell\": 1}' > c; $A train translate --src train.de --tgt train.en -o x --vocabulary 70 --config "

@@ -53,7 +53,7 @@ static void numbers_that_are_not_finite_end_a_training_and_leave_its_checkpoints
 {
     (void)state;
     char first[512];
-    assert_refused(TRAIN FILES "--rate 1000 -o steep", 2, "--rate: \"1000\" is not a number from 0 to 10");
+    assert_refused(TRAIN FILES "--rate 1000 -o steep", 2, "--rate: \"1000\" is not a number greater than 0, up to 10");
     const char *line = TRAIN FILES "--rate 10 --warmup 0 --clip 0 --save-every 1 --steps 1000 -o steep ";
     assert_int_equal(tool(line), 1);
     assert_has(tool_err, " is not taken: its ");

@@ -106,7 +106,8 @@ static void what_cannot_be_learnt_is_named(void **state)
         {"printf 'a\\tb\\t-1\\n' > odd.tsv", "odd.tsv: line 1: the score is -1, but must be from 0 to 5"},
         {"printf '' > odd.tsv", "odd.tsv: has no pairs"},
         {"printf 'a\\tb\\t1\\n' > odd.tsv; $A train embed -m . --pairs odd.tsv -o .", "is the model's own folder"},
-        {"$A train embed -m . --pairs pairs.tsv --resume -o y", "y: there is no training to continue"},
+        {"$A train embed -m . --pairs pairs.tsv --resume -o y",
+         "y: there is no training to continue: start it without --resume"},
         {"$A train embed -m . --pairs pairs.tsv --valid odd.tsv -o z --epochs 1",
          "odd.tsv: no validation has a correlation"},
     };

@@ -91,6 +91,27 @@ static void options_that_change_the_result_are_refused_as_typed(void **state)
     assert_refused(RESUME, 2, "--output FOLDER is needed");
 }
 
+/* Nothing is written where a training should go back, nor is more promised where it is done. */
+static void a_training_that_is_past_its_steps_is_refused_as_it_is(void **state)
+{
+    (void)state;
+    assert_refused("cp half/training.json before.json; " RESUME "-o half --steps 2", 2,
+                   "attend: --steps is 2 but half is at step 4\n");
+    assert_int_equal(tool("cmp before.json half/training.json; cp -r half done; " RESUME "-o done --steps 4"), 0);
+    assert_has(tool_err, "; at step 4, with no further step to make\n");
+    assert_null(strstr(tool_err, "continues after"));
+}
+
+/* As a process leaves it that is killed before the options are stored. */
+static void a_start_that_was_killed_at_once_begins_again(void **state)
+{
+    (void)state;
+    assert_refused("mkdir young; cp half/*.spm half/vocab.json half/config.json young; : >young/lock; " RESUME
+                   "-o young",
+                   1, "young: there is no training to continue: start it without --resume\n");
+    assert_int_equal(tool(TRAIN "--steps 6 -o young && cmp young/model.safetensors whole/model.safetensors"), 0);
+}
+
 /* Where its texts are may change, but not what they are. */
 static void texts_may_move_but_not_change(void **state)
 {
@@ -166,7 +187,7 @@ static void a_killed_training_says_how_to_go_on(void **state)
     assert_refused("echo eins | $A translate -m kill", 1,
                    "kill has a training that has not finished: attend train translate --resume -o kill");
     assert_refused("echo eins | $A embed -m kill", 1, "attend train translate --resume -o kill");
-    assert_int_equal(tool(RESUME "-o kill --steps 2 && echo eins | $A translate -m kill"), 0);
+    assert_int_equal(tool(RESUME "-o kill --minutes 0.0001 && echo eins | $A translate -m kill"), 0);
     assert_int_equal(tool("cp -r half early; rm early/checkpoint-*; " RESUME "-o early --steps 6"), 1);
     assert_has(tool_err, "early: its training has finished and kept no checkpoint to continue from");
     assert_int_equal(tool("sed -i 's/\"finished\": 4/\"finished\": 0/' early/training.json; " RESUME
@@ -200,6 +221,8 @@ int main(void)
         cmocka_unit_test(a_folder_is_all_that_is_needed),
         cmocka_unit_test(options_that_are_the_same_may_be_typed_again),
         cmocka_unit_test(options_that_change_the_result_are_refused_as_typed),
+        cmocka_unit_test(a_training_that_is_past_its_steps_is_refused_as_it_is),
+        cmocka_unit_test(a_start_that_was_killed_at_once_begins_again),
         cmocka_unit_test(texts_may_move_but_not_change),
         cmocka_unit_test(a_pipe_is_asked_for_again),
         cmocka_unit_test(a_folder_of_an_older_version_says_what_it_needs),

@@ -77,6 +77,31 @@ static void a_start_that_is_refused_leaves_nothing(void **state)
     assert_refused(TRAIN "-o precious", 1, "precious is a file, not a folder");
 }
 
+static void options_that_lack_or_contradict_others_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *options, *says;
+        int code;
+    } cases[] = {
+        {"--patience 2", "--patience needs --valid-src and --valid-tgt\n", 2},
+        {"--vocabulary 8000", "--vocabulary does not go with --tokenizer", 2},
+        {"--character-coverage 1", "--character-coverage does not go with --tokenizer", 2},
+        {"--byte-fallback", "--byte-fallback does not go with --tokenizer", 2},
+        {"--rate 0", "--rate: \"0\" is not a number greater than 0, up to 10\n", 2},
+        {"--output ''", "--output is empty\n", 2},
+        {"--tokenizer none", "--tokenizer: none: No such file or directory\n", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[512];
+        snprintf(line, sizeof line, TRAIN "-o no %s", cases[i].options);
+        assert_refused(line, cases[i].code, cases[i].says);
+    }
+    assert_refused("$A train embed -m . --pairs pairs.tsv --rate 0 -o no", 2,
+                   "--rate: \"0\" is not a number greater than 0, up to 10\n");
+    assert_int_equal(tool("ls -d no"), 2);
+}
+
 static void a_start_that_is_interrupted_leaves_nothing(void **state)
 {
     (void)state;
@@ -105,6 +130,8 @@ static void the_start_says_what_there_is(void **state)
     assert_has(tool_err, " parameters; 1 thread; continues after step 3, 5 steps in all\n");
     assert_int_equal(tool(TRAIN "--minutes 0.001 -o brief"), 0);
     assert_has(tool_err, "; 0.001 minutes\n");
+    assert_int_equal(tool(TRAIN "--minutes 1 --steps 1 -o single"), 0);
+    assert_has(tool_err, "; 1 step or 1 minute\n");
     assert_int_equal(tool(TRAIN "--minutes 60 --steps 2 -o either"), 0);
     assert_has(tool_err, "; 2 steps or 60 minutes\n");
     assert_int_equal(tool("$A train embed -m . --pairs pairs.tsv --threads 2 -o pairs"), 0);
@@ -267,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_start_that_is_refused_leaves_nothing),
+        cmocka_unit_test(options_that_lack_or_contradict_others_are_named),
         cmocka_unit_test(a_start_that_is_interrupted_leaves_nothing),
         cmocka_unit_test(the_start_says_what_there_is),
         cmocka_unit_test(the_log_has_the_time_of_learning),

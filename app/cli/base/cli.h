@@ -35,6 +35,7 @@ typedef struct cli_option {
     double *number;
     int *choice;      /* index of the word in `value` */
     double min, max;  /* of integer and number */
+    bool above_min;   /* a number has to be greater than min */
     bool required;    /* unless its environment variable is set */
     bool quiet;       /* help shows no default */
     const char *env;  /* environment variable that is used if the option is not given */

@@ -52,6 +52,15 @@ static void bash_paths(FILE *f, const cli_command *c, const char *path)
         bash_paths(f, *sub, deeper);
 }
 
+/* What follows the words of an option that takes files: any, or only what a model can be. */
+static const char *bash_files(const cli_option *o, bool spm)
+{
+    if (!is_model(o))
+        return " $(compgen -f -- \"$word\" | sort)";
+    return spm ? " $({ compgen -d -- \"$word\"; compgen -f -X '!*.spm' -- \"$word\"; } | sort -u)"
+               : " $(compgen -d -- \"$word\" | sort)";
+}
+
 static void bash_values(FILE *f, const cli_command *c, const char *path)
 {
     char deeper[64];
@@ -68,7 +77,7 @@ static void bash_values(FILE *f, const cli_command *c, const char *path)
         else if (is_model(o))
             fputs(bash_models, f);
         fprintf(f, "\"; COMPREPLY=($(compgen -W \"$words\" -- \"$word\")%s)%s; return ;;\n",
-                o->choice ? "" : " $(compgen -f -- \"$word\" | sort)",
+                o->choice ? "" : bash_files(o, strcmp(c->name, "tokenize") == 0),
                 is_model(o) ? "; compopt -o nosort 2>/dev/null" : "");
     }
     for (const cli_command *const *sub = c->commands; sub && *sub; sub++)

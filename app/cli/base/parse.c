@@ -33,6 +33,9 @@ const cli_command *cli_find(const cli_command *const *commands, const char *path
 static int wrong_number(const cli_option *o, const char *source, const char *given)
 {
     const char *kind = o->integer ? "whole number" : "number";
+    if (o->above_min)
+        return cli_misuse("%s: \"%s\" is not a %s greater than %.10g, up to %.10g", source, given, kind, o->min,
+                          o->max);
     if (isinf(o->max))
         return cli_misuse("%s: \"%s\" is not a %s of at least %.10g", source, given, kind, o->min);
     return cli_misuse("%s: \"%s\" is not a %s from %.10g to %.10g", source, given, kind, o->min, o->max);
@@ -55,7 +58,7 @@ static int set_number(const cli_option *o, const char *source, const char *given
     char *end;
     double v = strtod(given, &end);
     bool plain = *given >= '+' && *given <= '9' && end != given && !*end;
-    if (!plain || !isfinite(v) || v < o->min || v > o->max)
+    if (!plain || !isfinite(v) || v < o->min || v > o->max || (o->above_min && v == o->min))
         return wrong_number(o, source, given);
     *o->number = v;
     return CLI_DONE;
@@ -86,12 +89,20 @@ static int add_text(const cli_option *o, const char *source, const char *given)
     return CLI_DONE;
 }
 
+static int set_text(const cli_option *o, const char *given)
+{
+    if (!*given && (strstr(o->value, "FILE") || strstr(o->value, "FOLDER")))
+        return cli_misuse("--%s is empty", o->name);
+    *o->text = given;
+    return CLI_DONE;
+}
+
 int cli_take(const cli_option *o, const char *source, const char *given)
 {
     if (o->flag)
         *o->flag = true;
     else if (o->text)
-        *o->text = given;
+        return set_text(o, given);
     else if (o->texts)
         return add_text(o, source, given);
     else if (o->integer)

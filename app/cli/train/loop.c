@@ -95,6 +95,9 @@ static bool is_due(const cli_training *t, int64_t step, bool done)
     return t->state.n > 0 && (done || step % t->validate_every == 0);
 }
 
+/* Has it reached a limit? */
+static bool is_done(const cli_training *t, int64_t step) { return share_of(t, step) >= 1 || is_out_of_patience(t); }
+
 /* Validates and saves, each where it is due after this step. */
 static int validate_and_save(cli_training *t, int64_t step, bool done, bool *unsaved)
 {
@@ -110,7 +113,7 @@ static int validate_and_save(cli_training *t, int64_t step, bool done, bool *uns
 static int run_steps(cli_training *t, bool *limit)
 {
     int64_t tokens = 0, step = att_training_steps(t->training);
-    bool unsaved = !t->resume, done = share_of(t, step) >= 1 || is_out_of_patience(t);
+    bool unsaved = !t->resume, done = is_done(t, step);
     int code = CLI_DONE;
     if (t->resume && is_due(t, step, done)) { /* the signal came before that validation */
         unsaved = true;
@@ -152,8 +155,8 @@ static int run_steps(cli_training *t, bool *limit)
 
 /* ---- the start and the end */
 
-/* Says what the training has, where it stands and how far it goes. */
-static int say_start(const cli_training *t)
+/* Says what the training has, where it stands and how far it goes; done: no further. */
+static int say_start(const cli_training *t, bool done)
 {
     att_training_info info = {.size = sizeof info};
     char limit[96] = "until interrupted";
@@ -162,16 +165,19 @@ static int say_start(const cli_training *t)
     if (code)
         return code;
     if (t->steps && t->minutes > 0)
-        snprintf(limit, sizeof limit, "%lld steps or %g minutes", (long long)t->steps, t->minutes);
+        snprintf(limit, sizeof limit, "%lld step%s or %g minute%s", (long long)t->steps, t->steps == 1 ? "" : "s",
+                 t->minutes, t->minutes == 1 ? "" : "s");
     else if (t->steps)
-        snprintf(limit, sizeof limit, "%lld steps", (long long)t->steps);
+        snprintf(limit, sizeof limit, "%lld step%s", (long long)t->steps, t->steps == 1 ? "" : "s");
     else if (t->minutes > 0)
-        snprintf(limit, sizeof limit, "%g minutes", t->minutes);
+        snprintf(limit, sizeof limit, "%g minute%s", t->minutes, t->minutes == 1 ? "" : "s");
     t->describe(&info);
     const int threads = att_threads(t->ctx);
     fprintf(stderr, "vocabulary of %lld, %lld parameters; %d thread%s; ", (long long)info.vocabulary,
             (long long)info.parameters, threads, threads == 1 ? "" : "s");
-    if (step > 0)
+    if (step > 0 && done)
+        fprintf(stderr, "at step %lld, with no further step to make\n", step);
+    else if (step > 0)
         fprintf(stderr, "continues after step %lld, %s in all\n", step, limit);
     else
         fprintf(stderr, "%s\n", limit);
@@ -230,7 +236,7 @@ int cli_training_run(cli_training *t)
         return code;
     code = cli_training_options_write(t->options, cli_training_finished());
     if (!code)
-        code = say_start(t);
+        code = say_start(t, is_done(t, first));
     if (!code)
         code = run_steps(t, &limit);
     code = cli_log_close(&t->log, code);

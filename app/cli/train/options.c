@@ -187,7 +187,7 @@ int cli_training_options_read(const cli_training_options *o, bool *given)
         return CLI_DONE;
     int code = cli_training_file_read(folder, &stored);
     if (!code && !stored && c.n == 0)
-        code = cli_fail("%s: there is no training to continue", folder);
+        code = cli_fail("%s: there is no training to continue: start it without --resume", folder);
     if (!code)
         code = stored ? set_all(o, given) : check_required(o, given);
     if (!code && c.n == 0 && cli_training_finished())

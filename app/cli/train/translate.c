@@ -3,7 +3,9 @@
 #include "cli/base/lines.h"
 #include "train.h"
 
+#include <errno.h>
 #include <math.h>
+#include <string.h>
 #include <unistd.h>
 
 enum architecture { TRANSFORMER, RNN };
@@ -17,11 +19,11 @@ static double coverage = 1, rate = 1e-3, dropout = 0.1, smoothing = 0.1, clip = 
 static bool resume, half, byte_fallback;
 
 static const cli_option options[] = {
-    {"src", 0, "FILE", .text = &source, .required = true, .help = "source sentences, one per line"},
+    {"src", 0, "FILE", .text = &source, .required = true, .help = "source sentences, one per line; may end in .gz"},
     {"tgt", 0, "FILE", .text = &target, .required = true,
-     .help = "target sentences: line i is the translation of line i of --src"},
-    {"valid-src", 0, "FILE", .text = &valid_source, .help = "source sentences for validation"},
-    {"valid-tgt", 0, "FILE", .text = &valid_target, .help = "target sentences for validation"},
+     .help = "target sentences: line i is the translation of line i of --src; may end in .gz"},
+    {"valid-src", 0, "FILE", .text = &valid_source, .help = "source sentences for validation; may end in .gz"},
+    {"valid-tgt", 0, "FILE", .text = &valid_target, .help = "target sentences for validation; may end in .gz"},
     {"output", 'o', "FOLDER", .text = &folder, .required = true,
      .help = "output folder: checkpoints and log, in the end the model"},
     {"resume", 0, NULL, .flag = &resume,
@@ -58,7 +60,7 @@ static const cli_option options[] = {
      .help = "accumulate gradients over N batches"},
     {"schedule", 0, "constant|inverse-sqrt|cosine|linear", .choice = &schedule,
      .help = "learning rate schedule after the warm-up; cosine and linear decay to 0 at --steps"},
-    {"rate", 0, "RATE", .number = &rate, .max = 10, .help = "learning rate: the maximum"},
+    {"rate", 0, "RATE", .number = &rate, .max = 10, .above_min = true, .help = "learning rate: the maximum"},
     {"warmup", 0, "N", .integer = &warmup, .max = 1 << 30, .help = "warm up the learning rate over N steps"},
     {"dropout", 0, "P", .number = &dropout, .max = 0.99, .help = "dropout probability"},
     {"smoothing", 0, "X", .number = &smoothing, .max = 0.99, .help = "label smoothing"},
@@ -84,10 +86,23 @@ static const cli_training_options stored = {"translate", options, &folder, &resu
 /* Words of --schedule are in the order of att_schedule_kind. */
 static bool schedule_ends(int kind) { return kind == ATT_COSINE || kind == ATT_LINEAR; }
 
+/* An option of the vocabulary to learn was typed beside --tokenizer, which has one. */
+static int check_vocabulary(const bool *given)
+{
+    static const char *const learnt[] = {"vocabulary", "character-coverage", "byte-fallback"};
+    for (int i = 0; tokenizer && options[i].name; i++)
+        for (size_t k = 0; given[i] && k < sizeof learnt / sizeof *learnt; k++)
+            if (strcmp(options[i].name, learnt[k]) == 0)
+                return cli_misuse("--%s does not go with --tokenizer, which has a vocabulary", learnt[k]);
+    return CLI_DONE;
+}
+
 /* Takes what was not typed from the training that continues. */
 static int complete(bool *given)
 {
-    const int code = cli_training_options_read(&stored, given);
+    int code = resume ? CLI_DONE : check_vocabulary(given);
+    if (!code)
+        code = cli_training_options_read(&stored, given);
     return code || !resume || !schedule_ends(schedule)
                ? code
                : cli_training_options_same(&stored, "steps", ", where --schedule falls to 0");
@@ -211,6 +226,33 @@ static int check_valid(void)
     return code;
 }
 
+/* Options that need others, or contradict them. */
+static int check_options(void)
+{
+    if (schedule_ends(schedule) && !steps)
+        return cli_misuse("--schedule %s needs --steps, where the learning rate is 0",
+                          schedule == ATT_COSINE ? "cosine" : "linear");
+    if (schedule_ends(schedule) && steps <= warmup)
+        return cli_misuse("--steps %lld is not more than --warmup %lld: between them --schedule falls to 0",
+                          (long long)steps, (long long)warmup);
+    if (!valid_source != !valid_target)
+        return cli_misuse("--valid-%s is missing: both sides are needed", valid_source ? "tgt" : "src");
+    if (patience && !valid_source)
+        return cli_misuse("--patience needs --valid-src and --valid-tgt");
+    if (tokenizer && !resume && access(tokenizer, F_OK))
+        return cli_fail("--tokenizer: %s: %s", tokenizer, strerror(errno));
+    return CLI_DONE;
+}
+
+/* A training that continues is not past --steps. */
+static int check_steps(const cli_training *t)
+{
+    const int64_t step = att_training_steps(t->training);
+    return steps && steps < step
+               ? cli_misuse("--steps is %lld but %s is at step %lld", (long long)steps, folder, (long long)step)
+               : CLI_DONE;
+}
+
 static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
@@ -232,17 +274,9 @@ static int run(int n, char **arguments)
     int code = choose_model(settings);
     if (code)
         return code;
-    if (schedule_ends(schedule) && !steps)
-        return cli_misuse("--steps is missing: there --schedule falls to 0");
-    if (schedule_ends(schedule) && steps <= warmup)
-        return cli_misuse("--steps %lld is not more than --warmup %lld: between them --schedule falls to 0",
-                          (long long)steps, (long long)warmup);
-    if (tokenizer && (coverage < 1 || byte_fallback))
-        return cli_misuse("--%s is for a vocabulary that is learnt, not for that of --tokenizer",
-                          byte_fallback ? "byte-fallback" : "character-coverage");
-    if (!valid_source != !valid_target)
-        return cli_misuse("--valid-%s is missing: both sides are needed", valid_source ? "tgt" : "src");
-    code = cli_open(&t.ctx, threads);
+    code = check_options();
+    if (!code)
+        code = cli_open(&t.ctx, threads);
     if (!code)
         code = copy_pipes(copies);
     if (!code)
@@ -251,6 +285,8 @@ static int run(int n, char **arguments)
         cli_end_later(); /* a signal cancels the start, which then leaves no folder */
         code = open_training(&t, settings);
     }
+    if (!code)
+        code = check_steps(&t);
     if (!code)
         code = cli_training_run(&t);
     att_training_free(t.training);
