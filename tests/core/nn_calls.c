@@ -47,10 +47,13 @@ static void copy(att_var *y, float *to)
 
 static double distance(const float *a, const float *b, int n)
 {
-    double most = 0;
-    for (int i = 0; i < n; i++)
-        most = fmax(most, fabs((double)a[i] - (double)b[i]));
-    return most;
+    double max = 0;
+    for (int i = 0; i < n; i++) {
+        const double d = fabs((double)a[i] - (double)b[i]);
+        if (!(d <= max)) /* not fmax, on which GCC 12 for AArch64 breaks off here */
+            max = d;
+    }
+    return max;
 }
 
 /* ---- positions */
