@@ -60,14 +60,12 @@ att_status att_gguf_error(const att_gguf *g) { return g->status; }
 
 void att_gguf_fail(att_gguf *g, att_status s, const char *format, ...)
 {
-    char text[400];
-    va_list list;
+    va_list args;
     if (g->status)
         return;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    g->status = att_fail(g->ctx, s, "%s: %s", g->label, text);
+    va_start(args, format);
+    g->status = att_fail_in(g->ctx, g->label, s, format, args);
+    va_end(args);
 }
 
 /* ---- reading the header */

@@ -1,4 +1,5 @@
 #include "io/proto.h"
+#include "io/util.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,14 +14,12 @@ static const unsigned char wire_of[] = {
 
 void att_proto_fail(att_proto *p, att_status status, const char *format, ...)
 {
-    char sentence[400];
     va_list args;
     if (p->status)
         return;
     va_start(args, format);
-    vsnprintf(sentence, sizeof sentence, format, args);
+    p->status = att_fail_in(p->ctx, p->path, status, format, args);
     va_end(args);
-    p->status = att_fail(p->ctx, status, "%s: %s", p->path, sentence);
 }
 
 /* ---- reading */

@@ -1,4 +1,5 @@
 #include "io/settings.h"
+#include "io/util.h"
 #include "io/replace.h"
 
 #include <errno.h>
@@ -35,14 +36,12 @@ att_json_text att_json_show(const json_t *value)
 
 void att_settings_fail(att_settings *s, att_status status, const char *format, ...)
 {
-    char sentence[512];
+    va_list args;
     if (s->status)
         return;
-    va_list args;
     va_start(args, format);
-    vsnprintf(sentence, sizeof sentence, format, args);
+    s->status = att_fail_in(s->ctx, s->path, status, format, args);
     va_end(args);
-    s->status = att_fail(s->ctx, status, "%s: %s", s->path, sentence);
 }
 
 void att_settings_unsupported(att_settings *s, const char *key, const char *supported)

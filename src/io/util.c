@@ -1,5 +1,7 @@
 #include "io/util.h"
 
+#include <stdio.h>
+
 #include <string.h>
 
 att_status att_grow_array(att_ctx *ctx, void *array, size_t size, size_t count, size_t more, size_t *room)
@@ -19,4 +21,11 @@ att_status att_grow_array(att_ctx *ctx, void *array, size_t size, size_t count, 
     memcpy(array, &grown, sizeof grown);
     *room = wanted;
     return ATT_OK;
+}
+
+att_status att_fail_in(att_ctx *ctx, const char *path, att_status status, const char *format, va_list args)
+{
+    char sentence[512];
+    vsnprintf(sentence, sizeof sentence, format, args);
+    return att_fail(ctx, status, "%s: %s", path, sentence);
 }

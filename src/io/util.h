@@ -6,6 +6,8 @@
 
 #include "attend_util.h"
 
+#include <stdarg.h>
+
 /* FNV-1a of 32 bits; that of 64 is in util/util.h. */
 #define ATT_FNV32_OFFSET UINT32_C(0x811c9dc5)
 static inline uint32_t att_fnv32(uint32_t hash, uint32_t x) { return (hash ^ x) * UINT32_C(0x1000193); }
@@ -15,6 +17,9 @@ static inline uint32_t att_fnv32_bytes(uint32_t hash, const char *s, size_t byte
         hash = att_fnv32(hash, (unsigned char)s[i]);
     return hash;
 }
+
+/* att_fail with "PATH: message" (settings.c, proto.c, gguf.c). */
+att_status att_fail_in(att_ctx *ctx, const char *path, att_status status, const char *format, va_list args);
 
 /* Grows an array of `count` items of `size` bytes, with capacity *room, to hold `more` items; the capacity at least
  * doubles. array: the address of the pointer to the first item, which may change. After an error (memory) nothing has

@@ -61,6 +61,19 @@ void att_token_list_fill(const att_token_list *list, const att_token_list *more,
     }
 }
 
+void att_token_list_set_added(const att_token_list *added, att_settings *s, att_vocabulary *v)
+{
+    for (size_t i = 0; !s->status && i < added->count; i++) {
+        const att_trie_entry *a = &added->entry[i];
+        const int32_t id = att_vocabulary_find(v, a->text, a->bytes);
+        if (id == ATT_NO_TOKEN && att_token_id_is_free(s, v, a->id, a->text, a->bytes))
+            att_vocabulary_set(v, a->id, a->text, a->bytes);
+        else if (id != ATT_NO_TOKEN && id != a->id)
+            att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" has id %d in added_tokens but %d in the vocabulary",
+                              a->text, a->id, id);
+    }
+}
+
 att_status att_token_list_trie(const att_token_list *list, att_trie *out)
 {
     if (list->count > 0)

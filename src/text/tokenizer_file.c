@@ -81,13 +81,11 @@ static void read_vocabulary(reader *r, const json_t *added)
     att_token_list_fill(r->list, &r->added, s, &r->t->vocabulary);
 }
 
-static void read_model_settings(reader *r)
+void att_wordpiece_read(att_settings *s, att_vocabulary *v, int *max_word)
 {
-    att_settings *s = r->settings;
-    att_vocabulary *v = &r->t->vocabulary;
     const char *unknown = att_settings_text(s, "unk_token", NULL);
     const char *prefix = att_settings_text(s, "continuing_subword_prefix", NULL);
-    r->t->settings.max_word = (int)att_settings_int(s, "max_input_chars_per_word", 1, INT32_MAX);
+    *max_word = (int)att_settings_int(s, "max_input_chars_per_word", 1, INT32_MAX);
     if (s->status)
         return;
     v->unknown = att_vocabulary_find(v, unknown, strlen(unknown));
@@ -98,32 +96,22 @@ static void read_model_settings(reader *r)
         memcpy(v->prefix, prefix, v->prefix_bytes);
     else
         att_settings_unsupported(s, "continuing_subword_prefix", "a shorter one, as \"##\",");
-    if (r->t->settings.max_word > ATT_MAX_WORD)
+    if (*max_word > ATT_MAX_WORD)
         att_settings_unsupported(s, "max_input_chars_per_word", "a whole number in [1, 1000]");
 }
 
-/* Sets the added tokens that the vocabulary does not have. */
+/* Makes the tries of the added tokens. */
 static void set_added_tokens(reader *r)
 {
     att_settings *s = r->settings;
     att_bert_tokenizer *t = r->t;
-    att_vocabulary *v = &t->vocabulary;
-    for (size_t i = 0; !s->status && i < r->added.count; i++) {
-        const att_trie_entry *a = &r->added.entry[i];
-        const int32_t model_id = att_vocabulary_find(v, a->text, a->bytes);
-        if (model_id == ATT_NO_TOKEN && att_token_id_is_free(s, v, a->id, a->text, a->bytes))
-            att_vocabulary_set(v, a->id, a->text, a->bytes);
-        else if (model_id != ATT_NO_TOKEN && model_id != a->id)
-            att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" has id %d in added_tokens but %d in the vocabulary",
-                              a->text, a->id, model_id);
-        t->begins[0][(unsigned char)a->text[0]] = true;
+    const att_token_list *lists[] = {&r->added, &r->ordinary};
+    att_token_list_set_added(&r->added, s, &t->vocabulary);
+    for (int k = 0; !s->status && k < 2; k++) {
+        for (size_t i = 0; i < lists[k]->count; i++)
+            t->begins[k][(unsigned char)lists[k]->entry[i].text[0]] = true;
+        s->status = att_token_list_trie(lists[k], &t->added[k]);
     }
-    for (size_t i = 0; i < r->ordinary.count; i++)
-        t->begins[1][(unsigned char)r->ordinary.entry[i].text[0]] = true;
-    if (!s->status)
-        s->status = att_token_list_trie(&r->added, &t->added[0]);
-    if (!s->status)
-        s->status = att_token_list_trie(&r->ordinary, &t->added[1]);
 }
 
 static void read_model(reader *r)
@@ -135,7 +123,7 @@ static void read_model(reader *r)
     att_settings_leave(s, file);
     read_vocabulary(r, added); /* first, since settings refer to tokens */
     att_settings_enter(s, "model");
-    read_model_settings(r);
+    att_wordpiece_read(s, &r->t->vocabulary, &r->t->settings.max_word);
     att_settings_leave(s, file);
     set_added_tokens(r);
 }

@@ -20,6 +20,8 @@ att_status att_token_list_add(att_token_list *list, att_trie_entry entry);
 void att_token_list_free(att_token_list *list);
 /* Builds a vocabulary; duplicate tokens or ids are errors. Reserves space for the tokens and ids of `more`. */
 void att_token_list_fill(const att_token_list *list, const att_token_list *more, att_settings *s, att_vocabulary *v);
+/* Sets the added tokens that the vocabulary does not have; another id than its own is an error. */
+void att_token_list_set_added(const att_token_list *added, att_settings *s, att_vocabulary *v);
 /* Sorts the list, and builds a trie. */
 att_status att_token_list_trie(const att_token_list *list, att_trie *out);
 /* Is the id unused? If not, that is an error. */
@@ -41,6 +43,9 @@ att_status att_read_vocab_txt(const att_text_file *f, const char *folder, att_to
 /* vocab.json, in f, and merges.txt, optionally tokenizer_config.json and special_tokens_map.json
  * (pipeline/merges_file.c). */
 att_status att_read_merges(att_text_file *f, const char *folder, att_token_list *list, att_settings *settings);
+
+/* The settings of a WordPiece model, which was entered; max_word: characters of a word. (tokenizer_file.c) */
+void att_wordpiece_read(att_settings *s, att_vocabulary *v, int *max_word);
 
 /* ---- from these settings and tokens to a tokenizer */
 

@@ -161,16 +161,12 @@ static void add_symbol(att_encoding *e, int32_t id, size_t bytes)
         symbols_of(e)[n - 1].after = n;
 }
 
-/* Characters that are not in the vocabulary: as bytes, or as the unknown token, one or for each. */
-typedef struct unknown_run {
-    size_t bytes; /* 0: none */
-} unknown_run;
-
-static void end_unknown(att_encoding *e, unknown_run *run)
+/* Adds the unknown token for *bytes that are not in the vocabulary, if there are some. */
+static void end_unknown(att_encoding *e, size_t *bytes)
 {
-    if (run->bytes > 0)
-        add_symbol(e, e->t->vocabulary.unknown, run->bytes);
-    run->bytes = 0;
+    if (*bytes > 0)
+        add_symbol(e, e->t->vocabulary.unknown, *bytes);
+    *bytes = 0;
 }
 
 static bool add_bytes(att_encoding *e, const char *text, size_t bytes)
@@ -201,7 +197,7 @@ static size_t character(const att_bpe *b, const char *s, size_t at, size_t n, bo
 static void add_characters(att_encoding *e, const char *s, size_t bytes)
 {
     const att_bpe *b = &e->t->bpe;
-    unknown_run run = {0};
+    size_t unknown = 0; /* bytes, of one character or of several that are fused */
     for (size_t at = 0, n; at < bytes && !e->a.status; at += n) {
         char text[2 * ATT_MAX_PREFIX + 4];
         uint32_t c;
@@ -209,18 +205,18 @@ static void add_characters(att_encoding *e, const char *s, size_t bytes)
         const size_t length = character(b, s, at, n, at + n == bytes, text);
         const int32_t id = att_vocabulary_find(&e->t->vocabulary, text, length);
         if (id != ATT_NO_TOKEN) {
-            end_unknown(e, &run);
+            end_unknown(e, &unknown);
             add_symbol(e, id, n);
         } else if (!b->byte_fallback || !add_bytes(e, text, length)) {
             att_encoding_unknown(e, at, at + n);
             if (e->t->vocabulary.unknown == ATT_NO_TOKEN)
                 continue;
             if (!b->fuse_unknown)
-                end_unknown(e, &run);
-            run.bytes += n;
+                end_unknown(e, &unknown);
+            unknown += n;
         }
     }
-    end_unknown(e, &run);
+    end_unknown(e, &unknown);
 }
 
 /* ---- the heap: the lowest number of a merge first, then the leftmost */

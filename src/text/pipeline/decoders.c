@@ -248,19 +248,13 @@ static void read_strip(att_settings *s, att_step *step)
     step->stop = att_settings_int(s, "stop", 0, INT32_MAX);
 }
 
-static void read_replace(att_settings *s, att_step *step)
-{
-    att_step_read_pattern(s, step);
-    att_step_read_text(s, "content", true, &step->text, &step->bytes);
-}
-
 const att_step_type att_decoder_types[] = {
     {.name = "BPEDecoder", .read = read_bpe, .decode = decode_bpe},
     {.name = "ByteFallback", .decode = decode_byte_fallback},
     {.name = "ByteLevel", .decode = decode_byte_level},
     {.name = "Fuse", .decode = decode_fuse},
     {.name = "Metaspace", .read = att_step_read_metaspace, .decode = decode_metaspace},
-    {.name = "Replace", .read = read_replace, .decode = decode_replace},
+    {.name = "Replace", .read = att_step_read_replace, .decode = decode_replace},
     {.name = "Strip", .read = read_strip, .decode = decode_strip},
     {.name = "WordPiece", .read = read_wordpiece, .decode = decode_wordpiece},
     {.name = NULL},

@@ -230,12 +230,6 @@ void att_rewrite_matches(const att_step *s, att_pieces *p)
     att_pieces_rewrite(p, rewrite_matches, &(replacing){s, p});
 }
 
-static void read_replace(att_settings *s, att_step *step)
-{
-    att_step_read_pattern(s, step);
-    att_step_read_text(s, "content", true, &step->text, &step->bytes);
-}
-
 /* ---- Precompiled: a charsmap of SentencePiece */
 
 /* Writes `to` in place of `old` characters. */
@@ -326,23 +320,18 @@ static void read_precompiled(att_settings *s, att_step *step)
 
 /* ---- the table */
 
-static void read_nfc(att_settings *s, att_step *step) { (void)s, step->form = ATT_NFC; }
-static void read_nfd(att_settings *s, att_step *step) { (void)s, step->form = ATT_NFD; }
-static void read_nfkc(att_settings *s, att_step *step) { (void)s, step->form = ATT_NFKC; }
-static void read_nfkd(att_settings *s, att_step *step) { (void)s, step->form = ATT_NFKD; }
-
 const att_step_type att_normalizer_types[] = {
     {.name = "BertNormalizer", .read = read_bert, .apply = apply_bert},
     {.name = "ByteLevel", .rewrite = att_rewrite_bytes},
     {.name = "Lowercase", .rewrite = rewrite_lowercase},
-    {.name = "NFC", .read = read_nfc, .rewrite = rewrite_form},
-    {.name = "NFD", .read = read_nfd, .rewrite = rewrite_form},
-    {.name = "NFKC", .read = read_nfkc, .rewrite = rewrite_form},
-    {.name = "NFKD", .read = read_nfkd, .rewrite = rewrite_form},
+    {.name = "NFC", .rewrite = rewrite_form, .form = ATT_NFC},
+    {.name = "NFD", .rewrite = rewrite_form, .form = ATT_NFD},
+    {.name = "NFKC", .rewrite = rewrite_form, .form = ATT_NFKC},
+    {.name = "NFKD", .rewrite = rewrite_form, .form = ATT_NFKD},
     {.name = "Nmt", .apply = apply_nmt},
     {.name = "Precompiled", .read = read_precompiled, .rewrite = rewrite_precompiled},
     {.name = "Prepend", .read = read_prepend, .rewrite = att_rewrite_prepend},
-    {.name = "Replace", .read = read_replace, .apply = att_rewrite_matches},
+    {.name = "Replace", .read = att_step_read_replace, .apply = att_rewrite_matches},
     {.name = "Strip", .read = read_strip, .rewrite = rewrite_strip},
     {.name = "StripAccents", .rewrite = rewrite_strip_accents},
     {.name = NULL},

@@ -38,15 +38,7 @@ static void fill_vocabulary(att_settings *s, const att_token_list *list, att_pip
         s->status = att_token_list_add(&more, (att_trie_entry){a->text, a->bytes, a->id});
     }
     att_token_list_fill(list, &more, s, v);
-    for (size_t i = 0; !s->status && i < t->added.count; i++) {
-        const att_added_token *a = &t->added.token[i];
-        const int32_t id = att_vocabulary_find(v, a->text, a->bytes);
-        if (id == ATT_NO_TOKEN && att_token_id_is_free(s, v, a->id, a->text, a->bytes))
-            att_vocabulary_set(v, a->id, a->text, a->bytes);
-        else if (id != ATT_NO_TOKEN && id != a->id)
-            att_settings_fail(s, ATT_ERR_FORMAT, "token \"%.80s\" has id %d in added_tokens but %d in the vocabulary",
-                              a->text, a->id, id);
-    }
+    att_token_list_set_added(&more, s, v);
     att_token_list_free(&more);
 }
 

@@ -74,12 +74,7 @@ static void read_byte_level(att_settings *s, att_step *step)
     step->use_regex = att_settings_bool(s, "use_regex", true);
     if (step->use_regex)
         step->pattern.regex = att_regex_new(s, "use_regex", gpt2);
-    step->bytes = 1;
-    step->text = att_alloc(s->ctx, 2, 1);
-    if (step->text)
-        memcpy(step->text, " ", 2);
-    else if (!s->status)
-        s->status = ATT_ERR_MEMORY;
+    att_step_set_text(s, " ", &step->text, &step->bytes);
 }
 
 /* ---- Metaspace */
@@ -117,12 +112,7 @@ void att_step_read_metaspace(att_settings *s, att_step *step)
     else
         step->prepend = prefix ? (int)i : ATT_PREPEND_NEVER;
     step->split = att_settings_bool(s, "split", true);
-    step->pattern.text = att_alloc(s->ctx, 2, 1);
-    step->pattern.bytes = 1;
-    if (step->pattern.text)
-        memcpy(step->pattern.text, " ", 2);
-    else if (!s->status)
-        s->status = ATT_ERR_MEMORY;
+    att_step_set_text(s, " ", &step->pattern.text, &step->pattern.bytes);
 }
 
 /* ---- those that split at characters */

@@ -4,17 +4,22 @@
 
 #include "io/util.h"
 
-void att_step_read_text(att_settings *s, const char *key, bool empty, char **text, size_t *bytes)
+void att_step_set_text(att_settings *s, const char *value, char **text, size_t *bytes)
 {
-    const char *value = att_settings_text(s, key, NULL);
     *bytes = strlen(value);
-    if (!s->status && !empty && *bytes == 0)
-        att_settings_fail(s, ATT_ERR_FORMAT, "\"%s%s\" is empty", s->within, key);
     *text = att_alloc(s->ctx, *bytes + 1, 1);
     if (*text)
         memcpy(*text, value, *bytes + 1);
     else if (!s->status)
         s->status = ATT_ERR_MEMORY;
+}
+
+void att_step_read_text(att_settings *s, const char *key, bool empty, char **text, size_t *bytes)
+{
+    const char *value = att_settings_text(s, key, NULL);
+    if (!s->status && !empty && !*value)
+        att_settings_fail(s, ATT_ERR_FORMAT, "\"%s%s\" is empty", s->within, key);
+    att_step_set_text(s, value, text, bytes);
 }
 
 void att_step_read_pattern(att_settings *s, att_step *step)
@@ -25,6 +30,12 @@ void att_step_read_pattern(att_settings *s, att_step *step)
     else
         att_step_read_text(s, "String", false, &step->pattern.text, &step->pattern.bytes);
     att_settings_leave(s, before);
+}
+
+void att_step_read_replace(att_settings *s, att_step *step)
+{
+    att_step_read_pattern(s, step);
+    att_step_read_text(s, "content", true, &step->text, &step->bytes);
 }
 
 /* ---- a list of steps */
@@ -75,7 +86,11 @@ static void read_step(att_settings *s, const char *list, const att_step_type *ty
     if (s->status)
         return;
     att_step *step = &steps->step[steps->count++];
-    *step = (att_step){.apply = type->apply, .rewrite = type->rewrite, .decode = type->decode, .charsmap.ctx = s->ctx};
+    *step = (att_step){.apply = type->apply,
+                       .rewrite = type->rewrite,
+                       .decode = type->decode,
+                       .form = type->form,
+                       .charsmap.ctx = s->ctx};
     if (type->read)
         type->read(s, step);
 }

@@ -42,6 +42,7 @@ typedef struct att_step_type {
     void (*apply)(const att_step *s, att_pieces *p);
     void (*rewrite)(const void *step, att_edit *e);
     void (*decode)(const att_step *s, att_decoded *d);
+    int form; /* of Unicode */
 } att_step_type;
 
 /* Tables, each ended by a type without a name. */
@@ -57,8 +58,12 @@ void att_steps_apply(const att_steps *steps, att_pieces *p);
 
 /* A copy of the text of `key`, not empty unless `empty`. */
 void att_step_read_text(att_settings *s, const char *key, bool empty, char **text, size_t *bytes);
+/* A copy of a text that no setting gives. */
+void att_step_set_text(att_settings *s, const char *value, char **text, size_t *bytes);
 /* "pattern": {"String": "..."} or {"Regex": "..."} */
 void att_step_read_pattern(att_settings *s, att_step *step);
+/* "pattern" and "content", of the normalizer and the decoder Replace */
+void att_step_read_replace(att_settings *s, att_step *step);
 
 /* ---- shared by several steps */
 

@@ -1,28 +1,8 @@
 /* WordPiece (Wu et al. 2016) on pieces, with offsets; text/wordpiece.h has the search. */
-#include <string.h>
-
 #include "text/pipeline/pipeline.h"
 #include "text/utf8.h"
 
-static void read_wordpiece(att_settings *s, att_pipeline *t)
-{
-    att_vocabulary *v = &t->vocabulary;
-    const char *unknown = att_settings_text(s, "unk_token", NULL);
-    const char *prefix = att_settings_text(s, "continuing_subword_prefix", NULL);
-    t->max_word = (int)att_settings_int(s, "max_input_chars_per_word", 1, INT32_MAX);
-    if (s->status)
-        return;
-    v->unknown = att_vocabulary_find(v, unknown, strlen(unknown));
-    v->prefix_bytes = strlen(prefix);
-    if (v->unknown == ATT_NO_TOKEN)
-        att_settings_fail(s, ATT_ERR_FORMAT, "the unknown token \"%.80s\" is not in the vocabulary", unknown);
-    else if (v->prefix_bytes >= ATT_MAX_PREFIX)
-        att_settings_unsupported(s, "continuing_subword_prefix", "a shorter one, as \"##\",");
-    else if (t->max_word > ATT_MAX_WORD)
-        att_settings_unsupported(s, "max_input_chars_per_word", "a whole number in [1, 1000]");
-    else
-        memcpy(v->prefix, prefix, v->prefix_bytes);
-}
+static void read_wordpiece(att_settings *s, att_pipeline *t) { att_wordpiece_read(s, &t->vocabulary, &t->max_word); }
 
 static bool is_longer(const char *s, size_t bytes, int chars)
 {
