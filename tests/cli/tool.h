@@ -94,6 +94,11 @@ static inline double number(const json_t *object, const char *key)
 /* The real model's folder as $M, or the test is skipped. */
 static inline void need_model(void) { setenv("M", model_folder("all-MiniLM-L6-v2"), 1); }
 
+/* A command that writes small.json, the configuration of a translator whose steps take no time. */
+#define SMALL_TRANSLATOR                                                                                               \
+    "echo '{\"d_model\": 8, \"encoder_layers\": 1, \"decoder_layers\": 1, \"encoder_attention_heads\": 1, "            \
+    "\"decoder_attention_heads\": 1, \"encoder_ffn_dim\": 8, \"decoder_ffn_dim\": 8}' >small.json"
+
 /* Wrong usage or bad data: this code, nothing but one sentence that has this part. */
 static inline void assert_refused(const char *line, int code, const char *part)
 {

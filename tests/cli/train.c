@@ -28,13 +28,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    folder_remove(&tool_model);
-    return 0;
-}
-
 static void a_training_makes_a_model_and_a_log(void **state)
 {
     (void)state;
@@ -196,5 +189,5 @@ int main(void)
         cmocka_unit_test(a_training_that_is_interrupted_is_a_model),
         cmocka_unit_test(what_cannot_be_learnt_is_named),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

@@ -28,13 +28,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    folder_remove(&tool_model);
-    return 0;
-}
-
 static double spearman_of(const char *model)
 {
     char line[200];
@@ -167,5 +160,5 @@ int main(void)
         cmocka_unit_test(pairs_that_are_not_utf_8_are_left_out_and_counted),
         cmocka_unit_test(a_training_that_is_judged_by_something_else_is_not_gone_on_with),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

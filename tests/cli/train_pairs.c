@@ -52,13 +52,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    folder_remove(&tool_model);
-    return 0;
-}
-
 static void the_loss_follows_from_the_columns_or_is_chosen(void **state)
 {
     (void)state;
@@ -209,5 +202,5 @@ int main(void)
         cmocka_unit_test(rows_with_an_empty_text_are_left_out_and_counted),
         cmocka_unit_test(a_training_with_another_loss_is_not_gone_on_with),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

@@ -15,20 +15,12 @@ static int set_up(void **state)
     setenv("A", ATTEND_TOOL, 1);
     tool_model = tiny_sentence();
     toy_write(&tool_model, "train.de", "train.en", 1, 60);
-    assert_int_equal(tool("echo '{\"d_model\": 8, \"encoder_layers\": 1, \"decoder_layers\": 1, "
-                          "\"encoder_attention_heads\": 1, \"decoder_attention_heads\": 1, \"encoder_ffn_dim\": 8, "
-                          "\"decoder_ffn_dim\": 8}' >small.json; mkdir elsewhere; "
+    assert_int_equal(tool(SMALL_TRANSLATOR
+                          "; mkdir elsewhere; "
                           "printf 'a b\\tb c\\t1\\nc d\\td\\t4\\na\\ta b\\t5\\nc\\td a\\t2\\n' >pairs.tsv; "
                           "$A vocab --size 70 -n identity -o pieces.spm train.de train.en && " TRAIN
                           "--steps 6 -o whole && " TRAIN "--steps 4 --keep 9 -o half"),
                      0);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    folder_remove(&tool_model);
     return 0;
 }
 
@@ -230,5 +222,5 @@ int main(void)
         cmocka_unit_test(a_killed_training_says_how_to_go_on),
         cmocka_unit_test(a_finished_training_keeps_one_checkpoint),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

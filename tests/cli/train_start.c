@@ -19,19 +19,11 @@ static int set_up(void **state)
     setenv("LC_ALL", "C.UTF-8", 1);
     tool_model = tiny_sentence();
     toy_write(&tool_model, "train.de", "train.en", 1, 60);
-    assert_int_equal(tool("echo '{\"d_model\": 8, \"encoder_layers\": 1, \"decoder_layers\": 1, "
-                          "\"encoder_attention_heads\": 1, \"decoder_attention_heads\": 1, \"encoder_ffn_dim\": 8, "
-                          "\"decoder_ffn_dim\": 8}' >small.json; "
+    assert_int_equal(tool(SMALL_TRANSLATOR
+                          "; "
                           "printf 'a b\\tb c\\t1\\nc d\\td\\t4\\n' >pairs.tsv; head -5 train.en >short.en; "
                           "$A vocab --size 70 -n identity -o pieces.spm train.de train.en"),
                      0);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    folder_remove(&tool_model);
     return 0;
 }
 
@@ -303,5 +295,5 @@ int main(void)
         cmocka_unit_test(samples_are_cut_at_a_line),
         cmocka_unit_test(a_folder_is_plotted_and_the_losses_are_explained),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

@@ -19,19 +19,10 @@ static int set_up(void **state)
     setenv("A", ATTEND_TOOL, 1);
     tool_model = folder_new();
     toy_write(&tool_model, "train.de", "train.en", 1, 20);
-    assert_int_equal(tool("echo '{\"d_model\": 8, \"encoder_layers\": 1, \"decoder_layers\": 1, "
-                          "\"encoder_attention_heads\": 1, \"decoder_attention_heads\": 1, \"encoder_ffn_dim\": 8, "
-                          "\"decoder_ffn_dim\": 8}' >small.json && "
-                          "$A vocab --size 70 -n identity -o pieces.spm train.de train.en && " TRAIN
-                          "-o calm && " SELDOM "-o seldom"),
+    assert_int_equal(tool(SMALL_TRANSLATOR " && "
+                                           "$A vocab --size 70 -n identity -o pieces.spm train.de train.en && " TRAIN
+                                           "-o calm && " SELDOM "-o seldom"),
                      0);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    folder_remove(&tool_model);
     return 0;
 }
 
@@ -266,5 +257,5 @@ int main(void)
         cmocka_unit_test(a_log_that_cannot_be_written_ends_a_training_that_can_go_on),
         cmocka_unit_test(nothing_is_written_through_links_in_the_folder),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }
