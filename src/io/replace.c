@@ -24,13 +24,13 @@ static void fail_errno(att_replace *r)
 
 void att_remove_unfinished(const char *path)
 {
-    struct stat is;
+    struct stat is, there;
     const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return;
-    /* A writer holds a lock. If the file has no link any more, its writer has renamed or removed it between the two
-     * calls. */
-    if (!flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &is) && S_ISREG(is.st_mode) && is.st_nlink == 1)
+    /* A writer holds a lock. If another file has the name now, the writer has renamed this one between the calls. */
+    if (!flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &is) && S_ISREG(is.st_mode) && !lstat(path, &there) &&
+        is.st_dev == there.st_dev && is.st_ino == there.st_ino)
         unlink(path);
     close(fd);
 }

@@ -117,7 +117,8 @@ static void a_link_that_is_named_is_followed_and_one_in_a_folder_is_replaced(voi
 /* Root may read everything. */
 static void write_as_other_user(const test_folder *f)
 {
-    if (geteuid() == 0 && setresuid(65534, 65534, 65534))
+    /* The system call: the function of the C library waits for threads, and ThreadSanitizer has one of its own. */
+    if (geteuid() == 0 && syscall(SYS_setresuid, 65534, 65534, 65534))
         _exit(2);
     att_ctx *ctx = check_open("scalar", 1);
     const bool unreadable = open(f->path, O_RDONLY | O_DIRECTORY) < 0;
@@ -169,15 +170,32 @@ static void what_was_begun_may_fail_and_leaves_nothing(void **state)
     att_close(ctx);
 }
 
-/* Three processes begin: one lives on, two are killed. */
-static void begin_and_wait(void *folder)
+/* Begins to write x, and says so: until it holds its lock another process may remove its file. */
+static void begin_and_wait(const test_folder *f, int begun)
 {
     att_replace r;
-    att_replace_open(&r, check_open("scalar", 1), path_in(folder, "x"), false);
+    att_replace_open(&r, check_open("scalar", 1), path_in(f, "x"), false);
     att_replace_write(&r, "half", 4);
+    if (r.status || write(begun, "", 1) != 1)
+        _exit(1);
     pause();
 }
 
+static pid_t begin_in_child(const test_folder *f)
+{
+    int begun[2];
+    char byte;
+    assert_int_equal(pipe(begun), 0);
+    const pid_t child = fork();
+    if (child == 0)
+        begin_and_wait(f, begun[1]);
+    close(begun[1]);
+    assert_int_equal(read(begun[0], &byte, 1), 1);
+    close(begun[0]);
+    return child;
+}
+
+/* Three processes begin: one lives on, two are killed. */
 static void what_killed_processes_left_is_removed_but_not_what_is_being_written(void **state)
 {
     (void)state;
@@ -189,13 +207,9 @@ static void what_killed_processes_left_is_removed_but_not_what_is_being_written(
     folder_write(&f, "y" ATT_UNFINISHED "0", "of another file");
     assert_int_equal(mkfifo(path_in(&f, "x" ATT_UNFINISHED "5"), 0666), 0);
     assert_int_equal(symlink("y", path_in(&f, "x" ATT_UNFINISHED "6")), 0);
-    for (int i = 0; i < N; i++) {
-        child[i] = fork();
-        if (child[i] == 0)
-            begin_and_wait(&f);
-        while (files_in(&f) < 6 + i)
-            usleep(1000);
-    }
+    for (int i = 0; i < N; i++)
+        child[i] = begin_in_child(&f);
+    assert_int_equal(files_in(&f), 5 + N);
     for (int i = 0; i < N; i += 2) {
         kill(child[i], SIGKILL);
         waitpid(child[i], NULL, 0);
