@@ -209,10 +209,13 @@ static void an_expression_that_takes_too_long_fails_with_a_sentence(void **state
 static void normalizers_that_would_fill_memory_fail(void **state)
 {
     (void)state;
-    char step[2000] = "{\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [";
-    for (int i = 0; i < 12; i++)
-        strcat(step, i ? ", {\"type\": \"Replace\", \"pattern\": {\"String\": \"a\"}, \"content\": \"aaaaaaaaaa\"}"
-                       : "{\"type\": \"Replace\", \"pattern\": {\"String\": \"a\"}, \"content\": \"aaaaaaaaaa\"}");
+    enum { STEPS = 4, GROWTH = 400 }; /* 400^4 bytes */
+    char step[STEPS * (GROWTH + 80) + 80] = "{\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [";
+    char letters[GROWTH + 1] = "";
+    memset(letters, 'a', GROWTH);
+    for (int i = 0; i < STEPS; i++)
+        sprintf(step + strlen(step), "%s{\"type\": \"Replace\", \"pattern\": {\"String\": \"a\"}, \"content\": \"%s\"}",
+                i ? ", " : "", letters);
     strcat(step, "]}}");
     att_tokens x;
     att_tokenizer *t;
