@@ -22,15 +22,20 @@ static void fail_errno(att_replace *r)
 
 /* ---- the temporary file */
 
+bool att_file_has_name(int fd, const char *path)
+{
+    struct stat a, b;
+    return !fstat(fd, &a) && !lstat(path, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 void att_remove_unfinished(const char *path)
 {
-    struct stat is, there;
+    struct stat is;
     const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return;
-    /* A writer holds a lock. If another file has the name now, the writer has renamed this one between the calls. */
-    if (!flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &is) && S_ISREG(is.st_mode) && !lstat(path, &there) &&
-        is.st_dev == there.st_dev && is.st_ino == there.st_ino)
+    /* A writer holds a lock. Another one may have begun a new file of this name after the open. */
+    if (!flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &is) && S_ISREG(is.st_mode) && att_file_has_name(fd, path))
         unlink(path);
     close(fd);
 }
@@ -38,14 +43,12 @@ void att_remove_unfinished(const char *path)
 /* Creates and locks a new file; returns a descriptor, or -1 with EEXIST if another process writes it. */
 static int open_unfinished(const char *path, mode_t mode)
 {
-    struct stat is;
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0)
         return -1;
     /* Without lock support in the file system, no other process removes it either. */
     const bool lost = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
-    const bool removed = !lost && !fstat(fd, &is) && is.st_nlink == 0; /* removed before it was locked */
-    if (!lost && !removed)
+    if (!lost && att_file_has_name(fd, path)) /* else it was removed before it was locked */
         return fd;
     close(fd);
     errno = EEXIST;

@@ -222,7 +222,6 @@ static bool is_lock(const att_run *run)
 /* Opens and locks the file. *again: another process has removed it in between, at the end of its training. */
 static att_status lock_file(att_run *run, const char *path, bool *again)
 {
-    struct stat is, now;
     *again = false;
     run->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     if (run->lock < 0 && errno != ELOOP)
@@ -232,9 +231,7 @@ static att_status lock_file(att_run *run, const char *path, bool *again)
                         run->lock < 0 ? "a symbolic link" : "something else");
     if (flock(run->lock, LOCK_EX | LOCK_NB))
         return errno == EWOULDBLOCK ? lock_taken(run) : refused(run, "lock");
-    if (fstat(run->lock, &is))
-        return refused(run, "lock");
-    *again = lstat(path, &now) || now.st_dev != is.st_dev || now.st_ino != is.st_ino;
+    *again = !att_file_has_name(run->lock, path);
     return ATT_OK;
 }
 

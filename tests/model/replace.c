@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 
 /* ---- a disk that fails: the calls of the whole program, from the n-th on */
@@ -20,6 +21,20 @@ int fsync(int fd)
     }
     flushes_until_failure -= flushes_until_failure > 0;
     return (int)syscall(SYS_fsync, fd);
+}
+
+/* ---- a writer that ends, and another that begins, before the next lock */
+
+static const test_folder *writers;
+
+int flock(int fd, int operation)
+{
+    if (writers) {
+        assert_int_equal(rename(path_in(writers, "x" ATT_UNFINISHED "0"), path_in(writers, "x")), 0);
+        folder_write(writers, "x" ATT_UNFINISHED "0", "second");
+        writers = NULL;
+    }
+    return (int)syscall(SYS_flock, fd, operation);
 }
 
 static test_folder with_old_file(void)
@@ -170,6 +185,18 @@ static void what_was_begun_may_fail_and_leaves_nothing(void **state)
     att_close(ctx);
 }
 
+static void the_file_of_a_writer_that_began_meanwhile_is_not_removed(void **state)
+{
+    (void)state;
+    const test_folder f = with_old_file();
+    folder_write(&f, "x" ATT_UNFINISHED "0", "first");
+    writers = &f;
+    att_remove_unfinished(path_in(&f, "x" ATT_UNFINISHED "0"));
+    file_has(&f, "x", "first", 5);
+    file_has(&f, "x" ATT_UNFINISHED "0", "second", 6);
+    folder_remove(&f);
+}
+
 /* Begins to write x, and says so: until it holds its lock another process may remove its file. */
 static void begin_and_wait(const test_folder *f, int begun)
 {
@@ -251,6 +278,7 @@ int main(void)
         cmocka_unit_test(a_link_that_is_named_is_followed_and_one_in_a_folder_is_replaced),
         cmocka_unit_test(a_folder_that_cannot_be_read_is_written),
         cmocka_unit_test(what_was_begun_may_fail_and_leaves_nothing),
+        cmocka_unit_test(the_file_of_a_writer_that_began_meanwhile_is_not_removed),
         cmocka_unit_test(what_killed_processes_left_is_removed_but_not_what_is_being_written),
         cmocka_unit_test(names_may_have_as_many_bytes_as_the_file_system_allows),
     };
