@@ -4,7 +4,7 @@
  *     cc generate.c $(pkg-config --cflags --libs attend_model) -o generate && ./generate FOLDER "The capital of France
  * is"
  */
-#include <attend_model.h>
+#include <attend_language.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -11,6 +11,7 @@
  *   attend_nn.h      layers: of a Transformer, recurrent, convolutions
  *   attend_text.h    tokenizers, vocabularies, BLEU (libattend_model)
  *   attend_model.h   whole models (libattend_model)
+ *   attend_language.h  language models (libattend_model)
  *   attend_util.h    what libraries on top need
  *
  * Conventions

@@ -1,7 +1,7 @@
 /* attend_model.h - models on top of attend_nn.h and attend_text.h: weights and whole models.
  *
- * Chapters: 1 Weights, 2 BERT, 3 Sentence embeddings, 4 Translation, 5 Models by name, 6 Language models.
- * Text is in attend_text.h.
+ * Chapters: 1 Weights, 2 BERT, 3 Sentence embeddings, 4 Translation, 5 Models by name. Language models are in
+ * attend_language.h, text is in attend_text.h.
  *
  * A model is a folder in the format in which it is published. Settings are read from it, never assumed: an unsupported
  * setting is an error that names it. Files are validated completely before any of their content is used. Arguments that
@@ -486,43 +486,6 @@ ATT_API att_status att_models_folder(att_model_path *out);
 /* Calls each(user, name) for the models in the models folder, then for those that come with attend, each in
  * alphabetical order: folders with a config.json. user or NULL. */
 ATT_API att_status att_models_list(void (*each)(void *user, const char *name), void *user);
-
-/* ---- 6 Language models -------------------------------------------------- */
-
-/* A decoder-only Transformer that predicts the next token: Llama (Touvron et al. 2023) and what is built like it, the
- * classes LlamaForCausalLM, MistralForCausalLM (with a sliding window), Qwen2ForCausalLM and Qwen3ForCausalLM. RMS
- * norm before each sublayer, rotary positions, grouped heads, a gated feed-forward network. */
-typedef struct att_language_model att_language_model;
-
-typedef struct att_language_model_info {
-    size_t size;
-    const char *type; /* "llama", "mistral", "qwen2", "qwen3": valid as long as the model */
-    int64_t vocabulary, hidden, layers, heads, kv_heads, head_dim, intermediate, max_positions;
-    int64_t window; /* number of tokens that a token attends to, itself included; 0: all before it */
-    bool tied;      /* the output layer has the weights of the embedding */
-} att_language_model_info;
-
-ATT_API att_status att_language_model_open(att_ctx *ctx, const char *folder, att_language_model **out);
-ATT_API void att_language_model_free(att_language_model *m);
-ATT_API att_status att_language_model_describe(const att_language_model *m, att_language_model_info *info);
-
-/* What n sequences have had so far: the caches of all layers. dtype: of keys and values; 0: f32. */
-typedef struct att_language_state att_language_state;
-ATT_API att_status att_language_state_new(const att_language_model *m, int64_t n, att_dtype dtype,
-                                          att_language_state **out);
-ATT_API void att_language_state_free(att_language_state *s);
-/* Tokens of a sequence so far; -1 where there is no such one. */
-ATT_API int64_t att_language_state_length(const att_language_state *s, int64_t sequence);
-/* As att_cache_truncate and att_cache_select, in all layers. After an error the state cannot be used. */
-ATT_API att_status att_language_state_truncate(att_language_state *s, int64_t sequence, int64_t length);
-ATT_API att_status att_language_state_select(att_language_state *s, int64_t n, const int64_t *from);
-
-/* Logits of the token after each of n sequences, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 ->
- * [offsets[n], vocabulary]; with last_only after the last token of each sequence alone -> [n, vocabulary], where none
- * may be empty. state or NULL: the sequences follow what the state has, which then has them, too; f32 gives the bits of
- * a full pass. Errors: more tokens than the model has positions. After an error truncate the state. */
-ATT_API att_var *att_language_model_apply(att_tape *t, const att_language_model *m, const int32_t *ids,
-                                          const int64_t *offsets, int64_t n, att_language_state *state, bool last_only);
 
 #ifdef __cplusplus
 }

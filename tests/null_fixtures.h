@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "attend_extend.h"
+#include "attend_language.h"
 #include "attend_util.h"
 #include "nn_fixtures.h"
 #include "tiny_bert.h"

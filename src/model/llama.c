@@ -4,6 +4,7 @@
  * each layer: x = x + Attention(RMSNorm(x)), x = x + (SiLU(h W_gate) * (h W_inner)) W_outer with h = RMSNorm(x)
  * logits = RMSNorm(x) W^T */
 #include "model/llama_config.h"
+#include "attend_language.h"
 #include "model/model.h"
 
 #include <string.h>

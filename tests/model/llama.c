@@ -1,5 +1,5 @@
 /* Llama and models like it: the logits of transformers, cached decoding, folders that are refused. */
-#include "attend_model.h"
+#include "attend_language.h"
 #include "check.h"
 #include "context.h"
 #include "tiny_llama.h"
