@@ -13,8 +13,9 @@ typedef struct pack_job {
     const att_kernels *kernels;
     int64_t n, k;
     const float *b;
+    const uint16_t *codes; /* instead of b, or NULL */
     int64_t stride_n, stride_k, n_panels, tasks;
-    float *packed;
+    void *packed;
 } pack_job;
 
 size_t att_gemm_packed_count(const att_ctx *ctx, int64_t n, int64_t k)
@@ -28,16 +29,31 @@ static void pack_task(void *arg, int i, int thread)
     (void)thread;
     const pack_job *j = arg;
     const int64_t first = j->n_panels * i / j->tasks, last = j->n_panels * (i + 1) / j->tasks;
-    j->kernels->gemm.pack(j->n, j->k, j->b, j->stride_n, j->stride_k, first, last, j->packed);
+    if (j->codes)
+        j->kernels->gemm.pack_codes(j->n, j->k, j->codes, j->stride_n, j->stride_k, first, last, j->packed);
+    else
+        j->kernels->gemm.pack(j->n, j->k, j->b, j->stride_n, j->stride_k, first, last, j->packed);
+}
+
+static void pack_all(att_ctx *ctx, pack_job *j)
+{
+    j->kernels = att_kernels_of(ctx->isa);
+    j->n_panels = att_ceil_div(j->n, j->kernels->nr);
+    j->tasks = att_min(j->n_panels, 4 * att_threads(ctx));
+    att_parallel(ctx, (int)j->tasks, pack_task, j);
 }
 
 void att_gemm_pack(att_ctx *ctx, int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k,
                    float *packed)
 {
-    pack_job j = {att_kernels_of(ctx->isa), n, k, b, stride_n, stride_k, .packed = packed};
-    j.n_panels = att_ceil_div(n, j.kernels->nr);
-    j.tasks = att_min(j.n_panels, 4 * att_threads(ctx));
-    att_parallel(ctx, (int)j.tasks, pack_task, &j);
+    pack_all(ctx, &(pack_job){.n = n, .k = k, .b = b, .stride_n = stride_n, .stride_k = stride_k, .packed = packed});
+}
+
+void att_gemm_pack_codes(att_ctx *ctx, int64_t n, int64_t k, const uint16_t *b, int64_t stride_n, int64_t stride_k,
+                         uint16_t *packed)
+{
+    pack_all(ctx,
+             &(pack_job){.n = n, .k = k, .codes = b, .stride_n = stride_n, .stride_k = stride_k, .packed = packed});
 }
 
 static void gemm_task(void *arg, int64_t i, int thread)

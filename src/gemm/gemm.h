@@ -12,6 +12,9 @@ size_t att_gemm_packed_count(const att_ctx *ctx, int64_t n, int64_t k);
 /* B [n, k], element (j, p) at b[j * stride_n + p * stride_k] -> packed [ceil(n / panel)][k][panel]. */
 void att_gemm_pack(att_ctx *ctx, int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k,
                    float *packed);
+/* The same of 16-bit codes, f16 or bf16. */
+void att_gemm_pack_codes(att_ctx *ctx, int64_t n, int64_t k, const uint16_t *b, int64_t stride_n, int64_t stride_k,
+                         uint16_t *packed);
 
 /* c [m, n] = epilogue(a [m, k] B^T), all panels of B (first and last are not used). Each element is one ascending chain
  * over k, begun at what it was if epilogue->add, so a row's bits depend neither on m nor on the number of threads.

@@ -33,6 +33,21 @@ static void pack(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t
     }
 }
 
+/* Reads as many columns of k at once as a cache line has codes, and writes rows of a panel. */
+static void pack_codes(int64_t n, int64_t k, const uint16_t *b, int64_t stride_n, int64_t stride_k, int64_t first,
+                       int64_t last, uint16_t *packed)
+{
+    enum { DEPTH = ATT_CACHE_LINE / sizeof(uint16_t) };
+    for (int64_t q = first; q < last; q++)
+        for (int64_t p0 = 0; p0 < k; p0 += DEPTH) {
+            const int64_t used = att_min(n - q * PANEL, PANEL), end = att_min(p0 + DEPTH, k);
+            for (int64_t p = p0; p < end; p++)
+                for (int64_t j = 0; j < PANEL; j++)
+                    packed[(q * k + p) * PANEL + j] =
+                        j < used ? b[(q * PANEL + j) * stride_n + p * stride_k] : (uint16_t)0;
+        }
+}
+
 /* Panels of one tile. With one or two rows several: enough independent chains to hide the latency of an addition. With
  * more rows, the number that needs the fewest loads. */
 static int panels_for(int64_t rows) { return rows == 1 ? 4 : rows == 2 || ATT_WIDE_ROWS > 2 ? 2 : 1; }
@@ -154,11 +169,13 @@ static void edge_tile(int rows, int64_t used, bool add, const tile_args *t)
 /* Some panels over some of k: all rows are multiplied with a block before the next one. */
 typedef struct block {
     int64_t q, panels, k0, depth;
+    const float *b; /* [panels][depth][PANEL], panels ldb apart */
+    int64_t ldb;
 } block;
 
-static const float *panel_of(const att_gemm_args *g, const block *b)
+static block packed_block(const att_gemm_args *g, int64_t q, int64_t panels, int64_t k0, int64_t depth)
 {
-    return g->packed + (b->q * g->k + b->k0) * PANEL;
+    return (block){q, panels, k0, depth, g->packed + (q * g->k + k0) * PANEL, g->k * PANEL};
 }
 
 /* Blocked only if several tiles read the block: prefetching the next block needs that much arithmetic. */
@@ -186,8 +203,8 @@ static void product_tile(const att_gemm_args *g, int64_t i, int rows, const bloc
     const tile_args t = {.k = b->depth,
                          .a = g->a + i * g->lda + b->k0,
                          .lda = g->lda,
-                         .b = panel_of(g, b),
-                         .ldb = g->k * PANEL,
+                         .b = b->b,
+                         .ldb = b->ldb,
                          .c = g->c + i * g->ldc + b->q * PANEL,
                          .ldc = g->ldc,
                          .prefetch = prefetch};
@@ -207,7 +224,7 @@ static void product_rows(const att_gemm_args *g, const block *b, const block *ne
     att_prefetch_clear(&list);
     if (next) {
         const int64_t panel = next->depth * PANEL * (int64_t)sizeof(float);
-        att_prefetch_add(&list, panel_of(g, next), panel, g->k * PANEL * (int64_t)sizeof(float), next->panels);
+        att_prefetch_add(&list, next->b, panel, next->ldb * (int64_t)sizeof(float), next->panels);
         list.share = att_ceil_div(next->panels * panel, ATT_CACHE_LINE * tiles);
     }
     for (int64_t tile = 0, i = 0, rows; tile < tiles; tile++, i += rows) {
@@ -222,22 +239,88 @@ static void product_panels(const att_gemm_args *g, int64_t q, int64_t panels, in
     const int64_t max_depth = depth_for(g, panels, end - k0);
     int64_t p = k0;
     do {
-        const block b = {q, panels, p, att_min(max_depth, end - p)};
+        const block b = packed_block(g, q, panels, p, att_min(max_depth, end - p));
         p += b.depth;
-        const block next = p < end ? (block){q, panels, p, att_min(max_depth, end - p)}
-                                   : (block){q + panels, panels, k0, att_min(max_depth, end - k0)};
+        const block next = p < end ? packed_block(g, q, panels, p, att_min(max_depth, end - p))
+                                   : packed_block(g, q + panels, panels, k0, att_min(max_depth, end - k0));
         const bool fetch = in_blocks(g, panels) && b.depth > 0 && (next.q + panels) * PANEL <= g->n;
         product_rows(g, &b, fetch ? &next : NULL);
     } while (p < end);
 }
 
+/* ---- 16-bit codes */
+
+/* One row by four panels of codes, which become f32 in registers: as fast as memory is read. */
+ATT_INLINE void code_row_as(const bool bf16, const att_gemm_args *g, const block *b)
+{
+    enum { PANELS = 4 };
+    float *c = g->c + b->q * PANEL;
+    const uint16_t *codes = g->codes + (b->q * g->k + b->k0) * PANEL;
+    const bool add = b->k0 > 0 || (g->epilogue && g->epilogue->add);
+    vf acc[PANELS * ATT_PANEL_VECTORS];
+    ATT_UNROLL (v, PANELS * ATT_PANEL_VECTORS)
+        acc[v] = add ? v_load(c + v * ATT_LANES) : v_set(0);
+    for (int64_t p = 0; p < b->depth; p++, codes += PANEL) {
+        const vf x = v_set(g->a[b->k0 + p]);
+        ATT_UNROLL (v, PANELS * ATT_PANEL_VECTORS) {
+            const uint16_t *at = codes + v / ATT_PANEL_VECTORS * g->k * PANEL + v % ATT_PANEL_VECTORS * ATT_LANES;
+            acc[v] = v_fma_onto(x, bf16 ? v_from_bf16(at) : v_from_f16(at), acc[v]);
+        }
+    }
+    ATT_UNROLL (v, PANELS * ATT_PANEL_VECTORS)
+        v_store(c + v * ATT_LANES, acc[v]);
+    if (g->epilogue && b->k0 + b->depth >= g->k)
+        finish(1, PANELS * PANEL, c, g->ldc, g->epilogue, 0, b->q * PANEL);
+}
+
+static void code_row(const att_gemm_args *g, const block *b)
+{
+    if (g->bf16)
+        code_row_as(true, g, b);
+    else
+        code_row_as(false, g, b);
+}
+
+/* Codes [count] as f32 -> out */
+static void expand(const att_gemm_args *g, int64_t count, const uint16_t *codes, float *out)
+{
+    for (int64_t j = 0; j < count && g->bf16; j += ATT_LANES)
+        v_store(out + j, v_from_bf16(codes + j));
+    for (int64_t j = 0; j < count && !g->bf16; j += ATT_LANES)
+        v_store(out + j, v_from_f16(codes + j));
+}
+
+/* Panels from q on over [k0, end): a block becomes f32 for all rows, and stays in the first-level cache. */
+static void product_codes(const att_gemm_args *g, int64_t q, int64_t panels, int64_t k0, int64_t end)
+{
+    enum { FLOATS = 4096 };
+    _Alignas(ATT_CACHE_LINE) float b[FLOATS];
+    const int64_t max_depth = FLOATS / (PANEL * panels);
+    if (g->m == 1 && panels == 4) {
+        code_row(g, &(const block){.q = q, .panels = panels, .k0 = k0, .depth = end - k0});
+        return;
+    }
+    int64_t p = k0;
+    do {
+        const int64_t depth = att_min(max_depth, end - p), count = depth * PANEL;
+        for (int64_t i = 0; i < panels; i++)
+            expand(g, count, g->codes + ((q + i) * g->k + p) * PANEL, b + i * count);
+        product_rows(g, &(const block){q, panels, p, depth, b, count}, NULL);
+        p += depth;
+    } while (p < end);
+}
+
+/* ---- all */
+
 static void gemm(const att_gemm_args *g)
 {
+    void (*const product)(const att_gemm_args *, int64_t, int64_t, int64_t, int64_t) =
+        g->packed ? product_panels : product_codes;
     const int64_t whole = att_min(g->last, g->n / PANEL); /* panels without unused columns */
     for (int64_t k0 = 0; g->m > 0 && (k0 == 0 || k0 < g->k); k0 += ATT_GEMM_DEPTH)
         for (int64_t q = g->first, panels; q < g->last; q += panels) {
             panels = q + panels_for(g->m) <= whole ? panels_for(g->m) : 1;
-            product_panels(g, q, panels, k0, att_min(g->k, k0 + ATT_GEMM_DEPTH));
+            product(g, q, panels, k0, att_min(g->k, k0 + ATT_GEMM_DEPTH));
         }
 }
 
@@ -249,5 +332,6 @@ void ATT_ISA(att_kernel_gemm)(att_kernels *k)
     k->mr = MAX_TILE_ROWS;
     k->gemm.panels_per_tile = panels_for;
     k->gemm.pack = pack;
+    k->gemm.pack_codes = pack_codes;
     k->gemm.run = gemm;
 }

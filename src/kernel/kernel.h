@@ -126,7 +126,9 @@ typedef struct att_gemm_args {
     int64_t m, n, k;
     const float *a; /* [m, k], rows lda apart */
     int64_t lda;
-    const float *packed; /* B [n, k] in panels [ceil(n / nr)][k][nr] */
+    const float *packed;   /* B [n, k] in panels [ceil(n / nr)][k][nr]; or NULL: it is in `codes` */
+    const uint16_t *codes; /* the same of 16 bits each, with the values as f32 and so the same bits of the result */
+    bool bf16;             /* the codes are bf16; else f16 */
     int64_t first, last;
     float *c; /* [m, n], rows ldc apart */
     int64_t ldc;
@@ -154,6 +156,9 @@ typedef struct att_gemm_kernels {
      * only panels [first, last) are written. */
     void (*pack)(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k, int64_t first, int64_t last,
                  float *packed);
+    /* The same for 16-bit codes of f16 or bf16. */
+    void (*pack_codes)(int64_t n, int64_t k, const uint16_t *b, int64_t stride_n, int64_t stride_k, int64_t first,
+                       int64_t last, uint16_t *packed);
     void (*run)(const att_gemm_args *args);
 } att_gemm_kernels;
 

@@ -109,38 +109,39 @@ static const float *packed_for(att_tape *t, att_param *weight, int64_t m)
     return y && att_param_pack(weight, y) ? y : NULL;
 }
 
+/* Sets the packed weights of a product of p->m rows; false: memory. */
+static bool set_packed(att_tape *t, att_param *weight, att_gemm_args *p)
+{
+    const att_dtype type = att_param_value(weight)->dtype;
+    if (type == ATT_F32 || t->record)
+        p->packed = packed_for(t, weight, p->m);
+    else
+        p->codes = att_param_packed_codes(weight);
+    p->bf16 = type == ATT_BF16;
+    return p->packed || p->codes;
+}
+
 /* y = activation(z) + residual, z = x weight^T + bias; z is stored unless NULL */
 static bool multiply(att_tape *t, const att_tensor *x, att_param *weight, att_param *bias, att_activation act,
                      const float *residual, float *z, const att_tensor *y)
 {
     const int64_t m = x->dim[0], k = x->dim[1], n = y->dim[1];
     const size_t mark = att_arena_mark(&t->arena);
-    const float *packed = packed_for(t, weight, m), *b = bias ? att_param_floats(bias) : NULL;
-    if (!packed || (bias && !b))
+    const float *b = bias ? att_param_floats(bias) : NULL;
+    att_gemm_args p = {.m = m, .n = n, .k = k, .a = x->data, .lda = k, .ldc = n};
+    if (!set_packed(t, weight, &p) || (bias && !b))
         return false;
     if (z) {
-        att_gemm(t->ctx, &(const att_gemm_args){.m = m,
-                                                .n = n,
-                                                .k = k,
-                                                .a = x->data,
-                                                .lda = k,
-                                                .packed = packed,
-                                                .c = z,
-                                                .ldc = n,
-                                                .epilogue = &(const att_epilogue){.bias = b}});
+        p.c = z;
+        p.epilogue = &(const att_epilogue){.bias = b};
+        att_gemm(t->ctx, &p);
         const finish_job j = {att_kernels_of(t->ctx->isa), (int)act, z, residual, y->data};
         att_tape_for_rows(t->ctx, m * n, 1, finish, &j);
     } else {
-        const att_epilogue e = {.bias = b, .residual = residual, .residual_stride = n, .activation = (int)act};
-        att_gemm(t->ctx, &(const att_gemm_args){.m = m,
-                                                .n = n,
-                                                .k = k,
-                                                .a = x->data,
-                                                .lda = k,
-                                                .packed = packed,
-                                                .c = y->data,
-                                                .ldc = n,
-                                                .epilogue = &e});
+        p.c = y->data;
+        p.epilogue =
+            &(const att_epilogue){.bias = b, .residual = residual, .residual_stride = n, .activation = (int)act};
+        att_gemm(t->ctx, &p);
     }
     att_arena_release(&t->arena, mark);
     return true;

@@ -17,7 +17,7 @@ struct att_param {
     att_tensor value;
     size_t generation; /* incremented by att_param_invalidate; from 1, so a new copy (0) is out of date */
     att_lock lock;     /* held while a copy is made */
-    copy packed, floats, bytes;
+    copy packed, codes, floats, bytes;
     /* The gradient, in the shape of value. A backward accumulates into `grad` if that has nothing yet, else into
      * `more`, so that a backward that fails changes nothing. */
     float *grad, *more;
@@ -56,6 +56,7 @@ void att_param_free(att_param *p)
     if (!p)
         return;
     att_free(p->ctx, p->packed.data);
+    att_free(p->ctx, p->codes.data);
     att_free(p->ctx, p->floats.data);
     att_free(p->ctx, p->bytes.data);
     att_free(p->ctx, p->grad);
@@ -156,6 +157,18 @@ static const float *get(att_param *p, copy *c, size_t count, bool (*make)(const 
 }
 
 const float *att_param_packed(att_param *p) { return get(p, &p->packed, att_param_packed_count(p), att_param_pack); }
+
+static bool pack_codes(const att_param *p, float *y)
+{
+    const att_tensor *x = &p->value;
+    att_gemm_pack_codes(p->ctx, x->dim[0], x->dim[1], x->data, x->stride[0], x->stride[1], (uint16_t *)y);
+    return true;
+}
+
+const uint16_t *att_param_packed_codes(att_param *p)
+{
+    return (const uint16_t *)get(p, &p->codes, (att_param_packed_count(p) + 1) / 2, pack_codes);
+}
 
 const float *att_param_floats(att_param *p)
 {

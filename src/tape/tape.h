@@ -258,6 +258,8 @@ void att_tape_activate_back(att_ctx *ctx, int activation, int64_t count, const f
 
 /* The packed copy of value [n, k] (or [n, ...] as a matrix) for GEMM */
 const float *att_param_packed(att_param *p);
+/* The same of a matrix of f16 or bf16, its codes: half the memory, and half of what a product of few rows reads */
+const uint16_t *att_param_packed_codes(att_param *p);
 /* Packs into y [att_param_packed_count] instead; false: error set */
 size_t att_param_packed_count(const att_param *p);
 bool att_param_pack(const att_param *p, float *y);

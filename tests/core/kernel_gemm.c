@@ -5,7 +5,7 @@
 
 enum { M_MAX = 100, N_MAX = 130, K_MAX = 2050, PANEL_MAX = 64 };
 
-static check_fence a_memory, b_memory, packed_memory, c_memory, bias_memory, residual_memory;
+static check_fence a_memory, b_memory, packed_memory, c_memory, bias_memory, residual_memory, code_memory;
 static double expected[M_MAX * N_MAX];
 static long combinations;
 
@@ -255,6 +255,60 @@ static void nan_and_infinity_stay_in_their_row(void **state)
     }
 }
 
+/* ---- 16-bit codes */
+
+/* c of these codes, or of the same values as f32 */
+static void multiply_codes(const att_kernels *k, const shape *s, bool bf16, bool floats, float *c)
+{
+    const int64_t panels = att_ceil_div(s->n, k->nr), size = s->n * s->k;
+    const int64_t stride_n = s->transposed ? 1 : s->k, stride_k = s->transposed ? s->n : 1;
+    float *a = place(&a_memory, s->m * s->k), *b = place(&b_memory, size), *bias = place(&bias_memory, s->n);
+    float *packed = place(&packed_memory, panels * s->k * k->nr);
+    uint16_t *codes = malloc((size_t)size * sizeof *codes + 1);
+    uint16_t *packed_codes = check_place(&code_memory, (size_t)(panels * s->k * k->nr) * sizeof *codes);
+    check_fill(a, s->m * s->k, 1, 0, 1);
+    check_fill(b, size, 2, 0, 1);
+    check_fill(bias, s->n, 3, 0, 1);
+    (bf16 ? k->vector.to_bf16 : k->vector.to_f16)(size, b, codes);
+    (bf16 ? k->vector.from_bf16 : k->vector.from_f16)(size, codes, b);
+    k->gemm.pack(s->n, s->k, b, stride_n, stride_k, 0, panels, packed);
+    k->gemm.pack_codes(s->n, s->k, codes, stride_n, stride_k, 0, panels, packed_codes);
+    for (int64_t i = 0; i < s->m * s->n; i++)
+        c[i] = before(i / s->n, i % s->n);
+    k->gemm.run(
+        &(const att_gemm_args){.m = s->m,
+                               .n = s->n,
+                               .k = s->k,
+                               .a = a,
+                               .lda = s->k,
+                               .packed = floats ? packed : NULL,
+                               .codes = floats ? NULL : packed_codes,
+                               .bf16 = bf16,
+                               .last = panels,
+                               .c = c,
+                               .ldc = s->n,
+                               .epilogue = &(const att_epilogue){.bias = bias, .activation = ATT_SILU, .add = s->add}});
+    free(codes);
+}
+
+static void codes_have_the_bits_of_their_values(void **state)
+{
+    (void)state;
+    static const int64_t m[] = {1, 2, 7, 40}, n[] = {1, 33, 130}, depth[] = {0, 1, 9, 300, K_MAX};
+    static float want[40 * N_MAX], is[40 * N_MAX];
+    for (int isa = -1; check_next_isa(&isa);)
+        for (int i = 0; i < 4 * 3 * 5 * 8; i++) {
+            const shape s = {
+                .m = m[i % 4], .n = n[i / 4 % 3], .k = depth[i / 12 % 5], .transposed = i / 60 & 1, .add = i / 120 & 1};
+            const bool bf16 = i / 240 & 1;
+            multiply_codes(att_kernels_of(isa), &s, bf16, true, want);
+            multiply_codes(att_kernels_of(isa), &s, bf16, false, is);
+            if (memcmp(is, want, (size_t)(s.m * s.n) * sizeof *is) != 0)
+                fail_msg("%s of %s: m %d, n %d, k %d: other bits than those of f32", bf16 ? "bf16" : "f16",
+                         att_isa_name(isa), (int)s.m, (int)s.n, (int)s.k);
+        }
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -264,6 +318,7 @@ static int set_up(void **state)
     c_memory = check_fence_new(M_MAX * (N_MAX + 8) * sizeof(float));
     residual_memory = check_fence_new(M_MAX * (N_MAX + 8) * sizeof(float));
     bias_memory = check_fence_new(N_MAX * sizeof(float));
+    code_memory = check_fence_new((N_MAX + PANEL_MAX) * K_MAX * sizeof(uint16_t));
     return 0;
 }
 
@@ -286,6 +341,7 @@ int main(void)
         cmocka_unit_test(every_epilogue),
         cmocka_unit_test(no_rows_and_no_columns_write_nothing),
         cmocka_unit_test(nan_and_infinity_stay_in_their_row),
+        cmocka_unit_test(codes_have_the_bits_of_their_values),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
