@@ -1,5 +1,5 @@
-/* What causal language models have in common. A table has the architectures; one of them reads a model's settings, makes
- * its layers and embeds its tokens. */
+/* What causal language models have in common. A table has the architectures; one of them reads a model's settings,
+ * makes its layers and embeds its tokens. */
 #ifndef ATT_MODEL_LANGUAGE_H
 #define ATT_MODEL_LANGUAGE_H
 
