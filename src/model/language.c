@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const att_language_architecture *const architectures[] = {&att_llama};
+static const att_language_architecture *const architectures[] = {&att_gpt2, &att_llama};
 
 /* ---- open */
 

@@ -24,7 +24,7 @@ typedef struct att_language_architecture {
                       const att_language_state *state);
 } att_language_architecture;
 
-extern const att_language_architecture att_llama;
+extern const att_language_architecture att_gpt2, att_llama;
 
 /* During build: info.layers layers of these settings, layer.0 and so on, and the norm before the output layer. */
 void att_language_model_layers(att_language_model *m, const att_nn_layer_config *layer);
