@@ -24,9 +24,11 @@ static att_status build(att_model *m, const char *folder)
     const att_model_kind *k = m->kind;
     att_status s = folder ? att_checkpoint_open(m->ctx, folder, k->names, k->prefix, &m->checkpoint) : ATT_OK;
     const att_nn_params_config c = {.size = sizeof c,
-                                    .load = folder ? att_checkpoint_load : NULL,
+                                    .load = !folder             ? NULL
+                                            : k->load_parameter ? k->load_parameter
+                                                                : att_checkpoint_load,
                                     .initialize = initialize,
-                                    .user = folder ? (void *)m->checkpoint : m,
+                                    .user = folder && !k->load_parameter ? (void *)m->checkpoint : m,
                                     .trainable = m->trainable};
     s = s ? s : att_nn_params_new(m->ctx, &c, &m->params);
     s = s ? s : k->build(m);
