@@ -98,16 +98,17 @@ typedef struct att_generate_options {
     const char *const *stop;      /* [n_stop]: a sequence ends before the first of these texts, or at a special token of
                                    * this name */
     int64_t n_stop;
-    /* The state has the first tokens of each prompt already, at least one fewer than the prompt, and the rest is
-     * computed. It then has the prompt and the generated tokens but the last; after an error, what was computed before
-     * it. Or NULL. */
+    /* What has the first tokens of each prompt already, at least one fewer than the prompt; the rest is computed. It
+     * then has the prompt and the generated tokens but the last; after an error, what was computed before it. or NULL:
+     * the whole prompt is computed. */
     att_language_state *state;
-    /* Prompt look-up decoding (Saxena 2023): where the last tokens occurred before, the tokens that followed them, at
+    /* Prompt lookup decoding (Saxena 2023): where the last tokens occurred before, the tokens that followed them, at
      * most this many, are verified in one pass. The text is the same bit for bit. 0: off. */
     int64_t lookup;
     bool log_probabilities; /* natural, of the model's own distribution: before penalty, temperature and the rest */
     bool ignore_eos;        /* an end token does not end a sequence */
-    /* Called with each token, in the order of a sequence; false ends the sequence. Or NULL. */
+    /* Called with each token, in the order of a sequence; false ends the sequence; or
+     * NULL. */
     bool (*token)(void *user, const att_generated_token *token);
     void *user;
 } att_generate_options;

@@ -1,7 +1,7 @@
 /* Continues prompts, several at once.
  *
  * A pass computes the tokens of each sequence that the state does not have yet: at first the prompt, then the last
- * token and, after it, tokens that look-up proposes. The logits after each of them give a token; as long as this is the
+ * token and, after it, tokens that lookup proposes. The logits after each of them give a token; as long as this is the
  * proposed one, the next logits are valid, too. Since a random token depends on nothing but its logits and its
  * position, the text is the same with and without proposals. */
 #include "io/util.h"
@@ -32,7 +32,7 @@ typedef struct sequence {
     int64_t first_row;      /* of its logits in this pass */
     uint64_t *seen;         /* for the repetition penalty; or NULL */
     att_text_stream stream;
-    att_generation_end end; /* 0: it goes on */
+    att_generation_end end; /* 0: it continues */
 } sequence;
 
 typedef struct generate_job {

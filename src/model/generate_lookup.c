@@ -1,4 +1,4 @@
-/* Prompt look-up decoding: text repeats what was in it. */
+/* Prompt lookup decoding: text repeats what was in it. */
 #include "model/text_generator.h"
 
 #include <string.h>
