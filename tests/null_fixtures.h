@@ -176,6 +176,14 @@ static const fixture constants[] = {
     {"att_seq2seq_config *", &(att_seq2seq_config){.size = sizeof(att_seq2seq_config)}},
     {"att_training_report *", &(att_training_report){.size = sizeof(att_training_report)}},
     {"att_training_info *", &(att_training_info){.size = sizeof(att_training_info)}},
+    {"att_sampling *", &(att_sampling){.size = sizeof(att_sampling)}},
+    {"att_generated *", &(att_generated){.end = 0}},
+    {"const att_generate_options *",
+     &(const att_generate_options){.size = sizeof(att_generate_options),
+                                   .max_tokens = 2,
+                                   .stop = (const char *const[]){"a"},
+                                   .n_stop = 1,
+                                   .sampling = &(const att_sampling){.size = sizeof(att_sampling)}}},
     {"att_bleu_info *", &(att_bleu_info){.size = sizeof(att_bleu_info)}},
 };
 
@@ -524,6 +532,14 @@ static void give_language_model(void)
     give("att_language_model_open.folder", folder.path);
     give("const att_language_model *", m);
     give("att_language_model *", m);
+    att_text_generator *g;
+    static const char *const letters =
+        "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": []}}";
+    folder_write(&folder, "tokenizer.json", letters);
+    need(att_text_generator_open(ctx, folder.path, &g));
+    give("att_text_generator_open.folder", folder.path);
+    give("const att_text_generator *", g);
+    give("att_text_generator *", g);
     give("const att_language_state *", s);
     give("att_language_state *", s);
 }
