@@ -4,7 +4,7 @@ file(GLOB cli_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/app/cli/*.c)
 file(GLOB cli_room_files CONFIGURE_DEPENDS
      ${CMAKE_SOURCE_DIR}/app/cli/base/*.c ${CMAKE_SOURCE_DIR}/app/cli/draw/*.c
      ${CMAKE_SOURCE_DIR}/app/cli/bench/*.c ${CMAKE_SOURCE_DIR}/app/cli/fetch/*.c
-     ${CMAKE_SOURCE_DIR}/app/cli/train/*.c)
+     ${CMAKE_SOURCE_DIR}/app/cli/train/*.c ${CMAKE_SOURCE_DIR}/app/cli/evaluate/*.c)
 set(cli_list "")
 foreach(file IN LISTS cli_files)
   get_filename_component(name ${file} NAME_WE)

@@ -1,6 +1,6 @@
 /* attend_language.h - causal language models, which predict the next token.
  *
- * Chapters: 1 Models, 2 Generation.
+ * Chapters: 1 Models, 2 Generation, 4 Evaluation.
  *
  * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
  * threads hold here, too. Arguments that may be NULL are marked as in attend.h. */
@@ -49,6 +49,13 @@ ATT_API att_status att_language_state_select(att_language_state *s, int64_t n, c
  * a full pass. Errors: more tokens than the model has positions. After an error truncate the state. */
 ATT_API att_var *att_language_model_apply(att_tape *t, const att_language_model *m, const int32_t *ids,
                                           const int64_t *offsets, int64_t n, att_language_state *state, bool last_only);
+
+/* The loss of a causal language model: the cross entropy of targets [offsets[n]], each the token that follows that of
+ * ids, without storing the logits -> [1]. ids, offsets [n + 1], n: as above; targets: negative ones are ignored;
+ * options or NULL: as in att_cross_entropy. Errors: as above. */
+ATT_API att_var *att_language_model_loss(att_tape *t, const att_language_model *m, const int32_t *ids,
+                                         const int64_t *offsets, int64_t n, const int32_t *targets,
+                                         const att_cross_entropy_options *options);
 
 /* ---- 2 Generation ------------------------------------------------------- */
 
@@ -139,6 +146,31 @@ typedef struct att_generated { /* att_generated_free frees the arrays */
 ATT_API att_status att_generate(const att_text_generator *g, int64_t n, const int32_t *ids, const int64_t *offsets,
                                 const att_generate_options *options, att_generated *out);
 ATT_API void att_generated_free(const att_text_generator *g, att_generated *generated);
+
+/* ---- 4 Evaluation -------------------------------------------------------- */
+
+typedef struct att_perplexity_options {
+    size_t size;
+    int64_t window; /* tokens of context, at most max_positions; 0: the smaller of those and 1,024 */
+    int64_t stride; /* in [1, window]; 0: window */
+    void (*progress)(void *user, double share); /* share done, from 0 to 1; or NULL */
+    void *user;
+} att_perplexity_options;
+
+typedef struct att_perplexity {
+    size_t size;
+    double loss;       /* mean of -log p(token | those before it in its window), in nats */
+    double perplexity; /* exp(loss) */
+    int64_t tokens;    /* predicted: all but the first */
+    int64_t windows, window, stride;
+} att_perplexity;
+/* Perplexity of a text, ids [n] with n >= 2, as one sequence. Window k has the tokens [k stride, k stride + window) of
+ * the text and predicts the token after each that no earlier window has: every token but the first is predicted once.
+ * stride = window is the estimate of nanoGPT; a smaller one, as in the documentation of `transformers`, gives each
+ * token at least window - stride tokens of context, at window / stride times the work. options or NULL: defaults.
+ * Errors: fewer than two tokens; an id that the model does not have; options out of range; memory; cancelled. */
+ATT_API att_status att_language_perplexity(const att_language_model *m, const int32_t *ids, int64_t n,
+                                           const att_perplexity_options *options, att_perplexity *out);
 
 #ifdef __cplusplus
 }

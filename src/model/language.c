@@ -93,17 +93,14 @@ static att_var *last_rows(att_tape *t, const att_language_model *m, att_var *x, 
     return y;
 }
 
-att_var *att_language_model_apply(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
-                                  int64_t n, att_language_state *state, bool last_only)
+/* x = norm(the last layer's output) of all tokens, or with last_only of the last ones -> [offsets[n] or n, hidden] */
+static att_var *hidden_states(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
+                              int64_t n, att_language_state *state, bool last_only)
 {
-    if (!att_tape_require(t, "language model", ATT_NAMED({"m", m})) ||
-        !att_sequences_fit(t, "language model", ids, offsets, n, m->info.max_positions) ||
-        !check_lengths(t, m, offsets, n, state, last_only))
-        return NULL;
     /* All architectures have their kind as the first member. */
     const att_language_architecture *architecture = (const att_language_architecture *)(const void *)m->model.kind;
     const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
-    att_scope s = att_scope_begin(t, "language_model");
+    att_scope s = att_scope_begin(t, "hidden");
     att_var *x = architecture->embed(t, m, ids, offsets, n, state);
     for (int64_t i = 0; i < m->info.layers; i++) {
         const att_nn_layer_call call = {
@@ -114,6 +111,28 @@ att_var *att_language_model_apply(att_tape *t, const att_language_model *m, cons
     }
     if (last_only)
         x = last_rows(t, m, x, offsets, n);
-    x = att_linear(t, att_nn_norm_apply(t, m->norm, x), m->head, NULL, ATT_IDENTITY, NULL);
-    return att_scope_end(t, s, x);
+    return att_scope_end(t, s, att_nn_norm_apply(t, m->norm, x));
+}
+
+att_var *att_language_model_apply(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
+                                  int64_t n, att_language_state *state, bool last_only)
+{
+    if (!att_tape_require(t, "language model", ATT_NAMED({"m", m})) ||
+        !att_sequences_fit(t, "language model", ids, offsets, n, m->info.max_positions) ||
+        !check_lengths(t, m, offsets, n, state, last_only))
+        return NULL;
+    att_scope s = att_scope_begin(t, "language_model");
+    att_var *x = hidden_states(t, m, ids, offsets, n, state, last_only);
+    return att_scope_end(t, s, att_linear(t, x, m->head, NULL, ATT_IDENTITY, NULL));
+}
+
+att_var *att_language_model_loss(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
+                                 int64_t n, const int32_t *targets, const att_cross_entropy_options *options)
+{
+    if (!att_tape_require(t, "language model", ATT_NAMED({"m", m}, {"targets", targets})) ||
+        !att_sequences_fit(t, "language model", ids, offsets, n, m->info.max_positions))
+        return NULL;
+    att_scope s = att_scope_begin(t, "language_model");
+    att_var *x = hidden_states(t, m, ids, offsets, n, NULL, false);
+    return att_scope_end(t, s, att_linear_cross_entropy(t, x, m->head, NULL, targets, options));
 }

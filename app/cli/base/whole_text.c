@@ -1,0 +1,53 @@
+#include "whole_text.h"
+#include "cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FIRST = 1 << 16 };
+
+static int read_all(int file, const char *path, cli_whole_text *out)
+{
+    size_t room = FIRST;
+    out->text = malloc(room);
+    while (out->text) {
+        const ssize_t n = read(file, out->text + out->bytes, room - out->bytes - 1);
+        if (n < 0 && errno == EINTR && !cli_signal)
+            continue;
+        if (n < 0)
+            return cli_fail_errno(path);
+        out->bytes += (size_t)n;
+        out->text[out->bytes] = 0;
+        if (n == 0)
+            return CLI_DONE;
+        if (room - out->bytes > 1)
+            continue;
+        char *more = realloc(out->text, room *= 2);
+        if (!more)
+            break;
+        out->text = more;
+    }
+    return cli_fail_memory();
+}
+
+int cli_whole_text_read(const char *path, cli_whole_text *out)
+{
+    *out = (cli_whole_text){0};
+    if (!strcmp(path, "-"))
+        return read_all(STDIN_FILENO, "standard input", out);
+    int file;
+    int code = cli_status(NULL, att_open_text(path, &file));
+    if (code)
+        return code;
+    code = read_all(file, path, out);
+    close(file);
+    return code;
+}
+
+void cli_whole_text_free(cli_whole_text *t)
+{
+    free(t->text);
+    *t = (cli_whole_text){0};
+}

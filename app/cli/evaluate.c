@@ -1,0 +1,11 @@
+/* attend evaluate: how good a model is, measured on a text. */
+#include "cli/evaluate/evaluate.h"
+
+static const cli_command *const commands[] = {&evaluate_language, NULL};
+
+const cli_command cli_evaluate = {
+    .name = "evaluate",
+    .summary = "measure how good a model is on held-out data",
+    .arguments = "COMMAND",
+    .commands = commands,
+};

@@ -1,0 +1,9 @@
+/* The subcommands of attend evaluate. */
+#ifndef CLI_EVALUATE_H
+#define CLI_EVALUATE_H
+
+#include "cli/base/cli.h"
+
+extern const cli_command evaluate_language;
+
+#endif
