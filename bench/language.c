@@ -1,7 +1,7 @@
 /* A language model as a program that links the library gets it: JSON lines.
  *
- *   bench_language FOLDER [THREADS] [ROUNDS]                    time of a prompt of 1,024 tokens, and of a token after it
- *   bench_language FOLDER logits OUT < IDS                      logits of all tokens, f32 [tokens, vocabulary], to OUT
+ *   bench_language FOLDER [THREADS] [ROUNDS]                    time of a prompt of 1,024 tokens, and of a token after
+ * it bench_language FOLDER logits OUT < IDS                      logits of all tokens, f32 [tokens, vocabulary], to OUT
  *
  * Ids of prompts that are timed are 0, 7, 14, ...: their values cost nothing. */
 #include "bench.h"
