@@ -398,7 +398,7 @@ static void settings_that_are_not_supported_are_named(void **state)
         {"{\"temperature\": -1}", "\"temperature\" is -1"},
         {"{\"top_p\": 1.5}", "\"top_p\" is 1.5"},
         {"{\"eos_token_id\": 20}", "\"eos_token_id\" has 20, but the model's tokens are 0 to 19"},
-        {"{\"eos_token_id\": [1, \"x\"]}", "\"eos_token_id\" is [1,\"x\"]"},
+        {"{\"eos_token_id\": [1, \"x\"]}", "\"eos_token_id\" is [1.0,\"x\"]"},
         {"{\"do_sample\": 3}", "\"do_sample\" is 3"},
         {"[]", "generation_config.json"},
     };
