@@ -34,7 +34,8 @@ ATT_API att_status att_language_model_open(att_ctx *ctx, const char *folder, att
 ATT_API void att_language_model_free(att_language_model *m);
 ATT_API att_status att_language_model_describe(const att_language_model *m, att_language_model_info *info);
 
-/* What n sequences have had so far: the caches of all layers. dtype: of keys and values; 0: f32. */
+/* What n sequences have had so far: the caches of all layers. dtype, of keys and values: ATT_F32, ATT_F16 or ATT_BF16,
+ * which take half the memory. */
 typedef struct att_language_state att_language_state;
 ATT_API att_status att_language_state_new(const att_language_model *m, int64_t n, att_dtype dtype,
                                           att_language_state **out);

@@ -47,6 +47,22 @@ void att_language_model_layers(att_language_model *m, const att_nn_layer_config 
     m->norm = att_nn_norm_new(p, "norm", layer->norm, layer->width, layer->eps);
 }
 
+att_status att_language_model_plan(const att_language_model *m, att_dtype dtype, att_plan **out)
+{
+    const att_language_model_info *c = &m->info;
+    const att_stage stage[] = {{.mask = att_mask_causal},
+                               {.mask = att_mask_window, .value = {(double)c->window - 1, 0}}};
+    const att_attention_spec spec = {.size = sizeof spec,
+                                     .heads = c->heads,
+                                     .kv_heads = c->kv_heads,
+                                     .head_dim = c->head_dim,
+                                     .dtype = dtype,
+                                     .stage = stage,
+                                     .n_stages = c->window ? 2 : 1,
+                                     .align = ATT_ALIGN_BOTTOM_RIGHT};
+    return att_plan_new(m->model.ctx, &spec, out);
+}
+
 void att_language_model_free(att_language_model *m) { att_model_free(m); }
 
 att_status att_language_model_describe(const att_language_model *m, att_language_model_info *info)
@@ -106,8 +122,7 @@ att_var *att_language_model_apply(att_tape *t, const att_language_model *m, cons
     att_scope s = att_scope_begin(t, "language_model");
     att_var *x = architecture->embed(t, m, ids, offsets, n, state);
     for (int64_t i = 0; i < m->info.layers; i++) {
-        const att_nn_layer_call call = {
-            .size = sizeof call, .args = &args, .cache = state ? att_language_state_cache(state, i) : NULL};
+        const att_nn_layer_call call = att_language_state_call(state, i, &args);
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
         x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, m->layer[i], x, &call));
         x = att_scope_reset(t, s, x);

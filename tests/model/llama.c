@@ -28,6 +28,36 @@ static void decoding_has_the_bits_of_a_full_pass(void **state)
     }
 }
 
+/* Keys and values of half the bits: near to f32, and (f16) the same bits for any steps */
+static void caches_may_have_16_bits(void **state)
+{
+    (void)state;
+    static float full[TOKENS * VOCABULARY], part[TOKENS * VOCABULARY];
+    static const att_dtype dtypes[] = {ATT_F16, ATT_BF16};
+    for (int i = 0; i < 2 * N_LLAMAS; i++) {
+        const tiny_llama *model = &tiny_llamas[i / 2];
+        const test_folder folder = tiny_llama_folder(model, NULL);
+        att_language_model *m = open_model(&folder);
+        att_language_state *s = new_state(m, N, dtypes[i % 2]);
+        language_golden g = read_golden("tests/golden/tiny_llama.txt", model->name);
+        apply(m, ids, offsets, N, s, false, full);
+        const double error = largest_difference(full, &g);
+        if (error > (i % 2 ? 3e-2 : 4e-3) || error < 1e-5)
+            fail_msg("%s, %s: the logits differ by %g of the largest", model->name, att_dtype_name(dtypes[i % 2]),
+                     error);
+        assert_int_equal(att_language_state_truncate(s, ATT_ALL_SEQUENCES, 0), ATT_OK);
+        for (int k = 0; i % 2 == 0 && k < 16; k++) { /* sequence 2 token by token; 0 and 1 have some at first */
+            const int64_t steps[] = {0, k == 0 ? 5 : 0, k == 0 ? 6 : 0, k == 0 ? 7 : 1};
+            apply(m, k == 0 ? ids : ids + 6 + k, steps, N, s, false, part);
+            assert_memory_equal(part + (k == 0 ? 6 : 0) * VOCABULARY, full + (6 + k) * VOCABULARY,
+                                VOCABULARY * sizeof *full);
+        }
+        att_language_state_free(s);
+        att_language_model_free(m);
+        folder_remove(&folder);
+    }
+}
+
 /* ---- what is refused */
 
 static void settings_that_are_not_supported_are_named(void **state)
@@ -112,6 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logits_and_greedy_tokens_are_those_of_transformers),
         cmocka_unit_test(decoding_has_the_bits_of_a_full_pass),
+        cmocka_unit_test(caches_may_have_16_bits),
         cmocka_unit_test(settings_that_are_not_supported_are_named),
         cmocka_unit_test(weights_that_do_not_fit_are_named),
         cmocka_unit_test(more_tokens_than_positions_are_refused),
