@@ -110,7 +110,7 @@ typedef struct att_generate_options {
      * the whole prompt is computed. */
     att_language_state *state;
     /* Prompt lookup decoding (Saxena 2023): where the last tokens occurred before, the tokens that followed them, at
-     * most this many, are verified in one pass. The text is the same bit for bit. 0: off. */
+     * most this many, are verified in one pass. The text is the same bit for bit; a state has to be of f32. 0: off. */
     int64_t lookup;
     bool log_probabilities; /* natural, of the model's own distribution: before penalty, temperature and the rest */
     bool ignore_eos;        /* an end token does not end a sequence */

@@ -1,5 +1,6 @@
 /* Causal language models of any architecture: which one a folder has, and logits. */
 #include "model/language.h"
+#include "model/gguf_model.h"
 
 #include <string.h>
 
@@ -31,7 +32,7 @@ att_status att_language_model_open(att_ctx *ctx, const char *folder, att_languag
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_settings s;
-    att_settings_read(&s, ctx, folder, "config.json", true);
+    att_model_settings_read(&s, ctx, folder, "config.json", true);
     const att_language_architecture *a = find_architecture(&s);
     att_settings_close(&s);
     return a ? att_model_open(ctx, __func__, &a->kind, folder, false, out) : s.status;

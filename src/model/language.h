@@ -34,6 +34,8 @@ att_status att_language_model_plan(const att_language_model *m, att_dtype dtype,
 
 /* ---- the state of decoding (language_state.c) */
 
+/* Do the caches have f32, so that decoding has the bits of a full pass? */
+bool att_language_state_exact(const att_language_state *s);
 int64_t att_language_state_sequences(const att_language_state *s);
 /* What a layer is applied to besides x, with the state's cache of that layer; s NULL: none */
 att_nn_layer_call att_language_state_call(const att_language_state *s, int64_t layer, const att_attention_args *args);

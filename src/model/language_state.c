@@ -46,6 +46,8 @@ void att_language_state_free(att_language_state *s)
     att_free(s->ctx, s);
 }
 
+bool att_language_state_exact(const att_language_state *s) { return s->plan == NULL; }
+
 int64_t att_language_state_length(const att_language_state *s, int64_t sequence)
 {
     return s ? att_cache_length(s->cache[0], sequence) : -1;
