@@ -1,6 +1,6 @@
 /* attend_language.h - causal language models, which predict the next token.
  *
- * Chapters: 1 Models.
+ * Chapters: 1 Models, 2 Conversion.
  *
  * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
  * threads hold here, too. Arguments that may be NULL are marked as in attend.h. */
@@ -30,6 +30,8 @@ typedef struct att_language_model_info {
     bool tied;      /* the output layer has the weights of the embedding */
 } att_language_model_info;
 
+/* folder: also the path of a .gguf file of llama.cpp, or a folder with one and no config.json. Its architecture is
+ * llama, qwen2 or qwen3; its weights, F32, F16, BF16, Q8_0, Q4_0 or Q4_1, become f32. */
 ATT_API att_status att_language_model_open(att_ctx *ctx, const char *folder, att_language_model **out);
 ATT_API void att_language_model_free(att_language_model *m);
 ATT_API att_status att_language_model_describe(const att_language_model *m, att_language_model_info *info);
@@ -52,6 +54,20 @@ ATT_API att_status att_language_state_select(att_language_state *s, int64_t n, c
  * a full pass. Errors: more tokens than the model has positions. After an error truncate the state. */
 ATT_API att_var *att_language_model_apply(att_tape *t, const att_language_model *m, const int32_t *ids,
                                           const int64_t *offsets, int64_t n, att_language_state *state, bool last_only);
+
+/* ---- 2 Conversion ------------------------------------------------------- */
+
+typedef struct att_gguf_options {
+    size_t size;
+    att_dtype dtype; /* of the weights: ATT_F16, ATT_BF16; 0: f32 */
+} att_gguf_options;
+/* Writes the model in a .gguf file (or in a folder with one) as a folder that `transformers` opens: config.json,
+ * generation_config.json, model.safetensors, tokenizer.json, tokenizer_config.json, and chat_template.jinja if the file
+ * has a template. The folder appears completely or not at all: it is written as FOLDER.unfinished. options or NULL:
+ * defaults. Errors: a folder that is not empty; what opening the model and its tokenizer may find; a setting that
+ * config.json cannot say. */
+ATT_API att_status att_gguf_convert(att_ctx *ctx, const char *file, const char *folder,
+                                    const att_gguf_options *options);
 
 #ifdef __cplusplus
 }

@@ -8,7 +8,7 @@
 #include "attend_util.h"
 #include "nn_fixtures.h"
 #include "tiny_bert.h"
-#include "tiny_llama.h"
+#include "tiny_gguf.h"
 #include "tiny_marian.h"
 #include "toy_texts.h"
 
@@ -175,6 +175,7 @@ static const fixture constants[] = {
     {"att_transformer_info *", &(att_transformer_info){.size = sizeof(att_transformer_info)}},
     {"att_seq2seq_config *", &(att_seq2seq_config){.size = sizeof(att_seq2seq_config)}},
     {"att_training_report *", &(att_training_report){.size = sizeof(att_training_report)}},
+    {"const att_gguf_options *", &(const att_gguf_options){.size = sizeof(att_gguf_options)}},
     {"att_training_info *", &(att_training_info){.size = sizeof(att_training_info)}},
     {"att_bleu_info *", &(att_bleu_info){.size = sizeof(att_bleu_info)}},
 };
@@ -522,6 +523,10 @@ static void give_language_model(void)
     need(att_tape_new(ctx, NULL, &t));
     give("att_language_model_apply.t", t);
     give("att_language_model_open.folder", folder.path);
+    tiny_gguf_write(&folder, "m.gguf", &tiny_llamas[0], NULL);
+    static char gguf[128];
+    snprintf(gguf, sizeof gguf, "%s/m.gguf", folder.path);
+    give("att_gguf_convert.file", gguf);
     give("const att_language_model *", m);
     give("att_language_model *", m);
     give("const att_language_state *", s);
