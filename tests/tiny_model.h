@@ -47,9 +47,10 @@ static inline float tiny_factor(const char *name)
     static const struct {
         const char *part;
         float factor;
-    } factors[] = {{"shared", 3},   {"embed_tokens", 3},       {"wte", 3}, {"lm_head", 3},
-                   {"attn.", 0.5f}, {"fc1.weight", 2},         {"fc2.weight", 2},
-                   {".fc", 0.5f},   {"layer_norm.bias", 0.5f}, {"logits_bias", 0.5f}};
+    } factors[] = {{"shared", 3},        {"embed_tokens", 3}, {"wte", 3},
+                   {"lm_head", 3},       {"attn.", 0.5f},     {"fc1.weight", 2},
+                   {"fc2.weight", 2},    {".fc", 0.5f},       {"layer_norm.bias", 0.5f},
+                   {"logits_bias", 0.5f}};
     for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++)
         if (strstr(name, factors[i].part))
             return factors[i].factor;

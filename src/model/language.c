@@ -1,5 +1,6 @@
 /* Causal language models of any architecture: which one a folder has, and logits. */
 #include "model/language.h"
+#include "io/gguf.h"
 
 #include <string.h>
 
@@ -24,17 +25,32 @@ static const att_language_architecture *find_architecture(att_settings *s)
     return NULL;
 }
 
+/* A .gguf file is of Llama's architecture, or gguf_config.c refuses it. */
+static att_status find_kind(att_ctx *ctx, const char *folder, const att_model_kind **kind)
+{
+    char gguf[ATT_MAX_PATH];
+    const att_status status = att_gguf_path(ctx, folder, "config.json", gguf);
+    *kind = &att_llama.kind;
+    if (status || *gguf)
+        return status;
+    att_settings s;
+    att_settings_read(&s, ctx, folder, "config.json", true);
+    const att_language_architecture *a = find_architecture(&s);
+    if (a)
+        *kind = &a->kind;
+    att_settings_close(&s);
+    return s.status;
+}
+
 att_status att_language_model_open(att_ctx *ctx, const char *folder, att_language_model **out)
 {
+    const att_model_kind *kind;
     if (out)
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    att_settings s;
-    att_settings_read(&s, ctx, folder, "config.json", true);
-    const att_language_architecture *a = find_architecture(&s);
-    att_settings_close(&s);
-    return a ? att_model_open(ctx, __func__, &a->kind, folder, false, out) : s.status;
+    const att_status s = find_kind(ctx, folder, &kind);
+    return s ? s : att_model_open(ctx, __func__, kind, folder, false, out);
 }
 
 void att_language_model_layers(att_language_model *m, const att_nn_layer_config *layer)
@@ -45,6 +61,22 @@ void att_language_model_layers(att_language_model *m, const att_nn_layer_config 
     for (int64_t i = 0; m->layer && i < n; i++)
         m->layer[i] = att_nn_encoder_layer_new(p, att_nn_number("layer", i).text, layer);
     m->norm = att_nn_norm_new(p, "norm", layer->norm, layer->width, layer->eps);
+}
+
+att_status att_language_model_plan(const att_language_model *m, att_dtype dtype, att_plan **out)
+{
+    const att_language_model_info *c = &m->info;
+    const att_stage stage[] = {{.mask = att_mask_causal},
+                               {.mask = att_mask_window, .value = {(double)c->window - 1, 0}}};
+    const att_attention_spec spec = {.size = sizeof spec,
+                                     .heads = c->heads,
+                                     .kv_heads = c->kv_heads,
+                                     .head_dim = c->head_dim,
+                                     .dtype = dtype,
+                                     .stage = stage,
+                                     .n_stages = c->window ? 2 : 1,
+                                     .align = ATT_ALIGN_BOTTOM_RIGHT};
+    return att_plan_new(m->model.ctx, &spec, out);
 }
 
 void att_language_model_free(att_language_model *m) { att_model_free(m); }
@@ -103,8 +135,7 @@ static att_var *hidden_states(att_tape *t, const att_language_model *m, const in
     att_scope s = att_scope_begin(t, "hidden");
     att_var *x = architecture->embed(t, m, ids, offsets, n, state);
     for (int64_t i = 0; i < m->info.layers; i++) {
-        const att_nn_layer_call call = {
-            .size = sizeof call, .args = &args, .cache = state ? att_language_state_cache(state, i) : NULL};
+        const att_nn_layer_call call = att_language_state_call(state, i, &args);
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
         x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, m->layer[i], x, &call));
         x = att_scope_reset(t, s, x);

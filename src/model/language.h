@@ -29,9 +29,15 @@ extern const att_language_architecture att_gpt2, att_llama;
 /* During build: info.layers layers of these settings, layer.0 and so on, and the norm before the output layer. */
 void att_language_model_layers(att_language_model *m, const att_nn_layer_config *layer);
 
+/* The plan of attention in a layer: causal, with the window of the model's info. */
+att_status att_language_model_plan(const att_language_model *m, att_dtype dtype, att_plan **out);
+
 /* ---- the state of decoding (language_state.c) */
 
+/* Do the caches have f32, so that decoding has the bits of a full pass? */
+bool att_language_state_exact(const att_language_state *s);
 int64_t att_language_state_sequences(const att_language_state *s);
-att_cache *att_language_state_cache(const att_language_state *s, int64_t layer);
+/* What a layer is applied to besides x, with the state's cache of that layer; s NULL: none */
+att_nn_layer_call att_language_state_call(const att_language_state *s, int64_t layer, const att_attention_args *args);
 
 #endif

@@ -37,21 +37,6 @@ static const char *const unused[] = {"rotary_emb.", "lm_head.", NULL};
 
 static void configure(att_model *m, att_settings *s) { att_llama_config_read(s, &((llama *)m)->config); }
 
-static att_status make_window(llama *m)
-{
-    const att_llama_config *c = &m->config;
-    if (c->window == 0 || c->window >= c->max_positions)
-        return ATT_OK;
-    const att_attention_spec spec = {
-        .size = sizeof spec,
-        .heads = (int)c->heads,
-        .kv_heads = (int)c->kv_heads,
-        .head_dim = (int)c->head_dim,
-        .align = ATT_ALIGN_BOTTOM_RIGHT,
-        ATT_STAGES({.mask = att_mask_causal}, {.mask = att_mask_window, .value = {(double)c->window - 1, 0}})};
-    return att_plan_new(m->base.model.ctx, &spec, &m->plan);
-}
-
 static att_nn_attention_config attention_config(const llama *m)
 {
     const att_llama_config *c = &m->config;
@@ -84,7 +69,7 @@ static att_language_model_info describe(const llama *m)
                                      .head_dim = c->head_dim,
                                      .intermediate = c->intermediate,
                                      .max_positions = c->max_positions,
-                                     .window = m->plan ? c->window : 0,
+                                     .window = c->window < c->max_positions ? c->window : 0,
                                      .tied = c->tied};
 }
 
@@ -92,10 +77,10 @@ static att_status build(att_model *base)
 {
     llama *m = (llama *)base;
     const att_llama_config *c = &m->config;
-    const att_status s = make_window(m);
+    m->base.info = describe(m);
+    const att_status s = m->base.info.window ? att_language_model_plan(&m->base, ATT_F32, &m->plan) : ATT_OK;
     if (s)
         return s;
-    m->base.info = describe(m);
     m->rotary = (att_rotary_options){.size = sizeof m->rotary, .frequencies = c->frequency};
     const att_nn_attention_config attention = attention_config(m);
     const att_nn_layer_config layer = {.size = sizeof layer,

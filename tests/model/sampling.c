@@ -31,10 +31,10 @@ static void read_golden(FILE *f, golden *g)
 
 static int32_t choose(const att_sampler *s, const golden *g, int64_t sequence, int64_t position, float *log_probability)
 {
-    float row[VOCABULARY];
+    float row[VOCABULARY], weight[VOCABULARY];
     att_candidate order[VOCABULARY];
     uint64_t seen = 0;
-    att_sampler_scratch scratch = {row, order};
+    att_sampler_scratch scratch = {row, weight, order};
     for (int i = 0; i < g->n_seen; i++)
         seen |= UINT64_C(1) << g->seen[i];
     return att_sampler_choose(s, g->logits, &(att_sampler_position){sequence, position, &seen}, &scratch,
