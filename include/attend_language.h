@@ -1,6 +1,6 @@
 /* attend_language.h - causal language models, which predict the next token.
  *
- * Chapters: 1 Models, 3 Chat.
+ * Chapters: 1 Models, 2 Generation, 3 Chat.
  *
  * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
  * threads hold here, too. Arguments that may be NULL are marked as in attend.h. */
@@ -50,19 +50,107 @@ ATT_API att_status att_language_state_select(att_language_state *s, int64_t n, c
 ATT_API att_var *att_language_model_apply(att_tape *t, const att_language_model *m, const int32_t *ids,
                                           const int64_t *offsets, int64_t n, att_language_state *state, bool last_only);
 
+/* ---- 2 Generation ------------------------------------------------------- */
+
+/* A language model with its tokenizer and its generation settings, of one folder. Read-only: many threads may use it at
+ * once. */
+typedef struct att_text_generator att_text_generator;
+
+/* How the next token is chosen, as in `transformers`, in this order: the repetition penalty (Keskar et al. 2019) for
+ * each id that the prompt or the generated text has; and, if sample, temperature, top-k, top-p, min-p, and a random
+ * token of the rest. Otherwise the most probable one. */
+typedef struct att_sampling {
+    size_t size;
+    bool sample;
+    float temperature;        /* divides the logits; 0: 1 */
+    int64_t top_k;            /* only the k most probable tokens, and those as probable as the k-th; 0: all */
+    float top_p;              /* only the most probable tokens whose probabilities sum to this or just beyond; 0: 1 */
+    float min_p;              /* only tokens with this share of the largest probability; 0: all */
+    float repetition_penalty; /* positive logits are divided by it, negative ones multiplied; 0: 1 */
+} att_sampling;
+
+/* Errors: what opening the model and the tokenizer may find; more tokens than the model has; a setting of
+ * generation_config.json (or, where there is none, of config.json) that is not supported and would change the text. */
+ATT_API att_status att_text_generator_open(att_ctx *ctx, const char *folder, att_text_generator **out);
+ATT_API void att_text_generator_free(att_text_generator *g);
+ATT_API const att_language_model *att_text_generator_model(const att_text_generator *g);
+ATT_API const att_tokenizer *att_text_generator_tokenizer(const att_text_generator *g);
+/* The folder's settings, every value filled in: temperature 1 and top_k 50 where it has none, as in `transformers`. */
+ATT_API att_status att_text_generator_sampling(const att_text_generator *g, att_sampling *out);
+
+/* A token, when it is generated. text [bytes]: what is complete with it. It is whole characters, and does not end in
+ * what may be the beginning of a stop string; the last token of a sequence has all of the rest. */
+typedef struct att_generated_token {
+    int64_t sequence; /* number of the prompt */
+    int64_t position; /* number of tokens before it, those of the prompt included */
+    int32_t id;
+    float log_probability; /* NaN without options.log_probabilities */
+    const char *text;      /* until the callback returns; not zero-terminated */
+    size_t bytes;
+    bool last; /* of its sequence */
+} att_generated_token;
+
+typedef struct att_generate_options {
+    size_t size;
+    int64_t max_tokens;           /* of each sequence; 0: until it has as many tokens as the model has positions */
+    const att_sampling *sampling; /* or NULL: the most probable token */
+    uint64_t seed;                /* of the random tokens: each depends on (seed, sequence, position) and its logits */
+    const char *const *stop;      /* [n_stop]: a sequence ends before the first of these texts, or at a special token of
+                                   * this name */
+    int64_t n_stop;
+    /* What has the first tokens of each prompt already, at least one fewer than the prompt; the rest is computed. It
+     * then has the prompt and the generated tokens but the last; after an error, what was computed before it. or NULL:
+     * the whole prompt is computed. */
+    att_language_state *state;
+    /* Prompt lookup decoding (Saxena 2023): where the last tokens occurred before, the tokens that followed them, at
+     * most this many, are verified in one pass. The text is the same bit for bit. 0: off. */
+    int64_t lookup;
+    bool log_probabilities; /* natural, of the model's own distribution: before penalty, temperature and the rest */
+    bool ignore_eos;        /* an end token does not end a sequence */
+    /* Called with each token, in the order of a sequence; false ends the sequence; or
+     * NULL. */
+    bool (*token)(void *user, const att_generated_token *token);
+    void *user;
+} att_generate_options;
+
+typedef enum att_generation_end {
+    ATT_GENERATION_EOS = 1,   /* an end token, which is the last of tokens */
+    ATT_GENERATION_STOP,      /* a stop string, which is in tokens but not in text */
+    ATT_GENERATION_LENGTH,    /* max_tokens */
+    ATT_GENERATION_CONTEXT,   /* prompt and tokens are as many as the model has positions */
+    ATT_GENERATION_CALLBACK,  /* options.token returned false */
+    ATT_GENERATION_CANCELLED, /* the context's cancel flag: more was to come */
+} att_generation_end;
+
+typedef struct att_generated { /* att_generated_free frees the arrays */
+    att_text text; /* without special tokens; it continues the prompt's, with a space if it begins with one */
+    att_tokens tokens;
+    float *log_probabilities; /* [tokens.count]; NULL without options.log_probabilities */
+    att_generation_end end;
+} att_generated;
+
+/* Continues n prompts, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 -> out [n]. They are computed
+ * together, and each has the same tokens whatever else is in the call, and for any number of threads. options or NULL:
+ * defaults. Errors: an empty prompt; one that has as many tokens as the model has positions; a state that does not fit;
+ * sampling values that make no sense; an empty stop string; logits that are not finite; memory. out is empty after an
+ * error, but not after ATT_ERR_CANCELLED: it then has what was generated, to be freed. */
+ATT_API att_status att_generate(const att_text_generator *g, int64_t n, const int32_t *ids, const int64_t *offsets,
+                                const att_generate_options *options, att_generated *out);
+ATT_API void att_generated_free(const att_text_generator *g, att_generated *generated);
+
 /* ---- 3 Chat ------------------------------------------------------------- */
 
 /* How a model was trained to read a conversation: what is written around messages. Published models have it as a Jinja
  * program; attend knows these formats: chatml (Qwen 2 and 2.5, SmolLM2), qwen3, llama2, llama3, llama3.1 (3.2, 3.3),
- * mistral-v0.1, mistral-v0.2, mistral-v1, mistral-v3, mistral-tekken, gemma, gemma3, phi3, phi3.5, phi3-v1, phi4-mini and
- * zephyr (TinyLlama). */
+ * mistral-v0.1, mistral-v0.2, mistral-v1, mistral-v3, mistral-tekken, gemma, gemma3, phi3, phi3.5, phi3-v1, phi4-mini
+ * and zephyr (TinyLlama). */
 typedef struct att_chat_template att_chat_template;
 
 /* Opens the chat template of a model folder (chat_template.jinja, or "chat_template" of tokenizer_config.json, where
- * "default" is used if it is a list) or of a .gguf file. name or NULL: one of the formats above, whatever the folder has.
- * The tokens "<s>" and "</s>" that a template writes are those of the folder, and the line of the system message that it
- * writes where a conversation has none is its own. A template with a date has today's. Errors: a template that is none of
- * these formats; there is none; a name that is unknown. */
+ * "default" is used if it is a list) or of a .gguf file. name or NULL: one of the formats above, whatever the folder
+ * has. The tokens "<s>" and "</s>" that a template writes are those of the folder, and the line of the system message
+ * that it writes where a conversation has none is its own. A template with a date has today's. Errors: a template that
+ * is none of these formats; there is none; a name that is unknown. */
 ATT_API att_status att_chat_template_open(att_ctx *ctx, const char *folder, const char *name, att_chat_template **out);
 ATT_API void att_chat_template_free(att_chat_template *t);
 ATT_API const char *att_chat_template_name(const att_chat_template *t); /* "chatml"; NULL if t is NULL */
@@ -73,14 +161,14 @@ typedef struct att_chat_message {
     size_t bytes;
 } att_chat_message;
 
-/* The text of a conversation, messages [n], as apply_chat_template of `transformers` writes it. reply: it ends where the
- * answer of the model begins (add_generation_prompt). Errors: no message; an unknown role; roles that do not alternate,
- * or a system message, where the format has no such. */
+/* The text of a conversation, messages [n], as apply_chat_template of `transformers` writes it. reply: it ends where
+ * the answer of the model begins (add_generation_prompt). Errors: no message; an unknown role; roles that do not
+ * alternate, or a system message, where the format has no such. */
 ATT_API att_status att_chat_render(const att_chat_template *t, const att_chat_message *messages, int64_t n, bool reply,
                                    att_text *out);
 ATT_API void att_chat_text_free(const att_chat_template *t, att_text *text);
-/* The ids of that text, as `transformers` has them; but in the text of a message no special token is found: "<|im_end|>"
- * in it is text like any other. Special tokens that the tokenizer adds to a text are not added. */
+/* The ids of that text, as `transformers` has them; but in the text of a message no special token is found:
+ * "<|im_end|>" in it is text like any other. Special tokens that the tokenizer adds to a text are not added. */
 ATT_API att_status att_chat_encode(const att_chat_template *t, const att_tokenizer *tokenizer,
                                    const att_chat_message *messages, int64_t n, bool reply, att_tokens *out);
 

@@ -470,7 +470,7 @@ typedef struct att_model_path {
     char text[4096]; /* zero-terminated */
 } att_model_path;
 /* The folder of a model, for the functions that open one. name is the first of these that is a folder:
- *   a path;
+ *   a path, which may also be that of a .gguf file;
  *   "all-MiniLM-L6-v2", a name in the models folder: $ATTEND_MODELS, else $XDG_DATA_HOME/attend/models, else
  *     $HOME/.local/share/attend/models;
  *   the name of a model that comes with attend: share/attend/models where the program is installed, else `models`
@@ -484,7 +484,7 @@ ATT_API att_status att_model_find(const char *name, att_model_path *out);
 /* The models folder, which need not exist. */
 ATT_API att_status att_models_folder(att_model_path *out);
 /* Calls each(user, name) for the models in the models folder, then for those that come with attend, each in
- * alphabetical order: folders with a config.json. user or NULL. */
+ * alphabetical order: folders with a config.json or a .gguf file. user or NULL. */
 ATT_API att_status att_models_list(void (*each)(void *user, const char *name), void *user);
 
 #ifdef __cplusplus

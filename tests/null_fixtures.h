@@ -176,6 +176,14 @@ static const fixture constants[] = {
     {"att_seq2seq_config *", &(att_seq2seq_config){.size = sizeof(att_seq2seq_config)}},
     {"att_training_report *", &(att_training_report){.size = sizeof(att_training_report)}},
     {"att_training_info *", &(att_training_info){.size = sizeof(att_training_info)}},
+    {"att_sampling *", &(att_sampling){.size = sizeof(att_sampling)}},
+    {"att_generated *", &(att_generated){.end = 0}},
+    {"const att_generate_options *",
+     &(const att_generate_options){.size = sizeof(att_generate_options),
+                                   .max_tokens = 2,
+                                   .stop = (const char *const[]){"a"},
+                                   .n_stop = 1,
+                                   .sampling = &(const att_sampling){.size = sizeof(att_sampling)}}},
     {"att_bleu_info *", &(att_bleu_info){.size = sizeof(att_bleu_info)}},
 };
 
@@ -524,8 +532,32 @@ static void give_language_model(void)
     give("att_language_model_open.folder", folder.path);
     give("const att_language_model *", m);
     give("att_language_model *", m);
+    att_text_generator *g;
+    static const char *const letters =
+        "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": []}}";
+    folder_write(&folder, "tokenizer.json", letters);
+    need(att_text_generator_open(ctx, folder.path, &g));
+    give("att_text_generator_open.folder", folder.path);
+    give("const att_text_generator *", g);
+    give("att_text_generator *", g);
     give("const att_language_state *", s);
     give("att_language_state *", s);
+    static att_chat_template *c;
+    static const att_chat_message hello = {"user", "a b", 3};
+    static att_text text;
+    folder_write(
+        &folder, "chat_template.jinja",
+        "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + "
+        "'<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}");
+    need(att_chat_template_open(ctx, folder.path, "chatml", &c));
+    need(att_chat_render(c, &hello, 1, true, &text));
+    give("att_chat_encode.tokenizer", att_text_generator_tokenizer(g));
+    give("att_chat_template_open.folder", folder.path);
+    give("att_chat_template_open.name", "chatml");
+    give("att_chat_text_free.text", &text);
+    give("const att_chat_message *", &hello);
+    give("const att_chat_template *", c);
+    give("att_chat_template *", c);
 }
 
 /* A training of tiny files, in memory, and one in a folder. */

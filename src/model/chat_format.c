@@ -158,7 +158,7 @@ static const char *const zephyr[] = {
 #define IM(role) {"<|im_start|>" role "\n", "<|im_end|>\n"}
 #define HEADER(role) {"<|start_header_id|>" role "<|end_header_id|>\n\n", "<|eot_id|>"}
 #define ANSWER "<|start_header_id|>assistant<|end_header_id|>\n\n"
-#define TURN(role) {"<start_of_turn>" role "\n", "<end_of_turn>\n"}
+#define GEMMA_PART(role) {"<start_of_turn>" role "\n", "<end_of_turn>\n"}
 #define BAR(role, line, end) {"<|" role "|>" line, end}
 #define PARTS(of) {of("system"), of("user"), of("assistant")}
 #define PHI_PART(role) BAR(role, "\n", "<|end|>\n")
@@ -191,11 +191,11 @@ const att_chat_format att_chat_formats[] = {
      .system = ATT_SYSTEM_IN_LAST_USER, .bos = true, .alternate = true},
     {"mistral-tekken", mistral_tekken_equal, {{"", "\n\n"}, INST("", ""), {"", "{eos}"}},
      .system = ATT_SYSTEM_IN_EQUAL_USERS, .bos = true, .alternate = true},
-    {"gemma", gemma, {{0}, TURN("user"), TURN("model")}, .reply = "<start_of_turn>model\n",
+    {"gemma", gemma, {{0}, GEMMA_PART("user"), GEMMA_PART("model")}, .reply = "<start_of_turn>model\n",
      .system = ATT_SYSTEM_REFUSED, .trim = ALL, .bos = true, .alternate = true},
-    {"gemma3", gemma3, {{"", "\n\n"}, TURN("user"), TURN("model")}, .reply = "<start_of_turn>model\n",
+    {"gemma3", gemma3, {{"", "\n\n"}, GEMMA_PART("user"), GEMMA_PART("model")}, .reply = "<start_of_turn>model\n",
      .system = ATT_SYSTEM_IN_FIRST_USER, .trim = {false, true, true}, .bos = true, .alternate = true},
-    {"gemma3", gemma3_1b, {{"", "\n"}, TURN("user"), TURN("model")}, .reply = "<start_of_turn>model\n",
+    {"gemma3", gemma3_1b, {{"", "\n"}, GEMMA_PART("user"), GEMMA_PART("model")}, .reply = "<start_of_turn>model\n",
      .system = ATT_SYSTEM_IN_FIRST_USER, .trim = {false, true, true}, .bos = true, .alternate = true},
     {"phi3", phi3, PARTS(PHI_PART), .reply = "<|assistant|>\n", .no_reply = "{eos}"},
     {"phi3.5", phi3_5, PARTS(PHI_PART), .reply = "<|assistant|>\n", .no_reply = "{eos}", .skip_empty_system = true},

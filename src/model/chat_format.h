@@ -34,7 +34,7 @@ typedef struct att_chat_format {
     bool bos;               /* {bos} is first, unless the template says otherwise */
     bool alternate;         /* user and assistant have to */
     bool skip_empty_system; /* an empty system message is not written */
-    bool thoughts;          /* Qwen3: <think>...</think> in answers, of which only those to the last question stay */
+    bool thoughts;          /* Qwen3: <think>...</think> in answers, which only stays after the last question */
 } att_chat_format;
 
 /* Up to one without a name. */

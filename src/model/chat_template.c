@@ -42,7 +42,7 @@ static void set_date(att_chat_template *t, att_byte_view normal)
     set_text(&t->text[ATT_CHAT_DATE], (att_byte_view){text, (size_t)n});
 }
 
-/* Removes `word` from the start of the text; false: it is not there. */
+/* Removes `word` from the start of the text; false: it begins otherwise. */
 static bool skip(att_byte_view *text, const char *word)
 {
     const size_t n = strlen(word);
@@ -265,5 +265,7 @@ att_status att_chat_template_open(att_ctx *ctx, const char *folder, const char *
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    return att_is_file(folder) ? open_gguf(ctx, folder, name, out) : open_folder(ctx, folder, name, out);
+    char file[ATT_MAX_PATH];
+    const att_status s = att_gguf_path(ctx, folder, "config.json", file);
+    return s ? s : *file ? open_gguf(ctx, file, name, out) : open_folder(ctx, folder, name, out);
 }

@@ -2,6 +2,7 @@
 #include "attend_model.h"
 
 #include "attend_util.h"
+#include "io/gguf.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,6 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static bool is_gguf(const char *path) { return att_is_gguf_name(path) && att_is_file(path); }
 
 static bool is_folder(const char *path)
 {
@@ -62,6 +65,18 @@ static bool find_shipped(att_model_path *out)
     return set_path(out, "%s/attend/models", ATT_DATA_FOLDER) && is_folder(out->text);
 }
 
+static bool is_model(const char *folder)
+{
+    att_model_path config;
+    bool found = set_path(&config, "%s/config.json", folder) && att_is_file(config.text);
+    DIR *d = found ? NULL : opendir(folder);
+    for (const struct dirent *e; d && !found && (e = readdir(d));)
+        found = att_is_gguf_name(e->d_name);
+    if (d)
+        closedir(d);
+    return found;
+}
+
 static att_status list_folder(const char *folder, void (*each)(void *user, const char *name), void *user)
 {
     struct dirent **entries;
@@ -71,9 +86,8 @@ static att_status list_folder(const char *folder, void (*each)(void *user, const
         return errno == ENOMEM ? att_fail(NULL, ATT_ERR_MEMORY, "out of memory") : ATT_OK;
     for (int i = 0; i < n; i++) {
         const char *name = entries[i]->d_name;
-        att_model_path config;
-        struct stat s;
-        if (name[0] != '.' && set_path(&config, "%s/%s/config.json", folder, name) && stat(config.text, &s) == 0)
+        att_model_path path;
+        if (name[0] != '.' && set_path(&path, "%s/%s", folder, name) && is_model(path.text))
             each(user, name);
         free(entries[i]);
     }
@@ -121,7 +135,7 @@ att_status att_model_find(const char *name, att_model_path *out)
     if (s)
         return s;
     if (*name) {
-        if (set_path(out, "%s", name) && is_folder(out->text))
+        if (set_path(out, "%s", name) && (is_folder(out->text) || is_gguf(out->text)))
             return ATT_OK;
         if (set_path(out, "%s/%s", own.text, name) && is_folder(out->text))
             return ATT_OK;

@@ -209,7 +209,8 @@ static void the_list_says_what_is_there(void **state)
 {
     (void)state;
     assert_int_equal(tool("ATTEND_MODELS=nothing $A fetch"), 0);
-    assert_string_equal(tool_out, "all-MiniLM-L6-v2      83.5 MB  Apache 2.0  sentence model  -\n");
+    assert_string_equal(tool_out, "all-MiniLM-L6-v2         83.5 MB  Apache 2.0  sentence model  -\n"
+                                  "SmolLM2-135M-Instruct    92.9 MB  Apache 2.0  language model  -\n");
     assert_int_equal(
         tool("mkdir -p full/all-MiniLM-L6-v2; truncate -s 90868376 full/all-MiniLM-L6-v2/model.safetensors; "
              "truncate -s 466247 full/all-MiniLM-L6-v2/tokenizer.json; ATTEND_MODELS=full $A fetch --json"),

@@ -45,12 +45,30 @@ static void a_model_of_another_kind_is_refused_with_its_command(void **state)
                    "attend: first is a sentence model: attend embed\n");
 }
 
+/* A folder with a class of that kind, one with a .gguf file, and such a file */
+static void language_models_are_recognised(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("mkdir -p lm/class lm/gguf; echo GGUF >lm/gguf/x.gguf; "
+                          "echo '{\"architectures\": [\"GPT2LMHeadModel\"]}' >lm/class/config.json"),
+                     0);
+    static const char *const models[] = {"class", "gguf", "lm/gguf/x.gguf"};
+    for (int i = 0; i < 3; i++) {
+        char line[256], message[256];
+        snprintf(line, sizeof line, "ATTEND_MODELS=lm $A embed -m %s in", models[i]);
+        snprintf(message, sizeof message, "attend: %s is a language model: attend chat\n", models[i]);
+        assert_refused(line, 1, message);
+    }
+    assert_refused("ATTEND_MODELS=lm $A embed -m nix in", 1, "there are: class, gguf");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_only_sentence_model_needs_no_name),
         cmocka_unit_test(where_there_is_none_the_command_that_downloads_one_is_named),
         cmocka_unit_test(a_model_of_another_kind_is_refused_with_its_command),
+        cmocka_unit_test(language_models_are_recognised),
     };
     return cmocka_run_group_tests(tests, names_setup, tool_teardown);
 }

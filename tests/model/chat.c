@@ -67,7 +67,7 @@ static att_chat_template *open_template(const char *name)
     return t;
 }
 
-/* The template of a text, of which only a pointer is given. */
+/* A folder with this template. */
 static att_chat_template *template_of(const char *text)
 {
     remove_file("chat_template.jinja");

@@ -141,8 +141,13 @@ typedef struct cli_model {
     const char *name; /* as the user wrote it; its folder, if it was not given */
     att_model_path folder;
 } cli_model;
-typedef enum cli_model_kind { CLI_SENTENCE_MODEL, CLI_TRANSLATION_MODEL, CLI_ANY_MODEL } cli_model_kind;
-/* "sentence model", "translator" */
+typedef enum cli_model_kind {
+    CLI_SENTENCE_MODEL,
+    CLI_TRANSLATION_MODEL,
+    CLI_LANGUAGE_MODEL,
+    CLI_ANY_MODEL
+} cli_model_kind;
+/* "sentence model", "translator", "language model" */
 const char *cli_model_kind_name(cli_model_kind kind);
 /* The folder of a model by att_model_find. name NULL: the only model of this kind. Errors: it is of another kind, and
  * the message names the command for it; there is none, and the message says how to get one; several. */

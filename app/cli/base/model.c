@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "known_models.h"
 
+#include <dirent.h>
 #include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,7 +17,10 @@ int cli_open(att_ctx **ctx, int64_t threads)
 
 static const struct {
     const char *name, *command; /* the first command that uses it */
-} kinds[] = {{"sentence model", "attend embed"}, {"translator", "attend translate"}, {"model", ""}};
+} kinds[] = {{"sentence model", "attend embed"},
+             {"translator", "attend translate"},
+             {"language model", "attend chat"},
+             {"model", ""}};
 
 const char *cli_model_kind_name(cli_model_kind kind) { return kinds[kind].name; }
 
@@ -28,23 +32,50 @@ static bool is_file(const char *folder, const char *name)
     return stat(path, &s) == 0 && !S_ISDIR(s.st_mode);
 }
 
-static bool is_translator(const char *folder)
+static bool ends_with(const char *text, const char *end)
 {
-    char path[sizeof(att_model_path) + sizeof "/config.json"];
-    snprintf(path, sizeof path, "%s/config.json", folder);
-    json_t *config = json_load_file(path, 0, NULL);
-    const char *type = json_string_value(json_object_get(config, "model_type"));
-    const bool found = type && (!strcmp(type, "marian") || !strcmp(type, "attend-seq2seq"));
-    json_decref(config);
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
+}
+
+static bool has_gguf(const char *folder)
+{
+    bool found = false;
+    DIR *d = opendir(folder);
+    for (const struct dirent *e; d && !found && (e = readdir(d));)
+        found = ends_with(e->d_name, ".gguf");
+    if (d)
+        closedir(d);
     return found;
 }
 
-/* CLI_ANY_MODEL: neither a sentence model nor a translator */
-static cli_model_kind kind_of(const char *folder)
+/* By model_type, or the end of the class's name. CLI_ANY_MODEL: unknown. */
+static cli_model_kind kind_of_config(const json_t *config)
 {
-    if (is_file(folder, "/modules.json"))
+    static const char *const translators[] = {"marian", "attend-seq2seq"};
+    static const char *const ends[] = {"ForCausalLM", "LMHeadModel"};
+    const char *type = json_string_value(json_object_get(config, "model_type"));
+    const char *class = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
+    for (int i = 0; i < 2; i++) {
+        if (type && !strcmp(type, translators[i]))
+            return CLI_TRANSLATION_MODEL;
+        if (class && ends_with(class, ends[i]))
+            return CLI_LANGUAGE_MODEL;
+    }
+    return CLI_ANY_MODEL;
+}
+
+/* path: a folder or a .gguf file. CLI_ANY_MODEL: none of the other kinds */
+static cli_model_kind kind_of(const char *path)
+{
+    char file[sizeof(att_model_path) + sizeof "/config.json"];
+    if (is_file(path, "/modules.json"))
         return CLI_SENTENCE_MODEL;
-    return is_translator(folder) ? CLI_TRANSLATION_MODEL : CLI_ANY_MODEL;
+    snprintf(file, sizeof file, "%s/config.json", path);
+    json_t *config = json_load_file(file, 0, NULL);
+    const cli_model_kind found = kind_of_config(config);
+    json_decref(config);
+    return found == CLI_ANY_MODEL && !config && (is_file(path, "") || has_gguf(path)) ? CLI_LANGUAGE_MODEL : found;
 }
 
 /* Refuses the folder of a training that was killed before it wrote a model. */
@@ -58,7 +89,7 @@ static int check_finished(const char *name, const char *folder)
     cli_checkpoints_find(folder, &c);
     const char *command = json_string_value(json_object_get(training, "command"));
     if (!command)
-        command = is_translator(folder) ? "translate" : "embed";
+        command = kind_of(folder) == CLI_TRANSLATION_MODEL ? "translate" : "embed";
     if (!code && (training || c.n > 0))
         code = cli_fail("%s has a training that has not finished: attend train %s --resume -o %s", name, command, name);
     json_decref(training);

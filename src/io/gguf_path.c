@@ -1,0 +1,47 @@
+/* Where a model's .gguf file is. */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "io/gguf.h"
+
+bool att_is_gguf_name(const char *name)
+{
+    static const char end[] = ".gguf";
+    const size_t n = strlen(name), m = sizeof end - 1;
+    return n > m && strcmp(name + n - m, end) == 0;
+}
+
+/* The only .gguf file of a folder -> file; "" if there is none. */
+static att_status find_only(att_ctx *ctx, const char *folder, char file[ATT_MAX_PATH])
+{
+    char first[sizeof(((struct dirent *)NULL)->d_name)] = "";
+    att_status s = ATT_OK;
+    DIR *d = opendir(folder); /* NULL: who opens the model says why */
+    for (const struct dirent *e; d && !s && (e = readdir(d));) {
+        if (!att_is_gguf_name(e->d_name))
+            continue;
+        if (*first)
+            s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: has several .gguf files, as %s and %s; give the path of one",
+                         folder, first, e->d_name);
+        else
+            snprintf(first, sizeof first, "%s", e->d_name);
+    }
+    if (d)
+        closedir(d);
+    return s || !*first ? s : att_join_path(ctx, folder, first, file);
+}
+
+att_status att_gguf_path(att_ctx *ctx, const char *path, const char *instead, char file[ATT_MAX_PATH])
+{
+    file[0] = 0;
+    if (att_is_file(path)) {
+        if (att_is_gguf_name(path) && (size_t)snprintf(file, ATT_MAX_PATH, "%s", path) >= ATT_MAX_PATH)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "the path has more than %d bytes", ATT_MAX_PATH - 1);
+        return ATT_OK;
+    }
+    const att_status s = att_join_path(ctx, path, instead, file);
+    const bool other = !s && att_is_file(file);
+    file[0] = 0;
+    return s || other ? s : find_only(ctx, path, file);
+}

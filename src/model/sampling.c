@@ -1,0 +1,202 @@
+/* Each of top-k, top-p and min-p leaves the first of the tokens by descending logit, so a heap returns them in this
+ * order until one of the three says stop; the vocabulary is not sorted. */
+#include "model/sampling.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- settings */
+
+att_status att_sampling_complete(att_ctx *ctx, const char *caller, att_sampling *s)
+{
+    const struct {
+        const char *name;
+        float *value, min, max;
+        const char *range;
+    } numbers[] = {
+        {"temperature", &s->temperature, 1e-6f, 1e6f, "[1e-6, 1e6]"},
+        {"top_p", &s->top_p, 0, 1, "[0, 1]"},
+        {"min_p", &s->min_p, 0, 1, "[0, 1]"},
+        {"repetition_penalty", &s->repetition_penalty, 1e-3f, 1e3f, "[1e-3, 1e3]"},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        const float value = *numbers[i].value;
+        if (value != 0 && !(value >= numbers[i].min && value <= numbers[i].max))
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: %s is %g, not in %s", caller, numbers[i].name, (double)value,
+                            numbers[i].range);
+        if (value == 0 && numbers[i].value != &s->min_p)
+            *numbers[i].value = 1;
+    }
+    if (s->top_k < 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: top_k is %lld, not at least 0", caller, (long long)s->top_k);
+    return ATT_OK;
+}
+
+/* ---- logits */
+
+static int64_t largest(const float *x, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++)
+        if (x[i] > x[best])
+            best = i;
+    return best;
+}
+
+static float log_softmax(const float *logits, int64_t n, int32_t id, float max)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)expf(logits[i] - max);
+    return (float)((double)(logits[id] - max) - log(sum));
+}
+
+/* row [n] = logits, those of seen ids less probable */
+static void penalise(float *row, const float *logits, int64_t n, const uint64_t *seen, float penalty)
+{
+    memcpy(row, logits, (size_t)n * sizeof *row);
+    for (int64_t word = 0; word < (n + 63) / 64; word++)
+        for (uint64_t bits = seen[word]; bits; bits &= bits - 1) {
+            float *x = &row[word * 64 + __builtin_ctzll(bits)];
+            *x = *x < 0 ? *x * penalty : *x / penalty;
+        }
+}
+
+/* ---- candidates in descending order; equal logits by ascending id */
+
+static bool before(att_candidate a, att_candidate b)
+{
+    return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+}
+
+static void sift_down(att_candidate *heap, int64_t n, int64_t i)
+{
+    const att_candidate x = heap[i];
+    for (int64_t child; (child = 2 * i + 1) < n; i = child) {
+        child += child + 1 < n && before(heap[child + 1], heap[child]);
+        if (!before(heap[child], x))
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = x;
+}
+
+/* A heap of n candidates, and after them at the end of the array, backwards, those that were removed. */
+typedef struct candidates {
+    att_candidate *heap;
+    int64_t n, all;
+} candidates;
+
+static candidates begin(const float *logits, int64_t n, att_candidate *order)
+{
+    for (int64_t i = 0; i < n; i++)
+        order[i] = (att_candidate){logits[i], (int32_t)i};
+    for (int64_t i = n / 2 - 1; i >= 0; i--)
+        sift_down(order, n, i);
+    return (candidates){order, n, n};
+}
+
+static void next(candidates *c)
+{
+    const att_candidate first = c->heap[0];
+    c->n--;
+    c->heap[0] = c->heap[c->n];
+    c->heap[c->n] = first;
+    sift_down(c->heap, c->n, 0);
+}
+
+static att_candidate removed(const candidates *c, int64_t i) { return c->heap[c->all - 1 - i]; }
+
+/* ---- random tokens */
+
+/* Uniform in [0, 1), 53 bits */
+static double uniform(uint64_t seed, const att_sampler_position *at)
+{
+    uint32_t word[4];
+    att_random(seed,
+               (const uint32_t[4]){(uint32_t)at->position, (uint32_t)((uint64_t)at->position >> 32),
+                                   (uint32_t)at->sequence, (uint32_t)((uint64_t)at->sequence >> 32)},
+               word);
+    return ((double)(word[0] >> 5) * 0x1p26 + (double)(word[1] >> 6)) * 0x1p-53;
+}
+
+/* The index at which the running sum of weight [n] exceeds u times their sum */
+static int64_t draw(const float *weight, int64_t n, double u)
+{
+    double sum = 0, running = 0;
+    int64_t last = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)weight[i];
+    for (int64_t i = 0; i < n; i++) {
+        running += (double)weight[i];
+        if (running > u * sum)
+            return i;
+        last = weight[i] > 0 ? i : last;
+    }
+    return last; /* u * sum was rounded up to sum */
+}
+
+/* Without top-k and top-p no order is needed. */
+static int32_t sample_all(const att_sampler *s, const float *logits, float max, double u, float *weight)
+{
+    for (int64_t i = 0; i < s->vocabulary; i++) {
+        weight[i] = expf((logits[i] - max) / s->s.temperature);
+        weight[i] = weight[i] < s->s.min_p ? 0 : weight[i];
+    }
+    return (int32_t)draw(weight, s->vocabulary, u);
+}
+
+/* Removes the k most probable ones, and those that are equal to the k-th. */
+static void keep_top_k(candidates *c, int64_t k)
+{
+    while (c->n > 0 && (c->all - c->n < k || c->heap[0].logit == c->heap[c->n].logit))
+        next(c);
+}
+
+static int32_t sample_ordered(const att_sampler *s, const float *logits, float max, double u,
+                              att_sampler_scratch *scratch)
+{
+    const int64_t k = s->s.top_k && s->s.top_k < s->vocabulary ? s->s.top_k : 0;
+    candidates c = begin(logits, s->vocabulary, scratch->order);
+    double sum = 0, before_it = 0;
+    if (k)
+        keep_top_k(&c, k);
+    const int64_t limit = k ? c.all - c.n : c.all;
+    for (int64_t i = 0; i < limit; i++) /* any order but the same each time */
+        sum += (double)expf(((k ? removed(&c, i).logit : logits[i]) - max) / s->s.temperature);
+    float *weight = scratch->row; /* logits are not used any more below, but by the heap's copies */
+    int64_t n = 0;
+    for (; n < limit; n++) {
+        if (c.all - c.n == n)
+            next(&c);
+        const float w = expf((removed(&c, n).logit - max) / s->s.temperature);
+        if (n > 0 && (w < s->s.min_p || (s->s.top_p < 1 && before_it >= (double)s->s.top_p * sum)))
+            break;
+        before_it += (double)w;
+        weight[n] = w;
+    }
+    return removed(&c, draw(weight, n, u)).id;
+}
+
+int32_t att_sampler_choose(const att_sampler *s, const float *logits, const att_sampler_position *at,
+                           att_sampler_scratch *scratch, float *log_probability)
+{
+    const float *from = logits;
+    if (at->seen && s->s.repetition_penalty != 1) {
+        penalise(scratch->row, logits, s->vocabulary, at->seen, s->s.repetition_penalty);
+        from = scratch->row;
+    }
+    int32_t id = (int32_t)largest(from, s->vocabulary);
+    const float max = from[id];
+    *log_probability = NAN;
+    if (!isfinite(max))
+        return -1;
+    if (s->s.sample) {
+        const double u = uniform(s->seed, at);
+        id = s->s.top_k == 0 && s->s.top_p >= 1 ? sample_all(s, from, max, u, scratch->row)
+                                                : sample_ordered(s, from, max, u, scratch);
+    }
+    if (s->log_probabilities)
+        *log_probability = log_softmax(logits, s->vocabulary, id, logits[largest(logits, s->vocabulary)]);
+    return id;
+}

@@ -1,0 +1,52 @@
+/* A language model with its tokenizer and its generation settings. */
+#include "model/text_generator.h"
+
+static att_status open_all(att_text_generator *g, const char *folder)
+{
+    att_status s = att_language_model_open(g->ctx, folder, &g->model);
+    s = s ? s : att_language_model_describe(g->model, &g->info);
+    s = s ? s : att_tokenizer_open(g->ctx, folder, &g->tokenizer);
+    s = s ? s : att_generation_config_read(g->ctx, folder, g->info.vocabulary, &g->config);
+    if (!s && att_tokenizer_size(g->tokenizer) > g->info.vocabulary)
+        s = att_fail(g->ctx, ATT_ERR_FORMAT, "%s: the tokenizer has %lld tokens but the model %lld", folder,
+                     (long long)att_tokenizer_size(g->tokenizer), (long long)g->info.vocabulary);
+    return s;
+}
+
+att_status att_text_generator_open(att_ctx *ctx, const char *folder, att_text_generator **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_text_generator *g = att_calloc(ctx, 1, sizeof *g);
+    if (!g)
+        return ATT_ERR_MEMORY;
+    g->ctx = ctx;
+    g->info.size = sizeof g->info;
+    const att_status s = open_all(g, folder);
+    if (s)
+        att_text_generator_free(g);
+    else
+        *out = g;
+    return s;
+}
+
+void att_text_generator_free(att_text_generator *g)
+{
+    if (!g)
+        return;
+    att_language_model_free(g->model);
+    att_tokenizer_free(g->tokenizer);
+    att_free(g->ctx, g);
+}
+
+const att_language_model *att_text_generator_model(const att_text_generator *g) { return g ? g->model : NULL; }
+const att_tokenizer *att_text_generator_tokenizer(const att_text_generator *g) { return g ? g->tokenizer : NULL; }
+
+att_status att_text_generator_sampling(const att_text_generator *g, att_sampling *out)
+{
+    if (att_require(__func__, ATT_NAMED({"g", g}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    return att_give_info(out, &g->config.sampling, sizeof g->config.sampling, "att_sampling");
+}
