@@ -81,7 +81,7 @@ ATT_API att_status att_text_generator_sampling(const att_text_generator *g, att_
 /* A token, when it is generated. text [bytes]: what is complete with it. It is whole characters, and does not end in
  * what may be the beginning of a stop string; the last token of a sequence has all of the rest. */
 typedef struct att_generated_token {
-    int64_t sequence; /* number of the prompt */
+    int64_t sequence; /* 0 for the call's first prompt */
     int64_t position; /* number of tokens before it, those of the prompt included */
     int32_t id;
     float log_probability; /* NaN without options.log_probabilities */
@@ -94,7 +94,9 @@ typedef struct att_generate_options {
     size_t size;
     int64_t max_tokens;           /* of each sequence; 0: until it has as many tokens as the model has positions */
     const att_sampling *sampling; /* or NULL: the most probable token */
-    uint64_t seed;                /* of the random tokens: each depends on (seed, sequence, position) and its logits */
+    uint64_t seed;                /* of the random tokens: each depends on the seed, the number of its sequence, its
+                                   * position and the logits alone */
+    int64_t first_sequence;       /* number of the first sequence: for prompts in several calls */
     const char *const *stop;      /* [n_stop]: a sequence ends before the first of these texts, or at a special token of
                                    * this name */
     int64_t n_stop;

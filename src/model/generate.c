@@ -123,7 +123,8 @@ static bool choose(const generate_job *j, sequence *s, att_sampler_scratch *scra
         const int64_t at = s->count + s->chosen;
         const int32_t proposed = s->ids[at];
         float log_probability;
-        const int32_t id = att_sampler_choose(&j->sampler, logits, &(att_sampler_position){s->number, at, s->seen},
+        const int32_t id = att_sampler_choose(&j->sampler, logits,
+                                              &(att_sampler_position){j->o.first_sequence + s->number, at, s->seen},
                                               scratch, &log_probability);
         if (id < 0)
             return false;
@@ -402,6 +403,7 @@ static att_status check_numbers(const generate_job *j, int64_t n)
         const char *name;
         int64_t value, max;
     } limits[] = {{"n", n, INT32_MAX},
+                  {"options.first_sequence", j->o.first_sequence, INT64_MAX - INT32_MAX},
                   {"options.max_tokens", j->o.max_tokens, INT64_MAX},
                   {"options.n_stop", j->o.n_stop, INT32_MAX},
                   {"options.lookup", j->o.lookup, MAX_LOOKUP}};

@@ -1,0 +1,72 @@
+#include "language.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+int cli_language_open(cli_language *m, const char *name, int64_t threads)
+{
+    *m = (cli_language){.info = {.size = sizeof m->info}};
+    int code = cli_model_find(CLI_LANGUAGE_MODEL, name, &m->folder);
+    m->name = name ? name : m->folder.text;
+    if (!code)
+        code = cli_open(&m->ctx, threads);
+    if (!code)
+        code = cli_status(m->ctx, att_text_generator_open(m->ctx, m->folder.text, &m->generator));
+    if (!code)
+        att_language_model_describe(att_text_generator_model(m->generator), &m->info);
+    else
+        cli_language_close(m);
+    return code;
+}
+
+void cli_language_close(cli_language *m)
+{
+    att_text_generator_free(m->generator);
+    att_close(m->ctx);
+    m->generator = NULL;
+    m->ctx = NULL;
+}
+
+int cli_sampling_read(const cli_language *m, cli_sampling *s, bool greedy, att_sampling *out)
+{
+    *out = (att_sampling){.size = sizeof *out};
+    const int code = cli_status(m->ctx, att_text_generator_sampling(m->generator, out));
+    if (code)
+        return code;
+    const bool asked = s->sample || s->temperature > 0 || s->top_k >= 0 || s->top_p >= 0 || s->min_p >= 0;
+    if (greedy) /* without what the folder says for sampling */
+        out->repetition_penalty = asked ? out->repetition_penalty : 1;
+    out->sample = (asked || (!greedy && out->sample)) && s->temperature != 0;
+    out->temperature = (float)(s->temperature > 0 ? s->temperature : (double)out->temperature);
+    out->top_k = s->top_k >= 0 ? s->top_k : out->top_k;
+    out->top_p = (float)(s->top_p >= 0 ? s->top_p : (double)out->top_p);
+    out->min_p = (float)(s->min_p >= 0 ? s->min_p : (double)out->min_p);
+    if (s->repetition_penalty >= 0)
+        out->repetition_penalty = (float)s->repetition_penalty;
+    if (!out->sample && s->seed >= 0)
+        return cli_misuse("--seed %lld is for random tokens: --sample or --temperature is needed", (long long)s->seed);
+    uint32_t seed = 0;
+    if (out->sample && s->seed < 0)
+        s->seed = getrandom(&seed, sizeof seed, 0) == sizeof seed ? seed : 0;
+    return CLI_DONE;
+}
+
+void cli_sampling_note(const att_sampling *s, int64_t seed)
+{
+    if (s->sample)
+        cli_note("sampling with --temperature %g --top-k %lld --top-p %g --min-p %g --repetition-penalty %g --seed "
+                 "%lld",
+                 (double)s->temperature, (long long)s->top_k, (double)s->top_p, (double)s->min_p,
+                 (double)s->repetition_penalty, (long long)seed);
+}
+
+int cli_prompt_check(const cli_language *m, const char *what, int64_t tokens)
+{
+    const int64_t positions = m->info.max_positions;
+    if (tokens == 0)
+        return cli_fail("%s is empty, and this model continues at least one token", what);
+    if (tokens >= positions)
+        return cli_fail("%s has %lld tokens but the model has %lld positions, for prompt and text", what,
+                        (long long)tokens, (long long)positions);
+    return CLI_DONE;
+}

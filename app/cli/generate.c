@@ -1,0 +1,306 @@
+/* attend generate: a language model continues texts. */
+#include "cli/base/array.h"
+#include "cli/base/cli.h"
+#include "cli/base/end.h"
+#include "cli/base/language.h"
+#include "cli/base/lines.h"
+#include "cli/base/output.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BLOCK = 64 }; /* lines at a time */
+
+static const char *model_name, *file;
+static int64_t max_tokens = 256, lookup, threads;
+static cli_texts stop;
+static cli_sampling given = CLI_SAMPLING_NONE;
+static bool streaming, json, lines, ignore_eos;
+
+static const cli_option options[] = {
+    CLI_LANGUAGE_MODEL_OPTION(&model_name),
+    {"file", 'f', "FILE", .text = &file, .quiet = true,
+     .help = "read the prompt from this file; \"-\": standard input"},
+    {"lines", 'l', NULL, .flag = &lines, .help = "each line of the input is a prompt; they are computed together"},
+    {"max-tokens", 'n', "N", .integer = &max_tokens, .max = INT32_MAX,
+     .help = "maximum number of generated tokens; 0: as many as the model has positions for"},
+    {"sample", 0, NULL, .flag = &given.sample,
+     .help = "choose tokens at random, as the model's generation_config.json says"},
+    CLI_SAMPLING(given),
+    {"stop", 0, "TEXT", .texts = &stop, .help = "end before this text; may be given repeatedly"},
+    {"ignore-eos", 0, NULL, .flag = &ignore_eos, .help = "continue after the model's end token"},
+    {"lookup", 0, "N", .integer = &lookup, .max = 64, .quiet = true,
+     .help =
+         "prompt lookup decoding: guess up to N tokens from what followed the same words before; faster where a text "
+         "repeats itself, and the same text"},
+    {"stream", 0, NULL, .flag = &streaming,
+     .help = "write each piece at once, as on a terminal; with --json an object for each token"},
+    CLI_JSON(&json),
+    CLI_THREADS(&threads),
+    {0},
+};
+
+/* ---- prompts */
+
+typedef struct prompts {
+    int64_t n, first;        /* first: number of the first one, for lines */
+    const char *const *text; /* [n] */
+    const size_t *bytes;     /* [n] */
+    int32_t *ids;            /* [offsets[n]] */
+    int64_t *offsets;        /* [n + 1] */
+} prompts;
+
+static int encode(const cli_language *m, prompts *p)
+{
+    const att_tokenizer *t = att_text_generator_tokenizer(m->generator);
+    size_t room = 0;
+    int code = CLI_DONE;
+    p->offsets = calloc((size_t)p->n + 1, sizeof *p->offsets);
+    if (!p->offsets)
+        return cli_fail_memory();
+    for (int64_t i = 0; !code && i < p->n; i++) {
+        att_tokens tokens = {0};
+        char what[40] = "the prompt";
+        if (lines)
+            snprintf(what, sizeof what, "line %lld", (long long)(p->first + i + 1));
+        code = cli_status(m->ctx, att_encode(t, p->text[i], p->bytes[i], NULL, &tokens));
+        if (!code)
+            code = cli_prompt_check(m, what, tokens.count);
+        p->offsets[i + 1] = p->offsets[i] + tokens.count;
+        if (!code && !cli_reserve(&room, (size_t)p->offsets[i + 1], &(cli_array){&p->ids, sizeof *p->ids}, 1))
+            code = cli_fail_memory();
+        if (!code)
+            memcpy(p->ids + p->offsets[i], tokens.ids, (size_t)tokens.count * sizeof *p->ids);
+        att_tokens_free(t, &tokens);
+    }
+    return code;
+}
+
+/* ---- what is written */
+
+static void write_number(const char *name, float x)
+{
+    printf(", \"%s\": ", name);
+    cli_write_row(stdout, &x, 1, ',');
+}
+
+static void write_token(const cli_language *m, int32_t id, float log_probability)
+{
+    const char *token = att_tokenizer_token(att_text_generator_tokenizer(m->generator), id);
+    printf("\"id\": %d, \"token\": ", (int)id);
+    cli_write_json(stdout, token ? token : "", token ? strlen(token) : 0);
+    write_number("log_probability", log_probability);
+}
+
+typedef struct stream_state {
+    const cli_language *m;
+    int64_t first; /* number of the first prompt */
+    bool line_end; /* the last character written ends a line */
+} stream_state;
+
+static bool write_piece(void *user, const att_generated_token *token)
+{
+    stream_state *s = user;
+    if (json) {
+        printf("{\"prompt\": %lld, \"position\": %lld, ", (long long)(s->first + token->sequence),
+               (long long)token->position);
+        write_token(s->m, token->id, token->log_probability);
+        fputs(", \"text\": ", stdout);
+        cli_write_json(stdout, token->text, token->bytes);
+        printf(", \"last\": %s}\n", token->last ? "true" : "false");
+    } else if (token->bytes) {
+        fwrite(token->text, 1, token->bytes, stdout);
+        s->line_end = token->text[token->bytes - 1] == '\n';
+    }
+    return fflush(stdout) == 0 && !cli_signal;
+}
+
+static const char *name_of_end(att_generation_end end)
+{
+    static const char *const names[] = {"", "eos", "stop", "length", "context", "interrupted", "interrupted"};
+    return names[end];
+}
+
+static void write_json(const cli_language *m, const char *text, size_t bytes, const att_generated *g)
+{
+    fputs("{\"prompt\": ", stdout);
+    cli_write_json(stdout, text, bytes);
+    fputs(", \"text\": ", stdout);
+    cli_write_json(stdout, g->text.text, g->text.bytes);
+    printf(", \"end\": \"%s\", \"tokens\": [", name_of_end(g->end));
+    for (int64_t i = 0; i < g->tokens.count; i++) {
+        fputs(i ? ", {" : "{", stdout);
+        write_token(m, g->tokens.ids[i], g->log_probabilities[i]);
+        putchar('}');
+    }
+    fputs("]}\n", stdout);
+}
+
+/* With --lines a text is a line, whatever is in it. */
+static void write_text(const att_generated *g)
+{
+    for (size_t i = 0; i < g->text.bytes; i++) {
+        const char c = g->text.text[i];
+        putchar(lines && (c == '\n' || c == '\r') ? ' ' : c);
+    }
+    putchar('\n');
+}
+
+/* ---- the work */
+
+static int generate(const cli_language *m, prompts *p, const att_sampling *sampling)
+{
+    stream_state stream = {m, p->first, true};
+    const att_generate_options *o =
+        ATT_OPTIONS(att_generate_options, .max_tokens = max_tokens, .sampling = sampling,
+                    .seed = given.seed > 0 ? (uint64_t)given.seed : 0, .first_sequence = p->first, .stop = stop.text,
+                    .n_stop = stop.n, .lookup = lookup, .log_probabilities = json, .ignore_eos = ignore_eos,
+                    .token = streaming ? write_piece : NULL, .user = &stream);
+    att_generated *out = calloc((size_t)p->n, sizeof *out);
+    if (!out)
+        return cli_fail_memory();
+    int code = encode(m, p);
+    if (!code)
+        code = cli_status(m->ctx, att_generate(m->generator, p->n, p->ids, p->offsets, o, out));
+    for (int64_t i = 0; (!code || code == CLI_INTERRUPTED) && i < p->n; i++) {
+        if (!streaming && out[i].tokens.ids && json)
+            write_json(m, p->text[i], p->bytes[i], &out[i]);
+        else if (!streaming && out[i].tokens.ids)
+            write_text(&out[i]);
+        if (out[i].end == ATT_GENERATION_CONTEXT)
+            cli_note("the text ends where it has the model's %lld positions", (long long)m->info.max_positions);
+        if (out[i].end == ATT_GENERATION_CALLBACK)
+            code = CLI_INTERRUPTED;
+    }
+    if (streaming && !json && !stream.line_end)
+        putchar('\n');
+    for (int64_t i = 0; i < p->n; i++)
+        att_generated_free(m->generator, &out[i]);
+    free(p->ids);
+    free(p->offsets);
+    free(out);
+    return code;
+}
+
+static int generate_lines(const cli_language *m, const att_sampling *sampling)
+{
+    cli_lines in = {.fd = -1};
+    cli_output out = {0};
+    char *path = (char *)(uintptr_t)file;
+    int code = cli_lines_open(&in, file ? 1 : 0, &path);
+    if (!code)
+        code = cli_output_open(&out, NULL);
+    for (int64_t first = 0; !code; first += in.count) {
+        code = cli_lines_next(&in, BLOCK);
+        if (code || in.count == 0)
+            break;
+        code = generate(m, &(prompts){.n = in.count, .first = first, .text = in.text, .bytes = in.bytes}, sampling);
+        if (!code)
+            code = cli_output_flush(&out);
+    }
+    cli_lines_close(&in);
+    return cli_output_close(&out, code);
+}
+
+/* The whole of a file without the line end that editors and echo write */
+static int read_prompt(char **text, size_t *bytes)
+{
+    const char *path = file ? file : "-";
+    int fd = STDIN_FILENO;
+    size_t room = 0;
+    ssize_t n = 1;
+    double size;
+    int code = cli_file_check(path, &size);
+    if (!code && strcmp(path, "-"))
+        code = cli_status(NULL, att_open_text(path, &fd));
+    while (!code && n > 0) {
+        if (!cli_reserve(&room, *bytes + 65536, &(cli_array){text, 1}, 1))
+            code = cli_fail_memory();
+        else if ((n = read(fd, *text + *bytes, 65536)) < 0)
+            code = errno == EINTR ? CLI_INTERRUPTED : cli_fail_errno(path);
+        else
+            *bytes += (size_t)n;
+    }
+    if (fd > STDIN_FILENO)
+        close(fd);
+    if (*bytes && (*text)[*bytes - 1] == '\n')
+        --*bytes;
+    if (*bytes && (*text)[*bytes - 1] == '\r')
+        --*bytes;
+    return code;
+}
+
+static int generate_one(const cli_language *m, const char *prompt, const att_sampling *sampling)
+{
+    char *read = NULL;
+    size_t bytes = prompt ? strlen(prompt) : 0;
+    int code = prompt ? CLI_DONE : read_prompt(&read, &bytes);
+    const char *text = prompt ? prompt : read;
+    if (!code)
+        code = generate(m, &(prompts){.n = 1, .text = &text, .bytes = &bytes}, sampling);
+    free(read);
+    return code;
+}
+
+static int check_options(int n)
+{
+    if (n && file)
+        return cli_misuse("--file %s does not go with a prompt as an argument", file);
+    if (n && lines)
+        return cli_misuse("--lines is for a file or standard input, not for a prompt as an argument");
+    if (lines && streaming && !json)
+        return cli_misuse("--stream does not go with --lines, whose texts are computed together; with --json it does");
+    for (int i = 0; i < stop.n; i++)
+        if (!*stop.text[i])
+            return cli_misuse("--stop is empty");
+    return CLI_DONE;
+}
+
+static int run(int n, char **arguments)
+{
+    cli_language m = {0};
+    att_sampling sampling;
+    int code = check_options(n);
+    if (!code)
+        code = cli_language_open(&m, model_name, threads);
+    if (!code)
+        code = cli_sampling_read(&m, &given, true, &sampling);
+    if (!code && lookup && lookup >= m.info.max_positions)
+        code = cli_misuse("--lookup %lld: the model has %lld positions", (long long)lookup,
+                          (long long)m.info.max_positions);
+    if (!code) {
+        cli_sampling_note(&sampling, given.seed);
+        streaming = streaming || (!json && !lines && isatty(STDOUT_FILENO));
+        cli_end_later();
+        code = lines ? generate_lines(&m, &sampling) : generate_one(&m, n ? arguments[0] : NULL, &sampling);
+    }
+    cli_language_close(&m);
+    return code;
+}
+
+const cli_command cli_generate = {
+    .name = "generate",
+    .summary = "continue a text with a language model",
+    .arguments = "[PROMPT]",
+    .max_arguments = 1,
+    .details =
+        "Prints how the model continues the prompt: the argument, or the whole of a file or of standard input without "
+        "its last line end; with --lines each line is a prompt, and the texts are printed as lines, in order.\n\n"
+        "Each token is the most probable one, unless a sampling option or --sample is given. Then tokens are random, "
+        "by the settings of the model's generation_config.json and those options, which are printed with the seed. The "
+        "order is that of `transformers`: repetition penalty, temperature, top-k, top-p, min-p. The text depends on "
+        "the seed, but not on the number of threads, nor on what else is computed at the same time.\n\n"
+        "--json: {\"prompt\": \"...\", \"text\": \"...\", \"end\": \"eos\", \"tokens\": [{\"id\": 1, \"token\": "
+        "\"...\", \"log_probability\": -0.5}]} per prompt; log probabilities are natural and the model's own, before "
+        "sampling options. The end is eos, stop, length (--max-tokens), context (no position is left) or "
+        "interrupted.",
+    .examples = "attend generate -m SmolLM2-135M-Instruct \"The capital of France is\"\n"
+                "attend generate -m SmolLM2-135M-Instruct --temperature 0.7 --seed 1 -n 100 -f story.txt\n"
+                "attend generate -m SmolLM2-135M-Instruct --lines --json -n 20 < prompts.txt",
+    .options = options,
+    .see = "tokenize|fetch",
+    .run = run,
+};
