@@ -156,6 +156,8 @@ typedef struct att_chat_template att_chat_template;
 ATT_API att_status att_chat_template_open(att_ctx *ctx, const char *folder, const char *name, att_chat_template **out);
 ATT_API void att_chat_template_free(att_chat_template *t);
 ATT_API const char *att_chat_template_name(const att_chat_template *t); /* "chatml"; NULL if t is NULL */
+/* The token that ends a message, for att_generate_options.stop: "<|im_end|>"; NULL if there is none. */
+ATT_API const char *att_chat_template_end(const att_chat_template *t);
 
 typedef struct att_chat_message {
     const char *role; /* "system", "user" or "assistant" */

@@ -14,6 +14,7 @@ struct att_chat_template {
     bool bos, has_default;
     att_bytes text[ATT_CHAT_TEXTS]; /* of {bos}, {eos}, {date}, {cutoff} */
     att_bytes system;               /* the default system message */
+    att_bytes end;                  /* zero-terminated: the token after an answer; empty: none */
 };
 
 /* What a template is made of: texts, or NULL. */

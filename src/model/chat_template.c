@@ -42,6 +42,19 @@ static void set_date(att_chat_template *t, att_byte_view normal)
     set_text(&t->text[ATT_CHAT_DATE], (att_byte_view){text, (size_t)n});
 }
 
+/* The token after an answer: what the format writes after it, without white space. */
+static void set_end(att_chat_template *t)
+{
+    const char *after = t->format->part[ATT_CHAT_ASSISTANT].after;
+    after += strspn(after, " ");
+    att_byte_view token = {after, strcspn(after, " \n")};
+    if (strncmp(after, "{eos}", token.bytes) == 0)
+        token = (att_byte_view){t->text[ATT_CHAT_EOS].data, t->text[ATT_CHAT_EOS].count};
+    set_text(&t->end, token);
+    if (token.bytes > 0)
+        att_bytes_add(&t->end, "", 1);
+}
+
 /* Removes `word` from the start of the text; false: it begins otherwise. */
 static bool skip(att_byte_view *text, const char *word)
 {
@@ -133,7 +146,7 @@ att_status att_chat_template_from(att_ctx *ctx, const att_chat_source *source, c
     att_chat_template *t = att_calloc(ctx, 1, sizeof *t);
     if (!t)
         return ATT_ERR_MEMORY;
-    t->ctx = t->system.ctx = ctx;
+    t->ctx = t->system.ctx = t->end.ctx = ctx;
     for (int i = 0; i < ATT_CHAT_TEXTS; i++)
         t->text[i].ctx = ctx;
     if (source->text && !att_jinja_normal_form(source->text, source->bytes, &normal))
@@ -147,9 +160,10 @@ att_status att_chat_template_from(att_ctx *ctx, const att_chat_source *source, c
         set_date(t, view);
         for (int i = 0; i < 2; i++)
             set_text(&t->text[ATT_CHAT_BOS + i], source->token[i]);
+        set_end(t);
         for (int i = 0; !s && i < ATT_CHAT_TEXTS; i++)
             s = t->text[i].status;
-        s = s ? s : t->system.status;
+        s = s ? s : t->system.status ? t->system.status : t->end.status;
     }
     att_bytes_free(&normal);
     if (s)
@@ -166,10 +180,13 @@ void att_chat_template_free(att_chat_template *t)
     for (int i = 0; i < ATT_CHAT_TEXTS; i++)
         att_bytes_free(&t->text[i]);
     att_bytes_free(&t->system);
+    att_bytes_free(&t->end);
     att_free(t->ctx, t);
 }
 
 const char *att_chat_template_name(const att_chat_template *t) { return t ? t->format->name : NULL; }
+
+const char *att_chat_template_end(const att_chat_template *t) { return t && t->end.count ? t->end.data : NULL; }
 
 /* ---- folders */
 
