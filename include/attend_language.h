@@ -1,6 +1,6 @@
 /* attend_language.h - causal language models, which predict the next token.
  *
- * Chapters: 1 Models, 2 Generation, 3 Chat.
+ * Chapters: 1 Models, 2 Generation, 3 Chat, 4 Conversion.
  *
  * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
  * threads hold here, too. Arguments that may be NULL are marked as in attend.h. */
@@ -28,6 +28,8 @@ typedef struct att_language_model_info {
     bool tied;      /* the output layer has the weights of the embedding */
 } att_language_model_info;
 
+/* folder: also the path of a .gguf file of llama.cpp, or a folder with one and no config.json. Its architecture is
+ * llama, qwen2 or qwen3; its weights, F32, F16, BF16, Q8_0, Q4_0 or Q4_1, become f32. */
 ATT_API att_status att_language_model_open(att_ctx *ctx, const char *folder, att_language_model **out);
 ATT_API void att_language_model_free(att_language_model *m);
 ATT_API att_status att_language_model_describe(const att_language_model *m, att_language_model_info *info);
@@ -175,6 +177,20 @@ ATT_API void att_chat_text_free(const att_chat_template *t, att_text *text);
  * "<|im_end|>" in it is text like any other. Special tokens that the tokenizer adds to a text are not added. */
 ATT_API att_status att_chat_encode(const att_chat_template *t, const att_tokenizer *tokenizer,
                                    const att_chat_message *messages, int64_t n, bool reply, att_tokens *out);
+
+/* ---- 4 Conversion ------------------------------------------------------- */
+
+typedef struct att_gguf_options {
+    size_t size;
+    att_dtype dtype; /* of the weights: ATT_F16, ATT_BF16; 0: f32 */
+} att_gguf_options;
+/* Writes the model in a .gguf file (or in a folder with one) as a folder that `transformers` opens: config.json,
+ * generation_config.json, model.safetensors, tokenizer.json, tokenizer_config.json, and chat_template.jinja if the file
+ * has a template. The folder appears completely or not at all: it is written as FOLDER.unfinished. options or NULL:
+ * defaults. Errors: a folder that is not empty; what opening the model and its tokenizer may find; a setting that
+ * config.json cannot say. */
+ATT_API att_status att_gguf_convert(att_ctx *ctx, const char *file, const char *folder,
+                                    const att_gguf_options *options);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include "attend_extend.h"
 #include "attend_language.h"
 #include "attend_util.h"
+#include "chat_fixtures.h"
 #include "nn_fixtures.h"
 #include "tiny_bert.h"
 #include "tiny_llama.h"
@@ -542,22 +543,7 @@ static void give_language_model(void)
     give("att_text_generator *", g);
     give("const att_language_state *", s);
     give("att_language_state *", s);
-    static att_chat_template *c;
-    static const att_chat_message hello = {"user", "a b", 3};
-    static att_text text;
-    folder_write(
-        &folder, "chat_template.jinja",
-        "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + "
-        "'<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}");
-    need(att_chat_template_open(ctx, folder.path, "chatml", &c));
-    need(att_chat_render(c, &hello, 1, true, &text));
-    give("att_chat_encode.tokenizer", att_text_generator_tokenizer(g));
-    give("att_chat_template_open.folder", folder.path);
-    give("att_chat_template_open.name", "chatml");
-    give("att_chat_text_free.text", &text);
-    give("const att_chat_message *", &hello);
-    give("const att_chat_template *", c);
-    give("att_chat_template *", c);
+    give_chat(ctx, &folder, att_text_generator_tokenizer(g));
 }
 
 /* A training of tiny files, in memory, and one in a folder. */

@@ -240,6 +240,8 @@ static int generate_one(const cli_language *m, const char *prompt, const att_sam
     int code = prompt ? CLI_DONE : read_prompt(&read, &bytes);
     const char *text = prompt ? prompt : read;
     if (!code)
+        cli_end_later(); /* a signal ends the text, and what there is of it is written */
+    if (!code)
         code = generate(m, &(prompts){.n = 1, .text = &text, .bytes = &bytes}, sampling);
     free(read);
     return code;
@@ -274,7 +276,6 @@ static int run(int n, char **arguments)
     if (!code) {
         cli_sampling_note(&sampling, given.seed);
         streaming = streaming || (!json && !lines && isatty(STDOUT_FILENO));
-        cli_end_later();
         code = lines ? generate_lines(&m, &sampling) : generate_one(&m, n ? arguments[0] : NULL, &sampling);
     }
     cli_language_close(&m);

@@ -58,6 +58,8 @@ struct att_gguf {
 
 att_status att_gguf_error(const att_gguf *g) { return g->status; }
 
+const char *att_gguf_label(const att_gguf *g) { return g->label; }
+
 void att_gguf_fail(att_gguf *g, att_status s, const char *format, ...)
 {
     va_list args;
@@ -459,14 +461,27 @@ int64_t att_gguf_numbers(att_gguf *g, const char *key)
     return v ? v->count : 0;
 }
 
+static att_byte_view next_text(const unsigned char **at)
+{
+    const att_byte_view text = {(const char *)*at + 8, att_read_number(*at, 8)};
+    *at += 8 + text.bytes;
+    return text;
+}
+
 void att_gguf_get_texts(att_gguf *g, const char *key, att_byte_view *text, int64_t n)
 {
     const value *v = list_of(g, key, true);
     const unsigned char *at = v ? v->data : NULL;
-    for (int64_t i = 0; v && i < n && i < v->count; i++) {
-        text[i] = (att_byte_view){(const char *)at + 8, att_read_number(at, 8)};
-        at += 8 + text[i].bytes;
-    }
+    for (int64_t i = 0; v && i < n && i < v->count; i++)
+        text[i] = next_text(&at);
+}
+
+void att_gguf_get_text(att_gguf *g, const char *key, int64_t i, att_byte_view *text)
+{
+    const value *v = list_of(g, key, true);
+    const unsigned char *at = v ? v->data : NULL;
+    for (int64_t k = 0; v && k <= i && i < v->count; k++)
+        *text = next_text(&at);
 }
 
 void att_gguf_get_numbers(att_gguf *g, const char *key, double *out, int64_t n)

@@ -31,6 +31,9 @@ att_status att_gguf_open(att_ctx *ctx, const char *path, att_gguf **out);
 att_status att_gguf_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes, att_gguf **out);
 void att_gguf_free(att_gguf *g);
 
+/* The path, for messages */
+const char *att_gguf_label(const att_gguf *g);
+
 /* ---- metadata: the first error stays, and later values are zero, so reading code needs no checks */
 
 att_status att_gguf_error(const att_gguf *g);
@@ -47,6 +50,8 @@ int64_t att_gguf_texts(att_gguf *g, const char *key);
 int64_t att_gguf_numbers(att_gguf *g, const char *key);
 /* The items: text [n], which are no zero-terminated texts, or number [n]. */
 void att_gguf_get_texts(att_gguf *g, const char *key, att_byte_view *text, int64_t n);
+/* Item i in [0, n) alone */
+void att_gguf_get_text(att_gguf *g, const char *key, int64_t i, att_byte_view *text);
 void att_gguf_get_numbers(att_gguf *g, const char *key, double *number, int64_t n);
 
 /* ---- tensors */
@@ -57,5 +62,7 @@ const att_gguf_tensor *att_gguf_at(const att_gguf *g, int64_t i);
 const att_gguf_tensor *att_gguf_find(const att_gguf *g, const char *name);
 /* The tensor's numbers, dequantised -> out [elements] */
 att_status att_gguf_floats(att_ctx *ctx, const att_gguf_tensor *t, float *out);
+/* Numbers [first, first + n) -> out [n], where whole rows are meant */
+att_status att_gguf_floats_of(att_ctx *ctx, const att_gguf_tensor *t, int64_t first, int64_t n, float *out);
 
 #endif

@@ -66,14 +66,15 @@ static void q4_1(const unsigned char *q, float d, float m, float *x)
     }
 }
 
-static att_status dequantise(att_ctx *ctx, const att_gguf_tensor *t, const att_gguf_type *type, float *out)
+/* Blocks [blocks] of a type at `block` */
+static att_status dequantise(att_ctx *ctx, const att_gguf_tensor *t, const unsigned char *block, int64_t blocks,
+                             float *out)
 {
     float d[CHUNK], m[CHUNK];
-    const int64_t blocks = t->elements / BLOCK;
+    const att_gguf_type *type = att_gguf_type_of(t->type);
     att_status s = ATT_OK;
     for (int64_t first = 0; !s && first < blocks; first += CHUNK) {
         const int64_t n = att_min(blocks - first, CHUNK);
-        const unsigned char *block = (const unsigned char *)t->data + first * type->bytes;
         s = scales(ctx, block, type->bytes, 0, n, d);
         if (!s && t->type == Q4_1)
             s = scales(ctx, block, type->bytes, 1, n, m);
@@ -88,14 +89,23 @@ static att_status dequantise(att_ctx *ctx, const att_gguf_tensor *t, const att_g
     return s;
 }
 
-att_status att_gguf_floats(att_ctx *ctx, const att_gguf_tensor *t, float *out)
+att_status att_gguf_floats_of(att_ctx *ctx, const att_gguf_tensor *t, int64_t first, int64_t n, float *out)
 {
     const att_gguf_type *type = att_gguf_type_of(t->type);
+    const unsigned char *at = (const unsigned char *)t->data + first / type->block * type->bytes;
+    if (first % type->block || n % type->block)
+        return att_fail(ctx, ATT_ERR_UNSUPPORTED, "tensor \"%.80s\" of type %s cannot be read row by row", t->name,
+                        type->name);
     if (type->block == BLOCK)
-        return dequantise(ctx, t, type, out);
+        return dequantise(ctx, t, at, n / BLOCK, out);
     att_tensor from, to;
     const att_dtype dtype = t->type == F32 ? ATT_F32 : t->type == F16 ? ATT_F16 : ATT_BF16;
-    att_status s = att_wrap(&from, (void *)t->data, dtype, 1, &t->elements, NULL);
-    s = s ? s : att_wrap(&to, out, ATT_F32, 1, &t->elements, NULL);
+    att_status s = att_wrap(&from, (void *)at, dtype, 1, &n, NULL);
+    s = s ? s : att_wrap(&to, out, ATT_F32, 1, &n, NULL);
     return s ? s : att_tensor_convert(ctx, &from, &to);
+}
+
+att_status att_gguf_floats(att_ctx *ctx, const att_gguf_tensor *t, float *out)
+{
+    return att_gguf_floats_of(ctx, t, 0, t->elements, out);
 }

@@ -2,6 +2,7 @@
 #include "util/shape.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -36,6 +37,20 @@ bool att_checkpoint_translate(const att_checkpoint_name *names, const char *pref
     return row->ours != NULL;
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const att_checkpoint_entry *)a)->name, ((const att_checkpoint_entry *)b)->name);
+}
+
+/* The tensor with a name of theirs; -1: none. */
+static int64_t find(const att_checkpoint *c, const char *theirs)
+{
+    const att_checkpoint_entry wanted = {.name = theirs};
+    const att_checkpoint_entry *e =
+        c->count ? bsearch(&wanted, c->entry, (size_t)c->count, sizeof wanted, by_name) : NULL;
+    return e ? e - c->entry : -1;
+}
+
 /* The tensor for our `name`; -1: none, and `theirs` is the first name that was tried. */
 static int64_t find_ours(const att_checkpoint *c, const char *name, char theirs[NAME_SIZE])
 {
@@ -44,14 +59,14 @@ static int64_t find_ours(const att_checkpoint *c, const char *name, char theirs[
     theirs[0] = 0;
     if (!c->names) {
         snprintf(theirs, NAME_SIZE, "%s", name);
-        return att_safetensors_find(c->file, theirs);
+        return find(c, theirs);
     }
     for (const att_checkpoint_name *row = c->names; row->ours && found < 0; row++)
         for (int i = 0; i < 2 && found < 0; i++) {
             char candidate[NAME_SIZE];
             if (!translate(name, row, prefixes[i], candidate))
                 break;
-            found = att_safetensors_find(c->file, candidate);
+            found = find(c, candidate);
             if (found >= 0 || !theirs[0])
                 memcpy(theirs, candidate, NAME_SIZE);
         }
@@ -67,18 +82,24 @@ att_status att_checkpoint_load(void *checkpoint, const char *name, int rank, con
     const int64_t i = find_ours(c, name, theirs);
     if (i < 0)
         return att_fail(c->ctx, ATT_ERR_FORMAT, "%s: there is no tensor \"%s\"", c->path, theirs);
+    const att_checkpoint_entry *e = &c->entry[i];
+    const char *path = e->file ? e->file->path : c->path;
     att_tensor value;
-    att_status status = att_safetensors_get(c->file, theirs, &value);
+    att_status status = ATT_OK;
+    if (e->file)
+        status = att_safetensors_get(e->file->data, theirs, &value);
+    else
+        value = *e->value;
     if (status)
         return status;
     for (; value.rank > rank && value.dim[0] == 1; value.rank--) /* [1, n] is accepted as [n] */
         for (int d = 0; d + 1 < value.rank; d++)
             value.dim[d] = value.dim[d + 1], value.stride[d] = value.stride[d + 1];
     if (value.rank != rank || memcmp(value.dim, dim, (size_t)rank * sizeof *dim) != 0)
-        return att_fail(c->ctx, ATT_ERR_SHAPE, "%s: tensor \"%s\" is %s but by config.json it is %s", c->path, theirs,
+        return att_fail(c->ctx, ATT_ERR_SHAPE, "%s: tensor \"%s\" is %s but by config.json it is %s", path, theirs,
                         att_shape_of(&value).text, att_shape_show(rank, dim).text);
     if (value.dtype != ATT_F32 && value.dtype != ATT_F16 && value.dtype != ATT_BF16)
-        return att_fail(c->ctx, ATT_ERR_DTYPE, "%s: tensor \"%s\" is %s, not f32, f16 or bf16", c->path, theirs,
+        return att_fail(c->ctx, ATT_ERR_DTYPE, "%s: tensor \"%s\" is %s, not f32, f16 or bf16", path, theirs,
                         att_dtype_name(value.dtype));
     c->used[i] = true;
     *out = value;
@@ -96,11 +117,6 @@ static bool exists(const char *folder, const char *name)
 /* An error that tells which other weight files are in a folder without model.safetensors. */
 static att_status explain_missing(att_ctx *ctx, const char *folder)
 {
-    if (exists(folder, "model.safetensors.index.json"))
-        return att_fail(ctx, ATT_ERR_UNSUPPORTED,
-                        "%s: the weights are split over several files (model.safetensors.index.json); save the model "
-                        "again as one model.safetensors (save_pretrained with max_shard_size)",
-                        folder);
     if (exists(folder, "pytorch_model.bin"))
         return att_fail(
             ctx, ATT_ERR_UNSUPPORTED,
@@ -113,30 +129,63 @@ static att_status explain_missing(att_ctx *ctx, const char *folder)
 
 static att_status open_file(att_checkpoint *c, const char *folder)
 {
-    const size_t bytes = strlen(folder) + sizeof "/model.safetensors";
-    c->path = att_alloc(c->ctx, bytes, 1);
-    if (!c->path)
-        return ATT_ERR_MEMORY;
-    snprintf(c->path, bytes, "%s/model.safetensors", folder);
-    if (!exists(folder, "model.safetensors"))
-        return explain_missing(c->ctx, folder);
-    const att_status s = att_safetensors_open(c->ctx, c->path, &c->file);
+    att_status s = att_join_path(c->ctx, folder, "model.safetensors", c->path);
     if (s)
         return s;
-    c->count = att_safetensors_count(c->file);
-    c->used = att_calloc(c->ctx, (size_t)c->count + 1, sizeof *c->used);
-    return c->used ? ATT_OK : ATT_ERR_MEMORY;
+    c->file = att_calloc(c->ctx, 1, sizeof *c->file);
+    if (!c->file)
+        return ATT_ERR_MEMORY;
+    att_checkpoint_file *f = c->file;
+    memcpy(f->path, c->path, sizeof f->path);
+    s = att_safetensors_open(c->ctx, c->path, &f->data);
+    if (s)
+        return s;
+    c->files = 1;
+    c->count = att_safetensors_count(f->data);
+    c->entry = att_calloc(c->ctx, (size_t)c->count, sizeof *c->entry);
+    for (int64_t i = 0; c->entry && i < c->count; i++)
+        c->entry[i] = (att_checkpoint_entry){.name = att_safetensors_name(f->data, i), .file = f};
+    return c->entry ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-att_status att_checkpoint_open(att_ctx *ctx, const char *folder, const att_checkpoint_name *names, const char *prefix,
-                               att_checkpoint **out)
+static att_status open_folder(att_checkpoint *c, const char *folder)
+{
+    if (exists(folder, "model.safetensors"))
+        return open_file(c, folder);
+    if (exists(folder, "model.safetensors.index.json"))
+        return att_checkpoint_open_shards(c, folder);
+    return explain_missing(c->ctx, folder);
+}
+
+static att_status open_gguf(att_checkpoint *c, att_gguf *g)
+{
+    snprintf(c->path, sizeof c->path, "%s", att_gguf_label(g));
+    const att_status s = att_gguf_weights_read(c->ctx, g, &c->weights);
+    if (s)
+        return s;
+    c->count = c->weights.count;
+    c->entry = att_calloc(c->ctx, (size_t)c->count, sizeof *c->entry);
+    for (int64_t i = 0; c->entry && i < c->count; i++)
+        c->entry[i] = (att_checkpoint_entry){.name = c->weights.name[i], .value = &c->weights.tensor[i]};
+    return c->entry ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+/* g NULL: the files of the folder */
+static att_status open_any(att_ctx *ctx, const char *folder, att_gguf *g, const att_checkpoint_name *names,
+                           const char *prefix, att_checkpoint **out)
 {
     *out = NULL;
     att_checkpoint *c = att_alloc(ctx, 1, sizeof *c);
     if (!c)
         return ATT_ERR_MEMORY;
-    *c = (att_checkpoint){.ctx = ctx, .names = names, .prefix = prefix};
-    const att_status s = open_file(c, folder);
+    *c = (att_checkpoint){.ctx = ctx, .names = names, .prefix = prefix, .weights.ctx = ctx};
+    att_status s = g ? open_gguf(c, g) : open_folder(c, folder);
+    if (!s) {
+        c->used = att_calloc(ctx, (size_t)c->count, sizeof *c->used);
+        s = c->used ? ATT_OK : ATT_ERR_MEMORY;
+    }
+    if (!s && c->count > 0)
+        qsort(c->entry, (size_t)c->count, sizeof *c->entry, by_name);
     if (s)
         att_checkpoint_close(c);
     else
@@ -144,13 +193,28 @@ att_status att_checkpoint_open(att_ctx *ctx, const char *folder, const att_check
     return s;
 }
 
+att_status att_checkpoint_open(att_ctx *ctx, const char *folder, const att_checkpoint_name *names, const char *prefix,
+                               att_checkpoint **out)
+{
+    return open_any(ctx, folder, NULL, names, prefix, out);
+}
+
+att_status att_checkpoint_open_gguf(att_ctx *ctx, att_gguf *g, const att_checkpoint_name *names, const char *prefix,
+                                    att_checkpoint **out)
+{
+    return open_any(ctx, NULL, g, names, prefix, out);
+}
+
 void att_checkpoint_close(att_checkpoint *c)
 {
     if (!c)
         return;
-    att_safetensors_free(c->file);
+    for (int64_t i = 0; i < c->files; i++)
+        att_safetensors_free(c->file[i].data);
+    att_gguf_weights_free(&c->weights);
+    att_free(c->ctx, c->file);
+    att_free(c->ctx, c->entry);
     att_free(c->ctx, c->used);
-    att_free(c->ctx, c->path);
     att_free(c->ctx, c);
 }
 
@@ -163,7 +227,7 @@ bool att_checkpoint_has(const att_checkpoint *c, const char *name)
 att_status att_checkpoint_all_used(const att_checkpoint *c, const char *const *unused)
 {
     for (int64_t i = 0; i < c->count; i++) {
-        const char *name = att_safetensors_name(c->file, i);
+        const char *name = c->entry[i].name;
         const size_t prefix = strlen(c->prefix);
         const char *bare = strncmp(name, c->prefix, prefix) ? name : name + prefix;
         bool known = c->used[i];
@@ -171,7 +235,7 @@ att_status att_checkpoint_all_used(const att_checkpoint *c, const char *const *u
             known = strncmp(bare, *u, strlen(*u)) == 0;
         if (!known)
             return att_fail(c->ctx, ATT_ERR_UNSUPPORTED, "%s: tensor \"%s\" has no place in the model of config.json",
-                            c->path, name);
+                            c->entry[i].file ? c->entry[i].file->path : c->path, name);
     }
     return ATT_OK;
 }

@@ -1,10 +1,12 @@
-/* Tensors of a .safetensors file by our names, which it maps to those of the file. */
+/* Tensors of a model's files by our names, which it maps to those of the files. */
 #ifndef ATT_MODEL_CHECKPOINT_H
 #define ATT_MODEL_CHECKPOINT_H
 
 #include "attend_model.h"
 #include "attend_nn.h"
 #include "attend_util.h"
+#include "io/text_file.h"
+#include "model/gguf_model.h"
 
 /* A row of a model's table of names; '*' stands for the same number in both. If several rows match our name, the first
  * whose tensor exists counts. The table ends with {0}. */
@@ -20,20 +22,39 @@ enum { ATT_CHECKPOINT_NAME = 128 };
 bool att_checkpoint_translate(const att_checkpoint_name *names, const char *prefix, const char *name,
                               char theirs[ATT_CHECKPOINT_NAME]);
 
+typedef struct att_checkpoint_file {
+    char path[ATT_MAX_PATH];
+    att_safetensors *data;
+} att_checkpoint_file;
+
+typedef struct att_checkpoint_entry {
+    const char *name;
+    const att_checkpoint_file *file; /* NULL: its value is in weights */
+    const att_tensor *value;
+} att_checkpoint_entry;
+
 typedef struct att_checkpoint {
     att_ctx *ctx;
-    char *path;
-    att_safetensors *file;
+    char path[ATT_MAX_PATH]; /* of the file that lists all tensors, for messages */
     const att_checkpoint_name *names;
-    const char *prefix; /* optional prefix of all of their names: "bert." */
-    bool *used;         /* [count]: was tensor i requested? */
+    const char *prefix;        /* optional prefix of all of their names: "bert." */
+    att_checkpoint_file *file; /* [files]; space for all is there from the start */
+    int64_t files;
+    att_gguf_weights weights;
+    att_checkpoint_entry *entry; /* [count], sorted by name */
+    bool *used;                  /* [count]: was tensor i requested? */
     int64_t count;
 } att_checkpoint;
 
-/* Opens FOLDER/model.safetensors; names NULL: theirs are ours. If there are only other formats, the error says how to
- * convert them. */
+/* Opens FOLDER/model.safetensors, or the files that FOLDER/model.safetensors.index.json lists; names NULL: theirs are
+ * ours. If there are only other formats, the error says how to convert them. */
 att_status att_checkpoint_open(att_ctx *ctx, const char *folder, const att_checkpoint_name *names, const char *prefix,
                                att_checkpoint **out);
+/* The same for a .gguf file, whose tensors are read. */
+att_status att_checkpoint_open_gguf(att_ctx *ctx, att_gguf *g, const att_checkpoint_name *names, const char *prefix,
+                                    att_checkpoint **out);
+/* Opens what FOLDER/model.safetensors.index.json lists (shards.c). */
+att_status att_checkpoint_open_shards(att_checkpoint *c, const char *folder);
 /* The tensors are then no longer valid. NULL is allowed. */
 void att_checkpoint_close(att_checkpoint *c);
 /* The `load` of att_nn_params_config, with the checkpoint as its user. */

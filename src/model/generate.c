@@ -450,8 +450,9 @@ static att_status make_scratch(generate_job *j, int64_t n)
     bool all = j->scratch && j->finite;
     for (int i = 0; all && i < j->tasks; i++) {
         j->scratch[i].row = att_alloc(j->ctx, vocabulary, sizeof(float));
+        j->scratch[i].weight = att_alloc(j->ctx, vocabulary, sizeof(float));
         j->scratch[i].order = att_alloc(j->ctx, vocabulary, sizeof(att_candidate));
-        all = j->scratch[i].row && j->scratch[i].order;
+        all = j->scratch[i].row && j->scratch[i].weight && j->scratch[i].order;
     }
     return all ? att_tape_new(j->ctx, NULL, &j->tape) : ATT_ERR_MEMORY;
 }
@@ -460,6 +461,7 @@ static void free_job(generate_job *j)
 {
     for (int i = 0; j->scratch && i < j->tasks; i++) {
         att_free(j->ctx, j->scratch[i].row);
+        att_free(j->ctx, j->scratch[i].weight);
         att_free(j->ctx, j->scratch[i].order);
     }
     att_free(j->ctx, j->scratch);

@@ -49,6 +49,23 @@ static void scale_llama3(att_settings *s, double *frequency, int64_t n)
     }
 }
 
+/* Factors of a .gguf file, one for each frequency */
+static void scale_factors(att_settings *s, double *frequency, int64_t n)
+{
+    const json_t *factors = att_settings_list(s, "factors", true);
+    if (!s->status && json_array_size(factors) != (size_t)n)
+        att_settings_fail(s, ATT_ERR_FORMAT, "\"%sfactors\" has %zu numbers, not %lld", s->within,
+                          json_array_size(factors), (long long)n);
+    for (int64_t i = 0; !s->status && i < n; i++) {
+        const double factor = json_number_value(json_array_get(factors, (size_t)i));
+        if (!(factor >= 1e-3 && factor <= 1e6))
+            att_settings_fail(s, ATT_ERR_FORMAT, "\"%sfactors\" has %s, not a number in [0.001, 1000000]", s->within,
+                              att_json_show(json_array_get(factors, (size_t)i)).text);
+        else
+            frequency[i] /= factor;
+    }
+}
+
 /* The object that was entered has "rope_type", or "type" in older files, and the settings of that type. */
 static void scale(att_settings *s, double *frequency, int64_t n)
 {
@@ -56,6 +73,8 @@ static void scale(att_settings *s, double *frequency, int64_t n)
     const char *type = att_settings_text(s, key, "default");
     if (!strcmp(type, "llama3"))
         scale_llama3(s, frequency, n);
+    else if (!strcmp(type, "factors"))
+        scale_factors(s, frequency, n);
     else if (!strcmp(type, "linear")) {
         const double factor = att_settings_number(s, "factor", 1e-3, 1e6);
         for (int64_t i = 0; !s->status && i < n; i++)

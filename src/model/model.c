@@ -18,17 +18,16 @@ static att_status initialize(void *user, const char *name, const att_init *init,
     return att_initialize(m->ctx, value, chosen ? init : &glorot, m->seed, name);
 }
 
-/* Builds a configured model from FOLDER/model.safetensors, or with random initialisation if folder is NULL. */
-static att_status build(att_model *m, const char *folder)
+/* Builds a configured model from its checkpoint, or with random initialisation if there is none. */
+static att_status build(att_model *m)
 {
     const att_model_kind *k = m->kind;
-    att_status s = folder ? att_checkpoint_open(m->ctx, folder, k->names, k->prefix, &m->checkpoint) : ATT_OK;
     const att_nn_params_config c = {.size = sizeof c,
-                                    .load = folder ? att_checkpoint_load : NULL,
+                                    .load = m->checkpoint ? att_checkpoint_load : NULL,
                                     .initialize = initialize,
-                                    .user = folder ? (void *)m->checkpoint : m,
+                                    .user = m->checkpoint ? (void *)m->checkpoint : m,
                                     .trainable = m->trainable};
-    s = s ? s : att_nn_params_new(m->ctx, &c, &m->params);
+    att_status s = att_nn_params_new(m->ctx, &c, &m->params);
     s = s ? s : k->build(m);
     s = s ? s : att_nn_params_status(m->params);
     if (!s && m->checkpoint)
@@ -40,15 +39,46 @@ static att_status build(att_model *m, const char *folder)
     return s;
 }
 
+static att_status load_folder(att_model *m, const char *folder)
+{
+    const att_model_kind *k = m->kind;
+    att_settings settings;
+    att_settings_read(&settings, m->ctx, folder, "config.json", true);
+    k->configure(m, &settings);
+    att_settings_close(&settings);
+    att_status s = settings.status;
+    s = s ? s : att_checkpoint_open(m->ctx, folder, k->names, k->prefix, &m->checkpoint);
+    return s ? s : build(m);
+}
+
+static att_status load_gguf(att_model *m, const char *path)
+{
+    const att_model_kind *k = m->kind;
+    att_gguf *g;
+    json_t *config;
+    att_settings settings = {0};
+    att_status s = att_gguf_open(m->ctx, path, &g);
+    s = s ? s : att_gguf_config(g, &config);
+    if (!s) {
+        att_settings_from_json(&settings, m->ctx, path, config);
+        k->configure(m, &settings);
+        att_settings_close(&settings);
+        s = settings.status;
+    }
+    s = s ? s : att_checkpoint_open_gguf(m->ctx, g, k->names, k->prefix, &m->checkpoint);
+    att_gguf_free(g); /* its tensors are copied */
+    return s ? s : build(m);
+}
+
 static att_status load(att_model *m, const char *folder)
 {
-    att_settings s;
+    char gguf[ATT_MAX_PATH];
     if (m->kind->load)
         return m->kind->load(m, folder);
-    att_settings_read(&s, m->ctx, folder, "config.json", true);
-    m->kind->configure(m, &s);
-    att_settings_close(&s);
-    return s.status ? s.status : build(m, folder);
+    const att_status s = att_gguf_path(m->ctx, folder, "config.json", gguf);
+    if (s)
+        return s;
+    return *gguf ? load_gguf(m, gguf) : load_folder(m, folder);
 }
 
 static att_model *begin(att_ctx *ctx, const att_model_kind *kind, bool trainable)
@@ -89,7 +119,7 @@ att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings 
     kind->configure(m, settings);
     att_status s = settings->status;
     if (!s && out)
-        s = build(m, NULL);
+        s = build(m);
     if (s || !out)
         att_model_free(m);
     else

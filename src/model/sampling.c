@@ -1,9 +1,12 @@
-/* Each of top-k, top-p and min-p leaves the first of the tokens by descending logit, so a heap returns them in this
- * order until one of the three says stop; the vocabulary is not sorted. */
+/* Each of top-k, top-p and min-p leaves the first of the tokens by descending logit. They are sorted in bands, the most
+ * probable ones first and others when they are asked for, which are rarely more than some hundreds of a vocabulary. */
 #include "model/sampling.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { BAND = 2, MAX_WIDTH = 64 }; /* of logits: what is below both is one band */
 
 /* ---- settings */
 
@@ -64,48 +67,40 @@ static void penalise(float *row, const float *logits, int64_t n, const uint64_t 
 
 /* ---- candidates in descending order; equal logits by ascending id */
 
-static bool before(att_candidate a, att_candidate b)
-{
-    return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
-}
-
-static void sift_down(att_candidate *heap, int64_t n, int64_t i)
-{
-    const att_candidate x = heap[i];
-    for (int64_t child; (child = 2 * i + 1) < n; i = child) {
-        child += child + 1 < n && before(heap[child + 1], heap[child]);
-        if (!before(heap[child], x))
-            break;
-        heap[i] = heap[child];
-    }
-    heap[i] = x;
-}
-
-/* A heap of n candidates, and after them at the end of the array, backwards, those that were removed. */
 typedef struct candidates {
-    att_candidate *heap;
-    int64_t n, all;
+    const float *logits; /* [vocabulary] */
+    int64_t vocabulary;
+    float max;
+    float cut, width; /* those of at least cut = max - width are in order; cut -infinity: all */
+    att_candidate *order;
+    int64_t n;
 } candidates;
 
-static candidates begin(const float *logits, int64_t n, att_candidate *order)
+static int by_logit(const void *a, const void *b)
 {
-    for (int64_t i = 0; i < n; i++)
-        order[i] = (att_candidate){logits[i], (int32_t)i};
-    for (int64_t i = n / 2 - 1; i >= 0; i--)
-        sift_down(order, n, i);
-    return (candidates){order, n, n};
+    const att_candidate *x = a, *y = b;
+    return x->logit != y->logit ? (x->logit > y->logit ? -1 : 1) : (x->id > y->id) - (x->id < y->id);
 }
 
-static void next(candidates *c)
+static void add_band(candidates *c)
 {
-    const att_candidate first = c->heap[0];
-    c->n--;
-    c->heap[0] = c->heap[c->n];
-    c->heap[c->n] = first;
-    sift_down(c->heap, c->n, 0);
+    const float before = c->n ? c->cut : INFINITY;
+    const int64_t first = c->n;
+    c->width += BAND;
+    c->cut = c->width < MAX_WIDTH ? c->max - c->width : -INFINITY;
+    for (int64_t i = 0; i < c->vocabulary; i++)
+        if (c->logits[i] >= c->cut && c->logits[i] < before)
+            c->order[c->n++] = (att_candidate){c->logits[i], (int32_t)i};
+    qsort(c->order + first, (size_t)(c->n - first), sizeof *c->order, by_logit);
 }
 
-static att_candidate removed(const candidates *c, int64_t i) { return c->heap[c->all - 1 - i]; }
+/* Is there a candidate i? It is then in order. */
+static bool has(candidates *c, int64_t i)
+{
+    while (i >= c->n && (c->n == 0 || c->cut > -INFINITY))
+        add_band(c);
+    return i < c->n;
+}
 
 /* ---- random tokens */
 
@@ -146,36 +141,35 @@ static int32_t sample_all(const att_sampler *s, const float *logits, float max, 
     return (int32_t)draw(weight, s->vocabulary, u);
 }
 
-/* Removes the k most probable ones, and those that are equal to the k-th. */
-static void keep_top_k(candidates *c, int64_t k)
+/* Number of the k most probable ones and of those that are equal to the k-th */
+static int64_t top_k(candidates *c, int64_t k)
 {
-    while (c->n > 0 && (c->all - c->n < k || c->heap[0].logit == c->heap[c->n].logit))
-        next(c);
+    int64_t n = 0;
+    while (has(c, n) && (n < k || c->order[n].logit == c->order[k - 1].logit))
+        n++;
+    return n;
 }
 
 static int32_t sample_ordered(const att_sampler *s, const float *logits, float max, double u,
                               att_sampler_scratch *scratch)
 {
-    const int64_t k = s->s.top_k && s->s.top_k < s->vocabulary ? s->s.top_k : 0;
-    candidates c = begin(logits, s->vocabulary, scratch->order);
-    double sum = 0, before_it = 0;
-    if (k)
-        keep_top_k(&c, k);
-    const int64_t limit = k ? c.all - c.n : c.all;
-    for (int64_t i = 0; i < limit; i++) /* any order but the same each time */
-        sum += (double)expf(((k ? removed(&c, i).logit : logits[i]) - max) / s->s.temperature);
-    float *weight = scratch->row; /* logits are not used any more below, but by the heap's copies */
+    candidates c = {.logits = logits, .vocabulary = s->vocabulary, .max = max, .order = scratch->order};
+    const float t = s->s.temperature;
+    const bool some = s->s.top_k && s->s.top_k < s->vocabulary;
+    const int64_t limit = some ? top_k(&c, s->s.top_k) : s->vocabulary;
+    double sum = 0, before = 0;
     int64_t n = 0;
-    for (; n < limit; n++) {
-        if (c.all - c.n == n)
-            next(&c);
-        const float w = expf((removed(&c, n).logit - max) / s->s.temperature);
-        if (n > 0 && (w < s->s.min_p || (s->s.top_p < 1 && before_it >= (double)s->s.top_p * sum)))
+    for (int64_t i = 0; i < limit; i++)
+        sum += (double)expf(((some ? c.order[i].logit : logits[i]) - max) / t);
+    float *weight = scratch->weight;
+    for (; n < limit && has(&c, n); n++) {
+        const float w = expf((c.order[n].logit - max) / t);
+        if (n > 0 && (w < s->s.min_p || (s->s.top_p < 1 && before >= (double)s->s.top_p * sum)))
             break;
-        before_it += (double)w;
+        before += (double)w;
         weight[n] = w;
     }
-    return removed(&c, draw(weight, n, u)).id;
+    return c.order[draw(weight, n, u)].id;
 }
 
 int32_t att_sampler_choose(const att_sampler *s, const float *logits, const att_sampler_position *at,
@@ -193,7 +187,7 @@ int32_t att_sampler_choose(const att_sampler *s, const float *logits, const att_
         return -1;
     if (s->s.sample) {
         const double u = uniform(s->seed, at);
-        id = s->s.top_k == 0 && s->s.top_p >= 1 ? sample_all(s, from, max, u, scratch->row)
+        id = s->s.top_k == 0 && s->s.top_p >= 1 ? sample_all(s, from, max, u, scratch->weight)
                                                 : sample_ordered(s, from, max, u, scratch);
     }
     if (s->log_probabilities)

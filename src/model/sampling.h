@@ -12,7 +12,7 @@ typedef struct att_candidate {
 
 /* Scratch memory of one thread. */
 typedef struct att_sampler_scratch {
-    float *row;           /* [vocabulary] */
+    float *row, *weight;  /* [vocabulary] each */
     att_candidate *order; /* [vocabulary] */
 } att_sampler_scratch;
 

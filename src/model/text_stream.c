@@ -42,10 +42,13 @@ static bool ends_in_replacement(const att_text *t)
     return t->bytes >= 3 && memcmp(t->text + t->bytes - 3, "\xEF\xBF\xBD", 3) == 0;
 }
 
-/* Where the text of new tokens begins in `all`: after `before`, at a character. */
+/* Where the text of new tokens begins in `all`: after `before`, without the end of a character that is now whole. */
 static size_t begin_of_new(const att_text *before, const att_text *all)
 {
-    size_t at = before->bytes < all->bytes ? before->bytes : all->bytes;
+    size_t at = before->bytes;
+    if (ends_in_replacement(before) && (all->bytes < at || memcmp(before->text, all->text, at) != 0))
+        at -= 3;
+    at = at < all->bytes ? at : all->bytes;
     while (at < all->bytes && ((unsigned char)all->text[at] & 0xC0) == 0x80)
         at++;
     return at;

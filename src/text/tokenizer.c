@@ -2,6 +2,7 @@
 
 #include "io/text_file.h"
 #include "io/util.h"
+#include "text/gguf_tokenizer.h"
 #include "text/sentencepiece.h"
 
 #include <stdio.h>
@@ -13,10 +14,15 @@ att_status att_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **ou
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"path", path}, {"out", out})))
         return ATT_ERR_ARGUMENT;
+    char gguf[ATT_MAX_PATH], source[ATT_MAX_PATH];
+    att_status s = att_gguf_path(ctx, path, "config.json", gguf);
+    if (s)
+        return s;
+    if (*gguf)
+        return att_gguf_tokenizer_open(ctx, gguf, out);
     if (att_is_file(path))
         return att_sentencepiece_tokenizer_open(ctx, path, out);
-    char source[ATT_MAX_PATH];
-    const att_status s = att_join_path(ctx, path, "source.spm", source);
+    s = att_join_path(ctx, path, "source.spm", source);
     if (s)
         return s;
     return att_is_file(source) ? att_marian_tokenizer_open(ctx, path, out) : att_json_tokenizer_open(ctx, path, out);

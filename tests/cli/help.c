@@ -140,9 +140,9 @@ static void completion_knows_subcommands_and_models_before_files(void **state)
 static void summaries_begin_with_a_verb(void **state)
 {
     (void)state;
-    static const char *const verbs[] = {"compute", "describe", "download", "explain",  "fine-tune", "learn",
-                                        "list",    "measure",  "plot",     "score",    "search",    "show",
-                                        "split",   "tokenize", "train",    "translate"};
+    static const char *const verbs[] = {"compute", "continue", "describe", "download", "explain", "fine-tune",
+                                        "hold",    "learn",    "list",     "measure",  "plot",    "score",
+                                        "search",  "show",     "split",    "tokenize", "train",   "translate"};
     commands c;
     need_commands(&c);
     for (int i = 0; i < c.n; i++) {
@@ -208,8 +208,8 @@ static void standard_input_has_one_name(void **state)
     assert_int_equal(tool("mkdir -p man; $A help --man-folder man && cat man/*"), 0);
     assert_null(strstr(tool_out, "stdin"));
     assert_null(strstr(tool_out, "stdout"));
-    static const char *const readers[] = {"bleu",      "embed", "explain",        "tokenize",
-                                          "translate", "vocab", "bench attention"};
+    static const char *const readers[] = {"bleu",     "embed",     "explain", "generate",
+                                          "tokenize", "translate", "vocab",   "bench attention"};
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
         assert_help(readers[i], "\"-\": standard input");
 }

@@ -267,7 +267,7 @@ static void a_folder_with_other_weights_says_how_to_convert_them(void **state)
     folder_write(&f, "pytorch_model.bin", "x");
     assert_refused(&f, ATT_ERR_UNSUPPORTED, f.path, "save_file");
     folder_write(&f, "model.safetensors.index.json", "{}");
-    assert_refused(&f, ATT_ERR_UNSUPPORTED, f.path, "one model.safetensors");
+    assert_refused(&f, ATT_ERR_FORMAT, "model.safetensors.index.json", "there is no \"weight_map\"");
     folder_remove(&f);
 }
 

@@ -30,6 +30,8 @@ void cli_language_close(cli_language *m)
 int cli_sampling_read(const cli_language *m, cli_sampling *s, bool greedy, att_sampling *out)
 {
     *out = (att_sampling){.size = sizeof *out};
+    if (s->temperature > 0 && s->temperature < 1e-6)
+        return cli_misuse("--temperature: \"%g\" is neither 0 nor a number from 1e-6 to 1e6", s->temperature);
     const int code = cli_status(m->ctx, att_text_generator_sampling(m->generator, out));
     if (code)
         return code;

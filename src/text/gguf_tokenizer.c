@@ -1,0 +1,380 @@
+/* llama.cpp's files have the vocabulary, merges or scores, and the kinds of tokens. How a text is split into words is a
+ * tag alone, whose meaning is in the table below. */
+#include "text/gguf_tokenizer.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "text/utf8.h"
+
+#define KEY "tokenizer.ggml."
+
+enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 }; /* kinds of tokens */
+
+typedef struct reader {
+    att_ctx *ctx;
+    att_gguf *g;
+    att_token_list *list; /* without unused tokens */
+    int64_t n;            /* ids */
+    att_byte_view *text;  /* [n] */
+    double *kind, *score; /* [n] */
+} reader;
+
+static att_status out_of_memory(const reader *r)
+{
+    return att_fail(r->ctx, ATT_ERR_MEMORY, "%s: out of memory", att_gguf_label(r->g));
+}
+
+/* ---- tags: regular expressions that cut the text, one after the other; none: that of GPT-2 */
+
+#define ENDINGS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define REST " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define BEFORE "[^\\r\\n\\p{L}\\p{N}]?"
+
+enum { MAX_SPLITS = 4 };
+
+typedef struct words {
+    const char *tags[16];
+    const char *split[MAX_SPLITS];
+    bool digits; /* each digit is a word, then as GPT-2 */
+    bool nfc, ignore_merges, bos;
+} words;
+
+static const words all_words[] = {
+    {.tags = {"gpt-2", "mpt", "olmo", "jais", "phi-2", "exaone4"}},
+    {.tags = {"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"}, .digits = true},
+    {.tags = {"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"},
+     .split = {ENDINGS "|" BEFORE "\\p{L}+|\\p{N}{1,3}|" REST},
+     .ignore_merges = true,
+     .bos = true},
+    {.tags = {"dbrx", "smaug-bpe"}, .split = {ENDINGS "|" BEFORE "\\p{L}+|\\p{N}{1,3}|" REST}},
+    {.tags = {"qwen2", "deepseek-r1-qwen", "megrez", "stablelm2"},
+     .split = {ENDINGS "|" BEFORE "\\p{L}+|\\p{N}|" REST},
+     .nfc = true},
+    {.tags = {"tekken"},
+     .split = {BEFORE UPPER "*" LOWER "+|" BEFORE UPPER "+" LOWER
+                            "*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
+     .ignore_merges = true,
+     .bos = true},
+    {.tags = {"default"},
+     .split = {"[\\p{P}\\$\\+<=>\\^~\\|]+",
+               "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)", "\\p{N}+",
+               "[0-9][0-9][0-9]"}},
+};
+
+/* A file without a tag is older than they are; llama.cpp then has "default". */
+static const words *find_words(att_gguf *g)
+{
+    const char *tag = att_gguf_text(g, KEY "pre", "default");
+    for (size_t i = 0; i < sizeof all_words / sizeof all_words[0]; i++)
+        for (const char *const *t = all_words[i].tags; *t; t++)
+            if (strcmp(*t, tag) == 0)
+                return &all_words[i];
+    att_gguf_fail(g, ATT_ERR_UNSUPPORTED,
+                  "\"" KEY "pre\" is \"%.80s\", a way to split texts into words that is not known; known are gpt-2, "
+                  "smollm, llama-bpe, qwen2, tekken, default and others that are the same",
+                  tag);
+    return &all_words[0];
+}
+
+static json_t *byte_level(bool use_regex)
+{
+    return json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets", 1, "use_regex",
+                     use_regex);
+}
+
+static json_t *pre_tokenizer(const words *w)
+{
+    if (!w->digits && !w->split[0])
+        return byte_level(true);
+    json_t *list = json_array();
+    if (w->digits)
+        json_array_append_new(list, json_pack("{s:s, s:b}", "type", "Digits", "individual_digits", 1));
+    for (int i = 0; i < MAX_SPLITS && w->split[i]; i++)
+        json_array_append_new(list, json_pack("{s:s, s:{s:s}, s:s, s:b}", "type", "Split", "pattern", "Regex",
+                                              w->split[i], "behavior", "Isolated", "invert", 0));
+    json_array_append_new(list, byte_level(w->digits));
+    return json_pack("{s:s, s:o}", "type", "Sequence", "pretokenizers", list);
+}
+
+/* ---- vocabulary */
+
+int64_t att_gguf_token_id(att_gguf *g, const char *key)
+{
+    const int64_t n = att_gguf_texts(g, KEY "tokens");
+    return att_gguf_has(g, key) && n > 0 ? att_gguf_int(g, key, 0, n - 1) : -1;
+}
+
+static double *numbers(reader *r, const char *key, double otherwise)
+{
+    double *x = att_alloc(r->ctx, (size_t)r->n, sizeof *x);
+    for (int64_t i = 0; x && i < r->n; i++)
+        x[i] = otherwise;
+    const int64_t n = att_gguf_numbers(r->g, key);
+    if (n != 0 && n != r->n)
+        att_gguf_fail(r->g, ATT_ERR_FORMAT, "\"%s\" has %lld numbers, but there are %lld tokens", key, (long long)n,
+                      (long long)r->n);
+    if (x)
+        att_gguf_get_numbers(r->g, key, x, r->n);
+    return x;
+}
+
+static att_status check_texts(const reader *r)
+{
+    for (int64_t i = 0; i < r->n && !att_gguf_error(r->g); i++) {
+        const att_byte_view *t = &r->text[i];
+        if (r->kind[i] != UNUSED &&
+            (t->bytes == 0 || memchr(t->data, 0, t->bytes) || !att_utf8_valid(t->data, t->bytes)))
+            att_gguf_fail(r->g, ATT_ERR_FORMAT, "token %lld is empty, or no text in UTF-8", (long long)i);
+        if (isnan(r->score[i]))
+            att_gguf_fail(r->g, ATT_ERR_FORMAT, "the score of token %lld is not a number", (long long)i);
+    }
+    return att_gguf_error(r->g);
+}
+
+static att_status read_vocabulary(reader *r)
+{
+    r->n = att_gguf_texts(r->g, KEY "tokens");
+    if (!att_gguf_error(r->g) && (r->n < 1 || r->n > ATT_MAX_VOCABULARY))
+        att_gguf_fail(r->g, ATT_ERR_FORMAT, "\"" KEY "tokens\" has %lld tokens, not 1 to %d", (long long)r->n,
+                      ATT_MAX_VOCABULARY);
+    if (att_gguf_error(r->g))
+        return att_gguf_error(r->g);
+    r->text = att_alloc(r->ctx, (size_t)r->n, sizeof *r->text);
+    r->kind = numbers(r, KEY "token_type", NORMAL);
+    r->score = numbers(r, KEY "scores", 0);
+    if (!r->text || !r->kind || !r->score)
+        return ATT_ERR_MEMORY;
+    att_gguf_get_texts(r->g, KEY "tokens", r->text, r->n);
+    att_status s = check_texts(r);
+    for (int64_t i = 0; !s && i < r->n; i++)
+        if (r->kind[i] != UNUSED)
+            s = att_token_list_add(r->list, (att_trie_entry){r->text[i].data, r->text[i].bytes, (int32_t)i});
+    return s;
+}
+
+static json_t *text_of(const reader *r, int64_t id) { return json_stringn(r->text[id].data, r->text[id].bytes); }
+
+/* Tokens that a text is searched for before it is split: those with a meaning, which are special, and the user's. */
+static json_t *added_tokens(const reader *r)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < r->n; i++)
+        if (r->kind[i] == UNKNOWN || r->kind[i] == CONTROL || r->kind[i] == USER_DEFINED)
+            json_array_append_new(list, json_pack("{s:I, s:o, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t)i, "content",
+                                                  text_of(r, i), "single_word", 0, "lstrip", 0, "rstrip", 0,
+                                                  "normalized", 0, "special", r->kind[i] != USER_DEFINED));
+    return list;
+}
+
+/* ---- merges */
+
+static att_status read_merges(reader *r, json_t *merges)
+{
+    const int64_t n = att_gguf_texts(r->g, KEY "merges");
+    att_byte_view *text = att_alloc(r->ctx, (size_t)n, sizeof *text);
+    att_status s = text ? att_gguf_error(r->g) : ATT_ERR_MEMORY;
+    if (!s)
+        att_gguf_get_texts(r->g, KEY "merges", text, n);
+    for (int64_t i = 0; !s && i < n; i++) {
+        if (!att_utf8_valid(text[i].data, text[i].bytes))
+            att_gguf_fail(r->g, ATT_ERR_FORMAT, "merge %lld is no text in UTF-8", (long long)i);
+        s = att_gguf_error(r->g);
+        if (!s && json_array_append_new(merges, json_stringn(text[i].data, text[i].bytes)))
+            s = out_of_memory(r);
+    }
+    att_free(r->ctx, text);
+    return s;
+}
+
+/* Of normal tokens alone: the others are no result of a merge in SentencePiece. */
+static att_status make_merges(reader *r, json_t *merges)
+{
+    att_token_list normal = {.ctx = r->ctx};
+    att_status s = ATT_OK;
+    if (att_gguf_numbers(r->g, KEY "scores") == 0)
+        att_gguf_fail(r->g, ATT_ERR_FORMAT, "there are neither \"" KEY "merges\" nor \"" KEY "scores\"");
+    s = att_gguf_error(r->g);
+    for (size_t i = 0; !s && i < r->list->count; i++)
+        if (r->kind[r->list->entry[i].id] == NORMAL)
+            s = att_token_list_add(&normal, r->list->entry[i]);
+    s = s ? s : att_gguf_merges(r->g, &(att_gguf_pieces){&normal, r->score}, merges);
+    att_token_list_free(&normal);
+    return s;
+}
+
+/* ---- tokenizer.json */
+
+/* Adds begin, if it is one, the text, and end to a template. */
+static void add_text(const reader *r, json_t *list, int64_t begin, int64_t end, bool second)
+{
+    if (begin >= 0)
+        json_array_append_new(list,
+                              json_pack("{s:{s:o, s:i}}", "SpecialToken", "id", text_of(r, begin), "type_id", second));
+    json_array_append_new(list, json_pack("{s:{s:s, s:i}}", "Sequence", "id", second ? "B" : "A", "type_id", second));
+    if (end >= 0)
+        json_array_append_new(list,
+                              json_pack("{s:{s:o, s:i}}", "SpecialToken", "id", text_of(r, end), "type_id", second));
+}
+
+/* begin, end: tokens that are added to a text; -1: none */
+static json_t *post_processor(const reader *r, int64_t begin, int64_t end)
+{
+    const int64_t ids[] = {begin, end};
+    json_t *single = json_array(), *pair = json_array(), *special = json_object();
+    if (begin < 0 && end < 0)
+        return json_null();
+    add_text(r, single, begin, end, false);
+    add_text(r, pair, begin, end, false);
+    add_text(r, pair, begin, end, true);
+    for (int i = 0; i < 2; i++) {
+        if (ids[i] < 0)
+            continue;
+        const att_byte_view *t = &r->text[ids[i]];
+        json_t *one = json_pack("{s%:{s:o, s:[I], s:[o]}}", t->data, t->bytes, "id", text_of(r, ids[i]), "ids",
+                                (json_int_t)ids[i], "tokens", text_of(r, ids[i]));
+        json_object_update(special, one);
+        json_decref(one);
+    }
+    return json_pack("{s:s, s:o, s:o, s:o}", "type", "TemplateProcessing", "single", single, "pair", pair,
+                     "special_tokens", special);
+}
+
+static json_t *template_of(reader *r, bool bos)
+{
+    int64_t begin = -1, end = -1;
+    if (att_gguf_bool(r->g, KEY "add_bos_token", bos))
+        begin = att_gguf_token_id(r->g, KEY "bos_token_id");
+    if (att_gguf_bool(r->g, KEY "add_eos_token", false))
+        end = att_gguf_token_id(r->g, KEY "eos_token_id");
+    return att_gguf_error(r->g) ? NULL : post_processor(r, begin, end);
+}
+
+/* Byte level, as GPT-2 */
+static json_t *make_byte_level(reader *r, json_t *merges)
+{
+    const words *w = find_words(r->g);
+    return json_pack("{s:o, s:o, s:o, s:o, s:{s:s, s:n, s:b, s:b, s:b, s:O}}", "normalizer",
+                     w->nfc ? json_pack("{s:s}", "type", "NFC") : json_null(), "pre_tokenizer", pre_tokenizer(w),
+                     "post_processor", template_of(r, w->bos), "decoder", byte_level(true), "model", "type", "BPE",
+                     "unk_token", "fuse_unk", 0, "byte_fallback", 0, "ignore_merges", w->ignore_merges, "merges",
+                     merges);
+}
+
+static json_t *replace(const char *what, const char *with)
+{
+    return json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", "String", what, "content", with);
+}
+
+/* SentencePiece: a space is U+2581, with one before each text; bytes for what is unknown */
+static json_t *make_sentencepiece(reader *r, json_t *merges)
+{
+    static const char space[] = "\xE2\x96\x81";
+    const bool prefix = att_gguf_bool(r->g, KEY "add_space_prefix", true);
+    const int64_t unknown = att_gguf_token_id(r->g, KEY "unknown_token_id");
+    json_t *normalizers = json_array();
+    json_t *decoders = json_pack("[o, {s:s}, {s:s}]", replace(space, " "), "type", "ByteFallback", "type", "Fuse");
+    if (prefix) {
+        json_array_append_new(normalizers, json_pack("{s:s, s:s}", "type", "Prepend", "prepend", space));
+        json_array_append_new(
+            decoders, json_pack("{s:s, s:s, s:i, s:i}", "type", "Strip", "content", " ", "start", 1, "stop", 0));
+    }
+    json_array_append_new(normalizers, replace(" ", space));
+    return json_pack("{s:{s:s, s:o}, s:n, s:o, s:{s:s, s:o}, s:{s:s, s:o, s:b, s:b, s:b, s:O}}", "normalizer", "type",
+                     "Sequence", "normalizers", normalizers, "pre_tokenizer", "post_processor", template_of(r, true),
+                     "decoder", "type", "Sequence", "decoders", decoders, "model", "type", "BPE", "unk_token",
+                     unknown >= 0 ? text_of(r, unknown) : json_null(), "fuse_unk", 1, "byte_fallback", 1,
+                     "ignore_merges", 0, "merges", merges);
+}
+
+static att_status read_all(reader *r, json_t **root)
+{
+    const char *model = att_gguf_text(r->g, KEY "model", NULL);
+    const bool bytes = strcmp(model, "gpt2") == 0;
+    json_t *merges = json_array();
+    if (!bytes && strcmp(model, "llama") != 0)
+        att_gguf_fail(r->g, ATT_ERR_UNSUPPORTED,
+                      "\"" KEY "model\" is \"%.80s\", a kind of tokenizer that is not supported; gpt2 and llama are",
+                      model);
+    att_status s = read_vocabulary(r);
+    if (!s)
+        s = bytes || att_gguf_texts(r->g, KEY "merges") > 0 ? read_merges(r, merges) : make_merges(r, merges);
+    json_t *made = s ? NULL : bytes ? make_byte_level(r, merges) : make_sentencepiece(r, merges);
+    json_decref(merges);
+    s = s ? s : att_gguf_error(r->g);
+    if (!s && (!made || json_object_set_new(made, "added_tokens", added_tokens(r))))
+        s = out_of_memory(r);
+    if (s)
+        json_decref(made);
+    else
+        *root = made;
+    return s;
+}
+
+att_status att_gguf_tokenizer(att_gguf *g, att_token_list *list, json_t **root)
+{
+    reader r = {.ctx = list->ctx, .g = g, .list = list};
+    *root = NULL;
+    const att_status s = read_all(&r, root);
+    att_free(r.ctx, r.text);
+    att_free(r.ctx, r.kind);
+    att_free(r.ctx, r.score);
+    return s;
+}
+
+att_status att_gguf_tokenizer_config(att_gguf *g, json_t **root)
+{
+    static const struct {
+        const char *name, *key;
+    } special[] = {{"bos_token", KEY "bos_token_id"},
+                   {"eos_token", KEY "eos_token_id"},
+                   {"unk_token", KEY "unknown_token_id"},
+                   {"pad_token", KEY "padding_token_id"}};
+    const int64_t n = att_gguf_texts(g, KEY "tokens");
+    *root = json_pack("{s:s, s:b}", "tokenizer_class", "PreTrainedTokenizerFast", "clean_up_tokenization_spaces", 0);
+    for (size_t i = 0; i < sizeof special / sizeof special[0]; i++) {
+        const int64_t id = att_gguf_token_id(g, special[i].key);
+        att_byte_view text;
+        if (id < 0 || id >= n)
+            continue;
+        att_gguf_get_text(g, KEY "tokens", id, &text);
+        json_object_set_new(*root, special[i].name, json_stringn(text.data, text.bytes));
+    }
+    if (att_gguf_has(g, "tokenizer.chat_template"))
+        json_object_set_new(*root, "chat_template", json_string(att_gguf_text(g, "tokenizer.chat_template", "")));
+    if (att_gguf_error(g))
+        json_decref(*root), *root = NULL;
+    return att_gguf_error(g);
+}
+
+/* ---- opening */
+
+/* The settings of tokenizer.json; merges are not written and read again, as there may be 300,000. */
+static att_status make_settings(const reader *r, json_t *root, att_settings *settings)
+{
+    json_t *model = json_object_get(root, "model"), *merges = json_incref(json_object_get(model, "merges"));
+    json_object_del(model, "merges");
+    att_settings_from_json(settings, r->ctx, att_gguf_label(r->g), root);
+    if (!settings->status && json_object_set(json_object_get(settings->root, "model"), "merges", merges))
+        settings->status = out_of_memory(r);
+    json_decref(merges);
+    return settings->status;
+}
+
+att_status att_gguf_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out)
+{
+    att_token_list list = {.ctx = ctx};
+    att_settings settings = {.ctx = ctx};
+    json_t *root = NULL;
+    reader r = {.ctx = ctx};
+    att_status s = att_gguf_open(ctx, path, &r.g);
+    s = s ? s : att_gguf_tokenizer(r.g, &list, &root);
+    s = s ? s : make_settings(&r, root, &settings);
+    s = s ? s : att_pipeline_read(&settings, &list, out);
+    att_settings_close(&settings);
+    att_token_list_free(&list);
+    att_gguf_free(r.g);
+    return s;
+}

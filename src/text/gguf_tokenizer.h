@@ -1,0 +1,27 @@
+/* The tokenizer of a .gguf file as the files of a folder describe it, tokenizer.json and tokenizer_config.json. */
+#ifndef ATT_TEXT_GGUF_TOKENIZER_H
+#define ATT_TEXT_GGUF_TOKENIZER_H
+
+#include "io/gguf.h"
+#include "text/tokenizer_file.h"
+
+/* The vocabulary, whose texts belong to the file -> list; tokenizer.json without it -> *root. Errors: a kind of
+ * tokenizer or of pre-tokenizer that is not known, by its name; values that do not fit. */
+att_status att_gguf_tokenizer(att_gguf *g, att_token_list *list, json_t **root);
+/* tokenizer_config.json, with "chat_template" if the file has one. */
+att_status att_gguf_tokenizer_config(att_gguf *g, json_t **root);
+/* The id in a value of the file; -1: none. */
+int64_t att_gguf_token_id(att_gguf *g, const char *key);
+
+/* Pieces of SentencePiece by their ids, as its BPE has them. */
+typedef struct att_gguf_pieces {
+    const att_token_list *list; /* those that merges may make and join */
+    const double *score;        /* [ids] */
+} att_gguf_pieces;
+/* The merges that the scores imply, the best first, as a list of pairs (gguf_merges.c). */
+att_status att_gguf_merges(att_gguf *g, const att_gguf_pieces *p, json_t *merges);
+
+/* A .gguf file as a tokenizer. */
+att_status att_gguf_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);
+
+#endif
