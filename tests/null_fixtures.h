@@ -6,10 +6,10 @@
 #include "attend_extend.h"
 #include "attend_language.h"
 #include "attend_util.h"
-#include "chat_fixtures.h"
+#include "language_fixtures.h"
 #include "nn_fixtures.h"
 #include "tiny_bert.h"
-#include "tiny_llama.h"
+#include "tiny_gguf.h"
 #include "tiny_marian.h"
 #include "toy_texts.h"
 
@@ -176,6 +176,7 @@ static const fixture constants[] = {
     {"att_transformer_info *", &(att_transformer_info){.size = sizeof(att_transformer_info)}},
     {"att_seq2seq_config *", &(att_seq2seq_config){.size = sizeof(att_seq2seq_config)}},
     {"att_training_report *", &(att_training_report){.size = sizeof(att_training_report)}},
+    {"const att_gguf_options *", &(const att_gguf_options){.size = sizeof(att_gguf_options)}},
     {"att_training_info *", &(att_training_info){.size = sizeof(att_training_info)}},
     {"att_sampling *", &(att_sampling){.size = sizeof(att_sampling)}},
     {"att_generated *", &(att_generated){.end = 0}},
@@ -519,33 +520,6 @@ static void give_encoder_decoders(void)
          att_transformer_encode(t, transformer, (const int32_t[]){1, 0}, two_offsets, 1));
 }
 
-static void give_language_model(void)
-{
-    static test_folder folder;
-    folder = tiny_llama_folder(&tiny_llamas[0], NULL);
-    att_language_model *m;
-    att_language_state *s;
-    att_tape *t;
-    need(att_language_model_open(ctx, folder.path, &m));
-    need(att_language_state_new(m, 1, 0, &s));
-    need(att_tape_new(ctx, NULL, &t));
-    give("att_language_model_apply.t", t);
-    give("att_language_model_open.folder", folder.path);
-    give("const att_language_model *", m);
-    give("att_language_model *", m);
-    att_text_generator *g;
-    static const char *const letters =
-        "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": []}}";
-    folder_write(&folder, "tokenizer.json", letters);
-    need(att_text_generator_open(ctx, folder.path, &g));
-    give("att_text_generator_open.folder", folder.path);
-    give("const att_text_generator *", g);
-    give("att_text_generator *", g);
-    give("const att_language_state *", s);
-    give("att_language_state *", s);
-    give_chat(ctx, &folder, att_text_generator_tokenizer(g));
-}
-
 /* A training of tiny files, in memory, and one in a folder. */
 static void give_trainings(void)
 {
@@ -589,7 +563,7 @@ static int make_fixtures(void **state)
     give_bert(bert.path);
     give_translation();
     give_encoder_decoders();
-    give_language_model();
+    give_language_model(ctx);
     give_trainings();
     return 0;
 }

@@ -162,3 +162,68 @@ write("sentencepiece", "spaces", sections("  a  b ", PIECES + field(3, field(3, 
 write("bleu", "words", b"\x00" + sections("The cat, the cat: 3.5-4 &amp; more.", "The cat and 3.5 - 4 &more.", "A cat."))
 write("bleu", "characters", b"\x01" + sections("猫は魚を食べた。", "その猫が魚を食べました。"))
 write("bleu", "bytes", b"\x02" + sections(b"a\xff \xe2\x82 b\xc2\xa0c", b"a\xff b\xe3\x80\x80c"))
+
+# ---- gguf: a model of one layer with its tokenizer, of byte level and of pieces
+
+GGUF_TYPES = {"u32": 4, "i32": 5, "f32": 6, "bool": 7, "text": 8}
+GGUF_PACK = {"u32": "<I", "i32": "<i", "f32": "<f", "bool": "<B"}
+
+
+def gguf_text(s):
+    return struct.pack("<Q", len(s.encode())) + s.encode()
+
+
+def gguf_item(kind, x):
+    return gguf_text(x) if kind == "text" else struct.pack(GGUF_PACK[kind], x)
+
+
+def gguf(values, tensors):
+    head, infos, data = b"", b"", b""
+    for key, kind, x in values:
+        head += gguf_text(key)
+        if isinstance(x, list):
+            head += struct.pack("<IIQ", 9, GGUF_TYPES[kind], len(x)) + b"".join(gguf_item(kind, i) for i in x)
+        else:
+            head += struct.pack("<I", GGUF_TYPES[kind]) + gguf_item(kind, x)
+    for name, number, block, size, dims in tensors:  # dims: the contiguous one first
+        infos += gguf_text(name) + struct.pack("<I", len(dims)) + struct.pack(f"<{len(dims)}Q", *dims)
+        infos += struct.pack("<IQ", number, len(data))
+        elements = 1
+        for d in dims:
+            elements *= d
+        data += bytes(elements // block * size)
+        data += bytes(-len(data) % 32)
+    out = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(values)) + head + infos
+    return out + bytes(-len(out) % 32) + data
+
+
+F32, Q4_1, Q8_0 = (0, 1, 4), (3, 32, 20), (8, 32, 34)
+
+
+def gguf_model(arch, tokens, kinds, tokenizer):
+    a = arch + "."
+    values = [("general.architecture", "text", arch), (a + "block_count", "u32", 1), (a + "context_length", "u32", 16),
+              (a + "embedding_length", "u32", 32), (a + "feed_forward_length", "u32", 32),
+              (a + "attention.head_count", "u32", 4), (a + "attention.head_count_kv", "u32", 2),
+              (a + "attention.layer_norm_rms_epsilon", "f32", 1e-5), ("tokenizer.ggml.tokens", "text", tokens),
+              ("tokenizer.ggml.token_type", "i32", kinds), ("tokenizer.ggml.bos_token_id", "u32", 1),
+              ("tokenizer.ggml.eos_token_id", "u32", 2), ("tokenizer.chat_template", "text", "{{ messages }}")]
+    tensors = [("token_embd.weight", *Q8_0, [32, len(tokens)]), ("output_norm.weight", *F32, [32]),
+               ("rope_freqs.weight", *F32, [4])]
+    for name, rows in [("attn_q", 32), ("attn_k", 16), ("attn_v", 16), ("attn_output", 32), ("ffn_gate", 32),
+                       ("ffn_up", 32), ("ffn_down", 32)]:
+        tensors.append((f"blk.0.{name}.weight", *Q4_1, [32, rows]))
+    for name in ["attn_norm", "ffn_norm"]:
+        tensors.append((f"blk.0.{name}.weight", *F32, [32]))
+    return gguf(values + tokenizer, tensors)
+
+
+write("gguf", "bytes", gguf_model(
+    "llama", ["<|end|>", "<s>", "</s>", "H", "e", "l", "o", "Ġ", "He", "ll"], [3, 3, 3, 1, 1, 1, 1, 1, 1, 1],
+    [("tokenizer.ggml.model", "text", "gpt2"), ("tokenizer.ggml.pre", "text", "llama-bpe"),
+     ("tokenizer.ggml.merges", "text", ["H e", "l l"])]))
+write("gguf", "pieces", gguf_model(
+    "qwen2", ["<unk>", "<s>", "</s>", "▁", "H", "e", "▁H", "▁He", "<0x0A>"], [2, 3, 3, 1, 1, 1, 1, 1, 6],
+    [("tokenizer.ggml.model", "text", "llama"), ("tokenizer.ggml.scores", "f32", [float(-i) for i in range(9)]),
+     ("tokenizer.ggml.unknown_token_id", "u32", 0), ("tokenizer.ggml.add_eos_token", "bool", 1)]))
+write("gguf", "empty", gguf([], []))

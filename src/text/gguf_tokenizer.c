@@ -363,18 +363,25 @@ static att_status make_settings(const reader *r, json_t *root, att_settings *set
     return settings->status;
 }
 
-att_status att_gguf_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out)
+att_status att_gguf_tokenizer_read(att_ctx *ctx, att_gguf *g, att_tokenizer **out)
 {
     att_token_list list = {.ctx = ctx};
     att_settings settings = {.ctx = ctx};
     json_t *root = NULL;
-    reader r = {.ctx = ctx};
-    att_status s = att_gguf_open(ctx, path, &r.g);
-    s = s ? s : att_gguf_tokenizer(r.g, &list, &root);
+    const reader r = {.ctx = ctx, .g = g};
+    att_status s = att_gguf_tokenizer(g, &list, &root);
     s = s ? s : make_settings(&r, root, &settings);
     s = s ? s : att_pipeline_read(&settings, &list, out);
     att_settings_close(&settings);
     att_token_list_free(&list);
-    att_gguf_free(r.g);
+    return s;
+}
+
+att_status att_gguf_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out)
+{
+    att_gguf *g;
+    att_status s = att_gguf_open(ctx, path, &g);
+    s = s ? s : att_gguf_tokenizer_read(ctx, g, out);
+    att_gguf_free(g);
     return s;
 }

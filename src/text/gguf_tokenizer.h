@@ -21,7 +21,8 @@ typedef struct att_gguf_pieces {
 /* The merges that the scores imply, the best first, as a list of pairs (gguf_merges.c). */
 att_status att_gguf_merges(att_gguf *g, const att_gguf_pieces *p, json_t *merges);
 
-/* A .gguf file as a tokenizer. */
+/* A .gguf file as a tokenizer, which does not need the file any more. */
+att_status att_gguf_tokenizer_read(att_ctx *ctx, att_gguf *g, att_tokenizer **out);
 att_status att_gguf_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);
 
 #endif

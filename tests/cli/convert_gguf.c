@@ -1,0 +1,55 @@
+/* attend convert: a .gguf file becomes a folder; what is wrong with the paths is said. */
+#include "tool.h"
+
+#include "tiny_gguf.h"
+
+static int convert_setup(void **state)
+{
+    assert_int_equal(tool_setup(state), 0);
+    const test_folder weights = tiny_llama_folder(&tiny_llamas[0], NULL);
+    tiny_gguf_write(&weights, "m.gguf", &tiny_llamas[0], NULL);
+    char line[200];
+    snprintf(line, sizeof line, "mkdir -p models/tiny && cp %s/m.gguf models/tiny && cp %s/m.gguf .", weights.path,
+             weights.path);
+    assert_int_equal(tool(line), 0);
+    folder_remove(&weights);
+    return 0;
+}
+
+static void a_file_becomes_a_folder(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("$A convert m.gguf -o out && ls out"), 0);
+    assert_string_equal(tool_out, "out is written\nchat_template.jinja\nconfig.json\ngeneration_config.json\n"
+                                  "model.safetensors\ntokenizer.json\ntokenizer_config.json\n");
+    assert_string_equal(tool_err, "");
+    assert_int_equal(tool("ATTEND_MODELS=models $A convert tiny -o named/deep/ && diff -r out named/deep"), 0);
+    assert_int_equal(tool("$A convert --dtype bf16 -o half m.gguf && grep -q bfloat16 half/config.json"), 0);
+    assert_int_equal(tool("echo 'ab cd <|end|>' >in; $A tokenize --json -m m.gguf in >1; "
+                          "$A tokenize --json -m out in | cmp - 1 && cat 1"),
+                     0);
+    assert_has(tool_out, "10");
+}
+
+static void what_is_wrong_is_said(void **state)
+{
+    (void)state;
+    assert_refused("$A convert m.gguf", 2, "--output FOLDER is needed");
+    assert_refused("$A convert -o out2", 2, "MODEL.gguf");
+    assert_refused("mkdir full; echo >full/x; $A convert m.gguf -o full", 1, "full is not empty; remove it first");
+    assert_refused("$A convert none.gguf -o out2", 1, "none.gguf");
+    assert_refused("echo GGUF >bad.gguf; $A convert bad.gguf -o out2", 1, "bad.gguf");
+    assert_refused("$A convert m.gguf -o out2 --dtype int8", 2, "f32|f16|bf16");
+    assert_refused("$A convert $D -o out2", 1, "is a sentence model: attend embed");
+    assert_int_equal(tool("ls -d out2* .out2* 2>/dev/null"), 2);
+    assert_string_equal(tool_out, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_becomes_a_folder),
+        cmocka_unit_test(what_is_wrong_is_said),
+    };
+    return cmocka_run_group_tests(tests, convert_setup, tool_teardown);
+}
