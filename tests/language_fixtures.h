@@ -3,6 +3,7 @@
 #define LANGUAGE_FIXTURES_H
 
 #include "attend_language.h"
+#include "tiny_gguf.h"
 #include "tiny_llama.h"
 
 static void give(const char *of, const void *value);
