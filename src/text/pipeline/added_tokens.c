@@ -152,8 +152,12 @@ static void find_in(const att_added_tokens *a, int k, const att_literals *litera
         }
         const att_added_token *t = &a->token[i];
         size_t begin = at, end = at + length;
-        if (t->special && is_literal(literal, p, piece.begin + begin, piece.begin + end))
+        if (t->special && is_literal(literal, p, piece.begin + begin, piece.begin + end)) {
+            if (!is_literal(literal, p, piece.begin + begin, piece.begin + begin + 1) ||
+                !is_literal(literal, p, piece.begin + end - 1, piece.begin + end))
+                length = 1; /* a token that begins in it may lie outside of the literal text */
             continue;
+        }
         if (t->single_word &&
             ((begin > 0 && word_at(s, char_before(s, begin), bytes)) || (end < bytes && word_at(s, end, bytes))))
             continue;
