@@ -15,14 +15,16 @@ extern "C" {
 
 /* ---- 1 Models ----------------------------------------------------------- */
 
-/* A decoder-only Transformer that predicts the next token: Llama (Touvron et al. 2023) and what is built like it, the
- * classes LlamaForCausalLM, MistralForCausalLM (with a sliding window), Qwen2ForCausalLM and Qwen3ForCausalLM. RMS
- * norm before each sublayer, rotary positions, grouped heads, a gated feed-forward network. */
+/* A decoder-only Transformer that predicts the next token:
+ *   GPT-2 (Radford et al. 2019), the class GPT2LMHeadModel: layer norm before each sublayer, learned positions.
+ *   Llama (Touvron et al. 2023) and what is built like it, the classes LlamaForCausalLM, MistralForCausalLM (with a
+ *   sliding window), Qwen2ForCausalLM and Qwen3ForCausalLM: RMS norm before each sublayer, rotary positions, grouped
+ *   heads, a gated feed-forward network. */
 typedef struct att_language_model att_language_model;
 
 typedef struct att_language_model_info {
     size_t size;
-    const char *type; /* "llama", "mistral", "qwen2", "qwen3": valid as long as the model */
+    const char *type; /* "gpt2", "llama", "mistral", "qwen2", "qwen3": valid as long as the model */
     int64_t vocabulary, hidden, layers, heads, kv_heads, head_dim, intermediate, max_positions;
     int64_t window; /* number of tokens that a token attends to, itself included; 0: all before it */
     bool tied;      /* the output layer has the weights of the embedding */
@@ -34,7 +36,8 @@ ATT_API att_status att_language_model_open(att_ctx *ctx, const char *folder, att
 ATT_API void att_language_model_free(att_language_model *m);
 ATT_API att_status att_language_model_describe(const att_language_model *m, att_language_model_info *info);
 
-/* What n sequences have had so far: the caches of all layers. dtype: of keys and values; 0: f32. */
+/* What n sequences have had so far: the caches of all layers. dtype, of keys and values: ATT_F32, ATT_F16 or ATT_BF16,
+ * which take half the memory. */
 typedef struct att_language_state att_language_state;
 ATT_API att_status att_language_state_new(const att_language_model *m, int64_t n, att_dtype dtype,
                                           att_language_state **out);
@@ -107,7 +110,7 @@ typedef struct att_generate_options {
      * the whole prompt is computed. */
     att_language_state *state;
     /* Prompt lookup decoding (Saxena 2023): where the last tokens occurred before, the tokens that followed them, at
-     * most this many, are verified in one pass. The text is the same bit for bit. 0: off. */
+     * most this many, are verified in one pass. The text is the same bit for bit; a state has to be of f32. 0: off. */
     int64_t lookup;
     bool log_probabilities; /* natural, of the model's own distribution: before penalty, temperature and the rest */
     bool ignore_eos;        /* an end token does not end a sequence */

@@ -26,7 +26,7 @@ static inline test_folder folder_new(void)
 
 static inline void folder_remove(const test_folder *f)
 {
-    char command[128];
+    char command[160];
     snprintf(command, sizeof command, "rm -r '%s'", f->path);
     assert_int_equal(system(command), 0);
 }

@@ -8,7 +8,7 @@ enum { LLAMA_VOCABULARY = 20, LLAMA_HIDDEN = 16, LLAMA_HEADS = 4, LLAMA_KV_HEADS
 
 typedef struct tiny_llama {
     const char *name, *type;
-    int head_dim;
+    int head_dim, kv_heads; /* 0: LLAMA_KV_HEADS */
     bool tied, qkv_bias, other_bias, qk_norm;
     const char *more; /* settings */
 } tiny_llama;
@@ -31,6 +31,20 @@ static const tiny_llama tiny_llamas[] = {
     {.name = "mistral", .type = "mistral", .head_dim = 6, .more = ", \"sliding_window\": 4, \"head_dim\": 6"},
     {.name = "qwen2", .type = "qwen2", .head_dim = 4, .tied = true, .qkv_bias = true, .more = ""},
     {.name = "qwen3", .type = "qwen3", .head_dim = 8, .qk_norm = true, .more = ", \"head_dim\": 8"},
+    {.name = "mistral_tied",
+     .type = "mistral",
+     .head_dim = 4,
+     .kv_heads = 1,
+     .tied = true,
+     .more = ", \"sliding_window\": null"},
+    {.name = "qwen2_untied", .type = "qwen2", .head_dim = 4, .kv_heads = 4, .qkv_bias = true, .more = ""},
+    {.name = "qwen3_tied",
+     .type = "qwen3",
+     .head_dim = 128,
+     .kv_heads = 4,
+     .tied = true,
+     .qk_norm = true,
+     .more = ", \"head_dim\": 128"},
 };
 enum { N_LLAMAS = sizeof tiny_llamas / sizeof tiny_llamas[0] };
 
@@ -46,16 +60,19 @@ static inline void tiny_llama_linear(tiny_file *f, const char *name, int64_t out
         tiny_put(f, text, 0, out);
 }
 
+static inline int tiny_llama_kv_heads(const tiny_llama *m) { return m->kv_heads ? m->kv_heads : LLAMA_KV_HEADS; }
+
 static inline void tiny_llama_layer(tiny_file *f, int layer)
 {
     const tiny_llama *m = tiny_llama_writing;
+    const int keys = tiny_llama_kv_heads(m) * m->head_dim;
     const struct {
         const char *name;
         int out, in;
         bool bias;
     } linear[] = {{"self_attn.q_proj", LLAMA_HEADS * m->head_dim, LLAMA_HIDDEN, m->qkv_bias},
-                  {"self_attn.k_proj", LLAMA_KV_HEADS * m->head_dim, LLAMA_HIDDEN, m->qkv_bias},
-                  {"self_attn.v_proj", LLAMA_KV_HEADS * m->head_dim, LLAMA_HIDDEN, m->qkv_bias},
+                  {"self_attn.k_proj", keys, LLAMA_HIDDEN, m->qkv_bias},
+                  {"self_attn.v_proj", keys, LLAMA_HIDDEN, m->qkv_bias},
                   {"self_attn.o_proj", LLAMA_HIDDEN, LLAMA_HEADS * m->head_dim, m->other_bias},
                   {"mlp.gate_proj", LLAMA_INNER, LLAMA_HIDDEN, m->other_bias},
                   {"mlp.up_proj", LLAMA_INNER, LLAMA_HIDDEN, m->other_bias},
@@ -88,10 +105,10 @@ static inline void tiny_llama_write_config(const test_folder *folder, const tiny
     char text[1000];
     snprintf(text, sizeof text,
              "{\"model_type\": \"%s\", \"vocab_size\": 20, \"hidden_size\": 16, \"num_hidden_layers\": 2, "
-             "\"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"intermediate_size\": 24, "
-             "\"max_position_embeddings\": 32, \"rms_norm_eps\": 1e-5, \"hidden_act\": \"silu\", "
+             "\"num_attention_heads\": 4, \"num_key_value_heads\": %d, \"intermediate_size\": 24, "
+             "\"max_position_embeddings\": 64, \"rms_norm_eps\": 1e-5, \"hidden_act\": \"silu\", "
              "\"tie_word_embeddings\": %s%s%s}",
-             m->type, m->tied ? "true" : "false", m->more, more);
+             m->type, tiny_llama_kv_heads(m), m->tied ? "true" : "false", m->more, more);
     folder_write(folder, "config.json", text);
 }
 

@@ -47,9 +47,10 @@ static inline float tiny_factor(const char *name)
     static const struct {
         const char *part;
         float factor;
-    } factors[] = {{"shared", 3},   {"embed_tokens", 3},       {"lm_head", 3},
-                   {"attn.", 0.5f}, {"fc1.weight", 2},         {"fc2.weight", 2},
-                   {".fc", 0.5f},   {"layer_norm.bias", 0.5f}, {"logits_bias", 0.5f}};
+    } factors[] = {{"shared", 3},        {"embed_tokens", 3}, {"wte", 3},
+                   {"lm_head", 3},       {"attn.", 0.5f},     {"fc1.weight", 2},
+                   {"fc2.weight", 2},    {".fc", 0.5f},       {"layer_norm.bias", 0.5f},
+                   {"logits_bias", 0.5f}};
     for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++)
         if (strstr(name, factors[i].part))
             return factors[i].factor;
@@ -67,7 +68,11 @@ static inline float tiny_number(const char *name, uint64_t i)
     h = (h ^ h >> 13) * 0xC2B2AE35u;
     h ^= h >> 16;
     const float x = ((float)(h >> 8) / 16777216.0f - 0.5f) * tiny_factor(name);
-    return strstr(name, "LayerNorm.weight") || strstr(name, "norm.weight") ? x + 1 : x;
+    const char *const norms[] = {"LayerNorm.weight", "norm.weight", "ln_1.weight", "ln_2.weight", "ln_f.weight"};
+    for (size_t n = 0; n < sizeof norms / sizeof norms[0]; n++)
+        if (strstr(name, norms[n]))
+            return x + 1;
+    return x;
 }
 
 static inline void tiny_put(tiny_file *f, const char *name, int64_t rows, int64_t columns)

@@ -106,6 +106,25 @@ att_status att_checkpoint_load(void *checkpoint, const char *name, int rank, con
     return ATT_OK;
 }
 
+att_status att_checkpoint_load_part(att_checkpoint *c, const char *name, int rank, const int64_t *dim,
+                                    att_checkpoint_part part, att_tensor *out)
+{
+    const bool transposed = part.transposed && rank == 2;
+    const int64_t whole[] = {transposed ? dim[1] : part.whole, transposed ? part.whole : dim[rank - 1]};
+    const att_status s = att_checkpoint_load(c, name, rank, whole, out);
+    if (s)
+        return s;
+    if (transposed) {
+        const int64_t stride = out->stride[0];
+        out->stride[0] = out->stride[1];
+        out->stride[1] = stride;
+        out->dim[1] = dim[1];
+    }
+    out->dim[0] = dim[0];
+    out->data = (char *)out->data + part.first * out->stride[0] * (int64_t)att_dtype_size(out->dtype);
+    return ATT_OK;
+}
+
 /* ---- open and close */
 
 static bool exists(const char *folder, const char *name)
@@ -224,6 +243,20 @@ bool att_checkpoint_has(const att_checkpoint *c, const char *name)
     return find_ours(c, name, theirs) >= 0;
 }
 
+/* Does the name begin with this, where '*' stands for a number? */
+static bool begins(const char *name, const char *with)
+{
+    for (; *with; with++)
+        if (*with == '*') {
+            const size_t digits = strspn(name, "0123456789");
+            if (!digits)
+                return false;
+            name += digits;
+        } else if (*name++ != *with)
+            return false;
+    return true;
+}
+
 att_status att_checkpoint_all_used(const att_checkpoint *c, const char *const *unused)
 {
     for (int64_t i = 0; i < c->count; i++) {
@@ -232,7 +265,7 @@ att_status att_checkpoint_all_used(const att_checkpoint *c, const char *const *u
         const char *bare = strncmp(name, c->prefix, prefix) ? name : name + prefix;
         bool known = c->used[i];
         for (const char *const *u = unused; *u && !known; u++)
-            known = strncmp(bare, *u, strlen(*u)) == 0;
+            known = begins(bare, *u);
         if (!known)
             return att_fail(c->ctx, ATT_ERR_UNSUPPORTED, "%s: tensor \"%s\" has no place in the model of config.json",
                             c->entry[i].file ? c->entry[i].file->path : c->path, name);

@@ -59,9 +59,19 @@ att_status att_checkpoint_open_shards(att_checkpoint *c, const char *folder);
 void att_checkpoint_close(att_checkpoint *c);
 /* The `load` of att_nn_params_config, with the checkpoint as its user. */
 att_status att_checkpoint_load(void *checkpoint, const char *name, int rank, const int64_t *dim, att_tensor *out);
+/* A parameter that is a part of a tensor: its rows [first, first + dim[0]) of `whole`; transposed: of the tensor's
+ * transpose. */
+typedef struct att_checkpoint_part {
+    int64_t whole, first;
+    bool transposed;
+} att_checkpoint_part;
+/* As att_checkpoint_load, of a part of a tensor of rank 1 or 2. */
+att_status att_checkpoint_load_part(att_checkpoint *c, const char *name, int rank, const int64_t *dim,
+                                    att_checkpoint_part part, att_tensor *out);
 /* Does the file have a tensor for our `name`? */
 bool att_checkpoint_has(const att_checkpoint *c, const char *name);
-/* Error: a tensor that was not requested and whose name does not begin with an entry of `unused` (ends with NULL). */
+/* Error: a tensor that was not requested and whose name does not begin with an entry of `unused` (ends with NULL; '*'
+ * stands for a number). */
 att_status att_checkpoint_all_used(const att_checkpoint *c, const char *const *unused);
 
 #endif

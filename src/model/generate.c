@@ -5,6 +5,7 @@
  * proposed one, the next logits are valid, too. Since a random token depends on nothing but its logits and its
  * position, the text is the same with and without proposals. */
 #include "io/util.h"
+#include "model/language.h"
 #include "model/sampling.h"
 #include "model/text_generator.h"
 #include "model/text_stream.h"
@@ -383,9 +384,13 @@ static att_status check_state(const generate_job *j, int64_t n)
     const att_language_state *s = j->o.state;
     if (!s)
         return ATT_OK;
-    if (att_language_state_length(s, n - 1) < 0 || att_language_state_length(s, n) >= 0)
-        return att_fail(j->ctx, ATT_ERR_ARGUMENT, "att_generate: options.state has not %lld sequences, as n is",
-                        (long long)n);
+    if (att_language_state_sequences(s) != n)
+        return att_fail(j->ctx, ATT_ERR_ARGUMENT, "att_generate: n is %lld, but options.state has %lld sequences",
+                        (long long)n, (long long)att_language_state_sequences(s));
+    if (j->o.lookup > 0 && !att_language_state_exact(s))
+        return att_fail(j->ctx, ATT_ERR_UNSUPPORTED,
+                        "att_generate: options.lookup is %lld, but options.state is not of f32: the text could differ",
+                        (long long)j->o.lookup);
     for (int64_t i = 0; i < n; i++) {
         const int64_t has = att_language_state_length(s, i), count = j->offsets[i + 1] - j->offsets[i];
         if (has >= count)

@@ -1,6 +1,7 @@
 /* generation_config.json of a language model. */
 #include "io/settings.h"
 #include "io/util.h"
+#include "model/gguf_model.h"
 #include "model/sampling.h"
 #include "model/text_generator.h"
 
@@ -88,8 +89,8 @@ att_status att_generation_config_read(att_ctx *ctx, const char *folder, int64_t 
 {
     att_settings s, config;
     *out = (att_generation_config){0};
-    att_settings_read(&config, ctx, folder, "config.json", false);
-    att_settings_read(&s, ctx, folder, "generation_config.json", false);
+    att_model_settings_read(&config, ctx, folder, "config.json", false);
+    att_model_settings_read(&s, ctx, folder, "generation_config.json", false);
     const bool has_own = s.root != NULL || s.status;
     att_settings *from = has_own ? &s : &config;
     read_sampling(from, &out->sampling);

@@ -23,9 +23,11 @@ static att_status build(att_model *m)
 {
     const att_model_kind *k = m->kind;
     const att_nn_params_config c = {.size = sizeof c,
-                                    .load = m->checkpoint ? att_checkpoint_load : NULL,
+                                    .load = !m->checkpoint      ? NULL
+                                            : k->load_parameter ? k->load_parameter
+                                                                : att_checkpoint_load,
                                     .initialize = initialize,
-                                    .user = m->checkpoint ? (void *)m->checkpoint : m,
+                                    .user = m->checkpoint && !k->load_parameter ? (void *)m->checkpoint : m,
                                     .trainable = m->trainable};
     att_status s = att_nn_params_new(m->ctx, &c, &m->params);
     s = s ? s : k->build(m);

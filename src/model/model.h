@@ -15,9 +15,12 @@ typedef struct att_model_kind {
      * with m->params; its own errors are returned, those of the parameters are found by the caller. */
     void (*configure)(att_model *m, att_settings *s);
     att_status (*build)(att_model *m);
+    /* Loads a parameter from m->checkpoint: att_nn_params_config.load with the model as its user. NULL:
+     * att_checkpoint_load */
+    att_status (*load_parameter)(void *model, const char *name, int rank, const int64_t *dim, att_tensor *out);
     const att_checkpoint_name *names; /* names of parameters in model.safetensors; NULL: ours */
     const char *prefix;               /* optional prefix of all of them */
-    const char *const *unused;        /* prefixes of tensors that are not needed; ends with NULL */
+    const char *const *unused;        /* prefixes of tensors that are not needed, '*' is a number; ends with NULL */
     /* Instead, for a model that consists of other models: opens them. */
     att_status (*load)(att_model *m, const char *folder);
     /* Frees the members besides the att_model; the model may be incomplete. Or NULL: they are those of m->params. */

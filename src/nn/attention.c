@@ -262,7 +262,8 @@ static att_var *attend(att_tape *t, const att_nn_attention *l, att_var *x, const
         v = values(t, l, source);
     }
     if (c->cache)
-        return att_attend_cached(t, l->plan, q, k, v, c->cache, c->args || l->n_params ? &a->args : NULL);
+        return att_attend_cached(t, c->plan ? c->plan : l->plan, q, k, v, c->cache,
+                                 c->args || l->n_params ? &a->args : NULL);
     return att_attend(t, a->plan, q, k, v, &a->args,
                       l->n_params ? ATT_OPTIONS(att_attend_params, .param = a->variable, .n_params = l->n_params)
                                   : NULL);

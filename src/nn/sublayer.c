@@ -36,7 +36,8 @@ att_var *att_nn_self_attend(att_tape *t, att_nn_sublayer s, const att_nn_attenti
                                         .args = c->args,
                                         .positions = c->positions,
                                         .dropout = c->dropout,
-                                        .cache = c->cache};
+                                        .cache = c->cache,
+                                        .plan = c->plan};
     return att_nn_attend(t, s, l, x, call);
 }
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes tiny_llama.txt: logits of tiny models like Llama, whose weights follow from a formula, by transformers in
-float64. For each: its name, then a line of 20 logits for each token of each sequence.
+"""Writes tiny_llama.txt, as tiny_language.py describes: tiny models like Llama, whose weights follow from a formula, by
+transformers in float64.
 
     python3 make_tiny_llama.py
 
-tiny_llama/ is the last of them as a folder.
+tiny_llama/ is the one named qwen3 as a folder.
 
-Made with transformers 5.23.0, torch 2.15.0 on a CPU. tests/model/llama.c makes the same weights.
+Made with transformers 5.23.0, torch 2.15.0 on a CPU. tests/tiny_llama.h makes the same weights.
 """
 import pathlib
 
@@ -14,13 +14,12 @@ import torch
 from tokenizers import Tokenizer, decoders, models
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from tiny_weights import numbers
+from tiny_language import lines, set_weights
 
 HERE = pathlib.Path(__file__).parent
 
-SEQUENCES = [[1, 7, 9, 11, 3], [5], [2, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 3]]
 BASE = dict(vocab_size=20, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-            intermediate_size=24, max_position_embeddings=32, rms_norm_eps=1e-5, tie_word_embeddings=False,
+            intermediate_size=24, max_position_embeddings=64, rms_norm_eps=1e-5, tie_word_embeddings=False,
             attn_implementation="eager", dtype="float64")
 MODELS = {
     "llama": ("llama", {}),
@@ -32,6 +31,9 @@ MODELS = {
     "mistral": ("mistral", dict(sliding_window=4, head_dim=6)),
     "qwen2": ("qwen2", dict(tie_word_embeddings=True, use_sliding_window=False)),
     "qwen3": ("qwen3", dict(head_dim=8, use_sliding_window=False)),
+    "mistral_tied": ("mistral", dict(tie_word_embeddings=True, sliding_window=None, num_key_value_heads=1)),
+    "qwen2_untied": ("qwen2", dict(use_sliding_window=False, num_key_value_heads=4)),
+    "qwen3_tied": ("qwen3", dict(head_dim=128, tie_word_embeddings=True, use_sliding_window=False, num_key_value_heads=4)),
 }
 
 
@@ -40,6 +42,7 @@ def write_folder(model):
     vocab = {c: i for i, c in enumerate("abcdefghijklmnopqrst")}
     tokenizer = Tokenizer(models.BPE(vocab, []))
     tokenizer.decoder = decoders.Fuse()
+    model.config.max_position_embeddings = 32
     model.float().save_pretrained(HERE / "tiny_llama")
     (HERE / "tiny_llama/generation_config.json").unlink()
     tokenizer.save(str(HERE / "tiny_llama/tokenizer.json"))
@@ -51,23 +54,14 @@ def write_folder(model):
 
 
 def main():
-    lines = []
+    out = []
     for name, (kind, more) in MODELS.items():
         model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **{**BASE, **more})).double().eval()
-        names = {k: v for k, v in model.state_dict().items() if v.is_floating_point()}
-        if model.config.tie_word_embeddings:
-            names.pop("lm_head.weight", None)
-        missing = model.load_state_dict({k: numbers(k, v.shape).double() for k, v in names.items()}, strict=False)
-        assert set(missing.missing_keys) <= {"lm_head.weight"}, missing
-        model.tie_weights()
-        lines.append(name)
-        for ids in SEQUENCES:
-            with torch.no_grad():
-                y = model(torch.tensor([ids])).logits[0]
-            lines += [" ".join(f"{float(x):.9g}" for x in row) for row in y]
+        set_weights(model)
+        out += lines(name, model)
         if name == "qwen3":
             write_folder(model)
-    (HERE / "tiny_llama.txt").write_text("\n".join(lines) + "\n")
+    (HERE / "tiny_llama.txt").write_text("\n".join(out) + "\n")
 
 
 main()

@@ -468,7 +468,7 @@ static void options_are_checked(void **state)
     assert_refused(&p, OPTIONS(.sampling = SAMPLING(.top_p = 2)), "att_generate: options.sampling: top_p is 2, not in");
     att_language_state *s;
     assert_int_equal(att_language_state_new(att_text_generator_model(g), 2, 0, &s), ATT_OK);
-    assert_refused(&p, OPTIONS(.state = s), "options.state has not 1 sequences, as n is");
+    assert_refused(&p, OPTIONS(.state = s), "n is 1, but options.state has 2 sequences");
     att_language_state_free(s);
     att_generated out;
     assert_int_equal(att_language_state_new(att_text_generator_model(g), 1, 0, &s), ATT_OK);
@@ -476,6 +476,13 @@ static void options_are_checked(void **state)
     att_generated_free(g, &out);
     assert_refused(&p, OPTIONS(.state = s),
                    "options.state has 3 tokens of prompt 0, which has 2: at least one has to be new");
+    att_language_state_free(s);
+    assert_int_equal(att_language_state_new(att_text_generator_model(g), 1, ATT_BF16, &s), ATT_OK);
+    generate_with(g, &p, OPTIONS(.max_tokens = 2, .state = s), &out);
+    att_generated_free(g, &out);
+    att_language_state_truncate(s, 0, 0);
+    assert_int_equal(att_generate(g, 1, p.ids, p.offsets, OPTIONS(.lookup = 2, .state = s), &out), ATT_ERR_UNSUPPORTED);
+    check_says(ctx, "options.lookup is 2, but options.state is not of f32");
     att_language_state_free(s);
 }
 

@@ -1,108 +1,57 @@
 /* Llama and models like it: the logits of transformers, cached decoding, folders that are refused. */
-#include "attend_language.h"
-#include "check.h"
-#include "context.h"
+#include "language_help.h"
 #include "tiny_llama.h"
 
-#include <math.h>
-
-enum { VOCABULARY = LLAMA_VOCABULARY, TOKENS = 22 };
-
-static const int32_t ids[TOKENS] = {1, 7, 9, 11, 3, 5, 2, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 3};
-static const int64_t offsets[] = {0, 5, 6, TOKENS};
-enum { N = 3 };
-
-static att_language_model *open_model(const test_folder *folder)
-{
-    att_language_model *m;
-    if (att_language_model_open(ctx, folder->path, &m))
-        fail_msg("%s", att_error(ctx));
-    return m;
-}
-
-/* Logits of all sequences, or of the next tokens, to out [n or offsets[n], VOCABULARY] */
-static void apply(const att_language_model *m, const int32_t *id, const int64_t *offset, int64_t n,
-                  att_language_state *state, bool last_only, float *out)
-{
-    att_tape *t;
-    assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
-    att_var *y = att_language_model_apply(t, m, id, offset, n, state, last_only);
-    att_tensor v;
-    if (att_var_value(t, y, &v))
-        fail_msg("%s", att_error(ctx));
-    assert_int_equal(v.dim[0], last_only ? n : offset[n]);
-    assert_int_equal(v.dim[1], VOCABULARY);
-    memcpy(out, v.data, (size_t)(v.dim[0] * VOCABULARY) * sizeof *out);
-    att_tape_free(t);
-}
-
-/* ---- against transformers */
-
-static void read_golden(const char *name, double want[TOKENS * VOCABULARY])
-{
-    char line[2000];
-    FILE *f = fopen("tests/golden/tiny_llama.txt", "r");
-    assert_non_null(f);
-    do
-        assert_non_null(fgets(line, sizeof line, f));
-    while (strncmp(line, name, strlen(name)) != 0 || line[strlen(name)] != '\n');
-    for (int i = 0; i < TOKENS * VOCABULARY; i++)
-        assert_int_equal(fscanf(f, "%lf", &want[i]), 1);
-    fclose(f);
-}
-
-static void logits_are_those_of_transformers(void **state)
+static void logits_and_greedy_tokens_are_those_of_transformers(void **state)
 {
     (void)state;
-    static double want[TOKENS * VOCABULARY];
-    static float is[TOKENS * VOCABULARY];
     for (int i = 0; i < N_LLAMAS; i++) {
         const test_folder folder = tiny_llama_folder(&tiny_llamas[i], NULL);
         att_language_model *m = open_model(&folder);
-        read_golden(tiny_llamas[i].name, want);
-        apply(m, ids, offsets, N, NULL, false, is);
-        double error = 0, largest = 0;
-        for (int k = 0; k < TOKENS * VOCABULARY; k++) {
-            error = fmax(error, fabs(is[k] - want[k]));
-            largest = fmax(largest, fabs(want[k]));
-        }
-        if (!(error <= 1e-5 * largest))
-            fail_msg("%s: the logits differ by %g of the largest", tiny_llamas[i].name, error / largest);
+        const language_golden g = read_golden("tests/golden/tiny_llama.txt", tiny_llamas[i].name);
+        expect_logits(m, tiny_llamas[i].name, &g, 1e-5);
+        expect_greedy(m, tiny_llamas[i].name, &g);
         att_language_model_free(m);
         folder_remove(&folder);
     }
 }
 
-/* ---- decoding */
-
 static void decoding_has_the_bits_of_a_full_pass(void **state)
 {
     (void)state;
-    static float full[TOKENS * VOCABULARY], part[TOKENS * VOCABULARY];
     for (int i = 0; i < N_LLAMAS; i++) {
         const test_folder folder = tiny_llama_folder(&tiny_llamas[i], NULL);
         att_language_model *m = open_model(&folder);
-        att_language_state *s;
-        apply(m, ids, offsets, N, NULL, false, full);
-        assert_int_equal(att_language_state_new(m, N, 0, &s), ATT_OK);
-        /* Ragged prompts without their last token, then that token of each: sequence 1 had an empty prompt. */
-        const int32_t prompt[] = {1, 7, 9, 11, 2, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6},
-                      last[] = {3, 5, 3};
-        const int64_t prompts[] = {0, 4, 4, 19}, lasts[] = {0, 1, 2, 3};
-        apply(m, prompt, prompts, N, s, false, part);
-        assert_memory_equal(part, full, 4 * VOCABULARY * sizeof *full);
-        assert_memory_equal(part + 4 * VOCABULARY, full + 6 * VOCABULARY, 15 * VOCABULARY * sizeof *full);
-        apply(m, last, lasts, N, s, true, part);
-        for (int b = 0; b < N; b++)
-            assert_memory_equal(part + b * VOCABULARY, full + (offsets[b + 1] - 1) * VOCABULARY,
+        expect_bits_of_a_full_pass(m);
+        att_language_model_free(m);
+        folder_remove(&folder);
+    }
+}
+
+/* Keys and values of half the bits: near to f32, and (f16) the same bits for any steps */
+static void caches_may_have_16_bits(void **state)
+{
+    (void)state;
+    static float full[TOKENS * VOCABULARY], part[TOKENS * VOCABULARY];
+    static const att_dtype dtypes[] = {ATT_F16, ATT_BF16};
+    for (int i = 0; i < 2 * N_LLAMAS; i++) {
+        const tiny_llama *model = &tiny_llamas[i / 2];
+        const test_folder folder = tiny_llama_folder(model, NULL);
+        att_language_model *m = open_model(&folder);
+        att_language_state *s = new_state(m, N, dtypes[i % 2]);
+        language_golden g = read_golden("tests/golden/tiny_llama.txt", model->name);
+        apply(m, ids, offsets, N, s, false, full);
+        const double error = largest_difference(full, &g);
+        if (error > (i % 2 ? 3e-2 : 4e-3) || error < 1e-5)
+            fail_msg("%s, %s: the logits differ by %g of the largest", model->name, att_dtype_name(dtypes[i % 2]),
+                     error);
+        assert_int_equal(att_language_state_truncate(s, ATT_ALL_SEQUENCES, 0), ATT_OK);
+        for (int k = 0; i % 2 == 0 && k < 16; k++) { /* sequence 2 token by token; 0 and 1 have some at first */
+            const int64_t steps[] = {0, k == 0 ? 5 : 0, k == 0 ? 6 : 0, k == 0 ? 7 : 1};
+            apply(m, k == 0 ? ids : ids + 6 + k, steps, N, s, false, part);
+            assert_memory_equal(part + (k == 0 ? 6 : 0) * VOCABULARY, full + (6 + k) * VOCABULARY,
                                 VOCABULARY * sizeof *full);
-        assert_int_equal(att_language_state_length(s, 2), 16);
-        /* The third alone, its last tokens once more. */
-        const int64_t from[] = {2}, three[] = {0, 3};
-        assert_int_equal(att_language_state_select(s, 1, from), ATT_OK);
-        assert_int_equal(att_language_state_truncate(s, 0, 13), ATT_OK);
-        apply(m, ids + 19, three, 1, s, false, part);
-        assert_memory_equal(part, full + 19 * VOCABULARY, 3 * VOCABULARY * sizeof *full);
+        }
         att_language_state_free(s);
         att_language_model_free(m);
         folder_remove(&folder);
@@ -110,14 +59,6 @@ static void decoding_has_the_bits_of_a_full_pass(void **state)
 }
 
 /* ---- what is refused */
-
-static void expect_failure(const test_folder *folder, att_status status, const char *words)
-{
-    att_language_model *m;
-    assert_int_equal(att_language_model_open(ctx, folder->path, &m), status);
-    assert_null(m);
-    check_says(ctx, words);
-}
 
 static void settings_that_are_not_supported_are_named(void **state)
 {
@@ -174,19 +115,19 @@ static void more_tokens_than_positions_are_refused(void **state)
     att_language_model *m = open_model(&folder);
     att_language_state *s;
     att_tape *t;
-    int32_t many[40] = {0};
-    const int64_t twenty[] = {0, 20}, forty[] = {0, 40}, none[] = {0, 0};
-    static float out[20 * VOCABULARY];
+    int32_t many[80] = {0};
+    const int64_t forty[] = {0, 40}, eighty[] = {0, 80}, none[] = {0, 0};
+    static float out[40 * VOCABULARY];
     assert_int_equal(att_language_state_new(m, 1, ATT_F32, &s), ATT_OK);
-    apply(m, many, twenty, 1, s, false, out);
+    apply(m, many, forty, 1, s, false, out);
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
-    expect_tape_failure(t, att_language_model_apply(t, m, many, twenty, 1, s, false),
-                        "sequence 0 has 40 tokens, 20 of them in the state, but the model has 32 positions");
-    expect_tape_failure(t, att_language_model_apply(t, m, many, forty, 1, NULL, false),
-                        "sequence 0 has 40 tokens but the model has 32 positions");
+    expect_tape_failure(t, att_language_model_apply(t, m, many, forty, 1, s, false),
+                        "sequence 0 has 80 tokens, 40 of them in the state, but the model has 64 positions");
+    expect_tape_failure(t, att_language_model_apply(t, m, many, eighty, 1, NULL, false),
+                        "sequence 0 has 80 tokens but the model has 64 positions");
     expect_tape_failure(t, att_language_model_apply(t, m, many, none, 1, NULL, true), "sequence 0 is empty");
     expect_tape_failure(t, att_language_model_apply(t, m, many, none, 0, s, true), "n is 0, but the state has 1");
-    assert_int_equal(att_language_state_length(s, 0), 20);
+    assert_int_equal(att_language_state_length(s, 0), 40);
     att_language_state_free(s);
     att_tape_free(t);
     assert_int_equal(att_language_state_new(m, 1, ATT_I32, &s), ATT_ERR_UNSUPPORTED);
@@ -199,8 +140,9 @@ static void more_tokens_than_positions_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(logits_are_those_of_transformers),
+        cmocka_unit_test(logits_and_greedy_tokens_are_those_of_transformers),
         cmocka_unit_test(decoding_has_the_bits_of_a_full_pass),
+        cmocka_unit_test(caches_may_have_16_bits),
         cmocka_unit_test(settings_that_are_not_supported_are_named),
         cmocka_unit_test(weights_that_do_not_fit_are_named),
         cmocka_unit_test(more_tokens_than_positions_are_refused),
