@@ -99,6 +99,7 @@ static int next_line(line_reader *r, const char **line, size_t *bytes)
 
 typedef struct stream_state {
     bool begun, line_end; /* something was written; it ends a line */
+    int error;            /* errno of writing */
 } stream_state;
 
 /* Writes a piece of an answer, without the white space before its first. */
@@ -113,9 +114,10 @@ static bool write_piece(void *user, const att_generated_token *token)
         fwrite(text, 1, bytes, stdout);
         s->begun = true;
         s->line_end = text[bytes - 1] == '\n';
-        fflush(stdout);
+        if (fflush(stdout) && errno != EINTR)
+            s->error = errno;
     }
-    return !cli_signal && !ferror(stdout);
+    return !cli_signal && !s->error;
 }
 
 static void write_json(const cli_conversation *c, const cli_reply *r)
@@ -130,10 +132,19 @@ static void write_json(const cli_conversation *c, const cli_reply *r)
 
 /* ---- the work */
 
+static void note_end(const cli_conversation *c, att_generation_end end)
+{
+    if (end == ATT_GENERATION_CONTEXT)
+        cli_note("the answer ends where the conversation has the model's %lld positions: /reset begins a new one",
+                 (long long)c->m->info.max_positions);
+    if (end == ATT_GENERATION_LENGTH)
+        cli_note("the answer ends after --max-tokens %lld", (long long)max_tokens);
+}
+
 static int answer(cli_conversation *c, const line_reader *in, const att_sampling *sampling, const char *text,
                   size_t bytes)
 {
-    stream_state stream = {false, true};
+    stream_state stream = {false, true, 0};
     cli_reply reply;
     int code = cli_conversation_reply(c, text, bytes,
                                       ATT_OPTIONS(att_generate_options, .max_tokens = max_tokens, .sampling = sampling,
@@ -149,9 +160,12 @@ static int answer(cli_conversation *c, const line_reader *in, const att_sampling
         clearerr(stdout);
         code = CLI_DONE;
     }
+    if (fflush(stdout) && !stream.error)
+        stream.error = errno;
+    if (!code)
+        note_end(c, reply.generated.end);
     cli_reply_free(c, &reply);
-    fflush(stdout);
-    return code;
+    return stream.error ? cli_fail("standard output: %s", strerror(stream.error)) : code;
 }
 
 typedef struct chat_command {

@@ -1,6 +1,7 @@
 /* attend chat: conversations, commands, what the state saves, a terminal. */
 #include "tool.h"
 
+#include <poll.h>
 #include <pty.h>
 #include <unistd.h>
 
@@ -28,13 +29,22 @@ static void assert_prints(const char *line, const char *text)
         fail_msg("%s: exit code %d, \"%s\", not \"%s\": %s", line, code, tool_out, text, tool_err);
 }
 
+/* Among other messages there is this one. */
+static void assert_fails(const char *line, int code, const char *sentence)
+{
+    const int is = tool(line);
+    if (is != code)
+        fail_msg("%s: exit code %d, not %d: %s", line, is, code, tool_err);
+    assert_has(tool_err, sentence);
+}
+
 static void answers_continue_the_whole_conversation(void **state)
 {
     (void)state;
-    assert_prints("$A generate -m $L -n 6 bdcab; $A generate -m $L -n 6 bdcaboeqegst", "oeqegs\nlaegsl\n");
-    assert_prints("printf 'bdcab\\nt\\n' | $A chat -m $L -n 6", "oeqegs\nlaegsl\n");
+    assert_prints("$A generate -m $L -n 6 bdcab; $A generate -m $L -n 6 bdcaboeqegst", "oeqegs\nihoegs\n");
+    assert_prints("printf 'bdcab\\nt\\n' | $A chat -m $L -n 6", "oeqegs\nihoegs\n");
     assert_has(tool_err, "the answer ends after --max-tokens 6");
-    assert_prints("printf 'bdcab\\r\\n\\nt' | ATTEND_LANGUAGE_MODEL=$L $A chat -n 6", "oeqegs\nlaegsl\n");
+    assert_prints("printf 'bdcab\\r\\n\\nt' | ATTEND_LANGUAGE_MODEL=$L $A chat -n 6", "oeqegs\nihoegs\n");
     assert_prints("printf 'bdcab\\n/reset\\nbdcab\\n/quit\\nbdcab\\n' | $A chat -m $L -n 6", "oeqegs\noeqegs\n");
     assert_prints("$A chat -m $L </dev/null", "");
     assert_prints("printf '/etc/passwd\\n /reset\\n' | $A chat -m $L -n 1 | wc -l", "2\n");
@@ -54,7 +64,7 @@ static void the_state_is_used_again(void **state)
         assert_int_equal(number(v, "cached_tokens"), want[i][1]);
         assert_int_equal(number(v, "completion_tokens"), want[i][2]);
         if (i == 1)
-            assert_string_equal(json_string_value(json_object_get(v, "content")), "laegsl");
+            assert_string_equal(json_string_value(json_object_get(v, "content")), "ihoegs");
         json_decref(v);
     }
     assert_int_equal(count(tool_out, "\n"), 4);
@@ -63,9 +73,10 @@ static void the_state_is_used_again(void **state)
 static void the_system_message_is_set_and_removed(void **state)
 {
     (void)state;
-    assert_prints("$A generate -m $L -n 3 ebdcab; $A generate -m $L -n 3 bdcab >without; cat without", tool_out);
     char both[64];
-    snprintf(both, sizeof both, "%s", tool_out);
+    assert_int_equal(tool("$A generate -m $L -n 3 ebdcab; $A generate -m $L -n 3 bdcab"), 0);
+    assert_true(strlen(tool_out) < sizeof both);
+    memcpy(both, tool_out, strlen(tool_out) + 1);
     assert_prints(
         "{ printf 'bdcab\\n' | $A chat -m $L -n 3 --system e; printf '/system e\\n/system\\nbdcab\\n' | $A chat "
         "-m $L -n 3; }",
@@ -73,20 +84,20 @@ static void the_system_message_is_set_and_removed(void **state)
     assert_prints("printf '/system e\\nbdcab\\n/save s.json\\n' | $A chat -m $L -n 2 >answer; cat s.json",
                   "[\n  {\"role\": \"system\", \"content\": \"e\"},\n  {\"role\": \"user\", \"content\": \"bdcab\"},\n"
                   "  {\"role\": \"assistant\", \"content\": \"oe\"}\n]\n");
-    assert_refused("$A chat -m $L --template gemma --system e", 1, "the chat template gemma has no system message");
-    assert_refused("printf '/system e\\n/system f\\n' | $A chat -m $L --template gemma", 1,
-                   "the chat template gemma has no system message");
+    assert_fails("$A chat -m $L --template gemma --system e", 1, "the chat template gemma has no system message");
+    assert_fails("printf '/system e\\n/system f\\n' | $A chat -m $L --template gemma", 1,
+                 "the chat template gemma has no system message");
     assert_int_equal(count(tool_err, "attend:"), 2);
 }
 
 static void an_error_does_not_end_the_chat(void **state)
 {
     (void)state;
-    assert_refused("printf 'bdcab\\nabcdefghijklmnopqrstabcdefghij\\nt\\n' | $A chat -m $L -n 6", 1,
-                   "the conversation has 41 tokens, but the model has 32 positions: /reset begins a new one");
-    assert_string_equal(tool_out, "oeqegs\nlaegsl\n");
-    assert_refused("printf '/nope\\n/save\\n/save no/where\\n/reset now\\n/help\\n' | $A chat -m $L", 1,
-                   "there is no command /nope; /help lists them, and a space before it makes it a message");
+    assert_fails("printf 'bdcab\\nabcdefghijklmnopqrstabcdefghij\\nt\\n' | $A chat -m $L -n 6", 1,
+                 "the conversation has 41 tokens, but the model has 32 positions: /reset begins a new one");
+    assert_string_equal(tool_out, "oeqegs\nihoegs\n");
+    assert_fails("printf '/nope\\n/save\\n/save no/where\\n/reset now\\n/help\\n' | $A chat -m $L", 1,
+                 "there is no command /nope; /help lists them, and a space before it makes it a message");
     assert_has(tool_err, "/save FILE: which file?");
     assert_has(tool_err, "no/where: No such file");
     assert_has(tool_err, "/reset takes nothing after it, but here is \"now\"");
@@ -99,16 +110,16 @@ static void an_error_does_not_end_the_chat(void **state)
 static void wrong_usage_is_refused(void **state)
 {
     (void)state;
-    assert_refused("$A chat -m $T </dev/null", 1,
-                   "the model has no chat template, as models that were not trained for chat");
-    assert_refused(
+    assert_fails("$A chat -m $T </dev/null", 1,
+                 "the model has no chat template, as models that were not trained for chat");
+    assert_fails(
         "mkdir u; cp $T/* u; echo '{{ x }}' >u/chat_template.jinja; $A chat -m u </dev/null", 1,
         "this chat template is none of those that attend knows; --template NAME chooses one of them: chatml, ");
-    assert_refused("$A chat -m $L --template alpaca </dev/null", 1, "\"alpaca\" is no chat template that attend knows");
-    assert_refused("$A chat -m $D </dev/null", 1, "sentence model");
-    assert_refused("$A chat -m $L hello", 2, "hello");
-    assert_refused("$A chat -m $L --seed 3 </dev/null", 2, "--seed 3 is for random tokens");
-    assert_refused("printf 'bdcab\\n' | $A chat -m $L -n 6 >/dev/full", 1, "standard output: No space left");
+    assert_fails("$A chat -m $L --template alpaca </dev/null", 1, "\"alpaca\" is no chat template that attend knows");
+    assert_fails("$A chat -m $D </dev/null", 1, "sentence model");
+    assert_fails("$A chat -m $L hello", 2, "hello");
+    assert_fails("$A chat -m $L --seed 3 </dev/null", 2, "--seed 3 is for random tokens");
+    assert_fails("printf 'bdcab\\n' | $A chat -m $L -n 6 >/dev/full", 1, "standard output: No space left");
     assert_prints("printf 'bdcab\\n' | $A chat -m $L --temperature 1 --top-k 1 -n 6", "oeqegs\n");
     assert_has(tool_err, "sampling with --temperature 1 --top-k 1 ");
     assert_prints("printf 'bdcab\\n' | $A chat -m $T --template mistral-tekken -n 6", "oeqegs\n");
@@ -123,6 +134,9 @@ static void wait_for(int terminal, const char *text)
 {
     size_t n = strlen(screen);
     while (!strstr(screen, text)) {
+        struct pollfd ready = {.fd = terminal, .events = POLLIN};
+        if (poll(&ready, 1, 10000) != 1)
+            fail_msg("the terminal shows no \"%s\" in 10 s: %s", text, screen);
         const ssize_t more = read(terminal, screen + n, sizeof screen - 1 - n);
         if (more <= 0)
             fail_msg("the terminal shows no \"%s\": %s", text, screen);
@@ -151,7 +165,7 @@ static void on_a_terminal_there_is_a_prompt(void **state)
     wait_for(terminal, "(/quit or Ctrl-D ends the chat)\r\n> ");
     assert_int_equal(write(terminal, "/nope\nt\n", 8), 8);
     wait_for(terminal, "there is no command /nope");
-    wait_for(terminal, "laegsl\r\n");
+    wait_for(terminal, "ihoegs\r\n");
     wait_for(terminal, "> ");
     assert_int_equal(write(terminal, "\x04", 1), 1);
     assert_int_equal(waitpid(pid, &status, 0), pid);

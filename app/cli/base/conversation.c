@@ -121,13 +121,8 @@ static int generate(cli_conversation *c, const att_tokens *prompt, const att_gen
     code = cli_status(c->m->ctx, att_generate(c->m->generator, 1, prompt->ids, (const int64_t[]){0, prompt->count},
                                               &with, &reply->generated));
     const int noted = note_state(c, prompt, &reply->generated.tokens);
-    if (!code && reply->generated.end == ATT_GENERATION_CALLBACK)
+    if (!code && cli_signal && reply->generated.end == ATT_GENERATION_CALLBACK)
         code = CLI_INTERRUPTED;
-    if (!code && reply->generated.end == ATT_GENERATION_CONTEXT)
-        cli_note("the answer ends where the conversation has the model's %lld positions: /reset begins a new one",
-                 positions);
-    if (!code && reply->generated.end == ATT_GENERATION_LENGTH)
-        cli_note("the answer ends after --max-tokens %lld", (long long)o->max_tokens);
     return code ? code : noted;
 }
 
