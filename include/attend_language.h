@@ -1,6 +1,6 @@
 /* attend_language.h - causal language models, which predict the next token.
  *
- * Chapters: 1 Models, 2 Generation, 3 Evaluation, 4 Conversion.
+ * Chapters: 1 Models, 2 Generation, 3 Chat, 4 Evaluation, 5 Conversion.
  *
  * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
  * threads hold here, too. Arguments that may be NULL are marked as in attend.h. */
@@ -153,7 +153,43 @@ ATT_API att_status att_generate(const att_text_generator *g, int64_t n, const in
                                 const att_generate_options *options, att_generated *out);
 ATT_API void att_generated_free(const att_text_generator *g, att_generated *generated);
 
-/* ---- 3 Evaluation ------------------------------------------------------- */
+/* ---- 3 Chat ------------------------------------------------------------- */
+
+/* How a model was trained to read a conversation: what is written around messages. Published models have it as a Jinja
+ * program; attend knows these formats: chatml (Qwen 2 and 2.5, SmolLM2), qwen3, llama2, llama3, llama3.1 (3.2, 3.3),
+ * mistral-v0.1, mistral-v0.2, mistral-v1, mistral-v3, mistral-tekken, gemma, gemma3, phi3, phi3.5, phi3-v1, phi4-mini
+ * and zephyr (TinyLlama). */
+typedef struct att_chat_template att_chat_template;
+
+/* Opens the chat template of a model folder (chat_template.jinja, or "chat_template" of tokenizer_config.json, where
+ * "default" is used if it is a list) or of a .gguf file. name or NULL: one of the formats above, whatever the folder
+ * has. The tokens "<s>" and "</s>" that a template writes are those of the folder, and the line of the system message
+ * that it writes where a conversation has none is its own. A template with a date has today's. Errors: a template that
+ * is none of these formats; there is none; a name that is unknown. */
+ATT_API att_status att_chat_template_open(att_ctx *ctx, const char *folder, const char *name, att_chat_template **out);
+ATT_API void att_chat_template_free(att_chat_template *t);
+ATT_API const char *att_chat_template_name(const att_chat_template *t); /* "chatml"; NULL if t is NULL */
+/* The token that ends a message, for att_generate_options.stop: "<|im_end|>"; NULL if there is none. */
+ATT_API const char *att_chat_template_end(const att_chat_template *t);
+
+typedef struct att_chat_message {
+    const char *role; /* "system", "user" or "assistant" */
+    const char *text; /* [bytes] */
+    size_t bytes;
+} att_chat_message;
+
+/* The text of a conversation, messages [n], as apply_chat_template of `transformers` writes it. reply: it ends where
+ * the answer of the model begins (add_generation_prompt). Errors: no message; an unknown role; roles that do not
+ * alternate, or a system message, where the format has no such. */
+ATT_API att_status att_chat_render(const att_chat_template *t, const att_chat_message *messages, int64_t n, bool reply,
+                                   att_text *out);
+ATT_API void att_chat_text_free(const att_chat_template *t, att_text *text);
+/* The ids of that text, as `transformers` has them; but in the text of a message no special token is found:
+ * "<|im_end|>" in it is text like any other. Special tokens that the tokenizer adds to a text are not added. */
+ATT_API att_status att_chat_encode(const att_chat_template *t, const att_tokenizer *tokenizer,
+                                   const att_chat_message *messages, int64_t n, bool reply, att_tokens *out);
+
+/* ---- 4 Evaluation ------------------------------------------------------- */
 
 typedef struct att_perplexity_options {
     size_t size;
@@ -178,7 +214,7 @@ typedef struct att_perplexity {
 ATT_API att_status att_language_perplexity(const att_language_model *m, const int32_t *ids, int64_t n,
                                            const att_perplexity_options *options, att_perplexity *out);
 
-/* ---- 4 Conversion ------------------------------------------------------- */
+/* ---- 5 Conversion ------------------------------------------------------- */
 
 typedef struct att_gguf_options {
     size_t size;

@@ -6,6 +6,7 @@
 #include "attend_extend.h"
 #include "attend_language.h"
 #include "attend_util.h"
+#include "language_fixtures.h"
 #include "nn_fixtures.h"
 #include "tiny_bert.h"
 #include "tiny_gguf.h"
@@ -519,36 +520,6 @@ static void give_encoder_decoders(void)
          att_transformer_encode(t, transformer, (const int32_t[]){1, 0}, two_offsets, 1));
 }
 
-static void give_language_model(void)
-{
-    static test_folder folder;
-    folder = tiny_llama_folder(&tiny_llamas[0], NULL);
-    att_language_model *m;
-    att_language_state *s;
-    att_tape *t;
-    need(att_language_model_open(ctx, folder.path, &m));
-    need(att_language_state_new(m, 1, 0, &s));
-    need(att_tape_new(ctx, NULL, &t));
-    give("att_language_model_apply.t", t);
-    give("att_language_model_open.folder", folder.path);
-    tiny_gguf_write(&folder, "m.gguf", &tiny_llamas[0], NULL);
-    static char gguf[128];
-    snprintf(gguf, sizeof gguf, "%s/m.gguf", folder.path);
-    give("att_gguf_convert.file", gguf);
-    give("const att_language_model *", m);
-    give("att_language_model *", m);
-    att_text_generator *g;
-    static const char *const letters =
-        "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": []}}";
-    folder_write(&folder, "tokenizer.json", letters);
-    need(att_text_generator_open(ctx, folder.path, &g));
-    give("att_text_generator_open.folder", folder.path);
-    give("const att_text_generator *", g);
-    give("att_text_generator *", g);
-    give("const att_language_state *", s);
-    give("att_language_state *", s);
-}
-
 /* A training of tiny files, in memory, and one in a folder. */
 static void give_trainings(void)
 {
@@ -592,7 +563,7 @@ static int make_fixtures(void **state)
     give_bert(bert.path);
     give_translation();
     give_encoder_decoders();
-    give_language_model();
+    give_language_model(ctx);
     give_trainings();
     return 0;
 }

@@ -88,7 +88,7 @@ static void free_all(att_tokenizer *base)
 
 att_bert_tokenizer *att_bert_tokenizer_new(att_ctx *ctx)
 {
-    static const att_tokenizer_kind kind = {encode, NULL, token, free_all, false};
+    static const att_tokenizer_kind kind = {encode, NULL, token, free_all, false, false};
     att_bert_tokenizer *t = att_alloc(ctx, 1, sizeof *t);
     if (t)
         *t = (att_bert_tokenizer){

@@ -279,7 +279,7 @@ static att_status invert_target(marian_tokenizer *t)
 
 att_status att_marian_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out)
 {
-    static const att_tokenizer_kind kind = {encode, decode, token, free_all, false};
+    static const att_tokenizer_kind kind = {encode, decode, token, free_all, false, false};
     *out = NULL;
     marian_tokenizer *t = att_alloc(ctx, 1, sizeof *t);
     if (!t)

@@ -57,7 +57,7 @@ static void free_all(att_tokenizer *t)
 
 att_status att_sentencepiece_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out)
 {
-    static const att_tokenizer_kind kind = {encode, decode, token, free_all, false};
+    static const att_tokenizer_kind kind = {encode, decode, token, free_all, false, false};
     *out = NULL;
     sentencepiece_tokenizer *t = att_alloc(ctx, 1, sizeof *t);
     if (!t)

@@ -174,6 +174,25 @@ att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, co
     return s.status;
 }
 
+att_status att_encode_literals(const att_tokenizer *t, const char *text, size_t bytes, const att_literals *literal,
+                               att_tokens *out)
+{
+    const att_encode_options o = {.size = sizeof o, .no_special = true};
+    *out = (att_tokens){0};
+    if (!t->kind->has_literals)
+        return att_fail(t->ctx, ATT_ERR_UNSUPPORTED,
+                        "this tokenizer cannot tell special tokens from text; one of tokenizer.json can");
+    att_token_sink s = {.t = t, .options = &o, .literal = *literal};
+    reserve(&s, 1);
+    if (!s.status)
+        encode_text(&s, text, bytes, INT64_MAX);
+    if (s.status)
+        sink_free(&s);
+    else
+        *out = s.tokens;
+    return s.status;
+}
+
 /* ---- pairs */
 
 /* How many tokens of both texts are kept, of `room`: the longer one is cut first (longest_first of `transformers`). */

@@ -20,6 +20,16 @@ enum { ATT_TEXT_A = -1, ATT_TEXT_B = -2 };
 /* Appends an item; false: there are ATT_MAX_SPECIAL special tokens already, or more texts than two. */
 bool att_template_add(att_template *t, int32_t item, int32_t type);
 
+/* Bytes [begin, end) of a text in which special tokens are text like any other. */
+typedef struct att_literal {
+    int64_t begin, end;
+} att_literal;
+
+typedef struct att_literals {
+    const att_literal *range; /* [count], ascending, not empty, without overlaps */
+    size_t count;
+} att_literals;
+
 /* A receiver of tokens, up to a limit. */
 typedef struct att_token_sink {
     const att_tokenizer *t;
@@ -28,6 +38,7 @@ typedef struct att_token_sink {
     att_tokens tokens;
     att_status status;
     const att_encode_options *options;
+    att_literals literal; /* as options->split_special, for parts of the text */
     bool full;      /* the limit is reached */
     bool truncated; /* a token was not accepted, or an error occurred: the rest of the text can be skipped */
 } att_token_sink;
@@ -47,6 +58,7 @@ typedef struct att_tokenizer_kind {
     const char *(*token)(const att_tokenizer *t, int32_t id);
     void (*free)(att_tokenizer *t); /* frees the whole tokenizer */
     bool has_offsets;               /* encode uses att_token_sink_add_at */
+    bool has_literals;              /* encode uses sink->literal */
 } att_tokenizer_kind;
 
 /* The first member of each tokenizer's struct. */
@@ -57,6 +69,11 @@ struct att_tokenizer {
     att_template single, pair; /* count 0: the texts alone */
     att_template plain_pair;   /* without special tokens; count 0: the first text with type 0, the second with type 1 */
 };
+
+/* As att_encode of a text [bytes] without the special tokens around it, where no special token of the text has bytes in
+ * `literal`. Errors: a tokenizer that is not one of tokenizer.json. */
+att_status att_encode_literals(const att_tokenizer *t, const char *text, size_t bytes, const att_literals *literal,
+                               att_tokens *out);
 
 /* Constructors; *out is NULL on error. */
 /* From tokenizer.json, or from the older layouts vocab.txt, and vocab.json and merges.txt. */

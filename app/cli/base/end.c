@@ -91,6 +91,14 @@ static void on_signal(int number)
 
 void cli_end_later(void) { later = 1; }
 
+bool cli_end_forget(void)
+{
+    if (cli_signal != SIGINT)
+        return false;
+    __atomic_store_n(&cli_signal, 0, __ATOMIC_RELAXED);
+    return true;
+}
+
 /* SIGPIPE goes to the thread that writes, where it stays pending while it is blocked. */
 static void block_pipe(int how)
 {

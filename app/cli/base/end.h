@@ -3,6 +3,7 @@
 #ifndef CLI_END_H
 #define CLI_END_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* To be called first: opens descriptors 0 to 2 if closed, sets signal handlers and jansson's allocator. */
@@ -11,6 +12,10 @@ void cli_end_prepare(void);
 /* From now on the first SIGINT, SIGTERM or SIGHUP only sets cli_signal; before this call, and from the second signal
  * on, it ends the process immediately. */
 void cli_end_later(void);
+
+/* After cli_end_later: forgets a SIGINT, so that the next one only sets cli_signal, again; false: there is none, or the
+ * signal is another one. */
+bool cli_end_forget(void);
 
 /* A closed pipe as standard output ends the process by SIGPIPE: between these calls not, but at the second one. The
  * output in between is lost. */

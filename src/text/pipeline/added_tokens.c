@@ -119,8 +119,24 @@ static bool space_at(const char *s, size_t at, size_t bytes, size_t *length)
     return att_char_is_space(c);
 }
 
+/* Has the original text of bytes [begin, end) of the text, not empty, bytes in common with `literal`? */
+static bool is_literal(const att_literals *literal, const att_pieces *p, size_t begin, size_t end)
+{
+    const att_span *origin = att_origin(&p->text);
+    const int64_t from = origin[begin].begin, to = origin[end - 1].end;
+    size_t first = 0, last = literal->count; /* the first range that ends after `from` is in [first, last] */
+    while (first < last) {
+        const size_t middle = first + (last - first) / 2;
+        if (literal->range[middle].end <= from)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return first < literal->count && literal->range[first].begin < to;
+}
+
 /* Splits one piece. */
-static void find_in(const att_added_tokens *a, int k, bool split_special, att_pieces *p, att_text_piece piece)
+static void find_in(const att_added_tokens *a, int k, const att_literals *literal, att_pieces *p, att_text_piece piece)
 {
     const char *s = p->text.text.data + piece.begin;
     const size_t bytes = piece.end - piece.begin;
@@ -136,8 +152,12 @@ static void find_in(const att_added_tokens *a, int k, bool split_special, att_pi
         }
         const att_added_token *t = &a->token[i];
         size_t begin = at, end = at + length;
-        if (split_special && t->special)
+        if (t->special && is_literal(literal, p, piece.begin + begin, piece.begin + end)) {
+            if (!is_literal(literal, p, piece.begin + begin, piece.begin + begin + 1) ||
+                !is_literal(literal, p, piece.begin + end - 1, piece.begin + end))
+                length = 1; /* a token that begins in it may lie outside of the literal text */
             continue;
+        }
         if (t->single_word &&
             ((begin > 0 && word_at(s, char_before(s, begin), bytes)) || (end < bytes && word_at(s, end, bytes))))
             continue;
@@ -156,7 +176,7 @@ static void find_in(const att_added_tokens *a, int k, bool split_special, att_pi
         att_pieces_split_add(p, piece.begin + done, piece.end, ATT_NO_TOKEN);
 }
 
-void att_added_tokens_find(const att_added_tokens *a, bool normalized, bool split_special, att_pieces *p)
+void att_added_tokens_find(const att_added_tokens *a, bool normalized, const att_literals *literal, att_pieces *p)
 {
     if (p->status || a->trie[normalized].size <= 1)
         return;
@@ -164,7 +184,7 @@ void att_added_tokens_find(const att_added_tokens *a, bool normalized, bool spli
     for (size_t i = 0; i < p->list.count; i++) {
         const att_text_piece piece = p->list.piece[i];
         if (piece.id == ATT_NO_TOKEN)
-            find_in(a, normalized, split_special, p, piece);
+            find_in(a, normalized, literal, p, piece);
         else
             att_pieces_split_add(p, piece.begin, piece.end, piece.id);
     }

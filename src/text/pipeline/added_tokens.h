@@ -3,6 +3,7 @@
 #define ATT_ADDED_TOKENS_H
 
 #include "text/pipeline/step.h"
+#include "text/tokenizer.h"
 #include "text/trie.h"
 
 typedef struct att_added_token {
@@ -29,9 +30,9 @@ void att_added_token_read(att_settings *s, const json_t *item, att_added_tokens 
 /* After all have been read: normalizes texts, and makes the tries. */
 att_status att_added_tokens_finish(att_added_tokens *a, const att_steps *normalizers);
 void att_added_tokens_free(att_added_tokens *a);
-/* Makes pieces of the tokens in the text, before (false) or after normalization. split_special: but not of special
- * ones. */
-void att_added_tokens_find(const att_added_tokens *a, bool normalized, bool split_special, att_pieces *p);
+/* Makes pieces of the tokens in the text, before (false) or after normalization; but not of special ones that have
+ * bytes in `literal`. */
+void att_added_tokens_find(const att_added_tokens *a, bool normalized, const att_literals *literal, att_pieces *p);
 /* The added token with this id; NULL: none. */
 const att_added_token *att_added_token_get(const att_added_tokens *a, int32_t id);
 

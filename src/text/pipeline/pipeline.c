@@ -81,12 +81,13 @@ static void segment_pieces(att_encoding *e)
 static void encode(att_token_sink *sink, const char *text, size_t bytes)
 {
     const att_pipeline *t = pipeline(sink->t);
-    const bool split_special = sink->options->split_special;
+    static const att_literal whole = {0, INT64_MAX};
+    const att_literals all = {&whole, 1}, *literal = sink->options->split_special ? &all : &sink->literal;
     att_encoding e = {.t = t, .sink = sink, .first = true, .a.ctx = t->base.ctx, .b.ctx = t->base.ctx};
     att_pieces_init(&e.p, t->base.ctx, text, bytes);
-    att_added_tokens_find(&t->added, false, split_special, &e.p);
+    att_added_tokens_find(&t->added, false, literal, &e.p);
     att_steps_apply(&t->normalizers, &e.p);
-    att_added_tokens_find(&t->added, true, split_special, &e.p);
+    att_added_tokens_find(&t->added, true, literal, &e.p);
     att_steps_apply(&t->pre_tokenizers, &e.p);
     if (e.p.status)
         att_token_sink_fail(sink, e.p.status);
@@ -153,7 +154,7 @@ static void free_all(att_tokenizer *base)
 
 att_status att_pipeline_read(att_settings *s, const att_token_list *list, att_tokenizer **out)
 {
-    static const att_tokenizer_kind kind = {encode, decode, token, free_all, true};
+    static const att_tokenizer_kind kind = {encode, decode, token, free_all, true, true};
     att_ctx *ctx = s->ctx;
     att_pipeline *t = att_calloc(ctx, 1, sizeof *t);
     if (!t)
