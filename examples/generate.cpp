@@ -16,8 +16,9 @@ static void check(att_status status)
         throw std::runtime_error(att_error(nullptr));
 }
 
-class Generator {
-public:
+class Generator
+{
+  public:
     explicit Generator(const char *folder)
     {
         att_ctx *ctx = nullptr;
@@ -64,7 +65,7 @@ public:
         return text;
     }
 
-private:
+  private:
     std::unique_ptr<att_ctx, void (*)(att_ctx *)> ctx_{nullptr, att_close};
     std::unique_ptr<att_text_generator, void (*)(att_text_generator *)> g_{nullptr, att_text_generator_free};
 };

@@ -39,8 +39,8 @@ typedef struct att_token_sink {
     att_status status;
     const att_encode_options *options;
     att_literals literal; /* as options->split_special, for parts of the text */
-    bool full;      /* the limit is reached */
-    bool truncated; /* a token was not accepted, or an error occurred: the rest of the text can be skipped */
+    bool full;            /* the limit is reached */
+    bool truncated;       /* a token was not accepted, or an error occurred: the rest of the text can be skipped */
 } att_token_sink;
 
 /* Appends tokens. */
