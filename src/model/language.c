@@ -11,7 +11,7 @@ static const att_language_architecture *const architectures[] = {&att_gpt2, &att
 /* The architecture that has the model_type of these settings; NULL: none, and the settings have failed. */
 static const att_language_architecture *find_architecture(att_settings *s)
 {
-    char known[200] = "one of";
+    char known[200] = "one of"; /* the types */
     size_t length = strlen(known);
     const char *type = att_settings_text(s, "model_type", NULL);
     for (size_t i = 0; !s->status && i < sizeof architectures / sizeof architectures[0]; i++)
