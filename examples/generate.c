@@ -1,5 +1,5 @@
-/* A published language model (a folder of Llama, Mistral, Qwen2 or Qwen3 with config.json, model.safetensors and
- * tokenizer.json) continues a text, token by token: the most probable one each time.
+/* A published language model (a folder of GPT-2, Llama, Mistral, Qwen3 or the like with config.json, model.safetensors
+ * and tokenizer.json) continues a text, token by token: the most probable one each time.
  *
  *     cc generate.c $(pkg-config --cflags --libs attend_model) -o generate && ./generate FOLDER "The capital of France
  * is"

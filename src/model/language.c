@@ -11,14 +11,15 @@ static const att_language_architecture *const architectures[] = {&att_gpt2, &att
 /* The architecture that has the model_type of these settings; NULL: none, and the settings have failed. */
 static const att_language_architecture *find_architecture(att_settings *s)
 {
-    char known[200] = "one of"; /* the types */
+    char known[200] = "one of";
     size_t length = strlen(known);
     const char *type = att_settings_text(s, "model_type", NULL);
     for (size_t i = 0; !s->status && i < sizeof architectures / sizeof architectures[0]; i++)
         for (const char *const *t = architectures[i]->types; *t; t++) {
             if (!strcmp(*t, type))
                 return architectures[i];
-            length += (size_t)snprintf(known + length, sizeof known - length, " %s", *t);
+            length += (size_t)snprintf(known + length, sizeof known - length, "%s%s",
+                                       length == strlen("one of") ? " " : ", ", *t);
         }
     if (!s->status)
         att_settings_unsupported(s, "model_type", known);
