@@ -1,4 +1,4 @@
-/* A published language model (a folder of Llama, Mistral, Qwen2 or Qwen3 with config.json, model.safetensors and
+/* A published language model (a folder of GPT-2, Llama, Qwen3 or the like with config.json, model.safetensors and
  * tokenizer.json) continues a text; each piece is printed when it is there.
  *
  *     cc generate.c $(pkg-config --cflags --libs attend_model) -o generate && ./generate FOLDER "The capital of France

@@ -18,13 +18,13 @@ extern "C" {
 /* A decoder-only Transformer that predicts the next token:
  *   GPT-2 (Radford et al. 2019), the class GPT2LMHeadModel: layer norm before each sublayer, learned positions.
  *   Llama (Touvron et al. 2023) and what is built like it, the classes LlamaForCausalLM, MistralForCausalLM (with a
- *   sliding window), Qwen2ForCausalLM and Qwen3ForCausalLM: RMS norm before each sublayer, rotary positions, grouped
- *   heads, a gated feed-forward network. */
+ *   sliding window), Olmo2ForCausalLM (norms after each sublayer), Phi3ForCausalLM, Qwen2ForCausalLM and
+ *   Qwen3ForCausalLM: RMS norm before each sublayer, rotary positions, grouped heads, a gated feed-forward network. */
 typedef struct att_language_model att_language_model;
 
 typedef struct att_language_model_info {
     size_t size;
-    const char *type; /* "gpt2", "llama", "mistral", "qwen2", "qwen3": valid as long as the model */
+    const char *type; /* "gpt2", "llama", "mistral", "olmo2", "phi3", "qwen2", "qwen3": valid as long as the model */
     int64_t vocabulary, hidden, layers, heads, kv_heads, head_dim, intermediate, max_positions;
     int64_t window; /* number of tokens that a token attends to, itself included; 0: all before it */
     bool tied;      /* the output layer has the weights of the embedding */

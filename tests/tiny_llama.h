@@ -10,6 +10,8 @@ typedef struct tiny_llama {
     const char *name, *type;
     int head_dim, kv_heads; /* 0: LLAMA_KV_HEADS */
     bool tied, qkv_bias, other_bias, qk_norm;
+    bool result_norm; /* OLMo 2: norms of sublayers' results, and of all queries and keys */
+    bool fused;       /* Phi-3 */
     const char *more; /* settings */
 } tiny_llama;
 
@@ -31,6 +33,12 @@ static const tiny_llama tiny_llamas[] = {
     {.name = "mistral", .type = "mistral", .head_dim = 6, .more = ", \"sliding_window\": 4, \"head_dim\": 6"},
     {.name = "qwen2", .type = "qwen2", .head_dim = 4, .tied = true, .qkv_bias = true, .more = ""},
     {.name = "qwen3", .type = "qwen3", .head_dim = 8, .qk_norm = true, .more = ", \"head_dim\": 8"},
+    {.name = "olmo2", .type = "olmo2", .head_dim = 4, .result_norm = true, .more = ""},
+    {.name = "phi3",
+     .type = "phi3",
+     .head_dim = 4,
+     .fused = true,
+     .more = ", \"sliding_window\": 6, \"rope_theta\": 1000.0, \"partial_rotary_factor\": 0.5"},
     {.name = "mistral_tied",
      .type = "mistral",
      .head_dim = 4,
@@ -83,11 +91,23 @@ static inline void tiny_llama_layer(tiny_file *f, int layer)
                                  {"self_attn.k_norm.weight", 0, m->head_dim}};
     char prefix[32], name[128];
     snprintf(prefix, sizeof prefix, "model.layers.%d.", layer);
+    const tiny_tensor fused[] = {{"self_attn.qkv_proj.weight", LLAMA_HEADS * m->head_dim + 2 * keys, LLAMA_HIDDEN},
+                                 {"mlp.gate_up_proj.weight", 2 * LLAMA_INNER, LLAMA_HIDDEN}};
+    const tiny_tensor results[] = {{"post_attention_layernorm.weight", 0, LLAMA_HIDDEN},
+                                   {"post_feedforward_layernorm.weight", 0, LLAMA_HIDDEN},
+                                   {"self_attn.q_norm.weight", 0, LLAMA_HEADS * m->head_dim},
+                                   {"self_attn.k_norm.weight", 0, keys}};
     for (size_t i = 0; i < sizeof linear / sizeof linear[0]; i++) {
         snprintf(name, sizeof name, "%s%s", prefix, linear[i].name);
-        tiny_llama_linear(f, name, linear[i].out, linear[i].in, linear[i].bias);
+        const bool whole = strstr(name, "o_proj") || strstr(name, "down_proj");
+        if (whole || !m->fused)
+            tiny_llama_linear(f, name, linear[i].out, linear[i].in, linear[i].bias);
     }
-    tiny_put_all(f, prefix, norms, m->qk_norm ? 4 : 2);
+    tiny_put_all(f, prefix, fused, m->fused ? 2 : 0);
+    if (m->result_norm)
+        tiny_put_all(f, prefix, results, 4);
+    else
+        tiny_put_all(f, prefix, norms, m->qk_norm ? 4 : 2);
 }
 
 static inline void tiny_put_llama(tiny_file *f)

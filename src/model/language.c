@@ -18,7 +18,8 @@ static const att_language_architecture *find_architecture(att_settings *s)
         for (const char *const *t = architectures[i]->types; *t; t++) {
             if (!strcmp(*t, type))
                 return architectures[i];
-            length += (size_t)snprintf(known + length, sizeof known - length, " %s", *t);
+            length += (size_t)snprintf(known + length, sizeof known - length, "%s%s",
+                                       length == strlen("one of") ? " " : ", ", *t);
         }
     if (!s->status)
         att_settings_unsupported(s, "model_type", known);

@@ -9,14 +9,20 @@ enum { MAX_FEATURES = 65536, MAX_LAYERS = 1024, MAX_POSITIONS = 1 << 24, MAX_TOK
 typedef struct family {
     const char *type;
     bool qkv_bias; /* without "attention_bias" */
-    bool qk_norm;
-    bool window; /* is "sliding_window" used without "use_sliding_window"? */
+    bool window;   /* is "sliding_window" used without "use_sliding_window"? */
+    bool fused, partial_rotary;
+    att_nn_qk_norm qk_norm;
+    att_nn_order order;
 } family;
 
-static const family families[] = {{"llama", false, false, false},
-                                  {"mistral", false, false, true},
-                                  {"qwen2", true, false, false},
-                                  {"qwen3", false, true, false}};
+static const family families[] = {
+    {.type = "llama", .order = ATT_PRE_NORM},
+    {.type = "mistral", .window = true, .order = ATT_PRE_NORM},
+    {.type = "olmo2", .qk_norm = ATT_QK_NORM_ROW, .order = ATT_RESULT_NORM},
+    {.type = "phi3", .window = true, .fused = true, .partial_rotary = true, .order = ATT_PRE_NORM},
+    {.type = "qwen2", .qkv_bias = true, .order = ATT_PRE_NORM},
+    {.type = "qwen3", .qk_norm = ATT_QK_NORM_HEAD, .order = ATT_PRE_NORM},
+};
 
 /* The architecture's table of types has no others. */
 static const family *find_family(att_settings *s)
@@ -84,7 +90,7 @@ static void scale(att_settings *s, double *frequency, int64_t n)
 }
 
 /* Newer files have "rope_parameters", with "rope_theta" among them; older ones "rope_theta" and "rope_scaling". */
-static void read_rotary(att_settings *s, att_llama_config *c)
+static void read_rotary(att_settings *s, const family *f, att_llama_config *c)
 {
     const bool newer = att_settings_has(s, "rope_parameters");
     const char *key = newer ? "rope_parameters" : "rope_scaling";
@@ -93,14 +99,22 @@ static void read_rotary(att_settings *s, att_llama_config *c)
     if (newer)
         before = att_settings_enter(s, key);
     const double base = att_settings_has(s, "rope_theta") ? att_settings_number(s, "rope_theta", 1, 1e12) : 10000;
-    if (att_settings_has(s, "partial_rotary_factor"))
+    c->rotary_dims = c->head_dim;
+    if (f->partial_rotary && att_settings_has(s, "partial_rotary_factor"))
+        c->rotary_dims = (int64_t)((double)c->head_dim * att_settings_number(s, "partial_rotary_factor", 0, 1));
+    else if (att_settings_has(s, "partial_rotary_factor"))
         att_settings_only_number(s, "partial_rotary_factor", 1);
-    for (int64_t i = 0; i < c->head_dim / 2; i++)
-        c->frequency[i] = pow(base, -2 * (double)i / (double)c->head_dim);
+    if (!s->status && (c->rotary_dims < 2 || c->rotary_dims % 2))
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED,
+                          "\"partial_rotary_factor\" is of %d of a head's %d features; an even "
+                          "number from 2 on is supported",
+                          (int)c->rotary_dims, (int)c->head_dim);
+    for (int64_t i = 0; i < c->rotary_dims / 2; i++)
+        c->frequency[i] = pow(base, -2 * (double)i / (double)c->rotary_dims);
     if (!newer && scaled)
         before = att_settings_enter(s, key);
     if (scaled) {
-        scale(s, c->frequency, c->head_dim / 2);
+        scale(s, c->frequency, c->rotary_dims / 2);
         att_settings_leave(s, before);
     }
 }
@@ -147,6 +161,8 @@ void att_llama_config_read(att_settings *s, att_llama_config *c)
     c->qkv_bias = att_settings_bool(s, "attention_bias", f->qkv_bias);
     c->output_bias = att_settings_bool(s, "attention_bias", false) && strcmp(f->type, "qwen2") != 0;
     c->qk_norm = f->qk_norm;
+    c->order = f->order;
+    c->fused = f->fused;
     if (!s->status && c->heads % c->kv_heads)
         att_settings_fail(s, ATT_ERR_FORMAT,
                           "\"num_key_value_heads\" is %d, which does not divide "
@@ -156,6 +172,6 @@ void att_llama_config_read(att_settings *s, att_llama_config *c)
         att_settings_fail(s, ATT_ERR_UNSUPPORTED, "heads of %d features are not supported; an even number up to %d is",
                           (int)c->head_dim, ATT_MAX_HEAD_DIM);
     if (!s->status)
-        read_rotary(s, c);
+        read_rotary(s, f, c);
     read_window(s, f, c);
 }

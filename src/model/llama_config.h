@@ -2,6 +2,7 @@
 #ifndef ATT_MODEL_LLAMA_CONFIG_H
 #define ATT_MODEL_LLAMA_CONFIG_H
 
+#include "attend_nn.h"
 #include "io/settings.h"
 
 enum { ATT_MAX_HEAD_DIM = 1024 };
@@ -11,9 +12,12 @@ typedef struct att_llama_config {
     int64_t vocabulary, hidden, layers, heads, kv_heads, head_dim, intermediate, max_positions, window;
     float eps;
     bool tied, mlp_bias;
-    bool qkv_bias, output_bias;             /* of attention */
-    bool qk_norm;                           /* of each head's queries and keys */
-    double frequency[ATT_MAX_HEAD_DIM / 2]; /* [head_dim / 2] of rotary positions */
+    bool qkv_bias, output_bias; /* of attention */
+    bool fused;                 /* one matrix of queries, keys and values; one of gate and inner */
+    att_nn_qk_norm qk_norm;
+    att_nn_order order;
+    int64_t rotary_dims;                    /* features of a head that are rotated */
+    double frequency[ATT_MAX_HEAD_DIM / 2]; /* [rotary_dims / 2] */
 } att_llama_config;
 
 void att_llama_config_read(att_settings *s, att_llama_config *c);

@@ -132,8 +132,14 @@ bool att_param_pack(const att_param *p, float *y)
     float *floats = att_alloc(p->ctx, (size_t)att_count(x), sizeof *floats);
     if (!floats)
         return false;
-    make_floats(p, floats);
-    att_gemm_pack(p->ctx, n, k, floats, k, 1, y);
+    if (x->rank == 2 && x->stride[0] == 1 && x->stride[1] != 1) { /* a transpose: its columns are contiguous */
+        for (int64_t i = 0; i < k; i++)
+            convert(p, i * x->stride[1], n, floats + i * n);
+        att_gemm_pack(p->ctx, n, k, floats, 1, n, y);
+    } else {
+        make_floats(p, floats);
+        att_gemm_pack(p->ctx, n, k, floats, k, 1, y);
+    }
     att_free(p->ctx, floats);
     return true;
 }

@@ -31,6 +31,9 @@ MODELS = {
     "mistral": ("mistral", dict(sliding_window=4, head_dim=6)),
     "qwen2": ("qwen2", dict(tie_word_embeddings=True, use_sliding_window=False)),
     "qwen3": ("qwen3", dict(head_dim=8, use_sliding_window=False)),
+    "olmo2": ("olmo2", {}),
+    "phi3": ("phi3", dict(sliding_window=6, rope_parameters=dict(
+        rope_type="default", rope_theta=1000.0, partial_rotary_factor=0.5), pad_token_id=0)),
     "mistral_tied": ("mistral", dict(tie_word_embeddings=True, sliding_window=None, num_key_value_heads=1)),
     "qwen2_untied": ("qwen2", dict(use_sliding_window=False, num_key_value_heads=4)),
     "qwen3_tied": ("qwen3", dict(head_dim=128, tie_word_embeddings=True, use_sliding_window=False, num_key_value_heads=4)),

@@ -5,6 +5,7 @@ from tiny_weights import numbers
 
 SEQUENCES = [[1, 7, 9, 11, 3], [5], [2, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 3]]
 PROMPT, GREEDY = 5, 50
+torch.set_num_threads(1)  # more of them wait for one another
 
 
 def set_weights(model, without=""):

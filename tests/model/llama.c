@@ -68,10 +68,16 @@ static void settings_that_are_not_supported_are_named(void **state)
         att_status status;
         const char *words;
     } bad[] = {
-        {"mixtral", "", ATT_ERR_UNSUPPORTED, "\"model_type\" is \"mixtral\""},
+        {"mixtral", "", ATT_ERR_UNSUPPORTED,
+         "\"model_type\" is \"mixtral\", which is not supported; one of gpt2, llama, mistral, olmo2, phi3, qwen2, "
+         "qwen3 is"},
         {"llama", ", \"quantization_config\": {\"bits\": 4}", ATT_ERR_UNSUPPORTED, "quantization_config"},
         {"llama", ", \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4}", ATT_ERR_UNSUPPORTED, "\"yarn\""},
         {"llama", ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 4}", ATT_ERR_FORMAT, "low_freq_factor"},
+        {"phi3", ", \"rope_scaling\": {\"type\": \"longrope\", \"short_factor\": [1]}", ATT_ERR_UNSUPPORTED,
+         "\"longrope\""},
+        {"phi3", ", \"partial_rotary_factor\": 0.75", ATT_ERR_UNSUPPORTED, "is of 3 of a head's 4 features"},
+        {"llama", ", \"partial_rotary_factor\": 0.5", ATT_ERR_UNSUPPORTED, "partial_rotary_factor"},
         {"llama", ", \"head_dim\": 5", ATT_ERR_UNSUPPORTED, "heads of 5 features"},
         {"qwen2", ", \"use_sliding_window\": true, \"sliding_window\": 8", ATT_ERR_UNSUPPORTED, "use_sliding_window"},
         {"qwen3", ", \"layer_types\": [\"full_attention\", \"sliding_attention\"]", ATT_ERR_UNSUPPORTED, "layer_types"},
@@ -89,6 +95,20 @@ static void weights_that_do_not_fit_are_named(void **state)
     (void)state;
     test_folder folder = tiny_llama_folder(&tiny_llamas[0], &(const tiny_weights){.without = "lm_head.weight"});
     expect_failure(&folder, ATT_ERR_FORMAT, "there is no tensor \"lm_head.weight\"");
+    folder_remove(&folder);
+    assert_string_equal(tiny_llamas[6].name, "olmo2");
+    folder = tiny_llama_folder(&tiny_llamas[6],
+                               &(const tiny_weights){.without = "model.layers.1.post_attention_layernorm.weight"});
+    expect_failure(&folder, ATT_ERR_FORMAT, "there is no tensor \"layers.1.post_attention_layernorm.weight\"");
+    folder_remove(&folder);
+    assert_string_equal(tiny_llamas[7].name, "phi3");
+    folder = tiny_llama_folder(&tiny_llamas[7],
+                               &(const tiny_weights){.without = "model.layers.0.self_attn.qkv_proj.weight"});
+    expect_failure(&folder, ATT_ERR_FORMAT, "there is no tensor \"layers.0.self_attn.qkv_proj.weight\"");
+    folder_remove(&folder);
+    folder =
+        tiny_llama_folder(&tiny_llamas[7], &(const tiny_weights){.wider = "model.layers.0.mlp.gate_up_proj.weight"});
+    expect_failure(&folder, ATT_ERR_SHAPE, "is [48, 17] but by config.json it is [48, 16]");
     folder_remove(&folder);
     folder =
         tiny_llama_folder(&tiny_llamas[5], &(const tiny_weights){.wider = "model.layers.1.self_attn.q_norm.weight"});
