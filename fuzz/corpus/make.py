@@ -227,3 +227,10 @@ write("gguf", "pieces", gguf_model(
     [("tokenizer.ggml.model", "text", "llama"), ("tokenizer.ggml.scores", "f32", [float(-i) for i in range(9)]),
      ("tokenizer.ggml.unknown_token_id", "u32", 0), ("tokenizer.ggml.add_eos_token", "bool", 1)]))
 write("gguf", "empty", gguf([], []))
+
+
+# ---- chat templates, after a byte for the number of messages
+
+for path in sorted((HERE / "../../tests/golden/chat").glob("*.jinja")):
+    if path.stem in ("chatml", "smollm2", "llama2", "gemma", "zephyr", "phi3"):
+        write("chat_template", path.stem, b"3" + path.read_bytes())
