@@ -215,8 +215,10 @@ ATT_API att_status att_nn_attention_cache_source(att_tape *t, const att_nn_atten
 typedef enum att_nn_order {
     ATT_POST_NORM = 0, /* x = LayerNorm(x + Sublayer(x)) (Vaswani et al. 2017) */
     ATT_PRE_NORM,      /* x = x + Sublayer(LayerNorm(x)) (Xiong et al. 2020) */
-    ATT_QUERY_NORM     /* q = LayerNorm(x), x = q + Attention(q, x, x), then x = LayerNorm(x), x = x + FeedForward(x)
+    ATT_QUERY_NORM,    /* q = LayerNorm(x), x = q + Attention(q, x, x), then x = LayerNorm(x), x = x + FeedForward(x)
                           (SASRec: Kang, McAuley 2018) */
+    ATT_RESULT_NORM,   /* x = x + LayerNorm(Sublayer(x)) (OLMo 2: Team OLMo 2024) */
+    ATT_SANDWICH_NORM  /* x = x + LayerNorm(Sublayer(LayerNorm(x))) (CogView: Ding et al. 2021) */
 } att_nn_order;
 
 typedef struct att_nn_layer_config {
@@ -266,12 +268,14 @@ typedef struct att_nn_layer_call {
 typedef struct att_nn_encoder_layer {
     const att_nn_attention *attention;
     const att_nn_feed_forward *feed_forward;
-    const att_nn_norm *attention_norm, *feed_forward_norm;
-    att_param *attention_scale, *feed_forward_scale; /* [width], layer scale; or NULL */
+    const att_nn_norm *attention_norm, *feed_forward_norm; /* NULL: ATT_RESULT_NORM */
+    att_param *attention_scale, *feed_forward_scale;       /* [width], layer scale; or NULL */
     att_nn_order order;
+    const att_nn_norm *attention_result_norm, *feed_forward_result_norm; /* by the order; or NULL */
 } att_nn_encoder_layer;
 /* name.attention, name.attention_norm, name.feed_forward, name.feed_forward_norm, name.attention_scale,
- * name.feed_forward_scale. With `causal` it is a decoder-only model's layer. */
+ * name.feed_forward_scale; the norms of results are name.attention_result_norm, name.feed_forward_result_norm. With
+ * `causal` it is a decoder-only model's layer. */
 ATT_API const att_nn_encoder_layer *att_nn_encoder_layer_new(att_nn_params *p, const char *name,
                                                              const att_nn_layer_config *c);
 /* x [tokens, width] -> [tokens, width]; call or NULL: one sequence. After an error the cache may have the new tokens:
@@ -285,8 +289,9 @@ typedef struct att_nn_decoder_layer {
     const att_nn_norm *attention_norm, *cross_norm, *feed_forward_norm;
     att_param *attention_scale, *cross_scale, *feed_forward_scale; /* [width], layer scale; or NULL */
     att_nn_order order;
+    const att_nn_norm *attention_result_norm, *cross_result_norm, *feed_forward_result_norm; /* by the order; or NULL */
 } att_nn_decoder_layer;
-/* The names of an encoder layer, and name.cross, name.cross_norm, name.cross_scale. */
+/* The names of an encoder layer, and name.cross, name.cross_norm, name.cross_result_norm, name.cross_scale. */
 ATT_API const att_nn_decoder_layer *att_nn_decoder_layer_new(att_nn_params *p, const char *name,
                                                              const att_nn_layer_config *c);
 /* All tokens at once, or, with cache and memory, the next ones: x [tokens, width] -> [tokens, width]. With memory,

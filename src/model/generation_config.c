@@ -5,6 +5,8 @@
 #include "model/sampling.h"
 #include "model/text_generator.h"
 
+#include <math.h>
+
 static float number(att_settings *s, const char *key, double min, double max, double otherwise)
 {
     return (float)(att_settings_has(s, key) ? att_settings_number(s, key, min, max) : otherwise);
@@ -35,6 +37,7 @@ static void check_others(att_settings *s)
         double only;
     } numbers[] = {{"num_beams", 1},
                    {"num_beam_groups", 1},
+                   {"num_return_sequences", 1},
                    {"typical_p", 1},
                    {"epsilon_cutoff", 0},
                    {"eta_cutoff", 0},
@@ -51,17 +54,19 @@ static void check_others(att_settings *s)
                                        "constraints",         "exponential_decay_length_penalty",
                                        "penalty_alpha",       "dola_layers",
                                        "watermarking_config", "begin_suppress_tokens",
-                                       "forced_decoder_ids",  "top_h"};
+                                       "forced_decoder_ids",  "top_h",
+                                       "stop_strings"};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         att_settings_only_number(s, numbers[i].key, numbers[i].only);
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
         att_settings_only_empty(s, none[i]);
+    att_settings_only_bool(s, "token_healing", false);
 }
 
 static void add_eos(att_settings *s, const json_t *value, int64_t vocabulary, att_generation_config *out)
 {
     const double id = json_number_value(value);
-    if (!json_is_number(value) || id != (double)(int64_t)id || out->n_eos == ATT_MAX_EOS)
+    if (!json_is_number(value) || id != floor(id) || out->n_eos == ATT_MAX_EOS)
         att_settings_unsupported(s, "eos_token_id", "a token or a list of at most 64");
     else if (!(id >= 0 && id < (double)vocabulary))
         att_settings_fail(s, ATT_ERR_FORMAT, "\"eos_token_id\" has %g, but the model's tokens are 0 to %lld", id,

@@ -66,7 +66,8 @@ static att_status begin(new_folder *f, att_ctx *ctx, const char *folder)
     f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (f->fd < 0)
         return att_fail(ctx, ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
-    if (flock(f->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+    const bool busy = flock(f->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+    if (busy || !att_file_has_name(f->fd, f->path)) { /* or it is complete since it was opened */
         close(f->fd);
         f->fd = -1;
         return att_fail(ctx, ATT_ERR_IO, "%s is being written by another process", f->target);

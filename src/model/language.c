@@ -1,6 +1,6 @@
 /* Causal language models of any architecture: which one a folder has, and logits. */
 #include "model/language.h"
-#include "model/gguf_model.h"
+#include "io/gguf.h"
 
 #include <string.h>
 
@@ -25,17 +25,32 @@ static const att_language_architecture *find_architecture(att_settings *s)
     return NULL;
 }
 
+/* A .gguf file is of Llama's architecture, or gguf_config.c refuses it. */
+static att_status find_kind(att_ctx *ctx, const char *folder, const att_model_kind **kind)
+{
+    char gguf[ATT_MAX_PATH];
+    const att_status status = att_gguf_path(ctx, folder, "config.json", gguf);
+    *kind = &att_llama.kind;
+    if (status || *gguf)
+        return status;
+    att_settings s;
+    att_settings_read(&s, ctx, folder, "config.json", true);
+    const att_language_architecture *a = find_architecture(&s);
+    if (a)
+        *kind = &a->kind;
+    att_settings_close(&s);
+    return s.status;
+}
+
 att_status att_language_model_open(att_ctx *ctx, const char *folder, att_language_model **out)
 {
+    const att_model_kind *kind;
     if (out)
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    att_settings s;
-    att_model_settings_read(&s, ctx, folder, "config.json", true);
-    const att_language_architecture *a = find_architecture(&s);
-    att_settings_close(&s);
-    return a ? att_model_open(ctx, __func__, &a->kind, folder, false, out) : s.status;
+    const att_status s = find_kind(ctx, folder, &kind);
+    return s ? s : att_model_open(ctx, __func__, kind, folder, false, out);
 }
 
 void att_language_model_layers(att_language_model *m, const att_nn_layer_config *layer)

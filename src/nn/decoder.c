@@ -13,10 +13,13 @@ const att_nn_decoder_layer *att_nn_decoder_layer_new(att_nn_params *p, const cha
     l->order = c.order;
     l->attention = att_nn_layer_attention(p, name, "attention", &c, c.attention, true);
     l->cross = att_nn_layer_attention(p, name, "cross", &c, c.cross, false);
-    l->attention_norm = att_nn_norm_new(p, att_nn_join(name, "attention_norm").text, c.norm, c.width, c.eps);
-    l->cross_norm = att_nn_norm_new(p, att_nn_join(name, "cross_norm").text, c.norm, c.width, c.eps);
+    l->attention_norm = att_nn_layer_norm(p, name, "attention_norm", &c);
+    l->attention_result_norm = att_nn_layer_result_norm(p, name, "attention_result_norm", &c);
+    l->cross_norm = att_nn_layer_norm(p, name, "cross_norm", &c);
+    l->cross_result_norm = att_nn_layer_result_norm(p, name, "cross_result_norm", &c);
     l->feed_forward = att_nn_feed_forward_new(p, att_nn_join(name, "feed_forward").text, &c);
-    l->feed_forward_norm = att_nn_norm_new(p, att_nn_join(name, "feed_forward_norm").text, c.norm, c.width, c.eps);
+    l->feed_forward_norm = att_nn_layer_norm(p, name, "feed_forward_norm", &c);
+    l->feed_forward_result_norm = att_nn_layer_result_norm(p, name, "feed_forward_result_norm", &c);
     l->attention_scale = att_nn_layer_scale(p, name, "attention_scale", &c);
     l->cross_scale = att_nn_layer_scale(p, name, "cross_scale", &c);
     l->feed_forward_scale = att_nn_layer_scale(p, name, "feed_forward_scale", &c);
@@ -25,9 +28,10 @@ const att_nn_decoder_layer *att_nn_decoder_layer_new(att_nn_params *p, const cha
 
 static att_var *apply(att_tape *t, const att_nn_decoder_layer *l, att_var *x, const att_nn_layer_call *c)
 {
-    const att_nn_sublayer attention = {l->order, l->attention_norm, l->attention_scale},
-                          cross = {l->order, l->cross_norm, l->cross_scale},
-                          feed_forward = {l->order, l->feed_forward_norm, l->feed_forward_scale};
+    const att_nn_sublayer attention = {l->order, l->attention_norm, l->attention_result_norm, l->attention_scale},
+                          cross = {l->order, l->cross_norm, l->cross_result_norm, l->cross_scale},
+                          feed_forward = {l->order, l->feed_forward_norm, l->feed_forward_result_norm,
+                                          l->feed_forward_scale};
     const att_nn_attention_call source = {.size = sizeof source,
                                           .source = c->source,
                                           .args = c->cross,

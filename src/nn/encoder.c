@@ -12,9 +12,11 @@ const att_nn_encoder_layer *att_nn_encoder_layer_new(att_nn_params *p, const cha
         return NULL;
     l->order = c.order;
     l->attention = att_nn_layer_attention(p, name, "attention", &c, c.attention, c.causal);
-    l->attention_norm = att_nn_norm_new(p, att_nn_join(name, "attention_norm").text, c.norm, c.width, c.eps);
+    l->attention_norm = att_nn_layer_norm(p, name, "attention_norm", &c);
+    l->attention_result_norm = att_nn_layer_result_norm(p, name, "attention_result_norm", &c);
     l->feed_forward = att_nn_feed_forward_new(p, att_nn_join(name, "feed_forward").text, &c);
-    l->feed_forward_norm = att_nn_norm_new(p, att_nn_join(name, "feed_forward_norm").text, c.norm, c.width, c.eps);
+    l->feed_forward_norm = att_nn_layer_norm(p, name, "feed_forward_norm", &c);
+    l->feed_forward_result_norm = att_nn_layer_result_norm(p, name, "feed_forward_result_norm", &c);
     l->attention_scale = att_nn_layer_scale(p, name, "attention_scale", &c);
     l->feed_forward_scale = att_nn_layer_scale(p, name, "feed_forward_scale", &c);
     return att_nn_params_status(p) ? NULL : l;
@@ -26,8 +28,9 @@ att_var *att_nn_encoder_layer_apply(att_tape *t, const att_nn_encoder_layer *l, 
     att_nn_layer_call c = {.size = sizeof c};
     if (!att_nn_given(t, __func__, l) || !att_nn_take_call(t, &c, sizeof c, call, "att_nn_layer_call"))
         return NULL;
-    const att_nn_sublayer attention = {l->order, l->attention_norm, l->attention_scale},
-                          feed_forward = {l->order, l->feed_forward_norm, l->feed_forward_scale};
+    const att_nn_sublayer attention = {l->order, l->attention_norm, l->attention_result_norm, l->attention_scale},
+                          feed_forward = {l->order, l->feed_forward_norm, l->feed_forward_result_norm,
+                                          l->feed_forward_scale};
     x = att_nn_self_attend(t, attention, l->attention, x, &c);
     return att_nn_feed(t, feed_forward, l->feed_forward, x, c.dropout);
 }

@@ -55,10 +55,10 @@ att_var *att_nn_linear_dropout(att_tape *t, const att_nn_linear *l, att_var *x, 
 
 /* ---- what encoder and decoder layers share (sublayer.c) */
 
-/* What surrounds a sublayer: a norm, by the order, and layer scale or NULL */
+/* What surrounds a sublayer: norms, by the order, and layer scale or NULL */
 typedef struct att_nn_sublayer {
     att_nn_order order;
-    const att_nn_norm *norm;
+    const att_nn_norm *norm, *result_norm;
     att_param *scale;
 } att_nn_sublayer;
 /* Self-attention, of what the layer is applied to; attention as call has it, without its residual; feed-forward. */
@@ -71,6 +71,11 @@ att_var *att_nn_feed(att_tape *t, att_nn_sublayer s, const att_nn_feed_forward *
 
 /* Is the config's order one? Else p has an error. */
 bool att_nn_check_layer(att_nn_params *p, const char *name, const att_nn_layer_config *c);
+/* prefix.name: norms of the sublayer's argument or of the sum, and of its result; NULL: the order has none */
+const att_nn_norm *att_nn_layer_norm(att_nn_params *p, const char *prefix, const char *name,
+                                     const att_nn_layer_config *c);
+const att_nn_norm *att_nn_layer_result_norm(att_nn_params *p, const char *prefix, const char *name,
+                                            const att_nn_layer_config *c);
 /* prefix.name of these features, initialised with c->layer_scale; NULL: c->layer_scale is 0 */
 att_param *att_nn_layer_scale(att_nn_params *p, const char *prefix, const char *name, const att_nn_layer_config *c);
 /* The attention of a layer's config: `given`, else by width, heads and the like. */

@@ -5,17 +5,24 @@
 
 static att_var *norm_before(att_tape *t, att_nn_sublayer s, att_var *x)
 {
-    return s.order == ATT_POST_NORM ? x : att_nn_norm_apply(t, s.norm, x);
+    return s.order == ATT_POST_NORM || s.order == ATT_RESULT_NORM ? x : att_nn_norm_apply(t, s.norm, x);
 }
 
 /* What the sublayer's result is added to; y: x, normalised */
 static att_var *residual_of(att_nn_sublayer s, att_var *x, att_var *y) { return s.order == ATT_QUERY_NORM ? y : x; }
 
-/* y is the sublayer's result, to which the residual has been added where there is no layer scale. */
+/* Is the residual added by the sublayer's last operation? */
+static bool adds_residual(att_nn_sublayer s) { return !s.scale && !s.result_norm; }
+
+/* y is the sublayer's result, to which it may have added the residual. */
 static att_var *finish(att_tape *t, att_nn_sublayer s, att_var *y, att_var *residual)
 {
+    if (s.result_norm)
+        y = att_nn_norm_apply(t, s.result_norm, y);
     if (s.scale)
-        y = att_add(t, att_mul(t, y, att_parameter(t, s.scale)), residual);
+        y = att_mul(t, y, att_parameter(t, s.scale));
+    if (!adds_residual(s))
+        y = att_add(t, y, residual);
     return s.order == ATT_POST_NORM ? att_nn_norm_apply(t, s.norm, y) : y;
 }
 
@@ -23,7 +30,7 @@ att_var *att_nn_attend(att_tape *t, att_nn_sublayer s, const att_nn_attention *l
                        att_nn_attention_call call)
 {
     att_var *y = norm_before(t, s, x), *residual = residual_of(s, x, y);
-    call.residual = s.scale ? NULL : residual;
+    call.residual = adds_residual(s) ? residual : NULL;
     return finish(t, s, att_nn_attention_apply(t, l, y, &call), residual);
 }
 
@@ -45,15 +52,30 @@ att_var *att_nn_feed(att_tape *t, att_nn_sublayer s, const att_nn_feed_forward *
                      const att_nn_dropout *dropout)
 {
     att_var *y = norm_before(t, s, x), *residual = residual_of(s, x, y);
-    return finish(t, s, att_nn_feed_forward_apply(t, l, y, s.scale ? NULL : residual, dropout), residual);
+    return finish(t, s, att_nn_feed_forward_apply(t, l, y, adds_residual(s) ? residual : NULL, dropout), residual);
 }
 
 /* ---- making them */
 
 bool att_nn_check_layer(att_nn_params *p, const char *name, const att_nn_layer_config *c)
 {
-    return (unsigned)c->order <= ATT_QUERY_NORM ||
+    return (unsigned)c->order <= ATT_SANDWICH_NORM ||
            att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": order is %d, no att_nn_order", name, (int)c->order);
+}
+
+const att_nn_norm *att_nn_layer_norm(att_nn_params *p, const char *prefix, const char *name,
+                                     const att_nn_layer_config *c)
+{
+    return c->order == ATT_RESULT_NORM ? NULL
+                                       : att_nn_norm_new(p, att_nn_join(prefix, name).text, c->norm, c->width, c->eps);
+}
+
+const att_nn_norm *att_nn_layer_result_norm(att_nn_params *p, const char *prefix, const char *name,
+                                            const att_nn_layer_config *c)
+{
+    return c->order == ATT_RESULT_NORM || c->order == ATT_SANDWICH_NORM
+               ? att_nn_norm_new(p, att_nn_join(prefix, name).text, c->norm, c->width, c->eps)
+               : NULL;
 }
 
 att_param *att_nn_layer_scale(att_nn_params *p, const char *prefix, const char *name, const att_nn_layer_config *c)

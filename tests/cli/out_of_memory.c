@@ -12,6 +12,10 @@
 
 static int set_up(void **state)
 {
+    char language[4096];
+    if (!realpath("tests/golden/tiny_llama", language))
+        return 1;
+    setenv("L", language, 1);
     return translator_setup(state) ||
            tool("printf 'a b\\nc d e\\n\\nf\\n' >in; printf 'a\\tb c\\t1\\nd e\\tf\\t2\\na\\te\\t0.5\\n' >pairs; "
                 "printf 'Ein Hund\\nthe table\\n' >lines; printf 'sea 1 0\\nlake 0.8 0.1\\nstone 0 1\\n' >words; "
@@ -91,6 +95,7 @@ static void work_on_a_model_is_done_or_not(void **state)
     check_all("$A similarity -m $D -t 1 -p pairs --gold --json", 1120, 200);
     check_all("$A tokenize -m $D in", 1110, 200);
     check_all("$A attention -m $D -t 1 --svg o 'a b'", 1120, 200);
+    check_all("$A generate -m $L -t 1 -n 2 --json --stop q --lookup 2 bdcab", 600, 100);
 }
 
 static void work_without_a_model_is_done_or_not(void **state)

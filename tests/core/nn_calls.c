@@ -67,10 +67,11 @@ static const att_nn_attention_config rotated_cross = {
 static void a_start_moves_queries_and_keys_by_the_same(void **state)
 {
     (void)state;
-    static const att_nn_order orders[] = {ATT_POST_NORM, ATT_PRE_NORM, ATT_QUERY_NORM};
+    static const att_nn_order orders[] = {ATT_POST_NORM, ATT_PRE_NORM, ATT_QUERY_NORM, ATT_RESULT_NORM,
+                                          ATT_SANDWICH_NORM};
     static const int64_t offsets[] = {0, TOKENS}, starts[] = {7};
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = 1, .starts = starts};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < (int)(sizeof orders / sizeof orders[0]); i++) {
         const att_nn_layer_config c = {
             .size = sizeof c, .width = WIDTH, .intermediate = 20, .order = orders[i], .attention = &rotated};
         const att_nn_encoder_layer *l = att_nn_encoder_layer_new(params, att_nn_number("l", i).text, &c);
@@ -88,11 +89,12 @@ static void a_start_moves_queries_and_keys_by_the_same(void **state)
 static void a_decoder_layer_with_caches_has_the_bits_of_the_full_pass(void **state)
 {
     (void)state;
-    static const att_nn_order orders[] = {ATT_POST_NORM, ATT_PRE_NORM, ATT_QUERY_NORM};
+    static const att_nn_order orders[] = {ATT_POST_NORM, ATT_PRE_NORM, ATT_QUERY_NORM, ATT_RESULT_NORM,
+                                          ATT_SANDWICH_NORM};
     static const int64_t offsets[] = {0, SOURCES}, parts[][2] = {{0, 2}, {0, SOURCES - 2}};
     const att_attention_args cross = {
         .size = sizeof cross, .n_sequences = 1, .q_offsets = (const int64_t[]){0, 1}, .k_offsets = offsets};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < (int)(sizeof orders / sizeof orders[0]); i++) {
         const att_nn_layer_config c = {.size = sizeof c,
                                        .width = WIDTH,
                                        .intermediate = 20,

@@ -1,6 +1,7 @@
 /* att_generate: the tokens of transformers, the same whatever is computed together, ends, states, errors. */
 #include "attend_language.h"
 #include "check.h"
+#include "fail_alloc.h"
 #include "folder.h"
 
 /* The tiny model's tokens are the letters a to t; it has 32 positions. */
@@ -486,6 +487,52 @@ static void options_are_checked(void **state)
     att_language_state_free(s);
 }
 
+/* Opens and generates, with all options. */
+static att_status everything(const att_config *config)
+{
+    static const char *const stop[] = {"zz", "q"};
+    const prompts p = PROMPTS("bdcab", "gslaegslaegsla");
+    att_ctx *c;
+    att_text_generator *with = NULL;
+    att_language_state *s = NULL;
+    att_generated out[2] = {{.end = 0}};
+    att_status e = att_open(&c, config);
+    if (e)
+        return e;
+    e = att_text_generator_open(c, model, &with);
+    e = e ? e : att_language_state_new(att_text_generator_model(with), 2, 0, &s);
+    for (int own = 0; !e && own < 2; own++) {
+        e = att_generate(with, 2, p.ids, p.offsets,
+                         OPTIONS(.max_tokens = 4, .sampling = SAMPLING(.top_k = 3, .repetition_penalty = 1.1f),
+                                 .stop = stop, .n_stop = 2, .lookup = 2, .log_probabilities = true,
+                                 .state = own ? NULL : s),
+                         out);
+        for (int i = 0; i < 2; i++) {
+            assert_true(!e || !out[i].tokens.ids);
+            att_generated_free(with, &out[i]);
+        }
+    }
+    att_language_state_free(s);
+    att_text_generator_free(with);
+    att_close(c);
+    return e;
+}
+
+static void without_memory_a_call_fails_and_frees_all(void **state)
+{
+    (void)state;
+    att_status s = ATT_ERR_MEMORY;
+    for (long at = 1; s; at += check_step(7)) {
+        fail_alloc a = {.fail_at = at};
+        s = everything(ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&a)));
+        if (a.live)
+            fail_msg("failing at %ld leaves %ld blocks", at, (long)a.live);
+        if (s && s != ATT_ERR_MEMORY)
+            fail_msg("failing at %ld gives %s: %s", at, att_status_name(s), att_error(NULL));
+        assert_true(at > 100 || s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,6 +550,7 @@ int main(void)
         cmocka_unit_test(settings_that_are_not_supported_are_named),
         cmocka_unit_test(prompts_are_checked),
         cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(without_memory_a_call_fails_and_frees_all),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -2,6 +2,7 @@
 #include "attend_language.h"
 #include "check.h"
 #include "context.h"
+#include "model/gguf_model.h"
 #include "tiny_gguf.h"
 
 #include <math.h>
@@ -224,6 +225,40 @@ static void merges_by_score_are_those_of_sentencepiece(void **state)
     folder_remove(&f);
 }
 
+/* ---- settings as if they were files */
+
+static void settings_are_read_from_either(void **state)
+{
+    (void)state;
+    att_settings s;
+    const test_folder f = tiny_llama_folder(llama, NULL);
+    att_model_settings_read(&s, ctx, f.path, "config.json", true);
+    assert_int_equal(att_settings_int(&s, "hidden_size", 1, 100), LLAMA_HIDDEN);
+    att_settings_close(&s);
+    tiny_gguf_write(&f, "m.gguf", llama, NULL);
+    const char *path = in_folder(&f, "m.gguf");
+    att_model_settings_read(&s, ctx, path, "config.json", true);
+    assert_int_equal(att_settings_int(&s, "hidden_size", 1, 100), LLAMA_HIDDEN);
+    att_settings_close(&s);
+    att_model_settings_read(&s, ctx, path, "generation_config.json", false);
+    assert_int_equal(att_settings_int(&s, "bos_token_id", 0, 100), 1);
+    att_settings_close(&s);
+    tiny_delete(&f, "config.json");
+    att_model_settings_read(&s, ctx, f.path, "tokenizer_config.json", false);
+    assert_string_equal(att_settings_text(&s, "chat_template", ""), "{{ messages }}");
+    assert_string_equal(att_settings_text(&s, "eos_token", ""), "<|end|>");
+    assert_int_equal(s.status, ATT_OK);
+    att_settings_close(&s);
+    att_model_settings_read(&s, ctx, f.path, "modules.json", false);
+    assert_true(!s.status && !s.root);
+    att_settings_close(&s);
+    att_model_settings_read(&s, ctx, f.path, "modules.json", true);
+    assert_int_equal(s.status, ATT_ERR_IO);
+    check_says(ctx, "there is no modules.json");
+    att_settings_close(&s);
+    folder_remove(&f);
+}
+
 /* ---- what is refused */
 
 static void assert_refused(const tiny_gguf *how, att_status status, const char *message)
@@ -339,6 +374,7 @@ int main(void)
         cmocka_unit_test(begin_and_end_are_added_as_the_file_says),
         cmocka_unit_test(each_tag_is_read),
         cmocka_unit_test(merges_by_score_are_those_of_sentencepiece),
+        cmocka_unit_test(settings_are_read_from_either),
         cmocka_unit_test(models_that_are_not_built_are_refused_by_name),
         cmocka_unit_test(wrong_values_and_tensors_are_named),
         cmocka_unit_test(tokenizers_that_are_not_known_are_refused_by_name),
