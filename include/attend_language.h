@@ -30,8 +30,9 @@ typedef struct att_language_model_info {
     bool tied;      /* the output layer has the weights of the embedding */
 } att_language_model_info;
 
-/* folder: also the path of a .gguf file of llama.cpp, or a folder with one and no config.json. Its architecture is
- * llama, qwen2 or qwen3; its weights, F32, F16, BF16, Q8_0, Q4_0 or Q4_1, become f32. */
+/* folder: weights in model.safetensors, or in the files that model.safetensors.index.json lists. Also the path of a
+ * .gguf file of llama.cpp, or a folder with one and no config.json: its architecture is llama, qwen2 or qwen3; its
+ * weights, F32, F16, BF16, Q8_0, Q4_0 or Q4_1, become f32. */
 ATT_API att_status att_language_model_open(att_ctx *ctx, const char *folder, att_language_model **out);
 ATT_API void att_language_model_free(att_language_model *m);
 ATT_API att_status att_language_model_describe(const att_language_model *m, att_language_model_info *info);

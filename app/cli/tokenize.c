@@ -15,7 +15,7 @@ static bool json, offsets, no_truncate, no_special, target;
 
 static const cli_option options[] = {
     {"model", 'm', "MODEL", .text = &model_name, .required = true, .env = "ATTEND_MODEL",
-     .help = "model folder, name of a model in the models folder, or SentencePiece file (.spm)"},
+     .help = "model folder, name of a model in the models folder, or file: SentencePiece (.spm) or GGUF (.gguf)"},
     {"json", 0, NULL, .flag = &json, .help = "print token ids instead, a JSON array per line"},
     {"offsets", 0, NULL, .flag = &offsets,
      .help = "print ids, tokens, and the bytes of the line that each token stands for, a JSON object per line; for "

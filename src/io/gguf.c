@@ -480,6 +480,7 @@ void att_gguf_get_text(att_gguf *g, const char *key, int64_t i, att_byte_view *t
 {
     const value *v = list_of(g, key, true);
     const unsigned char *at = v ? v->data : NULL;
+    *text = (att_byte_view){"", 0};
     for (int64_t k = 0; v && k <= i && i < v->count; k++)
         *text = next_text(&at);
 }

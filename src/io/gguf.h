@@ -50,7 +50,7 @@ int64_t att_gguf_texts(att_gguf *g, const char *key);
 int64_t att_gguf_numbers(att_gguf *g, const char *key);
 /* The items: text [n], which are no zero-terminated texts, or number [n]. */
 void att_gguf_get_texts(att_gguf *g, const char *key, att_byte_view *text, int64_t n);
-/* Item i in [0, n) alone */
+/* Item i alone; empty if there is none */
 void att_gguf_get_text(att_gguf *g, const char *key, int64_t i, att_byte_view *text);
 void att_gguf_get_numbers(att_gguf *g, const char *key, double *number, int64_t n);
 

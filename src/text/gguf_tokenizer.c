@@ -223,9 +223,9 @@ static void add_text(const reader *r, json_t *list, int64_t begin, int64_t end, 
 static json_t *post_processor(const reader *r, int64_t begin, int64_t end)
 {
     const int64_t ids[] = {begin, end};
-    json_t *single = json_array(), *pair = json_array(), *special = json_object();
     if (begin < 0 && end < 0)
         return json_null();
+    json_t *single = json_array(), *pair = json_array(), *special = json_object();
     add_text(r, single, begin, end, false);
     add_text(r, pair, begin, end, false);
     add_text(r, pair, begin, end, true);
@@ -242,14 +242,23 @@ static json_t *post_processor(const reader *r, int64_t begin, int64_t end)
                      "special_tokens", special);
 }
 
+/* The id of a token that is used; -1: none. */
+static int64_t used_id(reader *r, const char *key)
+{
+    const int64_t id = att_gguf_token_id(r->g, key);
+    if (id >= 0 && r->kind[id] == UNUSED)
+        att_gguf_fail(r->g, ATT_ERR_FORMAT, "\"%s\" is %lld, a token that is not used", key, (long long)id);
+    return att_gguf_error(r->g) ? -1 : id;
+}
+
 static json_t *template_of(reader *r, bool bos)
 {
     int64_t begin = -1, end = -1;
     if (att_gguf_bool(r->g, KEY "add_bos_token", bos))
-        begin = att_gguf_token_id(r->g, KEY "bos_token_id");
+        begin = used_id(r, KEY "bos_token_id");
     if (att_gguf_bool(r->g, KEY "add_eos_token", false))
-        end = att_gguf_token_id(r->g, KEY "eos_token_id");
-    return att_gguf_error(r->g) ? NULL : post_processor(r, begin, end);
+        end = used_id(r, KEY "eos_token_id");
+    return post_processor(r, begin, end);
 }
 
 /* Byte level, as GPT-2 */
@@ -273,7 +282,7 @@ static json_t *make_sentencepiece(reader *r, json_t *merges)
 {
     static const char space[] = "\xE2\x96\x81";
     const bool prefix = att_gguf_bool(r->g, KEY "add_space_prefix", true);
-    const int64_t unknown = att_gguf_token_id(r->g, KEY "unknown_token_id");
+    const int64_t unknown = used_id(r, KEY "unknown_token_id");
     json_t *normalizers = json_array();
     json_t *decoders = json_pack("[o, {s:s}, {s:s}]", replace(space, " "), "type", "ByteFallback", "type", "Fuse");
     if (prefix) {
@@ -342,8 +351,11 @@ att_status att_gguf_tokenizer_config(att_gguf *g, json_t **root)
         att_gguf_get_text(g, KEY "tokens", id, &text);
         json_object_set_new(*root, special[i].name, json_stringn(text.data, text.bytes));
     }
-    if (att_gguf_has(g, "tokenizer.chat_template"))
-        json_object_set_new(*root, "chat_template", json_string(att_gguf_text(g, "tokenizer.chat_template", "")));
+    const char *template = att_gguf_text(g, "tokenizer.chat_template", "");
+    if (!att_utf8_valid(template, strlen(template)))
+        att_gguf_fail(g, ATT_ERR_FORMAT, "\"tokenizer.chat_template\" is no text in UTF-8");
+    else if (*template)
+        json_object_set_new(*root, "chat_template", json_string(template));
     if (att_gguf_error(g))
         json_decref(*root), *root = NULL;
     return att_gguf_error(g);
