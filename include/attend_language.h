@@ -153,6 +153,13 @@ ATT_API att_status att_generate(const att_text_generator *g, int64_t n, const in
                                 const att_generate_options *options, att_generated *out);
 ATT_API void att_generated_free(const att_text_generator *g, att_generated *generated);
 
+/* Attention weights of one layer and head for a text [bytes], which is encoded as a prompt is: row = the token that
+ * attends, column = the token attended to, 0 after it. Errors: no such layer or head; no token, or more than the model
+ * has positions; memory. */
+ATT_API att_status att_language_attention(const att_text_generator *g, const char *text, size_t bytes, int64_t layer,
+                                          int64_t head, att_attention_map *out);
+ATT_API void att_language_attention_free(const att_text_generator *g, att_attention_map *map);
+
 /* ---- 3 Chat ------------------------------------------------------------- */
 
 /* How a model was trained to read a conversation: what is written around messages. Published models have it as a Jinja

@@ -1,5 +1,6 @@
 /* attend attention: the attention weights of a head. */
 #include "cli/base/cli.h"
+#include "cli/base/language.h"
 #include "cli/base/output.h"
 #include "cli/draw/color.h"
 #include "cli/draw/heatmap.h"
@@ -22,16 +23,24 @@ static const cli_option options[] = {
     {0},
 };
 
-static int choose(const att_sentence_info *info)
+/* A text's weights, and what the model has of them */
+typedef struct shown {
+    const char *text;
+    const att_tokenizer *tokenizer;
+    int64_t layers, heads;
+    att_attention_map map;
+} shown;
+
+static int choose(const shown *s)
 {
-    if (layer >= info->layers)
-        return cli_misuse("--layer: the model has the layers 0 to %lld, not %lld", (long long)info->layers - 1,
+    if (layer >= s->layers)
+        return cli_misuse("--layer: the model has the layers 0 to %lld, not %lld", (long long)s->layers - 1,
                           (long long)layer);
-    if (head >= info->heads)
-        return cli_misuse("--head: the model has the heads 0 to %lld, not %lld", (long long)info->heads - 1,
+    if (head >= s->heads)
+        return cli_misuse("--head: the model has the heads 0 to %lld, not %lld", (long long)s->heads - 1,
                           (long long)head);
     if (layer < 0)
-        layer = info->layers - 1;
+        layer = s->layers - 1;
     return CLI_DONE;
 }
 
@@ -58,52 +67,77 @@ static int draw_svg(const char *text, const char *const *labels, const att_atten
     return cli_output_close(&out, code);
 }
 
-static int show(const cli_model *m, const char *text, const att_attention_map *map)
+static int show(const shown *s)
 {
-    const att_tokenizer *t = att_sentence_tokenizer(m->sentence);
-    int64_t n = map->tokens.count;
+    const int64_t n = s->map.tokens.count;
     const char **labels = malloc(((size_t)n + 1) * sizeof *labels);
     if (!labels)
         return cli_fail_memory();
     for (int64_t i = 0; i < n; i++)
-        labels[i] = att_tokenizer_token(t, map->tokens.ids[i]);
-    const int code = svg_path ? draw_svg(text, labels, map) : CLI_DONE; /* first: | head ends the output below */
-    if (code) {
-        free(labels);
-        return code;
-    }
-    if (json) {
-        print_json(labels, map);
-    } else {
+        labels[i] = att_tokenizer_token(s->tokenizer, s->map.tokens.ids[i]);
+    /* first: | head ends the output below */
+    const int code = svg_path ? draw_svg(s->text, labels, &s->map) : CLI_DONE;
+    if (!code && json) {
+        print_json(labels, &s->map);
+    } else if (!code) {
         printf("Layer %lld of 0 to %lld, head %lld of 0 to %lld.\n"
                "Rows: the token that attends; columns: the tokens attended to.\n\n",
-               (long long)layer, (long long)m->info.layers - 1, (long long)head, (long long)m->info.heads - 1);
-        const heatmap h = heatmap_square(labels, n, map->weights);
+               (long long)layer, (long long)s->layers - 1, (long long)head, (long long)s->heads - 1);
+        const heatmap h = heatmap_square(labels, n, s->map.weights);
         heatmap_terminal(stdout, &h, terminal_colors(stdout));
     }
     free(labels);
     return code;
 }
 
-static int run(int n, char **arguments)
+static int run_sentence(shown *s)
 {
-    (void)n;
-    const char *text = arguments[0];
     cli_model m;
-    att_attention_map map = {0};
     int code = cli_model_open(&m, model_name, threads);
     if (code)
         return code;
-    code = choose(&m.info);
+    s->tokenizer = att_sentence_tokenizer(m.sentence);
+    s->layers = m.info.layers;
+    s->heads = m.info.heads;
+    code = choose(s);
     if (!code)
-        code = cli_status(m.ctx, att_sentence_attention(m.sentence, text, strlen(text), layer, head, &map));
-    if (!code && map.tokens.truncated)
+        code = cli_status(m.ctx, att_sentence_attention(m.sentence, s->text, strlen(s->text), layer, head, &s->map));
+    if (!code && s->map.tokens.truncated)
         cli_note("the text is longer than %lld tokens and was truncated", (long long)m.info.max_tokens);
     if (!code)
-        code = show(&m, text, &map);
-    att_attention_map_free(m.sentence, &map);
+        code = show(s);
+    att_attention_map_free(m.sentence, &s->map);
     cli_model_close(&m);
     return code;
+}
+
+static int run_language(shown *s)
+{
+    cli_language m;
+    int code = cli_language_open(&m, model_name, threads);
+    if (code)
+        return code;
+    s->tokenizer = att_text_generator_tokenizer(m.generator);
+    s->layers = m.info.layers;
+    s->heads = m.info.heads;
+    code = choose(s);
+    if (!code)
+        code = cli_status(m.ctx, att_language_attention(m.generator, s->text, strlen(s->text), layer, head, &s->map));
+    if (!code)
+        code = show(s);
+    att_language_attention_free(m.generator, &s->map);
+    cli_language_close(&m);
+    return code;
+}
+
+static int run(int n, char **arguments)
+{
+    (void)n;
+    att_model_path folder;
+    shown s = {.text = arguments[0]};
+    const bool language = model_name && att_model_find(model_name, &folder) == ATT_OK &&
+                          cli_model_kind_of(folder.text) == CLI_LANGUAGE_MODEL;
+    return language ? run_language(&s) : run_sentence(&s);
 }
 
 const cli_command cli_attention = {
@@ -113,9 +147,12 @@ const cli_command cli_attention = {
     .min_arguments = 1,
     .max_arguments = 1,
     .details = "The attention weights of one head of one layer, after the softmax. Rows: the\n"
-               "token that attends; columns: the tokens attended to. Each row sums to 1.",
+               "token that attends; columns: the tokens attended to. Each row sums to 1. The model\n"
+               "is a sentence model or a language model, whose tokens attend only to those before\n"
+               "them and themselves.",
     .examples = "attend attention -m all-MiniLM-L6-v2 \"The cat sat on the mat because it was tired.\"\n"
-                "attend attention -m all-MiniLM-L6-v2 --layer 5 --head 3 --svg head.svg \"Hello shiny sun!\"",
+                "attend attention -m all-MiniLM-L6-v2 --layer 5 --head 3 --svg head.svg \"Hello shiny sun!\"\n"
+                "attend attention -m SmolLM2-135M-Instruct --layer 0 \"The cat sat on the mat.\"",
     .options = options,
     .see = "translate|tokenize",
     .run = run,

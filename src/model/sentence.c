@@ -1,5 +1,6 @@
 /* Sentence embeddings: Transformer, Pooling, Normalize (Reimers, Gurevych 2019). */
 #include "model/sentence.h"
+#include "model/attention_map.h"
 #include "io/texts.h"
 #include "io/util.h"
 
@@ -315,31 +316,19 @@ att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *con
 
 /* ---- attention weights */
 
-/* Records the attention weights of one head of one layer. */
-typedef struct attention_recorder {
-    int64_t layer, head; /* layer counts down to 0 */
-    float *weights;      /* [count, count] */
-    int64_t count;
-    att_status status;
-} attention_recorder;
-
-static void record(void *user, const att_tape_event *event)
+static att_var *apply_bert(att_tape *t, const void *bert, const int32_t *ids, const int64_t *offsets)
 {
-    attention_recorder *l = user;
-    if (event->plan && l->layer-- == 0)
-        l->status = att_weights(event->plan, event->args, 0, l->head, 0, l->count, l->weights);
+    return att_bert_apply(t, bert, ids, offsets, 1);
 }
 
-static att_status weights_of(const att_sentence *m, const att_tokens *tokens, attention_recorder *l)
+static att_map_source map_source(const att_sentence *m)
 {
-    att_tape *t;
-    att_status s = att_tape_new(m->model.ctx, ATT_OPTIONS(att_tape_config, .hook = record, .hook_user = l), &t);
-    if (s)
-        return s;
-    att_tensor y;
-    s = att_var_value(t, att_bert_apply(t, m->bert, tokens->ids, (const int64_t[]){0, tokens->count}, 1), &y);
-    att_tape_free(t);
-    return s ? s : l->status;
+    return (att_map_source){.ctx = m->model.ctx,
+                            .tokenizer = m->tokenizer,
+                            .layers = m->info.layers,
+                            .heads = m->info.heads,
+                            .model = m->bert,
+                            .apply = apply_bert};
 }
 
 att_status att_sentence_attention(const att_sentence *m, const char *text, size_t bytes, int64_t layer, int64_t head,
@@ -347,34 +336,15 @@ att_status att_sentence_attention(const att_sentence *m, const char *text, size_
 {
     if (att_require(__func__, ATT_NAMED({"m", m}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    *out = (att_attention_map){0};
-    if (layer < 0 || layer >= m->info.layers)
-        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "layer %lld, but the model's are 0 to %lld", (long long)layer,
-                        (long long)m->info.layers - 1);
-    if (head < 0 || head >= m->info.heads)
-        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "head %lld, but the model's are 0 to %lld", (long long)head,
-                        (long long)m->info.heads - 1);
-    att_attention_map map = {0};
-    att_status s = att_encode(m->tokenizer, text, bytes,
-                              ATT_OPTIONS(att_encode_options, .max_tokens = m->modules.max_tokens), &map.tokens);
-    if (s)
-        return s;
-    const size_t count = (size_t)map.tokens.count;
-    map.weights = att_alloc(m->model.ctx, count * count + 1, sizeof *map.weights);
-    attention_recorder l = {.layer = layer, .head = head, .weights = map.weights, .count = map.tokens.count};
-    s = map.weights ? weights_of(m, &map.tokens, &l) : ATT_ERR_MEMORY;
-    if (s)
-        att_attention_map_free(m, &map);
-    else
-        *out = map;
-    return s;
+    const att_map_source s = map_source(m);
+    return att_map_attention(&s, text, bytes, ATT_OPTIONS(att_encode_options, .max_tokens = m->modules.max_tokens),
+                             layer, head, out);
 }
 
 void att_attention_map_free(const att_sentence *m, att_attention_map *map)
 {
     if (!m || !map)
         return;
-    att_tokens_free(m->tokenizer, &map->tokens);
-    att_free(m->model.ctx, map->weights);
-    *map = (att_attention_map){0};
+    const att_map_source s = map_source(m);
+    att_map_free(&s, map);
 }

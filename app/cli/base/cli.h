@@ -149,6 +149,8 @@ typedef enum cli_model_kind {
 } cli_model_kind;
 /* "sentence model", "translator", "language model" */
 const char *cli_model_kind_name(cli_model_kind kind);
+/* path: a folder or a .gguf file. CLI_ANY_MODEL: none of the other kinds */
+cli_model_kind cli_model_kind_of(const char *path);
 /* The folder of a model by att_model_find. name NULL: the only model of this kind. Errors: it is of another kind, and
  * the message names the command for it; there is none, and the message says how to get one; several. */
 int cli_model_find(cli_model_kind kind, const char *name, att_model_path *path);

@@ -65,8 +65,7 @@ static cli_model_kind kind_of_config(const json_t *config)
     return CLI_ANY_MODEL;
 }
 
-/* path: a folder or a .gguf file. CLI_ANY_MODEL: none of the other kinds */
-static cli_model_kind kind_of(const char *path)
+cli_model_kind cli_model_kind_of(const char *path)
 {
     char file[sizeof(att_model_path) + sizeof "/config.json"];
     if (is_file(path, "/modules.json"))
@@ -89,7 +88,7 @@ static int check_finished(const char *name, const char *folder)
     cli_checkpoints_find(folder, &c);
     const char *command = json_string_value(json_object_get(training, "command"));
     if (!command)
-        command = kind_of(folder) == CLI_TRANSLATION_MODEL ? "translate" : "embed";
+        command = cli_model_kind_of(folder) == CLI_TRANSLATION_MODEL ? "translate" : "embed";
     if (!code && (training || c.n > 0))
         code = cli_fail("%s has a training that has not finished: attend train %s --resume -o %s", name, command, name);
     json_decref(training);
@@ -109,7 +108,7 @@ static void add_of_kind(void *user, const char *name)
 {
     model_list *list = user;
     att_model_path folder;
-    if (att_model_find(name, &folder) || kind_of(folder.text) != list->kind)
+    if (att_model_find(name, &folder) || cli_model_kind_of(folder.text) != list->kind)
         return;
     if (list->count == 1 && !strcmp(list->first, name))
         return; /* in the models folder and among those that come with attend */
@@ -186,7 +185,7 @@ int cli_model_find(cli_model_kind kind, const char *name, att_model_path *path)
     const int unfinished = check_finished(name ? name : path->text, path->text);
     if (unfinished)
         return unfinished;
-    const cli_model_kind found = kind_of(path->text);
+    const cli_model_kind found = cli_model_kind_of(path->text);
     if (found != kind && found != CLI_ANY_MODEL)
         return cli_fail("%s is a %s: %s", name, kinds[found].name, kinds[found].command);
     return CLI_DONE;
