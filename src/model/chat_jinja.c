@@ -67,8 +67,10 @@ static void read_string(jinja_reader *r)
         if (c != '\n')
             put_char(r, is[found - letter]);
     }
-    r->bad = r->bad || r->at == r->bytes;
-    r->at++;
+    if (r->at == r->bytes)
+        r->bad = true;
+    else
+        r->at++;
     end_string(r);
 }
 
@@ -227,7 +229,7 @@ bool att_jinja_normal_form(const char *text, size_t bytes, att_bytes *out)
         if (at < bytes)
             read_any_tag(&r);
     }
-    return !r.bad && !out->status && !memmem(out->data, out->count, "{%raw%}", 7);
+    return !r.bad && !out->status && (out->count == 0 || !memmem(out->data, out->count, "{%raw%}", 7));
 }
 
 /* ---- patterns */
