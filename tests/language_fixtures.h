@@ -40,6 +40,15 @@ static void give_language_model(att_ctx *c)
     need(att_language_state_new(m, 1, 0, &s));
     need(att_tape_new(c, NULL, &t));
     give("att_language_model_apply.t", t);
+    give("att_language_model_loss.t", t);
+    static const att_perplexity_options windows = {.size = sizeof windows};
+    static att_perplexity perplexity = {.size = sizeof perplexity};
+    static const int32_t two[] = {0, 1};
+    give("const att_perplexity_options *", &windows);
+    give("att_perplexity *", &perplexity);
+    give("att_language_perplexity.ids", two);
+    static const int64_t count = 2;
+    give("att_language_perplexity.n", &count);
     give("att_language_model_open.folder", folder.path);
     tiny_gguf_write(&folder, "m.gguf", &tiny_llamas[0], NULL);
     static char gguf[128];

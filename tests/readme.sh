@@ -4,11 +4,14 @@
 # usage: tests/readme.sh FOLDER_OF_ATTEND     --write: puts what they print there
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-if [ ! -e "${ATTEND_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/attend/models}/all-MiniLM-L6-v2" ]; then
-    echo "all-MiniLM-L6-v2 is not there: skipped (attend fetch all-MiniLM-L6-v2 downloads it)"
-    [ "${ATTEND_REQUIRE_MODEL:-0}" = 1 ] && exit 1
-    exit 77
-fi
+models=${ATTEND_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/attend/models}
+for model in all-MiniLM-L6-v2 SmolLM2-135M-Instruct; do
+    if [ ! -e "$models/$model" ]; then
+        echo "$model is not there: skipped (attend fetch $model downloads it)"
+        [ "${ATTEND_REQUIRE_MODEL:-0}" = 1 ] && exit 1
+        exit 77
+    fi
+done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export PATH="$1:$PATH" ATT_ISA=scalar

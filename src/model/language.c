@@ -126,14 +126,14 @@ static att_var *last_rows(att_tape *t, const att_language_model *m, att_var *x, 
     return y;
 }
 
-/* x = norm(the last layer's output) of all tokens, or with last_only of the last ones -> [offsets[n] or n, hidden] */
-static att_var *hidden_states(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
-                              int64_t n, att_language_state *state, bool last_only)
+/* x = norm(the last layer's output) of all tokens, or with last_only of the last ones -> [offsets[n] or n, hidden].
+ * s: the caller's scope, which then has x alone. */
+static att_var *hidden_states(att_tape *t, att_scope s, const att_language_model *m, const int32_t *ids,
+                              const int64_t *offsets, int64_t n, att_language_state *state, bool last_only)
 {
     /* All architectures have their kind as the first member. */
     const att_language_architecture *architecture = (const att_language_architecture *)(const void *)m->model.kind;
     const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
-    att_scope s = att_scope_begin(t, "hidden");
     att_var *x = architecture->embed(t, m, ids, offsets, n, state);
     for (int64_t i = 0; i < m->info.layers; i++) {
         const att_nn_layer_call call = att_language_state_call(state, i, &args);
@@ -143,7 +143,7 @@ static att_var *hidden_states(att_tape *t, const att_language_model *m, const in
     }
     if (last_only)
         x = last_rows(t, m, x, offsets, n);
-    return att_scope_end(t, s, att_nn_norm_apply(t, m->norm, x));
+    return att_scope_reset(t, s, att_nn_norm_apply(t, m->norm, x));
 }
 
 att_var *att_language_model_apply(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
@@ -154,7 +154,7 @@ att_var *att_language_model_apply(att_tape *t, const att_language_model *m, cons
         !check_lengths(t, m, offsets, n, state, last_only))
         return NULL;
     att_scope s = att_scope_begin(t, "language_model");
-    att_var *x = hidden_states(t, m, ids, offsets, n, state, last_only);
+    att_var *x = hidden_states(t, s, m, ids, offsets, n, state, last_only);
     return att_scope_end(t, s, att_linear(t, x, m->head, NULL, ATT_IDENTITY, NULL));
 }
 
@@ -165,6 +165,6 @@ att_var *att_language_model_loss(att_tape *t, const att_language_model *m, const
         !att_sequences_fit(t, "language model", ids, offsets, n, m->info.max_positions))
         return NULL;
     att_scope s = att_scope_begin(t, "language_model");
-    att_var *x = hidden_states(t, m, ids, offsets, n, NULL, false);
+    att_var *x = hidden_states(t, s, m, ids, offsets, n, NULL, false);
     return att_scope_end(t, s, att_linear_cross_entropy(t, x, m->head, NULL, targets, options));
 }

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { VOCABULARY = LLAMA_VOCABULARY, TOKENS = 22, POSITIONS = 32 };
+enum { VOCABULARY = LLAMA_VOCABULARY, TOKENS = 22, POSITIONS = 64 };
 
 static const int32_t ids[TOKENS] = {1, 7, 9, 11, 3, 5, 2, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 3};
 static test_folder folder;
@@ -65,12 +65,12 @@ static void see(void *user, double share)
 static void defaults_are_the_positions_and_progress_ends_at_1(void **state)
 {
     (void)state;
-    int32_t many[70];
+    int32_t many[150];
     double last = 0;
-    for (int i = 0; i < 70; i++)
+    for (int i = 0; i < 150; i++)
         many[i] = ids[i % TOKENS];
     att_perplexity p = {.size = sizeof p};
-    assert_int_equal(att_language_perplexity(model, many, 70,
+    assert_int_equal(att_language_perplexity(model, many, 150,
                                              ATT_OPTIONS(att_perplexity_options, .progress = see, .user = &last), &p),
                      ATT_OK);
     assert_int_equal(p.window, POSITIONS);
@@ -94,7 +94,7 @@ static void what_cannot_be_predicted_is_refused(void **state)
     (void)state;
     static const int32_t strange[] = {1, VOCABULARY, 2};
     refused(1, ids, 0, 0, "n is 1");
-    refused(TOKENS, ids, POSITIONS + 1, 0, "window is 33, not in [1, 32]");
+    refused(TOKENS, ids, POSITIONS + 1, 0, "window is 65, not in [1, 64]");
     refused(TOKENS, ids, -1, 0, "window is -1");
     refused(TOKENS, ids, 5, 6, "stride is 6, not in [1, 5]");
     refused(TOKENS, ids, 5, -1, "stride is -1");

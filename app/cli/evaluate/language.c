@@ -107,7 +107,7 @@ static int run(int n, char **arguments)
 
 const cli_command evaluate_language = {
     .name = "language",
-    .summary = "perplexity and bits per byte of a language model on a text",
+    .summary = "measure the perplexity and bits per byte of a language model on a text",
     .arguments = "FILE",
     .min_arguments = 1,
     .max_arguments = 1,
