@@ -91,6 +91,7 @@ static inline void expect_logits(const att_language_model *m, const char *name, 
     const double error = largest_difference(is, g);
     if (!(error <= tolerance))
         fail_msg("%s: the logits differ by %g of the largest", name, error);
+    print_message("%s: logits %.1e of the largest away\n", name, error);
 }
 
 /* The tokens after the golden's prompt, decoded one by one, are the golden's. */

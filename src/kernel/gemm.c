@@ -290,10 +290,10 @@ static void expand(const att_gemm_args *g, int64_t count, const uint16_t *codes,
         v_store(out + j, v_from_f16(codes + j));
 }
 
-/* Panels from q on over [k0, end): a block becomes f32 for all rows, and stays in the first-level cache. */
+/* Panels from q on over [k0, end): a block becomes f32 for all rows, and stays in the cache. */
 static void product_codes(const att_gemm_args *g, int64_t q, int64_t panels, int64_t k0, int64_t end)
 {
-    enum { FLOATS = 4096 };
+    enum { FLOATS = 8192 };
     _Alignas(ATT_CACHE_LINE) float b[FLOATS];
     const int64_t max_depth = FLOATS / (PANEL * panels);
     if (g->m == 1 && panels == 4) {
