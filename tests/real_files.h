@@ -40,8 +40,8 @@ static inline const char *data_file(const char *name)
 {
     static char path[MAX_FILE_NAME];
     const char *data = getenv("ATTEND_DATA");
-    snprintf(path, sizeof path, "%s/%s", data ? data : "../shared/data", name);
-    return access(path, R_OK) == 0 ? path : NULL;
+    const int n = snprintf(path, sizeof path, "%s/%s", data ? data : "../shared/data", name);
+    return n < (int)sizeof path && access(path, R_OK) == 0 ? path : NULL;
 }
 
 #endif
