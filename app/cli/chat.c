@@ -51,11 +51,11 @@ static void show_prompt(const line_reader *r)
 static int read_more(line_reader *r, bool *end)
 {
     ssize_t n;
+    if (!cli_reserve(&r->room, r->used + 4096, &(cli_array){&r->data, 1}, 1))
+        return cli_fail_memory();
     memmove(r->data, r->data + r->at, r->used - r->at);
     r->used -= r->at;
     r->at = 0;
-    if (!cli_reserve(&r->room, r->used + 4096, &(cli_array){&r->data, 1}, 1))
-        return cli_fail_memory();
     while ((n = read(STDIN_FILENO, r->data + r->used, 4096)) < 0) {
         if (errno != EINTR)
             return cli_fail_errno("standard input");
