@@ -6,6 +6,7 @@
 #include "cli/base/output.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,6 +48,20 @@ static void show_prompt(const line_reader *r)
     }
 }
 
+/* Like read; a signal that arrives just before it would wait for the next line, so cli_signal is looked at again and
+ * again. */
+static ssize_t read_unless_signalled(char *to, size_t bytes)
+{
+    enum { MILLISECONDS = 100 };
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    while (!cli_signal && poll(&input, 1, MILLISECONDS) == 0)
+        continue;
+    if (!cli_signal)
+        return read(STDIN_FILENO, to, bytes);
+    errno = EINTR;
+    return -1;
+}
+
 /* Reads more; *end: there is no more. */
 static int read_more(line_reader *r, bool *end)
 {
@@ -56,7 +71,7 @@ static int read_more(line_reader *r, bool *end)
     memmove(r->data, r->data + r->at, r->used - r->at);
     r->used -= r->at;
     r->at = 0;
-    while ((n = read(STDIN_FILENO, r->data + r->used, 4096)) < 0) {
+    while ((n = read_unless_signalled(r->data + r->used, 4096)) < 0) {
         if (errno != EINTR)
             return cli_fail_errno("standard input");
         if (cli_signal && !(r->terminal && cli_end_forget()))
