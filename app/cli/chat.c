@@ -48,7 +48,7 @@ static void show_prompt(const line_reader *r)
     }
 }
 
-/* Like read; a signal that arrives just before it would wait for the next line, so cli_signal is looked at again and
+/* Like read; a signal that arrives just before it would wait for the next line, so cli_signal is read again and
  * again. */
 static ssize_t read_unless_signalled(char *to, size_t bytes)
 {

@@ -5,6 +5,7 @@
 #include "cli/base/language.h"
 #include "cli/base/lines.h"
 #include "cli/base/output.h"
+#include "cli/base/whole_text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -99,6 +100,7 @@ typedef struct stream_state {
     const cli_language *m;
     int64_t first; /* number of the first prompt */
     bool line_end; /* the last character written ends a line */
+    int error;     /* errno of writing */
 } stream_state;
 
 static bool write_piece(void *user, const att_generated_token *token)
@@ -115,7 +117,9 @@ static bool write_piece(void *user, const att_generated_token *token)
         fwrite(token->text, 1, token->bytes, stdout);
         s->line_end = token->text[token->bytes - 1] == '\n';
     }
-    return fflush(stdout) == 0 && !cli_signal;
+    if (fflush(stdout) && errno != EINTR)
+        s->error = errno;
+    return !cli_signal && !s->error;
 }
 
 static const char *name_of_end(att_generation_end end)
@@ -153,7 +157,7 @@ static void write_text(const att_generated *g)
 
 static int generate(const cli_language *m, prompts *p, const att_sampling *sampling)
 {
-    stream_state stream = {m, p->first, true};
+    stream_state stream = {m, p->first, true, 0};
     const att_generate_options *o =
         ATT_OPTIONS(att_generate_options, .max_tokens = max_tokens, .sampling = sampling,
                     .seed = given.seed > 0 ? (uint64_t)given.seed : 0, .first_sequence = p->first, .stop = stop.text,
@@ -177,6 +181,8 @@ static int generate(const cli_language *m, prompts *p, const att_sampling *sampl
     }
     if (streaming && !json && !stream.line_end)
         putchar('\n');
+    if (stream.error)
+        code = cli_fail("standard output: %s", strerror(stream.error));
     for (int64_t i = 0; i < p->n; i++)
         att_generated_free(m->generator, &out[i]);
     free(p->ids);
@@ -206,44 +212,29 @@ static int generate_lines(const cli_language *m, const att_sampling *sampling)
 }
 
 /* The whole of a file without the line end that editors and echo write */
-static int read_prompt(char **text, size_t *bytes)
+static int read_prompt(cli_whole_text *text)
 {
     const char *path = file ? file : "-";
-    int fd = STDIN_FILENO;
-    size_t room = 0;
-    ssize_t n = 1;
     double size;
     int code = cli_file_check(path, &size);
-    if (!code && strcmp(path, "-"))
-        code = cli_status(NULL, att_open_text(path, &fd));
-    while (!code && n > 0) {
-        if (!cli_reserve(&room, *bytes + 65536, &(cli_array){text, 1}, 1))
-            code = cli_fail_memory();
-        else if ((n = read(fd, *text + *bytes, 65536)) < 0)
-            code = errno == EINTR ? CLI_INTERRUPTED : cli_fail_errno(path);
-        else
-            *bytes += (size_t)n;
+    if (!code)
+        code = cli_whole_text_read(path, text);
+    if (!code && text->bytes && text->text[text->bytes - 1] == '\n') {
+        text->bytes--;
+        text->bytes -= text->bytes && text->text[text->bytes - 1] == '\r';
     }
-    if (fd > STDIN_FILENO)
-        close(fd);
-    if (*bytes && (*text)[*bytes - 1] == '\n')
-        --*bytes;
-    if (*bytes && (*text)[*bytes - 1] == '\r')
-        --*bytes;
     return code;
 }
 
 static int generate_one(const cli_language *m, const char *prompt, const att_sampling *sampling)
 {
-    char *read = NULL;
-    size_t bytes = prompt ? strlen(prompt) : 0;
-    int code = prompt ? CLI_DONE : read_prompt(&read, &bytes);
-    const char *text = prompt ? prompt : read;
-    if (!code)
-        cli_end_later(); /* a signal ends the text, and what there is of it is written */
+    cli_whole_text read = {0};
+    int code = prompt ? CLI_DONE : read_prompt(&read);
+    const char *text = prompt ? prompt : read.text;
+    const size_t bytes = prompt ? strlen(prompt) : read.bytes;
     if (!code)
         code = generate(m, &(prompts){.n = 1, .text = &text, .bytes = &bytes}, sampling);
-    free(read);
+    cli_whole_text_free(&read);
     return code;
 }
 

@@ -65,16 +65,28 @@ static bool find_shipped(att_model_path *out)
     return set_path(out, "%s/attend/models", ATT_DATA_FOLDER) && is_folder(out->text);
 }
 
-static bool is_model(const char *folder)
+/* Has the folder a model? */
+static att_status find_model(const char *folder, bool *found)
 {
     att_model_path config;
-    bool found = set_path(&config, "%s/config.json", folder) && att_is_file(config.text);
-    DIR *d = found ? NULL : opendir(folder);
-    for (const struct dirent *e; d && !found && (e = readdir(d));)
-        found = att_is_gguf_name(e->d_name);
+    *found = set_path(&config, "%s/config.json", folder) && att_is_file(config.text);
+    errno = 0;
+    DIR *d = *found ? NULL : opendir(folder);
+    if (!*found && !d && errno == ENOMEM)
+        return att_fail(NULL, ATT_ERR_MEMORY, "out of memory");
+    for (const struct dirent *e; d && !*found && (e = readdir(d));)
+        *found = att_is_gguf_name(e->d_name);
     if (d)
         closedir(d);
-    return found;
+    return ATT_OK;
+}
+
+/* Of a conversion that did not end */
+static bool is_unfinished(const char *name)
+{
+    static const char end[] = ".unfinished";
+    const size_t n = strlen(name);
+    return n >= sizeof end - 1 && !strcmp(name + n - (sizeof end - 1), end);
 }
 
 static att_status list_folder(const char *folder, void (*each)(void *user, const char *name), void *user)
@@ -84,15 +96,19 @@ static att_status list_folder(const char *folder, void (*each)(void *user, const
     const int n = scandir(folder, &entries, NULL, alphasort);
     if (n < 0)
         return errno == ENOMEM ? att_fail(NULL, ATT_ERR_MEMORY, "out of memory") : ATT_OK;
+    att_status s = ATT_OK;
     for (int i = 0; i < n; i++) {
         const char *name = entries[i]->d_name;
         att_model_path path;
-        if (name[0] != '.' && set_path(&path, "%s/%s", folder, name) && is_model(path.text))
+        bool found = false;
+        if (!s && name[0] != '.' && !is_unfinished(name) && set_path(&path, "%s/%s", folder, name))
+            s = find_model(path.text, &found);
+        if (found)
             each(user, name);
         free(entries[i]);
     }
     free(entries);
-    return ATT_OK;
+    return s;
 }
 
 att_status att_models_list(void (*each)(void *user, const char *name), void *user)

@@ -384,6 +384,8 @@ static att_status check_state(const generate_job *j, int64_t n)
     const att_language_state *s = j->o.state;
     if (!s)
         return ATT_OK;
+    if (!att_language_state_fits(s, j->g->model))
+        return att_fail(j->ctx, ATT_ERR_ARGUMENT, "att_generate: options.state is one of another model");
     if (att_language_state_sequences(s) != n)
         return att_fail(j->ctx, ATT_ERR_ARGUMENT, "att_generate: n is %lld, but options.state has %lld sequences",
                         (long long)n, (long long)att_language_state_sequences(s));

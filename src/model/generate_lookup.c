@@ -14,7 +14,7 @@ static int64_t find_last(const int32_t *ids, int64_t n, int64_t length)
 
 int64_t att_lookup(const int32_t *ids, int64_t n, int64_t max, int32_t *out)
 {
-    for (int64_t length = 3; length >= 2; length--) {
+    for (int64_t length = 3; max > 0 && length >= 2; length--) {
         const int64_t at = find_last(ids, n, length);
         if (at < 0)
             continue;

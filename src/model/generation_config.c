@@ -5,6 +5,7 @@
 #include "model/sampling.h"
 #include "model/text_generator.h"
 
+#include <float.h>
 #include <math.h>
 
 static float number(att_settings *s, const char *key, double min, double max, double otherwise)
@@ -27,6 +28,8 @@ static void read_sampling(att_settings *s, att_sampling *out)
         out->sample = false;
         out->temperature = 1;
     }
+    if (out->top_p == 0) /* the most probable token alone; in att_sampling 0 means the default */
+        out->top_p = FLT_MIN;
 }
 
 /* Settings that would change the text. */

@@ -37,6 +37,8 @@ att_status att_language_model_plan(const att_language_model *m, att_dtype dtype,
 /* Do the caches have f32, so that decoding has the bits of a full pass? */
 bool att_language_state_exact(const att_language_state *s);
 int64_t att_language_state_sequences(const att_language_state *s);
+/* Is it a state of this model? */
+bool att_language_state_fits(const att_language_state *s, const att_language_model *m);
 /* What a layer is applied to besides x, with the state's cache of that layer; s NULL: none */
 att_nn_layer_call att_language_state_call(const att_language_state *s, int64_t layer, const att_attention_args *args);
 

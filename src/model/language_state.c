@@ -3,6 +3,7 @@
 
 struct att_language_state {
     att_ctx *ctx;
+    const att_language_model *model;
     int64_t layers;
     att_cache **cache; /* [layers] */
     att_plan *plan;    /* of all layers, in the caches' dtype; NULL: f32, the layers' own */
@@ -21,7 +22,7 @@ att_status att_language_state_new(const att_language_model *m, int64_t n, att_dt
     att_language_state *s = att_calloc(ctx, 1, sizeof *s);
     if (!s)
         return ATT_ERR_MEMORY;
-    *s = (att_language_state){.ctx = ctx, .layers = m->info.layers};
+    *s = (att_language_state){.ctx = ctx, .model = m, .layers = m->info.layers};
     s->cache = att_calloc(ctx, (size_t)s->layers, sizeof(att_cache *));
     att_status e = s->cache ? ATT_OK : ATT_ERR_MEMORY;
     if (!e && dtype != ATT_F32)
@@ -68,6 +69,8 @@ att_status att_language_state_select(att_language_state *s, int64_t n, const int
         e = att_cache_select(s->cache[i], n, from);
     return e;
 }
+
+bool att_language_state_fits(const att_language_state *s, const att_language_model *m) { return s->model == m; }
 
 int64_t att_language_state_sequences(const att_language_state *s) { return att_cache_sequences(s->cache[0]); }
 

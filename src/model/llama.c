@@ -40,8 +40,8 @@ static const att_checkpoint_name names[] = {
     {"head.weight", "lm_head.weight"},
     {0},
 };
-/* A tied output layer may be in the file, too. */
-static const char *const unused[] = {"rotary_emb.", "lm_head.", NULL};
+/* A tied output layer may be in the file, too, and so may frequencies, which older files have in each layer. */
+static const char *const unused[] = {"rotary_emb.", "layers.*.self_attn.rotary_emb.", "lm_head.", NULL};
 
 static void configure(att_model *m, att_settings *s) { att_llama_config_read(s, &((llama *)m)->config); }
 

@@ -96,9 +96,12 @@ static void read_rotary(att_settings *s, const family *f, att_llama_config *c)
     const char *key = newer ? "rope_parameters" : "rope_scaling";
     const bool scaled = att_settings_has(s, key);
     att_settings_scope before = {0};
-    if (newer)
+    double base = att_settings_has(s, "rope_theta") ? att_settings_number(s, "rope_theta", 1, 1e12) : 10000;
+    if (newer) {
+        att_settings_only_empty(s, "rope_scaling"); /* which of them would count? */
         before = att_settings_enter(s, key);
-    const double base = att_settings_has(s, "rope_theta") ? att_settings_number(s, "rope_theta", 1, 1e12) : 10000;
+        base = att_settings_has(s, "rope_theta") ? att_settings_number(s, "rope_theta", 1, 1e12) : base;
+    }
     c->rotary_dims = c->head_dim;
     if (f->partial_rotary && att_settings_has(s, "partial_rotary_factor"))
         c->rotary_dims = (int64_t)((double)c->head_dim * att_settings_number(s, "partial_rotary_factor", 0, 1));

@@ -46,6 +46,15 @@ static int64_t largest(const float *x, int64_t n)
     return best;
 }
 
+/* Is no logit NaN or +infinity? -infinity, a mask, is allowed. Without an early end, for vectors of them. */
+static bool all_valid(const float *x, int64_t n)
+{
+    int bad = 0;
+    for (int64_t i = 0; i < n; i++)
+        bad |= !(x[i] < INFINITY);
+    return !bad;
+}
+
 static float log_softmax(const float *logits, int64_t n, int32_t id, float max)
 {
     double sum = 0;
@@ -183,7 +192,7 @@ int32_t att_sampler_choose(const att_sampler *s, const float *logits, const att_
     int32_t id = (int32_t)largest(from, s->vocabulary);
     const float max = from[id];
     *log_probability = NAN;
-    if (!isfinite(max))
+    if (!isfinite(max) || !all_valid(logits, s->vocabulary))
         return -1;
     if (s->s.sample) {
         const double u = uniform(s->seed, at);

@@ -121,6 +121,9 @@ static void logits_that_are_not_finite_give_no_token(void **state)
         g.logits[i] = -INFINITY;
     g.logits[5] = 0; /* a mask is none */
     assert_int_equal(choose(&s, &g, 0, 0, &none), 5);
+    g.logits[6] = NAN;
+    assert_int_equal(choose(&s, &g, 0, 0, &none), -1);
+    g.logits[6] = 0;
     g.logits[5] = INFINITY;
     assert_int_equal(choose(&s, &g, 0, 0, &none), -1);
     for (int i = 0; i < VOCABULARY; i++)

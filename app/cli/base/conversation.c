@@ -91,8 +91,9 @@ static int note_state(cli_conversation *c, const att_tokens *prompt, const att_t
     const int64_t n = att_language_state_length(c->state, 0);
     const int64_t from_prompt = n < prompt->count ? n : prompt->count, rest = n - from_prompt;
     c->in_state = 0;
-    if (n < 0 || rest > answer->count ||
-        !cli_reserve(&c->ids_room, (size_t)n, &(cli_array){&c->ids, sizeof *c->ids}, 1))
+    if (n < 0 || rest > answer->count) /* after an error nothing of it is used again */
+        return CLI_DONE;
+    if (!cli_reserve(&c->ids_room, (size_t)n, &(cli_array){&c->ids, sizeof *c->ids}, 1))
         return cli_fail_memory();
     if (from_prompt > 0)
         memcpy(c->ids, prompt->ids, (size_t)from_prompt * sizeof *c->ids);

@@ -178,16 +178,21 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 
 /* ---- memory */
 
+void cli_end_without_memory(void)
+{
+    clean_up();
+    cli_fail_memory();
+    _exit(CLI_FAILED);
+}
+
 /* Memory for jansson, which does not survive a failed allocation: its parser does not notice that a token could not
  * grow (load.c, lex_save), loses characters, and writes out of bounds at the closing quote. */
 static void *allocate(size_t bytes)
 {
     void *p = malloc(bytes);
-    if (p)
-        return p;
-    clean_up();
-    cli_fail_memory();
-    _exit(CLI_FAILED);
+    if (!p)
+        cli_end_without_memory();
+    return p;
 }
 
 /* ---- at the start */

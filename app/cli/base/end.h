@@ -25,6 +25,9 @@ void cli_end_release_pipe(void);
 /* Ends the process by this signal, so that a waiting parent sees it. */
 void cli_end_by_signal(int number);
 
+/* Ends the process where memory is lacking and the caller cannot report it. */
+_Noreturn void cli_end_without_memory(void);
+
 /* Creates a file that is removed if the process ends early; `path` must be valid until cli_end_keeps. Returns its
  * descriptor, or -1 and sets errno. */
 int cli_end_create(char *path, mode_t mode);

@@ -1,9 +1,11 @@
 /* Contexts, and models by name. */
 #include "checkpoints.h"
 #include "cli.h"
+#include "end.h"
 #include "known_models.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,6 +44,8 @@ static bool has_gguf(const char *folder)
 {
     bool found = false;
     DIR *d = opendir(folder);
+    if (!d && errno == ENOMEM)
+        cli_end_without_memory();
     for (const struct dirent *e; d && !found && (e = readdir(d));)
         found = ends_with(e->d_name, ".gguf");
     if (d)

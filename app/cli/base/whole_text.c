@@ -17,7 +17,7 @@ static int read_all(int file, const char *path, cli_whole_text *out)
         if (n < 0 && errno == EINTR && !cli_signal)
             continue;
         if (n < 0)
-            return cli_fail_errno(path);
+            return errno == EINTR ? CLI_INTERRUPTED : cli_fail_errno(path);
         out->bytes += (size_t)n;
         out->text[out->bytes] = 0;
         if (n == 0)

@@ -1,5 +1,6 @@
 /* attend evaluate language: perplexity and bits per byte. */
 #include "cli/base/language.h"
+#include "cli/base/lines.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/whole_text.h"
@@ -7,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *model_name;
 static int64_t window, stride, threads;
@@ -69,21 +71,37 @@ static int print(const att_perplexity *p, size_t bytes, double seconds)
     return cli_output_close(&out, code);
 }
 
+static int check_window(const cli_language *m)
+{
+    const int64_t positions = m->info.max_positions, all = window ? window : positions < 1024 ? positions : 1024;
+    if (window > positions)
+        return cli_misuse("--window: the model has %lld positions, not %lld", (long long)positions, (long long)window);
+    if (stride > all)
+        return cli_misuse("--stride: %lld is more than the window, %lld", (long long)stride, (long long)all);
+    return CLI_DONE;
+}
+
 static int evaluate(const cli_language *m, const char *path)
 {
     cli_whole_text text = {0};
     const att_tokenizer *t = att_text_generator_tokenizer(m->generator);
     att_tokens tokens = {0};
     att_perplexity p = {.size = sizeof p};
-    int code = cli_whole_text_read(path, &text);
+    const char *name = strcmp(path, "-") ? path : "standard input";
+    double size;
+    int code = check_window(m);
+    if (!code)
+        code = cli_file_check(path, &size);
+    if (!code)
+        code = cli_whole_text_read(path, &text);
     if (!code && text.bytes == 0)
-        code = cli_fail("%s: the file is empty", path);
+        code = cli_fail("%s is empty", name);
     if (!code)
         code = cli_status(m->ctx,
                           att_encode(t, text.text, text.bytes,
                                      ATT_OPTIONS(att_encode_options, .offsets = true, .split_special = true), &tokens));
     if (!code && tokens.count < 2)
-        code = cli_fail("%s: the text is one token, and there is none to predict", path);
+        code = cli_fail("%s: the text is one token, and there is none to predict", name);
     const double begin = cli_seconds();
     if (!code)
         code = measure(m, &tokens, &p);
