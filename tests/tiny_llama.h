@@ -116,6 +116,8 @@ static inline void tiny_put_llama(tiny_file *f)
     for (int i = 0; i < 2; i++)
         tiny_llama_layer(f, i);
     tiny_put(f, "model.norm.weight", 0, LLAMA_HIDDEN);
+    if (!strcmp(tiny_llama_writing->type, "mistral")) /* a buffer of older folders, not used */
+        tiny_put(f, "model.layers.0.self_attn.rotary_emb.inv_freq", 0, 2);
     if (!tiny_llama_writing->tied)
         tiny_put(f, "lm_head.weight", LLAMA_VOCABULARY, LLAMA_HIDDEN);
 }

@@ -30,6 +30,8 @@ static void the_prompt_is_an_argument_a_file_or_standard_input(void **state)
     assert_prints("gzip -c p >p.gz; $A generate -m $L -n 6 -f p.gz", "oeqegs\n");
     assert_prints("printf 'bdcab\\r\\n' | $A generate -m $L -n 6", "oeqegs\n");
     assert_prints("printf bdcab | $A generate -m $L -n 6 -f - --stream", "oeqegs\n");
+    assert_int_equal(tool("$A generate -m $L -n 6 --stream bdcab >/dev/full"), 1);
+    assert_has(tool_err, "standard output: No space left");
     assert_prints("ATTEND_LANGUAGE_MODEL=$L $A generate -n 6 bdcab", "oeqegs\n");
     assert_prints("printf 'bdcab\\nt\\n' | $A generate -m $L -n 6 --lines", "oeqegs\nceqeje\n");
     assert_prints("yes bdcab | head -n 150 | $A generate -m $L -n 6 --lines | sort | uniq -c | sed 's/^ *//'",

@@ -470,6 +470,12 @@ static void options_are_checked(void **state)
     assert_refused(&p, OPTIONS(.n_stop = 1, .stop = (const char *const[]){NULL}), "options.stop[0] is NULL");
     assert_refused(&p, OPTIONS(.sampling = SAMPLING(.top_p = 2)), "att_generate: options.sampling: top_p is 2, not in");
     att_language_state *s;
+    att_language_model *other;
+    assert_int_equal(att_language_model_open(ctx, model, &other), ATT_OK);
+    assert_int_equal(att_language_state_new(other, 1, 0, &s), ATT_OK);
+    assert_refused(&p, OPTIONS(.state = s), "options.state is one of another model");
+    att_language_state_free(s);
+    att_language_model_free(other);
     assert_int_equal(att_language_state_new(att_text_generator_model(g), 2, 0, &s), ATT_OK);
     assert_refused(&p, OPTIONS(.state = s), "n is 1, but options.state has 2 sequences");
     att_language_state_free(s);
