@@ -70,11 +70,13 @@ static void logits_are_those_of_the_folder(void **state)
     const gguf_value linear[] = {{"llama.rope.freq_base", GGUF_F32, .number = 1000},
                                  {"llama.rope.scaling.type", GGUF_TEXT, .text = "linear"},
                                  {"llama.rope.scaling.factor", GGUF_F32, .number = 4}};
+    const gguf_value untyped[] = {linear[0], linear[2]};
     assert_same_logits(llama, NULL, 0);
     assert_string_equal(tiny_llamas[1].name, "llama3");
     assert_same_logits(&tiny_llamas[1], &(tiny_gguf){.change = base, .changes = 1, .factors = factors}, 1e-5);
     assert_string_equal(tiny_llamas[2].name, "linear");
     assert_same_logits(&tiny_llamas[2], &(tiny_gguf){.change = linear, .changes = 3}, 0);
+    assert_same_logits(&tiny_llamas[2], &(tiny_gguf){.change = untyped, .changes = 2}, 0);
     assert_string_equal(tiny_llamas[4].name, "qwen2");
     assert_same_logits(&tiny_llamas[4], NULL, 0);
     assert_string_equal(tiny_llamas[5].name, "qwen3");
@@ -301,6 +303,22 @@ static void models_that_are_not_built_are_refused_by_name(void **state)
                          "\"llama.rope.scale_linear\"");
 }
 
+static void scaling_of_positions_that_is_not_built_is_refused(void **state)
+{
+    (void)state;
+    float factors[2];
+    const gguf_value type = {"llama.rope.scaling.type", GGUF_TEXT, .text = "yarn"};
+    const gguf_value factor = {"llama.rope.scaling.factor", GGUF_F32, .number = 4};
+    llama3_factors(factors, 2, 10000, 8, 8192);
+    assert_refused(&(tiny_gguf){.change = &type, .changes = 1, .factors = factors}, ATT_ERR_UNSUPPORTED,
+                   "\"llama.rope.scaling.type\" is \"yarn\", which is not supported together with tensor "
+                   "\"rope_freqs.weight\"");
+    assert_refused(&(tiny_gguf){.change = &factor, .changes = 1, .factors = factors}, ATT_ERR_UNSUPPORTED,
+                   "\"linear\", which is not supported together with tensor \"rope_freqs.weight\"");
+    assert_value_refused((gguf_value){"llama.rope.scaling.attn_factor", GGUF_F32, .number = 1.5}, ATT_ERR_UNSUPPORTED,
+                         "\"llama.rope.scaling.attn_factor\" is 1.5, which is not supported; 1 is");
+}
+
 static void wrong_values_and_tensors_are_named(void **state)
 {
     (void)state;
@@ -376,6 +394,7 @@ int main(void)
         cmocka_unit_test(merges_by_score_are_those_of_sentencepiece),
         cmocka_unit_test(settings_are_read_from_either),
         cmocka_unit_test(models_that_are_not_built_are_refused_by_name),
+        cmocka_unit_test(scaling_of_positions_that_is_not_built_is_refused),
         cmocka_unit_test(wrong_values_and_tensors_are_named),
         cmocka_unit_test(tokenizers_that_are_not_known_are_refused_by_name),
     };
