@@ -45,11 +45,28 @@ static void what_is_wrong_is_said(void **state)
     assert_string_equal(tool_out, "");
 }
 
+/* Only what a conversion has written is removed from FOLDER.unfinished. */
+static void files_of_others_are_not_removed(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("mkdir mine.unfinished; echo thesis >mine.unfinished/notes.txt; "
+                          "echo 1 >mine.unfinished/config.json"),
+                     0);
+    assert_refused("$A convert m.gguf -o mine", 1, "mine.unfinished, where mine is written first, has \"notes.txt\"");
+    assert_int_equal(tool("cat mine.unfinished/notes.txt mine.unfinished/config.json; ls -d mine"), 2);
+    assert_string_equal(tool_out, "thesis\n1\n");
+    assert_int_equal(tool("rm mine.unfinished/notes.txt; echo 1 >mine.unfinished/model.safetensors.unfinished-0; "
+                          "$A convert m.gguf -o mine && ls mine | wc -l && ! ls -d mine.unfinished 2>/dev/null"),
+                     0);
+    assert_string_equal(tool_out, "mine is written\n6\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_becomes_a_folder),
         cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(files_of_others_are_not_removed),
     };
     return cmocka_run_group_tests(tests, convert_setup, tool_teardown);
 }
