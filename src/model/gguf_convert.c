@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- the folder */
@@ -75,9 +76,14 @@ static att_status check_unfinished(const new_folder *f)
     return s;
 }
 
-/* Is it missing, or a folder without files? */
+/* Is it missing, or a folder without files? A folder cannot replace a symbolic link. */
 static att_status check_target(const new_folder *f)
 {
+    struct stat is;
+    if (!lstat(f->target, &is) && S_ISLNK(is.st_mode))
+        return att_fail(f->ctx, ATT_ERR_ARGUMENT,
+                        "%s is a symbolic link, which no folder can replace; give the folder it leads to, or another",
+                        f->target);
     errno = 0;
     DIR *d = opendir(f->target);
     if (!d && errno == ENOENT)

@@ -37,6 +37,8 @@ static void what_is_wrong_is_said(void **state)
     assert_refused("$A convert m.gguf", 2, "--output FOLDER is needed");
     assert_refused("$A convert -o out2", 2, "MODEL.gguf");
     assert_refused("mkdir full; echo >full/x; $A convert m.gguf -o full", 1, "full is not empty; remove it first");
+    assert_refused("mkdir empty; ln -s empty link; $A convert m.gguf -o link/", 1, "link is a symbolic link");
+    assert_refused("ln -s nowhere dangling; $A convert m.gguf -o dangling", 1, "dangling is a symbolic link");
     assert_refused("$A convert none.gguf -o out2", 1, "none.gguf");
     assert_refused("echo GGUF >bad.gguf; $A convert bad.gguf -o out2", 1, "bad.gguf");
     assert_refused("$A convert m.gguf -o out2 --dtype int8", 2, "f32|f16|bf16");
