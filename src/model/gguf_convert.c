@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -221,6 +222,25 @@ static att_status write_generation_config(att_gguf *g, const new_folder *f)
     return s ? s : att_settings_write(f->ctx, f->path, "generation_config.json", root);
 }
 
+/* Are all finite numbers finite in f16, too? Its largest is 65504, and what rounds to 65536 becomes infinite. */
+static att_status check_range(att_gguf *g, const new_folder *f, const att_gguf_weights *w)
+{
+    for (int64_t i = 0; i < w->count; i++) {
+        const float *x = w->tensor[i].data;
+        int64_t n = 1;
+        for (int d = 0; d < w->tensor[i].rank; d++)
+            n *= w->tensor[i].dim[d];
+        for (int64_t k = 0; k < n; k++)
+            if (isfinite(x[k]) && fabsf(x[k]) >= 65520)
+                return att_fail(
+                    f->ctx, ATT_ERR_UNSUPPORTED,
+                    "%s: tensor \"%s\" has %.9g, but the largest number of f16 is 65504; convert to bf16 or "
+                    "f32",
+                    att_gguf_label(g), w->name[i], (double)x[k]);
+    }
+    return ATT_OK;
+}
+
 static att_status write_weights(att_gguf *g, const new_folder *f, att_dtype dtype)
 {
     static const char *const metadata[] = {"format", "pt"};
@@ -229,6 +249,8 @@ static att_status write_weights(att_gguf *g, const new_folder *f, att_dtype dtyp
     char path[ATT_MAX_PATH];
     att_gguf_weights w;
     att_status s = att_gguf_weights_read(f->ctx, g, &w);
+    if (!s && dtype == ATT_F16)
+        s = check_range(g, f, &w);
     s = s ? s : att_join_path(f->ctx, f->path, "model.safetensors", path);
     s = s ? s : att_safetensors_write(f->ctx, path, w.count, w.name, w.tensor, &o);
     att_gguf_weights_free(&w);

@@ -63,12 +63,28 @@ static void files_of_others_are_not_removed(void **state)
     assert_string_equal(tool_out, "mine is written\n6\n");
 }
 
+/* The last number of the file is replaced. */
+static void numbers_beyond_f16_are_refused(void **state)
+{
+    (void)state;
+#define LAST_NUMBER(bytes) "cp m.gguf big.gguf; truncate -s -4 big.gguf; printf '" bytes "' >>big.gguf; "
+    assert_refused(LAST_NUMBER("\\000\\120\\303\\107") "$A convert --dtype f16 big.gguf -o big", 1,
+                   "big.gguf: tensor \"lm_head.weight\" has 100000, but the largest number of f16 is 65504");
+    assert_refused(LAST_NUMBER("\\000\\360\\177\\307") "$A convert --dtype f16 big.gguf -o big", 1, "has -65520, but");
+    assert_int_equal(tool("ls -d big big.unfinished 2>/dev/null"), 2);
+    assert_int_equal(tool("$A convert --dtype bf16 big.gguf -o big16 && $A convert big.gguf -o big32"), 0);
+    assert_int_equal(tool(LAST_NUMBER("\\000\\346\\177\\107") "$A convert --dtype f16 big.gguf -o rounded"), 0);
+    assert_int_equal(tool("od -An -v -tx2 rounded/model.safetensors | grep -o 7bff"), 0); /* 65510 becomes 65504 */
+    assert_string_equal(tool_out, "7bff\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_becomes_a_folder),
         cmocka_unit_test(what_is_wrong_is_said),
         cmocka_unit_test(files_of_others_are_not_removed),
+        cmocka_unit_test(numbers_beyond_f16_are_refused),
     };
     return cmocka_run_group_tests(tests, convert_setup, tool_teardown);
 }
