@@ -343,6 +343,28 @@ static void wrong_values_and_tensors_are_named(void **state)
     assert_refused(&(tiny_gguf){.factors = factors}, bad, "\"rope_freqs.weight\" has -1, not a factor");
 }
 
+/* A bias in blocks, whose numbers cannot be put in the order of rotary positions one by one */
+static void tensors_that_cannot_be_read_are_named(void **state)
+{
+    (void)state;
+    enum { BLOCK = 32, Q8_0 = 8 };
+    static const float zero[BLOCK];
+    att_gguf *g;
+    att_gguf_weights w;
+    gguf_file file = {0};
+    const test_folder f = tiny_llama_folder(llama, NULL);
+    tiny_gguf_settings(&file, llama, &(tiny_gguf){0});
+    tiny_gguf_tensors(&file, &f, llama, &(tiny_gguf){0});
+    gguf_put_tensor(&file, "blk.0.attn_q.bias", 1, (const int64_t[]){BLOCK}, zero);
+    file.tensors.data[file.tensors.count - 12] = Q8_0; /* the type; an offset of 8 bytes follows */
+    gguf_write(&file, &f, "m.gguf");
+    assert_int_equal(att_gguf_open(ctx, in_folder(&f, "m.gguf"), &g), ATT_OK);
+    assert_int_equal(att_gguf_weights_read(ctx, g, &w), ATT_ERR_UNSUPPORTED);
+    check_says(ctx, "m.gguf: tensor \"blk.0.attn_q.bias\" of type Q8_0 could not be read");
+    att_gguf_free(g);
+    folder_remove(&f);
+}
+
 static void assert_tokenizer_refused(const gguf_value *v, int n, att_status status, const char *message)
 {
     att_tokenizer *t;
@@ -396,6 +418,7 @@ int main(void)
         cmocka_unit_test(models_that_are_not_built_are_refused_by_name),
         cmocka_unit_test(scaling_of_positions_that_is_not_built_is_refused),
         cmocka_unit_test(wrong_values_and_tensors_are_named),
+        cmocka_unit_test(tensors_that_cannot_be_read_are_named),
         cmocka_unit_test(tokenizers_that_are_not_known_are_refused_by_name),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
