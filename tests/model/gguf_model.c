@@ -365,6 +365,16 @@ static void tensors_that_cannot_be_read_are_named(void **state)
     folder_remove(&f);
 }
 
+/* 100 bytes after the header have space for three tensors, which have 32 bytes or more each. */
+static void more_tensors_than_fit_are_refused(void **state)
+{
+    (void)state;
+    static const _Alignas(8) unsigned char four[24 + 100] = "GGUF\3\0\0\0\4";
+    att_gguf *g;
+    assert_int_equal(att_gguf_from_memory(ctx, "four", four, sizeof four, &g), ATT_ERR_FORMAT);
+    check_says(ctx, "four: 4 tensors cannot be in a file of 124 bytes");
+}
+
 static void assert_tokenizer_refused(const gguf_value *v, int n, att_status status, const char *message)
 {
     att_tokenizer *t;
@@ -419,6 +429,7 @@ int main(void)
         cmocka_unit_test(scaling_of_positions_that_is_not_built_is_refused),
         cmocka_unit_test(wrong_values_and_tensors_are_named),
         cmocka_unit_test(tensors_that_cannot_be_read_are_named),
+        cmocka_unit_test(more_tensors_than_fit_are_refused),
         cmocka_unit_test(tokenizers_that_are_not_known_are_refused_by_name),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
