@@ -14,7 +14,9 @@
 #include "io/gguf_types.h"
 #include "io/util.h"
 
-enum { TEXT = 8, LIST = 9, MAX_COUNT = 1 << 20, MIN_VALUE = 13, MIN_TENSOR = 25 }; /* bytes of the shortest ones */
+/* Bytes of the shortest value: the length of an empty key, a type, a byte; and of the shortest tensor: the length of an
+ * empty name, the number of dimensions, one dimension, a type, an offset */
+enum { TEXT = 8, LIST = 9, MAX_COUNT = 1 << 20, MIN_VALUE = 8 + 4 + 1, MIN_TENSOR = 8 + 4 + 8 + 4 + 8 };
 
 /* Types of values by number; TEXT and LIST have sizes of their own. */
 static const struct {

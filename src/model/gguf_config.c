@@ -119,23 +119,39 @@ static json_t *factors_of(const float *factor, int64_t n)
     return list;
 }
 
+/* The scaling of positions: its type, and the factor of "linear". As in llama.cpp, a factor without a type is linear,
+ * and 0 is none. */
+static const char *read_scaling(reader *r, double *factor)
+{
+    const double attention = get_number(r, "rope.scaling.attn_factor", 1);
+    if (attention != 1)
+        att_gguf_fail(r->g, ATT_ERR_UNSUPPORTED, "\"%s\" is %g, which is not supported; 1 is", r->key, attention);
+    *factor = get_number(r, "rope.scaling.factor", 1);
+    if (*factor == 0)
+        *factor = 1;
+    return att_gguf_text(r->g, key_of(r, "rope.scaling.type"), *factor != 1 ? "linear" : "none");
+}
+
 static void set_rotary(reader *r, int64_t head_dim)
 {
     float factor[MAX_PAIRS];
-    double largest;
+    double largest, linear;
     const double base = get_number(r, "rope.freq_base", 10000);
-    const char *type = att_gguf_text(r->g, key_of(r, "rope.scaling.type"), "none");
     json_t *rope = json_pack("{s:o}", "rope_theta", short_number(base));
     const int64_t n = read_factors(r, head_dim, factor);
-    if (n > 0 && is_llama3(factor, n, base, &largest))
+    const char *type = read_scaling(r, &linear);
+    if (n > 0 && strcmp(type, "none") != 0)
+        att_gguf_fail(r->g, ATT_ERR_UNSUPPORTED,
+                      "\"%s\" is \"%.80s\", which is not supported together with tensor \"rope_freqs.weight\"", r->key,
+                      type);
+    else if (n > 0 && is_llama3(factor, n, base, &largest))
         json_object_update_new(rope, json_pack("{s:s, s:o, s:f, s:f, s:i}", "rope_type", "llama3", "factor",
                                                short_number(largest), "low_freq_factor", 1.0, "high_freq_factor", 4.0,
                                                "original_max_position_embeddings", 8192));
     else if (n > 0)
         json_object_update_new(rope, json_pack("{s:s, s:o}", "rope_type", "factors", "factors", factors_of(factor, n)));
     else if (strcmp(type, "linear") == 0)
-        json_object_update_new(rope, json_pack("{s:s, s:o}", "rope_type", "linear", "factor",
-                                               short_number(get_number(r, "rope.scaling.factor", 1))));
+        json_object_update_new(rope, json_pack("{s:s, s:o}", "rope_type", "linear", "factor", short_number(linear)));
     else if (strcmp(type, "none") == 0)
         json_object_set_new(rope, "rope_type", json_string("default"));
     else

@@ -1,5 +1,6 @@
 /* A folder is written beside its final name, FOLDER.unfinished, and then renamed: it appears completely or not at all.
- * The lock on it ends with the process, so what a killed one has left is removed by the next. */
+ * The lock on it ends with the process, so what a killed one has left is removed by the next; if FOLDER.unfinished has
+ * files of other names, it is the user's, and the conversion is refused. */
 #include "attend_language.h"
 #include "io/gguf.h"
 #include "io/replace.h"
@@ -9,8 +10,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- the folder */
@@ -21,20 +24,67 @@ typedef struct new_folder {
     int fd; /* of path, locked; -1: none */
 } new_folder;
 
-/* Removes the files of a folder; those of folders in it, which no conversion makes, stay. */
-static void remove_files(int fd)
+/* Is it the name of a file that a conversion writes, or of a temporary one of att_replace? */
+static bool is_written(const char *name)
+{
+    static const char *const names[] = {"config.json",           "generation_config.json", "tokenizer.json",
+                                        "tokenizer_config.json", "chat_template.jinja",    "model.safetensors"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const size_t n = strlen(names[i]), m = strlen(ATT_UNFINISHED);
+        if (strncmp(name, names[i], n) != 0)
+            continue;
+        if (!name[n] || (!strncmp(name + n, ATT_UNFINISHED, m) && !name[n + m + strspn(name + n + m, "0123456789")]))
+            return true;
+    }
+    return false;
+}
+
+static bool is_folder_itself(const char *name) { return !strcmp(name, ".") || !strcmp(name, ".."); }
+
+static DIR *open_list(int fd)
 {
     const int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = copy < 0 ? NULL : fdopendir(copy);
+    if (copy >= 0 && !d)
+        close(copy);
+    return d;
+}
+
+/* Removes the files of a conversion; others, which are the user's, stay. */
+static void remove_files(int fd)
+{
+    DIR *d = open_list(fd);
     for (const struct dirent *e; d && (e = readdir(d));)
-        unlinkat(fd, e->d_name, 0);
+        if (is_written(e->d_name))
+            unlinkat(fd, e->d_name, 0);
     if (d)
         closedir(d);
 }
 
-/* Is it missing, or a folder without files? */
+/* Are all files of f->path those of a conversion? */
+static att_status check_unfinished(const new_folder *f)
+{
+    DIR *d = open_list(f->fd);
+    att_status s = d ? ATT_OK : att_fail(f->ctx, ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
+    for (const struct dirent *e; !s && (e = readdir(d));)
+        if (!is_folder_itself(e->d_name) && !is_written(e->d_name))
+            s = att_fail(f->ctx, ATT_ERR_ARGUMENT,
+                         "%s, where %s is written first, has \"%s\", which is no file of a conversion; remove it, or "
+                         "give another folder",
+                         f->path, f->target, e->d_name);
+    if (d)
+        closedir(d);
+    return s;
+}
+
+/* Is it missing, or a folder without files? A folder cannot replace a symbolic link. */
 static att_status check_target(const new_folder *f)
 {
+    struct stat is;
+    if (!lstat(f->target, &is) && S_ISLNK(is.st_mode))
+        return att_fail(f->ctx, ATT_ERR_ARGUMENT,
+                        "%s is a symbolic link, which no folder can replace; give the folder it leads to, or another",
+                        f->target);
     errno = 0;
     DIR *d = opendir(f->target);
     if (!d && errno == ENOENT)
@@ -43,7 +93,7 @@ static att_status check_target(const new_folder *f)
         return att_fail(f->ctx, ATT_ERR_IO, "%s: %s", f->target, strerror(errno));
     bool empty = true;
     for (const struct dirent *e; empty && (e = readdir(d));)
-        empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
+        empty = is_folder_itself(e->d_name);
     closedir(d);
     return empty ? ATT_OK
                  : att_fail(f->ctx, ATT_ERR_ARGUMENT, "%s is not empty; remove it first, or give another folder",
@@ -72,11 +122,17 @@ static att_status begin(new_folder *f, att_ctx *ctx, const char *folder)
         f->fd = -1;
         return att_fail(ctx, ATT_ERR_IO, "%s is being written by another process", f->target);
     }
-    remove_files(f->fd);
-    return ATT_OK;
+    s = check_unfinished(f);
+    if (!s) {
+        remove_files(f->fd);
+        return ATT_OK;
+    }
+    close(f->fd);
+    f->fd = -1;
+    return s;
 }
 
-/* After an error nothing is left. */
+/* After an error nothing of the conversion is left. */
 static att_status end(new_folder *f, att_status s)
 {
     if (f->fd < 0)
@@ -166,6 +222,25 @@ static att_status write_generation_config(att_gguf *g, const new_folder *f)
     return s ? s : att_settings_write(f->ctx, f->path, "generation_config.json", root);
 }
 
+/* Are all finite numbers finite in f16, too? Its largest is 65504, and what rounds to 65536 becomes infinite. */
+static att_status check_range(att_gguf *g, const new_folder *f, const att_gguf_weights *w)
+{
+    for (int64_t i = 0; i < w->count; i++) {
+        const float *x = w->tensor[i].data;
+        int64_t n = 1;
+        for (int d = 0; d < w->tensor[i].rank; d++)
+            n *= w->tensor[i].dim[d];
+        for (int64_t k = 0; k < n; k++)
+            if (isfinite(x[k]) && fabsf(x[k]) >= 65520)
+                return att_fail(
+                    f->ctx, ATT_ERR_UNSUPPORTED,
+                    "%s: tensor \"%s\" has %.9g, but the largest number of f16 is 65504; convert to bf16 or "
+                    "f32",
+                    att_gguf_label(g), w->name[i], (double)x[k]);
+    }
+    return ATT_OK;
+}
+
 static att_status write_weights(att_gguf *g, const new_folder *f, att_dtype dtype)
 {
     static const char *const metadata[] = {"format", "pt"};
@@ -174,6 +249,8 @@ static att_status write_weights(att_gguf *g, const new_folder *f, att_dtype dtyp
     char path[ATT_MAX_PATH];
     att_gguf_weights w;
     att_status s = att_gguf_weights_read(f->ctx, g, &w);
+    if (!s && dtype == ATT_F16)
+        s = check_range(g, f, &w);
     s = s ? s : att_join_path(f->ctx, f->path, "model.safetensors", path);
     s = s ? s : att_safetensors_write(f->ctx, path, w.count, w.name, w.tensor, &o);
     att_gguf_weights_free(&w);

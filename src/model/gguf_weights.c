@@ -138,8 +138,9 @@ static att_status make_tensors(att_gguf_weights *w, att_gguf *g, const named *t,
     return s ? s : j->parts.status;
 }
 
-static att_status read_parts(job *j)
+static att_status read_parts(const att_gguf *g, job *j)
 {
+    const part *p = (const part *)(const void *)j->parts.data;
     const size_t n = j->parts.count / sizeof(part);
     j->status = att_calloc(j->ctx, n, sizeof *j->status);
     if (!j->status)
@@ -148,7 +149,8 @@ static att_status read_parts(job *j)
     att_status s = ATT_OK;
     for (size_t i = 0; !s && i < n; i++)
         if (j->status[i])
-            s = att_fail(j->ctx, j->status[i], "a tensor could not be read");
+            s = att_fail(j->ctx, j->status[i], "%s: tensor \"%.80s\" of type %s could not be read", att_gguf_label(g),
+                         p[i].from->name, p[i].from->type_name);
     return s;
 }
 
@@ -167,7 +169,7 @@ att_status att_gguf_weights_read(att_ctx *ctx, att_gguf *g, att_gguf_weights *w)
     if (!s && w->count > 0)
         qsort(t, (size_t)w->count, sizeof *t, by_name);
     s = s ? s : make_tensors(w, g, t, &j);
-    s = s ? s : read_parts(&j);
+    s = s ? s : read_parts(g, &j);
     att_free(ctx, t);
     att_free(ctx, j.status);
     att_bytes_free(&j.parts);

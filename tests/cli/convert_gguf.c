@@ -37,6 +37,8 @@ static void what_is_wrong_is_said(void **state)
     assert_refused("$A convert m.gguf", 2, "--output FOLDER is needed");
     assert_refused("$A convert -o out2", 2, "MODEL.gguf");
     assert_refused("mkdir full; echo >full/x; $A convert m.gguf -o full", 1, "full is not empty; remove it first");
+    assert_refused("mkdir empty; ln -s empty link; $A convert m.gguf -o link/", 1, "link is a symbolic link");
+    assert_refused("ln -s nowhere dangling; $A convert m.gguf -o dangling", 1, "dangling is a symbolic link");
     assert_refused("$A convert none.gguf -o out2", 1, "none.gguf");
     assert_refused("echo GGUF >bad.gguf; $A convert bad.gguf -o out2", 1, "bad.gguf");
     assert_refused("$A convert m.gguf -o out2 --dtype int8", 2, "f32|f16|bf16");
@@ -45,11 +47,44 @@ static void what_is_wrong_is_said(void **state)
     assert_string_equal(tool_out, "");
 }
 
+/* Only what a conversion has written is removed from FOLDER.unfinished. */
+static void files_of_others_are_not_removed(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("mkdir mine.unfinished; echo thesis >mine.unfinished/notes.txt; "
+                          "echo 1 >mine.unfinished/config.json"),
+                     0);
+    assert_refused("$A convert m.gguf -o mine", 1, "mine.unfinished, where mine is written first, has \"notes.txt\"");
+    assert_int_equal(tool("cat mine.unfinished/notes.txt mine.unfinished/config.json; ls -d mine"), 2);
+    assert_string_equal(tool_out, "thesis\n1\n");
+    assert_int_equal(tool("rm mine.unfinished/notes.txt; echo 1 >mine.unfinished/model.safetensors.unfinished-0; "
+                          "$A convert m.gguf -o mine && ls mine | wc -l && ! ls -d mine.unfinished 2>/dev/null"),
+                     0);
+    assert_string_equal(tool_out, "mine is written\n6\n");
+}
+
+/* The last number of the file is replaced. */
+static void numbers_beyond_f16_are_refused(void **state)
+{
+    (void)state;
+#define LAST_NUMBER(bytes) "cp m.gguf big.gguf; truncate -s -4 big.gguf; printf '" bytes "' >>big.gguf; "
+    assert_refused(LAST_NUMBER("\\000\\120\\303\\107") "$A convert --dtype f16 big.gguf -o big", 1,
+                   "big.gguf: tensor \"lm_head.weight\" has 100000, but the largest number of f16 is 65504");
+    assert_refused(LAST_NUMBER("\\000\\360\\177\\307") "$A convert --dtype f16 big.gguf -o big", 1, "has -65520, but");
+    assert_int_equal(tool("ls -d big big.unfinished 2>/dev/null"), 2);
+    assert_int_equal(tool("$A convert --dtype bf16 big.gguf -o big16 && $A convert big.gguf -o big32"), 0);
+    assert_int_equal(tool(LAST_NUMBER("\\000\\346\\177\\107") "$A convert --dtype f16 big.gguf -o rounded"), 0);
+    assert_int_equal(tool("od -An -v -tx2 rounded/model.safetensors | grep -o 7bff"), 0); /* 65510 becomes 65504 */
+    assert_string_equal(tool_out, "7bff\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_becomes_a_folder),
         cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(files_of_others_are_not_removed),
+        cmocka_unit_test(numbers_beyond_f16_are_refused),
     };
     return cmocka_run_group_tests(tests, convert_setup, tool_teardown);
 }

@@ -70,11 +70,13 @@ static void logits_are_those_of_the_folder(void **state)
     const gguf_value linear[] = {{"llama.rope.freq_base", GGUF_F32, .number = 1000},
                                  {"llama.rope.scaling.type", GGUF_TEXT, .text = "linear"},
                                  {"llama.rope.scaling.factor", GGUF_F32, .number = 4}};
+    const gguf_value untyped[] = {linear[0], linear[2]};
     assert_same_logits(llama, NULL, 0);
     assert_string_equal(tiny_llamas[1].name, "llama3");
     assert_same_logits(&tiny_llamas[1], &(tiny_gguf){.change = base, .changes = 1, .factors = factors}, 1e-5);
     assert_string_equal(tiny_llamas[2].name, "linear");
     assert_same_logits(&tiny_llamas[2], &(tiny_gguf){.change = linear, .changes = 3}, 0);
+    assert_same_logits(&tiny_llamas[2], &(tiny_gguf){.change = untyped, .changes = 2}, 0);
     assert_string_equal(tiny_llamas[4].name, "qwen2");
     assert_same_logits(&tiny_llamas[4], NULL, 0);
     assert_string_equal(tiny_llamas[5].name, "qwen3");
@@ -301,6 +303,22 @@ static void models_that_are_not_built_are_refused_by_name(void **state)
                          "\"llama.rope.scale_linear\"");
 }
 
+static void scaling_of_positions_that_is_not_built_is_refused(void **state)
+{
+    (void)state;
+    float factors[2];
+    const gguf_value type = {"llama.rope.scaling.type", GGUF_TEXT, .text = "yarn"};
+    const gguf_value factor = {"llama.rope.scaling.factor", GGUF_F32, .number = 4};
+    llama3_factors(factors, 2, 10000, 8, 8192);
+    assert_refused(&(tiny_gguf){.change = &type, .changes = 1, .factors = factors}, ATT_ERR_UNSUPPORTED,
+                   "\"llama.rope.scaling.type\" is \"yarn\", which is not supported together with tensor "
+                   "\"rope_freqs.weight\"");
+    assert_refused(&(tiny_gguf){.change = &factor, .changes = 1, .factors = factors}, ATT_ERR_UNSUPPORTED,
+                   "\"linear\", which is not supported together with tensor \"rope_freqs.weight\"");
+    assert_value_refused((gguf_value){"llama.rope.scaling.attn_factor", GGUF_F32, .number = 1.5}, ATT_ERR_UNSUPPORTED,
+                         "\"llama.rope.scaling.attn_factor\" is 1.5, which is not supported; 1 is");
+}
+
 static void wrong_values_and_tensors_are_named(void **state)
 {
     (void)state;
@@ -323,6 +341,38 @@ static void wrong_values_and_tensors_are_named(void **state)
     assert_refused(&(tiny_gguf){.extra = "blk.7.ffn_up.weight"}, ATT_ERR_UNSUPPORTED,
                    "tensor \"model.layers.7.mlp.up_proj.weight\" has no place in the model");
     assert_refused(&(tiny_gguf){.factors = factors}, bad, "\"rope_freqs.weight\" has -1, not a factor");
+}
+
+/* A bias in blocks, whose numbers cannot be put in the order of rotary positions one by one */
+static void tensors_that_cannot_be_read_are_named(void **state)
+{
+    (void)state;
+    enum { BLOCK = 32, Q8_0 = 8 };
+    static const float zero[BLOCK];
+    att_gguf *g;
+    att_gguf_weights w;
+    gguf_file file = {0};
+    const test_folder f = tiny_llama_folder(llama, NULL);
+    tiny_gguf_settings(&file, llama, &(tiny_gguf){0});
+    tiny_gguf_tensors(&file, &f, llama, &(tiny_gguf){0});
+    gguf_put_tensor(&file, "blk.0.attn_q.bias", 1, (const int64_t[]){BLOCK}, zero);
+    file.tensors.data[file.tensors.count - 12] = Q8_0; /* the type; an offset of 8 bytes follows */
+    gguf_write(&file, &f, "m.gguf");
+    assert_int_equal(att_gguf_open(ctx, in_folder(&f, "m.gguf"), &g), ATT_OK);
+    assert_int_equal(att_gguf_weights_read(ctx, g, &w), ATT_ERR_UNSUPPORTED);
+    check_says(ctx, "m.gguf: tensor \"blk.0.attn_q.bias\" of type Q8_0 could not be read");
+    att_gguf_free(g);
+    folder_remove(&f);
+}
+
+/* 100 bytes after the header have space for three tensors, which have 32 bytes or more each. */
+static void more_tensors_than_fit_are_refused(void **state)
+{
+    (void)state;
+    static const _Alignas(8) unsigned char four[24 + 100] = "GGUF\3\0\0\0\4";
+    att_gguf *g;
+    assert_int_equal(att_gguf_from_memory(ctx, "four", four, sizeof four, &g), ATT_ERR_FORMAT);
+    check_says(ctx, "four: 4 tensors cannot be in a file of 124 bytes");
 }
 
 static void assert_tokenizer_refused(const gguf_value *v, int n, att_status status, const char *message)
@@ -376,7 +426,10 @@ int main(void)
         cmocka_unit_test(merges_by_score_are_those_of_sentencepiece),
         cmocka_unit_test(settings_are_read_from_either),
         cmocka_unit_test(models_that_are_not_built_are_refused_by_name),
+        cmocka_unit_test(scaling_of_positions_that_is_not_built_is_refused),
         cmocka_unit_test(wrong_values_and_tensors_are_named),
+        cmocka_unit_test(tensors_that_cannot_be_read_are_named),
+        cmocka_unit_test(more_tensors_than_fit_are_refused),
         cmocka_unit_test(tokenizers_that_are_not_known_are_refused_by_name),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
