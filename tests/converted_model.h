@@ -29,7 +29,7 @@ static inline att_language_model *converted_open(const converted *c, const test_
 {
     const char *names[MAX_CONVERTED];
     char path[256];
-    att_language_model *m;
+    att_language_model *m = NULL;
     for (int64_t i = 0; i < c->n; i++)
         names[i] = c->name[i];
     snprintf(path, sizeof path, "%s/model.safetensors", folder->path);

@@ -274,13 +274,13 @@ static void unfinished_folders_are_locked(void **state)
     assert_int_equal(mkdir(f.unfinished, 0777), 0);
     const int fd = open(f.unfinished, O_RDONLY | O_DIRECTORY);
     assert_int_equal(flock(fd, LOCK_EX), 0);
-    folder_write(&f.folder, "out.unfinished/old", "old");
+    folder_write(&f.folder, "out.unfinished/model.safetensors.unfinished-0", "old");
     assert_refused(&f, ATT_ERR_IO, "is being written by another process");
-    snprintf(path, sizeof path, "%s/old", f.unfinished);
+    snprintf(path, sizeof path, "%s/model.safetensors.unfinished-0", f.unfinished);
     assert_int_equal(access(path, F_OK), 0);
     close(fd);
     convert(&f, 0);
-    snprintf(path, sizeof path, "%s/old", f.out);
+    snprintf(path, sizeof path, "%s/model.safetensors.unfinished-0", f.out);
     assert_int_not_equal(access(path, F_OK), 0);
     end(&f);
 }
