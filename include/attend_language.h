@@ -122,8 +122,7 @@ typedef struct att_generate_options {
     int64_t lookup;
     bool log_probabilities; /* natural, of the model's own distribution: before penalty, temperature and the rest */
     bool ignore_eos;        /* an end token does not end a sequence */
-    /* Called with each token, in the order of a sequence; false ends the sequence; or
-     * NULL. */
+    /* Called with each token, in the order of a sequence; false ends the sequence; or NULL. */
     bool (*token)(void *user, const att_generated_token *token);
     void *user;
 } att_generate_options;

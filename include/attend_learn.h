@@ -42,7 +42,8 @@ typedef struct att_param att_param;
 /* ---- 1 Parameters ------------------------------------------------------- */
 
 /* A parameter: a view of the caller's data (rank 1 or more; f32, f16 or bf16; not copied, must outlive the parameter)
- * and a copy packed for the running instruction set, which is made at first use. */
+ * and a copy packed for the running instruction set, which is made at first use; that of f16 or bf16 for att_linear
+ * stays 16 bits. */
 ATT_API att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out);
 ATT_API void att_param_free(att_param *p);
 ATT_API const att_tensor *att_param_value(const att_param *p);

@@ -4,7 +4,7 @@
 
 #include "tiny_llama.h"
 
-#include "attend_model.h"
+#include "attend_language.h"
 
 #include <stdint.h>
 
@@ -280,6 +280,22 @@ static inline void tiny_gguf_write(const test_folder *folder, const char *name, 
     tiny_gguf_settings(&f, m, how);
     tiny_gguf_tensors(&f, folder, m, how);
     gguf_write(&f, folder, name);
+}
+
+/* Logits of a model's tokens ids [n] -> out [n, LLAMA_VOCABULARY] */
+static inline void tiny_logits(att_ctx *ctx, const char *path, const int32_t *ids, int64_t n, float *out)
+{
+    att_language_model *m;
+    att_tape *t;
+    att_tensor v;
+    if (att_language_model_open(ctx, path, &m))
+        fail_msg("%s", att_error(ctx));
+    assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
+    att_var *y = att_language_model_apply(t, m, ids, (const int64_t[]){0, n}, 1, NULL, false);
+    assert_int_equal(att_var_value(t, y, &v), ATT_OK);
+    memcpy(out, v.data, (size_t)(n * LLAMA_VOCABULARY) * sizeof *out);
+    att_tape_free(t);
+    att_language_model_free(m);
 }
 
 #endif

@@ -137,12 +137,12 @@ static bool write_piece(void *user, const att_generated_token *token)
 
 static void write_json(const cli_conversation *c, const cli_reply *r)
 {
-    static const char *const ends[] = {"", "eos", "stop", "length", "context", "interrupted", "interrupted"};
     const att_chat_message *answer = &c->message[c->count - 1];
     fputs("{\"role\": \"assistant\", \"content\": ", stdout);
     cli_write_json(stdout, answer->text, answer->bytes);
     printf(", \"end\": \"%s\", \"prompt_tokens\": %lld, \"cached_tokens\": %lld, \"completion_tokens\": %lld}\n",
-           ends[r->generated.end], (long long)r->prompt, (long long)r->cached, (long long)r->generated.tokens.count);
+           cli_generation_end(r->generated.end), (long long)r->prompt, (long long)r->cached,
+           (long long)r->generated.tokens.count);
 }
 
 /* ---- the work */

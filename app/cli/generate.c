@@ -122,19 +122,13 @@ static bool write_piece(void *user, const att_generated_token *token)
     return !cli_signal && !s->error;
 }
 
-static const char *name_of_end(att_generation_end end)
-{
-    static const char *const names[] = {"", "eos", "stop", "length", "context", "interrupted", "interrupted"};
-    return names[end];
-}
-
 static void write_json(const cli_language *m, const char *text, size_t bytes, const att_generated *g)
 {
     fputs("{\"prompt\": ", stdout);
     cli_write_json(stdout, text, bytes);
     fputs(", \"text\": ", stdout);
     cli_write_json(stdout, g->text.text, g->text.bytes);
-    printf(", \"end\": \"%s\", \"tokens\": [", name_of_end(g->end));
+    printf(", \"end\": \"%s\", \"tokens\": [", cli_generation_end(g->end));
     for (int64_t i = 0; i < g->tokens.count; i++) {
         fputs(i ? ", {" : "{", stdout);
         write_token(m, g->tokens.ids[i], g->log_probabilities[i]);

@@ -96,8 +96,6 @@ static att_status accept(const generate_job *j, sequence *s)
         return e;
     if (s->stream.stopped)
         s->end = ATT_GENERATION_STOP;
-    if (!j->o.token)
-        return ATT_OK;
     const att_generated_token token = {
         .sequence = s->number,
         .position = s->count - 1,
@@ -107,8 +105,8 @@ static att_status accept(const generate_job *j, sequence *s)
         .bytes = s->stream.ready - s->stream.sent,
         .last = s->end != 0,
     };
-    s->stream.sent = s->stream.ready;
-    if (!j->o.token(j->o.user, &token) && !s->end)
+    s->stream.sent = s->stream.ready; /* without a callback, too: what was searched for stop strings is not again */
+    if (j->o.token && !j->o.token(j->o.user, &token) && !s->end)
         s->end = ATT_GENERATION_CALLBACK;
     return ATT_OK;
 }

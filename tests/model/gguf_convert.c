@@ -17,20 +17,7 @@ enum { VOCABULARY = LLAMA_VOCABULARY, TOKENS = 5 };
 static const int32_t ids[TOKENS] = {1, 7, 9, 11, 3};
 static const tiny_llama *const llama = &tiny_llamas[0];
 
-static void logits(const char *path, float out[TOKENS * VOCABULARY])
-{
-    att_language_model *m;
-    att_tape *t;
-    att_tensor v;
-    if (att_language_model_open(ctx, path, &m))
-        fail_msg("%s", att_error(ctx));
-    assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
-    att_var *y = att_language_model_apply(t, m, ids, (const int64_t[]){0, TOKENS}, 1, NULL, false);
-    assert_int_equal(att_var_value(t, y, &v), ATT_OK);
-    memcpy(out, v.data, TOKENS * VOCABULARY * sizeof *out);
-    att_tape_free(t);
-    att_language_model_free(m);
-}
+static void logits(const char *path, float out[TOKENS * VOCABULARY]) { tiny_logits(ctx, path, ids, TOKENS, out); }
 
 /* A folder with m.gguf; paths in it: the file, and the folder to write */
 typedef struct fixture {

@@ -127,6 +127,8 @@ int cli_fail_errno(const char *path);                     /* "attend: PATH: No s
 int cli_fail_memory(void);
 int cli_status(const att_ctx *ctx, att_status s); /* 0; or the library's message and a code */
 
+bool cli_ends_with(const char *text, const char *end);
+
 /* The signal that was received after cli_end_later, or 0. */
 extern volatile int cli_signal;
 

@@ -72,3 +72,9 @@ int cli_prompt_check(const cli_language *m, const char *what, int64_t tokens)
                         (long long)tokens, (long long)positions);
     return CLI_DONE;
 }
+
+const char *cli_generation_end(att_generation_end end)
+{
+    static const char *const names[] = {"", "eos", "stop", "length", "context", "interrupted", "interrupted"};
+    return names[end];
+}

@@ -53,6 +53,9 @@ int cli_sampling_read(const cli_language *m, cli_sampling *s, bool greedy, att_s
 /* Says how tokens are sampled, as options that repeat it; nothing if they are not. */
 void cli_sampling_note(const att_sampling *s, int64_t seed);
 
+/* How a text ended, for --json: "eos", "stop", "length", "context" or "interrupted". */
+const char *cli_generation_end(att_generation_end end);
+
 /* Fails where a prompt of this number of tokens cannot be continued; what: "the prompt", "line 3". */
 int cli_prompt_check(const cli_language *m, const char *what, int64_t tokens);
 

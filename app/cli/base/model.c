@@ -34,12 +34,6 @@ static bool is_file(const char *folder, const char *name)
     return stat(path, &s) == 0 && !S_ISDIR(s.st_mode);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
-}
-
 static bool has_gguf(const char *folder)
 {
     bool found = false;
@@ -47,7 +41,7 @@ static bool has_gguf(const char *folder)
     if (!d && errno == ENOMEM)
         cli_end_without_memory();
     for (const struct dirent *e; d && !found && (e = readdir(d));)
-        found = ends_with(e->d_name, ".gguf");
+        found = cli_ends_with(e->d_name, ".gguf");
     if (d)
         closedir(d);
     return found;
@@ -63,7 +57,7 @@ static cli_model_kind kind_of_config(const json_t *config)
     for (int i = 0; i < 2; i++) {
         if (type && !strcmp(type, translators[i]))
             return CLI_TRANSLATION_MODEL;
-        if (class && ends_with(class, ends[i]))
+        if (class && cli_ends_with(class, ends[i]))
             return CLI_LANGUAGE_MODEL;
     }
     return CLI_ANY_MODEL;

@@ -51,3 +51,9 @@ int cli_status(const att_ctx *ctx, att_status s)
         return CLI_INTERRUPTED;
     return cli_fail("%s", att_error(ctx));
 }
+
+bool cli_ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
+}

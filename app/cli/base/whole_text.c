@@ -1,4 +1,5 @@
 #include "whole_text.h"
+#include "array.h"
 #include "cli.h"
 
 #include <errno.h>
@@ -6,14 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FIRST = 1 << 16 };
+enum { BLOCK = 1 << 16 };
 
 static int read_all(int file, const char *path, cli_whole_text *out)
 {
-    size_t room = FIRST;
-    out->text = malloc(room);
-    while (out->text) {
-        const ssize_t n = read(file, out->text + out->bytes, room - out->bytes - 1);
+    size_t room = 0;
+    for (;;) {
+        if (!cli_reserve(&room, out->bytes + BLOCK + 1, &(cli_array){&out->text, 1}, 1))
+            return cli_fail_memory();
+        const ssize_t n = read(file, out->text + out->bytes, BLOCK);
         if (n < 0 && errno == EINTR && !cli_signal)
             continue;
         if (n < 0)
@@ -22,14 +24,7 @@ static int read_all(int file, const char *path, cli_whole_text *out)
         out->text[out->bytes] = 0;
         if (n == 0)
             return CLI_DONE;
-        if (room - out->bytes > 1)
-            continue;
-        char *more = realloc(out->text, room *= 2);
-        if (!more)
-            break;
-        out->text = more;
     }
-    return cli_fail_memory();
 }
 
 int cli_whole_text_read(const char *path, cli_whole_text *out)

@@ -2,6 +2,7 @@
 // order: 100
 #include "page.h"
 
+#include "cli/base/cli.h"
 #include "cli/base/utf8.h"
 #include "attend_util.h"
 
@@ -42,12 +43,6 @@ typedef struct three_uses_lesson {
 
 /* ---- a translation, and all of its attention */
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 /* The next layer of a use. */
 static void add_layer(three_uses_lesson *l, use *u, const att_tape_event *event)
 {
@@ -65,7 +60,7 @@ static void watch(void *user, const att_tape_event *event)
     three_uses_lesson *l = user;
     for (int i = 0; i < USES && event->plan; i++) {
         use *u = &l->use[i];
-        if (strncmp(event->scope, u->begins, strlen(u->begins)) == 0 && ends_with(event->scope, u->ends))
+        if (strncmp(event->scope, u->begins, strlen(u->begins)) == 0 && cli_ends_with(event->scope, u->ends))
             add_layer(l, u, event);
     }
     if (l->first && strncmp(event->scope, "encoder", 7) == 0) /* the encoder's last event stays */
