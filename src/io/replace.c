@@ -48,10 +48,16 @@ static int open_unfinished(const char *path, mode_t mode)
         return -1;
     /* Without lock support in the file system, no other process removes it either. */
     const bool lost = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
-    if (!lost && att_file_has_name(fd, path)) /* else it was removed before it was locked */
+    errno = 0;
+    if (!lost && att_file_has_name(fd, path))
         return fd;
+    /* Another process has removed it before it was locked (and may have created its own of this name), or its name
+     * could not be checked: then no other process knows of the file. */
+    const int failed = errno == ENOENT ? 0 : errno;
+    if (failed)
+        unlink(path);
     close(fd);
-    errno = EEXIST;
+    errno = failed ? failed : EEXIST;
     return -1;
 }
 
