@@ -39,12 +39,25 @@ static bool is_path(const cli_option *p)
     return p->text && (strstr(p->value, "FILE") || strstr(p->value, "FOLDER") || !strcmp(p->value, "MODEL"));
 }
 
+/* The first error, an errno, of what a path is; 0: none. Without this, a failing disk would store other options. */
+static int path_error;
+
+/* Is there something at the path? */
+static bool is_there(const char *path, struct stat *s)
+{
+    if (stat(path, s) == 0)
+        return true;
+    if (errno != ENOENT && errno != ENOTDIR && !path_error)
+        path_error = errno;
+    return false;
+}
+
 /* Standard input, a descriptor, a pipe: nothing that can be read again by its name. */
 static bool is_passing(const char *path)
 {
     struct stat s;
     return !strcmp(path, "-") || !strncmp(path, "/dev/", 5) ||
-           (stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode));
+           (is_there(path, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode));
 }
 
 /* An absolute path, if it is that of a file; a name (of a model) stays. */
@@ -52,10 +65,13 @@ static void write_path(const char *path, char text[VALUE])
 {
     struct stat s;
     char here[VALUE / 2];
-    if (*path == '/' || stat(path, &s) || !getcwd(here, sizeof here))
-        snprintf(text, VALUE, "%s", path);
-    else
+    snprintf(text, VALUE, "%s", path);
+    if (*path == '/' || !is_there(path, &s))
+        return;
+    if (getcwd(here, sizeof here))
         snprintf(text, VALUE, "%s/%s", here, path);
+    else
+        path_error = errno;
 }
 
 /* As few digits as give the same number. */
@@ -222,7 +238,7 @@ static json_t *options_object(const cli_training_options *o, json_t *bytes)
             continue;
         json_t *value = is_path(p) && is_passing(text) ? NULL : json_string(text); /* NULL, too: it is not UTF-8 */
         json_object_set_new(all, p->name, value ? value : json_null());
-        if (is_in(o->same_file, p->name) && stat(*p->text, &s) == 0 && S_ISREG(s.st_mode))
+        if (is_in(o->same_file, p->name) && is_there(*p->text, &s) && S_ISREG(s.st_mode))
             json_object_set_new(bytes, p->name, json_integer(s.st_size));
     }
     return all;
@@ -244,7 +260,10 @@ int cli_training_options_write(const cli_training_options *o, int64_t finished)
            *all = json_pack("{s:s, s:o, s:o}", "command", o->command, "options", options, "bytes", bytes);
     if (finished)
         json_object_set_new(all, "finished", json_integer(finished));
-    if (json_dumpf(all, out.file, JSON_INDENT(1)) || putc('\n', out.file) == EOF)
+    if (path_error)
+        code = cli_fail("%s is not written, because a file that it names cannot be checked: %s", path,
+                        strerror(path_error));
+    else if (json_dumpf(all, out.file, JSON_INDENT(1)) || putc('\n', out.file) == EOF)
         code = cli_fail_errno(path);
     json_decref(all);
     return cli_output_close(&out, code);
