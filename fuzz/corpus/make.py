@@ -234,3 +234,13 @@ write("gguf", "empty", gguf([], []))
 for path in sorted((HERE / "../../tests/golden/chat").glob("*.jinja")):
     if path.stem in ("chatml", "smollm2", "llama2", "gemma", "zephyr", "phi3"):
         write("chat_template", path.stem, b"3" + path.read_bytes())
+
+# ---- images, which tests/golden/make_images.py makes
+
+for target, suffix, names in [
+        ("jpeg", "jpg", ["420", "grey_progressive", "restarts", "rgb", "orientation_6", "cmyk"]),
+        ("png", "png", ["grey_1", "grey_alpha_16", "interlaced_1", "palette_transparent", "rgb_transparent",
+                        "rgba_interlaced", "orientation_8", "huge"]),
+        ("webp", "webp", ["lossy", "lossless_alpha", "lossy_alpha", "orientation_6", "animated"])]:
+    for name in names:
+        write(target, name, (HERE / f"../../tests/golden/images/{name}.{suffix}").read_bytes())

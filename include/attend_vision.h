@@ -1,0 +1,268 @@
+/* attend_vision.h - images, vision Transformers, and their training.
+ *
+ * Chapters: 1 Images, 2 Preprocessing, 3 Vision Transformers, 4 Models with preprocessing, 5 Labelled images,
+ * 6 Training.
+ *
+ * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
+ * threads hold here, too. Arguments that may be NULL are marked as in attend.h. */
+#ifndef ATTEND_VISION_H
+#define ATTEND_VISION_H
+
+#include "attend_model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- 1 Images ----------------------------------------------------------- */
+
+/* Pixels of 8 bits: grey (1 channel) or red, green, blue (3). */
+typedef struct att_image {
+    int64_t height, width, channels;
+    uint8_t *pixels; /* [height, width, channels] */
+} att_image;
+ATT_API void att_image_free(att_ctx *ctx, att_image *image);
+
+typedef struct att_image_options {
+    size_t size;
+    const uint8_t *background; /* [3], red, green, blue: what transparent pixels are composited over; or NULL: alpha is
+                                * dropped, as Pillow's convert("RGB") does */
+    bool ignore_orientation;   /* leave pixels as they are stored; false: turn and flip them as EXIF says */
+    int64_t max_pixels;        /* larger images are refused before memory is allocated; 0: 2^27 */
+} att_image_options;
+/* Decodes a JPEG, PNG or (where the library was built with libwebp) WebP file in memory, data [bytes], to 3 channels;
+ * grey images get three equal ones, 16 bits become their upper 8, palettes colours. Of an animation, the first frame.
+ * label: its path in messages. options or NULL: defaults. Errors: another format (GIF, AVIF, HEIC, ... are named),
+ * CMYK, damaged or truncated data, too many pixels or progressive scans; memory. */
+ATT_API att_status att_image_decode(att_ctx *ctx, const char *label, const void *data, size_t bytes,
+                                    const att_image_options *options, att_image *out);
+/* The same of a file; path "-": of standard input. options or NULL: defaults. Errors: not a file; larger than 1 GiB. */
+ATT_API att_status att_image_open(att_ctx *ctx, const char *path, const att_image_options *options, att_image *out);
+/* Does the name of a file end like that of an image that att_image_open reads: .jpg, .jpeg, .png, .webp? Letters of
+ * either case; "-" is none. */
+ATT_API bool att_image_has_name(const char *path);
+
+typedef enum att_image_filter {
+    ATT_FILTER_NEAREST = 0,
+    ATT_FILTER_BILINEAR,
+    ATT_FILTER_BICUBIC, /* Keys 1981, a = -0.5 */
+    ATT_FILTER_LANCZOS  /* three lobes */
+} att_image_filter;
+/* Resamples to [height, width], with the pixels of Pillow's resize: an axis that becomes smaller has a filter as much
+ * wider (antialiasing); horizontally, rounded to 8 bits, then vertically, or the other way round where Pillow 13 does
+ * so. */
+ATT_API att_status att_image_resize(att_ctx *ctx, const att_image *image, int64_t height, int64_t width,
+                                    att_image_filter filter, att_image *out);
+/* The image with 1 channel (ITU-R 601-2 luma, as Pillow's convert("L")) or with 3. */
+ATT_API att_status att_image_convert(att_ctx *ctx, const att_image *image, int64_t channels, att_image *out);
+
+typedef struct att_image_bytes {
+    uint8_t *data; /* [bytes] */
+    size_t bytes;
+} att_image_bytes;
+/* The image as a PNG file; free with att_image_bytes_free. */
+ATT_API att_status att_image_encode_png(att_ctx *ctx, const att_image *image, att_image_bytes *out);
+ATT_API void att_image_bytes_free(att_ctx *ctx, att_image_bytes *b);
+
+/* ---- 2 Preprocessing ---------------------------------------------------- */
+
+/* How images become a model's input: resized, cropped, scaled, normalised, as preprocessor_config.json of a Hugging
+ * Face folder or "pretrained_cfg" in config.json of a timm folder says. */
+typedef struct att_image_processor att_image_processor;
+
+typedef struct att_image_processor_info {
+    size_t size;
+    int64_t height, width, channels; /* of the result */
+    att_image_filter filter;
+    float mean[3], deviation[3]; /* the result is (x * rescale - mean) / deviation, each in f32 */
+    float rescale;               /* 1 / 255 */
+} att_image_processor_info;
+/* Results are those of the Pillow back end of `transformers`, or of timm's transform for evaluation, bit by bit.
+ * Settings that are missing get the defaults of the class that the file names: ViT-, DeiT- or BitImageProcessor.
+ * Errors: no such file; a class or setting that is not supported. */
+ATT_API att_status att_image_processor_open(att_ctx *ctx, const char *folder, att_image_processor **out);
+ATT_API void att_image_processor_free(att_image_processor *p);
+ATT_API att_status att_image_processor_describe(const att_image_processor *p, att_image_processor_info *info);
+/* The resized and cropped image: what the model sees, with the processor's number of channels. */
+ATT_API att_status att_image_processor_crop(const att_image_processor *p, const att_image *image, att_image *out);
+/* All of it: image -> out [height, width, channels]. */
+ATT_API att_status att_image_processor_apply(const att_image_processor *p, const att_image *image, float *out);
+
+/* ---- 3 Vision Transformers ---------------------------------------------- */
+
+/* The vision Transformer (Dosovitskiy et al. 2021): patches of an image are tokens, after a [CLS] token (Hugging Face:
+ * ViTForImageClassification, ViTModel; timm: vit_*, deit_*); distilled, with a second token and a second head (DeiT:
+ * Touvron et al. 2021); DINOv2 (Oquab et al. 2023), also with registers (Darcet et al. 2023). With a convolutional stem
+ * instead of the patch matrix it is what the paper calls hybrid. */
+typedef struct att_vit att_vit;
+
+typedef enum att_vit_pooling {
+    ATT_VIT_CLS = 0,        /* the [CLS] token */
+    ATT_VIT_MEAN,           /* the mean of all patches */
+    ATT_VIT_CLS_AND_MEAN,   /* both, concatenated (DINOv2's classifier; without one: ATT_VIT_CLS) */
+    ATT_VIT_CLS_AND_DISTILL /* two heads, whose logits are averaged (DeiT) */
+} att_vit_pooling;
+
+typedef struct att_vit_info {
+    size_t size;
+    const char
+        *type; /* "vit", "timm", "deit", "dinov2", "dinov2_with_registers", "attend-vit": valid as long as the model */
+    int64_t hidden, layers, heads, intermediate, channels;
+    int64_t image[2]; /* height, width that it was trained on, which other sizes may replace where the positions
+                       * are resampled (DINOv2) */
+    int64_t patch[2]; /* pixels of the image per row and column of the grid of tokens */
+    int64_t prefix;   /* tokens before the patches: [CLS], distillation token, registers */
+    int64_t classes;  /* 0: no classifier */
+    att_vit_pooling pooling;
+} att_vit_info;
+
+ATT_API att_status att_vit_open(att_ctx *ctx, const char *folder, att_vit **out);
+/* For training, with f32 weights of its own; or a new model with randomly initialised weights from settings as in
+ * config.json, a JSON text: {"model_type": "vit", "image_size": 28, ...}. "attend-vit" has two more: "stem", the
+ * channels of 3 x 3 convolutions, each followed by ReLU and max-pooling to half the size (Hassani et al. 2021), the
+ * last as many as "hidden_size", in place of "patch_size"; "pooling": "cls" or "mean", which has no [CLS] token. */
+ATT_API att_status att_vit_open_for_training(att_ctx *ctx, const char *folder, att_vit **out);
+ATT_API att_status att_vit_new(att_ctx *ctx, const char *settings, uint64_t seed, att_vit **out);
+ATT_API void att_vit_free(att_vit *m);
+ATT_API att_status att_vit_describe(const att_vit *m, att_vit_info *info);
+/* Of a model that was opened for training: the number of parameters, and parameter i with its name (name or NULL).
+ * Returns NULL if i is out of range or the model was opened for inference. */
+ATT_API int64_t att_vit_params(const att_vit *m);
+ATT_API att_param *att_vit_param(const att_vit *m, int64_t i, const char **name);
+/* Writes a model that was opened for training: config.json and model.safetensors, as the class
+ * ViTForImageClassification, DINOv2 as its own class, and with a convolutional stem or means as "attend-vit", which
+ * `transformers` has no class for. labels [classes] or NULL: names of the classes. The folder is created if it does not
+ * exist. dtype: of the weights; 0: f32. Errors: what none of these has (DeiT's second token, SwiGLU, some of timm). */
+ATT_API att_status att_vit_write(const att_vit *m, const char *folder, const char *const *labels, att_dtype dtype);
+
+typedef struct att_vit_options {
+    size_t size;
+    float dropout;                /* in training: of embeddings and each sublayer's result */
+    uint64_t seed;                /* another one for each step */
+    const uint32_t *sequence_ids; /* [images], if dropout > 0: identify the images in the masks */
+} att_vit_options;
+/* Hidden states of all tokens after the last norm (before it where it follows pooling, as in some of timm): images [n,
+ * height, width, channels], normalised -> [n * tokens, hidden], where tokens = prefix + (height / patch[0]) * (width /
+ * patch[1]), prefix tokens first, patches by rows. options or NULL: no dropout. NULL on error, like all operations;
+ * errors: a size other than info.image of a model whose positions are not resampled. */
+ATT_API att_var *att_vit_apply(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options);
+/* What a classifier gets: the same images -> [n, hidden], or [n, 2 hidden] of ATT_VIT_CLS_AND_MEAN. Of
+ * ATT_VIT_CLS_AND_DISTILL: [CLS]. options or NULL: no dropout. */
+ATT_API att_var *att_vit_features(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options);
+/* Logits: [n, classes]. options or NULL: no dropout. Error: no classifier. */
+ATT_API att_var *att_vit_logits(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options);
+
+/* ---- 4 Models with preprocessing ---------------------------------------- */
+
+/* A vision Transformer with its preprocessing and the names of its classes, of one folder. Read-only: many threads may
+ * use it at once. */
+typedef struct att_image_model att_image_model;
+ATT_API att_status att_image_model_open(att_ctx *ctx, const char *folder, att_image_model **out);
+ATT_API void att_image_model_free(att_image_model *m);
+ATT_API const att_vit *att_image_model_vit(const att_image_model *m);
+ATT_API const att_image_processor *att_image_model_processor(const att_image_model *m);
+ATT_API int64_t att_image_model_dim(const att_image_model *m); /* of an embedding; m NULL: 0 */
+/* The name of class i, "7" where it has none; NULL: out of range. */
+ATT_API const char *att_image_model_label(const att_image_model *m, int64_t i);
+/* Probabilities of the classes: images [n] of any sizes -> out [n, classes], with the same bits whatever else is in the
+ * call. Error: no classifier. */
+ATT_API att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images, float *out);
+/* Embeddings, what att_vit_features has: -> out [n, dim], not normalised. */
+ATT_API att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images, float *out);
+
+/* What tokens of an image attend to. Rows are queries, columns keys; rows sum to 1. */
+typedef struct att_image_attention {
+    int64_t grid[2]; /* rows and columns of patches */
+    int64_t prefix;  /* tokens before the patches; the first is [CLS], where there is one */
+    int64_t tokens;  /* prefix + grid[0] * grid[1] */
+    float *weights;  /* [tokens, tokens] */
+    att_image image; /* what the model sees */
+} att_image_attention;
+/* Of one layer and head. head -1: the mean of all heads. layer -1: attention rollout (Abnar, Zuidema 2020), with the
+ * means of heads: the product over layers of 0.5 A + 0.5 I, last layer first. Errors: no such layer or head. */
+ATT_API att_status att_image_attend(const att_image_model *m, const att_image *image, int64_t layer, int64_t head,
+                                    att_image_attention *out);
+ATT_API void att_image_attention_free(const att_image_model *m, att_image_attention *a);
+
+/* ---- 5 Labelled images -------------------------------------------------- */
+
+/* A set of images with classes. */
+typedef struct att_image_set att_image_set;
+
+typedef enum att_image_split { ATT_SPLIT_TRAIN = 0, ATT_SPLIT_TEST } att_image_split;
+
+typedef struct att_image_set_info {
+    size_t size;
+    const char *format; /* "folders", "idx", "cifar-10" */
+    int64_t images, classes;
+    int64_t height, width, channels; /* of all images; 0 for folders, whose images have any sizes */
+    int64_t ignored;                 /* files of folders whose names are not those of images */
+} att_image_set_info;
+/* path is one of
+ *   a folder with a folder for each class, which has its images (att_image_has_name), in the byte order of names; or
+ *     with folders train and test (or val, valid, validation), which have these;
+ *   a folder with IDX files named as MNIST's and Fashion-MNIST's are: train-images-idx3-ubyte, train-labels-idx1-ubyte,
+ *     t10k-..., also packed by gzip (.gz);
+ *   a folder with CIFAR-10's binary batches: data_batch_1.bin to data_batch_5.bin, test_batch.bin, batches.meta.txt.
+ * split: which part of them; a folder of classes without parts is one part, both times. labels [n_labels] or NULL: the
+ * classes' names in the order of a model's; a folder of another name is an error. Errors name the file and what was
+ * expected; files are checked when they are opened, images of folders when they are read. */
+ATT_API att_status att_image_set_open(att_ctx *ctx, const char *path, att_image_split split, const char *const *labels,
+                                      int64_t n_labels, att_image_set **out);
+/* Moves a share, in (0, 1), of each class's images, chosen at random by a seed, to a set of its own: for validation.
+ * Both keep the order of images. Errors: no images, or all, would move. */
+ATT_API att_status att_image_set_hold_out(att_image_set *s, double share, uint64_t seed, att_image_set **out);
+ATT_API void att_image_set_free(att_image_set *s);
+ATT_API att_status att_image_set_describe(const att_image_set *s, att_image_set_info *info);
+ATT_API const char *att_image_set_label(const att_image_set *s, int64_t i); /* of a class; NULL: out of range */
+ATT_API int32_t att_image_set_class(const att_image_set *s, int64_t i);     /* of image i; -1: out of range */
+ATT_API const char *att_image_set_path(const att_image_set *s, int64_t i);  /* of image i of folders; or NULL */
+/* Decodes image i; by many threads at once, if wanted. */
+ATT_API att_status att_image_set_read(const att_image_set *s, int64_t i, att_image *out);
+
+/* ---- 6 Training --------------------------------------------------------- */
+
+/* Training of a classifier from labelled images: minimises the mean cross entropy with AdamW. Images are decoded and
+ * changed at random (augmented) by a thread of their own, one step ahead. In reports, pairs are images and the loss is
+ * per image. */
+typedef struct att_image_training_options {
+    size_t size;
+    const att_image_set *images;    /* must outlive the training */
+    int64_t batch;                  /* images; 0: 128 */
+    const att_schedule *schedule;   /* of the learning rate */
+    double weight_decay;            /* of matrices only, not of tokens and positions */
+    double clip;                    /* maximum gradient norm; 0: no clipping */
+    float label_smoothing, dropout; /* both in [0, 1) */
+    int64_t crop;                   /* zeros by which each side is padded before a random crop: shifts images */
+    bool flip;                      /* left and right, for half of the images */
+    double mixup;   /* alpha of the beta distribution of mixup (Zhang et al. 2018), one share per batch; 0: none */
+    int64_t cutout; /* side in pixels of a square that is erased (DeVries, Taylor 2017); 0: none */
+    uint64_t seed;  /* of initialisation, dropout, augmentation and the order of images */
+    /* The following fields are for att_image_training_open only. */
+    const char *settings; /* of a new model, as att_vit_new; "num_labels", "image_size" and "num_channels" may be left
+                           * out where the set tells them; NULL: `model` instead */
+    const char *model;    /* the folder of a pre-trained model, whose classifier is made anew if it has another number
+                           * of classes; or NULL */
+    bool resume;
+    int64_t keep;          /* number of checkpoints to keep; 0: 2 */
+    int64_t evaluation_id; /* as in att_sentence_training_options */
+    char *note;            /* as in att_translator_training_options */
+    size_t note_bytes;
+} att_image_training_options;
+/* In memory: the model, which was opened for training, must outlive the training. In a folder, which becomes a model
+ * folder with config.json, model.safetensors and preprocessor_config.json. */
+ATT_API att_status att_image_training_new(att_vit *m, const att_image_training_options *options, att_training **out);
+ATT_API att_status att_image_training_open(att_ctx *ctx, const char *folder, const att_image_training_options *options,
+                                           att_training **out);
+ATT_API const att_vit *att_training_vit(const att_training *t); /* NULL for other trainings */
+/* Seconds that all steps of this process have waited for images. */
+ATT_API double att_training_image_wait(const att_training *t);
+/* Top-1 hits of the current weights on another set: number of right answers, and confusion [classes, classes] or NULL:
+ * counts of (class, answer). */
+ATT_API att_status att_training_image_hits(att_training *t, const att_image_set *images, int64_t *hits,
+                                           int64_t *confusion);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,46 @@
+/* Images, internal. Each format is a file that defines one att_image_decoder; image.c has the list of them. */
+#ifndef ATT_IMAGE_IMAGE_H
+#define ATT_IMAGE_IMAGE_H
+
+#include "attend_util.h"
+#include "attend_vision.h"
+#include "io/bytes.h"
+
+/* ---- formats */
+
+typedef struct att_image_file {
+    att_ctx *ctx;
+    const char *label;   /* its path in messages */
+    const uint8_t *data; /* [bytes] */
+    size_t bytes;
+    att_image_options options; /* max_pixels is not 0 */
+} att_image_file;
+
+/* Decodes a file to 3 channels, as its pixels are stored. *orientation, which is 1 before: what its EXIF data says. */
+typedef att_status (*att_image_decoder)(const att_image_file *f, att_image *out, int *orientation);
+att_status att_jpeg_decode(const att_image_file *f, att_image *out, int *orientation);
+att_status att_png_decode(const att_image_file *f, att_image *out, int *orientation);
+att_status att_webp_decode(const att_image_file *f, att_image *out, int *orientation);
+
+/* Memory for the pixels of a file, once its header is known and before anything else of that size is allocated. Error:
+ * more pixels than options.max_pixels. */
+att_status att_image_file_alloc(const att_image_file *f, int64_t height, int64_t width, int64_t channels,
+                                att_image *out);
+/* Fails with "PATH: the FORMAT file is truncated". */
+att_status att_image_truncated(const att_image_file *f, const char *format);
+
+/* The orientation in EXIF data, which is a TIFF file: 1 to 8; 1 where there is none, as in no data. */
+int att_exif_orientation(att_byte_view exif);
+
+/* ---- pixels */
+
+/* Memory for an image of any pixels. After an error *out is empty. */
+att_status att_image_alloc(att_ctx *ctx, int64_t height, int64_t width, int64_t channels, att_image *out);
+/* Is it an image with 1 or 3 channels? Otherwise an error that names the function. */
+att_status att_image_check(att_ctx *ctx, const char *function, const att_image *image);
+/* From 4 channels to 3, in the same memory: red, green, blue over background [3], by alpha. */
+void att_image_composite(att_image *image, const uint8_t *background);
+/* Transposes and flips an image by its orientation, 1 to 8 (EXIF 2.32, tag 274). */
+att_status att_image_orient(att_ctx *ctx, att_image *image, int orientation);
+
+#endif

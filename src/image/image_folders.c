@@ -1,0 +1,177 @@
+/* A folder of images for each class. */
+#include "image/image_set.h"
+#include "io/util.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A link to a folder above itself would never end. */
+enum { MAX_DEPTH = 8 };
+
+static const char expected[] = "expected a folder for each class, with images (.jpg, .jpeg, .png, .webp) in it";
+
+static bool is_folder(const char *path)
+{
+    struct stat is;
+    return stat(path, &is) == 0 && S_ISDIR(is.st_mode);
+}
+
+/* ---- the entries of a folder */
+
+typedef struct listing {
+    struct dirent **entry;
+    int n;
+} listing;
+
+static int compare(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
+
+/* Hidden files are of other programs, such as a file manager's thumbnails. */
+static int is_visible(const struct dirent *e) { return e->d_name[0] != '.'; }
+
+static att_status list_folder(att_ctx *ctx, const char *path, listing *out)
+{
+    out->n = scandir(path, &out->entry, is_visible, compare);
+    if (out->n >= 0)
+        return ATT_OK;
+    *out = (listing){0};
+    return att_fail(ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+static void free_listing(listing *l)
+{
+    for (int i = 0; i < l->n; i++)
+        free(l->entry[i]);
+    free(l->entry);
+}
+
+/* ---- images of a class */
+
+typedef struct walk {
+    att_image_set *set;
+    int32_t class;
+    size_t room; /* of set->classes */
+} walk;
+
+static att_status add_image(walk *w, const char *path)
+{
+    att_image_set *s = w->set;
+    att_status e = att_grow(s->ctx, &s->classes, sizeof *s->classes, (size_t)s->info.images, 1, &w->room);
+    e = e ? e : att_names_add(&s->paths, path);
+    if (e)
+        return e;
+    s->classes[s->info.images++] = w->class;
+    return ATT_OK;
+}
+
+/* Adds the images of a folder and of those in it. */
+static att_status add_images(walk *w, const char *folder, int depth)
+{
+    att_image_set *s = w->set;
+    listing l = {0};
+    if (depth > MAX_DEPTH)
+        return att_fail(
+            s->ctx, ATT_ERR_FORMAT,
+            "%s is %d folders below its class, the limit is %d: is one of them a link to a folder above it?", folder,
+            depth, MAX_DEPTH);
+    att_status e = list_folder(s->ctx, folder, &l);
+    for (int i = 0; !e && i < l.n; i++) {
+        char path[ATT_MAX_PATH];
+        e = att_join_path(s->ctx, folder, l.entry[i]->d_name, path);
+        if (!e && is_folder(path))
+            e = add_images(w, path, depth + 1);
+        else if (!e && att_image_has_name(path))
+            e = add_image(w, path);
+        else if (!e)
+            s->info.ignored++;
+    }
+    free_listing(&l);
+    return e;
+}
+
+static att_status add_class(walk *w, const char *path, const char *name)
+{
+    att_image_set *s = w->set;
+    const int64_t before = s->info.images;
+    w->class = (int32_t)s->labels.n;
+    att_status e = att_names_add(&s->labels, name);
+    e = e ? e : add_images(w, path, 0);
+    if (!e && s->info.images == before)
+        e = att_fail(s->ctx, ATT_ERR_FORMAT, "%s has no images; %s", path, expected);
+    return e;
+}
+
+/* ---- parts */
+
+/* Has the folder folders? */
+static att_status has_folders(att_ctx *ctx, const char *folder, bool *has)
+{
+    listing l;
+    att_status e = list_folder(ctx, folder, &l);
+    *has = false;
+    for (int i = 0; !e && !*has && i < l.n; i++) {
+        char path[ATT_MAX_PATH];
+        e = att_join_path(ctx, folder, l.entry[i]->d_name, path);
+        *has = !e && is_folder(path);
+    }
+    free_listing(&l);
+    return e;
+}
+
+/* The folder of the images to test with. */
+static att_status find_test(att_ctx *ctx, const char *folder, char path[ATT_MAX_PATH])
+{
+    static const char *const names[] = {"test", "val", "valid", "validation"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const att_status e = att_join_path(ctx, folder, names[i], path);
+        if (e || is_folder(path))
+            return e;
+    }
+    return att_fail(ctx, ATT_ERR_FORMAT, "%s has a part train, but none to test: test, val, valid or validation",
+                    folder);
+}
+
+/* The folder of a split, if there are parts: `train` has the folders of the classes. One without folders is a class. */
+static att_status find_part(att_ctx *ctx, const char *folder, att_image_split split, char path[ATT_MAX_PATH])
+{
+    bool parts = false;
+    att_status e = att_join_path(ctx, folder, "train", path);
+    if (!e && is_folder(path))
+        e = has_folders(ctx, path, &parts);
+    if (!e && parts && split == ATT_SPLIT_TEST)
+        e = find_test(ctx, folder, path);
+    if (!e && !parts)
+        strcpy(path, folder); /* shorter than FOLDER/train */
+    return e;
+}
+
+static bool found(const char *folder)
+{
+    (void)folder;
+    return true;
+}
+
+static att_status open_folders(att_image_set *s, const char *folder, att_image_split split)
+{
+    char part[ATT_MAX_PATH];
+    walk w = {.set = s};
+    listing l = {0};
+    att_status e = find_part(s->ctx, folder, split, part);
+    e = e ? e : list_folder(s->ctx, part, &l);
+    for (int i = 0; !e && i < l.n; i++) {
+        char path[ATT_MAX_PATH];
+        e = att_join_path(s->ctx, part, l.entry[i]->d_name, path);
+        if (!e && is_folder(path))
+            e = add_class(&w, path, l.entry[i]->d_name);
+        else if (!e)
+            s->info.ignored++;
+    }
+    free_listing(&l);
+    if (!e && !s->labels.n)
+        e = att_fail(s->ctx, ATT_ERR_FORMAT, "%s has no folders; %s", part, expected);
+    return e;
+}
+
+const att_image_format att_format_folders = {"folders", found, open_folders};

@@ -1,0 +1,54 @@
+/* Sets of labelled images: what the formats share. */
+#ifndef ATT_IMAGE_IMAGE_SET_H
+#define ATT_IMAGE_IMAGE_SET_H
+
+#include "io/bytes.h"
+#include "io/text_file.h"
+
+#include "attend_vision.h"
+
+/* A format of image sets. */
+typedef struct att_image_format {
+    const char *name;
+    bool (*found)(const char *folder);
+    /* Adds images, their classes, and the names of the classes if the format has some. */
+    att_status (*open)(att_image_set *s, const char *folder, att_image_split split);
+} att_image_format;
+extern const att_image_format att_format_idx, att_format_cifar10, att_format_folders;
+
+/* Zero-terminated texts, one after another. */
+typedef struct att_names {
+    att_bytes text;
+    size_t *start; /* [n] */
+    size_t n, room;
+} att_names;
+att_status att_names_add(att_names *names, const char *name);
+static inline const char *att_names_at(const att_names *names, int64_t i) { return names->text.data + names->start[i]; }
+void att_names_free(att_names *names);
+
+struct att_image_set {
+    att_ctx *ctx;
+    att_image_set_info info;
+    att_names labels; /* of classes */
+    att_names paths;  /* of images; empty: they are in memory */
+    uint8_t *pixels;  /* [images, height, width, channels]; or NULL */
+    int32_t *classes; /* [images] */
+};
+
+/* An open file with data, plain or packed by gzip. */
+typedef struct att_data_file {
+    att_ctx *ctx;
+    char path[ATT_MAX_PATH];
+    int file;      /* -1: none */
+    int64_t bytes; /* unpacked */
+} att_data_file;
+/* Opens FOLDER/NAME. */
+att_status att_data_file_open(att_data_file *f, att_ctx *ctx, const char *folder, const char *name);
+/* Reads the next n bytes. */
+att_status att_data_file_read(att_data_file *f, void *data, size_t n);
+void att_data_file_close(att_data_file *f);
+
+/* Does FOLDER/NAME exist, and is not a folder? */
+bool att_has_file(const char *folder, const char *name);
+
+#endif

@@ -1,0 +1,129 @@
+/* JPEG, by libjpeg. Its errors arrive by longjmp in the one function with setjmp; everything that changes in between is
+ * in the reader, which is the caller's. */
+#include "image/image.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jpeglib.h>
+#include <jerror.h>
+
+/* Each scan of a progressive file visits all blocks, however short it is. Encoders write about 10, some up to 64. */
+enum { MAX_SCANS = 100 };
+enum { APP1 = JPEG_APP0 + 1, MAX_MARKER = 0xffff };
+
+typedef struct reader {
+    struct jpeg_decompress_struct jpeg; /* the first, so that a pointer to it is one to the reader */
+    struct jpeg_error_mgr errors;
+    struct jpeg_progress_mgr progress;
+    jmp_buf failed;
+    const att_image_file *file;
+    att_image *out;
+    int *orientation;
+    att_status status;
+} reader;
+
+/* ---- errors */
+
+static _Noreturn void fail(reader *r, att_status s)
+{
+    r->status = s;
+    longjmp(r->failed, 1);
+}
+
+/* With libjpeg's sentence. */
+static _Noreturn void fail_as_told(j_common_ptr jpeg)
+{
+    reader *r = (reader *)jpeg;
+    char message[JMSG_LENGTH_MAX];
+    if (r->errors.msg_code == JERR_OUT_OF_MEMORY)
+        fail(r, att_fail(r->file->ctx, ATT_ERR_MEMORY, "%s: out of memory", r->file->label));
+    r->errors.format_message(jpeg, message);
+    fail(r, att_fail(r->file->ctx, ATT_ERR_FORMAT, "%s: the JPEG file is damaged: %s", r->file->label, message));
+}
+
+/* Where libjpeg warns it has invented pixels, except of some oddities that cameras write. level -1: a warning. */
+static void check_warning(j_common_ptr jpeg, int level)
+{
+    reader *r = (reader *)jpeg;
+    const int code = r->errors.msg_code;
+    if (level >= 0 || code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_TOO_MUCH_DATA)
+        return;
+    if (code == JWRN_JPEG_EOF)
+        fail(r, att_image_truncated(r->file, "JPEG"));
+    fail_as_told(jpeg);
+}
+
+static void check_scans(j_common_ptr jpeg)
+{
+    reader *r = (reader *)jpeg;
+    if (r->jpeg.input_scan_number > MAX_SCANS)
+        fail(r, att_fail(r->file->ctx, ATT_ERR_UNSUPPORTED, "%s: the JPEG file has more than %d scans", r->file->label,
+                         MAX_SCANS));
+}
+
+static void print_nothing(j_common_ptr jpeg) { (void)jpeg; }
+
+/* ---- reading */
+
+static void read_orientation(reader *r)
+{
+    static const uint8_t exif[6] = "Exif\0";
+    for (jpeg_saved_marker_ptr m = r->jpeg.marker_list; m; m = m->next)
+        if (m->data_length >= sizeof exif && !memcmp(m->data, exif, sizeof exif)) {
+            *r->orientation = att_exif_orientation((att_byte_view){(const char *)m->data, m->data_length});
+            return;
+        }
+}
+
+static void read_header(reader *r)
+{
+    jpeg_mem_src(&r->jpeg, r->file->data, (unsigned long)r->file->bytes);
+    jpeg_save_markers(&r->jpeg, APP1, MAX_MARKER);
+    jpeg_read_header(&r->jpeg, TRUE);
+    const J_COLOR_SPACE space = r->jpeg.jpeg_color_space;
+    if (space == JCS_CMYK || space == JCS_YCCK)
+        fail(r,
+             att_fail(r->file->ctx, ATT_ERR_UNSUPPORTED,
+                      "%s: the JPEG file is in CMYK, the colours of printing, which is not supported; RGB and grey are",
+                      r->file->label));
+    read_orientation(r);
+}
+
+static void read_rows(reader *r)
+{
+    const att_status s =
+        att_image_file_alloc(r->file, r->jpeg.image_height, r->jpeg.image_width, r->jpeg.output_components, r->out);
+    if (s)
+        fail(r, s);
+    jpeg_start_decompress(&r->jpeg);
+    while (r->jpeg.output_scanline < r->jpeg.output_height) {
+        JSAMPROW row = r->out->pixels + (int64_t)r->jpeg.output_scanline * r->out->width * r->out->channels;
+        jpeg_read_scanlines(&r->jpeg, &row, 1);
+    }
+}
+
+static void read_file(reader *r)
+{
+    if (setjmp(r->failed))
+        return;
+    jpeg_create_decompress(&r->jpeg);
+    r->jpeg.progress = &r->progress;
+    read_header(r);
+    r->jpeg.out_color_space = JCS_RGB;
+    jpeg_calc_output_dimensions(&r->jpeg);
+    read_rows(r);
+}
+
+att_status att_jpeg_decode(const att_image_file *f, att_image *out, int *orientation)
+{
+    reader r = {.file = f, .out = out, .orientation = orientation, .progress.progress_monitor = check_scans};
+    r.jpeg.err = jpeg_std_error(&r.errors);
+    r.errors.error_exit = fail_as_told;
+    r.errors.emit_message = check_warning;
+    r.errors.output_message = print_nothing;
+    read_file(&r);
+    jpeg_destroy_decompress(&r.jpeg);
+    return r.status;
+}

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Writes the golden files of tests/model/image_*.c with Pillow: image files of every kind in images/, and
+
+    images.u8    what Pillow makes of them and of resampling, one after the other
+    images.txt   where each is: CASE OFFSET HEIGHT WIDTH CHANNELS
+    photos.txt   of ../shared/data/photos (first argument: another folder) resampled to 224 x 224: PHOTO-FILTER
+                 CRC-32 of all pixels, then some pixels: every 56th of every 56th row
+
+Pillow converts grey of 16 bits to 255 wherever it is over 255; here it becomes its upper 8 bits, as Pillow has it for
+colours of 16 bits.
+"""
+import io
+import pathlib
+import struct
+import sys
+import zlib
+
+import numpy
+from PIL import Image, ImageOps
+
+HERE = pathlib.Path(__file__).parent
+HEIGHT, WIDTH = 11, 17
+results, places = [], []
+
+
+def store(case, image):
+    pixels = numpy.asarray(image, dtype=numpy.uint8)
+    pixels = pixels.reshape(*pixels.shape[:2], -1)
+    if pixels.tobytes() not in results:
+        results.append(pixels.tobytes())
+    offset = sum(len(r) for r in results[:results.index(pixels.tobytes())])
+    places.append(f"{case} {offset} {' '.join(str(n) for n in pixels.shape)}\n")
+
+
+def decoded(data):
+    return ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
+
+
+def write(name, data, expected=None):
+    (HERE / "images").mkdir(exist_ok=True)
+    (HERE / "images" / name).write_bytes(data)
+    if expected is not False:
+        store(name, decoded(data).convert("RGB") if expected is None else expected)
+
+
+# ---- pixels: slopes with an edge, so that flips and filters show
+
+y, x = numpy.mgrid[0:HEIGHT, 0:WIDTH]
+red, green, blue = 15 * x, 25 * y, (x * y * 7 + 40 * (x > 9)) % 256
+RGB = numpy.stack([red, green, blue], axis=-1).astype(numpy.uint8)
+GREY = ((red + 2 * green + blue) // 4).astype(numpy.uint8)
+ALPHA = ((x * 31 + y * 17) % 256 * ((x + y) % 5 > 0)).astype(numpy.uint8)
+RGB16 = RGB.astype(numpy.uint16) * 256 + (RGB[::-1] ^ 0x5A)
+GREY16 = GREY.astype(numpy.uint16) * 256 + (GREY[::-1] ^ 0x5A)
+ALPHA16 = ALPHA.astype(numpy.uint16) * 257
+
+# ---- JPEG
+
+
+def jpeg(pixels, **options):
+    out = io.BytesIO()
+    (pixels if isinstance(pixels, Image.Image) else Image.fromarray(pixels)).save(out, "JPEG", **options)
+    return out.getvalue()
+
+
+def exif(orientation, big_endian=True):
+    order = ">" if big_endian else "<"
+    entries = [(271, 2, 4, b"abc\0"), (274, 3, 1, struct.pack(order + "HH", orientation, 0))]
+    directory = struct.pack(order + "H", len(entries))
+    for tag, kind, count, value in entries:
+        directory += struct.pack(order + "HHI", tag, kind, count) + value
+    head = (b"MM\0*" if big_endian else b"II*\0") + struct.pack(order + "I", 8)
+    return head + directory + struct.pack(order + "I", 0)
+
+
+for name, options in [("444", {"subsampling": 0}), ("422", {"subsampling": 1}), ("420", {"subsampling": 2}),
+                      ("progressive", {"progressive": True}), ("restarts", {"restart_marker_blocks": 1}),
+                      ("rgb", {"keep_rgb": True})]:
+    write(f"{name}.jpg", jpeg(RGB, **options))
+write("grey.jpg", jpeg(GREY))
+write("grey_progressive.jpg", jpeg(GREY, progressive=True))
+write("one_pixel.jpg", jpeg(RGB[:1, :1]))
+for orientation in range(1, 9):
+    write(f"orientation_{orientation}.jpg",
+          jpeg(GREY[:7, :9], quality=40, exif=b"Exif\0\0" + exif(orientation, orientation % 2)))
+write("cmyk.jpg", jpeg(Image.fromarray(RGB).convert("CMYK"), quality=40), expected=False)
+
+# ---- PNG
+
+
+def chunk(name, data):
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def packed(rows, depth):
+    """Filter 0, then samples [h, w, c] of so many bits."""
+    lines = []
+    for row in rows.reshape(len(rows), -1):
+        bits = "".join(f"{v:0{depth}b}" for v in row.tolist())
+        bits += "0" * (-len(bits) % 8)
+        lines.append(bytes([0]) + bytes(int(bits[i:i + 8], 2) for i in range(0, len(bits), 8)))
+    return b"".join(lines)
+
+
+ADAM7 = [(0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1)]
+
+
+def png(samples, depth, kind, before=b"", after=b"", interlaced=False):
+    h, w = samples.shape[:2]
+    parts = [samples[t::dy, l::dx] for t, l, dy, dx in ADAM7] if interlaced else [samples]
+    data = b"".join(packed(p, depth) for p in parts if p.size)
+    head = struct.pack(">IIBBBBB", w, h, depth, kind, 0, 0, interlaced)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + before + chunk(b"IDAT", zlib.compress(data, 9)) + after
+            + chunk(b"IEND", b""))
+
+
+def joined(colours, alpha):
+    return numpy.concatenate([colours.reshape(HEIGHT, WIDTH, -1), alpha[..., None]], axis=-1)
+
+
+GREY_KIND, RGB_KIND, PALETTE_KIND, GREY_ALPHA_KIND, RGBA_KIND = 0, 2, 3, 4, 6
+
+
+def palette(colours):
+    return chunk(b"PLTE", bytes((i * 37 + c * 91 + i * c) % 256 for i in range(colours) for c in range(3)))
+
+
+for depth in 1, 2, 4:
+    write(f"grey_{depth}.png", png(GREY >> (8 - depth), depth, GREY_KIND))
+    write(f"palette_{depth}.png", png(GREY >> (8 - depth), depth, PALETTE_KIND, palette(1 << depth)))
+write("palette_8.png", png(GREY >> 4, 8, PALETTE_KIND, palette(16)))
+write("grey.png", png(GREY, 8, GREY_KIND))
+write("grey_16.png", png(GREY16, 16, GREY_KIND), numpy.stack([GREY16 >> 8] * 3, axis=-1))
+write("rgb.png", png(RGB, 8, RGB_KIND))
+write("rgb_16.png", png(RGB16, 16, RGB_KIND))
+write("interlaced.png", png(RGB, 8, RGB_KIND, interlaced=True))
+write("interlaced_1.png", png(GREY >> 7, 1, GREY_KIND, interlaced=True))
+write("one_pixel.png", png(RGB[:1, :1], 8, RGB_KIND))
+write("orientation_6.png", png(RGB, 8, RGB_KIND, before=chunk(b"eXIf", exif(6))))
+write("orientation_8.png", png(RGB, 8, RGB_KIND, after=chunk(b"eXIf", exif(8))))
+write("text.png", png(RGB, 8, RGB_KIND, chunk(b"zTXt", b"Comment\0\0" + zlib.compress(b"a" * 9999))))
+
+HUGE = struct.pack(">IIBBBBB", 100000, 100000, 8, RGB_KIND, 0, 0, 0)
+write("huge.png", b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", HUGE) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b""),
+      expected=False)
+
+# With alpha: without it, and over a background
+BACKGROUND = (200, 30, 90)
+
+
+def write_transparent(name, data):
+    write(name, data)
+    over = Image.new("RGB", (WIDTH, HEIGHT), BACKGROUND)
+    image = Image.open(io.BytesIO(data)).convert("RGBA")
+    over.paste(image, mask=image.getchannel("A"))
+    store(name + "-over", over)
+
+
+write_transparent("grey_alpha.png", png(joined(GREY, ALPHA), 8, GREY_ALPHA_KIND))
+write_transparent("grey_alpha_16.png", png(joined(GREY16, ALPHA16), 16, GREY_ALPHA_KIND))
+write_transparent("rgba.png", png(joined(RGB, ALPHA), 8, RGBA_KIND))
+write_transparent("rgba_16.png", png(joined(RGB16, ALPHA16), 16, RGBA_KIND))
+write_transparent("rgba_interlaced.png", png(joined(RGB, ALPHA), 8, RGBA_KIND, interlaced=True))
+write_transparent("palette_transparent.png", png(GREY >> 4, 8, PALETTE_KIND, palette(16) + chunk(
+    b"tRNS", bytes(i * 19 % 256 for i in range(12)))))
+write_transparent("grey_transparent.png", png(GREY, 8, GREY_KIND, chunk(b"tRNS", struct.pack(">H", GREY[3, 4]))))
+write_transparent("rgb_transparent.png", png(RGB, 8, RGB_KIND, chunk(b"tRNS", struct.pack(">HHH", *RGB[5, 6]))))
+
+# ---- WebP
+
+
+def webp(pixels, **options):
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, "WEBP", **options)
+    return out.getvalue()
+
+
+write("lossy.webp", webp(RGB, quality=70))
+write("lossless.webp", webp(RGB, lossless=True))
+write("orientation_6.webp", webp(RGB, lossless=True, exif=exif(6)))
+write_transparent("lossy_alpha.webp", webp(joined(RGB, ALPHA), quality=70, exact=True))
+write_transparent("lossless_alpha.webp", webp(joined(RGB, ALPHA), lossless=True, exact=True))
+second = Image.fromarray(RGB[::-1])
+write("animated.webp", webp(RGB, lossless=True, save_all=True, append_images=[second]))
+
+# ---- other formats, which are refused
+
+for name, kind in ("small.gif", "GIF"), ("small.bmp", "BMP"), ("small.tif", "TIFF"), ("small.avif", "AVIF"):
+    out = io.BytesIO()
+    Image.fromarray(RGB[:1, :1]).save(out, kind)
+    write(name, out.getvalue()[:64], expected=False)
+
+# ---- resampling, and conversion to grey
+
+FILTERS = {"nearest": Image.NEAREST, "bilinear": Image.BILINEAR, "bicubic": Image.BICUBIC, "lanczos": Image.LANCZOS}
+SIZES = [(5, 7), (13, 25), (5, 17), (11, 3), (1, 1), (12, 16), (3, 31)]
+for name, number in FILTERS.items():
+    for height, width in SIZES:
+        store(f"{name}-{height}-{width}", Image.fromarray(RGB).resize((width, height), number))
+    store(f"grey-{name}-6-9", Image.fromarray(GREY).resize((9, 6), number))
+store("grey", Image.fromarray(GREY))
+store("luma", Image.fromarray(RGB).convert("L"))
+
+(HERE / "images.u8").write_bytes(b"".join(results))
+(HERE / "images.txt").write_text("".join(places))
+
+# ---- photos
+
+photos = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else HERE / "../../../shared/data/photos")
+lines = []
+for path in sorted(p for p in photos.rglob("*") if p.suffix in (".png", ".jpg")):
+    photo = Image.open(path).convert("RGB")
+    for name in "bilinear", "bicubic", "lanczos":
+        small = numpy.asarray(photo.resize((224, 224), FILTERS[name]))
+        some = " ".join(str(v) for v in small[::56, ::56].ravel())
+        lines.append(f"{path.relative_to(photos)}-{name} {zlib.crc32(small.tobytes())} {some}\n")
+(HERE / "photos.txt").write_text("".join(lines))
