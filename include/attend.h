@@ -12,6 +12,7 @@
  *   attend_text.h    tokenizers, vocabularies, BLEU (libattend_model)
  *   attend_model.h   whole models (libattend_model)
  *   attend_language.h  language models (libattend_model)
+ *   attend_vision.h  images, vision Transformers (libattend_model)
  *   attend_util.h    what libraries on top need
  *
  * Conventions

@@ -75,22 +75,24 @@ static inline float tiny_number(const char *name, uint64_t i)
     return x;
 }
 
-static inline void tiny_put(tiny_file *f, const char *name, int64_t rows, int64_t columns)
+/* A tensor of any shape, dim [rank] */
+static inline void tiny_put_shape(tiny_file *f, const char *name, int rank, const int64_t *dim)
 {
     const tiny_weights *how = f->how;
-    char theirs[128], shape[64];
+    char theirs[128], shape[64] = "";
+    uint64_t count = 1;
     if (how->without && !strcmp(how->without, name))
         return;
     snprintf(theirs, sizeof theirs, "%s%s", how->prefix ? how->prefix : "", name);
     char *norm = strstr(theirs, "LayerNorm.");
     if (how->gamma && norm)
         strcpy(norm + 10, strcmp(norm + 10, "weight") == 0 ? "gamma" : "beta");
-    columns += how->wider && !strcmp(how->wider, name);
-    if (rows)
-        snprintf(shape, sizeof shape, "%lld,%lld", (long long)rows, (long long)columns);
-    else
-        snprintf(shape, sizeof shape, "%lld", (long long)columns);
-    const uint64_t count = (uint64_t)((rows ? rows : 1) * columns);
+    for (int d = 0; d < rank; d++) {
+        const int64_t size = dim[d] + (d == rank - 1 && how->wider && !strcmp(how->wider, name));
+        const size_t at = strlen(shape);
+        snprintf(shape + at, sizeof shape - at, "%s%lld", d ? "," : "", (long long)size);
+        count *= (uint64_t)size;
+    }
     const size_t bytes = count * (how->bf16 ? 2 : 4);
     f->header_bytes += (size_t)snprintf(f->header + f->header_bytes, sizeof f->header - f->header_bytes,
                                         "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
@@ -108,6 +110,13 @@ static inline void tiny_put(tiny_file *f, const char *name, int64_t rows, int64_
                how->bf16 ? 2 : 4);
     }
     f->data_bytes += bytes;
+}
+
+/* A matrix; rows 0: a vector */
+static inline void tiny_put(tiny_file *f, const char *name, int64_t rows, int64_t columns)
+{
+    const int64_t dim[] = {rows, columns};
+    tiny_put_shape(f, name, rows ? 2 : 1, rows ? dim : dim + 1);
 }
 
 /* Tensors of one layer: rows 0 is a vector. */

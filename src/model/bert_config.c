@@ -1,24 +1,8 @@
 #include "model/bert_config.h"
-
-#include <string.h>
+#include "model/activation.h"
 
 /* Upper limits; larger sizes indicate a damaged file. */
 enum { MAX_FEATURES = 65536, MAX_LAYERS = 1024, MAX_POSITIONS = 1 << 20, MAX_TOKENS = 1 << 27, MAX_TYPES = 65536 };
-
-static att_activation activation(att_settings *s)
-{
-    static const struct {
-        const char *name;
-        att_activation activation;
-    } known[] = {
-        {"gelu", ATT_GELU_ERF}, {"gelu_new", ATT_GELU_TANH}, {"gelu_pytorch_tanh", ATT_GELU_TANH}, {"relu", ATT_RELU}};
-    const char *name = att_settings_text(s, "hidden_act", NULL);
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (!strcmp(known[i].name, name))
-            return known[i].activation;
-    att_settings_unsupported(s, "hidden_act", "one of gelu, gelu_new, gelu_pytorch_tanh and relu");
-    return ATT_IDENTITY;
-}
 
 /* The class's default is 0.1 */
 static float dropout(att_settings *s, const char *key)
@@ -46,7 +30,7 @@ void att_bert_config_read(att_settings *s, att_bert_config *c)
     c->eps = (float)att_settings_number(s, "layer_norm_eps", 0, 1);
     c->hidden_dropout = dropout(s, "hidden_dropout_prob");
     c->attention_dropout = dropout(s, "attention_probs_dropout_prob");
-    c->activation = activation(s);
+    c->activation = att_activation_read(s, "hidden_act", NULL);
     if (!s->status && c->hidden % c->heads != 0)
         att_settings_fail(s, ATT_ERR_FORMAT, "\"num_attention_heads\" is %d, which does not divide \"hidden_size\", %d",
                           (int)c->heads, (int)c->hidden);

@@ -3,19 +3,23 @@
 #include <math.h>
 #include <string.h>
 
-/* In a new model matrices are uniform in +-sqrt(6 / (in + out)) (Glorot, Bengio 2010), and biases are 0. */
+/* In a new model matrices are uniform in +-sqrt(6 / (in + out)) (Glorot, Bengio 2010), convolutions normal by their
+ * inputs (He et al. 2015), and biases are 0. */
 static att_status initialize(void *user, const char *name, const att_init *init, const att_tensor *value)
 {
     const att_model *m = user;
     const int last = value->rank - 1;
-    att_init glorot = {.size = sizeof glorot};
-    if (last > 0) {
-        glorot.kind = ATT_INIT_XAVIER_UNIFORM;
-        glorot.fan_in = value->dim[last];
-        glorot.fan_out = value->dim[last - 1];
+    att_init ours = {.size = sizeof ours};
+    if (value->rank == 4)
+        ours.kind = ATT_INIT_KAIMING_NORMAL;
+    else if (last > 0) {
+        ours.kind = ATT_INIT_XAVIER_UNIFORM;
+        ours.fan_in = value->dim[last];
+        ours.fan_out = value->dim[last - 1];
     }
-    const bool chosen = init->kind == ATT_INIT_CONSTANT || init->kind == ATT_INIT_NORMAL;
-    return att_initialize(m->ctx, value, chosen ? init : &glorot, m->seed, name);
+    const bool chosen =
+        init->kind == ATT_INIT_CONSTANT || init->kind == ATT_INIT_NORMAL || init->kind == ATT_INIT_TRUNCATED_NORMAL;
+    return att_initialize(m->ctx, value, chosen ? init : &ours, m->seed, name);
 }
 
 /* Builds a configured model from its checkpoint, or with random initialisation if there is none. */

@@ -1,0 +1,13 @@
+/* Activations by the names that config.json has for them. */
+#ifndef ATT_MODEL_ACTIVATION_H
+#define ATT_MODEL_ACTIVATION_H
+
+#include "attend_learn.h"
+#include "io/settings.h"
+
+/* The setting `key`; `otherwise`: its default, or NULL: it is required. */
+att_activation att_activation_read(att_settings *s, const char *key, const char *otherwise);
+/* The name of an activation that has been read. */
+const char *att_activation_name(att_activation a);
+
+#endif

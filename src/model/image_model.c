@@ -1,0 +1,278 @@
+/* Images to classes, embeddings and attention: a vision Transformer with its preprocessing. */
+#include "attend_util.h"
+#include "io/settings.h"
+#include "model/attention_recorder.h"
+#include "model/vit.h"
+#include "util/util.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Tokens of the images that are computed together */
+enum { BATCH_TOKENS = 4096, MAX_BATCH = 256 };
+
+struct att_image_model {
+    att_ctx *ctx;
+    att_vit *vit;
+    att_image_processor *processor;
+    att_image_processor_info input;
+    att_vit_info info;
+    char **label; /* [info.classes] */
+};
+
+/* ---- names of classes */
+
+/* Of Hugging Face, an object whose keys are numbers; of timm, that or a list; NULL: there are none */
+static const json_t *find_labels(const att_settings *s)
+{
+    static const char *const keys[] = {"id2label", "label_names"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (att_settings_has(s, keys[i]))
+            return att_settings_get(s, keys[i]);
+    return json_object_get(att_settings_get(s, "pretrained_cfg"), "label_names");
+}
+
+static att_status read_labels(att_image_model *m, const char *folder)
+{
+    att_settings s;
+    att_settings_read(&s, m->ctx, folder, "config.json", true);
+    const json_t *names = s.status ? NULL : find_labels(&s);
+    m->label = att_calloc(m->ctx, (size_t)m->info.classes, sizeof *m->label);
+    att_status e = s.status ? s.status : m->label ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t i = 0; !e && i < m->info.classes; i++) {
+        char number[24];
+        snprintf(number, sizeof number, "%lld", (long long)i);
+        const json_t *name = json_is_array(names) ? json_array_get(names, (size_t)i) : json_object_get(names, number);
+        const char *text = json_is_string(name) ? json_string_value(name) : number;
+        m->label[i] = att_alloc(m->ctx, strlen(text) + 1, 1);
+        if (m->label[i])
+            memcpy(m->label[i], text, strlen(text) + 1);
+        else
+            e = ATT_ERR_MEMORY;
+    }
+    att_settings_close(&s);
+    return e;
+}
+
+/* ---- open */
+
+/* Is the result of preprocessing what the model has? */
+static att_status check_input(const att_image_model *m, const char *folder)
+{
+    const att_image_processor_info *p = &m->input;
+    const att_vit_info *v = &m->info;
+    const bool fits = m->vit->config.resampled ? p->height >= v->patch[0] && p->width >= v->patch[1]
+                                               : p->height == v->image[0] && p->width == v->image[1];
+    return fits && p->channels == v->channels
+               ? ATT_OK
+               : att_fail(m->ctx, ATT_ERR_FORMAT,
+                          "%s: preprocessing makes images of %lld x %lld x %lld (height, width, channels), but the "
+                          "model has %lld x %lld x %lld",
+                          folder, (long long)p->height, (long long)p->width, (long long)p->channels,
+                          (long long)v->image[0], (long long)v->image[1], (long long)v->channels);
+}
+
+att_status att_image_model_open(att_ctx *ctx, const char *folder, att_image_model **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_image_model *m = att_calloc(ctx, 1, sizeof *m);
+    if (!m)
+        return ATT_ERR_MEMORY;
+    *m = (att_image_model){.ctx = ctx, .input.size = sizeof m->input, .info.size = sizeof m->info};
+    att_status s = att_vit_open(ctx, folder, &m->vit);
+    s = s ? s : att_image_processor_open(ctx, folder, &m->processor);
+    s = s ? s : att_vit_describe(m->vit, &m->info);
+    s = s ? s : att_image_processor_describe(m->processor, &m->input);
+    s = s ? s : check_input(m, folder);
+    s = s ? s : read_labels(m, folder);
+    if (s)
+        att_image_model_free(m);
+    else
+        *out = m;
+    return s;
+}
+
+void att_image_model_free(att_image_model *m)
+{
+    if (!m)
+        return;
+    for (int64_t i = 0; m->label && i < m->info.classes; i++)
+        att_free(m->ctx, m->label[i]);
+    att_free(m->ctx, m->label);
+    att_image_processor_free(m->processor);
+    att_vit_free(m->vit);
+    att_free(m->ctx, m);
+}
+
+const att_vit *att_image_model_vit(const att_image_model *m) { return m ? m->vit : NULL; }
+
+const att_image_processor *att_image_model_processor(const att_image_model *m) { return m ? m->processor : NULL; }
+
+int64_t att_image_model_dim(const att_image_model *m)
+{
+    return m ? m->info.hidden * (m->info.pooling == ATT_VIT_CLS_AND_MEAN ? 2 : 1) : 0;
+}
+
+const char *att_image_model_label(const att_image_model *m, int64_t i)
+{
+    return m && i >= 0 && i < m->info.classes ? m->label[i] : NULL;
+}
+
+/* ---- batches */
+
+typedef att_var *(*vit_function)(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options);
+
+static int64_t pixels(const att_image_model *m) { return m->input.height * m->input.width * m->input.channels; }
+
+static int64_t grid(const att_image_model *m, int d)
+{
+    return (d ? m->input.width : m->input.height) / m->info.patch[d];
+}
+
+static int64_t tokens(const att_image_model *m) { return m->info.prefix + grid(m, 0) * grid(m, 1); }
+
+typedef struct batch {
+    const att_image_model *m;
+    const att_image *images; /* [n] */
+    float *x;                /* [n, pixels] */
+    att_status *status;      /* [n] */
+} batch;
+
+static void preprocess(void *arg, int i)
+{
+    const batch *b = arg;
+    b->status[i] = att_image_processor_apply(b->m->processor, &b->images[i], b->x + i * pixels(b->m));
+}
+
+/* The sentence of an error is that of the thread which had it: so the first image that has one has it again, here. */
+static att_status prepare(batch *b, int64_t n)
+{
+    att_parallel_for(b->m->ctx, (int)n, preprocess, b);
+    for (int i = 0; i < n; i++)
+        if (b->status[i]) {
+            preprocess(b, i);
+            return b->status[i];
+        }
+    return ATT_OK;
+}
+
+/* f of these images -> out [n, width] */
+static att_status apply(att_tape *t, batch *b, int64_t n, vit_function f, float *out, int64_t width)
+{
+    const att_image_processor_info *p = &b->m->input;
+    att_tensor images, y;
+    att_status s = prepare(b, n);
+    s = s ? s : att_wrap(&images, b->x, ATT_F32, 4, (const int64_t[]){n, p->height, p->width, p->channels}, NULL);
+    s = s ? s : att_var_value(t, f(t, b->m->vit, att_input(t, &images), NULL), &y);
+    if (!s)
+        memcpy(out, y.data, (size_t)(n * width) * sizeof *out);
+    att_tape_reset(t);
+    return s;
+}
+
+static att_status run(const att_image_model *m, int64_t n, const att_image *images, vit_function f, float *out,
+                      int64_t width)
+{
+    const int64_t max = att_max(1, att_min(att_min(MAX_BATCH, n), BATCH_TOKENS / tokens(m)));
+    batch b = {.m = m, .images = images};
+    att_tape *t = NULL;
+    b.x = att_alloc(m->ctx, (size_t)max, (size_t)pixels(m) * sizeof *b.x);
+    b.status = att_alloc(m->ctx, (size_t)max, sizeof *b.status);
+    att_status s = b.x && b.status ? att_tape_new(m->ctx, NULL, &t) : ATT_ERR_MEMORY;
+    for (int64_t first = 0; !s && first < n; first += max) {
+        b.images = images + first;
+        s = apply(t, &b, att_min(max, n - first), f, out + first * width, width);
+    }
+    att_tape_free(t);
+    att_free(m->ctx, b.x);
+    att_free(m->ctx, b.status);
+    return s;
+}
+
+static att_status check(const char *function, const att_image_model *m, int64_t n, const att_image *images,
+                        const float *out)
+{
+    if (att_require(function, ATT_NAMED({"m", m})))
+        return ATT_ERR_ARGUMENT;
+    if (n < 0)
+        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "%s: n is %lld, expected 0 or more", function, (long long)n);
+    return n > 0 ? att_require(function, ATT_NAMED({"images", images}, {"out", out})) : ATT_OK;
+}
+
+static att_var *probabilities(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options)
+{
+    return att_softmax(t, att_vit_logits(t, m, images, options));
+}
+
+att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images, float *out)
+{
+    const att_status s = check(__func__, m, n, images, out);
+    if (!s && !m->info.classes)
+        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "%s: the model has no classifier", __func__);
+    return s ? s : run(m, n, images, probabilities, out, m->info.classes);
+}
+
+att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images, float *out)
+{
+    const att_status s = check(__func__, m, n, images, out);
+    return s ? s : run(m, n, images, att_vit_features, out, att_image_model_dim(m));
+}
+
+/* ---- attention */
+
+static att_status record(const att_image_model *m, const att_image *image, att_attention_recorder *r)
+{
+    const att_image_processor_info *p = &m->input;
+    att_tensor x, y;
+    att_tape *t = NULL;
+    float *input = att_alloc(m->ctx, (size_t)pixels(m), sizeof *input);
+    att_status s = input ? att_image_processor_apply(m->processor, image, input) : ATT_ERR_MEMORY;
+    s = s ? s : att_wrap(&x, input, ATT_F32, 4, (const int64_t[]){1, p->height, p->width, p->channels}, NULL);
+    s = s ? s : att_tape_new(m->ctx, ATT_OPTIONS(att_tape_config, .hook = att_attention_record, .hook_user = r), &t);
+    s = s ? s : att_var_value(t, att_vit_apply(t, m->vit, att_input(t, &x), NULL), &y);
+    att_tape_free(t);
+    att_free(m->ctx, input);
+    return s ? s : r->status;
+}
+
+att_status att_image_attend(const att_image_model *m, const att_image *image, int64_t layer, int64_t head,
+                            att_image_attention *out)
+{
+    if (out)
+        *out = (att_image_attention){0};
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"image", image}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_status s = att_attention_check(m->ctx, "layer", layer, -1, m->info.layers);
+    s = s ? s : att_attention_check(m->ctx, "head", head, -1, m->info.heads);
+    if (s)
+        return s;
+    att_image_attention a = {.grid = {grid(m, 0), grid(m, 1)}, .prefix = m->info.prefix, .tokens = tokens(m)};
+    const size_t all = (size_t)a.tokens * (size_t)a.tokens;
+    a.weights = att_alloc(m->ctx, all, sizeof *a.weights);
+    att_attention_recorder r = {.ctx = m->ctx,
+                                .layer = layer,
+                                .head = head,
+                                .count = a.tokens,
+                                .weights = a.weights,
+                                .scratch = att_alloc(m->ctx, all, 2 * sizeof *r.scratch)};
+    s = r.weights && r.scratch ? record(m, image, &r) : ATT_ERR_MEMORY;
+    s = s ? s : att_image_processor_crop(m->processor, image, &a.image);
+    att_free(m->ctx, r.scratch);
+    if (s)
+        att_image_attention_free(m, &a);
+    else
+        *out = a;
+    return s;
+}
+
+void att_image_attention_free(const att_image_model *m, att_image_attention *a)
+{
+    if (!m || !a)
+        return;
+    att_image_free(m->ctx, &a->image);
+    att_free(m->ctx, a->weights);
+    *a = (att_image_attention){0};
+}
