@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { MAX_COLUMNS = 256, MAX_NUMBER = 1000000 };
 
@@ -38,13 +37,6 @@ typedef struct sentence_data {
 } sentence_data;
 
 /* ---- opening */
-
-/* Are both the same folder? The training would overwrite its initial model. */
-static bool same_folder(const char *a, const char *b)
-{
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
 
 static size_t text_bytes(const att_sentence_training_options *o, int64_t i)
 {
@@ -181,10 +173,9 @@ static att_status open_data(void *self, const char *folder, bool resume)
 {
     sentence_data *t = self;
     (void)resume;
-    if (folder && same_folder(t->options.model, folder))
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: is the model's own folder; a training needs another one",
-                        folder);
-    att_status e = folder ? att_sentence_open_for_training(t->ctx, t->options.model, &t->model) : ATT_OK;
+    att_status e = folder ? att_training_other_folder(t->ctx, folder, t->options.model) : ATT_OK;
+    if (!e && folder)
+        e = att_sentence_open_for_training(t->ctx, t->options.model, &t->model);
     e = e ? e : prepare(t);
     t->options.texts = NULL; /* the caller's, not used any more */
     t->options.bytes = NULL;

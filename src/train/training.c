@@ -6,8 +6,17 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- construction and resuming */
+
+att_status att_training_other_folder(att_ctx *ctx, const char *folder, const char *model)
+{
+    struct stat a, b;
+    if (stat(folder, &a) || stat(model, &b) || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+        return ATT_OK;
+    return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: is the model's own folder; a training needs another one", folder);
+}
 
 /* resume requires checkpoints; without it there must be none. */
 static att_status check_checkpoints(const att_training *t, bool resume)

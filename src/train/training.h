@@ -70,6 +70,8 @@ struct att_training {
 /* Takes ownership of self, even on error. */
 att_status att_training_make(att_ctx *ctx, const att_training_kind *kind, void *self, const att_training_config *config,
                              att_training **out);
+/* Error: the folder is that of the pre-trained model, which the training would overwrite. */
+att_status att_training_other_folder(att_ctx *ctx, const char *folder, const char *model);
 /* Errors: t is NULL, or has no folder. `caller` is for messages. */
 att_status att_training_in_folder(const att_training *t, const char *caller);
 /* Loads the newest checkpoint of the folder. */
