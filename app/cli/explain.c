@@ -1,7 +1,9 @@
 /* attend explain: attention step by step, on small numbers. */
 #include "cli/base/cli.h"
 #include "cli/base/end.h"
+#include "cli/base/vision.h"
 #include "cli/draw/color.h"
+#include "cli/draw/picture.h"
 #include "cli/explain/page.h"
 #include "explain_chapters.h" /* written by the build: CHAPTER_LIST */
 
@@ -18,17 +20,23 @@ enum { CHAPTERS = sizeof chapters / sizeof *chapters };
 
 static const char *input;
 static int64_t query;
-static int language; /* 0 English, 1 Japanese */
-static const char *model = CLI_TRANSLATOR_SHIPPED, *sentence, *svg;
+static int language;                               /* 0 English, 1 Japanese */
+static const char *model, *sentence, *image, *svg; /* model, image NULL: those that come with attend */
+
+#define IMAGE_SHIPPED "examples/ankle-boot.png" /* in the folder of CLI_VISION_SHIPPED */
 
 static const cli_option options[] = {
     {"input", 0, "FILE", .text = &input, .help = "run the chapter on the vectors in this file; \"-\": standard input"},
     {"query", 0, "N", .integer = &query, .min = 0, .max = VECTORS_MAX, .quiet = true,
      .help = "index of the query vector, from 1; 0, the default: the second"},
-    {"svg", 0, "FILE", .text = &svg, .quiet = true, .help = "also write the chapter's last picture as an SVG file"},
+    {"svg", 0, "FILE", .text = &svg, .quiet = true,
+     .help = "also write the chapter's last picture to this file: " PICTURE_FORMATS},
     {"lang", 0, "en|ja", .choice = &language, .help = "language of the text"},
-    CLI_TRANSLATOR(&model),
+    {"model", 'm', "MODEL", .text = &model,
+     .help = "model folder, or name of a model in the models folder; default: the one of the chapter that comes with "
+             "attend"},
     {"text", 0, "TEXT", .text = &sentence, .help = "sentence to translate, in chapters on a translator"},
+    {"image", 0, "FILE", .text = &image, .help = "picture to classify, in chapters on a vision model"},
     {0},
 };
 
@@ -59,8 +67,15 @@ static const chapter *find(const char *name)
     return NULL;
 }
 
+/* What a chapter is about, besides vectors; all may be NULL. */
+typedef struct subject {
+    const att_translator *translator;
+    const att_image_model *images;
+    const char *folder, *picture;
+} subject;
+
 /* The exit code. */
-static int show(att_ctx *ctx, const chapter *c, const att_translator *translator)
+static int show(att_ctx *ctx, const chapter *c, const subject *about)
 {
     vectors own = {0};
     if (svg)
@@ -73,8 +88,11 @@ static int show(att_ctx *ctx, const chapter *c, const att_translator *translator
                   .colors = terminal_colors(stdout),
                   .own = input ? &own : NULL,
                   .query = query,
-                  .translator = translator,
+                  .translator = about->translator,
                   .sentence = sentence ? sentence : "Kannst du mir helfen, diesen Satz zu übersetzen?",
+                  .images = about->images,
+                  .folder = about->folder,
+                  .picture = about->picture,
                   .svg = svg};
         code = cli_status(ctx, c->run(&p));
         code = code ? code : p.code;
@@ -94,7 +112,7 @@ static int show_vectors(const chapter *c)
     int code = cli_open(&ctx, 1);
     if (code)
         return code;
-    code = show(ctx, c, NULL);
+    code = show(ctx, c, &(const subject){0});
     att_close(ctx);
     return code;
 }
@@ -102,11 +120,27 @@ static int show_vectors(const chapter *c)
 static int show_translator(const chapter *c)
 {
     cli_translator m;
-    int code = cli_translator_open(&m, model, 1);
+    int code = cli_translator_open(&m, model ? model : CLI_TRANSLATOR_SHIPPED, 1);
     if (code)
         return code;
-    code = show(m.ctx, c, m.translator);
+    code = show(m.ctx, c, &(const subject){.translator = m.translator});
     cli_translator_close(&m);
+    return code;
+}
+
+static int show_picture(const chapter *c)
+{
+    char picture[sizeof(att_model_path) + sizeof "/" IMAGE_SHIPPED];
+    cli_vision m;
+    if (model && !image)
+        return cli_misuse("explain: --model %s needs a picture: --image FILE", model);
+    int code = cli_vision_open(&m, model ? model : CLI_VISION_SHIPPED, 1);
+    if (code)
+        return code;
+    snprintf(picture, sizeof picture, "%s/%s", m.folder.text, IMAGE_SHIPPED);
+    code = show(m.ctx, c,
+                &(const subject){.images = m.model, .folder = m.folder.text, .picture = image ? image : picture});
+    cli_vision_close(&m);
     return code;
 }
 
@@ -119,6 +153,14 @@ static int refuse_svg(const char *name)
     return cli_misuse("explain: --svg: the chapter %s has no picture; those that have one: %s", name, list);
 }
 
+/* Are there options for chapters on something else? */
+static bool is_misused(const chapter *c)
+{
+    const bool on_vectors = !c->translates && !c->sees;
+    return (!on_vectors && (input || query)) || (on_vectors && model) || (!c->translates && sentence) ||
+           (!c->sees && image);
+}
+
 static int run(int n, char **arguments)
 {
     if (n == 0)
@@ -128,11 +170,12 @@ static int run(int n, char **arguments)
         return CLI_MISUSE;
     if (svg && !c->draws)
         return refuse_svg(arguments[0]);
-    if (c->translates ? input || query : sentence || strcmp(model, CLI_TRANSLATOR_SHIPPED) != 0)
+    if (is_misused(c))
         return cli_misuse("explain: %s is on %s", arguments[0],
-                          c->translates ? "a sentence: it takes --text and --model, no --input and no --query"
-                                        : "vectors: it takes --input and --query, no --text and no --model");
-    return c->translates ? show_translator(c) : show_vectors(c);
+                          c->translates ? "a sentence: it takes --text and --model, no --input, --query or --image"
+                          : c->sees     ? "a picture: it takes --image and --model, no --input, --query or --text"
+                                        : "vectors: it takes --input and --query, no --text, --image or --model");
+    return c->translates ? show_translator(c) : c->sees ? show_picture(c) : show_vectors(c);
 }
 
 #define CHAPTER_WORD(name, title) title "|"
@@ -147,11 +190,13 @@ const cli_command cli_explain = {
                "With --input, a chapter runs on your own vectors, one per line: an optional\n"
                "label, then numbers separated by spaces, tabs, commas or semicolons; # begins a\n"
                "comment. All vectors have the dimension of the first. A chapter on a translator\n"
-               "takes a sentence instead (--text), and any model (--model).",
+               "takes a sentence instead (--text), one on a vision model a picture (--image),\n"
+               "and both take any model (--model).",
     .examples = "attend explain simplified\n"
                 "attend explain softmax --lang ja\n"
                 "printf 'sea 1 0\\nlake 0.8 0.1\\nstone 0 1\\n' | attend explain softmax --input -\n"
-                "attend explain three-uses --text 'Der Hund schläft auf dem Sofa.'",
+                "attend explain three-uses --text 'Der Hund schläft auf dem Sofa.'\n"
+                "attend explain vit --svg vit.svg",
     .options = options,
     .see = "attention|bench",
     .run = run,

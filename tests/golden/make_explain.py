@@ -4,6 +4,7 @@ PyTorch. A line is CHAPTER|LABEL NUMBERS, and must stand in the chapter as a who
 Usage: python3 tests/golden/make_explain.py"""
 import json
 import pathlib
+import random
 import numpy
 import torch
 
@@ -11,22 +12,23 @@ torch.set_default_dtype(torch.float64)
 lines = []
 
 
-def text(x):
+def text(x, digits=4):
     x = float(torch.as_tensor(x).detach())
     if x != x or x in (float("inf"), float("-inf")):
         return "NaN" if x != x else "inf" if x > 0 else "-inf"
-    from_tie = abs(abs(x) * 1e4 % 1 - 0.5) * 1e-4
-    assert abs(x) >= 1e5 or from_tie > 2.5 * 2**-23 * abs(x), f"{x}: f32 may round the fourth decimal either way"
-    return f"{x:.4f}" if abs(x) < 1e5 else f"{x:.3e}"
+    from_tie = abs(abs(x) * 10**digits % 1 - 0.5) * 10.0**-digits
+    assert abs(x) >= 1e5 or from_tie > 2.5 * 2**-23 * abs(x), f"{x}: f32 may round decimal {digits} either way"
+    x = 0.0 if abs(x) < 0.5 * 10.0**-digits else x  # no -0
+    return f"{x:.{digits}f}" if abs(x) < 1e5 else f"{x:.3e}"
 
 
-def show(chapter, label, numbers):
-    lines.append(f"{chapter}|{label} " + " ".join(text(x) for x in numbers))
+def show(chapter, label, numbers, digits=4):
+    lines.append(f"{chapter}|{label} " + " ".join(text(x, digits) for x in numbers))
 
 
-def table(chapter, labels, matrix):
+def table(chapter, labels, matrix, digits=4):
     for label, row in zip(labels, matrix):
-        show(chapter, label, row)
+        show(chapter, label, row, digits)
 
 
 # simplified: "shiny" asks
@@ -77,6 +79,46 @@ table("softmax", words, W)
 table("softmax", words, W @ x)
 show("softmax", "Σ_j w_ij", W.sum(1))
 show("softmax", "Σ_j w_ij", torch.softmax(S, 0).sum(1))
+
+# mixture: four people, from Python's own generator
+random.seed(0)
+people = [[random.randint(*bounds) for bounds in ((160, 200), (60, 80), (20, 80))] for _ in range(4)]
+X = torch.tensor(people, dtype=torch.float64)
+f = X.sum(1)
+assert f.tolist() == [279, 303, 304, 337]
+table("mixture", "abcd", X, 2)
+lines.append("mixture|f " + " ".join(f"{total:.4f}" for total in f))  # whole numbers, exact in f32
+show("mixture", "ratio", f / f[0])
+distances = (X - X[0]).norm(dim=1).float().tolist()  # rounded once, from double
+lines.append("mixture|distance " + " ".join(f"{value:.4f}" for value in distances))
+by_hand = torch.tensor([0.6, 0.3, 0.05, 0.05])
+show("mixture", "w", by_hand)
+for name, row in zip("abcd", (by_hand[:, None] * X).tolist()):
+    lines.append(f"mixture|{name} " + " ".join(f"{value:.2f}" for value in row))  # all have two decimals
+show("mixture", "new a", by_hand @ X, 2)
+a, b, c, d = people
+new_a = [0.6 * a[i] + 0.3 * b[i] + 0.05 * (c[i] + d[i]) for i in range(3)]
+assert new_a == [181.54999999999998, 73.94999999999999, 34.85]
+lines.append("mixture|" + " ".join(f"{value:.14f}" for value in new_a))
+raw = X @ X[0]
+lines.append("mixture|s " + " ".join(f"{score:.4f}" for score in raw))  # exact, too
+show("mixture", "w", torch.softmax(raw, 0))
+Z = (X - X.mean(0)) / X.std(0, correction=0)
+table("mixture", "abcd", Z)
+s = Z @ Z.T / 3**0.5
+new = torch.softmax(s, 1) @ X
+show("mixture", "s", s[0])
+show("mixture", "w", torch.softmax(s[0], 0))
+show("mixture", "by hand", by_hand)
+show("mixture", "new a", new[0], 2)
+for t in 0.1, 0.5, 1, 2, 10:
+    show("mixture", f"τ = {t:g}", torch.softmax(s[0] / t, 0))
+show("mixture", "ln w", by_hand.log())
+for t in 10, 20, 40:
+    show("mixture", f"T = {t}", torch.softmax(-(f - f[0]).abs() / t, 0))
+table("mixture", "abcd", new, 2)
+show("mixture", "s", Z[:, 2] * Z[0, 2])
+show("mixture", "w", torch.softmax(Z[:, 2] * Z[0, 2], 0))
 
 
 # The chapters with weights: torch.nn's own, which are drawn in f32.

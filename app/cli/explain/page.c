@@ -1,9 +1,9 @@
 #include "page.h"
 
 #include "cli/base/cli.h"
-#include "cli/base/output.h"
 #include "cli/base/utf8.h"
 #include "cli/draw/color.h"
+#include "cli/draw/picture.h"
 #include "attend_util.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 80, PROSE = 3, FIGURES = 6, ROW_LABEL = 16, COLUMN_LABEL = 10 };
+enum { COLUMNS = 80, PROSE = 3, FIGURES = 6, ROW_LABEL = 16, COLUMN_LABEL = 10, FIGURE_DECIMALS = 4 };
 
 const char *page_text(const page *p, text t) { return p->japanese ? t.ja : t.en; }
 
@@ -186,13 +186,17 @@ void page_formula(page *p, const char *formula)
 
 void page_line(page *p, const char *format, ...)
 {
+    char *s = NULL;
     va_list arguments;
+    if (p->status != ATT_OK)
+        return;
     va_start(arguments, format);
-    if (p->status == ATT_OK) {
+    if (vasprintf(&s, format, arguments) >= 0) {
         begin(p, PAGE_FIGURES);
-        fprintf(p->out, "%*s", FIGURES, "");
-        vfprintf(p->out, format, arguments);
-        fputc('\n', p->out);
+        fprintf(p->out, "%*s%s\n", *s ? FIGURES : 0, "", s);
+        free(s);
+    } else {
+        p->status = att_fail(p->ctx, ATT_ERR_MEMORY, "out of memory");
     }
     va_end(arguments);
 }
@@ -249,11 +253,14 @@ void page_code(page *p, const char *code)
     }
 }
 
-static const char *figure(char out[32], float v)
+static const char *figure(char out[32], float v, int decimals)
 {
     if (isnan(v)) /* inf / inf has a meaningless sign bit on some machines */
         return "NaN";
-    snprintf(out, 32, fabsf(v) < 100000 || isinf(v) ? "%.4f" : "%.3e", fabsf(v) < 0.00005f ? 0.0 : v); /* no -0 */
+    if (fabsf(v) < 100000 || isinf(v))
+        snprintf(out, 32, "%.*f", decimals, fabs(v) < 0.5 * pow(10, -decimals) ? 0.0 : v); /* no -0 */
+    else
+        snprintf(out, 32, "%.3e", v);
     return out;
 }
 
@@ -269,13 +276,19 @@ static int fit(const char *const *labels, int64_t n, int min, int max)
 
 void page_table(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n, const float *a)
 {
+    page_table_rounded(p, FIGURE_DECIMALS, rows, m, columns, n, a);
+}
+
+void page_table_rounded(page *p, int decimals, const char *const *rows, int64_t m, const char *const *columns,
+                        int64_t n, const float *a)
+{
     char text[32];
     if (p->status != ATT_OK)
         return;
     begin(p, PAGE_FIGURES);
     int label = fit(rows, m, 7, ROW_LABEL), cell = fit(columns, n, 6, COLUMN_LABEL);
     for (int64_t i = 0; i < m * n; i++) {
-        int w = (int)strlen(figure(text, a[i]));
+        int w = (int)strlen(figure(text, a[i], decimals));
         cell = w > cell ? w : cell;
     }
     int64_t room = (COLUMNS - FIGURES - label) / (cell + 2);
@@ -296,26 +309,35 @@ void page_table(page *p, const char *const *rows, int64_t m, const char *const *
             fprintf(p->out, "%*s", FIGURES, "");
             utf8_field(p->out, rows[i], label, 0);
             for (int64_t j = first; j < last; j++)
-                fprintf(p->out, "  %*s", cell, figure(text, a[i * n + j]));
+                fprintf(p->out, "  %*s", cell, figure(text, a[i * n + j], decimals));
             fputc('\n', p->out);
         }
     }
 }
 
-/* After a picture: writes it to the file of --svg, too. Exactly one of h and c is not NULL. */
-static void picture_svg(page *p, const heatmap *h, const chart *c)
+void page_drawing(page *p, page_draw *draw, const void *drawing)
 {
-    cli_output out;
-    if (!p->svg || p->code)
+    picture file;
+    if (p->status != ATT_OK || !p->svg || p->code)
         return;
-    p->code = cli_output_open(&out, p->svg);
+    p->code = picture_open(&file, p->svg);
     if (p->code)
         return;
-    if (h)
-        heatmap_svg(out.file, p->title, h);
-    else if (chart_svg(out.file, c))
+    if (draw(file.svg, p, drawing))
         p->code = cli_fail_memory();
-    p->code = cli_output_close(&out, p->code);
+    p->code = picture_close(&file, p->code);
+}
+
+static int draw_heatmap(FILE *f, const page *p, const void *drawing)
+{
+    heatmap_svg(f, p->title, drawing);
+    return 0; /* picture_close reports write errors */
+}
+
+static int draw_chart(FILE *f, const page *p, const void *drawing)
+{
+    (void)p;
+    return chart_svg(f, drawing);
 }
 
 void page_picture(page *p, const heatmap *h)
@@ -324,7 +346,7 @@ void page_picture(page *p, const heatmap *h)
         return;
     begin(p, PAGE_FIGURES);
     heatmap_terminal(p->out, h, p->colors);
-    picture_svg(p, h, NULL);
+    page_drawing(p, draw_heatmap, h);
 }
 
 void page_chart(page *p, const char *x_name, const chart_panel *panel, int n)
@@ -334,7 +356,7 @@ void page_chart(page *p, const char *x_name, const chart_panel *panel, int n)
     const chart c = {.title = p->title, .x_name = x_name, .panel = panel, .n = n};
     begin(p, PAGE_FIGURES);
     chart_terminal(p->out, &c, p->colors);
-    picture_svg(p, NULL, &c);
+    page_drawing(p, draw_chart, &c);
 }
 
 void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights)
@@ -348,6 +370,8 @@ void page_heatmap(page *p, const char *const *labels, int64_t n, const float *we
 void page_agree(page *p, text what, const float *a, const float *b, int64_t count)
 {
     float largest = 0, difference = 0;
+    if (p->status != ATT_OK)
+        return;
     for (int64_t i = 0; i < count; i++) {
         largest = fmaxf(largest, fmaxf(fabsf(a[i]), fabsf(b[i])));
         difference = fmaxf(difference, fabsf(a[i] - b[i]));

@@ -12,6 +12,7 @@
 #include "vectors.h"
 
 #include <attend_model.h>
+#include <attend_vision.h>
 
 #include <stdio.h>
 
@@ -31,6 +32,8 @@ typedef struct page {
     int64_t query;                    /* the query's number from 1; 0: the chapter chooses */
     const att_translator *translator; /* of a chapter that translates */
     const char *sentence;             /* to translate */
+    const att_image_model *images;    /* of a chapter on a picture */
+    const char *folder, *picture;     /* the model's folder; the picture's file */
     const char *svg;                  /* NULL, or a file for the last picture */
     const char *title;
     int code;          /* exit code of writing the file */
@@ -46,6 +49,7 @@ typedef struct chapter {
     att_status (*run)(page *p);
     bool draws;      /* has a picture */
     bool translates; /* works on a translator and a sentence instead of vectors */
+    bool sees;       /* works on a vision model and a picture instead */
 } chapter;
 
 /* The text in the page's language. */
@@ -71,11 +75,18 @@ void page_line(page *p, const char *format, ...) ATT_PRINTF(2, 3); /* a line of 
 void page_code(page *p, const char *code);                         /* C code, from #: line breaks are set again */
 /* a [m, n] with row labels [m] and column labels [n] (NULL: none), four decimals, split if too wide. */
 void page_table(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n, const float *a);
+/* The same with other decimals: fewer for large numbers, whose fourth decimal is beyond the precision of f32. */
+void page_table_rounded(page *p, int decimals, const char *const *rows, int64_t m, const char *const *columns,
+                        int64_t n, const float *a);
 void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights);
 /* Names of the axes of attention weights. */
 extern const text page_query_name, page_key_name;
 void page_picture(page *p, const heatmap *h);                                  /* weights must not be negative */
 void page_chart(page *p, const char *x_name, const chart_panel *panel, int n); /* n panels, one below the other */
+/* Draws to f as SVG; -1: out of memory. */
+typedef int page_draw(FILE *f, const page *p, const void *drawing);
+/* Writes a drawing to the file of --svg, if there is one. */
+void page_drawing(page *p, page_draw *draw, const void *drawing);
 /* Prints whether a and b [count] agree to six digits of the largest number. */
 void page_agree(page *p, text what, const float *a, const float *b, int64_t count);
 /* Prints the result of a call that may fail: status and message. Out of memory is an error of the page. */

@@ -1,0 +1,30 @@
+/* Shared by the two files of the chapter on the Vision Transformer. */
+#ifndef EXPLAIN_VIT_H
+#define EXPLAIN_VIT_H
+
+#include "page.h"
+#include "vit_parts.h"
+
+typedef struct vit_lesson {
+    vit_parts m;
+    att_tape *tape;
+    att_image opened, image; /* the file's picture; as the model sees it */
+    float *x;                /* its numbers [height, width, channels] */
+    float *patches;          /* [patches, numbers] */
+    int64_t shown;           /* the patch with the most contrast: its numbers are printed */
+    int64_t head;            /* of the first layer: the one whose [CLS] attends most narrowly */
+    float *z, *h;            /* what enters the first layer, and its norm [tokens, hidden] */
+    float *q, *k, *v;        /* of the head [tokens, head_dim] */
+    float *w;                /* weights of [CLS] in the head [tokens] */
+    float *sa;               /* the head's result [tokens, head_dim] */
+    float *probability;      /* [classes] */
+} vit_lesson;
+
+/* Prints the answer of the model, with the slips of the source in turn. */
+void vit_show_slips(page *p, vit_lesson *l);
+/* The probabilities that the parts compute, out [classes]. */
+void vit_probabilities(page *p, vit_lesson *l, vit_slip slip, float *out);
+/* The index of the largest of a [n]. */
+int64_t vit_largest(const float *a, int64_t n);
+
+#endif
