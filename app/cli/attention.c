@@ -1,23 +1,27 @@
-/* attend attention: the attention weights of a head. */
+/* attend attention: the attention weights of a head, over a text or an image. */
 #include "cli/base/cli.h"
 #include "cli/base/language.h"
 #include "cli/base/output.h"
 #include "cli/draw/color.h"
 #include "cli/draw/heatmap.h"
+#include "cli/draw/image_attention.h"
+#include "cli/draw/picture.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const char *model_name, *svg_path;
-static int64_t layer = -1, head, threads;
+static int64_t layer = -1, head = -1, threads;
 static bool json;
 
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
-    {"layer", 'l', "N", .integer = &layer, .min = 0, .max = 1000, .quiet = true,
-     .help = "layer, from 0; default: the last"},
-    {"head", 'H', "N", .integer = &head, .min = 0, .max = 1000, .help = "head, from 0"},
-    {"svg", 0, "FILE", .text = &svg_path, .quiet = true, .help = "also write the picture as an SVG file"},
+    {"layer", 'l', "N", .integer = &layer, .max = 1000, .quiet = true,
+     .help = "layer, from 0; default: the last; of an image: rollout, the product of the attention of all layers"},
+    {"head", 'H', "N", .integer = &head, .max = 1000, .quiet = true,
+     .help = "head, from 0; default: 0; of an image: the mean of all"},
+    {"svg", 0, "FILE", .text = &svg_path, .quiet = true,
+     .help = "also write the picture to this file: " PICTURE_FORMATS},
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -39,8 +43,8 @@ static int choose(const shown *s)
     if (head >= s->heads)
         return cli_misuse("--head: the model has the heads 0 to %lld, not %lld", (long long)s->heads - 1,
                           (long long)head);
-    if (layer < 0)
-        layer = s->layers - 1;
+    layer = layer < 0 ? s->layers - 1 : layer;
+    head = head < 0 ? 0 : head;
     return CLI_DONE;
 }
 
@@ -56,15 +60,15 @@ static void print_json(const char *const *labels, const att_attention_map *map)
 
 static int draw_svg(const char *text, const char *const *labels, const att_attention_map *map)
 {
-    cli_output out;
+    picture p;
     char title[256];
-    int code = cli_output_open(&out, svg_path);
+    int code = picture_open(&p, svg_path);
     if (code)
         return code;
     snprintf(title, sizeof title, "Layer %lld, head %lld: %s", (long long)layer, (long long)head, text);
     const heatmap h = heatmap_square(labels, map->tokens.count, map->weights);
-    heatmap_svg(out.file, title, &h);
-    return cli_output_close(&out, code);
+    heatmap_svg(p.svg, title, &h);
+    return picture_close(&p, code);
 }
 
 static int show(const shown *s)
@@ -130,30 +134,85 @@ static int run_language(shown *s)
     return code;
 }
 
+/* ---- Images -------------------------------------------------------------------- */
+
+static void print_image_json(const char *path, const image_attention *a)
+{
+    fputs("{\"image\": ", stdout);
+    cli_write_json(stdout, path, strlen(path));
+    if (layer >= 0)
+        printf(", \"layer\": %lld", (long long)layer);
+    if (head >= 0)
+        printf(", \"head\": %lld", (long long)head);
+    printf(", \"from\": \"%s\", \"weights\": ", a->mean ? "patches" : "[CLS]");
+    cli_write_json_matrix(stdout, a->weights, a->all.grid[0], a->all.grid[1]);
+    puts("}");
+}
+
+static int show_image(const char *path, const image_attention *a)
+{
+    picture p;
+    const char *slash = strrchr(path, '/');
+    int code = svg_path ? picture_open(&p, svg_path) : CLI_DONE;
+    if (!code && svg_path)
+        code = picture_close(&p, image_attention_svg(p.svg, slash ? slash + 1 : path, a));
+    if (!code && json)
+        print_image_json(path, a);
+    else if (!code)
+        code = image_attention_terminal(stdout, a, terminal_colors(stdout));
+    return code;
+}
+
+static int run_image(const char *path)
+{
+    cli_vision m;
+    cli_image image = {0};
+    image_attention a = {0};
+    int code = cli_vision_open(&m, model_name, threads);
+    if (code)
+        return code;
+    code = image_attention_check(&m, layer, head);
+    if (!code) {
+        cli_images_read(m.ctx, 1, &path, NULL, &image);
+        code = cli_image_code(&image);
+    }
+    if (!code)
+        code = image_attention_open(&a, &m, &image.image, layer, head);
+    if (!code)
+        code = show_image(strcmp(path, "-") ? path : "standard input", &a);
+    image_attention_free(&a);
+    cli_images_free(m.ctx, 1, &image);
+    cli_vision_close(&m);
+    return code;
+}
+
 static int run(int n, char **arguments)
 {
     (void)n;
-    att_model_path folder;
     shown s = {.text = arguments[0]};
-    const bool language = model_name && att_model_find(model_name, &folder) == ATT_OK &&
-                          cli_model_kind_of(folder.text) == CLI_LANGUAGE_MODEL;
-    return language ? run_language(&s) : run_sentence(&s);
+    if (cli_model_is(CLI_VISION_MODEL, model_name))
+        return run_image(arguments[0]);
+    return cli_model_is(CLI_LANGUAGE_MODEL, model_name) ? run_language(&s) : run_sentence(&s);
 }
 
 const cli_command cli_attention = {
     .name = "attention",
     .summary = "show the attention weights of a head as a picture",
-    .arguments = "TEXT",
+    .arguments = "TEXT|IMAGE",
     .min_arguments = 1,
     .max_arguments = 1,
     .details = "The attention weights of one head of one layer, after the softmax. Rows: the\n"
                "token that attends; columns: the tokens attended to. Each row sums to 1. The model\n"
                "is a sentence model or a language model, whose tokens attend only to those before\n"
-               "them and themselves.",
+               "them and themselves.\n\n"
+               "With a vision model the argument is an image (\"-\": standard input), and the picture a map of its "
+               "patches: what they get of the attention of the token [CLS], or of the mean attention of all patches "
+               "where the model has none.",
     .examples = "attend attention -m all-MiniLM-L6-v2 \"The cat sat on the mat because it was tired.\"\n"
                 "attend attention -m all-MiniLM-L6-v2 --layer 5 --head 3 --svg head.svg \"Hello shiny sun!\"\n"
-                "attend attention -m SmolLM2-135M-Instruct --layer 0 \"The cat sat on the mat.\"",
+                "attend attention -m SmolLM2-135M-Instruct --layer 0 \"The cat sat on the mat.\"\n"
+                "attend attention -m vit-base-patch16-224 --svg cat.png cat.jpg",
     .options = options,
-    .see = "translate|tokenize",
+    .see = "classify|translate|tokenize",
     .run = run,
 };

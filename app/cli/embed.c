@@ -1,6 +1,5 @@
-/* attend embed: lines to vectors. */
-#include "cli/base/cli.h"
-#include "cli/base/lines.h"
+/* attend embed: lines, or images, to vectors. */
+#include "cli/base/embedder.h"
 #include "cli/base/npy.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
@@ -12,7 +11,6 @@
 #include <unistd.h>
 
 enum format { JSONL, NPY, TSV };
-enum { BLOCK = 512 }; /* lines at a time: enough for all threads, few enough to hold and to report */
 
 static const char *model_name, *output_path, *file;
 static cli_texts texts;
@@ -31,15 +29,17 @@ static const cli_option options[] = {
     {0},
 };
 
-static void write_block(FILE *f, const cli_lines *in, const float *vectors /* [in->count, dim] */, int64_t dim)
+static void write_block(FILE *f, const cli_embedder *m, const cli_lines *in,
+                        const float *vectors /* [in->count, dim] */)
 {
+    const int64_t dim = m->dim;
     if (format == NPY) {
         fwrite(vectors, sizeof *vectors, (size_t)(in->count * dim), f);
         return;
     }
     for (int64_t i = 0; i < in->count; i++) {
         if (format == JSONL) {
-            fputs("{\"text\": ", f);
+            fprintf(f, "{\"%s\": ", m->key);
             cli_write_json(f, in->text[i], in->bytes[i]);
             fputs(", \"embedding\": [", f);
         }
@@ -48,35 +48,39 @@ static void write_block(FILE *f, const cli_lines *in, const float *vectors /* [i
     }
 }
 
-/* All lines through the model; *rows: how many there were. */
-static int stream(const cli_model *m, cli_lines *in, cli_output *out, int64_t *rows)
+/* The texts of a block that are unknown to the model. */
+static int scan(cli_unknown *unknown, const cli_embedder *m, const cli_lines *in)
 {
-    float *vectors = malloc(BLOCK * (size_t)m->info.dim * sizeof *vectors);
+    if (m->images)
+        return CLI_DONE;
+    return cli_unknown_scan(unknown, m->ctx, att_sentence_tokenizer(m->text.sentence), in, m->text.info.max_tokens);
+}
+
+/* All lines through the model; *rows: how many there were. */
+static int stream(const cli_embedder *m, cli_lines *in, cli_output *out, int64_t *rows)
+{
+    float *vectors = malloc((size_t)(m->block * m->dim) * sizeof *vectors);
     int64_t cut = 0;
     cli_unknown unknown = {0};
     int code = vectors ? CLI_DONE : cli_fail_memory();
     cli_progress progress;
     cli_progress_begin(&progress);
     while (!code) {
-        int64_t cut_here = 0;
-        code = cli_lines_next(in, BLOCK);
+        code = cli_lines_next(in, m->block);
         if (code || in->count == 0)
             break;
-        code = cli_status(m->ctx, att_sentence_encode(m->sentence, in->count, in->text, in->bytes, vectors, &cut_here));
+        code = cli_embedder_encode(m, in->count, in->text, in->bytes, vectors, &cut, NULL);
         if (code)
             break;
-        write_block(out->file, in, vectors, m->info.dim);
+        write_block(out->file, m, in, vectors);
         *rows += in->count;
-        cut += cut_here;
-        code = cli_unknown_scan(&unknown, m->ctx, att_sentence_tokenizer(m->sentence), in, m->info.max_tokens);
+        code = scan(&unknown, m, in);
         if (!code)
             code = cli_output_flush(out);
-        cli_progress_show(&progress, *rows, "lines", in->total > 0 ? in->done / in->total : 0);
+        cli_progress_show(&progress, *rows, m->lines, in->total > 0 ? in->done / in->total : 0);
     }
     cli_progress_end(&progress);
-    if (cut)
-        cli_note("%lld of %lld lines are longer than %lld tokens and were truncated", (long long)cut, (long long)*rows,
-                 (long long)m->info.max_tokens);
+    cli_embedder_note(m, cut, *rows, m->lines);
     cli_unknown_report(&unknown);
     free(vectors);
     return code;
@@ -98,7 +102,7 @@ static bool is_format(const char *word)
 
 static int run(int n, char **arguments)
 {
-    cli_model m = {0};
+    cli_embedder m = {0};
     cli_lines in = {.fd = -1};
     cli_output out = {0};
     int64_t rows = 0;
@@ -108,9 +112,9 @@ static int run(int n, char **arguments)
     if (file && is_format(file) && access(file, F_OK))
         return cli_misuse("--file: there is no file \"%s\"; did you mean --format %s?", file, file);
     format = format < 0 ? JSONL : format;
-    int code = cli_lines_choose(&in, &texts, &file, n, arguments);
+    int code = cli_lines_choose(&in, cli_model_is(CLI_VISION_MODEL, model_name), &texts, &file, n, arguments);
     if (!code)
-        code = cli_model_open(&m, model_name, threads);
+        code = cli_embedder_open(&m, model_name, threads);
     if (!code)
         code = cli_output_open(&out, output_path);
     if (!code && format == NPY) {
@@ -118,21 +122,21 @@ static int run(int n, char **arguments)
         if (start < 0 || fcntl(fileno(out.file), F_GETFL) & O_APPEND)
             code = cli_misuse("npy cannot be written to a pipe: give -o FILE");
         else
-            cli_npy_header(out.file, 0, m.info.dim);
+            cli_npy_header(out.file, 0, m.dim);
     }
     if (!code)
         code = stream(&m, &in, &out, &rows);
     if (!code && format == NPY)
-        code = rewrite_header(out.file, start, rows, m.info.dim);
+        code = rewrite_header(out.file, start, rows, m.dim);
     code = cli_output_close(&out, code);
-    cli_model_close(&m);
+    cli_embedder_close(&m);
     cli_lines_close(&in);
     return code;
 }
 
 const cli_command cli_embed = {
     .name = "embed",
-    .summary = "compute sentence embeddings, one vector per line",
+    .summary = "compute embeddings of sentences or images",
     .arguments = "[FILE...]",
     .max_arguments = -1,
     .details = "Reads lines from the files (\"-\": standard input, which is also the default), or the sentences of "
@@ -142,10 +146,15 @@ const cli_command cli_embed = {
                "jsonl: {\"text\": \"...\", \"embedding\": [...]} per line, with U+FFFD for invalid\n"
                "UTF-8. tsv: numbers separated by tabs. npy: a float32 matrix [lines, dim] for\n"
                "NumPy and for \"attend search --index\". All formats preserve the float32 values\n"
-               "exactly.",
+               "exactly.\n\n"
+               "With a vision model the arguments are images (JPEG, PNG, WebP; \"-\": standard input), or folders of "
+               "images, and lines and --text are paths of images. Their vectors have length 1, so that a dot product "
+               "is a cosine, and in jsonl \"image\" stands in place of \"text\". The first image that cannot be read "
+               "is an error.",
     .examples = "attend embed -m all-MiniLM-L6-v2 sentences.txt > vectors.jsonl\n"
                 "attend embed -m all-MiniLM-L6-v2 --text \"A cat sleeps.\" --text \"A kitten naps.\"\n"
-                "attend embed -m all-MiniLM-L6-v2 --format npy -o corpus.npy corpus.txt",
+                "attend embed -m all-MiniLM-L6-v2 --format npy -o corpus.npy corpus.txt\n"
+                "attend embed -m dinov2-small --format npy -o photos.npy photos/",
     .options = options,
     .see = "search|similarity|train embed|fetch",
     .run = run,

@@ -1,14 +1,22 @@
-/* attend info: the version, the machine and the models that are there. */
+/* attend info: the version, the machine and the models that are there; or one of them. */
 #include "cli/base/cli.h"
-
+#include "cli/base/language.h"
 #include "cli/base/output.h"
+#include "cli/base/vision.h"
 
 #include <string.h>
 
+static const char *model_name;
 static bool json;
 static int64_t threads;
 
-static const cli_option options[] = {CLI_THREADS(&threads), CLI_JSON(&json), {0}};
+static const cli_option options[] = {
+    {"model", 'm', "MODEL", .text = &model_name,
+     .help = "show this model: a folder, or the name of a model in the models folder or of one that comes with attend"},
+    CLI_THREADS(&threads),
+    CLI_JSON(&json),
+    {0},
+};
 
 static void print_value(const char *value)
 {
@@ -87,10 +95,148 @@ static int print_all(const att_ctx *ctx, const char *folder)
     return code;
 }
 
+/* ---- One model ------------------------------------------------------------------ */
+
+typedef struct fact {
+    const char *key, *title;
+    int64_t number;
+    const char *text; /* or NULL: the number */
+} fact;
+
+static fact identity[3]; /* name, folder, kind: before the others */
+
+/* Once a model is open. */
+static void print_facts(const fact *facts, int n)
+{
+    if (facts != identity)
+        print_facts(identity, 3);
+    for (int i = 0; i < n; i++) {
+        begin(facts[i].key, facts[i].title);
+        if (facts[i].text)
+            print_value(facts[i].text);
+        else
+            printf("%lld", (long long)facts[i].number);
+    }
+}
+
+static int show_sentence(const char *name)
+{
+    cli_model m;
+    const int code = cli_model_open(&m, name, threads);
+    if (code)
+        return code;
+    const fact facts[] = {{"dim", "dimension", m.info.dim, NULL},
+                          {"layers", "layers", m.info.layers, NULL},
+                          {"heads", "heads", m.info.heads, NULL},
+                          {"max_tokens", "maximum of tokens", m.info.max_tokens, NULL}};
+    print_facts(facts, sizeof facts / sizeof *facts);
+    cli_model_close(&m);
+    return code;
+}
+
+static int show_translator(const char *name)
+{
+    cli_translator m;
+    const int code = cli_translator_open(&m, name, threads);
+    if (code)
+        return code;
+    const fact facts[] = {{"architecture", "architecture", 0, m.info.architecture},
+                          {"source_vocabulary", "source vocabulary", m.info.source_vocabulary, NULL},
+                          {"target_vocabulary", "target vocabulary", m.info.target_vocabulary, NULL},
+                          {"attention_layers", "layers", m.info.attention_layers, NULL},
+                          {"attention_heads", "heads", m.info.attention_heads, NULL},
+                          {"max_tokens", "maximum of tokens", m.info.max_positions, NULL}};
+    print_facts(facts, sizeof facts / sizeof *facts);
+    cli_translator_close(&m);
+    return code;
+}
+
+static int show_language(const char *name)
+{
+    cli_language m;
+    const int code = cli_language_open(&m, name, threads);
+    if (code)
+        return code;
+    const fact facts[] = {{"type", "type", 0, m.info.type},
+                          {"vocabulary", "vocabulary", m.info.vocabulary, NULL},
+                          {"hidden", "hidden size", m.info.hidden, NULL},
+                          {"layers", "layers", m.info.layers, NULL},
+                          {"heads", "heads", m.info.heads, NULL},
+                          {"kv_heads", "heads of keys", m.info.kv_heads, NULL},
+                          {"intermediate", "feed-forward size", m.info.intermediate, NULL},
+                          {"max_tokens", "maximum of tokens", m.info.max_positions, NULL}};
+    print_facts(facts, sizeof facts / sizeof *facts);
+    cli_language_close(&m);
+    return code;
+}
+
+/* The names of all classes; for people the first ones. */
+static void print_labels(const cli_vision *m)
+{
+    enum { SHOWN = 10 };
+    const int64_t n = m->info.classes, shown = json || n <= SHOWN ? n : SHOWN;
+    begin("labels", "labels");
+    fputs(json ? "[" : "", stdout);
+    for (int64_t i = 0; i < shown; i++) {
+        fputs(i ? ", " : "", stdout);
+        print_value(att_image_model_label(m->model, i));
+    }
+    fputs(json ? "]" : shown < n ? ", ..." : "", stdout);
+}
+
+static int show_vision(const char *name)
+{
+    static const char *const pooling[] = {"cls", "mean", "cls and mean", "cls and distillation"};
+    cli_vision m;
+    char image[64], patch[64];
+    const int code = cli_vision_open(&m, name, threads);
+    if (code)
+        return code;
+    snprintf(image, sizeof image, "%lld x %lld", (long long)m.info.image[0], (long long)m.info.image[1]);
+    snprintf(patch, sizeof patch, "%lld x %lld", (long long)m.info.patch[0], (long long)m.info.patch[1]);
+    const fact facts[] = {{"type", "type", 0, m.info.type},
+                          {"image", "image", 0, image},
+                          {"patch", "patch", 0, patch},
+                          {"channels", "channels", m.info.channels, NULL},
+                          {"hidden", "hidden size", m.info.hidden, NULL},
+                          {"layers", "layers", m.info.layers, NULL},
+                          {"heads", "heads", m.info.heads, NULL},
+                          {"intermediate", "feed-forward size", m.info.intermediate, NULL},
+                          {"dim", "dimension", att_image_model_dim(m.model), NULL},
+                          {"pooling", "pooling", 0, pooling[m.info.pooling]},
+                          {"classes", "classes", m.info.classes, NULL}};
+    print_facts(facts, sizeof facts / sizeof *facts);
+    if (m.info.classes > 0)
+        print_labels(&m);
+    cli_vision_close(&m);
+    return code;
+}
+
+static int show_model(const char *name)
+{
+    static int (*const show[])(const char *) = {show_sentence, show_translator, show_language, show_vision};
+    att_model_path folder;
+    int code = cli_model_find(CLI_ANY_MODEL, name, &folder);
+    if (code)
+        return code;
+    const cli_model_kind kind = cli_model_kind_of(folder.text);
+    if (kind == CLI_ANY_MODEL)
+        return cli_fail("%s: its files do not tell what kind of model it is", name);
+    identity[0] = (fact){"model", "model", 0, name};
+    identity[1] = (fact){"folder", "folder", 0, folder.text};
+    identity[2] = (fact){"kind", "kind", 0, cli_model_kind_name(kind)};
+    code = show[kind](name);
+    if (!code)
+        puts(json ? "\n}" : "");
+    return code;
+}
+
 static int run(int n, char **arguments)
 {
     (void)n;
     (void)arguments;
+    if (model_name)
+        return show_model(model_name);
     att_ctx *ctx = NULL;
     int code = cli_open(&ctx, threads);
     if (code)
@@ -105,7 +251,10 @@ static int run(int n, char **arguments)
 
 const cli_command cli_info = {
     .name = "info",
-    .summary = "show version, instruction set, threads and installed models",
+    .summary = "show version, instruction set, threads and models",
+    .details = "With --model: what kind of model it is, and its sizes.",
+    .examples = "attend info\n"
+                "attend info -m tatoeba-de-en",
     .options = options,
     .see = "fetch|bench",
     .run = run,

@@ -3,8 +3,8 @@
 #include "cli/base/checkpoints.h"
 #include "cli/base/cli.h"
 #include "cli/base/lines.h"
-#include "cli/base/output.h"
 #include "cli/draw/chart.h"
+#include "cli/draw/picture.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -20,7 +20,8 @@ static const cli_option options[] = {
     {"x", 'x', "NAME", .text = &x_name, .help = "field on the x axis"},
     {"y", 'y', "NAME,NAME", .text = &y_names,
      .help = "fields on the y axis; default: those of loss, valid_loss, bleu and spearman that occur"},
-    {"output", 'o', "FILE", .text = &output_path, .help = "SVG file to write; default: plot in the terminal"},
+    {"output", 'o', "FILE", .text = &output_path,
+     .help = "file to write: " PICTURE_FORMATS "; default: plot in the terminal"},
     {"title", 0, "TEXT", .text = &title, .help = "title of the picture"},
     {0},
 };
@@ -385,10 +386,10 @@ static int draw(const plot *p)
     chart_curve *curve = malloc(curves * sizeof *curve);
     char(*name)[NAME_BYTES] = malloc(curves * sizeof *name), text[NAME_BYTES], note[NAME_BYTES];
     chart_panel panel[MAX_FIELDS];
-    cli_output out = {0};
+    picture file = {0};
     int code = curve && name ? make_note(p, note) : cli_fail_memory();
     if (!code)
-        code = cli_output_open(&out, output_path);
+        code = picture_open(&file, output_path);
     if (!code) {
         chart c = {.title = title, .x_name = x_name, .panel = panel, .n = make_panels(p, panel, curve, name)};
         c.note = *note ? note : NULL;
@@ -397,10 +398,10 @@ static int draw(const plot *p)
             c.title = text;
         }
         if (!output_path)
-            chart_terminal(out.file, &c, terminal_colors(out.file));
-        else if (chart_svg(out.file, &c))
+            chart_terminal(file.svg, &c, terminal_colors(file.svg));
+        else if (chart_svg(file.svg, &c))
             code = cli_fail_memory();
-        code = cli_output_close(&out, code);
+        code = picture_close(&file, code);
     }
     free(curve);
     free(name);
@@ -433,7 +434,7 @@ static int run(int n, char **arguments)
 
 const cli_command cli_plot = {
     .name = "plot",
-    .summary = "plot curves of training logs, in the terminal or as an SVG",
+    .summary = "plot curves of training logs, in the terminal or as a picture",
     .arguments = "FOLDER|FILE...",
     .min_arguments = 1,
     .max_arguments = MAX_LOGS,

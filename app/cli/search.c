@@ -1,8 +1,7 @@
-/* attend search: the nearest lines of a text, by meaning. */
+/* attend search: the nearest lines of a text, or images, by meaning. */
 #include "cli/base/array.h"
-#include "cli/base/cli.h"
 #include "cli/base/correlation.h"
-#include "cli/base/lines.h"
+#include "cli/base/embedder.h"
 #include "cli/base/npy.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
@@ -10,8 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { READ_BLOCK = 512, QUERIES = 64, ROWS = 1 << 16 }; /* scores of QUERIES x ROWS at a time: 16 MiB */
+enum { QUERIES = 64, ROWS = 1 << 16 }; /* scores of QUERIES x ROWS at a time: 16 MiB */
 
 static const char *model_name, *corpus_path, *index_path, *file;
 static int64_t k = 10, threads;
@@ -20,7 +20,9 @@ static bool json;
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
     {"corpus", 'c', "FILE", .text = &corpus_path, .required = true,
-     .help = "corpus to search, one sentence per line; \"-\": standard input"},
+     .help =
+         "corpus to search, one sentence per line; \"-\": standard input; with a vision model a folder of images, or "
+         "a path of an image per line"},
     {"index", 'i', "FILE", .text = &index_path,
      .help =
          "embeddings of the corpus, as \"attend embed --format npy\" writes them; five of them are checked; default: "
@@ -38,8 +40,10 @@ static const cli_option options[] = {
 typedef struct corpus {
     int64_t count;
     size_t *begin; /* [count + 1]: of the lines in data, each followed by a zero */
-    float *own;    /* [count, dim]; NULL with an index */
-    size_t room;   /* of begin and own */
+    bool *failed;  /* [count]: images that could not be read, which are never found */
+    bool any_failed;
+    float *own;  /* [count, dim]; NULL with an index */
+    size_t room; /* of begin, failed and own */
     char *data;
     size_t capacity;      /* of data */
     const float *vectors; /* [count, dim]: own, or those of the index */
@@ -50,6 +54,7 @@ static void corpus_free(corpus *c)
 {
     free(c->begin);
     free(c->data);
+    free(c->failed);
     free(c->own);
     cli_npy_close(&c->index);
 }
@@ -57,8 +62,9 @@ static void corpus_free(corpus *c)
 /* Makes room for the lines of a block. */
 static int make_room(corpus *c, const cli_lines *block, int64_t dim)
 {
-    const cli_array arrays[] = {{&c->begin, sizeof *c->begin}, {&c->own, (size_t)dim * sizeof *c->own}};
-    if (!cli_reserve(&c->room, (size_t)(c->count + block->count) + 1, arrays, index_path ? 1 : 2))
+    const cli_array arrays[] = {
+        {&c->begin, sizeof *c->begin}, {&c->failed, sizeof *c->failed}, {&c->own, (size_t)dim * sizeof *c->own}};
+    if (!cli_reserve(&c->room, (size_t)(c->count + block->count) + 1, arrays, index_path ? 2 : 3))
         return cli_fail_memory();
     c->begin[0] = 0;
     size_t bytes = c->begin[c->count];
@@ -67,26 +73,40 @@ static int make_room(corpus *c, const cli_lines *block, int64_t dim)
     return cli_reserve(&c->capacity, bytes, &(cli_array){&c->data, 1}, 1) ? CLI_DONE : cli_fail_memory();
 }
 
-static int corpus_read(corpus *c, const cli_model *m)
+/* Of a vision model, a folder of images or an image; else a file with a line for each item. */
+static int open_items(cli_lines *in, const cli_embedder *m)
+{
+    struct stat s;
+    char *const *path = (char *const *)&corpus_path; /* in keeps it */
+    const bool folder = !stat(corpus_path, &s) && S_ISDIR(s.st_mode);
+    return m->images && (folder || att_image_has_name(corpus_path)) ? cli_lines_of_images(in, 1, path)
+                                                                    : cli_lines_open(in, 1, path);
+}
+
+static int corpus_read(corpus *c, const cli_embedder *m)
 {
     cli_lines in;
     cli_progress progress;
-    int code = cli_lines_open(&in, 1, (char *const[]){(char *)corpus_path});
+    int64_t cut = 0; /* not said: that of the queries is */
+    int code = open_items(&in, m);
     cli_progress_begin(&progress);
     while (!code) {
-        code = cli_lines_next(&in, READ_BLOCK);
+        code = cli_lines_next(&in, m->block);
         if (code || in.count == 0)
             break;
-        code = make_room(c, &in, m->info.dim);
-        if (!code && !index_path)
-            code = cli_status(m->ctx, att_sentence_encode(m->sentence, in.count, in.text, in.bytes,
-                                                          c->own + c->count * m->info.dim, NULL));
+        code = make_room(c, &in, m->dim);
+        if (!code && index_path)
+            memset(c->failed + c->count, false, (size_t)in.count * sizeof *c->failed);
+        else if (!code)
+            code = cli_embedder_encode(m, in.count, in.text, in.bytes, c->own + c->count * m->dim, &cut,
+                                       c->failed + c->count);
         for (int64_t i = 0; !code && i < in.count; i++) {
+            c->any_failed = c->any_failed || c->failed[c->count];
             memcpy(c->data + c->begin[c->count], in.text[i], in.bytes[i] + 1);
             c->begin[c->count + 1] = c->begin[c->count] + in.bytes[i] + 1;
             c->count++;
         }
-        cli_progress_show(&progress, c->count, "lines", in.total > 0 ? in.done / in.total : 0);
+        cli_progress_show(&progress, c->count, m->lines, in.total > 0 ? in.done / in.total : 0);
     }
     cli_progress_end(&progress);
     cli_lines_close(&in);
@@ -100,22 +120,21 @@ static int corpus_read(corpus *c, const cli_model *m)
  * computes with them about a hundred such errors add up at random, to 2^-9 sqrt(100) = 0.02 of the vector's length.
  * Twice that is allowed: a cosine of 1 - 0.04^2 / 2. Sentences that differ in one full stop are five times as far
  * apart. */
-static int check_index(const corpus *c, const cli_model *m)
+static int check_index(const corpus *c, const cli_embedder *m)
 {
     enum { SOME = 5 };
     const double min_cosine = 0.9992;
-    const int64_t dim = m->info.dim, n = c->count < SOME ? c->count : SOME;
+    const int64_t dim = m->dim, n = c->count < SOME ? c->count : SOME;
     const char *text[SOME];
     size_t bytes[SOME];
-    int64_t line[SOME];
+    int64_t line[SOME], cut = 0;
     for (int64_t i = 0; i < n; i++) {
         line[i] = n > 1 ? i * (c->count - 1) / (n - 1) : 0; /* the first and the last among them */
         text[i] = c->data + c->begin[line[i]];
         bytes[i] = c->begin[line[i] + 1] - c->begin[line[i]] - 1;
     }
     float *again = malloc((size_t)(n * dim) * sizeof *again);
-    int code =
-        again ? cli_status(m->ctx, att_sentence_encode(m->sentence, n, text, bytes, again, NULL)) : cli_fail_memory();
+    int code = again ? cli_embedder_encode(m, n, text, bytes, again, &cut, NULL) : cli_fail_memory();
     for (int64_t i = 0; !code && i < n; i++) {
         const double cosine = cli_cosine(again + i * dim, c->index.data + line[i] * dim, dim);
         if (!(cosine >= min_cosine))
@@ -129,17 +148,17 @@ static int check_index(const corpus *c, const cli_model *m)
     return code;
 }
 
-static int corpus_open(corpus *c, const cli_model *m)
+static int corpus_open(corpus *c, const cli_embedder *m)
 {
     int code = index_path ? cli_npy_open(&c->index, index_path) : CLI_DONE;
-    if (!code && index_path && c->index.columns != m->info.dim)
+    if (!code && index_path && c->index.columns != m->dim)
         code = cli_fail("%s: has vectors of %lld numbers, but those of %s have %lld", index_path,
-                        (long long)c->index.columns, m->name, (long long)m->info.dim);
+                        (long long)c->index.columns, m->name, (long long)m->dim);
     if (!code)
         code = corpus_read(c, m);
     if (!code && index_path && c->index.rows != c->count)
-        code = cli_fail("%s: has %lld rows, but %s has %lld lines", index_path, (long long)c->index.rows, corpus_path,
-                        (long long)c->count);
+        code = cli_fail("%s: has %lld rows, but %s has %lld %s", index_path, (long long)c->index.rows, corpus_path,
+                        (long long)c->count, m->lines);
     if (!code && index_path)
         code = check_index(c, m);
     c->vectors = index_path ? c->index.data : c->own;
@@ -172,10 +191,10 @@ static void insert(hit *best, int64_t *count, int64_t max, hit h)
 }
 
 /* Finds the nearest lines of queries [n, dim]: best [n, k], counts [n]; scores [QUERIES, ROWS] is scratch. */
-static int nearest(const cli_model *m, const corpus *c, const float *queries, int64_t n, hit *best, int64_t *counts,
+static int nearest(const cli_embedder *m, const corpus *c, const float *queries, int64_t n, hit *best, int64_t *counts,
                    float *scores)
 {
-    const int64_t dim = m->info.dim;
+    const int64_t dim = m->dim;
     att_tensor q, rows, out;
     att_wrap(&q, (void *)queries, ATT_F32, ATT_DIMS(n, dim), NULL);
     memset(counts, 0, (size_t)n * sizeof *counts);
@@ -189,6 +208,8 @@ static int nearest(const cli_model *m, const corpus *c, const float *queries, in
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < some; j++) {
                 const float score = scores[i * some + j];
+                if (c->failed[first + j])
+                    continue;
                 if (isnan(score))
                     return cli_fail("%s: its vector of a query or of line %lld of %s has numbers that are not finite",
                                     m->name, (long long)(first + j) + 1, corpus_path);
@@ -198,15 +219,16 @@ static int nearest(const cli_model *m, const corpus *c, const float *queries, in
     return CLI_DONE;
 }
 
-static void print_json(const corpus *c, const char *query, size_t bytes, const hit *best, int64_t count)
+static void print_json(const char *key, const corpus *c, const char *query, size_t bytes, const hit *best,
+                       int64_t count)
 {
     fputs("{\"query\": ", stdout);
     cli_write_json(stdout, query, bytes);
     fputs(", \"results\": [", stdout);
     for (int64_t i = 0; i < count; i++) {
         const size_t *begin = c->begin + best[i].line;
-        printf("%s{\"line\": %lld, \"score\": %.9g, \"text\": ", i ? ", " : "", (long long)best[i].line + 1,
-               (double)best[i].score);
+        printf("%s{\"line\": %lld, \"score\": %.9g, \"%s\": ", i ? ", " : "", (long long)best[i].line + 1,
+               (double)best[i].score, key);
         cli_write_json(stdout, c->data + begin[0], begin[1] - begin[0] - 1);
         putchar('}');
     }
@@ -239,99 +261,98 @@ typedef struct scratch {
     int64_t *counts;
 } scratch;
 
-static int answer(const cli_model *m, const corpus *c, const scratch *s, int64_t n, const char *const *texts,
-                  const size_t *bytes)
+static int answer(const cli_embedder *m, const corpus *c, const scratch *s, const cli_lines *in, bool *any_failed)
 {
+    bool failed[QUERIES];
     int64_t cut = 0;
-    int code = cli_status(m->ctx, att_sentence_encode(m->sentence, n, texts, bytes, s->vectors, &cut));
-    if (!code && cut)
-        cli_note("%lld of %lld queries are longer than %lld tokens and were truncated", (long long)cut, (long long)n,
-                 (long long)m->info.max_tokens);
+    int code = cli_embedder_encode(m, in->count, in->text, in->bytes, s->vectors, &cut, failed);
     if (!code)
-        code = nearest(m, c, s->vectors, n, s->best, s->counts, s->scores);
-    for (int64_t i = 0; !code && i < n; i++)
-        (json ? print_json : print_plain)(c, texts[i], bytes[i], s->best + i * k, s->counts[i]);
-    return code;
-}
-
-static int answer_arguments(const cli_model *m, const corpus *c, const scratch *s, int n, char **arguments)
-{
-    int code = CLI_DONE;
-    for (int first = 0; !code && first < n; first += QUERIES) {
-        int some = n - first < QUERIES ? n - first : QUERIES;
-        size_t bytes[QUERIES];
-        for (int i = 0; i < some; i++)
-            bytes[i] = strlen(arguments[first + i]);
-        code = answer(m, c, s, some, (const char *const *)arguments + first, bytes);
+        cli_embedder_note(m, cut, in->count, "queries");
+    if (!code)
+        code = nearest(m, c, s->vectors, in->count, s->best, s->counts, s->scores);
+    for (int64_t i = 0; !code && i < in->count; i++) {
+        *any_failed = *any_failed || failed[i];
+        if (failed[i])
+            continue;
+        if (json)
+            print_json(m->key, c, in->text[i], in->bytes[i], s->best + i * k, s->counts[i]);
+        else
+            print_plain(c, in->text[i], in->bytes[i], s->best + i * k, s->counts[i]);
     }
     return code;
 }
 
-static int answer_input(const cli_model *m, const corpus *c, const scratch *s)
+/* The queries are arguments [n], or lines. */
+static int answer_all(const cli_embedder *m, const corpus *c, const scratch *s, int n, char **arguments)
 {
     cli_lines in;
     cli_output out;
-    int code = cli_lines_open(&in, 1, (char *const[]){(char *)file});
+    bool any_failed = c->any_failed;
+    int code = n ? cli_embedder_arguments(m, &in, n, arguments) : cli_lines_open(&in, 1, (char *const[]){(char *)file});
     cli_output_open(&out, NULL);
     while (!code) {
         code = cli_lines_next(&in, QUERIES);
         if (code || in.count == 0)
             break;
-        code = answer(m, c, s, in.count, in.text, in.bytes);
+        code = answer(m, c, s, &in, &any_failed);
         if (!code)
             code = cli_output_flush(&out);
     }
     cli_lines_close(&in);
-    return code;
+    return !code && any_failed ? CLI_FAILED : code;
 }
 
 static int run(int n, char **arguments)
 {
     if (n && file)
         return cli_misuse("--file does not go with queries as arguments");
-    if (n == 1 && strcmp(arguments[0], "-") == 0)
+    if (n == 1 && strcmp(arguments[0], "-") == 0 && !cli_model_is(CLI_VISION_MODEL, model_name)) /* lines, no image */
         n = 0;
     if (n == 0 && !file)
         file = "-";
     if (n == 0 && strcmp(corpus_path, "-") == 0 && strcmp(file, "-") == 0)
         return cli_misuse("standard input cannot be both the corpus and the queries: give a query as argument");
-    cli_model m;
+    cli_embedder m;
     corpus c = {0};
     scratch s = {0};
-    int code = cli_model_open(&m, model_name, threads);
+    int code = cli_embedder_open(&m, model_name, threads);
     if (code)
         return code;
     code = corpus_open(&c, &m);
     if (!code) {
         k = k < c.count ? k : c.count;
-        s = (scratch){malloc(QUERIES * (size_t)m.info.dim * sizeof *s.vectors),
+        s = (scratch){malloc(QUERIES * (size_t)m.dim * sizeof *s.vectors),
                       malloc(QUERIES * (size_t)(c.count < ROWS ? c.count : ROWS) * sizeof *s.scores),
                       malloc(QUERIES * (size_t)k * sizeof *s.best), malloc(QUERIES * sizeof *s.counts)};
         if (!s.vectors || !s.scores || !s.best || !s.counts)
             code = cli_fail_memory();
     }
     if (!code)
-        code = n ? answer_arguments(&m, &c, &s, n, arguments) : answer_input(&m, &c, &s);
+        code = answer_all(&m, &c, &s, n, arguments);
     free(s.vectors);
     free(s.scores);
     free(s.best);
     free(s.counts);
     corpus_free(&c);
-    cli_model_close(&m);
+    cli_embedder_close(&m);
     return code;
 }
 
 const cli_command cli_search = {
     .name = "search",
-    .summary = "search a corpus for the lines nearest to a query",
+    .summary = "search sentences or images for the nearest to a query",
     .arguments = "[QUERY...]",
     .max_arguments = -1,
     .details = "Semantic search: for each query, an argument or a line of --file or of standard input, prints the "
                "lines of the\n"
-               "corpus with the highest cosine similarity: cosine, line number, text.",
+               "corpus with the highest cosine similarity: cosine, line number, text.\n\n"
+               "With a vision model, queries and corpus are images: a query is a path (\"-\": standard input), the "
+               "corpus a folder of images, or lines that are paths. An image that cannot be read is an error, but the "
+               "others are searched.",
     .examples = "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -k 3 \"Children are like their parents.\"\n"
                 "attend embed -m all-MiniLM-L6-v2 --format npy -o proverbs.npy proverbs.txt\n"
-                "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -i proverbs.npy < questions.txt",
+                "attend search -m all-MiniLM-L6-v2 -c proverbs.txt -i proverbs.npy < questions.txt\n"
+                "attend search -m dinov2-small -c photos/ -k 3 cat.jpg",
     .options = options,
     .see = "embed|similarity|fetch",
     .run = run,

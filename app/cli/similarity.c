@@ -1,8 +1,7 @@
-/* attend similarity: similarity of sentences: the cosine of their embeddings. */
+/* attend similarity: similarity of sentences or images: the cosine of their embeddings. */
 #include "cli/base/array.h"
-#include "cli/base/cli.h"
 #include "cli/base/correlation.h"
-#include "cli/base/lines.h"
+#include "cli/base/embedder.h"
 #include "cli/base/output.h"
 #include "cli/base/pairs.h"
 #include "cli/base/progress.h"
@@ -37,6 +36,14 @@ static const cli_option options[] = {
 
 /* ---- Some sentences with each other ---------------------------------------- */
 
+/* The items of the command, sentences or paths of images */
+typedef struct sentences {
+    char **text;   /* [n], malloc'd each */
+    size_t *bytes; /* [n] */
+    int n;
+    size_t room;
+} sentences;
+
 static void print_matrix(char *const *texts, int n, const float *cosine /* [n, n] */)
 {
     const int decimals = n > 8 ? 2 : 4, cell = decimals + 4, digits = n > 9 ? 2 + (n > 99) : 1;
@@ -58,24 +65,25 @@ static void print_matrix(char *const *texts, int n, const float *cosine /* [n, n
     }
 }
 
-static void print_json_matrix(char *const *texts, int n, const float *cosine)
+static void print_json_matrix(const char *key, char *const *texts, int n, const float *cosine)
 {
-    fputs("{\"texts\": ", stdout);
+    printf("{\"%ss\": ", key);
     cli_write_json_texts(stdout, (const char *const *)texts, n);
     fputs(", \"similarity\": ", stdout);
     cli_write_json_matrix(stdout, cosine, n, n);
     puts("}");
 }
 
-static int run_matrix(const cli_model *m, int n, char **texts)
+static int run_matrix(const cli_embedder *m, const sentences *s)
 {
-    const int64_t dim = m->info.dim;
+    const int n = s->n;
+    const int64_t dim = m->dim;
     float *vectors = malloc((size_t)n * (size_t)dim * sizeof *vectors);
     float *cosine = malloc((size_t)n * (size_t)n * sizeof *cosine);
     int64_t cut = 0;
     int code = vectors && cosine ? CLI_DONE : cli_fail_memory();
     if (!code)
-        code = cli_status(m->ctx, att_sentence_encode(m->sentence, n, (const char *const *)texts, NULL, vectors, &cut));
+        code = cli_embedder_encode(m, n, (const char *const *)s->text, s->bytes, vectors, &cut, NULL);
     if (!code) {
         att_tensor a, c;
         att_wrap(&a, vectors, ATT_F32, ATT_DIMS(n, dim), NULL);
@@ -84,54 +92,50 @@ static int run_matrix(const cli_model *m, int n, char **texts)
         for (int64_t i = 0; !code && i < (int64_t)n * n; i++)
             cosine[i] = cli_clamp_cosine(cosine[i]);
     }
-    if (cut)
-        cli_note("%lld of %d sentences are longer than %lld tokens and were truncated", (long long)cut, n,
-                 (long long)m->info.max_tokens);
-    if (!code)
-        (json ? print_json_matrix : print_matrix)(texts, n, cosine);
+    cli_embedder_note(m, cut, n, "sentences");
+    if (!code && json)
+        print_json_matrix(m->key, s->text, n, cosine);
+    else if (!code)
+        print_matrix(s->text, n, cosine);
     free(vectors);
     free(cosine);
     return code;
 }
 
-/* The lines of a file as sentences. */
-typedef struct sentences {
-    char **text; /* [n], malloc'd each */
-    int n;
-    size_t room;
-} sentences;
-
 static int add_sentence(sentences *s, const cli_lines *in, int64_t i)
 {
+    const cli_array arrays[] = {{&s->text, sizeof *s->text}, {&s->bytes, sizeof *s->bytes}};
     if (strlen(in->text[i]) < in->bytes[i])
         return cli_fail("%s: line %d has a zero byte", file, s->n + 1);
     if (s->n == MAX_SENTENCES)
-        return cli_fail("%s: has more than %d lines; \"attend search\" finds the most similar of any number", file,
-                        MAX_SENTENCES);
-    if (!cli_reserve(&s->room, (size_t)s->n + 1, &(cli_array){&s->text, sizeof *s->text}, 1) ||
-        !(s->text[s->n] = strdup(in->text[i])))
+        return cli_fail("%s: has more than %d lines; \"attend search\" finds the most similar of any number",
+                        file ? file : "the arguments", MAX_SENTENCES);
+    if (!cli_reserve(&s->room, (size_t)s->n + 1, arrays, 2) || !(s->text[s->n] = strdup(in->text[i])))
         return cli_fail_memory();
-    s->n++;
+    s->bytes[s->n++] = in->bytes[i];
     return CLI_DONE;
 }
 
-static int run_file(const cli_model *m)
+/* All items: arguments [n], or lines of the file. */
+static int run_all(const cli_embedder *m, int n, char **arguments)
 {
     cli_lines in;
     sentences s = {0};
-    int code = cli_lines_open(&in, 1, (char *const[]){(char *)file});
+    int code = n ? cli_embedder_arguments(m, &in, n, arguments) : cli_lines_open(&in, 1, (char *const[]){(char *)file});
     do {
         code = code ? code : cli_lines_next(&in, BLOCK);
         for (int64_t i = 0; !code && i < in.count; i++)
             code = add_sentence(&s, &in, i);
     } while (!code && in.count > 0);
     if (!code && s.n < 2)
-        code = cli_fail("%s: has %d lines, but two sentences are needed", file, s.n);
+        code = cli_fail("%s: has %d %s, but two %s are needed", n ? arguments[0] : file, s.n, m->lines,
+                        m->images ? "images" : "sentences");
     if (!code)
-        code = run_matrix(m, s.n, s.text);
+        code = run_matrix(m, &s);
     for (int i = 0; i < s.n; i++)
         free(s.text[i]);
     free(s.text);
+    free(s.bytes);
     cli_lines_close(&in);
     return code;
 }
@@ -172,10 +176,10 @@ static int print_pair(const cli_pairs *p, int64_t i, double score, history *h)
     return gold ? remember(h, score, p->gold[i]) : CLI_DONE;
 }
 
-static int stream(const cli_model *m, cli_pairs *p, history *h)
+static int stream(const cli_embedder *m, cli_pairs *p, history *h)
 {
-    const int64_t dim = m->info.dim;
-    float *vectors = malloc(2 * BLOCK * (size_t)dim * sizeof *vectors);
+    const int64_t dim = m->dim;
+    float *vectors = malloc(2 * (size_t)(m->block * dim) * sizeof *vectors);
     int64_t cut = 0, done = 0;
     int code = vectors ? CLI_DONE : cli_fail_memory();
     cli_output out;
@@ -183,33 +187,28 @@ static int stream(const cli_model *m, cli_pairs *p, history *h)
     cli_progress progress;
     cli_progress_begin(&progress);
     while (!code) {
-        int64_t cut_here = 0;
         code = cli_pairs_next(p);
         if (code || p->count == 0)
             break;
-        code =
-            cli_status(m->ctx, att_sentence_encode(m->sentence, 2 * p->count, p->text, p->bytes, vectors, &cut_here));
+        code = cli_embedder_encode(m, 2 * p->count, p->text, p->bytes, vectors, &cut, NULL);
         for (int64_t i = 0; !code && i < p->count; i++)
             code = print_pair(p, i, cli_cosine(vectors + 2 * i * dim, vectors + (2 * i + 1) * dim, dim), h);
-        cut += cut_here;
         done += p->count;
         if (!code)
             code = cli_output_flush(&out);
         cli_progress_show(&progress, done, "pairs", p->total > 0 ? p->read / p->total : 0);
     }
     cli_progress_end(&progress);
-    if (cut)
-        cli_note("%lld of %lld sentences are longer than %lld tokens and were truncated", (long long)cut,
-                 2 * (long long)done, (long long)m->info.max_tokens);
+    cli_embedder_note(m, cut, 2 * done, "sentences");
     free(vectors);
     return code;
 }
 
-static int run_pairs(const cli_model *m)
+static int run_pairs(const cli_embedder *m)
 {
     cli_pairs p;
     history h = {0};
-    int code = cli_pairs_open(&p, pairs_path, format, gold, BLOCK);
+    int code = cli_pairs_open(&p, pairs_path, format, gold, m->block);
     if (code)
         return code;
     code = stream(m, &p, &h);
@@ -237,33 +236,40 @@ static int run(int n, char **arguments)
     if ((pairs_path != NULL) + (file != NULL) + (n > 0) > 1)
         return cli_misuse("--%s does not go with %s", pairs_path ? "pairs" : "file",
                           pairs_path && file ? "--file" : "sentences as arguments");
-    if (n == 1 && strcmp(arguments[0], "-"))
+    const bool images = cli_model_is(CLI_VISION_MODEL, model_name);
+    if (n == 1 && !images && strcmp(arguments[0], "-"))
         return cli_misuse("two sentences are needed, or --file FILE, or --pairs FILE");
-    if (n < 2 && !file)
+    if (n == 1 && !images)
+        n = 0;
+    if (n == 0 && !file)
         file = "-";
     if (gold && !pairs_path)
         return cli_misuse("--gold needs --pairs FILE");
-    cli_model m;
-    int code = cli_model_open(&m, model_name, threads);
+    cli_embedder m;
+    int code = cli_embedder_open(&m, model_name, threads);
     if (code)
         return code;
-    code = pairs_path ? run_pairs(&m) : n > 1 ? run_matrix(&m, n, arguments) : run_file(&m);
-    cli_model_close(&m);
+    code = pairs_path ? run_pairs(&m) : run_all(&m, n, arguments);
+    cli_embedder_close(&m);
     return code;
 }
 
 const cli_command cli_similarity = {
     .name = "similarity",
-    .summary = "compute the cosine similarity of sentences",
+    .summary = "compute the cosine similarity of sentences or images",
     .arguments = "[SENTENCE...]",
     .max_arguments = MAX_SENTENCES,
-    .details = "Prints a matrix of the cosine similarities of all pairs of the sentences, which\n"
-               "are arguments, or lines of --file or of standard input; or with --pairs a score\n"
-               "per line of a file. With --gold, correlations are printed to standard error\n"
-               "after the scores; with --json they are the last object.",
+    .details =
+        "Prints a matrix of the cosine similarities of all pairs of the sentences, which\n"
+        "are arguments, or lines of --file or of standard input; or with --pairs a score\n"
+        "per line of a file. With --gold, correlations are printed to standard error\n"
+        "after the scores; with --json they are the last object.\n\n"
+        "With a vision model, arguments and lines, and both of a pair, are paths of images; an argument may also "
+        "be a folder of images, or \"-\", an image from standard input.",
     .examples = "attend similarity -m all-MiniLM-L6-v2 \"A cat sleeps.\" \"A kitten naps.\" \"Stocks fell.\"\n"
                 "attend similarity -m all-MiniLM-L6-v2 --json --file sentences.txt\n"
-                "attend similarity -m all-MiniLM-L6-v2 --pairs stsb-en-dev.csv --gold > scores.txt",
+                "attend similarity -m all-MiniLM-L6-v2 --pairs stsb-en-dev.csv --gold > scores.txt\n"
+                "attend similarity -m dinov2-small cat.jpg dog.jpg",
     .options = options,
     .see = "embed|search|train embed|fetch",
     .run = run,

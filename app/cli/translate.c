@@ -40,7 +40,7 @@ static const cli_option options[] = {
     {"split", 0, NULL, .flag = &split, .help = "split lines that are too long for the model into segments"},
     {"alignment", 'a', "FILE", .text = &alignment.path, .quiet = true,
      .help = "write the attention weights of each target token over the source tokens: of the first line as a picture "
-             "(.svg), of all lines as JSON, or of all in the terminal (\"-\")"},
+             "(.svg, .png), of all lines as JSON, or of all in the terminal (\"-\")"},
     {"layer", 'l', "N", .integer = &alignment.layer, .max = 1000, .quiet = true,
      .help = "decoder layer of --alignment, from 0; default: the last"},
     {"head", 'H', "N", .integer = &alignment.head, .max = 1000, .quiet = true,
@@ -199,7 +199,7 @@ static int run(int n, char **arguments)
     cli_output out = {0};
     int code = check_options();
     if (!code)
-        code = cli_lines_choose(&in, &texts, &file, n, arguments);
+        code = cli_lines_choose(&in, false, &texts, &file, n, arguments);
     if (!code)
         code = cli_translator_open(&m, model_name, threads);
     if (!code)

@@ -3,11 +3,13 @@
 // labels: long
 #include "toy_texts.h"
 #include "translator_tool.h"
+#include "vision_tool.h"
 
 /* Files for all tests here. */
 static int set_up(void **state)
 {
     const int code = translator_setup(state);
+    vision_setup();
     toy_write(&tool_model, "toy.de", "toy.en", 1, 200);
     return code || tool("mkfifo fifo full; printf 'a b\\nc d e\\n' >in; yes a b c d | head -n 20000 >many; "
                         "printf 'a\\tb\\n' >pairs; echo '{\"step\": 1, \"loss\": 2}' >log; "
@@ -52,6 +54,8 @@ static void the_first_signal_ends_a_command_that_waits_for_input(void **state)
         "exec 3<>fifo; $K $A embed -m $D <fifo",
         "$K $A tokenize -m $D fifo",
         "$K $A search -m $D -c fifo a",
+        "exec 3<>fifo; $K $A classify -m $V - <fifo",
+        "$K $A search -m $V -c fifo dot.png",
         "exec 3<>fifo; $K $A search -m $D -c in <fifo",
         "$K $A similarity -m $D --pairs fifo",
         "$K $A vocab -s 30 -o half.$S fifo",
@@ -120,6 +124,9 @@ static const struct {
     {"$A tokenize -m $D in", NULL},
     {"$A attention -m $D a", NULL},
     {"$A attention -m $D --svg o --json a >/dev/null", "o"},
+    {"$A classify -m $V dot.png", NULL},
+    {"$A classify -m $V -a o dot.png >/dev/null", "o"},
+    {"$A attention -m $V --json dot.png", NULL},
     {"$A vocab -s 40 -o o in", "o"}, /* says that it has fewer pieces */
     {"$A bleu in in", NULL},
     {"$A translate -m $T in", NULL},

@@ -133,16 +133,18 @@ static void completion_knows_subcommands_and_models_before_files(void **state)
              "bash complete train embed -p ''; "
              "bash complete train translate -o fol"),
         0);
-    assert_string_equal(tool_out, "train translate\nembed translate\nbandwidth\n\ntatoeba-de-en mine folder\n"
-                                  "tatoeba-de-en mine folder p.spm\np.spm\n\naa c complete folder p.spm\nfolder\n");
+    assert_string_equal(
+        tool_out, "train translate\nclassify embed translate\nbandwidth\n\ntatoeba-de-en fashion-mnist mine folder\n"
+                  "tatoeba-de-en fashion-mnist mine folder p.spm\np.spm\n\naa c complete folder p.spm\nfolder\n");
 }
 
 static void summaries_begin_with_a_verb(void **state)
 {
     (void)state;
-    static const char *const verbs[] = {
-        "compute", "continue", "convert", "describe", "download", "explain", "fine-tune", "hold",  "learn",    "list",
-        "measure", "plot",     "score",   "search",   "show",     "split",   "tokenize",  "train", "translate"};
+    static const char *const verbs[] = {"classify", "compute", "continue",  "convert", "describe",
+                                        "download", "explain", "fine-tune", "hold",    "learn",
+                                        "list",     "measure", "plot",      "score",   "search",
+                                        "show",     "split",   "tokenize",  "train",   "translate"};
     commands c;
     need_commands(&c);
     for (int i = 0; i < c.n; i++) {
@@ -195,6 +197,7 @@ static void options_are_found_by_the_words_of_the_field(void **state)
         {"vocab", "attend vocab: learn a subword vocabulary (BPE) from text"},
         {"bleu", "attend bleu: score translations: BLEU and chrF, as sacreBLEU"},
         {"bleu", "± is half the width of the 95 % bootstrap interval"},
+        {"classify", "the attention of the token [CLS]"},
         {"attention", "Rows: the token that attends; columns: the tokens attended to."},
         {"bench attention", "(grouped-query attention)"},
     };
@@ -208,8 +211,8 @@ static void standard_input_has_one_name(void **state)
     assert_int_equal(tool("mkdir -p man; $A help --man-folder man && cat man/*"), 0);
     assert_null(strstr(tool_out, "stdin"));
     assert_null(strstr(tool_out, "stdout"));
-    static const char *const readers[] = {"bleu",     "embed",     "explain", "generate",
-                                          "tokenize", "translate", "vocab",   "bench attention"};
+    static const char *const readers[] = {"bleu",     "classify",  "embed", "explain",        "generate",
+                                          "tokenize", "translate", "vocab", "bench attention"};
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
         assert_help(readers[i], "\"-\": standard input");
 }

@@ -62,6 +62,25 @@ static void language_models_are_recognised(void **state)
     assert_refused("ATTEND_MODELS=lm $A embed -m nix in", 1, "there are: class, gguf");
 }
 
+/* By their type or, of timm's models, by their architecture */
+static void vision_models_are_recognised(void **state)
+{
+    (void)state;
+    static const char *const configs[] = {
+        "\"model_type\": \"vit\"",        "\"model_type\": \"deit\"",
+        "\"model_type\": \"dinov2\"",     "\"model_type\": \"dinov2_with_registers\"",
+        "\"model_type\": \"attend-vit\"", "\"architecture\": \"vit_tiny_patch16_224\", \"num_classes\": 2"};
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "mkdir -p eyes/eye; echo '{%s}' >eyes/eye/config.json", configs[i]);
+        assert_int_equal(tool(line), 0);
+        assert_refused("ATTEND_MODELS=eyes $A translate -m eye in", 1,
+                       "attend: eye is a vision model: attend classify\n");
+    }
+    assert_refused("ATTEND_MODELS=eyes $A embed in", 2, "no sentence model is in the models folder");
+    assert_refused("ATTEND_MODELS=eyes $A classify -m ey in.png", 1, "there are: eye");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -69,6 +88,7 @@ int main(void)
         cmocka_unit_test(where_there_is_none_the_command_that_downloads_one_is_named),
         cmocka_unit_test(a_model_of_another_kind_is_refused_with_its_command),
         cmocka_unit_test(language_models_are_recognised),
+        cmocka_unit_test(vision_models_are_recognised),
     };
     return cmocka_run_group_tests(tests, names_setup, tool_teardown);
 }

@@ -3,6 +3,7 @@
 // labels: long
 #include "check.h"
 #include "translator_tool.h"
+#include "vision_tool.h"
 
 #ifdef FAIL_MALLOC /* tests/preload/fail_malloc.c, built; not with a sanitizer, which has its own malloc */
 #define PRELOAD "LD_PRELOAD=" FAIL_MALLOC " FAIL_MALLOC_HIT=hit FAIL_MALLOC_AT=%ld "
@@ -16,7 +17,9 @@ static int set_up(void **state)
     if (!realpath("tests/golden/tiny_llama", language))
         return 1;
     setenv("L", language, 1);
-    return translator_setup(state) ||
+    const int code = translator_setup(state);
+    vision_setup();
+    return code ||
            tool("printf 'a b\\nc d e\\n\\nf\\n' >in; printf 'a\\tb c\\t1\\nd e\\tf\\t2\\na\\te\\t0.5\\n' >pairs; "
                 "printf 'Ein Hund\\nthe table\\n' >lines; printf 'sea 1 0\\nlake 0.8 0.1\\nstone 0 1\\n' >words; "
                 "$A embed -m $D --format npy -o i.npy in; i=0; while [ $i -lt 8 ]; do "
@@ -98,6 +101,18 @@ static void work_on_a_model_is_done_or_not(void **state)
     check_all("$A generate -m $L -t 1 -n 2 --json --stop q --lookup 2 bdcab", 600, 100);
 }
 
+static void images_are_read_or_not(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("mkdir photos; cp dot.png photos/a.png; cp $G/grey.jpg photos/b.jpg"), 0);
+    check_all("$A classify -m $V -t 1 --json dot.png", 1500, 60);
+    check_all("$A classify -m $V -t 1 --attention o $G/grey.jpg", 1500, 60);
+    check_all("$A attention -m $V -t 1 --layer 1 dot.png", 1500, 60);
+    check_all("$A embed -m $V -t 1 -o o photos", 1500, 60);
+    check_all("$A search -m $V -t 1 -c photos dot.png", 1500, 60);
+    check_all("$A info -m $V -t 1", 1500, 60);
+}
+
 static void work_without_a_model_is_done_or_not(void **state)
 {
     (void)state;
@@ -115,6 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_is_opened_or_not),
         cmocka_unit_test(work_on_a_model_is_done_or_not),
+        cmocka_unit_test(images_are_read_or_not),
         cmocka_unit_test(work_without_a_model_is_done_or_not),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);

@@ -28,8 +28,9 @@ static inline void assert_kills_change_nothing(const char *train, int step, uint
 }
 
 /* Signals after the first checkpoint of a training that would go on: it leaves a model that works, and says how to go
- * on and how to use it. command: "translate" or "embed". */
-static inline void assert_interrupt_leaves_a_model(const char *train, const char *command)
+ * on and how to use it. command: "translate", "embed" or "classify"; before and after it is what it reads. */
+static inline void assert_interrupt_leaves_a_model(const char *train, const char *command, const char *before,
+                                                   const char *after)
 {
     static const struct {
         const char *name;
@@ -51,7 +52,7 @@ static inline void assert_interrupt_leaves_a_model(const char *train, const char
                  command, command);
         assert_has(last, line);
         assert_int_equal(count(last, "\n"), 1);
-        snprintf(line, sizeof line, "echo 'a b c' | $A %s -m stopped", command);
+        snprintf(line, sizeof line, "%s $A %s -m stopped %s", before, command, after);
         assert_int_equal(tool(line), 0);
     }
 }

@@ -144,7 +144,7 @@ static void a_training_that_is_interrupted_is_a_model(void **state)
     (void)state;
     assert_interrupt_leaves_a_model("$A train translate --src train.de --tgt train.en --config small.json --tokenizer "
                                     "pieces.spm --threads 2 --save-every 1",
-                                    "translate");
+                                    "translate", "echo 'a b c' |", "");
 }
 
 static void what_cannot_be_learnt_is_named(void **state)

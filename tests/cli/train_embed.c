@@ -78,9 +78,9 @@ static void a_training_that_is_killed_again_and_again_has_the_same_result(void *
 static void a_training_that_is_interrupted_is_a_model(void **state)
 {
     (void)state;
-    assert_interrupt_leaves_a_model(TRAIN "--epochs 100000 --save-every 1", "embed");
+    assert_interrupt_leaves_a_model(TRAIN "--epochs 100000 --save-every 1", "embed", "echo 'a b c' |", "");
     assert_interrupt_leaves_a_model(TRAIN "--epochs 100000 --save-every 1 --valid valid.tsv --validate-every 1000000",
-                                    "embed");
+                                    "embed", "echo 'a b c' |", "");
 }
 
 static void what_cannot_be_learnt_is_named(void **state)

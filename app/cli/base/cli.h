@@ -147,12 +147,15 @@ typedef enum cli_model_kind {
     CLI_SENTENCE_MODEL,
     CLI_TRANSLATION_MODEL,
     CLI_LANGUAGE_MODEL,
+    CLI_VISION_MODEL,
     CLI_ANY_MODEL
 } cli_model_kind;
-/* "sentence model", "translator", "language model" */
+/* "sentence model", "translator", "language model", "vision model" */
 const char *cli_model_kind_name(cli_model_kind kind);
 /* path: a folder or a .gguf file. CLI_ANY_MODEL: none of the other kinds */
 cli_model_kind cli_model_kind_of(const char *path);
+/* Is there a model of this name or path, and of this kind? name NULL: no. */
+bool cli_model_is(cli_model_kind kind, const char *name);
 /* The folder of a model by att_model_find. name NULL: the only model of this kind. Errors: it is of another kind, and
  * the message names the command for it; there is none, and the message says how to get one; several. */
 int cli_model_find(cli_model_kind kind, const char *name, att_model_path *path);

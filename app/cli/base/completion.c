@@ -1,6 +1,7 @@
 /* Completion for bash, zsh and fish, from the tables. One function of the shell per kind of thing:
  * the script is a list of (command path, words). */
 #include "cli.h"
+#include "vision.h"
 
 #include <string.h>
 
@@ -18,7 +19,10 @@ static bool is_file(const cli_option *o)
     return !o->choice && o->value && (strstr(o->value, "FILE") || strstr(o->value, "FOLDER"));
 }
 
-static const char *files(const cli_command *c) { return c->arguments && strstr(c->arguments, "FILE") ? "FILE" : ""; }
+static bool takes_files(const cli_command *c)
+{
+    return c->arguments && (strstr(c->arguments, "FILE") || strstr(c->arguments, "IMAGE"));
+}
 
 /* The commands that can follow a command of this path, up to NULL: its own, or all after "attend help". */
 static const cli_command *const *followers(const cli_command *c, const char *path)
@@ -38,8 +42,9 @@ static const char bash_start[] =
     "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
     "        case $path/${COMP_WORDS[i]} in\n";
 
-/* The model that comes with attend, and those of the models folder. */
+/* The models that come with attend, and those of the models folder. */
 static const char bash_models[] = CLI_TRANSLATOR_SHIPPED
+    " " CLI_VISION_SHIPPED
     " $(command ls \"${ATTEND_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/attend/models}\" 2>/dev/null)";
 
 /* Adds "PATH/WORD": the cases of the words by which the path gets longer. */
@@ -107,7 +112,7 @@ static void bash_words(FILE *f, const cli_command *c, const char *path)
         put_words(f, c->words);
     for (const cli_command *const *sub = followers(c, path); *sub; sub++)
         fprintf(f, "%s ", (*sub)->name);
-    fprintf(f, "\"%s ;;\n", *files(c) ? "; COMPREPLY=($(compgen -f -- \"$word\"))" : "");
+    fprintf(f, "\"%s ;;\n", takes_files(c) ? "; COMPREPLY=($(compgen -f -- \"$word\"))" : "");
     for (const cli_command *const *sub = c->commands; sub && *sub; sub++)
         bash_words(f, *sub, deeper);
     for (const cli_command *const *of = c->commands ? NULL : followers(c, path); of && *of; of++)
@@ -172,7 +177,7 @@ static void fish_command(FILE *f, const cli_command *c, const char *condition)
         put_words(f, c->words);
         fputs("'\n", f);
     }
-    if (*files(c))
+    if (takes_files(c))
         fprintf(f, "complete -c attend -n '%s' -F\n", here);
     for (const cli_command *const *of = c->commands ? NULL : followers(c, ""); of && *of; of++) {
         fprintf(f, "complete -c attend -n '%s' -a %s -d ", here, (*of)->name);
@@ -195,6 +200,7 @@ static void put_fish(FILE *f)
           "    set -q XDG_DATA_HOME; and set folder $XDG_DATA_HOME/attend/models\n"
           "    set -q ATTEND_MODELS; and set folder $ATTEND_MODELS\n"
           "    echo " CLI_TRANSLATOR_SHIPPED "\n"
+          "    echo " CLI_VISION_SHIPPED "\n"
           "    command ls $folder 2>/dev/null\n"
           "end\n"
           "complete -c attend -f\n",

@@ -13,10 +13,11 @@
 volatile int cli_signal;
 static volatile sig_atomic_t later;
 
-/* ---- output files in progress */
+/* ---- output files in progress, and a program that writes them */
 
 enum { MAX_FILES = 8 }; /* a command writes two at most */
 static char *volatile begun[MAX_FILES];
+static volatile pid_t started; /* the group of a program; 0: none */
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 enum { ENDS = sizeof ends / sizeof *ends };
@@ -30,9 +31,16 @@ static sigset_t all_ends(void)
     return set;
 }
 
-int cli_end_create(char *path, mode_t mode)
+void cli_end_block(sigset_t *before)
 {
     const sigset_t set = all_ends();
+    sigprocmask(SIG_BLOCK, &set, before);
+}
+
+void cli_end_takes_along(pid_t group) { started = group; }
+
+int cli_end_create(char *path, mode_t mode)
+{
     sigset_t before;
     int free_place = 0;
     while (free_place < MAX_FILES && begun[free_place])
@@ -41,7 +49,7 @@ int cli_end_create(char *path, mode_t mode)
         errno = EMFILE;
         return -1;
     }
-    sigprocmask(SIG_BLOCK, &set, &before); /* no signal between creation and entry in the list */
+    cli_end_block(&before); /* no signal between creation and entry in the list */
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode), why = errno;
     if (fd >= 0)
         begun[free_place] = path;
@@ -63,6 +71,8 @@ static void clean_up(void)
     for (int i = 0; i < MAX_FILES; i++)
         if (begun[i])
             unlink(begun[i]);
+    if (started > 0)
+        kill(-started, SIGTERM);
     cli_progress_clear();
 }
 

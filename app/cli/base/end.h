@@ -3,6 +3,7 @@
 #ifndef CLI_END_H
 #define CLI_END_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -24,6 +25,13 @@ void cli_end_release_pipe(void);
 
 /* Ends the process by this signal, so that a waiting parent sees it. */
 void cli_end_by_signal(int number);
+
+/* Signals that end the process wait until *before is the signal mask again. */
+void cli_end_block(sigset_t *before);
+
+/* A process group that an early end ends, too, by SIGTERM: that of a program which this process has started; 0: none.
+ */
+void cli_end_takes_along(pid_t group);
 
 /* Ends the process where memory is lacking and the caller cannot report it. */
 _Noreturn void cli_end_without_memory(void);

@@ -46,6 +46,20 @@ int cli_lines_open(cli_lines *l, int n, char *const *paths)
     return CLI_DONE;
 }
 
+void cli_lines_of(cli_lines *l, int64_t n, const char *const *texts)
+{
+    *l = (cli_lines){.given = texts, .n_given = n, .total = (double)n, .fd = -1};
+}
+
+int cli_lines_of_images(cli_lines *l, int n, char *const *paths)
+{
+    cli_paths found = {0};
+    const int code = cli_paths_of_images(&found, n, paths);
+    cli_lines_of(l, found.n, (const char *const *)found.path);
+    l->own = found;
+    return code;
+}
+
 /* Says how to give a sentence, where one was given as a file. */
 static int check_argument(const char *path)
 {
@@ -55,16 +69,19 @@ static int check_argument(const char *path)
     return cli_fail("%s: %s; a sentence is given by --text", path, strerror(errno));
 }
 
-int cli_lines_choose(cli_lines *l, const cli_texts *texts, const char *const *file, int n, char *const *paths)
+int cli_lines_choose(cli_lines *l, bool images, const cli_texts *texts, const char *const *file, int n,
+                     char *const *paths)
 {
     *l = (cli_lines){.fd = -1};
     if ((texts->n > 0) + (*file != NULL) + (n > 0) > 1)
         return cli_misuse("%s does not go with %s", texts->n ? "--text" : "--file",
                           texts->n && *file ? "--file" : "files as arguments");
     if (texts->n) {
-        l->given = texts;
+        cli_lines_of(l, texts->n, texts->text);
         return CLI_DONE;
     }
+    if (images && n > 0)
+        return cli_lines_of_images(l, n, paths);
     int code = CLI_DONE;
     for (int i = 0; !code && i < n; i++)
         code = check_argument(paths[i]);
@@ -81,6 +98,7 @@ void cli_lines_close(cli_lines *l)
     free(l->text);
     free(l->bytes);
     free(l->begin);
+    cli_paths_free(&l->own);
     *l = (cli_lines){.fd = -1};
 }
 
@@ -153,12 +171,13 @@ static int add_line(cli_lines *l, size_t end)
 
 static int next_given(cli_lines *l, int64_t max_count)
 {
-    const int64_t rest = l->given->n - l->at, n = rest < max_count ? rest : max_count;
+    const int64_t rest = l->n_given - l->at, n = rest < max_count ? rest : max_count;
     const int code = reserve_lines(l, n);
     for (l->count = 0; !code && l->count < n; l->count++) {
-        l->text[l->count] = l->given->text[l->at++];
+        l->text[l->count] = l->given[l->at++];
         l->bytes[l->count] = strlen(l->text[l->count]);
     }
+    l->done = l->at;
     return code;
 }
 

@@ -1,8 +1,10 @@
-/* The lines of files, in blocks: memory does not grow with the input. */
+/* The lines of files, in blocks: memory does not grow with the input. Or texts that are given, as if they were lines.
+ */
 #ifndef CLI_LINES_H
 #define CLI_LINES_H
 
 #include "cli.h"
+#include "paths.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,9 +16,11 @@ typedef struct cli_lines {
     const char **text;  /* [count] */
     size_t *bytes;      /* [count] */
     size_t part;        /* 0, or the maximum bytes of a text: longer lines are split at spaces */
-    double done, total; /* bytes up to the end of the block; of all files, 0: unknown */
+    double done, total; /* bytes up to the end of the block; of all files, 0: unknown. Of given texts: their number */
     /* private */
-    const cli_texts *given; /* the lines, instead of files; or NULL */
+    const char *const *given; /* [n_given]: the lines, instead of files; or NULL */
+    int64_t n_given;
+    cli_paths own; /* where they are paths that were found in folders */
     char *const *paths;
     double read;         /* bytes so far */
     int n_paths, at, fd; /* the next path; -1: none is open */
@@ -30,9 +34,15 @@ typedef struct cli_lines {
 
 /* No paths: standard input, as for the path "-". Fails if a file does not exist. */
 int cli_lines_open(cli_lines *l, int n, char *const *paths);
+/* Lines that are these texts [n]. */
+void cli_lines_of(cli_lines *l, int64_t n, const char *const *texts);
+/* Lines that are paths of images: those given [n], where a folder stands for the images in it. Fails if it has none. */
+int cli_lines_of_images(cli_lines *l, int n, char *const *paths);
 /* Lines of the options and arguments of a command: the texts of --text, the file of --file (*file NULL: not given; it
- * is read later), or the files that are its arguments. Fails where more than one of them is given. */
-int cli_lines_choose(cli_lines *l, const cli_texts *texts, const char *const *file, int n, char *const *paths);
+ * is read later), or the files that are its arguments; images: its arguments are images. Fails where more than one of
+ * them is given. */
+int cli_lines_choose(cli_lines *l, bool images, const cli_texts *texts, const char *const *file, int n,
+                     char *const *paths);
 /* Reads the next block, of at most max_count lines; count 0: end. A block may be smaller, to avoid waiting for
  * input. */
 int cli_lines_next(cli_lines *l, int64_t max_count);

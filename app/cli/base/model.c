@@ -22,6 +22,7 @@ static const struct {
 } kinds[] = {{"sentence model", "attend embed"},
              {"translator", "attend translate"},
              {"language model", "attend chat"},
+             {"vision model", "attend classify"},
              {"model", ""}};
 
 const char *cli_model_kind_name(cli_model_kind kind) { return kinds[kind].name; }
@@ -47,20 +48,26 @@ static bool has_gguf(const char *folder)
     return found;
 }
 
-/* By model_type, or the end of the class's name. CLI_ANY_MODEL: unknown. */
+/* By model_type, or the end of the class's name; timm's models have an architecture. CLI_ANY_MODEL: unknown. */
 static cli_model_kind kind_of_config(const json_t *config)
 {
-    static const char *const translators[] = {"marian", "attend-seq2seq"};
+    static const struct {
+        const char *type;
+        cli_model_kind kind;
+    } types[] = {{"marian", CLI_TRANSLATION_MODEL}, {"attend-seq2seq", CLI_TRANSLATION_MODEL},
+                 {"vit", CLI_VISION_MODEL},         {"deit", CLI_VISION_MODEL},
+                 {"dinov2", CLI_VISION_MODEL},      {"dinov2_with_registers", CLI_VISION_MODEL},
+                 {"attend-vit", CLI_VISION_MODEL}};
     static const char *const ends[] = {"ForCausalLM", "LMHeadModel"};
     const char *type = json_string_value(json_object_get(config, "model_type"));
     const char *class = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
-    for (int i = 0; i < 2; i++) {
-        if (type && !strcmp(type, translators[i]))
-            return CLI_TRANSLATION_MODEL;
-        if (class && cli_ends_with(class, ends[i]))
+    for (size_t i = 0; type && i < sizeof types / sizeof *types; i++)
+        if (!strcmp(type, types[i].type))
+            return types[i].kind;
+    for (size_t i = 0; class && i < sizeof ends / sizeof *ends; i++)
+        if (cli_ends_with(class, ends[i]))
             return CLI_LANGUAGE_MODEL;
-    }
-    return CLI_ANY_MODEL;
+    return json_is_string(json_object_get(config, "architecture")) ? CLI_VISION_MODEL : CLI_ANY_MODEL;
 }
 
 cli_model_kind cli_model_kind_of(const char *path)
@@ -69,15 +76,32 @@ cli_model_kind cli_model_kind_of(const char *path)
     if (is_file(path, "/modules.json"))
         return CLI_SENTENCE_MODEL;
     snprintf(file, sizeof file, "%s/config.json", path);
+    errno = 0;
     json_t *config = json_load_file(file, 0, NULL);
+    if (!config && errno == ENOMEM)
+        cli_end_without_memory();
     const cli_model_kind found = kind_of_config(config);
     json_decref(config);
     return found == CLI_ANY_MODEL && !config && (is_file(path, "") || has_gguf(path)) ? CLI_LANGUAGE_MODEL : found;
 }
 
+bool cli_model_is(cli_model_kind kind, const char *name)
+{
+    att_model_path folder;
+    const att_status s = name ? att_model_find(name, &folder) : ATT_ERR_IO;
+    if (s == ATT_ERR_MEMORY)
+        cli_end_without_memory();
+    return s == ATT_OK && cli_model_kind_of(folder.text) == kind;
+}
+
 /* Refuses the folder of a training that was killed before it wrote a model. */
 static int check_finished(const char *name, const char *folder)
 {
+    static const char *const trainings[] = {[CLI_SENTENCE_MODEL] = "embed",
+                                            [CLI_TRANSLATION_MODEL] = "translate",
+                                            [CLI_LANGUAGE_MODEL] = "embed",
+                                            [CLI_VISION_MODEL] = "classify",
+                                            [CLI_ANY_MODEL] = "embed"};
     cli_checkpoints c;
     json_t *training = NULL;
     if (is_file(folder, "/model.safetensors"))
@@ -86,7 +110,7 @@ static int check_finished(const char *name, const char *folder)
     cli_checkpoints_find(folder, &c);
     const char *command = json_string_value(json_object_get(training, "command"));
     if (!command)
-        command = cli_model_kind_of(folder) == CLI_TRANSLATION_MODEL ? "translate" : "embed";
+        command = trainings[cli_model_kind_of(folder)];
     if (!code && (training || c.n > 0))
         code = cli_fail("%s has a training that has not finished: attend train %s --resume -o %s", name, command, name);
     json_decref(training);

@@ -56,7 +56,7 @@ void cli_progress_show(cli_progress *p, int64_t count, const char *things, doubl
 }
 
 /* Fits 78 columns: the line would not be cleared if it wrapped. */
-void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t tokens, double share)
+void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t count, double share)
 {
     const double now = cli_seconds(), spent = now - p->begin;
     if (isnan(loss)) {
@@ -67,7 +67,7 @@ void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t token
         return;
     fprintf(stderr, "\r\033[Kstep %lld", (long long)step);
     if (!isnan(loss))
-        fprintf(stderr, ", loss %.4f, %.0f tokens/s", loss, (double)tokens / spent);
+        fprintf(stderr, ", loss %.4f, %.0f %s/s", loss, (double)count / spent, p->things ? p->things : "tokens");
     put_bar(p, spent, share, 10);
 }
 

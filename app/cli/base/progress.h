@@ -9,15 +9,16 @@ typedef struct cli_progress {
     bool on;
     double begin, shown; /* seconds */
     double first;        /* share that was done at the beginning */
+    const char *things;  /* of a training: what it counts, "images"; NULL: tokens */
 } cli_progress;
 
 double cli_seconds(void); /* of a monotonic clock */
 void cli_progress_begin(cli_progress *p);
 /* `count` items are done; `share` of all in [0, 1], 0: unknown. */
 void cli_progress_show(cli_progress *p, int64_t count, const char *things, double share);
-/* Of a training: `step` steps are done, the mean loss is `loss` (NAN: unknown yet), `tokens` of them in this process.
+/* Of a training: `step` steps are done, the mean loss is `loss` (NAN: unknown yet), `count` things in this process.
  */
-void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t tokens, double share);
+void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t count, double share);
 void cli_progress_end(cli_progress *p);
 /* Clears the line if it is shown; async-signal-safe. */
 void cli_progress_clear(void);

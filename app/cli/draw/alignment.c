@@ -9,17 +9,16 @@ enum kind { NONE, PICTURE, TERMINAL, JSON };
 
 static enum kind kind_of(const cli_alignment *a)
 {
-    const size_t n = a->path ? strlen(a->path) : 0;
     if (!a->path)
         return NONE;
-    return !strcmp(a->path, "-") ? TERMINAL : n >= 4 && !strcmp(a->path + n - 4, ".svg") ? PICTURE : JSON;
+    return !strcmp(a->path, "-") ? TERMINAL : picture_has_name(a->path) ? PICTURE : JSON;
 }
 
 int cli_alignment_open(cli_alignment *a, const cli_translator *m)
 {
     a->m = m;
     a->count = 0;
-    a->out = (cli_output){0};
+    a->file = (picture){0};
     if (!a->path)
         return CLI_DONE;
     if (m->info.attention_layers == 0)
@@ -32,7 +31,7 @@ int cli_alignment_open(cli_alignment *a, const cli_translator *m)
                           (long long)m->info.attention_heads - 1, (long long)a->head);
     if (a->layer < 0)
         a->layer = m->info.attention_layers - 1;
-    return kind_of(a) == TERMINAL ? CLI_DONE : cli_output_open(&a->out, a->path);
+    return kind_of(a) == TERMINAL ? CLI_DONE : picture_open(&a->file, a->path);
 }
 
 /* ---- one text */
@@ -51,7 +50,7 @@ static const char **labels_of(const cli_alignment *a, const att_tokens *tokens)
 
 static void write_json(const cli_alignment *a, const heatmap *h)
 {
-    FILE *f = a->out.file;
+    FILE *f = a->file.svg;
     fprintf(f, "{\"layer\": %lld, ", (long long)a->layer);
     if (a->head >= 0)
         fprintf(f, "\"head\": %lld, ", (long long)a->head);
@@ -73,7 +72,7 @@ static void draw(const cli_alignment *a, const heatmap *h, const char *text, siz
         snprintf(where, sizeof where, "Layer %lld, mean of %lld heads", (long long)a->layer,
                  (long long)a->m->info.attention_heads);
     snprintf(title, sizeof title, "%s: %.*s", where, (int)(bytes < 150 ? bytes : 150), text);
-    heatmap_svg(a->out.file, title, h);
+    heatmap_svg(a->file.svg, title, h);
 }
 
 static int show(const cli_alignment *a, const att_alignment *map, const char *text, size_t bytes)
@@ -113,9 +112,9 @@ int cli_alignment_add(cli_alignment *a, const char *text, size_t bytes, const at
 int cli_alignment_close(cli_alignment *a, int code)
 {
     if (!code && a->count > 1 && kind_of(a) == PICTURE)
-        cli_note("%s shows the first of %lld texts; a file that does not end in .svg has all of them", a->path,
+        cli_note("%s shows the first of %lld texts; a file that ends in neither .svg nor .png has all of them", a->path,
                  (long long)a->count);
     if (!code && a->count == 0 && kind_of(a) == PICTURE)
         code = cli_fail("%s: there is no text to draw", a->path);
-    return a->out.file ? cli_output_close(&a->out, code) : code;
+    return a->file.svg ? picture_close(&a->file, code) : code;
 }

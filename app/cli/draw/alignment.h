@@ -3,15 +3,15 @@
 #define CLI_ALIGNMENT_H
 
 #include "cli/base/cli.h"
-#include "cli/base/output.h"
+#include "picture.h"
 
 typedef struct cli_alignment {
-    const char *path;    /* FILE.svg: a picture of the first text. "-": one below each translation, on standard output.
-                          * Else JSON, an object for each text. NULL: nothing */
+    const char *path;    /* FILE.svg, FILE.png: a picture of the first text. "-": one below each translation, on
+                          * standard output. Else JSON, an object for each text. NULL: nothing */
     int64_t layer, head; /* -1: the last, the mean of all */
     /* private */
     const cli_translator *m;
-    cli_output out;
+    picture file;
     int64_t count; /* of texts so far */
 } cli_alignment;
 

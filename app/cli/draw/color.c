@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+const color color_ink = {0x24, 0x29, 0x33}, color_pale = {0x6b, 0x72, 0x80}, color_card = {0xff, 0xff, 0xff};
+
 /* Chroma and hue (degrees) of OKLab at even steps of t; lightness is a straight line. */
 static const struct {
     double chroma, hue;

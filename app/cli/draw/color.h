@@ -9,6 +9,8 @@ typedef struct color {
     uint8_t r, g, b;
 } color;
 
+extern const color color_ink, color_pale, color_card; /* of text, of less important text, of the background */
+
 /* t in [0, 1] (clamped; NaN is 0) from near white through teal and blue to deep indigo. Lightness falls evenly in
  * OKLab, so equal steps of t appear equally large, in grey print, too. */
 color color_ramp(double t);

@@ -1,7 +1,6 @@
 #include "heatmap.h"
 
 #include "cli/base/utf8.h"
-#include "chart.h"
 #include "color.h"
 #include "svg.h"
 
@@ -9,12 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-/* The scale of the colours: from 0 to the first tick at or above the largest weight. */
-static chart_axis scale_of(const heatmap *h)
+chart_axis heatmap_scale(const float *weights, int64_t n)
 {
     double max = 0;
-    for (int64_t i = 0; i < h->rows * h->columns; i++)
-        max = isfinite(h->weights[i]) && h->weights[i] > max ? h->weights[i] : max;
+    for (int64_t i = 0; i < n; i++)
+        max = isfinite(weights[i]) && weights[i] > max ? weights[i] : max;
     chart_axis a = chart_axis_over(0, max > CHART_MIN ? max : 1, 5);
     a.first = 0;
     a.last = ceil(a.high / a.step - 1e-6); /* weights are float: 0.2f is above 0.2 */
@@ -163,7 +161,7 @@ static void print_columns(const grid *g, const heatmap *h)
 int heatmap_terminal(FILE *f, const heatmap *h, int colors)
 {
     grid g = choose(f, h, colors);
-    g.scale = scale_of(h);
+    g.scale = heatmap_scale(h->weights, h->rows * h->columns);
     int64_t room = (terminal_columns(f) - g.number - g.label - 1) / g.cell;
     if (g.kind == CELL_VALUE)
         room = h->columns;
@@ -185,8 +183,6 @@ int heatmap_terminal(FILE *f, const heatmap *h, int colors)
 }
 
 /* ---- SVG */
-
-static const color ink = {0x24, 0x29, 0x33}, pale = {0x6b, 0x72, 0x80}, card = {0xff, 0xff, 0xff};
 
 typedef struct layout {
     double cell, gap, font;    /* of the grid: pitch, space between cells, label size */
@@ -246,9 +242,9 @@ static layout arrange(const char *title, const heatmap *h)
 
 static void draw_labels(FILE *f, const layout *l, const heatmap *h)
 {
-    svg_font row = {.size = l->font, .fill = ink, .anchor = 'e'};
-    svg_font column = {.size = l->font, .fill = ink, .anchor = l->rotate != 0 ? 's' : 'm', .rotate = l->rotate};
-    svg_font axis = {.size = 12, .fill = pale, .anchor = 'm'};
+    svg_font row = {.size = l->font, .fill = color_ink, .anchor = 'e'};
+    svg_font column = {.size = l->font, .fill = color_ink, .anchor = l->rotate != 0 ? 's' : 'm', .rotate = l->rotate};
+    svg_font axis = {.size = 12, .fill = color_pale, .anchor = 'm'};
     char text[SVG_LABEL];
     for (int64_t i = 0; i < h->rows; i += l->every)
         svg_text(f, l->x - 8, l->y + ((double)i + 0.5) * l->cell, &row, svg_label(h->row, i, text));
@@ -270,42 +266,42 @@ static void draw_cell(FILE *f, const layout *l, const heatmap *h, int64_t i, int
     svg_rect(f, x, y, l->cell - l->gap, l->cell - l->gap, l->cell >= 20 ? 2 : 0, c, tip);
     if (l->cell >= 30 && w >= 0.005) { /* smaller weights are almost invisible */
         snprintf(value, sizeof value, "%.2f", w);
-        svg_font digits = {.size = 0.3 * l->cell, .fill = ink, .anchor = 'm'};
+        svg_font digits = {.size = 0.3 * l->cell, .fill = color_ink, .anchor = 'm'};
         if (color_lightness(c) <= 0.65)
-            digits.fill = card;
+            digits.fill = color_card;
         svg_text(f, x + (l->cell - l->gap) / 2, y + (l->cell - l->gap) / 2, &digits, value);
     }
 }
 
-static void draw_bar(FILE *f, const layout *l, const chart_axis *scale)
+void heatmap_bar(FILE *f, double x, double y, double height, const chart_axis *scale)
 {
     enum { STEPS = 64 };
-    double x = l->x + l->across + 26, width = 14, height = fmax(fmin(l->down, 320), 120);
+    const double width = 14;
     char value[32];
-    svg_font tick = {.size = 12, .fill = pale};
+    svg_font tick = {.size = 12, .fill = color_pale};
     for (int i = 0; i < STEPS; i++) /* each slightly taller than its step, to avoid gaps */
-        svg_rect(f, x, l->y + height * i / STEPS, width, height / STEPS + (i + 1 < STEPS), 0,
+        svg_rect(f, x, y + height * i / STEPS, width, height / STEPS + (i + 1 < STEPS), 0,
                  color_ramp(1 - (i + 0.5) / STEPS), NULL);
     for (int i = 0; i <= (int)scale->last; i++) {
-        double y = l->y + height * (1 - i / scale->last);
+        const double at = y + height * (1 - i / scale->last);
         chart_tick(scale, i * scale->step, value, sizeof value);
-        svg_line(f, x + width, y, x + width + 4, y, 1, pale);
-        svg_text(f, x + width + 8, y, &tick, value);
+        svg_line(f, x + width, at, x + width + 4, at, 1, color_pale);
+        svg_text(f, x + width + 8, at, &tick, value);
     }
 }
 
 int heatmap_svg(FILE *f, const char *title, const heatmap *h)
 {
     layout l = arrange(title, h);
-    const chart_axis scale = scale_of(h);
+    const chart_axis scale = heatmap_scale(h->weights, h->rows * h->columns);
     svg_begin(f, ceil(l.width), ceil(l.height), title);
-    svg_rect(f, 0, 0, ceil(l.width), ceil(l.height), 10, card, NULL);
-    svg_text(f, 24, 24 + 10, &(svg_font){.size = l.title, .fill = ink, .bold = 1}, title);
+    svg_rect(f, 0, 0, ceil(l.width), ceil(l.height), 10, color_card, NULL);
+    svg_text(f, 24, 24 + 10, &(svg_font){.size = l.title, .fill = color_ink, .bold = 1}, title);
     draw_labels(f, &l, h);
     for (int64_t i = 0; i < h->rows; i++)
         for (int64_t j = 0; j < h->columns; j++)
             draw_cell(f, &l, h, i, j, scale.high);
-    draw_bar(f, &l, &scale);
+    heatmap_bar(f, l.x + l.across + 26, l.y, fmax(fmin(l.down, 320), 120), &scale);
     svg_end(f);
     return fflush(f) || ferror(f) ? -1 : 0;
 }

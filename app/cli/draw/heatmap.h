@@ -2,6 +2,8 @@
 #ifndef CLI_HEATMAP_H
 #define CLI_HEATMAP_H
 
+#include "chart.h"
+
 #include <stdint.h>
 #include <stdio.h>
 
@@ -27,5 +29,10 @@ int heatmap_terminal(FILE *f, const heatmap *h, int colors);
 /* Self-contained SVG. Colours range from 0 (light) to a round number at or above the largest weight (dark); cells show
  * their values. */
 int heatmap_svg(FILE *f, const char *title, const heatmap *h);
+
+/* The scale of the colours of weights [n]: from 0 to the first tick at or above the largest. */
+chart_axis heatmap_scale(const float *weights, int64_t n);
+/* Draws the bar that says what colours mean, and its ticks to the right. */
+void heatmap_bar(FILE *f, double x, double y, double height, const chart_axis *scale);
 
 #endif

@@ -102,6 +102,35 @@ void svg_circle(FILE *f, double x, double y, double radius, color fill, const ch
     end_shape(f, "circle", tooltip);
 }
 
+static void base64(FILE *f, const uint8_t *data, size_t bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < bytes; i += 3) {
+        const size_t n = bytes - i < 3 ? bytes - i : 3;
+        uint32_t bits = 0;
+        for (size_t k = 0; k < 3; k++)
+            bits = bits << 8 | (k < n ? data[i + k] : 0u);
+        for (size_t k = 0; k < 4; k++)
+            fputc(k <= n ? digits[bits >> (18 - 6 * k) & 63] : '=', f);
+    }
+}
+
+void svg_image(FILE *f, double x, double y, double width, double height, const uint8_t *png, size_t bytes)
+{
+    fputs("<image", f);
+    number(f, "x", x);
+    number(f, "y", y);
+    number(f, "width", width);
+    number(f, "height", height);
+    fputs(" preserveAspectRatio=\"none\" href=\"data:image/png;base64,", f);
+    base64(f, png, bytes);
+    fputs("\"/>\n", f);
+}
+
+void svg_layer(FILE *f, double opacity) { fprintf(f, "<g opacity=\"%g\">\n", opacity); }
+
+void svg_layer_end(FILE *f) { fputs("</g>\n", f); }
+
 void svg_line(FILE *f, double x1, double y1, double x2, double y2, double width, color stroke)
 {
     fputs("<line", f);

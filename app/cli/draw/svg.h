@@ -26,6 +26,11 @@ void svg_line(FILE *f, double x1, double y1, double x2, double y2, double width,
 void svg_polyline(FILE *f, const double *x, const double *y, int64_t n, double width, const char *dash, color stroke);
 /* tooltip NULL: none. */
 void svg_circle(FILE *f, double x, double y, double radius, color fill, const char *tooltip);
+/* A PNG file in memory, png [bytes], stretched to this size. */
+void svg_image(FILE *f, double x, double y, double width, double height, const uint8_t *png, size_t bytes);
+/* What is drawn in between is a layer of this opacity. */
+void svg_layer(FILE *f, double opacity);
+void svg_layer_end(FILE *f);
 /* y is the vertical centre of the letters. */
 void svg_text(FILE *f, double x, double y, const svg_font *font, const char *text);
 /* Approximate width of a text, for layout. */

@@ -1,90 +1,29 @@
 #include "download.h"
+#include "cli/base/program.h"
 #include "sha256.h"
 #include "unfinished.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-extern char **environ;
 
 /* ---- Python ------------------------------------------------------------------ */
 
-/* Ends a process group by SIGTERM and waits for all processes in it: its leader may be a script that waits for Python,
- * whose files may be removed only when it has ended. */
-static void end_group(pid_t leader)
-{
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* when the leader has ended, the others become children of this process */
-    kill(-leader, SIGTERM);
-    while (waitpid(-leader, NULL, 0) > 0 || errno == EINTR)
-        ;
-}
-
-/* Waits for a process, whose group is ended when a signal is received; its exit status. Polls, as a signal could come
- * between the check for it and a wait without limit. */
-static int wait_for(pid_t pid)
-{
-    const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
-    int status = 0;
-    while (waitpid(pid, &status, WNOHANG) == 0) {
-        if (cli_signal) {
-            end_group(pid);
-            break;
-        }
-        nanosleep(&pause, NULL);
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/* Starts arguments[0], found in $PATH, in a process group of its own and in this folder. What it prints goes to
- * standard error, or nowhere. 0, or why it failed, as errno. */
-static int start(pid_t *pid, const char *const *arguments, const char *folder, bool quiet)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int failed = posix_spawn_file_actions_init(&actions);
-    if (failed)
-        return failed;
-    failed = posix_spawnattr_init(&attributes);
-    if (!failed) {
-        failed = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-        if (!failed && quiet)
-            failed = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-        if (!failed)
-            failed = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-        if (!failed)
-            failed = posix_spawn_file_actions_addchdir_np(&actions, folder);
-        if (!failed)
-            failed = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-        if (!failed)
-            failed =
-                posix_spawnp(pid, arguments[0], &actions, &attributes, (char *const *)(uintptr_t)arguments, environ);
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    return failed;
-}
-
-/* Runs python3 with arguments, up to NULL; *status: its exit status. */
+/* Runs python3 with arguments, up to NULL, in this folder. What it prints goes to standard error, or nowhere. *status:
+ * its exit status. */
 static int run_python(const char *const *arguments, const char *folder, bool quiet, int *status)
 {
-    pid_t pid;
+    const int to = quiet ? -1 : STDERR_FILENO;
+    const cli_program python = {arguments, folder, -1, to, to};
     if (cli_signal)
         return CLI_INTERRUPTED;
-    const int failed = start(&pid, arguments, folder, quiet);
+    const int failed = cli_program_run(&python, status);
     if (failed == ENOENT)
         return cli_fail("python3 is missing; install the Debian package python3-pip, which downloads models");
     if (failed)
         return cli_fail("python3: %s", strerror(failed));
-    *status = wait_for(pid);
     return cli_signal ? CLI_INTERRUPTED : CLI_DONE;
 }
 

@@ -121,6 +121,7 @@ static int run_steps(cli_training *t, bool *limit)
     }
     cli_progress progress;
     cli_progress_begin(&progress);
+    progress.things = t->things;
     cli_progress_step(&progress, step, NAN, 0, share_of(t, step));
     while (!code && !done && !cli_signal) {
         att_training_report r = {.size = sizeof r};
@@ -173,8 +174,9 @@ static int say_start(const cli_training *t, bool done)
         snprintf(limit, sizeof limit, "%g minute%s", t->minutes, t->minutes == 1 ? "" : "s");
     t->describe(&info);
     const int threads = att_threads(t->ctx);
-    fprintf(stderr, "vocabulary of %lld, %lld parameters; %d thread%s; ", (long long)info.vocabulary,
-            (long long)info.parameters, threads, threads == 1 ? "" : "s");
+    if (info.vocabulary)
+        fprintf(stderr, "vocabulary of %lld, ", (long long)info.vocabulary);
+    fprintf(stderr, "%lld parameters; %d thread%s; ", (long long)info.parameters, threads, threads == 1 ? "" : "s");
     if (step > 0 && done)
         fprintf(stderr, "at step %lld, with no further step to make\n", step);
     else if (step > 0)

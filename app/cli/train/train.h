@@ -31,7 +31,8 @@ typedef struct cli_training {
     int64_t keep;     /* checkpoints that stay when it has finished */
     double minutes;   /* of all processes that have continued it; as steps: 0 is no limit */
     bool resume;
-    bool both; /* progress counts the tokens of both sides, not the targets alone */
+    bool both;          /* progress counts the tokens of both sides, not the targets alone */
+    const char *things; /* what else it counts: "images"; or NULL */
     int (*validate)(void *user, cli_validation *v);  /* or NULL: no validation */
     void (*describe)(const att_training_info *info); /* says what pairs it has; called before the first step */
     /* Writes the model; stopped: a signal came before a limit, and the training can continue. */
@@ -53,6 +54,6 @@ int cli_training_run(cli_training *t);
  * line; the first few translations are printed to standard error. */
 int cli_training_bleu(const cli_training *t, const char *texts, const char *references, double *bleu);
 
-extern const cli_command train_embed, train_translate;
+extern const cli_command train_classify, train_embed, train_translate;
 
 #endif

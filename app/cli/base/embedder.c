@@ -1,0 +1,142 @@
+#include "embedder.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SENTENCES = 512 }; /* at once */
+
+int cli_embedder_open(cli_embedder *e, const char *name, int64_t threads)
+{
+    *e = (cli_embedder){.images = cli_model_is(CLI_VISION_MODEL, name), .lines = "lines", .key = "text"};
+    const int code = e->images ? cli_vision_open(&e->vision, name, threads) : cli_model_open(&e->text, name, threads);
+    if (code)
+        return code;
+    if (e->images) {
+        e->ctx = e->vision.ctx;
+        e->name = e->vision.name;
+        e->dim = att_image_model_dim(e->vision.model);
+        e->lines = "images";
+        e->key = "image";
+        e->block = cli_images_at_once(e->ctx);
+    } else {
+        e->ctx = e->text.ctx;
+        e->name = e->text.name;
+        e->dim = e->text.info.dim;
+        e->block = SENTENCES;
+    }
+    return code;
+}
+
+void cli_embedder_close(cli_embedder *e)
+{
+    if (e->images)
+        cli_vision_close(&e->vision);
+    else
+        cli_model_close(&e->text);
+}
+
+int cli_embedder_arguments(const cli_embedder *e, cli_lines *l, int n, char *const *arguments)
+{
+    if (e->images)
+        return cli_lines_of_images(l, n, arguments);
+    cli_lines_of(l, n, (const char *const *)arguments);
+    return CLI_DONE;
+}
+
+/* ---- Images ----------------------------------------------------------------- */
+
+/* x [n] divided by its length. */
+static void normalize(float *x, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    for (int64_t i = 0; i < n && sum > 0; i++)
+        x[i] = (float)((double)x[i] / sqrt(sum));
+}
+
+/* Embeds those of the images [n] that have been read -> vectors [n, dim]. They are computed together, as the first
+ * rows, which then move to their places, from the last one to the first. */
+static int embed_images(const cli_embedder *e, int64_t n, const cli_image *images, float *vectors)
+{
+    const int64_t dim = e->dim;
+    int64_t good = 0;
+    att_image *readable = malloc((size_t)n * sizeof *readable);
+    if (!readable)
+        return cli_fail_memory();
+    for (int64_t i = 0; i < n; i++)
+        if (images[i].status == ATT_OK)
+            readable[good++] = images[i].image;
+    const int code = good ? cli_status(e->ctx, att_image_embed(e->vision.model, good, readable, vectors)) : CLI_DONE;
+    free(readable);
+    for (int64_t i = n - 1; !code && i >= 0; i--) {
+        float *row = vectors + i * dim;
+        if (images[i].status != ATT_OK) {
+            memset(row, 0, (size_t)dim * sizeof *row);
+            continue;
+        }
+        memmove(row, vectors + --good * dim, (size_t)dim * sizeof *row);
+        normalize(row, dim);
+    }
+    return code;
+}
+
+/* At most e->block images. */
+static int encode_block(const cli_embedder *e, int64_t n, const char *const *paths, float *vectors, bool *failed)
+{
+    int code = CLI_DONE;
+    cli_image *images = malloc((size_t)n * sizeof *images);
+    if (!images)
+        return cli_fail_memory();
+    cli_images_read(e->ctx, n, paths, NULL, images);
+    for (int64_t i = 0; !code && i < n; i++) {
+        const int wrong = cli_image_code(&images[i]);
+        if (failed)
+            failed[i] = wrong;
+        code = failed && wrong == CLI_FAILED ? CLI_DONE : wrong;
+    }
+    if (!code)
+        code = embed_images(e, n, images, vectors);
+    cli_images_free(e->ctx, n, images);
+    free(images);
+    return code;
+}
+
+static int encode_images(const cli_embedder *e, int64_t n, const char *const *paths, const size_t *bytes,
+                         float *vectors, bool *failed)
+{
+    int code = CLI_DONE;
+    for (int64_t i = 0; i < n; i++) {
+        if (bytes[i] == 0)
+            return cli_fail("an empty line is not the path of an image");
+        if (strlen(paths[i]) < bytes[i])
+            return cli_fail("%s: is followed by a zero byte, which is in no path", paths[i]);
+    }
+    for (int64_t i = 0; !code && i < n; i += e->block)
+        code = encode_block(e, n - i < e->block ? n - i : e->block, paths + i, vectors + i * e->dim,
+                            failed ? failed + i : NULL);
+    return code;
+}
+
+/* ---- Both -------------------------------------------------------------------- */
+
+int cli_embedder_encode(const cli_embedder *e, int64_t n, const char *const *items, const size_t *bytes, float *vectors,
+                        int64_t *truncated, bool *failed)
+{
+    int64_t some = 0;
+    if (e->images)
+        return encode_images(e, n, items, bytes, vectors, failed);
+    if (failed)
+        memset(failed, false, (size_t)n * sizeof *failed);
+    const int code = cli_status(e->ctx, att_sentence_encode(e->text.sentence, n, items, bytes, vectors, &some));
+    *truncated += some;
+    return code;
+}
+
+void cli_embedder_note(const cli_embedder *e, int64_t truncated, int64_t n, const char *items)
+{
+    if (truncated)
+        cli_note("%lld of %lld %s are longer than %lld tokens and were truncated", (long long)truncated, (long long)n,
+                 items, (long long)e->text.info.max_tokens);
+}

@@ -1,0 +1,19 @@
+/* Lists of paths of images. */
+#ifndef CLI_PATHS_H
+#define CLI_PATHS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cli_paths {
+    char **path; /* [n], malloc'd each */
+    int64_t n;
+    size_t room;
+} cli_paths;
+
+/* The paths given [n]; a folder stands for the images in it (att_image_has_name), in the byte order of their names.
+ * Fails if a folder has none. */
+int cli_paths_of_images(cli_paths *p, int n, char *const *given);
+void cli_paths_free(cli_paths *p);
+
+#endif

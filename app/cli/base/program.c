@@ -1,0 +1,119 @@
+#include "program.h"
+#include "cli.h"
+#include "end.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* Ends a process group by SIGTERM and waits for all processes in it: its leader may be a script that waits for Python,
+ * whose files may be removed only when it has ended. */
+static void end_group(pid_t leader)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* when the leader has ended, the others become children of this process */
+    kill(-leader, SIGTERM);
+    while (waitpid(-leader, NULL, 0) > 0 || errno == EINTR)
+        ;
+}
+
+/* Waits for a process, whose group is ended when a signal is received; its exit status. Polls, as a signal could come
+ * between the check for it and a wait without limit. */
+static int wait_for(pid_t pid)
+{
+    const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+    int status = 0;
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        if (cli_signal) {
+            end_group(pid);
+            break;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Adds a standard stream of the program; 0, or errno. */
+static int add_stream(posix_spawn_file_actions_t *actions, int from, int to)
+{
+    return from < 0
+               ? posix_spawn_file_actions_addopen(actions, to, "/dev/null", to == STDIN_FILENO ? O_RDONLY : O_WRONLY, 0)
+               : posix_spawn_file_actions_adddup2(actions, from, to);
+}
+
+static int set_actions(posix_spawn_file_actions_t *actions, const cli_program *p)
+{
+    int failed = add_stream(actions, p->in, STDIN_FILENO);
+    if (!failed)
+        failed = add_stream(actions, p->out, STDOUT_FILENO);
+    if (!failed)
+        failed = add_stream(actions, p->err, STDERR_FILENO);
+    return failed || !p->folder ? failed : posix_spawn_file_actions_addchdir_np(actions, p->folder);
+}
+
+/* No signal is blocked in the program. */
+static int set_attributes(posix_spawnattr_t *attributes)
+{
+    sigset_t none, pipe;
+    sigemptyset(&none);
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    int failed = posix_spawnattr_setsigmask(attributes, &none);
+    if (!failed)
+        failed = posix_spawnattr_setsigdefault(attributes, &pipe);
+    return failed ? failed
+                  : posix_spawnattr_setflags(attributes,
+                                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+}
+
+/* No signal comes between the start and the note of it. */
+static int spawn(pid_t *pid, const char *const *arguments, const posix_spawn_file_actions_t *actions,
+                 const posix_spawnattr_t *attributes)
+{
+    sigset_t before;
+    cli_end_block(&before);
+    const int failed =
+        posix_spawnp(pid, arguments[0], actions, attributes, (char *const *)(uintptr_t)arguments, environ);
+    if (!failed)
+        cli_end_takes_along(*pid);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+/* 0, or why it failed, as errno. */
+static int start(pid_t *pid, const cli_program *p)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int failed = posix_spawn_file_actions_init(&actions);
+    if (failed)
+        return failed;
+    failed = posix_spawnattr_init(&attributes);
+    if (!failed) {
+        failed = set_actions(&actions, p);
+        if (!failed)
+            failed = set_attributes(&attributes);
+        if (!failed)
+            failed = spawn(pid, p->arguments, &actions, &attributes);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return failed;
+}
+
+int cli_program_run(const cli_program *p, int *status)
+{
+    pid_t pid;
+    const int failed = start(&pid, p);
+    if (failed)
+        return failed;
+    *status = wait_for(pid);
+    cli_end_takes_along(0);
+    return 0;
+}

@@ -1,0 +1,43 @@
+/* Vision models, opened by name, and the images that they see. */
+#ifndef CLI_VISION_H
+#define CLI_VISION_H
+
+#include "cli.h"
+
+#include <attend_vision.h>
+
+typedef struct cli_vision {
+    att_ctx *ctx;
+    att_image_model *model;
+    att_vit_info info;
+    const char *name; /* as the user wrote it; its folder, if it was not given */
+    att_model_path folder;
+} cli_vision;
+/* name NULL: the only vision model. *m stays where it is until it is closed. */
+int cli_vision_open(cli_vision *m, const char *name, int64_t threads);
+void cli_vision_close(cli_vision *m);
+
+/* An image that has been read, or why that failed. */
+typedef struct cli_image {
+    att_image image;
+    att_status status;
+    char message[512];
+} cli_image;
+/* How many images to read at once: some for each thread, so that a few large ones fit into memory. */
+int64_t cli_images_at_once(const att_ctx *ctx);
+/* Reads the images at paths [n] to images [n], each by one of the context's threads; free them. options or NULL. */
+void cli_images_read(att_ctx *ctx, int64_t n, const char *const *paths, const att_image_options *options,
+                     cli_image *images);
+/* 0, or a code after its message. */
+int cli_image_code(const cli_image *image);
+void cli_images_free(att_ctx *ctx, int64_t n, cli_image *images);
+
+/* clang-format off */
+#define CLI_VISION_SHIPPED "fashion-mnist"
+/* to begins as CLI_VISION_SHIPPED */
+#define CLI_VISION_MODEL_OPTION(to)                                                          \
+    {"model", 'm', "MODEL", .text = (to),                                                    \
+     .help = "model folder, or name of a vision model in the models folder or of the one that comes with attend"}
+/* clang-format on */
+
+#endif

@@ -1,0 +1,297 @@
+/* attend classify: the classes of images. */
+#include "cli/base/lines.h"
+#include "cli/base/output.h"
+#include "cli/base/progress.h"
+#include "cli/base/utf8.h"
+#include "cli/base/vision.h"
+#include "cli/draw/color.h"
+#include "cli/draw/image_attention.h"
+#include "cli/draw/picture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *model_name = CLI_VISION_SHIPPED, *attention_path, *background_name;
+static int64_t top = 5, layer = -1, head = -1, threads;
+static bool json;
+
+static const cli_option options[] = {
+    CLI_VISION_MODEL_OPTION(&model_name),
+    {"top", 'k', "N", .integer = &top, .min = 1, .max = INT32_MAX, .help = "number of classes to print for each image"},
+    {"attention", 'a', "FILE", .text = &attention_path, .quiet = true,
+     .help = "draw what the model attends to in the first image, to this file: " PICTURE_FORMATS},
+    {"layer", 'l', "N", .integer = &layer, .max = 1000, .quiet = true,
+     .help = "layer of --attention, from 0; default: rollout, the product of the attention of all layers"},
+    {"head", 'H', "N", .integer = &head, .max = 1000, .quiet = true,
+     .help = "head of --attention, from 0; default: the mean of all"},
+    {"background", 'b', "COLOUR", .text = &background_name,
+     .help = "colour behind transparent pixels: #rrggbb, white, black or grey; default: transparency is dropped"},
+    CLI_THREADS(&threads),
+    CLI_JSON(&json),
+    {0},
+};
+
+/* "#ff8000" or a name */
+static int read_colour(const char *text, uint8_t colour[3])
+{
+    static const struct {
+        const char *name;
+        uint8_t level;
+    } names[] = {{"white", 255}, {"black", 0}, {"grey", 128}, {"gray", 128}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(text, names[i].name)) {
+            memset(colour, names[i].level, 3);
+            return CLI_DONE;
+        }
+    const char *digits = text + (*text == '#');
+    if (strlen(digits) != 6 || strspn(digits, "0123456789abcdefABCDEF") != 6)
+        return cli_misuse("--background: \"%s\" is neither #rrggbb nor white, black or grey", text);
+    const unsigned long bits = strtoul(digits, NULL, 16);
+    for (int i = 0; i < 3; i++)
+        colour[i] = (uint8_t)(bits >> (16 - 8 * i));
+    return CLI_DONE;
+}
+
+/* ---- What is printed ---------------------------------------------------------- */
+
+/* The classes of largest probability [top], those of the same by their number. */
+static void choose(const float *probability, int64_t classes, int64_t *best)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < classes; i++) {
+        int64_t at = count;
+        for (; at > 0 && probability[i] > probability[best[at - 1]]; at--)
+            if (at < top)
+                best[at] = best[at - 1];
+        if (at < top)
+            best[at] = i;
+        count += count < top;
+    }
+}
+
+static void print_json(const cli_vision *m, const char *path, const float *probability, const int64_t *best)
+{
+    fputs("{\"image\": ", stdout);
+    cli_write_json(stdout, path, strlen(path));
+    fputs(", \"classes\": [", stdout);
+    for (int64_t i = 0; i < top; i++) {
+        const char *label = att_image_model_label(m->model, best[i]);
+        printf("%s{\"label\": ", i ? ", " : "");
+        cli_write_json(stdout, label, strlen(label));
+        printf(", \"class\": %lld, \"probability\": ", (long long)best[i]);
+        cli_write_row(stdout, &probability[best[i]], 1, ',');
+        putchar('}');
+    }
+    puts("]}");
+}
+
+/* Tabs and line ends are spaces. */
+static void print_field(const char *text)
+{
+    for (; *text; text++)
+        putchar(*text == '\t' || *text == '\n' || *text == '\r' ? ' ' : *text);
+}
+
+/* A line, to be cut at its tabs. */
+static void print_line(const cli_vision *m, const char *path, const float *probability, const int64_t *best)
+{
+    print_field(path);
+    for (int64_t i = 0; i < top; i++) {
+        putchar('\t');
+        print_field(att_image_model_label(m->model, best[i]));
+        printf("\t%.4f", (double)probability[best[i]]);
+    }
+    putchar('\n');
+}
+
+/* For people: a line for each class, with a bar. */
+static void print_bars(const cli_vision *m, const char *path, const float *probability, const int64_t *best)
+{
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    enum { BAR = 24 };
+    static bool again;
+    int widest = 0;
+    for (int64_t i = 0; i < top; i++) {
+        const int width = utf8_width(att_image_model_label(m->model, best[i]));
+        widest = width > widest ? width : widest;
+    }
+    const int room = terminal_columns(stdout) - 12 - BAR;
+    widest = widest < room || room < 8 ? widest : room;
+    fputs(again ? "\n" : "", stdout);
+    again = true;
+    utf8_field(stdout, path, utf8_width(path), 0);
+    putchar('\n');
+    for (int64_t i = 0; i < top; i++) {
+        const double p = (double)probability[best[i]];
+        const int length = (int)(p * 8 * BAR + 0.5);
+        printf("  %6.2f %%  ", 100 * p);
+        utf8_field(stdout, att_image_model_label(m->model, best[i]), widest, 0);
+        fputs("  ", stdout);
+        for (int k = 0; k < length / 8; k++)
+            fputs("█", stdout);
+        puts(eighths[length % 8]);
+    }
+}
+
+/* ---- The work ------------------------------------------------------------------ */
+
+static int draw(const cli_vision *m, const char *path, const att_image *image, const char *label, double probability)
+{
+    image_attention a;
+    picture file;
+    char title[512];
+    const char *slash = strrchr(path, '/');
+    int code = image_attention_open(&a, m, image, layer, head);
+    if (code)
+        return code;
+    snprintf(title, sizeof title, "%.200s: %.200s, %.1f %%", slash ? slash + 1 : path, label, 100 * probability);
+    code = picture_open(&file, attention_path);
+    if (!code)
+        code = picture_close(&file, image_attention_svg(file.svg, title, &a));
+    image_attention_free(&a);
+    return code;
+}
+
+typedef struct work {
+    cli_vision m;
+    att_image_options options;
+    int64_t room;         /* images at once */
+    cli_image *read;      /* [room] */
+    att_image *images;    /* [room]: those that could be read */
+    float *probability;   /* [room, classes] */
+    int64_t *best;        /* [top] */
+    int64_t done, failed; /* images so far */
+    bool drawn;
+} work;
+
+static int work_open(work *w)
+{
+    w->room = cli_images_at_once(w->m.ctx);
+    top = top < w->m.info.classes ? top : w->m.info.classes;
+    w->read = malloc((size_t)w->room * sizeof *w->read);
+    w->images = malloc((size_t)w->room * sizeof *w->images);
+    w->probability = malloc((size_t)(w->room * w->m.info.classes) * sizeof *w->probability);
+    w->best = malloc((size_t)top * sizeof *w->best);
+    return w->read && w->images && w->probability && w->best ? CLI_DONE : cli_fail_memory();
+}
+
+static void work_free(work *w)
+{
+    free(w->read);
+    free(w->images);
+    free(w->probability);
+    free(w->best);
+}
+
+static int print(work *w, const char *path, const att_image *image, const float *probability)
+{
+    static int bars = -1;
+    if (bars < 0)
+        bars = isatty(STDOUT_FILENO);
+    path = strcmp(path, "-") ? path : "standard input";
+    choose(probability, w->m.info.classes, w->best);
+    (json ? print_json : bars ? print_bars : print_line)(&w->m, path, probability, w->best);
+    if (!attention_path || w->drawn)
+        return CLI_DONE;
+    w->drawn = true;
+    return draw(&w->m, path, image, att_image_model_label(w->m.model, w->best[0]), (double)probability[w->best[0]]);
+}
+
+/* A block of at most w->room images. Those that cannot be read are told and counted. */
+static int classify(work *w, const cli_lines *in)
+{
+    const int64_t classes = w->m.info.classes;
+    int64_t good = 0;
+    int code = CLI_DONE;
+    cli_images_read(w->m.ctx, in->count, in->text, &w->options, w->read);
+    for (int64_t i = 0; i < in->count; i++) {
+        if (w->read[i].status == ATT_OK)
+            w->images[good++] = w->read[i].image;
+        else if (!code && cli_image_code(&w->read[i]) == CLI_INTERRUPTED)
+            code = CLI_INTERRUPTED;
+    }
+    if (!code && good)
+        code = cli_status(w->m.ctx, att_image_classify(w->m.model, good, w->images, w->probability));
+    const float *probability = w->probability;
+    cli_progress_clear();
+    for (int64_t i = 0; !code && i < in->count; i++) {
+        if (w->read[i].status != ATT_OK)
+            continue;
+        code = print(w, in->text[i], &w->read[i].image, probability);
+        probability += classes;
+    }
+    w->done += in->count;
+    w->failed += in->count - good;
+    cli_images_free(w->m.ctx, in->count, w->read);
+    return code;
+}
+
+static int stream(work *w, cli_lines *in)
+{
+    cli_output out;
+    cli_progress progress;
+    int code = CLI_DONE;
+    cli_output_open(&out, NULL);
+    cli_progress_begin(&progress);
+    while (!code) {
+        code = cli_lines_next(in, w->room);
+        if (code || in->count == 0)
+            break;
+        code = classify(w, in);
+        if (!code)
+            code = cli_output_flush(&out);
+        cli_progress_show(&progress, w->done, "images", in->done / in->total);
+    }
+    cli_progress_end(&progress);
+    if (!code && w->drawn && w->done - w->failed > 1)
+        cli_note("%s shows the first of %lld images", attention_path, (long long)(w->done - w->failed));
+    return !code && w->failed ? CLI_FAILED : code;
+}
+
+static int run(int n, char **arguments)
+{
+    work w = {.options = {.size = sizeof w.options}};
+    uint8_t background[3];
+    cli_lines in = {.fd = -1};
+    if (!attention_path && (layer >= 0 || head >= 0))
+        return cli_misuse("--%s needs --attention FILE", layer >= 0 ? "layer" : "head");
+    int code = background_name ? read_colour(background_name, background) : CLI_DONE;
+    w.options.background = background_name ? background : NULL;
+    if (!code)
+        code = cli_lines_of_images(&in, n, arguments);
+    if (!code)
+        code = cli_vision_open(&w.m, model_name, threads);
+    if (!code && w.m.info.classes == 0)
+        code = cli_fail("%s has no classifier; attend embed makes vectors of images by it", w.m.name);
+    if (!code && attention_path)
+        code = image_attention_check(&w.m, layer, head);
+    if (!code)
+        code = work_open(&w);
+    if (!code)
+        code = stream(&w, &in);
+    work_free(&w);
+    cli_vision_close(&w.m);
+    cli_lines_close(&in);
+    return code;
+}
+
+const cli_command cli_classify = {
+    .name = "classify",
+    .summary = "classify images, the most probable classes first",
+    .arguments = "IMAGE...",
+    .min_arguments = 1,
+    .max_arguments = -1,
+    .details = "Prints for each image (JPEG, PNG, WebP; \"-\": standard input) its most probable classes with their "
+               "probabilities; a folder stands for the images in it. On a terminal as bars, else a line for each "
+               "image, separated by tabs: path, then label and probability of each class. An image that cannot be read "
+               "is an error, but the others are classified.\n\n"
+               "--attention draws the image as the model sees it, and under colours that say what its patches get of "
+               "the attention of the token [CLS]; where a model has none, of the mean attention of all patches.",
+    .examples = "attend classify shoe.png\n"
+                "attend classify -m vit-base-patch16-224 --top 3 photos/\n"
+                "attend classify -m vit-base-patch16-224 --attention cat.png --layer 11 --head 0 cat.jpg",
+    .options = options,
+    .see = "attention|embed|search",
+    .run = run,
+};
