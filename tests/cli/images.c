@@ -306,7 +306,7 @@ static void paths_come_as_arguments_lines_texts_and_folders(void **state)
     assert_refused("$A embed -m $V --format npy -o w.npy broken", 1, "broken/b.PNG is no image: ");
     assert_int_equal(tool("test -e w.npy"), 1);
     assert_refused("printf 'red.png\\n\\n' | $A embed -m $V >/dev/null", 1,
-                   "an empty line is not the path of an image");
+                   "the line after \"red.png\" is empty: not the path of an image");
     assert_refused("printf 'red.png\\0x\\n' | $A embed -m $V", 1, "red.png: is followed by a zero byte");
 }
 

@@ -108,8 +108,10 @@ static int encode_images(const cli_embedder *e, int64_t n, const char *const *pa
 {
     int code = CLI_DONE;
     for (int64_t i = 0; i < n; i++) {
+        if (bytes[i] == 0 && i > 0)
+            return cli_fail("the line after \"%s\" is empty: not the path of an image", paths[i - 1]);
         if (bytes[i] == 0)
-            return cli_fail("an empty line is not the path of an image");
+            return cli_fail("a line is empty: not the path of an image");
         if (strlen(paths[i]) < bytes[i])
             return cli_fail("%s: is followed by a zero byte, which is in no path", paths[i]);
     }

@@ -67,13 +67,15 @@ static int64_t largest(const float *a, int64_t n, int64_t without)
     return best;
 }
 
-/* How many people have a sum nearer to the query's than person j, or as near and an earlier row. */
+/* How many people have a sum nearer to the query's than person j, or as near and an earlier row; the query is first. */
 static int64_t rank_of(const mixture_lesson *l, int64_t j)
 {
     const float *f = l->compared;
     const float own = fabsf(f[j] - f[l->q]);
-    int64_t rank = 0;
-    for (int64_t k = 0; k < l->v.n; k++) {
+    int64_t rank = j != l->q;
+    for (int64_t k = 0; k < l->v.n && j != l->q; k++) {
+        if (k == l->q)
+            continue;
         const float other = fabsf(f[k] - f[l->q]);
         rank += other < own || (other == own && k < j);
     }
@@ -120,8 +122,17 @@ static void compare(page *p, mixture_lesson *l)
         double square = 0;
         for (int64_t c = 0; c < dim; c++)
             square += ((double)x[j * dim + c] - x[q * dim + c]) * ((double)x[j * dim + c] - x[q * dim + c]);
-        ratio[j] = f[j] / f[q];
+        ratio[j] = f[q] != 0 ? f[j] / f[q] : 0;
         distance[j] = (float)sqrt(square);
+    }
+    if (p->status == ATT_OK && f[q] == 0) {
+        memcpy(ratio, distance, (size_t)n * sizeof *ratio);
+        print_people(p, l, (const char *const[]){"f", "distance"}, 2, f);
+        page_say(p,
+                 (text){"The sum of \"%s\" is 0, so there are no ratios to it.",
+                        "「%s」の和が0なので、比は求められません。"},
+                 l->v.labels[q]);
+        return;
     }
     print_people(p, l, (const char *const[]){"f", "ratio", "distance"}, COMPARISONS, f);
     if (!l->follows)
