@@ -175,6 +175,9 @@ static void by_hand(page *p, mixture_lesson *l)
         (text){"The nearest sum, that of \"%s\" itself, gets 60 %%, the next one 30 %%, and the others share 10 %%.",
                "和がいちばん近いもの（「%s」自身）に60%%、次に近いものに30%%、残りには合わせて10%%の重みを与えます。"},
         l->v.labels[l->q]);
+    if (n < 3)
+        page_say(p, (text){"Fewer than three share all of it in the same ratio:",
+                           "三つより少ないときは、同じ比のまま、合計が1になるようにします。"});
     print_people(p, l, (const char *const[]){"w"}, 1, w);
     page_say(p, (text){"The new row is the sum of all, each times its weight:",
                        "新しい行は、各行に重みを掛けて足したものです。"});
@@ -275,12 +278,14 @@ static void attention(page *p, mixture_lesson *l)
     page_say(p, (text){"With these weights the rows become:", "この重みで各行を足すと、次のようになります。"});
     print_new(p, l, l->c);
     if (l->follows)
-        page_say(p,
-                 (text){"The weights are not unlike those by hand, but they come from the numbers, and the second "
-                        "largest is that of \"%s\", the nearest by distance. In one call:",
-                        "手で決めた重みとよく似ていますが、こちらは数から計算したものです。二番目に大きいのは、"
-                        "距離がいちばん近い「%s」の重みです。一度の呼び出しで書くと、次のようになります。"},
-                 l->v.labels[largest(l->w, n, l->q)]);
+        page_say(
+            p,
+            (text){"The largest weight is near that by hand, but it comes from the numbers. The second largest is that "
+                   "of \"%s\", the nearest by distance, not of the one with the nearest sum. In one call:",
+                   "いちばん大きい重みは手で決めた値に近いのですが、こちらは数から計算したものです。"
+                   "二番目に大きいのは、和がいちばん近い人ではなく、距離がいちばん近い「%s」の重みです。"
+                   "一度の呼び出しで書くと、次のようになります。"},
+            l->v.labels[largest(l->w, n, l->q)]);
     else
         page_say(p, (text){"In one call:", "一度の呼び出しで書くと、次のようになります。"});
     CALL(p, att_attention(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = dim),
