@@ -1,5 +1,6 @@
 /* Images to classes, embeddings and attention: a vision Transformer with its preprocessing. */
 #include "attend_util.h"
+#include "io/parallel.h"
 #include "io/settings.h"
 #include "model/attention_recorder.h"
 #include "model/vit.h"
@@ -138,25 +139,12 @@ typedef struct batch {
     const att_image_model *m;
     const att_image *images; /* [n] */
     float *x;                /* [n, pixels] */
-    att_status *status;      /* [n] */
 } batch;
 
-static void preprocess(void *arg, int i)
+static att_status preprocess(void *arg, int i)
 {
     const batch *b = arg;
-    b->status[i] = att_image_processor_apply(b->m->processor, &b->images[i], b->x + i * pixels(b->m));
-}
-
-/* The sentence of an error is that of the thread which had it: so the first image that has one has it again, here. */
-static att_status prepare(batch *b, int64_t n)
-{
-    att_parallel_for(b->m->ctx, (int)n, preprocess, b);
-    for (int i = 0; i < n; i++)
-        if (b->status[i]) {
-            preprocess(b, i);
-            return b->status[i];
-        }
-    return ATT_OK;
+    return att_image_processor_apply(b->m->processor, &b->images[i], b->x + i * pixels(b->m));
 }
 
 /* f of these images -> out [n, width] */
@@ -164,7 +152,7 @@ static att_status apply(att_tape *t, batch *b, int64_t n, vit_function f, float 
 {
     const att_image_processor_info *p = &b->m->input;
     att_tensor images, y;
-    att_status s = prepare(b, n);
+    att_status s = att_parallel_all(b->m->ctx, (int)n, preprocess, b);
     s = s ? s : att_wrap(&images, b->x, ATT_F32, 4, (const int64_t[]){n, p->height, p->width, p->channels}, NULL);
     s = s ? s : att_var_value(t, f(t, b->m->vit, att_input(t, &images), NULL), &y);
     if (!s)
@@ -180,15 +168,13 @@ static att_status run(const att_image_model *m, int64_t n, const att_image *imag
     batch b = {.m = m, .images = images};
     att_tape *t = NULL;
     b.x = att_alloc(m->ctx, (size_t)max, (size_t)pixels(m) * sizeof *b.x);
-    b.status = att_alloc(m->ctx, (size_t)max, sizeof *b.status);
-    att_status s = b.x && b.status ? att_tape_new(m->ctx, NULL, &t) : ATT_ERR_MEMORY;
+    att_status s = b.x ? att_tape_new(m->ctx, NULL, &t) : ATT_ERR_MEMORY;
     for (int64_t first = 0; !s && first < n; first += max) {
         b.images = images + first;
         s = apply(t, &b, att_min(max, n - first), f, out + first * width, width);
     }
     att_tape_free(t);
     att_free(m->ctx, b.x);
-    att_free(m->ctx, b.status);
     return s;
 }
 

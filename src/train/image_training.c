@@ -1,6 +1,7 @@
 /* Training of a classifier of images (Dosovitskiy et al. 2021): mean cross entropy per image. */
 #include "image/image_set.h"
 #include "image/processor.h"
+#include "io/parallel.h"
 #include "io/util.h"
 #include "model/vit.h"
 #include "train/image_batches.h"
@@ -394,31 +395,20 @@ double att_training_image_wait(const att_training *t)
 typedef struct hits {
     const att_image_input *in;
     const att_image_set *set;
-    int64_t first, n;   /* images of the batch */
-    float *pixels;      /* [batch, height, width, channels] */
-    att_status *status; /* [batch] */
+    int64_t first, n; /* images of the batch */
+    float *pixels;    /* [batch, height, width, channels] */
 } hits;
 
-static void read_one(void *arg, int i)
+/* Image i of the batch */
+static att_status read_one(void *arg, int i)
 {
-    hits *h = arg;
+    const hits *h = arg;
     att_image image;
-    h->status[i] = att_image_input_read(h->in, h->set, h->first + i, &image);
-    if (h->status[i])
-        return;
+    const att_status e = att_image_input_read(h->in, h->set, h->first + i, &image);
+    if (e)
+        return e;
     att_image_input_normalise(h->in, &image, h->pixels + i * att_image_input_values(h->in));
     att_image_free(h->in->ctx, &image);
-}
-
-/* The images of a batch. An error's sentence belongs to the thread that had it, so the first one is caused again. */
-static att_status read_batch(hits *h)
-{
-    att_parallel_for(h->in->ctx, (int)h->n, read_one, h);
-    for (int i = 0; i < h->n; i++)
-        if (h->status[i]) {
-            read_one(h, i);
-            return h->status[i];
-        }
     return ATT_OK;
 }
 
@@ -440,7 +430,7 @@ static att_status count_batch(const image_data *t, att_tape *tape, hits *h, int6
     const att_image_processor_info *in = &h->in->info;
     att_tensor logits, images;
     att_wrap(&images, h->pixels, ATT_F32, ATT_DIMS(h->n, in->height, in->width, in->channels), NULL);
-    att_status e = read_batch(h);
+    att_status e = att_parallel_all(t->ctx, (int)h->n, read_one, h);
     e = e ? e : att_var_value(tape, att_vit_logits(tape, t->model, att_constant(tape, &images), NULL), &logits);
     for (int64_t i = 0; !e && i < h->n; i++) {
         const int64_t class = att_image_set_class(h->set, h->first + i),
@@ -462,14 +452,12 @@ static att_status count_hits(const image_data *t, const att_image_set *set, int6
     att_tape *tape = NULL;
     hits h = {.in = &t->input, .set = set};
     h.pixels = att_alloc(t->ctx, (size_t)batch, (size_t)att_image_input_values(h.in) * sizeof *h.pixels);
-    h.status = att_alloc(t->ctx, (size_t)batch, sizeof *h.status);
-    att_status e = h.pixels && h.status ? att_tape_new(t->ctx, NULL, &tape) : ATT_ERR_MEMORY;
+    att_status e = h.pixels ? att_tape_new(t->ctx, NULL, &tape) : ATT_ERR_MEMORY;
     for (; !e && h.first < n; h.first += batch) {
         h.n = att_min(batch, n - h.first);
         e = count_batch(t, tape, &h, right, confusion);
     }
     att_tape_free(tape);
-    att_free(t->ctx, h.status);
     att_free(t->ctx, h.pixels);
     return e;
 }
