@@ -200,7 +200,7 @@ typedef struct att_image_set_info {
 } att_image_set_info;
 /* path is one of
  *   a folder with a folder for each class, which has its images (att_image_has_name), in the byte order of names; or
- *     with folders train and test (or val, valid, validation), which have these;
+ *     with folders train and test (or val, valid, validation), which have these; without train it is to test with only;
  *   a folder with IDX files named as MNIST's and Fashion-MNIST's are: train-images-idx3-ubyte, train-labels-idx1-ubyte,
  *     t10k-..., also packed by gzip (.gz);
  *   a folder with CIFAR-10's binary batches: data_batch_1.bin to data_batch_5.bin, test_batch.bin, batches.meta.txt.
@@ -210,7 +210,8 @@ typedef struct att_image_set_info {
 ATT_API att_status att_image_set_open(att_ctx *ctx, const char *path, att_image_split split, const char *const *labels,
                                       int64_t n_labels, att_image_set **out);
 /* Moves a share, in (0, 1), of each class's images, chosen at random by a seed, to a set of its own: for validation.
- * Both keep the order of images. Errors: no images, or all, would move. */
+ * Of a class with two images or more, each set gets at least one; the only image of a class stays. Both keep the order
+ * of images. No training and no other thread may be using s. Error: no class has two images. */
 ATT_API att_status att_image_set_hold_out(att_image_set *s, double share, uint64_t seed, att_image_set **out);
 ATT_API void att_image_set_free(att_image_set *s);
 ATT_API att_status att_image_set_describe(const att_image_set *s, att_image_set_info *info);
