@@ -74,8 +74,9 @@ typedef struct att_image_processor_info {
     size_t size;
     int64_t height, width, channels; /* of the result */
     att_image_filter filter;
-    float mean[3], deviation[3]; /* the result is (x * rescale - mean) / deviation, each in f32 */
-    float rescale;               /* 1 / 255 */
+    float mean[3], deviation[3]; /* the result is (x * rescale - mean) / deviation, where x * rescale is computed in
+                                  * f64 and rounded to f32, and the rest in f32 */
+    float rescale;               /* 1 / 255, rounded */
 } att_image_processor_info;
 /* Results are those of the Pillow back end of `transformers`, or of timm's transform for evaluation, bit by bit.
  * Settings that are missing get the defaults of the class that the file names: ViT-, DeiT- or BitImageProcessor.
@@ -242,16 +243,19 @@ typedef struct att_image_training_options {
     /* The following fields are for att_image_training_open only. */
     const char *settings; /* of a new model, as att_vit_new; "num_labels", "image_size" and "num_channels" may be left
                            * out where the set tells them; NULL: `model` instead */
-    const char *model;    /* the folder of a pre-trained model, whose classifier is made anew if it has another number
-                           * of classes; or NULL */
+    const char *model;    /* the folder of a pre-trained model, or NULL. Its classifier stays, in the order of the set's
+                           * classes, if it has the same names (LABEL_7 is "7"); otherwise a new one is made */
     bool resume;
     int64_t keep;          /* number of checkpoints to keep; 0: 2 */
     int64_t evaluation_id; /* as in att_sentence_training_options */
     char *note;            /* as in att_translator_training_options */
     size_t note_bytes;
 } att_image_training_options;
-/* In memory: the model, which was opened for training, must outlive the training. In a folder, which becomes a model
- * folder with config.json, model.safetensors and preprocessor_config.json. */
+/* In memory: the model, which was opened for training, must outlive the training. Images are resized to its size
+ * (bilinear), and mean and deviation are 0.5, whatever it was trained with.
+ * In a folder, which becomes a model folder with config.json, model.safetensors and preprocessor_config.json.
+ * Preprocessing is that of options.model, else the same as in memory, and what is written has the pixels of the
+ * training; only a crop that timm would begin at half a pixel begins at the one before, where `transformers` begins. */
 ATT_API att_status att_image_training_new(att_vit *m, const att_image_training_options *options, att_training **out);
 ATT_API att_status att_image_training_open(att_ctx *ctx, const char *folder, const att_image_training_options *options,
                                            att_training **out);

@@ -1,12 +1,11 @@
 /* Images to classes, embeddings and attention: a vision Transformer with its preprocessing. */
 #include "attend_util.h"
 #include "io/parallel.h"
-#include "io/settings.h"
 #include "model/attention_recorder.h"
 #include "model/vit.h"
 #include "util/util.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 /* Tokens of the images that are computed together */
@@ -21,52 +20,16 @@ struct att_image_model {
     char **label; /* [info.classes] */
 };
 
-/* ---- names of classes */
-
-/* Of Hugging Face, an object whose keys are numbers; of timm, that or a list; NULL: there are none */
-static const json_t *find_labels(const att_settings *s)
-{
-    static const char *const keys[] = {"id2label", "label_names"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (att_settings_has(s, keys[i]))
-            return att_settings_get(s, keys[i]);
-    return json_object_get(att_settings_get(s, "pretrained_cfg"), "label_names");
-}
-
-static att_status read_labels(att_image_model *m, const char *folder)
-{
-    att_settings s;
-    att_settings_read(&s, m->ctx, folder, "config.json", true);
-    const json_t *names = s.status ? NULL : find_labels(&s);
-    m->label = att_calloc(m->ctx, (size_t)m->info.classes, sizeof *m->label);
-    att_status e = s.status ? s.status : m->label ? ATT_OK : ATT_ERR_MEMORY;
-    for (int64_t i = 0; !e && i < m->info.classes; i++) {
-        char number[24];
-        snprintf(number, sizeof number, "%lld", (long long)i);
-        const json_t *name = json_is_array(names) ? json_array_get(names, (size_t)i) : json_object_get(names, number);
-        const char *text = json_is_string(name) ? json_string_value(name) : number;
-        m->label[i] = att_alloc(m->ctx, strlen(text) + 1, 1);
-        if (m->label[i])
-            memcpy(m->label[i], text, strlen(text) + 1);
-        else
-            e = ATT_ERR_MEMORY;
-    }
-    att_settings_close(&s);
-    return e;
-}
-
 /* ---- open */
 
-/* Is the result of preprocessing what the model has? */
-static att_status check_input(const att_image_model *m, const char *folder)
+att_status att_vit_check_input(const att_vit *m, const att_image_processor_info *p, const char *folder)
 {
-    const att_image_processor_info *p = &m->input;
-    const att_vit_info *v = &m->info;
-    const bool fits = m->vit->config.resampled ? p->height >= v->patch[0] && p->width >= v->patch[1]
-                                               : p->height == v->image[0] && p->width == v->image[1];
+    const att_vit_info *v = &m->config.info;
+    const bool fits = m->config.resampled ? p->height >= v->patch[0] && p->width >= v->patch[1]
+                                          : p->height == v->image[0] && p->width == v->image[1];
     return fits && p->channels == v->channels
                ? ATT_OK
-               : att_fail(m->ctx, ATT_ERR_FORMAT,
+               : att_fail(m->model.ctx, ATT_ERR_FORMAT,
                           "%s: preprocessing makes images of %lld x %lld x %lld (height, width, channels), but the "
                           "model has %lld x %lld x %lld",
                           folder, (long long)p->height, (long long)p->width, (long long)p->channels,
@@ -87,8 +50,8 @@ att_status att_image_model_open(att_ctx *ctx, const char *folder, att_image_mode
     s = s ? s : att_image_processor_open(ctx, folder, &m->processor);
     s = s ? s : att_vit_describe(m->vit, &m->info);
     s = s ? s : att_image_processor_describe(m->processor, &m->input);
-    s = s ? s : check_input(m, folder);
-    s = s ? s : read_labels(m, folder);
+    s = s ? s : att_vit_check_input(m->vit, &m->input, folder);
+    s = s ? s : att_vit_read_labels(ctx, folder, m->info.classes, &m->label);
     if (s)
         att_image_model_free(m);
     else
@@ -100,9 +63,7 @@ void att_image_model_free(att_image_model *m)
 {
     if (!m)
         return;
-    for (int64_t i = 0; m->label && i < m->info.classes; i++)
-        att_free(m->ctx, m->label[i]);
-    att_free(m->ctx, m->label);
+    att_vit_free_labels(m->ctx, m->info.classes, m->label);
     att_image_processor_free(m->processor);
     att_vit_free(m->vit);
     att_free(m->ctx, m);

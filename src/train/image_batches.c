@@ -69,7 +69,7 @@ static void augment(const att_image_batches *b, const att_image_batch *to, int64
     att_random(a->seed, (const uint32_t[]){to->images[i], (uint32_t)to->epoch, 0, RANDOM_CHANGES}, r);
     shift_and_flip(image, below(r[0], shifts) - a->crop, below(r[1], shifts) - a->crop, a->flip && r[2] >> 31,
                    scratch->pixels);
-    att_image_input_normalise(b->in, scratch, pixels);
+    att_image_processor_normalise(b->in->processor, scratch, pixels);
     if (a->cutout)
         cut_out(b->in, a->cutout, r[3], pixels);
 }

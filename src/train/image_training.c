@@ -21,6 +21,7 @@ typedef struct image_data {
     att_image_training_options options;
     att_image_set_info set;
     att_vit_info info;
+    const char **labels; /* [set.classes], the set's */
     att_image_input input;
     att_image_batches *batches;
     uint32_t *order;        /* [images]: of the current epoch */
@@ -72,7 +73,10 @@ static att_status make_model(image_data *t)
 static att_status open_model(image_data *t)
 {
     const att_image_training_options *o = &t->options;
-    return o->settings ? make_model(t) : att_vit_open_for_classes(t->ctx, o->model, t->set.classes, o->seed, &t->model);
+    const att_status e =
+        o->settings ? make_model(t)
+                    : att_vit_open_for_classes(t->ctx, o->model, t->labels, t->set.classes, o->seed, &t->model);
+    return e ? e : att_vit_check_written(t->model, t->labels); /* now, not after hours */
 }
 
 /* A checksum of settings and weights. */
@@ -101,6 +105,14 @@ static att_status sum_model(image_data *t)
 
 /* ---- opening */
 
+static att_status name_classes(image_data *t)
+{
+    t->labels = att_alloc(t->ctx, (size_t)t->set.classes, sizeof *t->labels);
+    for (int64_t i = 0; t->labels && i < t->set.classes; i++)
+        t->labels[i] = att_image_set_label(t->options.images, i);
+    return t->labels ? ATT_OK : ATT_ERR_MEMORY;
+}
+
 /* A checksum of labels, classes, and pixels or names of files. */
 static void sum_images(image_data *t)
 {
@@ -119,22 +131,22 @@ static void sum_images(image_data *t)
     t->images = sum;
 }
 
-/* What depends on the model. */
+/* What depends on the model's input. */
 static att_status check_sizes(const image_data *t)
 {
-    const att_vit_info *m = &t->info;
-    const int64_t side = att_min(m->image[0], m->image[1]);
+    const att_image_processor_info *in = &t->input.info;
+    const int64_t side = att_min(in->height, in->width);
     const struct {
         const char *name;
         int64_t value;
     } pixels[] = {{"crop", t->options.crop}, {"cutout", t->options.cutout}};
-    if (m->classes != t->set.classes)
+    if (t->info.classes != t->set.classes)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "the model has %lld classes, but the images have %lld",
-                        (long long)m->classes, (long long)t->set.classes);
+                        (long long)t->info.classes, (long long)t->set.classes);
     for (int i = 0; i < 2; i++)
         if (pixels[i].value >= side)
             return att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.%s is %lld, but the model's images have %lld x %lld",
-                            pixels[i].name, (long long)pixels[i].value, (long long)m->image[0], (long long)m->image[1]);
+                            pixels[i].name, (long long)pixels[i].value, (long long)in->height, (long long)in->width);
     return ATT_OK;
 }
 
@@ -146,13 +158,14 @@ static att_status open_data(void *self, const char *folder, bool resume)
         .crop = o->crop, .cutout = o->cutout, .flip = o->flip, .mixup = o->mixup, .seed = o->seed};
     (void)resume;
     att_status e = folder && o->model ? att_training_other_folder(t->ctx, folder, o->model) : ATT_OK;
+    e = e ? e : name_classes(t);
     if (!e && folder)
         e = open_model(t);
     t->info.size = sizeof t->info;
     e = e ? e : att_vit_describe(t->model, &t->info);
+    e = e ? e : att_image_input_make(t->ctx, t->model, o->model, &t->input);
     e = e ? e : check_sizes(t);
     e = e ? e : sum_model(t);
-    e = e ? e : att_image_input_make(t->ctx, t->model, o->model, &t->input);
     e = e ? e : att_image_batches_new(t->ctx, &t->input, o->images, &how, o->batch, &t->batches);
     t->order = e ? NULL : att_alloc(t->ctx, (size_t)t->set.images, sizeof *t->order);
     t->options.settings = t->options.model = NULL; /* the caller's, not used any more */
@@ -166,7 +179,9 @@ static void free_data(void *self)
 {
     image_data *t = self;
     att_image_batches_free(t->batches);
+    att_image_input_free(&t->input);
     att_free(t->ctx, t->order);
+    att_free(t->ctx, t->labels);
     if (!t->borrowed)
         att_vit_free(t->model);
     att_free(t->ctx, t);
@@ -267,15 +282,8 @@ static void describe(const void *self, att_training_info *info)
 static att_status write_model(const void *self, const char *folder, att_dtype dtype)
 {
     const image_data *t = self;
-    const int64_t n = t->set.classes;
-    const char **labels = att_alloc(t->ctx, (size_t)n, sizeof *labels);
-    if (!labels)
-        return ATT_ERR_MEMORY;
-    for (int64_t i = 0; i < n; i++)
-        labels[i] = att_image_set_label(t->options.images, i);
-    att_status e = att_vit_write(t->model, folder, labels, dtype);
-    att_free(t->ctx, labels);
-    return e ? e : att_image_processor_write(t->ctx, folder, &t->input.info);
+    const att_status e = att_vit_write(t->model, folder, t->labels, dtype);
+    return e ? e : att_image_processor_write(t->ctx, folder, &t->input.config);
 }
 
 static const att_training_kind kind = {.name = "images",
@@ -407,7 +415,7 @@ static att_status read_one(void *arg, int i)
     const att_status e = att_image_input_read(h->in, h->set, h->first + i, &image);
     if (e)
         return e;
-    att_image_input_normalise(h->in, &image, h->pixels + i * att_image_input_values(h->in));
+    att_image_processor_normalise(h->in->processor, &image, h->pixels + i * att_image_input_values(h->in));
     att_image_free(h->in->ctx, &image);
     return ATT_OK;
 }
