@@ -166,7 +166,7 @@ ATT_API int64_t att_image_model_dim(const att_image_model *m); /* of an embeddin
 /* The name of class i, "7" where it has none; NULL: out of range. */
 ATT_API const char *att_image_model_label(const att_image_model *m, int64_t i);
 /* Probabilities of the classes: images [n] of any sizes -> out [n, classes], with the same bits whatever else is in the
- * call. Error: no classifier. */
+ * call. Errors: no classifier; probabilities that are not finite. */
 ATT_API att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images, float *out);
 /* Embeddings, what att_vit_features has: -> out [n, dim], not normalised. */
 ATT_API att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images, float *out);
@@ -180,7 +180,8 @@ typedef struct att_image_attention {
     att_image image; /* what the model sees */
 } att_image_attention;
 /* Of one layer and head. head -1: the mean of all heads. layer -1: attention rollout (Abnar, Zuidema 2020), with the
- * means of heads: the product over layers of 0.5 A + 0.5 I, last layer first. Errors: no such layer or head. */
+ * means of heads, so head must be -1: the product over layers of 0.5 A + 0.5 I, last layer first. Errors: no such layer
+ * or head. */
 ATT_API att_status att_image_attend(const att_image_model *m, const att_image *image, int64_t layer, int64_t head,
                                     att_image_attention *out);
 ATT_API void att_image_attention_free(const att_image_model *m, att_image_attention *a);

@@ -154,12 +154,25 @@ static att_var *probabilities(att_tape *t, const att_vit *m, att_var *images, co
     return att_softmax(t, att_vit_logits(t, m, images, options));
 }
 
+/* Of a damaged model they are not. */
+static att_status check_finite(const att_image_model *m, int64_t n, const float *p)
+{
+    const int64_t classes = m->info.classes;
+    for (int64_t i = 0; i < n * classes; i++)
+        if (!isfinite(p[i]))
+            return att_fail(m->ctx, ATT_ERR_FORMAT,
+                            "the probabilities of image %lld are not finite: the weights are damaged, or too large",
+                            (long long)(i / classes));
+    return ATT_OK;
+}
+
 att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images, float *out)
 {
-    const att_status s = check(__func__, m, n, images, out);
+    att_status s = check(__func__, m, n, images, out);
     if (!s && !m->info.classes)
         return att_fail(m->ctx, ATT_ERR_ARGUMENT, "%s: the model has no classifier", __func__);
-    return s ? s : run(m, n, images, probabilities, out, m->info.classes);
+    s = s ? s : run(m, n, images, probabilities, out, m->info.classes);
+    return s ? s : check_finite(m, n, out);
 }
 
 att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images, float *out)
@@ -194,6 +207,10 @@ att_status att_image_attend(const att_image_model *m, const att_image *image, in
         return ATT_ERR_ARGUMENT;
     att_status s = att_attention_check(m->ctx, "layer", layer, -1, m->info.layers);
     s = s ? s : att_attention_check(m->ctx, "head", head, -1, m->info.heads);
+    if (!s && layer < 0 && head >= 0)
+        s = att_fail(m->ctx, ATT_ERR_ARGUMENT,
+                     "head is %lld, but layer is -1: attention rollout has the means of all heads, head -1",
+                     (long long)head);
     if (s)
         return s;
     att_image_attention a = {.grid = {grid(m, 0), grid(m, 1)}, .prefix = m->info.prefix, .tokens = tokens(m)};

@@ -312,6 +312,7 @@ static void what_does_not_fit_is_named(void **state)
     expect_error(att_image_attend(m, &image, 2, 0, &a), ATT_ERR_ARGUMENT, "layer 2, but the model's are 0 to 1");
     expect_error(att_image_attend(m, &image, 0, 4, &a), ATT_ERR_ARGUMENT, "head 4, but the model's are 0 to 3");
     expect_error(att_image_attend(m, &image, -2, 0, &a), ATT_ERR_ARGUMENT, "layer -2");
+    expect_error(att_image_attend(m, &image, -1, 3, &a), ATT_ERR_ARGUMENT, "head is 3, but layer is -1");
     images[1].pixels = image.pixels;
     assert_int_equal(att_image_classify(m, 2, images, out), ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_error(ctx), "2"));
@@ -334,6 +335,34 @@ static void what_does_not_fit_is_named(void **state)
     folder_remove(&bare);
 }
 
+/* No answer is better than one from numbers that are none. */
+static void probabilities_that_are_not_finite_are_an_error(void **state)
+{
+    (void)state;
+    const test_folder folder = model_folder("vit"), damaged = folder_new();
+    att_vit *learns = tiny_vit_open(&folder, true);
+    const char *name;
+    for (int64_t i = 0; i < att_vit_params(learns); i++) {
+        const att_param *p = att_vit_param(learns, i, &name);
+        if (!strcmp(name, "head.bias"))
+            ((float *)att_param_value(p)->data)[3] = NAN;
+    }
+    assert_int_equal(att_vit_write(learns, damaged.path, NULL, 0), ATT_OK);
+    att_vit_free(learns);
+    folder_write(&damaged, "preprocessor_config.json",
+                 "{\"image_processor_type\": \"ViTImageProcessor\", \"size\": {\"height\": 12, \"width\": 12}}");
+    att_image_model *m = open_model(&damaged);
+    att_image images[IMAGES];
+    float p[IMAGES * CLASSES];
+    fill_images(images);
+    expect_error(att_image_classify(m, IMAGES, images, p), ATT_ERR_FORMAT,
+                 "the probabilities of image 0 are not finite");
+    free_images(images);
+    att_image_model_free(m);
+    folder_remove(&damaged);
+    folder_remove(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +372,7 @@ int main(void)
         cmocka_unit_test(memory_may_run_out_anywhere),
         cmocka_unit_test(classes_have_names_or_numbers),
         cmocka_unit_test(attention_and_rollout_are_those_of_pytorch),
+        cmocka_unit_test(probabilities_that_are_not_finite_are_an_error),
         cmocka_unit_test(what_does_not_fit_is_named),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

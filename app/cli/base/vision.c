@@ -28,6 +28,12 @@ void cli_vision_close(cli_vision *m)
     m->ctx = NULL;
 }
 
+int cli_vision_classify(const cli_vision *m, int64_t n, const att_image *images, float *out)
+{
+    const att_status s = att_image_classify(m->model, n, images, out);
+    return s == ATT_ERR_FORMAT ? cli_fail("%s: %s", m->name, att_error(m->ctx)) : cli_status(m->ctx, s);
+}
+
 /* ---- Images ----------------------------------------------------------------- */
 
 int64_t cli_images_at_once(const att_ctx *ctx)
