@@ -230,7 +230,7 @@ ATT_API att_status att_image_set_read(const att_image_set *s, int64_t i, att_ima
  * per image. */
 typedef struct att_image_training_options {
     size_t size;
-    const att_image_set *images;    /* must outlive the training */
+    const att_image_set *images;    /* must outlive the training, and not change; of two classes or more */
     int64_t batch;                  /* images; 0: 128 */
     const att_schedule *schedule;   /* of the learning rate */
     double weight_decay;            /* of matrices only, not of tokens and positions */
@@ -238,7 +238,8 @@ typedef struct att_image_training_options {
     float label_smoothing, dropout; /* both in [0, 1) */
     int64_t crop;                   /* zeros by which each side is padded before a random crop: shifts images */
     bool flip;                      /* left and right, for half of the images */
-    double mixup;   /* alpha of the beta distribution of mixup (Zhang et al. 2018), one share per batch; 0: none */
+    double mixup; /* alpha of the beta distribution of mixup (Zhang et al. 2018), one share per batch, 0.001 or more; 0:
+                     none */
     int64_t cutout; /* side in pixels of a square that is erased (DeVries, Taylor 2017); 0: none */
     uint64_t seed;  /* of initialisation, dropout, augmentation and the order of images */
     /* The following fields are for att_image_training_open only. */

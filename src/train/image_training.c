@@ -325,6 +325,9 @@ static att_status check(att_ctx *ctx, const char *folder, const att_image_traini
         if (!(numbers[i].value >= 0 && numbers[i].value <= numbers[i].max))
             return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is %g, expected 0 to %g", numbers[i].name,
                             numbers[i].value, numbers[i].max);
+    if (o->mixup > 0 && o->mixup < ATT_MIN_MIXUP)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.mixup is %g, expected 0 or at least %g", o->mixup,
+                        ATT_MIN_MIXUP);
     if (!(o->label_smoothing >= 0 && o->label_smoothing < 1) || !(o->dropout >= 0 && o->dropout < 1))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.label_smoothing is %g and options.dropout %g, expected [0, 1)",
                         (double)o->label_smoothing, (double)o->dropout);
@@ -344,6 +347,9 @@ static att_status make(image_data given, const char *folder, const att_image_tra
     if (!e && given.set.images > UINT32_MAX)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.images has %lld images, more than 2^32",
                      (long long)given.set.images);
+    if (!e && given.set.classes < 2)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.images has only one class, \"%s\"; a classifier needs two",
+                     att_image_set_label(o->images, 0));
     att_schedule rates;
     e = e ? e : att_take_options(&rates, sizeof rates, o->schedule, "att_schedule");
     image_data *t = e ? NULL : att_alloc(ctx, 1, sizeof *t);
