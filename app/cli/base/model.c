@@ -23,6 +23,7 @@ static const struct {
              {"translator", "attend translate"},
              {"language model", "attend chat"},
              {"vision model", "attend classify"},
+             {"recommender", "attend recommend"},
              {"model", ""}};
 
 const char *cli_model_kind_name(cli_model_kind kind) { return kinds[kind].name; }
@@ -57,7 +58,8 @@ static cli_model_kind kind_of_config(const json_t *config)
     } types[] = {{"marian", CLI_TRANSLATION_MODEL}, {"attend-seq2seq", CLI_TRANSLATION_MODEL},
                  {"vit", CLI_VISION_MODEL},         {"deit", CLI_VISION_MODEL},
                  {"dinov2", CLI_VISION_MODEL},      {"dinov2_with_registers", CLI_VISION_MODEL},
-                 {"attend-vit", CLI_VISION_MODEL}};
+                 {"attend-vit", CLI_VISION_MODEL},  {"attend-sasrec", CLI_RECOMMENDER},
+                 {"attend-bert4rec", CLI_RECOMMENDER}};
     static const char *const ends[] = {"ForCausalLM", "LMHeadModel"};
     const char *type = json_string_value(json_object_get(config, "model_type"));
     const char *class = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
@@ -101,6 +103,7 @@ static int check_finished(const char *name, const char *folder)
                                             [CLI_TRANSLATION_MODEL] = "translate",
                                             [CLI_LANGUAGE_MODEL] = "embed",
                                             [CLI_VISION_MODEL] = "classify",
+                                            [CLI_RECOMMENDER] = "recommend",
                                             [CLI_ANY_MODEL] = "embed"};
     cli_checkpoints c;
     json_t *training = NULL;
