@@ -201,7 +201,9 @@ typedef struct att_nn_attention_call {
      * are not, x attends to the cache as it is (cross-attention). */
     att_cache *cache;
     bool keep_cache;
-    const att_plan *plan; /* with a cache of another dtype than the layer's plan: the same plan in that; or NULL */
+    const att_plan *plan; /* with a cache of another dtype than the layer's plan: the same plan in that; without a
+                             cache, with dropout: the same plan with that of attention weights, in place of the
+                             layer's; or NULL */
 } att_nn_attention_call;
 /* Concat(head_1, ..., head_h) W^O + b^O, head_i = Attention(x W_i^Q, source W_i^K, source W_i^V) (Vaswani et al. 2017,
  * 3.2.2): x [tokens, width] -> [tokens, width]. call or NULL: self-attention of one sequence. */
@@ -265,7 +267,7 @@ typedef struct att_nn_layer_call {
     const att_nn_dropout *dropout;   /* of each sublayer's result, and of attention weights; or NULL */
     att_cache *cache;                /* incremental decoding: keys and values of the tokens before x; or NULL */
     att_cache *memory;               /* likewise those of the source (att_nn_attention_cache_source), or NULL */
-    const att_plan *plan;            /* att_nn_attention_call.plan, of `cache` */
+    const att_plan *plan;            /* att_nn_attention_call.plan, of self-attention */
 } att_nn_layer_call;
 
 typedef struct att_nn_encoder_layer {

@@ -212,7 +212,8 @@ static bool fill_in_args(att_tape *t, const att_nn_attention *l, att_var *x, app
         a->whole_source[1] = source.dim[0];
         a->args.k_offsets = c->source && !c->same_rows ? a->whole_source : NULL;
     }
-    a->plan = c->dropout ? l->training_plan : l->plan;
+    const att_plan *training_plan = c->plan && !c->cache ? c->plan : l->training_plan;
+    a->plan = c->dropout ? training_plan : l->plan;
     if (a->plan != l->plan) { /* dropout of attention weights */
         a->args.dropout_seed = c->dropout->seed ^ l->weights_dropout_id;
         a->args.sequence_ids = c->dropout->sequence_ids;
