@@ -88,7 +88,7 @@ ATT_API att_history att_interactions_history(const att_interactions *log, int64_
 
 /* ---- 2 Splits ----------------------------------------------------------- */
 
-/* A log of which some actions are held out, to be predicted from those of the same user before them. */
+/* A log with some actions held out, to be predicted from those of the same user before them. */
 typedef struct att_holdout att_holdout;
 
 typedef enum att_holdout_kind {
@@ -367,7 +367,7 @@ typedef struct att_recommender_training_options {
                              * 1, of sampled softmax and gBCE 256 */
     double calibration;     /* t of gBCE, in [0, 1]: beta = a (t (1 - 1 / a) + 1 / a), a = negatives / (items - 1) */
     double mask_share;      /* BERT4Rec: the share of items that are masked, in (0, 1); 0: 0.2 */
-    double last_mask_share; /* BERT4Rec: the share of histories of which only the last item is masked, in [0, 1] */
+    double last_mask_share; /* BERT4Rec: the share of histories whose last item alone is masked, in [0, 1] */
     const att_schedule *schedule; /* of the learning rate */
     double beta2;                 /* of AdamW; 0: 0.999; the paper: 0.98 */
     double weight_decay;          /* of matrices only, not of positions */
