@@ -36,10 +36,10 @@ static int check_split(const cli_interactions_options *o)
 int cli_interactions_hold_out(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o)
 {
     int code = check_split(o);
-    const att_holdout_options *split = ATT_OPTIONS(
-        att_holdout_options, .kind = (att_holdout_kind)(o->split < 0 ? 0 : o->split), .min_actions = o->min_actions,
-        .valid_share = o->valid_share, .test_share = o->test_share, .valid_from = o->valid_from,
-        .test_from = o->test_from);
+    const att_holdout_options *split =
+        ATT_OPTIONS(att_holdout_options, .kind = (att_holdout_kind)(o->split < 0 ? 0 : o->split),
+                    .min_actions = o->min_actions, .valid_share = o->valid_share, .test_share = o->test_share,
+                    .valid_from = o->valid_from, .test_from = o->test_from);
     if (!code)
         code = cli_status(ctx, att_holdout_new(l->log, split, &l->holdout));
     if (!code)

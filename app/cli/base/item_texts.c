@@ -154,8 +154,8 @@ typedef struct embedding {
 static int flush(embedding *b, cli_item_texts *t)
 {
     int64_t truncated = 0;
-    const int code = cli_status(
-        b->m.ctx, att_sentence_encode(b->m.sentence, b->count, b->text, b->bytes, b->vectors, &truncated));
+    const int code =
+        cli_status(b->m.ctx, att_sentence_encode(b->m.sentence, b->count, b->text, b->bytes, b->vectors, &truncated));
     for (int64_t i = 0; !code && i < b->count; i++)
         memcpy(t->vectors + b->row[i] * t->width, b->vectors + i * t->width, (size_t)t->width * sizeof(float));
     b->truncated += truncated;
