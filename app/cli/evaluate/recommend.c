@@ -183,7 +183,7 @@ static void print_split(const evaluation *e)
     const att_holdout_info *h = &e->log.held;
     const long long cases = h->cases[part];
     if (h->kind == ATT_HOLDOUT_LEAVE_ONE_OUT)
-        printf("held out    leave-one-out: the %s of each of %lld users with %lld or more,\n"
+        printf("held out    leave-one-out: the %s of each of %lld users with %lld actions or more,\n"
                "            predicted from all before it; %lld users with fewer are for training only\n",
                part ? "last action" : "last action but one", cases,
                (long long)(data.min_actions > 3 ? data.min_actions : 3), (long long)h->train_only);
