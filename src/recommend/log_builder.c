@@ -172,9 +172,9 @@ static att_status sort_users(att_interactions *log)
 
 /* ---- repeats and duplicates */
 
-/* Counts them, and if `drop` closes the gaps of duplicates. last [items]: where a user's action with the item is; its
- * values of earlier users are before the user's first action. */
-static void count_repeats(att_interactions *log, bool drop, int64_t *last)
+/* Counts them; close_gaps: removes duplicates. last [items]: where the last action with an item is, which is before the
+ * user's first one if another user's. */
+static void count_repeats(att_interactions *log, bool close_gaps, int64_t *last)
 {
     int64_t to = 0;
     for (int64_t i = 0; i < log->info.items; i++)
@@ -186,7 +186,7 @@ static void count_repeats(att_interactions *log, bool drop, int64_t *last)
             const bool repeat = *before >= first;
             const bool duplicate = repeat && log->time && log->time[*before] == log->time[i];
             log->info.duplicates += duplicate;
-            if (drop && duplicate)
+            if (close_gaps && duplicate)
                 continue;
             log->info.repeats += repeat;
             log->info.ties += log->time && to > first && log->time[to - 1] == log->time[i];
