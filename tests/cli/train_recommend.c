@@ -96,7 +96,7 @@ static void the_protocol_is_said_in_full(void **state)
         0);
     assert_has(tool_out, "the last action but one of each of 120 users");
     assert_has(tool_out, "candidates  5 random items, uniform outside the user's training items, with repetition,\n");
-    assert_has(tool_out, "without those of the history; mean of 3 draws for each user, seed 9\n");
+    assert_has(tool_out, "without those of the history;\n            mean of 3 draws for each user, seed 9\n");
     assert_has(tool_out, "do not occur in training: not counted\n");
 }
 

@@ -236,7 +236,7 @@ static att_status score_table(void *user, const int32_t *items, const int64_t *o
 }
 
 /* a is tested on t and has had u. Of the others h is so popular that it is the first of two negatives, and that the
- * second is never found by trying: it is p or q, of which the log has 1 and 2. Only q is before t. */
+ * second is never found by trying: it is p or q, with 1 and 2 actions in the log. Only q is before t. */
 static void rare_items_are_drawn_by_weight_after_a_popular_one(void **state)
 {
     (void)state;

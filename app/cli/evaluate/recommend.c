@@ -201,15 +201,24 @@ static void print_candidates(const evaluation *e)
         [ATT_CANDIDATES_OUTSIDE_TRAINING] = "uniform outside the user's training items, with repetition",
         [ATT_CANDIDATES_OUTSIDE_HISTORY] = "uniform outside all items of the user",
         [ATT_CANDIDATES_BY_POPULARITY] = "by popularity, outside all items of the user"};
+    const bool of_history = candidates == ATT_CANDIDATES_OUTSIDE_TRAINING; /* the item for validation can be one */
     const char *seen = exclude_seen ? "without those of the history" : "those of the history, too";
     if (candidates == ATT_CANDIDATES_ALL)
         printf("candidates  all %lld items, %s\n", (long long)e->log.info.items, seen);
     else
-        printf("candidates  %lld random items, %s,\n            %s; mean of %lld draws for each user, seed %lld\n",
-               (long long)sampled(), outside[candidates], seen, (long long)drawn(), (long long)seed);
+        printf("candidates  %lld random items, %s%s%s;\n            mean of %lld draws for each user, seed %lld\n",
+               (long long)sampled(), outside[candidates], of_history ? ",\n            " : "", of_history ? seen : "",
+               (long long)drawn(), (long long)seed);
 }
 
 static double half_width(const att_estimate *x) { return fmax(x->high - x->mean, x->mean - x->low); }
+
+/* Of a path the last name. */
+static const char *short_name(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash && slash[1] ? slash + 1 : name;
+}
 
 static void print_text(const evaluation *e)
 {
@@ -222,7 +231,7 @@ static void print_text(const evaluation *e)
     const int n_columns = sizeof columns / sizeof *columns;
     int width = 15;
     for (int i = 0; i < e->n; i++)
-        width = (int)fmax(width, utf8_width(e->result[i].name));
+        width = (int)fmax(width, utf8_width(short_name(e->result[i].name)));
     width = (int)fmin(width, 30);
     printf("training    %lld actions of %lld users with %lld items\n", (long long)e->log.held.actions,
            (long long)e->log.held.users, (long long)e->log.held.items);
@@ -240,7 +249,7 @@ static void print_text(const evaluation *e)
     puts("  coverage  popularity");
     for (int i = 0; i < e->n; i++) {
         const att_ranking *r = &e->result[i].r;
-        utf8_field(stdout, e->result[i].name, width, 0);
+        utf8_field(stdout, short_name(e->result[i].name), width, 0);
         for (int c = 0; c < n_columns; c++) {
             const att_estimate *x = (const att_estimate *)((const char *)r + columns[c].at);
             printf("  %.4f ±%.4f", x->mean, half_width(x));
