@@ -476,7 +476,7 @@ int main(void)
         TEST(a_file_packed_by_gzip_is_the_same),
         TEST(columns_are_those_that_are_named),
         TEST(items_of_a_model_keep_their_numbers),
-        TEST(histories_are_those_of_python),
+        cmocka_unit_test(histories_are_those_of_python),
         TEST(duplicates_are_dropped_if_wanted),
         TEST(arrays_are_a_log),
         TEST(times_are_read_as_strtod_reads_them),
