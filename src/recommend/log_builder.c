@@ -8,13 +8,14 @@ static att_byte_view view_of(const char *text) { return (att_byte_view){text, st
 
 static att_status add_known_items(att_log_builder *b, const att_interactions_options *o)
 {
-    att_where where = {.ctx = b->log->ctx};
+    att_where where = {.ctx = b->log->ctx, .of = "known item"};
     att_status e = ATT_OK;
     if (o->n_items < 0 || (o->n_items > 0 && !o->items))
         return att_fail(where.ctx, ATT_ERR_ARGUMENT, "n_items is %lld, but items is %s", (long long)o->n_items,
                         o->items ? "given" : "NULL");
     for (int64_t i = 0; !e && i < o->n_items; i++) {
         int32_t number = 0;
+        where.number = i;
         if (!o->items[i])
             return att_fail(where.ctx, ATT_ERR_ARGUMENT, "items[%lld] is NULL", (long long)i);
         e = att_ids_add(&b->log->items, view_of(o->items[i]), &where, "item", &number);

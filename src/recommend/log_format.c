@@ -272,10 +272,14 @@ att_status att_log_format_split(att_log_format *f, const att_where *where, att_b
         return damaged(where);
     if (n == f->fields)
         return ATT_OK;
-    const char *field_name = missing(f, n);
-    return att_fail_at(where, ATT_ERR_FORMAT, "%lld field%s, but the first line has %lld%s%s%s", (long long)n,
-                       n == 1 ? "" : "s", (long long)f->fields, field_name ? ": " : "", field_name ? field_name : "",
-                       field_name ? " is missing" : "");
+    const char *name = missing(f, n), *plural = n == 1 ? "" : "s";
+    if (name)
+        return att_fail_at(where, ATT_ERR_FORMAT, "%lld field%s, but the first line has %lld: %s is missing",
+                           (long long)n, plural, (long long)f->fields, name);
+    return att_fail_at(where, ATT_ERR_FORMAT, "%lld field%s, but the first line has %lld%s", (long long)n, plural,
+                       (long long)f->fields,
+                       f->kind == ATT_INTERACTIONS_LINES ? "; if each line is a user and items, the format is histories"
+                                                         : "");
 }
 
 att_fields att_log_format_history(const att_log_format *f, att_byte_view line) { return fields_of(f, line); }

@@ -1,6 +1,7 @@
 /* Logs: each format gives the same histories, sorted by time and, where times are equal, by the file; and what is
  * damaged or hostile is refused with a sentence that names file, line and field. */
 #include "interactions_help.h"
+#include "io/util.h"
 #include "real_files.h"
 
 #include "attend_util.h"
@@ -160,6 +161,11 @@ static void items_of_a_model_keep_their_numbers(void **state)
                      ATT_ERR_ARGUMENT);
     check_says(ctx, "items 0 and 2 are the same: p");
     assert_null(log);
+    const char *const empty[] = {"p", ""};
+    assert_int_equal(att_interactions_open(ctx, path_of("log.txt"),
+                                           ATT_OPTIONS(att_interactions_options, .items = empty, .n_items = 2), &log),
+                     ATT_ERR_FORMAT);
+    check_says(ctx, "known item 1: item is empty");
 }
 
 /* ---- order */
@@ -284,7 +290,8 @@ static const refused_case refused[] = {
     {"a\n", 0, "log: line 1: 1 field in the format lines, expected \"user item\""},
     {"a x\n\nb\n", 0, "log: line 3: 1 field, but the first line has 2: item is missing"},
     {"a x 1\nb y\n", 0, "log: line 2: 2 fields, but the first line has 3: time is missing"},
-    {"a x\nb y 1\n", 0, "log: line 2: 3 fields, but the first line has 2"},
+    {"a x\nb y 1\n", 0,
+     "log: line 2: 3 fields, but the first line has 2; if each line is a user and items, the format"},
     {"a\tx\nb\t\n", 0, "log: line 2: item is empty"},
     {"a\tx\n\ty\n", 0, "log: line 2: user is empty"},
     {"a\tx\t\n", 0, "log: line 1: time is empty"},
@@ -365,6 +372,26 @@ static void a_long_id_is_refused_and_one_of_4096_bytes_is_read(void **state)
     text[2 + MAX] = 'x';
     folder_write(&folder, "log", text);
     assert_refused(path_of("log"), NULL, "log: line 1: item has 4097 bytes, more than 4096: xxx");
+}
+
+/* Ids whose hashes begin at the same slot, also of the table that 1,025 of them need: each would be compared with all
+ * that were read before. */
+static void ids_that_were_made_to_collide_are_refused(void **state)
+{
+    (void)state;
+    enum { SLOTS = 4096, IDS = 1025 };
+    FILE *f = folder_open(&folder, "log");
+    for (uint32_t id = 0, n = 0; n < IDS; id++) {
+        char text[16];
+        const int bytes = snprintf(text, sizeof text, "%u", (unsigned)id);
+        const uint32_t hash = att_fnv32_bytes(ATT_FNV32_OFFSET, text, (size_t)bytes);
+        if (((hash ^ hash >> 15) & (SLOTS - 1)) != 7)
+            continue;
+        fprintf(f, "a %s\n", text);
+        n++;
+    }
+    assert_int_equal(fclose(f), 0);
+    assert_refused(path_of("log"), NULL, "log: line 1025: item collides with 1024 other ids");
 }
 
 /* ---- size */
@@ -476,13 +503,14 @@ int main(void)
         TEST(a_file_packed_by_gzip_is_the_same),
         TEST(columns_are_those_that_are_named),
         TEST(items_of_a_model_keep_their_numbers),
-        TEST(histories_are_those_of_python),
+        cmocka_unit_test(histories_are_those_of_python),
         TEST(duplicates_are_dropped_if_wanted),
         TEST(arrays_are_a_log),
         TEST(times_are_read_as_strtod_reads_them),
         TEST(what_is_damaged_is_refused_with_file_line_and_field),
         TEST(options_that_do_not_fit_are_refused),
         TEST(a_long_id_is_refused_and_one_of_4096_bytes_is_read),
+        TEST(ids_that_were_made_to_collide_are_refused),
         TEST(a_line_needs_48_bytes_at_most),
         cmocka_unit_test(real_logs_have_the_known_counts),
     };

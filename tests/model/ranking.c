@@ -199,6 +199,19 @@ static void equal_scores_have_the_order_of_items(void **state)
     att_interactions_free(log);
 }
 
+static void of_one_item_all_ranks_are_one(void **state)
+{
+    (void)state;
+    att_interactions *log = log_of("aaabbb", "xxxxxx");
+    att_holdout *h = hold_out(log, NULL);
+    const att_ranking r = rank_golden(h, ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_TEST));
+    assert_int_equal(r.candidates, 1);
+    assert_int_equal(r.repeats, 2);
+    assert_true(r.hr.mean == 1 && r.hr.low == 1 && r.hr.high == 1 && r.ndcg.mean == 1 && r.coverage == 1);
+    att_holdout_free(h);
+    att_interactions_free(log);
+}
+
 /* ---- samples */
 
 /* The mean hit rate of many draws is its expectation, computed by combinatorics: to within five deviations of the mean,
@@ -343,6 +356,7 @@ int main(void)
         cmocka_unit_test(ranks_among_all_items_are_those_of_python),
         cmocka_unit_test(ranks_are_the_same_in_any_batch_and_for_any_number_of_threads),
         cmocka_unit_test(equal_scores_have_the_order_of_items),
+        cmocka_unit_test(of_one_item_all_ranks_are_one),
         cmocka_unit_test(samples_give_the_expected_measures),
         cmocka_unit_test(rare_items_are_drawn_by_weight_after_a_popular_one),
         cmocka_unit_test(options_that_do_not_fit_are_refused),
