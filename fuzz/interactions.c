@@ -28,7 +28,7 @@ static void check_ranks(const att_holdout *h, const att_scorer *scorer, int cand
     o.negatives = o.draws = candidates ? 2 : 0;
     if (!att_rank(h, scorer, &o, &r)) /* otherwise there are too few items, or no case */
         fuzz_check(r.cases > 0 && r.hr.mean >= r.ndcg.mean && r.ndcg.mean >= r.mrr.mean && r.hr.mean <= 1 &&
-                       r.coverage > 0 && r.coverage <= 1,
+                       r.coverage >= 0 && r.coverage <= 1,
                    "measures in the wrong order");
 }
 

@@ -45,8 +45,8 @@ static void neighbours_row(void *arg, int row)
     for (int64_t i = 0; i < s->n_items; i++)
         scores[i] = 0;
     for (int64_t i = s->offsets[row + 1] - 1; i >= s->offsets[row]; i--, weight *= b->decay) {
-        const att_neighbour *list = b->neighbours + s->items[i] * b->k;
-        for (int64_t n = 0; n < b->k && list[n].item >= 0; n++)
+        const att_neighbour *list = b->neighbours + b->first[s->items[i]];
+        for (int32_t n = 0; n < b->found[s->items[i]]; n++)
             scores[list[n].item] += (float)(weight * list[n].similarity);
     }
     for (int64_t i = 0; i < s->n_items; i++)
@@ -217,6 +217,8 @@ void att_baseline_free(att_baseline *b)
 {
     if (!b)
         return;
+    att_free(b->ctx, b->first);
+    att_free(b->ctx, b->found);
     att_free(b->ctx, b->neighbours);
     att_free(b->ctx, b->vectors);
     att_free(b->ctx, b);

@@ -6,7 +6,7 @@
 
 /* A neighbour of an item. */
 typedef struct att_neighbour {
-    int32_t item; /* -1: none */
+    int32_t item;
     float similarity;
 } att_neighbour;
 
@@ -16,7 +16,9 @@ struct att_baseline {
     att_baseline_kind kind;
     int64_t k;                 /* neighbours of an item */
     double decay;              /* of weights of the history's items, from its end */
-    att_neighbour *neighbours; /* [items, k], nearest first; or NULL */
+    int64_t *first;            /* [items + 1]: where each item's neighbours have room; or NULL */
+    int32_t *found;            /* [items]: the number of each one's */
+    att_neighbour *neighbours; /* [first[items]], nearest first */
     float *vectors;            /* [items, width], of length 1 or 0; or NULL */
     int64_t width;
 };

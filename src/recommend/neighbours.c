@@ -59,16 +59,18 @@ static void fill_users(counting *c)
 
 static int64_t users_with(const counting *c, int64_t item) { return c->users_of[item + 1] - c->users_of[item]; }
 
-/* Inserts a neighbour of the n that are there, at most k; equal ones are in the order of items. -> n */
+static bool is_before(att_neighbour a, att_neighbour b)
+{
+    return a.similarity > b.similarity || (a.similarity == b.similarity && a.item < b.item);
+}
+
+/* Inserts a neighbour into the n of a list with room for k > 0, which loses the last one if it is full. -> n */
 static int64_t insert(att_neighbour *list, int64_t n, int64_t k, att_neighbour x)
 {
     int64_t to = n < k ? n : k - 1;
-    if (n == k &&
-        !(x.similarity > list[to].similarity || (x.similarity == list[to].similarity && x.item < list[to].item)))
+    if (n == k && !is_before(x, list[to]))
         return n;
-    for (; to > 0 && (x.similarity > list[to - 1].similarity ||
-                      (x.similarity == list[to - 1].similarity && x.item < list[to - 1].item));
-         to--)
+    for (; to > 0 && is_before(x, list[to - 1]); to--)
         list[to] = list[to - 1];
     list[to] = x;
     return n < k ? n + 1 : k;
@@ -76,7 +78,8 @@ static int64_t insert(att_neighbour *list, int64_t n, int64_t k, att_neighbour x
 
 static void find_of_item(const counting *c, int64_t item, int32_t *together, int32_t *found)
 {
-    att_neighbour *list = c->b->neighbours + item * c->b->k;
+    att_neighbour *list = c->b->neighbours + c->b->first[item];
+    const int64_t k = c->b->first[item + 1] - c->b->first[item];
     int64_t n_found = 0, n = 0;
     for (int64_t i = c->users_of[item]; i < c->users_of[item + 1]; i++)
         for (int64_t j = c->items_of[c->users[i]]; j < c->items_of[c->users[i] + 1]; j++)
@@ -87,10 +90,9 @@ static void find_of_item(const counting *c, int64_t item, int32_t *together, int
         const double both = together[other], of = (double)users_with(c, item) * (double)users_with(c, other);
         together[other] = 0;
         if (other != item)
-            n = insert(list, n, c->b->k, (att_neighbour){other, (float)(both / sqrt(of))});
+            n = insert(list, n, k, (att_neighbour){other, (float)(both / sqrt(of))});
     }
-    for (; n < c->b->k; n++)
-        list[n] = (att_neighbour){-1, 0};
+    c->b->found[item] = (int32_t)n;
 }
 
 static void find_of_part(void *arg, int part)
@@ -99,6 +101,26 @@ static void find_of_part(void *arg, int part)
     const int64_t items = c->b->h->log->info.items;
     for (int64_t i = part; i < items; i += PARTS)
         find_of_item(c, i, c->together + part * items, c->found + part * items);
+}
+
+/* Room for k neighbours of each item, or as many as its users have other items. */
+static att_status allocate_lists(const counting *c)
+{
+    att_baseline *b = c->b;
+    const int64_t items = b->h->log->info.items;
+    b->first = att_alloc(b->ctx, (size_t)items + 1, sizeof *b->first);
+    b->found = att_alloc(b->ctx, (size_t)items, sizeof *b->found);
+    if (!b->first || !b->found)
+        return ATT_ERR_MEMORY;
+    b->first[0] = 0;
+    for (int64_t i = 0; i < items; i++) {
+        int64_t others = 0;
+        for (int64_t u = c->users_of[i]; u < c->users_of[i + 1] && others < b->k; u++)
+            others += c->items_of[c->users[u] + 1] - c->items_of[c->users[u]] - 1;
+        b->first[i + 1] = b->first[i] + att_min(others, b->k);
+    }
+    b->neighbours = att_alloc(b->ctx, (size_t)b->first[items], sizeof *b->neighbours);
+    return b->neighbours ? ATT_OK : ATT_ERR_MEMORY;
 }
 
 static att_status count(counting *c)
@@ -114,21 +136,21 @@ static att_status count(counting *c)
     c->together = att_calloc(ctx, PARTS * items, sizeof *c->together);
     c->found = att_alloc(ctx, PARTS * items, sizeof *c->found);
     const bool all = last_user && c->items_of && c->users_of && c->items && c->users && c->together && c->found;
-    if (all) {
+    att_status e = all ? ATT_OK : ATT_ERR_MEMORY;
+    if (!e) {
         fill_items(c, last_user);
         fill_users(c);
-        att_parallel_for(ctx, PARTS, find_of_part, c);
+        e = allocate_lists(c);
     }
+    if (!e)
+        att_parallel_for(ctx, PARTS, find_of_part, c);
     att_free(ctx, last_user);
-    return all ? ATT_OK : ATT_ERR_MEMORY;
+    return e;
 }
 
 att_status att_neighbours_find(att_baseline *b)
 {
     counting c = {.b = b};
-    b->neighbours = att_alloc(b->ctx, (size_t)b->h->log->info.items, (size_t)b->k * sizeof *b->neighbours);
-    if (!b->neighbours)
-        return ATT_ERR_MEMORY;
     const att_status e = count(&c);
     att_free(b->ctx, c.items_of);
     att_free(b->ctx, c.users_of);

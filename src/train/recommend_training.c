@@ -302,6 +302,13 @@ static att_status check(att_ctx *ctx, const char *folder, const att_recommender_
         if (!(numbers[i].value >= 0 && numbers[i].value <= numbers[i].max))
             return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is %g, expected 0 to %g", numbers[i].name,
                             numbers[i].value, numbers[i].max);
+    if (o->loss == ATT_ITEM_LOSS_SOFTMAX && o->negatives)
+        return att_fail(ctx, ATT_ERR_ARGUMENT,
+                        "options.negatives is %lld, but the softmax over all items, options.loss, has none",
+                        (long long)o->negatives);
+    if (o->loss != ATT_ITEM_LOSS_GBCE && o->calibration > 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.calibration is %g, but options.loss is not gBCE",
+                        o->calibration);
     if (!(o->dropout >= 0 && o->dropout < 1))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.dropout is %g, expected [0, 1)", (double)o->dropout);
     return check_folder(ctx, folder, o);
