@@ -261,6 +261,9 @@ static void wrong_arguments_are_named(void **state)
     assert_int_equal(att_recommend(m, 1, bad, (const int64_t[]){0, 1}, &k, &r), ATT_ERR_ARGUMENT);
     assert_int_equal(att_recommend(m, 2, bad, (const int64_t[]){0, 1, 0}, NULL, &r), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "offsets[1] is 1, above offsets[2], 0");
+    float vector[2 * TINY_HIDDEN];
+    assert_int_equal(att_recommender_embed(m, 2, bad, (const int64_t[]){0, 1, 1}, vector), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_error(ctx), "history 1 has no item");
     assert_int_equal(att_recommender_similar(m, 7, NULL, &r), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "item is 7, but the model has items 0 to 6");
     att_param *p = att_recommender_param(m, 0, &(const char *){NULL});
