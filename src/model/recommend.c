@@ -155,6 +155,9 @@ att_status att_recommender_embed(const att_recommender *m, int64_t n, const int3
     att_tape *t;
     att_tensor v;
     att_status e = att_histories_check(m, n, items, offsets);
+    for (int64_t b = 0; !e && b < n; b++)
+        if (offsets[b] == offsets[b + 1])
+            e = att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "history %lld has no item", (long long)b);
     e = e ? e : att_tape_new(m->model.ctx, NULL, &t);
     if (e)
         return e;

@@ -5,6 +5,8 @@
 
 #include "attend_util.h"
 
+#include <pthread.h>
+
 enum { ITEMS = 1500, HIDDEN = 24, POSITIONS = 8, USERS = 150, LONGEST = 30 };
 
 static char id_text[ITEMS][8];
@@ -261,6 +263,9 @@ static void wrong_arguments_are_named(void **state)
     assert_int_equal(att_recommend(m, 1, bad, (const int64_t[]){0, 1}, &k, &r), ATT_ERR_ARGUMENT);
     assert_int_equal(att_recommend(m, 2, bad, (const int64_t[]){0, 1, 0}, NULL, &r), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "offsets[1] is 1, above offsets[2], 0");
+    float vector[2 * TINY_HIDDEN];
+    assert_int_equal(att_recommender_embed(m, 2, bad, (const int64_t[]){0, 1, 1}, vector), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_error(ctx), "history 1 has no item");
     assert_int_equal(att_recommender_similar(m, 7, NULL, &r), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "item is 7, but the model has items 0 to 6");
     att_param *p = att_recommender_param(m, 0, &(const char *){NULL});
@@ -333,6 +338,51 @@ static void attention_to_past_items_is_shown(void **state)
     }
 }
 
+/* ---- many threads */
+
+typedef struct client {
+    const att_recommender *m;
+    att_recommendation list;
+    att_status status;
+} client;
+
+static void *ask(void *arg)
+{
+    client *c = arg;
+    c->status = att_recommend(c->m, USERS, items, offsets,
+                              ATT_OPTIONS(att_recommend_options, .k = 15, .exclude_seen = true), &c->list);
+    return NULL;
+}
+
+static void many_threads_ask_one_model(void **state)
+{
+    (void)state;
+    enum { THREADS = 4 };
+    test_folder folder = folder_new();
+    att_recommender *m = make(ctx, "attend-bert4rec"), *opened;
+    assert_int_equal(att_recommender_write(m, folder.path, 0), ATT_OK);
+    assert_int_equal(att_recommender_open(ctx, folder.path, &opened), ATT_OK);
+    client alone = {.m = m}, all[THREADS];
+    pthread_t thread[THREADS];
+    ask(&alone);
+    assert_int_equal(alone.status, ATT_OK);
+    for (int i = 0; i < THREADS; i++) {
+        all[i] = (client){.m = opened};
+        assert_int_equal(pthread_create(&thread[i], NULL, ask, &all[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+        assert_int_equal(all[i].status, ATT_OK);
+        assert_memory_equal(all[i].list.items, alone.list.items, USERS * 15 * sizeof *alone.list.items);
+        assert_memory_equal(all[i].list.scores, alone.list.scores, USERS * 15 * sizeof *alone.list.scores);
+        att_recommendation_free(opened, &all[i].list);
+    }
+    att_recommendation_free(m, &alone.list);
+    att_recommender_free(m);
+    att_recommender_free(opened);
+    folder_remove(&folder);
+}
+
 /* ---- memory that ends */
 
 static att_status make_and_recommend(att_ctx *of, const char *folder)
@@ -390,7 +440,7 @@ int main(void)
         cmocka_unit_test(an_opened_model_has_the_same_lists), cmocka_unit_test(empty_histories_get_popular_items),
         cmocka_unit_test(only_the_last_items_count),          cmocka_unit_test(wrong_arguments_are_named),
         cmocka_unit_test(similar_items_are_the_nearest),      cmocka_unit_test(attention_to_past_items_is_shown),
-        cmocka_unit_test(lack_of_memory_is_an_error),
+        cmocka_unit_test(many_threads_ask_one_model),         cmocka_unit_test(lack_of_memory_is_an_error),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

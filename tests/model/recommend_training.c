@@ -308,7 +308,7 @@ static int32_t best_of(const att_recommender *m, const att_holdout *h, int64_t u
     return best;
 }
 
-/* An item that nobody has bought yet has the content of another: it is listed where that one is. */
+/* An item without any action yet has the content of another: it is listed where that one is. */
 static void new_items_are_found_by_their_content(void **state)
 {
     (void)state;
