@@ -359,7 +359,8 @@ static int open_training(recommend_training *t)
     write_settings(settings, sizeof settings);
     const att_recommender_training_options *o = ATT_OPTIONS(
         att_recommender_training_options, .data = t->log.holdout, .batch = batch, .with_replacement = with_replacement,
-        .loss = (att_item_loss)loss, .negatives = negatives, .calibration = calibration, .mask_share = mask_share,
+        .loss = (att_item_loss)loss, .negatives = negatives,
+        .calibration = loss == ATT_ITEM_LOSS_GBCE ? calibration : 0, .mask_share = mask_share,
         .last_mask_share = last_mask_share, .schedule = &rates, .beta2 = beta2, .weight_decay = decay, .clip = clip,
         .dropout = (float)dropout, .seed = (uint64_t)seed, .settings = model_name ? NULL : settings,
         .model = model_name, .content = t->texts.vectors ? &vectors : NULL, .resume = resume, .keep = keep ? keep : 1,
