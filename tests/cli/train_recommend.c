@@ -197,6 +197,8 @@ static void a_log_that_has_grown_adds_items_to_what_is_learnt(void **state)
                                 "cp -r shop other"),
                      0);
     assert_int_equal(tool("$A train recommend --resume -o shop --data grown.txt"), 0);
+    assert_has(tool_err, "grown.txt is not the log of the training in shop: another one begins with the model that is "
+                         "there\n");
     assert_has(tool_err, "begins with ");
     assert_has(tool_err, "which has 20 of the items\n");
     assert_int_equal(tool("$A info -m shop | grep -c 'items *24$'"), 0);
@@ -211,6 +213,9 @@ static void a_log_that_has_grown_adds_items_to_what_is_learnt(void **state)
     assert_string_equal(tool_out, "1664\n"); /* 128 + 24 * 16 * 4 */
     assert_int_equal(tool("$A train recommend --resume -o shop"), 0);
     assert_has(tool_err, "shop is a model that has finished its training, and stays as it is");
+    assert_refused("cat more.txt >>grown.txt; $A train recommend --resume -o shop", 1,
+                   "when the training in shop began; to begin again with the model in that folder, add --data and the");
+    assert_int_equal(tool("cp ring.txt grown.txt; cat more.txt >>grown.txt"), 0);
 }
 
 static void texts_make_items_that_are_in_no_action(void **state)

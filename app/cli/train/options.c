@@ -125,19 +125,22 @@ static int check_value(const cli_training_options *o, const cli_option *p, const
 
 static bool renewed; /* the training begins anew */
 
-/* A file that the training began with has the size that it had, unless it is the one that may be another. */
-static int check_file(const cli_training_options *o, const cli_option *p)
+/* A file that the training began with has the size that it had, unless it is the one that may be another and typed. */
+static int check_file(const cli_training_options *o, const cli_option *p, bool typed)
 {
     struct stat s;
     const json_t *was = stored_in("bytes", p->name);
     if (!json_is_integer(was) || stat(*p->text, &s) || s.st_size == (off_t)json_integer_value(was))
         return CLI_DONE; /* another command says what cannot be opened */
-    if (o->renewed && !strcmp(p->name, o->renewed)) {
+    const bool may_differ = o->renewed && !strcmp(p->name, o->renewed);
+    if (may_differ && typed) {
         renewed = true;
         return CLI_DONE;
     }
-    return cli_fail("--%s: %s has %lld bytes, but had %lld when the training in %s began", p->name, *p->text,
-                    (long long)s.st_size, (long long)json_integer_value(was), *o->folder);
+    return cli_fail("--%s: %s has %lld bytes, but had %lld when the training in %s began%s%s%s", p->name, *p->text,
+                    (long long)s.st_size, (long long)json_integer_value(was), *o->folder,
+                    may_differ ? "; to begin again with the model in that folder, add --" : "",
+                    may_differ ? p->name : "", may_differ ? " and the file" : "");
 }
 
 /* A folder that the training began with, if it is there still, is the one that was typed. */
@@ -147,7 +150,7 @@ static int check_folder(const cli_training_options *o, const cli_option *p)
     const char *path = json_string_value(stored_in("options", p->name));
     if (!path || stat(path, &was) || stat(*p->text, &is) || !S_ISDIR(was.st_mode) || !S_ISDIR(is.st_mode) ||
         (was.st_dev == is.st_dev && was.st_ino == is.st_ino))
-        return check_file(o, p);
+        return check_file(o, p, true);
     return differs(o, p->name, path, *p->text, "");
 }
 
@@ -175,7 +178,7 @@ static int set_stored(const cli_training_options *o, const cli_option *p, bool *
     *given = true;
     snprintf(source, sizeof source, "--%s in %.2000s/training.json", p->name, *o->folder);
     const int code = cli_take(p, source, json_string_value(was));
-    return code || !is_in(o->same_file, p->name) || is_in(o->free, p->name) ? code : check_file(o, p);
+    return code || !is_in(o->same_file, p->name) || is_in(o->free, p->name) ? code : check_file(o, p, false);
 }
 
 static int set_all(const cli_training_options *o, bool *given)
@@ -275,10 +278,8 @@ int cli_training_options_line(const cli_training_options *o, char **line)
                json_pack("{s:i, s:s, s:o, s:o}", "step", 0, "command", o->command, "options", options, "bytes", bytes);
     char *text = json_dumps(all, JSON_COMPACT | JSON_PRESERVE_ORDER);
     json_decref(all);
-    const size_t n = text ? strlen(text) : 0;
-    *line = text ? malloc(n + 2) : NULL;
-    if (*line)
-        memcpy(memcpy(*line, text, n) + n, "\n", 2);
+    if (!text || asprintf(line, "%s\n", text) < 0)
+        *line = NULL;
     free(text);
     return *line ? CLI_DONE : cli_fail_memory();
 }

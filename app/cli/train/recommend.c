@@ -109,6 +109,8 @@ static int complete(bool *given)
 {
     const int code = cli_training_options_read(&stored, given);
     if (!code && cli_training_options_renewed()) {
+        cli_note("%s is not the log of the training in %s: another one begins with the model that is there", data.path,
+                 folder);
         model_name = folder;
         arch = block = content = -1;
         hidden = layers = heads = intermediate = max_positions = 0;
