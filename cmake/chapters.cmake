@@ -33,3 +33,21 @@ file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/compare_rows.h @ONLY CONTENT
 "/* Written by the build from runs/compare.jsonl. */
 #define COMPARE_ROWS @compare_rows@
 ")
+
+# The log of the chapter recommendation: each purchase of examples/shop.txt, as an initialiser {customer, item} in C.
+set(shop_file ${CMAKE_SOURCE_DIR}/examples/shop.txt)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shop_file})
+file(STRINGS ${shop_file} shop_lines)
+set(shop_rows "")
+foreach(line IN LISTS shop_lines)
+  string(REPLACE " " ";" words "${line}")
+  list(POP_FRONT words customer)
+  string(APPEND shop_rows " \\\n   ")
+  foreach(word IN LISTS words)
+    string(APPEND shop_rows " {\"${customer}\", \"${word}\"},")
+  endforeach()
+endforeach()
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/shop_rows.h @ONLY CONTENT
+"/* Written by the build from examples/shop.txt. */
+#define SHOP_ROWS@shop_rows@
+")

@@ -13,6 +13,7 @@
  *   attend_model.h   whole models (libattend_model)
  *   attend_language.h  language models (libattend_model)
  *   attend_vision.h  images, vision Transformers (libattend_model)
+ *   attend_recommend.h  sequential recommendation (libattend_model)
  *   attend_util.h    what libraries on top need
  *
  * Conventions

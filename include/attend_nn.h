@@ -163,11 +163,13 @@ typedef struct att_nn_attention_config {
     float qk_norm_eps;                /* 0: 1e-5 */
     const att_rotary_options *rotary; /* of queries and keys, after their norm; copied, but what it points to must
                                          outlive the layer; or NULL: none */
+    bool no_output; /* Concat(head_1, ..., head_h) is the result, without dropout of its own, instead of W^O: as many
+                       features as `width` (SASRec: Kang, McAuley 2018) */
 } att_nn_attention_config;
 
 typedef struct att_nn_attention {
     const char *name; /* of its scope: the last part of its name */
-    const att_nn_linear *query, *key, *value, *output;
+    const att_nn_linear *query, *key, *value, *output; /* output NULL: no_output */
     const att_nn_norm *query_norm, *key_norm; /* or NULL */
     const att_rotary_options *rotary;         /* or NULL */
     const att_plan *plan, *training_plan;
@@ -199,7 +201,9 @@ typedef struct att_nn_attention_call {
      * are not, x attends to the cache as it is (cross-attention). */
     att_cache *cache;
     bool keep_cache;
-    const att_plan *plan; /* with a cache of another dtype than the layer's plan: the same plan in that; or NULL */
+    const att_plan *plan; /* with a cache of another dtype than the layer's plan: the same plan in that; without a
+                             cache, with dropout: the same plan with that of attention weights, in place of the
+                             layer's; or NULL */
 } att_nn_attention_call;
 /* Concat(head_1, ..., head_h) W^O + b^O, head_i = Attention(x W_i^Q, source W_i^K, source W_i^V) (Vaswani et al. 2017,
  * 3.2.2): x [tokens, width] -> [tokens, width]. call or NULL: self-attention of one sequence. */
@@ -236,15 +240,16 @@ typedef struct att_nn_layer_config {
                            2021) */
     const att_nn_attention_config *attention, *cross; /* all else about attention, in place of width, heads, no_bias,
                                                          causal, attention_dropout; or NULL: by these */
+    bool inner_dropout; /* of the feed-forward network's activations, too (PyTorch's TransformerEncoderLayer) */
 } att_nn_layer_config;
 
 typedef struct att_nn_feed_forward {
     const att_nn_linear *inner, *outer, *gate; /* gate or NULL */
     att_activation activation;
-    uint64_t dropout_id;
+    uint64_t dropout_id, inner_dropout_id; /* the second 0: none */
 } att_nn_feed_forward;
 /* name.inner [intermediate, width], name.outer [width, intermediate] and, gated, name.gate, as inner. Of c it uses
- * width, intermediate, activation, gated and no_bias. */
+ * width, intermediate, activation, gated, no_bias and inner_dropout. */
 ATT_API const att_nn_feed_forward *att_nn_feed_forward_new(att_nn_params *p, const char *name,
                                                            const att_nn_layer_config *c);
 /* f(x W_1 + b_1) W_2 + b_2 (Vaswani et al. 2017, 3.3), or (f(x W_gate) * (x W_1)) W_2; dropout of that; + residual or
@@ -262,7 +267,7 @@ typedef struct att_nn_layer_call {
     const att_nn_dropout *dropout;   /* of each sublayer's result, and of attention weights; or NULL */
     att_cache *cache;                /* incremental decoding: keys and values of the tokens before x; or NULL */
     att_cache *memory;               /* likewise those of the source (att_nn_attention_cache_source), or NULL */
-    const att_plan *plan;            /* att_nn_attention_call.plan, of `cache` */
+    const att_plan *plan;            /* att_nn_attention_call.plan, of self-attention */
 } att_nn_layer_call;
 
 typedef struct att_nn_encoder_layer {

@@ -48,7 +48,7 @@ static int list_chapters(void)
                   : "The chapters, in the order to read them in; `attend explain CHAPTER` shows one.\n");
     for (int i = 0; i < CHAPTERS; i++) {
         text about = chapters[i].chapter->about;
-        printf("  %-13s %s\n", chapters[i].name, language ? about.ja : about.en);
+        printf("  %-14s %s\n", chapters[i].name, language ? about.ja : about.en);
     }
     return CLI_DONE;
 }
@@ -156,8 +156,8 @@ static int refuse_svg(const char *name)
 /* Are there options for chapters on something else? */
 static bool is_misused(const chapter *c)
 {
-    const bool on_vectors = !c->translates && !c->sees;
-    return (!on_vectors && (input || query)) || (on_vectors && model) || (!c->translates && sentence) ||
+    const bool on_model = c->translates || c->sees, on_vectors = !on_model && !c->recommends;
+    return (!on_vectors && (input || query)) || (!on_model && model) || (!c->translates && sentence) ||
            (!c->sees && image);
 }
 
@@ -172,9 +172,10 @@ static int run(int n, char **arguments)
         return refuse_svg(arguments[0]);
     if (is_misused(c))
         return cli_misuse("explain: %s is on %s", arguments[0],
-                          c->translates ? "a sentence: it takes --text and --model, no --input, --query or --image"
-                          : c->sees     ? "a picture: it takes --image and --model, no --input, --query or --text"
-                                        : "vectors: it takes --input and --query, no --text, --image or --model");
+                          c->translates   ? "a sentence: it takes --text and --model, no --input, --query or --image"
+                          : c->sees       ? "a picture: it takes --image and --model, no --input, --query or --text"
+                          : c->recommends ? "a log of its own: it takes no --input, --query, --text, --image or --model"
+                                          : "vectors: it takes --input and --query, no --text, --image or --model");
     return c->translates ? show_translator(c) : c->sees ? show_picture(c) : show_vectors(c);
 }
 

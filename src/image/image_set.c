@@ -12,26 +12,6 @@
 static const att_image_format *const formats[] = {&att_format_idx, &att_format_cifar10, &att_format_folders};
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
-/* ---- names */
-
-att_status att_names_add(att_names *names, const char *name)
-{
-    att_ctx *ctx = names->text.ctx;
-    const att_status s = att_grow(ctx, &names->start, sizeof *names->start, names->n, 1, &names->room);
-    if (s)
-        return s;
-    names->start[names->n] = names->text.count;
-    att_bytes_add(&names->text, name, strlen(name) + 1);
-    names->n += names->text.status == ATT_OK;
-    return names->text.status;
-}
-
-void att_names_free(att_names *names)
-{
-    att_free(names->text.ctx, names->start);
-    att_bytes_free(&names->text);
-}
-
 /* ---- files */
 
 bool att_has_file(const char *folder, const char *name)

@@ -2,7 +2,7 @@
 #ifndef ATT_IMAGE_IMAGE_SET_H
 #define ATT_IMAGE_IMAGE_SET_H
 
-#include "io/bytes.h"
+#include "io/names.h"
 #include "io/text_file.h"
 
 #include "attend_vision.h"
@@ -15,16 +15,6 @@ typedef struct att_image_format {
     att_status (*open)(att_image_set *s, const char *folder, att_image_split split);
 } att_image_format;
 extern const att_image_format att_format_idx, att_format_cifar10, att_format_folders;
-
-/* Zero-terminated texts, one after another. */
-typedef struct att_names {
-    att_bytes text;
-    size_t *start; /* [n] */
-    size_t n, room;
-} att_names;
-att_status att_names_add(att_names *names, const char *name);
-static inline const char *att_names_at(const att_names *names, int64_t i) { return names->text.data + names->start[i]; }
-void att_names_free(att_names *names);
 
 struct att_image_set {
     att_ctx *ctx;

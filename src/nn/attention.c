@@ -17,6 +17,16 @@ static bool check_sizes(att_nn_params *p, const char *name, const att_nn_attenti
            (c->plan || att_nn_check_size(p, name, "heads", c->heads));
 }
 
+/* Without W^O, what the heads have together is the result. */
+static bool check_result(att_nn_params *p, const char *name, const att_nn_attention_config *c,
+                         const att_plan_info *info)
+{
+    const int64_t features = info->heads * info->value_dim;
+    return !c->no_output || features == c->width ||
+           att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": no_output, but heads have %lld features together and width is %lld",
+                       name, (long long)features, (long long)c->width);
+}
+
 /* Heads and dimensions: of the plan, or of the config and a plan for these */
 static bool choose_plan(att_nn_params *p, const char *name, const att_nn_attention_config *c, att_nn_attention *l,
                         att_plan_info *info)
@@ -67,7 +77,7 @@ static void make_projections(att_nn_params *p, const char *name, const att_nn_at
                 {&l->key, "key", source, keys, &in, c->no_key_bias},
                 {&l->value, "value", source, values, &in, c->no_value_bias},
                 {&l->output, "output", info->heads * info->value_dim, c->width, &out, c->no_output_bias}};
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+    for (size_t i = 0; i < sizeof part / sizeof *part - c->no_output; i++)
         *part[i].layer = att_nn_linear_init(p, att_nn_join(name, part[i].name).text, part[i].in, part[i].out,
                                             part[i].init, part[i].no_bias ? NULL : &zeros);
 }
@@ -132,7 +142,7 @@ const att_nn_attention *att_nn_attention_new(att_nn_params *p, const char *name,
     if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_attention_config") || !check_sizes(p, name, &c))
         return NULL;
     att_nn_attention *l = att_nn_params_alloc(p, sizeof *l);
-    if (!l || !choose_plan(p, name, &c, l, &info))
+    if (!l || !choose_plan(p, name, &c, l, &info) || !check_result(p, name, &c, &info))
         return NULL;
     l->name = att_nn_text(p, last_part(name));
     l->dropout_id = att_nn_dropout_id(name, "output");
@@ -202,7 +212,8 @@ static bool fill_in_args(att_tape *t, const att_nn_attention *l, att_var *x, app
         a->whole_source[1] = source.dim[0];
         a->args.k_offsets = c->source && !c->same_rows ? a->whole_source : NULL;
     }
-    a->plan = c->dropout ? l->training_plan : l->plan;
+    const att_plan *training_plan = c->plan && !c->cache ? c->plan : l->training_plan;
+    a->plan = c->dropout ? training_plan : l->plan;
     if (a->plan != l->plan) { /* dropout of attention weights */
         a->args.dropout_seed = c->dropout->seed ^ l->weights_dropout_id;
         a->args.sequence_ids = c->dropout->sequence_ids;
@@ -269,6 +280,14 @@ static att_var *attend(att_tape *t, const att_nn_attention *l, att_var *x, const
                                   : NULL);
 }
 
+/* y W^O + b^O, dropout, + residual; y: [tokens, heads * value_dim] */
+static att_var *result(att_tape *t, const att_nn_attention *l, att_var *y, const att_nn_attention_call *c)
+{
+    if (l->output)
+        return att_nn_linear_dropout(t, l->output, y, c->residual, c->dropout, l->dropout_id);
+    return c->residual ? att_add(t, y, c->residual) : y;
+}
+
 att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var *x, const att_nn_attention_call *call)
 {
     application a = {.call = {.size = sizeof a.call}};
@@ -279,7 +298,7 @@ att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var 
     att_var *y = NULL;
     if (fill_in_args(t, l, x, &a) && fill_in_params(t, l, &a) && fill_in_positions(t, l, &a))
         y = att_merge_heads(t, attend(t, l, x, &a));
-    y = att_nn_linear_dropout(t, l->output, y, a.call.residual, a.call.dropout, l->dropout_id);
+    y = result(t, l, y, &a.call);
     att_nn_positions_end(t, &a.positions);
     att_nn_positions_end(t, &a.of_source);
     return att_scope_end(t, s, y);

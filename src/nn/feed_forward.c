@@ -15,7 +15,8 @@ const att_nn_feed_forward *att_nn_feed_forward_new(att_nn_params *p, const char 
     if (!l)
         return NULL;
     *l = (att_nn_feed_forward){.activation = c.activation ? c.activation : ATT_RELU,
-                               .dropout_id = att_nn_dropout_id(name, "outer")};
+                               .dropout_id = att_nn_dropout_id(name, "outer"),
+                               .inner_dropout_id = c.inner_dropout ? att_nn_dropout_id(name, "inner") : 0};
     if (c.gated)
         l->gate = att_nn_linear_new(p, att_nn_join(name, "gate").text, c.width, c.intermediate, !c.no_bias);
     l->inner = att_nn_linear_new(p, att_nn_join(name, "inner").text, c.width, c.intermediate, !c.no_bias);
@@ -32,5 +33,7 @@ att_var *att_nn_feed_forward_apply(att_tape *t, const att_nn_feed_forward *l, at
     att_var *h = att_nn_linear_apply(t, l->gate ? l->gate : l->inner, x, l->activation, NULL);
     if (l->gate)
         h = att_mul(t, h, att_nn_linear_apply(t, l->inner, x, ATT_IDENTITY, NULL));
+    if (l->inner_dropout_id)
+        h = att_nn_dropout_apply(t, dropout, l->inner_dropout_id, h, NULL);
     return att_scope_end(t, s, att_nn_linear_dropout(t, l->outer, h, residual, dropout, l->dropout_id));
 }

@@ -3,7 +3,7 @@
 #ifndef ATT_TRAIN_PARALLEL_CORPUS_H
 #define ATT_TRAIN_PARALLEL_CORPUS_H
 
-#include "train/text_lines.h"
+#include "io/text_lines.h"
 
 #include "attend_model.h"
 #include "attend_util.h"

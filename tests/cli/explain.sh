@@ -8,10 +8,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset COLUMNS
 failures=0
-# Those on vectors, and vit where its model is; three-uses is in three_uses.c.
-vectors=$("$attend" explain | sed -nE 's/^  ([a-z-]+) .*/\1/p' | grep -vx -e three-uses -e vit)
-chapters="$vectors vit"
-"$attend" info | grep -q fashion-mnist || { chapters=$vectors; echo "vit: skipped, its model fashion-mnist is not here"; }
+# Those on vectors, on a log, and vit where its model is; three-uses is in three_uses.c.
+vectors=$("$attend" explain | sed -nE 's/^  ([a-z-]+) .*/\1/p' | grep -vx -e three-uses -e vit -e recommendation)
+chapters="$vectors recommendation vit"
+"$attend" info | grep -q fashion-mnist || { chapters="$vectors recommendation"; echo "vit: skipped, its model fashion-mnist is not here"; }
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
 # 1. The texts are the golden ones, and every figure that PyTorch computed is a line of them.
@@ -128,6 +128,7 @@ for word in 波 位置t; do
     grep -q ">$word</text>" "$work/ja.svg" || fail "the picture does not say $word in Japanese"
 done
 says 1 'none/x.svg: No such file or directory' positions --svg none/x.svg
+says 2 'recommendation is on a log of its own: it takes no --input' recommendation --query 2
 says 2 '--input needs a chapter' --input "$work/good.txt"
 [ $failures = 0 ] || { echo "$failures failures"; exit 1; }
 echo "all figures and sentences are right"

@@ -134,17 +134,18 @@ static void completion_knows_subcommands_and_models_before_files(void **state)
              "bash complete train translate -o fol"),
         0);
     assert_string_equal(
-        tool_out, "train translate\nclassify embed translate\nbandwidth\n\ntatoeba-de-en fashion-mnist mine folder\n"
-                  "tatoeba-de-en fashion-mnist mine folder p.spm\np.spm\n\naa c complete folder p.spm\nfolder\n");
+        tool_out,
+        "train translate\nclassify embed recommend translate\nbandwidth\n\ntatoeba-de-en fashion-mnist mine folder\n"
+        "tatoeba-de-en fashion-mnist mine folder p.spm\np.spm\n\naa c complete folder p.spm\nfolder\n");
 }
 
 static void summaries_begin_with_a_verb(void **state)
 {
     (void)state;
-    static const char *const verbs[] = {"classify", "compute", "continue",  "convert", "describe",
-                                        "download", "explain", "fine-tune", "hold",    "learn",
-                                        "list",     "measure", "plot",      "score",   "search",
-                                        "show",     "split",   "tokenize",  "train",   "translate"};
+    static const char *const verbs[] = {"classify", "compute",   "continue", "convert", "describe", "download",
+                                        "explain",  "fine-tune", "hold",     "learn",   "list",     "measure",
+                                        "plot",     "recommend", "score",    "search",  "show",     "split",
+                                        "tokenize", "train",     "translate"};
     commands c;
     need_commands(&c);
     for (int i = 0; i < c.n; i++) {
@@ -192,6 +193,11 @@ static void options_are_found_by_the_words_of_the_field(void **state)
         {"train translate", "learning rate schedule"},
         {"train embed", "--decay X weight decay (0.01)"},
         {"train embed", "batch size"},
+        {"train recommend", "--dropout P dropout probability (0.2)"},
+        {"train recommend", "cross entropy of the softmax over all items"},
+        {"train recommend", "--beta2 X beta2 of AdamW"},
+        {"evaluate recommend", "(HR@k, the recall of one item)"},
+        {"recommend", "--similar ITEM print the items nearest to this one"},
         {"train embed", "--seed N random seed (1)"},
         {"translate", "attend translate: translate text, line by line"},
         {"vocab", "attend vocab: learn a subword vocabulary (BPE) from text"},

@@ -203,6 +203,54 @@ static void attention_weights_are_dropped_where_nothing_else_is(void **state)
 
 /* ---- what is refused */
 
+/* The plan of a call has another rate than the layer's: the bits of a layer of that rate. */
+static void a_call_may_have_a_rate_of_its_own(void **state)
+{
+    (void)state;
+    static const uint32_t ids[] = {7, 9};
+    const int64_t offsets[] = {0, 4, TOKENS};
+    const att_attention_spec spec = {
+        .size = sizeof spec, .heads = HEADS, .kv_heads = HEADS, .head_dim = WIDTH / HEADS, .dropout = 0.5f};
+    const att_positions at = {.size = sizeof at, .offsets = offsets, .n = 2};
+    const att_nn_dropout dropout = {.size = sizeof dropout, .p = 0.25f, .seed = 3, .at = &at, .sequence_ids = ids};
+    const att_attention_args args = {.size = sizeof args, .n_sequences = 2, .q_offsets = offsets};
+    att_nn_attention_config c = {.size = sizeof c, .width = WIDTH, .heads = HEADS, .no_output = true, .dropout = 0.5f};
+    att_nn_attention_call call = {.size = sizeof call, .args = &args, .dropout = &dropout};
+    float by_layer[TOKENS * WIDTH], by_call[TOKENS * WIDTH];
+    att_plan *plan;
+    assert_int_equal(att_plan_new(ctx, &spec, &plan), ATT_OK);
+    copy(att_nn_attention_apply(t, att_nn_attention_new(params, "l", &c), rows(x, 0, TOKENS), &call), by_layer);
+    c.dropout = 0;
+    const att_nn_attention *plain = att_nn_attention_new(params, "l", &c);
+    copy(att_nn_attention_apply(t, plain, rows(x, 0, TOKENS), &call), by_call);
+    assert_true(distance(by_layer, by_call, TOKENS * WIDTH) > 1e-3);
+    call.plan = plan;
+    copy(att_nn_attention_apply(t, plain, rows(x, 0, TOKENS), &call), by_call);
+    assert_memory_equal(by_layer, by_call, sizeof by_layer);
+    att_tape_reset(t);
+    att_plan_free(plan);
+}
+
+static void activations_are_dropped_between_both_matrices(void **state)
+{
+    (void)state;
+    static const uint32_t ids[] = {7};
+    const int64_t offsets[] = {0, TOKENS};
+    const att_positions at = {.size = sizeof at, .offsets = offsets, .n = 1};
+    const att_nn_dropout dropout = {.size = sizeof dropout, .p = 0.5f, .seed = 3, .at = &at, .sequence_ids = ids};
+    const att_nn_layer_config c = {
+        .size = sizeof c, .width = WIDTH, .heads = HEADS, .intermediate = 8, .inner_dropout = true};
+    const att_nn_feed_forward *l = att_nn_feed_forward_new(params, "f", &c);
+    float y[TOKENS * WIDTH], expected[TOKENS * WIDTH];
+    copy(att_nn_feed_forward_apply(t, l, rows(x, 0, TOKENS), NULL, &dropout), y);
+    att_var *h = att_nn_linear_apply(t, l->inner, rows(x, 0, TOKENS), ATT_RELU, NULL);
+    h = att_nn_dropout_apply(t, &dropout, l->inner_dropout_id, h, NULL);
+    h = att_nn_linear_apply(t, l->outer, h, ATT_IDENTITY, NULL);
+    copy(att_nn_dropout_apply(t, &dropout, l->dropout_id, h, NULL), expected);
+    assert_memory_equal(y, expected, sizeof y);
+    assert_true(l->inner_dropout_id != l->dropout_id);
+}
+
 static void parameters_that_are_not_there_are_named(void **state)
 {
     (void)state;
@@ -258,6 +306,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(rotated_queries_of_a_source_need_positions, begin, end),
         cmocka_unit_test_setup_teardown(a_learned_score_of_f16_has_a_cache, begin, end),
         cmocka_unit_test_setup_teardown(attention_weights_are_dropped_where_nothing_else_is, begin, end),
+        cmocka_unit_test_setup_teardown(a_call_may_have_a_rate_of_its_own, begin, end),
+        cmocka_unit_test_setup_teardown(activations_are_dropped_between_both_matrices, begin, end),
         cmocka_unit_test_setup_teardown(parameters_that_are_not_there_are_named, begin, end),
         cmocka_unit_test_setup_teardown(values_that_no_enum_has_are_refused, begin, end),
     };

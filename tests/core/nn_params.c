@@ -108,6 +108,9 @@ static void configurations_that_fit_nothing_are_refused(void **state)
     } bad[] = {
         {"l", {.width = 12, .heads = 5}, "\"l\": heads is 5, expected a divisor of width, 12"},
         {"l", {.width = 12}, "heads is 0"},
+        {"l",
+         {.width = 12, .heads = 3, .head_dim = 2, .no_output = true},
+         "no_output, but heads have 6 features together and width is 12"},
         {"l", {.width = 12, .heads = 4, .kv_heads = 3}, "spec.kv_heads = 3 does not divide spec.heads = 4"},
         {"l", {.width = -12, .heads = 4, .head_dim = 2}, "width is -12"},
         {"l",

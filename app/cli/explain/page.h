@@ -50,6 +50,7 @@ typedef struct chapter {
     bool draws;      /* has a picture */
     bool translates; /* works on a translator and a sentence instead of vectors */
     bool sees;       /* works on a vision model and a picture instead */
+    bool recommends; /* works on a log of its own instead, which nothing replaces */
 } chapter;
 
 /* The text in the page's language. */

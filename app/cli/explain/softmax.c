@@ -355,7 +355,7 @@ static att_status run(page *p)
 }
 
 const chapter chapter_softmax = {
-    .about = {"three ways from scores to weights, an overflow, then all queries",
+    .about = {"three ways from scores to weights, an overflow, all queries",
               "スコアから重みへの三つの方法とオーバーフロー、そして全クエリの一括計算"},
     .run = run,
     .draws = true,

@@ -123,15 +123,24 @@ static int check_value(const cli_training_options *o, const cli_option *p, const
     return !was == !set && (!set || !strcmp(was, text)) ? CLI_DONE : differs(o, p->name, was, set ? text : NULL, why);
 }
 
-/* A file that the training began with has the size that it had. */
-static int check_file(const cli_training_options *o, const cli_option *p)
+static bool renewed; /* the training begins anew */
+
+/* A file that the training began with has the size that it had, unless it is the one that may be another and typed. */
+static int check_file(const cli_training_options *o, const cli_option *p, bool typed)
 {
     struct stat s;
     const json_t *was = stored_in("bytes", p->name);
     if (!json_is_integer(was) || stat(*p->text, &s) || s.st_size == (off_t)json_integer_value(was))
         return CLI_DONE; /* another command says what cannot be opened */
-    return cli_fail("--%s: %s has %lld bytes, but had %lld when the training in %s began", p->name, *p->text,
-                    (long long)s.st_size, (long long)json_integer_value(was), *o->folder);
+    const bool may_differ = o->renewed && !strcmp(p->name, o->renewed);
+    if (may_differ && typed) {
+        renewed = true;
+        return CLI_DONE;
+    }
+    return cli_fail("--%s: %s has %lld bytes, but had %lld when the training in %s began%s%s%s", p->name, *p->text,
+                    (long long)s.st_size, (long long)json_integer_value(was), *o->folder,
+                    may_differ ? "; to begin again with the model in that folder, add --" : "",
+                    may_differ ? p->name : "", may_differ ? " and the file" : "");
 }
 
 /* A folder that the training began with, if it is there still, is the one that was typed. */
@@ -141,7 +150,7 @@ static int check_folder(const cli_training_options *o, const cli_option *p)
     const char *path = json_string_value(stored_in("options", p->name));
     if (!path || stat(path, &was) || stat(*p->text, &is) || !S_ISDIR(was.st_mode) || !S_ISDIR(is.st_mode) ||
         (was.st_dev == is.st_dev && was.st_ino == is.st_ino))
-        return check_file(o, p);
+        return check_file(o, p, true);
     return differs(o, p->name, path, *p->text, "");
 }
 
@@ -169,7 +178,7 @@ static int set_stored(const cli_training_options *o, const cli_option *p, bool *
     *given = true;
     snprintf(source, sizeof source, "--%s in %.2000s/training.json", p->name, *o->folder);
     const int code = cli_take(p, source, json_string_value(was));
-    return code || !is_in(o->same_file, p->name) || is_in(o->free, p->name) ? code : check_file(o, p);
+    return code || !is_in(o->same_file, p->name) || is_in(o->free, p->name) ? code : check_file(o, p, false);
 }
 
 static int set_all(const cli_training_options *o, bool *given)
@@ -217,6 +226,11 @@ int cli_training_options_read(const cli_training_options *o, bool *given)
         code = cli_fail("%s: there is no training to continue: start it without --resume", folder);
     if (!code)
         code = stored ? set_all(o, given) : check_required(o, given);
+    if (!code && renewed) {
+        json_object_del(stored, "finished");
+        *o->resume = false;
+        return CLI_DONE;
+    }
     if (!code && c.n == 0 && cli_training_finished())
         code = cli_fail("%s: its training has finished and kept no checkpoint to continue from", folder);
     if (!code && c.n == 0) {
@@ -233,6 +247,8 @@ int cli_training_options_same(const cli_training_options *o, const char *name, c
         p++;
     return stored ? check_value(o, p, why) : CLI_DONE;
 }
+
+bool cli_training_options_renewed(void) { return renewed; }
 
 int64_t cli_training_finished(void) { return json_integer_value(json_object_get(stored, "finished")); }
 
@@ -253,6 +269,19 @@ static json_t *options_object(const cli_training_options *o, json_t *bytes)
             json_object_set_new(bytes, p->name, json_integer(s.st_size));
     }
     return all;
+}
+
+int cli_training_options_line(const cli_training_options *o, char **line)
+{
+    json_t *bytes = json_object(), *options = options_object(o, bytes),
+           *all =
+               json_pack("{s:i, s:s, s:o, s:o}", "step", 0, "command", o->command, "options", options, "bytes", bytes);
+    char *text = json_dumps(all, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    json_decref(all);
+    if (!text || asprintf(line, "%s\n", text) < 0)
+        *line = NULL;
+    free(text);
+    return *line ? CLI_DONE : cli_fail_memory();
 }
 
 int cli_training_options_write(const cli_training_options *o, int64_t finished)

@@ -1,4 +1,4 @@
-#include "train/text_lines.h"
+#include "io/text_lines.h"
 #include "io/open_text.h"
 
 #include <errno.h>

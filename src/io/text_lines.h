@@ -1,6 +1,6 @@
 /* Text files of any size, read block by block, or line by line at given offsets. */
-#ifndef ATT_TRAIN_TEXT_LINES_H
-#define ATT_TRAIN_TEXT_LINES_H
+#ifndef ATT_IO_TEXT_LINES_H
+#define ATT_IO_TEXT_LINES_H
 
 #include "io/text_file.h"
 

@@ -1,0 +1,401 @@
+/* attend_recommend.h - sequential recommendation: from a log of what users did, the items that come next.
+ *
+ * Chapters: 1 Interactions, 2 Splits, 3 Measures, 4 Models, 5 Recommending, 6 Training.
+ *
+ * Users and items have texts as ids, and numbers from 0, which index the arrays of this header; a history is a list of
+ * items, oldest first. Many histories, of any lengths, are concatenated: items [offsets[n]], with offsets [n + 1],
+ * ascending from 0. A model is a folder, as in attend_model.h, whose rules for names, files and threads hold here, too.
+ * Arguments that may be NULL are marked as in attend.h. */
+#ifndef ATTEND_RECOMMEND_H
+#define ATTEND_RECOMMEND_H
+
+#include "attend_model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- 1 Interactions ----------------------------------------------------- */
+
+/* A log: actions, each of a user with an item, at a time. Read-only. */
+typedef struct att_interactions att_interactions;
+
+typedef enum att_interactions_format {
+    ATT_INTERACTIONS_ANY = 0,   /* what the first line shows */
+    ATT_INTERACTIONS_LINES,     /* "user item", "user item time" or "user item rating time", separated by tabs, in which
+                                 * case ids may have spaces, or by spaces */
+    ATT_INTERACTIONS_MOVIELENS, /* the same, separated by "::" */
+    ATT_INTERACTIONS_INTER,     /* RecBole's .inter: tabs, with the header "user_id:token", "item_id:token", ... */
+    ATT_INTERACTIONS_CSV,       /* with a header; separated by commas, or by tabs if the header has one (RFC 4180) */
+    ATT_INTERACTIONS_HISTORIES  /* a line for each user: "user item item ...", oldest first */
+} att_interactions_format;
+
+typedef struct att_interactions_options {
+    size_t size;
+    att_interactions_format format;
+    const char *user, *item; /* names of the columns of CSV, or of .inter without its types; or NULL: the first of
+                              * user_id, user, userId, reviewerID, and of item_id, item, itemId, movieId, asin */
+    const char *time;        /* likewise; "": do not read times; or NULL: timestamp, time or unixReviewTime, if there is
+                              * one */
+    bool drop_duplicates;    /* drop an action of a user with an item at a time after the first such one */
+    const char *const *items; /* [n_items]: ids of items that get the numbers 0 to n_items - 1, as those of a model;
+                               * further items of the log follow */
+    int64_t n_items;
+} att_interactions_options;
+
+/* Reads a file of any size, plain or packed by gzip (see att_open_text), in at most 64 bytes a line and the ids.
+ * Numbers of users and items are in the order of their first lines. Each user's actions are sorted by time; equal
+ * times, and files without times, have the order of the file. options or NULL: defaults. Errors name file, line and
+ * field: a missing field or column; an empty id, one that is not UTF-8, has a zero byte or more than 4,096 bytes; a
+ * time that is not a finite number, or an integer that a double cannot hold; lines of different kinds; no action;
+ * memory. */
+ATT_API att_status att_interactions_open(att_ctx *ctx, const char *path, const att_interactions_options *options,
+                                         att_interactions **out);
+/* The same of actions in memory: users [n] and items [n] are ids, times [n] or NULL: none. options or NULL: defaults;
+ * format and columns are not used. Errors name the action. */
+ATT_API att_status att_interactions_new(att_ctx *ctx, int64_t n, const char *const *users, const char *const *items,
+                                        const double *times, const att_interactions_options *options,
+                                        att_interactions **out);
+ATT_API void att_interactions_free(att_interactions *log);
+
+typedef struct att_interactions_info {
+    size_t size;
+    const char *format; /* "lines", "MovieLens", "RecBole .inter", "CSV", "histories", "memory" */
+    int64_t users, items, actions;
+    int64_t longest;    /* actions of a user */
+    bool timed;         /* has times */
+    int64_t unsorted;   /* actions that are earlier than the user's action before it in the file */
+    int64_t ties;       /* actions with the time of the user's action before, where the order is the file's */
+    int64_t repeats;    /* actions with an item that the user has had before */
+    int64_t duplicates; /* actions with user, item and time of an earlier one; kept, unless drop_duplicates; 0 without
+                         * times */
+} att_interactions_info;
+ATT_API att_status att_interactions_describe(const att_interactions *log, att_interactions_info *info);
+/* Ids, valid as long as the log; NULL: out of range. */
+ATT_API const char *att_interactions_user(const att_interactions *log, int64_t user);
+ATT_API const char *att_interactions_item(const att_interactions *log, int64_t item);
+/* Numbers; -1: no such id. */
+ATT_API int64_t att_interactions_find_user(const att_interactions *log, const char *id);
+ATT_API int64_t att_interactions_find_item(const att_interactions *log, const char *id);
+
+/* A view of one user's actions, oldest first. */
+typedef struct att_history {
+    const int32_t *items; /* [count] */
+    const double *times;  /* [count]; NULL: the log has none */
+    int64_t count;
+} att_history;
+/* Of user; count 0: out of range. */
+ATT_API att_history att_interactions_history(const att_interactions *log, int64_t user);
+
+/* ---- 2 Splits ----------------------------------------------------------- */
+
+/* A log with some actions held out, to be predicted from those of the same user before them. */
+typedef struct att_holdout att_holdout;
+
+typedef enum att_holdout_kind {
+    ATT_HOLDOUT_LEAVE_ONE_OUT = 0, /* the last action of each user is for the test, the one before for validation */
+    ATT_HOLDOUT_TIME, /* by two points in time, the same for all users: actions before the first are for training; each
+                       * user's first action from it on, if before the second, is for validation; the first from the
+                       * second on for the test. Nothing of the future is learnt (Ji et al. 2023). */
+    ATT_HOLDOUT_NONE  /* all actions are for training */
+} att_holdout_kind;
+
+typedef enum att_holdout_part { ATT_HOLDOUT_VALID = 0, ATT_HOLDOUT_TEST } att_holdout_part;
+
+typedef struct att_holdout_options {
+    size_t size;
+    att_holdout_kind kind;
+    int64_t min_actions; /* users with fewer are for training only; 0: 3, of ATT_HOLDOUT_LEAVE_ONE_OUT at least 3 */
+    double valid_share, test_share; /* ATT_HOLDOUT_TIME: of the log's actions, in (0, 1), from each point on; 0: 0.1 */
+    double valid_from, test_from; /* or these points in time, the first before the second; both 0: as the shares say */
+} att_holdout_options;
+/* The log must outlive the result. options or NULL: defaults. Errors: a log without times, shares or points in time
+ * that leave no action before or between them. */
+ATT_API att_status att_holdout_new(const att_interactions *log, const att_holdout_options *options, att_holdout **out);
+ATT_API void att_holdout_free(att_holdout *h);
+ATT_API const att_interactions *att_holdout_log(const att_holdout *h);
+
+typedef struct att_holdout_info {
+    size_t size;
+    att_holdout_kind kind;
+    int64_t users;                /* with an action for training */
+    int64_t actions;              /* for training */
+    int64_t items;                /* that occur among these */
+    int64_t positions;            /* actions to be predicted in training: without each user's first */
+    int64_t cases[2];             /* of att_holdout_part: held-out actions */
+    int64_t unseen[2];            /* of these, with an item that does not occur in training */
+    int64_t repeats[2];           /* of these, with an item that the user has had before */
+    int64_t train_only;           /* users with fewer than min_actions actions */
+    int64_t without_history[2];   /* ATT_HOLDOUT_TIME: users whose first action is of the part; they are no cases */
+    double valid_from, test_from; /* ATT_HOLDOUT_TIME */
+} att_holdout_info;
+ATT_API att_status att_holdout_describe(const att_holdout *h, att_holdout_info *info);
+/* A user's actions for training; count 0: none, or out of range. */
+ATT_API att_history att_holdout_train(const att_holdout *h, int64_t user);
+
+/* A held-out action, and what the user did before it: at the test, the action for validation is part of it. */
+typedef struct att_holdout_case {
+    int64_t user;
+    att_history history;
+    int32_t target; /* item */
+} att_holdout_case;
+/* Case i of a part, in the order of users. Error: out of range. */
+ATT_API att_status att_holdout_get(const att_holdout *h, att_holdout_part part, int64_t i, att_holdout_case *out);
+
+/* ---- 3 Measures --------------------------------------------------------- */
+
+/* What gives each item a score as the next one of a history. */
+typedef struct att_scorer {
+    /* items [offsets[n]] and offsets [n + 1]: n histories -> scores [n, n_items], of the log's items in their order;
+     * NaN is an error, -INFINITY is after all others. */
+    att_status (*score)(void *user, const int32_t *items, const int64_t *offsets, int64_t n, int64_t n_items,
+                        float *scores);
+    void *user;
+} att_scorer;
+
+/* What the held-out item is ranked among. Samples are only for comparison with papers: they order models otherwise than
+ * all items do (Krichene, Rendle 2020). */
+typedef enum att_candidates {
+    ATT_CANDIDATES_ALL = 0,          /* all items */
+    ATT_CANDIDATES_OUTSIDE_TRAINING, /* uniform outside the user's items for training, with repetition: the held-out
+                                      * items can be among them (the protocol of Kang, McAuley 2018) */
+    ATT_CANDIDATES_OUTSIDE_HISTORY,  /* uniform, different ones outside all items of the user (Zhou et al. 2020) */
+    ATT_CANDIDATES_BY_POPULARITY     /* the same, drawn by their numbers of actions in the log (Sun et al. 2019) */
+} att_candidates;
+
+typedef struct att_ranking_options {
+    size_t size;
+    att_holdout_part part;
+    int64_t k; /* 0: 10 */
+    bool
+        exclude_seen; /* items of the history are no candidates; where the held-out one is among them, it has no rank */
+    bool leave_out_unseen; /* held-out items that do not occur in training are not counted, only their number is */
+    att_candidates candidates;
+    int64_t negatives; /* of samples; 0: 100 */
+    int64_t draws;     /* of samples, for each user; results are their mean; 0: 5 */
+    uint64_t seed;     /* of samples: each depends on it, the user and the number of the draw alone */
+    int64_t batch;     /* histories of a call of the scorer, at most; 0: 128, fewer where scores would exceed 64 MiB */
+    int32_t *ranks;    /* [cases, draws], draws being 1 without samples: from 1; 0: none, or not counted; or NULL */
+    void (*progress)(void *user, double share); /* share done, from 0 to 1; or NULL */
+    void *user;
+} att_ranking_options;
+
+/* A mean over users, and its 95 % interval: 1.96 standard errors to both sides, within the range of the measure. */
+typedef struct att_estimate {
+    double mean, low, high;
+} att_estimate;
+
+typedef struct att_ranking {
+    size_t size;
+    int64_t cases;         /* counted */
+    int64_t unseen;        /* held-out items that do not occur in training, counted or not */
+    int64_t repeats;       /* counted cases whose item is in the history */
+    int64_t k, candidates; /* candidates: all items, or the sample and the held-out item */
+    att_estimate hr;       /* hit rate at k: rank <= k; with one item held out it is recall at k */
+    att_estimate ndcg;     /* 1 / log2(1 + rank) if rank <= k, otherwise 0 */
+    att_estimate mrr;      /* 1 / rank if rank <= k, otherwise 0 */
+    double coverage;       /* share of the log's items that are among the k best of all for some user */
+    double popularity;     /* mean number of training actions of those k best */
+} att_ranking;
+/* Ranks the held-out item of each case. Items with equal scores have the order of their numbers, so ranks do not depend
+ * on batches or threads. options or NULL: defaults. Errors: no case; a score that is NaN; more negatives than a user
+ * has items outside; the scorer's; memory; cancelled. */
+ATT_API att_status att_rank(const att_holdout *h, const att_scorer *scorer, const att_ranking_options *options,
+                            att_ranking *out);
+
+/* What models have to beat. */
+typedef struct att_baseline att_baseline;
+
+typedef enum att_baseline_kind {
+    ATT_BASELINE_POPULARITY = 0, /* the number of training actions */
+    ATT_BASELINE_NEIGHBOURS,     /* item k-nearest neighbours: for each item of the history, the items that most users
+                                  * have besides it, by cosine (Sarwar et al. 2001); of each user the last 1,000
+                                  * different items count */
+    ATT_BASELINE_CONTENT         /* the cosine of an item's vector and the mean of the history's, each of length 1 */
+} att_baseline_kind;
+
+typedef struct att_baseline_options {
+    size_t size;
+    int64_t neighbours;   /* of an item; 0: 100 */
+    double decay;         /* in (0, 1]: of the weight of each item of the history for each one after it; 0: 0.8; of a
+                           * content baseline: 1 */
+    const float *vectors; /* [items, width]: of the log's items, for ATT_BASELINE_CONTENT; zeros: no vector */
+    int64_t width;
+} att_baseline_options;
+/* From the actions for training. The hold-out must outlive the result, vectors are copied. options or NULL: defaults.
+ */
+ATT_API att_status att_baseline_new(const att_holdout *h, att_baseline_kind kind, const att_baseline_options *options,
+                                    att_baseline **out);
+ATT_API void att_baseline_free(att_baseline *b);
+/* Valid as long as b. */
+ATT_API att_scorer att_baseline_scorer(const att_baseline *b);
+
+/* ---- 4 Models ----------------------------------------------------------- */
+
+/* A Transformer over histories: SASRec (Kang, McAuley 2018), in which an item attends to those before it and each
+ * position predicts the next item; or BERT4Rec (Sun et al. 2019), in which all attend to all and a mask after the
+ * history is predicted. The score of an item is the product of the last state and the item's vector, which is also the
+ * embedding. Positions are counted from the end of a history; of a longer one the last max_positions items count. */
+typedef struct att_recommender att_recommender;
+
+typedef enum att_recommender_block {
+    ATT_BLOCK_PRE_NORM = 0,
+    ATT_BLOCK_POST_NORM,
+    ATT_BLOCK_SASREC /* the code of Kang, McAuley: Q = LN(x), K = V = x, residuals to LN(x), no output projection */
+} att_recommender_block;
+
+typedef struct att_recommender_info {
+    size_t size;
+    const char *type; /* "attend-sasrec", "attend-bert4rec": valid as long as the model */
+    int64_t items, hidden, layers, heads, intermediate, max_positions;
+    att_recommender_block block;
+    int64_t content_width; /* of vectors that are projected and added; 0: none */
+} att_recommender_info;
+
+/* Vectors of items that are known from elsewhere, as embeddings of their titles. */
+typedef struct att_item_content {
+    size_t size;
+    const float *vectors; /* [items, width]; zeros: no vector */
+    int64_t width;
+    bool add; /* projected by a matrix that is learnt, and added to the item's own vector, which begins at zero; false:
+               * the start of the item's own vector, projected at random if width is not that of the model */
+} att_item_content;
+
+ATT_API att_status att_recommender_open(att_ctx *ctx, const char *folder, att_recommender **out);
+/* For training, with f32 weights of its own; or a new model of items [n_items], ids, with randomly initialised weights
+ * from settings, a JSON text: {"model_type": "attend-sasrec" or "attend-bert4rec", "hidden_size": 64,
+ * "num_hidden_layers": 2, "num_attention_heads": 1, "intermediate_size": 256, "max_position_embeddings": 50, "block":
+ * "pre-norm", "post-norm" or "sasrec", "hidden_act": "gelu" or "relu"}, where all but model_type may be left out; the
+ * block of BERT4Rec is then "post-norm", and that of "sasrec" has "relu" and intermediate_size = hidden_size. content or
+ * NULL: none. Parameters that att_recommender_param has given are gone after att_recommender_add_items. */
+ATT_API att_status att_recommender_open_for_training(att_ctx *ctx, const char *folder, att_recommender **out);
+ATT_API att_status att_recommender_new(att_ctx *ctx, const char *settings, int64_t n_items, const char *const *items,
+                                       const att_item_content *content, uint64_t seed, att_recommender **out);
+ATT_API void att_recommender_free(att_recommender *m);
+ATT_API att_status att_recommender_describe(const att_recommender *m, att_recommender_info *info);
+/* Item ids, as those of a log: see att_interactions_options.items. NULL, -1: there is none. */
+ATT_API const char *att_recommender_item(const att_recommender *m, int64_t item);
+ATT_API int64_t att_recommender_find_item(const att_recommender *m, const char *id);
+/* Of a model that was opened for training: the number of parameters, and parameter i with its name (name or NULL).
+ * Returns NULL if i is out of range or the model was opened for inference. */
+ATT_API int64_t att_recommender_params(const att_recommender *m);
+ATT_API att_param *att_recommender_param(const att_recommender *m, int64_t i, const char **name);
+/* The number of actions of each item in the training data: counts [items], for histories without a known item. */
+ATT_API att_status att_recommender_set_counts(att_recommender *m, const int64_t *counts);
+/* Adds items [n_items], ids that the model does not have, to one that was opened for training: their vectors are new,
+ * all else stays. content or NULL, as the model was made: vectors of the added items. */
+ATT_API att_status att_recommender_add_items(att_recommender *m, int64_t n_items, const char *const *items,
+                                             const att_item_content *content, uint64_t seed);
+/* Writes a model that was opened for training: config.json, model.safetensors and items.json, a list of ids. The folder
+ * is created if it does not exist. dtype: of the weights; 0: f32. */
+ATT_API att_status att_recommender_write(const att_recommender *m, const char *folder, att_dtype dtype);
+
+typedef struct att_recommender_options {
+    size_t size;
+    float dropout;                /* in training: of embeddings, attention weights and each sublayer's result */
+    uint64_t seed;                /* another one for each step */
+    const uint32_t *sequence_ids; /* [n], if dropout > 0: identify the histories in the masks */
+} att_recommender_options;
+/* States after the last norm: n histories, items [offsets[n]], offsets [n + 1], each of 1 to max_positions items ->
+ * [offsets[n], hidden]. Of BERT4Rec, item n_items is the mask. options or NULL: no dropout. NULL on error, like all
+ * operations. */
+ATT_API att_var *att_recommender_apply(att_tape *t, const att_recommender *m, const int32_t *items,
+                                       const int64_t *offsets, int64_t n, const att_recommender_options *options);
+/* Vectors of all items, with their content: -> [items, hidden]. */
+ATT_API att_var *att_recommender_table(att_tape *t, const att_recommender *m);
+
+/* ---- 5 Recommending ----------------------------------------------------- */
+
+typedef struct att_recommend_options {
+    size_t size;
+    int64_t k;            /* items of a list, at most all; 0: 10 */
+    bool exclude_seen;    /* without the items of the history */
+    const int32_t *allow; /* [n_allow]: only these items, if n_allow > 0 */
+    int64_t n_allow;
+    const int32_t *deny; /* [n_deny]: without these, even if they are allowed */
+    int64_t n_deny;
+} att_recommend_options;
+
+typedef struct att_recommendation { /* att_recommendation_free frees the arrays */
+    int64_t n, k;
+    int32_t *items;   /* [n, k]: the best first; -1: there are no more */
+    float *scores;    /* [n, k] */
+    bool *by_popular; /* [n]: the history has no item, so items are by popularity, and scores are counts */
+} att_recommendation;
+/* The k items with the highest scores of n histories, items [offsets[n]], offsets [n + 1], which training need not have
+ * seen; exactly, equal scores in the order of items. Each list is the same whatever else is in the call, and for any
+ * number of threads. options or NULL: defaults. Errors: an item that the model does not have; a history without items
+ * where the model has no counts; memory. */
+ATT_API att_status att_recommend(const att_recommender *m, int64_t n, const int32_t *items, const int64_t *offsets,
+                                 const att_recommend_options *options, att_recommendation *out);
+ATT_API void att_recommendation_free(const att_recommender *m, att_recommendation *r);
+/* The k items nearest to an item by the cosine of their vectors, without itself, scores being cosines: out has n = 1.
+ * options or NULL: defaults; exclude_seen has no meaning. */
+ATT_API att_status att_recommender_similar(const att_recommender *m, int64_t item, const att_recommend_options *options,
+                                           att_recommendation *out);
+/* Vectors of all items, with their content: -> out [items, hidden]. */
+ATT_API att_status att_recommender_vectors(const att_recommender *m, float *out);
+/* Vectors of n histories, items [offsets[n]], offsets [n + 1], none empty, whose products with those of items are the
+ * scores: -> out [n, hidden]. */
+ATT_API att_status att_recommender_embed(const att_recommender *m, int64_t n, const int32_t *items,
+                                         const int64_t *offsets, float *out);
+/* Which past items weigh: attention weights of the last state (of BERT4Rec: of the mask) to a history, items [n] ->
+ * out [n], 0 for those before the last max_positions. layer, head: -1: the mean of all. Errors: no such one. */
+ATT_API att_status att_recommender_attention(const att_recommender *m, int64_t n, const int32_t *items, int64_t layer,
+                                             int64_t head, float *out);
+/* For att_rank, with a log whose first items are the model's: items that the model does not have get -INFINITY, and
+ * those of histories are left out; histories that then are empty get the counts. Valid as long as m. */
+ATT_API att_scorer att_recommender_scorer(const att_recommender *m);
+
+/* ---- 6 Training --------------------------------------------------------- */
+
+/* The loss at a position whose next item is known; s(i): the score of item i. */
+typedef enum att_item_loss {
+    ATT_ITEM_LOSS_SOFTMAX = 0,     /* cross entropy of the softmax over all items */
+    ATT_ITEM_LOSS_SAMPLED_SOFTMAX, /* over the item and the negatives */
+    ATT_ITEM_LOSS_BINARY, /* -log sigmoid(s(item)) - sum log(1 - sigmoid(s(negative))): Kang, McAuley 2018 with one */
+    ATT_ITEM_LOSS_GBCE    /* the same, with sigmoid(s(item))^beta (Petrov, Macdonald 2023) */
+} att_item_loss;
+
+/* Training from the histories of a hold-out: minimises the mean loss over positions with AdamW. SASRec predicts each
+ * item but the first of a history; BERT4Rec masked ones. In reports, pairs are histories of two or more items, target
+ * tokens are positions, and the loss is per position. */
+typedef struct att_recommender_training_options {
+    size_t size;
+    const att_holdout *data; /* must outlive the training; its first items are the model's */
+    int64_t batch;           /* histories; 0: 128 */
+    bool with_replacement;   /* histories are drawn at random, as in the paper; false: each once in an epoch */
+    att_item_loss loss;
+    int64_t negatives;      /* of the three last losses, at each position, uniform outside the user's training items; 0:
+                             * 1, of sampled softmax and gBCE 256 */
+    double calibration;     /* t of gBCE, in [0, 1]: beta = a (t (1 - 1 / a) + 1 / a), a = negatives / (items - 1) */
+    double mask_share;      /* BERT4Rec: the share of items that are masked, in (0, 1); 0: 0.2 */
+    double last_mask_share; /* BERT4Rec: the share of histories whose last item alone is masked, in [0, 1] */
+    const att_schedule *schedule; /* of the learning rate */
+    double beta2;                 /* of AdamW; 0: 0.999; the paper: 0.98 */
+    double weight_decay;          /* of matrices only, not of positions */
+    double clip;                  /* maximum gradient norm; 0: no clipping */
+    float dropout;                /* in [0, 1) */
+    uint64_t seed;                /* of initialisation, dropout, negatives, masks and the order of histories */
+    /* The following fields are for att_recommender_training_open only. */
+    const char *settings;            /* of a new model, as att_recommender_new; NULL: `model` instead */
+    const char *model;               /* the folder of a model, which gets the log's further items; or NULL */
+    const att_item_content *content; /* of a new model, or of the added items; or NULL */
+    bool resume;
+    int64_t keep;          /* number of checkpoints to keep; 0: 2 */
+    int64_t evaluation_id; /* as in att_sentence_training_options */
+    char *note;            /* as in att_translator_training_options */
+    size_t note_bytes;
+} att_recommender_training_options;
+/* In memory: the model, which was opened for training, must outlive the training. In a folder, which becomes a model
+ * folder. The best model is chosen by att_rank of the validation part and att_training_keep_best. */
+ATT_API att_status att_recommender_training_new(att_recommender *m, const att_recommender_training_options *options,
+                                                att_training **out);
+ATT_API att_status att_recommender_training_open(att_ctx *ctx, const char *folder,
+                                                 const att_recommender_training_options *options, att_training **out);
+ATT_API const att_recommender *att_training_recommender(const att_training *t); /* NULL for other trainings */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,356 @@
+/* Lists of the items with the highest scores. */
+#include "io/util.h"
+#include "model/recommend.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- the k best of many scores */
+
+typedef att_top_column scored; /* an item and its score */
+
+/* Is a after b in a list? Equal scores have the order of items. */
+static bool after(const scored *a, const scored *b)
+{
+    return a->value < b->value || (!(a->value > b->value) && a->column > b->column);
+}
+
+/* Restores the heap below i: each parent is after its children. */
+static void sift_down(scored *heap, int64_t n, int64_t i)
+{
+    for (int64_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && after(&heap[child + 1], &heap[child]))
+            child++;
+        if (!after(&heap[child], &heap[i]))
+            return;
+        const scored was = heap[i];
+        heap[i] = heap[child];
+        heap[child] = was;
+    }
+}
+
+/* The k best of scores [n] that are above -infinity, best first; best [k]: column -1 where there are no more */
+static void select_best(int64_t n, const float *scores, int64_t k, scored *best)
+{
+    for (int64_t i = 0; i < k; i++)
+        best[i] = (scored){.column = -1, .value = -INFINITY};
+    for (int64_t i = 0; i < n; i++) {
+        const scored one = {.column = i, .value = scores[i]};
+        if (one.value > -INFINITY && (best[0].column < 0 || after(&best[0], &one))) {
+            best[0] = one;
+            sift_down(best, k, 0);
+        }
+    }
+    for (int64_t last = k - 1; last > 0; last--) { /* the root is after all others */
+        const scored was = best[0];
+        best[0] = best[last];
+        best[last] = was;
+        sift_down(best, last, 0);
+    }
+}
+
+/* ---- a call */
+
+enum { MAX_SELECTED = 1024 }; /* by att_linear_topk, whose time grows with their number */
+
+typedef struct call {
+    const att_recommender *m;
+    att_recommend_options o;
+    const int32_t *items;
+    const int64_t *offsets;
+    att_recommendation *out;
+    att_item_table table;
+    float *allowed;        /* [items]: 0, or -INFINITY of an item that must not be listed; NULL: all may */
+    att_param *allowed_as; /* the same, as a bias of the scores; or NULL */
+    bool *seen;            /* [items] */
+    scored *best;
+    size_t best_room;
+    double log_sum[ATT_HISTORIES];
+} call;
+
+static att_status check_list(const att_recommender *m, const char *name, const int32_t *items, int64_t n)
+{
+    const int64_t all = m->config.info.items;
+    if (n < 0 || (n > 0 && !items))
+        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "options.n_%s is %lld with %s options.%s", name, (long long)n,
+                        items ? "this" : "no", name);
+    for (int64_t i = 0; i < n; i++)
+        if (items[i] < 0 || items[i] >= all)
+            return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "options.%s[%lld] is %d, but the model has items 0 to %lld",
+                            name, (long long)i, items[i], (long long)all - 1);
+    return ATT_OK;
+}
+
+static att_status read_options(call *c, const att_recommend_options *options)
+{
+    const att_recommender *m = c->m;
+    att_recommend_options *o = &c->o;
+    att_status e = att_take_options(o, sizeof *o, options, "att_recommend_options");
+    if (!e && o->k < 0)
+        e = att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "options.k is %lld, less than 0", (long long)o->k);
+    e = e ? e : check_list(m, "allow", o->allow, o->n_allow);
+    e = e ? e : check_list(m, "deny", o->deny, o->n_deny);
+    o->k = att_min(o->k ? o->k : 10, m->config.info.items);
+    return e;
+}
+
+/* Allow and deny lists */
+static att_status make_allowed(call *c)
+{
+    const att_recommend_options *o = &c->o;
+    const int64_t all = c->m->config.info.items;
+    att_tensor v;
+    if (!o->n_allow && !o->n_deny)
+        return ATT_OK;
+    c->allowed = att_alloc(c->m->model.ctx, (size_t)all, sizeof *c->allowed);
+    if (!c->allowed)
+        return ATT_ERR_MEMORY;
+    for (int64_t i = 0; i < all; i++)
+        c->allowed[i] = o->n_allow ? -INFINITY : 0;
+    for (int64_t i = 0; i < o->n_allow; i++)
+        c->allowed[o->allow[i]] = 0;
+    for (int64_t i = 0; i < o->n_deny; i++)
+        c->allowed[o->deny[i]] = -INFINITY;
+    att_wrap(&v, c->allowed, ATT_F32, 1, &all, NULL);
+    return att_param_new(c->m->model.ctx, &v, &c->allowed_as);
+}
+
+static att_status make_lists(const att_recommender *m, int64_t n, int64_t k, att_recommendation *out)
+{
+    *out = (att_recommendation){.n = n,
+                                .k = k,
+                                .items = att_alloc(m->model.ctx, (size_t)(n * k), sizeof *out->items),
+                                .scores = att_alloc(m->model.ctx, (size_t)(n * k), sizeof *out->scores),
+                                .by_popular = att_calloc(m->model.ctx, (size_t)n, sizeof *out->by_popular)};
+    return out->items && out->scores && out->by_popular ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+static att_status begin(call *c, const att_recommend_options *options, int64_t n)
+{
+    att_status e = read_options(c, options);
+    e = e ? e : make_allowed(c);
+    e = e ? e : make_lists(c->m, n, c->o.k, c->out);
+    c->seen = e ? NULL : att_calloc(c->m->model.ctx, (size_t)c->m->config.info.items, sizeof *c->seen);
+    return e || c->seen ? e : ATT_ERR_MEMORY;
+}
+
+static void end(call *c, att_status e)
+{
+    att_ctx *ctx = c->m->model.ctx;
+    att_item_table_close(c->m, &c->table);
+    att_param_free(c->allowed_as);
+    att_free(ctx, c->allowed);
+    att_free(ctx, c->seen);
+    att_free(ctx, c->best);
+    if (e)
+        att_recommendation_free(c->m, c->out);
+}
+
+void att_recommendation_free(const att_recommender *m, att_recommendation *r)
+{
+    if (!m || !r)
+        return;
+    att_free(m->model.ctx, r->items);
+    att_free(m->model.ctx, r->scores);
+    att_free(m->model.ctx, r->by_popular);
+    *r = (att_recommendation){0};
+}
+
+/* Memory for n of c->best */
+static att_status need_best(call *c, int64_t n)
+{
+    return att_grow(c->m->model.ctx, &c->best, sizeof *c->best, 0, (size_t)n, &c->best_room);
+}
+
+/* ---- one list */
+
+static int64_t history_length(const call *c, int64_t b) { return c->offsets[b + 1] - c->offsets[b]; }
+
+static void mark(call *c, int64_t b, bool seen)
+{
+    for (int64_t i = c->offsets[b]; c->o.exclude_seen && i < c->offsets[b + 1]; i++)
+        c->seen[c->items[i]] = seen;
+}
+
+/* The list of history b from best [count], best first, without seen items */
+static void write_list(call *c, int64_t b, int64_t count, const scored *best)
+{
+    const int64_t k = c->o.k;
+    int32_t *items = c->out->items + b * k;
+    float *scores = c->out->scores + b * k;
+    int64_t n = 0;
+    mark(c, b, true);
+    for (int64_t i = 0; n < k && i < count && best[i].column >= 0; i++)
+        if (!c->seen[best[i].column]) {
+            items[n] = (int32_t)best[i].column;
+            scores[n++] = best[i].value;
+        }
+    mark(c, b, false);
+    for (; n < k; n++) {
+        items[n] = -1;
+        scores[n] = -INFINITY;
+    }
+}
+
+/* The list of history b from the scores of all items, which it changes */
+static att_status select_list(call *c, int64_t b, float *scores)
+{
+    const int64_t all = c->m->config.info.items;
+    const att_status e = need_best(c, c->o.k);
+    if (e)
+        return e;
+    for (int64_t i = 0; i < all; i++) {
+        if (isnan(scores[i]))
+            return att_fail(c->m->model.ctx, ATT_ERR_ARGUMENT, "history %lld: the score of item %lld is NaN",
+                            (long long)b, (long long)i);
+        if (c->allowed && c->allowed[i] < 0)
+            scores[i] = -INFINITY;
+    }
+    for (int64_t i = c->offsets[b]; c->o.exclude_seen && i < c->offsets[b + 1]; i++)
+        scores[c->items[i]] = -INFINITY;
+    select_best(all, scores, c->o.k, c->best);
+    write_list(c, b, c->o.k, c->best);
+    return ATT_OK;
+}
+
+static att_status popular_list(call *c, int64_t b)
+{
+    const att_recommender *m = c->m;
+    const int64_t all = m->config.info.items;
+    if (!m->counts)
+        return att_no_counts(m, b);
+    float *scores = att_alloc(m->model.ctx, (size_t)all, sizeof *scores);
+    if (!scores)
+        return ATT_ERR_MEMORY;
+    for (int64_t i = 0; i < all; i++)
+        scores[i] = (float)m->counts[i];
+    const att_status e = select_list(c, b, scores);
+    att_free(m->model.ctx, scores);
+    c->out->by_popular[b] = true;
+    return e;
+}
+
+/* ---- lists of histories [first, first + n), none empty */
+
+/* How many of the best items may be needed, as seen ones are left out */
+static int64_t selected(const call *c, int64_t first, int64_t n)
+{
+    int64_t longest = 0;
+    for (int64_t b = first; c->o.exclude_seen && b < first + n; b++)
+        longest = att_max(longest, history_length(c, b));
+    return att_min(c->o.k + longest, c->m->config.info.items);
+}
+
+static att_status select_few(call *c, att_tape *t, att_var *x, int64_t first, int64_t n)
+{
+    const int64_t count = selected(c, first, n);
+    att_status e = need_best(c, n * count);
+    e = e ? e : att_linear_topk(t, x, c->table.param, c->allowed_as, NULL, count, c->best, c->log_sum);
+    for (int64_t i = 0; !e && i < n; i++) {
+        if (isnan(c->log_sum[i]))
+            e = att_fail(c->m->model.ctx, ATT_ERR_ARGUMENT, "history %lld: scores are not finite",
+                         (long long)(first + i));
+        else
+            write_list(c, first + i, count, c->best + i * count);
+    }
+    return e;
+}
+
+static att_status select_many(call *c, att_tape *t, att_var *x, int64_t first, int64_t n)
+{
+    att_tensor v;
+    att_status e = ATT_OK;
+    att_scope s = att_scope_begin(t, "scores");
+    for (int64_t i = 0; !e && i < n; i++) {
+        att_var *row = n > 1 ? att_slice(t, x, 0, i, 1) : x;
+        e = att_var_value(t, att_linear(t, row, c->table.param, NULL, ATT_IDENTITY, NULL), &v);
+        e = e ? e : select_list(c, first + i, v.data);
+        att_scope_reset(t, s, NULL);
+    }
+    att_scope_end(t, s, NULL);
+    return e;
+}
+
+static att_status lists(call *c, att_tape *t, int64_t first, int64_t n)
+{
+    att_var *x = att_histories_apply(t, c->m, n, c->items, c->offsets + first);
+    const att_status e = (selected(c, first, n) <= MAX_SELECTED ? select_few : select_many)(c, t, x, first, n);
+    att_tape_reset(t);
+    return e;
+}
+
+static att_status all_lists(call *c, int64_t n)
+{
+    att_tape *t;
+    att_status e = att_tape_new(c->m->model.ctx, NULL, &t);
+    if (e)
+        return e;
+    for (int64_t b = 0, next; !e && b < n; b = next) {
+        for (next = b; next < n && next - b < ATT_HISTORIES && history_length(c, next) > 0; next++)
+            ;
+        e = next > b ? lists(c, t, b, next - b) : popular_list(c, b);
+        next += next == b;
+    }
+    att_tape_free(t);
+    return e;
+}
+
+att_status att_recommend(const att_recommender *m, int64_t n, const int32_t *items, const int64_t *offsets,
+                         const att_recommend_options *options, att_recommendation *out)
+{
+    if (out)
+        *out = (att_recommendation){0};
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"offsets", offsets}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    call c = {.m = m, .items = items, .offsets = offsets, .out = out};
+    att_status e = att_histories_check(m, n, items, offsets);
+    if (e)
+        return e;
+    e = begin(&c, options, n);
+    e = e ? e : att_item_table_open(m, &c.table);
+    e = e ? e : all_lists(&c, n);
+    end(&c, e);
+    return e;
+}
+
+/* ---- similar items */
+
+/* The cosines of all items with one -> scores [items] */
+static att_status cosines(const att_recommender *m, int64_t item, float *scores)
+{
+    att_tape *t;
+    att_tensor v;
+    att_status e = att_tape_new(m->model.ctx, NULL, &t);
+    if (e)
+        return e;
+    att_var *x = att_normalize(t, att_recommender_table(t, m), 1e-12f);
+    e = att_var_value(t, att_matmul(t, att_slice(t, x, 0, item, 1), x, false, true), &v);
+    if (!e)
+        memcpy(scores, v.data, (size_t)m->config.info.items * sizeof *scores);
+    att_tape_free(t);
+    return e;
+}
+
+att_status att_recommender_similar(const att_recommender *m, int64_t item, const att_recommend_options *options,
+                                   att_recommendation *out)
+{
+    if (out)
+        *out = (att_recommendation){0};
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    const int64_t all = m->config.info.items, offsets[] = {0, 1};
+    const int32_t items[] = {(int32_t)item};
+    if (item < 0 || item >= all)
+        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "item is %lld, but the model has items 0 to %lld",
+                        (long long)item, (long long)all - 1);
+    call c = {.m = m, .items = items, .offsets = offsets, .out = out};
+    att_status e = begin(&c, options, 1);
+    c.o.exclude_seen = true; /* the item itself */
+    float *scores = e ? NULL : att_alloc(m->model.ctx, (size_t)all, sizeof *scores);
+    e = e || scores ? e : ATT_ERR_MEMORY;
+    e = e ? e : cosines(m, item, scores);
+    e = e ? e : select_list(&c, 0, scores);
+    att_free(m->model.ctx, scores);
+    end(&c, e);
+    return e;
+}

@@ -1,0 +1,28 @@
+/* Texts as numbers: the ids of users or items, in the order in which they were added. */
+#ifndef ATT_RECOMMEND_IDS_H
+#define ATT_RECOMMEND_IDS_H
+
+#include "io/names.h"
+#include "recommend/where.h"
+#include "text/hash_table.h"
+
+enum { ATT_MAX_ID = 4096 }; /* bytes */
+
+typedef struct att_ids {
+    att_ctx *ctx;
+    att_names names;
+    att_hash_table table; /* of names */
+} att_ids;
+
+void att_ids_init(att_ids *ids, att_ctx *ctx);
+void att_ids_free(att_ids *ids);
+static inline int64_t att_ids_count(const att_ids *ids) { return (int64_t)ids->names.n; }
+/* NULL: out of range */
+const char *att_ids_at(const att_ids *ids, int64_t i);
+/* The number of an id; -1: there is none. */
+int64_t att_ids_find(const att_ids *ids, att_byte_view id);
+/* The same, after adding the id if it is new; `what` names the field in errors: the id is empty, too long, not UTF-8,
+ * or has a zero byte. */
+att_status att_ids_add(att_ids *ids, att_byte_view id, const att_where *where, const char *what, int32_t *out);
+
+#endif

@@ -1,0 +1,230 @@
+/* Logs of actions: read from a file or an array; ids and histories. */
+#include "recommend/interactions.h"
+#include "io/text_lines.h"
+#include "recommend/log_format.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- a file */
+
+static const char BYTE_ORDER_MARK[] = "\xEF\xBB\xBF";
+
+static bool is_blank(att_byte_view line)
+{
+    for (size_t i = 0; i < line.bytes; i++)
+        if (line.data[i] != ' ')
+            return false;
+    return true;
+}
+
+static att_byte_view line_of(const att_text_line *line)
+{
+    const size_t mark = sizeof BYTE_ORDER_MARK - 1;
+    const bool marked = line->offset == 0 && line->bytes >= mark && !memcmp(line->text, BYTE_ORDER_MARK, mark);
+    return (att_byte_view){line->text + (marked ? mark : 0), line->bytes - (marked ? mark : 0)};
+}
+
+static att_status add_history(att_log_builder *b, const att_log_format *f, const att_where *where, att_byte_view line)
+{
+    att_fields fields = att_log_format_history(f, line);
+    att_byte_view user, item;
+    int64_t n = 0;
+    att_status e = ATT_OK;
+    const bool any = att_fields_next(&fields, &user);
+    for (; !e && any && att_fields_next(&fields, &item); n++)
+        e = att_log_builder_add(b, where, user, item, 0);
+    return e || n ? e : att_fail_at(where, ATT_ERR_FORMAT, "1 field, the user; item is missing");
+}
+
+static att_status add_action(att_log_builder *b, att_log_format *f, const att_where *where, att_byte_view line)
+{
+    att_byte_view field[ATT_LOG_COLUMNS];
+    double time = 0;
+    att_status e = att_log_format_split(f, where, line, field);
+    if (!e && b->log->info.timed)
+        e = att_log_format_time(where, field[ATT_LOG_TIME], &time);
+    return e ? e : att_log_builder_add(b, where, field[ATT_LOG_USER], field[ATT_LOG_ITEM], time);
+}
+
+/* The first line: finds the format. */
+static att_status begin(att_log_builder *b, att_log_format *f, const att_where *where, att_byte_view line,
+                        const att_interactions_options *o)
+{
+    const att_status e = att_log_format_find(f, where->ctx, where, line, o);
+    if (e)
+        return e;
+    b->log->info.format = att_log_format_name(f->kind);
+    b->log->info.timed = f->kind != ATT_INTERACTIONS_HISTORIES && f->column[ATT_LOG_TIME] >= 0;
+    return ATT_OK;
+}
+
+static att_status add_line(att_log_builder *b, att_log_format *f, const att_where *where, att_byte_view line)
+{
+    return f->kind == ATT_INTERACTIONS_HISTORIES ? add_history(b, f, where, line) : add_action(b, f, where, line);
+}
+
+static att_status read_lines(att_log_builder *b, att_text_lines *lines, att_log_format *f,
+                             const att_interactions_options *o)
+{
+    att_where where = {.ctx = lines->ctx, .path = lines->path};
+    att_text_line text;
+    int64_t before;
+    att_status e;
+    do {
+        before = lines->lines;
+        e = att_text_lines_fill(lines);
+        while (!e && att_text_lines_next(lines, &text)) {
+            const att_byte_view line = line_of(&text);
+            const bool first = !b->log->info.format;
+            where.number = lines->lines;
+            if (is_blank(line))
+                continue;
+            if (first)
+                e = begin(b, f, &where, line, o);
+            if (!e && !(first && f->has_header))
+                e = add_line(b, f, &where, line);
+        }
+        if (att_cancelled(lines->ctx))
+            e = e ? e : att_fail(lines->ctx, ATT_ERR_CANCELLED, "cancelled");
+    } while (!e && lines->lines > before);
+    return e;
+}
+
+static att_status read_file(att_log_builder *b, const char *path, const att_interactions_options *o)
+{
+    att_ctx *ctx = b->log->ctx;
+    att_text_lines lines = {0};
+    att_log_format f = {.unquoted.ctx = ctx};
+    att_status e = att_text_lines_open(&lines, ctx, path);
+    e = e ? e : read_lines(b, &lines, &f, o);
+    att_log_format_free(&f);
+    att_text_lines_close(&lines);
+    return e;
+}
+
+static att_status read_options(att_ctx *ctx, const att_interactions_options *options, att_interactions_options *o)
+{
+    const att_status e = att_take_options(o, sizeof *o, options, "att_interactions_options");
+    if (!e && (unsigned)o->format > ATT_INTERACTIONS_HISTORIES)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "format is %d, not an att_interactions_format", (int)o->format);
+    return e;
+}
+
+att_status att_interactions_open(att_ctx *ctx, const char *path, const att_interactions_options *options,
+                                 att_interactions **out)
+{
+    att_interactions_options o;
+    att_log_builder b;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"path", path}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_status e = read_options(ctx, options, &o);
+    if (e)
+        return e;
+    e = att_log_builder_init(&b, ctx, &o);
+    e = e ? e : read_file(&b, path, &o);
+    e = e ? e : att_log_builder_finish(&b, path, out);
+    att_log_builder_free(&b);
+    return e;
+}
+
+/* ---- arrays */
+
+typedef struct actions {
+    int64_t n;
+    const char *const *users, *const *items; /* [n] */
+    const double *times;                     /* [n]; or NULL */
+} actions;
+
+static att_status add_actions(att_log_builder *b, const actions *a)
+{
+    att_where where = {.ctx = b->log->ctx, .of = "action"};
+    att_status e = ATT_OK;
+    b->log->info.format = "memory";
+    b->log->info.timed = a->times != NULL;
+    for (int64_t i = where.number = 0; !e && i < a->n; i++, where.number = i) {
+        const char *user = a->users[i], *item = a->items[i];
+        const double time = a->times ? a->times[i] : 0;
+        if (!user || !item)
+            e = att_fail_at(&where, ATT_ERR_ARGUMENT, "%s is NULL", user ? "item" : "user");
+        else if (!isfinite(time))
+            e = att_fail_at(&where, ATT_ERR_ARGUMENT, "time is %g", time);
+        else
+            e = att_log_builder_add(b, &where, (att_byte_view){user, strlen(user)}, (att_byte_view){item, strlen(item)},
+                                    time);
+    }
+    return e;
+}
+
+att_status att_interactions_new(att_ctx *ctx, int64_t n, const char *const *users, const char *const *items,
+                                const double *times, const att_interactions_options *options, att_interactions **out)
+{
+    att_interactions_options o;
+    att_log_builder b;
+    if (out)
+        *out = NULL;
+    const att_named given[] = {{"ctx", ctx}, {"out", out}, {"users", users}, {"items", items}};
+    if (att_require(__func__, given, n > 0 ? 4 : 2))
+        return ATT_ERR_ARGUMENT;
+    att_status e = read_options(ctx, options, &o);
+    if (e)
+        return e;
+    if (o.format || o.user || o.item || o.time)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "format and names of columns are for files, not for arrays");
+    e = att_log_builder_init(&b, ctx, &o);
+    e = e ? e : add_actions(&b, &(actions){n, users, items, times});
+    e = e ? e : att_log_builder_finish(&b, "the array", out);
+    att_log_builder_free(&b);
+    return e;
+}
+
+/* ---- what a log has */
+
+void att_interactions_free(att_interactions *log)
+{
+    if (!log)
+        return;
+    att_ctx *ctx = log->ctx;
+    att_ids_free(&log->users);
+    att_ids_free(&log->items);
+    att_free(ctx, log->offsets);
+    att_free(ctx, log->item);
+    att_free(ctx, log->time);
+    att_free(ctx, log);
+}
+
+att_status att_interactions_describe(const att_interactions *log, att_interactions_info *info)
+{
+    if (att_require(__func__, ATT_NAMED({"log", log}, {"info", info})))
+        return ATT_ERR_ARGUMENT;
+    return att_give_info(info, &log->info, sizeof log->info, "att_interactions_info");
+}
+
+const char *att_interactions_user(const att_interactions *log, int64_t user)
+{
+    return log ? att_ids_at(&log->users, user) : NULL;
+}
+
+const char *att_interactions_item(const att_interactions *log, int64_t item)
+{
+    return log ? att_ids_at(&log->items, item) : NULL;
+}
+
+int64_t att_interactions_find_user(const att_interactions *log, const char *id)
+{
+    return log && id ? att_ids_find(&log->users, (att_byte_view){id, strlen(id)}) : -1;
+}
+
+int64_t att_interactions_find_item(const att_interactions *log, const char *id)
+{
+    return log && id ? att_ids_find(&log->items, (att_byte_view){id, strlen(id)}) : -1;
+}
+
+att_history att_interactions_history(const att_interactions *log, int64_t user)
+{
+    if (!log || user < 0 || user >= log->info.users)
+        return (att_history){0};
+    return att_history_of(log, log->offsets[user], log->offsets[user + 1]);
+}

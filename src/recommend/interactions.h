@@ -1,0 +1,53 @@
+/* A log in memory: the actions of each user in order, one user after another. */
+#ifndef ATT_RECOMMEND_INTERACTIONS_H
+#define ATT_RECOMMEND_INTERACTIONS_H
+
+#include "recommend/ids.h"
+
+#include "attend_recommend.h"
+
+struct att_interactions {
+    att_ctx *ctx;
+    att_interactions_info info;
+    att_ids users, items;
+    int64_t *offsets; /* [users + 1]: where each user's actions begin */
+    int32_t *item;    /* [actions] */
+    double *time;     /* [actions]; or NULL */
+};
+
+/* Actions in the order of a file, before they are sorted. */
+typedef struct att_action {
+    double time;
+    int32_t user, item;
+} att_action;
+
+enum { ATT_ACTIONS_OF_BLOCK = 1 << 12 };
+typedef struct att_action_block {
+    struct att_action_block *next;
+    int64_t n;
+    att_action actions[ATT_ACTIONS_OF_BLOCK];
+} att_action_block;
+
+/* A log that is being read. Blocks instead of an array that grows: no more memory than the actions need. */
+typedef struct att_log_builder {
+    att_interactions *log;
+    att_action_block *first, *last;
+    bool drop_duplicates;
+} att_log_builder;
+
+/* Begins a log with the items of the options. */
+att_status att_log_builder_init(att_log_builder *b, att_ctx *ctx, const att_interactions_options *options);
+void att_log_builder_free(att_log_builder *b);
+/* Adds an action; time is not used where the log has none. */
+att_status att_log_builder_add(att_log_builder *b, const att_where *where, att_byte_view user, att_byte_view item,
+                               double time);
+/* Sorts the actions -> *out; `label` names the log in errors. */
+att_status att_log_builder_finish(att_log_builder *b, const char *label, att_interactions **out);
+
+/* Actions [begin, end) of the log as a view. */
+static inline att_history att_history_of(const att_interactions *log, int64_t begin, int64_t end)
+{
+    return (att_history){log->item + begin, log->time ? log->time + begin : NULL, end - begin};
+}
+
+#endif

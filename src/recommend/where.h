@@ -1,0 +1,17 @@
+/* Where in a log something is wrong, for messages. */
+#ifndef ATT_RECOMMEND_WHERE_H
+#define ATT_RECOMMEND_WHERE_H
+
+#include "attend_util.h"
+
+typedef struct att_where {
+    att_ctx *ctx;
+    const char *path; /* of a file; or NULL: the caller's array */
+    int64_t number;   /* of its line, from 1; or index of the array */
+    const char *of;   /* what the array has: "action" */
+} att_where;
+
+/* Fails with "PATH: line NUMBER: message", or "action NUMBER: message". */
+att_status att_fail_at(const att_where *where, att_status status, const char *format, ...) ATT_PRINTF(3, 4);
+
+#endif
