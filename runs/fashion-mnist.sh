@@ -11,3 +11,4 @@ learn classify "$out/model" --data "$images" --preset tiny --epochs "${EPOCHS:-2
     --labels "T-shirt/top,Trouser,Pullover,Dress,Coat,Sandal,Shirt,Sneaker,Bag,Ankle boot"
 "$attend" evaluate classify -m "$out/model" --data "$images" --confusion "$out/confusion.svg"
 echo "To ship it: cp $out/model/{config.json,model.safetensors,preprocessor_config.json} models/fashion-mnist"
+echo "and its pictures: runs/fashion-mnist-examples.py $images models/fashion-mnist/examples"

@@ -15,7 +15,7 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export PATH="$1:$PATH" ATT_ISA=scalar
-ln -s "$root/examples" "$work"
+ln -s "$root/examples" "$root/models" "$work"
 cd "$work"
 
 awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/README.md" >program.c

@@ -2,6 +2,7 @@
 #include "cli/base/cli.h"
 #include "cli/base/language.h"
 #include "cli/base/output.h"
+#include "cli/base/recommender.h"
 #include "cli/base/vision.h"
 
 #include <string.h>
@@ -212,9 +213,31 @@ static int show_vision(const char *name)
     return code;
 }
 
+static int show_recommender(const char *name)
+{
+    static const char *const blocks[] = {"pre-norm", "post-norm", "sasrec"};
+    cli_recommender m;
+    const int code = cli_recommender_open(&m, name, threads);
+    if (code)
+        return code;
+    const fact facts[] = {{"type", "type", 0, m.info.type},
+                          {"items", "items", m.info.items, NULL},
+                          {"block", "block", 0, blocks[m.info.block]},
+                          {"hidden", "hidden size", m.info.hidden, NULL},
+                          {"layers", "layers", m.info.layers, NULL},
+                          {"heads", "heads", m.info.heads, NULL},
+                          {"intermediate", "feed-forward size", m.info.intermediate, NULL},
+                          {"max_positions", "maximum of items", m.info.max_positions, NULL},
+                          {"content_width", "width of content", m.info.content_width, NULL}};
+    print_facts(facts, sizeof facts / sizeof *facts);
+    cli_recommender_close(&m);
+    return code;
+}
+
 static int show_model(const char *name)
 {
-    static int (*const show[])(const char *) = {show_sentence, show_translator, show_language, show_vision};
+    static int (*const show[])(const char *) = {show_sentence, show_translator, show_language, show_vision,
+                                                show_recommender};
     att_model_path folder;
     int code = cli_model_find(CLI_ANY_MODEL, name, &folder);
     if (code)

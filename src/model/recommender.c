@@ -60,7 +60,7 @@ static att_status read_content(att_recommender *m)
 static att_status build(att_model *base)
 {
     att_recommender *m = (att_recommender *)base;
-    m->ids.ctx = m->ids.text.ctx = m->ids.table.ctx = base->ctx;
+    att_ids_init(&m->ids, base->ctx);
     att_status e = att_dropout_plans_new(base->ctx, &m->plans);
     if (e)
         return e;
@@ -74,7 +74,7 @@ static void free_members(att_model *base)
 {
     att_recommender *m = (att_recommender *)base;
     att_dropout_plans_free(m->plans);
-    att_item_ids_free(&m->ids);
+    att_ids_free(&m->ids);
     att_param_free(m->table);
     att_free(base->ctx, m->table_data);
     att_free(base->ctx, m->content_data);
@@ -153,12 +153,12 @@ att_status att_recommender_describe(const att_recommender *m, att_recommender_in
 
 const char *att_recommender_item(const att_recommender *m, int64_t item)
 {
-    return m ? att_item_ids_get(&m->ids, item) : NULL;
+    return m ? att_ids_at(&m->ids, item) : NULL;
 }
 
 int64_t att_recommender_find_item(const att_recommender *m, const char *id)
 {
-    return m ? att_item_ids_find(&m->ids, id) : -1;
+    return m && id ? att_ids_find(&m->ids, (att_byte_view){id, strlen(id)}) : -1;
 }
 
 int64_t att_recommender_params(const att_recommender *m)
@@ -250,9 +250,11 @@ att_status att_recommender_add_items(att_recommender *m, int64_t n_items, const 
     if (!e && (n_items < 0 || n_items > ATT_MAX_ITEMS - had))
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "n_items is %lld, but the model has %lld and may have %d",
                      (long long)n_items, (long long)had, ATT_MAX_ITEMS);
-    e = e ? e : att_recommender_take_content(ctx, content, n_items, &c);
-    e = e ? e : check_content(m, &c);
     if (e || n_items == 0)
+        return e;
+    e = att_recommender_take_content(ctx, content, n_items, &c);
+    e = e ? e : check_content(m, &c);
+    if (e)
         return e;
     att_recommender_config larger = m->config;
     larger.info.items += n_items;

@@ -38,7 +38,7 @@ struct att_recommender {
     att_model model;
     const att_recommender_architecture *architecture;
     att_recommender_config config;
-    att_item_ids ids;
+    att_ids ids;
     int64_t *counts;                    /* [items], or NULL */
     att_param *item;                    /* [rows, hidden]: items' own vectors, and the mask's */
     att_param *position;                /* [max_positions, hidden] */

@@ -134,17 +134,18 @@ static void completion_knows_subcommands_and_models_before_files(void **state)
              "bash complete train translate -o fol"),
         0);
     assert_string_equal(
-        tool_out, "train translate\nclassify embed translate\nbandwidth\n\ntatoeba-de-en fashion-mnist mine folder\n"
-                  "tatoeba-de-en fashion-mnist mine folder p.spm\np.spm\n\naa c complete folder p.spm\nfolder\n");
+        tool_out,
+        "train translate\nclassify embed recommend translate\nbandwidth\n\ntatoeba-de-en fashion-mnist mine folder\n"
+        "tatoeba-de-en fashion-mnist mine folder p.spm\np.spm\n\naa c complete folder p.spm\nfolder\n");
 }
 
 static void summaries_begin_with_a_verb(void **state)
 {
     (void)state;
-    static const char *const verbs[] = {"classify", "compute", "continue",  "convert", "describe",
-                                        "download", "explain", "fine-tune", "hold",    "learn",
-                                        "list",     "measure", "plot",      "score",   "search",
-                                        "show",     "split",   "tokenize",  "train",   "translate"};
+    static const char *const verbs[] = {"classify", "compute",   "continue", "convert", "describe", "download",
+                                        "explain",  "fine-tune", "hold",     "learn",   "list",     "measure",
+                                        "plot",     "recommend", "score",    "search",  "show",     "split",
+                                        "tokenize", "train",     "translate"};
     commands c;
     need_commands(&c);
     for (int i = 0; i < c.n; i++) {

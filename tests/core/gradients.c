@@ -148,6 +148,44 @@ static void gradients_of_embedding(void **state)
     }
 }
 
+/* ---- embedding_dot */
+
+static att_var *embedding_dot(att_tape *t, const problem *p)
+{
+    return att_embedding_dot(t, p->var[0], p->weight[1], p->ids, p->n);
+}
+
+static void embedding_dot_reference(const problem *p, double *y)
+{
+    const int64_t rows = p->leaf[0].dim[0], f = p->leaf[0].dim[1];
+    for (int64_t i = 0; i < rows * p->n; i++) {
+        y[i] = 0;
+        for (int64_t d = 0; d < f; d++)
+            y[i] += (double)p->leaf[0].x[i / p->n * f + d] * (double)p->leaf[1].x[p->ids[i] * f + d];
+    }
+}
+
+static void gradients_of_embedding_dot(void **state)
+{
+    (void)state;
+    static const int32_t ids[] = {3, 3, 0, 1, 2, 3, 0, 0, 0, 4, 1, 2}; /* repeated, in a row and in several */
+    static const int64_t sizes[][2] = {{1, 1}, {6, 2}, {4, 3}, {12, 1}}, features[] = {1, 17, 64, 130};
+    for (size_t s = 0; s < 4; s++)
+        for (size_t k = 0; k < 4; k++) {
+            const int64_t f = features[k];
+            const problem p = {
+                .build = embedding_dot,
+                .reference = embedding_dot_reference,
+                .leaf = {{.rank = 2, .dim = {sizes[s][0], f}}, {.rank = 2, .dim = {5, f}, .param = true}},
+                /* sums of up to 12 products below 1; of f, which grow like sqrt(f) */
+                .tolerance = 12 * FLT_EPSILON,
+                .y_tolerance = 2 * sqrt((double)f) * FLT_EPSILON * 4,
+                .ids = ids,
+                .n = sizes[s][1]};
+            check_problem(p, "embedding_dot");
+        }
+}
+
 /* ---- recompute: of tanh(a + b), beside a */
 
 static att_var *tanh_of_sum(const void *user, att_tape *t, att_var *const *x)

@@ -98,10 +98,9 @@ single = {slip: Vit(torch.float32, slip) for slip in SLIPS}
 
 
 def rounded(x, error, digits):
-    """x, unless f32 may round its last digit either way. error 0: it has x itself, a weight, and rounds like Python."""
+    """x, and "?" after it if f32 may round its last digit either way. error 0: f32 has x itself, a weight."""
     from_tie = abs(abs(x) * 10**digits % 1 - 0.5) * 10.0**-digits
-    assert not error or from_tie > error, f"{x}: f32 may round digit {digits} either way"
-    return f"{0.0 if abs(x) < 0.5 * 10.0**-digits else x:.{digits}f}"
+    return f"{0.0 if abs(x) < 0.5 * 10.0**-digits else x:.{digits}f}" + ("?" if error and from_tie <= error else "")
 
 
 def put(label, of, digits, scale=1, slip="right"):
@@ -177,5 +176,8 @@ for slip in SLIPS:
     *words, a, b = lines[-1].split(" ")
     lines[-1] = " ".join(words) + f" {a} % {b} %"
 
-figures.write_text("\n".join(lines) + "\n", encoding="utf-8")
-print(len(lines), "lines in", figures)
+unsure = [line for line in lines if "?" in line]
+assert len(unsure) * 20 <= len(lines), f"too many lines that f32 may round either way: {unsure}"
+figures.write_text("".join(line + "\n" for line in lines if line not in unsure), encoding="utf-8")
+print(len(lines) - len(unsure), "lines in", figures)
+print("left out, since f32 may round them either way (the golden texts have them):", *unsure, sep="\n  ")

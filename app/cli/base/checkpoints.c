@@ -34,6 +34,19 @@ void cli_checkpoints_find(const char *folder, cli_checkpoints *c)
         closedir(d);
 }
 
+int cli_checkpoints_remove(const char *folder)
+{
+    int code = CLI_DONE;
+    DIR *d = opendir(folder);
+    if (!d)
+        return cli_fail_errno(folder);
+    for (struct dirent *e; !code && (e = readdir(d));)
+        if (is_checkpoint(e->d_name) && unlinkat(dirfd(d), e->d_name, 0))
+            code = cli_fail("%s/%s: %s", folder, e->d_name, strerror(errno));
+    closedir(d);
+    return code;
+}
+
 int cli_training_file_path(const char *folder, char path[CLI_TRAINING_PATH])
 {
     if (snprintf(path, CLI_TRAINING_PATH, "%s/training.json", folder) >= CLI_TRAINING_PATH)

@@ -59,7 +59,7 @@ static const cli_option options[] = {
 
 static const char *const may_change[] = {"format", "validate-every", "save-every", "keep", "threads", NULL};
 static const char *const same_files[] = {"model", "pairs", "valid", NULL};
-static const cli_training_options stored = {"embed", options, &folder, &resume, may_change, same_files};
+static const cli_training_options stored = {"embed", options, &folder, &resume, may_change, same_files, NULL};
 
 /* Takes what was not typed from the training that continues. */
 static int complete(bool *given) { return cli_training_options_read(&stored, given); }
@@ -133,21 +133,14 @@ static int read_scored(scored *s, const char *path)
     return code;
 }
 
-static uint64_t add_bytes(uint64_t sum, const void *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        sum = (sum ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
-    return sum;
-}
-
-/* FNV-1a (Fowler, Noll, Vo) of all texts and scores, starting from 0: no pairs give 0. */
+/* Of all texts and scores. */
 static int64_t checksum(const scored *s)
 {
     uint64_t sum = 0;
     for (int64_t i = 0; i < s->n; i++) {
         for (int k = 0; k < 2; k++)
-            sum = add_bytes(sum, s->text[2 * i + k], s->bytes[2 * i + k] + 1);
-        sum = add_bytes(sum, &s->score[i], sizeof s->score[i]);
+            sum = cli_training_checksum(sum, s->text[2 * i + k], s->bytes[2 * i + k] + 1);
+        sum = cli_training_checksum(sum, &s->score[i], sizeof s->score[i]);
     }
     return (int64_t)sum;
 }

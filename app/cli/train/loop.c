@@ -4,6 +4,7 @@
 #include "train.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* ---- the state between two validations, which checkpoints keep as a text */
 
@@ -156,6 +157,27 @@ static int run_steps(cli_training *t, bool *limit)
 
 /* ---- the start and the end */
 
+uint64_t cli_training_checksum(uint64_t sum, const void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sum = (sum ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
+    return sum;
+}
+
+/* The first line of an empty log */
+static int log_options(cli_training *t)
+{
+    char *line;
+    if (!t->options_first || t->log.bytes > 0)
+        return CLI_DONE;
+    int code = cli_training_options_line(t->options, &line);
+    if (code)
+        return code;
+    code = cli_log_add(&t->log, line);
+    free(line);
+    return code;
+}
+
 /* Says what the training has, where it stands and how far it goes; done: no further. */
 static int say_start(const cli_training *t, bool done)
 {
@@ -237,6 +259,8 @@ int cli_training_run(cli_training *t)
     if (code)
         return code;
     code = cli_training_options_write(t->options, cli_training_finished());
+    if (!code)
+        code = log_options(t);
     if (!code)
         code = say_start(t, is_done(t, first));
     if (!code)

@@ -123,13 +123,19 @@ static int check_value(const cli_training_options *o, const cli_option *p, const
     return !was == !set && (!set || !strcmp(was, text)) ? CLI_DONE : differs(o, p->name, was, set ? text : NULL, why);
 }
 
-/* A file that the training began with has the size that it had. */
+static bool renewed; /* the training begins anew */
+
+/* A file that the training began with has the size that it had, unless it is the one that may be another. */
 static int check_file(const cli_training_options *o, const cli_option *p)
 {
     struct stat s;
     const json_t *was = stored_in("bytes", p->name);
     if (!json_is_integer(was) || stat(*p->text, &s) || s.st_size == (off_t)json_integer_value(was))
         return CLI_DONE; /* another command says what cannot be opened */
+    if (o->renewed && !strcmp(p->name, o->renewed)) {
+        renewed = true;
+        return CLI_DONE;
+    }
     return cli_fail("--%s: %s has %lld bytes, but had %lld when the training in %s began", p->name, *p->text,
                     (long long)s.st_size, (long long)json_integer_value(was), *o->folder);
 }
@@ -206,6 +212,11 @@ int cli_training_options_read(const cli_training_options *o, bool *given)
         code = cli_fail("%s: there is no training to continue: start it without --resume", folder);
     if (!code)
         code = stored ? set_all(o, given) : check_required(o, given);
+    if (!code && renewed) {
+        json_object_del(stored, "finished");
+        *o->resume = false;
+        return CLI_DONE;
+    }
     if (!code && c.n == 0 && cli_training_finished())
         code = cli_fail("%s: its training has finished and kept no checkpoint to continue from", folder);
     if (!code && c.n == 0) {
@@ -222,6 +233,8 @@ int cli_training_options_same(const cli_training_options *o, const char *name, c
         p++;
     return stored ? check_value(o, p, why) : CLI_DONE;
 }
+
+bool cli_training_options_renewed(void) { return renewed; }
 
 int64_t cli_training_finished(void) { return json_integer_value(json_object_get(stored, "finished")); }
 
@@ -242,6 +255,21 @@ static json_t *options_object(const cli_training_options *o, json_t *bytes)
             json_object_set_new(bytes, p->name, json_integer(s.st_size));
     }
     return all;
+}
+
+int cli_training_options_line(const cli_training_options *o, char **line)
+{
+    json_t *bytes = json_object(), *options = options_object(o, bytes),
+           *all =
+               json_pack("{s:i, s:s, s:o, s:o}", "step", 0, "command", o->command, "options", options, "bytes", bytes);
+    char *text = json_dumps(all, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    json_decref(all);
+    const size_t n = text ? strlen(text) : 0;
+    *line = text ? malloc(n + 2) : NULL;
+    if (*line)
+        memcpy(memcpy(*line, text, n) + n, "\n", 2);
+    free(text);
+    return *line ? CLI_DONE : cli_fail_memory();
 }
 
 int cli_training_options_write(const cli_training_options *o, int64_t finished)

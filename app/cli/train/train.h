@@ -31,6 +31,7 @@ typedef struct cli_training {
     int64_t keep;     /* checkpoints that stay when it has finished */
     double minutes;   /* of all processes that have continued it; as steps: 0 is no limit */
     bool resume;
+    bool options_first; /* the log's first line has the options */
     bool both;          /* progress counts the tokens of both sides, not the targets alone */
     const char *things; /* what else it counts: "images"; or NULL */
     int (*validate)(void *user, cli_validation *v);  /* or NULL: no validation */
@@ -54,6 +55,9 @@ int cli_training_run(cli_training *t);
  * line; the first few translations are printed to standard error. */
 int cli_training_bleu(const cli_training *t, const char *texts, const char *references, double *bleu);
 
-extern const cli_command train_classify, train_embed, train_translate;
+/* FNV-1a (Fowler, Noll, Vo) of further bytes [n], with `sum` of those before; of none it is 0. */
+uint64_t cli_training_checksum(uint64_t sum, const void *bytes, size_t n);
+
+extern const cli_command train_classify, train_embed, train_recommend, train_translate;
 
 #endif

@@ -1,0 +1,93 @@
+#include "interactions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o,
+                          const char *const *items, int64_t n_items)
+{
+    *l = (cli_interactions){.info = {.size = sizeof l->info}, .held = {.size = sizeof l->held}};
+    const att_interactions_options *read = ATT_OPTIONS(
+        att_interactions_options, .format = (att_interactions_format)(o->format + 1), .user = o->user, .item = o->item,
+        .time = o->time, .drop_duplicates = o->drop_duplicates, .items = items, .n_items = n_items);
+    int code = cli_status(ctx, att_interactions_open(ctx, o->path, read, &l->log));
+    if (!code)
+        code = cli_status(ctx, att_interactions_describe(l->log, &l->info));
+    return code;
+}
+
+/* Options that only a split by time has. */
+static int check_split(const cli_interactions_options *o)
+{
+    const struct {
+        const char *name;
+        double value;
+    } of_time[] = {{"valid-share", o->valid_share},
+                   {"test-share", o->test_share},
+                   {"valid-from", o->valid_from},
+                   {"test-from", o->test_from}};
+    for (size_t i = 0; i < sizeof of_time / sizeof *of_time; i++)
+        if (of_time[i].value != 0 && o->split != ATT_HOLDOUT_TIME)
+            return cli_misuse("--%s %g is for --split time, but here the split is %s", of_time[i].name,
+                              of_time[i].value, cli_split_name((att_holdout_kind)(o->split < 0 ? 0 : o->split)));
+    return CLI_DONE;
+}
+
+int cli_interactions_hold_out(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o)
+{
+    int code = check_split(o);
+    const att_holdout_options *split =
+        ATT_OPTIONS(att_holdout_options, .kind = (att_holdout_kind)(o->split < 0 ? 0 : o->split),
+                    .min_actions = o->min_actions, .valid_share = o->valid_share, .test_share = o->test_share,
+                    .valid_from = o->valid_from, .test_from = o->test_from);
+    if (!code)
+        code = cli_status(ctx, att_holdout_new(l->log, split, &l->holdout));
+    if (!code)
+        code = cli_status(ctx, att_holdout_describe(l->holdout, &l->held));
+    return code;
+}
+
+void cli_interactions_close(cli_interactions *l)
+{
+    att_holdout_free(l->holdout);
+    att_interactions_free(l->log);
+    *l = (cli_interactions){0};
+}
+
+void cli_interactions_say(const cli_interactions *l)
+{
+    const att_interactions_info *i = &l->info;
+    fprintf(stderr, "%lld actions of %lld users with %lld items (%s)", (long long)i->actions, (long long)i->users,
+            (long long)i->items, i->format);
+    if (!i->timed)
+        fputs("; without times: the order is that of the file", stderr);
+    if (i->unsorted > 0)
+        fprintf(stderr, "; %lld not sorted by time", (long long)i->unsorted);
+    if (i->ties > 0)
+        fprintf(stderr, "; %lld with the time of the one before, where the order is that of the file",
+                (long long)i->ties);
+    if (i->duplicates > 0)
+        fprintf(stderr, "; %lld duplicates", (long long)i->duplicates);
+    fputc('\n', stderr);
+}
+
+const char *cli_split_name(att_holdout_kind kind)
+{
+    static const char *const names[] = {
+        [ATT_HOLDOUT_LEAVE_ONE_OUT] = "leave-one-out", [ATT_HOLDOUT_TIME] = "time", [ATT_HOLDOUT_NONE] = "none"};
+    return names[kind];
+}
+
+int cli_interactions_user(const cli_interactions *l, const char *path, const char *id, int64_t *user)
+{
+    enum { WORDS = 1 << 12 }; /* of which the nearest is searched */
+    *user = att_interactions_find_user(l->log, id);
+    if (*user >= 0)
+        return CLI_DONE;
+    const char *words[WORDS];
+    const int n = (int)(l->info.users < WORDS ? l->info.users : WORDS);
+    for (int i = 0; i < n; i++)
+        words[i] = att_interactions_user(l->log, i);
+    cli_hint hint;
+    return cli_fail("%s: has no user \"%s\"%s", path, id, cli_did_you_mean(&hint, "", id, words, n, ""));
+}

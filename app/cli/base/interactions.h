@@ -1,0 +1,72 @@
+/* Logs of what users did: the options that say how to read one and which actions are held out, and lists of ids. */
+#ifndef CLI_INTERACTIONS_H
+#define CLI_INTERACTIONS_H
+
+#include "cli.h"
+
+#include <attend_recommend.h>
+
+typedef struct cli_interactions_options {
+    const char *path;
+    int format; /* att_interactions_format - 1; -1: any */
+    const char *user, *item, *time;
+    bool drop_duplicates;
+    int split; /* att_holdout_kind; -1: not said */
+    int64_t min_actions;
+    double valid_share, test_share, valid_from, test_from;
+} cli_interactions_options;
+
+/* clang-format off */
+/* The rows of a file that is read, path of --data excluded: o is a cli_interactions_options. */
+#define CLI_INTERACTIONS_OPTIONS(o)                                                                                  \
+    {"format", 0, "lines|movielens|inter|csv|histories", .choice = &(o).format,                                      \
+     .help = "format of --data; default: what its first line shows"},                                                \
+    {"user-column", 0, "NAME", .text = &(o).user,                                                                    \
+     .help = "column of users in CSV or .inter; default: user_id, user, userId or reviewerID"},                      \
+    {"item-column", 0, "NAME", .text = &(o).item,                                                                    \
+     .help = "column of items; default: item_id, item, itemId, movieId or asin"},                                    \
+    {"time-column", 0, "NAME", .text = &(o).time,                                                                    \
+     .help = "column of times; default: timestamp, time or unixReviewTime, if there is one; \"\": no times"},        \
+    {"drop-duplicates", 0, NULL, .flag = &(o).drop_duplicates,                                                       \
+     .help = "drop an action of a user with an item at a time after the first such one"}
+/* The rows that say what is held out. */
+#define CLI_HOLDOUT_OPTIONS(o)                                                                                       \
+    {"split", 0, "leave-one-out|time|none", .choice = &(o).split,                                                    \
+     .help = "hold out each user's last action for the test and the one before for validation; or what is after "    \
+             "points in time; or nothing; default: leave-one-out"},                                                  \
+    {"min-actions", 0, "N", .integer = &(o).min_actions, .max = 1 << 30, .quiet = true,                              \
+     .help = "users with fewer actions are for training only; default: 3"},                                          \
+    {"valid-share", 0, "SHARE", .number = &(o).valid_share, .max = 0.99, .quiet = true,                              \
+     .help = "--split time: share of the actions from the point of validation to that of the test; default: 0.1"},   \
+    {"test-share", 0, "SHARE", .number = &(o).test_share, .max = 0.99, .quiet = true,                                \
+     .help = "--split time: share of the actions after the point of the test; default: 0.1"},                        \
+    {"valid-from", 0, "TIME", .number = &(o).valid_from, .min = -1e300, .max = 1e300, .quiet = true,                 \
+     .help = "--split time: the point of validation, instead of shares"},                                            \
+    {"test-from", 0, "TIME", .number = &(o).test_from, .min = -1e300, .max = 1e300, .quiet = true,                   \
+     .help = "--split time: the point of the test"}
+/* clang-format on */
+#define CLI_INTERACTIONS_DEFAULTS .format = -1, .split = -1
+
+typedef struct cli_interactions {
+    att_interactions *log;
+    att_interactions_info info;
+    att_holdout *holdout;
+    att_holdout_info held;
+} cli_interactions;
+
+/* Reads the log of o. items [n_items], or NULL if n_items is 0: ids that get the first numbers. */
+int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o,
+                          const char *const *items, int64_t n_items);
+/* Splits it. Errors: options of another split. */
+int cli_interactions_hold_out(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o);
+void cli_interactions_close(cli_interactions *l);
+
+/* What the log has, and what of it is unusual: a line each, on standard error. */
+void cli_interactions_say(const cli_interactions *l);
+/* "leave-one-out", "time", "none" */
+const char *cli_split_name(att_holdout_kind kind);
+
+/* The number of a user; an error names the nearest id. */
+int cli_interactions_user(const cli_interactions *l, const char *path, const char *id, int64_t *user);
+
+#endif

@@ -1,0 +1,216 @@
+#include "item_texts.h"
+#include "array.h"
+#include "progress.h"
+#include "records.h"
+#include "utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Reading ---------------------------------------------------------------- */
+
+typedef struct reading {
+    cli_records in;
+    size_t *begin; /* [2 n]: of ids and texts in in.data */
+    int64_t *line; /* [n] */
+    size_t room;
+    int64_t n;
+} reading;
+
+static bool is_header(const char *first)
+{
+    static const char *const names[] = {"item_id", "item_id:token", "item", "itemId", "movieId", "asin", "id"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        found = found || strcmp(first, names[i]) == 0;
+    return found;
+}
+
+/* The current record */
+static int add_record(reading *r, const char *path)
+{
+    cli_records *in = &r->in;
+    const char *id = in->data + in->begin[0];
+    const cli_array arrays[] = {{&r->begin, 2 * sizeof *r->begin}, {&r->line, sizeof *r->line}};
+    if (in->line == 1 && is_header(id)) {
+        in->used = in->begin[0];
+        return CLI_DONE;
+    }
+    if (in->fields < 2)
+        return cli_fail("%s: line %lld: has no text after the item's id, \"%.64s\"; expected a tab between them", path,
+                        (long long)in->line, id);
+    const char *text = in->data + in->begin[1];
+    if (!in->bytes[0])
+        return cli_fail("%s: line %lld: the item's id is empty", path, (long long)in->line);
+    if (strlen(id) != in->bytes[0] || strlen(text) != in->bytes[1] || !utf8_valid(id, in->bytes[0]) ||
+        !utf8_valid(text, in->bytes[1]))
+        return cli_fail("%s: line %lld: is not UTF-8 text", path, (long long)in->line);
+    if (!cli_reserve(&r->room, (size_t)r->n + 1, arrays, 2))
+        return cli_fail_memory();
+    r->begin[2 * r->n] = in->begin[0];
+    r->begin[2 * r->n + 1] = in->begin[1];
+    r->line[r->n++] = in->line;
+    if (in->fields > 2)
+        in->used = in->begin[2];
+    return CLI_DONE;
+}
+
+static int read_records(reading *r, const char *path)
+{
+    int code = cli_records_open(&r->in, path, CLI_PAIRS_BY_NAME);
+    while (!code) {
+        code = cli_records_next(&r->in);
+        if (code || r->in.fields == 0)
+            break;
+        if (r->in.fields > 1 || r->in.bytes[0] > 0) /* not an empty line */
+            code = add_record(r, path);
+    }
+    return !code && r->n == 0 ? cli_fail("%s: has no texts", path) : code;
+}
+
+static int by_id(const void *a, const void *b, void *t)
+{
+    const cli_item_texts *texts = t;
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    const int order = strcmp(texts->id[x], texts->id[y]);
+    return order ? order : (x > y) - (x < y);
+}
+
+static int sort(cli_item_texts *t, const reading *r, const char *path)
+{
+    for (int64_t i = 0; i < t->n; i++) {
+        t->id[i] = t->data + r->begin[2 * i];
+        t->text[i] = t->data + r->begin[2 * i + 1];
+        t->sorted[i] = i;
+    }
+    qsort_r(t->sorted, (size_t)t->n, sizeof *t->sorted, by_id, t);
+    for (int64_t i = 1; i < t->n; i++)
+        if (!strcmp(t->id[t->sorted[i - 1]], t->id[t->sorted[i]]))
+            return cli_fail("%s: line %lld: item \"%.64s\" has a text already, in line %lld", path,
+                            (long long)r->line[t->sorted[i]], t->id[t->sorted[i]],
+                            (long long)r->line[t->sorted[i - 1]]);
+    return CLI_DONE;
+}
+
+int cli_item_texts_read(cli_item_texts *t, const char *path)
+{
+    *t = (cli_item_texts){0};
+    if (!path)
+        return CLI_DONE;
+    reading r = {0};
+    int code = read_records(&r, path);
+    t->n = code ? 0 : r.n;
+    if (!code) {
+        t->data = r.in.data;
+        r.in.data = NULL;
+        t->id = malloc((size_t)t->n * sizeof *t->id);
+        t->text = malloc((size_t)t->n * sizeof *t->text);
+        t->sorted = malloc((size_t)t->n * sizeof *t->sorted);
+        code = t->id && t->text && t->sorted ? sort(t, &r, path) : cli_fail_memory();
+    }
+    cli_records_close(&r.in);
+    free(r.begin);
+    free(r.line);
+    return code;
+}
+
+void cli_item_texts_free(cli_item_texts *t)
+{
+    free(t->id);
+    free(t->text);
+    free(t->sorted);
+    free(t->data);
+    free(t->vectors);
+    *t = (cli_item_texts){0};
+}
+
+const char *cli_item_texts_find(const cli_item_texts *t, const char *id)
+{
+    int64_t low = 0, high = t->n;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (strcmp(t->id[t->sorted[middle]], id) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < t->n && !strcmp(t->id[t->sorted[low]], id) ? t->text[t->sorted[low]] : NULL;
+}
+
+/* ---- Embedding -------------------------------------------------------------- */
+
+enum { BLOCK = 512 }; /* texts at once */
+
+typedef struct embedding {
+    cli_model m;
+    cli_progress progress;
+    const char *text[BLOCK];
+    size_t bytes[BLOCK];
+    int64_t row[BLOCK]; /* of t->vectors */
+    float *vectors;     /* [BLOCK, width] */
+    int64_t count, done, truncated;
+} embedding;
+
+static int flush(embedding *b, cli_item_texts *t)
+{
+    int64_t truncated = 0;
+    const int code =
+        cli_status(b->m.ctx, att_sentence_encode(b->m.sentence, b->count, b->text, b->bytes, b->vectors, &truncated));
+    for (int64_t i = 0; !code && i < b->count; i++)
+        memcpy(t->vectors + b->row[i] * t->width, b->vectors + i * t->width, (size_t)t->width * sizeof(float));
+    b->truncated += truncated;
+    b->done += b->count;
+    b->count = 0;
+    return code;
+}
+
+static int embed_all(embedding *b, cli_item_texts *t, const att_interactions *log, int64_t first, int64_t end)
+{
+    int code = CLI_DONE;
+    for (int64_t i = first; !code && i < end; i++) {
+        const char *text = cli_item_texts_find(t, att_interactions_item(log, i));
+        if (!text || !*text) {
+            t->missing++;
+            continue;
+        }
+        b->text[b->count] = text;
+        b->bytes[b->count] = strlen(text);
+        b->row[b->count++] = i - first;
+        if (b->count == BLOCK)
+            code = flush(b, t);
+        cli_progress_show(&b->progress, b->done, "item texts", (double)(i - first) / (double)(end - first));
+    }
+    return code || !b->count ? code : flush(b, t);
+}
+
+static int embed(embedding *b, cli_item_texts *t, const att_interactions *log, int64_t first, int64_t end)
+{
+    t->width = b->m.info.dim;
+    t->missing = 0;
+    free(t->vectors);
+    t->vectors = calloc((size_t)(end - first + 1), (size_t)t->width * sizeof *t->vectors);
+    b->vectors = malloc(BLOCK * (size_t)t->width * sizeof *b->vectors);
+    if (!t->vectors || !b->vectors)
+        return cli_fail_memory();
+    cli_progress_begin(&b->progress);
+    const int code = embed_all(b, t, log, first, end);
+    cli_progress_end(&b->progress);
+    if (!code && b->truncated)
+        cli_note("%lld of %lld item texts are longer than %lld tokens and were truncated", (long long)b->truncated,
+                 (long long)b->done, (long long)b->m.info.max_tokens);
+    return code;
+}
+
+int cli_item_texts_embed(cli_item_texts *t, const char *model, int64_t threads, const att_interactions *log,
+                         int64_t first, int64_t end)
+{
+    embedding *b = calloc(1, sizeof *b);
+    int code = b ? cli_model_open(&b->m, model, threads) : cli_fail_memory();
+    if (!code) {
+        code = embed(b, t, log, first, end);
+        free(b->vectors);
+        cli_model_close(&b->m);
+    }
+    free(b);
+    return code;
+}

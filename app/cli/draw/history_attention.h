@@ -1,0 +1,12 @@
+/* Which past items weigh: a recommender's attention to a history, as a heat map. */
+#ifndef CLI_HISTORY_ATTENTION_H
+#define CLI_HISTORY_ATTENTION_H
+
+#include "cli/base/recommender.h"
+
+/* Draws the attention of the last state to the items [n > 0] of a history, those that count, to a picture: a column for
+ * the mean of all heads, one for each layer, and for each head if there are several. labels [n]: what items are. */
+int history_attention_draw(const cli_recommender *m, const char *path, const char *title, const int32_t *items,
+                           int64_t n, const char *const *labels);
+
+#endif

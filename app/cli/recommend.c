@@ -1,0 +1,458 @@
+/* attend recommend: the items that come next after a history. */
+#include "cli/base/array.h"
+#include "cli/base/interactions.h"
+#include "cli/base/item_texts.h"
+#include "cli/base/npy.h"
+#include "cli/base/output.h"
+#include "cli/base/progress.h"
+#include "cli/base/recommender.h"
+#include "cli/draw/history_attention.h"
+#include "cli/draw/picture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 256 }; /* histories at once */
+
+static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
+static cli_texts users, histories, similar;
+static const char *model_name, *allow_path, *deny_path, *texts_path, *attention_path, *vectors_path, *output_path;
+static int64_t k = 10, threads;
+static bool all_users, exclude_seen, json;
+
+static const cli_option options[] = {
+    CLI_RECOMMENDER_MODEL_OPTION(&model_name, "; default: the only one there"),
+    {"history", 0, "ITEMS", .texts = &histories,
+     .help =
+         "ids of items, oldest first, with commas between them, or tabs; may be given repeatedly; default: lines of "
+         "standard input"},
+    {"user", 'u', "USER", .texts = &users, .help = "a user of --data; may be given repeatedly"},
+    {"all-users", 0, NULL, .flag = &all_users, .help = "all users of --data, a line each"},
+    {"data", 'd', "FILE", .text = &data.path,
+     .help = "log of actions, as in attend train recommend, for --user and --all-users"},
+    CLI_INTERACTIONS_OPTIONS(data),
+    {"similar", 's', "ITEM", .texts = &similar,
+     .help = "print the items nearest to this one, by the cosine of their vectors; may be given repeatedly"},
+    {"top", 'k', "N", .integer = &k, .min = 1, .max = INT32_MAX, .help = "number of items to print for each history"},
+    {"exclude-seen", 0, NULL, .flag = &exclude_seen, .help = "without the items of the history"},
+    {"allow", 0, "FILE", .text = &allow_path, .help = "recommend only items of this file, which has an id a line"},
+    {"deny", 0, "FILE", .text = &deny_path, .help = "recommend no item of this file"},
+    CLI_ITEM_TEXTS_OPTION(&texts_path, "they are printed beside the ids"),
+    {"attention", 'a', "FILE", .text = &attention_path,
+     .help = "draw how the items of the first history are weighted, to this file: " PICTURE_FORMATS},
+    {"vectors", 0, "FILE", .text = &vectors_path,
+     .help = "write the vectors of all items, in the order of the model's items.json, as a NumPy file"},
+    CLI_OUTPUT(&output_path),
+    CLI_THREADS(&threads),
+    CLI_JSON(&json),
+    {0},
+};
+
+/* Ids of a file as numbers. */
+typedef struct id_list {
+    int32_t *items; /* [n] */
+    int64_t n;
+    size_t room;
+} id_list;
+
+typedef struct work {
+    cli_recommender m;
+    cli_interactions log; /* open for users */
+    cli_item_texts texts;
+    id_list allow, deny;
+    att_recommend_options options;
+    cli_output out;
+    cli_progress progress;
+    /* A block of histories: */
+    cli_histories h;
+    const char *name[BLOCK]; /* users, or the texts of histories */
+    /* Of all blocks: */
+    cli_unknown unknown;
+    int64_t done, total, popular; /* histories; of all, 0: unknown; by popularity */
+    bool drawn;
+} work;
+
+/* ---- Lists of ids --------------------------------------------------------------- */
+
+static int add_listed(id_list *l, const cli_recommender *m, const char *id, cli_unknown *unknown)
+{
+    const int64_t item = att_recommender_find_item(m->model, id);
+    if (item < 0) {
+        cli_unknown_add(unknown, id, strlen(id));
+        cli_unknown_end_line(unknown);
+        return CLI_DONE;
+    }
+    if (!cli_reserve(&l->room, (size_t)l->n + 1, &(cli_array){&l->items, sizeof *l->items}, 1))
+        return cli_fail_memory();
+    l->items[l->n++] = (int32_t)item;
+    return CLI_DONE;
+}
+
+/* path NULL: an empty list. Empty lines are no ids. */
+static int read_list(id_list *l, const cli_recommender *m, const char *option, const char *path)
+{
+    char *paths[] = {(char *)path}, list[CLI_UNKNOWN_LIST];
+    cli_reader r = {.in = {.fd = -1}};
+    cli_unknown unknown = {0};
+    bool there = path != NULL;
+    int code = path ? cli_lines_open(&r.in, 1, paths) : CLI_DONE;
+    while (!code && there) {
+        code = cli_reader_next(&r, &there);
+        if (!code && there && r.in.bytes[r.at] > 0)
+            code = add_listed(l, m, r.in.text[r.at], &unknown);
+    }
+    cli_lines_close(&r.in);
+    cli_unknown_list(&unknown, list);
+    if (!code && path && l->n == 0)
+        return cli_fail("--%s %s: has no item that the model knows%s%s", option, path, *list ? ": " : "", list);
+    if (!code && unknown.lines > 0)
+        cli_note("--%s %s: %lld of %lld items are not known to the model: %s", option, path, (long long)unknown.lines,
+                 (long long)(unknown.lines + l->n), list);
+    return code;
+}
+
+/* ---- Printing ------------------------------------------------------------------- */
+
+/* Tabs and line ends are spaces. */
+static void put_field(FILE *f, const char *text)
+{
+    for (; *text; text++)
+        putc(*text == '\t' || *text == '\n' || *text == '\r' ? ' ' : *text, f);
+}
+
+static const char *text_of(const work *w, const char *id) { return cli_item_texts_find(&w->texts, id); }
+
+static void print_json(const work *w, const char *key, const char *name, const att_recommendation *r, int64_t row)
+{
+    FILE *f = w->out.file;
+    fprintf(f, "{\"%s\": ", key);
+    cli_write_json(f, name, strlen(name));
+    fprintf(f, ", \"by_popularity\": %s, \"items\": [", r->by_popular && r->by_popular[row] ? "true" : "false");
+    for (int64_t i = row * r->k; i < (row + 1) * r->k && r->items[i] >= 0; i++) {
+        const char *id = w->m.items[r->items[i]], *text = text_of(w, id);
+        fputs(i > row * r->k ? ", {\"item\": " : "{\"item\": ", f);
+        cli_write_json(f, id, strlen(id));
+        fputs(", \"score\": ", f);
+        cli_write_row(f, &r->scores[i], 1, ',');
+        if (text) {
+            fputs(", \"text\": ", f);
+            cli_write_json(f, text, strlen(text));
+        }
+        putc('}', f);
+    }
+    fputs("]}\n", f);
+}
+
+/* A line, to be cut at its tabs: the name, then id and score of each item. */
+static void print_line(const work *w, const char *name, const att_recommendation *r, int64_t row)
+{
+    put_field(w->out.file, name);
+    for (int64_t i = row * r->k; i < (row + 1) * r->k && r->items[i] >= 0; i++) {
+        putc('\t', w->out.file);
+        put_field(w->out.file, w->m.items[r->items[i]]);
+        fprintf(w->out.file, "\t%.4f", (double)r->scores[i]);
+    }
+    putc('\n', w->out.file);
+}
+
+/* For people: a line for each item. */
+static void print_block(const work *w, const char *name, const att_recommendation *r, int64_t row)
+{
+    FILE *f = w->out.file;
+    put_field(f, name);
+    fputs(r->by_popular && r->by_popular[row] ? " (by popularity)\n" : "\n", f);
+    for (int64_t i = row * r->k; i < (row + 1) * r->k && r->items[i] >= 0; i++) {
+        const char *id = w->m.items[r->items[i]], *text = text_of(w, id);
+        fprintf(f, "%10.4f  ", (double)r->scores[i]);
+        put_field(f, id);
+        if (text) {
+            fputs("  ", f);
+            put_field(f, text);
+        }
+        putc('\n', f);
+    }
+}
+
+static void print_row(const work *w, const char *name, const att_recommendation *r, int64_t row)
+{
+    if (json)
+        print_json(w, similar.n ? "similar_to" : data.path ? "user" : "history", name, r, row);
+    else
+        (all_users ? print_line : print_block)(w, name, r, row);
+}
+
+/* ---- Histories ------------------------------------------------------------------ */
+
+/* Of history `row` of the block; a label is the id, or the text where there is one. */
+static int draw(const work *w, int64_t row, const att_recommendation *r)
+{
+    const int32_t *items = w->h.items + w->h.offsets[row];
+    const int64_t n = w->h.offsets[row + 1] - w->h.offsets[row], best = r->items[row * r->k];
+    char title[512];
+    if (n == 0)
+        return cli_fail("--attention: \"%.64s\" has no item that the model knows, so there is nothing to draw",
+                        w->name[row]);
+    const char **labels = malloc((size_t)n * sizeof *labels);
+    if (!labels)
+        return cli_fail_memory();
+    for (int64_t i = 0; i < n; i++) {
+        const char *id = w->m.items[items[i]], *text = text_of(w, id);
+        labels[i] = text ? text : id;
+    }
+    const char *id = best < 0 ? "" : w->m.items[best], *text = text_of(w, id);
+    snprintf(title, sizeof title, "%.120s → %.200s", w->name[row], text ? text : id);
+    const int code = history_attention_draw(&w->m, attention_path, title, items, n, labels);
+    free(labels);
+    return code;
+}
+
+/* The lists of the block, which is then empty. */
+static int recommend(work *w)
+{
+    att_recommendation r;
+    int code = cli_status(w->m.ctx, att_recommend(w->m.model, w->h.n, w->h.items, w->h.offsets, &w->options, &r));
+    if (code)
+        return code;
+    cli_progress_clear();
+    for (int64_t i = 0; i < w->h.n; i++) {
+        print_row(w, w->name[i], &r, i);
+        w->popular += r.by_popular[i];
+    }
+    if (attention_path && !w->drawn && w->h.n > 0) {
+        w->drawn = true;
+        code = draw(w, 0, &r);
+    }
+    att_recommendation_free(w->m.model, &r);
+    w->done += w->h.n;
+    cli_progress_show(&w->progress, w->done, "histories", w->total ? (double)w->done / (double)w->total : 0);
+    cli_histories_clear(&w->h);
+    return code ? code : cli_output_flush(&w->out);
+}
+
+/* Adds a history to the block, whose lists are printed when it is full. */
+static int add(work *w, const char *text)
+{
+    w->name[w->h.n] = text;
+    int code = cli_histories_read(&w->h, w->m.model, text, NULL, &w->unknown);
+    cli_unknown_end_line(&w->unknown);
+    if (!code && w->h.n == BLOCK)
+        code = recommend(w);
+    return code;
+}
+
+static int add_user(work *w, int64_t user)
+{
+    const att_history h = att_interactions_history(w->log.log, user);
+    w->name[w->h.n] = att_interactions_user(w->log.log, user);
+    int code = cli_histories_begin(&w->h);
+    for (int64_t i = 0; !code && i < h.count; i++) {
+        const char *id = att_interactions_item(w->log.log, h.items[i]);
+        if (h.items[i] < w->m.info.items)
+            code = cli_histories_add(&w->h, h.items[i]);
+        else
+            cli_unknown_add(&w->unknown, id, strlen(id));
+    }
+    cli_unknown_end_line(&w->unknown);
+    if (!code && w->h.n == BLOCK)
+        code = recommend(w);
+    return code;
+}
+
+/* ---- What is asked for ---------------------------------------------------------- */
+
+static int of_users(work *w)
+{
+    int64_t user = 0;
+    int code = CLI_DONE;
+    w->total = all_users ? w->log.info.users : users.n;
+    for (int64_t i = 0; !code && i < w->total; i++) {
+        if (!all_users)
+            code = cli_interactions_user(&w->log, data.path, users.text[i], &user);
+        if (!code)
+            code = add_user(w, all_users ? i : user);
+    }
+    return code || w->h.n == 0 ? code : recommend(w);
+}
+
+static int of_histories(work *w)
+{
+    int code = CLI_DONE;
+    w->total = histories.n;
+    for (int i = 0; !code && i < histories.n; i++)
+        code = add(w, histories.text[i]);
+    return code || w->h.n == 0 ? code : recommend(w);
+}
+
+/* Of standard input; a line's lists come as soon as no further line waits. */
+static int of_lines(work *w)
+{
+    cli_lines in;
+    int code = cli_lines_open(&in, 0, NULL);
+    while (!code) {
+        code = cli_lines_next(&in, BLOCK);
+        if (code || in.count == 0)
+            break;
+        for (int64_t i = 0; !code && i < in.count; i++)
+            code = add(w, in.text[i]);
+        if (!code && w->h.n > 0)
+            code = recommend(w);
+    }
+    cli_lines_close(&in);
+    return code;
+}
+
+static int of_similar(work *w)
+{
+    int code = CLI_DONE;
+    for (int i = 0; !code && i < similar.n; i++) {
+        att_recommendation r;
+        const int64_t item = att_recommender_find_item(w->m.model, similar.text[i]);
+        if (item < 0)
+            return cli_fail("--similar: %s has no item \"%s\"", w->m.name, similar.text[i]);
+        code = cli_status(w->m.ctx, att_recommender_similar(w->m.model, item, &w->options, &r));
+        if (!code)
+            print_row(w, similar.text[i], &r, 0);
+        if (!code)
+            att_recommendation_free(w->m.model, &r);
+    }
+    return code;
+}
+
+static int write_vectors(const work *w)
+{
+    const int64_t rows = w->m.info.items, columns = w->m.info.hidden;
+    cli_output out;
+    float *vectors = malloc((size_t)rows * (size_t)columns * sizeof *vectors);
+    int code = vectors ? cli_status(w->m.ctx, att_recommender_vectors(w->m.model, vectors)) : cli_fail_memory();
+    if (!code)
+        code = cli_output_open(&out, vectors_path);
+    if (!code) {
+        cli_npy_header(out.file, rows, columns);
+        if (fwrite(vectors, sizeof *vectors, (size_t)(rows * columns), out.file) < (size_t)(rows * columns))
+            code = cli_fail_errno(vectors_path);
+        code = cli_output_close(&out, code);
+    }
+    free(vectors);
+    return code;
+}
+
+/* ---- The work ------------------------------------------------------------------- */
+
+static int check_options(void)
+{
+    const struct {
+        const char *name;
+        bool set;
+    } asked[] = {{"history", histories.n > 0},
+                 {"user", users.n > 0},
+                 {"all-users", all_users},
+                 {"similar", similar.n > 0},
+                 {"vectors", vectors_path != NULL}};
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        if (asked[i].set && first)
+            return cli_misuse("--%s does not go with --%s", asked[i].name, first);
+        first = asked[i].set ? asked[i].name : first;
+    }
+    const bool of_user = users.n > 0 || all_users, of_history = !similar.n && !vectors_path;
+    if (of_user && !data.path)
+        return cli_misuse("--%s needs --data FILE, the log of the user's actions", first);
+    if (!of_user && data.path)
+        return cli_misuse("--data %s needs --user USER or --all-users", data.path);
+    if (!of_history && (exclude_seen || attention_path))
+        return cli_misuse("--%s does not go with --%s, where there is no history",
+                          exclude_seen ? "exclude-seen" : "attention", first);
+    if (vectors_path && output_path)
+        return cli_misuse("--output does not go with --vectors, which names the file");
+    return CLI_DONE;
+}
+
+static void report(const work *w)
+{
+    char list[CLI_UNKNOWN_LIST];
+    cli_unknown_list(&w->unknown, list);
+    if (w->unknown.lines > 0)
+        cli_note("%lld of %lld histories have items that the model does not know, which are left out: %s",
+                 (long long)w->unknown.lines, (long long)w->done, list);
+    if (w->popular > 0)
+        cli_note("%lld of %lld histories have no item that the model knows: the most popular items are recommended",
+                 (long long)w->popular, (long long)w->done);
+    if (w->drawn && w->done > 1)
+        cli_note("%s shows the first of %lld histories", attention_path, (long long)w->done);
+}
+
+static int answer(work *w)
+{
+    int code = cli_output_open(&w->out, output_path);
+    if (code)
+        return code;
+    cli_progress_begin(&w->progress);
+    code = similar.n ? of_similar(w) : users.n || all_users ? of_users(w) : histories.n ? of_histories(w) : of_lines(w);
+    cli_progress_end(&w->progress);
+    return cli_output_close(&w->out, code);
+}
+
+static int prepare(work *w)
+{
+    int code = read_list(&w->allow, &w->m, "allow", allow_path);
+    if (!code)
+        code = read_list(&w->deny, &w->m, "deny", deny_path);
+    if (!code)
+        code = cli_item_texts_read(&w->texts, texts_path);
+    if (!code && data.path)
+        code = cli_interactions_open(w->m.ctx, &w->log, &data, w->m.items, w->m.info.items);
+    w->options = (att_recommend_options){.size = sizeof w->options,
+                                         .k = k < w->m.info.items ? k : w->m.info.items,
+                                         .exclude_seen = exclude_seen,
+                                         .allow = w->allow.items,
+                                         .n_allow = w->allow.n,
+                                         .deny = w->deny.items,
+                                         .n_deny = w->deny.n};
+    return code;
+}
+
+static int run(int n, char **arguments)
+{
+    (void)n, (void)arguments;
+    work *w = calloc(1, sizeof *w);
+    if (!w)
+        return cli_fail_memory();
+    int code = check_options();
+    if (!code)
+        code = cli_recommender_open(&w->m, model_name, threads);
+    if (!code)
+        code = prepare(w);
+    if (!code)
+        code = vectors_path ? write_vectors(w) : answer(w);
+    if (!code)
+        report(w);
+    cli_histories_free(&w->h);
+    free(w->allow.items);
+    free(w->deny.items);
+    cli_item_texts_free(&w->texts);
+    cli_interactions_close(&w->log);
+    cli_recommender_close(&w->m);
+    free(w);
+    return code;
+}
+
+const cli_command cli_recommend = {
+    .name = "recommend",
+    .summary = "recommend the next items after a history",
+    .details = "Prints the items with the highest scores after each history: of --history, of "
+               "users of a log, or of lines of standard input. The history need not have occurred in training, "
+               "only its items; those that the model does not know are left out, and said at the end. Where "
+               "none is left, the most popular items are recommended, which is said, too. The list of a history is "
+               "the same whatever else is asked for.\n\n"
+               "--all-users prints a line for each user of --data, separated by tabs: user, then id and score of each "
+               "item. The products of --vectors with a history's vector are the scores, for an index of vectors.\n\n"
+               "--attention draws how the last state weights the items of the history: the mean of all heads, each "
+               "layer, each head. Attention is no proof of a reason (Jain, Wallace 2019).",
+    .examples = "attend recommend -m shop --history \"B000142FVW,B0009RF9DW\"\n"
+                "attend recommend -m shop --data log.csv --user A1YJEY40YUW4SE --exclude-seen --attention why.svg\n"
+                "attend recommend -m shop --data log.csv --all-users -k 20 -o lists.tsv\n"
+                "attend recommend -m shop --similar B0009RF9DW",
+    .options = options,
+    .see = "train recommend|evaluate recommend",
+    .run = run,
+};

@@ -1,0 +1,433 @@
+/* attend train recommend: SASRec or BERT4Rec, from a log of what users did. */
+#include "cli/base/checkpoints.h"
+#include "cli/base/end.h"
+#include "cli/base/interactions.h"
+#include "cli/base/item_texts.h"
+#include "cli/base/progress.h"
+#include "cli/base/recommender.h"
+#include "train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum arch { SASREC, BERT4REC };
+enum content { START, ADD };
+enum dtype { F32, F16 };
+
+static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
+static const char *model_name, *texts_path, *text_model, *folder;
+static int arch = -1, block = -1, loss = ATT_ITEM_LOSS_SOFTMAX, content = -1, schedule, dtype = F32;
+static int64_t hidden, layers, heads, intermediate, max_positions, negatives, batch = 128, validate_every, save_every,
+                                                                              patience, keep = 1, seed = 1, threads;
+static double calibration = -1, mask_share, last_mask_share = -1, epochs = 20, minutes, rate = 1e-3, warmup,
+              beta2 = 0.999, decay, clip, dropout = 0.2;
+static bool with_replacement, exclude_seen, resume;
+
+/* Words of --schedule */
+static const att_schedule_kind schedules[] = {ATT_CONSTANT, ATT_LINEAR, ATT_COSINE};
+
+static const cli_option options[] = {
+    {"data", 'd', "FILE", .text = &data.path, .required = true,
+     .help = "log of actions, plain or packed by gzip: a user, an item and a time a line, or CSV, or RecBole's .inter"},
+    CLI_INTERACTIONS_OPTIONS(data),
+    CLI_HOLDOUT_OPTIONS(data),
+    {"output", 'o', "FOLDER", .text = &folder, .required = true,
+     .help = "output folder: checkpoints and log, in the end the model"},
+    {"resume", 0, NULL, .flag = &resume,
+     .help = "resume from the newest checkpoint; the result has the same bits as without interruption. With another "
+             "--data: begin again with the model in the folder and the new items of the log"},
+    {"model", 'm', "MODEL", .text = &model_name,
+     .help = "begin with what this recommender has learnt; further items of the log are added to it"},
+    {"arch", 'a', "sasrec|bert4rec", .choice = &arch,
+     .help = "predict each next item from those before it, or masked items from all others; default: sasrec"},
+    {"block", 0, "pre-norm|post-norm|sasrec", .choice = &block,
+     .help = "arrangement of a layer; sasrec: that of the paper's code; default: pre-norm, of bert4rec post-norm"},
+    {"hidden", 0, "N", .integer = &hidden, .min = 1, .max = 1 << 16, .quiet = true,
+     .help = "features of an item; default: 64"},
+    {"layers", 0, "N", .integer = &layers, .min = 1, .max = 1000, .quiet = true, .help = "layers; default: 2"},
+    {"heads", 0, "N", .integer = &heads, .min = 1, .max = 1 << 16, .quiet = true,
+     .help = "attention heads of a layer; default: 1"},
+    {"intermediate", 0, "N", .integer = &intermediate, .min = 1, .max = 1 << 18, .quiet = true,
+     .help = "features inside the feed-forward network; default: 4 times --hidden, of --block sasrec the same"},
+    {"max-positions", 0, "N", .integer = &max_positions, .min = 1, .max = 1 << 16, .quiet = true,
+     .help = "the last N items of a history count; default: 50"},
+    {"item-texts", 0, "FILE", .text = &texts_path,
+     .help = "texts of items, such as titles: lines of id and text with a tab between them, or CSV; items that occur "
+             "in no action can be recommended then, too"},
+    CLI_TEXT_MODEL_OPTION(&text_model),
+    {"content", 0, "start|add", .choice = &content,
+     .help = "vectors of --item-texts are the start of those of items; or are projected and added to them; default: "
+             "start"},
+    {"loss", 0, "softmax|sampled-softmax|binary|gbce", .choice = &loss,
+     .help = "cross entropy of the softmax over all items, or over the next one and negatives; binary cross entropy of "
+             "the next one and negatives; or that with calibrated probabilities"},
+    {"negatives", 0, "N", .integer = &negatives, .min = 1, .max = 1 << 20, .quiet = true,
+     .help = "negatives at each position, at random outside the user's training items; default: 256, of binary 1"},
+    {"calibration", 0, "T", .number = &calibration, .max = 1, .quiet = true,
+     .help = "t of --loss gbce: 0 calibrates nothing, 1 all; default: 0.75"},
+    {"mask-share", 0, "SHARE", .number = &mask_share, .max = 0.99, .above_min = true, .quiet = true,
+     .help = "bert4rec: share of a history's items that are masked; default: 0.2"},
+    {"last-mask-share", 0, "SHARE", .number = &last_mask_share, .max = 1, .quiet = true,
+     .help = "bert4rec: share of histories whose last item alone is masked; default: 0"},
+    {"with-replacement", 0, NULL, .flag = &with_replacement,
+     .help = "draw histories at random; otherwise each is in an epoch once"},
+    {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6, .help = "number of epochs"},
+    {"minutes", 0, "N", .number = &minutes, .max = 1e6, .quiet = true,
+     .help = "stop after N minutes; 0: after --epochs"},
+    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 20, .help = "batch size: histories per step"},
+    {"rate", 0, "RATE", .number = &rate, .max = 10, .above_min = true, .help = "learning rate: the maximum"},
+    {"schedule", 0, "constant|linear|cosine", .choice = &schedule,
+     .help = "learning rate schedule: constant, or falling to 0 over --epochs"},
+    {"warmup", 0, "RATIO", .number = &warmup, .max = 0.99,
+     .help = "warm up the learning rate over this share of all steps"},
+    {"beta2", 0, "X", .number = &beta2, .max = 0.999999, .above_min = true, .help = "beta2 of AdamW; the paper: 0.98"},
+    {"decay", 0, "X", .number = &decay, .max = 1, .help = "weight decay"},
+    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},
+    {"dropout", 0, "P", .number = &dropout, .max = 0.99, .help = "dropout probability"},
+    {"exclude-seen", 0, NULL, .flag = &exclude_seen, .help = "validate without the items of the history"},
+    {"validate-every", 0, "N", .integer = &validate_every, .max = 1 << 30, .quiet = true,
+     .help = "validate every N steps; 0, the default: after each epoch"},
+    {"save-every", 0, "N", .integer = &save_every, .max = 1 << 30, .quiet = true,
+     .help = "save a checkpoint every N steps; 0, the default: after each epoch"},
+    {"patience", 0, "N", .integer = &patience, .max = 1 << 30,
+     .help = "stop after N validations without improvement; 0: never"},
+    {"keep", 0, "N", .integer = &keep, .max = 64,
+     .help = "checkpoints to keep when the training has finished; --resume needs one"},
+    {"dtype", 0, "f32|f16", .choice = &dtype, .help = "type of the weights in the model"},
+    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
+    CLI_THREADS(&threads),
+    {0},
+};
+
+static const char *const may_change[] = {"minutes", "validate-every", "save-every", "patience",
+                                         "keep",    "dtype",          "threads",    NULL};
+static const char *const same_files[] = {"data", "item-texts", NULL};
+static const cli_training_options stored = {"recommend", options, &folder, &resume, may_change, same_files, "data"};
+
+/* Takes what was not typed from the training that continues. One with a new log begins with the model that it has,
+ * whose sizes are no options then. */
+static int complete(bool *given)
+{
+    const int code = cli_training_options_read(&stored, given);
+    if (!code && cli_training_options_renewed()) {
+        model_name = folder;
+        arch = block = content = -1;
+        hidden = layers = heads = intermediate = max_positions = 0;
+    }
+    return code;
+}
+
+typedef struct recommend_training {
+    cli_training common;
+    cli_interactions log;
+    cli_item_texts texts;
+    att_recommender *base;     /* the model to begin with; NULL: a new one */
+    att_recommender_info info; /* of it */
+    int64_t histories;         /* of two or more items */
+} recommend_training;
+
+/* ---- options ------------------------------------------------------------------ */
+
+/* The first of the options of a new model that are set, or NULL. */
+static const char *size_option(void)
+{
+    const struct {
+        const char *name;
+        bool set;
+    } sizes[] = {{"arch", arch >= 0},       {"block", block >= 0},
+                 {"hidden", hidden > 0},    {"layers", layers > 0},
+                 {"heads", heads > 0},      {"intermediate", intermediate > 0},
+                 {"content", content >= 0}, {"max-positions", max_positions > 0}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].set)
+            return sizes[i].name;
+    return NULL;
+}
+
+static int check_options(void)
+{
+    if (model_name && size_option())
+        return cli_misuse("--%s does not go with --model, which has its own", size_option());
+    if (negatives && loss == ATT_ITEM_LOSS_SOFTMAX)
+        return cli_misuse("--negatives %lld is for another --loss: softmax is over all items", (long long)negatives);
+    if (calibration >= 0 && loss != ATT_ITEM_LOSS_GBCE)
+        return cli_misuse("--calibration %g is for --loss gbce", calibration);
+    if (content >= 0 && !texts_path)
+        return cli_misuse("--content needs --item-texts FILE");
+    if (text_model && !texts_path)
+        return cli_misuse("--text-model %s needs --item-texts FILE", text_model);
+    return CLI_DONE;
+}
+
+/* Options of one of both architectures, once it is known. */
+static int check_arch(const recommend_training *t)
+{
+    const bool bert = t->base ? strcmp(t->info.type, "attend-bert4rec") == 0 : arch == BERT4REC;
+    if (!bert && (mask_share > 0 || last_mask_share >= 0))
+        return cli_misuse("--%smask-share is for --arch bert4rec", mask_share > 0 ? "" : "last-");
+    if (t->base && t->info.content_width > 0 && !texts_path)
+        return cli_misuse("--item-texts FILE is needed: %s adds vectors of texts to those of items", model_name);
+    return CLI_DONE;
+}
+
+/* ---- data ----------------------------------------------------------------------- */
+
+/* Ids of the items that get the first numbers: those of the model, then those that have texts. */
+static int first_items(const recommend_training *t, const char ***ids, int64_t *n)
+{
+    const int64_t old = t->base ? t->info.items : 0;
+    *n = old;
+    *ids = malloc((size_t)(old + t->texts.n + 1) * sizeof **ids);
+    if (!*ids)
+        return cli_fail_memory();
+    for (int64_t i = 0; i < old; i++)
+        (*ids)[i] = att_recommender_item(t->base, i);
+    for (int64_t i = 0; i < t->texts.n; i++)
+        if (!t->base || att_recommender_find_item(t->base, t->texts.id[i]) < 0)
+            (*ids)[(*n)++] = t->texts.id[i];
+    return CLI_DONE;
+}
+
+static int read_log(recommend_training *t)
+{
+    const char **ids = NULL;
+    int64_t n = 0;
+    int code = first_items(t, &ids, &n);
+    if (!code)
+        code = cli_interactions_open(t->common.ctx, &t->log, &data, ids, n);
+    if (!code)
+        code = cli_interactions_hold_out(t->common.ctx, &t->log, &data);
+    free(ids);
+    for (int64_t u = 0; !code && u < t->log.info.users; u++)
+        t->histories += att_holdout_train(t->log.holdout, u).count > 1;
+    if (!code && t->histories == 0)
+        code = cli_fail("%s: no user has two or more actions for training, of %lld users with %lld actions", data.path,
+                        (long long)t->log.info.users, (long long)t->log.info.actions);
+    return code;
+}
+
+static int open_base(recommend_training *t)
+{
+    static att_model_path path;
+    if (!model_name)
+        return CLI_DONE;
+    int code = cli_model_find(CLI_RECOMMENDER, model_name, &path);
+    if (code)
+        return code;
+    model_name = path.text; /* as the folder stores it */
+    t->info.size = sizeof t->info;
+    code = cli_status(t->common.ctx, att_recommender_open(t->common.ctx, model_name, &t->base));
+    return code ? code : cli_status(t->common.ctx, att_recommender_describe(t->base, &t->info));
+}
+
+/* The log, and vectors of the texts of items that the model does not have. */
+static int read_data(recommend_training *t)
+{
+    int code = check_options();
+    if (!code)
+        code = cli_item_texts_read(&t->texts, texts_path);
+    if (!code)
+        code = open_base(t);
+    if (!code)
+        code = check_arch(t);
+    if (!code)
+        code = read_log(t);
+    const int64_t old = t->base ? t->info.items : 0;
+    if (!code && texts_path && t->log.info.items > old)
+        code = cli_item_texts_embed(&t->texts, text_model, threads, t->log.log, old, t->log.info.items);
+    return code;
+}
+
+static void say_data(const recommend_training *t)
+{
+    const att_holdout_info *h = &t->log.held;
+    cli_interactions_say(&t->log);
+    fprintf(stderr, "split %s: %lld actions of %lld users for training", cli_split_name(h->kind), (long long)h->actions,
+            (long long)h->users);
+    if (h->kind != ATT_HOLDOUT_NONE)
+        fprintf(stderr, "; %lld for validation and %lld for the test, which is not read",
+                (long long)h->cases[ATT_HOLDOUT_VALID], (long long)h->cases[ATT_HOLDOUT_TEST]);
+    fputc('\n', stderr);
+    if (t->base)
+        fprintf(stderr, "begins with %s, which has %lld of the items\n", model_name, (long long)t->info.items);
+    if (t->texts.vectors)
+        fprintf(stderr, "texts of items as vectors of %lld numbers; %lld items have none\n", (long long)t->texts.width,
+                (long long)t->texts.missing);
+}
+
+/* ---- validation ------------------------------------------------------------------ */
+
+static int validate(void *user, cli_validation *v)
+{
+    recommend_training *t = user;
+    att_training *training = t->common.training;
+    att_ranking r = {.size = sizeof r};
+    const att_scorer scorer = att_recommender_scorer(att_training_recommender(training));
+    const att_ranking_options *o =
+        ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_VALID, .exclude_seen = exclude_seen);
+    const int code = cli_status(t->common.ctx, att_rank(t->log.holdout, &scorer, o, &r));
+    if (code)
+        return code;
+    v->score = r.ndcg.mean;
+    snprintf(v->log, sizeof v->log, ", \"ndcg\": %.6f, \"hr\": %.6f, \"mrr\": %.6f, \"coverage\": %.4f", r.ndcg.mean,
+             r.hr.mean, r.mrr.mean, r.coverage);
+    snprintf(v->shown, sizeof v->shown, ", on validation NDCG@%lld %.4f, HR@%lld %.4f", (long long)r.k, r.ndcg.mean,
+             (long long)r.k, r.hr.mean);
+    return cli_status(t->common.ctx, att_training_keep_best(training, v->score, dtype == F16 ? ATT_F16 : ATT_F32));
+}
+
+/* Of what is held out for validation, and how it is ranked. */
+static int64_t checksum(const recommend_training *t)
+{
+    uint64_t sum = cli_training_checksum(0, &exclude_seen, sizeof exclude_seen);
+    att_holdout_case c;
+    for (int64_t i = 0; i < t->log.held.cases[ATT_HOLDOUT_VALID]; i++) {
+        if (att_holdout_get(t->log.holdout, ATT_HOLDOUT_VALID, i, &c))
+            break;
+        sum = cli_training_checksum(sum, &c.user, sizeof c.user);
+        sum = cli_training_checksum(sum, &c.target, sizeof c.target);
+    }
+    return (int64_t)sum;
+}
+
+/* ---- the run ---------------------------------------------------------------------- */
+
+/* Appends "name": value, of numbers those that are set. */
+static void add_setting(char *text, size_t size, const char *name, int64_t value)
+{
+    const size_t n = strlen(text);
+    if (value > 0)
+        snprintf(text + n, size - n, ", \"%s\": %lld", name, (long long)value);
+}
+
+/* The settings of a new model as JSON. */
+static void write_settings(char *text, size_t size)
+{
+    static const char *const types[] = {[SASREC] = "attend-sasrec", [BERT4REC] = "attend-bert4rec"};
+    static const char *const blocks[] = {"pre-norm", "post-norm", "sasrec"};
+    snprintf(text, size, "{\"model_type\": \"%s\"", types[arch < 0 ? SASREC : arch]);
+    const size_t n = strlen(text);
+    if (block >= 0)
+        snprintf(text + n, size - n, ", \"block\": \"%s\"", blocks[block]);
+    add_setting(text, size, "hidden_size", hidden);
+    add_setting(text, size, "num_hidden_layers", layers);
+    add_setting(text, size, "num_attention_heads", heads);
+    add_setting(text, size, "intermediate_size", intermediate);
+    add_setting(text, size, "max_position_embeddings", max_positions);
+    strncat(text, "}", size - strlen(text) - 1);
+}
+
+static int open_training(recommend_training *t)
+{
+    char settings[512];
+    const int64_t batches = (t->histories + batch - 1) / batch;
+    const att_item_content vectors = {.size = sizeof vectors,
+                                      .vectors = t->texts.vectors,
+                                      .width = t->texts.width,
+                                      .add = t->base ? t->info.content_width > 0 : content == ADD};
+    t->common.steps = (int64_t)ceil(epochs * (double)batches);
+    t->common.validate_every = validate_every ? validate_every : batches;
+    t->common.save_every = save_every ? save_every : batches;
+    const att_schedule rates = {.size = sizeof rates,
+                                .kind = schedules[schedule],
+                                .max_rate = rate,
+                                .warmup = (int64_t)(warmup * (double)t->common.steps),
+                                .steps = t->common.steps};
+    write_settings(settings, sizeof settings);
+    const att_recommender_training_options *o = ATT_OPTIONS(
+        att_recommender_training_options, .data = t->log.holdout, .batch = batch, .with_replacement = with_replacement,
+        .loss = (att_item_loss)loss, .negatives = negatives, .calibration = calibration < 0 ? 0.75 : calibration,
+        .mask_share = mask_share, .last_mask_share = last_mask_share < 0 ? 0 : last_mask_share, .schedule = &rates,
+        .beta2 = beta2, .weight_decay = decay, .clip = clip, .dropout = (float)dropout, .seed = (uint64_t)seed,
+        .settings = model_name ? NULL : settings, .model = model_name, .content = t->texts.vectors ? &vectors : NULL,
+        .resume = resume, .keep = keep ? keep : 1, .evaluation_id = checksum(t), .note = t->common.note,
+        .note_bytes = sizeof t->common.note);
+    const int code = cli_training_options_renewed() ? cli_checkpoints_remove(folder) : CLI_DONE;
+    return code ? code
+                : cli_status(t->common.ctx,
+                             att_recommender_training_open(t->common.ctx, folder, o, &t->common.training));
+}
+
+static void say_nothing(const att_training_info *info) { (void)info; }
+
+/* With validation the best model was written already; otherwise the last one is written now. */
+static int write_model(void *user, bool stopped)
+{
+    const recommend_training *t = user;
+    att_training_info info = {.size = sizeof info};
+    (void)stopped;
+    const int code = cli_status(t->common.ctx, att_training_describe(t->common.training, &info));
+    if (code || info.best_step == 0)
+        return code ? code
+                    : cli_status(t->common.ctx,
+                                 att_training_write(t->common.training, 0, dtype == F16 ? ATT_F16 : ATT_F32));
+    cli_note("%s is the model of step %lld, with the highest NDCG@10 on validation, %.4f", folder,
+             (long long)info.best_step, info.best);
+    return CLI_DONE;
+}
+
+static int run(int n, char **arguments)
+{
+    (void)n, (void)arguments;
+    recommend_training t = {.common = {.folder = folder,
+                                       .minutes = minutes,
+                                       .resume = resume,
+                                       .options_first = true,
+                                       .things = "positions",
+                                       .patience = patience,
+                                       .keep = keep,
+                                       .describe = say_nothing,
+                                       .write = write_model,
+                                       .options = &stored,
+                                       .user = &t}};
+    int code = cli_open(&t.common.ctx, threads);
+    if (!code)
+        code = read_data(&t);
+    if (!code) {
+        cli_end_later(); /* a signal cancels the start, which then leaves no folder */
+        code = open_training(&t);
+    }
+    if (!code) {
+        say_data(&t);
+        t.common.validate = t.log.held.cases[ATT_HOLDOUT_VALID] > 0 ? validate : NULL;
+        code = cli_training_run(&t.common);
+    }
+    att_training_free(t.common.training);
+    att_recommender_free(t.base);
+    cli_interactions_close(&t.log);
+    cli_item_texts_free(&t.texts);
+    att_close(t.common.ctx);
+    return code;
+}
+
+const cli_command train_recommend = {
+    .name = "recommend",
+    .summary = "train a recommender of next items on a log of what users did",
+    .details = "Trains a Transformer over histories with AdamW: SASRec (Kang, McAuley 2018), or\n"
+               "BERT4Rec (Sun et al. 2019). The default loss is the cross entropy of the softmax\n"
+               "over all items; the paper of SASRec is --block sasrec --loss binary\n"
+               "--with-replacement --beta2 0.98 --dropout 0.5, and gSASRec --loss gbce.\n\n"
+               "--data has a line for each action: user, item and, if there is one, time,\n"
+               "separated by spaces or tabs; with a rating before the time, too; MovieLens'\n"
+               "\"::\"; RecBole's .inter; CSV with a header; or lines of a user and all\n"
+               "its items. Actions are sorted by time; those of the same time stay in the order\n"
+               "of the file. The last action of each user is held out for the test, which\n"
+               "attend evaluate recommend makes, and the one before for validation: the model\n"
+               "with the highest NDCG@10 on it, ranked among all items, is written. --split\n"
+               "time divides the log at two points in time instead, and none trains on all.\n\n"
+               "Reports progress to standard error and to FOLDER/log.jsonl, whose first line\n"
+               "has all options. Ctrl-C saves a checkpoint and writes the model so far; if the\n"
+               "process is killed, the steps since the last checkpoint are lost. To continue,\n"
+               "--resume -o FOLDER is enough. --resume -o FOLDER --data NEW trains the model in\n"
+               "the folder on a log that has grown: what it has learnt stays, and new items are\n"
+               "added.",
+    .examples = "attend train recommend --data log.csv -o shop\n"
+                "attend train recommend --data log.csv --item-texts titles.tsv --content add -o shop\n"
+                "attend train recommend --resume -o shop\n"
+                "attend train recommend --resume -o shop --data newer-log.csv",
+    .options = options,
+    .see = "recommend|evaluate recommend|plot",
+    .complete = complete,
+    .run = run,
+};

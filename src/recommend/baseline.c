@@ -1,0 +1,225 @@
+/* Scores by popularity, by neighbours, and by the content of items. */
+#include "recommend/baseline.h"
+#include "util/util.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { NEIGHBOURS = 100 };
+static const double DECAY = 0.8;
+
+/* ---- scores */
+
+typedef struct scoring {
+    const att_baseline *b;
+    const int32_t *items; /* [offsets[n]] */
+    const int64_t *offsets;
+    int64_t n_items;
+    float *scores; /* [n, n_items] */
+    float *means;  /* [n, width]; or NULL */
+} scoring;
+
+/* Of items that have no score, a negative one in the order of popularity. */
+static float by_popularity(const att_baseline *b, int64_t item) { return -1 / (1 + (float)b->h->counts[item]); }
+
+static void score_all_by_popularity(const att_baseline *b, float *scores, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        scores[i] = by_popularity(b, i);
+}
+
+static void popularity_row(void *arg, int row)
+{
+    const scoring *s = arg;
+    for (int64_t i = 0; i < s->n_items; i++)
+        s->scores[row * s->n_items + i] = (float)s->b->h->counts[i];
+}
+
+/* Sums similarities to the items of the history, each weighted by where it is from the end. */
+static void neighbours_row(void *arg, int row)
+{
+    const scoring *s = arg;
+    const att_baseline *b = s->b;
+    float *scores = s->scores + row * s->n_items;
+    double weight = 1;
+    for (int64_t i = 0; i < s->n_items; i++)
+        scores[i] = 0;
+    for (int64_t i = s->offsets[row + 1] - 1; i >= s->offsets[row]; i--, weight *= b->decay) {
+        const att_neighbour *list = b->neighbours + s->items[i] * b->k;
+        for (int64_t n = 0; n < b->k && list[n].item >= 0; n++)
+            scores[list[n].item] += (float)(weight * list[n].similarity);
+    }
+    for (int64_t i = 0; i < s->n_items; i++)
+        scores[i] = scores[i] > 0 ? scores[i] : by_popularity(b, i);
+}
+
+/* ---- content */
+
+static double squared_length(const float *x, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)x[i] * x[i];
+    return sum;
+}
+
+/* Sums the vectors of the history's items, weighted as above. */
+static void mean_row(void *arg, int row)
+{
+    const scoring *s = arg;
+    const att_baseline *b = s->b;
+    float *mean = s->means + row * b->width;
+    double weight = 1;
+    memset(mean, 0, (size_t)b->width * sizeof *mean);
+    for (int64_t i = s->offsets[row + 1] - 1; i >= s->offsets[row]; i--, weight *= b->decay)
+        for (int64_t d = 0; d < b->width; d++)
+            mean[d] += (float)weight * b->vectors[s->items[i] * b->width + d];
+}
+
+/* Replaces cosines where there is none: items without a vector come last, and a history without any is popular items'.
+ */
+static void finish_content_row(void *arg, int row)
+{
+    const scoring *s = arg;
+    const att_baseline *b = s->b;
+    float *scores = s->scores + row * s->n_items;
+    if (squared_length(s->means + row * b->width, b->width) == 0) {
+        score_all_by_popularity(b, scores, s->n_items);
+        return;
+    }
+    for (int64_t i = 0; i < s->n_items; i++)
+        if (squared_length(b->vectors + i * b->width, b->width) == 0)
+            scores[i] = -2 + by_popularity(b, i);
+}
+
+static att_status score_content(scoring *s, int n)
+{
+    const att_baseline *b = s->b;
+    s->means = att_alloc(b->ctx, (size_t)n, (size_t)b->width * sizeof *s->means);
+    if (!s->means)
+        return ATT_ERR_MEMORY;
+    att_parallel_for(b->ctx, n, mean_row, s);
+    att_tensor means, vectors, scores;
+    att_wrap(&means, s->means, ATT_F32, ATT_DIMS(n, b->width), NULL);
+    att_wrap(&vectors, b->vectors, ATT_F32, ATT_DIMS(s->n_items, b->width), NULL);
+    att_wrap(&scores, s->scores, ATT_F32, ATT_DIMS(n, s->n_items), NULL);
+    const att_status e = att_tensor_cosine(b->ctx, &means, &vectors, &scores);
+    if (!e)
+        att_parallel_for(b->ctx, n, finish_content_row, s);
+    att_free(b->ctx, s->means);
+    return e;
+}
+
+/* ---- the scorer */
+
+static att_status check_histories(const att_baseline *b, const int32_t *items, const int64_t *offsets, int64_t n)
+{
+    const int64_t n_items = b->h->log->info.items;
+    if (n < 0 || n > INT32_MAX || (n > 0 && offsets[0] != 0))
+        return att_fail(b->ctx, ATT_ERR_ARGUMENT, "%lld histories, offsets[0] %lld", (long long)n,
+                        n > 0 ? (long long)offsets[0] : 0);
+    for (int64_t i = 0; i < n; i++)
+        if (offsets[i + 1] < offsets[i])
+            return att_fail(b->ctx, ATT_ERR_ARGUMENT, "offsets[%lld] is %lld, less than the one before, %lld",
+                            (long long)i + 1, (long long)offsets[i + 1], (long long)offsets[i]);
+    for (int64_t i = 0; n > 0 && i < offsets[n]; i++)
+        if (items[i] < 0 || items[i] >= n_items)
+            return att_fail(b->ctx, ATT_ERR_ARGUMENT, "items[%lld] is %d, but there are %lld items", (long long)i,
+                            items[i], (long long)n_items);
+    return ATT_OK;
+}
+
+static att_status score(void *user, const int32_t *items, const int64_t *offsets, int64_t n, int64_t n_items,
+                        float *scores)
+{
+    const att_baseline *b = user;
+    scoring s = {b, items, offsets, n_items, scores, NULL};
+    if (n_items != b->h->log->info.items)
+        return att_fail(b->ctx, ATT_ERR_ARGUMENT, "scores of %lld items, but the baseline's log has %lld",
+                        (long long)n_items, (long long)b->h->log->info.items);
+    const att_status e = check_histories(b, items, offsets, n);
+    if (e || n == 0)
+        return e;
+    if (b->kind == ATT_BASELINE_CONTENT)
+        return score_content(&s, (int)n);
+    att_parallel_for(b->ctx, (int)n, b->kind == ATT_BASELINE_POPULARITY ? popularity_row : neighbours_row, &s);
+    return ATT_OK;
+}
+
+/* ---- the object */
+
+/* Copies the vectors, each to length 1. */
+static att_status copy_vectors(att_baseline *b, const float *vectors)
+{
+    const int64_t items = b->h->log->info.items;
+    b->vectors = att_alloc(b->ctx, (size_t)items, (size_t)b->width * sizeof *b->vectors);
+    if (!b->vectors)
+        return ATT_ERR_MEMORY;
+    for (int64_t i = 0; i < items; i++) {
+        const float *from = vectors + i * b->width;
+        const double length = sqrt(squared_length(from, b->width));
+        if (!isfinite(length))
+            return att_fail(b->ctx, ATT_ERR_ARGUMENT, "the vector of item %.80s has numbers that are not finite",
+                            att_interactions_item(b->h->log, i));
+        for (int64_t d = 0; d < b->width; d++)
+            b->vectors[i * b->width + d] = length > 0 ? (float)(from[d] / length) : 0;
+    }
+    return ATT_OK;
+}
+
+static att_status check_options(const att_holdout *h, att_baseline_kind kind, const att_baseline_options *o)
+{
+    const bool content = kind == ATT_BASELINE_CONTENT;
+    if ((unsigned)kind > ATT_BASELINE_CONTENT)
+        return att_fail(h->ctx, ATT_ERR_ARGUMENT, "kind is %d, not an att_baseline_kind", (int)kind);
+    if (o->neighbours < 0 || !(o->decay >= 0 && o->decay <= 1))
+        return att_fail(h->ctx, ATT_ERR_ARGUMENT,
+                        "neighbours is %lld and decay %g, expected 0 or more, and from 0 to 1",
+                        (long long)o->neighbours, o->decay);
+    if (content && (!o->vectors || o->width < 1))
+        return att_fail(h->ctx, ATT_ERR_ARGUMENT, "ATT_BASELINE_CONTENT needs vectors, which are %s, of a width, %lld",
+                        o->vectors ? "given" : "NULL", (long long)o->width);
+    if (!content && (o->vectors || o->width))
+        return att_fail(h->ctx, ATT_ERR_ARGUMENT, "vectors are for ATT_BASELINE_CONTENT only");
+    return ATT_OK;
+}
+
+att_status att_baseline_new(const att_holdout *h, att_baseline_kind kind, const att_baseline_options *options,
+                            att_baseline **out)
+{
+    att_baseline_options o;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"h", h}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_status e = att_take_options(&o, sizeof o, options, "att_baseline_options");
+    e = e ? e : check_options(h, kind, &o);
+    if (e)
+        return e;
+    att_baseline *b = att_calloc(h->ctx, 1, sizeof *b);
+    if (!b)
+        return ATT_ERR_MEMORY;
+    *b = (att_baseline){.ctx = h->ctx, .h = h, .kind = kind, .width = o.width};
+    b->k = att_min(o.neighbours ? o.neighbours : NEIGHBOURS, h->log->info.items);
+    b->decay = o.decay > 0 ? o.decay : kind == ATT_BASELINE_CONTENT ? 1 : DECAY;
+    if (kind == ATT_BASELINE_NEIGHBOURS)
+        e = att_neighbours_find(b);
+    else if (kind == ATT_BASELINE_CONTENT)
+        e = copy_vectors(b, o.vectors);
+    if (e)
+        att_baseline_free(b);
+    else
+        *out = b;
+    return e;
+}
+
+void att_baseline_free(att_baseline *b)
+{
+    if (!b)
+        return;
+    att_free(b->ctx, b->neighbours);
+    att_free(b->ctx, b->vectors);
+    att_free(b->ctx, b);
+}
+
+att_scorer att_baseline_scorer(const att_baseline *b) { return b ? (att_scorer){score, (void *)b} : (att_scorer){0}; }

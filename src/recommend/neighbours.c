@@ -1,0 +1,140 @@
+/* The items that most users have besides an item: co-occurrence, by cosine (Sarwar et al. 2001, for sets). */
+#include "recommend/baseline.h"
+#include "util/util.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Items of a user that count: the last ones, so that time and memory are linear in the actions. */
+enum { MAX_ITEMS = 1000, PARTS = 16 };
+
+typedef struct counting {
+    att_baseline *b;
+    int64_t *users_of; /* [items + 1]: where each item's users begin */
+    int32_t *users;    /* users of each item, ascending */
+    int64_t *items_of; /* [users + 1]: where each user's items begin */
+    int32_t *items;    /* different items of each user */
+    int32_t *together; /* [PARTS, items]: users that an item has in common with another, zero in between */
+    int32_t *found;    /* [PARTS, items]: those items */
+} counting;
+
+/* The different items of a user among the last of its training -> out; last_user [items]: the user that had each last.
+ */
+static int64_t different_items(const att_holdout *h, int64_t user, int64_t *last_user, int32_t *out)
+{
+    const att_history x = att_holdout_train(h, user);
+    int64_t n = 0;
+    for (int64_t i = x.count - 1; i >= 0 && n < MAX_ITEMS; i--) {
+        if (last_user[x.items[i]] == user)
+            continue;
+        last_user[x.items[i]] = user;
+        out[n++] = x.items[i];
+    }
+    return n;
+}
+
+static void fill_items(counting *c, int64_t *last_user)
+{
+    const att_holdout *h = c->b->h;
+    for (int64_t i = 0; i < h->log->info.items; i++)
+        last_user[i] = -1;
+    c->items_of[0] = 0;
+    for (int64_t u = 0; u < h->log->info.users; u++)
+        c->items_of[u + 1] = c->items_of[u] + different_items(h, u, last_user, c->items + c->items_of[u]);
+}
+
+static void fill_users(counting *c)
+{
+    const int64_t items = c->b->h->log->info.items, users = c->b->h->log->info.users;
+    memset(c->users_of, 0, ((size_t)items + 2) * sizeof *c->users_of);
+    for (int64_t i = 0; i < c->items_of[users]; i++)
+        c->users_of[c->items[i] + 2]++;
+    int64_t *begin = c->users_of + 1;
+    for (int64_t i = 0; i < items; i++)
+        begin[i + 1] += begin[i];
+    for (int64_t u = 0; u < users; u++)
+        for (int64_t i = c->items_of[u]; i < c->items_of[u + 1]; i++)
+            c->users[begin[c->items[i]]++] = (int32_t)u;
+}
+
+static int64_t users_with(const counting *c, int64_t item) { return c->users_of[item + 1] - c->users_of[item]; }
+
+/* Inserts a neighbour of the n that are there, at most k; equal ones are in the order of items. -> n */
+static int64_t insert(att_neighbour *list, int64_t n, int64_t k, att_neighbour x)
+{
+    int64_t to = n < k ? n : k - 1;
+    if (n == k &&
+        !(x.similarity > list[to].similarity || (x.similarity == list[to].similarity && x.item < list[to].item)))
+        return n;
+    for (; to > 0 && (x.similarity > list[to - 1].similarity ||
+                      (x.similarity == list[to - 1].similarity && x.item < list[to - 1].item));
+         to--)
+        list[to] = list[to - 1];
+    list[to] = x;
+    return n < k ? n + 1 : k;
+}
+
+static void find_of_item(const counting *c, int64_t item, int32_t *together, int32_t *found)
+{
+    att_neighbour *list = c->b->neighbours + item * c->b->k;
+    int64_t n_found = 0, n = 0;
+    for (int64_t i = c->users_of[item]; i < c->users_of[item + 1]; i++)
+        for (int64_t j = c->items_of[c->users[i]]; j < c->items_of[c->users[i] + 1]; j++)
+            if (together[c->items[j]]++ == 0)
+                found[n_found++] = c->items[j];
+    for (int64_t i = 0; i < n_found; i++) {
+        const int32_t other = found[i];
+        const double both = together[other], of = (double)users_with(c, item) * (double)users_with(c, other);
+        together[other] = 0;
+        if (other != item)
+            n = insert(list, n, c->b->k, (att_neighbour){other, (float)(both / sqrt(of))});
+    }
+    for (; n < c->b->k; n++)
+        list[n] = (att_neighbour){-1, 0};
+}
+
+static void find_of_part(void *arg, int part)
+{
+    const counting *c = arg;
+    const int64_t items = c->b->h->log->info.items;
+    for (int64_t i = part; i < items; i += PARTS)
+        find_of_item(c, i, c->together + part * items, c->found + part * items);
+}
+
+static att_status count(counting *c)
+{
+    att_ctx *ctx = c->b->ctx;
+    const size_t items = (size_t)c->b->h->log->info.items, users = (size_t)c->b->h->log->info.users;
+    const size_t actions = (size_t)c->b->h->info.actions;
+    int64_t *last_user = att_alloc(ctx, items, sizeof *last_user);
+    c->items_of = att_alloc(ctx, users + 1, sizeof *c->items_of);
+    c->users_of = att_alloc(ctx, items + 2, sizeof *c->users_of);
+    c->items = att_alloc(ctx, actions, sizeof *c->items);
+    c->users = att_alloc(ctx, actions, sizeof *c->users);
+    c->together = att_calloc(ctx, PARTS * items, sizeof *c->together);
+    c->found = att_alloc(ctx, PARTS * items, sizeof *c->found);
+    const bool all = last_user && c->items_of && c->users_of && c->items && c->users && c->together && c->found;
+    if (all) {
+        fill_items(c, last_user);
+        fill_users(c);
+        att_parallel_for(ctx, PARTS, find_of_part, c);
+    }
+    att_free(ctx, last_user);
+    return all ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+att_status att_neighbours_find(att_baseline *b)
+{
+    counting c = {.b = b};
+    b->neighbours = att_alloc(b->ctx, (size_t)b->h->log->info.items, (size_t)b->k * sizeof *b->neighbours);
+    if (!b->neighbours)
+        return ATT_ERR_MEMORY;
+    const att_status e = count(&c);
+    att_free(b->ctx, c.items_of);
+    att_free(b->ctx, c.users_of);
+    att_free(b->ctx, c.items);
+    att_free(b->ctx, c.users);
+    att_free(b->ctx, c.together);
+    att_free(b->ctx, c.found);
+    return e;
+}

@@ -1,0 +1,132 @@
+/* Scores of a few of many classes: products of each row with chosen rows of a table, which are not copied. */
+#include "tape/tape.h"
+
+#include "gemm/gemm.h"
+
+enum { COLUMNS = 64 }; /* at a time, as att_tape_for_columns has them */
+
+typedef struct embedding_dot_saved {
+    const int32_t *ids; /* [rows, count] */
+    int64_t count;
+} embedding_dot_saved;
+
+typedef struct embedding_dot_job {
+    const att_kernels *k;
+    const embedding_dot_saved *of;
+    int64_t rows, features;
+    const float *x, *table; /* [rows, features], [n, features] */
+    float *y;               /* [rows, count] */
+    const float *dy;        /* as y */
+    float *dx, *dtable;     /* as x and table */
+} embedding_dot_job;
+
+static void dots(const void *arg, int64_t first, int64_t last)
+{
+    const embedding_dot_job *j = arg;
+    const int64_t count = j->of->count;
+    for (int64_t i = first * count; i < last * count; i++)
+        j->y[i] = j->k->vector.dot(j->features, j->x + i / count * j->features, j->table + j->of->ids[i] * j->features);
+}
+
+/* ---- backward: sums in ascending order of rows, and of ids within one */
+
+/* y [n] += factor x [n], n up to COLUMNS */
+static void add_scaled(const att_kernels *k, int64_t n, float factor, const float *x, float *y)
+{
+    float scaled[COLUMNS];
+    k->vector.scale(n, factor, x, scaled);
+    k->vector.add(n, y, scaled, y);
+}
+
+static void rows_back(const void *arg, int64_t first, int64_t last)
+{
+    const embedding_dot_job *j = arg;
+    const int64_t count = j->of->count;
+    for (int64_t i = first * count; i < last * count; i++)
+        for (int64_t at = 0; at < j->features; at += COLUMNS)
+            add_scaled(j->k, att_min(COLUMNS, j->features - at), j->dy[i], j->table + j->of->ids[i] * j->features + at,
+                       j->dx + i / count * j->features + at);
+}
+
+static void table_back(const void *arg, int64_t first, int64_t last)
+{
+    const embedding_dot_job *j = arg;
+    const int64_t count = j->of->count;
+    for (int64_t i = 0; i < j->rows * count; i++)
+        add_scaled(j->k, last - first, j->dy[i], j->x + i / count * j->features + first,
+                   j->dtable + j->of->ids[i] * j->features + first);
+}
+
+static att_status backward(att_tape *t, const att_step *s)
+{
+    const att_tensor *x = &s->in[0]->value;
+    embedding_dot_job j = {.k = att_kernels_of(t->ctx->isa),
+                           .of = s->saved,
+                           .rows = x->dim[0],
+                           .features = x->dim[1],
+                           .x = x->data,
+                           .table = att_param_floats(s->param[0]),
+                           .dy = s->y->grad};
+    if (!j.table && att_count(att_param_value(s->param[0])) > 0)
+        return ATT_ERR_MEMORY;
+    j.dx = att_tape_grad(s->in[0]);
+    j.dtable = att_param_partial(s->param[0]);
+    if (j.dx)
+        att_tape_for_rows(t->ctx, j.rows, j.of->count * j.features, rows_back, &j);
+    att_tape_for_columns(t->ctx, j.features, table_back, &j);
+    return ATT_OK;
+}
+
+const att_operation att_operation_embedding_dot = {.name = "embedding_dot", .backward = backward, .ignores_y = true};
+
+/* ---- forward */
+
+static bool check(att_tape *t, const att_tensor *x, const att_tensor *table, const int32_t *ids, int64_t count)
+{
+    if (x->rank != 2 || table->rank != 2 || x->dim[1] != table->dim[1])
+        att_tape_fail(t, ATT_ERR_SHAPE, "embedding_dot: x is %s but the table is %s", att_shape_of(x).text,
+                      att_shape_of(table).text);
+    else if (count < 0 || (count > 0 && x->dim[0] > 0 && !ids))
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "embedding_dot: count is %lld with %s ids", (long long)count,
+                      ids ? "these" : "no");
+    for (int64_t i = 0; !t->status && i < x->dim[0] * count; i++)
+        if (ids[i] < 0 || ids[i] >= table->dim[0])
+            att_tape_fail(t, ATT_ERR_ARGUMENT, "embedding_dot: ids[%lld] = %d but the table has %lld rows",
+                          (long long)i, (int)ids[i], (long long)table->dim[0]);
+    return !t->status;
+}
+
+att_var *att_embedding_dot(att_tape *t, att_var *x, att_param *table, const int32_t *ids, int64_t count)
+{
+    if (!x || !att_tape_ready(t))
+        return NULL;
+    if (!table)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "embedding_dot: table is NULL");
+    if (!check(t, &x->value, att_param_value(table), ids, count))
+        return NULL;
+    embedding_dot_job j = {.k = att_kernels_of(t->ctx->isa),
+                           .rows = x->value.dim[0],
+                           .features = x->value.dim[1],
+                           .x = x->value.data,
+                           .table = att_param_floats(table)};
+    if (!j.table && att_count(att_param_value(table)) > 0)
+        return att_tape_fail(t, ATT_ERR_MEMORY, "embedding_dot: %s", att_error(t->ctx));
+    att_var *y = att_tape_var(t, 2, (const int64_t[]){j.rows, count});
+    if (!y)
+        return NULL;
+    const embedding_dot_saved saved = {att_tape_save(t, ids, (size_t)(j.rows * count) * sizeof *ids), count};
+    j.of = &saved;
+    j.y = y->value.data;
+    if (t->status)
+        return NULL;
+    att_tape_for_rows(t->ctx, j.rows, count * j.features, dots, &j);
+    const att_step step = {.op = &att_operation_embedding_dot,
+                           .y = y,
+                           .in = &x,
+                           .n_in = 1,
+                           .param = &table,
+                           .n_param = 1,
+                           .saved = &saved,
+                           .saved_bytes = sizeof saved};
+    return att_tape_done(t, &step, NULL, NULL);
+}

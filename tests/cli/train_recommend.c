@@ -1,0 +1,291 @@
+/* attend train recommend and attend evaluate recommend: from a log to a recommender, killed on the way or not, with a
+ * log that grows, and how good it is. */
+#include "check.h"
+#include "stopped.h"
+
+#include <math.h>
+
+/* Items in a ring: after each comes the next one, but for one action in eight, which is anywhere. What is popular says
+ * nothing about it. */
+enum { RING = 20, USERS = 120, LENGTH = 12 };
+
+#define TRAIN                                                                                                          \
+    "$A train recommend --data ring.txt --hidden 16 --layers 1 --max-positions 8 --batch 32 --rate 1e-2 --threads 2 "
+
+/* Users from `first` on; items are numbered up to `ring`. */
+static void write_ring(const char *name, int first, int users, int ring)
+{
+    FILE *f = folder_open(&tool_model, name);
+    for (int u = 0; u < users; u++) {
+        int item = (int)(check_bits(1, (uint64_t)u) % (uint64_t)ring);
+        for (int i = 0; i < LENGTH; i++) {
+            const uint64_t bits = check_bits(2, (uint64_t)(u * LENGTH + i));
+            item = bits % 8 ? (item + 1) % ring : (int)((bits >> 8) % (uint64_t)ring);
+            fprintf(f, "user%d item%d %d\n", first + u, item, i);
+        }
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+static int set_up(void **state)
+{
+    assert_int_equal(tool_setup(state), 0);
+    write_ring("ring.txt", 0, USERS, RING);
+    write_ring("more.txt", USERS, USERS, RING + 4);
+    folder_write(&tool_model, "texts.tsv", "item0\tThe cat sleeps\nitem1\tA dog runs\nnever\tThe sun is shiny\n");
+    return tool("cat ring.txt more.txt >grown.txt");
+}
+
+/* The results of an evaluation as JSON, by name. */
+static const json_t *result(const json_t *evaluation, const char *name)
+{
+    const json_t *all = json_object_get(evaluation, "results"), *found = NULL;
+    for (size_t i = 0; i < json_array_size(all); i++)
+        if (!strcmp(json_string_value(json_object_get(json_array_get(all, i), "name")), name))
+            found = json_array_get(all, i);
+    assert_non_null(found);
+    return found;
+}
+
+/* ---- Baselines --------------------------------------------------------------------- */
+
+/* Worked by hand: trained are a b, a b, c, where a and b have 2 actions and c 1 (b, c, a; a, b, c; ...). */
+static void the_popular_baseline_is_counted_by_hand(void **state)
+{
+    (void)state;
+    folder_write(&tool_model, "small.txt", "u a 1\nu b 2\nu c 3\nv b 1\nv a 2\nv a 3\nw c 1\nw d 2\nw e 3\nx a 1\n");
+    assert_int_equal(tool("$A evaluate recommend -d small.txt -k 3 --json"), 0);
+    json_t *v = line_json(0);
+    /* Trained: a of u, b of v, c of w, a of x. Order: a 2, b 1, c 1, d 0, e 0. Ranks at the test: u c 3, v a 1, w e 5.
+     */
+    const json_t *r = result(v, "popularity");
+    assert_int_equal(number(v, "cases"), 3);
+    assert_int_equal(number(v, "unseen"), 1);
+    assert_int_equal(number(v, "repeats"), 1);
+    check_near(2.0 / 3, number(r, "hr"), 1e-7, "HR@3");
+    check_near((1 + 1 / log2(4)) / 3, number(r, "ndcg"), 1e-7, "NDCG@3");
+    check_near((1 + 1.0 / 3) / 3, number(r, "mrr"), 1e-7, "MRR@3");
+    check_near(3.0 / 5, number(r, "coverage"), 1e-7, "coverage");
+    check_near(4.0 / 3, number(r, "popularity"), 1e-7, "popularity");
+    json_decref(v);
+    assert_int_equal(tool("$A evaluate recommend -d small.txt -k 3 --json --exclude-seen --leave-out-unseen"), 0);
+    v = line_json(0);
+    /* u: a and b are no candidates, so c is the first; v has had a, which has no rank. */
+    assert_int_equal(number(v, "cases"), 2);
+    check_near(0.5, number(result(v, "popularity"), "hr"), 1e-7, "HR@3 without seen items");
+    json_decref(v);
+}
+
+static void the_protocol_is_said_in_full(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("$A evaluate recommend -d small.txt"), 0);
+    static const char *const says[] = {"leave-one-out: the last action of each of 3 users with 3 actions or more,\n",
+                                       "1 users with fewer are for training only",
+                                       "candidates  all 5 items, those of the history, too\n",
+                                       "unseen      1 held-out items do not occur in training: counted\n",
+                                       "repeats     1 of 3 counted items are in their history\n",
+                                       "\npopularity  ",
+                                       "\nitem neighbours  "};
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++)
+        assert_has(tool_out, says[i]);
+    assert_has(tool_err, "10 actions of 4 users with 5 items (lines)\n");
+    assert_int_equal(
+        tool("$A evaluate recommend -d ring.txt --exclude-seen --candidates outside-training --negatives 5 "
+             "--draws 3 --seed 9 --part valid --leave-out-unseen"),
+        0);
+    assert_has(tool_out, "the last action but one of each of 120 users");
+    assert_has(tool_out, "candidates  5 random items, uniform outside the user's training items, with repetition,\n");
+    assert_has(tool_out, "without those of the history; mean of 3 draws for each user, seed 9\n");
+    assert_has(tool_out, "do not occur in training: not counted\n");
+}
+
+/* ---- Training -------------------------------------------------------------------------- */
+
+static void a_pattern_is_learnt_that_popularity_does_not_find(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--dropout 0.1 --epochs 30 -o learnt"), 0);
+    assert_has(tool_err, "1440 actions of 120 users with 20 items (lines)\n");
+    assert_has(tool_err, "split leave-one-out: 1200 actions of 120 users for training; 120 for validation and 120 for "
+                         "the test, which is not read\n");
+    assert_has(tool_err, ", on validation NDCG@10 0.");
+    assert_has(tool_err, "attend: learnt is the model of step ");
+    assert_has(tool_err, "learnt is a model now: attend recommend -m learnt");
+    assert_int_equal(tool("$A evaluate recommend -m learnt -d ring.txt -k 1 --json"), 0);
+    json_t *v = line_json(0);
+    const double hr = number(result(v, "learnt"), "hr"), popular = number(result(v, "popularity"), "hr");
+    assert_true(hr > 0.6 && popular < 0.2);
+    json_decref(v);
+    assert_int_equal(tool("$A recommend -m learnt -k 1 --json --history item3,item4,item5"), 0);
+    v = line_json(0);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(json_object_get(v, "items"), 0), "item")),
+                        "item6");
+    json_decref(v);
+    assert_int_equal(tool("$A plot -y ndcg,loss learnt -o learnt.svg"), 0);
+}
+
+static void the_log_begins_with_all_options(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--epochs 1 -o logged 2>/dev/null && head -n 1 logged/log.jsonl"), 0);
+    json_t *v = line_json(0), *o = json_object_get(v, "options");
+    assert_int_equal(number(v, "step"), 0);
+    assert_string_equal(json_string_value(json_object_get(v, "command")), "recommend");
+    assert_string_equal(json_string_value(json_object_get(o, "hidden")), "16");
+    assert_string_equal(json_string_value(json_object_get(o, "loss")), "softmax");
+    assert_string_equal(json_string_value(json_object_get(o, "rate")), "0.01");
+    json_decref(v);
+    assert_int_equal(tool("wc -l <logged/log.jsonl; tail -n 1 logged/log.jsonl | grep -c '\"ndcg\": 0.'"), 0);
+    assert_string_equal(tool_out, "2\n1\n");
+}
+
+static void all_losses_blocks_and_architectures_train(void **state)
+{
+    (void)state;
+    static const char *const options[] = {
+        "--block sasrec --loss binary --with-replacement --beta2 0.98",
+        "--block post-norm --loss gbce --negatives 4 --calibration 0.5",
+        "--loss sampled-softmax --negatives 8 --schedule cosine --warmup 0.1",
+        "--arch bert4rec --mask-share 0.4 --last-mask-share 0.2 --schedule linear",
+        "--split time --decay 0.01 --clip 1 --patience 1",
+        "--split none --dtype f16",
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        char line[512];
+        snprintf(line, sizeof line, "rm -rf any; " TRAIN "--epochs 2 %s -o any && $A recommend -m any --history item1",
+                 options[i]);
+        if (tool(line))
+            fail_msg("%s: %s", options[i], tool_err);
+        assert_int_equal(count(tool_out, "\n"), 11);
+    }
+    assert_int_equal(tool("$A evaluate recommend -m any -d ring.txt >/dev/null"), 0);
+    assert_has(tool_err, "any was trained with --split none: it has learnt from the actions that are held out here");
+}
+
+/* ---- What stops, and what goes on -------------------------------------------------------- */
+
+static void a_training_that_is_killed_again_and_again_has_the_same_result(void **state)
+{
+    (void)state;
+    assert_kills_change_nothing(TRAIN "--epochs 10 --dropout 0.2 --loss binary --with-replacement --save-every 3", 2, 7,
+                                5, 100);
+    assert_int_equal(tool(SAME_LOG("calm/log.jsonl", "killed/log.jsonl")), 0);
+}
+
+static void a_training_that_is_interrupted_is_a_model(void **state)
+{
+    (void)state;
+    assert_interrupt_leaves_a_model(TRAIN "--epochs 100000 --save-every 1", "recommend", "", "--history item1");
+}
+
+static void options_are_stored_for_resume(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--epochs 2 --dropout 0.5 -o stored"), 0);
+    assert_refused("$A train recommend --resume -o stored --dropout 0.2", 2, "--dropout is 0.5 in stored but 0.2 here");
+    assert_int_equal(tool("$A train recommend --resume -o stored"), 0);
+    assert_has(tool_err, "stored is a model that has finished its training, and stays as it is");
+    assert_refused("$A train embed --resume -o stored", 1, "attend train recommend --resume -o stored");
+}
+
+/* The vectors of the items that it had stay where they are, at a learning rate that changes nothing. */
+static void a_log_that_has_grown_adds_items_to_what_is_learnt(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--epochs 20 --dropout 0.1 -o shop && $A recommend -m shop --vectors before.npy && "
+                                "cp -r shop other"),
+                     0);
+    assert_int_equal(tool("$A train recommend --resume -o shop --data grown.txt"), 0);
+    assert_has(tool_err, "begins with ");
+    assert_has(tool_err, "which has 20 of the items\n");
+    assert_int_equal(tool("$A info -m shop | grep -c 'items *24$'"), 0);
+    assert_int_equal(tool("$A evaluate recommend -m shop -d grown.txt -k 1 --json 2>/dev/null"), 0);
+    json_t *v = line_json(0);
+    assert_true(number(result(v, "shop"), "hr") > 0.4);
+    json_decref(v);
+    assert_int_equal(tool("$A train recommend -m other --data grown.txt --epochs 0.1 --rate 1e-30 -o new && "
+                          "$A recommend -m new --vectors after.npy && tail -c +129 before.npy >b && "
+                          "tail -c +129 after.npy | head -c $(wc -c <b) | cmp - b && wc -c <after.npy"),
+                     0);
+    assert_string_equal(tool_out, "1664\n"); /* 128 + 24 * 16 * 4 */
+    assert_int_equal(tool("$A train recommend --resume -o shop"), 0);
+    assert_has(tool_err, "shop is a model that has finished its training, and stays as it is");
+}
+
+static void texts_make_items_that_are_in_no_action(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--epochs 1 --item-texts texts.tsv --text-model $D --content add -o content"), 0);
+    assert_has(tool_err, "1440 actions of 120 users with 21 items (lines)\n");
+    assert_has(tool_err, " numbers; 18 items have none\n");
+    assert_int_equal(tool("$A recommend -m content --history never,item3 -k 21 --json"), 0);
+    assert_has(tool_out, "{\"item\": \"never\", ");
+    assert_string_equal(tool_err, "");
+    assert_int_equal(tool(TRAIN "--epochs 1 --item-texts texts.tsv --text-model $D -o start && "
+                                "$A evaluate recommend -m start -d ring.txt --item-texts texts.tsv --text-model $D"),
+                     0);
+    assert_has(tool_out, "\ncontent  ");
+    assert_refused("$A train recommend --data grown.txt -m content -o x", 2, "--item-texts FILE is needed: ");
+}
+
+static void what_cannot_be_learnt_is_named(void **state)
+{
+    (void)state;
+    folder_write(&tool_model, "missing.csv", "user_id,item_id,timestamp\nu,a,1\nu,b\n");
+    folder_write(&tool_model, "columns.csv", "who,what\nu,a\n");
+    folder_write(&tool_model, "alone.txt", "u a 1\nv b 1\n");
+    static const struct {
+        const char *line;
+        int code;
+        const char *says;
+    } cases[] = {
+        {"$A train recommend -o x", 2, "--data"},
+        {"$A train recommend --data nowhere -o x", 1, "nowhere: No such file"},
+        {"$A train recommend --data missing.csv -o x", 1, "missing.csv: line 3: "},
+        {"$A train recommend --data columns.csv -o x", 1, "columns.csv: line 1: the header has no column \"user_id\""},
+        {"$A train recommend --data columns.csv --user-column who --item-column item -o x", 1, "\"item\""},
+        {"$A train recommend --data alone.txt -o x", 1,
+         "alone.txt: no user has two or more actions for training, of 2 users with 2 actions"},
+        {"printf '' >empty; $A train recommend --data empty -o x", 1, "empty has no action of a user with an item"},
+        {TRAIN "--negatives 3 -o x", 2, "--negatives 3 is for another --loss"},
+        {TRAIN "--calibration 0.5 -o x", 2, "--calibration 0.5 is for --loss gbce"},
+        {TRAIN "--mask-share 0.5 -o x", 2, "--mask-share is for --arch bert4rec"},
+        {TRAIN "--test-share 0.2 -o x", 2, "--test-share 0.2 is for --split time, but here the split is leave-one-out"},
+        {TRAIN "--content add -o x", 2, "--content needs --item-texts"},
+        {TRAIN "-m any -o x", 2, "--hidden does not go with --model"},
+        {TRAIN "--heads 3 -o x", 1, "\"num_attention_heads\" is 3"},
+        {TRAIN "--min-actions 99 --split time --valid-from 5 --test-from 4 -o x", 1, "validation is from 5 on"},
+        {"$A train recommend --data ring.txt -m $D -o x", 1, "is a sentence model"},
+        {"$A train recommend --resume -o x", 1, "x: there is no training to continue"},
+        {"$A evaluate recommend -d ring.txt --draws 3", 2, "--draws needs --candidates"},
+        {"$A evaluate recommend -d ring.txt --split none", 2, "--split none holds out nothing"},
+        {"$A evaluate recommend -d ring.txt --candidates popularity --negatives 19", 1, "negatives"},
+        {"$A evaluate recommend -d alone.txt --json", 1, "alone.txt: no action is held out"},
+        {"$A evaluate recommend -d ring.txt -m $D", 1, "is a sentence model"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[512];
+        snprintf(line, sizeof line, "{ %s; } 2>err; code=$?; grep '^attend: ' err >&2; exit $code", cases[i].line);
+        assert_refused(line, cases[i].code, cases[i].says);
+        assert_int_equal(tool("test ! -e x"), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_popular_baseline_is_counted_by_hand),
+        cmocka_unit_test(the_protocol_is_said_in_full),
+        cmocka_unit_test(a_pattern_is_learnt_that_popularity_does_not_find),
+        cmocka_unit_test(the_log_begins_with_all_options),
+        cmocka_unit_test(all_losses_blocks_and_architectures_train),
+        cmocka_unit_test(options_are_stored_for_resume),
+        cmocka_unit_test(a_log_that_has_grown_adds_items_to_what_is_learnt),
+        cmocka_unit_test(texts_make_items_that_are_in_no_action),
+        cmocka_unit_test(what_cannot_be_learnt_is_named),
+        cmocka_unit_test(a_training_that_is_interrupted_is_a_model),
+        cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
+    };
+    return cmocka_run_group_tests(tests, set_up, tool_teardown);
+}
