@@ -2,6 +2,7 @@
 #include "cli/base/cli.h"
 #include "cli/base/language.h"
 #include "cli/base/output.h"
+#include "cli/base/paths.h"
 #include "cli/draw/color.h"
 #include "cli/draw/heatmap.h"
 #include "cli/draw/image_attention.h"
@@ -192,6 +193,9 @@ static int run(int n, char **arguments)
     shown s = {.text = arguments[0]};
     if (cli_model_is(CLI_VISION_MODEL, model_name))
         return run_image(arguments[0]);
+    const int code = cli_paths_refuse_images(1, arguments);
+    if (code)
+        return code;
     return cli_model_is(CLI_LANGUAGE_MODEL, model_name) ? run_language(&s) : run_sentence(&s);
 }
 

@@ -244,8 +244,9 @@ static int stream(work *w, cli_lines *in)
         cli_progress_show(&progress, w->done, "images", in->done / in->total);
     }
     cli_progress_end(&progress);
-    if (!code && w->drawn && w->done - w->failed > 1)
-        cli_note("%s shows the first of %lld images", attention_path, (long long)(w->done - w->failed));
+    if (!code && w->drawn && w->done > 1)
+        cli_note("%s shows the first of %lld images%s", attention_path, (long long)(w->done - w->failed),
+                 w->failed ? " that could be read" : "");
     return !code && w->failed ? CLI_FAILED : code;
 }
 
@@ -256,6 +257,8 @@ static int run(int n, char **arguments)
     cli_lines in = {.fd = -1};
     if (!attention_path && (layer >= 0 || head >= 0))
         return cli_misuse("--%s needs --attention FILE", layer >= 0 ? "layer" : "head");
+    if (attention_path && !strcmp(attention_path, "-"))
+        return cli_misuse("--attention - would be mixed with the classes: name a file");
     int code = background_name ? read_colour(background_name, background) : CLI_DONE;
     w.options.background = background_name ? background : NULL;
     if (!code)

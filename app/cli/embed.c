@@ -115,6 +115,8 @@ static int run(int n, char **arguments)
     int code = cli_lines_choose(&in, cli_model_is(CLI_VISION_MODEL, model_name), &texts, &file, n, arguments);
     if (!code)
         code = cli_embedder_open(&m, model_name, threads);
+    if (!code && !m.images)
+        code = cli_paths_refuse_images(n, arguments);
     if (!code)
         code = cli_output_open(&out, output_path);
     if (!code && format == NPY) {

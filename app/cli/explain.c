@@ -190,8 +190,8 @@ const cli_command cli_explain = {
                "With --input, a chapter runs on your own vectors, one per line: an optional\n"
                "label, then numbers separated by spaces, tabs, commas or semicolons; # begins a\n"
                "comment. All vectors have the dimension of the first. A chapter on a translator\n"
-               "takes a sentence instead (--text), one on a vision model a picture (--image),\n"
-               "and both take any model (--model).",
+               "takes a sentence instead (--text), and any translator (--model); one on a vision\n"
+               "model a picture (--image), and any model of ViTForImageClassification.",
     .examples = "attend explain simplified\n"
                 "attend explain softmax --lang ja\n"
                 "printf 'sea 1 0\\nlake 0.8 0.1\\nstone 0 1\\n' | attend explain softmax --input -\n"

@@ -44,12 +44,25 @@ typedef struct sentences {
     size_t room;
 } sentences;
 
-static void print_matrix(char *const *texts, int n, const float *cosine /* [n, n] */)
+/* How many bytes of the paths are the folder that all have in common, with its "/". */
+static int common_folder(char *const *paths, int n)
+{
+    int common = 0;
+    for (int at = 0; paths[0][at]; at++) {
+        for (int i = 1; i < n; i++)
+            if (paths[i][at] != paths[0][at])
+                return common;
+        common = paths[0][at] == '/' ? at + 1 : common;
+    }
+    return common;
+}
+
+static void print_matrix(char *const *texts, int n, const float *cosine /* [n, n] */, int without /* first bytes */)
 {
     const int decimals = n > 8 ? 2 : 4, cell = decimals + 4, digits = n > 9 ? 2 + (n > 99) : 1;
     int widest = 0, room = terminal_columns(stdout) - digits - 1 - n * cell;
     for (int i = 0; i < n; i++)
-        widest = utf8_width(texts[i]) > widest ? utf8_width(texts[i]) : widest;
+        widest = utf8_width(texts[i] + without) > widest ? utf8_width(texts[i] + without) : widest;
     int label = room < 20 ? 20 : room;
     label = widest < label ? widest : label;
     printf("%*s", digits + 1 + label, "");
@@ -58,7 +71,7 @@ static void print_matrix(char *const *texts, int n, const float *cosine /* [n, n
     putchar('\n');
     for (int i = 0; i < n; i++) {
         printf("%*d ", digits, i + 1);
-        utf8_field(stdout, texts[i], label, 0);
+        utf8_field(stdout, texts[i] + without, label, 0);
         for (int k = 0; k < n; k++)
             printf("%*.*f", cell, decimals, (double)cosine[i * n + k]);
         putchar('\n');
@@ -96,7 +109,7 @@ static int run_matrix(const cli_embedder *m, const sentences *s)
     if (!code && json)
         print_json_matrix(m->key, s->text, n, cosine);
     else if (!code)
-        print_matrix(s->text, n, cosine);
+        print_matrix(s->text, n, cosine, m->images ? common_folder(s->text, n) : 0);
     free(vectors);
     free(cosine);
     return code;
@@ -128,8 +141,8 @@ static int run_all(const cli_embedder *m, int n, char **arguments)
             code = add_sentence(&s, &in, i);
     } while (!code && in.count > 0);
     if (!code && s.n < 2)
-        code = cli_fail("%s: has %d %s, but two %s are needed", n ? arguments[0] : file, s.n, m->lines,
-                        m->images ? "images" : "sentences");
+        code = cli_fail("%s: %s %s, but two %s are needed", n ? arguments[0] : file, s.n ? "one" : "no",
+                        m->images ? "image" : "line", m->images ? "images" : "sentences");
     if (!code)
         code = run_matrix(m, &s);
     for (int i = 0; i < s.n; i++)

@@ -47,7 +47,12 @@ static att_status complete_settings(const image_data *t, json_t *root)
     if (!e && s->channels)
         e = set_missing(t->ctx, root, "num_channels", json_integer(s->channels));
     if (!e && s->height)
-        e = set_missing(t->ctx, root, "image_size", json_pack("[I, I]", (json_int_t)s->height, (json_int_t)s->width));
+        return set_missing(t->ctx, root, "image_size",
+                           json_pack("[I, I]", (json_int_t)s->height, (json_int_t)s->width));
+    if (!e && !json_object_get(root, "image_size")) /* whose default, 224, may cost hours that nobody wants */
+        return att_fail(t->ctx, ATT_ERR_FORMAT,
+                        "the model's settings have no \"image_size\", and images in folders have "
+                        "different ones");
     return e;
 }
 

@@ -97,7 +97,7 @@ static void sentences_come_from_files_options_arguments_and_standard_input(void 
                      0);
     assert_string_equal(tool_out, "");
     assert_int_equal(tool("printf 'c\\n' >one; printf 'a\\0b\\nc\\n' >zero; yes ab | head -n 1001 >many"), 0);
-    assert_refused("$A similarity -m $D -f one", 1, "one: has 1 lines, but two sentences are needed");
+    assert_refused("$A similarity -m $D -f one", 1, "one: one line, but two sentences are needed");
     assert_refused("$A similarity -m $D -f zero", 1, "zero: line 1 has a zero byte");
     assert_refused("$A similarity -m $D -f many", 1, "many: has more than 1000 lines; \"attend search\"");
     assert_refused("$A similarity -m $D -f in a b", 2, "--file does not go with sentences as arguments");

@@ -99,6 +99,21 @@ static void the_drawing_has_the_picture_its_patches_and_two_maps(void **state)
     assert_has(tool_out, ">[CLS]：層1、ヘッドの平均</text>");
 }
 
+/* 14 x 14 pixels in patches of 4 x 4: the last two rows and columns are in none. */
+static void what_is_left_of_an_image_is_in_no_patch(void **state)
+{
+    (void)state;
+    const test_folder large = vision_folder("L", "vit", "\"size\": {\"height\": 14, \"width\": 14}");
+    assert_int_equal(tool("sed -i 's/\"image_size\": 12/\"image_size\": 14/' $L/config.json; "
+                          "$A explain vit -m $L --image $I >page"),
+                     0);
+    assert_int_equal(lines("9 patches of 4 x 4"), 1);
+    /* of the first row of patches: 14 columns of the image, then three patches of 4 */
+    assert_int_equal(tool("LC_ALL=C.UTF-8 grep -cE '^ *[·░▒▓█]{14}    [·░▒▓█]{4} [·░▒▓█]{4} [·░▒▓█]{4}$' page"), 0);
+    assert_string_equal(tool_out, "5\n");
+    folder_remove(&large);
+}
+
 static void the_model_that_comes_along_is_the_default(void **state)
 {
     (void)state;
@@ -140,6 +155,7 @@ int main(void)
         cmocka_unit_test(what_it_says_is_what_was_computed),
         cmocka_unit_test(it_is_told_in_japanese_and_no_line_is_too_long),
         cmocka_unit_test(the_drawing_has_the_picture_its_patches_and_two_maps),
+        cmocka_unit_test(what_is_left_of_an_image_is_in_no_patch),
         cmocka_unit_test(the_model_that_comes_along_is_the_default),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };

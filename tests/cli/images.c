@@ -144,7 +144,7 @@ static void a_broken_image_is_told_and_the_others_are_classified(void **state)
     assert_refused("$A classify -m $V $G/small.gif", 1, "GIF");
     assert_refused("$A classify -m $V - </dev/null", 1, "standard input");
     assert_refused("$A classify -m $V empty", 1,
-                   "empty: is a folder without images; their names end in .jpg, .jpeg, .png or .webp");
+                   "empty is a folder without images; their names end in .jpg, .jpeg, .png or .webp");
 }
 
 static void transparency_is_dropped_or_has_a_background(void **state)
@@ -306,8 +306,27 @@ static void paths_come_as_arguments_lines_texts_and_folders(void **state)
     assert_refused("$A embed -m $V --format npy -o w.npy broken", 1, "broken/b.PNG is no image: ");
     assert_int_equal(tool("test -e w.npy"), 1);
     assert_refused("printf 'red.png\\n\\n' | $A embed -m $V >/dev/null", 1,
-                   "an empty line is not the path of an image");
+                   "the line after \"red.png\" is empty: not the path of an image");
     assert_refused("printf 'red.png\\0x\\n' | $A embed -m $V", 1, "red.png: is followed by a zero byte");
+    assert_refused("printf '\\0x\\n' | $A embed -m $V", 1, "a line begins with a zero byte: lines are paths of images");
+}
+
+/* With a sentence model: the names of two images have a cosine, which nobody wants. */
+static void images_are_no_text(void **state)
+{
+    (void)state;
+    const char *says = "red.png is an image, but the model reads text: -m needs the name of a vision model";
+    assert_refused("$A similarity -m $D red.png some/dots.png", 2, says);
+    assert_refused("$A embed -m $D red.png", 2, says);
+    assert_refused("$A attention -m $D red.png", 2, says);
+    assert_int_equal(tool("$A similarity -m $D red.png.txt none.png"), 0); /* no files */
+}
+
+static void paths_are_shown_without_their_common_folder(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("$A similarity -m $V $PWD/some | awk '{ print $2 }'"), 0);
+    assert_string_equal(tool_out, "2\ndots.png\nline.png\nred.png\n");
 }
 
 static void a_folder_is_searched_by_an_image(void **state)
@@ -345,7 +364,7 @@ static void a_broken_image_is_never_found(void **state)
     assert_int_equal(tool("$A search -m $V -c some --json broken/b.PNG red.png"), 1);
     assert_int_equal(count(tool_out, "\n"), 1);
     assert_has(tool_out, "{\"query\": \"red.png\", ");
-    assert_refused("$A search -m $V -c empty red.png", 1, "empty: is a folder without images");
+    assert_refused("$A search -m $V -c empty red.png", 1, "empty is a folder without images");
     assert_refused("$A search -m $V -c red.png -i v.npy red.png", 1, "v.npy: has 3 rows, but red.png has 1 images");
 }
 
@@ -372,7 +391,7 @@ static void similarity_of_images_is_a_matrix_or_pairs(void **state)
     assert_int_equal(sscanf(tool_out, "%lf\n%lf\n", &first, &second), 2);
     assert_true(fabs(first - cosine) < 1e-5 && fabs(second - 1) < 1e-5);
     assert_int_equal(tool("$A similarity -m $V some >1; ls some/*.png | $A similarity -m $V | cmp 1 -"), 0);
-    assert_refused("$A similarity -m $V red.png", 1, "red.png: has 1 images, but two images are needed");
+    assert_refused("$A similarity -m $V red.png", 1, "red.png: one image, but two images are needed");
     assert_refused("$A similarity -m $V red.png nix.png", 1, "nix.png: ");
 }
 
@@ -409,6 +428,8 @@ int main(void)
         cmocka_unit_test(the_drawing_has_the_image_and_its_patches),
         cmocka_unit_test(embeddings_are_those_of_the_library_of_length_one),
         cmocka_unit_test(paths_come_as_arguments_lines_texts_and_folders),
+        cmocka_unit_test(images_are_no_text),
+        cmocka_unit_test(paths_are_shown_without_their_common_folder),
         cmocka_unit_test(a_folder_is_searched_by_an_image),
         cmocka_unit_test(a_broken_image_is_never_found),
         cmocka_unit_test(similarity_of_images_is_a_matrix_or_pairs),

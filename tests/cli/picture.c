@@ -81,6 +81,8 @@ static void a_png_that_cannot_be_drawn_is_an_error(void **state)
          "attend: old.png: rsvg-convert could not draw it: too large (exit code 3); write .svg instead"},
         {"export PATH=bin:$PATH DO='exit 1';",
          "attend: old.png: rsvg-convert could not draw it: it does not say why (exit code 1); write .svg instead"},
+        {"export PATH=bin:$PATH DO='exit 1'; A=\"env --ignore-signal=CHLD $A\";",
+         "attend: old.png: rsvg-convert could not draw it: it does not say why (exit code 1); write .svg instead"},
         {"export PATH=bin:$PATH DO='echo some; kill -9 $$';",
          "attend: old.png: rsvg-convert was ended by signal 9 (Killed)"},
         {"chmod -x bin/*; export PATH=bin;", "attend: rsvg-convert: Permission denied"},

@@ -134,6 +134,7 @@ static void what_cannot_be_learnt_is_named(void **state)
         {"mkdir -p empty; $A train classify --data empty -o x", 1, "empty has no folders; expected a folder for each"},
         {TRAIN "--preset tiny -o x", 2, "--preset does not go with --config"},
         {TRAIN "--size 9 -o x", 2, "--size does not go with --config"},
+        {"$A train classify --data . --size 9 -o x", 2, "--size 9 is no multiple of 4, the side of a patch"},
         {TRAIN "-m any -o x", 2, "--config does not go with --model"},
         {TRAIN "--crop 8 -o x", 1, "options.crop is 8, but the model's images have 8 x 8"},
         {TRAIN "--labels a,,b -o x", 2, "--labels \"a,,b\" has an empty name"},
@@ -154,6 +155,7 @@ static void options_are_stored_for_resume(void **state)
     (void)state;
     assert_int_equal(tool(TRAIN "--epochs 2 --mixup 0.5 --save-every 3 -o stored"), 0);
     assert_refused("$A train classify --resume -o stored --mixup 0.2", 2, "--mixup is 0.5 in stored but 0.2 here");
+    assert_refused("mkdir other; $A train classify --resume -o stored --data other", 2, " in stored but other here");
     assert_int_equal(tool("$A train classify --resume -o stored"), 0);
     assert_has(tool_err, "stored is a model that has finished its training, and stays as it is");
     assert_refused("$A train embed --resume -o stored", 1, "attend train classify --resume -o stored");

@@ -41,7 +41,7 @@ int cli_embedder_arguments(const cli_embedder *e, cli_lines *l, int n, char *con
     if (e->images)
         return cli_lines_of_images(l, n, arguments);
     cli_lines_of(l, n, (const char *const *)arguments);
-    return CLI_DONE;
+    return cli_paths_refuse_images(n, arguments);
 }
 
 /* ---- Images ----------------------------------------------------------------- */
@@ -108,8 +108,14 @@ static int encode_images(const cli_embedder *e, int64_t n, const char *const *pa
 {
     int code = CLI_DONE;
     for (int64_t i = 0; i < n; i++) {
+        if (bytes[i] == 0 && i > 0)
+            return cli_fail("the line after \"%s\" is empty: not the path of an image", paths[i - 1]);
         if (bytes[i] == 0)
-            return cli_fail("an empty line is not the path of an image");
+            return cli_fail("a line is empty: not the path of an image");
+        if (!*paths[i])
+            return cli_fail(
+                "a line begins with a zero byte: lines are paths of images; the argument \"-\" is an image on "
+                "standard input");
         if (strlen(paths[i]) < bytes[i])
             return cli_fail("%s: is followed by a zero byte, which is in no path", paths[i]);
     }

@@ -38,7 +38,7 @@ static int add_folder(cli_paths *p, const char *folder)
     }
     closedir(d);
     if (!code && p->n == first)
-        return cli_fail("%s: is a folder without images; their names end in .jpg, .jpeg, .png or .webp", folder);
+        return cli_fail("%s is a folder without images; their names end in .jpg, .jpeg, .png or .webp", folder);
     if (!code)
         qsort(p->path + first, (size_t)(p->n - first), sizeof *p->path, by_name);
     return code;
@@ -53,6 +53,16 @@ int cli_paths_of_images(cli_paths *p, int n, char *const *given)
         code = strcmp(given[i], "-") && !stat(given[i], &s) && S_ISDIR(s.st_mode) ? add_folder(p, given[i])
                                                                                   : add(p, strdup(given[i]));
     return code;
+}
+
+int cli_paths_refuse_images(int n, char *const *given)
+{
+    struct stat s;
+    for (int i = 0; i < n; i++)
+        if (att_image_has_name(given[i]) && !stat(given[i], &s) && S_ISREG(s.st_mode))
+            return cli_misuse("%s is an image, but the model reads text: -m needs the name of a vision model",
+                              given[i]);
+    return CLI_DONE;
 }
 
 void cli_paths_free(cli_paths *p)

@@ -16,4 +16,7 @@ typedef struct cli_paths {
 int cli_paths_of_images(cli_paths *p, int n, char *const *given);
 void cli_paths_free(cli_paths *p);
 
+/* Fails if one of the arguments [n] of a command that reads text is the file of an image. */
+int cli_paths_refuse_images(int n, char *const *given);
+
 #endif

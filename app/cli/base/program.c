@@ -23,20 +23,24 @@ static void end_group(pid_t leader)
         ;
 }
 
-/* Waits for a process, whose group is ended when a signal is received; its exit status. Polls, as a signal could come
- * between the check for it and a wait without limit. */
-static int wait_for(pid_t pid)
+/* Waits for a process, whose group is ended when a signal is received; *exit: its exit status. Polls, as a signal could
+ * come between the check for it and a wait without limit. 0, or errno. */
+static int wait_for(pid_t pid, int *exit)
 {
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+    pid_t ended;
     int status = 0;
-    while (waitpid(pid, &status, WNOHANG) == 0) {
+    while ((ended = waitpid(pid, &status, WNOHANG)) == 0) {
         if (cli_signal) {
             end_group(pid);
             break;
         }
         nanosleep(&pause, NULL);
     }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (ended < 0)
+        return errno;
+    *exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return 0;
 }
 
 /* Adds a standard stream of the program; 0, or errno. */
@@ -110,10 +114,11 @@ static int start(pid_t *pid, const cli_program *p)
 int cli_program_run(const cli_program *p, int *status)
 {
     pid_t pid;
-    const int failed = start(&pid, p);
+    signal(SIGCHLD, SIG_DFL); /* who starts this process may have it ignored, and then no status can be waited for */
+    int failed = start(&pid, p);
     if (failed)
         return failed;
-    *status = wait_for(pid);
+    failed = wait_for(pid, status);
     cli_end_takes_along(0);
-    return 0;
+    return failed;
 }

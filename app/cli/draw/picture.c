@@ -2,6 +2,8 @@
 #include "cli/base/cli.h"
 #include "cli/base/program.h"
 
+#include <attend_vision.h>
+
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -30,6 +32,8 @@ static int open_memory(FILE **f)
 int picture_open(picture *p, const char *path)
 {
     p->svg = NULL;
+    if (path && att_image_has_name(path) && !has_end(path, ".png"))
+        return cli_misuse("%s: drawings are written as .svg or .png", path);
     int code = cli_output_open(&p->out, path);
     if (!code && path && has_end(path, ".png")) {
         code = open_memory(&p->svg);

@@ -281,7 +281,8 @@ static int draw(const counts *c)
         code = picture_open(&p, confusion_path);
     if (!code) {
         const heatmap h = {labels, labels, n, n, weights, "class (row)", "answer (column)", ""};
-        code = picture_close(&p, heatmap_svg(p.svg, title, &h) ? CLI_FAILED : CLI_DONE);
+        heatmap_svg(p.svg, title, &h);
+        code = picture_close(&p, CLI_DONE);
     }
     free(labels);
     free(weights);
@@ -346,9 +347,11 @@ static int evaluate(counts *c)
         code = open_set(c);
     if (!code)
         code = count_all(c);
-    if (!code && confusion_path)
-        code = draw(c);
-    return code ? code : print(c);
+    if (code)
+        return code;
+    const int drawn = confusion_path ? draw(c) : CLI_DONE; /* first: | head ends the output below */
+    code = print(c);
+    return code ? code : drawn;
 }
 
 static int run(int n, char **arguments)

@@ -67,13 +67,15 @@ static int64_t largest(const float *a, int64_t n, int64_t without)
     return best;
 }
 
-/* How many people have a sum nearer to the query's than person j, or as near and an earlier row. */
+/* How many people have a sum nearer to the query's than person j, or as near and an earlier row; the query is first. */
 static int64_t rank_of(const mixture_lesson *l, int64_t j)
 {
     const float *f = l->compared;
     const float own = fabsf(f[j] - f[l->q]);
-    int64_t rank = 0;
-    for (int64_t k = 0; k < l->v.n; k++) {
+    int64_t rank = j != l->q;
+    for (int64_t k = 0; k < l->v.n && j != l->q; k++) {
+        if (k == l->q)
+            continue;
         const float other = fabsf(f[k] - f[l->q]);
         rank += other < own || (other == own && k < j);
     }
@@ -120,8 +122,17 @@ static void compare(page *p, mixture_lesson *l)
         double square = 0;
         for (int64_t c = 0; c < dim; c++)
             square += ((double)x[j * dim + c] - x[q * dim + c]) * ((double)x[j * dim + c] - x[q * dim + c]);
-        ratio[j] = f[j] / f[q];
+        ratio[j] = f[q] != 0 ? f[j] / f[q] : 0;
         distance[j] = (float)sqrt(square);
+    }
+    if (p->status == ATT_OK && f[q] == 0) {
+        memcpy(ratio, distance, (size_t)n * sizeof *ratio);
+        print_people(p, l, (const char *const[]){"f", "distance"}, 2, f);
+        page_say(p,
+                 (text){"The sum of \"%s\" is 0, so there are no ratios to it.",
+                        "「%s」の和が0なので、比は求められません。"},
+                 l->v.labels[q]);
+        return;
     }
     print_people(p, l, (const char *const[]){"f", "ratio", "distance"}, COMPARISONS, f);
     if (!l->follows)
@@ -164,6 +175,9 @@ static void by_hand(page *p, mixture_lesson *l)
         (text){"The nearest sum, that of \"%s\" itself, gets 60 %%, the next one 30 %%, and the others share 10 %%.",
                "和がいちばん近いもの（「%s」自身）に60%%、次に近いものに30%%、残りには合わせて10%%の重みを与えます。"},
         l->v.labels[l->q]);
+    if (n < 3)
+        page_say(p, (text){"Fewer than three share all of it in the same ratio:",
+                           "三つより少ないときは、同じ比のまま、合計が1になるようにします。"});
     print_people(p, l, (const char *const[]){"w"}, 1, w);
     page_say(p, (text){"The new row is the sum of all, each times its weight:",
                        "新しい行は、各行に重みを掛けて足したものです。"});
@@ -264,12 +278,14 @@ static void attention(page *p, mixture_lesson *l)
     page_say(p, (text){"With these weights the rows become:", "この重みで各行を足すと、次のようになります。"});
     print_new(p, l, l->c);
     if (l->follows)
-        page_say(p,
-                 (text){"The weights are not unlike those by hand, but they come from the numbers, and the second "
-                        "largest is that of \"%s\", the nearest by distance. In one call:",
-                        "手で決めた重みとよく似ていますが、こちらは数から計算したものです。二番目に大きいのは、"
-                        "距離がいちばん近い「%s」の重みです。一度の呼び出しで書くと、次のようになります。"},
-                 l->v.labels[largest(l->w, n, l->q)]);
+        page_say(
+            p,
+            (text){"The largest weight is near that by hand, but it comes from the numbers. The second largest is that "
+                   "of \"%s\", the nearest by distance, not of the one with the nearest sum. In one call:",
+                   "いちばん大きい重みは手で決めた値に近いのですが、こちらは数から計算したものです。"
+                   "二番目に大きいのは、和がいちばん近い人ではなく、距離がいちばん近い「%s」の重みです。"
+                   "一度の呼び出しで書くと、次のようになります。"},
+            l->v.labels[largest(l->w, n, l->q)]);
     else
         page_say(p, (text){"In one call:", "一度の呼び出しで書くと、次のようになります。"});
     CALL(p, att_attention(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = dim),

@@ -66,12 +66,12 @@ static void introduce(page *p, vit_lesson *l)
                     "model's own weights, number by number, in the first of its layers. The model: D = %" PRId64
                     ", %" PRId64 " layers of %" PRId64 " heads, D_h = %" PRId64 " numbers in a head, %" PRId64
                     " classes. Where several numbers follow a name, they are the first of its row. Layers and heads "
-                    "are counted from 0.",
+                    "are counted from 0, patches and their rows and columns from 1.",
                     "Vision Transformerは、画像を文のように読みます。単語にあたるのが、パッチです。ここでは、"
                     "あるモデルの本物の重みを使って、最初の層の計算を一つずつ追います。モデルの大きさは、"
                     "D = %" PRId64 "、%" PRId64 "層、各層に%" PRId64 "ヘッド、一つのヘッドの幅はD_h = %" PRId64
-                    "、クラスは%" PRId64
-                    "個です。名前のあとに並ぶ数は、その行の先頭の数個です。層とヘッドは0から数えます。"},
+                    "、クラスは%" PRId64 "個です。名前のあとに並ぶ数は、その行の先頭の数個です。層とヘッドは0から、パッ"
+                                         "チとその行と列は1から数えます。"},
              i->hidden, i->layers, i->heads, l->m.head_dim, i->classes);
 }
 

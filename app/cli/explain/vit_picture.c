@@ -24,13 +24,13 @@ static void shade(char *line, const att_image *a, int64_t y, int64_t x, int64_t 
     }
 }
 
-/* Line i of the patches, with gaps between them; empty after the last. */
+/* Line i of the patches, with gaps between them; empty after the last. What is left of the image is in none. */
 static void shade_patches(char *line, const att_image *a, const int64_t patch[2], int64_t i)
 {
     const int64_t lines = patch[0] / 2, y = i / (lines + 1) * patch[0] + 2 * (i % (lines + 1));
-    if (i % (lines + 1) == lines || y >= a->height)
+    if (i % (lines + 1) == lines || y >= a->height / patch[0] * patch[0])
         return;
-    for (int64_t x = 0; x < a->width; x += patch[1]) {
+    for (int64_t x = 0; x + patch[1] <= a->width; x += patch[1]) {
         if (x > 0)
             strcat(line, " ");
         shade(line, a, y, x, patch[1]);

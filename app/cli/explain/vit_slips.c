@@ -165,7 +165,7 @@ static void answers(page *p, vit_lesson *l)
                     "同じ重みで、全部の層に、それぞれの間違いを入れてみます。答えとその確率、そして「%s」の確率です。"
                     "（間違った式で学習したモデルなら、重みも別のものになり、うまく働くかもしれません。しかし、"
                     "対称なスコアでは、またW^Oがなければ、表せるものが減ります。また、公開されたモデルを"
-                    "間違った式で読めば、答えは変わります。）"},
+                    "間違った式で読めば、結果は正しくなくなります。）"},
              label);
     for (int slip = 0; slip < VIT_SLIPS; slip++) {
         vit_probabilities(p, l, (vit_slip)slip, probability);

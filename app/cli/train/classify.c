@@ -186,6 +186,8 @@ static const char *const presets[] = {
                "\"num_hidden_layers\": 6, \"num_attention_heads\": 4, \"intermediate_size\": 256",
 };
 
+enum { PRESET_PATCH = 4 }; /* the hybrid's convolutions halve twice */
+
 /* The settings of a new model as JSON: those of --config or of --preset. */
 static int choose_settings(classify_training *t, char text[SETTINGS], const char **settings)
 {
@@ -200,6 +202,8 @@ static int choose_settings(classify_training *t, char text[SETTINGS], const char
         *settings = t->config.text;
         return code;
     }
+    if (side % PRESET_PATCH)
+        return cli_misuse("--size %lld is no multiple of %d, the side of a patch", (long long)side, PRESET_PATCH);
     int n = snprintf(text, SETTINGS, "{%s", presets[preset < 0 ? TINY : preset]);
     if (side)
         n += snprintf(text + n, (size_t)(SETTINGS - n), ", \"image_size\": %lld", (long long)side);

@@ -140,11 +140,22 @@ static int check_file(const cli_training_options *o, const cli_option *p)
                     (long long)s.st_size, (long long)json_integer_value(was), *o->folder);
 }
 
+/* A folder that the training began with, if it is there still, is the one that was typed. */
+static int check_folder(const cli_training_options *o, const cli_option *p)
+{
+    struct stat was, is;
+    const char *path = json_string_value(stored_in("options", p->name));
+    if (!path || stat(path, &was) || stat(*p->text, &is) || !S_ISDIR(was.st_mode) || !S_ISDIR(is.st_mode) ||
+        (was.st_dev == is.st_dev && was.st_ino == is.st_ino))
+        return check_file(o, p);
+    return differs(o, p->name, path, *p->text, "");
+}
+
 /* An option that was typed */
 static int check_typed(const cli_training_options *o, const cli_option *p)
 {
     if (is_in(o->same_file, p->name))
-        return stored_in("options", p->name) ? check_file(o, p) : differs(o, p->name, NULL, *p->text, "");
+        return stored_in("options", p->name) ? check_folder(o, p) : differs(o, p->name, NULL, *p->text, "");
     return is_in(o->free, p->name) ? CLI_DONE : check_value(o, p, "");
 }
 
