@@ -1,7 +1,8 @@
 /* attend_model.h - models on top of attend_nn.h and attend_text.h: weights and whole models.
  *
  * Chapters: 1 Weights, 2 BERT, 3 Sentence embeddings, 4 Translation, 5 Models by name. Language models are in
- * attend_language.h, images and vision Transformers in attend_vision.h, text is in attend_text.h.
+ * attend_language.h, images and vision Transformers in attend_vision.h, recommendation in attend_recommend.h, text is
+ * in attend_text.h.
  *
  * A model is a folder in the format in which it is published. Settings are read from it, never assumed: an unsupported
  * setting is an error that names it. Files are validated completely before any of their content is used. Arguments that

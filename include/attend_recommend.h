@@ -33,12 +33,13 @@ typedef enum att_interactions_format {
 typedef struct att_interactions_options {
     size_t size;
     att_interactions_format format;
-    const char *user, *item, *time; /* names of the columns of CSV, or of .inter without its types; each NULL: the first
-                                     * of user_id, user, userId, reviewerID; item_id, item, itemId, movieId, asin;
-                                     * timestamp, time, unixReviewTime, if there is one. time "": no times */
-    bool drop_duplicates;           /* drop an action of a user with an item at a time after the first such one */
-    const char *const *items; /* [n_items] or NULL: ids of items that get the numbers 0 to n_items - 1, as those of
-                               * a model; further items of the log follow */
+    const char *user, *item; /* names of the columns of CSV, or of .inter without its types; or NULL: the first of
+                              * user_id, user, userId, reviewerID, and of item_id, item, itemId, movieId, asin */
+    const char *time;        /* likewise; "": do not read times; or NULL: timestamp, time or unixReviewTime, if there is
+                              * one */
+    bool drop_duplicates;    /* drop an action of a user with an item at a time after the first such one */
+    const char *const *items; /* [n_items]: ids of items that get the numbers 0 to n_items - 1, as those of a model;
+                               * further items of the log follow */
     int64_t n_items;
 } att_interactions_options;
 
@@ -208,7 +209,8 @@ typedef struct att_baseline att_baseline;
 typedef enum att_baseline_kind {
     ATT_BASELINE_POPULARITY = 0, /* the number of training actions */
     ATT_BASELINE_NEIGHBOURS,     /* item k-nearest neighbours: for each item of the history, the items that most users
-                                  * have besides it, by cosine (Sarwar et al. 2001) */
+                                  * have besides it, by cosine (Sarwar et al. 2001); of each user the last 1,000
+                                  * different items count */
     ATT_BASELINE_CONTENT         /* the cosine of an item's vector and the mean of the history's, each of length 1 */
 } att_baseline_kind;
 

@@ -7,6 +7,7 @@
 #include "attend_language.h"
 #include "attend_util.h"
 #include "language_fixtures.h"
+#include "interactions_fixtures.h"
 #include "vision_fixtures.h"
 #include "nn_fixtures.h"
 #include "tiny_bert.h"
@@ -566,6 +567,7 @@ static int make_fixtures(void **state)
     give_encoder_decoders();
     give_language_model(ctx);
     give_vision(ctx, &rates);
+    give_interactions(ctx);
     give_trainings();
     return 0;
 }

@@ -244,3 +244,14 @@ for target, suffix, names in [
         ("webp", "webp", ["lossy", "lossless_alpha", "lossy_alpha", "orientation_6", "animated"])]:
     for name in names:
         write(target, name, (HERE / f"../../tests/golden/images/{name}.{suffix}").read_bytes())
+
+# ---- logs of interactions, after a byte for the format (a multiple of 6: what the first line shows) and options
+
+for name, first, text in [
+        ("lines", 0, "a x 3\nb y 1\na z 2\na x 5\nb z 4\nb x 6\na y 7\n"), ("pairs", 1, "a x\na y\na z\nb x\r\n\nb y\n"),
+        ("tabs", 6, "ü 1\tx y\t5\t1e3\nü 1\tz\t1\t-.5\n"), ("movielens", 2, "1::2::5::978300760\n1::3::4::978300761\n"),
+        ("inter", 3, "user_id:token\titem_id:token\ttimestamp:float\na\tx\t3\na\ty\t3\na\tz\t1\n"),
+        ("csv", 4, "note,user,item,time\n\"a, b\",u,\"x \"\"1\"\"\",5\n,u,y,5\n,u,y,5\n"),
+        ("distinct", 132, "user,item,time\nu,x,5\nu,x,5\nu,y,6\nv,z,1\n"), ("histories", 5, "a x y z x w\nb y z x\nc w\n"),
+        ("untimed", 70, "a x 3\nb y 1\na z 2\n"), ("mark", 0, "\ufeffa x\nb y\n")]:
+    write("interactions", name, bytes([first]) + text.encode())

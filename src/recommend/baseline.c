@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { NEIGHBOURS = 100 };
-static const double DECAY = 0.8;
+static const double DECAY = 0.6; /* the best of 0.3, 0.45, 0.6, 0.75 on validation of ml-100k and of Amazon Beauty */
 
 /* ---- scores */
 

@@ -1,4 +1,4 @@
-/* A log of which the end of each history is held out. */
+/* A log with the end of each history held out. */
 #ifndef ATT_RECOMMEND_HOLDOUT_H
 #define ATT_RECOMMEND_HOLDOUT_H
 

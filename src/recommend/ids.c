@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Ids that were not made to collide need some 100 at most: half of the slots are free. */
-enum { MAX_PROBES = 4096 };
+enum { MAX_PROBES = 1024 };
 
 void att_ids_init(att_ids *ids, att_ctx *ctx) { *ids = (att_ids){.ctx = ctx, .names.text.ctx = ctx, .table.ctx = ctx}; }
 
@@ -70,7 +70,7 @@ att_status att_ids_add(att_ids *ids, att_byte_view id, const att_where *where, c
         return e;
     att_hash_slot *slot = find_slot(ids, id, hash);
     if (!slot)
-        return att_fail_at(where, ATT_ERR_UNSUPPORTED, "%s collides with %d other ids, as if made for it", where, what,
+        return att_fail_at(where, ATT_ERR_UNSUPPORTED, "%s collides with %d other ids, as if made for it", what,
                            MAX_PROBES);
     if (slot->item == ATT_NO_ITEM) { /* an id that is present has been checked */
         e = check(id, where, what);

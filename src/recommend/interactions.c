@@ -67,7 +67,7 @@ static att_status add_line(att_log_builder *b, att_log_format *f, const att_wher
 static att_status read_lines(att_log_builder *b, att_text_lines *lines, att_log_format *f,
                              const att_interactions_options *o)
 {
-    att_where where = {lines->ctx, lines->path, 0};
+    att_where where = {.ctx = lines->ctx, .path = lines->path};
     att_text_line text;
     int64_t before;
     att_status e;
@@ -140,7 +140,7 @@ typedef struct actions {
 
 static att_status add_actions(att_log_builder *b, const actions *a)
 {
-    att_where where = {.ctx = b->log->ctx};
+    att_where where = {.ctx = b->log->ctx, .of = "action"};
     att_status e = ATT_OK;
     b->log->info.format = "memory";
     b->log->info.timed = a->times != NULL;

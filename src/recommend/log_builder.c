@@ -8,13 +8,14 @@ static att_byte_view view_of(const char *text) { return (att_byte_view){text, st
 
 static att_status add_known_items(att_log_builder *b, const att_interactions_options *o)
 {
-    att_where where = {.ctx = b->log->ctx};
+    att_where where = {.ctx = b->log->ctx, .of = "known item"};
     att_status e = ATT_OK;
     if (o->n_items < 0 || (o->n_items > 0 && !o->items))
         return att_fail(where.ctx, ATT_ERR_ARGUMENT, "n_items is %lld, but items is %s", (long long)o->n_items,
                         o->items ? "given" : "NULL");
     for (int64_t i = 0; !e && i < o->n_items; i++) {
         int32_t number = 0;
+        where.number = i;
         if (!o->items[i])
             return att_fail(where.ctx, ATT_ERR_ARGUMENT, "items[%lld] is NULL", (long long)i);
         e = att_ids_add(&b->log->items, view_of(o->items[i]), &where, "item", &number);
@@ -172,9 +173,9 @@ static att_status sort_users(att_interactions *log)
 
 /* ---- repeats and duplicates */
 
-/* Counts them, and if `drop` closes the gaps of duplicates. last [items]: where a user's action with the item is; its
- * values of earlier users are before the user's first action. */
-static void count_repeats(att_interactions *log, bool drop, int64_t *last)
+/* Counts them; close_gaps: removes duplicates. last [items]: where the last action with an item is, which is before the
+ * user's first one if another user's. */
+static void count_repeats(att_interactions *log, bool close_gaps, int64_t *last)
 {
     int64_t to = 0;
     for (int64_t i = 0; i < log->info.items; i++)
@@ -186,7 +187,7 @@ static void count_repeats(att_interactions *log, bool drop, int64_t *last)
             const bool repeat = *before >= first;
             const bool duplicate = repeat && log->time && log->time[*before] == log->time[i];
             log->info.duplicates += duplicate;
-            if (drop && duplicate)
+            if (close_gaps && duplicate)
                 continue;
             log->info.repeats += repeat;
             log->info.ties += log->time && to > first && log->time[to - 1] == log->time[i];

@@ -121,12 +121,19 @@ static int64_t find_name(const att_log_format *f, att_byte_view line, const char
     return found;
 }
 
-static int64_t find_column(const att_log_format *f, att_byte_view line, int c, const char *name)
+/* The index of the column with the name *name, or if that is NULL with a usual one, which *name becomes. */
+static int64_t find_column(const att_log_format *f, att_byte_view line, int c, const char **name)
 {
-    int64_t found = name ? find_name(f, line, name) : -1;
-    for (int i = 0; !name && found == -1 && i < USUAL; i++)
-        found = usual[c][i] ? find_name(f, line, usual[c][i]) : -1;
-    return found;
+    if (*name)
+        return find_name(f, line, *name);
+    for (int i = 0; i < USUAL && usual[c][i]; i++) {
+        const int64_t found = find_name(f, line, usual[c][i]);
+        *name = found != -1 ? usual[c][i] : NULL;
+        if (*name)
+            return found;
+    }
+    *name = usual[c][0];
+    return -1;
 }
 
 static const char *separator_of(att_byte_view line)
@@ -152,8 +159,9 @@ static att_interactions_format kind_of(att_byte_view line, const att_interaction
         return ATT_INTERACTIONS_INTER;
     if (has(line, "::") && !has(line, " ") && !has(line, "\t"))
         return ATT_INTERACTIONS_MOVIELENS;
-    if (*names.separator == ',' || (find_column(&names, line, ATT_LOG_USER, o->user) != -1 &&
-                                    find_column(&names, line, ATT_LOG_ITEM, o->item) != -1))
+    const char *user = o->user, *item = o->item;
+    if (*names.separator == ',' ||
+        (find_column(&names, line, ATT_LOG_USER, &user) != -1 && find_column(&names, line, ATT_LOG_ITEM, &item) != -1))
         return ATT_INTERACTIONS_CSV;
     names.kind = ATT_INTERACTIONS_LINES;
     return count_fields(&names, line) > MAX_FIELDS ? ATT_INTERACTIONS_HISTORIES : ATT_INTERACTIONS_LINES;
@@ -165,8 +173,8 @@ static att_status find_columns(att_log_format *f, const att_where *where, att_by
     const char *const given[] = {[ATT_LOG_USER] = o->user, [ATT_LOG_ITEM] = o->item, [ATT_LOG_TIME] = o->time};
     for (int c = 0; c < ATT_LOG_COLUMNS; c++) {
         const bool none = c == ATT_LOG_TIME && o->time && !*o->time;
-        f->column[c] = none ? -1 : find_column(f, line, c, given[c]);
-        const char *name = given[c] ? given[c] : usual[c][0];
+        const char *name = given[c];
+        f->column[c] = none ? -1 : find_column(f, line, c, &name);
         if (f->column[c] == -2)
             return att_fail_at(where, ATT_ERR_FORMAT, "the header has the column \"%.80s\" twice", name);
         if (f->column[c] == -1 && !none && (c != ATT_LOG_TIME || given[c]))
@@ -264,10 +272,14 @@ att_status att_log_format_split(att_log_format *f, const att_where *where, att_b
         return damaged(where);
     if (n == f->fields)
         return ATT_OK;
-    const char *field_name = missing(f, n);
-    return att_fail_at(where, ATT_ERR_FORMAT, "%lld field%s, but the first line has %lld%s%s%s", (long long)n,
-                       n == 1 ? "" : "s", (long long)f->fields, field_name ? ": " : "", field_name ? field_name : "",
-                       field_name ? " is missing" : "");
+    const char *name = missing(f, n), *plural = n == 1 ? "" : "s";
+    if (name)
+        return att_fail_at(where, ATT_ERR_FORMAT, "%lld field%s, but the first line has %lld: %s is missing",
+                           (long long)n, plural, (long long)f->fields, name);
+    return att_fail_at(where, ATT_ERR_FORMAT, "%lld field%s, but the first line has %lld%s", (long long)n, plural,
+                       (long long)f->fields,
+                       f->kind == ATT_INTERACTIONS_LINES ? "; if each line is a user and items, the format is histories"
+                                                         : "");
 }
 
 att_fields att_log_format_history(const att_log_format *f, att_byte_view line) { return fields_of(f, line); }

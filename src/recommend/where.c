@@ -12,5 +12,5 @@ att_status att_fail_at(const att_where *where, att_status status, const char *fo
     va_end(args);
     if (where->path)
         return att_fail(where->ctx, status, "%s: line %lld: %s", where->path, (long long)where->number, message);
-    return att_fail(where->ctx, status, "action %lld: %s", (long long)where->number, message);
+    return att_fail(where->ctx, status, "%s %lld: %s", where->of, (long long)where->number, message);
 }

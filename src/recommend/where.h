@@ -6,8 +6,9 @@
 
 typedef struct att_where {
     att_ctx *ctx;
-    const char *path; /* of a file; or NULL: the caller's arrays */
-    int64_t number;   /* of its line, from 1; or index of the arrays */
+    const char *path; /* of a file; or NULL: the caller's array */
+    int64_t number;   /* of its line, from 1; or index of the array */
+    const char *of;   /* what the array has: "action" */
 } att_where;
 
 /* Fails with "PATH: line NUMBER: message", or "action NUMBER: message". */

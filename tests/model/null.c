@@ -163,6 +163,7 @@ static bool depends(const struct function *f, const char *name)
                                          "att_require.pointer",
                                          "att_tape_require.name",
                                          "att_tape_require.pointer",
+                                         "att_baseline_new.options",          /* of content, which has vectors */
                                          "att_nn_encoder_layer_apply.source", /* of a decoder */
                                          "att_nn_recurrent_apply.at",         /* of dropout between layers */
                                          "att_nn_recurrent_apply.sequence_ids"};
