@@ -309,9 +309,9 @@ typedef struct att_recommend_options {
     size_t size;
     int64_t k;            /* items of a list, at most all; 0: 10 */
     bool exclude_seen;    /* without the items of the history */
-    const int32_t *allow; /* [n_allow]: only these items, if n_allow > 0; or NULL */
+    const int32_t *allow; /* [n_allow]: only these items, if n_allow > 0 */
     int64_t n_allow;
-    const int32_t *deny; /* [n_deny]: without these; or NULL */
+    const int32_t *deny; /* [n_deny]: without these, even if they are allowed */
     int64_t n_deny;
 } att_recommend_options;
 

@@ -8,6 +8,7 @@
 #include "attend_util.h"
 #include "language_fixtures.h"
 #include "interactions_fixtures.h"
+#include "recommend_fixtures.h"
 #include "vision_fixtures.h"
 #include "nn_fixtures.h"
 #include "tiny_bert.h"
@@ -97,6 +98,7 @@ static const fixture constants[] = {
     {"const char **", (const char *[]){NULL}},
     {"const size_t *", (const size_t[]){3}},
     {"const int32_t *", (const int32_t[]){1, 0}},
+    {"att_embedding_dot.ids", (const int32_t[]){1, 0, 0, 1}},
     {"const int64_t *offsets", two_offsets},
     {"const int64_t *source_offsets", two_offsets},
     {"const int64_t *from", (const int64_t[]){0}},
@@ -568,6 +570,7 @@ static int make_fixtures(void **state)
     give_language_model(ctx);
     give_vision(ctx, &rates);
     give_interactions(ctx);
+    give_recommendation(ctx, &rates);
     give_trainings();
     return 0;
 }

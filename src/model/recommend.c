@@ -264,7 +264,7 @@ att_status att_no_counts(const att_recommender *m, int64_t history)
                     (long long)history);
 }
 
-/* Scores of non-empty histories -> rows of scores [n, n_items], of which only the model's items are written */
+/* Scores of non-empty histories -> rows of scores [n, n_items]; only those of the model's items are written */
 static att_status score_rows(const att_recommender *m, int64_t n, const int32_t *items, const int64_t *offsets,
                              int64_t n_items, float *scores)
 {

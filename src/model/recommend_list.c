@@ -81,7 +81,7 @@ static att_status check_list(const att_recommender *m, const char *name, const i
     return ATT_OK;
 }
 
-static att_status take_options(call *c, const att_recommend_options *options)
+static att_status read_options(call *c, const att_recommend_options *options)
 {
     const att_recommender *m = c->m;
     att_recommend_options *o = &c->o;
@@ -127,7 +127,7 @@ static att_status make_lists(const att_recommender *m, int64_t n, int64_t k, att
 
 static att_status begin(call *c, const att_recommend_options *options, int64_t n)
 {
-    att_status e = take_options(c, options);
+    att_status e = read_options(c, options);
     e = e ? e : make_allowed(c);
     e = e ? e : make_lists(c->m, n, c->o.k, c->out);
     c->seen = e ? NULL : att_calloc(c->m->model.ctx, (size_t)c->m->config.info.items, sizeof *c->seen);
@@ -172,7 +172,7 @@ static void mark(call *c, int64_t b, bool seen)
         c->seen[c->items[i]] = seen;
 }
 
-/* The list of history b from best [count], best first, of which seen items are left out */
+/* The list of history b from best [count], best first, without seen items */
 static void write_list(call *c, int64_t b, int64_t count, const scored *best)
 {
     const int64_t k = c->o.k;

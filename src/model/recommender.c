@@ -82,8 +82,12 @@ static void free_members(att_model *base)
 }
 
 static const char *const unused[] = {"counts", NULL};
-static const att_model_kind kind = {
-    .bytes = sizeof(att_recommender), .configure = configure, .build = build, .unused = unused, .free = free_members};
+static const att_model_kind kind = {.bytes = sizeof(att_recommender),
+                                    .configure = configure,
+                                    .build = build,
+                                    .prefix = "",
+                                    .unused = unused,
+                                    .free = free_members};
 
 /* ---- open, make, free */
 

@@ -194,7 +194,8 @@ att_var *att_recommender_apply(att_tape *t, const att_recommender *m, const int3
                                int64_t n, const att_recommender_options *options)
 {
     att_recommender_options o;
-    if (!att_tape_require(t, __func__, ATT_NAMED({"m", m})) || !check(t, m, items, offsets, n))
+    if (!att_tape_require(t, __func__, ATT_NAMED({"m", m}, {"items", items}, {"offsets", offsets})) ||
+        !check(t, m, items, offsets, n))
         return NULL;
     if (att_take_options(&o, sizeof o, options, "att_recommender_options"))
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s", att_error(m->model.ctx));

@@ -87,8 +87,10 @@ static bool check(att_tape *t, const att_tensor *x, const att_tensor *table, con
         att_tape_fail(t, ATT_ERR_SHAPE, "embedding_dot: x is %s but the table is %s", att_shape_of(x).text,
                       att_shape_of(table).text);
     else if (count < 0 || (count > 0 && x->dim[0] > 0 && !ids))
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "embedding_dot: count is %lld with %s ids", (long long)count,
-                      ids ? "these" : "no");
+        att_tape_fail(t, ATT_ERR_ARGUMENT,
+                      count < 0 ? "embedding_dot: count is %lld, less than 0"
+                                : "embedding_dot: ids is NULL, but count is %lld",
+                      (long long)count);
     for (int64_t i = 0; !t->status && i < x->dim[0] * count; i++)
         if (ids[i] < 0 || ids[i] >= table->dim[0])
             att_tape_fail(t, ATT_ERR_ARGUMENT, "embedding_dot: ids[%lld] = %d but the table has %lld rows",

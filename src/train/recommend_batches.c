@@ -46,7 +46,7 @@ static uint32_t next_word(stream *s)
 /* From 0 to n - 1 */
 static int64_t below(stream *s, int64_t n) { return (int64_t)((uint64_t)next_word(s) * (uint64_t)n >> 32); }
 
-static bool with_chance(stream *s, double share) { return (next_word(s) + 0.5) * 0x1p-32 < share; }
+static bool happens(stream *s, double share) { return (next_word(s) + 0.5) * 0x1p-32 < share; }
 
 /* ---- epochs */
 
@@ -123,10 +123,10 @@ static void add_masked(att_history_batches *b, stream *s, const att_history *h)
     att_history_batch *y = &b->batch;
     const int64_t first = y->offsets[y->n], count = att_min(h->count, b->from.max), positions = y->positions;
     const int32_t *items = h->items + h->count - count;
-    const bool last = with_chance(s, b->from.last_mask_share);
+    const bool last = happens(s, b->from.last_mask_share);
     memcpy(y->items + first, items, (size_t)count * sizeof *items);
     for (int64_t i = 0; !last && i < count; i++)
-        if (with_chance(s, b->from.mask_share))
+        if (happens(s, b->from.mask_share))
             add_position(b, s, first + i, items[i]);
     if (y->positions == positions) {
         const int64_t one = last ? count - 1 : below(s, count);

@@ -48,7 +48,7 @@ static att_var *binary(att_tape *t, att_ctx *ctx, att_var *x, int64_t n, float l
     return y;
 }
 
-/* Of the softmax over the candidates, the first of which is the item */
+/* Cross entropy of the softmax over the candidates; the first is the item */
 static att_var *sampled_softmax(att_tape *t, att_ctx *ctx, att_var *x, int64_t n)
 {
     int32_t *first = att_calloc(ctx, (size_t)n, sizeof *first);
