@@ -3,6 +3,7 @@
 // labels: long
 #include "toy_texts.h"
 #include "translator_tool.h"
+#include "recommender_tool.h"
 #include "vision_tool.h"
 
 /* Files for all tests here. */
@@ -10,6 +11,7 @@ static int set_up(void **state)
 {
     const int code = translator_setup(state);
     vision_setup();
+    shop_setup();
     toy_write(&tool_model, "toy.de", "toy.en", 1, 200);
     return code || tool("mkfifo fifo full; printf 'a b\\nc d e\\n' >in; yes a b c d | head -n 20000 >many; "
                         "printf 'a\\tb\\n' >pairs; echo '{\"step\": 1, \"loss\": 2}' >log; "
@@ -127,6 +129,10 @@ static const struct {
     {"$A classify -m $V dot.png", NULL},
     {"$A classify -m $V -a o dot.png >/dev/null", "o"},
     {"$A attention -m $V --json dot.png", NULL},
+    {"$A recommend -m $R --history apple", NULL},
+    {"$A recommend -m $R -d log.tsv --all-users -o o 2>/dev/null", "o"},
+    {"$A recommend -m $R --vectors o", "o"},
+    {"$A evaluate recommend -m $R -d log.tsv --json", NULL},
     {"$A vocab -s 40 -o o in", "o"}, /* says that it has fewer pieces */
     {"$A bleu in in", NULL},
     {"$A translate -m $T in", NULL},

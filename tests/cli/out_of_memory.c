@@ -2,6 +2,7 @@
  * result is as it is always. Never a crash, and no part of a result for all of it. */
 // labels: long
 #include "check.h"
+#include "recommender_tool.h"
 #include "translator_tool.h"
 #include "vision_tool.h"
 
@@ -19,6 +20,7 @@ static int set_up(void **state)
     setenv("L", language, 1);
     const int code = translator_setup(state);
     vision_setup();
+    shop_setup();
     return code ||
            tool("printf 'a b\\nc d e\\n\\nf\\n' >in; printf 'a\\tb c\\t1\\nd e\\tf\\t2\\na\\te\\t0.5\\n' >pairs; "
                 "printf 'Ein Hund\\nthe table\\n' >lines; printf 'sea 1 0\\nlake 0.8 0.1\\nstone 0 1\\n' >words; "
@@ -113,6 +115,19 @@ static void images_are_read_or_not(void **state)
     check_all("$A info -m $V -t 1", 1500, 60);
 }
 
+static void items_are_recommended_or_not(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("printf 'apple\\tA red apple\\nfig\\tFresh figs\\n' >titles; printf 'pear\\nfig\\n' >some"),
+                     0);
+    check_all("$A recommend -m $R -t 1 --json --item-texts titles --history fig,pear", 400, 7);
+    check_all("$A recommend -m $R -t 1 -d log.tsv --user ann --allow some --attention o >/dev/null", 400, 7);
+    check_all("$A recommend -m $R -t 1 --similar fig", 400, 7);
+    check_all("$A recommend -m $R -t 1 --vectors o", 400, 7);
+    check_all("$A evaluate recommend -m $R -t 1 -d log.tsv --json", 400, 7);
+    check_all("$A info -m $R -t 1", 400, 7);
+}
+
 static void work_without_a_model_is_done_or_not(void **state)
 {
     (void)state;
@@ -131,6 +146,7 @@ int main(void)
         cmocka_unit_test(a_model_is_opened_or_not),
         cmocka_unit_test(work_on_a_model_is_done_or_not),
         cmocka_unit_test(images_are_read_or_not),
+        cmocka_unit_test(items_are_recommended_or_not),
         cmocka_unit_test(work_without_a_model_is_done_or_not),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);

@@ -1,47 +1,17 @@
 /* attend recommend: lists of items, users of a log, similar items, vectors, a drawing; on a model of random weights. */
 #include "context.h"
-#include "tool.h"
-
-#include "attend_recommend.h"
+#include "recommender_tool.h"
 
 #include <math.h>
 
-enum { ITEMS = 12, HIDDEN = 8, MAX_POSITIONS = 5 };
-
-/* $M: the model; its log has one more item. */
-static const char *const ids[ITEMS] = {"apple", "pear", "green tea", "ラーメン", "a,b", "say \"hi\"",
-                                       "plum",  "fig",  "kiwi",      "lime",     "nut", "oat"};
-
-static void write_log(void)
-{
-    folder_write(&tool_model, "log.tsv",
-                 "ann\tapple\t3\nann\tgreen tea\t1\nann\tpear\t2\n"
-                 "bob\tラーメン\t1\nbob\ta,b\t2\nbob\tdurian\t3\n"
-                 "carl\tdurian\t1\n"
-                 "dora\tfig\t1\ndora\tfig\t2\ndora\tkiwi\t3\n");
-    folder_write(&tool_model, "titles.tsv", "apple\tA red apple\npear\tThe pear\tand more\nfig\tFresh figs\n");
-}
+enum { ITEMS = SHOP_ITEMS, HIDDEN = SHOP_HIDDEN };
 
 static int set_up(void **state)
 {
-    att_recommender *m;
-    int64_t counts[ITEMS];
-    char path[96];
     assert_int_equal(open_context(state) || tool_setup(state), 0);
-    for (int64_t i = 0; i < ITEMS; i++)
-        counts[i] = (i * 5) % ITEMS; /* the most popular: number 7, then 2, 9 */
-    assert_int_equal(att_recommender_new(ctx,
-                                         "{\"model_type\": \"attend-sasrec\", \"hidden_size\": 8, "
-                                         "\"num_attention_heads\": 2, \"max_position_embeddings\": 5}",
-                                         ITEMS, ids, NULL, 3, &m),
-                     ATT_OK);
-    assert_int_equal(att_recommender_set_counts(m, counts), ATT_OK);
-    snprintf(path, sizeof path, "%s/shop", tool_model.path);
-    assert_int_equal(att_recommender_write(m, path, ATT_F32), ATT_OK);
-    att_recommender_free(m);
-    setenv("M", path, 1);
-    write_log();
-    return tool("mkdir models; ln -s $M models/shop; ln -s $D models/ear");
+    shop_setup();
+    folder_write(&tool_model, "titles.tsv", "apple\tA red apple\npear\tThe pear\tand more\nfig\tFresh figs\n");
+    return tool("mkdir models; ln -s $R models/shop; ln -s $D models/ear");
 }
 
 static int tear_down(void **state) { return tool_teardown(state) || close_context(state); }
@@ -53,7 +23,7 @@ static void assert_list(int line, int64_t n, const int32_t *items, const att_rec
     att_recommendation r;
     const int64_t offsets[] = {0, n};
     json_t *v = line_json(line), *list = json_object_get(v, "items");
-    assert_int_equal(att_recommender_open(ctx, getenv("M"), &m), ATT_OK);
+    assert_int_equal(att_recommender_open(ctx, getenv("R"), &m), ATT_OK);
     assert_int_equal(att_recommend(m, 1, items, offsets, options, &r), ATT_OK);
     for (int64_t i = 0; i < r.k; i++) {
         const json_t *item = json_array_get(list, (size_t)i);
@@ -61,7 +31,7 @@ static void assert_list(int line, int64_t n, const int32_t *items, const att_rec
             assert_null(item);
             continue;
         }
-        assert_string_equal(json_string_value(json_object_get(item, "item")), ids[r.items[i]]);
+        assert_string_equal(json_string_value(json_object_get(item, "item")), shop_ids[r.items[i]]);
         assert_true((float)number(item, "score") == r.scores[i]);
     }
     assert_int_equal(json_array_size(list) <= (size_t)r.k, 1);
@@ -80,9 +50,9 @@ static void lists_are_those_of_the_library(void **state)
     (void)state;
     const att_recommend_options *four = ATT_OPTIONS(att_recommend_options, .k = 4),
                                 *unseen = ATT_OPTIONS(att_recommend_options, .k = ITEMS, .exclude_seen = true);
-    assert_int_equal(tool("$A recommend -m $M -k 4 --json --history 'apple,pear,green tea'"), 0);
+    assert_int_equal(tool("$A recommend -m $R -k 4 --json --history 'apple,pear,green tea'"), 0);
     assert_list(0, 3, sweet, four);
-    assert_int_equal(tool("$A recommend -m $M -k 99 --exclude-seen --json --history 'apple, pear ,green tea' --history "
+    assert_int_equal(tool("$A recommend -m $R -k 99 --exclude-seen --json --history 'apple, pear ,green tea' --history "
                           "\"$(printf 'ラーメン\\ta,b\\tsay \"hi\"')\""),
                      0);
     assert_list(0, 3, sweet, unseen);
@@ -95,11 +65,11 @@ static void a_list_is_the_same_alone_and_among_others(void **state)
     (void)state;
     assert_int_equal(tool("printf 'apple,pear,green tea\\nラーメン\\ta,b\\tsay \"hi\"\\n' >few; "
                           "for i in $(seq 150); do cat few; done >many; "
-                          "$A recommend -m $M --json <few >alone && test $(wc -l <alone) = 2 && "
-                          "$A recommend -m $M --json -t 3 <many | sort -u >1 && sort alone | diff 1 - && "
+                          "$A recommend -m $R --json <few >alone && test $(wc -l <alone) = 2 && "
+                          "$A recommend -m $R --json -t 3 <many | sort -u >1 && sort alone | diff 1 - && "
                           "ATTEND_MODELS=models $A recommend --json <few | diff alone -"),
                      0);
-    assert_refused("$A recommend -m $M few", 2, "few"); /* files are no arguments */
+    assert_refused("$A recommend -m $R few", 2, "few"); /* files are no arguments */
 }
 
 static void people_read_a_block_with_texts(void **state)
@@ -107,14 +77,14 @@ static void people_read_a_block_with_texts(void **state)
     (void)state;
     float score;
     char id[16];
-    assert_int_equal(tool("$A recommend -m $M -k 12 --item-texts titles.tsv --history apple,pear"), 0);
+    assert_int_equal(tool("$A recommend -m $R -k 12 --item-texts titles.tsv --history apple,pear"), 0);
     assert_int_equal(strncmp(tool_out, "apple,pear\n", 11), 0);
     assert_int_equal(count(tool_out, "\n"), 13);
     assert_int_equal(sscanf(tool_out + 11, "%f  %15s", &score, id), 2);
     assert_has(tool_out, "  fig  Fresh figs\n");
     assert_has(tool_out, "  pear  The pear\n");
     assert_has(tool_out, "  lime\n");
-    assert_int_equal(tool("$A recommend -m $M --json -k 12 --item-texts titles.tsv --history apple"), 0);
+    assert_int_equal(tool("$A recommend -m $R --json -k 12 --item-texts titles.tsv --history apple"), 0);
     assert_has(tool_out, "\"text\": \"A red apple\"");
 }
 
@@ -123,7 +93,7 @@ static void people_read_a_block_with_texts(void **state)
 static void unknown_items_are_left_out_and_said(void **state)
 {
     (void)state;
-    assert_int_equal(tool("$A recommend -m $M -k 4 --json --history 'apple,durian,pear,,green tea,Apple'"), 0);
+    assert_int_equal(tool("$A recommend -m $R -k 4 --json --history 'apple,durian,pear,,green tea,Apple'"), 0);
     assert_list(0, 3, sweet, ATT_OPTIONS(att_recommend_options, .k = 4));
     assert_string_equal(tool_err, "attend: 1 of 1 histories have items that the model does not know, which are left "
                                   "out: durian Apple\n");
@@ -132,15 +102,15 @@ static void unknown_items_are_left_out_and_said(void **state)
 static void an_empty_history_gets_what_is_popular_and_says_so(void **state)
 {
     (void)state;
-    assert_int_equal(tool("printf 'apple\\n\\ndurian\\n' | $A recommend -m $M -k 3 --json"), 0);
+    assert_int_equal(tool("printf 'apple\\n\\ndurian\\n' | $A recommend -m $R -k 3 --json"), 0);
     assert_list(1, 0, sweet, ATT_OPTIONS(att_recommend_options, .k = 3));
     json_t *v = line_json(1), *first = json_array_get(json_object_get(v, "items"), 0);
-    assert_string_equal(json_string_value(json_object_get(first, "item")), ids[7]);
+    assert_string_equal(json_string_value(json_object_get(first, "item")), shop_ids[7]);
     assert_true(json_is_true(json_object_get(v, "by_popularity")) && number(first, "score") == 11);
     json_decref(v);
     assert_has(tool_err,
                "attend: 2 of 3 histories have no item that the model knows: the most popular items are recommended\n");
-    assert_int_equal(tool("$A recommend -m $M -k 1 --history '' 2>/dev/null"), 0);
+    assert_int_equal(tool("$A recommend -m $R -k 1 --history '' 2>/dev/null"), 0);
     assert_string_equal(tool_out, " (by popularity)\n   11.0000  fig\n");
 }
 
@@ -151,19 +121,19 @@ static void users_of_a_log_are_asked_for(void **state)
     (void)state;
     static const int32_t ann[] = {2, 1, 0}, bob[] = {3, 4}, dora[] = {7, 7, 8};
     const att_recommend_options *o = ATT_OPTIONS(att_recommend_options, .k = 4);
-    assert_int_equal(tool("$A recommend -m $M -k 4 --json -d log.tsv -u dora --user bob -u ann"), 0);
+    assert_int_equal(tool("$A recommend -m $R -k 4 --json -d log.tsv -u dora --user bob -u ann"), 0);
     assert_list(0, 3, dora, o);
     assert_list(1, 2, bob, o);
     assert_list(2, 3, ann, o);
     assert_has(tool_err, "attend: 1 of 3 histories have items that the model does not know, which are left out: "
                          "durian\n");
-    assert_int_equal(tool("$A recommend -m $M -k 4 --json -d log.tsv --all-users 2>/dev/null"), 0);
+    assert_int_equal(tool("$A recommend -m $R -k 4 --json -d log.tsv --all-users 2>/dev/null"), 0);
     assert_int_equal(count(tool_out, "\n"), 4);
     assert_list(0, 3, ann, o);
     assert_list(1, 2, bob, o);
     assert_list(2, 0, bob, o);
     assert_list(3, 3, dora, o);
-    assert_refused("$A recommend -m $M -d log.tsv -u dorra", 1,
+    assert_refused("$A recommend -m $R -d log.tsv -u dorra", 1,
                    "log.tsv: has no user \"dorra\"; did you mean \"dora\"?");
 }
 
@@ -171,14 +141,14 @@ static void all_users_are_a_line_each_in_a_file(void **state)
 {
     (void)state;
     assert_int_equal(
-        tool("$A recommend -m $M -k 2 -d log.tsv --all-users -o lists.tsv 2>/dev/null && "
+        tool("$A recommend -m $R -k 2 -d log.tsv --all-users -o lists.tsv 2>/dev/null && "
              "cut -f 1 lists.tsv | tr '\\n' ' ' && awk -F '\\t' 'NF != 5' lists.tsv && ls | grep -c lists"),
         0);
     assert_string_equal(tool_out, "ann bob carl dora 1\n");
-    assert_int_equal(tool("$A recommend -m $M -k 2 -d log.tsv -u ann >one && tail -n +2 one | awk '{print $2}' >ids && "
+    assert_int_equal(tool("$A recommend -m $R -k 2 -d log.tsv -u ann >one && tail -n +2 one | awk '{print $2}' >ids && "
                           "head -n 1 lists.tsv | cut -f 2,4 | tr '\\t' '\\n' | awk '{print $1}' | diff ids -"),
                      0);
-    assert_int_equal(tool("$A recommend -m $M -d log.tsv --all-users >/dev/full"), 1);
+    assert_int_equal(tool("$A recommend -m $R -d log.tsv --all-users >/dev/full"), 1);
 }
 
 /* ---- Which items -------------------------------------------------------------------- */
@@ -188,7 +158,7 @@ static void lists_keep_to_what_is_allowed(void **state)
     (void)state;
     static const int32_t in_stock[] = {7, 1, 9, 2}, out[] = {9};
     assert_int_equal(tool("printf 'fig\\npear\\n\\nlime\\ndurian\\ngreen tea\\n' >stock; echo lime >out; "
-                          "$A recommend -m $M -k 5 --json --allow stock --history apple,pear,'green tea' "
+                          "$A recommend -m $R -k 5 --json --allow stock --history apple,pear,'green tea' "
                           "--exclude-seen --deny out"),
                      0);
     assert_list(0, 3, sweet,
@@ -198,9 +168,9 @@ static void lists_keep_to_what_is_allowed(void **state)
     assert_int_equal(json_array_size(json_object_get(v, "items")), 1); /* the fig */
     json_decref(v);
     assert_string_equal(tool_err, "attend: --allow stock: 1 of 5 items are not known to the model: durian\n");
-    assert_refused("echo durian >none; $A recommend -m $M --allow none --history apple", 1,
+    assert_refused("echo durian >none; $A recommend -m $R --allow none --history apple", 1,
                    "--allow none: has no item that the model knows: durian");
-    assert_refused("$A recommend -m $M --deny nowhere --history apple", 1, "nowhere: No such file");
+    assert_refused("$A recommend -m $R --deny nowhere --history apple", 1, "nowhere: No such file");
 }
 
 static void similar_items_are_nearest_by_the_cosine(void **state)
@@ -208,17 +178,17 @@ static void similar_items_are_nearest_by_the_cosine(void **state)
     (void)state;
     float x[ITEMS][HIDDEN];
     att_recommender *m;
-    assert_int_equal(att_recommender_open(ctx, getenv("M"), &m), ATT_OK);
+    assert_int_equal(att_recommender_open(ctx, getenv("R"), &m), ATT_OK);
     assert_int_equal(att_recommender_vectors(m, &x[0][0]), ATT_OK);
     att_recommender_free(m);
-    assert_int_equal(tool("$A recommend -m $M --similar apple -k 99 --json"), 0);
+    assert_int_equal(tool("$A recommend -m $R --similar apple -k 99 --json"), 0);
     json_t *v = line_json(0), *list = json_object_get(v, "items");
     assert_int_equal(json_array_size(list), ITEMS - 1);
     double before = 2;
     for (size_t i = 0; i < ITEMS - 1; i++) {
         const json_t *item = json_array_get(list, i);
         int k = 0;
-        while (strcmp(ids[k], json_string_value(json_object_get(item, "item"))) != 0)
+        while (strcmp(shop_ids[k], json_string_value(json_object_get(item, "item"))) != 0)
             k++;
         double dot = 0, a = 0, b = 0;
         for (int c = 0; c < HIDDEN; c++) {
@@ -231,17 +201,17 @@ static void similar_items_are_nearest_by_the_cosine(void **state)
         before = number(item, "score");
     }
     json_decref(v);
-    assert_refused("$A recommend -m $M --similar Apple", 1, "shop has no item \"Apple\"");
+    assert_refused("$A recommend -m $R --similar Apple", 1, "shop has no item \"Apple\"");
 }
 
 static void vectors_are_a_numpy_file(void **state)
 {
     (void)state;
-    assert_int_equal(tool("$A recommend -m $M --vectors v.npy && head -c 128 v.npy | grep -a -c \"(12, 8)\" && "
+    assert_int_equal(tool("$A recommend -m $R --vectors v.npy && head -c 128 v.npy | grep -a -c \"(12, 8)\" && "
                           "wc -c <v.npy"),
                      0);
     assert_string_equal(tool_out, "1\n512\n"); /* 128 + 12 * 8 * 4 */
-    assert_refused("$A recommend -m $M --vectors /nowhere/v.npy", 1, "/nowhere/v.npy");
+    assert_refused("$A recommend -m $R --vectors /nowhere/v.npy", 1, "/nowhere/v.npy");
 }
 
 /* ---- Attention ----------------------------------------------------------------------- */
@@ -249,7 +219,7 @@ static void vectors_are_a_numpy_file(void **state)
 static void the_weights_of_past_items_are_drawn(void **state)
 {
     (void)state;
-    assert_int_equal(tool("$A recommend -m $M -k 1 --item-texts titles.tsv --history "
+    assert_int_equal(tool("$A recommend -m $R -k 1 --item-texts titles.tsv --history "
                           "'kiwi,lime,apple,pear,fig,nut,oat' --history apple --attention why.svg >/dev/null"),
                      0);
     assert_string_equal(tool_err, "attend: why.svg shows the first of 2 histories\n");
@@ -259,7 +229,7 @@ static void the_weights_of_past_items_are_drawn(void **state)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         assert_has(tool_out, parts[i]);
     assert_null(strstr(tool_out, ">kiwi<")); /* only the last five count */
-    assert_refused("$A recommend -m $M --history durian --attention why.svg 2>&1 >/dev/null | head -n 1 >&2; exit 1", 1,
+    assert_refused("$A recommend -m $R --history durian --attention why.svg 2>&1 >/dev/null | head -n 1 >&2; exit 1", 1,
                    "--attention: \"durian\" has no item that the model knows, so there is nothing to draw");
 }
 
@@ -273,27 +243,27 @@ static void what_cannot_be_recommended_is_named(void **state)
         int code;
         const char *says;
     } cases[] = {
-        {"$A recommend -m $M --user ann", 2, "--user needs --data FILE"},
-        {"$A recommend -m $M --all-users", 2, "--all-users needs --data FILE"},
-        {"$A recommend -m $M --data log.tsv </dev/null", 2, "--data log.tsv needs --user USER or --all-users"},
-        {"$A recommend -m $M --data nowhere --all-users", 1, "nowhere"},
-        {"$A recommend -m $M --history apple --similar pear", 2, "--similar does not go with --history"},
-        {"$A recommend -m $M --similar pear --exclude-seen", 2, "--exclude-seen does not go with --similar"},
-        {"$A recommend -m $M --vectors v.npy --attention a.svg", 2, "--attention does not go with --vectors"},
-        {"$A recommend -m $M --vectors v.npy -o x", 2, "--output does not go with --vectors"},
-        {"$A recommend -m $M -k 0 --history apple", 2, "-k: \"0\" is not a whole number"},
+        {"$A recommend -m $R --user ann", 2, "--user needs --data FILE"},
+        {"$A recommend -m $R --all-users", 2, "--all-users needs --data FILE"},
+        {"$A recommend -m $R --data log.tsv </dev/null", 2, "--data log.tsv needs --user USER or --all-users"},
+        {"$A recommend -m $R --data nowhere --all-users", 1, "nowhere"},
+        {"$A recommend -m $R --history apple --similar pear", 2, "--similar does not go with --history"},
+        {"$A recommend -m $R --similar pear --exclude-seen", 2, "--exclude-seen does not go with --similar"},
+        {"$A recommend -m $R --vectors v.npy --attention a.svg", 2, "--attention does not go with --vectors"},
+        {"$A recommend -m $R --vectors v.npy -o x", 2, "--output does not go with --vectors"},
+        {"$A recommend -m $R -k 0 --history apple", 2, "-k: \"0\" is not a whole number"},
         {"$A recommend -m nothing --history apple", 1, "nothing"},
         {"$A recommend -m $D --history apple", 1, "is a sentence model: attend embed"},
-        {"$A embed -m $M", 1, "is a recommender: attend recommend"},
+        {"$A embed -m $R", 1, "is a recommender: attend recommend"},
         {"ATTEND_MODELS=nowhere $A recommend --history apple", 2, "no recommender is in the models folder"},
-        {"echo apple >t; $A recommend -m $M --item-texts t --history apple", 1, "t: line 1: has no text after"},
-        {"printf 'a\\tb\\na\\tc\\n' >t; $A recommend -m $M --item-texts t --history apple", 1,
+        {"echo apple >t; $A recommend -m $R --item-texts t --history apple", 1, "t: line 1: has no text after"},
+        {"printf 'a\\tb\\na\\tc\\n' >t; $A recommend -m $R --item-texts t --history apple", 1,
          "t: line 2: item \"a\" has a text already, in line 1"},
-        {"printf 'a\\tb\\n\\tc\\n' >t; $A recommend -m $M --item-texts t --history apple", 1,
+        {"printf 'a\\tb\\n\\tc\\n' >t; $A recommend -m $R --item-texts t --history apple", 1,
          "t: line 2: the item's id is empty"},
-        {"printf 'a\\tb\\377\\n' >t; $A recommend -m $M --item-texts t --history apple", 1,
+        {"printf 'a\\tb\\377\\n' >t; $A recommend -m $R --item-texts t --history apple", 1,
          "t: line 1: is not UTF-8 text"},
-        {">t; $A recommend -m $M --item-texts t --history apple", 1, "t: has no texts"},
+        {">t; $A recommend -m $R --item-texts t --history apple", 1, "t: has no texts"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_refused(cases[i].line, cases[i].code, cases[i].says);
@@ -308,7 +278,7 @@ static void info_tells_what_a_model_is(void **state)
     assert_string_equal(json_string_value(json_object_get(v, "type")), "attend-sasrec");
     assert_string_equal(json_string_value(json_object_get(v, "block")), "pre-norm");
     assert_int_equal(number(v, "items"), ITEMS);
-    assert_int_equal(number(v, "max_positions"), MAX_POSITIONS);
+    assert_int_equal(number(v, "max_positions"), SHOP_POSITIONS);
     json_decref(v);
 }
 

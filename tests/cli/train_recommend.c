@@ -163,7 +163,7 @@ static void all_losses_blocks_and_architectures_train(void **state)
     assert_has(tool_err, "any was trained with --split none: it has learnt from the actions that are held out here");
 }
 
-/* ---- What stops, and what goes on -------------------------------------------------------- */
+/* ---- What stops, and what continues -------------------------------------------------------- */
 
 static void a_training_that_is_killed_again_and_again_has_the_same_result(void **state)
 {

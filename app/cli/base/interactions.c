@@ -80,7 +80,7 @@ const char *cli_split_name(att_holdout_kind kind)
 
 int cli_interactions_user(const cli_interactions *l, const char *path, const char *id, int64_t *user)
 {
-    enum { WORDS = 1 << 12 }; /* of which the nearest is searched */
+    enum { WORDS = 1 << 12 }; /* ids that may be the nearest */
     *user = att_interactions_find_user(l->log, id);
     if (*user >= 0)
         return CLI_DONE;

@@ -1,4 +1,4 @@
-/* Which past items weigh: a recommender's attention to a history, as a heat map. */
+/* What a recommender attends to: the weights of past items, as a heat map. */
 #ifndef CLI_HISTORY_ATTENTION_H
 #define CLI_HISTORY_ATTENTION_H
 

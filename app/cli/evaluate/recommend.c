@@ -150,7 +150,8 @@ static int measure_baseline(evaluation *e, att_baseline_kind kind, const char *n
     att_baseline *b = NULL;
     const att_baseline_options *o =
         ATT_OPTIONS(att_baseline_options, .neighbours = kind == ATT_BASELINE_NEIGHBOURS ? neighbours : 0,
-                    .vectors = kind == ATT_BASELINE_CONTENT ? e->texts.vectors : NULL, .width = e->texts.width);
+                    .vectors = kind == ATT_BASELINE_CONTENT ? e->texts.vectors : NULL,
+                    .width = kind == ATT_BASELINE_CONTENT ? e->texts.width : 0);
     int code = cli_status(e->ctx, att_baseline_new(e->log.holdout, kind, o, &b));
     if (!code) {
         const att_scorer scorer = att_baseline_scorer(b);

@@ -196,7 +196,7 @@ static int say_start(const cli_training *t, bool done)
         snprintf(limit, sizeof limit, "%g minute%s", t->minutes, t->minutes == 1 ? "" : "s");
     t->describe(&info);
     const int threads = att_threads(t->ctx);
-    if (info.vocabulary)
+    if (info.vocabulary && !t->things)
         fprintf(stderr, "vocabulary of %lld, ", (long long)info.vocabulary);
     fprintf(stderr, "%lld parameters; %d thread%s; ", (long long)info.parameters, threads, threads == 1 ? "" : "s");
     if (step > 0 && done)

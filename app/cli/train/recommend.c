@@ -1,10 +1,10 @@
 /* attend train recommend: SASRec or BERT4Rec, from a log of what users did. */
-#include "cli/base/checkpoints.h"
 #include "cli/base/end.h"
 #include "cli/base/interactions.h"
 #include "cli/base/item_texts.h"
 #include "cli/base/progress.h"
 #include "cli/base/recommender.h"
+#include "base_model.h"
 #include "train.h"
 
 #include <math.h>
@@ -20,8 +20,8 @@ static const char *model_name, *texts_path, *text_model, *folder;
 static int arch = -1, block = -1, loss = ATT_ITEM_LOSS_SOFTMAX, content = -1, schedule, dtype = F32;
 static int64_t hidden, layers, heads, intermediate, max_positions, negatives, batch = 128, validate_every, save_every,
                                                                               patience, keep = 1, seed = 1, threads;
-static double calibration = -1, mask_share, last_mask_share = -1, epochs = 20, minutes, rate = 1e-3, warmup,
-              beta2 = 0.999, decay, clip, dropout = 0.2;
+static double calibration = 0.75, mask_share, last_mask_share, epochs = 20, minutes, rate = 1e-3, warmup, beta2 = 0.999,
+              decay, clip, dropout = 0.2;
 static bool with_replacement, exclude_seen, resume;
 
 /* Words of --schedule */
@@ -43,14 +43,13 @@ static const cli_option options[] = {
      .help = "predict each next item from those before it, or masked items from all others; default: sasrec"},
     {"block", 0, "pre-norm|post-norm|sasrec", .choice = &block,
      .help = "arrangement of a layer; sasrec: that of the paper's code; default: pre-norm, of bert4rec post-norm"},
-    {"hidden", 0, "N", .integer = &hidden, .min = 1, .max = 1 << 16, .quiet = true,
-     .help = "features of an item; default: 64"},
-    {"layers", 0, "N", .integer = &layers, .min = 1, .max = 1000, .quiet = true, .help = "layers; default: 2"},
-    {"heads", 0, "N", .integer = &heads, .min = 1, .max = 1 << 16, .quiet = true,
+    {"hidden", 0, "N", .integer = &hidden, .max = 1 << 16, .quiet = true, .help = "features of an item; default: 64"},
+    {"layers", 0, "N", .integer = &layers, .max = 1000, .quiet = true, .help = "layers; default: 2"},
+    {"heads", 0, "N", .integer = &heads, .max = 1 << 16, .quiet = true,
      .help = "attention heads of a layer; default: 1"},
-    {"intermediate", 0, "N", .integer = &intermediate, .min = 1, .max = 1 << 18, .quiet = true,
+    {"intermediate", 0, "N", .integer = &intermediate, .max = 1 << 18, .quiet = true,
      .help = "features inside the feed-forward network; default: 4 times --hidden, of --block sasrec the same"},
-    {"max-positions", 0, "N", .integer = &max_positions, .min = 1, .max = 1 << 16, .quiet = true,
+    {"max-positions", 0, "N", .integer = &max_positions, .max = 1 << 16, .quiet = true,
      .help = "the last N items of a history count; default: 50"},
     {"item-texts", 0, "FILE", .text = &texts_path,
      .help = "texts of items, such as titles: lines of id and text with a tab between them, or CSV; items that occur "
@@ -62,14 +61,13 @@ static const cli_option options[] = {
     {"loss", 0, "softmax|sampled-softmax|binary|gbce", .choice = &loss,
      .help = "cross entropy of the softmax over all items, or over the next one and negatives; binary cross entropy of "
              "the next one and negatives; or that with calibrated probabilities"},
-    {"negatives", 0, "N", .integer = &negatives, .min = 1, .max = 1 << 20, .quiet = true,
+    {"negatives", 0, "N", .integer = &negatives, .max = 1 << 20, .quiet = true,
      .help = "negatives at each position, at random outside the user's training items; default: 256, of binary 1"},
-    {"calibration", 0, "T", .number = &calibration, .max = 1, .quiet = true,
-     .help = "t of --loss gbce: 0 calibrates nothing, 1 all; default: 0.75"},
-    {"mask-share", 0, "SHARE", .number = &mask_share, .max = 0.99, .above_min = true, .quiet = true,
+    {"calibration", 0, "T", .number = &calibration, .max = 1, .help = "t of --loss gbce: 0 calibrates nothing, 1 all"},
+    {"mask-share", 0, "SHARE", .number = &mask_share, .max = 0.99, .quiet = true,
      .help = "bert4rec: share of a history's items that are masked; default: 0.2"},
-    {"last-mask-share", 0, "SHARE", .number = &last_mask_share, .max = 1, .quiet = true,
-     .help = "bert4rec: share of histories whose last item alone is masked; default: 0"},
+    {"last-mask-share", 0, "SHARE", .number = &last_mask_share, .max = 1,
+     .help = "bert4rec: share of histories whose last item alone is masked"},
     {"with-replacement", 0, NULL, .flag = &with_replacement,
      .help = "draw histories at random; otherwise each is in an epoch once"},
     {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6, .help = "number of epochs"},
@@ -151,7 +149,7 @@ static int check_options(void)
         return cli_misuse("--%s does not go with --model, which has its own", size_option());
     if (negatives && loss == ATT_ITEM_LOSS_SOFTMAX)
         return cli_misuse("--negatives %lld is for another --loss: softmax is over all items", (long long)negatives);
-    if (calibration >= 0 && loss != ATT_ITEM_LOSS_GBCE)
+    if (calibration != 0.75 && loss != ATT_ITEM_LOSS_GBCE)
         return cli_misuse("--calibration %g is for --loss gbce", calibration);
     if (content >= 0 && !texts_path)
         return cli_misuse("--content needs --item-texts FILE");
@@ -164,7 +162,7 @@ static int check_options(void)
 static int check_arch(const recommend_training *t)
 {
     const bool bert = t->base ? strcmp(t->info.type, "attend-bert4rec") == 0 : arch == BERT4REC;
-    if (!bert && (mask_share > 0 || last_mask_share >= 0))
+    if (!bert && (mask_share > 0 || last_mask_share > 0))
         return cli_misuse("--%smask-share is for --arch bert4rec", mask_share > 0 ? "" : "last-");
     if (t->base && t->info.content_width > 0 && !texts_path)
         return cli_misuse("--item-texts FILE is needed: %s adds vectors of texts to those of items", model_name);
@@ -209,13 +207,15 @@ static int read_log(recommend_training *t)
 
 static int open_base(recommend_training *t)
 {
-    static att_model_path path;
+    static att_model_path path, copy;
     if (!model_name)
         return CLI_DONE;
     int code = cli_model_find(CLI_RECOMMENDER, model_name, &path);
+    if (!code && cli_training_options_renewed())
+        code = cli_base_model_copy(path.text, &copy);
     if (code)
         return code;
-    model_name = path.text; /* as the folder stores it */
+    model_name = cli_training_options_renewed() ? copy.text : path.text; /* as the folder stores it */
     t->info.size = sizeof t->info;
     code = cli_status(t->common.ctx, att_recommender_open(t->common.ctx, model_name, &t->base));
     return code ? code : cli_status(t->common.ctx, att_recommender_describe(t->base, &t->info));
@@ -318,6 +318,26 @@ static void write_settings(char *text, size_t size)
     strncat(text, "}", size - strlen(text) - 1);
 }
 
+/* Sets the options of a new model that were not chosen to what it has, for the log and training.json. */
+static int show_sizes(const recommend_training *t)
+{
+    att_recommender_info i = {.size = sizeof i};
+    const int code =
+        cli_status(t->common.ctx, att_recommender_describe(att_training_recommender(t->common.training), &i));
+    if (code || t->base)
+        return code;
+    arch = strcmp(i.type, "attend-bert4rec") ? SASREC : BERT4REC;
+    block = (int)i.block;
+    hidden = i.hidden;
+    layers = i.layers;
+    heads = i.heads;
+    intermediate = i.intermediate;
+    max_positions = i.max_positions;
+    if (arch == BERT4REC && mask_share == 0)
+        mask_share = 0.2;
+    return CLI_DONE;
+}
+
 static int open_training(recommend_training *t)
 {
     char settings[512];
@@ -334,19 +354,17 @@ static int open_training(recommend_training *t)
                                 .max_rate = rate,
                                 .warmup = (int64_t)(warmup * (double)t->common.steps),
                                 .steps = t->common.steps};
+    if (!negatives && loss != ATT_ITEM_LOSS_SOFTMAX)
+        negatives = loss == ATT_ITEM_LOSS_BINARY ? 1 : 256;
     write_settings(settings, sizeof settings);
     const att_recommender_training_options *o = ATT_OPTIONS(
         att_recommender_training_options, .data = t->log.holdout, .batch = batch, .with_replacement = with_replacement,
-        .loss = (att_item_loss)loss, .negatives = negatives, .calibration = calibration < 0 ? 0.75 : calibration,
-        .mask_share = mask_share, .last_mask_share = last_mask_share < 0 ? 0 : last_mask_share, .schedule = &rates,
-        .beta2 = beta2, .weight_decay = decay, .clip = clip, .dropout = (float)dropout, .seed = (uint64_t)seed,
-        .settings = model_name ? NULL : settings, .model = model_name, .content = t->texts.vectors ? &vectors : NULL,
-        .resume = resume, .keep = keep ? keep : 1, .evaluation_id = checksum(t), .note = t->common.note,
-        .note_bytes = sizeof t->common.note);
-    const int code = cli_training_options_renewed() ? cli_checkpoints_remove(folder) : CLI_DONE;
-    return code ? code
-                : cli_status(t->common.ctx,
-                             att_recommender_training_open(t->common.ctx, folder, o, &t->common.training));
+        .loss = (att_item_loss)loss, .negatives = negatives, .calibration = calibration, .mask_share = mask_share,
+        .last_mask_share = last_mask_share, .schedule = &rates, .beta2 = beta2, .weight_decay = decay, .clip = clip,
+        .dropout = (float)dropout, .seed = (uint64_t)seed, .settings = model_name ? NULL : settings,
+        .model = model_name, .content = t->texts.vectors ? &vectors : NULL, .resume = resume, .keep = keep ? keep : 1,
+        .evaluation_id = checksum(t), .note = t->common.note, .note_bytes = sizeof t->common.note);
+    return cli_status(t->common.ctx, att_recommender_training_open(t->common.ctx, folder, o, &t->common.training));
 }
 
 static void say_nothing(const att_training_info *info) { (void)info; }
@@ -388,6 +406,8 @@ static int run(int n, char **arguments)
         cli_end_later(); /* a signal cancels the start, which then leaves no folder */
         code = open_training(&t);
     }
+    if (!code)
+        code = show_sizes(&t);
     if (!code) {
         say_data(&t);
         t.common.validate = t.log.held.cases[ATT_HOLDOUT_VALID] > 0 ? validate : NULL;
