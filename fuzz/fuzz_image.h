@@ -9,7 +9,7 @@
 
 enum { FUZZ_MAX_PIXELS = 1 << 18 };
 
-/* Is the image what the header promises? Reads all of it, so that a sanitizer sees pixels that were never set. */
+/* Is the image what the header promises? Reads all of it, so that a sanitizer sees memory that is too small. */
 static inline void fuzz_check_image(const att_image *image)
 {
     fuzz_check(image->height > 0 && image->width > 0 && image->channels == 3, "an image of no pixels");
@@ -17,7 +17,9 @@ static inline void fuzz_check_image(const att_image *image)
     unsigned sum = 0;
     for (int64_t i = 0; i < image->height * image->width * 3; i++)
         sum += image->pixels[i];
-    fuzz_check(sum <= 255u * 3 * FUZZ_MAX_PIXELS, "levels over 255");
+    static volatile unsigned used; /* otherwise nothing need be read */
+    used = sum;
+    (void)used;
 }
 
 /* A PNG file of the image has the same pixels. */

@@ -74,8 +74,9 @@ typedef struct att_image_processor_info {
     size_t size;
     int64_t height, width, channels; /* of the result */
     att_image_filter filter;
-    float mean[3], deviation[3]; /* the result is (x * rescale - mean) / deviation, each in f32 */
-    float rescale;               /* 1 / 255 */
+    float mean[3], deviation[3]; /* the result is (x * rescale - mean) / deviation, where x * rescale is computed in
+                                  * f64 and rounded to f32, and the rest in f32 */
+    float rescale;               /* 1 / 255, rounded */
 } att_image_processor_info;
 /* Results are those of the Pillow back end of `transformers`, or of timm's transform for evaluation, bit by bit.
  * Settings that are missing get the defaults of the class that the file names: ViT-, DeiT- or BitImageProcessor.
@@ -165,7 +166,7 @@ ATT_API int64_t att_image_model_dim(const att_image_model *m); /* of an embeddin
 /* The name of class i, "7" where it has none; NULL: out of range. */
 ATT_API const char *att_image_model_label(const att_image_model *m, int64_t i);
 /* Probabilities of the classes: images [n] of any sizes -> out [n, classes], with the same bits whatever else is in the
- * call. Error: no classifier. */
+ * call. Errors: no classifier; probabilities that are not finite. */
 ATT_API att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images, float *out);
 /* Embeddings, what att_vit_features has: -> out [n, dim], not normalised. */
 ATT_API att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images, float *out);
@@ -179,7 +180,8 @@ typedef struct att_image_attention {
     att_image image; /* what the model sees */
 } att_image_attention;
 /* Of one layer and head. head -1: the mean of all heads. layer -1: attention rollout (Abnar, Zuidema 2020), with the
- * means of heads: the product over layers of 0.5 A + 0.5 I, last layer first. Errors: no such layer or head. */
+ * means of heads, so head must be -1: the product over layers of 0.5 A + 0.5 I, last layer first. Errors: no such layer
+ * or head. */
 ATT_API att_status att_image_attend(const att_image_model *m, const att_image *image, int64_t layer, int64_t head,
                                     att_image_attention *out);
 ATT_API void att_image_attention_free(const att_image_model *m, att_image_attention *a);
@@ -200,7 +202,7 @@ typedef struct att_image_set_info {
 } att_image_set_info;
 /* path is one of
  *   a folder with a folder for each class, which has its images (att_image_has_name), in the byte order of names; or
- *     with folders train and test (or val, valid, validation), which have these;
+ *     with folders train and test (or val, valid, validation), which have these; without train it is to test with only;
  *   a folder with IDX files named as MNIST's and Fashion-MNIST's are: train-images-idx3-ubyte, train-labels-idx1-ubyte,
  *     t10k-..., also packed by gzip (.gz);
  *   a folder with CIFAR-10's binary batches: data_batch_1.bin to data_batch_5.bin, test_batch.bin, batches.meta.txt.
@@ -210,7 +212,8 @@ typedef struct att_image_set_info {
 ATT_API att_status att_image_set_open(att_ctx *ctx, const char *path, att_image_split split, const char *const *labels,
                                       int64_t n_labels, att_image_set **out);
 /* Moves a share, in (0, 1), of each class's images, chosen at random by a seed, to a set of its own: for validation.
- * Both keep the order of images. Errors: no images, or all, would move. */
+ * Of a class with two images or more, each set gets at least one; the only image of a class stays. Both keep the order
+ * of images. No training and no other thread may be using s. Error: no class has two images. */
 ATT_API att_status att_image_set_hold_out(att_image_set *s, double share, uint64_t seed, att_image_set **out);
 ATT_API void att_image_set_free(att_image_set *s);
 ATT_API att_status att_image_set_describe(const att_image_set *s, att_image_set_info *info);
@@ -227,7 +230,7 @@ ATT_API att_status att_image_set_read(const att_image_set *s, int64_t i, att_ima
  * per image. */
 typedef struct att_image_training_options {
     size_t size;
-    const att_image_set *images;    /* must outlive the training */
+    const att_image_set *images;    /* must outlive the training, and not change; of two classes or more */
     int64_t batch;                  /* images; 0: 128 */
     const att_schedule *schedule;   /* of the learning rate */
     double weight_decay;            /* of matrices only, not of tokens and positions */
@@ -235,22 +238,26 @@ typedef struct att_image_training_options {
     float label_smoothing, dropout; /* both in [0, 1) */
     int64_t crop;                   /* zeros by which each side is padded before a random crop: shifts images */
     bool flip;                      /* left and right, for half of the images */
-    double mixup;   /* alpha of the beta distribution of mixup (Zhang et al. 2018), one share per batch; 0: none */
+    double mixup; /* alpha of the beta distribution of mixup (Zhang et al. 2018), one share per batch, 0.001 or more; 0:
+                     none */
     int64_t cutout; /* side in pixels of a square that is erased (DeVries, Taylor 2017); 0: none */
     uint64_t seed;  /* of initialisation, dropout, augmentation and the order of images */
     /* The following fields are for att_image_training_open only. */
     const char *settings; /* of a new model, as att_vit_new; "num_labels", "image_size" and "num_channels" may be left
                            * out where the set tells them; NULL: `model` instead */
-    const char *model;    /* the folder of a pre-trained model, whose classifier is made anew if it has another number
-                           * of classes; or NULL */
+    const char *model;    /* the folder of a pre-trained model, or NULL. Its classifier stays, in the order of the set's
+                           * classes, if it has the same names (LABEL_7 is "7"); otherwise a new one is made */
     bool resume;
     int64_t keep;          /* number of checkpoints to keep; 0: 2 */
     int64_t evaluation_id; /* as in att_sentence_training_options */
     char *note;            /* as in att_translator_training_options */
     size_t note_bytes;
 } att_image_training_options;
-/* In memory: the model, which was opened for training, must outlive the training. In a folder, which becomes a model
- * folder with config.json, model.safetensors and preprocessor_config.json. */
+/* In memory: the model, which was opened for training, must outlive the training. Images are resized to its size
+ * (bilinear), and mean and deviation are 0.5, whatever it was trained with.
+ * In a folder, which becomes a model folder with config.json, model.safetensors and preprocessor_config.json.
+ * Preprocessing is that of options.model, else the same as in memory, and what is written has the pixels of the
+ * training; only a crop that timm would begin at half a pixel begins at the one before, where `transformers` begins. */
 ATT_API att_status att_image_training_new(att_vit *m, const att_image_training_options *options, att_training **out);
 ATT_API att_status att_image_training_open(att_ctx *ctx, const char *folder, const att_image_training_options *options,
                                            att_training **out);

@@ -1,4 +1,5 @@
-/* An allocator for tests: fails at the n-th call, counts what lives and what lived at most. Safe from several threads.
+/* An allocator for tests: fails at the n-th call, or at several from there, counts what lives and what lived at most.
+ * Safe from several threads.
  *
  *     fail_alloc f = {.fail_at = n};                       // 0: never
  *     att_open(&ctx, ATT_OPTIONS(att_config, .allocator = fail_allocator(&f)));
@@ -12,6 +13,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@
 
 typedef struct fail_alloc {
     long fail_at;      /* this call to alloc, counted from 1, gives NULL; 0: none does */
+    long more;         /* and the next `more` calls, too */
     atomic_long calls; /* of alloc so far */
     atomic_long live;  /* blocks not yet freed */
     atomic_long bytes; /* of these */
@@ -39,7 +42,8 @@ static inline void *fail_alloc_take(void *user, size_t bytes, size_t alignment)
     fail_alloc *f = user;
     const long call = ++f->calls;
     void *start = NULL;
-    if (call == f->fail_at || bytes > PTRDIFF_MAX - alignment || posix_memalign(&start, alignment, bytes + alignment))
+    const bool fails = f->fail_at > 0 && call >= f->fail_at && call <= f->fail_at + f->more;
+    if (fails || bytes > PTRDIFF_MAX - alignment || posix_memalign(&start, alignment, bytes + alignment))
         return NULL;
     void *p = (char *)start + alignment;
     *fail_block_of(p) = (fail_block){start, bytes};

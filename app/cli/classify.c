@@ -212,7 +212,7 @@ static int classify(work *w, const cli_lines *in)
             code = CLI_INTERRUPTED;
     }
     if (!code && good)
-        code = cli_status(w->m.ctx, att_image_classify(w->m.model, good, w->images, w->probability));
+        code = cli_vision_classify(&w->m, good, w->images, w->probability);
     const float *probability = w->probability;
     cli_progress_clear();
     for (int64_t i = 0; !code && i < in->count; i++) {

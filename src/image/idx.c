@@ -12,9 +12,12 @@ static const char *const prefixes[] = {[ATT_SPLIT_TRAIN] = "train", [ATT_SPLIT_T
 /* The name of a file of the folder, packed if only that exists. */
 static void file_name(const char *folder, att_image_split split, const char *rest, char name[64])
 {
-    snprintf(name, 64, "%s-%s.gz", prefixes[split], rest);
+    const int plain = snprintf(name, 64, "%s-%s", prefixes[split], rest);
+    if (att_has_file(folder, name))
+        return;
+    strcpy(name + plain, ".gz");
     if (!att_has_file(folder, name))
-        name[strlen(name) - 3] = 0;
+        name[plain] = 0;
 }
 
 static bool found(const char *folder)

@@ -120,31 +120,62 @@ static att_status has_folders(att_ctx *ctx, const char *folder, bool *has)
     return e;
 }
 
-/* The folder of the images to test with. */
-static att_status find_test(att_ctx *ctx, const char *folder, char path[ATT_MAX_PATH])
+/* Names of parts; any but the first has the images to test with. */
+static const char *const parts[] = {"train", "test", "val", "valid", "validation"};
+enum { PARTS = sizeof parts / sizeof parts[0] };
+
+static bool is_part(const char *name)
 {
-    static const char *const names[] = {"test", "val", "valid", "validation"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const att_status e = att_join_path(ctx, folder, names[i], path);
+    int i = 0;
+    while (i < PARTS && strcmp(parts[i], name) != 0)
+        i++;
+    return i < PARTS;
+}
+
+/* Has the folder parts? `train` has folders, those of the classes, or each folder is a part and has some. A part
+ * without folders is a class of this name. */
+static att_status has_parts(att_ctx *ctx, const char *folder, bool *has)
+{
+    char path[ATT_MAX_PATH];
+    listing l = {0};
+    bool all = true, any = false, train = false;
+    att_status e = list_folder(ctx, folder, &l);
+    for (int i = 0; !e && i < l.n; i++) {
+        const char *name = l.entry[i]->d_name;
+        bool part = false;
+        e = att_join_path(ctx, folder, name, path);
+        if (e || !is_folder(path))
+            continue;
+        if (is_part(name))
+            e = has_folders(ctx, path, &part);
+        all &= part;
+        any |= part;
+        train |= part && !strcmp(name, parts[0]);
+    }
+    free_listing(&l);
+    *has = train || (any && all);
+    return e;
+}
+
+/* The folder of a split, which is a part of this one if it has parts. */
+static att_status find_part(att_ctx *ctx, const char *folder, att_image_split split, char path[ATT_MAX_PATH])
+{
+    const bool test = split == ATT_SPLIT_TEST;
+    bool has = false;
+    att_status e = att_join_path(ctx, folder, parts[0], path);
+    e = e ? e : has_parts(ctx, folder, &has);
+    if (!e && !has)
+        strcpy(path, folder); /* shorter than FOLDER/train */
+    if (e || !has || (!test && is_folder(path)))
+        return e;
+    for (int i = 1; test && i < PARTS; i++) {
+        e = att_join_path(ctx, folder, parts[i], path);
         if (e || is_folder(path))
             return e;
     }
-    return att_fail(ctx, ATT_ERR_FORMAT, "%s has a part train, but none to test: test, val, valid or validation",
-                    folder);
-}
-
-/* The folder of a split, if there are parts: `train` has the folders of the classes. One without folders is a class. */
-static att_status find_part(att_ctx *ctx, const char *folder, att_image_split split, char path[ATT_MAX_PATH])
-{
-    bool parts = false;
-    att_status e = att_join_path(ctx, folder, "train", path);
-    if (!e && is_folder(path))
-        e = has_folders(ctx, path, &parts);
-    if (!e && parts && split == ATT_SPLIT_TEST)
-        e = find_test(ctx, folder, path);
-    if (!e && !parts)
-        strcpy(path, folder); /* shorter than FOLDER/train */
-    return e;
+    return test ? att_fail(ctx, ATT_ERR_FORMAT, "%s has a part train, but none to test: test, val, valid or validation",
+                           folder)
+                : att_fail(ctx, ATT_ERR_FORMAT, "%s has a part to test, but none to learn from: train", folder);
 }
 
 static bool found(const char *folder)

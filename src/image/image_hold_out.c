@@ -1,5 +1,6 @@
 /* Divides a set of images in two. */
 #include "image/image_set.h"
+#include "util/util.h"
 
 #include <math.h>
 #include <string.h>
@@ -7,28 +8,34 @@
 /* The last word of counters of random numbers: those of trainings are other ones. */
 enum { RANDOM_HOLD_OUT = 3 };
 
-/* Of each class, which has count[class] images, marks round(share * count) of them at random: each image with the
- * probability that its class still needs (Knuth 1969, selection sampling). count: becomes 0. -> number marked */
-static int64_t mark(const att_image_set *s, double share, uint64_t seed, int64_t *count, bool *marked)
+/* Images of a class that are to be assigned yet, and those of them that will be marked */
+typedef struct class_rest {
+    int64_t count, needed;
+} class_rest;
+
+/* Of each class, which has rest[class].count images, marks round(share * count) of them at random, but not all and, if
+ * there are two, not none: each image with the probability that its class still needs (Knuth 1969, selection sampling).
+ * rest [classes]: becomes 0. -> number marked */
+static int64_t mark(const att_image_set *s, double share, uint64_t seed, class_rest *rest, bool *marked)
 {
     int64_t total = 0;
-    for (int32_t c = 0; c < s->info.classes; c++) {
-        int64_t needed = llround(share * (double)count[c]);
-        total += needed;
-        for (int64_t i = 0; i < s->info.images; i++) {
-            uint32_t r[4];
-            if (s->classes[i] != c)
-                continue;
-            att_random(seed, (const uint32_t[]){(uint32_t)i, (uint32_t)(i >> 32), 0, RANDOM_HOLD_OUT}, r);
-            marked[i] = (uint64_t)r[0] * (uint64_t)count[c] >> 32 < (uint64_t)needed;
-            needed -= marked[i];
-            count[c]--;
-        }
+    for (int64_t c = 0; c < s->info.classes; c++) {
+        const int64_t all = rest[c].count;
+        rest[c].needed = all > 1 ? att_min(att_max(llround(share * (double)all), 1), all - 1) : 0;
+        total += rest[c].needed;
+    }
+    for (int64_t i = 0; i < s->info.images; i++) {
+        uint32_t r[4];
+        class_rest *of = &rest[s->classes[i]];
+        att_random(seed, (const uint32_t[]){(uint32_t)i, (uint32_t)(i >> 32), 0, RANDOM_HOLD_OUT}, r);
+        marked[i] = (uint64_t)r[0] * (uint64_t)of->count >> 32 < (uint64_t)of->needed;
+        of->needed -= marked[i];
+        of->count--;
     }
     return total;
 }
 
-/* Appends image i of s to `to`, which has room for it; in memory it may be the same set. */
+/* Appends image i of s to `to`, which has room for it. */
 static att_status append(const att_image_set *s, int64_t i, att_image_set *to)
 {
     const size_t bytes = (size_t)(s->info.height * s->info.width * s->info.channels);
@@ -36,7 +43,7 @@ static att_status append(const att_image_set *s, int64_t i, att_image_set *to)
     to->classes[n] = s->classes[i];
     if (!s->pixels)
         return att_names_add(&to->paths, att_names_at(&s->paths, i));
-    memmove(to->pixels + (size_t)n * bytes, s->pixels + (size_t)i * bytes, bytes);
+    memcpy(to->pixels + (size_t)n * bytes, s->pixels + (size_t)i * bytes, bytes);
     return ATT_OK;
 }
 
@@ -75,17 +82,17 @@ static att_status copy(const att_image_set *s, const bool *marked, bool mark, in
     return e;
 }
 
-static att_status divide(att_image_set *s, double share, uint64_t seed, int64_t *count, bool *marked,
+static att_status divide(att_image_set *s, double share, uint64_t seed, class_rest *count, bool *marked,
                          att_image_set **out)
 {
     att_image_set *rest;
     for (int64_t i = 0; i < s->info.images; i++)
-        count[s->classes[i]]++;
+        count[s->classes[i]].count++;
     const int64_t n = mark(s, share, seed, count, marked);
-    if (n < 1 || n >= s->info.images)
+    if (n < 1)
         return att_fail(s->ctx, ATT_ERR_ARGUMENT,
-                        "a share of %g would move %lld of %lld images, of each class the nearest number", share,
-                        (long long)n, (long long)s->info.images);
+                        "each of the %lld classes has at most one image, so none can be held out",
+                        (long long)s->info.classes);
     att_status e = copy(s, marked, true, n, out);
     e = e ? e : copy(s, marked, false, s->info.images - n, &rest);
     if (e) {
@@ -108,7 +115,7 @@ att_status att_image_set_hold_out(att_image_set *s, double share, uint64_t seed,
         return ATT_ERR_ARGUMENT;
     if (!(share > 0 && share < 1))
         return att_fail(s->ctx, ATT_ERR_ARGUMENT, "share is %g, not in (0, 1)", share);
-    int64_t *count = att_calloc(s->ctx, (size_t)s->info.classes, sizeof *count);
+    class_rest *count = att_calloc(s->ctx, (size_t)s->info.classes, sizeof *count);
     bool *marked = att_calloc(s->ctx, (size_t)s->info.images, sizeof *marked);
     const att_status e = count && marked ? divide(s, share, seed, count, marked, out) : ATT_ERR_MEMORY;
     att_free(s->ctx, marked);

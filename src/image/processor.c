@@ -24,6 +24,17 @@ static void set_values(att_image_processor *p)
             p->value[c][level] = ((float)(level * p->config.rescale) - info->mean[c]) / info->deviation[c];
 }
 
+att_status att_image_processor_make(att_ctx *ctx, const att_image_processor_config *config, att_image_processor **out)
+{
+    att_image_processor *p = *out = att_alloc(ctx, 1, sizeof *p);
+    if (!p)
+        return ATT_ERR_MEMORY;
+    p->ctx = ctx;
+    p->config = *config;
+    set_values(p);
+    return ATT_OK;
+}
+
 att_status att_image_processor_open(att_ctx *ctx, const char *folder, att_image_processor **out)
 {
     if (out)
@@ -32,16 +43,7 @@ att_status att_image_processor_open(att_ctx *ctx, const char *folder, att_image_
         return ATT_ERR_ARGUMENT;
     att_image_processor_config config;
     const att_status s = att_image_processor_config_read(ctx, folder, &config);
-    if (s)
-        return s;
-    att_image_processor *p = att_alloc(ctx, 1, sizeof *p);
-    if (!p)
-        return ATT_ERR_MEMORY;
-    p->ctx = ctx;
-    p->config = config;
-    set_values(p);
-    *out = p;
-    return ATT_OK;
+    return s ? s : att_image_processor_make(ctx, &config, out);
 }
 
 void att_image_processor_free(att_image_processor *p)
@@ -132,6 +134,14 @@ att_status att_image_processor_crop(const att_image_processor *p, const att_imag
 
 /* ---- all of it */
 
+void att_image_processor_normalise(const att_image_processor *p, const att_image *seen, float *out)
+{
+    const int64_t channels = seen->channels, n = seen->height * seen->width * channels;
+    for (int64_t i = 0; i < n; i += channels)
+        for (int64_t c = 0; c < channels; c++)
+            out[i + c] = p->value[c][seen->pixels[i + c]];
+}
+
 att_status att_image_processor_apply(const att_image_processor *p, const att_image *image, float *out)
 {
     if (att_require(__func__, ATT_NAMED({"p", p}, {"image", image}, {"out", out})))
@@ -140,10 +150,7 @@ att_status att_image_processor_apply(const att_image_processor *p, const att_ima
     const att_status s = att_image_processor_crop(p, image, &seen);
     if (s)
         return s;
-    const int64_t channels = seen.channels, n = seen.height * seen.width * channels;
-    for (int64_t i = 0; i < n; i += channels)
-        for (int64_t c = 0; c < channels; c++)
-            out[i + c] = p->value[c][seen.pixels[i + c]];
+    att_image_processor_normalise(p, &seen, out);
     att_image_free(p->ctx, &seen);
     return ATT_OK;
 }

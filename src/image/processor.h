@@ -20,9 +20,14 @@ typedef struct att_image_processor_config {
 /* Reads preprocessor_config.json, else "pretrained_cfg" of config.json. */
 att_status att_image_processor_config_read(att_ctx *ctx, const char *folder, att_image_processor_config *out);
 
-/* Writes FOLDER/preprocessor_config.json for the class ViTImageProcessor: info's height, width, channels, filter, mean
- * and deviation; rescale is 1 / 255. Its settings have the decimal numbers that were meant: 0.1307, not the nearest
- * float. */
-att_status att_image_processor_write(att_ctx *ctx, const char *folder, const att_image_processor_info *info);
+/* Writes FOLDER/preprocessor_config.json, for a class that does the same: ViTImageProcessor, with a crop
+ * DeiTImageProcessor, or BitImageProcessor after a resize of the shorter side. None of them has rounds_offset. The
+ * settings have the decimal numbers that were meant: 0.1307, not the nearest float. */
+att_status att_image_processor_write(att_ctx *ctx, const char *folder, const att_image_processor_config *config);
+
+/* A processor of these settings */
+att_status att_image_processor_make(att_ctx *ctx, const att_image_processor_config *config, att_image_processor **out);
+/* Normalises a result of att_image_processor_crop -> out [height, width, channels]. */
+void att_image_processor_normalise(const att_image_processor *p, const att_image *seen, float *out);
 
 #endif

@@ -367,13 +367,29 @@ static json_t *numbers(const float *x, int64_t n)
     return list;
 }
 
-att_status att_image_processor_write(att_ctx *ctx, const char *folder, const att_image_processor_info *info)
+static json_t *size_json(att_image_size size)
 {
-    json_t *mean = numbers(info->mean, info->channels), *deviation = numbers(info->deviation, info->channels);
-    return att_settings_write(
-        ctx, folder, "preprocessor_config.json",
-        json_pack("{s:s, s:b, s:{s:I, s:I}, s:i, s:b, s:f, s:b, s:o, s:o}", "image_processor_type", "ViTImageProcessor",
-                  "do_resize", true, "size", "height", (json_int_t)info->height, "width", (json_int_t)info->width,
-                  "resample", number_of_filter(info->filter), "do_rescale", true, "rescale_factor", 1 / 255.0,
-                  "do_normalize", true, "image_mean", mean, "image_std", deviation));
+    return size.shortest ? json_pack("{s:I}", "shortest_edge", (json_int_t)size.shortest)
+                         : json_pack("{s:I, s:I}", "height", (json_int_t)size.height, "width", (json_int_t)size.width);
+}
+
+att_status att_image_processor_write(att_ctx *ctx, const char *folder, const att_image_processor_config *config)
+{
+    const att_image_processor_info *info = &config->info;
+    const char *class = config->size.shortest ? "BitImageProcessor"
+                        : config->cropped     ? "DeiTImageProcessor"
+                                              : "ViTImageProcessor";
+    json_t *root =
+        json_pack("{s:s, s:b, s:o, s:i, s:b, s:f, s:b, s:o, s:o}", "image_processor_type", class, "do_resize",
+                  config->resized, "size", size_json(config->size), "resample", number_of_filter(info->filter),
+                  "do_rescale", true, "rescale_factor", config->rescale, "do_normalize", true, "image_mean",
+                  numbers(info->mean, info->channels), "image_std", numbers(info->deviation, info->channels));
+    const att_image_size crop = {.height = info->height, .width = info->width};
+    if (root && config->cropped &&
+        (json_object_set_new(root, "do_center_crop", json_true()) ||
+         json_object_set_new(root, "crop_size", size_json(crop)))) {
+        json_decref(root);
+        root = NULL;
+    }
+    return att_settings_write(ctx, folder, "preprocessor_config.json", root);
 }

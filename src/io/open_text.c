@@ -84,8 +84,8 @@ static att_status unpack(const char *path, gzFile from, int64_t max, int to)
             return damaged(path, from);
         if (bytes + n > max)
             return att_fail(NULL, ATT_ERR_UNSUPPORTED,
-                            "%s: unpacked it has more than %lld bytes, over %d times its size, as no text has", path,
-                            (long long)max, MAX_RATIO);
+                            "%s: unpacked it has more than %lld bytes, over %d times its size, as no such file has",
+                            path, (long long)max, MAX_RATIO);
         s = write_all(path, to, data, (size_t)n);
     }
     return s;

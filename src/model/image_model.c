@@ -1,11 +1,11 @@
 /* Images to classes, embeddings and attention: a vision Transformer with its preprocessing. */
 #include "attend_util.h"
-#include "io/settings.h"
+#include "io/parallel.h"
 #include "model/attention_recorder.h"
 #include "model/vit.h"
 #include "util/util.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 /* Tokens of the images that are computed together */
@@ -20,52 +20,16 @@ struct att_image_model {
     char **label; /* [info.classes] */
 };
 
-/* ---- names of classes */
-
-/* Of Hugging Face, an object whose keys are numbers; of timm, that or a list; NULL: there are none */
-static const json_t *find_labels(const att_settings *s)
-{
-    static const char *const keys[] = {"id2label", "label_names"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (att_settings_has(s, keys[i]))
-            return att_settings_get(s, keys[i]);
-    return json_object_get(att_settings_get(s, "pretrained_cfg"), "label_names");
-}
-
-static att_status read_labels(att_image_model *m, const char *folder)
-{
-    att_settings s;
-    att_settings_read(&s, m->ctx, folder, "config.json", true);
-    const json_t *names = s.status ? NULL : find_labels(&s);
-    m->label = att_calloc(m->ctx, (size_t)m->info.classes, sizeof *m->label);
-    att_status e = s.status ? s.status : m->label ? ATT_OK : ATT_ERR_MEMORY;
-    for (int64_t i = 0; !e && i < m->info.classes; i++) {
-        char number[24];
-        snprintf(number, sizeof number, "%lld", (long long)i);
-        const json_t *name = json_is_array(names) ? json_array_get(names, (size_t)i) : json_object_get(names, number);
-        const char *text = json_is_string(name) ? json_string_value(name) : number;
-        m->label[i] = att_alloc(m->ctx, strlen(text) + 1, 1);
-        if (m->label[i])
-            memcpy(m->label[i], text, strlen(text) + 1);
-        else
-            e = ATT_ERR_MEMORY;
-    }
-    att_settings_close(&s);
-    return e;
-}
-
 /* ---- open */
 
-/* Is the result of preprocessing what the model has? */
-static att_status check_input(const att_image_model *m, const char *folder)
+att_status att_vit_check_input(const att_vit *m, const att_image_processor_info *p, const char *folder)
 {
-    const att_image_processor_info *p = &m->input;
-    const att_vit_info *v = &m->info;
-    const bool fits = m->vit->config.resampled ? p->height >= v->patch[0] && p->width >= v->patch[1]
-                                               : p->height == v->image[0] && p->width == v->image[1];
+    const att_vit_info *v = &m->config.info;
+    const bool fits = m->config.resampled ? p->height >= v->patch[0] && p->width >= v->patch[1]
+                                          : p->height == v->image[0] && p->width == v->image[1];
     return fits && p->channels == v->channels
                ? ATT_OK
-               : att_fail(m->ctx, ATT_ERR_FORMAT,
+               : att_fail(m->model.ctx, ATT_ERR_FORMAT,
                           "%s: preprocessing makes images of %lld x %lld x %lld (height, width, channels), but the "
                           "model has %lld x %lld x %lld",
                           folder, (long long)p->height, (long long)p->width, (long long)p->channels,
@@ -86,8 +50,8 @@ att_status att_image_model_open(att_ctx *ctx, const char *folder, att_image_mode
     s = s ? s : att_image_processor_open(ctx, folder, &m->processor);
     s = s ? s : att_vit_describe(m->vit, &m->info);
     s = s ? s : att_image_processor_describe(m->processor, &m->input);
-    s = s ? s : check_input(m, folder);
-    s = s ? s : read_labels(m, folder);
+    s = s ? s : att_vit_check_input(m->vit, &m->input, folder);
+    s = s ? s : att_vit_read_labels(ctx, folder, m->info.classes, &m->label);
     if (s)
         att_image_model_free(m);
     else
@@ -99,9 +63,7 @@ void att_image_model_free(att_image_model *m)
 {
     if (!m)
         return;
-    for (int64_t i = 0; m->label && i < m->info.classes; i++)
-        att_free(m->ctx, m->label[i]);
-    att_free(m->ctx, m->label);
+    att_vit_free_labels(m->ctx, m->info.classes, m->label);
     att_image_processor_free(m->processor);
     att_vit_free(m->vit);
     att_free(m->ctx, m);
@@ -138,25 +100,12 @@ typedef struct batch {
     const att_image_model *m;
     const att_image *images; /* [n] */
     float *x;                /* [n, pixels] */
-    att_status *status;      /* [n] */
 } batch;
 
-static void preprocess(void *arg, int i)
+static att_status preprocess(void *arg, int i)
 {
     const batch *b = arg;
-    b->status[i] = att_image_processor_apply(b->m->processor, &b->images[i], b->x + i * pixels(b->m));
-}
-
-/* The sentence of an error is that of the thread which had it: so the first image that has one has it again, here. */
-static att_status prepare(batch *b, int64_t n)
-{
-    att_parallel_for(b->m->ctx, (int)n, preprocess, b);
-    for (int i = 0; i < n; i++)
-        if (b->status[i]) {
-            preprocess(b, i);
-            return b->status[i];
-        }
-    return ATT_OK;
+    return att_image_processor_apply(b->m->processor, &b->images[i], b->x + i * pixels(b->m));
 }
 
 /* f of these images -> out [n, width] */
@@ -164,7 +113,7 @@ static att_status apply(att_tape *t, batch *b, int64_t n, vit_function f, float 
 {
     const att_image_processor_info *p = &b->m->input;
     att_tensor images, y;
-    att_status s = prepare(b, n);
+    att_status s = att_parallel_all(b->m->ctx, (int)n, preprocess, b);
     s = s ? s : att_wrap(&images, b->x, ATT_F32, 4, (const int64_t[]){n, p->height, p->width, p->channels}, NULL);
     s = s ? s : att_var_value(t, f(t, b->m->vit, att_input(t, &images), NULL), &y);
     if (!s)
@@ -180,15 +129,13 @@ static att_status run(const att_image_model *m, int64_t n, const att_image *imag
     batch b = {.m = m, .images = images};
     att_tape *t = NULL;
     b.x = att_alloc(m->ctx, (size_t)max, (size_t)pixels(m) * sizeof *b.x);
-    b.status = att_alloc(m->ctx, (size_t)max, sizeof *b.status);
-    att_status s = b.x && b.status ? att_tape_new(m->ctx, NULL, &t) : ATT_ERR_MEMORY;
+    att_status s = b.x ? att_tape_new(m->ctx, NULL, &t) : ATT_ERR_MEMORY;
     for (int64_t first = 0; !s && first < n; first += max) {
         b.images = images + first;
         s = apply(t, &b, att_min(max, n - first), f, out + first * width, width);
     }
     att_tape_free(t);
     att_free(m->ctx, b.x);
-    att_free(m->ctx, b.status);
     return s;
 }
 
@@ -207,12 +154,25 @@ static att_var *probabilities(att_tape *t, const att_vit *m, att_var *images, co
     return att_softmax(t, att_vit_logits(t, m, images, options));
 }
 
+/* Of a damaged model they are not. */
+static att_status check_finite(const att_image_model *m, int64_t n, const float *p)
+{
+    const int64_t classes = m->info.classes;
+    for (int64_t i = 0; i < n * classes; i++)
+        if (!isfinite(p[i]))
+            return att_fail(m->ctx, ATT_ERR_FORMAT,
+                            "the probabilities of image %lld are not finite: the weights are damaged, or too large",
+                            (long long)(i / classes));
+    return ATT_OK;
+}
+
 att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images, float *out)
 {
-    const att_status s = check(__func__, m, n, images, out);
+    att_status s = check(__func__, m, n, images, out);
     if (!s && !m->info.classes)
         return att_fail(m->ctx, ATT_ERR_ARGUMENT, "%s: the model has no classifier", __func__);
-    return s ? s : run(m, n, images, probabilities, out, m->info.classes);
+    s = s ? s : run(m, n, images, probabilities, out, m->info.classes);
+    return s ? s : check_finite(m, n, out);
 }
 
 att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images, float *out)
@@ -247,6 +207,10 @@ att_status att_image_attend(const att_image_model *m, const att_image *image, in
         return ATT_ERR_ARGUMENT;
     att_status s = att_attention_check(m->ctx, "layer", layer, -1, m->info.layers);
     s = s ? s : att_attention_check(m->ctx, "head", head, -1, m->info.heads);
+    if (!s && layer < 0 && head >= 0)
+        s = att_fail(m->ctx, ATT_ERR_ARGUMENT,
+                     "head is %lld, but layer is -1: attention rollout has the means of all heads, head -1",
+                     (long long)head);
     if (s)
         return s;
     att_image_attention a = {.grid = {grid(m, 0), grid(m, 1)}, .prefix = m->info.prefix, .tokens = tokens(m)};

@@ -30,12 +30,25 @@ att_parameter_naming att_vit_naming(const att_vit *m);
 /* Sets those of the patches to what they begin with. (vit_positions.c) */
 void att_vit_init_positions(att_vit *m);
 
+/* Is the result of a folder's preprocessing what the model has? (image_model.c) */
+att_status att_vit_check_input(const att_vit *m, const att_image_processor_info *p, const char *folder);
+
+/* ---- names of classes (vit_labels.c) */
+
+/* The names of n classes in FOLDER/config.json, "7" where class 7 has none -> *out [n], to be freed. */
+att_status att_vit_read_labels(att_ctx *ctx, const char *folder, int64_t n, char ***out);
+void att_vit_free_labels(att_ctx *ctx, int64_t n, char **labels);
+/* Has a folder's model, m, the classes of labels [m's classes], in any order? Then *same is true, and the classifier of
+ * m is put into their order. */
+att_status att_vit_order_classes(const att_vit *m, const char *folder, const char *const *labels, bool *same);
+
 /* ---- of a model that was opened for training (vit_write.c) */
 
-/* FOLDER/config.json alone, the first half of att_vit_write */
-att_status att_vit_write_settings(const att_vit *m, const char *folder, const char *const *labels);
-/* As att_vit_open_for_training, with a classifier of these classes, which is new if the folder's has another number.
- * seed: of its initialisation. */
-att_status att_vit_open_for_classes(att_ctx *ctx, const char *folder, int64_t classes, uint64_t seed, att_vit **out);
+/* Can att_vit_write write it with labels [classes] or NULL? The errors are those that it would have. */
+att_status att_vit_check_written(const att_vit *m, const char *const *labels);
+/* As att_vit_open_for_training, with a classifier of labels [classes]: the folder's, in their order, if it has the same
+ * names; otherwise a new one. seed: of its initialisation. Error: a model that cannot be written. */
+att_status att_vit_open_for_classes(att_ctx *ctx, const char *folder, const char *const *labels, int64_t classes,
+                                    uint64_t seed, att_vit **out);
 
 #endif

@@ -1,6 +1,7 @@
 #include "model/vit_config.h"
 #include "model/activation.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -233,11 +234,18 @@ static int add_own(json_t *root, const att_vit_config *c)
            json_object_set_new(root, "pooling", json_string(poolings[c->info.pooling]));
 }
 
+/* The number that gives intermediate back as floor(hidden * ratio), in double; a quotient that was rounded down gives
+ * one less. */
+static double mlp_ratio(const att_vit_info *i)
+{
+    const double hidden = (double)i->hidden, intermediate = (double)i->intermediate, ratio = intermediate / hidden;
+    return floor(hidden * ratio) < intermediate ? nextafter(ratio, INFINITY) : ratio;
+}
+
 static int add_dinov2(json_t *root, const att_vit_config *c)
 {
     const att_vit_info *i = &c->info;
-    json_t *ratio = i->intermediate % i->hidden ? json_real((double)i->intermediate / (double)i->hidden)
-                                                : json_integer(i->intermediate / i->hidden);
+    json_t *ratio = i->intermediate % i->hidden ? json_real(mlp_ratio(i)) : json_integer(i->intermediate / i->hidden);
     int failed = json_object_set_new(root, "mlp_ratio", ratio) |
                  json_object_set_new(root, "layerscale_value", json_real(c->layer_scale));
     if (strcmp(i->type, "dinov2") != 0)

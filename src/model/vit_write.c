@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static att_status check_written(const att_vit *m)
+static att_status check_type(const att_vit *m)
 {
     return att_vit_naming(m) ? ATT_OK
                              : att_fail(m->model.ctx, ATT_ERR_UNSUPPORTED,
@@ -27,12 +27,10 @@ static att_status check_labels(const att_vit *m, const char *const *labels)
     return s;
 }
 
-att_status att_vit_write_settings(const att_vit *m, const char *folder, const char *const *labels)
+att_status att_vit_check_written(const att_vit *m, const char *const *labels)
 {
-    att_status s = check_written(m);
-    s = s ? s : check_labels(m, labels);
-    s = s ? s : att_make_folder(m->model.ctx, folder);
-    return s ? s : att_settings_write(m->model.ctx, folder, "config.json", att_vit_config_json(&m->config, labels));
+    const att_status s = check_type(m);
+    return s ? s : check_labels(m, labels);
 }
 
 att_status att_vit_write(const att_vit *m, const char *folder, const char *const *labels, att_dtype dtype)
@@ -42,7 +40,9 @@ att_status att_vit_write(const att_vit *m, const char *folder, const char *const
     if (!m->model.trainable)
         return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "%s: the model does not learn: it comes from att_vit_open",
                         __func__);
-    const att_status s = att_vit_write_settings(m, folder, labels);
+    att_status s = att_vit_check_written(m, labels);
+    s = s ? s : att_make_folder(m->model.ctx, folder);
+    s = s ? s : att_settings_write(m->model.ctx, folder, "config.json", att_vit_config_json(&m->config, labels));
     return s ? s : att_model_write(&m->model, folder, dtype, att_vit_naming(m), 0, NULL, NULL);
 }
 
@@ -62,29 +62,39 @@ static att_status copy_parameters(const att_vit *to, const att_vit *from)
     return e;
 }
 
-att_status att_vit_open_for_classes(att_ctx *ctx, const char *folder, int64_t classes, uint64_t seed, att_vit **out)
+/* A model with a new classifier and the other parameters of m */
+static att_status replace_classifier(const att_vit *m, const char *folder, int64_t classes, uint64_t seed,
+                                     att_vit **out)
 {
     att_settings s;
-    att_vit *m;
-    *out = NULL;
-    att_status e = att_vit_open_for_training(ctx, folder, &m);
-    if (!e && m->config.info.classes == classes) {
-        *out = m;
-        return ATT_OK;
-    }
-    e = e ? e : check_written(m);
-    if (!e) {
-        att_vit_config c = m->config;
-        c.info.classes = classes;
-        att_settings_from_json(&s, ctx, folder, att_vit_config_json(&c, NULL));
-        e = att_vit_make(ctx, &s, seed, out);
-        att_settings_close(&s);
-    }
+    att_vit_config c = m->config;
+    c.info.classes = classes;
+    att_settings_from_json(&s, m->model.ctx, folder, att_vit_config_json(&c, NULL));
+    att_status e = att_vit_make(m->model.ctx, &s, seed, out);
+    att_settings_close(&s);
     e = e ? e : copy_parameters(*out, m);
-    att_vit_free(m);
     if (e) {
         att_vit_free(*out);
         *out = NULL;
     }
+    return e;
+}
+
+att_status att_vit_open_for_classes(att_ctx *ctx, const char *folder, const char *const *labels, int64_t classes,
+                                    uint64_t seed, att_vit **out)
+{
+    att_vit *m;
+    bool same = false;
+    *out = NULL;
+    att_status e = att_vit_open_for_training(ctx, folder, &m);
+    e = e ? e : check_type(m);
+    if (!e && m->config.info.classes == classes)
+        e = att_vit_order_classes(m, folder, labels, &same);
+    if (!e && same) {
+        *out = m;
+        return ATT_OK;
+    }
+    e = e ? e : replace_classifier(m, folder, classes, seed, out);
+    att_vit_free(m);
     return e;
 }

@@ -69,7 +69,7 @@ static void augment(const att_image_batches *b, const att_image_batch *to, int64
     att_random(a->seed, (const uint32_t[]){to->images[i], (uint32_t)to->epoch, 0, RANDOM_CHANGES}, r);
     shift_and_flip(image, below(r[0], shifts) - a->crop, below(r[1], shifts) - a->crop, a->flip && r[2] >> 31,
                    scratch->pixels);
-    att_image_input_normalise(b->in, scratch, pixels);
+    att_image_processor_normalise(b->in->processor, scratch, pixels);
     if (a->cutout)
         cut_out(b->in, a->cutout, r[3], pixels);
 }
@@ -154,26 +154,6 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* All signals are for the threads of the program, so the new one, which inherits the mask, receives none. */
-static att_status start(att_image_batches *b)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&b->thread, NULL, run, b);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    b->running = !error;
-    return error ? att_fail(b->ctx, ATT_ERR_MEMORY, "no thread for images can be started: %s", strerror(error))
-                 : ATT_OK;
-}
-
-static void finish(att_image_batches *b)
-{
-    if (b->running)
-        pthread_join(b->thread, NULL);
-    b->running = false;
-}
-
 static void choose(maker *m, const att_image_choice *c)
 {
     m->batch.epoch = c->epoch;
@@ -181,6 +161,47 @@ static void choose(maker *m, const att_image_choice *c)
     m->batch.n = c->n;
     if (c->n)
         memcpy(m->batch.images, c->images, (size_t)c->n * sizeof *c->images);
+}
+
+/* As the threads of libattend: with a stack that suffices whatever the host's usual one is, and without signals, which
+ * are for the threads of the program, other than those that a thread raises itself. The new one inherits the mask. */
+static bool start_thread(pthread_t *thread, void *arg)
+{
+    enum { STACK = 1 << 20 };
+    static const int faults[] = {SIGBUS, SIGFPE, SIGILL, SIGSEGV};
+    size_t usual;
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes))
+        return false;
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&all, faults[i]);
+    bool started = !pthread_attr_getstacksize(&attributes, &usual) &&
+                   (usual >= STACK || !pthread_attr_setstacksize(&attributes, STACK)) &&
+                   !pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (started) {
+        started = !pthread_create(thread, &attributes, run, arg);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
+/* Begins to make the next batch; without a thread it is made when it is asked for. */
+static void start(att_image_batches *b, const att_image_choice *next)
+{
+    maker *m = &b->maker[b->next];
+    choose(m, next);
+    b->running = next->n && start_thread(&b->thread, b);
+    m->batch.n = b->running ? m->batch.n : 0;
+}
+
+static void finish(att_image_batches *b)
+{
+    if (b->running)
+        pthread_join(b->thread, NULL);
+    b->running = false;
 }
 
 static bool has(const maker *m, const att_image_choice *c)
@@ -212,9 +233,9 @@ att_status att_image_batches_get(att_image_batches *b, const att_image_choice *n
     if (m->status)
         return att_fail(b->ctx, m->status, "%s", m->why);
     b->next = !b->next;
-    choose(&b->maker[b->next], next);
+    start(b, next);
     *out = &m->batch;
-    return next->n ? start(b) : ATT_OK;
+    return ATT_OK;
 }
 
 /* ---- construction */

@@ -37,7 +37,9 @@ void att_image_batches_free(att_image_batches *b);
 att_status att_image_batches_get(att_image_batches *b, const att_image_choice *now, const att_image_choice *next,
                                  const att_image_batch **out, double *waited);
 
-/* A share from the beta distribution with both parameters alpha > 0, of a seed's batch. */
+/* The smallest alpha: of much smaller ones 1 / alpha is infinite. All shares are near 0 or 1 already. */
+#define ATT_MIN_MIXUP 1e-3
+/* A share from the beta distribution with both parameters alpha >= ATT_MIN_MIXUP, of a seed's batch. */
 double att_mixup_share(double alpha, uint64_t seed, int64_t epoch, int64_t batch);
 
 #endif

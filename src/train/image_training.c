@@ -1,6 +1,7 @@
 /* Training of a classifier of images (Dosovitskiy et al. 2021): mean cross entropy per image. */
 #include "image/image_set.h"
 #include "image/processor.h"
+#include "io/parallel.h"
 #include "io/util.h"
 #include "model/vit.h"
 #include "train/image_batches.h"
@@ -20,6 +21,7 @@ typedef struct image_data {
     att_image_training_options options;
     att_image_set_info set;
     att_vit_info info;
+    const char **labels; /* [set.classes], the set's */
     att_image_input input;
     att_image_batches *batches;
     uint32_t *order;        /* [images]: of the current epoch */
@@ -76,7 +78,10 @@ static att_status make_model(image_data *t)
 static att_status open_model(image_data *t)
 {
     const att_image_training_options *o = &t->options;
-    return o->settings ? make_model(t) : att_vit_open_for_classes(t->ctx, o->model, t->set.classes, o->seed, &t->model);
+    const att_status e =
+        o->settings ? make_model(t)
+                    : att_vit_open_for_classes(t->ctx, o->model, t->labels, t->set.classes, o->seed, &t->model);
+    return e ? e : att_vit_check_written(t->model, t->labels); /* now, not after hours */
 }
 
 /* A checksum of settings and weights. */
@@ -105,6 +110,14 @@ static att_status sum_model(image_data *t)
 
 /* ---- opening */
 
+static att_status name_classes(image_data *t)
+{
+    t->labels = att_alloc(t->ctx, (size_t)t->set.classes, sizeof *t->labels);
+    for (int64_t i = 0; t->labels && i < t->set.classes; i++)
+        t->labels[i] = att_image_set_label(t->options.images, i);
+    return t->labels ? ATT_OK : ATT_ERR_MEMORY;
+}
+
 /* A checksum of labels, classes, and pixels or names of files. */
 static void sum_images(image_data *t)
 {
@@ -123,22 +136,22 @@ static void sum_images(image_data *t)
     t->images = sum;
 }
 
-/* What depends on the model. */
+/* What depends on the model's input. */
 static att_status check_sizes(const image_data *t)
 {
-    const att_vit_info *m = &t->info;
-    const int64_t side = att_min(m->image[0], m->image[1]);
+    const att_image_processor_info *in = &t->input.info;
+    const int64_t side = att_min(in->height, in->width);
     const struct {
         const char *name;
         int64_t value;
     } pixels[] = {{"crop", t->options.crop}, {"cutout", t->options.cutout}};
-    if (m->classes != t->set.classes)
+    if (t->info.classes != t->set.classes)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "the model has %lld classes, but the images have %lld",
-                        (long long)m->classes, (long long)t->set.classes);
+                        (long long)t->info.classes, (long long)t->set.classes);
     for (int i = 0; i < 2; i++)
         if (pixels[i].value >= side)
             return att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.%s is %lld, but the model's images have %lld x %lld",
-                            pixels[i].name, (long long)pixels[i].value, (long long)m->image[0], (long long)m->image[1]);
+                            pixels[i].name, (long long)pixels[i].value, (long long)in->height, (long long)in->width);
     return ATT_OK;
 }
 
@@ -150,13 +163,14 @@ static att_status open_data(void *self, const char *folder, bool resume)
         .crop = o->crop, .cutout = o->cutout, .flip = o->flip, .mixup = o->mixup, .seed = o->seed};
     (void)resume;
     att_status e = folder && o->model ? att_training_other_folder(t->ctx, folder, o->model) : ATT_OK;
+    e = e ? e : name_classes(t);
     if (!e && folder)
         e = open_model(t);
     t->info.size = sizeof t->info;
     e = e ? e : att_vit_describe(t->model, &t->info);
+    e = e ? e : att_image_input_make(t->ctx, t->model, o->model, &t->input);
     e = e ? e : check_sizes(t);
     e = e ? e : sum_model(t);
-    e = e ? e : att_image_input_make(t->ctx, t->model, o->model, &t->input);
     e = e ? e : att_image_batches_new(t->ctx, &t->input, o->images, &how, o->batch, &t->batches);
     t->order = e ? NULL : att_alloc(t->ctx, (size_t)t->set.images, sizeof *t->order);
     t->options.settings = t->options.model = NULL; /* the caller's, not used any more */
@@ -170,7 +184,9 @@ static void free_data(void *self)
 {
     image_data *t = self;
     att_image_batches_free(t->batches);
+    att_image_input_free(&t->input);
     att_free(t->ctx, t->order);
+    att_free(t->ctx, t->labels);
     if (!t->borrowed)
         att_vit_free(t->model);
     att_free(t->ctx, t);
@@ -271,15 +287,8 @@ static void describe(const void *self, att_training_info *info)
 static att_status write_model(const void *self, const char *folder, att_dtype dtype)
 {
     const image_data *t = self;
-    const int64_t n = t->set.classes;
-    const char **labels = att_alloc(t->ctx, (size_t)n, sizeof *labels);
-    if (!labels)
-        return ATT_ERR_MEMORY;
-    for (int64_t i = 0; i < n; i++)
-        labels[i] = att_image_set_label(t->options.images, i);
-    att_status e = att_vit_write(t->model, folder, labels, dtype);
-    att_free(t->ctx, labels);
-    return e ? e : att_image_processor_write(t->ctx, folder, &t->input.info);
+    const att_status e = att_vit_write(t->model, folder, t->labels, dtype);
+    return e ? e : att_image_processor_write(t->ctx, folder, &t->input.config);
 }
 
 static const att_training_kind kind = {.name = "images",
@@ -321,6 +330,9 @@ static att_status check(att_ctx *ctx, const char *folder, const att_image_traini
         if (!(numbers[i].value >= 0 && numbers[i].value <= numbers[i].max))
             return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is %g, expected 0 to %g", numbers[i].name,
                             numbers[i].value, numbers[i].max);
+    if (o->mixup > 0 && o->mixup < ATT_MIN_MIXUP)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.mixup is %g, expected 0 or at least %g", o->mixup,
+                        ATT_MIN_MIXUP);
     if (!(o->label_smoothing >= 0 && o->label_smoothing < 1) || !(o->dropout >= 0 && o->dropout < 1))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.label_smoothing is %g and options.dropout %g, expected [0, 1)",
                         (double)o->label_smoothing, (double)o->dropout);
@@ -340,6 +352,9 @@ static att_status make(image_data given, const char *folder, const att_image_tra
     if (!e && given.set.images > UINT32_MAX)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.images has %lld images, more than 2^32",
                      (long long)given.set.images);
+    if (!e && given.set.classes < 2)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.images has only one class, \"%s\"; a classifier needs two",
+                     att_image_set_label(o->images, 0));
     att_schedule rates;
     e = e ? e : att_take_options(&rates, sizeof rates, o->schedule, "att_schedule");
     image_data *t = e ? NULL : att_alloc(ctx, 1, sizeof *t);
@@ -399,31 +414,20 @@ double att_training_image_wait(const att_training *t)
 typedef struct hits {
     const att_image_input *in;
     const att_image_set *set;
-    int64_t first, n;   /* images of the batch */
-    float *pixels;      /* [batch, height, width, channels] */
-    att_status *status; /* [batch] */
+    int64_t first, n; /* images of the batch */
+    float *pixels;    /* [batch, height, width, channels] */
 } hits;
 
-static void read_one(void *arg, int i)
+/* Image i of the batch */
+static att_status read_one(void *arg, int i)
 {
-    hits *h = arg;
+    const hits *h = arg;
     att_image image;
-    h->status[i] = att_image_input_read(h->in, h->set, h->first + i, &image);
-    if (h->status[i])
-        return;
-    att_image_input_normalise(h->in, &image, h->pixels + i * att_image_input_values(h->in));
+    const att_status e = att_image_input_read(h->in, h->set, h->first + i, &image);
+    if (e)
+        return e;
+    att_image_processor_normalise(h->in->processor, &image, h->pixels + i * att_image_input_values(h->in));
     att_image_free(h->in->ctx, &image);
-}
-
-/* The images of a batch. An error's sentence belongs to the thread that had it, so the first one is caused again. */
-static att_status read_batch(hits *h)
-{
-    att_parallel_for(h->in->ctx, (int)h->n, read_one, h);
-    for (int i = 0; i < h->n; i++)
-        if (h->status[i]) {
-            read_one(h, i);
-            return h->status[i];
-        }
     return ATT_OK;
 }
 
@@ -445,7 +449,7 @@ static att_status count_batch(const image_data *t, att_tape *tape, hits *h, int6
     const att_image_processor_info *in = &h->in->info;
     att_tensor logits, images;
     att_wrap(&images, h->pixels, ATT_F32, ATT_DIMS(h->n, in->height, in->width, in->channels), NULL);
-    att_status e = read_batch(h);
+    att_status e = att_parallel_all(t->ctx, (int)h->n, read_one, h);
     e = e ? e : att_var_value(tape, att_vit_logits(tape, t->model, att_constant(tape, &images), NULL), &logits);
     for (int64_t i = 0; !e && i < h->n; i++) {
         const int64_t class = att_image_set_class(h->set, h->first + i),
@@ -467,14 +471,12 @@ static att_status count_hits(const image_data *t, const att_image_set *set, int6
     att_tape *tape = NULL;
     hits h = {.in = &t->input, .set = set};
     h.pixels = att_alloc(t->ctx, (size_t)batch, (size_t)att_image_input_values(h.in) * sizeof *h.pixels);
-    h.status = att_alloc(t->ctx, (size_t)batch, sizeof *h.status);
-    att_status e = h.pixels && h.status ? att_tape_new(t->ctx, NULL, &tape) : ATT_ERR_MEMORY;
+    att_status e = h.pixels ? att_tape_new(t->ctx, NULL, &tape) : ATT_ERR_MEMORY;
     for (; !e && h.first < n; h.first += batch) {
         h.n = att_min(batch, n - h.first);
         e = count_batch(t, tape, &h, right, confusion);
     }
     att_tape_free(tape);
-    att_free(t->ctx, h.status);
     att_free(t->ctx, h.pixels);
     return e;
 }

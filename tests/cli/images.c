@@ -395,6 +395,29 @@ static void similarity_of_images_is_a_matrix_or_pairs(void **state)
     assert_refused("$A similarity -m $V red.png nix.png", 1, "nix.png: ");
 }
 
+/* ---- damaged weights */
+
+/* A weight that is no number is not answered with a class. */
+static void a_damaged_model_gives_no_answers(void **state)
+{
+    (void)state;
+    test_folder damaged;
+    const char *name;
+    snprintf(damaged.path, sizeof damaged.path, "%.40s/damaged", tool_model.path);
+    att_vit *m = tiny_vit_open(&vit, true);
+    for (int64_t i = 0; i < att_vit_params(m); i++) {
+        const att_param *p = att_vit_param(m, i, &name);
+        if (!strcmp(name, "head.bias"))
+            ((float *)att_param_value(p)->data)[3] = NAN;
+    }
+    assert_int_equal(att_vit_write(m, damaged.path, NULL, 0), ATT_OK);
+    att_vit_free(m);
+    assert_int_equal(tool("cp $V/preprocessor_config.json damaged"), 0);
+    assert_refused("$A classify -m damaged red.png", 1, "damaged: the probabilities of image 0 are not finite");
+    assert_int_equal(tool("mkdir -p two/a two/b; cp red.png two/a; cp dots.png two/b"), 0);
+    assert_refused("$A evaluate classify -m damaged --data two", 1, "damaged: the probabilities of image 0 are not");
+}
+
 /* ---- info */
 
 static void info_tells_what_a_model_is(void **state)
@@ -433,6 +456,7 @@ int main(void)
         cmocka_unit_test(a_folder_is_searched_by_an_image),
         cmocka_unit_test(a_broken_image_is_never_found),
         cmocka_unit_test(similarity_of_images_is_a_matrix_or_pairs),
+        cmocka_unit_test(a_damaged_model_gives_no_answers),
         cmocka_unit_test(info_tells_what_a_model_is),
     };
     return cmocka_run_group_tests(tests, images_setup, images_teardown);

@@ -14,7 +14,11 @@
 static int set_up(void **state)
 {
     (void)state;
+    char *golden = realpath("tests/golden/images", NULL);
+    assert_non_null(golden);
     setenv("A", ATTEND_TOOL, 1);
+    setenv("G", golden, 1);
+    free(golden);
     tool_model = folder_new();
     stripes_write(&tool_model, "train", 240, 1);
     stripes_write(&tool_model, "t10k", 60, 2);
@@ -136,10 +140,20 @@ static void what_cannot_be_learnt_is_named(void **state)
         {TRAIN "--size 9 -o x", 2, "--size does not go with --config"},
         {"$A train classify --data . --size 9 -o x", 2, "--size 9 is no multiple of 4, the side of a patch"},
         {TRAIN "-m any -o x", 2, "--config does not go with --model"},
-        {TRAIN "--crop 8 -o x", 1, "options.crop is 8, but the model's images have 8 x 8"},
+        {TRAIN "--crop 8 -o x", 2, "attend: --crop is 8, but the model's images have 8 x 8"},
+        {TRAIN "--mixup 1e-309 -o x", 2, "--mixup is 1e-309, expected 0 or at least 0.001"},
         {TRAIN "--labels a,,b -o x", 2, "--labels \"a,,b\" has an empty name"},
         {TRAIN "--labels a,b -o x", 1, "is of class 2, but there are 2 labels"},
-        {TRAIN "--valid-share 0.001 -o x", 1, "a share of 0.001 would move 0 of 240 images"},
+        {"mkdir -p single/a single/b; cp $G/rgb.png single/a; cp $G/rgb.png single/b; "
+         "$A train classify --data single -o x",
+         1,
+         "single: each of the 2 classes has at most one image, so none can be held out; use --valid FOLDER, or "
+         "--valid-share 0"},
+        {"mkdir -p alone/a; cp $G/rgb.png alone/a; $A train classify --data alone -o x", 1,
+         "alone has only one class, \"a\"; a training needs two"},
+        {"mkdir -p $(printf 'bytes/caf\\351') bytes/b; for i in bytes/*; do cp $G/rgb.png $i/1.png; cp $G/rgb.png "
+         "$i/2.png; done; $A train classify --data bytes -o x",
+         1, "the name of class 1 is not UTF-8"},
         {TRAIN "--mixup -1 -o x", 2, "--mixup"},
         {"$A train classify --data . -m nothing -o x", 1, "nothing"},
         {"$A train classify --resume -o x", 1, "x: there is no training to continue"},
@@ -168,6 +182,9 @@ static void a_model_learns_on_with_other_classes(void **state)
     assert_int_equal(tool("$A train classify --data . -m first --labels a,b,c,d --valid . --epochs 1 -o second"), 0);
     assert_has(tool_err, "240 images of 4 classes; 60 for validation");
     assert_int_equal(tool("grep -c '\"d\"' second/config.json"), 0);
+    /* Files that only number their classes: the model's names stay. */
+    assert_int_equal(tool("$A train classify --data . -m first --epochs 1 -o third"), 0);
+    assert_int_equal(tool("grep -c '\"diagonals\"' third/config.json"), 0);
     assert_refused("$A evaluate classify -m first --data . --split test --confusion /nowhere/x.svg", 1,
                    "/nowhere/x.svg");
 }

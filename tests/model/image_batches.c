@@ -7,6 +7,8 @@
 #include "train/image_batches.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <signal.h>
 
 enum { SIDE = 8, IMAGES = 24, PIXELS = SIDE * SIDE };
 
@@ -47,6 +49,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
+    att_image_input_free(&input);
     att_vit_free(model);
     att_image_set_free(set);
     att_close(ctx);
@@ -54,7 +57,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-static float value(uint8_t x) { return ((float)x * (1 / 255.0f) - 0.5f) / 0.5f; }
+/* As in `transformers`, where a level is scaled in double. */
+static float value(uint8_t x) { return ((float)(x / 255.0) - 0.5f) / 0.5f; }
 
 static att_image_batches *make(const att_augmentation *how)
 {
@@ -189,7 +193,7 @@ static void shares_have_the_moments_of_the_beta_distribution(void **state)
 {
     (void)state;
     enum { N = 20000 };
-    static const double alphas[] = {0.05, 0.2, 0.4, 1, 1.5, 2, 8, 100};
+    static const double alphas[] = {ATT_MIN_MIXUP, 0.05, 0.2, 0.4, 1, 1.5, 2, 8, 100};
     for (size_t i = 0; i < sizeof alphas / sizeof alphas[0]; i++) {
         const double a = alphas[i], variance = 0.25 / (2 * a + 1), fourth = 3 * variance * 0.25 / (2 * a + 3);
         double sum = 0, squares = 0;
@@ -226,6 +230,88 @@ static void a_batch_depends_on_its_number_alone(void **state)
     att_image_batches_free(b);
 }
 
+/* Nor whether there is a thread. */
+static void without_a_thread_batches_are_made_when_they_are_needed(void **state)
+{
+    (void)state;
+    static const att_augmentation how = {.seed = 9, .crop = 1, .flip = true};
+    att_image_batches *a = make(&how), *b = make(&how);
+    pthread_attr_t usual, huge;
+    assert_int_equal(pthread_getattr_default_np(&usual), 0);
+    assert_int_equal(pthread_attr_init(&huge), 0);
+    assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 47), 0); /* more than there are addresses */
+    for (int epoch = 0; epoch < 3; epoch++) {
+        assert_int_equal(pthread_setattr_default_np(&huge), 0);
+        const att_image_batch *x = batch_of(a, epoch, epoch + 1);
+        assert_int_equal(pthread_setattr_default_np(&usual), 0);
+        assert_memory_equal(x->pixels, batch_of(b, epoch, epoch + 1)->pixels, IMAGES * PIXELS * sizeof(float));
+    }
+    pthread_attr_destroy(&huge);
+    pthread_attr_destroy(&usual);
+    att_image_batches_free(a);
+    att_image_batches_free(b);
+}
+
+/* ---- the thread */
+
+/* An allocator that notes what the thread has which calls it, if it is not the test's own. */
+typedef struct noted {
+    pthread_t own;
+    int threads;
+    size_t stack;
+    sigset_t blocked;
+} noted;
+
+static void *note(void *user, size_t bytes, size_t alignment)
+{
+    noted *n = user;
+    void *p;
+    pthread_attr_t attributes;
+    if (!pthread_equal(pthread_self(), n->own) && !pthread_getattr_np(pthread_self(), &attributes)) {
+        n->threads++;
+        pthread_attr_getstacksize(&attributes, &n->stack);
+        pthread_attr_destroy(&attributes);
+        pthread_sigmask(SIG_SETMASK, NULL, &n->blocked);
+    }
+    return posix_memalign(&p, alignment, bytes) ? NULL : p;
+}
+
+static void release(void *user, void *p)
+{
+    (void)user;
+    free(p);
+}
+
+/* A host may have made the usual stack of threads small, and have handlers of faults. */
+static void the_thread_is_as_those_of_the_library(void **state)
+{
+    (void)state;
+    static const att_augmentation how = {.seed = 1};
+    noted n = {.own = pthread_self()};
+    pthread_attr_t usual, small;
+    att_ctx *own;
+    att_image_batches *b;
+    assert_int_equal(
+        att_open(&own, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = (att_allocator){note, release, &n})),
+        ATT_OK);
+    assert_int_equal(pthread_getattr_default_np(&usual), 0);
+    assert_int_equal(pthread_attr_init(&small), 0);
+    assert_int_equal(pthread_attr_setstacksize(&small, (size_t)1 << 18), 0);
+    assert_int_equal(att_image_batches_new(own, &input, set, &how, IMAGES, &b), ATT_OK);
+    assert_int_equal(pthread_setattr_default_np(&small), 0);
+    batch_of(b, 0, 1);
+    batch_of(b, 1, -1);
+    assert_int_equal(pthread_setattr_default_np(&usual), 0);
+    assert_true(n.threads > 0);
+    assert_true(n.stack >= (size_t)1 << 20);
+    assert_true(sigismember(&n.blocked, SIGTERM) && sigismember(&n.blocked, SIGINT));
+    assert_false(sigismember(&n.blocked, SIGSEGV) || sigismember(&n.blocked, SIGBUS));
+    att_image_batches_free(b);
+    att_close(own);
+    pthread_attr_destroy(&small);
+    pthread_attr_destroy(&usual);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +321,8 @@ int main(void)
         cmocka_unit_test(mixup_mixes_pairs),
         cmocka_unit_test(shares_have_the_moments_of_the_beta_distribution),
         cmocka_unit_test(a_batch_depends_on_its_number_alone),
+        cmocka_unit_test(without_a_thread_batches_are_made_when_they_are_needed),
+        cmocka_unit_test(the_thread_is_as_those_of_the_library),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

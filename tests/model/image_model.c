@@ -160,40 +160,53 @@ static void threads_share_a_model_and_their_number_changes_no_bit(void **state)
     folder_remove(&folder);
 }
 
-/* Opens and uses a model whose n-th allocation fails: is it done? */
-static bool survives(const test_folder *folder, const att_image *images, long n)
+typedef struct results {
+    float p[IMAGES * CLASSES], weights[10 * 10];
+} results;
+
+/* Opens and uses a model; f's memory. */
+static att_status compute(const test_folder *folder, const att_image *images, fail_alloc *f, results *r)
 {
-    fail_alloc f = {.fail_at = n};
     att_ctx *poor;
     att_image_model *m = NULL;
     att_image_attention a = {0};
-    float p[IMAGES * CLASSES];
-    att_status s = att_open(&poor, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&f)));
-    if (s) {
-        assert_int_equal(s, ATT_ERR_MEMORY);
-        return false;
-    }
+    att_status s = att_open(&poor, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(f)));
+    if (s)
+        return s;
     s = att_image_model_open(poor, folder->path, &m);
-    s = s ? s : att_image_classify(m, IMAGES, images, p);
+    s = s ? s : att_image_classify(m, IMAGES, images, r->p);
     s = s ? s : att_image_attend(m, &images[0], -1, -1, &a);
-    assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);
+    if (!s) {
+        assert_int_equal(a.tokens, 10);
+        memcpy(r->weights, a.weights, sizeof r->weights);
+    }
     att_image_attention_free(m, &a);
     att_image_model_free(m);
     att_close(poor);
-    assert_int_equal(f.live, 0);
-    return !s;
+    assert_int_equal(f->live, 0);
+    return s;
 }
 
+/* One allocation fails, or two: it is an error, or the results are the right ones. */
 static void memory_may_run_out_anywhere(void **state)
 {
     (void)state;
     const test_folder folder = model_folder("vit");
     att_image images[IMAGES];
-    long n = 1;
+    fail_alloc enough = {0};
+    static results right, r;
     fill_images(images);
-    while (!survives(&folder, images, n))
-        n += check_step(7);
-    assert_true(n > 50);
+    assert_int_equal(compute(&folder, images, &enough, &right), ATT_OK);
+    assert_true(enough.calls > 50);
+    for (long more = 0; more < 2; more++)
+        for (long n = 1; n <= enough.calls; n += check_step(7)) {
+            fail_alloc f = {.fail_at = n, .more = more};
+            memset(&r, 0, sizeof r);
+            const att_status s = compute(&folder, images, &f, &r);
+            assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);
+            if (!s)
+                assert_memory_equal(&r, &right, sizeof r);
+        }
     free_images(images);
     folder_remove(&folder);
 }
@@ -299,6 +312,7 @@ static void what_does_not_fit_is_named(void **state)
     expect_error(att_image_attend(m, &image, 2, 0, &a), ATT_ERR_ARGUMENT, "layer 2, but the model's are 0 to 1");
     expect_error(att_image_attend(m, &image, 0, 4, &a), ATT_ERR_ARGUMENT, "head 4, but the model's are 0 to 3");
     expect_error(att_image_attend(m, &image, -2, 0, &a), ATT_ERR_ARGUMENT, "layer -2");
+    expect_error(att_image_attend(m, &image, -1, 3, &a), ATT_ERR_ARGUMENT, "head is 3, but layer is -1");
     images[1].pixels = image.pixels;
     assert_int_equal(att_image_classify(m, 2, images, out), ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_error(ctx), "2"));
@@ -321,6 +335,34 @@ static void what_does_not_fit_is_named(void **state)
     folder_remove(&bare);
 }
 
+/* No answer is better than one from numbers that are none. */
+static void probabilities_that_are_not_finite_are_an_error(void **state)
+{
+    (void)state;
+    const test_folder folder = model_folder("vit"), damaged = folder_new();
+    att_vit *learns = tiny_vit_open(&folder, true);
+    const char *name;
+    for (int64_t i = 0; i < att_vit_params(learns); i++) {
+        const att_param *p = att_vit_param(learns, i, &name);
+        if (!strcmp(name, "head.bias"))
+            ((float *)att_param_value(p)->data)[3] = NAN;
+    }
+    assert_int_equal(att_vit_write(learns, damaged.path, NULL, 0), ATT_OK);
+    att_vit_free(learns);
+    folder_write(&damaged, "preprocessor_config.json",
+                 "{\"image_processor_type\": \"ViTImageProcessor\", \"size\": {\"height\": 12, \"width\": 12}}");
+    att_image_model *m = open_model(&damaged);
+    att_image images[IMAGES];
+    float p[IMAGES * CLASSES];
+    fill_images(images);
+    expect_error(att_image_classify(m, IMAGES, images, p), ATT_ERR_FORMAT,
+                 "the probabilities of image 0 are not finite");
+    free_images(images);
+    att_image_model_free(m);
+    folder_remove(&damaged);
+    folder_remove(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +372,7 @@ int main(void)
         cmocka_unit_test(memory_may_run_out_anywhere),
         cmocka_unit_test(classes_have_names_or_numbers),
         cmocka_unit_test(attention_and_rollout_are_those_of_pytorch),
+        cmocka_unit_test(probabilities_that_are_not_finite_are_an_error),
         cmocka_unit_test(what_does_not_fit_is_named),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

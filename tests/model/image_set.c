@@ -145,6 +145,8 @@ static void packed_idx_files_are_read(void **state)
     write_packed("t10k-images-idx3-ubyte.gz", idx_images, sizeof idx_images);
     write_packed("t10k-labels-idx1-ubyte.gz", idx_labels, sizeof idx_labels);
     assert_idx(ATT_SPLIT_TEST);
+    write_packed("train-images-idx3-ubyte.gz", idx_labels, sizeof idx_labels); /* is not read: there is a plain one */
+    assert_idx(ATT_SPLIT_TRAIN);
 }
 
 static void labels_of_the_caller_name_idx_classes(void **state)
@@ -382,6 +384,24 @@ static void parts_are_told_from_classes(void **state)
     att_image_set_free(s);
 }
 
+/* Not one class, "val", of all images */
+static void a_part_without_its_other_one_is_no_class(void **state)
+{
+    (void)state;
+    write_png("val/cat/1.png", 1);
+    write_png("val/dog/1.png", 1);
+    folder_write(&folder, "README", "about this");
+    assert_refused(ATT_SPLIT_TRAIN, "has a part to test, but none to learn from: train");
+    att_image_set *s = open_set(folder.path, ATT_SPLIT_TEST, NULL, 0);
+    assert_int_equal(describe(s).classes, 2);
+    att_image_set_free(s);
+    write_png("owl/1.png", 1); /* beside classes it is one of them */
+    s = open_set(folder.path, ATT_SPLIT_TRAIN, NULL, 0);
+    assert_int_equal(describe(s).classes, 2);
+    assert_string_equal(att_image_set_label(s, 1), "val");
+    att_image_set_free(s);
+}
+
 static void other_names_of_the_test_part(void **state)
 {
     (void)state;
@@ -438,6 +458,53 @@ static void a_broken_image_is_an_error_when_it_is_read(void **state)
     att_image_set_free(s);
 }
 
+/* ---- holding out */
+
+/* Of 1, 2, 3 and 40 images of a class, a share moves the nearest number, but not all and not none. */
+static void each_class_is_held_out(void **state)
+{
+    (void)state;
+    static const int images[] = {1, 2, 3, 40};
+    static const struct {
+        double share;
+        int moved[4];
+    } cases[] = {{0.05, {0, 1, 1, 2}}, {0.5, {0, 1, 2, 20}}, {0.9, {0, 1, 2, 36}}};
+    char name[64];
+    for (int c = 0; c < 4; c++)
+        for (int i = 0; i < images[c]; i++) {
+            snprintf(name, sizeof name, "class%d/%02d.png", c, i);
+            write_png(name, (uint8_t)i);
+        }
+    for (int k = 0; k < 3; k++)
+        for (uint64_t seed = 1; seed < 20; seed++) {
+            att_image_set *s = open_set(folder.path, ATT_SPLIT_TRAIN, NULL, 0), *held;
+            if (att_image_set_hold_out(s, cases[k].share, seed, &held))
+                fail_msg("%s", att_error(ctx));
+            int moved[4] = {0};
+            for (int64_t i = 0; i < describe(held).images; i++)
+                moved[att_image_set_class(held, i)]++;
+            assert_memory_equal(moved, cases[k].moved, sizeof moved);
+            assert_int_equal(describe(held).images + describe(s).images, 46);
+            att_image_set_free(held);
+            att_image_set_free(s);
+        }
+}
+
+static void single_images_cannot_be_held_out(void **state)
+{
+    (void)state;
+    att_image_set *held;
+    write_png("cat/1.png", 1);
+    write_png("dog/1.png", 1);
+    att_image_set *s = open_set(folder.path, ATT_SPLIT_TRAIN, NULL, 0);
+    assert_int_equal(att_image_set_hold_out(s, 0.9, 1, &held), ATT_ERR_ARGUMENT);
+    check_says(ctx, "each of the 2 classes has at most one image, so none can be held out");
+    assert_int_equal(att_image_set_hold_out(s, 1, 1, &held), ATT_ERR_ARGUMENT);
+    check_says(ctx, "share is 1, not in (0, 1)");
+    assert_int_equal(describe(s).images, 2);
+    att_image_set_free(s);
+}
+
 static void wrong_arguments_are_refused(void **state)
 {
     (void)state;
@@ -475,10 +542,13 @@ int main(void)
         IN_FOLDER(damaged_cifar_batches_are_refused),
         IN_FOLDER(folders_are_read_in_the_order_of_bytes),
         IN_FOLDER(parts_are_told_from_classes),
+        IN_FOLDER(a_part_without_its_other_one_is_no_class),
         IN_FOLDER(other_names_of_the_test_part),
         IN_FOLDER(links_are_followed_with_care),
         IN_FOLDER(folders_without_images_are_refused),
         IN_FOLDER(a_broken_image_is_an_error_when_it_is_read),
+        IN_FOLDER(each_class_is_held_out),
+        IN_FOLDER(single_images_cannot_be_held_out),
         IN_FOLDER(wrong_arguments_are_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -391,6 +391,8 @@ static void what_cannot_be_learnt_is_named(void **state)
         {{.cutout = 9}, "options.cutout is 9, but the model's images have 8 x 8"},
         {{.mixup = -0.5}, "options.mixup is -0.5"},
         {{.mixup = NAN}, "options.mixup is nan"},
+        {{.mixup = 1e-309}, "options.mixup is 1e-309, expected 0 or at least 0.001"},
+        {{.mixup = 9e-4}, "options.mixup is 0.0009, expected 0 or at least 0.001"},
         {{.weight_decay = -1}, "options.weight_decay is -1"},
         {{.clip = INFINITY}, "options.clip is inf"},
         {{.label_smoothing = 1}, "options.label_smoothing is 1 and options.dropout 0, expected [0, 1)"},
@@ -453,6 +455,28 @@ static void what_is_missing_or_does_not_fit_is_named(void **state)
     att_close(ctx);
 }
 
+/* At once, not when the model is written. */
+static void names_that_no_model_can_have_are_refused_at_the_start(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"rows", "caf\xe9", "diagonals"};
+    att_ctx *ctx = check_open(NULL, 1);
+    att_image_set *set, *one;
+    assert_int_equal(att_image_set_open(ctx, folder.path, ATT_SPLIT_TRAIN, names, CLASSES, &set), ATT_OK);
+    assert_null(open_training(ctx, set, "latin1", &(how){.seed = 1}));
+    check_says(ctx, "the name of class 1 is not UTF-8");
+    assert_int_equal(access(path_of("latin1"), F_OK), -1);
+    att_image_set_free(set);
+    const test_folder alone = folder_new();
+    idx_write(&alone, "train", 4, SIDE, (uint8_t[4 * SIDE * SIDE]){0}, (uint8_t[4]){0});
+    assert_int_equal(att_image_set_open(ctx, alone.path, ATT_SPLIT_TRAIN, NULL, 0, &one), ATT_OK);
+    assert_null(open_training(ctx, one, "alone", &(how){.seed = 1}));
+    check_says(ctx, "options.images has only one class, \"0\"; a classifier needs two");
+    att_image_set_free(one);
+    att_close(ctx);
+    folder_remove(&alone);
+}
+
 static void running_out_of_memory_leaks_nothing(void **state)
 {
     (void)state;
@@ -500,6 +524,7 @@ int main(void)
         cmocka_unit_test(a_broken_image_stops_the_training_and_is_named),
         cmocka_unit_test(what_cannot_be_learnt_is_named),
         cmocka_unit_test(what_is_missing_or_does_not_fit_is_named),
+        cmocka_unit_test(names_that_no_model_can_have_are_refused_at_the_start),
         cmocka_unit_test(running_out_of_memory_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

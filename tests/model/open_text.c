@@ -143,7 +143,7 @@ static void a_bomb_is_refused(void **state)
     for (int i = 0; i < 100; i++)
         assert_int_equal(gzwrite(f, zeros, sizeof zeros), sizeof zeros);
     assert_int_equal(gzclose(f), Z_OK);
-    assert_refused(path_of("bomb.gz"), ATT_ERR_UNSUPPORTED, "bytes, over 100 times its size, as no text has");
+    assert_refused(path_of("bomb.gz"), ATT_ERR_UNSUPPORTED, "bytes, over 100 times its size, as no such file has");
     f = gzopen(path_of("repeated.gz"), "wb9"); /* small enough for any ratio */
     for (int i = 0; i < 60; i++)
         assert_int_equal(gzwrite(f, zeros, sizeof zeros), sizeof zeros);

@@ -302,13 +302,14 @@ static void what_no_type_has_is_not_written(void **state)
 static void a_classifier_is_replaced_for_other_classes(void **state)
 {
     (void)state;
-    static const char *const names[] = {"vit", "timm_vit", "vit_model", "registers", "dinov2_model"};
+    static const char *const names[] = {"vit", "timm_vit", "vit_model", "registers", "dinov2_model"},
+                             *const numbers[] = {"0", "1", "2", "3", "4", "5", "6"};
     for (int k = 0; k < 5; k++) {
         const test_folder folder = tiny_vit_folder(names[k], NULL);
         att_vit *m, *old = tiny_vit_open(&folder, true);
         att_vit_info info = {.size = sizeof info};
         for (int classes = 5; classes <= 7; classes += 2) {
-            if (att_vit_open_for_classes(ctx, folder.path, classes, 3, &m))
+            if (att_vit_open_for_classes(ctx, folder.path, numbers, classes, 3, &m))
                 fail_msg("%s", att_error(ctx));
             assert_int_equal(att_vit_describe(m, &info), ATT_OK);
             assert_int_equal(info.classes, classes);
@@ -330,6 +331,73 @@ static void a_classifier_is_replaced_for_other_classes(void **state)
     }
 }
 
+/* Row i of the head is that of the class with its name; where other names are asked for, it is new. */
+static void a_classifier_follows_the_order_of_its_classes(void **state)
+{
+    (void)state;
+    static const char *const orders[][CLASSES] = {
+        {"3", "0", "LABEL_4", "1", "2"}, {"3", "0", "4", "1", "owl"}, {"3", "0", "4", "1", "1"}};
+    static const int row[CLASSES] = {3, 0, 4, 1, 2};
+    const test_folder folder = tiny_vit_folder("vit", NULL);
+    att_vit *m, *old = tiny_vit_open(&folder, true);
+    for (int k = 0; k < 3; k++) {
+        if (att_vit_open_for_classes(ctx, folder.path, orders[k], CLASSES, 3, &m))
+            fail_msg("%s", att_error(ctx));
+        for (int64_t i = 0; i < att_vit_params(m); i++) {
+            const char *name;
+            att_vit_param(m, i, &name);
+            if (strncmp(name, "head.", 5) != 0)
+                continue;
+            const int64_t width = count(m, i) / CLASSES;
+            for (int c = 0; c < CLASSES; c++)
+                assert_int_equal(memcmp(values(m, i) + c * width, values(old, i) + row[c] * width,
+                                        (size_t)width * sizeof(float)) == 0,
+                                 k == 0);
+        }
+        att_vit_free(m);
+    }
+    att_vit_free(old);
+    folder_remove(&folder);
+}
+
+/* Before a training, even if it needs no other classifier */
+static void what_cannot_be_written_is_not_opened_for_classes(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"0", "1", "2", "3", "4"};
+    const test_folder folder = tiny_vit_folder("deit_distilled", NULL);
+    att_vit *m;
+    assert_int_equal(att_vit_open_for_classes(ctx, folder.path, names, CLASSES, 1, &m), ATT_ERR_UNSUPPORTED);
+    assert_null(m);
+    assert_non_null(strstr(att_error(ctx), "cannot be written"));
+    folder_remove(&folder);
+}
+
+/* DINOv2 has a ratio instead of the size itself. */
+static void every_intermediate_size_is_read_as_it_was_written(void **state)
+{
+    (void)state;
+    static const int64_t hidden[] = {49, 384, 1408};
+    const test_folder folder = tiny_vit_folder("dinov2_larger", NULL);
+    att_vit *m = tiny_vit_open(&folder, true);
+    for (size_t k = 0; k < sizeof hidden / sizeof hidden[0]; k++)
+        for (int64_t i = hidden[k] / 50 + 1; i < 6 * hidden[k]; i++) {
+            att_vit_config c = m->config, read = {0};
+            att_settings s;
+            c.info.hidden = hidden[k];
+            c.info.heads = 1;
+            c.info.intermediate = i;
+            att_settings_from_json(&s, ctx, "written", att_vit_config_json(&c, NULL));
+            att_vit_config_read(&s, &read);
+            if (s.status)
+                fail_msg("%s", att_error(ctx));
+            att_settings_close(&s);
+            assert_int_equal(read.info.intermediate, i);
+        }
+    att_vit_free(m);
+    folder_remove(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +409,9 @@ int main(void)
         cmocka_unit_test(models_of_other_types_are_written_too),
         cmocka_unit_test(what_no_type_has_is_not_written),
         cmocka_unit_test(a_classifier_is_replaced_for_other_classes),
+        cmocka_unit_test(a_classifier_follows_the_order_of_its_classes),
+        cmocka_unit_test(what_cannot_be_written_is_not_opened_for_classes),
+        cmocka_unit_test(every_intermediate_size_is_read_as_it_was_written),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -28,6 +28,12 @@ void cli_vision_close(cli_vision *m)
     m->ctx = NULL;
 }
 
+int cli_vision_classify(const cli_vision *m, int64_t n, const att_image *images, float *out)
+{
+    const att_status s = att_image_classify(m->model, n, images, out);
+    return s == ATT_ERR_FORMAT ? cli_fail("%s: %s", m->name, att_error(m->ctx)) : cli_status(m->ctx, s);
+}
+
 /* ---- Images ----------------------------------------------------------------- */
 
 int64_t cli_images_at_once(const att_ctx *ctx)
@@ -38,7 +44,9 @@ int64_t cli_images_at_once(const att_ctx *ctx)
 
 typedef struct reading {
     att_ctx *ctx;
-    const char *const *paths;
+    const char *const *paths; /* or of a set: */
+    const att_image_set *set;
+    int64_t first;
     const att_image_options *options;
     cli_image *images;
 } reading;
@@ -49,7 +57,8 @@ static void read_one(void *arg, int i)
     const reading *r = arg;
     cli_image *image = &r->images[i];
     *image = (cli_image){0};
-    image->status = att_image_open(r->ctx, r->paths[i], r->options, &image->image);
+    image->status = r->set ? att_image_set_read(r->set, r->first + i, &image->image)
+                           : att_image_open(r->ctx, r->paths[i], r->options, &image->image);
     if (image->status != ATT_OK)
         snprintf(image->message, sizeof image->message, "%s", att_error(r->ctx));
 }
@@ -57,7 +66,13 @@ static void read_one(void *arg, int i)
 void cli_images_read(att_ctx *ctx, int64_t n, const char *const *paths, const att_image_options *options,
                      cli_image *images)
 {
-    reading r = {ctx, paths, options, images};
+    reading r = {.ctx = ctx, .paths = paths, .options = options, .images = images};
+    att_parallel_for(ctx, (int)n, read_one, &r);
+}
+
+void cli_images_read_set(att_ctx *ctx, const att_image_set *set, int64_t first, int64_t n, cli_image *images)
+{
+    reading r = {.ctx = ctx, .set = set, .first = first, .images = images};
     att_parallel_for(ctx, (int)n, read_one, &r);
 }
 

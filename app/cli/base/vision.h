@@ -16,6 +16,8 @@ typedef struct cli_vision {
 /* name NULL: the only vision model. *m stays where it is until it is closed. */
 int cli_vision_open(cli_vision *m, const char *name, int64_t threads);
 void cli_vision_close(cli_vision *m);
+/* att_image_classify; 0, or a code after a message, which names the model if it is the fault of that. */
+int cli_vision_classify(const cli_vision *m, int64_t n, const att_image *images, float *out);
 
 /* An image that has been read, or why that failed. */
 typedef struct cli_image {
@@ -28,6 +30,8 @@ int64_t cli_images_at_once(const att_ctx *ctx);
 /* Reads the images at paths [n] to images [n], each by one of the context's threads; free them. options or NULL. */
 void cli_images_read(att_ctx *ctx, int64_t n, const char *const *paths, const att_image_options *options,
                      cli_image *images);
+/* The same of images first .. first + n - 1 of a set. */
+void cli_images_read_set(att_ctx *ctx, const att_image_set *set, int64_t first, int64_t n, cli_image *images);
 /* 0, or a code after its message. */
 int cli_image_code(const cli_image *image);
 void cli_images_free(att_ctx *ctx, int64_t n, cli_image *images);

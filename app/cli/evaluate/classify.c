@@ -7,14 +7,12 @@
 #include "cli/draw/picture.h"
 #include "cli/evaluate/evaluate.h"
 
-#include <attend_util.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { TRAIN, TEST }; /* words of --split */
-enum { BLOCK = 128, TOP = 5, BINS = 15, MAX_TABLE = 20, MAX_DRAWN = 100 };
+enum { MAX_BLOCK = 128, SMALL = 1 << 17, TOP = 5, BINS = 15, MAX_TABLE = 20, MAX_DRAWN = 100, MAX_JSON = 1000 };
 
 static const char *model_name = CLI_VISION_SHIPPED, *data, *confusion_path;
 static int split = TEST;
@@ -33,42 +31,31 @@ static const cli_option options[] = {
     {0},
 };
 
+/* Of a class: its images, the images that were said to be of it, and those that are */
+typedef struct class_count {
+    int64_t images, answers, right;
+} class_count;
+
 /* What was counted. */
 typedef struct counts {
     cli_vision m;
     att_image_set *set;
+    att_image_set_info set_info;
     int64_t classes, images; /* of the model; of the set */
-    int64_t *confusion;      /* [classes, classes]: class, answer */
+    class_count *of;         /* [classes] */
+    int64_t *confusion;      /* [classes, classes]: class, answer; NULL: it is not shown */
     int64_t right, right_top;
     int64_t binned[BINS], binned_right[BINS]; /* by confidence, the probability of the answer */
     double confidence[BINS];                  /* sums */
     double seconds;
     /* Of a block: */
-    att_image *image;   /* [BLOCK] */
-    att_status *status; /* [BLOCK] */
-    float *probability; /* [BLOCK, classes] */
-    int64_t first;
+    int64_t room, first; /* its number of images; the first of them */
+    cli_image *read;     /* [room] */
+    att_image *image;    /* [room]: the same */
+    float *probability;  /* [room, classes] */
 } counts;
 
 /* ---- Counting ------------------------------------------------------------ */
-
-static void read_one(void *arg, int i)
-{
-    counts *c = arg;
-    c->status[i] = att_image_set_read(c->set, c->first + i, &c->image[i]);
-}
-
-/* An error's sentence belongs to the thread that had it, so the first one is caused again. */
-static int read_block(counts *c, int n)
-{
-    att_parallel_for(c->m.ctx, n, read_one, c);
-    for (int i = 0; i < n; i++)
-        if (c->status[i]) {
-            read_one(c, i);
-            return cli_status(c->m.ctx, c->status[i]);
-        }
-    return CLI_DONE;
-}
 
 static void count_image(counts *c, int64_t class, const float *p)
 {
@@ -78,7 +65,11 @@ static void count_image(counts *c, int64_t class, const float *p)
         above += p[k] > p[class] || (p[k] == p[class] && k < class);
     }
     const int bin = (int)fmin(BINS - 1, (double)p[answer] * BINS);
-    c->confusion[class * c->classes + answer]++;
+    if (c->confusion)
+        c->confusion[class * c->classes + answer]++;
+    c->of[class].images++;
+    c->of[answer].answers++;
+    c->of[class].right += answer == class;
     c->right += answer == class;
     c->right_top += above < TOP;
     c->binned[bin]++;
@@ -86,16 +77,19 @@ static void count_image(counts *c, int64_t class, const float *p)
     c->confidence[bin] += (double)p[answer];
 }
 
-static int count_block(counts *c, int n)
+static int count_block(counts *c, int64_t n)
 {
-    int code = read_block(c, n);
-    if (!code)
-        code = cli_status(c->m.ctx, att_image_classify(c->m.model, n, c->image, c->probability));
-    for (int i = 0; i < n; i++) {
-        att_image_free(c->m.ctx, &c->image[i]);
-        if (!code)
-            count_image(c, att_image_set_class(c->set, c->first + i), c->probability + i * c->classes);
+    int code = CLI_DONE;
+    cli_images_read_set(c->m.ctx, c->set, c->first, n, c->read);
+    for (int64_t i = 0; !code && i < n; i++) {
+        code = cli_image_code(&c->read[i]);
+        c->image[i] = c->read[i].image;
     }
+    if (!code)
+        code = cli_vision_classify(&c->m, n, c->image, c->probability);
+    for (int64_t i = 0; !code && i < n; i++)
+        count_image(c, att_image_set_class(c->set, c->first + i), c->probability + i * c->classes);
+    cli_images_free(c->m.ctx, n, c->read);
     return code;
 }
 
@@ -105,9 +99,10 @@ static int count_all(counts *c)
     int code = CLI_DONE;
     const double begin = cli_seconds();
     cli_progress_begin(&line);
-    for (c->first = 0; !code && c->first < c->images; c->first += BLOCK) {
+    for (c->first = 0; !code && c->first < c->images; c->first += c->room) {
         cli_progress_show(&line, c->first, "images", (double)c->first / (double)c->images);
-        code = count_block(c, (int)fmin(BLOCK, (double)(c->images - c->first)));
+        const int64_t rest = c->images - c->first;
+        code = count_block(c, rest < c->room ? rest : c->room);
     }
     cli_progress_end(&line);
     c->seconds = cli_seconds() - begin;
@@ -137,23 +132,9 @@ static double calibration_error(const counts *c)
     return sum / (double)c->images;
 }
 
-typedef struct class_figures {
-    int64_t images, answers;  /* of this class; those that said so */
-    double precision, recall; /* NAN: of none */
-} class_figures;
-
-static class_figures figures_of(const counts *c, int64_t class)
-{
-    class_figures f = {0};
-    for (int64_t k = 0; k < c->classes; k++) {
-        f.images += c->confusion[class * c->classes + k];
-        f.answers += c->confusion[k * c->classes + class];
-    }
-    const int64_t right = c->confusion[class * c->classes + class];
-    f.precision = share(right, f.answers);
-    f.recall = share(right, f.images);
-    return f;
-}
+/* Both are NAN where there is none to be found. */
+static double precision(const class_count *n) { return share(n->right, n->answers); }
+static double recall(const class_count *n) { return share(n->right, n->images); }
 
 /* ---- Printing --------------------------------------------------------------- */
 
@@ -180,14 +161,14 @@ static void print_classes(const counts *c)
         printf("%*lld", cell, (long long)k);
     printf("%s\n", matrix ? "  (answers)" : "");
     for (int64_t i = 0; i < c->classes; i++) {
-        const class_figures f = figures_of(c, i);
-        if (!f.images && !f.answers)
+        const class_count *n = &c->of[i];
+        if (!n->images && !n->answers)
             continue;
         printf("%3lld  ", (long long)i);
         utf8_field(stdout, att_image_model_label(c->m.model, i), width, 0);
-        printf("  %6lld ", (long long)f.images);
-        put_percent(f.precision);
-        put_percent(f.recall);
+        printf("  %6lld ", (long long)n->images);
+        put_percent(precision(n));
+        put_percent(recall(n));
         for (int64_t k = 0; matrix && k < c->classes; k++)
             printf("%*lld", cell, (long long)c->confusion[i * c->classes + k]);
         putchar('\n');
@@ -215,6 +196,18 @@ static void put_share(const char *name, double x)
         printf(", \"%s\": %.8g", name, x);
 }
 
+static void print_json_confusion(const counts *c)
+{
+    fputs(", \"confusion\": [", stdout);
+    for (int64_t i = 0; i < c->classes * c->classes; i++)
+        printf("%s%lld%s",
+               i % c->classes ? ", "
+               : i            ? ", ["
+                              : "[",
+               (long long)c->confusion[i], (i + 1) % c->classes ? "" : "]");
+    putchar(']');
+}
+
 static void print_json(const counts *c)
 {
     double low, high;
@@ -229,22 +222,17 @@ static void print_json(const counts *c)
     printf(", \"seconds\": %.3f, \"classes\": [", c->seconds);
     for (int64_t i = 0; i < c->classes; i++) {
         const char *label = att_image_model_label(c->m.model, i);
-        const class_figures f = figures_of(c, i);
         fputs(i ? ", {\"label\": " : "{\"label\": ", stdout);
         cli_write_json(stdout, label, strlen(label));
-        printf(", \"images\": %lld", (long long)f.images);
-        put_share("precision", f.precision);
-        put_share("recall", f.recall);
+        printf(", \"images\": %lld", (long long)c->of[i].images);
+        put_share("precision", precision(&c->of[i]));
+        put_share("recall", recall(&c->of[i]));
         putchar('}');
     }
-    fputs("], \"confusion\": [", stdout);
-    for (int64_t i = 0; i < c->classes * c->classes; i++)
-        printf("%s%lld%s",
-               i % c->classes ? ", "
-               : i            ? ", ["
-                              : "[",
-               (long long)c->confusion[i], (i + 1) % c->classes ? "" : "]");
-    puts("]}");
+    putchar(']');
+    if (c->classes <= MAX_JSON)
+        print_json_confusion(c);
+    puts("}");
 }
 
 static int print(const counts *c)
@@ -270,7 +258,7 @@ static int draw(const counts *c)
     char title[256];
     int code = weights && labels ? CLI_DONE : cli_fail_memory();
     for (int64_t i = 0; !code && i < n; i++) {
-        const int64_t images = figures_of(c, i).images;
+        const int64_t images = c->of[i].images;
         labels[i] = att_image_model_label(c->m.model, i);
         for (int64_t k = 0; images && k < n; k++)
             weights[i * n + k] = (float)share(c->confusion[i * n + k], images);
@@ -307,7 +295,6 @@ static int open_set(counts *c)
 {
     const char **labels = malloc((size_t)c->classes * sizeof *labels);
     const bool named = has_names(c);
-    att_image_set_info info = {.size = sizeof info};
     if (!labels)
         return cli_fail_memory();
     for (int64_t i = 0; i < c->classes; i++)
@@ -317,21 +304,26 @@ static int open_set(counts *c)
                                                 named ? labels : NULL, named ? c->classes : 0, &c->set));
     free(labels);
     if (!code)
-        code = cli_status(c->m.ctx, att_image_set_describe(c->set, &info));
-    if (!code && info.classes > c->classes)
-        code = cli_fail("%s has %lld classes, but the model has %lld", data, (long long)info.classes,
+        code = cli_status(c->m.ctx, att_image_set_describe(c->set, &c->set_info));
+    if (!code && c->set_info.classes > c->classes)
+        code = cli_fail("%s has %lld classes, but the model has %lld", data, (long long)c->set_info.classes,
                         (long long)c->classes);
-    c->images = info.images;
+    c->images = c->set_info.images;
     return code;
 }
 
 static int allocate(counts *c)
 {
-    c->confusion = calloc((size_t)(c->classes * c->classes), sizeof *c->confusion);
-    c->image = calloc(BLOCK, sizeof *c->image);
-    c->status = calloc(BLOCK, sizeof *c->status);
-    c->probability = malloc(BLOCK * (size_t)c->classes * sizeof *c->probability);
-    return c->confusion && c->image && c->status && c->probability ? CLI_DONE : cli_fail_memory();
+    const att_image_set_info *i = &c->set_info;
+    const bool small = i->height && i->height * i->width * i->channels <= SMALL; /* bytes; 0: of any size */
+    const bool matrix = confusion_path || c->classes <= (json ? MAX_JSON : MAX_TABLE);
+    c->room = small ? MAX_BLOCK : cli_images_at_once(c->m.ctx);
+    c->of = calloc((size_t)c->classes, sizeof *c->of);
+    c->confusion = matrix ? calloc((size_t)(c->classes * c->classes), sizeof *c->confusion) : NULL;
+    c->read = malloc((size_t)c->room * sizeof *c->read);
+    c->image = malloc((size_t)c->room * sizeof *c->image);
+    c->probability = malloc((size_t)(c->room * c->classes) * sizeof *c->probability);
+    return c->of && !matrix == !c->confusion && c->read && c->image && c->probability ? CLI_DONE : cli_fail_memory();
 }
 
 static int evaluate(counts *c)
@@ -342,9 +334,9 @@ static int evaluate(counts *c)
     if (confusion_path && c->classes > MAX_DRAWN)
         return cli_misuse("--confusion: the model has %lld classes, at most %d can be drawn", (long long)c->classes,
                           MAX_DRAWN);
-    int code = allocate(c);
+    int code = open_set(c);
     if (!code)
-        code = open_set(c);
+        code = allocate(c);
     if (!code)
         code = count_all(c);
     if (code)
@@ -357,14 +349,15 @@ static int evaluate(counts *c)
 static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
-    counts c = {0};
+    counts c = {.set_info.size = sizeof c.set_info};
     int code = cli_vision_open(&c.m, model_name, threads);
     if (!code)
         code = evaluate(&c);
     att_image_set_free(c.set);
+    free(c.of);
     free(c.confusion);
+    free(c.read);
     free(c.image);
-    free(c.status);
     free(c.probability);
     cli_vision_close(&c.m);
     return code;
@@ -377,7 +370,8 @@ const cli_command evaluate_classify = {
                "is among the first five, and the expected calibration error: how far\n"
                "probabilities are from frequencies (Guo et al. 2017). Then, for each class,\n"
                "precision (how many of the answers are right), recall (how many of its\n"
-               "images are found), and which answers its images got, by their numbers.\n\n"
+               "images are found), and which answers its images got, by their numbers, where the\n"
+               "classes are not too many: at most 20, with --json 1000.\n\n"
                "--data is as in attend train classify; --split says which part is read. Where\n"
                "it names classes, the model must have the same names.",
     .examples = "attend evaluate classify -m fashion-mnist --data /usr/share/datasets/fashion-mnist\n"

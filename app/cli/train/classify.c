@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MIN_MIXUP 1e-3 /* as the library has it */
+
 enum preset { TINY, SMALL, HYBRID };
 enum dtype { F32, F16 };
 
@@ -28,7 +30,7 @@ static const cli_option options[] = {
     {"valid", 'v', "FOLDER", .text = &valid_path,
      .help = "images for validation, in a folder like that of --data; default: a share of the training images"},
     {"valid-share", 0, "SHARE", .number = &valid_share, .max = 0.9,
-     .help = "share of each class's training images that are held out for validation; 0: no validation"},
+     .help = "share of each class's training images that are held out for validation, one at least; 0: no validation"},
     {"output", 'o', "FOLDER", .text = &folder, .required = true,
      .help = "output folder: checkpoints and log, in the end the model"},
     {"resume", 0, NULL, .flag = &resume,
@@ -38,7 +40,7 @@ static const cli_option options[] = {
     {"config", 0, "FILE", .text = &config,
      .help = "model configuration in the format of config.json; missing settings have their defaults"},
     {"model", 'm', "MODEL", .text = &model_name,
-     .help = "fine-tune this model; its classifier is new if it has another number of classes"},
+     .help = "fine-tune this model; its classifier is new if its classes have other names"},
     {"size", 0, "N", .integer = &size, .max = 4096, .quiet = true,
      .help = "height and width of the model's images, to which others are resized; default: those of the data, 32 for "
              "folders of images"},
@@ -56,7 +58,7 @@ static const cli_option options[] = {
     {"crop", 0, "PIXELS", .integer = &crop, .max = 1 << 12, .help = "shift images at random, up to so many pixels"},
     {"flip", 0, NULL, .flag = &flip, .help = "flip half of the images, left and right"},
     {"mixup", 0, "ALPHA", .number = &mixup, .max = 100,
-     .help = "mix pairs of images, by shares from the beta distribution (ALPHA, ALPHA); 0: off"},
+     .help = "mix pairs of images, by shares from the beta distribution (ALPHA, ALPHA); 0: off, else at least 0.001"},
     {"cutout", 0, "PIXELS", .integer = &cutout, .max = 1 << 12,
      .help = "erase a square of this side from each image; 0: off"},
     {"label-smoothing", 0, "X", .number = &smoothing, .max = 0.99, .help = "label smoothing"},
@@ -114,17 +116,70 @@ static int read_labels(classify_training *t)
     return CLI_DONE;
 }
 
+/* Are the names of the classes only their numbers, as those of IDX files? */
+static bool is_numbered(const classify_training *t)
+{
+    bool numbered = true;
+    for (int64_t i = 0; numbered && i < t->info.classes; i++) {
+        char number[24];
+        snprintf(number, sizeof number, "%lld", (long long)i);
+        numbered = !strcmp(att_image_set_label(t->images, i), number);
+    }
+    return numbered;
+}
+
+static int open_set(classify_training *t, const char *const *names, int64_t n)
+{
+    att_ctx *ctx = t->common.ctx;
+    att_image_set_free(t->images);
+    t->info.size = sizeof t->info;
+    const int code = cli_status(ctx, att_image_set_open(ctx, data, ATT_SPLIT_TRAIN, names, n, &t->images));
+    return code ? code : cli_status(ctx, att_image_set_describe(t->images, &t->info));
+}
+
+/* Classes that the data only numbers have the names of those of --model, if it has as many. */
+static int name_as_model(classify_training *t)
+{
+    const int64_t n = t->info.classes;
+    att_image_model *m;
+    att_vit_info info = {.size = sizeof info};
+    int code = cli_status(t->common.ctx, att_image_model_open(t->common.ctx, model_name, &m));
+    if (!code)
+        code = cli_status(t->common.ctx, att_vit_describe(att_image_model_vit(m), &info));
+    const char **names = !code && info.classes == n ? malloc((size_t)n * sizeof *names) : NULL;
+    for (int64_t i = 0; names && i < n; i++)
+        names[i] = att_image_model_label(m, i);
+    if (names)
+        code = open_set(t, names, n);
+    else if (!code && info.classes == n)
+        code = cli_fail_memory();
+    free(names);
+    att_image_model_free(m);
+    return code;
+}
+
+/* For validation, some of the images */
+static int hold_out(classify_training *t)
+{
+    const att_status s = att_image_set_hold_out(t->images, valid_share, (uint64_t)seed, &t->valid);
+    if (s == ATT_ERR_ARGUMENT)
+        return cli_fail("%s: %s; use --valid FOLDER, or --valid-share 0 for no validation", data,
+                        att_error(t->common.ctx));
+    return s ? cli_status(t->common.ctx, s) : cli_status(t->common.ctx, att_image_set_describe(t->images, &t->info));
+}
+
 static int open_images(classify_training *t)
 {
     att_ctx *ctx = t->common.ctx;
     int code = read_labels(t);
     if (!code)
-        code = cli_status(ctx, att_image_set_open(ctx, data, ATT_SPLIT_TRAIN, t->label, t->n_labels, &t->images));
+        code = open_set(t, t->label, t->n_labels);
+    if (!code && t->info.classes < 2)
+        code = cli_fail("%s has only one class, \"%s\"; a training needs two", data, att_image_set_label(t->images, 0));
+    if (!code && model_name && !labels && is_numbered(t))
+        code = name_as_model(t);
     if (!code && !valid_path && valid_share > 0)
-        code = cli_status(ctx, att_image_set_hold_out(t->images, valid_share, (uint64_t)seed, &t->valid));
-    t->info.size = sizeof t->info;
-    if (!code)
-        code = cli_status(ctx, att_image_set_describe(t->images, &t->info));
+        code = hold_out(t);
     if (code || !valid_path)
         return code;
     const int64_t n = t->info.classes;
@@ -212,9 +267,18 @@ static int choose_settings(classify_training *t, char text[SETTINGS], const char
     return CLI_DONE;
 }
 
+/* The library's message about an option begins with its name there. */
+static int explain(const att_ctx *ctx, att_status s)
+{
+    static const char prefix[] = "options.";
+    const char *message = att_error(ctx);
+    if (s != ATT_ERR_ARGUMENT || strncmp(message, prefix, sizeof prefix - 1) != 0)
+        return cli_status(ctx, s);
+    return cli_misuse("--%s", message + sizeof prefix - 1);
+}
+
 static int open_training(classify_training *t)
 {
-    static att_model_path path;
     char text[SETTINGS];
     const char *settings = NULL;
     const int64_t batches = (t->info.images + batch - 1) / batch;
@@ -226,11 +290,7 @@ static int open_training(classify_training *t)
                                 .max_rate = rate,
                                 .warmup = (int64_t)(warmup * (double)t->common.steps),
                                 .steps = t->common.steps};
-    int code = choose_settings(t, text, &settings);
-    if (!code && model_name) {
-        code = cli_model_find(CLI_VISION_MODEL, model_name, &path);
-        model_name = path.text; /* as the folder stores it */
-    }
+    const int code = choose_settings(t, text, &settings);
     if (code)
         return code;
     const att_image_training_options *o =
@@ -239,7 +299,7 @@ static int open_training(classify_training *t)
                     .crop = crop, .flip = flip, .mixup = mixup, .cutout = cutout, .seed = (uint64_t)seed,
                     .settings = settings, .model = model_name, .resume = resume, .keep = average > 1 ? average : 1,
                     .note = t->common.note, .note_bytes = sizeof t->common.note);
-    return cli_status(t->common.ctx, att_image_training_open(t->common.ctx, folder, o, &t->common.training));
+    return explain(t->common.ctx, att_image_training_open(t->common.ctx, folder, o, &t->common.training));
 }
 
 /* ---- the run */
@@ -262,6 +322,22 @@ static int write_model(void *user, bool stopped)
     return code;
 }
 
+static int check_mixup(void)
+{
+    return mixup > 0 && mixup < MIN_MIXUP ? cli_misuse("--mixup is %g, expected 0 or at least %g", mixup, MIN_MIXUP)
+                                          : CLI_DONE;
+}
+
+static int find_model(void)
+{
+    static att_model_path path;
+    if (!model_name)
+        return CLI_DONE;
+    const int code = cli_model_find(CLI_VISION_MODEL, model_name, &path);
+    model_name = path.text; /* as the folder stores it */
+    return code;
+}
+
 static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
@@ -274,7 +350,11 @@ static int run(int n, char **arguments)
                                       .write = write_model,
                                       .options = &stored,
                                       .user = &t}};
-    int code = cli_open(&t.common.ctx, threads);
+    int code = check_mixup();
+    if (!code)
+        code = find_model();
+    if (!code)
+        code = cli_open(&t.common.ctx, threads);
     if (!code)
         code = open_images(&t);
     if (!code) {
