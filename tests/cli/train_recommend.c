@@ -163,6 +163,24 @@ static void all_losses_blocks_and_architectures_train(void **state)
     assert_has(tool_err, "any was trained with --split none: it has learnt from the actions that are held out here");
 }
 
+/* The evaluation of a model holds out what its training did, unless another split is typed, and then says so. */
+static void the_split_is_that_of_the_training(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--epochs 1 --split time --test-share 0.2 -o timed && "
+                                "$A evaluate recommend -m timed -d ring.txt"),
+                     0);
+    assert_has(tool_out, "held out    time: the first action of each of ");
+    static char timed[sizeof tool_out];
+    strcpy(timed, tool_out);
+    assert_int_equal(tool("$A evaluate recommend -m timed -d ring.txt --split time --test-share 0.2"), 0);
+    assert_string_equal(tool_out, timed);
+    assert_int_equal(tool("$A evaluate recommend -m timed -d ring.txt --split leave-one-out"), 0);
+    assert_has(tool_out, "held out    leave-one-out: ");
+    assert_has(tool_err, "attend: timed was trained with --split time: it may have learnt from actions that are held "
+                         "out here\n");
+}
+
 /* ---- What stops, and what continues -------------------------------------------------------- */
 
 static void a_training_that_is_killed_again_and_again_has_the_same_result(void **state)
@@ -285,6 +303,7 @@ int main(void)
         cmocka_unit_test(a_pattern_is_learnt_that_popularity_does_not_find),
         cmocka_unit_test(the_log_begins_with_all_options),
         cmocka_unit_test(all_losses_blocks_and_architectures_train),
+        cmocka_unit_test(the_split_is_that_of_the_training),
         cmocka_unit_test(options_are_stored_for_resume),
         cmocka_unit_test(a_log_that_has_grown_adds_items_to_what_is_learnt),
         cmocka_unit_test(texts_make_items_that_are_in_no_action),
