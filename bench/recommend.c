@@ -2,7 +2,7 @@
  *
  *   bench_recommend epoch LOG [ROUNDS]                  histories a second of an epoch with the model, the loss and the
  *                                                       settings of Kang, McAuley 2018, as a JSON line
- *   bench_recommend top ITEMS HIDDEN HISTORIES [ROUNDS] milliseconds for the 100 best items of so many histories
+ *   bench_recommend top ITEMS HIDDEN HISTORIES [ROUNDS] milliseconds for the 100 best items of each history
  */
 #include "attend_recommend.h"
 #include "bench.h"

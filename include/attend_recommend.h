@@ -217,7 +217,7 @@ typedef enum att_baseline_kind {
 typedef struct att_baseline_options {
     size_t size;
     int64_t neighbours;   /* of an item; 0: 100 */
-    double decay;         /* in (0, 1]: of the weight of each item of the history for each one after it; 0: 0.8; of a
+    double decay;         /* in (0, 1]: of the weight of each item of the history for each one after it; 0: 0.6; of a
                            * content baseline: 1 */
     const float *vectors; /* [items, width]: of the log's items, for ATT_BASELINE_CONTENT; zeros: no vector */
     int64_t width;

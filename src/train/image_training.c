@@ -51,7 +51,7 @@ static att_status complete_settings(const image_data *t, json_t *root)
     if (!e && s->height)
         return set_missing(t->ctx, root, "image_size",
                            json_pack("[I, I]", (json_int_t)s->height, (json_int_t)s->width));
-    if (!e && !json_object_get(root, "image_size")) /* whose default, 224, may cost hours that nobody wants */
+    if (!e && !json_object_get(root, "image_size")) /* whose default, 224, costs hours on small images */
         return att_fail(t->ctx, ATT_ERR_FORMAT,
                         "the model's settings have no \"image_size\", and images in folders have "
                         "different ones");

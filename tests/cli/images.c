@@ -311,7 +311,7 @@ static void paths_come_as_arguments_lines_texts_and_folders(void **state)
     assert_refused("printf '\\0x\\n' | $A embed -m $V", 1, "a line begins with a zero byte: lines are paths of images");
 }
 
-/* With a sentence model: the names of two images have a cosine, which nobody wants. */
+/* With a sentence model: the names of two images have a cosine that means nothing. */
 static void images_are_no_text(void **state)
 {
     (void)state;
