@@ -197,8 +197,8 @@ ATT_API att_status att_linear_topk(att_tape *t, att_var *x, att_param *weight, a
                                    const att_excluded_columns *except, int64_t n, att_top_column *out, double *log_sum);
 /* Rows ids [count] of table [n, features], each id in [0, n) -> [count, features]. */
 ATT_API att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids, int64_t count);
-/* Dot products of row i of x [rows, features] and rows ids[i][0] to ids[i][count - 1] of table [n, features], each id in
- * [0, n): scores of a few of many classes. ids [rows, count] -> [rows, count]. The rows are not copied. */
+/* Dot products of row i of x [rows, features] and rows ids[i][0] to ids[i][count - 1] of table [n, features], each id
+ * in [0, n): scores of a few of many classes. ids [rows, count] -> [rows, count]. The rows are not copied. */
 ATT_API att_var *att_embedding_dot(att_tape *t, att_var *x, att_param *table, const int32_t *ids, int64_t count);
 /* a b, of matrices [m, k] and [k, n]; a transposed one is stored as [k, m] or [n, k] -> [m, n]. */
 ATT_API att_var *att_matmul(att_tape *t, att_var *a, att_var *b, bool transpose_a, bool transpose_b);

@@ -168,10 +168,10 @@ typedef struct att_nn_attention_config {
 } att_nn_attention_config;
 
 typedef struct att_nn_attention {
-    const char *name; /* of its scope: the last part of its name */
+    const char *name;                                  /* of its scope: the last part of its name */
     const att_nn_linear *query, *key, *value, *output; /* output NULL: no_output */
-    const att_nn_norm *query_norm, *key_norm; /* or NULL */
-    const att_rotary_options *rotary;         /* or NULL */
+    const att_nn_norm *query_norm, *key_norm;          /* or NULL */
+    const att_rotary_options *rotary;                  /* or NULL */
     const att_plan *plan, *training_plan;
     int64_t heads, kv_heads, head_dim;
     att_param *const *param; /* [n_params] of the plan's stages, in the order of args.param: those of its score, and

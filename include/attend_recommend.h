@@ -266,8 +266,8 @@ ATT_API att_status att_recommender_open(att_ctx *ctx, const char *folder, att_re
  * from settings, a JSON text: {"model_type": "attend-sasrec" or "attend-bert4rec", "hidden_size": 64,
  * "num_hidden_layers": 2, "num_attention_heads": 1, "intermediate_size": 256, "max_position_embeddings": 50, "block":
  * "pre-norm", "post-norm" or "sasrec", "hidden_act": "gelu" or "relu"}, where all but model_type may be left out; the
- * block of BERT4Rec is then "post-norm", and that of "sasrec" has "relu" and intermediate_size = hidden_size. content or
- * NULL: none. Parameters that att_recommender_param has given are gone after att_recommender_add_items. */
+ * block of BERT4Rec is then "post-norm", and that of "sasrec" has "relu" and intermediate_size = hidden_size. content
+ * or NULL: none. Parameters that att_recommender_param has given are gone after att_recommender_add_items. */
 ATT_API att_status att_recommender_open_for_training(att_ctx *ctx, const char *folder, att_recommender **out);
 ATT_API att_status att_recommender_new(att_ctx *ctx, const char *settings, int64_t n_items, const char *const *items,
                                        const att_item_content *content, uint64_t seed, att_recommender **out);

@@ -23,8 +23,9 @@ static bool check_result(att_nn_params *p, const char *name, const att_nn_attent
 {
     const int64_t features = info->heads * info->value_dim;
     return !c->no_output || features == c->width ||
-           att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": no_output, but heads have %lld features together and width is %lld",
-                       name, (long long)features, (long long)c->width);
+           att_nn_fail(p, ATT_ERR_ARGUMENT,
+                       "\"%s\": no_output, but heads have %lld features together and width is %lld", name,
+                       (long long)features, (long long)c->width);
 }
 
 /* Heads and dimensions: of the plan, or of the config and a plan for these */

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-enum { MAX_COLUMNS = 64, NAME = 32 };
+enum { MAX_COLUMNS = 64, NAME = 64 };
 
 typedef struct map {
     int64_t n, columns; /* items that count */

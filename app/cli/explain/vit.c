@@ -71,7 +71,7 @@ static void introduce(page *p, vit_lesson *l)
                     "あるモデルの本物の重みを使って、最初の層の計算を一つずつ追います。モデルの大きさは、"
                     "D = %" PRId64 "、%" PRId64 "層、各層に%" PRId64 "ヘッド、一つのヘッドの幅はD_h = %" PRId64
                     "、クラスは%" PRId64 "個です。名前のあとに並ぶ数は、その行の先頭の数個です。層とヘッドは0から、パッ"
-                                         "チとその行と列は1から数えます。"},
+                    "チとその行と列は1から数えます。"},
              i->hidden, i->layers, i->heads, l->m.head_dim, i->classes);
 }
 
