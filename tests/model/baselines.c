@@ -110,7 +110,7 @@ static void of_a_long_history_the_last_thousand_items_count(void **state)
 {
     (void)state;
     enum { ACTIONS = 1203 };
-    static char text[ACTIONS][8];
+    static char text[ACTIONS][16];
     static const char *users[ACTIONS], *items[ACTIONS];
     att_interactions *log;
     for (int i = 0; i < ACTIONS; i++) {

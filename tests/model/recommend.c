@@ -9,7 +9,7 @@
 
 enum { ITEMS = 1500, HIDDEN = 24, POSITIONS = 8, USERS = 150, LONGEST = 30 };
 
-static char id_text[ITEMS][8];
+static char id_text[ITEMS][16];
 static const char *ids[ITEMS];
 static int32_t items[USERS * LONGEST];
 static int64_t offsets[USERS + 1];

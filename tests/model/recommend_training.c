@@ -43,7 +43,7 @@ typedef struct data {
 /* users of a log of items 0 to n_items - 1, as many being in `known` before */
 static data make_data(att_ctx *ctx, int users, int n_items, const char *const *known, int64_t n_known)
 {
-    static char user[USERS][8], item[ITEMS + 10][8];
+    static char user[USERS][16], item[ITEMS + 10][16];
     static const char *user_of[USERS * LENGTH], *item_of[USERS * LENGTH];
     for (int i = 0; i < n_items; i++)
         snprintf(item[i], sizeof item[i], "i%d", i);
@@ -210,7 +210,7 @@ static void bits_are_the_same_after_a_pause_and_for_any_threads(void **state)
     (void)state;
     static float once[MAX_PARAMETERS], again[MAX_PARAMETERS];
     for (int w = 0; w < WAYS; w++) {
-        char name[2][16];
+        char name[2][24];
         att_ctx *two = check_open(NULL, 2), *one = check_open(NULL, 1);
         data d = make_data(two, 100, ITEMS, NULL, 0);
         snprintf(name[0], sizeof name[0], "whole%d", w);
