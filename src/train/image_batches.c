@@ -194,7 +194,8 @@ static void start(att_image_batches *b, const att_image_choice *next)
     maker *m = &b->maker[b->next];
     choose(m, next);
     b->running = next->n && start_thread(&b->thread, b);
-    m->batch.n = b->running ? m->batch.n : 0;
+    if (!b->running)
+        m->batch.n = 0;
 }
 
 static void finish(att_image_batches *b)
