@@ -307,29 +307,20 @@ static const att_training_kind kind = {.name = "images",
 
 static att_status check(att_ctx *ctx, const char *folder, const att_image_training_options *o)
 {
-    const struct {
-        const char *name;
-        double value, max;
-    } numbers[] = {{"weight_decay", o->weight_decay, 1e6},
-                   {"clip", o->clip, 1e30},
-                   {"mixup", o->mixup, 1e6},
-                   {"crop", (double)o->crop, MAX_CROP},
-                   {"cutout", (double)o->cutout, MAX_CROP},
-                   {"batch", (double)o->batch, INT32_MAX}};
+    const att_training_option numbers[] = {{"weight_decay", o->weight_decay, 1e6},
+                                           {"clip", o->clip, 1e30},
+                                           {"mixup", o->mixup, 1e6},
+                                           {"crop", (double)o->crop, MAX_CROP},
+                                           {"cutout", (double)o->cutout, MAX_CROP},
+                                           {"batch", (double)o->batch, INT32_MAX}};
     if (!o->images || !o->schedule)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->images ? "schedule" : "images");
-    if (folder && !o->settings == !o->model)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "one of options.settings and options.model is needed, but both are %s",
-                        o->model ? "given" : "NULL");
-    if (!folder && (o->settings || o->model || o->evaluation_id))
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is for a training in a folder",
-                        o->settings ? "settings"
-                        : o->model  ? "model"
-                                    : "evaluation_id");
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (!(numbers[i].value >= 0 && numbers[i].value <= numbers[i].max))
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is %g, expected 0 to %g", numbers[i].name,
-                            numbers[i].value, numbers[i].max);
+    att_status e = att_training_check_start(ctx, folder, o->settings, o->model);
+    if (!e && !folder && o->evaluation_id)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.evaluation_id is for a training in a folder");
+    e = e ? e : att_training_check_options(ctx, numbers, sizeof numbers / sizeof numbers[0]);
+    if (e)
+        return e;
     if (o->mixup > 0 && o->mixup < ATT_MIN_MIXUP)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.mixup is %g, expected 0 or at least %g", o->mixup,
                         ATT_MIN_MIXUP);

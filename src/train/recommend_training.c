@@ -270,38 +270,29 @@ static const att_training_kind kind = {.name = "recommenders",
 
 static att_status check_folder(att_ctx *ctx, const char *folder, const att_recommender_training_options *o)
 {
-    if (folder && !o->settings == !o->model)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "one of options.settings and options.model is needed, but both are %s",
-                        o->model ? "given" : "NULL");
-    if (!folder && (o->settings || o->model || o->content || o->evaluation_id))
+    const att_status e = att_training_check_start(ctx, folder, o->settings, o->model);
+    if (!e && !folder && (o->content || o->evaluation_id))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is for a training in a folder",
-                        o->settings  ? "settings"
-                        : o->model   ? "model"
-                        : o->content ? "content"
-                                     : "evaluation_id");
-    return ATT_OK;
+                        o->content ? "content" : "evaluation_id");
+    return e;
 }
 
 static att_status check(att_ctx *ctx, const char *folder, const att_recommender_training_options *o)
 {
-    const struct {
-        const char *name;
-        double value, max;
-    } numbers[] = {{"batch", (double)o->batch, MAX_BATCH},
-                   {"negatives", (double)o->negatives, MAX_NEGATIVES},
-                   {"calibration", o->calibration, 1},
-                   {"mask_share", o->mask_share, 1},
-                   {"last_mask_share", o->last_mask_share, 1},
-                   {"weight_decay", o->weight_decay, 1e6},
-                   {"clip", o->clip, 1e30}};
+    const att_training_option numbers[] = {{"batch", (double)o->batch, MAX_BATCH},
+                                           {"negatives", (double)o->negatives, MAX_NEGATIVES},
+                                           {"calibration", o->calibration, 1},
+                                           {"mask_share", o->mask_share, 1},
+                                           {"last_mask_share", o->last_mask_share, 1},
+                                           {"weight_decay", o->weight_decay, 1e6},
+                                           {"clip", o->clip, 1e30}};
     if (!o->data || !o->schedule)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->data ? "schedule" : "data");
     if ((unsigned)o->loss > ATT_ITEM_LOSS_GBCE)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.loss is %d, which is none", (int)o->loss);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (!(numbers[i].value >= 0 && numbers[i].value <= numbers[i].max))
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is %g, expected 0 to %g", numbers[i].name,
-                            numbers[i].value, numbers[i].max);
+    const att_status e = att_training_check_options(ctx, numbers, sizeof numbers / sizeof numbers[0]);
+    if (e)
+        return e;
     if (o->loss == ATT_ITEM_LOSS_SOFTMAX && o->negatives)
         return att_fail(ctx, ATT_ERR_ARGUMENT,
                         "options.negatives is %lld, but the softmax over all items, options.loss, has none",

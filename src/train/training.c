@@ -18,6 +18,26 @@ att_status att_training_other_folder(att_ctx *ctx, const char *folder, const cha
     return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: is the model's own folder; a training needs another one", folder);
 }
 
+att_status att_training_check_options(att_ctx *ctx, const att_training_option *options, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!(options[i].value >= 0 && options[i].value <= options[i].max))
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is %g, expected 0 to %g", options[i].name,
+                            options[i].value, options[i].max);
+    return ATT_OK;
+}
+
+att_status att_training_check_start(att_ctx *ctx, const char *folder, const char *settings, const char *model)
+{
+    if (folder && !settings == !model)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "one of options.settings and options.model is needed, but both are %s",
+                        model ? "given" : "NULL");
+    if (!folder && (settings || model))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is for a training in a folder",
+                        settings ? "settings" : "model");
+    return ATT_OK;
+}
+
 /* resume requires checkpoints; without it there must be none. */
 static att_status check_checkpoints(const att_training *t, bool resume)
 {

@@ -70,6 +70,14 @@ struct att_training {
 /* Takes ownership of self, even on error. */
 att_status att_training_make(att_ctx *ctx, const att_training_kind *kind, void *self, const att_training_config *config,
                              att_training **out);
+/* A number of a training's options, which is from 0 to max. */
+typedef struct att_training_option {
+    const char *name;
+    double value, max;
+} att_training_option;
+att_status att_training_check_options(att_ctx *ctx, const att_training_option *options, int n);
+/* A training in a folder begins with one of settings and a model's folder; one in memory (folder NULL) with neither. */
+att_status att_training_check_start(att_ctx *ctx, const char *folder, const char *settings, const char *model);
 /* Error: the folder is that of the pre-trained model, which the training would overwrite. */
 att_status att_training_other_folder(att_ctx *ctx, const char *folder, const char *model);
 /* Errors: t is NULL, or has no folder. `caller` is for messages. */

@@ -81,7 +81,6 @@ void vit_print_picture(page *p, const att_image *image, const int64_t patch[2])
 /* ---- SVG */
 
 enum { MARGIN = 24, SIDE = 224, TOP = 96, BELOW = 44, CUT = 4 };
-static const color ink = {0x24, 0x29, 0x33}, pale = {0x6b, 0x72, 0x80}, card = {0xff, 0xff, 0xff};
 
 typedef struct frame {
     double x, y; /* of the panel */
@@ -90,7 +89,7 @@ typedef struct frame {
 
 static void draw_title(FILE *f, const frame *at, const char *text)
 {
-    svg_text(f, at->x, at->y - 14, &(svg_font){.size = 13, .fill = pale}, text);
+    svg_text(f, at->x, at->y - 14, &(svg_font){.size = 13, .fill = color_pale}, text);
 }
 
 /* Enlarges the image, each pixel to scale x scale, with white lines of `gap` pixels between patches; malloc's. */
@@ -150,8 +149,10 @@ static void draw_map(FILE *f, const frame *at, const vit_drawing *d, const float
         svg_rect(f, x, y, width - 1, height - 1, 0, fill, tip);
         snprintf(value, sizeof value, "%.1f", 100 * map[i]);
         if (width >= 26)
-            svg_text(f, x + width / 2, y + height / 2,
-                     &(svg_font){.size = 11, .fill = color_lightness(fill) > 0.65 ? ink : card, .anchor = 'm'}, value);
+            svg_text(
+                f, x + width / 2, y + height / 2,
+                &(svg_font){.size = 11, .fill = color_lightness(fill) > 0.65 ? color_ink : color_card, .anchor = 'm'},
+                value);
     }
 }
 
@@ -164,11 +165,11 @@ static void draw_legend(FILE *f, const frame *at, const vit_drawing *d, const fl
     for (int64_t i = 0; i < d->grid[0] * d->grid[1]; i++)
         max = fmaxf(max, map[i]);
     snprintf(text, sizeof text, "%.1f %%", 100 * max);
-    svg_text(f, at->x, y + 5, &(svg_font){.size = 12, .fill = pale}, "0");
+    svg_text(f, at->x, y + 5, &(svg_font){.size = 12, .fill = color_pale}, "0");
     for (int i = 0; i < STEPS; i++)
         svg_rect(f, at->x + 14 + i * (double)WIDTH / STEPS, y, (double)WIDTH / STEPS + (i + 1 < STEPS), 10, 0,
                  color_ramp((i + 0.5) / STEPS), NULL);
-    svg_text(f, at->x + 14 + WIDTH + 8, y + 5, &(svg_font){.size = 12, .fill = pale}, text);
+    svg_text(f, at->x + 14 + WIDTH + 8, y + 5, &(svg_font){.size = 12, .fill = color_pale}, text);
 }
 
 int vit_draw(FILE *f, const page *p, const void *drawing)
@@ -179,8 +180,8 @@ int vit_draw(FILE *f, const page *p, const void *drawing)
     const double width = MARGIN + (2 + d->n_maps) * step, height = TOP + down + CUT * (double)(d->grid[0] - 1) + BELOW;
     frame at = {MARGIN, TOP, down};
     svg_begin(f, ceil(width), ceil(height), p->title);
-    svg_rect(f, 0, 0, ceil(width), ceil(height), 10, card, NULL);
-    svg_text(f, MARGIN, MARGIN + 10, &(svg_font){.size = 19, .fill = ink, .bold = 1}, p->title);
+    svg_rect(f, 0, 0, ceil(width), ceil(height), 10, color_card, NULL);
+    svg_text(f, MARGIN, MARGIN + 10, &(svg_font){.size = 19, .fill = color_ink, .bold = 1}, p->title);
     draw_title(f, &at, d->name);
     int failed = draw_pixels(f, p, &at, d, 0);
     at.x += step;

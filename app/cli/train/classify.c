@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_MIXUP 1e-3 /* as the library has it */
-
 enum preset { TINY, SMALL, HYBRID };
 enum dtype { F32, F16 };
 
@@ -304,8 +302,6 @@ static int open_training(classify_training *t)
 
 /* ---- the run */
 
-static void say_nothing(const att_training_info *info) { (void)info; }
-
 static int write_model(void *user, bool stopped)
 {
     classify_training *t = user;
@@ -320,12 +316,6 @@ static int write_model(void *user, bool stopped)
         cli_note("the mean of the last checkpoints, up to %lld: on validation %.2f %% right", (long long)average,
                  v.score);
     return code;
-}
-
-static int check_mixup(void)
-{
-    return mixup > 0 && mixup < MIN_MIXUP ? cli_misuse("--mixup is %g, expected 0 or at least %g", mixup, MIN_MIXUP)
-                                          : CLI_DONE;
 }
 
 static int find_model(void)
@@ -346,13 +336,10 @@ static int run(int n, char **arguments)
                                       .resume = resume,
                                       .things = "images",
                                       .keep = keep,
-                                      .describe = say_nothing,
                                       .write = write_model,
                                       .options = &stored,
                                       .user = &t}};
-    int code = check_mixup();
-    if (!code)
-        code = find_model();
+    int code = find_model();
     if (!code)
         code = cli_open(&t.common.ctx, threads);
     if (!code)

@@ -194,7 +194,8 @@ static int say_start(const cli_training *t, bool done)
         snprintf(limit, sizeof limit, "%lld step%s", (long long)t->steps, t->steps == 1 ? "" : "s");
     else if (t->minutes > 0)
         snprintf(limit, sizeof limit, "%g minute%s", t->minutes, t->minutes == 1 ? "" : "s");
-    t->describe(&info);
+    if (t->describe)
+        t->describe(&info);
     const int threads = att_threads(t->ctx);
     if (info.vocabulary && !t->things)
         fprintf(stderr, "vocabulary of %lld, ", (long long)info.vocabulary);

@@ -370,8 +370,6 @@ static int open_training(recommend_training *t)
     return cli_status(t->common.ctx, att_recommender_training_open(t->common.ctx, folder, o, &t->common.training));
 }
 
-static void say_nothing(const att_training_info *info) { (void)info; }
-
 /* With validation the best model was written already; otherwise the last one is written now. */
 static int write_model(void *user, bool stopped)
 {
@@ -398,7 +396,6 @@ static int run(int n, char **arguments)
                                        .things = "positions",
                                        .patience = patience,
                                        .keep = keep,
-                                       .describe = say_nothing,
                                        .write = write_model,
                                        .options = &stored,
                                        .user = &t}};
