@@ -65,7 +65,6 @@ typedef struct call {
     bool *seen;            /* [items] */
     scored *best;
     size_t best_room;
-    double log_sum[ATT_HISTORIES];
 } call;
 
 static att_status check_list(const att_recommender *m, const char *name, const int32_t *items, int64_t n)
@@ -245,11 +244,10 @@ static att_status select_few(call *c, att_tape *t, att_var *x, int64_t first, in
 {
     const int64_t count = selected(c, first, n);
     att_status e = need_best(c, n * count);
-    e = e ? e : att_linear_topk(t, x, c->table.param, c->allowed_as, NULL, count, c->best, c->log_sum);
+    e = e ? e : att_linear_topk(t, x, c->table.param, c->allowed_as, NULL, count, c->best, NULL);
     for (int64_t i = 0; !e && i < n; i++) {
-        if (isnan(c->log_sum[i]))
-            e = att_fail(c->m->model.ctx, ATT_ERR_ARGUMENT, "history %lld: scores are not finite",
-                         (long long)(first + i));
+        if (isnan(c->best[i * count].value))
+            e = att_fail(c->m->model.ctx, ATT_ERR_ARGUMENT, "history %lld: a score is NaN", (long long)(first + i));
         else
             write_list(c, first + i, count, c->best + i * count);
     }

@@ -1,5 +1,5 @@
 /* The n largest entries of each row of x weight^T + bias, and the log-sum-exp of each row: beam search selects tokens
- * from a vocabulary with them.
+ * from a vocabulary with them, a recommender items.
  *
  * A task computes some columns of all rows and selects from them while they are in the cache; logits are never stored
  * as a whole. Sums are over columns [i SEGMENT, (i + 1) SEGMENT), then over segments in ascending order. */
@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { ROWS = 128, SEGMENT = 512 }; /* rows at a time; SEGMENT is a multiple of all panel widths */
+enum { ROWS = 256, SEGMENT = 256 }; /* rows at a time; SEGMENT is a multiple of all panel widths */
 
 typedef struct topk_job {
     const att_kernels *kernels;
@@ -20,10 +20,12 @@ typedef struct topk_job {
     int64_t segments, threads;
     float *numbers;       /* [threads][ROWS][SEGMENT] */
     att_top_column *best; /* [threads][m][count] the best of each thread, in descending order */
-    float *top, *sum;     /* [segments][m] */
+    float *top, *sum;     /* [segments][m], for log_sum */
     att_top_column *out;  /* [m][count] */
-    double *log_sum;      /* [m] */
+    double *log_sum;      /* [m] or NULL: neither it nor top and sum are computed */
 } topk_job;
+
+static const att_top_column none = {-1, -INFINITY}, no_number = {-1, NAN};
 
 static bool better(const att_top_column *a, const att_top_column *b)
 {
@@ -48,13 +50,23 @@ static void leave_out(const topk_job *j, int64_t first, int64_t columns, float *
             x[j->except->column[i] - first] = -INFINITY;
 }
 
-/* Selects from columns [first, first + columns) of a row: x */
+/* Selects from columns [first, first + columns) of a row: x. If one is NaN, best[0] is, and stays so. */
 static void rank(const topk_job *j, int64_t first, int64_t columns, const float *x, att_top_column *best)
 {
     const att_top_column *last = &best[j->count - 1];
     for (int64_t i = 0; (i = j->kernels->layer.next_at_least(columns, x, last->value, i)) < columns; i++)
         if (x[i] >= last->value)
             insert(best, j->count, (att_top_column){first + i, x[i]});
+        else
+            *best = no_number;
+}
+
+/* Sums segment s of row i, x [columns]; whether there may be one of the best or a NaN */
+static bool sum_segment(const topk_job *j, int64_t s, int64_t i, int64_t columns, const float *x, float least)
+{
+    float *top = &j->top[s * j->m + i], *sum = &j->sum[s * j->m + i];
+    j->kernels->layer.sum_exp(columns, x, top, sum);
+    return !(*top < least) || isnan(*sum);
 }
 
 static void segment_task(void *arg, int64_t s, int thread)
@@ -77,17 +89,27 @@ static void segment_task(void *arg, int64_t s, int thread)
                                .epilogue = &(const att_epilogue){.bias = j->bias ? j->bias + first : NULL}});
     for (int64_t i = 0; i < j->m; i++) {
         float *x = numbers + i * SEGMENT;
+        att_top_column *best = j->best + (thread * j->m + i) * j->count;
         if (j->except && !j->except->in_log_sum)
             leave_out(j, first, columns, x);
-        float *top = &j->top[s * j->m + i];
-        att_top_column *best = j->best + (thread * j->m + i) * j->count;
-        j->kernels->layer.sum_exp(columns, x, top, &j->sum[s * j->m + i]);
-        if (*top < best[j->count - 1].value) /* true for most columns */
+        if (j->log_sum && !sum_segment(j, s, i, columns, x, best[j->count - 1].value))
             continue;
         if (j->except && j->except->in_log_sum)
             leave_out(j, first, columns, x);
         rank(j, first, columns, x, best);
     }
+}
+
+static double merge_sums(const topk_job *j, int64_t i)
+{
+    double top = (double)-INFINITY, sum = 0;
+    for (int64_t s = 0; s < j->segments; s++)
+        top = att_fmax(top, (double)j->top[s * j->m + i]);
+    for (int64_t s = 0; s < j->segments; s++) {
+        const float x = j->top[s * j->m + i], part = j->sum[s * j->m + i];
+        sum += x == -INFINITY ? (double)part : (double)part * att_f64_exp((double)x - top);
+    }
+    return top + att_f64_log(sum);
 }
 
 /* Merges the results of all threads and segments for row i */
@@ -96,21 +118,17 @@ static void row_task(void *arg, int i, int thread)
     (void)thread;
     const topk_job *j = arg;
     att_top_column *best = j->out + i * j->count;
-    double top = (double)-INFINITY, sum = 0;
     for (int64_t r = 0; r < j->count; r++)
-        best[r] = (att_top_column){-1, -INFINITY};
+        best[r] = none;
     for (int64_t at = 0; at < j->threads * j->count; at++) {
         const att_top_column *one = &j->best[(at / j->count * j->m + i) * j->count + at % j->count];
-        if (one->column >= 0)
+        if (isnan(one->value))
+            *best = *one;
+        else if (one->column >= 0)
             insert(best, j->count, *one);
     }
-    for (int64_t s = 0; s < j->segments; s++)
-        top = att_fmax(top, (double)j->top[s * j->m + i]);
-    for (int64_t s = 0; s < j->segments; s++) {
-        const float x = j->top[s * j->m + i], part = j->sum[s * j->m + i];
-        sum += x == -INFINITY ? (double)part : (double)part * att_f64_exp((double)x - top);
-    }
-    j->log_sum[i] = top + att_f64_log(sum);
+    if (j->log_sum)
+        j->log_sum[i] = merge_sums(j, i);
 }
 
 bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
@@ -148,7 +166,7 @@ static bool search(att_tape *t, topk_job *j)
     j->sum = att_tape_scratch(t, (size_t)j->segments * m);
     if (j->best && j->top && j->sum) {
         for (size_t i = 0; i < found; i++)
-            j->best[i] = (att_top_column){-1, -INFINITY};
+            j->best[i] = none;
         att_parallel_partition(t->ctx, j->segments, segment_task, j);
         att_parallel(t->ctx, (int)j->m, row_task, j);
     }
@@ -169,7 +187,7 @@ static bool search_all(att_tape *t, const att_tensor *x, att_param *weight, topk
         j.m = att_min(x->dim[0] - first, ROWS);
         j.x = (const float *)x->data + first * j.k;
         j.out = out + first * j.count;
-        j.log_sum = log_sum + first;
+        j.log_sum = log_sum ? log_sum + first : NULL;
         good = search(t, &j);
     }
     return good;
@@ -181,9 +199,7 @@ att_status att_linear_topk(att_tape *t, att_var *x, att_param *weight, att_param
     att_tensor value;
     if (!att_tape_check_topk(t, "topk", x, weight, bias, except, out, &value))
         return att_var_value(t, NULL, &value);
-    if (!log_sum)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "topk: log_sum is NULL");
-    else if (n < 1)
+    if (n < 1)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "topk: n is %lld, expected at least 1", (long long)n);
     const size_t mark = att_arena_mark(&t->arena);
     const topk_job j = {.kernels = att_kernels_of(t->ctx->isa),

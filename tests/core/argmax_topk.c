@@ -88,10 +88,14 @@ static void check(att_ctx *ctx, const problem *p)
     att_var *x = input(t, p->x, ATT_DIMS(p->m, p->k));
     const float *logits = read_floats(t, att_linear(t, x, w, b, ATT_IDENTITY, NULL));
     att_top_column *one = malloc((size_t)p->m * sizeof *one), *top = malloc((size_t)(p->m * p->best) * sizeof *top);
+    att_top_column *same = malloc((size_t)(p->m * p->best) * sizeof *same);
     double *sums = malloc((size_t)p->m * sizeof *sums);
     const att_excluded_columns *except = p->except.column ? &p->except : NULL;
     assert_int_equal(att_linear_argmax(t, x, w, b, except, one), ATT_OK);
     assert_int_equal(att_linear_topk(t, x, w, b, except, p->best, top, sums), ATT_OK);
+    assert_int_equal(att_linear_topk(t, x, w, b, except, p->best, same, NULL), ATT_OK);
+    for (int64_t i = 0; i < p->m * p->best; i++)
+        assert_same(&same[i], &top[i], i / p->best, i % p->best);
     for (int64_t i = 0; i < p->m; i++) {
         for (int64_t r = 0; r < p->best; r++) {
             const att_top_column expected = next_largest(p, logits + i * p->n, top + i * p->best, r);
@@ -110,6 +114,7 @@ static void check(att_ctx *ctx, const problem *p)
     free(halves);
     free(one);
     free(top);
+    free(same);
     free(sums);
 }
 
@@ -117,7 +122,7 @@ static void they_are_the_largest_of_all(void **state)
 {
     (void)state;
     static const int64_t shapes[][3] = {{1, 1, 1},    {1, 7, 3},      {2, 33, 5},     {5, 100, 64},
-                                        {9, 511, 17}, {130, 1030, 8}, {66, 3000, 40}, {1, 2048, 96}};
+                                        {9, 511, 17}, {258, 1030, 8}, {66, 3000, 40}, {1, 2048, 96}};
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
             problem p = problem_of(shapes[s][0], shapes[s][1], shapes[s][2], 10 * s);
@@ -207,10 +212,13 @@ static void numbers_that_are_not_finite_are_told(void **state)
             att_param *w = param(ctx, p.w, ATT_F32, ATT_DIMS(N, K));
             att_tape *t = new_tape(ctx);
             att_var *x = input(t, p.x, ATT_DIMS(1, K));
-            att_top_column one, top[2];
+            att_top_column one, top[2], same[2];
             double sum;
             assert_int_equal(att_linear_argmax(t, x, w, NULL, NULL, &one), ATT_OK);
             assert_int_equal(att_linear_topk(t, x, w, NULL, NULL, 2, top, &sum), ATT_OK);
+            assert_int_equal(att_linear_topk(t, x, w, NULL, NULL, 2, same, NULL), ATT_OK);
+            assert_true(same[0].column == top[0].column);
+            assert_true(i > 0 || (top[0].column == -1 && isnan(top[0].value) && isnan(same[0].value)));
             if (i == 2 && in_x) {
                 assert_true(one.column == -1 && one.value == -INFINITY && top[0].column == -1);
                 assert_true(sum == (double)-INFINITY);
