@@ -17,7 +17,8 @@ enum dtype { F32, F16 };
 
 static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
 static const char *model_name, *texts_path, *text_model, *folder;
-static int arch = -1, block = -1, loss = ATT_ITEM_LOSS_SOFTMAX, content = -1, schedule, dtype = F32;
+static int arch = -1, block = -1, loss = ATT_ITEM_LOSS_SOFTMAX, content = -1, schedule, dtype = F32,
+           candidates = ATT_CANDIDATES_ALL;
 static int64_t hidden, layers, heads, intermediate, max_positions, negatives, batch = 128, validate_every, save_every,
                                                                               patience, keep = 1, seed = 1, threads;
 static double calibration = 0.75, mask_share, last_mask_share, epochs = 20, minutes, rate = 1e-3, warmup, beta2 = 0.999,
@@ -84,6 +85,9 @@ static const cli_option options[] = {
     {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},
     {"dropout", 0, "P", .number = &dropout, .max = 0.99, .help = "dropout probability"},
     {"exclude-seen", 0, NULL, .flag = &exclude_seen, .help = "validate without the items of the history"},
+    {"validate-candidates", 0, "all|outside-training|outside-history|popularity", .choice = &candidates,
+     .help = "validate by the rank among all items; or among 100 random ones, as --candidates of attend evaluate "
+             "recommend, to compare with papers that choose their model so"},
     {"validate-every", 0, "N", .integer = &validate_every, .max = 1 << 30, .quiet = true,
      .help = "validate every N steps; 0, the default: after each epoch"},
     {"save-every", 0, "N", .integer = &save_every, .max = 1 << 30, .quiet = true,
@@ -266,8 +270,9 @@ static int validate(void *user, cli_validation *v)
     att_training *training = t->common.training;
     att_ranking r = {.size = sizeof r};
     const att_scorer scorer = att_recommender_scorer(att_training_recommender(training));
-    const att_ranking_options *o =
-        ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_VALID, .exclude_seen = exclude_seen);
+    const att_ranking_options *o = ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_VALID,
+                                               .exclude_seen = exclude_seen, .candidates = (att_candidates)candidates,
+                                               .draws = candidates != ATT_CANDIDATES_ALL, .seed = (uint64_t)seed);
     const int code = cli_status(t->common.ctx, att_rank(t->log.holdout, &scorer, o, &r));
     if (code)
         return code;
@@ -283,6 +288,7 @@ static int validate(void *user, cli_validation *v)
 static int64_t checksum(const recommend_training *t)
 {
     uint64_t sum = cli_training_checksum(0, &exclude_seen, sizeof exclude_seen);
+    sum = cli_training_checksum(sum, &candidates, sizeof candidates);
     att_holdout_case c;
     for (int64_t i = 0; i < t->log.held.cases[ATT_HOLDOUT_VALID]; i++) {
         if (att_holdout_get(t->log.holdout, ATT_HOLDOUT_VALID, i, &c))
@@ -434,8 +440,9 @@ const cli_command train_recommend = {
                "its items. Actions are sorted by time; those of the same time stay in the order\n"
                "of the file. The last action of each user is held out for the test, which\n"
                "attend evaluate recommend makes, and the one before for validation: the model\n"
-               "with the highest NDCG@10 on it, ranked among all items, is written. --split\n"
-               "time divides the log at two points in time instead, and none trains on all.\n\n"
+               "with the highest NDCG@10 on it, ranked among all items unless\n"
+               "--validate-candidates says otherwise, is written. --split time divides the log\n"
+               "at two points in time instead, and none trains on all.\n\n"
                "Reports progress to standard error and to FOLDER/log.jsonl, whose first line\n"
                "has all options. Ctrl-C saves a checkpoint and writes the model so far; if the\n"
                "process is killed, the steps since the last checkpoint are lost. To continue,\n"
