@@ -1,4 +1,7 @@
 # The tests: each .c file of tests/core, tests/model and tests/cli is a program, each .sh file of tests/cli gets the tool.
+# Labels, in a line "// labels: long threads" of a .c file: long, begun first; slow, only ./dev test has it; trains, left
+# out by CI under sanitizers; threads, what CI's thread sanitizer has besides the core; forks, not for that sanitizer;
+# native, not under an emulator.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
 
@@ -15,7 +18,7 @@ function(att_test_programs room)
       add_dependencies(test_${name} attend)
     endif()
     add_test(NAME ${room}/${name} COMMAND test_${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-    file(STRINGS ${file} labels REGEX "^// labels: ") # "// labels: slow threads"; "long" ones are begun first
+    file(STRINGS ${file} labels REGEX "^// labels: ")
     string(REGEX REPLACE "^// labels: " "" labels "${labels}")
     string(REPLACE " " ";" labels "${room} ${labels}")
     set_tests_properties(${room}/${name} PROPERTIES LABELS "${labels}" SKIP_RETURN_CODE 77)

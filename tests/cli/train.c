@@ -1,5 +1,5 @@
 /* attend train translate: from two files to a model that translates, killed on the way or not. */
-// labels: long
+// labels: long trains
 #include "stopped.h"
 #include "toy_texts.h"
 

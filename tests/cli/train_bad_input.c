@@ -1,4 +1,5 @@
 /* attend train translate on files, disks and settings that are no good: one sentence, and nothing is lost. */
+// labels: trains
 #include "check.h"
 #include "tool.h"
 #include "toy_texts.h"

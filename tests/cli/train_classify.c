@@ -1,5 +1,6 @@
 /* attend train classify and attend evaluate classify: from labelled images to a vision model, killed on the way or not,
  * and how good it is. */
+// labels: trains
 #include "idx_files.h"
 #include "stopped.h"
 

@@ -1,4 +1,5 @@
 /* attend train embed: from pairs with scores to a sentence model, killed on the way or not. */
+// labels: trains
 #include "stopped.h"
 
 #define TRAIN                                                                                                          \

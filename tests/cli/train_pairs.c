@@ -1,5 +1,6 @@
 /* attend train embed without scores: pairs, hard negatives, triplets and labels, from plain and packed files; and
  * packed texts of attend train translate. */
+// labels: trains
 #include "stopped.h"
 #include "toy_texts.h"
 

@@ -1,5 +1,6 @@
 /* attend train recommend and attend evaluate recommend: from a log to a recommender, killed on the way or not, with a
  * log that grows, and how good it is. */
+// labels: trains
 #include "check.h"
 #include "stopped.h"
 

@@ -1,4 +1,5 @@
 /* attend train --resume: the folder knows the options of its training, and says what may not change. */
+// labels: trains
 #include "stopped.h"
 #include "toy_texts.h"
 

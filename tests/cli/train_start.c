@@ -1,5 +1,5 @@
 /* attend train: what it says at the start and while it runs, and that a start that is refused leaves nothing. */
-// labels: long
+// labels: long trains
 #include "check.h"
 #include "tool.h"
 #include "toy_texts.h"

@@ -1,5 +1,5 @@
 /* A training that is stopped, killed, or out of disk continues to the same bits, of the model and of the log. */
-// labels: long
+// labels: long trains
 #include "check.h"
 #include "tool.h"
 #include "toy_texts.h"

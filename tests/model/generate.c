@@ -1,4 +1,5 @@
 /* att_generate: the tokens of transformers, the same whatever is computed together, ends, states, errors. */
+// labels: threads
 #include "attend_language.h"
 #include "check.h"
 #include "fail_alloc.h"

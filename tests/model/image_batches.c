@@ -1,5 +1,6 @@
 /* Batches of augmented images: each change is what it is called, each is as often as it is said to be, and none depends
  * on what else was asked for. */
+// labels: threads
 #include "check.h"
 #include "idx_files.h"
 

@@ -1,4 +1,5 @@
 /* Images to classes, embeddings and attention: against the model alone, and attention against PyTorch. */
+// labels: threads
 #include "fail_alloc.h"
 #include "tiny_vit.h"
 

@@ -1,5 +1,6 @@
 /* Training an image classifier: it learns, with the same bits whatever the threads and the pauses; what it writes is
  * whole; and what cannot be learnt is named. */
+// labels: trains
 #include "check.h"
 #include "fail_alloc.h"
 #include "idx_files.h"

@@ -1,4 +1,5 @@
 /* Pairs of lines of two files: what files give, the order of epochs, and their batches. */
+// labels: threads
 #include "train/parallel_corpus.h"
 #include "toy_corpus.h"
 

@@ -1,5 +1,6 @@
 /* Measures: ranks and means of Python, among all items and among samples; ties by item, the same ranks in any batch and
  * for any number of threads; what makes no sense is refused. */
+// labels: threads
 #include "interactions_help.h"
 
 #include "attend_util.h"

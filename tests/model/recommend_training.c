@@ -1,5 +1,6 @@
 /* Training a recommender: it learns what popularity cannot, with the same bits whatever the threads and the pauses;
  * further items keep what is learnt; what cannot be learnt is named. */
+// labels: trains
 #include "check.h"
 #include "fail_alloc.h"
 #include "folder.h"

@@ -1,4 +1,5 @@
 /* Sentences: embeddings of sentence-transformers, the same bits in any company, folders that are wrong. */
+// labels: threads
 #include "check.h"
 #include "context.h"
 #include "fail_alloc.h"

@@ -1,5 +1,6 @@
 /* Training a sentence model: the losses of PyTorch, the same bits whatever the threads and the pauses, and a folder
  * that is whole. */
+// labels: trains
 #include "check.h"
 #include "fail_alloc.h"
 #include "golden_text.h"

@@ -1,5 +1,5 @@
 /* Training a translator: that it learns, the same bits whatever the threads, and its folder. */
-// labels: long
+// labels: long trains
 #include "check.h"
 #include "fail_alloc.h"
 #include "model/transformer.h"

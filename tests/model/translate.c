@@ -1,5 +1,5 @@
 /* Texts to translations: as transformers has them, in any company; settings, options and texts that are wrong. */
-// labels: long
+// labels: long threads
 #include "check.h"
 #include "fail_alloc.h"
 #include "fail_malloc.h"

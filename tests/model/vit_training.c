@@ -1,4 +1,5 @@
 /* Vision Transformers that learn: gradients against differences, steps, dropout, new models, what is written. */
+// labels: trains
 #include "model/vit.h"
 #include "attend_nn.h"
 #include "tiny_vit.h"
