@@ -62,11 +62,11 @@ static void rank(const topk_job *j, int64_t first, int64_t columns, const float 
 }
 
 /* Sums segment s of row i, x [columns]; whether there may be one of the best or a NaN */
-static bool sum_segment(const topk_job *j, int64_t s, int64_t i, int64_t columns, const float *x, float least)
+static bool sum_segment(const topk_job *j, int64_t s, int64_t i, int64_t columns, const float *x, float min)
 {
     float *top = &j->top[s * j->m + i], *sum = &j->sum[s * j->m + i];
     j->kernels->layer.sum_exp(columns, x, top, sum);
-    return !(*top < least) || isnan(*sum);
+    return !(*top < min) || isnan(*sum);
 }
 
 static void segment_task(void *arg, int64_t s, int thread)

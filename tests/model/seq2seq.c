@@ -169,7 +169,7 @@ static void check_steps(att_seq2seq *m, const float *at_once)
     att_tape *t = tape(ctx, false);
     int64_t each[N] = {0, 1, 2}, from[N], rows = N;
     int32_t ids[N] = {PAD, PAD, PAD};
-    if (att_seq2seq_start(att_seq2seq_as_encoder_decoder(m), p.source, p.source_offsets, N, &s))
+    if (att_seq2seq_architecture.start(att_seq2seq_as_encoder_decoder(m), p.source, p.source_offsets, N, &s))
         fail_msg("%s", att_error(ctx));
     for (int64_t i = 0; rows > 0; i++) {
         att_tape_reset(t);
@@ -237,10 +237,12 @@ static void rows_may_be_copied_and_change_places(void **state)
         att_seq2seq *m = model(ctx, &config);
         att_tape *t = tape(ctx, false), *u = tape(ctx, false);
         att_generator s, r;
-        assert_int_equal(att_seq2seq_start(att_seq2seq_as_encoder_decoder(m), p.source, p.source_offsets, N, &s),
-                         ATT_OK);
-        assert_int_equal(att_seq2seq_start(att_seq2seq_as_encoder_decoder(m), p.source, p.source_offsets, N, &r),
-                         ATT_OK);
+        assert_int_equal(
+            att_seq2seq_architecture.start(att_seq2seq_as_encoder_decoder(m), p.source, p.source_offsets, N, &s),
+            ATT_OK);
+        assert_int_equal(
+            att_seq2seq_architecture.start(att_seq2seq_as_encoder_decoder(m), p.source, p.source_offsets, N, &r),
+            ATT_OK);
         floats(t, next_logits(&s, t, (const int32_t[]){PAD, PAD, PAD}), N * WORDS);
         floats(u, next_logits(&r, u, (const int32_t[]){PAD, PAD, PAD}), N * WORDS);
         assert_int_equal(s.select(s.user, 4, (const int64_t[]){0, 0, 2, 2}), ATT_OK);
@@ -427,7 +429,8 @@ static void a_failing_allocation_is_an_error_and_leaks_nothing(void **state)
             e ? NULL : att_encoder_decoder_loss(t, att_seq2seq_as_encoder_decoder(m), &p, &(const att_loss_options){0});
         e = e ? e : att_var_value(t, loss, &x);
         e = e ? e : att_tape_backward(t, loss, NULL);
-        e = e ? e : att_seq2seq_start(att_seq2seq_as_encoder_decoder(m), p.source, p.source_offsets, N, &s);
+        e = e ? e
+              : att_seq2seq_architecture.start(att_seq2seq_as_encoder_decoder(m), p.source, p.source_offsets, N, &s);
         e = e ? e : s.select(s.user, 2, (const int64_t[]){1, 1});
         if (!e)
             e = att_var_value(t, next_logits(&s, t, (const int32_t[]){1, 2}), &x);
