@@ -155,7 +155,8 @@ static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, co
     if (!check(t, "target", p->target, p->target_offsets, p->n, m->config.max_positions))
         return NULL;
     const att_decoder_memory source = encode(t, m, p->source, p->source_offsets, p->n, of_source);
-    att_var *h = att_recurrent_decoder_apply(t, &m->decoder, inputs, &source, of_target);
+    const att_decoder_teacher teacher = {.inputs = inputs, .dropout = of_target};
+    att_var *h = att_recurrent_decoder_apply(t, &m->decoder, &source, &teacher);
     return att_nn_linear_apply(t, &m->decoder.output, h, ATT_IDENTITY, NULL);
 }
 
