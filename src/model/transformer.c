@@ -1,17 +1,16 @@
 /* The Transformer of Vaswani et al. 2017 in the format of the class MarianMTModel. */
 #include "model/transformer.h"
+#include "model/transformer_decoder.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 struct att_transformer {
     att_encoder_decoder base;
     att_marian_config config;
-    att_param *source, *target;           /* tables */
-    att_nn_linear output;                 /* to logits */
+    att_param *source;                    /* table */
     const att_nn_encoder_layer **encoder; /* [config.encoder.layers] */
-    const att_nn_decoder_layer **decoder; /* [config.decoder.layers] */
+    att_transformer_decoder decoder;
 };
 
 /* Our parameter names and those of the class MarianMTModel. */
@@ -65,14 +64,21 @@ static void make_tables(att_transformer *m)
     att_nn_params *p = base->params;
     /* In a new model: embeddings have standard deviation 1 after scaling by sqrt(hidden). */
     m->source = att_model_embedding(base, c->share ? "shared" : "source", c->source_vocabulary, c->hidden, c->pad);
-    m->target = c->share ? m->source : att_model_embedding(base, "target", c->target_vocabulary, c->hidden, c->pad);
-    m->output.weight = m->target;
+    m->decoder = (att_transformer_decoder){.ctx = base->ctx,
+                                           .hidden = c->hidden,
+                                           .layers = c->decoder.layers,
+                                           .max_positions = c->max_positions,
+                                           .scale_embedding = c->scale_embedding,
+                                           .table = m->source};
+    if (!c->share)
+        m->decoder.table = att_model_embedding(base, "target", c->target_vocabulary, c->hidden, c->pad);
+    m->decoder.output.weight = m->decoder.table;
     if (!c->tie)
-        m->output.weight =
+        m->decoder.output.weight =
             att_nn_params_request(p, "output", "weight", 2, (const int64_t[]){c->target_vocabulary, c->hidden},
                                   ATT_OPTIONS(att_init, .kind = ATT_INIT_XAVIER_UNIFORM));
     if (att_model_has(base, "output.bias"))
-        m->output.bias = att_nn_params_request(p, "output", "bias", 1, &c->target_vocabulary, NULL);
+        m->decoder.output.bias = att_nn_params_request(p, "output", "bias", 1, &c->target_vocabulary, NULL);
 }
 
 static att_status build(att_model *base)
@@ -83,13 +89,13 @@ static att_status build(att_model *base)
     att_nn_layer_config layer = {.size = sizeof layer, .width = c->hidden, .activation = c->activation, .eps = 1e-5f};
     make_tables(m);
     m->encoder = att_nn_params_alloc(p, (size_t)c->encoder.layers * sizeof *m->encoder);
-    m->decoder = att_nn_params_alloc(p, (size_t)c->decoder.layers * sizeof *m->decoder);
+    m->decoder.layer = att_nn_params_alloc(p, (size_t)c->decoder.layers * sizeof *m->decoder.layer);
     layer.heads = c->encoder.heads, layer.intermediate = c->encoder.intermediate;
     for (int64_t i = 0; m->encoder && i < c->encoder.layers; i++)
         m->encoder[i] = att_nn_encoder_layer_new(p, att_nn_number("encoder", i).text, &layer);
     layer.heads = c->decoder.heads, layer.intermediate = c->decoder.intermediate;
-    for (int64_t i = 0; m->decoder && i < c->decoder.layers; i++)
-        m->decoder[i] = att_nn_decoder_layer_new(p, att_nn_number("decoder", i).text, &layer);
+    for (int64_t i = 0; m->decoder.layer && i < c->decoder.layers; i++)
+        m->decoder.layer[i] = att_nn_decoder_layer_new(p, att_nn_number("decoder", i).text, &layer);
     return ATT_OK;
 }
 
@@ -158,18 +164,6 @@ att_status att_transformer_describe(const att_transformer *m, att_transformer_in
 
 /* ---- apply */
 
-/* Embeddings, scaled if the model says so, plus positions. */
-static att_var *embed(att_tape *t, const att_transformer *m, bool target, const int32_t *ids, int64_t tokens,
-                      const att_positions *at, const att_nn_dropout *dropout)
-{
-    att_scope s = att_scope_begin(t, "embeddings");
-    att_var *x = att_embedding(t, target ? m->target : m->source, ids, tokens);
-    if (m->config.scale_embedding)
-        x = att_scale(t, x, sqrtf((float)m->config.hidden));
-    x = att_sinusoidal(t, x, at, NULL);
-    return att_scope_end(t, s, att_nn_dropout_apply(t, dropout, target ? 2 : 1, x, NULL));
-}
-
 static att_var *encode(att_tape *t, const att_transformer *m, const int32_t *ids, const int64_t *offsets, int64_t n,
                        const att_nn_dropout *dropout)
 {
@@ -179,39 +173,13 @@ static att_var *encode(att_tape *t, const att_transformer *m, const int32_t *ids
     const att_nn_layer_call call = {.size = sizeof call, .args = &args, .dropout = dropout};
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};
     att_scope s = att_scope_begin(t, "encoder");
-    att_var *x = embed(t, m, false, ids, offsets[n], &at, dropout);
+    att_var *x = att_transformer_embed(t, &m->decoder, m->source, ids, offsets[n], &at, dropout, 1);
     for (int64_t i = 0; i < m->config.encoder.layers; i++) {
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
         x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, m->encoder[i], x, &call));
         x = att_scope_reset(t, s, x);
     }
     return att_scope_end(t, s, x);
-}
-
-static att_var *logits(att_tape *t, const att_transformer *m, att_var *x)
-{
-    return att_nn_linear_apply(t, &m->output, x, ATT_IDENTITY, NULL);
-}
-
-static att_var *decode(att_tape *t, const att_transformer *m, att_var *source, const int64_t *source_offsets,
-                       const int32_t *ids, const int64_t *offsets, int64_t n, const att_nn_dropout *dropout)
-{
-    if (!att_sequences_fit(t, "target", ids, offsets, n, m->config.max_positions))
-        return NULL;
-    const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
-    const att_attention_args cross = {
-        .size = sizeof cross, .n_sequences = n, .q_offsets = offsets, .k_offsets = source_offsets};
-    const att_nn_layer_call call = {
-        .size = sizeof call, .args = &args, .source = source, .cross = &cross, .dropout = dropout};
-    const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};
-    att_scope s = att_scope_begin(t, "decoder");
-    att_var *x = embed(t, m, true, ids, offsets[n], &at, dropout);
-    for (int64_t i = 0; i < m->config.decoder.layers; i++) {
-        att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
-        x = att_scope_end(t, layer, att_nn_decoder_layer_apply(t, m->decoder[i], x, &call));
-        x = att_scope_reset(t, s, x);
-    }
-    return att_scope_end(t, s, logits(t, m, x));
 }
 
 att_var *att_transformer_encode(att_tape *t, const att_transformer *m, const int32_t *ids, const int64_t *offsets,
@@ -223,8 +191,9 @@ att_var *att_transformer_encode(att_tape *t, const att_transformer *m, const int
 att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *source, const int64_t *source_offsets,
                                 const int32_t *ids, const int64_t *offsets, int64_t n)
 {
+    const att_transformer_memory memory = {.n = n, .offsets = source_offsets, .rows = source};
     return att_tape_require(t, "target", ATT_NAMED({"m", m}, {"source", source}, {"source_offsets", source_offsets}))
-               ? decode(t, m, source, source_offsets, ids, offsets, n, NULL)
+               ? att_transformer_decoder_apply(t, &m->decoder, &memory, ids, offsets, n, NULL, NULL)
                : NULL;
 }
 
@@ -234,134 +203,24 @@ static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, co
                                 const int32_t *inputs, const att_nn_dropout *of_source, const att_nn_dropout *of_target)
 {
     const att_transformer *m = (const att_transformer *)base;
-    att_var *x = encode(t, m, p->source, p->source_offsets, p->n, of_source);
-    return decode(t, m, x, p->source_offsets, inputs, p->target_offsets, p->n, of_target);
-}
-
-/* ---- incremental decoding */
-
-/* The state of decoding. A row is one hypothesis; the rows of a sentence are adjacent and share its encoded source. */
-typedef struct decoding {
-    const att_transformer *model;
-    int64_t rows, length;
-    int64_t rows_per_source; /* rows per sequence in memory */
-    att_cache **memory;      /* [layers] keys and values of the sources, of rows / rows_per_source sequences */
-    att_cache **cache;       /* [layers] keys and values of the rows */
-} decoding;
-
-static void free_decoding(void *user)
-{
-    decoding *s = user;
-    att_ctx *ctx = s->model->base.model.ctx;
-    for (int64_t i = 0; s->memory && s->cache && i < s->model->config.decoder.layers; i++) {
-        att_cache_free(s->memory[i]);
-        att_cache_free(s->cache[i]);
-    }
-    att_free(ctx, s->memory);
-    att_free(ctx, s->cache);
-    att_free(ctx, s);
-}
-
-/* Encodes the sources and projects them for all layers. */
-static att_status encode_source(decoding *s, const int32_t *ids, const int64_t *offsets)
-{
-    const att_transformer *m = s->model;
-    att_tape *t;
-    att_status e = att_tape_new(m->base.model.ctx, NULL, &t);
-    if (e)
-        return e;
-    att_var *source = att_transformer_encode(t, m, ids, offsets, s->rows);
-    for (int64_t i = 0; !e && i < m->config.decoder.layers; i++) {
-        att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
-        const att_nn_decoder_layer *l = m->decoder[i];
-        e = att_cache_new(l->attention->plan, s->rows, &s->cache[i]);
-        e = e ? e : att_cache_new(l->cross->plan, s->rows, &s->memory[i]);
-        e = e ? e : att_nn_attention_cache_source(t, l->cross, source, offsets, s->memory[i]);
-        att_scope_end(t, layer, NULL);
-    }
-    att_tape_free(t);
-    return e;
-}
-
-/* Appends ids to the rows; returns the input of the output layer */
-static att_var *advance(void *user, att_tape *t, const int32_t *ids)
-{
-    decoding *s = user;
-    const att_transformer *m = s->model;
-    int64_t *each = att_alloc(m->base.model.ctx, (size_t)s->rows, sizeof *each);
-    if (!each)
-        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->base.model.ctx));
-    for (int64_t b = 0; b < s->rows; b++)
-        each[b] = s->length;
-    const att_positions at = {.size = sizeof at, .position_ids = each};
-    att_scope scope = att_scope_begin(t, "decoder");
-    att_var *x = embed(t, m, true, ids, s->rows, &at, NULL);
-    for (int64_t i = 0; i < m->config.decoder.layers; i++) {
-        const att_nn_layer_call call = {.size = sizeof call, .cache = s->cache[i], .memory = s->memory[i]};
-        x = att_scope_reset(t, scope, att_nn_decoder_layer_apply(t, m->decoder[i], x, &call));
-    }
-    att_free(m->base.model.ctx, each);
-    s->length++;
-    return att_scope_end(t, scope, x);
-}
-
-/* Makes source [n], the memory sequence of each row, that of each group: groups of adjacent rows with the same source,
- * if all have the same size, else single rows. Returns the group size. */
-static int64_t group_rows(int64_t n, int64_t *source)
-{
-    int64_t rows_per_source = 0;
-    for (int64_t first = 0, last; first < n; first = last) {
-        for (last = first; last < n && source[last] == source[first];)
-            last++;
-        rows_per_source = rows_per_source == 0 || rows_per_source == last - first ? last - first : 1;
-    }
-    for (int64_t i = 0; i < n / rows_per_source; i++)
-        source[i] = source[i * rows_per_source];
-    return rows_per_source;
-}
-
-static att_status select_rows(void *user, int64_t n, const int64_t *from)
-{
-    decoding *s = user;
-    att_ctx *ctx = s->model->base.model.ctx;
-    const int64_t layers = s->model->config.decoder.layers;
-    int64_t *source = att_alloc(ctx, (size_t)n, sizeof *source);
-    if (!source)
-        return ATT_ERR_MEMORY;
-    for (int64_t b = 0; b < n; b++)
-        source[b] = from[b] / s->rows_per_source;
-    s->rows_per_source = group_rows(n, source);
-    s->rows = n;
-    att_status e = ATT_OK;
-    for (int64_t i = 0; !e && i < layers; i++) {
-        e = att_cache_select(s->cache[i], n, from);
-        e = e ? e : att_cache_select(s->memory[i], n / s->rows_per_source, source);
-    }
-    att_free(ctx, source);
-    return e;
+    const att_transformer_memory source = {
+        .n = p->n, .offsets = p->source_offsets, .rows = encode(t, m, p->source, p->source_offsets, p->n, of_source)};
+    return att_transformer_decoder_apply(t, &m->decoder, &source, inputs, p->target_offsets, p->n, NULL, of_target);
 }
 
 static att_status start(const att_encoder_decoder *base, const int32_t *ids, const int64_t *offsets, int64_t n,
                         att_generator *out)
 {
     const att_transformer *m = (const att_transformer *)base;
-    att_ctx *ctx = base->model.ctx;
-    const size_t layers = (size_t)m->config.decoder.layers;
+    att_tape *t;
     *out = (att_generator){0};
-    decoding *s = att_alloc(ctx, 1, sizeof *s);
-    if (!s)
-        return ATT_ERR_MEMORY;
-    *s = (decoding){.model = m,
-                    .rows = n,
-                    .rows_per_source = 1,
-                    .memory = att_calloc(ctx, layers, sizeof(att_cache *)),
-                    .cache = att_calloc(ctx, layers, sizeof(att_cache *))};
-    const att_status e = s->memory && s->cache ? encode_source(s, ids, offsets) : ATT_ERR_MEMORY;
+    att_status e = att_tape_new(base->model.ctx, NULL, &t);
     if (e)
-        free_decoding(s);
-    else
-        *out = (att_generator){
-            .user = s, .step = advance, .output = &m->output, .select = select_rows, .free = free_decoding};
+        return e;
+    const att_transformer_memory source = {
+        .n = n, .offsets = offsets, .rows = att_transformer_encode(t, m, ids, offsets, n)};
+    e = att_transformer_decoder_start(t, &m->decoder, &source, out);
+    att_tape_free(t);
     return e;
 }
 
