@@ -188,7 +188,7 @@ typedef struct steps {
     int32_t *order;            /* [tokens]: index of each target token in the results of all steps, concatenated */
     int32_t *token;            /* [targets]: target token of each row */
     int32_t *still, *at;       /* [targets]: of each row, its index in the previous step; of each target, its row */
-    att_var **results;         /* [tokens]: of each step, of which there are no more */
+    att_var **results;         /* [tokens]: of each step; there are no more steps */
     att_var **weights;         /* [tokens]: likewise */
 } steps;
 

@@ -29,7 +29,7 @@ typedef struct att_recurrent_decoder_config {
     att_param *table;     /* [vocabulary, embedding] of tokens, or NULL: a new one */
     int64_t pad;          /* its row that is zero */
     bool gate;            /* of additive attention */
-    int64_t places;       /* of additive attention: if all sources have so many rows, its weights can be asked for; 0 */
+    int64_t places;       /* of additive attention: rows of each source, if weights shall be had; 0 */
 } att_recurrent_decoder_config;
 
 typedef struct att_recurrent_decoder {
