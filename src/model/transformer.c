@@ -188,12 +188,20 @@ att_var *att_transformer_encode(att_tape *t, const att_transformer *m, const int
     return att_tape_require(t, "source", ATT_NAMED({"m", m})) ? encode(t, m, ids, offsets, n, NULL) : NULL;
 }
 
+static att_var *logits(att_tape *t, const att_transformer *m, const att_transformer_memory *source, const int32_t *ids,
+                       const int64_t *offsets, const att_nn_dropout *dropout)
+{
+    att_var *x = att_transformer_decoder_apply(t, &m->decoder, source, ids, offsets, source->n, NULL, dropout);
+    att_scope s = att_scope_begin(t, "decoder");
+    return att_scope_end(t, s, att_nn_linear_apply(t, &m->decoder.output, x, ATT_IDENTITY, NULL));
+}
+
 att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *source, const int64_t *source_offsets,
                                 const int32_t *ids, const int64_t *offsets, int64_t n)
 {
     const att_transformer_memory memory = {.n = n, .offsets = source_offsets, .rows = source};
     return att_tape_require(t, "target", ATT_NAMED({"m", m}, {"source", source}, {"source_offsets", source_offsets}))
-               ? att_transformer_decoder_apply(t, &m->decoder, &memory, ids, offsets, n, NULL, NULL)
+               ? logits(t, m, &memory, ids, offsets, NULL)
                : NULL;
 }
 
@@ -205,7 +213,7 @@ static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, co
     const att_transformer *m = (const att_transformer *)base;
     const att_transformer_memory source = {
         .n = p->n, .offsets = p->source_offsets, .rows = encode(t, m, p->source, p->source_offsets, p->n, of_source)};
-    return att_transformer_decoder_apply(t, &m->decoder, &source, inputs, p->target_offsets, p->n, NULL, of_target);
+    return logits(t, m, &source, inputs, p->target_offsets, of_target);
 }
 
 static att_status start(const att_encoder_decoder *base, const int32_t *ids, const int64_t *offsets, int64_t n,

@@ -37,7 +37,7 @@ att_var *att_transformer_decoder_apply(att_tape *t, const att_transformer_decode
         x = att_scope_end(t, layer, att_nn_decoder_layer_apply(t, d->layer[i], x, &call));
         x = att_scope_reset(t, s, x);
     }
-    return att_scope_end(t, s, att_nn_linear_apply(t, &d->output, x, ATT_IDENTITY, NULL));
+    return att_scope_end(t, s, x);
 }
 
 /* ---- incremental decoding */

@@ -27,8 +27,9 @@ typedef struct att_transformer_memory {
     const int64_t *offsets; /* [n + 1] */
     att_var *rows;          /* [offsets[n], hidden] */
 } att_transformer_memory;
-/* Logits of teacher forcing: inputs ids [offsets[n]] of the decoder. of_source [source->n + 1]: tokens of each source,
- * which are in a row; NULL: those of target i are of source i. dropout or NULL: none */
+/* Teacher forcing: inputs ids [offsets[n]] of the decoder -> the input of the output layer, [offsets[n], hidden].
+ * of_source [source->n + 1]: tokens of each source, which are in a row; NULL: those of target i are of source i.
+ * dropout or NULL: none */
 att_var *att_transformer_decoder_apply(att_tape *t, const att_transformer_decoder *d,
                                        const att_transformer_memory *source, const int32_t *ids, const int64_t *offsets,
                                        int64_t n, const int64_t *of_source, const att_nn_dropout *dropout);
