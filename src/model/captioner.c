@@ -2,6 +2,7 @@
  * decoder begins with the mean of all places, which without attention is all that it gets. */
 #include "model/captioner.h"
 #include "io/replace.h"
+#include "util/shape.h"
 
 #include <string.h>
 
@@ -105,8 +106,9 @@ att_var *att_captioner_encode(att_tape *t, const att_captioner *m, att_var *imag
     if (att_var_value(t, images, &v))
         return NULL;
     if (v.rank != 4 || v.dim[1] != c->image[0] || v.dim[2] != c->image[1] || v.dim[3] != c->channels)
-        return att_tape_fail(t, ATT_ERR_SHAPE, "captioner: images are not [n, %lld, %lld, %lld]",
-                             (long long)c->image[0], (long long)c->image[1], (long long)c->channels);
+        return att_tape_fail(t, ATT_ERR_SHAPE, "captioner: images are %s, not [n, %lld, %lld, %lld]",
+                             att_shape_of(&v).text, (long long)c->image[0], (long long)c->image[1],
+                             (long long)c->channels);
     att_scope s = att_scope_begin(t, "encoder");
     att_var *x = att_image_cnn_apply(t, &m->cnn, images, training);
     return att_scope_end(t, s, att_reshape(t, x, 2, (const int64_t[]){-1, c->features}));
@@ -167,7 +169,7 @@ static att_var *drop_places(att_tape *t, const att_captioner *m, const att_capti
     if (!id)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->model.ctx));
     for (int64_t i = 0; i < b->images; i++)
-        id[i] = b->sequence_ids ? b->sequence_ids[b->of_image[i]] : (uint32_t)i;
+        id[i] = b->sequence_ids ? b->sequence_ids[b->of_image[i]] : 0;
     const att_nn_dropout dropout = {sizeof dropout, b->dropout, b->seed, &at, id};
     h = att_nn_dropout_apply(t, &dropout, OF_GRID, h, NULL);
     att_free(m->model.ctx, id);

@@ -36,7 +36,7 @@ typedef struct att_caption_batch {
     const int64_t *offsets;       /* [captions + 1] */
     float dropout;                /* of the grid, embeddings and the decoder; 0: none */
     uint64_t seed;                /* another one for each step */
-    const uint32_t *sequence_ids; /* [captions]: identify captions in the masks; or NULL */
+    const uint32_t *sequence_ids; /* [captions]: identify captions in the masks of dropout; NULL without it */
     float label_smoothing;
     float doubly_stochastic; /* of additive attention: factor of the mean over captions of sum_i (1 - sum_t alpha_ti)^2,
                               * with the weight alpha_ti of place i for word t (Xu et al. 2015, equation 14); 0: none */
