@@ -363,7 +363,7 @@ static void a_failing_allocation_is_an_error_and_leaks_nothing(void **state)
             e = e ? e : att_captioner_start(m, grids, IMAGES, &g);
             e = e ? e : g.select(g.user, 2, (const int64_t[]){1, 1});
             if (!e)
-                e = att_var_value(t, next_logits(&g, u, (const int32_t[]){1, 2}), &x);
+                e = att_var_value(u, next_logits(&g, u, (const int32_t[]){1, 2}), &x);
             if (e && e != ATT_ERR_MEMORY)
                 fail_msg("%s: %s", kinds[i].name, att_error(c));
             if (g.free)
