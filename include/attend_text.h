@@ -1,6 +1,7 @@
-/* attend_text.h - text: tokenizers, vocabularies learned from text, and how near translations are to references.
+/* attend_text.h - text: tokenizers, vocabularies learned from text, and how near translations and captions are to
+ * references.
  *
- * Chapters: 1 Tokenizers and vocabularies, 2 Text files, 3 Translation metrics.
+ * Chapters: 1 Tokenizers and vocabularies, 2 Text files, 3 Metrics of translations, 4 Metrics of captions.
  *
  * Files are validated completely before any of their content is used. Arguments that may be NULL are marked as in
  * attend.h. A tokenizer is read-only and may be used by many threads at once. */
@@ -148,7 +149,7 @@ ATT_API att_status att_marian_tokenizer_write(att_ctx *ctx, const char *folder, 
  * temporary file cannot be written. *file is then -1. */
 ATT_API att_status att_open_text(const char *path, int *file);
 
-/* ---- 3 Translation metrics ---------------------------------------------- */
+/* ---- 3 Metrics of translations ------------------------------------------ */
 
 /* BLEU (Papineni et al. 2002) and chrF (Popovic 2015) with sacreBLEU's defaults (Post 2018): its tokenizers,
  * exponential smoothing, chrF2 of characters without spaces, case-sensitive. */
@@ -187,6 +188,7 @@ typedef struct att_bleu_info {
     double precision[ATT_BLEU_ORDER]; /* percent; exponential smoothing: the k-th order without a match counts as 2^-k
                                        * matches */
     double brevity; /* brevity penalty, in [0, 1]: below 1 if translations are shorter than references */
+    double bleu_of[ATT_BLEU_ORDER]; /* BLEU-1 to BLEU-4: with n-grams up to this order; the last one is bleu */
 } att_bleu_info;
 
 /* effective_order: ignore orders for which all sentences are too short, as usual for single sentences; else BLEU is
@@ -209,6 +211,32 @@ typedef struct att_interval {
  * defaults. Errors: n or resamples not in [1, 2^31); memory; cancelled. */
 ATT_API att_status att_bleu_intervals(att_ctx *ctx, const att_bleu_counts *c, int64_t n, const att_bleu_resampling *opt,
                                       att_interval *bleu, att_interval *chrf);
+/* The same of the difference of two systems, a [n] minus b [n], translations of the same sentences: each resample has
+ * the same sentences of both (paired). Above 0, a is better by more than the choice of sentences explains. opt or NULL:
+ * as above, and so are the errors. */
+ATT_API att_status att_bleu_differences(att_ctx *ctx, const att_bleu_counts *a, const att_bleu_counts *b, int64_t n,
+                                        const att_bleu_resampling *opt, att_interval *bleu, att_interval *chrf);
+
+/* ---- 4 Metrics of captions ---------------------------------------------- */
+
+/* CIDEr-D (Vedantam, Zitnick, Parikh 2015) of texts [n], captions of images, each against the references of its image:
+ * references[offsets[i]] up to references[offsets[i + 1]], one or more. Zero-terminated; words are what is between
+ * white space, as they are: to compare with published figures, lower case without punctuation, like references of
+ * att_caption_set. Scores are those of pycocoevalcap's class Cider, in [0, 10]:
+ *   10 / 4 times the sum over n = 1 to 4, averaged over references, of the cosine of vectors of n-grams, each with its
+ *   count in the text times log(N / images whose references have it), N = n; in the product a text's element is clipped
+ *   to the reference's; times exp(-d^2 / (2 * 6^2)), where d is the difference of the numbers of bigrams.
+ * Rare n-grams count more, so figures depend on the set: those of few images are not comparable with those of many, and
+ * with a single image all are 0.
+ * scores [n] or NULL. mean or NULL: of the scores. Time is linear in the number of words. Errors: n not in [1, 2^31);
+ * offsets that are not 0, or do not increase: a text without reference; more than 2^30 n-grams; memory. */
+ATT_API att_status att_cider(att_ctx *ctx, const char *const *texts, int64_t n, const char *const *references,
+                             const int64_t *offsets, double *scores, double *mean);
+/* The bootstrap interval of the mean of scores x [n], such as att_cider's; of the differences of the scores of two
+ * systems it is the paired one of their difference. opt or NULL: as in att_bleu_intervals, and so are the errors;
+ * effective_order is not used. */
+ATT_API att_status att_mean_interval(att_ctx *ctx, const double *x, int64_t n, const att_bleu_resampling *opt,
+                                     att_interval *out);
 
 #ifdef __cplusplus
 }

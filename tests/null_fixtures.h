@@ -95,6 +95,8 @@ static const fixture constants[] = {
     {"const char *path", "written"}, /* what is written lies in the folder of its process */
     {"const char *folder", "written"},
     {"const char *const *", (const char *const[]){"a b"}},
+    {"att_cider.references", texts},
+    {"att_mean_interval.x", scores},
     {"const char **", (const char *[]){NULL}},
     {"const size_t *", (const size_t[]){3}},
     {"const int32_t *", (const int32_t[]){1, 0}},

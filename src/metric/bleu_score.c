@@ -1,9 +1,7 @@
 /* BLEU and chrF from counts, and bootstrap confidence intervals. */
-#include "attend_model.h"
-#include "attend_util.h"
+#include "metric/bootstrap.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* a [n] += b [n] */
 static void add(int64_t *a, const int64_t *b, int n)
@@ -32,14 +30,15 @@ static double brevity(const att_bleu_counts *c)
     return c->tokens > 0 ? exp(1 - (double)c->reference_tokens / (double)c->tokens) : 0;
 }
 
-/* BLEU, and precision [ATT_BLEU_ORDER] in percent. Exponential smoothing: the k-th order without a match counts as 2^-k
- * matches (Chen, Cherry 2014, method 3); BLEU is 0 without any match. */
-static double bleu(const att_bleu_counts *c, bool effective_order, double *precision)
+/* BLEU; bleu_of [ATT_BLEU_ORDER] with n-grams up to each order; precision [ATT_BLEU_ORDER] in percent. Exponential
+ * smoothing: the k-th order without a match counts as 2^-k matches (Chen, Cherry 2014, method 3); BLEU is 0 without any
+ * match. */
+static double bleu(const att_bleu_counts *c, bool effective_order, double *bleu_of, double *precision)
 {
     double match = 1, logs = 0;
     int orders = 0;
     for (int i = 0; i < ATT_BLEU_ORDER; i++)
-        precision[i] = 0;
+        bleu_of[i] = precision[i] = 0;
     if (c->token_matches[0] == 0)
         return 0;
     for (; orders < ATT_BLEU_ORDER && c->token_ngrams[orders] > 0; orders++) {
@@ -48,10 +47,11 @@ static double bleu(const att_bleu_counts *c, bool effective_order, double *preci
         const double shared = c->token_matches[orders] > 0 ? (double)c->token_matches[orders] : match;
         precision[orders] = 100 * shared / (double)c->token_ngrams[orders];
         logs += log(precision[orders]);
+        bleu_of[orders] = brevity(c) * exp(logs / (orders + 1));
     }
-    if (orders < ATT_BLEU_ORDER && !effective_order)
-        return 0;
-    return brevity(c) * exp(logs / orders);
+    for (int i = orders; effective_order && i < ATT_BLEU_ORDER; i++)
+        bleu_of[i] = bleu_of[i - 1];
+    return bleu_of[ATT_BLEU_ORDER - 1];
 }
 
 /* F2 of precision and recall, each averaged over the orders for which neither side is too short. */
@@ -79,50 +79,34 @@ att_status att_bleu_describe(const att_bleu_counts *c, bool effective_order, att
     if (att_require(__func__, ATT_NAMED({"c", c}, {"info", info})))
         return ATT_ERR_ARGUMENT;
     att_bleu_info all = {.chrf = chrf(c), .brevity = brevity(c)};
-    all.bleu = bleu(c, effective_order, all.precision);
+    all.bleu = bleu(c, effective_order, all.bleu_of, all.precision);
     return att_give_info(info, &all, sizeof all, "att_bleu_info");
 }
 
 /* ---- bootstrap resampling */
 
-typedef struct resampling {
-    const att_bleu_counts *c; /* [n] */
-    int64_t n;
-    const att_bleu_resampling *options;
-    double *bleu, *chrf; /* [resamples] */
-} resampling;
+/* Counts of two systems' texts; b NULL: of one. */
+typedef struct compared {
+    const att_bleu_counts *a, *b; /* [n] */
+} compared;
 
-static void resample(void *arg, int r)
+static void score_resample(const void *of, att_resample *r, const att_bleu_resampling *options, double *score)
 {
-    const resampling *d = arg;
-    att_bleu_counts sum = {0};
-    uint32_t words[4];
-    for (int64_t i = 0; i < d->n; i++) {
-        if (i % 4 == 0)
-            att_random(d->options->seed, (const uint32_t[]){(uint32_t)(i / 4), (uint32_t)r, 0, 0}, words);
-        att_bleu_add(&sum, &d->c[(uint64_t)words[i % 4] * (uint64_t)d->n >> 32]);
+    const compared *c = of;
+    att_bleu_counts a = {0}, b = {0};
+    double bleu_of[ATT_BLEU_ORDER], precision[ATT_BLEU_ORDER];
+    for (int64_t i = 0; i < r->n; i++) {
+        const int64_t drawn = att_resample_draw(r, i);
+        att_bleu_add(&a, &c->a[drawn]);
+        if (c->b)
+            att_bleu_add(&b, &c->b[drawn]);
     }
-    double precision[ATT_BLEU_ORDER];
-    d->bleu[r] = bleu(&sum, d->options->effective_order, precision);
-    d->chrf[r] = chrf(&sum);
-}
-
-static int by_value(const void *x, const void *y)
-{
-    const double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
-/* The 95 % interval of score [n], which is sorted: a 40th of the resamples is cut off on each side. */
-static att_interval interval(double *score, int64_t n)
-{
-    att_interval found = {0};
-    qsort(score, (size_t)n, sizeof *score, by_value);
-    for (int64_t i = 0; i < n; i++)
-        found.mean += score[i] / (double)n;
-    found.low = score[n / 40];
-    found.high = score[n - n / 40 - 1];
-    return found;
+    score[0] = bleu(&a, options->effective_order, bleu_of, precision);
+    score[1] = chrf(&a);
+    if (!c->b)
+        return;
+    score[0] -= bleu(&b, options->effective_order, bleu_of, precision);
+    score[1] -= chrf(&b);
 }
 
 att_status att_bleu_intervals(att_ctx *ctx, const att_bleu_counts *c, int64_t n, const att_bleu_resampling *opt,
@@ -130,27 +114,17 @@ att_status att_bleu_intervals(att_ctx *ctx, const att_bleu_counts *c, int64_t n,
 {
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"c", c}, {"bleu", bleu}, {"chrf", chrf})))
         return ATT_ERR_ARGUMENT;
-    att_bleu_resampling o;
-    const att_status s = att_take_options(&o, sizeof o, opt, "att_bleu_resampling");
-    if (s)
-        return s;
-    if (o.resamples == 0)
-        o.resamples = 1000;
-    if (n < 1 || n > INT32_MAX || o.resamples < 1 || o.resamples > INT32_MAX)
-        return att_fail(ctx, ATT_ERR_ARGUMENT,
-                        "att_bleu_intervals: n is %lld and resamples is %lld, but both must be 1 to %d", (long long)n,
-                        (long long)o.resamples, INT32_MAX);
-    const size_t count = (size_t)o.resamples;
-    double *scores = att_alloc(ctx, 2 * count, sizeof *scores);
-    if (!scores)
-        return ATT_ERR_MEMORY;
-    resampling d = {.c = c, .n = n, .options = &o, .bleu = scores, .chrf = scores + count};
-    att_parallel_for(ctx, (int)count, resample, &d);
-    const bool cancelled = att_cancelled(ctx);
-    if (!cancelled) {
-        *bleu = interval(d.bleu, o.resamples);
-        *chrf = interval(d.chrf, o.resamples);
-    }
-    att_free(ctx, scores);
-    return cancelled ? att_fail(ctx, ATT_ERR_CANCELLED, "att_bleu_intervals was cancelled") : ATT_OK;
+    const compared one = {.a = c};
+    return att_bootstrap_intervals(ctx, &(const att_bootstrap){__func__, score_resample, &one, 2}, n, opt,
+                                   (att_interval *const[]){bleu, chrf});
+}
+
+att_status att_bleu_differences(att_ctx *ctx, const att_bleu_counts *a, const att_bleu_counts *b, int64_t n,
+                                const att_bleu_resampling *opt, att_interval *bleu, att_interval *chrf)
+{
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"a", a}, {"b", b}, {"bleu", bleu}, {"chrf", chrf})))
+        return ATT_ERR_ARGUMENT;
+    const compared both = {a, b};
+    return att_bootstrap_intervals(ctx, &(const att_bootstrap){__func__, score_resample, &both, 2}, n, opt,
+                                   (att_interval *const[]){bleu, chrf});
 }

@@ -42,7 +42,10 @@ def results(translation, references):
         yield dict(words=words, counts=[sum(column) for column in zip(*counts(bleu, chrf, translation, references))],
                    bleu=b.score, precision=b.precisions, brevity=b.bp,
                    bleu_effective=BLEU(tokenize=words, effective_order=True).corpus_score(translation, references).score,
-                   chrf=chrf.corpus_score(translation, references).score)
+                   chrf=chrf.corpus_score(translation, references).score,
+                   **{key: [BLEU(tokenize=words, effective_order=effective, max_ngram_order=n).corpus_score(
+                       translation, references).score for n in range(1, 5)]
+                      for key, effective in (("bleu_of", False), ("bleu_of_effective", True))})
 
 
 CASES = {

@@ -47,11 +47,26 @@ static att_bleu_counts count_sentence(const json_t *row, size_t i, att_bleu_toke
 
 /* The same few operations in double on the same whole numbers; exp and log of two libraries differ by 1 ulp each, and
  * the argument of exp, below 5, by some ulp of it. */
-static void check_score(const json_t *golden, const char *key, double found, const char *name)
+static void check_number(const json_t *golden, const char *key, double found, const char *name)
 {
-    const double expected = json_number_value(json_object_get(golden, key));
+    const double expected = json_number_value(golden);
     if (!(fabs(found - expected) <= 32 * DBL_EPSILON * expected))
         fail_msg("%s: %s is %.17g, expected %.17g", name, key, found, expected);
+}
+
+static void check_score(const json_t *golden, const char *key, double found, const char *name)
+{
+    check_number(json_object_get(golden, key), key, found, name);
+}
+
+/* BLEU-1 to BLEU-4, and that the last one is BLEU. */
+static void check_orders(const json_t *golden, const char *key, const att_bleu_info *info, const char *name)
+{
+    const json_t *list = json_object_get(golden, key);
+    assert_int_equal(json_array_size(list), ATT_BLEU_ORDER);
+    for (size_t i = 0; i < ATT_BLEU_ORDER; i++)
+        check_number(json_array_get(list, i), key, info->bleu_of[i], name);
+    assert_true(info->bleu_of[ATT_BLEU_ORDER - 1] == info->bleu);
 }
 
 static void check_result(const json_t *row, const json_t *golden)
@@ -79,8 +94,10 @@ static void check_result(const json_t *row, const json_t *golden)
     for (size_t i = 0; i < ATT_BLEU_ORDER; i++)
         assert_true(fabs(info.precision[i] -
                          json_number_value(json_array_get(json_object_get(golden, "precision"), i))) <= 1e-13);
+    check_orders(golden, "bleu_of", &info, name);
     assert_int_equal(att_bleu_describe(&sum, true, &info), ATT_OK);
     check_score(golden, "bleu_effective", info.bleu, name);
+    check_orders(golden, "bleu_of_effective", &info, name);
 }
 
 /* The lines of bleu.jsonl, one after the other; NULL: no more. */
@@ -243,6 +260,29 @@ static void intervals_are_as_wide_as_the_reference(void **state)
     assert_true(other[0].mean != bleu.mean && other[1].mean != chrf.mean);
 }
 
+/* Of a system and itself all are 0; of two, the mean is near the difference of the means, and the interval is narrower
+ * than that of a difference of independent resamples, which has the sum of both variances. */
+static void differences_are_of_the_same_sentences(void **state)
+{
+    (void)state;
+    att_bleu_counts c[SENTENCES], worse[SENTENCES];
+    att_interval bleu, chrf, a[2], b[2];
+    json_decref(generated_counts(c));
+    memcpy(worse, c, sizeof c);
+    for (int i = 0; i < SENTENCES; i += 4)
+        worse[i].token_matches[0] /= 2;
+    assert_int_equal(att_bleu_differences(ctx, c, c, SENTENCES, NULL, &bleu, &chrf), ATT_OK);
+    assert_true(bleu.low == 0 && bleu.high == 0 && chrf.mean == 0);
+    assert_int_equal(att_bleu_differences(ctx, c, worse, SENTENCES, NULL, &bleu, &chrf), ATT_OK);
+    assert_int_equal(att_bleu_intervals(ctx, c, SENTENCES, NULL, &a[0], &a[1]), ATT_OK);
+    assert_int_equal(att_bleu_intervals(ctx, worse, SENTENCES, NULL, &b[0], &b[1]), ATT_OK);
+    assert_true(fabs(bleu.mean - (a[0].mean - b[0].mean)) < 1e-9);
+    assert_true(0 < bleu.low && bleu.low < bleu.mean && bleu.high - bleu.low < (a[0].high - a[0].low) / 2);
+    assert_true(chrf.low == 0 && chrf.high == 0);
+    assert_int_equal(att_bleu_differences(ctx, c, worse, 0, NULL, &bleu, &chrf), ATT_ERR_ARGUMENT);
+    check_says(ctx, "att_bleu_differences: n is 0");
+}
+
 static void a_single_sentence_has_no_interval(void **state)
 {
     (void)state;
@@ -333,6 +373,7 @@ int main(void)
         cmocka_unit_test(counts_of_ten_thousand_lines_equal_the_reference),
         cmocka_unit_test(white_space_is_that_of_python),
         cmocka_unit_test(intervals_are_as_wide_as_the_reference),
+        cmocka_unit_test(differences_are_of_the_same_sentences),
         cmocka_unit_test(a_single_sentence_has_no_interval),
         cmocka_unit_test(wrong_arguments_are_named),
         cmocka_unit_test(a_failed_allocation_leaves_nothing),
