@@ -3,7 +3,7 @@
 #define ATT_MODEL_ITEM_IDS_H
 
 #include "io/settings.h"
-#include "recommend/ids.h"
+#include "text/ids.h"
 
 /* As many as a JSON file may have */
 enum { ATT_MAX_ITEMS = ATT_MAX_JSON_VALUES - 1 };

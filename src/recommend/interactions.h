@@ -2,7 +2,7 @@
 #ifndef ATT_RECOMMEND_INTERACTIONS_H
 #define ATT_RECOMMEND_INTERACTIONS_H
 
-#include "recommend/ids.h"
+#include "text/ids.h"
 
 #include "attend_recommend.h"
 

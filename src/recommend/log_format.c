@@ -25,68 +25,9 @@ void att_log_format_free(att_log_format *f) { att_bytes_free(&f->unquoted); }
 
 /* ---- fields */
 
-static bool is_space(char c) { return c == ' ' || c == '\t'; }
-
-/* Where the field at `at` in quotes ends: after its last quote. NULL: it does not. */
-static const char *end_of_quotes(const char *at, const char *end)
-{
-    for (at++; at < end; at++)
-        if (*at == '"' && (at + 1 == end || at[1] != '"'))
-            return at + 1;
-        else if (*at == '"')
-            at++;
-    return NULL;
-}
-
-static const char *find_separator(const att_fields *f, const char *from)
-{
-    const size_t n = strlen(f->separator);
-    for (const char *p = from; (p = memchr(p, f->separator[0], (size_t)(f->end - p))); p++)
-        if ((size_t)(f->end - p) >= n && !memcmp(p, f->separator, n))
-            return p;
-    return f->end;
-}
-
-static bool next_word(att_fields *f, att_byte_view *field)
-{
-    while (f->at < f->end && is_space(*f->at))
-        f->at++;
-    const char *start = f->at;
-    while (f->at < f->end && !is_space(*f->at))
-        f->at++;
-    *field = (att_byte_view){start, (size_t)(f->at - start)};
-    return f->at > start;
-}
-
-bool att_fields_next(att_fields *f, att_byte_view *field)
-{
-    if (!f->at)
-        return false;
-    if (*f->separator == ' ')
-        return next_word(f, field);
-    const bool quoted = f->quoted && f->at < f->end && *f->at == '"';
-    const char *start = f->at, *after = quoted ? end_of_quotes(start, f->end) : find_separator(f, start);
-    if (!after || find_separator(f, after) != after)
-        return false;
-    *field = quoted ? (att_byte_view){start + 1, (size_t)(after - start) - 2}
-                    : (att_byte_view){start, (size_t)(after - start)};
-    f->at = after < f->end ? after + strlen(f->separator) : NULL;
-    return true;
-}
-
-/* Are there characters left, which are no field? */
-static bool is_damaged(const att_fields *f) { return f->at && *f->separator != ' '; }
-
 static att_fields fields_of(const att_log_format *f, att_byte_view line)
 {
     return (att_fields){line.data, line.data + line.bytes, f->separator, f->kind == ATT_INTERACTIONS_CSV};
-}
-
-static att_status damaged(const att_where *where)
-{
-    return att_fail_at(where, ATT_ERR_FORMAT,
-                       "a field begins with a quote but does not end with one, before the next field or the end of the "
-                       "line (RFC 4180; line ends within quotes are not supported)");
 }
 
 /* ---- the format */
@@ -148,7 +89,7 @@ static int64_t count_fields(const att_log_format *f, att_byte_view line)
     int64_t n = 0;
     while (att_fields_next(&fields, &field))
         n++;
-    return is_damaged(&fields) ? -1 : n;
+    return att_fields_damaged(&fields) ? -1 : n;
 }
 
 /* The kind that the first line shows. */
@@ -225,24 +166,11 @@ att_status att_log_format_find(att_log_format *f, att_ctx *ctx, const att_where 
     f->has_header = f->kind == ATT_INTERACTIONS_INTER || f->kind == ATT_INTERACTIONS_CSV;
     f->fields = count_fields(f, line);
     if (f->fields < 0)
-        return damaged(where);
+        return att_fields_refuse(where);
     return f->has_header ? find_columns(f, where, line, options) : set_columns(f, where, options);
 }
 
 /* ---- a line */
-
-/* Replaces each "" by ". Room has been reserved. */
-static att_byte_view unquote(att_bytes *to, att_byte_view field)
-{
-    const size_t start = to->count;
-    if (!memchr(field.data, '"', field.bytes))
-        return field;
-    for (size_t i = 0; i < field.bytes; i++) {
-        att_bytes_add(to, field.data + i, 1);
-        i += field.data[i] == '"';
-    }
-    return (att_byte_view){to->data + start, to->count - start};
-}
 
 /* The first column that a line with n fields has not, for messages. */
 static const char *missing(const att_log_format *f, int64_t n)
@@ -267,9 +195,9 @@ att_status att_log_format_split(att_log_format *f, const att_where *where, att_b
     for (; att_fields_next(&fields, &x); n++)
         for (int c = 0; c < ATT_LOG_COLUMNS; c++)
             if (f->column[c] == n)
-                field[c] = fields.quoted ? unquote(&f->unquoted, x) : x;
-    if (is_damaged(&fields))
-        return damaged(where);
+                field[c] = fields.quoted ? att_fields_unquote(&f->unquoted, x) : x;
+    if (att_fields_damaged(&fields))
+        return att_fields_refuse(where);
     if (n == f->fields)
         return ATT_OK;
     const char *name = missing(f, n), *plural = n == 1 ? "" : "s";

@@ -2,20 +2,9 @@
 #ifndef ATT_RECOMMEND_LOG_FORMAT_H
 #define ATT_RECOMMEND_LOG_FORMAT_H
 
-#include "io/bytes.h"
-#include "recommend/where.h"
+#include "io/fields.h"
 
 #include "attend_recommend.h"
-
-/* The fields of a line, one after the other. */
-typedef struct att_fields {
-    const char *at, *end; /* what is left; at NULL: nothing */
-    const char *separator;
-    bool quoted; /* a field may be in quotes, in which "" is one (RFC 4180) */
-} att_fields;
-
-/* The next field, without its quotes; false: there is none, or it is in quotes that do not end. */
-bool att_fields_next(att_fields *f, att_byte_view *field);
 
 enum { ATT_LOG_USER, ATT_LOG_ITEM, ATT_LOG_TIME, ATT_LOG_COLUMNS };
 

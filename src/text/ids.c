@@ -1,4 +1,4 @@
-#include "recommend/ids.h"
+#include "text/ids.h"
 #include "io/util.h"
 #include "text/utf8.h"
 

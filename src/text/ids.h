@@ -1,9 +1,9 @@
-/* Texts as numbers: the ids of users or items, in the order in which they were added. */
-#ifndef ATT_RECOMMEND_IDS_H
-#define ATT_RECOMMEND_IDS_H
+/* Texts as numbers: the ids of users and items, names of images, words; in the order in which they were added. */
+#ifndef ATT_IDS_H
+#define ATT_IDS_H
 
 #include "io/names.h"
-#include "recommend/where.h"
+#include "io/where.h"
 #include "text/hash_table.h"
 
 enum { ATT_MAX_ID = 4096 }; /* bytes */

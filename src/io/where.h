@@ -1,6 +1,6 @@
-/* Where in a log something is wrong, for messages. */
-#ifndef ATT_RECOMMEND_WHERE_H
-#define ATT_RECOMMEND_WHERE_H
+/* Where in a file something is wrong, for messages. */
+#ifndef ATT_IO_WHERE_H
+#define ATT_IO_WHERE_H
 
 #include "attend_util.h"
 

@@ -1,4 +1,4 @@
-#include "recommend/where.h"
+#include "io/where.h"
 
 #include <stdarg.h>
 #include <stdio.h>
