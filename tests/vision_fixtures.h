@@ -76,6 +76,26 @@ static att_image_set *give_image_set(att_ctx *c, const test_folder *folder)
     return set;
 }
 
+/* A set of one image of the folder, which has a caption. */
+static void give_caption_set(att_ctx *c, const test_folder *folder)
+{
+    static char captions[96], images[96], list[96];
+    static const att_caption_set_options options = {.size = sizeof options, .images = images, .list = list};
+    static att_caption_set_info info = {.size = sizeof info};
+    att_caption_set *set;
+    snprintf(captions, sizeof captions, "%s/captions", folder->path);
+    snprintf(images, sizeof images, "%s/a", folder->path);
+    snprintf(list, sizeof list, "%s/list", folder->path);
+    folder_write(folder, "captions", "1.png\ta dog\n");
+    folder_write(folder, "list", "1.png\n");
+    need(att_caption_set_open(c, captions, &options, &set));
+    give("att_caption_set_open.captions", captions);
+    give("const att_caption_set_options *", &options);
+    give("att_caption_set_info *", &info);
+    give("const att_caption_set *", set);
+    give("att_caption_set *", set);
+}
+
 /* Gives a model that learns, in memory and in a folder. */
 static att_vit *give_vit(att_ctx *c, const test_folder *folder)
 {
@@ -143,6 +163,7 @@ static void give_vision(att_ctx *c, const att_schedule *rates)
     options.images = give_image_set(c, &images);
     in_folder = options;
     in_folder.settings = vision_settings;
+    give_caption_set(c, &images);
     att_vit *m = give_vit(c, &model);
     give_image_model(c, &model);
     att_training *t;

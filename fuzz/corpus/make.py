@@ -255,3 +255,14 @@ for name, first, text in [
         ("distinct", 132, "user,item,time\nu,x,5\nu,x,5\nu,y,6\nv,z,1\n"), ("histories", 5, "a x y z x w\nb y z x\nc w\n"),
         ("untimed", 70, "a x 3\nb y 1\na z 2\n"), ("mark", 0, "\ufeffa x\nb y\n")]:
     write("interactions", name, bytes([first]) + text.encode())
+
+# ---- captions, after a byte for the options (1: as typed, 2: a list); the list of images after them
+
+COCO = {"info": {"year": 2017}, "images": [{"id": 7, "file_name": "1.jpg", "height": 5}, {"id": 8, "file_name": "2.jpg"}],
+        "annotations": [{"image_id": 7, "id": 1, "caption": "A dog runs."}, {"image_id": 8, "caption": "Gr\u00e4ser"}]}
+for name, options, text, *names in [
+        ("token", 0, "1.jpg#0\tA T-shirt .\n1.jpg#1\tTwo dogs\n2.jpg#0\tÜ !\n"), ("tabs", 1, "\ufeff1.jpg\tA dog .\r\n\r\n2.jpg\tb"),
+        ("csv", 0, "image,caption\n1.jpg,\"A \"\"dog\"\", runs\"\n2.jpg,.\n1.jpg,b\n"), ("coco", 0, COCO),
+        ("header", 0, "n\tcomment\tfile_name\n0\ta dog\t1.jpg\n"), ("list", 2, "1.jpg\ta\n2.jpg\tb\n1.jpg\tc\n", "2.jpg\n1.jpg\n"),
+        ("coco-list", 3, COCO, "2.jpg\r\n"), ("path", 0, "../1.jpg\ta\n")]:
+    write("captions", name, bytes([options]) + sections(text, *names))

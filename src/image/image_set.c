@@ -29,7 +29,9 @@ att_status att_data_file_open(att_data_file *f, att_ctx *ctx, const char *folder
 {
     struct stat is;
     *f = (att_data_file){.ctx = ctx, .file = -1};
-    att_status s = att_join_path(ctx, folder, name, f->path);
+    att_status s = folder ? att_join_path(ctx, folder, name, f->path) : ATT_OK;
+    if (!folder && snprintf(f->path, sizeof f->path, "%s", name) >= (int)sizeof f->path)
+        s = att_fail(ctx, ATT_ERR_IO, "the path %.80s... is longer than %zu bytes", name, sizeof f->path - 1);
     if (s)
         return s;
     f->file = att_open_file(f->path, &is);

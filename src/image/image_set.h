@@ -32,7 +32,7 @@ typedef struct att_data_file {
     int file;      /* -1: none */
     int64_t bytes; /* unpacked */
 } att_data_file;
-/* Opens FOLDER/NAME. */
+/* Opens FOLDER/NAME; folder NULL: the path `name`. */
 att_status att_data_file_open(att_data_file *f, att_ctx *ctx, const char *folder, const char *name);
 /* Reads the next n bytes. */
 att_status att_data_file_read(att_data_file *f, void *data, size_t n);

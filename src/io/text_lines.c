@@ -103,6 +103,14 @@ bool att_text_lines_next(att_text_lines *l, att_text_line *line)
     return true;
 }
 
+att_byte_view att_text_line_view(const att_text_line *line)
+{
+    static const char mark[] = "\xEF\xBB\xBF";
+    const size_t n = sizeof mark - 1;
+    const bool marked = line->offset == 0 && line->bytes >= n && !memcmp(line->text, mark, n);
+    return (att_byte_view){line->text + (marked ? n : 0), line->bytes - (marked ? n : 0)};
+}
+
 void att_text_lines_unread(att_text_lines *l, const att_text_line *line)
 {
     l->at = (size_t)(line->offset - l->offset);

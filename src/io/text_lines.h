@@ -2,6 +2,7 @@
 #ifndef ATT_IO_TEXT_LINES_H
 #define ATT_IO_TEXT_LINES_H
 
+#include "io/bytes.h"
 #include "io/text_file.h"
 
 enum { ATT_MAX_LINE = 1 << 20 }; /* bytes; a longer line is an error */
@@ -33,6 +34,8 @@ void att_text_lines_close(att_text_lines *l);
 att_status att_text_lines_fill(att_text_lines *l);
 /* The next line of the block, valid until the next fill; false: none, call fill. */
 bool att_text_lines_next(att_text_lines *l, att_text_line *line);
+/* The line, without the byte order mark with which a file may begin. */
+att_byte_view att_text_line_view(const att_text_line *line);
 /* Puts back the line read last. */
 void att_text_lines_unread(att_text_lines *l, const att_text_line *line);
 /* Reads and discards all remaining lines. */

@@ -8,21 +8,12 @@
 
 /* ---- a file */
 
-static const char BYTE_ORDER_MARK[] = "\xEF\xBB\xBF";
-
 static bool is_blank(att_byte_view line)
 {
     for (size_t i = 0; i < line.bytes; i++)
         if (line.data[i] != ' ')
             return false;
     return true;
-}
-
-static att_byte_view line_of(const att_text_line *line)
-{
-    const size_t mark = sizeof BYTE_ORDER_MARK - 1;
-    const bool marked = line->offset == 0 && line->bytes >= mark && !memcmp(line->text, BYTE_ORDER_MARK, mark);
-    return (att_byte_view){line->text + (marked ? mark : 0), line->bytes - (marked ? mark : 0)};
 }
 
 static att_status add_history(att_log_builder *b, const att_log_format *f, const att_where *where, att_byte_view line)
@@ -75,7 +66,7 @@ static att_status read_lines(att_log_builder *b, att_text_lines *lines, att_log_
         before = lines->lines;
         e = att_text_lines_fill(lines);
         while (!e && att_text_lines_next(lines, &text)) {
-            const att_byte_view line = line_of(&text);
+            const att_byte_view line = att_text_line_view(&text);
             const bool first = !b->log->info.format;
             where.number = lines->lines;
             if (is_blank(line))
