@@ -362,7 +362,7 @@ static void flickr8k_has_the_captions_that_its_readme_says(void **state)
     static const char *const lists[] = {"Flickr_8k.trainImages.txt", "Flickr_8k.devImages.txt",
                                         "Flickr_8k.testImages.txt"};
     static const int images[] = {6000, 1000, 1000};
-    char captions[256];
+    char captions[MAX_FILE_NAME];
     if (!flickr8k("Flickr8k.token.txt"))
         skip();
     snprintf(captions, sizeof captions, "%s", flickr8k("Flickr8k.token.txt"));
