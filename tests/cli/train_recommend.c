@@ -82,10 +82,10 @@ static void the_protocol_is_said_in_full(void **state)
     (void)state;
     assert_int_equal(tool("$A evaluate recommend -d small.txt"), 0);
     static const char *const says[] = {"leave-one-out: the last action of each of 3 users with 3 actions or more,\n",
-                                       "1 users with fewer are for training only",
+                                       "1 user with fewer is for training only",
                                        "candidates  all 5 items, those of the history, too\n",
-                                       "unseen      1 held-out items do not occur in training: counted\n",
-                                       "repeats     1 of 3 counted items are in their history\n",
+                                       "unseen      1 held-out item does not occur in training: counted\n",
+                                       "repeats     1 of 3 counted items is in their history\n",
                                        "\npopularity  ",
                                        "\nitem neighbours  "};
     for (size_t i = 0; i < sizeof says / sizeof *says; i++)
@@ -178,8 +178,72 @@ static void the_split_is_that_of_the_training(void **state)
     assert_string_equal(tool_out, timed);
     assert_int_equal(tool("$A evaluate recommend -m timed -d ring.txt --split leave-one-out"), 0);
     assert_has(tool_out, "held out    leave-one-out: ");
-    assert_has(tool_err, "attend: timed was trained with --split time: it may have learnt from actions that are held "
-                         "out here\n");
+    assert_has(tool_err, "attend: timed was trained with --split time, not as here: it may have learnt from actions "
+                         "that are held out here\n");
+    /* What is typed of a split leaves the rest of it as it was. */
+    assert_int_equal(tool("$A evaluate recommend -m timed -d ring.txt --min-actions 5"), 0);
+    assert_has(tool_out, "held out    time: the first action of each of ");
+    assert_has(tool_out, "with fewer than 5 actions are for training only");
+    assert_has(tool_err, "timed was trained with --min-actions 3, not as here: ");
+    assert_int_equal(tool("$A evaluate recommend -m timed -d ring.txt --valid-share 0.3"), 0);
+    assert_has(tool_err, "timed was trained with --valid-share 0.1, not as here: ");
+    assert_null(strstr(tool_err, "--test-share"));
+    assert_int_equal(tool("$A evaluate recommend -m timed -d ring.txt --valid-from 3 --test-from 5"), 0);
+    assert_has(tool_err, "timed was trained with --test-share 0.2, not as here: ");
+}
+
+static void the_log_is_read_as_in_the_training(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("{ echo who,what,at,rating; sed 's/ /,/g; s/$/,5/' ring.txt; echo user0,item0,0,5; echo "
+                          "user0,item0,0,5; } >ring.csv"),
+                     0);
+    assert_int_equal(
+        tool("$A train recommend --data ring.csv --user-column who --item-column what --time-column at "
+             "--drop-duplicates --hidden 8 --layers 1 --epochs 0.1 -o read && $A evaluate recommend -m read "
+             "-d ring.csv"),
+        0);
+    assert_null(strstr(tool_err, "without times"));
+    assert_null(strstr(tool_err, "was trained with"));
+    assert_int_equal(tool("$A evaluate recommend -m read -d ring.csv --time-column ''"), 0);
+    assert_has(tool_err, "attend: read was trained with --time-column at\n");
+    assert_int_equal(tool("$A evaluate recommend -m read -d ring.txt >/dev/null"), 0);
+    assert_has(tool_err, "attend: ring.txt is not the log of the training of read, which may have learnt from actions");
+}
+
+/* A model that was made from another one knows what that has learnt from. */
+static void what_the_first_model_has_learnt_is_said(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN
+                          "--epochs 1 --split none -o all && $A train recommend --data ring.txt -m all --epochs 1 "
+                          "-o second && $A train recommend --data ring.txt -m second --epochs 1 -o third"),
+                     0);
+    assert_has(tool_err, "attend: third began with all, which was trained with --split none: it has learnt from the "
+                         "actions that are held out here\n");
+    assert_null(strstr(tool_err, "third began with second"));
+    assert_int_equal(tool("rm -r all second; $A evaluate recommend -m third -d ring.txt >/dev/null"), 0);
+    assert_has(tool_err, "attend: third began with all, which was trained with --split none: ");
+    assert_int_equal(tool(TRAIN "--epochs 1 -o first && $A train recommend --data grown.txt -m first --epochs 1 -o on"),
+                     0);
+    assert_has(tool_err, "attend: on began with first, which was trained on another log, ");
+    assert_int_equal(tool("rm first/training.json; $A train recommend --data ring.txt -m first --epochs 1 -o on2"), 0);
+    assert_has(tool_err, "attend: on2 began with first, of which is not known what it has learnt from: ");
+}
+
+static void items_that_the_model_knows_are_counted(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--epochs 1 -o known && $A evaluate recommend -m known -d more.txt --json"), 0);
+    json_t *v = line_json(0);
+    assert_int_equal(number(v, "log_items"), 24);
+    assert_int_equal(number(v, "known_items"), 20);
+    assert_int_equal(number(v, "min_actions"), 3);
+    assert_int_equal(number(json_object_get(v, "training"), "users"), 120);
+    json_decref(v);
+    assert_refused("sed s/item/thing/ ring.txt >things; $A evaluate recommend -m known -d things 2>err; code=$?; tail "
+                   "-n 1 err >&2; exit $code",
+                   1, "things: known knows none of its 20 items; the first is \"thing");
 }
 
 /* ---- What stops, and what continues -------------------------------------------------------- */
@@ -208,6 +272,31 @@ static void options_are_stored_for_resume(void **state)
     assert_refused("$A train embed --resume -o stored", 1, "attend train recommend --resume -o stored");
 }
 
+static void an_error_leaves_the_training_as_it_is(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--epochs 2 -o safe && cp -r safe copy"), 0);
+    static const char *const wrong[] = {"nowhere", "texts.tsv", "grown.txt --item-texts nowhere",
+                                        "grown.txt --hidden 32"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "$A train recommend --resume -o safe --data %s", wrong[i]);
+        assert_true(tool(line) != 0);
+        assert_int_equal(tool("diff -r safe copy"), 0);
+    }
+}
+
+static void a_training_goes_on_for_more_epochs(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--epochs 2 -o longer && $A train recommend --resume -o longer --epochs 4 && " TRAIN
+                                "--epochs 4 -o at_once && cmp longer/model.safetensors at_once/model.safetensors"),
+                     0);
+    assert_has(tool_err, "attend: it was still rising: attend train recommend --resume -o longer --epochs 4 goes on\n");
+    assert_int_equal(tool(TRAIN "--epochs 2 --schedule linear -o falls"), 0);
+    assert_refused("$A train recommend --resume -o falls --epochs 4", 2, "--epochs is 2 in falls but 4 here, and the");
+}
+
 /* The vectors of the items that it had stay where they are, at a learning rate that changes nothing. */
 static void a_log_that_has_grown_adds_items_to_what_is_learnt(void **state)
 {
@@ -221,6 +310,10 @@ static void a_log_that_has_grown_adds_items_to_what_is_learnt(void **state)
     assert_has(tool_err, "begins with ");
     assert_has(tool_err, "which has 20 of the items\n");
     assert_int_equal(tool("$A info -m shop | grep -c 'items *24$'"), 0);
+    assert_int_equal(tool("head -n 1 shop/log.jsonl | grep -c grown.txt; grep -c '\"step\":0' shop/log.jsonl; mv shop "
+                          "moved && $A train recommend --resume -o moved --epochs 21 && mv moved shop"),
+                     0);
+    assert_string_equal(tool_out, "1\n1\n");
     assert_int_equal(tool("$A evaluate recommend -m shop -d grown.txt -k 1 --json 2>/dev/null"), 0);
     json_t *v = line_json(0);
     assert_true(number(result(v, "shop"), "hr") > 0.4);
@@ -237,6 +330,16 @@ static void a_log_that_has_grown_adds_items_to_what_is_learnt(void **state)
     assert_int_equal(tool("cp ring.txt grown.txt; cat more.txt >>grown.txt"), 0);
 }
 
+/* Of the size of the log before, but with other items. */
+static void another_log_is_seen_by_its_content(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--epochs 1 -o same && cp ring.txt kept && tr m n <kept >ring.txt"), 0);
+    assert_refused("$A train recommend --resume -o same", 1, "has the size, but not the content that it had when");
+    assert_int_equal(tool("$A train recommend --resume -o same --data ring.txt --epochs 1; mv kept ring.txt"), 0);
+    assert_has(tool_err, "1440 actions of 120 users with 40 items (lines)\n");
+}
+
 static void texts_make_items_that_are_in_no_action(void **state)
 {
     (void)state;
@@ -250,6 +353,10 @@ static void texts_make_items_that_are_in_no_action(void **state)
                                 "$A evaluate recommend -m start -d ring.txt --item-texts texts.tsv --text-model $D"),
                      0);
     assert_has(tool_out, "\ncontent  ");
+    assert_int_equal(tool("{ cat texts.tsv; printf 'item22\\tA dog\\n'; } >grown.tsv; $A train recommend --resume -o "
+                          "content --data grown.txt --item-texts grown.tsv --epochs 0.1"),
+                     0);
+    assert_has(tool_err, " numbers; 3 items have none\n");
     assert_refused("$A train recommend --data grown.txt -m content -o x", 2, "--item-texts FILE is needed: ");
 }
 
@@ -278,8 +385,18 @@ static void what_cannot_be_learnt_is_named(void **state)
         {TRAIN "--test-share 0.2 -o x", 2, "--test-share 0.2 is for --split time, but here the split is leave-one-out"},
         {TRAIN "--content add -o x", 2, "--content needs --item-texts"},
         {TRAIN "-m any -o x", 2, "--hidden does not go with --model"},
-        {TRAIN "--heads 3 -o x", 1, "\"num_attention_heads\" is 3"},
-        {TRAIN "--min-actions 99 --split time --valid-from 5 --test-from 4 -o x", 1, "validation is from 5 on"},
+        {TRAIN "--heads 3 -o x", 2, "--heads 3 does not divide --hidden 16"},
+        {TRAIN "--heads 0 -o x", 2, "--heads: \"0\" is not a whole number from 1"},
+        {TRAIN "--negatives 65537 --loss binary -o x", 2,
+         "--negatives: \"65537\" is not a whole number from 1 to 65536"},
+        {TRAIN "--arch bert4rec --block sasrec -o x", 2, "--block sasrec is for --arch sasrec"},
+        {TRAIN "--min-actions 1 -o x", 2, "--min-actions 1 is less than 3"},
+        {TRAIN "--min-actions 4 --split none -o x", 2, "--min-actions 4 is for a split that holds out"},
+        {TRAIN "--split none --patience 2 -o x", 2, "--patience 2 needs a validation, but --split is none"},
+        {TRAIN "--split time --valid-share 0.7 --test-share 0.7 -o x", 2, "--valid-share 0.7 and --test-share 0.7"},
+        {TRAIN "--split time --valid-share 0.7 --test-from 7 -o x", 2, "--valid-share does not go with --test-from"},
+        {TRAIN "--split time --test-from 7 -o x", 2, "--test-from needs --valid-from TIME"},
+        {TRAIN "--split time --valid-from 5 --test-from 4 -o x", 2, "--valid-from 5 is not before --test-from 4"},
         {"$A train recommend --data ring.txt -m $D -o x", 1, "is a sentence model"},
         {"$A train recommend --resume -o x", 1, "x: there is no training to continue"},
         {"$A evaluate recommend -d ring.txt --draws 3", 2, "--draws needs --candidates"},
@@ -305,7 +422,13 @@ int main(void)
         cmocka_unit_test(the_log_begins_with_all_options),
         cmocka_unit_test(all_losses_blocks_and_architectures_train),
         cmocka_unit_test(the_split_is_that_of_the_training),
+        cmocka_unit_test(the_log_is_read_as_in_the_training),
+        cmocka_unit_test(what_the_first_model_has_learnt_is_said),
+        cmocka_unit_test(items_that_the_model_knows_are_counted),
         cmocka_unit_test(options_are_stored_for_resume),
+        cmocka_unit_test(an_error_leaves_the_training_as_it_is),
+        cmocka_unit_test(a_training_goes_on_for_more_epochs),
+        cmocka_unit_test(another_log_is_seen_by_its_content),
         cmocka_unit_test(a_log_that_has_grown_adds_items_to_what_is_learnt),
         cmocka_unit_test(texts_make_items_that_are_in_no_action),
         cmocka_unit_test(what_cannot_be_learnt_is_named),

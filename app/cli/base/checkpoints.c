@@ -87,3 +87,25 @@ int cli_training_file_read(const char *folder, json_t **out)
     close(fd);
     return code;
 }
+
+uint64_t cli_training_checksum(uint64_t sum, const void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sum = (sum ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
+    return sum;
+}
+
+int cli_file_checksum(const char *path, char text[CLI_CHECKSUM])
+{
+    static unsigned char block[1 << 16];
+    uint64_t sum = 0;
+    FILE *f = fopen(path, "rbe");
+    if (!f)
+        return cli_fail_errno(path);
+    for (size_t n; (n = fread(block, 1, sizeof block, f)) > 0;)
+        sum = cli_training_checksum(sum, block, n);
+    const int code = ferror(f) ? cli_fail_errno(path) : CLI_DONE;
+    fclose(f);
+    snprintf(text, CLI_CHECKSUM, "%016llx", (unsigned long long)sum);
+    return code;
+}

@@ -3,6 +3,7 @@
 #define CLI_CHECKPOINTS_H
 
 #include <jansson.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct cli_checkpoints {
@@ -20,5 +21,11 @@ int cli_training_file_read(const char *folder, json_t **out);
 /* The path of the file: to [CLI_TRAINING_PATH]. */
 enum { CLI_TRAINING_PATH = 4300 };
 int cli_training_file_path(const char *folder, char path[CLI_TRAINING_PATH]);
+
+/* FNV-1a (Fowler, Noll, Vo) of further bytes [n], with `sum` of those before; of none it is 0. */
+uint64_t cli_training_checksum(uint64_t sum, const void *bytes, size_t n);
+/* The same of a file, as 16 hexadecimal digits. Returns a code. */
+enum { CLI_CHECKSUM = 17 };
+int cli_file_checksum(const char *path, char text[CLI_CHECKSUM]);
 
 #endif

@@ -17,31 +17,70 @@ int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interacti
 }
 
 /* Options that only a split by time has. */
-static int check_split(const cli_interactions_options *o)
+static int check_other_split(const cli_interactions_options *o)
 {
     const struct {
         const char *name;
         double value;
-    } of_time[] = {{"valid-share", o->valid_share},
-                   {"test-share", o->test_share},
+    } of_time[] = {{"valid-share", o->valid_share > 0 ? o->valid_share : NAN},
+                   {"test-share", o->test_share > 0 ? o->test_share : NAN},
                    {"valid-from", o->valid_from},
                    {"test-from", o->test_from}};
     for (size_t i = 0; i < sizeof of_time / sizeof *of_time; i++)
-        if (of_time[i].value != 0 && o->split != ATT_HOLDOUT_TIME)
+        if (!isnan(of_time[i].value))
             return cli_misuse("--%s %g is for --split time, but here the split is %s", of_time[i].name,
-                              of_time[i].value, cli_split_name((att_holdout_kind)(o->split < 0 ? 0 : o->split)));
+                              of_time[i].value, cli_split_name((att_holdout_kind)o->split));
+    if (o->split == ATT_HOLDOUT_NONE && o->min_actions)
+        return cli_misuse("--min-actions %lld is for a split that holds out actions, but here it is none",
+                          (long long)o->min_actions);
+    if (o->split == ATT_HOLDOUT_LEAVE_ONE_OUT && o->min_actions < 3)
+        return cli_misuse("--min-actions %lld is less than 3: of a user's actions one is for validation, one for the "
+                          "test and what is before them for training",
+                          (long long)o->min_actions);
     return CLI_DONE;
+}
+
+int cli_interactions_check(const cli_interactions_options *o)
+{
+    const bool valid = !isnan(o->valid_from), test = !isnan(o->test_from);
+    if (o->split != ATT_HOLDOUT_TIME)
+        return check_other_split(o);
+    if ((valid || test) && (o->valid_share > 0 || o->test_share > 0))
+        return cli_misuse("--%s does not go with --%s", o->valid_share > 0 ? "valid-share" : "test-share",
+                          valid ? "valid-from" : "test-from");
+    if (valid != test)
+        return cli_misuse("--%s needs --%s TIME, too", valid ? "valid-from" : "test-from",
+                          valid ? "test-from" : "valid-from");
+    if (valid && !(o->valid_from < o->test_from))
+        return cli_misuse("--valid-from %.17g is not before --test-from %.17g", o->valid_from, o->test_from);
+    if (o->valid_share + o->test_share >= 1)
+        return cli_misuse("--valid-share %g and --test-share %g leave no action for training", o->valid_share,
+                          o->test_share);
+    return CLI_DONE;
+}
+
+void cli_interactions_complete(cli_interactions_options *o)
+{
+    if (o->split < 0)
+        o->split = ATT_HOLDOUT_LEAVE_ONE_OUT;
+    if (!o->min_actions && o->split != ATT_HOLDOUT_NONE)
+        o->min_actions = 3;
+    if (o->split != ATT_HOLDOUT_TIME || !isnan(o->valid_from) || !isnan(o->test_from))
+        return;
+    if (o->valid_share == 0)
+        o->valid_share = 0.1;
+    if (o->test_share == 0)
+        o->test_share = 0.1;
 }
 
 int cli_interactions_hold_out(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o)
 {
-    int code = check_split(o);
+    const bool points = !isnan(o->valid_from);
     const att_holdout_options *split =
-        ATT_OPTIONS(att_holdout_options, .kind = (att_holdout_kind)(o->split < 0 ? 0 : o->split),
-                    .min_actions = o->min_actions, .valid_share = o->valid_share, .test_share = o->test_share,
-                    .valid_from = o->valid_from, .test_from = o->test_from);
-    if (!code)
-        code = cli_status(ctx, att_holdout_new(l->log, split, &l->holdout));
+        ATT_OPTIONS(att_holdout_options, .kind = (att_holdout_kind)o->split, .min_actions = o->min_actions,
+                    .valid_share = o->valid_share, .test_share = o->test_share,
+                    .valid_from = points ? o->valid_from : 0, .test_from = points ? o->test_from : 0);
+    int code = cli_status(ctx, att_holdout_new(l->log, split, &l->holdout));
     if (!code)
         code = cli_status(ctx, att_holdout_describe(l->holdout, &l->held));
     return code;

@@ -6,14 +6,17 @@
 
 #include <attend_recommend.h>
 
+#include <math.h>
+
 typedef struct cli_interactions_options {
     const char *path;
     int format; /* att_interactions_format - 1; -1: any */
     const char *user, *item, *time;
     bool drop_duplicates;
-    int split; /* att_holdout_kind; -1: not said */
-    int64_t min_actions;
-    double valid_share, test_share, valid_from, test_from;
+    int split;                      /* att_holdout_kind; -1: not said */
+    int64_t min_actions;            /* 0: not said */
+    double valid_share, test_share; /* 0: not said */
+    double valid_from, test_from;   /* NAN: not said */
 } cli_interactions_options;
 
 /* clang-format off */
@@ -34,18 +37,18 @@ typedef struct cli_interactions_options {
     {"split", 0, "leave-one-out|time|none", .choice = &(o).split,                                                    \
      .help = "hold out each user's last action for the test and the one before for validation; or what is after "    \
              "points in time; or nothing; default: leave-one-out"},                                                  \
-    {"min-actions", 0, "N", .integer = &(o).min_actions, .max = 1 << 30, .quiet = true,                              \
+    {"min-actions", 0, "N", .integer = &(o).min_actions, .min = 1, .max = 1 << 30, .quiet = true,                              \
      .help = "users with fewer actions are for training only; default: 3"},                                          \
-    {"valid-share", 0, "SHARE", .number = &(o).valid_share, .max = 0.99, .quiet = true,                              \
+    {"valid-share", 0, "SHARE", .number = &(o).valid_share, .max = 0.99, .above_min = true, .quiet = true,                              \
      .help = "--split time: share of the actions from the point of validation to that of the test; default: 0.1"},   \
-    {"test-share", 0, "SHARE", .number = &(o).test_share, .max = 0.99, .quiet = true,                                \
+    {"test-share", 0, "SHARE", .number = &(o).test_share, .max = 0.99, .above_min = true, .quiet = true,                                \
      .help = "--split time: share of the actions after the point of the test; default: 0.1"},                        \
     {"valid-from", 0, "TIME", .number = &(o).valid_from, .min = -1e300, .max = 1e300, .quiet = true,                 \
      .help = "--split time: the point of validation, instead of shares"},                                            \
     {"test-from", 0, "TIME", .number = &(o).test_from, .min = -1e300, .max = 1e300, .quiet = true,                   \
      .help = "--split time: the point of the test"}
 /* clang-format on */
-#define CLI_INTERACTIONS_DEFAULTS .format = -1, .split = -1
+#define CLI_INTERACTIONS_DEFAULTS .format = -1, .split = -1, .valid_from = NAN, .test_from = NAN
 
 typedef struct cli_interactions {
     att_interactions *log;
@@ -57,7 +60,11 @@ typedef struct cli_interactions {
 /* Reads the log of o. items [n_items], or NULL if n_items is 0: ids that get the first numbers. */
 int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o,
                           const char *const *items, int64_t n_items);
-/* Splits it. Errors: options of another split. */
+/* Sets what was not said of the split to its defaults. */
+void cli_interactions_complete(cli_interactions_options *o);
+/* Errors: options of another split, or that go not together. To be called when they are complete. */
+int cli_interactions_check(const cli_interactions_options *o);
+/* Splits it by options that are checked. */
 int cli_interactions_hold_out(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o);
 void cli_interactions_close(cli_interactions *l);
 

@@ -194,6 +194,15 @@ size_t cli_put_float(char *to, float x)
     return n;
 }
 
+void cli_write_number(double x, char text[CLI_NUMBER_BYTES])
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, CLI_NUMBER_BYTES, "%.*g", digits, x);
+        if (strtod(text, NULL) == x)
+            break;
+    }
+}
+
 void cli_write_row(FILE *f, const float *row, int64_t n, char between)
 {
     char text[64 * (CLI_FLOAT_BYTES + 1)];

@@ -26,6 +26,9 @@ int cli_output_close(cli_output *o, int code);
  * returns the length. */
 enum { CLI_FLOAT_BYTES = 24 };
 size_t cli_put_float(char *to, float x);
+/* Writes as few digits as give the same number. */
+enum { CLI_NUMBER_BYTES = 32 };
+void cli_write_number(double x, char text[CLI_NUMBER_BYTES]);
 /* Writes row [n] with `between` between the numbers; NaN and infinities are null, as JSON has neither. */
 void cli_write_row(FILE *f, const float *row, int64_t n, char between);
 /* A JSON string; invalid UTF-8 becomes U+FFFD. */

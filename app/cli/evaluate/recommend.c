@@ -2,6 +2,7 @@
 #include "cli/base/checkpoints.h"
 #include "cli/base/interactions.h"
 #include "cli/base/item_texts.h"
+#include "cli/base/learnt.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/recommender.h"
@@ -52,6 +53,8 @@ typedef struct evaluation {
     cli_recommender m; /* open if model_name */
     cli_interactions log;
     cli_item_texts texts;
+    int64_t log_items, known_items; /* of the log; of these, those that the model has */
+    int64_t without_known;          /* histories with none of these */
     int n;
     struct {
         const char *name;
@@ -59,60 +62,122 @@ typedef struct evaluation {
     } result[MAX_RESULTS];
 } evaluation;
 
-/* ---- The split of the training -------------------------------------------------- */
+/* ---- How the training read its log and split it --------------------------------- */
 
-static const char *stored_text(const json_t *training, const char *name)
+static bool typed[64]; /* options of the table */
+
+static int complete(bool *given)
 {
-    return json_string_value(json_object_get(json_object_get(training, "options"), name));
+    for (int i = 0; options[i].name; i++)
+        typed[i] = given[i];
+    return CLI_DONE;
 }
 
-/* "leave-one-out" -> its number; -1: not said */
-static int split_number(const char *name)
+static int number_of(const char *name)
 {
-    int i = ATT_HOLDOUT_NONE;
-    while (i >= 0 && (!name || strcmp(name, cli_split_name((att_holdout_kind)i)) != 0))
-        i--;
+    int i = 0;
+    while (strcmp(options[i].name, name) != 0)
+        i++;
     return i;
 }
 
-static bool has_split(void)
+static bool is_typed(const char *name) { return typed[number_of(name)]; }
+
+static void note_split(const evaluation *e, const char *name, const char *was)
 {
-    return data.split >= 0 || data.min_actions || data.valid_share != 0 || data.test_share != 0 ||
-           data.valid_from != 0 || data.test_from != 0;
+    cli_note("%s was trained with --%s %s, not as here: it may have learnt from actions that are held out here",
+             e->m.name, name, was);
 }
 
-/* The split of the training, where none was typed; says so where it differs from the one that was. */
-static int read_split(const evaluation *e)
+/* Sets what is not typed of the split to that of the training; says what is typed and differs. */
+static void restore_split(const evaluation *e, const cli_interactions_options *was)
 {
-    json_t *training = NULL;
-    const int code = model_name ? cli_training_file_read(e->m.folder.text, &training) : CLI_DONE;
-    if (code || !training)
-        return code;
+    const bool points = is_typed("valid-from") || is_typed("test-from"),
+               shares = is_typed("valid-share") || is_typed("test-share");
+    double min_actions = (double)data.min_actions;
     const struct {
         const char *name;
-        double *to;
-    } numbers[] = {{"valid-share", &data.valid_share},
-                   {"test-share", &data.test_share},
-                   {"valid-from", &data.valid_from},
-                   {"test-from", &data.test_from}};
-    const int split = split_number(stored_text(training, "split"));
-    const int was = split < 0 ? ATT_HOLDOUT_LEAVE_ONE_OUT : split, is = data.split < 0 ? was : data.split;
-    if (was == ATT_HOLDOUT_NONE)
+        double *is, was;
+        bool excluded; /* by what is typed */
+    } numbers[] = {{"min-actions", &min_actions, (double)was->min_actions, false},
+                   {"valid-share", &data.valid_share, was->valid_share, points},
+                   {"test-share", &data.test_share, was->test_share, points},
+                   {"valid-from", &data.valid_from, was->valid_from, shares},
+                   {"test-from", &data.test_from, was->test_from, shares}};
+    if (was->split == ATT_HOLDOUT_NONE)
         cli_note("%s was trained with --split none: it has learnt from the actions that are held out here", e->m.name);
-    else if (is != was)
-        cli_note("%s was trained with --split %s: it may have learnt from actions that are held out here", e->m.name,
-                 cli_split_name((att_holdout_kind)was));
-    if (!has_split() && was != ATT_HOLDOUT_NONE) {
-        const char *min = stored_text(training, "min-actions");
-        data.split = was;
-        data.min_actions = min ? strtoll(min, NULL, 10) : 0;
-        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-            const char *text = stored_text(training, numbers[i].name);
-            *numbers[i].to = text ? strtod(text, NULL) : 0;
-        }
+    else if (data.split >= 0 && data.split != was->split)
+        note_split(e, "split", cli_split_name((att_holdout_kind)was->split));
+    else
+        data.split = was->split;
+    for (size_t i = 0; data.split == was->split && i < sizeof numbers / sizeof *numbers; i++) {
+        char text[CLI_NUMBER_BYTES];
+        const bool set = numbers[i].was != 0 && !isnan(numbers[i].was);
+        cli_write_number(numbers[i].was, text);
+        if (set && (is_typed(numbers[i].name) ? *numbers[i].is != numbers[i].was : numbers[i].excluded))
+            note_split(e, numbers[i].name, text);
+        if (set && !is_typed(numbers[i].name) && !numbers[i].excluded)
+            *numbers[i].is = numbers[i].was;
     }
-    json_decref(training);
-    return CLI_DONE;
+    data.min_actions = (int64_t)min_actions;
+}
+
+/* Have two names the same end, ".csv"? */
+static bool same_end(const char *a, const char *b)
+{
+    const char *x = strrchr(a, '.'), *y = strrchr(b, '.');
+    return x && y ? !strcmp(x, y) : x == y;
+}
+
+/* Reads the log as the training did, where nothing else is typed; format and columns of another kind of file are not
+ * those of the training. */
+static int restore_reading(const evaluation *e, const json_t *all)
+{
+    const char *log = json_string_value(json_object_get(all, "data"));
+    const bool same = !is_typed("format") && log && same_end(log, data.path);
+    static const char *const names[] = {"format", "user-column", "item-column", "time-column", "drop-duplicates"};
+    int code = CLI_DONE;
+    for (size_t i = 0; !code && i < sizeof names / sizeof *names; i++) {
+        const cli_option *p = options + number_of(names[i]);
+        const char *was = json_string_value(json_object_get(all, names[i]));
+        if (!is_typed(names[i]))
+            code = was && (same || p->flag) ? cli_take(p, names[i], was) : CLI_DONE;
+        else if (p->flag && !was)
+            cli_note("%s was trained without --%s", e->m.name, names[i]);
+        else if (p->text && (!was || strcmp(*p->text, was) != 0))
+            cli_note("%s was trained with%s --%s%s%s", e->m.name, was ? "" : "out", names[i], was ? " " : "",
+                     was ? was : "");
+    }
+    return code;
+}
+
+/* Reads and splits as the training did, but for what is typed; says what of that, of the log and of the models that the
+ * training began with makes that the model may know what is held out. */
+static int restore_training(const evaluation *e, const json_t *training)
+{
+    bool other = false;
+    cli_interactions_options was;
+    const json_t *all = json_object_get(training, "options");
+    cli_learnt_split(all, &was);
+    restore_split(e, &was);
+    cli_interactions_complete(&data);
+    int code = restore_reading(e, all);
+    if (!code)
+        code = cli_learnt_other_log(training, data.path, &other);
+    if (!code && other)
+        cli_note("%s is not the log of the training of %s, which may have learnt from actions that are held out here",
+                 data.path, e->m.name);
+    return code ? code : cli_learnt_note(json_object_get(training, "learnt"), e->m.name, &data);
+}
+
+static int read_training(const evaluation *e)
+{
+    static json_t *training; /* options point into it */
+    int code = model_name ? cli_training_file_read(e->m.folder.text, &training) : CLI_DONE;
+    if (!code && training)
+        code = restore_training(e, training);
+    cli_interactions_complete(&data);
+    return code ? code : cli_interactions_check(&data);
 }
 
 /* ---- Measuring ------------------------------------------------------------------ */
@@ -179,20 +244,25 @@ static int measure_all(evaluation *e)
 static int64_t drawn(void) { return draws ? draws : 5; }
 static int64_t sampled(void) { return negatives ? negatives : 100; }
 
+static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
+
 static void print_split(const evaluation *e)
 {
     const att_holdout_info *h = &e->log.held;
     const long long cases = h->cases[part];
     if (h->kind == ATT_HOLDOUT_LEAVE_ONE_OUT)
-        printf("held out    leave-one-out: the %s of each of %lld users with %lld actions or more,\n"
-               "            predicted from all before it; %lld users with fewer are for training only\n",
-               part ? "last action" : "last action but one", cases,
-               (long long)(data.min_actions > 3 ? data.min_actions : 3), (long long)h->train_only);
+        printf("held out    leave-one-out: the %s of each of %lld user%s with %lld actions or more,\n"
+               "            predicted from all before it; %lld user%s with fewer %s for training only\n",
+               part ? "last action" : "last action but one", cases, plural(cases), (long long)data.min_actions,
+               (long long)h->train_only, plural(h->train_only), h->train_only == 1 ? "is" : "are");
     else
-        printf("held out    time: the first action of each of %lld users from %.17g on%s, predicted\n"
-               "            from all before it; %lld users without any before it are not counted\n",
-               cases, part ? h->test_from : h->valid_from, part ? "" : " (and before the test)",
-               (long long)h->without_history[part]);
+        printf("held out    time: the first action of each of %lld user%s from %.17g on%s, predicted\n"
+               "            from all before it; %lld user%s without any before it %s not counted, and %lld\n"
+               "            with fewer than %lld actions %s for training only\n",
+               cases, plural(cases), part ? h->test_from : h->valid_from, part ? "" : " (and before the test)",
+               (long long)h->without_history[part], plural(h->without_history[part]),
+               h->without_history[part] == 1 ? "is" : "are", (long long)h->train_only, (long long)data.min_actions,
+               h->train_only == 1 ? "is" : "are");
 }
 
 static void print_candidates(const evaluation *e)
@@ -233,14 +303,20 @@ static void print_text(const evaluation *e)
     for (int i = 0; i < e->n; i++)
         width = (int)fmax(width, utf8_width(short_name(e->result[i].name)));
     width = (int)fmin(width, 30);
-    printf("training    %lld actions of %lld users with %lld items\n", (long long)e->log.held.actions,
-           (long long)e->log.held.users, (long long)e->log.held.items);
+    printf("training    %lld actions of %lld user%s with %lld item%s\n", (long long)e->log.held.actions,
+           (long long)e->log.held.users, plural(e->log.held.users), (long long)e->log.held.items,
+           plural(e->log.held.items));
     print_split(e);
     print_candidates(e);
-    printf("unseen      %lld held-out items do not occur in training: %s\n", (long long)first->unseen,
-           leave_out_unseen ? "not counted" : "counted");
-    printf("repeats     %lld of %lld counted items are in their history\n\n%*s", (long long)first->repeats,
-           (long long)first->cases, width, "");
+    printf("unseen      %lld held-out item%s not occur in training: %s\n", (long long)first->unseen,
+           first->unseen == 1 ? " does" : "s do", leave_out_unseen ? "not counted" : "counted");
+    printf("repeats     %lld of %lld counted items %s in their history\n", (long long)first->repeats,
+           (long long)first->cases, first->repeats == 1 ? "is" : "are");
+    if (model_name)
+        printf("model       knows %lld of the log's %lld item%s; %lld histor%s none that it knows\n",
+               (long long)e->known_items, (long long)e->log_items, plural(e->log_items), (long long)e->without_known,
+               e->without_known == 1 ? "y has" : "ies have");
+    printf("\n%*s", width, "");
     for (int c = 0; c < n_columns; c++) {
         char name[32];
         snprintf(name, sizeof name, "%s@%lld", columns[c].name, (long long)k);
@@ -265,6 +341,22 @@ static void put_estimate(const char *name, const att_estimate *x)
     printf(", \"%s\": %.8g, \"%s_low\": %.8g, \"%s_high\": %.8g", name, x->mean, name, x->low, name, x->high);
 }
 
+/* What the training has, and what is held out. */
+static void print_json_training(const evaluation *e)
+{
+    const att_holdout_info *h = &e->log.held;
+    printf(", \"min_actions\": %lld, \"training\": {\"actions\": %lld, \"users\": %lld, \"items\": %lld, "
+           "\"users_only\": %lld}",
+           (long long)data.min_actions, (long long)h->actions, (long long)h->users, (long long)h->items,
+           (long long)h->train_only);
+    if (h->kind == ATT_HOLDOUT_TIME)
+        printf(", \"valid_from\": %.17g, \"test_from\": %.17g, \"users_not_counted\": %lld", h->valid_from,
+               h->test_from, (long long)h->without_history[part]);
+    if (model_name)
+        printf(", \"log_items\": %lld, \"known_items\": %lld, \"histories_without_known\": %lld",
+               (long long)e->log_items, (long long)e->known_items, (long long)e->without_known);
+}
+
 static void print_json(const evaluation *e)
 {
     static const char *const names[] = {"all", "outside-training", "outside-history", "popularity"};
@@ -275,6 +367,7 @@ static void print_json(const evaluation *e)
            "\"repeats\": %lld",
            cli_split_name(e->log.held.kind), part ? "test" : "valid", (long long)first->cases, (long long)first->unseen,
            leave_out_unseen ? "false" : "true", (long long)first->repeats);
+    print_json_training(e);
     printf(", \"items\": %lld, \"candidates\": \"%s\", \"exclude_seen\": %s, \"k\": %lld", (long long)e->log.info.items,
            names[candidates], exclude_seen ? "true" : "false", (long long)k);
     if (candidates != ATT_CANDIDATES_ALL)
@@ -317,9 +410,53 @@ static int check_options(void)
     return CLI_DONE;
 }
 
+static int fail_without_cases(const evaluation *e)
+{
+    const att_holdout_info *h = &e->log.held;
+    if (h->kind == ATT_HOLDOUT_TIME)
+        return cli_fail(
+            "%s: no action is held out, as no user with %lld actions or more has one from %.17g on%s and one "
+            "before it",
+            data.path, (long long)data.min_actions, part ? h->test_from : h->valid_from,
+            part ? "" : ", before the test,");
+    return cli_fail("%s: no action is held out, as no user has %lld actions or more", data.path,
+                    (long long)data.min_actions);
+}
+
+/* How many items of the log the model knows, and how many histories have none of them. */
+static int count_known(evaluation *e)
+{
+    att_holdout_case c;
+    const int64_t items = e->log.info.items, own = e->m.info.items;
+    bool *seen = calloc((size_t)items + 1, sizeof *seen);
+    if (!seen)
+        return cli_fail_memory();
+    for (int64_t u = 0; u < e->log.info.users; u++) {
+        const att_history h = att_interactions_history(e->log.log, u);
+        for (int64_t i = 0; i < h.count; i++)
+            seen[h.items[i]] = true;
+    }
+    for (int64_t i = 0; i < items; i++) {
+        e->log_items += seen[i];
+        e->known_items += seen[i] && i < own;
+    }
+    free(seen);
+    for (int64_t i = 0; i < e->log.held.cases[part] && !att_holdout_get(e->log.holdout, part, i, &c); i++) {
+        int64_t k = 0;
+        while (k < c.history.count && c.history.items[k] >= own)
+            k++;
+        e->without_known += k == c.history.count;
+    }
+    return e->known_items > 0 ? CLI_DONE
+                              : cli_fail("%s: %s knows none of its %lld items; the first is \"%.64s\", the model's "
+                                         "first is \"%.64s\"",
+                                         data.path, e->m.name, (long long)e->log_items,
+                                         att_interactions_item(e->log.log, own), e->m.items[0]);
+}
+
 static int read_data(evaluation *e)
 {
-    int code = read_split(e);
+    int code = read_training(e);
     if (!code)
         code = cli_item_texts_read(&e->texts, texts_path);
     if (!code)
@@ -327,8 +464,9 @@ static int read_data(evaluation *e)
     if (!code)
         code = cli_interactions_hold_out(e->ctx, &e->log, &data);
     if (!code && e->log.held.cases[part] == 0)
-        code = cli_fail("%s: no action is held out, as no user has %lld actions or more", data.path,
-                        (long long)(data.min_actions > 3 ? data.min_actions : 3));
+        code = fail_without_cases(e);
+    if (!code && model_name)
+        code = count_known(e);
     if (!code && texts_path)
         code = cli_item_texts_embed(&e->texts, text_model, threads, e->log.log, 0, e->log.info.items);
     return code;
@@ -363,19 +501,22 @@ static int run(int n, char **arguments)
 const cli_command evaluate_recommend = {
     .name = "recommend",
     .summary = "measure how well next items are predicted, beside baselines",
-    .details = "Predicts held-out actions of a log, and prints how often the item is among the\n"
-               "first k (HR@k, the recall of one item), how far in front it is (NDCG@k, MRR@k),\n"
-               "with 95 % intervals over users, how many of the items are recommended to\n"
-               "anybody, and how popular these are. Beside the model are baselines: the most\n"
-               "popular items, item k-nearest neighbours (Sarwar et al. 2001), and with\n"
-               "--item-texts the items whose texts are nearest to those of the history.\n\n"
-               "What is held out is as in the training of the model. The item is ranked among\n"
-               "all items; random candidates order models otherwise (Krichene, Rendle 2020)\n"
-               "and are for comparison with papers only. The protocol is printed in full.",
+    .details =
+        "Predicts held-out actions of a log, and prints how often the item is among the\n"
+        "first k (HR@k, the recall of one item), how far in front it is (NDCG@k, MRR@k),\n"
+        "with 95 % intervals over users, how many of the items are recommended to\n"
+        "anybody, and how popular these are. Beside the model are baselines: the most\n"
+        "popular items, item k-nearest neighbours (Sarwar et al. 2001), and with\n"
+        "--item-texts the items whose texts are nearest to those of the history.\n\n"
+        "How the log is read and what is held out is as in the training of the model,\n"
+        "but for what is typed; where the model may know what it is measured by, that is\n"
+        "said. The item is ranked among all items; random candidates order models otherwise (Krichene, Rendle 2020)\n"
+        "and are for comparison with papers only. The protocol is printed in full.",
     .examples = "attend evaluate recommend -m shop --data log.csv\n"
                 "attend evaluate recommend -m shop --data log.csv --exclude-seen --leave-out-unseen -k 20\n"
                 "attend evaluate recommend --data ml-100k.inter --candidates outside-training --negatives 100",
     .options = options,
     .see = "recommend|train recommend",
+    .complete = complete,
     .run = run,
 };

@@ -1,10 +1,12 @@
 #include "base_model.h"
-#include "cli/base/checkpoints.h"
 #include "cli/base/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int copy_file(const char *from, const char *to)
 {
@@ -26,19 +28,32 @@ static int copy_file(const char *from, const char *to)
     return code;
 }
 
-int cli_base_model_copy(const char *folder, att_model_path *path)
+/* Does another process train in the folder? It holds a lock (see att_training). */
+static int check_lock(const char *folder)
 {
+    char path[sizeof(att_model_path) + 32];
+    snprintf(path, sizeof path, "%s/lock", folder);
+    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const bool runs = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+    if (fd >= 0)
+        close(fd);
+    return runs ? cli_fail("%s: another process trains there", folder) : CLI_DONE;
+}
+
+int cli_base_model_copy(const char *folder)
+{
+    att_model_path base;
     static const char *const names[] = {"config.json", "items.json", "model.safetensors"};
-    char from[sizeof path->text + 32], to[sizeof path->text + 32];
-    if (snprintf(path->text, sizeof path->text, "%s/base", folder) >= (int)sizeof path->text)
+    char from[sizeof base.text + 32], to[sizeof base.text + 32];
+    if (snprintf(base.text, sizeof base.text, "%s/base", folder) >= (int)sizeof base.text)
         return cli_fail("%.80s...: the path is too long", folder);
-    if (mkdir(path->text, 0777) && errno != EEXIST)
-        return cli_fail_errno(path->text);
-    int code = CLI_DONE;
+    int code = check_lock(folder);
+    if (!code && mkdir(base.text, 0777) && errno != EEXIST)
+        code = cli_fail_errno(base.text);
     for (size_t i = 0; !code && i < sizeof names / sizeof *names; i++) {
         snprintf(from, sizeof from, "%s/%s", folder, names[i]);
-        snprintf(to, sizeof to, "%s/%s", path->text, names[i]);
+        snprintf(to, sizeof to, "%s/%s", base.text, names[i]);
         code = copy_file(from, to);
     }
-    return code ? code : cli_checkpoints_remove(folder);
+    return code;
 }

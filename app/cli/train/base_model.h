@@ -4,8 +4,8 @@
 
 #include "cli/base/cli.h"
 
-/* Copies the recommender in the folder to FOLDER/base, and removes the checkpoints of the training that made it; path:
- * receives that of the copy. Each file appears completely or not at all. */
-int cli_base_model_copy(const char *folder, att_model_path *path);
+/* Copies the recommender in the folder to FOLDER/base. Each file appears completely or not at all.
+ * Fails while a training runs there. */
+int cli_base_model_copy(const char *folder);
 
 #endif

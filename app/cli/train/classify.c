@@ -78,7 +78,7 @@ static const cli_option options[] = {
 static const char *const may_change[] = {"minutes", "validate-every", "save-every", "average",
                                          "keep",    "dtype",          "threads",    NULL};
 static const char *const same_files[] = {"data", "valid", "config", "model", NULL};
-static const cli_training_options stored = {"classify", options, &folder, &resume, may_change, same_files, NULL};
+static const cli_training_options stored = {"classify", options, &folder, &resume, may_change, same_files, NULL, NULL};
 
 /* Takes what was not typed from the training that continues. */
 static int complete(bool *given) { return cli_training_options_read(&stored, given); }

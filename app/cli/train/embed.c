@@ -1,5 +1,6 @@
 /* attend train embed: trains a sentence model on pairs, triplets, or pairs with scores or labels. */
 #include "cli/base/array.h"
+#include "cli/base/checkpoints.h"
 #include "cli/base/correlation.h"
 #include "cli/base/end.h"
 #include "cli/base/pairs.h"
@@ -59,7 +60,7 @@ static const cli_option options[] = {
 
 static const char *const may_change[] = {"format", "validate-every", "save-every", "keep", "threads", NULL};
 static const char *const same_files[] = {"model", "pairs", "valid", NULL};
-static const cli_training_options stored = {"embed", options, &folder, &resume, may_change, same_files, NULL};
+static const cli_training_options stored = {"embed", options, &folder, &resume, may_change, same_files, NULL, NULL};
 
 /* Takes what was not typed from the training that continues. */
 static int complete(bool *given) { return cli_training_options_read(&stored, given); }

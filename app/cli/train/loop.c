@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* ---- the state between two validations, which checkpoints keep as a text */
 
@@ -157,13 +158,6 @@ static int run_steps(cli_training *t, bool *limit)
 
 /* ---- the start and the end */
 
-uint64_t cli_training_checksum(uint64_t sum, const void *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        sum = (sum ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
-    return sum;
-}
-
 /* The first line of an empty log */
 static int log_options(cli_training *t)
 {
@@ -209,14 +203,22 @@ static int say_start(const cli_training *t, bool done)
     return CLI_DONE;
 }
 
+/* Has the folder the model that its training began with? */
+static bool has_base(const char *folder)
+{
+    char path[4200];
+    struct stat s;
+    return snprintf(path, sizeof path, "%s/base", folder) < (int)sizeof path && stat(path, &s) == 0;
+}
+
 /* Where checkpoints are left, says how large they are and what they are for. */
 static void say_checkpoints(const cli_training *t)
 {
     cli_checkpoints c;
     cli_checkpoints_find(t->folder, &c);
     if (c.n > 0)
-        cli_note("%.3g MB there are checkpoints, which only --resume needs: rm %s/checkpoint-*.safetensors",
-                 1e-6 * (double)c.bytes, t->folder);
+        cli_note("%.3g MB there are checkpoints, which only --resume needs%s: rm %s/checkpoint-*.safetensors",
+                 1e-6 * (double)c.bytes, has_base(t->folder) ? ", like the model in base/" : "", t->folder);
 }
 
 /* The model of a training that has reached a limit. changed: since the model that the folder may have. */
@@ -256,7 +258,7 @@ int cli_training_run(cli_training *t)
     bool limit = false;
     t->begin = cli_seconds();
     read_note(t);
-    int code = cli_log_open(&t->log, t->folder, first);
+    int code = cli_log_open(&t->log, t->folder, first > 0 ? first : -1) /* from the start: a new log */;
     if (code)
         return code;
     code = cli_training_options_write(t->options, cli_training_finished());

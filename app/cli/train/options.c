@@ -3,7 +3,6 @@
 #include "cli/base/output.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -60,46 +59,55 @@ static bool is_passing(const char *path)
            (is_there(path, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode));
 }
 
-/* An absolute path, if it is that of a file; a name (of a model) stays. */
-static void write_path(const char *path, char text[VALUE])
+/* The part of a path that is inside the folder, or NULL. */
+static const char *inside(const char *folder, const char *path)
+{
+    const size_t n = strlen(folder);
+    return !strncmp(path, folder, n) && path[n] == '/' ? path + n + strspn(path + n, "/") : NULL;
+}
+
+/* Of a file in the output folder "./" and its path there, of another one the absolute path; a name (of a model) stays.
+ */
+static void write_path(const char *folder, const char *path, char text[VALUE])
 {
     struct stat s;
     char here[VALUE / 2];
     snprintf(text, VALUE, "%s", path);
-    if (*path == '/' || !is_there(path, &s))
+    if (!is_there(path, &s))
         return;
-    if (getcwd(here, sizeof here))
+    if (inside(folder, path))
+        snprintf(text, VALUE, "./%s", inside(folder, path));
+    else if (*path == '/')
+        return;
+    else if (getcwd(here, sizeof here))
         snprintf(text, VALUE, "%s/%s", here, path);
     else
         path_error = errno;
 }
 
-/* As few digits as give the same number. */
-static void write_number(double x, char text[VALUE])
+/* Is a number outside the range of what can be typed? It stands for one that is not set. */
+static bool is_unset(const cli_option *p, double x)
 {
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, VALUE, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
-            break;
-    }
+    return (p->integer || p->number) && !(x > p->min || (x == p->min && !p->above_min));
 }
 
 /* The value as one would type it; false: the option is not set. */
-static bool write_value(const cli_option *p, char text[VALUE])
+static bool write_value(const cli_training_options *o, const cli_option *p, char text[VALUE])
 {
     const char *word = p->value;
-    if ((p->flag && !*p->flag) || (p->text && !*p->text) || (p->choice && *p->choice < 0))
+    if ((p->flag && !*p->flag) || (p->text && !*p->text) || (p->choice && *p->choice < 0) ||
+        (p->integer && is_unset(p, (double)*p->integer)) || (p->number && is_unset(p, *p->number)))
         return false;
     if (p->flag)
         snprintf(text, VALUE, "set");
     else if (p->text && is_path(p))
-        write_path(*p->text, text);
+        write_path(*o->folder, *p->text, text);
     else if (p->text)
         snprintf(text, VALUE, "%s", *p->text);
     else if (p->integer)
         snprintf(text, VALUE, "%lld", (long long)*p->integer);
     else if (p->number)
-        write_number(*p->number, text);
+        cli_write_number(*p->number, text);
     for (int i = 0; p->choice && i < *p->choice; i++)
         word = strchr(word, '|') + 1;
     if (p->choice)
@@ -118,48 +126,96 @@ static int differs(const cli_training_options *o, const char *name, const char *
 static int check_value(const cli_training_options *o, const cli_option *p, const char *why)
 {
     char text[VALUE];
-    const bool set = write_value(p, text);
+    const bool set = write_value(o, p, text);
     const char *was = json_string_value(stored_in("options", p->name));
     return !was == !set && (!set || !strcmp(was, text)) ? CLI_DONE : differs(o, p->name, was, set ? text : NULL, why);
 }
 
-static bool renewed; /* the training begins anew */
+static bool may_renew; /* the first option of o->renewed was typed */
+static bool renewed;   /* the training begins anew */
 
-/* A file that the training began with has the size that it had, unless it is the one that may be another and typed. */
-static int check_file(const cli_training_options *o, const cli_option *p, bool typed)
+/* Compares a file with the one that the training began with; what is not known of that is the same. how: receives what
+ * differs. */
+static int compare_file(const cli_option *p, char how[128])
 {
     struct stat s;
-    const json_t *was = stored_in("bytes", p->name);
-    if (!json_is_integer(was) || stat(*p->text, &s) || s.st_size == (off_t)json_integer_value(was))
-        return CLI_DONE; /* another command says what cannot be opened */
-    const bool may_differ = o->renewed && !strcmp(p->name, o->renewed);
-    if (may_differ && typed) {
+    char sum[CLI_CHECKSUM];
+    const json_t *bytes = stored_in("bytes", p->name);
+    const char *was = json_string_value(stored_in("checksums", p->name));
+    *how = '\0';
+    if (stat(*p->text, &s) || !S_ISREG(s.st_mode)) /* another command says what cannot be opened */
+        return CLI_DONE;
+    if (json_is_integer(bytes) && s.st_size != (off_t)json_integer_value(bytes))
+        snprintf(how, 128, "has %lld bytes, but had %lld", (long long)s.st_size, (long long)json_integer_value(bytes));
+    else if (was) {
+        const int code = cli_file_checksum(*p->text, sum);
+        if (code)
+            return code;
+        if (strcmp(sum, was) != 0)
+            snprintf(how, 128, "has the size, but not the content that it had");
+    }
+    return CLI_DONE;
+}
+
+/* May the file of an option be another one, where the training begins anew? */
+static bool may_differ(const cli_training_options *o, const cli_option *p)
+{
+    return o->renewed && is_in(o->renewed, p->name);
+}
+
+/* A file that the training began with is the one that it was, or the training begins anew. */
+static int check_file(const cli_training_options *o, const cli_option *p)
+{
+    char how[128];
+    const int code = compare_file(p, how);
+    const bool may = may_differ(o, p);
+    if (code || !*how)
+        return code;
+    if (may && may_renew) {
         renewed = true;
         return CLI_DONE;
     }
-    return cli_fail("--%s: %s has %lld bytes, but had %lld when the training in %s began%s%s%s", p->name, *p->text,
-                    (long long)s.st_size, (long long)json_integer_value(was), *o->folder,
-                    may_differ ? "; to begin again with the model in that folder, add --" : "",
-                    may_differ ? p->name : "", may_differ ? " and the file" : "");
+    return cli_fail("--%s: %s %s when the training in %s began%s%s%s", p->name, *p->text, how, *o->folder,
+                    may ? "; to begin again with the model in that folder, add --" : "", may ? o->renewed[0] : "",
+                    may ? " and the file" : "");
+}
+
+/* The stored path of an option, which may be relative to the folder; valid until the process ends. */
+static const char *stored_path(const cli_training_options *o, const cli_option *p)
+{
+    static json_t *all;
+    char path[2 * VALUE];
+    const char *text = json_string_value(stored_in("options", p->name));
+    if (!text || !is_path(p) || strncmp(text, "./", 2) != 0)
+        return text;
+    snprintf(path, sizeof path, "%s/%s", *o->folder, text + 2);
+    all = all ? all : json_object();
+    json_object_set_new(all, p->name, json_string(path));
+    return json_string_value(json_object_get(all, p->name));
 }
 
 /* A folder that the training began with, if it is there still, is the one that was typed. */
 static int check_folder(const cli_training_options *o, const cli_option *p)
 {
     struct stat was, is;
-    const char *path = json_string_value(stored_in("options", p->name));
+    const char *path = stored_path(o, p);
     if (!path || stat(path, &was) || stat(*p->text, &is) || !S_ISDIR(was.st_mode) || !S_ISDIR(is.st_mode) ||
         (was.st_dev == is.st_dev && was.st_ino == is.st_ino))
-        return check_file(o, p, true);
+        return check_file(o, p);
     return differs(o, p->name, path, *p->text, "");
 }
 
 /* An option that was typed */
 static int check_typed(const cli_training_options *o, const cli_option *p)
 {
-    if (is_in(o->same_file, p->name))
-        return stored_in("options", p->name) ? check_folder(o, p) : differs(o, p->name, NULL, *p->text, "");
-    return is_in(o->free, p->name) ? CLI_DONE : check_value(o, p, "");
+    if (is_in(o->same_file, p->name) && stored_in("options", p->name))
+        return check_folder(o, p);
+    if (may_differ(o, p) && may_renew) {
+        renewed = true;
+        return CLI_DONE;
+    }
+    const bool free = is_in(o->free, p->name) || (renewed && !is_in(o->kept, p->name));
+    return free ? CLI_DONE : check_value(o, p, "");
 }
 
 /* An option that was not typed; the environment comes first where the option may change. */
@@ -175,10 +231,12 @@ static int set_stored(const cli_training_options *o, const cli_option *p, bool *
                           *o->folder);
     if (!json_is_string(was))
         return cli_fail("%s/training.json: \"%s\" is not a text", *o->folder, p->name);
+    if (is_unset(p, strtod(json_string_value(was), NULL))) /* as older versions stored it */
+        return CLI_DONE;
     *given = true;
     snprintf(source, sizeof source, "--%s in %.2000s/training.json", p->name, *o->folder);
-    const int code = cli_take(p, source, json_string_value(was));
-    return code || !is_in(o->same_file, p->name) || is_in(o->free, p->name) ? code : check_file(o, p, false);
+    const int code = cli_take(p, source, stored_path(o, p));
+    return code || !is_in(o->same_file, p->name) || is_in(o->free, p->name) ? code : check_file(o, p);
 }
 
 static int set_all(const cli_training_options *o, bool *given)
@@ -188,6 +246,8 @@ static int set_all(const cli_training_options *o, bool *given)
         return cli_fail("%s: has a training of another kind: attend train %s --resume -o %s", *o->folder,
                         command ? command : "COMMAND", *o->folder);
     int code = CLI_DONE;
+    for (int i = 0; o->renewed && o->table[i].name; i++)
+        may_renew = may_renew || (given[i] && !strcmp(o->table[i].name, o->renewed[0]));
     for (int i = 0; !code && o->table[i].name; i++)
         if (is_stored(o, &o->table[i]))
             code = given[i] ? check_typed(o, &o->table[i]) : set_stored(o, &o->table[i], &given[i]);
@@ -234,7 +294,7 @@ int cli_training_options_read(const cli_training_options *o, bool *given)
     if (!code && c.n == 0 && cli_training_finished())
         code = cli_fail("%s: its training has finished and kept no checkpoint to continue from", folder);
     if (!code && c.n == 0) {
-        cli_note("%s has no checkpoint yet: the training starts again", folder);
+        cli_note("%s has no checkpoint yet: the training starts again from step 1", folder);
         *o->resume = false;
     }
     return code;
@@ -254,28 +314,70 @@ int64_t cli_training_finished(void) { return json_integer_value(json_object_get(
 
 /* ---- writing */
 
-/* The options as a JSON object, and in *bytes the sizes of the files that must stay the same. */
-static json_t *options_object(const cli_training_options *o, json_t *bytes)
+static json_t *new_learnt; /* or NULL: what is stored */
+
+void cli_training_options_learnt(json_t *learnt) { new_learnt = learnt; }
+
+/* Adds size and, of those that may be others, checksum of the file of an option that must stay the same. */
+static int add_file(const cli_training_options *o, const cli_option *p, json_t *bytes, json_t *checksums)
+{
+    struct stat s;
+    char sum[CLI_CHECKSUM];
+    if (!is_in(o->same_file, p->name) || !is_there(*p->text, &s) || !S_ISREG(s.st_mode))
+        return CLI_DONE;
+    json_object_set_new(bytes, p->name, json_integer(s.st_size));
+    const int code = may_differ(o, p) ? cli_file_checksum(*p->text, sum) : CLI_DONE;
+    if (!code && may_differ(o, p))
+        json_object_set_new(checksums, p->name, json_string(sum));
+    return code;
+}
+
+/* The options as a JSON object. */
+static json_t *options_object(const cli_training_options *o)
 {
     char text[VALUE];
-    struct stat s;
     json_t *all = json_object();
     for (const cli_option *p = o->table; p->name; p++) {
-        if (!is_stored(o, p) || !write_value(p, text))
+        if (!is_stored(o, p) || !write_value(o, p, text))
             continue;
         json_t *value = is_path(p) && is_passing(text) ? NULL : json_string(text); /* NULL, too: it is not UTF-8 */
         json_object_set_new(all, p->name, value ? value : json_null());
-        if (is_in(o->same_file, p->name) && is_there(*p->text, &s) && S_ISREG(s.st_mode))
-            json_object_set_new(bytes, p->name, json_integer(s.st_size));
     }
     return all;
 }
 
+/* The object of training.json: options, and the files as they were at the first call. */
+static int whole_object(const cli_training_options *o, json_t **all)
+{
+    static json_t *bytes, *checksums;
+    char text[VALUE];
+    int code = CLI_DONE;
+    if (!bytes) {
+        bytes = json_object();
+        checksums = json_object();
+        for (const cli_option *p = o->table; !code && p->name; p++)
+            if (is_stored(o, p) && write_value(o, p, text))
+                code = add_file(o, p, bytes, checksums);
+    }
+    *all = json_pack("{s:s, s:o, s:O}", "command", o->command, "options", options_object(o), "bytes", bytes);
+    if (json_object_size(checksums) > 0)
+        json_object_set(*all, "checksums", checksums);
+    json_t *learnt = new_learnt ? new_learnt : json_object_get(stored, "learnt");
+    if (learnt)
+        json_object_set(*all, "learnt", learnt);
+    return code;
+}
+
 int cli_training_options_line(const cli_training_options *o, char **line)
 {
-    json_t *bytes = json_object(), *options = options_object(o, bytes),
-           *all =
-               json_pack("{s:i, s:s, s:o, s:o}", "step", 0, "command", o->command, "options", options, "bytes", bytes);
+    json_t *whole, *all = json_pack("{s:i}", "step", 0);
+    const int code = whole_object(o, &whole);
+    json_object_update(all, whole);
+    json_decref(whole);
+    if (code) {
+        json_decref(all);
+        return code;
+    }
     char *text = json_dumps(all, JSON_COMPACT | JSON_PRESERVE_ORDER);
     json_decref(all);
     if (!text || asprintf(line, "%s\n", text) < 0)
@@ -296,14 +398,14 @@ int cli_training_options_write(const cli_training_options *o, int64_t finished)
         code = cli_output_open(&out, path);
     if (code)
         return code;
-    json_t *bytes = json_object(), *options = options_object(o, bytes),
-           *all = json_pack("{s:s, s:o, s:o}", "command", o->command, "options", options, "bytes", bytes);
+    json_t *all;
+    code = whole_object(o, &all);
     if (finished)
         json_object_set_new(all, "finished", json_integer(finished));
-    if (path_error)
+    if (path_error && !code)
         code = cli_fail("%s is not written, because a file that it names cannot be checked: %s", path,
                         strerror(path_error));
-    else if (json_dumpf(all, out.file, JSON_INDENT(1)) || putc('\n', out.file) == EOF)
+    else if (!code && (json_dumpf(all, out.file, JSON_INDENT(1)) || putc('\n', out.file) == EOF))
         code = cli_fail_errno(path);
     json_decref(all);
     return cli_output_close(&out, code);

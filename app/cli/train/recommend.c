@@ -1,7 +1,9 @@
 /* attend train recommend: SASRec or BERT4Rec, from a log of what users did. */
+#include "cli/base/checkpoints.h"
 #include "cli/base/end.h"
 #include "cli/base/interactions.h"
 #include "cli/base/item_texts.h"
+#include "cli/base/learnt.h"
 #include "cli/base/progress.h"
 #include "cli/base/recommender.h"
 #include "base_model.h"
@@ -19,9 +21,9 @@ static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
 static const char *model_name, *texts_path, *text_model, *folder;
 static int arch = -1, block = -1, loss = ATT_ITEM_LOSS_SOFTMAX, content = -1, schedule, dtype = F32,
            candidates = ATT_CANDIDATES_ALL;
-static int64_t hidden, layers, heads, intermediate, max_positions, negatives, batch = 128, validate_every, save_every,
-                                                                              patience, keep = 1, seed = 1, threads;
-static double calibration = 0.75, mask_share, last_mask_share, epochs = 20, minutes, rate = 1e-3, warmup, beta2 = 0.999,
+static int64_t hidden, layers, heads, intermediate, max_positions, negatives,
+    batch = 128, validate_every, save_every, patience = -1, keep = 1, seed = 1, threads;
+static double calibration = 0.75, mask_share, last_mask_share, epochs, minutes, rate = 1e-3, warmup, beta2 = 0.999,
               decay, clip, dropout = 0.2;
 static bool with_replacement, exclude_seen, resume;
 
@@ -37,20 +39,22 @@ static const cli_option options[] = {
      .help = "output folder: checkpoints and log, in the end the model"},
     {"resume", 0, NULL, .flag = &resume,
      .help = "resume from the newest checkpoint; the result has the same bits as without interruption. With another "
-             "--data: begin again with the model in the folder and the new items of the log"},
+             "--data: begin again with the model in the folder, a copy of which is kept in FOLDER/base, and the new "
+             "items of the log"},
     {"model", 'm', "MODEL", .text = &model_name,
      .help = "begin with what this recommender has learnt; further items of the log are added to it"},
     {"arch", 'a', "sasrec|bert4rec", .choice = &arch,
      .help = "predict each next item from those before it, or masked items from all others; default: sasrec"},
     {"block", 0, "pre-norm|post-norm|sasrec", .choice = &block,
      .help = "arrangement of a layer; sasrec: that of the paper's code; default: pre-norm, of bert4rec post-norm"},
-    {"hidden", 0, "N", .integer = &hidden, .max = 1 << 16, .quiet = true, .help = "features of an item; default: 64"},
-    {"layers", 0, "N", .integer = &layers, .max = 1000, .quiet = true, .help = "layers; default: 2"},
-    {"heads", 0, "N", .integer = &heads, .max = 1 << 16, .quiet = true,
+    {"hidden", 0, "N", .integer = &hidden, .min = 1, .max = 1 << 16, .quiet = true,
+     .help = "features of an item; default: 64"},
+    {"layers", 0, "N", .integer = &layers, .min = 1, .max = 1000, .quiet = true, .help = "layers; default: 2"},
+    {"heads", 0, "N", .integer = &heads, .min = 1, .max = 1 << 16, .quiet = true,
      .help = "attention heads of a layer; default: 1"},
-    {"intermediate", 0, "N", .integer = &intermediate, .max = 1 << 18, .quiet = true,
+    {"intermediate", 0, "N", .integer = &intermediate, .min = 1, .max = 1 << 18, .quiet = true,
      .help = "features inside the feed-forward network; default: 4 times --hidden, of --block sasrec the same"},
-    {"max-positions", 0, "N", .integer = &max_positions, .max = 1 << 16, .quiet = true,
+    {"max-positions", 0, "N", .integer = &max_positions, .min = 1, .max = 1 << 16, .quiet = true,
      .help = "the last N items of a history count; default: 50"},
     {"item-texts", 0, "FILE", .text = &texts_path,
      .help = "texts of items, such as titles: lines of id and text with a tab between them, or CSV; items that occur "
@@ -62,18 +66,19 @@ static const cli_option options[] = {
     {"loss", 0, "softmax|sampled-softmax|binary|gbce", .choice = &loss,
      .help = "cross entropy of the softmax over all items, or over the next one and negatives; binary cross entropy of "
              "the next one and negatives; or that with calibrated probabilities"},
-    {"negatives", 0, "N", .integer = &negatives, .max = 1 << 20, .quiet = true,
+    {"negatives", 0, "N", .integer = &negatives, .min = 1, .max = 1 << 16, .quiet = true,
      .help = "negatives at each position, at random outside the user's training items; default: 256, of binary 1"},
     {"calibration", 0, "T", .number = &calibration, .max = 1, .help = "t of --loss gbce: 0 calibrates nothing, 1 all"},
-    {"mask-share", 0, "SHARE", .number = &mask_share, .max = 0.99, .quiet = true,
+    {"mask-share", 0, "SHARE", .number = &mask_share, .max = 0.99, .above_min = true, .quiet = true,
      .help = "bert4rec: share of a history's items that are masked; default: 0.2"},
     {"last-mask-share", 0, "SHARE", .number = &last_mask_share, .max = 1,
      .help = "bert4rec: share of histories whose last item alone is masked"},
     {"with-replacement", 0, NULL, .flag = &with_replacement,
      .help = "draw histories at random; otherwise each is in an epoch once"},
-    {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6, .help = "number of epochs"},
+    {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6, .quiet = true,
+     .help = "at most N epochs; with --resume it may be another N; default: 200, and without validation 20"},
     {"minutes", 0, "N", .number = &minutes, .max = 1e6, .quiet = true,
-     .help = "stop after N minutes; 0: after --epochs"},
+     .help = "stop after N minutes, if --epochs or --patience do not stop it before; 0: no limit"},
     {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 20, .help = "batch size: histories per step"},
     {"rate", 0, "RATE", .number = &rate, .max = 10, .above_min = true, .help = "learning rate: the maximum"},
     {"schedule", 0, "constant|linear|cosine", .choice = &schedule,
@@ -92,8 +97,8 @@ static const cli_option options[] = {
      .help = "validate every N steps; 0, the default: after each epoch"},
     {"save-every", 0, "N", .integer = &save_every, .max = 1 << 30, .quiet = true,
      .help = "save a checkpoint every N steps; 0, the default: after each epoch"},
-    {"patience", 0, "N", .integer = &patience, .max = 1 << 30,
-     .help = "stop after N validations without improvement; 0: never"},
+    {"patience", 0, "N", .integer = &patience, .max = 1 << 30, .quiet = true,
+     .help = "stop after N validations without improvement; 0: never; default: 5"},
     {"keep", 0, "N", .integer = &keep, .max = 64,
      .help = "checkpoints to keep when the training has finished; --resume needs one"},
     {"dtype", 0, "f32|f16", .choice = &dtype, .help = "type of the weights in the model"},
@@ -102,23 +107,32 @@ static const cli_option options[] = {
     {0},
 };
 
-static const char *const may_change[] = {"minutes", "validate-every", "save-every", "patience",
-                                         "keep",    "dtype",          "threads",    NULL};
+static const char *const may_change[] = {"epochs", "minutes", "validate-every", "save-every", "patience",
+                                         "keep",   "dtype",   "threads",        NULL};
 static const char *const same_files[] = {"data", "item-texts", NULL};
-static const cli_training_options stored = {"recommend", options, &folder, &resume, may_change, same_files, "data"};
+static const char *const of_model[] = {"model",  "arch",  "block",        "content",       "hidden",
+                                       "layers", "heads", "intermediate", "max-positions", NULL};
+static const cli_training_options stored = {"recommend", options,    &folder,    &resume,
+                                            may_change,  same_files, same_files, of_model};
+static bool goes_on; /* --resume, and not with another log */
 
 /* Takes what was not typed from the training that continues. One with a new log begins with the model that it has,
  * whose sizes are no options then. */
 static int complete(bool *given)
 {
-    const int code = cli_training_options_read(&stored, given);
+    goes_on = resume;
+    int code = cli_training_options_read(&stored, given);
+    if (!code && resume && (schedule != 0 || warmup > 0))
+        code = cli_training_options_same(&stored, "epochs", ", and the learning rate depends on them");
     if (!code && cli_training_options_renewed()) {
         cli_note("%s is not the log of the training in %s: another one begins with the model that is there", data.path,
                  folder);
+        goes_on = false;
         model_name = folder;
         arch = block = content = -1;
         hidden = layers = heads = intermediate = max_positions = 0;
     }
+    cli_interactions_complete(&data);
     return code;
 }
 
@@ -128,6 +142,7 @@ typedef struct recommend_training {
     cli_item_texts texts;
     att_recommender *base;     /* the model to begin with; NULL: a new one */
     att_recommender_info info; /* of it */
+    json_t *learnt;            /* and what it has learnt from, where the training begins */
     int64_t histories;         /* of two or more items */
 } recommend_training;
 
@@ -153,6 +168,13 @@ static int check_options(void)
 {
     if (model_name && size_option())
         return cli_misuse("--%s does not go with --model, which has its own", size_option());
+    const long long width = hidden ? hidden : 64;
+    if (heads && width % heads)
+        return cli_misuse("--heads %lld does not divide --hidden %lld", (long long)heads, width);
+    if (arch == BERT4REC && block == ATT_BLOCK_SASREC)
+        return cli_misuse("--block sasrec is for --arch sasrec");
+    if (patience > 0 && data.split == ATT_HOLDOUT_NONE)
+        return cli_misuse("--patience %lld needs a validation, but --split is none", (long long)patience);
     if (negatives && loss == ATT_ITEM_LOSS_SOFTMAX)
         return cli_misuse("--negatives %lld is for another --loss: softmax is over all items", (long long)negatives);
     if (calibration != 0.75 && loss != ATT_ITEM_LOSS_GBCE)
@@ -161,7 +183,7 @@ static int check_options(void)
         return cli_misuse("--content needs --item-texts FILE");
     if (text_model && !texts_path)
         return cli_misuse("--text-model %s needs --item-texts FILE", text_model);
-    return CLI_DONE;
+    return cli_interactions_check(&data);
 }
 
 /* Options of one of both architectures, once it is known. */
@@ -211,28 +233,40 @@ static int read_log(recommend_training *t)
     return code;
 }
 
+/* What the model to begin with has learnt from, to be stored. */
+static int read_learnt(recommend_training *t)
+{
+    json_t *training = NULL;
+    const bool renewed = cli_training_options_renewed();
+    const int code = cli_training_file_read(model_name, &training);
+    if (!code) {
+        t->learnt = cli_learnt_of(training, renewed ? "its earlier model" : model_name, renewed);
+        cli_training_options_learnt(t->learnt);
+    }
+    json_decref(training);
+    return code;
+}
+
 static int open_base(recommend_training *t)
 {
-    static att_model_path path, copy;
+    static att_model_path path;
     if (!model_name)
         return CLI_DONE;
     int code = cli_model_find(CLI_RECOMMENDER, model_name, &path);
-    if (!code && cli_training_options_renewed())
-        code = cli_base_model_copy(path.text, &copy);
     if (code)
         return code;
-    model_name = cli_training_options_renewed() ? copy.text : path.text; /* as the folder stores it */
+    model_name = path.text; /* as the folder stores it */
     t->info.size = sizeof t->info;
     code = cli_status(t->common.ctx, att_recommender_open(t->common.ctx, model_name, &t->base));
-    return code ? code : cli_status(t->common.ctx, att_recommender_describe(t->base, &t->info));
+    if (!code)
+        code = cli_status(t->common.ctx, att_recommender_describe(t->base, &t->info));
+    return code || goes_on ? code : read_learnt(t);
 }
 
 /* The log, and vectors of the texts of items that the model does not have. */
 static int read_data(recommend_training *t)
 {
-    int code = check_options();
-    if (!code)
-        code = cli_item_texts_read(&t->texts, texts_path);
+    int code = cli_item_texts_read(&t->texts, texts_path);
     if (!code)
         code = open_base(t);
     if (!code)
@@ -255,6 +289,8 @@ static void say_data(const recommend_training *t)
         fprintf(stderr, "; %lld for validation and %lld for the test, which is not read",
                 (long long)h->cases[ATT_HOLDOUT_VALID], (long long)h->cases[ATT_HOLDOUT_TEST]);
     fputc('\n', stderr);
+    if (h->kind != ATT_HOLDOUT_NONE && h->cases[ATT_HOLDOUT_VALID] == 0)
+        cli_note("no action is held out for validation, so the model of the last step is written");
     if (t->base)
         fprintf(stderr, "begins with %s, which has %lld of the items\n", model_name, (long long)t->info.items);
     if (t->texts.vectors)
@@ -332,6 +368,8 @@ static int show_sizes(const recommend_training *t)
     att_recommender_info i = {.size = sizeof i};
     const int code =
         cli_status(t->common.ctx, att_recommender_describe(att_training_recommender(t->common.training), &i));
+    if (!code && !strcmp(i.type, "attend-bert4rec") && mask_share == 0)
+        mask_share = 0.2;
     if (code || t->base)
         return code;
     arch = strcmp(i.type, "attend-bert4rec") ? SASREC : BERT4REC;
@@ -341,9 +379,31 @@ static int show_sizes(const recommend_training *t)
     heads = i.heads;
     intermediate = i.intermediate;
     max_positions = i.max_positions;
-    if (arch == BERT4REC && mask_share == 0)
-        mask_share = 0.2;
     return CLI_DONE;
+}
+
+/* A new log: the model in the folder moves to where the training finds it when it goes on, and makes room. */
+static int move_base(void)
+{
+    static att_model_path base;
+    const char *from = model_name;
+    if (snprintf(base.text, sizeof base.text, "%s/base", folder) >= (int)sizeof base.text)
+        return cli_fail("%.80s...: the path is too long", folder);
+    model_name = base.text;
+    const int code = cli_base_model_copy(from);
+    return code ? code : cli_checkpoints_remove(from);
+}
+
+/* Limits that were not typed. */
+static void complete_limits(recommend_training *t)
+{
+    const bool validates = t->log.held.cases[ATT_HOLDOUT_VALID] > 0;
+    t->common.validate = validates ? validate : NULL;
+    if (epochs == 0)
+        epochs = validates ? 200 : 20;
+    if (patience < 0)
+        patience = validates ? 5 : 0;
+    t->common.patience = validates ? patience : 0;
 }
 
 static int open_training(recommend_training *t)
@@ -361,7 +421,7 @@ static int open_training(recommend_training *t)
                                 .kind = schedules[schedule],
                                 .max_rate = rate,
                                 .warmup = (int64_t)(warmup * (double)t->common.steps),
-                                .steps = t->common.steps};
+                                .steps = schedule ? t->common.steps : 0};
     if (!negatives && loss != ATT_ITEM_LOSS_SOFTMAX)
         negatives = loss == ATT_ITEM_LOSS_BINARY ? 1 : 256;
     write_settings(settings, sizeof settings);
@@ -376,12 +436,23 @@ static int open_training(recommend_training *t)
     return cli_status(t->common.ctx, att_recommender_training_open(t->common.ctx, folder, o, &t->common.training));
 }
 
+/* The last validation was the best: says how the training goes on. */
+static void say_rising(const recommend_training *t)
+{
+    if (t->common.steps > att_training_steps(t->common.training))
+        cli_note("it was still rising: attend train recommend --resume -o %s --minutes %g goes on", folder,
+                 2 * minutes);
+    else if (schedule == 0 && warmup == 0)
+        cli_note("it was still rising: attend train recommend --resume -o %s --epochs %g goes on", folder, 2 * epochs);
+    else
+        cli_note("it was still rising: with more --epochs another training may be better");
+}
+
 /* With validation the best model was written already; otherwise the last one is written now. */
 static int write_model(void *user, bool stopped)
 {
     const recommend_training *t = user;
     att_training_info info = {.size = sizeof info};
-    (void)stopped;
     const int code = cli_status(t->common.ctx, att_training_describe(t->common.training, &info));
     if (code || info.best_step == 0)
         return code ? code
@@ -389,6 +460,8 @@ static int write_model(void *user, bool stopped)
                                  att_training_write(t->common.training, 0, dtype == F16 ? ATT_F16 : ATT_F32));
     cli_note("%s is the model of step %lld, with the highest NDCG@10 on validation, %.4f", folder,
              (long long)info.best_step, info.best);
+    if (!stopped && info.best_step == att_training_steps(t->common.training))
+        say_rising(t);
     return CLI_DONE;
 }
 
@@ -400,25 +473,31 @@ static int run(int n, char **arguments)
                                        .resume = resume,
                                        .options_first = true,
                                        .things = "positions",
-                                       .patience = patience,
                                        .keep = keep,
                                        .write = write_model,
                                        .options = &stored,
                                        .user = &t}};
-    int code = cli_open(&t.common.ctx, threads);
+    int code = check_options();
+    if (!code)
+        code = cli_open(&t.common.ctx, threads);
     if (!code)
         code = read_data(&t);
     if (!code) {
+        complete_limits(&t);
         cli_end_later(); /* a signal cancels the start, which then leaves no folder */
-        code = open_training(&t);
+        code = cli_training_options_renewed() ? move_base() : CLI_DONE;
     }
+    if (!code)
+        code = open_training(&t);
     if (!code)
         code = show_sizes(&t);
     if (!code) {
         say_data(&t);
-        t.common.validate = t.log.held.cases[ATT_HOLDOUT_VALID] > 0 ? validate : NULL;
-        code = cli_training_run(&t.common);
+        code = cli_learnt_note(t.learnt, folder, &data);
     }
+    if (!code)
+        code = cli_training_run(&t.common);
+    json_decref(t.learnt);
     att_training_free(t.common.training);
     att_recommender_free(t.base);
     cli_interactions_close(&t.log);
@@ -441,14 +520,16 @@ const cli_command train_recommend = {
                "of the file. The last action of each user is held out for the test, which\n"
                "attend evaluate recommend makes, and the one before for validation: the model\n"
                "with the highest NDCG@10 on it, ranked among all items unless\n"
-               "--validate-candidates says otherwise, is written. --split time divides the log\n"
+               "--validate-candidates says otherwise, is written; without an improvement in\n"
+               "--patience validations the training ends. --split time divides the log\n"
                "at two points in time instead, and none trains on all.\n\n"
                "Reports progress to standard error and to FOLDER/log.jsonl, whose first line\n"
                "has all options. Ctrl-C saves a checkpoint and writes the model so far; if the\n"
                "process is killed, the steps since the last checkpoint are lost. To continue,\n"
                "--resume -o FOLDER is enough. --resume -o FOLDER --data NEW trains the model in\n"
-               "the folder on a log that has grown: what it has learnt stays, and new items are\n"
-               "added.",
+               "the folder on a log that has grown, and may have other --item-texts: what it has\n"
+               "learnt stays, and new items are added. FOLDER/base keeps the model that this\n"
+               "begins with; like the checkpoints, only --resume needs it.",
     .examples = "attend train recommend --data log.csv -o shop\n"
                 "attend train recommend --data log.csv --item-texts titles.tsv --content add -o shop\n"
                 "attend train recommend --resume -o shop\n"

@@ -55,9 +55,6 @@ int cli_training_run(cli_training *t);
  * line; the first few translations are printed to standard error. */
 int cli_training_bleu(const cli_training *t, const char *texts, const char *references, double *bleu);
 
-/* FNV-1a (Fowler, Noll, Vo) of further bytes [n], with `sum` of those before; of none it is 0. */
-uint64_t cli_training_checksum(uint64_t sum, const void *bytes, size_t n);
-
 extern const cli_command train_classify, train_embed, train_recommend, train_translate;
 
 #endif

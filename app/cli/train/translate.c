@@ -81,7 +81,7 @@ static const char *const may_change[] = {"valid-src",      "valid-tgt",  "steps"
                                          "validate-every", "save-every", "average", "keep",    "half",
                                          "threads",        "tokenizer",  NULL};
 static const char *const same_files[] = {"src", "tgt", "config", "tokenizer", NULL};
-static const cli_training_options stored = {"translate", options, &folder, &resume, may_change, same_files, NULL};
+static const cli_training_options stored = {"translate", options, &folder, &resume, may_change, same_files, NULL, NULL};
 
 /* Words of --schedule are in the order of att_schedule_kind. */
 static bool schedule_ends(int kind) { return kind == ATT_COSINE || kind == ATT_LINEAR; }
