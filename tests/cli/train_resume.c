@@ -186,7 +186,7 @@ static void a_killed_training_says_how_to_go_on(void **state)
     assert_int_equal(tool("sed -i 's/\"finished\": 4/\"finished\": 0/' early/training.json; " RESUME
                           "-o early --steps 6 && cmp early/model.safetensors whole/model.safetensors"),
                      0);
-    assert_has(tool_err, "early has no checkpoint yet: the training starts again\n");
+    assert_has(tool_err, "early has no checkpoint yet: the training starts again from step 1\n");
 }
 
 /* What stays of checkpoints, and of nothing else. */
