@@ -6,6 +6,7 @@
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/recommender.h"
+#include "cli/base/utf8.h"
 #include "cli/draw/history_attention.h"
 #include "cli/draw/picture.h"
 
@@ -23,9 +24,9 @@ static bool all_users, exclude_seen, json;
 static const cli_option options[] = {
     CLI_RECOMMENDER_MODEL_OPTION(&model_name, "; default: the only one there"),
     {"history", 0, "ITEMS", .texts = &histories,
-     .help =
-         "ids of items, oldest first, with commas between them, or tabs; may be given repeatedly; default: lines of "
-         "standard input"},
+     .help = "ids of items, oldest first, with commas between them, or tabs, if there is one: an id with a comma gets "
+             "a tab "
+             "after it; may be given repeatedly; default: lines of standard input"},
     {"user", 'u', "USER", .texts = &users, .help = "a user of --data; may be given repeatedly"},
     {"all-users", 0, NULL, .flag = &all_users, .help = "all users of --data, a line each"},
     {"data", 'd', "FILE", .text = &data.path,
@@ -66,6 +67,7 @@ typedef struct work {
     /* A block of histories: */
     cli_histories h;
     const char *name[BLOCK]; /* users, or the texts of histories */
+    json_t *missing[BLOCK];  /* with --json: unknown ids of each */
     /* Of all blocks: */
     cli_unknown unknown;
     int64_t done, total, popular; /* histories; of all, 0: unknown; by popularity */
@@ -88,16 +90,27 @@ static int add_listed(id_list *l, const cli_recommender *m, const char *id, cli_
     return CLI_DONE;
 }
 
+/* Is the line text? `source` names where it is from. */
+static int check_line(const char *source, int64_t number, const char *line, size_t bytes)
+{
+    if (strlen(line) == bytes && utf8_valid(line, bytes))
+        return CLI_DONE;
+    return cli_fail("%s: line %lld: %s", source, (long long)number,
+                    strlen(line) < bytes ? "has a zero byte" : "is not UTF-8 text");
+}
+
 /* path NULL: an empty list. Empty lines are no ids. */
 static int read_list(id_list *l, const cli_recommender *m, const char *option, const char *path)
 {
     char *paths[] = {(char *)path}, list[CLI_UNKNOWN_LIST];
     cli_reader r = {.in = {.fd = -1}};
-    cli_unknown unknown = {0};
+    cli_unknown unknown = {.ids = true};
     bool there = path != NULL;
     int code = path ? cli_lines_open(&r.in, 1, paths) : CLI_DONE;
     while (!code && there) {
         code = cli_reader_next(&r, &there);
+        if (!code && there)
+            code = check_line(path, r.lines, r.in.text[r.at], r.in.bytes[r.at]);
         if (!code && there && r.in.bytes[r.at] > 0)
             code = add_listed(l, m, r.in.text[r.at], &unknown);
     }
@@ -113,12 +126,16 @@ static int read_list(id_list *l, const cli_recommender *m, const char *option, c
 
 /* ---- Printing ------------------------------------------------------------------- */
 
-/* Tabs and line ends are spaces. */
+/* Control characters, such as tabs and line ends, are spaces. */
 static void put_field(FILE *f, const char *text)
 {
-    for (; *text; text++)
-        putc(*text == '\t' || *text == '\n' || *text == '\r' ? ' ' : *text, f);
+    while (*text) {
+        const uint32_t code = utf8_next(&text);
+        utf8_put(f, code < 0x20 || (code >= 0x7F && code < 0xA0) ? ' ' : code);
+    }
 }
+
+static const char *plural(int64_t n, const char *one, const char *more) { return n == 1 ? one : more; }
 
 static const char *text_of(const work *w, const char *id) { return cli_item_texts_find(&w->texts, id); }
 
@@ -127,7 +144,11 @@ static void print_json(const work *w, const char *key, const char *name, const a
     FILE *f = w->out.file;
     fprintf(f, "{\"%s\": ", key);
     cli_write_json(f, name, strlen(name));
-    fprintf(f, ", \"by_popularity\": %s, \"items\": [", r->by_popular && r->by_popular[row] ? "true" : "false");
+    if (!similar.n) {
+        fprintf(f, ", \"by_popularity\": %s, \"unknown\": ", r->by_popular[row] ? "true" : "false");
+        json_dumpf(w->missing[row], f, JSON_ENCODE_ANY);
+    }
+    fputs(", \"items\": [", f);
     for (int64_t i = row * r->k; i < (row + 1) * r->k && r->items[i] >= 0; i++) {
         const char *id = w->m.items[r->items[i]], *text = text_of(w, id);
         fputs(i > row * r->k ? ", {\"item\": " : "{\"item\": ", f);
@@ -143,6 +164,9 @@ static void print_json(const work *w, const char *key, const char *name, const a
     fputs("]}\n", f);
 }
 
+/* Digits of scores after the point; scores by popularity are counts. */
+static int digits(const att_recommendation *r, int64_t row) { return r->by_popular && r->by_popular[row] ? 0 : 4; }
+
 /* A line, to be cut at its tabs: the name, then id and score of each item. */
 static void print_line(const work *w, const char *name, const att_recommendation *r, int64_t row)
 {
@@ -150,7 +174,7 @@ static void print_line(const work *w, const char *name, const att_recommendation
     for (int64_t i = row * r->k; i < (row + 1) * r->k && r->items[i] >= 0; i++) {
         putc('\t', w->out.file);
         put_field(w->out.file, w->m.items[r->items[i]]);
-        fprintf(w->out.file, "\t%.4f", (double)r->scores[i]);
+        fprintf(w->out.file, "\t%.*f", digits(r, row), (double)r->scores[i]);
     }
     putc('\n', w->out.file);
 }
@@ -163,7 +187,7 @@ static void print_block(const work *w, const char *name, const att_recommendatio
     fputs(r->by_popular && r->by_popular[row] ? " (by popularity)\n" : "\n", f);
     for (int64_t i = row * r->k; i < (row + 1) * r->k && r->items[i] >= 0; i++) {
         const char *id = w->m.items[r->items[i]], *text = text_of(w, id);
-        fprintf(f, "%10.4f  ", (double)r->scores[i]);
+        fprintf(f, "%10.*f  ", digits(r, row), (double)r->scores[i]);
         put_field(f, id);
         if (text) {
             fputs("  ", f);
@@ -214,13 +238,16 @@ static int recommend(work *w)
     if (code)
         return code;
     cli_progress_clear();
-    for (int64_t i = 0; i < w->h.n; i++) {
-        print_row(w, w->name[i], &r, i);
-        w->popular += r.by_popular[i];
-    }
     if (attention_path && !w->drawn && w->h.n > 0) {
         w->drawn = true;
         code = draw(w, 0, &r);
+    }
+    for (int64_t i = 0; i < w->h.n; i++) {
+        if (!code)
+            print_row(w, w->name[i], &r, i);
+        w->popular += r.by_popular[i];
+        json_decref(w->missing[i]);
+        w->missing[i] = NULL;
     }
     att_recommendation_free(w->m.model, &r);
     w->done += w->h.n;
@@ -229,11 +256,20 @@ static int recommend(work *w)
     return code ? code : cli_output_flush(&w->out);
 }
 
+/* Ids that are unknown from now on are of the next history of the block. */
+static int begin_unknown(work *w)
+{
+    w->unknown.array = w->missing[w->h.n] = json ? json_array() : NULL;
+    return json && !w->unknown.array ? cli_fail_memory() : CLI_DONE;
+}
+
 /* Adds a history to the block, whose lists are printed when it is full. */
 static int add(work *w, const char *text)
 {
     w->name[w->h.n] = text;
-    int code = cli_histories_read(&w->h, w->m.model, text, NULL, &w->unknown);
+    int code = begin_unknown(w);
+    if (!code)
+        code = cli_histories_read(&w->h, w->m.model, text, NULL, &w->unknown);
     cli_unknown_end_line(&w->unknown);
     if (!code && w->h.n == BLOCK)
         code = recommend(w);
@@ -244,7 +280,9 @@ static int add_user(work *w, int64_t user)
 {
     const att_history h = att_interactions_history(w->log.log, user);
     w->name[w->h.n] = att_interactions_user(w->log.log, user);
-    int code = cli_histories_begin(&w->h);
+    int code = begin_unknown(w);
+    if (!code)
+        code = cli_histories_begin(&w->h);
     for (int64_t i = 0; !code && i < h.count; i++) {
         const char *id = att_interactions_item(w->log.log, h.items[i]);
         if (h.items[i] < w->m.info.items)
@@ -287,13 +325,17 @@ static int of_histories(work *w)
 static int of_lines(work *w)
 {
     cli_lines in;
+    int64_t number = 0;
     int code = cli_lines_open(&in, 0, NULL);
     while (!code) {
         code = cli_lines_next(&in, BLOCK);
         if (code || in.count == 0)
             break;
-        for (int64_t i = 0; !code && i < in.count; i++)
-            code = add(w, in.text[i]);
+        for (int64_t i = 0; !code && i < in.count; i++) {
+            code = check_line("standard input", ++number, in.text[i], in.bytes[i]);
+            if (!code)
+                code = add(w, in.text[i]);
+        }
         if (!code && w->h.n > 0)
             code = recommend(w);
     }
@@ -362,9 +404,20 @@ static int check_options(void)
     if (!of_history && (exclude_seen || attention_path))
         return cli_misuse("--%s does not go with --%s, where there is no history",
                           exclude_seen ? "exclude-seen" : "attention", first);
+    if (vectors_path && json)
+        return cli_misuse("--json does not go with --vectors, which writes a NumPy file");
     if (vectors_path && output_path)
         return cli_misuse("--output does not go with --vectors, which names the file");
     return CLI_DONE;
+}
+
+/* Is one of the unknown ids perhaps several? */
+static bool has_spaces(const cli_unknown *u)
+{
+    for (int i = 0; i < u->n; i++)
+        if (strchr(u->text[i], ' '))
+            return true;
+    return false;
 }
 
 static void report(const work *w)
@@ -372,11 +425,12 @@ static void report(const work *w)
     char list[CLI_UNKNOWN_LIST];
     cli_unknown_list(&w->unknown, list);
     if (w->unknown.lines > 0)
-        cli_note("%lld of %lld histories have items that the model does not know, which are left out: %s",
-                 (long long)w->unknown.lines, (long long)w->done, list);
+        cli_note("%lld of %lld %s items that the model does not know, which are left out: %s%s",
+                 (long long)w->unknown.lines, (long long)w->done, plural(w->done, "history has", "histories have"),
+                 list, !data.path && has_spaces(&w->unknown) ? "; ids are separated by commas or tabs" : "");
     if (w->popular > 0)
-        cli_note("%lld of %lld histories have no item that the model knows: the most popular items are recommended",
-                 (long long)w->popular, (long long)w->done);
+        cli_note("%lld of %lld %s no item that the model knows: the most popular items are recommended",
+                 (long long)w->popular, (long long)w->done, plural(w->done, "history has", "histories have"));
     if (w->drawn && w->done > 1)
         cli_note("%s shows the first of %lld histories", attention_path, (long long)w->done);
 }
@@ -417,6 +471,7 @@ static int run(int n, char **arguments)
     work *w = calloc(1, sizeof *w);
     if (!w)
         return cli_fail_memory();
+    w->unknown.ids = true;
     int code = check_options();
     if (!code)
         code = cli_recommender_open(&w->m, model_name, threads);
@@ -426,6 +481,8 @@ static int run(int n, char **arguments)
         code = vectors_path ? write_vectors(w) : answer(w);
     if (!code)
         report(w);
+    for (int i = 0; i < BLOCK; i++)
+        json_decref(w->missing[i]);
     cli_histories_free(&w->h);
     free(w->allow.items);
     free(w->deny.items);
@@ -445,7 +502,8 @@ const cli_command cli_recommend = {
                "none is left, the most popular items are recommended, which is said, too. The list of a history is "
                "the same whatever else is asked for.\n\n"
                "--all-users prints a line for each user of --data, separated by tabs: user, then id and score of each "
-               "item. The products of --vectors with a history's vector are the scores, for an index of vectors.\n\n"
+               "item. For an index of vectors: the products of --vectors with the vector of a history, which "
+               "att_recommender_embed of the library makes, are the scores.\n\n"
                "--attention draws how the last state weights the items of the history: the mean of all heads, each "
                "layer, each head. Attention is no proof of a reason (Jain, Wallace 2019).",
     .examples = "attend recommend -m shop --history \"B000142FVW,B0009RF9DW\"\n"

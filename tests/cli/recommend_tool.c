@@ -95,8 +95,20 @@ static void unknown_items_are_left_out_and_said(void **state)
     (void)state;
     assert_int_equal(tool("$A recommend -m $R -k 4 --json --history 'apple,durian,pear,,green tea,Apple'"), 0);
     assert_list(0, 3, sweet, ATT_OPTIONS(att_recommend_options, .k = 4));
-    assert_string_equal(tool_err, "attend: 1 of 1 histories have items that the model does not know, which are left "
-                                  "out: durian Apple\n");
+    assert_string_equal(tool_err, "attend: 1 of 1 history has items that the model does not know, which are left "
+                                  "out: \"durian\", \"Apple\"\n");
+    assert_has(tool_out, "\"unknown\": [\"durian\", \"Apple\"]");
+    assert_int_equal(tool("$A recommend -m $R -k 1 --history 'apple pear' --history \"$(printf 'a\\033[1m,')$(seq -s x "
+                          "60)\" >/dev/null"),
+                     0);
+    assert_has(tool_err, "left out: \"apple pear\", \"aU+001B[1m\", \"1x2x3x");
+    assert_has(tool_err, "...\"; ids are separated by commas or tabs\n");
+    assert_int_equal(tool("$A recommend -m $R -k 1 --history \"$(printf 'a,b\\t')\" >/dev/null"), 0);
+    assert_string_equal(tool_err, "");
+    assert_refused("printf 'apple\\napple,\\377\\n' | $A recommend -m $R", 1, "standard input: line 2: is not UTF-8");
+    assert_refused("printf 'apple\\0pear\\n' | $A recommend -m $R", 1, "standard input: line 1: has a zero byte");
+    assert_refused("printf 'apple\\npe\\0r\\n' >zero; $A recommend -m $R --deny zero --history apple", 1,
+                   "zero: line 2: has a zero byte");
 }
 
 static void an_empty_history_gets_what_is_popular_and_says_so(void **state)
@@ -111,7 +123,7 @@ static void an_empty_history_gets_what_is_popular_and_says_so(void **state)
     assert_has(tool_err,
                "attend: 2 of 3 histories have no item that the model knows: the most popular items are recommended\n");
     assert_int_equal(tool("$A recommend -m $R -k 1 --history '' 2>/dev/null"), 0);
-    assert_string_equal(tool_out, " (by popularity)\n   11.0000  fig\n");
+    assert_string_equal(tool_out, " (by popularity)\n        11  fig\n");
 }
 
 /* ---- Users ------------------------------------------------------------------------ */
@@ -126,7 +138,7 @@ static void users_of_a_log_are_asked_for(void **state)
     assert_list(1, 2, bob, o);
     assert_list(2, 3, ann, o);
     assert_has(tool_err, "attend: 1 of 3 histories have items that the model does not know, which are left out: "
-                         "durian\n");
+                         "\"durian\"\n");
     assert_int_equal(tool("$A recommend -m $R -k 4 --json -d log.tsv --all-users 2>/dev/null"), 0);
     assert_int_equal(count(tool_out, "\n"), 4);
     assert_list(0, 3, ann, o);
@@ -167,9 +179,9 @@ static void lists_keep_to_what_is_allowed(void **state)
     json_t *v = line_json(0);
     assert_int_equal(json_array_size(json_object_get(v, "items")), 1); /* the fig */
     json_decref(v);
-    assert_string_equal(tool_err, "attend: --allow stock: 1 of 5 items are not known to the model: durian\n");
+    assert_string_equal(tool_err, "attend: --allow stock: 1 of 5 items are not known to the model: \"durian\"\n");
     assert_refused("echo durian >none; $A recommend -m $R --allow none --history apple", 1,
-                   "--allow none: has no item that the model knows: durian");
+                   "--allow none: has no item that the model knows: \"durian\"");
     assert_refused("$A recommend -m $R --deny nowhere --history apple", 1, "nowhere: No such file");
 }
 
@@ -229,8 +241,8 @@ static void the_weights_of_past_items_are_drawn(void **state)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         assert_has(tool_out, parts[i]);
     assert_null(strstr(tool_out, ">kiwi<")); /* only the last five count */
-    assert_refused("$A recommend -m $R --history durian --attention why.svg 2>&1 >/dev/null | head -n 1 >&2; exit 1", 1,
-                   "--attention: \"durian\" has no item that the model knows, so there is nothing to draw");
+    assert_refused("$A recommend -m $R --history durian --attention why.svg >out; code=$?; test ! -s out && exit $code",
+                   1, "--attention: \"durian\" has no item that the model knows, so there is nothing to draw");
 }
 
 /* ---- What is refused ------------------------------------------------------------------ */
@@ -250,6 +262,8 @@ static void what_cannot_be_recommended_is_named(void **state)
         {"$A recommend -m $R --history apple --similar pear", 2, "--similar does not go with --history"},
         {"$A recommend -m $R --similar pear --exclude-seen", 2, "--exclude-seen does not go with --similar"},
         {"$A recommend -m $R --vectors v.npy --attention a.svg", 2, "--attention does not go with --vectors"},
+        {"$A recommend -m $R --vectors v.npy --json", 2, "--json does not go with --vectors"},
+        {"$A recommend -m $R --history apple --attention /dev/full", 1, "/dev/full: "},
         {"$A recommend -m $R --vectors v.npy -o x", 2, "--output does not go with --vectors"},
         {"$A recommend -m $R -k 0 --history apple", 2, "-k: \"0\" is not a whole number"},
         {"$A recommend -m nothing --history apple", 1, "nothing"},

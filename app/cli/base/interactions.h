@@ -31,7 +31,7 @@ typedef struct cli_interactions_options {
     {"time-column", 0, "NAME", .text = &(o).time,                                                                    \
      .help = "column of times; default: timestamp, time or unixReviewTime, if there is one; \"\": no times"},        \
     {"drop-duplicates", 0, NULL, .flag = &(o).drop_duplicates,                                                       \
-     .help = "drop an action of a user with an item at a time after the first such one"}
+     .help = "drop an action with the user, the item and the time of another one, after the first such one"}
 /* The rows that say what is held out. */
 #define CLI_HOLDOUT_OPTIONS(o)                                                                                       \
     {"split", 0, "leave-one-out|time|none", .choice = &(o).split,                                                    \

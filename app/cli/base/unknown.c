@@ -2,7 +2,19 @@
 #include "cli.h"
 #include "utf8.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+/* The bytes of a text that are shown: all, or characters up to a limit. */
+static size_t whole_characters(const char *text, size_t bytes)
+{
+    size_t n = 0;
+    if (bytes < CLI_UNKNOWN_BYTES)
+        return bytes;
+    for (int next = 0; n + (size_t)next < CLI_UNKNOWN_BYTES - 4; next = abs(utf8_length(text + n, bytes - n)))
+        n += (size_t)next;
+    return n;
+}
 
 void cli_unknown_add(void *user, const char *text, size_t bytes)
 {
@@ -10,7 +22,10 @@ void cli_unknown_add(void *user, const char *text, size_t bytes)
     u->in_line = true;
     char shown[CLI_UNKNOWN_BYTES] = "U+0000"; /* a zero byte counts as a character */
     if (bytes > 1 || *text)
-        snprintf(shown, sizeof shown, "%.*s", (int)(bytes < sizeof shown ? bytes : sizeof shown - 1), text);
+        snprintf(shown, sizeof shown, "%.*s%s", (int)whole_characters(text, bytes), text,
+                 whole_characters(text, bytes) < bytes ? "..." : "");
+    if (u->array)
+        json_array_append_new(u->array, json_stringn(text, bytes));
     for (int i = 0; i < u->n; i++)
         if (!strcmp(u->text[i], shown))
             return;
@@ -64,8 +79,10 @@ void cli_unknown_list(const cli_unknown *u, char list[CLI_UNKNOWN_LIST])
     size_t end = 0;
     list[0] = 0;
     for (int i = 0; i < u->n; i++) {
-        end = append(list, CLI_UNKNOWN_LIST, end, i ? " " : "");
+        end = append(list, CLI_UNKNOWN_LIST, end, !i ? "" : u->ids ? ", " : " ");
+        end = append(list, CLI_UNKNOWN_LIST, end, u->ids ? "\"" : "");
         end = append(list, CLI_UNKNOWN_LIST, end, u->text[i]);
+        end = append(list, CLI_UNKNOWN_LIST, end, u->ids ? "\"" : "");
     }
     if (u->more)
         append(list, CLI_UNKNOWN_LIST, end, " and others");
