@@ -446,6 +446,17 @@ static int answer(work *w)
     return cli_output_close(&w->out, code);
 }
 
+/* Fails if no item has a text. */
+static int check_texts(const work *w)
+{
+    for (int64_t i = 0; i < w->m.info.items; i++)
+        if (text_of(w, w->m.items[i]))
+            return CLI_DONE;
+    return cli_fail("--item-texts %s: no item of %s has a text there; the first id is \"%.64s\", and that of the model "
+                    "\"%.64s\"",
+                    texts_path, w->m.name, w->texts.id[0], w->m.items[0]);
+}
+
 static int prepare(work *w)
 {
     int code = read_list(&w->allow, &w->m, "allow", allow_path);
@@ -453,6 +464,8 @@ static int prepare(work *w)
         code = read_list(&w->deny, &w->m, "deny", deny_path);
     if (!code)
         code = cli_item_texts_read(&w->texts, texts_path);
+    if (!code && w->texts.n > 0)
+        code = check_texts(w);
     if (!code && data.path)
         code = cli_interactions_open(w->m.ctx, &w->log, &data, w->m.items, w->m.info.items);
     w->options = (att_recommend_options){.size = sizeof w->options,

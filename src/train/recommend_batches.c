@@ -149,7 +149,7 @@ static att_status add_history(att_history_batches *b, int64_t number)
     if (b->from.negatives && mark(b, &h) == b->from.items)
         return att_fail(b->ctx, ATT_ERR_ARGUMENT,
                         "user \"%.80s\" has all %lld items in training, so that no other can be drawn; "
-                        "ATT_ITEM_LOSS_SOFTMAX needs none",
+                        "the loss softmax needs none",
                         att_interactions_user(att_holdout_log(b->from.data), user), (long long)b->from.items);
     (b->from.masked ? add_masked : add_shifted)(b, &s, &h);
     y->sequence_ids[y->n] = (uint32_t)y->n;

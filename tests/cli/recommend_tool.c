@@ -86,6 +86,13 @@ static void people_read_a_block_with_texts(void **state)
     assert_has(tool_out, "  lime\n");
     assert_int_equal(tool("$A recommend -m $R --json -k 12 --item-texts titles.tsv --history apple"), 0);
     assert_has(tool_out, "\"text\": \"A red apple\"");
+    assert_int_equal(tool("printf 'item_id,price,Title\\napple,3,\"Apples, red\"\\n' >t.csv; $A recommend -m $R -k 12 "
+                          "--item-texts t.csv --history pear"),
+                     0);
+    assert_has(tool_out, "  apple  Apples, red\n");
+    assert_string_equal(tool_err, "attend: t.csv: the texts are the column \"Title\"\n");
+    assert_refused("printf 'x\\ty\\n' >no.tsv; $A recommend -m $R --item-texts no.tsv --history pear", 1,
+                   "has a text there; the first id is \"x\", and that of the model \"apple\"");
 }
 
 /* ---- Histories with nothing known ------------------------------------------------ */

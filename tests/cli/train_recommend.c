@@ -90,7 +90,7 @@ static void the_protocol_is_said_in_full(void **state)
                                        "\nitem neighbours  "};
     for (size_t i = 0; i < sizeof says / sizeof *says; i++)
         assert_has(tool_out, says[i]);
-    assert_has(tool_err, "10 actions of 4 users with 5 items (lines)\n");
+    assert_has(tool_err, "10 actions of 4 users with 5 items (lines); times 1 to 3\n");
     assert_int_equal(
         tool("$A evaluate recommend -d ring.txt --exclude-seen --candidates outside-training --negatives 5 "
              "--draws 3 --seed 9 --part valid --leave-out-unseen"),
@@ -101,13 +101,31 @@ static void the_protocol_is_said_in_full(void **state)
     assert_has(tool_out, "do not occur in training: not counted\n");
 }
 
+static void times_are_shown_as_dates(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *times[2], *says;
+    } cases[] = {{{"874724710", "893286638"}, "; times 1997-09-20 to 1998-04-22"},
+                 {{"874724710000", "893286638000"}, "; times 1997-09-20 to 1998-04-22 in milliseconds"},
+                 {{"1", "5"}, "; times 1 to 5"},
+                 {{"19970920", "19980422"}, "; times 19970920 to 19980422"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "printf 'u a %s\\nu b %s\\nu b %s\\n' >dates; $A evaluate recommend -d dates",
+                 cases[i].times[0], cases[i].times[0], cases[i].times[1]);
+        assert_int_equal(tool(line), 0);
+        assert_has(tool_err, cases[i].says);
+    }
+}
+
 /* ---- Training -------------------------------------------------------------------------- */
 
 static void a_pattern_is_learnt_that_popularity_does_not_find(void **state)
 {
     (void)state;
     assert_int_equal(tool(TRAIN "--dropout 0.1 --epochs 30 -o learnt"), 0);
-    assert_has(tool_err, "1440 actions of 120 users with 20 items (lines)\n");
+    assert_has(tool_err, "1440 actions of 120 users with 20 items (lines); times 0 to 11\n");
     assert_has(tool_err, "split leave-one-out: 1200 actions of 120 users for training; 120 for validation and 120 for "
                          "the test, which is not read\n");
     assert_has(tool_err, ", on validation NDCG@10 0.");
@@ -337,14 +355,14 @@ static void another_log_is_seen_by_its_content(void **state)
     assert_int_equal(tool(TRAIN "--epochs 1 -o same && cp ring.txt kept && tr m n <kept >ring.txt"), 0);
     assert_refused("$A train recommend --resume -o same", 1, "has the size, but not the content that it had when");
     assert_int_equal(tool("$A train recommend --resume -o same --data ring.txt --epochs 1; mv kept ring.txt"), 0);
-    assert_has(tool_err, "1440 actions of 120 users with 40 items (lines)\n");
+    assert_has(tool_err, "1440 actions of 120 users with 40 items (lines); times 0 to 11\n");
 }
 
 static void texts_make_items_that_are_in_no_action(void **state)
 {
     (void)state;
     assert_int_equal(tool(TRAIN "--epochs 1 --item-texts texts.tsv --text-model $D --content add -o content"), 0);
-    assert_has(tool_err, "1440 actions of 120 users with 21 items (lines)\n");
+    assert_has(tool_err, "1440 actions of 120 users with 21 items (lines); times 0 to 11\n");
     assert_has(tool_err, " numbers; 18 items have none\n");
     assert_int_equal(tool("$A recommend -m content --history never,item3 -k 21 --json"), 0);
     assert_has(tool_out, "{\"item\": \"never\", ");
@@ -375,6 +393,12 @@ static void what_cannot_be_learnt_is_named(void **state)
         {"$A train recommend --data nowhere -o x", 1, "nowhere: No such file"},
         {"$A train recommend --data missing.csv -o x", 1, "missing.csv: line 3: "},
         {"$A train recommend --data columns.csv -o x", 1, "columns.csv: line 1: the header has no column \"user_id\""},
+        {"$A train recommend --data columns.csv -o x", 1, "name: --user-column, --item-column, --time-column"},
+        {"printf 'u;a;1\\nu;b;2\\n' >semi; $A train recommend --data semi -o x", 1, "commas, not by semicolons"},
+        {"$A train recommend --data . -o x", 1, ".: is a folder, not a file"},
+        {"cat ring.txt | $A train recommend --data /dev/stdin -o x", 1, "a log is read more than once"},
+        {"printf 'x\\ty\\n' >no.tsv; " TRAIN "--item-texts no.tsv -o x", 1,
+         "--item-texts no.tsv: no item of the log has a text there; the first id is \"x\", and that of the log \"item"},
         {"$A train recommend --data columns.csv --user-column who --item-column item -o x", 1, "\"item\""},
         {"$A train recommend --data alone.txt -o x", 1,
          "alone.txt: no user has two or more actions for training, of 2 users with 2 actions"},
@@ -418,6 +442,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_popular_baseline_is_counted_by_hand),
         cmocka_unit_test(the_protocol_is_said_in_full),
+        cmocka_unit_test(times_are_shown_as_dates),
         cmocka_unit_test(a_pattern_is_learnt_that_popularity_does_not_find),
         cmocka_unit_test(the_log_begins_with_all_options),
         cmocka_unit_test(all_losses_blocks_and_architectures_train),

@@ -1,7 +1,46 @@
 #include "interactions.h"
+#include "lines.h"
+#include "output.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Does the first line have semicolons, but no other separator? */
+static bool has_semicolons(const char *path)
+{
+    char line[4096];
+    int file;
+    if (att_open_text(path, &file))
+        return false;
+    const ssize_t n = read(file, line, sizeof line - 1);
+    close(file);
+    line[n > 0 ? n : 0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    return strchr(line, ';') && !strpbrk(line, ",\t");
+}
+
+/* The library's message, with the options that help. */
+static int fail_open(const att_ctx *ctx, const cli_interactions_options *o, att_status s)
+{
+    if (s == ATT_ERR_FORMAT && has_semicolons(o->path))
+        return cli_fail("%s; fields are separated by tabs or commas, not by semicolons", att_error(ctx));
+    if (s == ATT_ERR_FORMAT && strstr(att_error(ctx), "the header has no column"))
+        return cli_fail("%s: --user-column, --item-column, --time-column. A CSV without a header cannot be read",
+                        att_error(ctx));
+    return cli_status(ctx, s);
+}
+
+/* A log is read more than once. */
+static int check_path(const char *path)
+{
+    double bytes;
+    const int code = strcmp(path, "-") != 0 ? cli_file_check(path, &bytes) : CLI_DONE;
+    if (!code && (!strcmp(path, "-") || bytes < 0))
+        return cli_fail("--data %s: is not a file; a log is read more than once, which only a file can be", path);
+    return code;
+}
 
 int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o,
                           const char *const *items, int64_t n_items)
@@ -10,7 +49,10 @@ int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interacti
     const att_interactions_options *read = ATT_OPTIONS(
         att_interactions_options, .format = (att_interactions_format)(o->format + 1), .user = o->user, .item = o->item,
         .time = o->time, .drop_duplicates = o->drop_duplicates, .items = items, .n_items = n_items);
-    int code = cli_status(ctx, att_interactions_open(ctx, o->path, read, &l->log));
+    int code = check_path(o->path);
+    const att_status s = code ? ATT_OK : att_interactions_open(ctx, o->path, read, &l->log);
+    if (s)
+        code = fail_open(ctx, o, s);
     if (!code)
         code = cli_status(ctx, att_interactions_describe(l->log, &l->info));
     return code;
@@ -93,12 +135,57 @@ void cli_interactions_close(cli_interactions *l)
     *l = (cli_interactions){0};
 }
 
+/* The unit of times that lie in the years 1973 to 2096 as seconds, milli- or microseconds of Unix; 0: another one. */
+static double unit_of(double first, double last)
+{
+    for (double unit = 1; unit <= 1e6; unit *= 1e3)
+        if (first >= 1e8 * unit && last < 4e9 * unit)
+            return unit;
+    return 0;
+}
+
+/* A point in time as a date, or as the number that it is. */
+static void say_time(double x, double unit)
+{
+    char text[CLI_NUMBER_BYTES];
+    const time_t seconds = (time_t)(unit > 0 ? x / unit : 0);
+    struct tm date;
+    if (unit > 0 && gmtime_r(&seconds, &date))
+        strftime(text, sizeof text, "%Y-%m-%d", &date);
+    else if (x == floor(x) && fabs(x) < 1e15)
+        snprintf(text, sizeof text, "%.0f", x);
+    else
+        cli_write_number(x, text);
+    fputs(text, stderr);
+}
+
+/* From when to when the actions are: of the wrong column one sees it. */
+static void say_times(const cli_interactions *l)
+{
+    double first = INFINITY, last = -INFINITY;
+    for (int64_t u = 0; u < l->info.users; u++) {
+        const att_history h = att_interactions_history(l->log, u);
+        first = h.count ? fmin(first, h.times[0]) : first;
+        last = h.count ? fmax(last, h.times[h.count - 1]) : last;
+    }
+    const double unit = unit_of(first, last);
+    fputs("; times ", stderr);
+    say_time(first, unit);
+    fputs(" to ", stderr);
+    say_time(last, unit);
+    if (unit > 1)
+        fputs(unit > 1e3 ? " in microseconds" : " in milliseconds", stderr);
+}
+
 void cli_interactions_say(const cli_interactions *l)
 {
     const att_interactions_info *i = &l->info;
-    fprintf(stderr, "%lld actions of %lld users with %lld items (%s)", (long long)i->actions, (long long)i->users,
-            (long long)i->items, i->format);
-    if (!i->timed)
+    fprintf(stderr, "%lld action%s of %lld user%s with %lld item%s (%s)", (long long)i->actions,
+            i->actions == 1 ? "" : "s", (long long)i->users, i->users == 1 ? "" : "s", (long long)i->items,
+            i->items == 1 ? "" : "s", i->format);
+    if (i->timed)
+        say_times(l);
+    else
         fputs("; without times: the order is that of the file", stderr);
     if (i->unsorted > 0)
         fprintf(stderr, "; %lld not sorted by time", (long long)i->unsorted);
@@ -106,7 +193,7 @@ void cli_interactions_say(const cli_interactions *l)
         fprintf(stderr, "; %lld with the time of the one before, where the order is that of the file",
                 (long long)i->ties);
     if (i->duplicates > 0)
-        fprintf(stderr, "; %lld duplicates", (long long)i->duplicates);
+        fprintf(stderr, "; %lld duplicate%s", (long long)i->duplicates, i->duplicates == 1 ? "" : "s");
     fputc('\n', stderr);
 }
 

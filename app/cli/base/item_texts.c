@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- Reading ---------------------------------------------------------------- */
 
@@ -14,7 +15,7 @@ typedef struct reading {
     size_t *begin; /* [2 n]: of ids and texts in in.data */
     int64_t *line; /* [n] */
     size_t room;
-    int64_t n;
+    int64_t n, column; /* texts; the field that is one */
 } reading;
 
 static bool is_header(const char *first)
@@ -26,6 +27,28 @@ static bool is_header(const char *first)
     return found;
 }
 
+/* Is it the name of a column, which in RecBole's files has a type, "title:token_seq"? */
+static bool is_name(const char *field, const char *name)
+{
+    const size_t n = strlen(name);
+    return !strncasecmp(field, name, n) && (!field[n] || field[n] == ':');
+}
+
+/* The current record is a header: which column has the texts? */
+static void choose_column(reading *r, const char *path)
+{
+    static const char *const names[] = {"title", "name", "text"};
+    const cli_records *in = &r->in;
+    for (size_t k = 0; k < sizeof names / sizeof *names && r->column == 0; k++)
+        for (int64_t i = 1; i < in->fields && r->column == 0; i++)
+            if (is_name(in->data + in->begin[i], names[k]))
+                r->column = i;
+    if (r->column == 0)
+        r->column = 1;
+    if (in->fields > 2)
+        cli_note("%s: the texts are the column \"%.64s\"", path, in->data + in->begin[r->column]);
+}
+
 /* The current record */
 static int add_record(reading *r, const char *path)
 {
@@ -33,25 +56,27 @@ static int add_record(reading *r, const char *path)
     const char *id = in->data + in->begin[0];
     const cli_array arrays[] = {{&r->begin, 2 * sizeof *r->begin}, {&r->line, sizeof *r->line}};
     if (in->line == 1 && is_header(id)) {
+        choose_column(r, path);
         in->used = in->begin[0];
         return CLI_DONE;
     }
-    if (in->fields < 2)
-        return cli_fail("%s: line %lld: has no text after the item's id, \"%.64s\"; expected a tab between them", path,
-                        (long long)in->line, id);
-    const char *text = in->data + in->begin[1];
+    const int64_t column = r->column ? r->column : 1;
+    if (in->fields <= column)
+        return cli_fail("%s: line %lld: has no text after the item's id, \"%.64s\"; expected a %s between them", path,
+                        (long long)in->line, id, in->csv ? "comma" : "tab");
+    const char *text = in->data + in->begin[column];
     if (!in->bytes[0])
         return cli_fail("%s: line %lld: the item's id is empty", path, (long long)in->line);
-    if (strlen(id) != in->bytes[0] || strlen(text) != in->bytes[1] || !utf8_valid(id, in->bytes[0]) ||
-        !utf8_valid(text, in->bytes[1]))
+    if (strlen(id) != in->bytes[0] || strlen(text) != in->bytes[column] || !utf8_valid(id, in->bytes[0]) ||
+        !utf8_valid(text, in->bytes[column]))
         return cli_fail("%s: line %lld: is not UTF-8 text", path, (long long)in->line);
     if (!cli_reserve(&r->room, (size_t)r->n + 1, arrays, 2))
         return cli_fail_memory();
     r->begin[2 * r->n] = in->begin[0];
-    r->begin[2 * r->n + 1] = in->begin[1];
+    r->begin[2 * r->n + 1] = in->begin[column];
     r->line[r->n++] = in->line;
-    if (in->fields > 2)
-        in->used = in->begin[2];
+    if (in->fields > column + 1)
+        in->used = in->begin[column + 1];
     return CLI_DONE;
 }
 
@@ -135,6 +160,22 @@ const char *cli_item_texts_find(const cli_item_texts *t, const char *id)
             high = middle;
     }
     return low < t->n && !strcmp(t->id[t->sorted[low]], id) ? t->text[t->sorted[low]] : NULL;
+}
+
+int cli_item_texts_check(const cli_item_texts *t, const char *path, const att_interactions *log)
+{
+    att_interactions_info info = {.size = sizeof info};
+    att_interactions_describe(log, &info);
+    for (int64_t u = 0; t->n > 0 && u < info.users; u++) {
+        const att_history h = att_interactions_history(log, u);
+        for (int64_t i = 0; i < h.count; i++)
+            if (cli_item_texts_find(t, att_interactions_item(log, h.items[i])))
+                return CLI_DONE;
+    }
+    return t->n == 0 ? CLI_DONE
+                     : cli_fail("--item-texts %s: no item of the log has a text there; the first id is \"%.64s\", and "
+                                "that of the log \"%.64s\"",
+                                path, t->id[0], att_interactions_item(log, att_interactions_history(log, 0).items[0]));
 }
 
 /* ---- Embedding -------------------------------------------------------------- */

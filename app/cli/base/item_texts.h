@@ -20,10 +20,13 @@ typedef struct cli_item_texts {
 } cli_item_texts;
 
 /* Reads lines of id and text, separated by a tab, or CSV (see cli_records); further fields are not read. A first line
- * that names the first column (item_id, item_id:token, item, itemId, movieId, asin, id) is a header. path NULL: no
- * texts. Errors name the line: no text, no id, one that an earlier line had, not UTF-8. */
+ * that names the first column (item_id, item_id:token, item, itemId, movieId, asin, id) is a header; its column title,
+ * name or text, in letters of either case, else the second has the texts, which is said where there are more than two.
+ * path NULL: no texts. Errors name the line: no text, no id, one that an earlier line had, not UTF-8. */
 int cli_item_texts_read(cli_item_texts *t, const char *path);
 void cli_item_texts_free(cli_item_texts *t);
+/* Fails if there are texts, but no action of the log has an item with one; path: of the texts. */
+int cli_item_texts_check(const cli_item_texts *t, const char *path, const att_interactions *log);
 /* The text of an item; NULL: it has none. */
 const char *cli_item_texts_find(const cli_item_texts *t, const char *id);
 /* Embeds the texts of the log's items from `first` up to `end` by this sentence model (NULL: the only one), as

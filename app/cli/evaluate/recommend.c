@@ -467,8 +467,13 @@ static int read_data(evaluation *e)
         code = fail_without_cases(e);
     if (!code && model_name)
         code = count_known(e);
+    if (!code)
+        code = cli_item_texts_check(&e->texts, texts_path, e->log.log);
     if (!code && texts_path)
         code = cli_item_texts_embed(&e->texts, text_model, threads, e->log.log, 0, e->log.info.items);
+    if (!code && e->texts.missing > 0)
+        cli_note("%s: %lld of %lld items %s no text", texts_path, (long long)e->texts.missing,
+                 (long long)e->log.info.items, e->texts.missing == 1 ? "has" : "have");
     return code;
 }
 

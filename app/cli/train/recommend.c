@@ -225,6 +225,8 @@ static int read_log(recommend_training *t)
     if (!code)
         code = cli_interactions_hold_out(t->common.ctx, &t->log, &data);
     free(ids);
+    if (!code)
+        code = cli_item_texts_check(&t->texts, texts_path, t->log.log);
     for (int64_t u = 0; !code && u < t->log.info.users; u++)
         t->histories += att_holdout_train(t->log.holdout, u).count > 1;
     if (!code && t->histories == 0)
@@ -283,8 +285,8 @@ static void say_data(const recommend_training *t)
 {
     const att_holdout_info *h = &t->log.held;
     cli_interactions_say(&t->log);
-    fprintf(stderr, "split %s: %lld actions of %lld users for training", cli_split_name(h->kind), (long long)h->actions,
-            (long long)h->users);
+    fprintf(stderr, "split %s: %lld actions of %lld user%s for training", cli_split_name(h->kind),
+            (long long)h->actions, (long long)h->users, h->users == 1 ? "" : "s");
     if (h->kind != ATT_HOLDOUT_NONE)
         fprintf(stderr, "; %lld for validation and %lld for the test, which is not read",
                 (long long)h->cases[ATT_HOLDOUT_VALID], (long long)h->cases[ATT_HOLDOUT_TEST]);
@@ -294,8 +296,8 @@ static void say_data(const recommend_training *t)
     if (t->base)
         fprintf(stderr, "begins with %s, which has %lld of the items\n", model_name, (long long)t->info.items);
     if (t->texts.vectors)
-        fprintf(stderr, "texts of items as vectors of %lld numbers; %lld items have none\n", (long long)t->texts.width,
-                (long long)t->texts.missing);
+        fprintf(stderr, "texts of items as vectors of %lld numbers; %lld item%s none\n", (long long)t->texts.width,
+                (long long)t->texts.missing, t->texts.missing == 1 ? " has" : "s have");
 }
 
 /* ---- validation ------------------------------------------------------------------ */
