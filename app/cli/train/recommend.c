@@ -384,7 +384,7 @@ static int show_sizes(const recommend_training *t)
     return CLI_DONE;
 }
 
-/* A new log: the model in the folder moves to where the training finds it when it goes on, and makes room. */
+/* A new log: the model in the folder moves to where the training finds it when it continues, and makes room. */
 static int move_base(void)
 {
     static att_model_path base;
@@ -438,7 +438,7 @@ static int open_training(recommend_training *t)
     return cli_status(t->common.ctx, att_recommender_training_open(t->common.ctx, folder, o, &t->common.training));
 }
 
-/* The last validation was the best: says how the training goes on. */
+/* The last validation was the best: says how the training continues. */
 static void say_rising(const recommend_training *t)
 {
     if (t->common.steps > att_training_steps(t->common.training))
