@@ -214,6 +214,8 @@ static int check_typed(const cli_training_options *o, const cli_option *p)
         renewed = true;
         return CLI_DONE;
     }
+    if (is_in(o->same_file, p->name))
+        return differs(o, p->name, NULL, *p->text, "");
     const bool free = is_in(o->free, p->name) || (renewed && !is_in(o->kept, p->name));
     return free ? CLI_DONE : check_value(o, p, "");
 }
