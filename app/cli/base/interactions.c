@@ -107,6 +107,8 @@ void cli_interactions_complete(cli_interactions_options *o)
         o->split = ATT_HOLDOUT_LEAVE_ONE_OUT;
     if (!o->min_actions && o->split != ATT_HOLDOUT_NONE)
         o->min_actions = 3;
+    if (o->valid_from == 0 && o->test_from == 0) /* as older versions stored that there are none */
+        o->valid_from = o->test_from = NAN;
     if (o->split != ATT_HOLDOUT_TIME || !isnan(o->valid_from) || !isnan(o->test_from))
         return;
     if (o->valid_share == 0)

@@ -9,13 +9,22 @@
 
 json_t *cli_learnt_of(const json_t *training, const char *model, bool renewed)
 {
-    static const char *const names[] = {"options", "bytes", "checksums"};
+    static const char *const names[] = {"bytes", "checksums"};
+    static const char *const options[] = {"data",       "split",      "min-actions", "valid-share",
+                                          "test-share", "valid-from", "test-from"};
     const json_t *before = json_object_get(training, "learnt");
     json_t *all = json_is_array(before) ? json_copy((json_t *)before) : json_array();
     json_t *own = json_pack("{s:s}", "model", model);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (json_object_get(training, names[i]))
             json_object_set(own, names[i], json_object_get(training, names[i]));
+    const json_t *from = json_object_get(training, "options");
+    json_t *to = from ? json_object() : NULL;
+    for (size_t i = 0; to && i < sizeof options / sizeof *options; i++)
+        if (json_object_get(from, options[i]))
+            json_object_set(to, options[i], json_object_get(from, options[i]));
+    if (to)
+        json_object_set_new(own, "options", to);
     if (renewed)
         json_object_set_new(own, "renewed", json_true());
     json_array_append_new(all, own);
@@ -51,8 +60,6 @@ void cli_learnt_split(const json_t *options, cli_interactions_options *o)
     o->test_share = number_of(options, "test-share", 0);
     o->valid_from = number_of(options, "valid-from", NAN);
     o->test_from = number_of(options, "test-from", NAN);
-    if (o->valid_from == 0 && o->test_from == 0) /* as older versions stored that there are none */
-        o->valid_from = o->test_from = NAN;
     cli_interactions_complete(o);
 }
 

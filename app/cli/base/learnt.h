@@ -7,8 +7,9 @@
 #include <jansson.h>
 
 /* The models that a training begins with, oldest first, as training.json stores them: an array of objects "model", a
- * name; "options", "bytes" and "checksums" of its training, as far as they are known; "renewed", where it is the model
- * in the same folder and the log has grown. */
+ * name; "options" of log and split, "bytes" and "checksums" of its training, as far as they are known; "renewed", where
+ * it is the model in the same folder and the log has grown. */
+
 /* Those of a model with this training (NULL: not known), and the model itself; to be released. */
 json_t *cli_learnt_of(const json_t *training, const char *model, bool renewed);
 
