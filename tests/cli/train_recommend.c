@@ -77,6 +77,34 @@ static void the_popular_baseline_is_counted_by_hand(void **state)
     json_decref(v);
 }
 
+static void several_cutoffs_are_those_alone(void **state)
+{
+    (void)state;
+    char alone[3][1024];
+    for (int i = 0; i < 3; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "$A evaluate recommend -d ring.txt -k %d 2>/dev/null | grep ^popularity",
+                 1 + 4 * i);
+        assert_int_equal(tool(line), 0);
+        snprintf(alone[i], sizeof alone[i], "%.1000s", tool_out);
+    }
+    assert_int_equal(tool("$A evaluate recommend -d ring.txt -k 9,1,5"), 0);
+    assert_has(tool_out, "HR@9 ");
+    for (int i = 0; i < 3; i++)
+        assert_has(tool_out, alone[i]);
+    assert_int_equal(tool("$A evaluate recommend -d ring.txt -k 9,1 --json"), 0);
+    json_t *v = line_json(0);
+    assert_int_equal(json_array_size(json_object_get(v, "results")), 4);
+    assert_int_equal(number(json_array_get(json_object_get(v, "results"), 1), "k"), 1);
+    json_decref(v);
+    static const char *const wrong[] = {"0", "", "5,", "5,5", "5 6", "1,2,3,4,5,6,7,8,9", "-1", "x"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "$A evaluate recommend -d ring.txt -k '%s'", wrong[i]);
+        assert_refused(line, 2, "-k: \"");
+    }
+}
+
 static void the_protocol_is_said_in_full(void **state)
 {
     (void)state;
@@ -441,6 +469,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_popular_baseline_is_counted_by_hand),
+        cmocka_unit_test(several_cutoffs_are_those_alone),
         cmocka_unit_test(the_protocol_is_said_in_full),
         cmocka_unit_test(times_are_shown_as_dates),
         cmocka_unit_test(a_pattern_is_learnt_that_popularity_does_not_find),

@@ -16,7 +16,8 @@
 static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
 static const char *model_name, *texts_path, *text_model;
 static int part = 1, candidates = ATT_CANDIDATES_ALL;
-static int64_t k = 10, negatives, draws, seed = 1, neighbours, threads;
+static const char *cutoffs_text = "10";
+static int64_t negatives, draws, seed = 1, neighbours, threads;
 static bool exclude_seen, leave_out_unseen, json;
 
 static const cli_option options[] = {
@@ -25,8 +26,8 @@ static const cli_option options[] = {
     CLI_INTERACTIONS_OPTIONS(data),
     CLI_HOLDOUT_OPTIONS(data),
     {"part", 0, "valid|test", .choice = &part, .help = "held-out actions that are predicted"},
-    {"top", 'k', "N", .integer = &k, .min = 1, .max = 1 << 30,
-     .help = "number of items that are recommended: the k of HR@k, NDCG@k and MRR@k"},
+    {"top", 'k', "N[,N...]", .text = &cutoffs_text,
+     .help = "number of items that are recommended: the k of HR@k, NDCG@k and MRR@k; up to 8 of them"},
     {"candidates", 0, "all|outside-training|outside-history|popularity", .choice = &candidates,
      .help = "rank the held-out item among all items; or among some at random: outside the user's training items, as "
              "in the paper of SASRec; outside all the user's items; or these by popularity"},
@@ -47,7 +48,8 @@ static const cli_option options[] = {
     {0},
 };
 
-enum { MAX_RESULTS = 4 };
+enum { MAX_CUTOFFS = 8, MAX_RESULTS = 4 * MAX_CUTOFFS };
+
 typedef struct evaluation {
     att_ctx *ctx;
     cli_recommender m; /* open if model_name */
@@ -55,9 +57,11 @@ typedef struct evaluation {
     cli_item_texts texts;
     int64_t log_items, known_items; /* of the log; of these, those that the model has */
     int64_t without_known;          /* histories with none of these */
-    int n;
+    int n, n_cutoffs;
+    int64_t cutoff[MAX_CUTOFFS]; /* of -k */
     struct {
         const char *name;
+        int64_t k;
         att_ranking r;
     } result[MAX_RESULTS];
 } evaluation;
@@ -193,7 +197,7 @@ static void show_progress(void *user, double share)
     cli_progress_show(&p->line, (int64_t)(share * (double)p->cases), "histories", share);
 }
 
-static int measure(evaluation *e, const char *name, const att_scorer *scorer)
+static int measure_at(evaluation *e, const char *name, const att_scorer *scorer, int64_t k)
 {
     progress p = {.cases = e->log.held.cases[part]};
     const att_ranking_options *o = ATT_OPTIONS(
@@ -206,7 +210,16 @@ static int measure(evaluation *e, const char *name, const att_scorer *scorer)
     const int code = cli_status(e->ctx, att_rank(e->log.holdout, scorer, o, r));
     cli_progress_end(&p.line);
     e->result[e->n].name = name;
+    e->result[e->n].k = k;
     e->n += !code;
+    return code;
+}
+
+static int measure(evaluation *e, const char *name, const att_scorer *scorer)
+{
+    int code = CLI_DONE;
+    for (int i = 0; !code && i < e->n_cutoffs; i++)
+        code = measure_at(e, name, scorer, e->cutoff[i]);
     return code;
 }
 
@@ -290,9 +303,9 @@ static const char *short_name(const char *name)
     return slash && slash[1] ? slash + 1 : name;
 }
 
-static void print_text(const evaluation *e)
+/* The results of one cutoff. */
+static void print_table(const evaluation *e, int64_t k)
 {
-    const att_ranking *first = &e->result[0].r;
     const struct {
         const char *name;
         size_t at;
@@ -303,6 +316,29 @@ static void print_text(const evaluation *e)
     for (int i = 0; i < e->n; i++)
         width = (int)fmax(width, utf8_width(short_name(e->result[i].name)));
     width = (int)fmin(width, 30);
+    printf("\n%*s", width, "");
+    for (int c = 0; c < n_columns; c++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s@%lld", columns[c].name, (long long)k);
+        printf("  %-14s", name);
+    }
+    puts("  coverage  popularity");
+    for (int i = 0; i < e->n; i++) {
+        const att_ranking *r = &e->result[i].r;
+        if (e->result[i].k != k)
+            continue;
+        utf8_field(stdout, short_name(e->result[i].name), width, 0);
+        for (int c = 0; c < n_columns; c++) {
+            const att_estimate *x = (const att_estimate *)((const char *)r + columns[c].at);
+            printf("  %.4f ±%.4f", x->mean, half_width(x));
+        }
+        printf("  %6.2f %%  %10.1f\n", 100 * r->coverage, r->popularity);
+    }
+}
+
+static void print_text(const evaluation *e)
+{
+    const att_ranking *first = &e->result[0].r;
     printf("training    %lld actions of %lld user%s with %lld item%s\n", (long long)e->log.held.actions,
            (long long)e->log.held.users, plural(e->log.held.users), (long long)e->log.held.items,
            plural(e->log.held.items));
@@ -316,22 +352,8 @@ static void print_text(const evaluation *e)
         printf("model       knows %lld of the log's %lld item%s; %lld histor%s none that it knows\n",
                (long long)e->known_items, (long long)e->log_items, plural(e->log_items), (long long)e->without_known,
                e->without_known == 1 ? "y has" : "ies have");
-    printf("\n%*s", width, "");
-    for (int c = 0; c < n_columns; c++) {
-        char name[32];
-        snprintf(name, sizeof name, "%s@%lld", columns[c].name, (long long)k);
-        printf("  %-14s", name);
-    }
-    puts("  coverage  popularity");
-    for (int i = 0; i < e->n; i++) {
-        const att_ranking *r = &e->result[i].r;
-        utf8_field(stdout, short_name(e->result[i].name), width, 0);
-        for (int c = 0; c < n_columns; c++) {
-            const att_estimate *x = (const att_estimate *)((const char *)r + columns[c].at);
-            printf("  %.4f ±%.4f", x->mean, half_width(x));
-        }
-        printf("  %6.2f %%  %10.1f\n", 100 * r->coverage, r->popularity);
-    }
+    for (int i = 0; i < e->n_cutoffs; i++)
+        print_table(e, e->cutoff[i]);
     puts("\n± is half the width of the 95 % interval. coverage: share of the items that are\n"
          "recommended to some user; popularity: mean number of their training actions.");
 }
@@ -368,8 +390,10 @@ static void print_json(const evaluation *e)
            cli_split_name(e->log.held.kind), part ? "test" : "valid", (long long)first->cases, (long long)first->unseen,
            leave_out_unseen ? "false" : "true", (long long)first->repeats);
     print_json_training(e);
-    printf(", \"items\": %lld, \"candidates\": \"%s\", \"exclude_seen\": %s, \"k\": %lld", (long long)e->log.info.items,
-           names[candidates], exclude_seen ? "true" : "false", (long long)k);
+    printf(", \"items\": %lld, \"candidates\": \"%s\", \"exclude_seen\": %s", (long long)e->log.info.items,
+           names[candidates], exclude_seen ? "true" : "false");
+    if (e->n_cutoffs == 1)
+        printf(", \"k\": %lld", (long long)e->cutoff[0]);
     if (candidates != ATT_CANDIDATES_ALL)
         printf(", \"negatives\": %lld, \"draws\": %lld, \"seed\": %lld", (long long)sampled(), (long long)drawn(),
                (long long)seed);
@@ -378,6 +402,8 @@ static void print_json(const evaluation *e)
         const att_ranking *r = &e->result[i].r;
         fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);
         cli_write_json(stdout, e->result[i].name, strlen(e->result[i].name));
+        if (e->n_cutoffs > 1)
+            printf(", \"k\": %lld", (long long)e->result[i].k);
         put_estimate("hr", &r->hr);
         put_estimate("ndcg", &r->ndcg);
         put_estimate("mrr", &r->mrr);
@@ -397,6 +423,28 @@ static int print(const evaluation *e)
 }
 
 /* ---- The work ------------------------------------------------------------------- */
+
+/* "5,10,20" */
+static int read_cutoffs(evaluation *e)
+{
+    const char *at = cutoffs_text;
+    for (bool more = true; more && e->n_cutoffs < MAX_CUTOFFS; at++) {
+        char *end;
+        const long long k = strtoll(at, &end, 10);
+        more = *end == ',';
+        if (*at < '0' || *at > '9' || k < 1 || k > 1 << 30 || (*end && !more))
+            break;
+        for (int i = 0; i < e->n_cutoffs; i++)
+            if (e->cutoff[i] == k)
+                return cli_misuse("-k: \"%s\" has %lld twice", cutoffs_text, k);
+        e->cutoff[e->n_cutoffs++] = k;
+        at = end;
+        if (!more)
+            return CLI_DONE;
+    }
+    return cli_misuse("-k: \"%s\" is not a whole number from 1 to %d, or up to %d of them with commas between them",
+                      cutoffs_text, 1 << 30, MAX_CUTOFFS);
+}
 
 static int check_options(void)
 {
@@ -482,6 +530,8 @@ static int run(int n, char **arguments)
     (void)n, (void)arguments;
     evaluation e = {.ctx = NULL};
     int code = check_options();
+    if (!code)
+        code = read_cutoffs(&e);
     if (!code)
         code = model_name ? cli_recommender_open(&e.m, model_name, threads) : cli_open(&e.ctx, threads);
     if (model_name)
