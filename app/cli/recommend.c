@@ -17,7 +17,8 @@ enum { BLOCK = 256 }; /* histories at once */
 
 static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
 static cli_texts users, histories, similar;
-static const char *model_name, *allow_path, *deny_path, *texts_path, *attention_path, *vectors_path, *output_path;
+static const char *model_name, *allow_path, *deny_path, *texts_path, *text_column, *attention_path, *vectors_path,
+    *output_path;
 static int64_t k = 10, threads;
 static bool all_users, exclude_seen, json;
 
@@ -39,6 +40,7 @@ static const cli_option options[] = {
     {"allow", 0, "FILE", .text = &allow_path, .help = "recommend only items of this file, which has an id a line"},
     {"deny", 0, "FILE", .text = &deny_path, .help = "recommend no item of this file"},
     CLI_ITEM_TEXTS_OPTION(&texts_path, "they are printed beside the ids"),
+    CLI_TEXT_COLUMN_OPTION(&text_column),
     {"attention", 'a', "FILE", .text = &attention_path,
      .help = "draw how the items of the first history are weighted, to this file: " PICTURE_FORMATS},
     {"vectors", 0, "FILE", .text = &vectors_path,
@@ -404,6 +406,8 @@ static int check_options(void)
     if (!of_history && (exclude_seen || attention_path))
         return cli_misuse("--%s does not go with --%s, where there is no history",
                           exclude_seen ? "exclude-seen" : "attention", first);
+    if (text_column && !texts_path)
+        return cli_misuse("--text-column %s needs --item-texts FILE", text_column);
     if (vectors_path && json)
         return cli_misuse("--json does not go with --vectors, which writes a NumPy file");
     if (vectors_path && output_path)
@@ -463,7 +467,7 @@ static int prepare(work *w)
     if (!code)
         code = read_list(&w->deny, &w->m, "deny", deny_path);
     if (!code)
-        code = cli_item_texts_read(&w->texts, texts_path);
+        code = cli_item_texts_read(&w->texts, texts_path, text_column);
     if (!code && w->texts.n > 0)
         code = check_texts(w);
     if (!code && data.path)

@@ -318,6 +318,19 @@ static void options_are_stored_for_resume(void **state)
     assert_refused("$A train embed --resume -o stored", 1, "attend train recommend --resume -o stored");
 }
 
+static void a_training_without_validation_ends_and_says_so(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--min-actions 99 --batch 1024 -o unseen"), 0);
+    assert_has(tool_err, "attend: no action is held out for validation, so the model of the last step is written\n");
+    assert_has(tool_err, "step 20, epoch 20: ");
+    assert_refused("$A evaluate recommend -m unseen -d ring.txt 2>err; code=$?; tail -n 1 err >&2; exit $code", 1,
+                   "no action is held out, as no user has 99 actions or more");
+    assert_refused("$A evaluate recommend -d ring.txt --split time --min-actions 99 2>err; code=$?; tail -n 1 err >&2; "
+                   "exit $code",
+                   1, "as no user with 99 actions or more has one from 10 on and one before it");
+}
+
 static void an_error_leaves_the_training_as_it_is(void **state)
 {
     (void)state;
@@ -480,6 +493,7 @@ int main(void)
         cmocka_unit_test(what_the_first_model_has_learnt_is_said),
         cmocka_unit_test(items_that_the_model_knows_are_counted),
         cmocka_unit_test(options_are_stored_for_resume),
+        cmocka_unit_test(a_training_without_validation_ends_and_says_so),
         cmocka_unit_test(an_error_leaves_the_training_as_it_is),
         cmocka_unit_test(a_training_goes_on_for_more_epochs),
         cmocka_unit_test(another_log_is_seen_by_its_content),

@@ -16,6 +16,7 @@ typedef struct reading {
     int64_t *line; /* [n] */
     size_t room;
     int64_t n, column; /* texts; the field that is one */
+    const char *name;  /* of that column; NULL: not said */
 } reading;
 
 static bool is_header(const char *first)
@@ -35,18 +36,23 @@ static bool is_name(const char *field, const char *name)
 }
 
 /* The current record is a header: which column has the texts? */
-static void choose_column(reading *r, const char *path)
+static int choose_column(reading *r, const char *path)
 {
-    static const char *const names[] = {"title", "name", "text"};
+    static const char *const usual[] = {"title", "name", "text"};
+    const char *const *names = r->name ? &r->name : usual;
     const cli_records *in = &r->in;
-    for (size_t k = 0; k < sizeof names / sizeof *names && r->column == 0; k++)
+    for (size_t k = 0; k < (r->name ? 1 : sizeof usual / sizeof *usual) && r->column == 0; k++)
         for (int64_t i = 1; i < in->fields && r->column == 0; i++)
             if (is_name(in->data + in->begin[i], names[k]))
                 r->column = i;
+    if (r->column == 0 && r->name)
+        return cli_fail("%s: line 1: has no column \"%.64s\" after the first, \"%.64s\"", path, r->name,
+                        in->data + in->begin[0]);
     if (r->column == 0)
         r->column = 1;
-    if (in->fields > 2)
+    if (in->fields > 2 && !r->name)
         cli_note("%s: the texts are the column \"%.64s\"", path, in->data + in->begin[r->column]);
+    return CLI_DONE;
 }
 
 /* The current record */
@@ -55,10 +61,9 @@ static int add_record(reading *r, const char *path)
     cli_records *in = &r->in;
     const char *id = in->data + in->begin[0];
     const cli_array arrays[] = {{&r->begin, 2 * sizeof *r->begin}, {&r->line, sizeof *r->line}};
-    if (in->line == 1 && is_header(id)) {
-        choose_column(r, path);
+    if (in->line == 1 && (is_header(id) || r->name)) {
         in->used = in->begin[0];
-        return CLI_DONE;
+        return choose_column(r, path);
     }
     const int64_t column = r->column ? r->column : 1;
     if (in->fields <= column)
@@ -117,12 +122,12 @@ static int sort(cli_item_texts *t, const reading *r, const char *path)
     return CLI_DONE;
 }
 
-int cli_item_texts_read(cli_item_texts *t, const char *path)
+int cli_item_texts_read(cli_item_texts *t, const char *path, const char *column)
 {
     *t = (cli_item_texts){0};
     if (!path)
         return CLI_DONE;
-    reading r = {0};
+    reading r = {.name = column};
     int code = read_records(&r, path);
     t->n = code ? 0 : r.n;
     if (!code) {

@@ -22,8 +22,9 @@ typedef struct cli_item_texts {
 /* Reads lines of id and text, separated by a tab, or CSV (see cli_records); further fields are not read. A first line
  * that names the first column (item_id, item_id:token, item, itemId, movieId, asin, id) is a header; its column title,
  * name or text, in letters of either case, else the second has the texts, which is said where there are more than two.
- * path NULL: no texts. Errors name the line: no text, no id, one that an earlier line had, not UTF-8. */
-int cli_item_texts_read(cli_item_texts *t, const char *path);
+ * column: the name of that column, in a file whose first line then is a header; or NULL. path NULL: no texts. Errors
+ * name the line: no text, no id, one that an earlier line had, not UTF-8. */
+int cli_item_texts_read(cli_item_texts *t, const char *path, const char *column);
 void cli_item_texts_free(cli_item_texts *t);
 /* Fails if there are texts, but no action of the log has an item with one; path: of the texts. */
 int cli_item_texts_check(const cli_item_texts *t, const char *path, const att_interactions *log);
@@ -38,6 +39,9 @@ int cli_item_texts_embed(cli_item_texts *t, const char *model, int64_t threads, 
 #define CLI_ITEM_TEXTS_OPTION(to, use)                                                       \
     {"item-texts", 0, "FILE", .text = (to),                                                  \
      .help = "texts of items, such as titles: lines of id and text with a tab between them, or CSV; " use}
+#define CLI_TEXT_COLUMN_OPTION(to)                                                           \
+    {"text-column", 0, "NAME", .text = (to),                                                 \
+     .help = "column of --item-texts with the texts; default: title, name or text, else the second"}
 #define CLI_TEXT_MODEL_OPTION(to)                                                            \
     {"text-model", 0, "MODEL", .text = (to),                                                 \
      .help = "sentence model that embeds --item-texts; default: the only one in the models folder"}

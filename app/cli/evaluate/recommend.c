@@ -14,7 +14,7 @@
 #include <string.h>
 
 static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
-static const char *model_name, *texts_path, *text_model;
+static const char *model_name, *texts_path, *text_column, *text_model;
 static int part = 1, candidates = ATT_CANDIDATES_ALL;
 static const char *cutoffs_text = "10";
 static int64_t negatives, draws, seed = 1, neighbours, threads;
@@ -42,6 +42,7 @@ static const cli_option options[] = {
     {"neighbours", 0, "N", .integer = &neighbours, .min = 1, .max = 1 << 20, .quiet = true,
      .help = "neighbours of an item in that baseline; default: 100"},
     CLI_ITEM_TEXTS_OPTION(&texts_path, "measures their similarity as another baseline"),
+    CLI_TEXT_COLUMN_OPTION(&text_column),
     CLI_TEXT_MODEL_OPTION(&text_model),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
@@ -453,6 +454,8 @@ static int check_options(void)
                           negatives ? "negatives" : "draws");
     if (data.split == ATT_HOLDOUT_NONE)
         return cli_misuse("--split none holds out nothing that could be predicted");
+    if (text_column && !texts_path)
+        return cli_misuse("--text-column %s needs --item-texts FILE", text_column);
     if (text_model && !texts_path)
         return cli_misuse("--text-model %s needs --item-texts FILE", text_model);
     return CLI_DONE;
@@ -506,7 +509,7 @@ static int read_data(evaluation *e)
 {
     int code = read_training(e);
     if (!code)
-        code = cli_item_texts_read(&e->texts, texts_path);
+        code = cli_item_texts_read(&e->texts, texts_path, text_column);
     if (!code)
         code = cli_interactions_open(e->ctx, &e->log, &data, e->m.items, e->m.info.items);
     if (!code)

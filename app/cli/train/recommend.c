@@ -18,7 +18,7 @@ enum content { START, ADD };
 enum dtype { F32, F16 };
 
 static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
-static const char *model_name, *texts_path, *text_model, *folder;
+static const char *model_name, *texts_path, *text_column, *text_model, *folder;
 static int arch = -1, block = -1, loss = ATT_ITEM_LOSS_SOFTMAX, content = -1, schedule, dtype = F32,
            candidates = ATT_CANDIDATES_ALL;
 static int64_t hidden, layers, heads, intermediate, max_positions, negatives,
@@ -59,6 +59,7 @@ static const cli_option options[] = {
     {"item-texts", 0, "FILE", .text = &texts_path,
      .help = "texts of items, such as titles: lines of id and text with a tab between them, or CSV; items that occur "
              "in no action can be recommended then, too"},
+    CLI_TEXT_COLUMN_OPTION(&text_column),
     CLI_TEXT_MODEL_OPTION(&text_model),
     {"content", 0, "start|add", .choice = &content,
      .help = "vectors of --item-texts are the start of those of items; or are projected and added to them; default: "
@@ -181,6 +182,8 @@ static int check_options(void)
         return cli_misuse("--calibration %g is for --loss gbce", calibration);
     if (content >= 0 && !texts_path)
         return cli_misuse("--content needs --item-texts FILE");
+    if (text_column && !texts_path)
+        return cli_misuse("--text-column %s needs --item-texts FILE", text_column);
     if (text_model && !texts_path)
         return cli_misuse("--text-model %s needs --item-texts FILE", text_model);
     return cli_interactions_check(&data);
@@ -268,7 +271,7 @@ static int open_base(recommend_training *t)
 /* The log, and vectors of the texts of items that the model does not have. */
 static int read_data(recommend_training *t)
 {
-    int code = cli_item_texts_read(&t->texts, texts_path);
+    int code = cli_item_texts_read(&t->texts, texts_path, text_column);
     if (!code)
         code = open_base(t);
     if (!code)
