@@ -343,6 +343,9 @@ static void an_error_leaves_the_training_as_it_is(void **state)
         assert_true(tool(line) != 0);
         assert_int_equal(tool("diff -r safe copy"), 0);
     }
+    assert_int_equal(tool("mkdir -p safe/base/items.json; $A train recommend --resume -o safe --data grown.txt"), 1);
+    assert_has(tool_err, "safe/base/items.json");
+    assert_int_equal(tool("rm -r safe/base; diff -r safe copy"), 0);
 }
 
 static void a_training_goes_on_for_more_epochs(void **state)

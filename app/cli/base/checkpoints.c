@@ -34,16 +34,30 @@ void cli_checkpoints_find(const char *folder, cli_checkpoints *c)
         closedir(d);
 }
 
-int cli_checkpoints_remove(const char *folder)
+/* Moves them to a folder of the descriptor `to`; -1: removes them. */
+static int move_all(const char *folder, int to)
 {
     int code = CLI_DONE;
     DIR *d = opendir(folder);
     if (!d)
         return cli_fail_errno(folder);
     for (struct dirent *e; !code && (e = readdir(d));)
-        if (is_checkpoint(e->d_name) && unlinkat(dirfd(d), e->d_name, 0))
+        if (is_checkpoint(e->d_name) &&
+            (to < 0 ? unlinkat(dirfd(d), e->d_name, 0) : renameat(dirfd(d), e->d_name, to, e->d_name)))
             code = cli_fail("%s/%s: %s", folder, e->d_name, strerror(errno));
     closedir(d);
+    return code;
+}
+
+int cli_checkpoints_remove(const char *folder) { return move_all(folder, -1); }
+
+int cli_checkpoints_move(const char *folder, const char *to)
+{
+    const int fd = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return cli_fail_errno(to);
+    const int code = move_all(folder, fd);
+    close(fd);
     return code;
 }
 

@@ -12,8 +12,9 @@ typedef struct cli_checkpoints {
 } cli_checkpoints;
 /* Those in the folder, which need not exist. */
 void cli_checkpoints_find(const char *folder, cli_checkpoints *c);
-/* Removes them. */
+/* Removes them, or moves them to another folder of the same file system. */
 int cli_checkpoints_remove(const char *folder);
+int cli_checkpoints_move(const char *folder, const char *to);
 
 /* FOLDER/training.json, which has the options of the training: an object to be released, or NULL where it does not
  * exist. Returns a code; errors: a symbolic link, not a regular file, no JSON object. */

@@ -1,4 +1,5 @@
 #include "base_model.h"
+#include "cli/base/checkpoints.h"
 #include "cli/base/output.h"
 
 #include <errno.h>
@@ -40,20 +41,68 @@ static int check_lock(const char *folder)
     return runs ? cli_fail("%s: another process trains there", folder) : CLI_DONE;
 }
 
-int cli_base_model_copy(const char *folder)
+static const char *const files[] = {"config.json", "items.json", "model.safetensors"};
+enum { FILES = sizeof files / sizeof *files, PATH = sizeof(att_model_path) + 32 };
+
+/* Copies the files of the model from a folder to another one, moves them, or (to NULL) removes them. */
+static int for_files(const char *from, const char *to, bool copy)
 {
-    att_model_path base;
-    static const char *const names[] = {"config.json", "items.json", "model.safetensors"};
-    char from[sizeof base.text + 32], to[sizeof base.text + 32];
-    if (snprintf(base.text, sizeof base.text, "%s/base", folder) >= (int)sizeof base.text)
+    char old[PATH], new[PATH];
+    int code = CLI_DONE;
+    for (int i = 0; !code && i < FILES; i++) {
+        snprintf(old, sizeof old, "%s/%s", from, files[i]);
+        snprintf(new, sizeof new, "%s/%s", to ? to : "", files[i]);
+        if (copy)
+            code = copy_file(old, new);
+        else if (!to)
+            unlink(old);
+        else if (rename(old, new))
+            code = cli_fail_errno(new);
+    }
+    return code;
+}
+
+static int make_folder(const char *path)
+{
+    return mkdir(path, 0777) && errno != EEXIST ? cli_fail_errno(path) : CLI_DONE;
+}
+
+/* The training that was there stays. */
+static void undo(const char *folder, const char *next)
+{
+    cli_checkpoints_move(next, folder);
+    for_files(next, NULL, false);
+    rmdir(next);
+}
+
+int cli_base_model_begin(const char *folder, att_model_path *next)
+{
+    if (snprintf(next->text, sizeof next->text, "%s/next", folder) >= (int)sizeof next->text)
         return cli_fail("%.80s...: the path is too long", folder);
     int code = check_lock(folder);
-    if (!code && mkdir(base.text, 0777) && errno != EEXIST)
-        code = cli_fail_errno(base.text);
-    for (size_t i = 0; !code && i < sizeof names / sizeof *names; i++) {
-        snprintf(from, sizeof from, "%s/%s", folder, names[i]);
-        snprintf(to, sizeof to, "%s/%s", base.text, names[i]);
-        code = copy_file(from, to);
-    }
+    if (!code)
+        code = make_folder(next->text);
+    if (code)
+        return code;
+    code = for_files(folder, next->text, true);
+    if (!code)
+        code = cli_checkpoints_move(folder, next->text);
+    if (code)
+        undo(folder, next->text);
+    return code;
+}
+
+int cli_base_model_end(const char *folder, const att_model_path *next, att_model_path *base, int code)
+{
+    snprintf(base->text, sizeof base->text, "%.4000s/base", folder);
+    if (!code)
+        code = make_folder(base->text);
+    if (!code)
+        code = for_files(next->text, base->text, false);
+    if (!code)
+        code = cli_checkpoints_remove(next->text);
+    if (code)
+        undo(folder, next->text);
+    rmdir(next->text);
     return code;
 }

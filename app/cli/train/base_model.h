@@ -4,8 +4,11 @@
 
 #include "cli/base/cli.h"
 
-/* Copies the recommender in the folder to FOLDER/base. Each file appears completely or not at all.
- * Fails while a training runs there. */
-int cli_base_model_copy(const char *folder);
+/* Copies the model to FOLDER/next, which *next becomes, and puts the checkpoints of the training that is there aside to
+ * it. Fails while a process trains in the folder. */
+int cli_base_model_begin(const char *folder, att_model_path *next);
+/* To be called when the next training has begun with that. code 0: it moves to FOLDER/base, which *base becomes, and
+ * the checkpoints are removed; else they are put back. Returns code, or that of an error. */
+int cli_base_model_end(const char *folder, const att_model_path *next, att_model_path *base, int code);
 
 #endif

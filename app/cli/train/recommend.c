@@ -387,18 +387,6 @@ static int show_sizes(const recommend_training *t)
     return CLI_DONE;
 }
 
-/* A new log: the model in the folder moves to where the training finds it when it continues, and makes room. */
-static int move_base(void)
-{
-    static att_model_path base;
-    const char *from = model_name;
-    if (snprintf(base.text, sizeof base.text, "%s/base", folder) >= (int)sizeof base.text)
-        return cli_fail("%.80s...: the path is too long", folder);
-    model_name = base.text;
-    const int code = cli_base_model_copy(from);
-    return code ? code : cli_checkpoints_remove(from);
-}
-
 /* Limits that were not typed. */
 static void complete_limits(recommend_training *t)
 {
@@ -439,6 +427,20 @@ static int open_training(recommend_training *t)
         .model = model_name, .content = t->texts.vectors ? &vectors : NULL, .resume = resume, .keep = keep ? keep : 1,
         .evaluation_id = checksum(t), .note = t->common.note, .note_bytes = sizeof t->common.note);
     return cli_status(t->common.ctx, att_recommender_training_open(t->common.ctx, folder, o, &t->common.training));
+}
+
+/* With another log: begins with the model in the folder, which then finds it in FOLDER/base when it continues. Until it
+ * has begun, the training that is there stays. */
+static int open_renewed(recommend_training *t)
+{
+    static att_model_path next, base;
+    int code = cli_base_model_begin(folder, &next);
+    if (!code) {
+        model_name = next.text;
+        code = cli_base_model_end(folder, &next, &base, open_training(t));
+    }
+    model_name = base.text;
+    return code;
 }
 
 /* The last validation was the best: says how the training continues. */
@@ -490,10 +492,8 @@ static int run(int n, char **arguments)
     if (!code) {
         complete_limits(&t);
         cli_end_later(); /* a signal cancels the start, which then leaves no folder */
-        code = cli_training_options_renewed() ? move_base() : CLI_DONE;
+        code = cli_training_options_renewed() ? open_renewed(&t) : open_training(&t);
     }
-    if (!code)
-        code = open_training(&t);
     if (!code)
         code = show_sizes(&t);
     if (!code) {
