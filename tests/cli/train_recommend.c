@@ -355,6 +355,8 @@ static void a_training_goes_on_for_more_epochs(void **state)
                                 "--epochs 4 -o at_once && cmp longer/model.safetensors at_once/model.safetensors"),
                      0);
     assert_has(tool_err, "attend: it was still rising: attend train recommend --resume -o longer --epochs 4 goes on\n");
+    assert_refused("$A train recommend --resume -o longer --epochs 3", 2,
+                   "--epochs is 3, 12 steps, but longer is at step 16\n");
     assert_int_equal(tool(TRAIN "--epochs 2 --schedule linear -o falls"), 0);
     assert_refused("$A train recommend --resume -o falls --epochs 4", 2, "--epochs is 2 in falls but 4 here, and the");
 }

@@ -44,7 +44,7 @@ static int check_lock(const char *folder)
 static const char *const files[] = {"config.json", "items.json", "model.safetensors"};
 enum { FILES = sizeof files / sizeof *files, PATH = sizeof(att_model_path) + 32 };
 
-/* Copies the files of the model from a folder to another one, moves them, or (to NULL) removes them. */
+/* Copies the files of the model from a folder to another one, or moves them; to NULL: removes those that exist. */
 static int for_files(const char *from, const char *to, bool copy)
 {
     char old[PATH], new[PATH];

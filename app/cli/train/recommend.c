@@ -494,6 +494,9 @@ static int run(int n, char **arguments)
         cli_end_later(); /* a signal cancels the start, which then leaves no folder */
         code = cli_training_options_renewed() ? open_renewed(&t) : open_training(&t);
     }
+    if (!code && t.common.steps < att_training_steps(t.common.training))
+        code = cli_misuse("--epochs is %g, %lld steps, but %s is at step %lld", epochs, (long long)t.common.steps,
+                          folder, (long long)att_training_steps(t.common.training));
     if (!code)
         code = show_sizes(&t);
     if (!code) {
