@@ -125,14 +125,14 @@ static att_status add_words(cider *c, const char *s, gram_text *t)
     return e;
 }
 
-/* Where the n-grams of an order are, and how many. */
+/* Where the n-grams of an order are, and how many; NULL: none. */
 static int32_t *grams_of(const cider *c, const gram_text *t, size_t order, size_t *count)
 {
     size_t at = t->begin;
     for (size_t k = 1; k < order; k++)
         at += t->words >= k ? t->words - k + 1 : 0;
     *count = t->words >= order ? t->words - order + 1 : 0;
-    return c->occurrence + at;
+    return *count > 0 ? c->occurrence + at : NULL;
 }
 
 static att_status add_text(cider *c, const char *s, gram_text *t)
