@@ -191,9 +191,8 @@ typedef struct att_excluded_columns {
 ATT_API att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_param *bias,
                                      const att_excluded_columns *except, att_top_column *out);
 /* The n largest entries of each row in descending order, out [rows][n]; the first has column -1 and value NaN if an
- * entry of the row is NaN. And the log-sum-exp of each row, log_sum [rows], which is NaN if an entry is NaN or +inf, or
- * NULL: not computed, which is faster. bias or NULL, except or NULL. The [rows, out] matrix is never stored as a whole.
- */
+ * entry of the row is NaN. log_sum or NULL, which is faster: the log-sum-exp of each row, log_sum [rows], NaN if an
+ * entry is NaN or +inf. bias or NULL, except or NULL. The [rows, out] matrix is never stored as a whole. */
 ATT_API att_status att_linear_topk(att_tape *t, att_var *x, att_param *weight, att_param *bias,
                                    const att_excluded_columns *except, int64_t n, att_top_column *out, double *log_sum);
 /* Rows ids [count] of table [n, features], each id in [0, n) -> [count, features]. */

@@ -8,7 +8,7 @@ need sasrec/sasrec_orig/Video.txt "Video.txt of github.com/kang205/SASRec, data/
 log=$data/sasrec/sasrec_orig/Video.txt
 
 learn recommend "$out/model" --data "$log" --block sasrec --loss binary --with-replacement --hidden 50 --layers 2 \
-    --heads 1 --max-positions 50 --dropout 0.5 --batch 128 --rate 0.001 --beta2 0.98 --epochs "${EPOCHS:-400}" \
+    --heads 1 --max-positions 50 --dropout 0.5 --batch 128 --rate 0.001 --beta2 0.98 --epochs "${EPOCHS:-250}" \
     --validate-candidates outside-training --validate-every 2430 --save-every 2430 --patience "${PATIENCE:-10}" \
     --minutes "${MINUTES:-55}"
 "$attend" plot "$out/model" -o "$out/model.svg"
