@@ -358,7 +358,8 @@ typedef enum att_item_loss {
 } att_item_loss;
 
 /* Training from the histories of a hold-out: minimises the mean loss over positions with AdamW. SASRec predicts each
- * item but the first of a history; BERT4Rec masked ones. In reports, pairs are histories of two or more items, target
+ * item but the first of a history; BERT4Rec masked ones. In a model with content, losses are over the items that have
+ * training actions, so that others keep the place that their content gives them. In reports, pairs are histories of two or more items, target
  * tokens are positions, and the loss is per position. */
 typedef struct att_recommender_training_options {
     size_t size;
@@ -367,9 +368,10 @@ typedef struct att_recommender_training_options {
     bool with_replacement;   /* histories are drawn at random, as in the paper; false: each once in an epoch */
     att_item_loss loss;
     int64_t negatives;      /* of the three last losses, at each position, uniform outside the user's training items; 0:
-                             * 1, of sampled softmax and gBCE 256 */
-    double calibration;     /* t of gBCE, in [0, 1]: beta = a (t (1 - 1 / a) + 1 / a), a = negatives / (items - 1) */
-    double mask_share;      /* BERT4Rec: the share of items that are masked, in (0, 1); 0: 0.2 */
+                             * 1, of sampled softmax and gBCE 256, or items - 1 if that is less */
+    double calibration;     /* t of gBCE, in [0, 1]: beta = a (t (1 - 1 / a) + 1 / a), a = negatives / (items - 1), which
+                             * must not exceed 1 */
+    double mask_share;      /* BERT4Rec: the share of items that are masked, in (0, 1]; 0: 0.2 */
     double last_mask_share; /* BERT4Rec: the share of histories whose last item alone is masked, in [0, 1] */
     const att_schedule *schedule; /* of the learning rate */
     double beta2;                 /* of AdamW; 0: 0.999; the paper: 0.98 */
@@ -387,7 +389,8 @@ typedef struct att_recommender_training_options {
     char *note;            /* as in att_translator_training_options */
     size_t note_bytes;
 } att_recommender_training_options;
-/* In memory: the model, which was opened for training, must outlive the training. In a folder, which becomes a model
+/* In memory: the model, which was opened for training, must outlive the training, and gets the counts of its items from
+ * options.data (att_recommender_set_counts). In a folder, which becomes a model
  * folder. The best model is chosen by att_rank of the validation part and att_training_keep_best. */
 ATT_API att_status att_recommender_training_new(att_recommender *m, const att_recommender_training_options *options,
                                                 att_training **out);

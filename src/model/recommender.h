@@ -10,7 +10,8 @@
 typedef struct att_recommender_config {
     att_recommender_info info;
     att_activation activation;
-    double eps; /* of the norms */
+    double eps;         /* of the norms */
+    bool content_start; /* items' own vectors began with content */
 } att_recommender_config;
 
 /* Histories that a model is applied to */

@@ -9,7 +9,8 @@ enum { MAX_FEATURES = 1 << 16, MAX_LAYERS = 1024, MAX_POSITIONS = 1 << 20, MAX_C
 static const char *const known[] = {
     "model_type",          "num_items",         "hidden_size",   "num_hidden_layers",
     "num_attention_heads", "intermediate_size", "block",         "max_position_embeddings",
-    "hidden_act",          "layer_norm_eps",    "content_width", NULL};
+    "hidden_act",          "layer_norm_eps",    "content_width", "content_start",
+    NULL};
 static const char *const blocks[] = {"pre-norm", "post-norm", "sasrec"}; /* att_recommender_block */
 enum { BLOCKS = sizeof blocks / sizeof blocks[0] };
 static const att_recommender_architecture *const architectures[] = {&att_sasrec, &att_bert4rec};
@@ -74,6 +75,7 @@ void att_recommender_config_read(att_settings *s, att_recommender_config *c,
         int_or(s, "intermediate_size", 1, 8 * MAX_FEATURES, i->block == ATT_BLOCK_SASREC ? i->hidden : 4 * i->hidden);
     i->max_positions = int_or(s, "max_position_embeddings", 1, MAX_POSITIONS, 50);
     i->content_width = int_or(s, "content_width", 0, MAX_CONTENT, 0);
+    c->content_start = att_settings_bool(s, "content_start", false);
     c->activation = att_activation_read(s, "hidden_act", i->block == ATT_BLOCK_SASREC ? "relu" : "gelu");
     c->eps = att_settings_has(s, "layer_norm_eps") ? att_settings_number(s, "layer_norm_eps", 1e-30, 1) : a->eps;
     if (!s->status)
@@ -83,12 +85,17 @@ void att_recommender_config_read(att_settings *s, att_recommender_config *c,
 json_t *att_recommender_config_json(const att_recommender_config *c)
 {
     const att_recommender_info *i = &c->info;
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:I}", "model_type", i->type, "block",
-                     blocks[i->block], "num_items", (json_int_t)i->items, "hidden_size", (json_int_t)i->hidden,
-                     "num_hidden_layers", (json_int_t)i->layers, "num_attention_heads", (json_int_t)i->heads,
-                     "intermediate_size", (json_int_t)i->intermediate, "max_position_embeddings",
-                     (json_int_t)i->max_positions, "hidden_act", att_activation_name(c->activation), "layer_norm_eps",
-                     c->eps, "content_width", (json_int_t)i->content_width);
+    json_t *root = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:I}", "model_type", i->type, "block",
+                             blocks[i->block], "num_items", (json_int_t)i->items, "hidden_size", (json_int_t)i->hidden,
+                             "num_hidden_layers", (json_int_t)i->layers, "num_attention_heads", (json_int_t)i->heads,
+                             "intermediate_size", (json_int_t)i->intermediate, "max_position_embeddings",
+                             (json_int_t)i->max_positions, "hidden_act", att_activation_name(c->activation),
+                             "layer_norm_eps", c->eps, "content_width", (json_int_t)i->content_width);
+    if (root && c->content_start && json_object_set_new(root, "content_start", json_true())) {
+        json_decref(root);
+        root = NULL;
+    }
+    return root;
 }
 
 void att_recommender_settings(att_settings *s, att_ctx *ctx, const char *text, int64_t items, int64_t content_width)

@@ -65,6 +65,7 @@ static att_status begin_with(att_recommender *m, int64_t first, int64_t n, const
         if (!is_zero(c->vectors + i * c->width, c->width))
             memcpy(own + i * hidden, y + i * hidden, (size_t)hidden * sizeof *y);
     att_param_invalidate(m->item);
+    m->config.content_start = true;
     att_free(m->model.ctx, y);
     return e;
 }

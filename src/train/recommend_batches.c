@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+enum { TRIES = 32 }; /* of an item that is not marked, before all that are not are listed */
 /* The last words of counters of random numbers; that of att_permutation is 0. */
 enum { RANDOM_DRAW = 1, RANDOM_HISTORY };
 
@@ -20,6 +21,8 @@ struct att_history_batches {
     int64_t epoch;
     int64_t *marked; /* [items]: the number of the mark that an item got last */
     int64_t mark;
+    int32_t *rest; /* [n_drawn]: those of the items that may be drawn that do not have mark rest_of */
+    int64_t n_rest, rest_of;
     att_history_batch batch;
     rooms room;
 };
@@ -87,6 +90,33 @@ static int64_t mark(att_history_batches *b, const att_history *h)
     return different;
 }
 
+static int32_t item_at(const att_history_batches *b, int64_t i)
+{
+    return b->from.drawn ? b->from.drawn[i] : (int32_t)i;
+}
+
+static void list_rest(att_history_batches *b)
+{
+    b->rest_of = b->mark;
+    b->n_rest = 0;
+    for (int64_t i = 0; i < b->from.n_drawn; i++)
+        if (b->marked[item_at(b, i)] != b->mark)
+            b->rest[b->n_rest++] = item_at(b, i);
+}
+
+/* An item that is not marked, of which there is one */
+static int32_t draw(att_history_batches *b, stream *s)
+{
+    for (int i = 0; i < TRIES; i++) {
+        const int32_t item = item_at(b, below(s, b->from.n_drawn));
+        if (b->marked[item] != b->mark)
+            return item;
+    }
+    if (b->rest_of != b->mark)
+        list_rest(b);
+    return b->rest[below(s, b->n_rest)];
+}
+
 /* Adds a position whose item is target. */
 static void add_position(att_history_batches *b, stream *s, int64_t row, int32_t target)
 {
@@ -96,13 +126,8 @@ static void add_position(att_history_batches *b, stream *s, int64_t row, int32_t
     y->targets[at] = target;
     if (b->from.negatives)
         y->candidates[at * count] = target;
-    for (int64_t k = 1; k < count; k++) {
-        int64_t item;
-        do
-            item = below(s, b->from.items);
-        while (b->marked[item] == b->mark);
-        y->candidates[at * count + k] = (int32_t)item;
-    }
+    for (int64_t k = 1; k < count; k++)
+        y->candidates[at * count + k] = draw(b, s);
 }
 
 /* Each of the last items is the target of the one before it. */
@@ -146,11 +171,11 @@ static att_status add_history(att_history_batches *b, int64_t number)
     const att_status e = need(b, att_min(h.count, b->from.max));
     if (e)
         return e;
-    if (b->from.negatives && mark(b, &h) == b->from.items)
+    if (b->from.negatives && mark(b, &h) == b->from.n_drawn)
         return att_fail(b->ctx, ATT_ERR_ARGUMENT,
                         "user \"%.80s\" has all %lld items in training, so that no other can be drawn; "
                         "the loss softmax needs none",
-                        att_interactions_user(att_holdout_log(b->from.data), user), (long long)b->from.items);
+                        att_interactions_user(att_holdout_log(b->from.data), user), (long long)b->from.n_drawn);
     (b->from.masked ? add_masked : add_shifted)(b, &s, &h);
     y->sequence_ids[y->n] = (uint32_t)y->n;
     y->n++;
@@ -191,6 +216,7 @@ att_status att_history_batches_new(att_ctx *ctx, const att_history_source *sourc
         return ATT_ERR_MEMORY;
     b->ctx = ctx;
     b->from = *source;
+    b->from.n_drawn = source->drawn ? source->n_drawn : source->items;
     att_status e = find_users(b);
     if (!e) {
         b->from.batch = att_min(b->from.batch, b->n);
@@ -198,7 +224,8 @@ att_status att_history_batches_new(att_ctx *ctx, const att_history_source *sourc
         b->marked = att_calloc(ctx, (size_t)b->from.items, sizeof *b->marked);
         b->batch.offsets = att_alloc(ctx, (size_t)b->from.batch + 1, sizeof *b->batch.offsets);
         b->batch.sequence_ids = att_alloc(ctx, (size_t)b->from.batch, sizeof *b->batch.sequence_ids);
-        e = b->order && b->marked && b->batch.offsets && b->batch.sequence_ids ? ATT_OK : ATT_ERR_MEMORY;
+        b->rest = att_alloc(ctx, (size_t)b->from.n_drawn, sizeof *b->rest);
+        e = b->order && b->marked && b->rest && b->batch.offsets && b->batch.sequence_ids ? ATT_OK : ATT_ERR_MEMORY;
     }
     if (e)
         att_history_batches_free(b);
@@ -212,8 +239,8 @@ void att_history_batches_free(att_history_batches *b)
     if (!b)
         return;
     const att_history_batch *y = &b->batch;
-    void *const all[] = {b->user,         b->order, b->marked,  y->items,     y->offsets,
-                         y->sequence_ids, y->rows,  y->targets, y->candidates};
+    void *const all[] = {b->user,    b->order,        b->marked, b->rest,    y->items,
+                         y->offsets, y->sequence_ids, y->rows,   y->targets, y->candidates};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         att_free(b->ctx, all[i]);
     att_free(b->ctx, b);

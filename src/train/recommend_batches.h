@@ -11,8 +11,10 @@ typedef struct att_history_source {
     int64_t users, items; /* of the log */
     int64_t max;          /* items of a history, at most */
     int64_t negatives;    /* at a position */
-    int64_t batch;        /* histories */
-    bool masked;          /* items are masked; false: each next item is predicted */
+    const int32_t *drawn; /* [n_drawn]: what negatives are drawn from, which has all items of histories; NULL: all */
+    int64_t n_drawn;
+    int64_t batch; /* histories */
+    bool masked;   /* items are masked; false: each next item is predicted */
     double mask_share, last_mask_share;
     bool with_replacement;
     uint64_t seed;

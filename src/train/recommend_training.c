@@ -1,5 +1,6 @@
 /* Training of a recommender from histories (Kang, McAuley 2018; Sun et al. 2019): mean loss per position. */
 #include "io/util.h"
+#include "recommend/holdout.h"
 #include "train/recommend_batches.h"
 #include "train/recommend_loss.h"
 #include "train/training.h"
@@ -78,22 +79,6 @@ static att_status open_model(recommender_data *t)
     return e;
 }
 
-/* How often each item occurs in training, for histories without items */
-static att_status count_items(recommender_data *t)
-{
-    int64_t *counts = att_calloc(t->ctx, (size_t)t->log.items, sizeof *counts);
-    if (!counts)
-        return ATT_ERR_MEMORY;
-    for (int64_t u = 0; u < t->log.users; u++) {
-        const att_history h = att_holdout_train(t->options.data, u);
-        for (int64_t i = 0; i < h.count; i++)
-            counts[h.items[i]]++;
-    }
-    const att_status e = att_recommender_set_counts(t->model, counts);
-    att_free(t->ctx, counts);
-    return e;
-}
-
 /* ---- opening */
 
 /* FNV-1a over n 32-bit words */
@@ -138,6 +123,8 @@ static att_status make_batches(recommender_data *t)
                                        .items = t->log.items,
                                        .max = t->model->config.info.max_positions,
                                        .negatives = t->loss.negatives,
+                                       .drawn = t->loss.learnt.items,
+                                       .n_drawn = t->loss.learnt.n,
                                        .batch = o->batch,
                                        .masked = t->model->architecture->mask,
                                        .mask_share = o->mask_share,
@@ -145,6 +132,31 @@ static att_status make_batches(recommender_data *t)
                                        .with_replacement = o->with_replacement,
                                        .seed = o->seed};
     return att_history_batches_new(t->ctx, &source, &t->batches);
+}
+
+/* Options that depend on the model and its items */
+static att_status complete(recommender_data *t)
+{
+    att_recommender_training_options *o = &t->options;
+    const int64_t others = t->loss.learnt.n - 1;
+    if (!t->model->architecture->mask && (o->mask_share > 0 || o->last_mask_share > 0))
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.%s is %g, but the model is %s, which masks no items",
+                        o->mask_share > 0 ? "mask_share" : "last_mask_share",
+                        o->mask_share > 0 ? o->mask_share : o->last_mask_share, t->model->architecture->type);
+    o->mask_share = o->mask_share > 0 ? o->mask_share : 0.2;
+    if (o->loss == ATT_ITEM_LOSS_SOFTMAX)
+        return ATT_OK;
+    const int64_t usual = o->loss == ATT_ITEM_LOSS_BINARY ? 1 : att_max(1, att_min(256, others));
+    t->loss.negatives = o->negatives ? o->negatives : usual;
+    if (o->loss != ATT_ITEM_LOSS_GBCE)
+        return ATT_OK;
+    if (t->loss.negatives > others)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT,
+                        "options.negatives is %lld, but of gBCE it can be at most the number of other items, %lld: set "
+                        "it to that or less, or to 0 for the default",
+                        (long long)t->loss.negatives, (long long)others);
+    t->loss.beta = att_gbce_beta(o->calibration, t->loss.negatives, others + 1);
+    return ATT_OK;
 }
 
 static att_status open_data(void *self, const char *folder, bool resume)
@@ -156,9 +168,10 @@ static att_status open_data(void *self, const char *folder, bool resume)
     if (!e && folder)
         e = o->settings ? make_model(t) : open_model(t);
     e = e ? e : match_items(t, false);
-    t->loss.beta = att_gbce_beta(o->calibration, t->loss.negatives, t->log.items);
+    e = e ? e : att_learnt_items_find(t->model, o->data->counts, &t->loss.learnt);
+    e = e ? e : complete(t);
     e = e ? e : make_batches(t);
-    e = e ? e : count_items(t);
+    e = e ? e : att_recommender_set_counts(t->model, o->data->counts);
     e = e ? e : sum_up(t);
     t->options.settings = t->options.model = NULL; /* the caller's, not used any more */
     t->options.content = NULL;
@@ -169,6 +182,7 @@ static void free_data(void *self)
 {
     recommender_data *t = self;
     att_history_batches_free(t->batches);
+    att_learnt_items_free(t->ctx, &t->loss.learnt);
     if (!t->borrowed)
         att_recommender_free(t->model);
     att_free(t->ctx, t);
@@ -308,13 +322,9 @@ static att_status check(att_ctx *ctx, const char *folder, const att_recommender_
 static void fill_in(recommender_data *t)
 {
     att_recommender_training_options *o = &t->options;
-    const int64_t default_negatives = o->loss == ATT_ITEM_LOSS_BINARY ? 1 : 256;
     o->batch = o->batch ? o->batch : 128;
-    o->mask_share = o->mask_share > 0 ? o->mask_share : 0.2;
     o->beta2 = o->beta2 > 0 || o->beta2 < 0 ? o->beta2 : 0.999;
     t->loss.loss = o->loss;
-    if (o->loss != ATT_ITEM_LOSS_SOFTMAX)
-        t->loss.negatives = o->negatives ? o->negatives : default_negatives;
 }
 
 /* given: has the model if it is the caller's */

@@ -131,7 +131,7 @@ static att_recommender_training_options options_of(const way *w, const att_holdo
                                               .loss = w->loss,
                                               .negatives = w->loss == ATT_ITEM_LOSS_SOFTMAX ? 0 : 8,
                                               .calibration = w->calibration,
-                                              .mask_share = 0.3,
+                                              .mask_share = strstr(w->settings, "bert4rec") ? 0.3 : 0,
                                               .last_mask_share = w->last_mask_share,
                                               .schedule = &schedule,
                                               .beta2 = 0.98,
@@ -450,6 +450,48 @@ static void batches_are_of_the_last_items(void **state)
     att_close(ctx);
 }
 
+/* Of 4,000 items a user has not two, and one of these may not be drawn. */
+static void negatives_are_found_among_few(void **state)
+{
+    (void)state;
+    enum { N = 4000, LEFT = 7, KEPT = 70 };
+    static char item[N][8];
+    static const char *user[N], *items[N];
+    static int32_t drawn[N - 1];
+    att_ctx *ctx = check_open(NULL, 1);
+    att_history_batches *all;
+    const att_history_batch *b;
+    data d;
+    for (int i = 0, n = 0; i < N; i++) {
+        snprintf(item[i], sizeof item[i], "%d", i);
+        items[i] = item[i];
+        user[i] = i == LEFT || i == KEPT ? "other" : "u";
+        if (i != KEPT)
+            drawn[n++] = i;
+    }
+    const att_interactions_options o = {.size = sizeof o, .items = items, .n_items = N};
+    assert_int_equal(att_interactions_new(ctx, N, user, items, NULL, &o, &d.log), ATT_OK);
+    assert_int_equal(att_holdout_new(d.log, ATT_OPTIONS(att_holdout_options, .kind = ATT_HOLDOUT_NONE), &d.holdout),
+                     ATT_OK);
+    const att_history_source source = {.data = d.holdout,
+                                       .users = 1,
+                                       .items = N,
+                                       .max = 5,
+                                       .negatives = 20,
+                                       .drawn = drawn,
+                                       .n_drawn = N - 1,
+                                       .batch = 1};
+    assert_int_equal(att_history_batches_new(ctx, &source, &all), ATT_OK);
+    assert_int_equal(att_history_batches_begin(all, 0), 1);
+    assert_int_equal(att_history_batches_get(all, 0, &b), ATT_OK);
+    assert_int_equal(b->positions, 5);
+    for (int i = 0; i < 5 * 21; i++)
+        assert_true(i % 21 == 0 || b->candidates[i] == LEFT);
+    att_history_batches_free(all);
+    drop_data(&d);
+    att_close(ctx);
+}
+
 /* ---- what cannot be learnt */
 
 static void check_refused(att_ctx *ctx, const att_recommender_training_options *o, const char *words)
@@ -481,8 +523,15 @@ static void what_cannot_be_learnt_is_named(void **state)
     o.loss = ATT_ITEM_LOSS_SOFTMAX;
     check_refused(ctx, &o, "options.negatives is 8, but the softmax over all items");
     o.negatives = 0;
+    o.mask_share = 0.5;
+    check_refused(ctx, &o, "options.mask_share is 0.5, but the model is attend-sasrec, which masks no items");
+    o.mask_share = 0;
     o.schedule = NULL;
     check_refused(ctx, &o, "options.schedule is NULL");
+    o = good;
+    o.settings = ways[3].settings;
+    o.negatives = ITEMS;
+    check_refused(ctx, &o, "options.negatives is 40, but of gBCE it can be at most the number of other items, 33");
     o = good;
     o.settings = "{\"model_type\": \"attend-sasrec\", \"hidden\": 3}";
     check_refused(ctx, &o, "hidden");
@@ -516,6 +565,7 @@ int main(void)
         cmocka_unit_test(further_items_keep_what_is_learnt),
         cmocka_unit_test(new_items_are_found_by_their_content),
         cmocka_unit_test(batches_are_of_the_last_items),
+        cmocka_unit_test(negatives_are_found_among_few),
         cmocka_unit_test(what_cannot_be_learnt_is_named),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
