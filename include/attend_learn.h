@@ -183,7 +183,9 @@ typedef struct att_top_column {
 typedef struct att_excluded_columns {
     const int32_t *column; /* [n] */
     int64_t n;
-    bool in_log_sum; /* excluded columns still count in log_sum */
+    bool in_log_sum;        /* excluded columns still count in log_sum */
+    const int64_t *offsets; /* [rows + 1], for att_linear_topk: those of row r are column[offsets[r]] to
+                             * column[offsets[r + 1] - 1], ascending; or NULL: all are, in any order, of each row */
 } att_excluded_columns;
 /* The largest entry of each row, out [rows]; bias or NULL, except or NULL. Bounds of all entries are computed from an
  * int8 copy of the weights; then only entries whose bound allows it are computed exactly. value is NaN if a computed

@@ -223,7 +223,7 @@ typedef struct att_baseline_options {
     int64_t width;
 } att_baseline_options;
 /* From the actions for training. The hold-out must outlive the result, vectors are copied. options or NULL: defaults.
- */
+ * Errors: options out of range; vectors that are missing, not wanted or not finite; memory; cancelled. */
 ATT_API att_status att_baseline_new(const att_holdout *h, att_baseline_kind kind, const att_baseline_options *options,
                                     att_baseline **out);
 ATT_API void att_baseline_free(att_baseline *b);

@@ -123,7 +123,7 @@ static const fixture constants[] = {
     {"const att_named *", &(const att_named){"a b", "a b"}},
     {"const att_config *", &(const att_config){.size = sizeof(att_config), .n_threads = 1}},
     {"const att_tape_config *", &(const att_tape_config){.size = sizeof(att_tape_config)}},
-    {"const att_excluded_columns *", &(const att_excluded_columns){(const int32_t[]){0}, 1, false}},
+    {"const att_excluded_columns *", &(const att_excluded_columns){.column = (const int32_t[]){0}, .n = 1}},
     {"const att_positions *",
      &(const att_positions){sizeof(att_positions), NULL, two_offsets, 1, (const int64_t[]){0}}},
     {"const att_sinusoidal_options *", &(const att_sinusoidal_options){.size = sizeof(att_sinusoidal_options)}},

@@ -1,57 +1,15 @@
 /* Lists of the items with the highest scores. */
 #include "io/util.h"
 #include "model/recommend.h"
+#include "util/best.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
-
-/* ---- the k best of many scores */
-
-typedef att_top_column scored; /* an item and its score */
-
-/* Is a after b in a list? Equal scores have the order of items. */
-static bool after(const scored *a, const scored *b)
-{
-    return a->value < b->value || (!(a->value > b->value) && a->column > b->column);
-}
-
-/* Restores the heap below i: each parent is after its children. */
-static void sift_down(scored *heap, int64_t n, int64_t i)
-{
-    for (int64_t child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && after(&heap[child + 1], &heap[child]))
-            child++;
-        if (!after(&heap[child], &heap[i]))
-            return;
-        const scored was = heap[i];
-        heap[i] = heap[child];
-        heap[child] = was;
-    }
-}
-
-/* The k best of scores [n] that are above -infinity, best first; best [k]: column -1 where there are no more */
-static void select_best(int64_t n, const float *scores, int64_t k, scored *best)
-{
-    for (int64_t i = 0; i < k; i++)
-        best[i] = (scored){.column = -1, .value = -INFINITY};
-    for (int64_t i = 0; i < n; i++) {
-        const scored one = {.column = i, .value = scores[i]};
-        if (one.value > -INFINITY && (best[0].column < 0 || after(&best[0], &one))) {
-            best[0] = one;
-            sift_down(best, k, 0);
-        }
-    }
-    for (int64_t last = k - 1; last > 0; last--) { /* the root is after all others */
-        const scored was = best[0];
-        best[0] = best[last];
-        best[last] = was;
-        sift_down(best, last, 0);
-    }
-}
 
 /* ---- a call */
 
-enum { MAX_SELECTED = 1024 }; /* by att_linear_topk, whose time grows with their number */
+enum { MAX_SELECTED = 1 << 22 }; /* items of all lists that are made together, 64 MiB */
 
 typedef struct call {
     const att_recommender *m;
@@ -62,9 +20,10 @@ typedef struct call {
     att_item_table table;
     float *allowed;        /* [items]: 0, or -INFINITY of an item that must not be listed; NULL: all may */
     att_param *allowed_as; /* the same, as a bias of the scores; or NULL */
-    bool *seen;            /* [items] */
-    scored *best;
+    int32_t *seen;         /* [offsets[n]]: items of each history, ascending; NULL: they may be listed */
+    att_top_column *best;
     size_t best_room;
+    int64_t popular; /* the first history without items; or -1 */
 } call;
 
 static att_status check_list(const att_recommender *m, const char *name, const int32_t *items, int64_t n)
@@ -124,13 +83,31 @@ static att_status make_lists(const att_recommender *m, int64_t n, int64_t k, att
     return out->items && out->scores && out->by_popular ? ATT_OK : ATT_ERR_MEMORY;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static att_status sort_seen(call *c, int64_t n)
+{
+    const size_t count = (size_t)c->offsets[n];
+    c->seen = att_alloc(c->m->model.ctx, count, sizeof *c->seen);
+    if (!c->seen)
+        return ATT_ERR_MEMORY;
+    if (count)
+        memcpy(c->seen, c->items, count * sizeof *c->seen);
+    for (int64_t b = 0; b < n; b++)
+        qsort(c->seen + c->offsets[b], (size_t)(c->offsets[b + 1] - c->offsets[b]), sizeof *c->seen, by_number);
+    return ATT_OK;
+}
+
 static att_status begin(call *c, const att_recommend_options *options, int64_t n)
 {
     att_status e = read_options(c, options);
     e = e ? e : make_allowed(c);
     e = e ? e : make_lists(c->m, n, c->o.k, c->out);
-    c->seen = e ? NULL : att_calloc(c->m->model.ctx, (size_t)c->m->config.info.items, sizeof *c->seen);
-    return e || c->seen ? e : ATT_ERR_MEMORY;
+    return e || !c->o.exclude_seen ? e : sort_seen(c, n);
 }
 
 static void end(call *c, att_status e)
@@ -165,114 +142,73 @@ static att_status need_best(call *c, int64_t n)
 
 static int64_t history_length(const call *c, int64_t b) { return c->offsets[b + 1] - c->offsets[b]; }
 
-static void mark(call *c, int64_t b, bool seen)
-{
-    for (int64_t i = c->offsets[b]; c->o.exclude_seen && i < c->offsets[b + 1]; i++)
-        c->seen[c->items[i]] = seen;
-}
-
-/* The list of history b from best [count], best first, without seen items */
-static void write_list(call *c, int64_t b, int64_t count, const scored *best)
+/* The list of history b from the best, best first */
+static void write_list(call *c, int64_t b, const att_top_column *best)
 {
     const int64_t k = c->o.k;
-    int32_t *items = c->out->items + b * k;
-    float *scores = c->out->scores + b * k;
-    int64_t n = 0;
-    mark(c, b, true);
-    for (int64_t i = 0; n < k && i < count && best[i].column >= 0; i++)
-        if (!c->seen[best[i].column]) {
-            items[n] = (int32_t)best[i].column;
-            scores[n++] = best[i].value;
-        }
-    mark(c, b, false);
-    for (; n < k; n++) {
-        items[n] = -1;
-        scores[n] = -INFINITY;
+    for (int64_t i = 0; i < k; i++) {
+        c->out->items[b * k + i] = (int32_t)best[i].column;
+        c->out->scores[b * k + i] = best[i].value;
     }
 }
 
-/* The list of history b from the scores of all items, which it changes */
-static att_status select_list(call *c, int64_t b, float *scores)
+/* The list of history b from the scores of all items, without `except`, an item or -1 */
+static att_status select_list(call *c, int64_t b, const float *scores, int64_t except)
 {
     const int64_t all = c->m->config.info.items;
     const att_status e = need_best(c, c->o.k);
     if (e)
         return e;
+    att_best_begin(c->best, c->o.k);
     for (int64_t i = 0; i < all; i++) {
         if (isnan(scores[i]))
             return att_fail(c->m->model.ctx, ATT_ERR_ARGUMENT, "history %lld: the score of item %lld is NaN",
                             (long long)b, (long long)i);
-        if (c->allowed && c->allowed[i] < 0)
-            scores[i] = -INFINITY;
+        if (i != except && !(c->allowed && c->allowed[i] < 0))
+            att_best_add(c->best, c->o.k, (att_top_column){.column = i, .value = scores[i]});
     }
-    for (int64_t i = c->offsets[b]; c->o.exclude_seen && i < c->offsets[b + 1]; i++)
-        scores[c->items[i]] = -INFINITY;
-    select_best(all, scores, c->o.k, c->best);
-    write_list(c, b, c->o.k, c->best);
+    att_best_sort(c->best, c->o.k);
+    write_list(c, b, c->best);
     return ATT_OK;
 }
 
+/* The list of history b, which has no items */
 static att_status popular_list(call *c, int64_t b)
 {
     const att_recommender *m = c->m;
-    const int64_t all = m->config.info.items;
+    const int64_t all = m->config.info.items, k = c->o.k;
+    c->out->by_popular[b] = true;
     if (!m->counts)
         return att_no_counts(m, b);
+    if (c->popular >= 0) {
+        memcpy(c->out->items + b * k, c->out->items + c->popular * k, (size_t)k * sizeof *c->out->items);
+        memcpy(c->out->scores + b * k, c->out->scores + c->popular * k, (size_t)k * sizeof *c->out->scores);
+        return ATT_OK;
+    }
     float *scores = att_alloc(m->model.ctx, (size_t)all, sizeof *scores);
     if (!scores)
         return ATT_ERR_MEMORY;
     for (int64_t i = 0; i < all; i++)
         scores[i] = (float)m->counts[i];
-    const att_status e = select_list(c, b, scores);
+    const att_status e = select_list(c, b, scores, -1);
     att_free(m->model.ctx, scores);
-    c->out->by_popular[b] = true;
+    c->popular = b;
     return e;
 }
 
-/* ---- lists of histories [first, first + n), none empty */
-
-/* How many of the best items may be needed, as seen ones are left out */
-static int64_t selected(const call *c, int64_t first, int64_t n)
-{
-    int64_t longest = 0;
-    for (int64_t b = first; c->o.exclude_seen && b < first + n; b++)
-        longest = att_max(longest, history_length(c, b));
-    return att_min(c->o.k + longest, c->m->config.info.items);
-}
-
-static att_status select_few(call *c, att_tape *t, att_var *x, int64_t first, int64_t n)
-{
-    const int64_t count = selected(c, first, n);
-    att_status e = need_best(c, n * count);
-    e = e ? e : att_linear_topk(t, x, c->table.param, c->allowed_as, NULL, count, c->best, NULL);
-    for (int64_t i = 0; !e && i < n; i++) {
-        if (isnan(c->best[i * count].value))
-            e = att_fail(c->m->model.ctx, ATT_ERR_ARGUMENT, "history %lld: a score is NaN", (long long)(first + i));
-        else
-            write_list(c, first + i, count, c->best + i * count);
-    }
-    return e;
-}
-
-static att_status select_many(call *c, att_tape *t, att_var *x, int64_t first, int64_t n)
-{
-    att_tensor v;
-    att_status e = ATT_OK;
-    att_scope s = att_scope_begin(t, "scores");
-    for (int64_t i = 0; !e && i < n; i++) {
-        att_var *row = n > 1 ? att_slice(t, x, 0, i, 1) : x;
-        e = att_var_value(t, att_linear(t, row, c->table.param, NULL, ATT_IDENTITY, NULL), &v);
-        e = e ? e : select_list(c, first + i, v.data);
-        att_scope_reset(t, s, NULL);
-    }
-    att_scope_end(t, s, NULL);
-    return e;
-}
-
+/* The lists of histories [first, first + n), none empty */
 static att_status lists(call *c, att_tape *t, int64_t first, int64_t n)
 {
+    const int64_t k = c->o.k;
+    const att_excluded_columns seen = {.column = c->seen, .n = c->offsets[first + n], .offsets = c->offsets + first};
     att_var *x = att_histories_apply(t, c->m, n, c->items, c->offsets + first);
-    const att_status e = (selected(c, first, n) <= MAX_SELECTED ? select_few : select_many)(c, t, x, first, n);
+    att_status e = need_best(c, n * k);
+    e = e ? e : att_linear_topk(t, x, c->table.param, c->allowed_as, c->seen ? &seen : NULL, k, c->best, NULL);
+    for (int64_t i = 0; !e && i < n; i++)
+        if (isnan(c->best[i * k].value))
+            e = att_fail(c->m->model.ctx, ATT_ERR_ARGUMENT, "history %lld: a score is NaN", (long long)(first + i));
+        else
+            write_list(c, first + i, c->best + i * k);
     att_tape_reset(t);
     return e;
 }
@@ -283,8 +219,9 @@ static att_status all_lists(call *c, int64_t n)
     att_status e = att_tape_new(c->m->model.ctx, NULL, &t);
     if (e)
         return e;
+    const int64_t most = att_max(1, att_min(ATT_HISTORIES, MAX_SELECTED / c->o.k)); /* histories at a time */
     for (int64_t b = 0, next; !e && b < n; b = next) {
-        for (next = b; next < n && next - b < ATT_HISTORIES && history_length(c, next) > 0; next++)
+        for (next = b; next < n && next - b < most && history_length(c, next) > 0; next++)
             ;
         e = next > b ? lists(c, t, b, next - b) : popular_list(c, b);
         next += next == b;
@@ -300,7 +237,7 @@ att_status att_recommend(const att_recommender *m, int64_t n, const int32_t *ite
         *out = (att_recommendation){0};
     if (att_require(__func__, ATT_NAMED({"m", m}, {"offsets", offsets}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    call c = {.m = m, .items = items, .offsets = offsets, .out = out};
+    call c = {.m = m, .items = items, .offsets = offsets, .out = out, .popular = -1};
     att_status e = att_histories_check(m, n, items, offsets);
     if (e)
         return e;
@@ -336,18 +273,16 @@ att_status att_recommender_similar(const att_recommender *m, int64_t item, const
         *out = (att_recommendation){0};
     if (att_require(__func__, ATT_NAMED({"m", m}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    const int64_t all = m->config.info.items, offsets[] = {0, 1};
-    const int32_t items[] = {(int32_t)item};
+    const int64_t all = m->config.info.items;
     if (item < 0 || item >= all)
         return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "item is %lld, but the model has items 0 to %lld",
                         (long long)item, (long long)all - 1);
-    call c = {.m = m, .items = items, .offsets = offsets, .out = out};
+    call c = {.m = m, .offsets = (const int64_t[]){0, 0}, .out = out};
     att_status e = begin(&c, options, 1);
-    c.o.exclude_seen = true; /* the item itself */
     float *scores = e ? NULL : att_alloc(m->model.ctx, (size_t)all, sizeof *scores);
     e = e || scores ? e : ATT_ERR_MEMORY;
     e = e ? e : cosines(m, item, scores);
-    e = e ? e : select_list(&c, 0, scores);
+    e = e ? e : select_list(&c, 0, scores, item);
     att_free(m->model.ctx, scores);
     end(&c, e);
     return e;

@@ -1,5 +1,6 @@
 /* The items that most users have besides an item: co-occurrence, by cosine (Sarwar et al. 2001, for sets). */
 #include "recommend/baseline.h"
+#include "util/best.h"
 #include "util/util.h"
 
 #include <math.h>
@@ -10,12 +11,13 @@ enum { MAX_ITEMS = 1000, PARTS = 16 };
 
 typedef struct counting {
     att_baseline *b;
-    int64_t *users_of; /* [items + 1]: where each item's users begin */
-    int32_t *users;    /* users of each item, ascending */
-    int64_t *items_of; /* [users + 1]: where each user's items begin */
-    int32_t *items;    /* different items of each user */
-    int32_t *together; /* [PARTS, items]: users that an item has in common with another, zero in between */
-    int32_t *found;    /* [PARTS, items]: those items */
+    int64_t *users_of;    /* [items + 1]: where each item's users begin */
+    int32_t *users;       /* users of each item, ascending */
+    int64_t *items_of;    /* [users + 1]: where each user's items begin */
+    int32_t *items;       /* different items of each user */
+    int32_t *together;    /* [PARTS, items]: users that an item has in common with another, zero in between */
+    int32_t *found;       /* [PARTS, items]: those items */
+    att_top_column *best; /* [PARTS, k] */
 } counting;
 
 /* The different items of a user among the last of its training -> out; last_user [items]: the user that had each last.
@@ -59,28 +61,12 @@ static void fill_users(counting *c)
 
 static int64_t users_with(const counting *c, int64_t item) { return c->users_of[item + 1] - c->users_of[item]; }
 
-static bool is_before(att_neighbour a, att_neighbour b)
-{
-    return a.similarity > b.similarity || (a.similarity == b.similarity && a.item < b.item);
-}
-
-/* Inserts a neighbour into the n of a list with room for k > 0, which loses the last one if it is full. -> n */
-static int64_t insert(att_neighbour *list, int64_t n, int64_t k, att_neighbour x)
-{
-    int64_t to = n < k ? n : k - 1;
-    if (n == k && !is_before(x, list[to]))
-        return n;
-    for (; to > 0 && is_before(x, list[to - 1]); to--)
-        list[to] = list[to - 1];
-    list[to] = x;
-    return n < k ? n + 1 : k;
-}
-
-static void find_of_item(const counting *c, int64_t item, int32_t *together, int32_t *found)
+static void find_of_item(const counting *c, int64_t item, int32_t *together, int32_t *found, att_top_column *best)
 {
     att_neighbour *list = c->b->neighbours + c->b->first[item];
     const int64_t k = c->b->first[item + 1] - c->b->first[item];
     int64_t n_found = 0, n = 0;
+    att_best_begin(best, k);
     for (int64_t i = c->users_of[item]; i < c->users_of[item + 1]; i++)
         for (int64_t j = c->items_of[c->users[i]]; j < c->items_of[c->users[i] + 1]; j++)
             if (together[c->items[j]]++ == 0)
@@ -89,9 +75,12 @@ static void find_of_item(const counting *c, int64_t item, int32_t *together, int
         const int32_t other = found[i];
         const double both = together[other], of = (double)users_with(c, item) * (double)users_with(c, other);
         together[other] = 0;
-        if (other != item)
-            n = insert(list, n, k, (att_neighbour){other, (float)(both / sqrt(of))});
+        if (other != item && k > 0)
+            att_best_add(best, k, (att_top_column){other, (float)(both / sqrt(of))});
     }
+    att_best_sort(best, k);
+    for (; n < k && best[n].column >= 0; n++)
+        list[n] = (att_neighbour){(int32_t)best[n].column, best[n].value};
     c->b->found[item] = (int32_t)n;
 }
 
@@ -99,8 +88,8 @@ static void find_of_part(void *arg, int part)
 {
     const counting *c = arg;
     const int64_t items = c->b->h->log->info.items;
-    for (int64_t i = part; i < items; i += PARTS)
-        find_of_item(c, i, c->together + part * items, c->found + part * items);
+    for (int64_t i = part; i < items && !att_cancelled(c->b->ctx); i += PARTS)
+        find_of_item(c, i, c->together + part * items, c->found + part * items, c->best + part * c->b->k);
 }
 
 /* Room for k neighbours of each item, or as many as its users have other items. */
@@ -135,7 +124,9 @@ static att_status count(counting *c)
     c->users = att_alloc(ctx, actions, sizeof *c->users);
     c->together = att_calloc(ctx, PARTS * items, sizeof *c->together);
     c->found = att_alloc(ctx, PARTS * items, sizeof *c->found);
-    const bool all = last_user && c->items_of && c->users_of && c->items && c->users && c->together && c->found;
+    c->best = att_alloc(ctx, PARTS * (size_t)c->b->k, sizeof *c->best);
+    const bool all =
+        c->best && last_user && c->items_of && c->users_of && c->items && c->users && c->together && c->found;
     att_status e = all ? ATT_OK : ATT_ERR_MEMORY;
     if (!e) {
         fill_items(c, last_user);
@@ -144,6 +135,8 @@ static att_status count(counting *c)
     }
     if (!e)
         att_parallel_for(ctx, PARTS, find_of_part, c);
+    if (!e && att_cancelled(ctx))
+        e = att_fail(ctx, ATT_ERR_CANCELLED, "att_baseline_new: cancelled");
     att_free(ctx, last_user);
     return e;
 }
@@ -158,5 +151,6 @@ att_status att_neighbours_find(att_baseline *b)
     att_free(b->ctx, c.users);
     att_free(b->ctx, c.together);
     att_free(b->ctx, c.found);
+    att_free(b->ctx, c.best);
     return e;
 }

@@ -1,5 +1,6 @@
 /* The ranks of held-out items among all items or a sample, and what is computed from them. */
 #include "recommend/samples.h"
+#include "util/best.h"
 #include "util/util.h"
 
 #include <math.h>
@@ -22,6 +23,7 @@ typedef struct ranking {
     int64_t *offsets;        /* [batch + 1] */
     float *scores;           /* [batch, items]; in the end NaN: no candidate */
     int32_t *lists;          /* [batch, k]: the best items; -1: no further one */
+    att_top_column *best;    /* [batch, k]: scratch */
     int32_t *samples;        /* [batch, negatives] */
     uint64_t *marked;        /* [batch, words], empty sets of items */
     int32_t *ranks;          /* [n, draws]; REFUSED: a score is NaN */
@@ -36,9 +38,6 @@ static const att_case *case_of(const ranking *r, int64_t row)
 }
 
 /* ---- one case */
-
-/* Is item a, with score x, before item b with score y? */
-static bool is_before(float x, int64_t a, float y, int64_t b) { return x > y || (x == y && a < b); }
 
 /* The rank of the target: 1 + the number of candidates before it. */
 static int32_t rank_of_all(const float *scores, int64_t items, int64_t target)
@@ -56,24 +55,21 @@ static int32_t rank_of_sample(const float *scores, const int32_t *sample, int64_
 {
     int32_t n = 1;
     for (int64_t i = 0; i < negatives; i++)
-        n += is_before(scores[sample[i]], sample[i], scores[target], target);
+        n += att_is_better((att_top_column){sample[i], scores[sample[i]]}, (att_top_column){target, scores[target]});
     return n;
 }
 
-/* The k best items in order. */
-static void best_items(const float *scores, int64_t items, int64_t k, int32_t *list)
+/* The k best items in order; best [k] */
+static void best_items(const float *scores, int64_t items, int64_t k, att_top_column *best, int32_t *list)
 {
-    int64_t n = 0;
-    for (int64_t i = 0; i < items; i++) {
-        if (isnan(scores[i]) || (n == k && !(scores[i] > scores[list[k - 1]])))
-            continue;
-        int64_t to = n < k ? n++ : k - 1;
-        for (; to > 0 && scores[i] > scores[list[to - 1]]; to--)
-            list[to] = list[to - 1];
-        list[to] = (int32_t)i;
-    }
-    for (; n < k; n++)
-        list[n] = -1;
+    static const att_top_column none = {.column = INT32_MAX, .value = -INFINITY}; /* after items of -inf */
+    for (int64_t i = 0; i < k; i++)
+        best[i] = none;
+    for (int64_t i = 0; i < items; i++)
+        att_best_add(best, k, (att_top_column){.column = i, .value = scores[i]});
+    att_best_sort(best, k);
+    for (int64_t i = 0; i < k; i++)
+        list[i] = best[i].column == none.column ? -1 : (int32_t)best[i].column;
 }
 
 static bool has_nan(const float *scores, int64_t n)
@@ -107,7 +103,7 @@ static void rank_row(void *arg, int i)
     const att_history seen = att_case_history(r->h, c);
     for (int64_t s = 0; r->o.exclude_seen && s < seen.count; s++)
         scores[seen.items[s]] = NAN;
-    best_items(scores, r->items, r->k, r->lists + i * r->k);
+    best_items(scores, r->items, r->k, r->best + i * r->k, r->lists + i * r->k);
     for (int64_t d = 0; d < r->draws; d++)
         ranks[d] = isnan(scores[target]) ? 0 : rank_of(r, i, d, scores, target);
 }
@@ -299,9 +295,10 @@ static att_status allocate(ranking *r)
     r->scores = att_alloc(ctx, rows * (size_t)r->items, sizeof *r->scores);
     r->offsets = att_alloc(ctx, rows + 1, sizeof *r->offsets);
     r->lists = att_alloc(ctx, rows * (size_t)r->k, sizeof *r->lists);
+    r->best = att_alloc(ctx, rows * (size_t)r->k, sizeof *r->best);
     r->ranks = att_alloc(ctx, (size_t)r->n, (size_t)r->draws * sizeof *r->ranks);
     r->listed = att_calloc(ctx, (size_t)r->items, sizeof *r->listed);
-    if (!r->scores || !r->offsets || !r->lists || !r->ranks || !r->listed)
+    if (!r->scores || !r->offsets || !r->lists || !r->best || !r->ranks || !r->listed)
         return ATT_ERR_MEMORY;
     if (!sampled)
         return ATT_OK;
@@ -318,7 +315,7 @@ static att_status allocate(ranking *r)
 static void free_ranking(ranking *r)
 {
     void *const arrays[] = {r->counted, r->histories, r->offsets, r->scores, r->lists,
-                            r->samples, r->marked,    r->ranks,   r->listed};
+                            r->best,    r->samples,   r->marked,  r->ranks,  r->listed};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         att_free(r->h->ctx, arrays[i]);
     att_sampler_free(&r->sampler);

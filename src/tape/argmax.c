@@ -176,6 +176,10 @@ att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_par
     att_tensor value;
     if (!att_tape_check_topk(t, "argmax", x, weight, bias, except, out, &value))
         return att_var_value(t, NULL, &value);
+    if (except && except->offsets) {
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "argmax: except.offsets is for att_linear_topk, expected NULL");
+        return att_var_value(t, NULL, &value);
+    }
     const size_t mark = att_arena_mark(&t->arena);
     const int64_t n = att_param_value(weight)->dim[0];
     const float *b = bias ? att_param_floats(bias) : NULL;

@@ -6,57 +6,64 @@
 #include "tape/tape.h"
 #include "base/math.h"
 #include "gemm/gemm.h"
+#include "util/best.h"
 
 #include <math.h>
 
-enum { ROWS = 256, SEGMENT = 256 }; /* rows at a time; SEGMENT is a multiple of all panel widths */
+enum {
+    ROWS = 256,         /* at a time, fewer where many of each are selected: */
+    SELECTED = 1 << 22, /* of all threads and rows */
+    SEGMENT = 256       /* a multiple of all panel widths */
+};
 
 typedef struct topk_job {
     const att_kernels *kernels;
     int64_t m, n, k, count; /* the `count` largest of n */
+    int64_t row;            /* the first of all */
     const float *x;         /* [m, k] */
     const float *packed, *bias;
     const att_excluded_columns *except; /* or NULL */
     int64_t segments, threads;
     float *numbers;       /* [threads][ROWS][SEGMENT] */
-    att_top_column *best; /* [threads][m][count] the best of each thread, in descending order */
+    att_top_column *best; /* [threads][m][count] the best of each thread, heaps */
     float *top, *sum;     /* [segments][m], for log_sum */
     att_top_column *out;  /* [m][count] */
     double *log_sum;      /* [m] or NULL: neither it nor top and sum are computed */
 } topk_job;
 
-static const att_top_column none = {-1, -INFINITY}, no_number = {-1, NAN};
+static const att_top_column no_number = {-1, NAN};
 
-static bool better(const att_top_column *a, const att_top_column *b)
+/* The first of excluded columns [from, to), ascending, that is not below `column`, or to */
+static int64_t first_from(const att_excluded_columns *e, int64_t from, int64_t to, int64_t column)
 {
-    return a->value > b->value || (a->value == b->value && a->column < b->column);
+    while (from < to) {
+        const int64_t middle = from + (to - from) / 2;
+        if (e->column[middle] < column)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
 }
 
-/* Inserts into best [count], if large enough */
-static void insert(att_top_column *best, int64_t count, att_top_column one)
+/* Excludes columns of row i from x, columns [first, first + columns). */
+static void leave_out(const topk_job *j, int64_t i, int64_t first, int64_t columns, float *x)
 {
-    int64_t at = count - 1;
-    if (!better(&one, &best[at]))
-        return;
-    for (; at > 0 && better(&one, &best[at - 1]); at--)
-        best[at] = best[at - 1];
-    best[at] = one;
-}
-
-static void leave_out(const topk_job *j, int64_t first, int64_t columns, float *x)
-{
-    for (int64_t i = 0; i < j->except->n; i++)
-        if (j->except->column[i] >= first && j->except->column[i] < first + columns)
-            x[j->except->column[i] - first] = -INFINITY;
+    const att_excluded_columns *e = j->except;
+    const int64_t *offsets = e->offsets ? e->offsets + j->row + i : NULL, end = offsets ? offsets[1] : e->n;
+    for (int64_t at = offsets ? first_from(e, offsets[0], end, first) : 0; at < end; at++)
+        if (e->column[at] >= first && e->column[at] < first + columns)
+            x[e->column[at] - first] = -INFINITY;
+        else if (offsets)
+            break;
 }
 
 /* Selects from columns [first, first + columns) of a row: x. If one is NaN, best[0] is, and stays so. */
 static void rank(const topk_job *j, int64_t first, int64_t columns, const float *x, att_top_column *best)
 {
-    const att_top_column *last = &best[j->count - 1];
-    for (int64_t i = 0; (i = j->kernels->layer.next_at_least(columns, x, last->value, i)) < columns; i++)
-        if (x[i] >= last->value)
-            insert(best, j->count, (att_top_column){first + i, x[i]});
+    for (int64_t i = 0; (i = j->kernels->layer.next_at_least(columns, x, best->value, i)) < columns; i++)
+        if (x[i] >= best->value)
+            att_best_add(best, j->count, (att_top_column){first + i, x[i]});
         else
             *best = no_number;
 }
@@ -91,11 +98,11 @@ static void segment_task(void *arg, int64_t s, int thread)
         float *x = numbers + i * SEGMENT;
         att_top_column *best = j->best + (thread * j->m + i) * j->count;
         if (j->except && !j->except->in_log_sum)
-            leave_out(j, first, columns, x);
-        if (j->log_sum && !sum_segment(j, s, i, columns, x, best[j->count - 1].value))
+            leave_out(j, i, first, columns, x);
+        if (j->log_sum && !sum_segment(j, s, i, columns, x, best->value))
             continue;
         if (j->except && j->except->in_log_sum)
-            leave_out(j, first, columns, x);
+            leave_out(j, i, first, columns, x);
         rank(j, first, columns, x, best);
     }
 }
@@ -118,17 +125,57 @@ static void row_task(void *arg, int i, int thread)
     (void)thread;
     const topk_job *j = arg;
     att_top_column *best = j->out + i * j->count;
-    for (int64_t r = 0; r < j->count; r++)
-        best[r] = none;
-    for (int64_t at = 0; at < j->threads * j->count; at++) {
-        const att_top_column *one = &j->best[(at / j->count * j->m + i) * j->count + at % j->count];
-        if (isnan(one->value))
-            *best = *one;
-        else if (one->column >= 0)
-            insert(best, j->count, *one);
+    bool numbers = true;
+    att_best_begin(best, j->count);
+    for (int64_t th = 0; numbers && th < j->threads; th++) {
+        const att_top_column *found = j->best + (th * j->m + i) * j->count;
+        numbers = !isnan(found->value);
+        for (int64_t r = 0; numbers && r < j->count; r++)
+            att_best_add(best, j->count, found[r]);
+    }
+    if (numbers) {
+        att_best_sort(best, j->count);
+    } else {
+        att_best_begin(best, j->count);
+        *best = no_number;
     }
     if (j->log_sum)
         j->log_sum[i] = merge_sums(j, i);
+}
+
+/* Checks that offsets of `rows` rows ascend, and the columns of each. */
+static bool check_offsets(att_tape *t, const char *op, int64_t rows, const att_excluded_columns *e)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t first = e->offsets[r], end = e->offsets[r + 1];
+        if (first < 0 || first > end || end > e->n)
+            return att_tape_fail(t, ATT_ERR_ARGUMENT,
+                                 "%s: except.offsets of row %lld are %lld and %lld, expected ascending ones from 0 to "
+                                 "except.n, %lld",
+                                 op, (long long)r, (long long)first, (long long)end, (long long)e->n);
+        for (int64_t i = first + 1; i < end; i++)
+            if (e->column[i] < e->column[i - 1])
+                return att_tape_fail(t, ATT_ERR_ARGUMENT,
+                                     "%s: except.column[%lld] is %d, below the one before it in row %lld, %d", op,
+                                     (long long)i, e->column[i], (long long)r, e->column[i - 1]);
+    }
+    return true;
+}
+
+static bool check_excluded(att_tape *t, const char *op, int64_t rows, const att_tensor *w,
+                           const att_excluded_columns *e)
+{
+    if (e->n < 0 || (e->n > 0 && !e->column))
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: except.n is %lld with %s except.column", op, (long long)e->n,
+                             e->column ? "this" : "no");
+    if (e->offsets && !check_offsets(t, op, rows, e))
+        return false;
+    const int64_t first = e->offsets ? e->offsets[0] : 0, end = e->offsets ? e->offsets[rows] : e->n;
+    for (int64_t i = first; i < end; i++)
+        if (e->column[i] < 0 || e->column[i] >= w->dim[0])
+            return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: except.column[%lld] is %d, but weight is %s", op,
+                                 (long long)i, e->column[i], att_shape_of(w).text);
+    return true;
 }
 
 bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
@@ -146,14 +193,7 @@ bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_para
     if (b && (b->rank != 1 || b->dim[0] != w->dim[0]))
         return att_tape_fail(t, ATT_ERR_SHAPE, "%s: bias is %s but weight is %s: expected [%lld]", op,
                              att_shape_of(b).text, att_shape_of(w).text, (long long)w->dim[0]);
-    if (except && (except->n < 0 || (except->n > 0 && !except->column)))
-        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: except.n is %lld with %s except.column", op,
-                             (long long)except->n, except->column ? "this" : "no");
-    for (int64_t i = 0; except && i < except->n; i++)
-        if (except->column[i] < 0 || except->column[i] >= w->dim[0])
-            return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: except.column[%lld] is %d, but weight is %s", op,
-                                 (long long)i, except->column[i], att_shape_of(w).text);
-    return true;
+    return !except || check_excluded(t, op, value->dim[0], w, except);
 }
 
 /* All rows of j; false: error set */
@@ -165,8 +205,7 @@ static bool search(att_tape *t, topk_job *j)
     j->top = att_tape_scratch(t, (size_t)j->segments * m);
     j->sum = att_tape_scratch(t, (size_t)j->segments * m);
     if (j->best && j->top && j->sum) {
-        for (size_t i = 0; i < found; i++)
-            j->best[i] = none;
+        att_best_begin(j->best, (int64_t)found);
         att_parallel_partition(t->ctx, j->segments, segment_task, j);
         att_parallel(t->ctx, (int)j->m, row_task, j);
     }
@@ -183,8 +222,10 @@ static bool search_all(att_tape *t, const att_tensor *x, att_param *weight, topk
     j.packed = att_param_packed(weight);
     j.numbers = att_tape_scratch(t, att_size_mul((size_t)j.threads, (size_t)ROWS * SEGMENT));
     bool good = j.packed && j.numbers;
-    for (int64_t first = 0; good && first < x->dim[0]; first += ROWS) {
-        j.m = att_min(x->dim[0] - first, ROWS);
+    const int64_t rows = att_max(1, att_min(ROWS, SELECTED / j.threads / j.count));
+    for (int64_t first = 0; good && first < x->dim[0]; first += rows) {
+        j.m = att_min(x->dim[0] - first, rows);
+        j.row = first;
         j.x = (const float *)x->data + first * j.k;
         j.out = out + first * j.count;
         j.log_sum = log_sum ? log_sum + first : NULL;

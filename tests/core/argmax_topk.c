@@ -137,6 +137,59 @@ static void they_are_the_largest_of_all(void **state)
         }
 }
 
+/* Row r excludes `columns` [offsets[r], offsets[r + 1]): the list of all is that of each row alone. */
+static void check_rows(att_ctx *ctx, const problem *p, const att_excluded_columns *all)
+{
+    const int64_t best = p->best;
+    att_top_column *top = malloc((size_t)(p->m * best) * sizeof *top), *one = malloc((size_t)best * sizeof *one);
+    double *sums = malloc((size_t)p->m * sizeof *sums), sum;
+    att_param *w = param(ctx, p->w, ATT_F32, ATT_DIMS(p->n, p->k));
+    att_tape *t = new_tape(ctx);
+    assert_int_equal(att_linear_topk(t, input(t, p->x, ATT_DIMS(p->m, p->k)), w, NULL, all, best, top, sums), ATT_OK);
+    for (int64_t r = 0; r < p->m; r++) {
+        const att_excluded_columns own = {.column = all->column + all->offsets[r],
+                                          .n = all->offsets[r + 1] - all->offsets[r],
+                                          .in_log_sum = all->in_log_sum};
+        att_var *x = input(t, p->x + r * p->k, ATT_DIMS(1, p->k));
+        assert_int_equal(att_linear_topk(t, x, w, NULL, &own, best, one, &sum), ATT_OK);
+        assert_memory_equal(&sum, &sums[r], sizeof sum);
+        for (int64_t k = 0; k < best; k++)
+            assert_same(&top[r * best + k], &one[k], r, k);
+    }
+    att_tape_free(t);
+    att_param_free(w);
+    free(top);
+    free(one);
+    free(sums);
+}
+
+/* No columns of row 2, all of row 5, some twice; and so many of the best that few rows are searched at a time */
+static void rows_exclude_columns_of_their_own(void **state)
+{
+    (void)state;
+    enum { M = 9, N = 600 };
+    static int32_t columns[2 * M * N];
+    static const int64_t most[] = {1, 7, N, 300000};
+    int64_t offsets[M + 1] = {0};
+    problem p = problem_of(M, N, 8, 11);
+    for (int64_t r = 0, at = 0; r < M; r++) {
+        for (int32_t c = 0; c < N; c++)
+            for (int n = r == 2 ? 0 : r == 5 ? 1 : (c * 7 + r) % 11 < r ? 1 + c % 2 : 0; n > 0; n--)
+                columns[at++] = c;
+        offsets[r + 1] = at;
+    }
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
+        for (int i = 0; i < 6; i++) {
+            p.best = most[i / 2];
+            check_rows(ctx, &p, &(att_excluded_columns){columns, offsets[M], i % 2, offsets});
+        }
+    att_ctx *ctx = check_open(NULL, 2);
+    p.best = most[3];
+    check_rows(ctx, &p, &(att_excluded_columns){columns, offsets[M], false, offsets});
+    att_close(ctx);
+    problem_free(&p);
+}
+
 static void results_are_the_same_with_any_number_of_threads_and_rows(void **state)
 {
     (void)state;
@@ -334,6 +387,16 @@ static void bounds_hold_and_are_near(void **state)
 
 /* ---- errors */
 
+static void refuse_offsets(att_tape *t, float *x, att_param *w, const int64_t offsets[3], const char *sentence)
+{
+    static const int32_t columns[] = {0, 5, 2};
+    const att_excluded_columns except = {.column = columns, .n = 3, .offsets = offsets};
+    att_top_column out[2];
+    att_tape_reset(t);
+    assert_int_equal(att_linear_topk(t, input(t, x, ATT_DIMS(2, 3)), w, NULL, &except, 1, out, NULL), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_error(NULL), sentence);
+}
+
 static void wrong_shapes_and_columns_are_refused(void **state)
 {
     (void)state;
@@ -361,6 +424,19 @@ static void wrong_shapes_and_columns_are_refused(void **state)
     assert_int_equal(att_linear_argmax(t, x, w, NULL, &wrong, out), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "argmax: except.column[1] is 6, but weight is [6, 3]");
     assert_int_equal(att_linear_argmax(t, NULL, w, NULL, NULL, out), ATT_ERR_ARGUMENT); /* the tape has failed */
+    refuse_offsets(t, p.x, w, (const int64_t[]){0, 1, 4},
+                   "topk: except.offsets of row 1 are 1 and 4, expected ascending ones from 0 to except.n, 3");
+    refuse_offsets(t, p.x, w, (const int64_t[]){0, 1, 3},
+                   "topk: except.column[2] is 2, below the one before it in row 1, 5");
+    att_tape_reset(t);
+    x = input(t, p.x, ATT_DIMS(2, 3));
+    assert_int_equal(
+        att_linear_argmax(
+            t, x, w, NULL,
+            &(att_excluded_columns){.column = (const int32_t[]){1, 2}, .n = 2, .offsets = (const int64_t[]){0, 1, 2}},
+            out),
+        ATT_ERR_ARGUMENT);
+    assert_string_equal(att_error(ctx), "argmax: except.offsets is for att_linear_topk, expected NULL");
     att_tape_free(t);
     att_param_free(w);
     att_param_free(b);
@@ -407,6 +483,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_are_the_largest_of_all),
+        cmocka_unit_test(rows_exclude_columns_of_their_own),
         cmocka_unit_test(results_are_the_same_with_any_number_of_threads_and_rows),
         cmocka_unit_test(bounds_that_say_little_do_no_harm),
         cmocka_unit_test(numbers_that_are_not_finite_are_told),

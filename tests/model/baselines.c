@@ -212,6 +212,25 @@ static void what_does_not_fit_is_refused(void **state)
     att_interactions_free(log);
 }
 
+static void counting_neighbours_is_cancelled(void **state)
+{
+    (void)state;
+    static int cancel = 1;
+    static const char *const users[] = {"u", "u", "v", "v"}, *const items[] = {"x", "y", "x", "y"};
+    att_ctx *other;
+    att_interactions *log;
+    att_holdout *h;
+    att_baseline *b;
+    assert_int_equal(att_open(&other, ATT_OPTIONS(att_config, .n_threads = 2, .cancel = &cancel)), ATT_OK);
+    assert_int_equal(att_interactions_new(other, 4, users, items, NULL, NULL, &log), ATT_OK);
+    assert_int_equal(att_holdout_new(log, ATT_OPTIONS(att_holdout_options, .kind = ATT_HOLDOUT_NONE), &h), ATT_OK);
+    assert_int_equal(att_baseline_new(h, ATT_BASELINE_NEIGHBOURS, NULL, &b), ATT_ERR_CANCELLED);
+    assert_null(b);
+    att_holdout_free(h);
+    att_interactions_free(log);
+    att_close(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +238,7 @@ int main(void)
         cmocka_unit_test(an_empty_history_gets_popular_items),
         cmocka_unit_test(of_a_long_history_the_last_thousand_items_count),
         cmocka_unit_test(measures_on_ml_100k_are_those_of_numpy),
+        cmocka_unit_test(counting_neighbours_is_cancelled),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
