@@ -35,7 +35,7 @@ def safetensors(tensors, metadata=None):
         offset += size
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    return text, bytes(range(offset))
+    return text, bytes(i % 256 for i in range(offset))
 
 
 def write_safetensors(name, tensors, metadata=None):
@@ -266,3 +266,36 @@ for name, options, text, *names in [
         ("header", 0, "n\tcomment\tfile_name\n0\ta dog\t1.jpg\n"), ("list", 2, "1.jpg\ta\n2.jpg\tb\n1.jpg\tc\n", "2.jpg\n1.jpg\n"),
         ("coco-list", 3, COCO, "2.jpg\r\n"), ("path", 0, "../1.jpg\ta\n")]:
     write("captions", name, bytes([options]) + sections(text, *names))
+
+# ---- recommenders: config.json, items.json, and the weights as two sections
+
+
+def layer(n):
+    names = [f"attention.{x}" for x in ("query", "key", "value", "output")]
+    names += ["feed_forward.inner", "feed_forward.outer"]
+    return ([(f"layer.{n}.{x}.{y}", "F32", [2, 2] if y == "weight" else [2]) for x in names for y in ("weight", "bias")] +
+            norm(f"layer.{n}.attention_norm") + norm(f"layer.{n}.feed_forward_norm"))
+
+
+def norm(name):
+    return [(f"{name}.weight", "F32", [2]), (f"{name}.bias", "F32", [2])]
+
+
+def recommender(kind, rows, more, settings=None):
+    config = {"model_type": kind, "num_items": 3, "hidden_size": 2, "num_hidden_layers": 1, "intermediate_size": 2,
+              "max_position_embeddings": 3} | (settings or {})
+    tensors = [("item.weight", "F32", [rows, 2]), ("position.weight", "F32", [3, 2])] + layer(0) + norm("norm") + more
+    text, data = safetensors(tensors)
+    numbers = [struct.pack("<f", (i * 37 % 23 - 11) / 16) for i in range(len(data) // 4)]
+    counts = struct.pack("<3q", 3, 0, 2) if more and more[-1][0] == "counts" else b""
+    return sections(config, ["a", "b", "ü"], text, b"".join(numbers)[:len(data) - len(counts)] + counts)
+
+
+CONTENT = [("content.vectors", "F32", [3, 1]), ("content.projection.weight", "F32", [2, 1])]
+TRANSFORM = [("transform.weight", "F32", [2, 2]), ("transform.bias", "F32", [2])]
+write("recommender", "sasrec", recommender("attend-sasrec", 3, []))
+write("recommender", "content", recommender("attend-sasrec", 3, CONTENT, {"content_width": 1, "hidden_act": "relu"}))
+write("recommender", "counts", recommender("attend-sasrec", 3, [("counts", "I64", [3])], {"content_start": True}))
+write("recommender", "bert4rec",
+      recommender("attend-bert4rec", 4, TRANSFORM + norm("embedding_norm"), {"block": "pre-norm"}))
+write("recommender", "no-weights", sections({"model_type": "attend-sasrec", "num_items": 2}, ["a", "a"]))

@@ -8,14 +8,14 @@ static att_status add(att_ids *ids, const char *id)
 {
     const int64_t n = att_ids_count(ids);
     const size_t bytes = strlen(id);
-    const att_where where = {.ctx = ids->ctx, .number = n};
+    const att_where where = {.ctx = ids->ctx, .number = n, .of = "item"};
     int32_t number = 0;
     if (bytes == 0 || bytes > ATT_MAX_ID)
         return att_fail(ids->ctx, ATT_ERR_ARGUMENT, "the id of item %lld has %zu bytes, expected 1 to %d", (long long)n,
                         bytes, ATT_MAX_ID);
     if (!att_utf8_valid(id, bytes))
         return att_fail(ids->ctx, ATT_ERR_ARGUMENT, "the id of item %lld is not UTF-8", (long long)n);
-    const att_status e = att_ids_add(ids, (att_byte_view){id, bytes}, &where, "the item's id", &number);
+    const att_status e = att_ids_add(ids, (att_byte_view){id, bytes}, &where, "its id", &number);
     if (!e && number < n)
         return att_fail(ids->ctx, ATT_ERR_ARGUMENT, "items %d and %lld have the same id \"%.80s\"", number,
                         (long long)n, id);

@@ -219,9 +219,9 @@ static att_status all_lists(call *c, int64_t n)
     att_status e = att_tape_new(c->m->model.ctx, NULL, &t);
     if (e)
         return e;
-    const int64_t most = att_max(1, att_min(ATT_HISTORIES, MAX_SELECTED / c->o.k)); /* histories at a time */
+    const int64_t max = att_max(1, att_min(ATT_HISTORIES, MAX_SELECTED / c->o.k)); /* histories at a time */
     for (int64_t b = 0, next; !e && b < n; b = next) {
-        for (next = b; next < n && next - b < most && history_length(c, next) > 0; next++)
+        for (next = b; next < n && next - b < max && history_length(c, next) > 0; next++)
             ;
         e = next > b ? lists(c, t, b, next - b) : popular_list(c, b);
         next += next == b;

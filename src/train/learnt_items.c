@@ -8,14 +8,14 @@ static att_status list(const att_recommender *m, const int64_t *counts, att_lear
     const int64_t items = m->config.info.items, rows = att_recommender_rows(m);
     att_tensor v;
     l->items = att_alloc(ctx, (size_t)l->n, sizeof *l->items);
-    l->place = att_calloc(ctx, (size_t)items, sizeof *l->place);
+    l->index = att_calloc(ctx, (size_t)items, sizeof *l->index);
     l->bias_data = att_calloc(ctx, (size_t)rows, sizeof *l->bias_data);
-    if (!l->items || !l->place || !l->bias_data)
+    if (!l->items || !l->index || !l->bias_data)
         return ATT_ERR_MEMORY;
     l->n = 0;
     for (int64_t i = 0; i < items; i++)
         if (counts[i] > 0) {
-            l->place[i] = (int32_t)l->n;
+            l->index[i] = (int32_t)l->n;
             l->items[l->n++] = (int32_t)i;
         } else {
             l->bias_data[i] = -INFINITY;
@@ -42,5 +42,5 @@ void att_learnt_items_free(att_ctx *ctx, att_learnt_items *learnt)
     att_param_free(learnt->bias);
     att_free(ctx, learnt->bias_data);
     att_free(ctx, learnt->items);
-    att_free(ctx, learnt->place);
+    att_free(ctx, learnt->index);
 }

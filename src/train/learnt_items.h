@@ -9,7 +9,7 @@
 typedef struct att_learnt_items {
     int64_t n;
     int32_t *items;  /* [n], ascending; NULL: all */
-    int32_t *place;  /* [items]: where each is in the above; of others undefined */
+    int32_t *index;  /* [items]: where each is in the above; of others undefined */
     att_param *bias; /* [rows of the table]: 0, or -inf of other items */
     float *bias_data;
 } att_learnt_items;

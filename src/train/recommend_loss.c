@@ -11,13 +11,13 @@ double att_gbce_beta(double calibration, int64_t negatives, int64_t items)
 static att_var *softmax_of_learnt(att_tape *t, att_ctx *ctx, const att_learnt_items *learnt, att_var *scores,
                                   const att_item_targets *targets)
 {
-    int32_t *places = att_alloc(ctx, (size_t)targets->n, sizeof *places);
-    if (!places)
+    int32_t *indexes = att_alloc(ctx, (size_t)targets->n, sizeof *indexes);
+    if (!indexes)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(ctx));
     for (int64_t i = 0; i < targets->n; i++)
-        places[i] = learnt->place[targets->items[i]];
-    att_var *y = att_cross_entropy(t, scores, places, ATT_OPTIONS(att_cross_entropy_options, .sum = true));
-    att_free(ctx, places);
+        indexes[i] = learnt->index[targets->items[i]];
+    att_var *y = att_cross_entropy(t, scores, indexes, ATT_OPTIONS(att_cross_entropy_options, .sum = true));
+    att_free(ctx, indexes);
     return y;
 }
 

@@ -11,14 +11,14 @@ static inline bool att_is_better(att_top_column a, att_top_column b)
     return a.value > b.value || (a.value == b.value && a.column < b.column);
 }
 
-/* A heap of the k best, of which the first is the worst. It begins with k times one that all others are better than. */
+/* A heap of the k best, whose first is the worst. It begins with k times one that all others are better than. */
 static inline void att_best_begin(att_top_column *best, int64_t k)
 {
     for (int64_t i = 0; i < k; i++)
         best[i] = (att_top_column){.column = -1, .value = -INFINITY};
 }
 
-/* Puts one in the place of the first of a heap of n > 0. */
+/* Replaces the first of a heap of n > 0. */
 static inline void att_best_replace(att_top_column *best, int64_t n, att_top_column one)
 {
     int64_t at = 0;

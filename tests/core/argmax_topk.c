@@ -163,7 +163,7 @@ static void check_rows(att_ctx *ctx, const problem *p, const att_excluded_column
     free(sums);
 }
 
-/* No columns of row 2, all of row 5, some twice; and so many of the best that few rows are searched at a time */
+/* No columns of row 2, all of row 5, some twice; and 300,000 of the best, for which few rows are searched at a time */
 static void rows_exclude_columns_of_their_own(void **state)
 {
     (void)state;

@@ -1,6 +1,8 @@
 /* Items without training actions in a model with content: training does not push them down, so that they are listed
  * where their content says. */
 #include "check.h"
+#include "folder.h"
+
 #include "attend_recommend.h"
 
 enum { TOPICS = 4, ITEMS = 40, COLD = 8, WARM = ITEMS - COLD, USERS = 120, LENGTH = 9, WIDTH = 8, STEPS = 120 };
@@ -42,6 +44,18 @@ static att_recommender *make_model(att_ctx *ctx, const char *const ids[ITEMS], c
     if (att_recommender_new(ctx, settings, ITEMS, ids, &content, 1, &m))
         fail_msg("%s", att_error(ctx));
     return m;
+}
+
+/* The model, which has been written and is opened again: it is still one with content. */
+static att_recommender *reopen(att_ctx *ctx, att_recommender *m)
+{
+    test_folder folder = folder_new();
+    att_recommender *again;
+    if (att_recommender_write(m, folder.path, 0) || att_recommender_open_for_training(ctx, folder.path, &again))
+        fail_msg("%s", att_error(ctx));
+    att_recommender_free(m);
+    folder_remove(&folder);
+    return again;
 }
 
 static void train(att_recommender *m, const att_holdout *h, att_item_loss loss)
@@ -92,6 +106,8 @@ static void content_decides_where_they_are_listed(void **state)
     assert_int_equal(att_holdout_new(log, NULL, &h), ATT_OK);
     for (int way = 0; way < 8; way++) {
         att_recommender *m = make_model(ctx, ids, way & 4 ? "attend-bert4rec" : "attend-sasrec", way & 1);
+        if (way & 2)
+            m = reopen(ctx, m);
         train(m, h, losses[way >> 1 & 1]);
         const int rank = median_rank(m, log);
         if (rank > ITEMS / TOPICS + 1)

@@ -1,6 +1,7 @@
 /* SASRec and BERT4Rec against PyTorch, transformers and the code of SASRec's authors: states, losses, gradients; their
  * folders; further items; content. */
 #include "recommend_help.h"
+#include "io/util.h"
 #include "train/recommend_loss.h"
 
 #include "attend_util.h"
@@ -100,10 +101,10 @@ static void losses_and_gradients_are_those_of_pytorch(void **state)
 {
     (void)state;
     const att_item_loss_config losses[] = {
-        {ATT_ITEM_LOSS_SOFTMAX, 0, 0},
-        {ATT_ITEM_LOSS_SAMPLED_SOFTMAX, 2, 0},
-        {ATT_ITEM_LOSS_BINARY, 2, 0},
-        {ATT_ITEM_LOSS_GBCE, 2, att_gbce_beta(0.75, 2, TINY_ITEMS)},
+        {.loss = ATT_ITEM_LOSS_SOFTMAX},
+        {.loss = ATT_ITEM_LOSS_SAMPLED_SOFTMAX, .negatives = 2},
+        {.loss = ATT_ITEM_LOSS_BINARY, .negatives = 2},
+        {.loss = ATT_ITEM_LOSS_GBCE, .negatives = 2, .beta = att_gbce_beta(0.75, 2, TINY_ITEMS)},
     };
     static const char *const names[] = {"softmax", "sampled", "binary", "gbce"};
     for (int c = 0; c < CASES; c++)
@@ -241,6 +242,39 @@ static void damaged_folders_are_refused(void **state)
     }
 }
 
+/* 1,025 items whose hashes begin at the same slot of the table that they need */
+static void ids_that_were_made_to_collide_are_refused(void **state)
+{
+    (void)state;
+    enum { SLOTS = 4096, IDS = 1025 };
+    static char names[IDS][8];
+    static const char *ids[IDS];
+    att_recommender *m;
+    test_folder folder = folder_new();
+    for (int i = 0; i < IDS; i++) {
+        snprintf(names[i], sizeof names[i], "i%d", i);
+        ids[i] = names[i];
+    }
+    assert_int_equal(
+        att_recommender_new(ctx, "{\"model_type\": \"attend-sasrec\", \"hidden_size\": 2}", IDS, ids, NULL, 1, &m),
+        ATT_OK);
+    assert_int_equal(att_recommender_write(m, folder.path, 0), ATT_OK);
+    att_recommender_free(m);
+    FILE *f = folder_open(&folder, "items.json");
+    for (uint32_t id = 0, n = 0; n < IDS; id++) {
+        char text[16];
+        const int bytes = snprintf(text, sizeof text, "%u", (unsigned)id);
+        const uint32_t hash = att_fnv32_bytes(ATT_FNV32_OFFSET, text, (size_t)bytes);
+        if (((hash ^ hash >> 15) & (SLOTS - 1)) != 7)
+            continue;
+        fprintf(f, "%s\"%s\"", n++ ? ", " : "[", text);
+    }
+    fprintf(f, "]");
+    assert_int_equal(fclose(f), 0);
+    check_refused(&folder, "items.json: item 1024: its id collides with 1024 other ids");
+    folder_remove(&folder);
+}
+
 static void wrong_arguments_are_named(void **state)
 {
     (void)state;
@@ -375,6 +409,7 @@ int main(void)
         cmocka_unit_test(a_history_has_the_same_states_in_any_batch),
         cmocka_unit_test(a_model_is_written_and_opened),
         cmocka_unit_test(damaged_folders_are_refused),
+        cmocka_unit_test(ids_that_were_made_to_collide_are_refused),
         cmocka_unit_test(wrong_arguments_are_named),
         cmocka_unit_test(further_items_leave_what_is_learnt),
         cmocka_unit_test(the_mask_stays_the_mask),
