@@ -15,7 +15,7 @@ static att_status refused(const att_text_lines *l)
 
 att_status att_text_lines_open(att_text_lines *l, att_ctx *ctx, const char *path)
 {
-    *l = (att_text_lines){.ctx = ctx, .file = -1};
+    *l = (att_text_lines){.ctx = ctx, .file = -1, .advice = ", which no text to learn has"};
     if (snprintf(l->path, sizeof l->path, "%s", path) >= (int)sizeof l->path)
         return att_fail(ctx, ATT_ERR_IO, "the path %.80s... is longer than %zu bytes", path, sizeof l->path - 1);
     l->file = att_open_file(path, &l->opened);
@@ -88,8 +88,8 @@ att_status att_text_lines_fill(att_text_lines *l)
     const size_t n_line = first_line(l->block, l->used, l->end, &line);
     if ((n_line > 0 || l->used == 0) && line.bytes <= ATT_MAX_LINE)
         return ATT_OK;
-    return att_fail(l->ctx, ATT_ERR_UNSUPPORTED, "%s: line %lld has more than %d bytes, which no text to learn has",
-                    l->path, (long long)l->lines + 1, ATT_MAX_LINE);
+    return att_fail(l->ctx, ATT_ERR_UNSUPPORTED, "%s: line %lld has more than %d bytes%s", l->path,
+                    (long long)l->lines + 1, ATT_MAX_LINE, l->advice);
 }
 
 bool att_text_lines_next(att_text_lines *l, att_text_line *line)

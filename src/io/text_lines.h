@@ -23,6 +23,7 @@ typedef struct att_text_lines {
     size_t used, at;    /* bytes of the block; bytes read by att_text_lines_next */
     int64_t offset;     /* of the block in the file */
     bool end;           /* the file ends after the block */
+    const char *advice; /* of the error of a longer line, after "line N has more than M bytes" */
 } att_text_lines;
 
 /* Opens a regular file (others cannot be read twice), plain or packed by gzip. l must be closed after an error, too; *l

@@ -88,6 +88,7 @@ static att_status read_file(att_log_builder *b, const char *path, const att_inte
     att_text_lines lines = {0};
     att_log_format f = {.unquoted.ctx = ctx};
     att_status e = att_text_lines_open(&lines, ctx, path);
+    lines.advice = "; write an action a line, the format lines";
     e = e ? e : read_lines(b, &lines, &f, o);
     att_log_format_free(&f);
     att_text_lines_close(&lines);

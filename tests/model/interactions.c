@@ -394,6 +394,19 @@ static void ids_that_were_made_to_collide_are_refused(void **state)
     assert_refused(path_of("log"), NULL, "log: line 1025: item collides with 1024 other ids");
 }
 
+static void a_history_that_is_too_long_for_a_line_is_refused(void **state)
+{
+    (void)state;
+    FILE *f = folder_open(&folder, "log");
+    fprintf(f, "a x y z w\nb");
+    for (int i = 0; i < 1 << 19; i++)
+        fprintf(f, " %d", i % 10);
+    fprintf(f, "\n");
+    assert_int_equal(fclose(f), 0);
+    assert_refused(path_of("log"), NULL,
+                   "log: line 2 has more than 1048576 bytes; write an action a line, the format lines");
+}
+
 /* ---- size */
 
 static size_t used, most;
@@ -510,6 +523,7 @@ int main(void)
         TEST(what_is_damaged_is_refused_with_file_line_and_field),
         TEST(options_that_do_not_fit_are_refused),
         TEST(a_long_id_is_refused_and_one_of_4096_bytes_is_read),
+        TEST(a_history_that_is_too_long_for_a_line_is_refused),
         TEST(ids_that_were_made_to_collide_are_refused),
         TEST(a_line_needs_48_bytes_at_most),
         cmocka_unit_test(real_logs_have_the_known_counts),
