@@ -2,6 +2,7 @@
 #include "io/util.h"
 #include "model/attention_recorder.h"
 #include "model/recommend.h"
+#include "recommend/histories.h"
 
 #include <math.h>
 #include <string.h>
@@ -76,25 +77,6 @@ att_status att_recommender_vectors(const att_recommender *m, float *out)
 
 /* ---- the vectors of histories */
 
-att_status att_histories_check(const att_recommender *m, int64_t n, const int32_t *items, const int64_t *offsets)
-{
-    att_ctx *ctx = m->model.ctx;
-    if (n < 0 || offsets[0] != 0)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "n is %lld and offsets[0] %lld, expected histories from 0", (long long)n,
-                        (long long)offsets[0]);
-    for (int64_t b = 0; b < n; b++)
-        if (offsets[b] > offsets[b + 1])
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "offsets[%lld] is %lld, above offsets[%lld], %lld", (long long)b,
-                            (long long)offsets[b], (long long)b + 1, (long long)offsets[b + 1]);
-    if (offsets[n] > 0 && !items)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "items is NULL, but histories have %lld", (long long)offsets[n]);
-    for (int64_t i = 0; i < offsets[n]; i++)
-        if (items[i] < 0 || items[i] >= m->config.info.items)
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "items[%lld] is %d, but the model has items 0 to %lld", (long long)i,
-                            items[i], (long long)m->config.info.items - 1);
-    return ATT_OK;
-}
-
 /* What the model is applied to, and the last token of each history */
 typedef struct inputs {
     int32_t *items;
@@ -154,7 +136,7 @@ att_status att_recommender_embed(const att_recommender *m, int64_t n, const int3
         return ATT_ERR_ARGUMENT;
     att_tape *t;
     att_tensor v;
-    att_status e = att_histories_check(m, n, items, offsets);
+    att_status e = att_histories_check(m->model.ctx, "the model", m->config.info.items, n, items, offsets);
     for (int64_t b = 0; !e && b < n; b++)
         if (offsets[b] == offsets[b + 1])
             e = att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "history %lld has no item", (long long)b);
@@ -228,7 +210,7 @@ att_status att_recommender_attention(const att_recommender *m, int64_t n, const 
     e = e ? e : att_attention_check(ctx, "head", head, -1, i->heads);
     if (!e && n < 1)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "the history has no item");
-    e = e ? e : att_histories_check(m, 1, items, offsets);
+    e = e ? e : att_histories_check(m->model.ctx, "the model", m->config.info.items, 1, items, offsets);
     if (e)
         return e;
     last_row r = {.layer = layer, .head = head, .layers = i->layers, .count = used + m->architecture->mask};

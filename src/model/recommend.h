@@ -6,8 +6,6 @@
 
 enum { ATT_HISTORIES = 128 }; /* that are computed together */
 
-/* Checks histories of the model's items, items [offsets[n]], offsets [n + 1], which may be empty. */
-att_status att_histories_check(const att_recommender *m, int64_t n, const int32_t *items, const int64_t *offsets);
 /* Vectors of n histories, none empty: items, offsets [n + 1], which need not begin at 0 -> [n, hidden] */
 att_var *att_histories_apply(att_tape *t, const att_recommender *m, int64_t n, const int32_t *items,
                              const int64_t *offsets);

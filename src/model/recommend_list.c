@@ -1,6 +1,7 @@
 /* Lists of the items with the highest scores. */
 #include "io/util.h"
 #include "model/recommend.h"
+#include "recommend/histories.h"
 #include "util/best.h"
 
 #include <math.h>
@@ -238,7 +239,7 @@ att_status att_recommend(const att_recommender *m, int64_t n, const int32_t *ite
     if (att_require(__func__, ATT_NAMED({"m", m}, {"offsets", offsets}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     call c = {.m = m, .items = items, .offsets = offsets, .out = out, .popular = -1};
-    att_status e = att_histories_check(m, n, items, offsets);
+    att_status e = att_histories_check(m->model.ctx, "the model", m->config.info.items, n, items, offsets);
     if (e)
         return e;
     e = begin(&c, options, n);

@@ -6,11 +6,19 @@
 
 enum { MAX_FEATURES = 1 << 16, MAX_LAYERS = 1024, MAX_POSITIONS = 1 << 20, MAX_CONTENT = 1 << 16 };
 
-static const char *const known[] = {
-    "model_type",          "num_items",         "hidden_size",   "num_hidden_layers",
-    "num_attention_heads", "intermediate_size", "block",         "max_position_embeddings",
-    "hidden_act",          "layer_norm_eps",    "content_width", "content_start",
-    NULL};
+static const char *const known[] = {"model_type",
+                                    "num_items",
+                                    "hidden_size",
+                                    "num_hidden_layers",
+                                    "num_attention_heads",
+                                    "intermediate_size",
+                                    "block",
+                                    "max_position_embeddings",
+                                    "hidden_act",
+                                    "layer_norm_eps",
+                                    "content_width",
+                                    "content_start",
+                                    NULL};
 static const char *const blocks[] = {"pre-norm", "post-norm", "sasrec"}; /* att_recommender_block */
 enum { BLOCKS = sizeof blocks / sizeof blocks[0] };
 static const att_recommender_architecture *const architectures[] = {&att_sasrec, &att_bert4rec};

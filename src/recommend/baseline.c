@@ -1,5 +1,6 @@
 /* Scores by popularity, by neighbours, and by the content of items. */
 #include "recommend/baseline.h"
+#include "recommend/histories.h"
 #include "util/util.h"
 
 #include <math.h>
@@ -112,23 +113,6 @@ static att_status score_content(scoring *s, int n)
 
 /* ---- the scorer */
 
-static att_status check_histories(const att_baseline *b, const int32_t *items, const int64_t *offsets, int64_t n)
-{
-    const int64_t n_items = b->h->log->info.items;
-    if (n < 0 || n > INT32_MAX || (n > 0 && offsets[0] != 0))
-        return att_fail(b->ctx, ATT_ERR_ARGUMENT, "%lld histories, offsets[0] %lld", (long long)n,
-                        n > 0 ? (long long)offsets[0] : 0);
-    for (int64_t i = 0; i < n; i++)
-        if (offsets[i + 1] < offsets[i])
-            return att_fail(b->ctx, ATT_ERR_ARGUMENT, "offsets[%lld] is %lld, less than the one before, %lld",
-                            (long long)i + 1, (long long)offsets[i + 1], (long long)offsets[i]);
-    for (int64_t i = 0; n > 0 && i < offsets[n]; i++)
-        if (items[i] < 0 || items[i] >= n_items)
-            return att_fail(b->ctx, ATT_ERR_ARGUMENT, "items[%lld] is %d, but there are %lld items", (long long)i,
-                            items[i], (long long)n_items);
-    return ATT_OK;
-}
-
 static att_status score(void *user, const int32_t *items, const int64_t *offsets, int64_t n, int64_t n_items,
                         float *scores)
 {
@@ -137,7 +121,7 @@ static att_status score(void *user, const int32_t *items, const int64_t *offsets
     if (n_items != b->h->log->info.items)
         return att_fail(b->ctx, ATT_ERR_ARGUMENT, "scores of %lld items, but the baseline's log has %lld",
                         (long long)n_items, (long long)b->h->log->info.items);
-    const att_status e = check_histories(b, items, offsets, n);
+    const att_status e = att_histories_check(b->ctx, "the log", n_items, n, items, offsets);
     if (e || n == 0)
         return e;
     if (b->kind == ATT_BASELINE_CONTENT)

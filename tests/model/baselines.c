@@ -203,7 +203,7 @@ static void what_does_not_fit_is_refused(void **state)
     assert_int_equal(s.score(s.user, (const int32_t[]){0}, offsets, 1, 4, scores), ATT_ERR_ARGUMENT);
     check_says(ctx, "scores of 4 items, but the baseline's log has 3");
     assert_int_equal(s.score(s.user, (const int32_t[]){3}, offsets, 1, 3, scores), ATT_ERR_ARGUMENT);
-    check_says(ctx, "items[0] is 3, but there are 3 items");
+    check_says(ctx, "items[0] is 3, but the log has items 0 to 2");
     assert_int_equal(s.score(s.user, (const int32_t[]){0}, descending, 1, 3, scores), ATT_ERR_ARGUMENT);
     assert_int_equal(s.score(s.user, (const int32_t[]){0}, later, 1, 3, scores), ATT_ERR_ARGUMENT);
     assert_null(att_baseline_scorer(NULL).score);
