@@ -403,11 +403,12 @@ ATT_API att_status att_training_save(att_training *t);
 /* Saves a checkpoint for an interruption: the next checkpoint replaces it, so that averages over checkpoints are those
  * of an uninterrupted run. */
 ATT_API att_status att_training_pause(att_training *t);
-/* For a sentence model: records the score of the current weights on held-out data. If it is the best so far, including
- * before a resume, the model is written to the folder, like att_training_write(t, 0, dtype). */
+/* For all but translators: records the score of the current weights on held-out data. If it is the best so far,
+ * including before a resume, the model is written to the folder, like att_training_write(t, 0, dtype). */
 ATT_API att_status att_training_keep_best(att_training *t, double score, att_dtype dtype);
 /* Writes model.safetensors: the mean of the weights of the newest n checkpoints (n = 0: the current weights), as dtype.
- * The folder can then be opened by att_translator_open or att_sentence_open. */
+ * The folder can then be opened as one of the kind that was learnt: by att_translator_open, att_sentence_open,
+ * att_image_model_open or att_recommender_open. */
 ATT_API att_status att_training_write(att_training *t, int64_t n, att_dtype dtype);
 /* Removes all checkpoints but the newest n, for a training that has finished: to continue it takes one, and a mean over
  * more of them is then over those that are left and new ones. */

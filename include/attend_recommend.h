@@ -43,7 +43,8 @@ typedef struct att_interactions_options {
     int64_t n_items;
 } att_interactions_options;
 
-/* Reads a file of any size, plain or packed by gzip (see att_open_text), in at most 64 bytes a line and the ids.
+/* Reads a file of any size, plain or packed by gzip (see att_open_text), in at most 64 bytes a line and the ids. A line
+ * has at most 2^20 bytes, so that a longer history needs the format ATT_INTERACTIONS_LINES.
  * Numbers of users and items are in the order of their first lines. Each user's actions are sorted by time; equal
  * times, and files without times, have the order of the file. options or NULL: defaults. Errors name file, line and
  * field: a missing field or column; an empty id, one that is not UTF-8, has a zero byte or more than 4,096 bytes; a
@@ -180,7 +181,8 @@ typedef struct att_ranking_options {
     void *user;
 } att_ranking_options;
 
-/* A mean over users, and its 95 % interval: 1.96 standard errors to both sides, within the range of the measure. */
+/* A mean over users, and its 95 % interval: 1.96 standard errors to both sides, within the range of the measure; of a
+ * hit rate without draws that of Wilson (1927), which has a width for no hits and few, too. */
 typedef struct att_estimate {
     double mean, low, high;
 } att_estimate;
@@ -262,7 +264,7 @@ typedef struct att_item_content {
 } att_item_content;
 
 ATT_API att_status att_recommender_open(att_ctx *ctx, const char *folder, att_recommender **out);
-/* For training, with f32 weights of its own; or a new model of items [n_items], ids, with randomly initialised weights
+/* For training, with f32 weights of its own; or a new model of items [n_items], at most 2,097,151 ids, with randomly initialised weights
  * from settings, a JSON text: {"model_type": "attend-sasrec" or "attend-bert4rec", "hidden_size": 64,
  * "num_hidden_layers": 2, "num_attention_heads": 1, "intermediate_size": 256, "max_position_embeddings": 50, "block":
  * "pre-norm", "post-norm" or "sasrec", "hidden_act": "gelu" or "relu"}, where all but model_type may be left out; the

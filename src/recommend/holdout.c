@@ -139,10 +139,11 @@ static void count_training(att_holdout *h)
         h->info.items += h->counts[i] > 0;
 }
 
-static bool has_item(att_history history, int32_t item)
+bool att_case_is_repeat(const att_holdout *h, const att_case *c)
 {
-    for (int64_t i = 0; i < history.count; i++)
-        if (history.items[i] == item)
+    const att_history x = att_case_history(h, c);
+    for (int64_t i = 0; i < x.count; i++)
+        if (x.items[i] == h->log->item[c->position])
             return true;
     return false;
 }
@@ -151,9 +152,8 @@ static void count_cases(att_holdout *h, att_holdout_part part)
 {
     for (int64_t i = 0; i < h->info.cases[part]; i++) {
         const att_case *c = &h->cases[part][i];
-        const int32_t item = h->log->item[c->position];
-        h->info.unseen[part] += h->counts[item] == 0;
-        h->info.repeats[part] += has_item(att_case_history(h, c), item);
+        h->info.unseen[part] += h->counts[h->log->item[c->position]] == 0;
+        h->info.repeats[part] += att_case_is_repeat(h, c);
     }
 }
 

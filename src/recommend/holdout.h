@@ -24,5 +24,7 @@ static inline att_history att_case_history(const att_holdout *h, const att_case 
 {
     return att_history_of(h->log, h->log->offsets[c->user], c->position);
 }
+/* Is the item of a case in its history? */
+bool att_case_is_repeat(const att_holdout *h, const att_case *c);
 
 #endif

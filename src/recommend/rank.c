@@ -191,6 +191,18 @@ static double mean_of_case(const ranking *r, int64_t i, double measure(double ra
     return sum / (double)r->draws;
 }
 
+/* Of a share of hits: where a normal distribution would have that share 1.96 standard errors away (Wilson 1927) */
+static att_estimate share_of_hits(const ranking *r)
+{
+    const double n = (double)r->n, square = 1.96 * 1.96 / n;
+    double hits = 0;
+    for (int64_t i = 0; i < r->n; i++)
+        hits += mean_of_case(r, i, hit);
+    const double p = hits / n, middle = (p + square / 2) / (1 + square);
+    const double half = sqrt(p * (1 - p) * square + square * square / 4) / (1 + square);
+    return (att_estimate){p, p > 0 ? middle - half : 0, p < 1 ? middle + half : 1};
+}
+
 static att_estimate estimate(const ranking *r, double measure(double rank))
 {
     const double n = (double)r->n;
@@ -206,15 +218,6 @@ static att_estimate estimate(const ranking *r, double measure(double rank))
     return (att_estimate){mean, fmax(mean - half, 0), fmin(mean + half, 1)};
 }
 
-static bool is_repeat(const ranking *r, const att_case *c)
-{
-    const att_history x = att_case_history(r->h, c);
-    for (int64_t i = 0; i < x.count; i++)
-        if (x.items[i] == r->h->log->item[c->position])
-            return true;
-    return false;
-}
-
 static void summarize(const ranking *r, att_ranking *out)
 {
     const bool sampled = r->o.candidates != ATT_CANDIDATES_ALL;
@@ -223,11 +226,11 @@ static void summarize(const ranking *r, att_ranking *out)
                          .unseen = r->h->info.unseen[r->o.part],
                          .k = r->o.k,
                          .candidates = sampled ? r->o.negatives + 1 : r->items,
-                         .hr = estimate(r, hit),
+                         .hr = r->draws == 1 ? share_of_hits(r) : estimate(r, hit),
                          .ndcg = estimate(r, gain),
                          .mrr = estimate(r, reciprocal)};
     for (int64_t i = 0; i < r->n; i++)
-        out->repeats += is_repeat(r, &r->h->cases[r->o.part][r->counted[i]]);
+        out->repeats += att_case_is_repeat(r->h, &r->h->cases[r->o.part][r->counted[i]]);
     for (int64_t i = 0; i < r->items; i++)
         covered += r->listed[i];
     out->coverage = (double)covered / (double)r->items;

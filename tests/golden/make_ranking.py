@@ -130,7 +130,10 @@ def rank(scores, target, exclude):
 
 
 def estimates(ranks, k):
-    for measure in (lambda r: 1.0, lambda r: 1 / math.log2(1 + r), lambda r: 1 / r):
+    p, square = sum(0 < r <= k for r in ranks) / len(ranks), 1.96**2 / len(ranks)
+    half = math.sqrt(p * (1 - p) * square + square**2 / 4)  # Wilson (1927)
+    yield from (p, max(p + square / 2 - half, 0) / (1 + square), (p + square / 2 + half) / (1 + square))
+    for measure in (lambda r: 1 / math.log2(1 + r), lambda r: 1 / r):
         x = np.array([measure(r) if 0 < r <= k else 0.0 for r in ranks])
         half = 1.96 * x.std(ddof=1) / math.sqrt(len(x))
         yield from (float(x.mean()), float(max(x.mean() - half, 0)), float(min(x.mean() + half, 1)))

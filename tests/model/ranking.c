@@ -208,7 +208,8 @@ static void of_one_item_all_ranks_are_one(void **state)
     const att_ranking r = rank_golden(h, ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_TEST));
     assert_int_equal(r.candidates, 1);
     assert_int_equal(r.repeats, 2);
-    assert_true(r.hr.mean == 1 && r.hr.low == 1 && r.hr.high == 1 && r.ndcg.mean == 1 && r.coverage == 1);
+    assert_true(r.hr.mean == 1 && r.hr.high == 1 && r.ndcg.mean == 1 && r.ndcg.low == 1 && r.coverage == 1);
+    assert_near("low", r.hr.low, 2 / (2 + 1.96 * 1.96));
     att_holdout_free(h);
     att_interactions_free(log);
 }
