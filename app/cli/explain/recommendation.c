@@ -169,9 +169,12 @@ static void make_model(page *p, shop_lesson *l)
     page_step(p, (text){"A model learns while you read", "読んでいるあいだに学習する"});
     page_say(p,
              (text){"A small SASRec: %d numbers an item, one layer. The loss is the cross entropy of the softmax "
-                    "over all items. With random weights it is near that of guessing, ln %lld = %.4f.",
+                    "over all items. With random weights it is above that of guessing, ln %lld = %.4f: random scores "
+                    "are sure of "
+                    "wrong items.",
                     "小さなSASRecを作ります。品物一つにつき%d個の数、層は一つです。損失は、全品物にわたるsoftmaxの"
-                    "交差エントロピーです。重みがランダムなうちは、当てずっぽうの損失ln %lld = %.4fに近い値です。"},
+                    "交差エントロピーです。重みがランダムなうちは、当てずっぽうの損失ln %lld = %.4fより高い値です。"
+                    "でたらめなスコアが、外れの品物を強く推すからです。"},
              HIDDEN, (long long)n_items, log((double)n_items));
     page_line(p, "%.*s", (int)(strstr(settings, " \"num") - settings), settings);
     page_line(p, "%s", strstr(settings, " \"num"));
@@ -295,7 +298,7 @@ static void attention(page *p, const shop_lesson *l)
                     "残りは作業の品物に向かいます。袋を読み飛ばすことを学んだのです。"
                     "ただし、重みが示すのは、状態が何からできたかだけです。なぜその品物が勧められるかの証明には"
                     "なりません。そのあとに、バリュー、フィードフォワード層、残差があるからです。"},
-             (double)weights[N + 1], (double)weights[3 * N + 1] + (double)weights[3 * N + 3]);
+             (double)weights[N + 1], (double)weights[3 * N + 3]);
 }
 
 /* Ranks the test items: HR@1 and NDCG@5 of a scorer, into a row [2]. */
