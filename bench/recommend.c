@@ -26,17 +26,16 @@ static void *allocate(size_t bytes)
 
 /* ---- training */
 
-/* The steps of an epoch; the mean of their losses. */
-static double run_epoch(att_ctx *ctx, att_training *t)
+/* The steps of an epoch; report: of the last one. The mean of their losses. */
+static double run_epoch(att_ctx *ctx, att_training *t, att_training_report *report)
 {
-    att_training_report report = {.size = sizeof report};
     double loss = 0;
     int64_t steps = 0;
     do {
-        check(ctx, att_training_step(t, &report));
-        loss += report.loss;
+        check(ctx, att_training_step(t, report));
+        loss += report->loss;
         steps++;
-    } while (report.steps_left > 0);
+    } while (report->steps_left > 0);
     return loss / (double)steps;
 }
 
@@ -49,6 +48,7 @@ static int time_epochs(const char *path, int rounds)
     att_training *t;
     att_holdout_info info = {.size = sizeof info};
     att_interactions_info all = {.size = sizeof all};
+    att_training_report report = {.size = sizeof report}; /* its pairs are histories that are learnt from */
     double best = INFINITY, loss = 0;
     check(NULL, att_open(&ctx, NULL));
     check(ctx, att_interactions_open(ctx, path, NULL, &log));
@@ -67,13 +67,13 @@ static int time_epochs(const char *path, int rounds)
                    &t));
     for (int r = 0; r < rounds; r++) {
         const double start = seconds();
-        loss = run_epoch(ctx, t);
+        loss = run_epoch(ctx, t, &report);
         best = fmin(best, seconds() - start);
     }
     printf("{\"threads\":%d,\"isa\":\"%s\",\"histories\":%lld,\"positions\":%lld,\"histories_per_second\":%.1f,"
            "\"loss\":%.4f}\n",
-           att_threads(ctx), att_isa(ctx), (long long)info.users, (long long)info.positions, (double)info.users / best,
-           loss);
+           att_threads(ctx), att_isa(ctx), (long long)report.pairs, (long long)info.positions,
+           (double)report.pairs / best, loss);
     att_training_free(t);
     att_recommender_free(m);
     att_holdout_free(h);
@@ -107,26 +107,39 @@ static att_recommender *many_items(att_ctx *ctx, int64_t n, int64_t hidden)
     return m;
 }
 
-/* The first list, item by item, must be the best of all: by the products of vectors, in double. */
+static void wrong(const char *what, int64_t rank)
+{
+    fprintf(stderr, "bench_recommend: number %lld of the first list %s\n", (long long)rank + 1, what);
+    exit(1);
+}
+
+/* The first list must be that of the best, in order, by the products of vectors, in double: no other item is above its
+ * last one. */
 static void verify(att_ctx *ctx, const att_recommender *m, int64_t n, int64_t hidden, const att_recommendation *r)
 {
     float *vectors = allocate((size_t)(n * hidden) * sizeof *vectors),
           *state = allocate((size_t)hidden * sizeof *state);
-    const int32_t first = 0;
-    const int64_t offsets[] = {0, 1};
-    int64_t above = 0;
+    double *scores = allocate((size_t)n * sizeof *scores);
+    const double rounding = 1e-5 * fabs((double)r->scores[0]);
     check(ctx, att_recommender_vectors(m, vectors));
-    check(ctx, att_recommender_embed(m, 1, &first, offsets, state));
+    check(ctx, att_recommender_embed(m, 1, (const int32_t[]){0}, (const int64_t[]){0, 1}, state));
     for (int64_t i = 0; i < n; i++) {
-        double score = 0;
+        scores[i] = 0;
         for (int64_t d = 0; d < hidden; d++)
-            score += (double)state[d] * (double)vectors[i * hidden + d];
-        above += score > (double)r->scores[r->k - 1] + 1e-5 * fabs((double)r->scores[0]);
+            scores[i] += (double)state[d] * (double)vectors[i * hidden + d];
     }
-    if (above >= r->k) {
-        fprintf(stderr, "bench_recommend: %lld items are above the last of %lld\n", (long long)above, (long long)r->k);
-        exit(1);
+    for (int64_t k = 0; k < r->k; k++) {
+        double *score = &scores[r->items[k]];
+        if (!(fabs(*score - (double)r->scores[k]) <= rounding))
+            wrong("has another score, or is listed twice", k);
+        if (k > 0 && !(r->scores[k] <= r->scores[k - 1]))
+            wrong("is above the one before", k);
+        *score = (double)-INFINITY;
     }
+    for (int64_t i = 0; i < n; i++)
+        if (scores[i] > (double)r->scores[r->k - 1] + rounding)
+            wrong("is below an item that is not listed", r->k - 1);
+    free(scores);
     free(state);
     free(vectors);
 }

@@ -19,17 +19,19 @@ from torch.nn import functional as F
 from common import BUILD, best_time, run_json
 
 WIDTH, LONGEST, BATCH, BLOCKS, DROPOUT = 50, 50, 128, 2, 0.5
+TRIES = 2  # of each in a round, of which the best counts
 
 
 def read(path):
-    """The histories for training, numbered from 1: without the last two of each user who has three actions; the number
-    of items."""
+    """The histories for training of two or more items, numbered from 1: without the last two of each user who has three
+    actions; the number of items."""
     users, items = {}, {}
     with open(path, encoding="utf-8") as f:
         for line in f:
             user, item = line.split()[:2]
             users.setdefault(user, []).append(items.setdefault(item, len(items) + 1))
-    return [h[:-2] if len(h) >= 3 else h for h in users.values()], len(items)
+    train = [h[:-2] if len(h) >= 3 else h for h in users.values()]
+    return [h for h in train if len(h) > 1], len(items)
 
 
 class SasRec(nn.Module):
@@ -85,7 +87,7 @@ def torch_epoch(histories, items, packed):
     torch.manual_seed(1)
     model = SasRec(items).train()
     optimizer = torch.optim.Adam(model.parameters(), 1e-3, (0.9, 0.98), fused=True)
-    rows = [torch.tensor(h[-LONGEST - 1:]) for h in histories if len(h) > 1]
+    rows = [torch.tensor(h[-LONGEST - 1:]) for h in histories]
 
     def batch(chosen):
         n = max(len(r) - 1 for r in chosen) if packed else LONGEST
@@ -118,8 +120,8 @@ def epoch(path, rounds):
     found = dict.fromkeys([*sides, "attend"], 0.0)
     for _ in range(rounds):
         for name, run in sides.items():
-            found[name] = max(found[name], len(histories) / best_time(run, 0, 1))
-        line = run_json(BUILD / "bench" / "bench_recommend", "epoch", path, 2)[0]
+            found[name] = max(found[name], len(histories) / best_time(run, 0, TRIES))
+        line = run_json(BUILD / "bench" / "bench_recommend", "epoch", path, TRIES)[0]
         found["attend"] = max(found["attend"], line["histories_per_second"])
     print(json.dumps({"histories": len(histories), "items": items, "histories_per_second": found}))
 
@@ -133,8 +135,8 @@ def top(rounds):
         for _ in range(rounds):
             # in parts of 32 histories, as all scores of 256 would be a gigabyte
             run = lambda: [torch.topk(part @ table.T, 100) for part in q.split(32)]
-            found["PyTorch"] = min(found["PyTorch"], 1e3 * best_time(run, 0, 2))
-            line = run_json(BUILD / "bench" / "bench_recommend", "top", n, width, histories, 5)[0]
+            found["PyTorch"] = min(found["PyTorch"], 1e3 * best_time(run, 0, TRIES))
+            line = run_json(BUILD / "bench" / "bench_recommend", "top", n, width, histories, TRIES)[0]
             found["attend"] = min(found["attend"], line["milliseconds"])
         print(json.dumps({"items": n, "width": width, "histories": histories, "milliseconds": found}), flush=True)
 
