@@ -175,7 +175,7 @@ typedef struct att_ranking_options {
     int64_t negatives; /* of samples; 0: 100 */
     int64_t draws;     /* of samples, for each user; results are their mean; 0: 5 */
     uint64_t seed;     /* of samples: each depends on it, the user and the number of the draw alone */
-    int64_t batch;     /* histories of a call of the scorer, at most; 0: 128, fewer where scores would exceed 64 MiB */
+    int64_t batch;     /* histories of a call of the scorer, at most; 0: 1024, fewer where scores exceed 64 MiB */
     int32_t *ranks;    /* [cases, draws], draws being 1 without samples: from 1; 0: none, or not counted; or NULL */
     void (*progress)(void *user, double share); /* share done, from 0 to 1; or NULL */
     void *user;
@@ -264,12 +264,12 @@ typedef struct att_item_content {
 } att_item_content;
 
 ATT_API att_status att_recommender_open(att_ctx *ctx, const char *folder, att_recommender **out);
-/* For training, with f32 weights of its own; or a new model of items [n_items], at most 2,097,151 ids, with randomly initialised weights
- * from settings, a JSON text: {"model_type": "attend-sasrec" or "attend-bert4rec", "hidden_size": 64,
- * "num_hidden_layers": 2, "num_attention_heads": 1, "intermediate_size": 256, "max_position_embeddings": 50, "block":
- * "pre-norm", "post-norm" or "sasrec", "hidden_act": "gelu" or "relu"}, where all but model_type may be left out; the
- * block of BERT4Rec is then "post-norm", and that of "sasrec" has "relu" and intermediate_size = hidden_size. content
- * or NULL: none. Parameters that att_recommender_param has given are gone after att_recommender_add_items. */
+/* For training, with f32 weights of its own; or a new model of items [n_items], at most 2,097,151 ids, with randomly
+ * initialised weights from settings, a JSON text: {"model_type": "attend-sasrec" or "attend-bert4rec", "hidden_size":
+ * 64, "num_hidden_layers": 2, "num_attention_heads": 1, "intermediate_size": 256, "max_position_embeddings": 50,
+ * "block": "pre-norm", "post-norm" or "sasrec", "hidden_act": "gelu" or "relu"}, where all but model_type may be left
+ * out; the block of BERT4Rec is then "post-norm", and that of "sasrec" has "relu" and intermediate_size = hidden_size.
+ * content or NULL: none. Parameters that att_recommender_param has given are gone after att_recommender_add_items. */
 ATT_API att_status att_recommender_open_for_training(att_ctx *ctx, const char *folder, att_recommender **out);
 ATT_API att_status att_recommender_new(att_ctx *ctx, const char *settings, int64_t n_items, const char *const *items,
                                        const att_item_content *content, uint64_t seed, att_recommender **out);
@@ -361,20 +361,20 @@ typedef enum att_item_loss {
 
 /* Training from the histories of a hold-out: minimises the mean loss over positions with AdamW. SASRec predicts each
  * item but the first of a history; BERT4Rec masked ones. In a model with content, losses are over the items that have
- * training actions, so that others keep the place that their content gives them. In reports, pairs are histories of two or more items, target
- * tokens are positions, and the loss is per position. */
+ * training actions, so that others keep the place that their content gives them. In reports, pairs are histories of two
+ * or more items, target tokens are positions, and the loss is per position. */
 typedef struct att_recommender_training_options {
     size_t size;
     const att_holdout *data; /* must outlive the training; its first items are the model's */
     int64_t batch;           /* histories; 0: 128 */
     bool with_replacement;   /* histories are drawn at random, as in the paper; false: each once in an epoch */
     att_item_loss loss;
-    int64_t negatives;      /* of the three last losses, at each position, uniform outside the user's training items; 0:
-                             * 1, of sampled softmax and gBCE 256, or items - 1 if that is less */
-    double calibration;     /* t of gBCE, in [0, 1]: beta = a (t (1 - 1 / a) + 1 / a), a = negatives / (items - 1), which
-                             * must not exceed 1 */
-    double mask_share;      /* BERT4Rec: the share of items that are masked, in (0, 1]; 0: 0.2 */
-    double last_mask_share; /* BERT4Rec: the share of histories whose last item alone is masked, in [0, 1] */
+    int64_t negatives;  /* of the three last losses, at each position, uniform outside the user's training items; 0:
+                         * 1, of sampled softmax and gBCE 256, or items - 1 if that is less */
+    double calibration; /* t of gBCE, in [0, 1]: beta = a (t (1 - 1 / a) + 1 / a), a = negatives / (items - 1), which
+                         * must not exceed 1 */
+    double mask_share;  /* BERT4Rec: the share of items that are masked, in (0, 1]; 0: 0.2 */
+    double last_mask_share;       /* BERT4Rec: the share of histories whose last item alone is masked, in [0, 1] */
     const att_schedule *schedule; /* of the learning rate */
     double beta2;                 /* of AdamW; 0: 0.999; the paper: 0.98 */
     double weight_decay;          /* of matrices only, not of positions */

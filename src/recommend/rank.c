@@ -7,8 +7,9 @@
 #include <string.h>
 
 enum { REFUSED = -1 };
-enum { K = 10, NEGATIVES = 100, DRAWS = 5, BATCH = 128 };
-static const int64_t max_scores = (int64_t)1 << 24; /* of a batch, 64 MiB */
+/* BATCH is large, as a model with content computes the vectors of all items in each call. */
+enum { K = 10, NEGATIVES = 100, DRAWS = 5, BATCH = 1024 };
+static const int64_t max_scores = (int64_t)1 << 24; /* of a batch, 64 MiB, as of the lists of the best */
 
 typedef struct ranking {
     const att_holdout *h;
@@ -293,7 +294,7 @@ static att_status allocate(ranking *r)
 {
     att_ctx *ctx = r->h->ctx;
     const bool sampled = r->o.candidates != ATT_CANDIDATES_ALL;
-    r->o.batch = att_max(1, att_min(att_min(r->o.batch, r->n), max_scores / r->items));
+    r->o.batch = att_max(1, att_min(att_min(r->o.batch, r->n), max_scores / att_max(r->items, 4 * r->k)));
     const size_t rows = (size_t)r->o.batch;
     r->scores = att_alloc(ctx, rows * (size_t)r->items, sizeof *r->scores);
     r->offsets = att_alloc(ctx, rows + 1, sizeof *r->offsets);
