@@ -161,8 +161,8 @@ static att_status argmax_except(fixture *f, int64_t n)
 static att_status except_n(fixture *f, int64_t n)
 {
     att_top_column out[ROWS];
-    return att_linear_argmax(f->t, input_of(f), f->w, NULL, &(att_excluded_columns){.column = (const int32_t[]){1}, .n = n},
-                             out);
+    return att_linear_argmax(f->t, input_of(f), f->w, NULL,
+                             &(att_excluded_columns){.column = (const int32_t[]){1}, .n = n}, out);
 }
 static att_status top_n(fixture *f, int64_t n)
 {
