@@ -12,6 +12,14 @@
 
 enum { MAX_SELECTED = 1 << 22 }; /* items of all lists that are made together, 64 MiB */
 
+/* The items that may be listed, if these are few: scores of others are not computed. */
+typedef struct listed_items {
+    int64_t n;
+    int32_t *items;   /* [n], ascending */
+    char *rows;       /* their vectors */
+    att_param *table; /* of these; or NULL: they are many */
+} listed_items;
+
 typedef struct call {
     const att_recommender *m;
     att_recommend_options o;
@@ -21,7 +29,10 @@ typedef struct call {
     att_item_table table;
     float *allowed;        /* [items]: 0, or -INFINITY of an item that must not be listed; NULL: all may */
     att_param *allowed_as; /* the same, as a bias of the scores; or NULL */
-    int32_t *seen;         /* [offsets[n]]: items of each history, ascending; NULL: they may be listed */
+    listed_items listed;
+    int32_t *seen; /* [seen_offsets[n]]: rows in the table of each history's items, ascending; or NULL: those may
+                    * be listed */
+    int64_t *seen_offsets; /* [n + 1] */
     att_top_column *best;
     size_t best_room;
     int64_t popular; /* the first history without items; or -1 */
@@ -84,31 +95,11 @@ static att_status make_lists(const att_recommender *m, int64_t n, int64_t k, att
     return out->items && out->scores && out->by_popular ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
-static att_status sort_seen(call *c, int64_t n)
-{
-    const size_t count = (size_t)c->offsets[n];
-    c->seen = att_alloc(c->m->model.ctx, count, sizeof *c->seen);
-    if (!c->seen)
-        return ATT_ERR_MEMORY;
-    if (count)
-        memcpy(c->seen, c->items, count * sizeof *c->seen);
-    for (int64_t b = 0; b < n; b++)
-        qsort(c->seen + c->offsets[b], (size_t)(c->offsets[b + 1] - c->offsets[b]), sizeof *c->seen, by_number);
-    return ATT_OK;
-}
-
 static att_status begin(call *c, const att_recommend_options *options, int64_t n)
 {
     att_status e = read_options(c, options);
     e = e ? e : make_allowed(c);
-    e = e ? e : make_lists(c->m, n, c->o.k, c->out);
-    return e || !c->o.exclude_seen ? e : sort_seen(c, n);
+    return e ? e : make_lists(c->m, n, c->o.k, c->out);
 }
 
 static void end(call *c, att_status e)
@@ -117,7 +108,11 @@ static void end(call *c, att_status e)
     att_item_table_close(c->m, &c->table);
     att_param_free(c->allowed_as);
     att_free(ctx, c->allowed);
+    att_param_free(c->listed.table);
+    att_free(ctx, c->listed.items);
+    att_free(ctx, c->listed.rows);
     att_free(ctx, c->seen);
+    att_free(ctx, c->seen_offsets);
     att_free(ctx, c->best);
     if (e)
         att_recommendation_free(c->m, c->out);
@@ -197,14 +192,91 @@ static att_status popular_list(call *c, int64_t b)
     return e;
 }
 
+/* ---- few items, and those that are left out */
+
+/* Sets c->listed, if at most half of the items may be listed. */
+static att_status gather_listed(call *c)
+{
+    att_ctx *ctx = c->m->model.ctx;
+    const att_tensor *from = att_param_value(c->table.param);
+    const int64_t all = c->m->config.info.items, hidden = from->dim[1];
+    const size_t bytes = att_dtype_size(from->dtype), row = (size_t)hidden * bytes;
+    listed_items *listed = &c->listed;
+    att_tensor v;
+    for (int64_t i = 0; c->allowed && i < all; i++)
+        listed->n += c->allowed[i] == 0;
+    if (listed->n == 0 || 2 * listed->n > all)
+        return ATT_OK;
+    listed->items = att_alloc(ctx, (size_t)listed->n, sizeof *listed->items);
+    listed->rows = att_alloc(ctx, (size_t)listed->n, row);
+    if (!listed->items || !listed->rows)
+        return ATT_ERR_MEMORY;
+    for (int64_t i = 0, n = 0; i < all; i++)
+        if (c->allowed[i] == 0) {
+            memcpy(listed->rows + (size_t)n * row, (const char *)from->data + (size_t)(i * from->stride[0]) * bytes,
+                   row);
+            listed->items[n++] = (int32_t)i;
+        }
+    att_wrap(&v, listed->rows, from->dtype, 2, (const int64_t[]){listed->n, hidden}, NULL);
+    return att_param_new(ctx, &v, &listed->table);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The row of an item in the table; -1: it has none */
+static int32_t row_of(const listed_items *listed, int32_t item)
+{
+    if (!listed->table)
+        return item;
+    const int32_t *found = bsearch(&item, listed->items, (size_t)listed->n, sizeof *listed->items, by_number);
+    return found ? (int32_t)(found - listed->items) : -1;
+}
+
+/* Sets c->seen, if items of histories must not be listed. */
+static att_status list_seen(call *c, int64_t n)
+{
+    att_ctx *ctx = c->m->model.ctx;
+    if (!c->o.exclude_seen)
+        return ATT_OK;
+    c->seen = att_alloc(ctx, (size_t)c->offsets[n], sizeof *c->seen);
+    c->seen_offsets = att_alloc(ctx, (size_t)n + 1, sizeof *c->seen_offsets);
+    if (!c->seen || !c->seen_offsets)
+        return ATT_ERR_MEMORY;
+    int64_t at = c->seen_offsets[0] = 0;
+    for (int64_t b = 0; b < n; b++) {
+        const int64_t first = at;
+        for (int64_t i = c->offsets[b]; i < c->offsets[b + 1]; i++) {
+            c->seen[at] = row_of(&c->listed, c->items[i]);
+            at += c->seen[at] >= 0;
+        }
+        qsort(c->seen + first, (size_t)(at - first), sizeof *c->seen, by_number);
+        c->seen_offsets[b + 1] = at;
+    }
+    return ATT_OK;
+}
+
+/* ---- all lists */
+
 /* The lists of histories [first, first + n), none empty */
 static att_status lists(call *c, att_tape *t, int64_t first, int64_t n)
 {
     const int64_t k = c->o.k;
-    const att_excluded_columns seen = {.column = c->seen, .n = c->offsets[first + n], .offsets = c->offsets + first};
+    const listed_items *listed = &c->listed;
+    const att_excluded_columns seen = {.column = c->seen,
+                                       .n = c->seen ? c->seen_offsets[first + n] : 0,
+                                       .offsets = c->seen ? c->seen_offsets + first : NULL};
     att_var *x = att_histories_apply(t, c->m, n, c->items, c->offsets + first);
     att_status e = need_best(c, n * k);
-    e = e ? e : att_linear_topk(t, x, c->table.param, c->allowed_as, c->seen ? &seen : NULL, k, c->best, NULL);
+    e = e ? e
+          : att_linear_topk(t, x, listed->table ? listed->table : c->table.param, listed->table ? NULL : c->allowed_as,
+                            c->seen ? &seen : NULL, k, c->best, NULL);
+    for (int64_t i = 0; !e && listed->table && i < n * k; i++)
+        if (c->best[i].column >= 0)
+            c->best[i].column = listed->items[c->best[i].column];
     for (int64_t i = 0; !e && i < n; i++)
         if (isnan(c->best[i * k].value))
             e = att_fail(c->m->model.ctx, ATT_ERR_ARGUMENT, "history %lld: a score is NaN", (long long)(first + i));
@@ -244,6 +316,8 @@ att_status att_recommend(const att_recommender *m, int64_t n, const int32_t *ite
         return e;
     e = begin(&c, options, n);
     e = e ? e : att_item_table_open(m, &c.table);
+    e = e ? e : gather_listed(&c);
+    e = e ? e : list_seen(&c, n);
     e = e ? e : all_lists(&c, n);
     end(&c, e);
     return e;

@@ -121,7 +121,7 @@ static void lists_are_the_highest_scores(void **state)
         {.size = sizeof how[0], .k = 100, .exclude_seen = true, .deny = few, .n_deny = 6},
         {.size = sizeof how[0], .k = 10, .exclude_seen = true, .allow = few, .n_allow = 6, .deny = few, .n_deny = 2},
         {.size = sizeof how[0], .k = 30, .exclude_seen = true, .deny = many, .n_deny = ITEMS - 40},
-        {.size = sizeof how[0], .k = ITEMS, .exclude_seen = true}, /* by another way than short lists */
+        {.size = sizeof how[0], .k = ITEMS, .exclude_seen = true},
         {.size = sizeof how[0], .k = 1200, .allow = many, .n_allow = ITEMS - 40, .deny = few, .n_deny = 6},
     };
     float *scores = malloc((size_t)USERS * ITEMS * sizeof *scores);
