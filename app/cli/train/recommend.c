@@ -68,7 +68,8 @@ static const cli_option options[] = {
      .help = "cross entropy of the softmax over all items, or over the next one and negatives; binary cross entropy of "
              "the next one and negatives; or that with calibrated probabilities"},
     {"negatives", 0, "N", .integer = &negatives, .min = 1, .max = 1 << 16, .quiet = true,
-     .help = "negatives at each position, at random outside the user's training items; default: 256, of binary 1"},
+     .help = "negatives at each position, at random outside the user's training items; default: 1 of binary, else "
+             "256, or all other items where these are fewer"},
     {"calibration", 0, "T", .number = &calibration, .max = 1, .help = "t of --loss gbce: 0 calibrates nothing, 1 all"},
     {"mask-share", 0, "SHARE", .number = &mask_share, .max = 0.99, .above_min = true, .quiet = true,
      .help = "bert4rec: share of a history's items that are masked; default: 0.2"},
@@ -415,8 +416,6 @@ static int open_training(recommend_training *t)
                                 .max_rate = rate,
                                 .warmup = (int64_t)(warmup * (double)t->common.steps),
                                 .steps = schedule ? t->common.steps : 0};
-    if (!negatives && loss != ATT_ITEM_LOSS_SOFTMAX)
-        negatives = loss == ATT_ITEM_LOSS_BINARY ? 1 : 256;
     write_settings(settings, sizeof settings);
     const att_recommender_training_options *o = ATT_OPTIONS(
         att_recommender_training_options, .data = t->log.holdout, .batch = batch, .with_replacement = with_replacement,
