@@ -17,7 +17,8 @@ static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
 static const char *model_name, *texts_path, *text_column, *text_model;
 static int part = 1, candidates = ATT_CANDIDATES_ALL;
 static const char *cutoffs_text = "10";
-static int64_t negatives, draws, seed = 1, neighbours, threads;
+static int64_t negatives, draws, seed = 1, neighbours = 100, threads;
+static double decay = 0.6;
 static bool exclude_seen, leave_out_unseen, json;
 
 static const cli_option options[] = {
@@ -39,8 +40,10 @@ static const cli_option options[] = {
     {"exclude-seen", 0, NULL, .flag = &exclude_seen, .help = "items of the history are no candidates"},
     {"leave-out-unseen", 0, NULL, .flag = &leave_out_unseen,
      .help = "do not count held-out items that do not occur in training"},
-    {"neighbours", 0, "N", .integer = &neighbours, .min = 1, .max = 1 << 20, .quiet = true,
-     .help = "neighbours of an item in that baseline; default: 100"},
+    {"neighbours", 0, "N", .integer = &neighbours, .min = 1, .max = 1 << 20,
+     .help = "neighbours of an item in the baseline of item k-nearest neighbours"},
+    {"decay", 0, "X", .number = &decay, .max = 1, .above_min = true,
+     .help = "weight there of an item of the history, relative to the item after it; 1: all alike"},
     CLI_ITEM_TEXTS_OPTION(&texts_path, "measures their similarity as another baseline"),
     CLI_TEXT_COLUMN_OPTION(&text_column),
     CLI_TEXT_MODEL_OPTION(&text_model),
@@ -229,6 +232,7 @@ static int measure_baseline(evaluation *e, att_baseline_kind kind, const char *n
     att_baseline *b = NULL;
     const att_baseline_options *o =
         ATT_OPTIONS(att_baseline_options, .neighbours = kind == ATT_BASELINE_NEIGHBOURS ? neighbours : 0,
+                    .decay = kind == ATT_BASELINE_NEIGHBOURS ? decay : 0,
                     .vectors = kind == ATT_BASELINE_CONTENT ? e->texts.vectors : NULL,
                     .width = kind == ATT_BASELINE_CONTENT ? e->texts.width : 0);
     int code = cli_status(e->ctx, att_baseline_new(e->log.holdout, kind, o, &b));
@@ -295,7 +299,7 @@ static void print_candidates(const evaluation *e)
                (long long)drawn(), (long long)seed);
 }
 
-static double half_width(const att_estimate *x) { return fmax(x->high - x->mean, x->mean - x->low); }
+static double half_width(const att_estimate *x) { return (x->high - x->low) / 2; }
 
 /* Of a path the last name. */
 static const char *short_name(const char *name)
@@ -349,6 +353,8 @@ static void print_text(const evaluation *e)
            first->unseen == 1 ? " does" : "s do", leave_out_unseen ? "not counted" : "counted");
     printf("repeats     %lld of %lld counted items %s in their history\n", (long long)first->repeats,
            (long long)first->cases, first->repeats == 1 ? "is" : "are");
+    printf("neighbours  %lld of an item; an item of the history weighs %g times the one after it\n",
+           (long long)neighbours, decay);
     if (model_name)
         printf("model       knows %lld of the log's %lld item%s; %lld histor%s none that it knows\n",
                (long long)e->known_items, (long long)e->log_items, plural(e->log_items), (long long)e->without_known,
@@ -387,9 +393,9 @@ static void print_json(const evaluation *e)
     fputs("{\"data\": ", stdout);
     cli_write_json(stdout, data.path, strlen(data.path));
     printf(", \"split\": \"%s\", \"part\": \"%s\", \"cases\": %lld, \"unseen\": %lld, \"unseen_counted\": %s, "
-           "\"repeats\": %lld",
+           "\"repeats\": %lld, \"neighbours\": %lld, \"decay\": %g",
            cli_split_name(e->log.held.kind), part ? "test" : "valid", (long long)first->cases, (long long)first->unseen,
-           leave_out_unseen ? "false" : "true", (long long)first->repeats);
+           leave_out_unseen ? "false" : "true", (long long)first->repeats, (long long)neighbours, decay);
     print_json_training(e);
     printf(", \"items\": %lld, \"candidates\": \"%s\", \"exclude_seen\": %s", (long long)e->log.info.items,
            names[candidates], exclude_seen ? "true" : "false");
@@ -559,17 +565,17 @@ static int run(int n, char **arguments)
 const cli_command evaluate_recommend = {
     .name = "recommend",
     .summary = "measure how well next items are predicted, beside baselines",
-    .details =
-        "Predicts held-out actions of a log, and prints how often the item is among the\n"
-        "first k (HR@k, the recall of one item), how far in front it is (NDCG@k, MRR@k),\n"
-        "with 95 % intervals over users, how many of the items are recommended to\n"
-        "anybody, and how popular these are. Beside the model are baselines: the most\n"
-        "popular items, item k-nearest neighbours (Sarwar et al. 2001), and with\n"
-        "--item-texts the items whose texts are nearest to those of the history.\n\n"
-        "How the log is read and what is held out is as in the training of the model,\n"
-        "but for what is typed; where the model may know what it is measured by, that is\n"
-        "said. The item is ranked among all items; random candidates order models otherwise (Krichene, Rendle 2020)\n"
-        "and are for comparison with papers only. The protocol is printed in full.",
+    .details = "Predicts held-out actions of a log, and prints how often the item is among the\n"
+               "first k (HR@k, the recall of one item), how far in front it is (NDCG@k, MRR@k),\n"
+               "with 95 % intervals over users, how many of the items are recommended to\n"
+               "anybody, and how popular these are. Beside the model are baselines: the most\n"
+               "popular items, item k-nearest neighbours (Sarwar et al. 2001), and with\n"
+               "--item-texts the items whose texts are nearest to those of the history.\n\n"
+               "How the log is read and what is held out is as in the training of the model,\n"
+               "but for what is typed; where the model may know what it is measured by, that is\n"
+               "said. The item is ranked among all items; random candidates order models\n"
+               "otherwise (Krichene, Rendle 2020) and are for comparison with papers only. The\n"
+               "protocol is printed in full.",
     .examples = "attend evaluate recommend -m shop --data log.csv\n"
                 "attend evaluate recommend -m shop --data log.csv --exclude-seen --leave-out-unseen -k 20\n"
                 "attend evaluate recommend --data ml-100k.inter --candidates outside-training --negatives 100",
