@@ -1,7 +1,7 @@
 /* Images to classes, embeddings and attention: a vision Transformer with its preprocessing. */
 #include "attend_util.h"
-#include "io/parallel.h"
 #include "model/attention_recorder.h"
+#include "model/image_run.h"
 #include "model/vit.h"
 #include "util/util.h"
 
@@ -96,47 +96,29 @@ static int64_t grid(const att_image_model *m, int d)
 
 static int64_t tokens(const att_image_model *m) { return m->info.prefix + grid(m, 0) * grid(m, 1); }
 
-typedef struct batch {
-    const att_image_model *m;
-    const att_image *images; /* [n] */
-    float *x;                /* [n, pixels] */
-} batch;
+typedef struct vit_call {
+    const att_vit *vit;
+    vit_function function;
+} vit_call;
 
-static att_status preprocess(void *arg, int i)
+static att_var *call(att_tape *t, const void *user, att_var *images)
 {
-    const batch *b = arg;
-    return att_image_processor_apply(b->m->processor, &b->images[i], b->x + i * pixels(b->m));
+    const vit_call *c = user;
+    return c->function(t, c->vit, images, NULL);
 }
 
-/* f of these images -> out [n, width] */
-static att_status apply(att_tape *t, batch *b, int64_t n, vit_function f, float *out, int64_t width)
-{
-    const att_image_processor_info *p = &b->m->input;
-    att_tensor images, y;
-    att_status s = att_parallel_all(b->m->ctx, (int)n, preprocess, b);
-    s = s ? s : att_wrap(&images, b->x, ATT_F32, 4, (const int64_t[]){n, p->height, p->width, p->channels}, NULL);
-    s = s ? s : att_var_value(t, f(t, b->m->vit, att_input(t, &images), NULL), &y);
-    if (!s)
-        memcpy(out, y.data, (size_t)(n * width) * sizeof *out);
-    att_tape_reset(t);
-    return s;
-}
-
+/* f of all images -> out [n, width] */
 static att_status run(const att_image_model *m, int64_t n, const att_image *images, vit_function f, float *out,
                       int64_t width)
 {
-    const int64_t max = att_max(1, att_min(att_min(MAX_BATCH, n), BATCH_TOKENS / tokens(m)));
-    batch b = {.m = m, .images = images};
-    att_tape *t = NULL;
-    b.x = att_alloc(m->ctx, (size_t)max, (size_t)pixels(m) * sizeof *b.x);
-    att_status s = b.x ? att_tape_new(m->ctx, NULL, &t) : ATT_ERR_MEMORY;
-    for (int64_t first = 0; !s && first < n; first += max) {
-        b.images = images + first;
-        s = apply(t, &b, att_min(max, n - first), f, out + first * width, width);
-    }
-    att_tape_free(t);
-    att_free(m->ctx, b.x);
-    return s;
+    const vit_call c = {m->vit, f};
+    const att_image_run r = {.ctx = m->ctx,
+                             .processor = m->processor,
+                             .batch = att_min(MAX_BATCH, BATCH_TOKENS / tokens(m)),
+                             .width = width,
+                             .apply = call,
+                             .user = &c};
+    return att_image_run_all(&r, n, images, out);
 }
 
 static att_status check(const char *function, const att_image_model *m, int64_t n, const att_image *images,
