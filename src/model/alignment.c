@@ -1,42 +1,17 @@
 /* Alignment of a translation: its tokens are decoded in one pass while a hook records attention weights. */
+#include "model/attention_recorder.h"
 #include "model/translator.h"
 
 #include <string.h>
 
-/* Records the attention weights of one decoder layer to the source, averaged over heads; rows may come in one call or
- * several. */
-typedef struct attention_recorder {
-    const char *scope;
-    int64_t first_head, heads, columns;
-    int64_t rows;   /* recorded so far */
-    float *head;    /* [rows, columns] of one head */
-    float *weights; /* [all rows, columns] the mean of the heads */
-    att_status status;
-} attention_recorder;
-
-static void record(void *user, const att_tape_event *event)
-{
-    attention_recorder *l = user;
-    if (!event->plan || strcmp(event->scope, l->scope) != 0)
-        return;
-    const int64_t rows = event->args->q.dim[0];
-    float *mean = l->weights + l->rows * l->columns;
-    for (int64_t h = 0; !l->status && h < l->heads; h++) {
-        l->status = att_weights(event->plan, event->args, 0, l->first_head + h, 0, rows, l->head);
-        for (int64_t i = 0; !l->status && i < rows * l->columns; i++)
-            mean[i] += l->head[i] / (float)l->heads;
-    }
-    l->rows += rows;
-}
-
-static att_status decode(const att_translator *m, const att_alignment *a, attention_recorder *l)
+static att_status decode(const att_translator *m, const att_alignment *a, att_source_recorder *l)
 {
     const int64_t from[] = {0, a->source.count}, to[] = {0, a->target.count};
     const att_sequence_pairs pair = {
         .n = 1, .source = a->source.ids, .source_offsets = from, .target = a->target.ids, .target_offsets = to};
     att_tape *t;
     att_tensor y;
-    att_status s = att_tape_new(m->ctx, ATT_OPTIONS(att_tape_config, .hook = record, .hook_user = l), &t);
+    att_status s = att_tape_new(m->ctx, ATT_OPTIONS(att_tape_config, .hook = att_source_record, .hook_user = l), &t);
     if (s)
         return s;
     s = att_var_value(t, att_encoder_decoder_logits(t, m->model, &pair, NULL), &y);
@@ -70,10 +45,10 @@ static att_status compute_weights(const att_translator *m, int64_t layer, int64_
     const att_encoder_decoder_info *i = &m->model->info;
     const att_nn_name scope =
         att_architecture_of(m->model)->scope_of_attention(layer < 0 ? i->attention_layers - 1 : layer);
-    attention_recorder l = {.scope = scope.text,
-                            .first_head = head < 0 ? 0 : head,
-                            .heads = head < 0 ? i->attention_heads : 1,
-                            .columns = out->source.count};
+    att_source_recorder l = {.scope = scope.text,
+                             .first_head = head < 0 ? 0 : head,
+                             .heads = head < 0 ? i->attention_heads : 1,
+                             .columns = out->source.count};
     const size_t count = (size_t)(out->target.count * l.columns);
     l.head = att_alloc(m->ctx, count, sizeof *l.head);
     l.weights = out->weights = att_calloc(m->ctx, count, sizeof *out->weights);

@@ -61,3 +61,18 @@ att_status att_attention_check(att_ctx *ctx, const char *what, int64_t index, in
                                          : att_fail(ctx, ATT_ERR_ARGUMENT, "%s %lld, but the model's are 0 to %lld",
                                                     what, (long long)index, (long long)count - 1);
 }
+
+void att_source_record(void *recorder, const att_tape_event *event)
+{
+    att_source_recorder *l = recorder;
+    if (!event->plan || strcmp(event->scope, l->scope) != 0)
+        return;
+    const int64_t rows = event->args->q.dim[0];
+    float *mean = l->weights + l->rows * l->columns;
+    for (int64_t h = 0; !l->status && h < l->heads; h++) {
+        l->status = att_weights(event->plan, event->args, 0, l->first_head + h, 0, rows, l->head);
+        for (int64_t i = 0; !l->status && i < rows * l->columns; i++)
+            mean[i] += l->head[i] / (float)l->heads;
+    }
+    l->rows += rows;
+}

@@ -242,13 +242,6 @@ static json_t *defaults(int64_t vocabulary)
     return att_marian_config_json(&c);
 }
 
-static att_nn_name scope_of_attention(int64_t layer)
-{
-    att_nn_name scope;
-    snprintf(scope.text, sizeof scope.text, "decoder/layer.%lld/cross", (long long)layer);
-    return scope;
-}
-
 static json_t *settings(const att_encoder_decoder *m)
 {
     return att_marian_config_json(&((const att_transformer *)m)->config);
@@ -275,5 +268,5 @@ const att_architecture att_transformer_architecture = {.kind = {.bytes = sizeof(
                                                        .defaults = defaults,
                                                        .logits = logits_of_pairs,
                                                        .start = start,
-                                                       .scope_of_attention = scope_of_attention,
+                                                       .scope_of_attention = att_transformer_decoder_scope,
                                                        .in_file = in_file};

@@ -2,6 +2,7 @@
 #include "attend_util.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 att_var *att_transformer_embed(att_tape *t, const att_transformer_decoder *d, att_param *table, const int32_t *ids,
@@ -14,6 +15,13 @@ att_var *att_transformer_embed(att_tape *t, const att_transformer_decoder *d, at
         x = att_scale(t, x, sqrtf((float)d->hidden));
     x = att_sinusoidal(t, x, at, NULL);
     return att_scope_end(t, s, att_nn_dropout_apply(t, dropout, dropout_id, x, NULL));
+}
+
+att_nn_name att_transformer_decoder_scope(int64_t layer)
+{
+    att_nn_name scope;
+    snprintf(scope.text, sizeof scope.text, "decoder/layer.%lld/cross", (long long)layer);
+    return scope;
 }
 
 att_var *att_transformer_decoder_apply(att_tape *t, const att_transformer_decoder *d,

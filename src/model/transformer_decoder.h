@@ -33,6 +33,8 @@ typedef struct att_transformer_memory {
 att_var *att_transformer_decoder_apply(att_tape *t, const att_transformer_decoder *d,
                                        const att_transformer_memory *source, const int32_t *ids, const int64_t *offsets,
                                        int64_t n, const int64_t *of_source, const att_nn_dropout *dropout);
+/* The scope of a layer's attention to the source */
+att_nn_name att_transformer_decoder_scope(int64_t layer);
 /* Decoding, a row for each source. After an error *out is {0}. */
 att_status att_transformer_decoder_start(att_tape *t, const att_transformer_decoder *d,
                                          const att_transformer_memory *source, att_generator *out);
