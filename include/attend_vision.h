@@ -1,7 +1,7 @@
 /* attend_vision.h - images, vision Transformers, and their training.
  *
  * Chapters: 1 Images, 2 Preprocessing, 3 Vision Transformers, 4 Models with preprocessing, 5 Labelled images,
- * 6 Captioned images, 7 Training.
+ * 6 Captioned images, 7 Captions, 8 Training.
  *
  * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
  * threads hold here, too. Arguments that may be NULL are marked as in attend.h. */
@@ -268,7 +268,77 @@ ATT_API int64_t att_caption_set_count(const att_caption_set *s, int64_t i); /* c
 /* Caption k of image i, in the order of the file; NULL: out of range. */
 ATT_API const char *att_caption_set_caption(const att_caption_set *s, int64_t i, int64_t k);
 
-/* ---- 7 Training --------------------------------------------------------- */
+/* ---- 7 Captions --------------------------------------------------------- */
+
+/* A captioner with its preprocessing and its words, of one folder: an encoder makes a grid of places of an image, a
+ * decoder writes a caption word by word (Vinyals et al. 2015), with attention each word from a mean of the places of
+ * its own (Xu et al. 2015). Read-only: many threads may use it at once. */
+typedef struct att_caption_model att_caption_model;
+
+typedef struct att_caption_model_info {
+    size_t size;
+    const char *encoder;        /* "cnn", or "vit" */
+    const char *decoder;        /* "gru", "lstm", "transformer" */
+    const char *attention;      /* to the places: "none", "additive", "multi-head" */
+    bool gate;                  /* of additive attention */
+    int64_t image[2], channels; /* height, width of what the model sees */
+    int64_t grid[2], features;  /* rows and columns of places; numbers of a place */
+    int64_t hidden, layers;     /* of the decoder */
+    int64_t words;              /* that it knows, <unk> and the end not counted */
+    int64_t max_words;          /* of a caption */
+} att_caption_model_info;
+
+/* The folder has config.json ("attend-captioner"), model.safetensors and words.json; preprocessor_config.json or, with
+ * "encoder": "vit", a folder encoder/ with a vision Transformer, whose patches after the last norm are the places. */
+ATT_API att_status att_caption_model_open(att_ctx *ctx, const char *folder, att_caption_model **out);
+ATT_API void att_caption_model_free(att_caption_model *m);
+ATT_API att_status att_caption_model_describe(const att_caption_model *m, att_caption_model_info *info);
+ATT_API const char *att_caption_model_word(const att_caption_model *m, int64_t i); /* NULL: out of range */
+
+typedef struct att_image_caption {
+    char *text;   /* words with one space between them, zero-terminated; NULL: none was found */
+    int32_t *ids; /* [count]: of the words */
+    int64_t count;
+    float score; /* log probability / (count + 1) ^ length_penalty; NAN if options.no_scores */
+} att_image_caption;
+
+typedef struct att_caption_options {
+    size_t size;
+    int64_t beam;                /* beam size, at most 1,024; 0: 5; 1: greedy search */
+    int64_t n_best;              /* captions of each image, at most `beam`; 0: 1 */
+    int64_t max_words;           /* 0: the model's */
+    const float *length_penalty; /* or NULL: 1. Larger values prefer longer captions */
+    bool no_scores;              /* faster with beam 1 */
+} att_caption_options;
+/* Captions of images [n] of any sizes -> out [n][n_best], best first, with the same bits whatever else is in the call;
+ * free each with att_image_caption_free. A caption has one word or more, and never <unk>. options or NULL: defaults.
+ * After an error no element of out needs to be freed. */
+ATT_API att_status att_caption(const att_caption_model *m, int64_t n, const att_image *images,
+                               const att_caption_options *options, att_image_caption *out);
+ATT_API void att_image_caption_free(const att_caption_model *m, att_image_caption *c);
+
+/* The log probability of each caption, given each image: images [n], captions [n_captions] -> out [n, n_captions], the
+ * sum over words and the end. Captions may be as typed. Of words that the model does not know it cannot tell the
+ * probability: they are left out of the sum, and of a longer caption all after the first max_words words. An image is
+ * encoded once, so that images can be searched by a text, or texts by an image, in time n times n_captions. */
+ATT_API att_status att_caption_score(const att_caption_model *m, int64_t n, const att_image *images, int64_t n_captions,
+                                     const char *const *captions, double *out);
+
+/* Where the words of a caption come from. Rows sum to 1. */
+typedef struct att_caption_attention {
+    int64_t grid[2]; /* rows and columns of places */
+    int64_t words;
+    float *weights;  /* [words, grid[0] * grid[1]] */
+    att_image image; /* what the model sees */
+} att_caption_attention;
+/* Of words ids [n], at most max_words, such as those of att_caption: with additive attention its weights before each
+ * word; of a Transformer the mean of all heads of its last layer. Errors: a model without attention; an id that is out
+ * of range. */
+ATT_API att_status att_caption_attend(const att_caption_model *m, const att_image *image, const int32_t *ids, int64_t n,
+                                      att_caption_attention *out);
+ATT_API void att_caption_attention_free(const att_caption_model *m, att_caption_attention *a);
+
+/* ---- 8 Training --------------------------------------------------------- */
 
 /* Training of a classifier from labelled images: minimises the mean cross entropy with AdamW. Images are decoded and
  * changed at random (augmented) by a thread of their own, one step ahead. In reports, pairs are images and the loss is

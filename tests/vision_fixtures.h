@@ -3,6 +3,7 @@
 #define VISION_FIXTURES_H
 
 #include "attend_vision.h"
+#include "captioner_files.h"
 #include "folder.h"
 
 #include <sys/stat.h>
@@ -149,6 +150,29 @@ static void give_image_model(att_ctx *c, const test_folder *folder)
     give("att_image_attention *", &attention);
 }
 
+/* A captioner, and what it writes. */
+static void give_captioner(att_ctx *c)
+{
+    static test_folder folder;
+    static const int64_t n_captions = 1;
+    static const float penalty = 1;
+    static const att_caption_options options = {.size = sizeof options, .length_penalty = &penalty};
+    static att_caption_model_info info = {.size = sizeof info};
+    static att_image_caption captions[8];
+    static att_caption_attention attention;
+    att_caption_model *m;
+    folder = captioner_folder(CAPTIONER_GRU, false);
+    need(att_caption_model_open(c, folder.path, &m));
+    give("att_caption_model_open.folder", folder.path);
+    give("att_caption_model_info *", &info);
+    give("const att_caption_options *", &options);
+    give("att_caption_score.n_captions", &n_captions);
+    give("att_image_caption *", captions);
+    give("att_caption_attention *", &attention);
+    give("const att_caption_model *", m);
+    give("att_caption_model *", m);
+}
+
 /* Images [1] in memory and in a folder, models and trainings of them. */
 static void give_vision(att_ctx *c, const att_schedule *rates)
 {
@@ -164,6 +188,7 @@ static void give_vision(att_ctx *c, const att_schedule *rates)
     in_folder = options;
     in_folder.settings = vision_settings;
     give_caption_set(c, &images);
+    give_captioner(c);
     att_vit *m = give_vit(c, &model);
     give_image_model(c, &model);
     att_training *t;

@@ -1,0 +1,27 @@
+/* Captioners with their preprocessing and words, internal: caption.c, caption_score.c, caption_attention.c. */
+#ifndef ATT_MODEL_CAPTION_H
+#define ATT_MODEL_CAPTION_H
+
+#include "attend_vision.h"
+#include "model/captioner.h"
+#include "text/words.h"
+
+struct att_caption_model {
+    att_ctx *ctx;
+    att_captioner *captioner;
+    att_words words;
+    att_image_model *encoder;             /* a vision Transformer, or NULL: the captioner's convolutions */
+    att_image_processor *own;             /* without one */
+    const att_image_processor *processor; /* the one of both */
+    att_image_processor_info input;       /* of its results */
+};
+
+/* Numbers of a grid */
+int64_t att_caption_grid_size(const att_caption_model *m);
+/* images [n] -> grids [n, places, features] */
+att_status att_caption_encode(const att_caption_model *m, int64_t n, const att_image *images, float *grids);
+/* Are m, and images [n] and out if n is not 0, given? function: "att_caption" */
+att_status att_caption_check(const char *function, const att_caption_model *m, int64_t n, const void *images,
+                             const void *out);
+
+#endif
