@@ -1,5 +1,4 @@
 /* attend classify: the classes of images. */
-#include "cli/base/lines.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/utf8.h"
@@ -25,33 +24,11 @@ static const cli_option options[] = {
      .help = "layer of --attention, from 0; default: rollout, the product of the attention of all layers"},
     {"head", 'H', "N", .integer = &head, .max = 1000, .quiet = true,
      .help = "head of --attention, from 0; default: the mean of all"},
-    {"background", 'b', "COLOUR", .text = &background_name,
-     .help = "colour behind transparent pixels: #rrggbb, white, black or grey; default: transparency is dropped"},
+    CLI_BACKGROUND(&background_name),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
 };
-
-/* "#ff8000" or a name */
-static int read_colour(const char *text, uint8_t colour[3])
-{
-    static const struct {
-        const char *name;
-        uint8_t level;
-    } names[] = {{"white", 255}, {"black", 0}, {"grey", 128}, {"gray", 128}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(text, names[i].name)) {
-            memset(colour, names[i].level, 3);
-            return CLI_DONE;
-        }
-    const char *digits = text + (*text == '#');
-    if (strlen(digits) != 6 || strspn(digits, "0123456789abcdefABCDEF") != 6)
-        return cli_misuse("--background: \"%s\" is neither #rrggbb nor white, black or grey", text);
-    const unsigned long bits = strtoul(digits, NULL, 16);
-    for (int i = 0; i < 3; i++)
-        colour[i] = (uint8_t)(bits >> (16 - 8 * i));
-    return CLI_DONE;
-}
 
 /* ---- What is printed ---------------------------------------------------------- */
 
@@ -155,33 +132,18 @@ static int draw(const cli_vision *m, const char *path, const att_image *image, c
 
 typedef struct work {
     cli_vision m;
-    att_image_options options;
-    int64_t room;         /* images at once */
-    cli_image *read;      /* [room] */
-    att_image *images;    /* [room]: those that could be read */
-    float *probability;   /* [room, classes] */
-    int64_t *best;        /* [top] */
-    int64_t done, failed; /* images so far */
+    cli_image_stream in;
+    float *probability; /* [in.room, classes] */
+    int64_t *best;      /* [top] */
     bool drawn;
 } work;
 
 static int work_open(work *w)
 {
-    w->room = cli_images_at_once(w->m.ctx);
     top = top < w->m.info.classes ? top : w->m.info.classes;
-    w->read = malloc((size_t)w->room * sizeof *w->read);
-    w->images = malloc((size_t)w->room * sizeof *w->images);
-    w->probability = malloc((size_t)(w->room * w->m.info.classes) * sizeof *w->probability);
+    w->probability = malloc((size_t)(w->in.room * w->m.info.classes) * sizeof *w->probability);
     w->best = malloc((size_t)top * sizeof *w->best);
-    return w->read && w->images && w->probability && w->best ? CLI_DONE : cli_fail_memory();
-}
-
-static void work_free(work *w)
-{
-    free(w->read);
-    free(w->images);
-    free(w->probability);
-    free(w->best);
+    return w->probability && w->best ? CLI_DONE : cli_fail_memory();
 }
 
 static int print(work *w, const char *path, const att_image *image, const float *probability)
@@ -198,71 +160,27 @@ static int print(work *w, const char *path, const att_image *image, const float 
     return draw(&w->m, path, image, att_image_model_label(w->m.model, w->best[0]), (double)probability[w->best[0]]);
 }
 
-/* A block of at most w->room images. Those that cannot be read are told and counted. */
-static int classify(work *w, const cli_lines *in)
+static int classify(void *user)
 {
-    const int64_t classes = w->m.info.classes;
-    int64_t good = 0;
-    int code = CLI_DONE;
-    cli_images_read(w->m.ctx, in->count, in->text, &w->options, w->read);
-    for (int64_t i = 0; i < in->count; i++) {
-        if (w->read[i].status == ATT_OK)
-            w->images[good++] = w->read[i].image;
-        else if (!code && cli_image_code(&w->read[i]) == CLI_INTERRUPTED)
-            code = CLI_INTERRUPTED;
-    }
-    if (!code && good)
-        code = cli_vision_classify(&w->m, good, w->images, w->probability);
-    const float *probability = w->probability;
+    work *w = user;
+    int code = cli_vision_classify(&w->m, w->in.count, w->in.image, w->probability);
     cli_progress_clear();
-    for (int64_t i = 0; !code && i < in->count; i++) {
-        if (w->read[i].status != ATT_OK)
-            continue;
-        code = print(w, in->text[i], &w->read[i].image, probability);
-        probability += classes;
-    }
-    w->done += in->count;
-    w->failed += in->count - good;
-    cli_images_free(w->m.ctx, in->count, w->read);
+    for (int64_t i = 0; !code && i < w->in.count; i++)
+        code = print(w, w->in.path[i], &w->in.image[i], w->probability + i * w->m.info.classes);
     return code;
-}
-
-static int stream(work *w, cli_lines *in)
-{
-    cli_output out;
-    cli_progress progress;
-    int code = CLI_DONE;
-    cli_output_open(&out, NULL);
-    cli_progress_begin(&progress);
-    while (!code) {
-        code = cli_lines_next(in, w->room);
-        if (code || in->count == 0)
-            break;
-        code = classify(w, in);
-        if (!code)
-            code = cli_output_flush(&out);
-        cli_progress_show(&progress, w->done, "images", in->done / in->total);
-    }
-    cli_progress_end(&progress);
-    if (!code && w->drawn && w->done > 1)
-        cli_note("%s shows the first of %lld images%s", attention_path, (long long)(w->done - w->failed),
-                 w->failed ? " that could be read" : "");
-    return !code && w->failed ? CLI_FAILED : code;
 }
 
 static int run(int n, char **arguments)
 {
-    work w = {.options = {.size = sizeof w.options}};
+    work w = {.in = {.options.size = sizeof w.in.options}};
     uint8_t background[3];
-    cli_lines in = {.fd = -1};
     if (!attention_path && (layer >= 0 || head >= 0))
         return cli_misuse("--%s needs --attention FILE", layer >= 0 ? "layer" : "head");
     if (attention_path && !strcmp(attention_path, "-"))
         return cli_misuse("--attention - would be mixed with the classes: name a file");
-    int code = background_name ? read_colour(background_name, background) : CLI_DONE;
-    w.options.background = background_name ? background : NULL;
+    int code = cli_read_background(background_name, background, &w.in.options);
     if (!code)
-        code = cli_lines_of_images(&in, n, arguments);
+        code = cli_image_stream_open(&w.in, n, arguments);
     if (!code)
         code = cli_vision_open(&w.m, model_name, threads);
     if (!code && w.m.info.classes == 0)
@@ -270,12 +188,15 @@ static int run(int n, char **arguments)
     if (!code && attention_path)
         code = image_attention_check(&w.m, layer, head);
     if (!code)
+        code = cli_image_stream_start(&w.in, w.m.ctx);
+    if (!code)
         code = work_open(&w);
     if (!code)
-        code = stream(&w, &in);
-    work_free(&w);
+        code = cli_image_stream_run(&w.in, classify, &w, attention_path);
+    free(w.probability);
+    free(w.best);
+    cli_image_stream_close(&w.in);
     cli_vision_close(&w.m);
-    cli_lines_close(&in);
     return code;
 }
 

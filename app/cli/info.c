@@ -1,4 +1,5 @@
 /* attend info: the version, the machine and the models that are there; or one of them. */
+#include "cli/base/captioner.h"
 #include "cli/base/cli.h"
 #include "cli/base/language.h"
 #include "cli/base/output.h"
@@ -234,10 +235,35 @@ static int show_recommender(const char *name)
     return code;
 }
 
+static int show_captioner(const char *name)
+{
+    cli_captioner m;
+    char image[64], grid[64], attention[64];
+    const int code = cli_captioner_open(&m, name, threads);
+    if (code)
+        return code;
+    snprintf(image, sizeof image, "%lld x %lld", (long long)m.info.image[0], (long long)m.info.image[1]);
+    snprintf(grid, sizeof grid, "%lld x %lld", (long long)m.info.grid[0], (long long)m.info.grid[1]);
+    snprintf(attention, sizeof attention, "%s%s", m.info.attention, m.info.gate ? ", with a gate" : "");
+    const fact facts[] = {{"encoder", "encoder", 0, m.info.encoder},
+                          {"image", "image", 0, image},
+                          {"grid", "grid of places", 0, grid},
+                          {"features", "numbers of a place", m.info.features, NULL},
+                          {"decoder", "decoder", 0, m.info.decoder},
+                          {"attention", "attention", 0, attention},
+                          {"hidden", "hidden size", m.info.hidden, NULL},
+                          {"layers", "layers", m.info.layers, NULL},
+                          {"words", "words", m.info.words, NULL},
+                          {"max_words", "maximum of words", m.info.max_words, NULL}};
+    print_facts(facts, sizeof facts / sizeof *facts);
+    cli_captioner_close(&m);
+    return code;
+}
+
 static int show_model(const char *name)
 {
-    static int (*const show[])(const char *) = {show_sentence, show_translator, show_language, show_vision,
-                                                show_recommender};
+    static int (*const show[])(const char *) = {show_sentence, show_translator,  show_language,
+                                                show_vision,   show_recommender, show_captioner};
     att_model_path folder;
     int code = cli_model_find(CLI_ANY_MODEL, name, &folder);
     if (code)

@@ -149,9 +149,10 @@ typedef enum cli_model_kind {
     CLI_LANGUAGE_MODEL,
     CLI_VISION_MODEL,
     CLI_RECOMMENDER,
+    CLI_CAPTIONER,
     CLI_ANY_MODEL
 } cli_model_kind;
-/* "sentence model", "translator", "language model", "vision model", "recommender" */
+/* "sentence model", "translator", "language model", "vision model", "recommender", "captioner" */
 const char *cli_model_kind_name(cli_model_kind kind);
 /* path: a folder or a .gguf file. CLI_ANY_MODEL: none of the other kinds */
 cli_model_kind cli_model_kind_of(const char *path);

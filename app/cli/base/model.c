@@ -19,9 +19,13 @@ int cli_open(att_ctx **ctx, int64_t threads)
 
 static const struct {
     const char *name, *command; /* the first command that uses it */
-} kinds[] = {{"sentence model", "attend embed"},  {"translator", "attend translate"},
-             {"language model", "attend chat"},   {"vision model", "attend classify"},
-             {"recommender", "attend recommend"}, {"model", ""}};
+} kinds[] = {{"sentence model", "attend embed"},
+             {"translator", "attend translate"},
+             {"language model", "attend chat"},
+             {"vision model", "attend classify"},
+             {"recommender", "attend recommend"},
+             {"captioner", "attend caption"},
+             {"model", ""}};
 
 const char *cli_model_kind_name(cli_model_kind kind) { return kinds[kind].name; }
 
@@ -52,11 +56,16 @@ static cli_model_kind kind_of_config(const json_t *config)
     static const struct {
         const char *type;
         cli_model_kind kind;
-    } types[] = {{"marian", CLI_TRANSLATION_MODEL},   {"attend-seq2seq", CLI_TRANSLATION_MODEL},
-                 {"vit", CLI_VISION_MODEL},           {"deit", CLI_VISION_MODEL},
-                 {"dinov2", CLI_VISION_MODEL},        {"dinov2_with_registers", CLI_VISION_MODEL},
-                 {"attend-vit", CLI_VISION_MODEL},    {"attend-sasrec", CLI_RECOMMENDER},
-                 {"attend-bert4rec", CLI_RECOMMENDER}};
+    } types[] = {{"marian", CLI_TRANSLATION_MODEL},
+                 {"attend-seq2seq", CLI_TRANSLATION_MODEL},
+                 {"vit", CLI_VISION_MODEL},
+                 {"deit", CLI_VISION_MODEL},
+                 {"dinov2", CLI_VISION_MODEL},
+                 {"dinov2_with_registers", CLI_VISION_MODEL},
+                 {"attend-vit", CLI_VISION_MODEL},
+                 {"attend-sasrec", CLI_RECOMMENDER},
+                 {"attend-bert4rec", CLI_RECOMMENDER},
+                 {"attend-captioner", CLI_CAPTIONER}};
     static const char *const ends[] = {"ForCausalLM", "LMHeadModel"};
     const char *type = json_string_value(json_object_get(config, "model_type"));
     const char *class = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
@@ -98,7 +107,8 @@ static int check_finished(const char *name, const char *folder)
 {
     static const char *const trainings[] = {
         [CLI_SENTENCE_MODEL] = "embed",  [CLI_TRANSLATION_MODEL] = "translate", [CLI_LANGUAGE_MODEL] = "embed",
-        [CLI_VISION_MODEL] = "classify", [CLI_RECOMMENDER] = "recommend",       [CLI_ANY_MODEL] = "embed"};
+        [CLI_VISION_MODEL] = "classify", [CLI_RECOMMENDER] = "recommend",       [CLI_CAPTIONER] = "caption",
+        [CLI_ANY_MODEL] = "embed"};
     cli_checkpoints c;
     json_t *training = NULL;
     if (is_file(folder, "/model.safetensors"))

@@ -1,7 +1,10 @@
 #include "vision.h"
+#include "output.h"
+#include "progress.h"
 
 #include <attend_util.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 int cli_vision_open(cli_vision *m, const char *name, int64_t threads)
@@ -87,4 +90,96 @@ void cli_images_free(att_ctx *ctx, int64_t n, cli_image *images)
 {
     for (int64_t i = 0; i < n; i++)
         att_image_free(ctx, &images[i].image);
+}
+
+/* ---- Images of the command line ----------------------------------------------- */
+
+int cli_image_stream_open(cli_image_stream *s, int n, char *const *arguments)
+{
+    return cli_lines_of_images(&s->in, n, arguments);
+}
+
+int cli_image_stream_start(cli_image_stream *s, att_ctx *ctx)
+{
+    s->ctx = ctx;
+    s->room = cli_images_at_once(ctx);
+    s->read = malloc((size_t)s->room * sizeof *s->read);
+    s->image = malloc((size_t)s->room * sizeof *s->image);
+    s->path = malloc((size_t)s->room * sizeof *s->path);
+    return s->read && s->image && s->path ? CLI_DONE : cli_fail_memory();
+}
+
+static int run_block(cli_image_stream *s, int (*each)(void *user), void *user)
+{
+    int code = CLI_DONE;
+    cli_images_read(s->ctx, s->in.count, s->in.text, &s->options, s->read);
+    s->count = 0;
+    for (int64_t i = 0; i < s->in.count; i++) {
+        if (s->read[i].status == ATT_OK) {
+            s->path[s->count] = s->in.text[i];
+            s->image[s->count++] = s->read[i].image;
+        } else if (!code && cli_image_code(&s->read[i]) == CLI_INTERRUPTED) {
+            code = CLI_INTERRUPTED;
+        }
+    }
+    if (!code && s->count)
+        code = each(user);
+    s->done += s->in.count;
+    s->failed += s->in.count - s->count;
+    cli_images_free(s->ctx, s->in.count, s->read);
+    return code;
+}
+
+int cli_image_stream_run(cli_image_stream *s, int (*each)(void *user), void *user, const char *drawn)
+{
+    cli_output out;
+    cli_progress progress;
+    int code = CLI_DONE;
+    cli_output_open(&out, NULL);
+    cli_progress_begin(&progress);
+    while (!code) {
+        code = cli_lines_next(&s->in, s->room);
+        if (code || s->in.count == 0)
+            break;
+        code = run_block(s, each, user);
+        if (!code)
+            code = cli_output_flush(&out);
+        cli_progress_show(&progress, s->done, "images", s->in.done / s->in.total);
+    }
+    cli_progress_end(&progress);
+    if (!code && drawn && s->done > 1 && s->done > s->failed)
+        cli_note("%s shows the first of %lld images%s", drawn, (long long)(s->done - s->failed),
+                 s->failed ? " that could be read" : "");
+    return !code && s->failed ? CLI_FAILED : code;
+}
+
+void cli_image_stream_close(cli_image_stream *s)
+{
+    cli_lines_close(&s->in);
+    free(s->read);
+    free(s->image);
+    free(s->path);
+}
+
+int cli_read_background(const char *text, uint8_t colour[3], att_image_options *options)
+{
+    static const struct {
+        const char *name;
+        uint8_t level;
+    } names[] = {{"white", 255}, {"black", 0}, {"grey", 128}, {"gray", 128}};
+    options->background = text ? colour : NULL;
+    if (!text)
+        return CLI_DONE;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(text, names[i].name)) {
+            memset(colour, names[i].level, 3);
+            return CLI_DONE;
+        }
+    const char *digits = text + (*text == '#');
+    if (strlen(digits) != 6 || strspn(digits, "0123456789abcdefABCDEF") != 6)
+        return cli_misuse("--background: \"%s\" is neither #rrggbb nor white, black or grey", text);
+    const unsigned long bits = strtoul(digits, NULL, 16);
+    for (int i = 0; i < 3; i++)
+        colour[i] = (uint8_t)(bits >> (16 - 8 * i));
+    return CLI_DONE;
 }

@@ -3,6 +3,7 @@
 #define CLI_VISION_H
 
 #include "cli.h"
+#include "lines.h"
 
 #include <attend_vision.h>
 
@@ -36,7 +37,37 @@ void cli_images_read_set(att_ctx *ctx, const att_image_set *set, int64_t first, 
 int cli_image_code(const cli_image *image);
 void cli_images_free(att_ctx *ctx, int64_t n, cli_image *images);
 
+/* Images that are a command's arguments, block by block; those that cannot be read are told and counted, and the others
+ * are worked on. *s stays where it is until it is closed. */
+typedef struct cli_image_stream {
+    att_image_options options;
+    int64_t room; /* images of a block at most */
+    /* The current block: those that could be read */
+    int64_t count;
+    att_image *image;  /* [room] */
+    const char **path; /* [room]: as given */
+    /* private */
+    att_ctx *ctx;
+    cli_lines in;
+    cli_image *read;      /* [room] */
+    int64_t done, failed; /* so far */
+} cli_image_stream;
+/* Of arguments [n], where a folder stands for the images in it. */
+int cli_image_stream_open(cli_image_stream *s, int n, char *const *arguments);
+/* Then they can be read. */
+int cli_image_stream_start(cli_image_stream *s, att_ctx *ctx);
+/* each: called for each block, and its output to standard output is flushed. drawn or NULL: a file that shows the first
+ * image, which is said where there are others. Returns 0, or a code after a message. */
+int cli_image_stream_run(cli_image_stream *s, int (*each)(void *user), void *user, const char *drawn);
+void cli_image_stream_close(cli_image_stream *s);
+
+/* Sets options->background to colour [3], which is that of a text, "#ff8000" or a name; NULL: none. */
+int cli_read_background(const char *text, uint8_t colour[3], att_image_options *options);
+
 /* clang-format off */
+#define CLI_BACKGROUND(to)                                                                   \
+    {"background", 'b', "COLOUR", .text = (to),                                              \
+     .help = "colour behind transparent pixels: #rrggbb, white, black or grey; default: transparency is dropped"}
 #define CLI_VISION_SHIPPED "fashion-mnist"
 /* to begins as CLI_VISION_SHIPPED */
 #define CLI_VISION_MODEL_OPTION(to)                                                          \

@@ -1,5 +1,6 @@
 #include "image_attention.h"
 #include "heatmap.h"
+#include "image_panel.h"
 #include "svg.h"
 
 #include <math.h>
@@ -93,76 +94,41 @@ static void name_rest(const image_attention *a, char *text, size_t size)
 
 enum { MARGIN = 24, SIDE = 360, GAP = 28, BAR = 100 };
 
-/* Places: the image is drawn twice, each time with this size. */
+/* The image is drawn twice, each time with this size. */
 typedef struct places {
-    double scale; /* pixels of the drawing for one of the image, a multiple of 1/2: whole ones in a PNG */
-    double width, height, left[2], top;
+    double scale;         /* pixels of the drawing for one of the image */
+    image_panel panel[2]; /* as it is; under colours */
 } places;
 
-static places arrange(const att_image *image)
+static places arrange(const image_attention *a)
 {
-    const double longest = (double)(image->height > image->width ? image->height : image->width);
-    places p = {.scale = fmax(1, floor(2 * SIDE / longest) / 2), .top = MARGIN + 62};
-    p.width = p.scale * (double)image->width;
-    p.height = p.scale * (double)image->height;
-    p.left[0] = MARGIN;
-    p.left[1] = MARGIN + p.width + GAP;
+    const att_image *image = &a->all.image;
+    places p = {.scale = fmax(1, image_panel_scale(image, SIDE))};
+    for (int i = 0; i < 2; i++)
+        p.panel[i] = (image_panel){.ctx = a->m->ctx,
+                                   .image = image,
+                                   .top = MARGIN + 62,
+                                   .width = p.scale * (double)image->width,
+                                   .height = p.scale * (double)image->height};
+    p.panel[0].left = MARGIN;
+    p.panel[1].left = MARGIN + p.panel[0].width + GAP;
     return p;
 }
 
-/* Enlarged to twice the size of the drawing, as not all programs that show an SVG keep the edges of pixels sharp. */
-static att_status draw_image(FILE *f, const image_attention *a, const places *p, int which, const att_image *image)
+static int draw_panels(FILE *f, const image_attention *a, const places *p, const chart_axis *scale)
 {
-    att_ctx *ctx = a->m->ctx;
-    att_image large;
-    att_image_bytes png;
-    att_status s =
-        att_image_resize(ctx, image, (int64_t)(2 * p->height), (int64_t)(2 * p->width), ATT_FILTER_NEAREST, &large);
-    if (s != ATT_OK)
-        return s;
-    s = att_image_encode_png(ctx, &large, &png);
-    att_image_free(ctx, &large);
-    if (s != ATT_OK)
-        return s;
-    svg_image(f, p->left[which], p->top, p->width, p->height, png.data, png.bytes);
-    att_image_bytes_free(ctx, &png);
-    return ATT_OK;
-}
-
-/* The image twice, the second time in pale grey, for colours over it. */
-static int draw_images(FILE *f, const image_attention *a, const places *p)
-{
-    att_image grey;
-    att_status s = draw_image(f, a, p, 0, &a->all.image);
-    if (s == ATT_OK)
-        s = att_image_convert(a->m->ctx, &a->all.image, 1, &grey);
-    if (s == ATT_OK) {
-        svg_layer(f, 0.6);
-        s = draw_image(f, a, p, 1, &grey);
-        svg_layer_end(f);
-        att_image_free(a->m->ctx, &grey);
-    }
-    return cli_status(a->m->ctx, s);
-}
-
-static void draw_patches(FILE *f, const image_attention *a, const places *p, const chart_axis *scale)
-{
-    const double height = p->scale * (double)a->m->info.patch[0], width = p->scale * (double)a->m->info.patch[1];
-    svg_layer(f, 0.7);
-    for (int64_t i = 0; i < a->all.grid[0]; i++)
-        for (int64_t j = 0; j < a->all.grid[1]; j++) {
-            const double w = (double)a->weights[i * a->all.grid[1] + j];
-            char tip[64];
-            snprintf(tip, sizeof tip, "row %lld, column %lld: %.4f", (long long)i, (long long)j, w);
-            svg_rect(f, p->left[1] + (double)j * width, p->top + (double)i * height, width, height, 0,
-                     color_ramp(w / scale->high), tip);
-        }
-    svg_layer_end(f);
+    const double cell[] = {p->scale * (double)a->m->info.patch[0], p->scale * (double)a->m->info.patch[1]};
+    int code = image_panel_draw(f, &p->panel[0]);
+    if (!code)
+        code = image_panel_draw_pale(f, &p->panel[1]);
+    image_panel_draw_weights(f, &p->panel[1], a->all.grid[0], a->all.grid[1], cell, a->weights, scale);
+    return code;
 }
 
 int image_attention_svg(FILE *f, const char *title, const image_attention *a)
 {
-    const places p = arrange(&a->all.image);
+    const places p = arrange(a);
+    const image_panel *left = &p.panel[0], *right = &p.panel[1];
     const int64_t n = a->all.grid[0] * a->all.grid[1];
     const chart_axis scale = heatmap_scale(a->weights, n);
     char name[128], rest[128], seen[64];
@@ -170,18 +136,18 @@ int image_attention_svg(FILE *f, const char *title, const image_attention *a)
     name_rest(a, rest, sizeof rest);
     snprintf(seen, sizeof seen, "what the model sees: %lld x %lld pixels", (long long)a->all.image.width,
              (long long)a->all.image.height);
-    const double wide = svg_text_width(title, 19), width = fmax(p.left[1] + p.width + BAR, 480);
-    const double height = p.top + p.height + 50, size = 19 * fmin(1, (width - 2 * MARGIN) / fmax(wide, 1));
+    const double wide = svg_text_width(title, 19), width = fmax(right->left + right->width + BAR, 480);
+    const double bottom = left->top + left->height, height = bottom + 50,
+                 size = 19 * fmin(1, (width - 2 * MARGIN) / fmax(wide, 1));
     const svg_font small = {.size = 12, .fill = color_pale};
     svg_begin(f, ceil(width), ceil(height), title);
     svg_rect(f, 0, 0, ceil(width), ceil(height), 10, color_card, NULL);
     svg_text(f, MARGIN, MARGIN + 10, &(svg_font){.size = size, .fill = color_ink, .bold = 1}, title);
     svg_text(f, MARGIN, MARGIN + 38, &(svg_font){.size = 13, .fill = color_ink}, name);
-    const int code = draw_images(f, a, &p);
-    draw_patches(f, a, &p, &scale);
-    heatmap_bar(f, p.left[1] + p.width + 16, p.top, p.height, &scale);
-    svg_text(f, p.left[0], p.top + p.height + 16, &small, seen);
-    svg_text(f, p.left[0], p.top + p.height + 34, &small, rest);
+    const int code = draw_panels(f, a, &p, &scale);
+    heatmap_bar(f, right->left + right->width + 16, right->top, right->height, &scale);
+    svg_text(f, left->left, bottom + 16, &small, seen);
+    svg_text(f, left->left, bottom + 34, &small, rest);
     svg_end(f);
     return code;
 }

@@ -4,6 +4,6 @@
 
 #include "cli/base/cli.h"
 
-extern const cli_command evaluate_classify, evaluate_language, evaluate_recommend;
+extern const cli_command evaluate_caption, evaluate_classify, evaluate_language, evaluate_recommend;
 
 #endif

@@ -1,0 +1,26 @@
+/* An image as a part of a picture, and over its pale copy weights of a grid's places. */
+#ifndef CLI_IMAGE_PANEL_H
+#define CLI_IMAGE_PANEL_H
+
+#include "chart.h"
+
+#include <attend_vision.h>
+
+typedef struct image_panel {
+    att_ctx *ctx;
+    const att_image *image;
+    double left, top, width, height;
+} image_panel;
+
+/* The side of an image is at most `longest` px; where it can be, `scale` px a pixel are a multiple of 1/2, so that
+ * they are whole ones in a PNG of twice the size. */
+double image_panel_scale(const att_image *image, double longest);
+/* The image itself; the edges of pixels stay sharp where it is enlarged. 0, or a code after a message. */
+int image_panel_draw(FILE *f, const image_panel *p);
+/* In pale grey, for colours over it. */
+int image_panel_draw_pale(FILE *f, const image_panel *p);
+/* Weights [rows, columns] of places of `cell` px (height, width) each, from the upper left corner on. */
+void image_panel_draw_weights(FILE *f, const image_panel *p, int64_t rows, int64_t columns, const double cell[2],
+                              const float *weights, const chart_axis *scale);
+
+#endif
