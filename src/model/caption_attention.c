@@ -15,7 +15,7 @@ typedef struct forced {
 } forced;
 
 /* Of additive attention */
-static att_status weigh(att_tape *t, const forced *f)
+static att_status compute_weights(att_tape *t, const forced *f)
 {
     att_var *weights = NULL;
     att_tensor w;
@@ -49,7 +49,7 @@ static att_status compute(const forced *f)
                                           ATT_OPTIONS(att_tape_config, .hook = transformer ? att_source_record : NULL,
                                                       .hook_user = &l),
                                           &t);
-    s = s ? s : transformer ? record(t, f, &l) : weigh(t, f);
+    s = s ? s : transformer ? record(t, f, &l) : compute_weights(t, f);
     att_tape_free(t);
     att_free(f->m->ctx, l.head);
     return s;

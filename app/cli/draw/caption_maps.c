@@ -15,7 +15,7 @@ void caption_maps_free(caption_maps *c) { att_caption_attention_free(c->m->model
 
 /* ---- Layout ---------------------------------------------------------------------- */
 
-enum { MARGIN = 24, TOP = 86, SIDE = 144, GAP = 20, WORD = 24, COLUMNS = 5, BAR = 100 };
+enum { MARGIN = 24, TOP = 110, SIDE = 144, GAP = 20, WORD = 24, COLUMNS = 5, BAR = 100 };
 
 /* Panels in rows, that of the image first; above each its word */
 typedef struct layout {
@@ -74,6 +74,14 @@ static void name_weights(const caption_maps *c, char *text, size_t size)
                  (long long)c->all.grid[1]);
 }
 
+/* In letters as small as the line needs; bold ones are wider. */
+static void draw_line(FILE *f, double y, double room, const svg_font *font, const char *text)
+{
+    svg_font small = *font;
+    small.size *= fmin(1, room / fmax(svg_text_width(text, font->size) * (font->bold ? 1.12 : 1), 1));
+    svg_text(f, MARGIN, y, &small, text);
+}
+
 int caption_maps_svg(FILE *f, const char *name, const caption_maps *c)
 {
     const layout l = arrange(c);
@@ -85,12 +93,12 @@ int caption_maps_svg(FILE *f, const char *name, const caption_maps *c)
              (long long)c->all.image.height);
     name_weights(c, weights, sizeof weights);
     const double right = MARGIN + (double)l.columns * l.across, width = fmax(right + BAR, 480);
-    const double height = last.top + last.height + 40;
-    const double size = 19 * fmin(1, (width - 2 * MARGIN) / fmax(svg_text_width(title, 19), 1));
+    const double height = last.top + last.height + 40, room = width - 2 * MARGIN;
     svg_begin(f, ceil(width), ceil(height), title);
     svg_rect(f, 0, 0, ceil(width), ceil(height), 10, color_card, NULL);
-    svg_text(f, MARGIN, MARGIN + 10, &(svg_font){.size = size, .fill = color_ink, .bold = 1}, title);
-    svg_text(f, MARGIN, MARGIN + 38, &(svg_font){.size = 13, .fill = color_ink}, weights);
+    draw_line(f, MARGIN + 10, room, &(svg_font){.size = 13, .fill = color_pale}, name);
+    draw_line(f, MARGIN + 36, room, &(svg_font){.size = 19, .fill = color_ink, .bold = 1}, c->caption->text);
+    draw_line(f, MARGIN + 62, room, &(svg_font){.size = 13, .fill = color_ink}, weights);
     int code = image_panel_draw(f, &first);
     for (int64_t i = 0; !code && i < c->all.words; i++)
         code = draw_word(f, c, &l, i, &scale);
