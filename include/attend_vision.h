@@ -341,10 +341,10 @@ typedef struct att_caption_training_options {
                            * the number of words whose presence is learnt, or less where there are no more */
     int64_t min_count, max_words; /* words of the model: those min_count times or more in the captions, 0: 5; of them
                                    * the max_words commonest, 0: all */
-    const char *encoder;       /* folder of a vision Transformer, which stays as it is: the features of all images are
-                                * computed once and kept in memory as f16, so crop and flip must be 0; NULL: a new
-                                * network of convolutions. The training's folder gets a copy, encoder/ */
-    int64_t max_feature_bytes; /* memory for them; 0: 4 GiB */
+    const char *encoder;    /* folder of a vision Transformer, which stays as it is: the features of all images are
+                             * computed once and kept in memory as f16, so crop and flip must be 0; NULL: a new
+                             * network of convolutions. The training's folder gets a copy, encoder/ */
+    int64_t encoder_memory; /* bytes for them; 0: 4 GiB */
     bool resume;
     int64_t keep;          /* number of checkpoints to keep; 0: 2 */
     int64_t evaluation_id; /* as in att_sentence_training_options */
@@ -360,6 +360,8 @@ ATT_API att_status att_caption_training_open(att_ctx *ctx, const char *folder,
 /* Of the current weights on options.valid: the mean loss per word, without label smoothing, as att_training_validate,
  * and per word of presence; each may be NULL. Error: the model does not learn presence. */
 ATT_API att_status att_training_caption_losses(att_training *t, double *words, double *presence);
+/* CIDEr-D (see att_cider) of greedy captions of options.valid, or of its first max_images. */
+ATT_API att_status att_training_caption_cider(att_training *t, int64_t max_images, double *cider);
 /* As att_training_image_wait */
 ATT_API double att_training_caption_wait(const att_training *t);
 

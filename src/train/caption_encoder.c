@@ -141,7 +141,7 @@ static att_status check_memory(const att_caption_encoder *e, int64_t n, int64_t 
         return ATT_OK;
     }
     return att_fail(e->ctx, ATT_ERR_ARGUMENT,
-                    "options.max_feature_bytes leaves %.4g GB, but the encoder's features of %lld images, %lld x %lld "
+                    "options.encoder_memory leaves %.4g GB, but the encoder's features of %lld images, %lld x %lld "
                     "places of %lld numbers each, need %.4g GB: take a smaller encoder or less images, or allow more",
                     1e-9 * (double)*max_bytes, (long long)n, (long long)e->grid[0], (long long)e->grid[1],
                     (long long)e->info.hidden, 1e-9 * bytes);

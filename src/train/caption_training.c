@@ -2,6 +2,7 @@
  * encoder learns the presence of words. */
 #include "io/util.h"
 #include "train/caption_batches.h"
+#include "train/caption_greedy.h"
 #include "train/caption_images.h"
 #include "train/parallel_corpus.h"
 #include "train/training.h"
@@ -162,9 +163,10 @@ static att_status check_model(const caption_data *t)
     const att_captioner_config *c = &t->model->config;
     if ((o->presence_epochs || o->presence_weight > 0) && !c->presence)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT,
-                        "options.presence_%s is not 0, but the model's settings have no \"presence\", the number of "
-                        "words whose presence is learnt",
-                        o->presence_epochs ? "epochs" : "weight");
+                        "options.presence_%s is %g, but \"presence\", the number of words whose presence is learnt, is "
+                        "0",
+                        o->presence_epochs ? "epochs" : "weight",
+                        o->presence_epochs ? (double)o->presence_epochs : (double)o->presence_weight);
     if (o->doubly_stochastic > 0 && (!c->attention || c->decoder == ATT_CAPTIONER_TRANSFORMER))
         return att_fail(t->ctx, ATT_ERR_ARGUMENT,
                         "options.doubly_stochastic is %g, but only a decoder with additive attention has such weights",
@@ -191,7 +193,7 @@ static att_status open_data(void *self, const char *folder, bool resume)
     if (!e && o->valid)
         e = open_captions(t, o->valid, "valid", &t->valid);
     t->images.model = t->model;
-    e = e ? e : att_caption_images_open(&t->images, &how, o->max_feature_bytes);
+    e = e ? e : att_caption_images_open(&t->images, &how, o->encoder_memory);
     e = e ? e : sum_model(t);
     t->order = e ? NULL : att_alloc(t->ctx, (size_t)t->set.images, sizeof *t->order);
     if (!e && !t->order)
@@ -409,6 +411,20 @@ att_status att_training_caption_losses(att_training *t, double *words, double *p
     return validate_all(self, words, presence);
 }
 
+att_status att_training_caption_cider(att_training *t, int64_t max_images, double *cider)
+{
+    if (att_require(__func__, ATT_NAMED({"t", t}, {"cider", cider})))
+        return ATT_ERR_ARGUMENT;
+    if (t->kind != &kind)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the training is one of %s", __func__, t->kind->name);
+    caption_data *self = t->self;
+    if (!self->valid || max_images < 1)
+        return self->valid ? att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: max_images is %lld, expected 1 or more", __func__,
+                                      (long long)max_images)
+                           : validate(self, cider);
+    return att_caption_greedy_cider(&self->images, &self->words, att_min(max_images, self->valid_set.images), cider);
+}
+
 double att_training_caption_wait(const att_training *t)
 {
     return t && t->kind == &kind ? ((const caption_data *)t->self)->images.waited : 0;
@@ -440,7 +456,7 @@ static att_status check(att_ctx *ctx, const att_caption_training_options *o)
                                            {"presence_weight", (double)o->presence_weight, 1e6},
                                            {"min_count", (double)o->min_count, INT32_MAX},
                                            {"max_words", (double)o->max_words, 1 << 24},
-                                           {"max_feature_bytes", (double)o->max_feature_bytes, 0x1p62}};
+                                           {"encoder_memory", (double)o->encoder_memory, 0x1p62}};
     if (!o->captions || !o->schedule || !o->settings)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL",
                         !o->captions   ? "captions"
@@ -480,7 +496,7 @@ static att_status take(caption_data *t, const att_caption_training_options *opti
         return e;
     o->batch = att_min(o->batch ? o->batch : 32, t->set.images);
     o->min_count = o->min_count ? o->min_count : 5;
-    o->max_feature_bytes = o->max_feature_bytes ? o->max_feature_bytes : INT64_C(4) << 30;
+    o->encoder_memory = o->encoder_memory ? o->encoder_memory : INT64_C(4) << 30;
     t->warmup = rates->warmup;
     t->images = (att_caption_images){
         .ctx = t->ctx, .set = {o->captions, o->valid}, .n = {t->set.images, t->valid_set.images}, .batch = o->batch};

@@ -65,7 +65,7 @@ static att_caption_set *open_set(att_ctx *ctx, const char *list, bool keep_text)
 /* Options that are not the same in all tests. */
 typedef struct how {
     const char *settings, *encoder;
-    int64_t presence_epochs, min_count, max_words, batch, seed, per_image, max_feature_bytes, crop;
+    int64_t presence_epochs, min_count, max_words, batch, seed, per_image, encoder_memory, crop;
     float doubly_stochastic, presence_weight, dropout;
     bool flip, resume, keep_text, no_valid;
 } how;
@@ -101,7 +101,7 @@ static run open_run(att_ctx *ctx, const char *name, const how *h)
                                             .min_count = h->min_count ? h->min_count : 1,
                                             .max_words = h->max_words,
                                             .encoder = h->encoder,
-                                            .max_feature_bytes = h->max_feature_bytes,
+                                            .encoder_memory = h->encoder_memory,
                                             .resume = h->resume};
     if (att_caption_training_open(ctx, path_of(name), &o, &r.training))
         assert_null(r.training);
@@ -183,6 +183,10 @@ static void colours_are_learnt(void **state)
         const double before = valid_loss(&r);
         make_steps(&r, ways[i].steps);
         const double after = valid_loss(&r);
+        double cider, first;
+        if (att_training_caption_cider(r.training, 100, &cider) || att_training_caption_cider(r.training, 1, &first))
+            fail_msg("%s", att_error(ctx));
+        assert_true(cider > 1 && first == 0); /* of one image it is 0 */
         /* Of eight words and two ends, only the choice between two beginnings is open: log 2 / 5. */
         if (!(before > 1.5 && after < 0.3))
             fail_msg("way %d: %g became %g", (int)i, before, after);
@@ -386,8 +390,9 @@ static void what_cannot_be_learnt_is_named(void **state)
         {{.settings = "{" CNN "\"vocab_size\": 10, " ATTENTION "}"},
          "\"vocab_size\" is 10, but the words of the captions make it 12"},
         {{.settings = "{" CNN "\"encoder\": \"vit\", " ATTENTION "}"}, "without options.encoder it is \"cnn\""},
-        {{.settings = "{" CNN ATTENTION "}", .presence_epochs = 1}, "options.presence_epochs is not 0"},
-        {{.settings = "{" CNN ATTENTION "}", .presence_weight = 1}, "options.presence_weight is not 0"},
+        {{.settings = "{" CNN ATTENTION "}", .presence_epochs = 1},
+         "options.presence_epochs is 1, but \"presence\", the number of"},
+        {{.settings = "{" CNN ATTENTION "}", .presence_weight = 1}, "options.presence_weight is 1, but"},
         {{.settings = LSTM, .doubly_stochastic = 1}, "only a decoder with additive attention"},
         {{.settings = TRANSFORMER, .doubly_stochastic = 1}, "only a decoder with additive attention"},
         {{.crop = 16}, "options.crop is 16, but the model's images have 16 x 16"},
@@ -397,8 +402,9 @@ static void what_cannot_be_learnt_is_named(void **state)
         {{.settings = "{" ATTENTION "}", .encoder = "vit", .presence_epochs = 1}, "options.presence_epochs does not"},
         {{.settings = "{\"grid\": [3, 3], " ATTENTION "}", .encoder = "vit"},
          "\"grid\" is [3.0,3.0], but the encoder has [2.0,2.0]"},
-        {{.settings = "{" ATTENTION "}", .encoder = "vit", .max_feature_bytes = 800},
-         "leaves 3.2e-08 GB, but the encoder's features of 4 images, 2 x 2 places of 12 numbers each"},
+        {{.settings = "{" ATTENTION "}", .encoder = "vit", .encoder_memory = 800},
+         "options.encoder_memory leaves 3.2e-08 GB, but the encoder's features of 4 images, 2 x 2 places of 12 numbers "
+         "each"},
         {{.settings = "{" ATTENTION "}", .encoder = "images"}, "images/config.json"},
     };
     att_ctx *ctx = check_open(NULL, 1);
