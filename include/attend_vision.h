@@ -357,8 +357,8 @@ typedef struct att_caption_training_options {
  * the model's; features that need more memory than allowed; what a model's settings may have. */
 ATT_API att_status att_caption_training_open(att_ctx *ctx, const char *folder,
                                              const att_caption_training_options *options, att_training **out);
-/* Of the current weights on options.valid: the mean loss per word, without label smoothing, as att_training_validate,
- * and per word of presence; each may be NULL. Error: the model does not learn presence. */
+/* Of the current weights on options.valid. words or NULL: the mean loss per word, without label smoothing, as
+ * att_training_validate. presence or NULL: that per word of presence. Error: the model does not learn presence. */
 ATT_API att_status att_training_caption_losses(att_training *t, double *words, double *presence);
 /* CIDEr-D (see att_cider) of greedy captions of options.valid, or of its first max_images. */
 ATT_API att_status att_training_caption_cider(att_training *t, int64_t max_images, double *cider);

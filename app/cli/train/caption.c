@@ -425,11 +425,11 @@ static int run(int n, char **arguments)
     if (!code)
         code = open_images(&t);
     if (!code) {
-        say_images(&t);
         cli_end_later(); /* a signal cancels the start, which then leaves no folder */
         code = open_training(&t);
     }
     if (!code) {
+        say_images(&t);
         t.common.validate = t.valid ? validate : NULL;
         t.seconds = cli_seconds();
         code = cli_training_run(&t.common);
