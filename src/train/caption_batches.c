@@ -13,9 +13,9 @@ struct att_caption_batches {
     uint64_t sum;
     int64_t longest;    /* words of a caption */
     int64_t *first;     /* [images + 1]: captions of an image */
-    int64_t *begin;     /* [captions + 1]: words of a caption, of which <end> is the last */
+    int64_t *begin;     /* [captions + 1]: words of a caption, and <end> */
     int32_t *ids;       /* [begin[captions]] */
-    int32_t *place;     /* [words]: which of the presence words it is; -1: none */
+    int32_t *position;  /* [words]: which of the presence words it is; -1: none */
     int32_t *candidate; /* [info.max_captions]: captions of an image, for a choice */
     /* of the last batch */
     int64_t *of_image, *offsets;
@@ -95,10 +95,10 @@ static att_status find_presence(att_caption_batches *b)
     int32_t *ids = att_alloc(b->ctx, (size_t)n + 1, sizeof *ids);
     if (!ids)
         return ATT_ERR_MEMORY;
-    memset(b->place, 0xff, (size_t)att_words_size(b->source.words) * sizeof *b->place);
+    memset(b->position, 0xff, (size_t)att_words_size(b->source.words) * sizeof *b->position);
     att_words_content(b->source.words, ids, n);
     for (int64_t i = 0; i < n; i++)
-        b->place[ids[i]] = (int32_t)i;
+        b->position[ids[i]] = (int32_t)i;
     att_free(b->ctx, ids);
     return ATT_OK;
 }
@@ -115,23 +115,23 @@ static att_status make_room(att_caption_batches *b)
 {
     const att_caption_source *s = &b->source;
     const size_t images = (size_t)b->info.images, captions = (size_t)b->info.captions, max = (size_t)s->max,
-                 most = max * (size_t)b->info.max_captions;
+                 room = max * (size_t)b->info.max_captions;
     b->first = att_calloc(b->ctx, images + 1, sizeof *b->first);
     b->begin = att_calloc(b->ctx, captions + 1, sizeof *b->begin);
     const att_status e = b->first && b->begin ? count(b) : ATT_ERR_MEMORY;
     if (e)
         return e;
     b->ids = att_alloc(b->ctx, (size_t)b->begin[captions], sizeof *b->ids);
-    b->place = att_alloc(b->ctx, (size_t)att_words_size(s->words), sizeof *b->place);
+    b->position = att_alloc(b->ctx, (size_t)att_words_size(s->words), sizeof *b->position);
     b->candidate = att_alloc(b->ctx, (size_t)b->info.max_captions, sizeof *b->candidate);
     b->of_image = att_alloc(b->ctx, max + 1, sizeof *b->of_image);
-    b->offsets = att_alloc(b->ctx, most + 1, sizeof *b->offsets);
-    b->words = att_alloc(b->ctx, most * (size_t)b->longest, sizeof *b->words);
-    b->sequence = att_alloc(b->ctx, most, sizeof *b->sequence);
-    b->lengths = att_alloc(b->ctx, most, sizeof *b->lengths);
+    b->offsets = att_alloc(b->ctx, room + 1, sizeof *b->offsets);
+    b->words = att_alloc(b->ctx, room * (size_t)b->longest, sizeof *b->words);
+    b->sequence = att_alloc(b->ctx, room, sizeof *b->sequence);
+    b->lengths = att_alloc(b->ctx, room, sizeof *b->lengths);
     b->present = att_alloc(b->ctx, max * (size_t)s->presence + 1, sizeof *b->present);
-    return b->ids && b->place && b->candidate && b->of_image && b->offsets && b->words && b->sequence && b->lengths &&
-                   b->present
+    return b->ids && b->position && b->candidate && b->of_image && b->offsets && b->words && b->sequence &&
+                   b->lengths && b->present
                ? ATT_OK
                : ATT_ERR_MEMORY;
 }
@@ -160,8 +160,8 @@ void att_caption_batches_free(att_caption_batches *b)
 {
     if (!b)
         return;
-    void *const all[] = {b->first,   b->begin, b->ids,      b->place,   b->candidate, b->of_image,
-                         b->offsets, b->words, b->sequence, b->lengths, b->present,   b};
+    void *const all[] = {b->first,   b->begin, b->ids,      b->position, b->candidate, b->of_image,
+                         b->offsets, b->words, b->sequence, b->lengths,  b->present,   b};
     att_ctx *ctx = b->ctx;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         att_free(ctx, all[i]);
@@ -191,8 +191,8 @@ static void mark_present(const att_caption_batches *b, uint32_t image, float *pr
 {
     memset(present, 0, (size_t)b->source.presence * sizeof *present);
     for (int64_t i = b->begin[b->first[image]]; i < b->begin[b->first[image + 1]]; i++)
-        if (b->place[b->ids[i]] >= 0)
-            present[b->place[b->ids[i]]] = 1;
+        if (b->position[b->ids[i]] >= 0)
+            present[b->position[b->ids[i]]] = 1;
 }
 
 /* Adds a caption to the batch, whose number there is k. */

@@ -104,14 +104,14 @@ static att_status keep_places(const grids *g, const float *tokens, int64_t n, ui
 {
     const att_vit_info *v = &g->e->info;
     const int64_t places = g->e->grid[0] * g->e->grid[1], all = (v->prefix + places) * v->hidden,
-                  kept = places * v->hidden;
+                  saved = places * v->hidden;
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < n; i++) {
         const float *x = tokens + i * all + v->prefix * v->hidden;
         att_tensor from, to;
-        att_wrap(&from, (void *)(uintptr_t)x, ATT_F32, ATT_DIMS(kept), NULL);
-        att_wrap(&to, out + i * kept, ATT_F16, ATT_DIMS(kept), NULL);
-        e = check_finite(g, g->first + i, x, kept);
+        att_wrap(&from, (void *)(uintptr_t)x, ATT_F32, ATT_DIMS(saved), NULL);
+        att_wrap(&to, out + i * saved, ATT_F16, ATT_DIMS(saved), NULL);
+        e = check_finite(g, g->first + i, x, saved);
         e = e ? e : att_tensor_convert(g->e->ctx, &from, &to);
     }
     return e;

@@ -81,8 +81,8 @@ void att_caption_images_free(att_caption_images *i)
 
 /* ---- grids */
 
-/* The grid of an image, as place k of the batch */
-static att_status take_grid(att_caption_images *i, int part, int64_t image, int64_t k)
+/* The grid of an image, as the k-th of the batch */
+static att_status add_grid(att_caption_images *i, int part, int64_t image, int64_t k)
 {
     att_tensor from, to;
     att_wrap(&from, i->grids[part] + image * values(i), ATT_F16, ATT_DIMS(values(i)), NULL);
@@ -90,7 +90,7 @@ static att_status take_grid(att_caption_images *i, int part, int64_t image, int6
     return att_tensor_convert(i->ctx, &from, &to);
 }
 
-static att_var *taken(const att_caption_images *i, att_tape *t, int64_t n)
+static att_var *grids_of(const att_caption_images *i, att_tape *t, int64_t n)
 {
     const int64_t features = i->model->config.features;
     att_tensor x;
@@ -119,8 +119,8 @@ att_var *att_caption_images_get(att_caption_images *i, att_tape *t, const att_im
     double waited = 0;
     if (i->encoder.model) {
         for (int64_t k = 0; !e && k < now->n; k++)
-            e = take_grid(i, 0, now->images[k], k);
-        return e ? fail(i, t, e) : taken(i, t, now->n);
+            e = add_grid(i, 0, now->images[k], k);
+        return e ? fail(i, t, e) : grids_of(i, t, now->n);
     }
     e = att_image_batches_get(i->batches, now, next, &b, &waited);
     i->waited += waited;
@@ -153,8 +153,8 @@ att_var *att_caption_images_valid(att_caption_images *i, att_tape *t, int64_t fi
     att_status e = ATT_OK;
     if (i->encoder.model) {
         for (int64_t k = 0; !e && k < n; k++)
-            e = take_grid(i, 1, first + k, k);
-        return e ? fail(i, t, e) : taken(i, t, n);
+            e = add_grid(i, 1, first + k, k);
+        return e ? fail(i, t, e) : grids_of(i, t, n);
     }
     e = att_parallel_all(i->ctx, (int)n, read_one, &(reading){.i = i, .first = first});
     return e ? fail(i, t, e) : encode(i, t, i->pixels, n, false);

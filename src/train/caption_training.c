@@ -87,7 +87,7 @@ static att_status imply_encoder(const caption_data *t, json_t *root)
     return e ? e : imply(t, root, "encoder_hidden_size", json_real((double)v->info.hidden), "the encoder has");
 }
 
-/* Of so many words as there are. */
+/* Of no more words than there are. */
 static att_status limit_presence(const caption_data *t, json_t *root)
 {
     const double wanted = json_number_value(json_object_get(root, "presence"));
@@ -484,8 +484,8 @@ static att_status describe_sets(caption_data *t)
     return e;
 }
 
-/* Takes the options, with defaults. */
-static att_status take(caption_data *t, const att_caption_training_options *options, att_schedule *rates)
+/* The options, with defaults */
+static att_status read_options(caption_data *t, const att_caption_training_options *options, att_schedule *rates)
 {
     att_caption_training_options *o = &t->options;
     att_status e = att_take_options(o, sizeof *o, options, "att_caption_training_options");
@@ -516,7 +516,7 @@ att_status att_caption_training_open(att_ctx *ctx, const char *folder, const att
     if (!t)
         return ATT_ERR_MEMORY;
     t->ctx = ctx;
-    const att_status e = take(t, options, &rates);
+    const att_status e = read_options(t, options, &rates);
     if (e) {
         att_free(ctx, t);
         return e;

@@ -66,17 +66,17 @@ static att_status accumulate_batches(att_training *t, att_training_report *r, in
 static void keep_frozen(att_training *t, bool back)
 {
     const char *name;
-    float *kept = t->frozen;
-    for (int64_t i = 0; kept && i < t->params; i++) {
+    float *saved = t->frozen;
+    for (int64_t i = 0; saved && i < t->params; i++) {
         if (!att_training_is_frozen(t, i))
             continue;
         att_param *p = att_training_param(t, i, &name);
         const att_tensor *x = att_param_value(p);
         const int64_t n = att_training_elements(x);
-        memcpy(back ? x->data : kept, back ? kept : x->data, (size_t)n * sizeof *kept);
+        memcpy(back ? x->data : saved, back ? saved : x->data, (size_t)n * sizeof *saved);
         if (back)
             att_param_invalidate(p);
-        kept += n;
+        saved += n;
     }
 }
 

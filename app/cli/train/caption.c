@@ -281,7 +281,7 @@ static void say_images(const caption_training *t)
 
 /* ---- validation ------------------------------------------------------------------- */
 
-/* Does the last step, of which a validation is, learn presence alone? */
+/* Has the last step learnt presence alone? */
 static bool learns_presence(const caption_training *t)
 {
     return att_training_steps(t->common.training) <= presence_epochs * t->batches;
@@ -466,7 +466,7 @@ const cli_command train_caption = {
         "attend train caption --data captions.txt --images photos --decoder transformer --layers 2 -o photos-tr\n"
         "attend train caption --resume -o captions",
     .options = options,
-    .see = "train classify|evaluate caption|plot",
+    .see = "train classify|plot",
     .complete = complete,
     .run = run,
 };
