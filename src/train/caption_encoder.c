@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { BATCH = 16 }; /* images that are encoded at once */
 
@@ -36,6 +37,9 @@ void att_caption_encoder_free(att_caption_encoder *e)
     e->model = NULL;
 }
 
+const char *const att_caption_encoder_files[] = {"encoder/config.json", "encoder/preprocessor_config.json",
+                                                 "encoder/model.safetensors", "encoder", NULL};
+
 static att_status copy_file(att_ctx *ctx, const char *folder, const char *to, const char *name)
 {
     char source[ATT_MAX_PATH], target[ATT_MAX_PATH];
@@ -43,8 +47,12 @@ static att_status copy_file(att_ctx *ctx, const char *folder, const char *to, co
     size_t bytes;
     att_status e = att_join_path(ctx, folder, name, source);
     e = e ? e : att_join_path(ctx, to, name, target);
-    if (e || !att_is_file(source))
+    if (e)
         return e;
+    if (!att_is_file(source)) {
+        unlink(target); /* of an earlier model */
+        return ATT_OK;
+    }
     e = att_map_file(ctx, source, &data, &bytes);
     if (e)
         return e;
@@ -55,12 +63,11 @@ static att_status copy_file(att_ctx *ctx, const char *folder, const char *to, co
 
 att_status att_caption_encoder_copy(att_ctx *ctx, const char *folder, const char *to)
 {
-    static const char *const names[] = {"config.json", "preprocessor_config.json", "model.safetensors"};
     char encoder[ATT_MAX_PATH];
     att_status e = att_join_path(ctx, to, "encoder", encoder);
     e = e ? e : att_make_folder(ctx, encoder);
-    for (size_t i = 0; !e && i < sizeof names / sizeof names[0]; i++)
-        e = copy_file(ctx, folder, encoder, names[i]);
+    for (const char *const *file = att_caption_encoder_files; !e && strchr(*file, '/'); file++)
+        e = copy_file(ctx, folder, encoder, strchr(*file, '/') + 1);
     return e;
 }
 

@@ -17,6 +17,8 @@ att_status att_caption_encoder_open(att_ctx *ctx, const char *folder, att_captio
 void att_caption_encoder_free(att_caption_encoder *e);
 /* Copies the model from its folder to TO/encoder. */
 att_status att_caption_encoder_copy(att_ctx *ctx, const char *folder, const char *to);
+/* What that may write to TO, up to NULL */
+extern const char *const att_caption_encoder_files[];
 
 /* All grids of n images -> *out, f16 [n, places, hidden], to be freed. *max_bytes: how much memory they may have, which
  * becomes what is left. Errors: they need more; features that are not finite. */

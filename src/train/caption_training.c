@@ -385,6 +385,7 @@ static att_status validate(const void *self, double *loss)
 
 static const att_training_kind kind = {.name = "captioners",
                                        .keep = 2,
+                                       .files = att_caption_encoder_files,
                                        .open = open_data,
                                        .param = param,
                                        .param_options = param_options,

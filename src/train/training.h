@@ -13,7 +13,8 @@ typedef struct att_training_kind {
     int64_t keep;     /* default number of checkpoints to keep */
     /* Reads the input before a new folder is made, so that wrong input leaves none; or NULL. */
     att_status (*check)(const void *self);
-    const char *const *files; /* names of those that `open` writes to the folder, up to NULL; or NULL */
+    const char *const *files; /* names of those that `open` writes to the folder, and of folders that it makes there, up
+                               * to NULL; or NULL */
     /* Opens the data and, unless it is the caller's, the model. folder: gets the files of the model before the first
      * step (resume: they exist already); NULL: no folder, and the model is the caller's. */
     att_status (*open)(void *self, const char *folder, bool resume);

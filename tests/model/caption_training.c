@@ -68,6 +68,8 @@ typedef struct how {
     int64_t presence_epochs, min_count, max_words, batch, seed, per_image, encoder_memory, crop;
     float doubly_stochastic, presence_weight, dropout;
     bool flip, resume, keep_text, no_valid;
+    fail_alloc *fail; /* fails at this call, counted from the start of the training; or NULL */
+    long fail_after;
 } how;
 
 /* The sets outlive the training. */
@@ -103,8 +105,12 @@ static run open_run(att_ctx *ctx, const char *name, const how *h)
                                             .encoder = h->encoder,
                                             .encoder_memory = h->encoder_memory,
                                             .resume = h->resume};
+    if (h->fail)
+        h->fail->fail_at = h->fail->calls + h->fail_after;
     if (att_caption_training_open(ctx, path_of(name), &o, &r.training))
         assert_null(r.training);
+    if (h->fail)
+        h->fail->fail_at = 0;
     return r;
 }
 
@@ -174,7 +180,7 @@ static void colours_are_learnt(void **state)
     att_ctx *ctx = check_open(NULL, 2);
     write_vit(ctx, path_of("vit"));
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        char name[16];
+        char name[24];
         how h = ways[i].how;
         snprintf(name, sizeof name, "learnt%d", (int)i);
         h.encoder = h.encoder ? path_of(h.encoder) : NULL;
@@ -348,7 +354,7 @@ static void a_step_that_fails_leaves_no_trace(void **state)
     int failed = 0;
     for (int first = 0; first < 8; first += 7) {
         fail_alloc f = {0};
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "failing%d", first);
         att_ctx *ctx = fail_open(&f);
         run r = open_run(ctx, name, &changing);
@@ -371,6 +377,35 @@ static void a_step_that_fails_leaves_no_trace(void **state)
         att_close(ctx);
         assert_int_equal(f.live, 0);
     }
+    assert_true(failed > 20);
+}
+
+/* Out of memory at many points of the start: no folder is left, and no memory. */
+static void a_start_that_fails_leaves_nothing(void **state)
+{
+    (void)state;
+    static const how ways[] = {{.settings = GRU, .presence_epochs = 1},
+                               {.settings = "{" ATTENTION "}", .encoder = "start-vit"}};
+    int failed = 0;
+    att_ctx *first = check_open(NULL, 1);
+    write_vit(first, path_of("start-vit"));
+    att_close(first);
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+        for (long k = 1, begun = 0; !begun; k += 1 + k / (check_step(2) > 1 ? 3 : 6)) {
+            fail_alloc f = {.more = 1000000};
+            how h = ways[i];
+            h.encoder = h.encoder ? path_of(h.encoder) : NULL;
+            h.fail = &f;
+            h.fail_after = k;
+            att_ctx *ctx = fail_open(&f);
+            run r = open_run(ctx, i ? "start1" : "start0", &h);
+            begun = r.training != NULL;
+            failed += !begun;
+            assert_int_equal(access(path_of(i ? "start1" : "start0"), F_OK), begun ? 0 : -1);
+            close_run(&r);
+            att_close(ctx);
+            assert_int_equal(f.live, 0);
+        }
     assert_true(failed > 20);
 }
 
@@ -474,6 +509,7 @@ int main(void)
         cmocka_unit_test(the_folder_is_a_captioner),
         cmocka_unit_test(pauses_and_threads_change_no_bit),
         cmocka_unit_test(a_step_that_fails_leaves_no_trace),
+        cmocka_unit_test(a_start_that_fails_leaves_nothing),
         cmocka_unit_test(what_cannot_be_learnt_is_named),
         cmocka_unit_test(another_training_is_not_continued),
         cmocka_unit_test(validation_needs_captions_for_it),
