@@ -324,7 +324,7 @@ typedef struct att_caption_training_options {
     const att_caption_set *valid;    /* for att_training_validate, likewise; or NULL */
     int64_t batch;                   /* images; 0: 32 */
     int64_t captions_per_image;      /* in a step, at random; 0: all */
-    const att_schedule *schedule;    /* of the learning rate */
+    const att_schedule *schedule;    /* of the learning rate, which warms up again where words begin to be learnt */
     double weight_decay;             /* of matrices only, not of embeddings */
     double clip;                     /* maximum gradient norm; 0: no clipping */
     float label_smoothing, dropout;  /* both in [0, 1) */

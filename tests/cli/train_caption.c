@@ -86,6 +86,25 @@ static void a_training_that_is_killed_again_and_again_has_the_same_result(void *
     assert_int_equal(tool(SAME_LOG("calm/log.jsonl", "killed/log.jsonl")), 0);
 }
 
+static void a_training_that_is_interrupted_is_a_model(void **state)
+{
+    (void)state;
+    static const char *const phases[] = {"0", "100000"};
+    for (int i = 0; i < 2; i++) {
+        char line[512];
+        snprintf(
+            line, sizeof line, /* after the first checkpoint */
+            "rm -rf stopped; { while ! ls stopped/checkpoint-* >/dev/null 2>&1; do sleep 0.05; done; kill -TERM $$; "
+            "} & exec " TRAIN "--epochs 100000 --save-every 1 --presence-epochs %s -o stopped",
+            phases[i]);
+        assert_int_equal(tool(line), 143);
+        assert_has(tool_err, "attend train caption --resume -o stopped continues");
+        if (i)
+            assert_has(tool_err, "only the presence of words has been learnt so far");
+        assert_int_equal(tool("test -e stopped/model.safetensors && test -e stopped/words.json"), 0);
+    }
+}
+
 static void what_cannot_be_learnt_is_named(void **state)
 {
     (void)state;
@@ -159,6 +178,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_learnt_is_named),
         cmocka_unit_test(images_and_captions_alone_are_counted),
         cmocka_unit_test(options_are_stored_for_resume),
+        cmocka_unit_test(a_training_that_is_interrupted_is_a_model),
         cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

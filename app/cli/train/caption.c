@@ -390,7 +390,9 @@ static int write_model(void *user, bool stopped)
     if (info.best_step > 0)
         cli_note("the model is that of step %lld, the best on validation: loss %.4f per word",
                  (long long)info.best_step, -info.best);
-    else
+    else if (learns_presence(t) && presence_epochs > 0)
+        cli_note("only the presence of words has been learnt so far, so captions of this model have no meaning");
+    if (info.best_step == 0)
         code = cli_status(t->common.ctx, att_training_write(t->common.training, 0, dtype == F16 ? ATT_F16 : ATT_F32));
     return code;
 }
