@@ -345,6 +345,8 @@ typedef struct att_caption_training_options {
                              * computed once and kept in memory as f16, so crop and flip must be 0; NULL: a new
                              * network of convolutions. The training's folder gets a copy, encoder/ */
     int64_t encoder_memory; /* bytes for them; 0: 4 GiB */
+    void (*progress)(void *user, double share); /* share of features computed, from 0 to 1; or NULL */
+    void *user;
     bool resume;
     int64_t keep;          /* number of checkpoints to keep; 0: 2 */
     int64_t evaluation_id; /* as in att_sentence_training_options */

@@ -155,7 +155,7 @@ static att_status check_memory(const att_caption_encoder *e, int64_t n, int64_t 
 }
 
 att_status att_caption_encoder_run(const att_caption_encoder *e, const att_image_source *from, int64_t n,
-                                   int64_t *max_bytes, uint16_t **out)
+                                   int64_t *max_bytes, const att_caption_progress *progress, uint16_t **out)
 {
     const int64_t of_image = e->grid[0] * e->grid[1] * e->info.hidden;
     grids g = {.e = e, .from = from};
@@ -167,8 +167,11 @@ att_status att_caption_encoder_run(const att_caption_encoder *e, const att_image
     g.pixels = att_alloc(e->ctx, BATCH, (size_t)values(e) * sizeof *g.pixels);
     *out = att_alloc(e->ctx, (size_t)n, (size_t)of_image * sizeof **out);
     s = g.pixels && *out ? att_tape_new(e->ctx, NULL, &t) : ATT_ERR_MEMORY;
-    for (; !s && g.first < n; g.first += BATCH)
+    for (; !s && g.first < n; g.first += BATCH) {
+        if (progress->report)
+            progress->report(progress->user, (double)(progress->before + g.first) / (double)progress->all);
         s = encode(&g, t, n - g.first < BATCH ? n - g.first : BATCH, *out + g.first * of_image);
+    }
     att_tape_free(t);
     att_free(e->ctx, g.pixels);
     return s;

@@ -499,8 +499,12 @@ static att_status read_options(caption_data *t, const att_caption_training_optio
     o->min_count = o->min_count ? o->min_count : 5;
     o->encoder_memory = o->encoder_memory ? o->encoder_memory : INT64_C(4) << 30;
     t->warmup = rates->warmup;
-    t->images = (att_caption_images){
-        .ctx = t->ctx, .set = {o->captions, o->valid}, .n = {t->set.images, t->valid_set.images}, .batch = o->batch};
+    t->images = (att_caption_images){.ctx = t->ctx,
+                                     .set = {o->captions, o->valid},
+                                     .n = {t->set.images, t->valid_set.images},
+                                     .batch = o->batch,
+                                     .progress = o->progress,
+                                     .user = o->user};
     att_ids_init(&t->words.words, t->ctx);
     return ATT_OK;
 }

@@ -79,6 +79,13 @@ typedef struct run {
     att_training *training; /* NULL: refused */
 } run;
 
+static double progress_sum; /* of the shares that were reported */
+static void add_progress(void *user, double share)
+{
+    (void)user;
+    progress_sum += share;
+}
+
 static run open_run(att_ctx *ctx, const char *name, const how *h)
 {
     run r = {ctx, open_set(ctx, "train.txt", h->keep_text), open_set(ctx, "valid.txt", false), NULL};
@@ -104,6 +111,7 @@ static run open_run(att_ctx *ctx, const char *name, const how *h)
                                             .max_words = h->max_words,
                                             .encoder = h->encoder,
                                             .encoder_memory = h->encoder_memory,
+                                            .progress = add_progress,
                                             .resume = h->resume};
     if (h->fail)
         h->fail->fail_at = h->fail->calls + h->fail_after;
@@ -184,7 +192,10 @@ static void colours_are_learnt(void **state)
         how h = ways[i].how;
         snprintf(name, sizeof name, "learnt%d", (int)i);
         h.encoder = h.encoder ? path_of(h.encoder) : NULL;
+        progress_sum = 0;
         run r = open_run(ctx, name, &h);
+        check_near(h.encoder ? 8.0 / 12 : 0, progress_sum, 1e-12,
+                   "progress"); /* one call for each set: 0 and 8 of 12 */
         make_steps(&r, 1);
         const double before = valid_loss(&r);
         make_steps(&r, ways[i].steps);

@@ -349,8 +349,21 @@ static int explain(const att_ctx *ctx, att_status s)
     return cli_misuse("%s", text);
 }
 
+/* Of the features of an encoder */
+typedef struct features {
+    cli_progress line;
+    int64_t images;
+} features;
+
+static void show_features(void *user, double share)
+{
+    features *f = user;
+    cli_progress_show(&f->line, (int64_t)(share * (double)f->images), "images encoded", share);
+}
+
 static int open_training(caption_training *t)
 {
+    features f = {.images = t->info.images + t->valid_info.images};
     char *settings;
     const int64_t of = batch < t->info.images ? batch : t->info.images;
     t->batches = (t->info.images + of - 1) / of;
@@ -371,9 +384,12 @@ static int open_training(caption_training *t)
         .label_smoothing = (float)smoothing, .dropout = (float)dropout, .doubly_stochastic = (float)doubly_stochastic,
         .crop = crop, .flip = flip, .presence_epochs = presence_epochs, .presence_weight = (float)presence_weight,
         .seed = (uint64_t)seed, .settings = settings, .min_count = min_count, .max_words = max_words,
-        .encoder = encoder, .encoder_memory = (int64_t)(1e9 * encoder_memory), .resume = resume, .keep = 1,
-        .note = t->common.note, .note_bytes = sizeof t->common.note);
-    code = explain(t->common.ctx, att_caption_training_open(t->common.ctx, folder, o, &t->common.training));
+        .encoder = encoder, .encoder_memory = (int64_t)(1e9 * encoder_memory), .progress = show_features, .user = &f,
+        .resume = resume, .keep = 1, .note = t->common.note, .note_bytes = sizeof t->common.note);
+    cli_progress_begin(&f.line);
+    const att_status s = att_caption_training_open(t->common.ctx, folder, o, &t->common.training);
+    cli_progress_end(&f.line);
+    code = explain(t->common.ctx, s);
     free(settings);
     return code;
 }
