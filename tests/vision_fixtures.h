@@ -77,8 +77,8 @@ static att_image_set *give_image_set(att_ctx *c, const test_folder *folder)
     return set;
 }
 
-/* A set of one image of the folder, which has a caption. */
-static void give_caption_set(att_ctx *c, const test_folder *folder)
+/* Returns a set of one image of the folder, which has a caption. */
+static att_caption_set *give_caption_set(att_ctx *c, const test_folder *folder)
 {
     static char captions[96], images[96], list[96];
     static const att_caption_set_options options = {.size = sizeof options, .images = images, .list = list};
@@ -95,6 +95,33 @@ static void give_caption_set(att_ctx *c, const test_folder *folder)
     give("att_caption_set_info *", &info);
     give("const att_caption_set *", set);
     give("att_caption_set *", set);
+    return set;
+}
+
+/* A training of a captioner of the set, in a folder. */
+static void give_caption_training(att_ctx *c, const att_caption_set *set, const att_schedule *rates)
+{
+    static test_folder folder;
+    static att_caption_training_options options = {
+        .size = sizeof options,
+        .min_count = 1,
+        .settings = "{\"image_size\": 2, \"channels\": [2], \"decoder\": \"gru\", \"attention\": \"additive\", "
+                    "\"hidden_size\": 2, \"embedding_size\": 2, \"num_layers\": 1, \"presence\": 1}"};
+    static double words, presence, cider;
+    static const int64_t images = 1;
+    att_training *t;
+    folder = folder_new();
+    options.captions = options.valid = set;
+    options.schedule = rates;
+    need(att_caption_training_open(c, folder.path, &options, &t));
+    give("const att_caption_training_options *", &options);
+    give("att_training_caption_losses.t", t);
+    give("att_training_caption_losses.words", &words);
+    give("att_training_caption_losses.presence", &presence);
+    give("att_training_caption_cider.t", t);
+    give("att_training_caption_cider.max_images", &images);
+    give("att_training_caption_cider.cider", &cider);
+    give("att_training_caption_wait.t", t);
 }
 
 /* Gives a model that learns, in memory and in a folder. */
@@ -187,7 +214,7 @@ static void give_vision(att_ctx *c, const att_schedule *rates)
     options.images = give_image_set(c, &images);
     in_folder = options;
     in_folder.settings = vision_settings;
-    give_caption_set(c, &images);
+    give_caption_training(c, give_caption_set(c, &images), rates);
     give_captioner(c);
     att_vit *m = give_vit(c, &model);
     give_image_model(c, &model);

@@ -1,7 +1,8 @@
 /* attend train: models learn from the user's own texts, images and logs. */
 #include "cli/train/train.h"
 
-static const cli_command *const commands[] = {&train_classify, &train_embed, &train_recommend, &train_translate, NULL};
+static const cli_command *const commands[] = {&train_caption,   &train_classify,  &train_embed,
+                                              &train_recommend, &train_translate, NULL};
 
 const cli_command cli_train = {
     .name = "train",

@@ -20,7 +20,7 @@ typedef struct maker {
 struct att_image_batches {
     att_ctx *ctx;
     const att_image_input *in;
-    const att_image_set *set;
+    att_image_source from;
     att_augmentation how;
     maker maker[2]; /* of the current batch and of the next one */
     int next;       /* index */
@@ -120,7 +120,7 @@ static att_status make_images(const att_image_batches *b, att_image_batch *batch
         att_image image;
         if (att_cancelled(b->ctx))
             e = att_fail(b->ctx, ATT_ERR_CANCELLED, "the training was cancelled");
-        e = e ? e : att_image_input_read(in, b->set, batch->images[i], &image);
+        e = e ? e : att_image_input_read(in, &b->from, batch->images[i], &image);
         if (e)
             break;
         augment(b, batch, i, &image, &scratch);
@@ -130,13 +130,18 @@ static att_status make_images(const att_image_batches *b, att_image_batch *batch
     return e;
 }
 
+static int32_t class_of(const att_image_batches *b, uint32_t image)
+{
+    return b->from.classes ? b->from.classes[image] : 0;
+}
+
 static void make(const att_image_batches *b, maker *m)
 {
     att_image_batch *batch = &m->batch;
     batch->share = 1;
     for (int64_t i = 0; i < batch->n; i++) {
-        batch->classes[i] = att_image_set_class(b->set, batch->images[i]);
-        batch->partners[i] = att_image_set_class(b->set, batch->images[batch->n - 1 - i]);
+        batch->classes[i] = class_of(b, batch->images[i]);
+        batch->partners[i] = class_of(b, batch->images[batch->n - 1 - i]);
     }
     m->status = make_images(b, batch);
     if (m->status)
@@ -241,7 +246,7 @@ att_status att_image_batches_get(att_image_batches *b, const att_image_choice *n
 
 /* ---- construction */
 
-att_status att_image_batches_new(att_ctx *ctx, const att_image_input *in, const att_image_set *set,
+att_status att_image_batches_new(att_ctx *ctx, const att_image_input *in, const att_image_source *from,
                                  const att_augmentation *how, int64_t max, att_image_batches **out)
 {
     att_image_batches *b = att_calloc(ctx, 1, sizeof *b);
@@ -250,7 +255,7 @@ att_status att_image_batches_new(att_ctx *ctx, const att_image_input *in, const 
         return ATT_ERR_MEMORY;
     b->ctx = ctx;
     b->in = in;
-    b->set = set;
+    b->from = *from;
     b->how = *how;
     bool ok = true;
     for (int i = 0; ok && i < 2; i++) {

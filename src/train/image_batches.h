@@ -22,14 +22,14 @@ typedef struct att_image_batch {
     int64_t epoch, batch, n;
     float *pixels;     /* [n, height, width, channels], normalised */
     uint32_t *images;  /* [n] */
-    int32_t *classes;  /* [n] */
+    int32_t *classes;  /* [n]; 0 where the source has none */
     int32_t *partners; /* [n]: classes of the images that are mixed in */
     float share;       /* of an image in its mixture; 1: none is mixed in */
 } att_image_batch;
 
 typedef struct att_image_batches att_image_batches;
-/* in, set: must outlive it. max: images of a batch. */
-att_status att_image_batches_new(att_ctx *ctx, const att_image_input *in, const att_image_set *set,
+/* in and the source's images must outlive it. max: images of a batch. */
+att_status att_image_batches_new(att_ctx *ctx, const att_image_input *in, const att_image_source *from,
                                  const att_augmentation *how, int64_t max, att_image_batches **out);
 void att_image_batches_free(att_image_batches *b);
 /* The batch `now`, which stays until the next call, and begins to make `next`. The same bits whatever was asked for

@@ -161,6 +161,7 @@ static att_status open_data(void *self, const char *folder, bool resume)
     const att_image_training_options *o = &t->options;
     const att_augmentation how = {
         .crop = o->crop, .cutout = o->cutout, .flip = o->flip, .mixup = o->mixup, .seed = o->seed};
+    const att_image_source from = att_image_source_of_set(o->images);
     (void)resume;
     att_status e = folder && o->model ? att_training_other_folder(t->ctx, folder, o->model) : ATT_OK;
     e = e ? e : name_classes(t);
@@ -171,7 +172,7 @@ static att_status open_data(void *self, const char *folder, bool resume)
     e = e ? e : att_image_input_make(t->ctx, t->model, o->model, &t->input);
     e = e ? e : check_sizes(t);
     e = e ? e : sum_model(t);
-    e = e ? e : att_image_batches_new(t->ctx, &t->input, o->images, &how, o->batch, &t->batches);
+    e = e ? e : att_image_batches_new(t->ctx, &t->input, &from, &how, o->batch, &t->batches);
     t->order = e ? NULL : att_alloc(t->ctx, (size_t)t->set.images, sizeof *t->order);
     t->options.settings = t->options.model = NULL; /* the caller's, not used any more */
     if (e || !t->order)
@@ -404,7 +405,7 @@ double att_training_image_wait(const att_training *t)
 
 typedef struct hits {
     const att_image_input *in;
-    const att_image_set *set;
+    att_image_source from;
     int64_t first, n; /* images of the batch */
     float *pixels;    /* [batch, height, width, channels] */
 } hits;
@@ -414,7 +415,7 @@ static att_status read_one(void *arg, int i)
 {
     const hits *h = arg;
     att_image image;
-    const att_status e = att_image_input_read(h->in, h->set, h->first + i, &image);
+    const att_status e = att_image_input_read(h->in, &h->from, h->first + i, &image);
     if (e)
         return e;
     att_image_processor_normalise(h->in->processor, &image, h->pixels + i * att_image_input_values(h->in));
@@ -443,7 +444,7 @@ static att_status count_batch(const image_data *t, att_tape *tape, hits *h, int6
     att_status e = att_parallel_all(t->ctx, (int)h->n, read_one, h);
     e = e ? e : att_var_value(tape, att_vit_logits(tape, t->model, att_constant(tape, &images), NULL), &logits);
     for (int64_t i = 0; !e && i < h->n; i++) {
-        const int64_t class = att_image_set_class(h->set, h->first + i),
+        const int64_t class = h->from.classes[h->first + i],
                       said = answer((const float *)logits.data + i * classes, classes);
         if (said < 0)
             e = att_fail(t->ctx, ATT_ERR_ARGUMENT, "the logits of image %lld are not finite",
@@ -460,7 +461,7 @@ static att_status count_hits(const image_data *t, const att_image_set *set, int6
 {
     const int64_t batch = t->options.batch, n = set->info.images;
     att_tape *tape = NULL;
-    hits h = {.in = &t->input, .set = set};
+    hits h = {.in = &t->input, .from = att_image_source_of_set(set)};
     h.pixels = att_alloc(t->ctx, (size_t)batch, (size_t)att_image_input_values(h.in) * sizeof *h.pixels);
     att_status e = h.pixels ? att_tape_new(t->ctx, NULL, &tape) : ATT_ERR_MEMORY;
     for (; !e && h.first < n; h.first += batch) {

@@ -318,7 +318,7 @@ static void discard_file(const att_run *run, const char *name)
 {
     char path[ATT_MAX_PATH];
     if (snprintf(path, sizeof path, "%s/%s", run->folder, name) < (int)sizeof path)
-        unlink(path);
+        remove(path);
 }
 
 void att_run_discard(att_run *run, const char *const *names)

@@ -58,8 +58,8 @@ typedef struct att_run att_run;
  * its file "lock" is a link or a foreign file. */
 att_status att_run_open(att_ctx *ctx, const char *folder, int64_t keep, att_run **out);
 void att_run_close(att_run *run); /* removes the lock; NULL is allowed */
-/* Closes it after a start that has failed: if att_run_open has made the folder, removes the files `names` (up to NULL;
- * or NULL) and each folder that it has made and that is empty then. */
+/* Closes it after a start that has failed: if att_run_open has made the folder, removes the files and empty folders
+ * `names` (up to NULL; or NULL) and each folder that it has made and that is empty then. */
 void att_run_discard(att_run *run, const char *const *names);
 
 enum { ATT_RUN_NEWEST = -1, ATT_NO_CHECKPOINT = -1 };

@@ -57,11 +57,14 @@ static att_status add_params(att_training *t)
 {
     att_status e = ATT_OK;
     const char *name;
+    int64_t frozen = 0;
     for (att_param *p; !e && (p = att_training_param(t, t->params, &name)); t->params++) {
         const att_param_options how = t->kind->param_options(t->self, name, att_param_value(p));
         e = att_optimizer_add(t->optimizer, p, &how);
+        frozen += how.frozen ? att_training_elements(att_param_value(p)) : 0;
     }
-    return e;
+    t->frozen = e || !frozen ? NULL : att_alloc(t->ctx, (size_t)frozen, sizeof *t->frozen);
+    return !e && frozen && !t->frozen ? ATT_ERR_MEMORY : e;
 }
 
 static att_status begin(att_training *t)
@@ -131,6 +134,7 @@ void att_training_free(att_training *t)
     att_tape_free(t->tape);
     t->kind->free(t->self);
     att_run_close(t->run);
+    att_free(t->ctx, t->frozen);
     att_free(t->ctx, t);
 }
 
@@ -143,14 +147,6 @@ att_status att_training_in_folder(const att_training *t, const char *caller)
 
 int64_t att_training_steps(const att_training *t) { return t ? t->step : 0; }
 
-static int64_t elements(const att_tensor *x)
-{
-    int64_t n = 1;
-    for (int i = 0; i < x->rank; i++)
-        n *= x->dim[i];
-    return n;
-}
-
 att_status att_training_describe(const att_training *t, att_training_info *info)
 {
     if (att_require(__func__, ATT_NAMED({"t", t}, {"info", info})))
@@ -159,7 +155,8 @@ att_status att_training_describe(const att_training *t, att_training_info *info)
     t->kind->describe(t->self, &all);
     for (int64_t i = 0; i < t->params; i++) {
         const char *name;
-        all.parameters += elements(att_param_value(att_training_param(t, i, &name)));
+        const att_tensor *x = att_param_value(att_training_param(t, i, &name));
+        all.parameters += att_training_is_frozen(t, i) ? 0 : att_training_elements(x);
     }
     return att_give_info(info, &all, sizeof all, "att_training_info");
 }

@@ -13,7 +13,8 @@ typedef struct att_training_kind {
     int64_t keep;     /* default number of checkpoints to keep */
     /* Reads the input before a new folder is made, so that wrong input leaves none; or NULL. */
     att_status (*check)(const void *self);
-    const char *const *files; /* names of those that `open` writes to the folder, up to NULL; or NULL */
+    const char *const *files; /* names of those that `open` writes to the folder, and of folders that it makes there, up
+                               * to NULL; or NULL */
     /* Opens the data and, unless it is the caller's, the model. folder: gets the files of the model before the first
      * step (resume: they exist already); NULL: no folder, and the model is the caller's. */
     att_status (*open)(void *self, const char *folder, bool resume);
@@ -25,6 +26,8 @@ typedef struct att_training_kind {
     /* The summed loss of a batch -> [1] and the number of summands; updates the token counts and file statistics of the
      * report. seed: of dropout. The data that the tape refers to stays valid until the next call. */
     att_var *(*loss)(void *self, att_tape *t, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count);
+    /* The rate of a step, from that of the schedule; or NULL: that one. */
+    double (*rate)(const void *self, int64_t step, double rate);
     /* The mean loss on validation data; or NULL. */
     att_status (*validate)(const void *self, double *loss);
     /* Adds settings that change results, besides those of att_training_config. */
@@ -61,6 +64,7 @@ struct att_training {
     att_optimizer *optimizer;
     att_tape *tape;
     int64_t params;
+    float *frozen;                  /* values of frozen parameters before the step; NULL: none are frozen */
     int64_t step, epochs, batch;    /* steps done; epochs begun; next batch of the epoch */
     int64_t current_epoch, batches; /* number of the epoch that self has prepared, from 1; its batches */
     int64_t evaluated, best_step;   /* steps of the last and of the best evaluation */
@@ -87,6 +91,18 @@ att_status att_training_load(att_training *t);
 static inline att_param *att_training_param(const att_training *t, int64_t i, const char **name)
 {
     return t->kind->param(t->self, i, name);
+}
+static inline int64_t att_training_elements(const att_tensor *x)
+{
+    int64_t n = 1;
+    for (int i = 0; i < x->rank; i++)
+        n *= x->dim[i];
+    return n;
+}
+/* Does the optimizer leave parameter i alone? Its values may change in a step, as running statistics do. */
+static inline bool att_training_is_frozen(const att_training *t, int64_t i)
+{
+    return !att_optimizer_moment(t->optimizer, i, 0);
 }
 /* Checks that the elements of x (f32, dense) are finite and at least `min`; else: "WHAT: "NAME" has -1 at 3". */
 att_status att_training_check_numbers(const att_training *t, att_status status, const char *what, const char *name,

@@ -78,7 +78,7 @@ static att_status state_make(att_training *t, state *s)
         const char *name;
         const att_param *p = att_training_param(t, i, &name);
         add_tensor(s, "", name, att_param_value(p));
-        for (int k = 0; k < MOMENTS; k++)
+        for (int k = 0; k < MOMENTS && !att_training_is_frozen(t, i); k++)
             add_tensor(s, kinds[k], name, att_optimizer_moment(t->optimizer, i, k));
     }
     add_tensor(s, "", "steps", att_optimizer_steps(t->optimizer));
@@ -94,9 +94,8 @@ att_status att_training_check_numbers(const att_training *t, att_status status, 
                                       const att_tensor *x, float min)
 {
     const float *p = x->data;
-    int64_t n = 1, bad = 0;
-    for (int i = 0; i < x->rank; i++)
-        n *= x->dim[i];
+    const int64_t n = att_training_elements(x);
+    int64_t bad = 0;
     for (int64_t i = 0; i < n; i++)
         bad += !(p[i] >= min && p[i] <= FLT_MAX);
     if (!bad)

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static att_status lay_out(att_training *t, int64_t epoch)
 {
@@ -61,10 +62,29 @@ static att_status accumulate_batches(att_training *t, att_training_report *r, in
     return e;
 }
 
-/* Restores the position after a step that has failed or was cancelled. */
+/* Keeps the values of frozen parameters, which the forward pass may change, or puts them back. */
+static void keep_frozen(att_training *t, bool back)
+{
+    const char *name;
+    float *saved = t->frozen;
+    for (int64_t i = 0; saved && i < t->params; i++) {
+        if (!att_training_is_frozen(t, i))
+            continue;
+        att_param *p = att_training_param(t, i, &name);
+        const att_tensor *x = att_param_value(p);
+        const int64_t n = att_training_elements(x);
+        memcpy(back ? x->data : saved, back ? saved : x->data, (size_t)n * sizeof *saved);
+        if (back)
+            att_param_invalidate(p);
+        saved += n;
+    }
+}
+
+/* Restores the state after a step that has failed or was cancelled. */
 static void undo_step(att_training *t, int64_t epochs, int64_t batch)
 {
     const char *name;
+    keep_frozen(t, true);
     for (int64_t i = 0; i < t->params; i++)
         att_param_zero_grad(att_training_param(t, i, &name));
     t->epochs = epochs;
@@ -103,10 +123,13 @@ att_status att_training_step(att_training *t, att_training_report *report)
     const int64_t epochs = t->epochs, batch = t->batch, parts = t->config.accumulate;
     int64_t n_targets = 0;
     att_training_report r = {0};
+    keep_frozen(t, false);
     att_status e = accumulate_batches(t, &r, &n_targets);
     if (!e && !isfinite(r.loss))
         e = ATT_ERR_ARGUMENT; /* the message is find_cause's */
     e = e ? e : att_schedule_rate(&t->config.schedule, t->step + 1, &r.rate);
+    if (t->kind->rate)
+        r.rate = t->kind->rate(t->self, t->step + 1, r.rate);
     const att_update update = {.size = sizeof update,
                                .rate = r.rate,
                                .scale = 1.0 / (double)(n_targets ? n_targets : 1),

@@ -135,7 +135,7 @@ static void completion_knows_subcommands_and_models_before_files(void **state)
         0);
     assert_string_equal(
         tool_out,
-        "train translate\nclassify embed recommend translate\nbandwidth\n\ntatoeba-de-en fashion-mnist mine folder\n"
+        "train translate\ncaption classify embed recommend translate\nbandwidth\n\ntatoeba-de-en fashion-mnist mine folder\n"
         "tatoeba-de-en fashion-mnist mine folder p.spm\np.spm\n\naa c complete folder p.spm\nfolder\n");
 }
 

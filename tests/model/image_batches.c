@@ -16,6 +16,7 @@ enum { SIDE = 8, IMAGES = 24, PIXELS = SIDE * SIDE };
 static att_ctx *ctx;
 static test_folder folder;
 static att_image_set *set;
+static att_image_source from;
 static att_vit *model;
 static att_image_input input;
 static uint32_t order[IMAGES];
@@ -37,6 +38,7 @@ static int set_up(void **state)
     }
     idx_write(&folder, "train", IMAGES, SIDE, pixels, labels);
     assert_int_equal(att_image_set_open(ctx, folder.path, ATT_SPLIT_TRAIN, NULL, 0, &set), ATT_OK);
+    from = att_image_source_of_set(set);
     if (att_vit_new(ctx,
                     "{\"model_type\": \"vit\", \"image_size\": 8, \"patch_size\": 4, \"num_channels\": 1, "
                     "\"num_labels\": 5, \"hidden_size\": 8, \"num_hidden_layers\": 1, \"num_attention_heads\": 2, "
@@ -64,7 +66,7 @@ static float value(uint8_t x) { return ((float)(x / 255.0) - 0.5f) / 0.5f; }
 static att_image_batches *make(const att_augmentation *how)
 {
     att_image_batches *b;
-    assert_int_equal(att_image_batches_new(ctx, &input, set, how, IMAGES, &b), ATT_OK);
+    assert_int_equal(att_image_batches_new(ctx, &input, &from, how, IMAGES, &b), ATT_OK);
     return b;
 }
 
@@ -298,7 +300,7 @@ static void the_thread_is_as_those_of_the_library(void **state)
     assert_int_equal(pthread_getattr_default_np(&usual), 0);
     assert_int_equal(pthread_attr_init(&small), 0);
     assert_int_equal(pthread_attr_setstacksize(&small, (size_t)1 << 18), 0);
-    assert_int_equal(att_image_batches_new(own, &input, set, &how, IMAGES, &b), ATT_OK);
+    assert_int_equal(att_image_batches_new(own, &input, &from, &how, IMAGES, &b), ATT_OK);
     assert_int_equal(pthread_setattr_default_np(&small), 0);
     batch_of(b, 0, 1);
     batch_of(b, 1, -1);

@@ -39,9 +39,10 @@ static void expect_same(const att_image_input *in, const att_image_set *set, con
     assert_int_equal(att_image_set_describe(set, &info), ATT_OK);
     const size_t values = (size_t)att_image_input_values(in);
     assert_true(values <= MAX_VALUES && info.images == 4);
+    const att_image_source from = att_image_source_of_set(set);
     for (int64_t i = 0; i < info.images; i++) {
         att_image image, whole;
-        assert_int_equal(att_image_input_read(in, set, i, &image), ATT_OK);
+        assert_int_equal(att_image_input_read(in, &from, i, &image), ATT_OK);
         att_image_processor_normalise(in->processor, &image, seen);
         assert_int_equal(att_image_set_read(set, i, &whole), ATT_OK);
         assert_int_equal(att_image_processor_apply(p, &whole, inferred), ATT_OK);

@@ -55,6 +55,6 @@ int cli_training_run(cli_training *t);
  * line; the first few translations are printed to standard error. */
 int cli_training_bleu(const cli_training *t, const char *texts, const char *references, double *bleu);
 
-extern const cli_command train_classify, train_embed, train_recommend, train_translate;
+extern const cli_command train_caption, train_classify, train_embed, train_recommend, train_translate;
 
 #endif
