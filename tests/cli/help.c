@@ -133,10 +133,10 @@ static void completion_knows_subcommands_and_models_before_files(void **state)
              "bash complete train embed -p ''; "
              "bash complete train translate -o fol"),
         0);
-    assert_string_equal(
-        tool_out,
-        "train translate\ncaption classify embed recommend translate\nbandwidth\n\ntatoeba-de-en fashion-mnist mine folder\n"
-        "tatoeba-de-en fashion-mnist mine folder p.spm\np.spm\n\naa c complete folder p.spm\nfolder\n");
+    assert_string_equal(tool_out,
+                        "train translate\ncaption classify embed recommend translate\nbandwidth\n\ntatoeba-de-en "
+                        "fashion-mnist mine folder\n"
+                        "tatoeba-de-en fashion-mnist mine folder p.spm\np.spm\n\naa c complete folder p.spm\nfolder\n");
 }
 
 static void summaries_begin_with_a_verb(void **state)
