@@ -19,5 +19,6 @@ for name in ${MODELS:-vector attention}; do
         --valid-list "$data/flickr8k/Flickr_8k.devImages.txt" ${kind[$name]} --hidden 320 \
         --epochs "${EPOCHS:-16}" --crop 6 --flip --minutes "${MINUTES:-60}"
     echo "$name, on the test images of Flickr8k"
-    "$attend" evaluate caption -m "$out/$name" "${captions[@]}" --list "$data/flickr8k/Flickr_8k.testImages.txt"
+    "$attend" evaluate caption -m "$out/$name" "${captions[@]}" --list "$data/flickr8k/Flickr_8k.testImages.txt" \
+        --train-list "$data/flickr8k/Flickr_8k.trainImages.txt" --retrieval
 done

@@ -33,6 +33,9 @@ static void colours_are_learnt(void **state)
     assert_has(tool_err, "% of the time waited for images");
     assert_has(tool_err, "the best on validation: loss 0.");
     assert_has(tool_err, "learnt is a model now: attend caption -m learnt");
+    assert_int_equal(tool("$A caption -m learnt images/8.png images/11.png"), 0);
+    assert_has(tool_out, "red");
+    assert_has(tool_out, "yellow");
     assert_int_equal(tool("$A plot -y loss,valid_loss learnt/log.jsonl -o learnt.svg && ls learnt"), 0);
     assert_has(tool_out, "config.json\n");
     assert_has(tool_out, "preprocessor_config.json\n");
@@ -69,7 +72,9 @@ static void an_encoder_is_copied_and_stays_as_it_is(void **state)
                           "test ! -e frozen/preprocessor_config.json && grep -c '\"encoder_hidden_size\": 12' "
                           "frozen/config.json"),
                      0);
-    assert_int_equal(tool("$A train caption --resume -o frozen"), 0);
+    assert_int_equal(tool("$A train caption --resume -o frozen && mv vit moved && $A caption -m frozen images/8.png"),
+                     0);
+    assert_int_equal(tool("mv moved vit"), 0);
     assert_refused("$A train caption " DATA SIZES "--encoder ./vit -o x", 2, "--channels does not go with --encoder");
     assert_refused("$A train caption " DATA "--encoder ./vit --min-count 1 --encoder-memory 1e-6 -o x", 2,
                    "--encoder-memory leaves 1e-06 GB, but the encoder's features of 12 images, 2 x 2 places of 12");
@@ -89,20 +94,13 @@ static void a_training_that_is_killed_again_and_again_has_the_same_result(void *
 static void a_training_that_is_interrupted_is_a_model(void **state)
 {
     (void)state;
-    static const char *const phases[] = {"0", "100000"};
-    for (int i = 0; i < 2; i++) {
-        char line[512];
-        snprintf(
-            line, sizeof line, /* after the first checkpoint */
-            "rm -rf stopped; { while ! ls stopped/checkpoint-* >/dev/null 2>&1; do sleep 0.05; done; kill -TERM $$; "
-            "} & exec " TRAIN "--epochs 100000 --save-every 1 --presence-epochs %s -o stopped",
-            phases[i]);
-        assert_int_equal(tool(line), 143);
-        assert_has(tool_err, "attend train caption --resume -o stopped continues");
-        if (i)
-            assert_has(tool_err, "only the presence of words has been learnt so far");
-        assert_int_equal(tool("test -e stopped/model.safetensors && test -e stopped/words.json"), 0);
-    }
+    assert_interrupt_leaves_a_model(TRAIN "--epochs 100000 --save-every 1 --presence-epochs 0", "caption", "",
+                                    "images/0.png");
+    assert_int_equal(tool("rm -rf stopped; { while ! ls stopped/checkpoint-* >/dev/null 2>&1; do sleep 0.05; done; "
+                          "kill -TERM $$; } & exec " TRAIN
+                          "--epochs 100000 --save-every 1 --presence-epochs 100000 -o stopped"),
+                     143);
+    assert_has(tool_err, "only the presence of words has been learnt so far");
 }
 
 static void what_cannot_be_learnt_is_named(void **state)

@@ -484,7 +484,7 @@ const cli_command train_caption = {
         "attend train caption --data captions.txt --images photos --decoder transformer --layers 2 -o photos-tr\n"
         "attend train caption --resume -o captions",
     .options = options,
-    .see = "train classify|plot",
+    .see = "caption|evaluate caption|train classify|plot",
     .complete = complete,
     .run = run,
 };
