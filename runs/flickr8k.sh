@@ -2,8 +2,8 @@
 # Captions of Flickr8k (Hodosh, Young, Hockenmaier 2013), from images of 96 x 96 whose aspect is not kept: a network of
 # convolutions with a GRU learns them in about an hour on two cores, twice: with one context vector for the whole
 # picture, and with additive attention over a grid of 6 x 6 places with a gate (Xu et al. 2015). 6,000 images are learnt,
-# 1,000 choose the model, and the 1,000 of the test are read at the end only. MODELS="vector" or "attention" learns one of
-# them; a third, "transformer", is learnt if it is named.
+# 1,000 choose the model, and the 1,000 of the test are read at the end only; finding each of them by its caption takes
+# minutes more. MODELS="vector" or "attention" learns one of them, "transformer" a third.
 . "$(dirname "$0")/lib.sh"
 need flickr8k/flickr8k_96x96_jpg.tar.xz "the images of Flickr8k, 96 x 96, f8k96/*.jpg"
 need flickr8k/Flickr8k.token.txt "the captions of Flickr8k"
