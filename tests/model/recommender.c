@@ -247,7 +247,7 @@ static void ids_that_were_made_to_collide_are_refused(void **state)
 {
     (void)state;
     enum { SLOTS = 4096, IDS = 1025 };
-    static char names[IDS][8];
+    static char names[IDS][16];
     static const char *ids[IDS];
     att_recommender *m;
     test_folder folder = folder_new();
