@@ -120,10 +120,12 @@ static void read_words(att_words *w, att_settings *s)
         const json_t *item = json_array_get(list, i);
         const char *word = json_string_value(item);
         const att_where where = {.ctx = s->ctx, .path = s->path, .number = (int64_t)i};
-        if (!word || !is_plain(word, &plain))
-            att_settings_fail(s, plain.status ? plain.status : ATT_ERR_FORMAT,
-                              "\"words\"[%zu] is %s, not a word in lower case without punctuation", i,
-                              att_json_show(item).text);
+        const bool fits = word && is_plain(word, &plain);
+        if (plain.status)
+            s->status = plain.status;
+        else if (!fits)
+            att_settings_fail(s, ATT_ERR_FORMAT, "\"words\"[%zu] is %s, not a word in lower case without punctuation",
+                              i, att_json_show(item).text);
         else if (att_ids_find(&w->words, (att_byte_view){word, strlen(word)}) >= 0)
             att_settings_fail(s, ATT_ERR_FORMAT, "\"words\"[%zu], %s, is there a second time", i,
                               att_json_show(item).text);

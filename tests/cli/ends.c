@@ -1,6 +1,7 @@
 /* How the tool ends before its work is done: at the first signal wherever it is, when a mapped file is cut short, when
  * standard input, output or error are closed. */
 // labels: long
+#include "captioner_files.h"
 #include "toy_texts.h"
 #include "translator_tool.h"
 #include "recommender_tool.h"
@@ -9,14 +10,17 @@
 /* Files for all tests here. */
 static int set_up(void **state)
 {
-    const int code = translator_setup(state);
+    const int code = translator_setup(state) || open_context(state);
     vision_setup();
+    const test_folder captioner = captioner_folder(CAPTIONER_GRU, false);
+    setenv("M", captioner.path, 1);
     shop_setup();
     toy_write(&tool_model, "toy.de", "toy.en", 1, 200);
-    return code || tool("mkfifo fifo full; printf 'a b\\nc d e\\n' >in; yes a b c d | head -n 20000 >many; "
-                        "printf 'a\\tb\\n' >pairs; echo '{\"step\": 1, \"loss\": 2}' >log; "
-                        "mkdir m; cp -r *.json vocab.txt 1_Pooling model.safetensors m; "
-                        "$A embed -m $D --format npy -o v.npy in; $A vocab -s 30 -o v.spm in");
+    return code ||
+           tool("mv $M captioner; mkfifo fifo full; printf 'a b\\nc d e\\n' >in; yes a b c d | head -n 20000 >many; "
+                "printf 'a\\tb\\n' >pairs; echo '{\"step\": 1, \"loss\": 2}' >log; "
+                "mkdir m; cp -r *.json vocab.txt 1_Pooling model.safetensors m; "
+                "$A embed -m $D --format npy -o v.npy in; $A vocab -s 30 -o v.spm in");
 }
 
 /* Each command has half a second to live, $K, then the signal $S; one that continues is killed. env: sh ignores SIGINT
@@ -129,6 +133,8 @@ static const struct {
     {"$A classify -m $V dot.png", NULL},
     {"$A classify -m $V -a o dot.png >/dev/null", "o"},
     {"$A attention -m $V --json dot.png", NULL},
+    {"$A caption -m captioner dot.png", NULL},
+    {"$A caption -m captioner -a o dot.png >/dev/null", "o"},
     {"$A recommend -m $R --history apple", NULL},
     {"$A recommend -m $R -d log.tsv --all-users -o o 2>/dev/null", "o"},
     {"$A recommend -m $R --vectors o", "o"},

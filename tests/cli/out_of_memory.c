@@ -1,6 +1,7 @@
 /* Whichever allocation fails, of the tool's own, its libraries' or jansson's: one sentence and exit code 1, or the
  * result is as it is always. Never a crash, and no part of a result for all of it. */
 // labels: long
+#include "captioner_files.h"
 #include "check.h"
 #include "recommender_tool.h"
 #include "translator_tool.h"
@@ -115,6 +116,22 @@ static void images_are_read_or_not(void **state)
     check_all("$A info -m $V -t 1", 1500, 60);
 }
 
+static void captions_are_written_or_not(void **state)
+{
+    assert_int_equal(open_context(state), 0);
+    const test_folder captioner = captioner_folder(CAPTIONER_GRU, false);
+    setenv("C", captioner.path, 1);
+    assert_int_equal(tool("mkdir two; cp dot.png two/a.png; cp $G/grey.jpg two/b.png; "
+                          "printf 'a.png\\ta red square\\nb.png\\ta green one\\n' >captions; "
+                          "printf 'a.png\\nb.png\\n' >list"),
+                     0);
+    check_all("$A caption -m $C -t 1 -n 2 --json two", 900, 60);
+    check_all("$A caption -m $C -t 1 --attention o dot.png >/dev/null", 900, 60);
+    check_all("$A evaluate caption -m $C -t 1 -d captions -i two -r --train-list list >/dev/null", 900, 60);
+    folder_remove(&captioner);
+    close_context(state);
+}
+
 static void items_are_recommended_or_not(void **state)
 {
     (void)state;
@@ -143,11 +160,9 @@ static void work_without_a_model_is_done_or_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_model_is_opened_or_not),
-        cmocka_unit_test(work_on_a_model_is_done_or_not),
-        cmocka_unit_test(images_are_read_or_not),
-        cmocka_unit_test(items_are_recommended_or_not),
-        cmocka_unit_test(work_without_a_model_is_done_or_not),
+        cmocka_unit_test(a_model_is_opened_or_not),     cmocka_unit_test(work_on_a_model_is_done_or_not),
+        cmocka_unit_test(images_are_read_or_not),       cmocka_unit_test(captions_are_written_or_not),
+        cmocka_unit_test(items_are_recommended_or_not), cmocka_unit_test(work_without_a_model_is_done_or_not),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }
