@@ -256,7 +256,7 @@ static void a_folder_has_the_same_numbers(void **state)
     (void)state;
     for (int i = 0; i < KINDS; i++) {
         const test_folder f = folder_new();
-        att_captioner *m = model(ctx, i), *again;
+        att_captioner *m = model(ctx, i), *again = NULL;
         att_tape *t = tape(ctx, false), *u = tape(ctx, false);
         if (att_captioner_save(m, f.path, ATT_F32) || att_captioner_load(ctx, f.path, false, &again))
             fail_msg("%s", att_error(ctx));
