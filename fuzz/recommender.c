@@ -65,7 +65,6 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     write_weights(text, rest);
     if (att_recommender_open(fuzz_context(), fuzz_folder(), &m)) {
         fuzz_check(!m, "refused, but with a model");
-        fuzz_check(!strstr(att_error(fuzz_context()), "(null)"), "an error without a name");
         return 0;
     }
     check_model(m);
