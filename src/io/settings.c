@@ -222,6 +222,11 @@ int64_t att_settings_int(att_settings *s, const char *key, int64_t min, int64_t 
     return (int64_t)in_range(s, key, value, fmax((double)min, -exact), fmin((double)max, exact));
 }
 
+int64_t att_settings_int_or(att_settings *s, const char *key, int64_t min, int64_t max, int64_t otherwise)
+{
+    return att_settings_has(s, key) ? att_settings_int(s, key, min, max) : otherwise;
+}
+
 double att_settings_number(att_settings *s, const char *key, double min, double max)
 {
     return in_range(s, key, typed(s, key, true, is_number, "a number"), min, max);
@@ -237,6 +242,16 @@ const char *att_settings_text(att_settings *s, const char *key, const char *othe
 {
     const json_t *value = typed(s, key, !otherwise, is_text, "a text");
     return value ? json_string_value(value) : otherwise ? otherwise : "";
+}
+
+int att_settings_choice(att_settings *s, const char *key, const char *const *names, int n, const char *supported)
+{
+    const char *value = att_settings_text(s, key, NULL);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(value, names[i]))
+            return i;
+    att_settings_unsupported(s, key, supported);
+    return 0;
 }
 
 const json_t *att_settings_list(att_settings *s, const char *key, bool required)

@@ -43,10 +43,14 @@ bool att_settings_has(const att_settings *s, const char *key);
 void att_settings_need(att_settings *s, const char *key);
 /* Required, in [min, max]. */
 int64_t att_settings_int(att_settings *s, const char *key, int64_t min, int64_t max);
+/* `otherwise` if there is no value. */
+int64_t att_settings_int_or(att_settings *s, const char *key, int64_t min, int64_t max, int64_t otherwise);
 double att_settings_number(att_settings *s, const char *key, double min, double max);
 /* `otherwise` if there is no value; a text with `otherwise` NULL is required. */
 bool att_settings_bool(att_settings *s, const char *key, bool otherwise);
 const char *att_settings_text(att_settings *s, const char *key, const char *otherwise);
+/* Which of names [n] the required text is; `supported` says them in the error of another one. */
+int att_settings_choice(att_settings *s, const char *key, const char *const *names, int n, const char *supported);
 /* NULL if there is no value and it is not required. */
 const json_t *att_settings_list(att_settings *s, const char *key, bool required);
 

@@ -115,11 +115,10 @@ att_status att_caption_model_describe(const att_caption_model *m, att_caption_mo
 {
     if (att_require(__func__, ATT_NAMED({"m", m}, {"info", info})))
         return ATT_ERR_ARGUMENT;
-    static const char *const decoders[] = {"gru", "lstm", "transformer"};
     const att_captioner_config *c = &m->captioner->config;
     const att_caption_model_info own = {.size = sizeof own,
                                         .encoder = c->encoder == ATT_CAPTIONER_VIT ? "vit" : "cnn",
-                                        .decoder = decoders[c->decoder],
+                                        .decoder = att_captioner_decoder_name(c),
                                         .attention = c->decoder == ATT_CAPTIONER_TRANSFORMER ? "multi-head"
                                                      : c->attention                          ? "additive"
                                                                                              : "none",

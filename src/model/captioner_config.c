@@ -11,16 +11,7 @@ static const char *const encoders[] = {"cnn", "vit"};
 static const char *const decoders[] = {"gru", "lstm", "transformer"};
 static const char *const attentions[] = {"none", "additive"};
 
-/* The index of a setting's value among n names. */
-static int named(att_settings *s, const char *key, const char *const *names, int n, const char *supported)
-{
-    const char *value = att_settings_text(s, key, NULL);
-    for (int i = 0; i < n; i++)
-        if (!strcmp(value, names[i]))
-            return i;
-    att_settings_unsupported(s, key, supported);
-    return 0;
-}
+const char *att_captioner_decoder_name(const att_captioner_config *c) { return decoders[c->decoder]; }
 
 /* ---- the encoder */
 
@@ -78,7 +69,7 @@ static void read_transformer(att_settings *s, att_captioner_config *c)
 
 static void read_recurrent(att_settings *s, att_captioner_config *c)
 {
-    c->attention = named(s, "attention", attentions, 2, "none or additive") == 1;
+    c->attention = att_settings_choice(s, "attention", attentions, 2, "none or additive") == 1;
     c->gate = att_settings_bool(s, "gate", false);
     c->embedding = att_settings_int(s, "embedding_size", 1, MAX_FEATURES);
     if (!s->status && c->layers > ATT_NN_MAX_RECURRENT)
@@ -109,16 +100,17 @@ void att_captioner_config_read(att_settings *s, att_captioner_config *c)
     *c = (att_captioner_config){0};
     att_settings_need(s, "model_type");
     att_settings_only_text(s, "model_type", ATT_CAPTIONER_TYPE);
-    c->encoder = (att_captioner_encoder)named(s, "encoder", encoders, 2, "cnn or vit");
+    c->encoder = (att_captioner_encoder)att_settings_choice(s, "encoder", encoders, 2, "cnn or vit");
     (c->encoder == ATT_CAPTIONER_CNN ? read_cnn : read_vit)(s, c);
-    c->decoder = (att_captioner_decoder)named(s, "decoder", decoders, 3, "one of gru, lstm and transformer");
+    c->decoder =
+        (att_captioner_decoder)att_settings_choice(s, "decoder", decoders, 3, "one of gru, lstm and transformer");
     c->hidden = att_settings_int(s, "hidden_size", 1, MAX_FEATURES);
     c->layers = att_settings_int(s, "num_layers", 1, MAX_LAYERS);
     c->vocabulary = att_settings_int(s, "vocab_size", 2, MAX_WORDS);
     c->max_positions = att_settings_int(s, "max_positions", 1, MAX_POSITIONS);
     c->unknown = att_settings_int(s, "unk_token_id", 0, MAX_WORDS);
     c->end = att_settings_int(s, "eos_token_id", 0, MAX_WORDS);
-    c->presence = att_settings_has(s, "presence") ? att_settings_int(s, "presence", 0, MAX_WORDS) : 0;
+    c->presence = att_settings_int_or(s, "presence", 0, MAX_WORDS, 0);
     (c->decoder == ATT_CAPTIONER_TRANSFORMER ? read_transformer : read_recurrent)(s, c);
     check_words(s, c);
 }

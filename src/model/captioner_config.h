@@ -29,6 +29,8 @@ typedef struct att_captioner_config {
     int64_t vocabulary, max_positions, unknown, end; /* ids; `end` is the first input, too */
 } att_captioner_config;
 
+/* "gru", "lstm" or "transformer" */
+const char *att_captioner_decoder_name(const att_captioner_config *c);
 /* From settings in the format of config.json. Errors name the file, the setting and its value. */
 void att_captioner_config_read(att_settings *s, att_captioner_config *c);
 /* As JSON in the format of config.json; NULL: out of memory. */

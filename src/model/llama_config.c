@@ -124,11 +124,6 @@ static void read_rotary(att_settings *s, const family *f, att_llama_config *c)
 
 /* ---- all */
 
-static int64_t int_or(att_settings *s, const char *key, int64_t max, int64_t otherwise)
-{
-    return att_settings_has(s, key) ? att_settings_int(s, key, 1, max) : otherwise;
-}
-
 static void read_window(att_settings *s, const family *f, att_llama_config *c)
 {
     if (att_settings_has(s, "sliding_window") && (f->window || att_settings_bool(s, "use_sliding_window", false))) {
@@ -152,8 +147,8 @@ void att_llama_config_read(att_settings *s, att_llama_config *c)
     c->hidden = att_settings_int(s, "hidden_size", 1, MAX_FEATURES);
     c->layers = att_settings_int(s, "num_hidden_layers", 1, MAX_LAYERS);
     c->heads = att_settings_int(s, "num_attention_heads", 1, MAX_FEATURES);
-    c->kv_heads = int_or(s, "num_key_value_heads", MAX_FEATURES, c->heads);
-    c->head_dim = int_or(s, "head_dim", ATT_MAX_HEAD_DIM, s->status ? 1 : c->hidden / c->heads);
+    c->kv_heads = att_settings_int_or(s, "num_key_value_heads", 1, MAX_FEATURES, c->heads);
+    c->head_dim = att_settings_int_or(s, "head_dim", 1, ATT_MAX_HEAD_DIM, s->status ? 1 : c->hidden / c->heads);
     c->intermediate = att_settings_int(s, "intermediate_size", 1, 8 * MAX_FEATURES);
     c->max_positions = att_settings_int(s, "max_position_embeddings", 1, MAX_POSITIONS);
     c->eps = (float)att_settings_number(s, "rms_norm_eps", 0, 1);

@@ -23,11 +23,6 @@ static const char *const blocks[] = {"pre-norm", "post-norm", "sasrec"}; /* att_
 enum { BLOCKS = sizeof blocks / sizeof blocks[0] };
 static const att_recommender_architecture *const architectures[] = {&att_sasrec, &att_bert4rec};
 
-static int64_t int_or(att_settings *s, const char *key, int64_t min, int64_t max, int64_t otherwise)
-{
-    return att_settings_has(s, key) ? att_settings_int(s, key, min, max) : otherwise;
-}
-
 static const att_recommender_architecture *read_type(att_settings *s)
 {
     att_settings_need(s, "model_type");
@@ -76,13 +71,13 @@ void att_recommender_config_read(att_settings *s, att_recommender_config *c,
     i->type = a->type;
     i->block = read_block(s, a->block);
     i->items = att_settings_int(s, "num_items", 1, ATT_MAX_ITEMS);
-    i->hidden = int_or(s, "hidden_size", 1, MAX_FEATURES, 64);
-    i->layers = int_or(s, "num_hidden_layers", 1, MAX_LAYERS, 2);
-    i->heads = int_or(s, "num_attention_heads", 1, MAX_FEATURES, 1);
-    i->intermediate =
-        int_or(s, "intermediate_size", 1, 8 * MAX_FEATURES, i->block == ATT_BLOCK_SASREC ? i->hidden : 4 * i->hidden);
-    i->max_positions = int_or(s, "max_position_embeddings", 1, MAX_POSITIONS, 50);
-    i->content_width = int_or(s, "content_width", 0, MAX_CONTENT, 0);
+    i->hidden = att_settings_int_or(s, "hidden_size", 1, MAX_FEATURES, 64);
+    i->layers = att_settings_int_or(s, "num_hidden_layers", 1, MAX_LAYERS, 2);
+    i->heads = att_settings_int_or(s, "num_attention_heads", 1, MAX_FEATURES, 1);
+    i->intermediate = att_settings_int_or(s, "intermediate_size", 1, 8 * MAX_FEATURES,
+                                          i->block == ATT_BLOCK_SASREC ? i->hidden : 4 * i->hidden);
+    i->max_positions = att_settings_int_or(s, "max_position_embeddings", 1, MAX_POSITIONS, 50);
+    i->content_width = att_settings_int_or(s, "content_width", 0, MAX_CONTENT, 0);
     c->content_start = att_settings_bool(s, "content_start", false);
     c->activation = att_activation_read(s, "hidden_act", i->block == ATT_BLOCK_SASREC ? "relu" : "gelu");
     c->eps = att_settings_has(s, "layer_norm_eps") ? att_settings_number(s, "layer_norm_eps", 1e-30, 1) : a->eps;

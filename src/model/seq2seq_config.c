@@ -39,17 +39,6 @@ enum { N_ATTENTIONS = sizeof attentions / sizeof attentions[0] };
 static int64_t *whole(att_seq2seq_config *c, int i) { return (int64_t *)(void *)((char *)c + wholes[i].offset); }
 static bool *yes_or_no(att_seq2seq_config *c, int i) { return (bool *)(void *)((char *)c + bools[i].offset); }
 
-/* The index of a setting's value among n names. */
-static int named(att_settings *s, const char *key, const char *const *names, int n, const char *supported)
-{
-    const char *value = att_settings_text(s, key, NULL);
-    for (int i = 0; i < n; i++)
-        if (!strcmp(value, names[i]))
-            return i;
-    att_settings_unsupported(s, key, supported);
-    return 0;
-}
-
 /* Checks combinations of values, which fail s. */
 static void check_together(att_settings *s, const att_seq2seq_config *c)
 {
@@ -80,9 +69,9 @@ void att_seq2seq_config_read(att_settings *s, att_seq2seq_config *c)
     att_settings_only_text(s, "model_type", ATT_SEQ2SEQ_TYPE);
     for (int i = 0; i < N_WHOLES; i++)
         *whole(c, i) = att_settings_int(s, wholes[i].key, wholes[i].min, wholes[i].max);
-    c->lstm = named(s, "cell", cells, 2, "gru or lstm");
-    c->attention = (att_seq2seq_attention)named(s, "attention", attentions, N_ATTENTIONS,
-                                                "one of none, additive, dot and general");
+    c->lstm = att_settings_choice(s, "cell", cells, 2, "gru or lstm");
+    c->attention = (att_seq2seq_attention)att_settings_choice(s, "attention", attentions, N_ATTENTIONS,
+                                                              "one of none, additive, dot and general");
     for (int i = 0; i < N_BOOLS; i++)
         *yes_or_no(c, i) = att_settings_bool(s, bools[i].key, false);
     check_together(s, c);

@@ -7,15 +7,10 @@
 
 /* ---- values */
 
-static int64_t int_or(att_settings *s, const char *key, int64_t min, int64_t max, int64_t otherwise)
-{
-    return att_settings_has(s, key) ? att_settings_int(s, key, min, max) : otherwise;
-}
-
 void att_vit_read_pair(att_settings *s, const char *key, int64_t otherwise, int64_t pair[2])
 {
     if (!json_is_array(att_settings_get(s, key))) {
-        pair[0] = pair[1] = int_or(s, key, 1, ATT_VIT_MAX_SIDE, otherwise);
+        pair[0] = pair[1] = att_settings_int_or(s, key, 1, ATT_VIT_MAX_SIDE, otherwise);
         return;
     }
     const json_t *list = att_settings_list(s, key, true);
@@ -34,7 +29,7 @@ static int64_t classes(att_settings *s)
 {
     const json_t *names = att_settings_get(s, "id2label");
     const int64_t named = json_is_object(names) ? (int64_t)json_object_size(names) : 2;
-    const int64_t n = int_or(s, "num_labels", 0, ATT_VIT_MAX_CLASSES, named);
+    const int64_t n = att_settings_int_or(s, "num_labels", 0, ATT_VIT_MAX_CLASSES, named);
     if (names && n != named)
         att_settings_fail(s, ATT_ERR_FORMAT, "\"num_labels\" is %lld, but \"id2label\" has %lld classes", (long long)n,
                           (long long)named);
@@ -48,7 +43,7 @@ static int64_t classes(att_settings *s)
 
 static void read_plain(att_settings *s, att_vit_config *c)
 {
-    c->info.intermediate = int_or(s, "intermediate_size", 1, 8 * ATT_VIT_MAX_FEATURES, 3072);
+    c->info.intermediate = att_settings_int_or(s, "intermediate_size", 1, 8 * ATT_VIT_MAX_FEATURES, 3072);
     c->info.pooling = ATT_VIT_CLS;
 }
 
@@ -82,7 +77,7 @@ static void read_dinov2(att_settings *s, att_vit_config *c)
 static void read_registers(att_settings *s, att_vit_config *c)
 {
     read_dinov2(s, c);
-    c->registers = int_or(s, "num_register_tokens", 0, ATT_VIT_MAX_FEATURES, 4);
+    c->registers = att_settings_int_or(s, "num_register_tokens", 0, ATT_VIT_MAX_FEATURES, 4);
     c->antialias = true;
 }
 
@@ -148,10 +143,10 @@ static void read_common(att_settings *s, att_vit_config *c, int type)
 {
     att_vit_info *i = &c->info;
     i->type = types[type].name;
-    i->hidden = int_or(s, "hidden_size", 1, ATT_VIT_MAX_FEATURES, 768);
-    i->layers = int_or(s, "num_hidden_layers", 1, ATT_VIT_MAX_LAYERS, 12);
-    i->heads = int_or(s, "num_attention_heads", 1, ATT_VIT_MAX_FEATURES, 12);
-    i->channels = int_or(s, "num_channels", 1, ATT_VIT_MAX_FEATURES, 3);
+    i->hidden = att_settings_int_or(s, "hidden_size", 1, ATT_VIT_MAX_FEATURES, 768);
+    i->layers = att_settings_int_or(s, "num_hidden_layers", 1, ATT_VIT_MAX_LAYERS, 12);
+    i->heads = att_settings_int_or(s, "num_attention_heads", 1, ATT_VIT_MAX_FEATURES, 12);
+    i->channels = att_settings_int_or(s, "num_channels", 1, ATT_VIT_MAX_FEATURES, 3);
     i->classes = classes(s);
     att_vit_read_pair(s, "image_size", 224, i->image);
     att_vit_read_pair(s, "patch_size", types[type].patch, i->patch);

@@ -245,11 +245,7 @@ static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t
 
 static att_image_choice choice(const caption_data *t, int64_t batch)
 {
-    const int64_t first = batch * t->options.batch;
-    return (att_image_choice){.epoch = t->epoch,
-                              .batch = batch,
-                              .images = t->order + att_min(first, t->set.images),
-                              .n = att_max(0, att_min(t->options.batch, t->set.images - first))};
+    return att_image_choose(t->order, t->set.images, t->options.batch, t->epoch, batch);
 }
 
 static att_var *presence_loss(const caption_data *t, att_tape *tape, att_var *grids, const att_caption_examples *e,

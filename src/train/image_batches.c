@@ -150,6 +150,15 @@ static void make(const att_image_batches *b, maker *m)
         mix(b, batch);
 }
 
+/* ---- which images */
+
+att_image_choice att_image_choose(const uint32_t *order, int64_t images, int64_t size, int64_t epoch, int64_t batch)
+{
+    const int64_t first = att_min(batch * size, images);
+    return (att_image_choice){
+        .epoch = epoch, .batch = batch, .images = order + first, .n = att_min(size, images - first)};
+}
+
 /* ---- the thread */
 
 static void *run(void *arg)

@@ -18,6 +18,9 @@ typedef struct att_image_choice {
     int64_t n;              /* 0: there is none */
 } att_image_choice;
 
+/* Batch `batch` of an epoch, of `size` images or fewer: order [images]. Of a batch after the last one n is 0. */
+att_image_choice att_image_choose(const uint32_t *order, int64_t images, int64_t size, int64_t epoch, int64_t batch);
+
 typedef struct att_image_batch {
     int64_t epoch, batch, n;
     float *pixels;     /* [n, height, width, channels], normalised */

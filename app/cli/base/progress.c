@@ -55,6 +55,12 @@ void cli_progress_show(cli_progress *p, int64_t count, const char *things, doubl
     put_bar(p, spent, share, 20);
 }
 
+void cli_progress_report(void *of, double share)
+{
+    cli_share *s = of;
+    cli_progress_show(&s->line, (int64_t)(share * (double)s->all), s->things, share);
+}
+
 /* Fits 78 columns: the line would not be cleared if it wrapped. */
 void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t count, double share)
 {

@@ -26,24 +26,15 @@ static const cli_option options[] = {
     {0},
 };
 
-typedef struct shown {
-    cli_progress line;
-    int64_t tokens;
-} shown;
-
-static void show(void *user, double share)
-{
-    shown *s = user;
-    cli_progress_show(&s->line, (int64_t)(share * (double)s->tokens), "tokens", share);
-}
-
 static int measure(const cli_language *m, const att_tokens *tokens, att_perplexity *p)
 {
-    shown s = {.tokens = tokens->count};
+    cli_share s = {.all = tokens->count, .things = "tokens"};
     cli_progress_begin(&s.line);
-    const att_status status = att_language_perplexity(
-        att_text_generator_model(m->generator), tokens->ids, tokens->count,
-        ATT_OPTIONS(att_perplexity_options, .window = window, .stride = stride, .progress = show, .user = &s), p);
+    const att_status status =
+        att_language_perplexity(att_text_generator_model(m->generator), tokens->ids, tokens->count,
+                                ATT_OPTIONS(att_perplexity_options, .window = window, .stride = stride,
+                                            .progress = cli_progress_report, .user = &s),
+                                p);
     cli_progress_end(&s.line);
     return cli_status(m->ctx, status);
 }

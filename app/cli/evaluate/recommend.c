@@ -190,24 +190,13 @@ static int read_training(const evaluation *e)
 
 /* ---- Measuring ------------------------------------------------------------------ */
 
-typedef struct progress {
-    cli_progress line;
-    int64_t cases;
-} progress;
-
-static void show_progress(void *user, double share)
-{
-    progress *p = user;
-    cli_progress_show(&p->line, (int64_t)(share * (double)p->cases), "histories", share);
-}
-
 static int measure_at(evaluation *e, const char *name, const att_scorer *scorer, int64_t k)
 {
-    progress p = {.cases = e->log.held.cases[part]};
+    cli_share p = {.all = e->log.held.cases[part], .things = "histories"};
     const att_ranking_options *o = ATT_OPTIONS(
         att_ranking_options, .part = (att_holdout_part)part, .k = k, .exclude_seen = exclude_seen,
         .leave_out_unseen = leave_out_unseen, .candidates = (att_candidates)candidates, .negatives = negatives,
-        .draws = draws, .seed = (uint64_t)seed, .progress = show_progress, .user = &p);
+        .draws = draws, .seed = (uint64_t)seed, .progress = cli_progress_report, .user = &p);
     att_ranking *r = &e->result[e->n].r;
     r->size = sizeof *r;
     cli_progress_begin(&p.line);

@@ -326,44 +326,9 @@ static int validate(void *user, cli_validation *v)
 
 /* ---- the run ---------------------------------------------------------------------- */
 
-/* The library's message about its options, with their names here */
-static int explain(const att_ctx *ctx, att_status s)
-{
-    static const char prefix[] = "options.";
-    char text[1024];
-    size_t n = 0;
-    const char *message = att_error(ctx);
-    if (s != ATT_ERR_ARGUMENT || strncmp(message, prefix, sizeof prefix - 1) != 0)
-        return cli_status(ctx, s);
-    for (bool name = false; *message && n < sizeof text - 3; message++) {
-        const bool begins = !strncmp(message, prefix, sizeof prefix - 1);
-        if (begins) {
-            message += sizeof prefix - 1;
-            text[n++] = '-';
-            text[n++] = '-';
-        }
-        name = begins || (name && *message != ' ');
-        text[n++] = name && *message == '_' ? '-' : *message;
-    }
-    text[n] = 0;
-    return cli_misuse("%s", text);
-}
-
-/* Of the features of an encoder */
-typedef struct features {
-    cli_progress line;
-    int64_t images;
-} features;
-
-static void show_features(void *user, double share)
-{
-    features *f = user;
-    cli_progress_show(&f->line, (int64_t)(share * (double)f->images), "images encoded", share);
-}
-
 static int open_training(caption_training *t)
 {
-    features f = {.images = t->info.images + t->valid_info.images};
+    cli_share f = {.all = t->info.images + t->valid_info.images, .things = "images encoded"};
     char *settings;
     const int64_t of = batch < t->info.images ? batch : t->info.images;
     t->batches = (t->info.images + of - 1) / of;
@@ -384,12 +349,12 @@ static int open_training(caption_training *t)
         .label_smoothing = (float)smoothing, .dropout = (float)dropout, .doubly_stochastic = (float)doubly_stochastic,
         .crop = crop, .flip = flip, .presence_epochs = presence_epochs, .presence_weight = (float)presence_weight,
         .seed = (uint64_t)seed, .settings = settings, .min_count = min_count, .max_words = max_words,
-        .encoder = encoder, .encoder_memory = (int64_t)(1e9 * encoder_memory), .progress = show_features, .user = &f,
-        .resume = resume, .keep = 1, .note = t->common.note, .note_bytes = sizeof t->common.note);
+        .encoder = encoder, .encoder_memory = (int64_t)(1e9 * encoder_memory), .progress = cli_progress_report,
+        .user = &f, .resume = resume, .keep = 1, .note = t->common.note, .note_bytes = sizeof t->common.note);
     cli_progress_begin(&f.line);
     const att_status s = att_caption_training_open(t->common.ctx, folder, o, &t->common.training);
     cli_progress_end(&f.line);
-    code = explain(t->common.ctx, s);
+    code = cli_training_status(t->common.ctx, s);
     free(settings);
     return code;
 }

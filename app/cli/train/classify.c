@@ -265,16 +265,6 @@ static int choose_settings(classify_training *t, char text[SETTINGS], const char
     return CLI_DONE;
 }
 
-/* The library's message about an option begins with its name there. */
-static int explain(const att_ctx *ctx, att_status s)
-{
-    static const char prefix[] = "options.";
-    const char *message = att_error(ctx);
-    if (s != ATT_ERR_ARGUMENT || strncmp(message, prefix, sizeof prefix - 1) != 0)
-        return cli_status(ctx, s);
-    return cli_misuse("--%s", message + sizeof prefix - 1);
-}
-
 static int open_training(classify_training *t)
 {
     char text[SETTINGS];
@@ -297,7 +287,7 @@ static int open_training(classify_training *t)
                     .crop = crop, .flip = flip, .mixup = mixup, .cutout = cutout, .seed = (uint64_t)seed,
                     .settings = settings, .model = model_name, .resume = resume, .keep = average > 1 ? average : 1,
                     .note = t->common.note, .note_bytes = sizeof t->common.note);
-    return explain(t->common.ctx, att_image_training_open(t->common.ctx, folder, o, &t->common.training));
+    return cli_training_status(t->common.ctx, att_image_training_open(t->common.ctx, folder, o, &t->common.training));
 }
 
 /* ---- the run */

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 /* ---- the state between two validations, which checkpoints keep as a text */
@@ -273,4 +274,27 @@ int cli_training_run(cli_training *t)
         return code;
     const bool was_finished = first > 0 && first == cli_training_finished();
     return limit ? finish(t, !was_finished || att_training_steps(t->training) > first) : stop(t);
+}
+
+int cli_training_status(const att_ctx *ctx, att_status s)
+{
+    static const char prefix[] = "options.";
+    char text[1024];
+    size_t n = 0;
+    const char *message = att_error(ctx);
+    if (s != ATT_ERR_ARGUMENT || strncmp(message, prefix, sizeof prefix - 1) != 0)
+        return cli_status(ctx, s);
+    for (bool name = false; *message && n < sizeof text - 3;) {
+        if (!strncmp(message, prefix, sizeof prefix - 1)) {
+            n += (size_t)snprintf(text + n, sizeof text - n, "--");
+            message += sizeof prefix - 1;
+            name = true;
+            continue;
+        }
+        name = name && *message != ' ';
+        text[n++] = name && *message == '_' ? '-' : *message;
+        message++;
+    }
+    text[n] = 0;
+    return cli_misuse("%s", text);
 }

@@ -51,6 +51,10 @@ typedef struct cli_training {
  * for the seconds. To be called after cli_end_later. */
 int cli_training_run(cli_training *t);
 
+/* As cli_status, of a library's function that opens a training: what it says of its options has their names here, as
+ * --label-smoothing, and is a misuse. */
+int cli_training_status(const att_ctx *ctx, att_status s);
+
 /* *bleu: of greedy translations of the file `texts` by the model in training, against the file `references`, line by
  * line; the first few translations are printed to standard error. */
 int cli_training_bleu(const cli_training *t, const char *texts, const char *references, double *bleu);
