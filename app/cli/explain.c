@@ -1,4 +1,5 @@
 /* attend explain: attention step by step, on small numbers. */
+#include "cli/base/captioner.h"
 #include "cli/base/cli.h"
 #include "cli/base/end.h"
 #include "cli/base/vision.h"
@@ -23,7 +24,9 @@ static int64_t query;
 static int language;                               /* 0 English, 1 Japanese */
 static const char *model, *sentence, *image, *svg; /* model, image NULL: those that come with attend */
 
-#define IMAGE_SHIPPED "examples/ankle-boot.png" /* in the folder of CLI_VISION_SHIPPED */
+/* In the folders of CLI_VISION_SHIPPED and CLI_CAPTIONER_SHIPPED */
+#define IMAGE_SHIPPED "examples/ankle-boot.png"
+#define CAPTIONED_SHIPPED "examples/astronaut.png"
 
 static const cli_option options[] = {
     {"input", 0, "FILE", .text = &input, .help = "run the chapter on the vectors in this file; \"-\": standard input"},
@@ -36,7 +39,7 @@ static const cli_option options[] = {
      .help = "model folder, or name of a model in the models folder; default: the one of the chapter that comes with "
              "attend"},
     {"text", 0, "TEXT", .text = &sentence, .help = "sentence to translate, in chapters on a translator"},
-    {"image", 0, "FILE", .text = &image, .help = "picture to classify, in chapters on a vision model"},
+    {"image", 0, "FILE", .text = &image, .help = "picture, in chapters on a vision model or a captioner"},
     {0},
 };
 
@@ -71,6 +74,7 @@ static const chapter *find(const char *name)
 typedef struct subject {
     const att_translator *translator;
     const att_image_model *images;
+    const cli_captioner *captioner;
     const char *folder, *picture;
 } subject;
 
@@ -91,6 +95,7 @@ static int show(att_ctx *ctx, const chapter *c, const subject *about)
                   .translator = about->translator,
                   .sentence = sentence ? sentence : "Kannst du mir helfen, diesen Satz zu übersetzen?",
                   .images = about->images,
+                  .captioner = about->captioner,
                   .folder = about->folder,
                   .picture = about->picture,
                   .svg = svg};
@@ -128,20 +133,49 @@ static int show_translator(const chapter *c)
     return code;
 }
 
-static int show_picture(const chapter *c)
+/* The path of a picture that comes with the model in folder */
+typedef struct shipped_picture {
+    char text[sizeof(att_model_path) + 64];
+} shipped_picture;
+
+static shipped_picture picture_of(const att_model_path *folder, const char *name)
 {
-    char picture[sizeof(att_model_path) + sizeof "/" IMAGE_SHIPPED];
+    shipped_picture path;
+    snprintf(path.text, sizeof path.text, "%s/%s", folder->text, name);
+    return path;
+}
+
+static int show_vision(const chapter *c)
+{
     cli_vision m;
-    if (model && !image)
-        return cli_misuse("explain: --model %s needs a picture: --image FILE", model);
     int code = cli_vision_open(&m, model ? model : CLI_VISION_SHIPPED, 1);
     if (code)
         return code;
-    snprintf(picture, sizeof picture, "%s/%s", m.folder.text, IMAGE_SHIPPED);
+    const shipped_picture shipped = picture_of(&m.folder, IMAGE_SHIPPED);
     code = show(m.ctx, c,
-                &(const subject){.images = m.model, .folder = m.folder.text, .picture = image ? image : picture});
+                &(const subject){.images = m.model, .folder = m.folder.text, .picture = image ? image : shipped.text});
     cli_vision_close(&m);
     return code;
+}
+
+static int show_captioner(const chapter *c)
+{
+    cli_captioner m;
+    int code = cli_captioner_open(&m, model ? model : CLI_CAPTIONER_SHIPPED, 1);
+    if (code)
+        return code;
+    const shipped_picture shipped = picture_of(&m.folder, CAPTIONED_SHIPPED);
+    code = show(m.ctx, c,
+                &(const subject){.captioner = &m, .folder = m.folder.text, .picture = image ? image : shipped.text});
+    cli_captioner_close(&m);
+    return code;
+}
+
+static int show_picture(const chapter *c)
+{
+    if (model && !image)
+        return cli_misuse("explain: --model %s needs a picture: --image FILE", model);
+    return c->captions ? show_captioner(c) : show_vision(c);
 }
 
 static int refuse_svg(const char *name)
@@ -156,9 +190,9 @@ static int refuse_svg(const char *name)
 /* Are there options for chapters on something else? */
 static bool is_misused(const chapter *c)
 {
-    const bool on_model = c->translates || c->sees, on_vectors = !on_model && !c->recommends;
-    return (!on_vectors && (input || query)) || (!on_model && model) || (!c->translates && sentence) ||
-           (!c->sees && image);
+    const bool on_picture = c->sees || c->captions, on_model = c->translates || on_picture;
+    return ((on_model || c->recommends) && (input || query)) || (!on_model && model) || (!c->translates && sentence) ||
+           (!on_picture && image);
 }
 
 static int run(int n, char **arguments)
@@ -172,11 +206,12 @@ static int run(int n, char **arguments)
         return refuse_svg(arguments[0]);
     if (is_misused(c))
         return cli_misuse("explain: %s is on %s", arguments[0],
-                          c->translates   ? "a sentence: it takes --text and --model, no --input, --query or --image"
-                          : c->sees       ? "a picture: it takes --image and --model, no --input, --query or --text"
+                          c->translates ? "a sentence: it takes --text and --model, no --input, --query or --image"
+                          : c->sees || c->captions
+                              ? "a picture: it takes --image and --model, no --input, --query or --text"
                           : c->recommends ? "a log of its own: it takes no --input, --query, --text, --image or --model"
                                           : "vectors: it takes --input and --query, no --text, --image or --model");
-    return c->translates ? show_translator(c) : c->sees ? show_picture(c) : show_vectors(c);
+    return c->translates ? show_translator(c) : c->sees || c->captions ? show_picture(c) : show_vectors(c);
 }
 
 #define CHAPTER_WORD(name, title) title "|"
@@ -192,7 +227,8 @@ const cli_command cli_explain = {
                "label, then numbers separated by spaces, tabs, commas or semicolons; # begins a\n"
                "comment. All vectors have the dimension of the first. A chapter on a translator\n"
                "takes a sentence instead (--text), and any translator (--model); one on a vision\n"
-               "model a picture (--image), and any model of ViTForImageClassification.",
+               "model or a captioner a picture (--image), and any model of\n"
+               "ViTForImageClassification, or any captioner with a GRU and additive attention.",
     .examples = "attend explain simplified\n"
                 "attend explain softmax --lang ja\n"
                 "printf 'sea 1 0\\nlake 0.8 0.1\\nstone 0 1\\n' | attend explain softmax --input -\n"

@@ -27,6 +27,7 @@ typedef struct cli_caption_search {
 /* Refuses what the model cannot do. *s stays where it is while the options are used. */
 int cli_caption_search_options(cli_caption_search *s, const cli_captioner *m, int64_t n_best, att_caption_options *o);
 
+#define CLI_CAPTIONER_SHIPPED "flickr8k-captions"
 /* clang-format off */
 #define CLI_CAPTIONER_OPTION(to)                                                             \
     {"model", 'm', "MODEL", .text = (to),                                                    \

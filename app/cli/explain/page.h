@@ -7,6 +7,7 @@
 #ifndef EXPLAIN_PAGE_H
 #define EXPLAIN_PAGE_H
 
+#include "cli/base/captioner.h"
 #include "cli/draw/chart.h"
 #include "cli/draw/heatmap.h"
 #include "vectors.h"
@@ -33,6 +34,7 @@ typedef struct page {
     const att_translator *translator; /* of a chapter that translates */
     const char *sentence;             /* to translate */
     const att_image_model *images;    /* of a chapter on a picture */
+    const cli_captioner *captioner;   /* of a chapter on captions of a picture */
     const char *folder, *picture;     /* the model's folder; the picture's file */
     const char *svg;                  /* NULL, or a file for the last picture */
     const char *title;
@@ -50,6 +52,7 @@ typedef struct chapter {
     bool draws;      /* has a picture */
     bool translates; /* works on a translator and a sentence instead of vectors */
     bool sees;       /* works on a vision model and a picture instead */
+    bool captions;   /* works on a captioner and a picture instead */
     bool recommends; /* works on a log of its own instead, which nothing replaces */
 } chapter;
 
