@@ -118,7 +118,7 @@ static void picture(page *p, captioning_lesson *l)
     CALL(p, att_image_processor_crop(processor, &image, &seen));
     l->image = seen;
     CALL(p, att_image_processor_apply(processor, &image, pixels));
-    vit_print_picture(p, &l->image, i->image);
+    vit_print_picture(p, &l->image, NULL);
     if (p->status == ATT_OK)
         l->x = pixels;
 }
@@ -151,11 +151,12 @@ static void grid(page *p, captioning_lesson *l)
     LOOP(
         p, x = att_constant(t, &Pixels); for (int64_t s = 0; s < stages; s++) {
             x = att_nn_conv_apply(t, stage[s].conv[0], x);
-            x = att_activate(t, att_nn_batch_norm_apply(t, stage[s].norm[0], x, false), ATT_RELU);
+            x = att_nn_batch_norm_apply(t, stage[s].norm[0], x, false);
+            x = att_activate(t, x, ATT_RELU);
             x = att_pool2d(t, x, ATT_POOL_MAX, &halves);
             y = att_nn_conv_apply(t, stage[s].conv[1], x);
-            y = att_activate(t, att_nn_batch_norm_apply(t, stage[s].norm[1], y, false), ATT_RELU);
-            x = att_add(t, x, y);
+            y = att_nn_batch_norm_apply(t, stage[s].norm[1], y, false);
+            x = att_add(t, x, att_activate(t, y, ATT_RELU));
         } x = att_reshape(t, x, 2, (const int64_t[]){places, -1});
         h = att_nn_linear_apply(t, project, x, ATT_TANH, NULL););
     CALL(p, att_var_value(t, x, &X));
@@ -230,21 +231,20 @@ static void what_is_lost(page *p, const captioning_lesson *l)
         mean[i % d] += mirrored[i] / (float)places;
     page_agree(p, (text){"c of the grid, and of its mirror image", "もとのグリッドのcと、左右を入れ替えたグリッドのc"},
                l->mean, mean, d);
-    page_say(
-        p,
-        (text){"So from c alone nobody can say what is left of what. And that is one loss of many: %" PRId64
-               " numbers fix %" PRId64 ", and in %" PRId64
-               " directions the grid can change without c. Training chooses what c holds, the convolutions may "
-               "even learn to write into their features where they are. But all that a caption might mention, the "
-               "colour of a shirt, the hat of the third person, has to share these %" PRId64
-               " numbers, whatever the picture. A wider c holds more, and is as wide for every picture.",
-               "ですから、cだけでは、何が何の左にあるのか、誰にも言えません。失われるのは、それだけではありません。"
-               "%" PRId64 "個の数で決まるのは%" PRId64 "個だけで、グリッドが%" PRId64
-               "の方向に変わっても、cは変わりません。cに何を残すかは学習で選べますし、畳み込みが、自分の位置を"
-               "特徴に書き込むことを覚えるかもしれません。しかし、シャツの色や三人目の帽子のように、文に出てくるかも"
-               "しれないことすべてが、この%" PRId64 "個を分け合います。cを広くすれば入る量は増えますが、その広さは"
-               "どの画像でも同じです。"},
-        d, d, (places - 1) * d, d);
+    page_say(p,
+             (text){"So from c alone nobody can say what is left of what. And that is one loss of many: c fixes "
+                    "%1$" PRId64 " directions out of %2$" PRId64 ", and in the other %3$" PRId64
+                    " the grid can change while c stays. Training chooses what c holds, and the convolutions may learn "
+                    "to write into their features where they are. But all that a caption might mention, the colour of "
+                    "a shirt, the hat of the third person, has to share these %1$" PRId64
+                    " numbers. A wider c holds more, but is as wide for every picture.",
+                    "ですから、cだけを見て、何が何の左にあるかを言うことはできません。失われるのは、それだけでは"
+                    "ありません。cが決めるのは、%2$" PRId64 "の方向のうち%1$" PRId64 "だけで、残りの%3$" PRId64
+                    "の方向には、グリッドが変わってもcは変わりません。cに何を残すかは学習で選べますし、畳み込みが、"
+                    "自分の位置を特徴に書き込むことを覚えるかもしれません。しかし、シャツの色や三人目の帽子のように、"
+                    "文に出てくるかもしれないことすべてが、この%1$" PRId64
+                    "個の数を分け合うのです。cを広くすれば入る量は増えますが、その広さはどの画像でも同じです。"},
+             d, places * d, (places - 1) * d);
 }
 
 /* ---- attention, for one word */
@@ -283,11 +283,11 @@ static void caption(page *p, captioning_lesson *l)
     const att_image image = l->opened;
     att_image_caption caption = {0};
     page_step(p, (text){"A caption", "キャプション"});
-    page_say(p,
-             (text){"With attention the writer keeps the grid, and makes a vector c_t of it before each word t, by "
-                    "weights that depend on its state. This is what the model writes:",
-                    "注意を使えば、文を書く側はグリッドを捨てません。単語tを書く前に、そのつど、グリッドからベクトルc_t"
-                    "を作ります。そのときの重みは、状態によって変わります。モデルが書いた文は、次のとおりです。"});
+    page_say(p, (text){"With attention the writer keeps the grid, and makes a vector c_t of it before each word t, by "
+                       "weights that depend on its state. This is what the model writes:",
+                       "注意を使えば、文を書く側は、グリッドを最後まで手元に残します。単語tを書く前に、そのつど、グリッ"
+                       "ドからベクトルc_t"
+                       "を作ります。そのときの重みは、状態によって変わります。モデルが書いた文は、次のとおりです。"});
     CALL(p, att_caption(model, 1, &image, NULL, &caption));
     l->caption = caption;
     if (p->status == ATT_OK && !caption.text)
@@ -340,7 +340,7 @@ static void scores(page *p, captioning_lesson *l)
     l->q = q, l->k = k;
     if (p->status != ATT_OK)
         return;
-    page_step(p, (text){"Its scores", "そのスコア"});
+    page_step(p, (text){"Its scores", "この単語のスコア"});
     page_say(p,
              (text){"How well does each place fit the state s_t-1, which knows the words so far? The source lets a "
                     "multilayer perceptron say so, f_att; this is the additive score of Bahdanau and others (`attend "
@@ -363,7 +363,7 @@ static void weights(page *p, captioning_lesson *l)
     const int64_t n = l->m.places;
     att_tensor E = page_matrix(p, l->e, 1, n), A;
     float sum = 0, *a = l->a = page_zeros(p, 1, n, &A);
-    page_step(p, (text){"Its weights", "その重み"});
+    page_step(p, (text){"Its weights", "この単語の重み"});
     page_say(p,
              (text){"One softmax over all H W = %" PRId64 " places, over rows and columns together, makes weights "
                     "whose sum is 1. In percent:",
@@ -392,15 +392,15 @@ static void context(page *p, captioning_lesson *l)
     l->c = page_zeros(p, 1, d, &C);
     if (p->status != ATT_OK)
         return;
-    page_step(p, (text){"Its context", "そのコンテキスト"});
+    page_step(p, (text){"Its context", "この単語のコンテキスト"});
     page_say(p,
              (text){"Each weight times the whole vector of its place, and the %" PRId64 " vectors added up. (The "
                     "source multiplies weights and features element by element; but a weight is one number, and a "
                     "place has %" PRId64 ".) Beside it the one vector c, which has the same weight for all:",
                     "それぞれの重みを、その位置のベクトル全体に掛け、%" PRId64
                     "個のベクトルを足します。（出典は、重みと特徴を「要素ごとに掛け合わせ」としていますが、"
-                    "重みは一つの数で、位置には%" PRId64 "個の数があります。）どの位置の重みも同じだった、"
-                    "一つのベクトルcと並べます。"},
+                    "重みは一つの数で、位置には%" PRId64 "個の数があります。）すべての位置を"
+                    "同じ重みで平均した、先ほどのベクトルcと並べて示します。"},
              n, d);
     page_formula(p, "c_t = Σ_ij a_t,ij h_ij");
     CALL(p, att_tensor_matmul(ctx, &A, &H, false, &C));
@@ -443,17 +443,20 @@ static void next_word(page *p, const captioning_lesson *l)
         return;
     page_step(p, (text){"The word", "単語"});
     page_say(p, (text){"The word before, w_t-1, and the context go into the GRU, and of its new state and the context "
-                       "comes the probability of each word:",
+                       "comes the probability of each word. The most probable ones (the caption is the most probable "
+                       "one as a whole that beam search has found; its own word need not be the first):",
                        "直前の単語w_t-1とコンテキストをGRUに入れます。その新しい状態とコンテキストから、"
-                       "それぞれの単語の確率が得られます。"});
+                       "それぞれの単語の確率が得られます。確率の高い順に示します。（キャプションは、全体としての確率が"
+                       "いちばん高いものをビームサーチで選んだので、その単語が一位とはかぎりません。）"});
     page_formula(p, l->m.gate ? "s_t = GRU(s_t-1, [w_t-1, β_t c_t])    y = tanh([β_t c_t, s_t] W + b)"
                               : "s_t = GRU(s_t-1, [w_t-1, c_t])    y = tanh([c_t, s_t] W + b)");
     page_formula(p, "P(word) = softmax(y Eᵀ + b)");
     c = att_scale(t, att_constant(t, &C), l->record.gate[at]);
-    LOOP(p, w = att_scale(t, att_embedding(t, output->weight, &word, 1), sqrtf((float)E));
-         s = att_nn_recurrent_apply(t, gru, att_concat(t, 2, (att_var *[]){w, c}, 1), one, 1, &before, NULL, NULL);
-         y = att_nn_linear_apply(t, readout, att_concat(t, 2, (att_var *[]){c, s}, 1), ATT_TANH, NULL);
-         y = att_softmax(t, att_nn_linear_apply(t, output, y, ATT_IDENTITY, NULL)););
+    LOOP(p, w = att_embedding(t, output->weight, &word, 1); w = att_scale(t, w, sqrtf((float)E));
+         w = att_concat(t, 2, (att_var *[]){w, c}, 1);
+         s = att_nn_recurrent_apply(t, gru, w, one, 1, &before, NULL, NULL);
+         s = att_concat(t, 2, (att_var *[]){c, s}, 1); y = att_nn_linear_apply(t, readout, s, ATT_TANH, NULL);
+         y = att_nn_linear_apply(t, output, y, ATT_IDENTITY, NULL); y = att_softmax(t, y););
     CALL(p, att_var_value(t, y, &Y));
     if (p->status != ATT_OK)
         return;

@@ -18,14 +18,14 @@ static void direction(page *p, const captioning_lesson *l)
         return;
     page_step(p, (text){"Slip: the direction of softmax", "間違い：softmaxの方向"});
     page_say(
-        p,
-        (text){"The source applies softmax \"in the direction of columns\". That is right for its matrix e_ij, "
-               "where a row is an input and a column a query. Here nothing is like that: E [T, H W] has a row for "
-               "each word, and one word's scores are a map of H rows and W columns. Taken at its word, column by "
-               "column of a map, or down the words:",
-               "出典は、softmaxを「列方向に」適用するとしています。出典の行列e_ijでは、行が入力、列がクエリなので、"
-               "それで正しいのです。しかし、ここでは事情が違います。E [T, H W]では単語が行になり、一つの単語のスコアは"
-               "H行W列の地図です。言葉どおりに、地図の列ごとに、あるいは単語の方向に計算してみます。"});
+        p, (text){"The source applies softmax \"in the direction of columns\". That is right for its matrix e_ij, "
+                  "where a row is an input and a column a query. But here E [T, H W] has a row for each word, and "
+                  "the scores of one word are a map of H rows and W columns. What comes of softmax down the words of "
+                  "E, or down the columns of each map?",
+                  "出典は、softmaxを「列方向に」適用するとしています。出典の行列e_ijでは、行が入力、列がクエリなので、"
+                  "それで正しいのです。しかし、ここでは、E [T, H W]の行は単語で、一つの単語のスコアはH行W列の"
+                  "マップです。それでも列方向に計算したら、つまり、Eの単語の方向に、またはマップの列ごとに"
+                  "計算したら、どうなるでしょうか。"});
     CALL(p, att_tensor_softmax(ctx, &all, 0, &a));
     for (int64_t t = 0; t < T && p->status == ATT_OK; t++) {
         map = page_matrix(p, l->record.e + t * n, H, W);
@@ -45,13 +45,13 @@ static void direction(page *p, const captioning_lesson *l)
     page_table_rounded(p, 3, names, T, (const char *const[]){"places", "columns", "words"}, 3, sum);
     page_say(p,
              (text){"By columns each word has %" PRId64
-                    " sums of 1, and must find something in every column. Over words it is the places whose sums are "
-                    "1: a word gets much or little, by what the other words get, also those that are not written yet. "
-                    "Softmax goes over what is chosen from, for each that chooses.",
-                    "列ごとに計算すると、合計が1になるものが単語ごとに%" PRId64
-                    "個でき、どの列からも何かを選ばなければなりません。単語の方向に計算すると、合計が1になるのは位置の"
-                    "ほうです。一つの単語が受け取る量は、ほかの単語、それもまだ書かれていない単語しだいになります。"
-                    "softmaxは、選ぶ側の一つ一つについて、選ばれるもの全体にわたって計算します。"},
+                    " sums of 1, and must find something in every column. Over words the sums of places are 1: how "
+                    "much a word gets depends on the other words, even on those that have not been written yet. "
+                    "Softmax goes over what is chosen from, separately for each that chooses.",
+                    "列ごとに計算すると、一つの単語に合計1の重みが%" PRId64
+                    "組でき、どの列からも何かを選ばなければなりません。単語の方向に計算すると、合計が1になるのは位置の"
+                    "ほうで、一つの単語がどれだけ受け取るかは、ほかの単語、まだ書かれていない単語にさえ左右されます。"
+                    "softmaxは、選ぶ側ごとに別々に、選ばれる側の全体にわたって計算します。"},
              W);
 }
 
@@ -60,7 +60,6 @@ static void direction(page *p, const captioning_lesson *l)
 static void print_shapes(page *p, const captioning_lesson *l)
 {
     const int64_t T = l->caption.count, n = l->m.places, d = l->m.info.hidden, x = l->m.info.features;
-    page_line(p, "%s", "");
     page_line(p, "X           N x D_x  %4" PRId64 " x %" PRId64, n, x);
     page_line(p, "Q           M x D_k  %4" PRId64 " x %" PRId64, T, d);
     page_line(p, "K           N x D_k  %4" PRId64 " x %" PRId64, n, d);
@@ -88,11 +87,13 @@ static void keys_and_values(page *p, const captioning_lesson *l)
                     "出典の一般の注意層では、画像のN個の位置が入力Xで、文を書く側のM個の状態がクエリQです。そこでは、"
                     "XからキーKとバリューVを作りながら、比べるのも足すのもXそのものになっています。"
                     "e_ij = q_j · x_i / √D_x、y_j = Σ_i a_ij x_iです。ここでは、Xは畳み込みの特徴で、バリューはhです。"
-                    "そして、クエリの数の個数は、xではなくキーと同じです。"});
+                    "クエリの次元は、xではなくキーの次元と同じです。"});
     ANSWER(p, att_tensor_matmul(ctx, &Q, &X, true, &E));
-    page_say(p, (text){"So the shapes are (the source gives Y M × D_k; `attend explain general-layer` has D_v ≠ D_k):",
-                       "ですから、形は次のとおりです。（出典はYをM × D_kとしています。D_v ≠ D_kの例が"
-                       "`attend explain general-layer`にあります。）"});
+    page_say(p,
+             (text){"So these are the shapes. The source gives Y M × D_k; in this model D_k = D_v = D_h hides the "
+                    "difference, in `attend explain general-layer` they are not equal.",
+                    "正しい形は次のとおりです。出典はYをM × D_kとしています。このモデルではD_k = D_v = D_hなので違いが"
+                    "見えませんが、`attend explain general-layer`ではD_kとD_vが異なります。"});
     print_shapes(p, l);
     page_say(p,
              (text){"And the root: a dot product q · k adds up D_k = %" PRId64 " products, so it is divided by √D_k = "

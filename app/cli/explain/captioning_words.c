@@ -109,21 +109,21 @@ void captioning_show_words(page *p, captioning_lesson *l)
     const int64_t n = l->caption.count;
     att_caption_attention attention = {0};
     page_step(p, (text){"All words", "すべての単語"});
-    page_say(p,
-             (text){"The same for each of the %" PRId64
-                    " words: its map, the largest weight%s. Dark is the largest of all.",
-                    "%" PRId64 "語のそれぞれについて、同じ計算をします。地図のように並べた重みと、"
-                    "いちばん大きい重み%sです。全体でいちばん大きい重みを、いちばん濃くしています。"},
-             n, l->m.gate ? page_text(p, (text){" and the gate", "、ゲートの値"}) : "");
+    page_say(
+        p,
+        (text){"The same for each of the %" PRId64 " words: its map, the largest weight%s. Dark is the largest of all.",
+               "%" PRId64 "語のそれぞれについて、同じ計算をします。位置ごとの重みのマップと、いちばん大きい重み%sを"
+               "示します。全体でいちばん大きい重みを、いちばん濃くしています。"},
+        n, l->m.gate ? page_text(p, (text){" and the gate", "、ゲートの値"}) : "");
     if (p->status == ATT_OK)
         print_maps(p, l);
     page_say(p, (text){"These are weights of what goes into c_t, not reasons for a word. Nobody has told the model "
                        "where to turn: it has learnt that from captions alone, since every step from the grid to the "
                        "probability of a word has a gradient. The library's own function, with the same words:",
-                       "これは、c_tに何がどれだけ入るかという重みです。その単語になった理由ではありません。"
-                       "また、どこに注意を向けるべきかは、誰も教えていません。グリッドから単語の確率まで、"
-                       "すべての計算に勾配があるので、キャプションだけから学習できたのです。"
-                       "ライブラリの関数でも、同じ単語について計算します。"});
+                       "これは、c_tに何をどれだけ混ぜるかを示す重みで、その単語が選ばれた理由ではありません。"
+                       "どこに注意を向けるべきかを、誰かが教えたわけでもありません。グリッドから単語の確率まで、"
+                       "すべての計算に勾配があるので、モデルはキャプションだけからそれを学習しました。"
+                       "同じ単語について、ライブラリの関数でも計算します。"});
     CALL(p, att_caption_attend(model, &image, ids, n, &attention));
     page_agree(p, (text){"The weights of all words, and the model's own", "すべての単語の重みと、モデル自身の重み"},
                l->record.a, attention.weights, n * l->m.places);
@@ -166,23 +166,24 @@ static void order(page *p, const captioning_lesson *l)
     att_plan_free(plan);
     page_agree(p,
                (text){"The map of P h, and the map of h with left and right exchanged",
-                      "P hの地図と、hの地図の左右を入れ替えたもの"},
+                      "P hのマップと、hのマップの左右を入れ替えたもの"},
                a, expected, n);
     page_agree(p, (text){"c_t of P h and of h", "P hのc_tとhのc_t"}, c, l->c, d);
     page_formula(p, "a_t(P h) = P a_t(h)    c_t(P h) = c_t(h)");
-    page_say(p,
-             (text){"The weights move with the places: they are equivariant. The sum c_t does not notice: it is "
-                    "invariant. (The source says so of self-attention, which is equivariant; `attend explain "
-                    "general-layer` shows it.) So attention chooses places by what is in them, and tells as little as "
-                    "the mean about where they are: that has to be in the vectors themselves, from convolutions or "
-                    "from positions that are added (`attend explain positions`). What it gains over one vector is the "
-                    "choice: c_t may be nearly one place, and another one for the next word.",
-                    "重みは、位置と一緒に動きます。つまり同変です。一方、和であるc_tは変わりません。つまり不変です。"
-                    "（出典は自己注意を「順序不変」としていますが、自己注意は同変です。`attend explain general-layer`で"
-                    "示します。）ですから、注意が位置を選ぶ手がかりは、そこに何があるかだけです。それがどこにあるかは、"
-                    "平均と同じく、伝わりません。それは、畳み込みや、足された位置のベクトルによって（`attend explain "
-                    "positions`）、ベクトルそのものに書かれていなければなりません。一つのベクトルと違うのは、"
-                    "選べることです。c_tは、ほとんど一つの位置だけでもよく、次の単語では別の位置になれます。"});
+    page_say(
+        p, (text){"The weights move with the places: they are equivariant. The sum c_t does not notice: it is "
+                  "invariant. (The source says so of self-attention, which is equivariant; `attend explain "
+                  "general-layer` shows it.) So attention chooses places by what is in them, and tells as little as "
+                  "the mean about where they are: that has to be in the vectors themselves, from convolutions or "
+                  "from positions that are added (`attend explain positions`). What it gains over one vector is the "
+                  "choice: c_t may be nearly one place, and another one for the next word.",
+                  "重みは、位置と一緒に動きます。これが同変です。一方、和であるc_tは変わりません。これが不変です。"
+                  "（出典は自己注意を「順序不変」としていますが、自己注意は同変です。`attend explain general-layer`で"
+                  "示します。）ですから、注意が位置を選ぶ手がかりは、そこに何があるかだけです。それがどこにあるかは、"
+                  "平均と同じく、c_tには現れません。場所の情報は、畳み込みによって、または足した位置のベクトルによって"
+                  "（`attend explain positions`）、ベクトルそのものに書き込まれている必要があります。注意が一つの"
+                  "ベクトルに勝るのは、選べることです。c_tは、ほとんど一つの位置だけのベクトルにもなれますし、"
+                  "次の単語では別の位置に移れます。"});
 }
 
 /* ---- sums of places */
@@ -200,24 +201,27 @@ static void sums(page *p, const captioning_lesson *l)
     for (int64_t i = 0; i < places; i++)
         penalty += (1 - (double)sum[i]) * (1 - (double)sum[i]);
     page_step(p, (text){"What each place gets", "位置ごとの合計"});
-    page_say(p,
-             (text){"Softmax makes the weights of each word sum to 1. What a place gets from all words together is "
-                    "free; only the mean is not, T / (H W) = %.2f for T = %" PRId64 " words. Σ_t a_t,ij:",
-                    "softmaxによって、重みの合計は単語ごとに1になります。しかし、一つの位置が全部の単語から受け取る"
-                    "重みの合計は、決まっていません。決まっているのはその平均だけで、T = %2$" PRId64
-                    "語ならT / (H W) = %1$.2fです。Σ_t a_t,ijは次のとおりです。"},
-             even, n);
+    page_say(
+        p,
+        (text){"Softmax makes the weights of each word sum to 1. What a place gets from all words together is "
+               "free; only the mean is fixed, T / (H W) = %.2f, for T = %" PRId64 " words. Σ_t a_t,ij:",
+               "softmaxによって、重みの合計は単語ごとに1になります。しかし、一つの位置が全部の単語から受け取る"
+               "重みの合計は、決まっていません。決まっているのはその平均だけで、T / (H W) = %.2fです（Tは単語の数で、"
+               "%" PRId64 "）。Σ_t a_t,ijは次のとおりです。"},
+        even, n);
     captioning_print_grid(p, l, sum, 1, 2);
-    page_say(p,
-             (text){"Xu and others (2015) add a penalty to the loss, so that no place is left out: "
-                    "attention that is stochastic twice, over places and, nearly, over words (`attend train caption "
-                    "--doubly-stochastic λ`). Here it is %.2f times λ. With fewer words than places the sums cannot "
-                    "all be 1; the least is that of equal sums, %.2f.",
-                    "Xuら（2015年）は、どの位置も取り残されないように、損失にペナルティを加えました。位置についても、"
-                    "単語についても（こちらは近似的に）合計が1になる、二重に確率的な注意です（`attend train caption "
-                    "--doubly-stochastic λ`）。ここでは、ペナルティは%.2f λです。単語の数が位置の数より少ないと、"
-                    "合計をすべて1にすることはできません。最小になるのは合計がどこも等しいときで、%.2f λです。"},
-             penalty, (double)places * (1 - even) * (1 - even));
+    page_say(
+        p,
+        (text){"Xu and others (2015) add a penalty to the loss, so that no place is left out, and call it "
+               "doubly stochastic attention: over the places exactly, over the words nearly (`attend train "
+               "caption --doubly-stochastic λ`). Here it is %.2f λ. With fewer words than places the sums cannot "
+               "all be 1; the least penalty is that of equal sums, %.2f λ.",
+               "Xuら（2015年）は、どの位置も取り残されないように、損失にペナルティを加え、二重に確率的な注意（doubly "
+               "stochastic attention）と呼びました。重みの合計は、位置にわたっては正確に1、単語にわたってもほぼ1に"
+               "なります（`attend train caption --doubly-stochastic λ`）。ここでは、ペナルティは%.2f λです。単語の数が"
+               "位置の数より少なければ、合計をどこも1にすることはできません。ペナルティが最小になるのは、合計がどこも"
+               "等しいときで、%.2f λです。"},
+        penalty, (double)places * (1 - even) * (1 - even));
     page_formula(p, "λ Σ_ij (1 - Σ_t a_t,ij)²");
 }
 

@@ -48,7 +48,7 @@ static const char *without_end(char *line)
 
 static void print_both(page *p, const att_image *a, const int64_t patch[2])
 {
-    const bool cut = patch[0] % 2 == 0 && a->width / patch[1] <= MAX_COLUMNS / 4;
+    const bool cut = patch && patch[0] % 2 == 0 && a->width / patch[1] <= MAX_COLUMNS / 4;
     const int64_t lines = (a->height + 1) / 2, all = cut ? lines + a->height / patch[0] - 1 : lines;
     for (int64_t i = 0; i < all; i++) {
         char left[LINE] = "", right[LINE] = "";
@@ -74,7 +74,7 @@ void vit_print_picture(page *p, const att_image *image, const int64_t patch[2])
     const int64_t height = (image->height * MAX_COLUMNS + image->width - 1) / image->width;
     p->status = att_image_resize(p->ctx, image, height, MAX_COLUMNS, ATT_FILTER_BILINEAR, &small);
     if (p->status == ATT_OK)
-        print_both(p, &small, (const int64_t[]){1, 1});
+        print_both(p, &small, NULL);
     att_image_free(p->ctx, &small);
 }
 
