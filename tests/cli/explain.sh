@@ -8,10 +8,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset COLUMNS
 failures=0
-# Those on vectors, on a log, and vit where its model is; three-uses is in three_uses.c.
-vectors=$("$attend" explain | sed -nE 's/^  ([a-z-]+) .*/\1/p' | grep -vx -e three-uses -e vit -e recommendation)
-chapters="$vectors recommendation vit"
-"$attend" info | grep -q fashion-mnist || { chapters="$vectors recommendation"; echo "vit: skipped, its model fashion-mnist is not here"; }
+# Those on vectors, on a log, and vit and captioning where their models are; three-uses is in three_uses.c.
+vectors=$("$attend" explain | sed -nE 's/^  ([a-z-]+) .*/\1/p' |
+    grep -vx -e three-uses -e vit -e captioning -e recommendation)
+chapters="$vectors recommendation"
+for both in vit:fashion-mnist captioning:flickr8k-captions; do
+    if "$attend" info | grep -q "${both#*:}"; then chapters="$chapters ${both%:*}"
+    else echo "${both%:*}: skipped, its model ${both#*:} is not here"; fi
+done
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
 # 1. The texts are the golden ones, and every figure that PyTorch computed is a line of them.

@@ -47,14 +47,15 @@ static void what_it_says_is_what_was_computed(void **state)
     att_caption_model *m;
     att_image_caption c;
     att_caption_attention a;
-    char part[128];
+    char part[128], path[4096 + 16];
     assert_int_equal(tool("$A explain captioning -m $C --image red.png >page; grep -c . page"), 0);
     assert_int_equal(lines("the same to six digits"), 5);
     assert_int_equal(lines("they differ"), 0);
     assert_int_equal(lines("&caption); a red square"), 1);
     assert_int_equal(lines("a 1.000 2.000 "), 1); /* sums by columns of a map */
     assert_int_equal(lines("ATT_ERR_SHAPE: b.dim[1] = 12 but a.dim[1] = 8"), 1);
-    assert_int_equal(att_image_open(ctx, "red.png", NULL, &image), ATT_OK);
+    snprintf(path, sizeof path, "%s/red.png", tool_model.path);
+    assert_int_equal(att_image_open(ctx, path, NULL, &image), ATT_OK);
     assert_int_equal(att_caption_model_open(ctx, of_gru.path, &m), ATT_OK);
     assert_int_equal(att_caption(m, 1, &image, NULL, &c), ATT_OK);
     assert_int_equal(att_caption_attend(m, &image, c.ids, c.count, &a), ATT_OK);
@@ -103,6 +104,9 @@ static void the_drawing_has_a_map_of_each_word(void **state)
     assert_int_equal(count(tool_out, "</svg>"), 1);
     assert_int_equal(count(tool_out, "href=\"data:image/png;base64,"), 4); /* the picture, and under each word */
     assert_has(tool_out, "<title>Captions of a picture: a red square</title>");
+    assert_int_equal(tool("$A explain captioning -m $C --image red.png --svg c.svg --lang ja >page && cat c.svg"), 0);
+    assert_has(tool_out, ">単語ごとの、2 x 2個の位置への注意</text>");
+    assert_has(tool_out, ">モデルが見る画像：8 x 8画素</text>");
 }
 
 static void what_does_not_fit_is_refused(void **state)

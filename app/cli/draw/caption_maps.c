@@ -98,12 +98,14 @@ int caption_maps_svg(FILE *f, const char *name, const caption_maps *c)
     svg_rect(f, 0, 0, ceil(width), ceil(height), 10, color_card, NULL);
     draw_line(f, MARGIN + 10, room, &(svg_font){.size = 13, .fill = color_pale}, name);
     draw_line(f, MARGIN + 36, room, &(svg_font){.size = 19, .fill = color_ink, .bold = 1}, c->caption->text);
-    draw_line(f, MARGIN + 62, room, &(svg_font){.size = 13, .fill = color_ink}, weights);
+    draw_line(f, MARGIN + 62, room, &(svg_font){.size = 13, .fill = color_ink},
+              c->weights_name ? c->weights_name : weights);
     int code = image_panel_draw(f, &first);
     for (int64_t i = 0; !code && i < c->all.words; i++)
         code = draw_word(f, c, &l, i, &scale);
     heatmap_bar(f, right, first.top, l.height, &scale);
-    svg_text(f, MARGIN, last.top + last.height + 18, &(svg_font){.size = 12, .fill = color_pale}, seen);
+    svg_text(f, MARGIN, last.top + last.height + 18, &(svg_font){.size = 12, .fill = color_pale},
+             c->image_name ? c->image_name : seen);
     svg_end(f);
     return code;
 }

@@ -101,6 +101,21 @@ static void print_maps(page *p, const captioning_lesson *l)
 
 static int draw_maps(FILE *f, const page *p, const void *drawing) { return caption_maps_svg(f, p->title, drawing); }
 
+static void draw(page *p, const captioning_lesson *l, const att_caption_attention *all)
+{
+    char about[160], seen[160];
+    snprintf(
+        about, sizeof about,
+        page_text(p, (text){"Attention to %d x %d places before each word", "単語ごとの、%d x %d個の位置への注意"}),
+        (int)l->m.grid[0], (int)l->m.grid[1]);
+    snprintf(seen, sizeof seen,
+             page_text(p, (text){"what the model sees: %d x %d pixels", "モデルが見る画像：%d x %d画素"}),
+             (int)l->image.width, (int)l->image.height);
+    const caption_maps maps = {
+        .m = p->captioner, .caption = &l->caption, .all = *all, .weights_name = about, .image_name = seen};
+    page_drawing(p, draw_maps, &maps);
+}
+
 void captioning_show_words(page *p, captioning_lesson *l)
 {
     const att_caption_model *model = p->captioner->model;
@@ -127,7 +142,7 @@ void captioning_show_words(page *p, captioning_lesson *l)
     CALL(p, att_caption_attend(model, &image, ids, n, &attention));
     page_agree(p, (text){"The weights of all words, and the model's own", "すべての単語の重みと、モデル自身の重み"},
                l->record.a, attention.weights, n * l->m.places);
-    page_drawing(p, draw_maps, &(caption_maps){.m = p->captioner, .caption = &l->caption, .all = attention});
+    draw(p, l, &attention);
     att_caption_attention_free(model, &attention);
 }
 
