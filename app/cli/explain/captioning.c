@@ -284,10 +284,12 @@ static void caption(page *p, captioning_lesson *l)
     att_image_caption caption = {0};
     page_step(p, (text){"A caption", "キャプション"});
     page_say(p, (text){"With attention the writer keeps the grid, and makes a vector c_t of it before each word t, by "
-                       "weights that depend on its state. This is what the model writes:",
+                       "weights that depend on its state. This is what the model writes, right or "
+                       "not:",
                        "注意を使えば、文を書く側は、グリッドを最後まで手元に残します。単語tを書く前に、そのつど、グリッ"
                        "ドからベクトルc_t"
-                       "を作ります。そのときの重みは、状態によって変わります。モデルが書いた文は、次のとおりです。"});
+                       "を作ります。そのときの重みは、状態によって変わります。モデルが書いた文を示します。正しいとはか"
+                       "ぎりません。"});
     CALL(p, att_caption(model, 1, &image, NULL, &caption));
     l->caption = caption;
     if (p->status == ATT_OK && !caption.text)
@@ -411,7 +413,7 @@ static void context(page *p, captioning_lesson *l)
          att_attention(
              ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = d, .score = att_score_additive, .scale = 1),
              ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = h, .param = &v, .n_params = 1, .out = out)));
-    page_agree(p, (text){"c_t and att_attention", "c_tとatt_attention"}, l->c, fused, d);
+    page_agree_roughly(p, (text){"c_t and att_attention", "c_tとatt_attention"}, l->c, fused, d);
 }
 
 static void gate(page *p, const captioning_lesson *l)

@@ -140,8 +140,9 @@ void captioning_show_words(page *p, captioning_lesson *l)
                        "すべての計算に勾配があるので、モデルはキャプションだけからそれを学習しました。"
                        "同じ単語について、ライブラリの関数でも計算します。"});
     CALL(p, att_caption_attend(model, &image, ids, n, &attention));
-    page_agree(p, (text){"The weights of all words, and the model's own", "すべての単語の重みと、モデル自身の重み"},
-               l->record.a, attention.weights, n * l->m.places);
+    page_agree_roughly(
+        p, (text){"The weights of all words, and the model's own", "すべての単語の重みと、モデル自身の重み"},
+        l->record.a, attention.weights, n * l->m.places);
     draw(p, l, &attention);
     att_caption_attention_free(model, &attention);
 }
@@ -179,11 +180,11 @@ static void order(page *p, const captioning_lesson *l)
     CALL(p, att_weights(plan, &args, 0, 0, 0, 1, a));
     CALL(p, att_forward(plan, &args));
     att_plan_free(plan);
-    page_agree(p,
-               (text){"The map of P h, and the map of h with left and right exchanged",
-                      "P hのマップと、hのマップの左右を入れ替えたもの"},
-               a, expected, n);
-    page_agree(p, (text){"c_t of P h and of h", "P hのc_tとhのc_t"}, c, l->c, d);
+    page_agree_roughly(p,
+                       (text){"The map of P h, and the map of h with left and right exchanged",
+                              "P hのマップと、hのマップの左右を入れ替えたもの"},
+                       a, expected, n);
+    page_agree_roughly(p, (text){"c_t of P h and of h", "P hのc_tとhのc_t"}, c, l->c, d);
     page_formula(p, "a_t(P h) = P a_t(h)    c_t(P h) = c_t(h)");
     page_say(
         p, (text){"The weights move with the places: they are equivariant. The sum c_t does not notice: it is "

@@ -367,8 +367,10 @@ void page_heatmap(page *p, const char *const *labels, int64_t n, const float *we
     page_picture(p, &h);
 }
 
-void page_agree(page *p, text what, const float *a, const float *b, int64_t count)
+/* digits: 5 or 6 */
+static void agree(page *p, int digits, text what, const float *a, const float *b, int64_t count)
 {
+    const text number = digits == 6 ? (text){"six", "六"} : (text){"five", "五"};
     float largest = 0, difference = 0;
     if (p->status != ATT_OK)
         return;
@@ -376,11 +378,19 @@ void page_agree(page *p, text what, const float *a, const float *b, int64_t coun
         largest = fmaxf(largest, fmaxf(fabsf(a[i]), fabsf(b[i])));
         difference = fmaxf(difference, fabsf(a[i] - b[i]));
     }
-    if (difference <= 1e-6f * largest)
-        page_say(p, (text){"%s: the same to six digits.", "%s：六桁まで一致します。"}, page_text(p, what));
+    if (difference <= (digits == 6 ? 1e-6f : 1e-5f) * largest)
+        page_say(p, (text){"%s: the same to %s digits.", "%s：%s桁まで一致します。"}, page_text(p, what),
+                 page_text(p, number));
     else
         page_say(p, (text){"%s: they differ by up to %.2g.", "%s：最大%.2gの差があります。"}, page_text(p, what),
                  difference);
+}
+
+void page_agree(page *p, text what, const float *a, const float *b, int64_t count) { agree(p, 6, what, a, b, count); }
+
+void page_agree_roughly(page *p, text what, const float *a, const float *b, int64_t count)
+{
+    agree(p, 5, what, a, b, count);
 }
 
 void page_answer(page *p, att_status s)

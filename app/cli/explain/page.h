@@ -93,6 +93,8 @@ typedef int page_draw(FILE *f, const page *p, const void *drawing);
 void page_drawing(page *p, page_draw *draw, const void *drawing);
 /* Prints whether a and b [count] agree to six digits of the largest number. */
 void page_agree(page *p, text what, const float *a, const float *b, int64_t count);
+/* To five digits: of softmax, whose weights have the errors of scores of many terms. */
+void page_agree_roughly(page *p, text what, const float *a, const float *b, int64_t count);
 /* Prints the result of a call that may fail: status and message. Out of memory is an error of the page. */
 void page_answer(page *p, att_status s);
 
