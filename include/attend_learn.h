@@ -400,9 +400,9 @@ typedef struct att_batch_norm_options {
 } att_batch_norm_options;
 /* Batch normalisation (Ioffe, Szegedy 2015; PyTorch's BatchNorm2d): (x - mean) / sqrt(variance + eps) * gamma + beta
  * for each channel: x [images, height, width, channels] or [rows, channels]. running_mean and running_var [channels],
- * f32, dense, are the caller's. Training replaces them by (1 - momentum) * running + momentum * that of x, whose
- * variance is divided by n - 1 there; a function of att_recompute does so once. options or NULL: defaults. Errors:
- * training with less than two values per channel. */
+ * dense, are the caller's: f32, or outside training f16 or bf16. Training replaces them by (1 - momentum) * running +
+ * momentum * that of x, whose variance is divided by n - 1 there; a function of att_recompute does so once. options or
+ * NULL: defaults. Errors: training with less than two values per channel. */
 ATT_API att_var *att_batch_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta,
                                 const att_tensor *running_mean, const att_tensor *running_var,
                                 const att_batch_norm_options *options);

@@ -158,9 +158,10 @@ static bool check_vector(att_tape *t, const att_tensor *x, const char *name, con
     return !t->status;
 }
 
-static bool check_running(att_tape *t, const att_tensor *x, const char *name, const att_tensor *v)
+static bool check_running(att_tape *t, const att_tensor *x, const char *name, const att_tensor *v, bool training)
 {
-    if (check_vector(t, x, name, v) && att_check_output(t->ctx, name, v, ATT_F32, 1))
+    const bool half = v && !training && (v->dtype == ATT_F16 || v->dtype == ATT_BF16);
+    if (check_vector(t, x, name, v) && att_check_output(t->ctx, name, v, half ? v->dtype : ATT_F32, 1))
         att_tape_fail(t, ATT_ERR_ARGUMENT, "batch_norm: %s", att_error(t->ctx));
     else if (!t->status && !att_is_dense(v))
         att_tape_fail(t, ATT_ERR_SHAPE, "batch_norm: %s is %s but not dense", name, att_shape_of(v).text);
@@ -184,14 +185,24 @@ static bool read_options(att_tape *t, const att_tensor *x, const att_batch_norm_
     return !t->status;
 }
 
-/* mean and variance [channels]: of the batch, or the running ones; false: error set */
-static bool find_statistics(att_tape *t, batch_norm_job *j, const float *running_mean, const float *running_var,
-                            bool training, double *mean, double *variance)
+/* Running statistics of any type -> out [channels]; false: error set */
+static bool read_running(att_tape *t, const att_tensor *v, double *out)
 {
-    for (int64_t c = 0; !training && c < j->channels; c++)
-        mean[c] = (double)running_mean[c], variance[c] = (double)running_var[c];
+    att_tensor floats;
+    void *f = doubles(t, v->dim[0]);
+    if (!f || att_wrap(&floats, f, ATT_F32, 1, v->dim, NULL) || att_tensor_convert(t->ctx, v, &floats))
+        return false;
+    for (int64_t c = 0; c < v->dim[0]; c++)
+        out[c] = (double)((const float *)f)[c];
+    return true;
+}
+
+/* mean and variance [channels]: of the batch, or the running ones; false: error set */
+static bool find_statistics(att_tape *t, batch_norm_job *j, const att_tensor *running_mean,
+                            const att_tensor *running_var, bool training, double *mean, double *variance)
+{
     if (!training)
-        return true;
+        return read_running(t, running_mean, mean) && read_running(t, running_var, variance);
     if (!sum_rows(t, j, add_x, j->channels, mean))
         return false;
     for (int64_t c = 0; c < j->channels; c++)
@@ -240,8 +251,8 @@ att_var *att_batch_norm(att_tape *t, att_var *x, att_param *gamma, att_param *be
     if (!x || !att_tape_ready(t) || !read_options(t, &x->value, options, &o) ||
         !check_vector(t, &x->value, "gamma", gamma ? att_param_value(gamma) : NULL) ||
         !check_vector(t, &x->value, "beta", beta ? att_param_value(beta) : NULL) ||
-        !check_running(t, &x->value, "running_mean", running_mean) ||
-        !check_running(t, &x->value, "running_var", running_var))
+        !check_running(t, &x->value, "running_mean", running_mean, o.training) ||
+        !check_running(t, &x->value, "running_var", running_var, o.training))
         return NULL;
     const int64_t channels = x->value.dim[x->value.rank - 1];
     const float *g = att_param_floats(gamma), *b = att_param_floats(beta);
@@ -256,7 +267,7 @@ att_var *att_batch_norm(att_tape *t, att_var *x, att_param *gamma, att_param *be
                         .y = y->value.data,
                         .mean = mean,
                         .rstd = rstd};
-    if (!find_statistics(t, &j, running_mean->data, running_var->data, o.training, mean, variance))
+    if (!find_statistics(t, &j, running_mean, running_var, o.training, mean, variance))
         return att_tape_fail(t, ATT_ERR_MEMORY, "batch_norm: %s", att_error(t->ctx));
     for (int64_t c = 0; c < channels; c++)
         rstd[c] = 1 / sqrt(variance[c] + o.eps);

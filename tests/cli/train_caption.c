@@ -43,6 +43,13 @@ static void colours_are_learnt(void **state)
     assert_int_equal(tool("grep -c '\"presence\": 5' learnt/config.json"), 0); /* colours and "square" */
 }
 
+static void a_model_in_half_precision_works(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN "--gate --dtype f16 --epochs 2 -o half && $A caption -m half images/8.png"), 0);
+    assert_has(tool_out, "images/8.png\t");
+}
+
 static void other_decoders_learn(void **state)
 {
     (void)state;
@@ -171,6 +178,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(colours_are_learnt),
+        cmocka_unit_test(a_model_in_half_precision_works),
         cmocka_unit_test(other_decoders_learn),
         cmocka_unit_test(an_encoder_is_copied_and_stays_as_it_is),
         cmocka_unit_test(what_cannot_be_learnt_is_named),

@@ -201,6 +201,33 @@ static void no_rows_give_none_in_evaluation(void **state)
     att_close(ctx);
 }
 
+/* As in the file of a model in f16 */
+static void running_statistics_may_be_f16_in_evaluation(void **state)
+{
+    (void)state;
+    static const float statistics[2][CHANNELS] = {{0.5f, -1, 0, 3, 0.25f}, {1, 0.5f, 2, 4, 0.125f}}; /* exact in f16 */
+    float *x = check_numbers(COUNT, 1);
+    uint16_t half[2][CHANNELS];
+    att_ctx *ctx = check_open(NULL, 1);
+    att_tape *t = new_tape(ctx);
+    layer l;
+    layer_open(ctx, &l);
+    memcpy(l.running, statistics, sizeof statistics);
+    att_var *in = input(t, x, ATT_DIMS(IMAGES, HEIGHT, WIDTH, CHANNELS));
+    const float *expected = read_floats(t, apply(t, in, &l, NULL));
+    const att_tensor mean = l.mean, variance = l.variance;
+    l.mean = view(half[0], ATT_F16, ATT_DIMS(CHANNELS));
+    l.variance = view(half[1], ATT_F16, ATT_DIMS(CHANNELS));
+    assert_int_equal(att_tensor_convert(ctx, &mean, &l.mean), ATT_OK);
+    assert_int_equal(att_tensor_convert(ctx, &variance, &l.variance), ATT_OK);
+    assert_memory_equal(read_floats(t, apply(t, in, &l, NULL)), expected, COUNT * sizeof *expected);
+    assert_error(t, apply(t, in, &l, &training), ATT_ERR_ARGUMENT, "batch_norm: running_mean is f16 but must be f32");
+    layer_close(&l);
+    att_tape_free(t);
+    att_close(ctx);
+    free(x);
+}
+
 static void wrong_calls_are_named(void **state)
 {
     (void)state;
@@ -244,6 +271,7 @@ int main(void)
         cmocka_unit_test(a_large_mean_does_not_matter),
         cmocka_unit_test(a_recomputed_batch_counts_once),
         cmocka_unit_test(no_rows_give_none_in_evaluation),
+        cmocka_unit_test(running_statistics_may_be_f16_in_evaluation),
         cmocka_unit_test(wrong_calls_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
