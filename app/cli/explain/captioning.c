@@ -514,7 +514,7 @@ static att_status run(page *p)
 }
 
 const chapter chapter_captioning = {
-    .about = {"one vector for a picture, or attention to its places, word by word",
+    .about = {"one vector for a picture, or attention to places for each word",
               "画像を一つのベクトルにするか、単語ごとに位置に注意を向けるか"},
     .run = run,
     .draws = true,
