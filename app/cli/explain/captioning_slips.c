@@ -83,12 +83,16 @@ static void keys_and_values(page *p, const captioning_lesson *l)
              (text){"In the source's general layer the N places of the picture are the inputs X, and the M states of "
                     "the writer the queries Q. It makes keys K and values V of X, and then compares and adds up X "
                     "itself: e_ij = q_j · x_i / √D_x, y_j = Σ_i a_ij x_i. Here X are the features of the convolutions, "
-                    "the values are h, and a query has as many numbers as a key, not as x:",
+                    "the values are h, and a query is made to be compared with keys, not with x:",
                     "出典の一般の注意層では、画像のN個の位置が入力Xで、文を書く側のM個の状態がクエリQです。そこでは、"
                     "XからキーKとバリューVを作りながら、比べるのも足すのもXそのものになっています。"
                     "e_ij = q_j · x_i / √D_x、y_j = Σ_i a_ij x_iです。ここでは、Xは畳み込みの特徴で、バリューはhです。"
-                    "クエリの次元は、xではなくキーの次元と同じです。"});
+                    "クエリは、xではなくキーと比べるために作られています。"});
     ANSWER(p, att_tensor_matmul(ctx, &Q, &X, true, &E));
+    if (x == d)
+        page_say(p,
+                 (text){"Since this model has D_x = D_h, the product exists, and nothing says that it has no meaning.",
+                        "このモデルではD_x = D_hなので、積は計算できてしまい、意味がないことには気づけません。"});
     page_say(p,
              (text){"So these are the shapes. The source gives Y M × D_k; in this model D_k = D_v = D_h hides the "
                     "difference, in `attend explain general-layer` they are not equal.",
