@@ -16,9 +16,10 @@ declare -A kind=([vector]="--attention none" [attention]="--attention additive -
 for name in ${MODELS:-vector attention}; do
     # shellcheck disable=SC2086
     learn caption "$out/$name" "${captions[@]}" --train-list "$data/flickr8k/Flickr_8k.trainImages.txt" \
-        --valid-list "$data/flickr8k/Flickr_8k.devImages.txt" ${kind[$name]} --hidden 320 \
+        --valid-list "$data/flickr8k/Flickr_8k.devImages.txt" ${kind[$name]} --hidden 320 --dtype f16 \
         --epochs "${EPOCHS:-16}" --crop 6 --flip --minutes "${MINUTES:-60}"
     echo "$name, on the test images of Flickr8k"
     "$attend" evaluate caption -m "$out/$name" "${captions[@]}" --list "$data/flickr8k/Flickr_8k.testImages.txt" \
         --train-list "$data/flickr8k/Flickr_8k.trainImages.txt" --retrieval
 done
+echo "To ship it: cp $out/attention/{config.json,model.safetensors,preprocessor_config.json,words.json} models/flickr8k-captions"

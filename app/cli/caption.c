@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *model_name, *attention_path, *background_name;
+static const char *model_name = CLI_CAPTIONER_SHIPPED, *attention_path, *background_name;
 static cli_caption_search search = {CLI_CAPTION_SEARCH_DEFAULTS};
 static int64_t n_best = 1, threads;
 static bool json;

@@ -11,7 +11,7 @@ typedef struct cli_captioner {
     const char *name; /* as the user wrote it; its folder, if it was not given */
     att_model_path folder;
 } cli_captioner;
-/* name NULL: the only captioner. *m stays where it is until it is closed. */
+/* *m stays where it is until it is closed. */
 int cli_captioner_open(cli_captioner *m, const char *name, int64_t threads);
 void cli_captioner_close(cli_captioner *m);
 /* att_caption; 0, or a code after a message, which names the model if it is the fault of that. */
@@ -29,9 +29,10 @@ int cli_caption_search_options(cli_caption_search *s, const cli_captioner *m, in
 
 #define CLI_CAPTIONER_SHIPPED "flickr8k-captions"
 /* clang-format off */
+/* to begins as CLI_CAPTIONER_SHIPPED */
 #define CLI_CAPTIONER_OPTION(to)                                                             \
     {"model", 'm', "MODEL", .text = (to),                                                    \
-     .help = "model folder, or name of a captioner in the models folder; default: the only one there"}
+     .help = "model folder, or name of a captioner in the models folder or of the one that comes with attend"}
 /* The initial values of a search whose options are not given */
 #define CLI_CAPTION_SEARCH_DEFAULTS .beam = 5, .length_penalty = 1
 #define CLI_CAPTION_SEARCH(s)                                                                \

@@ -1,7 +1,7 @@
 /* Completion for bash, zsh and fish, from the tables. One function of the shell per kind of thing:
  * the script is a list of (command path, words). */
 #include "cli.h"
-#include "vision.h"
+#include "captioner.h"
 
 #include <string.h>
 
@@ -44,7 +44,7 @@ static const char bash_start[] =
 
 /* The models that come with attend, and those of the models folder. */
 static const char bash_models[] = CLI_TRANSLATOR_SHIPPED
-    " " CLI_VISION_SHIPPED
+    " " CLI_VISION_SHIPPED " " CLI_CAPTIONER_SHIPPED
     " $(command ls \"${ATTEND_MODELS:-${XDG_DATA_HOME:-$HOME/.local/share}/attend/models}\" 2>/dev/null)";
 
 /* Adds "PATH/WORD": the cases of the words by which the path gets longer. */
@@ -201,6 +201,7 @@ static void put_fish(FILE *f)
           "    set -q ATTEND_MODELS; and set folder $ATTEND_MODELS\n"
           "    echo " CLI_TRANSLATOR_SHIPPED "\n"
           "    echo " CLI_VISION_SHIPPED "\n"
+          "    echo " CLI_CAPTIONER_SHIPPED "\n"
           "    command ls $folder 2>/dev/null\n"
           "end\n"
           "complete -c attend -f\n",

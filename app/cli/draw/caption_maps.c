@@ -58,7 +58,15 @@ static int draw_word(FILE *f, const caption_maps *c, const layout *l, int64_t i,
     const double cell[] = {p.height / (double)rows, p.width / (double)columns};
     svg_text(f, p.left, p.top - 12, &(svg_font){.size = 15, .fill = color_ink},
              att_caption_model_word(c->m->model, c->caption->ids[i]));
-    const int code = image_panel_draw_pale(f, &p);
+    int code = CLI_DONE;
+    if (i > 0) { /* the picture of the first word again: it is most of the file */
+        const image_panel first = panel_at(c, l, 1);
+        svg_again(f, "picture", p.left - first.left, p.top - first.top);
+    } else {
+        svg_named(f, "picture");
+        code = image_panel_draw_pale(f, &p);
+        svg_named_end(f);
+    }
     image_panel_draw_weights(f, &p, rows, columns, cell, c->all.weights + i * rows * columns, scale);
     return code;
 }

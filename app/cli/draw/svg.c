@@ -131,6 +131,18 @@ void svg_layer(FILE *f, double opacity) { fprintf(f, "<g opacity=\"%g\">\n", opa
 
 void svg_layer_end(FILE *f) { fputs("</g>\n", f); }
 
+void svg_named(FILE *f, const char *name) { fprintf(f, "<g id=\"%s\">\n", name); }
+
+void svg_named_end(FILE *f) { fputs("</g>\n", f); }
+
+void svg_again(FILE *f, const char *name, double x, double y)
+{
+    fprintf(f, "<use href=\"#%s\"", name);
+    number(f, "x", x);
+    number(f, "y", y);
+    fputs("/>\n", f);
+}
+
 void svg_line(FILE *f, double x1, double y1, double x2, double y2, double width, color stroke)
 {
     fputs("<line", f);

@@ -31,6 +31,10 @@ void svg_image(FILE *f, double x, double y, double width, double height, const u
 /* What is drawn in between is a layer of this opacity. */
 void svg_layer(FILE *f, double opacity);
 void svg_layer_end(FILE *f);
+/* What is drawn in between has a name, and is drawn again, moved by x and y, by svg_again. */
+void svg_named(FILE *f, const char *name);
+void svg_named_end(FILE *f);
+void svg_again(FILE *f, const char *name, double x, double y);
 /* y is the vertical centre of the letters. */
 void svg_text(FILE *f, double x, double y, const svg_font *font, const char *text);
 /* Approximate width of a text, for layout. */

@@ -13,7 +13,7 @@
 enum { MAX_CONSTANTS = 1000, MAX_RETRIEVAL = 10000, CUTOFFS = 3 };
 static const int64_t cutoffs[CUTOFFS] = {1, 5, 10};
 
-static const char *model_name, *data, *images, *list, *train_list;
+static const char *model_name = CLI_CAPTIONER_SHIPPED, *data, *images, *list, *train_list;
 static cli_caption_search search = {CLI_CAPTION_SEARCH_DEFAULTS};
 static int64_t seed = 1, threads;
 static bool retrieval, json;
