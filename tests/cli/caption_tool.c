@@ -275,8 +275,8 @@ static void kinds_of_images_are_told_apart_by_the_encoder(void **state)
     assert_null(strstr(tool_out, "four"));
 }
 
-/* Three kinds that the encoder sees, with more captions than that: the four that are chosen first are those of which
- * most training images have one, and a kind gets the caption that most of it have. */
+/* Three kinds that the encoder sees, with more captions than that: each kind gets the caption that most of its images
+ * have. */
 static void the_commonest_captions_of_a_kind_are_chosen(void **state)
 {
     (void)state;

@@ -197,9 +197,9 @@ static int learn(caption_kinds *k, const cli_captioner *m, const att_caption_set
     return code;
 }
 
-/* Gives each measured image one of the four, and says which one its references would have chosen. */
-static int give(caption_kinds *k, const cli_captioner *m, const caption_ridge *ridge, const caption_references *r,
-                const char *const *paths)
+/* Assigns one of the four to each measured image, and says which one its references would have chosen. */
+static int assign(caption_kinds *k, const cli_captioner *m, const caption_ridge *ridge, const caption_references *r,
+                  const char *const *paths)
 {
     double *x = malloc((size_t)(r->n * m->info.features) * sizeof *x), mean[CAPTION_KINDS];
     float *score = malloc((size_t)(r->n * k->kinds) * sizeof *score);
@@ -233,7 +233,7 @@ int caption_kinds_make(caption_kinds *k, const cli_captioner *m, const caption_c
     if (!code)
         code = learn(k, m, train, &ridge);
     if (!code)
-        code = give(k, m, &ridge, r, paths);
+        code = assign(k, m, &ridge, r, paths);
     caption_ridge_free(&ridge);
     return code;
 }

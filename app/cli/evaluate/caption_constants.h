@@ -1,4 +1,4 @@
-/* Captions that know nothing of an image, or no more than which of four kinds it is: what a captioner has to beat. */
+/* Captions that know nothing of an image, or only its kind, one of four: what a captioner has to beat. */
 #ifndef CLI_CAPTION_CONSTANTS_H
 #define CLI_CAPTION_CONSTANTS_H
 
@@ -7,7 +7,7 @@
 /* Captions that are tried as constants */
 typedef struct caption_candidates {
     const char **text;   /* [n] */
-    int64_t n, distinct; /* `distinct`: captions that the model writes, not all of which are tried */
+    int64_t n, distinct; /* `distinct`: captions that the model writes; not all are tried */
 } caption_candidates;
 /* At most CAPTION_TRIED of the captions that the model writes, texts [n], the most frequent first, and as many of those
  * of the training images, at random; train or NULL. Free them after an error, too. */

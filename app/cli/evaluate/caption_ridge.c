@@ -157,7 +157,8 @@ int caption_ridge_learn(caption_ridge *r, att_ctx *ctx, double *x, int64_t n, in
     int code = CLI_DONE;
     for (int i = 0; i < 9; i++) {
         *arrays[i] = calloc(sizes[i], sizeof **arrays[i]);
-        code = *arrays[i] ? code : cli_fail_memory();
+        if (!code && !*arrays[i])
+            code = cli_fail_memory();
     }
     if (!code)
         learn(ctx, &l);

@@ -12,7 +12,7 @@ typedef struct caption_references {
     const char **text; /* [offset[n]] */
     int64_t *offset;   /* [n + 1] */
 } caption_references;
-/* n images at most: of a set with more, so many of them */
+/* Of all images of the set, or of n of them if it has more */
 int caption_references_open(caption_references *r, att_ctx *ctx, const att_caption_set *set, int64_t n);
 int64_t caption_references_image(const caption_references *r, int64_t i); /* of the set */
 void caption_references_free(caption_references *r);
