@@ -324,6 +324,10 @@ ATT_API void att_image_caption_free(const att_caption_model *m, att_image_captio
 ATT_API att_status att_caption_score(const att_caption_model *m, int64_t n, const att_image *images, int64_t n_captions,
                                      const char *const *captions, double *out);
 
+/* What the encoder makes of images [n]: out [n, places, features], grid[0] * grid[1] places row by row, as
+ * att_caption_model_info has them, with the same bits whatever else is in the call. */
+ATT_API att_status att_caption_encode(const att_caption_model *m, int64_t n, const att_image *images, float *out);
+
 /* Where the words of a caption come from. Rows sum to 1. */
 typedef struct att_caption_attention {
     int64_t grid[2]; /* rows and columns of places */

@@ -164,15 +164,28 @@ static att_var *encode_batch(att_tape *t, const void *user, att_var *images)
     return att_reshape(t, y, 2, (const int64_t[]){x.dim[0] * places, c->features});
 }
 
-att_status att_caption_encode(const att_caption_model *m, int64_t n, const att_image *images, float *grids)
+att_status att_caption_check(const char *function, const att_caption_model *m, int64_t n, const void *images,
+                             const void *out)
 {
+    if (att_require(function, ATT_NAMED({"m", m})))
+        return ATT_ERR_ARGUMENT;
+    if (n < 0)
+        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "%s: n is %lld, expected 0 or more", function, (long long)n);
+    return n > 0 ? att_require(function, ATT_NAMED({"images", images}, {"out", out})) : ATT_OK;
+}
+
+att_status att_caption_encode(const att_caption_model *m, int64_t n, const att_image *images, float *out)
+{
+    const att_status s = att_caption_check(__func__, m, n, images, out);
+    if (s)
+        return s;
     const att_image_run r = {.ctx = m->ctx,
                              .processor = m->processor,
                              .batch = BATCH_IMAGES,
                              .width = att_caption_grid_size(m),
                              .apply = encode_batch,
                              .user = m};
-    return att_image_run_all(&r, n, images, grids);
+    return att_image_run_all(&r, n, images, out);
 }
 
 /* ---- captions */
@@ -244,16 +257,6 @@ static att_status caption_batch(const att_caption_model *m, const att_search *se
     if (model.free)
         model.free(model.user);
     return s;
-}
-
-att_status att_caption_check(const char *function, const att_caption_model *m, int64_t n, const void *images,
-                             const void *out)
-{
-    if (att_require(function, ATT_NAMED({"m", m})))
-        return ATT_ERR_ARGUMENT;
-    if (n < 0)
-        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "%s: n is %lld, expected 0 or more", function, (long long)n);
-    return n > 0 ? att_require(function, ATT_NAMED({"images", images}, {"out", out})) : ATT_OK;
 }
 
 att_status att_caption(const att_caption_model *m, int64_t n, const att_image *images,

@@ -18,8 +18,6 @@ struct att_caption_model {
 
 /* Numbers of a grid */
 int64_t att_caption_grid_size(const att_caption_model *m);
-/* images [n] -> grids [n, places, features] */
-att_status att_caption_encode(const att_caption_model *m, int64_t n, const att_image *images, float *grids);
 /* Are m, and images [n] and out if n is not 0, given? function: "att_caption" */
 att_status att_caption_check(const char *function, const att_caption_model *m, int64_t n, const void *images,
                              const void *out);

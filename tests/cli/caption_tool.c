@@ -251,6 +251,93 @@ static void the_controls_are_worse(void **state)
     json_decref(v);
 }
 
+/* Three kinds of images, each with a caption of its own: who tells the kinds apart needs no more. The classifier does,
+ * and so reaches what the references themselves would choose, and the model. */
+static void kinds_of_images_are_told_apart_by_the_encoder(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(EVALUATE "-d perfect --train-list list --json"), 0);
+    json_t *v = line_json(0), *four = json_object_get(v, "four"), *texts = json_object_get(four, "captions");
+    const double cider = number(json_object_get(v, "model"), "cider");
+    assert_int_equal(json_array_size(texts), 3); /* a fourth one would raise nothing */
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(number(json_array_get(texts, i), "images"), 2);
+    assert_true(fabs(number(four, "cider") - cider) < 1e-6);
+    assert_true(fabs(number(json_object_get(v, "best_of_four"), "cider") - cider) < 1e-6);
+    assert_true(number(json_object_get(v, "constant"), "cider") < cider - 1);
+    json_t *difference = json_object_get(four, "cider_difference");
+    for (size_t i = 0; i < 3; i++)
+        assert_true(fabs(json_number_value(json_array_get(difference, i))) < 1e-9);
+    assert_int_equal(number(four, "chosen_on"), 3);
+    assert_int_equal(number(four, "learnt_from"), 3);
+    json_decref(v);
+    assert_int_equal(tool(EVALUATE "-d perfect --json"), 0);
+    assert_null(strstr(tool_out, "four"));
+}
+
+/* Three kinds that the encoder sees, with more captions than that: each kind gets the caption that most of its images
+ * have. */
+static void the_commonest_captions_of_a_kind_are_chosen(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("rm -rf kinds; mkdir kinds; for c in red green blue; do for i in 0 1 2 3 4 5; do "
+                          "cp $c.png kinds/$c$i.png; done; done; "
+                          "for i in 0 1 2 3; do printf 'red%d.png\tone two three four\ngreen%d.png\tfive six seven "
+                          "eight\nblue%d.png\tnine ten eleven twelve\n' $i $i $i; done >odd; "
+                          "for i in 4 5; do printf 'red%d.png\tan odd red thing\ngreen%d.png\tgreen leaves fall "
+                          "down\nblue%d.png\tblue %d waves here\n' $i $i $i $i; done >>odd"),
+                     0);
+    assert_int_equal(tool("ls kinds >all; $A evaluate caption -m $C -i kinds -d odd --train-list all --json"), 0);
+    json_t *v = line_json(0), *four = json_object_get(v, "four"), *texts = json_object_get(four, "captions");
+    static const char *const expected[] = {"five six seven eight", "nine ten eleven twelve", "one two three four"};
+    assert_int_equal(json_array_size(texts), 4);
+    for (size_t k = 0; k < 3; k++) {
+        bool found = false;
+        for (size_t i = 0; i < 4; i++) {
+            json_t *one = json_array_get(texts, i);
+            if (!strcmp(json_string_value(json_object_get(one, "text")), expected[k])) {
+                assert_int_equal(number(one, "images"), 6);
+                found = true;
+            }
+        }
+        assert_true(found);
+    }
+    /* The fourth is right for two images more, which nothing tells from their kind */
+    assert_true(number(json_object_get(v, "best_of_four"), "cider") > number(four, "cider") + 0.1);
+    json_decref(v);
+}
+
+/* Each image is in one row, and the rows' CIDEr-D is that of all. */
+static void scores_have_a_row_for_each_length(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        tool("i=0; for c in red0 green0 blue0 red1 green1 blue1; do i=$((i+1)); case $i in "
+             "[12]) t='a thing';; [345]) t='a thing of seven or eight words';; *) t='a red b c d e f g h';; "
+             "esac; printf '%s.png\t%s\n' $c \"$t\"; done >lengths"),
+        0);
+    assert_int_equal(tool(EVALUATE "-d lengths --by-length --json"), 0);
+    json_t *v = line_json(0), *rows = json_object_get(v, "by_length");
+    static const int images[] = {2, 3, 1}, from[] = {0, 6, 8};
+    static const double length[] = {2, 7, 9};
+    double sum = 0;
+    assert_int_equal(json_array_size(rows), 3);
+    for (size_t i = 0; i < 3; i++) {
+        json_t *row = json_array_get(rows, i), *cider = json_object_get(row, "cider_interval");
+        assert_int_equal(number(row, "images"), images[i]);
+        assert_int_equal(number(row, "from"), from[i]);
+        assert_true(fabs(number(row, "length") - length[i]) < 1e-9);
+        assert_true(json_number_value(json_array_get(cider, 1)) <= json_number_value(json_array_get(cider, 0)) + 1e-9);
+        assert_true(json_number_value(json_array_get(cider, 2)) >= json_number_value(json_array_get(cider, 0)) - 1e-9);
+        sum += images[i] * json_number_value(json_array_get(cider, 0)) / 6;
+    }
+    assert_true(fabs(sum - number(json_object_get(v, "model"), "cider")) < 1e-6);
+    json_decref(v);
+    assert_int_equal(tool(EVALUATE "-d lengths --by-length"), 0);
+    assert_has(tool_out, "\n     0-6        2  ");
+    assert_has(tool_out, "\n    8-10        1  ");
+}
+
 static void the_protocol_is_printed(void **state)
 {
     (void)state;
@@ -269,8 +356,14 @@ static void the_protocol_is_printed(void **state)
         "median rank 1 of 3\n"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         assert_has(tool_out, parts[i]);
-    assert_int_equal(tool(EVALUATE "-d captions --json -t 1 | sed 's/\"seconds[^,]*//' >1; " EVALUATE
-                                   "-d captions --json -t 2 | sed 's/\"seconds[^,]*//' | cmp 1 -"),
+    assert_int_equal(tool(EVALUATE "-d captions --train-list list"), 0);
+    static const char *const constants[] = {"\nfour      ", "\nbest      ", "\nover four      BLEU-4 ",
+                                            "encoder's features (3 training images);\n",
+                                            "greedily by CIDEr-D on 3 training images\n"};
+    for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
+        assert_has(tool_out, constants[i]);
+    assert_int_equal(tool("for i in 1 2; do " EVALUATE "-d captions --train-list list --by-length --json -t $i | "
+                          "sed 's/\"seconds[^,]*//' >$i; done; cmp 1 2"),
                      0);
 }
 
@@ -303,6 +396,9 @@ int main(void)
         cmocka_unit_test(info_tells_what_a_captioner_is),
         cmocka_unit_test(perfect_captions_have_perfect_scores),
         cmocka_unit_test(the_controls_are_worse),
+        cmocka_unit_test(kinds_of_images_are_told_apart_by_the_encoder),
+        cmocka_unit_test(the_commonest_captions_of_a_kind_are_chosen),
+        cmocka_unit_test(scores_have_a_row_for_each_length),
         cmocka_unit_test(the_protocol_is_printed),
         cmocka_unit_test(what_leaves_nothing_is_refused),
     };

@@ -166,6 +166,46 @@ static void an_image_has_the_same_caption_in_any_company(void **state)
     free_images(images);
 }
 
+/* ---- the encoder's grids */
+
+enum { FEATURES = 12, GRID = CAPTIONER_PLACES * FEATURES };
+
+/* The network of convolutions on what the preprocessing makes; each image alone and in a batch of other sizes */
+static void the_grid_is_what_the_network_makes_of_an_image(void **state)
+{
+    (void)state;
+    att_image images[IMAGES];
+    make_images(images);
+    const test_folder folder = captioner_folder(CAPTIONER_GRU, false);
+    att_caption_model *m = open_model(&folder);
+    att_captioner *c;
+    att_image_processor *processor;
+    att_tape *t;
+    float all[IMAGES][GRID], one[GRID], pixels[CAPTIONER_SIDE * CAPTIONER_SIDE * 3];
+    captioner_need(att_caption_encode(m, IMAGES, images, &all[0][0]));
+    captioner_need(att_captioner_load(ctx, folder.path, false, &c));
+    captioner_need(att_image_processor_open(ctx, folder.path, &processor));
+    captioner_need(att_tape_new(ctx, NULL, &t));
+    for (int i = 0; i < IMAGES; i++) {
+        att_tensor x, y;
+        captioner_need(att_caption_encode(m, 1, &images[i], one));
+        assert_memory_equal(one, all[i], sizeof one);
+        captioner_need(att_image_processor_apply(processor, &images[i], pixels));
+        captioner_need(att_wrap(&x, pixels, ATT_F32, ATT_DIMS(1, CAPTIONER_SIDE, CAPTIONER_SIDE, 3), NULL));
+        captioner_need(att_var_value(t, att_captioner_encode(t, c, att_input(t, &x), false), &y));
+        assert_true(y.dim[0] == CAPTIONER_PLACES && y.dim[1] == FEATURES);
+        assert_memory_equal(one, y.data, sizeof one);
+        assert_true(i == 0 || memcmp(all[i], all[0], sizeof one) != 0);
+        att_tape_reset(t);
+    }
+    att_tape_free(t);
+    att_image_processor_free(processor);
+    att_model_free(c);
+    att_caption_model_free(m);
+    folder_remove(&folder);
+    free_images(images);
+}
+
 /* ---- log probabilities */
 
 /* The score of a search is the log probability, where nothing is divided by the length. */
@@ -410,6 +450,9 @@ static void options_out_of_range_are_refused(void **state)
     assert_int_equal(att_caption_score(m, 1, images, -1, NULL, &p), ATT_ERR_ARGUMENT);
     assert_int_equal(att_caption_score(m, 1, images, 1, (const char *const[]){NULL}, &p), ATT_ERR_ARGUMENT);
     check_says(ctx, "att_caption_score: captions");
+    assert_int_equal(att_caption_encode(m, -1, images, NULL), ATT_ERR_ARGUMENT);
+    check_says(ctx, "att_caption_encode: n is -1, expected 0 or more");
+    assert_int_equal(att_caption_encode(m, 0, NULL, NULL), ATT_OK);
     assert_int_equal(att_caption(m, 0, NULL, NULL, NULL), ATT_OK);
     assert_int_equal(att_caption_score(m, 1, images, 0, NULL, &p), ATT_OK);
     att_caption_model_free(m);
@@ -424,7 +467,7 @@ typedef struct use {
     const att_image *images;
     att_image_caption captions[IMAGES];
     double p[IMAGES];
-    float weights[2 * CAPTIONER_PLACES];
+    float weights[2 * CAPTIONER_PLACES], grids[IMAGES * GRID];
     att_status status;
 } use;
 
@@ -435,6 +478,7 @@ static void *use_model(void *arg)
     att_caption_attention a = {0};
     u->status = att_caption(u->m, IMAGES, u->images, NULL, u->captions);
     u->status = u->status ? u->status : att_caption_score(u->m, IMAGES, u->images, 1, &text, u->p);
+    u->status = u->status ? u->status : att_caption_encode(u->m, IMAGES, u->images, u->grids);
     u->status = u->status ? u->status : att_caption_attend(u->m, u->images, (const int32_t[]){0, 1}, 2, &a);
     if (!u->status)
         memcpy(u->weights, a.weights, sizeof u->weights);
@@ -448,6 +492,7 @@ static void check_same_use(const use *a, const use *b)
     for (int i = 0; i < IMAGES; i++)
         check_same(&a->captions[i], &b->captions[i]);
     assert_memory_equal(a->p, b->p, sizeof a->p);
+    assert_memory_equal(a->grids, b->grids, sizeof a->grids);
     assert_memory_equal(a->weights, b->weights, sizeof a->weights);
 }
 
@@ -529,6 +574,7 @@ int main(void)
         cmocka_unit_test(the_model_says_what_it_is),
         cmocka_unit_test(options_are_kept_and_unknown_words_never_written),
         cmocka_unit_test(an_image_has_the_same_caption_in_any_company),
+        cmocka_unit_test(the_grid_is_what_the_network_makes_of_an_image),
         cmocka_unit_test(scores_of_captions_are_their_log_probabilities),
         cmocka_unit_test(captions_may_be_as_typed_with_words_that_are_not_known),
         cmocka_unit_test(words_have_weights_over_the_places),

@@ -1,5 +1,4 @@
 #include "caption_scores.h"
-#include "cli/base/progress.h"
 
 #include <attend_text.h>
 #include <attend_util.h>
@@ -9,18 +8,23 @@
 
 /* ---- References ------------------------------------------------------------ */
 
+int64_t caption_references_image(const caption_references *r, int64_t i) { return i * r->all / r->n; }
+
 int caption_references_open(caption_references *r, att_ctx *ctx, const att_caption_set *set, int64_t n)
 {
-    *r = (caption_references){.ctx = ctx, .n = n};
+    att_caption_set_info info = {.size = sizeof info};
+    att_caption_set_describe(set, &info);
+    n = n < info.images ? n : info.images;
+    *r = (caption_references){.ctx = ctx, .set = set, .n = n, .all = info.images};
     r->offset = calloc((size_t)n + 1, sizeof *r->offset);
     for (int64_t i = 0; r->offset && i < n; i++)
-        r->offset[i + 1] = r->offset[i] + att_caption_set_count(set, i);
+        r->offset[i + 1] = r->offset[i] + att_caption_set_count(set, caption_references_image(r, i));
     r->text = r->offset ? malloc((size_t)r->offset[n] * sizeof *r->text) : NULL;
     if (!r->text)
         return cli_fail_memory();
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = r->offset[i]; k < r->offset[i + 1]; k++)
-            r->text[k] = att_caption_set_caption(set, i, k - r->offset[i]);
+            r->text[k] = att_caption_set_caption(set, caption_references_image(r, i), k - r->offset[i]);
     return CLI_DONE;
 }
 
@@ -143,51 +147,4 @@ int64_t caption_distinct(const char *const *texts, int64_t n, const char **out)
         out[i] = all[i].text;
     free(all);
     return distinct;
-}
-
-/* CIDEr-D of candidates that all images get, each by one thread */
-typedef struct trial {
-    const caption_references *r;
-    const char *const *candidate; /* of this part */
-    double *mean;
-    att_status *status;
-} trial;
-
-static void try_candidate(void *arg, int i)
-{
-    const trial *t = arg;
-    const char **texts = malloc((size_t)t->r->n * sizeof *texts);
-    t->status[i] = texts ? ATT_OK : ATT_ERR_MEMORY;
-    for (int64_t k = 0; texts && k < t->r->n; k++)
-        texts[k] = t->candidate[i];
-    if (texts)
-        t->status[i] = att_cider(t->r->ctx, texts, t->r->n, t->r->text, t->r->offset, NULL, &t->mean[i]);
-    free(texts);
-}
-
-int caption_best_constant(const caption_references *r, const char *const *candidates, int64_t n, const char **best)
-{
-    enum { PART = 32 };
-    double mean[PART], largest = -1;
-    att_status status[PART];
-    cli_progress line;
-    int code = CLI_DONE;
-    *best = candidates[0];
-    cli_progress_begin(&line);
-    for (int64_t first = 0; !code && first < n; first += PART) {
-        const int64_t count = n - first < PART ? n - first : PART;
-        trial t = {.r = r, .candidate = candidates + first, .mean = mean, .status = status};
-        att_parallel_for(r->ctx, (int)count, try_candidate, &t);
-        for (int64_t i = 0; !code && i < count; i++) {
-            if (status[i])
-                code = status[i] == ATT_ERR_CANCELLED ? CLI_INTERRUPTED : cli_fail_memory();
-            else if (mean[i] > largest) {
-                largest = mean[i];
-                *best = candidates[first + i];
-            }
-        }
-        cli_progress_show(&line, first + count, "constants", (double)(first + count) / (double)n);
-    }
-    cli_progress_end(&line);
-    return code;
 }

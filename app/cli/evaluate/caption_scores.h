@@ -4,14 +4,17 @@
 
 #include "cli/base/captioner.h"
 
-/* The references of images */
+/* The references of images of a set */
 typedef struct caption_references {
     att_ctx *ctx;
-    int64_t n;         /* images */
+    const att_caption_set *set;
+    int64_t n, all;    /* images; those of the set, among which they are evenly spaced */
     const char **text; /* [offset[n]] */
     int64_t *offset;   /* [n + 1] */
 } caption_references;
+/* Of all images of the set, or of n of them if it has more */
 int caption_references_open(caption_references *r, att_ctx *ctx, const att_caption_set *set, int64_t n);
+int64_t caption_references_image(const caption_references *r, int64_t i); /* of the set */
 void caption_references_free(caption_references *r);
 
 typedef struct caption_scores {
@@ -39,7 +42,5 @@ void caption_shuffle(const char *const *texts, int64_t n, uint64_t seed, const c
 
 /* Distinct texts, the most frequent first: sorted into out [n]; returns their number. -1: no memory */
 int64_t caption_distinct(const char *const *texts, int64_t n, const char **out);
-/* The one of the candidates whose CIDEr-D is the largest if all images get it. */
-int caption_best_constant(const caption_references *r, const char *const *candidates, int64_t n, const char **best);
 
 #endif
