@@ -135,8 +135,9 @@ static void completion_knows_subcommands_and_models_before_files(void **state)
         0);
     assert_string_equal(tool_out,
                         "train translate\ncaption classify embed recommend translate\nbandwidth\n\ntatoeba-de-en "
-                        "fashion-mnist mine folder\n"
-                        "tatoeba-de-en fashion-mnist mine folder p.spm\np.spm\n\naa c complete folder p.spm\nfolder\n");
+                        "fashion-mnist flickr8k-captions mine folder\n"
+                        "tatoeba-de-en fashion-mnist flickr8k-captions mine folder p.spm\np.spm\n\n"
+                        "aa c complete folder p.spm\nfolder\n");
 }
 
 static void summaries_begin_with_a_verb(void **state)
