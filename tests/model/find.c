@@ -79,7 +79,7 @@ static void the_list_is_in_alphabetical_order_the_models_folder_first(void **sta
     char list[4096] = "";
     set(f.path, NULL, NULL);
     assert_int_equal(att_models_list(append, list), ATT_OK);
-    assert_string_equal(list, "one two fashion-mnist tatoeba-de-en ");
+    assert_string_equal(list, "one two fashion-mnist flickr8k-captions tatoeba-de-en ");
     folder_remove(&f);
     list[0] = 0;
     assert_int_equal(att_models_list(append, list), ATT_OK); /* of no folder */
@@ -100,7 +100,7 @@ static void a_model_that_is_not_there_is_an_error_that_lists_those_that_are(void
         assert_string_equal(path.text, "");
         snprintf(expected, sizeof expected,
                  "\"%s\" is no folder and no model in %s, and none that comes with attend; there are: one, two, "
-                 "fashion-mnist, tatoeba-de-en",
+                 "fashion-mnist, flickr8k-captions, tatoeba-de-en",
                  names[i], f.path);
         assert_string_equal(att_error(NULL), expected);
     }
