@@ -83,7 +83,7 @@ static void the_list_is_in_alphabetical_order_the_models_folder_first(void **sta
     folder_remove(&f);
     list[0] = 0;
     assert_int_equal(att_models_list(append, list), ATT_OK); /* of no folder */
-    assert_string_equal(list, "fashion-mnist tatoeba-de-en ");
+    assert_string_equal(list, "fashion-mnist flickr8k-captions tatoeba-de-en ");
 }
 
 static void a_model_that_is_not_there_is_an_error_that_lists_those_that_are(void **state)
