@@ -106,7 +106,7 @@ static void the_drawing_has_a_map_of_each_word(void **state)
     assert_int_equal(count(tool_out, "<svg "), 1);
     assert_int_equal(count(tool_out, "</svg>"), 1);
     assert_int_equal(count(tool_out, "href=\"data:image/png;base64,"), 2); /* the picture, and under the first word */
-    assert_int_equal(count(tool_out, "<use href=\"#picture\""), 2);          /* and under the others */
+    assert_int_equal(count(tool_out, "<use href=\"#picture\""), 2);        /* and under the others */
     assert_has(tool_out, "<title>Captions of a picture: a red square</title>");
     assert_int_equal(tool("$A explain captioning -m $C --image red.png --svg c.svg --lang ja >page && cat c.svg"), 0);
     assert_has(tool_out, ">単語ごとの、2 x 2個の位置への注意</text>");
