@@ -2,9 +2,8 @@
 
 int cli_captioner_open(cli_captioner *m, const char *name, int64_t threads)
 {
-    *m = (cli_captioner){.info = {.size = sizeof m->info}};
+    *m = (cli_captioner){.info = {.size = sizeof m->info}, .name = name};
     int code = cli_model_find(CLI_CAPTIONER, name, &m->folder);
-    m->name = name ? name : m->folder.text;
     if (!code)
         code = cli_open(&m->ctx, threads);
     if (!code)

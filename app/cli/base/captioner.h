@@ -8,7 +8,7 @@ typedef struct cli_captioner {
     att_ctx *ctx;
     att_caption_model *model;
     att_caption_model_info info;
-    const char *name; /* as the user wrote it; its folder, if it was not given */
+    const char *name; /* as the user wrote it */
     att_model_path folder;
 } cli_captioner;
 /* *m stays where it is until it is closed. */

@@ -58,10 +58,10 @@ static void sum_products(void *arg, int f)
 
 /* ---- Weights ---------------------------------------------------------------- */
 
-/* The lower factor of products / n + strength, which is positive definite (Cholesky); all: of all images */
-static void factorise(const learning *l, bool all, double strength)
+/* The lower factor of products / n + strength, which is positive definite (Cholesky); all: of all images, n */
+static void factorise(const learning *l, bool all, int64_t n, double strength)
 {
-    const int64_t width = l->r->width, n = all ? l->n : l->n - (l->n + FIFTH - 1) / FIFTH;
+    const int64_t width = l->r->width;
     const double share = 1 / (double)(n > 0 ? n : 1);
     for (int64_t f = 0; f < width; f++)
         for (int64_t g = 0; g <= f; g++) {
@@ -77,7 +77,7 @@ static void factorise(const learning *l, bool all, double strength)
 static void solve(const learning *l, bool all, double strength)
 {
     const int64_t width = l->r->width, kinds = l->r->kinds, n = all ? l->n : l->n - (l->n + FIFTH - 1) / FIFTH;
-    factorise(l, all, strength);
+    factorise(l, all, n, strength);
     for (int64_t k = 0; k < kinds; k++) {
         double *w = l->r->weight + k * width;
         for (int64_t f = 0; f < width; f++) {

@@ -1,4 +1,5 @@
 #include "captioning_parts.h"
+#include "page.h"
 
 #include "attend_util.h"
 
@@ -37,12 +38,10 @@ static int64_t integer(const json_t *config, const char *key)
 /* What att_caption_model_info does not say; the model has been opened, so the file is a right one. */
 static att_status read_settings(att_ctx *ctx, const char *folder, captioning_parts *m)
 {
-    char path[sizeof(att_model_path) + sizeof "/config.json"];
-    snprintf(path, sizeof path, "%s/config.json", folder);
-    json_error_t e;
-    json_t *config = json_load_file(path, 0, &e);
-    if (!config)
-        return att_fail(ctx, ATT_ERR_FORMAT, "%s: %s", path, e.text);
+    json_t *config;
+    const att_status opened = page_config(ctx, folder, &config);
+    if (opened)
+        return opened;
     const json_t *channels = json_object_get(config, "channels");
     for (; m->stages < CAPTIONING_MAX_STAGES && m->stages < (int64_t)json_array_size(channels); m->stages++)
         m->channels[m->stages] = json_integer_value(json_array_get(channels, (size_t)m->stages));

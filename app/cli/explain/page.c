@@ -405,3 +405,12 @@ void page_answer(page *p, att_status s)
              s == ATT_OK ? "" : att_error(p->ctx));
     print_wrapped(p, line, FIGURES);
 }
+
+att_status page_config(att_ctx *ctx, const char *folder, json_t **out)
+{
+    char path[sizeof(att_model_path) + sizeof "/config.json"];
+    json_error_t e;
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    *out = json_load_file(path, 0, &e);
+    return *out ? ATT_OK : att_fail(ctx, ATT_ERR_FORMAT, "%s: %s", path, e.text);
+}

@@ -14,6 +14,7 @@
 
 #include <attend_model.h>
 #include <attend_vision.h>
+#include <jansson.h>
 
 #include <stdio.h>
 
@@ -95,6 +96,8 @@ void page_drawing(page *p, page_draw *draw, const void *drawing);
 void page_agree(page *p, text what, const float *a, const float *b, int64_t count);
 /* To five digits: of softmax, whose weights have the errors of scores of many terms. */
 void page_agree_roughly(page *p, text what, const float *a, const float *b, int64_t count);
+/* FOLDER/config.json, of a model that has been opened; the caller frees *out by json_decref. */
+att_status page_config(att_ctx *ctx, const char *folder, json_t **out);
 /* Prints the result of a call that may fail: status and message. Out of memory is an error of the page. */
 void page_answer(page *p, att_status s);
 

@@ -1,4 +1,5 @@
 #include "vit_parts.h"
+#include "page.h"
 
 #include "attend_util.h"
 
@@ -18,19 +19,18 @@ typedef struct settings {
 /* What att_vit_info does not say. */
 static att_status read_settings(att_ctx *ctx, const char *folder, settings *s)
 {
-    char path[sizeof(att_model_path) + sizeof "/config.json"];
-    snprintf(path, sizeof path, "%s/config.json", folder);
-    json_error_t e;
-    json_t *config = json_load_file(path, 0, &e);
-    if (!config)
-        return att_fail(ctx, ATT_ERR_FORMAT, "%s: %s", path, e.text);
+    json_t *config;
+    const att_status opened = page_config(ctx, folder, &config);
+    if (opened)
+        return opened;
     const json_t *eps = json_object_get(config, "layer_norm_eps"), *act = json_object_get(config, "hidden_act");
     s->eps = (float)(json_is_number(eps) ? json_number_value(eps) : 1e-12);
     s->bias = !json_is_false(json_object_get(config, "qkv_bias"));
     const bool gelu = !act || (json_is_string(act) && !strcmp(json_string_value(act), "gelu"));
     json_decref(config);
     return gelu ? ATT_OK
-                : att_fail(ctx, ATT_ERR_UNSUPPORTED, "%s: hidden_act is not \"gelu\", the one of this chapter", path);
+                : att_fail(ctx, ATT_ERR_UNSUPPORTED,
+                           "%s/config.json: hidden_act is not \"gelu\", the one of this chapter", folder);
 }
 
 static att_status check(att_ctx *ctx, const char *folder, const vit_parts *m)
