@@ -38,4 +38,19 @@ typedef struct att_matmul_args {
 size_t att_matmul_scratch(const att_ctx *ctx, const att_matmul_args *args);
 void att_matmul_strided(att_ctx *ctx, const att_matmul_args *args, float *scratch);
 
+/* c [m, n] = epilogue(a [m, k] B^T), where rows of B are quantised blocks and a's become so: see kernel/quantized.c. A
+ * row's bits depend neither on m nor on the number of threads. (quantized.c) */
+typedef struct att_quantized_product {
+    int64_t m, n, k; /* k is in whole blocks */
+    const float *a;  /* [m, k] */
+    int type;        /* att_dtype of B */
+    const void *b;   /* [n] rows of blocks */
+    int64_t row_bytes;
+    float *c;                     /* [m, n] */
+    const att_epilogue *epilogue; /* without `add`; or NULL */
+} att_quantized_product;
+/* scratch [att_quantized_scratch] (SIZE_MAX: overflow) */
+size_t att_quantized_scratch(int64_t m, int64_t k);
+void att_quantized_multiply(att_ctx *ctx, const att_quantized_product *product, float *scratch);
+
 #endif

@@ -103,10 +103,10 @@ static void tile(int rows, int panels, bool add, const tile_args *t)
 }
 
 /* activation(c + bias) + residual on a finished tile, n columns from column j on. */
-ATT_INLINE void finish_as(const int activation, int rows, int64_t n, float *c, int64_t ldc, const att_epilogue *e,
+ATT_INLINE void finish_as(const int activation, int64_t rows, int64_t n, float *c, int64_t ldc, const att_epilogue *e,
                           int64_t i, int64_t j)
 {
-    for (int r = 0; r < rows; r++)
+    for (int64_t r = 0; r < rows; r++)
         for (int64_t v = 0; v < n; v += ATT_LANES) {
             const int used = (int)att_min(n - v, ATT_LANES);
             vf x = v_load_n(c + r * ldc + v, used);
@@ -119,7 +119,7 @@ ATT_INLINE void finish_as(const int activation, int rows, int64_t n, float *c, i
         }
 }
 
-static void finish(int rows, int64_t n, float *c, int64_t ldc, const att_epilogue *e, int64_t i, int64_t j)
+static void finish(int64_t rows, int64_t n, float *c, int64_t ldc, const att_epilogue *e, int64_t i, int64_t j)
 {
     switch (e->activation) {
     case ATT_IDENTITY:
@@ -334,4 +334,5 @@ void ATT_ISA(att_kernel_gemm)(att_kernels *k)
     k->gemm.pack = pack;
     k->gemm.pack_codes = pack_codes;
     k->gemm.run = gemm;
+    k->gemm.finish = finish;
 }

@@ -149,6 +149,22 @@ typedef struct att_int8_args {
     att_prefetch *prefetch; /* or NULL; is consumed */
 } att_int8_args;
 
+/* Numbers of a block of a quantised row: types Q8_0, Q4_0 and Q4_1 of att_dtype */
+enum { ATT_QUANTIZED_BLOCK = 32 };
+
+/* c [m, n] = a [m, k] times B^T for panels [first, last) of nr columns; see quantized.c. k is in whole blocks. */
+typedef struct att_quantized_args {
+    int64_t m, n, k;
+    const float *words;      /* A, quantised: [m, k / 4], four int8 each */
+    const float *step, *sum; /* [m, blocks]: what a number of `words` stands for, and the sum of a block's numbers */
+    int type;                /* att_dtype of B */
+    const void *b;           /* [n] rows of blocks */
+    int64_t row_bytes;
+    int64_t first, last;
+    float *c; /* [m, n], rows ldc apart */
+    int64_t ldc;
+} att_quantized_args;
+
 /* gemm.c */
 typedef struct att_gemm_kernels {
     int (*panels_per_tile)(int64_t rows); /* of B that a register tile takes, if A has `rows` rows */
@@ -160,7 +176,16 @@ typedef struct att_gemm_kernels {
     void (*pack_codes)(int64_t n, int64_t k, const uint16_t *b, int64_t stride_n, int64_t stride_k, int64_t first,
                        int64_t last, uint16_t *packed);
     void (*run)(const att_gemm_args *args);
+    /* c [rows, n], rows ldc apart, which are rows from i and columns from j on of a product, become epilogue(c). */
+    void (*finish)(int64_t rows, int64_t n, float *c, int64_t ldc, const att_epilogue *epilogue, int64_t i, int64_t j);
 } att_gemm_kernels;
+
+/* quantized.c */
+typedef struct att_quantized_kernels {
+    /* A row x [k] -> words [k / 4], step and sum [k / 32]. A block with a number that is not finite has step NaN. */
+    void (*quantize)(int64_t k, const float *x, float *words, float *step, float *sum);
+    void (*run)(const att_quantized_args *args);
+} att_quantized_kernels;
 
 /* int8_bounds.c */
 typedef struct att_int8_kernels {
@@ -319,6 +344,7 @@ typedef struct att_kernels {
     int nr, mr; /* columns of a packed panel of B, rows of a register tile */
     int q_tile; /* queries of a tile of attention: nr */
     att_gemm_kernels gemm;
+    att_quantized_kernels quantized;
     att_int8_kernels int8;
     att_attend_kernels attend;
     att_backward_kernels backward;

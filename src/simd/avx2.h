@@ -44,6 +44,16 @@ static inline vf v_dot4(vf a, vf b, vf sum) /* see scalar.h */
     const __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(sum), fours));
 }
+static inline vf v_signed4_left(vf w) { return _mm256_castsi256_ps(_mm256_abs_epi8(_mm256_castps_si256(w))); }
+static inline vf v_signed4_start(float sum_of_x)
+{
+    (void)sum_of_x;
+    return v_set(0);
+}
+static inline vf v_signed4(vf left, vf w, vf x, vf sum) /* |w| (w < 0 ? -x : x), where 2 * 128 * 127 is below 2^15 */
+{
+    return v_dot4(left, _mm256_castsi256_ps(_mm256_sign_epi8(_mm256_castps_si256(x), _mm256_castps_si256(w))), sum);
+}
 static inline vf v_from_whole(vf a) { return _mm256_cvtepi32_ps(_mm256_castps_si256(a)); }
 static inline vm v_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
 static inline vm v_is_nan(vf a) { return _mm256_cmp_ps(a, a, _CMP_UNORD_Q); }

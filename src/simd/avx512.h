@@ -46,6 +46,34 @@ static inline vf v_dot4(vf a, vf b, vf sum) /* see scalar.h */
     return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(sum), fours));
 #endif
 }
+#ifdef __AVX512VNNI__ /* (w + 128) x, and a sum begins with -128 of all x */
+static inline vf v_signed4_left(vf w)
+{
+    return _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(w), _mm512_set1_epi8((char)0x80)));
+}
+static inline vf v_signed4_start(float sum_of_x)
+{
+    return _mm512_castsi512_ps(_mm512_set1_epi32(-128 * (int32_t)sum_of_x));
+}
+static inline vf v_signed4(vf left, vf w, vf x, vf sum)
+{
+    (void)w;
+    return v_dot4(left, x, sum);
+}
+#else /* |w| (w < 0 ? -x : x), where 2 * 128 * 127 is below 2^15 */
+static inline vf v_signed4_left(vf w) { return _mm512_castsi512_ps(_mm512_abs_epi8(_mm512_castps_si512(w))); }
+static inline vf v_signed4_start(float sum_of_x)
+{
+    (void)sum_of_x;
+    return v_set(0);
+}
+static inline vf v_signed4(vf left, vf w, vf x, vf sum)
+{
+    const __m512i y = _mm512_castps_si512(x);
+    const __mmask64 negative = _mm512_movepi8_mask(_mm512_castps_si512(w));
+    return v_dot4(left, _mm512_castsi512_ps(_mm512_mask_sub_epi8(y, negative, _mm512_setzero_si512(), y)), sum);
+}
+#endif
 static inline vf v_from_whole(vf a) { return _mm512_cvtepi32_ps(_mm512_castps_si512(a)); }
 static inline vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 static inline vm v_is_nan(vf a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }

@@ -63,6 +63,17 @@ static inline vf v_dot4(vf a, vf b, vf sum) /* see scalar.h */
     const int16x8_t low = vmull_s8(vget_low_s8(x), vget_low_s8(y)), high = vmull_high_s8(x, y);
     return vreinterpretq_f32_s32(vpadalq_s16(vreinterpretq_s32_f32(sum), vpaddq_s16(low, high)));
 }
+static inline vf v_signed4_left(vf w) { return w; }
+static inline vf v_signed4_start(float sum_of_x)
+{
+    (void)sum_of_x;
+    return v_set(0);
+}
+static inline vf v_signed4(vf left, vf w, vf x, vf sum) /* sums of two products fit into 16 bits: 2 * 128 * 127 */
+{
+    (void)left;
+    return v_dot4(w, x, sum);
+}
 static inline vf v_from_whole(vf a) { return vcvtq_f32_s32(vreinterpretq_s32_f32(a)); }
 static inline vm v_lt(vf a, vf b) { return vcltq_f32(a, b); }
 static inline vm v_is_nan(vf a) { return vmvnq_u32(vceqq_f32(a, a)); }

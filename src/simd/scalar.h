@@ -55,6 +55,20 @@ static inline vf v_dot4(vf a, vf b, vf sum)
             total[i] += x[4 * i + j] * y[4 * i + j];
     return (vf)total;
 }
+/* On words of four int8: sum (int32) + w0 x0 + w1 x1 + w2 x2 + w3 x3. Bytes of w are in [-128, 127], of x in [-127, 127].
+ * left is v_signed4_left(w), which many products share, and a sum begins with v_signed4_start(all numbers of x, added).
+ */
+static inline vf v_signed4_left(vf w) { return w; }
+static inline vf v_signed4_start(float sum_of_x)
+{
+    (void)sum_of_x;
+    return v_set(0);
+}
+static inline vf v_signed4(vf left, vf w, vf x, vf sum)
+{
+    (void)left;
+    return v_dot4(w, x, sum); /* which is for any signs here */
+}
 static inline vf v_from_whole(vf a) { return __builtin_convertvector((vm)a, vf); } /* whole numbers -> floats */
 static inline vm v_lt(vf a, vf b) { return a < b; }
 static inline vm v_is_nan(vf a) { return a != a; }

@@ -121,6 +121,30 @@ static bool set_packed(att_tape *t, att_param *weight, att_gemm_args *p)
     return p->packed || p->codes;
 }
 
+bool att_tape_multiply_quantized(att_tape *t, const att_tensor *x, const att_param *weight, const att_epilogue *e,
+                                 float *y)
+{
+    const att_tensor *w = att_param_value(weight);
+    const int64_t m = x->dim[0], k = x->dim[1];
+    const size_t mark = att_arena_mark(&t->arena);
+    float *scratch = att_tape_scratch(t, att_quantized_scratch(m, k));
+    if (!scratch)
+        return false;
+    att_quantized_multiply(t->ctx,
+                           &(const att_quantized_product){.m = m,
+                                                          .n = w->dim[0],
+                                                          .k = k,
+                                                          .a = x->data,
+                                                          .type = (int)w->dtype,
+                                                          .b = w->data,
+                                                          .row_bytes = att_dtype_bytes(w->dtype, w->stride[0]),
+                                                          .c = y,
+                                                          .epilogue = e},
+                           scratch);
+    att_arena_release(&t->arena, mark);
+    return true;
+}
+
 /* y = activation(z) + residual, z = x weight^T + bias; z is stored unless NULL */
 static bool multiply(att_tape *t, const att_tensor *x, att_param *weight, att_param *bias, att_activation act,
                      const float *residual, float *z, const att_tensor *y)
@@ -128,6 +152,10 @@ static bool multiply(att_tape *t, const att_tensor *x, att_param *weight, att_pa
     const int64_t m = x->dim[0], k = x->dim[1], n = y->dim[1];
     const size_t mark = att_arena_mark(&t->arena);
     const float *b = bias ? att_param_floats(bias) : NULL;
+    if (att_is_quantized(att_param_value(weight)->dtype) && !t->record) {
+        const att_epilogue e = {.bias = b, .residual = residual, .residual_stride = n, .activation = (int)act};
+        return (!bias || b) && att_tape_multiply_quantized(t, x, weight, &e, y->data);
+    }
     att_gemm_args p = {.m = m, .n = n, .k = k, .a = x->data, .lda = k, .ldc = n};
     if (!set_packed(t, weight, &p) || (bias && !b))
         return false;

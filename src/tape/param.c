@@ -36,8 +36,9 @@ att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out)
     const att_status s = att_check_view(ctx, "value", value);
     if (s)
         return s;
-    if (value->dtype != ATT_F32 && value->dtype != ATT_F16 && value->dtype != ATT_BF16)
-        return att_fail(ctx, ATT_ERR_DTYPE, "value is %s, not f32, f16 or bf16", att_dtype_name(value->dtype));
+    if (!att_is_real(value->dtype))
+        return att_fail(ctx, ATT_ERR_DTYPE, "value is %s, not f32, f16, bf16 or quantised",
+                        att_dtype_name(value->dtype));
     if (value->rank < 1)
         return att_fail(ctx, ATT_ERR_SHAPE, "value is of rank %d, expected 1 to %d", value->rank, ATT_MAX_RANK);
     att_param *p = att_calloc(ctx, 1, sizeof *p);
@@ -76,7 +77,9 @@ void att_param_invalidate(att_param *p)
 static void convert(const att_param *p, int64_t at, int64_t n, float *y)
 {
     const att_kernels *k = att_kernels_of(p->ctx->isa);
-    if (p->value.dtype == ATT_F32)
+    if (att_is_quantized(p->value.dtype))
+        att_dequantize(p->value.dtype, n, (const char *)p->value.data + att_dtype_bytes(p->value.dtype, at), y);
+    else if (p->value.dtype == ATT_F32)
         memcpy(y, (const float *)p->value.data + at, (size_t)n * sizeof *y);
     else if (p->value.dtype == ATT_F16)
         k->vector.from_f16(n, (const uint16_t *)p->value.data + at, y);

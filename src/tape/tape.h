@@ -197,6 +197,9 @@ void att_tape_total(att_ctx *ctx, int64_t n, const float *x, int64_t divisor, fl
 /* Checks that x [rows, in], weight [out, in] and bias [out] or NULL make a linear layer (linear.c) */
 bool att_tape_check_linear(att_tape *t, const char *op, const att_tensor *x, const att_param *weight,
                            const att_param *bias);
+/* y [m, n] = e(x [m, k] weight^T), of a quantised weight [n, k] (linear.c); false: memory */
+bool att_tape_multiply_quantized(att_tape *t, const att_tensor *x, const att_param *weight, const att_epilogue *e,
+                                 float *y);
 /* Checks the arguments of argmax and topk; the value of x, or false: the tape has failed (topk.c) */
 bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
                          const att_excluded_columns *except, const att_top_column *out, att_tensor *value);

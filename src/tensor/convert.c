@@ -40,14 +40,26 @@ static void convert_run(const convert_job *j, int64_t n, const char *from, int64
     _Alignas(8) char room[8 * RUN];
     float numbers[RUN];
     uint16_t codes[RUN];
+    const bool same = j->x.dtype == j->out.dtype;
+    if (same && att_is_quantized(j->x.dtype)) {
+        memcpy(to, from, (size_t)att_dtype_bytes(j->x.dtype, n));
+        return;
+    }
     const void *x = gather(n, from, from_stride, j->x_size, room);
-    if (j->x.dtype == j->out.dtype) {
+    if (same) {
         scatter(n, x, to, to_stride, j->out_size);
         return;
     }
-    if (j->x.dtype != ATT_F32) {
+    if (att_is_quantized(j->x.dtype)) {
+        att_dequantize(j->x.dtype, n, from, numbers);
+        x = numbers;
+    } else if (j->x.dtype != ATT_F32) {
         (j->x.dtype == ATT_F16 ? j->k->vector.from_f16 : j->k->vector.from_bf16)(n, x, numbers);
         x = numbers;
+    }
+    if (att_is_quantized(j->out.dtype)) {
+        att_quantize(j->out.dtype, n, x, to);
+        return;
     }
     if (j->out.dtype != ATT_F32) {
         (j->out.dtype == ATT_F16 ? j->k->vector.to_f16 : j->k->vector.to_bf16)(n, x, codes);
@@ -58,14 +70,14 @@ static void convert_run(const convert_job *j, int64_t n, const char *from, int64
 
 /* ---- rows: all dimensions but the last, flattened */
 
-static char *row_of(const att_tensor *t, size_t size, int64_t row)
+static char *row_of(const att_tensor *t, int64_t row)
 {
     int64_t offset = 0;
     for (int d = t->rank - 2; d >= 0; d--) {
         offset += row % t->dim[d] * t->stride[d];
         row /= t->dim[d];
     }
-    return (char *)t->data + offset * (int64_t)size;
+    return (char *)t->data + att_dtype_bytes(t->dtype, offset);
 }
 
 static void convert_units(void *arg, int task)
@@ -76,8 +88,8 @@ static void convert_units(void *arg, int task)
     for (int64_t u = first; u < end; u++) {
         const int64_t row = u / j->runs, at = u % j->runs * RUN, n = att_min(j->length - at, RUN);
         const int64_t from = j->x.stride[last], to = j->out.stride[last];
-        convert_run(j, n, row_of(&j->x, j->x_size, row) + at * from * (int64_t)j->x_size, from,
-                    row_of(&j->out, j->out_size, row) + at * to * (int64_t)j->out_size, to);
+        convert_run(j, n, row_of(&j->x, row) + att_dtype_bytes(j->x.dtype, at * from), from,
+                    row_of(&j->out, row) + att_dtype_bytes(j->out.dtype, at * to), to);
     }
 }
 
@@ -88,8 +100,6 @@ static void flatten(att_tensor *t)
     t->stride[0] = t->rank = 1;
 }
 
-static bool is_float(att_dtype t) { return t == ATT_F32 || t == ATT_F16 || t == ATT_BF16; }
-
 att_status att_tensor_convert(att_ctx *ctx, const att_tensor *x, const att_tensor *out)
 {
     att_status s = att_require(__func__, ATT_NAMED({"ctx", ctx}));
@@ -97,8 +107,8 @@ att_status att_tensor_convert(att_ctx *ctx, const att_tensor *x, const att_tenso
     s = s ? s : att_check_view(ctx, "out", out);
     s = s ? s : att_check_output(ctx, "out", out, out->dtype, out->rank);
     s = s ? s : att_check_same_shape(ctx, "out", out, "x", x);
-    if (!s && x->dtype != out->dtype && !(is_float(x->dtype) && is_float(out->dtype)))
-        s = att_fail(ctx, ATT_ERR_DTYPE, "x is %s and out is %s: only f32, f16 and bf16 become one another",
+    if (!s && x->dtype != out->dtype && !(att_is_real(x->dtype) && att_is_real(out->dtype)))
+        s = att_fail(ctx, ATT_ERR_DTYPE, "x is %s and out is %s: only f32, f16, bf16 and quantised types become one another",
                      att_dtype_name(x->dtype), att_dtype_name(out->dtype));
     s = s ? s : att_check_apart(ctx, "out", out, "x", x);
     if (s || att_count(x) == 0)

@@ -1,5 +1,6 @@
 /* Tensor views: construction, description, checks. */
 #include "tensor/tensor.h"
+#include "kernel/kernel.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,21 +9,32 @@
 static const struct {
     const char *name;
     size_t size;
+    int64_t block_bytes; /* of ATT_QUANTIZED_BLOCK elements, instead of size */
 } dtypes[] = {
-    [ATT_F32] = {"f32", 4}, [ATT_F16] = {"f16", 2}, [ATT_BF16] = {"bf16", 2},
-    [ATT_I32] = {"i32", 4}, [ATT_I64] = {"i64", 8}, [ATT_BOOL] = {"bool", 1},
+    [ATT_F32] = {"f32", 4, 0},    [ATT_F16] = {"f16", 2, 0},    [ATT_BF16] = {"bf16", 2, 0},
+    [ATT_I32] = {"i32", 4, 0},    [ATT_I64] = {"i64", 8, 0},    [ATT_BOOL] = {"bool", 1, 0},
+    [ATT_Q8_0] = {"Q8_0", 0, 34}, [ATT_Q4_0] = {"Q4_0", 0, 18}, [ATT_Q4_1] = {"Q4_1", 0, 20},
 };
 
 static bool known(att_dtype t) { return (unsigned)t < sizeof dtypes / sizeof dtypes[0]; }
 
 const char *att_dtype_name(att_dtype t) { return known(t) ? dtypes[t].name : "unknown"; }
 size_t att_dtype_size(att_dtype t) { return known(t) ? dtypes[t].size : 0; }
+bool att_is_quantized(att_dtype t) { return known(t) && dtypes[t].block_bytes; }
+
+bool att_is_real(att_dtype t) { return t == ATT_F32 || t == ATT_F16 || t == ATT_BF16 || att_is_quantized(t); }
+
+int64_t att_dtype_bytes(att_dtype t, int64_t n)
+{
+    return att_is_quantized(t) ? n / ATT_QUANTIZED_BLOCK * dtypes[t].block_bytes : n * (int64_t)att_dtype_size(t);
+}
 
 /* The byte range [low, high) of a view, relative to data; [0, 0) if it is empty. False if a count or an offset
  * overflows. Rank and dimensions have been checked. */
 static bool range_of(const att_tensor *t, int64_t *low, int64_t *high)
 {
-    const int64_t size = (int64_t)att_dtype_size(t->dtype);
+    const bool quantized = att_is_quantized(t->dtype); /* counted in elements first, and with two bytes for each */
+    const int64_t size = quantized ? 2 : (int64_t)att_dtype_size(t->dtype);
     int64_t bytes = size;
     bool fits = true, empty = false;
     *low = 0;
@@ -37,6 +49,10 @@ static bool range_of(const att_tensor *t, int64_t *low, int64_t *high)
     }
     if (empty)
         *low = *high = 0;
+    if (quantized && fits) {
+        *low = att_dtype_bytes(t->dtype, *low / size);
+        *high = att_dtype_bytes(t->dtype, att_round_up(*high / size, ATT_QUANTIZED_BLOCK));
+    }
     return fits && *low >= -PTRDIFF_MAX / 2 && *high <= PTRDIFF_MAX / 2;
 }
 
@@ -72,6 +88,20 @@ bool att_overlap(const att_tensor *a, const att_tensor *b)
     return pa + (uintptr_t)a_low < pb + (uintptr_t)b_high && pb + (uintptr_t)b_low < pa + (uintptr_t)a_high;
 }
 
+/* A quantised view is in whole blocks. */
+static att_status check_blocks(att_ctx *ctx, const char *name, const att_tensor *t)
+{
+    const int last = t->rank - 1;
+    if (last < 0 || t->dim[last] % ATT_QUANTIZED_BLOCK)
+        return att_fail(ctx, ATT_ERR_SHAPE, "%s is %s of %s, whose last dimension must be a multiple of %d", name,
+                        att_shape_of(t).text, att_dtype_name(t->dtype), ATT_QUANTIZED_BLOCK);
+    for (int i = 0; i <= last && t->dim[last] > 0; i++)
+        if (t->dim[i] > 1 && (i == last ? t->stride[i] != 1 : t->stride[i] % ATT_QUANTIZED_BLOCK != 0))
+            return att_fail(ctx, ATT_ERR_SHAPE, "%s.stride[%d] = %" PRId64 ", but rows of %s are in whole blocks of %d",
+                            name, i, t->stride[i], att_dtype_name(t->dtype), ATT_QUANTIZED_BLOCK);
+    return ATT_OK;
+}
+
 /* Checks everything but the data pointer. */
 static att_status check_form(att_ctx *ctx, const char *name, const att_tensor *t)
 {
@@ -83,6 +113,9 @@ static att_status check_form(att_ctx *ctx, const char *name, const att_tensor *t
     for (int i = 0; i < t->rank; i++)
         if (t->dim[i] < 0)
             return att_fail(ctx, ATT_ERR_SHAPE, "%s.dim[%d] = %" PRId64 " is negative", name, i, t->dim[i]);
+    const att_status s = att_is_quantized(t->dtype) ? check_blocks(ctx, name, t) : ATT_OK;
+    if (s)
+        return s;
     if (!range_of(t, &low, &high))
         return att_fail(ctx, ATT_ERR_SHAPE, "%s %s reaches further than any memory", name, att_shape_of(t).text);
     return ATT_OK;

@@ -8,6 +8,13 @@
 
 /* Number of elements of a view that passed att_wrap or att_check; 1 for rank 0. */
 int64_t att_count(const att_tensor *t);
+/* Of blocks: ATT_Q8_0 and the like. */
+bool att_is_quantized(att_dtype t);
+/* f32, f16, bf16, or quantised: what att_tensor_convert converts into one another */
+bool att_is_real(att_dtype t);
+/* Rows of blocks (quantize.c): blocks -> x [n], and x [n] -> blocks, n in whole blocks */
+void att_dequantize(att_dtype t, int64_t n, const void *blocks, float *x);
+void att_quantize(att_dtype t, int64_t n, const float *x, void *blocks);
 /* Dense: row-major without gaps. */
 bool att_is_dense(const att_tensor *t);
 /* Do the byte ranges of two views overlap (even if no element is shared)? */

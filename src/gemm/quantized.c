@@ -1,0 +1,74 @@
+/* Products with quantised matrices: rows of A are quantised, then tasks have some rows by some panels of B. */
+#include "gemm/gemm.h"
+
+typedef struct quantized_job {
+    const att_kernels *kernels;
+    const att_quantized_product *product;
+    att_quantized_args args;
+    float *words, *step, *sum; /* of args */
+    int64_t rows, row_tasks;  /* rows of a task, and tasks over rows */
+    int64_t n_panels, groups; /* panels of B, and tasks over panels */
+} quantized_job;
+
+enum { WORD = 4 /* numbers */, ROWS = 64, TASKS_PER_THREAD = 8 };
+
+size_t att_quantized_scratch(int64_t m, int64_t k)
+{
+    return att_size_mul((size_t)m, (size_t)(k / WORD + 2 * (k / ATT_QUANTIZED_BLOCK)));
+}
+
+static void quantize_row(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    const quantized_job *j = arg;
+    const int64_t k = j->args.k, blocks = k / ATT_QUANTIZED_BLOCK;
+    j->kernels->quantized.quantize(k, j->product->a + i * k, j->words + i * (k / WORD), j->step + i * blocks,
+                                   j->sum + i * blocks);
+}
+
+static void multiply_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    const quantized_job *j = arg;
+    const int64_t row = i % j->row_tasks * j->rows, group = i / j->row_tasks, blocks = j->args.k / ATT_QUANTIZED_BLOCK;
+    att_quantized_args part = j->args;
+    part.m = att_min(j->rows, part.m - row);
+    part.words += row * (part.k / WORD);
+    part.step += row * blocks;
+    part.sum += row * blocks;
+    part.c += row * part.ldc;
+    part.first = j->n_panels * group / j->groups;
+    part.last = j->n_panels * (group + 1) / j->groups;
+    j->kernels->quantized.run(&part);
+    if (j->product->epilogue) {
+        const int64_t column = part.first * j->kernels->nr, end = att_min(part.last * j->kernels->nr, part.n);
+        j->kernels->gemm.finish(part.m, end - column, part.c + column, part.ldc, j->product->epilogue, row, column);
+    }
+}
+
+void att_quantized_multiply(att_ctx *ctx, const att_quantized_product *p, float *scratch)
+{
+    const int64_t m = p->m, k = p->k;
+    quantized_job j = {.kernels = att_kernels_of(ctx->isa), .product = p, .words = scratch};
+    if (m == 0 || p->n == 0)
+        return;
+    j.step = j.words + m * (k / WORD);
+    j.sum = j.step + m * (k / ATT_QUANTIZED_BLOCK);
+    j.args = (att_quantized_args){.m = m,
+                                  .n = p->n,
+                                  .k = k,
+                                  .words = j.words,
+                                  .step = j.step,
+                                  .sum = j.sum,
+                                  .type = p->type,
+                                  .b = p->b,
+                                  .row_bytes = p->row_bytes,
+                                  .c = p->c,
+                                  .ldc = p->n};
+    att_parallel_partition(ctx, m, quantize_row, &j);
+    j.row_tasks = att_ceil_div(m, ROWS);
+    j.rows = att_ceil_div(m, j.row_tasks);
+    j.n_panels = att_ceil_div(p->n, j.kernels->nr);
+    j.groups = att_min(j.n_panels, att_max(1, att_ceil_div(att_threads(ctx) * TASKS_PER_THREAD, j.row_tasks)));
+    att_parallel_partition(ctx, j.row_tasks * j.groups, multiply_task, &j);
+}

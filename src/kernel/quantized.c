@@ -1,0 +1,227 @@
+/* Products with a matrix of quantised blocks, in whole numbers.
+ *
+ * A block of 32 numbers of a row of B is w = d q + m, with q whole and m 0 in most types. A block of a row of A becomes
+ * x = s p, with p whole in [-127, 127]. Then
+ *
+ *   x . w = s d (p . q) + m s sum(p),
+ *
+ * where p . q and sum(p) are exact. An element of C is one ascending chain over the blocks,
+ *
+ *   c = fma(p . q, s d, c), and where the type has an m, c = fma(m, s sum(p), c),
+ *
+ * so its bits depend neither on other rows nor on the number of threads, and they are the same for all instruction sets
+ * with such an fma.
+ *
+ * Four whole numbers of a byte are one 32-bit word, and words are loaded as floats are (tile.h). Of a panel of columns
+ * some blocks at a time become words [words][PANEL], which all rows are then multiplied with. */
+#include "kernel/kernel.h"
+#include "kernel/tile.h"
+#include "simd/simd.h"
+#include "util/util.h"
+#include "attend.h"
+
+enum {
+    BLOCK = ATT_QUANTIZED_BLOCK,
+    WORDS = BLOCK / 4,   /* of a block */
+    DEPTH = 512 / PANEL, /* blocks that are unpacked at a time: with their words they stay in a near cache */
+    TILE = 4             /* rows of a register tile */
+};
+static const float levels = 127;
+/* If a block's largest number is below this, all of them count as 0; 127 over it is finite. */
+static const float smallest = 0x1p-118f;
+
+/* ---- rows of A */
+
+/* The largest |x| of a block, and 0; or NaN, if a number of it is not finite */
+static float largest(const float *x)
+{
+    vf max = v_set(0), zero = v_set(0);
+    for (int i = 0; i < BLOCK; i += ATT_LANES) {
+        const vf y = v_load(x + i);
+        max = v_max(v_abs(y), max);
+        zero = v_fma(y, v_set(0), zero);
+    }
+    return v_top(max) + v_sum(zero);
+}
+
+static void quantize(int64_t k, const float *x, float *words, float *step, float *sum)
+{
+    for (int64_t b = 0; b < k / BLOCK; b++, x += BLOCK, words += WORDS) {
+        const float max = largest(x), scale = max >= smallest ? levels / max : 0;
+        int8_t *y = (int8_t *)words;
+        int32_t total = 0;
+        for (int i = 0; i < BLOCK; i += ATT_LANES) {
+            float whole[ATT_LANES];
+            v_store(whole, v_round(v_mul(v_load(x + i), v_set(scale))));
+            for (int j = 0; j < ATT_LANES; j++) {
+                y[i + j] = scale > 0 ? (int8_t)whole[j] : 0;
+                total += y[i + j];
+            }
+        }
+        step[b] = scale > 0 ? max / levels : max * 0; /* NaN stays */
+        sum[b] = (float)total;
+    }
+}
+
+/* ---- panels of B */
+
+typedef uint8_t bytes16 __attribute__((vector_size(16)));
+
+static void unpack_q8_0(const uint8_t *q, int8_t *y) { memcpy(y, q, BLOCK); }
+
+/* The low halves of 16 bytes are the first 16 numbers, the high halves the others. */
+ATT_INLINE void unpack_halves(const uint8_t *q, const int zero, int8_t *y)
+{
+    bytes16 x;
+    memcpy(&x, q, sizeof x);
+    const bytes16 low = (x & 15) - (uint8_t)zero, high = (x >> 4) - (uint8_t)zero;
+    memcpy(y, &low, sizeof low);
+    memcpy(y + BLOCK / 2, &high, sizeof high);
+}
+
+static void unpack_q4_0(const uint8_t *q, int8_t *y) { unpack_halves(q, 8, y); }
+static void unpack_q4_1(const uint8_t *q, int8_t *y) { unpack_halves(q, 0, y); }
+
+/* A panel's blocks, some of k at a time */
+typedef struct panel {
+    int64_t blocks;
+    float words[DEPTH * WORDS * PANEL]; /* [blocks][WORDS][PANEL] */
+    float d[DEPTH * PANEL], m[DEPTH * PANEL];
+} panel;
+
+/* Blocks of so many bytes: [from, from + p->blocks) of columns [j, j + PANEL) of B -> p; columns that there are not are 0. */
+ATT_INLINE void unpack_as(void (*const unpack)(const uint8_t *q, int8_t *y), const int64_t bytes, const bool has_m,
+                          const att_quantized_args *g, int64_t j, int64_t from, panel *p)
+{
+    const int64_t header = has_m ? 4 : 2, used = att_min(PANEL, g->n - j);
+    float whole[PANEL * DEPTH * WORDS]; /* [PANEL][blocks][WORDS] */
+    uint16_t codes[2][DEPTH * PANEL];
+    for (int64_t r = 0; r < PANEL; r++) {
+        float *words = whole + r * p->blocks * WORDS;
+        if (r >= used) {
+            memset(words, 0, (size_t)(p->blocks * WORDS) * sizeof *words);
+            for (int64_t b = 0; b < p->blocks; b++)
+                codes[0][b * PANEL + r] = codes[1][b * PANEL + r] = 0;
+            continue;
+        }
+        const uint8_t *block = (const uint8_t *)g->b + (j + r) * g->row_bytes + from * bytes;
+        for (int64_t b = 0; b < p->blocks; b++, block += bytes) {
+            memcpy(&codes[0][b * PANEL + r], block, sizeof codes[0][0]);
+            if (has_m)
+                memcpy(&codes[1][b * PANEL + r], block + 2, sizeof codes[1][0]);
+            unpack(block + header, (int8_t *)(words + b * WORDS));
+        }
+    }
+    tile_pack_as(false, PANEL, p->blocks * WORDS, whole, p->blocks * WORDS, 1, p->words);
+    for (int64_t i = 0; i < p->blocks * PANEL; i += ATT_LANES) {
+        v_store(p->d + i, v_from_f16(codes[0] + i));
+        if (has_m)
+            v_store(p->m + i, v_from_f16(codes[1] + i));
+    }
+}
+
+static void unpack(const att_quantized_args *g, int64_t j, int64_t from, panel *p)
+{
+    if (g->type == ATT_Q8_0)
+        unpack_as(unpack_q8_0, 34, false, g, j, from, p);
+    else if (g->type == ATT_Q4_0)
+        unpack_as(unpack_q4_0, 18, false, g, j, from, p);
+    else
+        unpack_as(unpack_q4_1, 20, true, g, j, from, p);
+}
+
+/* ---- products */
+
+/* Rows of A from the blocks on that a panel has */
+typedef struct tile_of_rows {
+    const float *words, *step, *sum;
+    int64_t words_stride, stride;
+} tile_of_rows;
+
+/* acc += rows by the panel */
+ATT_INLINE void multiply(const int rows, const bool has_m, const tile_of_rows *a, const panel *p,
+                         vf acc[TILE][ATT_PANEL_VECTORS])
+{
+    for (int64_t b = 0; b < p->blocks; b++) {
+        const float *words = p->words + b * WORDS * PANEL, *d = p->d + b * PANEL, *m = p->m + b * PANEL;
+        vf dot[TILE][ATT_PANEL_VECTORS];
+        ATT_UNROLL (r, rows)
+            ATT_UNROLL (v, ATT_PANEL_VECTORS)
+                dot[r][v] = v_signed4_start(a->sum[r * a->stride + b]);
+        for (int w = 0; w < WORDS; w++)
+            ATT_UNROLL (v, ATT_PANEL_VECTORS) {
+                const vf q = v_keep(v_load(words + w * PANEL + v * ATT_LANES)), left = v_signed4_left(q);
+                ATT_UNROLL (r, rows)
+                    dot[r][v] =
+                        v_signed4(left, q, v_set(a->words[r * a->words_stride + b * WORDS + w]), dot[r][v]);
+            }
+        ATT_UNROLL (r, rows) {
+            const vf s = v_set(a->step[r * a->stride + b]);
+            ATT_UNROLL (v, ATT_PANEL_VECTORS) {
+                acc[r][v] = v_fma(v_from_whole(dot[r][v]), v_mul(s, v_load(d + v * ATT_LANES)), acc[r][v]);
+                if (has_m)
+                    acc[r][v] = v_fma(v_load(m + v * ATT_LANES), v_mul(s, v_set(a->sum[r * a->stride + b])), acc[r][v]);
+            }
+        }
+    }
+}
+
+/* Lanes of vector v among `used` columns of a panel */
+ATT_INLINE int lanes_of(int64_t used, int v) { return (int)att_max(0, att_min(used - v * ATT_LANES, ATT_LANES)); }
+
+/* Rows [i, i + rows) of C by a panel, from block `from` on; columns from j on */
+ATT_INLINE void product_as(const int rows, const bool has_m, const att_quantized_args *g, int64_t i, int64_t j,
+                           int64_t from, const panel *p)
+{
+    const int64_t blocks = g->k / BLOCK, used = att_min(PANEL, g->n - j);
+    const tile_of_rows a = {.words = g->words + i * blocks * WORDS + from * WORDS,
+                            .step = g->step + i * blocks + from,
+                            .sum = g->sum + i * blocks + from,
+                            .words_stride = blocks * WORDS,
+                            .stride = blocks};
+    float *c = g->c + i * g->ldc + j;
+    vf acc[TILE][ATT_PANEL_VECTORS];
+    ATT_UNROLL (r, rows)
+        ATT_UNROLL (v, ATT_PANEL_VECTORS)
+            acc[r][v] = from > 0 ? v_load_n(c + r * g->ldc + v * ATT_LANES, lanes_of(used, v)) : v_set(0);
+    multiply(rows, has_m, &a, p, acc);
+    ATT_UNROLL (r, rows)
+        ATT_UNROLL (v, ATT_PANEL_VECTORS)
+            v_store_n(c + r * g->ldc + v * ATT_LANES, acc[r][v], lanes_of(used, v));
+}
+
+ATT_INLINE void product_rows(const bool has_m, const att_quantized_args *g, int64_t j, int64_t from, const panel *p)
+{
+    int64_t i = 0;
+    for (; i + TILE <= g->m; i += TILE)
+        product_as(TILE, has_m, g, i, j, from, p);
+    if (g->m & 2) {
+        product_as(2, has_m, g, i, j, from, p);
+        i += 2;
+    }
+    if (g->m & 1)
+        product_as(1, has_m, g, i, j, from, p);
+}
+
+static void run(const att_quantized_args *g)
+{
+    const int64_t blocks = g->k / BLOCK, parts = att_max(1, att_ceil_div(blocks, DEPTH));
+    panel p;
+    for (int64_t q = g->first; q < g->last; q++)
+        for (int64_t part = 0; part < parts; part++) {
+            const int64_t from = blocks * part / parts;
+            p.blocks = blocks * (part + 1) / parts - from;
+            unpack(g, q * PANEL, from, &p);
+            if (g->type == ATT_Q4_1)
+                product_rows(true, g, q * PANEL, from, &p);
+            else
+                product_rows(false, g, q * PANEL, from, &p);
+        }
+}
+
+void ATT_ISA(att_kernel_quantized)(att_kernels *k);
+void ATT_ISA(att_kernel_quantized)(att_kernels *k)
+{
+    k->quantized.quantize = quantize;
+    k->quantized.run = run;
+}

@@ -1,0 +1,268 @@
+/* Products with quantised weights, and conversion to and from them. */
+#include "attend_learn.h"
+#include "check.h"
+
+#include <float.h>
+
+enum { BLOCK = 32, N_TYPES = 3 };
+static const att_dtype types[N_TYPES] = {ATT_Q8_0, ATT_Q4_0, ATT_Q4_1};
+
+typedef struct matrix {
+    att_tensor floats, blocks, back; /* what it is made of, it, and its numbers */
+} matrix;
+
+static att_tensor make(att_dtype type, int64_t rows, int64_t columns)
+{
+    att_tensor t;
+    void *memory = malloc((size_t)att_dtype_bytes(type, rows * columns) + 1);
+    assert_non_null(memory);
+    assert_int_equal(att_wrap(&t, memory, type, ATT_DIMS(rows, columns), NULL), ATT_OK);
+    return t;
+}
+
+/* Numbers of a seed, rows of unequal sizes, one of zeros */
+static matrix make_matrix(att_ctx *ctx, att_dtype type, int64_t rows, int64_t columns)
+{
+    matrix w = {make(ATT_F32, rows, columns), make(type, rows, columns), make(ATT_F32, rows, columns)};
+    float *x = w.floats.data;
+    check_fill(x, rows * columns, 7, 0.3f, 1);
+    for (int64_t i = 0; i < rows * columns; i++)
+        x[i] *= i / columns == 1 ? 0 : ldexpf(1, (int)(i / columns % 5) - 2);
+    assert_int_equal(att_tensor_convert(ctx, &w.floats, &w.blocks), ATT_OK);
+    assert_int_equal(att_tensor_convert(ctx, &w.blocks, &w.back), ATT_OK);
+    return w;
+}
+
+static void free_matrix(matrix *w)
+{
+    free(w->floats.data);
+    free(w->blocks.data);
+    free(w->back.data);
+}
+
+/* No number is farther from what it was than half a step, and what the f16 of d and m are rounded by; Q4_0's largest of
+ * the other sign than -8 d by a whole one. */
+static void numbers_are_near_what_they_were(void **state)
+{
+    (void)state;
+    static const struct {
+        float step, room;
+    } of[N_TYPES] = {{1 / 127.0f, 0.5f}, {1 / 8.0f, 1}, {2 / 15.0f, 0.5f}};
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
+        for (int t = 0; t < N_TYPES; t++) {
+            matrix w = make_matrix(ctx, types[t], 9, 96);
+            const float *x = w.floats.data, *y = w.back.data;
+            for (int64_t b = 0; b < 9 * 96; b += BLOCK) {
+                float max = 0;
+                for (int i = 0; i < BLOCK; i++)
+                    max = fmaxf(max, fabsf(x[b + i]));
+                for (int i = 0; i < BLOCK; i++)
+                    assert_true(fabsf(x[b + i] - y[b + i]) <= max * (of[t].step * of[t].room + 3 * 0x1p-11f));
+            }
+            free_matrix(&w);
+        }
+}
+
+/* ---- products */
+
+typedef struct rows {
+    int64_t m, k;
+    float *x, *step;
+    double *p; /* [m, k] what x is quantised to */
+} rows;
+
+static rows make_rows(int64_t m, int64_t k)
+{
+    rows a = {m, k, malloc((size_t)(m * k) * sizeof(float)), malloc((size_t)(m * k / BLOCK) * sizeof(float)),
+              malloc((size_t)(m * k) * sizeof(double))};
+    check_fill(a.x, m * k, 3, 0, 2);
+    for (int64_t i = 0; i < BLOCK && i < m * k; i++)
+        a.x[i] = 0;
+    for (int64_t b = 0; b < m * k / BLOCK; b++) {
+        float max = 0;
+        for (int i = 0; i < BLOCK; i++)
+            max = fmaxf(max, fabsf(a.x[b * BLOCK + i]));
+        const float scale = max > 0 ? 127 / max : 0;
+        a.step[b] = max / 127;
+        for (int i = 0; i < BLOCK; i++)
+            a.p[b * BLOCK + i] = nearbyint((double)(a.x[b * BLOCK + i] * scale));
+    }
+    return a;
+}
+
+static void free_rows(rows *a)
+{
+    free(a->x);
+    free(a->step);
+    free(a->p);
+}
+
+/* activation(a w^T + bias) + residual by att_linear -> y [m, n] */
+static void linear(att_ctx *ctx, const rows *a, const att_tensor *w, float *bias, float *residual, float *y)
+{
+    const int64_t n = w->dim[0];
+    att_tape *t;
+    att_param *weight, *b;
+    att_tensor x, of_bias, r, value;
+    assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
+    assert_int_equal(att_param_new(ctx, w, &weight), ATT_OK);
+    att_wrap(&x, a->x, ATT_F32, ATT_DIMS(a->m, a->k), NULL);
+    att_wrap(&of_bias, bias, ATT_F32, ATT_DIMS(n), NULL);
+    att_wrap(&r, residual, ATT_F32, ATT_DIMS(a->m, n), NULL);
+    assert_int_equal(att_param_new(ctx, &of_bias, &b), ATT_OK);
+    att_var *z = att_linear(t, att_constant(t, &x), weight, b, ATT_RELU, att_constant(t, &r));
+    assert_int_equal(att_var_value(t, z, &value), ATT_OK);
+    memcpy(y, value.data, (size_t)(a->m * n) * sizeof *y);
+    att_tape_free(t);
+    att_param_free(weight);
+    att_param_free(b);
+}
+
+/* Each term of a chain is rounded at most three times, and the chain once a term; bias and residual, too. */
+static void check_products(const rows *a, const matrix *w, const float *bias, const float *residual, const float *y)
+{
+    const int64_t n = w->back.dim[0], k = a->k;
+    const float *q = w->back.data;
+    for (int64_t i = 0; i < a->m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            double sum = bias[j], size = fabs((double)bias[j]) + fabs((double)residual[i * n + j]);
+            for (int64_t p = 0; p < k; p++) {
+                const double term = (double)a->step[(i * k + p) / BLOCK] * a->p[i * k + p] * (double)q[j * k + p];
+                sum += term;
+                size += fabs(term) + (double)a->step[(i * k + p) / BLOCK] * 127 * fabs((double)q[j * k + p]);
+            }
+            const double expected = fmax(sum, 0) + (double)residual[i * n + j];
+            assert_true(fabs((double)y[i * n + j] - expected) <= size * (double)(2 * k / BLOCK + 6) * FLT_EPSILON / 2);
+        }
+}
+
+static bool fuses(const att_ctx *ctx) { return strcmp(att_isa(ctx), "scalar") != 0; }
+
+/* Also: any row alone, any number of threads and any set with a fused multiply-add give the same bits. */
+static void products_are_those_of_the_definition(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t m, n, k;
+    } shape[] = {{1, 1, 32}, {1, 70, 96}, {2, 16, 64}, {3, 33, 1056}, {7, 100, 576}, {130, 40, 160}, {4, 8, 0}};
+    enum { SHAPES = sizeof shape / sizeof shape[0] };
+    for (int s = 0; s < SHAPES; s++)
+        for (int t = 0; t < N_TYPES; t++) {
+            const int64_t m = shape[s].m, n = shape[s].n, k = shape[s].k;
+            rows a = make_rows(m, k);
+            float *bias = malloc((size_t)n * sizeof *bias), *residual = malloc((size_t)(m * n) * sizeof *residual);
+            float *y = malloc((size_t)(m * n) * sizeof *y), *before = NULL, *alone = malloc((size_t)n * sizeof *alone);
+            check_fill(bias, n, 4, 0, 1);
+            check_fill(residual, m * n, 5, 0, 1);
+            for (att_ctx *ctx = NULL; check_next_context(&ctx, 3);) {
+                matrix w = make_matrix(ctx, types[t], n, k);
+                linear(ctx, &a, &w.blocks, bias, residual, y);
+                check_products(&a, &w, bias, residual, y);
+                if (before && fuses(ctx))
+                    assert_memory_equal(y, before, (size_t)(m * n) * sizeof *y);
+                else if (fuses(ctx)) {
+                    before = malloc((size_t)(m * n) * sizeof *before);
+                    memcpy(before, y, (size_t)(m * n) * sizeof *before);
+                }
+                const rows last = {1, k, a.x + (m - 1) * k, NULL, NULL};
+                linear(ctx, &last, &w.blocks, bias, residual + (m - 1) * n, alone);
+                assert_memory_equal(alone, y + (m - 1) * n, (size_t)n * sizeof *alone);
+                free_matrix(&w);
+            }
+            free(bias);
+            free(residual);
+            free(y);
+            free(before);
+            free(alone);
+            free_rows(&a);
+        }
+}
+
+/* -128 is no number that quantising makes, but a file may have it. */
+static void the_lowest_byte_is_exact(void **state)
+{
+    (void)state;
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 1);) {
+        uint8_t block[34] = {0x00, 0x3c}; /* d = 1 */
+        float bias = 0, residual = 0, y;
+        rows a = make_rows(1, BLOCK);
+        att_tensor w;
+        memset(block + 2, 0x80, BLOCK);
+        for (int i = 0; i < BLOCK; i++)
+            a.x[i] = i % 2 ? -127 : -126;
+        att_wrap(&w, block, ATT_Q8_0, ATT_DIMS(1, BLOCK), NULL);
+        linear(ctx, &a, &w, &bias, &residual, &y);
+        assert_float_equal(y, 128 * 253 * BLOCK / 2, 0);
+        free_rows(&a);
+    }
+}
+
+static void what_is_not_finite_becomes_nan(void **state)
+{
+    (void)state;
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
+        matrix w = make_matrix(ctx, ATT_Q8_0, 3, 64);
+        float bias[3] = {0}, residual[6] = {0}, y[6];
+        rows a = make_rows(2, 64);
+        a.x[70] = INFINITY;
+        linear(ctx, &a, &w.blocks, bias, residual, y);
+        assert_true(isfinite(y[0]) && isfinite(y[2]) && isnan(y[3]) && isnan(y[5]));
+        ((float *)w.floats.data)[1] = NAN;
+        assert_int_equal(att_tensor_convert(ctx, &w.floats, &w.blocks), ATT_OK);
+        linear(ctx, &a, &w.blocks, bias, residual, y);
+        assert_true(isnan(y[0]) && isfinite(y[2]));
+        free_matrix(&w);
+        free_rows(&a);
+    }
+}
+
+/* ---- other uses of a quantised weight */
+
+static void rows_of_a_table_are_its_numbers(void **state)
+{
+    (void)state;
+    static const int32_t ids[] = {4, 0, 4};
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
+        for (int t = 0; t < N_TYPES; t++) {
+            matrix w = make_matrix(ctx, types[t], 5, 64);
+            att_tape *tape;
+            att_param *table;
+            att_tensor value;
+            assert_int_equal(att_tape_new(ctx, NULL, &tape), ATT_OK);
+            assert_int_equal(att_param_new(ctx, &w.blocks, &table), ATT_OK);
+            assert_int_equal(att_var_value(tape, att_embedding(tape, table, ids, 3), &value), ATT_OK);
+            const float *y = value.data;
+            for (int i = 0; i < 3; i++)
+                assert_memory_equal(y + i * 64, (float *)w.back.data + ids[i] * 64, 64 * sizeof *y);
+            att_tape_free(tape);
+            att_param_free(table);
+            free_matrix(&w);
+        }
+}
+
+static void views_that_are_not_in_blocks_are_refused(void **state)
+{
+    (void)state;
+    uint8_t memory[4 * 34];
+    att_tensor t;
+    assert_int_equal(att_wrap(&t, memory, ATT_Q8_0, ATT_DIMS(1, 33), NULL), ATT_ERR_SHAPE);
+    assert_string_equal(att_error(NULL), "att_wrap: out is [1, 33] of Q8_0, whose last dimension must be a multiple of 32");
+    assert_int_equal(att_wrap(&t, memory, ATT_Q4_0, ATT_DIMS(2, 32), (const int64_t[]){48, 1}), ATT_ERR_SHAPE);
+    assert_int_equal(att_wrap(&t, memory, ATT_Q4_0, ATT_DIMS(2, 32), (const int64_t[]){32, 2}), ATT_ERR_SHAPE);
+    assert_int_equal(att_wrap(&t, memory, ATT_Q4_1, ATT_DIMS(2, 32), (const int64_t[]){64, 1}), ATT_OK);
+    assert_int_equal(att_dtype_size(ATT_Q4_1), 0);
+    assert_int_equal(att_dtype_bytes(ATT_Q4_1, 64), 40);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_near_what_they_were),
+        cmocka_unit_test(products_are_those_of_the_definition),
+        cmocka_unit_test(the_lowest_byte_is_exact),
+        cmocka_unit_test(what_is_not_finite_becomes_nan),
+        cmocka_unit_test(rows_of_a_table_are_its_numbers),
+        cmocka_unit_test(views_that_are_not_in_blocks_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
