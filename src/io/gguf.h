@@ -60,6 +60,8 @@ int64_t att_gguf_count(const att_gguf *g);
 const att_gguf_tensor *att_gguf_at(const att_gguf *g, int64_t i);
 /* NULL: there is none with that name. */
 const att_gguf_tensor *att_gguf_find(const att_gguf *g, const char *name);
+/* A view of the tensor, in its type */
+att_status att_gguf_view(const att_gguf_tensor *t, att_tensor *out);
 /* The tensor's numbers, dequantised -> out [elements] */
 att_status att_gguf_floats(att_ctx *ctx, const att_gguf_tensor *t, float *out);
 /* Numbers [first, first + n) -> out [n], where whole rows are meant */

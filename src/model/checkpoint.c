@@ -98,7 +98,7 @@ att_status att_checkpoint_load(void *checkpoint, const char *name, int rank, con
     if (value.rank != rank || memcmp(value.dim, dim, (size_t)rank * sizeof *dim) != 0)
         return att_fail(c->ctx, ATT_ERR_SHAPE, "%s: tensor \"%s\" is %s but by config.json it is %s", path, theirs,
                         att_shape_of(&value).text, att_shape_show(rank, dim).text);
-    if (value.dtype != ATT_F32 && value.dtype != ATT_F16 && value.dtype != ATT_BF16)
+    if (value.dtype == ATT_I32 || value.dtype == ATT_I64 || value.dtype == ATT_BOOL)
         return att_fail(c->ctx, ATT_ERR_DTYPE, "%s: tensor \"%s\" is %s, not f32, f16 or bf16", path, theirs,
                         att_dtype_name(value.dtype));
     c->used[i] = true;
@@ -121,7 +121,7 @@ att_status att_checkpoint_load_part(att_checkpoint *c, const char *name, int ran
         out->dim[1] = dim[1];
     }
     out->dim[0] = dim[0];
-    out->data = (char *)out->data + part.first * out->stride[0] * (int64_t)att_dtype_size(out->dtype);
+    out->data = (char *)out->data + att_dtype_bytes(out->dtype, part.first * out->stride[0]);
     return ATT_OK;
 }
 
@@ -179,7 +179,7 @@ static att_status open_folder(att_checkpoint *c, const char *folder)
 static att_status open_gguf(att_checkpoint *c, att_gguf *g)
 {
     snprintf(c->path, sizeof c->path, "%s", att_gguf_label(g));
-    const att_status s = att_gguf_weights_read(c->ctx, g, &c->weights);
+    const att_status s = att_gguf_weights_read(c->ctx, g, true, &c->weights);
     if (s)
         return s;
     c->count = c->weights.count;
@@ -195,9 +195,11 @@ static att_status open_any(att_ctx *ctx, const char *folder, att_gguf *g, const 
 {
     *out = NULL;
     att_checkpoint *c = att_alloc(ctx, 1, sizeof *c);
-    if (!c)
+    if (!c) {
+        att_gguf_free(g);
         return ATT_ERR_MEMORY;
-    *c = (att_checkpoint){.ctx = ctx, .names = names, .prefix = prefix, .weights.ctx = ctx};
+    }
+    *c = (att_checkpoint){.ctx = ctx, .names = names, .prefix = prefix, .gguf = g, .weights.ctx = ctx};
     att_status s = g ? open_gguf(c, g) : open_folder(c, folder);
     if (!s) {
         c->used = att_calloc(ctx, (size_t)c->count, sizeof *c->used);
@@ -231,6 +233,7 @@ void att_checkpoint_close(att_checkpoint *c)
     for (int64_t i = 0; i < c->files; i++)
         att_safetensors_free(c->file[i].data);
     att_gguf_weights_free(&c->weights);
+    att_gguf_free(c->gguf);
     att_free(c->ctx, c->file);
     att_free(c->ctx, c->entry);
     att_free(c->ctx, c->used);

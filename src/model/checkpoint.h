@@ -40,6 +40,7 @@ typedef struct att_checkpoint {
     const char *prefix;        /* optional prefix of all of their names: "bert." */
     att_checkpoint_file *file; /* [files]; space for all is there from the start */
     int64_t files;
+    att_gguf *gguf; /* whose memory weights may be */
     att_gguf_weights weights;
     att_checkpoint_entry *entry; /* [count], sorted by name */
     bool *used;                  /* [count]: was tensor i requested? */
@@ -50,7 +51,7 @@ typedef struct att_checkpoint {
  * ours. If there are only other formats, the error says how to convert them. */
 att_status att_checkpoint_open(att_ctx *ctx, const char *folder, const att_checkpoint_name *names, const char *prefix,
                                att_checkpoint **out);
-/* The same for a .gguf file, whose tensors are read. */
+/* The same for a .gguf file, which the checkpoint then owns, also after an error. */
 att_status att_checkpoint_open_gguf(att_ctx *ctx, att_gguf *g, const att_checkpoint_name *names, const char *prefix,
                                     att_checkpoint **out);
 /* Opens what FOLDER/model.safetensors.index.json lists (shards.c). */

@@ -248,7 +248,7 @@ static att_status write_weights(att_gguf *g, const new_folder *f, att_dtype dtyp
         .size = sizeof o, .dtype = dtype == ATT_F32 ? 0 : dtype, .metadata = metadata, .n_metadata = 1};
     char path[ATT_MAX_PATH];
     att_gguf_weights w;
-    att_status s = att_gguf_weights_read(f->ctx, g, &w);
+    att_status s = att_gguf_weights_read(f->ctx, g, false, &w);
     if (!s && dtype == ATT_F16)
         s = check_range(g, f, &w);
     s = s ? s : att_join_path(f->ctx, f->path, "model.safetensors", path);

@@ -22,18 +22,18 @@ att_status att_gguf_file(att_gguf *g, const char *name, json_t **root);
  * it. */
 void att_model_settings_read(att_settings *s, att_ctx *ctx, const char *model, const char *name, bool required);
 
-/* The dequantised tensors */
+/* The tensors */
 typedef struct att_gguf_weights {
     att_ctx *ctx;
     int64_t count;
     const char **name;  /* [count], as in model.safetensors, sorted */
-    att_tensor *tensor; /* [count], f32 */
-    char *names;
-    float *memory;
+    att_tensor *tensor; /* [count] */
+    char *names, *memory;
 } att_gguf_weights;
 
-/* Reads all tensors, on the context's threads. Error: one whose name is not known. */
-att_status att_gguf_weights_read(att_ctx *ctx, att_gguf *g, att_gguf_weights *w);
+/* Reads all tensors, on the context's threads: as f32, or as they are stored, which are views of the file but where
+ * rows are in another order. Error: one whose name is not known. */
+att_status att_gguf_weights_read(att_ctx *ctx, att_gguf *g, bool stored, att_gguf_weights *w);
 void att_gguf_weights_free(att_gguf_weights *w);
 
 #endif

@@ -2,6 +2,7 @@
  * position rotates are neighbours: row 2 i + j of a head there is row j d/2 + i here. */
 #include "model/checkpoint.h"
 #include "model/gguf_model.h"
+#include "util/util.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +25,13 @@ static const att_checkpoint_name names[] = {
     {0},
 };
 
-enum { NUMBERS = 1 << 18 }; /* that one thread reads at once */
+enum { NUMBERS = 1 << 18 /* that one thread reads at once */, ALIGN = 64 };
 
-/* Rows [first, first + rows) of a tensor */
+/* Rows [first, first + rows) of a tensor, which become f32 or stay as they are */
 typedef struct part {
     const att_gguf_tensor *from;
-    float *to;
+    bool stored;
+    char *to;
     int64_t first, rows;
     int64_t head_dim; /* of rows to put in order; 0: none */
 } part;
@@ -52,13 +54,20 @@ static void read_part(void *arg, int i)
     job *j = arg;
     const part *p = (const part *)(const void *)j->parts.data + i;
     const int64_t width = p->from->rank > 1 ? p->from->dim[p->from->rank - 1] : 1;
-    if (!p->head_dim) {
-        j->status[i] = att_gguf_floats_of(j->ctx, p->from, p->first * width, p->rows * width, p->to);
+    const int64_t bytes = p->from->bytes / (p->from->elements / width);
+    if (!p->head_dim) { /* of what becomes f32 */
+        j->status[i] =
+            att_gguf_floats_of(j->ctx, p->from, p->first * width, p->rows * width, (float *)(void *)p->to);
         return;
     }
-    for (int64_t r = 0; r < p->rows && !j->status[i]; r++)
-        j->status[i] = att_gguf_floats_of(j->ctx, p->from, source_row(p->first + r, p->head_dim) * width, width,
-                                          p->to + r * width);
+    for (int64_t r = 0; r < p->rows && !j->status[i]; r++) {
+        const int64_t source = source_row(p->first + r, p->head_dim);
+        char *to = p->to + r * (p->stored ? bytes : width * (int64_t)sizeof(float));
+        if (p->stored)
+            memcpy(to, (const char *)p->from->data + source * bytes, (size_t)bytes);
+        else
+            j->status[i] = att_gguf_floats_of(j->ctx, p->from, source * width, width, (float *)(void *)to);
+    }
 }
 
 /* ---- which tensors */
@@ -94,13 +103,13 @@ static int64_t head_dim_of(att_gguf *g, const char *name, int64_t rows)
     return rows % (2 * heads) ? 0 : rows / heads;
 }
 
-static void add_parts(att_gguf *g, job *j, const att_gguf_tensor *t, float *to)
+static void add_parts(job *j, const att_gguf_tensor *t, int64_t head_dim, bool stored, char *to)
 {
     const int64_t rows = t->rank > 1 ? t->elements / t->dim[t->rank - 1] : t->elements;
-    const int64_t width = t->elements / rows, head_dim = head_dim_of(g, t->name, rows);
-    const int64_t each = width < NUMBERS ? NUMBERS / width : 1;
+    const int64_t width = t->elements / rows, each = width < NUMBERS ? NUMBERS / width : 1;
+    const int64_t bytes = stored ? t->bytes / rows : width * (int64_t)sizeof(float);
     for (int64_t first = 0; first < rows; first += each) {
-        const part p = {t, to + first * width, first, first + each < rows ? each : rows - first, head_dim};
+        const part p = {t, stored, to + first * bytes, first, first + each < rows ? each : rows - first, head_dim};
         att_bytes_add(&j->parts, &p, sizeof p);
     }
 }
@@ -112,27 +121,44 @@ typedef struct named {
 
 static int by_name(const void *a, const void *b) { return strcmp(((const named *)a)->name, ((const named *)b)->name); }
 
-/* Fills w with tensors [count] of memory that is still empty. */
-static att_status make_tensors(att_gguf_weights *w, att_gguf *g, const named *t, job *j)
+/* The tensor i of w, which was t: a view of the file if it is as stored and in order, else in memory at *to, which
+ * moves on behind it, and which parts are read into. */
+static att_status make_tensor(att_gguf_weights *w, att_gguf *g, int64_t i, const att_gguf_tensor *t, bool stored,
+                              job *j, char **to)
 {
-    int64_t elements = 0;
+    const int64_t rows = t->rank > 1 ? t->elements / t->dim[t->rank - 1] : t->elements;
+    const int64_t head_dim = head_dim_of(g, t->name, rows);
+    att_status s = att_gguf_view(t, &w->tensor[i]);
+    if (s || (stored && !head_dim))
+        return s;
+    if (!stored)
+        s = att_wrap(&w->tensor[i], NULL, ATT_F32, t->rank, t->dim, NULL);
+    w->tensor[i].data = *to;
+    add_parts(j, t, head_dim, stored, *to);
+    *to += att_round_up(stored ? t->bytes : t->elements * (int64_t)sizeof(float), ALIGN);
+    return s;
+}
+
+/* Fills w with tensors [count] of memory that is still empty. */
+static att_status make_tensors(att_gguf_weights *w, att_gguf *g, const named *t, bool stored, job *j)
+{
+    int64_t bytes = 0;
     for (int64_t i = 0; i < w->count; i++)
-        elements += t[i].from->elements;
+        if (!stored || strstr(t[i].from->name, ".attn_q.") || strstr(t[i].from->name, ".attn_k."))
+            bytes += ALIGN + (stored ? t[i].from->bytes : t[i].from->elements * (int64_t)sizeof(float));
     w->name = att_alloc(w->ctx, (size_t)w->count, sizeof *w->name);
     w->tensor = att_alloc(w->ctx, (size_t)w->count, sizeof *w->tensor);
     w->names = att_alloc(w->ctx, (size_t)w->count, sizeof t->name);
-    w->memory = att_alloc(w->ctx, (size_t)elements, sizeof *w->memory);
+    w->memory = att_alloc(w->ctx, (size_t)bytes + 1, 1);
     if (!w->name || !w->tensor || !w->names || !w->memory)
         return ATT_ERR_MEMORY;
-    float *to = w->memory;
+    char *to = w->memory;
     att_status s = ATT_OK;
     for (int64_t i = 0; !s && i < w->count; i++) {
         char *name = w->names + i * ATT_CHECKPOINT_NAME;
         memcpy(name, t[i].name, sizeof t[i].name);
         w->name[i] = name;
-        s = att_wrap(&w->tensor[i], to, ATT_F32, t[i].from->rank, t[i].from->dim, NULL);
-        add_parts(g, j, t[i].from, to);
-        to += t[i].from->elements;
+        s = make_tensor(w, g, i, t[i].from, stored, j, &to);
     }
     s = s ? s : att_gguf_error(g);
     return s ? s : j->parts.status;
@@ -154,7 +180,7 @@ static att_status read_parts(const att_gguf *g, job *j)
     return s;
 }
 
-att_status att_gguf_weights_read(att_ctx *ctx, att_gguf *g, att_gguf_weights *w)
+att_status att_gguf_weights_read(att_ctx *ctx, att_gguf *g, bool stored, att_gguf_weights *w)
 {
     const int64_t n = att_gguf_count(g);
     *w = (att_gguf_weights){.ctx = ctx};
@@ -168,7 +194,7 @@ att_status att_gguf_weights_read(att_ctx *ctx, att_gguf *g, att_gguf_weights *w)
     s = s ? s : att_gguf_error(g);
     if (!s && w->count > 0)
         qsort(t, (size_t)w->count, sizeof *t, by_name);
-    s = s ? s : make_tensors(w, g, t, &j);
+    s = s ? s : make_tensors(w, g, t, stored, &j);
     s = s ? s : read_parts(g, &j);
     att_free(ctx, t);
     att_free(ctx, j.status);

@@ -71,8 +71,10 @@ static att_status load_gguf(att_model *m, const char *path)
         att_settings_close(&settings);
         s = settings.status;
     }
-    s = s ? s : att_checkpoint_open_gguf(m->ctx, g, k->names, k->prefix, &m->checkpoint);
-    att_gguf_free(g); /* its tensors are copied */
+    if (s)
+        att_gguf_free(g);
+    else
+        s = att_checkpoint_open_gguf(m->ctx, g, k->names, k->prefix, &m->checkpoint);
     return s ? s : build(m);
 }
 

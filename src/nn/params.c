@@ -214,8 +214,8 @@ static att_status load(att_nn_params *p, const char *name, int rank, const int64
     if (value->rank < 0 || value->rank > ATT_MAX_RANK || !fits(value, rank, dim))
         return att_fail(p->ctx, ATT_ERR_SHAPE, "\"%s\" is %s but must be %s", name, att_shape_of(value).text,
                         att_shape_show(rank, dim).text);
-    if (value->dtype != ATT_F32 && value->dtype != ATT_F16 && value->dtype != ATT_BF16)
-        return att_fail(p->ctx, ATT_ERR_DTYPE, "\"%s\" is %s, not f32, f16 or bf16", name,
+    if (value->dtype == ATT_I32 || value->dtype == ATT_I64 || value->dtype == ATT_BOOL)
+        return att_fail(p->ctx, ATT_ERR_DTYPE, "\"%s\" is %s, not f32, f16, bf16 or quantised", name,
                         att_dtype_name(value->dtype));
     return ATT_OK;
 }
