@@ -89,35 +89,39 @@ typedef struct panel {
     float d[DEPTH * PANEL], m[DEPTH * PANEL];
 } panel;
 
-/* Blocks of so many bytes: [from, from + p->blocks) of columns [j, j + PANEL) of B -> p; columns that there are not are 0. */
+/* Scales [PANEL][blocks] in f16 -> y [blocks][PANEL] */
+static void turn_scales(int64_t blocks, const uint16_t *codes, float *y)
+{
+    float x[DEPTH * PANEL];
+    for (int64_t i = 0; i < blocks * PANEL; i += ATT_LANES)
+        v_store(x + i, v_from_f16(codes + i));
+    tile_pack_as(false, PANEL, blocks, x, blocks, 1, y);
+}
+
+/* Blocks of so many bytes: [from, from + p->blocks) of columns [j, j + PANEL) of B -> p; columns that there are not are
+ * 0. */
 ATT_INLINE void unpack_as(void (*const unpack)(const uint8_t *q, int8_t *y), const int64_t bytes, const bool has_m,
                           const att_quantized_args *g, int64_t j, int64_t from, panel *p)
 {
-    const int64_t header = has_m ? 4 : 2, used = att_min(PANEL, g->n - j);
-    float whole[PANEL * DEPTH * WORDS]; /* [PANEL][blocks][WORDS] */
+    const int64_t used = att_min(PANEL, g->n - j), all = p->blocks * PANEL;
+    float whole[DEPTH * PANEL * WORDS], *words = whole; /* [PANEL][blocks][WORDS] */
     uint16_t codes[2][DEPTH * PANEL];
-    for (int64_t r = 0; r < PANEL; r++) {
-        float *words = whole + r * p->blocks * WORDS;
-        if (r >= used) {
-            memset(words, 0, (size_t)(p->blocks * WORDS) * sizeof *words);
-            for (int64_t b = 0; b < p->blocks; b++)
-                codes[0][b * PANEL + r] = codes[1][b * PANEL + r] = 0;
-            continue;
-        }
+    for (int64_t r = 0, i = 0; r < used; r++) {
         const uint8_t *block = (const uint8_t *)g->b + (j + r) * g->row_bytes + from * bytes;
-        for (int64_t b = 0; b < p->blocks; b++, block += bytes) {
-            memcpy(&codes[0][b * PANEL + r], block, sizeof codes[0][0]);
+        for (int64_t b = 0; b < p->blocks; b++, i++, block += bytes, words += WORDS) {
+            memcpy(&codes[0][i], block, sizeof codes[0][0]);
             if (has_m)
-                memcpy(&codes[1][b * PANEL + r], block + 2, sizeof codes[1][0]);
-            unpack(block + header, (int8_t *)(words + b * WORDS));
+                memcpy(&codes[1][i], block + 2, sizeof codes[1][0]);
+            unpack(block + (has_m ? 4 : 2), (int8_t *)words);
         }
     }
+    memset(words, 0, (size_t)(whole + all * WORDS - words) * sizeof *words);
+    for (int64_t i = used * p->blocks; i < all; i++)
+        codes[0][i] = codes[1][i] = 0;
     tile_pack_as(false, PANEL, p->blocks * WORDS, whole, p->blocks * WORDS, 1, p->words);
-    for (int64_t i = 0; i < p->blocks * PANEL; i += ATT_LANES) {
-        v_store(p->d + i, v_from_f16(codes[0] + i));
-        if (has_m)
-            v_store(p->m + i, v_from_f16(codes[1] + i));
-    }
+    turn_scales(p->blocks, codes[0], p->d);
+    if (has_m)
+        turn_scales(p->blocks, codes[1], p->m);
 }
 
 static void unpack(const att_quantized_args *g, int64_t j, int64_t from, panel *p)
@@ -151,9 +155,10 @@ ATT_INLINE void multiply(const int rows, const bool has_m, const tile_of_rows *a
         for (int w = 0; w < WORDS; w++)
             ATT_UNROLL (v, ATT_PANEL_VECTORS) {
                 const vf q = v_keep(v_load(words + w * PANEL + v * ATT_LANES)), left = v_signed4_left(q);
-                ATT_UNROLL (r, rows)
-                    dot[r][v] =
-                        v_signed4(left, q, v_set(a->words[r * a->words_stride + b * WORDS + w]), dot[r][v]);
+                ATT_UNROLL (r, rows) {
+                    const vf x = v_keep(v_set(a->words[r * a->words_stride + b * WORDS + w]));
+                    dot[r][v] = v_signed4(left, q, x, dot[r][v]);
+                }
             }
         ATT_UNROLL (r, rows) {
             const vf s = v_set(a->step[r * a->stride + b]);

@@ -42,7 +42,8 @@ static inline vf v_dot4(vf a, vf b, vf sum) /* see scalar.h */
 {
     const __m256i pairs = _mm256_maddubs_epi16(_mm256_castps_si256(a), _mm256_castps_si256(b)); /* below 2^15 */
     const __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(sum), fours));
+    __asm__("vpaddd %1, %0, %0" : "+x"(sum) : "x"(fours)); /* see v_fma_onto */
+    return sum;
 }
 static inline vf v_signed4_left(vf w) { return _mm256_castsi256_ps(_mm256_abs_epi8(_mm256_castps_si256(w))); }
 static inline vf v_signed4_start(float sum_of_x)
