@@ -73,6 +73,25 @@ ATT_API att_status att_safetensors_load(void *file, const char *name, int rank, 
 ATT_API att_status att_safetensors_write_params(att_ctx *ctx, const char *path, const att_nn_params *p,
                                                 const att_safetensors_options *options);
 
+/* In which type a model for inference has its matrices. Those that have it already stay in the file, which is mapped;
+ * others are converted once, when the model is opened. Quantised ones are multiplied as they are, in whole numbers, and
+ * the rows that they are multiplied with are quantised, too, to 8 bits in blocks of 32: see att_linear. A matrix whose
+ * rows are not in whole blocks stays as stored. */
+typedef enum att_weights {
+    ATT_WEIGHTS_STORED = 0, /* as in the file */
+    ATT_WEIGHTS_F32,
+    ATT_WEIGHTS_F16,
+    ATT_WEIGHTS_BF16,
+    ATT_WEIGHTS_INT8, /* ATT_Q8_0 */
+    ATT_WEIGHTS_INT4  /* ATT_Q4_0 */
+} att_weight_type;
+
+/* Of att_NAME_open_with; NULL: as att_NAME_open */
+typedef struct att_model_options {
+    size_t size;
+    att_weight_type weights;
+} att_model_options;
+
 /* ---- 2 BERT ------------------------------------------------------------- */
 
 /* The encoder of Devlin et al. 2018, in the format of the class BertModel. */
@@ -84,6 +103,8 @@ typedef struct att_bert_info {
 } att_bert_info;
 
 ATT_API att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out);
+ATT_API att_status att_bert_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                      att_bert **out);
 ATT_API void att_bert_free(att_bert *m);
 ATT_API att_status att_bert_describe(const att_bert *m, att_bert_info *info);
 /* Hidden states of the last layer for n sequences, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 ->
@@ -117,6 +138,8 @@ typedef struct att_sentence_info {
 } att_sentence_info;
 
 ATT_API att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out);
+ATT_API att_status att_sentence_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                          att_sentence **out);
 ATT_API void att_sentence_free(att_sentence *m);
 ATT_API att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info);
 ATT_API const att_tokenizer *att_sentence_tokenizer(const att_sentence *m);
@@ -418,6 +441,8 @@ ATT_API att_status att_training_keep(att_training *t, int64_t n);
  * once. */
 typedef struct att_translator att_translator;
 ATT_API att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out);
+ATT_API att_status att_translator_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                            att_translator **out);
 /* A translator of an existing model and tokenizer, which must outlive it; greedy by default. */
 ATT_API att_status att_translator_new(const att_encoder_decoder *m, const att_tokenizer *t, att_translator **out);
 ATT_API void att_translator_free(att_translator *m);

@@ -119,7 +119,7 @@ static int run_sentence(shown *s)
 static int run_language(shown *s)
 {
     cli_language m;
-    int code = cli_language_open(&m, model_name, threads);
+    int code = cli_language_open(&m, model_name, ATT_WEIGHTS_STORED, threads);
     if (code)
         return code;
     s->tokenizer = att_text_generator_tokenizer(m.generator);

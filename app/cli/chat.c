@@ -13,11 +13,13 @@
 
 static const char *model_name, *template_name, *system_message;
 static int64_t max_tokens = 1024, threads;
+static int dtype;
 static cli_sampling given = CLI_SAMPLING_NONE;
 static bool json;
 
 static const cli_option options[] = {
     CLI_LANGUAGE_MODEL_OPTION(&model_name),
+    CLI_DTYPE(&dtype),
     {"system", 0, "TEXT", .text = &system_message, .quiet = true,
      .help = "system message, which tells the model what it is to do; default: the model's own, if it has one"},
     {"template", 0, "NAME", .text = &template_name, .quiet = true,
@@ -291,7 +293,7 @@ static int run(int n, char **arguments)
     cli_conversation c = {0};
     line_reader in = {.terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)};
     att_sampling sampling;
-    int code = cli_language_open(&m, model_name, threads);
+    int code = cli_language_open(&m, model_name, dtype, threads);
     if (!code)
         code = cli_sampling_read(&m, &given, false, &sampling);
     if (!code)

@@ -17,12 +17,14 @@ enum { BLOCK = 64 }; /* lines at a time */
 
 static const char *model_name, *file;
 static int64_t max_tokens = 256, lookup, threads;
+static int dtype;
 static cli_texts stop;
 static cli_sampling given = CLI_SAMPLING_NONE;
 static bool streaming, json, lines, ignore_eos;
 
 static const cli_option options[] = {
     CLI_LANGUAGE_MODEL_OPTION(&model_name),
+    CLI_DTYPE(&dtype),
     {"file", 'f', "FILE", .text = &file, .quiet = true,
      .help = "read the prompt from this file; \"-\": standard input"},
     {"lines", 'l', NULL, .flag = &lines, .help = "each line of the input is a prompt; they are computed together"},
@@ -252,7 +254,7 @@ static int run(int n, char **arguments)
     att_sampling sampling;
     int code = check_options(n);
     if (!code)
-        code = cli_language_open(&m, model_name, threads);
+        code = cli_language_open(&m, model_name, dtype, threads);
     if (!code)
         code = cli_sampling_read(&m, &given, true, &sampling);
     if (!code && lookup && lookup >= m.info.max_positions)

@@ -11,10 +11,12 @@
 static const char *model_name;
 static bool json;
 static int64_t threads;
+static int dtype;
 
 static const cli_option options[] = {
     {"model", 'm', "MODEL", .text = &model_name,
      .help = "show this model: a folder, or the name of a model in the models folder or of one that comes with attend"},
+    CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -156,7 +158,7 @@ static int show_translator(const char *name)
 static int show_language(const char *name)
 {
     cli_language m;
-    const int code = cli_language_open(&m, name, threads);
+    const int code = cli_language_open(&m, name, dtype, threads);
     if (code)
         return code;
     const fact facts[] = {{"type", "type", 0, m.info.type},

@@ -46,7 +46,8 @@ typedef struct att_quantized_product {
     int type;        /* att_dtype of B */
     const void *b;   /* [n] rows of blocks */
     int64_t row_bytes;
-    float *c;                     /* [m, n] */
+    float *c; /* [m, n], rows ldc apart */
+    int64_t ldc;
     const att_epilogue *epilogue; /* without `add`; or NULL */
 } att_quantized_product;
 /* scratch [att_quantized_scratch] (SIZE_MAX: overflow) */

@@ -64,7 +64,7 @@ void att_quantized_multiply(att_ctx *ctx, const att_quantized_product *p, float 
                                   .b = p->b,
                                   .row_bytes = p->row_bytes,
                                   .c = p->c,
-                                  .ldc = p->n};
+                                  .ldc = p->ldc};
     att_parallel_partition(ctx, m, quantize_row, &j);
     j.row_tasks = att_ceil_div(m, ROWS);
     j.rows = att_ceil_div(m, j.row_tasks);

@@ -76,6 +76,11 @@ att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out)
     return att_model_open(ctx, __func__, &kind, folder, false, out);
 }
 
+att_status att_bert_open_with(att_ctx *ctx, const char *folder, const att_model_options *options, att_bert **out)
+{
+    return att_model_open_with(ctx, __func__, &kind, folder, options, out);
+}
+
 att_status att_bert_open_for_training(att_ctx *ctx, const char *folder, att_bert **out)
 {
     return att_model_open(ctx, __func__, &kind, folder, true, out);

@@ -22,7 +22,8 @@ static const att_architecture *architecture_of(att_settings *s)
     return NULL;
 }
 
-att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool trainable, att_encoder_decoder **out)
+att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                    att_encoder_decoder **out)
 {
     att_settings s;
     *out = NULL;
@@ -30,7 +31,7 @@ att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool train
     att_settings_need(&s, "model_type");
     const att_architecture *a = architecture_of(&s);
     att_settings_close(&s);
-    return s.status ? s.status : att_model_open(ctx, __func__, &a->kind, folder, trainable, out);
+    return s.status ? s.status : att_model_open_with(ctx, __func__, &a->kind, folder, options, out);
 }
 
 /* ---- a new model */

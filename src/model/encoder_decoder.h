@@ -37,8 +37,9 @@ static inline const att_architecture *att_architecture_of(const att_encoder_deco
     return (const att_architecture *)m->model.kind;
 }
 
-/* Opens a model by "model_type" of FOLDER/config.json. */
-att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, bool trainable, att_encoder_decoder **out);
+/* Opens a model for inference, by "model_type" of FOLDER/config.json. */
+att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                    att_encoder_decoder **out);
 /* A new model for training, randomly initialised, for a joint vocabulary as above: by default a Transformer of 3 + 3
  * layers of 256, modified by `settings` (JSON, as in config.json) and by those in the file `path`; each may be NULL.
  * Errors name the file and the setting: unknown, in conflict with the settings or the vocabulary, or an invalid value.

@@ -22,16 +22,46 @@ static att_status initialize(void *user, const char *name, const att_init *init,
     return att_initialize(m->ctx, value, chosen ? init : &ours, m->seed, name);
 }
 
+/* ---- weights in another type than the file's */
+
+static const att_dtype dtype_of[] = {[ATT_WEIGHTS_F32] = ATT_F32,
+                                     [ATT_WEIGHTS_F16] = ATT_F16,
+                                     [ATT_WEIGHTS_BF16] = ATT_BF16,
+                                     [ATT_WEIGHTS_INT8] = ATT_Q8_0,
+                                     [ATT_WEIGHTS_INT4] = ATT_Q4_0};
+
+static att_status load_stored(att_model *m, const char *name, int rank, const int64_t *dim, att_tensor *out)
+{
+    return m->kind->load_parameter ? m->kind->load_parameter(m, name, rank, dim, out)
+                                   : att_checkpoint_load(m->checkpoint, name, rank, dim, out);
+}
+
+/* Loads a parameter, which becomes one of the wanted type if it is a matrix; quantised only if its rows are in whole
+ * blocks. */
+static att_status load_parameter(void *model, const char *name, int rank, const int64_t *dim, att_tensor *out)
+{
+    att_model *m = model;
+    const att_status s = load_stored(m, name, rank, dim, out);
+    const att_dtype dtype = m->options.weights ? dtype_of[m->options.weights] : out->dtype;
+    const int64_t row = rank == 2 ? att_dtype_bytes(dtype, dim[1]) : 0;
+    if (s || rank != 2 || out->dtype == dtype || (dtype >= ATT_Q8_0 && dim[1] % 32))
+        return s;
+    const att_tensor stored = *out;
+    void *memory = att_nn_params_alloc(m->params, (size_t)(dim[0] * row));
+    if (!memory)
+        return att_nn_params_status(m->params);
+    const att_status wrapped = att_wrap(out, memory, dtype, rank, dim, NULL);
+    return wrapped ? wrapped : att_tensor_convert(m->ctx, &stored, out);
+}
+
 /* Builds a configured model from its checkpoint, or with random initialisation if there is none. */
 static att_status build(att_model *m)
 {
     const att_model_kind *k = m->kind;
     const att_nn_params_config c = {.size = sizeof c,
-                                    .load = !m->checkpoint      ? NULL
-                                            : k->load_parameter ? k->load_parameter
-                                                                : att_checkpoint_load,
+                                    .load = m->checkpoint ? load_parameter : NULL,
                                     .initialize = initialize,
-                                    .user = m->checkpoint && !k->load_parameter ? (void *)m->checkpoint : m,
+                                    .user = m,
                                     .trainable = m->trainable};
     att_status s = att_nn_params_new(m->ctx, &c, &m->params);
     s = s ? s : k->build(m);
@@ -93,27 +123,49 @@ static att_model *begin(att_ctx *ctx, const att_model_kind *kind, bool trainable
 {
     att_model *m = att_calloc(ctx, 1, kind->bytes);
     if (m)
-        *m = (att_model){.kind = kind, .ctx = ctx, .trainable = trainable};
+        *m = (att_model){.kind = kind, .ctx = ctx, .trainable = trainable, .options.size = sizeof m->options};
     return m;
 }
 
 /* All pointers to structs have the same representation. */
 static void set_out(att_model *m, void *out) { memcpy(out, &m, sizeof m); }
 
-att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
-                          bool trainable, void *out)
+static att_status open_model(att_model *m, const char *folder, void *out)
 {
-    if (out)
-        set_out(NULL, out);
-    if (att_require(caller, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    att_model *m = begin(ctx, kind, trainable);
     const att_status s = m ? load(m, folder) : ATT_ERR_MEMORY;
     if (s)
         att_model_free(m);
     else
         set_out(m, out);
     return s;
+}
+
+static att_status check_open(att_ctx *ctx, const char *caller, const char *folder, void *out)
+{
+    if (out)
+        set_out(NULL, out);
+    return att_require(caller, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})) ? ATT_ERR_ARGUMENT : ATT_OK;
+}
+
+att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
+                          bool trainable, void *out)
+{
+    const att_status s = check_open(ctx, caller, folder, out);
+    return s ? s : open_model(begin(ctx, kind, trainable), folder, out);
+}
+
+att_status att_model_open_with(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
+                               const att_model_options *options, void *out)
+{
+    att_model_options o;
+    att_status s = check_open(ctx, caller, folder, out);
+    s = s ? s : att_take_options(&o, sizeof o, options, "att_model_options");
+    if (!s && (unsigned)o.weights > ATT_WEIGHTS_INT4)
+        s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: weights is %d, no att_weight_type", caller, (int)o.weights);
+    att_model *m = s ? NULL : begin(ctx, kind, false);
+    if (m)
+        m->options = o;
+    return s ? s : open_model(m, folder, out);
 }
 
 att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings *settings, uint64_t seed, void *out)

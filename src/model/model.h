@@ -31,6 +31,7 @@ struct att_model {
     const att_model_kind *kind;
     att_ctx *ctx;
     bool trainable;
+    att_model_options options; /* of a model for inference */
     uint64_t seed; /* of a new model */
     att_nn_params *params;
     att_checkpoint *checkpoint; /* whose memory the parameters are; NULL: they have their own */
@@ -41,6 +42,9 @@ struct att_model {
  * is NULL; what opening may find. */
 att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                           bool trainable, void *out);
+/* The same for inference, with options or NULL. */
+att_status att_model_open_with(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
+                               const att_model_options *options, void *out);
 /* A new model for training, randomly initialised. out NULL: only checks the settings. */
 att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings *settings, uint64_t seed, void *out);
 /* model: the struct, or NULL. */

@@ -55,8 +55,9 @@ static att_status load(att_model *base, const char *folder)
     pthread_mutex_init(&m->lock, NULL);
     att_status s = att_modules_read(base->ctx, folder, &m->modules);
     s = s ? s : att_tokenizer_open(base->ctx, m->modules.transformer, &m->tokenizer);
-    s = s ? s
-          : (base->trainable ? att_bert_open_for_training : att_bert_open)(base->ctx, m->modules.transformer, &m->bert);
+    if (!s)
+        s = base->trainable ? att_bert_open_for_training(base->ctx, m->modules.transformer, &m->bert)
+                            : att_bert_open_with(base->ctx, m->modules.transformer, &base->options, &m->bert);
     m->info.size = sizeof m->info;
     s = s ? s : att_bert_describe(m->bert, &m->info);
     return s ? s : check_parts(m, folder);
@@ -78,6 +79,12 @@ static const att_model_kind kind = {.bytes = sizeof(att_sentence), .load = load,
 att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out)
 {
     return att_model_open(ctx, __func__, &kind, folder, false, out);
+}
+
+att_status att_sentence_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                  att_sentence **out)
+{
+    return att_model_open_with(ctx, __func__, &kind, folder, options, out);
 }
 
 att_status att_sentence_open_for_training(att_ctx *ctx, const char *folder, att_sentence **out)

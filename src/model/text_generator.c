@@ -2,9 +2,9 @@
 #include "model/text_generator.h"
 #include "model/attention_map.h"
 
-static att_status open_all(att_text_generator *g, const char *folder)
+static att_status open_all(att_text_generator *g, const char *folder, const att_model_options *options)
 {
-    att_status s = att_language_model_open(g->ctx, folder, &g->model);
+    att_status s = att_language_model_open_with(g->ctx, folder, options, &g->model);
     s = s ? s : att_language_model_describe(g->model, &g->info);
     s = s ? s : att_tokenizer_open(g->ctx, folder, &g->tokenizer);
     s = s ? s : att_generation_config_read(g->ctx, folder, g->info.vocabulary, &g->config);
@@ -16,6 +16,12 @@ static att_status open_all(att_text_generator *g, const char *folder)
 
 att_status att_text_generator_open(att_ctx *ctx, const char *folder, att_text_generator **out)
 {
+    return att_text_generator_open_with(ctx, folder, NULL, out);
+}
+
+att_status att_text_generator_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                        att_text_generator **out)
+{
     if (out)
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
@@ -25,7 +31,7 @@ att_status att_text_generator_open(att_ctx *ctx, const char *folder, att_text_ge
         return ATT_ERR_MEMORY;
     g->ctx = ctx;
     g->info.size = sizeof g->info;
-    const att_status s = open_all(g, folder);
+    const att_status s = open_all(g, folder, options);
     if (s)
         att_text_generator_free(g);
     else

@@ -15,9 +15,9 @@ enum {
 
 /* ---- open and close */
 
-static att_status open_all(att_translator *m, const char *folder)
+static att_status open_all(att_translator *m, const char *folder, const att_model_options *options)
 {
-    att_status s = att_encoder_decoder_open(m->ctx, folder, false, &m->model);
+    att_status s = att_encoder_decoder_open(m->ctx, folder, options, &m->model);
     s = s ? s : att_tokenizer_open(m->ctx, folder, &m->tokenizer);
     if (s)
         return s;
@@ -32,6 +32,12 @@ static att_status open_all(att_translator *m, const char *folder)
 
 att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out)
 {
+    return att_translator_open_with(ctx, folder, NULL, out);
+}
+
+att_status att_translator_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                    att_translator **out)
+{
     if (out)
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
@@ -40,7 +46,7 @@ att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator 
     if (!m)
         return ATT_ERR_MEMORY;
     m->ctx = ctx;
-    const att_status s = open_all(m, folder);
+    const att_status s = open_all(m, folder, options);
     if (s)
         att_translator_free(m);
     else

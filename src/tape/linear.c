@@ -139,6 +139,7 @@ bool att_tape_multiply_quantized(att_tape *t, const att_tensor *x, const att_par
                                                           .b = w->data,
                                                           .row_bytes = att_dtype_bytes(w->dtype, w->stride[0]),
                                                           .c = y,
+                                                          .ldc = w->dim[0],
                                                           .epilogue = e},
                            scratch);
     att_arena_release(&t->arena, mark);

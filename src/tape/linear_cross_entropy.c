@@ -23,11 +23,12 @@ typedef struct logits_block {
     const att_cross_entropy_saved *how;
     int64_t features;
     const float *x, *weight, *bias; /* [all rows, features], [all classes, features], [all classes] or NULL */
+    const att_tensor *quantized;    /* instead of weight, or NULL */
     int64_t max_rows, max_classes;
     int64_t row, rows, first, classes;
     float *z; /* [rows, stride] */
     int64_t stride;
-    float *packed; /* weight of the block, for one of the products */
+    float *packed; /* weight of the block, for one of the products; or scratch of quantised ones */
 } logits_block;
 
 /* The numbers of p as floats, NULL if p is NULL or has none; false: error set */
@@ -44,7 +45,12 @@ static bool begin(att_tape *t, const att_step *s, logits_block *b)
     b->how = s->saved;
     b->features = features;
     b->x = s->in[0]->value.data;
-    if (!floats_of(s->param[0], &b->weight) || !floats_of(s->param[1], &b->bias))
+    const att_tensor *weight = att_param_value(s->param[0]);
+    if (att_is_quantized(weight->dtype) && !t->record)
+        b->quantized = weight;
+    else if (!floats_of(s->param[0], &b->weight))
+        return false;
+    if (!floats_of(s->param[1], &b->bias))
         return false;
     b->max_rows = att_min(rows, ROWS);
     b->max_classes = att_min(b->how->classes, CLASSES);
@@ -52,26 +58,46 @@ static bool begin(att_tape *t, const att_step *s, logits_block *b)
     b->z = att_tape_scratch(t, (size_t)(b->max_rows * b->stride));
     const size_t forward = att_gemm_packed_count(t->ctx, b->max_classes, features);
     const size_t backward = att_gemm_packed_count(t->ctx, features, b->max_classes);
-    b->packed = att_tape_scratch(t, forward > backward ? forward : backward);
+    const size_t largest = forward > backward ? forward : backward;
+    const size_t whole = b->quantized ? att_quantized_scratch(b->max_rows, features) : 0;
+    b->packed = att_tape_scratch(t, whole > largest ? whole : largest);
     return b->z && b->packed;
 }
 
 /* Computes the logits of the block from class `first` on. */
 static void compute_logits(att_ctx *ctx, logits_block *b, int64_t first)
 {
-    const float *weight = b->weight + first * b->features;
+    const att_epilogue epilogue = {.bias = b->bias ? b->bias + first : NULL};
+    const float *x = b->x + b->row * b->features;
     b->first = first;
     b->classes = att_min(b->max_classes, b->how->classes - first);
-    att_gemm_pack(ctx, b->classes, b->features, weight, b->features, 1, b->packed);
+    if (b->quantized) {
+        const att_tensor *w = b->quantized;
+        const int64_t row_bytes = att_dtype_bytes(w->dtype, w->stride[0]);
+        att_quantized_multiply(ctx,
+                               &(const att_quantized_product){.m = b->rows,
+                                                              .n = b->classes,
+                                                              .k = b->features,
+                                                              .a = x,
+                                                              .type = (int)w->dtype,
+                                                              .b = (const char *)w->data + first * row_bytes,
+                                                              .row_bytes = row_bytes,
+                                                              .c = b->z,
+                                                              .ldc = b->stride,
+                                                              .epilogue = &epilogue},
+                               b->packed);
+        return;
+    }
+    att_gemm_pack(ctx, b->classes, b->features, b->weight + first * b->features, b->features, 1, b->packed);
     att_gemm(ctx, &(const att_gemm_args){.m = b->rows,
                                          .n = b->classes,
                                          .k = b->features,
-                                         .a = b->x + b->row * b->features,
+                                         .a = x,
                                          .lda = b->features,
                                          .packed = b->packed,
                                          .c = b->z,
                                          .ldc = b->stride,
-                                         .epilogue = &(const att_epilogue){.bias = b->bias ? b->bias + first : NULL}});
+                                         .epilogue = &epilogue});
 }
 
 /* The logit of row i's target, if the block has it */

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-int cli_language_open(cli_language *m, const char *name, int64_t threads)
+int cli_language_open(cli_language *m, const char *name, int weights, int64_t threads)
 {
     *m = (cli_language){.info = {.size = sizeof m->info}};
     int code = cli_model_find(CLI_LANGUAGE_MODEL, name, &m->folder);
@@ -11,7 +11,10 @@ int cli_language_open(cli_language *m, const char *name, int64_t threads)
     if (!code)
         code = cli_open(&m->ctx, threads);
     if (!code)
-        code = cli_status(m->ctx, att_text_generator_open(m->ctx, m->folder.text, &m->generator));
+        code = cli_status(
+            m->ctx, att_text_generator_open_with(
+                        m->ctx, m->folder.text,
+                        ATT_OPTIONS(att_model_options, .weights = (att_weight_type)weights), &m->generator));
     if (!code)
         att_language_model_describe(att_text_generator_model(m->generator), &m->info);
     else

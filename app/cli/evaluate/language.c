@@ -12,10 +12,12 @@
 
 static const char *model_name;
 static int64_t window, stride, threads;
+static int dtype;
 static bool json;
 
 static const cli_option options[] = {
     CLI_LANGUAGE_MODEL_OPTION(&model_name),
+    CLI_DTYPE(&dtype),
     {"window", 0, "N", .integer = &window, .min = 0, .max = 1 << 24, .quiet = true,
      .help = "tokens of context; default: the smaller of the model's context and 1,024"},
     {"stride", 0, "N", .integer = &stride, .min = 0, .max = 1 << 24, .quiet = true,
@@ -107,7 +109,7 @@ static int run(int n, char **arguments)
 {
     (void)n;
     cli_language m = {0};
-    int code = cli_language_open(&m, model_name, threads);
+    int code = cli_language_open(&m, model_name, dtype, threads);
     if (!code)
         code = evaluate(&m, arguments[0]);
     cli_language_close(&m);
