@@ -103,6 +103,7 @@ typedef struct att_bert_info {
 } att_bert_info;
 
 ATT_API att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out);
+/* options or NULL: defaults */
 ATT_API att_status att_bert_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
                                       att_bert **out);
 ATT_API void att_bert_free(att_bert *m);
@@ -138,6 +139,7 @@ typedef struct att_sentence_info {
 } att_sentence_info;
 
 ATT_API att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out);
+/* options or NULL: defaults */
 ATT_API att_status att_sentence_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
                                           att_sentence **out);
 ATT_API void att_sentence_free(att_sentence *m);
@@ -441,6 +443,7 @@ ATT_API att_status att_training_keep(att_training *t, int64_t n);
  * once. */
 typedef struct att_translator att_translator;
 ATT_API att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out);
+/* options or NULL: defaults */
 ATT_API att_status att_translator_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
                                             att_translator **out);
 /* A translator of an existing model and tokenizer, which must outlive it; greedy by default. */

@@ -50,6 +50,7 @@ static void give_language_model(att_ctx *c)
     static const int64_t count = 2;
     give("att_language_perplexity.n", &count);
     give("att_language_model_open.folder", folder.path);
+    give("att_language_model_open_with.folder", folder.path);
     tiny_gguf_write(&folder, "m.gguf", &tiny_llamas[0], NULL);
     static char gguf[128];
     snprintf(gguf, sizeof gguf, "%s/m.gguf", folder.path);
@@ -62,6 +63,7 @@ static void give_language_model(att_ctx *c)
     folder_write(&folder, "tokenizer.json", letters);
     need(att_text_generator_open(c, folder.path, &g));
     give("att_text_generator_open.folder", folder.path);
+    give("att_text_generator_open_with.folder", folder.path);
     give("const att_text_generator *", g);
     give("att_text_generator *", g);
     give("const att_language_state *", s);

@@ -126,6 +126,7 @@ static const fixture constants[] = {
     {"const att_excluded_columns *", &(const att_excluded_columns){.column = (const int32_t[]){0}, .n = 1}},
     {"const att_positions *",
      &(const att_positions){sizeof(att_positions), NULL, two_offsets, 1, (const int64_t[]){0}}},
+    {"const att_model_options *", &(const att_model_options){.size = sizeof(att_model_options)}},
     {"const att_sinusoidal_options *", &(const att_sinusoidal_options){.size = sizeof(att_sinusoidal_options)}},
     {"const att_rotary_options *",
      &(const att_rotary_options){.size = sizeof(att_rotary_options), .frequencies = (const double[]){1}}},
@@ -459,9 +460,10 @@ static void give_bert(const char *folder)
     need(att_bert_open_for_training(ctx, folder, &bert));
     need(att_sentence_open_for_training(ctx, folder, &sentence));
     need(att_sentence_training_open(ctx, path_in_made("learns"), &in_folder, &t));
-    static const char *const folders[] = {"att_bert_open.folder", "att_bert_open_for_training.folder",
-                                          "att_sentence_open.folder", "att_sentence_open_for_training.folder"};
-    for (size_t i = 0; i < 4; i++)
+    static const char *const folders[] = {
+        "att_bert_open.folder",     "att_bert_open_with.folder",     "att_bert_open_for_training.folder",
+        "att_sentence_open.folder", "att_sentence_open_with.folder", "att_sentence_open_for_training.folder"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
         give(folders[i], folder);
     give("const att_bert *", bert);
     give("att_bert *", bert);
@@ -487,6 +489,7 @@ static void give_translation(void)
     give("const att_translator *", m);
     give("att_translator *", m);
     give("att_translator_open.folder", made.path);
+    give("att_translator_open_with.folder", made.path);
     give("att_translation_free.t", &translation);
     give("att_alignment_free.a", &alignment);
 }

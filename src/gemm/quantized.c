@@ -6,8 +6,8 @@ typedef struct quantized_job {
     const att_quantized_product *product;
     att_quantized_args args;
     float *words, *step, *sum; /* of args */
-    int64_t rows, row_tasks;  /* rows of a task, and tasks over rows */
-    int64_t n_panels, groups; /* panels of B, and tasks over panels */
+    int64_t rows, row_tasks;   /* rows of a task, and tasks over rows */
+    int64_t n_panels, groups;  /* panels of B, and tasks over panels */
 } quantized_job;
 
 enum { WORD = 4 /* numbers */, ROWS = 64, TASKS_PER_THREAD = 8 };

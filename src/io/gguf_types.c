@@ -33,7 +33,8 @@ static att_dtype dtype_of(int type)
     static const struct {
         int type;
         att_dtype dtype;
-    } known[] = {{F32, ATT_F32}, {F16, ATT_F16}, {BF16, ATT_BF16}, {Q8_0, ATT_Q8_0}, {Q4_0, ATT_Q4_0}, {Q4_1, ATT_Q4_1}};
+    } known[] = {{F32, ATT_F32},   {F16, ATT_F16},   {BF16, ATT_BF16},
+                 {Q8_0, ATT_Q8_0}, {Q4_0, ATT_Q4_0}, {Q4_1, ATT_Q4_1}};
     size_t i = 0;
     while (known[i].type != type)
         i++;

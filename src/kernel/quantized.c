@@ -98,7 +98,7 @@ static void turn_scales(int64_t blocks, const uint16_t *codes, float *y)
     tile_pack_as(false, PANEL, blocks, x, blocks, 1, y);
 }
 
-/* Blocks of so many bytes: [from, from + p->blocks) of columns [j, j + PANEL) of B -> p; columns that there are not are
+/* Blocks, each of `bytes`: [from, from + p->blocks) of columns [j, j + PANEL) of B -> p; columns that there are not are
  * 0. */
 ATT_INLINE void unpack_as(void (*const unpack)(const uint8_t *q, int8_t *y), const int64_t bytes, const bool has_m,
                           const att_quantized_args *g, int64_t j, int64_t from, panel *p)

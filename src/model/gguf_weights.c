@@ -56,8 +56,7 @@ static void read_part(void *arg, int i)
     const int64_t width = p->from->rank > 1 ? p->from->dim[p->from->rank - 1] : 1;
     const int64_t bytes = p->from->bytes / (p->from->elements / width);
     if (!p->head_dim) { /* of what becomes f32 */
-        j->status[i] =
-            att_gguf_floats_of(j->ctx, p->from, p->first * width, p->rows * width, (float *)(void *)p->to);
+        j->status[i] = att_gguf_floats_of(j->ctx, p->from, p->first * width, p->rows * width, (float *)(void *)p->to);
         return;
     }
     for (int64_t r = 0; r < p->rows && !j->status[i]; r++) {
@@ -122,7 +121,7 @@ typedef struct named {
 static int by_name(const void *a, const void *b) { return strcmp(((const named *)a)->name, ((const named *)b)->name); }
 
 /* The tensor i of w, which was t: a view of the file if it is as stored and in order, else in memory at *to, which
- * moves on behind it, and which parts are read into. */
+ * then moves past it, and which parts are read into. */
 static att_status make_tensor(att_gguf_weights *w, att_gguf *g, int64_t i, const att_gguf_tensor *t, bool stored,
                               job *j, char **to)
 {

@@ -32,7 +32,7 @@ struct att_model {
     att_ctx *ctx;
     bool trainable;
     att_model_options options; /* of a model for inference */
-    uint64_t seed; /* of a new model */
+    uint64_t seed;             /* of a new model */
     att_nn_params *params;
     att_checkpoint *checkpoint; /* whose memory the parameters are; NULL: they have their own */
 };

@@ -14,17 +14,12 @@ static att_status open_all(att_text_generator *g, const char *folder, const att_
     return s;
 }
 
-att_status att_text_generator_open(att_ctx *ctx, const char *folder, att_text_generator **out)
-{
-    return att_text_generator_open_with(ctx, folder, NULL, out);
-}
-
-att_status att_text_generator_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
-                                        att_text_generator **out)
+static att_status open_named(att_ctx *ctx, const char *caller, const char *folder, const att_model_options *options,
+                             att_text_generator **out)
 {
     if (out)
         *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+    if (att_require(caller, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_text_generator *g = att_calloc(ctx, 1, sizeof *g);
     if (!g)
@@ -37,6 +32,17 @@ att_status att_text_generator_open_with(att_ctx *ctx, const char *folder, const 
     else
         *out = g;
     return s;
+}
+
+att_status att_text_generator_open(att_ctx *ctx, const char *folder, att_text_generator **out)
+{
+    return open_named(ctx, __func__, folder, NULL, out);
+}
+
+att_status att_text_generator_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                        att_text_generator **out)
+{
+    return open_named(ctx, __func__, folder, options, out);
 }
 
 void att_text_generator_free(att_text_generator *g)

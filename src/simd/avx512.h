@@ -60,7 +60,7 @@ static inline vf v_signed4(vf left, vf w, vf x, vf sum)
     (void)w;
     return v_dot4(left, x, sum);
 }
-#else /* |w| (w < 0 ? -x : x), where 2 * 128 * 127 is below 2^15 */
+#else                 /* |w| (w < 0 ? -x : x), where 2 * 128 * 127 is below 2^15 */
 static inline vf v_signed4_left(vf w) { return _mm512_castsi512_ps(_mm512_abs_epi8(_mm512_castps_si512(w))); }
 static inline vf v_signed4_start(float sum_of_x)
 {

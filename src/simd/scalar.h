@@ -55,8 +55,9 @@ static inline vf v_dot4(vf a, vf b, vf sum)
             total[i] += x[4 * i + j] * y[4 * i + j];
     return (vf)total;
 }
-/* On words of four int8: sum (int32) + w0 x0 + w1 x1 + w2 x2 + w3 x3. Bytes of w are in [-128, 127], of x in [-127, 127].
- * left is v_signed4_left(w), which many products share, and a sum begins with v_signed4_start(all numbers of x, added).
+/* On words of four int8: sum (int32) + w0 x0 + w1 x1 + w2 x2 + w3 x3. Bytes of w are in [-128, 127], of x in [-127,
+ * 127]. left is v_signed4_left(w), which many products share, and a sum begins with v_signed4_start(all numbers of x,
+ * added).
  */
 static inline vf v_signed4_left(vf w) { return w; }
 static inline vf v_signed4_start(float sum_of_x)

@@ -52,6 +52,10 @@ static void read_q4_1(const uint8_t *block, float *x)
 
 /* ---- from f32 */
 
+/* a, or b if that is smaller, or larger; a if b is NaN */
+static float smaller(float a, float b) { return b < a ? b : a; }
+static float larger(float a, float b) { return b > a ? b : a; }
+
 /* 0, or NaN if a number is not finite */
 static float zero_of(const float *x)
 {
@@ -66,12 +70,12 @@ static void write_q8_0(const float *x, uint8_t *block)
 {
     float max = 0;
     for (int i = 0; i < BLOCK; i++)
-        max = fmaxf(max, fabsf(x[i]));
+        max = larger(max, fabsf(x[i]));
     const float d = max / 127, inverse = d > 0 ? 1 / d : 0;
     write_scale(d + zero_of(x), block);
     for (int i = 0; i < BLOCK; i++) {
         const float q = roundf(x[i] * inverse);
-        block[2 + i] = (uint8_t)(int8_t)fminf(fmaxf(q, -127), 127);
+        block[2 + i] = (uint8_t)(int8_t)larger(-127, smaller(127, q));
     }
 }
 
@@ -79,7 +83,7 @@ static void write_q8_0(const float *x, uint8_t *block)
 static uint8_t four_bits(float x, float inverse, double add)
 {
     const double q = trunc((double)x * (double)inverse + add);
-    return (uint8_t)fmin(fmax(q, 0), 15);
+    return (uint8_t)(q > 0 ? (q < 15 ? q : 15) : 0);
 }
 
 /* d makes the number that is farthest from 0 -8. */
@@ -100,15 +104,14 @@ static void write_q4_1(const float *x, uint8_t *block)
 {
     float min = x[0], max = x[0];
     for (int i = 1; i < BLOCK; i++) {
-        min = fminf(min, x[i]);
-        max = fmaxf(max, x[i]);
+        min = smaller(min, x[i]);
+        max = larger(max, x[i]);
     }
     const float d = (max - min) / 15, inverse = d > 0 ? 1 / d : 0;
     write_scale(d + zero_of(x), block);
     write_scale(min, block + 2);
     for (int i = 0; i < HALF; i++)
-        block[4 + i] =
-            (uint8_t)(four_bits(x[i] - min, inverse, 0.5) | four_bits(x[i + HALF] - min, inverse, 0.5) << 4);
+        block[4 + i] = (uint8_t)(four_bits(x[i] - min, inverse, 0.5) | four_bits(x[i + HALF] - min, inverse, 0.5) << 4);
 }
 
 /* ---- by type */
@@ -116,9 +119,8 @@ static void write_q4_1(const float *x, uint8_t *block)
 static const struct {
     void (*read)(const uint8_t *block, float *x);
     void (*write)(const float *x, uint8_t *block);
-} types[] = {[ATT_Q8_0] = {read_q8_0, write_q8_0},
-             [ATT_Q4_0] = {read_q4_0, write_q4_0},
-             [ATT_Q4_1] = {read_q4_1, write_q4_1}};
+} types[] = {
+    [ATT_Q8_0] = {read_q8_0, write_q8_0}, [ATT_Q4_0] = {read_q4_0, write_q4_0}, [ATT_Q4_1] = {read_q4_1, write_q4_1}};
 
 void att_dequantize(att_dtype t, int64_t n, const void *blocks, float *x)
 {

@@ -82,7 +82,7 @@ static void the_first_error_stays_with_its_sentence(void **state)
         const char *words;
     } bad[] = {
         {"a", 3, 2, ATT_ERR_SHAPE, "\"a.weight\" is [3, 2] but must be [2, 3]"},
-        {"b", 2, 1, ATT_ERR_DTYPE, "\"b.weight\" is i32, not f32, f16 or bf16"},
+        {"b", 2, 1, ATT_ERR_DTYPE, "\"b.weight\" is i32, not f32, f16, bf16 or quantised"},
         {"c", 2, 1, ATT_ERR_FORMAT, "there is no c.weight"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -246,7 +246,8 @@ static void views_that_are_not_in_blocks_are_refused(void **state)
     uint8_t memory[4 * 34];
     att_tensor t;
     assert_int_equal(att_wrap(&t, memory, ATT_Q8_0, ATT_DIMS(1, 33), NULL), ATT_ERR_SHAPE);
-    assert_string_equal(att_error(NULL), "att_wrap: out is [1, 33] of Q8_0, whose last dimension must be a multiple of 32");
+    assert_string_equal(att_error(NULL),
+                        "att_wrap: out is [1, 33] of Q8_0, whose last dimension must be a multiple of 32");
     assert_int_equal(att_wrap(&t, memory, ATT_Q4_0, ATT_DIMS(2, 32), (const int64_t[]){48, 1}), ATT_ERR_SHAPE);
     assert_int_equal(att_wrap(&t, memory, ATT_Q4_0, ATT_DIMS(2, 32), (const int64_t[]){32, 2}), ATT_ERR_SHAPE);
     assert_int_equal(att_wrap(&t, memory, ATT_Q4_1, ATT_DIMS(2, 32), (const int64_t[]){64, 1}), ATT_OK);
@@ -257,12 +258,9 @@ static void views_that_are_not_in_blocks_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_near_what_they_were),
-        cmocka_unit_test(products_are_those_of_the_definition),
-        cmocka_unit_test(the_lowest_byte_is_exact),
-        cmocka_unit_test(what_is_not_finite_becomes_nan),
-        cmocka_unit_test(rows_of_a_table_are_its_numbers),
-        cmocka_unit_test(views_that_are_not_in_blocks_are_refused),
+        cmocka_unit_test(numbers_are_near_what_they_were), cmocka_unit_test(products_are_those_of_the_definition),
+        cmocka_unit_test(the_lowest_byte_is_exact),        cmocka_unit_test(what_is_not_finite_becomes_nan),
+        cmocka_unit_test(rows_of_a_table_are_its_numbers), cmocka_unit_test(views_that_are_not_in_blocks_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

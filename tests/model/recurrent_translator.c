@@ -308,7 +308,7 @@ static void a_new_model_is_made_and_written_or_leaks_nothing(void **state)
             assert_true(at < 2000);
         }
         att_encoder_decoder *m;
-        assert_int_equal(att_encoder_decoder_open(ctx, folder.path, true, &m), ATT_OK);
+        assert_int_equal(att_encoder_decoder_open(ctx, folder.path, NULL, &m), ATT_OK);
         att_model_free(m);
     }
 }

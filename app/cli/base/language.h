@@ -13,7 +13,8 @@ typedef struct cli_language {
     const char *name; /* as the user wrote it; its folder, if it was not given */
     att_model_path folder;
 } cli_language;
-/* name NULL: the only language model. weights: an att_weight_type, of CLI_DTYPE. *m stays where it is until it is closed.
+/* name NULL: the only language model. weights: an att_weight_type, of CLI_DTYPE. *m stays where it is until it is
+ * closed.
  */
 int cli_language_open(cli_language *m, const char *name, int weights, int64_t threads);
 void cli_language_close(cli_language *m);
