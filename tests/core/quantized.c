@@ -63,6 +63,25 @@ static void numbers_are_near_what_they_were(void **state)
         }
 }
 
+/* From one quantised type to another: as through f32 */
+static void types_become_one_another(void **state)
+{
+    (void)state;
+    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
+        for (int t = 0; t < N_TYPES * N_TYPES; t++) {
+            const att_dtype to = types[t / N_TYPES];
+            matrix w = make_matrix(ctx, types[t % N_TYPES], 70, 96);
+            const size_t bytes = (size_t)att_dtype_bytes(to, 70 * 96);
+            att_tensor direct = make(to, 70, 96), through = make(to, 70, 96);
+            assert_int_equal(att_tensor_convert(ctx, &w.blocks, &direct), ATT_OK);
+            assert_int_equal(att_tensor_convert(ctx, types[t % N_TYPES] == to ? &w.blocks : &w.back, &through), ATT_OK);
+            assert_memory_equal(direct.data, through.data, bytes);
+            free(direct.data);
+            free(through.data);
+            free_matrix(&w);
+        }
+}
+
 /* ---- products */
 
 typedef struct rows {
@@ -258,9 +277,10 @@ static void views_that_are_not_in_blocks_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_near_what_they_were), cmocka_unit_test(products_are_those_of_the_definition),
-        cmocka_unit_test(the_lowest_byte_is_exact),        cmocka_unit_test(what_is_not_finite_becomes_nan),
-        cmocka_unit_test(rows_of_a_table_are_its_numbers), cmocka_unit_test(views_that_are_not_in_blocks_are_refused),
+        cmocka_unit_test(numbers_are_near_what_they_were),          cmocka_unit_test(types_become_one_another),
+        cmocka_unit_test(products_are_those_of_the_definition),     cmocka_unit_test(the_lowest_byte_is_exact),
+        cmocka_unit_test(what_is_not_finite_becomes_nan),           cmocka_unit_test(rows_of_a_table_are_its_numbers),
+        cmocka_unit_test(views_that_are_not_in_blocks_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
