@@ -334,7 +334,7 @@ const cli_command cli_chat = {
         "context (no position is left) or interrupted.",
     .examples = "attend chat -m SmolLM2-135M-Instruct\n"
                 "attend chat -m SmolLM2-135M-Instruct --system \"Answer in one sentence.\" < questions.txt\n"
-                "echo 'What is the capital of France?' | attend chat -m SmolLM2-135M-Instruct --json",
+                "echo 'What is the capital of Japan?' | attend chat -m SmolLM2-135M-Instruct --json",
     .options = options,
     .see = "generate|fetch",
     .run = run,

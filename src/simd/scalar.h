@@ -43,17 +43,17 @@ static inline vf v_fma(vf a, vf b, vf c)
 } /* rounds twice here, once where there is an instruction */
 /* The same in the register of the sum: a compiler that may choose moves sums between registers, or spills them. */
 static inline vf v_fma_onto(vf a, vf b, vf sum) { return v_fma(a, b, sum); }
-/* On words of four int8: sum (int32) + a0 b0 + a1 b1 + a2 b2 + a3 b3. Bytes of a are in [0, 127], of b in [-127, 127].
- */
+/* On words of four int8: sum (int32) + a0 b0 + a1 b1 + a2 b2 + a3 b3. Bytes of a are in [0, 127], of b in [-127, 127];
+ * here a may be in [-128, 127]: the sum of two products is within int16. */
 static inline vf v_dot4(vf a, vf b, vf sum)
 {
-    typedef int8_t v_bytes __attribute__((vector_size(16)));
-    const v_bytes x = (v_bytes)a, y = (v_bytes)b;
-    vm total = (vm)sum;
-    for (int i = 0; i < ATT_LANES; i++)
-        for (int j = 0; j < 4; j++)
-            total[i] += x[4 * i + j] * y[4 * i + j];
-    return (vf)total;
+    typedef int16_t v_halves __attribute__((vector_size(16)));
+    typedef uint16_t v_bits __attribute__((vector_size(16)));
+    typedef uint32_t v_words __attribute__((vector_size(16)));
+    const v_halves odd = ((v_halves)a >> 8) * ((v_halves)b >> 8);
+    const v_halves even = ((v_halves)((v_bits)a << 8) >> 8) * ((v_halves)((v_bits)b << 8) >> 8);
+    const vm pairs = (vm)(odd + even);
+    return (vf)((vm)sum + (pairs >> 16) + ((vm)((v_words)pairs << 16) >> 16));
 }
 /* On words of four int8: sum (int32) + w0 x0 + w1 x1 + w2 x2 + w3 x3. Bytes of w are in [-128, 127], of x in [-127,
  * 127]. left is v_signed4_left(w), which many products share, and a sum begins with v_signed4_start(all numbers of x,
