@@ -187,9 +187,9 @@ typedef struct att_excluded_columns {
     const int64_t *offsets; /* [rows + 1], for att_linear_topk: those of row r are column[offsets[r]] to
                              * column[offsets[r + 1] - 1], ascending; or NULL: all are, in any order, of each row */
 } att_excluded_columns;
-/* The largest entry of each row, out [rows]; bias or NULL, except or NULL. Bounds of all entries are computed from an
- * int8 copy of the weights; then only entries whose bound allows it are computed exactly. value is NaN if a computed
- * entry is NaN. */
+/* The largest entry of each row, out [rows]; bias or NULL, except or NULL. Unless weights are
+ * quantised, bounds of all entries are computed from an int8 copy of them; then only entries whose bound allows it are
+ * computed exactly. value is NaN if a computed entry is NaN. */
 ATT_API att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_param *bias,
                                      const att_excluded_columns *except, att_top_column *out);
 /* The n largest entries of each row in descending order, out [rows][n]; the first has column -1 and value NaN if an

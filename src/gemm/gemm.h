@@ -50,8 +50,9 @@ typedef struct att_quantized_product {
     int64_t ldc;
     const att_epilogue *epilogue; /* without `add`; or NULL */
 } att_quantized_product;
-/* scratch [att_quantized_scratch] (SIZE_MAX: overflow) */
-size_t att_quantized_scratch(int64_t m, int64_t k);
+size_t att_quantized_scratch(int64_t m, int64_t k); /* floats; SIZE_MAX: overflow */
+/* Quantises a [m, k] into scratch [att_quantized_scratch], and sets m, k and A of args. */
+void att_quantize_rows(att_ctx *ctx, int64_t m, int64_t k, const float *a, float *scratch, att_quantized_args *args);
 void att_quantized_multiply(att_ctx *ctx, const att_quantized_product *product, float *scratch);
 
 #endif

@@ -1,13 +1,19 @@
 /* Products with quantised matrices: rows of A are quantised, then tasks have some rows by some panels of B. */
 #include "gemm/gemm.h"
 
+typedef struct rows_job {
+    const att_kernels *kernels;
+    int64_t k;
+    const float *a;
+    float *words, *step, *sum;
+} rows_job;
+
 typedef struct quantized_job {
     const att_kernels *kernels;
     const att_quantized_product *product;
     att_quantized_args args;
-    float *words, *step, *sum; /* of args */
-    int64_t rows, row_tasks;   /* rows of a task, and tasks over rows */
-    int64_t n_panels, groups;  /* panels of B, and tasks over panels */
+    int64_t rows, row_tasks;  /* rows of a task, and tasks over rows */
+    int64_t n_panels, groups; /* panels of B, and tasks over panels */
 } quantized_job;
 
 enum { WORD = 4 /* numbers */, ROWS = 64, TASKS_PER_THREAD = 8 };
@@ -20,10 +26,21 @@ size_t att_quantized_scratch(int64_t m, int64_t k)
 static void quantize_row(void *arg, int64_t i, int thread)
 {
     (void)thread;
-    const quantized_job *j = arg;
-    const int64_t k = j->args.k, blocks = k / ATT_QUANTIZED_BLOCK;
-    j->kernels->quantized.quantize(k, j->product->a + i * k, j->words + i * (k / WORD), j->step + i * blocks,
+    const rows_job *j = arg;
+    const int64_t blocks = j->k / ATT_QUANTIZED_BLOCK;
+    j->kernels->quantized.quantize(j->k, j->a + i * j->k, j->words + i * (j->k / WORD), j->step + i * blocks,
                                    j->sum + i * blocks);
+}
+
+void att_quantize_rows(att_ctx *ctx, int64_t m, int64_t k, const float *a, float *scratch, att_quantized_args *args)
+{
+    float *step = scratch + m * (k / WORD), *sum = step + m * (k / ATT_QUANTIZED_BLOCK);
+    att_parallel_partition(ctx, m, quantize_row, &(rows_job){att_kernels_of(ctx->isa), k, a, scratch, step, sum});
+    args->m = m;
+    args->k = k;
+    args->words = scratch;
+    args->step = step;
+    args->sum = sum;
 }
 
 static void multiply_task(void *arg, int64_t i, int thread)
@@ -48,26 +65,15 @@ static void multiply_task(void *arg, int64_t i, int thread)
 
 void att_quantized_multiply(att_ctx *ctx, const att_quantized_product *p, float *scratch)
 {
-    const int64_t m = p->m, k = p->k;
-    quantized_job j = {.kernels = att_kernels_of(ctx->isa), .product = p, .words = scratch};
-    if (m == 0 || p->n == 0)
+    quantized_job j = {
+        .kernels = att_kernels_of(ctx->isa),
+        .product = p,
+        .args = {.n = p->n, .type = p->type, .b = p->b, .row_bytes = p->row_bytes, .c = p->c, .ldc = p->ldc}};
+    if (p->m == 0 || p->n == 0)
         return;
-    j.step = j.words + m * (k / WORD);
-    j.sum = j.step + m * (k / ATT_QUANTIZED_BLOCK);
-    j.args = (att_quantized_args){.m = m,
-                                  .n = p->n,
-                                  .k = k,
-                                  .words = j.words,
-                                  .step = j.step,
-                                  .sum = j.sum,
-                                  .type = p->type,
-                                  .b = p->b,
-                                  .row_bytes = p->row_bytes,
-                                  .c = p->c,
-                                  .ldc = p->ldc};
-    att_parallel_partition(ctx, m, quantize_row, &j);
-    j.row_tasks = att_ceil_div(m, ROWS);
-    j.rows = att_ceil_div(m, j.row_tasks);
+    att_quantize_rows(ctx, p->m, p->k, p->a, scratch, &j.args);
+    j.row_tasks = att_ceil_div(p->m, ROWS);
+    j.rows = att_ceil_div(p->m, j.row_tasks);
     j.n_panels = att_ceil_div(p->n, j.kernels->nr);
     j.groups = att_min(j.n_panels, att_max(1, att_ceil_div(att_threads(ctx) * TASKS_PER_THREAD, j.row_tasks)));
     att_parallel_partition(ctx, j.row_tasks * j.groups, multiply_task, &j);

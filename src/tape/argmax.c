@@ -86,46 +86,24 @@ static void row_task(void *arg, int i, int thread)
     j->all[i] = found * ONE_IN > j->n;
 }
 
-/* All columns of row i */
-static att_status compute_all(const argmax_job *j, att_param *weight, int64_t i, float *z)
+/* Searches the m rows of j, of those with too many candidates without bounds; upper [m, n], lower [m]; false: error
+ * set */
+static bool search(att_tape *t, argmax_job *j, att_param *weight, att_top_columns what, float *upper, float *lower)
 {
-    const float *packed = att_param_packed(weight);
-    if (!packed)
-        return ATT_ERR_MEMORY;
-    att_gemm(j->ctx, &(const att_gemm_args){.m = 1,
-                                            .n = j->n,
-                                            .k = j->k,
-                                            .a = j->x + i * j->k,
-                                            .lda = j->k,
-                                            .packed = packed,
-                                            .c = z,
-                                            .ldc = j->n,
-                                            .epilogue = &(const att_epilogue){.bias = j->bias}});
-    j->out[i] = (att_top_column){-1, -INFINITY};
-    for (int64_t c = 0; c < j->n; c++)
-        if (!left_out(j, c))
-            update_best(&j->out[i], c, z[c]);
-    return ATT_OK;
-}
-
-/* Searches the m rows of j; upper [m, n], lower [m] */
-static att_status search(argmax_job *j, att_param *weight, float *upper, float *lower)
-{
-    const float *bytes = j->k <= ATT_INT8_MOST ? att_param_int8(weight) : NULL;
-    for (int64_t i = 0; i < j->m; i++) {
+    const float *bytes = att_param_int8(weight);
+    const att_int8_product product = {.m = j->m, .n = j->n, .k = j->k, .a = j->x, .packed = bytes, .bias = j->from};
+    for (int64_t i = 0; i < j->m; i++)
         j->out[i] = (att_top_column){-1, -INFINITY};
-        j->all[i] = true;
-    }
-    if (j->k <= ATT_INT8_MOST) {
-        const att_int8_product product = {.m = j->m, .n = j->n, .k = j->k, .a = j->x, .packed = bytes, .bias = j->from};
-        if (!bytes || !att_int8_bounds(j->ctx, &product, upper, lower))
-            return ATT_ERR_MEMORY;
-        att_parallel(j->ctx, (int)j->m, row_task, j);
-    }
-    att_status e = ATT_OK;
-    for (int64_t i = 0; !e && i < j->m; i++)
-        e = j->all[i] ? compute_all(j, weight, i, upper) : ATT_OK;
-    return e;
+    if (!bytes || !att_int8_bounds(j->ctx, &product, upper, lower))
+        return false;
+    att_parallel(j->ctx, (int)j->m, row_task, j);
+    bool good = true;
+    for (int64_t i = 0; good && i < j->m; i++)
+        if (j->all[i]) {
+            what.out = &j->out[i];
+            good = att_tape_topk(t, 1, j->x + i * j->k, weight, &what);
+        }
+    return good;
 }
 
 /* y [n]: the bias, or -inf for excluded columns */
@@ -139,35 +117,38 @@ static void bias_without(int64_t n, const float *bias, const att_excluded_column
         y[except->column[i]] = -INFINITY;
 }
 
-/* All rows of x, ROWS at a time */
-static void largest(att_tape *t, const att_tensor *x, att_param *weight, const float *bias, const float *from,
-                    att_top_column *out)
+/* All m rows of x, ROWS at a time; false: error set */
+static bool search_with_bounds(att_tape *t, int64_t m, const float *x, att_param *weight, const att_top_columns *what)
 {
-    const int64_t m = x->dim[0], n = att_param_value(weight)->dim[0], k = x->dim[1], max_rows = m < ROWS ? m : ROWS;
+    const int64_t n = att_param_value(weight)->dim[0], k = att_param_value(weight)->dim[1], max_rows = att_min(m, ROWS);
     bool all[ROWS];
     float lower[ROWS];
+    const size_t mark = att_arena_mark(&t->arena);
+    float *without = what->except ? att_tape_scratch(t, (size_t)n) : NULL;
     argmax_job j = {.ctx = t->ctx,
                     .kernels = att_kernels_of(t->ctx->isa),
                     .n = n,
                     .k = k,
                     .weight = weight,
-                    .bias = bias,
-                    .from = from};
+                    .bias = what->bias,
+                    .from = without ? without : what->bias};
     j.scratch_floats = (size_t)j.kernels->nr * (size_t)(2 * k + 2);
     j.scratch = att_tape_scratch(t, att_size_mul((size_t)att_threads(t->ctx), j.scratch_floats));
     float *upper = att_tape_scratch(t, att_size_mul((size_t)max_rows, (size_t)n));
     j.upper = upper;
     j.lower = lower;
     j.all = all;
-    att_status e = j.scratch && upper ? ATT_OK : ATT_ERR_MEMORY;
-    for (int64_t first = 0; !e && first < m; first += ROWS) {
-        j.m = m - first < ROWS ? m - first : ROWS;
-        j.x = (const float *)x->data + first * k;
-        j.out = out + first;
-        e = search(&j, weight, upper, lower);
+    bool good = j.scratch && upper && (without || !what->except);
+    if (good && without)
+        bias_without(n, what->bias, what->except, without);
+    for (int64_t first = 0; good && first < m; first += ROWS) {
+        j.m = att_min(m - first, ROWS);
+        j.x = x + first * k;
+        j.out = what->out + first;
+        good = search(t, &j, weight, *what, upper, lower);
     }
-    if (e)
-        att_tape_fail(t, e, "argmax: %s", att_error(t->ctx));
+    att_arena_release(&t->arena, mark);
+    return good;
 }
 
 att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_param *bias,
@@ -180,17 +161,12 @@ att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_par
         att_tape_fail(t, ATT_ERR_ARGUMENT, "argmax: except.offsets is for att_linear_topk, expected NULL");
         return att_var_value(t, NULL, &value);
     }
-    const size_t mark = att_arena_mark(&t->arena);
-    const int64_t n = att_param_value(weight)->dim[0];
-    const float *b = bias ? att_param_floats(bias) : NULL;
-    float *without = except ? att_tape_scratch(t, (size_t)n) : NULL;
-    if ((bias && !b) || (except && !without)) {
+    const att_tensor *w = att_param_value(weight);
+    const att_top_columns what = {bias ? att_param_floats(bias) : NULL, except, 1, out, NULL};
+    /* Quantised weights are no larger than the bounds' copy of them would be. */
+    const bool bounds = !att_is_quantized(w->dtype) && w->dim[1] <= ATT_INT8_MOST;
+    if ((bias && !what.bias) ||
+        !(bounds ? search_with_bounds : att_tape_topk)(t, value.dim[0], value.data, weight, &what))
         att_tape_fail(t, ATT_ERR_MEMORY, "argmax: %s", att_error(t->ctx));
-    } else {
-        if (except)
-            bias_without(n, b, except, without);
-        largest(t, &value, weight, b, except ? without : b, out);
-    }
-    att_arena_release(&t->arena, mark);
     return t->status ? att_var_value(t, NULL, &value) : ATT_OK;
 }

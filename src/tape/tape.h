@@ -203,6 +203,16 @@ bool att_tape_multiply_quantized(att_tape *t, const att_tensor *x, const att_par
 /* Checks the arguments of argmax and topk; the value of x, or false: the tape has failed (topk.c) */
 bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
                          const att_excluded_columns *except, const att_top_column *out, att_tensor *value);
+/* What is selected of each row of a product, and where it goes: see att_linear_topk */
+typedef struct att_top_columns {
+    const float *bias;                  /* [columns of the product] or NULL */
+    const att_excluded_columns *except; /* or NULL */
+    int64_t count;
+    att_top_column *out; /* [rows][count] */
+    double *log_sum;     /* [rows] or NULL */
+} att_top_columns;
+/* The largest of m rows of x weight^T + bias, x [m, columns of weight]; false: error set (topk.c) */
+bool att_tape_topk(att_tape *t, int64_t m, const float *x, att_param *weight, const att_top_columns *what);
 
 /* ---- windows on images (window.c) */
 

@@ -21,7 +21,11 @@ typedef struct topk_job {
     int64_t m, n, k, count; /* the `count` largest of n */
     int64_t row;            /* the first of all */
     const float *x;         /* [m, k] */
-    const float *packed, *bias;
+    const float *packed;    /* the weights, or these: */
+    const uint16_t *codes;
+    bool bf16;                          /* what codes are */
+    att_quantized_args blocks;          /* quantised, with x; or b NULL */
+    const float *bias;                  /* [n] or NULL */
     const att_excluded_columns *except; /* or NULL */
     int64_t segments, threads;
     float *numbers;       /* [threads][ROWS][SEGMENT] */
@@ -76,24 +80,43 @@ static bool sum_segment(const topk_job *j, int64_t s, int64_t i, int64_t columns
     return !(*top < min) || isnan(*sum);
 }
 
+/* Logits of columns [first, first + columns) -> y [m, SEGMENT] */
+static void compute(const topk_job *j, int64_t first, int64_t columns, float *y)
+{
+    const att_epilogue epilogue = {.bias = j->bias ? j->bias + first : NULL};
+    const int64_t panels = att_ceil_div(columns, j->kernels->nr);
+    if (j->blocks.b) {
+        att_quantized_args p = j->blocks;
+        p.b = (const char *)p.b + first * p.row_bytes;
+        p.n = columns;
+        p.last = panels;
+        p.c = y;
+        p.ldc = SEGMENT;
+        j->kernels->quantized.run(&p);
+        j->kernels->gemm.finish(j->m, columns, y, SEGMENT, &epilogue, 0, 0);
+        return;
+    }
+    /* n is not limited to the segment: the panels after it are prefetched for the next task. */
+    j->kernels->gemm.run(&(const att_gemm_args){.m = j->m,
+                                                .n = j->n - first,
+                                                .k = j->k,
+                                                .a = j->x,
+                                                .lda = j->k,
+                                                .packed = j->packed ? j->packed + first * j->k : NULL,
+                                                .codes = j->codes ? j->codes + first * j->k : NULL,
+                                                .bf16 = j->bf16,
+                                                .last = panels,
+                                                .c = y,
+                                                .ldc = SEGMENT,
+                                                .epilogue = &epilogue});
+}
+
 static void segment_task(void *arg, int64_t s, int thread)
 {
     const topk_job *j = arg;
     const int64_t first = s * SEGMENT, columns = att_min(j->n - first, SEGMENT);
-    const int64_t panels = att_ceil_div(columns, j->kernels->nr);
     float *numbers = j->numbers + (int64_t)thread * ROWS * SEGMENT;
-    /* n is not limited to the segment: the panels after it are prefetched for the next task. */
-    j->kernels->gemm.run(
-        &(const att_gemm_args){.m = j->m,
-                               .n = j->n - first,
-                               .k = j->k,
-                               .a = j->x,
-                               .lda = j->k,
-                               .packed = j->packed + first * j->k,
-                               .last = panels,
-                               .c = numbers,
-                               .ldc = SEGMENT,
-                               .epilogue = &(const att_epilogue){.bias = j->bias ? j->bias + first : NULL}});
+    compute(j, first, columns, numbers);
     for (int64_t i = 0; i < j->m; i++) {
         float *x = numbers + i * SEGMENT;
         att_top_column *best = j->best + (thread * j->m + i) * j->count;
@@ -196,7 +219,7 @@ bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_para
     return !except || check_excluded(t, op, value->dim[0], w, except);
 }
 
-/* All rows of j; false: error set */
+/* Selects from all rows of j; false: error set */
 static bool search(att_tape *t, topk_job *j)
 {
     const size_t m = (size_t)j->m, found = att_size_mul((size_t)j->threads * m, (size_t)j->count);
@@ -204,33 +227,59 @@ static bool search(att_tape *t, topk_job *j)
     j->best = att_arena_alloc(&t->arena, att_size_mul(found, sizeof *j->best));
     j->top = att_tape_scratch(t, (size_t)j->segments * m);
     j->sum = att_tape_scratch(t, (size_t)j->segments * m);
-    if (j->best && j->top && j->sum) {
+    float *words = j->blocks.b ? att_tape_scratch(t, att_quantized_scratch(j->m, j->k)) : NULL;
+    const bool good = j->best && j->top && j->sum && (words || !j->blocks.b);
+    if (good) {
+        if (words)
+            att_quantize_rows(t->ctx, j->m, j->k, j->x, words, &j->blocks);
         att_best_begin(j->best, (int64_t)found);
         att_parallel_partition(t->ctx, j->segments, segment_task, j);
         att_parallel(t->ctx, (int)j->m, row_task, j);
     }
     att_arena_release(&t->arena, mark);
-    return j->best && j->top && j->sum;
+    return good;
 }
 
-/* All rows of x, ROWS at a time; false: error set */
-static bool search_all(att_tape *t, const att_tensor *x, att_param *weight, topk_job j, att_top_column *out,
-                       double *log_sum)
+/* Sets the weights of j, in the type that they have; false: error set */
+static bool set_weights(att_param *weight, topk_job *j)
 {
-    j.threads = att_threads(t->ctx);
+    const att_tensor *w = att_param_value(weight);
+    if (att_is_quantized(w->dtype)) {
+        j->blocks = (att_quantized_args){
+            .type = (int)w->dtype, .b = w->data, .row_bytes = att_dtype_bytes(w->dtype, w->stride[0])};
+        return true;
+    }
+    if (w->dtype == ATT_F32)
+        j->packed = att_param_packed(weight);
+    else
+        j->codes = att_param_packed_codes(weight);
+    j->bf16 = w->dtype == ATT_BF16;
+    return j->packed || j->codes;
+}
+
+bool att_tape_topk(att_tape *t, int64_t m, const float *x, att_param *weight, const att_top_columns *what)
+{
+    const size_t mark = att_arena_mark(&t->arena);
+    topk_job j = {.kernels = att_kernels_of(t->ctx->isa),
+                  .n = att_param_value(weight)->dim[0],
+                  .k = att_param_value(weight)->dim[1],
+                  .count = what->count,
+                  .bias = what->bias,
+                  .except = what->except,
+                  .threads = att_threads(t->ctx)};
     j.segments = att_ceil_div(j.n, SEGMENT);
-    j.packed = att_param_packed(weight);
     j.numbers = att_tape_scratch(t, att_size_mul((size_t)j.threads, (size_t)ROWS * SEGMENT));
-    bool good = j.packed && j.numbers;
+    bool good = set_weights(weight, &j) && j.numbers;
     const int64_t rows = att_max(1, att_min(ROWS, SELECTED / j.threads / j.count));
-    for (int64_t first = 0; good && first < x->dim[0]; first += rows) {
-        j.m = att_min(x->dim[0] - first, rows);
+    for (int64_t first = 0; good && first < m; first += rows) {
+        j.m = att_min(m - first, rows);
         j.row = first;
-        j.x = (const float *)x->data + first * j.k;
-        j.out = out + first * j.count;
-        j.log_sum = log_sum ? log_sum + first : NULL;
+        j.x = x + first * j.k;
+        j.out = what->out + first * j.count;
+        j.log_sum = what->log_sum ? what->log_sum + first : NULL;
         good = search(t, &j);
     }
+    att_arena_release(&t->arena, mark);
     return good;
 }
 
@@ -240,17 +289,12 @@ att_status att_linear_topk(att_tape *t, att_var *x, att_param *weight, att_param
     att_tensor value;
     if (!att_tape_check_topk(t, "topk", x, weight, bias, except, out, &value))
         return att_var_value(t, NULL, &value);
-    if (n < 1)
+    if (n < 1) {
         att_tape_fail(t, ATT_ERR_ARGUMENT, "topk: n is %lld, expected at least 1", (long long)n);
-    const size_t mark = att_arena_mark(&t->arena);
-    const topk_job j = {.kernels = att_kernels_of(t->ctx->isa),
-                        .n = att_param_value(weight)->dim[0],
-                        .k = value.dim[1],
-                        .count = n,
-                        .bias = bias ? att_param_floats(bias) : NULL,
-                        .except = except};
-    if (!t->status && ((bias && !j.bias) || !search_all(t, &value, weight, j, out, log_sum)))
+        return att_var_value(t, NULL, &value);
+    }
+    const att_top_columns what = {bias ? att_param_floats(bias) : NULL, except, n, out, log_sum};
+    if ((bias && !what.bias) || !att_tape_topk(t, value.dim[0], value.data, weight, &what))
         att_tape_fail(t, ATT_ERR_MEMORY, "topk: %s", att_error(t->ctx));
-    att_arena_release(&t->arena, mark);
     return t->status ? att_var_value(t, NULL, &value) : ATT_OK;
 }
