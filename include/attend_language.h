@@ -39,6 +39,7 @@ ATT_API att_status att_language_model_open_with(att_ctx *ctx, const char *folder
                                                 att_language_model **out);
 ATT_API void att_language_model_free(att_language_model *m);
 ATT_API att_status att_language_model_describe(const att_language_model *m, att_language_model_info *info);
+ATT_API att_status att_language_model_weights(const att_language_model *m, att_model_weights *weights);
 
 /* What n sequences have had so far: the caches of all layers. dtype, of keys and values: ATT_F32, ATT_F16 or ATT_BF16,
  * which take half the memory. */

@@ -92,6 +92,14 @@ typedef struct att_model_options {
     att_weight_type weights;
 } att_model_options;
 
+/* Bytes of a model's weights by type (att_dtype), as its file has them and as it computes with them: att_NAME_weights. A
+ * matrix of a quantised type is multiplied with rows that become int8 in blocks, others with rows of f32. */
+enum { ATT_N_DTYPES = ATT_Q4_1 + 1 };
+typedef struct att_model_weights {
+    size_t size;
+    int64_t stored[ATT_N_DTYPES], used[ATT_N_DTYPES];
+} att_model_weights;
+
 /* ---- 2 BERT ------------------------------------------------------------- */
 
 /* The encoder of Devlin et al. 2018, in the format of the class BertModel. */
@@ -144,6 +152,7 @@ ATT_API att_status att_sentence_open_with(att_ctx *ctx, const char *folder, cons
                                           att_sentence **out);
 ATT_API void att_sentence_free(att_sentence *m);
 ATT_API att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info);
+ATT_API att_status att_sentence_weights(const att_sentence *m, att_model_weights *weights);
 ATT_API const att_tokenizer *att_sentence_tokenizer(const att_sentence *m);
 
 /* Embeds sentences: texts [n] with lengths bytes [n] or NULL (zero-terminated) -> out [n, dim], in the given order,
@@ -446,6 +455,7 @@ ATT_API att_status att_translator_open(att_ctx *ctx, const char *folder, att_tra
 /* options or NULL: defaults */
 ATT_API att_status att_translator_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
                                             att_translator **out);
+ATT_API att_status att_translator_weights(const att_translator *m, att_model_weights *weights);
 /* A translator of an existing model and tokenizer, which must outlive it; greedy by default. */
 ATT_API att_status att_translator_new(const att_encoder_decoder *m, const att_tokenizer *t, att_translator **out);
 ATT_API void att_translator_free(att_translator *m);

@@ -179,6 +179,7 @@ static const fixture constants[] = {
     {"att_bert_info *", &(att_bert_info){.size = sizeof(att_bert_info)}},
     {"att_sentence_info *", &(att_sentence_info){.size = sizeof(att_sentence_info)}},
     {"att_encoder_decoder_info *", &(att_encoder_decoder_info){.size = sizeof(att_encoder_decoder_info)}},
+    {"att_model_weights *", &(att_model_weights){.size = sizeof(att_model_weights)}},
     {"att_language_model_info *", &(att_language_model_info){.size = sizeof(att_language_model_info)}},
     {"att_transformer_info *", &(att_transformer_info){.size = sizeof(att_transformer_info)}},
     {"att_seq2seq_config *", &(att_seq2seq_config){.size = sizeof(att_seq2seq_config)}},

@@ -98,7 +98,7 @@ static int show(const shown *s)
 static int run_sentence(shown *s)
 {
     cli_model m;
-    int code = cli_model_open(&m, model_name, threads);
+    int code = cli_model_open(&m, model_name, ATT_WEIGHTS_STORED, threads);
     if (code)
         return code;
     s->tokenizer = att_sentence_tokenizer(m.sentence);

@@ -17,6 +17,7 @@ static cli_texts texts;
 static int format = -1;
 static bool json;
 static int64_t threads;
+static int dtype;
 
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
@@ -24,6 +25,7 @@ static const cli_option options[] = {
     CLI_SENTENCE(&texts),
     {"format", 0, "jsonl|npy|tsv", .choice = &format, .help = "output format; default: jsonl"},
     CLI_OUTPUT(&output_path),
+    CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     {"json", 0, NULL, .flag = &json, .help = "print JSON Lines, the same as --format jsonl"},
     {0},
@@ -114,7 +116,7 @@ static int run(int n, char **arguments)
     format = format < 0 ? JSONL : format;
     int code = cli_lines_choose(&in, cli_model_is(CLI_VISION_MODEL, model_name), &texts, &file, n, arguments);
     if (!code)
-        code = cli_embedder_open(&m, model_name, threads);
+        code = cli_embedder_open(&m, model_name, dtype, threads);
     if (!code && !m.images)
         code = cli_paths_refuse_images(n, arguments);
     if (!code)

@@ -125,7 +125,7 @@ static int show_vectors(const chapter *c)
 static int show_translator(const chapter *c)
 {
     cli_translator m;
-    int code = cli_translator_open(&m, model ? model : CLI_TRANSLATOR_SHIPPED, 1);
+    int code = cli_translator_open(&m, model ? model : CLI_TRANSLATOR_SHIPPED, ATT_WEIGHTS_STORED, 1);
     if (code)
         return code;
     code = show(m.ctx, c, &(const subject){.translator = m.translator});

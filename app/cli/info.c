@@ -123,10 +123,40 @@ static void print_facts(const fact *facts, int n)
     }
 }
 
+/* Bytes of each type: "Q4_1 74.2 MB, f32 0.1 MB" */
+static void print_bytes(const char *key, const char *title, const int64_t *bytes)
+{
+    begin(key, title);
+    fputs(json ? "{" : "", stdout);
+    bool more = false;
+    for (int t = 0; t < ATT_N_DTYPES; t++)
+        if (bytes[t] > 0) {
+            const char *name = att_dtype_name((att_dtype)t);
+            fputs(more ? ", " : "", stdout);
+            if (json)
+                printf("\"%s\": %lld", name, (long long)bytes[t]);
+            else
+                printf("%s %.1f MB", name, (double)bytes[t] / 1e6);
+            more = true;
+        }
+    fputs(json ? "}" : "", stdout);
+}
+
+/* What is stored, and what computes. */
+static void print_weights(const att_model_weights *w)
+{
+    print_bytes("stored", "weights stored", w->stored);
+    print_bytes("used", "weights in use", w->used);
+    const bool whole = w->used[ATT_Q8_0] + w->used[ATT_Q4_0] + w->used[ATT_Q4_1] > 0;
+    begin("products", "products");
+    print_value(whole ? "int8 in blocks of 32, summed in f32" : "f32");
+}
+
 static int show_sentence(const char *name)
 {
     cli_model m;
-    const int code = cli_model_open(&m, name, threads);
+    att_model_weights weights = {.size = sizeof weights};
+    const int code = cli_model_open(&m, name, dtype, threads);
     if (code)
         return code;
     const fact facts[] = {{"dim", "dimension", m.info.dim, NULL},
@@ -134,6 +164,8 @@ static int show_sentence(const char *name)
                           {"heads", "heads", m.info.heads, NULL},
                           {"max_tokens", "maximum of tokens", m.info.max_tokens, NULL}};
     print_facts(facts, sizeof facts / sizeof *facts);
+    att_sentence_weights(m.sentence, &weights);
+    print_weights(&weights);
     cli_model_close(&m);
     return code;
 }
@@ -141,7 +173,8 @@ static int show_sentence(const char *name)
 static int show_translator(const char *name)
 {
     cli_translator m;
-    const int code = cli_translator_open(&m, name, threads);
+    att_model_weights weights = {.size = sizeof weights};
+    const int code = cli_translator_open(&m, name, dtype, threads);
     if (code)
         return code;
     const fact facts[] = {{"architecture", "architecture", 0, m.info.architecture},
@@ -151,6 +184,8 @@ static int show_translator(const char *name)
                           {"attention_heads", "heads", m.info.attention_heads, NULL},
                           {"max_tokens", "maximum of tokens", m.info.max_positions, NULL}};
     print_facts(facts, sizeof facts / sizeof *facts);
+    att_translator_weights(m.translator, &weights);
+    print_weights(&weights);
     cli_translator_close(&m);
     return code;
 }
@@ -158,6 +193,7 @@ static int show_translator(const char *name)
 static int show_language(const char *name)
 {
     cli_language m;
+    att_model_weights weights = {.size = sizeof weights};
     const int code = cli_language_open(&m, name, dtype, threads);
     if (code)
         return code;
@@ -170,6 +206,8 @@ static int show_language(const char *name)
                           {"intermediate", "feed-forward size", m.info.intermediate, NULL},
                           {"max_tokens", "maximum of tokens", m.info.max_positions, NULL}};
     print_facts(facts, sizeof facts / sizeof *facts);
+    att_language_model_weights(att_text_generator_model(m.generator), &weights);
+    print_weights(&weights);
     cli_language_close(&m);
     return code;
 }

@@ -16,6 +16,7 @@ enum { QUERIES = 64, ROWS = 1 << 16 }; /* scores of QUERIES x ROWS at a time: 16
 static const char *model_name, *corpus_path, *index_path, *file;
 static int64_t k = 10, threads;
 static bool json;
+static int dtype;
 
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
@@ -30,6 +31,7 @@ static const cli_option options[] = {
     {"file", 'f', "FILE", .text = &file, .help = "read queries from this file, one per line; \"-\": standard input"},
     {"top", 'k', "N", .integer = &k, .min = 1, .max = 1000000,
      .help = "number of nearest lines to print for each query"},
+    CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -315,7 +317,7 @@ static int run(int n, char **arguments)
     cli_embedder m;
     corpus c = {0};
     scratch s = {0};
-    int code = cli_embedder_open(&m, model_name, threads);
+    int code = cli_embedder_open(&m, model_name, dtype, threads);
     if (code)
         return code;
     code = corpus_open(&c, &m);

@@ -18,6 +18,7 @@ static const char *model_name, *pairs_path, *file;
 static int format = CLI_PAIRS_BY_NAME;
 static bool json, gold;
 static int64_t threads;
+static int dtype;
 
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
@@ -29,6 +30,7 @@ static const cli_option options[] = {
              "extension"},
     {"gold", 'g', NULL, .flag = &gold,
      .help = "print Spearman and Pearson correlation, in percent, with the gold scores in the third column"},
+    CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -259,7 +261,7 @@ static int run(int n, char **arguments)
     if (gold && !pairs_path)
         return cli_misuse("--gold needs --pairs FILE");
     cli_embedder m;
-    int code = cli_embedder_open(&m, model_name, threads);
+    int code = cli_embedder_open(&m, model_name, dtype, threads);
     if (code)
         return code;
     code = pairs_path ? run_pairs(&m) : run_all(&m, n, arguments);

@@ -17,6 +17,7 @@ static cli_texts texts;
 static int64_t beam, max_length, min_length, n_best = 1, threads;
 static double length_penalty = NAN;
 static bool scores, json, split;
+static int dtype;
 static cli_alignment alignment = {.layer = -1, .head = -1};
 
 static const cli_option options[] = {
@@ -45,6 +46,7 @@ static const cli_option options[] = {
      .help = "decoder layer of --alignment, from 0; default: the last"},
     {"head", 'H', "N", .integer = &alignment.head, .max = 1000, .quiet = true,
      .help = "head of --alignment, from 0; default: the mean of all"},
+    CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     {0},
 };
@@ -201,7 +203,7 @@ static int run(int n, char **arguments)
     if (!code)
         code = cli_lines_choose(&in, false, &texts, &file, n, arguments);
     if (!code)
-        code = cli_translator_open(&m, model_name, threads);
+        code = cli_translator_open(&m, model_name, dtype, threads);
     if (!code)
         code = check_model(&m);
     if (!code)

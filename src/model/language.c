@@ -101,6 +101,11 @@ att_status att_language_model_describe(const att_language_model *m, att_language
     return att_give_info(info, &m->info, sizeof m->info, "att_language_model_info");
 }
 
+att_status att_language_model_weights(const att_language_model *m, att_model_weights *weights)
+{
+    return att_model_give_weights(__func__, m ? &m->model : NULL, weights);
+}
+
 /* ---- apply */
 
 /* Do the sequences and what the state has fit into the model's positions? */

@@ -36,18 +36,33 @@ static att_status load_stored(att_model *m, const char *name, int rank, const in
                                    : att_checkpoint_load(m->checkpoint, name, rank, dim, out);
 }
 
-/* Loads a parameter, which becomes one of the wanted type if it is a matrix; quantised only if its rows are in whole
+/* The type in which a parameter is wanted: a matrix in that of the options, quantised only if its rows are in whole
  * blocks. */
+static att_dtype wanted_type(const att_model *m, const att_tensor *stored)
+{
+    const att_dtype dtype = m->options.weights ? dtype_of[m->options.weights] : stored->dtype;
+    const bool in_blocks = stored->rank == 2 && stored->dim[1] % 32 == 0;
+    return stored->rank == 2 && (in_blocks || att_dtype_size(dtype) > 0) ? dtype : stored->dtype;
+}
+
+/* Loads a parameter, in the type in which it is wanted. */
 static att_status load_parameter(void *model, const char *name, int rank, const int64_t *dim, att_tensor *out)
 {
     att_model *m = model;
     const att_status s = load_stored(m, name, rank, dim, out);
-    const att_dtype dtype = m->options.weights ? dtype_of[m->options.weights] : out->dtype;
-    const int64_t row = rank == 2 ? att_dtype_bytes(dtype, dim[1]) : 0;
-    if (s || rank != 2 || out->dtype == dtype || (dtype >= ATT_Q8_0 && dim[1] % 32))
+    if (s)
         return s;
     const att_tensor stored = *out;
-    void *memory = att_nn_params_alloc(m->params, (size_t)(dim[0] * row));
+    const att_dtype dtype = wanted_type(m, &stored);
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++)
+        n *= dim[i];
+    const int64_t bytes = att_dtype_bytes(dtype, n);
+    m->weights.stored[stored.dtype] += att_dtype_bytes(stored.dtype, n);
+    m->weights.used[dtype] += bytes;
+    if (dtype == stored.dtype)
+        return ATT_OK;
+    void *memory = att_nn_params_alloc(m->params, (size_t)bytes);
     if (!memory)
         return att_nn_params_status(m->params);
     const att_status wrapped = att_wrap(out, memory, dtype, rank, dim, NULL);
@@ -162,6 +177,10 @@ att_status att_model_open_with(att_ctx *ctx, const char *caller, const att_model
     s = s ? s : att_take_options(&o, sizeof o, options, "att_model_options");
     if (!s && (unsigned)o.weights > ATT_WEIGHTS_INT4)
         s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: weights is %d, no att_weight_type", caller, (int)o.weights);
+    if (!s && kind->unquantized && o.weights >= ATT_WEIGHTS_INT8)
+        s = att_fail(ctx, ATT_ERR_UNSUPPORTED,
+                     "%s: %s have no products of int8 or int4 weights, expected f32, f16 or bf16", folder,
+                     kind->unquantized);
     att_model *m = s ? NULL : begin(ctx, kind, false);
     if (m)
         m->options = o;
@@ -211,6 +230,13 @@ att_param *att_model_embedding(att_model *m, const char *name, int64_t n, int64_
     if (p && !m->checkpoint && pad >= 0 && pad < n)
         memset((float *)att_param_value(p)->data + pad * features, 0, (size_t)features * sizeof(float));
     return p;
+}
+
+att_status att_model_give_weights(const char *caller, const att_model *m, att_model_weights *weights)
+{
+    if (att_require(caller, ATT_NAMED({"m", m}, {"weights", weights})))
+        return ATT_ERR_ARGUMENT;
+    return att_give_info(weights, &m->weights, sizeof m->weights, "att_model_weights");
 }
 
 const att_nn_params *att_model_params(const att_model *m) { return m && m->trainable ? m->params : NULL; }

@@ -23,6 +23,7 @@ typedef struct att_model_kind {
     const char *const *unused;        /* prefixes of tensors that are not needed, '*' is a number; ends with NULL */
     /* Instead, for a model that consists of other models: opens them. */
     att_status (*load)(att_model *m, const char *folder);
+    const char *unquantized; /* "recurrent layers": what quantised weights are not for in it; NULL: they are for all */
     /* Frees the members besides the att_model; the model may be incomplete. Or NULL: they are those of m->params. */
     void (*free)(att_model *m);
 } att_model_kind;
@@ -32,6 +33,7 @@ struct att_model {
     att_ctx *ctx;
     bool trainable;
     att_model_options options; /* of a model for inference */
+    att_model_weights weights; /* their bytes */
     uint64_t seed;             /* of a new model */
     att_nn_params *params;
     att_checkpoint *checkpoint; /* whose memory the parameters are; NULL: they have their own */
@@ -55,6 +57,9 @@ bool att_model_has(const att_model *m, const char *name);
 /* During build: an embedding table name.weight [n, features]; in a new model normal with mean 0 and standard deviation
  * 1 / sqrt(features), and row `pad`, if it exists, is 0. */
 att_param *att_model_embedding(att_model *m, const char *name, int64_t n, int64_t features, int64_t pad);
+
+/* Bytes of the weights of m, or NULL; `caller` is for errors. */
+att_status att_model_give_weights(const char *caller, const att_model *m, att_model_weights *weights);
 
 /* The parameters of a trainable model; none otherwise, or if m is NULL: att_nn_params_count, att_nn_params_at. */
 const att_nn_params *att_model_params(const att_model *m);

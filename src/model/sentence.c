@@ -107,6 +107,11 @@ att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info)
     return att_give_info(info, &all, sizeof all, "att_sentence_info");
 }
 
+att_status att_sentence_weights(const att_sentence *m, att_model_weights *weights)
+{
+    return att_model_give_weights(__func__, m ? (const att_model *)m->bert : NULL, weights);
+}
+
 const att_tokenizer *att_sentence_tokenizer(const att_sentence *m) { return m ? m->tokenizer : NULL; }
 
 /* ---- tapes */

@@ -204,6 +204,7 @@ const att_architecture att_seq2seq_architecture = {.kind = {.bytes = sizeof(att_
                                                             .build = build,
                                                             .prefix = "",
                                                             .unused = (const char *const[]){NULL},
+                                                            .unquantized = "recurrent layers",
                                                             .free = free_seq2seq},
                                                    .name = "rnn",
                                                    .model_type = ATT_SEQ2SEQ_TYPE,

@@ -101,11 +101,29 @@ static void what_users_tried_first_is_translated(void **state)
     }
 }
 
+/* Of int8 weights: the same alone as in company; and all but a few as of f16 */
+static void in_fewer_bytes_hardly_a_translation_changes(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("cut -f 1 $GOLDEN >de && $A translate -m $SHIPPED <de >f16"), 0);
+    assert_int_equal(tool("$A translate -m $SHIPPED --dtype int8 <de >int8"), 0);
+    assert_int_equal(tool("while read -r line; do printf '%s\n' \"$line\" | $A translate -m $SHIPPED --dtype int8; "
+                          "done <de | cmp - int8"),
+                     0);
+    assert_int_equal(tool("diff f16 int8 | grep -c '^>'"), 0);
+    assert_in_range(strtol(tool_out, NULL, 10), 1, SENTENCES / 5);
+    assert_int_equal(tool("$A info -m $SHIPPED --dtype int8 | tail -3"), 0);
+    assert_string_equal(tool_out, "weights stored      f16 14.1 MB\n"
+                                  "weights in use      f16 0.1 MB, Q8_0 7.5 MB\n"
+                                  "products            int8 in blocks of 32, summed in f32\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_names_and_end_marks_come_out_right),
         cmocka_unit_test(what_users_tried_first_is_translated),
+        cmocka_unit_test(in_fewer_bytes_hardly_a_translation_changes),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

@@ -218,6 +218,10 @@ static void what_cannot_be_is_named(void **state)
     assert_int_equal(att_translate_alignment(m, "a", 1, NULL, 0, 1, -1, &a), ATT_ERR_ARGUMENT);
     check_says(ctx, "layer 1, but the decoder's are 0 to 0");
     att_translator_free(m);
+    assert_int_equal(
+        att_translator_open_with(ctx, folder.path, ATT_OPTIONS(att_model_options, .weights = ATT_WEIGHTS_INT8), &m),
+        ATT_ERR_UNSUPPORTED);
+    check_says(ctx, "recurrent layers have no products of int8 or int4 weights, expected f32, f16 or bf16");
     folder_write(&folder, "config.json", "{\"model_type\": \"bart\"}");
     assert_int_equal(att_translator_open(ctx, folder.path, &m), ATT_ERR_UNSUPPORTED);
     check_says(ctx,

@@ -132,6 +132,22 @@ static void the_loss_is_of_the_same_products(void **state)
     folder_remove(&folder);
 }
 
+/* All rows here are in whole blocks: 34 bytes for 32 numbers of 4. */
+static void a_model_tells_the_bytes_of_its_weights(void **state)
+{
+    (void)state;
+    const test_folder folder = folder_new();
+    write_model(&folder);
+    att_model_weights w = {.size = sizeof w};
+    att_language_model *m = open_as(&folder, ATT_WEIGHTS_INT8);
+    assert_int_equal(att_language_model_weights(m, &w), ATT_OK);
+    assert_int_equal(w.stored[ATT_F32], sizeof memory);
+    assert_int_equal(w.used[ATT_F32], 3 * HIDDEN * sizeof *memory);
+    assert_int_equal(w.used[ATT_Q8_0], (sizeof memory - 3 * HIDDEN * sizeof *memory) / 128 * 34);
+    att_language_model_free(m);
+    folder_remove(&folder);
+}
+
 static void another_number_is_no_type(void **state)
 {
     (void)state;
@@ -150,6 +166,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fewer_bits_are_less_exact),
         cmocka_unit_test(the_loss_is_of_the_same_products),
+        cmocka_unit_test(a_model_tells_the_bytes_of_its_weights),
         cmocka_unit_test(another_number_is_no_type),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

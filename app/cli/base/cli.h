@@ -166,7 +166,8 @@ bool cli_model_is(cli_model_kind kind, const char *name);
  * the message names the command for it; there is none, and the message says how to get one; several. */
 int cli_model_find(cli_model_kind kind, const char *name, att_model_path *path);
 /* name NULL: the only sentence model. *m stays where it is until it is closed. */
-int cli_model_open(cli_model *m, const char *name, int64_t threads);
+/* weights: an att_weight_type, as CLI_DTYPE has it */
+int cli_model_open(cli_model *m, const char *name, int weights, int64_t threads);
 void cli_model_close(cli_model *m);
 
 typedef struct cli_translator {
@@ -174,7 +175,7 @@ typedef struct cli_translator {
     att_translator *translator;
     att_encoder_decoder_info info;
 } cli_translator;
-int cli_translator_open(cli_translator *m, const char *name, int64_t threads);
+int cli_translator_open(cli_translator *m, const char *name, int weights, int64_t threads);
 void cli_translator_close(cli_translator *m);
 
 /* A tokenizer: of such a model, of a folder that only has a tokenizer, or a SentencePiece file. */

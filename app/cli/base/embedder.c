@@ -6,10 +6,13 @@
 
 enum { SENTENCES = 512 }; /* at once */
 
-int cli_embedder_open(cli_embedder *e, const char *name, int64_t threads)
+int cli_embedder_open(cli_embedder *e, const char *name, int weights, int64_t threads)
 {
     *e = (cli_embedder){.images = cli_model_is(CLI_VISION_MODEL, name), .lines = "lines", .key = "text"};
-    const int code = e->images ? cli_vision_open(&e->vision, name, threads) : cli_model_open(&e->text, name, threads);
+    if (e->images && weights != ATT_WEIGHTS_STORED)
+        return cli_misuse("--dtype: %s is a vision model; models of sentences can have another type of weights", name);
+    const int code =
+        e->images ? cli_vision_open(&e->vision, name, threads) : cli_model_open(&e->text, name, weights, threads);
     if (code)
         return code;
     if (e->images) {

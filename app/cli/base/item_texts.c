@@ -251,7 +251,7 @@ int cli_item_texts_embed(cli_item_texts *t, const char *model, int64_t threads, 
                          int64_t first, int64_t end)
 {
     embedding *b = calloc(1, sizeof *b);
-    int code = b ? cli_model_open(&b->m, model, threads) : cli_fail_memory();
+    int code = b ? cli_model_open(&b->m, model, ATT_WEIGHTS_STORED, threads) : cli_fail_memory();
     if (!code) {
         code = embed(b, t, log, first, end);
         free(b->vectors);

@@ -222,7 +222,7 @@ int cli_model_find(cli_model_kind kind, const char *name, att_model_path *path)
 
 /* ---- Open and close ---------------------------------------------------------- */
 
-int cli_model_open(cli_model *m, const char *name, int64_t threads)
+int cli_model_open(cli_model *m, const char *name, int weights, int64_t threads)
 {
     *m = (cli_model){.info = {.size = sizeof m->info}};
     int code = cli_model_find(CLI_SENTENCE_MODEL, name, &m->folder);
@@ -230,7 +230,10 @@ int cli_model_open(cli_model *m, const char *name, int64_t threads)
     if (!code)
         code = cli_open(&m->ctx, threads);
     if (!code)
-        code = cli_status(m->ctx, att_sentence_open(m->ctx, m->folder.text, &m->sentence));
+        code = cli_status(m->ctx,
+                          att_sentence_open_with(m->ctx, m->folder.text,
+                                                 ATT_OPTIONS(att_model_options, .weights = (att_weight_type)weights),
+                                                 &m->sentence));
     if (!code)
         att_sentence_describe(m->sentence, &m->info);
     else
@@ -246,7 +249,7 @@ void cli_model_close(cli_model *m)
     m->ctx = NULL;
 }
 
-int cli_translator_open(cli_translator *m, const char *name, int64_t threads)
+int cli_translator_open(cli_translator *m, const char *name, int weights, int64_t threads)
 {
     att_model_path folder;
     *m = (cli_translator){.info = {.size = sizeof m->info}};
@@ -254,7 +257,10 @@ int cli_translator_open(cli_translator *m, const char *name, int64_t threads)
     if (!code)
         code = cli_open(&m->ctx, threads);
     if (!code)
-        code = cli_status(m->ctx, att_translator_open(m->ctx, folder.text, &m->translator));
+        code = cli_status(m->ctx,
+                          att_translator_open_with(m->ctx, folder.text,
+                                                   ATT_OPTIONS(att_model_options, .weights = (att_weight_type)weights),
+                                                   &m->translator));
     if (!code)
         att_encoder_decoder_describe(att_translator_model(m->translator), &m->info);
     else
@@ -282,7 +288,7 @@ int cli_tokenizer_open(cli_tokenizer *t, const char *name)
         path = folder.text;
     }
     if (!code && is_file(path, "/modules.json")) { /* sentence-transformers: has a token limit */
-        code = cli_model_open(&t->model, name, 1);
+        code = cli_model_open(&t->model, name, ATT_WEIGHTS_STORED, 1);
         t->ctx = t->model.ctx;
         t->tokenizer = code ? NULL : att_sentence_tokenizer(t->model.sentence);
         t->max_tokens = t->model.info.max_tokens;
