@@ -56,13 +56,13 @@ static void read_q4_1(const uint8_t *block, float *x)
 static float smaller(float a, float b) { return b < a ? b : a; }
 static float larger(float a, float b) { return b > a ? b : a; }
 
-/* 0, or NaN if a number is not finite */
-static float zero_of(const float *x)
+/* d, or NaN if a number is not finite */
+static float finite_or_nan(const float *x, float d)
 {
     float zero = 0;
     for (int i = 0; i < BLOCK; i++)
         zero += 0 * x[i];
-    return zero;
+    return isnan(zero) ? zero : d;
 }
 
 /* d = largest |x| / 127, q = x / d to the nearest, away from 0 between two */
@@ -72,7 +72,7 @@ static void write_q8_0(const float *x, uint8_t *block)
     for (int i = 0; i < BLOCK; i++)
         max = larger(max, fabsf(x[i]));
     const float d = max / 127, inverse = d > 0 ? 1 / d : 0;
-    write_scale(d + zero_of(x), block);
+    write_scale(finite_or_nan(x, d), block);
     for (int i = 0; i < BLOCK; i++) {
         const float q = roundf(x[i] * inverse);
         block[2 + i] = (uint8_t)(int8_t)larger(-127, smaller(127, q));
@@ -94,7 +94,7 @@ static void write_q4_0(const float *x, uint8_t *block)
         if (fabsf(x[i]) > fabsf(far))
             far = x[i];
     const float d = far / -8, inverse = fabsf(d) > 0 ? 1 / d : 0;
-    write_scale(d + zero_of(x), block);
+    write_scale(finite_or_nan(x, d), block);
     for (int i = 0; i < HALF; i++)
         block[2 + i] = (uint8_t)(four_bits(x[i], inverse, 8.5) | four_bits(x[i + HALF], inverse, 8.5) << 4);
 }
@@ -108,7 +108,7 @@ static void write_q4_1(const float *x, uint8_t *block)
         max = larger(max, x[i]);
     }
     const float d = (max - min) / 15, inverse = d > 0 ? 1 / d : 0;
-    write_scale(d + zero_of(x), block);
+    write_scale(finite_or_nan(x, d), block);
     write_scale(min, block + 2);
     for (int i = 0; i < HALF; i++)
         block[4 + i] = (uint8_t)(four_bits(x[i] - min, inverse, 0.5) | four_bits(x[i + HALF] - min, inverse, 0.5) << 4);

@@ -4,7 +4,7 @@
 
 #include <float.h>
 
-enum { BLOCK = 32, N_TYPES = 3 };
+enum { BLOCK = 32, GOLDEN_BLOCKS = 16, N_TYPES = 3 };
 static const att_dtype types[N_TYPES] = {ATT_Q8_0, ATT_Q4_0, ATT_Q4_1};
 
 typedef struct matrix {
@@ -80,6 +80,53 @@ static void types_become_one_another(void **state)
             free(through.data);
             free_matrix(&w);
         }
+}
+
+/* Those of tests/golden/make_quantized.py */
+static void golden_numbers(float *x /* [GOLDEN_BLOCKS][BLOCK] */)
+{
+    check_fill(x, GOLDEN_BLOCKS * BLOCK, 5, 0, 1);
+    for (int b = 0; b < GOLDEN_BLOCKS; b++)
+        for (int i = 0; i < BLOCK; i++) {
+            float *y = &x[b * BLOCK + i];
+            const float scaled = *y * ldexpf(1, b % 7 - 3);
+            *y = b == 1   ? 0
+                 : b == 2 ? 0.75f
+                 : b == 3 ? (i == 0 ? 127 : (float)(i - 16) / 2)
+                 : b == 4 ? scaled * 0x1p-100f
+                 : b == 5 ? scaled * 0x1p14f
+                 : b == 6 ? fabsf(scaled)
+                 : b == 7 ? -fabsf(scaled)
+                          : scaled;
+        }
+}
+
+static void bytes_are_those_of_the_package_gguf(void **state)
+{
+    (void)state;
+    float x[GOLDEN_BLOCKS * BLOCK];
+    uint8_t blocks[GOLDEN_BLOCKS * 34];
+    golden_numbers(x);
+    FILE *f = fopen("tests/golden/quantized.txt", "r");
+    assert_non_null(f);
+    att_ctx *ctx = check_open(NULL, 1);
+    for (int t = 0; t < N_TYPES; t++) {
+        char name[8];
+        att_tensor from, to;
+        assert_int_equal(fscanf(f, "%7s ", name), 1);
+        assert_string_equal(name, att_dtype_name(types[t]));
+        att_wrap(&from, x, ATT_F32, ATT_DIMS(GOLDEN_BLOCKS, BLOCK), NULL);
+        att_wrap(&to, blocks, types[t], ATT_DIMS(GOLDEN_BLOCKS, BLOCK), NULL);
+        assert_int_equal(att_tensor_convert(ctx, &from, &to), ATT_OK);
+        for (int64_t i = 0; i < att_dtype_bytes(types[t], GOLDEN_BLOCKS * BLOCK); i++) {
+            unsigned byte;
+            assert_int_equal(fscanf(f, "%2x", &byte), 1);
+            if (blocks[i] != byte)
+                fail_msg("%s: byte %d is %02x, not %02x", name, (int)i, blocks[i], byte);
+        }
+    }
+    att_close(ctx);
+    fclose(f);
 }
 
 /* ---- products */
@@ -277,9 +324,13 @@ static void views_that_are_not_in_blocks_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_near_what_they_were),          cmocka_unit_test(types_become_one_another),
-        cmocka_unit_test(products_are_those_of_the_definition),     cmocka_unit_test(the_lowest_byte_is_exact),
-        cmocka_unit_test(what_is_not_finite_becomes_nan),           cmocka_unit_test(rows_of_a_table_are_its_numbers),
+        cmocka_unit_test(bytes_are_those_of_the_package_gguf),
+        cmocka_unit_test(numbers_are_near_what_they_were),
+        cmocka_unit_test(types_become_one_another),
+        cmocka_unit_test(products_are_those_of_the_definition),
+        cmocka_unit_test(the_lowest_byte_is_exact),
+        cmocka_unit_test(what_is_not_finite_becomes_nan),
+        cmocka_unit_test(rows_of_a_table_are_its_numbers),
         cmocka_unit_test(views_that_are_not_in_blocks_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
