@@ -1,7 +1,7 @@
 /* A language model as a program that links the library gets it: JSON lines.
  *
- *   bench_language FOLDER [THREADS] [ROUNDS]                    time of a prompt of 1,024 tokens, and of a token after
- * it bench_language FOLDER logits OUT < IDS                      logits of all tokens, f32 [tokens, vocabulary], to OUT
+ *   bench_language FOLDER [THREADS] [ROUNDS] [TYPE]   time of a prompt of 1,024 tokens, and of a token after 32
+ *   bench_language FOLDER logits OUT < IDS            logits of all tokens, f32 [tokens, vocabulary], to OUT
  *
  * Ids of prompts that are timed are 0, 7, 14, ...: their values cost nothing. */
 #include "bench.h"
@@ -77,10 +77,11 @@ int main(int n, char **argument)
 {
     static bench b = {.info = {.size = sizeof b.info}};
     if (n < 2)
-        return fprintf(stderr, "usage: bench_language FOLDER [THREADS] [ROUNDS] | FOLDER logits OUT\n"), 2;
+        return fprintf(stderr, "usage: bench_language FOLDER [THREADS] [ROUNDS] [TYPE] | FOLDER logits OUT\n"), 2;
     const bool logits = n > 3 && !strcmp(argument[2], "logits");
     check(NULL, att_open(&b.ctx, ATT_OPTIONS(att_config, .n_threads = n > 2 && !logits ? atoi(argument[2]) : 0)));
-    check(b.ctx, att_language_model_open(b.ctx, argument[1], &b.m));
+    const att_model_options o = weights_of(n > 4 ? argument[4] : NULL);
+    check(b.ctx, att_language_model_open_with(b.ctx, argument[1], &o, &b.m));
     check(b.ctx, att_language_model_describe(b.m, &b.info));
     check(b.ctx, att_tape_new(b.ctx, NULL, &b.t));
     int bad = 0;

@@ -30,6 +30,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--int8", action="store_true", help="attend and ONNX Runtime with int8 weights")
     parser.add_argument("--json", action="store_true", help="one object")
     return parser.parse_args()
 
@@ -87,12 +88,14 @@ class OnnxRuntime:
     """Batches of 32, sorted by length of the text as sentence-transformers does; or by tokens, which pads least."""
     name = "ONNX Runtime"
     by_tokens = False
+    graph = staticmethod(export)
 
     def __init__(self, folder):
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = args.threads
         options.inter_op_num_threads = 1
-        self.session = onnxruntime.InferenceSession(str(export(folder)), options, providers=["CPUExecutionProvider"])
+        self.session = onnxruntime.InferenceSession(str(self.graph(folder)), options,
+                                                    providers=["CPUExecutionProvider"])
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.enable_truncation(256)
         self.tokenizer.no_padding()
@@ -112,6 +115,22 @@ class OnnxRuntime:
             mean = (hidden * mask[:, :, None]).sum(1, dtype=np.float32) / mask.sum(1, keepdims=True)
             out[rows] = mean / np.linalg.norm(mean, axis=1, keepdims=True)
         return out
+
+
+class OnnxRuntimeInt8(OnnxRuntime):
+    """Its dynamic quantisation: the activations of a batch have one scale together."""
+    name = "ONNX Runtime int8"
+
+    @staticmethod
+    def graph(folder):
+        from onnxruntime.quantization import QuantType, quantize_dynamic
+        full = export(folder)
+        path = full.with_suffix(".int8.onnx")
+        if not path.exists():
+            quantize_dynamic(str(full), str(path.with_suffix(".part")), weight_type=QuantType.QInt8, per_channel=True,
+                             reduce_range=True)  # without VNNI 8 bits of both would saturate
+            os.replace(path.with_suffix(".part"), path)
+        return path
 
 
 class OnnxRuntimeByTokens(OnnxRuntime):
@@ -145,14 +164,14 @@ def measure_here(side, texts):
 
 
 class Attend:
-    name = "attend"
-
-    def __init__(self, folder, texts, scratch):
-        self.vectors_path = os.path.join(scratch, "vectors.f32")
+    def __init__(self, folder, texts, scratch, weights="stored"):
+        self.name = "attend" if weights == "stored" else f"attend {weights}"
+        self.vectors_path = os.path.join(scratch, f"{weights}.f32")
         path = os.path.join(scratch, "sentences.txt")
         with open(path, "w", encoding="utf-8") as f:
             f.writelines(t + "\n" for t in texts)
-        self.command = [BUILD / "bench/bench_sentences", folder, path, args.threads, self.vectors_path]
+        self.command = [BUILD / "bench/bench_sentences", folder, path, args.threads, self.vectors_path,
+                        weights]
 
     def measure(self):
         [found] = run_json(*self.command)
@@ -178,17 +197,19 @@ def correlation(vectors, row, scores):
 
 
 def measure(folder, texts, scratch):
-    ours, peers = Attend(folder, texts, scratch), [OnnxRuntime(folder), OnnxRuntimeByTokens(folder),
-                                                SentenceTransformers(folder)]
-    rounds = {side.name: [] for side in [ours] + peers}
+    ours, peers = [Attend(folder, texts, scratch)], [SentenceTransformers(folder)]
+    if args.int8:
+        ours.append(Attend(folder, texts, scratch, "int8"))
+        peers.append(OnnxRuntimeInt8(folder))
+    else:
+        peers += [OnnxRuntime(folder), OnnxRuntimeByTokens(folder)]
+    rounds = {side.name: [] for side in ours + peers}
     for _ in range(args.rounds):
-        time.sleep(PAUSE)
-        rounds[ours.name].append(ours.measure())
-        for side in peers:
+        for side in ours + peers:
             time.sleep(PAUSE)
-            rounds[side.name].append(measure_here(side, texts))
+            rounds[side.name].append(side.measure() if side in ours else measure_here(side, texts))
     found = {}
-    for side in [ours] + peers:
+    for side in ours + peers:
         per_second, one, median = zip(*rounds[side.name])
         found[side.name] = {"per_second": round(max(per_second), 1), "one_ms": round(min(one), 4),
                             "one_median_ms": round(min(median), 4), "vectors": side.vectors}
@@ -219,7 +240,7 @@ def main():
         return
     print(f"{len(texts)} sentences{' of STS-B dev' if data else ''}, {args.threads} threads, best of {args.rounds} "
           "rounds; " + ", ".join(f"{name} {version}" for name, version in versions.items()))
-    ours = found[Attend.name]
+    ours = found["attend int8" if args.int8 else "attend"]
     print(table(["", "sentences/s", "attend is", "one, ms", "attend is", "max difference", "Spearman"], [
         [name, f"{s['per_second']:.0f}", f"{ours['per_second'] / s['per_second']:.2f} x", f"{s['one_median_ms']:.3f}",
          f"{s['one_median_ms'] / ours['one_median_ms']:.2f} x", f"{s['difference']:.1e}",

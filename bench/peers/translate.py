@@ -31,8 +31,9 @@ BACKENDS = {"oneDNN": {"CT2_USE_MKL": "0"}, "MKL": {"CT2_USE_MKL": "1"}}
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--int8", action="store_true", help="both with int8 weights")
     parser.add_argument("--json", action="store_true", help="one object")
-    parser.add_argument("--backend", nargs=3, metavar=("FOLDER", "FILE", "OUT"), help="one round of CTranslate2")
+    parser.add_argument("--backend", nargs=4, metavar=("FOLDER", "FILE", "OUT", "TYPE"), help="one round of CTranslate2")
     return parser.parse_args()
 
 
@@ -48,9 +49,9 @@ def converted(folder):
 
 # ---- CTranslate2: one process, its backend in the environment
 
-def ctranslate2_round(folder, texts_path, out):
+def ctranslate2_round(folder, texts_path, out, kind):
     import ctranslate2
-    translator = ctranslate2.Translator(folder, device="cpu", compute_type="float32", intra_threads=2, inter_threads=1)
+    translator = ctranslate2.Translator(folder, device="cpu", compute_type=kind, intra_threads=2, inter_threads=1)
     with open(texts_path, encoding="utf-8") as f:
         texts = [[f"\u2581{word}" for word in line.split()] + ["</s>"] for line in f]
     for batch, beam in CASES:
@@ -76,7 +77,7 @@ def keep_best(best, side, found):
         best.setdefault(case, {})[side] = max(before, f["tokens_per_second"])
 
 
-def measure(folder, rounds, scratch):
+def measure(folder, rounds, scratch, int8):
     texts, ours, theirs = (os.path.join(scratch, name) for name in ("texts", "ours", "theirs"))
     words = random.Random(0)
     with open(texts, "w", encoding="utf-8") as f:
@@ -86,11 +87,13 @@ def measure(folder, rounds, scratch):
     best = {}
     for _ in range(rounds):
         time.sleep(PAUSE)
-        keep_best(best, "attend", run_json(BUILD / "bench/bench_translate", folder, texts, 2, ours))
+        keep_best(best, "attend", run_json(BUILD / "bench/bench_translate", folder, texts, 2, ours,
+                                           "int8" if int8 else "stored"))
         for name, environment in BACKENDS.items():
             time.sleep(PAUSE)
             os.environ.update(environment)
-            found = run_json(sys.executable, os.path.abspath(__file__), "--backend", other, texts, theirs)
+            found = run_json(sys.executable, os.path.abspath(__file__), "--backend", other, texts, theirs,
+                             "int8" if int8 else "float32")
             keep_best(best, name, found)
     with open(ours, encoding="utf-8") as a, open(theirs, encoding="utf-8") as b:
         same = sum(x == y for x, y in zip(a, b))
@@ -103,7 +106,8 @@ def main():
         ctranslate2_round(*args.backend)
         return
     with tempfile.TemporaryDirectory() as scratch:
-        best, same, version = measure(marian_folder(LAYERS, HIDDEN, VOCABULARY), args.rounds, scratch)
+        best, same, version = measure(marian_folder(LAYERS, HIDDEN, VOCABULARY), args.rounds, scratch,
+                                      args.int8)
     cases = []
     for (batch, beam), sides in best.items():
         backend = max(BACKENDS, key=lambda name: sides[name])
@@ -112,7 +116,7 @@ def main():
     if args.json:
         print(json.dumps({"rounds": args.rounds, "version": version, "texts": TEXTS, "same": same, "cases": cases}))
         return
-    print(f"{LAYERS} + {LAYERS} layers, d {HIDDEN}, fp32, 2 threads, best of {args.rounds} rounds; CTranslate2 "
+    print(f"{LAYERS} + {LAYERS} layers, d {HIDDEN}, {"int8" if args.int8 else "fp32"}, 2 threads, best of {args.rounds} rounds; CTranslate2 "
           f"{version}; {same} of {TEXTS} greedy translations are the same")
     print(table(["tokens/s", "attend", *BACKENDS, "attend is"], [
         [f"batch of {c['batch']}, beam {c['beam']}", *(f"{rate:.0f}" for rate in c["tokens_per_second"].values()),

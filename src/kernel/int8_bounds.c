@@ -13,7 +13,7 @@
 #include "kernel/kernel.h"
 #include "simd/simd.h"
 
-#define TILE_MULTIPLY_ADD v_dot4
+#define TILE_MULTIPLY_ADD v_dot4_onto
 #include "kernel/tile.h"
 
 #include <float.h>

@@ -13,7 +13,8 @@
  * with such an fma.
  *
  * Four whole numbers of a byte are one 32-bit word, and words are loaded as floats are (tile.h). Of a panel of columns
- * some blocks at a time become words [words][PANEL], which all rows are then multiplied with. */
+ * some blocks at a time become words [words][PANEL], which all rows are then multiplied with. Few rows are multiplied
+ * with the blocks as they are stored. */
 #include "kernel/kernel.h"
 #include "kernel/tile.h"
 #include "simd/simd.h"
@@ -24,7 +25,10 @@ enum {
     BLOCK = ATT_QUANTIZED_BLOCK,
     WORDS = BLOCK / 4,   /* of a block */
     DEPTH = 512 / PANEL, /* blocks that are unpacked at a time: with their words they stay in a near cache */
-    TILE = 4             /* rows of a register tile */
+    TILE = 4,            /* rows of a register tile */
+    FEW = 3,             /* rows for which a panel is not unpacked */
+    HALVES = ATT_LANES < WORDS ? 2 : 1,               /* vectors of a block */
+    GROUP = ATT_LANES > WORDS ? ATT_LANES / WORDS : 1 /* blocks of a vector */
 };
 static const float levels = 127;
 /* If a block's largest number is below this, all of them count as 0; 127 over it is finite. */
@@ -67,8 +71,6 @@ static void quantize(int64_t k, const float *x, float *words, float *step, float
 
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
 
-static void unpack_q8_0(const uint8_t *q, int8_t *y) { memcpy(y, q, BLOCK); }
-
 /* The low halves of 16 bytes are the first 16 numbers, the high halves the others. */
 ATT_INLINE void unpack_halves(const uint8_t *q, const int zero, int8_t *y)
 {
@@ -78,9 +80,6 @@ ATT_INLINE void unpack_halves(const uint8_t *q, const int zero, int8_t *y)
     memcpy(y, &low, sizeof low);
     memcpy(y + BLOCK / 2, &high, sizeof high);
 }
-
-static void unpack_q4_0(const uint8_t *q, int8_t *y) { unpack_halves(q, 8, y); }
-static void unpack_q4_1(const uint8_t *q, int8_t *y) { unpack_halves(q, 0, y); }
 
 /* A panel's blocks, some of k at a time */
 typedef struct panel {
@@ -98,40 +97,52 @@ static void turn_scales(int64_t blocks, const uint16_t *codes, float *y)
     tile_pack_as(false, PANEL, blocks, x, blocks, 1, y);
 }
 
-/* Blocks, each of `bytes`: [from, from + p->blocks) of columns [j, j + PANEL) of B -> p; columns that there are not are
+/* How blocks of a type are laid out, and unpacked */
+typedef struct layout {
+    int bytes, header; /* of a block; header: scales before the numbers */
+    bool halves;       /* a byte has two numbers */
+    int zero;          /* which is taken off the numbers of halves */
+} layout;
+static const layout layouts[] = {
+    [ATT_Q8_0] = {34, 2, false, 0}, [ATT_Q4_0] = {18, 2, true, 8}, [ATT_Q4_1] = {20, 4, true, 0}};
+
+/* Scales of blocks [from, from + p->blocks) of columns [j, j + PANEL) of B -> p; of columns that there are not they are
  * 0. */
-ATT_INLINE void unpack_as(void (*const unpack)(const uint8_t *q, int8_t *y), const int64_t bytes, const bool has_m,
-                          const att_quantized_args *g, int64_t j, int64_t from, panel *p)
+ATT_INLINE void unpack_scales(const layout t, const att_quantized_args *g, int64_t j, int64_t from, panel *p)
 {
+    const bool has_m = t.header > 2;
     const int64_t used = att_min(PANEL, g->n - j), all = p->blocks * PANEL;
-    float whole[DEPTH * PANEL * WORDS], *words = whole; /* [PANEL][blocks][WORDS] */
     uint16_t codes[2][DEPTH * PANEL];
     for (int64_t r = 0, i = 0; r < used; r++) {
-        const uint8_t *block = (const uint8_t *)g->b + (j + r) * g->row_bytes + from * bytes;
-        for (int64_t b = 0; b < p->blocks; b++, i++, block += bytes, words += WORDS) {
+        const uint8_t *block = (const uint8_t *)g->b + (j + r) * g->row_bytes + from * t.bytes;
+        for (int64_t b = 0; b < p->blocks; b++, i++, block += t.bytes) {
             memcpy(&codes[0][i], block, sizeof codes[0][0]);
             if (has_m)
                 memcpy(&codes[1][i], block + 2, sizeof codes[1][0]);
-            unpack(block + (has_m ? 4 : 2), (int8_t *)words);
         }
     }
-    memset(words, 0, (size_t)(whole + all * WORDS - words) * sizeof *words);
     for (int64_t i = used * p->blocks; i < all; i++)
         codes[0][i] = codes[1][i] = 0;
-    tile_pack_as(false, PANEL, p->blocks * WORDS, whole, p->blocks * WORDS, 1, p->words);
     turn_scales(p->blocks, codes[0], p->d);
     if (has_m)
         turn_scales(p->blocks, codes[1], p->m);
 }
 
-static void unpack(const att_quantized_args *g, int64_t j, int64_t from, panel *p)
+/* The numbers of the same blocks, and 0 -> p */
+ATT_INLINE void unpack_numbers(const layout t, const att_quantized_args *g, int64_t j, int64_t from, panel *p)
 {
-    if (g->type == ATT_Q8_0)
-        unpack_as(unpack_q8_0, 34, false, g, j, from, p);
-    else if (g->type == ATT_Q4_0)
-        unpack_as(unpack_q4_0, 18, false, g, j, from, p);
-    else
-        unpack_as(unpack_q4_1, 20, true, g, j, from, p);
+    const int64_t used = att_min(PANEL, g->n - j), all = p->blocks * PANEL;
+    float whole[DEPTH * PANEL * WORDS], *words = whole; /* [PANEL][blocks][WORDS] */
+    for (int64_t r = 0; r < used; r++) {
+        const uint8_t *block = (const uint8_t *)g->b + (j + r) * g->row_bytes + from * t.bytes + t.header;
+        for (int64_t b = 0; b < p->blocks; b++, block += t.bytes, words += WORDS)
+            if (t.halves)
+                unpack_halves(block, t.zero, (int8_t *)words);
+            else
+                memcpy(words, block, BLOCK);
+    }
+    memset(words, 0, (size_t)(whole + all * WORDS - words) * sizeof *words);
+    tile_pack_as(false, PANEL, p->blocks * WORDS, whole, p->blocks * WORDS, 1, p->words);
 }
 
 /* ---- products */
@@ -208,7 +219,73 @@ ATT_INLINE void product_rows(const bool has_m, const att_quantized_args *g, int6
         product_as(1, has_m, g, i, j, from, p);
 }
 
-static void run(const att_quantized_args *g)
+/* ---- products of few rows */
+
+/* p . q of GROUP blocks from `block` on, of ATT_LANES columns at[] bytes apart from it, and a row's words x -> y:
+ * exact, but for `zero` and for what sums begin with. next: from a block to the next, 0 if there is none */
+ATT_INLINE void dots(const layout t, const uint8_t *block, const int64_t at[ATT_LANES], int64_t next,
+                     const vf x[HALVES], vf y[GROUP])
+{
+    vf sum[ATT_LANES];
+    ATT_UNROLL (r, ATT_LANES) {
+        const uint8_t *q = block + at[r] + t.header;
+        sum[r] = v_set(0);
+        ATT_UNROLL (h, HALVES) {
+            const vf w = t.halves ? v_block_of_halves(q, h, next) : v_block(q, h, next);
+            sum[r] = t.halves ? v_dot4(w, x[h], sum[r]) : v_signed4(v_signed4_left(w), w, x[h], sum[r]);
+        }
+    }
+    v_sum_words(sum, y);
+}
+
+/* Row i of C for `used` columns from j + v ATT_LANES on */
+ATT_INLINE void row_as(const layout t, const att_quantized_args *g, int64_t i, int64_t j, int v, int used, int64_t from,
+                       const panel *p)
+{
+    const int64_t blocks = g->k / BLOCK;
+    const float *words = g->words + (i * blocks + from) * WORDS;
+    const float *step = g->step + i * blocks + from, *total = g->sum + i * blocks + from;
+    const uint8_t *block = (const uint8_t *)g->b + (j + v * ATT_LANES) * g->row_bytes + from * t.bytes;
+    float *c = g->c + i * g->ldc + j + v * ATT_LANES;
+    /* The columns after these, part by part: short runs of many rows are nothing that a processor sees coming. */
+    const int64_t after = j + (v + 1) * ATT_LANES;
+    const uint8_t *soon = after + ATT_LANES <= g->n ? (const uint8_t *)g->b + after * g->row_bytes : NULL;
+    int64_t at[ATT_LANES];
+    for (int r = 0; r < ATT_LANES; r++)
+        at[r] = att_min(r, used - 1) * g->row_bytes;
+    vf acc = from > 0 ? v_load_n(c, used) : v_set(0);
+    for (int64_t b = 0; b < p->blocks; b += GROUP, block += GROUP * t.bytes) {
+        const bool pair = b + GROUP <= p->blocks;
+        vf x[HALVES], y[GROUP];
+        ATT_UNROLL (h, HALVES)
+            x[h] = pair ? v_load(words + b * WORDS + h * ATT_LANES) : v_load_n(words + b * WORDS, WORDS);
+        dots(t, block, at, pair ? t.bytes : 0, x, y);
+        for (int line = 0; soon && line < GROUP * ATT_LANES * t.bytes; line += 64)
+            __builtin_prefetch(soon + b * ATT_LANES * t.bytes + line);
+        for (int64_t k = b; k < b + GROUP && k < p->blocks; k++) {
+            const uint8_t *scales = block + (k - b) * t.bytes;
+            const vf s = v_set(step[k]);
+            const vf exact = t.halves ? v_sub(v_from_whole(y[k - b]), v_set((float)t.zero * total[k]))
+                                      : v_from_whole(v_add_whole(y[k - b], v_signed4_start(total[k])));
+            acc = v_fma(exact, v_mul(s, v_from_f16_at(scales, at)), acc);
+            if (t.header > 2)
+                acc = v_fma(v_from_f16_at(scales + 2, at), v_mul(s, v_set(total[k])), acc);
+        }
+    }
+    v_store_n(c, acc, used);
+}
+
+ATT_INLINE void few_rows(const layout t, const att_quantized_args *g, int64_t j, int64_t from, const panel *p)
+{
+    for (int v = 0; v < ATT_PANEL_VECTORS; v++)
+        for (int64_t i = 0; i < g->m; i++) {
+            const int used = lanes_of(att_min(PANEL, g->n - j), v);
+            if (used > 0)
+                row_as(t, g, i, j, v, used, from, p);
+        }
+}
+
+ATT_INLINE void run_as(const layout t, const att_quantized_args *g)
 {
     const int64_t blocks = g->k / BLOCK, parts = att_max(1, att_ceil_div(blocks, DEPTH));
     panel p;
@@ -216,12 +293,24 @@ static void run(const att_quantized_args *g)
         for (int64_t part = 0; part < parts; part++) {
             const int64_t from = blocks * part / parts;
             p.blocks = blocks * (part + 1) / parts - from;
-            unpack(g, q * PANEL, from, &p);
-            if (g->type == ATT_Q4_1)
-                product_rows(true, g, q * PANEL, from, &p);
-            else
-                product_rows(false, g, q * PANEL, from, &p);
+            if (g->m <= FEW) {
+                few_rows(t, g, q * PANEL, from, &p);
+            } else {
+                unpack_scales(t, g, q * PANEL, from, &p);
+                unpack_numbers(t, g, q * PANEL, from, &p);
+                product_rows(t.header > 2, g, q * PANEL, from, &p);
+            }
         }
+}
+
+static void run(const att_quantized_args *g)
+{
+    if (g->type == ATT_Q8_0)
+        run_as(layouts[ATT_Q8_0], g);
+    else if (g->type == ATT_Q4_0)
+        run_as(layouts[ATT_Q4_0], g);
+    else
+        run_as(layouts[ATT_Q4_1], g);
 }
 
 void ATT_ISA(att_kernel_quantized)(att_kernels *k);

@@ -10,6 +10,7 @@ static bool att_detect_avx2(void)
 }
 #else
 #include <immintrin.h>
+#include <string.h>
 #define ATT_LANES 8
 #define ATT_PANEL_VECTORS 2
 #define ATT_TILE_ROWS 6
@@ -38,11 +39,22 @@ static inline vf v_fma_onto(vf a, vf b, vf sum) /* see scalar.h */
     __asm__("vfmadd231ps %1, %2, %0" : "+x"(sum) : "x"(a), "x"(b));
     return sum;
 }
-static inline vf v_dot4(vf a, vf b, vf sum) /* see scalar.h */
+static inline vf v_add_whole(vf a, vf b)
+{
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)));
+}
+static inline __m256i v_fours(vf a, vf b)
 {
     const __m256i pairs = _mm256_maddubs_epi16(_mm256_castps_si256(a), _mm256_castps_si256(b)); /* below 2^15 */
-    const __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-    __asm__("vpaddd %1, %0, %0" : "+x"(sum) : "x"(fours)); /* see v_fma_onto */
+    return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+}
+static inline vf v_dot4(vf a, vf b, vf sum) /* see scalar.h */
+{
+    return v_add_whole(sum, _mm256_castsi256_ps(v_fours(a, b)));
+}
+static inline vf v_dot4_onto(vf a, vf b, vf sum) /* see v_fma_onto */
+{
+    __asm__("vpaddd %1, %0, %0" : "+x"(sum) : "x"(v_fours(a, b)));
     return sum;
 }
 static inline vf v_signed4_left(vf w) { return _mm256_castsi256_ps(_mm256_abs_epi8(_mm256_castps_si256(w))); }
@@ -53,7 +65,47 @@ static inline vf v_signed4_start(float sum_of_x)
 }
 static inline vf v_signed4(vf left, vf w, vf x, vf sum) /* |w| (w < 0 ? -x : x), where 2 * 128 * 127 is below 2^15 */
 {
-    return v_dot4(left, _mm256_castsi256_ps(_mm256_sign_epi8(_mm256_castps_si256(x), _mm256_castps_si256(w))), sum);
+    const __m256i y = _mm256_sign_epi8(_mm256_castps_si256(x), _mm256_castps_si256(w));
+    return v_dot4(left, _mm256_castsi256_ps(y), sum);
+}
+static inline vf v_block(const uint8_t *q, int half, int64_t next) /* all of it; see scalar.h */
+{
+    (void)half, (void)next;
+    return _mm256_castsi256_ps(_mm256_loadu_si256((const __m256i *)q));
+}
+static inline vf v_block_of_halves(const uint8_t *q, int half, int64_t next)
+{
+    (void)half, (void)next;
+    const __m128i x = _mm_loadu_si128((const __m128i *)q);
+    return _mm256_castsi256_ps(_mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16(x, 4), x), _mm256_set1_epi8(15)));
+}
+static inline vf v_pair_sums(vf a, vf b,
+                             bool doubles) /* of each half: a0 + a2, b0 + b2, a1 + a3, b1 + b3, or of doubles */
+{
+    const __m256i x = _mm256_castps_si256(a), y = _mm256_castps_si256(b);
+    return _mm256_castsi256_ps(doubles ? _mm256_add_epi32(_mm256_unpacklo_epi64(x, y), _mm256_unpackhi_epi64(x, y))
+                                       : _mm256_add_epi32(_mm256_unpacklo_epi32(x, y), _mm256_unpackhi_epi32(x, y)));
+}
+ATT_INLINE void v_sum_words(const vf t[ATT_LANES], vf y[1])
+{
+    vf four[2];
+    ATT_UNROLL (i, 2)
+        four[i] = v_pair_sums(v_pair_sums(t[4 * i], t[4 * i + 1], false),
+                              v_pair_sums(t[4 * i + 2], t[4 * i + 3], false), true);
+    y[0] = v_add_whole(_mm256_permute2f128_ps(four[0], four[1], 0x20), _mm256_permute2f128_ps(four[0], four[1], 0x31));
+}
+/* Eight codes of f16, at[i] bytes from p */
+static inline __m128i v_codes_at(const uint8_t *p, const int64_t *at)
+{
+    uint16_t c[8];
+    for (int i = 0; i < 8; i++)
+        memcpy(&c[i], p + at[i], sizeof c[i]);
+    return _mm_set_epi16((int16_t)c[7], (int16_t)c[6], (int16_t)c[5], (int16_t)c[4], (int16_t)c[3], (int16_t)c[2],
+                         (int16_t)c[1], (int16_t)c[0]);
+}
+static inline vf v_from_f16_at(const uint8_t *p, const int64_t at[ATT_LANES])
+{
+    return _mm256_cvtph_ps(v_codes_at(p, at));
 }
 static inline vf v_from_whole(vf a) { return _mm256_cvtepi32_ps(_mm256_castps_si256(a)); }
 static inline vm v_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }

@@ -10,6 +10,7 @@ static bool att_detect_avx512(void)
 }
 #else
 #include <immintrin.h>
+#include <string.h>
 #define ATT_LANES 16
 #define ATT_PANEL_VECTORS 2
 #define ATT_TILE_ROWS 8
@@ -46,6 +47,7 @@ static inline vf v_dot4(vf a, vf b, vf sum) /* see scalar.h */
     return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(sum), fours));
 #endif
 }
+static inline vf v_dot4_onto(vf a, vf b, vf sum) { return v_dot4(a, b, sum); }
 #ifdef __AVX512VNNI__ /* (w + 128) x, and a sum begins with -128 of all x */
 static inline vf v_signed4_left(vf w)
 {
@@ -74,6 +76,42 @@ static inline vf v_signed4(vf left, vf w, vf x, vf sum)
     return v_dot4(left, _mm512_castsi512_ps(_mm512_mask_sub_epi8(y, negative, _mm512_setzero_si512(), y)), sum);
 }
 #endif
+static inline vf v_two_blocks(__m256i a, __m256i b)
+{
+    return _mm512_castsi512_ps(_mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1));
+}
+static inline vf v_block(const uint8_t *q, int half, int64_t next) /* two of them; see scalar.h */
+{
+    (void)half;
+    return v_two_blocks(_mm256_loadu_si256((const __m256i *)q), _mm256_loadu_si256((const __m256i *)(q + next)));
+}
+static inline __m256i v_halves_at(const uint8_t *q)
+{
+    const __m128i x = _mm_loadu_si128((const __m128i *)q);
+    return _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16(x, 4), x), _mm256_set1_epi8(15));
+}
+static inline vf v_block_of_halves(const uint8_t *q, int half, int64_t next)
+{
+    (void)half;
+    return v_two_blocks(v_halves_at(q), v_halves_at(q + next));
+}
+static inline vf v_add_whole(vf a, vf b)
+{
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b)));
+}
+/* Eight codes of f16, at[i] bytes from p */
+static inline __m128i v_codes_at(const uint8_t *p, const int64_t *at)
+{
+    uint16_t c[8];
+    for (int i = 0; i < 8; i++)
+        memcpy(&c[i], p + at[i], sizeof c[i]);
+    return _mm_set_epi16((int16_t)c[7], (int16_t)c[6], (int16_t)c[5], (int16_t)c[4], (int16_t)c[3], (int16_t)c[2],
+                         (int16_t)c[1], (int16_t)c[0]);
+}
+static inline vf v_from_f16_at(const uint8_t *p, const int64_t at[ATT_LANES])
+{
+    return _mm512_cvtph_ps(_mm256_set_m128i(v_codes_at(p, at + 8), v_codes_at(p, at)));
+}
 static inline vf v_from_whole(vf a) { return _mm512_cvtepi32_ps(_mm512_castps_si512(a)); }
 static inline vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 static inline vm v_is_nan(vf a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
@@ -171,6 +209,18 @@ ATT_INLINE void v_transpose(vf x[ATT_LANES])
         x[i] = _mm512_shuffle_f32x4(y[i], y[i + 8], 0x88);
         x[i + 8] = _mm512_shuffle_f32x4(y[i], y[i + 8], 0xdd);
     }
+}
+/* Of block i the words are lanes 8 i to 8 i + 7. */
+ATT_INLINE void v_sum_words(const vf t[ATT_LANES], vf y[2])
+{
+    vf x[ATT_LANES];
+    ATT_UNROLL (i, ATT_LANES)
+        x[i] = t[i];
+    v_transpose(x);
+    ATT_UNROLL (i, 2)
+        y[i] =
+            v_add_whole(v_add_whole(v_add_whole(x[8 * i], x[8 * i + 1]), v_add_whole(x[8 * i + 2], x[8 * i + 3])),
+                        v_add_whole(v_add_whole(x[8 * i + 4], x[8 * i + 5]), v_add_whole(x[8 * i + 6], x[8 * i + 7])));
 }
 /* Lane i: a where bit i is set, else b. */
 static inline vf v_pick(uint32_t bits, vf a, vf b) { return _mm512_mask_blend_ps((vm)bits, b, a); }

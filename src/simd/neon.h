@@ -6,6 +6,7 @@
 static bool att_detect_neon(void) { return true; }
 #else
 #include <arm_neon.h>
+#include <string.h>
 #define ATT_LANES 4
 #define ATT_PANEL_VECTORS 4 /* six rows of four: 29 of 32 registers, and the fewest loads for a multiply-add */
 #define ATT_TILE_ROWS 6
@@ -63,6 +64,7 @@ static inline vf v_dot4(vf a, vf b, vf sum) /* see scalar.h */
     const int16x8_t low = vmull_s8(vget_low_s8(x), vget_low_s8(y)), high = vmull_high_s8(x, y);
     return vreinterpretq_f32_s32(vpadalq_s16(vreinterpretq_s32_f32(sum), vpaddq_s16(low, high)));
 }
+static inline vf v_dot4_onto(vf a, vf b, vf sum) { return v_dot4(a, b, sum); }
 static inline vf v_signed4_left(vf w) { return w; }
 static inline vf v_signed4_start(float sum_of_x)
 {
@@ -73,6 +75,34 @@ static inline vf v_signed4(vf left, vf w, vf x, vf sum) /* sums of two products 
 {
     (void)left;
     return v_dot4(w, x, sum);
+}
+static inline vf v_block(const uint8_t *q, int half, int64_t next) /* half of it; see scalar.h */
+{
+    (void)next;
+    return vreinterpretq_f32_u8(vld1q_u8(q + 16 * half));
+}
+static inline vf v_block_of_halves(const uint8_t *q, int half, int64_t next)
+{
+    (void)next;
+    const uint8x16_t x = vld1q_u8(q);
+    return vreinterpretq_f32_u8(half ? vshrq_n_u8(x, 4) : vandq_u8(x, vdupq_n_u8(15)));
+}
+static inline vf v_add_whole(vf a, vf b)
+{
+    return vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(a), vreinterpretq_s32_f32(b)));
+}
+ATT_INLINE void v_sum_words(const vf t[ATT_LANES], vf y[1])
+{
+    const int32x4_t low = vpaddq_s32(vreinterpretq_s32_f32(t[0]), vreinterpretq_s32_f32(t[1]));
+    const int32x4_t high = vpaddq_s32(vreinterpretq_s32_f32(t[2]), vreinterpretq_s32_f32(t[3]));
+    y[0] = vreinterpretq_f32_s32(vpaddq_s32(low, high));
+}
+static inline vf v_from_f16_at(const uint8_t *p, const int64_t at[ATT_LANES])
+{
+    uint16_t c[ATT_LANES];
+    for (int i = 0; i < ATT_LANES; i++)
+        memcpy(&c[i], p + at[i], sizeof c[i]);
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(c)));
 }
 static inline vf v_from_whole(vf a) { return vcvtq_f32_s32(vreinterpretq_s32_f32(a)); }
 static inline vm v_lt(vf a, vf b) { return vcltq_f32(a, b); }

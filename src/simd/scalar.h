@@ -55,6 +55,7 @@ static inline vf v_dot4(vf a, vf b, vf sum)
     const vm pairs = (vm)(odd + even);
     return (vf)((vm)sum + (pairs >> 16) + ((vm)((v_words)pairs << 16) >> 16));
 }
+static inline vf v_dot4_onto(vf a, vf b, vf sum) { return v_dot4(a, b, sum); } /* as v_fma_onto */
 /* On words of four int8: sum (int32) + w0 x0 + w1 x1 + w2 x2 + w3 x3. Bytes of w are in [-128, 127], of x in [-127,
  * 127]. left is v_signed4_left(w), which many products share, and a sum begins with v_signed4_start(all numbers of x,
  * added).
@@ -69,6 +70,33 @@ static inline vf v_signed4(vf left, vf w, vf x, vf sum)
 {
     (void)left;
     return v_dot4(w, x, sum); /* which is for any signs here */
+}
+/* The bytes of a block of 32 as words: here half of them (half: 0 or 1); where a vector has room for two blocks, those
+ * of the block at q + next, too. And 16 bytes' halves, [0, 15]: the low ones are the first half of the block. */
+static inline vf v_block(const uint8_t *q, int half, int64_t next)
+{
+    vf x;
+    (void)next;
+    memcpy(&x, q + 16 * half, sizeof x);
+    return x;
+}
+static inline vf v_block_of_halves(const uint8_t *q, int half, int64_t next)
+{
+    typedef uint8_t v_bytes __attribute__((vector_size(16)));
+    v_bytes x;
+    (void)next;
+    memcpy(&x, q, sizeof x);
+    return (vf)(half ? x >> 4 : x & 15);
+}
+static inline vf v_add_whole(vf a, vf b) { return (vf)((vm)a + (vm)b); }
+/* y, lane r: the sum of the words of t[r], int32; where a vector has two blocks, y[1] has those of the second */
+ATT_INLINE void v_sum_words(const vf t[ATT_LANES], vf y[1])
+{
+    vm sum = {0};
+    for (int r = 0; r < ATT_LANES; r++)
+        for (int i = 0; i < ATT_LANES; i++)
+            sum[r] += ((vm)t[r])[i];
+    y[0] = (vf)sum;
 }
 static inline vf v_from_whole(vf a) { return __builtin_convertvector((vm)a, vf); } /* whole numbers -> floats */
 static inline vm v_lt(vf a, vf b) { return a < b; }
@@ -120,6 +148,13 @@ static inline vf v_from_f16(const uint16_t *p)
     const vm small = magnitude < 1 << 23, finite = magnitude < 31 << 23;
     const vm bits = (small & denormal) | (~small & finite & normal) | (~finite & endless);
     return (vf)(bits | (h & 0x8000) << 16);
+}
+static inline vf v_from_f16_at(const uint8_t *p, const int64_t at[ATT_LANES]) /* code i is at[i] bytes from p */
+{
+    uint16_t c[ATT_LANES];
+    for (int i = 0; i < ATT_LANES; i++)
+        memcpy(&c[i], p + at[i], sizeof c[i]);
+    return v_from_f16(c);
 }
 static inline vf v_from_bf16(const uint16_t *p) { return (vf)((vm){p[0], p[1], p[2], p[3]} << 16); }
 /* Rounded to the nearest, to even between two; NaN stays NaN. */
