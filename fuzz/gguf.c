@@ -40,9 +40,9 @@ static void read_weights(att_gguf *g)
         elements += att_gguf_at(g, i)->elements;
     if (elements > MOST_ELEMENTS || att_gguf_weights_read(fuzz_context(), g, &w))
         return;
-    volatile float sum = 0;
+    volatile unsigned sum = 0;
     for (int64_t i = 0; i < w.count; i++)
-        sum = sum + ((const float *)w.tensor[i].data)[0];
+        sum = sum + *(const unsigned char *)w.tensor[i].data;
     att_gguf_weights_free(&w);
 }
 

@@ -231,14 +231,14 @@ ATT_API att_status att_language_perplexity(const att_language_model *m, const in
 
 typedef struct att_gguf_options {
     size_t size;
-    att_dtype dtype; /* of the weights: ATT_F16, ATT_BF16; 0: f32 */
+    att_dtype dtype; /* of the weights: ATT_F16, ATT_BF16, in a .gguf file also ATT_Q8_0; 0: f32 */
 } att_gguf_options;
-/* Writes the model in a .gguf file (or in a folder with one) as a folder that `transformers` opens: config.json,
- * generation_config.json, model.safetensors, tokenizer.json, tokenizer_config.json, and chat_template.jinja if the file
- * has a template. The folder appears completely or not at all: it is written as FOLDER.unfinished. options or NULL:
- * defaults. Errors: a folder that is not empty; what opening the model and its tokenizer may find; a setting that
- * config.json cannot say. */
-ATT_API att_status att_gguf_convert(att_ctx *ctx, const char *file, const char *folder,
+/* Writes a language model (a folder, a .gguf file, or a folder with one) as a folder that `transformers` opens:
+ * config.json, model.safetensors, generation_config.json, the files of the tokenizer, and chat_template.jinja if a
+ * .gguf file has a template. The folder appears completely or not at all: it is written as FOLDER.unfinished. options
+ * or NULL: defaults. Errors: a folder that is not empty; what opening the model and its tokenizer may find; a setting
+ * that config.json cannot say; a number that is too large for dtype. */
+ATT_API att_status att_gguf_convert(att_ctx *ctx, const char *model, const char *folder,
                                     const att_gguf_options *options);
 
 #ifdef __cplusplus

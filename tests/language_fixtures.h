@@ -54,7 +54,7 @@ static void give_language_model(att_ctx *c)
     tiny_gguf_write(&folder, "m.gguf", &tiny_llamas[0], NULL);
     static char gguf[128];
     snprintf(gguf, sizeof gguf, "%s/m.gguf", folder.path);
-    give("att_gguf_convert.file", gguf);
+    give("att_gguf_convert.model", gguf);
     give("const att_language_model *", m);
     give("att_language_model *", m);
     att_text_generator *g;

@@ -64,7 +64,5 @@ const att_gguf_tensor *att_gguf_find(const att_gguf *g, const char *name);
 att_status att_gguf_view(const att_gguf_tensor *t, att_tensor *out);
 /* The tensor's numbers, dequantised -> out [elements] */
 att_status att_gguf_floats(att_ctx *ctx, const att_gguf_tensor *t, float *out);
-/* Numbers [first, first + n) -> out [n], where whole rows are meant */
-att_status att_gguf_floats_of(att_ctx *ctx, const att_gguf_tensor *t, int64_t first, int64_t n, float *out);
 
 #endif

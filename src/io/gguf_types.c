@@ -46,20 +46,10 @@ att_status att_gguf_view(const att_gguf_tensor *t, att_tensor *out)
     return att_wrap(out, (void *)(uintptr_t)t->data, dtype_of(t->type), t->rank, t->dim, NULL);
 }
 
-att_status att_gguf_floats_of(att_ctx *ctx, const att_gguf_tensor *t, int64_t first, int64_t n, float *out)
-{
-    const att_gguf_type *type = att_gguf_type_of(t->type);
-    if (first % type->block || n % type->block)
-        return att_fail(ctx, ATT_ERR_UNSUPPORTED, "tensor \"%.80s\" of type %s cannot be read row by row", t->name,
-                        type->name);
-    const unsigned char *at = (const unsigned char *)t->data + first / type->block * type->bytes;
-    att_tensor from, to;
-    att_status s = att_wrap(&from, (void *)(uintptr_t)at, dtype_of(t->type), 1, &n, NULL);
-    s = s ? s : att_wrap(&to, out, ATT_F32, 1, &n, NULL);
-    return s ? s : att_tensor_convert(ctx, &from, &to);
-}
-
 att_status att_gguf_floats(att_ctx *ctx, const att_gguf_tensor *t, float *out)
 {
-    return att_gguf_floats_of(ctx, t, 0, t->elements, out);
+    att_tensor from, to;
+    att_status s = att_gguf_view(t, &from);
+    s = s ? s : att_wrap(&to, out, ATT_F32, t->rank, t->dim, NULL);
+    return s ? s : att_tensor_convert(ctx, &from, &to);
 }

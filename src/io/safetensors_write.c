@@ -4,12 +4,11 @@
 #include "io/safetensors.h"
 #include "io/util.h"
 #include "io/settings.h"
+#include "io/tensor_write.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { CHUNK = 4 << 20 }; /* bytes converted at once */
 
 typedef struct entry {
     const char *name;
@@ -21,11 +20,11 @@ typedef struct entry {
 typedef struct writer {
     att_ctx *ctx;
     const char *path;
-    bool follow;  /* a symbolic link */
-    entry *entry; /* [n], in file order */
+    bool follow;        /* a symbolic link */
+    const char *source; /* of att_safetensors_convert; or NULL */
+    entry *entry;       /* [n], in file order */
     int64_t n;
     att_bytes header;
-    char *chunk; /* [CHUNK] */
     att_replace file;
 } writer;
 
@@ -36,17 +35,24 @@ static att_status bad(const writer *w, att_status s, const char *name, const cha
 
 /* ---- entries */
 
-static att_status set_entry(const writer *w, entry *e, const char *name, const att_tensor *t, att_dtype narrow)
+/* The type of a tensor in the file */
+static att_dtype type_of(const writer *w, const att_tensor *t, att_dtype dtype)
+{
+    const bool real = t->dtype == ATT_F16 || t->dtype == ATT_BF16 || att_dtype_size(t->dtype) == 0;
+    return t->dtype == ATT_F32 || (w->source && real) ? dtype : t->dtype;
+}
+
+static att_status set_entry(const writer *w, entry *e, const char *name, const att_tensor *t, att_dtype dtype)
 {
     if (!name)
         return att_fail(w->ctx, ATT_ERR_ARGUMENT, "%s cannot be written: the name of a tensor is NULL", w->path);
     if (!strcmp(name, "__metadata__"))
         return bad(w, ATT_ERR_ARGUMENT, name, "has a name that the format has for something else");
-    if (!att_safetensors_type(t->dtype))
+    if (!att_safetensors_type(type_of(w, t, dtype)))
         return bad(w, ATT_ERR_DTYPE, name, "has no type that is known");
     if (t->rank < 0 || t->rank > ATT_MAX_RANK)
         return bad(w, ATT_ERR_SHAPE, name, "has too many dimensions, or less than none");
-    *e = (entry){name, t, t->dtype == ATT_F32 ? narrow : t->dtype, 0};
+    *e = (entry){name, t, type_of(w, t, dtype), 0};
     e->bytes = (int64_t)att_dtype_size(e->dtype);
     for (int i = 0; i < t->rank; i++)
         if (t->dim[i] < 0 || __builtin_mul_overflow(e->bytes, t->dim[i], &e->bytes))
@@ -61,11 +67,11 @@ static int larger_types_first(const void *a, const void *b)
     return x_size != y_size ? (x_size > y_size ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-static att_status set_entries(writer *w, const char *const *names, const att_tensor *tensors, att_dtype narrow)
+static att_status set_entries(writer *w, const char *const *names, const att_tensor *tensors, att_dtype dtype)
 {
     att_status s = ATT_OK;
     for (int64_t i = 0; !s && i < w->n; i++)
-        s = set_entry(w, &w->entry[i], names[i], &tensors[i], narrow);
+        s = set_entry(w, &w->entry[i], names[i], &tensors[i], dtype);
     if (!s)
         qsort(w->entry, (size_t)w->n, sizeof *w->entry, larger_types_first);
     return s;
@@ -155,44 +161,6 @@ static att_status make_header(writer *w, const att_safetensors_options *o)
 
 /* ---- data */
 
-/* Converts a tensor that fits into the chunk, and writes it. */
-static void write_chunk(writer *w, const att_tensor *t, att_dtype dtype, int64_t bytes)
-{
-    att_tensor dense;
-    att_wrap(&dense, w->chunk, dtype, t->rank, t->dim, NULL);
-    const att_status s = att_tensor_convert(w->ctx, t, &dense);
-    if (s && !w->file.status)
-        w->file.status = s;
-    for (int64_t i = 0; dtype == ATT_BOOL && i < bytes; i++)
-        w->chunk[i] = w->chunk[i] != 0;
-    att_replace_write(&w->file, w->chunk, (size_t)bytes);
-}
-
-/* Splits a tensor into ranges of rows, or of elements of a row, that fit into the chunk. */
-static void write_tensor(writer *w, att_tensor t, att_dtype dtype, int64_t bytes)
-{
-    if (bytes == 0 || w->file.status)
-        return;
-    if (bytes <= CHUNK) {
-        write_chunk(w, &t, dtype, bytes);
-        return;
-    }
-    const int64_t rows = t.dim[0], each = bytes / rows, max = each <= CHUNK ? CHUNK / each : 1;
-    att_tensor part = t;
-    if (each > CHUNK) { /* one row */
-        part.rank--;
-        memmove(part.dim, t.dim + 1, (size_t)part.rank * sizeof *part.dim);
-        memmove(part.stride, t.stride + 1, (size_t)part.rank * sizeof *part.stride);
-    }
-    for (int64_t r = 0; r < rows; r += max) {
-        const int64_t n = att_min(rows - r, max);
-        part.data = (char *)t.data + r * t.stride[0] * (int64_t)att_dtype_size(t.dtype);
-        if (each <= CHUNK)
-            part.dim[0] = n;
-        write_tensor(w, part, dtype, n * each);
-    }
-}
-
 static att_status write_all(writer *w)
 {
     unsigned char length[8];
@@ -201,8 +169,12 @@ static att_status write_all(writer *w)
     att_replace_open(&w->file, w->ctx, w->path, w->follow);
     att_replace_write(&w->file, length, sizeof length);
     att_replace_write(&w->file, w->header.data, w->header.count);
+    att_tensor_writer t;
+    const att_status s = att_tensor_writer_init(&t, &w->file, w->source);
+    w->file.status = w->file.status ? w->file.status : s;
     for (int64_t i = 0; i < w->n; i++)
-        write_tensor(w, *w->entry[i].tensor, w->entry[i].dtype, w->entry[i].bytes);
+        att_tensor_writer_put(&t, w->entry[i].name, w->entry[i].tensor, w->entry[i].dtype);
+    att_tensor_writer_free(&t);
     return att_replace_commit(&w->file);
 }
 
@@ -222,25 +194,24 @@ static att_status check_arguments(att_ctx *ctx, int64_t n, const char *const *na
     return ATT_OK;
 }
 
-static att_status write_file(att_ctx *ctx, const char *path, bool follow, int64_t n, const char *const *names,
-                             const att_tensor *tensors, const att_safetensors_options *options)
+static att_status write_file(writer w, const char *const *names, const att_tensor *tensors,
+                             const att_safetensors_options *options)
 {
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"path", path})))
+    att_ctx *ctx = w.ctx;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"path", w.path})))
         return ATT_ERR_ARGUMENT;
     att_safetensors_options o;
     att_status s = att_take_options(&o, sizeof o, options, "att_safetensors_options");
-    s = s ? s : check_arguments(ctx, n, names, tensors, &o);
+    s = s ? s : check_arguments(ctx, w.n, names, tensors, &o);
     if (s)
         return s;
-    writer w = {.ctx = ctx, .path = path, .follow = follow, .n = n, .header = {.ctx = ctx}};
-    w.entry = att_alloc(ctx, (size_t)n, sizeof *w.entry);
-    w.chunk = att_alloc(ctx, CHUNK, 1);
-    s = w.entry && w.chunk ? ATT_OK : ATT_ERR_MEMORY;
+    w.header.ctx = ctx;
+    w.entry = att_alloc(ctx, (size_t)w.n, sizeof *w.entry);
+    s = w.entry ? ATT_OK : ATT_ERR_MEMORY;
     s = s ? s : set_entries(&w, names, tensors, o.dtype);
     s = s ? s : make_header(&w, &o);
     s = s ? s : write_all(&w);
     att_bytes_free(&w.header);
-    att_free(ctx, w.chunk);
     att_free(ctx, w.entry);
     return s;
 }
@@ -248,13 +219,20 @@ static att_status write_file(att_ctx *ctx, const char *path, bool follow, int64_
 att_status att_safetensors_write(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
                                  const att_tensor *tensors, const att_safetensors_options *options)
 {
-    return write_file(ctx, path, true, n, names, tensors, options);
+    return write_file((writer){.ctx = ctx, .path = path, .follow = true, .n = n}, names, tensors, options);
 }
 
 att_status att_safetensors_write_in_folder(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
                                            const att_tensor *tensors, const att_safetensors_options *options)
 {
-    return write_file(ctx, path, false, n, names, tensors, options);
+    return write_file((writer){.ctx = ctx, .path = path, .n = n}, names, tensors, options);
+}
+
+att_status att_safetensors_convert(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
+                                   const att_tensor *tensors, const att_safetensors_options *options,
+                                   const char *source)
+{
+    return write_file((writer){.ctx = ctx, .path = path, .n = n, .source = source}, names, tensors, options);
 }
 
 /* ---- parameters by name */

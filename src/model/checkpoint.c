@@ -75,6 +75,15 @@ static int64_t find_ours(const att_checkpoint *c, const char *name, char theirs[
 
 /* ---- loading */
 
+att_status att_checkpoint_get(const att_checkpoint *c, int64_t i, att_tensor *out)
+{
+    const att_checkpoint_entry *e = &c->entry[i];
+    if (e->file)
+        return att_safetensors_get(e->file->data, e->name, out);
+    *out = *e->value;
+    return ATT_OK;
+}
+
 att_status att_checkpoint_load(void *checkpoint, const char *name, int rank, const int64_t *dim, att_tensor *out)
 {
     att_checkpoint *c = checkpoint;
@@ -82,14 +91,9 @@ att_status att_checkpoint_load(void *checkpoint, const char *name, int rank, con
     const int64_t i = find_ours(c, name, theirs);
     if (i < 0)
         return att_fail(c->ctx, ATT_ERR_FORMAT, "%s: there is no tensor \"%s\"", c->path, theirs);
-    const att_checkpoint_entry *e = &c->entry[i];
-    const char *path = e->file ? e->file->path : c->path;
+    const char *path = c->entry[i].file ? c->entry[i].file->path : c->path;
     att_tensor value;
-    att_status status = ATT_OK;
-    if (e->file)
-        status = att_safetensors_get(e->file->data, theirs, &value);
-    else
-        value = *e->value;
+    const att_status status = att_checkpoint_get(c, i, &value);
     if (status)
         return status;
     for (; value.rank > rank && value.dim[0] == 1; value.rank--) /* [1, n] is accepted as [n] */
@@ -179,7 +183,7 @@ static att_status open_folder(att_checkpoint *c, const char *folder)
 static att_status open_gguf(att_checkpoint *c, att_gguf *g)
 {
     snprintf(c->path, sizeof c->path, "%s", att_gguf_label(g));
-    const att_status s = att_gguf_weights_read(c->ctx, g, true, &c->weights);
+    const att_status s = att_gguf_weights_read(c->ctx, g, &c->weights);
     if (s)
         return s;
     c->count = c->weights.count;

@@ -60,6 +60,8 @@ att_status att_checkpoint_open_shards(att_checkpoint *c, const char *folder);
 void att_checkpoint_close(att_checkpoint *c);
 /* The `load` of att_nn_params_config, with the checkpoint as its user. */
 att_status att_checkpoint_load(void *checkpoint, const char *name, int rank, const int64_t *dim, att_tensor *out);
+/* Tensor i of c->entry, as it is in the file */
+att_status att_checkpoint_get(const att_checkpoint *c, int64_t i, att_tensor *out);
 /* A parameter that is a part of a tensor: its rows [first, first + dim[0]) of `whole`; transposed: of the tensor's
  * transpose. */
 typedef struct att_checkpoint_part {

@@ -31,9 +31,9 @@ typedef struct att_gguf_weights {
     char *names, *memory;
 } att_gguf_weights;
 
-/* Reads all tensors, on the context's threads: as f32, or as they are stored, which are views of the file but where
- * rows are in another order. Error: one whose name is not known. */
-att_status att_gguf_weights_read(att_ctx *ctx, att_gguf *g, bool stored, att_gguf_weights *w);
+/* All tensors as they are stored: views of the file, but where rows are in another order. Error: one whose name is not
+ * known. */
+att_status att_gguf_weights_read(att_ctx *ctx, att_gguf *g, att_gguf_weights *w);
 void att_gguf_weights_free(att_gguf_weights *w);
 
 #endif

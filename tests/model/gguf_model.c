@@ -346,7 +346,7 @@ static void tensors_that_cannot_be_read_are_named(void **state)
     file.tensors.data[file.tensors.count - 12] = Q8_0; /* the type; an offset of 8 bytes follows */
     gguf_write(&file, &f, "m.gguf");
     assert_int_equal(att_gguf_open(ctx, in_folder(&f, "m.gguf"), &g), ATT_OK);
-    assert_int_equal(att_gguf_weights_read(ctx, g, false, &w), ATT_ERR_UNSUPPORTED);
+    assert_int_equal(att_gguf_weights_read(ctx, g, &w), ATT_ERR_UNSUPPORTED);
     check_says(ctx, "m.gguf: tensor \"blk.0.attn_q.bias\" of type Q8_0 could not be read");
     att_gguf_free(g);
     folder_remove(&f);
