@@ -241,6 +241,15 @@ typedef struct att_gguf_options {
 ATT_API att_status att_gguf_convert(att_ctx *ctx, const char *model, const char *folder,
                                     const att_gguf_options *options);
 
+/* Writes a language model as a .gguf file for llama.cpp: matrices as dtype, with ATT_Q8_0 where rows are in whole
+ * blocks of 32 and else as f16, and vectors as f32. model: a folder of LlamaForCausalLM, Qwen2ForCausalLM or
+ * Qwen3ForCausalLM with its tokenizer, of byte level (GPT-2, SmolLM, Llama 3, Qwen 2) or of pieces (Llama 2); or a
+ * .gguf file or a folder with one, whose values are copied as they are, but the type. A file that exists is replaced;
+ * it appears completely or not at all. options or NULL: defaults. Errors: what opening the model and its tokenizer may
+ * find; settings of either that the format cannot say; a number that is too large for dtype; file is the model itself.
+ */
+ATT_API att_status att_gguf_write(att_ctx *ctx, const char *model, const char *file, const att_gguf_options *options);
+
 #ifdef __cplusplus
 }
 #endif

@@ -55,6 +55,7 @@ static void give_language_model(att_ctx *c)
     static char gguf[128];
     snprintf(gguf, sizeof gguf, "%s/m.gguf", folder.path);
     give("att_gguf_convert.model", gguf);
+    give("att_gguf_write.model", gguf);
     give("const att_language_model *", m);
     give("att_language_model *", m);
     att_text_generator *g;

@@ -9,6 +9,7 @@ enum { LLAMA_VOCABULARY = 20, LLAMA_HIDDEN = 16, LLAMA_HEADS = 4, LLAMA_KV_HEADS
 typedef struct tiny_llama {
     const char *name, *type;
     int head_dim, kv_heads; /* 0: LLAMA_KV_HEADS */
+    int hidden, inner;      /* 0: LLAMA_HIDDEN, LLAMA_INNER */
     bool tied, qkv_bias, other_bias, qk_norm;
     bool result_norm; /* OLMo 2: norms of sublayers' results, and of all queries and keys */
     bool fused;       /* Phi-3 */
@@ -68,33 +69,37 @@ static inline void tiny_llama_linear(tiny_file *f, const char *name, int64_t out
         tiny_put(f, text, 0, out);
 }
 
+static inline int tiny_llama_hidden(const tiny_llama *m) { return m->hidden ? m->hidden : LLAMA_HIDDEN; }
+
+static inline int tiny_llama_inner(const tiny_llama *m) { return m->inner ? m->inner : LLAMA_INNER; }
+
 static inline int tiny_llama_kv_heads(const tiny_llama *m) { return m->kv_heads ? m->kv_heads : LLAMA_KV_HEADS; }
 
 static inline void tiny_llama_layer(tiny_file *f, int layer)
 {
     const tiny_llama *m = tiny_llama_writing;
-    const int keys = tiny_llama_kv_heads(m) * m->head_dim;
+    const int keys = tiny_llama_kv_heads(m) * m->head_dim, hidden = tiny_llama_hidden(m), inner = tiny_llama_inner(m);
     const struct {
         const char *name;
         int out, in;
         bool bias;
-    } linear[] = {{"self_attn.q_proj", LLAMA_HEADS * m->head_dim, LLAMA_HIDDEN, m->qkv_bias},
-                  {"self_attn.k_proj", keys, LLAMA_HIDDEN, m->qkv_bias},
-                  {"self_attn.v_proj", keys, LLAMA_HIDDEN, m->qkv_bias},
-                  {"self_attn.o_proj", LLAMA_HIDDEN, LLAMA_HEADS * m->head_dim, m->other_bias},
-                  {"mlp.gate_proj", LLAMA_INNER, LLAMA_HIDDEN, m->other_bias},
-                  {"mlp.up_proj", LLAMA_INNER, LLAMA_HIDDEN, m->other_bias},
-                  {"mlp.down_proj", LLAMA_HIDDEN, LLAMA_INNER, m->other_bias}};
-    const tiny_tensor norms[] = {{"input_layernorm.weight", 0, LLAMA_HIDDEN},
-                                 {"post_attention_layernorm.weight", 0, LLAMA_HIDDEN},
+    } linear[] = {{"self_attn.q_proj", LLAMA_HEADS * m->head_dim, hidden, m->qkv_bias},
+                  {"self_attn.k_proj", keys, hidden, m->qkv_bias},
+                  {"self_attn.v_proj", keys, hidden, m->qkv_bias},
+                  {"self_attn.o_proj", hidden, LLAMA_HEADS * m->head_dim, m->other_bias},
+                  {"mlp.gate_proj", inner, hidden, m->other_bias},
+                  {"mlp.up_proj", inner, hidden, m->other_bias},
+                  {"mlp.down_proj", hidden, inner, m->other_bias}};
+    const tiny_tensor norms[] = {{"input_layernorm.weight", 0, hidden},
+                                 {"post_attention_layernorm.weight", 0, hidden},
                                  {"self_attn.q_norm.weight", 0, m->head_dim},
                                  {"self_attn.k_norm.weight", 0, m->head_dim}};
     char prefix[32], name[128];
     snprintf(prefix, sizeof prefix, "model.layers.%d.", layer);
-    const tiny_tensor fused[] = {{"self_attn.qkv_proj.weight", LLAMA_HEADS * m->head_dim + 2 * keys, LLAMA_HIDDEN},
-                                 {"mlp.gate_up_proj.weight", 2 * LLAMA_INNER, LLAMA_HIDDEN}};
-    const tiny_tensor results[] = {{"post_attention_layernorm.weight", 0, LLAMA_HIDDEN},
-                                   {"post_feedforward_layernorm.weight", 0, LLAMA_HIDDEN},
+    const tiny_tensor fused[] = {{"self_attn.qkv_proj.weight", LLAMA_HEADS * m->head_dim + 2 * keys, hidden},
+                                 {"mlp.gate_up_proj.weight", 2 * inner, hidden}};
+    const tiny_tensor results[] = {{"post_attention_layernorm.weight", 0, hidden},
+                                   {"post_feedforward_layernorm.weight", 0, hidden},
                                    {"self_attn.q_norm.weight", 0, LLAMA_HEADS * m->head_dim},
                                    {"self_attn.k_norm.weight", 0, keys}};
     for (size_t i = 0; i < sizeof linear / sizeof linear[0]; i++) {
@@ -112,25 +117,26 @@ static inline void tiny_llama_layer(tiny_file *f, int layer)
 
 static inline void tiny_put_llama(tiny_file *f)
 {
-    tiny_put(f, "model.embed_tokens.weight", LLAMA_VOCABULARY, LLAMA_HIDDEN);
+    const int hidden = tiny_llama_hidden(tiny_llama_writing);
+    tiny_put(f, "model.embed_tokens.weight", LLAMA_VOCABULARY, hidden);
     for (int i = 0; i < 2; i++)
         tiny_llama_layer(f, i);
-    tiny_put(f, "model.norm.weight", 0, LLAMA_HIDDEN);
+    tiny_put(f, "model.norm.weight", 0, hidden);
     if (!strcmp(tiny_llama_writing->type, "mistral")) /* a buffer of older folders, not used */
         tiny_put(f, "model.layers.0.self_attn.rotary_emb.inv_freq", 0, 2);
     if (!tiny_llama_writing->tied)
-        tiny_put(f, "lm_head.weight", LLAMA_VOCABULARY, LLAMA_HIDDEN);
+        tiny_put(f, "lm_head.weight", LLAMA_VOCABULARY, hidden);
 }
 
 static inline void tiny_llama_write_config(const test_folder *folder, const tiny_llama *m, const char *more)
 {
     char text[1000];
     snprintf(text, sizeof text,
-             "{\"model_type\": \"%s\", \"vocab_size\": 20, \"hidden_size\": 16, \"num_hidden_layers\": 2, "
-             "\"num_attention_heads\": 4, \"num_key_value_heads\": %d, \"intermediate_size\": 24, "
+             "{\"model_type\": \"%s\", \"vocab_size\": 20, \"hidden_size\": %d, \"num_hidden_layers\": 2, "
+             "\"num_attention_heads\": 4, \"num_key_value_heads\": %d, \"intermediate_size\": %d, "
              "\"max_position_embeddings\": 64, \"rms_norm_eps\": 1e-5, \"hidden_act\": \"silu\", "
              "\"tie_word_embeddings\": %s%s%s}",
-             m->type, tiny_llama_kv_heads(m), m->tied ? "true" : "false", m->more, more);
+             m->type, tiny_llama_hidden(m), tiny_llama_kv_heads(m), tiny_llama_inner(m), m->tied ? "true" : "false", m->more, more);
     folder_write(folder, "config.json", text);
 }
 

@@ -1,52 +1,65 @@
-/* attend convert: a .gguf file of llama.cpp to a folder that transformers opens. */
+/* attend convert: a language model to a folder for transformers, or to a .gguf file for llama.cpp. */
 #include "cli/base/cli.h"
 #include "cli/base/end.h"
 
 #include <attend_language.h>
 
-static const char *folder;
-static int dtype;
+static const char *output;
+static int dtype = -1;
 static int64_t threads;
 
 static const cli_option options[] = {
-    {"output", 'o', "FOLDER", .text = &folder, .required = true,
-     .help = "folder to write, which must not exist or be empty"},
-    {"dtype", 0, "f32|f16|bf16", .choice = &dtype, .help = "type of the weights"},
+    {"output", 'o', "FOLDER|FILE.gguf", .text = &output, .required = true,
+     .help = "folder to write, which must not exist or be empty, or file"},
+    {"dtype", 0, "f32|f16|bf16|int8", .choice = &dtype,
+     .help = "type of the weights; default: int8 in a .gguf file, f32 in a folder"},
     CLI_THREADS(&threads),
     {0},
 };
 
+static att_status convert(att_ctx *ctx, const char *model, bool to_gguf)
+{
+    static const att_dtype dtypes[] = {ATT_F32, ATT_F16, ATT_BF16, ATT_Q8_0};
+    const att_gguf_options o = {.size = sizeof o, .dtype = dtype >= 0 ? dtypes[dtype] : to_gguf ? ATT_Q8_0 : ATT_F32};
+    return to_gguf ? att_gguf_write(ctx, model, output, &o) : att_gguf_convert(ctx, model, output, &o);
+}
+
 static int run(int n, char **arguments)
 {
-    static const att_dtype dtypes[] = {ATT_F32, ATT_F16, ATT_BF16};
+    enum { INT8 = 3 };
+    const bool to_gguf = cli_ends_with(output, ".gguf");
     att_ctx *ctx = NULL;
     att_model_path model;
     (void)n;
+    if (dtype == INT8 && !to_gguf)
+        return cli_misuse("--dtype int8 is for a .gguf file, but %s is a folder; give f32, f16 or bf16", output);
     int code = cli_model_find(CLI_LANGUAGE_MODEL, arguments[0], &model);
     if (!code)
         code = cli_open(&ctx, threads);
     if (!code)
-        code = cli_status(
-            ctx, att_gguf_convert(ctx, model.text, folder, ATT_OPTIONS(att_gguf_options, .dtype = dtypes[dtype])));
+        code = cli_status(ctx, convert(ctx, model.text, to_gguf));
     if (!code)
-        printf("%s is written\n", folder);
+        printf("%s is written\n", output);
     att_close(ctx);
     return code;
 }
 
 const cli_command cli_convert = {
     .name = "convert",
-    .summary = "convert a GGUF model to a folder for transformers",
-    .arguments = "MODEL.gguf",
+    .summary = "convert a language model to a folder, or to a GGUF file",
+    .arguments = "MODEL",
     .min_arguments = 1,
     .max_arguments = 1,
-    .details = "Writes a language model in llama.cpp's format as a folder with config.json,\n"
-               "model.safetensors, tokenizer.json and the chat template, which this program and\n"
-               "`transformers` open. MODEL is a .gguf file, or a model folder with one. The folder\n"
-               "appears completely or not at all.\n\n"
-               "Architectures: llama, qwen2, qwen3. Weights: F32, F16, BF16, Q8_0, Q4_0, Q4_1;\n"
-               "f32 has exactly their values, f16 and bf16 are rounded.",
+    .details = "Writes a language model as a folder that `transformers` opens, or as a .gguf file for\n"
+               "llama.cpp. MODEL is a folder with model.safetensors, a .gguf file, or a folder with one.\n"
+               "What is written appears completely or not at all.\n\n"
+               "A folder: f32 has exactly the values of the weights, f16 and bf16 are rounded. That of a\n"
+               ".gguf file has config.json, tokenizer.json and the chat template, too.\n\n"
+               "A .gguf file: the architectures are llama, qwen2 and qwen3. int8 is Q8_0, for matrices\n"
+               "whose rows are in whole blocks of 32 (others are F16), as in llama.cpp; vectors are F32.\n"
+               "The values of another .gguf file are kept.",
     .examples = "attend convert SmolLM2-135M-Instruct -o smollm2\n"
+                "attend convert smollm2 -o smollm2-q8_0.gguf\n"
                 "attend convert qwen2.5-0.5b-instruct-q8_0.gguf -o qwen --dtype bf16",
     .options = options,
     .see = "fetch|info",

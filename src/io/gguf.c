@@ -37,6 +37,7 @@ typedef struct value {
     uint32_t type, item_type;
     int64_t count;             /* of a list */
     const unsigned char *data; /* of a number, or the items of a list */
+    att_byte_view raw;         /* the type and the value */
 } value;
 
 typedef struct entry {
@@ -142,6 +143,7 @@ static void skip_items(cursor *c, value *v)
 static void read_value(cursor *c, value *v)
 {
     v->key_at = keep(c, "a key");
+    const size_t begin = c->at;
     v->type = (uint32_t)read_number(c, 4);
     if (!c->g->status && v->type >= N_VALUE_TYPES)
         att_gguf_fail(c->g, ATT_ERR_FORMAT, "a value before byte %zu has type %u, which the format does not know",
@@ -154,6 +156,7 @@ static void read_value(cursor *c, value *v)
         skip_items(c, v);
     else
         v->data = read_bytes(c, (uint64_t)value_types[v->type].bytes);
+    v->raw = (att_byte_view){(const char *)c->g->file + begin, c->at - begin};
 }
 
 static void read_tensor(cursor *c, entry *e)
@@ -492,6 +495,14 @@ void att_gguf_get_numbers(att_gguf *g, const char *key, double *out, int64_t n)
     const value *v = list_of(g, key, false);
     for (int64_t i = 0; v && i < n && i < v->count; i++)
         out[i] = number(v->item_type, v->data + i * value_types[v->item_type].bytes);
+}
+
+const char *att_gguf_raw(const att_gguf *g, int64_t i, att_byte_view *raw)
+{
+    if (i >= g->n_values)
+        return NULL;
+    *raw = g->value[i].raw;
+    return g->value[i].key;
 }
 
 /* ---- tensors */

@@ -53,6 +53,8 @@ void att_gguf_get_texts(att_gguf *g, const char *key, att_byte_view *text, int64
 /* Item i alone; empty if there is none */
 void att_gguf_get_text(att_gguf *g, const char *key, int64_t i, att_byte_view *text);
 void att_gguf_get_numbers(att_gguf *g, const char *key, double *number, int64_t n);
+/* Value i in the order of the keys, as it is in the file, with its type, -> *raw; its key. NULL: there are only i. */
+const char *att_gguf_raw(const att_gguf *g, int64_t i, att_byte_view *raw);
 
 /* ---- tensors */
 

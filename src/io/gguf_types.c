@@ -27,18 +27,26 @@ const att_gguf_type *att_gguf_type_of(int number)
     return NULL;
 }
 
-/* The type that tensors have; types that are not supported are refused when a file is opened. */
+/* Types that tensors have; others are refused when a file is opened. */
+static const struct {
+    int type;
+    att_dtype dtype;
+} dtypes[] = {{F32, ATT_F32}, {F16, ATT_F16}, {BF16, ATT_BF16}, {Q8_0, ATT_Q8_0}, {Q4_0, ATT_Q4_0}, {Q4_1, ATT_Q4_1}};
+
 static att_dtype dtype_of(int type)
 {
-    static const struct {
-        int type;
-        att_dtype dtype;
-    } known[] = {{F32, ATT_F32},   {F16, ATT_F16},   {BF16, ATT_BF16},
-                 {Q8_0, ATT_Q8_0}, {Q4_0, ATT_Q4_0}, {Q4_1, ATT_Q4_1}};
     size_t i = 0;
-    while (known[i].type != type)
+    while (dtypes[i].type != type)
         i++;
-    return known[i].dtype;
+    return dtypes[i].dtype;
+}
+
+int att_gguf_type_number(att_dtype dtype)
+{
+    size_t i = 0;
+    while (dtypes[i].dtype != dtype)
+        i++;
+    return dtypes[i].type;
 }
 
 att_status att_gguf_view(const att_gguf_tensor *t, att_tensor *out)

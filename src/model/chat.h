@@ -6,6 +6,8 @@
 #include "io/bytes.h"
 #include "model/chat_format.h"
 
+#include <jansson.h>
+
 typedef enum att_chat_text { ATT_CHAT_BOS, ATT_CHAT_EOS, ATT_CHAT_DATE, ATT_CHAT_CUTOFF, ATT_CHAT_TEXTS } att_chat_text;
 
 struct att_chat_template {
@@ -28,5 +30,8 @@ typedef struct att_chat_source {
 /* name or NULL: as in att_chat_template_open. */
 att_status att_chat_template_from(att_ctx *ctx, const att_chat_source *source, const char *name,
                                   att_chat_template **out);
+/* The text of "chat_template" in tokenizer_config.json, which may be a list of {"name", "template"}; NULL: there is
+ * none. */
+const json_t *att_chat_template_text(const json_t *settings);
 
 #endif

@@ -200,8 +200,7 @@ static void read_token(const json_t *settings, const char *key, att_byte_view *t
         *token = (att_byte_view){json_string_value(value), json_string_length(value)};
 }
 
-/* The template in "chat_template": a text, or a list of {"name", "template"}; NULL: there is none. */
-static const json_t *find_template(const json_t *settings)
+const json_t *att_chat_template_text(const json_t *settings)
 {
     const json_t *value = json_object_get(settings, "chat_template"), *found = NULL;
     if (!json_is_array(value))
@@ -224,7 +223,7 @@ static att_status open_folder(att_ctx *ctx, const char *folder, const char *name
     att_status s = att_text_file_read(&file, ctx, folder, "chat_template.jinja", false);
     s = s ? s : config.status ? config.status : tokens.status;
     if (!s) {
-        const json_t *text = find_template(config.root);
+        const json_t *text = att_chat_template_text(config.root);
         att_chat_source source = {
             .path = file.text || !text ? folder : config.path, .text = file.text, .bytes = file.bytes};
         if (!file.text && text) {

@@ -21,6 +21,8 @@ enum { ATT_CHECKPOINT_NAME = 128 };
 /* Maps our `name` by the first row that matches -> theirs; false: none. */
 bool att_checkpoint_translate(const att_checkpoint_name *names, const char *prefix, const char *name,
                               char theirs[ATT_CHECKPOINT_NAME]);
+/* The name in a .gguf file of a tensor of a folder like Llama's; false: none. (gguf_weights.c) */
+bool att_gguf_weight_name(const char *theirs, char name[ATT_CHECKPOINT_NAME]);
 
 typedef struct att_checkpoint_file {
     char path[ATT_MAX_PATH];

@@ -235,19 +235,27 @@ att_status att_gguf_config(att_gguf *g, json_t **root)
     return att_gguf_error(g);
 }
 
-/* The end of a message ("eot") ends a text, too. */
+/* The ends of a message ("eot", "eom") end a text, too. */
+static void add_end(reader *r, const char *key)
+{
+    if (!att_gguf_has(r->g, key))
+        return;
+    const int64_t id = att_gguf_int(r->g, key, 0, INT32_MAX);
+    json_t *end = json_object_get(r->root, "eos_token_id");
+    if (!end)
+        set(r, "eos_token_id", json_integer(id));
+    else if (json_is_array(end))
+        json_array_append_new(end, json_integer(id));
+    else if (json_integer_value(end) != id)
+        set(r, "eos_token_id", json_pack("[I, I]", json_integer_value(end), (json_int_t)id));
+}
+
 att_status att_gguf_generation_config(att_gguf *g, json_t **root)
 {
     reader r = {.g = g, .root = json_object()};
     set_ids(&r);
-    if (att_gguf_has(g, "tokenizer.ggml.eot_token_id")) {
-        const int64_t eot = att_gguf_int(g, "tokenizer.ggml.eot_token_id", 0, INT32_MAX);
-        const json_t *end = json_object_get(r.root, "eos_token_id");
-        if (!end)
-            set(&r, "eos_token_id", json_integer(eot));
-        else if (json_integer_value(end) != eot)
-            set(&r, "eos_token_id", json_pack("[I, I]", json_integer_value(end), (json_int_t)eot));
-    }
+    add_end(&r, "tokenizer.ggml.eot_token_id");
+    add_end(&r, "tokenizer.ggml.eom_token_id");
     if (att_gguf_error(g))
         json_decref(r.root), r.root = NULL;
     *root = r.root;

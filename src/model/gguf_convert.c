@@ -1,6 +1,7 @@
 /* Writes a model as a folder that `transformers` opens: that of a .gguf file, or another folder's. */
 #include "attend_language.h"
 #include "io/gguf.h"
+#include "io/json_scan.h"
 #include "io/replace.h"
 #include "io/safetensors.h"
 #include "model/checkpoint.h"
@@ -12,12 +13,9 @@
 
 /* ---- both */
 
-static att_status set_dtype(const att_new_folder *f, json_t *config, const char *key, att_dtype dtype)
+static const char *dtype_name(att_dtype dtype)
 {
-    static const char *const names[] = {[ATT_F32] = "float32", [ATT_F16] = "float16", [ATT_BF16] = "bfloat16"};
-    return json_object_set_new(config, key, json_string(names[dtype]))
-               ? att_fail(f->ctx, ATT_ERR_MEMORY, "out of memory")
-               : ATT_OK;
+    return dtype == ATT_F32 ? "float32" : dtype == ATT_F16 ? "float16" : "bfloat16";
 }
 
 /* The weights of names [n], tensors [n], which are those of the file `source` */
@@ -90,7 +88,8 @@ static att_status write_config(att_gguf *g, const att_new_folder *f, att_dtype d
                      "%s: the factors in rope_freqs.weight are not those of Llama 3, and config.json has no way to say "
                      "them",
                      att_gguf_label(g));
-    s = s ? s : set_dtype(f, root, "dtype", dtype);
+    if (!s && json_object_set_new(root, "dtype", json_string(dtype_name(dtype))))
+        s = att_fail(f->ctx, ATT_ERR_MEMORY, "out of memory");
     if (!s)
         return att_settings_write(f->ctx, f->path, "config.json", root);
     json_decref(root);
@@ -122,19 +121,46 @@ static att_status write_gguf(const att_new_folder *f, const char *path, att_dtyp
 
 /* ---- the files of a folder */
 
-/* config.json, where older ones have "torch_dtype" */
+/* Adds the text of config.json with another dtype: instead of the value of `key`, or as its first member. False: it has
+ * no such key. */
+static bool add_config(const att_text_file *file, const char *key, att_dtype dtype, bool first, att_bytes *to)
+{
+    char text[64];
+    att_json_scan c = {file->text, file->text + file->bytes};
+    att_json_accept(&c, '{');
+    const size_t begin = (size_t)(c.at - file->text);
+    const bool found = att_json_find_key(&c, key);
+    if (!found && !first)
+        return false;
+    const size_t at = found ? (size_t)(c.at - file->text) : begin;
+    if (found)
+        att_json_skip_value(&c);
+    size_t rest = found ? (size_t)(c.at - file->text) : begin;
+    while (found && strchr(" \t\r\n", file->text[rest - 1])) /* was skipped, too */
+        rest--;
+    const int n = found ? snprintf(text, sizeof text, "\"%s\"", dtype_name(dtype))
+                        : snprintf(text, sizeof text, "\n  \"%s\": \"%s\",", key, dtype_name(dtype));
+    att_bytes_add(to, file->text, at);
+    att_bytes_add(to, text, (size_t)n);
+    att_bytes_add(to, file->text + rest, file->bytes - rest);
+    return true;
+}
+
+/* config.json as it is but for the dtype, which in older ones is "torch_dtype" */
 static att_status copy_config(const att_new_folder *f, const char *folder, att_dtype dtype)
 {
-    att_settings config;
-    att_settings_read(&config, f->ctx, folder, "config.json", true);
-    att_status s = config.status;
-    const bool older = !s && att_settings_has(&config, "torch_dtype");
-    if (older)
-        s = set_dtype(f, config.root, "torch_dtype", dtype);
-    if (!s && (!older || att_settings_has(&config, "dtype")))
-        s = set_dtype(f, config.root, "dtype", dtype);
-    s = s ? s : att_settings_write(f->ctx, f->path, "config.json", json_incref(config.root));
-    att_settings_close(&config);
+    char path[ATT_MAX_PATH];
+    att_text_file file;
+    att_bytes text = {.ctx = f->ctx};
+    att_status s = att_text_file_read(&file, f->ctx, folder, "config.json", true);
+    if (!s && !add_config(&file, "dtype", dtype, false, &text) &&
+        !add_config(&file, "torch_dtype", dtype, false, &text))
+        add_config(&file, "dtype", dtype, true, &text);
+    s = s ? s : text.status;
+    s = s ? s : att_join_path(f->ctx, f->path, "config.json", path);
+    s = s ? s : att_write_file(f->ctx, path, text.data, text.count);
+    att_bytes_free(&text);
+    att_text_file_free(&file);
     return s;
 }
 

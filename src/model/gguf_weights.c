@@ -51,6 +51,18 @@ static bool rename_tensor(att_gguf *g, const char *name, char theirs[ATT_CHECKPO
     return found;
 }
 
+bool att_gguf_weight_name(const char *theirs, char name[ATT_CHECKPOINT_NAME])
+{
+    att_checkpoint_name reverse[sizeof names / sizeof names[0]] = {{0}};
+    for (size_t i = 0; names[i].ours; i++)
+        reverse[i] = (att_checkpoint_name){names[i].theirs, names[i].ours};
+    if (strcmp(theirs, "lm_head.weight") == 0) {
+        strcpy(name, "output.weight");
+        return true;
+    }
+    return att_checkpoint_translate(reverse, "", strncmp(theirs, "model.", 6) ? theirs : theirs + 6, name);
+}
+
 /* The size of heads whose rows are in another order; 0: they are not. */
 static int64_t head_dim_of(att_gguf *g, const char *name, int64_t rows)
 {

@@ -1,6 +1,7 @@
 #include "model/llama_config.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_FEATURES = 65536, MAX_LAYERS = 1024, MAX_POSITIONS = 1 << 24, MAX_TOKENS = 1 << 22 };
@@ -73,8 +74,10 @@ static void scale_factors(att_settings *s, double *frequency, int64_t n)
 }
 
 /* The object that was entered has "rope_type", or "type" in older files, and the settings of that type. */
-static void scale(att_settings *s, double *frequency, int64_t n)
+static void scale(att_settings *s, att_llama_config *c)
 {
+    double *frequency = c->frequency;
+    const int64_t n = c->rotary_dims / 2;
     const char *key = att_settings_has(s, "rope_type") ? "rope_type" : "type";
     const char *type = att_settings_text(s, key, "default");
     if (!strcmp(type, "llama3"))
@@ -82,11 +85,12 @@ static void scale(att_settings *s, double *frequency, int64_t n)
     else if (!strcmp(type, "factors"))
         scale_factors(s, frequency, n);
     else if (!strcmp(type, "linear")) {
-        const double factor = att_settings_number(s, "factor", 1e-3, 1e6);
+        c->scaling_factor = att_settings_number(s, "factor", 1e-3, 1e6);
         for (int64_t i = 0; !s->status && i < n; i++)
-            frequency[i] /= factor;
+            frequency[i] /= c->scaling_factor;
     } else if (strcmp(type, "default") != 0)
         att_settings_unsupported(s, key, "one of default, linear and llama3");
+    snprintf(c->scaling, sizeof c->scaling, "%s", type);
 }
 
 /* Newer files have "rope_parameters", with "rope_theta" among them; older ones "rope_theta" and "rope_scaling". */
@@ -102,6 +106,8 @@ static void read_rotary(att_settings *s, const family *f, att_llama_config *c)
         before = att_settings_enter(s, key);
         base = att_settings_has(s, "rope_theta") ? att_settings_number(s, "rope_theta", 1, 1e12) : base;
     }
+    c->rotary_base = base;
+    snprintf(c->scaling, sizeof c->scaling, "default");
     c->rotary_dims = c->head_dim;
     if (f->partial_rotary && att_settings_has(s, "partial_rotary_factor"))
         c->rotary_dims = (int64_t)((double)c->head_dim * att_settings_number(s, "partial_rotary_factor", 0, 1));
@@ -117,7 +123,7 @@ static void read_rotary(att_settings *s, const family *f, att_llama_config *c)
     if (!newer && scaled)
         before = att_settings_enter(s, key);
     if (scaled) {
-        scale(s, c->frequency, c->rotary_dims / 2);
+        scale(s, c);
         att_settings_leave(s, before);
     }
 }

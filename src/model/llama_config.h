@@ -17,6 +17,9 @@ typedef struct att_llama_config {
     att_nn_qk_norm qk_norm;
     att_nn_order order;
     int64_t rotary_dims;                    /* features of a head that are rotated */
+    double rotary_base;                     /* 10000, "rope_theta" */
+    char scaling[16];                       /* of positions: "default", "linear", "llama3", "factors" */
+    double scaling_factor;                  /* of "linear" */
     double frequency[ATT_MAX_HEAD_DIM / 2]; /* [rotary_dims / 2] */
 } att_llama_config;
 

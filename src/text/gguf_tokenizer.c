@@ -1,6 +1,6 @@
-/* llama.cpp's files have the vocabulary, merges or scores, and the kinds of tokens. How a text is split into words is a
- * tag alone, whose meaning is in the table below. */
+/* llama.cpp's files have the vocabulary, merges or scores, and the kinds of tokens. */
 #include "text/gguf_tokenizer.h"
+#include "text/gguf_words.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,8 +8,6 @@
 #include "text/utf8.h"
 
 #define KEY "tokenizer.ggml."
-
-enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 }; /* kinds of tokens */
 
 typedef struct reader {
     att_ctx *ctx;
@@ -23,80 +21,6 @@ typedef struct reader {
 static att_status out_of_memory(const reader *r)
 {
     return att_fail(r->ctx, ATT_ERR_MEMORY, "%s: out of memory", att_gguf_label(r->g));
-}
-
-/* ---- tags: regular expressions that cut the text, one after the other; none: that of GPT-2 */
-
-#define ENDINGS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-#define REST " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
-#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define BEFORE "[^\\r\\n\\p{L}\\p{N}]?"
-
-enum { MAX_SPLITS = 4 };
-
-typedef struct words {
-    const char *tags[16];
-    const char *split[MAX_SPLITS];
-    bool digits; /* each digit is a word, then as GPT-2 */
-    bool nfc, ignore_merges, bos;
-} words;
-
-static const words all_words[] = {
-    {.tags = {"gpt-2", "mpt", "olmo", "jais", "phi-2", "exaone4"}},
-    {.tags = {"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"}, .digits = true},
-    {.tags = {"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"},
-     .split = {ENDINGS "|" BEFORE "\\p{L}+|\\p{N}{1,3}|" REST},
-     .ignore_merges = true,
-     .bos = true},
-    {.tags = {"dbrx", "smaug-bpe"}, .split = {ENDINGS "|" BEFORE "\\p{L}+|\\p{N}{1,3}|" REST}},
-    {.tags = {"qwen2", "deepseek-r1-qwen", "megrez", "stablelm2"},
-     .split = {ENDINGS "|" BEFORE "\\p{L}+|\\p{N}|" REST},
-     .nfc = true},
-    {.tags = {"tekken"},
-     .split = {BEFORE UPPER "*" LOWER "+|" BEFORE UPPER "+" LOWER
-                            "*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
-     .ignore_merges = true,
-     .bos = true},
-    {.tags = {"default"},
-     .split = {"[\\p{P}\\$\\+<=>\\^~\\|]+",
-               "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)", "\\p{N}+",
-               "[0-9][0-9][0-9]"}},
-};
-
-/* A file without a tag is older than they are; llama.cpp then has "default". */
-static const words *find_words(att_gguf *g)
-{
-    const char *tag = att_gguf_text(g, KEY "pre", "default");
-    for (size_t i = 0; i < sizeof all_words / sizeof all_words[0]; i++)
-        for (const char *const *t = all_words[i].tags; *t; t++)
-            if (strcmp(*t, tag) == 0)
-                return &all_words[i];
-    att_gguf_fail(g, ATT_ERR_UNSUPPORTED,
-                  "\"" KEY "pre\" is \"%.80s\", a way to split texts into words that is not known; known are gpt-2, "
-                  "smollm, llama-bpe, qwen2, tekken, default and others that are the same",
-                  tag);
-    return &all_words[0];
-}
-
-static json_t *byte_level(bool use_regex)
-{
-    return json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets", 1, "use_regex",
-                     use_regex);
-}
-
-static json_t *pre_tokenizer(const words *w)
-{
-    if (!w->digits && !w->split[0])
-        return byte_level(true);
-    json_t *list = json_array();
-    if (w->digits)
-        json_array_append_new(list, json_pack("{s:s, s:b}", "type", "Digits", "individual_digits", 1));
-    for (int i = 0; i < MAX_SPLITS && w->split[i]; i++)
-        json_array_append_new(list, json_pack("{s:s, s:{s:s}, s:s, s:b}", "type", "Split", "pattern", "Regex",
-                                              w->split[i], "behavior", "Isolated", "invert", 0));
-    json_array_append_new(list, byte_level(w->digits));
-    return json_pack("{s:s, s:o}", "type", "Sequence", "pretokenizers", list);
 }
 
 /* ---- vocabulary */
@@ -125,7 +49,7 @@ static att_status check_texts(const reader *r)
 {
     for (int64_t i = 0; i < r->n && !att_gguf_error(r->g); i++) {
         const att_byte_view *t = &r->text[i];
-        if (r->kind[i] != UNUSED &&
+        if (r->kind[i] != ATT_GGUF_UNUSED &&
             (t->bytes == 0 || memchr(t->data, 0, t->bytes) || !att_utf8_valid(t->data, t->bytes)))
             att_gguf_fail(r->g, ATT_ERR_FORMAT, "token %lld is empty, or no text in UTF-8", (long long)i);
         if (isnan(r->score[i]))
@@ -143,14 +67,14 @@ static att_status read_vocabulary(reader *r)
     if (att_gguf_error(r->g))
         return att_gguf_error(r->g);
     r->text = att_alloc(r->ctx, (size_t)r->n, sizeof *r->text);
-    r->kind = numbers(r, KEY "token_type", NORMAL);
+    r->kind = numbers(r, KEY "token_type", ATT_GGUF_NORMAL);
     r->score = numbers(r, KEY "scores", 0);
     if (!r->text || !r->kind || !r->score)
         return ATT_ERR_MEMORY;
     att_gguf_get_texts(r->g, KEY "tokens", r->text, r->n);
     att_status s = check_texts(r);
     for (int64_t i = 0; !s && i < r->n; i++)
-        if (r->kind[i] != UNUSED)
+        if (r->kind[i] != ATT_GGUF_UNUSED)
             s = att_token_list_add(r->list, (att_trie_entry){r->text[i].data, r->text[i].bytes, (int32_t)i});
     return s;
 }
@@ -162,10 +86,10 @@ static json_t *added_tokens(const reader *r)
 {
     json_t *list = json_array();
     for (int64_t i = 0; i < r->n; i++)
-        if (r->kind[i] == UNKNOWN || r->kind[i] == CONTROL || r->kind[i] == USER_DEFINED)
+        if (r->kind[i] == ATT_GGUF_UNKNOWN || r->kind[i] == ATT_GGUF_CONTROL || r->kind[i] == ATT_GGUF_USER_DEFINED)
             json_array_append_new(list, json_pack("{s:I, s:o, s:b, s:b, s:b, s:b, s:b}", "id", (json_int_t)i, "content",
                                                   text_of(r, i), "single_word", 0, "lstrip", 0, "rstrip", 0,
-                                                  "normalized", 0, "special", r->kind[i] != USER_DEFINED));
+                                                  "normalized", 0, "special", r->kind[i] != ATT_GGUF_USER_DEFINED));
     return list;
 }
 
@@ -198,7 +122,7 @@ static att_status make_merges(reader *r, json_t *merges)
         att_gguf_fail(r->g, ATT_ERR_FORMAT, "there are neither \"" KEY "merges\" nor \"" KEY "scores\"");
     s = att_gguf_error(r->g);
     for (size_t i = 0; !s && i < r->list->count; i++)
-        if (r->kind[r->list->entry[i].id] == NORMAL)
+        if (r->kind[r->list->entry[i].id] == ATT_GGUF_NORMAL)
             s = att_token_list_add(&normal, r->list->entry[i]);
     s = s ? s : att_gguf_merges(r->g, &(att_gguf_pieces){&normal, r->score}, merges);
     att_token_list_free(&normal);
@@ -246,7 +170,7 @@ static json_t *post_processor(const reader *r, int64_t begin, int64_t end)
 static int64_t used_id(reader *r, const char *key)
 {
     const int64_t id = att_gguf_token_id(r->g, key);
-    if (id >= 0 && r->kind[id] == UNUSED)
+    if (id >= 0 && r->kind[id] == ATT_GGUF_UNUSED)
         att_gguf_fail(r->g, ATT_ERR_FORMAT, "\"%s\" is %lld, a token that is not used", key, (long long)id);
     return att_gguf_error(r->g) ? -1 : id;
 }
@@ -264,12 +188,12 @@ static json_t *template_of(reader *r, bool bos)
 /* Byte level, as GPT-2 */
 static json_t *make_byte_level(reader *r, json_t *merges)
 {
-    const words *w = find_words(r->g);
+    const att_gguf_words *w = att_gguf_words_of(r->g);
     return json_pack("{s:o, s:o, s:o, s:o, s:{s:s, s:n, s:b, s:b, s:b, s:O}}", "normalizer",
-                     w->nfc ? json_pack("{s:s}", "type", "NFC") : json_null(), "pre_tokenizer", pre_tokenizer(w),
-                     "post_processor", template_of(r, w->bos), "decoder", byte_level(true), "model", "type", "BPE",
-                     "unk_token", "fuse_unk", 0, "byte_fallback", 0, "ignore_merges", w->ignore_merges, "merges",
-                     merges);
+                     w->nfc ? json_pack("{s:s}", "type", "NFC") : json_null(), "pre_tokenizer",
+                     att_gguf_pre_tokenizer(w), "post_processor", template_of(r, w->bos), "decoder",
+                     att_gguf_byte_level(true), "model", "type", "BPE", "unk_token", "fuse_unk", 0, "byte_fallback", 0,
+                     "ignore_merges", w->ignore_merges, "merges", merges);
 }
 
 static json_t *replace(const char *what, const char *with)

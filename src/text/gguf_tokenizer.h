@@ -5,6 +5,16 @@
 #include "io/gguf.h"
 #include "text/tokenizer_file.h"
 
+/* Kinds of tokens */
+enum {
+    ATT_GGUF_NORMAL = 1,
+    ATT_GGUF_UNKNOWN = 2,
+    ATT_GGUF_CONTROL = 3,
+    ATT_GGUF_USER_DEFINED = 4,
+    ATT_GGUF_UNUSED = 5,
+    ATT_GGUF_BYTE = 6
+};
+
 /* The vocabulary, whose texts belong to the file -> list; tokenizer.json without it -> *root. Errors: a kind of
  * tokenizer or of pre-tokenizer that is not known, by its name; values that do not fit. */
 att_status att_gguf_tokenizer(att_gguf *g, att_token_list *list, json_t **root);

@@ -191,9 +191,8 @@ static bool is_bert(const att_settings *s)
            has_type(s, "pre_tokenizer", "BertPreTokenizer");
 }
 
-/* Reads tokens and settings in one of the layouts. */
-static att_status read_files(att_text_file *f, att_ctx *ctx, const char *folder, att_token_list *list,
-                             att_settings *settings)
+att_status att_tokenizer_files_read(att_text_file *f, att_ctx *ctx, const char *folder, att_token_list *list,
+                                    att_settings *settings)
 {
     char merges[ATT_MAX_PATH];
     att_status s = att_text_file_read(f, ctx, folder, "tokenizer.json", false);
@@ -217,7 +216,7 @@ att_status att_json_tokenizer_open(att_ctx *ctx, const char *folder, att_tokeniz
     att_token_list list = {.ctx = ctx};
     att_settings settings = {.ctx = ctx};
     att_tokenizer *t = NULL;
-    att_status s = read_files(&f, ctx, folder, &list, &settings);
+    att_status s = att_tokenizer_files_read(&f, ctx, folder, &list, &settings);
     if (!s && is_bert(&settings)) {
         s = att_bert_tokenizer_read(&settings, &list, &t);
         s = s ? s : check_config(ctx, folder, &((att_bert_tokenizer *)t)->settings);

@@ -44,6 +44,11 @@ att_status att_read_vocab_txt(const att_text_file *f, const char *folder, att_to
  * (pipeline/merges_file.c). */
 att_status att_read_merges(att_text_file *f, const char *folder, att_token_list *list, att_settings *settings);
 
+/* FOLDER in the one of these layouts that it has; the tokens are texts of f, to be freed after them.
+ * (tokenizer_file.c) */
+att_status att_tokenizer_files_read(att_text_file *f, att_ctx *ctx, const char *folder, att_token_list *list,
+                                    att_settings *settings);
+
 /* The settings of a WordPiece model, which was entered; max_word: characters of a word. (tokenizer_file.c) */
 void att_wordpiece_read(att_settings *s, att_vocabulary *v, int *max_word);
 
