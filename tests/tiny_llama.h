@@ -136,7 +136,8 @@ static inline void tiny_llama_write_config(const test_folder *folder, const tiny
              "\"num_attention_heads\": 4, \"num_key_value_heads\": %d, \"intermediate_size\": %d, "
              "\"max_position_embeddings\": 64, \"rms_norm_eps\": 1e-5, \"hidden_act\": \"silu\", "
              "\"tie_word_embeddings\": %s%s%s}",
-             m->type, tiny_llama_hidden(m), tiny_llama_kv_heads(m), tiny_llama_inner(m), m->tied ? "true" : "false", m->more, more);
+             m->type, tiny_llama_hidden(m), tiny_llama_kv_heads(m), tiny_llama_inner(m), m->tied ? "true" : "false",
+             m->more, more);
     folder_write(folder, "config.json", text);
 }
 

@@ -286,7 +286,8 @@ static int count_bytes(const writer *w)
     int n = 0;
     for (int64_t i = 0; i < w->n; i++) {
         const unsigned char *t = (const unsigned char *)w->text[i].data;
-        const unsigned c = w->text[i].bytes == 1 ? t[0] : w->text[i].bytes == 2 ? (t[0] & 31U) << 6 | (t[1] & 63U) : 0;
+        const bool two = w->text[i].bytes == 2 && t[0] >= 0xC0;
+        const unsigned c = two ? (t[0] & 31U) << 6 | (t[1] & 63U) : w->text[i].bytes == 1 ? t[0] : 0;
         n += w->kind[i] == ATT_GGUF_NORMAL && ((c > ' ' && c <= '~') || (c >= 0xA1 && c != 0xAD && c < 0x144));
     }
     return n;
