@@ -82,7 +82,7 @@ static void put_chunk(att_tensor_writer *w, const char *name, const att_tensor *
 /* Splits a tensor into ranges of rows, or of elements of a row, that fit into the chunk. */
 void att_tensor_writer_put(att_tensor_writer *w, const char *name, const att_tensor *t, att_dtype dtype)
 {
-    enum { BLOCK = 32, NUMBERS = ATT_TENSOR_CHUNK / 8 }; /* numbers of at most 8 bytes */
+    enum { BLOCK = 32, NUMBERS = ATT_TENSOR_CHUNK / 8 }; /* of 8 bytes or fewer */
     int64_t each = 1;                                    /* numbers of a row */
     for (int i = 1; i < t->rank; i++)
         each *= t->dim[i];
@@ -94,17 +94,17 @@ void att_tensor_writer_put(att_tensor_writer *w, const char *name, const att_ten
         return;
     }
     const bool whole = each <= NUMBERS;
-    const int64_t most = t->rank == 1 ? NUMBERS / BLOCK * BLOCK : whole ? NUMBERS / each : 1;
+    const int64_t max = t->rank == 1 ? NUMBERS / BLOCK * BLOCK : whole ? NUMBERS / each : 1;
     att_tensor part = *t;
     if (!whole) { /* one row */
         part.rank--;
         memmove(part.dim, t->dim + 1, (size_t)part.rank * sizeof *part.dim);
         memmove(part.stride, t->stride + 1, (size_t)part.rank * sizeof *part.stride);
     }
-    for (int64_t r = 0; r < rows; r += most) {
+    for (int64_t r = 0; r < rows; r += max) {
         part.data = (char *)t->data + att_dtype_bytes(t->dtype, r * t->stride[0]);
         if (whole)
-            part.dim[0] = att_min(rows - r, most);
+            part.dim[0] = att_min(rows - r, max);
         att_tensor_writer_put(w, name, &part, dtype);
     }
 }

@@ -70,7 +70,7 @@ static void put_name(source *f)
     free(path);
 }
 
-/* Frequencies that are not all scaled alike have a tensor of factors. */
+/* Frequencies that are not all scaled by one factor have a tensor of factors. */
 static void put_rotary(source *f)
 {
     const att_llama_config *c = &f->c;

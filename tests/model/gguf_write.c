@@ -437,7 +437,7 @@ static void tokenizers_that_the_format_cannot_say_are_refused(void **state)
     assert_tokenizer_refused("\"special\": false", "\"lstrip\": true, \"special\": false",
                              "added token \"<tool>\" has \"lstrip\": true");
     assert_tokenizer_refused("\"type\": \"BPE\"", "\"type\": \"BPE\", \"unk_token\": \"e\"",
-                             "stands for bytes without a token, of which there are 245");
+                             "stands for bytes without a token, which a .gguf file cannot say; there are 245");
     assert_tokenizer_refused(
         "\"decoder\"",
         "\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": "
@@ -450,7 +450,7 @@ static void tokenizers_that_the_format_cannot_say_are_refused(void **state)
     folder_write(&f.folder, "generation_config.json", "{\"eos_token_id\": [0, 1, 2, 3]}");
     assert_refused(&f, ATT_ERR_UNSUPPORTED, "\"eos_token_id\" has 4 tokens, more than the 3");
     folder_write(&f.folder, "generation_config.json", "{\"eos_token_id\": 20}");
-    assert_refused(&f, ATT_ERR_FORMAT, "\"eos_token_id\" has 20.0, not a token");
+    assert_refused(&f, ATT_ERR_FORMAT, "\"eos_token_id\" has 20, not a token");
     folder_write(&f.folder, "tokenizer_config.json", "{\"pad_token\": \"<pad>\"}");
     folder_write(&f.folder, "generation_config.json", "{}");
     assert_refused(&f, ATT_ERR_FORMAT, "\"pad_token\" is \"<pad>\", which is not in the vocabulary");
