@@ -306,8 +306,7 @@ static void check_model(writer *w)
     if (!w->v->pieces && att_settings_has(w->s, "unk_token") && count_bytes(w) < 256)
         att_settings_fail(
             w->s, ATT_ERR_UNSUPPORTED,
-            "\"%sunk_token\" stands for bytes without a token, of which there are %d: a .gguf file cannot "
-            "say that",
+            "\"%sunk_token\" stands for bytes without a token, which a .gguf file cannot say; there are %d",
             w->s->within, 256 - count_bytes(w));
     att_settings_leave(w->s, before);
 }

@@ -247,7 +247,8 @@ static void after_an_error_nothing_is_left(void **state)
     f = begin(llama, NULL);
     assert_int_equal(att_gguf_convert(ctx, f.file, f.out, ATT_OPTIONS(att_gguf_options, .dtype = (att_dtype)77)),
                      ATT_ERR_ARGUMENT);
-    assert_int_equal(att_gguf_convert(ctx, f.folder.path, f.out, NULL), ATT_ERR_IO); /* its config.json has precedence */
+    assert_int_equal(att_gguf_convert(ctx, f.folder.path, f.out, NULL),
+                     ATT_ERR_IO); /* its config.json has precedence */
     check_says(ctx, "there is neither tokenizer.json nor vocab.txt");
     end(&f);
 }
