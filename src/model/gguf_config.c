@@ -244,9 +244,9 @@ static void add_end(reader *r, const char *key)
     json_t *end = json_object_get(r->root, "eos_token_id");
     if (!end)
         set(r, "eos_token_id", json_integer(id));
-    else if (json_is_array(end))
-        json_array_append_new(end, json_integer(id));
-    else if (json_integer_value(end) != id)
+    else if (json_is_array(end) && json_array_append_new(end, json_integer(id)))
+        att_gguf_fail(r->g, ATT_ERR_MEMORY, "out of memory");
+    else if (!json_is_array(end) && json_integer_value(end) != id)
         set(r, "eos_token_id", json_pack("[I, I]", json_integer_value(end), (json_int_t)id));
 }
 

@@ -7,6 +7,7 @@
 #include "model/llama_config.h"
 #include "text/gguf_tokenizer_write.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,9 +65,11 @@ static void put_number(source *f, const char *name, double x)
 static void put_name(source *f)
 {
     char *path = realpath(f->model, NULL);
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    if (slash && slash[1])
-        att_gguf_put_text(&f->w, "general.name", slash + 1);
+    if (path)
+        att_gguf_put_text(&f->w, "general.name", strrchr(path, '/') + 1);
+    else
+        f->settings.status =
+            att_fail(f->ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", f->model, strerror(errno));
     free(path);
 }
 
@@ -86,7 +89,8 @@ static void put_rotary(source *f)
         att_gguf_entry e = {.name = "rope_freqs.weight", .rank = 1, .dim = {n}, .dtype = ATT_F32};
         for (int64_t i = 0; i < n; i++)
             f->factor[i] = (float)(pow(c->rotary_base, -(double)i / (double)n) / c->frequency[i]);
-        f->settings.status = att_wrap(&e.value, f->factor, ATT_F32, 1, &n, NULL);
+        const att_status s = att_wrap(&e.value, f->factor, ATT_F32, 1, &n, NULL);
+        f->settings.status = f->settings.status ? f->settings.status : s;
         att_gguf_put_tensor(&f->w, &e);
     }
 }
@@ -171,6 +175,16 @@ static void order_rows(att_tensor *t, int64_t head_dim)
     t->rank += 2;
 }
 
+/* A vector may be [1, n] in a folder. */
+static void drop_row(att_tensor *t)
+{
+    for (int d = 1; d < t->rank; d++) {
+        t->dim[d - 1] = t->dim[d];
+        t->stride[d - 1] = t->stride[d];
+    }
+    t->rank--;
+}
+
 /* Tensors that are not used have no place in the file: a tied output layer, and frequencies in older folders. */
 static bool is_unused(const source *f, const char *name)
 {
@@ -187,6 +201,8 @@ static att_status put_tensor(source *f, int64_t i, char name[ATT_CHECKPOINT_NAME
         return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s: tensor \"%.80s\" has no name in a .gguf file",
                         f->checkpoint->path, theirs);
     const att_status s = att_checkpoint_get(f->checkpoint, i, &e.value);
+    while (e.value.rank > 1 && e.value.dim[0] == 1 && f->c.vocabulary > 1)
+        drop_row(&e.value);
     e.rank = e.value.rank;
     memcpy(e.dim, e.value.dim, sizeof e.dim);
     e.dtype = type_of(f, e.rank, e.dim);
