@@ -147,17 +147,15 @@ static void put_merges(writer *w)
     att_bytes_free(&text);
 }
 
-/* The scores whose order is that of the merges: the k-th piece that merges make has -k, as SentencePiece writes it. */
-static void put_scores(writer *w)
+/* The piece that each merge makes -> piece [merges]; -1: none */
+static att_status find_pieces(const writer *w, const json_t *merges, int32_t *piece)
 {
-    const json_t *merges = merges_of(w->s->root);
     const size_t n = w->v->list.count;
     att_bytes text;
     size_t *begin;
     att_status s = list_merges(w->v->ctx, merges, "", &text, &begin);
     att_trie_entry *sorted = att_alloc(w->v->ctx, n, sizeof *sorted);
     s = s ? s : sorted ? ATT_OK : ATT_ERR_MEMORY;
-    int64_t made = 0;
     if (!s && n > 0) {
         memcpy(sorted, w->v->list.entry, n * sizeof *sorted);
         qsort(sorted, n, sizeof *sorted, att_trie_order);
@@ -165,21 +163,50 @@ static void put_scores(writer *w)
     for (size_t i = 0; !s && i < json_array_size(merges); i++) {
         const att_trie_entry wanted = {text.data + begin[i], begin[i + 1] - begin[i], 0};
         const att_trie_entry *e = bsearch(&wanted, sorted, n, sizeof wanted, att_trie_order);
-        if (e && w->score[e->id] == 0) /* 1 + the place of its piece, so far */
-            w->score[e->id] = (float)++made;
+        piece[i] = e ? e->id : -1;
     }
-    for (int64_t i = 0; !s && i < w->n; i++)
-        if (w->kind[i] == ATT_GGUF_NORMAL)
-            w->score[i] = w->score[i] > 0 ? 1 - w->score[i] : -(float)made++;
-        else
-            w->score[i] = 0;
-    if (!s)
-        att_gguf_put_numbers(w->to, KEY "scores", w->score, w->n);
-    else
-        out_of_memory(w);
     att_free(w->v->ctx, sorted);
     att_free(w->v->ctx, begin);
     att_bytes_free(&text);
+    return s;
+}
+
+/* Scores whose order is that of the merges: 0, -1, -2 as SentencePiece writes them. Pieces whose merges are among each
+ * other's have the same one, as those of several spaces in Llama 2. last [n]: of each piece, 1 + its last merge */
+static void set_scores(writer *w, const int32_t *piece, int64_t merges, int64_t *last)
+{
+    int64_t made = 0, end = 0;
+    for (int64_t i = 0; i < merges; i++)
+        if (piece[i] >= 0)
+            last[piece[i]] = i + 1;
+    for (int64_t i = 0; i < merges; i++) {
+        if (piece[i] < 0)
+            continue;
+        made += i >= end;
+        w->score[piece[i]] = 1 - (float)made;
+        end = last[piece[i]] > end ? last[piece[i]] : end;
+    }
+    for (int64_t i = 0; i < w->n; i++)
+        if (w->kind[i] != ATT_GGUF_NORMAL)
+            w->score[i] = 0;
+        else if (!last[i])
+            w->score[i] = -(float)made++;
+}
+
+static void put_scores(writer *w)
+{
+    const json_t *merges = merges_of(w->s->root);
+    const size_t n = json_array_size(merges);
+    int32_t *piece = att_alloc(w->v->ctx, n, sizeof *piece);
+    int64_t *last = att_calloc(w->v->ctx, (size_t)w->n, sizeof *last);
+    if (!piece || !last || find_pieces(w, merges, piece))
+        out_of_memory(w);
+    else {
+        set_scores(w, piece, (int64_t)n, last);
+        att_gguf_put_numbers(w->to, KEY "scores", w->score, w->n);
+    }
+    att_free(w->v->ctx, piece);
+    att_free(w->v->ctx, last);
 }
 
 /* ---- tokens with a meaning */

@@ -235,18 +235,19 @@ static void a_round_trip_changes_nothing(void **state)
     }
 }
 
-/* Scores are those that SentencePiece writes: 0, -1, -2 in the order of the merges; characters have lower ones. */
+/* Scores are those that SentencePiece writes: 0, -1, -2 in the order of the merges; characters have lower ones. Two
+ * pieces have the same one, and their merges are sorted by length: aaa a, aa aa, aa a, a aaa, a aa. */
 static void pieces_with_scores_are_the_same(void **state)
 {
     (void)state;
 #define SPACE "\xE2\x96\x81"
     static const char *const pieces[VOCABULARY] = {
         "<unk>", "<s>", "</s>", "<0x0A>", "ab", SPACE "a", SPACE "ab", "bc", SPACE "c", "abc",
-        SPACE,   "a",   "b",    "c",      "d",  "e",       "f",        "g",  "[PAD18]", "[PAD19]"};
+        "aa",    "aaa", "aaaa", SPACE,    "a",  "b",       "c",        "d",  "[PAD18]", "[PAD19]"};
     static const double kinds[VOCABULARY] = {2, 3, 3, 6, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 5, 5};
     double score[VOCABULARY] = {0};
     for (int i = 4; i < 18; i++)
-        score[i] = 4 - i;
+        score[i] = 4 - i + (i > 11);
     const gguf_value values[] = {{"tokenizer.ggml.model", GGUF_TEXT, .text = "llama"},
                                  {"tokenizer.ggml.pre", GGUF_TEXT, .text = "default"},
                                  {"tokenizer.ggml.merges", .type = GGUF_NONE},
