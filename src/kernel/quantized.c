@@ -13,8 +13,8 @@
  * with such an fma.
  *
  * Four whole numbers of a byte are one 32-bit word, and words are loaded as floats are (tile.h). Of a panel of columns
- * some blocks at a time become words [words][PANEL], which all rows are then multiplied with. Few rows are multiplied
- * with the blocks as they are stored. */
+ * some blocks at a time become words [words][PANEL], which all rows are then multiplied with. Up to three rows are
+ * multiplied with the blocks as they are stored. */
 #include "kernel/kernel.h"
 #include "kernel/tile.h"
 #include "simd/simd.h"
@@ -26,7 +26,7 @@ enum {
     WORDS = BLOCK / 4,   /* of a block */
     DEPTH = 512 / PANEL, /* blocks that are unpacked at a time: with their words they stay in a near cache */
     TILE = 4,            /* rows of a register tile */
-    FEW = 3,             /* rows for which a panel is not unpacked */
+    DIRECT_ROWS = 3,     /* at most, for which a panel is not unpacked */
     HALVES = ATT_LANES < WORDS ? 2 : 1,               /* vectors of a block */
     GROUP = ATT_LANES > WORDS ? ATT_LANES / WORDS : 1 /* blocks of a vector */
 };
@@ -219,7 +219,7 @@ ATT_INLINE void product_rows(const bool has_m, const att_quantized_args *g, int6
         product_as(1, has_m, g, i, j, from, p);
 }
 
-/* ---- products of few rows */
+/* ---- products with blocks as they are stored */
 
 /* p . q of GROUP blocks from `block` on, of ATT_LANES columns at[] bytes apart from it, and a row's words x -> y:
  * exact, but for `zero` and for what sums begin with. next: from a block to the next, 0 if there is none */
@@ -275,7 +275,7 @@ ATT_INLINE void row_as(const layout t, const att_quantized_args *g, int64_t i, i
     v_store_n(c, acc, used);
 }
 
-ATT_INLINE void few_rows(const layout t, const att_quantized_args *g, int64_t j, int64_t from, const panel *p)
+ATT_INLINE void direct_rows(const layout t, const att_quantized_args *g, int64_t j, int64_t from, const panel *p)
 {
     for (int v = 0; v < ATT_PANEL_VECTORS; v++)
         for (int64_t i = 0; i < g->m; i++) {
@@ -293,8 +293,8 @@ ATT_INLINE void run_as(const layout t, const att_quantized_args *g)
         for (int64_t part = 0; part < parts; part++) {
             const int64_t from = blocks * part / parts;
             p.blocks = blocks * (part + 1) / parts - from;
-            if (g->m <= FEW) {
-                few_rows(t, g, q * PANEL, from, &p);
+            if (g->m <= DIRECT_ROWS) {
+                direct_rows(t, g, q * PANEL, from, &p);
             } else {
                 unpack_scales(t, g, q * PANEL, from, &p);
                 unpack_numbers(t, g, q * PANEL, from, &p);
