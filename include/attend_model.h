@@ -92,8 +92,8 @@ typedef struct att_model_options {
     att_weight_type weights;
 } att_model_options;
 
-/* Bytes of a model's weights by type (att_dtype), as its file has them and as it computes with them: att_NAME_weights. A
- * matrix of a quantised type is multiplied with rows that become int8 in blocks, others with rows of f32. */
+/* Bytes of a model's weights by type (att_dtype), as its file has them and as it computes with them: att_NAME_weights.
+ * A matrix of a quantised type is multiplied with rows that become int8 in blocks, others with rows of f32. */
 enum { ATT_N_DTYPES = ATT_Q4_1 + 1 };
 typedef struct att_model_weights {
     size_t size;

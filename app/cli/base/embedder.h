@@ -18,7 +18,8 @@ typedef struct cli_embedder {
     cli_vision vision;
 } cli_embedder;
 
-/* name NULL: the only sentence model. weights: an att_weight_type, for a sentence model only. *e stays where it is until it is closed. */
+/* name NULL: the only sentence model. weights: an att_weight_type, for a sentence model only. *e stays where it is
+ * until it is closed. */
 int cli_embedder_open(cli_embedder *e, const char *name, int weights, int64_t threads);
 void cli_embedder_close(cli_embedder *e);
 
