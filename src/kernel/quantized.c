@@ -238,31 +238,27 @@ ATT_INLINE void dots(const layout t, const uint8_t *block, const int64_t at[ATT_
     v_sum_words(sum, y);
 }
 
-/* Row i of C for `used` columns from j + v ATT_LANES on */
-ATT_INLINE void row_as(const layout t, const att_quantized_args *g, int64_t i, int64_t j, int v, int used, int64_t from,
-                       const panel *p)
+/* Row i of C for `used` columns from j on */
+ATT_INLINE void row_as(const layout t, const att_quantized_args *g, int64_t i, int64_t j, int used)
 {
     const int64_t blocks = g->k / BLOCK;
-    const float *words = g->words + (i * blocks + from) * WORDS;
-    const float *step = g->step + i * blocks + from, *total = g->sum + i * blocks + from;
-    const uint8_t *block = (const uint8_t *)g->b + (j + v * ATT_LANES) * g->row_bytes + from * t.bytes;
-    float *c = g->c + i * g->ldc + j + v * ATT_LANES;
-    /* The columns after these, part by part: short runs of many rows are nothing that a processor sees coming. */
-    const int64_t after = j + (v + 1) * ATT_LANES;
-    const uint8_t *soon = after + ATT_LANES <= g->n ? (const uint8_t *)g->b + after * g->row_bytes : NULL;
+    const float *words = g->words + i * blocks * WORDS, *step = g->step + i * blocks, *total = g->sum + i * blocks;
+    const uint8_t *block = (const uint8_t *)g->b + j * g->row_bytes;
+    /* The columns after these, part by part: a processor does not see that many short runs are one long one. */
+    const uint8_t *soon = j + 2 * ATT_LANES <= g->n ? block + ATT_LANES * g->row_bytes : NULL;
     int64_t at[ATT_LANES];
     for (int r = 0; r < ATT_LANES; r++)
         at[r] = att_min(r, used - 1) * g->row_bytes;
-    vf acc = from > 0 ? v_load_n(c, used) : v_set(0);
-    for (int64_t b = 0; b < p->blocks; b += GROUP, block += GROUP * t.bytes) {
-        const bool pair = b + GROUP <= p->blocks;
+    vf acc = v_set(0);
+    for (int64_t b = 0; b < blocks; b += GROUP, block += GROUP * t.bytes) {
+        const bool pair = b + GROUP <= blocks;
         vf x[HALVES], y[GROUP];
         ATT_UNROLL (h, HALVES)
             x[h] = pair ? v_load(words + b * WORDS + h * ATT_LANES) : v_load_n(words + b * WORDS, WORDS);
         dots(t, block, at, pair ? t.bytes : 0, x, y);
         for (int line = 0; soon && line < GROUP * ATT_LANES * t.bytes; line += 64)
             __builtin_prefetch(soon + b * ATT_LANES * t.bytes + line);
-        for (int64_t k = b; k < b + GROUP && k < p->blocks; k++) {
+        for (int64_t k = b; k < b + GROUP && k < blocks; k++) {
             const uint8_t *scales = block + (k - b) * t.bytes;
             const vf s = v_set(step[k]);
             const vf exact = t.halves ? v_sub(v_from_whole(y[k - b]), v_set((float)t.zero * total[k]))
@@ -272,20 +268,18 @@ ATT_INLINE void row_as(const layout t, const att_quantized_args *g, int64_t i, i
                 acc = v_fma(v_from_f16_at(scales + 2, at), v_mul(s, v_set(total[k])), acc);
         }
     }
-    v_store_n(c, acc, used);
+    v_store_n(g->c + i * g->ldc + j, acc, used);
 }
 
-ATT_INLINE void direct_rows(const layout t, const att_quantized_args *g, int64_t j, int64_t from, const panel *p)
+ATT_INLINE void direct_rows(const layout t, const att_quantized_args *g)
 {
-    for (int v = 0; v < ATT_PANEL_VECTORS; v++)
-        for (int64_t i = 0; i < g->m; i++) {
-            const int used = lanes_of(att_min(PANEL, g->n - j), v);
-            if (used > 0)
-                row_as(t, g, i, j, v, used, from, p);
-        }
+    const int64_t end = att_min(g->last * PANEL, g->n);
+    for (int64_t j = g->first * PANEL; j < end; j += ATT_LANES)
+        for (int64_t i = 0; i < g->m; i++)
+            row_as(t, g, i, j, (int)att_min(end - j, ATT_LANES));
 }
 
-ATT_INLINE void run_as(const layout t, const att_quantized_args *g)
+ATT_INLINE void panels(const layout t, const att_quantized_args *g)
 {
     const int64_t blocks = g->k / BLOCK, parts = att_max(1, att_ceil_div(blocks, DEPTH));
     panel p;
@@ -293,14 +287,18 @@ ATT_INLINE void run_as(const layout t, const att_quantized_args *g)
         for (int64_t part = 0; part < parts; part++) {
             const int64_t from = blocks * part / parts;
             p.blocks = blocks * (part + 1) / parts - from;
-            if (g->m <= DIRECT_ROWS) {
-                direct_rows(t, g, q * PANEL, from, &p);
-            } else {
-                unpack_scales(t, g, q * PANEL, from, &p);
-                unpack_numbers(t, g, q * PANEL, from, &p);
-                product_rows(t.header > 2, g, q * PANEL, from, &p);
-            }
+            unpack_scales(t, g, q * PANEL, from, &p);
+            unpack_numbers(t, g, q * PANEL, from, &p);
+            product_rows(t.header > 2, g, q * PANEL, from, &p);
         }
+}
+
+ATT_INLINE void run_as(const layout t, const att_quantized_args *g)
+{
+    if (g->m <= DIRECT_ROWS)
+        direct_rows(t, g);
+    else
+        panels(t, g);
 }
 
 static void run(const att_quantized_args *g)
