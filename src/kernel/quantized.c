@@ -263,9 +263,14 @@ ATT_INLINE void row_as(const layout t, const att_quantized_args *g, int64_t i, i
             const vf s = v_set(step[k]);
             const vf exact = t.halves ? v_sub(v_from_whole(y[k - b]), v_set((float)t.zero * total[k]))
                                       : v_from_whole(v_add_whole(y[k - b], v_signed4_start(total[k])));
-            acc = v_fma(exact, v_mul(s, v_from_f16_at(scales, at)), acc);
+            vf d, m = v_set(0);
             if (t.header > 2)
-                acc = v_fma(v_from_f16_at(scales + 2, at), v_mul(s, v_set(total[k])), acc);
+                v_from_f16_pairs_at(scales, at, &d, &m);
+            else
+                d = v_from_f16_at(scales, at);
+            acc = v_fma(exact, v_mul(s, d), acc);
+            if (t.header > 2)
+                acc = v_fma(m, v_mul(s, v_set(total[k])), acc);
         }
     }
     v_store_n(g->c + i * g->ldc + j, acc, used);

@@ -107,6 +107,23 @@ static inline vf v_from_f16_at(const uint8_t *p, const int64_t at[ATT_LANES])
 {
     return _mm256_cvtph_ps(v_codes_at(p, at));
 }
+/* Of eight pairs of codes, at[i] bytes from p: all first ones, all second ones */
+static inline __m256i v_code_pairs_at(const uint8_t *p, const int64_t *at)
+{
+    const __m128i apart = _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
+    int c[8];
+    for (int i = 0; i < 8; i++)
+        memcpy(&c[i], p + at[i], sizeof c[i]);
+    const __m128i a = _mm_shuffle_epi8(_mm_set_epi32(c[3], c[2], c[1], c[0]), apart);
+    const __m128i b = _mm_shuffle_epi8(_mm_set_epi32(c[7], c[6], c[5], c[4]), apart);
+    return _mm256_set_m128i(_mm_unpackhi_epi64(a, b), _mm_unpacklo_epi64(a, b));
+}
+static inline void v_from_f16_pairs_at(const uint8_t *p, const int64_t at[ATT_LANES], vf *first, vf *second)
+{
+    const __m256i codes = v_code_pairs_at(p, at);
+    *first = _mm256_cvtph_ps(_mm256_castsi256_si128(codes));
+    *second = _mm256_cvtph_ps(_mm256_extracti128_si256(codes, 1));
+}
 static inline vf v_from_whole(vf a) { return _mm256_cvtepi32_ps(_mm256_castps_si256(a)); }
 static inline vm v_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
 static inline vm v_is_nan(vf a) { return _mm256_cmp_ps(a, a, _CMP_UNORD_Q); }

@@ -104,6 +104,11 @@ static inline vf v_from_f16_at(const uint8_t *p, const int64_t at[ATT_LANES])
         memcpy(&c[i], p + at[i], sizeof c[i]);
     return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(c)));
 }
+static inline void v_from_f16_pairs_at(const uint8_t *p, const int64_t at[ATT_LANES], vf *first, vf *second)
+{
+    *first = v_from_f16_at(p, at);
+    *second = v_from_f16_at(p + sizeof(uint16_t), at);
+}
 static inline vf v_from_whole(vf a) { return vcvtq_f32_s32(vreinterpretq_s32_f32(a)); }
 static inline vm v_lt(vf a, vf b) { return vcltq_f32(a, b); }
 static inline vm v_is_nan(vf a) { return vmvnq_u32(vceqq_f32(a, a)); }

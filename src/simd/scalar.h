@@ -156,6 +156,12 @@ static inline vf v_from_f16_at(const uint8_t *p, const int64_t at[ATT_LANES]) /*
         memcpy(&c[i], p + at[i], sizeof c[i]);
     return v_from_f16(c);
 }
+/* Of pairs of codes the first ones, and the second ones */
+static inline void v_from_f16_pairs_at(const uint8_t *p, const int64_t at[ATT_LANES], vf *first, vf *second)
+{
+    *first = v_from_f16_at(p, at);
+    *second = v_from_f16_at(p + sizeof(uint16_t), at);
+}
 static inline vf v_from_bf16(const uint16_t *p) { return (vf)((vm){p[0], p[1], p[2], p[3]} << 16); }
 /* Rounded to the nearest, to even between two; NaN stays NaN. */
 static inline void v_to_f16(uint16_t *p, vf x)
