@@ -72,11 +72,11 @@ static void quantize(int64_t k, const float *x, float *words, float *step, float
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
 
 /* The low halves of 16 bytes are the first 16 numbers, the high halves the others. */
-ATT_INLINE void unpack_halves(const uint8_t *q, const int zero, int8_t *y)
+ATT_INLINE void unpack_halves(const uint8_t *q, int8_t *y)
 {
     bytes16 x;
     memcpy(&x, q, sizeof x);
-    const bytes16 low = (x & 15) - (uint8_t)zero, high = (x >> 4) - (uint8_t)zero;
+    const bytes16 low = x & 15, high = x >> 4;
     memcpy(y, &low, sizeof low);
     memcpy(y + BLOCK / 2, &high, sizeof high);
 }
@@ -137,7 +137,7 @@ ATT_INLINE void unpack_numbers(const layout t, const att_quantized_args *g, int6
         const uint8_t *block = (const uint8_t *)g->b + (j + r) * g->row_bytes + from * t.bytes + t.header;
         for (int64_t b = 0; b < p->blocks; b++, block += t.bytes, words += WORDS)
             if (t.halves)
-                unpack_halves(block, t.zero, (int8_t *)words);
+                unpack_halves(block, (int8_t *)words);
             else
                 memcpy(words, block, BLOCK);
     }
@@ -153,8 +153,14 @@ typedef struct tile_of_rows {
     int64_t words_stride, stride;
 } tile_of_rows;
 
+/* p . q of a block, from the sum of words' products, and from that of the row's numbers */
+ATT_INLINE vf exact_dot(const layout t, vf sum, float total)
+{
+    return t.zero ? v_sub(v_from_whole(sum), v_set((float)t.zero * total)) : v_from_whole(sum);
+}
+
 /* acc += rows by the panel */
-ATT_INLINE void multiply(const int rows, const bool has_m, const tile_of_rows *a, const panel *p,
+ATT_INLINE void multiply(const int rows, const layout t, const tile_of_rows *a, const panel *p,
                          vf acc[TILE][ATT_PANEL_VECTORS])
 {
     for (int64_t b = 0; b < p->blocks; b++) {
@@ -162,21 +168,22 @@ ATT_INLINE void multiply(const int rows, const bool has_m, const tile_of_rows *a
         vf dot[TILE][ATT_PANEL_VECTORS];
         ATT_UNROLL (r, rows)
             ATT_UNROLL (v, ATT_PANEL_VECTORS)
-                dot[r][v] = v_signed4_start(a->sum[r * a->stride + b]);
+                dot[r][v] = t.halves ? v_set(0) : v_signed4_start(a->sum[r * a->stride + b]);
         for (int w = 0; w < WORDS; w++)
             ATT_UNROLL (v, ATT_PANEL_VECTORS) {
                 const vf q = v_keep(v_load(words + w * PANEL + v * ATT_LANES)), left = v_signed4_left(q);
                 ATT_UNROLL (r, rows) {
                     const vf x = v_keep(v_set(a->words[r * a->words_stride + b * WORDS + w]));
-                    dot[r][v] = v_signed4(left, q, x, dot[r][v]);
+                    dot[r][v] = t.halves ? v_dot4(q, x, dot[r][v]) : v_signed4(left, q, x, dot[r][v]);
                 }
             }
         ATT_UNROLL (r, rows) {
+            const float total = a->sum[r * a->stride + b];
             const vf s = v_set(a->step[r * a->stride + b]);
             ATT_UNROLL (v, ATT_PANEL_VECTORS) {
-                acc[r][v] = v_fma(v_from_whole(dot[r][v]), v_mul(s, v_load(d + v * ATT_LANES)), acc[r][v]);
-                if (has_m)
-                    acc[r][v] = v_fma(v_load(m + v * ATT_LANES), v_mul(s, v_set(a->sum[r * a->stride + b])), acc[r][v]);
+                acc[r][v] = v_fma(exact_dot(t, dot[r][v], total), v_mul(s, v_load(d + v * ATT_LANES)), acc[r][v]);
+                if (t.header > 2)
+                    acc[r][v] = v_fma(v_load(m + v * ATT_LANES), v_mul(s, v_set(total)), acc[r][v]);
             }
         }
     }
@@ -186,7 +193,7 @@ ATT_INLINE void multiply(const int rows, const bool has_m, const tile_of_rows *a
 ATT_INLINE int lanes_of(int64_t used, int v) { return (int)att_max(0, att_min(used - v * ATT_LANES, ATT_LANES)); }
 
 /* Rows [i, i + rows) of C by a panel, from block `from` on; columns from j on */
-ATT_INLINE void product_as(const int rows, const bool has_m, const att_quantized_args *g, int64_t i, int64_t j,
+ATT_INLINE void product_as(const int rows, const layout t, const att_quantized_args *g, int64_t i, int64_t j,
                            int64_t from, const panel *p)
 {
     const int64_t blocks = g->k / BLOCK, used = att_min(PANEL, g->n - j);
@@ -200,23 +207,23 @@ ATT_INLINE void product_as(const int rows, const bool has_m, const att_quantized
     ATT_UNROLL (r, rows)
         ATT_UNROLL (v, ATT_PANEL_VECTORS)
             acc[r][v] = from > 0 ? v_load_n(c + r * g->ldc + v * ATT_LANES, lanes_of(used, v)) : v_set(0);
-    multiply(rows, has_m, &a, p, acc);
+    multiply(rows, t, &a, p, acc);
     ATT_UNROLL (r, rows)
         ATT_UNROLL (v, ATT_PANEL_VECTORS)
             v_store_n(c + r * g->ldc + v * ATT_LANES, acc[r][v], lanes_of(used, v));
 }
 
-ATT_INLINE void product_rows(const bool has_m, const att_quantized_args *g, int64_t j, int64_t from, const panel *p)
+ATT_INLINE void product_rows(const layout t, const att_quantized_args *g, int64_t j, int64_t from, const panel *p)
 {
     int64_t i = 0;
     for (; i + TILE <= g->m; i += TILE)
-        product_as(TILE, has_m, g, i, j, from, p);
+        product_as(TILE, t, g, i, j, from, p);
     if (g->m & 2) {
-        product_as(2, has_m, g, i, j, from, p);
+        product_as(2, t, g, i, j, from, p);
         i += 2;
     }
     if (g->m & 1)
-        product_as(1, has_m, g, i, j, from, p);
+        product_as(1, t, g, i, j, from, p);
 }
 
 /* ---- products with blocks as they are stored */
@@ -261,14 +268,13 @@ ATT_INLINE void row_as(const layout t, const att_quantized_args *g, int64_t i, i
         for (int64_t k = b; k < b + GROUP && k < blocks; k++) {
             const uint8_t *scales = block + (k - b) * t.bytes;
             const vf s = v_set(step[k]);
-            const vf exact = t.halves ? v_sub(v_from_whole(y[k - b]), v_set((float)t.zero * total[k]))
-                                      : v_from_whole(v_add_whole(y[k - b], v_signed4_start(total[k])));
+            const vf sum = t.halves ? y[k - b] : v_add_whole(y[k - b], v_signed4_start(total[k]));
             vf d, m = v_set(0);
             if (t.header > 2)
                 v_from_f16_pairs_at(scales, at, &d, &m);
             else
                 d = v_from_f16_at(scales, at);
-            acc = v_fma(exact, v_mul(s, d), acc);
+            acc = v_fma(exact_dot(t, sum, total[k]), v_mul(s, d), acc);
             if (t.header > 2)
                 acc = v_fma(m, v_mul(s, v_set(total[k])), acc);
         }
@@ -294,7 +300,7 @@ ATT_INLINE void panels(const layout t, const att_quantized_args *g)
             p.blocks = blocks * (part + 1) / parts - from;
             unpack_scales(t, g, q * PANEL, from, &p);
             unpack_numbers(t, g, q * PANEL, from, &p);
-            product_rows(t.header > 2, g, q * PANEL, from, &p);
+            product_rows(t, g, q * PANEL, from, &p);
         }
 }
 
