@@ -90,6 +90,7 @@ void att_translator_free(att_translator *m)
 }
 
 const att_encoder_decoder *att_translator_model(const att_translator *m) { return m ? m->model : NULL; }
+
 att_status att_translator_weights(const att_translator *m, att_model_weights *weights)
 {
     return att_model_give_weights(__func__, m ? &m->model->model : NULL, weights);

@@ -165,8 +165,7 @@ bool cli_model_is(cli_model_kind kind, const char *name);
 /* The folder of a model by att_model_find. name NULL: the only model of this kind. Errors: it is of another kind, and
  * the message names the command for it; there is none, and the message says how to get one; several. */
 int cli_model_find(cli_model_kind kind, const char *name, att_model_path *path);
-/* name NULL: the only sentence model. *m stays where it is until it is closed. */
-/* weights: an att_weight_type, as CLI_DTYPE has it */
+/* name NULL: the only sentence model. weights: an att_weight_type, of CLI_DTYPE. *m stays until it is closed. */
 int cli_model_open(cli_model *m, const char *name, int weights, int64_t threads);
 void cli_model_close(cli_model *m);
 
