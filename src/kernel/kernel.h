@@ -320,7 +320,9 @@ typedef struct att_vector_kernels {
     void (*sub)(int64_t n, const float *a, const float *b, float *y); /* a - b */
     void (*mul)(int64_t n, const float *a, const float *b, float *y);
     void (*div)(int64_t n, const float *a, const float *b, float *y); /* a / b */
-    void (*max)(int64_t n, const float *a, const float *b, float *y);
+    void (*max)(int64_t n, const float *a, const float *b, float *y); /* NaN where a or b is */
+    /* y is the maximum of several x: where it is this x, dy is added to dx, and set to 0 for the others */
+    void (*max_back)(int64_t n, const float *x, const float *y, float *dy, float *dx);
     void (*scale)(int64_t n, float s, const float *x, float *y);
     float (*dot)(int64_t n, const float *a, const float *b);
     /* y [columns, rows] = x [rows, columns], turned */

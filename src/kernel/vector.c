@@ -25,6 +25,22 @@ static void mul(int64_t n, const float *a, const float *b, float *y) { map2(n, a
 static void div_n(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, v_div); }
 static void max(int64_t n, const float *a, const float *b, float *y) { map2(n, a, b, y, larger); }
 
+/* a where x is the larger y = larger(x, ...), else b */
+ATT_INLINE vf where_max(vf x, vf y, vf a, vf b)
+{
+    return v_select(v_is_nan(x), a, v_select(v_is_nan(y), b, v_select(v_lt(x, y), b, a)));
+}
+
+static void max_back(int64_t n, const float *x, const float *y, float *dy, float *dx)
+{
+    for (int64_t i = 0; i < n; i += ATT_LANES) {
+        const int some = n - i < ATT_LANES ? (int)(n - i) : ATT_LANES;
+        const vf a = v_load_n(x + i, some), b = v_load_n(y + i, some), d = v_load_n(dy + i, some);
+        v_store_n(dx + i, v_add(v_load_n(dx + i, some), where_max(a, b, d, v_set(0))), some);
+        v_store_n(dy + i, where_max(a, b, v_set(0), d), some);
+    }
+}
+
 static void scale(int64_t n, float s, const float *x, float *y)
 {
     const vf factor = v_set(s);
@@ -109,6 +125,7 @@ void ATT_ISA(att_kernel_vector)(att_kernels *k)
     k->vector.mul = mul;
     k->vector.div = div_n;
     k->vector.max = max;
+    k->vector.max_back = max_back;
     k->vector.scale = scale;
     k->vector.dot = dot;
     k->vector.transpose = transpose;

@@ -1,7 +1,10 @@
 /* 2-D convolution by im2col: patches of the images become rows of a matrix, which is multiplied with the weights
- * (Chellapilla et al. 2006) */
+ * (Chellapilla et al. 2006). A patch is copied by lines, [kernel[0], kernel[1], channels] as images are; so weights,
+ * which a model has as [out, channels, kernel[0], kernel[1]], are brought into that order. */
 #include "tape/tape.h"
 #include "gemm/gemm.h"
+
+#include <string.h>
 
 /* Elements of the patch matrix at a time. The number of rows depends on shapes alone, not on the number of threads. */
 enum { PATCHES = 1 << 19 };
@@ -10,22 +13,37 @@ typedef struct patches {
     att_window w;
     const float *x; /* [images, height, width, channels] */
     int64_t first;  /* first patch, counted through lines and images */
-    int64_t length; /* channels * kernel[0] * kernel[1] */
-    float *rows;    /* [rows, length]; a row is laid out as the weights: [channels, kernel[0], kernel[1]] */
+    int64_t length; /* kernel[0] * kernel[1] * channels */
+    float *rows;    /* [rows, length] */
 } patches;
+
+/* Of a line of a patch whose first column is `left`: columns [*first, *last) are in the image, others are padding. */
+static void columns_inside(const att_window *w, int64_t left, int64_t *first, int64_t *last)
+{
+    *first = att_min(left < 0 ? -left : 0, w->kernel[1]);
+    *last = att_max(*first, att_min(w->kernel[1], w->size[1] - left));
+}
 
 static void gather_patch(const patches *p, int64_t patch, float *to)
 {
     const att_window *w = &p->w;
-    const int64_t image = patch / (w->out[0] * w->out[1]), area = w->kernel[0] * w->kernel[1];
+    const int64_t image = patch / (w->out[0] * w->out[1]), channels = w->channels;
     const int64_t top = patch / w->out[1] % w->out[0] * w->stride[0] - w->padding[0];
     const int64_t left = patch % w->out[1] * w->stride[1] - w->padding[1];
-    for (int64_t i = 0; i < area; i++) {
-        const int64_t y = top + i / w->kernel[1], x = left + i % w->kernel[1];
-        const bool inside = y >= 0 && y < w->size[0] && x >= 0 && x < w->size[1];
-        const float *from = inside ? p->x + ((image * w->size[0] + y) * w->size[1] + x) * w->channels : NULL;
-        for (int64_t c = 0; c < w->channels; c++)
-            to[c * area + i] = from ? from[c] : 0;
+    int64_t inside[2];
+    columns_inside(w, left, &inside[0], &inside[1]);
+    const size_t before = (size_t)(inside[0] * channels) * sizeof *to,
+                 bytes = (size_t)((inside[1] - inside[0]) * channels) * sizeof *to,
+                 after = (size_t)((w->kernel[1] - inside[1]) * channels) * sizeof *to;
+    for (int64_t y = top; y < top + w->kernel[0]; y++, to += w->kernel[1] * channels) {
+        if (y < 0 || y >= w->size[0]) {
+            memset(to, 0, before + bytes + after);
+            continue;
+        }
+        memset(to, 0, before);
+        memcpy(to + inside[0] * channels, p->x + ((image * w->size[0] + y) * w->size[1] + left + inside[0]) * channels,
+               bytes);
+        memset(to + inside[1] * channels, 0, after);
     }
 }
 
@@ -42,10 +60,18 @@ static int64_t patches_at_once(const att_window *w, int64_t length)
     return (lines < 1 ? 1 : lines < w->out[0] ? lines : w->out[0]) * w->out[1];
 }
 
+/* y [n, area, channels] = x [n, channels, area], or back with channels and area exchanged */
+static void reorder(att_ctx *ctx, int64_t n, int64_t channels, int64_t area, const float *x, float *y)
+{
+    for (int64_t i = 0; i < n; i++, x += channels * area, y += channels * area)
+        att_kernels_of(ctx->isa)->vector.transpose(channels, area, x, area, y, channels);
+}
+
 /* ---- backward */
 
 typedef struct spread {
     att_window w;
+    const att_kernels *k;
     const float *rows; /* gradients of patches: whole output lines of one image */
     int64_t line;      /* the first of these lines */
     int64_t lines, length;
@@ -57,20 +83,19 @@ static void spread_lines(const void *arg, int64_t first, int64_t last)
 {
     const spread *s = arg;
     const att_window *w = &s->w;
-    const int64_t area = w->kernel[0] * w->kernel[1];
+    const int64_t of_line = w->kernel[1] * w->channels;
     for (int64_t y = first; y < last; y++)
         for (int64_t line = s->line; line < s->line + s->lines; line++) {
             const int64_t ky = y + w->padding[0] - line * w->stride[0];
             if (ky < 0 || ky >= w->kernel[0])
                 continue;
-            for (int64_t column = 0; column < w->out[1]; column++) {
-                const float *patch = s->rows + ((line - s->line) * w->out[1] + column) * s->length;
-                for (int64_t kx = 0; kx < w->kernel[1]; kx++) {
-                    const int64_t x = column * w->stride[1] - w->padding[1] + kx;
-                    float *to = s->dx + (y * w->size[1] + x) * w->channels;
-                    for (int64_t c = 0; x >= 0 && x < w->size[1] && c < w->channels; c++)
-                        to[c] += patch[c * area + ky * w->kernel[1] + kx];
-                }
+            const float *from = s->rows + (line - s->line) * w->out[1] * s->length + ky * of_line;
+            for (int64_t column = 0; column < w->out[1]; column++, from += s->length) {
+                const int64_t left = column * w->stride[1] - w->padding[1];
+                int64_t inside[2];
+                columns_inside(w, left, &inside[0], &inside[1]);
+                float *to = s->dx + (y * w->size[1] + left + inside[0]) * w->channels;
+                s->k->vector.add((inside[1] - inside[0]) * w->channels, to, from + inside[0] * w->channels, to);
             }
         }
 }
@@ -79,9 +104,9 @@ typedef struct back {
     patches p;
     int64_t n; /* output channels */
     const float *dy;
-    float *dweight;
+    float *dweight;      /* [n, length], as patches are */
     float *dx;           /* NULL: not required, like the following: */
-    const float *packed; /* weights [n, length], packed for dy W */
+    const float *packed; /* weights [n, length], likewise, packed for dy W */
     float *rows;         /* gradients of patches [max rows, length] */
 } back;
 
@@ -101,6 +126,7 @@ static att_status lines_back(att_tape *t, back *b, int64_t image, int64_t line, 
     att_gemm(t->ctx, &(const att_gemm_args){
                          .m = m, .n = k, .k = b->n, .a = dy, .lda = b->n, .packed = b->packed, .c = b->rows, .ldc = k});
     const spread s = {.w = *w,
+                      .k = att_kernels_of(t->ctx->isa),
                       .rows = b->rows,
                       .line = line,
                       .lines = lines,
@@ -110,36 +136,56 @@ static att_status lines_back(att_tape *t, back *b, int64_t image, int64_t line, 
     return ATT_OK;
 }
 
+/* Scratch memory, and the weights packed for dy W; false: error set */
+static bool prepare(att_tape *t, back *b, att_param *weight, int64_t max_rows)
+{
+    const att_window *w = &b->p.w;
+    const int64_t n = b->n, k = b->p.length;
+    const size_t rows = att_size_mul((size_t)max_rows, (size_t)k);
+    b->p.rows = att_tape_scratch(t, rows);
+    b->dweight = att_tape_scratch(t, (size_t)(n * k));
+    if (!b->p.rows || !b->dweight)
+        return false;
+    if (b->dx) {
+        const float *weights = att_param_floats(weight);
+        float *packed = att_tape_scratch(t, att_gemm_packed_count(t->ctx, k, n));
+        b->rows = att_tape_scratch(t, rows);
+        if (!weights || !packed || !b->rows)
+            return false;
+        reorder(t->ctx, n, w->channels, w->kernel[0] * w->kernel[1], weights, b->dweight);
+        att_gemm_pack(t->ctx, k, n, b->dweight, 1, k, packed);
+        b->packed = packed;
+    }
+    memset(b->dweight, 0, (size_t)(n * k) * sizeof *b->dweight);
+    return true;
+}
+
 static att_status backward(att_tape *t, const att_step *s)
 {
     const att_window *w = s->saved;
-    const int64_t n = s->y->value.dim[3], k = w->channels * w->kernel[0] * w->kernel[1],
+    const int64_t n = s->y->value.dim[3], area = w->kernel[0] * w->kernel[1], k = area * w->channels,
                   max_rows = patches_at_once(w, k);
     back b = {.p = {.w = *w, .x = s->in[0]->value.data, .length = k},
               .n = n,
               .dy = s->y->grad,
-              .dweight = att_param_partial(s->param[0]),
               .dx = att_tape_grad(s->in[0])};
-    b.p.rows = att_tape_scratch(t, att_size_mul((size_t)max_rows, (size_t)k));
-    if (!b.p.rows)
+    if (!prepare(t, &b, s->param[0], max_rows))
         return ATT_ERR_MEMORY;
-    if (b.dx) {
-        const float *weights = att_param_floats(s->param[0]);
-        float *packed = att_tape_scratch(t, att_gemm_packed_count(t->ctx, k, n));
-        b.rows = att_tape_scratch(t, att_size_mul((size_t)max_rows, (size_t)k));
-        if (!weights || !packed || !b.rows)
-            return ATT_ERR_MEMORY;
-        att_gemm_pack(t->ctx, k, n, weights, 1, k, packed);
-        b.packed = packed;
-    }
     if (s->param[1])
         att_tape_sum_rows(t->ctx, w->images * w->out[0] * w->out[1], n, s->y->grad, att_param_partial(s->param[1]));
     const int64_t lines = max_rows / w->out[1];
-    att_status e = ATT_OK;
     for (int64_t image = 0; image < w->images; image++)
-        for (int64_t line = 0; !e && line < w->out[0]; line += lines)
-            e = lines_back(t, &b, image, line, lines < w->out[0] - line ? lines : w->out[0] - line);
-    return e;
+        for (int64_t line = 0; line < w->out[0]; line += lines) {
+            const att_status e = lines_back(t, &b, image, line, att_min(lines, w->out[0] - line));
+            if (e)
+                return e;
+        }
+    float *dweight = att_param_partial(s->param[0]), *one = b.p.rows;
+    for (int64_t i = 0; i < n; i++, dweight += k) {
+        reorder(t->ctx, 1, area, w->channels, b.dweight + i * k, one);
+        att_kernels_of(t->ctx->isa)->vector.add(k, dweight, one, dweight);
+    }
+    return ATT_OK;
 }
 
 const att_operation att_operation_conv2d = {.name = "conv2d", .backward = backward};

@@ -124,9 +124,30 @@ size_t att_param_packed_count(const att_param *p)
     return att_gemm_packed_count(p->ctx, p->value.dim[0], columns_of(&p->value));
 }
 
+/* Weights of a convolution, [n, channels, height, width], as its patches are: [n, height, width, channels] */
+static bool pack_kernels(const att_param *p, float *y)
+{
+    const att_tensor *x = &p->value;
+    const int64_t n = x->dim[0], channels = x->dim[1], area = x->dim[2] * x->dim[3], k = channels * area;
+    const bool dense = x->dtype == ATT_F32 && att_is_dense(x);
+    float *made = att_alloc(p->ctx, (size_t)(dense ? att_count(x) : 2 * att_count(x)), sizeof *made);
+    if (!made)
+        return false;
+    const float *from = dense ? x->data : made + att_count(x);
+    if (!dense)
+        make_floats(p, made + att_count(x));
+    for (int64_t i = 0; i < n; i++)
+        att_kernels_of(p->ctx->isa)->vector.transpose(channels, area, from + i * k, area, made + i * k, channels);
+    att_gemm_pack(p->ctx, n, k, made, k, 1, y);
+    att_free(p->ctx, made);
+    return true;
+}
+
 bool att_param_pack(const att_param *p, float *y)
 {
     const att_tensor *x = &p->value;
+    if (x->rank == 4)
+        return pack_kernels(p, y);
     const int64_t n = x->dim[0], k = columns_of(x);
     if (x->dtype == ATT_F32 && (x->rank == 2 || att_is_dense(x))) {
         att_gemm_pack(p->ctx, n, k, x->data, x->rank == 2 ? x->stride[0] : k, x->rank == 2 ? x->stride[1] : 1, y);

@@ -61,25 +61,26 @@ static void pool_lines(const void *arg, int64_t first, int64_t last)
 
 /* ---- backward: in parallel over images only, since windows may overlap */
 
-/* The gradient goes to the first maximum, or to a NaN. */
-static void max_back(const pool2d_job *j, const patch *p, const float *dy)
+/* The gradient goes to the first maximum, or to the first NaN. */
+static void max_back(const pool2d_job *j, const patch *p, int64_t window)
 {
-    const att_window *w = &j->of.w;
-    for (int64_t c = 0; c < w->channels; c++) {
-        int64_t top = number_at(w, p, 0) + c;
-        for (int64_t y = p->first[0]; y < p->last[0]; y++)
-            for (int64_t x = p->first[1]; x < p->last[1]; x++) {
-                const int64_t at = ((p->image * w->size[0] + y) * w->size[1] + x) * w->channels + c;
-                if (j->x[top] == j->x[top] && !(j->x[at] <= j->x[top]))
-                    top = at;
-            }
-        j->dx[top] += dy[c];
+    enum { CHANNELS = 256 };
+    const int64_t channels = j->of.w.channels, n = numbers_of(p);
+    for (int64_t c = 0; c < channels; c += CHANNELS) {
+        const int64_t some = att_min(CHANNELS, channels - c);
+        float left[CHANNELS]; /* of dy: not given to an earlier number */
+        memcpy(left, j->dy + window * channels + c, (size_t)some * sizeof *left);
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t at = number_at(&j->of.w, p, i) + c;
+            j->k->vector.max_back(some, j->x + at, j->y + window * channels + c, left, j->dx + at);
+        }
     }
 }
 
-static void mean_back(const pool2d_job *j, const patch *p, const float *dy)
+static void mean_back(const pool2d_job *j, const patch *p, int64_t window)
 {
     const att_window *w = &j->of.w;
+    const float *dy = j->dy + window * w->channels;
     const float share = 1.0f / (float)numbers_of(p);
     for (int64_t i = 0; i < numbers_of(p); i++) {
         float *dx = j->dx + number_at(w, p, i);
@@ -94,7 +95,7 @@ static void images_back(const void *arg, int64_t first, int64_t last)
     const att_window *w = &j->of.w;
     for (int64_t window = first * w->out[0] * w->out[1]; window < last * w->out[0] * w->out[1]; window++) {
         const patch p = patch_of(w, window / w->out[1], window % w->out[1]);
-        (j->of.kind == ATT_POOL_MAX ? max_back : mean_back)(j, &p, j->dy + window * w->channels);
+        (j->of.kind == ATT_POOL_MAX ? max_back : mean_back)(j, &p, window);
     }
 }
 
@@ -104,6 +105,7 @@ static att_status backward(att_tape *t, const att_step *s)
     const pool2d_job j = {.of = *saved,
                           .k = att_kernels_of(t->ctx->isa),
                           .x = s->in[0]->value.data,
+                          .y = s->y->value.data,
                           .dy = s->y->grad,
                           .dx = att_tape_grad(s->in[0])};
     att_tape_for_rows(t->ctx, saved->w.images, saved->w.images > 0 ? att_count(&s->in[0]->value) / saved->w.images : 0,

@@ -269,7 +269,8 @@ void att_tape_activate_back(att_ctx *ctx, int activation, int64_t count, const f
 
 /* ---- parameters (param.c); NULL: error set */
 
-/* The packed copy of value [n, k] (or [n, ...] as a matrix) for GEMM */
+/* The packed copy of value [n, k] (or [n, ...] as a matrix, [n, channels, height, width] as [n, height, width,
+ * channels]) for GEMM */
 const float *att_param_packed(att_param *p);
 /* The same of a matrix of f16 or bf16, its codes: half the memory, and half of what a product of few rows reads */
 const uint16_t *att_param_packed_codes(att_param *p);

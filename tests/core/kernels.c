@@ -247,6 +247,34 @@ static void vector_arithmetic_is_exact_and_max_keeps_nan(void **state)
     on_each_set(vector_sizes);
 }
 
+/* Of x[0] and x[1], of which every third is NaN and others are equal, the first maximum or NaN gets the gradient. */
+static void max_gradients(int isa, const att_kernels *k)
+{
+    (void)isa;
+    enum { MOST = 70 };
+    for (int64_t n = 1; n <= MOST; n++) {
+        float x[2][MOST], dx[2][MOST] = {{0}}, *y = place(&out, n), *dy = place(&in, n);
+        for (int j = 0; j < 2; j++)
+            for (int64_t i = 0; i < n; i++)
+                x[j][i] = (i + j) % 3 == 0 ? NAN : (float)((i * (5 + 2 * j)) % 4);
+        k->vector.max(n, x[0], x[1], y);
+        for (int64_t i = 0; i < n; i++)
+            dy[i] = (float)(1 + i);
+        for (int j = 0; j < 2; j++)
+            k->vector.max_back(n, x[j], y, dy, dx[j]);
+        for (int64_t i = 0; i < n; i++) {
+            const bool first = isnan(x[0][i]) || (!isnan(x[1][i]) && x[0][i] >= x[1][i]);
+            assert_true(dy[i] == 0 && dx[!first][i] == (float)(1 + i) && dx[first][i] == 0);
+        }
+        check_untouched(&out, "max");
+    }
+}
+static void the_first_maximum_gets_the_gradient(void **state)
+{
+    (void)state;
+    on_each_set(max_gradients);
+}
+
 /* The number that 16 bits encode: sign, exponent bits, the rest. */
 static double decode(uint32_t code, int exponent_bits)
 {
@@ -361,6 +389,7 @@ int main(void)
         cmocka_unit_test(normalize_divides_by_the_length_or_by_eps),
         cmocka_unit_test(norms_of_very_large_and_very_small_numbers_are_as_exact),
         cmocka_unit_test(vector_arithmetic_is_exact_and_max_keeps_nan),
+        cmocka_unit_test(the_first_maximum_gets_the_gradient),
         cmocka_unit_test(numbers_round_to_the_nearest_short_one),
         cmocka_unit_test(short_formats_are_read_exactly),
     };
