@@ -144,7 +144,7 @@ static int check_index(const corpus *c, const cli_embedder *m)
                 cli_fail("%s: row %lld is not the vector of line %lld of %s by %s, their cosine is %.4f: the text or "
                          "the model is another; \"attend embed -m %s --format npy -o %s %s\" makes the index anew",
                          index_path, (long long)line[i] + 1, (long long)line[i] + 1, corpus_path, m->name, cosine,
-                         m->name, index_path, corpus_path);
+                         cli_quoted(m->name).text, cli_quoted(index_path).text, cli_quoted(corpus_path).text);
     }
     free(again);
     return code;

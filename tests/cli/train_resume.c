@@ -77,6 +77,9 @@ static void options_that_change_the_result_are_refused_as_typed(void **state)
     assert_refused(TRAIN "--schedule cosine --steps 20 -o steep", 2, "--steps 20 is not more than --warmup 20");
     assert_refused("$A train embed --resume -o half", 1,
                    "half: has a training of another kind: attend train translate --resume -o half");
+    assert_refused(
+        "cp -r half \"it's half\"; " TRAIN "--steps 9 -o \"it's half\"", 1,
+        "it's half: has checkpoints of a training already: attend train translate --resume -o 'it'\\''s half'");
     assert_refused(TRAIN "--steps 9 -o half", 1,
                    "half: has checkpoints of a training already: attend train translate --resume -o half");
     assert_refused(RESUME "--tokenizer small.json -o half", 1, "--tokenizer: small.json has ");

@@ -131,6 +131,12 @@ int cli_fail_errno(const char *path);                     /* "attend: PATH: No s
 int cli_fail_memory(void);
 int cli_status(const att_ctx *ctx, att_status s); /* 0; or the library's message and a code */
 
+/* A path as a command in a message has it: in single quotes if a shell would change it, "FOLDER" if it is too long. */
+typedef struct cli_shell_word {
+    char text[4096];
+} cli_shell_word;
+cli_shell_word cli_quoted(const char *path);
+
 bool cli_ends_with(const char *text, const char *end);
 
 /* The signal that was received after cli_end_later, or 0. */

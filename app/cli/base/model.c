@@ -119,7 +119,8 @@ static int check_finished(const char *name, const char *folder)
     if (!command)
         command = trainings[cli_model_kind_of(folder)];
     if (!code && (training || c.n > 0))
-        code = cli_fail("%s has a training that has not finished: attend train %s --resume -o %s", name, command, name);
+        code = cli_fail("%s has a training that has not finished: attend train %s --resume -o %s", name, command,
+                        cli_quoted(name).text);
     json_decref(training);
     return code;
 }

@@ -52,6 +52,26 @@ int cli_status(const att_ctx *ctx, att_status s)
     return cli_fail("%s", att_error(ctx));
 }
 
+cli_shell_word cli_quoted(const char *path)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./_-";
+    cli_shell_word word = {"FOLDER"}, quoted = {"'"};
+    const size_t size = sizeof word.text;
+    if (*path && !path[strspn(path, plain)]) {
+        if (strlen(path) < size)
+            strcpy(word.text, path);
+        return word;
+    }
+    size_t n = 1;
+    for (; *path && n + sizeof "'\\'''" <= size; path++) {
+        const char *piece = *path == '\'' ? "'\\''" : (const char[]){*path, 0};
+        strcpy(quoted.text + n, piece);
+        n += strlen(piece);
+    }
+    quoted.text[n] = '\'';
+    return *path ? word : quoted;
+}
+
 bool cli_ends_with(const char *text, const char *end)
 {
     const size_t n = strlen(text), m = strlen(end);

@@ -230,7 +230,7 @@ static int finish(cli_training *t, bool changed)
     if (code)
         return code;
     if (changed)
-        cli_note("%s is a model now: attend %s -m %s", t->folder, command, t->folder);
+        cli_note("%s is a model now: attend %s -m %s", t->folder, command, cli_quoted(t->folder).text);
     else
         cli_note("%s is a model that has finished its training, and stays as it is", t->folder);
     code = cli_training_options_write(t->options, att_training_steps(t->training));
@@ -245,11 +245,12 @@ static int finish(cli_training *t, bool changed)
 static int stop(cli_training *t)
 {
     const char *command = t->options->command;
+    const cli_shell_word folder = cli_quoted(t->folder);
     const int code = t->write(t->user, true);
     if (code)
         return code;
     cli_note("stopped after step %lld; attend train %s --resume -o %s continues, attend %s -m %s uses the model so far",
-             (long long)att_training_steps(t->training), command, t->folder, command, t->folder);
+             (long long)att_training_steps(t->training), command, folder.text, command, folder.text);
     return CLI_INTERRUPTED;
 }
 

@@ -246,7 +246,7 @@ static int set_all(const cli_training_options *o, bool *given)
     const char *command = json_string_value(json_object_get(stored, "command"));
     if (!command || strcmp(command, o->command))
         return cli_fail("%s: has a training of another kind: attend train %s --resume -o %s", *o->folder,
-                        command ? command : "COMMAND", *o->folder);
+                        command ? command : "COMMAND", cli_quoted(*o->folder).text);
     int code = CLI_DONE;
     for (int i = 0; o->renewed && o->table[i].name; i++)
         may_renew = may_renew || (given[i] && !strcmp(o->table[i].name, o->renewed[0]));
@@ -280,7 +280,7 @@ int cli_training_options_read(const cli_training_options *o, bool *given)
     cli_checkpoints_find(folder, &c);
     if (!*o->resume && c.n > 0)
         return cli_fail("%s: has checkpoints of a training already: attend train %s --resume -o %s", folder, o->command,
-                        folder);
+                        cli_quoted(folder).text);
     if (!*o->resume)
         return CLI_DONE;
     int code = cli_training_file_read(folder, &stored);

@@ -446,10 +446,11 @@ static int open_renewed(recommend_training *t)
 static void say_rising(const recommend_training *t)
 {
     if (t->common.steps > att_training_steps(t->common.training))
-        cli_note("it was still rising: attend train recommend --resume -o %s --minutes %g goes on", folder,
-                 2 * minutes);
+        cli_note("it was still rising: attend train recommend --resume -o %s --minutes %g goes on",
+                 cli_quoted(folder).text, 2 * minutes);
     else if (schedule == 0 && warmup == 0)
-        cli_note("it was still rising: attend train recommend --resume -o %s --epochs %g goes on", folder, 2 * epochs);
+        cli_note("it was still rising: attend train recommend --resume -o %s --epochs %g goes on",
+                 cli_quoted(folder).text, 2 * epochs);
     else
         cli_note("it was still rising: with more --epochs another training may be better");
 }
