@@ -299,7 +299,9 @@ typedef struct att_image_caption {
     char *text;   /* words with one space between them, zero-terminated; NULL: none was found */
     int32_t *ids; /* [count]: of the words */
     int64_t count;
-    float score; /* log probability / (count + 1) ^ length_penalty; NAN if options.no_scores */
+    /* log probability / (count + 1) ^ length_penalty, with its end; of a caption that max_words has cut, without the
+     * end, / count ^ length_penalty; NAN if options.no_scores */
+    float score;
 } att_image_caption;
 
 typedef struct att_caption_options {
@@ -319,8 +321,8 @@ ATT_API void att_image_caption_free(const att_caption_model *m, att_image_captio
 
 /* The log probability of each caption, given each image: images [n], captions [n_captions] -> out [n, n_captions], the
  * sum over words and the end. Captions may be as typed. Of words that the model does not know it cannot tell the
- * probability: they are left out of the sum, and of a longer caption all after the first max_words words. An image is
- * encoded once, so that images can be searched by a text, or texts by an image, in time n times n_captions. */
+ * probability: they are left out of the sum, and of a caption of max_words words or more the end and all after them. An
+ * image is encoded once, so that images can be searched by a text, or texts by an image, in time n times n_captions. */
 ATT_API att_status att_caption_score(const att_caption_model *m, int64_t n, const att_image *images, int64_t n_captions,
                                      const char *const *captions, double *out);
 

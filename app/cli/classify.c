@@ -118,11 +118,12 @@ static int draw(const cli_vision *m, const char *path, const att_image *image, c
     image_attention a;
     picture file;
     char title[512];
-    const char *slash = strrchr(path, '/');
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     int code = image_attention_open(&a, m, image, layer, head);
     if (code)
         return code;
-    snprintf(title, sizeof title, "%.200s: %.200s, %.1f %%", slash ? slash + 1 : path, label, 100 * probability);
+    snprintf(title, sizeof title, "%.*s: %.*s, %.1f %%", utf8_prefix(name, 200), name, utf8_prefix(label, 200), label,
+             100 * probability);
     code = picture_open(&file, attention_path);
     if (!code)
         code = picture_close(&file, image_attention_svg(file.svg, title, &a));

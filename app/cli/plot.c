@@ -3,6 +3,7 @@
 #include "cli/base/checkpoints.h"
 #include "cli/base/cli.h"
 #include "cli/base/lines.h"
+#include "cli/base/utf8.h"
 #include "cli/draw/chart.h"
 #include "cli/draw/picture.h"
 
@@ -210,7 +211,8 @@ static int nothing_to_draw(const plot *p)
     char names[512] = "none";
     size_t n = 0;
     for (int i = 0; i < p->n_seen && n < sizeof names - 1; i++)
-        n += (size_t)snprintf(names + n, sizeof names - n, "%s\"%.40s\"", i ? ", " : "", p->seen[i]);
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s\"%.*s\"", i ? ", " : "", utf8_prefix(p->seen[i], 40),
+                              p->seen[i]);
     if (p->with_x == 0)
         return cli_fail("%s: no line has the number \"%s\" (--x); the numbers there: %s", p->file[0], x_name, names);
     return cli_fail("%s: no line with \"%s\" has a number of %s (--y); the numbers there: %s", p->file[0], x_name,
@@ -275,12 +277,13 @@ static chart_curve make_curve(const plot *p, int log, int field, int number, int
     const series *s = &p->series[log * p->fields + field];
     int length;
     const char *called = log_name(p, log, &length);
-    length = length > 120 ? 120 : length;
+    length = length > 120 ? utf8_prefix(called, 120) : length;
+    const char *shown = p->field[field];
     if (p->logs == 1)
-        snprintf(name, NAME_BYTES, "%.100s", p->field[field]);
+        snprintf(name, NAME_BYTES, "%.*s", utf8_prefix(shown, 100), shown);
     else
-        snprintf(name, NAME_BYTES, "%.*s%s%.100s", length, called, fields > 1 ? ": " : "",
-                 fields > 1 ? p->field[field] : "");
+        snprintf(name, NAME_BYTES, "%.*s%s%.*s", length, called, fields > 1 ? ": " : "",
+                 fields > 1 ? utf8_prefix(shown, 100) : 0, shown);
     return (chart_curve){name, s->point, s->n, p->logs == 1 ? field : log, p->logs == 1 ? 0 : number};
 }
 
@@ -375,9 +378,10 @@ static void make_title(const chart *c, char *text, size_t size)
 {
     size_t n = 0;
     for (int i = 0; i < c->n && n < size; i++)
-        n += (size_t)snprintf(text + n, size - n, "%s%.60s", i ? ", " : "", c->panel[i].name);
+        n += (size_t)snprintf(text + n, size - n, "%s%.*s", i ? ", " : "", utf8_prefix(c->panel[i].name, 60),
+                              c->panel[i].name);
     if (n < size)
-        snprintf(text + n, size - n, " by %.60s", c->x_name);
+        snprintf(text + n, size - n, " by %.*s", utf8_prefix(c->x_name, 60), c->x_name);
 }
 
 static int draw(const plot *p)

@@ -226,7 +226,8 @@ static int draw(const work *w, int64_t row, const att_recommendation *r)
         labels[i] = text ? text : id;
     }
     const char *id = best < 0 ? "" : w->m.items[best], *text = text_of(w, id);
-    snprintf(title, sizeof title, "%.120s → %.200s", w->name[row], text ? text : id);
+    snprintf(title, sizeof title, "%.*s → %.*s", utf8_prefix(w->name[row], 120), w->name[row],
+             utf8_prefix(text ? text : id, 200), text ? text : id);
     const int code = history_attention_draw(&w->m, attention_path, title, items, n, labels);
     free(labels);
     return code;

@@ -100,8 +100,8 @@ static att_status check_finite(const grids *g, int64_t image, const float *x, in
     for (int64_t i = 0; i < n; i++)
         if (!(fabsf(x[i]) <= 65504)) /* the largest number of f16 */
             return att_fail(g->e->ctx, ATT_ERR_ARGUMENT,
-                            "the encoder's features of image %lld have %g, which is not "
-                            "within the range of f16",
+                            "the encoder's features of image %lld, from 0, have %g, which f16 has not: its weights are "
+                            "damaged, or too large",
                             (long long)image, (double)x[i]);
     return ATT_OK;
 }

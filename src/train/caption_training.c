@@ -99,6 +99,11 @@ static att_status limit_presence(const caption_data *t, json_t *root)
         return ATT_ERR_MEMORY;
     const int64_t n = att_words_content(&t->words, ids, wanted < (double)all ? (int64_t)wanted : all);
     att_free(t->ctx, ids);
+    if (n == 0)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT,
+                        "\"presence\" is %g, but of the %lld words that the captions have often enough none has a "
+                        "meaning of its own: expected 0",
+                        wanted, (long long)all);
     return json_object_set_new(root, "presence", json_real((double)n))
                ? att_fail(t->ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model")
                : ATT_OK;
@@ -171,6 +176,12 @@ static att_status check_model(const caption_data *t)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT,
                         "options.doubly_stochastic is %g, but only a decoder with additive attention has such weights",
                         (double)o->doubly_stochastic);
+    if (!t->images.encoder.model && c->grid[0] * c->grid[1] == 1 && t->set.images % o->batch == 1 % o->batch)
+        return att_fail(
+            t->ctx, ATT_ERR_ARGUMENT,
+            "options.batch is %lld: of %lld images the last would be alone in its batch, and with a grid of "
+            "one place has no variance to learn from",
+            (long long)o->batch, (long long)t->set.images);
     if (!t->images.encoder.model && o->crop >= att_min(c->image[0], c->image[1]))
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.crop is %lld, but the model's images have %lld x %lld",
                         (long long)o->crop, (long long)c->image[0], (long long)c->image[1]);
@@ -184,7 +195,8 @@ static att_status open_data(void *self, const char *folder, bool resume)
     caption_data *t = self;
     att_caption_training_options *o = &t->options;
     const att_augmentation how = {.crop = o->crop, .flip = o->flip, .seed = o->seed};
-    att_status e = make_words(t);
+    att_status e = o->encoder && !resume ? att_training_other_folder(t->ctx, folder, o->encoder) : ATT_OK;
+    e = e ? e : make_words(t);
     if (!e && o->encoder)
         e = att_caption_encoder_open(t->ctx, o->encoder, &t->images.encoder);
     e = e ? e : make_model(t);

@@ -79,9 +79,12 @@ static void an_encoder_is_copied_and_stays_as_it_is(void **state)
                           "test ! -e frozen/preprocessor_config.json && grep -c '\"encoder_hidden_size\": 12' "
                           "frozen/config.json"),
                      0);
-    assert_int_equal(tool("$A train caption --resume -o frozen && mv vit moved && $A caption -m frozen images/8.png"),
+    assert_int_equal(tool("mv vit moved && $A train caption --resume -o frozen && $A caption -m frozen images/8.png"),
                      0);
-    assert_int_equal(tool("mv moved vit"), 0);
+    assert_int_equal(tool("mv moved vit && rm vit/checkpoint* vit/training.json && cp vit/model.safetensors ."), 0);
+    assert_refused("$A train caption " DATA "--encoder ./vit --hidden 12 --min-count 1 -o vit", 1,
+                   "vit: is the model's own folder; a training needs another one");
+    assert_int_equal(tool("cmp vit/model.safetensors model.safetensors"), 0);
     assert_refused("$A train caption " DATA SIZES "--encoder ./vit -o x", 2, "--channels does not go with --encoder");
     assert_refused("$A train caption " DATA "--encoder ./vit --min-count 1 --encoder-memory 1e-6 -o x", 2,
                    "--encoder-memory leaves 1e-06 GB, but the encoder's features of 12 images, 2 x 2 places of 12");
@@ -105,7 +108,7 @@ static void a_training_that_is_interrupted_is_a_model(void **state)
                                     "images/0.png");
     assert_int_equal(tool("rm -rf stopped; { while ! ls stopped/checkpoint-* >/dev/null 2>&1; do sleep 0.05; done; "
                           "kill -TERM $$; } & exec " TRAIN
-                          "--epochs 100000 --save-every 1 --presence-epochs 100000 -o stopped"),
+                          "--epochs 100000 --save-every 1 --presence-epochs 99999 -o stopped"),
                      143);
     assert_has(tool_err, "only the presence of words has been learnt so far");
 }
@@ -127,9 +130,19 @@ static void what_cannot_be_learnt_is_named(void **state)
         {"$A train caption " DATA "--train-list train.txt --valid-list train.txt -o x", 1,
          "images/0.png is in both lists, train.txt and train.txt"},
         {"echo 77.png >other.txt; $A train caption " DATA "--train-list other.txt -o x", 1, "77.png"},
-        {TRAIN "--channels 4,,6 -o x", 2, "--channels \"4,,6\" is no list of numbers with commas between them"},
+        {TRAIN "--channels 4,,6 -o x", 2, "--channels \"4,,6\" is no list of numbers, 1 to 65536, with commas"},
         {TRAIN "--channels 4,6, -o x", 2, "--channels \"4,6,\" is no list"},
-        {TRAIN "--image-size 18 -o x", 1, "\"image_size\" is 18, but 2 stages need a multiple of 4"},
+        {TRAIN "--channels 99999 -o x", 2, "--channels \"99999\" is no list of numbers, 1 to 65536"},
+        {TRAIN "--image-size 18 -o x", 2, "--image-size 18 is not a multiple of 4, as 2 stages (--channels) need it"},
+        {TRAIN "--image-size 4096 -o x", 1, "a grid of 1024 x 1024 has 1048576 places"},
+        {TRAIN "--image-size 4 --batch 7 -o x", 2, "--batch is 7: of 8 images the last would be alone"},
+        {TRAIN "--layers 17 -o x", 2, "--layers 17 is more than the 16"},
+        {"$A train caption " DATA "--decoder transformer --hidden 10 -o x", 2,
+         "--hidden 10 cannot be shared by 4 heads"},
+        {TRAIN "--epochs 3 --presence-epochs 3 -o x", 2, "--presence-epochs 3 of --epochs 3 leave none"},
+        {"sed 's/\t.*/\tof the/' captions.txt >of.txt; $A train caption --data of.txt --images images --min-count 1 -o "
+         "x",
+         1, "\"presence\" is 300, but of the 4 words"},
         {TRAIN "--crop 16 -o x", 2, "attend: --crop is 16, but the model's images have 16 x 16"},
         {TRAIN "--attention none --gate -o x", 2, "--gate does not go with --attention none"},
         {TRAIN "--attention none --doubly-stochastic 1 -o x", 2, "--doubly-stochastic does not go with"},

@@ -40,7 +40,7 @@ int cli_caption_search_options(cli_caption_search *s, const cli_captioner *m, in
     {"max-words", 0, "N", .integer = &(s).max_words, .min = 1, .max = 1 << 20, .quiet = true, \
      .help = "maximum number of words of a caption; default: the model's"},                  \
     {"length-penalty", 0, "X", .number = &(s).length_penalty, .min = -100, .max = 100,       \
-     .help = "score = log probability / (words + 1) ^ X; larger values prefer longer captions"}
+     .help = "score = log probability / (words and the end) ^ X; larger values prefer longer captions"}
 /* clang-format on */
 
 #endif

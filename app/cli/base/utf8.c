@@ -1,6 +1,7 @@
 #include "utf8.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -73,6 +74,14 @@ uint32_t utf8_next(const char **s)
     for (int i = 1; i < n; i++)
         code = code << 6 | (p[i] & 0x3F);
     return code;
+}
+
+int utf8_prefix(const char *s, int bytes)
+{
+    int n = (int)strnlen(s, (size_t)bytes);
+    while (n > 0 && ((unsigned char)s[n] & 0xC0) == 0x80)
+        n--;
+    return n;
 }
 
 int utf8_valid(const char *s, size_t bytes)

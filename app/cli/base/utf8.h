@@ -13,6 +13,8 @@ int utf8_length(const char *s, size_t bytes);
 uint32_t utf8_next(const char **s);
 /* Is s [bytes] UTF-8? */
 int utf8_valid(const char *s, size_t bytes);
+/* Bytes of the characters of s (zero-terminated) that are whole within the first `bytes`, for "%.*s" */
+int utf8_prefix(const char *s, int bytes);
 /* Columns of one code point: 0 (combining), 1, or 2 (East Asian wide, emoji). */
 int utf8_columns(uint32_t code);
 /* Columns of a string; a control character is shown as U+FFFD, one column. */

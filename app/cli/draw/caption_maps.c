@@ -1,4 +1,5 @@
 #include "caption_maps.h"
+#include "cli/base/utf8.h"
 #include "heatmap.h"
 #include "image_panel.h"
 #include "svg.h"
@@ -96,7 +97,8 @@ int caption_maps_svg(FILE *f, const char *name, const caption_maps *c)
     const image_panel first = panel_at(c, &l, 0), last = panel_at(c, &l, l.rows * l.columns - 1);
     const chart_axis scale = heatmap_scale(c->all.weights, c->all.words * c->all.grid[0] * c->all.grid[1]);
     char title[1024], weights[128], seen[64];
-    snprintf(title, sizeof title, "%.200s: %.800s", name, c->caption->text);
+    snprintf(title, sizeof title, "%.*s: %.*s", utf8_prefix(name, 200), name, utf8_prefix(c->caption->text, 800),
+             c->caption->text);
     snprintf(seen, sizeof seen, "what the model sees: %lld x %lld pixels", (long long)c->all.image.width,
              (long long)c->all.image.height);
     name_weights(c, weights, sizeof weights);

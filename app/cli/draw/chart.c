@@ -176,7 +176,8 @@ static void draw_point(const frame *r, const chart *c, const chart_panel *p, con
     const double x = at_x(r, q->x), y = at_y(r, q->y);
     const color paint = chart_color(v->color);
     char tip[512];
-    int n = snprintf(tip, sizeof tip, "%.100s, %.80s %g: %.80s %.6g", v->name, c->x_name, q->x, p->name, q->y);
+    int n = snprintf(tip, sizeof tip, "%.*s, %.*s %g: %.*s %.6g", utf8_prefix(v->name, 100), v->name,
+                     utf8_prefix(c->x_name, 80), c->x_name, q->x, utf8_prefix(p->name, 80), p->name, q->y);
     if (q->low < q->high) {
         const double ends[] = {at_y(r, q->low), at_y(r, q->high)};
         svg_line(r->f, x, ends[0], x, ends[1], 1.5, paint);

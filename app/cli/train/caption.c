@@ -3,6 +3,7 @@
 #include "cli/base/progress.h"
 #include "train.h"
 
+#include <attend_nn.h>
 #include <attend_vision.h>
 
 #include <jansson.h>
@@ -14,7 +15,8 @@ enum decoder { GRU, LSTM, TRANSFORMER };
 enum attention { ADDITIVE, NONE };
 enum schedule { COSINE, LINEAR, CONSTANT };
 enum dtype { F32, F16 };
-enum { CIDER_IMAGES = 500 };
+enum { CIDER_IMAGES = 500, MAX_CHANNELS = 1 << 16, DEFAULT_SIZE = 96 };
+#define DEFAULT_CHANNELS "32,64,128,256"
 
 static const char *data, *images, *train_list, *valid_list, *encoder, *channels, *folder;
 static int decoder, attention = -1, schedule, dtype = F32;
@@ -85,7 +87,7 @@ static const cli_option options[] = {
     {"epochs", 0, "N", .integer = &epochs, .min = 1, .max = 1 << 20,
      .help = "number of epochs, over which the learning rate falls"},
     {"minutes", 0, "N", .number = &minutes, .max = 1e6, .quiet = true,
-     .help = "stop after N minutes, wherever the learning rate is; 0: after --epochs"},
+     .help = "stop after N minutes, wherever the learning rate is, and validate there; 0: after --epochs"},
     {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "batch size: images per step"},
     {"rate", 0, "RATE", .number = &rate, .max = 10, .above_min = true, .help = "learning rate: the maximum"},
     {"schedule", 0, "cosine|linear|constant", .choice = &schedule,
@@ -110,7 +112,7 @@ static const cli_option options[] = {
     {0},
 };
 
-static const char *const may_change[] = {"minutes", "validate-every", "save-every", "keep", "dtype", "threads", NULL};
+static const char *const may_change[] = {"minutes", "validate-every", "save-every", "keep", "threads", NULL};
 static const char *const same_files[] = {"data", "images", "train-list", "valid-list", "encoder", NULL};
 static const cli_training_options stored = {"caption", options, &folder, &resume, may_change, same_files, NULL, NULL};
 
@@ -122,6 +124,7 @@ typedef struct caption_training {
     att_caption_set *train, *valid; /* valid NULL: no validation */
     att_caption_set_info info, valid_info;
     int64_t batches;        /* of an epoch */
+    const char *encoder;    /* its folder or NULL */
     double waited, seconds; /* at the last validation: waits for images, the time */
 } caption_training;
 
@@ -153,6 +156,21 @@ static int check_options(void)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         if (cases[i].wrong)
             return cli_misuse("--%s %s", cases[i].name, cases[i].why);
+    if (!transformer && layers > ATT_NN_MAX_RECURRENT)
+        return cli_misuse("--layers %lld is more than the %d that a GRU or an LSTM may have", (long long)layers,
+                          ATT_NN_MAX_RECURRENT);
+    int stages = 1;
+    for (const char *comma = channels ? channels : DEFAULT_CHANNELS; (comma = strchr(comma, ',')); comma++)
+        stages++;
+    if (convolves && stages < 16 && (image_size ? image_size : DEFAULT_SIZE) % (1 << stages))
+        return cli_misuse("--image-size %lld is not a multiple of %d, as %d stages (--channels) need it",
+                          (long long)(image_size ? image_size : DEFAULT_SIZE), 1 << stages, stages);
+    if (presence_epochs >= epochs)
+        return cli_misuse("--presence-epochs %lld of --epochs %lld leave none in which captions are learnt",
+                          (long long)presence_epochs, (long long)epochs);
+    if (transformer && hidden % (heads ? heads : 4))
+        return cli_misuse("--hidden %lld cannot be shared by %lld heads (--heads)", (long long)hidden,
+                          (long long)(heads ? heads : 4));
     if (presence == 0 && (presence_epochs > 0 || presence_weight > 0))
         return cli_misuse("--presence-%s does not go with --presence 0", presence_epochs > 0 ? "epochs" : "weight");
     return CLI_DONE;
@@ -169,8 +187,8 @@ static void complete_options(void)
         embedding = embedding ? embedding : hidden;
     }
     if (!encoder) {
-        channels = channels ? channels : "32,64,128,256";
-        image_size = image_size ? image_size : 96;
+        channels = channels ? channels : DEFAULT_CHANNELS;
+        image_size = image_size ? image_size : DEFAULT_SIZE;
     }
     presence = presence >= 0 ? presence : encoder ? 0 : 300;
     presence_epochs = presence_epochs >= 0 ? presence_epochs : presence && !encoder ? epochs * 2 / 5 : 0;
@@ -183,9 +201,10 @@ static int add_channels(json_t *root)
     for (const char *at = channels; list && *at;) {
         char *end;
         const long long n = strtoll(at, &end, 10);
-        if (end == at || n < 1 || (*end && (*end != ',' || !end[1]))) {
+        if (end == at || n < 1 || n > MAX_CHANNELS || (*end && (*end != ',' || !end[1]))) {
             json_decref(list);
-            return cli_misuse("--channels \"%s\" is no list of numbers with commas between them", channels);
+            return cli_misuse("--channels \"%s\" is no list of numbers, 1 to %d, with commas between them", channels,
+                              MAX_CHANNELS);
         }
         json_array_append_new(list, json_integer(n));
         at = *end ? end + 1 : end;
@@ -349,7 +368,7 @@ static int open_training(caption_training *t)
         .label_smoothing = (float)smoothing, .dropout = (float)dropout, .doubly_stochastic = (float)doubly_stochastic,
         .crop = crop, .flip = flip, .presence_epochs = presence_epochs, .presence_weight = (float)presence_weight,
         .seed = (uint64_t)seed, .settings = settings, .min_count = min_count, .max_words = max_words,
-        .encoder = encoder, .encoder_memory = (int64_t)(1e9 * encoder_memory), .progress = cli_progress_report,
+        .encoder = t->encoder, .encoder_memory = (int64_t)(1e9 * encoder_memory), .progress = cli_progress_report,
         .user = &f, .resume = resume, .keep = 1, .note = t->common.note, .note_bytes = sizeof t->common.note);
     cli_progress_begin(&f.line);
     const att_status s = att_caption_training_open(t->common.ctx, folder, o, &t->common.training);
@@ -378,13 +397,21 @@ static int write_model(void *user, bool stopped)
     return code;
 }
 
-static int find_encoder(void)
+/* *path = the encoder's folder: with --resume the training's copy, as the other one may have moved; NULL: none */
+static int find_encoder(const char **path)
 {
-    static att_model_path path;
+    static att_model_path found, copy;
+    *path = NULL;
     if (!encoder)
         return CLI_DONE;
-    const int code = cli_model_find(CLI_VISION_MODEL, encoder, &path);
-    encoder = path.text; /* as the folder stores it */
+    if (resume) {
+        *path = copy.text;
+        return (size_t)snprintf(copy.text, sizeof copy.text, "%s/encoder", folder) < sizeof copy.text
+                   ? CLI_DONE
+                   : cli_fail("%s: the path is too long", folder);
+    }
+    const int code = cli_model_find(CLI_VISION_MODEL, encoder, &found);
+    *path = encoder = found.text; /* as the folder stores it */
     return code;
 }
 
@@ -402,7 +429,7 @@ static int run(int n, char **arguments)
     int code = check_options();
     complete_options();
     if (!code)
-        code = find_encoder();
+        code = find_encoder(&t.encoder);
     if (!code)
         code = cli_open(&t.common.ctx, threads);
     if (!code)

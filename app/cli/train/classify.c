@@ -45,7 +45,7 @@ static const cli_option options[] = {
     {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6,
      .help = "number of epochs, over which the learning rate falls"},
     {"minutes", 0, "N", .number = &minutes, .max = 1e6, .quiet = true,
-     .help = "stop after N minutes, wherever the learning rate is; 0: after --epochs"},
+     .help = "stop after N minutes, wherever the learning rate is, and validate there; 0: after --epochs"},
     {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "batch size: images per step"},
     {"rate", 0, "RATE", .number = &rate, .max = 10, .above_min = true,
      .help = "learning rate: the maximum, which falls to 0 like a cosine"},
@@ -75,8 +75,7 @@ static const cli_option options[] = {
     {0},
 };
 
-static const char *const may_change[] = {"minutes", "validate-every", "save-every", "average",
-                                         "keep",    "dtype",          "threads",    NULL};
+static const char *const may_change[] = {"minutes", "validate-every", "save-every", "average", "keep", "threads", NULL};
 static const char *const same_files[] = {"data", "valid", "config", "model", NULL};
 static const cli_training_options stored = {"classify", options, &folder, &resume, may_change, same_files, NULL, NULL};
 

@@ -109,8 +109,8 @@ static const cli_option options[] = {
     {0},
 };
 
-static const char *const may_change[] = {"epochs", "minutes", "validate-every", "save-every", "patience",
-                                         "keep",   "dtype",   "threads",        NULL};
+static const char *const may_change[] = {"epochs",   "minutes", "validate-every", "save-every",
+                                         "patience", "keep",    "threads",        NULL};
 static const char *const same_files[] = {"data", "item-texts", NULL};
 static const char *const of_model[] = {"model",  "arch",  "block",        "content",       "hidden",
                                        "layers", "heads", "intermediate", "max-positions", NULL};
