@@ -173,8 +173,8 @@ typedef enum att_dtype {
     ATT_BOOL = 5, /* one byte, 0 or not 0 */
     /* Quantised: blocks of 32 numbers along the last dimension, as in .gguf files (ggml). A block has d, f16, for Q4_1
      * also m, f16, and whole numbers q: 32 of 8 bits, or 16 bytes with the first 16 numbers in their low halves and the
-     * others in the high ones. Only weights of att_linear and tables of att_embedding may be of these types, and
-     * att_tensor_convert has them. */
+     * others in the high ones. Weights of att_linear and of what computes with them (argmax, topk, cross entropy of a
+     * vocabulary) and tables of att_embedding may be of these types; att_tensor_convert has them. */
     ATT_Q8_0 = 6, /* 34 bytes: d q */
     ATT_Q4_0 = 7, /* 18 bytes: d (q - 8) */
     ATT_Q4_1 = 8  /* 20 bytes: d q + m */

@@ -169,7 +169,9 @@ typedef enum att_activation {
 typedef enum att_pooling { ATT_POOL_MEAN = 0, ATT_POOL_CLS, ATT_POOL_MAX } att_pooling;
 
 /* activation(x weight^T + bias) + residual: x [rows, in], weight [out, in], bias [out] or NULL, residual [rows, out] or
- * NULL -> [rows, out]. The bits of a row depend on that row alone. */
+ * NULL -> [rows, out]. The bits of a row depend on that row alone. With quantised weights, x is rounded, too, to int8
+ * in blocks of 32, d = largest |x| / 127, and products of blocks are summed as whole numbers; on a tape that records, x
+ * is not rounded, and the weights are as if they were f32. */
 ATT_API att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias, att_activation act,
                             att_var *residual);
 /* An entry of a row of x weight^T + bias, as att_linear_argmax and att_linear_topk return it: these select tokens from

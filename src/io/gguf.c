@@ -194,19 +194,30 @@ static void place_tensor(att_gguf *g, entry *e, size_t begin, uint64_t alignment
     att_gguf_tensor *t = &e->t;
     const uint64_t offset = e->offset;
     const att_gguf_type *type = att_gguf_type_of(t->type);
-    if (!type || !type->supported)
-        att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "tensor \"%.80s\" has type %s%d, which is not supported; %s are", t->name,
-                      type ? type->name : "", type ? 0 : t->type, "F32, F16, BF16, Q8_0, Q4_0 and Q4_1");
+    static const char supported[] = "F32, F16, BF16, Q8_0, Q4_0 and Q4_1";
+    if (!type)
+        att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "tensor \"%.80s\" has type %u, which is not known; %s are supported",
+                      t->name, (unsigned)t->type, supported);
+    else if (!type->supported)
+        att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "tensor \"%.80s\" has type %s, which is not supported; %s are", t->name,
+                      type->name, supported);
     else if (t->dim[t->rank - 1] % type->block)
         att_gguf_fail(g, ATT_ERR_FORMAT, "tensor \"%.80s\" has rows of %lld numbers, no multiple of the %d of %s",
                       t->name, (long long)t->dim[t->rank - 1], type->block, type->name);
     if (g->status)
         return;
     t->type_name = type->name;
-    if (__builtin_mul_overflow(t->elements / type->block, type->bytes, &t->bytes) || offset % alignment ||
-        offset > g->size - begin || (uint64_t)t->bytes > g->size - begin - offset)
-        att_gguf_fail(g, ATT_ERR_FORMAT, "tensor \"%.80s\" lies at bytes %llu of the data, which has %zu", t->name,
-                      (unsigned long long)offset, g->size - begin);
+    const bool overflow = __builtin_mul_overflow(t->elements / type->block, type->bytes, &t->bytes);
+    if (offset % alignment)
+        att_gguf_fail(g, ATT_ERR_FORMAT,
+                      "tensor \"%.80s\" begins at byte %llu of the data, no multiple of the %llu of "
+                      "\"general.alignment\"",
+                      t->name, (unsigned long long)offset, (unsigned long long)alignment);
+    else if (overflow || offset > g->size - begin || (uint64_t)t->bytes > g->size - begin - offset)
+        att_gguf_fail(g, ATT_ERR_FORMAT,
+                      "tensor \"%.80s\" has %lld numbers of %s from byte %llu of the data on, which "
+                      "has %zu bytes",
+                      t->name, (long long)t->elements, type->name, (unsigned long long)offset, g->size - begin);
     else
         t->data = g->file + begin + offset;
 }

@@ -8,7 +8,6 @@ typedef struct att_tensor_writer {
     att_replace *file;  /* has the first error */
     const char *source; /* where the tensors are from, for errors; NULL: a number that is too large becomes infinite */
     char *chunk;        /* [ATT_TENSOR_CHUNK], by att_tensor_writer_init */
-    float *numbers;     /* [ATT_TENSOR_CHUNK / 8], of one chunk; NULL without a source */
 } att_tensor_writer;
 
 enum { ATT_TENSOR_CHUNK = 4 << 20 }; /* bytes converted at once */

@@ -15,6 +15,7 @@
  * Four whole numbers of a byte are one 32-bit word, and words are loaded as floats are (tile.h). Of a panel of columns
  * some blocks at a time become words [words][PANEL], which all rows are then multiplied with. Up to three rows are
  * multiplied with the blocks as they are stored. */
+// also: avx512bf16
 #include "kernel/kernel.h"
 #include "kernel/tile.h"
 #include "simd/simd.h"
@@ -263,7 +264,7 @@ ATT_INLINE void row_as(const layout t, const att_quantized_args *g, int64_t i, i
         ATT_UNROLL (h, HALVES)
             x[h] = pair ? v_load(words + b * WORDS + h * ATT_LANES) : v_load_n(words + b * WORDS, WORDS);
         dots(t, block, at, pair ? t.bytes : 0, x, y);
-        for (int line = 0; soon && line < GROUP * ATT_LANES * t.bytes; line += 64)
+        for (int64_t line = 0; soon && line < (pair ? GROUP : 1) * ATT_LANES * t.bytes; line += 64)
             __builtin_prefetch(soon + b * ATT_LANES * t.bytes + line);
         for (int64_t k = b; k < b + GROUP && k < blocks; k++) {
             const uint8_t *scales = block + (k - b) * t.bytes;

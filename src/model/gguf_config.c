@@ -37,7 +37,7 @@ static void set(reader *r, const char *name, json_t *value)
         att_gguf_fail(r->g, ATT_ERR_MEMORY, "out of memory");
 }
 
-/* A number that was stored as f32, with as few digits as it needs: 1e-05 rather than 9.99999975e-06 */
+/* A number that was stored as f32, with as few digits as it needs: the double of 1e-05 rather than of 9.99999975e-06 */
 static json_t *short_number(double x)
 {
     char text[32];

@@ -146,20 +146,34 @@ static bool add_config(const att_text_file *file, const char *key, att_dtype dty
     return true;
 }
 
-/* config.json as it is but for the dtype, which in older ones is "torch_dtype" */
+/* In place; see add_config */
+static bool set_dtype(att_text_file *file, const char *key, att_dtype dtype, bool first, att_status *s)
+{
+    att_bytes text = {.ctx = file->ctx};
+    const bool set = !*s && add_config(file, key, dtype, first, &text);
+    *s = *s ? *s : text.status;
+    if (!set || *s) {
+        att_bytes_free(&text);
+        return set;
+    }
+    att_free(file->ctx, file->text);
+    file->text = text.data;
+    file->bytes = text.count;
+    return true;
+}
+
+/* config.json as it is but for the dtype, which in older ones is "torch_dtype"; some have both */
 static att_status copy_config(const att_new_folder *f, const char *folder, att_dtype dtype)
 {
     char path[ATT_MAX_PATH];
     att_text_file file;
-    att_bytes text = {.ctx = f->ctx};
     att_status s = att_text_file_read(&file, f->ctx, folder, "config.json", true);
-    if (!s && !add_config(&file, "dtype", dtype, false, &text) &&
-        !add_config(&file, "torch_dtype", dtype, false, &text))
-        add_config(&file, "dtype", dtype, true, &text);
-    s = s ? s : text.status;
+    const bool newer = set_dtype(&file, "dtype", dtype, false, &s),
+               older = set_dtype(&file, "torch_dtype", dtype, false, &s);
+    if (!newer && !older)
+        set_dtype(&file, "dtype", dtype, true, &s);
     s = s ? s : att_join_path(f->ctx, f->path, "config.json", path);
-    s = s ? s : att_write_file(f->ctx, path, text.data, text.count);
-    att_bytes_free(&text);
+    s = s ? s : att_write_file(f->ctx, path, file.text, file.bytes);
     att_text_file_free(&file);
     return s;
 }

@@ -1,3 +1,4 @@
+#include "io/narrow.h"
 #include "model/model.h"
 
 #include <math.h>
@@ -65,8 +66,20 @@ static att_status load_parameter(void *model, const char *name, int rank, const 
     void *memory = att_nn_params_alloc(m->params, (size_t)bytes);
     if (!memory)
         return att_nn_params_status(m->params);
-    const att_status wrapped = att_wrap(out, memory, dtype, rank, dim, NULL);
-    return wrapped ? wrapped : att_tensor_convert(m->ctx, &stored, out);
+    att_status e = att_wrap(out, memory, dtype, rank, dim, NULL);
+    e = e ? e : att_tensor_convert(m->ctx, &stored, out);
+    return e ? e : att_check_narrow(m->ctx, m->checkpoint->path, name, "open as", &stored, out);
+}
+
+/* Was anything quantised, as asked for? */
+static att_status check_quantized(const att_model *m)
+{
+    const att_dtype dtype = m->options.weights ? dtype_of[m->options.weights] : ATT_F32;
+    if (att_dtype_size(dtype) > 0 || !m->checkpoint || m->weights.used[dtype] > 0)
+        return ATT_OK;
+    return att_fail(m->ctx, ATT_ERR_UNSUPPORTED,
+                    "%s: no matrix has rows in whole blocks of 32 numbers, so none can be %s; open as f32, f16 or bf16",
+                    m->checkpoint->path, dtype == ATT_Q8_0 ? "int8" : "int4");
 }
 
 /* Builds a configured model from its checkpoint, or with random initialisation if there is none. */
@@ -83,6 +96,7 @@ static att_status build(att_model *m)
     s = s ? s : att_nn_params_status(m->params);
     if (!s && m->checkpoint)
         s = att_checkpoint_all_used(m->checkpoint, k->unused);
+    s = s ? s : check_quantized(m);
     if (!s && m->trainable) { /* it has copies */
         att_checkpoint_close(m->checkpoint);
         m->checkpoint = NULL;

@@ -66,6 +66,8 @@ static att_status evaluate(const evaluation *e, const att_perplexity_options *o,
     if (!s) {
         all->loss = sum / (double)all->tokens;
         all->perplexity = exp(all->loss);
+        if (!isfinite(all->loss))
+            s = att_fail(ctx, ATT_ERR_ARGUMENT, "att_language_perplexity: the model's logits are not finite");
     }
     return s;
 }

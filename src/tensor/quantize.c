@@ -79,10 +79,10 @@ static void write_q8_0(const float *x, uint8_t *block)
     }
 }
 
-/* q = x / d + add, at least 0 and at most 15: computed in f64, as the reference's bits depend on it */
-static uint8_t four_bits(float x, float inverse, double add)
+/* q = x / d + add, at least 0 and at most 15: in f32 with two roundings, as the reference */
+static uint8_t four_bits(float x, float inverse, float add)
 {
-    const double q = trunc((double)x * (double)inverse + add);
+    const float q = truncf(x * inverse + add);
     return (uint8_t)(q > 0 ? (q < 15 ? q : 15) : 0);
 }
 
@@ -96,7 +96,7 @@ static void write_q4_0(const float *x, uint8_t *block)
     const float d = far / -8, inverse = fabsf(d) > 0 ? 1 / d : 0;
     write_scale(finite_or_nan(x, d), block);
     for (int i = 0; i < HALF; i++)
-        block[2 + i] = (uint8_t)(four_bits(x[i], inverse, 8.5) | four_bits(x[i + HALF], inverse, 8.5) << 4);
+        block[2 + i] = (uint8_t)(four_bits(x[i], inverse, 8.5f) | four_bits(x[i + HALF], inverse, 8.5f) << 4);
 }
 
 /* m is the smallest number, and d makes the largest 15. */
@@ -111,7 +111,8 @@ static void write_q4_1(const float *x, uint8_t *block)
     write_scale(finite_or_nan(x, d), block);
     write_scale(min, block + 2);
     for (int i = 0; i < HALF; i++)
-        block[4 + i] = (uint8_t)(four_bits(x[i] - min, inverse, 0.5) | four_bits(x[i + HALF] - min, inverse, 0.5) << 4);
+        block[4 + i] =
+            (uint8_t)(four_bits(x[i] - min, inverse, 0.5f) | four_bits(x[i + HALF] - min, inverse, 0.5f) << 4);
 }
 
 /* ---- by type */

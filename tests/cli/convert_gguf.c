@@ -91,6 +91,8 @@ static void numbers_beyond_f16_are_refused(void **state)
     assert_refused(LAST_NUMBER("\\000\\360\\177\\307") "$A convert --dtype f16 big.gguf -o big", 1, "has -65520, but");
     assert_refused("$A convert big.gguf -o big.q8.gguf", 1,
                    "has -65520, but the largest number of f16 is 65504"); /* as its rows are f16 */
+    assert_refused("$A generate -m big.gguf --dtype f16 a", 1,
+                   "head.weight\" has -65520, but the largest number of f16 is 65504; open as bf16 or f32");
     assert_int_equal(tool("ls -d big big.unfinished big.q8* 2>/dev/null"), 2);
     assert_int_equal(tool("$A convert --dtype bf16 big.gguf -o big16 && $A convert big.gguf -o big32"), 0);
     assert_int_equal(tool(LAST_NUMBER("\\000\\346\\177\\107") "$A convert --dtype f16 big.gguf -o rounded"), 0);

@@ -247,7 +247,7 @@ static void vector_arithmetic_is_exact_and_max_keeps_nan(void **state)
     on_each_set(vector_sizes);
 }
 
-/* Of x[0] and x[1], of which every third is NaN and others are equal, the first maximum or NaN gets the gradient. */
+/* Where every third of x[0] and x[1] is NaN and some are equal, the first maximum or NaN gets the gradient. */
 static void max_gradients(int isa, const att_kernels *k)
 {
     (void)isa;

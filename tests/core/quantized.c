@@ -4,7 +4,7 @@
 
 #include <float.h>
 
-enum { BLOCK = 32, GOLDEN_BLOCKS = 16, N_TYPES = 3 };
+enum { BLOCK = 32, GOLDEN_BLOCKS = 16, MANY_BLOCKS = 4096, N_TYPES = 3 };
 static const att_dtype types[N_TYPES] = {ATT_Q8_0, ATT_Q4_0, ATT_Q4_1};
 
 typedef struct matrix {
@@ -101,6 +101,23 @@ static void golden_numbers(float *x /* [GOLDEN_BLOCKS][BLOCK] */)
         }
 }
 
+/* The 64-bit FNV-1a hash of MANY_BLOCKS blocks of numbers, every other block with eighths */
+static uint64_t sum_of_many(att_ctx *ctx, att_dtype type)
+{
+    float *x = check_numbers(MANY_BLOCKS * BLOCK, 6);
+    att_tensor from, to = make(type, MANY_BLOCKS, BLOCK);
+    for (int64_t i = 0; i < MANY_BLOCKS * BLOCK; i++)
+        x[i] = i / BLOCK % 2 ? x[i] : nearbyintf(8 * x[i]);
+    att_wrap(&from, x, ATT_F32, ATT_DIMS(MANY_BLOCKS, BLOCK), NULL);
+    assert_int_equal(att_tensor_convert(ctx, &from, &to), ATT_OK);
+    uint64_t sum = UINT64_C(0xCBF29CE484222325);
+    for (int64_t i = 0; i < att_dtype_bytes(type, MANY_BLOCKS * BLOCK); i++)
+        sum = (sum ^ ((const uint8_t *)to.data)[i]) * UINT64_C(0x100000001B3);
+    free(x);
+    free(to.data);
+    return sum;
+}
+
 static void bytes_are_those_of_the_package_gguf(void **state)
 {
     (void)state;
@@ -124,6 +141,14 @@ static void bytes_are_those_of_the_package_gguf(void **state)
             if (blocks[i] != byte)
                 fail_msg("%s: byte %d is %02x, not %02x", name, (int)i, blocks[i], byte);
         }
+    }
+    for (int t = 0; t < N_TYPES; t++) {
+        char name[8];
+        unsigned long long sum;
+        assert_int_equal(fscanf(f, "%7s %llx", name, &sum), 2);
+        assert_string_equal(name, att_dtype_name(types[t]));
+        if (sum_of_many(ctx, types[t]) != sum)
+            fail_msg("%s: %d blocks have other bytes than those of gguf", name, MANY_BLOCKS);
     }
     att_close(ctx);
     fclose(f);
