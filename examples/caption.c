@@ -1,7 +1,7 @@
 /* What does a model say of a picture, and where does each word come from?
  *
  *     cc caption.c $(pkg-config --cflags --libs attend_model) -o caption
- *     ./caption flickr8k dog.jpg
+ *     ./caption models/flickr8k-captions dog.jpg
  */
 #include <attend_vision.h>
 #include <stdio.h>

@@ -179,9 +179,9 @@ const cli_command cli_caption = {
                "--attention draws the first image as the model sees it, and once for each word of its caption, under "
                "colours that say what the places of its grid get of the attention: of a recurrent decoder the weights "
                "that the word comes from, of a Transformer the mean of all heads of its last layer.",
-    .examples = "attend caption -m flickr8k dog.jpg\n"
-                "attend caption -m flickr8k --nbest 3 --json photos/\n"
-                "attend caption -m flickr8k --attention dog.svg dog.jpg",
+    .examples = "attend caption dog.jpg\n"
+                "attend caption --nbest 3 --json photos/\n"
+                "attend caption --attention dog.svg dog.jpg",
     .options = options,
     .see = "classify|evaluate caption",
     .run = run,

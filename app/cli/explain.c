@@ -221,14 +221,15 @@ const cli_command cli_explain = {
     .arguments = "[CHAPTER]",
     .max_arguments = 1,
     .words = CHAPTER_LIST(CHAPTER_WORD),
-    .details = "Without CHAPTER: lists the chapters in the order to read them in.\n"
-               "\n"
-               "With --input, a chapter runs on your own vectors, one per line: an optional\n"
-               "label, then numbers separated by spaces, tabs, commas or semicolons; # begins a\n"
-               "comment. All vectors have the dimension of the first. A chapter on a translator\n"
-               "takes a sentence instead (--text), and any translator (--model); one on a vision\n"
-               "model or a captioner a picture (--image), and any model of\n"
-               "ViTForImageClassification, or any captioner with a GRU and additive attention.",
+    .details =
+        "Without CHAPTER: lists the chapters in the order to read them in.\n"
+        "\n"
+        "With --input, a chapter runs on your own vectors, one per line: an optional\n"
+        "label, then numbers separated by spaces, tabs, commas or semicolons; # begins a\n"
+        "comment. All vectors have the dimension of the first. A chapter on a translator\n"
+        "takes a sentence instead (--text), and any translator (--model); one on a vision\n"
+        "model or a captioner a picture (--image), and any model of\n"
+        "ViTForImageClassification, or any captioner with convolutions, a GRU\nof one layer and additive attention.",
     .examples = "attend explain simplified\n"
                 "attend explain softmax --lang ja\n"
                 "printf 'sea 1 0\\nlake 0.8 0.1\\nstone 0 1\\n' | attend explain softmax --input -\n"

@@ -20,7 +20,9 @@ static const char *x_name = "step", *y_names, *output_path, *title;
 static const cli_option options[] = {
     {"x", 'x', "NAME", .text = &x_name, .help = "field on the x axis"},
     {"y", 'y', "NAME,NAME", .text = &y_names,
-     .help = "fields on the y axis; default: those of loss, valid_loss, bleu, spearman and ndcg that occur"},
+     .help =
+         "fields on the y axis; default: those of loss, valid_loss, presence, valid_presence, bleu, cider, spearman "
+         "and ndcg that occur"},
     {"output", 'o', "FILE", .text = &output_path,
      .help = "file to write: " PICTURE_FORMATS "; default: plot in the terminal"},
     {"title", 0, "TEXT", .text = &title, .help = "title of the picture"},
@@ -56,7 +58,8 @@ typedef struct plot {
 
 static int choose_fields(plot *p)
 {
-    char *rest = p->field_text = strdup(y_names ? y_names : "loss,valid_loss,bleu,spearman,ndcg");
+    char *rest = p->field_text =
+        strdup(y_names ? y_names : "loss,valid_loss,presence,valid_presence,bleu,cider,spearman,ndcg");
     if (!rest)
         return cli_fail_memory();
     for (const char *name; (name = strsep(&rest, ","));) {
@@ -216,7 +219,8 @@ static int nothing_to_draw(const plot *p)
     if (p->with_x == 0)
         return cli_fail("%s: no line has the number \"%s\" (--x); the numbers there: %s", p->file[0], x_name, names);
     return cli_fail("%s: no line with \"%s\" has a number of %s (--y); the numbers there: %s", p->file[0], x_name,
-                    y_names ? y_names : "loss, valid_loss, bleu, spearman, ndcg", names);
+                    y_names ? y_names : "loss, valid_loss, presence, valid_presence, bleu, cider, spearman, ndcg",
+                    names);
 }
 
 /* ---- What is drawn --------------------------------------------------------- */

@@ -309,9 +309,10 @@ static void settings(const void *self, att_fields *fields)
     att_fields_int(fields, "images", t->set.images);
     att_fields_int(fields, "batch_images", o->batch);
     att_fields_int(fields, "captions_per_image", o->captions_per_image);
-    att_fields_int(fields, "data", (int64_t)att_caption_batches_sum(t->captions))->sum_of = "captions or images";
+    att_fields_int(fields, "data", (int64_t)att_caption_batches_sum(t->captions))->sum_of =
+        "captions or names of images";
     att_fields_int(fields, "valid", t->valid ? (int64_t)att_caption_batches_sum(t->valid) : 0)->sum_of =
-        "captions or images for validation";
+        "captions or names of images for validation";
     att_fields_int(fields, "features", (int64_t)t->images.sum)->sum_of = "features of the encoder";
     att_fields_int(fields, "model", (int64_t)t->start)->sum_of = "settings of the model";
     att_fields_double(fields, "decay", o->weight_decay);

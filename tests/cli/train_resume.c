@@ -94,7 +94,7 @@ static void a_training_that_is_past_its_steps_is_refused_as_it_is(void **state)
     assert_refused("cp half/training.json before.json; " RESUME "-o half --steps 2", 2,
                    "attend: --steps is 2 but half is at step 4\n");
     assert_int_equal(tool("cmp before.json half/training.json; cp -r half done; " RESUME "-o done --steps 4"), 0);
-    assert_has(tool_err, "; at step 4, with no further step to make\n");
+    assert_has(tool_err, "; at step 4, with no further step to make (4 steps)\n");
     assert_null(strstr(tool_err, "continues after"));
 }
 

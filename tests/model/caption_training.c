@@ -473,11 +473,12 @@ static void another_training_is_not_continued(void **state)
     static const struct {
         how how;
         const char *says;
-    } cases[] = {{{.seed = 1}, "has checkpoints of a training already"},
-                 {{.seed = 1, .resume = true, .batch = 2}, "\"batch_images\" is 3 but here it is 2"},
-                 {{.seed = 1, .resume = true, .no_valid = true}, "with other captions or images for validation"},
-                 {{.seed = 1, .resume = true, .max_words = 5}, "with other captions or images"},
-                 {{.seed = 1, .resume = true, .settings = TRANSFORMER}, "with other settings of the model"}};
+    } cases[] = {
+        {{.seed = 1}, "has checkpoints of a training already"},
+        {{.seed = 1, .resume = true, .batch = 2}, "\"batch_images\" is 3 but here it is 2"},
+        {{.seed = 1, .resume = true, .no_valid = true}, "with other captions or names of images for validation"},
+        {{.seed = 1, .resume = true, .max_words = 5}, "with other captions or names of images"},
+        {{.seed = 1, .resume = true, .settings = TRANSFORMER}, "with other settings of the model"}};
     att_ctx *ctx = check_open(NULL, 1);
     run r = open_run(ctx, "one", &(how){.seed = 1});
     make_steps(&r, 1);

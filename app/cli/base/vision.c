@@ -148,8 +148,8 @@ int cli_image_stream_run(cli_image_stream *s, int (*each)(void *user), void *use
     }
     cli_progress_end(&progress);
     if (!code && drawn && s->done > 1 && s->done > s->failed)
-        cli_note("%s shows the first of %lld images%s", drawn, (long long)(s->done - s->failed),
-                 s->failed ? " that could be read" : "");
+        cli_note("%s shows the first of %lld image%s%s", drawn, (long long)(s->done - s->failed),
+                 s->done - s->failed == 1 ? "" : "s", s->failed ? " that could be read" : "");
     return !code && s->failed ? CLI_FAILED : code;
 }
 

@@ -5,6 +5,7 @@
 #include "svg.h"
 
 #include <math.h>
+#include <string.h>
 
 int caption_maps_open(caption_maps *c, const cli_captioner *m, const att_image *image, const att_image_caption *caption)
 {
@@ -16,7 +17,7 @@ void caption_maps_free(caption_maps *c) { att_caption_attention_free(c->m->model
 
 /* ---- Layout ---------------------------------------------------------------------- */
 
-enum { MARGIN = 24, TOP = 110, SIDE = 144, GAP = 20, WORD = 24, COLUMNS = 5, BAR = 100 };
+enum { LEAST_SIZE = 11, MARGIN = 24, TOP = 110, SIDE = 144, GAP = 20, WORD = 24, COLUMNS = 5, BAR = 100 };
 
 /* Panels in rows, that of the image first; above each its word */
 typedef struct layout {
@@ -83,12 +84,19 @@ static void name_weights(const caption_maps *c, char *text, size_t size)
                  (long long)c->all.grid[1]);
 }
 
-/* In letters as small as the line needs; bold ones are wider. */
+/* In letters as small as the line needs, but not below LEAST_SIZE, where the text is cut; bold ones are wider. */
 static void draw_line(FILE *f, double y, double room, const svg_font *font, const char *text)
 {
+    char cut[1024];
     svg_font small = *font;
-    small.size *= fmin(1, room / fmax(svg_text_width(text, font->size) * (font->bold ? 1.12 : 1), 1));
-    svg_text(f, MARGIN, y, &small, text);
+    const double width = svg_text_width(text, 1) * (font->bold ? 1.12 : 1);
+    small.size = fmax(LEAST_SIZE, fmin(font->size, room / fmax(width, 1e-3)));
+    snprintf(cut, sizeof cut, "%.*s", utf8_prefix(text, 1000), text);
+    for (int n = (int)strlen(cut); n > 0 && svg_text_width(cut, small.size) * (font->bold ? 1.12 : 1) > room;) {
+        n = utf8_prefix(text, n - 1);
+        snprintf(cut, sizeof cut, "%.*s…", n, text);
+    }
+    svg_text(f, MARGIN, y, &small, cut);
 }
 
 int caption_maps_svg(FILE *f, const char *name, const caption_maps *c)

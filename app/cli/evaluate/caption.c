@@ -23,8 +23,9 @@ static bool by_length, retrieval, json;
 static const cli_option options[] = {
     CLI_CAPTIONER_OPTION(&model_name),
     {"data", 'd', "FILE", .text = &data, .required = true,
-     .help = "captions of images: lines NAME#K, tab, caption, as Flickr8k has them; NAME, tab, caption; CSV; or COCO's "
-             "JSON"},
+     .help =
+         "captions of images: lines NAME#K, tab, caption, as Flickr8k has them; NAME, tab, caption; CSV with a header "
+         "that has columns image and caption; or COCO's JSON. NAME is a file in --images, without folders"},
     {"images", 'i', "FOLDER", .text = &images, .required = true, .help = "the images"},
     {"list", 'l', "FILE", .text = &list, .quiet = true,
      .help = "the images that are measured, a name on each line; default: all that have captions"},
@@ -370,7 +371,8 @@ static int open_sets(evaluation *e)
         code = cli_misuse("--retrieval: there are %lld images, at most %d can be searched; --list names fewer",
                           (long long)e->n, MAX_RETRIEVAL);
     if (!code && e->info.missing)
-        cli_note("%lld images that have captions are not in %s: they are left out", (long long)e->info.missing, images);
+        cli_note("%lld image%s captions, but %s not in %s, and left out", (long long)e->info.missing,
+                 e->info.missing == 1 ? " has" : "s have", e->info.missing == 1 ? "is" : "are", images);
     return code ? code : caption_references_open(&e->r, e->m.ctx, e->set, e->n);
 }
 
@@ -449,8 +451,9 @@ const cli_command evaluate_caption = {
         "--retrieval takes the first caption of each image in --data, ranks all images by the log probability "
         "that the model gives it, and says how often the right image is among the first 1, 5 and 10. For 1,000 images "
         "that takes two cores about ten minutes.",
-    .examples = "attend evaluate caption -m flickr8k --data Flickr8k.token.txt --images Images --list test.txt\n"
-                "attend evaluate caption -m flickr8k -d Flickr8k.token.txt -i Images -l test.txt --retrieval --json",
+    .examples =
+        "attend evaluate caption -m flickr8k-captions --data Flickr8k.token.txt --images Images --list test.txt\n"
+        "attend evaluate caption -m flickr8k-captions -d Flickr8k.token.txt -i Images -l test.txt --retrieval --json",
     .options = options,
     .see = "caption|bleu",
     .run = run,

@@ -33,8 +33,8 @@ static const att_schedule_kind schedules[] = {ATT_COSINE, ATT_LINEAR, ATT_CONSTA
 static const cli_option options[] = {
     {"data", 'd', "FILE", .text = &data, .required = true,
      .help =
-         "captions of images: Flickr8k.token.txt, lines of name and caption with a tab between them, CSV, or COCO's "
-         "JSON"},
+         "captions of images: Flickr8k.token.txt, lines of name and caption with a tab between them, CSV with a header "
+         "that has columns image and caption, or COCO's JSON; names are of files in --images, without folders"},
     {"images", 'i', "FOLDER", .text = &images, .required = true, .help = "folder of the images: JPEG, PNG or WebP"},
     {"train-list", 0, "FILE", .text = &train_list,
      .help = "learn from the images that this file names, one a line; default: all that have captions"},
@@ -198,7 +198,8 @@ static void complete_options(void)
 static int add_channels(json_t *root)
 {
     json_t *list = json_array();
-    for (const char *at = channels; list && *at;) {
+    const char *at = channels;
+    do {
         char *end;
         const long long n = strtoll(at, &end, 10);
         if (end == at || n < 1 || n > MAX_CHANNELS || (*end && (*end != ',' || !end[1]))) {
@@ -208,7 +209,7 @@ static int add_channels(json_t *root)
         }
         json_array_append_new(list, json_integer(n));
         at = *end ? end + 1 : end;
-    }
+    } while (*at);
     return json_object_set_new(root, "channels", list) ? cli_fail_memory() : CLI_DONE;
 }
 
@@ -283,11 +284,15 @@ static int open_images(caption_training *t)
 static void say_images(const caption_training *t)
 {
     const att_caption_set_info *i = &t->info;
-    fprintf(stderr, "%lld images with %lld captions (%s)", (long long)i->images, (long long)i->captions, i->format);
+    fprintf(stderr, "%lld image%s with %lld caption%s (%s)", (long long)i->images, i->images == 1 ? "" : "s",
+            (long long)i->captions, i->captions == 1 ? "" : "s", i->format);
     if (t->valid)
         fprintf(stderr, "; %lld with %lld for validation", (long long)t->valid_info.images,
                 (long long)t->valid_info.captions);
     fputc('\n', stderr);
+    if (i->empty)
+        cli_note("%lld caption%s of %s without a word, and left out", (long long)i->empty,
+                 i->empty == 1 ? " is" : "s are", data);
     if (!train_list && i->missing)
         cli_note("%lld image%s with captions %s not in %s, and left out", (long long)i->missing,
                  i->missing == 1 ? "" : "s", i->missing == 1 ? "is" : "are", images);
@@ -306,12 +311,19 @@ static bool learns_presence(const caption_training *t)
     return att_training_steps(t->common.training) <= presence_epochs * t->batches;
 }
 
+/* What the loss is of */
+static const char *quantity(const void *user)
+{
+    const caption_training *t = user;
+    return presence_epochs > 0 && learns_presence(t) ? "presence" : "loss";
+}
+
 static int validate_presence(const caption_training *t, cli_validation *v)
 {
     double loss = 0;
     const int code = cli_status(t->common.ctx, att_training_caption_losses(t->common.training, NULL, &loss));
     snprintf(v->log, sizeof v->log, ", \"valid_presence\": %.6f", loss);
-    snprintf(v->shown, sizeof v->shown, " of presence, on validation %.4f", loss);
+    snprintf(v->shown, sizeof v->shown, ", on validation %.4f", loss);
     return code;
 }
 
@@ -441,6 +453,7 @@ static int run(int n, char **arguments)
     if (!code) {
         say_images(&t);
         t.common.validate = t.valid ? validate : NULL;
+        t.common.quantity = quantity;
         t.seconds = cli_seconds();
         code = cli_training_run(&t.common);
     }

@@ -62,10 +62,11 @@ static int report(cli_training *t, int64_t step, const cli_validation *v)
     char line[640];
     const cli_training_state *s = &t->state;
     const double loss = s->loss / (double)s->n;
+    const char *name = t->quantity ? t->quantity(t->user) : "loss";
     snprintf(line, sizeof line,
-             "{\"step\": %lld, \"seconds\": %.3f, \"epoch\": %lld, \"loss\": %.6g, \"norm\": %.4g, \"rate\": %.6g%s}\n",
-             (long long)step, seconds_of(t), (long long)s->epoch, loss, s->norm, s->rate, v->log);
-    fprintf(stderr, "step %lld, epoch %lld: loss %.4f%s\n", (long long)step, (long long)s->epoch, loss, v->shown);
+             "{\"step\": %lld, \"seconds\": %.3f, \"epoch\": %lld, \"%s\": %.6g, \"norm\": %.4g, \"rate\": %.6g%s}\n",
+             (long long)step, seconds_of(t), (long long)s->epoch, name, loss, s->norm, s->rate, v->log);
+    fprintf(stderr, "step %lld, epoch %lld: %s %.4f%s\n", (long long)step, (long long)s->epoch, name, loss, v->shown);
     return cli_log_add(&t->log, line);
 }
 
@@ -196,7 +197,7 @@ static int say_start(const cli_training *t, bool done)
         fprintf(stderr, "vocabulary of %lld, ", (long long)info.vocabulary);
     fprintf(stderr, "%lld parameters; %d thread%s; ", (long long)info.parameters, threads, threads == 1 ? "" : "s");
     if (step > 0 && done)
-        fprintf(stderr, "at step %lld, with no further step to make\n", step);
+        fprintf(stderr, "at step %lld, with no further step to make (%s)\n", step, limit);
     else if (step > 0)
         fprintf(stderr, "continues after step %lld, %s in all\n", step, limit);
     else

@@ -35,6 +35,7 @@ typedef struct cli_training {
     bool both;          /* progress counts the tokens of both sides, not the targets alone */
     const char *things; /* what else it counts: "images"; or NULL */
     int (*validate)(void *user, cli_validation *v);  /* or NULL: no validation */
+    const char *(*quantity)(const void *user);       /* the loss's name at this step; or NULL: "loss" */
     void (*describe)(const att_training_info *info); /* says what pairs it has, before the first step; or NULL */
     /* Writes the model; stopped: a signal came before a limit, and the training can continue. */
     int (*write)(void *user, bool stopped);
