@@ -123,12 +123,14 @@ class OnnxRuntimeInt8(OnnxRuntime):
 
     @staticmethod
     def graph(folder):
+        import onnx
         from onnxruntime.quantization import QuantType, quantize_dynamic
         full = export(folder)
         path = full.with_suffix(".int8.onnx")
         if not path.exists():
             quantize_dynamic(str(full), str(path.with_suffix(".part")), weight_type=QuantType.QInt8, per_channel=True,
-                             reduce_range=True)  # without VNNI 8 bits of both would saturate
+                             reduce_range=True,  # without VNNI 8 bits of both would saturate
+                             extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT})
             os.replace(path.with_suffix(".part"), path)
         return path
 

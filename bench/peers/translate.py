@@ -116,7 +116,7 @@ def main():
     if args.json:
         print(json.dumps({"rounds": args.rounds, "version": version, "texts": TEXTS, "same": same, "cases": cases}))
         return
-    print(f"{LAYERS} + {LAYERS} layers, d {HIDDEN}, {"int8" if args.int8 else "fp32"}, 2 threads, best of {args.rounds} rounds; CTranslate2 "
+    print(f"{LAYERS} + {LAYERS} layers, d {HIDDEN}, {'int8' if args.int8 else 'fp32'}, 2 threads, best of {args.rounds} rounds; CTranslate2 "
           f"{version}; {same} of {TEXTS} greedy translations are the same")
     print(table(["tokens/s", "attend", *BACKENDS, "attend is"], [
         [f"batch of {c['batch']}, beam {c['beam']}", *(f"{rate:.0f}" for rate in c["tokens_per_second"].values()),

@@ -27,8 +27,17 @@ static inline vm v_first(int n) /* the first n lanes */
 {
     return _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
 }
-static inline vf v_load_n(const float *p, int n) { return _mm256_maskload_ps(p, _mm256_castps_si256(v_first(n))); }
-static inline void v_store_n(float *p, vf x, int n) { _mm256_maskstore_ps(p, _mm256_castps_si256(v_first(n)), x); }
+static inline vf v_load_n(const float *p, int n)
+{
+    return n < ATT_LANES ? _mm256_maskload_ps(p, _mm256_castps_si256(v_first(n))) : v_load(p);
+}
+static inline void v_store_n(float *p, vf x, int n) /* a masked store takes AMD some ten times as long as a whole one */
+{
+    if (n < ATT_LANES)
+        _mm256_maskstore_ps(p, _mm256_castps_si256(v_first(n)), x);
+    else
+        v_store(p, x);
+}
 static inline vf v_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 static inline vf v_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
 static inline vf v_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
