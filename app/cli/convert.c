@@ -4,13 +4,16 @@
 
 #include <attend_language.h>
 
+#include <string.h>
+
 static const char *output;
 static int dtype = -1;
 static int64_t threads;
 
 static const cli_option options[] = {
     {"output", 'o', "FOLDER|FILE.gguf", .text = &output, .required = true,
-     .help = "folder to write, which must not exist or be empty, or file"},
+     .help =
+         "folder to write, which must not exist or be empty; or file, whose name ends in .gguf, and which is replaced"},
     {"dtype", 0, "f32|f16|bf16|int8", .choice = &dtype,
      .help = "type of the weights; default: int8 in a .gguf file, f32 in a folder"},
     CLI_THREADS(&threads),
@@ -31,11 +34,15 @@ static int run(int n, char **arguments)
     att_ctx *ctx = NULL;
     att_model_path model;
     (void)n;
+    if (!strcmp(output, "-"))
+        return cli_misuse("--output -: standard output is not supported; give a folder or a file that ends in .gguf");
     if (dtype == INT8 && !to_gguf)
         return cli_misuse("--dtype int8 is for a .gguf file, but %s is a folder; give f32, f16 or bf16", output);
     int code = cli_model_find(CLI_LANGUAGE_MODEL, arguments[0], &model);
     if (!code)
         code = cli_open(&ctx, threads);
+    if (!code)
+        cli_end_later(); /* a signal cancels the conversion, which then leaves nothing */
     if (!code)
         code = cli_status(ctx, convert(ctx, model.text, to_gguf));
     if (!code)
@@ -57,7 +64,8 @@ const cli_command cli_convert = {
                ".gguf file has config.json, tokenizer.json and the chat template, too.\n\n"
                "A .gguf file: the architectures are llama, qwen2 and qwen3. int8 is Q8_0, for matrices\n"
                "whose rows are in whole blocks of 32 (others are F16), as in llama.cpp; vectors are F32.\n"
-               "The values of another .gguf file are kept.",
+               "The metadata of another .gguf file (tokenizer, chat template, name) are copied; Q4_0 and Q4_1\n"
+               "are read, but not written, so such a file becomes larger.",
     .examples = "attend convert SmolLM2-135M-Instruct -o smollm2\n"
                 "attend convert smollm2 -o smollm2-q8_0.gguf\n"
                 "attend convert qwen2.5-0.5b-instruct-q8_0.gguf -o qwen --dtype bf16",

@@ -311,6 +311,9 @@ static int show_model(const char *name)
     const cli_model_kind kind = cli_model_kind_of(folder.text);
     if (kind == CLI_ANY_MODEL)
         return cli_fail("%s: its files do not tell what kind of model it is", name);
+    if (dtype && kind >= CLI_VISION_MODEL)
+        return cli_misuse("--dtype: %s is a %s, whose weights have the type of the file", name,
+                          cli_model_kind_name(kind));
     identity[0] = (fact){"model", "model", 0, name};
     identity[1] = (fact){"folder", "folder", 0, folder.text};
     identity[2] = (fact){"kind", "kind", 0, cli_model_kind_name(kind)};
@@ -326,6 +329,8 @@ static int run(int n, char **arguments)
     (void)arguments;
     if (model_name)
         return show_model(model_name);
+    if (dtype)
+        return cli_misuse("--dtype needs --model");
     att_ctx *ctx = NULL;
     int code = cli_open(&ctx, threads);
     if (code)

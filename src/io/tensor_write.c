@@ -13,6 +13,10 @@ static void put_chunk(att_tensor_writer *w, const char *name, const att_tensor *
     for (int i = 0; i < t->rank; i++)
         count *= t->dim[i];
     const int64_t bytes = att_dtype_bytes(dtype, count);
+    if (w->source && att_cancelled(w->file->ctx) && !w->file->status)
+        w->file->status = att_fail(w->file->ctx, ATT_ERR_CANCELLED, "%s: cancelled", w->source);
+    if (w->file->status)
+        return;
     att_status s = att_wrap(&dense, w->chunk, dtype, t->rank, t->dim, NULL);
     s = s ? s : att_tensor_convert(w->file->ctx, t, &dense);
     if (!s && w->source)

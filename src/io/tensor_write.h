@@ -15,7 +15,7 @@ enum { ATT_TENSOR_CHUNK = 4 << 20 }; /* bytes converted at once */
 att_status att_tensor_writer_init(att_tensor_writer *w, att_replace *file, const char *source);
 void att_tensor_writer_free(att_tensor_writer *w);
 /* Writes a tensor of any strides as dense numbers of dtype, whose rows are then in whole blocks; `name` is for errors.
- * Error, with a source: a finite number that dtype does not have. */
+ * Errors, with a source: a finite number that dtype does not have; cancelled. */
 void att_tensor_writer_put(att_tensor_writer *w, const char *name, const att_tensor *t, att_dtype dtype);
 
 #endif

@@ -253,6 +253,22 @@ static void after_an_error_nothing_is_left(void **state)
     end(&f);
 }
 
+static void when_cancelled_nothing_is_left(void **state)
+{
+    (void)state;
+    static int cancel = 1;
+    const fixture f = begin(llama, NULL);
+    att_ctx *other;
+    char unfinished[sizeof f.out + 16];
+    snprintf(unfinished, sizeof unfinished, "%s.unfinished", f.out);
+    assert_int_equal(att_open(&other, ATT_OPTIONS(att_config, .cancel = &cancel)), ATT_OK);
+    assert_int_equal(att_gguf_convert(other, f.file, f.out, NULL), ATT_ERR_CANCELLED);
+    assert_int_not_equal(access(f.out, F_OK), 0);
+    assert_int_not_equal(access(unfinished, F_OK), 0);
+    att_close(other);
+    end(&f);
+}
+
 /* What a killed process has left is removed; another one that writes now is not disturbed. */
 static void unfinished_folders_are_locked(void **state)
 {
@@ -283,6 +299,7 @@ int main(void)
         cmocka_unit_test(factors_become_the_setting_of_llama3),
         cmocka_unit_test(a_folder_with_files_is_refused),
         cmocka_unit_test(after_an_error_nothing_is_left),
+        cmocka_unit_test(when_cancelled_nothing_is_left),
         cmocka_unit_test(unfinished_folders_are_locked),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -10,7 +10,8 @@ int cli_embedder_open(cli_embedder *e, const char *name, int weights, int64_t th
 {
     *e = (cli_embedder){.images = cli_model_is(CLI_VISION_MODEL, name), .lines = "lines", .key = "text"};
     if (e->images && weights != ATT_WEIGHTS_STORED)
-        return cli_misuse("--dtype: %s is a vision model; models of sentences can have another type of weights", name);
+        return cli_misuse("--dtype: %s is a vision model, whose weights have the type of the file; leave out --dtype",
+                          name);
     const int code =
         e->images ? cli_vision_open(&e->vision, name, threads) : cli_model_open(&e->text, name, weights, threads);
     if (code)
