@@ -105,7 +105,7 @@ static void give_caption_training(att_ctx *c, const att_caption_set *set, const 
     static att_caption_training_options options = {
         .size = sizeof options,
         .min_count = 1,
-        .settings = "{\"image_size\": 2, \"channels\": [2], \"decoder\": \"gru\", \"attention\": \"additive\", "
+        .settings = "{\"image_size\": 4, \"channels\": [2], \"decoder\": \"gru\", \"attention\": \"additive\", "
                     "\"hidden_size\": 2, \"embedding_size\": 2, \"num_layers\": 1, \"presence\": 1}"};
     static double words, presence, cider;
     static const int64_t images = 1;

@@ -219,11 +219,7 @@ ATT_INLINE void product_rows(const layout t, const att_quantized_args *g, int64_
     int64_t i = 0;
     for (; i + TILE <= g->m; i += TILE)
         product_as(TILE, t, g, i, j, from, p);
-    if (g->m & 2) {
-        product_as(2, t, g, i, j, from, p);
-        i += 2;
-    }
-    if (g->m & 1)
+    for (; i < g->m; i++)
         product_as(1, t, g, i, j, from, p);
 }
 

@@ -27,10 +27,7 @@ static inline vm v_first(int n) /* the first n lanes */
 {
     return _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
 }
-static inline vf v_load_n(const float *p, int n)
-{
-    return n < ATT_LANES ? _mm256_maskload_ps(p, _mm256_castps_si256(v_first(n))) : v_load(p);
-}
+static inline vf v_load_n(const float *p, int n) { return _mm256_maskload_ps(p, _mm256_castps_si256(v_first(n))); }
 static inline void v_store_n(float *p, vf x, int n) /* a masked store takes AMD some ten times as long as a whole one */
 {
     if (n < ATT_LANES)
