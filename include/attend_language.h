@@ -223,7 +223,8 @@ typedef struct att_perplexity {
  * the text and predicts the token after each that no earlier window has: every token but the first is predicted once.
  * stride = window is the estimate of nanoGPT; a smaller one, as in the documentation of `transformers`, gives each
  * token at least window - stride tokens of context, at window / stride times the work. options or NULL: defaults.
- * Errors: fewer than two tokens; an id that the model does not have; options out of range; memory; cancelled. */
+ * Errors: fewer than two tokens; an id that the model does not have; options out of range; logits that are not finite;
+ * memory; cancelled. */
 ATT_API att_status att_language_perplexity(const att_language_model *m, const int32_t *ids, int64_t n,
                                            const att_perplexity_options *options, att_perplexity *out);
 

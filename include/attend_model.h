@@ -76,7 +76,7 @@ ATT_API att_status att_safetensors_write_params(att_ctx *ctx, const char *path, 
 /* In which type a model for inference has its matrices. Those that have it already stay in the file, which is mapped;
  * others are converted once, when the model is opened. Quantised ones are multiplied as they are, in whole numbers, and
  * the rows that they are multiplied with are quantised, too, to 8 bits in blocks of 32: see att_linear. A matrix whose
- * rows are not in whole blocks stays as stored. */
+ * rows are not in whole blocks stays as stored. Errors: none has such rows; a number that the type does not have. */
 typedef enum att_weights {
     ATT_WEIGHTS_STORED = 0, /* as in the file */
     ATT_WEIGHTS_F32,

@@ -56,10 +56,11 @@ typedef struct plot {
     int64_t with_x; /* lines */
 } plot;
 
+static const char default_fields[] = "loss,valid_loss,presence,valid_presence,bleu,cider,spearman,ndcg";
+
 static int choose_fields(plot *p)
 {
-    char *rest = p->field_text =
-        strdup(y_names ? y_names : "loss,valid_loss,presence,valid_presence,bleu,cider,spearman,ndcg");
+    char *rest = p->field_text = strdup(y_names ? y_names : default_fields);
     if (!rest)
         return cli_fail_memory();
     for (const char *name; (name = strsep(&rest, ","));) {
@@ -219,8 +220,7 @@ static int nothing_to_draw(const plot *p)
     if (p->with_x == 0)
         return cli_fail("%s: no line has the number \"%s\" (--x); the numbers there: %s", p->file[0], x_name, names);
     return cli_fail("%s: no line with \"%s\" has a number of %s (--y); the numbers there: %s", p->file[0], x_name,
-                    y_names ? y_names : "loss, valid_loss, presence, valid_presence, bleu, cider, spearman, ndcg",
-                    names);
+                    y_names ? y_names : default_fields, names);
 }
 
 /* ---- What is drawn --------------------------------------------------------- */

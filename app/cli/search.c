@@ -25,9 +25,9 @@ static const cli_option options[] = {
          "corpus to search, one sentence per line; \"-\": standard input; with a vision model a folder of images, or "
          "a path of an image per line"},
     {"index", 'i', "FILE", .text = &index_path,
-     .help = "embeddings of the corpus, as \"attend embed --format npy\" writes them; five of them are checked; of the "
-             "same model and --dtype; default: "
-             "they are computed"},
+     .help =
+         "embeddings of the corpus by the same model and --dtype, as \"attend embed --format npy\" writes them; five "
+         "of them are checked; default: they are computed"},
     {"file", 'f', "FILE", .text = &file, .help = "read queries from this file, one per line; \"-\": standard input"},
     {"top", 'k', "N", .integer = &k, .min = 1, .max = 1000000,
      .help = "number of nearest lines to print for each query"},
@@ -125,7 +125,8 @@ static int corpus_read(corpus *c, const cli_embedder *m)
 static int check_index(const corpus *c, const cli_embedder *m)
 {
     enum { SOME = 5 };
-    static const char *const dtypes[] = {"stored", "f32", "f16", "bf16", "int8", "int4"}; /* as in CLI_DTYPE */
+    const cli_option type = CLI_DTYPE(&dtype);
+    char type_name[16];
     const double min_cosine = 0.9992;
     const int64_t dim = m->dim, n = c->count < SOME ? c->count : SOME;
     const char *text[SOME];
@@ -136,6 +137,7 @@ static int check_index(const corpus *c, const cli_embedder *m)
         text[i] = c->data + c->begin[line[i]];
         bytes[i] = c->begin[line[i] + 1] - c->begin[line[i]] - 1;
     }
+    cli_option_default(&type, type_name, sizeof type_name);
     float *again = malloc((size_t)(n * dim) * sizeof *again);
     int code = again ? cli_embedder_encode(m, n, text, bytes, again, &cut, NULL) : cli_fail_memory();
     for (int64_t i = 0; !code && i < n; i++) {
@@ -146,8 +148,8 @@ static int check_index(const corpus *c, const cli_embedder *m)
                 "the model or its --dtype is another; \"attend embed -m %s%s%s --format npy -o %s %s\" makes the "
                 "index anew",
                 index_path, (long long)line[i] + 1, (long long)line[i] + 1, corpus_path, m->name, cosine,
-                cli_quoted(m->name).text, dtype ? " --dtype " : "", dtype ? dtypes[dtype] : "",
-                cli_quoted(index_path).text, cli_quoted(corpus_path).text);
+                cli_quoted(m->name).text, dtype ? " --dtype " : "", dtype ? type_name : "", cli_quoted(index_path).text,
+                cli_quoted(corpus_path).text);
     }
     free(again);
     return code;

@@ -13,16 +13,16 @@ static void put_chunk(att_tensor_writer *w, const char *name, const att_tensor *
     for (int i = 0; i < t->rank; i++)
         count *= t->dim[i];
     const int64_t bytes = att_dtype_bytes(dtype, count);
-    if (w->source && att_cancelled(w->file->ctx) && !w->file->status)
-        w->file->status = att_fail(w->file->ctx, ATT_ERR_CANCELLED, "%s: cancelled", w->source);
     if (w->file->status)
         return;
-    att_status s = att_wrap(&dense, w->chunk, dtype, t->rank, t->dim, NULL);
+    att_status s = w->source && att_cancelled(w->file->ctx)
+                       ? att_fail(w->file->ctx, ATT_ERR_CANCELLED, "%s: cancelled", w->source)
+                       : ATT_OK;
+    s = s ? s : att_wrap(&dense, w->chunk, dtype, t->rank, t->dim, NULL);
     s = s ? s : att_tensor_convert(w->file->ctx, t, &dense);
     if (!s && w->source)
         s = att_check_narrow(w->file->ctx, w->source, name, "convert to", t, &dense);
-    if (s && !w->file->status)
-        w->file->status = s;
+    w->file->status = s;
     for (int64_t i = 0; dtype == ATT_BOOL && i < bytes; i++)
         w->chunk[i] = w->chunk[i] != 0;
     att_replace_write(w->file, w->chunk, (size_t)bytes);

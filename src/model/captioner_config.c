@@ -5,14 +5,10 @@
 #include <string.h>
 
 /* Upper limits; larger sizes indicate a damaged file. */
-enum {
-    MAX_PLACES = 4096,
-    MAX_VALUES = 65536,
-    MAX_FEATURES = 65536,
-    MAX_LAYERS = 64,
-    MAX_POSITIONS = 1 << 16,
-    MAX_WORDS = 1 << 24
-};
+enum { MAX_FEATURES = 65536, MAX_LAYERS = 64, MAX_POSITIONS = 1 << 16, MAX_WORDS = 1 << 24 };
+/* Of additive attention, which has an identity matrix [places, places] beside the features to return its weights; an
+ * attention plan has at most MAX_VALUES features of values. */
+enum { MAX_PLACES = 4096, MAX_VALUES = 65536 };
 
 static const char *const encoders[] = {"cnn", "vit"};
 static const char *const decoders[] = {"gru", "lstm", "transformer"};

@@ -1,5 +1,5 @@
-#include "io/narrow.h"
 #include "model/model.h"
+#include "io/narrow.h"
 
 #include <math.h>
 #include <string.h>

@@ -60,13 +60,6 @@ static int64_t patches_at_once(const att_window *w, int64_t length)
     return (lines < 1 ? 1 : lines < w->out[0] ? lines : w->out[0]) * w->out[1];
 }
 
-/* y [n, area, channels] = x [n, channels, area], or back with channels and area exchanged */
-static void reorder(att_ctx *ctx, int64_t n, int64_t channels, int64_t area, const float *x, float *y)
-{
-    for (int64_t i = 0; i < n; i++, x += channels * area, y += channels * area)
-        att_kernels_of(ctx->isa)->vector.transpose(channels, area, x, area, y, channels);
-}
-
 /* ---- backward */
 
 typedef struct spread {
@@ -152,7 +145,7 @@ static bool prepare(att_tape *t, back *b, att_param *weight, int64_t max_rows)
         b->rows = att_tape_scratch(t, rows);
         if (!weights || !packed || !b->rows)
             return false;
-        reorder(t->ctx, n, w->channels, w->kernel[0] * w->kernel[1], weights, b->dweight);
+        att_tape_reorder(t->ctx, n, w->channels, w->kernel[0] * w->kernel[1], weights, b->dweight);
         att_gemm_pack(t->ctx, k, n, b->dweight, 1, k, packed);
         b->packed = packed;
     }
@@ -182,7 +175,7 @@ static att_status backward(att_tape *t, const att_step *s)
         }
     float *dweight = att_param_partial(s->param[0]), *one = b.p.rows;
     for (int64_t i = 0; i < n; i++, dweight += k) {
-        reorder(t->ctx, 1, area, w->channels, b.dweight + i * k, one);
+        att_tape_reorder(t->ctx, 1, area, w->channels, b.dweight + i * k, one);
         att_kernels_of(t->ctx->isa)->vector.add(k, dweight, one, dweight);
     }
     return ATT_OK;

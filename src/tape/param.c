@@ -124,6 +124,12 @@ size_t att_param_packed_count(const att_param *p)
     return att_gemm_packed_count(p->ctx, p->value.dim[0], columns_of(&p->value));
 }
 
+void att_tape_reorder(att_ctx *ctx, int64_t n, int64_t channels, int64_t area, const float *x, float *y)
+{
+    for (int64_t i = 0; i < n; i++, x += channels * area, y += channels * area)
+        att_kernels_of(ctx->isa)->vector.transpose(channels, area, x, area, y, channels);
+}
+
 /* Weights of a convolution, [n, channels, height, width], as its patches are: [n, height, width, channels] */
 static bool pack_kernels(const att_param *p, float *y)
 {
@@ -136,8 +142,7 @@ static bool pack_kernels(const att_param *p, float *y)
     const float *from = dense ? x->data : made + att_count(x);
     if (!dense)
         make_floats(p, made + att_count(x));
-    for (int64_t i = 0; i < n; i++)
-        att_kernels_of(p->ctx->isa)->vector.transpose(channels, area, from + i * k, area, made + i * k, channels);
+    att_tape_reorder(p->ctx, n, channels, area, from, made);
     att_gemm_pack(p->ctx, n, k, made, k, 1, y);
     att_free(p->ctx, made);
     return true;

@@ -269,8 +269,8 @@ void att_tape_activate_back(att_ctx *ctx, int activation, int64_t count, const f
 
 /* ---- parameters (param.c); NULL: error set */
 
-/* The packed copy of value [n, k] (or [n, ...] as a matrix, [n, channels, height, width] as [n, height, width,
- * channels]) for GEMM */
+/* The packed copy of value [n, k] (or [n, ...] as a matrix) for GEMM; weights of a convolution [n, channels, height,
+ * width] are in the order of its patches, [n, height, width, channels] */
 const float *att_param_packed(att_param *p);
 /* The same of a matrix of f16 or bf16, its codes: half the memory, and half of what a product of few rows reads */
 const uint16_t *att_param_packed_codes(att_param *p);
@@ -281,6 +281,9 @@ bool att_param_pack(const att_param *p, float *y);
 const float *att_param_int8(att_param *p);
 /* The value as dense f32: itself, or a copy */
 const float *att_param_floats(att_param *p);
+/* y [n, area, channels] = x [n, channels, area], or back with channels and area exchanged: conv2d's order and a model's
+ */
+void att_tape_reorder(att_ctx *ctx, int64_t n, int64_t channels, int64_t area, const float *x, float *y);
 /* Row `row` of value [..., features] as f32 -> y [features] */
 void att_param_row(const att_param *p, int64_t row, float *y);
 

@@ -89,10 +89,10 @@ static void draw_line(FILE *f, double y, double room, const svg_font *font, cons
 {
     char cut[1024];
     svg_font small = *font;
-    const double width = svg_text_width(text, 1) * (font->bold ? 1.12 : 1);
-    small.size = fmax(LEAST_SIZE, fmin(font->size, room / fmax(width, 1e-3)));
+    room /= font->bold ? 1.12 : 1;
+    small.size = fmax(LEAST_SIZE, fmin(font->size, room / fmax(svg_text_width(text, 1), 1e-3)));
     snprintf(cut, sizeof cut, "%.*s", utf8_prefix(text, 1000), text);
-    for (int n = (int)strlen(cut); n > 0 && svg_text_width(cut, small.size) * (font->bold ? 1.12 : 1) > room;) {
+    for (int n = (int)strlen(cut); n > 0 && svg_text_width(cut, small.size) > room;) {
         n = utf8_prefix(text, n - 1);
         snprintf(cut, sizeof cut, "%.*s…", n, text);
     }

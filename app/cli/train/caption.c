@@ -15,8 +15,7 @@ enum decoder { GRU, LSTM, TRANSFORMER };
 enum attention { ADDITIVE, NONE };
 enum schedule { COSINE, LINEAR, CONSTANT };
 enum dtype { F32, F16 };
-enum { CIDER_IMAGES = 500, MAX_CHANNELS = 1 << 16, DEFAULT_SIZE = 96 };
-#define DEFAULT_CHANNELS "32,64,128,256"
+enum { CIDER_IMAGES = 500, MAX_CHANNELS = 1 << 16 };
 
 static const char *data, *images, *train_list, *valid_list, *encoder, *channels, *folder;
 static int decoder, attention = -1, schedule, dtype = F32;
@@ -156,21 +155,6 @@ static int check_options(void)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         if (cases[i].wrong)
             return cli_misuse("--%s %s", cases[i].name, cases[i].why);
-    if (!transformer && layers > ATT_NN_MAX_RECURRENT)
-        return cli_misuse("--layers %lld is more than the %d that a GRU or an LSTM may have", (long long)layers,
-                          ATT_NN_MAX_RECURRENT);
-    int stages = 1;
-    for (const char *comma = channels ? channels : DEFAULT_CHANNELS; (comma = strchr(comma, ',')); comma++)
-        stages++;
-    if (convolves && stages < 16 && (image_size ? image_size : DEFAULT_SIZE) % (1 << stages))
-        return cli_misuse("--image-size %lld is not a multiple of %d, as %d stages (--channels) need it",
-                          (long long)(image_size ? image_size : DEFAULT_SIZE), 1 << stages, stages);
-    if (presence_epochs >= epochs)
-        return cli_misuse("--presence-epochs %lld of --epochs %lld leave none in which captions are learnt",
-                          (long long)presence_epochs, (long long)epochs);
-    if (transformer && hidden % (heads ? heads : 4))
-        return cli_misuse("--hidden %lld cannot be shared by %lld heads (--heads)", (long long)hidden,
-                          (long long)(heads ? heads : 4));
     if (presence == 0 && (presence_epochs > 0 || presence_weight > 0))
         return cli_misuse("--presence-%s does not go with --presence 0", presence_epochs > 0 ? "epochs" : "weight");
     return CLI_DONE;
@@ -187,11 +171,32 @@ static void complete_options(void)
         embedding = embedding ? embedding : hidden;
     }
     if (!encoder) {
-        channels = channels ? channels : DEFAULT_CHANNELS;
-        image_size = image_size ? image_size : DEFAULT_SIZE;
+        channels = channels ? channels : "32,64,128,256";
+        image_size = image_size ? image_size : 96;
     }
     presence = presence >= 0 ? presence : encoder ? 0 : 300;
     presence_epochs = presence_epochs >= 0 ? presence_epochs : presence && !encoder ? epochs * 2 / 5 : 0;
+}
+
+/* Sizes that do not go together, defaults included */
+static int check_sizes(void)
+{
+    int stages = 1;
+    for (const char *comma = channels; comma && (comma = strchr(comma, ',')); comma++)
+        stages++;
+    if (!encoder && stages < 16 && image_size % (1 << stages))
+        return cli_misuse("--image-size %lld is not a multiple of %d, as %d stages (--channels) need it",
+                          (long long)image_size, 1 << stages, stages);
+    if (decoder == TRANSFORMER && hidden % heads)
+        return cli_misuse("--hidden %lld cannot be shared by %lld heads (--heads)", (long long)hidden,
+                          (long long)heads);
+    if (decoder != TRANSFORMER && layers > ATT_NN_MAX_RECURRENT)
+        return cli_misuse("--layers %lld is more than the %d that a GRU or an LSTM may have", (long long)layers,
+                          ATT_NN_MAX_RECURRENT);
+    if (presence_epochs >= epochs)
+        return cli_misuse("--presence-epochs %lld of --epochs %lld leave none in which captions are learnt",
+                          (long long)presence_epochs, (long long)epochs);
+    return CLI_DONE;
 }
 
 /* --channels as a JSON list */
@@ -440,6 +445,8 @@ static int run(int n, char **arguments)
                                      .user = &t}};
     int code = check_options();
     complete_options();
+    if (!code)
+        code = check_sizes();
     if (!code)
         code = find_encoder(&t.encoder);
     if (!code)

@@ -220,7 +220,8 @@ static void say_checkpoints(const cli_training *t)
     cli_checkpoints_find(t->folder, &c);
     if (c.n > 0)
         cli_note("%.3g MB there are checkpoints, which only --resume needs%s: rm %s/checkpoint-*.safetensors",
-                 1e-6 * (double)c.bytes, has_base(t->folder) ? ", like the model in base/" : "", t->folder);
+                 1e-6 * (double)c.bytes, has_base(t->folder) ? ", like the model in base/" : "",
+                 cli_quoted(t->folder).text);
 }
 
 /* The model of a training that has reached a limit. changed: since the model that the folder may have. */
