@@ -7,10 +7,10 @@
 #include "text/pipeline/pipeline.h"
 #include "text/utf8.h"
 
-/* A part of the piece, in a list; initially a character. */
+/* A part of the piece, in a list; initially a character, or a byte of one. */
 typedef struct symbol {
     int32_t id, before, after; /* before, after: symbols, or -1 */
-    uint32_t bytes;            /* 0: merged into the symbol before */
+    uint32_t begin, end;       /* bytes of the piece; both 0: merged into the symbol before */
 } symbol;
 
 /* ---- merges */
@@ -152,31 +152,45 @@ static void read_bpe(att_settings *s, att_pipeline *t)
 
 static symbol *symbols_of(const att_encoding *e) { return (symbol *)(void *)e->a.data; }
 
-static void add_symbol(att_encoding *e, int32_t id, size_t bytes)
+static void add_symbol(att_encoding *e, int32_t id, size_t begin, size_t end)
 {
-    const int32_t n = (int32_t)(e->a.count / sizeof(symbol));
-    const symbol x = {id, n - 1, -1, (uint32_t)bytes};
+    const size_t count = e->a.count / sizeof(symbol);
+    if (count == INT32_MAX && !e->a.status)
+        e->a.status = att_fail(e->a.ctx, ATT_ERR_UNSUPPORTED, "a word of more than %zu symbols is too long", count);
+    const int32_t n = (int32_t)count;
+    const symbol x = {id, n - 1, -1, (uint32_t)begin, (uint32_t)end};
     att_bytes_add(&e->a, &x, sizeof x);
     if (n > 0 && !e->a.status)
         symbols_of(e)[n - 1].after = n;
 }
 
+/* Where the next symbol begins: as in the package, after the last one, also if a character between has no token. */
+static size_t symbols_end(const att_encoding *e)
+{
+    const size_t n = e->a.count / sizeof(symbol);
+    return n > 0 ? symbols_of(e)[n - 1].end : 0;
+}
+
 /* Adds the unknown token for *bytes that are not in the vocabulary, if there are some. */
 static void end_unknown(att_encoding *e, size_t *bytes)
 {
+    const size_t begin = symbols_end(e);
     if (*bytes > 0)
-        add_symbol(e, e->t->vocabulary.unknown, *bytes);
+        add_symbol(e, e->t->vocabulary.unknown, begin, begin + *bytes);
     *bytes = 0;
 }
 
-static bool add_bytes(att_encoding *e, const char *text, size_t bytes)
+/* Adds a symbol for each byte of text [bytes], a character of n bytes with its prefix and suffix; each stands for the
+ * whole character, since those of the affixes are no bytes of the piece. */
+static bool add_bytes(att_encoding *e, const char *text, size_t bytes, size_t n)
 {
     const att_bpe *b = &e->t->bpe;
+    const size_t begin = symbols_end(e);
     for (size_t i = 0; i < bytes; i++)
         if (b->byte[(unsigned char)text[i]] == ATT_NO_TOKEN)
             return false;
     for (size_t i = 0; i < bytes; i++)
-        add_symbol(e, b->byte[(unsigned char)text[i]], 1);
+        add_symbol(e, b->byte[(unsigned char)text[i]], begin, begin + n);
     return true;
 }
 
@@ -206,8 +220,8 @@ static void add_characters(att_encoding *e, const char *s, size_t bytes)
         const int32_t id = att_vocabulary_find(&e->t->vocabulary, text, length);
         if (id != ATT_NO_TOKEN) {
             end_unknown(e, &unknown);
-            add_symbol(e, id, n);
-        } else if (!b->byte_fallback || !add_bytes(e, text, length)) {
+            add_symbol(e, id, symbols_end(e), symbols_end(e) + n);
+        } else if (!b->byte_fallback || !add_bytes(e, text, length, n)) {
             att_encoding_unknown(e, at, at + n);
             if (e->t->vocabulary.unknown == ATT_NO_TOKEN)
                 continue;
@@ -264,15 +278,15 @@ static void merge(att_encoding *e, int32_t number, int32_t left)
 {
     symbol *x = symbols_of(e);
     const int32_t right = x[left].after, id = e->t->bpe.merge[number].id;
-    if (x[left].bytes == 0 || right < 0)
+    if (x[left].end == 0 || right < 0)
         return;
     const int32_t now = merge_of(&e->t->bpe, x[left].id, x[right].id);
     if (now == ATT_NO_ITEM || e->t->bpe.merge[now].id != id)
         return;
     x[left].id = id;
-    x[left].bytes += x[right].bytes;
+    x[left].end = x[right].end;
     x[left].after = x[right].after;
-    x[right].bytes = 0;
+    x[right].begin = x[right].end = 0;
     if (x[left].after >= 0)
         x[x[left].after].before = left;
     push(e, x[left].before, left);
@@ -297,11 +311,9 @@ static void segment(att_encoding *e, const char *s, size_t bytes)
         const uint64_t top = pop(e);
         merge(e, (int32_t)(top >> 32), (int32_t)(top & UINT32_MAX));
     }
-    size_t at = 0;
     for (int32_t i = n > 0 ? 0 : -1; i >= 0; i = symbols_of(e)[i].after) {
         const symbol x = symbols_of(e)[i];
-        att_encoding_add(e, x.id, at, at + x.bytes);
-        at += x.bytes;
+        att_encoding_add(e, x.id, x.begin, x.end);
     }
 }
 
