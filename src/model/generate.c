@@ -101,7 +101,7 @@ static att_status accept(const generate_job *j, sequence *s)
         .position = s->count - 1,
         .id = id,
         .log_probability = s->log_probability ? s->log_probability[s->count - 1 - s->prompt] : NAN,
-        .text = s->stream.text.data + s->stream.sent,
+        .text = s->stream.text.data ? s->stream.text.data + s->stream.sent : "", /* no token had text yet */
         .bytes = s->stream.ready - s->stream.sent,
         .last = s->end != 0,
     };

@@ -187,8 +187,8 @@ static bool add_piece(void *user, const att_generated_token *token)
     assert_int_equal(token->position, p->position);
     p->log_probability[p->n++] = token->log_probability;
     p->last = token->last;
-    if (token->bytes) /* of none text may be NULL */
-        strncat(p->text, token->text, token->bytes);
+    assert_non_null(token->text);
+    strncat(p->text, token->text, token->bytes);
     strcat(p->text, "|");
     return p->n != p->end_after;
 }
@@ -211,6 +211,13 @@ static void the_callback_has_each_token_and_all_text(void **state)
     assert_string_equal(p.text, "o|e|q|e||gs|");
     p = (pieces){.end_after = 3};
     check_text(g, "bdcab", OPTIONS(.max_tokens = 6, .token = add_piece, .user = &p), "oeq", ATT_GENERATION_CALLBACK);
+    const test_folder folder = folder_with("{\"eos_token_id\": 14}"); /* "o": no token has text */
+    att_text_generator *with = open_with(&folder);
+    p = (pieces){.end_after = 0};
+    check_text(with, "bdcab", OPTIONS(.max_tokens = 6, .token = add_piece, .user = &p), "", ATT_GENERATION_EOS);
+    assert_string_equal(p.text, "|");
+    att_text_generator_free(with);
+    folder_remove(&folder);
 }
 
 /* ---- together and alone */
