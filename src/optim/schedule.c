@@ -1,5 +1,6 @@
 /* Learning rates, by the step. */
 #include "attend_learn.h"
+#include "base/base.h"
 #include "base/math.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* The public random number generator, the one of dropout. */
-#include "attend.h"
+#include "attend_util.h"
 #include "kernel/philox.h"
 
 void att_random(uint64_t seed, const uint32_t counter[4], uint32_t words[4])
