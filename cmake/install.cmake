@@ -1,38 +1,69 @@
-# What `cmake --install` puts where: headers, libraries, pkg-config files, the CMake package "attend".
+# What `cmake --install` puts where, with ATT_INSTALL: headers, libraries, pkg-config files, the CMake package "attend",
+# the tool with its manual pages, completions and models.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+# The path of an install folder as seen from another one. If both are below the prefix, that is so wherever the tree is
+# moved to; if one is absolute, it is so where they were configured to be.
+function(att_relative from to out)
+  cmake_path(ABSOLUTE_PATH from BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} NORMALIZE)
+  cmake_path(ABSOLUTE_PATH to BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} NORMALIZE)
+  file(RELATIVE_PATH path ${from} ${to})
+  string(REGEX REPLACE "/$" "" path "${path}")
+  set(${out} "${path}" PARENT_SCOPE)
+endfunction()
+
+# The models that come with attend, as seen from a program that is installed with it (src/model/find.c).
+att_relative(${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_DATADIR} data_from_program)
+
+# The folders of the .pc files
+set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+if(NOT IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+  att_relative(${CMAKE_INSTALL_LIBDIR}/pkgconfig . pc_prefix)
+  set(pc_prefix "\${pcfiledir}/${pc_prefix}")
+endif()
+cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_LIBDIR BASE_DIRECTORY "\${prefix}" OUTPUT_VARIABLE pc_libdir)
+cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_INCLUDEDIR BASE_DIRECTORY "\${prefix}" OUTPUT_VARIABLE pc_includedir)
+
 # att_install_library(NAME HEADER...): NAME_static and NAME_shared, include/HEADER..., NAME.pc.
-# Other CMake projects see attend::NAME (shared) and attend::NAME_static.
+# Other CMake projects see attend::NAME (shared) and attend::NAME_static, in this build as in an installed one.
 function(att_install_library name)
   set_target_properties(${name}_shared PROPERTIES EXPORT_NAME ${name})
   add_library(attend::${name} ALIAS ${name}_shared)
   add_library(attend::${name}_static ALIAS ${name}_static)
-  install(TARGETS ${name}_static ${name}_shared EXPORT attend-targets)
-  list(TRANSFORM ARGN PREPEND include/ OUTPUT_VARIABLE headers)
-  install(FILES ${headers} TYPE INCLUDE)
-  configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  if(ATT_INSTALL)
+    install(TARGETS ${name}_static ${name}_shared EXPORT attend-targets)
+    list(TRANSFORM ARGN PREPEND include/ OUTPUT_VARIABLE headers)
+    install(FILES ${headers} TYPE INCLUDE)
+    configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  endif()
 endfunction()
 
-# The prefix as seen from the .pc files, which so stay right wherever the tree is moved to.
-file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
+# att_install_package(): the CMake package
+function(att_install_package)
+  if(NOT ATT_INSTALL)
+    return()
+  endif()
+  set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/attend)
+  install(EXPORT attend-targets NAMESPACE attend:: DESTINATION ${folder})
+  configure_package_config_file(cmake/attend-config.cmake.in attend-config.cmake INSTALL_DESTINATION ${folder})
+  write_basic_package_version_file(attend-config-version.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/attend-config.cmake ${PROJECT_BINARY_DIR}/attend-config-version.cmake
+          DESTINATION ${folder})
+endfunction()
 
-# The models that come with attend, as seen from a program that is installed with it (src/model/find.c).
-file(RELATIVE_PATH data_from_program /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_DATADIR})
-
-set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/attend)
-install(EXPORT attend-targets NAMESPACE attend:: DESTINATION ${package_folder})
-configure_package_config_file(cmake/attend-config.cmake.in attend-config.cmake INSTALL_DESTINATION ${package_folder})
-write_basic_package_version_file(attend-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/attend-config.cmake ${CMAKE_BINARY_DIR}/attend-config-version.cmake
-        DESTINATION ${package_folder})
-
-# att_install_tool(): the tool, and the manual pages and completions that it writes itself.
+# att_install_tool(): the tool and its models, and the manual pages and completions that it writes itself.
 function(att_install_tool)
+  if(NOT ATT_INSTALL)
+    return()
+  endif()
   install(TARGETS attend)
   install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DATADIR}/attend)
+  if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
+    message(STATUS "attend: no manual pages and no completions: the tool, which writes them, does not run here")
+    return()
+  endif()
   set(pages "")
   foreach(page "attend.bash:--completion=bash:bash-completion/completions:attend"
                "attend.zsh:--completion=zsh:zsh/site-functions:_attend"
@@ -40,13 +71,13 @@ function(att_install_tool)
     string(REPLACE ":" ";" page ${page})
     list(POP_FRONT page file option folder name)
     add_custom_command(OUTPUT ${file} COMMAND attend help ${option} > ${file} DEPENDS attend VERBATIM)
-    list(APPEND pages ${CMAKE_BINARY_DIR}/${file})
-    install(FILES ${CMAKE_BINARY_DIR}/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder} RENAME ${name})
+    list(APPEND pages ${PROJECT_BINARY_DIR}/${file})
+    install(FILES ${PROJECT_BINARY_DIR}/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder} RENAME ${name})
   endforeach()
-  set(man ${CMAKE_BINARY_DIR}/man1)
+  set(man ${PROJECT_BINARY_DIR}/man1)
   add_custom_command(OUTPUT man.stamp COMMAND ${CMAKE_COMMAND} -E rm -rf ${man} COMMAND ${CMAKE_COMMAND} -E make_directory ${man}
                      COMMAND attend help --man-folder ${man} COMMAND ${CMAKE_COMMAND} -E touch man.stamp
                      DEPENDS attend VERBATIM)
-  install(DIRECTORY ${man} DESTINATION ${CMAKE_INSTALL_DATADIR}/man)
-  add_custom_target(pages ALL DEPENDS ${pages} man.stamp)
+  install(DIRECTORY ${man} DESTINATION ${CMAKE_INSTALL_MANDIR})
+  add_custom_target(attend_pages ALL DEPENDS ${pages} man.stamp)
 endfunction()

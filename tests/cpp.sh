@@ -1,9 +1,9 @@
 #!/bin/sh
 # Are the public headers good C++20? Compiles examples/*.cpp, among which is one for each header, without a warning, and
-# runs tests/macros.cpp with the shared libraries of BUILD, by each compiler that is here.
-# usage: tests/cpp.sh BUILD
+# runs tests/macros.cpp with the shared libraries in FOLDER, by each compiler that is here.
+# usage: tests/cpp.sh FOLDER
 set -eu
-build=$1
+folder=$1
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -21,7 +21,7 @@ for compiler in g++ clang++; do
         $compiler $flags -fsyntax-only "$example"
     done
     # shellcheck disable=SC2086
-    $compiler $flags "$root/tests/macros.cpp" -L"$build" -lattend -Wl,-rpath,"$build" -o "$work/macros"
+    $compiler $flags "$root/tests/macros.cpp" -L"$folder" -lattend -Wl,-rpath,"$folder" -o "$work/macros"
     "$work/macros" || { echo "$compiler: tests/macros.cpp returns $?"; exit 1; }
     echo "$compiler: examples compile without a warning, macros have the right values"
 done

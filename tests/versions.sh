@@ -1,9 +1,9 @@
 #!/bin/sh
 # May a program and the libraries be of different versions? Compiles tests/versions/program.c against the headers, and
-# against copies whose option structs are shorter or longer, and runs each with the shared libraries of BUILD.
-# usage: tests/versions.sh BUILD CC
+# against copies whose option structs are shorter or longer, and runs each with the shared libraries in FOLDER.
+# usage: tests/versions.sh FOLDER CC
 set -eu
-build=$1 cc=$2
+folder=$1 cc=$2
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 # run VERSION [FLAG]: to $work/VERSION.txt
 run() {
     $cc -std=c11 -Wall -Wextra -Werror ${2:-} -I"$work/$1" "$root/tests/versions/program.c" \
-        -L"$build" -lattend_model -lattend -Wl,-rpath,"$build" -o "$work/program"
+        -L"$folder" -lattend_model -lattend -Wl,-rpath,"$folder" -o "$work/program"
     "$work/program" >"$work/$1.txt" || { echo "a program of headers that are $1 fails"; exit 1; }
 }
 
