@@ -26,7 +26,7 @@ typedef enum att_interactions_format {
                                  * case ids may have spaces, or by spaces */
     ATT_INTERACTIONS_MOVIELENS, /* the same, separated by "::" */
     ATT_INTERACTIONS_INTER,     /* RecBole's .inter: tabs, with the header "user_id:token", "item_id:token", ... */
-    ATT_INTERACTIONS_CSV,       /* with a header; separated by commas, or by tabs if the header has one (RFC 4180) */
+    ATT_INTERACTIONS_CSV,       /* with a header; separated by commas, semicolons or tabs, see att_table (RFC 4180) */
     ATT_INTERACTIONS_HISTORIES  /* a line for each user: "user item item ...", oldest first */
 } att_interactions_format;
 
@@ -43,7 +43,7 @@ typedef struct att_interactions_options {
     int64_t n_items;
 } att_interactions_options;
 
-/* Reads a file of any size, plain or packed by gzip (see att_open_text), in at most 64 bytes a line and the ids. A line
+/* Reads a file of any size (see att_open_text), in at most 64 bytes a line and the ids. A line
  * has at most 2^20 bytes, so that a longer history needs the format ATT_INTERACTIONS_LINES.
  * Numbers of users and items are in the order of their first lines. Each user's actions are sorted by time; equal
  * times, and files without times, have the order of the file. options or NULL: defaults. Errors name file, line and

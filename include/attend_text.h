@@ -143,11 +143,33 @@ ATT_API att_status att_marian_tokenizer_write(att_ctx *ctx, const char *folder, 
 
 /* ---- 2 Text files ------------------------------------------------------- */
 
-/* Opens a text for reading, from its beginning; the caller closes *file, a descriptor. A file that begins as gzip's is
- * unpacked into one without a name in $TMPDIR, else /tmp. Errors: the file cannot be opened; it ends in .gz but is no
- * gzip file; it is truncated, damaged (its checksum), or unpacks to more than 64 MiB and 100 times its size; the
- * temporary file cannot be written. *file is then -1. */
+/* Texts are UTF-8, with or without a byte order mark, which is no part of them. Their lines end with LF, CR LF, or in
+ * files without LF with CR. */
+
+/* Opens a text for reading; the caller closes *file, a descriptor, which is after the byte order mark if there is one.
+ * A file that begins as gzip's is unpacked into one without a name in $TMPDIR, else /tmp; one whose lines end with CR
+ * is copied to such a file, with LF. Errors: the file cannot be opened; its first bytes are of something else, which is
+ * named, with a command that makes a text of it: UTF-16, UTF-32, what other programs pack, documents and tables of
+ * other formats, a pointer of git LFS; it ends in .gz but is no gzip file; it is truncated, damaged (its checksum), or
+ * unpacks to more than 64 MiB and 100 times its size; the temporary file cannot be written. *file is then -1. A pipe is
+ * opened as it is: see att_text_begin. */
 ATT_API att_status att_open_text(const char *path, int *file);
+
+typedef struct att_text_start {
+    size_t size;
+    size_t mark;  /* bytes of a byte order mark, which are to be skipped: 3 or 0 */
+    bool returns; /* lines end with CR */
+} att_text_start;
+/* The same for data [bytes], the first that were read from a pipe; name: what it is called in errors. */
+ATT_API att_status att_text_begin(const char *name, const void *data, size_t bytes, att_text_start *out);
+
+/* A table: records of fields, one after another, in lines. Blank lines and records whose fields are all blank are
+ * skipped. In CSV (RFC 4180, and as Excel writes it) a field may be in quotes, in which "" is one and line ends are
+ * text. Its separator is the tab, semicolon or comma whose number is the same in each of the first 100 records, one or
+ * more: a tab before others; of a comma and a semicolon the comma, unless each comma of the first line is between two
+ * digits; where none is, the one that the first record has most often. A first line "sep=;" names it. If each field of
+ * the first record but the first begins with a space, spaces after separators are no part of fields. */
+typedef struct att_table att_table;
 
 /* ---- 3 Metrics of translations ------------------------------------------ */
 

@@ -168,6 +168,7 @@ static const fixture constants[] = {
     {"att_tensor *", &(att_tensor){0}},
     {"att_tokens *", &(att_tokens){0}},
     {"att_text *", &(att_text){0}},
+    {"att_text_start *", &(att_text_start){.size = sizeof(att_text_start)}},
     {"att_model_path *", &(att_model_path){""}},
     {"att_attention_map *", &(att_attention_map){.weights = NULL}},
     {"att_translation *", (att_translation[4]){[0] = {.score = 0}}},

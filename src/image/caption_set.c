@@ -107,7 +107,7 @@ static att_status read_list(building *b, bool *listed)
         e = att_text_lines_fill(&lines);
         while (!e && att_text_lines_next(&lines, &line)) {
             const att_where where = {.ctx = lines.ctx, .path = lines.path, .number = lines.lines};
-            const att_byte_view name = att_trim(att_text_line_view(&line));
+            const att_byte_view name = att_trim((att_byte_view){line.text, line.bytes});
             e = name.bytes ? choose_listed(b, &where, name, listed) : ATT_OK;
         }
     }

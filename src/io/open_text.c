@@ -1,4 +1,5 @@
 #include "io/open_text.h"
+#include "io/text_start.h"
 #include "attend_util.h"
 #include "util/util.h"
 
@@ -130,6 +131,74 @@ att_status att_unpack_text(const char *path, int *file)
     return att_fail(NULL, ATT_ERR_FORMAT, "%s: is not a gzip file, though its name ends in .gz", path);
 }
 
+/* ---- the text */
+
+/* Copies the text with a LF for each CR; *found: a LF, so that its lines do not end with CR. */
+static att_status copy_returns(const char *path, int from, int to, bool *found)
+{
+    char data[1 << 14];
+    att_status s = ATT_OK;
+    for (ssize_t n = 1; !s && n != 0 && !*found;) {
+        n = read(from, data, sizeof data);
+        *found = n > 0 && memchr(data, '\n', (size_t)n);
+        for (ssize_t i = 0; i < n; i++)
+            data[i] = data[i] == '\r' ? '\n' : data[i];
+        if (n > 0)
+            s = write_all(path, to, data, (size_t)n);
+        else if (n < 0 && errno != EINTR)
+            s = refused(path);
+    }
+    return s;
+}
+
+/* If there is no LF in *file: replaces it by a copy in which each CR is one. */
+static att_status replace_returns(const char *path, int *file)
+{
+    int copy = -1;
+    bool found = false;
+    att_status s = open_nameless(path, &copy);
+    s = s ? s : copy_returns(path, *file, copy, &found);
+    if (copy >= 0)
+        close(s || found ? copy : *file);
+    *file = s || found ? *file : copy;
+    return s;
+}
+
+/* Fails where the first bytes are not of a text. */
+static att_status check_start(const char *path, int *file, att_text_start *start)
+{
+    char data[1 << 14];
+    struct stat is;
+    const int packed = *file;
+    att_status s = att_unpack_text(path, file);
+    *start = (att_text_start){0};
+    if (s || fstat(*file, &is) || !S_ISREG(is.st_mode))
+        return s;
+    const ssize_t n = pread(*file, data, sizeof data, 0);
+    if (n < 0)
+        return refused(path);
+    const att_foreign *foreign = att_foreign_of(data, (size_t)n);
+    if (foreign)
+        return att_fail_foreign(NULL, *file == packed ? path : NULL, path, foreign);
+    *start = att_find_text_start(data, (size_t)n);
+    return ATT_OK;
+}
+
+att_status att_begin_text(const char *path, int *file)
+{
+    att_text_start start;
+    att_status s = check_start(path, file, &start);
+    if (!s && start.returns)
+        s = replace_returns(path, file);
+    if (!s && (start.mark || start.returns) && lseek(*file, (off_t)start.mark, SEEK_SET) < 0)
+        s = refused(path);
+    if (s && *file >= 0) {
+        close(*file);
+        *file = -1;
+    }
+    return s;
+}
+
 att_status att_open_text(const char *path, int *file)
 {
     if (file)
@@ -137,5 +206,5 @@ att_status att_open_text(const char *path, int *file)
     if (att_require(__func__, ATT_NAMED({"path", path}, {"file", file})))
         return ATT_ERR_ARGUMENT;
     *file = open(path, O_RDONLY | O_CLOEXEC);
-    return *file < 0 ? refused(path) : att_unpack_text(path, file);
+    return *file < 0 ? refused(path) : att_begin_text(path, file);
 }

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCK = 2 * ATT_MAX_LINE };
-
 static att_status refused(const att_text_lines *l)
 {
     return att_fail(l->ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", l->path, strerror(errno));
@@ -24,12 +22,21 @@ att_status att_text_lines_open(att_text_lines *l, att_ctx *ctx, const char *path
     if (!S_ISREG(l->opened.st_mode))
         return att_fail(ctx, ATT_ERR_IO, "%s is not a file: texts are read more than once, which only a file can be",
                         path);
-    const att_status e = att_unpack_text(path, &l->file);
+    const att_status e = att_begin_text(path, &l->file);
     if (e)
         return e;
-    if (fstat(l->file, &l->opened)) /* of the unpacked file */
+    l->offset = lseek(l->file, 0, SEEK_CUR);         /* after a byte order mark */
+    if (fstat(l->file, &l->opened) || l->offset < 0) /* of the unpacked file */
         return refused(l);
-    l->block = att_alloc(ctx, BLOCK, 1);
+    l->block = att_alloc(ctx, ATT_TEXT_BLOCK, 1);
+    return l->block ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+att_status att_text_lines_of(att_text_lines *l, att_ctx *ctx, int file, const char *name)
+{
+    *l = (att_text_lines){.ctx = ctx, .file = file, .stream = true, .advice = ""};
+    snprintf(l->path, sizeof l->path, "%s", name);
+    l->block = att_alloc(ctx, ATT_TEXT_BLOCK, 1);
     return l->block ? ATT_OK : ATT_ERR_MEMORY;
 }
 
@@ -44,7 +51,7 @@ void att_text_lines_close(att_text_lines *l)
     if (!l->ctx)
         return;
     att_text_lines_free_block(l);
-    if (l->file >= 0)
+    if (l->file >= 0 && !l->stream)
         close(l->file);
     *l = (att_text_lines){0};
 }
@@ -73,6 +80,52 @@ static size_t first_line(const char *text, size_t bytes, bool end, att_text_line
     return n + (feed != NULL);
 }
 
+/* Checks the first bytes of a pipe, when there is a line, and skips its byte order mark. */
+static att_status start_stream(att_text_lines *l)
+{
+    att_text_start start = {.size = sizeof start};
+    const att_status e = att_text_begin(l->path, l->block, l->used, &start);
+    l->at = start.mark;
+    l->returns = start.returns;
+    l->started = true;
+    return e;
+}
+
+/* Reads from a pipe, at least once, until there is a line. */
+static att_status read_stream(att_text_lines *l)
+{
+    const size_t before = l->used;
+    bool line = false;
+    while (!line && !l->end && l->used < ATT_TEXT_BLOCK) {
+        const ssize_t n = read(l->file, l->block + l->used, ATT_TEXT_BLOCK - l->used);
+        if (n < 0 && errno != EINTR)
+            return refused(l);
+        l->end = n == 0;
+        l->used += n > 0 ? (size_t)n : 0;
+        line = n > 0 && memchr(l->block + before, l->returns ? '\r' : '\n', l->used - before);
+    }
+    const att_status e = l->started ? ATT_OK : start_stream(l);
+    for (size_t i = before; l->returns && i < l->used; i++)
+        l->block[i] = l->block[i] == '\r' ? '\n' : l->block[i];
+    return e;
+}
+
+static att_status read_file(att_text_lines *l)
+{
+    const ssize_t n = read_at(l, l->offset + (int64_t)l->used, l->block + l->used, ATT_TEXT_BLOCK - l->used);
+    if (n < 0)
+        return refused(l);
+    l->used += (size_t)n;
+    l->end = l->used < ATT_TEXT_BLOCK;
+    return ATT_OK;
+}
+
+att_status att_text_lines_too_long(const att_text_lines *l)
+{
+    return att_fail(l->ctx, ATT_ERR_UNSUPPORTED, "%s: line %lld has more than %d bytes%s", l->path,
+                    (long long)l->lines + 1, ATT_MAX_LINE, l->advice);
+}
+
 att_status att_text_lines_fill(att_text_lines *l)
 {
     att_text_line line;
@@ -80,16 +133,13 @@ att_status att_text_lines_fill(att_text_lines *l)
     l->offset += (int64_t)l->at;
     l->used -= l->at;
     l->at = 0;
-    const ssize_t n = read_at(l, l->offset + (int64_t)l->used, l->block + l->used, BLOCK - l->used);
-    if (n < 0)
-        return refused(l);
-    l->used += (size_t)n;
-    l->end = l->used < BLOCK;
-    const size_t n_line = first_line(l->block, l->used, l->end, &line);
-    if ((n_line > 0 || l->used == 0) && line.bytes <= ATT_MAX_LINE)
+    const att_status e = l->stream ? read_stream(l) : read_file(l);
+    if (e)
+        return e;
+    const size_t n_line = first_line(l->block + l->at, l->used - l->at, l->end, &line);
+    if ((n_line > 0 || l->used == l->at) && line.bytes <= ATT_MAX_LINE)
         return ATT_OK;
-    return att_fail(l->ctx, ATT_ERR_UNSUPPORTED, "%s: line %lld has more than %d bytes%s", l->path,
-                    (long long)l->lines + 1, ATT_MAX_LINE, l->advice);
+    return att_text_lines_too_long(l);
 }
 
 bool att_text_lines_next(att_text_lines *l, att_text_line *line)
@@ -101,14 +151,6 @@ bool att_text_lines_next(att_text_lines *l, att_text_line *line)
     l->at += n;
     l->lines++;
     return true;
-}
-
-att_byte_view att_text_line_view(const att_text_line *line)
-{
-    static const char mark[] = "\xEF\xBB\xBF";
-    const size_t n = sizeof mark - 1;
-    const bool marked = line->offset == 0 && line->bytes >= n && !memcmp(line->text, mark, n);
-    return (att_byte_view){line->text + (marked ? n : 0), line->bytes - (marked ? n : 0)};
 }
 
 void att_text_lines_unread(att_text_lines *l, const att_text_line *line)

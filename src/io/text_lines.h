@@ -6,6 +6,7 @@
 #include "io/text_file.h"
 
 enum { ATT_MAX_LINE = 1 << 20 }; /* bytes; a longer line is an error */
+enum { ATT_TEXT_BLOCK = 2 * ATT_MAX_LINE };
 
 typedef struct att_text_line {
     const char *text; /* [bytes], not zero-terminated */
@@ -16,27 +17,33 @@ typedef struct att_text_line {
 typedef struct att_text_lines {
     att_ctx *ctx;
     char path[ATT_MAX_PATH];
-    int file;           /* descriptor */
+    int file;           /* descriptor, closed unless stream */
     struct stat opened; /* of the file when it was opened */
     int64_t lines;      /* read so far */
-    char *block;        /* a part of the file; or NULL */
+    char *block;        /* [ATT_TEXT_BLOCK], a part of the file; or NULL */
     size_t used, at;    /* bytes of the block; bytes read by att_text_lines_next */
     int64_t offset;     /* of the block in the file */
     bool end;           /* the file ends after the block */
+    bool stream;        /* of a pipe, which cannot be read again */
+    bool started;       /* stream: its first bytes have been checked */
+    bool returns;       /* stream: lines end with CR, which is replaced by LF */
     const char *advice; /* of the error of a longer line, after "line N has more than M bytes" */
 } att_text_lines;
 
-/* Opens a regular file (others cannot be read twice), plain or packed by gzip. l must be closed after an error, too; *l
- * = {0} may be closed. */
+/* Opens a regular file (others cannot be read twice) as att_open_text. l must be closed after an error, too; *l = {0}
+ * may be closed. */
 att_status att_text_lines_open(att_text_lines *l, att_ctx *ctx, const char *path);
+/* Reads from the open descriptor `file`, which stays the caller's, once: att_text_lines_at and att_text_lines_check do
+ * not work. name: what it is called in errors. */
+att_status att_text_lines_of(att_text_lines *l, att_ctx *ctx, int file, const char *name);
 void att_text_lines_close(att_text_lines *l);
 
 /* Reads on, until the block has a line or the file has ended. Discards lines already read. */
 att_status att_text_lines_fill(att_text_lines *l);
+/* Fails: the next line is too long. */
+att_status att_text_lines_too_long(const att_text_lines *l);
 /* The next line of the block, valid until the next fill; false: none, call fill. */
 bool att_text_lines_next(att_text_lines *l, att_text_line *line);
-/* The line, without the byte order mark with which a file may begin. */
-att_byte_view att_text_line_view(const att_text_line *line);
 /* Puts back the line read last. */
 void att_text_lines_unread(att_text_lines *l, const att_text_line *line);
 /* Reads and discards all remaining lines. */

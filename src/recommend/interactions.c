@@ -1,6 +1,5 @@
 /* Logs of actions: read from a file or an array; ids and histories. */
 #include "recommend/interactions.h"
-#include "io/text_lines.h"
 #include "recommend/log_format.h"
 
 #include <math.h>
@@ -8,90 +7,62 @@
 
 /* ---- a file */
 
-static bool is_blank(att_byte_view line)
+/* All ids are checked before one is added: a line is read or not. */
+static att_status add_history(att_log_builder *b, const att_table *t)
 {
-    for (size_t i = 0; i < line.bytes; i++)
-        if (line.data[i] != ' ')
-            return false;
-    return true;
+    const att_where where = att_table_where(t);
+    att_status e = t->n < 2 ? att_fail_at(&where, ATT_ERR_FORMAT, "1 field, the user; item is missing") : ATT_OK;
+    for (int64_t i = 0; !e && i < t->n; i++)
+        e = att_id_check(t->field[i], &where, i ? "item" : "user");
+    for (int64_t i = 1; !e && i < t->n; i++)
+        e = att_log_builder_add(b, &where, t->field[0], t->field[i], 0);
+    return e;
 }
 
-static att_status add_history(att_log_builder *b, const att_log_format *f, const att_where *where, att_byte_view line)
+static att_status add_action(att_log_builder *b, const att_log_format *f, const att_table *t)
 {
-    att_fields fields = att_log_format_history(f, line);
-    att_byte_view user, item;
-    int64_t n = 0;
-    att_status e = ATT_OK;
-    const bool any = att_fields_next(&fields, &user);
-    for (; !e && any && att_fields_next(&fields, &item); n++)
-        e = att_log_builder_add(b, where, user, item, 0);
-    return e || n ? e : att_fail_at(where, ATT_ERR_FORMAT, "1 field, the user; item is missing");
-}
-
-static att_status add_action(att_log_builder *b, att_log_format *f, const att_where *where, att_byte_view line)
-{
+    const att_where where = att_table_where(t);
     att_byte_view field[ATT_LOG_COLUMNS];
     double time = 0;
-    att_status e = att_log_format_split(f, where, line, field);
+    att_status e = att_log_format_split(f, t, field);
     if (!e && b->log->info.timed)
-        e = att_log_format_time(where, field[ATT_LOG_TIME], &time);
-    return e ? e : att_log_builder_add(b, where, field[ATT_LOG_USER], field[ATT_LOG_ITEM], time);
+        e = att_log_format_time(&where, field[ATT_LOG_TIME], &time);
+    return e ? e : att_log_builder_add(b, &where, field[ATT_LOG_USER], field[ATT_LOG_ITEM], time);
 }
 
-/* The first line: finds the format. */
-static att_status begin(att_log_builder *b, att_log_format *f, const att_where *where, att_byte_view line,
-                        const att_interactions_options *o)
+/* Reads the current record. */
+static att_status add_record(att_log_builder *b, const att_log_format *f, att_table *t)
 {
-    const att_status e = att_log_format_find(f, where->ctx, where, line, o);
-    if (e)
-        return e;
-    b->log->info.format = att_log_format_name(f->kind);
-    b->log->info.timed = f->kind != ATT_INTERACTIONS_HISTORIES && f->column[ATT_LOG_TIME] >= 0;
-    return ATT_OK;
+    const att_status e = f->kind == ATT_INTERACTIONS_HISTORIES ? add_history(b, t) : add_action(b, f, t);
+    return e ? att_table_skip(t, e) : ATT_OK;
 }
 
-static att_status add_line(att_log_builder *b, att_log_format *f, const att_where *where, att_byte_view line)
+static att_status read_records(att_log_builder *b, const att_log_format *f, att_table *t)
 {
-    return f->kind == ATT_INTERACTIONS_HISTORIES ? add_history(b, f, where, line) : add_action(b, f, where, line);
-}
-
-static att_status read_lines(att_log_builder *b, att_text_lines *lines, att_log_format *f,
-                             const att_interactions_options *o)
-{
-    att_where where = {.ctx = lines->ctx, .path = lines->path};
-    att_text_line text;
-    int64_t before;
-    att_status e;
-    do {
-        before = lines->lines;
-        e = att_text_lines_fill(lines);
-        while (!e && att_text_lines_next(lines, &text)) {
-            const att_byte_view line = att_text_line_view(&text);
-            const bool first = !b->log->info.format;
-            where.number = lines->lines;
-            if (is_blank(line))
-                continue;
-            if (first)
-                e = begin(b, f, &where, line, o);
-            if (!e && !(first && f->has_header))
-                e = add_line(b, f, &where, line);
-        }
-        if (att_cancelled(lines->ctx))
-            e = e ? e : att_fail(lines->ctx, ATT_ERR_CANCELLED, "cancelled");
-    } while (!e && lines->lines > before);
+    enum { BETWEEN = 1 << 14 }; /* records, after which cancelling is asked for */
+    att_status e = att_table_read(t);
+    for (int64_t i = 0; !e && t->n > 0; i++) {
+        e = add_record(b, f, t);
+        if (!e && i % BETWEEN == 0 && att_cancelled(t->ctx))
+            e = att_fail(t->ctx, ATT_ERR_CANCELLED, "cancelled");
+        e = e ? e : att_table_read(t);
+    }
     return e;
 }
 
 static att_status read_file(att_log_builder *b, const char *path, const att_interactions_options *o)
 {
-    att_ctx *ctx = b->log->ctx;
-    att_text_lines lines = {0};
-    att_log_format f = {.unquoted.ctx = ctx};
-    att_status e = att_text_lines_open(&lines, ctx, path);
-    lines.advice = "; write an action a line, the format lines";
-    e = e ? e : read_lines(b, &lines, &f, o);
-    att_log_format_free(&f);
-    att_text_lines_close(&lines);
+    att_table t = {0};
+    att_log_format f;
+    att_status e = att_table_init(&t, b->log->ctx, path);
+    t.lines.advice = "; write an action a line, the format lines";
+    e = e ? e : att_log_format_find(&f, &t, o);
+    if (!e && f.kind) {
+        b->log->info.format = att_log_format_name(f.kind);
+        b->log->info.timed = f.kind != ATT_INTERACTIONS_HISTORIES && f.column[ATT_LOG_TIME] >= 0;
+        e = read_records(b, &f, &t);
+    }
+    att_table_close(&t);
     return e;
 }
 

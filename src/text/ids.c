@@ -48,7 +48,7 @@ int64_t att_ids_find(const att_ids *ids, att_byte_view id)
     return slot ? slot->item : -1;
 }
 
-static att_status check(att_byte_view id, const att_where *where, const char *what)
+att_status att_id_check(att_byte_view id, const att_where *where, const char *what)
 {
     if (id.bytes == 0)
         return att_fail_at(where, ATT_ERR_FORMAT, "%s is empty", what);
@@ -73,7 +73,7 @@ att_status att_ids_add(att_ids *ids, att_byte_view id, const att_where *where, c
         return att_fail_at(where, ATT_ERR_UNSUPPORTED, "%s collides with %d other ids, as if made for it", what,
                            MAX_PROBES);
     if (slot->item == ATT_NO_ITEM) { /* an id that is present has been checked */
-        e = check(id, where, what);
+        e = att_id_check(id, where, what);
         e = e ? e : att_names_add_bytes(&ids->names, id.data, id.bytes);
         if (e)
             return e;

@@ -21,6 +21,8 @@ static inline int64_t att_ids_count(const att_ids *ids) { return (int64_t)ids->n
 const char *att_ids_at(const att_ids *ids, int64_t i);
 /* The number of an id; -1: there is none. */
 int64_t att_ids_find(const att_ids *ids, att_byte_view id);
+/* Is it an id? `what` names the field in errors: it is empty, too long, not UTF-8, or has a zero byte. */
+att_status att_id_check(att_byte_view id, const att_where *where, const char *what);
 /* The same, after adding the id if it is new; `what` names the field in errors: the id is empty, too long, not UTF-8,
  * or has a zero byte. */
 att_status att_ids_add(att_ids *ids, att_byte_view id, const att_where *where, const char *what, int32_t *out);

@@ -7,25 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Does the first line have semicolons, but no other separator? */
-static bool has_semicolons(const char *path)
-{
-    char line[4096];
-    int file;
-    if (att_open_text(path, &file))
-        return false;
-    const ssize_t n = read(file, line, sizeof line - 1);
-    close(file);
-    line[n > 0 ? n : 0] = '\0';
-    line[strcspn(line, "\n")] = '\0';
-    return strchr(line, ';') && !strpbrk(line, ",\t");
-}
-
 /* The library's message, with the options that help. */
-static int fail_open(const att_ctx *ctx, const cli_interactions_options *o, att_status s)
+static int fail_open(const att_ctx *ctx, att_status s)
 {
-    if (s == ATT_ERR_FORMAT && has_semicolons(o->path))
-        return cli_fail("%s; fields are separated by tabs or commas, not by semicolons", att_error(ctx));
     if (s == ATT_ERR_FORMAT && strstr(att_error(ctx), "the header has no column"))
         return cli_fail("%s: --user-column, --item-column, --time-column. A CSV without a header cannot be read",
                         att_error(ctx));
@@ -52,7 +36,7 @@ int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interacti
     int code = check_path(o->path);
     const att_status s = code ? ATT_OK : att_interactions_open(ctx, o->path, read, &l->log);
     if (s)
-        code = fail_open(ctx, o, s);
+        code = fail_open(ctx, s);
     if (!code)
         code = cli_status(ctx, att_interactions_describe(l->log, &l->info));
     return code;

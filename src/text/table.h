@@ -1,0 +1,54 @@
+/* Tables: records of fields, whose separators and quotes are those of many programs. */
+#ifndef ATT_TEXT_TABLE_H
+#define ATT_TEXT_TABLE_H
+
+#include "io/names.h"
+#include "io/text_lines.h"
+#include "io/where.h"
+
+#include "attend_text.h"
+
+struct att_table {
+    att_ctx *ctx;
+    att_text_lines lines;
+    const char *separator; /* "\t", ",", ";", "::"; " ": spaces and tabs, any number of them */
+    bool quoted;           /* a field may be in quotes, in which "" is one and line ends are text (RFC 4180) */
+    bool skip_spaces;      /* spaces before a field are none of it */
+    /* the current record; fields are valid until the next one */
+    int64_t line;         /* where it begins, from 1 */
+    int64_t last_line;    /* where it ends */
+    int64_t n;            /* number of its fields; 0: the table has ended */
+    att_byte_view *field; /* [n], without their quotes */
+    size_t room;          /* of field */
+    att_bytes unquoted;   /* fields whose quotes had quotes within */
+    size_t bytes;         /* of the record in the block, with its line end; of its first line if it is damaged */
+    bool damaged;         /* it has quotes that are no field's */
+    /* records that are left out */
+    int64_t max_skipped, skipped, skipped_line; /* the most; so far; line of the first */
+    att_names reason;                           /* why: the sentence of an error; or none */
+};
+
+/* Begins a table in a file, separated by tabs until something else is set. t must be closed after an error, too; *t =
+ * {0} may be closed. */
+att_status att_table_init(att_table *t, att_ctx *ctx, const char *path);
+void att_table_close(att_table *t);
+void att_table_separate(att_table *t, const char *separator, bool quoted);
+/* Finds the separator of CSV, see att_table_format; before the first record is read. */
+att_status att_table_find_separator(att_table *t);
+
+/* The first line that is not blank, unread; 0 bytes: there is none. */
+att_status att_table_first_line(att_table *t, att_byte_view *line);
+/* Splits the first record that is not blank, and leaves it unread. */
+att_status att_table_peek(att_table *t);
+/* Reads the next record. */
+att_status att_table_read(att_table *t);
+/* The current record. */
+att_where att_table_where(const att_table *t);
+/* After the error e of the current record: leaves it out and returns ATT_OK, if that is an error of the file and as
+ * many may be left out; otherwise e. */
+att_status att_table_skip(att_table *t, att_status e);
+
+/* Is it spaces only? */
+bool att_is_blank(att_byte_view text);
+
+#endif
