@@ -497,7 +497,8 @@ ATT_API att_status att_optimizer_step(att_optimizer *o, const att_update *update
 /* The optimizer's state, for checkpoints: views that may be read and written between steps. Restoring it and the
  * parameters continues a run with the same bits. */
 ATT_API att_tensor *att_optimizer_steps(att_optimizer *o); /* i64 [1]: number of steps so far */
-/* Moment k of a parameter, in its shape, f32, dense: Adam's m (0) and v (1), SGD's momentum (0); else NULL. */
+/* Moment k of a parameter, in its shape, f32, dense: Adam's m (0) and v (1), SGD's momentum (0); else NULL. Valid until
+ * the next att_optimizer_add. */
 ATT_API att_tensor *att_optimizer_moment(att_optimizer *o, int64_t param, int k);
 
 /* Learning rate schedules: the rate rises linearly from 0 to `max_rate` in `warmup` steps, and then */

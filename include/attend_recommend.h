@@ -269,7 +269,7 @@ ATT_API att_status att_recommender_open(att_ctx *ctx, const char *folder, att_re
  * 64, "num_hidden_layers": 2, "num_attention_heads": 1, "intermediate_size": 256, "max_position_embeddings": 50,
  * "block": "pre-norm", "post-norm" or "sasrec", "hidden_act": "gelu" or "relu"}, where all but model_type may be left
  * out; the block of BERT4Rec is then "post-norm", and that of "sasrec" has "relu" and intermediate_size = hidden_size.
- * content or NULL: none. Parameters that att_recommender_param has given are gone after att_recommender_add_items. */
+ * content or NULL: none. */
 ATT_API att_status att_recommender_open_for_training(att_ctx *ctx, const char *folder, att_recommender **out);
 ATT_API att_status att_recommender_new(att_ctx *ctx, const char *settings, int64_t n_items, const char *const *items,
                                        const att_item_content *content, uint64_t seed, att_recommender **out);
@@ -285,7 +285,9 @@ ATT_API att_param *att_recommender_param(const att_recommender *m, int64_t i, co
 /* The number of actions of each item in the training data: counts [items], for histories without a known item. */
 ATT_API att_status att_recommender_set_counts(att_recommender *m, const int64_t *counts);
 /* Adds items [n_items], ids that the model does not have, to one that was opened for training: their vectors are new,
- * all else stays. content or NULL, as the model was made: vectors of the added items. */
+ * all else stays. content or NULL, as the model was made: vectors of the added items. All parameters are new ones:
+ * those that att_recommender_param has given are freed, so optimizers and tapes that refer to them must not be used
+ * any more; while a training of the model is open it is an error. */
 ATT_API att_status att_recommender_add_items(att_recommender *m, int64_t n_items, const char *const *items,
                                              const att_item_content *content, uint64_t seed);
 /* Writes a model that was opened for training: config.json, model.safetensors and items.json, a list of ids. The folder

@@ -213,7 +213,7 @@ ATT_API att_status att_image_set_open(att_ctx *ctx, const char *path, att_image_
                                       int64_t n_labels, att_image_set **out);
 /* Moves a share, in (0, 1), of each class's images, chosen at random by a seed, to a set of its own: for validation.
  * Of a class with two images or more, each set gets at least one; the only image of a class stays. Both keep the order
- * of images. No training and no other thread may be using s. Error: no class has two images. */
+ * of images. No other thread may be using s. Errors: no class has two images; a training that reads from s is open. */
 ATT_API att_status att_image_set_hold_out(att_image_set *s, double share, uint64_t seed, att_image_set **out);
 ATT_API void att_image_set_free(att_image_set *s);
 ATT_API att_status att_image_set_describe(const att_image_set *s, att_image_set_info *info);

@@ -73,9 +73,10 @@ static void give_recommendation(att_ctx *c, const att_schedule *rates)
     static att_recommender_training_options options = {.size = sizeof options, .loss = ATT_ITEM_LOSS_BINARY};
     static att_recommender_training_options in_folder;
     att_training *t;
+    att_recommender *m; /* another one: to one that is trained no items can be added */
     folder = folder_new();
-    att_recommender *m = give_recommender(c, &folder);
-    give_lists(m);
+    give_lists(give_recommender(c, &folder));
+    need(att_recommender_open_for_training(c, folder.path, &m));
     options.data = recommended_data(c);
     options.schedule = rates;
     in_folder = options;

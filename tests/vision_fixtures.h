@@ -64,8 +64,9 @@ static att_image_set *give_image_set(att_ctx *c, const test_folder *folder)
     static const att_image_split split = ATT_SPLIT_TRAIN;
     static const int64_t n_labels = VISION_CLASSES;
     static const double share = 0.5;
-    att_image_set *set;
+    att_image_set *set, *whole; /* one for trainings, and one from which images can be held out */
     need(att_image_set_open(c, folder->path, ATT_SPLIT_TRAIN, vision_labels, VISION_CLASSES, &set));
+    need(att_image_set_open(c, folder->path, ATT_SPLIT_TRAIN, vision_labels, VISION_CLASSES, &whole));
     give("att_image_set_open.path", folder->path);
     give("att_image_split", &split);
     give("att_image_set_hold_out.share", &share);
@@ -73,7 +74,7 @@ static att_image_set *give_image_set(att_ctx *c, const test_folder *folder)
     give("const char *const *labels", vision_labels);
     give("att_image_set_info *", &info);
     give("const att_image_set *", set);
-    give("att_image_set *", set);
+    give("att_image_set *", whole);
     return set;
 }
 

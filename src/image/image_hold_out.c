@@ -115,6 +115,10 @@ att_status att_image_set_hold_out(att_image_set *s, double share, uint64_t seed,
         return ATT_ERR_ARGUMENT;
     if (!(share > 0 && share < 1))
         return att_fail(s->ctx, ATT_ERR_ARGUMENT, "share is %g, not in (0, 1)", share);
+    if (atomic_load(&s->trainings) > 0)
+        return att_fail(s->ctx, ATT_ERR_ARGUMENT,
+                        "a training is open that reads these images: hold them out before it begins, or end it "
+                        "(att_training_free)");
     class_rest *count = att_calloc(s->ctx, (size_t)s->info.classes, sizeof *count);
     bool *marked = att_calloc(s->ctx, (size_t)s->info.images, sizeof *marked);
     const att_status e = count && marked ? divide(s, share, seed, count, marked, out) : ATT_ERR_MEMORY;

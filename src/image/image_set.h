@@ -7,6 +7,8 @@
 
 #include "attend_vision.h"
 
+#include <stdatomic.h>
+
 /* A format of image sets. */
 typedef struct att_image_format {
     const char *name;
@@ -19,11 +21,17 @@ extern const att_image_format att_format_idx, att_format_cifar10, att_format_fol
 struct att_image_set {
     att_ctx *ctx;
     att_image_set_info info;
-    att_names labels; /* of classes */
-    att_names paths;  /* of images; empty: they are in memory */
-    uint8_t *pixels;  /* [images, height, width, channels]; or NULL */
-    int32_t *classes; /* [images] */
+    att_names labels;     /* of classes */
+    att_names paths;      /* of images; empty: they are in memory */
+    uint8_t *pixels;      /* [images, height, width, channels]; or NULL */
+    int32_t *classes;     /* [images] */
+    atomic_int trainings; /* that are open and read from it */
 };
+/* Counts a training that begins (+1) or ends (-1) to read from s, which its caller sees as constant. */
+static inline void att_image_set_count_training(const att_image_set *s, int change)
+{
+    atomic_fetch_add(&((att_image_set *)(uintptr_t)s)->trainings, change);
+}
 
 /* An open file with data, plain or packed by gzip. */
 typedef struct att_data_file {

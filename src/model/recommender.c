@@ -251,6 +251,10 @@ att_status att_recommender_add_items(att_recommender *m, int64_t n_items, const 
     att_ctx *ctx = m->model.ctx;
     const int64_t had = m->config.info.items;
     att_status e = check_trainable(m, __func__);
+    if (!e && m->trainings > 0)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT,
+                     "a training of the model is open, whose parameters would be freed: end it before "
+                     "(att_training_free)");
     if (!e && (n_items < 0 || n_items > ATT_MAX_ITEMS - had))
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "n_items is %lld, but the model has %lld and may have %d",
                      (long long)n_items, (long long)had, ATT_MAX_ITEMS);

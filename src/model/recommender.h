@@ -41,6 +41,7 @@ struct att_recommender {
     att_recommender_config config;
     att_ids ids;
     int64_t *counts;                    /* [items], or NULL */
+    int trainings;                      /* that are open and refer to its parameters */
     att_param *item;                    /* [rows, hidden]: items' own vectors, and the mask's */
     att_param *position;                /* [max_positions, hidden] */
     att_param *content;                 /* [rows, content_width], never learnt; or NULL */

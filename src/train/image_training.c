@@ -190,6 +190,7 @@ static void free_data(void *self)
     att_free(t->ctx, t->labels);
     if (!t->borrowed)
         att_vit_free(t->model);
+    att_image_set_count_training(t->options.images, -1);
     att_free(t->ctx, t);
 }
 
@@ -350,6 +351,7 @@ static att_status make(image_data given, const char *folder, const att_image_tra
         return e ? e : ATT_ERR_MEMORY;
     o->batch = att_min(o->batch ? o->batch : 128, given.set.images);
     *t = given;
+    att_image_set_count_training(o->images, 1); /* until free_data */
     const att_training_config config = {
         .folder = folder,
         .resume = o->resume,

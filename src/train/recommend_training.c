@@ -183,7 +183,9 @@ static void free_data(void *self)
     recommender_data *t = self;
     att_history_batches_free(t->batches);
     att_learnt_items_free(t->ctx, &t->loss.learnt);
-    if (!t->borrowed)
+    if (t->borrowed)
+        t->model->trainings--;
+    else
         att_recommender_free(t->model);
     att_free(t->ctx, t);
 }
@@ -344,6 +346,8 @@ static att_status make(recommender_data given, const char *folder, const att_rec
         return e ? e : ATT_ERR_MEMORY;
     fill_in(&given);
     *t = given;
+    if (t->borrowed)
+        t->model->trainings++; /* until free_data */
     const att_training_config config = {.folder = folder,
                                         .resume = o->resume,
                                         .keep = o->keep,

@@ -302,6 +302,8 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
     att_training *t = open_training(ctx, set, "one", &(how){.seed = 1});
     assert_non_null(t);
     make_steps(t, 1);
+    assert_int_equal(att_image_set_hold_out(set, 0.5, 1, &held), ATT_ERR_ARGUMENT);
+    assert_non_null(strstr(att_error(ctx), "a training is open that reads these images"));
     assert_int_equal(att_training_save(t), ATT_OK);
     att_training_free(t);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -297,6 +297,32 @@ static void further_items_keep_what_is_learnt(void **state)
     att_close(ctx);
 }
 
+static void items_cannot_be_added_while_a_training_is_open(void **state)
+{
+    (void)state;
+    const char *const added[] = {"added"}, *ids[ITEMS];
+    att_ctx *ctx = check_open(NULL, 1);
+    data d = make_data(ctx, 20, ITEMS, NULL, 0);
+    int n = 0;
+    for (; att_interactions_item(d.log, n); n++)
+        ids[n] = att_interactions_item(d.log, n);
+    att_recommender *m;
+    att_training *t, *second;
+    assert_int_equal(att_recommender_new(ctx, ways[0].settings, n, ids, NULL, 1, &m), ATT_OK);
+    const att_recommender_training_options o = options_of(&ways[0], d.holdout);
+    assert_int_equal(att_recommender_training_new(m, &o, &t), ATT_OK);
+    assert_int_equal(att_recommender_training_new(m, &o, &second), ATT_OK);
+    att_training_free(second);
+    assert_int_equal(att_recommender_add_items(m, 1, added, NULL, 1), ATT_ERR_ARGUMENT);
+    assert_non_null(strstr(att_error(ctx), "a training of the model is open"));
+    make_steps(t, 2);
+    att_training_free(t);
+    assert_int_equal(att_recommender_add_items(m, 1, added, NULL, 1), ATT_OK);
+    att_recommender_free(m);
+    drop_data(&d);
+    att_close(ctx);
+}
+
 /* ---- content */
 
 static int32_t best_of(const att_recommender *m, const att_holdout *h, int64_t user)
@@ -563,6 +589,7 @@ int main(void)
         cmocka_unit_test(what_popularity_cannot_find_is_learnt),
         cmocka_unit_test(bits_are_the_same_after_a_pause_and_for_any_threads),
         cmocka_unit_test(further_items_keep_what_is_learnt),
+        cmocka_unit_test(items_cannot_be_added_while_a_training_is_open),
         cmocka_unit_test(new_items_are_found_by_their_content),
         cmocka_unit_test(batches_are_of_the_last_items),
         cmocka_unit_test(negatives_are_found_among_few),
