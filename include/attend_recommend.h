@@ -327,14 +327,15 @@ typedef struct att_recommendation { /* att_recommendation_free frees the arrays 
     bool *by_popular; /* [n]: the history has no item, so items are by popularity, and scores are counts */
 } att_recommendation;
 /* The k items with the highest scores of n histories, items [offsets[n]], offsets [n + 1], which training need not have
- * seen; exactly, equal scores in the order of items. Each list is the same whatever else is in the call, and for any
- * number of threads. options or NULL: defaults. Errors: an item that the model does not have; a history without items
- * where the model has no counts; memory. */
+ * seen; exactly, equal scores in the order of items. Items without a vector are in no list: those that had neither
+ * content nor an action in training, in a model that adds content. Each list is the same whatever else is in the call,
+ * and for any number of threads. options or NULL: defaults. Errors: an item that the model does not have; a history
+ * without items where the model has no counts; memory. */
 ATT_API att_status att_recommend(const att_recommender *m, int64_t n, const int32_t *items, const int64_t *offsets,
                                  const att_recommend_options *options, att_recommendation *out);
 ATT_API void att_recommendation_free(const att_recommender *m, att_recommendation *r);
 /* The k items nearest to an item by the cosine of their vectors, without itself, scores being cosines: out has n = 1.
- * options or NULL: defaults; exclude_seen has no meaning. */
+ * options or NULL: defaults; exclude_seen has no meaning. Errors: the item has no vector; as above. */
 ATT_API att_status att_recommender_similar(const att_recommender *m, int64_t item, const att_recommend_options *options,
                                            att_recommendation *out);
 /* Vectors of all items, with their content: -> out [items, hidden]. */
@@ -347,8 +348,9 @@ ATT_API att_status att_recommender_embed(const att_recommender *m, int64_t n, co
  * out [n], 0 for those before the last max_positions. layer, head: -1: the mean of all. Errors: no such one. */
 ATT_API att_status att_recommender_attention(const att_recommender *m, int64_t n, const int32_t *items, int64_t layer,
                                              int64_t head, float *out);
-/* For att_rank, with a log whose first items are the model's: items that the model does not have get -INFINITY, and
- * those of histories are left out; histories that then are empty get the counts. Valid as long as m. */
+/* For att_rank, with a log whose first items are the model's: items that the model does not have, or that have no
+ * vector, get -INFINITY, and those of histories that it does not have are left out; histories that then are empty get
+ * the counts. Valid as long as m. */
 ATT_API att_scorer att_recommender_scorer(const att_recommender *m);
 
 /* ---- 6 Training --------------------------------------------------------- */

@@ -363,6 +363,21 @@ static int of_similar(work *w)
     return code;
 }
 
+/* Says how many rows of vectors [rows, columns] are zeros: of items without text and action, which have none. */
+static void note_without(const float *vectors, int64_t rows, int64_t columns)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        bool any = false;
+        for (int64_t k = 0; !any && k < columns; k++)
+            any = vectors[i * columns + k] < 0 || vectors[i * columns + k] > 0;
+        n += !any;
+    }
+    if (n > 0)
+        cli_note("%s: %lld of %lld items %s no vector, having had neither a text nor an action in training: zeros",
+                 vectors_path, (long long)n, (long long)rows, n == 1 ? "has" : "have");
+}
+
 static int write_vectors(const work *w)
 {
     const int64_t rows = w->m.info.items, columns = w->m.info.hidden;
@@ -377,6 +392,8 @@ static int write_vectors(const work *w)
             code = cli_fail_errno(vectors_path);
         code = cli_output_close(&out, code);
     }
+    if (!code)
+        note_without(vectors, rows, columns);
     free(vectors);
     return code;
 }

@@ -33,19 +33,45 @@ static att_status make_table(const att_recommender *m, att_param **param, float 
     return e;
 }
 
+/* The rows of a table that are zeros; without content none is. */
+static att_status find_without(const att_recommender *m, const float *table, att_items_without *out)
+{
+    const int64_t items = m->config.info.items, hidden = m->config.info.hidden;
+    *out = (att_items_without){0};
+    if (!m->content)
+        return ATT_OK;
+    for (int pass = 0; pass < 2; pass++) {
+        out->items = pass && out->n ? att_alloc(m->model.ctx, (size_t)out->n, sizeof *out->items) : NULL;
+        if (pass && out->n && !out->items)
+            return ATT_ERR_MEMORY;
+        out->n = 0;
+        for (int64_t i = 0; i < items; i++)
+            if (att_recommender_is_zero(table + i * hidden, hidden)) {
+                if (out->items)
+                    out->items[out->n] = (int32_t)i;
+                out->n++;
+            }
+    }
+    return ATT_OK;
+}
+
 static bool has_own_table(const att_recommender *m) { return m->content || m->architecture->mask; }
 
 att_status att_recommender_make_table(att_recommender *m)
 {
-    return has_own_table(m) ? make_table(m, &m->table, &m->table_data) : ATT_OK;
+    if (!has_own_table(m))
+        return ATT_OK;
+    const att_status e = make_table(m, &m->table, &m->table_data);
+    return e ? e : find_without(m, m->table_data, &m->without);
 }
 
 att_status att_item_table_open(const att_recommender *m, att_item_table *out)
 {
-    *out = (att_item_table){.param = m->table ? m->table : m->item};
+    *out = (att_item_table){.param = m->table ? m->table : m->item, .without = m->without};
     if (m->table || !has_own_table(m))
         return ATT_OK;
-    const att_status e = make_table(m, &out->own, &out->data);
+    att_status e = make_table(m, &out->own, &out->data);
+    e = e ? e : find_without(m, out->data, &out->without);
     out->param = out->own;
     if (e)
         att_item_table_close(m, out);
@@ -56,6 +82,8 @@ void att_item_table_close(const att_recommender *m, att_item_table *table)
 {
     att_param_free(table->own);
     att_free(m->model.ctx, table->data);
+    if (!m->table)
+        att_free(m->model.ctx, table->without.items);
     *table = (att_item_table){0};
 }
 
@@ -265,6 +293,9 @@ static att_status score_rows(const att_recommender *m, int64_t n, const int32_t 
         e = att_var_value(t, att_linear(t, x, table.param, NULL, ATT_IDENTITY, NULL), &v);
         for (int64_t b = 0; !e && b < count; b++)
             memcpy(scores + (first + b) * n_items, (float *)v.data + b * own, (size_t)own * sizeof *scores);
+        for (int64_t b = 0; !e && b < count; b++)
+            for (int64_t i = 0; i < table.without.n; i++)
+                scores[(first + b) * n_items + table.without.items[i]] = -INFINITY;
         att_tape_reset(t);
     }
     att_tape_free(t);

@@ -27,7 +27,7 @@ typedef struct call {
     const int64_t *offsets;
     att_recommendation *out;
     att_item_table table;
-    float *allowed;        /* [items]: 0, or -INFINITY of an item that must not be listed; NULL: all may */
+    float *allowed;        /* [items]: 0, or -INFINITY of an item that must not be listed; NULL: all may be */
     att_param *allowed_as; /* the same, as a bias of the scores; or NULL */
     listed_items listed;
     int32_t *seen; /* [seen_offsets[n]]: rows in the table of each history's items, ascending; or NULL: those may
@@ -64,13 +64,14 @@ static att_status read_options(call *c, const att_recommend_options *options)
     return e;
 }
 
-/* Allow and deny lists */
+/* Allow and deny lists, and items without a vector */
 static att_status make_allowed(call *c)
 {
     const att_recommend_options *o = &c->o;
+    const att_items_without *without = &c->table.without;
     const int64_t all = c->m->config.info.items;
     att_tensor v;
-    if (!o->n_allow && !o->n_deny)
+    if (!o->n_allow && !o->n_deny && !without->n)
         return ATT_OK;
     c->allowed = att_alloc(c->m->model.ctx, (size_t)all, sizeof *c->allowed);
     if (!c->allowed)
@@ -81,6 +82,8 @@ static att_status make_allowed(call *c)
         c->allowed[o->allow[i]] = 0;
     for (int64_t i = 0; i < o->n_deny; i++)
         c->allowed[o->deny[i]] = -INFINITY;
+    for (int64_t i = 0; i < without->n; i++)
+        c->allowed[without->items[i]] = -INFINITY;
     att_wrap(&v, c->allowed, ATT_F32, 1, &all, NULL);
     return att_param_new(c->m->model.ctx, &v, &c->allowed_as);
 }
@@ -98,6 +101,7 @@ static att_status make_lists(const att_recommender *m, int64_t n, int64_t k, att
 static att_status begin(call *c, const att_recommend_options *options, int64_t n)
 {
     att_status e = read_options(c, options);
+    e = e ? e : att_item_table_open(c->m, &c->table);
     e = e ? e : make_allowed(c);
     return e ? e : make_lists(c->m, n, c->o.k, c->out);
 }
@@ -315,7 +319,6 @@ att_status att_recommend(const att_recommender *m, int64_t n, const int32_t *ite
     if (e)
         return e;
     e = begin(&c, options, n);
-    e = e ? e : att_item_table_open(m, &c.table);
     e = e ? e : gather_listed(&c);
     e = e ? e : list_seen(&c, n);
     e = e ? e : all_lists(&c, n);
@@ -325,18 +328,33 @@ att_status att_recommend(const att_recommender *m, int64_t n, const int32_t *ite
 
 /* ---- similar items */
 
-/* The cosines of all items with one -> scores [items] */
+/* Fails: the vector of an item is zero, so that no other one is near. */
+static att_status no_vector(const att_recommender *m, int64_t item)
+{
+    return att_fail(
+        m->model.ctx, ATT_ERR_ARGUMENT,
+        "item \"%.80s\" has no vector: it had neither content, as that of a text, nor an action in training",
+        att_recommender_item(m, item));
+}
+
+/* The cosines of all items with one -> scores [items]; of those without a vector -INFINITY */
 static att_status cosines(const att_recommender *m, int64_t item, float *scores)
 {
+    const int64_t all = m->config.info.items, hidden = m->config.info.hidden;
     att_tape *t;
-    att_tensor v;
+    att_tensor v, vectors;
     att_status e = att_tape_new(m->model.ctx, NULL, &t);
     if (e)
         return e;
     att_var *x = att_normalize(t, att_recommender_table(t, m), 1e-12f);
-    e = att_var_value(t, att_matmul(t, att_slice(t, x, 0, item, 1), x, false, true), &v);
-    if (!e)
-        memcpy(scores, v.data, (size_t)m->config.info.items * sizeof *scores);
+    e = att_var_value(t, x, &vectors);
+    if (!e && att_recommender_is_zero((const float *)vectors.data + item * hidden, hidden))
+        e = no_vector(m, item);
+    e = e ? e : att_var_value(t, att_matmul(t, att_slice(t, x, 0, item, 1), x, false, true), &v);
+    for (int64_t i = 0; !e && i < all; i++)
+        scores[i] = att_recommender_is_zero((const float *)vectors.data + i * hidden, hidden)
+                        ? -INFINITY
+                        : ((const float *)v.data)[i];
     att_tape_free(t);
     return e;
 }

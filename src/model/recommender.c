@@ -77,6 +77,7 @@ static void free_members(att_model *base)
     att_ids_free(&m->ids);
     att_param_free(m->table);
     att_free(base->ctx, m->table_data);
+    att_free(base->ctx, m->without.items);
     att_free(base->ctx, m->content_data);
     att_free(base->ctx, m->counts);
 }

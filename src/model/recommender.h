@@ -35,6 +35,13 @@ extern const att_recommender_architecture att_sasrec, att_bert4rec;
 /* Plans of attention with dropout, one for each rate that has been asked for (recommender_layers.c) */
 typedef struct att_dropout_plans att_dropout_plans;
 
+/* Items whose vector is zero: those that had no content and no action in training, in a model with content. They are
+ * in no list. */
+typedef struct att_items_without {
+    int32_t *items; /* [n], ascending */
+    int64_t n;
+} att_items_without;
+
 struct att_recommender {
     att_model model;
     const att_recommender_architecture *architecture;
@@ -53,8 +60,9 @@ struct att_recommender {
     const att_nn_norm *embedding_norm;  /* BERT4Rec, whose states are transformed before the last norm */
     const att_nn_linear *transform;
     att_dropout_plans *plans;
-    att_param *table;  /* [items, hidden]: vectors of all items, of a model that does not learn */
-    float *table_data; /* of it; or NULL: that of item */
+    att_param *table;          /* [items, hidden]: vectors of all items, of a model that does not learn */
+    float *table_data;         /* of it; or NULL: that of item */
+    att_items_without without; /* of a model that does not learn */
 };
 
 /* ---- config.json (recommender_config.c) */
@@ -77,6 +85,8 @@ static inline int64_t att_recommender_rows(const att_recommender *m)
 att_status att_recommender_make_table(att_recommender *m);
 /* Sets the vectors of items [first, first + n) by content (recommender_content.c). */
 att_status att_recommender_set_content(att_recommender *m, int64_t first, int64_t n, const att_item_content *content);
+/* Is x [n] zeros? */
+bool att_recommender_is_zero(const float *x, int64_t n);
 /* Checks content for n items; out: all of its fields. content or NULL: none, of width 0. */
 att_status att_recommender_take_content(att_ctx *ctx, const att_item_content *content, int64_t n,
                                         att_item_content *out);
@@ -100,6 +110,7 @@ typedef struct att_item_table {
     att_param *param; /* [items, hidden] */
     att_param *own;   /* or NULL: the model's */
     float *data;
+    att_items_without without;
 } att_item_table;
 att_status att_item_table_open(const att_recommender *m, att_item_table *out);
 void att_item_table_close(const att_recommender *m, att_item_table *table);

@@ -20,7 +20,7 @@ att_status att_recommender_take_content(att_ctx *ctx, const att_item_content *co
     return ATT_OK;
 }
 
-static bool is_zero(const float *x, int64_t n)
+bool att_recommender_is_zero(const float *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         if (x[i] < 0 || x[i] > 0)
@@ -62,7 +62,7 @@ static att_status begin_with(att_recommender *m, int64_t first, int64_t n, const
         e = project(m, n, c, y);
     float *own = (float *)att_param_value(m->item)->data + first * hidden;
     for (int64_t i = 0; !e && i < n; i++)
-        if (!is_zero(c->vectors + i * c->width, c->width))
+        if (!att_recommender_is_zero(c->vectors + i * c->width, c->width))
             memcpy(own + i * hidden, y + i * hidden, (size_t)hidden * sizeof *y);
     att_param_invalidate(m->item);
     m->config.content_start = true;

@@ -1,5 +1,5 @@
 /* Items without training actions in a model with content: training does not push them down, so that they are listed
- * where their content says. */
+ * where their content says; without content they are not listed. */
 #include "check.h"
 #include "folder.h"
 
@@ -119,8 +119,81 @@ static void content_decides_where_they_are_listed(void **state)
     att_close(ctx);
 }
 
+/* ---- without a vector */
+
+enum { EMPTY = ITEMS - 2 }; /* cold, and its content is zeros */
+
+/* A list of all items has all but the empty one, and at most one other. */
+static void check_list(const att_recommendation *r, bool itself)
+{
+    int n = 0;
+    for (int64_t i = 0; i < r->k; i++) {
+        assert_int_not_equal(r->items[i], EMPTY);
+        n += r->items[i] >= 0;
+    }
+    assert_int_equal(n, ITEMS - 1 - itself);
+}
+
+static void check_lists(att_ctx *ctx, const att_recommender *m)
+{
+    static const int32_t history[] = {1, 5, EMPTY}, empty[] = {EMPTY};
+    static const int64_t offsets[] = {0, 3};
+    const att_recommend_options *all = ATT_OPTIONS(att_recommend_options, .k = ITEMS);
+    float scores[ITEMS];
+    att_recommendation r;
+    assert_int_equal(att_recommend(m, 1, history, offsets, all, &r), ATT_OK);
+    check_list(&r, false);
+    att_recommendation_free(m, &r);
+    assert_int_equal(
+        att_recommend(m, 1, history, offsets, ATT_OPTIONS(att_recommend_options, .allow = empty, .n_allow = 1), &r),
+        ATT_OK);
+    assert_int_equal(r.items[0], -1);
+    att_recommendation_free(m, &r);
+    assert_int_equal(att_recommender_similar(m, 3, all, &r), ATT_OK);
+    check_list(&r, true);
+    att_recommendation_free(m, &r);
+    assert_int_equal(att_recommender_similar(m, EMPTY, all, &r), ATT_ERR_ARGUMENT);
+    assert_non_null(strstr(att_error(ctx), "item \"i38\" has no vector"));
+    const att_scorer scorer = att_recommender_scorer(m);
+    assert_int_equal(scorer.score(scorer.user, history, offsets, 1, ITEMS, scores), ATT_OK);
+    for (int i = 0; i < ITEMS; i++)
+        assert_int_equal(isinf(scores[i]) != 0, i == EMPTY);
+}
+
+static void an_item_without_text_and_actions_is_in_no_list(void **state)
+{
+    (void)state;
+    att_ctx *ctx = check_open(NULL, 2);
+    const char *ids[ITEMS];
+    att_interactions *log = make_log(ctx, ids);
+    att_holdout *h;
+    assert_int_equal(att_holdout_new(log, NULL, &h), ATT_OK);
+    for (int bert = 0; bert < 2; bert++) {
+        const test_folder folder = folder_new();
+        att_recommender *m = make_model(ctx, ids, bert ? "attend-bert4rec" : "attend-sasrec", true), *opened;
+        for (int64_t i = 0; i < att_recommender_params(m); i++) {
+            const char *name;
+            const att_param *p = att_recommender_param(m, i, &name);
+            if (!strcmp(name, "content.vectors"))
+                memset((float *)att_param_value(p)->data + EMPTY * WIDTH, 0, WIDTH * sizeof(float));
+        }
+        train(m, h, ATT_ITEM_LOSS_SOFTMAX);
+        check_lists(ctx, m);
+        assert_int_equal(att_recommender_write(m, folder.path, ATT_F16), ATT_OK);
+        assert_int_equal(att_recommender_open(ctx, folder.path, &opened), ATT_OK);
+        check_lists(ctx, opened);
+        att_recommender_free(opened);
+        att_recommender_free(m);
+        folder_remove(&folder);
+    }
+    att_holdout_free(h);
+    att_interactions_free(log);
+    att_close(ctx);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(content_decides_where_they_are_listed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(content_decides_where_they_are_listed),
+                                       cmocka_unit_test(an_item_without_text_and_actions_is_in_no_list)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
