@@ -43,13 +43,19 @@ typedef struct att_interactions_options {
     int64_t n_items;
 } att_interactions_options;
 
+/* Times are numbers, or dates of ISO 8601: 1997-09-20, 1997-09-20 03:05, 1997-09-20T03:05:10.5+01:00, also with a blank
+ * instead of T or before the zone, a comma before the fraction, +0100, Z or UTC, or as 19970920T030510Z; without a zone
+ * they are in UTC. A column has one of both. Numbers stay as they are; dates become seconds since the beginning of
+ * 1970. What unit numbers have is told by their size, of all of a log together: see
+ * att_interactions_info.time_per_second. */
+
 /* Reads a file of any size (see att_open_text), in at most 64 bytes a line and the ids. A line
  * has at most 2^20 bytes, so that a longer history needs the format ATT_INTERACTIONS_LINES.
  * Numbers of users and items are in the order of their first lines. Each user's actions are sorted by time; equal
  * times, and files without times, have the order of the file. options or NULL: defaults. Errors name file, line and
  * field: a missing field or column; an empty id, one that is not UTF-8, has a zero byte or more than 4,096 bytes; a
- * time that is not a finite number, or an integer that a double cannot hold; lines of different kinds; no action;
- * memory. */
+ * time that is neither a finite number nor a date, a day that does not exist, an integer that a double cannot hold
+ * unless it is a time in nanoseconds, which is rounded to 256 of them; lines of different kinds; no action; memory. */
 ATT_API att_status att_interactions_open(att_ctx *ctx, const char *path, const att_interactions_options *options,
                                          att_interactions **out);
 /* The same of actions in memory: users [n] and items [n] are ids, times [n] or NULL: none. options or NULL: defaults;
@@ -57,6 +63,9 @@ ATT_API att_status att_interactions_open(att_ctx *ctx, const char *path, const a
 ATT_API att_status att_interactions_new(att_ctx *ctx, int64_t n, const char *const *users, const char *const *items,
                                         const double *times, const att_interactions_options *options,
                                         att_interactions **out);
+/* Reads one time as it is in a file, for a log with the time_per_second: the number, or of a date the seconds since
+ * 1970 times per_second. is_date or NULL: whether it is one. Errors: as above; a date where per_second is 0. */
+ATT_API att_status att_interactions_time(const char *text, double per_second, double *time, bool *is_date);
 ATT_API void att_interactions_free(att_interactions *log);
 
 typedef struct att_interactions_info {
@@ -70,6 +79,9 @@ typedef struct att_interactions_info {
     int64_t repeats;    /* actions with an item that the user has had before */
     int64_t duplicates; /* actions with user, item and time of an earlier one; kept, unless drop_duplicates; 0 without
                          * times */
+    double time_per_second; /* how many units of the times are a second: 1, 1e3, 1e6 or 1e9, by which the last one is
+                             * in the years 1973 to 2096, or 1 of dates; 0: none, or no times */
+    int64_t unusual_times;  /* those that in this unit are not in these years */
 } att_interactions_info;
 ATT_API att_status att_interactions_describe(const att_interactions *log, att_interactions_info *info);
 /* Ids, valid as long as the log; NULL: out of range. */

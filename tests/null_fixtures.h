@@ -112,6 +112,8 @@ static const fixture constants[] = {
     {"const float *", (const float[]){0, 1, 1, 0}},
     {"float *", (float[64]){0}},
     {"double *", (double[8]){0}},
+    {"bool *", &(bool){false}},
+    {"att_interactions_time.text", "1997-09-20"},
     {"int64_t *", (int64_t[8]){0}},
     {"void *data", (float[4]){0}},
     {"void *arg", (char[1]){0}},

@@ -1,7 +1,9 @@
 /* attend recommend: the items that come next after a history. */
 #include "cli/base/array.h"
+#include "cli/base/checkpoints.h"
 #include "cli/base/interactions.h"
 #include "cli/base/item_texts.h"
+#include "cli/base/learnt.h"
 #include "cli/base/npy.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
@@ -50,6 +52,13 @@ static const cli_option options[] = {
     CLI_JSON(&json),
     {0},
 };
+static bool typed[sizeof options / sizeof *options];
+
+static int complete(bool *given)
+{
+    memcpy(typed, given, sizeof typed);
+    return CLI_DONE;
+}
 
 /* Ids of a file as numbers. */
 typedef struct id_list {
@@ -479,6 +488,20 @@ static int check_texts(const work *w)
                     texts_path, w->m.name, w->texts.id[0], w->m.items[0]);
 }
 
+/* Opens the log as the training of the model did, where nothing else is typed. */
+static int open_log(work *w)
+{
+    static json_t *training; /* options point into it */
+    int code = cli_training_file_read(w->m.folder.text, &training);
+    if (!code)
+        code = cli_learnt_reading(json_object_get(training, "options"), w->m.name, data.path, options, typed);
+    if (!code)
+        code = cli_interactions_open(w->m.ctx, &w->log, &data, w->m.items, w->m.info.items);
+    if (!code && !w->log.info.timed)
+        cli_note("%s: without times: the order is that of the file", data.path);
+    return code;
+}
+
 static int prepare(work *w)
 {
     int code = read_list(&w->allow, &w->m, "allow", allow_path);
@@ -489,7 +512,7 @@ static int prepare(work *w)
     if (!code && w->texts.n > 0)
         code = check_texts(w);
     if (!code && data.path)
-        code = cli_interactions_open(w->m.ctx, &w->log, &data, w->m.items, w->m.info.items);
+        code = open_log(w);
     w->options = (att_recommend_options){.size = sizeof w->options,
                                          .k = k < w->m.info.items ? k : w->m.info.items,
                                          .exclude_seen = exclude_seen,
@@ -547,5 +570,6 @@ const cli_command cli_recommend = {
                 "attend recommend -m shop --similar B0009RF9DW",
     .options = options,
     .see = "train recommend|evaluate recommend",
+    .complete = complete,
     .run = run,
 };

@@ -12,5 +12,7 @@ att_status att_fail_at(const att_where *where, att_status status, const char *fo
     va_end(args);
     if (where->path)
         return att_fail(where->ctx, status, "%s: line %lld: %s", where->path, (long long)where->number, message);
+    if (!where->of)
+        return att_fail(where->ctx, status, "%s", message);
     return att_fail(where->ctx, status, "%s %lld: %s", where->of, (long long)where->number, message);
 }

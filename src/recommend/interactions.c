@@ -26,7 +26,7 @@ static att_status add_action(att_log_builder *b, const att_log_format *f, const 
     double time = 0;
     att_status e = att_log_format_split(f, t, field);
     if (!e && b->log->info.timed)
-        e = att_log_format_time(&where, field[ATT_LOG_TIME], &time);
+        e = att_time_read(&where, field[ATT_LOG_TIME], &b->times, &time);
     return e ? e : att_log_builder_add(b, &where, field[ATT_LOG_USER], field[ATT_LOG_ITEM], time);
 }
 

@@ -2,6 +2,7 @@
 #ifndef ATT_RECOMMEND_INTERACTIONS_H
 #define ATT_RECOMMEND_INTERACTIONS_H
 
+#include "recommend/log_time.h"
 #include "text/ids.h"
 
 #include "attend_recommend.h"
@@ -33,6 +34,7 @@ typedef struct att_log_builder {
     att_interactions *log;
     att_action_block *first, *last;
     bool drop_duplicates;
+    att_time_kind times; /* of a file */
 } att_log_builder;
 
 /* Begins a log with the items of the options. */

@@ -2,6 +2,7 @@
 #include "recommend/interactions.h"
 #include "util/util.h"
 
+#include <math.h>
 #include <string.h>
 
 static att_byte_view view_of(const char *text) { return (att_byte_view){text, strlen(text)}; }
@@ -171,6 +172,19 @@ static att_status sort_users(att_interactions *log)
     return ATT_OK;
 }
 
+/* In which unit times are is told by the last one. */
+static void measure_times(att_interactions *log, bool dates)
+{
+    att_interactions_info *i = &log->info;
+    double last = -INFINITY;
+    for (int64_t u = 0; log->time && u < i->users; u++)
+        if (log->offsets[u] < log->offsets[u + 1])
+            last = fmax(last, log->time[log->offsets[u + 1] - 1]);
+    i->time_per_second = !log->time ? 0 : dates ? 1 : att_time_per_second(last);
+    for (int64_t k = 0; i->time_per_second > 0 && k < i->actions; k++)
+        i->unusual_times += !att_time_is_usual(log->time[k], i->time_per_second);
+}
+
 /* ---- repeats and duplicates */
 
 /* Counts them; close_gaps: removes duplicates. last [items]: where the last action with an item is, which is before the
@@ -223,6 +237,7 @@ static att_status finish(att_log_builder *b, const char *label)
     e = sort_users(log);
     if (e)
         return e;
+    measure_times(log, b->times == ATT_TIME_DATE);
     int64_t *last = att_alloc(log->ctx, (size_t)log->info.items, sizeof *last);
     if (!last)
         return ATT_ERR_MEMORY;

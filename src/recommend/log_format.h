@@ -23,7 +23,5 @@ const char *att_log_format_name(att_interactions_format kind);
 /* The columns of the current record, which is no history; a column that the format does not have is empty. Errors:
  * another number of fields than the first record. */
 att_status att_log_format_split(const att_log_format *f, const att_table *t, att_byte_view field[ATT_LOG_COLUMNS]);
-/* Reads a time. Errors: not a finite number; an integer that a double cannot hold. */
-att_status att_log_format_time(const att_where *where, att_byte_view field, double *out);
 
 #endif

@@ -1,7 +1,12 @@
-/* Numbers of times, whatever the locale. */
-#include "recommend/log_format.h"
+#include "recommend/log_time.h"
+#include "recommend/log_date.h"
+
+#include "attend_recommend.h"
 
 #include <math.h>
+#include <string.h>
+
+/* ---- numbers */
 
 typedef struct number {
     uint64_t digits; /* the first 19 that count */
@@ -68,25 +73,118 @@ static double value_of(const number *x)
     return value;
 }
 
-att_status att_log_format_time(const att_where *where, att_byte_view field, double *out)
+/* Reads "-5", "2.5e3", " 7 " -> *x and its sign; false: something else. */
+static bool read_signed(att_byte_view field, number *x, bool *negative)
 {
-    number x = {.integer = true};
     const char *at = field.data, *end = at + field.bytes;
-    const int shown = (int)(field.bytes < 40 ? field.bytes : 40);
-    const bool negative = at < end && *at == '-';
+    *x = (number){.integer = true};
+    *negative = at < end && *at == '-';
     at += at < end && (*at == '-' || *at == '+');
-    if (field.bytes == 0)
-        return att_fail_at(where, ATT_ERR_FORMAT, "time is empty");
-    if (!read_number(at, end, &x))
-        return att_fail_at(where, ATT_ERR_FORMAT, "time is \"%.*s\", not a number%s", shown, field.data,
-                           where->number == 1 ? "; a header of names is read in the format CSV" : "");
-    const double value = value_of(&x);
+    return read_number(at, end, x);
+}
+
+enum { SECONDS = 1, NANOSECONDS = 1000000000 };
+
+double att_time_per_second(double last)
+{
+    for (double per_second = SECONDS; per_second <= NANOSECONDS; per_second *= 1000)
+        if (att_time_is_usual(last, per_second))
+            return per_second;
+    return 0;
+}
+
+/* Is x an integer that no double is, and not one of nanoseconds, for which the nearest double will do? */
+static bool is_inexact(const number *x, double value)
+{
+    const bool all = x->exponent == 0, fits = all && (x->digits <= UINT64_C(1) << 53 || (uint64_t)value == x->digits);
+    return x->integer && !fits && !(all && att_time_is_usual(value, NANOSECONDS));
+}
+
+static att_status use_number(const att_where *where, att_byte_view shown, const number *x, bool negative, double *out)
+{
+    const double value = value_of(x);
     if (!isfinite(value))
-        return att_fail_at(where, ATT_ERR_FORMAT, "time is %.*s, more than a double holds", shown, field.data);
-    if (x.integer && (x.exponent > 0 || (x.digits > (UINT64_C(1) << 53) && (uint64_t)value != x.digits)))
+        return att_fail_at(where, ATT_ERR_FORMAT, "time is %.*s, more than a double holds", (int)shown.bytes,
+                           shown.data);
+    if (is_inexact(x, value))
         return att_fail_at(where, ATT_ERR_UNSUPPORTED,
-                           "time is %.*s, an integer that a double cannot hold; write seconds or milliseconds", shown,
-                           field.data);
+                           "time is %.*s, an integer that a double cannot hold; write seconds or milliseconds",
+                           (int)shown.bytes, shown.data);
     *out = negative ? -value : value;
     return ATT_OK;
+}
+
+/* ---- times */
+
+static att_byte_view trim(att_byte_view x)
+{
+    for (; x.bytes > 0 && *x.data == ' '; x.bytes--)
+        x.data++;
+    while (x.bytes > 0 && x.data[x.bytes - 1] == ' ')
+        x.bytes--;
+    return x;
+}
+
+static att_status refuse_mixture(const att_where *where, att_byte_view shown, att_time_kind kind)
+{
+    return att_fail_at(where, ATT_ERR_FORMAT, "time is %.*s, a %s, but those before it are %s", (int)shown.bytes,
+                       shown.data, kind == ATT_TIME_DATE ? "number" : "date",
+                       kind == ATT_TIME_DATE ? "dates" : "numbers");
+}
+
+att_status att_time_read(const att_where *where, att_byte_view field, att_time_kind *kind, double *out)
+{
+    number x;
+    bool negative;
+    att_date date;
+    field = trim(field);
+    const att_byte_view shown = {field.data, field.bytes < 40 ? field.bytes : 40};
+    const bool is_number = read_signed(field, &x, &negative), is_date = !is_number && att_date_parse(field, &date);
+    const att_time_kind found = is_number ? ATT_TIME_NUMBER : ATT_TIME_DATE;
+    if (field.bytes == 0)
+        return att_fail_at(where, ATT_ERR_FORMAT, "time is empty");
+    if (!is_number && !is_date)
+        return att_fail_at(where, ATT_ERR_FORMAT,
+                           "time is \"%.*s\", not a number, as of seconds since 1970, nor a date of the forms "
+                           "1997-09-20, 1997-09-20 03:05 or 1997-09-20T03:05:10.5+01:00",
+                           (int)shown.bytes, shown.data);
+    if (*kind != ATT_TIME_ANY && *kind != found)
+        return refuse_mixture(where, shown, *kind);
+    const att_status e =
+        is_number ? use_number(where, shown, &x, negative, out) : att_date_seconds(where, shown, &date, out);
+    *kind = e ? *kind : found;
+    return e;
+}
+
+att_status att_interactions_time(const char *text, double per_second, double *time, bool *is_date)
+{
+    if (att_require(__func__, ATT_NAMED({"text", text}, {"time", time})))
+        return ATT_ERR_ARGUMENT;
+    const att_where where = {0};
+    att_time_kind kind = ATT_TIME_ANY;
+    double value;
+    const att_status e = att_time_read(&where, (att_byte_view){text, strlen(text)}, &kind, &value);
+    if (e)
+        return e;
+    const bool date = kind == ATT_TIME_DATE;
+    if (date && !(per_second > 0))
+        return att_fail(NULL, ATT_ERR_ARGUMENT,
+                        "time is \"%.40s\", a date, but those of the log are no seconds since 1970, nor parts of them",
+                        text);
+    *time = date ? value * per_second : value;
+    if (is_date)
+        *is_date = date;
+    return ATT_OK;
+}
+
+bool att_time_is_likely(att_byte_view field)
+{
+    number x;
+    bool negative;
+    att_date date;
+    field = trim(field);
+    if (!read_signed(field, &x, &negative))
+        return att_date_parse(field, &date);
+    const double value = value_of(&x), per_second = negative ? 0 : att_time_per_second(value);
+    return per_second > 0 && value >= 1e9 * per_second; /* shorter numbers are likely something else */
 }

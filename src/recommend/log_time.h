@@ -2,7 +2,8 @@
 #ifndef ATT_RECOMMEND_LOG_TIME_H
 #define ATT_RECOMMEND_LOG_TIME_H
 
-#include "io/text_lines.h"
+#include "io/bytes.h"
+#include "io/where.h"
 
 /* What the times of a column are; all are of one kind. */
 typedef enum att_time_kind {

@@ -1,10 +1,10 @@
 #include "interactions.h"
 #include "lines.h"
+#include "log_times.h"
 #include "output.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The library's message, with the options that help. */
@@ -45,17 +45,15 @@ int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interacti
 /* Options that only a split by time has. */
 static int check_other_split(const cli_interactions_options *o)
 {
-    const struct {
-        const char *name;
-        double value;
-    } of_time[] = {{"valid-share", o->valid_share > 0 ? o->valid_share : NAN},
-                   {"test-share", o->test_share > 0 ? o->test_share : NAN},
-                   {"valid-from", o->valid_from},
-                   {"test-from", o->test_from}};
-    for (size_t i = 0; i < sizeof of_time / sizeof *of_time; i++)
-        if (!isnan(of_time[i].value))
-            return cli_misuse("--%s %g is for --split time, but here the split is %s", of_time[i].name,
-                              of_time[i].value, cli_split_name((att_holdout_kind)o->split));
+    const bool valid = o->valid_from || o->valid_share > 0;
+    const char *point = o->valid_from ? o->valid_from : o->test_from,
+               *split = cli_split_name((att_holdout_kind)o->split);
+    if (point)
+        return cli_misuse("--%s-from %s is for --split time, but here the split is %s", valid ? "valid" : "test", point,
+                          split);
+    if (o->valid_share > 0 || o->test_share > 0)
+        return cli_misuse("--%s-share %g is for --split time, but here the split is %s", valid ? "valid" : "test",
+                          valid ? o->valid_share : o->test_share, split);
     if (o->split == ATT_HOLDOUT_NONE && o->min_actions)
         return cli_misuse("--min-actions %lld is for a split that holds out actions, but here it is none",
                           (long long)o->min_actions);
@@ -66,23 +64,42 @@ static int check_other_split(const cli_interactions_options *o)
     return CLI_DONE;
 }
 
+/* Two points in time, in the unit of a log: the second one has to be later. */
+static int check_points(const cli_interactions_options *o, double valid_from, double test_from)
+{
+    return valid_from < test_from
+               ? CLI_DONE
+               : cli_misuse("--valid-from %s is not before --test-from %s", o->valid_from, o->test_from);
+}
+
+/* Of points that are both numbers or both dates their order is known before the log. */
+static int check_times(const cli_interactions_options *o)
+{
+    double valid_from, test_from;
+    bool valid_date, test_date;
+    int code = cli_time_check("valid-from", o->valid_from);
+    if (!code)
+        code = cli_time_check("test-from", o->test_from);
+    if (code || !o->valid_from || att_interactions_time(o->valid_from, 1, &valid_from, &valid_date) ||
+        att_interactions_time(o->test_from, 1, &test_from, &test_date) || valid_date != test_date)
+        return code;
+    return check_points(o, valid_from, test_from);
+}
+
 int cli_interactions_check(const cli_interactions_options *o)
 {
-    const bool valid = !isnan(o->valid_from), test = !isnan(o->test_from);
     if (o->split != ATT_HOLDOUT_TIME)
         return check_other_split(o);
-    if ((valid || test) && (o->valid_share > 0 || o->test_share > 0))
+    if ((o->valid_from || o->test_from) && (o->valid_share > 0 || o->test_share > 0))
         return cli_misuse("--%s does not go with --%s", o->valid_share > 0 ? "valid-share" : "test-share",
-                          valid ? "valid-from" : "test-from");
-    if (valid != test)
-        return cli_misuse("--%s needs --%s TIME, too", valid ? "valid-from" : "test-from",
-                          valid ? "test-from" : "valid-from");
-    if (valid && !(o->valid_from < o->test_from))
-        return cli_misuse("--valid-from %.17g is not before --test-from %.17g", o->valid_from, o->test_from);
+                          o->valid_from ? "valid-from" : "test-from");
+    if (!o->valid_from != !o->test_from)
+        return cli_misuse("--%s needs --%s TIME, too", o->valid_from ? "valid-from" : "test-from",
+                          o->valid_from ? "test-from" : "valid-from");
     if (o->valid_share + o->test_share >= 1)
         return cli_misuse("--valid-share %g and --test-share %g leave no action for training", o->valid_share,
                           o->test_share);
-    return CLI_DONE;
+    return check_times(o);
 }
 
 void cli_interactions_complete(cli_interactions_options *o)
@@ -91,9 +108,9 @@ void cli_interactions_complete(cli_interactions_options *o)
         o->split = ATT_HOLDOUT_LEAVE_ONE_OUT;
     if (!o->min_actions && o->split != ATT_HOLDOUT_NONE)
         o->min_actions = 3;
-    if (o->valid_from == 0 && o->test_from == 0) /* as older versions stored that there are none */
-        o->valid_from = o->test_from = NAN;
-    if (o->split != ATT_HOLDOUT_TIME || !isnan(o->valid_from) || !isnan(o->test_from))
+    if (o->valid_from && o->test_from && !strcmp(o->valid_from, "0") && !strcmp(o->test_from, "0"))
+        o->valid_from = o->test_from = NULL; /* as older versions stored that there are none */
+    if (o->split != ATT_HOLDOUT_TIME || o->valid_from || o->test_from)
         return;
     if (o->valid_share == 0)
         o->valid_share = 0.1;
@@ -101,14 +118,29 @@ void cli_interactions_complete(cli_interactions_options *o)
         o->test_share = 0.1;
 }
 
+/* The points in time of the options, in the unit of the log; 0: there are none. */
+static int read_points(const cli_interactions *l, const cli_interactions_options *o, double *valid_from,
+                       double *test_from)
+{
+    *valid_from = *test_from = 0;
+    if (!o->valid_from || !l->info.timed)
+        return CLI_DONE;
+    int code = cli_time_read("valid-from", o->valid_from, l->info.time_per_second, valid_from);
+    if (!code)
+        code = cli_time_read("test-from", o->test_from, l->info.time_per_second, test_from);
+    return code ? code : check_points(o, *valid_from, *test_from);
+}
+
 int cli_interactions_hold_out(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o)
 {
-    const bool points = !isnan(o->valid_from);
-    const att_holdout_options *split =
-        ATT_OPTIONS(att_holdout_options, .kind = (att_holdout_kind)o->split, .min_actions = o->min_actions,
-                    .valid_share = o->valid_share, .test_share = o->test_share,
-                    .valid_from = points ? o->valid_from : 0, .test_from = points ? o->test_from : 0);
-    int code = cli_status(ctx, att_holdout_new(l->log, split, &l->holdout));
+    double valid_from, test_from;
+    int code = read_points(l, o, &valid_from, &test_from);
+    if (code)
+        return code;
+    const att_holdout_options *split = ATT_OPTIONS(
+        att_holdout_options, .kind = (att_holdout_kind)o->split, .min_actions = o->min_actions,
+        .valid_share = o->valid_share, .test_share = o->test_share, .valid_from = valid_from, .test_from = test_from);
+    code = cli_status(ctx, att_holdout_new(l->log, split, &l->holdout));
     if (!code)
         code = cli_status(ctx, att_holdout_describe(l->holdout, &l->held));
     return code;
@@ -121,30 +153,6 @@ void cli_interactions_close(cli_interactions *l)
     *l = (cli_interactions){0};
 }
 
-/* The unit of times that lie in the years 1973 to 2096 as seconds, milli- or microseconds of Unix; 0: another one. */
-static double unit_of(double first, double last)
-{
-    for (double unit = 1; unit <= 1e6; unit *= 1e3)
-        if (first >= 1e8 * unit && last < 4e9 * unit)
-            return unit;
-    return 0;
-}
-
-/* A point in time as a date, or as the number that it is. */
-static void say_time(double x, double unit)
-{
-    char text[CLI_NUMBER_BYTES];
-    const time_t seconds = (time_t)(unit > 0 ? x / unit : 0);
-    struct tm date;
-    if (unit > 0 && gmtime_r(&seconds, &date))
-        strftime(text, sizeof text, "%Y-%m-%d", &date);
-    else if (x == floor(x) && fabs(x) < 1e15)
-        snprintf(text, sizeof text, "%.0f", x);
-    else
-        cli_write_number(x, text);
-    fputs(text, stderr);
-}
-
 /* From when to when the actions are: of the wrong column one sees it. */
 static void say_times(const cli_interactions *l)
 {
@@ -154,13 +162,10 @@ static void say_times(const cli_interactions *l)
         first = h.count ? fmin(first, h.times[0]) : first;
         last = h.count ? fmax(last, h.times[h.count - 1]) : last;
     }
-    const double unit = unit_of(first, last);
-    fputs("; times ", stderr);
-    say_time(first, unit);
-    fputs(" to ", stderr);
-    say_time(last, unit);
-    if (unit > 1)
-        fputs(unit > 1e3 ? " in microseconds" : " in milliseconds", stderr);
+    char from[CLI_TIME_BYTES], to[CLI_TIME_BYTES];
+    const double per_second = l->info.time_per_second;
+    fprintf(stderr, "; times %s to %s%s", cli_time_day(first, per_second, from), cli_time_day(last, per_second, to),
+            cli_time_unit(per_second));
 }
 
 void cli_interactions_say(const cli_interactions *l)

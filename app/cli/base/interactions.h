@@ -13,10 +13,10 @@ typedef struct cli_interactions_options {
     int format; /* att_interactions_format - 1; -1: any */
     const char *user, *item, *time;
     bool drop_duplicates;
-    int split;                      /* att_holdout_kind; -1: not said */
-    int64_t min_actions;            /* 0: not said */
-    double valid_share, test_share; /* 0: not said */
-    double valid_from, test_from;   /* NAN: not said */
+    int split;                          /* att_holdout_kind; -1: not said */
+    int64_t min_actions;                /* 0: not said */
+    double valid_share, test_share;     /* 0: not said */
+    const char *valid_from, *test_from; /* times as typed; NULL: not said */
 } cli_interactions_options;
 
 /* clang-format off */
@@ -43,12 +43,12 @@ typedef struct cli_interactions_options {
      .help = "--split time: share of the actions from the point of validation to that of the test; default: 0.1"},   \
     {"test-share", 0, "SHARE", .number = &(o).test_share, .max = 0.99, .above_min = true, .quiet = true,                                \
      .help = "--split time: share of the actions after the point of the test; default: 0.1"},                        \
-    {"valid-from", 0, "TIME", .number = &(o).valid_from, .min = -1e300, .max = 1e300, .quiet = true,                 \
-     .help = "--split time: the point of validation, instead of shares"},                                            \
-    {"test-from", 0, "TIME", .number = &(o).test_from, .min = -1e300, .max = 1e300, .quiet = true,                   \
-     .help = "--split time: the point of the test"}
+    {"valid-from", 0, "TIME", .text = &(o).valid_from,                                                               \
+     .help = "--split time: the point of validation, instead of shares: a date, as 1998-04-01 or "                   \
+             "1998-04-01T03:05:10Z, or a number in the unit of the log"},                                            \
+    {"test-from", 0, "TIME", .text = &(o).test_from, .help = "--split time: the point of the test"}
 /* clang-format on */
-#define CLI_INTERACTIONS_DEFAULTS .format = -1, .split = -1, .valid_from = NAN, .test_from = NAN
+#define CLI_INTERACTIONS_DEFAULTS .format = -1, .split = -1
 
 typedef struct cli_interactions {
     att_interactions *log;

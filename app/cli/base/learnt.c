@@ -1,10 +1,12 @@
 #include "learnt.h"
 #include "checkpoints.h"
+#include "log_times.h"
 #include "output.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 json_t *cli_learnt_of(const json_t *training, const char *model, bool renewed)
@@ -58,13 +60,10 @@ void cli_learnt_split(const json_t *options, cli_interactions_options *o)
     o->min_actions = (int64_t)number_of(options, "min-actions", 0);
     o->valid_share = number_of(options, "valid-share", 0);
     o->test_share = number_of(options, "test-share", 0);
-    o->valid_from = number_of(options, "valid-from", NAN);
-    o->test_from = number_of(options, "test-from", NAN);
+    o->valid_from = text_of(options, "valid-from");
+    o->test_from = text_of(options, "test-from");
     cli_interactions_complete(o);
 }
-
-/* Of two points or shares that may not be set. */
-static bool same(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
 
 /* Does a training with the split `was` learn nothing that `is` holds out, of the same log? */
 static bool covers(const cli_interactions_options *was, const cli_interactions_options *is)
@@ -73,17 +72,22 @@ static bool covers(const cli_interactions_options *was, const cli_interactions_o
         return false;
     if (was->split == ATT_HOLDOUT_LEAVE_ONE_OUT)
         return was->min_actions <= is->min_actions;
-    return same(was->valid_share, is->valid_share) && same(was->test_share, is->test_share) &&
-           same(was->valid_from, is->valid_from) && same(was->test_from, is->test_from);
+    return was->valid_share == is->valid_share && was->test_share == is->test_share &&
+           cli_time_same(was->valid_from, is->valid_from) && cli_time_same(was->test_from, is->test_from);
+}
+
+static void add_option(char *text, size_t size, const char *name, const char *value)
+{
+    const size_t n = strlen(text);
+    if (value)
+        snprintf(text + n, size - n, " --%s %s", name, value);
 }
 
 static void add_number(char *text, size_t size, const char *name, double x)
 {
     char number[CLI_NUMBER_BYTES];
-    const size_t n = strlen(text);
     cli_write_number(x, number);
-    if (!isnan(x) && x != 0)
-        snprintf(text + n, size - n, " --%s %s", name, number);
+    add_option(text, size, name, x != 0 ? number : NULL);
 }
 
 /* The split as it would be typed. */
@@ -94,8 +98,8 @@ static void write_split(const cli_interactions_options *o, char *text, size_t si
         add_number(text, size, "min-actions", (double)o->min_actions);
     add_number(text, size, "valid-share", o->valid_share);
     add_number(text, size, "test-share", o->test_share);
-    add_number(text, size, "valid-from", o->valid_from);
-    add_number(text, size, "test-from", o->test_from);
+    add_option(text, size, "valid-from", o->valid_from);
+    add_option(text, size, "test-from", o->test_from);
 }
 
 int cli_learnt_other_log(const json_t *training, const char *path, bool *other)
@@ -114,6 +118,53 @@ int cli_learnt_other_log(const json_t *training, const char *path, bool *other)
     *other = !code && strcmp(sum, was) != 0;
     return code;
 }
+
+/* ---- how the log was read ----------------------------------------------------------- */
+
+/* Have two names the same end, ".csv", but for ".gz"? Standard input, "-", has any. */
+static bool same_end(const char *a, const char *b)
+{
+    const char *names[] = {a, b};
+    char end[2][16];
+    if (!strcmp(a, "-") || !strcmp(b, "-"))
+        return true;
+    for (int i = 0; i < 2; i++) {
+        const size_t n = strlen(names[i]) - (cli_ends_with(names[i], ".gz") ? 3 : 0);
+        size_t at = n;
+        while (at > 0 && names[i][at - 1] != '.' && names[i][at - 1] != '/')
+            at--;
+        const bool has_end = at > 0 && names[i][at - 1] == '.';
+        snprintf(end[i], sizeof end[i], "%.*s", has_end ? (int)(n - at) : 0, names[i] + at);
+    }
+    return !strcasecmp(end[0], end[1]);
+}
+
+int cli_learnt_reading(const json_t *all, const char *name, const char *path, const cli_option *options,
+                       const bool *typed)
+{
+    static const char *const names[] = {"format", "user-column", "item-column", "time-column", "drop-duplicates"};
+    const char *log = text_of(all, "data");
+    bool same = log && same_end(log, path);
+    int code = CLI_DONE;
+    for (size_t k = 0; !code && log && k < sizeof names / sizeof *names; k++) {
+        int i = 0;
+        while (strcmp(options[i].name, names[k]) != 0)
+            i++;
+        const cli_option *o = options + i;
+        const char *was = text_of(all, names[k]);
+        same = same && !(o->choice && typed[i]); /* another format has its own columns */
+        if (!typed[i])
+            code = was && (same || o->flag) ? cli_take(o, names[k], was) : CLI_DONE;
+        else if (o->flag && !was)
+            cli_note("%s was trained without --%s", name, names[k]);
+        else if (o->text && (!was || strcmp(*o->text, was) != 0))
+            cli_note("%s was trained with%s --%s%s%s", name, was ? "" : "out", names[k], was ? " " : "",
+                     was ? was : "");
+    }
+    return code;
+}
+
+/* ---- what it has learnt ------------------------------------------------------------- */
 
 static int note_one(const json_t *entry, const char *name, const cli_interactions_options *here)
 {

@@ -3,6 +3,7 @@
 #include "cli/base/interactions.h"
 #include "cli/base/item_texts.h"
 #include "cli/base/learnt.h"
+#include "cli/base/log_times.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/recommender.h"
@@ -109,9 +110,10 @@ static void restore_split(const evaluation *e, const cli_interactions_options *w
         bool excluded; /* by what is typed */
     } numbers[] = {{"min-actions", &min_actions, (double)was->min_actions, false},
                    {"valid-share", &data.valid_share, was->valid_share, points},
-                   {"test-share", &data.test_share, was->test_share, points},
-                   {"valid-from", &data.valid_from, was->valid_from, shares},
-                   {"test-from", &data.test_from, was->test_from, shares}};
+                   {"test-share", &data.test_share, was->test_share, points}};
+    const struct {
+        const char *name, **is, *was;
+    } times[] = {{"valid-from", &data.valid_from, was->valid_from}, {"test-from", &data.test_from, was->test_from}};
     if (was->split == ATT_HOLDOUT_NONE)
         cli_note("%s was trained with --split none: it has learnt from the actions that are held out here", e->m.name);
     else if (data.split >= 0 && data.split != was->split)
@@ -120,43 +122,21 @@ static void restore_split(const evaluation *e, const cli_interactions_options *w
         data.split = was->split;
     for (size_t i = 0; data.split == was->split && i < sizeof numbers / sizeof *numbers; i++) {
         char text[CLI_NUMBER_BYTES];
-        const bool set = numbers[i].was != 0 && !isnan(numbers[i].was);
+        const bool set = numbers[i].was != 0;
         cli_write_number(numbers[i].was, text);
         if (set && (is_typed(numbers[i].name) ? *numbers[i].is != numbers[i].was : numbers[i].excluded))
             note_split(e, numbers[i].name, text);
         if (set && !is_typed(numbers[i].name) && !numbers[i].excluded)
             *numbers[i].is = numbers[i].was;
     }
-    data.min_actions = (int64_t)min_actions;
-}
-
-/* Have two names the same end, ".csv"? */
-static bool same_end(const char *a, const char *b)
-{
-    const char *x = strrchr(a, '.'), *y = strrchr(b, '.');
-    return x && y ? !strcmp(x, y) : x == y;
-}
-
-/* Reads the log as the training did, where nothing else is typed; format and columns of another kind of file are not
- * those of the training. */
-static int restore_reading(const evaluation *e, const json_t *all)
-{
-    const char *log = json_string_value(json_object_get(all, "data"));
-    const bool same = !is_typed("format") && log && same_end(log, data.path);
-    static const char *const names[] = {"format", "user-column", "item-column", "time-column", "drop-duplicates"};
-    int code = CLI_DONE;
-    for (size_t i = 0; !code && i < sizeof names / sizeof *names; i++) {
-        const cli_option *p = options + number_of(names[i]);
-        const char *was = json_string_value(json_object_get(all, names[i]));
-        if (!is_typed(names[i]))
-            code = was && (same || p->flag) ? cli_take(p, names[i], was) : CLI_DONE;
-        else if (p->flag && !was)
-            cli_note("%s was trained without --%s", e->m.name, names[i]);
-        else if (p->text && (!was || strcmp(*p->text, was) != 0))
-            cli_note("%s was trained with%s --%s%s%s", e->m.name, was ? "" : "out", names[i], was ? " " : "",
-                     was ? was : "");
+    for (size_t i = 0; data.split == was->split && i < sizeof times / sizeof *times; i++) {
+        const bool is = is_typed(times[i].name);
+        if (times[i].was && (is ? !cli_time_same(*times[i].is, times[i].was) : shares))
+            note_split(e, times[i].name, times[i].was);
+        if (!is && !shares)
+            *times[i].is = times[i].was;
     }
-    return code;
+    data.min_actions = (int64_t)min_actions;
 }
 
 /* Reads and splits as the training did, but for what is typed; says what of that, of the log and of the models that the
@@ -169,7 +149,7 @@ static int restore_training(const evaluation *e, const json_t *training)
     cli_learnt_split(all, &was);
     restore_split(e, &was);
     cli_interactions_complete(&data);
-    int code = restore_reading(e, all);
+    int code = cli_learnt_reading(all, e->m.name, data.path, options, typed);
     if (!code)
         code = cli_learnt_other_log(training, data.path, &other);
     if (!code && other)
@@ -253,8 +233,15 @@ static int64_t sampled(void) { return negatives ? negatives : 100; }
 
 static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
 
+/* The point in time from which on actions are held out. */
+static const char *point_of(const evaluation *e, char text[CLI_TIME_BYTES])
+{
+    return cli_time_text(part ? e->log.held.test_from : e->log.held.valid_from, e->log.info.time_per_second, text);
+}
+
 static void print_split(const evaluation *e)
 {
+    char point[CLI_TIME_BYTES];
     const att_holdout_info *h = &e->log.held;
     const long long cases = h->cases[part];
     if (h->kind == ATT_HOLDOUT_LEAVE_ONE_OUT)
@@ -263,10 +250,10 @@ static void print_split(const evaluation *e)
                part ? "last action" : "last action but one", cases, plural(cases), (long long)data.min_actions,
                (long long)h->train_only, plural(h->train_only), h->train_only == 1 ? "is" : "are");
     else
-        printf("held out    time: the first action of each of %lld user%s from %.17g on%s, predicted\n"
+        printf("held out    time: the first action of each of %lld user%s from %s on%s, predicted\n"
                "            from all before it; %lld user%s without any before it %s not counted, and %lld\n"
                "            with fewer than %lld actions %s for training only\n",
-               cases, plural(cases), part ? h->test_from : h->valid_from, part ? "" : " (and before the test)",
+               cases, plural(cases), point_of(e, point), part ? "" : " (and before the test)",
                (long long)h->without_history[part], plural(h->without_history[part]),
                h->without_history[part] == 1 ? "is" : "are", (long long)h->train_only, (long long)data.min_actions,
                h->train_only == 1 ? "is" : "are");
