@@ -21,9 +21,10 @@ extern "C" {
 typedef struct att_interactions att_interactions;
 
 typedef enum att_interactions_format {
-    ATT_INTERACTIONS_ANY = 0,   /* what the first line shows */
-    ATT_INTERACTIONS_LINES,     /* "user item", "user item time" or "user item rating time", separated by tabs, in which
-                                 * case ids may have spaces, or by spaces */
+    ATT_INTERACTIONS_ANY = 0, /* what the first lines show */
+    ATT_INTERACTIONS_LINES,   /* "user item", "user item time" or "user item rating time", separated by tabs, commas or
+                               * semicolons, in which case ids may have spaces, or by spaces; a first line of names is
+                               * read as a heading */
     ATT_INTERACTIONS_MOVIELENS, /* the same, separated by "::" */
     ATT_INTERACTIONS_INTER,     /* RecBole's .inter: tabs, with the header "user_id:token", "item_id:token", ... */
     ATT_INTERACTIONS_CSV,       /* with a header; separated by commas, semicolons or tabs, see att_table (RFC 4180) */
@@ -41,6 +42,7 @@ typedef struct att_interactions_options {
     const char *const *items; /* [n_items]: ids of items that get the numbers 0 to n_items - 1, as those of a model;
                                * further items of the log follow */
     int64_t n_items;
+    int64_t skip_bad_lines; /* leave out up to as many malformed records, see att_interactions_info.skipped; 0: none */
 } att_interactions_options;
 
 /* Times are numbers, or dates of ISO 8601: 1997-09-20, 1997-09-20 03:05, 1997-09-20T03:05:10.5+01:00, also with a blank
@@ -52,10 +54,11 @@ typedef struct att_interactions_options {
 /* Reads a file of any size (see att_open_text), in at most 64 bytes a line and the ids. A line
  * has at most 2^20 bytes, so that a longer history needs the format ATT_INTERACTIONS_LINES.
  * Numbers of users and items are in the order of their first lines. Each user's actions are sorted by time; equal
- * times, and files without times, have the order of the file. options or NULL: defaults. Errors name file, line and
- * field: a missing field or column; an empty id, one that is not UTF-8, has a zero byte or more than 4,096 bytes; a
- * time that is neither a finite number nor a date, a day that does not exist, an integer that a double cannot hold
- * unless it is a time in nanoseconds, which is rounded to 256 of them; lines of different kinds; no action; memory. */
+ * times, and files without times, have the order of the file. An action whose user is empty, a guest, is left out and
+ * counted. options or NULL: defaults. Errors, beyond the skip_bad_lines of the options, name file, line and field: a
+ * missing field or column; an empty item, an id that is not UTF-8, has a zero byte or more than 4,096 bytes; a time
+ * that is neither a finite number nor a date, a day that does not exist, an integer that a double cannot hold unless it
+ * is a time in nanoseconds, which is rounded to 256 of them; lines of different kinds; no action; memory. */
 ATT_API att_status att_interactions_open(att_ctx *ctx, const char *path, const att_interactions_options *options,
                                          att_interactions **out);
 /* The same of actions in memory: users [n] and items [n] are ids, times [n] or NULL: none. options or NULL: defaults;
@@ -70,7 +73,8 @@ ATT_API void att_interactions_free(att_interactions *log);
 
 typedef struct att_interactions_info {
     size_t size;
-    const char *format; /* "lines", "MovieLens", "RecBole .inter", "CSV", "histories", "memory" */
+    const char
+        *format; /* "lines", "MovieLens", "RecBole .inter", "CSV", "CSV without a header", "histories", "memory" */
     int64_t users, items, actions;
     int64_t longest;    /* actions of a user */
     bool timed;         /* has times */
@@ -82,6 +86,10 @@ typedef struct att_interactions_info {
     double time_per_second; /* how many units of the times are a second: 1, 1e3, 1e6 or 1e9, by which the last one is
                              * in the years 1973 to 2096, or 1 of dates; 0: none, or no times */
     int64_t unusual_times;  /* those that in this unit are not in these years */
+    int64_t guests;         /* actions without a user, which are left out */
+    int64_t skipped;        /* malformed records that were left out */
+    const char *bad;        /* the sentence on the first of them, with its line; NULL: none. Valid as long as the log */
+    const char *heading;    /* the first record, which in a format without a header was read as one; NULL: none */
 } att_interactions_info;
 ATT_API att_status att_interactions_describe(const att_interactions *log, att_interactions_info *info);
 /* Ids, valid as long as the log; NULL: out of range. */

@@ -26,6 +26,25 @@ static inline att_interactions_info describe_log(const att_interactions *log)
     return info;
 }
 
+/* A user's history as "item,item,...", with "@time" if the log has times. */
+static inline const char *history_text(const att_interactions *log, const char *user)
+{
+    static char text[512];
+    const int64_t number = att_interactions_find_user(log, user);
+    const att_history h = att_interactions_history(log, number);
+    int n = 0;
+    assert_true(number >= 0 && h.count > 0);
+    assert_string_equal(att_interactions_user(log, number), user);
+    for (int64_t i = 0; i < h.count; i++) {
+        const char *item = att_interactions_item(log, h.items[i]);
+        assert_int_equal(att_interactions_find_item(log, item), h.items[i]);
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i ? "," : "", item);
+        if (h.times)
+            n += snprintf(text + n, sizeof text - (size_t)n, "@%.17g", h.times[i]);
+    }
+    return text;
+}
+
 static inline att_holdout *hold_out(const att_interactions *log, const att_holdout_options *options)
 {
     att_holdout *h;

@@ -25,6 +25,10 @@ static att_status add_action(att_log_builder *b, const att_log_format *f, const 
     att_byte_view field[ATT_LOG_COLUMNS];
     double time = 0;
     att_status e = att_log_format_split(f, t, field);
+    if (!e && att_is_blank(field[ATT_LOG_USER])) {
+        b->log->info.guests++;
+        return ATT_OK;
+    }
     if (!e && b->log->info.timed)
         e = att_time_read(&where, field[ATT_LOG_TIME], &b->times, &time);
     return e ? e : att_log_builder_add(b, &where, field[ATT_LOG_USER], field[ATT_LOG_ITEM], time);
@@ -50,17 +54,32 @@ static att_status read_records(att_log_builder *b, const att_log_format *f, att_
     return e;
 }
 
+/* Sets what the info says of the file; the heading, or an empty one, has been added to the texts. */
+static att_status say(att_interactions *log, const att_table *t, bool heading)
+{
+    const att_status e = t->skipped ? att_names_add(&log->said, att_names_at(&t->reason, 0)) : ATT_OK;
+    log->info.skipped = t->skipped;
+    log->info.bad = t->skipped && !e ? att_names_at(&log->said, 1) : NULL;
+    log->info.heading = heading && !e ? att_names_at(&log->said, 0) : NULL;
+    return e;
+}
+
 static att_status read_file(att_log_builder *b, const char *path, const att_interactions_options *o)
 {
     att_table t = {0};
     att_log_format f;
     att_status e = att_table_init(&t, b->log->ctx, path);
     t.lines.advice = "; write an action a line, the format lines";
+    t.max_skipped = o->skip_bad_lines;
     e = e ? e : att_log_format_find(&f, &t, o);
     if (!e && f.kind) {
-        b->log->info.format = att_log_format_name(f.kind);
+        b->log->info.format =
+            t.quoted && f.kind == ATT_INTERACTIONS_LINES ? "CSV without a header" : att_log_format_name(f.kind);
         b->log->info.timed = f.kind != ATT_INTERACTIONS_HISTORIES && f.column[ATT_LOG_TIME] >= 0;
-        e = read_records(b, &f, &t);
+        const att_byte_view heading = f.heading;
+        e = att_names_add_bytes(&b->log->said, heading.data, heading.bytes);
+        e = e ? e : read_records(b, &f, &t);
+        e = e ? e : say(b->log, &t, heading.bytes > 0);
     }
     att_table_close(&t);
     return e;
@@ -71,6 +90,9 @@ static att_status read_options(att_ctx *ctx, const att_interactions_options *opt
     const att_status e = att_take_options(o, sizeof *o, options, "att_interactions_options");
     if (!e && (unsigned)o->format > ATT_INTERACTIONS_HISTORIES)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "format is %d, not an att_interactions_format", (int)o->format);
+    if (!e && o->skip_bad_lines < 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "skip_bad_lines is %lld, but must not be negative",
+                        (long long)o->skip_bad_lines);
     return e;
 }
 
@@ -152,6 +174,7 @@ void att_interactions_free(att_interactions *log)
     att_ctx *ctx = log->ctx;
     att_ids_free(&log->users);
     att_ids_free(&log->items);
+    att_names_free(&log->said);
     att_free(ctx, log->offsets);
     att_free(ctx, log->item);
     att_free(ctx, log->time);

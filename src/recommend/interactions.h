@@ -14,6 +14,7 @@ struct att_interactions {
     int64_t *offsets; /* [users + 1]: where each user's actions begin */
     int32_t *item;    /* [actions] */
     double *time;     /* [actions]; or NULL */
+    att_names said;   /* texts of info */
 };
 
 /* Actions in the order of a file, before they are sorted. */

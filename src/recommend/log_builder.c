@@ -33,6 +33,7 @@ att_status att_log_builder_init(att_log_builder *b, att_ctx *ctx, const att_inte
     if (!b->log)
         return ATT_ERR_MEMORY;
     b->log->ctx = ctx;
+    b->log->said.text.ctx = ctx;
     att_ids_init(&b->log->users, ctx);
     att_ids_init(&b->log->items, ctx);
     return add_known_items(b, options);
@@ -72,8 +73,13 @@ att_status att_log_builder_add(att_log_builder *b, const att_where *where, att_b
                                double time)
 {
     att_action a = {.time = time};
+    const int64_t users = att_ids_count(&b->log->users);
     att_status e = att_ids_add(&b->log->users, user, where, "user", &a.user);
-    e = e ? e : att_ids_add(&b->log->items, item, where, "item", &a.item);
+    if (!e) {
+        e = att_ids_add(&b->log->items, item, where, "item", &a.item);
+        if (e && att_ids_count(&b->log->users) > users)
+            att_ids_remove_last(&b->log->users);
+    }
     if (!e && (!b->last || b->last->n == ATT_ACTIONS_OF_BLOCK))
         e = add_block(b);
     if (e)
@@ -227,7 +233,9 @@ static att_status finish(att_log_builder *b, const char *label)
 {
     att_interactions *log = b->log;
     if (log->info.actions == 0)
-        return att_fail(log->ctx, ATT_ERR_FORMAT, "%s has no action of a user with an item", label);
+        return log->info.guests ? att_fail(log->ctx, ATT_ERR_FORMAT, "%s: none of the %lld actions has a user", label,
+                                           (long long)log->info.guests)
+                                : att_fail(log->ctx, ATT_ERR_FORMAT, "%s has no action of a user with an item", label);
     att_status e = distribute(b);
     if (e)
         return e;

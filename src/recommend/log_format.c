@@ -1,4 +1,5 @@
 #include "recommend/log_format.h"
+#include "recommend/log_heading.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -83,22 +84,29 @@ static att_status find_kind(att_table *t, att_byte_view line, const att_interact
     const att_status e = att_table_peek(t);
     if (e)
         return e;
-    const bool history = t->n > MAX_FIELDS && !has(line, "\"");
-    *kind = has_columns(t, o) ? ATT_INTERACTIONS_CSV : history ? ATT_INTERACTIONS_HISTORIES : ATT_INTERACTIONS_LINES;
+    const bool columns = has_columns(t, o), many = t->n > MAX_FIELDS;
+    if (columns || (many && att_log_has_heading(t, true)))
+        *kind = ATT_INTERACTIONS_CSV;
+    else
+        *kind = many && !has(line, "\"") ? ATT_INTERACTIONS_HISTORIES : ATT_INTERACTIONS_LINES;
     return ATT_OK;
 }
 
-/* Sets the separator of the table, whose kind is known. */
+/* Sets the separator of the table, whose kind is known. Lines may have commas or semicolons between their fields, too,
+ * if all of them have. */
 static att_status separate(att_table *t, att_byte_view line, att_interactions_format kind)
 {
-    if (kind == ATT_INTERACTIONS_CSV && (has(line, "\t") || has(line, ",") || has(line, ";")))
-        return att_table_find_separator(t);
-    att_table_separate(t,
-                       kind == ATT_INTERACTIONS_MOVIELENS                  ? "::"
-                       : kind == ATT_INTERACTIONS_INTER || has(line, "\t") ? "\t"
-                                                                           : " ",
-                       false);
-    return ATT_OK;
+    const bool tabs = has(line, "\t"), csv = has(line, ",") || has(line, ";");
+    att_status e = ATT_OK;
+    if (kind == ATT_INTERACTIONS_MOVIELENS)
+        att_table_separate(t, "::", false);
+    else if (kind == ATT_INTERACTIONS_CSV ? tabs || csv : kind == ATT_INTERACTIONS_LINES && csv && !tabs)
+        e = att_table_find_separator(t);
+    else
+        att_table_separate(t, tabs || kind == ATT_INTERACTIONS_INTER ? "\t" : " ", false);
+    if (!e && kind == ATT_INTERACTIONS_LINES && t->quoted && !att_log_has_fields(t, 2, MAX_FIELDS))
+        att_table_separate(t, " ", false);
+    return e;
 }
 
 static att_status find_columns(att_log_format *f, const att_table *t, const att_where *where, att_byte_view line,
@@ -138,11 +146,22 @@ static att_status set_columns(att_log_format *f, const att_table *t, const att_w
                            "%lld field%s in the format %s, expected \"user item\", \"user item time\" or \"user item "
                            "rating time\", separated by %s",
                            (long long)f->fields, f->fields == 1 ? "" : "s", format_names[f->kind],
-                           *t->separator == ':' ? "\"::\"" : "tabs or spaces");
+                           *t->separator == ':' ? "\"::\"" : "tabs, commas, semicolons or spaces");
     f->column[ATT_LOG_USER] = 0;
     f->column[ATT_LOG_ITEM] = 1;
     f->column[ATT_LOG_TIME] = f->fields > 2 && !o->time ? f->fields - 1 : -1;
     return ATT_OK;
+}
+
+/* Reads a heading of a format that has no header. */
+static att_status read_heading(att_log_format *f, att_table *t, att_byte_view line)
+{
+    const bool names = att_log_has_names(t), heading = f->fields > 2 && att_log_has_heading(t, false);
+    att_status e = att_table_peek(t);
+    if (e || !(names || heading))
+        return e;
+    f->heading = line;
+    return att_table_read(t);
 }
 
 att_status att_log_format_find(att_log_format *f, att_table *t, const att_interactions_options *options)
@@ -156,15 +175,21 @@ att_status att_log_format_find(att_log_format *f, att_table *t, const att_intera
         e = find_kind(t, line, options, &f->kind);
     e = e ? e : separate(t, line, f->kind);
     e = e ? e : att_table_peek(t);
+    const bool named = options->user || options->item || (options->time && *options->time);
+    if (!e && f->kind == ATT_INTERACTIONS_CSV && !options->format && !named && !has_columns(t, options)) {
+        f->kind = att_log_is_lines(t) ? ATT_INTERACTIONS_LINES : f->kind;
+        e = att_table_peek(t);
+    }
+    e = e ? e : att_table_first_line(t, &line); /* again, as the block may have moved */
     if (e)
         return e;
     const att_where where = att_table_where(t);
     f->has_header = f->kind == ATT_INTERACTIONS_INTER || f->kind == ATT_INTERACTIONS_CSV;
     f->fields = t->n;
-    if (!f->has_header)
-        return set_columns(f, t, &where, options);
-    e = find_columns(f, t, &where, line, options);
-    return e ? e : att_table_read(t);
+    e = f->has_header ? find_columns(f, t, &where, line, options) : set_columns(f, t, &where, options);
+    if (e || f->kind == ATT_INTERACTIONS_HISTORIES)
+        return e;
+    return f->has_header ? att_table_read(t) : read_heading(f, t, line);
 }
 
 /* ---- a record */

@@ -11,7 +11,7 @@ enum { ATT_LOG_USER, ATT_LOG_ITEM, ATT_LOG_TIME, ATT_LOG_COLUMNS };
 typedef struct att_log_format {
     att_interactions_format kind;
     bool has_header;                 /* the first record has names */
-    bool has_heading;                /* the format has no header, but the first record is one */
+    att_byte_view heading;           /* a header in a format that has none, valid until the next record; or empty */
     int64_t fields;                  /* of each record */
     int64_t column[ATT_LOG_COLUMNS]; /* -1: none */
 } att_log_format;

@@ -82,3 +82,13 @@ att_status att_ids_add(att_ids *ids, att_byte_view id, const att_where *where, c
     *out = slot->item;
     return ATT_OK;
 }
+
+/* Its slot may be emptied, as no id was added later that was not to be found beyond it. */
+void att_ids_remove_last(att_ids *ids)
+{
+    const char *name = att_names_at(&ids->names, att_ids_count(ids) - 1);
+    const att_byte_view id = {name, strlen(name)};
+    find_slot(ids, id, hash_of(id))->item = ATT_NO_ITEM;
+    ids->table.count--;
+    ids->names.text.count = ids->names.start[--ids->names.n];
+}

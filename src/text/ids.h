@@ -27,4 +27,7 @@ att_status att_id_check(att_byte_view id, const att_where *where, const char *wh
  * or has a zero byte. */
 att_status att_ids_add(att_ids *ids, att_byte_view id, const att_where *where, const char *what, int32_t *out);
 
+/* Removes the id that was added last. */
+void att_ids_remove_last(att_ids *ids);
+
 #endif

@@ -279,27 +279,36 @@ void att_table_separate(att_table *t, const char *separator, bool quoted)
     t->skip_spaces = false;
 }
 
-/* Do the first records have the same number of fields, two or more? *first: of the first record. */
-static bool is_consistent(att_table *t, const char *separator, int64_t *first)
+void att_table_sample(att_table *t, att_table_see *see, void *arg)
 {
     enum { RECORDS = 100 };
     const size_t at = t->lines.at;
     const int64_t lines = t->lines.lines;
-    parsed result = RECORD;
-    bool same = true;
-    *first = 0;
-    att_table_separate(t, separator, true);
-    for (int i = 0; i < RECORDS && same && !has_ended(t); i++) {
-        result = parse(t);
-        if (result)
+    bool more = true;
+    for (int i = 0; i < RECORDS && more && !has_ended(t) && t->lines.used > t->lines.at; i++) {
+        const parsed result = parse(t);
+        if (result == MORE)
             break;
-        *first = *first ? *first : t->n;
-        same = t->n == *first || is_blank_record(t);
+        t->n = result ? 0 : t->n;
+        if (result || !is_blank_record(t))
+            more = see(t, arg) && !result;
         discard(t);
     }
     t->lines.at = at;
     t->lines.lines = lines;
-    return same && *first > 1 && (result == RECORD || result == MORE);
+}
+
+typedef struct counted {
+    int64_t first; /* fields of the first record */
+    bool same;     /* all have as many */
+} counted;
+
+static bool count_fields(const att_table *t, void *arg)
+{
+    counted *c = arg;
+    c->first = c->first ? c->first : t->n;
+    c->same = t->n == c->first && t->n > 1;
+    return c->same;
 }
 
 /* Is each comma of the line between two digits, as in 2,5? */
@@ -338,18 +347,19 @@ static att_status find_spaces(att_table *t)
 static const char *choose_separator(att_table *t, att_byte_view line, const char *const separators[3])
 {
     enum { TAB, SEMICOLON, COMMA };
-    int64_t first[3];
-    bool same[3];
-    for (int i = 0; i < 3; i++)
-        same[i] = is_consistent(t, separators[i], &first[i]);
-    if (same[TAB])
+    counted by[3] = {{0, false}, {0, false}, {0, false}};
+    for (int i = 0; i < 3; i++) {
+        att_table_separate(t, separators[i], true);
+        att_table_sample(t, count_fields, &by[i]);
+    }
+    if (by[TAB].same)
         return separators[TAB];
-    if (same[SEMICOLON] && (!same[COMMA] || has_decimal_commas(line)))
+    if (by[SEMICOLON].same && (!by[COMMA].same || has_decimal_commas(line)))
         return separators[SEMICOLON];
-    if (same[COMMA])
+    if (by[COMMA].same)
         return separators[COMMA];
-    const int more = first[SEMICOLON] > first[COMMA] ? SEMICOLON : COMMA;
-    return separators[first[TAB] > first[more] ? TAB : more];
+    const int more = by[SEMICOLON].first > by[COMMA].first ? SEMICOLON : COMMA;
+    return separators[by[TAB].first > by[more].first ? TAB : more];
 }
 
 att_status att_table_find_separator(att_table *t)

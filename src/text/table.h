@@ -40,6 +40,10 @@ att_status att_table_find_separator(att_table *t);
 att_status att_table_first_line(att_table *t, att_byte_view *line);
 /* Splits the first record that is not blank, and leaves it unread. */
 att_status att_table_peek(att_table *t);
+/* Calls `see` for each of the first 100 records that are not blank, as far as the block has them, until it returns
+ * false; of a damaged record, the last one, n is 0. They stay unread. */
+typedef bool att_table_see(const att_table *t, void *arg);
+void att_table_sample(att_table *t, att_table_see *see, void *arg);
 /* Reads the next record. */
 att_status att_table_read(att_table *t);
 /* The current record. */

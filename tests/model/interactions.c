@@ -42,25 +42,6 @@ static void write_bytes(const char *name, const char *data, size_t n)
 
 /* ---- what is read */
 
-/* A user's history as "item,item,...", with "@time" if the log has times. */
-static const char *history_text(const att_interactions *log, const char *user)
-{
-    static char text[512];
-    const int64_t number = att_interactions_find_user(log, user);
-    const att_history h = att_interactions_history(log, number);
-    int n = 0;
-    assert_true(number >= 0 && h.count > 0);
-    assert_string_equal(att_interactions_user(log, number), user);
-    for (int64_t i = 0; i < h.count; i++) {
-        const char *item = att_interactions_item(log, h.items[i]);
-        assert_int_equal(att_interactions_find_item(log, item), h.items[i]);
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", i ? "," : "", item);
-        if (h.times)
-            n += snprintf(text + n, sizeof text - (size_t)n, "@%.17g", h.times[i]);
-    }
-    return text;
-}
-
 typedef struct log_case {
     const char *name, *text; /* of the file */
     const char *format;
@@ -306,7 +287,7 @@ static const refused_case refused[] = {
     {"a x\nb y 1\n", 0,
      "log: line 2: 3 fields, but the first line has 2; if each line is a user and items, the format"},
     {"a\tx\nb\t\n", 0, "log: line 2: item is empty"},
-    {"a\tx\n\ty\n", 0, "log: line 2: user is empty"},
+    {"\ty\n  \tx\n", 0, "log: none of the 2 actions has a user"},
     {"a\tx\t\n", 0, "log: line 1: time is empty"},
     {"a x now\n", 0, "log: line 1: time is \"now\", not a number"},
     {"a x 1\na y 1.2.3\n", 0, "log: line 2: time is \"1.2.3\", not a number"},
@@ -323,6 +304,12 @@ static const refused_case refused[] = {
     {"a x\na y\0z\n", 10, "log: line 2: item has a zero byte"},
     {"\0\0 x\n", 5, "log: line 1: user has a zero byte"},
     {"user,time\na,1\n", 0, "log: line 1: the header has no column \"item_id\", of the item; it is: user,time"},
+    {"Kunde;Ware\na1;x1\na2;x2\n", 0,
+     "log: line 1: the header has no column \"user_id\", of the user; it is: Kunde;Ware"},
+    {"anna,apple\nbea,pear\n", 0, "log: line 1: the header has no column \"user_id\""},
+    {"1,u1,i1,1609459200\n2,u1,i2,1609459201\n", 0, "log: line 1: the header has no column \"user_id\""},
+    {"0,196,242\n1,186,302\n", 0, "log: line 1: the header has no column \"user_id\""},
+    {"Wann\tWer\tWas\tTitel\tPreis\n1\ta\tx\tT\t5\n2\ta\ty\tT\t5\n", 0, "the header has no column \"user_id\""},
     {"user,item,user\na,x,b\n", 0, "log: line 1: the header has the column \"user\" twice"},
     {"user,item\na\n", 0, "log: line 2: 1 field, but the first line has 2: item is missing"},
     {"user,item\na,x,y\n", 0, "log: line 2: 3 fields, but the first line has 2"},

@@ -11,7 +11,8 @@
 static int fail_open(const att_ctx *ctx, att_status s)
 {
     if (s == ATT_ERR_FORMAT && strstr(att_error(ctx), "the header has no column"))
-        return cli_fail("%s: --user-column, --item-column, --time-column. A CSV without a header cannot be read",
+        return cli_fail("%s: --user-column, --item-column, --time-column. Of a file without a header, with user, item "
+                        "and time in this order: --format lines",
                         att_error(ctx));
     return cli_status(ctx, s);
 }
@@ -30,9 +31,10 @@ int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interacti
                           const char *const *items, int64_t n_items)
 {
     *l = (cli_interactions){.info = {.size = sizeof l->info}, .held = {.size = sizeof l->held}};
-    const att_interactions_options *read = ATT_OPTIONS(
-        att_interactions_options, .format = (att_interactions_format)(o->format + 1), .user = o->user, .item = o->item,
-        .time = o->time, .drop_duplicates = o->drop_duplicates, .items = items, .n_items = n_items);
+    const att_interactions_options *read =
+        ATT_OPTIONS(att_interactions_options, .format = (att_interactions_format)(o->format + 1), .user = o->user,
+                    .item = o->item, .time = o->time, .drop_duplicates = o->drop_duplicates, .items = items,
+                    .n_items = n_items, .skip_bad_lines = o->skip_bad_lines);
     int code = check_path(o->path);
     const att_status s = code ? ATT_OK : att_interactions_open(ctx, o->path, read, &l->log);
     if (s)
@@ -185,7 +187,12 @@ void cli_interactions_say(const cli_interactions *l)
                 (long long)i->ties);
     if (i->duplicates > 0)
         fprintf(stderr, "; %lld duplicate%s", (long long)i->duplicates, i->duplicates == 1 ? "" : "s");
+    if (i->guests > 0)
+        fprintf(stderr, "; %lld without a user left out", (long long)i->guests);
     fputc('\n', stderr);
+    if (i->heading)
+        cli_note("the first line was read as a heading: %.80s", i->heading);
+    cli_skipped_say(i->skipped, i->bad);
 }
 
 const char *cli_split_name(att_holdout_kind kind)

@@ -2,7 +2,7 @@
 #ifndef CLI_INTERACTIONS_H
 #define CLI_INTERACTIONS_H
 
-#include "cli.h"
+#include "skipped.h"
 
 #include <attend_recommend.h>
 
@@ -13,6 +13,7 @@ typedef struct cli_interactions_options {
     int format; /* att_interactions_format - 1; -1: any */
     const char *user, *item, *time;
     bool drop_duplicates;
+    int64_t skip_bad_lines;
     int split;                          /* att_holdout_kind; -1: not said */
     int64_t min_actions;                /* 0: not said */
     double valid_share, test_share;     /* 0: not said */
@@ -31,7 +32,8 @@ typedef struct cli_interactions_options {
     {"time-column", 0, "NAME", .text = &(o).time,                                                                    \
      .help = "column of times; default: timestamp, time or unixReviewTime, if there is one; \"\": no times"},        \
     {"drop-duplicates", 0, NULL, .flag = &(o).drop_duplicates,                                                       \
-     .help = "drop an action with the user, the item and the time of another one, after the first such one"}
+     .help = "drop an action with the user, the item and the time of another one, after the first such one"},        \
+    CLI_SKIP_OPTION(&(o).skip_bad_lines, "--data")
 /* The rows that say what is held out. */
 #define CLI_HOLDOUT_OPTIONS(o)                                                                                       \
     {"split", 0, "leave-one-out|time|none", .choice = &(o).split,                                                    \

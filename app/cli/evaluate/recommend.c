@@ -373,6 +373,9 @@ static void print_json(const evaluation *e)
            cli_split_name(e->log.held.kind), part ? "test" : "valid", (long long)first->cases, (long long)first->unseen,
            leave_out_unseen ? "false" : "true", (long long)first->repeats, (long long)neighbours, decay);
     print_json_training(e);
+    if (e->log.info.guests)
+        printf(", \"guests\": %lld", (long long)e->log.info.guests);
+    cli_skipped_print(e->log.info.skipped, e->log.info.bad);
     printf(", \"items\": %lld, \"candidates\": \"%s\", \"exclude_seen\": %s", (long long)e->log.info.items,
            names[candidates], exclude_seen ? "true" : "false");
     if (e->n_cutoffs == 1)

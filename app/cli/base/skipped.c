@@ -1,0 +1,20 @@
+#include "skipped.h"
+#include "output.h"
+
+#include <string.h>
+
+void cli_skipped_say(int64_t n, const char *bad)
+{
+    if (n == 1)
+        cli_note("a malformed line was left out (--skip-bad-lines): %s", bad);
+    else if (n > 1)
+        cli_note("%lld malformed lines were left out (--skip-bad-lines), first: %s", (long long)n, bad);
+}
+
+void cli_skipped_print(int64_t n, const char *bad)
+{
+    if (n < 1)
+        return;
+    printf(", \"skipped_lines\": %lld, \"first_skipped\": ", (long long)n);
+    cli_write_json(stdout, bad, strlen(bad));
+}

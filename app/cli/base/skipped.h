@@ -1,0 +1,19 @@
+/* Malformed lines that a command leaves out, if it is told to. */
+#ifndef CLI_SKIPPED_H
+#define CLI_SKIPPED_H
+
+#include "cli.h"
+
+/* clang-format off */
+#define CLI_SKIP_OPTION(to, files)                                                           \
+    {"skip-bad-lines", 0, "N", .integer = (to), .max = 1e15, .quiet = true,                  \
+     .help = "leave out up to N malformed lines of " files ", and say how many there were and what is wrong with the " \
+             "first; default: 0"}
+/* clang-format on */
+
+/* Says on standard error that n > 0 lines were left out; bad: the sentence on the first of them. */
+void cli_skipped_say(int64_t n, const char *bad);
+/* The same as members of an object of JSON on standard output, each after a comma. */
+void cli_skipped_print(int64_t n, const char *bad);
+
+#endif

@@ -1,0 +1,103 @@
+/* Logs as people have them: with a first line that is a heading or none, without users, with malformed lines. */
+#include "interactions_help.h"
+
+#include <string.h>
+
+static test_folder folder;
+
+static int set_up(void **state)
+{
+    folder = folder_new();
+    return open_context(state);
+}
+
+static int tear_down(void **state)
+{
+    folder_remove(&folder);
+    return close_context(state);
+}
+
+static const char *path_of(const char *name)
+{
+    static char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder.path, name);
+    return path;
+}
+
+/* The first record is what it is with no doubt, or the log is refused with what helps. */
+typedef struct first_case {
+    const char *text, *format;
+    const char *heading; /* NULL: none */
+    const char *a;
+} first_case;
+
+static const first_case firsts[] = {
+    {"uid iid\na x\n", "lines", "uid iid", "x"},
+    {"User\tItem\na\tx\n", "lines", "User\tItem", "x"},
+    {"visitorid::itemid\na::x\n", "MovieLens", "visitorid::itemid", "x"},
+    {"uid iid ts\na x 20\na y 10\n", "lines", "uid iid ts", "y@10,x@20"},
+    {"wer was wann\na x 20\na y 10\n", "lines", "wer was wann", "y@10,x@20"},
+    {"a user\na item\n", "lines", NULL, "user,item"},
+    {"a,x,1609459202\na,y,1609459201\n", "CSV without a header", NULL, "y@1609459201,x@1609459202"},
+    {"\"a\";\"x;y\";4,5;1609459202\na;y;3;1609459201\n", "CSV without a header", NULL, "y@1609459201,x;y@1609459202"},
+    {"a1,x1\nb22,x1\na1,x345\n", "CSV without a header", NULL, NULL},
+    {"196,242\n186,302\n196,51\n", "CSV without a header", NULL, NULL},
+};
+
+static void a_first_line_is_a_heading_or_an_action(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
+        const first_case *c = &firsts[i];
+        folder_write(&folder, "log", c->text);
+        att_interactions *log = open_log(path_of("log"), NULL);
+        const att_interactions_info info = describe_log(log);
+        if (strcmp(info.format, c->format))
+            fail_msg("case %zu: read as %s, not %s", i, info.format, c->format);
+        if (!info.heading != !c->heading || (c->heading && strcmp(info.heading, c->heading)))
+            fail_msg("case %zu: the heading is \"%s\"", i, info.heading ? info.heading : "none");
+        if (c->a)
+            assert_string_equal(history_text(log, "a"), c->a);
+        att_interactions_free(log);
+    }
+}
+
+static void bad_lines_are_left_out_up_to_the_number_that_is_allowed(void **state)
+{
+    (void)state;
+    static const char text[] = "user,item,note\na,x,1\nb\nb,\"y\"z,2\nc,,3\n,y,4\na,y,5\nd,\"x,6\na,z,7\n";
+    att_interactions *log;
+    folder_write(&folder, "log", text);
+    for (int allowed = 0; allowed < 4; allowed++) {
+        const att_interactions_options *o = ATT_OPTIONS(att_interactions_options, .skip_bad_lines = allowed);
+        assert_int_equal(att_interactions_open(ctx, path_of("log"), o, &log), ATT_ERR_FORMAT);
+        assert_null(log);
+    }
+    check_says(ctx, "log: line 8: a field begins with a quote but does not end with one");
+    log = open_log(path_of("log"), ATT_OPTIONS(att_interactions_options, .skip_bad_lines = 4));
+    const att_interactions_info info = describe_log(log);
+    assert_string_equal(history_text(log, "a"), "x,y,z");
+    assert_int_equal(info.users, 1); /* none of lines that were left out */
+    assert_int_equal(info.items, 3);
+    assert_int_equal(info.skipped, 4);
+    assert_int_equal(info.guests, 1);
+    assert_non_null(strstr(info.bad, "log: line 3: 1 field, but the first line has 3: item is missing"));
+    att_interactions_free(log);
+    folder_write(&folder, "log", "a x y z w v\nb\nc x\n");
+    log = open_log(path_of("log"), ATT_OPTIONS(att_interactions_options, .skip_bad_lines = 1));
+    assert_string_equal(history_text(log, "c"), "x");
+    assert_int_equal(describe_log(log).users, 2);
+    att_interactions_free(log);
+    assert_int_equal(
+        att_interactions_open(ctx, path_of("log"), ATT_OPTIONS(att_interactions_options, .skip_bad_lines = -1), &log),
+        ATT_ERR_ARGUMENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_first_line_is_a_heading_or_an_action),
+        cmocka_unit_test(bad_lines_are_left_out_up_to_the_number_that_is_allowed),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
