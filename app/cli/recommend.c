@@ -157,7 +157,7 @@ static void print_json(const work *w, const char *key, const char *name, const a
     cli_write_json(f, name, strlen(name));
     if (!similar.n) {
         fprintf(f, ", \"by_popularity\": %s, \"unknown\": ", r->by_popular[row] ? "true" : "false");
-        json_dumpf(w->missing[row], f, JSON_ENCODE_ANY);
+        cli_write_json_value(f, w->missing[row], JSON_ENCODE_ANY);
     }
     fputs(", \"items\": [", f);
     for (int64_t i = row * r->k; i < (row + 1) * r->k && r->items[i] >= 0; i++) {

@@ -1,6 +1,7 @@
 #include "end.h"
 #include "cli.h"
 #include "progress.h"
+#include "terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -123,13 +124,6 @@ void cli_end_release_pipe(void) { block_pipe(SIG_UNBLOCK); }
 
 /* ---- mapped files */
 
-/* Writes to standard error; async-signal-safe. */
-static void put(const char *text)
-{
-    if (write(STDERR_FILENO, text, strlen(text)) < 0)
-        return; /* standard error is closed */
-}
-
 /* Finds the path of the file that is mapped at `at` in /proc/self/maps, with lines "5581a000-5581c000 r--p 00000000
  * 08:01 1234    /path"; truncated to fit; false if there is none. */
 static bool mapped_file(uintptr_t at, char *path, size_t size)
@@ -180,9 +174,9 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         for (;;)
             pause();
     clean_up();
-    put("attend: ");
-    put(path);
-    put(": was cut short while it was in use, or cannot be read any more\n");
+    cli_terminal_put("attend: ");
+    cli_terminal_put(path);
+    cli_terminal_put(": was cut short while it was in use, or cannot be read any more\n");
     _exit(CLI_FAILED);
 }
 

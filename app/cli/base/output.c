@@ -1,6 +1,7 @@
 #include "output.h"
 #include "cli.h"
 #include "end.h"
+#include "terminal.h"
 #include "utf8.h"
 
 #include <errno.h>
@@ -112,6 +113,16 @@ static int replace_target(const cli_output *o)
 
 /* ---- Opening and closing ----------------------------------------------------- */
 
+/* NULL and errno after an error. */
+static FILE *open_device(const char *path)
+{
+    const int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    FILE *f = fd < 0 ? NULL : isatty(fd) ? cli_terminal_open(fd) : fdopen(fd, "wb");
+    if (fd >= 0 && !f)
+        close(fd);
+    return f;
+}
+
 int cli_output_open(cli_output *o, const char *path)
 {
     *o = (cli_output){.path = path};
@@ -124,7 +135,7 @@ int cli_output_open(cli_output *o, const char *path)
     if (exists && S_ISDIR(s.st_mode))
         return cli_fail("%s: is a folder, not a file", path);
     if (exists && !S_ISREG(s.st_mode)) {
-        o->file = fopen(path, "wb");
+        o->file = open_device(path);
         return o->file ? CLI_DONE : cli_fail_errno(path);
     }
     o->target = is_link ? realpath(path, NULL) : strdup(path); /* a link is kept; a dangling one is refused */
@@ -226,28 +237,43 @@ void cli_write_row(FILE *f, const float *row, int64_t n, char between)
 
 /* ---- JSON ------------------------------------------------------------------ */
 
-void cli_write_json(FILE *f, const char *text, size_t bytes)
+/* Writes the inside of a JSON string: escapes control characters and those of `quoted`. */
+static void write_escaped(FILE *f, const char *text, size_t bytes, const char *quoted)
 {
     const char *p = text, *end = p + bytes, *plain = p; /* text from `plain` on is not written yet */
-    fputc('"', f);
     while (p < end) {
         const int n = utf8_length(p, (size_t)(end - p));
-        if (n > 1 || (n == 1 && *p >= 0x20 && *p != '"' && *p != '\\' && *p != 0x7F)) {
-            p += n;
-            continue;
+        const char *next = p;
+        const uint32_t code = n > 0 ? utf8_next(&next) : 0xFFFD;
+        const bool quote = n == 1 && *p && strchr(quoted, *p);
+        if (n < 0 || quote || utf8_is_control(code)) {
+            fwrite(plain, 1, (size_t)(p - plain), f);
+            plain = p + abs(n);
+            if (quote)
+                fprintf(f, "\\%c", *p);
+            else
+                fprintf(f, "\\u%04x", (unsigned)code);
         }
-        fwrite(plain, 1, (size_t)(p - plain), f);
-        if (n < 0)
-            fputs("\\ufffd", f);
-        else if (*p == '"' || *p == '\\')
-            fprintf(f, "\\%c", *p);
-        else
-            fprintf(f, "\\u%04x", *p);
-        p += n < 0 ? -n : n;
-        plain = p;
+        p += abs(n);
     }
     fwrite(plain, 1, (size_t)(p - plain), f);
+}
+
+void cli_write_json(FILE *f, const char *text, size_t bytes)
+{
     fputc('"', f);
+    write_escaped(f, text, bytes, "\"\\");
+    fputc('"', f);
+}
+
+int cli_write_json_value(FILE *f, const json_t *value, size_t flags)
+{
+    char *text = json_dumps(value, flags);
+    if (!text)
+        return cli_fail_memory();
+    write_escaped(f, text, strlen(text), "");
+    free(text);
+    return CLI_DONE;
 }
 
 void cli_write_json_texts(FILE *f, const char *const *texts, int64_t n)

@@ -1,7 +1,11 @@
 #include "progress.h"
+#include "cli.h"
+#include "terminal.h"
+#include "utf8.h"
 
 #include <math.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,32 +22,62 @@ double cli_seconds(void)
 
 void cli_progress_begin(cli_progress *p)
 {
-    *p = (cli_progress){.on = isatty(STDERR_FILENO), .begin = cli_seconds()};
+    *p = (cli_progress){.on = isatty(STDERR_FILENO), .plain = !cli_has_controls(stderr), .begin = cli_seconds()};
     p->shown = p->begin;
 }
 
 /* Is it time to show the line again? */
 static bool is_due(cli_progress *p, double now)
 {
-    if (!p->on || now - p->shown < 0.2)
+    if (!p->on || now - p->shown < (p->plain ? 30 : 0.2))
         return false;
     p->shown = now;
-    on_screen = 1;
     return true;
 }
 
+enum { LINE = 128 };
+typedef struct line {
+    char text[LINE]; /* [used] of ASCII, zero-terminated */
+    int used;
+} line;
+
+ATT_PRINTF(2, 3) static void add(line *l, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    const int n = vsnprintf(l->text + l->used, (size_t)(LINE - l->used), format, list);
+    va_end(list);
+    l->used = n < 0 ? l->used : n < LINE - l->used ? l->used + n : LINE - 1;
+}
+
+/* Shows what fits in a line: one that wraps would not be cleared. */
+static void show(const cli_progress *p, line *l)
+{
+    const int room = terminal_columns(stderr) - 1;
+    l->used = l->used < room ? l->used : room;
+    if (l->used == 0)
+        return;
+    if (p->plain) {
+        fprintf(stderr, "%.*s\n", l->used, l->text);
+        return;
+    }
+    cli_progress_clear();
+    on_screen = 1;
+    if (write(STDERR_FILENO, l->text, (size_t)l->used) < 0) /* stderr has no buffer */
+        on_screen = 0;
+}
+
 /* A bar of `width` characters, and the time that is left at the speed so far. */
-static void put_bar(const cli_progress *p, double spent, double share, int width)
+static void add_bar(line *l, const cli_progress *p, double spent, double share, int width)
 {
     if (share > 0) {
         const int filled = (int)(share * width);
-        fprintf(stderr, "  [%.*s%*s] %3.0f %%", filled, "####################", width - filled, "", 100 * share);
+        add(l, "  [%.*s%*s] %3.0f %%", filled, "####################", width - filled, "", 100 * share);
     }
     if (share > p->first) {
         const int left = (int)fmin(spent / (share - p->first) * (1 - share), 1e9);
-        fprintf(stderr, ", %d:%02d:%02d left", left / 3600, left / 60 % 60, left % 60);
+        add(l, ", %d:%02d:%02d left", left / 3600, left / 60 % 60, left % 60);
     }
-    fflush(stderr);
 }
 
 void cli_progress_show(cli_progress *p, int64_t count, const char *things, double share)
@@ -51,8 +85,10 @@ void cli_progress_show(cli_progress *p, int64_t count, const char *things, doubl
     const double now = cli_seconds(), spent = now - p->begin;
     if (!is_due(p, now))
         return;
-    fprintf(stderr, "\r\033[K%lld %s, %.0f/s", (long long)count, things, (double)count / spent);
-    put_bar(p, spent, share, 20);
+    line l = {.used = 0};
+    add(&l, "%lld %s, %.0f/s", (long long)count, things, (double)count / spent);
+    add_bar(&l, p, spent, share, 20);
+    show(p, &l);
 }
 
 void cli_progress_report(void *of, double share)
@@ -61,7 +97,6 @@ void cli_progress_report(void *of, double share)
     cli_progress_show(&s->line, (int64_t)(share * (double)s->all), s->things, share);
 }
 
-/* Fits 78 columns: the line would not be cleared if it wrapped. */
 void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t count, double share)
 {
     const double now = cli_seconds(), spent = now - p->begin;
@@ -71,10 +106,12 @@ void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t count
     }
     if (!is_due(p, now))
         return;
-    fprintf(stderr, "\r\033[Kstep %lld", (long long)step);
+    line l = {.used = 0};
+    add(&l, "step %lld", (long long)step);
     if (!isnan(loss))
-        fprintf(stderr, ", loss %.4f, %.0f %s/s", loss, (double)count / spent, p->things ? p->things : "tokens");
-    put_bar(p, spent, share, 10);
+        add(&l, ", loss %.4f, %.0f %s/s", loss, (double)count / spent, p->things ? p->things : "tokens");
+    add_bar(&l, p, spent, share, 10);
+    show(p, &l);
 }
 
 void cli_progress_end(cli_progress *p)

@@ -1,4 +1,5 @@
-/* A progress line on standard error, if that is a terminal. */
+/* Progress on standard error, if that is a terminal: a line that is replaced; where the terminal cannot do that, a line
+ * now and then. No line is wider than the terminal. */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
@@ -7,6 +8,7 @@
 
 typedef struct cli_progress {
     bool on;
+    bool plain;          /* lines are not replaced */
     double begin, shown; /* seconds */
     double first;        /* share that was done at the beginning */
     const char *things;  /* of a training: what it counts, "images"; NULL: tokens */

@@ -1,16 +1,44 @@
 /* Messages on standard error. */
 #include "cli.h"
+#include "utf8.h"
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* A message is one line, and what it quotes cannot change how it is shown, on a terminal or from a log. */
+static void put_visible(const char *text)
+{
+    const char *plain = text; /* text from here on is not written yet */
+    while (*text) {
+        const char *next = text;
+        const bool control = utf8_is_control(utf8_next(&next));
+        if (control) {
+            fprintf(stderr, "%.*s", (int)(text - plain), plain);
+            utf8_put(stderr, 0xFFFD);
+            plain = next;
+        }
+        text = next;
+    }
+    fputs(plain, stderr);
+}
 
 static void say(const char *format, va_list list)
 {
+    char *text = NULL, part[256]; /* the latter where memory is lacking */
+    va_list copy;
+    va_copy(copy, list);
+    if (vasprintf(&text, format, list) < 0) {
+        text = NULL;
+        vsnprintf(part, sizeof part, format, copy);
+    }
+    va_end(copy);
     fflush(stdout); /* earlier output comes first */
     fputs("attend: ", stderr);
-    vfprintf(stderr, format, list);
+    put_visible(text ? text : part);
     fputc('\n', stderr);
+    free(text);
 }
 
 int cli_fail(const char *format, ...)

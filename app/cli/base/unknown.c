@@ -64,7 +64,7 @@ static size_t append(char *list, size_t size, size_t end, const char *text)
     for (const char *s = text; *s;) {
         const char *begin = s;
         const uint32_t code = utf8_next(&s);
-        const bool shows = code >= ' ' && code != 0x7F && utf8_columns(code) > 0;
+        const bool shows = !utf8_is_control(code) && utf8_columns(code) > 0;
         const int n = shows ? snprintf(list + end, size - end, "%.*s", (int)(s - begin), begin)
                             : snprintf(list + end, size - end, "U+%04X", (unsigned)code);
         if (n < 0 || (size_t)n >= size - end)

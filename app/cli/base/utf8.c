@@ -1,4 +1,5 @@
 #include "utf8.h"
+#include "terminal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +93,14 @@ int utf8_valid(const char *s, size_t bytes)
     return 1;
 }
 
-static uint32_t visible(uint32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0) ? 0xFFFD : code; }
+int utf8_is_control(uint32_t code)
+{
+    static const range controls[] = {{0x00, 0x1F},     {0x7F, 0x9F},     {0x061C, 0x061C},
+                                     {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x2069}};
+    return in(controls, sizeof controls / sizeof *controls, code);
+}
+
+static uint32_t visible(uint32_t code) { return utf8_is_control(code) ? 0xFFFD : code; }
 
 int utf8_columns(uint32_t code)
 {
@@ -139,7 +147,8 @@ void utf8_field(FILE *f, const char *s, int width, int right)
 int terminal_columns(FILE *f)
 {
     struct winsize size;
-    if (isatty(fileno(f)) && ioctl(fileno(f), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    const int fd = cli_descriptor(f);
+    if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col;
     const char *columns = getenv("COLUMNS");
     const long n = columns ? strtol(columns, NULL, 10) : 0;

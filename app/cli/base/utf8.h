@@ -15,6 +15,9 @@ uint32_t utf8_next(const char **s);
 int utf8_valid(const char *s, size_t bytes);
 /* Bytes of the characters of s (zero-terminated) that are whole within the first `bytes`, for "%.*s" */
 int utf8_prefix(const char *s, int bytes);
+/* Can it control a terminal, or the order or lines of what is around it? C0, DEL, C1, line and paragraph separators,
+ * and marks of the direction of text. */
+int utf8_is_control(uint32_t code);
 /* Columns of one code point: 0 (combining), 1, or 2 (East Asian wide, emoji). */
 int utf8_columns(uint32_t code);
 /* Columns of a string; a control character is shown as U+FFFD, one column. */

@@ -1,4 +1,5 @@
 #include "bench.h"
+#include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "attend_util.h"
 
@@ -78,8 +79,9 @@ int bench_report(const att_ctx *ctx, const char *name, const char *title, json_t
                       bench_real(1e-9 * t->peak), "peak_share", bench_real(share), "verified", error >= 0);
         if (!row || json_object_update(all, row) || json_object_update(all, times))
             code = cli_fail_memory();
-        else if (json_dumpf(all, stdout, JSON_REAL_PRECISION(7)) == 0)
-            putchar('\n');
+        else
+            code = cli_write_json_value(stdout, all, JSON_REAL_PRECISION(7));
+        fputs(code ? "" : "\n", stdout);
         json_decref(times);
         json_decref(all);
     } else {

@@ -363,7 +363,7 @@ static void print_mark(FILE *f, const chart_curve *v, int k, int colors)
         terminal_color(f, colors, 38, chart_color(v->color));
     fputc(mark_of(k), f);
     if (colors)
-        fputs("\033[0m", f);
+        terminal_color_end(f);
 }
 
 static void print_legend(FILE *f, const chart_panel *p, int indent, int colors)

@@ -1,9 +1,9 @@
 #include "color.h"
+#include "cli/base/terminal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 const color color_ink = {0x24, 0x29, 0x33}, color_pale = {0x6b, 0x72, 0x80}, color_card = {0xff, 0xff, 0xff};
 
@@ -53,8 +53,8 @@ double color_lightness(color c)
 
 int terminal_colors(FILE *f)
 {
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM"), *depth = getenv("COLORTERM");
-    if (!isatty(fileno(f)) || (no_color && *no_color) || !term || strcmp(term, "dumb") == 0)
+    const char *no_color = getenv("NO_COLOR"), *depth = getenv("COLORTERM");
+    if (!cli_has_controls(f) || (no_color && *no_color))
         return 0;
     return depth && (strcmp(depth, "truecolor") == 0 || strcmp(depth, "24bit") == 0) ? 1 << 24 : 256;
 }
@@ -64,8 +64,12 @@ static int cube(uint8_t v) { return v < 48 ? 0 : v < 115 ? 1 : (v - 35) / 40; }
 
 void terminal_color(FILE *f, int colors, int layer, color c)
 {
+    char sequence[32];
     if (colors > 256)
-        fprintf(f, "\033[%d;2;%d;%d;%dm", layer, c.r, c.g, c.b);
+        snprintf(sequence, sizeof sequence, "\033[%d;2;%d;%d;%dm", layer, c.r, c.g, c.b);
     else
-        fprintf(f, "\033[%d;5;%dm", layer, 16 + 36 * cube(c.r) + 6 * cube(c.g) + cube(c.b));
+        snprintf(sequence, sizeof sequence, "\033[%d;5;%dm", layer, 16 + 36 * cube(c.r) + 6 * cube(c.g) + cube(c.b));
+    cli_terminal_control(f, sequence);
 }
+
+void terminal_color_end(FILE *f) { cli_terminal_control(f, "\033[0m"); }

@@ -22,5 +22,6 @@ double color_lightness(color c);
 int terminal_colors(FILE *f);
 /* Escape sequence that sets the background (layer 48) or the text (layer 38). */
 void terminal_color(FILE *f, int colors, int layer, color c);
+void terminal_color_end(FILE *f);
 
 #endif

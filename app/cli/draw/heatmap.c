@@ -107,8 +107,10 @@ static void print_cell(const grid *g, double w)
         terminal_color(g->f, g->colors, 38, color_lightness(c) > 0.65 ? (color){0, 0, 0} : (color){255, 255, 255});
     }
     utf8_field(g->f, text, g->cell - (g->colors && g->kind == CELL_VALUE), 1);
-    if (g->colors)
-        fputs(g->kind == CELL_VALUE ? " \033[0m" : "\033[0m", g->f);
+    if (g->colors) {
+        fputs(g->kind == CELL_VALUE ? " " : "", g->f);
+        terminal_color_end(g->f);
+    }
 }
 
 static void print_legend(const grid *g)
@@ -122,7 +124,8 @@ static void print_legend(const grid *g)
             terminal_color(g->f, g->colors, 48, color_ramp(1 - i / 23.0));
             fputc(' ', g->f);
         }
-        fprintf(g->f, "\033[0m %s\n", max);
+        terminal_color_end(g->f);
+        fprintf(g->f, " %s\n", max);
     } else if (g->kind == CELL_BLOCK) {
         fprintf(g->f, "0 ··░░▒▒▓▓██ %s\n", max);
     } else if (g->kind == CELL_DIGITS) {

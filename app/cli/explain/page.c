@@ -1,6 +1,7 @@
 #include "page.h"
 
 #include "cli/base/cli.h"
+#include "cli/base/terminal.h"
 #include "cli/base/utf8.h"
 #include "cli/draw/color.h"
 #include "cli/draw/picture.h"
@@ -76,7 +77,7 @@ int64_t page_query(page *p, const vectors *v)
 static void style(const page *p, const char *escape)
 {
     if (p->colors)
-        fputs(escape, p->out);
+        cli_terminal_control(p->out, escape);
 }
 
 /* Japanese typesetting: characters that must not begin a line, and characters that must not end one. */

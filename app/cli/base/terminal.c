@@ -1,0 +1,223 @@
+#include "terminal.h"
+#include "end.h"
+#include "cli.h"
+#include "progress.h"
+#include "utf8.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_CHARACTER = 4, CHUNK = 1024 };
+
+/* A stream with a filter. */
+typedef struct terminal {
+    FILE *file; /* NULL: no filter */
+    int fd;
+    char begun[MAX_CHARACTER]; /* [bytes]: of a character whose end is not written yet */
+    size_t bytes;
+} terminal;
+
+enum { OUT, ERR, OTHER, TERMINALS };
+static terminal terminals[TERMINALS];
+
+/* ---- the filter; async-signal-safe */
+
+/* Writes all of it; returns 0, or -1 and sets errno. */
+static int write_all(int fd, const char *text, size_t bytes)
+{
+    while (bytes > 0) {
+        const ssize_t n = write(fd, text, bytes);
+        if (n < 0 && (errno != EINTR || cli_signal))
+            return -1;
+        text += n > 0 ? n : 0;
+        bytes -= n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+/* Filtered text on its way to the terminal. */
+typedef struct chunk {
+    int fd, failed;
+    size_t used;
+    char text[CHUNK];
+} chunk;
+
+static void flush(chunk *c)
+{
+    if (write_all(c->fd, c->text, c->used))
+        c->failed = 1;
+    c->used = 0;
+}
+
+static void add(chunk *c, const char *text, size_t bytes)
+{
+    if (c->used + bytes > CHUNK)
+        flush(c);
+    memcpy(c->text + c->used, text, bytes);
+    c->used += bytes;
+}
+
+/* Is s [bytes] the begin of a character, without its end? */
+static bool is_begun(const char *s, size_t bytes)
+{
+    const unsigned char lead = (unsigned char)*s;
+    return bytes < MAX_CHARACTER && lead >= 0xC2 && lead <= 0xF4 && -utf8_length(s, bytes) == (int)bytes;
+}
+
+/* Adds the character at s [bytes], of `length` as utf8_length has it. */
+static void add_character(chunk *c, const char *s, int length)
+{
+    static const char replacement[] = "\xEF\xBF\xBD";
+    const char *next = s;
+    if (length > 0 && (*s == '\n' || *s == '\t' || !utf8_is_control(utf8_next(&next))))
+        add(c, s, (size_t)length);
+    else
+        add(c, replacement, sizeof replacement - 1);
+}
+
+/* Adds text [bytes]; what it has of a character at its end stays in t. */
+static void filter(terminal *t, chunk *c, const char *text, size_t bytes)
+{
+    char first[MAX_CHARACTER + 1] = {0}; /* the character that an earlier text has begun */
+    while (t->bytes > 0 && bytes > 0) {
+        memcpy(first, t->begun, t->bytes);
+        first[t->bytes] = *text;
+        const size_t n = t->bytes + 1;
+        const int length = utf8_length(first, n);
+        if (is_begun(first, n)) {
+            memcpy(t->begun, first, t->bytes = n);
+        } else {
+            add_character(c, first, length);
+            t->bytes = 0;
+            if (length < 0) /* the new byte belongs to another character */
+                break;
+        }
+        text++;
+        bytes--;
+    }
+    while (bytes > 0) {
+        if (is_begun(text, bytes)) {
+            memcpy(t->begun, text, t->bytes = bytes);
+            return;
+        }
+        const int length = utf8_length(text, bytes);
+        add_character(c, text, length);
+        text += abs(length);
+        bytes -= (size_t)abs(length);
+    }
+}
+
+/* Shows the character that is not whole. */
+static void end_character(terminal *t)
+{
+    chunk c = {.fd = t->fd};
+    if (t->bytes > 0)
+        add_character(&c, t->begun, -1);
+    t->bytes = 0;
+    flush(&c);
+}
+
+/* Of a cookie: the bytes written, 0 and errno after an error. */
+static ssize_t write_text(void *cookie, const char *text, size_t bytes)
+{
+    terminal *t = cookie;
+    chunk c = {.fd = t->fd};
+    cli_progress_clear();
+    filter(t, &c, text, bytes);
+    flush(&c);
+    return c.failed ? 0 : (ssize_t)bytes;
+}
+
+void cli_terminal_put(const char *text)
+{
+    terminal *t = &terminals[ERR];
+    if (t->file)
+        write_text(t, text, strlen(text));
+    else
+        write_all(STDERR_FILENO, text, strlen(text));
+}
+
+/* ---- streams */
+
+static int close_other(void *cookie)
+{
+    terminal *t = cookie;
+    const int fd = t->fd;
+    end_character(t);
+    *t = (terminal){0};
+    return close(fd);
+}
+
+/* mode: of setvbuf */
+static FILE *open_filter(terminal *t, int fd, int mode)
+{
+    const cookie_io_functions_t calls = {.write = write_text, .close = t == &terminals[OTHER] ? close_other : NULL};
+    *t = (terminal){.fd = fd};
+    t->file = fopencookie(t, "w", calls);
+    if (t->file && setvbuf(t->file, NULL, mode, BUFSIZ)) {
+        fclose(t->file);
+        t->file = NULL;
+    }
+    return t->file;
+}
+
+void cli_terminal_prepare(void)
+{
+    if (isatty(STDERR_FILENO)) {
+        FILE *f = open_filter(&terminals[ERR], STDERR_FILENO, _IONBF);
+        if (!f)
+            cli_end_without_memory();
+        stderr = f; /* glibc: a variable like any other */
+    }
+    if (isatty(STDOUT_FILENO)) {
+        FILE *f = open_filter(&terminals[OUT], STDOUT_FILENO, _IOLBF);
+        if (!f)
+            cli_end_without_memory();
+        stdout = f;
+    }
+}
+
+FILE *cli_terminal_open(int fd) { return open_filter(&terminals[OTHER], fd, _IOLBF); }
+
+int cli_terminal_end(void)
+{
+    const int failed = fflush(stdout);
+    if (terminals[OUT].file)
+        end_character(&terminals[OUT]);
+    return failed;
+}
+
+/* That of a stream, or NULL. */
+static terminal *terminal_of(const FILE *f)
+{
+    for (int i = 0; i < TERMINALS; i++)
+        if (f && terminals[i].file == f)
+            return &terminals[i];
+    return NULL;
+}
+
+int cli_descriptor(FILE *f)
+{
+    const terminal *t = terminal_of(f);
+    return t ? t->fd : fileno(f);
+}
+
+bool cli_has_controls(FILE *f)
+{
+    const char *term = getenv("TERM");
+    return isatty(cli_descriptor(f)) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+void cli_terminal_control(FILE *f, const char *sequence)
+{
+    terminal *t = terminal_of(f);
+    if (!t) {
+        fputs(sequence, f);
+        return;
+    }
+    fflush(f);
+    end_character(t);
+    write_all(t->fd, sequence, strlen(sequence));
+}

@@ -1,0 +1,28 @@
+/* Terminals. Text of files, names, options and models cannot control one: where standard output or error is a terminal,
+ * all that is written to the stream passes a filter, which shows each control character but newline and tab, and each
+ * byte that is not UTF-8, as U+FFFD. Only cli_terminal_control passes it. Pipes and files get all bytes unchanged. */
+#ifndef CLI_TERMINAL_H
+#define CLI_TERMINAL_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* To be called first: puts filters before stdout and stderr where they are terminals. */
+void cli_terminal_prepare(void);
+/* A stream to the terminal that is open as `fd`, which it owns, with such a filter; NULL: out of memory. One at a time.
+ */
+FILE *cli_terminal_open(int fd);
+/* Flushes standard output; a character that is not whole by then is shown as U+FFFD. As fflush. */
+int cli_terminal_end(void);
+
+/* The descriptor of a stream, with or without a filter; fileno does not know that of a filter. */
+int cli_descriptor(FILE *f);
+/* Does the stream f lead to a terminal that knows control sequences? $TERM is neither unset nor "dumb". */
+bool cli_has_controls(FILE *f);
+/* Writes a control sequence to f. */
+void cli_terminal_control(FILE *f, const char *sequence);
+
+/* Writes a message to standard error, with the filter; async-signal-safe. */
+void cli_terminal_put(const char *text);
+
+#endif
