@@ -21,7 +21,7 @@ static const cli_option options[] = {
      .help = "layer, from 0; default: the last; of an image: rollout, the product of the attention of all layers"},
     {"head", 'H', "N", .integer = &head, .max = 1000, .quiet = true,
      .help = "head, from 0; default: 0; of an image: the mean of all"},
-    {"svg", 0, "FILE", .text = &svg_path, .quiet = true,
+    {"svg", 0, "FILE", .text = &svg_path, .writes = true, .quiet = true,
      .help = "also write the picture to this file: " PICTURE_FORMATS},
     CLI_THREADS(&threads),
     CLI_JSON(&json),

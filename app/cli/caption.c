@@ -20,7 +20,7 @@ static const cli_option options[] = {
     CLI_CAPTION_SEARCH(search),
     {"nbest", 'n', "N", .integer = &n_best, .min = 1, .max = 1024,
      .help = "print the N best captions of each image; at most --beam"},
-    {"attention", 'a', "FILE", .text = &attention_path, .quiet = true,
+    {"attention", 'a', "FILE", .text = &attention_path, .writes = true, .quiet = true,
      .help = "draw where in the first image each word of its caption comes from, to this file: " PICTURE_FORMATS},
     CLI_BACKGROUND(&background_name),
     CLI_THREADS(&threads),

@@ -18,7 +18,7 @@ static bool json;
 static const cli_option options[] = {
     CLI_VISION_MODEL_OPTION(&model_name),
     {"top", 'k', "N", .integer = &top, .min = 1, .max = INT32_MAX, .help = "number of classes to print for each image"},
-    {"attention", 'a', "FILE", .text = &attention_path, .quiet = true,
+    {"attention", 'a', "FILE", .text = &attention_path, .writes = true, .quiet = true,
      .help = "draw what the model attends to in the first image, to this file: " PICTURE_FORMATS},
     {"layer", 'l', "N", .integer = &layer, .max = 1000, .quiet = true,
      .help = "layer of --attention, from 0; default: rollout, the product of the attention of all layers"},

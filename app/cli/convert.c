@@ -11,7 +11,7 @@ static int dtype = -1;
 static int64_t threads;
 
 static const cli_option options[] = {
-    {"output", 'o', "FOLDER|FILE.gguf", .text = &output, .required = true,
+    {"output", 'o', "FOLDER|FILE.gguf", .text = &output, .writes = true, .required = true,
      .help =
          "folder to write, which must not exist or be empty; or file, whose name ends in .gguf, and which is replaced"},
     {"dtype", 0, "f32|f16|bf16|int8", .choice = &dtype,

@@ -32,7 +32,7 @@ static const cli_option options[] = {
     {"input", 0, "FILE", .text = &input, .help = "run the chapter on the vectors in this file; \"-\": standard input"},
     {"query", 0, "N", .integer = &query, .min = 0, .max = VECTORS_MAX, .quiet = true,
      .help = "index of the query vector, from 1; 0, the default: the second"},
-    {"svg", 0, "FILE", .text = &svg, .quiet = true,
+    {"svg", 0, "FILE", .text = &svg, .writes = true, .quiet = true,
      .help = "also write the chapter's last picture to this file: " PICTURE_FORMATS},
     {"lang", 0, "en|ja", .choice = &language, .help = "language of the text"},
     {"model", 'm', "MODEL", .text = &model,

@@ -9,7 +9,7 @@ static int shell = -1;
 
 static const cli_option options[] = {
     {"man", 0, NULL, .flag = &man, .help = "print the manual page, of the command if one is given, as roff"},
-    {"man-folder", 0, "FOLDER", .text = &man_folder, .quiet = true,
+    {"man-folder", 0, "FOLDER", .text = &man_folder, .writes = true, .quiet = true,
      .help = "write all manual pages to this folder, as attend-embed.1"},
     {"completion", 0, "bash|zsh|fish", .choice = &shell, .help = "print the completion script of this shell"},
     {0},

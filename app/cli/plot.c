@@ -23,7 +23,7 @@ static const cli_option options[] = {
      .help =
          "fields on the y axis; default: those of loss, valid_loss, presence, valid_presence, bleu, cider, spearman "
          "and ndcg that occur"},
-    {"output", 'o', "FILE", .text = &output_path,
+    {"output", 'o', "FILE", .text = &output_path, .writes = true,
      .help = "file to write: " PICTURE_FORMATS "; default: plot in the terminal"},
     {"title", 0, "TEXT", .text = &title, .help = "title of the picture"},
     {0},

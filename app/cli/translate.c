@@ -39,7 +39,7 @@ static const cli_option options[] = {
     CLI_OUTPUT(&output_path),
     CLI_JSON(&json),
     {"split", 0, NULL, .flag = &split, .help = "split lines that are too long for the model into segments"},
-    {"alignment", 'a', "FILE", .text = &alignment.path, .quiet = true,
+    {"alignment", 'a', "FILE", .text = &alignment.path, .writes = true, .quiet = true,
      .help = "write the attention weights of each target token over the source tokens: of the first line as a picture "
              "(.svg, .png), of all lines as JSON, or of all in the terminal (\"-\")"},
     {"layer", 'l', "N", .integer = &alignment.layer, .max = 1000, .quiet = true,

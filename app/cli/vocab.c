@@ -20,7 +20,7 @@ static bool byte_fallback, split_digits;
 
 static const cli_option options[] = {
     {"size", 's', "N", .integer = &size, .min = 4, .max = 1 << 22, .help = "vocabulary size"},
-    {"output", 'o', "FILE", .text = &output_path, .required = true,
+    {"output", 'o', "FILE", .text = &output_path, .writes = true, .required = true,
      .help = "SentencePiece model to write; appears when complete"},
     {"character-coverage", 'c', "RATIO", .number = &coverage, .min = 0.5, .max = 1,
      .help = "character coverage: the share of the text whose characters become pieces; rarer ones are unknown"},

@@ -38,6 +38,7 @@ typedef struct cli_option {
     bool above_min;   /* a number has to be greater than min */
     bool required;    /* unless its environment variable is set */
     bool quiet;       /* help shows no default */
+    bool writes;      /* text is the path of an output, which must not replace what the command reads: in_use.h */
     const char *env;  /* environment variable that is used if the option is not given */
     const char *help; /* one sentence without a full stop */
 } cli_option;
@@ -88,7 +89,7 @@ extern const cli_command *const cli_commands[];  /* in alphabetical order, up to
     {"text", 0, "TEXT", .texts = (to),                                                       \
      .help = "sentence, instead of lines of files; may be given repeatedly"}
 #define CLI_OUTPUT(to)                                                                       \
-    {"output", 'o', "FILE", .text = (to), .quiet = true,                                     \
+    {"output", 'o', "FILE", .text = (to), .quiet = true, .writes = true,                     \
      .help = "output file; appears when complete; default: standard output"}
 #define CLI_JSON(to) {"json", 0, NULL, .flag = (to), .help = "print JSON"}
 /* clang-format on */

@@ -2,6 +2,7 @@
 #include "checkpoints.h"
 #include "cli.h"
 #include "end.h"
+#include "in_use.h"
 #include "known_models.h"
 
 #include <dirent.h>
@@ -209,7 +210,9 @@ static int find_only(cli_model_kind kind, att_model_path *path)
 
 int cli_model_find(cli_model_kind kind, const char *name, att_model_path *path)
 {
-    const int code = name ? find_named(kind, name, path) : find_only(kind, path);
+    int code = name ? find_named(kind, name, path) : find_only(kind, path);
+    if (!code)
+        code = cli_in_use_model(name ? name : path->text, path->text);
     if (code || kind == CLI_ANY_MODEL)
         return code;
     const int unfinished = check_finished(name ? name : path->text, path->text);

@@ -1,6 +1,7 @@
 #include "output.h"
 #include "cli.h"
 #include "end.h"
+#include "in_use.h"
 #include "terminal.h"
 #include "utf8.h"
 
@@ -134,12 +135,15 @@ int cli_output_open(cli_output *o, const char *path)
     bool is_link = lstat(path, &s) == 0 && S_ISLNK(s.st_mode), exists = stat(path, &s) == 0;
     if (exists && S_ISDIR(s.st_mode))
         return cli_fail("%s: is a folder, not a file", path);
+    int code = cli_in_use_check(path);
+    if (code)
+        return code;
     if (exists && !S_ISREG(s.st_mode)) {
         o->file = open_device(path);
         return o->file ? CLI_DONE : cli_fail_errno(path);
     }
     o->target = is_link ? realpath(path, NULL) : strdup(path); /* a link is kept; a dangling one is refused */
-    int code = o->target ? open_beside(o, exists ? &s : NULL) : cli_fail_errno(path);
+    code = o->target ? open_beside(o, exists ? &s : NULL) : cli_fail_errno(path);
     return code ? cli_output_close(o, code) : code;
 }
 

@@ -1,5 +1,6 @@
 /* Parses the command line: the command, and its options with getopt_long. */
 #include "cli.h"
+#include "in_use.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -237,7 +238,9 @@ static int parse(const cli_command *c, const char *path, int argc, char **argv, 
     int code = c->complete ? c->complete(given) : CLI_DONE;
     if (!code)
         code = set_from_environment(c->options, n, path, given);
-    return code ? code : check_arguments(c, path, argc - optind, argv + optind);
+    if (!code)
+        code = check_arguments(c, path, argc - optind, argv + optind);
+    return code ? code : cli_in_use_begin(c, argc - optind, argv + optind);
 }
 
 int cli_run(const cli_command *c, const char *path, int argc, char **argv)

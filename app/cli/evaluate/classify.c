@@ -24,7 +24,7 @@ static const cli_option options[] = {
     {"data", 'd', "FOLDER", .text = &data, .required = true,
      .help = "images: a folder for each class; IDX files, as MNIST has them; or CIFAR-10's binary batches"},
     {"split", 0, "train|test", .choice = &split, .help = "part of the images"},
-    {"confusion", 0, "FILE", .text = &confusion_path, .quiet = true,
+    {"confusion", 0, "FILE", .text = &confusion_path, .writes = true, .quiet = true,
      .help = "draw the confusion matrix to this file: " PICTURE_FORMATS},
     CLI_THREADS(&threads),
     CLI_JSON(&json),

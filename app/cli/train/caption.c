@@ -39,7 +39,7 @@ static const cli_option options[] = {
      .help = "learn from the images that this file names, one a line; default: all that have captions"},
     {"valid-list", 0, "FILE", .text = &valid_list,
      .help = "validate by the images that this file names, and write the best model; default: no validation"},
-    {"output", 'o', "FOLDER", .text = &folder, .required = true,
+    {"output", 'o', "FOLDER", .text = &folder, .writes = true, .required = true,
      .help = "output folder: checkpoints and log, in the end the model"},
     {"resume", 0, NULL, .flag = &resume,
      .help = "resume from the newest checkpoint; the result has the same bits as without interruption"},

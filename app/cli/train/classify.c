@@ -29,7 +29,7 @@ static const cli_option options[] = {
      .help = "images for validation, in a folder like that of --data; default: a share of the training images"},
     {"valid-share", 0, "SHARE", .number = &valid_share, .max = 0.9,
      .help = "share of each class's training images that are held out for validation, one at least; 0: no validation"},
-    {"output", 'o', "FOLDER", .text = &folder, .required = true,
+    {"output", 'o', "FOLDER", .text = &folder, .writes = true, .required = true,
      .help = "output folder: checkpoints and log, in the end the model"},
     {"resume", 0, NULL, .flag = &resume,
      .help = "resume from the newest checkpoint; the result has the same bits as without interruption"},

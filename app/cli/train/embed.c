@@ -37,7 +37,7 @@ static const cli_option options[] = {
              "extension"},
     {"highest", 0, "SCORE", .number = &highest, .min = 1e-9, .max = 1e9,
      .help = "highest similarity score, that of sentences with equal meaning; the lowest is 0"},
-    {"output", 'o', "FOLDER", .text = &folder, .required = true,
+    {"output", 'o', "FOLDER", .text = &folder, .writes = true, .required = true,
      .help = "output folder: checkpoints and log, in the end the model"},
     {"resume", 0, NULL, .flag = &resume,
      .help = "resume from the newest checkpoint; the result has the same bits as without interruption"},

@@ -35,7 +35,7 @@ static const cli_option options[] = {
      .help = "log of actions, plain or packed by gzip: a user, an item and a time a line, or CSV, or RecBole's .inter"},
     CLI_INTERACTIONS_OPTIONS(data),
     CLI_HOLDOUT_OPTIONS(data),
-    {"output", 'o', "FOLDER", .text = &folder, .required = true,
+    {"output", 'o', "FOLDER", .text = &folder, .writes = true, .required = true,
      .help = "output folder: checkpoints and log, in the end the model"},
     {"resume", 0, NULL, .flag = &resume,
      .help = "resume from the newest checkpoint; the result has the same bits as without interruption. With another "

@@ -24,7 +24,7 @@ static const cli_option options[] = {
      .help = "target sentences: line i is the translation of line i of --src; may end in .gz"},
     {"valid-src", 0, "FILE", .text = &valid_source, .help = "source sentences for validation; may end in .gz"},
     {"valid-tgt", 0, "FILE", .text = &valid_target, .help = "target sentences for validation; may end in .gz"},
-    {"output", 'o', "FOLDER", .text = &folder, .required = true,
+    {"output", 'o', "FOLDER", .text = &folder, .writes = true, .required = true,
      .help = "output folder: checkpoints and log, in the end the model"},
     {"resume", 0, NULL, .flag = &resume,
      .help = "resume from the newest checkpoint; the result has the same bits as without interruption"},

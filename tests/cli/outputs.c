@@ -1,0 +1,142 @@
+/* Outputs replace no file that the same command reads, however its path is spelled; all else they replace. */
+#include "captioner_files.h"
+#include "recommender_tool.h"
+#include "translator_tool.h"
+#include "vision_tool.h"
+
+static int set_up(void **state)
+{
+    const int code = translator_setup(state) || open_context(state);
+    char path[4096];
+    vision_setup();
+    shop_setup();
+    const test_folder captioner = captioner_folder(CAPTIONER_GRU, false);
+    setenv("C", captioner.path, 1);
+    unsetenv("ATTEND_LANGUAGE_MODEL");
+    assert_non_null(realpath("tests/golden/tiny_llama", path));
+    setenv("L", path, 1);
+    return code ||
+           tool("mv $C captioner; cp -r $L llama; mkdir bert photos sub; cp -r *.json vocab.txt 1_Pooling "
+                "model.safetensors bert; cp dot.png photos; printf 'a b\\nb c\\n' >in; printf 'a\\tb\\t1\\n' >pairs; "
+                "echo '{\"step\": 1, \"loss\": 2}' >curve; mkdir trained; cp curve trained/log.jsonl; "
+                "printf 'x 1 2\\ny 3 4\\n' >vectors; cp dot.png dot2.png; echo apple >list; printf 'pear\\tPear\\n' "
+                ">texts; "
+                "ln -s in soft; ln in hard; ln -s ../in sub/in; ln -s bert model; ln llama/config.json config.link");
+}
+
+/* Commands that must be refused before they write anything; what the message names. */
+static const struct {
+    const char *command, *output, *input;
+} refused[] = {
+    {"$A embed -m bert -o in in", "--output in", "in, which"},
+    {"$A embed -m bert -o ./in in", "--output ./in", "replace in,"},
+    {"$A embed -m bert -o soft in", "--output soft", "in, which"},
+    {"$A embed -m bert -o hard in", "--output hard", "in, which"},
+    {"$A embed -m bert -o in soft", "--output in", "soft, which"},
+    {"$A embed -m bert -o $D/in sub/in", "/in would", "sub/in, which"},
+    {"$A embed -m bert -o in <in", "--output in", "standard input"},
+    {"$A embed -m bert -o in - <hard", "--output in", "standard input"},
+    {"$A embed -m bert -o in pairs in", "--output in", "in, which"},
+    {"$A embed -m bert -o /proc/self/fd/3 in 3<in", "--output /proc/self/fd/3", "in, which"},
+    {"$A tokenize -m bert in >>in", "standard output would", "in, which"},
+    {"$A tokenize -m bert <in >>hard", "standard output would", "standard input"},
+    {"$A embed -m bert --format npy -o bert/model.safetensors in", "--output bert/model.safetensors", "model bert"},
+    {"$A embed -m model --format npy -o bert/vocab.txt in", "--output bert/vocab.txt", "model model"},
+    {"$A embed -m bert -o bert/1_Pooling/config.json in", "1_Pooling/config.json", "model bert"},
+    {"cd bert && $A embed -m . -o modules.json ../in", "--output modules.json", "model ."},
+    {"ATTEND_MODEL=bert $A embed -o bert/config.json in", "--output bert/config.json", "model bert"},
+    {"ATTEND_MODELS=$D $A embed -m bert -o bert/config.json in", "--output bert/config.json", "model bert"},
+    {"$A classify -m $V -a vit/config.json dot.png", "--attention vit/config.json", "model "},
+    {"$A classify -m $V -a dot.png dot.png", "--attention dot.png", "replace dot.png,"},
+    {"$A classify -m $V -a photos/dot.png photos", "--attention photos/dot.png", "a file of photos,"},
+    {"$A classify -m $V -a photos/dot.png <photos/dot.png -", "--attention photos/dot.png", "standard input"},
+    {"$A caption -m captioner -a captioner/words.json dot.png", "--attention captioner/words.json", "model captioner"},
+    {"$A attention -m bert --svg bert/config.json a", "--svg bert/config.json", "model bert"},
+    {"$A attention -m $V --svg dot2.png dot2.png", "--svg dot2.png", "dot2.png, which"},
+    {"$A recommend -m shop --vectors shop/model.safetensors", "--vectors shop/model.safetensors", "model shop"},
+    {"$A recommend -m shop --history apple -o shop/items.json", "--output shop/items.json", "model shop"},
+    {"$A recommend -m shop --history apple -a shop/config.json", "--attention shop/config.json", "model shop"},
+    {"$A recommend -m shop -d log.tsv --all-users -o log.tsv", "--output log.tsv", "--data log.tsv"},
+    {"$A recommend -m shop --history apple --item-texts texts -o texts", "--output texts", "--item-texts texts"},
+    {"$A recommend -m shop --history apple --allow list -o list", "--output list", "--allow list"},
+    {"$A recommend -m shop --history apple --deny ./list -a list", "--attention list", "--deny ./list"},
+    {"$A recommend -m shop --history apple -o new --vectors new", "--output new",
+     "--vectors new and --output new are one file"},
+    {"$A evaluate classify -m $V -d photos --confusion photos/dot.png", "--confusion photos/dot.png", "--data photos"},
+    {"$A translate -m $T -a in in", "--alignment in", "in, which"},
+    {"$A translate -m $T -a de-en/config.json in", "--alignment de-en/config.json", "model "},
+    {"$A vocab -s 30 -o in in", "--output in", "in, which"},
+    {"$A plot -o curve curve", "--output curve", "curve, which"},
+    {"$A plot -o trained/log.jsonl trained", "--output trained/log.jsonl", "trained, which"},
+    {"$A explain softmax --input vectors --svg vectors", "--svg vectors", "--input vectors"},
+    {"ln config.link x.gguf; $A convert llama -o x.gguf", "--output x.gguf", "llama, which"},
+    {"$A train embed -m bert --pairs pairs -o bert", "--output bert", "model bert"},
+    {"$A train embed -m bert --pairs pairs -o model", "--output model", "model bert"},
+    {"$A train recommend -m shop -d log.tsv -o ./shop", "--output ./shop", "model shop"},
+    {"$A train classify -m $V -d photos -o vit", "--output vit", "model "},
+    {"$A train classify -d photos -o photos", "--output photos", "--data photos"},
+    {"$A train translate --src in --tgt in --config de-en/config.json -o de-en", "--output de-en",
+     "--config de-en/config.json"},
+};
+
+static void no_output_replaces_what_is_read(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("find . -type f | sort | xargs cksum >before"), 0);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        assert_refused(refused[i].command, strstr(refused[i].command, ">>") ? 1 : 2, refused[i].output);
+        assert_has(tool_err, refused[i].input);
+        if (tool("rm -f x.gguf; find . -type f ! -name before ! -name after | sort | xargs cksum >after; "
+                 "grep -v before before >1; grep -v before after >2; diff 1 2; c=$?; rm 1 2 after; exit $c"))
+            fail_msg("%s has changed: %s", refused[i].command, tool_out);
+    }
+}
+
+static void other_files_are_replaced(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {
+        "$A embed -m bert -o bert/vectors.jsonl2 in",
+        "$A embed -m bert -o out in",
+        "$A classify -m $V -a vit/attention.svg dot.png",
+        "$A plot -o trained/loss.svg trained",
+        "$A recommend -m shop --history apple -o shop/list.tsv",
+        "$A recommend -m shop --vectors shop/vectors.npy",
+        "$A attention -m bert --svg in a",
+        "$A embed -m bert -o out - <in",
+        "$A help --man-folder sub",
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "cp in saved; %s >/dev/null && %s >/dev/null; c=$?; cp saved in; exit $c",
+                 commands[i], commands[i]);
+        if (tool(line))
+            fail_msg("%s: %s", commands[i], tool_err);
+    }
+}
+
+/* /save of a chat is no option. */
+static void what_a_chat_saves_replaces_no_file_of_the_model(void **state)
+{
+    (void)state;
+    char path[4096];
+    assert_non_null(realpath("tests/golden/chat", path));
+    setenv("J", path, 1);
+    assert_int_equal(tool("cp $J/mistral-nemo.jinja llama/chat_template.jinja; cp llama/config.json saved; "
+                          "printf 'a\\n/save llama/config.json\\n/save llama/talk\\n/save llama/talk\\n' | "
+                          "$A chat -m llama -n 2"),
+                     1);
+    assert_has(tool_err, "llama/config.json would replace a file of --model llama");
+    assert_int_equal(count(tool_err, "replace"), 1);
+    assert_int_equal(tool("cmp saved llama/config.json && test -s llama/talk"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_output_replaces_what_is_read),
+        cmocka_unit_test(other_files_are_replaced),
+        cmocka_unit_test(what_a_chat_saves_replaces_no_file_of_the_model),
+    };
+    return cmocka_run_group_tests(tests, set_up, tool_teardown);
+}
