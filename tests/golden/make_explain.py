@@ -99,7 +99,7 @@ show("mixture", "new a", by_hand @ X, 2)
 a, b, c, d = people
 new_a = [0.6 * a[i] + 0.3 * b[i] + 0.05 * (c[i] + d[i]) for i in range(3)]
 assert new_a == [181.54999999999998, 73.94999999999999, 34.85]
-lines.append("mixture|" + " ".join(f"{value:.14f}" for value in new_a))
+lines.append("mixture|" + " ".join(repr(value) for value in new_a))
 raw = X @ X[0]
 lines.append("mixture|s " + " ".join(f"{score:.4f}" for score in raw))  # exact, too
 show("mixture", "w", torch.softmax(raw, 0))

@@ -102,7 +102,7 @@ static void introduce(page *p, const block_lesson *l)
                     "まず、%2$" PRId64 "個の数からなる単語%1$" PRId64
                     "個で、一つの層の計算をすべてたどります。重みは、torch.manual_seed(%4$d)のあとの"
                     "nn.TransformerEncoderLayer(%2$" PRId64 ", 1, %3$" PRId64
-                    ")と同じで、ドロップアウトはありません。次にN個の層、論文の大きさの計算と進み、"
+                    ")と同じで、ドロップアウトはありません。次にN個の層と進み、論文のモデルの大きさを計算し、"
                     "最後に学習済みの翻訳モデルの重みを見ます。"},
              n, d, 4 * d, SEED);
     page_table(p, l->words.labels, n, NULL, d, l->words.x);
@@ -422,6 +422,6 @@ static att_status run(page *p)
 
 const chapter chapter_block = {
     .about = {"feed-forward, residual, norm, N layers; the paper's sizes",
-              "フィードフォワード、残差、正規化、N個の層。論文の大きさを数える"},
+              "フィードフォワード、残差、正規化、N個の層。論文のモデルの大きさを数える"},
     .run = run,
 };

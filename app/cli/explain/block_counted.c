@@ -196,7 +196,7 @@ static void compare_paper(page *p)
 
 void block_counted(page *p)
 {
-    page_step(p, (text){"The paper's sizes, counted", "論文の大きさを数える"});
+    page_step(p, (text){"The paper's sizes, counted", "論文のモデルの大きさを数える"});
     table(p);
     count_layers(p);
     heads(p);

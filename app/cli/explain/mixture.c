@@ -1,5 +1,6 @@
 /* A weighted mean of people: weights chosen by hand, the same as attention, temperature, what self-attention adds. */
 // order: 25
+#include "cli/base/output.h"
 #include "layer.h"
 
 #include <inttypes.h>
@@ -84,8 +85,8 @@ static int64_t rank_of(const mixture_lesson *l, int64_t j)
 
 static void introduce(page *p, const mixture_lesson *l)
 {
-    page_title(
-        p, (text){"Mixtures: weights by hand, weights by attention", "混ぜ合わせ：手で決めた重みと、注意が求める重み"});
+    page_title(p, (text){"Mixtures: weights by hand, weights by attention",
+                         "混ぜ合わせ：手で決めた重みと、注意で計算する重み"});
     if (p->own)
         page_say(p,
                  (text){"%" PRId64 " vectors of %" PRId64 " numbers. \"%s\" becomes a mixture of all.",
@@ -190,14 +191,14 @@ static void by_hand(page *p, mixture_lesson *l)
     print_new(p, l, l->c);
     if (!l->follows)
         return;
-    double in_double[3];
+    char in_double[3][CLI_NUMBER_BYTES];
     for (int c = 0; c < 3; c++)
-        in_double[c] = 0.6 * x[c] + 0.3 * x[3 + c] + 0.05 * ((double)x[6 + c] + x[9 + c]);
+        cli_write_number(0.6 * x[c] + 0.3 * x[3 + c] + 0.05 * ((double)x[6 + c] + x[9 + c]), in_double[c]);
     page_say(p, (text){"So does the source. Python computes in double, where 0.6, 0.3 and 0.05 are not exact either, "
                        "and shows all digits:",
                        "出典の結果と同じです。Pythonは倍精度で計算しますが、0.6や0.3や0.05は倍精度でも正確には"
                        "表せません。Pythonは、その桁をすべて表示しています。"});
-    page_line(p, "%.14f  %.14f  %.14f", in_double[0], in_double[1], in_double[2]);
+    page_line(p, "%s  %s  %s", in_double[0], in_double[1], in_double[2]);
 }
 
 static void raw_scores(page *p, mixture_lesson *l)

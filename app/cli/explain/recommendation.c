@@ -248,7 +248,7 @@ static void scores(page *p, const shop_lesson *l)
                     "of all items, the rows of V, are the scores. It is attention's formula once more: h asks, and "
                     "the items are keys. Softmax would make probabilities of them, P.",
                     "tentとmatのあとはどうでしょうか。最後の状態hは一つのベクトルです。"
-                    "全品物のベクトル（Vの各行）とのドット積が、スコアです。これも注意の式と同じで、"
+                    "全品物のベクトル（Vの各行）との内積が、スコアです。これも注意の式と同じで、"
                     "hがクエリ、品物がキーです。softmaxで確率Pにすることもできます。"});
     CALL(p, att_recommender_embed(m, 1, items, offsets, h));
     CALL(p, att_recommender_vectors(m, v));
@@ -264,7 +264,7 @@ static void scores(page *p, const shop_lesson *l)
         listed[TOP + k] = s[next.items[k]];
         page_line(p, "%d  %-8s %6.1f", k + 1, l->items[next.items[k]], (double)next.scores[k]);
     }
-    page_agree(p, (text){"These scores and the products", "このスコアとドット積"}, listed, listed + TOP, TOP);
+    page_agree(p, (text){"These scores and the products", "このスコアと内積"}, listed, listed + TOP, TOP);
     if (next.items)
         att_recommendation_free(m, &next);
 }
@@ -278,7 +278,7 @@ static void attention(page *p, const shop_lesson *l)
     int32_t items[N];
     float *weights = page_floats(p, N * N);
     find(p, l, history, N, items);
-    page_step(p, (text){"Which past items weigh", "どの履歴が重いか"});
+    page_step(p, (text){"Which past items weigh", "履歴のどの品物が効いているか"});
     page_say(p, (text){"The attention of the layer says which items of the history went into the last state. A row for "
                        "each length of a history with two bags in it; the upper right is empty, by the causal mask:",
                        "層の注意を見れば、最後の状態に履歴のどの品物が入ったかがわかります。"
@@ -319,14 +319,16 @@ static void evaluate(page *p, const shop_lesson *l)
     static const att_baseline_kind kinds[] = {ATT_BASELINE_POPULARITY, ATT_BASELINE_NEIGHBOURS};
     float *table = page_floats(p, 3 * 2);
     page_step(p, (text){"Is it any good?", "どれだけ当たるか"});
-    page_say(p,
-             (text){"Now the test: the held-out item is ranked among all %lld. HR@1 is how often it is the first, "
-                    "NDCG@5 also counts ranks up to 5, by 1 / log2(1 + rank). Beside the model are two baselines, "
-                    "popularity and items that the same customers have bought.",
-                    "いよいよテストです。取っておいた品物が、全%lld種類の中で何位になるかを調べます。"
-                    "HR@1は1位になる割合です。NDCG@5は、5位までを1 / log2(1 + 順位)で数えます。"
-                    "モデルのほかに、二つの基準も示します。人気順と、同じ客が買った品物によるものです。"},
-             (long long)l->i.items);
+    page_say(
+        p,
+        (text){
+            "Now the test: the held-out item is ranked among all %lld. HR@1 is how often it is the first, "
+            "NDCG@5 also counts ranks up to 5, by 1 / log2(1 + rank). Beside the model are two baselines, "
+            "popularity and items that the same customers have bought.",
+            "いよいよテストです。取っておいた品物が、全%lld種類の中で何位になるかを調べます。"
+            "HR@1は1位になる割合です。NDCG@5は、5位までを1 / log2(1 + 順位)で数えます。"
+            "モデルのほかに、比較の基準（ベースライン）を二つ示します。人気順と、同じ客が買った品物によるものです。"},
+        (long long)l->i.items);
     for (int b = 0; b < 2 && p->status == ATT_OK; b++) {
         att_baseline *baseline = NULL;
         p->status = att_baseline_new(l->held, kinds[b], NULL, &baseline);

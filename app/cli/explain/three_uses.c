@@ -269,7 +269,7 @@ static void show_head(page *p, const use *u)
     page_say(p,
              (text){"Of %" PRId64 " heads the one that attends most to single other tokens is head %" PRId64
                     " of layer %" PRId64 " (from 0). Rows: the token that attends; columns: the tokens attended to:",
-                    "%" PRId64 "個のヘッドのうち、ほかの一つのトークンをいちばんはっきり注意を向けているのは、"
+                    "%" PRId64 "個のヘッドのうち、ほかの一つのトークンにいちばんはっきり注意を向けているのは、"
                     "ヘッド%" PRId64 "（層%" PRId64
                     "、0から数えて）です。行は注意を向ける側、列は向けられる側のトークンです。"},
              u->layers * u->heads, best % u->heads, best / u->heads);

@@ -157,7 +157,7 @@ static void answers(page *p, vit_lesson *l)
     float *probability = page_floats(p, classes);
     if (p->status != ATT_OK)
         return;
-    page_step(p, (text){"What the slips do to the answer", "間違いと答え"});
+    page_step(p, (text){"What the slips do to the answer", "間違いが答えに与える影響"});
     page_say(p,
              (text){"The same weights with each slip, in all layers: the answer, its probability, and that of \"%s\". "
                     "(A model that is trained with a slip learns other weights, and may do well. But a symmetric score "
