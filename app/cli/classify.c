@@ -93,15 +93,17 @@ static void print_bars(const cli_vision *m, const char *path, const float *proba
         const int width = utf8_width(att_image_model_label(m->model, best[i]));
         widest = width > widest ? width : widest;
     }
-    const int room = terminal_columns(stdout) - 12 - BAR;
-    widest = widest < room || room < 8 ? widest : room;
+    int room = terminal_columns(stdout) - 14;
+    room = room < 4 ? 4 : room;
+    const int bar = room / 2 < BAR ? room / 2 : BAR;
+    widest = widest < room - bar ? widest : room - bar;
     fputs(again ? "\n" : "", stdout);
     again = true;
     utf8_field(stdout, path, utf8_width(path), 0);
     putchar('\n');
     for (int64_t i = 0; i < top; i++) {
         const double p = (double)probability[best[i]];
-        const int length = (int)(p * 8 * BAR + 0.5);
+        const int length = (int)(p * 8 * bar + 0.5);
         printf("  %6.2f %%  ", 100 * p);
         utf8_field(stdout, att_image_model_label(m->model, best[i]), widest, 0);
         fputs("  ", stdout);

@@ -61,11 +61,13 @@ static int common_folder(char *const *paths, int n)
 
 static void print_matrix(char *const *texts, int n, const float *cosine /* [n, n] */, int without /* first bytes */)
 {
-    const int decimals = n > 8 ? 2 : 4, cell = decimals + 4, digits = n > 9 ? 2 + (n > 99) : 1;
-    int widest = 0, room = terminal_columns(stdout) - digits - 1 - n * cell;
+    const int columns = terminal_columns(stdout), digits = n > 9 ? 2 + (n > 99) : 1;
+    const int decimals = n > 8 || columns < 10 + 8 * n ? 2 : 4, cell = decimals + 4;
+    const int narrowest = columns < 60 ? columns / 4 : 20;
+    int widest = 0, room = columns - digits - 1 - n * cell;
     for (int i = 0; i < n; i++)
         widest = utf8_width(texts[i] + without) > widest ? utf8_width(texts[i] + without) : widest;
-    int label = room < 20 ? 20 : room;
+    int label = room < narrowest ? narrowest : room;
     label = widest < label ? widest : label;
     printf("%*s", digits + 1 + label, "");
     for (int k = 0; k < n; k++)

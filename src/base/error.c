@@ -45,15 +45,37 @@ static void cut_at_character(char *text, size_t n)
         text[lead - 1] = '\0';
 }
 
+/* The bytes of a control character at c, zero-terminated text of UTF-8: C0, DEL, C1, line and paragraph separators,
+ * marks of the direction of text; 0: it is none. */
+static int control_bytes(const unsigned char *c)
+{
+    static const struct {
+        unsigned char lead, second, first, last; /* second 0: of two bytes, the last in [first, last] */
+    } forms[] = {{0xc2, 0, 0x80, 0x9f},
+                 {0xd8, 0, 0x9c, 0x9c},
+                 {0xe2, 0x80, 0x8e, 0x8f},
+                 {0xe2, 0x80, 0xa8, 0xae},
+                 {0xe2, 0x81, 0xa6, 0xa9}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (c[0] != forms[i].lead || (forms[i].second && c[1] != forms[i].second))
+            continue;
+        const int at = forms[i].second ? 2 : 1;
+        if (c[at] >= forms[i].first && c[at] <= forms[i].last)
+            return at + 1;
+    }
+    return *c < 0x20 || *c == 0x7f;
+}
+
 /* Replaces control characters: names in a message may come from a hostile file and must not control a terminal. */
 static void replace_controls(char *text)
 {
-    for (unsigned char *c = (unsigned char *)text; *c; c++) {
-        const bool second_set = c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f; /* U+0080 to U+009F */
-        if (second_set)
-            *c++ = '?';
-        if (second_set || *c < 0x20 || *c == 0x7f)
-            *c = '?';
+    while (*text) {
+        int n = control_bytes((const unsigned char *)text);
+        for (; n > 1; n--)
+            *text++ = '?';
+        if (n)
+            *text = '?';
+        text++;
     }
 }
 

@@ -4,6 +4,7 @@
 #include "translator_tool.h"
 #include "vision_tool.h"
 
+#include "cli/base/progress.h"
 #include "cli/base/terminal.h"
 
 #include <pty.h>
@@ -126,74 +127,76 @@ static int set_up(void **state)
                 ">resumed/training.json");
 }
 
+/* Each shows text of a file, a name, an option or a model. */
+static const char *const shows_others[] = {
+    "$A \"$E\"",
+    "$A -\"$E\"",
+    "$A help \"$E\"",
+    "$A info --\"$E\"",
+    "$A info -m \"$E\"",
+    "$A info \"$E\"",
+    "$A fetch \"$E\"",
+    "$A embed -m $D --format \"$E\"",
+    "$A embed -m $D -t \"$E\"",
+    "$A embed -m $D \"no$E\"",
+    "ATTEND_THREADS=\"$E\" $A embed -m $D lines",
+    "$A search -m $D -c lines a",
+    "$A search -m $D -c lines \"$E\"",
+    "$A similarity -m $D a \"$E\"",
+    "$A similarity -m $D --pairs \"no$E\"",
+    "$A attention -m $D --svg \"no/$E\" a",
+    "$A tokenize -m llama lines",
+    "$A tokenize -m letters lines",
+    "$A generate -m llama -n 6 bdcab",
+    "$A generate -m llama -n 6 --lines -f \"$E\"",
+    "echo bdcab | $A chat -m chat -n 6",
+    "printf '/%s\\n/save no/%s\\n/nope%s\\n' \"$E\" \"$E\" \"$E\" | $A chat -m chat -n 6",
+    "$A convert \"$E\" -o new",
+    "$A classify -m $V dot.png",
+    "$A classify -m $V \"$E.png\"",
+    "$A info -m $V",
+    "$A attention -m $V \"no$E.png\"",
+    "$A caption -m captioner dot.png",
+    "$A caption -m captioner \"$E.png\"",
+    "$A recommend -m shop --history pear",
+    "$A recommend -m shop --history pear --item-texts texts",
+    "$A recommend -m shop --history \"$E\"",
+    "$A recommend -m shop --similar \"$E\"",
+    "$A evaluate recommend -m shop -d log.tsv --user-column \"$E\"",
+    "$A evaluate language -m llama \"no$E\"",
+    "$A translate -m $T --split lines",
+    "$A translate -m $T --alignment - --text \"a$(printf '\\033[2J')\"",
+    "$A bleu lines \"no$E\"",
+    "$A vocab -s 30 -o v.spm lines; $A tokenize -m v.spm lines",
+    "$A plot log",
+    "$A plot log --y \"loss$U\"",
+
+    "$A plot \"no$E\"",
+    "$A explain \"$E\"",
+    "$A explain softmax --input vectors",
+    "$A bench gemm --\"$E\"",
+    "$A bench attention --name \"$E\" --heads \"$E\"",
+    "$A train embed -m $D --pairs pairs -o new",
+    "$A train embed --resume -o resumed",
+    "$A train embed -m $D --pairs \"no$E\" -o new",
+    "$A train classify -d \"no$E\" -o new",
+    "printf 'a\\n' >/dev/tty; $A tokenize -m letters lines >/dev/tty",
+};
+
 static void no_text_of_others_controls_a_terminal(void **state)
 {
     (void)state;
-    static const char *const commands[] = {
-        "$A \"$E\"",
-        "$A -\"$E\"",
-        "$A help \"$E\"",
-        "$A info --\"$E\"",
-        "$A info -m \"$E\"",
-        "$A info \"$E\"",
-        "$A fetch \"$E\"",
-        "$A embed -m $D --format \"$E\"",
-        "$A embed -m $D -t \"$E\"",
-        "$A embed -m $D \"no$E\"",
-        "ATTEND_THREADS=\"$E\" $A embed -m $D lines",
-        "$A search -m $D -c lines a",
-        "$A search -m $D -c lines \"$E\"",
-        "$A similarity -m $D a \"$E\"",
-        "$A similarity -m $D --pairs \"no$E\"",
-        "$A attention -m $D --svg \"no/$E\" a",
-        "$A tokenize -m llama lines",
-        "$A tokenize -m letters lines",
-        "$A generate -m llama -n 6 bdcab",
-        "$A generate -m llama -n 6 --lines -f \"$E\"",
-        "echo bdcab | $A chat -m chat -n 6",
-        "printf '/%s\\n/save no/%s\\n/nope%s\\n' \"$E\" \"$E\" \"$E\" | $A chat -m chat -n 6",
-        "$A convert \"$E\" -o new",
-        "$A classify -m $V dot.png",
-        "$A classify -m $V \"$E.png\"",
-        "$A info -m $V",
-        "$A attention -m $V \"no$E.png\"",
-        "$A caption -m captioner dot.png",
-        "$A caption -m captioner \"$E.png\"",
-        "$A recommend -m shop --history pear",
-        "$A recommend -m shop --history pear --item-texts texts",
-        "$A recommend -m shop --history \"$E\"",
-        "$A recommend -m shop --similar \"$E\"",
-        "$A evaluate recommend -m shop -d log.tsv --user-column \"$E\"",
-        "$A evaluate language -m llama \"no$E\"",
-        "$A translate -m $T --split lines",
-        "$A translate -m $T --alignment - --text \"a$(printf '\\033[2J')\"",
-        "$A bleu lines \"no$E\"",
-        "$A vocab -s 30 -o v.spm lines; $A tokenize -m v.spm lines",
-        "$A plot log",
-        "$A plot log --y \"loss$U\"",
-
-        "$A plot \"no$E\"",
-        "$A explain \"$E\"",
-        "$A explain softmax --input vectors",
-        "$A bench gemm --\"$E\"",
-        "$A bench attention --name \"$E\" --heads \"$E\"",
-        "$A train embed -m $D --pairs pairs -o new",
-        "$A train embed --resume -o resumed",
-        "$A train embed -m $D --pairs \"no$E\" -o new",
-        "$A train classify -d \"no$E\" -o new",
-        "printf 'a\\n' >/dev/tty; $A tokenize -m letters lines >/dev/tty",
-    };
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        const int code = on_terminal(commands[i], 80);
+    for (size_t i = 0; i < sizeof shows_others / sizeof *shows_others; i++) {
+        const int code = on_terminal(shows_others[i], 80);
         if (code > 2)
-            fail_msg("%s: exit code %d: %s", commands[i], code, screen);
+            fail_msg("%s: exit code %d: %s", shows_others[i], code, screen);
         remove_colours();
         const char *control = first_control(screen, shown);
         if (control)
-            fail_msg("%s: byte %02x at %td of: %s", commands[i], (unsigned char)*control, control - screen, screen);
+            fail_msg("%s: byte %02x at %td of: %s", shows_others[i], (unsigned char)*control, control - screen, screen);
         if (!strstr(screen, "\xef\xbf\xbd") && !strstr(screen, "U+001B") && !strstr(screen, "\\u001b") &&
             !strstr(screen, "?"))
-            fail_msg("%s: the hostile text is not shown: %s", commands[i], screen);
+            fail_msg("%s: the hostile text is not shown: %s", shows_others[i], screen);
     }
 }
 
@@ -294,6 +297,94 @@ static void colours_are_for_terminals_that_have_them(void **state)
     }
 }
 
+/* ---- narrow and simple terminals */
+
+static int widest_line(void)
+{
+    int widest = 0, width = 0;
+    for (const char *p = screen; *p; p++) {
+        width = *p == '\n' ? 0 : width + (((unsigned char)*p & 0xC0) != 0x80);
+        widest = width > widest ? width : widest;
+    }
+    return widest;
+}
+
+static void what_is_drawn_fits_a_narrow_terminal(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {
+        "$A plot curve",
+        "$A similarity -m $D a 'b c d e f g h i j k'",
+        "$A attention -m $V dot.png | head -n 0; $A classify -m $V --top 3 dot.png",
+    };
+    setenv("NO_COLOR", "1", 1);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        for (int columns = 0; columns <= 20; columns += columns ? 19 : 1) {
+            if (on_terminal(commands[i], (unsigned short)columns))
+                fail_msg("%s: %s", commands[i], screen);
+            if (columns == 20 && widest_line() > 20)
+                fail_msg("%s: a line of %d columns: %s", commands[i], widest_line(), screen);
+        }
+    assert_int_equal(on_terminal("$A help vocab | wc -l; $A help vocab", 40), 0);
+    assert_int_equal(widest_line(), 39);
+    unsetenv("NO_COLOR");
+}
+
+/* What a command shows of its progress, on a terminal. */
+static int show_progress(unsigned short columns, const char *term)
+{
+    int terminal;
+    const pid_t pid = fork_terminal(&terminal, columns);
+    if (pid == 0) {
+        cli_progress p;
+        setenv("TERM", term, 1);
+        cli_terminal_prepare();
+        cli_progress_begin(&p);
+        p.begin -= 10;
+        for (int i = 1; i <= 3; i++) {
+            p.shown -= i < 3 ? 1000 : 0; /* the third is too early */
+            cli_progress_show(&p, 10 * i, "lines", i / 4.0);
+        }
+        fputs("a note\n", stderr);
+        cli_progress_end(&p);
+        _exit(0);
+    }
+    return read_screen(terminal, pid);
+}
+
+static void progress_is_for_the_terminal_that_there_is(void **state)
+{
+    (void)state;
+    assert_int_equal(show_progress(80, "xterm"), 0);
+    assert_string_equal(screen, "\r\033[K10 lines, 1/s  [#####               ]  25 %, 0:00:30 left\r\033[K"
+                                "20 lines, 2/s  [##########          ]  50 %, 0:00:10 left\r\033[Ka note\n");
+    assert_int_equal(show_progress(20, "xterm"), 0);
+    assert_string_equal(screen, "\r\033[K10 lines, 1/s  [###\r\033[K20 lines, 2/s  [###\r\033[Ka note\n");
+    assert_int_equal(show_progress(1, "xterm"), 0);
+    assert_string_equal(screen, "a note\n");
+    assert_int_equal(show_progress(0, "xterm"), 0);
+    assert_has(screen, "25 %, 0:00:30 left\r");
+    static const char *const simple[] = {"dumb", ""};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(show_progress(80, simple[i]), 0);
+        assert_string_equal(screen, "10 lines, 1/s  [#####               ]  25 %, 0:00:30 left\n"
+                                    "20 lines, 2/s  [##########          ]  50 %, 0:00:10 left\na note\n");
+        assert_int_equal(show_progress(20, simple[i]), 0);
+        assert_string_equal(screen, "10 lines, 1/s  [###\n20 lines, 2/s  [###\na note\n");
+    }
+}
+
+static void a_training_on_a_simple_terminal_writes_lines(void **state)
+{
+    (void)state;
+    if (on_terminal(
+            "printf 'a\tb\nc\td\ne\tf\n' >few; TERM=dumb $A train embed -m $D --pairs few --epochs 1 -o trained", 80))
+        fail_msg("%s", screen);
+    assert_has(screen, "step ");
+    assert_null(strchr(screen, '\r'));
+    assert_null(strchr(screen, '\033'));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +394,9 @@ int main(void)
         cmocka_unit_test(json_escapes_what_a_terminal_could_obey),
         cmocka_unit_test(characters_that_come_in_parts_are_whole),
         cmocka_unit_test(colours_are_for_terminals_that_have_them),
+        cmocka_unit_test(what_is_drawn_fits_a_narrow_terminal),
+        cmocka_unit_test(progress_is_for_the_terminal_that_there_is),
+        cmocka_unit_test(a_training_on_a_simple_terminal_writes_lines),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

@@ -211,6 +211,10 @@ static void a_terminal_finds_nothing_to_obey_in_a_sentence(void **state)
              "\x1b]0;title\x07\xc2\x9b"
              "2J\r\n\x7f\xc2\xa0\xc3\x9b");
     assert_string_equal(att_error(NULL), "tensor \"?]0;title???2J???\xc2\xa0\xc3\x9b\"");
+    /* The direction of text, ends of lines and paragraphs; what is beside them stays. */
+    att_fail(NULL, ATT_ERR_FORMAT, "a%s",
+             "\xe2\x80\xae|\xe2\x80\xa8|\xd8\x9c|\xe2\x81\xa6|\xe2\x80\x8f|\xe2\x80\xa7\xe2\x80\x8d\xd8\x9b");
+    assert_string_equal(att_error(NULL), "a???|???|??|???|???|\xe2\x80\xa7\xe2\x80\x8d\xd8\x9b");
 }
 
 static void a_long_sentence_is_cut_between_characters(void **state)

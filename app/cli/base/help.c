@@ -1,9 +1,32 @@
 /* Help for the terminal, from the tables. */
 #include "cli.h"
+#include "terminal.h"
+#include "utf8.h"
 
 #include <string.h>
+#include <unistd.h>
 
-enum { OPTION_COLUMN = 26, COMMAND_COLUMN = 15 };
+enum { OPTION_COLUMN = 26, COMMAND_COLUMN = 15, NARROW = 60, NARROW_INDENT = 6 };
+static int line_width = CLI_HELP_COLUMNS;
+
+/* A narrow terminal has shorter lines, and descriptions below the names. */
+static void fit(FILE *f)
+{
+    const int room = isatty(cli_descriptor(f)) ? terminal_columns(f) - 1 : CLI_HELP_COLUMNS;
+    line_width = room < CLI_HELP_COLUMNS ? room : CLI_HELP_COLUMNS;
+}
+
+/* Goes from a column to that of descriptions, which it returns. */
+static int describe(FILE *f, int column, int description)
+{
+    const bool narrow = line_width < NARROW;
+    description = narrow ? NARROW_INDENT : description;
+    if (narrow || column + 2 > description)
+        fprintf(f, "\n%*s", description, "");
+    else
+        fprintf(f, "%*s", description - column, "");
+    return description;
+}
 
 void cli_option_synopsis(const cli_option *o, char *text, size_t size)
 {
@@ -42,14 +65,14 @@ static int columns(const char *text, int n)
 }
 
 /* The words of a text, from the column `at` on; further lines start in the column `indent`, and end before
- * CLI_HELP_COLUMNS. */
+ * line_width. */
 static void print_wrapped(FILE *f, const char *text, int n, int at, int indent)
 {
     bool first = true;
     for (const char *end = text + n; text < end; first = false) {
         const int length = (int)strcspn(text, " \n") < end - text ? (int)strcspn(text, " \n") : (int)(end - text);
-        const int width = columns(text, length);
-        if (!first && at + 1 + width > CLI_HELP_COLUMNS) {
+        const int word = columns(text, length);
+        if (!first && at + 1 + word > line_width) {
             fprintf(f, "\n%*s", indent, "");
             at = indent;
         } else if (!first) {
@@ -57,7 +80,7 @@ static void print_wrapped(FILE *f, const char *text, int n, int at, int indent)
             at++;
         }
         fprintf(f, "%.*s", length, text);
-        at += width;
+        at += word;
         text += length + 1;
     }
     fputc('\n', f);
@@ -73,19 +96,15 @@ static void print_option(FILE *f, const cli_option *o)
         n += snprintf(help + n, sizeof help - (size_t)n, " (%s)", fallback);
     if (o->env)
         snprintf(help + n, sizeof help - (size_t)n, " [$%s]", o->env);
-    int column = fprintf(f, "  %s", synopsis);
-    if (column + 2 > OPTION_COLUMN)
-        fprintf(f, "\n%*s", OPTION_COLUMN, "");
-    else
-        fprintf(f, "%*s", OPTION_COLUMN - column, "");
-    print_wrapped(f, help, (int)strlen(help), OPTION_COLUMN, OPTION_COLUMN);
+    const int column = describe(f, fprintf(f, "  %s", synopsis), OPTION_COLUMN);
+    print_wrapped(f, help, (int)strlen(help), column, column);
 }
 
 static void print_commands(FILE *f, const cli_command *const *commands)
 {
     for (; *commands; commands++) {
-        fprintf(f, "  %-*s", COMMAND_COLUMN - 2, (*commands)->name);
-        print_wrapped(f, (*commands)->summary, (int)strlen((*commands)->summary), COMMAND_COLUMN, COMMAND_COLUMN);
+        const int column = describe(f, fprintf(f, "  %s", (*commands)->name), COMMAND_COLUMN);
+        print_wrapped(f, (*commands)->summary, (int)strlen((*commands)->summary), column, column);
     }
 }
 
@@ -125,7 +144,7 @@ static void print_examples(FILE *f, const char *text)
         const int n = (int)strcspn(text, "\n");
         for (int done = 0; done < n;) {
             const int indent = done ? 6 : 2;
-            const int part = cli_shell_break(text + done, n - done, CLI_HELP_COLUMNS - indent);
+            const int part = cli_shell_break(text + done, n - done, line_width - indent);
             fprintf(f, "%*s%.*s%s\n", indent, "", part, text + done, done + part < n ? " \\" : "");
             done += part + 1;
         }
@@ -149,6 +168,7 @@ static void print_usage(FILE *f, const cli_command *c, const char *path)
 
 void cli_print_help(FILE *f, const cli_command *c, const char *path)
 {
+    fit(f);
     print_wrapped(f, c->summary, (int)strlen(c->summary), fprintf(f, "%s: ", path), 4);
     print_usage(f, c, path);
     if (c->details)
@@ -170,6 +190,7 @@ void cli_print_help(FILE *f, const cli_command *c, const char *path)
 
 void cli_print_overview(FILE *f)
 {
+    fit(f);
     fputs("attend: " CLI_SUMMARY "\n\nusage: attend COMMAND [OPTION...] [ARGUMENT...]\n\n", f);
     print_commands(f, cli_commands);
     print_paragraphs(f, "\"attend help COMMAND\" describes a command. Exit codes: 0 done, 1 failed on data or files, 2 "

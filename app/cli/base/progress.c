@@ -61,6 +61,7 @@ static void show(const cli_progress *p, line *l)
         fprintf(stderr, "%.*s\n", l->used, l->text);
         return;
     }
+    on_screen = 1;
     cli_progress_clear();
     on_screen = 1;
     if (write(STDERR_FILENO, l->text, (size_t)l->used) < 0) /* stderr has no buffer */

@@ -343,11 +343,11 @@ static void row_label(const chart_axis *y, int row, char *text, size_t size)
             chart_tick(y, k * y->step, text, size);
 }
 
-/* Prints the ticks of x, those that do not overlap. */
+/* Prints the ticks of x, those that do not overlap; none in a narrow terminal. */
 static void print_x_labels(FILE *f, const chart *c, const chart_axis *x, int indent, int columns)
 {
     int column = fprintf(f, "%*s", indent, "");
-    for (double k = x->first; k <= x->last; k++) {
+    for (double k = x->first; k <= x->last && columns >= 12; k++) {
         char text[32];
         chart_tick(x, k * x->step, text, sizeof text);
         const int begin = indent + (int)(position_on(x, k * x->step) * (columns - 1)) - (int)strlen(text) / 2;
@@ -408,7 +408,7 @@ static void print_rows(FILE *f, const chart_panel *p, const chart_axis *x, int c
 void chart_terminal(FILE *f, const chart *c, int colors)
 {
     int columns = terminal_columns(f) - LABEL - 2 - 2 - utf8_width(c->x_name);
-    columns = columns < 20 ? 20 : columns > MAX_COLUMNS ? MAX_COLUMNS : columns;
+    columns = columns < 4 ? 4 : columns > MAX_COLUMNS ? MAX_COLUMNS : columns;
     const chart_axis x = x_axis(c, columns / 12 + 1);
     for (int i = 0; i < c->n; i++) {
         const chart_panel *p = &c->panel[i];

@@ -39,11 +39,11 @@ static int widest(const char *const *labels, int64_t n)
     return width;
 }
 
-/* Columns for labels; longer ones are truncated. */
-static int short_label(const char *const *labels, int64_t n)
+/* Columns for labels in a terminal of this width; longer ones are truncated. */
+static int short_label(const char *const *labels, int64_t n, int columns)
 {
-    int width = widest(labels, n);
-    return width > 16 ? 16 : width;
+    const int width = widest(labels, n), max = columns < 48 ? columns / 3 : 16;
+    return width > max ? max : width;
 }
 
 /* ---- terminal: cells under their labels, else under numbers with two digits, else as blocks */
@@ -58,7 +58,8 @@ typedef struct grid {
 
 static grid choose(FILE *f, const heatmap *h, int colors)
 {
-    int columns = terminal_columns(f), label = short_label(h->row, h->rows), head = short_label(h->column, h->columns);
+    int columns = terminal_columns(f), label = short_label(h->row, h->rows, columns),
+        head = short_label(h->column, h->columns, columns);
     int64_t longest = h->rows > h->columns ? h->rows : h->columns;
     int number = snprintf(NULL, 0, "%" PRId64, longest - 1), value = (head < 5 ? 5 : head) + 1;
     grid g = {.f = f, .colors = colors, .label = label < 6 ? 6 : label};

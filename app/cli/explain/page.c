@@ -113,6 +113,7 @@ static const char *piece_end(const char *s)
 
 static void print_wrapped(page *p, const char *s, int indent)
 {
+    const int terminal = terminal_columns(p->out), columns = terminal < COLUMNS ? terminal : COLUMNS;
     int used = 0;
     while (*s) {
         int space = *s == ' ' && used > 0;
@@ -123,7 +124,7 @@ static void print_wrapped(page *p, const char *s, int indent)
         char piece[512];
         snprintf(piece, sizeof piece, "%.*s", (int)(end - s), s);
         int width = utf8_width(piece);
-        if (used > 0 && indent + used + space + width > COLUMNS - 2) {
+        if (used > 0 && indent + used + space + width > columns - 2) {
             fputc('\n', p->out);
             used = space = 0;
         }
