@@ -521,7 +521,7 @@ typedef struct att_model_path {
  *
  * Errors: there is none, and the message says which there are; memory. */
 ATT_API att_status att_model_find(const char *name, att_model_path *out);
-/* The models folder, which need not exist. */
+/* The models folder, which need not exist. Errors: none of the three variables is set. */
 ATT_API att_status att_models_folder(att_model_path *out);
 /* Calls each(user, name) for the models in the models folder, then for those that come with attend, each in
  * alphabetical order: folders with a config.json or a .gguf file. user or NULL. */

@@ -90,7 +90,10 @@ static int print_all(const att_ctx *ctx, const char *folder)
     begin("threads", "threads");
     printf("%d", att_threads(ctx));
     begin("models_folder", "models folder");
-    print_value(folder);
+    if (folder)
+        print_value(folder);
+    else
+        fputs(json ? "null" : "none", stdout);
     begin("models", "models");
     fputs(json ? "[" : "", stdout);
     if (!code)
@@ -336,9 +339,10 @@ static int run(int n, char **arguments)
     if (code)
         return code;
     att_model_path folder;
-    code = cli_status(ctx, att_models_folder(&folder));
-    if (!code)
-        code = print_all(ctx, folder.text);
+    const bool found = att_models_folder(&folder) == ATT_OK;
+    if (!found)
+        cli_note("%s", att_error(NULL));
+    code = print_all(ctx, found ? folder.text : NULL);
     att_close(ctx);
     return code;
 }

@@ -31,21 +31,31 @@ ATT_PRINTF(2, 3) static bool set_path(att_model_path *path, const char *format, 
     return n >= 0 && (size_t)n < sizeof path->text;
 }
 
-att_status att_models_folder(att_model_path *out)
+/* The models folder; "" if no variable says where it is. */
+static att_status find_own(att_model_path *out)
 {
-    if (att_require(__func__, ATT_NAMED({"out", out})))
-        return ATT_ERR_ARGUMENT;
     const char *own = getenv("ATTEND_MODELS"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-    bool fits;
+    bool fits = true;
+    out->text[0] = 0;
     if (own && *own)
         fits = set_path(out, "%s", own);
     else if (data && *data)
         fits = set_path(out, "%s/attend/models", data);
-    else
-        fits = set_path(out, "%s/.local/share/attend/models", home ? home : "");
+    else if (home && *home)
+        fits = set_path(out, "%s/.local/share/attend/models", home);
     return fits ? ATT_OK
                 : att_fail(NULL, ATT_ERR_ARGUMENT, "the models folder's path has more than %zu bytes",
                            sizeof out->text - 1);
+}
+
+att_status att_models_folder(att_model_path *out)
+{
+    if (att_require(__func__, ATT_NAMED({"out", out})))
+        return ATT_ERR_ARGUMENT;
+    const att_status s = find_own(out);
+    return s || *out->text ? s
+                           : att_fail(NULL, ATT_ERR_ARGUMENT,
+                                      "there is no models folder, as HOME is not set: set ATTEND_MODELS to a folder");
 }
 
 /* The models that come with attend: relative to the program, so that an installed tree may be moved, and so is a build
@@ -116,8 +126,9 @@ att_status att_models_list(void (*each)(void *user, const char *name), void *use
     if (att_require(__func__, ATT_NAMED({"each", each ? "" : NULL})))
         return ATT_ERR_ARGUMENT;
     att_model_path folder;
-    att_status s = att_models_folder(&folder);
-    s = s ? s : list_folder(folder.text, each, user);
+    att_status s = find_own(&folder);
+    if (!s && *folder.text)
+        s = list_folder(folder.text, each, user);
     return s || !find_shipped(&folder) ? s : list_folder(folder.text, each, user);
 }
 
@@ -136,10 +147,11 @@ static att_status not_found(const char *name, const char *folder)
 {
     name_list list = {""};
     const att_status s = att_models_list(append_name, &list);
+    const char *in = *folder ? folder : "a models folder (HOME and ATTEND_MODELS are not set)";
     return s ? s
              : att_fail(NULL, ATT_ERR_IO,
                         "\"%s\" is no folder and no model in %s, and none that comes with attend; there are: %s", name,
-                        folder, *list.text ? list.text : "none");
+                        in, *list.text ? list.text : "none");
 }
 
 att_status att_model_find(const char *name, att_model_path *out)
@@ -147,13 +159,13 @@ att_status att_model_find(const char *name, att_model_path *out)
     if (att_require(__func__, ATT_NAMED({"name", name}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_model_path own, shipped;
-    const att_status s = att_models_folder(&own);
+    const att_status s = find_own(&own);
     if (s)
         return s;
     if (*name) {
         if (set_path(out, "%s", name) && (is_folder(out->text) || is_gguf(out->text)))
             return ATT_OK;
-        if (set_path(out, "%s/%s", own.text, name) && is_folder(out->text))
+        if (*own.text && set_path(out, "%s/%s", own.text, name) && is_folder(out->text))
             return ATT_OK;
         if (find_shipped(&shipped) && set_path(out, "%s/%s", shipped.text, name) && is_folder(out->text))
             return ATT_OK;

@@ -48,6 +48,22 @@ static void the_models_folder_is_the_first_of_three_variables(void **state)
     assert_string_equal(path.text, "/h/.local/share/attend/models");
 }
 
+/* Not below the root folder, which for root is a place that can be written to. */
+static void without_a_home_there_is_no_models_folder(void **state)
+{
+    (void)state;
+    att_model_path path;
+    set(NULL, NULL, NULL);
+    assert_int_equal(att_models_folder(&path), ATT_ERR_ARGUMENT);
+    assert_non_null(strstr(att_error(NULL), "HOME is not set: set ATTEND_MODELS to a folder"));
+    set("", "", "");
+    assert_int_equal(att_models_folder(&path), ATT_ERR_ARGUMENT);
+    assert_found("tests", "", "tests");
+    assert_int_equal(att_model_find("tatoeba-de-en", &path), ATT_OK);
+    assert_int_equal(att_model_find("nix", &path), ATT_ERR_IO);
+    assert_non_null(strstr(att_error(NULL), "no model in a models folder (HOME and ATTEND_MODELS are not set)"));
+}
+
 static void a_path_comes_before_the_models_folder_and_what_ships_comes_last(void **state)
 {
     (void)state;
@@ -125,6 +141,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_models_folder_is_the_first_of_three_variables),
+        cmocka_unit_test(without_a_home_there_is_no_models_folder),
         cmocka_unit_test(a_path_comes_before_the_models_folder_and_what_ships_comes_last),
         cmocka_unit_test(the_list_is_in_alphabetical_order_the_models_folder_first),
         cmocka_unit_test(a_model_that_is_not_there_is_an_error_that_lists_those_that_are),
