@@ -30,7 +30,7 @@ static att_status convert(att_ctx *ctx, const char *model, bool to_gguf)
 static int run(int n, char **arguments)
 {
     enum { INT8 = 3 };
-    const bool to_gguf = cli_ends_with(output, ".gguf");
+    const bool to_gguf = cli_has_extension(output, ".gguf");
     att_ctx *ctx = NULL;
     att_model_path model;
     (void)n;

@@ -18,7 +18,7 @@ typedef struct att_gguf_tensor {
     int type;         /* the file's number */
 } att_gguf_tensor;
 
-/* Does the name end in ".gguf"? */
+/* Does the name end in ".gguf", in letters of either case? */
 bool att_is_gguf_name(const char *name);
 /* The .gguf file of a model -> file: path itself, or the only one of the folder `path` that has no file `instead`; ""
  * if the model has another format. Errors: several. (gguf_path.c) */

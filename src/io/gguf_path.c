@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "io/gguf.h"
 
@@ -9,7 +10,7 @@ bool att_is_gguf_name(const char *name)
 {
     static const char end[] = ".gguf";
     const size_t n = strlen(name), m = sizeof end - 1;
-    return n > m && strcmp(name + n - m, end) == 0;
+    return n > m && strcasecmp(name + n - m, end) == 0;
 }
 
 /* The only .gguf file of a folder -> file; "" if there is none. */

@@ -64,15 +64,15 @@ static void remove_files(int fd)
 }
 
 /* Are all files of f->path those of a conversion? */
-static att_status check_unfinished(const att_new_folder *f)
+static att_status check_unfinished(const att_new_folder *f, bool marked)
 {
     DIR *d = open_list(f->fd);
     att_status s = d ? ATT_OK : att_fail(f->ctx, ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
     for (const struct dirent *e; !s && (e = readdir(d));)
-        if (!is_folder_itself(e->d_name) && !is_written(e->d_name))
+        if (!is_folder_itself(e->d_name) && (!marked || !is_written(e->d_name)))
             s = att_fail(f->ctx, ATT_ERR_ARGUMENT,
-                         "%s, where %s is written first, has \"%s\", which is no file of a conversion; remove it, or "
-                         "give another folder",
+                         "%s, where %s is written first, has \"%s\", which is no file of an unfinished conversion; "
+                         "remove it, or give another folder",
                          f->path, f->target, e->d_name);
     if (d)
         closedir(d);
@@ -102,6 +102,41 @@ static att_status check_target(const att_new_folder *f)
                             f->target);
 }
 
+/* Makes the folders above f->path. */
+static att_status make_parent(const att_new_folder *f)
+{
+    char parent[ATT_MAX_PATH];
+    memcpy(parent, f->path, sizeof parent);
+    char *slash = strrchr(parent, '/');
+    if (!slash || slash == parent)
+        return ATT_OK;
+    *slash = 0;
+    return att_make_folder(f->ctx, parent);
+}
+
+/* Makes the mark before the folder. *marked: it was there. */
+static att_status make_mark(const att_new_folder *f, bool *marked)
+{
+    int fd = open(f->mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    *marked = fd < 0 && errno == EEXIST;
+    if (fd < 0 && !*marked)
+        return att_fail(f->ctx, ATT_ERR_IO, "%s cannot be made: %s", f->mark, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return ATT_OK;
+}
+
+/* After an error in the beginning: removes a mark that this call has made. */
+static att_status abandon(att_new_folder *f, bool marked, att_status s)
+{
+    if (!marked)
+        unlink(f->mark);
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
+    return s;
+}
+
 att_status att_new_folder_begin(att_new_folder *f, att_ctx *ctx, const char *folder)
 {
     size_t n = strlen(folder);
@@ -109,29 +144,32 @@ att_status att_new_folder_begin(att_new_folder *f, att_ctx *ctx, const char *fol
         n--;
     *f = (att_new_folder){.ctx = ctx, .fd = -1};
     if (n == 0 || (size_t)snprintf(f->target, sizeof f->target, "%.*s", (int)n, folder) >= sizeof f->target ||
-        (size_t)snprintf(f->path, sizeof f->path, "%.*s.unfinished", (int)n, folder) >= sizeof f->path)
+        (size_t)snprintf(f->path, sizeof f->path, "%.*s.unfinished", (int)n, folder) >= sizeof f->path ||
+        (size_t)snprintf(f->mark, sizeof f->mark, "%.*s.unfinished.mark", (int)n, folder) >= sizeof f->mark)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "the folder's path is empty, or has more than %d bytes", ATT_MAX_PATH);
+    struct stat is;
+    bool marked;
+    if (lstat(f->path, &is)) /* of one that was killed when its folder had its name */
+        unlink(f->mark);
     att_status s = check_target(f);
-    s = s ? s : att_make_folder(ctx, f->path);
+    s = s ? s : make_parent(f);
+    s = s ? s : make_mark(f, &marked);
     if (s)
         return s;
+    s = att_make_folder(ctx, f->path);
+    if (s)
+        return abandon(f, marked, s);
     f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (f->fd < 0)
-        return att_fail(ctx, ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
+        return abandon(f, marked, att_fail(ctx, ATT_ERR_IO, "%s: %s", f->path, strerror(errno)));
     const bool busy = flock(f->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
-    if (busy || !att_file_has_name(f->fd, f->path)) { /* or it is complete since it was opened */
-        close(f->fd);
-        f->fd = -1;
-        return att_fail(ctx, ATT_ERR_IO, "%s is being written by another process", f->target);
-    }
-    s = check_unfinished(f);
-    if (!s) {
-        remove_files(f->fd);
-        return ATT_OK;
-    }
-    close(f->fd);
-    f->fd = -1;
-    return s;
+    if (busy || !att_file_has_name(f->fd, f->path)) /* or it is complete since it was opened */
+        return abandon(f, true, att_fail(ctx, ATT_ERR_IO, "%s is being written by another process", f->target));
+    s = check_unfinished(f, marked);
+    if (s)
+        return abandon(f, marked, s);
+    remove_files(f->fd);
+    return ATT_OK;
 }
 
 /* After an error nothing of the conversion is left. */
@@ -145,6 +183,7 @@ att_status att_new_folder_end(att_new_folder *f, att_status s)
         remove_files(f->fd);
         rmdir(f->path);
     }
+    unlink(f->mark);
     close(f->fd);
     return s;
 }

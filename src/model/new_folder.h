@@ -1,6 +1,7 @@
 /* A model's folder while it is written: beside its final name, FOLDER.unfinished, which is then renamed, so it appears
- * completely or not at all. The lock on it ends with the process, so what a killed one has left is removed by the next;
- * if FOLDER.unfinished has files of other names, it is the user's, and the conversion is refused. */
+ * completely or not at all. The lock on it ends with the process, so what a killed one has left is removed by the next.
+ * While it is written there is a file FOLDER.unfinished.mark; a folder with files but without it, or with files of
+ * other names, is the user's, and the conversion is refused. */
 #ifndef ATT_MODEL_NEW_FOLDER_H
 #define ATT_MODEL_NEW_FOLDER_H
 
@@ -8,8 +9,8 @@
 
 typedef struct att_new_folder {
     att_ctx *ctx;
-    char target[ATT_MAX_PATH], path[ATT_MAX_PATH]; /* where files are written: path */
-    int fd;                                        /* of path, locked; -1: none */
+    char target[ATT_MAX_PATH], path[ATT_MAX_PATH], mark[ATT_MAX_PATH]; /* where files are written: path */
+    int fd;                                                            /* of path, locked; -1: none */
 } att_new_folder;
 
 /* Errors: a folder with files, or a symbolic link; another process that writes it. */

@@ -44,7 +44,7 @@ static void what_is_wrong_is_said(void **state)
     assert_refused("$A convert m.gguf -o out2 --dtype int8", 2,
                    "--dtype int8 is for a .gguf file, but out2 is a folder; give f32, f16 or bf16");
     assert_refused("$A convert m.gguf -o out2.gguf --dtype int4", 2, "f32|f16|bf16|int8");
-    assert_refused("$A convert m.gguf -o m.gguf", 1, "m.gguf is the model itself");
+    assert_refused("$A convert m.gguf -o m.gguf", 1, "--output m.gguf would replace m.gguf, which this command reads");
     assert_refused("mkdir d.gguf; $A convert m.gguf -o d.gguf", 1, "d.gguf cannot be written: it is a folder");
     assert_refused("$A convert $D -o out2", 1, "is a sentence model: attend embed");
     assert_int_equal(tool("ls -d out2* .out2* 2>/dev/null"), 2);
@@ -57,6 +57,7 @@ static void a_folder_becomes_a_file(void **state)
     assert_int_equal(tool("$A convert m.gguf -o from && $A convert from -o new.gguf && $A info -m new.gguf"), 0);
     assert_has(tool_out, "new.gguf is written");
     assert_has(tool_out, "f16"); /* rows of 16 and 24 are no blocks of int8 */
+    assert_int_equal(tool("$A convert from -o big.GGUF && cmp new.gguf big.GGUF && $A info -m big.GGUF"), 0);
     assert_int_equal(tool("$A convert from/ --dtype f32 -o f32.gguf && $A convert f32.gguf -o back && "
                           "cmp back/model.safetensors from/model.safetensors && cmp back/tokenizer.json "
                           "from/tokenizer.json && $A convert from -o half2 --dtype f16 && grep -q float16 "
@@ -65,7 +66,7 @@ static void a_folder_becomes_a_file(void **state)
     assert_has(tool_out, "half2 is written\n0\n");
 }
 
-/* Only what a conversion has written is removed from FOLDER.unfinished. */
+/* Only a folder that a conversion has made and not finished is replaced: then there is its mark. */
 static void files_of_others_are_not_removed(void **state)
 {
     (void)state;
@@ -75,10 +76,18 @@ static void files_of_others_are_not_removed(void **state)
     assert_refused("$A convert m.gguf -o mine", 1, "mine.unfinished, where mine is written first, has \"notes.txt\"");
     assert_int_equal(tool("cat mine.unfinished/notes.txt mine.unfinished/config.json; ls -d mine"), 2);
     assert_string_equal(tool_out, "thesis\n1\n");
-    assert_int_equal(tool("rm mine.unfinished/notes.txt; echo 1 >mine.unfinished/model.safetensors.unfinished-0; "
-                          "$A convert m.gguf -o mine && ls mine | wc -l && ! ls -d mine.unfinished 2>/dev/null"),
+    assert_int_equal(tool("rm mine.unfinished/notes.txt"), 0);
+    assert_refused("$A convert m.gguf -o mine", 1, "mine.unfinished, where mine is written first, has \"config.json\"");
+    assert_int_equal(tool("cat mine.unfinished/config.json; ls -d mine mine.unfinished.mark"), 2);
+    assert_string_equal(tool_out, "1\n");
+    assert_int_equal(tool("echo 1 >mine.unfinished/model.safetensors.unfinished-0; >mine.unfinished.mark; "
+                          "$A convert m.gguf -o mine && ls mine | wc -l && ! ls -d mine.* 2>/dev/null"),
                      0);
     assert_string_equal(tool_out, "mine is written\n6\n");
+    assert_int_equal(tool("mkdir empty.unfinished; $A convert m.gguf -o empty && ls empty | wc -l && ! ls -d empty.*"),
+                     0);
+    assert_int_equal(tool(">empty.unfinished.mark; $A convert m.gguf -o empty; ls -d empty.*"), 2); /* it was renamed */
+    assert_has(tool_err, "empty is not empty");
 }
 
 /* The last number of the file is replaced. */

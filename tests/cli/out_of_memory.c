@@ -4,8 +4,11 @@
 #include "captioner_files.h"
 #include "check.h"
 #include "recommender_tool.h"
+#include "tiny_gguf.h"
 #include "translator_tool.h"
 #include "vision_tool.h"
+
+#include <dirent.h>
 
 #ifdef FAIL_MALLOC /* tests/preload/fail_malloc.c, built; not with a sanitizer, which has its own malloc */
 #define PRELOAD "LD_PRELOAD=" FAIL_MALLOC " FAIL_MALLOC_HIT=hit FAIL_MALLOC_AT=%ld "
@@ -52,6 +55,18 @@ static int run_failing(const char *command, long n, bool *hit)
     return code;
 }
 
+/* Is there a file or folder with a temporary name? */
+static bool has_leftovers(void)
+{
+    bool found = false;
+    DIR *d = opendir(tool_model.path);
+    assert_non_null(d);
+    for (const struct dirent *e; (e = readdir(d));)
+        found = found || strstr(e->d_name, "unfinished");
+    closedir(d);
+    return found;
+}
+
 /* As a calm run: the same output. Else a sentence that says why, and no file o: `out` and `code` are those of a calm
  * run. */
 static void check(const char *command, long n, int code, int calm_code, const char *out)
@@ -62,6 +77,8 @@ static void check(const char *command, long n, int code, int calm_code, const ch
     if (!same && (!told || access(path_of("o"), F_OK) == 0))
         fail_msg("%s, allocation %ld: exit code %d, \"%s\", %zu bytes of output", command, n, code, tool_err,
                  tool_bytes);
+    if (has_leftovers())
+        fail_msg("%s, allocation %ld: an unfinished file or folder is left", command, n);
 }
 
 /* Every step-th allocation of the first ones up to `first`, then each. */
@@ -145,6 +162,18 @@ static void items_are_recommended_or_not(void **state)
     check_all("$A info -m $R -t 1", 400, 7);
 }
 
+static void a_model_is_converted_or_not(void **state)
+{
+    (void)state;
+    const test_folder weights = tiny_llama_folder(&tiny_llamas[0], NULL);
+    tiny_gguf_write(&weights, "m.gguf", &tiny_llamas[0], NULL);
+    setenv("W", weights.path, 1);
+    assert_int_equal(tool("mv $W/m.gguf ."), 0);
+    folder_remove(&weights);
+    check_all("rm -rf new; $A convert m.gguf -t 1 -o new >o", 100000, 23);
+    check_all("$A convert m.gguf -t 1 -o o.gguf >o", 100000, 23);
+}
+
 static void work_without_a_model_is_done_or_not(void **state)
 {
     (void)state;
@@ -160,9 +189,13 @@ static void work_without_a_model_is_done_or_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_model_is_opened_or_not),     cmocka_unit_test(work_on_a_model_is_done_or_not),
-        cmocka_unit_test(images_are_read_or_not),       cmocka_unit_test(captions_are_written_or_not),
-        cmocka_unit_test(items_are_recommended_or_not), cmocka_unit_test(work_without_a_model_is_done_or_not),
+        cmocka_unit_test(a_model_is_opened_or_not),
+        cmocka_unit_test(work_on_a_model_is_done_or_not),
+        cmocka_unit_test(images_are_read_or_not),
+        cmocka_unit_test(captions_are_written_or_not),
+        cmocka_unit_test(items_are_recommended_or_not),
+        cmocka_unit_test(a_model_is_converted_or_not),
+        cmocka_unit_test(work_without_a_model_is_done_or_not),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

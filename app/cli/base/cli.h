@@ -140,6 +140,8 @@ typedef struct cli_shell_word {
 cli_shell_word cli_quoted(const char *path);
 
 bool cli_ends_with(const char *text, const char *end);
+/* Has a path this extension, ".gguf", in letters of either case, after a name? */
+bool cli_has_extension(const char *path, const char *extension);
 
 /* The signal that was received after cli_end_later, or 0. */
 extern volatile int cli_signal;

@@ -1,5 +1,6 @@
 #include "end.h"
 #include "cli.h"
+#include "leftovers.h"
 #include "progress.h"
 #include "terminal.h"
 
@@ -72,6 +73,7 @@ static void clean_up(void)
     for (int i = 0; i < MAX_FILES; i++)
         if (begun[i])
             unlink(begun[i]);
+    cli_remove_leftovers();
     if (started > 0)
         kill(-started, SIGTERM);
     cli_progress_clear();

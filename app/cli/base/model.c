@@ -45,7 +45,7 @@ static bool has_gguf(const char *folder)
     if (!d && errno == ENOMEM)
         cli_end_without_memory();
     for (const struct dirent *e; d && !found && (e = readdir(d));)
-        found = cli_ends_with(e->d_name, ".gguf");
+        found = cli_has_extension(e->d_name, ".gguf");
     if (d)
         closedir(d);
     return found;

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* A message is one line, and what it quotes cannot change how it is shown, on a terminal or from a log. */
 static void put_visible(const char *text)
@@ -104,4 +105,10 @@ bool cli_ends_with(const char *text, const char *end)
 {
     const size_t n = strlen(text), m = strlen(end);
     return n >= m && !strcmp(text + n - m, end);
+}
+
+bool cli_has_extension(const char *path, const char *extension)
+{
+    const size_t n = strlen(path), k = strlen(extension);
+    return n > k && path[n - k - 1] != '/' && !strcasecmp(path + n - k, extension);
 }

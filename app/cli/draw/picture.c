@@ -6,18 +6,10 @@
 
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* In letters of either case. */
-static bool has_end(const char *path, const char *end)
-{
-    const size_t n = strlen(path), k = strlen(end);
-    return n > k && !strcasecmp(path + n - k, end);
-}
-
-bool picture_has_name(const char *path) { return has_end(path, ".svg") || has_end(path, ".png"); }
+bool picture_has_name(const char *path) { return cli_has_extension(path, ".svg") || cli_has_extension(path, ".png"); }
 
 /* A file in memory. */
 static int open_memory(FILE **f)
@@ -32,10 +24,10 @@ static int open_memory(FILE **f)
 int picture_open(picture *p, const char *path)
 {
     p->svg = NULL;
-    if (path && att_image_has_name(path) && !has_end(path, ".png"))
+    if (path && att_image_has_name(path) && !cli_has_extension(path, ".png"))
         return cli_misuse("%s: drawings are written as .svg or .png", path);
     int code = cli_output_open(&p->out, path);
-    if (!code && path && has_end(path, ".png")) {
+    if (!code && path && cli_has_extension(path, ".png")) {
         code = open_memory(&p->svg);
         return code ? cli_output_close(&p->out, code) : code;
     }

@@ -1,0 +1,10 @@
+/* What the libraries are writing when the process ends early. */
+#ifndef CLI_LEFTOVERS_H
+#define CLI_LEFTOVERS_H
+
+/* Removes the files and the folder that this process writes under temporary names (src/io/replace.c,
+ * src/model/new_folder.c): NAME.unfinished-0, and NAME.unfinished with its mark. Allocates nothing; async-signal-safe.
+ */
+void cli_remove_leftovers(void);
+
+#endif
