@@ -45,7 +45,9 @@ static void files_without_a_pair_are_refused(void **state)
     assert_refused(TRAIN FILES "--valid-src no.de --valid-tgt no.en --validate-every 1 -o judge", 1,
                    "no.de, no.en: none of 1 pairs can be used (0 are empty, 1 not UTF-8");
     assert_int_equal(tool("cat judge/log.jsonl"), 1); /* before the first step */
-    assert_refused(TRAIN FILES "-o train.de", 1, "train.de is a file, not a folder");
+    assert_refused(TRAIN FILES "-o train.de", 1,
+                   "--output train.de would replace --src train.de, which this command reads");
+    assert_refused("cp train.de file; " TRAIN FILES "-o file", 1, "file is a file, not a folder");
 }
 
 /* The numbers of a learning rate as high as can be asked for soon leave the range of floats. What is left is the

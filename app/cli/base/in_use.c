@@ -71,7 +71,7 @@ static bool is_content(const char *name)
         if (!strcmp(name, names[i]))
             return true;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (cli_ends_with(name, ends[i]))
+        if (cli_has_extension(name, ends[i]))
             return true;
     return false;
 }
@@ -133,7 +133,7 @@ static int refuse(const target *t, bool folder, const char *dashes, const char *
     snprintf(text, sizeof text, "%s would %s %s%s%s%s%s, which this command reads; name another %s", t->path,
              whole ? "change" : "replace", folder && !whole ? "a file of " : "", dashes, input, *input ? " " : "", path,
              whole ? "folder" : "file");
-    return t->option ? cli_misuse("--%s %s", t->option, text) : cli_fail("%s", text);
+    return cli_fail("%s%s%s%s", t->option ? "--" : "", t->option ? t->option : "", t->option ? " " : "", text);
 }
 
 /* ---- what is read */
@@ -141,7 +141,8 @@ static int refuse(const target *t, bool folder, const char *dashes, const char *
 static int check_options(const target *t)
 {
     for (const cli_option *o = command->options; o && o->name; o++) {
-        const bool input = !o->writes && o->text && *o->text && cli_is_path(o->value);
+        const bool own = S_ISDIR(t->is.st_mode) && !strcmp(o->value ? o->value : "", "MODEL"); /* see check_model */
+        const bool input = !o->writes && o->text && *o->text && cli_is_path(o->value) && !own;
         const reading found = input ? read_at(t, *o->text, o->value) : IS_NOT_READ;
         if (found)
             return refuse(t, found == FOLDER_IS_READ, "--", o->name, *o->text);
@@ -169,15 +170,18 @@ static int check_input(const target *t)
 
 static int check_model(const target *t, int i)
 {
+    if (S_ISDIR(t->is.st_mode)) /* a training refuses the model's own folder, unless --resume continues there */
+        return CLI_DONE;
     const reading found = read_at(t, models[i].path.text, "MODEL");
     return found ? refuse(t, found == FOLDER_IS_READ, "", "the model", models[i].name) : CLI_DONE;
 }
 
-/* Does nothing exist that writing this path would replace? */
-static bool is_new(target *t)
+/* Does nothing exist that writing this path would replace? value: what the path is of, "FILE" or "FOLDER"; a folder
+ * that is given as a file is refused by who opens it. */
+static bool is_new(target *t, const char *value)
 {
     return !t->path || !strcmp(t->path, "-") || stat(t->path, &t->is) ||
-           !(S_ISREG(t->is.st_mode) || S_ISDIR(t->is.st_mode));
+           !(S_ISREG(t->is.st_mode) || (S_ISDIR(t->is.st_mode) && strstr(value, "FOLDER")));
 }
 
 static int check_all(const target *t)
@@ -207,7 +211,7 @@ static int check_outputs(const cli_option *a)
         const bool one = !strcmp(*a->text, *b->text) ||
                          (!stat(*a->text, &s) && !stat(*b->text, &other) && S_ISREG(s.st_mode) && same(&s, &other));
         if (one)
-            return cli_misuse("--%s %s and --%s %s are one file; name another", a->name, *a->text, b->name, *b->text);
+            return cli_fail("--%s %s and --%s %s are one file; name another", a->name, *a->text, b->name, *b->text);
     }
     return CLI_DONE;
 }
@@ -230,7 +234,7 @@ int cli_in_use_begin(const cli_command *c, int n, char *const *given)
             continue;
         code = check_outputs(o);
         target t = {.option = o->name, .path = *o->text};
-        if (!code && !is_new(&t))
+        if (!code && !is_new(&t, o->value))
             code = check_all(&t);
     }
     return code ? code : check_redirected();
@@ -246,7 +250,7 @@ int cli_in_use_model(const char *name, const char *path)
     n_models++;
     for (const cli_option *o = command ? command->options : NULL; !code && o && o->name; o++) {
         target t = {.option = o->name, .path = o->writes ? *o->text : NULL};
-        if (!is_new(&t))
+        if (!is_new(&t, o->value))
             code = check_model(&t, n_models - 1);
     }
     return code;
@@ -258,5 +262,5 @@ int cli_in_use_check(const char *path)
         if (o->writes && *o->text && !strncmp(path, *o->text, strlen(*o->text)))
             return CLI_DONE; /* an output, or a file in one, is checked already */
     target t = {.path = path};
-    return !command || is_new(&t) ? CLI_DONE : check_all(&t);
+    return !command || is_new(&t, "FILE") ? CLI_DONE : check_all(&t);
 }
