@@ -1,6 +1,7 @@
 #!/bin/sh
 # Do both libraries work from outside? Installs BUILD to a temporary prefix; there the examples are compiled
-# against it, shared and static, by pkg-config and by CMake, and run.
+# against it, shared and static, by pkg-config and by CMake, and run. Of the examples two are enough: the one on
+# libattend_model needs all that it is linked with.
 # usage: tests/package.sh BUILD CC
 set -eu
 build=$1 cc=$2
@@ -11,13 +12,13 @@ cmake --install "$build" --prefix "$work/usr" >"$work/log" || { cat "$work/log";
 pc=$(dirname "$(find "$work/usr" -name attend.pc)")
 export PKG_CONFIG_PATH="$pc" LD_LIBRARY_PATH="${pc%/pkgconfig}"
 
-# expect WHAT PROGRAM: attention's middle line is the published context vector; embed opens a folder that is not there.
+# expect WHAT PROGRAM: attention's middle line is the published context vector; classify opens a folder that is not there.
 expect() {
     what=$1 program=$2
-    "$program" "$work/no-model" "a" "b" >"$work/out" 2>&1 || true
+    "$program" "$work/no-model" "image" >"$work/out" 2>&1 || true
     case $program in
     *attention*) grep -q '^0.3990 0.3854 0.8610$' "$work/out" ;;
-    *embed*) grep -q "$work/no-model" "$work/out" ;;
+    *classify*) grep -q "$work/no-model" "$work/out" ;;
     esac || { echo "$what: $program says:"; cat "$work/out"; exit 1; }
     echo "$what: works"
 }
@@ -29,7 +30,7 @@ for header in "$work"/usr/include/*.h; do
 done
 echo "headers: each compiles alone, as C and as C++"
 
-for name in attention:attend embed:attend_model; do
+for name in attention:attend classify:attend_model; do
     library=${name#*:} name=${name%:*}
     # shellcheck disable=SC2046
     $cc "$root/examples/$name.c" $(pkg-config --cflags --libs "$library") -o "$work/$name"
@@ -39,8 +40,9 @@ for name in attention:attend embed:attend_model; do
 done
 
 cmake -S "$root/examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/usr" -DCMAKE_C_COMPILER="$cc" >"$work/log" &&
-    cmake --build "$work/build" >>"$work/log" || { cat "$work/log"; exit 1; }
-for name in attention attention_static embed embed_static; do
+    cmake --build "$work/build" --target example_attention example_attention_static example_classify example_classify_static \
+        >>"$work/log" || { cat "$work/log"; exit 1; }
+for name in attention attention_static classify classify_static; do
     expect "$name, CMake package" "$work/build/example_$name"
 done
 
