@@ -136,7 +136,7 @@ static void recurrent_layers_learn_too(void **state)
 static void a_training_that_is_killed_again_and_again_has_the_same_result(void **state)
 {
     (void)state;
-    assert_kills_change_nothing(TRAIN, check_step(7), 9, 20, 400);
+    assert_kills_change_nothing(TRAIN, 2 * check_step(3), 9, 20, 400);
 }
 
 static void a_training_that_is_interrupted_is_a_model(void **state)

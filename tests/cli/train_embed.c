@@ -73,7 +73,7 @@ static void without_a_validation_the_model_is_the_last(void **state)
 static void a_training_that_is_killed_again_and_again_has_the_same_result(void **state)
 {
     (void)state;
-    assert_kills_change_nothing(TRAIN "--valid valid.tsv", 1, 7, 5, 100);
+    assert_kills_change_nothing(TRAIN "--valid valid.tsv", 2, 7, 5, 100);
 }
 
 static void a_training_that_is_interrupted_is_a_model(void **state)

@@ -1,4 +1,5 @@
 /* Attention: each wrong argument, and running out of memory. */
+// labels: portable
 #include "attention_trial.h"
 #include "fail_alloc.h"
 

@@ -1,4 +1,5 @@
 /* What a cache refuses, with both values, and out of memory: it stays unchanged. */
+// labels: portable
 #include "cache_help.h"
 #include "fail_alloc.h"
 

@@ -1,6 +1,6 @@
 /* The gradients of each operation of the tape: against central differences of its reference in double, on every
  * instruction set. An operation without a test here does not compile. */
-// labels: long
+// labels: long sets
 #include "attention_reference.h"
 #include "gradients_conv.h"
 #include "gradients_function.h"

@@ -1,5 +1,6 @@
 /* How layers may be called: positions, caches, sources in parts, dropout of weights alone, and calls that are refused.
  */
+// labels: portable
 #include "attend_nn.h"
 #include "attend_util.h"
 #include "check.h"

@@ -1,5 +1,6 @@
 /* Parameters by name: loading, initialisation, tied weights, the first error; layers that are cached, that have scores
  * with parameters, and that cannot be made. */
+// labels: portable
 #include "attend_nn.h"
 #include "attend_util.h"
 #include "check.h"

@@ -1,4 +1,5 @@
 /* What operations refuse, in one sentence with both values. Those of layers are in tape.c. */
+// labels: portable
 #include "tape_help.h"
 
 typedef struct fixture {

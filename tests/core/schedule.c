@@ -1,4 +1,5 @@
 /* Learning rates by step, and the mean of checkpoints. */
+// labels: portable
 #include "attend_learn.h"
 #include "golden_text.h"
 
