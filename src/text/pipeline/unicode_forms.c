@@ -1,11 +1,13 @@
 /* Unicode normalization forms. Each character remembers which one it came from: of a decomposition the first replaces
  * it and the others are new; a composition replaces all that it is made of, as in the `tokenizers` package. */
+#include <string.h>
+
 #include <utf8proc.h>
 
 #include "text/pipeline/step.h"
 #include "text/unicode8.h"
 
-enum { MAX_EXPANSION = 18, FIRST_MARK = 0x300 };
+enum { MAX_EXPANSION = 18, FIRST_MARK = 0x300, CLASSES = 256, SHORT_RUN = 32 };
 
 typedef struct form_char {
     uint32_t c;
@@ -15,11 +17,12 @@ typedef struct form_char {
 
 static int combining_class(uint32_t c) { return c < FIRST_MARK ? 0 : att_char_combining(c); }
 
-/* Compatibility decompositions that are younger than the package's tables (Unicode 9). */
+/* Decompositions that are younger than the package's tables (Unicode 9). Of U+11938 it is the canonical one, which
+ * NFKC composes again. */
 static bool is_young(uint32_t c)
 {
     return c == 0x32FF || (c >= 0xA7F2 && c <= 0xA7F4) || c == 0xAB69 || (c >= 0x10781 && c <= 0x107BA) ||
-           c == 0x1F16C || (c >= 0x1FBF0 && c <= 0x1FBF9);
+           c == 0x11938 || (c >= 0x1E030 && c <= 0x1E06D) || c == 0x1F16C || (c >= 0x1FBF0 && c <= 0x1FBF9);
 }
 
 static size_t decompose(uint32_t c, bool compatibly, uint32_t out[MAX_EXPANSION])
@@ -35,16 +38,49 @@ static size_t decompose(uint32_t c, bool compatibly, uint32_t out[MAX_EXPANSION]
     return 1;
 }
 
-/* The composition of two characters; 0: there is none. */
+/* The composition of two characters; 0: there is none. utf8proc loses U+11A7 after a syllable, though no trailing
+ * consonant is it. */
 static uint32_t compose(uint32_t a, form_char b)
 {
     const bool may = b.class > 0 || (b.c >= 0x900 && b.c < 0x1200) || b.c == 0x1B35 || b.c >= 0x11000;
     utf8proc_int32_t pair[2] = {(utf8proc_int32_t)a, (utf8proc_int32_t)b.c};
-    if (!may || utf8proc_normalize_utf32(pair, 2, UTF8PROC_COMPOSE | UTF8PROC_STABLE) != 1)
+    if (!may || b.c == 0x11A7 || utf8proc_normalize_utf32(pair, 2, UTF8PROC_COMPOSE | UTF8PROC_STABLE) != 1)
         return 0;
     uint32_t parts[ATT_MAX_DECOMPOSITION]; /* none: it is younger than the package's tables */
     return att_char_decompose((uint32_t)pair[0], parts) > 1 ? (uint32_t)pair[0] : 0;
 }
+
+/* Sorts marks x [n] by class; of equal ones the order stays. A run of a few is the rule; a long one, which only a text
+ * made for it has, is counted. */
+static void sort_run(form_char *x, size_t n, att_bytes *chars)
+{
+    if (n <= SHORT_RUN) {
+        for (size_t i = 1; i < n; i++) {
+            const form_char one = x[i];
+            size_t k = i;
+            for (; k > 0 && x[k - 1].class > one.class; k--)
+                x[k] = x[k - 1];
+            x[k] = one;
+        }
+        return;
+    }
+    size_t first[CLASSES + 1] = {0}; /* where the marks of a class begin */
+    form_char *unsorted = att_alloc(chars->ctx, n, sizeof *unsorted);
+    if (!unsorted) {
+        chars->status = ATT_ERR_MEMORY;
+        return;
+    }
+    memcpy(unsorted, x, n * sizeof *x);
+    for (size_t i = 0; i < n; i++)
+        first[x[i].class + 1]++;
+    for (size_t class = 0; class < CLASSES; class ++)
+        first[class + 1] += first[class];
+    for (size_t i = 0; i < n; i++)
+        x[first[unsorted[i].class]++] = unsorted[i];
+    att_free(chars->ctx, unsorted);
+}
+
+static form_char *chars_of(const att_bytes *chars) { return (form_char *)(void *)chars->data; }
 
 /* The piece as an array of characters, each decomposed, and marks in canonical order. */
 static size_t decompose_all(att_edit e, bool compatibly, att_bytes *chars)
@@ -56,18 +92,20 @@ static size_t decompose_all(att_edit e, bool compatibly, att_bytes *chars)
         const size_t count = decompose(c, compatibly, parts);
         for (size_t i = 0; i < count; i++) {
             const form_char x = {parts[i], i > 0, combining_class(parts[i])};
+            if (x.class == 0) {
+                if (n > run)
+                    sort_run(chars_of(chars) + run, n - run, chars);
+                run = n + 1;
+            }
             att_bytes_add(chars, &x, sizeof x);
+            n++;
             if (chars->status)
                 return 0;
-            form_char *all = (form_char *)(void *)chars->data;
-            size_t k = n++;
-            for (; x.class && k > run && all[k - 1].class > x.class; k--)
-                all[k] = all[k - 1];
-            all[k] = x;
-            run = x.class ? run : n;
         }
     }
-    return n;
+    if (n > run)
+        sort_run(chars_of(chars) + run, n - run, chars);
+    return chars->status ? 0 : n;
 }
 
 /* Composes in place; returns the new number. A mark is blocked from the starter by one of at first_changed its class.
@@ -106,7 +144,7 @@ void att_rewrite_form(int form, att_edit *e)
     }
     att_bytes chars = {.ctx = e->to->text.ctx};
     size_t n = decompose_all(*e, compatibly, &chars);
-    form_char *x = (form_char *)(void *)chars.data;
+    form_char *x = chars_of(&chars);
     if (composes)
         n = compose_all(x, n);
     for (size_t i = 0; i < n; i++)
