@@ -119,6 +119,23 @@ static bool space_at(const char *s, size_t at, size_t bytes, size_t *length)
     return att_char_is_space(c);
 }
 
+/* Spaces [begin, end) of a text, which are followed by none. */
+typedef struct space_run {
+    size_t begin, end;
+} space_run;
+
+/* The end of the spaces at `at` in s [bytes]; *known are those of the call before, since a token of spaces may be found
+ * at each of many. */
+static size_t after_spaces(const char *s, size_t at, size_t bytes, space_run *known)
+{
+    if (at >= known->begin && at < known->end)
+        return known->end;
+    *known = (space_run){at, at};
+    for (size_t n; known->end < bytes && space_at(s, known->end, bytes, &n); known->end += n)
+        ;
+    return known->end;
+}
+
 /* Has the original text of bytes [begin, end) of the text, not empty, bytes in common with `literal`? */
 static bool is_literal(const att_literals *literal, const att_pieces *p, size_t begin, size_t end)
 {
@@ -141,6 +158,7 @@ static void find_in(const att_added_tokens *a, int k, const att_literals *litera
     const char *s = p->text.text.data + piece.begin;
     const size_t bytes = piece.end - piece.begin;
     size_t done = 0, length, n; /* done: end of the last piece */
+    space_run spaces = {0, 0};
     for (size_t at = 0; at < bytes; at += length) {
         length = 1;
         if (!a->begins[k][(unsigned char)s[at]])
@@ -164,8 +182,8 @@ static void find_in(const att_added_tokens *a, int k, const att_literals *litera
         for (size_t b = begin; t->lstrip && begin > done; begin = b)
             if (b = char_before(s, begin), !space_at(s, b, bytes, &n))
                 break;
-        for (; t->rstrip && end < bytes && space_at(s, end, bytes, &n); end += n)
-            ;
+        if (t->rstrip)
+            end = after_spaces(s, end, bytes, &spaces);
         begin = begin < done && t->lstrip ? done : begin;
         if (done < begin)
             att_pieces_split_add(p, piece.begin + done, piece.begin + begin, ATT_NO_TOKEN);
