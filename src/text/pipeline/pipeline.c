@@ -29,16 +29,42 @@ static int64_t count_spaces(const char *s, size_t bytes, bool at_end)
     return n;
 }
 
-/* Offsets without the spaces of a token, as the post-processor ByteLevel trims them. */
+/* The byte of the original text n characters after `at`, or `end`. */
+static int64_t chars_after(const unsigned char *s, int64_t at, int64_t n, int64_t end)
+{
+    uint32_t c;
+    for (; n > 0 && at < end; n--)
+        at += (int64_t)att_utf8_decode(s + at, (size_t)(end - at), &c);
+    return att_min(at, end);
+}
+
+/* The byte of the original text n characters before `at`; -1: there are fewer. Only a first byte begins a character of
+ * several, or what is left of one. */
+static int64_t chars_before(const unsigned char *s, int64_t at, int64_t n)
+{
+    uint32_t c;
+    for (; n > 0 && at > 0; n--) {
+        size_t bytes = (size_t)att_min(at, 4);
+        while (bytes > 1 && att_utf8_decode(s + at - bytes, bytes, &c) != bytes)
+            bytes--;
+        at -= (int64_t)bytes;
+    }
+    return n > 0 ? -1 : at;
+}
+
+/* Offsets without the spaces of a token, as the post-processor ByteLevel trims them: as many characters of the text,
+ * whichever they are. */
 static void trim(const att_encoding *e, const char *token, size_t bytes, int64_t *begin, int64_t *end)
 {
+    const unsigned char *s = (const unsigned char *)e->original;
     int64_t leading = count_spaces(token, bytes, false);
     const int64_t trailing = count_spaces(token, bytes, true);
     if ((e->first || *begin == 0) && e->t->post.add_prefix_space && leading == 1)
         leading = 0; /* the space that was put before the text */
-    *begin = att_min(*begin + leading, *end);
-    if (trailing > 0 && *end >= trailing)
-        *end = att_max(*end - trailing, *begin);
+    *begin = chars_after(s, *begin, leading, *end);
+    const int64_t before = trailing > 0 ? chars_before(s, *end, trailing) : -1;
+    if (before >= 0)
+        *end = att_max(before, *begin);
 }
 
 void att_encoding_add(att_encoding *e, int32_t id, size_t begin, size_t end)
@@ -83,7 +109,8 @@ static void encode(att_token_sink *sink, const char *text, size_t bytes)
     const att_pipeline *t = pipeline(sink->t);
     static const att_literal whole = {0, INT64_MAX};
     const att_literals all = {&whole, 1}, *literal = sink->options->split_special ? &all : &sink->literal;
-    att_encoding e = {.t = t, .sink = sink, .first = true, .a.ctx = t->base.ctx, .b.ctx = t->base.ctx};
+    att_encoding e = {
+        .t = t, .sink = sink, .original = text, .first = true, .a.ctx = t->base.ctx, .b.ctx = t->base.ctx};
     att_pieces_init(&e.p, t->base.ctx, text, bytes);
     att_added_tokens_find(&t->added, false, literal, &e.p);
     att_steps_apply(&t->normalizers, &e.p);
