@@ -6,11 +6,13 @@
 
 #include "text/pipeline/unicode16.h"
 
-/* What Oniguruma means by \s and \w: PCRE2 counts U+180E as a space, and marks not as letters. */
+/* What Oniguruma means by \s and \w: PCRE2 counts U+180E as a space, and marks not as letters. In a set, \w is without
+ * the digits and fractions of Latin-1. */
 #define SPACE "\\t-\\r \\x{85}\\x{A0}\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}\\x{205F}\\x{3000}"
-#define WORD                                                                                                           \
-    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}\\x{24B6}-\\x{24E9}"                         \
+#define WORD_IN_SET                                                                                                    \
+    "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{24B6}-\\x{24E9}"                                                             \
     "\\x{1F130}-\\x{1F149}\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}"
+#define WORD WORD_IN_SET "\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}"
 
 typedef struct translator {
     att_settings *s;
@@ -130,10 +132,12 @@ static size_t translate_escape(translator *t, const char *at)
     char text[16];
     if (c == 'p' || c == 'P')
         return translate_property(t, at);
-    if (c == 's' || (c == 'S' && !t->in_class)) /* in a set, \S is the same but for U+180E */
+    if (c == 's' || (c == 'S' && !t->in_class))
         put_set(t, c == 'S', SPACE, "");
+    else if (c == 'S')
+        put(t, "\\S\\x{180E}-\\x{180E}"); /* which is a space for PCRE2 */
     else if (c == 'w' || (c == 'W' && !t->in_class))
-        put_set(t, c == 'W', WORD, "L M Nd");
+        put_set(t, c == 'W', t->in_class ? WORD_IN_SET : WORD, "L M Nd");
     else if (c == 'd' || (c == 'D' && !t->in_class))
         put_set(t, c == 'D', "\\p{Nd}", "Nd");
     else if (c && (strchr(refused, c) || (t->in_class && strchr("WD", c))))
