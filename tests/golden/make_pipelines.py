@@ -9,6 +9,8 @@
                           the text that the ids make again, and of the text of ten ids at random
     pipeline/steps.txt    for each of many steps, which are put instead of those of gpt2.json: their JSON, and the
                           hash of the hashes of every 20th line
+    pipeline/characters.txt  the same of lines in which each code point of the first two planes stands before an "a",
+                          for steps that ask what a character is
     pipeline/pairs.txt    for each of the tokenizers and some pairs of lines: the most tokens, and the hash of ids, type
                           ids and offsets; without special tokens where the first number is a multiple of 3
 
@@ -232,6 +234,15 @@ ADDED = [  # with the ids that they get in gpt2.json
     [added("née", 1001, special=False, normalized=True), added("aé", 1002, lstrip=True),
      added("\t", 1003, special=False, rstrip=True)],
 ]
+CHARACTERS = [
+    *({"normalizer": {"type": t}} for t in ("NFC", "NFD", "NFKC", "NFKD", "Lowercase", "StripAccents", "Nmt")),
+    *({"pre_tokenizer": sequence("pretokenizers", split(p, "Removed"), byte_level(use_regex=False))}
+      for p in (r"\w", r"\W", r"[\w]", r"[^\w\s]", r"(?i)[-\w]", r"\s", r"[^\s]", r"[\S]", r"\S", r"\d", r"[^\d]", r"\p{L}",
+                r"[^\p{L}\p{N}]", r"(?i)[\p{N}\w]+")),
+    *({"pre_tokenizer": sequence("pretokenizers", {"type": t}, byte_level(use_regex=False))}
+      for t in ("Whitespace", "WhitespaceSplit", "BertPreTokenizer")),
+    {"pre_tokenizer": byte_level(add_prefix_space=True), "post_processor": byte_level(add_prefix_space=True)},
+]
 
 
 # ---- hashes
@@ -288,6 +299,21 @@ def hashes(t, step=1):
     return b"".join(hash_line(t, i, ids).to_bytes(4, "little") for i in range(0, N_LINES, step))
 
 
+def write_characters(text):
+    """Lines of 256 code points; those that are no characters are left out."""
+    rows = []
+    for steps in CHARACTERS:
+        t, h = Tokenizer.from_str(json.dumps({**json.loads(text), **steps})), fnv(b"")
+        for first in range(0, 0x20000, 256):
+            line = "".join(chr(c) + "a" for c in range(first, first + 256) if not 0xD800 <= c < 0xE000)
+            e, at = t.encode(line), [0]
+            for c in line:
+                at.append(at[-1] + len(c.encode()))
+            h = hash_ids((at[x] for span in e.offsets for x in span), hash_ids(e.ids, h))
+        rows.append(f"{h:08x} {json.dumps(steps, ensure_ascii=True)}\n")
+    (TO / "characters.txt").write_text("".join(rows))
+
+
 def main():
     TO.mkdir(exist_ok=True)
     made = {f.__name__: f() for f in (gpt2, llama3, qwen, smollm2, llama2, gemma, clip, xlmr)}
@@ -313,6 +339,7 @@ def main():
             h = fnv(hashes(Tokenizer.from_str(json.dumps(all)), 20))
             rows.append(f"{h:08x} {json.dumps({key: step}, ensure_ascii=True)}\n")
     (TO / "steps.txt").write_text("".join(rows))
+    write_characters(made["gpt2"])
     if len(sys.argv) > 1:
         from transformers import CLIPTokenizerFast, GPT2TokenizerFast
         folder = pathlib.Path(sys.argv[1])

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "model/text_lines.h"
 #include "real_files.h"
+#include "text/utf8.h"
 #include "tokenizer_help.h"
 
 #include <jansson.h>
@@ -107,29 +108,33 @@ static void lines_are_those_of_gemma(void **state) { (void)state, check_stand_in
 static void lines_are_those_of_clip(void **state) { (void)state, check_stand_in("clip"); }
 static void lines_are_those_of_xlm_roberta(void **state) { (void)state, check_stand_in("xlmr"); }
 
+/* gpt2.json with steps, or settings of the model, instead of its own */
+static att_tokenizer *open_with(const char *steps)
+{
+    char path[MAX_FILE_NAME];
+    json_t *root = json_load_file("tests/golden/pipeline/gpt2.json", 0, NULL);
+    json_t *step = json_loads(steps, 0, NULL), *model = json_object_get(step, "model");
+    assert_non_null(step);
+    json_object_update(model ? json_object_get(root, "model") : root, model ? model : step);
+    remove_all();
+    snprintf(path, sizeof path, "%s/tokenizer.json", folder.path);
+    assert_int_equal(json_dump_file(root, path, 0), 0);
+    json_decref(root);
+    json_decref(step);
+    return open_folder(folder.path);
+}
+
 /* Each line of steps.txt: a hash, and what is put instead of gpt2.json's. */
 static void each_step_gives_what_the_reference_gives(void **state)
 {
     (void)state;
     static text_lines lines;
-    char *text, *line[100], path[MAX_FILE_NAME];
+    char *text, *line[100];
     const int n_lines = golden_lines("pipeline/steps.txt", &text, line, 100);
     text_lines_init(&lines);
     assert_true(n_lines > 50);
     for (int i = 0; i < n_lines; i++) {
-        json_t *root = json_load_file("tests/golden/pipeline/gpt2.json", 0, NULL);
-        json_t *step = json_loads(line[i] + 9, 0, NULL), *model = json_object_get(step, "model");
-        assert_non_null(step);
-        if (model)
-            json_object_update(json_object_get(root, "model"), model);
-        else
-            json_object_update(root, step);
-        remove_all();
-        snprintf(path, sizeof path, "%s/tokenizer.json", folder.path);
-        assert_int_equal(json_dump_file(root, path, 0), 0);
-        json_decref(root);
-        json_decref(step);
-        att_tokenizer *t = open_folder(folder.path);
+        att_tokenizer *t = open_with(line[i] + 9);
         int32_t *ids;
         const unsigned n = ids_of(t, &ids);
         uint32_t h = HASH_START;
@@ -142,6 +147,45 @@ static void each_step_gives_what_the_reference_gives(void **state)
     }
     free(text);
     free(lines.text);
+}
+
+/* The text of the code points [first, first + 256), each before an "a"; its bytes. */
+static size_t text_of_characters(uint32_t first, char *text)
+{
+    size_t n = 0;
+    for (uint32_t c = first; c < first + 256; c++)
+        if (c < 0xD800 || c >= 0xE000) {
+            n += att_utf8_encode(c, text + n);
+            text[n++] = 'a';
+        }
+    return n;
+}
+
+static void every_character_is_what_it_is_for_the_reference(void **state)
+{
+    (void)state;
+    char *golden, *line[100], text[256 * 5];
+    const int n_lines = golden_lines("pipeline/characters.txt", &golden, line, 100);
+    assert_true(n_lines > 20);
+    for (int i = 0; i < n_lines; i++) {
+        att_tokenizer *t = open_with(line[i] + 9);
+        uint32_t h = HASH_START;
+        for (uint32_t first = 0; first < 0x20000; first += 256) {
+            att_tokens x;
+            const size_t bytes = text_of_characters(first, text);
+            if (att_encode(t, text, bytes, ATT_OPTIONS(att_encode_options, .offsets = true), &x))
+                fail_msg("%s", att_error(ctx));
+            for (int64_t k = 0; k < x.count; k++)
+                h = hash_int(h, (uint32_t)x.ids[k]);
+            for (int64_t k = 0; k < 2 * x.count; k++)
+                h = hash_int(h, (uint32_t)x.offsets[k]);
+            att_tokens_free(t, &x);
+        }
+        if (h != strtoul(line[i], NULL, 16))
+            fail_msg("not as in the reference: %s", line[i] + 9);
+        att_tokenizer_free(t);
+    }
+    free(golden);
 }
 
 static void link_as(const char *file, const char *name)
@@ -192,6 +236,7 @@ int main(void)
         cmocka_unit_test(lines_are_those_of_clip),
         cmocka_unit_test(lines_are_those_of_xlm_roberta),
         cmocka_unit_test(each_step_gives_what_the_reference_gives),
+        cmocka_unit_test(every_character_is_what_it_is_for_the_reference),
         cmocka_unit_test(lines_are_those_of_the_real_gpt2),
         cmocka_unit_test(lines_are_those_of_the_real_clip),
     };

@@ -1,5 +1,6 @@
 /* Tokenizers of tokenizer.json, rule by rule: which bytes a token stands for, what is read, and how long it takes. */
 #include "check.h"
+#include "text/pipeline/regex.h"
 #include "tokenizer_help.h"
 
 /* A tokenizer.json of a model and other settings, each followed by a comma. */
@@ -71,10 +72,104 @@ static void a_long_word_of_bytes_with_a_prefix_reads_no_memory_beyond_it(void **
     att_tokenizer_free(t);
 }
 
+/* ---- offsets without spaces */
+
+/* The space before "\u304C" is no byte of the text, so that its token has the character's, and is trimmed to nothing.
+ */
+static void offsets_are_trimmed_by_characters(void **state)
+{
+    (void)state;
+#define TRIMMED(post)                                                                                                  \
+    FILE_OF("\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":true},\"post_processor\":{" post "},",     \
+            "\"type\":\"BPE\",\"vocab\":{\"\u0120\":0,\"\u00E3\":1,\"\u0123\":2,\"\u012E\":3,\"\u0120\u0120\":4,"      \
+            "\"\u00C2\":5,\"\u00B2\":6},\"merges\":[[\"\u0120\",\"\u0120\"]]")
+    static const char byte_level[] = TRIMMED("\"type\":\"ByteLevel\""),
+                      roberta[] = TRIMMED("\"type\":\"RobertaProcessing\",\"cls\":[\"\u0120\u0120\",4],"
+                                          "\"sep\":[\"\u00C2\",5]");
+    check_spans(byte_level, u8"\u304C", "0[0,0] 1[0,3] 2[0,3] 3[0,3]");
+    check_spans(byte_level, u8"\u00B2   \u304C", "0[0,0] 5[0,2] 6[0,2] 4[4,4] 0[5,5] 1[5,8] 2[5,8] 3[5,8]");
+    check_spans(roberta, u8"\u304C", "4[0,0] 0[0,0] 1[0,3] 2[0,3] 3[0,3] 5[0,0]");
+    check_spans(byte_level, "\xE3\x81", "0[0,0]");
+}
+
+/* ---- long texts */
+
+/* 300 KB of two marks in the wrong order: moving each to its place would take 10^10 steps. */
+static void a_long_run_of_marks_takes_linear_time(void **state)
+{
+    (void)state;
+    enum { PAIRS = 75000 };
+    static const char *const forms[] = {"NFC", "NFD", "NFKC", "NFKD"};
+    static char text[4 * PAIRS + 1], file[300];
+    for (size_t i = 0; i < PAIRS; i++)
+        memcpy(text + 4 * i, u8"\u0315\u0300", 4);
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        att_tokens x;
+        snprintf(file, sizeof file,
+                 FILE_OF("\"normalizer\":{\"type\":\"%s\"},", "\"type\":\"BPE\",\"merges\":[],"
+                                                              "\"vocab\":{\"\u0315\":0,\"\u0300\":1}"),
+                 forms[i]);
+        att_tokenizer *t = open_text(file);
+        assert_int_equal(att_encode(t, text, 4 * PAIRS, NULL, &x), ATT_OK);
+        assert_int_equal(x.count, 2 * PAIRS);
+        for (int64_t k = 0; k < x.count; k++)
+            assert_int_equal(x.ids[k], k < PAIRS);
+        att_tokens_free(t, &x);
+        att_tokenizer_free(t);
+    }
+}
+
+/* A token that takes the spaces after it, in spaces: each of them is one. */
+static void spaces_are_counted_once_for_many_tokens(void **state)
+{
+    (void)state;
+    enum { SPACES = 200000 };
+    static char text[SPACES];
+    att_tokens x;
+    memset(text, ' ', SPACES);
+    att_tokenizer *t = open_text(FILE_OF("\"added_tokens\":[{\"id\":0,\"content\":\" \",\"rstrip\":true,"
+                                         "\"normalized\":false}],",
+                                         "\"type\":\"BPE\",\"merges\":[],\"vocab\":{\" \":0}"));
+    assert_int_equal(att_encode(t, text, SPACES, ATT_OPTIONS(att_encode_options, .offsets = true), &x), ATT_OK);
+    assert_int_equal(x.count, SPACES);
+    for (int64_t i = 0; i < SPACES; i++)
+        assert_true(x.offsets[2 * i] == i && x.offsets[2 * i + 1] == SPACES);
+    att_tokens_free(t, &x);
+    att_tokenizer_free(t);
+}
+
+/* No match is long, but of each try PCRE2 takes 2^22 steps; it does not count those of the second one. */
+static void the_time_of_an_expression_is_limited_for_a_text(void **state)
+{
+    (void)state;
+    static const char *const patterns[] = {"(?:a|a){0,22}b|a", "[\\s\\S]{0,65535}b|a"};
+    enum { LETTERS = 100000 };
+    static char text[LETTERS];
+    memset(text, 'a', LETTERS);
+    for (size_t i = 0; i < 2; i++) {
+        att_settings s = {.ctx = ctx, .path = "file", .within = ""};
+        att_regex *r = att_regex_new(&s, "Regex", patterns[i]);
+        att_regex_match m = {.time = 20000000};
+        size_t begin, end = 0;
+        while (att_regex_find(r, &m, text, LETTERS, end, &begin, &end))
+            assert_int_equal(end - begin, 1);
+        assert_int_equal(m.status, ATT_ERR_UNSUPPORTED);
+        check_says(ctx, patterns[i]);
+        check_says(ctx, "takes too long on this text");
+        assert_in_range(end, 1, LETTERS - 1);
+        att_regex_match_free(&m);
+        att_regex_free(r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_of_a_prefix_or_suffix_stand_for_their_character),
+        cmocka_unit_test(offsets_are_trimmed_by_characters),
+        cmocka_unit_test(a_long_run_of_marks_takes_linear_time),
+        cmocka_unit_test(spaces_are_counted_once_for_many_tokens),
+        cmocka_unit_test(the_time_of_an_expression_is_limited_for_a_text),
         cmocka_unit_test(a_long_word_of_bytes_with_a_prefix_reads_no_memory_beyond_it),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

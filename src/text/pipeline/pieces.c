@@ -39,7 +39,8 @@ void att_pieces_init(att_pieces *p, att_ctx *ctx, const char *text, size_t bytes
 {
     const size_t max = bytes < INT32_MAX / MAX_GROWTH ? MAX_GROWTH * bytes + MORE : INT32_MAX;
     const att_aligned empty = {{.ctx = ctx}, {.ctx = ctx}, max};
-    *p = (att_pieces){.ctx = ctx, .text = empty, .rewritten = empty, .matches.ctx = ctx};
+    *p = (att_pieces){
+        .ctx = ctx, .text = empty, .rewritten = empty, .matches.ctx = ctx, .match.time = att_regex_time(bytes)};
     if (bytes > INT32_MAX) {
         fail(p, att_fail(ctx, ATT_ERR_UNSUPPORTED, "a text of %zu bytes is too long: %d at most", bytes, INT32_MAX));
         return;
