@@ -14,7 +14,7 @@ typedef struct att_pipeline att_pipeline;
 typedef struct att_encoding {
     const att_pipeline *t;
     att_token_sink *sink;
-    const char *original; /* the text as it was given */
+    const char *original; /* the text of the call */
     att_pieces p;
     att_text_piece piece; /* that is being segmented */
     bool first;           /* no token yet */
