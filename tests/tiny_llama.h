@@ -54,6 +54,17 @@ static const tiny_llama tiny_llamas[] = {
      .tied = true,
      .qk_norm = true,
      .more = ", \"head_dim\": 128"},
+    {.name = "qwen2_window",
+     .type = "qwen2",
+     .head_dim = 4,
+     .tied = true,
+     .qkv_bias = true,
+     .more = ", \"use_sliding_window\": true, \"sliding_window\": 4, \"max_window_layers\": 0"},
+    {.name = "phi3_outer",
+     .type = "phi3",
+     .head_dim = 4,
+     .fused = true,
+     .more = ", \"partial_rotary_factor\": 0.5, \"rope_parameters\": {\"rope_theta\": 100.0}"},
 };
 enum { N_LLAMAS = sizeof tiny_llamas / sizeof tiny_llamas[0] };
 

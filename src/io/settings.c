@@ -181,6 +181,11 @@ const json_t *att_settings_get(const att_settings *s, const char *key)
 
 bool att_settings_has(const att_settings *s, const char *key) { return att_settings_get(s, key) != NULL; }
 
+bool att_settings_has_key(const att_settings *s, const char *key)
+{
+    return !s->status && json_object_get(s->object, key) != NULL;
+}
+
 void att_settings_need(att_settings *s, const char *key)
 {
     if (!att_settings_has(s, key))
@@ -230,6 +235,11 @@ int64_t att_settings_int_or(att_settings *s, const char *key, int64_t min, int64
 double att_settings_number(att_settings *s, const char *key, double min, double max)
 {
     return in_range(s, key, typed(s, key, true, is_number, "a number"), min, max);
+}
+
+double att_settings_number_or(att_settings *s, const char *key, double min, double max, double otherwise)
+{
+    return att_settings_has(s, key) ? att_settings_number(s, key, min, max) : otherwise;
 }
 
 bool att_settings_bool(att_settings *s, const char *key, bool otherwise)

@@ -39,6 +39,8 @@ void att_settings_unsupported(att_settings *s, const char *key, const char *supp
 
 const json_t *att_settings_get(const att_settings *s, const char *key);
 bool att_settings_has(const att_settings *s, const char *key);
+/* Is the key there, even if it is null? In `transformers` null is a value, other than the default of a missing key. */
+bool att_settings_has_key(const att_settings *s, const char *key);
 /* Fails if there is no value. */
 void att_settings_need(att_settings *s, const char *key);
 /* Required, in [min, max]. */
@@ -46,6 +48,7 @@ int64_t att_settings_int(att_settings *s, const char *key, int64_t min, int64_t 
 /* `otherwise` if there is no value. */
 int64_t att_settings_int_or(att_settings *s, const char *key, int64_t min, int64_t max, int64_t otherwise);
 double att_settings_number(att_settings *s, const char *key, double min, double max);
+double att_settings_number_or(att_settings *s, const char *key, double min, double max, double otherwise);
 /* `otherwise` if there is no value; a text with `otherwise` NULL is required. */
 bool att_settings_bool(att_settings *s, const char *key, bool otherwise);
 const char *att_settings_text(att_settings *s, const char *key, const char *otherwise);

@@ -37,6 +37,9 @@ MODELS = {
     "mistral_tied": ("mistral", dict(tie_word_embeddings=True, sliding_window=None, num_key_value_heads=1)),
     "qwen2_untied": ("qwen2", dict(use_sliding_window=False, num_key_value_heads=4)),
     "qwen3_tied": ("qwen3", dict(head_dim=128, tie_word_embeddings=True, use_sliding_window=False, num_key_value_heads=4)),
+    "qwen2_window": ("qwen2", dict(tie_word_embeddings=True, use_sliding_window=True, sliding_window=4, max_window_layers=0)),
+    "phi3_outer": ("phi3", dict(partial_rotary_factor=0.5, rope_parameters=dict(rope_type="default", rope_theta=100.0),
+                                pad_token_id=0)),
 }
 
 

@@ -101,8 +101,8 @@ static void a_file_of_f32_has_the_logits_of_the_folder(void **state)
     static float want[TOKENS * VOCABULARY], is[TOKENS * VOCABULARY];
     for (int i = 0; i < N_LLAMAS; i++) {
         const tiny_llama *m = &tiny_llamas[i];
-        if (strcmp(m->type, "llama") != 0 && strncmp(m->type, "qwen", 4) != 0)
-            continue;
+        if ((strcmp(m->type, "llama") != 0 && strncmp(m->type, "qwen", 4) != 0) || !strcmp(m->name, "qwen2_window"))
+            continue; /* what a file cannot say */
         const fixture f = begin(m, NULL);
         tiny_logits(ctx, f.folder.path, ids, TOKENS, want);
         write_file(f.folder.path, f.file, ATT_F32);

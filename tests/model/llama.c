@@ -82,7 +82,23 @@ static void settings_that_are_not_supported_are_named(void **state)
          ATT_ERR_UNSUPPORTED, "\"rope_scaling\""},
         {"llama", ", \"partial_rotary_factor\": 0.5", ATT_ERR_UNSUPPORTED, "partial_rotary_factor"},
         {"llama", ", \"head_dim\": 5", ATT_ERR_UNSUPPORTED, "heads of 5 features"},
-        {"qwen2", ", \"use_sliding_window\": true, \"sliding_window\": 8", ATT_ERR_UNSUPPORTED, "use_sliding_window"},
+        {"qwen2", ", \"use_sliding_window\": true, \"sliding_window\": 8, \"max_window_layers\": 1",
+         ATT_ERR_UNSUPPORTED, "\"use_sliding_window\" is true and \"max_window_layers\" 1, so of 2 layers only some"},
+        {"qwen2", ", \"use_sliding_window\": true, \"max_window_layers\": 1", ATT_ERR_UNSUPPORTED,
+         "\"max_window_layers\" 1"},
+        {"qwen3", ", \"use_sliding_window\": true, \"layer_types\": [\"full_attention\", \"sliding_attention\"]",
+         ATT_ERR_UNSUPPORTED, "layer_types"},
+        {"qwen3", ", \"use_sliding_window\": true, \"layer_types\": [\"full_attention\"]", ATT_ERR_UNSUPPORTED,
+         "layer_types"},
+        {"qwen2", ", \"layer_types\": [\"sliding_attention\", \"sliding_attention\"]", ATT_ERR_UNSUPPORTED,
+         "layer_types"},
+        {"llama", ", \"layer_types\": [\"chunked_attention\", \"chunked_attention\"]", ATT_ERR_UNSUPPORTED,
+         "layer_types"},
+        {"mistral", ", \"layer_types\": [\"full_attention\", \"full_attention\"]", ATT_ERR_UNSUPPORTED, "layer_types"},
+        {"llama", ", \"rope_parameters\": {\"rope_theta\": 10.0}, \"partial_rotary_factor\": 0.5", ATT_ERR_UNSUPPORTED,
+         "\"partial_rotary_factor\" is 0.5"},
+        {"llama", ", \"rope_scaling\": {\"type\": \"linear\", \"factor\": 2, \"partial_rotary_factor\": 0.5}",
+         ATT_ERR_UNSUPPORTED, "\"partial_rotary_factor\" is 0.5"},
         {"qwen3", ", \"layer_types\": [\"full_attention\", \"sliding_attention\"]", ATT_ERR_UNSUPPORTED, "layer_types"},
     };
     const test_folder folder = tiny_llama_folder(&tiny_llamas[0], NULL);
@@ -91,6 +107,129 @@ static void settings_that_are_not_supported_are_named(void **state)
         expect_failure(&folder, bad[i].status, bad[i].words);
     }
     folder_remove(&folder);
+}
+
+/* config.json without a key: it has another name there. */
+static void rename_key(const test_folder *folder, const char *key)
+{
+    char path[100], text[1000] = "", quoted[60];
+    snprintf(path, sizeof path, "%s/config.json", folder->path);
+    snprintf(quoted, sizeof quoted, "\"%s\"", key);
+    FILE *file = fopen(path, "r+");
+    assert_non_null(file);
+    assert_in_range(fread(text, 1, sizeof text - 1, file), 1, sizeof text - 2);
+    char *found = strstr(text, quoted);
+    assert_non_null(found);
+    found[1] = '_';
+    rewind(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+#define SLIDES ", \"use_sliding_window\": true"
+static const struct {
+    tiny_llama model;
+    const char *without, *words; /* words NULL: it opens */
+    int window, kv_heads, head_dim;
+} missing[] = {
+    {{.type = "mistral", .head_dim = 4, .more = ""}, NULL, NULL, 4096, 2, 4},
+    {{.type = "mistral", .head_dim = 4, .more = ", \"sliding_window\": null"}, NULL, NULL, 0, 2, 4},
+    {{.type = "mistral", .head_dim = 4, .more = ""},
+     "num_key_value_heads",
+     "\"num_key_value_heads\" is 8 where it is missing, which does not divide",
+     0,
+     0,
+     0},
+    {{.type = "mistral", .head_dim = 4, .kv_heads = 4, .more = ", \"num_key_value_heads\": null"},
+     "num_key_value_heads",
+     NULL,
+     4096,
+     4,
+     4},
+    {{.type = "phi3", .head_dim = 4, .fused = true, .more = ""}, NULL, NULL, 0, 2, 4},
+    {{.type = "phi3", .head_dim = 4, .kv_heads = 4, .fused = true, .more = ", \"attention_bias\": true"},
+     "num_key_value_heads",
+     NULL,
+     0,
+     4,
+     4},
+    {{.type = "llama", .head_dim = 4, .kv_heads = 4, .more = ", \"sliding_window\": 8"},
+     "num_key_value_heads",
+     NULL,
+     0,
+     4,
+     4},
+    {{.type = "olmo2", .head_dim = 4, .kv_heads = 4, .result_norm = true, .more = ", \"mlp_bias\": true"},
+     "num_key_value_heads",
+     NULL,
+     0,
+     4,
+     4},
+    {{.type = "qwen2", .head_dim = 4, .qkv_bias = true, .more = ""}, "num_key_value_heads", "is 32 where", 0, 0, 0},
+    {{.type = "qwen2", .head_dim = 4, .qkv_bias = true, .more = ", \"attention_bias\": false"}, NULL, NULL, 0, 2, 4},
+    {{.type = "qwen2", .head_dim = 4, .qkv_bias = true, .more = SLIDES}, NULL, NULL, 0, 2, 4},
+    {{.type = "qwen2", .head_dim = 4, .qkv_bias = true, .more = SLIDES ", \"max_window_layers\": 2"},
+     NULL,
+     NULL,
+     0,
+     2,
+     4},
+    {{.type = "qwen2", .head_dim = 4, .qkv_bias = true, .more = SLIDES ", \"max_window_layers\": 0"},
+     NULL,
+     NULL,
+     4096,
+     2,
+     4},
+    {{.type = "qwen2",
+      .head_dim = 4,
+      .qkv_bias = true,
+      .more = SLIDES ", \"sliding_window\": null, \"max_window_layers\": 0"},
+     NULL,
+     NULL,
+     0,
+     2,
+     4},
+    {{.type = "qwen3",
+      .head_dim = 8,
+      .qk_norm = true,
+      .more = SLIDES ", \"head_dim\": 8, \"sliding_window\": 9, \"layer_types\": [\"sliding_attention\", "
+                     "\"sliding_attention\"]"},
+     NULL,
+     NULL,
+     9,
+     2,
+     8},
+    {{.type = "qwen3", .head_dim = 128, .qk_norm = true, .more = ", \"head_dim\": 128"}, "head_dim", NULL, 0, 2, 128},
+    {{.type = "qwen3", .head_dim = 8, .qk_norm = true, .more = ", \"head_dim\": 8"}, "head_dim", "512", 0, 0, 0},
+};
+#undef SLIDES
+
+/* As transformers: a key that is missing and one that is null may differ. */
+static void missing_keys_mean_the_defaults_of_the_class(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++) {
+        const test_folder folder = tiny_llama_folder(&missing[i].model, NULL);
+        att_language_model *m;
+        att_language_model_info info = {.size = sizeof info};
+        tiny_llama_write_config(&folder, &missing[i].model, ", \"max_position_embeddings\": 8192");
+        rename_key(&folder, "max_position_embeddings");
+        if (missing[i].without)
+            rename_key(&folder, missing[i].without);
+        const att_status s = att_language_model_open(ctx, folder.path, &m);
+        if (!s == !!missing[i].words)
+            fail_msg("%s%s: %s", missing[i].model.type, missing[i].model.more, s ? att_error(ctx) : "opened");
+        if (s)
+            check_says(ctx, missing[i].words);
+        else
+            assert_int_equal(att_language_model_describe(m, &info), ATT_OK);
+        if (!s && (info.window != missing[i].window || info.kv_heads != missing[i].kv_heads ||
+                   info.head_dim != missing[i].head_dim))
+            fail_msg("%s%s: a window of %d, %d heads of %d", missing[i].model.type, missing[i].model.more,
+                     (int)info.window, (int)info.kv_heads, (int)info.head_dim);
+        att_language_model_free(m);
+        folder_remove(&folder);
+    }
 }
 
 static void weights_that_do_not_fit_are_named(void **state)
@@ -167,6 +306,7 @@ int main(void)
         cmocka_unit_test(decoding_has_the_bits_of_a_full_pass),
         cmocka_unit_test(caches_may_have_16_bits),
         cmocka_unit_test(settings_that_are_not_supported_are_named),
+        cmocka_unit_test(missing_keys_mean_the_defaults_of_the_class),
         cmocka_unit_test(weights_that_do_not_fit_are_named),
         cmocka_unit_test(more_tokens_than_positions_are_refused),
     };
