@@ -208,24 +208,6 @@ static att_image_size read_size(att_settings *s, const char *key, att_image_size
     return otherwise;
 }
 
-/* Nothing but what is done here may change pixels. */
-static void check_known(att_settings *s)
-{
-    static const char *const known[] = {
-        "image_processor_type", "feature_extractor_type", "do_resize", "size", "resample", "do_center_crop",
-        "crop_size", "do_rescale", "rescale_factor", "do_normalize", "image_mean", "image_std", "default_to_square",
-        /* what may only have one value */
-        "do_pad", "pad_size", "size_divisor", "do_convert_rgb",
-        /* where and in which form results are */
-        "processor_class", "_processor_class", "_valid_processor_keys", "model_input_names", "data_format",
-        "input_data_format", "return_tensors", "device", "disable_grouping", "image_seq_length", "use_fast",
-        "transformers_version", NULL};
-    att_settings_only_known(s, known);
-    att_settings_only_bool(s, "do_pad", false);
-    att_settings_only_empty(s, "pad_size");
-    att_settings_only_empty(s, "size_divisor");
-}
-
 /* Images of any size must become images of one. */
 static void read_sizes(att_settings *s, const class_defaults *class, att_image_processor_config *c)
 {
@@ -254,7 +236,7 @@ static void read_transformers(att_settings *s, const char *folder, att_image_pro
     const class_defaults *class = find_class(s, folder);
     if (!class)
         return;
-    check_known(s);
+    att_settings_only_bool(s, "do_pad", false); /* keys that the class does not know have no effect there, nor here */
     read_sizes(s, class, c);
     c->info.filter = read_filter_number(s, "resample", class->filter);
     const bool rescaled = att_settings_bool(s, "do_rescale", true);

@@ -62,6 +62,9 @@ transformers("BitImageProcessor", size={"shortest_edge": 13}, crop_size={"height
 transformers("BitImageProcessor", do_resize=False, crop_size={"height": 14, "width": 8})
 transformers("ViTImageProcessor", "grey.png", 1, size={"height": 8, "width": 8}, image_mean=[0.1307], image_std=[0.3081])
 transformers("ViTImageProcessor", "rgb.png", 1, size={"height": 8, "width": 8}, image_mean=[0.1307], image_std=[0.3081])
+transformers("ViTImageProcessor", size=8, foo=[1], crop_pct=0.9, size_divisor=5, pad_size={"height": 9, "width": 9},
+             do_flip_channel_order=True, do_reduce_labels=True)  # what the class does not know has no effect
+transformers("BitImageProcessor", size=13, crop_size=8, do_thumbnail=True, max_size=3)
 for model_type in "vit", "deit", "dinov2":
     transformers(None, model_type=model_type, do_normalize=True, do_resize=True, size=9, crop_size=7)
 

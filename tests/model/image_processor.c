@@ -100,7 +100,6 @@ static const struct {
     {"[]", ATT_ERR_FORMAT, "is not a JSON object"},
     {"{\"image_processor_type\": \"SwinImageProcessor\"}", ATT_ERR_UNSUPPORTED,
      "\"image_processor_type\" is \"SwinImageProcessor\", which is not supported; ViTImageProcessor"},
-    {VIT ", \"crop_pct\": 0.9}", ATT_ERR_UNSUPPORTED, "\"crop_pct\" is not a setting that is known here"},
     {VIT ", \"do_pad\": true}", ATT_ERR_UNSUPPORTED, "\"do_pad\" is true"},
     {VIT ", \"resample\": 4}", ATT_ERR_UNSUPPORTED, "\"resample\" is 4, which is not supported; 0 (nearest)"},
     {VIT ", \"resample\": \"bicubic\"}", ATT_ERR_UNSUPPORTED, "\"resample\" is \"bicubic\""},
