@@ -115,6 +115,8 @@ typedef struct att_vit_info {
     int64_t prefix;   /* tokens before the patches: [CLS], distillation token, registers */
     int64_t classes;  /* 0: no classifier */
     att_vit_pooling pooling;
+    bool multi_label; /* each class has a probability of its own, sigmoid(logit), and an image may have several or
+                       * none: one class, or "problem_type" multi_label_classification; else softmax(logits) */
 } att_vit_info;
 
 ATT_API att_status att_vit_open(att_ctx *ctx, const char *folder, att_vit **out);
@@ -166,7 +168,8 @@ ATT_API int64_t att_image_model_dim(const att_image_model *m); /* of an embeddin
 /* The name of class i, "7" where it has none; NULL: out of range. */
 ATT_API const char *att_image_model_label(const att_image_model *m, int64_t i);
 /* Probabilities of the classes: images [n] of any sizes -> out [n, classes], with the same bits whatever else is in the
- * call. Errors: no classifier; probabilities that are not finite. */
+ * call; those of an image add up to 1, unless att_vit_info.multi_label. Errors: no classifier; probabilities that are
+ * not finite. */
 ATT_API att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images, float *out);
 /* Embeddings, what att_vit_features has: -> out [n, dim], not normalised. */
 ATT_API att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images, float *out);

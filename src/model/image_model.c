@@ -133,7 +133,8 @@ static att_status check(const char *function, const att_image_model *m, int64_t 
 
 static att_var *probabilities(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options)
 {
-    return att_softmax(t, att_vit_logits(t, m, images, options));
+    att_var *logits = att_vit_logits(t, m, images, options);
+    return m->config.info.multi_label ? att_activate(t, logits, ATT_SIGMOID) : att_softmax(t, logits);
 }
 
 /* Of a damaged model they are not. */

@@ -39,6 +39,21 @@ static int64_t classes(att_settings *s)
     return n;
 }
 
+static const char multi_label[] = "multi_label_classification";
+
+/* Is each class by itself? Without a "problem_type", one class alone is, and it may not say otherwise. */
+static bool is_multi_label(att_settings *s, int64_t n)
+{
+    const char *single = n == 1 ? "" : "single_label_classification";
+    const char *type = att_settings_text(s, "problem_type", n == 1 ? multi_label : single);
+    if (!strcmp(type, multi_label))
+        return true;
+    if (strcmp(type, single) != 0)
+        att_settings_unsupported(s, "problem_type",
+                                 "multi_label_classification, or of several classes single_label_classification,");
+    return false;
+}
+
 /* ---- types */
 
 static void read_plain(att_settings *s, att_vit_config *c)
@@ -122,7 +137,7 @@ static const struct {
     int64_t patch;
 } types[] = {
     {"vit", read_plain, 1e-12, 16},    {"deit", read_deit, 1e-12, 16},
-    {"dinov2", read_dinov2, 1e-6, 14}, {"dinov2_with_registers", read_registers, 1e-6, 14},
+    {"dinov2", read_dinov2, 1e-6, 14}, {"dinov2_with_registers", read_registers, 1e-6, 16},
     {"attend-vit", read_own, 1e-6, 4},
 };
 enum { TYPES = sizeof types / sizeof types[0] };
@@ -148,6 +163,7 @@ static void read_common(att_settings *s, att_vit_config *c, int type)
     i->heads = att_settings_int_or(s, "num_attention_heads", 1, ATT_VIT_MAX_FEATURES, 12);
     i->channels = att_settings_int_or(s, "num_channels", 1, ATT_VIT_MAX_FEATURES, 3);
     i->classes = classes(s);
+    i->multi_label = is_multi_label(s, i->classes);
     att_vit_read_pair(s, "image_size", 224, i->image);
     att_vit_read_pair(s, "patch_size", types[type].patch, i->patch);
     c->class_token = true;
@@ -290,6 +306,8 @@ json_t *att_vit_config_json(const att_vit_config *c, const char *const *labels)
         failed |= add_own(root, c);
     if (c->layer_scale != 0)
         failed |= add_dinov2(root, c);
+    if (i->multi_label && i->classes > 1)
+        failed |= json_object_set_new(root, "problem_type", json_string(multi_label));
     if (labels && i->classes)
         failed |= add_labels(root, i->classes, labels);
     else

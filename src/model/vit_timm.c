@@ -256,6 +256,7 @@ void att_vit_timm_read(att_settings *s, att_vit_config *c)
         att_settings_leave(s, before);
     }
     replace_int(s, "num_classes", ATT_VIT_MAX_CLASSES, &i->classes);
+    i->multi_label = i->classes == 1;
     set_flags(c, flags);
     i->intermediate = (int64_t)((double)i->hidden * ratio) / (c->gated ? 2 : 1);
     check(s, c);

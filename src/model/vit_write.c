@@ -88,6 +88,8 @@ att_status att_vit_open_for_classes(att_ctx *ctx, const char *folder, const char
     *out = NULL;
     att_status e = att_vit_open_for_training(ctx, folder, &m);
     e = e ? e : check_type(m);
+    if (!e)
+        m->config.info.multi_label = false; /* it learns one class an image */
     if (!e && m->config.info.classes == classes)
         e = att_vit_order_classes(m, folder, labels, &same);
     if (!e && same) {

@@ -331,6 +331,10 @@ static int evaluate(counts *c)
     c->classes = c->m.info.classes;
     if (!c->classes)
         return cli_fail("%s has no classifier", model_name);
+    if (c->m.info.multi_label)
+        return cli_fail("%s: its classes have probabilities of their own (\"problem_type\" of its config.json, or one "
+                        "class); the accuracy of one class an image is not defined for it",
+                        model_name);
     if (confusion_path && c->classes > MAX_DRAWN)
         return cli_misuse("--confusion: the model has %lld classes, at most %d can be drawn", (long long)c->classes,
                           MAX_DRAWN);

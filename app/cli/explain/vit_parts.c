@@ -41,6 +41,11 @@ static att_status check(att_ctx *ctx, const char *folder, const vit_parts *m)
                         "%s: the chapter reads models of the class ViTForImageClassification, with a classifier of "
                         "[CLS], not of type \"%s\" with %" PRId64 " classes",
                         folder, i->type, i->classes);
+    if (i->multi_label)
+        return att_fail(ctx, ATT_ERR_UNSUPPORTED,
+                        "%s: each of its classes has a probability of its own (\"problem_type\" of its config.json, or "
+                        "one class); the chapter shows a softmax over classes",
+                        folder);
     if (i->layers > VIT_MAX_LAYERS || i->heads > VIT_MAX_HEADS || m->tokens > VIT_MAX_TOKENS ||
         i->classes > VIT_MAX_CLASSES)
         return att_fail(ctx, ATT_ERR_UNSUPPORTED,
