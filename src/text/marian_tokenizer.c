@@ -292,6 +292,7 @@ att_status att_marian_tokenizer_open(att_ctx *ctx, const char *folder, att_token
     s = s ? s : read_side(&t->source, t, folder, "source.spm");
     s = s ? s : read_side(&t->target, t, folder, "target.spm");
     s = s ? s : invert_target(t);
+    s = s ? s : att_truncation_side(ctx, folder, NULL, &t->base.truncate_left);
     if (s)
         free_all(&t->base);
     else

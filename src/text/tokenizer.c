@@ -138,6 +138,20 @@ static void encode_text(att_token_sink *s, const char *text, size_t bytes, int64
     s->t->kind->encode(s, bytes > 0 ? text : "", bytes);
 }
 
+/* Removes tokens from `first` on, so that `limit` are left in all. */
+static void cut_left(att_token_sink *s, int64_t first, int64_t limit)
+{
+    att_tokens *t = &s->tokens;
+    const int64_t more = t->count - limit, rest = limit - first;
+    if (more <= 0)
+        return;
+    memmove(t->ids + first, t->ids + first + more, (size_t)rest * sizeof *t->ids);
+    if (t->offsets)
+        memmove(t->offsets + 2 * first, t->offsets + 2 * (first + more), 2 * (size_t)rest * sizeof *t->offsets);
+    t->count = limit;
+    s->truncated = true;
+}
+
 static void sink_free(att_token_sink *s) { att_tokens_free(s->t, &s->tokens); }
 
 att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, const att_encode_options *opt,
@@ -164,7 +178,10 @@ att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, co
             append(&s, &p->item[i], 1);
             special--;
         } else {
-            encode_text(&s, text, bytes, o.max_tokens > 0 ? o.max_tokens - special : INT64_MAX);
+            const int64_t first = s.tokens.count, limit = o.max_tokens > 0 ? o.max_tokens - special : INT64_MAX;
+            encode_text(&s, text, bytes, t->truncate_left ? INT64_MAX : limit);
+            if (t->truncate_left && !s.status)
+                cut_left(&s, first, limit);
         }
     s.tokens.truncated = s.truncated;
     if (s.status)
@@ -209,6 +226,17 @@ static void share_room(int64_t room, int64_t n[2])
     }
 }
 
+/* The first n tokens of a text, or the last ones. */
+static att_tokens some_of(const att_tokens *all, int64_t n, bool last)
+{
+    att_tokens some = *all;
+    const int64_t skipped = last ? all->count - n : 0;
+    some.ids += skipped;
+    if (some.offsets)
+        some.offsets += 2 * skipped;
+    return some;
+}
+
 /* Appends n tokens of a text, or a special token, with their type. */
 static void append_part(att_token_sink *s, const att_tokens *from, int64_t n, int32_t type, size_t *capacity)
 {
@@ -237,8 +265,10 @@ static void join_pair(att_token_sink *s, const att_template *p, const att_token_
         const int text = special == ATT_TEXT_B;
         if (special >= 0)
             append_part(s, &(att_tokens){.ids = &special, .count = 1}, 1, p->type[i], &capacity);
-        else
-            append_part(s, &part[text].tokens, n[text], p->type[i], &capacity);
+        else {
+            const att_tokens some = some_of(&part[text].tokens, n[text], s->t->truncate_left);
+            append_part(s, &some, n[text], p->type[i], &capacity);
+        }
     }
 }
 

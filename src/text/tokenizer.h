@@ -66,6 +66,7 @@ struct att_tokenizer {
     att_ctx *ctx;
     const att_tokenizer_kind *kind;
     int64_t size;              /* ids are in [0, size) */
+    bool truncate_left;        /* of a text that is too long, the end is kept */
     att_template single, pair; /* count 0: the texts alone */
     att_template plain_pair;   /* without special tokens; count 0: the first text with type 0, the second with type 1 */
 };

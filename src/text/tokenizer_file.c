@@ -130,21 +130,47 @@ static void read_model(reader *r)
 
 /* ---- opening; truncation, padding and decoder are not used */
 
-/* tokenizer_config.json repeats some settings, and programs differ in which file they read: both must agree. */
+/* Is the tokenizer's class one of BERT's? Where no class is named, the model's type says it. */
+static bool is_bert_class(att_settings *s, const char *folder)
+{
+    static const char *const names[] = {"BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer",
+                                        "DistilBertTokenizerFast"};
+    att_settings model;
+    const char *class = att_settings_text(s, "tokenizer_class", "");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (!strcmp(names[i], class))
+            return true;
+    if (*class)
+        return false;
+    att_settings_read(&model, s->ctx, folder, "config.json", false);
+    const char *type = json_string_value(att_settings_get(&model, "model_type"));
+    const bool bert = type && !strcmp(type, "bert");
+    if (!s->status)
+        s->status = model.status;
+    att_settings_close(&model);
+    return bert;
+}
+
+/* tokenizer_config.json repeats some settings, and programs differ in which file they read: both must agree. A class of
+ * BERT's has its own value where a key is missing; PreTrainedTokenizerFast does not read them. */
 static att_status check_config(att_ctx *ctx, const char *folder, const att_bert_settings *b)
 {
-    const struct {
-        const char *key;
-        bool value;
-    } repeated[] = {{"do_lower_case", b->lowercase},
-                    {"strip_accents", b->strip_accents},
-                    {"tokenize_chinese_chars", b->handle_chinese_chars}};
     att_settings s;
     att_settings_read(&s, ctx, folder, "tokenizer_config.json", false);
-    for (size_t i = 0; i < sizeof repeated / sizeof repeated[0]; i++)
-        if (att_settings_bool(&s, repeated[i].key, repeated[i].value) != repeated[i].value)
+    const bool bert = is_bert_class(&s, folder);
+    const bool lower = att_settings_bool(&s, "do_lower_case", bert || b->lowercase);
+    const struct {
+        const char *key;
+        bool value, missing;
+    } repeated[] = {{"do_lower_case", b->lowercase, bert || b->lowercase},
+                    {"strip_accents", b->strip_accents, bert ? lower : b->strip_accents},
+                    {"tokenize_chinese_chars", b->handle_chinese_chars, bert || b->handle_chinese_chars}};
+    const bool read = strcmp(att_settings_text(&s, "tokenizer_class", ""), "PreTrainedTokenizerFast") != 0;
+    for (size_t i = 0; read && i < sizeof repeated / sizeof repeated[0]; i++)
+        if (att_settings_bool(&s, repeated[i].key, repeated[i].missing) != repeated[i].value)
             att_settings_fail(&s, ATT_ERR_UNSUPPORTED,
-                              "\"%s\" is %s, but the normalizer in tokenizer.json has the opposite", repeated[i].key,
+                              "\"%s\" is %s%s, but the normalizer in tokenizer.json has the opposite", repeated[i].key,
+                              att_settings_has(&s, repeated[i].key) ? "" : "missing, which for BertTokenizer is ",
                               repeated[i].value ? "false" : "true");
     att_settings_close(&s);
     return s.status;
@@ -196,8 +222,12 @@ att_status att_tokenizer_files_read(att_text_file *f, att_ctx *ctx, const char *
 {
     char merges[ATT_MAX_PATH];
     att_status s = att_text_file_read(f, ctx, folder, "tokenizer.json", false);
-    if (s || f->text)
-        return s ? s : att_read_vocab_json(f, list, settings);
+    if (!s && f->text) {
+        s = att_read_vocab_json(f, list, settings);
+        return s ? s : att_tokenizer_config_apply(ctx, folder, list, settings->root);
+    }
+    if (s)
+        return s;
     s = att_text_file_read(f, ctx, folder, "vocab.txt", false);
     if (s || f->text)
         return s ? s : att_read_vocab_txt(f, folder, list, settings);
@@ -223,6 +253,7 @@ att_status att_json_tokenizer_open(att_ctx *ctx, const char *folder, att_tokeniz
     } else if (!s) {
         s = att_pipeline_read(&settings, &list, &t);
     }
+    s = s ? s : att_truncation_side(ctx, folder, settings.root, &t->truncate_left);
     if (!s)
         *out = t;
     else

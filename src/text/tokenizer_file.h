@@ -44,6 +44,14 @@ att_status att_read_vocab_txt(const att_text_file *f, const char *folder, att_to
  * (pipeline/merges_file.c). */
 att_status att_read_merges(att_text_file *f, const char *folder, att_token_list *list, att_settings *settings);
 
+/* Changes tokenizer.json (root, without model.vocab, which is `list`) by tokenizer_config.json as the classes of
+ * `transformers` do: added tokens and their flags, special tokens that it names, add_prefix_space. (tokenizer_config.c)
+ */
+att_status att_tokenizer_config_apply(att_ctx *ctx, const char *folder, const att_token_list *list, json_t *root);
+/* Is a text that is too long cut on the left? "truncation_side" of tokenizer_config.json, or else "truncation" of
+ * tokenizer.json (root or NULL). (tokenizer_config.c) */
+att_status att_truncation_side(att_ctx *ctx, const char *folder, const json_t *root, bool *left);
+
 /* FOLDER in the one of these layouts that it has; the tokens are texts of f, to be freed after them.
  * (tokenizer_file.c) */
 att_status att_tokenizer_files_read(att_text_file *f, att_ctx *ctx, const char *folder, att_token_list *list,
