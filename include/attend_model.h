@@ -134,8 +134,18 @@ ATT_API att_var *att_bert_apply_with_dropout(att_tape *t, const att_bert *m, con
 
 /* ---- 3 Sentence embeddings ---------------------------------------------- */
 
-/* A sentence-transformers folder: Transformer, Pooling, optionally Normalize (Reimers, Gurevych 2019). */
+/* A sentence-transformers folder: Transformer, Pooling, optionally Normalize (Reimers, Gurevych 2019). Or that of a
+ * BERT without modules.json, whose hidden states are averaged, as sentence-transformers does. */
 typedef struct att_sentence att_sentence;
+
+/* How similar two embeddings are: a model's own measure, "similarity_fn_name" of sentence-transformers. The last two
+ * are distances, less than 0. */
+typedef enum att_similarity {
+    ATT_SIMILARITY_COSINE = 0,
+    ATT_SIMILARITY_DOT,       /* a . b */
+    ATT_SIMILARITY_EUCLIDEAN, /* -|a - b| */
+    ATT_SIMILARITY_MANHATTAN  /* -sum |a_i - b_i| */
+} att_similarity;
 
 typedef struct att_sentence_info {
     size_t size;
@@ -144,6 +154,8 @@ typedef struct att_sentence_info {
     int64_t layers, heads;
     att_pooling pooling;
     bool normalized; /* embeddings have norm 1: their dot product is the cosine similarity */
+    bool plain;      /* the folder is that of a BERT alone, without modules.json: pooling is the mean, as there */
+    att_similarity similarity;
 } att_sentence_info;
 
 ATT_API att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out);

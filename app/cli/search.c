@@ -117,6 +117,21 @@ static int corpus_read(corpus *c, const cli_embedder *m)
     return code;
 }
 
+static double length_of(const float *x, int64_t dim) { return sqrt(cli_similar(ATT_SIMILARITY_DOT, x, x, dim)); }
+
+/* Where a model's measure depends on lengths, a row of the index must have that of its line's vector, but for rounding.
+ */
+static int check_length(const cli_embedder *m, int64_t line, const float *row, const float *again)
+{
+    const double is = length_of(row, m->dim), should = length_of(again, m->dim), rounding = 0.04;
+    return m->similarity == ATT_SIMILARITY_COSINE || fabs(is - should) <= rounding * should
+               ? CLI_DONE
+               : cli_fail(
+                     "%s: row %lld has the length %.4g, but the vector of line %lld of %s has %.4g, and %s compares "
+                     "by lengths, too; \"attend embed --format npy\" makes the index anew",
+                     index_path, (long long)line + 1, is, (long long)line + 1, corpus_path, should, m->name);
+}
+
 /* Embeds some of the lines again and compares them with their rows of the index, by the cosine, which ignores lengths.
  * Numbers of 8 bits (bf16, or int8 with a scale for each row) are off by 2^-9 of their size, and in a model that
  * computes with them about a hundred such errors add up at random, to 2^-9 sqrt(100) = 0.02 of the vector's length.
@@ -141,8 +156,9 @@ static int check_index(const corpus *c, const cli_embedder *m)
     float *again = malloc((size_t)(n * dim) * sizeof *again);
     int code = again ? cli_embedder_encode(m, n, text, bytes, again, &cut, NULL) : cli_fail_memory();
     for (int64_t i = 0; !code && i < n; i++) {
+        code = check_length(m, line[i], c->index.data + line[i] * dim, again + i * dim);
         const double cosine = cli_cosine(again + i * dim, c->index.data + line[i] * dim, dim);
-        if (!(cosine >= min_cosine))
+        if (!code && !(cosine >= min_cosine))
             code = cli_fail(
                 "%s: row %lld is not the vector of line %lld of %s by %s, their cosine is %.4f: the text, "
                 "the model or its --dtype is another; \"attend embed -m %s%s%s --format npy -o %s %s\" makes the "
@@ -202,14 +218,10 @@ static int nearest(const cli_embedder *m, const corpus *c, const float *queries,
                    float *scores)
 {
     const int64_t dim = m->dim;
-    att_tensor q, rows, out;
-    att_wrap(&q, (void *)queries, ATT_F32, ATT_DIMS(n, dim), NULL);
     memset(counts, 0, (size_t)n * sizeof *counts);
     for (int64_t first = 0; first < c->count; first += ROWS) {
         int64_t some = c->count - first < ROWS ? c->count - first : ROWS;
-        att_wrap(&rows, (void *)(c->vectors + first * dim), ATT_F32, ATT_DIMS(some, dim), NULL);
-        att_wrap(&out, scores, ATT_F32, ATT_DIMS(n, some), NULL);
-        int code = cli_status(m->ctx, att_tensor_cosine(m->ctx, &q, &rows, &out));
+        const int code = cli_embedder_compare(m, queries, n, c->vectors + first * dim, some, scores);
         if (code)
             return code;
         for (int64_t i = 0; i < n; i++)
@@ -220,7 +232,7 @@ static int nearest(const cli_embedder *m, const corpus *c, const float *queries,
                 if (isnan(score))
                     return cli_fail("%s: its vector of a query or of line %lld of %s has numbers that are not finite",
                                     m->name, (long long)(first + j) + 1, corpus_path);
-                insert(best + i * k, &counts[i], k, (hit){cli_clamp_cosine(score), first + j});
+                insert(best + i * k, &counts[i], k, (hit){score, first + j});
             }
     }
     return CLI_DONE;
@@ -325,6 +337,7 @@ static int run(int n, char **arguments)
     int code = cli_embedder_open(&m, model_name, dtype, threads);
     if (code)
         return code;
+    cli_embedder_note_measure(&m);
     code = corpus_open(&c, &m);
     if (!code) {
         k = k < c.count ? k : c.count;
@@ -352,7 +365,8 @@ const cli_command cli_search = {
     .max_arguments = -1,
     .details = "Semantic search: for each query, an argument or a line of --file or of standard input, prints the "
                "lines of the\n"
-               "corpus with the highest cosine similarity: cosine, line number, text.\n\n"
+               "corpus with the highest similarity: similarity, line number, text. It is the cosine, or the measure\n"
+               "that the model's folder names (similarity_fn_name): the dot product, or minus a distance.\n\n"
                "With a vision model, queries and corpus are images: a query is a path (\"-\": standard input), the "
                "corpus a folder of images, or lines that are paths. An image that cannot be read is an error, but the "
                "others are searched.",

@@ -1,4 +1,4 @@
-/* attend similarity: similarity of sentences or images: the cosine of their embeddings. */
+/* attend similarity: similarity of sentences or images: that of their embeddings. */
 #include "cli/base/array.h"
 #include "cli/base/correlation.h"
 #include "cli/base/embedder.h"
@@ -24,7 +24,7 @@ static const cli_option options[] = {
     CLI_MODEL(&model_name),
     CLI_FILE(&file),
     {"pairs", 'p', "FILE", .text = &pairs_path,
-     .help = "pairs of sentences, one per line: print the cosine similarity of each pair; \"-\": standard input"},
+     .help = "pairs of sentences, one per line: print the similarity of each pair; \"-\": standard input"},
     {"format", 0, "tsv|csv", .choice = &format,
      .help = "format of the pairs: tab-separated, or comma-separated with quotes (RFC 4180); default: by the file's "
              "extension"},
@@ -59,10 +59,21 @@ static int common_folder(char *const *paths, int n)
     return common;
 }
 
-static void print_matrix(char *const *texts, int n, const float *cosine /* [n, n] */, int without /* first bytes */)
+/* Columns of the widest number, with a space before it; a cosine's if they are not wider */
+static int cell_width(const float *similarity, int n, int decimals)
+{
+    int widest = decimals + 3;
+    for (int i = 0; i < n; i++) {
+        const int width = snprintf(NULL, 0, "%.*f", decimals, (double)similarity[i]);
+        widest = width > widest ? width : widest;
+    }
+    return widest + 1;
+}
+
+static void print_matrix(char *const *texts, int n, const float *similarity /* [n, n] */, int without /* first bytes */)
 {
     const int columns = terminal_columns(stdout), digits = n > 9 ? 2 + (n > 99) : 1;
-    const int decimals = n > 8 || columns < 10 + 8 * n ? 2 : 4, cell = decimals + 4;
+    const int decimals = n > 8 || columns < 10 + 8 * n ? 2 : 4, cell = cell_width(similarity, n * n, decimals);
     const int narrowest = columns < 60 ? columns / 4 : 20;
     int widest = 0, room = columns - digits - 1 - n * cell;
     for (int i = 0; i < n; i++)
@@ -77,17 +88,17 @@ static void print_matrix(char *const *texts, int n, const float *cosine /* [n, n
         printf("%*d ", digits, i + 1);
         utf8_field(stdout, texts[i] + without, label, 0);
         for (int k = 0; k < n; k++)
-            printf("%*.*f", cell, decimals, (double)cosine[i * n + k]);
+            printf("%*.*f", cell, decimals, (double)similarity[i * n + k]);
         putchar('\n');
     }
 }
 
-static void print_json_matrix(const char *key, char *const *texts, int n, const float *cosine)
+static void print_json_matrix(const char *key, char *const *texts, int n, const float *similarity)
 {
     printf("{\"%ss\": ", key);
     cli_write_json_texts(stdout, (const char *const *)texts, n);
     fputs(", \"similarity\": ", stdout);
-    cli_write_json_matrix(stdout, cosine, n, n);
+    cli_write_json_matrix(stdout, similarity, n, n);
     puts("}");
 }
 
@@ -96,26 +107,20 @@ static int run_matrix(const cli_embedder *m, const sentences *s)
     const int n = s->n;
     const int64_t dim = m->dim;
     float *vectors = malloc((size_t)n * (size_t)dim * sizeof *vectors);
-    float *cosine = malloc((size_t)n * (size_t)n * sizeof *cosine);
+    float *similarity = malloc((size_t)n * (size_t)n * sizeof *similarity);
     int64_t cut = 0;
-    int code = vectors && cosine ? CLI_DONE : cli_fail_memory();
+    int code = vectors && similarity ? CLI_DONE : cli_fail_memory();
     if (!code)
         code = cli_embedder_encode(m, n, (const char *const *)s->text, s->bytes, vectors, &cut, NULL);
-    if (!code) {
-        att_tensor a, c;
-        att_wrap(&a, vectors, ATT_F32, ATT_DIMS(n, dim), NULL);
-        att_wrap(&c, cosine, ATT_F32, ATT_DIMS(n, n), NULL);
-        code = cli_status(m->ctx, att_tensor_cosine(m->ctx, &a, &a, &c));
-        for (int64_t i = 0; !code && i < (int64_t)n * n; i++)
-            cosine[i] = cli_clamp_cosine(cosine[i]);
-    }
+    if (!code)
+        code = cli_embedder_compare(m, vectors, n, vectors, n, similarity);
     cli_embedder_note(m, cut, n, "sentences");
     if (!code && json)
-        print_json_matrix(m->key, s->text, n, cosine);
+        print_json_matrix(m->key, s->text, n, similarity);
     else if (!code)
-        print_matrix(s->text, n, cosine, m->images ? common_folder(s->text, n) : 0);
+        print_matrix(s->text, n, similarity, m->images ? common_folder(s->text, n) : 0);
     free(vectors);
-    free(cosine);
+    free(similarity);
     return code;
 }
 
@@ -209,7 +214,8 @@ static int stream(const cli_embedder *m, cli_pairs *p, history *h)
             break;
         code = cli_embedder_encode(m, 2 * p->count, p->text, p->bytes, vectors, &cut, NULL);
         for (int64_t i = 0; !code && i < p->count; i++)
-            code = print_pair(p, i, cli_cosine(vectors + 2 * i * dim, vectors + (2 * i + 1) * dim, dim), h);
+            code = print_pair(p, i, cli_similar(m->similarity, vectors + 2 * i * dim, vectors + (2 * i + 1) * dim, dim),
+                              h);
         done += p->count;
         if (!code)
             code = cli_output_flush(&out);
@@ -266,6 +272,7 @@ static int run(int n, char **arguments)
     int code = cli_embedder_open(&m, model_name, dtype, threads);
     if (code)
         return code;
+    cli_embedder_note_measure(&m);
     code = pairs_path ? run_pairs(&m) : run_all(&m, n, arguments);
     cli_embedder_close(&m);
     return code;
@@ -273,14 +280,16 @@ static int run(int n, char **arguments)
 
 const cli_command cli_similarity = {
     .name = "similarity",
-    .summary = "compute the cosine similarity of sentences or images",
+    .summary = "compute the similarity of sentences or images",
     .arguments = "[SENTENCE...]",
     .max_arguments = MAX_SENTENCES,
     .details =
-        "Prints a matrix of the cosine similarities of all pairs of the sentences, which\n"
+        "Prints a matrix of the similarities of all pairs of the sentences, which\n"
         "are arguments, or lines of --file or of standard input; or with --pairs a score\n"
         "per line of a file. With --gold, correlations are printed to standard error\n"
         "after the scores; with --json they are the last object.\n\n"
+        "The similarity is the cosine, or the measure that the model's folder names\n"
+        "(similarity_fn_name): the dot product, or minus a distance.\n\n"
         "With a vision model, arguments and lines, and both of a pair, are paths of images; an argument may also "
         "be a folder of images, or \"-\", an image from standard input.",
     .examples = "attend similarity -m all-MiniLM-L6-v2 \"A cat sleeps.\" \"A kitten naps.\" \"Stocks fell.\"\n"

@@ -136,14 +136,27 @@ static void read_tokenizer_limit(att_settings *s, att_modules *out)
 
 /* ---- the folder: config_sentence_transformers.json, modules.json */
 
+/* "similarity_fn_name"; the cosine where it is missing or null */
+static att_similarity read_similarity(att_settings *s)
+{
+    static const char *const names[] = {[ATT_SIMILARITY_COSINE] = "cosine",
+                                        [ATT_SIMILARITY_DOT] = "dot",
+                                        [ATT_SIMILARITY_EUCLIDEAN] = "euclidean",
+                                        [ATT_SIMILARITY_MANHATTAN] = "manhattan"};
+    const char *key = "similarity_fn_name";
+    return att_settings_has(s, key)
+               ? (att_similarity)att_settings_choice(s, key, names, 4, "one of cosine, dot, euclidean and manhattan")
+               : ATT_SIMILARITY_COSINE;
+}
+
 /* A prompt before each sentence would change all embeddings. */
 static void read_prompts(att_settings *s, att_modules *out)
 {
-    (void)out;
     if (!s->root)
         return;
     att_settings_only_text(s, "model_type", "SentenceTransformer");
     att_settings_only_empty(s, "truncate_dim");
+    out->similarity = read_similarity(s);
     if (!att_settings_has(s, "default_prompt_name"))
         return;
     const char *name = att_settings_text(s, "default_prompt_name", NULL);
@@ -175,12 +188,24 @@ static char *join(att_ctx *ctx, const char *folder, const char *path)
     return joined;
 }
 
+/* config.json; another architecture is named before its tokenizer may be found wrong. */
+static void read_architecture(att_settings *s, att_modules *out)
+{
+    (void)out;
+    att_settings_need(s, "model_type");
+    if (!s->status && strcmp(att_settings_text(s, "model_type", NULL), "bert") != 0)
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED,
+                          "\"model_type\" is %s, which is not supported for embeddings of sentences; \"bert\" is",
+                          att_json_show(att_settings_get(s, "model_type")).text);
+}
+
 static att_status read_transformer_folder(att_ctx *ctx, const char *folder, att_modules *out)
 {
     out->transformer = join(ctx, folder, "");
     if (!out->transformer)
         return ATT_ERR_MEMORY;
-    const att_status s = read_file(ctx, folder, "sentence_bert_config.json", false, read_transformer, out);
+    att_status s = read_file(ctx, folder, "config.json", true, read_architecture, out);
+    s = s ? s : read_file(ctx, folder, "sentence_bert_config.json", false, read_transformer, out);
     return s ? s : read_file(ctx, folder, "tokenizer_config.json", false, read_tokenizer_limit, out);
 }
 
@@ -241,24 +266,59 @@ static void read_module(att_settings *s, size_t i, const char *folder, att_modul
     att_free(s->ctx, joined);
 }
 
-att_status att_modules_read(att_ctx *ctx, const char *folder, att_modules *out)
+static void read_plain(att_settings *s, att_modules *out)
 {
-    att_modules m = {.folder = join(ctx, folder, "")};
-    if (!m.folder)
-        return ATT_ERR_MEMORY;
+    read_architecture(s, out);
+    out->dim = att_settings_int(s, "hidden_size", 1, 1 << 20);
+    out->pooling = ATT_POOL_MEAN;
+    out->plain = true;
+}
+
+/* As sentence-transformers does: a mean of hidden states, and no settings of its own. */
+static att_status read_plain_folder(att_ctx *ctx, const char *folder, att_modules *m)
+{
+    att_status s = read_file(ctx, folder, "config.json", true, read_plain, m);
+    s = s ? s : read_file(ctx, folder, "tokenizer_config.json", false, read_tokenizer_limit, m);
+    m->transformer = join(ctx, folder, "");
+    m->path[m->n++] = join(ctx, "", "");
+    return s ? s : m->transformer && m->path[0] ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+/* Has the folder a config.json, but no modules.json? */
+static att_status find_plain(att_ctx *ctx, const char *folder, bool *plain)
+{
+    char modules[ATT_MAX_PATH], config[ATT_MAX_PATH];
+    att_status s = att_join_path(ctx, folder, "modules.json", modules);
+    s = s ? s : att_join_path(ctx, folder, "config.json", config);
+    *plain = !s && !att_is_file(modules) && att_is_file(config);
+    return s;
+}
+
+/* modules.json, and the files that it names */
+static att_status read_modules(att_ctx *ctx, const char *folder, att_modules *m)
+{
     att_settings s;
     att_settings_read_list(&s, ctx, folder, "modules.json");
     if (!s.status && json_array_size(s.root) < 2)
         att_settings_fail(&s, ATT_ERR_FORMAT, "is not a list of Transformer, Pooling and perhaps Normalize");
     for (size_t i = 0; !s.status && i < json_array_size(s.root); i++)
-        read_module(&s, i, folder, &m);
-    if (!s.status)
-        s.status = read_file(ctx, folder, "config_sentence_transformers.json", false, read_prompts, &m);
+        read_module(&s, i, folder, m);
     att_settings_close(&s);
-    if (s.status)
+    return s.status ? s.status : read_file(ctx, folder, "config_sentence_transformers.json", false, read_prompts, m);
+}
+
+att_status att_modules_read(att_ctx *ctx, const char *folder, att_modules *out)
+{
+    att_modules m = {.folder = join(ctx, folder, "")};
+    bool plain;
+    if (!m.folder)
+        return ATT_ERR_MEMORY;
+    att_status s = find_plain(ctx, folder, &plain);
+    s = s ? s : (plain ? read_plain_folder : read_modules)(ctx, folder, &m);
+    if (s)
         att_modules_free(ctx, &m);
     *out = m;
-    return s.status;
+    return s;
 }
 
 void att_modules_free(att_ctx *ctx, att_modules *m)

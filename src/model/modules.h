@@ -16,10 +16,12 @@ typedef struct att_modules {
     att_pooling pooling;
     bool normalized;
     bool lower_case; /* convert text to lower case before tokenisation */
+    bool plain;      /* there is no modules.json */
+    att_similarity similarity;
 } att_modules;
 
-/* Reads modules.json and the files it names, in the older and the current layout. Errors name the file, the setting and
- * its value. */
+/* Reads modules.json and the files it names, in the older and the current layout. Without modules.json the folder is
+ * that of a BERT, whose hidden states are averaged. Errors name the file, the setting and its value. */
 att_status att_modules_read(att_ctx *ctx, const char *folder, att_modules *out);
 void att_modules_free(att_ctx *ctx, att_modules *m);
 

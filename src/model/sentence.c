@@ -103,7 +103,9 @@ att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info)
                                    .layers = m->info.layers,
                                    .heads = m->info.heads,
                                    .pooling = m->modules.pooling,
-                                   .normalized = m->modules.normalized};
+                                   .normalized = m->modules.normalized,
+                                   .plain = m->modules.plain,
+                                   .similarity = m->modules.similarity};
     return att_give_info(info, &all, sizeof all, "att_sentence_info");
 }
 

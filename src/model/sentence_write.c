@@ -31,7 +31,7 @@ att_status att_sentence_write(const att_sentence *m, const char *folder, att_dty
     if (att_bert_params(m->bert) == 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT,
                         "att_sentence_write: the model comes from att_sentence_open, and does not learn");
-    att_status s = att_copy_files(ctx, p->folder, folder, of_all, 1);
+    att_status s = att_copy_files(ctx, p->folder, folder, of_all, p->plain ? 0 : 1);
     for (int i = p->n - 1; !s && i >= 0; i--)
         s = copy_module(m, folder, i, to);
     return s ? s : att_bert_write_weights(m->bert, p->transformer, to, dtype == ATT_F32 ? 0 : dtype);

@@ -338,54 +338,59 @@ static void many_threads_may_encode_with_one_model(void **state)
     "[{\"path\": \"" path "\", \"type\": \"sentence_transformers.models.Transformer\"},"                               \
     " {\"path\": \"1_Pooling\", \"type\": \"sentence_transformers.models.Pooling\"}]"
 
+#define DENSE                                                                                                          \
+    "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"},"                                       \
+    " {\"path\": \"1_Pooling\", \"type\": \"sentence_transformers.models.Pooling\"},"                                  \
+    " {\"path\": \"2_Dense\", \"type\": \"sentence_transformers.models.Dense\"}]"
+
+static const struct {
+    const char *file, *content;
+    att_status status;
+    const char *words;
+} wrong[] = {
+    {"modules.json", "", ATT_ERR_FORMAT, "modules.json: line 1"},
+    {"modules.json", "{}", ATT_ERR_FORMAT, "modules.json: is not a list"},
+    {"modules.json", DENSE, ATT_ERR_UNSUPPORTED, "modules.json: module 2 is \"sentence_transformers.models.Dense\""},
+    {"modules.json", TRANSFORMER_AT("../other"), ATT_ERR_FORMAT,
+     "\"path\" of module 0 is \"../other\", which is not in"},
+    {"modules.json", TRANSFORMER_AT("a/.."), ATT_ERR_FORMAT, "is \"a/..\", which is not in the model's folder"},
+    {"modules.json", TRANSFORMER_AT("a//../../b"), ATT_ERR_FORMAT, "is \"a//../../b\", which is not in"},
+    {"modules.json", TRANSFORMER_AT("/etc"), ATT_ERR_FORMAT, "is \"/etc\", which is not in the model's folder"},
+    {"modules.json", TRANSFORMER_AT("..a/b..c/"), ATT_ERR_IO, "b..c//config.json: No such"}, /* strange, but inside */
+    {"modules.json", "[{\"path\": \"\"}, {}]", ATT_ERR_FORMAT, "modules.json: there is no \"type\""},
+    {"modules.json", "[{\"type\": \"evil.Transformer\"}, {}]", ATT_ERR_UNSUPPORTED, "\"evil.Transformer\""},
+    {"1_Pooling/config.json", "{}", ATT_ERR_FORMAT, "1_Pooling/config.json: there is no \"word_embedding_dimension\""},
+    {"1_Pooling/config.json", "{\"word_embedding_dimension\": 13}", ATT_ERR_FORMAT,
+     "for 13 features but hidden_size is 12"},
+    {"1_Pooling/config.json", "{\"word_embedding_dimension\": 12, \"pooling_mode_lasttoken\": true}",
+     ATT_ERR_UNSUPPORTED, "1_Pooling/config.json: pooling by \"lasttoken\" is not supported"},
+    {"1_Pooling/config.json",
+     "{\"word_embedding_dimension\": 12, \"pooling_mode_cls_token\": true, \"pooling_mode_max_tokens\": true}",
+     ATT_ERR_UNSUPPORTED, "\"pooling_mode_cls_token\" and \"pooling_mode_max_tokens\" are both true"},
+    {"1_Pooling/config.json", "{\"embedding_dimension\": 12, \"pooling_mode\": [\"cls\", \"mean\"]}",
+     ATT_ERR_UNSUPPORTED, "\"pooling_mode\""},
+    {"1_Pooling/config.json", "{\"word_embedding_dimension\": 12, \"pooling_mode_median\": true}", ATT_ERR_UNSUPPORTED,
+     "\"pooling_mode_median\" is not a setting that is known"},
+    {"2_Normalize/config.json", "{\"module_input_name\": \"token_embeddings\"}", ATT_ERR_UNSUPPORTED,
+     "\"module_input_name\" is \"token_embeddings\""},
+    {"sentence_bert_config.json", "{\"max_seq_length\": -5}", ATT_ERR_FORMAT,
+     "sentence_bert_config.json: \"max_seq_length\" is -5, not in"},
+    {"sentence_bert_config.json", "{\"max_seq_length\": \"many\"}", ATT_ERR_FORMAT, "\"many\", not a whole number"},
+    {"sentence_bert_config.json", "{\"transformer_task\": \"fill-mask\"}", ATT_ERR_UNSUPPORTED, "\"fill-mask\""},
+    {"sentence_bert_config.json", "{\"query_length\": 32}", ATT_ERR_UNSUPPORTED, "\"query_length\" is 32"},
+    {"config_sentence_transformers.json", "{\"default_prompt_name\": \"q\", \"prompts\": {\"q\": \"query: \"}}",
+     ATT_ERR_UNSUPPORTED, "config_sentence_transformers.json: \"default_prompt_name\" is \"q\""},
+    {"config_sentence_transformers.json", "{\"similarity_fn_name\": \"maxsim\"}", ATT_ERR_UNSUPPORTED,
+     "\"similarity_fn_name\" is \"maxsim\", which is not supported; one of cosine, dot, euclidean and manhattan"},
+    {"config_sentence_transformers.json", "{\"similarity_fn_name\": 3}", ATT_ERR_FORMAT,
+     "\"similarity_fn_name\" is 3, not a text"},
+    {"vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n", ATT_ERR_FORMAT,
+     "the tokenizer has 6 tokens but vocab_size is 40"},
+};
+
 static void wrong_files_are_named(void **state)
 {
     (void)state;
-    static const char dense[] = "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"},"
-                                " {\"path\": \"1_Pooling\", \"type\": \"sentence_transformers.models.Pooling\"},"
-                                " {\"path\": \"2_Dense\", \"type\": \"sentence_transformers.models.Dense\"}]";
-    static const struct {
-        const char *file, *content;
-        att_status status;
-        const char *words;
-    } wrong[] = {
-        {"modules.json", "", ATT_ERR_FORMAT, "modules.json: line 1"},
-        {"modules.json", "{}", ATT_ERR_FORMAT, "modules.json: is not a list"},
-        {"modules.json", dense, ATT_ERR_UNSUPPORTED,
-         "modules.json: module 2 is \"sentence_transformers.models.Dense\""},
-        {"modules.json", TRANSFORMER_AT("../other"), ATT_ERR_FORMAT,
-         "\"path\" of module 0 is \"../other\", which is not in"},
-        {"modules.json", TRANSFORMER_AT("a/.."), ATT_ERR_FORMAT, "is \"a/..\", which is not in the model's folder"},
-        {"modules.json", TRANSFORMER_AT("a//../../b"), ATT_ERR_FORMAT, "is \"a//../../b\", which is not in"},
-        {"modules.json", TRANSFORMER_AT("/etc"), ATT_ERR_FORMAT, "is \"/etc\", which is not in the model's folder"},
-        {"modules.json", TRANSFORMER_AT("..a/b..c/"), ATT_ERR_IO, "there is neither"}, /* a strange name, but inside */
-        {"modules.json", "[{\"path\": \"\"}, {}]", ATT_ERR_FORMAT, "modules.json: there is no \"type\""},
-        {"modules.json", "[{\"type\": \"evil.Transformer\"}, {}]", ATT_ERR_UNSUPPORTED, "\"evil.Transformer\""},
-        {"1_Pooling/config.json", "{}", ATT_ERR_FORMAT,
-         "1_Pooling/config.json: there is no \"word_embedding_dimension\""},
-        {"1_Pooling/config.json", "{\"word_embedding_dimension\": 13}", ATT_ERR_FORMAT,
-         "for 13 features but hidden_size is 12"},
-        {"1_Pooling/config.json", "{\"word_embedding_dimension\": 12, \"pooling_mode_lasttoken\": true}",
-         ATT_ERR_UNSUPPORTED, "1_Pooling/config.json: pooling by \"lasttoken\" is not supported"},
-        {"1_Pooling/config.json",
-         "{\"word_embedding_dimension\": 12, \"pooling_mode_cls_token\": true, \"pooling_mode_max_tokens\": true}",
-         ATT_ERR_UNSUPPORTED, "\"pooling_mode_cls_token\" and \"pooling_mode_max_tokens\" are both true"},
-        {"1_Pooling/config.json", "{\"embedding_dimension\": 12, \"pooling_mode\": [\"cls\", \"mean\"]}",
-         ATT_ERR_UNSUPPORTED, "\"pooling_mode\""},
-        {"1_Pooling/config.json", "{\"word_embedding_dimension\": 12, \"pooling_mode_median\": true}",
-         ATT_ERR_UNSUPPORTED, "\"pooling_mode_median\" is not a setting that is known"},
-        {"2_Normalize/config.json", "{\"module_input_name\": \"token_embeddings\"}", ATT_ERR_UNSUPPORTED,
-         "\"module_input_name\" is \"token_embeddings\""},
-        {"sentence_bert_config.json", "{\"max_seq_length\": -5}", ATT_ERR_FORMAT,
-         "sentence_bert_config.json: \"max_seq_length\" is -5, not in"},
-        {"sentence_bert_config.json", "{\"max_seq_length\": \"many\"}", ATT_ERR_FORMAT, "\"many\", not a whole number"},
-        {"sentence_bert_config.json", "{\"transformer_task\": \"fill-mask\"}", ATT_ERR_UNSUPPORTED, "\"fill-mask\""},
-        {"sentence_bert_config.json", "{\"query_length\": 32}", ATT_ERR_UNSUPPORTED, "\"query_length\" is 32"},
-        {"config_sentence_transformers.json", "{\"default_prompt_name\": \"q\", \"prompts\": {\"q\": \"query: \"}}",
-         ATT_ERR_UNSUPPORTED, "config_sentence_transformers.json: \"default_prompt_name\" is \"q\""},
-        {"vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n", ATT_ERR_FORMAT,
-         "the tokenizer has 6 tokens but vocab_size is 40"},
-    };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const test_folder f = tiny_sentence();
         folder_write(&f, wrong[i].file, wrong[i].content);

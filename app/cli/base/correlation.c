@@ -15,6 +15,20 @@ double cli_cosine(const float *a, const float *b, int64_t dim)
     return aa == 0 || bb == 0 ? 0 : ab / sqrt(aa * bb);
 }
 
+double cli_similar(att_similarity measure, const float *a, const float *b, int64_t dim)
+{
+    double sum = 0;
+    if (measure == ATT_SIMILARITY_COSINE)
+        return cli_cosine(a, b, dim);
+    for (int64_t i = 0; i < dim; i++) {
+        const double x = (double)a[i], y = (double)b[i];
+        sum += measure == ATT_SIMILARITY_DOT         ? x * y
+               : measure == ATT_SIMILARITY_MANHATTAN ? fabs(x - y)
+                                                     : (x - y) * (x - y);
+    }
+    return measure == ATT_SIMILARITY_DOT ? sum : measure == ATT_SIMILARITY_MANHATTAN ? -sum : -sqrt(sum);
+}
+
 float cli_clamp_cosine(float x) { return x > 1 ? 1 : x < -1 ? -1 : x; }
 
 double cli_pearson(const double *a, const double *b, int64_t n)

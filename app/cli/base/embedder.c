@@ -1,5 +1,7 @@
 #include "embedder.h"
 
+#include "correlation.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,7 @@ int cli_embedder_open(cli_embedder *e, const char *name, int weights, int64_t th
         e->ctx = e->text.ctx;
         e->name = e->text.name;
         e->dim = e->text.info.dim;
+        e->similarity = e->text.info.similarity;
         e->block = SENTENCES;
     }
     return code;
@@ -142,6 +145,36 @@ int cli_embedder_encode(const cli_embedder *e, int64_t n, const char *const *ite
     const int code = cli_status(e->ctx, att_sentence_encode(e->text.sentence, n, items, bytes, vectors, &some));
     *truncated += some;
     return code;
+}
+
+/* A cosine beyond [-1, 1] is one that was rounded; NaN stays. */
+int cli_embedder_compare(const cli_embedder *e, const float *a, int64_t n, const float *b, int64_t m, float *out)
+{
+    att_tensor x, y, z;
+    att_wrap(&x, (void *)a, ATT_F32, ATT_DIMS(n, e->dim), NULL);
+    att_wrap(&y, (void *)b, ATT_F32, ATT_DIMS(m, e->dim), NULL);
+    att_wrap(&z, out, ATT_F32, ATT_DIMS(n, m), NULL);
+    int code = CLI_DONE;
+    if (e->similarity == ATT_SIMILARITY_COSINE)
+        code = cli_status(e->ctx, att_tensor_cosine(e->ctx, &x, &y, &z));
+    else if (e->similarity == ATT_SIMILARITY_DOT)
+        code = cli_status(e->ctx, att_tensor_matmul(e->ctx, &x, &y, true, &z));
+    else
+        for (int64_t i = 0; i < n * m; i++)
+            out[i] = (float)cli_similar(e->similarity, a + i / m * e->dim, b + i % m * e->dim, e->dim);
+    for (int64_t i = 0; !code && e->similarity == ATT_SIMILARITY_COSINE && i < n * m; i++)
+        out[i] = cli_clamp_cosine(out[i]);
+    return code;
+}
+
+void cli_embedder_note_measure(const cli_embedder *e)
+{
+    static const char *const names[] = {[ATT_SIMILARITY_DOT] = "the dot product",
+                                        [ATT_SIMILARITY_EUCLIDEAN] = "minus the Euclidean distance",
+                                        [ATT_SIMILARITY_MANHATTAN] = "minus the Manhattan distance"};
+    if (e->similarity != ATT_SIMILARITY_COSINE)
+        cli_note("%s compares by %s, \"similarity_fn_name\" of its config_sentence_transformers.json", e->name,
+                 names[e->similarity]);
 }
 
 void cli_embedder_note(const cli_embedder *e, int64_t truncated, int64_t n, const char *items)

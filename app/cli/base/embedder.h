@@ -9,10 +9,11 @@ typedef struct cli_embedder {
     att_ctx *ctx;
     const char *name; /* as the user wrote it; its folder, if it was not given */
     int64_t dim;
-    bool images;       /* the items are paths of images */
-    const char *lines; /* what lines and arguments are, in messages: "lines", "images" */
-    const char *key;   /* of an item in JSON: "text", "image" */
-    int64_t block;     /* items to embed at once: enough for all threads, few enough to hold and to report */
+    bool images;               /* the items are paths of images */
+    const char *lines;         /* what lines and arguments are, in messages: "lines", "images" */
+    const char *key;           /* of an item in JSON: "text", "image" */
+    att_similarity similarity; /* the model's measure */
+    int64_t block;             /* items to embed at once: enough for all threads, few enough to hold and to report */
     /* private: one of them is open */
     cli_model text;
     cli_vision vision;
@@ -31,6 +32,10 @@ int cli_embedder_arguments(const cli_embedder *e, cli_lines *l, int n, char *con
  * are zero; NULL: the first one is an error. */
 int cli_embedder_encode(const cli_embedder *e, int64_t n, const char *const *items, const size_t *bytes, float *vectors,
                         int64_t *truncated, bool *failed);
+/* Similarities of vectors a [n, dim] and b [m, dim] by the model's measure -> out [n, m]. */
+int cli_embedder_compare(const cli_embedder *e, const float *a, int64_t n, const float *b, int64_t m, float *out);
+/* Says which measure a model has, if it is not the cosine. */
+void cli_embedder_note_measure(const cli_embedder *e);
 /* Says how many of n items were truncated, if any. */
 void cli_embedder_note(const cli_embedder *e, int64_t truncated, int64_t n, const char *items);
 

@@ -57,7 +57,8 @@ static cli_model_kind kind_of_config(const json_t *config)
     static const struct {
         const char *type;
         cli_model_kind kind;
-    } types[] = {{"marian", CLI_TRANSLATION_MODEL},
+    } types[] = {{"bert", CLI_SENTENCE_MODEL},
+                 {"marian", CLI_TRANSLATION_MODEL},
                  {"attend-seq2seq", CLI_TRANSLATION_MODEL},
                  {"vit", CLI_VISION_MODEL},
                  {"deit", CLI_VISION_MODEL},
@@ -242,6 +243,10 @@ int cli_model_open(cli_model *m, const char *name, int weights, int64_t threads)
         att_sentence_describe(m->sentence, &m->info);
     else
         cli_model_close(m);
+    if (!code && m->info.plain)
+        cli_note("%s has no modules.json, which would say how its hidden states become an embedding: their mean is "
+                 "taken, as sentence-transformers does",
+                 m->name);
     return code;
 }
 

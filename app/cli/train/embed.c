@@ -152,7 +152,8 @@ typedef struct embed_training {
     cli_training common;
     cli_rows pairs;
     scored valid;
-    double *cosine; /* [valid.n] */
+    double *similarity; /* [valid.n], by the model's measure */
+    att_similarity measure;
     float *vectors; /* [2 valid.n, dim] */
     int64_t dim;
 } embed_training;
@@ -166,12 +167,13 @@ static int validate(void *user, cli_validation *v)
     if (code)
         return code;
     for (int64_t i = 0; i < s->n; i++)
-        t->cosine[i] = cli_cosine(t->vectors + 2 * i * t->dim, t->vectors + (2 * i + 1) * t->dim, t->dim);
-    code = cli_spearman(t->cosine, s->score, s->n, &v->score);
+        t->similarity[i] =
+            cli_similar(t->measure, t->vectors + 2 * i * t->dim, t->vectors + (2 * i + 1) * t->dim, t->dim);
+    code = cli_spearman(t->similarity, s->score, s->n, &v->score);
     if (code)
         return code;
     v->score *= 100;
-    const double pearson = 100 * cli_pearson(t->cosine, s->score, s->n);
+    const double pearson = 100 * cli_pearson(t->similarity, s->score, s->n);
     if (isfinite(v->score + pearson))
         snprintf(v->log, sizeof v->log, ", \"spearman\": %.4f, \"pearson\": %.4f", v->score, pearson);
     snprintf(v->shown, sizeof v->shown, ", on validation Spearman %.2f, Pearson %.2f", v->score, pearson);
@@ -232,9 +234,10 @@ static int allocate_validation(embed_training *t)
     att_sentence_info info = {.size = sizeof info};
     int code = cli_status(t->common.ctx, att_sentence_describe(att_training_sentence(t->common.training), &info));
     t->dim = info.dim;
-    t->cosine = malloc((size_t)t->valid.n * sizeof *t->cosine);
+    t->measure = info.similarity;
+    t->similarity = malloc((size_t)t->valid.n * sizeof *t->similarity);
     t->vectors = malloc(2 * (size_t)(t->valid.n * t->dim) * sizeof *t->vectors);
-    if (!code && (!t->cosine || !t->vectors))
+    if (!code && (!t->similarity || !t->vectors))
         code = cli_fail_memory();
     return code;
 }
@@ -248,7 +251,7 @@ static int write_model(void *user, bool stopped)
     if (!code && (!valid_path || (stopped && info.best_step == 0)))
         return cli_status(t->common.ctx, att_training_write(t->common.training, 0, ATT_F32));
     if (!code && info.best_step == 0)
-        return cli_fail("%s: no validation has a correlation: cosines or scores are all the same", valid_path);
+        return cli_fail("%s: no validation has a correlation: similarities or scores are all the same", valid_path);
     if (!code)
         cli_note("%s is the model of step %lld, with the highest Spearman on validation, %.2f", folder,
                  (long long)info.best_step, info.best);
@@ -289,7 +292,7 @@ static int run(int n, char **arguments)
     att_training_free(t.common.training);
     cli_rows_free(&t.pairs);
     free_scored(&t.valid);
-    free(t.cosine);
+    free(t.similarity);
     free(t.vectors);
     att_close(t.common.ctx);
     return code;
