@@ -6,7 +6,10 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define CLI_DECLARE(name) extern const cli_command cli_##name;
 CLI_COMMAND_LIST(CLI_DECLARE)
@@ -46,12 +49,59 @@ static int run(int argc, char **argv)
     return c ? cli_run(c, path, argc - 1, argv + 1) : CLI_MISUSE;
 }
 
+/* ---- with enough stack */
+
+typedef struct program {
+    int argc;
+    char **argv;
+    int code;
+} program;
+
+static void *run_program(void *arg)
+{
+    program *p = arg;
+    p->code = run(p->argc, p->argv);
+    return NULL;
+}
+
+/* Runs in a thread with a stack of its own, which receives all signals; false: there is no memory for it. */
+static bool run_in_thread(program *p)
+{
+    enum { STACK = 8 << 20 };
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    if (pthread_attr_init(&attributes))
+        return false;
+    const bool started =
+        !pthread_attr_setstacksize(&attributes, STACK) && !pthread_create(&thread, &attributes, run_program, p);
+    pthread_attr_destroy(&attributes);
+    if (!started)
+        return false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_join(thread, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return true;
+}
+
+/* `ulimit -s 64` leaves less stack than paths and attention take. */
+static int run_with_stack(int argc, char **argv)
+{
+    enum { ENOUGH = 1 << 20 };
+    program p = {argc, argv, CLI_FAILED};
+    struct rlimit stack;
+    if (getrlimit(RLIMIT_STACK, &stack) || stack.rlim_cur >= ENOUGH || !run_in_thread(&p))
+        run_program(&p);
+    return p.code;
+}
+
 int main(int argc, char **argv)
 {
     cli_end_prepare();
     cli_terminal_prepare();
     setlocale(LC_CTYPE, ""); /* numbers keep the decimal point */
-    const int code = close_output(run(argc, argv));
+    const int code = close_output(run_with_stack(argc, argv));
     if (cli_signal)
         cli_end_by_signal(cli_signal);
     return code;
