@@ -18,7 +18,8 @@ static int set_up(void **state)
     return code ||
            tool("mv $C captioner; cp -r $L llama; mkdir bert photos sub; cp -r *.json vocab.txt 1_Pooling "
                 "model.safetensors bert; cp dot.png photos; mkdir -p kinds/a kinds/b; for i in 1 2 3 4; do cp dot.png "
-                "kinds/a/$i.png; cp dot.png kinds/b/$i.png; done; printf 'a b\\nb c\\n' >in; printf 'a\\tb\\t1\\n' "
+                "kinds/a/$i.png; cp dot.png kinds/b/$i.png; done; printf 'a b\\nb c\\n' >in; cp in gone.unfinished-0; "
+                "printf 'a\\tb\\t1\\n' "
                 ">pairs; "
                 "echo '{\"step\": 1, \"loss\": 2}' >curve; mkdir trained; cp curve trained/log.jsonl; "
                 "printf 'x 1 2\\ny 3 4\\n' >vectors; cp dot.png dot2.png; echo apple >list; printf 'pear\\tPear\\n' "
@@ -33,6 +34,7 @@ static const struct {
     const char *command, *output, *input;
 } refused[] = {
     {"$A embed -m bert -o in in", "--output in", "in, which"},
+    {"$A embed -m bert -o gone gone.unfinished-0", "--output gone", "gone.unfinished-0, which"},
     {"$A embed -m bert -o ./in in", "--output ./in", "replace in,"},
     {"$A embed -m bert -o soft in", "--output soft", "in, which"},
     {"$A embed -m bert -o hard in", "--output hard", "in, which"},
@@ -100,7 +102,7 @@ static void other_files_are_replaced(void **state)
 {
     (void)state;
     static const char *const commands[] = {
-        "$A embed -m bert -o bert/vectors.jsonl2 in",
+        "$A embed -m bert -o bert/vectors.jsonl in",
         "$A embed -m bert -o out in",
         "$A classify -m $V -a vit/attention.svg dot.png",
         "$A plot -o trained/loss.svg trained",
@@ -116,6 +118,25 @@ static void other_files_are_replaced(void **state)
                  commands[i], commands[i]);
         if (tool(line))
             fail_msg("%s: %s", commands[i], tool_err);
+    }
+}
+
+static void a_missing_folder_is_named_before_any_work(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {
+        "$A embed -m missing -o no/such/file in",
+        "$A classify -m missing -a no/such/file.svg dot.png",
+        "$A recommend -m missing --vectors no/such/file",
+        "$A evaluate classify -d photos --confusion no/such/file.svg",
+        "$A explain softmax --svg no/such/file.svg",
+        "$A vocab -s 30 -o no/such/file missing",
+        "$A plot -o no/such/file.svg missing",
+        "$A convert missing -o no/such/file.GGUF",
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        assert_refused(commands[i], 1, ": No such file or directory; there is no folder no/such");
+        assert_string_equal(tool_out, "");
     }
 }
 
@@ -140,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_output_replaces_what_is_read),
         cmocka_unit_test(other_files_are_replaced),
+        cmocka_unit_test(a_missing_folder_is_named_before_any_work),
         cmocka_unit_test(what_a_chat_saves_replaces_no_file_of_the_model),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);

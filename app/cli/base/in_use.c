@@ -3,6 +3,7 @@
 #include <attend_vision.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -47,8 +48,8 @@ static bool same(const struct stat *a, const struct stat *b)
  * commands have written there, may be replaced. */
 static bool is_content(const char *name)
 {
-    static const char *const ends[] = {".safetensors", ".gguf",  ".spm",   ".model",   ".bin",
-                                       ".jinja",       ".jsonl", "-ubyte", "-ubyte.gz"};
+    static const char *const ends[] = {".safetensors", ".gguf",  ".spm",   ".model",
+                                       ".bin",         ".jinja", "-ubyte", "-ubyte.gz"};
     static const char *const names[] = {"config.json",
                                         "generation_config.json",
                                         "preprocessor_config.json",
@@ -66,6 +67,8 @@ static bool is_content(const char *name)
                                         "items.json",
                                         "words.json",
                                         "training.json",
+                                        "log.jsonl",
+                                        "batches.meta.txt",
                                         "model.safetensors.index.json"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i]))
@@ -216,6 +219,36 @@ static int check_outputs(const cli_option *a)
     return CLI_DONE;
 }
 
+/* Is what an unfinished output has left an input? It is removed before the output is written: see output.c. */
+static int check_leftovers(const cli_option *o)
+{
+    enum { MAX_WRITERS = 64 };
+    char path[PATH_BYTES];
+    int code = CLI_DONE;
+    for (int i = 0; !code && i < MAX_WRITERS; i++) {
+        target t = {.option = o->name, .path = *o->text};
+        if (snprintf(path, sizeof path, "%s.unfinished-%d", t.path, i) < PATH_BYTES && !stat(path, &t.is) &&
+            S_ISREG(t.is.st_mode))
+            code = check_all(&t);
+    }
+    return code;
+}
+
+/* Is there the folder of a new file? It is asked before any work. A folder is made with those above it. */
+static int check_parent(const cli_option *o)
+{
+    const char *path = *o->text, *file = strstr(o->value, "FILE"), *slash = strrchr(path, '/');
+    char parent[PATH_BYTES];
+    struct stat s;
+    const bool is_file = file && (!strstr(o->value, "FOLDER") || cli_has_extension(path, file + strlen("FILE")));
+    if (!is_file || !slash || slash == path || slash - path >= PATH_BYTES)
+        return CLI_DONE;
+    snprintf(parent, sizeof parent, "%.*s", (int)(slash - path), path);
+    return stat(parent, &s) && errno == ENOENT
+               ? cli_fail("%s: %s; there is no folder %s", path, strerror(ENOENT), parent)
+               : CLI_DONE;
+}
+
 /* Standard output may be a file, which is then empty already, or to which each line is added that is read from it. */
 static int check_redirected(void)
 {
@@ -233,6 +266,10 @@ int cli_in_use_begin(const cli_command *c, int n, char *const *given)
         if (!o->writes || !*o->text)
             continue;
         code = check_outputs(o);
+        if (!code)
+            code = check_parent(o);
+        if (!code)
+            code = check_leftovers(o);
         target t = {.option = o->name, .path = *o->text};
         if (!code && !is_new(&t, o->value))
             code = check_all(&t);

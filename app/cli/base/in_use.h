@@ -10,7 +10,7 @@
 bool cli_is_path(const char *value);
 
 /* Called by the parser when all options have their values. Returns 0, or a code after a message that names an output
- * and what it would replace. */
+ * and what it would replace, or the folder that it lacks. */
 int cli_in_use_begin(const cli_command *c, int n, char *const *arguments);
 /* Called when a model has been found: `name` for messages, its folder or .gguf file. Returns as above. */
 int cli_in_use_model(const char *name, const char *path);
