@@ -51,8 +51,9 @@ typedef struct att_interactions_options {
  * 1970. What unit numbers have is told by their size, of all of a log together: see
  * att_interactions_info.time_per_second. */
 
-/* Reads a file of any size (see att_open_text), in at most 64 bytes a line and the ids. A line
- * has at most 2^20 bytes, so that a longer history needs the format ATT_INTERACTIONS_LINES.
+/* Reads a file of any size (see att_open_text), in at most 64 bytes a line, and for each user and each
+ * item 64 bytes and twice its id. A line has at most 2^20 bytes, so that a longer history needs the format
+ * ATT_INTERACTIONS_LINES.
  * Numbers of users and items are in the order of their first lines. Each user's actions are sorted by time; equal
  * times, and files without times, have the order of the file. An action whose user is empty, a guest, is left out and
  * counted. options or NULL: defaults. Errors, beyond the skip_bad_lines of the options, name file, line and field: a
