@@ -33,7 +33,7 @@ static const cli_option options[] = {
     {"user", 'u', "USER", .texts = &users, .help = "a user of --data; may be given repeatedly"},
     {"all-users", 0, NULL, .flag = &all_users, .help = "all users of --data, a line each"},
     {"data", 'd', "FILE", .text = &data.path,
-     .help = "log of actions, as in attend train recommend, for --user and --all-users"},
+     .help = "log of actions, as in attend train recommend, for --user and --all-users; \"-\": standard input"},
     CLI_INTERACTIONS_OPTIONS(data),
     {"similar", 's', "ITEM", .texts = &similar,
      .help = "print the items nearest to this one, by the cosine of their vectors; may be given repeatedly"},
@@ -531,6 +531,8 @@ static int run(int n, char **arguments)
         return cli_fail_memory();
     w->unknown.ids = true;
     int code = check_options();
+    if (!code)
+        code = cli_interactions_copy_pipe(&data);
     if (!code)
         code = cli_recommender_open(&w->m, model_name, threads);
     if (!code)

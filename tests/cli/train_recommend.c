@@ -279,6 +279,12 @@ static void a_log_is_read_as_in_the_training_when_recommending(void **state)
     assert_string_equal(tool_err, "");
     assert_int_equal(tool("$A recommend -m exported --data export.csv.gz --all-users -k 3"), 0);
     assert_string_equal(tool_out, lists);
+    assert_int_equal(tool("gzip -c export.csv | $A recommend -m exported --data - --all-users -k 3"), 0);
+    assert_string_equal(tool_out, lists);
+    assert_int_equal(tool("cat export.csv | $A evaluate recommend -m exported --data - >piped && "
+                          "$A evaluate recommend -m exported --data export.csv | diff piped -"),
+                     0);
+    assert_refused("cat export.csv | $A train recommend --data - -o piped", 1, "--data -: is not a file");
     assert_int_equal(tool("$A recommend -m exported --data export.csv --all-users -k 3 --time-column ''"), 0);
     assert_int_not_equal(strcmp(tool_out, lists), 0);
     assert_has(tool_err, "attend: exported was trained with --time-column Ordered At\n");

@@ -17,13 +17,23 @@ static int fail_open(const att_ctx *ctx, att_status s)
     return cli_status(ctx, s);
 }
 
-/* A log is read more than once. */
+int cli_interactions_copy_pipe(cli_interactions_options *o)
+{
+    static cli_copy copy; /* is open until the process ends */
+    if (o->path && !strcmp(o->path, "-"))
+        o->path = "/dev/stdin";
+    return cli_copy_pipe(&o->path, &copy);
+}
+
+/* A log is read more than once, by a training also when it continues. */
 static int check_path(const char *path)
 {
     double bytes;
     const int code = strcmp(path, "-") != 0 ? cli_file_check(path, &bytes) : CLI_DONE;
     if (!code && (!strcmp(path, "-") || bytes < 0))
-        return cli_fail("--data %s: is not a file; a log is read more than once, which only a file can be", path);
+        return cli_fail("--data %s: is not a file; a log is read more than once, which only a file can be: write it "
+                        "to one",
+                        path);
     return code;
 }
 

@@ -59,6 +59,9 @@ typedef struct cli_interactions {
     att_holdout_info held;
 } cli_interactions;
 
+/* Where the log comes from standard input ("-") or another pipe, copies it to a file, so that it can be read more than
+ * once in this process; o->path is then the path of that. */
+int cli_interactions_copy_pipe(cli_interactions_options *o);
 /* Reads the log of o. items [n_items], or NULL if n_items is 0: ids that get the first numbers. */
 int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o,
                           const char *const *items, int64_t n_items);

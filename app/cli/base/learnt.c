@@ -121,12 +121,12 @@ int cli_learnt_other_log(const json_t *training, const char *path, bool *other)
 
 /* ---- how the log was read ----------------------------------------------------------- */
 
-/* Have two names the same end, ".csv", but for ".gz"? Standard input, "-", has any. */
+/* Have two names the same end, ".csv", but for ".gz"? What comes from a pipe has any. */
 static bool same_end(const char *a, const char *b)
 {
     const char *names[] = {a, b};
     char end[2][16];
-    if (!strcmp(a, "-") || !strcmp(b, "-"))
+    if (!strncmp(b, "/dev/", 5))
         return true;
     for (int i = 0; i < 2; i++) {
         const size_t n = strlen(names[i]) - (cli_ends_with(names[i], ".gz") ? 3 : 0);

@@ -298,12 +298,12 @@ static int copy_bytes(const char *path, int from, int to)
     return CLI_DONE;
 }
 
-/* The path of a copy: if the pipe is a descriptor ("/dev/fd/63"), the copy replaces that. */
+/* The path of a copy: if the pipe is a descriptor ("/dev/fd/63", "/dev/stdin"), the copy replaces that. */
 static int name_copy(const char **path, cli_copy *copy)
 {
-    int descriptor;
+    int descriptor = STDIN_FILENO;
     char more;
-    if (sscanf(*path, "/dev/fd/%d%c", &descriptor, &more) == 1) {
+    if (!strcmp(*path, "/dev/stdin") || sscanf(*path, "/dev/fd/%d%c", &descriptor, &more) == 1) {
         if (dup3(copy->file, descriptor, O_CLOEXEC) < 0)
             return cli_fail_errno(*path);
         close(copy->file);

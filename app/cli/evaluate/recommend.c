@@ -24,7 +24,8 @@ static bool exclude_seen, leave_out_unseen, json;
 
 static const cli_option options[] = {
     CLI_RECOMMENDER_MODEL_OPTION(&model_name, "; without one the baselines are measured alone"),
-    {"data", 'd', "FILE", .text = &data.path, .required = true, .help = "log of actions, as in attend train recommend"},
+    {"data", 'd', "FILE", .text = &data.path, .required = true,
+     .help = "log of actions, as in attend train recommend; \"-\": standard input"},
     CLI_INTERACTIONS_OPTIONS(data),
     CLI_HOLDOUT_OPTIONS(data),
     {"part", 0, "valid|test", .choice = &part, .help = "held-out actions that are predicted"},
@@ -518,6 +519,8 @@ static int run(int n, char **arguments)
     (void)n, (void)arguments;
     evaluation e = {.ctx = NULL};
     int code = check_options();
+    if (!code)
+        code = cli_interactions_copy_pipe(&data);
     if (!code)
         code = read_cutoffs(&e);
     if (!code)
