@@ -129,24 +129,6 @@ static void the_protocol_is_said_in_full(void **state)
     assert_has(tool_out, "do not occur in training: not counted\n");
 }
 
-static void times_are_shown_as_dates(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *times[2], *says;
-    } cases[] = {{{"874724710", "893286638"}, "; times 1997-09-20 to 1998-04-22"},
-                 {{"874724710000", "893286638000"}, "; times 1997-09-20 to 1998-04-22 in milliseconds"},
-                 {{"1", "5"}, "; times 1 to 5"},
-                 {{"19970920", "19980422"}, "; times 19970920 to 19980422"}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char line[256];
-        snprintf(line, sizeof line, "printf 'u a %s\\nu b %s\\nu b %s\\n' >dates; $A evaluate recommend -d dates",
-                 cases[i].times[0], cases[i].times[0], cases[i].times[1]);
-        assert_int_equal(tool(line), 0);
-        assert_has(tool_err, cases[i].says);
-    }
-}
-
 /* ---- Training -------------------------------------------------------------------------- */
 
 static void a_pattern_is_learnt_that_popularity_does_not_find(void **state)
@@ -236,111 +218,6 @@ static void the_split_is_that_of_the_training(void **state)
     assert_null(strstr(tool_err, "--test-share"));
     assert_int_equal(tool("$A evaluate recommend -m timed -d ring.txt --valid-from 3 --test-from 5"), 0);
     assert_has(tool_err, "timed was trained with --test-share 0.2, not as here: ");
-}
-
-static void the_log_is_read_as_in_the_training(void **state)
-{
-    (void)state;
-    assert_int_equal(tool("{ echo who,what,at,rating; sed 's/ /,/g; s/$/,5/' ring.txt; echo user0,item0,0,5; echo "
-                          "user0,item0,0,5; } >ring.csv"),
-                     0);
-    assert_int_equal(
-        tool("$A train recommend --data ring.csv --user-column who --item-column what --time-column at "
-             "--drop-duplicates --hidden 8 --layers 1 --epochs 0.1 -o read && $A evaluate recommend -m read "
-             "-d ring.csv"),
-        0);
-    assert_null(strstr(tool_err, "without times"));
-    assert_null(strstr(tool_err, "was trained with"));
-    assert_int_equal(tool("$A evaluate recommend -m read -d ring.csv --time-column ''"), 0);
-    assert_has(tool_err, "attend: read was trained with --time-column at\n");
-    assert_int_equal(tool("$A evaluate recommend -m read -d ring.txt >/dev/null"), 0);
-    assert_has(tool_err, "attend: ring.txt is not the log of the training of read, which may have learnt from actions");
-}
-
-/* Newest first, as shops export them, with dates and names of their own */
-static void a_log_is_read_as_in_the_training_when_recommending(void **state)
-{
-    (void)state;
-    static char lists[sizeof tool_out];
-    assert_int_equal(tool("tac ring.txt | awk 'BEGIN { print \"Customer Email,SKU,Ordered At\" } "
-                          "{ printf \"%s,%s,2023-02-%02d 10:00:00 -0500\\n\", $1, $2, $3 + 1 }' >export.csv; "
-                          "gzip -k export.csv"),
-                     0);
-    assert_int_equal(tool("$A train recommend --data export.csv --user-column 'Customer Email' --item-column SKU "
-                          "--time-column 'Ordered At' --hidden 8 --layers 1 --epochs 0.1 -o exported"),
-                     0);
-    assert_has(tool_err, "; times 2023-02-01 to 2023-02-12; 1320 not sorted by time\n");
-    assert_int_equal(tool("$A recommend -m exported --data export.csv --all-users -k 3 --time-column 'Ordered At' "
-                          "--user-column 'Customer Email' --item-column SKU"),
-                     0);
-    strcpy(lists, tool_out);
-    assert_int_equal(tool("$A recommend -m exported --data export.csv --all-users -k 3"), 0);
-    assert_string_equal(tool_out, lists);
-    assert_string_equal(tool_err, "");
-    assert_int_equal(tool("$A recommend -m exported --data export.csv.gz --all-users -k 3"), 0);
-    assert_string_equal(tool_out, lists);
-    assert_int_equal(tool("gzip -c export.csv | $A recommend -m exported --data - --all-users -k 3"), 0);
-    assert_string_equal(tool_out, lists);
-    assert_int_equal(tool("cat export.csv | $A evaluate recommend -m exported --data - >piped && "
-                          "$A evaluate recommend -m exported --data export.csv | diff piped -"),
-                     0);
-    assert_refused("cat export.csv | $A train recommend --data - -o piped", 1, "--data -: is not a file");
-    assert_int_equal(tool("$A recommend -m exported --data export.csv --all-users -k 3 --time-column ''"), 0);
-    assert_int_not_equal(strcmp(tool_out, lists), 0);
-    assert_has(tool_err, "attend: exported was trained with --time-column Ordered At\n");
-    assert_has(tool_err, "attend: export.csv: without times: the order is that of the file\n");
-    /* another kind of file has its own columns */
-    assert_int_equal(tool("$A recommend -m exported --data ring.txt --user user3 -k 3"), 0);
-}
-
-static void points_in_time_are_typed_as_they_are_printed(void **state)
-{
-    (void)state;
-    static char first[sizeof tool_out];
-    const char *const points[] = {"--valid-from 2023-02-05 --test-from 2023-02-09T12:30:00Z",
-                                  "--valid-from 1675555200 --test-from 1675945800",
-                                  "--valid-from 2023-02-05 --test-from 1675945800",
-                                  "--valid-from '2023-02-04 19:00 -0500' --test-from 20230209T123000Z"};
-    assert_int_equal(tool("awk '{ printf \"%s %s %d\\n\", $1, $2, 1675227600 + 86400 * $3 }' ring.txt >seconds.txt; "
-                          "sed 's/$/000/' seconds.txt >milliseconds.txt"),
-                     0);
-    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
-        char line[256];
-        snprintf(line, sizeof line, "$A evaluate recommend -d seconds.txt --split time %s", points[i]);
-        assert_int_equal(tool(line), 0);
-        assert_has(tool_out, " from 2023-02-09T12:30:00Z on, predicted");
-        if (i == 0)
-            strcpy(first, tool_out);
-        assert_string_equal(tool_out, first);
-    }
-    assert_int_equal(tool("$A evaluate recommend -d milliseconds.txt --split time --valid-from 2023-02-05 --test-from "
-                          "2023-02-09T12:30:00Z"),
-                     0);
-    assert_string_equal(tool_out, first);
-    /* a model knows the points of its training, whichever form they have */
-    assert_int_equal(
-        tool("$A train recommend --data seconds.txt --split time --valid-from 2023-02-05 --test-from "
-             "2023-02-09 --hidden 8 --layers 1 --epochs 0.1 -o dated && "
-             "$A evaluate recommend -m dated -d seconds.txt --valid-from 1675555200 --test-from 2023-02-09"),
-        0);
-    assert_has(tool_out, " from 2023-02-09 on, predicted");
-    assert_null(strstr(tool_err, "not as here"));
-    assert_int_equal(tool("$A evaluate recommend -m dated -d seconds.txt --valid-from 2023-02-04 --test-from "
-                          "2023-02-09"),
-                     0);
-    assert_has(tool_err, "dated was trained with --valid-from 2023-02-05, not as here");
-}
-
-static void points_in_time_that_a_log_cannot_have_are_refused(void **state)
-{
-    (void)state;
-    assert_refused(
-        TRAIN "--split time --valid-from 1998-04-01 --test-from 1.4.1999 -o x", 2,
-        "--test-from: time is \"1.4.1999\", not a number, as of seconds since 1970, nor a date of the forms");
-    assert_refused(TRAIN "--split time --valid-from 1998-04-01 --test-from 1998-03-31 -o x", 2,
-                   "--valid-from 1998-04-01 is not before --test-from 1998-03-31");
-    assert_refused(TRAIN "--split time --valid-from 1998-04-01 --test-from 1998-05-01 -o x", 1,
-                   "--valid-from: time is \"1998-04-01\", a date, but those of the log are no seconds since 1970");
 }
 
 /* A model that was made from another one knows what that has learnt from. */
@@ -576,15 +453,10 @@ int main(void)
         cmocka_unit_test(the_popular_baseline_is_counted_by_hand),
         cmocka_unit_test(several_cutoffs_are_those_alone),
         cmocka_unit_test(the_protocol_is_said_in_full),
-        cmocka_unit_test(times_are_shown_as_dates),
         cmocka_unit_test(a_pattern_is_learnt_that_popularity_does_not_find),
         cmocka_unit_test(the_log_begins_with_all_options),
         cmocka_unit_test(all_losses_blocks_and_architectures_train),
         cmocka_unit_test(the_split_is_that_of_the_training),
-        cmocka_unit_test(the_log_is_read_as_in_the_training),
-        cmocka_unit_test(a_log_is_read_as_in_the_training_when_recommending),
-        cmocka_unit_test(points_in_time_are_typed_as_they_are_printed),
-        cmocka_unit_test(points_in_time_that_a_log_cannot_have_are_refused),
         cmocka_unit_test(what_the_first_model_has_learnt_is_said),
         cmocka_unit_test(items_that_the_model_knows_are_counted),
         cmocka_unit_test(options_are_stored_for_resume),
