@@ -117,12 +117,14 @@ static const char *const of_model[] = {"model",  "arch",  "block",        "conte
 static const cli_training_options stored = {"recommend", options,    &folder,    &resume,
                                             may_change,  same_files, same_files, of_model};
 static bool goes_on; /* --resume, and not with another log */
+static bool typed[sizeof options / sizeof *options];
 
 /* Takes what was not typed from the training that continues. One with a new log begins with the model that it has,
  * whose sizes are no options then. */
 static int complete(bool *given)
 {
     goes_on = resume;
+    memcpy(typed, given, sizeof typed);
     int code = cli_training_options_read(&stored, given);
     if (!code && resume && (schedule != 0 || warmup > 0))
         code = cli_training_options_same(&stored, "epochs", ", and the learning rate depends on them");
@@ -239,18 +241,18 @@ static int read_log(recommend_training *t)
     return code;
 }
 
-/* What the model to begin with has learnt from, to be stored. */
+/* What the model to begin with has learnt from, to be stored; another log is read as that was. */
 static int read_learnt(recommend_training *t)
 {
-    json_t *training = NULL;
+    static json_t *training; /* options point into it */
     const bool renewed = cli_training_options_renewed();
     const int code = cli_training_file_read(model_name, &training);
-    if (!code) {
-        t->learnt = cli_learnt_of(training, renewed ? "its earlier model" : model_name, renewed);
-        cli_training_options_learnt(t->learnt);
-    }
-    json_decref(training);
-    return code;
+    if (code)
+        return code;
+    t->learnt = cli_learnt_of(training, renewed ? "its earlier model" : model_name, renewed);
+    cli_training_options_learnt(t->learnt);
+    return renewed ? CLI_DONE
+                   : cli_learnt_reading(json_object_get(training, "options"), model_name, data.path, options, typed);
 }
 
 static int open_base(recommend_training *t)
