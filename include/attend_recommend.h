@@ -23,8 +23,10 @@ typedef struct att_interactions att_interactions;
 typedef enum att_interactions_format {
     ATT_INTERACTIONS_ANY = 0, /* what the first lines show */
     ATT_INTERACTIONS_LINES,   /* "user item", "user item time" or "user item rating time", separated by tabs, commas or
-                               * semicolons, in which case ids may have spaces, or by spaces; a first line of names is
-                               * read as a heading */
+                               * semicolons, in which case ids may have spaces, or by spaces, which then may divide the
+                               * date and the time of day, too; a first line of names is read as a heading. A third
+                               * column of few small numbers is one of ratings: see att_interactions_info.ratings. Time
+                               * before rating is read, too */
     ATT_INTERACTIONS_MOVIELENS, /* the same, separated by "::" */
     ATT_INTERACTIONS_INTER,     /* RecBole's .inter: tabs, with the header "user_id:token", "item_id:token", ... */
     ATT_INTERACTIONS_CSV,       /* with a header; separated by commas, semicolons or tabs, see att_table (RFC 4180) */
@@ -34,11 +36,13 @@ typedef enum att_interactions_format {
 typedef struct att_interactions_options {
     size_t size;
     att_interactions_format format;
-    const char *user, *item; /* names of the columns of CSV, or of .inter without its types; or NULL: the first of
-                              * user_id, user, userId, reviewerID, and of item_id, item, itemId, movieId, asin */
-    const char *time;        /* likewise; "": do not read times; or NULL: timestamp, time or unixReviewTime, if there is
-                              * one */
-    bool drop_duplicates;    /* drop an action of a user with an item at a time after the first such one */
+    const char *user, *item; /* names of the columns of CSV, or of .inter without its types, in letters of either case
+                              * and with or without blanks, "_" and "-"; or their numbers, from 1, also of lines and of
+                              * CSV without a header; or NULL: a usual name, as user_id, customer_id, reviewerID;
+                              * item_id, sku, product_id, asin, movieId; two of them are an error */
+    const char *time;     /* likewise; "": do not read times; or NULL: a usual name, as timestamp, date, created_at, if
+                           * there     is one */
+    bool drop_duplicates; /* drop an action of a user with an item at a time after the first such one */
     const char *const *items; /* [n_items]: ids of items that get the numbers 0 to n_items - 1, as those of a model;
                                * further items of the log follow */
     int64_t n_items;
@@ -91,6 +95,14 @@ typedef struct att_interactions_info {
     int64_t skipped;        /* malformed records that were left out */
     const char *bad;        /* the sentence on the first of them, with its line; NULL: none. Valid as long as the log */
     const char *heading;    /* the first record, which in a format without a header was read as one; NULL: none */
+    int64_t guessed_times;  /* the number of the column, from 1, that has the times by its place, not by its name; 0:
+                             * none */
+    bool ratings;           /* that column has few small numbers again and again, in no order: it was read as ratings,
+                             * and there are no times */
+    double lowest_rating, highest_rating;
+    const char *unused_times; /* the name of a column that seems to have times, though it was not read; NULL: none.
+                               * Valid as long as the log */
+    int64_t repeated_users;   /* ATT_INTERACTIONS_HISTORIES: lines whose user has had a line before */
 } att_interactions_info;
 ATT_API att_status att_interactions_describe(const att_interactions *log, att_interactions_info *info);
 /* Ids, valid as long as the log; NULL: out of range. */

@@ -497,8 +497,8 @@ static int open_log(work *w)
         code = cli_learnt_reading(json_object_get(training, "options"), w->m.name, data.path, options, typed);
     if (!code)
         code = cli_interactions_open(w->m.ctx, &w->log, &data, w->m.items, w->m.info.items);
-    if (!code && !w->log.info.timed)
-        cli_note("%s: without times: the order is that of the file", data.path);
+    if (!code)
+        cli_interactions_note(&w->log, data.path);
     return code;
 }
 

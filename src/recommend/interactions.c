@@ -14,6 +14,8 @@ static att_status add_history(att_log_builder *b, const att_table *t)
     att_status e = t->n < 2 ? att_fail_at(&where, ATT_ERR_FORMAT, "1 field, the user; item is missing") : ATT_OK;
     for (int64_t i = 0; !e && i < t->n; i++)
         e = att_id_check(t->field[i], &where, i ? "item" : "user");
+    if (!e)
+        b->log->info.repeated_users += att_ids_find(&b->log->users, t->field[0]) >= 0;
     for (int64_t i = 1; !e && i < t->n; i++)
         e = att_log_builder_add(b, &where, t->field[0], t->field[i], 0);
     return e;
@@ -41,10 +43,11 @@ static att_status add_record(att_log_builder *b, const att_log_format *f, att_ta
     return e ? att_table_skip(t, e) : ATT_OK;
 }
 
-static att_status read_records(att_log_builder *b, const att_log_format *f, att_table *t)
+static att_status read_records(att_log_builder *b, att_log_format *f, att_table *t)
 {
     enum { BETWEEN = 1 << 14 }; /* records, after which cancelling is asked for */
     att_status e = att_table_read(t);
+    f->unused_times = e ? NULL : att_log_format_unused_times(f, t);
     for (int64_t i = 0; !e && t->n > 0; i++) {
         e = add_record(b, f, t);
         if (!e && i % BETWEEN == 0 && att_cancelled(t->ctx))
@@ -55,19 +58,24 @@ static att_status read_records(att_log_builder *b, const att_log_format *f, att_
 }
 
 /* Sets what the info says of the file; the heading, or an empty one, has been added to the texts. */
-static att_status say(att_interactions *log, const att_table *t, bool heading)
+static att_status say(att_interactions *log, const att_table *t, const att_log_format *f, bool heading)
 {
-    const att_status e = t->skipped ? att_names_add(&log->said, att_names_at(&t->reason, 0)) : ATT_OK;
+    const char *const texts[] = {t->skipped ? att_names_at(&t->reason, 0) : "", f->unused_times ? f->unused_times : ""};
+    att_status e = att_names_add(&log->said, texts[0]);
+    e = e ? e : att_names_add(&log->said, texts[1]);
+    if (e)
+        return e;
     log->info.skipped = t->skipped;
-    log->info.bad = t->skipped && !e ? att_names_at(&log->said, 1) : NULL;
-    log->info.heading = heading && !e ? att_names_at(&log->said, 0) : NULL;
-    return e;
+    log->info.heading = heading ? att_names_at(&log->said, 0) : NULL;
+    log->info.bad = t->skipped ? att_names_at(&log->said, 1) : NULL;
+    log->info.unused_times = f->unused_times ? att_names_at(&log->said, 2) : NULL;
+    return ATT_OK;
 }
 
 static att_status read_file(att_log_builder *b, const char *path, const att_interactions_options *o)
 {
     att_table t = {0};
-    att_log_format f;
+    att_log_format f = {0};
     att_status e = att_table_init(&t, b->log->ctx, path);
     t.lines.advice = "; write an action a line, the format lines";
     t.max_skipped = o->skip_bad_lines;
@@ -76,11 +84,14 @@ static att_status read_file(att_log_builder *b, const char *path, const att_inte
         b->log->info.format =
             t.quoted && f.kind == ATT_INTERACTIONS_LINES ? "CSV without a header" : att_log_format_name(f.kind);
         b->log->info.timed = f.kind != ATT_INTERACTIONS_HISTORIES && f.column[ATT_LOG_TIME] >= 0;
+        b->guessed = f.guessed_time ? f.column[ATT_LOG_TIME] + 1 : 0;
+        b->log->info.guessed_times = b->guessed;
         const att_byte_view heading = f.heading;
         e = att_names_add_bytes(&b->log->said, heading.data, heading.bytes);
         e = e ? e : read_records(b, &f, &t);
-        e = e ? e : say(b->log, &t, heading.bytes > 0);
+        e = e ? e : say(b->log, &t, &f, heading.bytes > 0);
     }
+    att_log_format_free(&f);
     att_table_close(&t);
     return e;
 }

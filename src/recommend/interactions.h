@@ -36,6 +36,7 @@ typedef struct att_log_builder {
     att_action_block *first, *last;
     bool drop_duplicates;
     att_time_kind times; /* of a file */
+    int64_t guessed;     /* the number of the column, from 1, whose times may be ratings; 0: they are no guess */
 } att_log_builder;
 
 /* Begins a log with the items of the options. */
@@ -46,6 +47,10 @@ att_status att_log_builder_add(att_log_builder *b, const att_where *where, att_b
                                double time);
 /* Sorts the actions -> *out; `label` names the log in errors. */
 att_status att_log_builder_finish(att_log_builder *b, const char *label, att_interactions **out);
+
+/* Are the times, in the order of the file, ratings rather: few small numbers, *low to *high, that occur again and again
+ * and in no order? */
+bool att_log_has_ratings(const att_interactions *log, double *low, double *high);
 
 /* Actions [begin, end) of the log as a view. */
 static inline att_history att_history_of(const att_interactions *log, int64_t begin, int64_t end)

@@ -119,6 +119,21 @@ static att_status distribute(att_log_builder *b)
     return ATT_OK;
 }
 
+/* Frees the times, where they are ratings rather. */
+static void drop_ratings(att_log_builder *b)
+{
+    att_interactions *log = b->log;
+    att_interactions_info *i = &log->info;
+    if (!log->time || !b->guessed)
+        return;
+    i->ratings = att_log_has_ratings(log, &i->lowest_rating, &i->highest_rating);
+    if (!i->ratings)
+        return;
+    att_free(log->ctx, log->time);
+    log->time = NULL;
+    i->timed = false;
+}
+
 /* ---- by time */
 
 typedef struct timed_item {
@@ -241,6 +256,7 @@ static att_status finish(att_log_builder *b, const char *label)
         return e;
     log->info.users = att_ids_count(&log->users);
     log->info.items = att_ids_count(&log->items);
+    drop_ratings(b);
     find_longest(log);
     e = sort_users(log);
     if (e)

@@ -1,5 +1,7 @@
 #include "recommend/log_format.h"
+#include "recommend/log_date.h"
 #include "recommend/log_heading.h"
+#include "recommend/log_time.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,13 +14,6 @@ static const char *const format_names[] = {[ATT_INTERACTIONS_LINES] = "lines",
                                            [ATT_INTERACTIONS_CSV] = "CSV",
                                            [ATT_INTERACTIONS_HISTORIES] = "histories"};
 static const char *const what[] = {[ATT_LOG_USER] = "user", [ATT_LOG_ITEM] = "item", [ATT_LOG_TIME] = "time"};
-/* Names of columns, in the order in which they are searched */
-static const char *const usual[ATT_LOG_COLUMNS][5] = {
-    [ATT_LOG_USER] = {"user_id", "user", "userId", "reviewerID", NULL},
-    [ATT_LOG_ITEM] = {"item_id", "item", "itemId", "movieId", "asin"},
-    [ATT_LOG_TIME] = {"timestamp", "time", "unixReviewTime", NULL, NULL},
-};
-enum { USUAL = sizeof usual[0] / sizeof usual[0][0] };
 
 const char *att_log_format_name(att_interactions_format kind) { return format_names[kind]; }
 
@@ -26,47 +21,22 @@ const char *att_log_format_name(att_interactions_format kind) { return format_na
 
 static bool has(att_byte_view line, const char *text) { return memmem(line.data, line.bytes, text, strlen(text)); }
 
-static bool is_name(att_byte_view field, const char *name)
+/* The last n fields of a record that spaces divide, as one. */
+static att_byte_view last_fields(const att_table *t, int64_t n)
 {
-    return name && strlen(name) == field.bytes && !memcmp(field.data, name, field.bytes);
+    const att_byte_view first = t->field[t->n - n], last = t->field[t->n - 1];
+    return (att_byte_view){first.data, (size_t)(last.data + last.bytes - first.data)};
 }
 
-/* The index of the header's field with a name; -1: none, -2: two. The types of .inter, ":token", are no part of names.
- */
-static int64_t find_name(att_interactions_format kind, const att_table *t, const char *name)
+/* How many fields the time at the end of a record has: two or three, where spaces divide a date, the time of day and
+ * perhaps the zone. */
+static int64_t count_time_fields(const att_table *t)
 {
-    int64_t found = -1;
-    for (int64_t i = 0; i < t->n; i++) {
-        att_byte_view field = t->field[i];
-        const char *type = kind == ATT_INTERACTIONS_INTER ? memchr(field.data, ':', field.bytes) : NULL;
-        field.bytes = type ? (size_t)(type - field.data) : field.bytes;
-        if (is_name(field, name))
-            found = found == -1 ? i : -2;
-    }
-    return found;
-}
-
-/* The index of the column with the name *name, or if that is NULL with a usual one, which *name becomes. */
-static int64_t find_column(att_interactions_format kind, const att_table *t, int c, const char **name)
-{
-    if (*name)
-        return find_name(kind, t, *name);
-    for (int i = 0; i < USUAL && usual[c][i]; i++) {
-        const int64_t found = find_name(kind, t, usual[c][i]);
-        *name = found != -1 ? usual[c][i] : NULL;
-        if (*name)
-            return found;
-    }
-    *name = usual[c][0];
-    return -1;
-}
-
-/* Has the first record, split, the columns of a header? */
-static bool has_columns(const att_table *t, const att_interactions_options *o)
-{
-    const char *user = o->user, *item = o->item;
-    return find_column(ATT_INTERACTIONS_CSV, t, ATT_LOG_USER, &user) != -1 &&
-           find_column(ATT_INTERACTIONS_CSV, t, ATT_LOG_ITEM, &item) != -1;
+    att_date date;
+    for (int64_t n = 3; n > 1 && *t->separator == ' '; n--)
+        if (t->n > n + 1 && att_date_parse(last_fields(t, n), &date))
+            return n;
+    return 1;
 }
 
 /* The kind that the first line shows, and the separator of the table. Semicolons, commas and quotes are of CSV. */
@@ -84,17 +54,18 @@ static att_status find_kind(att_table *t, att_byte_view line, const att_interact
     const att_status e = att_table_peek(t);
     if (e)
         return e;
-    const bool columns = has_columns(t, o), many = t->n > MAX_FIELDS;
+    const bool columns = att_log_columns_exist(t, o), many = t->n - count_time_fields(t) + 1 > MAX_FIELDS;
     if (columns || (many && att_log_has_heading(t, true)))
         *kind = ATT_INTERACTIONS_CSV;
     else
-        *kind = many && !has(line, "\"") ? ATT_INTERACTIONS_HISTORIES : ATT_INTERACTIONS_LINES;
+        *kind = many && !has(line, "\"") && !att_log_columns_are_numbers(o) ? ATT_INTERACTIONS_HISTORIES
+                                                                            : ATT_INTERACTIONS_LINES;
     return ATT_OK;
 }
 
 /* Sets the separator of the table, whose kind is known. Lines may have commas or semicolons between their fields, too,
  * if all of them have. */
-static att_status separate(att_table *t, att_byte_view line, att_interactions_format kind)
+static att_status separate(att_table *t, att_byte_view line, att_interactions_format kind, int64_t max_fields)
 {
     const bool tabs = has(line, "\t"), csv = has(line, ",") || has(line, ";");
     att_status e = ATT_OK;
@@ -104,44 +75,69 @@ static att_status separate(att_table *t, att_byte_view line, att_interactions_fo
         e = att_table_find_separator(t);
     else
         att_table_separate(t, tabs || kind == ATT_INTERACTIONS_INTER ? "\t" : " ", false);
-    if (!e && kind == ATT_INTERACTIONS_LINES && t->quoted && !att_log_has_fields(t, 2, MAX_FIELDS))
+    if (!e && kind == ATT_INTERACTIONS_LINES && t->quoted && !att_log_has_fields(t, 2, max_fields))
         att_table_separate(t, " ", false);
     return e;
 }
 
-static att_status find_columns(att_log_format *f, const att_table *t, const att_where *where, att_byte_view line,
+/* The columns of a header; their names, if the log has no times but might have. */
+static att_status find_columns(att_log_format *f, const att_table *t, att_byte_view line,
                                const att_interactions_options *o)
+{
+    const bool types = f->kind == ATT_INTERACTIONS_INTER;
+    att_status e = att_log_columns_find(t, types, line, o, f->column);
+    f->wants_times = !e && f->column[ATT_LOG_TIME] < 0 && !o->time;
+    for (int64_t i = 0; !e && f->wants_times && i < t->n; i++) {
+        const att_byte_view name = att_log_column_name(t->field[i], types);
+        e = att_names_add_bytes(&f->names, name.data, name.bytes);
+    }
+    return e;
+}
+
+const char *att_log_format_unused_times(const att_log_format *f, const att_table *t)
+{
+    for (int64_t i = 0; f->wants_times && i < t->n && i < f->fields; i++)
+        if (i != f->column[ATT_LOG_USER] && i != f->column[ATT_LOG_ITEM] && att_time_is_likely(t->field[i]))
+            return att_names_at(&f->names, i);
+    return NULL;
+}
+
+/* Columns that are named by their numbers, "3". */
+static att_status number_columns(att_log_format *f, const att_where *where, const att_interactions_options *o)
 {
     const char *const given[] = {[ATT_LOG_USER] = o->user, [ATT_LOG_ITEM] = o->item, [ATT_LOG_TIME] = o->time};
     for (int c = 0; c < ATT_LOG_COLUMNS; c++) {
-        const bool none = c == ATT_LOG_TIME && o->time && !*o->time;
-        const char *name = given[c];
-        f->column[c] = none ? -1 : find_column(f->kind, t, c, &name);
-        if (f->column[c] == -2)
-            return att_fail_at(where, ATT_ERR_FORMAT, "the header has the column \"%.80s\" twice", name);
-        if (f->column[c] == -1 && !none && (c != ATT_LOG_TIME || given[c]))
-            return att_fail_at(
-                where, ATT_ERR_FORMAT,
-                "the header has no column \"%.80s\", of the %s; it is: %.*s%s. Name the column if it has "
-                "another name",
-                name, what[c], (int)(line.bytes < 120 ? line.bytes : 120), line.data, line.bytes < 120 ? "" : "...");
+        const int64_t number = att_log_column_number(given[c]);
+        if (!given[c] || (c == ATT_LOG_TIME && !*given[c]))
+            continue;
+        if (f->kind == ATT_INTERACTIONS_HISTORIES || number < 0)
+            return att_fail_at(where, ATT_ERR_ARGUMENT,
+                               "the format is %s, whose columns have no names; \"%.80s\" was given as one%s",
+                               format_names[f->kind], given[c],
+                               f->kind == ATT_INTERACTIONS_HISTORIES ? "" : ", which can be a number, from 1");
+        if (number >= f->fields)
+            return att_fail_at(where, ATT_ERR_ARGUMENT, "there is no column %.80s, of the %s: there are %lld", given[c],
+                               what[c], (long long)f->fields);
+        f->column[c] = number;
     }
     return ATT_OK;
+}
+
+/* Of "user item rating time" the time is the last one, unless that before it alone is likely a time. */
+static int64_t guess_time(const att_log_format *f, const att_table *t)
+{
+    const bool before = f->fields == MAX_FIELDS && f->time_fields == 1 && att_time_is_likely(t->field[f->fields - 2]) &&
+                        !att_time_is_likely(t->field[f->fields - 1]);
+    return f->fields < 3 ? -1 : f->fields - (before ? 2 : 1);
 }
 
 static att_status set_columns(att_log_format *f, const att_table *t, const att_where *where,
                               const att_interactions_options *o)
 {
-    if (o->user || o->item || (o->time && *o->time))
-        return att_fail_at(where, ATT_ERR_ARGUMENT,
-                           "the format is %s, whose columns have no names; \"%.80s\" was given as one",
-                           format_names[f->kind],
-                           o->user   ? o->user
-                           : o->item ? o->item
-                                     : o->time);
-    if (f->kind == ATT_INTERACTIONS_HISTORIES)
-        return ATT_OK;
-    if (f->fields < 2 || f->fields > MAX_FIELDS)
+    const bool named = o->user && o->item;
+    f->time_fields = f->kind == ATT_INTERACTIONS_LINES ? count_time_fields(t) : 1;
+    f->fields -= f->time_fields - 1;
+    if (f->kind != ATT_INTERACTIONS_HISTORIES && (f->fields < 2 || (f->fields > MAX_FIELDS && !named)))
         return att_fail_at(where, ATT_ERR_FORMAT,
                            "%lld field%s in the format %s, expected \"user item\", \"user item time\" or \"user item "
                            "rating time\", separated by %s",
@@ -149,14 +145,18 @@ static att_status set_columns(att_log_format *f, const att_table *t, const att_w
                            *t->separator == ':' ? "\"::\"" : "tabs, commas, semicolons or spaces");
     f->column[ATT_LOG_USER] = 0;
     f->column[ATT_LOG_ITEM] = 1;
-    f->column[ATT_LOG_TIME] = f->fields > 2 && !o->time ? f->fields - 1 : -1;
-    return ATT_OK;
+    f->column[ATT_LOG_TIME] = f->kind == ATT_INTERACTIONS_HISTORIES || o->time || named ? -1 : guess_time(f, t);
+    f->guessed_time = f->column[ATT_LOG_TIME] >= 0;
+    return number_columns(f, where, o);
 }
 
 /* Reads a heading of a format that has no header. */
-static att_status read_heading(att_log_format *f, att_table *t, att_byte_view line)
+static att_status read_heading(att_log_format *f, att_table *t, att_byte_view line, const att_interactions_options *o)
 {
-    const bool names = att_log_has_names(t), heading = f->fields > 2 && att_log_has_heading(t, false);
+    static const att_interactions_options none = {.size = sizeof none};
+    const bool numbers = att_log_columns_are_numbers(o),
+               names = att_log_has_names(t) || att_log_columns_exist(t, &none),
+               heading = f->fields > 2 && att_log_has_heading(t, numbers);
     att_status e = att_table_peek(t);
     if (e || !(names || heading))
         return e;
@@ -164,33 +164,40 @@ static att_status read_heading(att_log_format *f, att_table *t, att_byte_view li
     return att_table_read(t);
 }
 
+/* Is a table whose separators are those of CSV one without a header? */
+static bool has_no_header(att_table *t, const att_interactions_options *o)
+{
+    const bool named = o->user || o->item || (o->time && *o->time);
+    return !att_log_columns_exist(t, o) && (named ? att_log_columns_are_numbers(o) : att_log_is_lines(t));
+}
+
 att_status att_log_format_find(att_log_format *f, att_table *t, const att_interactions_options *options)
 {
     att_byte_view line;
-    *f = (att_log_format){.kind = options->format};
+    *f = (att_log_format){.kind = options->format, .time_fields = 1, .names.text.ctx = t->ctx};
     att_status e = att_table_first_line(t, &line);
     if (e || !line.bytes)
         return e;
     if (f->kind == ATT_INTERACTIONS_ANY)
         e = find_kind(t, line, options, &f->kind);
-    e = e ? e : separate(t, line, f->kind);
+    e = e ? e : separate(t, line, f->kind, att_log_columns_are_numbers(options) ? INT64_MAX : MAX_FIELDS);
     e = e ? e : att_table_peek(t);
-    const bool named = options->user || options->item || (options->time && *options->time);
-    if (!e && f->kind == ATT_INTERACTIONS_CSV && !options->format && !named && !has_columns(t, options)) {
-        f->kind = att_log_is_lines(t) ? ATT_INTERACTIONS_LINES : f->kind;
-        e = att_table_peek(t);
-    }
+    if (!e && f->kind == ATT_INTERACTIONS_CSV && !options->format && has_no_header(t, options))
+        f->kind = ATT_INTERACTIONS_LINES;
+    e = e ? e : att_table_peek(t);
     e = e ? e : att_table_first_line(t, &line); /* again, as the block may have moved */
     if (e)
         return e;
     const att_where where = att_table_where(t);
     f->has_header = f->kind == ATT_INTERACTIONS_INTER || f->kind == ATT_INTERACTIONS_CSV;
     f->fields = t->n;
-    e = f->has_header ? find_columns(f, t, &where, line, options) : set_columns(f, t, &where, options);
+    e = f->has_header ? find_columns(f, t, line, options) : set_columns(f, t, &where, options);
     if (e || f->kind == ATT_INTERACTIONS_HISTORIES)
         return e;
-    return f->has_header ? att_table_read(t) : read_heading(f, t, line);
+    return f->has_header ? att_table_read(t) : read_heading(f, t, line, options);
 }
+
+void att_log_format_free(att_log_format *f) { att_names_free(&f->names); }
 
 /* ---- a record */
 
@@ -206,9 +213,11 @@ static const char *missing(const att_log_format *f, int64_t n)
 att_status att_log_format_split(const att_log_format *f, const att_table *t, att_byte_view field[ATT_LOG_COLUMNS])
 {
     const att_where where = att_table_where(t);
-    const int64_t n = t->n;
+    const int64_t n = t->n - f->time_fields + 1;
     for (int c = 0; c < ATT_LOG_COLUMNS; c++)
         field[c] = f->column[c] >= 0 && f->column[c] < n ? t->field[f->column[c]] : (att_byte_view){"", 0};
+    if (f->time_fields > 1 && n > 1 && f->column[ATT_LOG_TIME] == n - 1)
+        field[ATT_LOG_TIME] = last_fields(t, f->time_fields);
     if (n == f->fields)
         return ATT_OK;
     const char *name = missing(f, n), *plural = n == 1 ? "" : "s";

@@ -2,11 +2,7 @@
 #ifndef ATT_RECOMMEND_LOG_FORMAT_H
 #define ATT_RECOMMEND_LOG_FORMAT_H
 
-#include "text/table.h"
-
-#include "attend_recommend.h"
-
-enum { ATT_LOG_USER, ATT_LOG_ITEM, ATT_LOG_TIME, ATT_LOG_COLUMNS };
+#include "recommend/log_columns.h"
 
 typedef struct att_log_format {
     att_interactions_format kind;
@@ -14,11 +10,19 @@ typedef struct att_log_format {
     att_byte_view heading;           /* a header in a format that has none, valid until the next record; or empty */
     int64_t fields;                  /* of each record */
     int64_t column[ATT_LOG_COLUMNS]; /* -1: none */
+    int64_t time_fields;             /* of the time, the last ones: spaces divide a date, time of day and zone */
+    bool guessed_time;               /* where the time is was neither said nor named */
+    bool wants_times;                /* it has none, though that was not said */
+    att_names names;                 /* of the header, where the log wants times */
+    const char *unused_times;        /* the name of a column that likely has some; NULL: none */
 } att_log_format;
 
 /* Finds the format of a log by its first records, sets the separator of the table, and reads the header or heading if
  * there is one. Errors: fewer than two fields, or a column is missing. */
 att_status att_log_format_find(att_log_format *f, att_table *t, const att_interactions_options *options);
+void att_log_format_free(att_log_format *f);
+/* The name of a column of the current record that likely has times, which are not used; NULL: none. */
+const char *att_log_format_unused_times(const att_log_format *f, const att_table *t);
 const char *att_log_format_name(att_interactions_format kind);
 /* The columns of the current record, which is no history; a column that the format does not have is empty. Errors:
  * another number of fields than the first record. */

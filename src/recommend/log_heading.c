@@ -8,32 +8,13 @@ static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c 
 
 /* ---- names */
 
-/* In small letters, without what is no letter. */
-static const char *const names[] = {
-    "user",    "users",     "userid",  "uid",       "username", "reviewer", "reviewerid", "customer",      "customerid",
-    "visitor", "visitorid", "session", "sessionid", "account",  "client",   "email",      "item",          "items",
-    "itemid",  "iid",       "product", "productid", "sku",      "asin",     "movie",      "movieid",       "article",
-    "song",    "songid",    "track",   "trackid",   "book",     "bookid",   "isbn",       "articleid",     "rating",
-    "ratings", "score",     "stars",   "value",     "weight",   "count",    "event",      "quantity",      "time",
-    "times",   "timestamp", "date",    "datetime",  "ts",       "unixtime", "createdat",  "unixreviewtime"};
+/* Of columns that are not used, as att_log_column_is_in wants them */
+static const char *const others[] = {"rating", "ratings", "score",    "stars", "value", "weight", "count",
+                                     "event",  "type",    "quantity", "price", "users", "items",  NULL};
 
 static bool is_known(att_byte_view field)
 {
-    char letters[24];
-    size_t n = 0;
-    for (size_t i = 0; i < field.bytes; i++) {
-        const char c = field.data[i];
-        if (!is_letter(c))
-            continue;
-        if (n + 1 == sizeof letters)
-            return false;
-        letters[n++] = c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
-    }
-    letters[n] = 0;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (!strcmp(letters, names[i]))
-            return true;
-    return false;
+    return att_log_column_is_usual(field) || att_log_column_is_in(field, others);
 }
 
 /* ---- numbers */
@@ -100,6 +81,7 @@ typedef struct seen {
     bool result;       /* as far as has been seen */
     uint64_t shape[2]; /* of the first record's user and item */
     bool again;        /* another record has these */
+    bool untimed;      /* a record's last field is no time */
 } seen;
 
 static bool see_heading(const att_table *t, void *arg)
@@ -150,10 +132,11 @@ static uint64_t shape_of(att_byte_view id)
     return digits ? hash : 0;
 }
 
-/* Has the record the columns of an action, and those that are read as numbers such ones? */
+/* Has the record the columns of an action, and those that are read as numbers such ones? Of three numbers the first may
+ * be that of the record. */
 static bool is_action(const att_table *t)
 {
-    return t->n == 2 || (t->n == 3 && is_time(t->field[2])) ||
+    return t->n == 2 || (t->n == 3 && (is_time(t->field[2]) || (is_rating(t->field[2]) && !is_number(t->field[0])))) ||
            (t->n == 4 && is_rating(t->field[2]) && is_time(t->field[3]));
 }
 
@@ -164,6 +147,7 @@ static bool see_action(const att_table *t, void *arg)
     s->result = t->n == s->fields && is_action(t);
     if (!s->result)
         return false;
+    s->untimed |= t->n == 2 || !is_time(t->field[t->n - 1]);
     const uint64_t user = shape_of(t->field[0]), item = shape_of(t->field[1]);
     s->again |= s->records > 0 && user == s->shape[0] && item == s->shape[1];
     if (s->records++ == 0) {
@@ -173,10 +157,10 @@ static bool see_action(const att_table *t, void *arg)
     return true;
 }
 
-/* Two columns may be words and a heading: ids that have digits, as those of another record have, are none. */
+/* What has no times may be words and a heading: ids that have digits, as those of another record have, are none. */
 bool att_log_is_lines(att_table *t)
 {
     seen s = {0};
     att_table_sample(t, see_action, &s);
-    return s.result && (s.fields > 2 || (s.again && s.shape[0] && s.shape[1]));
+    return s.result && (!s.untimed || (s.again && s.shape[0] && s.shape[1]));
 }

@@ -2,7 +2,7 @@
 #ifndef ATT_RECOMMEND_LOG_HEADING_H
 #define ATT_RECOMMEND_LOG_HEADING_H
 
-#include "text/table.h"
+#include "recommend/log_columns.h"
 
 /* Does the first record, split, name columns of logs, in letters of either case? */
 bool att_log_has_names(const att_table *t);
@@ -11,8 +11,8 @@ bool att_log_has_names(const att_table *t);
 bool att_log_has_heading(att_table *t, bool any);
 /* Have all of the first records the same number of fields, from min to max? */
 bool att_log_has_fields(att_table *t, int64_t min, int64_t max);
-/* Are all of the first records actions as in lines, "user item", "user item time" or "user item rating time": is that
- * as good as certain? */
+/* Are all of the first records actions as in lines, "user item", "user item time", "user item rating" or "user item
+ * rating time": is that as good as certain? */
 bool att_log_is_lines(att_table *t);
 
 #endif

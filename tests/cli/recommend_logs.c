@@ -136,6 +136,56 @@ static void points_in_time_that_a_log_cannot_have_are_refused(void **state)
                    "--valid-from: time is \"1998-04-01\", a date, but those of the log are no seconds since 1970");
 }
 
+/* ---- What is unusual is said ------------------------------------------------------ */
+
+static void what_a_log_may_mean_otherwise_is_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *log, *says;
+    } cases[] = {
+        {"awk '{ print $1, $2, $3 * 7 % 5 + 1 }' ring.txt",
+         "; without times: the order is that of the file\n"
+         "attend: column 3, from 1 to 5, is read as ratings, not as times: --time-column 3 reads it as times\n"},
+        {"awk '{ print $1, $2, $3 * 7 % 5 * 100 + 1 }' ring.txt",
+         "attend: column 3 is read as times, but these are no dates: if it has ratings or counts, --time-column \"\" "
+         "reads none\n"},
+        {"awk 'BEGIN { print \"uid,sku,Wann\" } { print $1 \",\" $2 \",\" 1600000000 + $3 }' ring.txt",
+         "attend: the column \"Wann\" seems to have times, but is not read: --time-column Wann reads it\n"},
+        {"awk '{ print $1, $2, 1600000000 + $3 ($3 % 3 ? \"000\" : \"\") }' ring.txt",
+         "attend: 480 of 1440 times are not in the years 1973 to 2096 in milliseconds: are all of them times, and in "
+         "one "
+         "unit?\n"},
+        {"awk '{ print $2, $2, $2, $2, $2, $2 }' ring.txt | sort -u; echo item3 item5 item6 item7 item8",
+         "attend: 1 line belongs to a user of an earlier line, as its first id says; where lines have no users, put "
+         "one "
+         "before each\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[512];
+        snprintf(line, sizeof line, "{ %s; } >odd; $A evaluate recommend -d odd", cases[i].log);
+        assert_int_equal(tool(line), 0);
+        assert_has(tool_err, cases[i].says);
+        snprintf(line, sizeof line, "%s -m said", "$A recommend -d odd --all-users");
+        assert_int_equal(i > 0 || !tool(TRAIN "-o said"), 1);
+        assert_int_equal(tool(line), 0);
+        assert_has(tool_err, strstr(cases[i].says, "attend: "));
+    }
+}
+
+static void a_wrong_column_is_refused_with_the_option_that_helps(void **state)
+{
+    (void)state;
+    assert_refused("printf 'user_id,customer_id,item\\na,b,x\\n' >two; $A evaluate recommend -d two", 1,
+                   "and either may be that of the user: name one: --user-column\n");
+    assert_refused(
+        "printf 'user,item,date\\na,x,20.09.1997\\n' >day; $A evaluate recommend -d day", 1,
+        "day: line 2: time is \"20.09.1997\", not a number, as of seconds since 1970, nor a date of the forms "
+        "1997-09-20, 1997-09-20 03:05 or 1997-09-20T03:05:10.5+01:00; --time-column names another column, "
+        "or \"\": no times\n");
+    assert_refused("$A evaluate recommend -d day --time-column date", 1, "or 1997-09-20T03:05:10.5+01:00\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +194,8 @@ int main(void)
         cmocka_unit_test(a_log_is_read_as_in_the_training_when_recommending),
         cmocka_unit_test(points_in_time_are_typed_as_they_are_printed),
         cmocka_unit_test(points_in_time_that_a_log_cannot_have_are_refused),
+        cmocka_unit_test(what_a_log_may_mean_otherwise_is_said),
+        cmocka_unit_test(a_wrong_column_is_refused_with_the_option_that_helps),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

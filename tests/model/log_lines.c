@@ -32,15 +32,17 @@ typedef struct first_case {
 } first_case;
 
 static const first_case firsts[] = {
-    {"uid iid\na x\n", "lines", "uid iid", "x"},
-    {"User\tItem\na\tx\n", "lines", "User\tItem", "x"},
+    {"uid iid\na x\n", "CSV", NULL, "x"}, /* with a header */
+    {"User\tItem\na\tx\n", "CSV", NULL, "x"},
     {"visitorid::itemid\na::x\n", "MovieLens", "visitorid::itemid", "x"},
-    {"uid iid ts\na x 20\na y 10\n", "lines", "uid iid ts", "y@10,x@20"},
+    {"uid iid ts\na x 20\na y 10\n", "CSV", NULL, "y@10,x@20"},
+    {"item rating\na x\n", "lines", "item rating", "x"},
     {"wer was wann\na x 20\na y 10\n", "lines", "wer was wann", "y@10,x@20"},
     {"a user\na item\n", "lines", NULL, "user,item"},
     {"a,x,1609459202\na,y,1609459201\n", "CSV without a header", NULL, "y@1609459201,x@1609459202"},
     {"\"a\";\"x;y\";4,5;1609459202\na;y;3;1609459201\n", "CSV without a header", NULL, "y@1609459201,x;y@1609459202"},
     {"a1,x1\nb22,x1\na1,x345\n", "CSV without a header", NULL, NULL},
+    {"a1,x1,5\nb22,x1,3.5\na1,x345,4\n", "CSV without a header", NULL, NULL},
     {"196,242\n186,302\n196,51\n", "CSV without a header", NULL, NULL},
 };
 

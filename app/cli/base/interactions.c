@@ -8,12 +8,23 @@
 #include <unistd.h>
 
 /* The library's message, with the options that help. */
-static int fail_open(const att_ctx *ctx, att_status s)
+static int fail_open(const att_ctx *ctx, const cli_interactions_options *o, att_status s)
 {
-    if (s == ATT_ERR_FORMAT && strstr(att_error(ctx), "the header has no column"))
+    const char *says = att_error(ctx);
+    const bool format = s == ATT_ERR_FORMAT;
+    if (format && strstr(says, "the header has no column"))
         return cli_fail("%s: --user-column, --item-column, --time-column. Of a file without a header, with user, item "
-                        "and time in this order: --format lines",
-                        att_error(ctx));
+                        "and time in this order: --format lines; with others: the numbers of the columns",
+                        says);
+    static const char *const columns[] = {"user", "item", "time"};
+    for (size_t i = 0; format && i < sizeof columns / sizeof *columns; i++) {
+        char two[64];
+        snprintf(two, sizeof two, "either may be that of the %s: name one", columns[i]);
+        if (strstr(says, two))
+            return cli_fail("%s: --%s-column", says, columns[i]);
+    }
+    if (format && !o->time && (strstr(says, ": time is ") || strstr(says, ": time of ")))
+        return cli_fail("%s; --time-column names another column, or \"\": no times", says);
     return cli_status(ctx, s);
 }
 
@@ -48,7 +59,7 @@ int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interacti
     int code = check_path(o->path);
     const att_status s = code ? ATT_OK : att_interactions_open(ctx, o->path, read, &l->log);
     if (s)
-        code = fail_open(ctx, s);
+        code = fail_open(ctx, o, s);
     if (!code)
         code = cli_status(ctx, att_interactions_describe(l->log, &l->info));
     return code;
@@ -180,6 +191,39 @@ static void say_times(const cli_interactions *l)
             cli_time_unit(per_second));
 }
 
+static bool is_histories(const att_interactions_info *i) { return !strcmp(i->format, "histories"); }
+
+/* Of columns that perhaps are others than they were read as */
+static void note_columns(const att_interactions_info *i)
+{
+    if (i->unused_times)
+        cli_note("the column \"%.80s\" seems to have times, but is not read: --time-column %s reads it",
+                 i->unused_times, cli_quoted(i->unused_times).text);
+    if (i->ratings)
+        cli_note("column %lld, from %g to %g, is read as ratings, not as times: --time-column %lld reads it as times",
+                 (long long)i->guessed_times, i->lowest_rating, i->highest_rating, (long long)i->guessed_times);
+    else if (i->guessed_times && i->time_per_second == 0 && i->unsorted > 0 && i->ties > 0)
+        cli_note(
+            "column %lld is read as times, but these are no dates: if it has ratings or counts, --time-column \"\" "
+            "reads none",
+            (long long)i->guessed_times);
+    if (i->unusual_times > 0)
+        cli_note("%lld of %lld times are not in the years 1973 to 2096%s: are all of them times, and in one unit?",
+                 (long long)i->unusual_times, (long long)i->actions, cli_time_unit(i->time_per_second));
+    if (i->repeated_users > 0)
+        cli_note("%lld line%s to a user of an earlier line, as its first id says; where lines have no users, put one "
+                 "before each",
+                 (long long)i->repeated_users, i->repeated_users == 1 ? " belongs" : "s belong");
+}
+
+static void note_rest(const att_interactions_info *i)
+{
+    if (i->heading)
+        cli_note("the first line was read as a heading: %.80s", i->heading);
+    cli_skipped_say(i->skipped, i->bad);
+    note_columns(i);
+}
+
 void cli_interactions_say(const cli_interactions *l)
 {
     const att_interactions_info *i = &l->info;
@@ -200,9 +244,17 @@ void cli_interactions_say(const cli_interactions *l)
     if (i->guests > 0)
         fprintf(stderr, "; %lld without a user left out", (long long)i->guests);
     fputc('\n', stderr);
-    if (i->heading)
-        cli_note("the first line was read as a heading: %.80s", i->heading);
-    cli_skipped_say(i->skipped, i->bad);
+    note_rest(i);
+}
+
+void cli_interactions_note(const cli_interactions *l, const char *path)
+{
+    const att_interactions_info *i = &l->info;
+    if (!i->timed && !is_histories(i))
+        cli_note("%s: without times: the order is that of the file", path);
+    if (i->guests > 0)
+        cli_note("%s: %lld action%s without a user left out", path, (long long)i->guests, i->guests == 1 ? "" : "s");
+    note_rest(i);
 }
 
 const char *cli_split_name(att_holdout_kind kind)

@@ -26,11 +26,14 @@ typedef struct cli_interactions_options {
     {"format", 0, "lines|movielens|inter|csv|histories", .choice = &(o).format,                                      \
      .help = "format of --data; default: what its first line shows"},                                                \
     {"user-column", 0, "NAME", .text = &(o).user,                                                                    \
-     .help = "column of users in CSV or .inter; default: user_id, user, userId or reviewerID"},                      \
+     .help = "column of users in CSV or .inter, or its number in a file without a header; default: a usual name, "   \
+             "as user_id, customer_id or reviewerID, in letters of either case"},                                    \
     {"item-column", 0, "NAME", .text = &(o).item,                                                                    \
-     .help = "column of items; default: item_id, item, itemId, movieId or asin"},                                    \
+     .help = "column of items; default: a usual name, as item_id, sku, product_id, movieId or asin"},                \
     {"time-column", 0, "NAME", .text = &(o).time,                                                                    \
-     .help = "column of times; default: timestamp, time or unixReviewTime, if there is one; \"\": no times"},        \
+     .help = "column of times: dates, as 1997-09-20 03:05 or 1997-09-20T03:05:10Z, or numbers, as of seconds or "    \
+             "milliseconds since 1970; default: a usual name, as timestamp, date or created_at, if there is one; "   \
+             "\"\": no times"},                                                                                      \
     {"drop-duplicates", 0, NULL, .flag = &(o).drop_duplicates,                                                       \
      .help = "drop an action with the user, the item and the time of another one, after the first such one"},        \
     CLI_SKIP_OPTION(&(o).skip_bad_lines, "--data")
@@ -75,6 +78,8 @@ void cli_interactions_close(cli_interactions *l);
 
 /* What the log has, and what of it is unusual: a line each, on standard error. */
 void cli_interactions_say(const cli_interactions *l);
+/* What of it is unusual alone; path: that of the log. */
+void cli_interactions_note(const cli_interactions *l, const char *path);
 /* "leave-one-out", "time", "none" */
 const char *cli_split_name(att_holdout_kind kind);
 

@@ -142,7 +142,8 @@ static bool same_end(const char *a, const char *b)
 int cli_learnt_reading(const json_t *all, const char *name, const char *path, const cli_option *options,
                        const bool *typed)
 {
-    static const char *const names[] = {"format", "user-column", "item-column", "time-column", "drop-duplicates"};
+    static const char *const names[] = {"format",      "user-column",     "item-column",
+                                        "time-column", "drop-duplicates", "skip-bad-lines"};
     const char *log = text_of(all, "data");
     bool same = log && same_end(log, path);
     int code = CLI_DONE;
@@ -154,7 +155,7 @@ int cli_learnt_reading(const json_t *all, const char *name, const char *path, co
         const char *was = text_of(all, names[k]);
         same = same && !(o->choice && typed[i]); /* another format has its own columns */
         if (!typed[i])
-            code = was && (same || o->flag) ? cli_take(o, names[k], was) : CLI_DONE;
+            code = was && (same || o->flag || o->integer) ? cli_take(o, names[k], was) : CLI_DONE;
         else if (o->flag && !was)
             cli_note("%s was trained without --%s", name, names[k]);
         else if (o->text && (!was || strcmp(*o->text, was) != 0))

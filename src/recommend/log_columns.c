@@ -1,0 +1,252 @@
+#include "recommend/log_columns.h"
+
+#include <string.h>
+
+static const char *const what[] = {[ATT_LOG_USER] = "user", [ATT_LOG_ITEM] = "item", [ATT_LOG_TIME] = "time"};
+static const char *const shown[] = {[ATT_LOG_USER] = "user_id", [ATT_LOG_ITEM] = "item_id", [ATT_LOG_TIME] = "time"};
+
+/* ---- usual names */
+
+/* In small letters and digits alone. Names of the second list count where the first has none: they are of other columns
+ * as well. */
+enum { LISTS = 2 };
+static const char *const usual[ATT_LOG_COLUMNS][LISTS][52] = {
+    [ATT_LOG_USER] = {{"user",       "userid",         "uid",       "visitorid",    "customer",      "customerid",
+                       "customerno", "customernumber", "clientid",  "memberid",     "accountid",     "buyerid",
+                       "shopperid",  "personid",       "profileid", "subscriberid", "reviewerid",    "viewerid",
+                       "readerid",   "listenerid",     "deviceid",  "cookieid",     "fullvisitorid", NULL},
+                      {"username", "usr", "email", "useremail", "customeremail", "emailaddress", "visitor", "client",
+                       "member", "account", "buyer", "shopper", "reviewer", "session", "sessionid", NULL}},
+    [ATT_LOG_ITEM] = {{"item",       "itemid",      "iid",       "itemno",      "itemnumber", "itemsku",
+                       "itemcode",   "sku",         "skuid",     "productid",   "productno",  "productnumber",
+                       "productsku", "productcode", "stockcode", "lineitemsku", "variantid",  "variantsku",
+                       "goodsid",    "asin",        "isbn",      "movieid",     "articleid",  "articlecode",
+                       "bookid",     "songid",      "trackid",   "videoid",     "newsid",     "contentid",
+                       "recipeid",   "gameid",      "animeid",   "businessid",  "venueid",    "poiid",
+                       "offerid",    "courseid",    NULL},
+                      {"product", "movie", "article", "book", "song", "track", "video", "game", "goods", NULL}},
+    [ATT_LOG_TIME] = {{"timestamp",
+                       "timestampms",
+                       "timestampmillis",
+                       "time",
+                       "timems",
+                       "ts",
+                       "tsms",
+                       "date",
+                       "datetime",
+                       "dt",
+                       "unixtime",
+                       "unixtimestamp",
+                       "unixreviewtime",
+                       "epoch",
+                       "epochtime",
+                       "createdat",
+                       "created",
+                       "createdon",
+                       "createdate",
+                       "createddate",
+                       "createdtime",
+                       "creationdate",
+                       "creationtime",
+                       "orderedat",
+                       "orderedon",
+                       "orderdate",
+                       "ordertime",
+                       "orderdatetime",
+                       "ordertimestamp",
+                       "orderpurchasetimestamp",
+                       "purchasedat",
+                       "purchasedate",
+                       "purchasetime",
+                       "boughtat",
+                       "eventtime",
+                       "eventdate",
+                       "eventdatetime",
+                       "eventtimestamp",
+                       "eventat",
+                       "eventts",
+                       "transactiondate",
+                       "transactiontime",
+                       "transactionat",
+                       "tdat",
+                       "invoicedate",
+                       "viewedat",
+                       "clickedat",
+                       "playedat",
+                       "ratedat",
+                       "reviewdate",
+                       "reviewedat",
+                       NULL},
+                      {"paidat", "processedat", "updatedat", "starttime", "startedat", "visittime", "sessiondate",
+                       "sessionstart", "clicktime", "ratingtime", "lastupdated", "day", NULL}},
+};
+
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (unsigned char)c >= 0x80; }
+
+/* Small letters and digits alone: "Ordered At" and ordered_at are "orderedat"; false: they are more than there is room
+ * for. */
+enum { PLAIN = 64 };
+static bool write_plain(att_byte_view name, char plain[PLAIN])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < name.bytes; i++) {
+        const char c = name.data[i], small = c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+        if (!is_letter(small))
+            continue;
+        if (n + 1 == PLAIN)
+            return false;
+        plain[n++] = small;
+    }
+    plain[n] = '\0';
+    return n > 0;
+}
+
+bool att_log_column_is_in(att_byte_view name, const char *const *names)
+{
+    char plain[PLAIN];
+    if (!write_plain(name, plain))
+        return false;
+    while (*names && strcmp(*names, plain) != 0)
+        names++;
+    return *names != NULL;
+}
+
+bool att_log_column_is_usual(att_byte_view name)
+{
+    bool is = false;
+    for (int c = 0; c < ATT_LOG_COLUMNS; c++)
+        for (int k = 0; k < LISTS; k++)
+            is = is || att_log_column_is_in(name, usual[c][k]);
+    return is;
+}
+
+/* ---- columns of a header */
+
+static bool is_space(char c) { return c == ' ' || c == '\t'; }
+
+att_byte_view att_log_column_name(att_byte_view field, bool type)
+{
+    const char *colon = type ? memchr(field.data, ':', field.bytes) : NULL;
+    field.bytes = colon ? (size_t)(colon - field.data) : field.bytes;
+    for (; field.bytes > 0 && is_space(field.data[0]); field.bytes--)
+        field.data++;
+    while (field.bytes > 0 && is_space(field.data[field.bytes - 1]))
+        field.bytes--;
+    return field;
+}
+
+/* The first two columns of those that were asked for; -1: none */
+typedef struct columns {
+    int64_t first, second;
+} columns;
+
+static void add(columns *found, int64_t i) { *(found->first < 0 ? &found->first : &found->second) = i; }
+
+/* Those with a name that was typed; if there is none, and it is a number, the one with this number */
+static columns find_named(const att_table *t, bool types, const char *name)
+{
+    const att_byte_view wanted = att_log_column_name((att_byte_view){name, strlen(name)}, false);
+    char plain[PLAIN];
+    const char *const plain_names[] = {plain, NULL};
+    columns exact = {-1, -1}, similar = {-1, -1};
+    const bool has_plain = write_plain(wanted, plain);
+    for (int64_t i = 0; i < t->n; i++) {
+        const att_byte_view is = att_log_column_name(t->field[i], types);
+        if (is.bytes == wanted.bytes && !memcmp(is.data, wanted.data, is.bytes))
+            add(&exact, i);
+        else if (has_plain && att_log_column_is_in(is, plain_names))
+            add(&similar, i);
+    }
+    const columns found = exact.first < 0 ? similar : exact;
+    const int64_t number = att_log_column_number(name);
+    return found.first < 0 && number < t->n ? (columns){number, -1} : found;
+}
+
+/* Those of users, items or times: c */
+static columns find_usual(const att_table *t, bool types, int c)
+{
+    columns found = {-1, -1};
+    for (int k = 0; k < LISTS && found.first < 0; k++)
+        for (int64_t i = 0; i < t->n; i++)
+            if (att_log_column_is_in(att_log_column_name(t->field[i], types), usual[c][k]))
+                add(&found, i);
+    return found;
+}
+
+static columns find(const att_table *t, bool types, const char *name, int c)
+{
+    return name ? find_named(t, types, name) : find_usual(t, types, c);
+}
+
+static att_status refuse_two(const att_table *t, bool types, columns found, int c)
+{
+    enum { SHOWN = 80 };
+    const att_where where = att_table_where(t);
+    const att_byte_view a = att_log_column_name(t->field[found.first], types),
+                        b = att_log_column_name(t->field[found.second], types);
+    if (a.bytes == b.bytes && !memcmp(a.data, b.data, a.bytes))
+        return att_fail_at(&where, ATT_ERR_FORMAT, "the header has the column \"%.*s\" twice",
+                           (int)(a.bytes < SHOWN ? a.bytes : SHOWN), a.data);
+    return att_fail_at(&where, ATT_ERR_FORMAT,
+                       "the header has the columns \"%.*s\" and \"%.*s\", and either may be that of the %s: name one",
+                       (int)(a.bytes < SHOWN ? a.bytes : SHOWN), a.data, (int)(b.bytes < SHOWN ? b.bytes : SHOWN),
+                       b.data, what[c]);
+}
+
+static att_status refuse_none(const att_table *t, att_byte_view line, const char *name, int c)
+{
+    const att_where where = att_table_where(t);
+    return att_fail_at(
+        &where, ATT_ERR_FORMAT,
+        "the header has no column \"%.80s\", of the %s; it is: %.*s%s. Name the column if it has another "
+        "name",
+        name ? name : shown[c], what[c], (int)(line.bytes < 120 ? line.bytes : 120), line.data,
+        line.bytes < 120 ? "" : "...");
+}
+
+att_status att_log_columns_find(const att_table *t, bool types, att_byte_view line, const att_interactions_options *o,
+                                int64_t column[ATT_LOG_COLUMNS])
+{
+    const char *const given[] = {[ATT_LOG_USER] = o->user, [ATT_LOG_ITEM] = o->item, [ATT_LOG_TIME] = o->time};
+    for (int c = 0; c < ATT_LOG_COLUMNS; c++) {
+        const bool none = c == ATT_LOG_TIME && o->time && !*o->time;
+        const columns found = none ? (columns){-1, -1} : find(t, types, given[c], c);
+        if (found.second >= 0)
+            return refuse_two(t, types, found, c);
+        if (found.first < 0 && !none && (c != ATT_LOG_TIME || given[c]))
+            return refuse_none(t, line, given[c], c);
+        column[c] = found.first;
+    }
+    return ATT_OK;
+}
+
+bool att_log_columns_exist(const att_table *t, const att_interactions_options *o)
+{
+    const bool user = att_log_column_number(o->user) >= 0, item = att_log_column_number(o->item) >= 0;
+    return !(user && item) && (user || find(t, false, o->user, ATT_LOG_USER).first >= 0) &&
+           (item || find(t, false, o->item, ATT_LOG_ITEM).first >= 0);
+}
+
+bool att_log_columns_are_numbers(const att_interactions_options *o)
+{
+    const char *const given[] = {o->user, o->item, o->time};
+    int n = 0;
+    for (int c = 0; c < ATT_LOG_COLUMNS; c++) {
+        const bool any = given[c] && *given[c];
+        if (any && att_log_column_number(given[c]) < 0)
+            return false;
+        n += any;
+    }
+    return n > 0;
+}
+
+int64_t att_log_column_number(const char *name)
+{
+    const size_t digits = name ? strspn(name, "0123456789") : 0;
+    int64_t n = 0;
+    if (digits == 0 || digits > 6 || name[digits])
+        return -1;
+    for (size_t i = 0; i < digits; i++)
+        n = n * 10 + (name[i] - '0');
+    return n - 1;
+}

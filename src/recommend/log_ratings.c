@@ -1,0 +1,66 @@
+/* Ratings that stand where times could. */
+#include "recommend/interactions.h"
+
+#include "util/util.h"
+
+#include <math.h>
+
+enum { MAX = 100, VALUES = 4 * MAX + 1, WORDS = (VALUES + 63) / 64 };
+
+/* A set of multiples of 0.5 from -MAX to MAX. */
+typedef struct values {
+    uint64_t bits[WORDS];
+} values;
+
+/* Adds x; returns whether the set had it. */
+static bool add(values *v, double x)
+{
+    const int i = (int)(2 * x) + 2 * MAX;
+    const uint64_t bit = UINT64_C(1) << i % 64;
+    const bool had = v->bits[i / 64] & bit;
+    v->bits[i / 64] |= bit;
+    return had;
+}
+
+typedef struct seen {
+    values all;
+    int64_t distinct, ties; /* ties: actions whose number another action of the user has */
+    int64_t up, down;       /* pairs of a user's neighbouring actions */
+    bool whole;
+    double low, high;
+} seen;
+
+/* false: a number that is not small, or no multiple of 0.5. */
+static bool see_user(seen *s, const double *x, int64_t n)
+{
+    values own = {{0}};
+    for (int64_t i = 0; i < n; i++) {
+        if (!(fabs(x[i]) <= MAX) || 2 * x[i] != floor(2 * x[i]))
+            return false;
+        s->whole = s->whole && x[i] == floor(x[i]);
+        s->low = fmin(s->low, x[i]);
+        s->high = fmax(s->high, x[i]);
+        s->distinct += !add(&s->all, x[i]);
+        s->ties += add(&own, x[i]);
+        s->up += i > 0 && x[i] > x[i - 1];
+        s->down += i > 0 && x[i] < x[i - 1];
+    }
+    return true;
+}
+
+/* Numbers that only rise for each user are the same order as that of the file. Beyond 10 the positions of actions are
+ * as frequent as ratings: these occur often, and in no order. */
+bool att_log_has_ratings(const att_interactions *log, double *low, double *high)
+{
+    seen s = {.whole = true, .low = INFINITY, .high = -INFINITY};
+    const int64_t users = log->info.users;
+    for (int64_t u = 0; u < users; u++)
+        if (!see_user(&s, log->time + log->offsets[u], log->offsets[u + 1] - log->offsets[u]))
+            return false;
+    *low = s.low;
+    *high = s.high;
+    if (s.ties == 0 || (s.up > 0 && s.down == 0))
+        return false;
+    return fmax(-s.low, s.high) <= 10 ||
+           (s.whole && log->info.actions >= 4 * s.distinct && 10 * (s.up < s.down ? s.up : s.down) > s.up + s.down);
+}
