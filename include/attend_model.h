@@ -13,6 +13,9 @@
  *
  * Threads: a model that was opened for inference is read-only and may be used by many threads at once.
  *
+ * Stacks: what attend.h says of calls holds for those on models, too: less than 96 KiB of the calling thread's, with
+ * additive attention, as captioners in training have it, less than 256 KiB.
+ *
  * Process-wide state belongs to the program; the libraries change none of it:
  *   Memory for JSON is allocated by jansson. Its parser (2.15 and before) does not survive a failed allocation: it
  * loses characters or writes out of bounds. A program that must survive running out of memory therefore first calls

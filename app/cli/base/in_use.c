@@ -87,14 +87,11 @@ static bool holds(const char *folder, const target *t, bool images, int depth)
     bool found = false;
     DIR *d = opendir(folder);
     for (const struct dirent *e; d && !found && (e = readdir(d));) {
-        const bool near = e->d_type == DT_LNK || e->d_type == DT_DIR || e->d_type == DT_UNKNOWN;
-        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || (!near && e->d_ino != t->is.st_ino) ||
+        const bool content = is_content(e->d_name) || (images && att_image_has_name(e->d_name));
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || (e->d_type == DT_REG && !content) ||
             snprintf(path, sizeof path, "%s/%s", folder, e->d_name) >= (int)sizeof path || stat(path, &s))
             continue;
-        if (S_ISDIR(s.st_mode))
-            found = depth > 1 && holds(path, t, images, depth - 1);
-        else
-            found = same(&s, &t->is) && (is_content(e->d_name) || (images && att_image_has_name(e->d_name)));
+        found = S_ISDIR(s.st_mode) ? depth > 1 && holds(path, t, images, depth - 1) : content && same(&s, &t->is);
     }
     if (d)
         closedir(d);

