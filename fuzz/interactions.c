@@ -4,7 +4,7 @@
 
 #include "attend_recommend.h"
 
-enum { FORMATS = ATT_INTERACTIONS_HISTORIES + 1, UNTIMED = 64, DISTINCT = 128 };
+enum { FORMATS = ATT_INTERACTIONS_HISTORIES + 1, SKIPS = 16, NUMBERS = 32, UNTIMED = 64, DISTINCT = 128 };
 
 static void check_history(const att_interactions *log, int64_t user, int64_t items, const att_holdout *h)
 {
@@ -57,6 +57,17 @@ static void check_split(const att_interactions *log, att_holdout_kind kind)
     att_holdout_free(h);
 }
 
+/* The input as one time */
+static void check_time(const unsigned char *data, size_t size)
+{
+    char text[64];
+    double x;
+    bool date;
+    snprintf(text, sizeof text, "%.*s", (int)(size < sizeof text ? size : sizeof text - 1), (const char *)data);
+    if (!att_interactions_time(text, 1, &x, &date))
+        fuzz_check(x - x == 0 && (!date || (x >= -62167305600. && x < 253402400000.)), "a time that is out of range");
+}
+
 static void remove_files(void)
 {
     static const char *const names[] = {"log", NULL};
@@ -75,6 +86,13 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     att_interactions_options o = {.size = sizeof o, .format = (att_interactions_format)(data[0] % FORMATS)};
     o.time = data[0] & UNTIMED ? "" : NULL;
     o.drop_duplicates = data[0] & DISTINCT;
+    o.skip_bad_lines = data[0] & SKIPS ? 2 : 0;
+    if (data[0] & NUMBERS) {
+        o.user = "2";
+        o.item = "1";
+        o.time = o.time ? o.time : "3";
+    }
+    check_time(data + 1, size - 1);
     fuzz_write("log", (fuzz_section){data + 1, size - 1});
     snprintf(path, sizeof path, "%s/log", fuzz_folder());
     if (att_interactions_open(fuzz_context(), path, &o, &log)) {

@@ -41,7 +41,7 @@ typedef struct att_interactions_options {
                               * CSV without a header; or NULL: a usual name, as user_id, customer_id, reviewerID;
                               * item_id, sku, product_id, asin, movieId; two of them are an error */
     const char *time;     /* likewise; "": do not read times; or NULL: a usual name, as timestamp, date, created_at, if
-                           * there     is one */
+                           * there is one */
     bool drop_duplicates; /* drop an action of a user with an item at a time after the first such one */
     const char *const *items; /* [n_items]: ids of items that get the numbers 0 to n_items - 1, as those of a model;
                                * further items of the log follow */

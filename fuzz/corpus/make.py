@@ -253,7 +253,13 @@ for name, first, text in [
         ("inter", 3, "user_id:token\titem_id:token\ttimestamp:float\na\tx\t3\na\ty\t3\na\tz\t1\n"),
         ("csv", 4, "note,user,item,time\n\"a, b\",u,\"x \"\"1\"\"\",5\n,u,y,5\n,u,y,5\n"),
         ("distinct", 132, "user,item,time\nu,x,5\nu,x,5\nu,y,6\nv,z,1\n"), ("histories", 5, "a x y z x w\nb y z x\nc w\n"),
-        ("untimed", 70, "a x 3\nb y 1\na z 2\n"), ("mark", 0, "\ufeffa x\nb y\n")]:
+        ("untimed", 70, "a x 3\nb y 1\na z 2\n"), ("mark", 0, "\ufeffa x\nb y\n"),
+        ("dates", 0, "user,item,date\nu,x,2024-02-29T10:00:00.5+01:00\nu,y,2024-02-29\nu,z,2024-02-28 23:59:60 UTC\n"),
+        ("columns", 0, "Customer Email, SKU ,Ordered At,sku_2\nu,x,1997-09-20,a\nu,y,19970920T0305Z,b\n"),
+        ("numbers", 36, "x,u,20\ny,u,10\nz,u,30\n"), ("ratings", 6, "u x 5\nu y 3\nu z 5\nv x 1\nv y 3\nv z 1\n"),
+        ("spaces", 18, "u x 4 2020-01-01 10:00:00 +01\nu y 5 2020-01-01 09:00:00 Z\nu\n"),
+        ("unused", 48, "user;item;wann\nu;x;1600000000000\nu;y;5\nu;z;5\n"),
+        ("time", 0, "1997-09-20T03:05:10.123456789+01:30")]:
     write("interactions", name, bytes([first]) + text.encode())
 
 # ---- captions, after a byte for the options (1: as typed, 2: a list); the list of images after them
