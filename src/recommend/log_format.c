@@ -39,6 +39,15 @@ static int64_t count_time_fields(const att_table *t)
     return 1;
 }
 
+static bool has_date(const att_table *t)
+{
+    att_date date;
+    for (int64_t i = 0; i < t->n; i++)
+        if (att_date_parse(t->field[i], &date))
+            return true;
+    return false;
+}
+
 /* The kind that the first line shows, and the separator of the table. Semicolons, commas and quotes are of CSV. */
 static att_status find_kind(att_table *t, att_byte_view line, const att_interactions_options *o,
                             att_interactions_format *kind)
@@ -55,11 +64,11 @@ static att_status find_kind(att_table *t, att_byte_view line, const att_interact
     if (e)
         return e;
     const bool columns = att_log_columns_exist(t, o), many = t->n - count_time_fields(t) + 1 > MAX_FIELDS;
+    const bool history = many && !has(line, "\"") && !has_date(t) && !att_log_columns_are_numbers(o);
     if (columns || (many && att_log_has_heading(t, true)))
         *kind = ATT_INTERACTIONS_CSV;
     else
-        *kind = many && !has(line, "\"") && !att_log_columns_are_numbers(o) ? ATT_INTERACTIONS_HISTORIES
-                                                                            : ATT_INTERACTIONS_LINES;
+        *kind = history ? ATT_INTERACTIONS_HISTORIES : ATT_INTERACTIONS_LINES;
     return ATT_OK;
 }
 
@@ -140,7 +149,7 @@ static att_status set_columns(att_log_format *f, const att_table *t, const att_w
     if (f->kind != ATT_INTERACTIONS_HISTORIES && (f->fields < 2 || (f->fields > MAX_FIELDS && !named)))
         return att_fail_at(where, ATT_ERR_FORMAT,
                            "%lld field%s in the format %s, expected \"user item\", \"user item time\" or \"user item "
-                           "rating time\", separated by %s",
+                           "rating time\", separated by %s; columns in another order are named by their numbers",
                            (long long)f->fields, f->fields == 1 ? "" : "s", format_names[f->kind],
                            *t->separator == ':' ? "\"::\"" : "tabs, commas, semicolons or spaces");
     f->column[ATT_LOG_USER] = 0;

@@ -130,6 +130,12 @@ static void columns_have_numbers(void **state)
     assert_string_equal(
         history_of("rating,item,when,user\n5,x,2,a\n5,y,1,a\n", ATT_OPTIONS(att_interactions_options, .time = "3")),
         "y@1,x@2");
+    static const char check_ins[] =
+        "a\t2010-10-19T23:55:27Z\t30.2\t-97.7\tx\na\t2010-10-18T23:55:27Z\t30.2\t-97.7\ty\n";
+    check_refused(check_ins, NULL, "5 fields in the format lines"); /* and no history */
+    assert_string_equal(
+        history_of(check_ins, ATT_OPTIONS(att_interactions_options, .user = "1", .item = "5", .time = "2")),
+        "y@1287446127,x@1287532527");
     check_refused("a x 1\n", ATT_OPTIONS(att_interactions_options, .time = "4"),
                   "there is no column 4, of the time: there are 3");
     check_refused("a x 1\n", ATT_OPTIONS(att_interactions_options, .time = "0"), "\"0\" was given as one");

@@ -16,6 +16,8 @@ static int fail_open(const att_ctx *ctx, const cli_interactions_options *o, att_
         return cli_fail("%s: --user-column, --item-column, --time-column. Of a file without a header, with user, item "
                         "and time in this order: --format lines; with others: the numbers of the columns",
                         says);
+    if (format && strstr(says, "are named by their numbers"))
+        return cli_fail("%s: --user-column, --item-column, --time-column", says);
     static const char *const columns[] = {"user", "item", "time"};
     for (size_t i = 0; format && i < sizeof columns / sizeof *columns; i++) {
         char two[64];
