@@ -183,6 +183,11 @@ static void a_wrong_column_is_refused_with_the_option_that_helps(void **state)
         "day: line 2: time is \"20.09.1997\", not a number, as of seconds since 1970, nor a date of the forms "
         "1997-09-20, 1997-09-20 03:05 or 1997-09-20T03:05:10.5+01:00; --time-column names another column, "
         "or \"\": no times\n");
+    assert_int_equal(
+        tool("printf 'user,item,wann\\na,x,2020-01-01\\n' >wann; $A evaluate recommend -d wann --split time"), 1);
+    assert_string_equal(tool_err,
+                        "attend: the column \"wann\" seems to have times, but is not read: --time-column wann "
+                        "reads it\nattend: a split by time of a log without times (of the format CSV)\n");
     assert_refused("$A evaluate recommend -d day --time-column date", 1, "or 1997-09-20T03:05:10.5+01:00\n");
 }
 

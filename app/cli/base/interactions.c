@@ -143,56 +143,6 @@ void cli_interactions_complete(cli_interactions_options *o)
         o->test_share = 0.1;
 }
 
-/* The points in time of the options, in the unit of the log; 0: there are none. */
-static int read_points(const cli_interactions *l, const cli_interactions_options *o, double *valid_from,
-                       double *test_from)
-{
-    *valid_from = *test_from = 0;
-    if (!o->valid_from || !l->info.timed)
-        return CLI_DONE;
-    int code = cli_time_read("valid-from", o->valid_from, l->info.time_per_second, valid_from);
-    if (!code)
-        code = cli_time_read("test-from", o->test_from, l->info.time_per_second, test_from);
-    return code ? code : check_points(o, *valid_from, *test_from);
-}
-
-int cli_interactions_hold_out(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o)
-{
-    double valid_from, test_from;
-    int code = read_points(l, o, &valid_from, &test_from);
-    if (code)
-        return code;
-    const att_holdout_options *split = ATT_OPTIONS(
-        att_holdout_options, .kind = (att_holdout_kind)o->split, .min_actions = o->min_actions,
-        .valid_share = o->valid_share, .test_share = o->test_share, .valid_from = valid_from, .test_from = test_from);
-    code = cli_status(ctx, att_holdout_new(l->log, split, &l->holdout));
-    if (!code)
-        code = cli_status(ctx, att_holdout_describe(l->holdout, &l->held));
-    return code;
-}
-
-void cli_interactions_close(cli_interactions *l)
-{
-    att_holdout_free(l->holdout);
-    att_interactions_free(l->log);
-    *l = (cli_interactions){0};
-}
-
-/* From when to when the actions are: of the wrong column one sees it. */
-static void say_times(const cli_interactions *l)
-{
-    double first = INFINITY, last = -INFINITY;
-    for (int64_t u = 0; u < l->info.users; u++) {
-        const att_history h = att_interactions_history(l->log, u);
-        first = h.count ? fmin(first, h.times[0]) : first;
-        last = h.count ? fmax(last, h.times[h.count - 1]) : last;
-    }
-    char from[CLI_TIME_BYTES], to[CLI_TIME_BYTES];
-    const double per_second = l->info.time_per_second;
-    fprintf(stderr, "; times %s to %s%s", cli_time_day(first, per_second, from), cli_time_day(last, per_second, to),
-            cli_time_unit(per_second));
-}
-
 static bool is_histories(const att_interactions_info *i) { return !strcmp(i->format, "histories"); }
 
 /* Of columns that perhaps are others than they were read as */
@@ -224,6 +174,58 @@ static void note_rest(const att_interactions_info *i)
         cli_note("the first line was read as a heading: %.80s", i->heading);
     cli_skipped_say(i->skipped, i->bad);
     note_columns(i);
+}
+
+/* The points in time of the options, in the unit of the log; 0: there are none. */
+static int read_points(const cli_interactions *l, const cli_interactions_options *o, double *valid_from,
+                       double *test_from)
+{
+    *valid_from = *test_from = 0;
+    if (!o->valid_from || !l->info.timed)
+        return CLI_DONE;
+    int code = cli_time_read("valid-from", o->valid_from, l->info.time_per_second, valid_from);
+    if (!code)
+        code = cli_time_read("test-from", o->test_from, l->info.time_per_second, test_from);
+    return code ? code : check_points(o, *valid_from, *test_from);
+}
+
+int cli_interactions_hold_out(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o)
+{
+    double valid_from, test_from;
+    int code = read_points(l, o, &valid_from, &test_from);
+    if (code)
+        return code;
+    if (o->split == ATT_HOLDOUT_TIME && !l->info.timed)
+        note_columns(&l->info); /* before the error, as its reason may be among them */
+    const att_holdout_options *split = ATT_OPTIONS(
+        att_holdout_options, .kind = (att_holdout_kind)o->split, .min_actions = o->min_actions,
+        .valid_share = o->valid_share, .test_share = o->test_share, .valid_from = valid_from, .test_from = test_from);
+    code = cli_status(ctx, att_holdout_new(l->log, split, &l->holdout));
+    if (!code)
+        code = cli_status(ctx, att_holdout_describe(l->holdout, &l->held));
+    return code;
+}
+
+void cli_interactions_close(cli_interactions *l)
+{
+    att_holdout_free(l->holdout);
+    att_interactions_free(l->log);
+    *l = (cli_interactions){0};
+}
+
+/* From when to when the actions are: of the wrong column one sees it. */
+static void say_times(const cli_interactions *l)
+{
+    double first = INFINITY, last = -INFINITY;
+    for (int64_t u = 0; u < l->info.users; u++) {
+        const att_history h = att_interactions_history(l->log, u);
+        first = h.count ? fmin(first, h.times[0]) : first;
+        last = h.count ? fmax(last, h.times[h.count - 1]) : last;
+    }
+    char from[CLI_TIME_BYTES], to[CLI_TIME_BYTES];
+    const double per_second = l->info.time_per_second;
+    fprintf(stderr, "; times %s to %s%s", cli_time_day(first, per_second, from), cli_time_day(last, per_second, to),
+            cli_time_unit(per_second));
 }
 
 void cli_interactions_say(const cli_interactions *l)

@@ -449,13 +449,11 @@ static int check_options(void)
 
 static int fail_without_cases(const evaluation *e)
 {
-    const att_holdout_info *h = &e->log.held;
-    if (h->kind == ATT_HOLDOUT_TIME)
-        return cli_fail(
-            "%s: no action is held out, as no user with %lld actions or more has one from %.17g on%s and one "
-            "before it",
-            data.path, (long long)data.min_actions, part ? h->test_from : h->valid_from,
-            part ? "" : ", before the test,");
+    char point[CLI_TIME_BYTES];
+    if (e->log.held.kind == ATT_HOLDOUT_TIME)
+        return cli_fail("%s: no action is held out, as no user with %lld actions or more has one from %s on%s and one "
+                        "before it",
+                        data.path, (long long)data.min_actions, point_of(e, point), part ? "" : ", before the test,");
     return cli_fail("%s: no action is held out, as no user has %lld actions or more", data.path,
                     (long long)data.min_actions);
 }
