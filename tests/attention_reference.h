@@ -30,17 +30,24 @@ static inline bool next_site(const att_call *call, int64_t *i, att_head_view *at
     return true;
 }
 
+/* out [value_dim] and lse of one query, against these. */
+static inline void check_row_is(const att_plan *plan, const att_head_view *at, int64_t q, const double *out, double lse,
+                                double limit, const char *what)
+{
+    for (int64_t d = 0; d < plan->spec.value_dim; d++)
+        check_near(out[d], ((const float *)at->out.at)[q * at->out.stride + d], limit, "%s %s: out[%d] of query %d",
+                   att_isa(plan->ctx), what, (int)d, (int)q);
+    check_near(lse, at->lse[q * at->lse_stride], isinf(lse) ? 0 : limit + 0x1p-23 * fabs(lse), "%s %s: lse of query %d",
+               att_isa(plan->ctx), what, (int)q);
+}
+
 /* out and lse of one query. */
 static inline void check_row(const att_plan *plan, const att_head_view *at, int64_t q, double limit, const char *what)
 {
     double out[MAX_VALUE_DIM];
     assert_true(plan->spec.value_dim <= MAX_VALUE_DIM);
     const double lse = att_ref_attention_row(plan, at, q, NULL, out);
-    for (int64_t d = 0; d < plan->spec.value_dim; d++)
-        check_near(out[d], ((const float *)at->out.at)[q * at->out.stride + d], limit, "%s %s: out[%d] of query %d",
-                   att_isa(plan->ctx), what, (int)d, (int)q);
-    check_near(lse, at->lse[q * at->lse_stride], isinf(lse) ? 0 : limit + 0x1p-23 * fabs(lse), "%s %s: lse of query %d",
-               att_isa(plan->ctx), what, (int)q);
+    check_row_is(plan, at, q, out, lse, limit, what);
 }
 
 /* All numbers of a tensor, f32 and dense. */

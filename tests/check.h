@@ -73,6 +73,21 @@ static inline bool check_next_context(att_ctx **ctx, int threads)
     return *ctx;
 }
 
+/* A context on each of them at the same time, for what is the same on all and computed once: how many. */
+enum { CHECK_MOST_SETS = 16 };
+static inline int check_open_all(att_ctx **contexts, int threads)
+{
+    int n = 0;
+    for (int isa = -1; check_next_isa(&isa);)
+        contexts[n++] = check_open(att_isa_name(isa), threads);
+    return n;
+}
+static inline void check_close_all(att_ctx **contexts, int n)
+{
+    while (n > 0)
+        att_close(contexts[--n]);
+}
+
 /* The last error's sentence has these words in it. */
 static inline void check_says(const att_ctx *ctx, const char *words)
 {

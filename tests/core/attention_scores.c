@@ -36,69 +36,95 @@ static double score_error(const test_call *c, const att_head_view *at, int64_t q
     return error;
 }
 
-static void check_forward(const att_plan *plan, const test_call *c)
+/* What a call gives, by the definition. Of the scores the error of any, and the steepest of every seventh query's, by
+ * anything. */
+typedef struct expected {
+    double *out, *lse, *error; /* [rows, value_dim], and of each row; rows go by site and query */
+    double worst_error, slope;
+    reference gradients;
+} expected;
+
+static expected expected_of(const att_plan *plan, const test_call *c)
 {
     const att_call call = call_of(plan, &c->args);
+    const int64_t dim = c->n.value_dim;
+    const size_t rows = (size_t)(c->n.batch * c->n.heads * c->n.tq) + 1;
+    expected e = {calloc(rows * (size_t)dim, sizeof(double)), calloc(rows, sizeof(double)),
+                  calloc(rows, sizeof(double)), .gradients = reference_of(plan, &c->args, &c->grads)};
     att_head_view at;
+    int64_t row = 0;
     for (int64_t i = 0; next_site(&call, &i, &at);)
-        for (int64_t q = 0; q < at.head.tq; q++) {
-            /* twice the score's error is a weight's, and again its sum's; weighing is a chain of tk */
-            const double units = 8 + 2 * score_error(c, &at, q) + 2 * sqrt((double)at.head.tk);
-            check_row(plan, &at, q, 0x1p-24 * units, c->kind->name);
-        }
-}
-
-/* Of the scores of a call: the error of any, and the steepest of every seventh query's, by anything. */
-typedef struct worst {
-    double error, slope;
-} worst;
-
-static worst worst_of(const att_plan *plan, const test_call *c)
-{
-    const att_call call = call_of(plan, &c->args);
-    att_head_view at;
-    worst w = {0};
-    for (int64_t i = 0; next_site(&call, &i, &at);)
-        for (int64_t q = 0; q < at.head.tq; q++) {
-            w.error = fmax(w.error, score_error(c, &at, q));
+        for (int64_t q = 0; q < at.head.tq; q++, row++) {
+            e.lse[row] = att_ref_attention_row(plan, &at, q, NULL, e.out + row * dim);
+            e.error[row] = score_error(c, &at, q);
+            e.worst_error = fmax(e.worst_error, e.error[row]);
             for (int64_t k = 0; q % 7 == 0 && k < at.head.tk; k++) {
                 const att_pair p = pair_of(c, &at, q, k);
-                w.slope = fmax(w.slope, steepest(plan, &p));
+                e.slope = fmax(e.slope, steepest(plan, &p));
             }
         }
-    return w;
+    return e;
+}
+
+static void drop_expected(expected *e)
+{
+    free(e->out), free(e->lse), free(e->error);
+    drop_reference(&e->gradients);
+}
+
+static void check_forward(const att_plan *plan, const test_call *c, const expected *e)
+{
+    const att_call call = call_of(plan, &c->args);
+    att_head_view at;
+    int64_t row = 0;
+    for (int64_t i = 0; next_site(&call, &i, &at);)
+        for (int64_t q = 0; q < at.head.tq; q++, row++) {
+            /* twice the score's error is a weight's, and again its sum's; weighing is a chain of tk */
+            const double units = 8 + 2 * e->error[row] + 2 * sqrt((double)at.head.tk);
+            check_row_is(plan, &at, q, e->out + row * c->n.value_dim, e->lse[row], 0x1p-24 * units, c->kind->name);
+        }
 }
 
 /* The relative error of a slope dS is twice that of its score, and of dP, a chain of value_dim. Slopes of a row add up
  * to at most `slopes` in magnitude, times the score's own; a gradient gathers those of `rows` rows. */
-static double gradient_limit(const worst *w, double value_dim, double rows)
+static double gradient_limit(const expected *e, double value_dim, double rows)
 {
-    const double slopes = 2 * (1 + sqrt(value_dim)) * w->slope;
-    return 0x1p-24 * (8 + 2 * w->error + 2 * value_dim) * slopes * (1 + sqrt(rows));
+    const double slopes = 2 * (1 + sqrt(value_dim)) * e->slope;
+    return 0x1p-24 * (8 + 2 * e->worst_error + 2 * value_dim) * slopes * (1 + sqrt(rows));
 }
 
-static void check_backward(const att_plan *plan, const test_call *c)
+static void check_backward(const att_plan *plan, const test_call *c, const expected *e)
 {
     const char *what = c->kind->name;
-    reference r = reference_of(plan, &c->args, &c->grads);
-    const worst w = worst_of(plan, c);
+    const reference *r = &e->gradients;
     const double d = (double)c->n.value_dim, rows = (double)(c->n.tq * c->n.heads / c->n.kv_heads);
     const double all_rows = (double)(c->n.batch * c->n.heads * c->n.tq);
-    check_tensor(plan, what, "dq", &c->grads.dq, r.dq, gradient_limit(&w, d, 1));
-    check_tensor(plan, what, "dk", &c->grads.dk, r.dk, gradient_limit(&w, d, rows));
-    check_tensor(plan, what, "dv", &c->grads.dv, r.dv, gradient_limit(&w, d, rows));
+    check_tensor(plan, what, "dq", &c->grads.dq, r->dq, gradient_limit(e, d, 1));
+    check_tensor(plan, what, "dk", &c->grads.dk, r->dk, gradient_limit(e, d, rows));
+    check_tensor(plan, what, "dv", &c->grads.dv, r->dv, gradient_limit(e, d, rows));
     for (int i = 0; i < c->grads.n_dparams; i++)
-        check_tensor(plan, what, "dparam", dparam_of(&c->grads, i), r.dparam[i], gradient_limit(&w, d, all_rows));
-    drop_reference(&r);
+        check_tensor(plan, what, "dparam", dparam_of(&c->grads, i), r->dparam[i], gradient_limit(e, d, all_rows));
 }
 
-static void check_call(att_ctx *ctx, const test_call *c)
+/* A call of a kind and shape, after what `change` does to it, or NULL, on each set against one definition. */
+static void check_call(att_ctx *const *sets, int n_sets, const kind *kind, sizes n, bool shared,
+                       void (*change)(test_call *c))
 {
-    att_plan *plan = plan_of(ctx, &c->spec);
-    run_call(ctx, c);
-    check_forward(plan, c);
-    check_backward(plan, c);
-    att_plan_free(plan);
+    expected e = {NULL};
+    for (int i = 0; i < n_sets; i++) {
+        test_call c = make_call(kind, n, shared);
+        if (change)
+            change(&c);
+        att_plan *plan = plan_of(sets[i], &c.spec);
+        run_call(sets[i], &c);
+        if (i == 0)
+            e = expected_of(plan, &c);
+        check_forward(plan, &c, &e);
+        check_backward(plan, &c, &e);
+        att_plan_free(plan);
+        drop_call(&c);
+    }
+    drop_expected(&e);
 }
 
 static const sizes shapes[] = {
@@ -109,22 +135,24 @@ static const sizes shapes[] = {
 };
 enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
 
+static void make_causal(test_call *c)
+{
+    add_mask(&c->spec, att_mask_causal);
+    c->spec.align = ATT_ALIGN_BOTTOM_RIGHT;
+    c->spec.scale = 0.75f;
+}
+
 static void every_score_agrees_with_its_definition(void **state)
 {
     (void)state;
-    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
-        for (int k = 0; k < N_KINDS; k++)
-            for (int i = k % check_step(3); i < N_SHAPES; i += check_step(3))
-                for (int shared = 0; shared < 2; shared++) {
-                    test_call c = make_call(&kinds[k], shapes[i], shared);
-                    if (shared) {
-                        add_mask(&c.spec, att_mask_causal);
-                        c.spec.align = ATT_ALIGN_BOTTOM_RIGHT;
-                        c.spec.scale = 0.75f;
-                    }
-                    check_call(ctx, &c);
-                    drop_call(&c);
-                }
+    att_ctx *sets[CHECK_MOST_SETS];
+    const int n_sets = check_open_all(sets, 2);
+    for (int k = 0; k < N_KINDS; k++)
+        for (int i = k % check_step(3); i < N_SHAPES; i += check_step(3)) {
+            check_call(sets, n_sets, &kinds[k], shapes[i], false, NULL);
+            check_call(sets, n_sets, &kinds[k], shapes[i], true, make_causal);
+        }
+    check_close_all(sets, n_sets);
 }
 
 static void the_reference_agrees_with_finite_differences(void **state)
@@ -165,19 +193,33 @@ static void weights_are_those_of_the_definition(void **state)
     att_close(ctx);
 }
 
+static void make_large(test_call *c)
+{
+    for (int64_t i = 0; i < 40 * 150; i++)
+        floats(&c->args.q)[i] *= i / 150 % 3 ? 1 : 30; /* up to 60; sums with the keys' are small, or large */
+    for (int64_t i = 0; i < 70 * 150; i++)
+        floats(&c->args.k)[i] = (i / 150 % 5 ? 1 : -1) * floats(&c->args.q)[i % (3 * 150)] + 0.1f;
+}
+
 /* Rows that the exponentials of src/attn/score/additive.c cannot hold. */
 static void additive_is_right_for_large_rows(void **state)
 {
     (void)state;
-    for (att_ctx *ctx = NULL; check_next_context(&ctx, 1);) {
-        test_call c = make_call(&kinds[0], (sizes){1, 1, 1, 40, 70, 150, 150, 0, 12}, true);
-        for (int64_t i = 0; i < 40 * 150; i++)
-            floats(&c.args.q)[i] *= i / 150 % 3 ? 1 : 30; /* up to 60; sums with the keys' are small, or large */
-        for (int64_t i = 0; i < 70 * 150; i++)
-            floats(&c.args.k)[i] = (i / 150 % 5 ? 1 : -1) * floats(&c.args.q)[i % (3 * 150)] + 0.1f;
-        check_call(ctx, &c);
-        drop_call(&c);
-    }
+    att_ctx *sets[CHECK_MOST_SETS];
+    const int n_sets = check_open_all(sets, 1);
+    check_call(sets, n_sets, &kinds[0], (sizes){1, 1, 1, 40, 70, 150, 150, 0, 12}, true, make_large);
+    check_close_all(sets, n_sets);
+}
+
+static void make_gaps(test_call *c)
+{
+    static uint8_t mask[300];
+    for (int k = 0; k < 300; k++)
+        mask[k] = k % 3 > 0 && (k < 64 || k >= 128);
+    add_mask(&c->spec, att_mask_boolean);
+    att_wrap(param_at(&c->args, c->args.n_params), mask, ATT_BOOL, ATT_DIMS(1, 1, 1, 300), NULL);
+    for (int64_t k = 0; k < 300; k += 7)
+        floats(&c->args.k)[k * c->n.head_dim + 37 * k % c->n.head_dim] *= 50;
 }
 
 /* A single query leaves for its backward what it has made of each key: of whole vectors of features or not, of large
@@ -186,20 +228,11 @@ static void additive_of_one_query_is_right(void **state)
 {
     (void)state;
     static const int64_t dims[] = {150, 192, 5};
-    for (att_ctx *ctx = NULL; check_next_context(&ctx, 1);)
-        for (int i = 0; i < 3; i++) {
-            const int64_t dim = dims[i];
-            test_call c = make_call(&kinds[0], (sizes){2, 2, 2, 1, 300, dim, dim, 0, 12}, true);
-            uint8_t mask[300];
-            for (int k = 0; k < 300; k++)
-                mask[k] = k % 3 > 0 && (k < 64 || k >= 128);
-            add_mask(&c.spec, att_mask_boolean);
-            att_wrap(param_at(&c.args, c.args.n_params), mask, ATT_BOOL, ATT_DIMS(1, 1, 1, 300), NULL);
-            for (int64_t k = 0; k < 300; k += 7)
-                floats(&c.args.k)[k * dim + 37 * k % dim] *= 50;
-            check_call(ctx, &c);
-            drop_call(&c);
-        }
+    att_ctx *sets[CHECK_MOST_SETS];
+    const int n_sets = check_open_all(sets, 1);
+    for (int i = 0; i < 3; i++)
+        check_call(sets, n_sets, &kinds[0], (sizes){2, 2, 2, 1, 300, dims[i], dims[i], 0, 12}, true, make_gaps);
+    check_close_all(sets, n_sets);
 }
 
 static void wrong_parameters_are_named(void **state)
