@@ -18,17 +18,37 @@ static double tolerance(const att_plan *plan, const att_head_view *at, int64_t q
     return 0x1p-24 * units / (1 - (double)plan->spec.dropout);
 }
 
-static void check_all(att_ctx *ctx, const att_attention_spec *s, const operands *o)
+/* On each set, against one definition. */
+static void check_combination(att_ctx *const *sets, int n_sets, shape n, unsigned stages)
 {
-    att_plan *plan = plan_of(ctx, s);
-    if (att_forward(plan, &o->args))
-        fail_msg("%s", att_error(ctx));
-    const att_call call = call_of(plan, &o->args);
+    operands o[CHECK_MOST_SETS];
+    att_plan *plan[CHECK_MOST_SETS];
+    att_call call[CHECK_MOST_SETS] = {{0}};
+    int64_t lengths[4];
+    for (int i = 0; i < n_sets; i++) {
+        att_attention_spec s = spec_of(n);
+        o[i] = make(n);
+        choose(stages, &o[i], &s, lengths);
+        plan[i] = plan_of(sets[i], &s);
+        if (att_forward(plan[i], &o[i].args))
+            fail_msg("%s", att_error(sets[i]));
+        call[i] = call_of(plan[i], &o[i].args);
+    }
     att_head_view at;
-    for (int64_t i = 0; next_site(&call, &i, &at);)
-        for (int64_t q = 0; q < at.head.tq; q += 1 + at.head.tq / 13)
-            check_row(plan, &at, q, tolerance(plan, &at, q), "dot");
-    att_plan_free(plan);
+    double out[MAX_VALUE_DIM];
+    for (int64_t site = 0; next_site(&call[0], &site, &at);)
+        for (int64_t q = 0; q < at.head.tq; q += 1 + at.head.tq / 13) {
+            const double lse = att_ref_attention_row(plan[0], &at, q, NULL, out), limit = tolerance(plan[0], &at, q);
+            for (int i = 0; i < n_sets; i++) {
+                att_head_view own;
+                att_call_head(&call[i], (site - 1) / n.heads, (site - 1) % n.heads, &own);
+                check_row_is(plan[i], &own, q, out, lse, limit, "dot");
+            }
+        }
+    for (int i = 0; i < n_sets; i++) {
+        att_plan_free(plan[i]);
+        drop(&o[i]);
+    }
 }
 
 static const shape shapes[] = {
@@ -43,19 +63,14 @@ enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
 static void every_combination_agrees_with_the_definition(void **state)
 {
     (void)state;
-    for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
-        int done = 0;
-        for (int i = 0; i < N_SHAPES; i++)
-            for (unsigned stages = 0; stages <= ALL_STAGES; stages += (unsigned)check_step(5), done++) {
-                operands o = make(shapes[i]);
-                att_attention_spec s = spec_of(shapes[i]);
-                int64_t lengths[4];
-                choose(stages, &o, &s, lengths);
-                check_all(ctx, &s, &o);
-                drop(&o);
-            }
-        print_message("%s: %d shapes, %d combinations\n", att_isa(ctx), N_SHAPES, done);
-    }
+    att_ctx *sets[CHECK_MOST_SETS];
+    const int n_sets = check_open_all(sets, 2);
+    int done = 0;
+    for (int i = 0; i < N_SHAPES; i++)
+        for (unsigned stages = 0; stages <= ALL_STAGES; stages += (unsigned)check_step(5), done++)
+            check_combination(sets, n_sets, shapes[i], stages);
+    print_message("%d shapes, %d combinations on %d sets\n", N_SHAPES, done, n_sets);
+    check_close_all(sets, n_sets);
 }
 
 static const shape middle = {3, 4, 2, 83, 300, 40, 24};
