@@ -126,9 +126,11 @@ static att_status make_mark(const att_new_folder *f, bool *marked)
     return ATT_OK;
 }
 
-/* After an error in the beginning: removes a mark that this call has made. */
-static att_status abandon(att_new_folder *f, bool marked, att_status s)
+/* After an error in the beginning: removes a mark and an empty folder that this call has made. */
+static att_status abandon(att_new_folder *f, bool marked, bool made, att_status s)
 {
+    if (made)
+        rmdir(f->path);
     if (!marked)
         unlink(f->mark);
     if (f->fd >= 0)
@@ -149,7 +151,8 @@ att_status att_new_folder_begin(att_new_folder *f, att_ctx *ctx, const char *fol
         return att_fail(ctx, ATT_ERR_ARGUMENT, "the folder's path is empty, or has more than %d bytes", ATT_MAX_PATH);
     struct stat is;
     bool marked;
-    if (lstat(f->path, &is)) /* of one that was killed when its folder had its name */
+    const bool made = lstat(f->path, &is) != 0; /* from here on, by this call */
+    if (made)                                   /* of one that was killed when its folder had its name */
         unlink(f->mark);
     att_status s = check_target(f);
     s = s ? s : make_parent(f);
@@ -158,16 +161,16 @@ att_status att_new_folder_begin(att_new_folder *f, att_ctx *ctx, const char *fol
         return s;
     s = att_make_folder(ctx, f->path);
     if (s)
-        return abandon(f, marked, s);
+        return abandon(f, marked, made, s);
     f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (f->fd < 0)
-        return abandon(f, marked, att_fail(ctx, ATT_ERR_IO, "%s: %s", f->path, strerror(errno)));
+        return abandon(f, marked, made, att_fail(ctx, ATT_ERR_IO, "%s: %s", f->path, strerror(errno)));
     const bool busy = flock(f->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
     if (busy || !att_file_has_name(f->fd, f->path)) /* or it is complete since it was opened */
-        return abandon(f, true, att_fail(ctx, ATT_ERR_IO, "%s is being written by another process", f->target));
+        return abandon(f, true, false, att_fail(ctx, ATT_ERR_IO, "%s is being written by another process", f->target));
     s = check_unfinished(f, marked);
     if (s)
-        return abandon(f, marked, s);
+        return abandon(f, marked, made, s);
     remove_files(f->fd);
     return ATT_OK;
 }

@@ -81,56 +81,58 @@ static void check(const char *command, long n, int code, int calm_code, const ch
         fail_msg("%s, allocation %ld: an unfinished file or folder is left", command, n);
 }
 
-/* Every step-th allocation of the first ones up to `first`, then each. */
-static void check_all(const char *command, long first, int step)
+/* Each allocation by other callers than those before, and some of those in a loop: see tests/preload/fail_malloc.c. */
+static void check_all(const char *command)
 {
 #ifndef FAIL_MALLOC
     skip();
 #endif
     static char calm[sizeof tool_out];
     bool hit;
+    setenv("FAIL_MALLOC_LIST", "places", 1);
     const int code = run_failing(command, 0, &hit);
+    unsetenv("FAIL_MALLOC_LIST");
     assert_false(hit);
     strcpy(calm, tool_out);
-    long n = 1;
-    do {
+    FILE *places = fopen(path_of("places"), "r");
+    assert_non_null(places);
+    long n, hits = 0;
+    for (; fscanf(places, "%ld", &n) == 1; hits += hit)
         check(command, n, run_failing(command, n, &hit), code, calm);
-        n += n < first ? step : 1;
-    } while (hit);
-    assert_true(n > 10); /* the preloaded library counts */
+    fclose(places);
+    assert_true(hits > 10); /* the preloaded library counts */
 }
 
 static void a_model_is_opened_or_not(void **state)
 {
     (void)state;
-    check_all("$A embed -m $D -t 1 in", 1100, 9);
-    check_all("$A translate -m $T -t 1 -b 2 --json -a o lines", 3100, 61);
+    check_all("$A embed -m $D -t 1 in");
+    check_all("$A translate -m $T -t 1 -b 2 --json -a o lines");
 }
 
-/* What comes behind opening the model. */
 static void work_on_a_model_is_done_or_not(void **state)
 {
     (void)state;
-    check_all("$A embed -m $D -t 1 --format npy -o o in", 1120, 200);
-    check_all("$A search -m $D -t 1 -c in -k 2 a", 1120, 200);
-    check_all("$A search -m $D -t 1 -c in -i i.npy --json a", 1130, 200);
-    check_all("$A similarity -m $D -t 1 a 'b c'", 1120, 200);
-    check_all("$A similarity -m $D -t 1 -p pairs --gold --json", 1120, 200);
-    check_all("$A tokenize -m $D in", 1110, 200);
-    check_all("$A attention -m $D -t 1 --svg o 'a b'", 1120, 200);
-    check_all("$A generate -m $L -t 1 -n 2 --json --stop q --lookup 2 bdcab", 600, 100);
+    check_all("$A embed -m $D -t 1 --format npy -o o in");
+    check_all("$A search -m $D -t 1 -c in -k 2 a");
+    check_all("$A search -m $D -t 1 -c in -i i.npy --json a");
+    check_all("$A similarity -m $D -t 1 a 'b c'");
+    check_all("$A similarity -m $D -t 1 -p pairs --gold --json");
+    check_all("$A tokenize -m $D in");
+    check_all("$A attention -m $D -t 1 --svg o 'a b'");
+    check_all("$A generate -m $L -t 1 -n 2 --json --stop q --lookup 2 bdcab");
 }
 
 static void images_are_read_or_not(void **state)
 {
     (void)state;
     assert_int_equal(tool("mkdir photos; cp dot.png photos/a.png; cp $G/grey.jpg photos/b.jpg"), 0);
-    check_all("$A classify -m $V -t 1 --json dot.png", 1500, 60);
-    check_all("$A classify -m $V -t 1 --attention o $G/grey.jpg", 1500, 60);
-    check_all("$A attention -m $V -t 1 --layer 1 dot.png", 1500, 60);
-    check_all("$A embed -m $V -t 1 -o o photos", 1500, 60);
-    check_all("$A search -m $V -t 1 -c photos dot.png", 1500, 60);
-    check_all("$A info -m $V -t 1", 1500, 60);
+    check_all("$A classify -m $V -t 1 --json dot.png");
+    check_all("$A classify -m $V -t 1 --attention o $G/grey.jpg");
+    check_all("$A attention -m $V -t 1 --layer 1 dot.png");
+    check_all("$A embed -m $V -t 1 -o o photos");
+    check_all("$A search -m $V -t 1 -c photos dot.png");
+    check_all("$A info -m $V -t 1");
 }
 
 static void captions_are_written_or_not(void **state)
@@ -142,9 +144,9 @@ static void captions_are_written_or_not(void **state)
                           "printf 'a.png\\ta red square\\nb.png\\ta green one\\n' >captions; "
                           "printf 'a.png\\nb.png\\n' >list"),
                      0);
-    check_all("$A caption -m $C -t 1 -n 2 --json two", 900, 60);
-    check_all("$A caption -m $C -t 1 --attention o dot.png >/dev/null", 900, 60);
-    check_all("$A evaluate caption -m $C -t 1 -d captions -i two -r --train-list list >/dev/null", 900, 60);
+    check_all("$A caption -m $C -t 1 -n 2 --json two");
+    check_all("$A caption -m $C -t 1 --attention o dot.png >/dev/null");
+    check_all("$A evaluate caption -m $C -t 1 -d captions -i two -r --train-list list >/dev/null");
     folder_remove(&captioner);
     close_context(state);
 }
@@ -154,13 +156,17 @@ static void items_are_recommended_or_not(void **state)
     (void)state;
     assert_int_equal(tool("printf 'apple\\tA red apple\\nfig\\tFresh figs\\n' >titles; printf 'pear\\nfig\\n' >some"),
                      0);
-    check_all("$A recommend -m $R -t 1 --json --item-texts titles --history fig,pear", 400, 7);
-    check_all("$A recommend -m $R -t 1 -d log.tsv --user ann --allow some --attention o >/dev/null", 400, 7);
-    check_all("$A recommend -m $R -t 1 --similar fig", 400, 7);
-    check_all("$A recommend -m $R -t 1 --vectors o", 400, 7);
-    check_all("$A evaluate recommend -m $R -t 1 -d log.tsv --json", 400, 7);
-    check_all("$A info -m $R -t 1", 400, 7);
+    check_all("$A recommend -m $R -t 1 --json --item-texts titles --history fig,pear");
+    check_all("$A recommend -m $R -t 1 -d log.tsv --user ann --allow some --attention o >/dev/null");
+    check_all("$A recommend -m $R -t 1 --similar fig");
+    check_all("$A recommend -m $R -t 1 --vectors o");
+    check_all("$A evaluate recommend -m $R -t 1 -d log.tsv --json");
+    check_all("$A info -m $R -t 1");
 }
+
+/* After a command that failed; what one that did not has written is removed for the next. */
+#define AND_NOTHING_IS_LEFT                                                                                            \
+    "; c=$?; case $c$(echo new*) in 0* | *'new*') ;; *) echo left >&2 ;; esac; rm -rf new*; exit $c"
 
 static void a_model_is_converted_or_not(void **state)
 {
@@ -170,20 +176,20 @@ static void a_model_is_converted_or_not(void **state)
     setenv("W", weights.path, 1);
     assert_int_equal(tool("mv $W/m.gguf ."), 0);
     folder_remove(&weights);
-    check_all("rm -rf new; $A convert m.gguf -t 1 -o new >o", 100000, 23);
-    check_all("$A convert m.gguf -t 1 -o o.gguf >o", 100000, 23);
+    check_all("$A convert m.gguf -t 1 -o new" AND_NOTHING_IS_LEFT);
+    check_all("$A convert m.gguf -t 1 -o new.gguf" AND_NOTHING_IS_LEFT);
 }
 
 static void work_without_a_model_is_done_or_not(void **state)
 {
     (void)state;
-    check_all("$A vocab -s 30 -o o --symbols x,y in", 100, 3);
-    check_all("$A bleu --by-length --json in in", 100, 3);
-    check_all("$A plot log", 60, 2);
-    check_all("$A plot log -o o", 100, 5);
-    check_all("$A explain softmax --input words", 0, 1);
-    check_all("$A info -t 1 --json", 0, 1);
-    check_all("$A embed -m nix", 0, 1);
+    check_all("$A vocab -s 30 -o o --symbols x,y in");
+    check_all("$A bleu --by-length --json in in");
+    check_all("$A plot log");
+    check_all("$A plot log -o o");
+    check_all("$A explain softmax --input words");
+    check_all("$A info -t 1 --json");
+    check_all("$A embed -m nix");
 }
 
 int main(void)

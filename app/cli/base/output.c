@@ -93,8 +93,10 @@ static int open_beside(cli_output *o, const struct stat *old)
 static int replace_target(const cli_output *o)
 {
     char *copy = strdup(o->target);
-    if (!copy)
+    if (!copy) {
+        unlink(o->unfinished);
         return cli_fail_memory();
+    }
     int folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(copy);
     if ((folder < 0 && errno != EACCES) || rename(o->unfinished, o->target)) {
