@@ -31,7 +31,8 @@ typedef struct att_tokenizer att_tokenizer;
 ATT_API att_status att_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);
 ATT_API void att_tokenizer_free(att_tokenizer *t);
 ATT_API int64_t att_tokenizer_size(const att_tokenizer *t);                  /* ids are in [0, size) */
-ATT_API const char *att_tokenizer_token(const att_tokenizer *t, int32_t id); /* "##ing", UTF-8; NULL if out of range */
+ATT_API const char *att_tokenizer_token(const att_tokenizer *t, int32_t id); /* "##ing", UTF-8, up to its first zero
+                                                                              * byte; NULL if out of range */
 
 typedef struct att_encode_options {
     size_t size;

@@ -33,7 +33,8 @@ enum { N_VALUE_TYPES = sizeof value_types / sizeof value_types[0], BOOL = 7 };
 typedef struct value {
     size_t key_at, text_at; /* in att_gguf.texts, while that grows */
     const char *key;        /* zero-terminated */
-    const char *text;       /* of a text, zero-terminated */
+    const char *text;       /* of a text, [text_bytes], zero-terminated; it may have zero bytes */
+    size_t text_bytes;
     uint32_t type, item_type;
     int64_t count;             /* of a list */
     const unsigned char *data; /* of a number, or the items of a list */
@@ -106,13 +107,13 @@ static att_byte_view read_text(cursor *c)
     return (att_byte_view){(const char *)read_bytes(c, bytes), bytes};
 }
 
-/* Copies a text; returns where it begins in g->texts. */
+/* Copies a text; returns where it begins in g->texts. what: the name of one that may have no zero byte; or NULL. */
 static size_t keep(cursor *c, const char *what)
 {
     att_gguf *g = c->g;
     const att_byte_view text = read_text(c);
     const size_t at = g->texts.count;
-    if (!g->status && memchr(text.data, 0, text.bytes))
+    if (!g->status && what && memchr(text.data, 0, text.bytes))
         att_gguf_fail(g, ATT_ERR_FORMAT, "%s before byte %zu has a zero byte", what, c->at);
     if (g->status)
         return 0;
@@ -151,11 +152,12 @@ static void read_value(cursor *c, value *v)
     if (c->g->status)
         return;
     if (v->type == TEXT)
-        v->text_at = keep(c, "a text");
+        v->text_at = keep(c, NULL);
     else if (v->type == LIST)
         skip_items(c, v);
     else
         v->data = read_bytes(c, (uint64_t)value_types[v->type].bytes);
+    v->text_bytes = v->type == TEXT && !c->g->status ? c->g->texts.count - 1 - v->text_at : 0;
     v->raw = (att_byte_view){(const char *)c->g->file + begin, c->at - begin};
 }
 
@@ -452,6 +454,8 @@ bool att_gguf_bool(att_gguf *g, const char *key, bool otherwise)
 const char *att_gguf_text(att_gguf *g, const char *key, const char *otherwise)
 {
     const value *v = get(g, key, !otherwise, is_text, "a text");
+    if (v && strlen(v->text) < v->text_bytes)
+        att_gguf_fail(g, ATT_ERR_FORMAT, "\"%s\" has a zero byte (NUL)", key);
     return v ? v->text : otherwise ? otherwise : "";
 }
 

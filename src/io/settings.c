@@ -104,7 +104,7 @@ void att_settings_init(att_settings *s, att_ctx *ctx, const char *path, json_t *
 }
 
 /* Reads all numbers as doubles: some files have integers beyond 64 bits (model_max_length 1e30, written out). */
-static void parse(att_settings *s, const char *text, size_t bytes, bool list)
+static void parse(att_settings *s, const char *text, size_t bytes, bool list, size_t flags)
 {
     json_error_t e;
     const int64_t values = att_json_values(text, bytes);
@@ -114,7 +114,7 @@ static void parse(att_settings *s, const char *text, size_t bytes, bool list)
         return;
     }
     errno = 0; /* when out of memory, jansson may report a syntax error */
-    s->object = s->root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &e);
+    s->object = s->root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL | flags, &e);
     if (!s->root && (errno == ENOMEM || json_error_code(&e) == json_error_out_of_memory))
         att_settings_fail(s, ATT_ERR_MEMORY, "out of memory");
     else if (!s->root)
@@ -130,7 +130,7 @@ static void read_file(att_settings *s, att_ctx *ctx, const char *folder, const c
     att_settings_init(s, ctx, f.path, NULL);
     s->status = status;
     if (!status && f.text)
-        parse(s, f.text, f.bytes, list);
+        parse(s, f.text, f.bytes, list, 0);
     att_text_file_free(&f);
 }
 
@@ -147,7 +147,13 @@ void att_settings_read_list(att_settings *s, att_ctx *ctx, const char *folder, c
 void att_settings_parse(att_settings *s, att_ctx *ctx, const char *path, const char *text, size_t bytes)
 {
     att_settings_init(s, ctx, path, NULL);
-    parse(s, text, bytes, false);
+    parse(s, text, bytes, false, 0);
+}
+
+void att_settings_parse_tokens(att_settings *s, att_ctx *ctx, const char *path, const char *text, size_t bytes)
+{
+    att_settings_init(s, ctx, path, NULL);
+    parse(s, text, bytes, false, JSON_ALLOW_NUL);
 }
 
 void att_settings_from_json(att_settings *s, att_ctx *ctx, const char *path, json_t *root)
@@ -160,7 +166,7 @@ void att_settings_from_json(att_settings *s, att_ctx *ctx, const char *path, jso
         text.status = att_fail(ctx, ATT_ERR_MEMORY, "%s: out of memory for the settings", path);
     s->status = text.status;
     if (!s->status)
-        parse(s, text.data, text.count, false);
+        parse(s, text.data, text.count, false, JSON_ALLOW_NUL);
     att_bytes_free(&text);
     json_decref(root);
 }
@@ -251,7 +257,17 @@ bool att_settings_bool(att_settings *s, const char *key, bool otherwise)
 const char *att_settings_text(att_settings *s, const char *key, const char *otherwise)
 {
     const json_t *value = typed(s, key, !otherwise, is_text, "a text");
-    return value ? json_string_value(value) : otherwise ? otherwise : "";
+    const char *text = value ? json_string_value(value) : otherwise ? otherwise : "";
+    if (value && strlen(text) < json_string_length(value))
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"%s%s\" is %s, which has a zero byte (NUL)", s->within, key,
+                          att_json_show(value).text);
+    return text;
+}
+
+att_byte_view att_settings_bytes(att_settings *s, const char *key)
+{
+    const json_t *value = typed(s, key, true, is_text, "a text");
+    return value ? (att_byte_view){json_string_value(value), json_string_length(value)} : (att_byte_view){"", 0};
 }
 
 int att_settings_choice(att_settings *s, const char *key, const char *const *names, int n, const char *supported)

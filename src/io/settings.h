@@ -23,6 +23,8 @@ void att_settings_read(att_settings *s, att_ctx *ctx, const char *folder, const 
 void att_settings_read_list(att_settings *s, att_ctx *ctx, const char *folder, const char *name);
 /* Reads text [bytes], a JSON object; `path` is for errors. */
 void att_settings_parse(att_settings *s, att_ctx *ctx, const char *path, const char *text, size_t bytes);
+/* The same of tokenizer.json, whose texts may have zero bytes. */
+void att_settings_parse_tokens(att_settings *s, att_ctx *ctx, const char *path, const char *text, size_t bytes);
 /* Settings made in memory, normalised as if written and read again; frees root. root NULL: out of memory. `path` is for
  * errors. */
 void att_settings_from_json(att_settings *s, att_ctx *ctx, const char *path, json_t *root);
@@ -52,6 +54,8 @@ double att_settings_number_or(att_settings *s, const char *key, double min, doub
 /* `otherwise` if there is no value; a text with `otherwise` NULL is required. */
 bool att_settings_bool(att_settings *s, const char *key, bool otherwise);
 const char *att_settings_text(att_settings *s, const char *key, const char *otherwise);
+/* A required text that may have zero bytes, with which att_settings_text fails. */
+att_byte_view att_settings_bytes(att_settings *s, const char *key);
 /* Which of names [n] the required text is; `supported` says them in the error of another one. */
 int att_settings_choice(att_settings *s, const char *key, const char *const *names, int n, const char *supported);
 /* NULL if there is no value and it is not required. */

@@ -68,11 +68,12 @@ static void fill(writer *w)
     }
     for (size_t i = 0; i < json_array_size(added); i++) {
         const json_t *token = json_array_get(added, i);
-        const char *text = json_string_value(json_object_get(token, "content"));
+        const json_t *content = json_object_get(token, "content");
+        const char *text = json_string_value(content);
         const bool special = json_is_true(json_object_get(token, "special"));
         const bool is_unknown = w->v->pieces && unknown && strcmp(unknown, text) == 0;
         check_added(w, token, text);
-        set(w, (int64_t)json_number_value(json_object_get(token, "id")), text, strlen(text),
+        set(w, (int64_t)json_number_value(json_object_get(token, "id")), text, json_string_length(content),
             is_unknown ? ATT_GGUF_UNKNOWN
             : special  ? ATT_GGUF_CONTROL
                        : ATT_GGUF_USER_DEFINED);
@@ -99,18 +100,12 @@ static int64_t find(const writer *w, const char *text)
 /* A merge's two texts with a space between: "a b" */
 static bool add_merge(const json_t *merge, const char *between, att_bytes *to)
 {
-    const char *whole = json_string_value(merge), *space = whole ? strchr(whole, ' ') : NULL;
-    const char *left = json_string_value(json_array_get(merge, 0)),
-               *right = json_string_value(json_array_get(merge, 1));
-    if (space) {
-        att_bytes_add(to, whole, (size_t)(space - whole));
-        right = space + 1;
-    } else if (left && right)
-        att_bytes_add(to, left, strlen(left));
-    else
+    att_byte_view side[2];
+    if (!att_split_merge(merge, side))
         return false;
+    att_bytes_add(to, side[0].data, side[0].bytes);
     att_bytes_add(to, between, strlen(between));
-    att_bytes_add(to, right, strlen(right));
+    att_bytes_add(to, side[1].data, side[1].bytes);
     return true;
 }
 

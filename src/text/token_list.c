@@ -15,7 +15,9 @@ att_status att_token_list_add(att_token_list *list, att_trie_entry entry)
 void att_token_list_free(att_token_list *list)
 {
     att_free(list->ctx, list->entry);
+    att_free(list->ctx, list->score);
     list->entry = NULL;
+    list->score = NULL;
 }
 
 /* Adds the bytes of the tokens to *bytes, and raises *size above their ids. */

@@ -44,9 +44,9 @@ static void index_added(change *c)
     c->added = att_alloc(c->config.ctx, n + 1, sizeof *c->added);
     check_made(c, c->added);
     for (size_t i = 0; c->added && i < n; i++) {
-        const char *text = content_of(json_array_get(added_tokens(c), i));
-        if (text)
-            c->added[c->n_added++] = (att_trie_entry){text, strlen(text), (int32_t)i};
+        const json_t *text = json_object_get(json_array_get(added_tokens(c), i), "content");
+        if (json_is_string(text))
+            c->added[c->n_added++] = (att_trie_entry){json_string_value(text), json_string_length(text), (int32_t)i};
     }
     if (c->n_added)
         qsort(c->added, c->n_added, sizeof *c->added, att_trie_order);
@@ -67,9 +67,9 @@ static void index_words(change *c)
         c->word[c->words++] = c->list->entry[i];
     json_array_foreach(pieces, i, item)
     {
-        const char *text = json_string_value(json_array_get(item, 0));
-        if (text)
-            c->word[c->words++] = (att_trie_entry){text, strlen(text), (int32_t)i};
+        const json_t *text = json_array_get(item, 0);
+        if (json_is_string(text))
+            c->word[c->words++] = (att_trie_entry){json_string_value(text), json_string_length(text), (int32_t)i};
     }
     c->next = (int32_t)c->words;
     json_array_foreach(added_tokens(c), i, item)

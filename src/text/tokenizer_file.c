@@ -55,8 +55,8 @@ static att_trie_entry read_added(att_settings *s, const json_t *item)
 {
     const char *name = json_string_value(json_object_get(item, "content"));
     const att_settings_scope file = att_settings_enter_item(s, name ? name : "added_tokens", item);
-    att_trie_entry a = {.text = att_settings_text(s, "content", NULL)};
-    a.bytes = strlen(a.text);
+    const att_byte_view content = att_settings_bytes(s, "content");
+    att_trie_entry a = {.text = content.data, .bytes = content.bytes};
     if (a.bytes == 0)
         att_settings_fail(s, ATT_ERR_FORMAT, "an added token is empty");
     a.id = att_read_token_id(s, "added_tokens", a.text, att_settings_get(s, "id"));

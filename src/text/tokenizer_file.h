@@ -14,6 +14,8 @@ typedef struct att_token_list {
     att_ctx *ctx;
     att_trie_entry *entry; /* [count] */
     size_t count, capacity;
+    double *score; /* [scores]: those of a list ["token", score] of tokenizer.json */
+    size_t scores, scores_capacity;
 } att_token_list;
 
 att_status att_token_list_add(att_token_list *list, att_trie_entry entry);
@@ -56,6 +58,9 @@ att_status att_truncation_side(att_ctx *ctx, const char *folder, const json_t *r
  * (tokenizer_file.c) */
 att_status att_tokenizer_files_read(att_text_file *f, att_ctx *ctx, const char *folder, att_token_list *list,
                                     att_settings *settings);
+
+/* The two texts of a merge, ["a", "b"] or "a b"; false: it is none. (pipeline/bpe_model.c) */
+bool att_split_merge(const json_t *merge, att_byte_view side[2]);
 
 /* The settings of a WordPiece model, which was entered; max_word: characters of a word. (tokenizer_file.c) */
 void att_wordpiece_read(att_settings *s, att_vocabulary *v, int *max_word);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "io/json_scan.h"
+#include "io/util.h"
 #include "text/tokenizer_file.h"
 #include "text/utf8.h"
 #include "text/wordpiece.h"
@@ -77,7 +78,7 @@ static att_status parse_token(cursor *c, att_trie_entry *entry)
         }
         c->json.at++;
         int32_t code = parse_escape(c);
-        if (code <= 0)
+        if (code < 0)
             return bad(c, "a token has a wrong escape");
         out += att_utf8_encode((uint32_t)code, out);
     }
@@ -119,7 +120,7 @@ static att_status read_rest(const att_text_file *f, size_t begin, size_t end, at
     memcpy(text, f->text, begin);
     memcpy(text + begin, "{}", 2);
     memcpy(text + begin + 2, f->text + end, after);
-    att_settings_parse(settings, f->ctx, f->path, text, begin + 2 + after);
+    att_settings_parse_tokens(settings, f->ctx, f->path, text, begin + 2 + after);
     att_free(f->ctx, text);
     return settings->status;
 }
@@ -138,13 +139,32 @@ static att_status parse_tokens(cursor *c, att_token_list *list)
     return att_json_accept(&c->json, '}') ? ATT_OK : bad(c, "the vocabulary is not closed");
 }
 
+/* [["token", score], ...] after its opening bracket: the scores. What else is wrong there, jansson finds. */
+static att_status parse_scores(att_json_scan *c, att_token_list *list)
+{
+    double x;
+    do {
+        if (!att_json_accept(c, '[') || !att_json_skip_value(c) || !att_json_accept(c, ',') || !att_json_number(c, &x))
+            break;
+        const att_status s = att_grow(list->ctx, &list->score, sizeof x, list->scores, 1, &list->scores_capacity);
+        if (s)
+            return s;
+        list->score[list->scores++] = x;
+    } while (att_json_accept(c, ']') && att_json_accept(c, ','));
+    return ATT_OK;
+}
+
 att_status att_read_vocab_json(att_text_file *f, att_token_list *list, att_settings *settings)
 {
     cursor c = {f, {f->text, f->text + f->bytes}};
-    if (!att_json_accept(&c.json, '{') || !att_json_find_key(&c.json, "model") || !att_json_accept(&c.json, '{') ||
-        !att_json_find_key(&c.json, "vocab") || !att_json_accept(&c.json, '{')) {
-        /* jansson finds the same error, and describes it */
-        att_settings_parse(settings, f->ctx, f->path, f->text, f->bytes);
+    const bool found = att_json_accept(&c.json, '{') && att_json_find_key(&c.json, "model") &&
+                       att_json_accept(&c.json, '{') && att_json_find_key(&c.json, "vocab");
+    if (!found || !att_json_accept(&c.json, '{')) {
+        const att_status s = found && att_json_accept(&c.json, '[') ? parse_scores(&c.json, list) : ATT_OK;
+        if (s)
+            return s;
+        /* an error in what was read jansson finds, too, and describes it */
+        att_settings_parse_tokens(settings, f->ctx, f->path, f->text, f->bytes);
         return settings->status;
     }
     const size_t begin = (size_t)(c.json.at - 1 - f->text);

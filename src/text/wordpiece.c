@@ -29,6 +29,12 @@ const char *att_vocabulary_get(const att_vocabulary *v, int64_t id)
     return id >= 0 && id < v->size && v->tokens[id].bytes > 0 ? v->text + v->tokens[id].start : NULL;
 }
 
+att_byte_view att_vocabulary_view(const att_vocabulary *v, int64_t id)
+{
+    const char *text = att_vocabulary_get(v, id);
+    return (att_byte_view){text, text ? v->tokens[id].bytes : 0};
+}
+
 /* The slot of the token `head` followed by `tail`, with its hash, or the free slot for it; NULL: too many probes. */
 static att_hash_slot *find_slot(const att_vocabulary *v, uint32_t hash, const char *head, size_t head_bytes,
                                 const char *tail, size_t tail_bytes)

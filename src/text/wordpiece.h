@@ -2,6 +2,7 @@
 #ifndef ATT_WORDPIECE_H
 #define ATT_WORDPIECE_H
 
+#include "io/bytes.h"
 #include "text/hash_table.h"
 
 #define ATT_MAX_WORD 1000 /* characters; longer words are unknown */
@@ -28,8 +29,8 @@ typedef struct att_vocabulary {
     int32_t unknown; /* token of words that cannot be segmented */
 } att_vocabulary;
 
-/* Reserves space for ids in [0, size), size <= ATT_MAX_VOCABULARY, and for tokens of text_bytes bytes in all, without
- * zero bytes. After an error nothing needs to be freed. */
+/* Reserves space for ids in [0, size), size <= ATT_MAX_VOCABULARY, and for tokens of text_bytes bytes in all.
+ * After an error nothing needs to be freed. */
 att_status att_vocabulary_init(att_vocabulary *v, att_ctx *ctx, int64_t size, size_t text_bytes);
 void att_vocabulary_free(att_vocabulary *v);
 /* Sets the token of an unused id, not empty, space reserved; WordPiece does not match it. */
@@ -37,8 +38,10 @@ void att_vocabulary_set(att_vocabulary *v, int32_t id, const char *token, size_t
 /* The same, and WordPiece matches it; the token must be new. False: too many hash collisions (a vocabulary made to slow
  * down searches). */
 bool att_vocabulary_add(att_vocabulary *v, int32_t id, const char *token, size_t bytes);
-/* The token of an id; NULL: none. */
+/* The token of an id, zero-terminated; NULL: none. */
 const char *att_vocabulary_get(const att_vocabulary *v, int64_t id);
+/* The same, as it may have zero bytes; data NULL: none. */
+att_byte_view att_vocabulary_view(const att_vocabulary *v, int64_t id);
 /* The id of an added token, else ATT_NO_TOKEN. */
 int32_t att_vocabulary_find(const att_vocabulary *v, const char *token, size_t bytes);
 

@@ -64,6 +64,27 @@ static void values_are_those_that_were_written(void **state)
     att_gguf_free(g);
 }
 
+static void a_text_with_a_zero_byte_is_refused_only_where_it_is_read(void **state)
+{
+    (void)state;
+    static _Alignas(8) unsigned char file[LARGEST];
+    const size_t bytes = read_golden(file);
+    att_gguf *g;
+    unsigned char *fine = memmem(file, bytes, " fine", 5), *key = memmem(file, bytes, "a.text", 6);
+    assert_true(fine && key);
+    *fine = 0;
+    assert_int_equal(att_gguf_from_memory(ctx, "zero.gguf", file, bytes, &g), ATT_OK);
+    assert_int_equal(att_gguf_int(g, "a.u8", 0, 255), 200);
+    assert_int_equal(att_gguf_error(g), ATT_OK);
+    att_gguf_text(g, "a.text", NULL);
+    assert_int_equal(att_gguf_error(g), ATT_ERR_FORMAT);
+    check_says(ctx, "zero.gguf: \"a.text\" has a zero byte (NUL)");
+    att_gguf_free(g);
+    key[1] = 0;
+    assert_int_equal(att_gguf_from_memory(ctx, "zero.gguf", file, bytes, &g), ATT_ERR_FORMAT);
+    check_says(ctx, "a key before byte");
+}
+
 static void tensors_are_dequantised_as_in_the_reference(void **state)
 {
     (void)state;
@@ -174,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_those_that_were_written),
+        cmocka_unit_test(a_text_with_a_zero_byte_is_refused_only_where_it_is_read),
         cmocka_unit_test(tensors_are_dequantised_as_in_the_reference),
         cmocka_unit_test(damaged_files_are_refused_or_read),
         cmocka_unit_test(what_is_wrong_is_said),

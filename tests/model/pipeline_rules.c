@@ -1,7 +1,10 @@
 /* Tokenizers of tokenizer.json, rule by rule: which bytes a token stands for, what is read, and how long it takes. */
 #include "check.h"
+#include "io/json_scan.h"
 #include "text/pipeline/regex.h"
 #include "tokenizer_help.h"
+
+#include <math.h>
 
 /* A tokenizer.json of a model and other settings, each followed by a comma. */
 #define FILE_OF(settings, model) "{" settings "\"model\":{" model "}}"
@@ -162,6 +165,130 @@ static void the_time_of_an_expression_is_limited_for_a_text(void **state)
     }
 }
 
+/* ---- zero bytes */
+
+static void a_zero_byte_is_a_character_like_any_other(void **state)
+{
+    (void)state;
+    static const char text[] = "ab\0\0a\0";
+    static const struct {
+        const char *file, *spans;
+    } cases[] = {
+        {FILE_OF("", "\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"\\u0000\":2,\"\\u0000\\u0000\":3,\"a\\u0000\":4},"
+                     "\"merges\":[[\"\\u0000\",\"\\u0000\"],[\"a\",\"\\u0000\"]]"),
+         "0[0,1] 1[1,2] 3[2,4] 4[4,6]"},
+        {FILE_OF("", "\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"\\u0000\":2,\"\\u0000\\u0000\":3,\"a\\u0000\":4},"
+                     "\"merges\":[\"\\u0000 \\u0000\",\"a \\u0000\"]"),
+         "0[0,1] 1[1,2] 3[2,4] 4[4,6]"},
+        {FILE_OF("", "\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"?\",-9],[\"a\",-1],[\"b\",-2],[\"\\u0000\",-3],"
+                     "[\"a\\u0000\",-1.5]]"),
+         "1[0,1] 2[1,2] 3[2,3] 3[3,4] 4[4,6]"},
+        {FILE_OF("", "\"type\":\"WordPiece\",\"unk_token\":\"?\",\"continuing_subword_prefix\":\"##\","
+                     "\"max_input_chars_per_word\":9,\"vocab\":{\"?\":0,\"ab\":1,\"##\\u0000\":2,\"##\\u0000a\":3}"),
+         "1[0,2] 2[2,3] 3[3,5] 2[5,6]"},
+        {FILE_OF("\"normalizer\":{\"type\":\"Lowercase\"},"
+                 "\"added_tokens\":[{\"id\":2,\"content\":\"\\u0000\",\"normalized\":false},"
+                 "{\"id\":3,\"content\":\"\\u0000A\",\"normalized\":true}],",
+                 "\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]"),
+         "0[0,1] 1[1,2] 2[2,3] 2[3,4] 0[4,5] 2[5,6]"},
+        {FILE_OF("\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"\\u0000\"},\"content\":\"b\"},",
+                 "\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]"),
+         "0[0,1] 1[1,2] 1[2,3] 1[3,4] 0[4,5] 1[5,6]"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        att_tokenizer *t = open_text(cases[i].file);
+        assert_string_equal(spans_of(t, text, 6), cases[i].spans);
+        att_tokenizer_free(t);
+    }
+    att_text decoded;
+    att_tokenizer *t = open_text(cases[0].file);
+    assert_int_equal(att_detokenize(t, (const int32_t[]){4, 3}, 2, &decoded), ATT_OK);
+    assert_int_equal(decoded.bytes, 5);
+    assert_memory_equal(decoded.text, "a\0 \0\0", 5);
+    att_text_free(t, &decoded);
+    att_tokenizer_free(t);
+}
+
+static void where_a_text_may_have_no_zero_byte_the_sentence_says_so(void **state)
+{
+    (void)state;
+    static const char *const files[] = {
+        FILE_OF("", "\"type\":\"BPE\",\"unk_token\":\"a\\u0000\",\"vocab\":{\"a\\u0000\":0},\"merges\":[]"),
+        FILE_OF("\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"a\\u0000\"},\"content\":\"\"},",
+                "\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]"),
+        FILE_OF("\"a\\u0000\":1,", "\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]"),
+    };
+    att_tokenizer *t;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        remove_all();
+        write_file("tokenizer.json", files[i]);
+        assert_int_not_equal(att_tokenizer_open(ctx, folder.path, &t), ATT_OK);
+        check_says(ctx, "NUL");
+    }
+}
+
+/* ---- scores */
+
+/* Expected: what Tokenizer.from_str reads and to_str writes again. Some are the next number to the correct one. */
+static void scores_are_read_as_the_reference_reads_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double value;
+    } cases[] = {
+        {"-11.591346724873130", -0x1.72ec4ff77da86p+3},
+        {"-10.3235922883876583", -0x1.4a5ade36fb9c0p+3},
+        {"-10.665256678022223", -0x1.5549c85f71a24p+3},
+        {"-3.1415926535897931", -0x1.921fb54442d18p+1},
+        {"0.1", 0x1.999999999999ap-4},
+        {"1e23", 0x1.52d02c7e14af6p+76},
+        {"18446744073709551615.5", 0x1.0000000000000p+64},
+        {"18446744073709551616.5", 0x1.0000000000000p+64},
+        {"1844674407370955161.65", 0x1.999999999999ap+60},
+        {"123456789012345678901234567890", 0x1.8ee90ff6c373ep+96},
+        {"-0", -0x0.0p+0},
+        {"0e999", 0x0.0p+0},
+        {"5e-324", 0x0.0000000000001p-1022},
+        {"123456789e-330", 0x0.0000000000019p-1022},
+        {"1.7976931348623157e308", 0x1.fffffffffffffp+1023},
+        {"-9.8765432109876543210e-5", -0x1.9e409341bc812p-14},
+        {"12345678901234567890123e-22", 0x1.3c0ca428c59fbp+0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[64];
+        double x;
+        snprintf(text, sizeof text, " %s]", cases[i].text);
+        att_json_scan c = {text, text + strlen(text)};
+        if (!att_json_number(&c, &x) || x != cases[i].value || signbit(x) != signbit(cases[i].value) || *c.at != ']')
+            fail_msg("%s: %a, not %a", cases[i].text, x, cases[i].value);
+    }
+    for (size_t i = 0; i < 6; i++) {
+        char text[64] = "";
+        double x;
+        strcat(text, ((const char *const[]){"", "-", "1.", "1e", "1e309", "99e400"})[i]);
+        assert_false(att_json_number(&(att_json_scan){text, text + strlen(text)}, &x));
+    }
+}
+
+/* All segmentations into these pieces are about equally probable: which is best depends on the last bits. */
+static void a_long_repeat_is_split_as_by_the_reference(void **state)
+{
+    (void)state;
+    static const int32_t ids[] = {2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3};
+    att_tokenizer *t = open_text(FILE_OF("", "\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"?\",-20.0],"
+                                             "[\"0\",-11.591346724873130],[\"00\",-10.3235922883876583],"
+                                             "[\"000\",-10.665256678022223]]"));
+    char text[40];
+    att_tokens x;
+    memset(text, '0', sizeof text);
+    assert_int_equal(att_encode(t, text, sizeof text, NULL, &x), ATT_OK);
+    assert_int_equal(x.count, sizeof ids / sizeof ids[0]);
+    assert_memory_equal(x.ids, ids, sizeof ids);
+    att_tokens_free(t, &x);
+    att_tokenizer_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +297,10 @@ int main(void)
         cmocka_unit_test(a_long_run_of_marks_takes_linear_time),
         cmocka_unit_test(spaces_are_counted_once_for_many_tokens),
         cmocka_unit_test(the_time_of_an_expression_is_limited_for_a_text),
+        cmocka_unit_test(a_zero_byte_is_a_character_like_any_other),
+        cmocka_unit_test(where_a_text_may_have_no_zero_byte_the_sentence_says_so),
+        cmocka_unit_test(scores_are_read_as_the_reference_reads_them),
+        cmocka_unit_test(a_long_repeat_is_split_as_by_the_reference),
         cmocka_unit_test(a_long_word_of_bytes_with_a_prefix_reads_no_memory_beyond_it),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

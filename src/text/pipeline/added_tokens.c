@@ -49,7 +49,7 @@ static att_status normalize(att_added_tokens *a, att_added_token *t, const att_s
     if (copy) {
         memcpy(copy, text->data, text->count);
         copy[text->count] = 0;
-        t->left_out = t->special && strcmp(copy, t->text) == 0;
+        t->left_out = t->special && text->count == t->bytes && memcmp(copy, t->text, t->bytes) == 0;
         att_free(a->ctx, t->text);
         t->text = copy;
         t->bytes = text->count;

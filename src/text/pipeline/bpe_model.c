@@ -40,13 +40,13 @@ static int32_t merge_of(const att_bpe *b, int32_t left, int32_t right)
     return slot ? slot->item : ATT_NO_ITEM;
 }
 
-/* The two texts of a merge: ["a", "b"] or "a b". */
-static bool split_merge(const json_t *merge, att_byte_view side[2])
+bool att_split_merge(const json_t *merge, att_byte_view side[2])
 {
-    const char *s = json_string_value(merge), *space = s ? strchr(s, ' ') : NULL;
-    if (space && !strchr(space + 1, ' ')) {
+    const char *s = json_string_value(merge), *end = s ? s + json_string_length(merge) : NULL;
+    const char *space = s ? memchr(s, ' ', (size_t)(end - s)) : NULL;
+    if (space && !memchr(space + 1, ' ', (size_t)(end - space - 1))) {
         side[0] = (att_byte_view){s, (size_t)(space - s)};
-        side[1] = (att_byte_view){space + 1, strlen(space + 1)};
+        side[1] = (att_byte_view){space + 1, (size_t)(end - space - 1)};
         return true;
     }
     for (size_t i = 0; i < 2 && json_array_size(merge) == 2; i++) {
@@ -76,13 +76,15 @@ static void read_merge(att_settings *s, att_pipeline *t, const json_t *item, att
     att_bpe *b = &t->bpe;
     att_byte_view side[2];
     att_bpe_merge m;
-    if (!split_merge(item, side)) {
+    if (!att_split_merge(item, side)) {
         att_settings_fail(s, ATT_ERR_FORMAT, "\"%smerges\" has %s, not two tokens", s->within,
                           att_json_show(item).text);
         return;
     }
     if (!find_merge(t, side, joined, &m)) {
-        att_settings_fail(s, joined->status ? joined->status : ATT_ERR_FORMAT,
+        if (joined->status && !s->status)
+            s->status = joined->status;
+        att_settings_fail(s, ATT_ERR_FORMAT,
                           "\"%smerges\" has %s, but \"%.*s\", \"%.*s\" and the two together are not all in the "
                           "vocabulary",
                           s->within, att_json_show(item).text, (int)att_min((int64_t)side[0].bytes, 40), side[0].data,

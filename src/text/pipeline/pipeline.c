@@ -73,12 +73,12 @@ void att_encoding_add(att_encoding *e, int32_t id, size_t begin, size_t end)
     int64_t from = begin < end ? origin[begin].begin : e->piece.start, to = begin < end ? origin[end - 1].end : from;
     if (e->sink->truncated)
         return;
-    const char *token = att_vocabulary_get(&e->t->vocabulary, id);
+    const att_byte_view token = att_vocabulary_view(&e->t->vocabulary, id);
     if (e->t->post.trim_offsets && e->sink->options->offsets) {
         if (e->piece.id != ATT_NO_TOKEN) /* with the spaces that it has taken */
             trim(e, e->p.text.text.data + e->piece.begin, end - begin, &from, &to);
-        else if (token)
-            trim(e, token, strlen(token), &from, &to);
+        else if (token.data)
+            trim(e, token.data, token.bytes, &from, &to);
     }
     att_token_sink_add_at(e->sink, id, from, to);
     e->first = false;
@@ -134,12 +134,13 @@ static void decode(const att_tokenizer *base, const int32_t *ids, int64_t n, att
     bool first = true;
     for (int64_t i = 0; i < n; i++) {
         const att_added_token *added = att_added_token_get(&t->added, ids[i]);
-        const char *token = added ? added->text : att_vocabulary_get(&t->vocabulary, ids[i]);
-        if (!token || (added && added->left_out))
+        const att_byte_view token =
+            added ? (att_byte_view){added->text, added->bytes} : att_vocabulary_view(&t->vocabulary, ids[i]);
+        if (!token.data || (added && added->left_out))
             continue;
         if (t->decoders.count == 0 && !first)
             att_decoded_put(&d, " ", 1);
-        att_decoded_put(&d, token, strlen(token));
+        att_decoded_put(&d, token.data, token.bytes);
         att_decoded_end_token(&d);
         first = false;
     }

@@ -53,7 +53,9 @@ typedef struct att_bpe {
 
 typedef struct att_unigram {
     att_trie trie;
-    double *score; /* [size] */
+    double *score;         /* [size] */
+    const double *written; /* [n_written]: scores as tokenizer.json has them, while it is read; or none */
+    size_t n_written;
     double unknown_score;
     bool byte_fallback;
     int32_t byte[256];

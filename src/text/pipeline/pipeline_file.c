@@ -12,10 +12,10 @@ static void list_unigram(att_settings *s, att_token_list *list)
         if (i >= ATT_MAX_VOCABULARY)
             att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"%svocab\" has more than %d tokens", s->within,
                               ATT_MAX_VOCABULARY);
-        else if (json_string_length(text) > 0 && strlen(json_string_value(text)) == json_string_length(text))
+        else if (json_string_length(text) > 0)
             s->status = att_token_list_add(
                 list, (att_trie_entry){json_string_value(text), json_string_length(text), (int32_t)i});
-        else if (!json_is_string(text) || json_string_length(text) > 0)
+        else if (!json_is_string(text))
             att_settings_fail(s, ATT_ERR_FORMAT, "\"%svocab\" has %s, not a token and its score", s->within,
                               att_json_show(json_array_get(vocab, i)).text);
     }
@@ -55,6 +55,8 @@ static void read_model(att_settings *s, const att_token_list *list, att_pipeline
     att_token_list tokens = {.ctx = s->ctx};
     if (t->model == &att_unigram_model)
         list_unigram(s, &tokens);
+    t->unigram.written = list->score;
+    t->unigram.n_written = list->scores;
     if (!s->status)
         fill_vocabulary(s, t->model == &att_unigram_model ? &tokens : list, t);
     att_token_list_free(&tokens);

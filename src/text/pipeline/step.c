@@ -4,22 +4,27 @@
 
 #include "io/util.h"
 
-void att_step_set_text(att_settings *s, const char *value, char **text, size_t *bytes)
+static void copy(att_settings *s, att_byte_view value, char **text, size_t *bytes)
 {
-    *bytes = strlen(value);
+    *bytes = value.bytes;
     *text = att_alloc(s->ctx, *bytes + 1, 1);
     if (*text)
-        memcpy(*text, value, *bytes + 1);
+        memcpy(*text, value.data, *bytes + 1); /* with the zero byte after it */
     else if (!s->status)
         s->status = ATT_ERR_MEMORY;
 }
 
+void att_step_set_text(att_settings *s, const char *value, char **text, size_t *bytes)
+{
+    copy(s, (att_byte_view){value, strlen(value)}, text, bytes);
+}
+
 void att_step_read_text(att_settings *s, const char *key, bool empty, char **text, size_t *bytes)
 {
-    const char *value = att_settings_text(s, key, NULL);
-    if (!s->status && !empty && !*value)
+    const att_byte_view value = att_settings_bytes(s, key);
+    if (!s->status && !empty && value.bytes == 0)
         att_settings_fail(s, ATT_ERR_FORMAT, "\"%s%s\" is empty", s->within, key);
-    att_step_set_text(s, value, text, bytes);
+    copy(s, value, text, bytes);
 }
 
 void att_step_read_pattern(att_settings *s, att_step *step)

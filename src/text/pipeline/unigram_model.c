@@ -20,8 +20,9 @@ typedef struct path_node {
 static void read_item(att_settings *s, att_pipeline *t, int32_t id, const json_t *item)
 {
     const json_t *score = json_array_get(item, 1);
+    const att_unigram *u = &t->unigram;
     if (json_array_size(item) == 2 && json_is_string(json_array_get(item, 0)) && json_is_real(score))
-        t->unigram.score[id] = json_real_value(score);
+        u->score[id] = (size_t)id < u->n_written ? u->written[id] : json_real_value(score);
     else
         att_settings_fail(s, ATT_ERR_FORMAT, "\"%svocab\" has %s, not a token and its score", s->within,
                           att_json_show(item).text);
@@ -42,9 +43,9 @@ static void read_unigram(att_settings *s, att_pipeline *t)
         if (s->status)
             break;
         min = u->score[i] < min ? u->score[i] : min;
-        const char *text = att_vocabulary_get(&t->vocabulary, (int64_t)i);
-        if (text && *text)
-            s->status = att_token_list_add(&list, (att_trie_entry){text, strlen(text), (int32_t)i});
+        const att_byte_view text = att_vocabulary_view(&t->vocabulary, (int64_t)i);
+        if (text.data)
+            s->status = att_token_list_add(&list, (att_trie_entry){text.data, text.bytes, (int32_t)i});
     }
     u->unknown_score = min - UNKNOWN_PENALTY;
     if (att_settings_has(s, "unk_id"))
