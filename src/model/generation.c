@@ -37,18 +37,24 @@ static void check_others(att_settings *s)
     static const struct {
         const char *key;
         double only;
-    } numbers[] = {{"repetition_penalty", 1},   {"encoder_repetition_penalty", 1},
-                   {"no_repeat_ngram_size", 0}, {"encoder_no_repeat_ngram_size", 0},
-                   {"num_beam_groups", 1},      {"diversity_penalty", 0},
+    } numbers[] = {{"num_return_sequences", 1},
+                   {"repetition_penalty", 1},
+                   {"encoder_repetition_penalty", 1},
+                   {"no_repeat_ngram_size", 0},
+                   {"encoder_no_repeat_ngram_size", 0},
+                   {"num_beam_groups", 1},
+                   {"diversity_penalty", 0},
                    {"guidance_scale", 1}};
-    static const char *const none[] = {"forced_bos_token_id", "suppress_tokens", "begin_suppress_tokens",
-                                       "sequence_bias",       "force_words_ids", "exponential_decay_length_penalty",
-                                       "penalty_alpha"};
+    static const char *const none[] = {"forced_bos_token_id", "suppress_tokens",     "begin_suppress_tokens",
+                                       "sequence_bias",       "force_words_ids",     "exponential_decay_length_penalty",
+                                       "penalty_alpha",       "watermarking_config", "dola_layers",
+                                       "constraints",         "stop_strings",        "max_time"};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         att_settings_only_number(s, numbers[i].key, numbers[i].only);
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
         att_settings_only_empty(s, none[i]);
     att_settings_only_bool(s, "do_sample", false);
+    att_settings_only_bool(s, "token_healing", false);
 }
 
 static void read(att_settings *s, const att_encoder_decoder_info *m, att_generation *g)

@@ -58,7 +58,7 @@ static void check_others(att_settings *s)
                                        "penalty_alpha",       "dola_layers",
                                        "watermarking_config", "begin_suppress_tokens",
                                        "forced_decoder_ids",  "top_h",
-                                       "stop_strings"};
+                                       "stop_strings",        "max_time"};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         att_settings_only_number(s, numbers[i].key, numbers[i].only);
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)

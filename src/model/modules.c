@@ -62,8 +62,8 @@ static void read_pooling(att_settings *s, att_modules *out)
     out->dim = att_settings_int(s, newer ? "embedding_dimension" : "word_embedding_dimension", 1, 1 << 20);
     const int mode = att_settings_has(s, "pooling_mode") ? mode_by_name(s) : mode_by_flags(s);
     if (modes[mode].kind < 0)
-        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "pooling by \"%s\" is not supported; mean, cls and max are",
-                          modes[mode].mode);
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"%s\": pooling by \"%s\" is not supported; mean, cls and max are",
+                          att_settings_has(s, "pooling_mode") ? "pooling_mode" : modes[mode].flag, modes[mode].mode);
     else
         out->pooling = (att_pooling)modes[mode].kind;
 }

@@ -28,6 +28,8 @@ void att_vit_read_pair(att_settings *s, const char *key, int64_t otherwise, int6
 static int64_t classes(att_settings *s)
 {
     const json_t *names = att_settings_get(s, "id2label");
+    if (names && !json_is_object(names))
+        att_settings_fail(s, ATT_ERR_FORMAT, "\"id2label\" is %s, not an object", att_json_show(names).text);
     const int64_t named = json_is_object(names) ? (int64_t)json_object_size(names) : 2;
     const int64_t n = att_settings_int_or(s, "num_labels", 0, ATT_VIT_MAX_CLASSES, named);
     if (names && n != named)

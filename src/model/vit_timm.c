@@ -108,6 +108,19 @@ static const struct architecture *find(att_settings *s)
     return NULL;
 }
 
+/* Names of classes are an object or a list of texts; a classifier whose first classes are left out is not supported. */
+static void check_labels(att_settings *s)
+{
+    const json_t *names = att_settings_get(s, "label_names");
+    bool good = !names || json_is_object(names) || json_is_array(names);
+    for (size_t i = 0; i < json_array_size(names); i++)
+        good = good && json_is_string(json_array_get(names, i));
+    if (!good)
+        att_settings_fail(s, ATT_ERR_FORMAT, "\"%slabel_names\" is %s, not an object or a list of texts", s->within,
+                          att_json_show(names).text);
+    att_settings_only_number(s, "label_offset", 0);
+}
+
 /* Before the arguments: the images of pre-training */
 static void read_images(att_settings *s, att_vit_config *c)
 {
@@ -121,6 +134,7 @@ static void read_images(att_settings *s, att_vit_config *c)
             att_settings_fail(s, ATT_ERR_FORMAT, "\"%sinput_size\" is %s, not channels, height and width", s->within,
                               att_json_show(size).text);
     }
+    check_labels(s);
     c->info.channels = is[0];
     c->info.image[0] = is[1];
     c->info.image[1] = is[2];
@@ -152,28 +166,58 @@ static void replace_pooling(att_settings *s, int *flags)
 /* Arguments that have no place here, or only one value. Those of training alone do not count. */
 static void refuse_others(att_settings *s)
 {
-    static const char *const known[] = {"img_size",        "patch_size",
-                                        "in_chans",        "num_classes",
-                                        "global_pool",     "embed_dim",
-                                        "depth",           "num_heads",
-                                        "mlp_ratio",       "qkv_bias",
-                                        "init_values",     "class_token",
-                                        "no_embed_class",  "reg_tokens",
-                                        "fc_norm",         "dynamic_img_size",
-                                        "drop_rate",       "pos_drop_rate",
-                                        "patch_drop_rate", "proj_drop_rate",
-                                        "attn_drop_rate",  "drop_path_rate",
-                                        "weight_init",     "fix_init",
-                                        "qk_norm",         "pre_norm",
-                                        "scale_attn_norm", "scale_mlp_norm",
-                                        "dynamic_img_pad", "pool_include_prefix",
-                                        "final_norm",      "proj_bias",
-                                        "pos_embed",       NULL};
+    static const char *const known[] = {"img_size",
+                                        "patch_size",
+                                        "in_chans",
+                                        "num_classes",
+                                        "global_pool",
+                                        "embed_dim",
+                                        "depth",
+                                        "num_heads",
+                                        "mlp_ratio",
+                                        "qkv_bias",
+                                        "init_values",
+                                        "class_token",
+                                        "no_embed_class",
+                                        "reg_tokens",
+                                        "fc_norm",
+                                        "dynamic_img_size",
+                                        "drop_rate",
+                                        "pos_drop_rate",
+                                        "patch_drop_rate",
+                                        "proj_drop_rate",
+                                        "attn_drop_rate",
+                                        "drop_path_rate",
+                                        "weight_init",
+                                        "fix_init",
+                                        "qk_norm",
+                                        "pre_norm",
+                                        "scale_attn_norm",
+                                        "scale_mlp_norm",
+                                        "dynamic_img_pad",
+                                        "pool_include_prefix",
+                                        "final_norm",
+                                        "proj_bias",
+                                        "pos_embed",
+                                        "embed_layer",
+                                        "norm_layer",
+                                        "embed_norm_layer",
+                                        "act_layer",
+                                        "block_fn",
+                                        "mlp_layer",
+                                        "attn_layer",
+                                        "device",
+                                        "dtype",
+                                        NULL};
     static const char *const off[] = {"qk_norm",        "pre_norm",        "scale_attn_norm",
                                       "scale_mlp_norm", "dynamic_img_pad", "pool_include_prefix"};
+    static const char *const layers[] = {"embed_layer", "norm_layer", "embed_norm_layer", "act_layer",
+                                         "block_fn",    "mlp_layer",  "attn_layer"};
     att_settings_only_known(s, known);
     for (size_t i = 0; i < sizeof off / sizeof off[0]; i++)
         att_settings_only_bool(s, off[i], false);
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
+        att_settings_only_empty(s, layers[i]);
     att_settings_only_bool(s, "proj_bias", true);
     att_settings_only_text(s, "pos_embed", "learn");
 }
@@ -248,6 +292,7 @@ void att_vit_timm_read(att_settings *s, att_vit_config *c)
     i->heads = a->heads;
     i->patch[0] = i->patch[1] = a->patch;
     c->registers = a->registers;
+    check_labels(s);
     read_images(s, c);
     replace_pooling(s, &flags);
     if (att_settings_has(s, "model_args")) {

@@ -187,6 +187,9 @@ static void add_listed(const att_vocabulary *v, att_settings *s, const json_t *t
 {
     const char *key;
     json_t *item;
+    if (tokens && !json_is_object(tokens))
+        att_settings_fail(s, ATT_ERR_FORMAT, "\"added_tokens_decoder\" is %s, not an object",
+                          att_json_show(tokens).text);
     json_object_foreach((json_t *)tokens, key, item)
     {
         const att_settings_scope before = att_settings_enter_item(s, "added_tokens_decoder", item);
@@ -206,7 +209,7 @@ static void read_special(marian_tokenizer *t, att_settings *s, const att_setting
     att_vocabulary *v = &t->vocabulary;
     att_token_list special = {.ctx = s->ctx};
     int32_t eos = ATT_NO_TOKEN;
-    const json_t *more = att_settings_list(s, "additional_special_tokens", false);
+    static const char *const lists[] = {"additional_special_tokens", "extra_special_tokens"};
     const json_t *listed = att_settings_get(s, "added_tokens_decoder");
     for (int i = 0; !s->status && i < N; i++) {
         const int32_t id = add_special(v, s, att_special_token(s, map, names[i][0], names[i][1]), &special);
@@ -222,8 +225,11 @@ static void read_special(marian_tokenizer *t, att_settings *s, const att_setting
             att_template_add(single, items[i], 0);
         att_template_add(pair, items[i], 0);
     }
-    for (size_t i = 0; !s->status && i < json_array_size(more); i++)
-        add_special(v, s, att_token_content(s, "additional_special_tokens", json_array_get(more, i)), &special);
+    for (int k = 0; k < 2; k++) {
+        const json_t *more = att_settings_list(s, lists[k], false);
+        for (size_t i = 0; !s->status && i < json_array_size(more); i++)
+            add_special(v, s, att_token_content(s, lists[k], json_array_get(more, i)), &special);
+    }
     if (!s->status)
         add_listed(v, s, listed, &special);
     if (!s->status)
@@ -240,6 +246,7 @@ static att_status read_settings(marian_tokenizer *t, att_ctx *ctx, const char *f
         config.status = map.status;
     att_settings_only_text(&config, "tokenizer_class", "MarianTokenizer");
     att_settings_only_bool(&config, "separate_vocabs", false);
+    att_settings_only_bool(&config, "split_special_tokens", false);
     att_settings_only_empty(&config, "sp_model_kwargs");
     read_special(t, &config, &map);
     att_settings_close(&config);
@@ -289,10 +296,10 @@ att_status att_marian_tokenizer_open(att_ctx *ctx, const char *folder, att_token
     t->source.model = t->target.model = att_sentencepiece_empty(ctx);
     att_status s = read_vocabulary(t, ctx, folder);
     s = s ? s : read_settings(t, ctx, folder);
+    s = s ? s : att_truncation_side(ctx, folder, NULL, &t->base.truncate_left);
     s = s ? s : read_side(&t->source, t, folder, "source.spm");
     s = s ? s : read_side(&t->target, t, folder, "target.spm");
     s = s ? s : invert_target(t);
-    s = s ? s : att_truncation_side(ctx, folder, NULL, &t->base.truncate_left);
     if (s)
         free_all(&t->base);
     else

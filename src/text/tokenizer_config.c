@@ -180,10 +180,10 @@ static void read_decoder(change *c)
 
 /* A token that the settings name, a text or an object, is a special one in the text, too. One that no vocabulary has is
  * left out: the model has no embedding of it. */
-static void read_named(change *c, const json_t *value)
+static void read_named(change *c, const char *key, const json_t *value)
 {
-    const char *content = json_is_object(value) ? content_of(value) : json_string_value(value);
-    if (!content || !*content || c->config.status || find(c->added, c->n_added, content))
+    const char *content = value && !c->config.status ? att_token_content(&c->config, key, value) : "";
+    if (!*content || find(c->added, c->n_added, content))
         return;
     index_words(c);
     att_trie_entry *word = c->config.status ? NULL : find(c->word, c->words, content);
@@ -199,14 +199,17 @@ static void read_all_named(change *c)
     const att_settings *from[] = {&c->config, &c->map};
     for (int k = 0; k < 2; k++) {
         for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-            read_named(c, att_settings_get(from[k], keys[i]));
+            read_named(c, keys[i], att_settings_get(from[k], keys[i]));
         for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
             size_t n;
             const char *name;
             json_t *item;
             const json_t *list = att_settings_get(from[k], lists[i]);
-            json_array_foreach(list, n, item) read_named(c, item);
-            json_object_foreach((json_t *)list, name, item) read_named(c, item);
+            if (list && !json_is_array(list) && !json_is_object(list))
+                att_settings_fail(&c->config, ATT_ERR_FORMAT, "\"%s\" is %s, not a list of tokens", lists[i],
+                                  att_json_show(list).text);
+            json_array_foreach(list, n, item) read_named(c, lists[i], item);
+            json_object_foreach((json_t *)list, name, item) read_named(c, lists[i], item);
         }
     }
 }
