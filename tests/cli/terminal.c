@@ -161,6 +161,7 @@ static const char *const shows_others[] = {
     "$A recommend -m shop --history pear",
     "$A recommend -m shop --history pear --item-texts texts",
     "$A recommend -m shop --history pear -o /dev/tty",
+    "$A recommend -m shop --history pear -o /dev/tty -a /dev/stdout",
     "$A recommend -m shop --history \"$E\"",
     "$A recommend -m shop --similar \"$E\"",
     "$A evaluate recommend -m shop -d log.tsv --user-column \"$E\"",

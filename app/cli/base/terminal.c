@@ -17,10 +17,10 @@ typedef struct terminal {
     int fd;
     char begun[MAX_CHARACTER]; /* [bytes]: of a character whose end is not written yet */
     size_t bytes;
+    struct terminal *next; /* of those that cli_terminal_open has opened */
 } terminal;
 
-enum { OUT, ERR, OTHER, TERMINALS };
-static terminal terminals[TERMINALS];
+static terminal out, err, *others;
 
 /* ---- the filter; async-signal-safe */
 
@@ -132,7 +132,7 @@ static ssize_t write_text(void *cookie, const char *text, size_t bytes)
 
 void cli_terminal_put(const char *text)
 {
-    terminal *t = &terminals[ERR];
+    terminal *t = &err;
     if (t->file)
         write_text(t, text, strlen(text));
     else
@@ -143,59 +143,73 @@ void cli_terminal_put(const char *text)
 
 static int close_other(void *cookie)
 {
-    terminal *t = cookie;
+    terminal *t = cookie, **link = &others;
     const int fd = t->fd;
     end_character(t);
-    *t = (terminal){0};
+    while (*link && *link != t)
+        link = &(*link)->next;
+    if (*link)
+        *link = t->next;
+    free(t);
     return close(fd);
 }
 
-/* mode: of setvbuf */
-static FILE *open_filter(terminal *t, int fd, int mode)
+/* mode: of setvbuf. close NULL: the stream stays open */
+static FILE *open_filter(terminal *t, int fd, int mode, int (*close)(void *cookie))
 {
-    const cookie_io_functions_t calls = {.write = write_text, .close = t == &terminals[OTHER] ? close_other : NULL};
     *t = (terminal){.fd = fd};
-    t->file = fopencookie(t, "w", calls);
-    if (t->file && setvbuf(t->file, NULL, mode, BUFSIZ)) {
-        fclose(t->file);
-        t->file = NULL;
-    }
+    t->file = fopencookie(t, "w", (cookie_io_functions_t){.write = write_text, .close = close});
+    if (t->file)
+        setvbuf(t->file, NULL, mode, BUFSIZ);
     return t->file;
 }
 
 void cli_terminal_prepare(void)
 {
     if (isatty(STDERR_FILENO)) {
-        FILE *f = open_filter(&terminals[ERR], STDERR_FILENO, _IONBF);
+        FILE *f = open_filter(&err, STDERR_FILENO, _IONBF, NULL);
         if (!f)
             cli_end_without_memory();
         stderr = f; /* glibc: a variable like any other */
     }
     if (isatty(STDOUT_FILENO)) {
-        FILE *f = open_filter(&terminals[OUT], STDOUT_FILENO, _IOLBF);
+        FILE *f = open_filter(&out, STDOUT_FILENO, _IOLBF, NULL);
         if (!f)
             cli_end_without_memory();
         stdout = f;
     }
 }
 
-FILE *cli_terminal_open(int fd) { return open_filter(&terminals[OTHER], fd, _IOLBF); }
+FILE *cli_terminal_open(int fd)
+{
+    terminal *t = malloc(sizeof *t);
+    FILE *f = t ? open_filter(t, fd, _IOLBF, close_other) : NULL;
+    if (!f) {
+        free(t);
+        return NULL;
+    }
+    t->next = others;
+    others = t;
+    return f;
+}
 
 int cli_terminal_end(void)
 {
     const int failed = fflush(stdout);
-    if (terminals[OUT].file)
-        end_character(&terminals[OUT]);
+    if (out.file)
+        end_character(&out);
     return failed;
 }
 
 /* That of a stream, or NULL. */
 static terminal *terminal_of(const FILE *f)
 {
-    for (int i = 0; i < TERMINALS; i++)
-        if (f && terminals[i].file == f)
-            return &terminals[i];
-    return NULL;
+    terminal *t = others;
+    if (f && (f == out.file || f == err.file))
+        return f == out.file ? &out : &err;
+    while (t && t->file != f)
+        t = t->next;
+    return t;
 }
 
 int cli_descriptor(FILE *f)

@@ -9,8 +9,7 @@
 
 /* To be called first: puts filters before stdout and stderr where they are terminals. */
 void cli_terminal_prepare(void);
-/* A stream to the terminal that is open as `fd`, which it owns, with such a filter; NULL: out of memory. One at a time.
- */
+/* A stream to the terminal that is open as `fd`, which it owns, with such a filter; NULL: out of memory. */
 FILE *cli_terminal_open(int fd);
 /* Flushes standard output; a character that is not whole by then is shown as U+FFFD. As fflush. */
 int cli_terminal_end(void);
