@@ -27,13 +27,17 @@ typedef struct att_image_options {
     size_t size;
     const uint8_t *background; /* [3], red, green, blue: what transparent pixels are composited over; or NULL: alpha is
                                 * dropped, as Pillow's convert("RGB") does */
-    bool ignore_orientation;   /* leave pixels as they are stored; false: turn and flip them as EXIF says */
-    int64_t max_pixels;        /* larger images are refused before memory is allocated; 0: 2^27 */
+    bool ignore_orientation;   /* leave pixels as they are stored; false: turn and flip them as EXIF says, in a number
+                                * of any type, as Pillow does */
+    int64_t max_pixels;        /* larger images are refused before memory is allocated; 0: 2^27. All that an image needs
+                                * in memory at once, its file aside, is at most twice as many pixels, of 3 bytes, and
+                                * 1 MiB */
 } att_image_options;
 /* Decodes a JPEG, PNG or (where the library was built with libwebp) WebP file in memory, data [bytes], to 3 channels;
  * grey images get three equal ones, 16 bits become their upper 8, palettes colours. Of an animation, the first frame.
  * label: its path in messages. options or NULL: defaults. Errors: another format (GIF, AVIF, HEIC, ... are named),
- * CMYK, damaged or truncated data, too many pixels or progressive scans; memory. */
+ * CMYK, damaged or truncated data (a PNG file may lack what follows its pixels), too many pixels or progressive scans,
+ * more memory at once than max_pixels allows, as of very wide rows or many coefficients; memory. */
 ATT_API att_status att_image_decode(att_ctx *ctx, const char *label, const void *data, size_t bytes,
                                     const att_image_options *options, att_image *out);
 /* The same of a file; path "-": of standard input. options or NULL: defaults. Errors: not a file; larger than 1 GiB. */
@@ -50,7 +54,7 @@ typedef enum att_image_filter {
 } att_image_filter;
 /* Resamples to [height, width], with the pixels of Pillow's resize: an axis that becomes smaller has a filter as much
  * wider (antialiasing); horizontally, rounded to 8 bits, then vertically, or the other way round where Pillow 13 does
- * so. */
+ * so. Besides the images it has some MB in memory. Error: a pixel of the result would be a sum of more than 2^24. */
 ATT_API att_status att_image_resize(att_ctx *ctx, const att_image *image, int64_t height, int64_t width,
                                     att_image_filter filter, att_image *out);
 /* The image with 1 channel (ITU-R 601-2 luma, as Pillow's convert("L")) or with 3. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { ORIENTATION = 274, SHORT = 3, ENTRY_BYTES = 12 };
+enum { ORIENTATION = 274, ENTRY_BYTES = 12 };
 
 typedef struct tiff {
     const uint8_t *data; /* [bytes] */
@@ -11,33 +11,73 @@ typedef struct tiff {
     bool big_endian;
 } tiff;
 
+/* Do n bytes at an offset lie in the data? */
+static bool has(const tiff *t, size_t at, size_t n) { return at <= t->bytes && t->bytes - at >= n; }
+
 /* The number of n bytes at an offset; 0 where the data ends before. */
-static uint32_t number(const tiff *t, size_t at, int n)
+static uint64_t number(const tiff *t, size_t at, size_t n)
 {
-    uint32_t x = 0;
-    if (at > t->bytes || t->bytes - at < (size_t)n)
-        return 0;
-    for (int i = 0; i < n; i++)
-        x |= (uint32_t)t->data[at + (size_t)i] << 8 * (t->big_endian ? n - 1 - i : i);
+    uint64_t x = 0;
+    for (size_t i = 0; i < n && has(t, at, n); i++)
+        x |= (uint64_t)t->data[at + i] << 8 * (t->big_endian ? n - 1 - i : i);
     return x;
 }
 
-/* Some files have "Exif" and two zero bytes first. A TIFF file begins with "II" or "MM", 42, and the offset of a
- * directory: a count, then entries of a tag, a type, a count and a value. */
+/* ---- values, by their type */
+
+/* Signed ones from 1 to 8 have the bits of unsigned ones. */
+static double whole(const tiff *t, size_t at, size_t n) { return (double)number(t, at, n); }
+
+static double ratio(const tiff *t, size_t at, size_t n)
+{
+    const double below = whole(t, at + n / 2, n / 2);
+    return below > 0 ? whole(t, at, n / 2) / below : 0;
+}
+
+static double fraction(const tiff *t, size_t at, size_t n)
+{
+    const uint64_t bits = number(t, at, n);
+    double x;
+    float y;
+    memcpy(&x, &bits, sizeof x);
+    memcpy(&y, &(uint32_t){(uint32_t)bits}, sizeof y);
+    return n == sizeof x ? x : (double)y;
+}
+
+/* Types by number: most writers use 3, SHORT. Bytes and texts (1, 2 and 7) are no numbers to Pillow either. */
+static const struct {
+    size_t bytes;
+    double (*read)(const tiff *t, size_t at, size_t n); /* NULL: no number */
+} types[] = {[1] = {1, NULL},      [2] = {1, NULL},      [3] = {2, whole},  [4] = {4, whole}, [5] = {8, ratio},
+             [6] = {1, whole},     [7] = {1, NULL},      [8] = {2, whole},  [9] = {4, whole}, [10] = {8, ratio},
+             [11] = {4, fraction}, [12] = {8, fraction}, [13] = {4, whole}, [16] = {8, whole}};
+enum { TYPES = sizeof types / sizeof types[0] };
+
+/* The first number of the entry, whose values are in it if they fit, else at an offset: 1 to 8, else 1. */
+static int read_orientation(const tiff *t, size_t entry, size_t type)
+{
+    const uint64_t count = number(t, entry + 4, 4), n = types[type].bytes;
+    const size_t at = entry + 8;
+    const double x = types[type].read && count > 0 ? types[type].read(t, count * n > 4 ? number(t, at, 4) : at, n) : 1;
+    return x >= 1 && x <= 8 && x == (int)x ? (int)x : 1;
+}
+
+/* Some files have "Exif" and two zero bytes first, or twice. A TIFF file begins with "II" or "MM", 42, and the offset
+ * of a directory: a count, then entries of a tag, a type, a count and a value. */
 int att_exif_orientation(att_byte_view exif)
 {
-    const size_t skipped = exif.bytes >= 6 && !memcmp(exif.data, "Exif\0", 6) ? 6 : 0;
-    if (exif.bytes - skipped < 8)
+    while (exif.bytes >= 6 && !memcmp(exif.data, "Exif\0", 6))
+        exif = (att_byte_view){exif.data + 6, exif.bytes - 6};
+    if (exif.bytes < 8)
         return 1;
-    const tiff t = {(const uint8_t *)exif.data + skipped, exif.bytes - skipped, exif.data[skipped] == 'M'};
-    if (memcmp(t.data, t.big_endian ? "MM\0*" : "II*", 4) != 0)
+    const tiff t = {(const uint8_t *)exif.data, exif.bytes, exif.data[0] == 'M'};
+    if (memcmp(t.data, "II*", 4) != 0 && memcmp(t.data, "MM\0*", 4) != 0)
         return 1;
     const size_t directory = number(&t, 4, 4), entries = number(&t, directory, 2);
     for (size_t i = 0; i < entries; i++) {
-        const size_t at = directory + 2 + i * ENTRY_BYTES;
-        const uint32_t value = number(&t, at + 8, 2);
-        if (number(&t, at, 2) == ORIENTATION && number(&t, at + 2, 2) == SHORT)
-            return value >= 1 && value <= 8 ? (int)value : 1;
+        const size_t at = directory + 2 + i * ENTRY_BYTES, type = number(&t, at + 2, 2);
+        if (number(&t, at, 2) == ORIENTATION && type < TYPES && types[type].bytes > 0)
+            return read_orientation(&t, at, type);
     }
     return 1;
 }

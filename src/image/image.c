@@ -1,6 +1,7 @@
 /* Images from files: which format it is, limits, orientation. */
 #include "image/image.h"
 #include "io/text_file.h"
+#include "util/util.h"
 
 #include <errno.h>
 #include <string.h>
@@ -63,13 +64,34 @@ static att_status refused(const att_image_file *f, int format)
 
 /* ---- for the decoders */
 
+/* An image may be in memory twice: as it is stored and upright, or as the numbers of its format and as pixels. */
+static int64_t max_bytes(const att_image_file *f)
+{
+    enum { BYTES = 2 * 3, CONSTANT = 1 << 20 };
+    const int64_t pixels = att_min(f->options.max_pixels, INT64_MAX / BYTES - CONSTANT);
+    return pixels * BYTES + CONSTANT;
+}
+
+att_status att_image_file_check(const att_image_file *f, const att_image *image, int64_t besides)
+{
+    const int64_t max = max_bytes(f), bytes = image->height * image->width * image->channels;
+    if (bytes <= max && besides <= max - bytes)
+        return ATT_OK;
+    return att_fail(f->ctx, ATT_ERR_UNSUPPORTED,
+                    "%s: to read its %lld x %lld pixels needs %.1f MB of memory at once, the most is %.1f MB, by the "
+                    "limit of %lld pixels",
+                    f->label, (long long)image->width, (long long)image->height,
+                    ((double)bytes + (double)besides) / 1e6, (double)max / 1e6, (long long)f->options.max_pixels);
+}
+
 att_status att_image_file_alloc(const att_image_file *f, int64_t height, int64_t width, int64_t channels,
-                                att_image *out)
+                                int64_t besides, att_image *out)
 {
     if (height > f->options.max_pixels / width)
         return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s has %lld x %lld pixels, the most is %lld in all", f->label,
                         (long long)width, (long long)height, (long long)f->options.max_pixels);
-    return att_image_alloc(f->ctx, height, width, channels, out);
+    const att_status s = att_image_file_check(f, &(att_image){height, width, channels, NULL}, besides);
+    return s ? s : att_image_alloc(f->ctx, height, width, channels, out);
 }
 
 att_status att_image_truncated(const att_image_file *f, const char *format)
@@ -90,6 +112,14 @@ static att_status set_options(const char *function, att_image_file *f, const att
     return ATT_OK;
 }
 
+/* The image is then in memory twice; that of one over a background has memory for alpha. */
+static att_status orient(const att_image_file *f, att_image *out, int orientation)
+{
+    const int64_t channels = f->options.background ? 4 : 3;
+    const att_status s = att_image_file_check(f, out, out->height * out->width * channels);
+    return s ? s : att_image_orient(f->ctx, out, orientation);
+}
+
 static att_status decode(const att_image_file *f, att_image *out)
 {
     const int format = find_format(f->data, f->bytes);
@@ -97,8 +127,8 @@ static att_status decode(const att_image_file *f, att_image *out)
     if (format < 0 || !formats[format].decode)
         return refused(f, format);
     att_status s = formats[format].decode(f, out, &orientation);
-    if (!s && !f->options.ignore_orientation)
-        s = att_image_orient(f->ctx, out, orientation);
+    if (!s && !f->options.ignore_orientation && orientation != 1)
+        s = orient(f, out, orientation);
     if (s)
         att_image_free(f->ctx, out);
     return s;

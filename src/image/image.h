@@ -22,10 +22,13 @@ att_status att_jpeg_decode(const att_image_file *f, att_image *out, int *orienta
 att_status att_png_decode(const att_image_file *f, att_image *out, int *orientation);
 att_status att_webp_decode(const att_image_file *f, att_image *out, int *orientation);
 
-/* Memory for the pixels of a file, once its header is known and before anything else of that size is allocated. Error:
- * more pixels than options.max_pixels. */
+/* Memory for the pixels of a file, once its header is known and before anything else of that size is allocated.
+ * besides: bytes that decoding needs on the way. Errors: more pixels than options.max_pixels; as att_image_file_check.
+ */
 att_status att_image_file_alloc(const att_image_file *f, int64_t height, int64_t width, int64_t channels,
-                                att_image *out);
+                                int64_t besides, att_image *out);
+/* Error: the pixels of `image` and these bytes are more than the limit, twice the pixels of max_pixels and 1 MiB. */
+att_status att_image_file_check(const att_image_file *f, const att_image *image, int64_t besides);
 /* Fails with "PATH: the FORMAT file is truncated". */
 att_status att_image_truncated(const att_image_file *f, const char *format);
 

@@ -1,6 +1,7 @@
 /* JPEG, by libjpeg. Its errors arrive by longjmp in the one function with setjmp; everything that changes in between is
  * in the reader, which is the caller's. */
 #include "image/image.h"
+#include "util/util.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -91,10 +92,22 @@ static void read_header(reader *r)
     read_orientation(r);
 }
 
+/* Bytes of the coefficients of a file in several scans, all of which are in memory at once. */
+static int64_t coefficient_bytes(reader *r)
+{
+    int64_t blocks = 0;
+    for (int i = 0; i < r->jpeg.num_components && jpeg_has_multiple_scans(&r->jpeg); i++) {
+        const jpeg_component_info *c = &r->jpeg.comp_info[i];
+        blocks +=
+            att_round_up(c->width_in_blocks, c->h_samp_factor) * att_round_up(c->height_in_blocks, c->v_samp_factor);
+    }
+    return blocks * (int64_t)sizeof(JBLOCK);
+}
+
 static void read_rows(reader *r)
 {
-    const att_status s =
-        att_image_file_alloc(r->file, r->jpeg.image_height, r->jpeg.image_width, r->jpeg.output_components, r->out);
+    const att_status s = att_image_file_alloc(r->file, r->jpeg.image_height, r->jpeg.image_width,
+                                              r->jpeg.output_components, coefficient_bytes(r), r->out);
     if (s)
         fail(r, s);
     jpeg_start_decompress(&r->jpeg);

@@ -16,6 +16,9 @@ typedef struct png_work {
     png_infop info;
     att_status status;
     bool out_of_memory;
+    const att_image_file *file; /* that is read; NULL: one is written */
+    att_image *out;             /* of the file */
+    int64_t allocated;          /* bytes, besides out; what libpng frees before the end is small */
 } png_work;
 
 static _Noreturn void fail(png_work *w, att_status s)
@@ -28,6 +31,8 @@ static _Noreturn void fail(png_work *w, att_status s)
 static _Noreturn void fail_as_told(png_structp png, png_const_charp message)
 {
     png_work *w = png_get_error_ptr(png);
+    if (w->status)
+        fail(w, w->status);
     if (w->out_of_memory)
         fail(w, att_fail(w->ctx, ATT_ERR_MEMORY, "%s: out of memory", w->label));
     fail(w, att_fail(w->ctx, ATT_ERR_FORMAT, "%s: %s: %s", w->label, w->task, message));
@@ -39,7 +44,10 @@ static void ignore_warning(png_structp png, png_const_charp message) { (void)png
 static png_voidp allocate(png_structp png, png_alloc_size_t bytes)
 {
     png_work *w = png_get_mem_ptr(png);
-    void *p = att_alloc(w->ctx, bytes, 1);
+    w->allocated += (int64_t)bytes;
+    if (w->file && !w->status)
+        w->status = att_image_file_check(w->file, w->out, w->allocated);
+    void *p = w->status ? NULL : att_alloc(w->ctx, bytes, 1);
     w->out_of_memory |= !p;
     return p;
 }
@@ -48,40 +56,41 @@ static void release(png_structp png, png_voidp p) { att_free(((png_work *)png_ge
 
 /* ---- reading */
 
+/* The file is given to libpng at once, which calls back with each row. So rows need no array of pointers, and a file
+ * whose end is missing is known to have all of its pixels or not. */
 typedef struct reader {
     png_work work;
-    const att_image_file *file;
-    size_t at; /* bytes read */
-    att_image *out;
-    png_bytepp rows; /* [out->height] */
+    int passes; /* 7 of an interlaced image */
+    bool complete;
 } reader;
 
-/* A file is 8 bytes, then chunks of a size, a name, data and a checksum, the last named IEND. Do all of them lie in the
- * file, so that none can claim memory that the file does not have? *exif: the data of one named eXIf, or empty. */
-static bool find_chunks(const att_image_file *f, att_byte_view *exif)
+/* What is read of a file: 8 bytes, then chunks of a size, a name, data and a checksum, the last named IEND. */
+typedef struct png_parts {
+    size_t end;         /* of the chunks before IEND that lie in the file whole, or of pixels that are cut off */
+    bool whole;         /* there is an IEND */
+    att_byte_view exif; /* the data of the chunk eXIf, or empty */
+} png_parts;
+
+/* No chunk can claim memory that the file does not have. */
+static png_parts find_parts(const att_image_file *f)
 {
     enum { SIGNATURE_BYTES = 8, CHUNK_BYTES = 12 };
-    for (size_t at = SIGNATURE_BYTES; f->bytes - at >= CHUNK_BYTES;) {
-        const uint8_t *chunk = f->data + at;
-        const size_t bytes = png_get_uint_32(chunk);
-        if (bytes > f->bytes - at - CHUNK_BYTES)
-            return false;
+    png_parts parts = {.end = SIGNATURE_BYTES};
+    while (f->bytes - parts.end >= CHUNK_BYTES) {
+        const uint8_t *chunk = f->data + parts.end;
+        const size_t bytes = png_get_uint_32(chunk), room = f->bytes - parts.end - CHUNK_BYTES;
+        parts.whole = !memcmp(chunk + 4, "IEND", 4);
+        if (parts.whole)
+            break;
+        if (bytes > room) {
+            parts.end = memcmp(chunk + 4, "IDAT", 4) ? parts.end : f->bytes;
+            break;
+        }
         if (!memcmp(chunk + 4, "eXIf", 4))
-            *exif = (att_byte_view){(const char *)chunk + 8, bytes};
-        if (!memcmp(chunk + 4, "IEND", 4))
-            return true;
-        at += CHUNK_BYTES + bytes;
+            parts.exif = (att_byte_view){(const char *)chunk + 8, bytes};
+        parts.end += CHUNK_BYTES + bytes;
     }
-    return false;
-}
-
-static void read_bytes(png_structp png, png_bytep to, size_t n)
-{
-    reader *r = png_get_io_ptr(png);
-    if (n > r->file->bytes - r->at)
-        fail(&r->work, att_image_truncated(r->file, "PNG"));
-    memcpy(to, r->file->data + r->at, n);
-    r->at += n;
+    return parts;
 }
 
 /* max_pixels limits width times height, so libpng need not limit them. Chunks that are not needed are skipped: they may
@@ -102,33 +111,36 @@ static void set_transformations(png_structp png, bool alpha)
         png_set_add_alpha(png, 0xff, PNG_FILLER_AFTER);
     else
         png_set_strip_alpha(png);
-    png_set_interlace_handling(png);
 }
 
-static void read_rows(reader *r)
+static void begin_image(png_structp png, png_infop info)
 {
-    const png_work *w = &r->work;
-    const uint8_t *background = r->file->options.background;
-    png_read_info(w->png, w->info);
-    const int64_t height = png_get_image_height(w->png, w->info), width = png_get_image_width(w->png, w->info);
-    const int64_t channels = background ? 4 : 3;
-    const att_status s = att_image_file_alloc(r->file, height, width, channels, r->out);
+    reader *r = png_get_progressive_ptr(png);
+    png_work *w = &r->work;
+    const bool alpha = w->file->options.background;
+    const int64_t height = png_get_image_height(png, info), width = png_get_image_width(png, info);
+    const int64_t channels = alpha ? 4 : 3;
+    const att_status s = att_image_file_alloc(w->file, height, width, channels, w->allocated, w->out);
     if (s)
-        fail(&r->work, s);
-    set_transformations(w->png, background);
-    png_read_update_info(w->png, w->info);
-    if (png_get_rowbytes(w->png, w->info) != (size_t)(width * channels))
-        png_error(w->png, "its rows have an unexpected size");
-    r->rows = png_malloc(w->png, (size_t)height * sizeof *r->rows);
-    for (int64_t y = 0; y < height; y++)
-        r->rows[y] = r->out->pixels + y * width * channels;
-    png_read_image(w->png, r->rows);
-    png_read_end(w->png, NULL);
-    if (background)
-        att_image_composite(r->out, background);
+        fail(w, s);
+    set_transformations(png, alpha);
+    r->passes = png_set_interlace_handling(png);
+    png_read_update_info(png, info);
+    if (png_get_rowbytes(png, info) != (size_t)(width * channels))
+        png_error(png, "its rows have an unexpected size");
 }
 
-static void read_file(reader *r)
+/* row NULL: this pass has nothing for it. */
+static void add_row(png_structp png, png_bytep row, png_uint_32 y, int pass)
+{
+    reader *r = png_get_progressive_ptr(png);
+    const att_image *out = r->work.out;
+    if (row)
+        png_progressive_combine_row(png, out->pixels + y * out->width * out->channels, row);
+    r->complete = y + 1 == out->height && pass + 1 == r->passes;
+}
+
+static void read_file(reader *r, size_t end)
 {
     png_work *w = &r->work;
     w->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, w, fail_as_told, ignore_warning, w, allocate, release);
@@ -139,22 +151,24 @@ static void read_file(reader *r)
     }
     if (setjmp(png_jmpbuf(w->png)))
         return;
-    png_set_read_fn(w->png, r, read_bytes);
+    png_set_progressive_read_fn(w->png, r, begin_image, add_row, NULL);
     set_limits(w->png);
-    read_rows(r);
+    png_process_data(w->png, w->info, (png_bytep)w->file->data, end); /* which it does not change */
 }
 
 att_status att_png_decode(const att_image_file *f, att_image *out, int *orientation)
 {
-    att_byte_view exif = {0};
-    if (!find_chunks(f, &exif))
-        return att_image_truncated(f, "PNG");
-    reader r = {.work = {.ctx = f->ctx, .label = f->label, .task = "the PNG file is damaged"}, .file = f, .out = out};
-    read_file(&r);
-    *orientation = att_exif_orientation(exif);
-    if (r.work.png)
-        png_free(r.work.png, r.rows);
+    const png_parts parts = find_parts(f);
+    reader r = {.work = {.ctx = f->ctx, .label = f->label, .task = "the PNG file is damaged", .file = f, .out = out}};
+    read_file(&r, parts.end);
     png_destroy_read_struct(&r.work.png, &r.work.info, NULL);
+    if (!r.work.status && !r.complete)
+        return parts.whole ? att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the PNG file is damaged: it ends before its pixels",
+                                      f->label)
+                           : att_image_truncated(f, "PNG");
+    if (!r.work.status && f->options.background)
+        att_image_composite(out, f->options.background);
+    *orientation = att_exif_orientation(parts.exif);
     return r.work.status;
 }
 

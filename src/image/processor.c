@@ -106,12 +106,17 @@ static att_status crop(const att_image_processor *p, const att_image *image, att
     return ATT_OK;
 }
 
-/* Replaces *out by what the step makes of it. */
-static att_status replace(const att_image_processor *p, att_image *out,
-                          att_status (*step)(const att_image_processor *, const att_image *, att_image *))
+static att_status convert(const att_image_processor *p, const att_image *image, att_image *out)
+{
+    return att_image_convert(p->ctx, image, p->config.info.channels, out);
+}
+
+/* Replaces *out by what the step makes of it, or of `image` if it is the first step. */
+static att_status apply(const att_image_processor *p, const att_image *image, att_image *out,
+                        att_status (*step)(const att_image_processor *, const att_image *, att_image *))
 {
     att_image next = {0};
-    const att_status s = step(p, out, &next);
+    const att_status s = step(p, out->pixels ? out : image, &next);
     att_image_free(p->ctx, out);
     *out = next;
     return s;
@@ -124,11 +129,12 @@ att_status att_image_processor_crop(const att_image_processor *p, const att_imag
     if (att_require(__func__, ATT_NAMED({"p", p}, {"image", image}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_status s = att_image_check(p->ctx, __func__, image);
-    s = s ? s : att_image_convert(p->ctx, image, p->config.info.channels, out);
+    if (!s && (image->channels != p->config.info.channels || (!p->config.resized && !p->config.cropped)))
+        s = apply(p, image, out, convert);
     if (!s && p->config.resized)
-        s = replace(p, out, resize);
+        s = apply(p, image, out, resize);
     if (!s && p->config.cropped)
-        s = replace(p, out, crop);
+        s = apply(p, image, out, crop);
     return s;
 }
 

@@ -38,12 +38,18 @@ static const struct {
 
 enum { FRACTION_BITS = 22 }; /* 32 less 8 of a pixel and 2 for weights that are over 1 or negative in part */
 
+/* In memory are the weights of a group of pixels of the result, since those of all may be many times the image. */
+enum { GROUP_WEIGHTS = 1 << 20, MAX_WEIGHTS = 1 << 24 };
+
 typedef struct axis {
-    int64_t size;     /* of the result */
-    int64_t room;     /* weights per pixel of the result, at most */
-    int64_t *first;   /* [size] the first pixel of each sum */
-    int64_t *count;   /* [size] */
-    int32_t *weights; /* [size, room] with FRACTION_BITS of fraction */
+    att_image_filter filter;
+    int64_t from_size, size; /* of the image, of the result */
+    int64_t room;            /* weights per pixel of the result, at most */
+    int64_t group;           /* pixels of the result */
+    int64_t *first;          /* [group] the first pixel of each sum */
+    int64_t *count;          /* [group] */
+    int32_t *weights;        /* [group, room] with FRACTION_BITS of fraction */
+    double *exact;           /* [room] */
 } axis;
 
 static void axis_free(att_ctx *ctx, axis *a)
@@ -51,42 +57,55 @@ static void axis_free(att_ctx *ctx, axis *a)
     att_free(ctx, a->first);
     att_free(ctx, a->count);
     att_free(ctx, a->weights);
+    att_free(ctx, a->exact);
 }
 
-/* The weights of pixel i of the result, normalised. exact [room] is scratch memory. */
-static void set_weights(const axis *a, int64_t i, int64_t from_size, att_image_filter filter, double *exact)
+/* The weights of pixel i of the result, normalised, become those of number `to` in the group. */
+static void set_weights(const axis *a, int64_t i, int64_t to)
 {
-    const double scale = (double)from_size / (double)a->size, stretch = fmax(scale, 1);
-    const double support = filters[filter].support * stretch, centre = ((double)i + 0.5) * scale;
+    const double scale = (double)a->from_size / (double)a->size, stretch = fmax(scale, 1);
+    const double support = filters[a->filter].support * stretch, centre = ((double)i + 0.5) * scale;
     const int64_t first = att_max((int64_t)(centre - support + 0.5), 0);
-    const int64_t count = att_min((int64_t)(centre + support + 0.5), from_size) - first;
+    const int64_t count = att_min((int64_t)(centre + support + 0.5), a->from_size) - first;
     double sum = 0;
     for (int64_t k = 0; k < count; k++) {
-        exact[k] = filters[filter].weight(((double)(k + first) - centre + 0.5) * (1 / stretch));
-        sum += exact[k];
+        a->exact[k] = filters[a->filter].weight(((double)(k + first) - centre + 0.5) * (1 / stretch));
+        sum += a->exact[k];
     }
     for (int64_t k = 0; k < count; k++) {
-        const double scaled = (sum != 0 ? exact[k] / sum : exact[k]) * (1 << FRACTION_BITS);
-        a->weights[i * a->room + k] = (int32_t)(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
+        const double scaled = (sum != 0 ? a->exact[k] / sum : a->exact[k]) * (1 << FRACTION_BITS);
+        a->weights[to * a->room + k] = (int32_t)(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
     }
-    a->first[i] = first;
-    a->count[i] = count;
+    a->first[to] = first;
+    a->count[to] = count;
+}
+
+/* The weights of the group of pixels from `begin` on; returns how many these are. */
+static int64_t set_group(const axis *a, int64_t begin)
+{
+    const int64_t n = att_min(a->group, a->size - begin);
+    for (int64_t i = 0; i < n; i++)
+        set_weights(a, begin + i, i);
+    return n;
 }
 
 static att_status axis_init(att_ctx *ctx, axis *a, int64_t from_size, int64_t size, att_image_filter filter)
 {
     const double stretch = fmax((double)from_size / (double)size, 1);
-    a->size = size;
-    a->room = (int64_t)ceil(filters[filter].support * stretch) * 2 + 1;
-    a->first = att_alloc(ctx, (size_t)size, sizeof *a->first);
-    a->count = att_alloc(ctx, (size_t)size, sizeof *a->count);
-    a->weights = att_alloc(ctx, (size_t)size * (size_t)a->room, sizeof *a->weights);
-    double *exact = att_alloc(ctx, (size_t)a->room, sizeof *exact);
-    const bool good = a->first && a->count && a->weights && exact;
-    for (int64_t i = 0; good && i < size; i++)
-        set_weights(a, i, from_size, filter, exact);
-    att_free(ctx, exact);
-    return good ? ATT_OK : ATT_ERR_MEMORY;
+    *a = (axis){.filter = filter, .from_size = from_size, .size = size};
+    a->room = att_min((int64_t)ceil(filters[filter].support * stretch) * 2 + 1, from_size);
+    if (a->room > MAX_WEIGHTS)
+        return att_fail(
+            ctx, ATT_ERR_UNSUPPORTED,
+            "an image of %lld pixels on one side cannot be resized to %lld: each would be a sum of %lld, the "
+            "most is %d",
+            (long long)from_size, (long long)size, (long long)a->room, MAX_WEIGHTS);
+    a->group = att_min(att_max(GROUP_WEIGHTS / a->room, 1), size);
+    a->first = att_alloc(ctx, (size_t)a->group, sizeof *a->first);
+    a->count = att_alloc(ctx, (size_t)a->group, sizeof *a->count);
+    a->weights = att_alloc(ctx, (size_t)(a->group * a->room), sizeof *a->weights);
+    a->exact = att_alloc(ctx, (size_t)a->room, sizeof *a->exact);
+    return a->first && a->count && a->weights && a->exact ? ATT_OK : ATT_ERR_MEMORY;
 }
 
 /* ---- sums */
@@ -99,10 +118,10 @@ static uint8_t rounded(int32_t sum)
     return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x);
 }
 
-/* A row of grey pixels -> out [a->size] */
-static void resize_grey(const axis *a, const uint8_t *row, uint8_t *out)
+/* A row of grey pixels -> out [n], those of the group */
+static void resize_grey(const axis *a, int64_t n, const uint8_t *row, uint8_t *out)
 {
-    for (int64_t i = 0; i < a->size; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const int32_t *w = a->weights + i * a->room;
         const uint8_t *x = row + a->first[i];
         int32_t sum = half;
@@ -112,10 +131,10 @@ static void resize_grey(const axis *a, const uint8_t *row, uint8_t *out)
     }
 }
 
-/* The same of three channels, whose sums stay in registers -> out [a->size, 3] */
-static void resize_colours(const axis *a, const uint8_t *row, uint8_t *out)
+/* The same of three channels, whose sums stay in registers -> out [n, 3] */
+static void resize_colours(const axis *a, int64_t n, const uint8_t *row, uint8_t *out)
 {
-    for (int64_t i = 0; i < a->size; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const int32_t *w = a->weights + i * a->room;
         const uint8_t *x = row + 3 * a->first[i];
         int32_t red = half, green = half, blue = half;
@@ -130,14 +149,17 @@ static void resize_colours(const axis *a, const uint8_t *row, uint8_t *out)
     }
 }
 
-/* The weighted sum of rows [count, n] -> out [n]. sum [n] is scratch memory. */
-static void add_rows(const uint8_t *rows, const int32_t *weights, int64_t count, int64_t n, int32_t *sum, uint8_t *out)
+/* The weighted sum of n columns of rows [count, stride] -> out [n], at most COLUMNS. */
+enum { COLUMNS = 1 << 12 };
+static void add_rows(const uint8_t *rows, int64_t stride, const int32_t *weights, int64_t count, int64_t n,
+                     uint8_t *out)
 {
+    int32_t sum[COLUMNS];
     for (int64_t i = 0; i < n; i++)
         sum[i] = half;
     for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < n; i++)
-            sum[i] += rows[k * n + i] * weights[k];
+            sum[i] += rows[k * stride + i] * weights[k];
     for (int64_t i = 0; i < n; i++)
         out[i] = rounded(sum[i]);
 }
@@ -147,12 +169,16 @@ static void add_rows(const uint8_t *rows, const int32_t *weights, int64_t count,
 static att_status resize_width(att_ctx *ctx, const att_image *image, int64_t width, att_image_filter filter,
                                att_image *out)
 {
-    axis a = {0};
+    axis a;
+    const int64_t channels = image->channels;
     att_status s = axis_init(ctx, &a, image->width, width, filter);
-    s = s ? s : att_image_alloc(ctx, image->height, width, image->channels, out);
-    for (int64_t y = 0; !s && y < image->height; y++)
-        (image->channels == 3 ? resize_colours : resize_grey)(&a, image->pixels + y * image->width * image->channels,
-                                                              out->pixels + y * width * image->channels);
+    s = s ? s : att_image_alloc(ctx, image->height, width, channels, out);
+    for (int64_t x = 0; !s && x < width; x += a.group) {
+        const int64_t n = set_group(&a, x);
+        for (int64_t y = 0; y < image->height; y++)
+            (channels == 3 ? resize_colours : resize_grey)(&a, n, image->pixels + y * image->width * channels,
+                                                           out->pixels + (y * width + x) * channels);
+    }
     axis_free(ctx, &a);
     return s;
 }
@@ -160,15 +186,18 @@ static att_status resize_width(att_ctx *ctx, const att_image *image, int64_t wid
 static att_status resize_height(att_ctx *ctx, const att_image *image, int64_t height, att_image_filter filter,
                                 att_image *out)
 {
-    axis a = {0};
+    axis a;
     const int64_t n = image->width * image->channels;
     att_status s = axis_init(ctx, &a, image->height, height, filter);
     s = s ? s : att_image_alloc(ctx, height, image->width, image->channels, out);
-    int32_t *sum = s ? NULL : att_alloc(ctx, (size_t)n, sizeof *sum);
-    s = s || sum ? s : ATT_ERR_MEMORY;
-    for (int64_t y = 0; !s && y < height; y++)
-        add_rows(image->pixels + a.first[y] * n, a.weights + y * a.room, a.count[y], n, sum, out->pixels + y * n);
-    att_free(ctx, sum);
+    for (int64_t y = 0; !s && y < height; y++) {
+        const int64_t i = y % a.group;
+        if (i == 0)
+            set_group(&a, y);
+        for (int64_t x = 0; x < n; x += COLUMNS)
+            add_rows(image->pixels + a.first[i] * n + x, n, a.weights + i * a.room, a.count[i], att_min(n - x, COLUMNS),
+                     out->pixels + y * n + x);
+    }
     axis_free(ctx, &a);
     return s;
 }

@@ -77,6 +77,15 @@ static att_status decode_frame(const att_image_file *f, att_image *out)
     return decode_to(f, image, out, top, left);
 }
 
+/* Bytes that libwebp needs besides the pixels: a lossless image, as which alpha is stored, too, has 4 bytes a pixel,
+ * and alpha another one; a lossy one has a few rows. */
+static int64_t bytes_besides(const WebPBitstreamFeatures *x)
+{
+    enum { LOSSY = 1 };
+    const int64_t pixels = (int64_t)x->height * x->width;
+    return x->format == LOSSY && !x->has_alpha ? 0 : pixels * (x->has_alpha ? 5 : 4);
+}
+
 att_status att_webp_decode(const att_image_file *f, att_image *out, int *orientation)
 {
     WebPBitstreamFeatures features;
@@ -86,7 +95,8 @@ att_status att_webp_decode(const att_image_file *f, att_image *out, int *orienta
         return refused(f, why);
     if (att_read_number(f->data + 4, 4) > f->bytes - CHUNK_HEADER_BYTES)
         return att_image_truncated(f, "WebP");
-    att_status s = att_image_file_alloc(f, features.height, features.width, background ? 4 : 3, out);
+    att_status s =
+        att_image_file_alloc(f, features.height, features.width, background ? 4 : 3, bytes_besides(&features), out);
     if (!s && features.has_animation)
         s = decode_frame(f, out);
     else if (!s)

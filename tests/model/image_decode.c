@@ -1,6 +1,8 @@
 /* Image files to pixels: each kind of JPEG, PNG and WebP has the pixels that Pillow gives. */
 // labels: threads
+#include "image/image.h"
 #include "image_help.h"
+#include "png_write.h"
 
 #include "attend_util.h"
 
@@ -108,6 +110,117 @@ static void orientation_is_ignored_if_wanted(void **state)
     }
 }
 
+/* ---- orientation, as Pillow's getexif has it */
+
+static void put(unsigned char **to, uint64_t x, int bytes, bool big_endian)
+{
+    for (int i = 0; i < bytes; i++)
+        *(*to)++ = (unsigned char)(x >> 8 * (big_endian ? bytes - 1 - i : i));
+}
+
+typedef struct exif_value {
+    int type;
+    uint32_t count;
+    int numbers, bytes; /* that are there, of each */
+    uint64_t number[3];
+    int orientation;
+} exif_value;
+
+/* EXIF data of one entry, whose numbers follow it if they do not fit. */
+static int read_exif(const exif_value *v, bool big_endian)
+{
+    unsigned char exif[64] = {0}, *at = exif;
+    put(&at, big_endian ? 0x4d4d : 0x4949, 2, false);
+    put(&at, 42, 2, big_endian);
+    put(&at, 8, 4, big_endian); /* where the directory is */
+    put(&at, 1, 2, big_endian);
+    put(&at, 274, 2, big_endian);
+    put(&at, (uint64_t)v->type, 2, big_endian);
+    put(&at, v->count, 4, big_endian);
+    if (v->numbers * v->bytes > 4) {
+        put(&at, 26, 4, big_endian);
+        put(&at, 0, 4, big_endian); /* no further directory */
+    }
+    for (int i = 0; i < v->numbers; i++)
+        put(&at, v->number[i], v->bytes, big_endian);
+    return att_exif_orientation((att_byte_view){(const char *)exif, (size_t)(at - exif)});
+}
+
+static void orientation_is_read_from_numbers_of_any_type(void **state)
+{
+    enum { BYTE = 1, ASCII, SHORT, LONG, RATIONAL, SBYTE, UNDEFINED, SSHORT, SLONG, SRATIONAL, FLOAT, DOUBLE, IFD };
+    static const exif_value values[] = {
+        {SHORT, 1, 1, 2, {6}, 6},
+        {LONG, 1, 1, 4, {6}, 6},
+        {SBYTE, 1, 1, 1, {6}, 6},
+        {SSHORT, 1, 1, 2, {8}, 8},
+        {SLONG, 1, 1, 4, {3}, 3},
+        {IFD, 1, 1, 4, {5}, 5},
+        {16, 1, 1, 8, {6}, 6}, /* a long of 8 bytes */
+        {RATIONAL, 1, 2, 4, {12, 2}, 6},
+        {RATIONAL, 1, 2, 4, {13, 2}, 1},
+        {SRATIONAL, 1, 2, 4, {7, 1}, 7},
+        {RATIONAL, 1, 2, 4, {6, 0}, 1},
+        {FLOAT, 1, 1, 4, {0x40c00000}, 6},
+        {FLOAT, 1, 1, 4, {0x7fc00000}, 1}, /* NaN */
+        {DOUBLE, 1, 1, 8, {0x4018000000000000}, 6},
+        {SHORT, 2, 2, 2, {6, 1}, 6}, /* the first one counts */
+        {SHORT, 3, 3, 2, {6, 1, 1}, 6},
+        {SHORT, 0, 1, 2, {6}, 1},
+        {LONG, 1, 1, 4, {65536 + 6}, 1},
+        {SLONG, 1, 1, 4, {0xfffffffa}, 1}, /* -6 */
+        {SHORT, 1, 1, 2, {9}, 1},
+        {SHORT, 1, 1, 2, {0}, 1},
+        {BYTE, 1, 1, 1, {6}, 1}, /* bytes and texts, which Pillow does not take as numbers */
+        {ASCII, 1, 1, 1, {'6'}, 1},
+        {UNDEFINED, 1, 1, 1, {6}, 1},
+        {14, 1, 1, 2, {6}, 1},
+        {200, 1, 1, 2, {6}, 1},
+        {SHORT, UINT32_MAX, 1, 2, {6}, 1},
+        {DOUBLE, UINT32_MAX, 1, 8, {6}, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof values / sizeof values[0]; i++) {
+        const exif_value *v = &values[i / 2];
+        const int is = read_exif(v, i % 2);
+        if (is != v->orientation)
+            fail_msg("type %d, %s-endian: %d is %d, not %d", v->type, i % 2 ? "big" : "little", (int)v->number[0], is,
+                     v->orientation);
+    }
+}
+
+/* In the entry of the golden file, SHORT becomes LONG. */
+static void files_of_each_format_are_turned_by_a_long(void **state)
+{
+    static const char *const names[] = {"orientation_6.png", "orientation_8.png", "orientation_6.webp",
+                                        "orientation_6.jpg", "orientation_7.jpg"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[256];
+        size_t bytes;
+        att_image image;
+        snprintf(path, sizeof path, GOLDEN_IMAGES "%s", names[i]);
+        unsigned char *data = image_file(path, &bytes), *big = memmem(data, bytes, "\1\x12\0\3", 4),
+                      *little = memmem(data, bytes, "\x12\1\3\0", 4);
+        if (big) {
+            big[3] = 4;
+            big[11] = big[9];
+            big[9] = 0;
+        } else
+            little[2] = 4;
+        unsigned char *chunk = strstr(path, ".png") ? memmem(data, bytes, "eXIf", 4) : NULL;
+        if (chunk)
+            png_put_chunk(chunk - 4, "eXIf", chunk + 4, chunk[-1]);
+        const att_status s = att_image_decode(ctx, "a", data, bytes, NULL, &image);
+        free(data);
+        if (s && strstr(att_error(ctx), "built without libwebp"))
+            continue;
+        assert_int_equal(s, ATT_OK);
+        check_image(&image, names[i]);
+        att_image_free(ctx, &image);
+    }
+}
+
 static const char *const shared[] = {"420.jpg", "progressive.jpg", "rgb.png", "orientation_6.png"};
 enum { N_SHARED = sizeof shared / sizeof shared[0] };
 
@@ -164,6 +277,8 @@ int main(void)
         cmocka_unit_test(every_kind_of_webp_has_the_pixels_of_pillow),
         cmocka_unit_test(an_opaque_image_does_not_change_over_a_background),
         cmocka_unit_test(orientation_is_ignored_if_wanted),
+        cmocka_unit_test(orientation_is_read_from_numbers_of_any_type),
+        cmocka_unit_test(files_of_each_format_are_turned_by_a_long),
         cmocka_unit_test(many_threads_may_decode_at_once),
         cmocka_unit_test(a_png_that_was_written_has_the_same_pixels),
         cmocka_unit_test(names_of_images_are_known_by_their_end),

@@ -4,6 +4,7 @@
 #include "fail_alloc.h"
 #include "folder.h"
 #include "image_help.h"
+#include "png_write.h"
 #include "write_help.h"
 
 #include "context.h"
@@ -115,13 +116,26 @@ static void standard_input_is_read_to_its_end(void **state)
 
 /* ---- damage */
 
+/* Bytes that only say that the file ends. In a PNG file: after the last piece of packed pixels, and six of that, its
+ * checksum and the sign of its end. */
+static size_t bytes_of_end(const char *name, const unsigned char *data, size_t bytes)
+{
+    if (!strstr(name, ".png"))
+        return strstr(name, ".jpg") ? 2 : 0;
+    const unsigned char *pixels = data, *next = data;
+    while ((next = memmem(next + 1, bytes - (size_t)(next + 1 - data), "IDAT", 4)))
+        pixels = next;
+    const size_t length = (size_t)pixels[-2] << 8 | pixels[-1];
+    return bytes - (size_t)(pixels + 4 + length - data) + 6;
+}
+
 static void every_truncated_file_is_an_error(void **state)
 {
     (void)state;
     for (int i = 0; i < N_FILES; i++) {
         size_t bytes;
         unsigned char *data = golden_file(i, &bytes);
-        const size_t end = strstr(files[i], ".jpg") ? 2 : 0; /* bytes that only say that the file ends */
+        const size_t end = data ? bytes_of_end(files[i], data, bytes) : 0;
         for (size_t n = 1; data && n < bytes - end; n++) {
             unsigned char *part = malloc(n); /* so that a sanitizer sees its end */
             assert_non_null(part);
@@ -132,6 +146,45 @@ static void every_truncated_file_is_an_error(void **state)
         }
         free(data);
     }
+}
+
+static void a_png_file_that_lacks_only_its_end_is_shown(void **state)
+{
+    static const char *const names[] = {"rgb.png", "rgb_16.png", "rgba_interlaced.png", "palette_1.png",
+                                        "one_pixel.png"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[256];
+        size_t bytes;
+        att_image image;
+        snprintf(path, sizeof path, GOLDEN_IMAGES "%s", names[i]);
+        unsigned char *data = image_file(path, &bytes);
+        for (size_t n = bytes - bytes_of_end(names[i], data, bytes) + 6; n <= bytes; n++) {
+            unsigned char *part = malloc(n);
+            assert_non_null(part);
+            memcpy(part, data, n);
+            if (att_image_decode(ctx, "a/picture", part, n, NULL, &image))
+                fail_msg("%s, %zu of %zu bytes: %s", names[i], n, bytes, att_error(ctx));
+            check_image(&image, names[i]);
+            att_image_free(ctx, &image);
+            free(part);
+        }
+        data[bytes - 1] ^= 1; /* the checksum of the end says nothing of the pixels */
+        assert_int_equal(att_image_decode(ctx, "a/picture", data, bytes, NULL, &image), ATT_OK);
+        att_image_free(ctx, &image);
+        free(data);
+    }
+}
+
+static void a_png_file_with_fewer_pixels_than_its_header_says_is_damaged(void **state)
+{
+    (void)state;
+    size_t bytes;
+    unsigned char *data = image_file(GOLDEN_IMAGES "rgb.png", &bytes);
+    data[23]++; /* its height */
+    png_put_chunk(data + 8, "IHDR", data + 16, 13);
+    check_refused(data, bytes, NULL, ATT_ERR_FORMAT, "the PNG file is damaged: it ends before its pixels");
+    free(data);
 }
 
 static void no_changed_byte_does_harm(void **state)
@@ -365,6 +418,8 @@ int main(void)
         cmocka_unit_test(other_formats_are_named),
         cmocka_unit_test(standard_input_is_read_to_its_end),
         cmocka_unit_test(every_truncated_file_is_an_error),
+        cmocka_unit_test(a_png_file_that_lacks_only_its_end_is_shown),
+        cmocka_unit_test(a_png_file_with_fewer_pixels_than_its_header_says_is_damaged),
         cmocka_unit_test(no_changed_byte_does_harm),
         cmocka_unit_test(cmyk_is_refused),
         cmocka_unit_test(claimed_sizes_are_refused_before_memory_is_allocated),
