@@ -7,6 +7,7 @@
 #include "cli/base/vision.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static const char *model_name;
 static bool json;
@@ -303,6 +304,25 @@ static int show_captioner(const char *name)
     return code;
 }
 
+/* Where config.json is something else, it says so. */
+static int refuse_unknown(const char *name, const char *folder)
+{
+    char path[sizeof(att_model_path) + sizeof "/adapter_config.json"];
+    int file;
+    snprintf(path, sizeof path, "%s/adapter_config.json", folder);
+    if (access(path, F_OK) == 0)
+        return cli_fail("%s is an adapter of another model, which adapter_config.json names: merge the two first",
+                        name);
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    if (access(path, F_OK) == 0) {
+        const int code = cli_status(NULL, att_open_text(path, &file));
+        if (code)
+            return code;
+        close(file);
+    }
+    return cli_fail("%s: its files do not tell what kind of model it is", name);
+}
+
 static int show_model(const char *name)
 {
     static int (*const show[])(const char *) = {show_sentence, show_translator,  show_language,
@@ -313,7 +333,7 @@ static int show_model(const char *name)
         return code;
     const cli_model_kind kind = cli_model_kind_of(folder.text);
     if (kind == CLI_ANY_MODEL)
-        return cli_fail("%s: its files do not tell what kind of model it is", name);
+        return refuse_unknown(name, folder.text);
     if (dtype && kind >= CLI_VISION_MODEL)
         return cli_misuse("--dtype: %s is a %s, whose weights have the type of the file", name,
                           cli_model_kind_name(kind));

@@ -1,5 +1,6 @@
 /* Images from files: which format it is, limits, orientation. */
 #include "image/image.h"
+#include "io/content.h"
 #include "io/text_file.h"
 #include "util/util.h"
 
@@ -55,6 +56,12 @@ static att_status refused(const att_image_file *f, int format)
 {
     if (f->bytes == 0)
         return att_fail(f->ctx, ATT_ERR_FORMAT, "%s is empty", f->label);
+    const att_status s = att_refuse_pointer(f->ctx, f->label, f->data, f->bytes);
+    const att_content content = att_content_of(f->data, f->bytes);
+    if (s)
+        return s;
+    if (format < 0 && *content.text)
+        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s is no image: it is %s", f->label, content.text);
     if (format < 0)
         return att_fail(f->ctx, ATT_ERR_FORMAT, "%s is no image: it does not begin as " SUPPORTED " files do",
                         f->label);

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "io/content.h"
 #include "io/gguf_types.h"
 #include "io/util.h"
 
@@ -196,13 +197,14 @@ static void place_tensor(att_gguf *g, entry *e, size_t begin, uint64_t alignment
     att_gguf_tensor *t = &e->t;
     const uint64_t offset = e->offset;
     const att_gguf_type *type = att_gguf_type_of(t->type);
-    static const char supported[] = "F32, F16, BF16, Q8_0, Q4_0 and Q4_1";
+    static const char supported[] = "F32, F16, BF16, Q8_0, Q4_0 and Q4_1",
+                      instead[] = "; take the file of the model that is called Q8_0 or Q4_0, or its original folder";
     if (!type)
-        att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "tensor \"%.80s\" has type %u, which is not known; %s are supported",
-                      t->name, (unsigned)t->type, supported);
+        att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "tensor \"%.80s\" has type %u, which is not known; %s are supported%s",
+                      t->name, (unsigned)t->type, supported, instead);
     else if (!type->supported)
-        att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "tensor \"%.80s\" has type %s, which is not supported; %s are", t->name,
-                      type->name, supported);
+        att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "tensor \"%.80s\" has type %s, which is not supported; %s are%s", t->name,
+                      type->name, supported, instead);
     else if (t->dim[t->rank - 1] % type->block)
         att_gguf_fail(g, ATT_ERR_FORMAT, "tensor \"%.80s\" has rows of %lld numbers, no multiple of the %d of %s",
                       t->name, (long long)t->dim[t->rank - 1], type->block, type->name);
@@ -282,18 +284,48 @@ static int64_t read_count(cursor *c, const char *what, size_t each)
     return c->g->status ? 0 : (int64_t)n;
 }
 
+static void read_version(cursor *c)
+{
+    enum { OLDEST = 2, NEWEST = 3, LATER = 1 << 16 };
+    att_gguf *g = c->g;
+    const att_content content = att_content_of(g->file, g->size);
+    if (g->size < 4 || memcmp(g->file, "GGUF", 4) != 0) {
+        if (*content.text)
+            att_gguf_fail(g, ATT_ERR_FORMAT, "is no GGUF file: it is %s", content.text);
+        else
+            att_gguf_fail(g, ATT_ERR_FORMAT, "is no GGUF file: it does not begin with \"GGUF\"");
+        return;
+    }
+    c->at = 4;
+    const uint64_t version = read_number(c, 4);
+    if (!g->status && version >= LATER && version % LATER == 0) /* version 3, from the other end */
+        att_gguf_fail(
+            g, ATT_ERR_UNSUPPORTED,
+            "is for big-endian machines, which is not supported; take the usual file of the model, or convert "
+            "this one with gguf-convert-endian of the Python package gguf");
+    else if (!g->status && (version < OLDEST || version > NEWEST))
+        att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "is of version %llu of the format; 2 and 3 are supported%s",
+                      (unsigned long long)version,
+                      version < OLDEST ? "; take a newer file of the model, or its original folder" : "");
+}
+
+/* A file in parts has all names in its first one, and tensors in each; joined by cat, only those of the first. */
+static void refuse_parts(att_gguf *g)
+{
+    static const char count[] = "split.count";
+    const int64_t parts = att_gguf_has(g, count) ? att_gguf_int(g, count, 0, 1 << 16) : 0;
+    const int64_t part = att_gguf_has(g, "split.no") ? att_gguf_int(g, "split.no", 0, 1 << 16) : 0;
+    if (parts > 1)
+        att_gguf_fail(g, ATT_ERR_UNSUPPORTED,
+                      "is part %lld of a model in %lld files (split.count); join them with llama.cpp: llama-gguf-split "
+                      "--merge FIRST-PART OUTPUT.gguf (cat does not join them)",
+                      (long long)part + 1, (long long)parts);
+}
+
 static void read_all(att_gguf *g)
 {
     cursor c = {g, 0};
-    if (g->size < 4 || memcmp(g->file, "GGUF", 4) != 0) {
-        att_gguf_fail(g, ATT_ERR_FORMAT, "is no GGUF file: it does not begin with \"GGUF\"");
-        return;
-    }
-    c.at = 4;
-    const uint64_t version = read_number(&c, 4);
-    if (!g->status && (version < 2 || version > 3))
-        att_gguf_fail(g, ATT_ERR_UNSUPPORTED, "is of version %llu of the format; 2 and 3 are supported",
-                      (unsigned long long)version);
+    read_version(&c);
     g->n_tensors = read_count(&c, "tensors", MIN_TENSOR);
     g->n_values = read_count(&c, "values", MIN_VALUE);
     g->value = att_calloc(g->ctx, (size_t)g->n_values, sizeof *g->value);
@@ -308,6 +340,7 @@ static void read_all(att_gguf *g)
         return;
     settle(g);
     sort_all(g);
+    refuse_parts(g);
     const int64_t alignment =
         att_gguf_has(g, "general.alignment") ? att_gguf_int(g, "general.alignment", 8, 1 << 20) : 32;
     if (!g->status && alignment & (alignment - 1))

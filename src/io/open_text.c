@@ -1,4 +1,5 @@
 #include "io/open_text.h"
+#include "io/content.h"
 #include "io/text_start.h"
 #include "attend_util.h"
 #include "util/util.h"
@@ -114,21 +115,24 @@ static att_status unpack_file(const char *path, int from, int64_t bytes, int *to
 
 att_status att_unpack_text(const char *path, int *file)
 {
-    unsigned char magic[2] = {0};
+    unsigned char begin[64] = {0};
     struct stat is;
     const size_t length = strlen(path);
     const bool named = length > 3 && !strcmp(path + length - 3, ".gz");
     const int from = *file;
     if (fstat(from, &is) || !S_ISREG(is.st_mode))
         return ATT_OK; /* a pipe: nothing can be put back */
-    const bool packed = pread(from, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
-    if (!packed && !named)
+    const ssize_t bytes = pread(from, begin, sizeof begin, 0);
+    const bool packed = bytes >= 2 && begin[0] == 0x1f && begin[1] == 0x8b;
+    const att_status pointer = att_refuse_pointer(NULL, path, begin, sizeof begin);
+    if (!pointer && !packed && !named)
         return ATT_OK;
     *file = -1;
     if (packed)
         return unpack_file(path, from, is.st_size, file);
     close(from);
-    return att_fail(NULL, ATT_ERR_FORMAT, "%s: is not a gzip file, though its name ends in .gz", path);
+    return pointer ? pointer
+                   : att_fail(NULL, ATT_ERR_FORMAT, "%s: is not a gzip file, though its name ends in .gz", path);
 }
 
 /* ---- the text */

@@ -4,6 +4,7 @@
  *
  * Offsets count from the end of the header. The content is untrusted until all of this has been checked. */
 #include "io/safetensors.h"
+#include "io/content.h"
 #include "io/settings.h"
 
 #include <errno.h>
@@ -231,19 +232,28 @@ static att_status parse(att_safetensors *f, const char *text, size_t bytes)
                                      : att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is no JSON object", f->label);
 }
 
-static att_status read_header(att_safetensors *f)
+/* The first bytes are no length of a header. */
+static att_status no_header(const att_safetensors *f, uint64_t length)
 {
-    if (f->size < LENGTH_BYTES)
-        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s has %zu bytes, too few for a safetensors file", f->label, f->size);
-    const uint64_t length = att_read_number(f->bytes, LENGTH_BYTES);
+    const att_content content = att_content_of(f->bytes, f->size);
+    if (*content.text)
+        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s is no safetensors file: it is %s", f->label, content.text);
     if (length > ATT_MAX_SAFETENSORS_HEADER)
         return att_fail(
             f->ctx, ATT_ERR_FORMAT,
             "%s is no safetensors file: by its first bytes the header should have %llu bytes, but %d is the maximum",
             f->label, (unsigned long long)length, ATT_MAX_SAFETENSORS_HEADER);
-    if (length > f->size - LENGTH_BYTES)
-        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header should have %llu bytes, but the file has %zu", f->label,
-                        (unsigned long long)length, f->size);
+    return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header should have %llu bytes, but the file has %zu", f->label,
+                    (unsigned long long)length, f->size);
+}
+
+static att_status read_header(att_safetensors *f)
+{
+    if (f->size < LENGTH_BYTES)
+        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s has %zu bytes, too few for a safetensors file", f->label, f->size);
+    const uint64_t length = att_read_number(f->bytes, LENGTH_BYTES);
+    if (length > ATT_MAX_SAFETENSORS_HEADER || length > f->size - LENGTH_BYTES)
+        return no_header(f, length);
     f->data = f->bytes + LENGTH_BYTES + length;
     f->data_bytes = (int64_t)(f->size - LENGTH_BYTES - length);
     return parse(f, (const char *)f->bytes + LENGTH_BYTES, length);

@@ -123,10 +123,28 @@ static void parse(att_settings *s, const char *text, size_t bytes, bool list, si
         att_settings_fail(s, ATT_ERR_FORMAT, list ? "is not a list" : "is not a JSON object");
 }
 
+att_status att_refuse_adapter(att_ctx *ctx, const char *folder)
+{
+    att_settings s;
+    att_settings_read(&s, ctx, folder, "adapter_config.json", false);
+    const char *base = att_settings_text(&s, "base_model_name_or_path", "another model");
+    const att_status e = !s.root ? (s.status == ATT_ERR_MEMORY ? s.status : ATT_OK)
+                                 : att_fail(ctx, ATT_ERR_UNSUPPORTED,
+                                            "%s is an adapter of %.200s, no model by itself: merge it into that first, "
+                                            "as with peft's merge_and_unload() and save_pretrained()",
+                                            folder, base);
+    att_settings_close(&s);
+    return e;
+}
+
 static void read_file(att_settings *s, att_ctx *ctx, const char *folder, const char *name, bool required, bool list)
 {
     att_text_file f;
-    const att_status status = att_text_file_read(&f, ctx, folder, name, required);
+    att_status status = att_text_file_read(&f, ctx, folder, name, false);
+    if (!status && !f.text && required) {
+        status = att_refuse_adapter(ctx, folder);
+        status = status ? status : att_text_file_read(&f, ctx, folder, name, true);
+    }
     att_settings_init(s, ctx, f.path, NULL);
     s->status = status;
     if (!status && f.text)

@@ -17,6 +17,8 @@ typedef struct att_settings {
     char path[ATT_MAX_PATH];
 } att_settings;
 
+/* Error: the folder has adapter_config.json, so that what it lacks is in another model, which the message names. */
+att_status att_refuse_adapter(att_ctx *ctx, const char *folder);
 /* Reads FOLDER/NAME, a JSON object; a missing file is an error if required. */
 void att_settings_read(att_settings *s, att_ctx *ctx, const char *folder, const char *name, bool required);
 /* Likewise for a required file with a list of objects. */

@@ -1,4 +1,5 @@
 #include "io/text_file.h"
+#include "io/content.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,12 +53,17 @@ att_status att_map_file(att_ctx *ctx, const char *path, const void **data, size_
     void *mapped = s ? NULL : mmap(NULL, (size_t)is.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (!s && mapped == MAP_FAILED)
         s = refused(ctx, path);
-    if (!s) {
-        *data = mapped;
-        *bytes = (size_t)is.st_size;
-    }
     close(fd);
-    return s;
+    if (s)
+        return s;
+    s = att_refuse_pointer(ctx, path, mapped, (size_t)is.st_size);
+    if (s) {
+        munmap(mapped, (size_t)is.st_size);
+        return s;
+    }
+    *data = mapped;
+    *bytes = (size_t)is.st_size;
+    return ATT_OK;
 }
 
 /* Reads at most `bytes`. */
@@ -84,12 +90,12 @@ static att_status open_and_read(att_text_file *f, bool required)
         return ATT_OK;
     if (fd < 0)
         return refused(f->ctx, f->path);
-    const att_status s = !S_ISREG(is.st_mode) ? att_fail(f->ctx, ATT_ERR_IO, "%s is not a file", f->path)
-                         : is.st_size > MAX_BYTES
-                             ? att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s has %lld bytes, the most is %d", f->path,
-                                        (long long)is.st_size, MAX_BYTES)
-                             : read_text(f, fd, (size_t)is.st_size);
+    att_status s = !S_ISREG(is.st_mode)     ? att_fail(f->ctx, ATT_ERR_IO, "%s is not a file", f->path)
+                   : is.st_size > MAX_BYTES ? att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s has %lld bytes, the most is %d",
+                                                       f->path, (long long)is.st_size, MAX_BYTES)
+                                            : read_text(f, fd, (size_t)is.st_size);
     close(fd);
+    s = s ? s : att_refuse_content(f->ctx, f->path, f->text, f->bytes);
     if (s)
         att_text_file_free(f);
     return s;

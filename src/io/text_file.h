@@ -16,7 +16,7 @@ bool att_is_file(const char *path);
 /* Opens a file for reading, without waiting for the writer of a pipe, and describes it; -1: an error, see errno. */
 int att_open_file(const char *path, struct stat *is);
 
-/* Maps a file, which is not empty, for reading: *data [*bytes], to be unmapped by munmap. */
+/* Maps a file, which is not empty and no pointer of Git LFS, for reading: *data [*bytes], to be unmapped by munmap. */
 att_status att_map_file(att_ctx *ctx, const char *path, const void **data, size_t *bytes);
 
 typedef struct att_text_file {
@@ -26,7 +26,8 @@ typedef struct att_text_file {
     size_t bytes;
 } att_text_file;
 
-/* Reads a file. A missing file is an error if required; otherwise text is NULL. */
+/* Reads a file. A missing file is an error if required; otherwise text is NULL. Error: it is known to be something else
+ * (io/content.h). */
 att_status att_text_file_open(att_text_file *f, att_ctx *ctx, const char *path, bool required);
 /* The same for FOLDER/NAME. */
 att_status att_text_file_read(att_text_file *f, att_ctx *ctx, const char *folder, const char *name, bool required);

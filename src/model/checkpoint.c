@@ -1,4 +1,5 @@
 #include "model/checkpoint.h"
+#include "io/settings.h"
 #include "util/shape.h"
 
 #include <stdio.h>
@@ -89,8 +90,11 @@ att_status att_checkpoint_load(void *checkpoint, const char *name, int rank, con
     att_checkpoint *c = checkpoint;
     char theirs[NAME_SIZE];
     const int64_t i = find_ours(c, name, theirs);
-    if (i < 0)
-        return att_fail(c->ctx, ATT_ERR_FORMAT, "%s: there is no tensor \"%s\"", c->path, theirs);
+    if (i < 0) {
+        char in_gguf[NAME_SIZE];
+        const bool renamed = c->gguf && att_gguf_weight_name(theirs, in_gguf);
+        return att_fail(c->ctx, ATT_ERR_FORMAT, "%s: there is no tensor \"%s\"", c->path, renamed ? in_gguf : theirs);
+    }
     const char *path = c->entry[i].file ? c->entry[i].file->path : c->path;
     att_tensor value;
     const att_status status = att_checkpoint_get(c, i, &value);
@@ -140,6 +144,15 @@ static bool exists(const char *folder, const char *name)
 /* An error that tells which other weight files are in a folder without model.safetensors. */
 static att_status explain_missing(att_ctx *ctx, const char *folder)
 {
+    static const char resaved[] = "save the model again, with transformers: from_pretrained() and save_pretrained()";
+    static const char *const others[][2] = {
+        {"pytorch_model.bin.index.json", resaved},
+        {"tf_model.h5", "save the model again, with transformers: from_pretrained(..., from_tf=True) and "
+                        "save_pretrained()"},
+        {"flax_model.msgpack", "save the model again, with transformers: from_pretrained(..., from_flax=True) and "
+                               "save_pretrained()"},
+        {"consolidated.safetensors", "whose tensors have other names; take the files of transformers"},
+        {"consolidated.00.pth", "whose tensors have other names; take the files of transformers"}};
     if (exists(folder, "pytorch_model.bin"))
         return att_fail(
             ctx, ATT_ERR_UNSUPPORTED,
@@ -147,7 +160,12 @@ static att_status explain_missing(att_ctx *ctx, const char *folder)
             "torch, safetensors.torch as s; s.save_file({k: v.contiguous().clone() for k, v in torch.load("
             "'pytorch_model.bin', weights_only=True).items()}, 'model.safetensors')\"",
             folder);
-    return att_fail(ctx, ATT_ERR_IO, "%s: there is no model.safetensors", folder);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (exists(folder, others[i][0]))
+            return att_fail(ctx, ATT_ERR_UNSUPPORTED, "%s: has %s but no model.safetensors; %s", folder, others[i][0],
+                            others[i][1]);
+    const att_status s = att_refuse_adapter(ctx, folder);
+    return s ? s : att_fail(ctx, ATT_ERR_IO, "%s: there is no model.safetensors", folder);
 }
 
 static att_status open_file(att_checkpoint *c, const char *folder)

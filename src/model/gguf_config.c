@@ -61,6 +61,12 @@ static double get_number(reader *r, const char *name, double otherwise)
 
 static const architecture *find_architecture(att_gguf *g)
 {
+    const char *type = att_gguf_text(g, "general.type", "model");
+    if (strcmp(type, "model") != 0)
+        att_gguf_fail(g, ATT_ERR_UNSUPPORTED,
+                      "has a part of a model or something to add to one (\"general.type\" is "
+                      "\"%.40s\"), not the model",
+                      type);
     const char *name = att_gguf_text(g, "general.architecture", NULL);
     for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++)
         if (strcmp(architectures[i].name, name) == 0)

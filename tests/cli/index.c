@@ -140,6 +140,71 @@ static void what_is_no_regular_file_is_no_index_and_nothing_waits_for_it(void **
     assert_int_equal(tool("cat lines | $A search -m $D -c /dev/stdin -i v.npy -k 1 a"), 0); /* a text may be a pipe */
 }
 
+/* The vectors as a file of this version, whose header has `length` bytes; the other fields of the header as NumPy
+ * writes them. */
+static void write_npy(int version, size_t length, const char *fields)
+{
+    FILE *f = folder_open(&tool_model, "w.npy");
+    char header[4096];
+    assert_non_null(f);
+    const int n = snprintf(header, sizeof header, "{%s}", fields);
+    assert_in_range(n, 1, length);
+    memset(header + n, ' ', length - (size_t)n);
+    const unsigned char begin[] = {
+        0x93, 'N', 'U', 'M', 'P', 'Y', (unsigned char)version, 0, (unsigned char)length, (unsigned char)(length >> 8),
+        0,    0};
+    fwrite(begin, 1, version == 1 ? 10 : 12, f);
+    fwrite(header, 1, length, f);
+    fwrite(vectors, 1, sizeof vectors, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void numbers_may_begin_at_any_byte_of_an_index(void **state)
+{
+    (void)state;
+    char fields[128];
+    snprintf(fields, sizeof fields, "'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), ", LINES, DIM);
+    for (int version = 1; version <= 3; version++)
+        for (size_t length = 100; length < 104; length++) {
+            write_npy(version, length, fields);
+            assert_int_equal(tool("$A search -m $D -c lines -i w.npy -k 1 'ab h'"), 0);
+        }
+    write_npy(1, 1001, fields);
+    assert_int_equal(tool("$A search -m $D -c lines -i w.npy -k 1 'ab h'"), 0);
+    snprintf(fields, sizeof fields, "'shape': (%dL,%dL), 'fortran_order': False, 'descr': '<f4'", LINES, DIM);
+    write_npy(1, 118, fields);
+    assert_int_equal(tool("$A search -m $D -c lines -i w.npy -k 1 'ab h'"), 0);
+}
+
+static void arrays_of_other_kinds_are_named_with_what_to_save(void **state)
+{
+    static const struct {
+        const char *fields, *says;
+    } others[] = {
+        {"'descr': '<f8', 'fortran_order': False, 'shape': (1, 2), ",
+         "'<f8' (float64), but must be '<f4' (float32): save numpy.ascontiguousarray(x, '<f4')"},
+        {"'descr': '<f2', 'fortran_order': False, 'shape': (1, 2), ", "'<f2' (float16)"},
+        {"'descr': '>f4', 'fortran_order': False, 'shape': (1, 2), ", "'>f4' (big-endian float32)"},
+        {"'descr': '<i8', 'fortran_order': False, 'shape': (1, 2), ", "'<i8' (int64)"},
+        {"'descr': '|O', 'fortran_order': False, 'shape': (1, 2), ", "'|O' (objects of Python)"},
+        {"'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), ",
+         "Fortran order, but must be in C order: save numpy.ascontiguousarray"},
+        {"'descr': '<f4', 'fortran_order': False, 'shape': (2,), ", "the shape is (2,), but must be (rows, c"},
+        {"'descr': '<f4', 'fortran_order': False, 'shape': (1, 2, 3), ", "the shape is (1, 2, 3), but must be"},
+        {"'descr': '<f4', 'fortran_order': False, 'shape': (-1, 2), ", "the shape is (-1, 2), but must be"},
+        {"'descr': '<f4', 'fortran_order': False, 'shape': (1, 99999999999999999999), ", "but must be"},
+        {"'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), ", "bytes of numbers"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        write_npy(1, 118, others[i].fields);
+        assert_refused("$A search -m $D -c lines -i w.npy -k 1 a", 1, others[i].says);
+    }
+    assert_refused("printf 'PK\\003\\004 and so on' >w.npy; $A search -m $D -c lines -i w.npy a", 1,
+                   "w.npy: is no .npy file but a zip archive, as a .npz file is");
+    assert_refused("echo version https://git-lfs.github.com/spec/v1 >w.npy; $A search -m $D -c lines -i w.npy a", 1,
+                   "w.npy is a pointer of git LFS, not the file that it stands for; in its repository: git lfs pull");
+}
+
 static void cosines_lie_between_minus_one_and_one(void **state)
 {
     (void)state;
@@ -196,6 +261,8 @@ int main(void)
         cmocka_unit_test(rounded_and_unnormalised_vectors_are_an_index),
         cmocka_unit_test(numbers_that_are_not_finite_are_refused_by_row),
         cmocka_unit_test(what_is_no_regular_file_is_no_index_and_nothing_waits_for_it),
+        cmocka_unit_test(numbers_may_begin_at_any_byte_of_an_index),
+        cmocka_unit_test(arrays_of_other_kinds_are_named_with_what_to_save),
         cmocka_unit_test(cosines_lie_between_minus_one_and_one),
         cmocka_unit_test(json_has_null_for_what_is_no_number),
     };

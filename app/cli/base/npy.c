@@ -1,6 +1,8 @@
 #include "npy.h"
 #include "cli.h"
 
+#include "attend_text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -37,53 +39,102 @@ static const char *value(const char *header, const char *key)
     return p + strspn(p, " ");
 }
 
+/* What a dtype of NumPy is called, for messages. */
+static const char *dtype_name(const char *descr)
+{
+    static const struct {
+        const char *descr, *name;
+    } names[] = {{"'<f2'", "float16"},    {"'<f8'", "float64"},
+                 {"'|b1'", "bool"},       {"'|i1'", "int8"},
+                 {"'|u1'", "uint8"},      {"'<i2'", "int16"},
+                 {"'<i4'", "int32"},      {"'<i8'", "int64"},
+                 {"'<u2'", "uint16"},     {"'<u4'", "uint32"},
+                 {"'<u8'", "uint64"},     {"'|O'", "objects of Python"},
+                 {"'>f2'", "big-endian"}, {"'>f4'", "big-endian float32"},
+                 {"'>f8'", "big-endian"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(descr, names[i].descr, strlen(names[i].descr)))
+            return names[i].name;
+    return "another type";
+}
+
+/* "(rows, columns)"; Python 2 wrote "(3L, 4L)". */
+static bool read_shape(const char *shape, int64_t size[2])
+{
+    const char *begins[] = {"(", ","};
+    for (int i = 0; i < 2; i++) {
+        char *end;
+        if (*shape++ != *begins[i])
+            return false;
+        shape += strspn(shape, " ");
+        errno = 0;
+        size[i] = strtoll(shape, &end, 10);
+        if (end == shape || *shape == '-' || *shape == '+' || errno)
+            return false;
+        shape = end + (*end == 'L');
+    }
+    return *shape == ')';
+}
+
 static int check_header(cli_npy *a, const char *path, const char *header, size_t data_bytes)
 {
     const char *descr = value(header, "descr"), *order = value(header, "fortran_order"),
                *shape = value(header, "shape");
+    int64_t size[2];
+    size_t bytes;
     if (!descr || !order || !shape)
         return cli_fail("%s: the header names no descr, fortran_order or shape", path);
     if (strncmp(descr, "'<f4'", 5))
-        return cli_fail("%s: the numbers are %.*s, but must be '<f4' (float32)", path, (int)strcspn(descr, ",}"),
-                        descr);
+        return cli_fail("%s: the numbers are %.*s (%s), but must be '<f4' (float32): save "
+                        "numpy.ascontiguousarray(x, '<f4')",
+                        path, (int)strcspn(descr, ",}"), descr, dtype_name(descr));
     if (strncmp(order, "False", 5))
-        return cli_fail("%s: the array is in Fortran order, but must be in C order", path);
-    long long rows, columns;
-    int used = 0;
-    if (sscanf(shape, "(%lld, %lld%n", &rows, &columns, &used) != 2 || shape[used] != ')' || rows < 0 || columns < 1)
+        return cli_fail("%s: the array is in Fortran order, but must be in C order: save "
+                        "numpy.ascontiguousarray(x, '<f4')",
+                        path);
+    if (!read_shape(shape, size) || size[1] < 1)
         return cli_fail("%s: the shape is %.*s), but must be (rows, columns)", path, (int)strcspn(shape, ")"), shape);
-    size_t bytes;
-    if (__builtin_mul_overflow((size_t)rows, (size_t)columns, &bytes) ||
+    if (__builtin_mul_overflow((size_t)size[0], (size_t)size[1], &bytes) ||
         __builtin_mul_overflow(bytes, sizeof(float), &bytes) || bytes != data_bytes)
-        return cli_fail("%s: the shape is (%lld, %lld), but the file has %zu bytes of numbers", path, rows, columns,
-                        data_bytes);
-    a->rows = rows;
-    a->columns = columns;
+        return cli_fail("%s: the shape is (%lld, %lld), but the file has %zu bytes of numbers", path,
+                        (long long)size[0], (long long)size[1], data_bytes);
+    a->rows = size[0];
+    a->columns = size[1];
     return CLI_DONE;
 }
 
-static int check(cli_npy *a, const char *path)
+static int check(cli_npy *a, const char *path, const unsigned char *p, size_t bytes)
 {
-    const unsigned char *p = a->map;
-    if (a->bytes < 12 || memcmp(p, magic, sizeof magic))
-        return cli_fail("%s: is no .npy file", path);
+    if (bytes >= 4 && !memcmp(p, "PK\3\4", 4))
+        return cli_fail("%s: is no .npy file but a zip archive, as a .npz file is: save one array with numpy.save",
+                        path);
+    if (bytes < 12 || memcmp(p, magic, sizeof magic)) {
+        att_text_start start = {.size = sizeof start};
+        const att_status other = att_text_begin(path, p, bytes, &start); /* says what it is */
+        return other ? cli_status(NULL, other) : cli_fail("%s: is no .npy file", path);
+    }
     if (p[6] < 1 || p[6] > 3)
         return cli_fail("%s: version %d of the .npy format is not known", path, p[6]);
     size_t start = p[6] == 1 ? 10 : 12;
     size_t length = (size_t)p[8] | (size_t)p[9] << 8;
     if (p[6] > 1)
         length |= (size_t)p[10] << 16 | (size_t)p[11] << 24;
-    if (length > a->bytes - start)
-        return cli_fail("%s: the header has %zu bytes, but the file only %zu", path, length, a->bytes);
-    if ((start + length) % sizeof(float))
-        return cli_fail("%s: the numbers begin at byte %zu, which is no multiple of 4", path, start + length);
+    if (length > bytes - start)
+        return cli_fail("%s: the header has %zu bytes, but the file only %zu", path, length, bytes);
     char *header = strndup((const char *)p + start, length);
     if (!header)
         return cli_fail_memory();
-    int code = check_header(a, path, header, a->bytes - start - length);
+    start += length;
+    int code = check_header(a, path, header, bytes - start);
     free(header);
-    a->data = (const float *)(p + start + length);
-    return code;
+    a->data = (const float *)(p + start);
+    if (code || (uintptr_t)a->data % sizeof(float) == 0)
+        return code;
+    a->own = malloc(bytes - start + 1); /* the header has any length */
+    if (!a->own)
+        return cli_fail_memory();
+    a->data = memcpy(a->own, p + start, bytes - start);
+    return CLI_DONE;
 }
 
 static int check_numbers(const cli_npy *a, const char *path)
@@ -95,31 +146,10 @@ static int check_numbers(const cli_npy *a, const char *path)
     return CLI_DONE;
 }
 
-int cli_npy_open(cli_npy *a, const char *path)
+int cli_npy_read(cli_npy *a, const char *path, const void *file, size_t bytes)
 {
     *a = (cli_npy){0};
-    struct stat s;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for the writer of a pipe */
-    if (fd < 0 || fstat(fd, &s)) {
-        int code = cli_fail_errno(path);
-        if (fd >= 0)
-            close(fd);
-        return code;
-    }
-    int code = CLI_DONE;
-    if (!S_ISREG(s.st_mode) || s.st_size == 0) {
-        code = cli_fail("%s: is no .npy file", path);
-    } else {
-        a->bytes = (size_t)s.st_size;
-        a->map = mmap(NULL, a->bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (a->map == MAP_FAILED) {
-            a->map = NULL;
-            code = cli_fail_errno(path);
-        }
-    }
-    close(fd);
-    if (!code)
-        code = check(a, path);
+    int code = check(a, path, file, bytes);
     if (!code)
         code = check_numbers(a, path);
     if (code)
@@ -127,9 +157,36 @@ int cli_npy_open(cli_npy *a, const char *path)
     return code;
 }
 
+int cli_npy_open(cli_npy *a, const char *path)
+{
+    *a = (cli_npy){0};
+    struct stat s;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for the writer of a pipe */
+    if (fd < 0)
+        return cli_fail_errno(path);
+    int code = fstat(fd, &s) ? cli_fail_errno(path) : CLI_DONE;
+    if (!code && (!S_ISREG(s.st_mode) || s.st_size == 0))
+        code = cli_fail("%s: is no .npy file", path);
+    void *map = code ? NULL : mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (map == MAP_FAILED) {
+        map = NULL;
+        code = cli_fail_errno(path);
+    }
+    close(fd);
+    code = code ? code : cli_npy_read(a, path, map, (size_t)s.st_size);
+    if (code && map)
+        munmap(map, (size_t)s.st_size);
+    else if (map) {
+        a->map = map;
+        a->bytes = (size_t)s.st_size;
+    }
+    return code;
+}
+
 void cli_npy_close(cli_npy *a)
 {
     if (a->map)
         munmap(a->map, a->bytes);
+    free(a->own);
     *a = (cli_npy){0};
 }

@@ -1,5 +1,6 @@
 #include "vectors.h"
 #include "cli/base/array.h"
+#include "attend_text.h"
 #include "attend_util.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char separators[] = " \t,;\r\n";
 static const float largest = 1e15f; /* products of two and their sums stay finite */
@@ -110,13 +112,18 @@ static att_status read_lines(reader *r, FILE *f)
 
 att_status vectors_read(att_ctx *ctx, const char *path, vectors *out)
 {
-    int standard = strcmp(path, "-") == 0;
-    FILE *f = standard ? stdin : fopen(path, "r");
-    if (!f)
-        return att_fail(ctx, ATT_ERR_IO, "%s: %s", path, strerror(errno));
+    int standard = strcmp(path, "-") == 0, file = -1;
+    att_status s = standard ? ATT_OK : att_open_text(path, &file);
+    if (s != ATT_OK)
+        return s;
+    FILE *f = standard ? stdin : fdopen(file, "r");
+    if (!f) {
+        close(file);
+        return att_fail(ctx, ATT_ERR_MEMORY, "%s: out of memory", path);
+    }
     reader r = {.ctx = ctx, .path = standard ? "standard input" : path};
     r.labels = calloc(VECTORS_MAX, sizeof *r.labels);
-    att_status s = r.labels ? read_lines(&r, f) : out_of_memory(&r);
+    s = r.labels ? read_lines(&r, f) : out_of_memory(&r);
     vectors v = {.n = r.n, .dim = r.dim, .labels = (const char *const *)r.labels, .x = r.x};
     if (s == ATT_OK)
         *out = v;

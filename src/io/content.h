@@ -1,0 +1,18 @@
+/* What a file is that was saved instead of another: a pointer to it, a web page, an archive. */
+#ifndef ATT_IO_CONTENT_H
+#define ATT_IO_CONTENT_H
+
+#include "attend_util.h"
+
+/* Error: the file, whose first bytes are data [bytes], is a pointer of Git LFS. The message says how to get the file.
+ * ctx or NULL. */
+att_status att_refuse_pointer(att_ctx *ctx, const char *path, const void *data, size_t bytes);
+/* What a file is that begins so: "a web page (HTML); download the file itself"; "": not known. */
+typedef struct att_content {
+    char text[160];
+} att_content;
+att_content att_content_of(const void *data, size_t bytes);
+/* Error: it is known, and is no settings, tokenizer or template. */
+att_status att_refuse_content(att_ctx *ctx, const char *path, const void *data, size_t bytes);
+
+#endif
