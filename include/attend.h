@@ -138,6 +138,10 @@ typedef struct att_allocator {
  * in any order, on any threads, and return when all are done. */
 typedef void (*att_parallel_fn)(void *user, int n, void (*body)(void *arg, int i), void *arg);
 
+/* Gets a sentence, valid during the call, of what is no error but a user should know, as that a file has tensors that
+ * its model does not use. Called by the thread that calls the library. */
+typedef void (*att_note_fn)(void *user, const char *text);
+
 typedef struct att_config {
     size_t size;                  /* sizeof(att_config); ATT_OPTIONS fills it */
     int n_threads;                /* 0: what the process may use (affinity, cgroup quota) */
@@ -148,6 +152,8 @@ typedef struct att_config {
     void *parallel_user;
     const volatile int *cancel; /* or NULL, a flag: non-zero makes long calls return ATT_ERR_CANCELLED. It
                                  * is read atomically, by other threads as well */
+    att_note_fn note;           /* or NULL */
+    void *note_user;
 } att_config;
 
 /* Opens a context; cfg or NULL: all defaults. */

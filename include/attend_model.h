@@ -35,7 +35,8 @@ extern "C" {
 /* ---- 1 Weights ---------------------------------------------------------- */
 
 /* A .safetensors file, memory-mapped. Opening validates it: header length, JSON, duplicate names, dtypes, overlaps,
- * gaps, alignment, truncation. Tensors are valid until att_safetensors_free. While the file is open it may be replaced
+ * gaps, truncation. The format asks for no alignment: tensors that do not begin at a multiple of their type's size are
+ * copied. Tensors are valid until att_safetensors_free. While the file is open it may be replaced
  * (by renaming another file to its name), but must not be truncated or overwritten: as with any mapped file, reading
  * truncated pages raises SIGBUS, and new content is visible. */
 typedef struct att_safetensors att_safetensors;
@@ -46,11 +47,12 @@ ATT_API int64_t att_safetensors_count(const att_safetensors *f);
 ATT_API const char *att_safetensors_name(const att_safetensors *f, int64_t i);
 /* Index of the tensor with that name; -1 if there is none. */
 ATT_API int64_t att_safetensors_find(const att_safetensors *f, const char *name);
-/* The tensor with that name, as a view of the file. Error: no such tensor. */
+/* The tensor with that name, as a view of the file, or of its copy. Error: no such tensor. */
 ATT_API att_status att_safetensors_get(const att_safetensors *f, const char *name, att_tensor *out);
 /* The value of a key in the header's "__metadata__"; NULL if there is none. */
 ATT_API const char *att_safetensors_metadata(const att_safetensors *f, const char *key);
-/* Opens a file in memory (not copied, 8-byte aligned), for embedding and fuzzing; `label` is its path in messages. */
+/* Opens a file in memory (not copied but for tensors that are not aligned), for embedding and fuzzing; `label` is its
+ * path in messages. */
 ATT_API att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes,
                                                att_safetensors **out);
 

@@ -304,6 +304,18 @@ static int show_captioner(const char *name)
     return code;
 }
 
+/* What opening the model had to say. */
+static void print_notes(void)
+{
+    for (int i = 0; cli_kept_note(i); i++) {
+        if (i == 0)
+            begin("notes", "notes");
+        fputs(i ? (json ? ", " : "\n                    ") : json ? "[" : "", stdout);
+        print_value(cli_kept_note(i));
+    }
+    fputs(json && cli_kept_note(0) ? "]" : "", stdout);
+}
+
 /* Where config.json is something else, it says so. */
 static int refuse_unknown(const char *name, const char *folder)
 {
@@ -340,7 +352,10 @@ static int show_model(const char *name)
     identity[0] = (fact){"model", "model", 0, name};
     identity[1] = (fact){"folder", "folder", 0, folder.text};
     identity[2] = (fact){"kind", "kind", 0, cli_model_kind_name(kind)};
+    cli_keep_notes = true;
     code = show[kind](name);
+    if (!code)
+        print_notes();
     if (!code)
         puts(json ? "\n}" : "");
     return code;

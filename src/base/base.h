@@ -18,6 +18,8 @@ struct att_ctx {
     void *parallel_user;
     att_thread_pool *pool; /* NULL with one thread, or with the caller's parallel_for */
     const volatile int *cancel;
+    att_note_fn note; /* or NULL */
+    void *note_user;
 };
 
 /* ---- errors, and structs with a size field (error.c): all public */

@@ -82,6 +82,8 @@ att_status att_open(att_ctx **out, const att_config *cfg)
     draft.parallel_for = c.parallel_for;
     draft.parallel_user = c.parallel_user;
     draft.cancel = c.cancel;
+    draft.note = c.note;
+    draft.note_user = c.note_user;
     enum { PAGE = 4096 }; /* L1 sets span at most a page */
     const size_t usual = (size_t)1 << 20, second = att_os_cache(2);
     draft.cached = (int64_t)((second ? second : usual) / sizeof(float));

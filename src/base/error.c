@@ -89,6 +89,17 @@ att_status att_require(const char *function, const att_named *given, size_t n)
     return ATT_OK;
 }
 
+/* A sentence of a format; `otherwise`, if that cannot be printed. */
+static void print_sentence(char text[SENTENCE], const char *otherwise, const char *format, va_list args)
+{
+    const int length = vsnprintf(text, SENTENCE, format, args);
+    if (length < 0)
+        snprintf(text, SENTENCE, "%s", otherwise);
+    else if (length >= SENTENCE)
+        cut_at_character(text, SENTENCE - 1);
+    replace_controls(text);
+}
+
 att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...)
 {
     if (!format)
@@ -96,15 +107,22 @@ att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...)
     char text[SENTENCE]; /* a copy: an argument may be the previous message */
     va_list args;
     va_start(args, format);
-    const int length = vsnprintf(text, sizeof text, format, args);
+    print_sentence(text, att_status_text(s), format, args);
     va_end(args);
-    if (length < 0)
-        snprintf(text, sizeof text, "%s", att_status_text(s));
-    else if ((size_t)length >= sizeof text)
-        cut_at_character(text, sizeof text - 1);
-    replace_controls(text);
     memcpy(sentence, text, sizeof text);
     return s;
+}
+
+void att_note(att_ctx *ctx, const char *format, ...)
+{
+    char text[SENTENCE];
+    va_list args;
+    if (!ctx || !ctx->note || !format)
+        return;
+    va_start(args, format);
+    print_sentence(text, "", format, args);
+    va_end(args);
+    ctx->note(ctx->note_user, text);
 }
 
 /* The size field of an option or result struct. */

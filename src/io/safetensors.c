@@ -2,10 +2,12 @@
  *
  * {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"format": "pt"}}
  *
- * Offsets count from the end of the header. The content is untrusted until all of this has been checked. */
+ * Offsets count from the end of the header, and may be any. The content is untrusted until all of this has been
+ * checked. */
 #include "io/safetensors.h"
 #include "io/content.h"
 #include "io/settings.h"
+#include "util/util.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +23,8 @@ typedef struct entry {
     const struct number_type *type;
     int rank; /* above ATT_MAX_RANK: valid, but att_safetensors_get refuses it */
     int64_t dim[ATT_MAX_RANK];
-    int64_t begin, end; /* bytes, from the end of the header */
+    int64_t begin, end;        /* bytes, from the end of the header */
+    const unsigned char *data; /* of a supported type; in the file, or in `copies` */
 } entry;
 
 struct att_safetensors {
@@ -31,6 +34,7 @@ struct att_safetensors {
     bool mapped;
     const unsigned char *data; /* after the header */
     int64_t data_bytes;
+    unsigned char *copies; /* of tensors that are not aligned to their type */
     json_t *header;
     const json_t *metadata; /* in the header: an object of strings, or NULL */
     int64_t count;
@@ -42,16 +46,19 @@ struct att_safetensors {
 /* Types of the format; those without an att_dtype are accepted in a file, but att_safetensors_get refuses them. */
 typedef struct number_type {
     const char *name;
-    int64_t bytes;
+    int64_t bits;
     bool supported;
     att_dtype dtype;
 } number_type;
 static const number_type number_types[] = {
-    {"F32", 4, true, ATT_F32}, {"F16", 2, true, ATT_F16},   {"BF16", 2, true, ATT_BF16}, {"I32", 4, true, ATT_I32},
-    {"I64", 8, true, ATT_I64}, {"BOOL", 1, true, ATT_BOOL}, {"F64", 8, false, 0},        {"I8", 1, false, 0},
-    {"U8", 1, false, 0},       {"I16", 2, false, 0},        {"U16", 2, false, 0},        {"U32", 4, false, 0},
-    {"U64", 8, false, 0},      {"F8_E4M3", 1, false, 0},    {"F8_E5M2", 1, false, 0},    {"F8_E8M0", 1, false, 0},
-    {"C64", 8, false, 0},
+    {"F32", 32, true, ATT_F32},   {"F16", 16, true, ATT_F16}, {"BF16", 16, true, ATT_BF16},
+    {"I32", 32, true, ATT_I32},   {"I64", 64, true, ATT_I64}, {"BOOL", 8, true, ATT_BOOL},
+    {"F64", 64, false, 0},        {"I8", 8, false, 0},        {"U8", 8, false, 0},
+    {"I16", 16, false, 0},        {"U16", 16, false, 0},      {"U32", 32, false, 0},
+    {"U64", 64, false, 0},        {"F8_E4M3", 8, false, 0},   {"F8_E5M2", 8, false, 0},
+    {"F8_E8M0", 8, false, 0},     {"C64", 64, false, 0},      {"F4", 4, false, 0},
+    {"F6_E2M3", 6, false, 0},     {"F6_E3M2", 6, false, 0},   {"F8_E4M3FNUZ", 8, false, 0},
+    {"F8_E5M2FNUZ", 8, false, 0},
 };
 
 const char *att_safetensors_type(att_dtype t)
@@ -86,7 +93,7 @@ static att_status read_shape(const att_safetensors *f, entry *e, const json_t *v
 {
     if (!json_is_array(value))
         return bad(f, e->name, "has no \"shape\" list");
-    *bytes = e->type->bytes;
+    int64_t bits = e->type->bits;
     e->rank = (int)json_array_size(value);
     for (int i = 0; i < e->rank; i++) {
         const json_t *item = json_array_get(value, (size_t)i);
@@ -95,10 +102,11 @@ static att_status read_shape(const att_safetensors *f, entry *e, const json_t *v
         const int64_t dim = json_integer_value(item);
         if (i < ATT_MAX_RANK)
             e->dim[i] = dim;
-        if (__builtin_mul_overflow(*bytes, dim, bytes))
+        if (__builtin_mul_overflow(bits, dim, &bits))
             return bad(f, e->name, "has dimensions whose product overflows");
     }
-    return ATT_OK;
+    *bytes = bits / 8;
+    return bits % 8 ? bad(f, e->name, "has numbers of less than a byte that do not fill whole bytes") : ATT_OK;
 }
 
 static att_status read_offsets(const att_safetensors *f, entry *e, const json_t *value, int64_t bytes)
@@ -115,10 +123,6 @@ static att_status read_offsets(const att_safetensors *f, entry *e, const json_t 
     if (e->end - e->begin != bytes)
         return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: tensor \"%.80s\" has %lld bytes but its shape needs %lld",
                         f->label, e->name, (long long)(e->end - e->begin), (long long)bytes);
-    if ((uintptr_t)(f->data + e->begin) % (uintptr_t)e->type->bytes && bytes > 0)
-        return att_fail(f->ctx, ATT_ERR_FORMAT,
-                        "%s: tensor \"%.80s\" begins at byte %lld of the file, which is not a multiple of %lld",
-                        f->label, e->name, (long long)(f->data - f->bytes + e->begin), (long long)e->type->bytes);
     return ATT_OK;
 }
 
@@ -143,6 +147,37 @@ static int by_offset(const void *a, const void *b)
     if (x->begin != y->begin)
         return x->begin < y->begin ? -1 : 1;
     return (x->end > y->end) - (x->end < y->end); /* empty tensors first */
+}
+
+/* The format asks for no alignment, arithmetic does. */
+static bool is_aligned(const att_safetensors *f, const entry *e)
+{
+    return (uintptr_t)(f->data + e->begin) % (uintptr_t)(e->type->supported ? e->type->bits / 8 : 1) == 0;
+}
+
+/* Sets e->data; of tensors that are not aligned to their type to a copy. */
+static att_status align_tensors(att_safetensors *f)
+{
+    enum { ALIGN = 64 };
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < f->count; i++)
+        if (!is_aligned(f, &f->entry[i]))
+            bytes += att_round_up(f->entry[i].end - f->entry[i].begin, ALIGN);
+    f->copies = bytes ? att_alloc(f->ctx, (size_t)bytes, 1) : NULL;
+    if (bytes && !f->copies)
+        return ATT_ERR_MEMORY;
+    unsigned char *to = f->copies;
+    for (int64_t i = 0; i < f->count; i++) {
+        entry *e = &f->entry[i];
+        const int64_t n = e->end - e->begin;
+        e->data = f->data + e->begin;
+        if (is_aligned(f, e))
+            continue;
+        if (n > 0)
+            e->data = memcpy(to, e->data, (size_t)n);
+        to += att_round_up(n, ALIGN);
+    }
+    return ATT_OK;
 }
 
 static int by_name(const void *a, const void *b)
@@ -211,7 +246,8 @@ static att_status read_tensors(att_safetensors *f)
     for (size_t i = 0; i < count; i++)
         f->by_name[i] = &f->entry[i];
     qsort(f->by_name, count, sizeof *f->by_name, by_name);
-    return check_cover(f);
+    s = check_cover(f);
+    return s ? s : align_tensors(f);
 }
 
 static att_status parse(att_safetensors *f, const char *text, size_t bytes)
@@ -311,8 +347,6 @@ att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, const vo
         return ATT_ERR_ARGUMENT;
     if (!data && bytes > 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_safetensors_from_memory: data is NULL, but bytes is %zu", bytes);
-    if ((uintptr_t)data % 8 != 0)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_safetensors_from_memory: %s: data is not 8-byte aligned", label);
     att_safetensors *f = new_file(ctx, label);
     if (!f)
         return ATT_ERR_MEMORY;
@@ -327,6 +361,7 @@ void att_safetensors_free(att_safetensors *f)
         return;
     att_free(f->ctx, f->entry);
     att_free(f->ctx, f->by_name);
+    att_free(f->ctx, f->copies);
     json_decref(f->header);
     if (f->mapped)
         munmap((void *)f->bytes, f->size);
@@ -373,5 +408,5 @@ att_status att_safetensors_get(const att_safetensors *f, const char *name, att_t
     if (e->rank > ATT_MAX_RANK)
         return att_fail(f->ctx, ATT_ERR_SHAPE, "%s: tensor \"%.80s\" has %d dimensions, the most is %d", f->label, name,
                         e->rank, ATT_MAX_RANK);
-    return att_wrap(out, (void *)(f->data + e->begin), e->type->dtype, e->rank, e->dim, NULL);
+    return att_wrap(out, (void *)(uintptr_t)e->data, e->type->dtype, e->rank, e->dim, NULL);
 }

@@ -282,18 +282,37 @@ static bool begins(const char *name, const char *with)
     return true;
 }
 
+/* Is the name, without the prefix, one of a tensor that such files have and such models do not need? */
+static bool is_expected(const att_checkpoint *c, const char *name, const char *const *unused)
+{
+    const size_t prefix = strlen(c->prefix);
+    const char *bare = strncmp(name, c->prefix, prefix) ? name : name + prefix;
+    bool is = false;
+    for (const char *const *u = unused; *u && !is; u++)
+        is = begins(bare, *u);
+    return is;
+}
+
 att_status att_checkpoint_all_used(const att_checkpoint *c, const char *const *unused)
 {
+    char names[512] = "";
+    size_t n = 0;
+    int64_t count = 0, named = 0;
     for (int64_t i = 0; i < c->count; i++) {
         const char *name = c->entry[i].name;
-        const size_t prefix = strlen(c->prefix);
-        const char *bare = strncmp(name, c->prefix, prefix) ? name : name + prefix;
-        bool known = c->used[i];
-        for (const char *const *u = unused; *u && !known; u++)
-            known = begins(bare, *u);
-        if (!known)
+        if (c->used[i] || is_expected(c, name, unused))
+            continue;
+        if (c->gguf)
             return att_fail(c->ctx, ATT_ERR_UNSUPPORTED, "%s: tensor \"%s\" has no place in the model of config.json",
-                            c->entry[i].file ? c->entry[i].file->path : c->path, name);
+                            c->path, name);
+        count++;
+        if (count != named + 1 || n + 80 + sizeof ", \"\"" > sizeof names)
+            continue;
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s\"%.80s\"", named ? ", " : "", name);
+        named++;
     }
+    if (count > 0)
+        att_note(c->ctx, "%s: left out, as the model of config.json does not have %s: %s%s", c->path,
+                 count > 1 ? "these tensors" : "this tensor", names, named < count ? " and others" : "");
     return ATT_OK;
 }

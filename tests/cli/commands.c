@@ -219,6 +219,30 @@ static int set_up(void **state)
     return tool_setup(state);
 }
 
+/* Once on standard error by commands that use the model, and listed by info. */
+static void tensors_that_are_left_out_are_said_and_listed(void **state)
+{
+    (void)state;
+    static const char says[] = "model.safetensors: left out, as the model of config.json does not have this tensor: "
+                               "\"odd.weight\"";
+    tiny_write_weights(&tool_model, &(const tiny_weights){.extra = "odd.weight"});
+    assert_int_equal(tool("$A embed -m $D --text a"), 0);
+    assert_has(tool_err, says);
+    assert_int_equal(tool("$A info -m $D"), 0);
+    assert_has(tool_out, says);
+    assert_string_equal(tool_err, "");
+    assert_int_equal(tool("$A info --json -m $D"), 0);
+    json_t *all = json_loads(tool_out, 0, NULL);
+    assert_int_equal(json_array_size(json_object_get(all, "notes")), 1);
+    json_decref(all);
+    tiny_write_weights(&tool_model, NULL);
+    assert_int_equal(tool("$A info --json -m $D"), 0);
+    all = json_loads(tool_out, 0, NULL);
+    assert_non_null(all);
+    assert_null(json_object_get(all, "notes"));
+    json_decref(all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +255,7 @@ int main(void)
         cmocka_unit_test(tokens_have_their_offsets),
         cmocka_unit_test(a_vocabulary_is_learnt_and_cuts_texts),
         cmocka_unit_test(attention_weights_of_a_row_add_up_to_one),
+        cmocka_unit_test(tensors_that_are_left_out_are_said_and_listed),
         cmocka_unit_test(help_and_info_come_from_the_tables),
         cmocka_unit_test(the_real_model_finds_the_meaning),
     };

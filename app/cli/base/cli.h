@@ -148,7 +148,10 @@ extern volatile int cli_signal;
 
 /* ---- Contexts and models ------------------------------------------------- */
 
+/* A context, whose notes (att_config) are said on standard error; or kept, if that is set before. */
 int cli_open(att_ctx **ctx, int64_t threads);
+extern bool cli_keep_notes;
+const char *cli_kept_note(int i); /* NULL: there are no more */
 
 typedef struct cli_model {
     att_ctx *ctx;
