@@ -173,7 +173,8 @@ ATT_API att_status att_sentence_weights(const att_sentence *m, att_model_weights
 ATT_API const att_tokenizer *att_sentence_tokenizer(const att_sentence *m);
 
 /* Embeds sentences: texts [n] with lengths bytes [n] or NULL (zero-terminated) -> out [n, dim], in the given order,
- * with the same bits whatever else is in the call. n_truncated or NULL: receives the number of truncated sentences. */
+ * with the same bits whatever else is in the call. n_truncated or NULL: receives the number of truncated sentences.
+ * Error: a vector that is not finite, as of damaged weights. */
 ATT_API att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
                                        float *out, int64_t *n_truncated);
 

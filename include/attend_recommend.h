@@ -371,10 +371,10 @@ ATT_API void att_recommendation_free(const att_recommender *m, att_recommendatio
  * options or NULL: defaults; exclude_seen has no meaning. Errors: the item has no vector; as above. */
 ATT_API att_status att_recommender_similar(const att_recommender *m, int64_t item, const att_recommend_options *options,
                                            att_recommendation *out);
-/* Vectors of all items, with their content: -> out [items, hidden]. */
+/* Vectors of all items, with their content: -> out [items, hidden]. Error: one is not finite. */
 ATT_API att_status att_recommender_vectors(const att_recommender *m, float *out);
 /* Vectors of n histories, items [offsets[n]], offsets [n + 1], none empty, whose products with those of items are the
- * scores: -> out [n, hidden]. */
+ * scores: -> out [n, hidden]. Error: one is not finite. */
 ATT_API att_status att_recommender_embed(const att_recommender *m, int64_t n, const int32_t *items,
                                          const int64_t *offsets, float *out);
 /* Which past items weigh: attention weights of the last state (of BERT4Rec: of the mask) to a history, items [n] ->

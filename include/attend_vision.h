@@ -175,7 +175,7 @@ ATT_API const char *att_image_model_label(const att_image_model *m, int64_t i);
  * call; those of an image add up to 1, unless att_vit_info.multi_label. Errors: no classifier; probabilities that are
  * not finite. */
 ATT_API att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images, float *out);
-/* Embeddings, what att_vit_features has: -> out [n, dim], not normalised. */
+/* Embeddings, what att_vit_features has: -> out [n, dim], not normalised. Error: one is not finite. */
 ATT_API att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images, float *out);
 
 /* What tokens of an image attend to. Rows are queries, columns keys; rows sum to 1. */

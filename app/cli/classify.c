@@ -166,7 +166,7 @@ static int print(work *w, const char *path, const att_image *image, const float 
 static int classify(void *user)
 {
     work *w = user;
-    int code = cli_vision_classify(&w->m, w->in.count, w->in.image, w->probability);
+    int code = cli_vision_classify(&w->m, w->in.count, w->in.image, w->in.path, w->probability);
     cli_progress_clear();
     for (int64_t i = 0; !code && i < w->in.count; i++)
         code = print(w, w->in.path[i], &w->in.image[i], w->probability + i * w->m.info.classes);

@@ -71,7 +71,7 @@ static int stream(const cli_embedder *m, cli_lines *in, cli_output *out, int64_t
         code = cli_lines_next(in, m->block);
         if (code || in->count == 0)
             break;
-        code = cli_embedder_encode(m, in->count, in->text, in->bytes, vectors, &cut, NULL);
+        code = cli_embedder_encode(m, in->count, in->text, in->bytes, vectors, &cut, NULL, *rows);
         if (code)
             break;
         write_block(out->file, m, in, vectors);

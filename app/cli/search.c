@@ -101,7 +101,7 @@ static int corpus_read(corpus *c, const cli_embedder *m)
             memset(c->failed + c->count, false, (size_t)in.count * sizeof *c->failed);
         else if (!code)
             code = cli_embedder_encode(m, in.count, in.text, in.bytes, c->own + c->count * m->dim, &cut,
-                                       c->failed + c->count);
+                                       c->failed + c->count, c->count);
         for (int64_t i = 0; !code && i < in.count; i++) {
             c->any_failed = c->any_failed || c->failed[c->count];
             memcpy(c->data + c->begin[c->count], in.text[i], in.bytes[i] + 1);
@@ -154,7 +154,7 @@ static int check_index(const corpus *c, const cli_embedder *m)
     }
     cli_option_default(&type, type_name, sizeof type_name);
     float *again = malloc((size_t)(n * dim) * sizeof *again);
-    int code = again ? cli_embedder_encode(m, n, text, bytes, again, &cut, NULL) : cli_fail_memory();
+    int code = again ? cli_embedder_encode(m, n, text, bytes, again, &cut, NULL, -1) : cli_fail_memory();
     for (int64_t i = 0; !code && i < n; i++) {
         code = check_length(m, line[i], c->index.data + line[i] * dim, again + i * dim);
         const double cosine = cli_cosine(again + i * dim, c->index.data + line[i] * dim, dim);
@@ -284,7 +284,7 @@ static int answer(const cli_embedder *m, const corpus *c, const scratch *s, cons
 {
     bool failed[QUERIES];
     int64_t cut = 0;
-    int code = cli_embedder_encode(m, in->count, in->text, in->bytes, s->vectors, &cut, failed);
+    int code = cli_embedder_encode(m, in->count, in->text, in->bytes, s->vectors, &cut, failed, -1);
     if (!code)
         cli_embedder_note(m, cut, in->count, "queries");
     if (!code)

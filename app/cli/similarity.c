@@ -111,7 +111,7 @@ static int run_matrix(const cli_embedder *m, const sentences *s)
     int64_t cut = 0;
     int code = vectors && similarity ? CLI_DONE : cli_fail_memory();
     if (!code)
-        code = cli_embedder_encode(m, n, (const char *const *)s->text, s->bytes, vectors, &cut, NULL);
+        code = cli_embedder_encode(m, n, (const char *const *)s->text, s->bytes, vectors, &cut, NULL, 0);
     if (!code)
         code = cli_embedder_compare(m, vectors, n, vectors, n, similarity);
     cli_embedder_note(m, cut, n, "sentences");
@@ -212,7 +212,7 @@ static int stream(const cli_embedder *m, cli_pairs *p, history *h)
         code = cli_pairs_next(p);
         if (code || p->count == 0)
             break;
-        code = cli_embedder_encode(m, 2 * p->count, p->text, p->bytes, vectors, &cut, NULL);
+        code = cli_embedder_encode(m, 2 * p->count, p->text, p->bytes, vectors, &cut, NULL, -1);
         for (int64_t i = 0; !code && i < p->count; i++)
             code = print_pair(p, i, cli_similar(m->similarity, vectors + 2 * i * dim, vectors + (2 * i + 1) * dim, dim),
                               h);

@@ -123,6 +123,23 @@ static int find_long(const cli_translator *m, const cli_lines *in, int64_t befor
     return code;
 }
 
+/* Names the first line whose numbers are not finite. */
+static int find_damaged(const cli_translator *m, const cli_lines *in, int64_t before, const att_translate_options *o)
+{
+    int code = CLI_DONE;
+    att_translation *t = malloc((size_t)n_best * sizeof *t);
+    for (int64_t i = 0; t && !code && i < in->count; i++) {
+        const att_status s = att_translate(m->translator, 1, &in->text[i], &in->bytes[i], o, t);
+        if (s == ATT_ERR_FORMAT)
+            code = cli_fail("line %lld: %s: the weights are damaged, or too large", (long long)(before + i + 1),
+                            att_error(m->ctx));
+        for (int64_t k = 0; s == ATT_OK && k < n_best; k++)
+            att_translation_free(m->translator, &t[k]);
+    }
+    free(t);
+    return code;
+}
+
 static int translate(const cli_translator *m, const cli_lines *in, int64_t before, att_translation *t)
 {
     const float penalty = (float)length_penalty;
@@ -130,7 +147,9 @@ static int translate(const cli_translator *m, const cli_lines *in, int64_t befor
         att_translate_options, .beam = beam, .max_tokens = max_length, .min_tokens = min_length, .n_best = n_best,
         .length_penalty = isnan(length_penalty) ? NULL : &penalty, .split = split, .no_scores = !scores && !json);
     const att_status s = att_translate(m->translator, in->count, in->text, in->bytes, o, t);
-    const int code = s == ATT_ERR_ARGUMENT ? find_long(m, in, before) : CLI_DONE;
+    const int code = s == ATT_ERR_ARGUMENT ? find_long(m, in, before)
+                     : s == ATT_ERR_FORMAT ? find_damaged(m, in, before, o)
+                                           : CLI_DONE;
     return code ? code : cli_status(m->ctx, s);
 }
 

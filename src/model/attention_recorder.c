@@ -1,5 +1,6 @@
 #include "model/attention_recorder.h"
 #include "attend_util.h"
+#include "model/model.h"
 
 #include <string.h>
 
@@ -52,6 +53,8 @@ void att_attention_record(void *recorder, const att_tape_event *event)
     else if (r->layer == r->seen)
         r->status =
             r->head < 0 ? mean_of_heads(r, event, r->scratch, r->weights) : one_head(r, event, r->head, r->weights);
+    if (!r->status && (r->layer < 0 || r->layer == r->seen))
+        r->status = att_check_finite(r->ctx, "the attention weights of token", r->count, r->count, r->weights);
     r->seen++;
 }
 

@@ -2,10 +2,10 @@
 #include "attend_util.h"
 #include "model/attention_recorder.h"
 #include "model/image_run.h"
+#include "model/model.h"
 #include "model/vit.h"
 #include "util/util.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Tokens of the images that are computed together */
@@ -137,31 +137,21 @@ static att_var *probabilities(att_tape *t, const att_vit *m, att_var *images, co
     return m->config.info.multi_label ? att_activate(t, logits, ATT_SIGMOID) : att_softmax(t, logits);
 }
 
-/* Of a damaged model they are not. */
-static att_status check_finite(const att_image_model *m, int64_t n, const float *p)
-{
-    const int64_t classes = m->info.classes;
-    for (int64_t i = 0; i < n * classes; i++)
-        if (!isfinite(p[i]))
-            return att_fail(m->ctx, ATT_ERR_FORMAT,
-                            "the probabilities of image %lld are not finite: the weights are damaged, or too large",
-                            (long long)(i / classes));
-    return ATT_OK;
-}
-
 att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images, float *out)
 {
     att_status s = check(__func__, m, n, images, out);
     if (!s && !m->info.classes)
         return att_fail(m->ctx, ATT_ERR_ARGUMENT, "%s: the model has no classifier", __func__);
     s = s ? s : run(m, n, images, probabilities, out, m->info.classes);
-    return s ? s : check_finite(m, n, out);
+    return s ? s : att_check_finite(m->ctx, "the probabilities of image", n, m->info.classes, out);
 }
 
 att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images, float *out)
 {
-    const att_status s = check(__func__, m, n, images, out);
-    return s ? s : run(m, n, images, att_vit_features, out, att_image_model_dim(m));
+    const int64_t dim = att_image_model_dim(m);
+    att_status s = check(__func__, m, n, images, out);
+    s = s ? s : run(m, n, images, att_vit_features, out, dim);
+    return s ? s : att_check_finite(m->ctx, "the numbers of the vector of image", n, dim, out);
 }
 
 /* ---- attention */

@@ -253,4 +253,13 @@ att_status att_model_give_weights(const char *caller, const att_model *m, att_mo
     return att_give_info(weights, &m->weights, sizeof m->weights, "att_model_weights");
 }
 
+att_status att_check_finite(att_ctx *ctx, const char *what, int64_t n, int64_t width, const float *x)
+{
+    for (int64_t i = 0; i < n * width; i++)
+        if (!isfinite(x[i]))
+            return att_fail(ctx, ATT_ERR_FORMAT, "%s %lld are not finite: the weights are damaged, or too large", what,
+                            (long long)(i / width));
+    return ATT_OK;
+}
+
 const att_nn_params *att_model_params(const att_model *m) { return m && m->trainable ? m->params : NULL; }

@@ -61,6 +61,9 @@ att_param *att_model_embedding(att_model *m, const char *name, int64_t n, int64_
 /* Bytes of the weights of m, or NULL; `caller` is for errors. */
 att_status att_model_give_weights(const char *caller, const att_model *m, att_model_weights *weights);
 
+/* Error: a row of results x [n, width] is not finite, as of damaged weights; what: "the probabilities of image". */
+att_status att_check_finite(att_ctx *ctx, const char *what, int64_t n, int64_t width, const float *x);
+
 /* The parameters of a trainable model; none otherwise, or if m is NULL: att_nn_params_count, att_nn_params_at. */
 const att_nn_params *att_model_params(const att_model *m);
 /* Sets the name and layout of a parameter in a file. */

@@ -97,8 +97,10 @@ att_status att_recommender_vectors(const att_recommender *m, float *out)
     if (e)
         return e;
     e = att_var_value(t, att_recommender_table(t, m), &v);
-    if (!e)
+    if (!e) {
         memcpy(out, v.data, (size_t)(v.dim[0] * v.dim[1]) * sizeof *out);
+        e = att_check_finite(m->model.ctx, "the numbers of the vector of item", v.dim[0], v.dim[1], out);
+    }
     att_tape_free(t);
     return e;
 }
@@ -179,7 +181,8 @@ att_status att_recommender_embed(const att_recommender *m, int64_t n, const int3
         att_tape_reset(t);
     }
     att_tape_free(t);
-    return e;
+    return e ? e
+             : att_check_finite(m->model.ctx, "the numbers of the vector of history", n, m->config.info.hidden, out);
 }
 
 /* ---- attention */

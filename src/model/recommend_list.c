@@ -152,6 +152,13 @@ static void write_list(call *c, int64_t b, const att_top_column *best)
     }
 }
 
+static att_status not_finite(const call *c, int64_t b, int64_t item)
+{
+    return att_fail(c->m->model.ctx, ATT_ERR_ARGUMENT,
+                    "history %lld: the score of item %lld is not finite: the weights are damaged, or too large",
+                    (long long)b, (long long)item);
+}
+
 /* The list of history b from the scores of all items, without `except`, an item or -1 */
 static att_status select_list(call *c, int64_t b, const float *scores, int64_t except)
 {
@@ -161,9 +168,8 @@ static att_status select_list(call *c, int64_t b, const float *scores, int64_t e
         return e;
     att_best_begin(c->best, c->o.k);
     for (int64_t i = 0; i < all; i++) {
-        if (isnan(scores[i]))
-            return att_fail(c->m->model.ctx, ATT_ERR_ARGUMENT, "history %lld: the score of item %lld is NaN",
-                            (long long)b, (long long)i);
+        if (!isfinite(scores[i]))
+            return not_finite(c, b, i);
         if (i != except && !(c->allowed && c->allowed[i] < 0))
             att_best_add(c->best, c->o.k, (att_top_column){.column = i, .value = scores[i]});
     }
@@ -281,11 +287,11 @@ static att_status lists(call *c, att_tape *t, int64_t first, int64_t n)
     for (int64_t i = 0; !e && listed->table && i < n * k; i++)
         if (c->best[i].column >= 0)
             c->best[i].column = listed->items[c->best[i].column];
+    for (int64_t i = 0; !e && i < n * k; i++) /* NaN is first; without an item, there are no more */
+        if (isnan(c->best[i].value) || (c->best[i].column >= 0 && isinf(c->best[i].value)))
+            e = not_finite(c, first + i / k, c->best[i].column);
     for (int64_t i = 0; !e && i < n; i++)
-        if (isnan(c->best[i * k].value))
-            e = att_fail(c->m->model.ctx, ATT_ERR_ARGUMENT, "history %lld: a score is NaN", (long long)(first + i));
-        else
-            write_list(c, first + i, c->best + i * k);
+        write_list(c, first + i, c->best + i * k);
     att_tape_reset(t);
     return e;
 }

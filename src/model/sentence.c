@@ -325,7 +325,8 @@ att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *con
     att_free(m->model.ctx, j.batch);
     if (n_truncated)
         *n_truncated = truncated;
-    return j.status ? att_fail(m->model.ctx, j.status, "%s", j.error) : ATT_OK;
+    return j.status ? att_fail(m->model.ctx, j.status, "%s", j.error)
+                    : att_check_finite(m->model.ctx, "the numbers of the vector of text", n, m->info.hidden, out);
 }
 
 /* ---- attention weights */

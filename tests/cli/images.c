@@ -413,7 +413,7 @@ static void a_damaged_model_gives_no_answers(void **state)
     assert_int_equal(att_vit_write(m, damaged.path, NULL, 0), ATT_OK);
     att_vit_free(m);
     assert_int_equal(tool("cp $V/preprocessor_config.json damaged"), 0);
-    assert_refused("$A classify -m damaged red.png", 1, "damaged: the probabilities of image 0 are not finite");
+    assert_refused("$A classify -m damaged red.png", 1, "damaged: the probabilities of image red.png are not finite");
     assert_int_equal(tool("mkdir -p two/a two/b; cp red.png two/a; cp dots.png two/b"), 0);
     assert_refused("$A evaluate classify -m damaged --data two", 1, "damaged: the probabilities of image 0 are not");
 }

@@ -1,5 +1,6 @@
 /* attend search with an index: one of other lines, of another model or with numbers that are none is refused; one that
- * another program has made, with numbers of its own, is not. Cosines lie in [-1, 1], and JSON is JSON. */
+ * another program has made, with numbers of its own, is not. Cosines lie in [-1, 1]; what is not finite is no result.
+ */
 #include "tool.h"
 
 #include <math.h>
@@ -227,7 +228,7 @@ static void cosines_lie_between_minus_one_and_one(void **state)
 }
 
 /* A model whose weights are damaged gives NaN. */
-static void json_has_null_for_what_is_no_number(void **state)
+static void vectors_that_are_not_finite_are_refused_with_their_line(void **state)
 {
     (void)state;
     test_folder f = {""};
@@ -236,21 +237,24 @@ static void json_has_null_for_what_is_no_number(void **state)
                           "printf '\\377\\377\\377\\377' | dd of=nan/model.safetensors bs=1 conv=notrunc status=none "
                           "seek=$(($(stat -c %s nan/model.safetensors) - 4))"),
                      0);
-    assert_int_equal(tool("$A embed -m nan lines"), 0);
-    json_t *v = line_json(0);
-    assert_true(json_is_null(json_array_get(json_object_get(v, "embedding"), 0)));
-    json_decref(v);
-    assert_int_equal(tool("$A similarity -m nan --json a b"), 0);
-    v = line_json(0);
-    assert_true(json_is_null(json_array_get(json_array_get(json_object_get(v, "similarity"), 0), 1)));
-    json_decref(v);
-    assert_int_equal(tool("printf 'a\\tb\\t1\\nc\\td\\t2\\n' | $A similarity -m nan --pairs - --gold --json"), 0);
-    for (int i = 0; i < 3; i++) {
-        v = line_json(i);
-        assert_true(json_is_null(json_object_get(v, i < 2 ? "score" : "spearman")));
-        json_decref(v);
+    static const struct {
+        const char *command, *says;
+    } commands[] = {
+        {"$A embed -m nan lines", "nan: the vector of text 1, \"aa a\", has numbers that are not finite"},
+        {"$A embed -m nan --format npy -o nan.npy lines",
+         "nan: the vector of text 1, \"aa a\", has numbers that are not"},
+        {"$A embed -m nan --format tsv lines", "nan: the vector of text 1, \"aa a\", has numbers that are not finite"},
+        {"$A similarity -m nan --json a b", "nan: the vector of text 1, \"a\", has numbers that are not finite"},
+        {"$A similarity -m nan a b", "nan: the vector of text 1, \"a\", has numbers that are not finite"},
+        {"printf 'a\\tb\\t1\\nc\\td\\t2\\n' | $A similarity -m nan --pairs - --gold --json",
+         "nan: the vector of text \"a\" has numbers that are not finite"},
+        {"$A search -m nan -c lines --json a", "nan: the vector of text 1, \"aa a\", has numbers that are not finite"},
+        {"$A search -m nan -c lines -i v.npy a", "has numbers that are not finite"}};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        assert_refused(commands[i].command, 1, commands[i].says);
+        assert_int_equal(tool_bytes, 0);
     }
-    assert_refused("$A search -m nan -c lines --json a", 1, "has numbers that are not finite");
+    assert_int_equal(tool("test ! -e nan.npy"), 0);
 }
 
 int main(void)
@@ -264,7 +268,7 @@ int main(void)
         cmocka_unit_test(numbers_may_begin_at_any_byte_of_an_index),
         cmocka_unit_test(arrays_of_other_kinds_are_named_with_what_to_save),
         cmocka_unit_test(cosines_lie_between_minus_one_and_one),
-        cmocka_unit_test(json_has_null_for_what_is_no_number),
+        cmocka_unit_test(vectors_that_are_not_finite_are_refused_with_their_line),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

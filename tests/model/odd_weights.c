@@ -223,6 +223,59 @@ static void a_missing_tensor_is_an_error_whatever_else_is_there(void **state)
     folder_remove(&f);
 }
 
+/* ---- numbers that are not finite are no results */
+
+static void all_weights_nan(const test_folder *f)
+{
+    char path[256];
+    uint64_t length;
+    snprintf(path, sizeof path, "%s/model.safetensors", f->path);
+    FILE *file = fopen(path, "rb+");
+    assert_non_null(file);
+    assert_int_equal(fread(&length, sizeof length, 1, file), 1);
+    fseek(file, 0, SEEK_END);
+    const long end = ftell(file);
+    fseek(file, 8 + (long)length, SEEK_SET);
+    for (long i = 8 + (long)length; i < end; i++)
+        fputc(0xff, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void check_damaged(att_status s, const char *words)
+{
+    check_file_refused(ctx, s, ATT_ERR_FORMAT, words, "are not finite: the weights are damaged, or too large");
+}
+
+static void vectors_and_attention_of_damaged_weights_are_refused(void **state)
+{
+    (void)state;
+    att_sentence *sentence;
+    att_image_model *images;
+    att_attention_map map;
+    att_image_attention attention;
+    static uint8_t pixels[16 * 16 * 3];
+    static float out[RESULTS];
+    const att_image image = {16, 16, 3, pixels};
+    test_folder f = tiny_sentence();
+    all_weights_nan(&f);
+    assert_int_equal(att_sentence_open(ctx, f.path, &sentence), ATT_OK);
+    check_damaged(att_sentence_encode(sentence, 2, (const char *[]){"a", "b"}, NULL, out, NULL),
+                  "the numbers of the vector of text 0");
+    check_damaged(att_sentence_attention(sentence, "a", 1, 0, 0, &map), "the attention weights of token 0");
+    att_sentence_free(sentence);
+    folder_remove(&f);
+    f = make_vit();
+    folder_write(&f, "preprocessor_config.json",
+                 "{\"image_processor_type\": \"ViTImageProcessor\", \"size\": {\"height\": 12, \"width\": 12}}");
+    all_weights_nan(&f);
+    if (att_image_model_open(ctx, f.path, &images))
+        fail_msg("%s", att_error(ctx));
+    check_damaged(att_image_embed(images, 1, &image, out), "the numbers of the vector of image 0");
+    check_damaged(att_image_attend(images, &image, -1, -1, &attention), "the attention weights of token 0");
+    att_image_model_free(images);
+    folder_remove(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +283,7 @@ int main(void)
         cmocka_unit_test(tensors_that_the_model_does_not_have_are_left_out_and_said),
         cmocka_unit_test(tensors_that_are_nearly_those_of_the_model_are_said_too),
         cmocka_unit_test(of_many_tensors_the_first_are_named),
+        cmocka_unit_test(vectors_and_attention_of_damaged_weights_are_refused),
         cmocka_unit_test(a_missing_tensor_is_an_error_whatever_else_is_there),
     };
     return cmocka_run_group_tests(tests, open_noting, close_context);

@@ -51,6 +51,32 @@ int cli_embedder_arguments(const cli_embedder *e, cli_lines *l, int n, char *con
     return cli_paths_refuse_images(n, arguments);
 }
 
+/* ---- What is not finite ------------------------------------------------------- */
+
+static bool is_finite(const float *x, int64_t n)
+{
+    while (n > 0 && isfinite(x[n - 1]))
+        n--;
+    return n == 0;
+}
+
+/* Embedding items [n] failed with this status; vectors [n, dim] were zero before. */
+static int refuse(const cli_embedder *e, att_status s, int64_t n, const char *const *items, const float *vectors,
+                  int64_t before)
+{
+    char number[32] = "";
+    int64_t i = 0;
+    while (i < n && is_finite(vectors + i * e->dim, e->dim))
+        i++;
+    if (i == n)
+        return cli_status(e->ctx, s);
+    if (before >= 0)
+        snprintf(number, sizeof number, " %lld,", (long long)(before + i + 1));
+    return cli_fail("%s: the vector of %s%s \"%.80s\"%s has numbers that are not finite: the weights are damaged, or "
+                    "too large",
+                    e->name, e->key, number, items[i], *number ? "," : "");
+}
+
 /* ---- Images ----------------------------------------------------------------- */
 
 /* x [n] divided by its length. */
@@ -65,7 +91,8 @@ static void normalize(float *x, int64_t n)
 
 /* Embeds those of the images [n] that have been read -> vectors [n, dim]. They are computed together, as the first
  * rows, which then move to their places, from the last one to the first. */
-static int embed_images(const cli_embedder *e, int64_t n, const cli_image *images, float *vectors)
+static int embed_images(const cli_embedder *e, int64_t n, const char *const *paths, const cli_image *images,
+                        float *vectors, int64_t before)
 {
     const int64_t dim = e->dim;
     int64_t good = 0;
@@ -75,9 +102,10 @@ static int embed_images(const cli_embedder *e, int64_t n, const cli_image *image
     for (int64_t i = 0; i < n; i++)
         if (images[i].status == ATT_OK)
             readable[good++] = images[i].image;
-    const int code = good ? cli_status(e->ctx, att_image_embed(e->vision.model, good, readable, vectors)) : CLI_DONE;
+    memset(vectors, 0, (size_t)(n * dim) * sizeof *vectors);
+    const att_status s = att_image_embed(e->vision.model, good, readable, vectors);
     free(readable);
-    for (int64_t i = n - 1; !code && i >= 0; i--) {
+    for (int64_t i = n - 1; i >= 0; i--) {
         float *row = vectors + i * dim;
         if (images[i].status != ATT_OK) {
             memset(row, 0, (size_t)dim * sizeof *row);
@@ -86,11 +114,12 @@ static int embed_images(const cli_embedder *e, int64_t n, const cli_image *image
         memmove(row, vectors + --good * dim, (size_t)dim * sizeof *row);
         normalize(row, dim);
     }
-    return code;
+    return s ? refuse(e, s, n, paths, vectors, before) : CLI_DONE;
 }
 
 /* At most e->block images. */
-static int encode_block(const cli_embedder *e, int64_t n, const char *const *paths, float *vectors, bool *failed)
+static int encode_block(const cli_embedder *e, int64_t n, const char *const *paths, float *vectors, bool *failed,
+                        int64_t before)
 {
     int code = CLI_DONE;
     cli_image *images = malloc((size_t)n * sizeof *images);
@@ -104,14 +133,14 @@ static int encode_block(const cli_embedder *e, int64_t n, const char *const *pat
         code = failed && wrong == CLI_FAILED ? CLI_DONE : wrong;
     }
     if (!code)
-        code = embed_images(e, n, images, vectors);
+        code = embed_images(e, n, paths, images, vectors, before);
     cli_images_free(e->ctx, n, images);
     free(images);
     return code;
 }
 
 static int encode_images(const cli_embedder *e, int64_t n, const char *const *paths, const size_t *bytes,
-                         float *vectors, bool *failed)
+                         float *vectors, bool *failed, int64_t before)
 {
     int code = CLI_DONE;
     for (int64_t i = 0; i < n; i++) {
@@ -128,23 +157,24 @@ static int encode_images(const cli_embedder *e, int64_t n, const char *const *pa
     }
     for (int64_t i = 0; !code && i < n; i += e->block)
         code = encode_block(e, n - i < e->block ? n - i : e->block, paths + i, vectors + i * e->dim,
-                            failed ? failed + i : NULL);
+                            failed ? failed + i : NULL, before < 0 ? before : before + i);
     return code;
 }
 
 /* ---- Both -------------------------------------------------------------------- */
 
 int cli_embedder_encode(const cli_embedder *e, int64_t n, const char *const *items, const size_t *bytes, float *vectors,
-                        int64_t *truncated, bool *failed)
+                        int64_t *truncated, bool *failed, int64_t before)
 {
     int64_t some = 0;
     if (e->images)
-        return encode_images(e, n, items, bytes, vectors, failed);
+        return encode_images(e, n, items, bytes, vectors, failed, before);
     if (failed)
         memset(failed, false, (size_t)n * sizeof *failed);
-    const int code = cli_status(e->ctx, att_sentence_encode(e->text.sentence, n, items, bytes, vectors, &some));
+    memset(vectors, 0, (size_t)(n * e->dim) * sizeof *vectors);
+    const att_status s = att_sentence_encode(e->text.sentence, n, items, bytes, vectors, &some);
     *truncated += some;
-    return code;
+    return s ? refuse(e, s, n, items, vectors, before) : CLI_DONE;
 }
 
 /* A cosine beyond [-1, 1] is one that was rounded; NaN stays. */

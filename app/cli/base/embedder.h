@@ -29,9 +29,10 @@ int cli_embedder_arguments(const cli_embedder *e, cli_lines *l, int n, char *con
 
 /* Items [n] with lengths bytes [n] -> vectors [n, dim]; those of images have length 1. Adds the number of truncated
  * sentences to *truncated. failed: receives which images could not be read, after a message for each, and vectors that
- * are zero; NULL: the first one is an error. */
+ * are zero; NULL: the first one is an error. Error: a vector that is not finite, whose item is named, with its number
+ * if `before` items of the input came before these; -1: without. */
 int cli_embedder_encode(const cli_embedder *e, int64_t n, const char *const *items, const size_t *bytes, float *vectors,
-                        int64_t *truncated, bool *failed);
+                        int64_t *truncated, bool *failed, int64_t before);
 /* Similarities of vectors a [n, dim] and b [m, dim] by the model's measure -> out [n, m]. */
 int cli_embedder_compare(const cli_embedder *e, const float *a, int64_t n, const float *b, int64_t m, float *out);
 /* Says which measure a model has, if it is not the cosine. */

@@ -4,6 +4,7 @@
 
 #include <attend_util.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,9 +32,15 @@ void cli_vision_close(cli_vision *m)
     m->ctx = NULL;
 }
 
-int cli_vision_classify(const cli_vision *m, int64_t n, const att_image *images, float *out)
+int cli_vision_classify(const cli_vision *m, int64_t n, const att_image *images, const char *const *paths, float *out)
 {
+    const int64_t classes = m->info.classes;
+    memset(out, 0, (size_t)(n * classes) * sizeof *out);
     const att_status s = att_image_classify(m->model, n, images, out);
+    for (int64_t i = 0; s == ATT_ERR_FORMAT && paths && i < n * classes; i++)
+        if (!isfinite(out[i]))
+            return cli_fail("%s: the probabilities of image %s are not finite: the weights are damaged, or too large",
+                            m->name, paths[i / classes]);
     return s == ATT_ERR_FORMAT ? cli_fail("%s: %s", m->name, att_error(m->ctx)) : cli_status(m->ctx, s);
 }
 

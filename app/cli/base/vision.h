@@ -18,7 +18,7 @@ typedef struct cli_vision {
 int cli_vision_open(cli_vision *m, const char *name, int64_t threads);
 void cli_vision_close(cli_vision *m);
 /* att_image_classify; 0, or a code after a message, which names the model if it is the fault of that. */
-int cli_vision_classify(const cli_vision *m, int64_t n, const att_image *images, float *out);
+int cli_vision_classify(const cli_vision *m, int64_t n, const att_image *images, const char *const *paths, float *out);
 
 /* An image that has been read, or why that failed. */
 typedef struct cli_image {

@@ -86,7 +86,7 @@ static int count_block(counts *c, int64_t n)
         c->image[i] = c->read[i].image;
     }
     if (!code)
-        code = cli_vision_classify(&c->m, n, c->image, c->probability);
+        code = cli_vision_classify(&c->m, n, c->image, NULL, c->probability);
     for (int64_t i = 0; !code && i < n; i++)
         count_image(c, att_image_set_class(c->set, c->first + i), c->probability + i * c->classes);
     cli_images_free(c->m.ctx, n, c->read);
