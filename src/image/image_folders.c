@@ -4,11 +4,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* A link to a folder above itself would never end. */
 enum { MAX_DEPTH = 8 };
 
 static const char expected[] = "expected a folder for each class, with images (.jpg, .jpeg, .png, .webp) in it";
@@ -52,8 +52,53 @@ static void free_listing(listing *l)
 typedef struct walk {
     att_image_set *set;
     int32_t class;
-    size_t room; /* of set->classes */
+    size_t room;   /* of set->classes */
+    void *entered; /* the folders of the class so far, and the one of all classes: a tree of `folder` */
 } walk;
+
+/* Folders may be links to others. Each counts once in a class; links to links would be exponentially many, and one to a
+ * folder above itself would never end. */
+typedef struct folder {
+    dev_t device;
+    ino_t inode;
+    bool left; /* else the walk is in it */
+} folder;
+
+static int compare_folders(const void *a, const void *b)
+{
+    const folder *x = a, *y = b;
+    return x->device != y->device ? (x->device > y->device) - (x->device < y->device)
+                                  : (x->inode > y->inode) - (x->inode < y->inode);
+}
+
+/* *entered: NULL if the walk was in the folder before. */
+static att_status enter(walk *w, const char *path, folder **entered)
+{
+    att_ctx *ctx = w->set->ctx;
+    struct stat is;
+    *entered = NULL;
+    if (stat(path, &is))
+        return att_fail(ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", path, strerror(errno));
+    folder *f = malloc(sizeof *f);
+    if (!f)
+        return att_fail(ctx, ATT_ERR_MEMORY, "%s: out of memory", path);
+    *f = (folder){.device = is.st_dev, .inode = is.st_ino};
+    folder *const *found = tsearch(f, &w->entered, compare_folders);
+    if (found && *found == f) {
+        *entered = f;
+        return ATT_OK;
+    }
+    free(f);
+    if (!found)
+        return att_fail(ctx, ATT_ERR_MEMORY, "%s: out of memory", path);
+    return (*found)->left ? ATT_OK : att_fail(ctx, ATT_ERR_FORMAT, "%s is a link to a folder above it", path);
+}
+
+static void forget_folders(walk *w)
+{
+    tdestroy(w->entered, free);
+    w->entered = NULL;
+}
 
 static att_status add_image(walk *w, const char *path)
 {
@@ -67,37 +112,44 @@ static att_status add_image(walk *w, const char *path)
 }
 
 /* Adds the images of a folder and of those in it. */
-static att_status add_images(walk *w, const char *folder, int depth)
+static att_status add_images(walk *w, const char *path, int depth)
 {
     att_image_set *s = w->set;
     listing l = {0};
+    struct folder *entered;
     if (depth > MAX_DEPTH)
-        return att_fail(
-            s->ctx, ATT_ERR_FORMAT,
-            "%s is %d folders below its class, the limit is %d: is one of them a link to a folder above it?", folder,
-            depth, MAX_DEPTH);
-    att_status e = list_folder(s->ctx, folder, &l);
+        return att_fail(s->ctx, ATT_ERR_FORMAT, "%s is %d folders below its class, the limit is %d", path, depth,
+                        MAX_DEPTH);
+    att_status e = enter(w, path, &entered);
+    if (e || !entered)
+        return e;
+    e = list_folder(s->ctx, path, &l);
     for (int i = 0; !e && i < l.n; i++) {
-        char path[ATT_MAX_PATH];
-        e = att_join_path(s->ctx, folder, l.entry[i]->d_name, path);
-        if (!e && is_folder(path))
-            e = add_images(w, path, depth + 1);
-        else if (!e && att_image_has_name(path))
-            e = add_image(w, path);
+        char inner[ATT_MAX_PATH];
+        e = att_join_path(s->ctx, path, l.entry[i]->d_name, inner);
+        if (!e && is_folder(inner))
+            e = add_images(w, inner, depth + 1);
+        else if (!e && att_image_has_name(inner))
+            e = add_image(w, inner);
         else if (!e)
             s->info.ignored++;
     }
     free_listing(&l);
+    entered->left = true;
     return e;
 }
 
-static att_status add_class(walk *w, const char *path, const char *name)
+/* part: the folder of all classes */
+static att_status add_class(walk *w, const char *part, const char *path, const char *name)
 {
     att_image_set *s = w->set;
+    struct folder *above;
     const int64_t before = s->info.images;
     w->class = (int32_t)s->labels.n;
     att_status e = att_names_add(&s->labels, name);
+    e = e ? e : enter(w, part, &above);
     e = e ? e : add_images(w, path, 0);
+    forget_folders(w);
     if (!e && s->info.images == before)
         e = att_fail(s->ctx, ATT_ERR_FORMAT, "%s has no images; %s", path, expected);
     return e;
@@ -195,7 +247,7 @@ static att_status open_folders(att_image_set *s, const char *folder, att_image_s
         char path[ATT_MAX_PATH];
         e = att_join_path(s->ctx, part, l.entry[i]->d_name, path);
         if (!e && is_folder(path))
-            e = add_class(&w, path, l.entry[i]->d_name);
+            e = add_class(&w, part, path, l.entry[i]->d_name);
         else if (!e)
             s->info.ignored++;
     }
