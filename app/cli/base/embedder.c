@@ -194,6 +194,9 @@ int cli_embedder_compare(const cli_embedder *e, const float *a, int64_t n, const
             out[i] = (float)cli_similar(e->similarity, a + i / m * e->dim, b + i % m * e->dim, e->dim);
     for (int64_t i = 0; !code && e->similarity == ATT_SIMILARITY_COSINE && i < n * m; i++)
         out[i] = cli_clamp_cosine(out[i]);
+    for (int64_t i = 0; !code && i < n * m; i++)
+        if (!isfinite(out[i]))
+            code = cli_fail("%s: the similarity of two vectors is not finite: their numbers are too large", e->name);
     return code;
 }
 
