@@ -15,7 +15,7 @@ bool cli_keep_notes;
 static char *notes[8]; /* as many as fit */
 enum { MAX_NOTES = sizeof notes / sizeof *notes };
 
-static void take_note(void *user, const char *text)
+static void pass_note(void *user, const char *text)
 {
     (void)user;
     int n = 0;
@@ -32,7 +32,7 @@ const char *cli_kept_note(int i) { return i < MAX_NOTES ? notes[i] : NULL; }
 int cli_open(att_ctx **ctx, int64_t threads)
 {
     return cli_status(NULL, att_open(ctx, ATT_OPTIONS(att_config, .n_threads = (int)threads, .cancel = &cli_signal,
-                                                      .note = take_note)));
+                                                      .note = pass_note)));
 }
 
 /* ---- The kind of a model ---------------------------------------------------- */
