@@ -256,9 +256,6 @@ static void weights_that_do_not_fit_are_named(void **state)
         tiny_llama_folder(&tiny_llamas[5], &(const tiny_weights){.wider = "model.layers.1.self_attn.q_norm.weight"});
     expect_failure(&folder, ATT_ERR_SHAPE, "model.layers.1.self_attn.q_norm.weight");
     folder_remove(&folder);
-    folder = tiny_llama_folder(&tiny_llamas[4], &(const tiny_weights){.extra = "model.layers.0.mlp.experts"});
-    expect_failure(&folder, ATT_ERR_UNSUPPORTED, "model.layers.0.mlp.experts");
-    folder_remove(&folder);
 }
 
 static void expect_tape_failure(att_tape *t, const att_var *y, const char *words)

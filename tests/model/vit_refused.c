@@ -98,8 +98,6 @@ static void weights_that_do_not_fit_are_named(void **state)
         {"vit", {.without = "classifier.bias"}, ATT_ERR_FORMAT, "no tensor \"classifier.bias\""},
         {"vit", {.wider = "classifier.weight"}, ATT_ERR_SHAPE, "is [5, 17] but by config.json it is [5, 16]"},
         {"vit", {.wider = "classifier.bias"}, ATT_ERR_SHAPE, "is [6] but by config.json it is [5]"},
-        {"vit", {.extra = "vit.embeddings.register_tokens"}, ATT_ERR_UNSUPPORTED, "register_tokens"},
-        {"vit", {.extra = "vit.encoder.layer.2.output.dense.bias"}, ATT_ERR_UNSUPPORTED, "layer.2"},
         {"dinov2", {.without = "dinov2.encoder.layer.1.layer_scale2.lambda1"}, ATT_ERR_FORMAT, "layer_scale2.lambda1"},
         {"dinov2_giant", {.wider = "dinov2.encoder.layer.0.mlp.weights_in.bias"}, ATT_ERR_SHAPE, "weights_in.bias"},
         {"timm_vit", {.wider = "blocks.1.attn.qkv.bias"}, ATT_ERR_SHAPE, "is [49] but by config.json it is [48]"},
