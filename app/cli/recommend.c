@@ -52,7 +52,7 @@ static const cli_option options[] = {
     CLI_JSON(&json),
     {0},
 };
-static bool typed[sizeof options / sizeof *options];
+static bool typed[sizeof options / sizeof *options - 1]; /* options of the table */
 
 static int complete(bool *given)
 {

@@ -140,6 +140,18 @@ static int64_t guess_time(const att_log_format *f, const att_table *t)
     return f->fields < 3 ? -1 : f->fields - (before ? 2 : 1);
 }
 
+/* Refuses dates where ids are expected. */
+static att_status check_ids(const att_table *t, const att_where *where)
+{
+    att_date date;
+    for (int c = ATT_LOG_USER; c <= ATT_LOG_ITEM; c++)
+        if (att_date_parse(t->field[c], &date))
+            return att_fail_at(where, ATT_ERR_FORMAT,
+                               "%s is \"%.*s\", a date; columns in another order are named by their numbers", what[c],
+                               (int)(t->field[c].bytes < 40 ? t->field[c].bytes : 40), t->field[c].data);
+    return ATT_OK;
+}
+
 static att_status set_columns(att_log_format *f, const att_table *t, const att_where *where,
                               const att_interactions_options *o)
 {
@@ -156,7 +168,8 @@ static att_status set_columns(att_log_format *f, const att_table *t, const att_w
     f->column[ATT_LOG_ITEM] = 1;
     f->column[ATT_LOG_TIME] = f->kind == ATT_INTERACTIONS_HISTORIES || o->time || named ? -1 : guess_time(f, t);
     f->guessed_time = f->column[ATT_LOG_TIME] >= 0;
-    return number_columns(f, where, o);
+    const att_status e = f->kind == ATT_INTERACTIONS_HISTORIES || named ? ATT_OK : check_ids(t, where);
+    return e ? e : number_columns(f, where, o);
 }
 
 /* Reads a heading of a format that has no header. */

@@ -136,6 +136,8 @@ static void columns_have_numbers(void **state)
     assert_string_equal(
         history_of(check_ins, ATT_OPTIONS(att_interactions_options, .user = "1", .item = "5", .time = "2")),
         "y@1287446127,x@1287532527");
+    check_refused("a\t2014-04-07T10:51:09.277Z\tx\t0\n", NULL,
+                  "log: line 1: item is \"2014-04-07T10:51:09.277Z\", a date");
     check_refused("a x 1\n", ATT_OPTIONS(att_interactions_options, .time = "4"),
                   "there is no column 4, of the time: there are 3");
     check_refused("a x 1\n", ATT_OPTIONS(att_interactions_options, .time = "0"), "\"0\" was given as one");
