@@ -84,6 +84,8 @@ static void a_log_is_read_as_in_the_training_when_recommending(void **state)
     assert_has(tool_err, "attend: export.csv: without times: the order is that of the file\n");
     /* another kind of file has its own columns */
     assert_int_equal(tool("$A recommend -m exported --data ring.txt --user user3 -k 3"), 0);
+    assert_has(tool_err, "attend: exported was trained with --item-column SKU, but on a file with another ending than "
+                         "ring.txt, which is read without\n");
 }
 
 static void points_in_time_are_typed_as_they_are_printed(void **state)

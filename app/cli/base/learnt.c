@@ -154,8 +154,11 @@ int cli_learnt_reading(const json_t *all, const char *name, const char *path, co
         const cli_option *o = options + i;
         const char *was = text_of(all, names[k]);
         same = same && !(o->choice && typed[i]); /* another format has its own columns */
-        if (!typed[i])
-            code = was && (same || o->flag || o->integer) ? cli_take(o, names[k], was) : CLI_DONE;
+        if (!typed[i] && was && !same && !o->flag && !o->integer)
+            cli_note("%s was trained with --%s %s, but on a file with another ending than %s, which is read without",
+                     name, names[k], was, path);
+        else if (!typed[i])
+            code = was ? cli_take(o, names[k], was) : CLI_DONE;
         else if (o->flag && !was)
             cli_note("%s was trained without --%s", name, names[k]);
         else if (o->text && (!was || strcmp(*o->text, was) != 0))

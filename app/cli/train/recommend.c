@@ -116,7 +116,7 @@ static const char *const of_model[] = {"model",  "arch",  "block",        "conte
                                        "layers", "heads", "intermediate", "max-positions", NULL};
 static const cli_training_options stored = {"recommend", options,    &folder,    &resume,
                                             may_change,  same_files, same_files, of_model};
-static bool goes_on; /* --resume, and not with another log */
+static bool goes_on;                                     /* --resume, and not with another log */
 static bool typed[sizeof options / sizeof *options - 1]; /* options of the table */
 
 /* Takes what was not typed from the training that continues. One with a new log begins with the model that it has,
