@@ -20,7 +20,7 @@
     "{{'<|im_start|>system\\n'+messages[0].content+'<|im_end|>\\n'}}"
 #define IM_TOOLS "{%endif%}{%endif%}{%formessageinmessages%}{%if(message.role=='user')or(message.role=='system'" \
     "andnotloop.first)or(message.role=='assistant'andnotmessage.tool_calls)%}" IM_MESSAGE                         \
-    "{%elifmessage.role=='assistant'%}*" IM_END
+    "{%elifmessage.role=='assistant'%}*^{%endif%}" IM_END
 
 static const char *const chatml[] = {
     "{%formessageinmessages%}" IM_MESSAGE IM_END,
@@ -30,15 +30,41 @@ static const char *const chatml[] = {
     NULL,
 };
 
+/* The last question: that of the user, and no answer of a tool. */
+#define QWEN3_LAST(more) "{%formessageinmessages[::-1]%}{%setindex=(messages|length-1)-loop.index0%}"                    \
+    "{%ifns.multi_step_toolandmessage.role=='user'" more "andnot(message.content.startswith('<tool_response>')"        \
+    "andmessage.content.endswith('</tool_response>'))%}{%setns.multi_step_tool=false%}{%setns.last_query_index=index%}" \
+    "{%endif%}{%endfor%}"
+#define IS_STRING "andmessage.contentisstring"
+#define QWEN3_CONTENT "{%ifmessage.contentisstring%}{%setcontent=message.content%}{%else%}{%setcontent=''%}{%endif%}"
+#define QWEN3_THOUGHTS "{%setreasoning_content=''%}{%ifmessage.reasoning_contentisstring%}"                              \
+    "{%setreasoning_content=message.reasoning_content%}{%else%}{%if'</think>'incontent%}"                              \
+    "{%setreasoning_content=content.split('</think>')[0].rstrip('\\n').split('<think>')[-1].lstrip('\\n')%}"           \
+    "{%setcontent=content.split('</think>')[-1].lstrip('\\n')%}{%endif%}{%endif%}"
+#define QWEN3_OLD_THOUGHTS "{%setcontent=message.content%}{%setreasoning_content=''%}"                                   \
+    "{%ifmessage.reasoning_contentisdefinedandmessage.reasoning_contentisnotnone%}"                                    \
+    "{%setreasoning_content=message.reasoning_content%}{%else%}{%if'</think>'inmessage.content%}"                      \
+    "{%setcontent=message.content.split('</think>')[-1].lstrip('\\n')%}"                                               \
+    "{%setreasoning_content=message.content.split('</think>')[0].rstrip('\\n').split('<think>')[-1].lstrip('\\n')%}"   \
+    "{%endif%}{%endif%}"
+#define QWEN3_PLAIN "{%else%}{{'<|im_start|>'+message.role+'\\n'+content}}{%endif%}"
+#define QWEN3(last, set_content, content, thoughts)                                                                    \
+    "{%iftools%}*{%else%}{%ifmessages[0].role=='system'%}"                                                             \
+    "{{'<|im_start|>system\\n'+messages[0].content+'<|im_end|>\\n'}}{%endif%}{%endif%}"                                \
+    "{%setns=namespace(multi_step_tool=true,last_query_index=messages|length-1)%}" QWEN3_LAST(last)                    \
+    "{%formessageinmessages%}" set_content                                                                             \
+    "{%if(message.role=='user')or(message.role=='system'andnotloop.first)%}"                                           \
+    "{{'<|im_start|>'+message.role+'\\n'+" content "+'<|im_end|>\\n'}}{%elifmessage.role=='assistant'%}" thoughts        \
+    "{%ifloop.index0>ns.last_query_index%}{%ifloop.lastor(notloop.lastandreasoning_content)%}"                         \
+    "{{'<|im_start|>'+message.role+'\\n<think>\\n'+reasoning_content.strip('\\n')+'\\n</think>\\n\\n'"                 \
+    "+content.lstrip('\\n')}}" QWEN3_PLAIN QWEN3_PLAIN "^{{'<|im_end|>\\n'}}^{%endif%}{%endfor%}"                       \
+    "{%ifadd_generation_prompt%}{{'<|im_start|>assistant\\n'}}{%ifenable_thinkingisdefinedandenable_thinkingisfalse%}" \
+    "{{'<think>\\n\\n</think>\\n\\n'}}{%endif%}{%endif%}"
+
 static const char *const qwen3[] = {
-    "{%iftools%}*{%else%}{%ifmessages[0].role=='system'%}{{'<|im_start|>system\\n'+messages[0].content+'<|im_end|>\\n'}}"
-    "{%endif%}{%endif%}{%setns=namespace(multi_step_tool=true,last_query_index=messages|length-1)%}*"
-    "{%if(message.role=='user')or(message.role=='system'andnotloop.first)%}"
-    "{{'<|im_start|>'+message.role+'\\n'+*content+'<|im_end|>\\n'}}{%elifmessage.role=='assistant'%}*"
-    "{%ifloop.index0>ns.last_query_index%}{%ifloop.lastor(notloop.lastandreasoning_content)%}"
-    "{{'<|im_start|>'+message.role+'\\n<think>\\n'+reasoning_content.strip('\\n')+'\\n</think>\\n\\n'+content.lstrip('\\n')}}"
-    "*{%ifadd_generation_prompt%}{{'<|im_start|>assistant\\n'}}{%ifenable_thinkingisdefinedandenable_thinkingisfalse%}"
-    "{{'<think>\\n\\n</think>\\n\\n'}}{%endif%}{%endif%}",
+    QWEN3(IS_STRING, QWEN3_CONTENT, "content", QWEN3_THOUGHTS),
+    QWEN3(IS_STRING, "", "message.content", QWEN3_OLD_THOUGHTS),
+    QWEN3("", "", "message.content", QWEN3_OLD_THOUGHTS),
     NULL,
 };
 
@@ -68,13 +94,19 @@ static const char *const llama3[] = {
     NULL,
 };
 
+#define LLAMA3_1(date)                                                                                                  \
+    "{{bos_token}}^{%ifnottools_in_user_messageisdefined%}{%settools_in_user_message=true%}{%endif%}"                  \
+    "{%ifnotdate_stringisdefined%}" date "{%endif%}{%ifnottoolsisdefined%}{%settools=none%}{%endif%}"                   \
+    "{%ifmessages[0].role=='system'%}{%setsystem_message=messages[0].content|trim%}{%setmessages=messages[1:]%}{%else%}" \
+    "{%setsystem_message=''%}{%endif%}{{'<|start_header_id|>system<|end_header_id|>\\n\\n'}}^"                         \
+    "{{'Cutting Knowledge Date: $\\nToday Date: '+date_string+'\\n\\n'}}^{{system_message+'<|eot_id|>'}}^"             \
+    "{%formessageinmessages%}{%ifnot(message.role=='ipython'ormessage.role=='tool'or'tool_calls'inmessage)%}"          \
+    "{{" LLAMA3_MESSAGE "}}^{%endif%}{%endfor%}" LLAMA3_REPLY
+#define FIXED_DATE "{%setdate_string='?'%}"
+
 static const char *const llama3_1[] = {
-    "{{bos_token}}{%ifcustom_toolsisdefined%}*{%setdate_string=*"
-    "{%ifmessages[0].role=='system'%}{%setsystem_message=messages[0].content|trim%}{%setmessages=messages[1:]%}{%else%}"
-    "{%setsystem_message=''%}{%endif%}{{'<|start_header_id|>system<|end_header_id|>\\n\\n'}}*"
-    "{{'Cutting Knowledge Date: $\\nToday Date: '+date_string+'\\n\\n'}}*{{system_message+'<|eot_id|>'}}*"
-    "{%formessageinmessages%}{%ifnot(message.role=='ipython'ormessage.role=='tool'or'tool_calls'inmessage)%}"
-    "{{" LLAMA3_MESSAGE "}}{%elif'tool_calls'inmessage%}*{%endfor%}" LLAMA3_REPLY,
+    LLAMA3_1(FIXED_DATE),
+    LLAMA3_1("{%ifstrftime_nowisdefined%}{%setdate_string=strftime_now('%d %b %Y')%}{%else%}" FIXED_DATE "{%endif%}"),
     NULL,
 };
 
@@ -85,10 +117,16 @@ static const char *const llama3_1[] = {
     "{{raise_exception('Only user and assistant roles are supported!')}}{%endif%}{%endfor%}"
 #define MISTRAL_ROLES "{%else%}{{raise_exception('Only user and assistant roles are supported, with the exception of an " \
     "initial optional system message!')}}{%endif%}{%endfor%}"
-#define MISTRAL_TOOLS(when, begin, end, answer) SPLIT_SYSTEM "{%ifnottoolsisdefined%}*{{bos_token}}"      \
-    "{%formessageinloop_messages%}{%ifmessage.role=='user'%}*{%if" when "system_messageisdefined%}"       \
+#define MISTRAL_ALTERNATE                                                                                               \
+    "{%setns=namespace()%}{%setns.index=0%}{%formessageinloop_messages%}{%ifnot(message.role=='tool'or"                \
+    "message.role=='tool_results'or(message.tool_callsisdefinedandmessage.tool_callsisnotnone))%}"                     \
+    "{%if(message.role=='user')!=(ns.index%2==0)%}{{raise_exception('" ROLES_AFTER "')}}{%endif%}"                     \
+    "{%setns.index=ns.index+1%}{%endif%}{%endfor%}"
+#define MISTRAL_TOOLS(when, begin, end, answer) SPLIT_SYSTEM "{%ifnottoolsisdefined%}{%settools=none%}{%endif%}"       \
+    "{%setuser_messages=loop_messages|selectattr('role','equalto','user')|list%}" MISTRAL_ALTERNATE "{{bos_token}}"    \
+    "{%formessageinloop_messages%}{%ifmessage.role=='user'%}^{%if" when "system_messageisdefined%}"                     \
     "{{'" begin "'+system_message+'\\n\\n'+message.content+'" end "'}}{%else%}{{'" begin "'+message.content+'" end "'}}" \
-    "{%endif%}*{%elifmessage.role=='assistant'%}{{" answer "+eos_token}}*" MISTRAL_ROLES
+    "{%endif%}^{%elifmessage.role=='assistant'%}{{" answer "+eos_token}}^" MISTRAL_ROLES
 #define LAST "loop.lastand"
 #define EQUAL "(message==user_messages[-1])and"
 
@@ -114,7 +152,8 @@ static const char *const mistral_tekken_equal[] = {MISTRAL_TOOLS(EQUAL, "[INST]"
     "{%setfirst_user_prefix=messages[0].content+'" join "'%}{%else%}*{%endif%}{%setloop_messages=messages[1:]%}"       \
     "{%else%}{%setfirst_user_prefix=''%}{%setloop_messages=messages%}{%endif%}{%formessageinloop_messages%}"           \
     ALTERNATE(ROLES) GEMMA_ROLE "{{'<start_of_turn>'+role+'\\n'+(first_user_prefixifloop.firstelse'')}}"               \
-    "{%ifmessage.contentisstring%}{{message.content|trim}}*{{'<end_of_turn>\\n'}}{%endfor%}" GEMMA_REPLY
+    "{%ifmessage.contentisstring%}{{message.content|trim}}{%elifmessage.contentisiterable%}*{%else%}*{%endif%}"        \
+    "{{'<end_of_turn>\\n'}}{%endfor%}" GEMMA_REPLY
 
 static const char *const gemma[] = {
     "{%ifmessages[0].role=='system'%}{{raise_exception('System role not supported')}}{%endif%}{%formessageinmessages%}"

@@ -25,7 +25,7 @@ typedef struct att_chat_part {
 typedef struct att_chat_format {
     const char *name;
     const char *const *patterns; /* of the normal form of templates, up to NULL; "$" is the default system message, or
-                                  * {cutoff} */
+                                  * {cutoff}; others: att_jinja_match */
     att_chat_part part[ATT_CHAT_ROLES];
     const char *reply, *no_reply; /* the end of a conversation with and without the begin of an answer */
     att_chat_system system;

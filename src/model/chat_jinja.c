@@ -232,6 +232,104 @@ bool att_jinja_normal_form(const char *text, size_t bytes, att_bytes *out)
     return !r.bad && !out->status && (out->count == 0 || !memmem(out->data, out->count, "{%raw%}", 7));
 }
 
+/* ---- parts that a conversation without tools does not reach */
+
+typedef enum tag_kind { OUTPUT, SETS, BEGINS, BRANCHES, ENDS, OTHER } tag_kind;
+
+/* The end of the tag at text[at]; 0: none is there. */
+static size_t tag_end(const char *text, size_t bytes, size_t at)
+{
+    int depth = 0;
+    if (bytes - at < 4 || text[at] != '{' || (text[at + 1] != '{' && text[at + 1] != '%'))
+        return 0;
+    const char close = text[at + 1] == '{' ? '}' : '%';
+    for (size_t i = at + 2; i + 1 < bytes; i++) {
+        const char c = text[i];
+        if (depth == 0 && c == close && text[i + 1] == '}')
+            return i + 2;
+        if (c == '\'')
+            for (i++; i < bytes && text[i] != '\''; i++)
+                i += text[i] == '\\';
+        depth += (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
+    }
+    return 0;
+}
+
+static tag_kind kind_of(const char *tag, size_t bytes)
+{
+    static const struct {
+        const char *begin;
+        tag_kind kind;
+    } kinds[] = {{"{{", OUTPUT},       {"{%if", BEGINS},    {"{%for", BEGINS},    {"{%else%}", BRANCHES},
+                 {"{%elif", BRANCHES}, {"{%endif%}", ENDS}, {"{%endfor%}", ENDS}, {"{%set", SETS}};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const size_t n = strlen(kinds[i].begin);
+        if (n <= bytes && memcmp(tag, kinds[i].begin, n) == 0) /* a "set" without "=" is a block */
+            return kinds[i].kind == SETS && !memchr(tag, '=', bytes) ? OTHER : kinds[i].kind;
+    }
+    return OTHER;
+}
+
+/* Passes whole statements from text[at] on, up to the one that ends the block which they are in, or begins another
+ * branch of it; SIZE_MAX: there is none, or a statement that is not known. */
+static size_t skip_branch(const char *text, size_t bytes, size_t at)
+{
+    for (int depth = 0;;) {
+        const size_t end = tag_end(text, bytes, at);
+        const tag_kind kind = end ? kind_of(text + at, end - at) : OTHER;
+        if (kind == OTHER)
+            return SIZE_MAX;
+        if (depth == 0 && (kind == BRANCHES || kind == ENDS))
+            return at;
+        depth += (kind == BEGINS) - (kind == ENDS);
+        at = end;
+    }
+}
+
+/* Is a condition false wherever there are no tools? */
+static bool is_without_tools(const char *condition, size_t bytes)
+{
+    static const char *const known[] = {
+        "tools",
+        "toolsisnotnone",
+        "toolsisnotnoneandnottools_in_user_message",
+        "tools_in_user_messageandnottoolsisnone",
+        "toolsisnotnoneand(message==user_messages[-1])",
+        "custom_toolsisdefined",
+        "builtin_toolsisdefined",
+        "builtin_toolsisdefinedortoolsisnotnone",
+        "'tool_calls'inmessage",
+        "message.tool_calls",
+        "message.tool_callsisdefinedandmessage.tool_callsisnotnone",
+        "(message.tool_callsisdefinedandmessage.tool_callsisnotnone)",
+        "message.role=='tool'",
+        "message.role=='tool'ormessage.role=='ipython'",
+        "message.role=='tool_results'ormessage.role=='tool'",
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strlen(known[i]) == bytes && memcmp(known[i], condition, bytes) == 0)
+            return true;
+    return false;
+}
+
+/* Passes all of {%if...%}...{%endif%} and {%elif...%}... at text[at] whose condition asks for tools. */
+static size_t skip_tools(const char *text, size_t bytes, size_t at)
+{
+    static const char *const names[] = {"{%if", "{%elif"};
+    for (int i = 0; i < 2; i++) {
+        const size_t end = tag_end(text, bytes, at), n = strlen(names[i]);
+        if (end < at + n + 2 || memcmp(text + at, names[i], n) != 0 ||
+            !is_without_tools(text + at + n, end - 2 - at - n))
+            continue;
+        size_t next = skip_branch(text, bytes, end);
+        if (next == SIZE_MAX || (i == 0 && kind_of(text + next, bytes - next) != ENDS))
+            return at;
+        at = i == 0 ? tag_end(text, bytes, next) : next;
+        i = -1;
+    }
+    return at;
+}
+
 /* ---- patterns */
 
 /* Is text [bytes] inside a string: without the quote that ends it? */
@@ -248,28 +346,25 @@ static bool in_string(const char *text, size_t bytes)
 bool att_jinja_match(const char *pattern, const char *text, size_t bytes, att_byte_view *found)
 {
     size_t at = 0; /* what is before is matched */
-    char wild = 0; /* before this part of the pattern: '*', '$' or nothing */
+    char wild = 0; /* before this part of the pattern */
     for (;;) {
-        const size_t n = strcspn(pattern, "*$");
-        const bool last = pattern[n] == 0;
-        const char *here = text + at; /* parts are found as early as possible, but the last one is at the end */
-        if (n > bytes - at)
+        const size_t n = strcspn(pattern, "*^$?");
+        at = wild == '*' ? skip_branch(text, bytes, at) : wild == '^' ? skip_tools(text, bytes, at) : at;
+        if (at > bytes || n > bytes - at)
             return false;
-        if (last && wild)
-            here = text + bytes - n;
-        else if (wild)
-            here = memmem(text + at, bytes - at, pattern, n);
+        const bool string = wild == '$' || wild == '?';
+        const char *here = string ? memmem(text + at, bytes - at, pattern, n) : text + at;
         if (!here || memcmp(here, pattern, n) != 0)
             return false;
-        if (wild == '$') {
-            *found = (att_byte_view){text + at, (size_t)(here - text) - at};
-            if (!in_string(found->data, found->bytes))
-                return false;
-        }
+        const att_byte_view between = {text + at, (size_t)(here - text) - at};
+        if (string && !in_string(between.data, between.bytes))
+            return false;
+        if (wild == '$')
+            *found = between;
         at = (size_t)(here - text) + n;
-        if (last)
-            return at == bytes;
         wild = pattern[n];
+        if (wild == 0)
+            return at == bytes;
         pattern += n + 1;
     }
 }

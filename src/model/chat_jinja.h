@@ -10,8 +10,9 @@
  * {{a+b}}, and adjacent strings, too; strings are in single quotes; a['b'] becomes a.b. False: it cannot be read. */
 bool att_jinja_normal_form(const char *text, size_t bytes, att_bytes *out);
 
-/* Does the pattern, zero-terminated, match text [bytes]? "*" is any text; "$" is any text inside a string, which
- * becomes *found. */
+/* Does the pattern, zero-terminated, match text [bytes]? "*" is the rest of a branch of {%if%}, whose condition before
+ * it asks for tools or other content than text; "^" any number of {%if...%}...{%endif%} and branches {%elif...%} that
+ * themselves ask for tools; "$" and "?" any text inside a string, "$" becomes *found. */
 bool att_jinja_match(const char *pattern, const char *text, size_t bytes, att_byte_view *found);
 /* Appends the content of a string [bytes] of the normal form. */
 void att_jinja_unescape(att_byte_view string, att_bytes *out);
