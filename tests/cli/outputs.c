@@ -4,6 +4,10 @@
 #include "translator_tool.h"
 #include "vision_tool.h"
 
+#include "cli/base/in_use.h"
+
+#include <unistd.h>
+
 static int set_up(void **state)
 {
     const int code = translator_setup(state) || open_context(state);
@@ -121,6 +125,22 @@ static void other_files_are_replaced(void **state)
     }
 }
 
+/* A new command that forgets `writes` cannot replace a file: its output counts as read. */
+static void an_output_that_no_table_marks_is_refused_when_it_exists(void **state)
+{
+    (void)state;
+    char path[128];
+    const char *given = path, *unset = NULL;
+    const cli_option options[] = {{"picture", 0, "FILE", .text = &given}, {"other", 0, "FILE", .text = &unset}, {0}};
+    const cli_command command = {.name = "new", .options = options};
+    snprintf(path, sizeof path, "%s/forgotten", tool_model.path);
+    assert_int_equal(cli_in_use_begin(&command, 0, NULL), CLI_DONE);
+    assert_int_equal(cli_in_use_check(path), CLI_DONE); /* a new file */
+    folder_write(&tool_model, "forgotten", "");
+    assert_int_equal(cli_in_use_check(path), CLI_FAILED);
+    unlink(path);
+}
+
 static void a_missing_folder_is_named_before_any_work(void **state)
 {
     (void)state;
@@ -161,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_output_replaces_what_is_read),
         cmocka_unit_test(other_files_are_replaced),
+        cmocka_unit_test(an_output_that_no_table_marks_is_refused_when_it_exists),
         cmocka_unit_test(a_missing_folder_is_named_before_any_work),
         cmocka_unit_test(what_a_chat_saves_replaces_no_file_of_the_model),
     };
