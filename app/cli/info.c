@@ -158,6 +158,10 @@ static void print_weights(const att_model_weights *w)
 
 static int show_sentence(const char *name)
 {
+    static const char *const measures[] = {[ATT_SIMILARITY_COSINE] = "cosine",
+                                           [ATT_SIMILARITY_DOT] = "dot product",
+                                           [ATT_SIMILARITY_EUCLIDEAN] = "Euclidean distance",
+                                           [ATT_SIMILARITY_MANHATTAN] = "Manhattan distance"};
     cli_model m;
     att_model_weights weights = {.size = sizeof weights};
     const int code = cli_model_open(&m, name, dtype, threads);
@@ -166,7 +170,8 @@ static int show_sentence(const char *name)
     const fact facts[] = {{"dim", "dimension", m.info.dim, NULL},
                           {"layers", "layers", m.info.layers, NULL},
                           {"heads", "heads", m.info.heads, NULL},
-                          {"max_tokens", "maximum of tokens", m.info.max_tokens, NULL}};
+                          {"max_tokens", "maximum of tokens", m.info.max_tokens, NULL},
+                          {"similarity", "similarity", 0, measures[m.info.similarity]}};
     print_facts(facts, sizeof facts / sizeof *facts);
     att_sentence_weights(m.sentence, &weights);
     print_weights(&weights);

@@ -7,7 +7,6 @@ sentence-transformers make of them.
 Lines by their "kind":
   tokens      a tokenizer of pipeline/ with a text replaced in it, tokenizer_config.json and the model's type; the ids of
               TEXTS, or with max_length of LONG, alone and as a pair
-  bert        the same of the tokenizer that BERT makes (vocab.txt), where classes differ from tokenizer.json
   similarity  the measure in config_sentence_transformers.json; the similarities of SENTENCES with each other
   plain       embeddings of SENTENCES by the folder without modules.json
   classify    settings of a ViT's config.json; the probabilities of its classes of the pipeline "image-classification"

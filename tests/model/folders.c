@@ -1,6 +1,7 @@
 /* Settings of published folders that change results: tokens, similarities, embeddings and probabilities are those of
  * transformers and sentence-transformers (tests/golden/make_folders.py); what is not done is refused by name. */
 #include "context.h"
+#include "fail_alloc.h"
 #include "tiny_bert.h"
 #include "tiny_vit.h"
 #include "tokenizer_help.h"
@@ -185,6 +186,34 @@ static void settings_of_a_tokenizer_that_are_not_done_are_named(void **state)
         expect_refused(&f, wrong[i].status, wrong[i].words);
         folder_remove(&f);
     }
+}
+
+static void memory_may_run_out_while_a_tokenizer_is_changed(void **state)
+{
+    (void)state;
+    const test_folder f = folder_new();
+    char *text = read_whole("tests/golden/pipeline/gpt2.json");
+    folder_write(&f, "tokenizer.json", text);
+    free(text);
+    folder_write(&f, "tokenizer_config.json",
+                 "{\"tokenizer_class\": \"GPT2Tokenizer\", \"add_prefix_space\": true, \"pad_token\": \"he\", "
+                 "\"added_tokens_decoder\": {\"1002\": {\"content\": \"<b>\"}, \"1001\": {\"content\": \"<a>\"}}}");
+    bool opened = false;
+    for (long n = 1; !opened; n++) {
+        fail_alloc failing = {.fail_at = n};
+        att_ctx *c;
+        att_tokenizer *t = NULL;
+        if (att_open(&c, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&failing))))
+            continue;
+        const att_status s = att_tokenizer_open(c, f.path, &t);
+        if (s && s != ATT_ERR_MEMORY)
+            fail_msg("allocation %ld: %s: %s", n, att_status_name(s), att_error(c));
+        opened = !s && failing.calls < n;
+        att_tokenizer_free(t);
+        att_close(c);
+        assert_int_equal(failing.live, 0);
+    }
+    folder_remove(&f);
 }
 
 /* As transformers, whose classes have values of their own where tokenizer_config.json has no key */
@@ -481,6 +510,7 @@ int main(void)
         cmocka_unit_test(tokens_follow_tokenizer_config_as_in_transformers),
         cmocka_unit_test(offsets_are_those_of_the_tokens_that_remain),
         cmocka_unit_test(settings_of_a_tokenizer_that_are_not_done_are_named),
+        cmocka_unit_test(memory_may_run_out_while_a_tokenizer_is_changed),
         cmocka_unit_test(missing_keys_of_berts_tokenizer_mean_the_defaults_of_its_class),
         cmocka_unit_test(a_model_says_by_which_measure_it_compares),
         cmocka_unit_test(hidden_states_of_a_bert_alone_are_averaged_as_in_sentence_transformers),

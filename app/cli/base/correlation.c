@@ -26,7 +26,7 @@ double cli_similar(att_similarity measure, const float *a, const float *b, int64
                : measure == ATT_SIMILARITY_MANHATTAN ? fabs(x - y)
                                                      : (x - y) * (x - y);
     }
-    return measure == ATT_SIMILARITY_DOT ? sum : measure == ATT_SIMILARITY_MANHATTAN ? -sum : -sqrt(sum);
+    return measure == ATT_SIMILARITY_DOT ? sum : 0 - (measure == ATT_SIMILARITY_MANHATTAN ? sum : sqrt(sum));
 }
 
 float cli_clamp_cosine(float x) { return x > 1 ? 1 : x < -1 ? -1 : x; }
