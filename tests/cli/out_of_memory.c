@@ -1,5 +1,6 @@
 /* Whichever allocation fails, of the tool's own, its libraries' or jansson's: one sentence and exit code 1, or the
- * result is as it is always. Never a crash, and no part of a result for all of it. */
+ * result is as it is always. Never a crash, no part of a result for all of it, and no
+ * temporary file that is left. */
 // labels: long
 #include "captioner_files.h"
 #include "check.h"
