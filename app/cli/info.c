@@ -390,7 +390,7 @@ static int run(int n, char **arguments)
 const cli_command cli_info = {
     .name = "info",
     .summary = "show version, instruction set, threads and models",
-    .details = "With --model: what kind of model it is, and its sizes.",
+    .details = "With --model: what kind of model it is, its sizes, and which tensors of its files it does not use.",
     .examples = "attend info\n"
                 "attend info -m tatoeba-de-en",
     .options = options,

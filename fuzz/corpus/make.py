@@ -50,6 +50,22 @@ write_safetensors("two", [("a", "I64", [1]), ("b", "BF16", [2, 2])], {"format": 
 write_safetensors("kinds", [(d.lower(), d, [1]) for d in SIZES])
 write_safetensors("shapes", [("scalar", "F32", []), ("none", "F16", [0, 7]), ("deep", "U8", [1] * 8)])
 
+# ---- npy: of each version, and what is refused
+
+
+def npy(version, descr, order, shape, length, data):
+    text = f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}".encode().ljust(length)
+    return b"\x93NUMPY" + bytes([version, 0]) + length.to_bytes(2 if version == 1 else 4, "little") + text + data
+
+
+NUMBERS = struct.pack("<6f", *range(6))
+for version in (1, 2, 3):
+    write("npy", f"version-{version}", npy(version, "<f4", False, (2, 3), 118, NUMBERS))
+write("npy", "odd", npy(1, "<f4", False, (2, 3), 119, NUMBERS))
+write("npy", "fortran", npy(1, "<f4", True, (2, 3), 118, NUMBERS))
+write("npy", "double", npy(1, "<f8", False, (1, 3), 118, NUMBERS))
+write("npy", "vector", npy(1, "<f4", False, (6,), 118, NUMBERS))
+
 # ---- attention: bytes that choose a call; behind their end all choices are the first
 
 write("attention", "first", b"\0")

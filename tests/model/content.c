@@ -98,6 +98,8 @@ enum { READERS = sizeof readers / sizeof readers[0] };
 static void pointers_of_git_lfs_are_named_whatever_they_should_be(void **state)
 {
     (void)state;
+    assert_int_equal(att_refuse_pointer(ctx, "x", "Version https://git-lfs.github.com/spec/v1", 42), ATT_OK);
+    assert_int_equal(att_refuse_pointer(ctx, "x", pointer, 34), ATT_OK);
     for (int i = 0; i < READERS; i++) {
         const test_folder f = folder_new();
         folder_write(&f, readers[i].name, pointer);
