@@ -113,10 +113,13 @@ static void set_transformations(png_structp png, bool alpha)
         png_set_strip_alpha(png);
 }
 
+/* Before the first pixels; libpng calls again where there are more, of no use, after another chunk. */
 static void begin_image(png_structp png, png_infop info)
 {
     reader *r = png_get_progressive_ptr(png);
     png_work *w = &r->work;
+    if (w->out->pixels)
+        return;
     const bool alpha = w->file->options.background;
     const int64_t height = png_get_image_height(png, info), width = png_get_image_width(png, info);
     const int64_t channels = alpha ? 4 : 3;

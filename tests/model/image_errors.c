@@ -187,6 +187,31 @@ static void a_png_file_with_fewer_pixels_than_its_header_says_is_damaged(void **
     free(data);
 }
 
+/* The pixels in two pieces, with a text between them; and whole, with more after a text. */
+static void pixels_are_in_one_place(void **state)
+{
+    enum { SIDE = 64, HEADER = 33 };
+    (void)state;
+    att_image image;
+    const att_image_bytes all = png_zeros((png_kind){8, 2, false}, SIDE, SIDE);
+    const unsigned char *pixels = all.data + HEADER + 8;
+    const size_t n = (size_t)pixels[-6] << 8 | pixels[-5];
+    for (size_t first = 4; first <= n; first += n - 4) {
+        unsigned char file[1024], *at = file + HEADER;
+        memcpy(file, all.data, HEADER);
+        at = png_put_chunk(at, "IDAT", pixels, first);
+        at = png_put_chunk(at, "tEXt", "a\0b", 3);
+        at = png_put_chunk(at, "IDAT", pixels + (first < n ? first : 0), first < n ? n - first : 4);
+        at = png_put_chunk(at, "IEND", "", 0);
+        if (first < n)
+            check_refused(file, (size_t)(at - file), NULL, ATT_ERR_FORMAT, "Not enough compressed data");
+        else
+            assert_int_equal(att_image_decode(ctx, "a", file, (size_t)(at - file), NULL, &image), ATT_OK);
+    }
+    att_image_free(ctx, &image);
+    free(all.data);
+}
+
 static void no_changed_byte_does_harm(void **state)
 {
     (void)state;
@@ -420,6 +445,7 @@ int main(void)
         cmocka_unit_test(every_truncated_file_is_an_error),
         cmocka_unit_test(a_png_file_that_lacks_only_its_end_is_shown),
         cmocka_unit_test(a_png_file_with_fewer_pixels_than_its_header_says_is_damaged),
+        cmocka_unit_test(pixels_are_in_one_place),
         cmocka_unit_test(no_changed_byte_does_harm),
         cmocka_unit_test(cmyk_is_refused),
         cmocka_unit_test(claimed_sizes_are_refused_before_memory_is_allocated),
