@@ -318,8 +318,8 @@ typedef struct att_training att_training;
 
 /* Training of a translator from two files: line i of one is the translation of line i of the other. The files may have
  * any size: only line offsets are held in memory, at most 16 bytes a line, and batches are read when needed. So they
- * must be regular files that do not change during the training: a changed file is an error of the next step. Files
- * packed by gzip are unpacked, see att_open_text. A line has at most 1 MiB. For pairs that are skipped see
+ * must be regular files that do not change during the training: a changed file is an error of the next step. They
+ * are opened as att_open_text does. A line has at most 1 MiB. For pairs that are skipped see
  * att_training_report. */
 typedef struct att_translator_training_options {
     size_t size;
@@ -348,6 +348,7 @@ typedef struct att_translator_training_options {
     char *note; /* [note_bytes], zero-terminated: the caller's text, saved with each checkpoint and read on resume; or
                  * NULL */
     size_t note_bytes;
+    int64_t skip_bad_lines; /* skip up to as many pairs that are not UTF-8, of each two files; 0: none, an error */
 } att_translator_training_options;
 /* In memory. The model (opened for training) and the tokenizer must outlive the training. Errors name the files. */
 ATT_API att_status att_translator_training_new(att_encoder_decoder *m, const att_tokenizer *t,

@@ -166,6 +166,10 @@ typedef struct att_text_start {
 /* The same for data [bytes], the first that were read from a pipe; name: what it is called in errors. */
 ATT_API att_status att_text_begin(const char *name, const void *data, size_t bytes, att_text_start *out);
 
+/* Is text [bytes] valid UTF-8? The error names the line of `name`, a file or something else, the encoding that the text
+ * seems to be in, and a command that converts it. */
+ATT_API att_status att_check_utf8(const char *name, int64_t line, const char *text, size_t bytes);
+
 /* A table: records of fields, one after another, in lines. Blank lines and records whose fields are all blank are
  * skipped. In CSV (RFC 4180, and as Excel writes it) a field may be in quotes, in which "" is one and line ends are
  * text. Its separator is the tab, semicolon or comma whose number is the same in each of the first 100 records, one or
@@ -173,6 +177,53 @@ ATT_API att_status att_text_begin(const char *name, const void *data, size_t byt
  * digits; where none is, the one that the first record has most often. A first line "sep=;" names it. If each field of
  * the first record but the first begins with a space, spaces after separators are no part of fields. */
 typedef struct att_table att_table;
+
+typedef enum att_table_format {
+    ATT_TABLE_CSV = 0, /* as above */
+    ATT_TABLE_TSV      /* fields between tabs; quotes are text */
+} att_table_format;
+
+typedef struct att_table_options {
+    size_t size;
+    att_table_format format;
+    int64_t skip_bad_lines; /* leave out up to as many malformed records, see att_table_refuse; 0: none */
+} att_table_options;
+
+/* Opens a file, see att_open_text. options or NULL: defaults. */
+ATT_API att_status att_table_open(att_ctx *ctx, const char *path, const att_table_options *options, att_table **out);
+/* The same for an open descriptor, which remains the caller's and may be a pipe; name: what it is called in errors.
+ * options or NULL: defaults. */
+ATT_API att_status att_table_open_stream(att_ctx *ctx, int file, const char *name, const att_table_options *options,
+                                         att_table **out);
+ATT_API void att_table_free(att_table *t);
+
+/* A part of a text, not zero-terminated. */
+typedef struct att_byte_view {
+    const char *data; /* [bytes] */
+    size_t bytes;
+} att_byte_view;
+
+typedef struct att_table_record {
+    size_t size;
+    int64_t line;                /* where it begins, from 1 */
+    int64_t n;                   /* number of its fields; 0: the table has ended */
+    const att_byte_view *fields; /* [n], without their quotes, valid until the next record */
+    int64_t offset;              /* bytes of the text up to its end */
+} att_table_record;
+/* Reads the next record. Errors: quotes that are no field's, a line of more than 2^20 bytes, text that is not UTF-8. */
+ATT_API att_status att_table_next(att_table *t, att_table_record *out);
+/* The record that was read last is malformed: leaves it out, if skip_bad_lines allows it, as it does with those of
+ * att_table_next. Otherwise the error "PATH: line N: why". */
+ATT_API att_status att_table_refuse(att_table *t, const char *why);
+
+typedef struct att_table_info {
+    size_t size;
+    char separator;  /* ',', ';' or tab */
+    int64_t skipped; /* malformed records that were left out */
+    const char *bad; /* the sentence on the first of them, with its line; NULL: none. Valid as long as the table */
+    int64_t bytes;   /* of the text, unpacked; 0: of a pipe */
+} att_table_info;
+ATT_API att_status att_table_describe(const att_table *t, att_table_info *info);
 
 /* ---- 3 Metrics of translations ------------------------------------------ */
 

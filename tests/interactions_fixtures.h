@@ -5,6 +5,8 @@
 #include "attend_recommend.h"
 #include "folder.h"
 
+#include <fcntl.h>
+
 static void give(const char *of, const void *value);
 static void need(att_status s);
 
@@ -88,6 +90,25 @@ static void give_interactions(att_ctx *c)
     give("const att_ranking_options *", &ranking);
     give("att_ranking *", &result);
     give_baseline(h);
+}
+
+/* ---- tables: a file to be written at path */
+
+static void give_tables(att_ctx *c, const char *path)
+{
+    static att_table *tables[2]; /* the first is freed */
+    static int stream;
+    stream = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    give("int file", &stream);
+    FILE *table = fopen(path, "w");
+    assert_non_null(table);
+    fputs("a,b\nc,d\n", table);
+    fclose(table);
+    for (int i = 0; i < 2; i++)
+        need(att_table_open(c, path, ATT_OPTIONS(att_table_options, .skip_bad_lines = 1), &tables[i]));
+    give("att_table_open.path", path);
+    give("att_table *", tables[0]);
+    give("const att_table *", tables[1]);
 }
 
 #endif

@@ -171,6 +171,9 @@ static const fixture constants[] = {
     {"att_tokens *", &(att_tokens){0}},
     {"att_text *", &(att_text){0}},
     {"att_text_start *", &(att_text_start){.size = sizeof(att_text_start)}},
+    {"const att_table_options *", &(const att_table_options){.size = sizeof(att_table_options)}},
+    {"att_table_record *", &(att_table_record){.size = sizeof(att_table_record)}},
+    {"att_table_info *", &(att_table_info){.size = sizeof(att_table_info)}},
     {"att_model_path *", &(att_model_path){""}},
     {"att_attention_map *", &(att_attention_map){.weights = NULL}},
     {"att_translation *", (att_translation[4]){[0] = {.score = 0}}},
@@ -438,6 +441,7 @@ static void give_safetensors(void)
     give("att_safetensors_open.path", path);
     static int opened;
     give("att_open_text.path", path);
+    give_tables(ctx, path_in_made("a.csv"));
     give("att_open_text.file", &opened);
     give("att_safetensors_load.file", f);
     give("att_safetensors_from_memory.data", data);

@@ -191,6 +191,7 @@ static int read_log(plot *p, int log)
     int code = find_file(p, log);
     if (!code)
         code = cli_lines_open(&in, 1, &p->file[log]);
+    in.any_bytes = true; /* a damaged line of a log is left out */
     while (!code) {
         code = cli_lines_next(&in, BLOCK);
         if (code || in.count == 0)

@@ -508,7 +508,7 @@ static int prepare(work *w)
     if (!code)
         code = read_list(&w->deny, &w->m, "deny", deny_path);
     if (!code)
-        code = cli_item_texts_read(&w->texts, texts_path, text_column);
+        code = cli_item_texts_read(&w->texts, texts_path, text_column, data.skip_bad_lines);
     if (!code && w->texts.n > 0)
         code = check_texts(w);
     if (!code && data.path)

@@ -17,7 +17,7 @@ enum { BLOCK = 512, MAX_SENTENCES = 1000 };
 static const char *model_name, *pairs_path, *file;
 static int format = CLI_PAIRS_BY_NAME;
 static bool json, gold;
-static int64_t threads;
+static int64_t threads, skip_bad_lines;
 static int dtype;
 
 static const cli_option options[] = {
@@ -30,6 +30,7 @@ static const cli_option options[] = {
              "extension"},
     {"gold", 'g', NULL, .flag = &gold,
      .help = "print Spearman and Pearson correlation, in percent, with the gold scores in the third column"},
+    CLI_SKIP_OPTION(&skip_bad_lines, "--pairs"),
     CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
@@ -167,7 +168,7 @@ static int run_all(const cli_embedder *m, int n, char **arguments)
 /* All scores so far, and those that people gave, for the correlation. */
 typedef struct history {
     double *score, *gold; /* [room] */
-    int64_t count;
+    int64_t count, pairs; /* scores that are remembered; of all pairs */
     size_t room;
 } history;
 
@@ -222,32 +223,48 @@ static int stream(const cli_embedder *m, cli_pairs *p, history *h)
         cli_progress_show(&progress, done, "pairs", p->total > 0 ? p->read / p->total : 0);
     }
     cli_progress_end(&progress);
+    h->pairs = done;
     cli_embedder_note(m, cut, 2 * done, "sentences");
     free(vectors);
     return code;
 }
 
+/* What there is to say after all pairs: correlations with --gold, and lines that were left out. */
+static int print_summary(const history *h, const cli_skipped *skipped)
+{
+    double spearman = NAN;
+    const int code = gold ? cli_spearman(h->score, h->gold, h->count, &spearman) : CLI_DONE;
+    if (code)
+        return code;
+    const double pearson = gold ? 100 * cli_pearson(h->score, h->gold, h->count) : NAN;
+    spearman *= 100;
+    if (json && (gold || skipped->n)) {
+        printf("{\"pairs\": %lld", (long long)h->pairs);
+        if (gold)
+            printf(isfinite(spearman + pearson) ? ", \"spearman\": %.4f, \"pearson\": %.4f"
+                                                : ", \"spearman\": null, \"pearson\": null",
+                   spearman, pearson);
+        cli_skipped_print(skipped->n, skipped->first);
+        puts("}");
+    } else if (gold)
+        fprintf(stderr, "%lld pairs: Spearman %.2f, Pearson %.2f\n", (long long)h->pairs, spearman, pearson);
+    cli_skipped_say(skipped->n, skipped->first);
+    return CLI_DONE;
+}
+
 static int run_pairs(const cli_embedder *m)
 {
     cli_pairs p;
+    cli_skipped skipped;
     history h = {0};
-    int code = cli_pairs_open(&p, pairs_path, format, gold, m->block);
+    const cli_pairs_options o = {.format = format, .gold = gold, .skip = skip_bad_lines, .max_count = m->block};
+    int code = cli_pairs_open(&p, pairs_path, &o);
     if (code)
         return code;
     code = stream(m, &p, &h);
-    double spearman = NAN;
-    if (!code && gold)
-        code = cli_spearman(h.score, h.gold, h.count, &spearman);
-    if (!code && gold) {
-        const double pearson = 100 * cli_pearson(h.score, h.gold, h.count);
-        spearman *= 100;
-        if (json)
-            printf(isfinite(spearman + pearson) ? "{\"pairs\": %lld, \"spearman\": %.4f, \"pearson\": %.4f}\n"
-                                                : "{\"pairs\": %lld, \"spearman\": null, \"pearson\": null}\n",
-                   (long long)h.count, spearman, pearson);
-        else
-            fprintf(stderr, "%lld pairs: Spearman %.2f, Pearson %.2f\n", (long long)h.count, spearman, pearson);
-    }
+    cli_records_skipped(&p.in, &skipped);
+    if (!code)
+        code = print_summary(&h, &skipped);
     free(h.score);
     free(h.gold);
     cli_pairs_close(&p);

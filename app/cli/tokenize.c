@@ -65,6 +65,7 @@ static int run(int n, char **arguments)
     cli_lines in = {.fd = -1};
     cli_output out = {0};
     int code = cli_lines_open(&in, n, arguments);
+    in.any_bytes = true; /* which byte-level tokenizers have tokens for */
     if (!code)
         code = cli_tokenizer_open(&m, model_name);
     if (!code)

@@ -2,6 +2,7 @@
 #include "image/image_set.h"
 #include "io/fields.h"
 #include "io/util.h"
+#include "text/not_utf8.h"
 #include "text/utf8.h"
 
 #include <string.h>
@@ -61,7 +62,7 @@ att_status att_caption_file_add(att_caption_file *f, const att_where *where, int
     if (memchr(text.data, 0, text.bytes))
         return att_fail_at(where, ATT_ERR_FORMAT, "the caption has a zero byte, which texts do not have");
     if (!att_utf8_valid(text.data, text.bytes))
-        return att_fail_at(where, ATT_ERR_FORMAT, "the caption is not UTF-8; convert the file, for example by iconv");
+        return att_fail_not_utf8(where, "the caption", text);
     if (f->captions.n >= INT32_MAX)
         return att_fail_at(where, ATT_ERR_UNSUPPORTED, "there are more than %d captions", INT32_MAX);
     const att_status e = att_grow(f->ctx, &f->image, sizeof *f->image, f->captions.n, 1, &f->room);

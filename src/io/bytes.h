@@ -2,13 +2,8 @@
 #ifndef ATT_IO_BYTES_H
 #define ATT_IO_BYTES_H
 
+#include "attend_text.h"
 #include "attend_util.h"
-
-/* A view of bytes, which it does not own. */
-typedef struct att_byte_view {
-    const char *data;
-    size_t bytes;
-} att_byte_view;
 
 typedef struct att_bytes {
     att_ctx *ctx;

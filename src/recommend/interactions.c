@@ -76,7 +76,8 @@ static att_status read_file(att_log_builder *b, const char *path, const att_inte
 {
     att_table t = {0};
     att_log_format f = {0};
-    att_status e = att_table_init(&t, b->log->ctx, path);
+    att_table_init(&t, b->log->ctx);
+    att_status e = att_table_begin(&t, path);
     t.lines.advice = "; write an action a line, the format lines";
     t.max_skipped = o->skip_bad_lines;
     e = e ? e : att_log_format_find(&f, &t, o);

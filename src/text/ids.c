@@ -1,5 +1,6 @@
 #include "text/ids.h"
 #include "io/util.h"
+#include "text/not_utf8.h"
 #include "text/utf8.h"
 
 #include <string.h>
@@ -58,7 +59,7 @@ att_status att_id_check(att_byte_view id, const att_where *where, const char *wh
     if (memchr(id.data, 0, id.bytes))
         return att_fail_at(where, ATT_ERR_FORMAT, "%s has a zero byte, which ids must not have", what);
     if (!att_utf8_valid(id.data, id.bytes))
-        return att_fail_at(where, ATT_ERR_FORMAT, "%s is not UTF-8; convert the file, for example by iconv", what);
+        return att_fail_not_utf8(where, what, id);
     return ATT_OK;
 }
 

@@ -379,12 +379,16 @@ att_status att_table_find_separator(att_table *t)
     return find_spaces(t);
 }
 
-/* ---- the interface */
+/* ---- opening */
 
-att_status att_table_init(att_table *t, att_ctx *ctx, const char *path)
+void att_table_init(att_table *t, att_ctx *ctx)
 {
     *t = (att_table){.ctx = ctx, .separator = "\t", .unquoted.ctx = ctx, .reason.text.ctx = ctx};
-    const att_status e = att_text_lines_open(&t->lines, ctx, path);
+}
+
+att_status att_table_begin(att_table *t, const char *path)
+{
+    const att_status e = att_text_lines_open(&t->lines, t->ctx, path);
     t->lines.advice = "";
     return e;
 }

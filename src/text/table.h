@@ -28,9 +28,10 @@ struct att_table {
     att_names reason;                           /* why: the sentence of an error; or none */
 };
 
-/* Begins a table in a file, separated by tabs until something else is set. t must be closed after an error, too; *t =
- * {0} may be closed. */
-att_status att_table_init(att_table *t, att_ctx *ctx, const char *path);
+/* Begins a table, separated by tabs until something else is set; *t = {0} may be closed, too. */
+void att_table_init(att_table *t, att_ctx *ctx);
+/* Opens its file. */
+att_status att_table_begin(att_table *t, const char *path);
 void att_table_close(att_table *t);
 void att_table_separate(att_table *t, const char *separator, bool quoted);
 /* Finds the separator of CSV, see att_table_format; before the first record is read. */

@@ -1,5 +1,7 @@
 #include "text/utf8.h"
 
+#include <string.h>
+
 /* The first byte determines the number of following bytes and the range of the second, which excludes overlong forms,
  * surrogates and values beyond U+10FFFF (Unicode 15, table 3-7). */
 typedef struct lead {
@@ -36,16 +38,24 @@ size_t att_utf8_decode(const unsigned char *s, size_t bytes, uint32_t *c)
     return 1u + l->more;
 }
 
-bool att_utf8_valid(const char *s, size_t bytes)
+size_t att_utf8_prefix(const char *s, size_t bytes)
 {
+    static const uint64_t high = UINT64_C(0x8080808080808080);
+    uint64_t eight = 0;
     uint32_t c;
     for (size_t i = 0, n; i < bytes; i += n) {
+        if (bytes - i >= sizeof eight)
+            memcpy(&eight, s + i, n = sizeof eight);
+        if (bytes - i >= sizeof eight && !(eight & high)) /* ASCII */
+            continue;
         n = att_utf8_decode((const unsigned char *)s + i, bytes - i, &c);
         if (c == ATT_REPLACEMENT && !(n == 3 && (unsigned char)s[i] == 0xEF))
-            return false;
+            return i;
     }
-    return true;
+    return bytes;
 }
+
+bool att_utf8_valid(const char *s, size_t bytes) { return att_utf8_prefix(s, bytes) == bytes; }
 
 size_t att_utf8_encode(uint32_t c, char out[4])
 {

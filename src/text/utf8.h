@@ -10,7 +10,8 @@
 
 /* Decodes the first character of s [bytes], bytes > 0; returns its length, at least 1. */
 size_t att_utf8_decode(const unsigned char *s, size_t bytes, uint32_t *c);
-/* Is s [bytes] valid UTF-8? */
+/* How many of the first bytes of s [bytes] are valid UTF-8; and are all? */
+size_t att_utf8_prefix(const char *s, size_t bytes);
 bool att_utf8_valid(const char *s, size_t bytes);
 /* Encodes c, which is not a surrogate; returns its length. */
 size_t att_utf8_encode(uint32_t c, char out[4]);

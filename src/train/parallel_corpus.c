@@ -1,5 +1,6 @@
 #include "train/parallel_corpus.h"
 #include "io/util.h"
+#include "text/not_utf8.h"
 #include "text/utf8.h"
 
 #include <string.h>
@@ -18,7 +19,7 @@ typedef struct checked_pair {
 
 typedef struct block {
     const att_parallel_corpus *corpus;
-    int64_t max_tokens, n;
+    int64_t max_tokens, max_invalid, n;
     att_text_line line[2][BLOCK_PAIRS];
     checked_pair checked_pair[BLOCK_PAIRS];
     _Atomic int status;
@@ -110,6 +111,15 @@ static att_status keep(att_parallel_corpus *s, const block *b, int64_t k)
     return ATT_OK;
 }
 
+/* Fails: pair k of the block is not UTF-8. */
+static att_status refuse_invalid(const att_parallel_corpus *s, const block *b, int64_t k)
+{
+    const att_text_line *x = &b->line[0][k];
+    const int side = att_utf8_valid(x->text, x->bytes) ? 1 : 0;
+    const att_where where = {.ctx = s->ctx, .path = s->file[side].path, .number = s->file[side].lines - b->n + k + 1};
+    return att_fail_not_utf8(&where, NULL, (att_byte_view){b->line[side][k].text, b->line[side][k].bytes});
+}
+
 /* Tokenises the pairs of the block and stores the usable ones. */
 static att_status tokenize_block(att_parallel_corpus *s, block *b)
 {
@@ -122,6 +132,8 @@ static att_status tokenize_block(att_parallel_corpus *s, block *b)
         s->invalid += b->checked_pair[k].result == INVALID;
         s->too_long += b->checked_pair[k].result == TOO_LONG;
         e = b->checked_pair[k].result == USABLE ? keep(s, b, k) : ATT_OK;
+        if (s->invalid > b->max_invalid)
+            e = refuse_invalid(s, b, k);
     }
     return e;
 }
@@ -190,13 +202,14 @@ static att_status open_files(att_parallel_corpus *s, const char *const paths[2])
     return e;
 }
 
-static att_status read_files(att_parallel_corpus *s, int64_t max_tokens)
+static att_status read_files(att_parallel_corpus *s, int64_t max_tokens, int64_t max_invalid)
 {
     block *b = att_alloc(s->ctx, 1, sizeof *b);
     if (!b)
         return ATT_ERR_MEMORY;
     b->corpus = s;
     b->max_tokens = max_tokens;
+    b->max_invalid = max_invalid;
     b->status = ATT_OK;
     const att_status e = read_pairs(s, b);
     att_free(s->ctx, b);
@@ -204,11 +217,11 @@ static att_status read_files(att_parallel_corpus *s, int64_t max_tokens)
 }
 
 att_status att_parallel_corpus_read(att_ctx *ctx, const att_tokenizer *t, const char *source, const char *target,
-                                    int64_t max_tokens, att_parallel_corpus *out)
+                                    int64_t max_tokens, int64_t max_invalid, att_parallel_corpus *out)
 {
     *out = (att_parallel_corpus){.ctx = ctx, .tokenizer = t};
     att_status e = open_files(out, (const char *const[]){source, target});
-    e = e ? e : read_files(out, max_tokens);
+    e = e ? e : read_files(out, max_tokens, max_invalid);
     if (!e && out->n == 0)
         e = att_fail(ctx, ATT_ERR_FORMAT,
                      "%s, %s: none of %lld pairs can be used (%lld are empty, %lld not UTF-8, %lld longer than "

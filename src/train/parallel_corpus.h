@@ -28,11 +28,11 @@ typedef struct att_parallel_corpus {
     int64_t empty, invalid, too_long; /* skipped pairs */
 } att_parallel_corpus;
 
-/* Opens two files whose lines i are translations of each other. Skipped are pairs with an empty text, invalid UTF-8, or
- * more than max_tokens (32 bits) on a side. The files stay open, and the tokenizer must stay valid, until
- * att_parallel_corpus_free. Errors name the files. */
+/* Opens two files whose lines i are translations of each other. Skipped are pairs with an empty text or more than
+ * max_tokens (32 bits) on a side, and up to max_invalid that are not UTF-8; one more is an error. The files stay open,
+ * and the tokenizer must stay valid, until att_parallel_corpus_free. Errors name the files. */
 att_status att_parallel_corpus_read(att_ctx *ctx, const att_tokenizer *t, const char *source, const char *target,
-                                    int64_t max_tokens, att_parallel_corpus *out);
+                                    int64_t max_tokens, int64_t max_invalid, att_parallel_corpus *out);
 void att_parallel_corpus_free(att_parallel_corpus *s);
 static inline const att_text_pair *att_pair_at(const att_parallel_corpus *s, int64_t i)
 {

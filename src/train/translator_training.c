@@ -64,10 +64,12 @@ static att_status read_pairs(translation *t)
 {
     const att_translator_training_options *o = &t->options;
     const int64_t positions = t->model->info.max_positions;
-    att_status e = att_parallel_corpus_read(t->ctx, t->tokenizer, o->source, o->target, o->max_tokens, &t->corpus);
+    att_status e = att_parallel_corpus_read(t->ctx, t->tokenizer, o->source, o->target, o->max_tokens,
+                                            o->skip_bad_lines, &t->corpus);
     if (e || !o->valid_source)
         return e;
-    e = att_parallel_corpus_read(t->ctx, t->tokenizer, o->valid_source, o->valid_target, positions, &t->valid);
+    e = att_parallel_corpus_read(t->ctx, t->tokenizer, o->valid_source, o->valid_target, positions, o->skip_bad_lines,
+                                 &t->valid);
     return e ? e : att_epoch_make(&t->valid, 0, 0, o->batch_tokens, &t->valid_batches);
 }
 

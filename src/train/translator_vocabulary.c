@@ -1,5 +1,7 @@
 /* The vocabulary in the folder of a translator's training: learnt from the texts, or copied. */
 #include "io/replace.h"
+#include "text/not_utf8.h"
+#include "text/utf8.h"
 #include "train/parallel_corpus.h"
 #include "train/training.h"
 
@@ -7,18 +9,22 @@
 
 typedef att_translator_training_options training_options;
 
-/* Counts the words of a file, and its *lines. */
-static att_status count_words(att_ctx *ctx, att_vocab *v, const char *path, int64_t *lines)
+/* Counts the words of a file but for max_invalid lines that are not UTF-8, and its *lines. */
+static att_status count_words(att_ctx *ctx, att_vocab *v, const char *path, int64_t max_invalid, int64_t *lines)
 {
     att_text_lines l;
     att_text_line line;
-    int64_t before;
+    int64_t before, invalid = 0;
     att_status e = att_text_lines_open(&l, ctx, path);
     do {
         before = l.lines;
         e = e ? e : att_text_lines_fill(&l);
         while (!e && att_text_lines_next(&l, &line))
-            e = att_vocab_add(v, line.text, line.bytes);
+            if (att_utf8_valid(line.text, line.bytes))
+                e = att_vocab_add(v, line.text, line.bytes);
+            else if (invalid++ >= max_invalid)
+                e = att_fail_not_utf8(&(att_where){.ctx = ctx, .path = path, .number = l.lines}, NULL,
+                                      (att_byte_view){line.text, line.bytes});
         if (!e && att_cancelled(ctx))
             e = att_fail(ctx, ATT_ERR_CANCELLED, "cancelled");
     } while (!e && l.lines > before);
@@ -34,7 +40,7 @@ static att_status count_all_words(att_ctx *ctx, const training_options *o, att_v
     int64_t lines[2];
     att_status e = ATT_OK;
     for (int i = 0; !e && i < 2; i++)
-        e = count_words(ctx, v, paths[i], &lines[i]);
+        e = count_words(ctx, v, paths[i], o->skip_bad_lines, &lines[i]);
     return e || lines[0] == lines[1] ? e : att_lines_differ(ctx, paths[0], lines[0], paths[1], lines[1]);
 }
 

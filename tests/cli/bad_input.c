@@ -76,6 +76,48 @@ static void a_vocabulary_that_cannot_be_is_refused_and_leaves_no_file(void **sta
     assert_int_equal(tool("ls v.spm*"), 2);
 }
 
+/* What UTF-8 is not is refused with the line, the encoding and the command; of files and of pipes. */
+static void texts_in_other_encodings_are_refused_with_what_converts_them(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {"embed -m $D", "search -m $D -k 1 -c - a", "similarity -m $D --file -",
+                                           "vocab -o v.spm", "bleu - in"};
+    assert_int_equal(tool("printf 'a\\nb \\374 c\\n' >latin1; printf '\\377\\376a\\0\\n\\0' >utf16; echo a >in"), 0);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "$A %s <latin1", commands[i]);
+        assert_refused(line, 1,
+                       "standard input: line 2: is not UTF-8, but seems to be in WINDOWS-1252; convert it: "
+                       "iconv -f WINDOWS-1252 -t UTF-8\n");
+        snprintf(line, sizeof line, "cat utf16 | $A %s", commands[i]);
+        assert_refused(line, 1, "standard input is UTF-16, not UTF-8; convert it: iconv -f UTF-16 -t UTF-8\n");
+    }
+    assert_refused("$A embed -m $D latin1", 1,
+                   "latin1: line 2: is not UTF-8, but seems to be in WINDOWS-1252; convert "
+                   "it: iconv -f WINDOWS-1252 -t UTF-8 latin1 > NEW\n");
+    assert_refused("$A embed -m $D utf16", 1,
+                   "utf16 is UTF-16, not UTF-8; convert it: iconv -f UTF-16 -t UTF-8 utf16 > ");
+    assert_refused("gzip -c in | $A embed -m $D", 1, "standard input is packed by gzip; unpack it: gzip -dk\n");
+}
+
+/* Of files and pipes. */
+static void byte_order_marks_and_ends_of_old_macs_are_no_text(void **state)
+{
+    (void)state;
+    static const char *const inputs[] = {"in", "- <in", "<(cat in)"};
+    for (int i = 0; i < 3; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "printf '\\357\\273\\277a b\\rc\\r' >in; bash -c '$A embed -m $D %s'", inputs[i]);
+        assert_int_equal(tool(line), 0);
+        assert_int_equal(count(tool_out, "\n"), 2);
+        assert_has(tool_out, "{\"text\": \"a b\", ");
+        assert_has(tool_out, "{\"text\": \"c\", ");
+    }
+    assert_int_equal(tool("printf 'a\\rb\\nc\\r\\n' | $A embed -m $D"), 0); /* a CR among others is text */
+    assert_int_equal(count(tool_out, "\n"), 2);
+    assert_has(tool_out, "{\"text\": \"a\\u000db\", ");
+}
+
 static void damaged_tables_and_indexes_are_refused(void **state)
 {
     (void)state;
@@ -83,7 +125,7 @@ static void damaged_tables_and_indexes_are_refused(void **state)
     assert_refused("printf 'a\\tb\\t1\\nc\\td\\tx\\n' >p; $A similarity -m $D --pairs p --gold >/dev/null", 1,
                    "p: line 2: the third column is \"x\"");
     assert_refused("printf '\"a,b\\n' >p.csv; $A similarity -m $D --pairs p.csv", 1, "does not end");
-    assert_refused("printf '\"a\"b,c\\n' >p.csv; $A similarity -m $D --pairs p.csv", 1, "behind a closing quote");
+    assert_refused("printf '\"a\"b,c\\n' >p.csv; $A similarity -m $D --pairs p.csv", 1, "and text follows its end");
 
     assert_int_equal(tool("printf 'a\\nb\\n' >in; $A embed -m $D --format npy -o v.npy in"), 0);
     assert_refused("$A search -m $D -c in -i in a", 1, "in: is no .npy file");
@@ -224,6 +266,8 @@ int main(void)
         cmocka_unit_test(files_that_cannot_be_read_are_named),
         cmocka_unit_test(a_vocabulary_that_cannot_be_is_refused_and_leaves_no_file),
         cmocka_unit_test(damaged_tables_and_indexes_are_refused),
+        cmocka_unit_test(texts_in_other_encodings_are_refused_with_what_converts_them),
+        cmocka_unit_test(byte_order_marks_and_ends_of_old_macs_are_no_text),
         cmocka_unit_test(characters_are_too_rare_by_options_that_are_named),
         cmocka_unit_test(a_full_disk_is_said_and_leaves_no_file),
         cmocka_unit_test(a_failed_run_keeps_the_old_output),

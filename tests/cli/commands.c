@@ -7,7 +7,7 @@
 static void embed_gives_a_vector_for_each_line(void **state)
 {
     (void)state;
-    assert_int_equal(tool("printf 'ab c\\r\\n\\nd\\0e\\n\\377\"\\\\last' | $A embed -m $D"), 0);
+    assert_int_equal(tool("printf 'ab c\\r\\n\\nd\\0e\\n\\357\\277\\275\"\\\\last' | $A embed -m $D"), 0);
     static const struct {
         const char *text;
         size_t bytes;

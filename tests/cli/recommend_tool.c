@@ -287,8 +287,7 @@ static void what_cannot_be_recommended_is_named(void **state)
          "t: line 2: item \"a\" has a text already, in line 1"},
         {"printf 'a\\tb\\n\\tc\\n' >t; $A recommend -m $R --item-texts t --history apple", 1,
          "t: line 2: the item's id is empty"},
-        {"printf 'a\\tb\\377\\n' >t; $A recommend -m $R --item-texts t --history apple", 1,
-         "t: line 1: is not UTF-8 text"},
+        {"printf 'a\\tb\\377\\n' >t; $A recommend -m $R --item-texts t --history apple", 1, "t: line 1: is not UTF-8"},
         {">t; $A recommend -m $R --item-texts t --history apple", 1, "t: has no texts"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)

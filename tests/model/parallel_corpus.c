@@ -31,7 +31,7 @@ static void an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed(voi
     att_epoch e[3];
     assert_int_equal(att_tokenizer_open(ctx, path_of("", path), &tokenizer), ATT_OK);
     assert_int_equal(
-        att_parallel_corpus_read(ctx, tokenizer, path_of("train.de", source), path_of("train.en", target), 100, &s),
+        att_parallel_corpus_read(ctx, tokenizer, path_of("train.de", source), path_of("train.en", target), 100, 0, &s),
         ATT_OK);
     assert_int_equal(s.n, LINES);
     for (int i = 0; i < 3; i++)
@@ -108,7 +108,7 @@ static void batches_are_the_same_as_ever(void **state)
     att_parallel_corpus s;
     assert_int_equal(att_tokenizer_open(ctx, path_of("", path), &tokenizer), ATT_OK);
     assert_int_equal(
-        att_parallel_corpus_read(ctx, tokenizer, path_of("train.de", source), path_of("train.en", target), 100, &s),
+        att_parallel_corpus_read(ctx, tokenizer, path_of("train.de", source), path_of("train.en", target), 100, 0, &s),
         ATT_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_int_equal(hash_epochs(&s, cases[i].batch_tokens), cases[i].hash);
@@ -135,7 +135,7 @@ static void files_that_are_no_pairs_are_named(void **state)
         folder_write(&folder, "odd.de", cases[i].source);
         folder_write(&folder, "odd.en", cases[i].target);
         assert_int_equal(
-            att_parallel_corpus_read(ctx, tokenizer, path_of("odd.de", source), path_of("odd.en", target), 3, &s),
+            att_parallel_corpus_read(ctx, tokenizer, path_of("odd.de", source), path_of("odd.en", target), 3, 1, &s),
             ATT_ERR_FORMAT);
         assert_non_null(strstr(att_error(ctx), source));
         if (!strstr(att_error(ctx), cases[i].says))
@@ -145,13 +145,18 @@ static void files_that_are_no_pairs_are_named(void **state)
     folder_write(&folder, "odd.de", "eins\r\n\n\xc3\nzwei");
     folder_write(&folder, "odd.en", "one\n\nthree\ntwo\n");
     assert_int_equal(
-        att_parallel_corpus_read(ctx, tokenizer, path_of("odd.de", source), path_of("odd.en", target), 9, &s), ATT_OK);
+        att_parallel_corpus_read(ctx, tokenizer, path_of("odd.de", source), path_of("odd.en", target), 9, 1, &s),
+        ATT_OK);
     assert_int_equal(s.n, 2);
     assert_int_equal(s.empty, 1);
     assert_int_equal(s.invalid, 1);
     assert_int_equal(att_pair_at(&s, 1)->low[0], 9); /* where the fourth lines begin */
     assert_int_equal(att_pair_at(&s, 1)->low[1], 11);
     att_parallel_corpus_free(&s);
+    assert_int_equal(
+        att_parallel_corpus_read(ctx, tokenizer, path_of("odd.de", source), path_of("odd.en", target), 9, 0, &s),
+        ATT_ERR_FORMAT);
+    assert_non_null(strstr(att_error(ctx), "odd.de: line 3: is not UTF-8"));
     att_tokenizer_free(tokenizer);
     att_close(ctx);
 }

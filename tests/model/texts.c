@@ -30,7 +30,7 @@ static att_status open_pairs(opened *o, att_ctx *ctx)
     *o = (opened){.ctx = ctx};
     if (att_tokenizer_open(ctx, folder.path, &o->tokenizer))
         fail_msg("%s", att_error(ctx));
-    return att_parallel_corpus_read(ctx, o->tokenizer, source, target, 100, &o->set);
+    return att_parallel_corpus_read(ctx, o->tokenizer, source, target, 100, INT64_MAX, &o->set);
 }
 
 static void close_pairs(opened *o)

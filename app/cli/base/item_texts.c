@@ -2,7 +2,6 @@
 #include "array.h"
 #include "progress.h"
 #include "records.h"
-#include "utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,35 +18,39 @@ typedef struct reading {
     const char *name;  /* of that column; NULL: not said */
 } reading;
 
-static bool is_header(const char *first)
+/* Is it one of the names [up to NULL], in letters of either case? In RecBole's files a name has a type,
+ * "title:token_seq". */
+static bool is_name(const char *field, const char *const *names)
 {
-    static const char *const names[] = {"item_id", "item_id:token", "item", "itemId", "movieId", "asin", "id"};
     bool found = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        found = found || strcmp(first, names[i]) == 0;
+    for (; *names && !found; names++) {
+        const size_t n = strlen(*names);
+        found = !strncasecmp(field, *names, n) && (!field[n] || field[n] == ':');
+    }
     return found;
 }
 
-/* Is it the name of a column, which in RecBole's files has a type, "title:token_seq"? */
-static bool is_name(const char *field, const char *name)
+static const char *const text_names[] = {"title", "name", "text", NULL};
+
+static bool is_header(const cli_records *in)
 {
-    const size_t n = strlen(name);
-    return !strncasecmp(field, name, n) && (!field[n] || field[n] == ':');
+    static const char *const names[] = {"item_id",    "item", "itemid",    "movieid",    "asin", "id", "product_id",
+                                        "product id", "sku",  "productid", "article_id", "isbn", NULL};
+    return is_name(in->data + in->begin[0], names) || (in->fields > 1 && is_name(in->data + in->begin[1], text_names));
 }
 
 /* The current record is a header: which column has the texts? */
 static int choose_column(reading *r, const char *path)
 {
-    static const char *const usual[] = {"title", "name", "text"};
-    const char *const *names = r->name ? &r->name : usual;
+    const char *const given[] = {r->name, NULL};
     const cli_records *in = &r->in;
-    for (size_t k = 0; k < (r->name ? 1 : sizeof usual / sizeof *usual) && r->column == 0; k++)
+    for (const char *const *name = r->name ? given : text_names; *name && r->column == 0; name++)
         for (int64_t i = 1; i < in->fields && r->column == 0; i++)
-            if (is_name(in->data + in->begin[i], names[k]))
+            if (is_name(in->data + in->begin[i], (const char *const[]){*name, NULL}))
                 r->column = i;
     if (r->column == 0 && r->name)
-        return cli_fail("%s: line 1: has no column \"%.64s\" after the first, \"%.64s\"", path, r->name,
-                        in->data + in->begin[0]);
+        return cli_fail("%s: line %lld: has no column \"%.64s\" after the first, \"%.64s\"", path, (long long)in->line,
+                        r->name, in->data + in->begin[0]);
     if (r->column == 0)
         r->column = 1;
     if (in->fields > 2 && !r->name)
@@ -55,26 +58,21 @@ static int choose_column(reading *r, const char *path)
     return CLI_DONE;
 }
 
-/* The current record */
-static int add_record(reading *r, const char *path)
+/* The current record, which is no header */
+static int add_record(reading *r)
 {
     cli_records *in = &r->in;
     const char *id = in->data + in->begin[0];
     const cli_array arrays[] = {{&r->begin, 2 * sizeof *r->begin}, {&r->line, sizeof *r->line}};
-    if (in->line == 1 && (is_header(id) || r->name)) {
-        in->used = in->begin[0];
-        return choose_column(r, path);
-    }
     const int64_t column = r->column ? r->column : 1;
     if (in->fields <= column)
-        return cli_fail("%s: line %lld: has no text after the item's id, \"%.64s\"; expected a %s between them", path,
-                        (long long)in->line, id, in->csv ? "comma" : "tab");
+        return cli_records_refuse(in, "has no text after the item's id, \"%.64s\"; expected a %s between them", id,
+                                  in->between);
     const char *text = in->data + in->begin[column];
     if (!in->bytes[0])
-        return cli_fail("%s: line %lld: the item's id is empty", path, (long long)in->line);
-    if (strlen(id) != in->bytes[0] || strlen(text) != in->bytes[column] || !utf8_valid(id, in->bytes[0]) ||
-        !utf8_valid(text, in->bytes[column]))
-        return cli_fail("%s: line %lld: is not UTF-8 text", path, (long long)in->line);
+        return cli_records_refuse(in, "the item's id is empty");
+    if (strlen(id) != in->bytes[0] || strlen(text) != in->bytes[column])
+        return cli_records_refuse(in, "has a zero byte");
     if (!cli_reserve(&r->room, (size_t)r->n + 1, arrays, 2))
         return cli_fail_memory();
     r->begin[2 * r->n] = in->begin[0];
@@ -85,16 +83,23 @@ static int add_record(reading *r, const char *path)
     return CLI_DONE;
 }
 
-static int read_records(reading *r, const char *path)
+static int read_records(reading *r, const char *path, int64_t skip)
 {
-    int code = cli_records_open(&r->in, path, CLI_PAIRS_BY_NAME);
-    while (!code) {
+    cli_skipped skipped;
+    int code = cli_records_open(&r->in, path, CLI_PAIRS_BY_NAME, skip);
+    for (bool first = true; !code; first = false) {
         code = cli_records_next(&r->in);
         if (code || r->in.fields == 0)
             break;
-        if (r->in.fields > 1 || r->in.bytes[0] > 0) /* not an empty line */
-            code = add_record(r, path);
+        if (first && (r->name || is_header(&r->in))) {
+            r->in.used = r->in.begin[0];
+            code = choose_column(r, path);
+        } else
+            code = add_record(r);
     }
+    cli_records_skipped(&r->in, &skipped);
+    if (!code)
+        cli_skipped_say(skipped.n, skipped.first);
     return !code && r->n == 0 ? cli_fail("%s: has no texts", path) : code;
 }
 
@@ -122,13 +127,13 @@ static int sort(cli_item_texts *t, const reading *r, const char *path)
     return CLI_DONE;
 }
 
-int cli_item_texts_read(cli_item_texts *t, const char *path, const char *column)
+int cli_item_texts_read(cli_item_texts *t, const char *path, const char *column, int64_t skip)
 {
     *t = (cli_item_texts){0};
     if (!path)
         return CLI_DONE;
     reading r = {.name = column};
-    int code = read_records(&r, path);
+    int code = read_records(&r, path, skip);
     t->n = code ? 0 : r.n;
     if (!code) {
         t->data = r.in.data;

@@ -108,13 +108,52 @@ static int open_next(cli_lines *l)
     l->path = is_standard(path) ? "standard input" : path;
     l->line = 0;
     l->fd = STDIN_FILENO;
+    l->begun = false;
+    l->ends = CLI_ENDS_UNKNOWN;
     if (is_standard(path))
         return CLI_DONE;
     const int code = cli_status(NULL, att_open_text(path, &l->fd));
     struct stat packed, text;
-    if (!code && l->total > 0 && !stat(path, &packed) && !fstat(l->fd, &text))
+    if (code || fstat(l->fd, &text) || !S_ISREG(text.st_mode))
+        return code;
+    l->begun = true; /* att_open_text has done that */
+    l->ends = CLI_LF;
+    if (l->total > 0 && !stat(path, &packed))
         l->total += (double)(text.st_size - packed.st_size);
+    return CLI_DONE;
+}
+
+/* Checks the first bytes of a pipe. */
+static int begin_stream(cli_lines *l)
+{
+    att_text_start start = {.size = sizeof start};
+    const int code = cli_status(NULL, att_text_begin(l->path, l->data + l->start, l->used - l->start, &start));
+    l->start += start.mark;
+    l->begun = true;
     return code;
+}
+
+/* Makes LF of the CR at the ends of lines. */
+static void replace_returns(cli_lines *l, size_t from)
+{
+    for (size_t i = from; i < l->used; i++)
+        l->data[i] = l->data[i] == '\r' ? '\n' : l->data[i];
+}
+
+/* Decides how the lines of a pipe end, when a line, much or everything has been read; from: what is new. */
+static void find_ends(cli_lines *l, size_t from, bool file_ends)
+{
+    enum { ENOUGH = 1 << 16 };
+    const size_t n = l->used - l->start;
+    if (l->ends == CLI_ENDS_UNKNOWN && n > 0 && memchr(l->data + l->start, '\n', n))
+        l->ends = CLI_LF;
+    const bool all = l->ends == CLI_ENDS_UNKNOWN && (file_ends || n > ENOUGH);
+    if (all && n > 0 && memchr(l->data + l->start, '\r', n - 1)) { /* the last CR may be that of a CR LF */
+        l->ends = CLI_CR;
+        from = l->start;
+    }
+    if (l->ends == CLI_CR)
+        replace_returns(l, from);
 }
 
 static bool must_wait(int fd)
@@ -161,6 +200,8 @@ static int add_line(cli_lines *l, size_t end)
     const bool whole = l->data[end] == '\n';
     if (n && whole && l->data[end - 1] == '\r')
         n--;
+    if (!l->any_bytes && att_check_utf8(l->path, l->line + 1, l->data + l->start, n))
+        return cli_status(NULL, ATT_ERR_FORMAT);
     l->data[l->start + n] = '\0';
     l->begin[l->count] = l->start;
     l->bytes[l->count++] = n;
@@ -211,12 +252,19 @@ int cli_lines_next(cli_lines *l, int64_t max_count)
         if (l->count && must_wait(l->fd))
             break;
         bool file_ends = false;
+        const size_t before = l->used;
         code = read_more(l, &file_ends);
+        if (!code && !l->begun)
+            code = begin_stream(l);
+        if (!code && l->ends != CLI_LF) {
+            find_ends(l, before, file_ends);
+            seen = l->ends == CLI_CR ? l->start : seen;
+        }
         if (!code && file_ends) {
             if (l->fd != STDIN_FILENO)
                 close(l->fd);
             l->fd = -1;
-            if (l->used > l->start) /* the last line has no line feed: add one */
+            if (l->used > l->start && l->data[l->used - 1] != '\n') /* the last line has no line feed: add one */
                 l->data[l->used++] = '\n';
         }
     }

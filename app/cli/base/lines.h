@@ -10,12 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef enum cli_line_ends { CLI_ENDS_UNKNOWN, CLI_LF, CLI_CR } cli_line_ends;
+
 typedef struct cli_lines {
-    /* The current block; each text is also zero-terminated. Without line ends (LF, CR LF); NUL bytes are kept. */
+    /* The current block; each text is also zero-terminated. Without line ends (LF, CR LF; CR in a text without LF) and
+     * byte order marks; NUL bytes are kept. */
     int64_t count;
     const char **text;  /* [count] */
     size_t *bytes;      /* [count] */
     size_t part;        /* 0, or the maximum bytes of a text: longer lines are split at spaces */
+    bool any_bytes;     /* lines need not be UTF-8, which otherwise is an error */
     double done, total; /* bytes up to the end of the block; of all files, 0: unknown. Of given texts: their number */
     /* private */
     const char *const *given; /* [n_given]: the lines, instead of files; or NULL */
@@ -25,8 +29,10 @@ typedef struct cli_lines {
     double read;         /* bytes so far */
     int n_paths, at, fd; /* the next path; -1: none is open */
     const char *path;
-    int64_t line; /* of the open file */
-    char *data;   /* [capacity]: `used` bytes; those before `start` are in the block */
+    bool begun;         /* the first bytes of the open text have been checked */
+    cli_line_ends ends; /* of the open text */
+    int64_t line;       /* of the open file */
+    char *data;         /* [capacity]: `used` bytes; those before `start` are in the block */
     size_t capacity, used, start;
     size_t *begin; /* [count]: of the lines, in data */
     size_t room;   /* capacity of text, bytes and begin */

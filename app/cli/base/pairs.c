@@ -3,16 +3,18 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-int cli_pairs_open(cli_pairs *p, const char *path, int format, bool want_gold, int64_t max_count)
+int cli_pairs_open(cli_pairs *p, const char *path, const cli_pairs_options *options)
 {
-    *p = (cli_pairs){.path = path, .want_gold = want_gold, .max_count = max_count};
-    int code = cli_records_open(&p->in, path, format);
+    const size_t max_count = (size_t)options->max_count;
+    *p = (cli_pairs){.options = *options};
+    int code = cli_records_open(&p->in, path, options->format, options->skip);
     p->total = p->in.total;
-    p->text = malloc(2 * (size_t)max_count * sizeof *p->text);
-    p->bytes = malloc(2 * (size_t)max_count * sizeof *p->bytes);
-    p->begin = malloc(2 * (size_t)max_count * sizeof *p->begin);
-    p->gold = malloc((size_t)max_count * sizeof *p->gold);
+    p->text = malloc(2 * max_count * sizeof *p->text);
+    p->bytes = malloc(2 * max_count * sizeof *p->bytes);
+    p->begin = malloc(2 * max_count * sizeof *p->begin);
+    p->gold = malloc(max_count * sizeof *p->gold);
     if (!code && (!p->text || !p->bytes || !p->begin || !p->gold))
         code = cli_fail_memory();
     if (code)
@@ -30,41 +32,58 @@ void cli_pairs_close(cli_pairs *p)
     *p = (cli_pairs){0};
 }
 
-static int wrong(const cli_pairs *p, const char *what)
-{
-    return cli_fail("%s: line %lld: %s", p->path, (long long)p->in.line, what);
-}
-
-static int parse_gold(cli_pairs *p, const char *field)
+static bool read_number(const char *text, double *value)
 {
     char *end;
-    double v = strtod(field, &end);
-    if (end == field || *end || !isfinite(v))
-        return cli_fail("%s: line %lld: the third column is \"%.40s\", but must be a number", p->path,
-                        (long long)p->in.line, field);
-    p->gold[p->count] = v;
-    return CLI_DONE;
+    *value = strtod(text, &end);
+    end += strspn(end, " ");
+    return end > text && !*end && isfinite(*value);
+}
+
+/* The gold score of the current record; *refused: it has none that is one. */
+static int read_gold(cli_pairs *p, bool *refused)
+{
+    cli_records *in = &p->in;
+    const char *text = in->data + in->begin[2];
+    const bool number = read_number(text, &p->gold[p->count]);
+    const double gold = p->gold[p->count];
+    *refused = !number || (p->options.highest > 0 && !(gold >= 0 && gold <= p->options.highest));
+    if (!number)
+        return cli_records_refuse(in, "the third column is \"%.40s\", but must be a number", text);
+    return *refused ? cli_records_refuse(in, "the score is %g, but must be from 0 to %g (--highest)", gold,
+                                         p->options.highest)
+                    : CLI_DONE;
+}
+
+/* Is the current record, the first one, a heading? */
+static bool is_heading(const cli_pairs *p)
+{
+    double value;
+    return cli_records_named(&p->in) ||
+           (p->options.gold && p->in.fields > 2 && !read_number(p->in.data + p->in.begin[2], &value));
 }
 
 /* Appends the record to the block, as one pair; further columns are dropped. */
 static int add_record(cli_pairs *p)
 {
     cli_records *in = &p->in;
+    bool refused = false;
     p->gold[p->count] = 0;
     if (in->fields < 2)
-        return wrong(p, in->csv ? "one column, but a pair has two with a comma between them"
-                                : "one column, but a pair has two with a tab between them");
-    if (in->fields < 3 && p->want_gold)
-        return wrong(p, "two columns, but the expected score must stand in a third");
-    const int code = p->want_gold ? parse_gold(p, in->data + in->begin[2]) : CLI_DONE;
-    for (int k = 0; !code && k < 2; k++) {
+        return cli_records_refuse(in, "one column, but a pair has two with a %s between them", in->between);
+    if (in->fields < 3 && p->options.gold)
+        return cli_records_refuse(in, "two columns, but the expected score must stand in a third");
+    const int code = p->options.gold ? read_gold(p, &refused) : CLI_DONE;
+    if (code || refused)
+        return code;
+    for (int k = 0; k < 2; k++) {
         p->begin[2 * p->count + k] = in->begin[k];
         p->bytes[2 * p->count + k] = in->bytes[k];
     }
     if (in->fields > 2)
         in->used = in->begin[2];
-    p->count += !code;
-    return code;
+    p->count++;
+    return CLI_DONE;
 }
 
 int cli_pairs_next(cli_pairs *p)
@@ -72,11 +91,15 @@ int cli_pairs_next(cli_pairs *p)
     int code = CLI_DONE;
     p->count = 0;
     p->in.used = 0;
-    while (!code && p->count < p->max_count) {
+    while (!code && p->count < p->options.max_count) {
         code = cli_records_next(&p->in);
         if (code || p->in.fields == 0)
             break;
-        code = add_record(p);
+        if (!p->begun && is_heading(p))
+            cli_records_heading(&p->in);
+        else
+            code = add_record(p);
+        p->begun = true;
     }
     p->read = p->in.read;
     for (int64_t i = 0; i < 2 * p->count; i++)

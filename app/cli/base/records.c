@@ -1,14 +1,14 @@
 #include "records.h"
 #include "array.h"
-#include "cli.h"
 #include "lines.h"
 
-#include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- opening */
 
 /* "pairs.csv", "pairs.csv.gz" */
 static bool is_csv(const char *path)
@@ -18,135 +18,128 @@ static bool is_csv(const char *path)
     return n > 4 && strncasecmp(path + n - 4, ".csv", 4) == 0;
 }
 
-static int open_file(cli_records *r)
+static int open_table(cli_records *r)
 {
-    struct stat s;
-    if (strcmp(r->path, "-") == 0) {
-        r->file = stdin;
-        return CLI_DONE;
-    }
-    int file;
-    const int code = cli_status(NULL, att_open_text(r->path, &file));
+    const att_table_options *o =
+        ATT_OPTIONS(att_table_options, .format = r->csv ? ATT_TABLE_CSV : ATT_TABLE_TSV, .skip_bad_lines = r->skip);
+    double bytes;
+    int code = cli_file_check(r->path, &bytes);
+    if (!code)
+        code = cli_open(&r->ctx, 1);
     if (code)
         return code;
-    r->file = fdopen(file, "rb");
-    if (!r->file) {
-        close(file);
-        return cli_fail_memory();
-    }
-    r->total = fstat(file, &s) || !S_ISREG(s.st_mode) ? 0 : (double)s.st_size;
-    return CLI_DONE;
+    const bool standard = !strcmp(r->path, "-");
+    if (standard)
+        r->path = "standard input";
+    if (standard)
+        return cli_status(r->ctx, att_table_open_stream(r->ctx, STDIN_FILENO, r->path, o, &r->table));
+    return cli_status(r->ctx, att_table_open(r->ctx, r->path, o, &r->table));
 }
 
-int cli_records_open(cli_records *r, const char *path, int format)
+int cli_records_open(cli_records *r, const char *path, int format, int64_t skip)
 {
     const bool csv = format == CLI_PAIRS_BY_NAME ? is_csv(path) : format == CLI_PAIRS_CSV;
-    *r = (cli_records){.path = path, .csv = csv, .next_line = 1};
-    const int code = cli_file_check(path, &r->total);
-    return code ? code : open_file(r);
+    att_table_info info = {.size = sizeof info};
+    *r = (cli_records){.path = path, .csv = csv, .skip = skip};
+    int code = open_table(r);
+    if (!code)
+        code = cli_status(r->ctx, att_table_describe(r->table, &info));
+    r->total = (double)info.bytes;
+    r->between = info.separator == ',' ? "comma" : info.separator == ';' ? "semicolon" : "tab";
+    return code;
 }
 
 void cli_records_close(cli_records *r)
 {
-    if (r->file && r->file != stdin)
-        fclose(r->file);
+    att_table_free(r->table);
+    att_close(r->ctx);
     free(r->begin);
     free(r->bytes);
     free(r->data);
     *r = (cli_records){0};
 }
 
-static int wrong(const cli_records *r, const char *what)
-{
-    return cli_fail("%s: line %lld: %s", r->path, (long long)r->line, what);
-}
+/* ---- records */
 
-static int put(cli_records *r, int c)
+/* Appends the record to data. */
+static int add(cli_records *r, const att_table_record *record)
 {
-    static const size_t max = (size_t)1 << 31;
-    if (r->used == r->capacity &&
-        (r->used >= max || !cli_reserve(&r->capacity, r->used + 1, &(cli_array){&r->data, 1}, 1)))
+    size_t bytes = 0;
+    for (int64_t i = 0; i < record->n; i++)
+        bytes += record->fields[i].bytes + 1;
+    const cli_array arrays[] = {{&r->begin, sizeof *r->begin}, {&r->bytes, sizeof *r->bytes}};
+    if (!cli_reserve(&r->room, (size_t)record->n, arrays, 2) ||
+        !cli_reserve(&r->capacity, r->used + bytes, &(cli_array){&r->data, 1}, 1))
         return cli_fail_memory();
-    r->data[r->used++] = (char)c;
+    for (int64_t i = 0; i < record->n; i++) {
+        const att_byte_view field = record->fields[i];
+        r->begin[i] = r->used;
+        r->bytes[i] = field.bytes;
+        memcpy(r->data + r->used, field.data, field.bytes);
+        r->data[r->used + field.bytes] = '\0';
+        r->used += field.bytes + 1;
+    }
     return CLI_DONE;
-}
-
-static int get(cli_records *r)
-{
-    int c = getc_unlocked(r->file);
-    r->read += c != EOF;
-    r->next_line += c == '\n';
-    return c;
-}
-
-/* Reads a quoted field after its opening quote. */
-static int read_quoted(cli_records *r)
-{
-    for (int code = CLI_DONE; !code;) {
-        int c = get(r);
-        if (c == EOF)
-            return wrong(r, "a quoted field does not end");
-        if (c == '"') {
-            c = getc_unlocked(r->file);
-            if (c != '"') {
-                ungetc(c, r->file);
-                return CLI_DONE;
-            }
-            r->read++;
-        }
-        code = put(r, c);
-    }
-    return CLI_FAILED;
-}
-
-/* Appends one field to data, zero-terminated; *last: the character after it, '\n' at the end of the file. */
-static int read_field(cli_records *r, int *last)
-{
-    const int between = r->csv ? ',' : '\t';
-    size_t begin = r->used;
-    int c = get(r), code = CLI_DONE;
-    bool quoted = r->csv && c == '"';
-    if (quoted) {
-        code = read_quoted(r);
-        c = get(r);
-        if (!code && c == '\r')
-            c = get(r);
-        if (!code && c != between && c != '\n' && c != EOF)
-            code = wrong(r, "text stands behind a closing quote");
-    }
-    for (; !code && c != between && c != '\n' && c != EOF; c = get(r))
-        code = put(r, c);
-    if (!code && !quoted && c != between && r->used > begin && r->data[r->used - 1] == '\r')
-        r->used--;
-    *last = c == EOF ? '\n' : c;
-    return code ? code : put(r, '\0');
-}
-
-static int read_record(cli_records *r)
-{
-    int code = CLI_DONE;
-    r->line = r->next_line;
-    for (int last = 0; !code && last != '\n';) {
-        const size_t begin = r->used;
-        const cli_array arrays[] = {{&r->begin, sizeof *r->begin}, {&r->bytes, sizeof *r->bytes}};
-        if (!cli_reserve(&r->room, (size_t)r->fields + 1, arrays, 2))
-            return cli_fail_memory();
-        code = read_field(r, &last);
-        r->begin[r->fields] = begin;
-        r->bytes[r->fields++] = code ? 0 : r->used - 1 - begin;
-    }
-    return code;
 }
 
 int cli_records_next(cli_records *r)
 {
-    r->fields = 0;
-    errno = 0;
-    const int c = getc_unlocked(r->file);
-    int code = CLI_DONE;
-    if (c != EOF) {
-        ungetc(c, r->file);
-        code = read_record(r);
+    att_table_record record = {.size = sizeof record};
+    const int code = cli_status(r->ctx, att_table_next(r->table, &record));
+    r->fields = code ? 0 : record.n;
+    r->line = record.line;
+    r->read = (double)record.offset;
+    return code || !record.n ? code : add(r, &record);
+}
+
+static void drop(cli_records *r) { r->used = r->fields ? r->begin[0] : r->used; }
+
+int cli_records_refuse(cli_records *r, const char *format, ...)
+{
+    char why[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    drop(r);
+    return cli_status(r->ctx, att_table_refuse(r->table, why));
+}
+
+void cli_records_skipped(const cli_records *r, cli_skipped *out)
+{
+    att_table_info info = {.size = sizeof info};
+    *out = (cli_skipped){.max = r->skip};
+    if (!r->table || att_table_describe(r->table, &info))
+        return;
+    out->n = info.skipped;
+    snprintf(out->first, sizeof out->first, "%s", info.bad ? info.bad : "");
+}
+
+/* ---- headings */
+
+bool cli_records_named(const cli_records *r)
+{
+    static const char *const names[] = {
+        "text",    "sentence", "sent",       "question", "query",      "answer",   "anchor", "positive", "negative",
+        "premise", "passage",  "hypothesis", "source",   "target",     "src",      "tgt",    "score",    "label",
+        "gold",    "title",    "similarity", "document", "paraphrase", "response", "split",  "index"};
+    bool all = r->fields > 0;
+    for (int64_t i = 0; all && i < r->fields; i++) {
+        const char *field = r->data + r->begin[i] + strspn(r->data + r->begin[i], " ");
+        size_t n = strlen(field);
+        n -= n > 2 && strchr(" _-", field[n - 2]) && strchr("abAB", field[n - 1]) ? 2 : 0; /* "text_a" */
+        while (n > 0 && strchr(" _-0123456789", field[n - 1]))                             /* "sentence1" */
+            n--;
+        all = false;
+        for (size_t k = 0; !all && k < sizeof names / sizeof *names; k++)
+            all = strlen(names[k]) == n && !strncasecmp(field, names[k], n);
     }
-    return !code && ferror(r->file) ? cli_fail_errno(r->path) : code;
+    return all;
+}
+
+void cli_records_heading(cli_records *r)
+{
+    cli_note("%s: line %lld was read as a heading: %.40s%s%.40s", r->path, (long long)r->line, r->data + r->begin[0],
+             r->fields > 1 ? ", " : "", r->fields > 1 ? r->data + r->begin[1] : "");
+    drop(r);
 }

@@ -1,34 +1,50 @@
-/* Records of a table: tab-separated, or comma-separated with quotes (RFC 4180). The file may be packed by gzip. */
+/* Records of a table of texts, see att_table: CSV, or separated by tabs. */
 #ifndef CLI_RECORDS_H
 #define CLI_RECORDS_H
 
+#include "cli.h"
+#include "skipped.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 typedef struct cli_records {
-    /* The current record. Fields are zero-terminated, one behind the other in data, whose owner is this struct: a
-     * caller may set `used` back to drop fields. */
-    int64_t line;       /* where it begins */
-    int64_t fields;     /* number of them */
-    size_t *begin;      /* [fields]: in data */
-    size_t *bytes;      /* [fields] */
-    char *data;         /* [capacity] */
-    size_t used;        /* bytes of data, of this and earlier records */
-    double read, total; /* bytes so far; of the file, 0: unknown */
+    /* The current record. Fields are zero-terminated, one after the other in data, whose owner is this struct: a caller
+     * may set `used` back to drop fields. */
+    int64_t line;        /* where it begins */
+    int64_t fields;      /* number of them */
+    size_t *begin;       /* [fields]: in data */
+    size_t *bytes;       /* [fields] */
+    char *data;          /* [capacity] */
+    size_t used;         /* bytes of data, of this and earlier records */
+    double read, total;  /* bytes so far; of the file, 0: unknown */
+    bool csv;            /* separated by `between`, with quotes */
+    const char *between; /* "comma", "semicolon", "tab" */
     /* private */
-    FILE *file;
+    att_ctx *ctx;
+    att_table *table;
     const char *path;
-    bool csv;
-    int64_t next_line;
+    int64_t skip;
     size_t capacity, room; /* of data; of begin and bytes */
 } cli_records;
 
-/* Field separators, in the order of an option "tsv|csv". */
+/* Formats, in the order of an option "tsv|csv". */
 enum { CLI_PAIRS_BY_NAME = -1, CLI_PAIRS_TSV, CLI_PAIRS_CSV }; /* the first: by the file's extension */
-int cli_records_open(cli_records *r, const char *path, int format);
+/* path "-": standard input. skip: malformed records that may be left out. */
+int cli_records_open(cli_records *r, const char *path, int format, int64_t skip);
 /* Appends the next record to data; fields 0: the file has ended. */
 int cli_records_next(cli_records *r);
+/* The current record is malformed: fails with a sentence on its line, or if it may be left out, drops it and returns
+ * CLI_DONE. */
+int cli_records_refuse(cli_records *r, const char *format, ...) ATT_PRINTF(2, 3);
+/* Those that were left out so far. */
+void cli_records_skipped(const cli_records *r, cli_skipped *out);
 void cli_records_close(cli_records *r);
+
+/* Is the current record, the first one, a heading: does each field name a column of texts, scores or labels, such as
+ * sentence1, question, negative, score, in letters of either case? */
+bool cli_records_named(const cli_records *r);
+/* Says that the current record was read as a heading, and drops it. */
+void cli_records_heading(cli_records *r);
 
 #endif

@@ -1,7 +1,22 @@
 #include "skipped.h"
 #include "output.h"
 
+#include <stdarg.h>
 #include <string.h>
+
+int cli_skip(cli_skipped *s, const char *format, ...)
+{
+    char sentence[sizeof s->first];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    if (s->n >= s->max)
+        return cli_fail("%s", sentence);
+    if (s->n++ == 0)
+        memcpy(s->first, sentence, sizeof s->first);
+    return CLI_DONE;
+}
 
 void cli_skipped_say(int64_t n, const char *bad)
 {

@@ -11,6 +11,14 @@
              "first; default: 0"}
 /* clang-format on */
 
+/* Lines that have been left out. */
+typedef struct cli_skipped {
+    int64_t max, n;  /* the most; so far */
+    char first[400]; /* the sentence on the first of them */
+} cli_skipped;
+/* A line is malformed, as a sentence says: fails with it, or leaves it out, if as many may be, and returns CLI_DONE. */
+int cli_skip(cli_skipped *s, const char *format, ...) ATT_PRINTF(2, 3);
+
 /* Says on standard error that n > 0 lines were left out; bad: the sentence on the first of them. */
 void cli_skipped_say(int64_t n, const char *bad);
 /* The same as members of an object of JSON on standard output, each after a comma. */

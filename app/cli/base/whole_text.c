@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BLOCK = 1 << 16 };
@@ -27,16 +28,33 @@ static int read_all(int file, const char *path, cli_whole_text *out)
     }
 }
 
+/* The same for what is no file, and so was not checked when it was opened. */
+static int read_stream(int file, const char *path, cli_whole_text *out)
+{
+    att_text_start start = {.size = sizeof start};
+    int code = read_all(file, path, out);
+    if (!code)
+        code = cli_status(NULL, att_text_begin(path, out->text, out->bytes, &start));
+    if (code)
+        return code;
+    out->bytes -= start.mark;
+    memmove(out->text, out->text + start.mark, out->bytes + 1);
+    for (size_t i = 0; start.returns && i < out->bytes; i++)
+        out->text[i] = out->text[i] == '\r' ? '\n' : out->text[i];
+    return CLI_DONE;
+}
+
 int cli_whole_text_read(const char *path, cli_whole_text *out)
 {
     *out = (cli_whole_text){0};
     if (!strcmp(path, "-"))
-        return read_all(STDIN_FILENO, "standard input", out);
+        return read_stream(STDIN_FILENO, "standard input", out);
     int file;
+    struct stat is;
     int code = cli_status(NULL, att_open_text(path, &file));
     if (code)
         return code;
-    code = read_all(file, path, out);
+    code = fstat(file, &is) || S_ISREG(is.st_mode) ? read_all(file, path, out) : read_stream(file, path, out);
     close(file);
     return code;
 }

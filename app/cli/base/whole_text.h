@@ -9,7 +9,7 @@ typedef struct cli_whole_text {
     size_t bytes;
 } cli_whole_text;
 
-/* "-": standard input. A file of gzip's is unpacked. The text may be freed after an error, too. */
+/* "-": standard input. A file is opened as att_open_text does. The text may be freed after an error, too. */
 int cli_whole_text_read(const char *path, cli_whole_text *out);
 void cli_whole_text_free(cli_whole_text *t);
 

@@ -493,7 +493,7 @@ static int read_data(evaluation *e)
 {
     int code = read_training(e);
     if (!code)
-        code = cli_item_texts_read(&e->texts, texts_path, text_column);
+        code = cli_item_texts_read(&e->texts, texts_path, text_column, data.skip_bad_lines);
     if (!code)
         code = cli_interactions_open(e->ctx, &e->log, &data, e->m.items, e->m.info.items);
     if (!code)

@@ -4,7 +4,6 @@
 #include "cli/base/correlation.h"
 #include "cli/base/end.h"
 #include "cli/base/pairs.h"
-#include "cli/base/utf8.h"
 #include "rows.h"
 #include "train.h"
 
@@ -16,7 +15,7 @@ enum { BLOCK = 512 };
 
 static const char *model_name, *pairs_path, *valid_path, *folder;
 static int format = CLI_PAIRS_BY_NAME, loss = CLI_LOSS_BY_FILE, distance;
-static int64_t batch = 16, seed = 1, threads, validate_every = 100, save_every = 200, keep = 1;
+static int64_t batch = 16, seed = 1, threads, validate_every = 100, save_every = 200, keep = 1, skip_bad_lines;
 static double epochs = 2, rate = 2e-5, warmup = 0.1, decay = 0.01, clip = 1, highest = 5, scale = 20, margin;
 static bool resume;
 
@@ -35,6 +34,7 @@ static const cli_option options[] = {
     {"format", 0, "tsv|csv", .choice = &format,
      .help = "format of both files: tab-separated, or comma-separated with quotes (RFC 4180); default: by the file's "
              "extension"},
+    CLI_SKIP_OPTION(&skip_bad_lines, "each of both files"),
     {"highest", 0, "SCORE", .number = &highest, .min = 1e-9, .max = 1e9,
      .help = "highest similarity score, that of sentences with equal meaning; the lowest is 0"},
     {"output", 'o', "FOLDER", .text = &folder, .writes = true, .required = true,
@@ -69,7 +69,6 @@ static int complete(bool *given) { return cli_training_options_read(&stored, giv
 
 typedef struct scored {
     int64_t n;
-    int64_t invalid;   /* skipped: not UTF-8 */
     const char **text; /* [2 n], malloc'd each */
     size_t *bytes;     /* [2 n] */
     double *score;     /* [n], from 0 to 1 */
@@ -87,14 +86,6 @@ static void free_scored(scored *s)
 
 static int add(scored *s, const cli_pairs *p, int64_t i)
 {
-    const double gold = p->gold[i];
-    if (!(gold >= 0 && gold <= highest))
-        return cli_fail("%s: pair %lld: the score is %g, but must be from 0 to %g (--highest)", p->path,
-                        (long long)(s->n + s->invalid) + 1, gold, highest);
-    if (!utf8_valid(p->text[2 * i], p->bytes[2 * i]) || !utf8_valid(p->text[2 * i + 1], p->bytes[2 * i + 1])) {
-        s->invalid++;
-        return CLI_DONE;
-    }
     const cli_array arrays[] = {
         {&s->text, 2 * sizeof *s->text}, {&s->bytes, 2 * sizeof *s->bytes}, {&s->score, sizeof *s->score}};
     if (!cli_reserve(&s->room, (size_t)s->n + 1, arrays, 3))
@@ -110,14 +101,17 @@ static int add(scored *s, const cli_pairs *p, int64_t i)
         s->text[2 * s->n + k] = both[k];
         s->bytes[2 * s->n + k] = p->bytes[2 * i + k];
     }
-    s->score[s->n++] = gold / highest;
+    s->score[s->n++] = p->gold[i] / highest;
     return CLI_DONE;
 }
 
 static int read_scored(scored *s, const char *path)
 {
     cli_pairs p;
-    int code = cli_pairs_open(&p, path, format, true, BLOCK);
+    cli_skipped skipped;
+    const cli_pairs_options o = {
+        .format = format, .gold = true, .highest = highest, .skip = skip_bad_lines, .max_count = BLOCK};
+    int code = cli_pairs_open(&p, path, &o);
     if (code)
         return code;
     do {
@@ -125,12 +119,12 @@ static int read_scored(scored *s, const char *path)
         for (int64_t i = 0; !code && i < p.count; i++)
             code = add(s, &p, i);
     } while (!code && p.count > 0);
+    cli_records_skipped(&p.in, &skipped);
     cli_pairs_close(&p);
     if (!code && s->n == 0)
-        return s->invalid ? cli_fail("%s: none of %lld pairs is UTF-8", path, (long long)s->invalid)
-                          : cli_fail("%s: has no pairs", path);
-    if (!code && s->invalid)
-        cli_note("%s: %lld pairs; left out: %lld that are not UTF-8", path, (long long)s->n, (long long)s->invalid);
+        return cli_fail("%s: has no pairs", path);
+    if (!code)
+        cli_skipped_say(skipped.n, skipped.first);
     return code;
 }
 
@@ -274,7 +268,9 @@ static int run(int n, char **arguments)
                                    .user = &t}};
     int code = cli_open(&t.common.ctx, threads);
     if (!code)
-        code = cli_rows_read(&t.pairs, pairs_path, format, loss, highest);
+        code = cli_rows_read(
+            &t.pairs, pairs_path,
+            &(cli_rows_options){.format = format, .loss = loss, .highest = highest, .skip = skip_bad_lines});
     if (!code)
         code = check_options(&t.pairs);
     if (!code && valid_path)

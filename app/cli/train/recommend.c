@@ -274,7 +274,7 @@ static int open_base(recommend_training *t)
 /* The log, and vectors of the texts of items that the model does not have. */
 static int read_data(recommend_training *t)
 {
-    int code = cli_item_texts_read(&t->texts, texts_path, text_column);
+    int code = cli_item_texts_read(&t->texts, texts_path, text_column, data.skip_bad_lines);
     if (!code)
         code = open_base(t);
     if (!code)

@@ -1,7 +1,6 @@
 #include "rows.h"
 #include "cli/base/array.h"
 #include "cli/base/records.h"
-#include "cli/base/utf8.h"
 #include "labels.h"
 
 #include <math.h>
@@ -12,27 +11,23 @@
 
 static const char *field(const cli_rows *r, int64_t row, int64_t k) { return r->data + r->begin[row * r->fields + k]; }
 
-static int wrong(const cli_rows *r, int64_t row, const char *what)
+/* Is the current record malformed? Refuses it. */
+static int check_columns(const cli_rows *r, cli_records *in, bool *bad)
 {
-    return cli_fail("%s: line %lld: %s", r->path, (long long)r->line[row], what);
-}
-
-static int check_columns(const cli_rows *r, const cli_records *in)
-{
+    *bad = in->fields < 2 || (r->n > 0 && in->fields != r->fields);
     if (in->fields < 2)
-        return cli_fail("%s: line %lld: one column, but a pair has two with a %s between them", r->path,
-                        (long long)in->line, in->csv ? "comma" : "tab");
-    if (r->n > 0 && in->fields != r->fields)
-        return cli_fail("%s: line %lld: %lld columns, but line %lld has %lld", r->path, (long long)in->line,
-                        (long long)in->fields, (long long)r->line[0], (long long)r->fields);
-    return CLI_DONE;
+        return cli_records_refuse(in, "one column, but a pair has two with a %s between them", in->between);
+    return *bad ? cli_records_refuse(in, "%lld columns, but line %lld has %lld", (long long)in->fields,
+                                     (long long)r->line[0], (long long)r->fields)
+                : CLI_DONE;
 }
 
 /* Copies the current record. */
-static int add_record(cli_rows *r, const cli_records *in)
+static int add_record(cli_rows *r, cli_records *in)
 {
-    int code = check_columns(r, in);
-    if (code)
+    bool bad;
+    const int code = check_columns(r, in, &bad);
+    if (code || bad)
         return code;
     const size_t n = (size_t)in->fields;
     const cli_array rows[] = {
@@ -51,17 +46,21 @@ static int add_record(cli_rows *r, const cli_records *in)
     return CLI_DONE;
 }
 
-static int read_records(cli_rows *r, int format)
+static int read_records(cli_rows *r, const cli_rows_options *o)
 {
     cli_records in;
-    int code = cli_records_open(&in, r->path, format);
-    while (!code) {
+    int code = cli_records_open(&in, r->path, o->format, o->skip);
+    for (bool first = true; !code; first = false) {
         in.used = 0;
         code = cli_records_next(&in);
         if (code || in.fields == 0)
             break;
-        code = add_record(r, &in);
+        if (first && cli_records_named(&in))
+            cli_records_heading(&in);
+        else
+            code = add_record(r, &in);
     }
+    cli_records_skipped(&in, &r->skipped);
     cli_records_close(&in);
     return !code && r->n == 0 ? cli_fail("%s: has no pairs", r->path) : code;
 }
@@ -90,7 +89,7 @@ static int has_labels(const cli_rows *r, bool *yes)
     return code;
 }
 
-/* A number in the third column of the first or the last row is a score: the first row may be a heading by mistake. */
+/* A number in the third column of the first or the last row is a score: the first row may be a heading. */
 static int choose_loss(cli_rows *r, int chosen)
 {
     static const att_sentence_loss losses[] = {ATT_LOSS_MULTIPLE_NEGATIVES_RANKING, ATT_LOSS_MULTIPLE_NEGATIVES_RANKING,
@@ -122,24 +121,51 @@ static int check_loss(const cli_rows *r)
 
 /* ---- scores and labels */
 
+/* Moves row `from` to `to`. */
+static void copy_row(cli_rows *r, int64_t to, int64_t from)
+{
+    const size_t n = (size_t)r->fields;
+    memmove(r->begin + (size_t)to * n, r->begin + (size_t)from * n, n * sizeof *r->begin);
+    memmove(r->size + (size_t)to * n, r->size + (size_t)from * n, n * sizeof *r->size);
+    r->line[to] = r->line[from];
+}
+
+/* A first row without a score before one that has one is a heading: drops it. */
+static void drop_heading(cli_rows *r)
+{
+    if (r->n < 2 || is_number(field(r, 0, 2)) || !is_number(field(r, 1, 2)))
+        return;
+    cli_note("%s: line %lld was read as a heading, as its third column is no score: %.40s", r->path,
+             (long long)r->line[0], field(r, 0, 2));
+    for (int64_t i = 1; i < r->n; i++)
+        copy_row(r, i - 1, i);
+    r->n--;
+}
+
+/* Scores of rows that are left out become NAN. */
 static int read_scores(cli_rows *r, double highest)
 {
+    drop_heading(r);
     r->score = malloc((size_t)r->n * sizeof *r->score);
     if (!r->score)
         return cli_fail_memory();
-    for (int64_t i = 0; i < r->n; i++) {
+    int code = CLI_DONE;
+    for (int64_t i = 0; !code && i < r->n; i++) {
         const char *text = field(r, i, 2);
         const double score = is_number(text) ? strtod(text, NULL) : NAN;
+        const bool inside = score >= 0 && score <= highest;
+        r->score[i] = inside ? score / highest : NAN;
         if (!isfinite(score))
-            return cli_fail("%s: line %lld: the third column is \"%.40s\", but must be a number, the score; for "
-                            "labels: --loss softmax",
-                            r->path, (long long)r->line[i], text);
-        if (!(score >= 0 && score <= highest))
-            return cli_fail("%s: line %lld: the score is %g, but must be from 0 to %g (--highest)", r->path,
-                            (long long)r->line[i], score, highest);
-        r->score[i] = score / highest;
+            code =
+                cli_skip(&r->skipped,
+                         "%s: line %lld: the third column is \"%.40s\", but must be a number, the score; for labels: "
+                         "--loss softmax",
+                         r->path, (long long)r->line[i], text);
+        else if (!inside)
+            code = cli_skip(&r->skipped, "%s: line %lld: the score is %g, but must be from 0 to %g (--highest)",
+                            r->path, (long long)r->line[i], score, highest);
     }
-    return CLI_DONE;
+    return code;
 }
 
 static int read_labels(cli_rows *r)
@@ -147,10 +173,17 @@ static int read_labels(cli_rows *r)
     r->label = malloc((size_t)r->n * sizeof *r->label);
     if (!r->label)
         return cli_fail_memory();
-    for (int64_t i = 0; i < r->n; i++)
-        if (!*field(r, i, 2))
-            return wrong(r, i, "the third column, the label, is empty");
-    const int code = cli_labels_number(r->data, r->begin + 2, r->fields, r->n, r->label, &r->word, &r->classes);
+    const int64_t all = r->n;
+    int code = CLI_DONE;
+    r->n = 0;
+    for (int64_t i = 0; !code && i < all; i++)
+        if (*field(r, i, 2))
+            copy_row(r, r->n++, i);
+        else
+            code = cli_skip(&r->skipped, "%s: line %lld: the third column, the label, is empty", r->path,
+                            (long long)r->line[i]);
+    if (!code)
+        code = cli_labels_number(r->data, r->begin + 2, r->fields, r->n, r->label, &r->word, &r->classes);
     if (!code && r->classes < 2)
         return cli_fail("%s: all rows have the label \"%.40s\", but a classifier needs two or more", r->path,
                         r->word[0]);
@@ -167,18 +200,15 @@ static bool is_blank(const char *text, size_t bytes)
     return i == bytes;
 }
 
-/* May the row be learnt from? If not, counts it as left out. */
+/* May the row be learnt from? If its texts are the reason, counts it as left out. */
 static bool is_usable(cli_rows *r, int64_t row)
 {
-    bool invalid = false, empty = false;
-    for (int64_t k = 0; k < r->columns; k++) {
-        const size_t bytes = r->size[row * r->fields + k];
-        invalid |= !utf8_valid(field(r, row, k), bytes);
-        empty |= is_blank(field(r, row, k), bytes);
-    }
-    r->invalid += invalid;
-    r->empty += empty && !invalid;
-    return !invalid && !empty;
+    bool empty = false;
+    for (int64_t k = 0; k < r->columns; k++)
+        empty |= is_blank(field(r, row, k), r->size[row * r->fields + k]);
+    const bool scored = !r->score || isfinite(r->score[row]);
+    r->empty += empty && scored;
+    return !empty && scored;
 }
 
 /* Keeps the usable rows. */
@@ -205,22 +235,22 @@ static int select_rows(cli_rows *r)
         r->n++;
     }
     return r->n ? CLI_DONE
-                : cli_fail("%s: none of %lld pairs can be used: %lld have an empty text, %lld are not UTF-8", r->path,
-                           (long long)all, (long long)r->empty, (long long)r->invalid);
+                : cli_fail("%s: none of %lld pairs can be used: %lld have an empty text", r->path, (long long)all,
+                           (long long)r->empty);
 }
 
 /* ---- everything */
 
-int cli_rows_read(cli_rows *r, const char *path, int format, int loss, double highest)
+int cli_rows_read(cli_rows *r, const char *path, const cli_rows_options *options)
 {
     *r = (cli_rows){.path = path};
-    int code = read_records(r, format);
+    int code = read_records(r, options);
     if (!code)
-        code = choose_loss(r, loss);
+        code = choose_loss(r, options->loss);
     if (!code)
         code = check_loss(r);
     if (!code && r->loss == ATT_LOSS_COSINE_SIMILARITY)
-        code = read_scores(r, highest);
+        code = read_scores(r, options->highest);
     if (!code && r->loss == ATT_LOSS_SOFTMAX)
         code = read_labels(r);
     return code ? code : select_rows(r);
@@ -252,14 +282,10 @@ static void describe_labels(const cli_rows *r)
 
 void cli_rows_describe(const cli_rows *r)
 {
-    const long long n = r->n, empty = r->empty, invalid = r->invalid, negatives = r->columns - 2;
-    if (empty && invalid)
-        cli_note("%s: %lld pairs; left out: %lld with an empty text, %lld that are not UTF-8", r->path, n, empty,
-                 invalid);
-    else if (empty)
+    const long long n = r->n, empty = r->empty, negatives = r->columns - 2;
+    if (empty)
         cli_note("%s: %lld pairs; left out: %lld with an empty text", r->path, n, empty);
-    else if (invalid)
-        cli_note("%s: %lld pairs; left out: %lld that are not UTF-8", r->path, n, invalid);
+    cli_skipped_say(r->skipped.n, r->skipped.first);
     if (r->loss == ATT_LOSS_COSINE_SIMILARITY)
         cli_note("loss: cosine similarity, of %lld pairs with scores", n);
     else if (r->loss == ATT_LOSS_TRIPLET)

@@ -2,7 +2,7 @@
 #ifndef CLI_TRAIN_ROWS_H
 #define CLI_TRAIN_ROWS_H
 
-#include "cli/base/cli.h"
+#include "cli/base/skipped.h"
 
 /* Losses, in the order of the option --loss. */
 #define CLI_LOSSES "mnr|multiple-negatives-ranking|triplet|softmax|cosine"
@@ -16,8 +16,9 @@ typedef struct cli_rows {
     double *score;      /* [n], from 0 to 1; of the cosine loss */
     int32_t *label;     /* [n], from 0 to classes - 1; of the softmax loss */
     int64_t classes;
-    const char **word;      /* [classes]: the labels, in alphabetical order, or as numbers */
-    int64_t empty, invalid; /* rows left out: with an empty text; not UTF-8 */
+    const char **word;   /* [classes]: the labels, in alphabetical order, or as numbers */
+    int64_t empty;       /* rows left out: with an empty text */
+    cli_skipped skipped; /* and malformed ones */
     /* private */
     const char *path;
     int64_t fields; /* columns of the file */
@@ -28,9 +29,16 @@ typedef struct cli_rows {
     size_t room;          /* rows in begin, size and line */
 } cli_rows;
 
-/* Reads a file, which may be packed by gzip. loss: CLI_LOSS_BY_FILE or what was chosen. Scores are divided by
- * `highest`. Errors name the line. */
-int cli_rows_read(cli_rows *r, const char *path, int format, int loss, double highest);
+typedef struct cli_rows_options {
+    int format;     /* as of cli_records_open */
+    int loss;       /* CLI_LOSS_BY_FILE or what was chosen */
+    double highest; /* scores are divided by it */
+    int64_t skip;   /* malformed rows that may be left out */
+} cli_rows_options;
+
+/* Reads a file. A first row that names columns, or has no score where the second has one, is a heading, which is said.
+ * Errors name the line. */
+int cli_rows_read(cli_rows *r, const char *path, const cli_rows_options *options);
 void cli_rows_free(cli_rows *r);
 /* Tells on standard error what is learnt: the loss, and how many rows and labels. */
 void cli_rows_describe(const cli_rows *r);

@@ -1,6 +1,7 @@
 /* attend train translate: a translator from two files. */
 #include "cli/base/end.h"
 #include "cli/base/lines.h"
+#include "cli/base/skipped.h"
 #include "train.h"
 
 #include <errno.h>
@@ -13,8 +14,8 @@ enum preset { TINY, SMALL, BASE };
 
 static const char *source, *target, *valid_source, *valid_target, *folder, *tokenizer, *config;
 static int architecture = -1, attention = -1, preset = -1, schedule = 0;
-static int64_t vocabulary = 8000, batch_tokens = 4096, accumulate = 1, warmup = 1000, steps, seed = 1, threads,
-               validate_every = 500, save_every = 500, average = 5, patience, keep = 1;
+static int64_t skip_bad_lines, vocabulary = 8000, batch_tokens = 4096, accumulate = 1, warmup = 1000, steps, seed = 1,
+                               threads, validate_every = 500, save_every = 500, average = 5, patience, keep = 1;
 static double coverage = 1, rate = 1e-3, dropout = 0.1, smoothing = 0.1, clip = 1, minutes;
 static bool resume, half, byte_fallback;
 
@@ -71,6 +72,7 @@ static const cli_option options[] = {
      .help = "average the last N checkpoints; 0: use the last weights"},
     {"keep", 0, "N", .integer = &keep, .max = 64,
      .help = "checkpoints to keep when the training has finished; --resume needs one"},
+    CLI_SKIP_OPTION(&skip_bad_lines, "each two files, which are not UTF-8"),
     {"half", 0, NULL, .flag = &half, .help = "write the weights in half precision (f16)"},
     {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
     CLI_THREADS(&threads),
@@ -198,7 +200,7 @@ static int open_training(cli_training *t, const char *settings)
         .resume = resume, .keep = average > 1 ? average : 1, .note = t->note, .note_bytes = sizeof t->note,
         .source = source, .target = target, .valid_source = valid_source, .valid_target = valid_target,
         .schedule = &rates, .batch_tokens = batch_tokens, .accumulate = accumulate, .label_smoothing = (float)smoothing,
-        .dropout = (float)dropout, .clip = clip, .seed = (uint64_t)seed);
+        .dropout = (float)dropout, .clip = clip, .seed = (uint64_t)seed, .skip_bad_lines = skip_bad_lines);
     return cli_status(t->ctx, att_translator_training_open(t->ctx, folder, o, &t->training));
 }
 
