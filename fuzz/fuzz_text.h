@@ -35,7 +35,8 @@ static inline void fuzz_check_offsets(const att_tokenizer *t, fuzz_section text)
     att_tokens_free(t, &x);
 }
 
-/* Tokens of the text are cut to a limit, and are otherwise those without one; special ones stay around them. */
+/* Tokens of the text are cut to a limit, on one side, and are otherwise those without one; special ones stay around
+ * them. */
 static inline void fuzz_check_text(const att_tokenizer *t, fuzz_section text)
 {
     fuzz_check_offsets(t, text);
@@ -52,7 +53,9 @@ static inline void fuzz_check_text(const att_tokenizer *t, fuzz_section text)
         }
         if (room > 0) {
             att_tokens cut = fuzz_encode(t, text, room, true);
-            fuzz_check(cut.count == n && !memcmp(cut.ids, bare.ids, (size_t)n * sizeof *cut.ids),
+            const size_t bytes = (size_t)n * sizeof *cut.ids;
+            fuzz_check(cut.count == n &&
+                           (!memcmp(cut.ids, bare.ids, bytes) || !memcmp(cut.ids, bare.ids + bare.count - n, bytes)),
                        "cut tokens are others");
             att_tokens_free(t, &cut);
         }
