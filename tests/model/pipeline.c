@@ -112,6 +112,45 @@ static void a_pair_of_bert_has_its_type_ids(void **state)
     att_tokenizer_free(t);
 }
 
+/* ---- offsets */
+
+/* The letters of a ligature that are new stand for U+001A after it, which the charsmap removes. */
+static void what_a_charsmap_removes_belongs_to_the_character_before(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t tokens, begin, end; /* of the last token */
+    } cases[] = {
+        {u8"He\uFB00\x1A", 2, 2, 6},
+        {u8"\uFB00\x1A", 2, 3, 4},
+        {u8"\uFB00", 2, 0, 3},
+        {u8"\uFB03\x1A\x1A"
+         "z",
+         4, 5, 6},
+        {u8"\x1A\uFB01\x1A", 2, 1, 4},
+        {"a\x1A\x1A"
+         "b",
+         2, 0, 4},
+        {"\x1A"
+         "a",
+         1, 0, 1},
+    };
+    att_tokenizer *t = golden("xlmr");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        att_tokens x;
+        assert_int_equal(att_encode(t, cases[i].text, strlen(cases[i].text),
+                                    ATT_OPTIONS(att_encode_options, .offsets = true, .no_special = true), &x),
+                         ATT_OK);
+        if (x.count != cases[i].tokens || x.offsets[2 * x.count - 2] != cases[i].begin ||
+            x.offsets[2 * x.count - 1] != cases[i].end)
+            fail_msg("case %zu: %lld tokens, the last one [%lld, %lld)", i, (long long)x.count,
+                     (long long)x.offsets[2 * x.count - 2], (long long)x.offsets[2 * x.count - 1]);
+        att_tokens_free(t, &x);
+    }
+    att_tokenizer_free(t);
+}
+
 /* ---- options */
 
 static void what_users_type_need_not_become_special_tokens(void **state)
@@ -383,6 +422,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_are_those_of_the_reference),
         cmocka_unit_test(a_pair_of_bert_has_its_type_ids),
+        cmocka_unit_test(what_a_charsmap_removes_belongs_to_the_character_before),
         cmocka_unit_test(what_users_type_need_not_become_special_tokens),
         cmocka_unit_test(texts_are_truncated_at_a_token),
         cmocka_unit_test(what_is_unknown_is_reported),

@@ -232,23 +232,38 @@ void att_rewrite_matches(const att_step *s, att_pieces *p)
 
 /* ---- Precompiled: a charsmap of SentencePiece */
 
-/* Writes `to` in place of `old` characters. */
-static void write_rule(att_edit *e, const char *to, size_t old)
+/* The last character, which is not written yet, since what is removed after it changes what it stands for. */
+typedef struct last_char {
+    uint32_t c;
+    int64_t change; /* 1: a new character; 0: replaces one; -n: replaces one and n more */
+    bool there;
+} last_char;
+
+static void write_last(att_edit *e, last_char *l)
+{
+    if (l->there && l->change > 0)
+        att_edit_insert(e, l->c);
+    else if (l->there)
+        att_edit_replace(e, l->c, (size_t)-l->change);
+    l->there = false;
+}
+
+/* Writes `to` in place of `old` characters: those of `to` that are more are new, and the last one replaces those of
+ * which there are fewer. What becomes nothing belongs to the character before; at the start it shifts what follows. */
+static void write_rule(att_edit *e, last_char *l, const char *to, size_t old)
 {
     const size_t bytes = strlen(to);
-    size_t now = 0, done = 0;
+    int64_t now = 0, done = 0;
     uint32_t c;
     for (size_t i = 0; i < bytes; now++)
         i += att_utf8_decode((const unsigned char *)to + i, bytes - i, &c);
     for (size_t i = 0; i < bytes; done++) {
         i += att_utf8_decode((const unsigned char *)to + i, bytes - i, &c);
-        if (done >= old)
-            att_edit_insert(e, c);
-        else
-            att_edit_replace(e, c, done + 1 == now ? old - now : 0);
+        write_last(e, l);
+        *l = (last_char){c, done >= (int64_t)old, true};
     }
-    if (now == 0 && e->at > 0) /* what is removed belongs to what is before; at the start it shifts what follows */
-        att_edit_skip(e, old);
+    if (now < (int64_t)old)
+        l->change += now - (int64_t)old;
 }
 
 /* The bytes and characters of the grapheme cluster at the start of s [bytes]. */
@@ -270,23 +285,27 @@ static void rewrite_precompiled(const void *step, att_edit *e)
 {
     enum { LONGEST = 6 }; /* the package searches clusters of fewer bytes as a whole */
     const att_charsmap *m = &((const att_step *)step)->charsmap;
+    last_char last = {0};
     for (size_t at = 0; at < e->bytes;) {
         size_t chars;
         const size_t cluster = grapheme(e->s + at, e->bytes - at, &chars), end = at + cluster;
         const char *to;
         if (cluster < LONGEST && att_charsmap_find_shortest(m, e->s + at, cluster, &to)) {
-            write_rule(e, to, chars);
+            write_rule(e, &last, to, chars);
             at = end;
         }
         for (size_t n; at < end; at += n) {
             uint32_t c;
             n = att_utf8_decode((const unsigned char *)e->s + at, end - at, &c);
-            if (att_charsmap_find_shortest(m, e->s + at, n, &to))
-                write_rule(e, to, 1);
-            else
-                att_edit_replace(e, c, 0);
+            if (att_charsmap_find_shortest(m, e->s + at, n, &to)) {
+                write_rule(e, &last, to, 1);
+            } else {
+                write_last(e, &last);
+                last = (last_char){c, 0, true};
+            }
         }
     }
+    write_last(e, &last);
 }
 
 static int base64_digit(char c)
