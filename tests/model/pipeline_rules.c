@@ -165,6 +165,19 @@ static void the_time_of_an_expression_is_limited_for_a_text(void **state)
     }
 }
 
+/* ---- normalization */
+
+static void of_added_tokens_with_the_same_text_the_first_is_found(void **state)
+{
+    (void)state;
+#define SAME(first, second)                                                                                            \
+    FILE_OF("\"normalizer\":{\"type\":\"NFKC\"},\"added_tokens\":[{\"id\":" first ",\"content\":\"\u00E9 \","          \
+            "\"normalized\":true},{\"id\":" second ",\"content\":\"e\u0301\u00A0\",\"normalized\":true}],",            \
+            "\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]")
+    check_spans(SAME("1", "2"), u8"a\u00E9 ", "0[0,1] 1[1,4]");
+    check_spans(SAME("2", "1"), u8"e\u0301 a", "1[0,4] 0[4,5]");
+}
+
 /* ---- zero bytes */
 
 static void a_zero_byte_is_a_character_like_any_other(void **state)
@@ -297,6 +310,7 @@ int main(void)
         cmocka_unit_test(a_long_run_of_marks_takes_linear_time),
         cmocka_unit_test(spaces_are_counted_once_for_many_tokens),
         cmocka_unit_test(the_time_of_an_expression_is_limited_for_a_text),
+        cmocka_unit_test(of_added_tokens_with_the_same_text_the_first_is_found),
         cmocka_unit_test(a_zero_byte_is_a_character_like_any_other),
         cmocka_unit_test(where_a_text_may_have_no_zero_byte_the_sentence_says_so),
         cmocka_unit_test(scores_are_read_as_the_reference_reads_them),

@@ -47,7 +47,8 @@ static att_status normalize(att_added_tokens *a, att_added_token *t, const att_s
     const att_bytes *text = &p.text.text;
     char *copy = p.status ? NULL : att_alloc(a->ctx, text->count + 1, 1);
     if (copy) {
-        memcpy(copy, text->data, text->count);
+        if (text->count > 0)
+            memcpy(copy, text->data, text->count);
         copy[text->count] = 0;
         t->left_out = t->special && text->count == t->bytes && memcmp(copy, t->text, t->bytes) == 0;
         att_free(a->ctx, t->text);
@@ -63,6 +64,24 @@ static int by_id(const void *a, const void *b)
 {
     const att_added_token *x = a, *y = b;
     return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Of tokens with the same text, which normalization may give them, that with the lowest id is found: the package, since
+ * its version 0.23, finds any of them, at random. */
+static void keep_first(att_token_list *list)
+{
+    size_t n = 0;
+    if (list->count > 0)
+        qsort(list->entry, list->count, sizeof *list->entry, att_trie_order);
+    for (size_t i = 0; i < list->count; i++) {
+        const att_trie_entry one = list->entry[i];
+        att_trie_entry *last = n > 0 ? &list->entry[n - 1] : NULL;
+        if (!last || last->bytes != one.bytes || memcmp(last->text, one.text, one.bytes) != 0)
+            list->entry[n++] = one;
+        else if (one.id < last->id)
+            *last = one;
+    }
+    list->count = n;
 }
 
 att_status att_added_tokens_finish(att_added_tokens *a, const att_steps *normalizers)
@@ -82,8 +101,10 @@ att_status att_added_tokens_finish(att_added_tokens *a, const att_steps *normali
             a->begins[k][(unsigned char)t->text[0]] = true;
             s = att_token_list_add(&list, (att_trie_entry){t->text, t->bytes, (int32_t)i});
         }
-        if (!s)
+        if (!s) {
+            keep_first(&list);
             s = att_token_list_trie(&list, &a->trie[k]);
+        }
         att_token_list_free(&list);
     }
     return s;
