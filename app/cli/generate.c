@@ -56,6 +56,16 @@ typedef struct prompts {
     int64_t *offsets;        /* [n + 1] */
 } prompts;
 
+/* Says that a prompt which begins with the model's first token, as text, now has two of them. */
+static void note_two_firsts(const att_tokenizer *t, const char *what, const char *text, size_t bytes,
+                            const att_tokens *tokens)
+{
+    const char *first = tokens->count > 1 ? att_tokenizer_token(t, tokens->ids[0]) : NULL;
+    const size_t n = first ? strlen(first) : 0;
+    if (n > 0 && tokens->ids[0] == tokens->ids[1] && n <= bytes && memcmp(text, first, n) == 0)
+        cli_note("%s begins with \"%s\", which the model puts before it, too: leave it out", what, first);
+}
+
 static int encode(const cli_language *m, prompts *p)
 {
     const att_tokenizer *t = att_text_generator_tokenizer(m->generator);
@@ -70,8 +80,10 @@ static int encode(const cli_language *m, prompts *p)
         if (lines)
             snprintf(what, sizeof what, "line %lld", (long long)(p->first + i + 1));
         code = cli_status(m->ctx, att_encode(t, p->text[i], p->bytes[i], NULL, &tokens));
-        if (!code)
+        if (!code) {
+            note_two_firsts(t, what, p->text[i], p->bytes[i], &tokens);
             code = cli_prompt_check(m, what, tokens.count);
+        }
         p->offsets[i + 1] = p->offsets[i] + tokens.count;
         if (!code && !cli_reserve(&room, (size_t)p->offsets[i + 1], &(cli_array){&p->ids, sizeof *p->ids}, 1))
             code = cli_fail_memory();

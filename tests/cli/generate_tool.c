@@ -38,6 +38,25 @@ static void the_prompt_is_an_argument_a_file_or_standard_input(void **state)
                   "150 oeqegs\n");
 }
 
+static void a_first_token_that_is_typed_again_is_noted(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("mkdir b; cp $L/* b; "
+                          "echo '{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"c\": 2, \"d\": 3}, "
+                          "\"merges\": []}, \"added_tokens\": [{\"id\": 4, \"content\": \"<s>\", \"special\": true}], "
+                          "\"decoder\": {\"type\": \"Fuse\"}, \"post_processor\": {\"type\": \"TemplateProcessing\", "
+                          "\"single\": [{\"SpecialToken\": {\"id\": \"<s>\", \"type_id\": 0}}, "
+                          "{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}], \"pair\": [], "
+                          "\"special_tokens\": {\"<s>\": {\"id\": \"<s>\", \"ids\": [4], \"tokens\": [\"<s>\"]}}}}' "
+                          ">b/tokenizer.json; $A generate -m b -n 2 '<s>abc'"),
+                     0);
+    assert_has(tool_err, "the prompt begins with \"<s>\", which the model puts before it, too: leave it out");
+    assert_int_equal(tool("printf 'abc\n<s>b\n' | $A generate -m b -n 2 --lines"), 0);
+    assert_has(tool_err, "line 2 begins with \"<s>\"");
+    assert_int_equal(tool("$A generate -m b -n 2 'a<s><s>'"), 0);
+    assert_string_equal(tool_err, "");
+}
+
 static void a_text_ends_where_the_options_say(void **state)
 {
     (void)state;
@@ -144,6 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_prompt_is_an_argument_a_file_or_standard_input),
+        cmocka_unit_test(a_first_token_that_is_typed_again_is_noted),
         cmocka_unit_test(a_text_ends_where_the_options_say),
         cmocka_unit_test(sampling_is_asked_for_and_said),
         cmocka_unit_test(json_has_tokens_and_log_probabilities),
