@@ -40,8 +40,9 @@ static void stream(const att_tokenizer *t, const char *const *stop, int n_stop, 
     att_text_stream_begin(&s, ctx, t, prompt, n_prompt);
     for (int i = 0; i < n && !s.stopped; i++) {
         assert_int_equal(att_text_stream_add(&s, ids[i], i == n - 1), ATT_OK);
-        assert_true(att_utf8_valid(s.text.data + s.sent, s.ready - s.sent));
-        sprintf(out + strlen(out), "%.*s|", (int)(s.ready - s.sent), s.text.data ? s.text.data + s.sent : "");
+        const char *text = s.text.data ? s.text.data + s.sent : "";
+        assert_true(att_utf8_valid(text, s.ready - s.sent));
+        sprintf(out + strlen(out), "%.*s|", (int)(s.ready - s.sent), text);
         s.sent = s.ready;
     }
     att_text_stream_free(&s);

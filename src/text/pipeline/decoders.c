@@ -11,7 +11,8 @@ static const size_t *ends_of(const att_decoded *d) { return (const size_t *)(voi
 att_byte_view att_decoded_token(const att_decoded *d, size_t i)
 {
     const size_t begin = i > 0 ? ends_of(d)[i - 1] : 0;
-    return (att_byte_view){d->text.data + begin, ends_of(d)[i] - begin};
+    const char *text = d->text.data ? d->text.data : ""; /* no token has text */
+    return (att_byte_view){text + begin, ends_of(d)[i] - begin};
 }
 
 void att_decoded_put(att_decoded *d, const char *text, size_t bytes) { att_bytes_add(&d->text_to, text, bytes); }
