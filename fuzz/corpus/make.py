@@ -278,6 +278,18 @@ for name, first, text in [
         ("time", 0, "1997-09-20T03:05:10.123456789+01:30")]:
     write("interactions", name, bytes([first]) + text.encode())
 
+# ---- tables, after a byte for the options (1: tabs, 2: malformed records are left out)
+
+for name, options, text in [
+    ("csv", 0, 'a,b\n"c, ""d""","e\nf"\n\n,\ng,h'),
+    ("excel", 0, '\ufeffsep=;\r\na;"b\r\n";c\r\n;;\r\n1,5;2,5;x\r\n'),
+    ("spaces", 0, 'a, b, "c, d"\ne,  f,\n'),
+    ("mac", 0, 'a,b\rc,d\r'),
+    ("tabs", 1, '"a\tb\n\t\nc\td\te\n'),
+    ("damaged", 2, 'a,b\nc,"d\n"e"f,g\nh,\u00e4\n'),
+]:
+    write("table", name, bytes([options]) + text.encode())
+
 # ---- captions, after a byte for the options (1: as typed, 2: a list); the list of images after them
 
 COCO = {"info": {"year": 2017}, "images": [{"id": 7, "file_name": "1.jpg", "height": 5}, {"id": 8, "file_name": "2.jpg"}],

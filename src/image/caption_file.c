@@ -1,11 +1,12 @@
 #include "image/caption_file.h"
 #include "image/image_set.h"
-#include "io/fields.h"
 #include "io/util.h"
 #include "text/not_utf8.h"
+#include "text/table.h"
 #include "text/utf8.h"
 
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_FILE = 1 << 30, MAX_CAPTION = 1 << 16, MAX_NAME = 255 };
 
@@ -82,28 +83,19 @@ static const char *const usual[COLUMNS][USUAL] = {
 
 typedef struct line_format {
     bool has_header, numbered; /* numbered: names end with #K */
-    const char *separator;
     int64_t fields, column[COLUMNS];
-    att_bytes unquoted;
 } line_format;
 
-static att_fields fields_of(const line_format *l, att_byte_view line)
+/* Finds the columns of a header, the current record; false: it is none. */
+static bool find_columns(line_format *l, const att_table *t)
 {
-    return (att_fields){line.data, line.data + line.bytes, l->separator, *l->separator == ','};
-}
-
-/* Finds the columns of a header; false: the line is none. */
-static bool find_columns(line_format *l, att_byte_view line)
-{
+    l->fields = t->n;
     for (int c = 0; c < COLUMNS; c++) {
         l->column[c] = -1;
-        for (int u = 0; u < USUAL && usual[c][u] && l->column[c] < 0; u++) {
-            att_fields fields = fields_of(l, line);
-            att_byte_view field;
-            for (l->fields = 0; att_fields_next(&fields, &field); l->fields++)
-                if (l->column[c] < 0 && is_text(att_trim(field), usual[c][u]))
-                    l->column[c] = l->fields;
-        }
+        for (int u = 0; u < USUAL && usual[c][u] && l->column[c] < 0; u++)
+            for (int64_t i = 0; i < t->n && l->column[c] < 0; i++)
+                if (is_text(att_trim(t->field[i]), usual[c][u]))
+                    l->column[c] = i;
     }
     return l->column[IMAGE] >= 0 && l->column[CAPTION] >= 0;
 }
@@ -117,96 +109,85 @@ static const char *find_number(att_byte_view name)
     return hash && digit > hash + 1 && digit == name.data + name.bytes ? hash : NULL;
 }
 
-/* Name and caption of a line without header; false: it has no tab. */
-static bool split_at_tab(att_byte_view line, att_byte_view *name, att_byte_view *caption)
+/* Name and caption of a record without header: what is before the first tab, and all after it. */
+static void split_at_tab(const att_table *t, att_byte_view *name, att_byte_view *caption)
 {
-    const char *tab = memchr(line.data, '\t', line.bytes);
-    if (!tab)
-        return false;
-    *name = att_trim((att_byte_view){line.data, (size_t)(tab - line.data)});
-    *caption = (att_byte_view){tab + 1, (size_t)(line.data + line.bytes - tab) - 1};
-    return true;
+    const att_byte_view last = t->field[t->n - 1];
+    *name = att_trim(t->field[0]);
+    *caption = (att_byte_view){t->field[1].data, (size_t)(last.data + last.bytes - t->field[1].data)};
 }
 
-/* The first line: finds the format. */
-static att_status find_format(att_caption_file *f, line_format *l, const att_where *where, att_byte_view line)
+/* The first record: finds the format, and reads a header. */
+static att_status find_format(att_caption_file *f, line_format *l, att_table *t)
 {
-    att_byte_view name, caption;
-    l->separator = memchr(line.data, '\t', line.bytes) ? "\t" : ",";
-    l->has_header = find_columns(l, line);
-    if (!l->has_header && !split_at_tab(line, &name, &caption))
-        return att_fail_at(where, ATT_ERR_FORMAT, "\"%.*s%s\"; %s", (int)att_min((int64_t)line.bytes, 60), line.data,
+    att_byte_view line;
+    att_status e = att_table_first_line(t, &line);
+    const bool tabs = memchr(line.data, '\t', line.bytes);
+    if (!e && line.bytes && !tabs)
+        e = att_table_find_separator(t);
+    e = e ? e : att_table_peek(t);
+    if (e || !t->n)
+        return e;
+    const att_where where = att_table_where(t);
+    l->has_header = find_columns(l, t);
+    if (!l->has_header && (!tabs || t->n < 2))
+        return att_fail_at(&where, ATT_ERR_FORMAT, "\"%.*s%s\"; %s", (int)att_min((int64_t)line.bytes, 60), line.data,
                            line.bytes > 60 ? "..." : "", expected);
-    l->numbered = !l->has_header && find_number(name);
-    f->format = l->numbered ? "Flickr8k.token" : *l->separator == '\t' ? "tabs" : "CSV";
+    l->numbered = !l->has_header && find_number(att_trim(t->field[0]));
+    f->format = l->numbered ? "Flickr8k.token" : tabs ? "tabs" : "CSV";
+    return l->has_header ? att_table_read(t) : ATT_OK;
+}
+
+/* Name and caption of a record after a header. */
+static att_status split_fields(const line_format *l, const att_table *t, att_byte_view *name, att_byte_view *caption)
+{
+    const att_where where = att_table_where(t);
+    if (t->n != l->fields)
+        return att_fail_at(&where, ATT_ERR_FORMAT, "%lld field%s, but the header has %lld%s", (long long)t->n,
+                           t->n == 1 ? "" : "s", (long long)l->fields,
+                           t->n > l->fields ? "; a caption with a separator must be in quotes" : "");
+    *name = att_trim(t->field[l->column[IMAGE]]);
+    *caption = t->field[l->column[CAPTION]];
     return ATT_OK;
 }
 
-/* Name and caption of a line after a header. */
-static att_status split_fields(line_format *l, const att_where *where, att_byte_view line, att_byte_view *name,
-                               att_byte_view *caption)
+static att_status add_record(att_caption_file *f, const line_format *l, const att_table *t)
 {
-    att_byte_view of[COLUMNS] = {{"", 0}, {"", 0}}, field;
-    att_fields fields = fields_of(l, line);
-    int64_t n = 0;
-    l->unquoted.count = 0;
-    if (!att_bytes_reserve(&l->unquoted, line.bytes))
-        return ATT_ERR_MEMORY;
-    for (; att_fields_next(&fields, &field); n++)
-        for (int c = 0; c < COLUMNS; c++)
-            if (l->column[c] == n)
-                of[c] = fields.quoted ? att_fields_unquote(&l->unquoted, field) : field;
-    if (att_fields_damaged(&fields))
-        return att_fields_refuse(where);
-    if (n != l->fields)
-        return att_fail_at(where, ATT_ERR_FORMAT, "%lld field%s, but the header has %lld%s", (long long)n,
-                           n == 1 ? "" : "s", (long long)l->fields,
-                           n > l->fields ? "; a caption with a separator must be in quotes" : "");
-    *name = att_trim(of[IMAGE]);
-    *caption = of[CAPTION];
-    return ATT_OK;
-}
-
-static att_status add_line(att_caption_file *f, line_format *l, const att_where *where, att_byte_view line)
-{
+    const att_where where = att_table_where(t);
     att_byte_view name, caption;
     int32_t image;
     att_status e = ATT_OK;
     if (l->has_header)
-        e = split_fields(l, where, line, &name, &caption);
-    else if (!split_at_tab(line, &name, &caption))
-        e = att_fail_at(where, ATT_ERR_FORMAT, "there is no tab between a name and a caption");
+        e = split_fields(l, t, &name, &caption);
+    else if (t->n < 2)
+        e = att_fail_at(&where, ATT_ERR_FORMAT, "there is no tab between a name and a caption");
+    else
+        split_at_tab(t, &name, &caption);
     const char *number = !e && l->numbered ? find_number(name) : NULL;
     if (!e && l->numbered && !number)
-        e = att_fail_at(where, ATT_ERR_FORMAT,
+        e = att_fail_at(&where, ATT_ERR_FORMAT,
                         "the name \"%.*s\" does not end with # and a number, as that of the first "
                         "line does",
                         (int)att_min((int64_t)name.bytes, 80), name.data);
     if (number)
         name.bytes = (size_t)(number - name.data);
-    e = e ? e : att_caption_file_add_image(f, where, name, &image);
-    return e ? e : att_caption_file_add(f, where, image, caption);
+    e = e ? e : att_caption_file_add_image(f, &where, name, &image);
+    return e ? e : att_caption_file_add(f, &where, image, caption);
 }
 
-static att_status read_lines(att_caption_file *f, const char *path, const char *text, const char *end)
+static att_status read_table(att_caption_file *f, att_table *t)
 {
-    line_format l = {.unquoted.ctx = f->ctx};
-    att_where where = {.ctx = f->ctx, .path = path};
-    att_status e = ATT_OK;
-    for (const char *next; !e && text < end; text = next) {
-        const char *line_end = memchr(text, '\n', (size_t)(end - text));
-        const att_byte_view line = {text, (size_t)((line_end ? line_end : end) - text)};
-        next = line_end ? line_end + 1 : end;
-        where.number++;
-        if (att_trim(line).bytes == 0)
-            continue;
-        const bool first = !f->format;
-        e = first ? find_format(f, &l, &where, line) : ATT_OK;
-        if (!e && !(first && l.has_header))
-            e = add_line(f, &l, &where, line);
+    line_format l = {0};
+    att_status e = find_format(f, &l, t);
+    while (!e) {
+        e = att_table_read(t);
+        if (e || !t->n)
+            break;
+        e = add_record(f, &l, t);
+        e = e ? att_table_skip(t, e) : ATT_OK;
     }
-    att_bytes_free(&l.unquoted);
-    return e;
+    f->skipped = t->skipped;
+    return e || !t->skipped ? e : att_names_add(&f->bad, att_names_at(&t->reason, 0));
 }
 
 /* ---- a file */
@@ -232,24 +213,44 @@ static att_status read_text(att_ctx *ctx, const char *path, char **text, size_t 
     return e;
 }
 
-att_status att_caption_file_read(att_caption_file *f, att_ctx *ctx, const char *path)
+/* Does the text begin as JSON's object? */
+static bool is_json(const att_text_lines *l)
+{
+    char first[64];
+    const ssize_t n = pread(l->file, first, sizeof first, l->offset);
+    att_json_scan scan = {first, first + (n > 0 ? n : 0)};
+    return att_json_accept(&scan, '{');
+}
+
+static att_status read_json(att_caption_file *f, const char *path)
 {
     static const char mark[] = "\xEF\xBB\xBF"; /* of the byte order */
     char *text = NULL;
     size_t bytes;
-    *f = (att_caption_file){.ctx = ctx, .captions.text.ctx = ctx};
-    att_ids_init(&f->images, ctx);
-    att_status e = read_text(ctx, path, &text, &bytes);
+    att_status e = read_text(f->ctx, path, &text, &bytes);
     if (!e) {
         const bool marked = !strncmp(text, mark, sizeof mark - 1);
         att_json_scan scan = {text + (marked ? sizeof mark - 1 : 0), text + bytes};
-        att_json_scan json = scan;
-        e = att_json_accept(&json, '{') ? att_caption_file_read_coco(f, path, json)
-                                        : read_lines(f, path, scan.at, scan.end);
+        att_json_accept(&scan, '{');
+        e = att_caption_file_read_coco(f, path, scan);
     }
+    att_free(f->ctx, text);
+    return e;
+}
+
+att_status att_caption_file_read(att_caption_file *f, att_ctx *ctx, const char *path, int64_t skip)
+{
+    *f = (att_caption_file){.ctx = ctx, .captions.text.ctx = ctx, .bad.text.ctx = ctx};
+    att_ids_init(&f->images, ctx);
+    att_table t;
+    att_table_init(&t, ctx);
+    t.max_skipped = skip;
+    att_status e = att_table_begin(&t, path);
+    if (!e)
+        e = is_json(&t.lines) ? read_json(f, path) : read_table(f, &t);
+    att_table_close(&t);
     if (!e && !f->captions.n)
         e = att_fail(ctx, ATT_ERR_FORMAT, "%s has no caption; %s", path, expected);
-    att_free(ctx, text);
     return e;
 }
 
@@ -257,5 +258,6 @@ void att_caption_file_free(att_caption_file *f)
 {
     att_ids_free(&f->images);
     att_names_free(&f->captions);
+    att_names_free(&f->bad);
     att_free(f->ctx, f->image);
 }

@@ -13,10 +13,12 @@ typedef struct att_caption_file {
     att_names captions; /* as typed, without spaces around */
     int32_t *image;     /* [captions.n]: whose caption it is */
     size_t room;        /* of image */
+    int64_t skipped;    /* malformed lines */
+    att_names bad;      /* the sentence on the first of them, or none */
 } att_caption_file;
 
-/* Errors: as att_caption_set_open. */
-att_status att_caption_file_read(att_caption_file *f, att_ctx *ctx, const char *path);
+/* skip: malformed lines that may be left out. Errors: as att_caption_set_open. */
+att_status att_caption_file_read(att_caption_file *f, att_ctx *ctx, const char *path, int64_t skip);
 void att_caption_file_free(att_caption_file *f);
 
 /* ---- for the formats */

@@ -16,6 +16,7 @@ struct att_caption_set {
     att_names paths;    /* of images */
     att_names captions; /* of all images, one image after another */
     int64_t *offsets;   /* [images + 1]: where an image's captions begin */
+    att_names said;     /* texts of info */
 };
 
 /* A set that is being made. */
@@ -210,6 +211,11 @@ static att_status add_images(building *b)
     }
     s->info.format = b->file.format;
     s->info.images = b->images;
+    s->info.skipped = b->file.skipped;
+    if (!e && b->file.skipped) {
+        e = att_names_add(&s->said, att_names_at(&b->file.bad, 0));
+        s->info.bad = e ? NULL : att_names_at(&s->said, 0);
+    }
     s->info.captions = (int64_t)s->captions.n;
     return e;
 }
@@ -217,7 +223,7 @@ static att_status add_images(building *b)
 static att_status build(building *b)
 {
     att_ctx *ctx = b->set->ctx;
-    att_status e = att_caption_file_read(&b->file, ctx, b->path);
+    att_status e = att_caption_file_read(&b->file, ctx, b->path, b->options.skip_bad_lines);
     if (e)
         return e;
     const size_t captions = b->file.captions.n, images = (size_t)att_ids_count(&b->file.images);
@@ -250,7 +256,7 @@ att_status att_caption_set_open(att_ctx *ctx, const char *captions, const att_ca
     b.set = att_calloc(ctx, 1, sizeof *b.set);
     if (!b.set)
         return ATT_ERR_MEMORY;
-    b.set->ctx = b.set->paths.text.ctx = b.set->captions.text.ctx = ctx;
+    b.set->ctx = b.set->paths.text.ctx = b.set->captions.text.ctx = b.set->said.text.ctx = ctx;
     e = build(&b);
     att_caption_file_free(&b.file);
     att_free(ctx, b.words);
@@ -271,6 +277,7 @@ void att_caption_set_free(att_caption_set *s)
         return;
     att_names_free(&s->paths);
     att_names_free(&s->captions);
+    att_names_free(&s->said);
     att_free(s->ctx, s->offsets);
     att_free(s->ctx, s);
 }

@@ -143,6 +143,7 @@ static parsed parse(att_table *t)
     t->unquoted.count = 0;
     while (!result && p.at)
         result = read_field(t, &p);
+    t->out_of_memory |= result == NO_MEMORY;
     if (!result && p.stop - start > ATT_MAX_LINE)
         result = TOO_LONG;
     if (result || t->bytes == (size_t)(p.next - start))
@@ -169,7 +170,7 @@ static att_status split(att_table *t, parsed *result)
         if (*result == MORE)
             e = att_text_lines_fill(&t->lines);
     }
-    return *result == NO_MEMORY ? ATT_ERR_MEMORY : e;
+    return t->out_of_memory ? att_fail(t->ctx, ATT_ERR_MEMORY, "%s: out of memory", t->lines.path) : e;
 }
 
 static att_status refuse(const att_table *t, parsed result)

@@ -146,6 +146,10 @@ static void each_format_is_found_by_its_content(void **state)
     check_three("1.jpg\tA dog runs .\n2.jpg\tGrass\n1.jpg\tTwo dogs,\ta cat\n", "tabs");
     check_three("image,caption\n1.jpg,A dog runs .\n2.jpg,Grass\n1.jpg,\"Two \"\"dogs\"\", a cat\"\n", "CSV");
     check_three("number,comment,image_name\n0,A dog runs,1.jpg\n0,Grass,2.jpg\n1,\"Two dogs, a cat\",1.jpg\n", "CSV");
+    check_three("image,caption\r\n1.jpg,A dog runs .\r\n2.jpg,Grass\r\n1.jpg,\"Two \"\"dogs\"\", a cat\"\r\n", "CSV");
+    check_three("\xEF\xBB\xBF"
+                "\"image\";\"caption\"\r1.jpg;\"A dog\rruns .\"\r;\r2.jpg;Grass\r1.jpg;Two dogs, a cat",
+                "CSV");
     check_three("image\tcaption\n1.jpg\tA dog runs .\n2.jpg\tGrass\n1.jpg\tTwo \"dogs\", a cat\n", "tabs");
     check_three(
         "{\"info\": {\"images\": [1, \"]\"]}, \"annotations\": [{\"image_id\": 70, \"id\": 1, \"caption\": \"A dog "
@@ -153,6 +157,21 @@ static void each_format_is_found_by_its_content(void **state)
         "cat\"}], \"licenses\": [], \"images\": [{\"id\": 70, \"file_name\": \"1.jpg\", \"height\": 5}, {\"id\": 8, "
         "\"file_name\": \"2.jpg\"}]}\n",
         "COCO");
+}
+
+static void malformed_lines_are_left_out_as_far_as_they_may(void **state)
+{
+    (void)state;
+    static const char text[] = "image,caption\n1.jpg,A dog\n2.jpg\n2.jpg,\"a\"b\n../3.jpg,c\n4.jpg,\n5.jpg,Grass\n";
+    att_caption_set *s = open_set(text, ATT_OPTIONS(att_caption_set_options, .skip_bad_lines = 3));
+    const att_caption_set_info info = describe(s);
+    assert_int_equal(info.images, 2);
+    assert_int_equal(info.skipped, 3);
+    assert_int_equal(info.empty, 1);
+    assert_non_null(strstr(info.bad, "line 3: 1 field, but the header has 2"));
+    att_caption_set_free(s);
+    check_refused_bytes(text, strlen(text), ATT_OPTIONS(att_caption_set_options, .skip_bad_lines = 2),
+                        "line 5: the image \"../3.jpg\" is not in the folder of images");
 }
 
 static void a_packed_file_is_read(void **state)
@@ -386,6 +405,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(words_are_letters_and_digits_in_lower_case, set_up, tear_down),
         cmocka_unit_test_setup_teardown(each_format_is_found_by_its_content, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_packed_file_is_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(malformed_lines_are_left_out_as_far_as_they_may, set_up, tear_down),
         cmocka_unit_test_setup_teardown(captions_stay_as_typed_if_wanted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_folder_says_which_images_there_are, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_list_chooses_images_in_its_order, set_up, tear_down),

@@ -4,6 +4,7 @@
 #include "caption_lengths.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
+#include "cli/base/skipped.h"
 #include "cli/evaluate/evaluate.h"
 
 #include <attend_util.h>
@@ -17,7 +18,7 @@ static const int64_t cutoffs[CUTOFFS] = {1, 5, 10};
 
 static const char *model_name = CLI_CAPTIONER_SHIPPED, *data, *images, *list, *train_list;
 static cli_caption_search search = {CLI_CAPTION_SEARCH_DEFAULTS};
-static int64_t seed = 1, threads;
+static int64_t seed = 1, threads, skip_bad_lines;
 static bool by_length, retrieval, json;
 
 static const cli_option options[] = {
@@ -38,6 +39,7 @@ static const cli_option options[] = {
     {"retrieval", 'r', NULL, .flag = &retrieval,
      .help = "find each image by its first caption among all images, in time that grows with their square"},
     {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed of the shuffled captions and of resampling"},
+    CLI_SKIP_OPTION(&skip_bad_lines, "--data"),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -353,7 +355,8 @@ static int print(const evaluation *e)
 
 static int open_set(const evaluation *e, const char *names, att_caption_set **set)
 {
-    const att_caption_set_options o = {.size = sizeof o, .images = images, .list = names};
+    const att_caption_set_options o = {
+        .size = sizeof o, .images = images, .list = names, .skip_bad_lines = skip_bad_lines};
     return cli_status(e->m.ctx, att_caption_set_open(e->m.ctx, data, &o, set));
 }
 
@@ -373,6 +376,11 @@ static int open_sets(evaluation *e)
     if (!code && e->info.missing)
         cli_note("%lld image%s captions, but %s not in %s, and left out", (long long)e->info.missing,
                  e->info.missing == 1 ? " has" : "s have", e->info.missing == 1 ? "is" : "are", images);
+    if (!code && e->info.empty)
+        cli_note("%lld caption%s of %s without a word, and left out", (long long)e->info.empty,
+                 e->info.empty == 1 ? " is" : "s are", data);
+    if (!code)
+        cli_skipped_say(e->info.skipped, e->info.bad);
     return code ? code : caption_references_open(&e->r, e->m.ctx, e->set, e->n);
 }
 

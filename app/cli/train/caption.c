@@ -1,6 +1,7 @@
 /* attend train caption: captions of images, from images with captions. */
 #include "cli/base/end.h"
 #include "cli/base/progress.h"
+#include "cli/base/skipped.h"
 #include "train.h"
 
 #include <attend_nn.h>
@@ -19,9 +20,10 @@ enum { CIDER_IMAGES = 500, MAX_CHANNELS = 1 << 16 };
 
 static const char *data, *images, *train_list, *valid_list, *encoder, *channels, *folder;
 static int decoder, attention = -1, schedule, dtype = F32;
-static int64_t image_size, hidden = 320, embedding, layers = 1, heads, intermediate, min_count = 5, max_words,
-                           presence = -1, presence_epochs = -1, captions_per_image, epochs = 25, batch = 32, crop,
-                           validate_every, save_every, keep = 1, seed = 1, threads;
+static int64_t skip_bad_lines, image_size, hidden = 320, embedding, layers = 1, heads, intermediate, min_count = 5,
+                                           max_words, presence = -1, presence_epochs = -1, captions_per_image,
+                                           epochs = 25, batch = 32, crop, validate_every, save_every, keep = 1,
+                                           seed = 1, threads;
 static double doubly_stochastic, presence_weight, encoder_memory = 4, minutes, rate = 1e-3, warmup = 0.05, decay = 0.01,
                                                   clip = 5, smoothing, dropout = 0.3;
 static bool gate, flip, resume;
@@ -107,6 +109,7 @@ static const cli_option options[] = {
      .help = "checkpoints to keep when the training has finished; --resume needs one"},
     {"dtype", 0, "f32|f16", .choice = &dtype, .help = "type of the weights in the model"},
     {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
+    CLI_SKIP_OPTION(&skip_bad_lines, "--data"),
     CLI_THREADS(&threads),
     {0},
 };
@@ -250,9 +253,9 @@ static int write_settings(char **text)
 static int open_set(caption_training *t, const char *list, att_caption_set **out, att_caption_set_info *info)
 {
     info->size = sizeof *info;
-    const int code = cli_status(
-        t->common.ctx, att_caption_set_open(t->common.ctx, data,
-                                            ATT_OPTIONS(att_caption_set_options, .images = images, .list = list), out));
+    const att_caption_set_options *o =
+        ATT_OPTIONS(att_caption_set_options, .images = images, .list = list, .skip_bad_lines = skip_bad_lines);
+    const int code = cli_status(t->common.ctx, att_caption_set_open(t->common.ctx, data, o, out));
     return code ? code : cli_status(t->common.ctx, att_caption_set_describe(*out, info));
 }
 
@@ -298,6 +301,7 @@ static void say_images(const caption_training *t)
     if (i->empty)
         cli_note("%lld caption%s of %s without a word, and left out", (long long)i->empty,
                  i->empty == 1 ? " is" : "s are", data);
+    cli_skipped_say(i->skipped, i->bad);
     if (!train_list && i->missing)
         cli_note("%lld image%s with captions %s not in %s, and left out", (long long)i->missing,
                  i->missing == 1 ? "" : "s", i->missing == 1 ? "is" : "are", images);
