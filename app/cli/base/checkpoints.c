@@ -32,6 +32,7 @@ void cli_checkpoints_find(const char *folder, cli_checkpoints *c)
     }
     if (d)
         closedir(d);
+    c->paused = strstr(c->newest, "-pause") != NULL; /* of two of the same step, the name of the pause is the first */
 }
 
 /* Moves them to a folder of the descriptor `to`; -1: removes them. */

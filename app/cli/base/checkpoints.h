@@ -3,12 +3,14 @@
 #define CLI_CHECKPOINTS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 typedef struct cli_checkpoints {
     int64_t n, bytes; /* of all */
     char newest[64];  /* its name; "": there is none */
+    bool paused;      /* the newest one is of an interruption (see att_training_pause) */
 } cli_checkpoints;
 /* Those in the folder, which need not exist. */
 void cli_checkpoints_find(const char *folder, cli_checkpoints *c);

@@ -213,10 +213,15 @@ static void reserve_descriptors(void)
             _exit(CLI_FAILED);
 }
 
+/* A file has reached the limit of a shell (ulimit -f): the call that writes fails with EFBIG, and its caller says so.
+ * Unlike an ignored signal, this is not passed on to programs that are started. */
+static void on_file_limit(int number) { (void)number; }
+
 static void set_signal_handlers(void)
 {
     const struct sigaction a = {.sa_handler = on_signal, .sa_mask = all_ends()},
-                           bus = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+                           bus = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO},
+                           limit = {.sa_handler = on_file_limit, .sa_flags = SA_RESTART};
     const sigset_t set = all_ends();
     for (int i = 0; i < ENDS; i++) {
         struct sigaction old;
@@ -225,6 +230,7 @@ static void set_signal_handlers(void)
             sigaction(ends[i], &a, NULL);
     }
     sigaction(SIGBUS, &bus, NULL);
+    sigaction(SIGXFSZ, &limit, NULL);
     sigprocmask(SIG_UNBLOCK, &set, NULL); /* whatever the parent process has blocked */
 }
 

@@ -113,16 +113,25 @@ static int validate_and_save(cli_training *t, int64_t step, bool done, bool *uns
     return code;
 }
 
+/* Makes up for what the last process could not do after its last step: a signal came before the validation, or the
+ * checkpoint could not be written, and only a pause was saved, which is none of those that are averaged. */
+static int make_up(cli_training *t, int64_t step, bool done, bool *unsaved)
+{
+    cli_checkpoints c;
+    cli_checkpoints_find(t->folder, &c);
+    if (!is_due(t, step, done) && !(c.paused && step > 0 && step % t->save_every == 0))
+        return CLI_DONE;
+    *unsaved = true;
+    return validate_and_save(t, step, done, unsaved);
+}
+
 /* Until one of the limits, or a signal. *limit: it was a limit. */
 static int run_steps(cli_training *t, bool *limit)
 {
     int64_t tokens = 0, step = att_training_steps(t->training);
     bool unsaved = !t->resume, done = is_done(t, step);
-    int code = CLI_DONE;
-    if (t->resume && is_due(t, step, done)) { /* the signal came before that validation */
-        unsaved = true;
-        code = validate_and_save(t, step, done, &unsaved);
-    }
+    int code = t->resume ? make_up(t, step, done, &unsaved) : CLI_DONE;
+    done = done || is_out_of_patience(t);
     cli_progress progress;
     cli_progress_begin(&progress);
     progress.things = t->things;
