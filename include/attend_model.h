@@ -358,6 +358,7 @@ ATT_API att_status att_translator_training_new(att_encoder_decoder *m, const att
  * (damaged, of another step, with numbers that are not finite); a symbolic link instead of the lock or a checkpoint. */
 ATT_API att_status att_translator_training_open(att_ctx *ctx, const char *folder,
                                                 const att_translator_training_options *options, att_training **out);
+/* One that has made no step and saved nothing leaves no files in its folder, and no folder that it has made. */
 ATT_API void att_training_free(att_training *t);
 /* The model and tokenizer of a translator's training; NULL for other trainings. */
 ATT_API const att_encoder_decoder *att_training_model(const att_training *t);

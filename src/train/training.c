@@ -133,7 +133,10 @@ void att_training_free(att_training *t)
     att_optimizer_free(t->optimizer);
     att_tape_free(t->tape);
     t->kind->free(t->self);
-    att_run_close(t->run);
+    if (t->step == 0 && !t->saved) /* as after a start that has failed */
+        att_run_discard(t->run, t->kind->files);
+    else
+        att_run_close(t->run);
     att_free(t->ctx, t->frozen);
     att_free(t->ctx, t);
 }
@@ -194,6 +197,7 @@ att_status att_training_keep_best(att_training *t, double score, att_dtype dtype
     const bool better = !e && score > t->best;
     e = better ? check_params(t) : e;
     e = e || !better ? e : t->kind->write(t->self, t->folder, dtype);
+    t->saved = t->saved || better;
     if (e)
         return e;
     t->evaluated = t->step;
@@ -237,6 +241,7 @@ att_status att_training_write(att_training *t, int64_t n, att_dtype dtype)
     if (steps)
         att_free(t->ctx, steps);
     e = e ? e : check_params(t);
+    t->saved = t->saved || !e;
     return e ? e : t->kind->write(t->self, t->folder, dtype);
 }
 

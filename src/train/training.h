@@ -61,6 +61,7 @@ struct att_training {
     att_training_config config; /* the folder's path is copied */
     char folder[ATT_MAX_PATH];
     att_run *run; /* NULL: no folder */
+    bool saved;   /* it has saved a checkpoint or written the model */
     att_optimizer *optimizer;
     att_tape *tape;
     int64_t params;

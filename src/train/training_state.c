@@ -129,6 +129,7 @@ static att_status save(att_training *t, const char *caller, bool pause)
     snprintf(what, sizeof what, "%s: step %lld is not saved", t->folder, (long long)t->step);
     e = check_state(t, &s, ATT_ERR_ARGUMENT, what);
     e = e ? e : att_run_save(t->run, t->step, pause, &s.all);
+    t->saved = t->saved || !e;
     state_free(t, &s);
     return e;
 }

@@ -96,6 +96,28 @@ static void a_checkpoint_that_could_not_be_written_changes_nothing(void **state)
     }
 }
 
+/* ---- a disk that is full at the start ------------------------------------------------------- */
+
+/* Whichever file of the start cannot be written, nothing is left; the folder above may be new, too. */
+static void a_start_on_a_full_disk_leaves_nothing(void **state)
+{
+    (void)state;
+    static const char *const trainings[] = {TRANSLATE, EMBED, CLASSIFY, CAPTION, RECOMMEND};
+    static const char *const files[] = {"/training.json", "/log.jsonl", "/source.spm"};
+    need_preload();
+    for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++)
+        for (size_t k = 0; k < 2 + (i == 0); k++) {
+            char line[1024];
+            snprintf(line, sizeof line,
+                     "rm -rf hit no; env " PRELOAD "FAIL_CALL_IN=%s FAIL_CALL_AT=1 FAIL_CALL_ERROR=%d %s -o no/thing; "
+                     "code=$?; test ! -e no || ls -R no; exit $code",
+                     files[k], ENOSPC, trainings[i]);
+            const int code = tool(line);
+            if (code != 1 || *tool_out || !strstr(tool_err, "No space left on device"))
+                fail_msg("%s: exit code %d: %s%s", line, code, tool_out, tool_err);
+        }
+}
+
 /* ---- the limit of a shell (ulimit -f), whose signal ends programs without a word ------------ */
 
 static void a_limit_of_files_is_a_sentence(void **state)
@@ -127,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_checkpoint_that_could_not_be_written_changes_nothing),
+        cmocka_unit_test(a_start_on_a_full_disk_leaves_nothing),
         cmocka_unit_test(a_limit_of_files_is_a_sentence),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);

@@ -51,8 +51,9 @@ int cli_log_open(cli_log *l, const char *folder, int64_t step)
     *l = (cli_log){0};
     if (snprintf(l->path, sizeof l->path, "%s/log.jsonl", folder) >= (int)sizeof l->path)
         return cli_fail("%.80s...: the path is too long", folder);
-    l->fd = open(l->path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     struct stat s;
+    l->made = lstat(l->path, &s) && errno == ENOENT;
+    l->fd = open(l->path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     int code = check_file(l);
     if (!code)
         code = count_kept(l, step);
@@ -87,4 +88,11 @@ int cli_log_close(cli_log *l, int code)
         code = cli_fail_errno(l->path);
     l->fd = -1;
     return code;
+}
+
+void cli_log_discard(cli_log *l)
+{
+    if (l->fd >= 0 && l->made)
+        unlink(l->path);
+    cli_log_close(l, CLI_FAILED);
 }

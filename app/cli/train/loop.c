@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- the state between two validations, which checkpoints keep as a text */
 
@@ -265,20 +266,37 @@ static int stop(cli_training *t)
     return CLI_INTERRUPTED;
 }
 
+/* Opens the log and stores the options; after an error nothing of that is left. */
+static int begin_files(cli_training *t, int64_t first)
+{
+    char path[CLI_TRAINING_PATH];
+    struct stat s;
+    int code = cli_training_file_path(t->folder, path);
+    const bool is_new = !code && lstat(path, &s) != 0;
+    if (!code)
+        code = cli_log_open(&t->log, t->folder, first > 0 ? first : -1) /* from the start: a new log */;
+    if (code)
+        return code;
+    code = cli_training_options_write(t->options, cli_training_finished());
+    if (!code)
+        code = log_options(t);
+    if (code)
+        cli_log_discard(&t->log);
+    if (code && is_new)
+        unlink(path);
+    return code;
+}
+
 int cli_training_run(cli_training *t)
 {
     const int64_t first = att_training_steps(t->training);
     bool limit = false;
     t->begin = cli_seconds();
     read_note(t);
-    int code = cli_log_open(&t->log, t->folder, first > 0 ? first : -1) /* from the start: a new log */;
+    int code = begin_files(t, first);
     if (code)
         return code;
-    code = cli_training_options_write(t->options, cli_training_finished());
-    if (!code)
-        code = log_options(t);
-    if (!code)
-        code = say_start(t, is_done(t, first));
+    code = say_start(t, is_done(t, first));
     if (!code)
         code = run_steps(t, &limit);
     code = cli_log_close(&t->log, code);
