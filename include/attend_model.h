@@ -439,7 +439,8 @@ ATT_API att_status att_training_step(att_training *t, att_training_report *repor
 ATT_API int64_t att_training_steps(const att_training *t); /* steps so far */
 typedef struct att_training_info {
     size_t size;
-    int64_t evaluated, best_step;     /* step of the last score of att_training_keep_best and of the best; 0: none */
+    int64_t evaluated, best_step;     /* step of the last score of att_training_keep_best and of the best; 0: none, or
+                                       * of the model that the training begins with */
     double best;                      /* best score; -INFINITY: none */
     int64_t pairs;                    /* used pairs of the files */
     int64_t empty, invalid, too_long; /* as in att_training_report */
@@ -460,6 +461,10 @@ ATT_API att_status att_training_pause(att_training *t);
 /* For all but translators: records the score of the current weights on held-out data. If it is the best so far,
  * including before a resume, the model is written to the folder, like att_training_write(t, 0, dtype). */
 ATT_API att_status att_training_keep_best(att_training *t, double score, att_dtype dtype);
+/* Before the first step: the folder has the model that the training begins with, and this is its score.
+ * att_training_keep_best then writes only a model that is better; until then best_step is 0, and the files stay as they
+ * are. Error: a step has been made. */
+ATT_API att_status att_training_keep_first(att_training *t, double score);
 /* Writes model.safetensors: the mean of the weights of the newest n checkpoints (n = 0: the current weights), as dtype.
  * The folder can then be opened as one of the kind that was learnt: by att_translator_open, att_sentence_open,
  * att_image_model_open or att_recommender_open. */

@@ -296,6 +296,8 @@ typedef struct att_item_content {
                * the start of the item's own vector, projected at random if width is not that of the model */
 } att_item_content;
 
+/* A folder whose training is replacing the model's files, or was killed then, has no weights for that while: if it has
+ * a folder base, with the model that the training began with, that one is opened. */
 ATT_API att_status att_recommender_open(att_ctx *ctx, const char *folder, att_recommender **out);
 /* For training, with f32 weights of its own; or a new model of items [n_items], at most 2,097,151 ids, with randomly
  * initialised weights from settings, a JSON text: {"model_type": "attend-sasrec" or "attend-bert4rec", "hidden_size":

@@ -468,6 +468,7 @@ static void give_bert(const char *folder)
     need(att_bert_open_for_training(ctx, folder, &bert));
     need(att_sentence_open_for_training(ctx, folder, &sentence));
     need(att_sentence_training_open(ctx, path_in_made("learns"), &in_folder, &t));
+    need(att_training_save(t));
     static const char *const folders[] = {
         "att_bert_open.folder",     "att_bert_open_with.folder",     "att_bert_open_for_training.folder",
         "att_sentence_open.folder", "att_sentence_open_with.folder", "att_sentence_open_for_training.folder"};
@@ -481,6 +482,7 @@ static void give_bert(const char *folder)
     give("const att_sentence_training_options *", &in_folder);
     give("att_training_sentence.t", t);
     give("att_training_keep_best.t", t);
+    give("att_training_keep_first.t", t);
     static att_attention_map map;
     need(att_sentence_attention(sentence, "a b", 3, 0, 0, &map));
     give("att_attention_map_free.map", &map);
@@ -552,6 +554,7 @@ static void give_trainings(void)
     in_folder.settings = "{\"d_model\": 16, \"encoder_layers\": 1, \"decoder_layers\": 1, \"encoder_ffn_dim\": 32, "
                          "\"decoder_ffn_dim\": 32, \"encoder_attention_heads\": 2, \"decoder_attention_heads\": 2}";
     need(att_translator_training_open(ctx, path_in_made("training"), &in_folder, &t));
+    need(att_training_save(t)); /* or att_training_free removes the folder */
     give("att_translator_training_new.options", &options);
     give("const att_translator_training_options *", &in_folder);
     give("const att_training *", t);

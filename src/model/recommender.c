@@ -3,7 +3,9 @@
 #include "io/replace.h"
 #include "io/safetensors.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- parts of every model */
 
@@ -92,8 +94,7 @@ static const att_model_kind kind = {.bytes = sizeof(att_recommender),
 
 /* ---- open, make, free */
 
-static att_status open_recommender(att_ctx *ctx, const char *caller, const char *folder, bool trainable,
-                                   att_recommender **out)
+static att_status open_once(att_ctx *ctx, const char *caller, const char *folder, bool trainable, att_recommender **out)
 {
     att_status e = att_model_open(ctx, caller, &kind, folder, trainable, out);
     if (e)
@@ -104,6 +105,45 @@ static att_status open_recommender(att_ctx *ctx, const char *caller, const char 
     if (e) {
         att_recommender_free(m);
         *out = NULL;
+    }
+    return e;
+}
+
+/* What FOLDER/SUB/model.safetensors is; zeros: it does not exist. */
+static struct stat weights_of(const char *folder, const char *sub)
+{
+    char path[ATT_MAX_PATH];
+    struct stat is, none = {0};
+    const bool fits = snprintf(path, sizeof path, "%s%s/model.safetensors", folder, sub) < (int)sizeof path;
+    return fits && stat(path, &is) == 0 ? is : none;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Other files of a model change only while it has no weights (see io/install.h): then the model is opened that the
+ * training began with, if there is one. Where the weights are others in the end, all is opened once more. */
+static att_status open_recommender(att_ctx *ctx, const char *caller, const char *folder, bool trainable,
+                                   att_recommender **out)
+{
+    enum { TRIALS = 5 };
+    static const struct stat none = {0};
+    if (!folder || !out)
+        return open_once(ctx, caller, folder, trainable, out);
+    att_status e = ATT_OK;
+    for (int i = 0; i < TRIALS; i++) {
+        char base[ATT_MAX_PATH];
+        const struct stat before = weights_of(folder, ""), of_base = weights_of(folder, "/base");
+        const bool uses_base = same_file(&before, &none) && !same_file(&of_base, &none) &&
+                               snprintf(base, sizeof base, "%s/base", folder) < (int)sizeof base;
+        e = open_once(ctx, caller, uses_base ? base : folder, trainable, out);
+        const struct stat after = weights_of(folder, "");
+        if (uses_base || same_file(&before, &after) || i == TRIALS - 1)
+            break;
+        att_recommender_free(*out);
     }
     return e;
 }

@@ -1,4 +1,5 @@
 #include "train/caption_encoder.h"
+#include "io/install.h"
 #include "io/parallel.h"
 #include "io/replace.h"
 
@@ -64,7 +65,8 @@ static att_status copy_file(att_ctx *ctx, const char *folder, const char *to, co
 att_status att_caption_encoder_copy(att_ctx *ctx, const char *folder, const char *to)
 {
     char encoder[ATT_MAX_PATH];
-    att_status e = att_join_path(ctx, to, "encoder", encoder);
+    att_status e = att_install_forget(ctx, to); /* of an earlier model, with another encoder */
+    e = e ? e : att_join_path(ctx, to, "encoder", encoder);
     e = e ? e : att_make_folder(ctx, encoder);
     for (const char *const *file = att_caption_encoder_files; !e && strchr(*file, '/'); file++)
         e = copy_file(ctx, folder, encoder, strchr(*file, '/') + 1);

@@ -1,5 +1,6 @@
 #include "train/run_state.h"
 #include "attend_model.h"
+#include "io/install.h"
 #include "io/replace.h"
 #include "io/safetensors.h"
 #include "util/shape.h"
@@ -286,6 +287,8 @@ att_status att_run_open(att_ctx *ctx, const char *folder, int64_t keep, att_run 
     att_status s = att_make_folder(ctx, folder);
     s = s ? s : acquire_lock(run);
     s = s ? s : for_each_file(run, remove_unfinished, NULL);
+    if (!s)
+        att_install_discard(folder);
     if (s)
         att_run_discard(run, NULL);
     else

@@ -1,5 +1,7 @@
 /* Trainings: construction, resuming, evaluation, writing the model. */
 #include "train/training.h"
+#include "io/install.h"
+#include "io/replace.h"
 #include "io/util.h"
 
 #include <float.h>
@@ -189,6 +191,20 @@ static att_status check_params(const att_training *t)
     return e;
 }
 
+/* Writes the model, all of whose files appear together. */
+static att_status write_model(const att_training *t, att_dtype dtype)
+{
+    char path[ATT_MAX_PATH];
+    att_status e = att_join_path(t->ctx, t->folder, ATT_INSTALL_FOLDER, path);
+    att_install_discard(t->folder); /* that of a killed process */
+    e = e ? e : att_make_folder(t->ctx, path);
+    e = e ? e : t->kind->write(t->self, path, dtype);
+    e = e ? e : att_install(t->ctx, t->folder);
+    if (e)
+        att_install_discard(t->folder);
+    return e;
+}
+
 att_status att_training_keep_best(att_training *t, double score, att_dtype dtype)
 {
     att_status e = att_training_in_folder(t, __func__);
@@ -196,14 +212,27 @@ att_status att_training_keep_best(att_training *t, double score, att_dtype dtype
         e = att_fail(t->ctx, ATT_ERR_ARGUMENT, "a training of %s keeps no best model", t->kind->name);
     const bool better = !e && score > t->best;
     e = better ? check_params(t) : e;
-    e = e || !better ? e : t->kind->write(t->self, t->folder, dtype);
-    t->saved = t->saved || better;
+    e = e || !better ? e : write_model(t, dtype);
     if (e)
         return e;
+    t->saved = t->saved || better;
     t->evaluated = t->step;
     t->best_step = better ? t->evaluated : t->best_step;
     t->best = better ? score : t->best;
     return ATT_OK;
+}
+
+att_status att_training_keep_first(att_training *t, double score)
+{
+    att_status e = att_training_in_folder(t, __func__);
+    if (!e && !t->config.keep_best)
+        e = att_fail(t->ctx, ATT_ERR_ARGUMENT, "a training of %s keeps no best model", t->kind->name);
+    if (!e && t->step > 0)
+        e = att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the training is at step %lld, not before the first one", __func__,
+                     (long long)t->step);
+    if (!e && !isnan(score))
+        t->best = score;
+    return e;
 }
 
 /* Sets each parameter to its mean over the checkpoints of steps [n]. */
@@ -241,8 +270,10 @@ att_status att_training_write(att_training *t, int64_t n, att_dtype dtype)
     if (steps)
         att_free(t->ctx, steps);
     e = e ? e : check_params(t);
-    t->saved = t->saved || !e;
-    return e ? e : t->kind->write(t->self, t->folder, dtype);
+    if (e)
+        return e;
+    t->saved = true;
+    return write_model(t, dtype);
 }
 
 att_status att_training_keep(att_training *t, int64_t n)

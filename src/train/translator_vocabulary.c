@@ -1,4 +1,5 @@
 /* The vocabulary in the folder of a translator's training: learnt from the texts, or copied. */
+#include "io/install.h"
 #include "io/replace.h"
 #include "text/not_utf8.h"
 #include "text/utf8.h"
@@ -101,7 +102,9 @@ static att_status copy_vocabulary(att_ctx *ctx, const training_options *o, const
 
 att_status att_training_vocabulary(att_ctx *ctx, const training_options *o, const char *folder)
 {
-    return !o->tokenizer               ? learn_vocabulary(ctx, o, folder)
+    const att_status e = att_install_forget(ctx, folder); /* of an earlier model, with another vocabulary */
+    return e                           ? e
+           : !o->tokenizer             ? learn_vocabulary(ctx, o, folder)
            : att_is_file(o->tokenizer) ? read_pieces(ctx, o, folder)
                                        : copy_vocabulary(ctx, o, folder);
 }

@@ -47,10 +47,10 @@ static void a_training_leaves_the_best_model_and_a_log(void **state)
     assert_has(tool_err, "step 400, epoch 40: loss ");
     assert_has(tool_err, "with the highest Spearman on validation");
     assert_int_equal(tool("wc -l < whole/log.jsonl"), 0);
-    assert_has(tool_out, "10\n");
+    assert_has(tool_out, "11\n"); /* of the model that it begins with, too */
     assert_int_equal(tool("cat whole/log.jsonl"), 0);
     double best = -INFINITY;
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 11; i++) {
         json_t *v = line_json(i);
         const double spearman = json_number_value(json_object_get(v, "spearman"));
         best = spearman > best ? spearman : best;
@@ -151,9 +151,24 @@ static void a_training_that_is_judged_by_something_else_is_not_gone_on_with(void
                      0);
 }
 
+/* The pre-trained model is a candidate. */
+static void a_training_that_makes_nothing_better_ends_with_what_it_began_with(void **state)
+{
+    (void)state;
+    assert_int_equal(tool(TRAIN
+                          "--rate 1e-30 --valid valid.tsv -o still && $A similarity -m still --pairs valid.tsv >1 && "
+                          "$A similarity -m . --pairs valid.tsv | cmp 1 -"),
+                     0);
+    assert_has(tool_err, "step 0, the model to begin with, on validation Spearman ");
+    assert_has(tool_err, "attend: no step was better than the model to begin with, whose Spearman on validation is ");
+    assert_has(tool_err, ": still is that one\n");
+    assert_int_equal(tool("head -n 1 still/log.jsonl | grep -c '{\"step\": 0, .*\"spearman\": '"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_training_that_makes_nothing_better_ends_with_what_it_began_with),
         cmocka_unit_test(a_training_leaves_the_best_model_and_a_log),
         cmocka_unit_test(without_a_validation_the_model_is_the_last),
         cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),

@@ -145,11 +145,115 @@ static void a_limit_of_files_is_a_sentence(void **state)
                      0);
 }
 
+/* ---- killed while the files of a model are replaced ---------------------------------------- */
+
+/* The calls at which it is killed: of all that change a file of the folder each 61st; of those on settings each fifth.
+ */
+static const struct {
+    const char *in;
+    int step;
+} kills[] = {{"shop", 61}, {".json", 5}};
+
+/* Kills `train`, which works on the folder shop, at its n-th call of a kind. Returns its exit code. */
+static int kill_at(const char *before, const char *train, size_t kind, int n)
+{
+    char line[2048];
+    snprintf(line, sizeof line,
+             "rm -rf hit shop; cp -r %s shop; env " PRELOAD "FAIL_CALL_IN=%s FAIL_CALL_AT=%d %s -o shop", before,
+             kills[kind].in, n, train);
+    const int code = tool(line);
+    if (code != 0 && code != 137)
+        fail_msg("%s: exit code %d: %s", line, code, tool_err);
+    return code;
+}
+
+typedef struct replacement {
+    const char *old, *new, *use;
+} replacement;
+
+static void check_replacement(const replacement *r)
+{
+    static char output[2][4096];
+    const char *const trains[] = {r->old, r->new}, *const names[] = {"old", "new"};
+    char line[2048], use[256];
+    int opened = 0;
+    for (int k = 0; k < 2; k++) {
+        snprintf(use, sizeof use, r->use, names[k]);
+        snprintf(line, sizeof line, "rm -rf %s; %s -o %s 2>err && %s", names[k], trains[k], names[k], use);
+        assert_int_equal(tool(line), 0);
+        snprintf(output[k], sizeof output[k], "%.4000s", tool_out);
+    }
+    assert_string_not_equal(output[0], output[1]);
+    snprintf(use, sizeof use, r->use, "shop");
+    for (size_t kind = 0; kind < 2; kind++)
+        for (int n = 1, code = 137; code == 137; n += kills[kind].step) {
+            code = kill_at("old", r->new, kind, n);
+            const int used = tool(use);
+            const bool is_new = used == 0 && !strcmp(tool_out, output[1]), is_old = !strcmp(tool_out, output[0]),
+                       none = used == 1 && strstr(tool_err, " --resume -o shop\n");
+            if (!(is_new || (code && (is_old || none))))
+                fail_msg("killed at change %d: %s: %s%s", n, r->new, tool_out, tool_err);
+            opened += is_new || is_old;
+        }
+    assert_true(opened > 1);
+}
+
+/* A folder with a model gets another one, by a new training: what is opened is one of both, or none. */
+static void a_model_is_the_old_one_or_the_new_one_or_none(void **state)
+{
+    (void)state;
+    static const replacement cases[] = {
+        {TRANSLATE "--keep 0", TRANSLATE "--tokenizer other.spm --seed 2", "head -n 3 train.de | $A translate -m %s"},
+        {CLASSIFY "--labels rows,columns,diagonals --keep 0", CLASSIFY "--labels up,down,across --dtype f16",
+         "$A classify -m %s images/1.png"},
+        {EMBED "--keep 0", EMBED "--seed 2", "echo a b | $A embed -m %s"},
+        {CAPTION "--valid-list train.txt --train-list valid.txt --keep 0", CAPTION "--min-count 5 --max-words 5",
+         "$A caption -m %s images/1.png"},
+    };
+    need_preload();
+    assert_int_equal(tool("sed s/eins/sieben/g train.de >other.de; "
+                          "$A vocab --size 70 -n identity -o other.spm other.de train.en"),
+                     0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_replacement(&cases[i]);
+}
+
+/* The model with the new items replaces the old one; until then, and while it does so, there is the old one. */
+static void a_recommender_that_learns_on_is_there_at_any_time(void **state)
+{
+    (void)state;
+    static const char learns[] = "$A train recommend --resume --data grown.txt --epochs 3 --rate 0.01 --threads 1 ";
+    char line[2048];
+    need_preload();
+    assert_int_equal(tool("sed 's/^u/v/; s/i4/new/' log.txt | cat log.txt - >grown.txt; " RECOMMEND
+                          "--epochs 1 -o before && rm -rf calm; cp -r before calm"),
+                     0);
+    snprintf(line, sizeof line, "%s -o calm && ! cmp -s before/items.json calm/items.json", learns);
+    assert_int_equal(tool(line), 0); /* it was replaced */
+    for (size_t kind = 0; kind < 2; kind++)
+        for (int n = 1, code = 137; code == 137; n += kills[kind].step) {
+            code = kill_at("before", learns, kind, n);
+            if (tool("$A recommend -m shop --history i1,i2"))
+                fail_msg("killed at change %d: %s", n, tool_err);
+            if (tool("rm -rf plain; cp -r shop plain; $A train recommend --resume -o plain && ! ls -d plain/next "
+                     "plain/lock plain/*unfinished*"))
+                fail_msg("killed at change %d: plain --resume: %s%s", n, tool_out, tool_err);
+            snprintf(line, sizeof line,
+                     "%s -o shop && cmp shop/model.safetensors calm/model.safetensors && ls -A calm >1 && "
+                     "ls -A shop | diff 1 -",
+                     learns);
+            if (tool(line))
+                fail_msg("killed at change %d: %s%s", n, tool_out, tool_err);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_checkpoint_that_could_not_be_written_changes_nothing),
         cmocka_unit_test(a_start_on_a_full_disk_leaves_nothing),
+        cmocka_unit_test(a_model_is_the_old_one_or_the_new_one_or_none),
+        cmocka_unit_test(a_recommender_that_learns_on_is_there_at_any_time),
         cmocka_unit_test(a_limit_of_files_is_a_sentence),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);

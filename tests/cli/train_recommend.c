@@ -357,6 +357,48 @@ static void a_log_that_has_grown_adds_items_to_what_is_learnt(void **state)
     assert_int_equal(tool("cp ring.txt grown.txt; cat more.txt >>grown.txt"), 0);
 }
 
+/* Whether or not it gets new items, a night that makes nothing better changes no file of the model. */
+static void the_model_to_begin_with_stays_where_no_step_is_better(void **state)
+{
+    (void)state;
+    static const char *const logs[] = {"grown.txt", "longer.txt"};
+    assert_int_equal(tool("{ cat ring.txt; sed 's/^user/more/' ring.txt; } >longer.txt; " TRAIN
+                          "--epochs 12 -o was; rm -rf night; cp -r was night"),
+                     0);
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
+        char line[512];
+        snprintf(line, sizeof line, "$A train recommend --resume -o night --data %s --rate 1e-30 --epochs 2 --json",
+                 logs[i]);
+        assert_int_equal(tool(line), 0);
+        assert_has(tool_err, "step 0, the model to begin with, on validation NDCG@10 0.");
+        assert_has(tool_err, i ? ": night stays unchanged\n" : ": night stays unchanged, without the 4 new items\n");
+        assert_null(strstr(tool_err, "is a model now"));
+        json_t *v = line_json(0);
+        assert_true(json_is_false(json_object_get(v, "improved")));
+        assert_true(json_is_true(json_object_get(v, "finished")));
+        assert_int_equal(number(v, "step"), 0);
+        assert_true(number(v, "steps") > 0 && number(v, "ndcg") > 0.2);
+        json_decref(v);
+        assert_int_equal(
+            tool("for f in config.json items.json model.safetensors; do cmp was/$f night/$f || exit 1; done; "
+                 "grep -c '\"step\": 0, .*\"ndcg\"' night/log.jsonl"),
+            0);
+    }
+    assert_int_equal(tool("$A train recommend --resume -o night --data ring.txt --rate 0.01 --json"), 0);
+    assert_has(tool_out, "\"improved\": true}\n");
+    /* In a new folder there is a model in any case; with texts, the new items are worth having. */
+    assert_int_equal(tool("$A train recommend -m was --data grown.txt --rate 1e-30 --epochs 1 -o fresh && "
+                          "$A info -m fresh | grep -c 'items *24$'"),
+                     0);
+    assert_int_equal(
+        tool("{ cat texts.tsv; printf 'item22\\tA dog\\n'; } >grown.tsv; " TRAIN
+             "--item-texts texts.tsv --text-model $D --content add --epochs 12 -o titles && $A train "
+             "recommend --resume -o titles --data grown.txt --item-texts grown.tsv --rate 1e-300 --epochs 1"),
+        0);
+    assert_has(tool_err, ": titles is that one, with the new items\n");
+    assert_int_equal(tool("$A info -m titles | grep -c 'items *25$'"), 0);
+}
+
 /* Of the size of the log before, but with other items. */
 static void another_log_is_seen_by_its_content(void **state)
 {
@@ -463,6 +505,7 @@ int main(void)
         cmocka_unit_test(a_training_without_validation_ends_and_says_so),
         cmocka_unit_test(an_error_leaves_the_training_as_it_is),
         cmocka_unit_test(a_training_goes_on_for_more_epochs),
+        cmocka_unit_test(the_model_to_begin_with_stays_where_no_step_is_better),
         cmocka_unit_test(another_log_is_seen_by_its_content),
         cmocka_unit_test(a_log_that_has_grown_adds_items_to_what_is_learnt),
         cmocka_unit_test(texts_make_items_that_are_in_no_action),

@@ -51,7 +51,7 @@ const char *cli_model_kind_name(cli_model_kind kind) { return kinds[kind].name; 
 
 static bool is_file(const char *folder, const char *name)
 {
-    char path[sizeof(att_model_path) + sizeof "/modules.json"];
+    char path[sizeof(att_model_path) + sizeof "/base/model.safetensors"];
     struct stat s;
     snprintf(path, sizeof path, "%s%s", folder, name);
     return stat(path, &s) == 0 && !S_ISDIR(s.st_mode);
@@ -134,6 +134,13 @@ static int check_finished(const char *name, const char *folder)
     json_t *training = NULL;
     if (is_file(folder, "/model.safetensors"))
         return CLI_DONE;
+    if (is_file(folder, "/base/model.safetensors")) { /* which att_recommender_open opens */
+        cli_note(
+            "%s: its training is replacing the model, or was killed then, so that in %s/base is used; attend train "
+            "recommend --resume -o %s continues it",
+            name, folder, cli_quoted(name).text);
+        return CLI_DONE;
+    }
     int code = cli_training_file_read(folder, &training);
     cli_checkpoints_find(folder, &c);
     const char *command = json_string_value(json_object_get(training, "command"));

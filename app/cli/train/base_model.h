@@ -3,12 +3,19 @@
 #define CLI_TRAIN_BASE_MODEL_H
 
 #include "cli/base/cli.h"
+#include "options.h"
 
 /* Copies the model to FOLDER/next, which *next becomes, and puts the checkpoints of the training that is there aside to
  * it. Fails while a process trains in the folder. */
 int cli_base_model_begin(const char *folder, att_model_path *next);
-/* To be called when the next training has begun with that. code 0: it moves to FOLDER/base, which *base becomes, and
- * the checkpoints are removed; else they are put back. Returns code, or that of an error. */
-int cli_base_model_end(const char *folder, const att_model_path *next, att_model_path *base, int code);
+/* To be called when the next training has begun with that, and the options are those to be stored, with FOLDER/base as
+ * its model. code 0: they are stored, the model moves to FOLDER/base, and the checkpoints are removed; else these are
+ * put back. Returns code, or that of an error. */
+int cli_base_model_end(const cli_training_options *options, const att_model_path *next, int code);
+/* To be called before the folder's options are read: completes what a process that was killed has left of the two calls
+ * above, or undoes it. */
+int cli_base_model_recover(const char *folder);
+/* The folder's model becomes the one of the folder `base` again, if it is another one. */
+int cli_base_model_restore(const char *folder, const char *base);
 
 #endif

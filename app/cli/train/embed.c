@@ -17,7 +17,7 @@ static const char *model_name, *pairs_path, *valid_path, *folder;
 static int format = CLI_PAIRS_BY_NAME, loss = CLI_LOSS_BY_FILE, distance;
 static int64_t batch = 16, seed = 1, threads, validate_every = 100, save_every = 200, keep = 1, skip_bad_lines;
 static double epochs = 2, rate = 2e-5, warmup = 0.1, decay = 0.01, clip = 1, highest = 5, scale = 20, margin;
-static bool resume;
+static bool resume, json;
 
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
@@ -54,6 +54,7 @@ static const cli_option options[] = {
     {"keep", 0, "N", .integer = &keep, .max = 64,
      .help = "checkpoints to keep when the training has finished; --resume needs one"},
     {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
+    CLI_TRAINING_JSON(&json),
     CLI_THREADS(&threads),
     {0},
 };
@@ -242,11 +243,14 @@ static int write_model(void *user, bool stopped)
     const embed_training *t = user;
     att_training_info info = {.size = sizeof info};
     int code = cli_status(t->common.ctx, att_training_describe(t->common.training, &info));
-    if (!code && (!valid_path || (stopped && info.best_step == 0)))
+    const bool none = !isfinite(info.best);
+    if (!code && (!valid_path || (stopped && none)))
         return cli_status(t->common.ctx, att_training_write(t->common.training, 0, ATT_F32));
-    if (!code && info.best_step == 0)
+    if (!code && none)
         return cli_fail("%s: no validation has a correlation: similarities or scores are all the same", valid_path);
-    if (!code)
+    if (!code && info.best_step == 0)
+        cli_training_say_kept(&t->common, "Spearman", 2, 0);
+    else if (!code)
         cli_note("%s is the model of step %lld, with the highest Spearman on validation, %.2f", folder,
                  (long long)info.best_step, info.best);
     return code;
@@ -261,6 +265,7 @@ static int run(int n, char **arguments)
                                    .resume = resume,
                                    .both = true,
                                    .validate = valid_path ? validate : NULL,
+                                   .validate_first = valid_path ? validate : NULL,
                                    .keep = keep,
                                    .describe = say_cut,
                                    .write = write_model,
@@ -285,6 +290,8 @@ static int run(int n, char **arguments)
         code = allocate_validation(&t);
     if (!code)
         code = cli_training_run(&t.common);
+    if (json && (!code || code == CLI_INTERRUPTED))
+        code = cli_training_print_result(&t.common, "spearman", code);
     att_training_free(t.common.training);
     cli_rows_free(&t.pairs);
     free_scored(&t.valid);

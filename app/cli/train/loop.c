@@ -84,6 +84,21 @@ static int validate(cli_training *t, int64_t step)
     return CLI_DONE;
 }
 
+/* The model that the training begins with; what follows has to be better. */
+static int validate_first(cli_training *t)
+{
+    char line[640];
+    cli_validation v = {.score = NAN};
+    int code = t->validate_first(t->user, &v);
+    if (code)
+        return code;
+    snprintf(line, sizeof line, "{\"step\": 0, \"seconds\": %.3f%s}\n", seconds_of(t), v.log);
+    fprintf(stderr, "step 0, the model to begin with%s\n", v.shown);
+    if (v.score > t->state.best)
+        t->state.best = v.score;
+    return cli_log_add(&t->log, line);
+}
+
 /* Progress in [0, 1] towards the nearest limit; 0 where there is none. */
 static double share_of(const cli_training *t, int64_t step)
 {
@@ -131,7 +146,9 @@ static int run_steps(cli_training *t, bool *limit)
 {
     int64_t tokens = 0, step = att_training_steps(t->training);
     bool unsaved = !t->resume, done = is_done(t, step);
-    int code = t->resume ? make_up(t, step, done, &unsaved) : CLI_DONE;
+    int code = t->validate_first && step == 0 ? validate_first(t) : CLI_DONE;
+    if (!code && t->resume)
+        code = make_up(t, step, done, &unsaved);
     done = done || is_out_of_patience(t);
     cli_progress progress;
     cli_progress_begin(&progress);
@@ -241,9 +258,9 @@ static int finish(cli_training *t, bool changed)
     int code = changed ? t->write(t->user, false) : CLI_DONE;
     if (code)
         return code;
-    if (changed)
+    if (changed && !t->stays)
         cli_note("%s is a model now: attend %s -m %s", t->folder, command, cli_quoted(t->folder).text);
-    else
+    else if (!changed)
         cli_note("%s is a model that has finished its training, and stays as it is", t->folder);
     code = cli_training_options_write(t->options, att_training_steps(t->training));
     if (!code)
@@ -304,6 +321,39 @@ int cli_training_run(cli_training *t)
         return code;
     const bool was_finished = first > 0 && first == cli_training_finished();
     return limit ? finish(t, !was_finished || att_training_steps(t->training) > first) : stop(t);
+}
+
+/* ---- the best model */
+
+void cli_training_say_kept(const cli_training *t, const char *measure, int digits, int64_t more)
+{
+    att_training_info info = {.size = sizeof info};
+    char items[64] = "";
+    att_training_describe(t->training, &info);
+    if (more > 0 && t->stays)
+        snprintf(items, sizeof items, ", without the %lld new item%s", (long long)more, more == 1 ? "" : "s");
+    else if (more > 0)
+        snprintf(items, sizeof items, ", with the new items");
+    cli_note("no step was better than the model to begin with, whose %s on validation is %.*f: %s %s%s", measure,
+             digits, info.best, t->folder, t->stays ? "stays unchanged" : "is that one", items);
+}
+
+int cli_training_print_result(const cli_training *t, const char *name, int code)
+{
+    att_training_info info = {.size = sizeof info};
+    const int failed = cli_status(t->ctx, att_training_describe(t->training, &info));
+    if (failed)
+        return failed;
+    const int64_t steps = att_training_steps(t->training);
+    const bool validated = isfinite(info.best);
+    json_t *folder = json_string(t->folder), /* NULL: it is not UTF-8 */
+        *v = json_pack("{s:o, s:b, s:I, s:I, s:o, s:b}", "model", folder ? folder : json_null(), "finished", !code,
+                       "steps", (json_int_t)steps, "step", (json_int_t)(validated ? info.best_step : steps), name,
+                       validated ? json_real(info.best) : json_null(), "improved", !validated || info.best_step > 0);
+    json_dumpf(v, stdout, JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_decref(v);
+    return code;
 }
 
 int cli_training_status(const att_ctx *ctx, att_status s)

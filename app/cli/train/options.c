@@ -25,10 +25,10 @@ static bool is_in(const char *const *names, const char *name)
     return *names != NULL;
 }
 
-/* --output and --resume are not stored. */
+/* --output, --resume and --json are not stored. */
 static bool is_stored(const cli_training_options *o, const cli_option *p)
 {
-    return p->text != o->folder && p->flag != o->resume;
+    return p->text != o->folder && p->flag != o->resume && strcmp(p->name, "json") != 0;
 }
 
 /* ---- values as text */
@@ -73,11 +73,9 @@ static void write_path(const char *folder, const char *path, char text[VALUE])
     struct stat s;
     char here[VALUE / 2];
     snprintf(text, VALUE, "%s", path);
-    if (!is_there(path, &s))
-        return;
     if (inside(folder, path))
         snprintf(text, VALUE, "./%s", inside(folder, path));
-    else if (*path == '/')
+    else if (*path == '/' || !is_there(path, &s))
         return;
     else if (getcwd(here, sizeof here))
         snprintf(text, VALUE, "%s/%s", here, path);
@@ -390,10 +388,15 @@ int cli_training_options_line(const cli_training_options *o, char **line)
 
 int cli_training_options_write(const cli_training_options *o, int64_t finished)
 {
+    return cli_training_options_write_to(o, *o->folder, finished);
+}
+
+int cli_training_options_write_to(const cli_training_options *o, const char *folder, int64_t finished)
+{
     char path[CLI_TRAINING_PATH];
     struct stat s;
     cli_output out = {0};
-    int code = cli_training_file_path(*o->folder, path);
+    int code = cli_training_file_path(folder, path);
     if (!code && lstat(path, &s) == 0 && !S_ISREG(s.st_mode))
         code = cli_fail("%s: is %s, not a file", path, S_ISLNK(s.st_mode) ? "a symbolic link" : "something else");
     if (!code)

@@ -34,9 +34,18 @@ void cli_training_options_learnt(json_t *learnt);
 /* Stores the options as they are; paths in the folder relative to it, "./base", so that it can be moved. finished: the
  * step after which the training has finished; 0: it has not. */
 int cli_training_options_write(const cli_training_options *o, int64_t finished);
+/* The same, to another folder's training.json. */
+int cli_training_options_write_to(const cli_training_options *o, const char *folder, int64_t finished);
 /* The options as a line of the log of a training, of step 0, malloc'd. */
 int cli_training_options_line(const cli_training_options *o, char **line);
 /* The step after which the stored training had finished, or 0. */
 int64_t cli_training_finished(void);
+
+/* clang-format off */
+#define CLI_TRAINING_JSON(to)                                                                \
+    {"json", 0, NULL, .flag = (to),                                                          \
+     .help = "print a line of JSON at the end: the step whose model the folder has, its score, and if it is better than " \
+             "the model to begin with"}
+/* clang-format on */
 
 #endif

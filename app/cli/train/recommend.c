@@ -25,7 +25,7 @@ static int64_t hidden, layers, heads, intermediate, max_positions, negatives,
     batch = 128, validate_every, save_every, patience = -1, keep = 1, seed = 1, threads;
 static double calibration = 0.75, mask_share, last_mask_share, epochs, minutes, rate = 1e-3, warmup, beta2 = 0.999,
               decay, clip, dropout = 0.2;
-static bool with_replacement, exclude_seen, resume;
+static bool with_replacement, exclude_seen, resume, json;
 
 /* Words of --schedule */
 static const att_schedule_kind schedules[] = {ATT_CONSTANT, ATT_LINEAR, ATT_COSINE};
@@ -105,6 +105,7 @@ static const cli_option options[] = {
      .help = "checkpoints to keep when the training has finished; --resume needs one"},
     {"dtype", 0, "f32|f16", .choice = &dtype, .help = "type of the weights in the model"},
     {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
+    CLI_TRAINING_JSON(&json),
     CLI_THREADS(&threads),
     {0},
 };
@@ -125,7 +126,9 @@ static int complete(bool *given)
 {
     goes_on = resume;
     memcpy(typed, given, sizeof typed);
-    int code = cli_training_options_read(&stored, given);
+    int code = folder ? cli_base_model_recover(folder) : CLI_DONE;
+    if (!code)
+        code = cli_training_options_read(&stored, given);
     if (!code && resume && (schedule != 0 || warmup > 0))
         code = cli_training_options_same(&stored, "epochs", ", and the learning rate depends on them");
     if (!code && cli_training_options_renewed()) {
@@ -147,6 +150,7 @@ typedef struct recommend_training {
     att_recommender *base;     /* the model to begin with; NULL: a new one */
     att_recommender_info info; /* of it */
     json_t *learnt;            /* and what it has learnt from, where the training begins */
+    bool in_folder;            /* the output folder has it, too, and keeps it until there is a better one */
     int64_t histories;         /* of two or more items */
 } recommend_training;
 
@@ -308,12 +312,12 @@ static void say_data(const recommend_training *t)
 
 /* ---- validation ------------------------------------------------------------------ */
 
-static int validate(void *user, cli_validation *v)
+static att_dtype weights(void) { return dtype == F16 ? ATT_F16 : ATT_F32; }
+
+static int score(const recommend_training *t, cli_validation *v)
 {
-    recommend_training *t = user;
-    att_training *training = t->common.training;
     att_ranking r = {.size = sizeof r};
-    const att_scorer scorer = att_recommender_scorer(att_training_recommender(training));
+    const att_scorer scorer = att_recommender_scorer(att_training_recommender(t->common.training));
     const att_ranking_options *o = ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_VALID,
                                                .exclude_seen = exclude_seen, .candidates = (att_candidates)candidates,
                                                .draws = candidates != ATT_CANDIDATES_ALL, .seed = (uint64_t)seed);
@@ -325,7 +329,29 @@ static int validate(void *user, cli_validation *v)
              r.hr.mean, r.mrr.mean, r.coverage);
     snprintf(v->shown, sizeof v->shown, ", on validation NDCG@%lld %.4f, HR@%lld %.4f", (long long)r.k, r.ndcg.mean,
              (long long)r.k, r.hr.mean);
-    return cli_status(t->common.ctx, att_training_keep_best(training, v->score, dtype == F16 ? ATT_F16 : ATT_F32));
+    return CLI_DONE;
+}
+
+static int validate(void *user, cli_validation *v)
+{
+    const recommend_training *t = user;
+    const int code = score(t, v);
+    return code ? code : cli_status(t->common.ctx, att_training_keep_best(t->common.training, v->score, weights()));
+}
+
+/* The number of items of the log that the model to begin with does not have. */
+static int64_t new_items(const recommend_training *t) { return t->base ? t->log.info.items - t->info.items : 0; }
+
+/* The model to begin with. Where the folder has it, it stays; but with new items that have a vector of their text, it
+ * is worth more than without them. */
+static int validate_first(void *user, cli_validation *v)
+{
+    recommend_training *t = user;
+    t->in_folder = t->in_folder && !(t->texts.vectors && new_items(t) > 0);
+    if (!t->in_folder)
+        return validate(user, v);
+    const int code = score(t, v);
+    return code ? code : cli_status(t->common.ctx, att_training_keep_first(t->common.training, v->score));
 }
 
 /* Of what is held out for validation, and how it is ranked. */
@@ -395,6 +421,7 @@ static void complete_limits(recommend_training *t)
 {
     const bool validates = t->log.held.cases[ATT_HOLDOUT_VALID] > 0;
     t->common.validate = validates ? validate : NULL;
+    t->common.validate_first = validates && t->base ? validate_first : NULL;
     if (epochs == 0)
         epochs = validates ? 200 : 20;
     if (patience < 0)
@@ -436,12 +463,26 @@ static int open_renewed(recommend_training *t)
 {
     static att_model_path next, base;
     int code = cli_base_model_begin(folder, &next);
-    if (!code) {
-        model_name = next.text;
-        code = cli_base_model_end(folder, &next, &base, open_training(t));
-    }
+    if (code)
+        return code;
+    model_name = next.text;
+    code = open_training(t);
+    code = code ? code : show_sizes(t);
+    snprintf(base.text, sizeof base.text, "%.4000s/base", folder);
     model_name = base.text;
-    return code;
+    t->in_folder = true;
+    return cli_base_model_end(&stored, &next, code);
+}
+
+/* A training of the folder's own model that begins once more, killed before a checkpoint, may have replaced that. */
+static int open_other(recommend_training *t)
+{
+    const size_t n = strlen(folder);
+    t->in_folder = model_name && !strncmp(model_name, folder, n) && !strcmp(model_name + n, "/base");
+    int code = t->in_folder && !resume ? cli_base_model_restore(folder, model_name) : CLI_DONE;
+    if (!code)
+        code = open_training(t);
+    return code ? code : show_sizes(t);
 }
 
 /* The last validation was the best: says how the training continues. */
@@ -457,16 +498,19 @@ static void say_rising(const recommend_training *t)
         cli_note("it was still rising: with more --epochs another training may be better");
 }
 
-/* With validation the best model was written already; otherwise the last one is written now. */
+/* With validation the best model is there already; else the last one is written now. */
 static int write_model(void *user, bool stopped)
 {
-    const recommend_training *t = user;
+    recommend_training *t = user;
     att_training_info info = {.size = sizeof info};
     const int code = cli_status(t->common.ctx, att_training_describe(t->common.training, &info));
-    if (code || info.best_step == 0)
-        return code ? code
-                    : cli_status(t->common.ctx,
-                                 att_training_write(t->common.training, 0, dtype == F16 ? ATT_F16 : ATT_F32));
+    if (code || !isfinite(info.best))
+        return code ? code : cli_status(t->common.ctx, att_training_write(t->common.training, 0, weights()));
+    if (info.best_step == 0) {
+        t->common.stays = t->in_folder;
+        cli_training_say_kept(&t->common, "NDCG@10", 4, new_items(t));
+        return CLI_DONE;
+    }
     cli_note("%s is the model of step %lld, with the highest NDCG@10 on validation, %.4f", folder,
              (long long)info.best_step, info.best);
     if (!stopped && info.best_step == att_training_steps(t->common.training))
@@ -494,19 +538,19 @@ static int run(int n, char **arguments)
     if (!code) {
         complete_limits(&t);
         cli_end_later(); /* a signal cancels the start, which then leaves no folder */
-        code = cli_training_options_renewed() ? open_renewed(&t) : open_training(&t);
+        code = cli_training_options_renewed() ? open_renewed(&t) : open_other(&t);
     }
     if (!code && t.common.steps < att_training_steps(t.common.training))
         code = cli_misuse("--epochs is %g, %lld steps, but %s is at step %lld", epochs, (long long)t.common.steps,
                           folder, (long long)att_training_steps(t.common.training));
-    if (!code)
-        code = show_sizes(&t);
     if (!code) {
         say_data(&t);
         code = cli_learnt_note(t.learnt, folder, &data);
     }
     if (!code)
         code = cli_training_run(&t.common);
+    if (json && (!code || code == CLI_INTERRUPTED))
+        code = cli_training_print_result(&t.common, "ndcg", code);
     json_decref(t.learnt);
     att_training_free(t.common.training);
     att_recommender_free(t.base);

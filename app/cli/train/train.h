@@ -34,13 +34,16 @@ typedef struct cli_training {
     bool options_first; /* the log's first line has the options */
     bool both;          /* progress counts the tokens of both sides, not the targets alone */
     const char *things; /* what else it counts: "images"; or NULL */
-    int (*validate)(void *user, cli_validation *v);  /* or NULL: no validation */
+    int (*validate)(void *user, cli_validation *v); /* or NULL: no validation */
+    /* Validates the model that the training begins with, before the first step: a candidate for the best; or NULL */
+    int (*validate_first)(void *user, cli_validation *v);
     const char *(*quantity)(const void *user);       /* the loss's name at this step; or NULL: "loss" */
     void (*describe)(const att_training_info *info); /* says what pairs it has, before the first step; or NULL */
     /* Writes the model; stopped: a signal came before a limit, and the training can continue. */
     int (*write)(void *user, bool stopped);
     void *user;
     const cli_training_options *options;
+    bool stays;     /* set by `write`: the folder's model is the one that it had */
     char note[320]; /* where options.note of the training points to */
     /* private */
     cli_log log;
@@ -51,6 +54,12 @@ typedef struct cli_training {
  * and to FOLDER/log.jsonl, which has the same lines whether or not the training was stopped or killed in between, but
  * for the seconds. To be called after cli_end_later. */
 int cli_training_run(cli_training *t);
+
+/* Says that no step was better than the model to begin with, by a measure that it prints with `digits`; `stays` is set.
+ * more: items that it has not had. */
+void cli_training_say_kept(const cli_training *t, const char *measure, int digits, int64_t more);
+/* --json: prints what model the folder has now. name: of its score. Returns code, or that of an error. */
+int cli_training_print_result(const cli_training *t, const char *name, int code);
 
 /* As cli_status, of a library's function that opens a training: what it says of its options has their names here, as
  * --label-smoothing, and is a misuse. */
