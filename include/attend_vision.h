@@ -222,6 +222,9 @@ ATT_API att_status att_image_set_open(att_ctx *ctx, const char *path, att_image_
  * Of a class with two images or more, each set gets at least one; the only image of a class stays. Both keep the order
  * of images. No other thread may be using s. Errors: no class has two images; a training that reads from s is open. */
 ATT_API att_status att_image_set_hold_out(att_image_set *s, double share, uint64_t seed, att_image_set **out);
+/* Leaves out the images marked in `out` [images], as those that cannot be decoded; the others keep their order, and the
+ * classes stay. No other thread may be using s. Errors: no image is left; a training that reads from s is open. */
+ATT_API att_status att_image_set_leave_out(att_image_set *s, const bool *out);
 ATT_API void att_image_set_free(att_image_set *s);
 ATT_API att_status att_image_set_describe(const att_image_set *s, att_image_set_info *info);
 ATT_API const char *att_image_set_label(const att_image_set *s, int64_t i); /* of a class; NULL: out of range */
@@ -270,6 +273,9 @@ typedef struct att_caption_set_info {
  * list, an image twice, without a caption, or not in the folder; nothing left. */
 ATT_API att_status att_caption_set_open(att_ctx *ctx, const char *captions, const att_caption_set_options *options,
                                         att_caption_set **out);
+/* Leaves out the images marked in `out` [images], with their captions; the others keep their order. No other thread may
+ * be using s, and no training that reads from it be open. Error: no image is left. */
+ATT_API att_status att_caption_set_leave_out(att_caption_set *s, const bool *out);
 ATT_API void att_caption_set_free(att_caption_set *s);
 ATT_API att_status att_caption_set_describe(const att_caption_set *s, att_caption_set_info *info);
 ATT_API const char *att_caption_set_path(const att_caption_set *s, int64_t i); /* of image i; NULL: out of range */
@@ -449,6 +455,11 @@ ATT_API att_status att_caption_training_open(att_ctx *ctx, const char *folder,
 ATT_API att_status att_training_caption_losses(att_training *t, double *words, double *presence);
 /* CIDEr-D (see att_cider) of greedy captions of options.valid, or of its first max_images. */
 ATT_API att_status att_training_caption_cider(att_training *t, int64_t max_images, double *cider);
+/* The number of the first steps that learn presence alone: those of options.presence_epochs, or fewer. */
+ATT_API int64_t att_training_caption_presence_steps(const att_training *t);
+/* From the next step on words are learnt, too, even if options.presence_epochs are not over, as where the time of a
+ * training is short. Checkpoints have it. */
+ATT_API att_status att_training_caption_learn_words(att_training *t);
 /* As att_training_image_wait */
 ATT_API double att_training_caption_wait(const att_training *t);
 

@@ -191,6 +191,7 @@ static const fixture constants[] = {
     {"att_seq2seq_config *", &(att_seq2seq_config){.size = sizeof(att_seq2seq_config)}},
     {"att_training_report *", &(att_training_report){.size = sizeof(att_training_report)}},
     {"const att_gguf_options *", &(const att_gguf_options){.size = sizeof(att_gguf_options)}},
+    {"const bool *", (bool[64]){false}},
     {"att_training_info *", &(att_training_info){.size = sizeof(att_training_info)}},
     {"att_sampling *", &(att_sampling){.size = sizeof(att_sampling)}},
     {"att_generated *", &(att_generated){.end = 0}},

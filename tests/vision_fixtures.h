@@ -117,6 +117,7 @@ static void give_caption_training(att_ctx *c, const att_caption_set *set, const 
     need(att_caption_training_open(c, folder.path, &options, &t));
     give("const att_caption_training_options *", &options);
     give("att_training_caption_losses.t", t);
+    give("att_training_caption_learn_words.t", t);
     give("att_training_caption_losses.words", &words);
     give("att_training_caption_losses.presence", &presence);
     give("att_training_caption_cider.t", t);

@@ -4,6 +4,7 @@
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/unknown.h"
+#include "cli/base/vision.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ enum format { JSONL, NPY, TSV };
 static const char *model_name, *output_path, *file;
 static cli_texts texts;
 static int format = -1;
-static bool json;
+static bool json, skip_broken;
 static int64_t threads;
 static int dtype;
 
@@ -26,20 +27,26 @@ static const cli_option options[] = {
     {"format", 0, "jsonl|npy|tsv", .choice = &format, .help = "output format; default: jsonl"},
     CLI_OUTPUT(&output_path),
     CLI_DTYPE(&dtype),
+    CLI_SKIP_BROKEN(&skip_broken),
     CLI_THREADS(&threads),
     {"json", 0, NULL, .flag = &json, .help = "print JSON Lines, the same as --format jsonl"},
     {0},
 };
 
-static void write_block(FILE *f, const cli_embedder *m, const cli_lines *in,
-                        const float *vectors /* [in->count, dim] */)
+/* vectors [in->count, dim]; failed [in->count]: have none. Returns the number of rows. */
+static int64_t write_block(FILE *f, const cli_embedder *m, const cli_lines *in, const float *vectors,
+                           const bool *failed)
 {
     const int64_t dim = m->dim;
-    if (format == NPY) {
-        fwrite(vectors, sizeof *vectors, (size_t)(in->count * dim), f);
-        return;
-    }
+    int64_t rows = 0;
     for (int64_t i = 0; i < in->count; i++) {
+        if (failed[i])
+            continue;
+        rows++;
+        if (format == NPY) {
+            fwrite(vectors + i * dim, sizeof *vectors, (size_t)dim, f);
+            continue;
+        }
         if (format == JSONL) {
             fprintf(f, "{\"%s\": ", m->key);
             cli_write_json(f, in->text[i], in->bytes[i]);
@@ -48,6 +55,7 @@ static void write_block(FILE *f, const cli_embedder *m, const cli_lines *in,
         cli_write_row(f, vectors + i * dim, dim, format == JSONL ? ',' : '\t');
         fputs(format == JSONL ? "]}\n" : "\n", f);
     }
+    return rows;
 }
 
 /* The texts of a block that are unknown to the model. */
@@ -62,30 +70,35 @@ static int scan(cli_unknown *unknown, const cli_embedder *m, const cli_lines *in
 static int stream(const cli_embedder *m, cli_lines *in, cli_output *out, int64_t *rows)
 {
     float *vectors = malloc((size_t)(m->block * m->dim) * sizeof *vectors);
-    int64_t cut = 0;
+    bool *failed = malloc((size_t)m->block * sizeof *failed);
+    int64_t cut = 0, done = 0;
     cli_unknown unknown = {0};
-    int code = vectors ? CLI_DONE : cli_fail_memory();
+    int code = vectors && failed ? CLI_DONE : cli_fail_memory();
     cli_progress progress;
     cli_progress_begin(&progress);
     while (!code) {
         code = cli_lines_next(in, m->block);
         if (code || in->count == 0)
             break;
-        code = cli_embedder_encode(m, in->count, in->text, in->bytes, vectors, &cut, NULL, *rows);
+        code = cli_embedder_encode(m, in->count, in->text, in->bytes, vectors, &cut, failed, done);
         if (code)
             break;
-        write_block(out->file, m, in, vectors);
-        *rows += in->count;
+        *rows += write_block(out->file, m, in, vectors, failed);
+        done += in->count;
         code = scan(&unknown, m, in);
         if (!code)
             code = cli_output_flush(out);
-        cli_progress_show(&progress, *rows, m->lines, in->total > 0 ? in->done / in->total : 0);
+        cli_progress_show(&progress, done, m->lines, in->total > 0 ? in->done / in->total : 0);
     }
     cli_progress_end(&progress);
     cli_embedder_note(m, cut, *rows, m->lines);
     cli_unknown_report(&unknown);
     free(vectors);
-    return code;
+    free(failed);
+    if (!code && *rows < done && skip_broken)
+        cli_note("%lld of %lld images cannot be read, and %s no row", (long long)(done - *rows), (long long)done,
+                 done - *rows == 1 ? "has" : "have");
+    return !code && *rows < done && !skip_broken ? CLI_FAILED : code;
 }
 
 /* The number of rows stands at the beginning of an .npy file and is known at the end. */
@@ -153,8 +166,8 @@ const cli_command cli_embed = {
                "exactly.\n\n"
                "With a vision model the arguments are images (JPEG, PNG, WebP; \"-\": standard input), or folders of "
                "images, and lines and --text are paths of images. Their vectors have length 1, so that a dot product "
-               "is a cosine, and in jsonl \"image\" stands in place of \"text\". The first image that cannot be read "
-               "is an error.",
+               "is a cosine, and in jsonl \"image\" stands in place of \"text\". An image that cannot be read "
+               "is told and has no row, and the command fails in the end; with --skip-broken it does not.",
     .examples = "attend embed -m all-MiniLM-L6-v2 sentences.txt > vectors.jsonl\n"
                 "attend embed -m all-MiniLM-L6-v2 --text \"A cat sleeps.\" --text \"A kitten naps.\"\n"
                 "attend embed -m all-MiniLM-L6-v2 --format npy -o corpus.npy corpus.txt\n"

@@ -271,6 +271,44 @@ att_status att_caption_set_open(att_ctx *ctx, const char *captions, const att_ca
     return e;
 }
 
+/* Appends image i of s, with its captions, to `to`, which has room for it. */
+static att_status append(const att_caption_set *s, int64_t i, att_caption_set *to)
+{
+    att_status e = att_names_add(&to->paths, att_names_at(&s->paths, i));
+    for (int64_t k = s->offsets[i]; !e && k < s->offsets[i + 1]; k++)
+        e = att_names_add(&to->captions, att_names_at(&s->captions, k));
+    to->offsets[++to->info.images] = (int64_t)to->captions.n;
+    to->info.max_captions = att_max(to->info.max_captions, s->offsets[i + 1] - s->offsets[i]);
+    return e;
+}
+
+att_status att_caption_set_leave_out(att_caption_set *s, const bool *out)
+{
+    if (att_require(__func__, ATT_NAMED({"s", s}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->info.images; i++)
+        n += !out[i];
+    if (n == s->info.images)
+        return ATT_OK;
+    if (n == 0)
+        return att_fail(s->ctx, ATT_ERR_ARGUMENT, "all %lld images are left out", (long long)s->info.images);
+    att_caption_set rest = {.ctx = s->ctx, .info = s->info, .paths.text.ctx = s->ctx, .captions.text.ctx = s->ctx};
+    rest.info.images = rest.info.max_captions = 0; /* max_words stays: an upper bound */
+    rest.offsets = att_calloc(s->ctx, (size_t)n + 1, sizeof *rest.offsets);
+    att_status e = rest.offsets ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t i = 0; !e && i < s->info.images; i++)
+        e = out[i] ? ATT_OK : append(s, i, &rest);
+    rest.info.captions = (int64_t)rest.captions.n;
+    const att_caption_set was = *s;
+    *s = e ? was : rest;
+    rest = e ? rest : was;
+    att_names_free(&rest.paths);
+    att_names_free(&rest.captions);
+    att_free(s->ctx, rest.offsets);
+    return e;
+}
+
 void att_caption_set_free(att_caption_set *s)
 {
     if (!s)

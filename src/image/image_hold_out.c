@@ -126,3 +126,28 @@ att_status att_image_set_hold_out(att_image_set *s, double share, uint64_t seed,
     att_free(s->ctx, count);
     return e;
 }
+
+att_status att_image_set_leave_out(att_image_set *s, const bool *out)
+{
+    int64_t n = 0;
+    att_image_set *rest;
+    if (att_require(__func__, ATT_NAMED({"s", s}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    if (atomic_load(&s->trainings) > 0)
+        return att_fail(s->ctx, ATT_ERR_ARGUMENT,
+                        "att_image_set_leave_out: a training that reads from the set is open");
+    for (int64_t i = 0; i < s->info.images; i++)
+        n += !out[i];
+    if (n == s->info.images)
+        return ATT_OK;
+    if (n == 0)
+        return att_fail(s->ctx, ATT_ERR_ARGUMENT, "all %lld images are left out", (long long)s->info.images);
+    const att_status e = copy(s, out, false, n, &rest);
+    if (e)
+        return e;
+    const att_image_set was = *s;
+    *s = *rest;
+    *rest = was;
+    att_image_set_free(rest);
+    return ATT_OK;
+}

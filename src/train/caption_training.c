@@ -21,10 +21,11 @@ typedef struct caption_data {
     att_words words;
     att_caption_batches *captions, *valid;
     att_caption_images images;
-    uint32_t *order; /* [images]: of the current epoch */
-    int64_t epoch;   /* its number */
-    int64_t warmup;  /* of the schedule */
-    uint64_t start;  /* a checksum of the initial model */
+    uint32_t *order;        /* [images]: of the current epoch */
+    int64_t epoch;          /* its number */
+    int64_t warmup;         /* of the schedule */
+    int64_t presence_steps; /* the first steps, which learn presence alone */
+    uint64_t start;         /* a checksum of the initial model */
 } caption_data;
 
 /* ---- words */
@@ -246,6 +247,12 @@ static att_param_options param_options(const void *self, const char *name, const
 
 static int64_t batches_of(const caption_data *t) { return att_ceil_div(t->set.images, t->options.batch); }
 
+/* A checkpoint may have any number. */
+static int64_t presence_steps(const caption_data *t)
+{
+    return att_min(t->presence_steps, t->options.presence_epochs * batches_of(t));
+}
+
 static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
 {
     caption_data *t = self;
@@ -277,7 +284,7 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
     r->pairs = t->set.images;
     r->source_tokens += now.n;
     r->target_tokens += now.n;
-    if (t->epoch < o->presence_epochs) {
+    if (t->epoch * batches_of(t) + batch < presence_steps(t)) {
         *count = now.n * t->model->config.presence;
         return presence_loss(t, tape, grids, &e, true);
     }
@@ -296,16 +303,18 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
 static double rate(const void *self, int64_t step, double rate)
 {
     const caption_data *t = self;
-    const int64_t words = step - t->options.presence_epochs * batches_of(t), warmup = t->warmup;
-    return t->options.presence_epochs && words > 0 && words < warmup ? rate * (double)words / (double)warmup : rate;
+    const int64_t first = presence_steps(t), words = step - first, warmup = t->warmup;
+    return first > 0 && words > 0 && words < warmup ? rate * (double)words / (double)warmup : rate;
 }
 
 /* ---- saving */
 
 static void settings(const void *self, att_fields *fields)
 {
-    const caption_data *t = self;
+    caption_data *t = (caption_data *)(uintptr_t)self; /* a checkpoint's steps are loaded to it */
     const att_caption_training_options *o = &t->options;
+    if (o->presence_epochs)
+        att_fields_add(fields, "presence_steps", ATT_FIELD_INT, &t->presence_steps)->optional = true;
     att_fields_int(fields, "images", t->set.images);
     att_fields_int(fields, "batch_images", o->batch);
     att_fields_int(fields, "captions_per_image", o->captions_per_image);
@@ -435,6 +444,22 @@ att_status att_training_caption_cider(att_training *t, int64_t max_images, doubl
     return att_caption_greedy_cider(&self->images, &self->words, att_min(max_images, self->valid_set.images), cider);
 }
 
+int64_t att_training_caption_presence_steps(const att_training *t)
+{
+    return t && t->kind == &kind ? presence_steps(t->self) : 0;
+}
+
+att_status att_training_caption_learn_words(att_training *t)
+{
+    if (att_require(__func__, ATT_NAMED({"t", t})))
+        return ATT_ERR_ARGUMENT;
+    if (t->kind != &kind)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the training is one of %s", __func__, t->kind->name);
+    caption_data *self = t->self;
+    self->presence_steps = att_min(presence_steps(self), t->step);
+    return ATT_OK;
+}
+
 double att_training_caption_wait(const att_training *t)
 {
     return t && t->kind == &kind ? ((const caption_data *)t->self)->images.waited : 0;
@@ -508,6 +533,7 @@ static att_status read_options(caption_data *t, const att_caption_training_optio
     o->min_count = o->min_count ? o->min_count : 5;
     o->encoder_memory = o->encoder_memory ? o->encoder_memory : INT64_C(4) << 30;
     t->warmup = rates->warmup;
+    t->presence_steps = o->presence_epochs * batches_of(t);
     t->images = (att_caption_images){.ctx = t->ctx,
                                      .set = {o->captions, o->valid},
                                      .n = {t->set.images, t->valid_set.images},

@@ -110,7 +110,41 @@ static void a_training_that_is_interrupted_is_a_model(void **state)
                           "kill -TERM $$; } & exec " TRAIN
                           "--epochs 100000 --save-every 1 --presence-epochs 99999 -o stopped"),
                      143);
-    assert_has(tool_err, "only the presence of words has been learnt so far");
+    assert_has(tool_err, "; only the presence of words has been learnt, so there is no model yet; attend train caption "
+                         "--resume -o stopped continues\n");
+    assert_null(strstr(tool_err, "uses the model so far"));
+    assert_refused("$A caption -m stopped images/0.png", 1,
+                   "stopped has a training that has not learnt words yet: attend train caption --resume -o stopped\n");
+}
+
+/* Presence has its share of the time, words the rest; without a word there is no model. */
+static void both_phases_share_the_minutes(void **state)
+{
+    (void)state;
+#define LONG TRAIN "--epochs 100000 --presence-epochs 40000 --validate-every 1000000 "
+    assert_int_equal(tool(LONG "--minutes 0.01 -o shared"), 0);
+    assert_has(tool_err, "at this speed, --minutes 0.01 ends after about ");
+    const char *share = strstr(tool_err, "the presence of words has had its share of --minutes: from step ");
+    assert_non_null(share);
+    const long first = strtol(strstr(share, "step ") + 5, NULL, 10);
+    const char *last = strstr(share, "\nstep ");
+    assert_non_null(last);
+    const long steps = strtol(last + 6, NULL, 10);
+    if (!(first > 1 && steps > first))
+        fail_msg("words from step %ld of %ld", first, steps);
+    assert_has(last, ": loss "); /* of words alone */
+    assert_int_equal(tool("$A caption -m shared images/0.png"), 0);
+    assert_int_equal(tool(LONG "--minutes 0.0000001 -o brief"), 1);
+    assert_has(tool_err, "attend: --minutes 1e-07 ended after step ");
+    assert_has(tool_err, "; only the presence of words has been learnt, so there is no model yet; attend train caption "
+                         "--resume -o brief --minutes 2e-07 continues\n");
+    assert_refused("$A caption -m brief images/0.png", 1, "brief has a training that has not learnt words yet: ");
+    assert_int_equal(tool("$A train caption --resume -o brief --minutes 0.005 && $A caption -m brief images/0.png"), 0);
+    /* What a checkpoint says of the phases is continued. */
+    assert_int_equal(
+        tool("cp -r shared more; $A train caption --resume -o more --minutes 0.012; grep -c '\"presence\":' "
+             "more/log.jsonl"),
+        1);
 }
 
 static void what_cannot_be_learnt_is_named(void **state)
@@ -198,6 +232,7 @@ int main(void)
         cmocka_unit_test(images_and_captions_alone_are_counted),
         cmocka_unit_test(options_are_stored_for_resume),
         cmocka_unit_test(a_training_that_is_interrupted_is_a_model),
+        cmocka_unit_test(both_phases_share_the_minutes),
         cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

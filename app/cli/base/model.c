@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -123,6 +124,23 @@ bool cli_model_is(cli_model_kind kind, const char *name)
     return s == ATT_OK && cli_model_kind_of(folder.text) == kind;
 }
 
+/* Has the training of a captioner learnt the presence of words alone? */
+static bool has_no_words(const char *folder, const cli_checkpoints *c)
+{
+    char path[sizeof(att_model_path) + sizeof c->newest];
+    att_ctx *ctx = NULL;
+    att_safetensors *f = NULL;
+    snprintf(path, sizeof path, "%s/%s", folder, c->newest);
+    const bool opened = att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1)) == ATT_OK &&
+                        att_safetensors_open(ctx, path, &f) == ATT_OK;
+    const char *step = opened ? att_safetensors_metadata(f, "step") : NULL,
+               *presence = step ? att_safetensors_metadata(f, "presence_steps") : NULL;
+    const bool none = presence && strtoll(step, NULL, 10) <= strtoll(presence, NULL, 10);
+    att_safetensors_free(f);
+    att_close(ctx);
+    return none;
+}
+
 /* Refuses the folder of a training that was killed before it wrote a model. */
 static int check_finished(const char *name, const char *folder)
 {
@@ -147,7 +165,8 @@ static int check_finished(const char *name, const char *folder)
     if (!command)
         command = trainings[cli_model_kind_of(folder)];
     if (!code && (training || c.n > 0))
-        code = cli_fail("%s has a training that has not finished: attend train %s --resume -o %s", name, command,
+        code = cli_fail("%s has a training that has not %s: attend train %s --resume -o %s", name,
+                        c.n > 0 && has_no_words(folder, &c) ? "learnt words yet" : "finished", command,
                         cli_quoted(name).text);
     json_decref(training);
     return code;

@@ -68,6 +68,9 @@ int cli_read_background(const char *text, uint8_t colour[3], att_image_options *
 #define CLI_BACKGROUND(to)                                                                   \
     {"background", 'b', "COLOUR", .text = (to),                                              \
      .help = "colour behind transparent pixels: #rrggbb, white, black or grey; default: transparency is dropped"}
+#define CLI_SKIP_BROKEN(to)                                                                  \
+    {"skip-broken", 0, NULL, .flag = (to),                                                   \
+     .help = "leave out images that cannot be read, and say how many; without it the command fails where there are some"}
 #define CLI_VISION_SHIPPED "fashion-mnist"
 /* to begins as CLI_VISION_SHIPPED */
 #define CLI_VISION_MODEL_OPTION(to)                                                          \

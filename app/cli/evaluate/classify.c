@@ -17,7 +17,7 @@ enum { MAX_BLOCK = 128, SMALL = 1 << 17, TOP = 5, BINS = 15, MAX_TABLE = 20, MAX
 static const char *model_name = CLI_VISION_SHIPPED, *data, *confusion_path;
 static int split = TEST;
 static int64_t threads;
-static bool json;
+static bool skip_broken, json;
 
 static const cli_option options[] = {
     CLI_VISION_MODEL_OPTION(&model_name),
@@ -26,6 +26,7 @@ static const cli_option options[] = {
     {"split", 0, "train|test", .choice = &split, .help = "part of the images"},
     {"confusion", 0, "FILE", .text = &confusion_path, .writes = true, .quiet = true,
      .help = "draw the confusion matrix to this file: " PICTURE_FORMATS},
+    CLI_SKIP_BROKEN(&skip_broken),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -41,7 +42,8 @@ typedef struct counts {
     cli_vision m;
     att_image_set *set;
     att_image_set_info set_info;
-    int64_t classes, images; /* of the model; of the set */
+    int64_t classes, images; /* of the model; of the set, in the end those that could be read */
+    int64_t broken;          /* the others */
     class_count *of;         /* [classes] */
     int64_t *confusion;      /* [classes, classes]: class, answer; NULL: it is not shown */
     int64_t right, right_top;
@@ -51,7 +53,8 @@ typedef struct counts {
     /* Of a block: */
     int64_t room, first; /* its number of images; the first of them */
     cli_image *read;     /* [room] */
-    att_image *image;    /* [room]: the same */
+    att_image *image;    /* [room]: those of them that could be read */
+    int64_t *expected;   /* [room]: of these */
     float *probability;  /* [room, classes] */
 } counts;
 
@@ -79,16 +82,22 @@ static void count_image(counts *c, int64_t class, const float *p)
 
 static int count_block(counts *c, int64_t n)
 {
+    int64_t good = 0;
     int code = CLI_DONE;
     cli_images_read_set(c->m.ctx, c->set, c->first, n, c->read);
-    for (int64_t i = 0; !code && i < n; i++) {
+    for (int64_t i = 0; code != CLI_INTERRUPTED && i < n; i++) {
         code = cli_image_code(&c->read[i]);
-        c->image[i] = c->read[i].image;
+        if (code)
+            continue;
+        c->image[good] = c->read[i].image;
+        c->expected[good++] = att_image_set_class(c->set, c->first + i);
     }
-    if (!code)
-        code = cli_vision_classify(&c->m, n, c->image, NULL, c->probability);
-    for (int64_t i = 0; !code && i < n; i++)
-        count_image(c, att_image_set_class(c->set, c->first + i), c->probability + i * c->classes);
+    c->broken += n - good;
+    code = code == CLI_INTERRUPTED ? code : CLI_DONE;
+    if (!code && good)
+        code = cli_vision_classify(&c->m, good, c->image, NULL, c->probability);
+    for (int64_t i = 0; !code && i < good; i++)
+        count_image(c, c->expected[i], c->probability + i * c->classes);
     cli_images_free(c->m.ctx, n, c->read);
     return code;
 }
@@ -106,6 +115,12 @@ static int count_all(counts *c)
     }
     cli_progress_end(&line);
     c->seconds = cli_seconds() - begin;
+    if (!code && c->broken == c->images)
+        return cli_fail("%s: no image can be read", data);
+    c->images -= c->broken;
+    if (!code && c->broken)
+        cli_note("%lld of %lld images cannot be read, and %s not counted", (long long)c->broken,
+                 (long long)(c->images + c->broken), c->broken == 1 ? "is" : "are");
     return code;
 }
 
@@ -213,6 +228,8 @@ static void print_json(const counts *c)
     double low, high;
     wilson(c->right, c->images, &low, &high);
     printf("{\"images\": %lld, \"right\": %lld", (long long)c->images, (long long)c->right);
+    if (c->broken)
+        printf(", \"broken\": %lld", (long long)c->broken);
     put_share("accuracy", share(c->right, c->images));
     put_share("low", low);
     put_share("high", high);
@@ -322,8 +339,11 @@ static int allocate(counts *c)
     c->confusion = matrix ? calloc((size_t)(c->classes * c->classes), sizeof *c->confusion) : NULL;
     c->read = malloc((size_t)c->room * sizeof *c->read);
     c->image = malloc((size_t)c->room * sizeof *c->image);
+    c->expected = malloc((size_t)c->room * sizeof *c->expected);
     c->probability = malloc((size_t)(c->room * c->classes) * sizeof *c->probability);
-    return c->of && !matrix == !c->confusion && c->read && c->image && c->probability ? CLI_DONE : cli_fail_memory();
+    return c->of && !matrix == !c->confusion && c->read && c->image && c->expected && c->probability
+               ? CLI_DONE
+               : cli_fail_memory();
 }
 
 static int evaluate(counts *c)
@@ -347,7 +367,7 @@ static int evaluate(counts *c)
         return code;
     const int drawn = confusion_path ? draw(c) : CLI_DONE; /* first: | head ends the output below */
     code = print(c);
-    return code ? code : drawn;
+    return code ? code : drawn ? drawn : c->broken && !skip_broken ? CLI_FAILED : CLI_DONE;
 }
 
 static int run(int n, char **arguments)
@@ -362,6 +382,7 @@ static int run(int n, char **arguments)
     free(c.confusion);
     free(c.read);
     free(c.image);
+    free(c.expected);
     free(c.probability);
     cli_vision_close(&c.m);
     return code;
@@ -376,6 +397,8 @@ const cli_command evaluate_classify = {
                "precision (how many of the answers are right), recall (how many of its\n"
                "images are found), and which answers its images got, by their numbers, where the\n"
                "classes are not too many: at most 20, with --json 1000.\n\n"
+               "An image that cannot be read is told and not counted, and the command fails in\n"
+               "the end; with --skip-broken it does not.\n\n"
                "--data is as in attend train classify; --split says which part is read. Where\n"
                "it names classes, the model must have the same names.",
     .examples = "attend evaluate classify -m fashion-mnist --data /usr/share/datasets/fashion-mnist\n"

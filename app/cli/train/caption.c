@@ -26,7 +26,7 @@ static int64_t skip_bad_lines, image_size, hidden = 320, embedding, layers = 1, 
                                            seed = 1, threads;
 static double doubly_stochastic, presence_weight, encoder_memory = 4, minutes, rate = 1e-3, warmup = 0.05, decay = 0.01,
                                                   clip = 5, smoothing, dropout = 0.3;
-static bool gate, flip, resume;
+static bool gate, flip, skip_broken, resume;
 
 /* Words of --schedule */
 static const att_schedule_kind schedules[] = {ATT_COSINE, ATT_LINEAR, ATT_CONSTANT};
@@ -41,6 +41,7 @@ static const cli_option options[] = {
      .help = "learn from the images that this file names, one a line; default: all that have captions"},
     {"valid-list", 0, "FILE", .text = &valid_list,
      .help = "validate by the images that this file names, and write the best model; default: no validation"},
+    CLI_SKIP_BROKEN(&skip_broken),
     {"output", 'o', "FOLDER", .text = &folder, .writes = true, .required = true,
      .help = "output folder: checkpoints and log, in the end the model"},
     {"resume", 0, NULL, .flag = &resume,
@@ -123,11 +124,14 @@ static int complete(bool *given) { return cli_training_options_read(&stored, giv
 
 typedef struct caption_training {
     cli_training common;
+    cli_training_images files;
     att_caption_set *train, *valid; /* valid NULL: no validation */
     att_caption_set_info info, valid_info;
     int64_t batches;        /* of an epoch */
     const char *encoder;    /* its folder or NULL */
     double waited, seconds; /* at the last validation: waits for images, the time */
+    double first, begin;    /* step of this process, and the share of --minutes after it */
+    bool estimated;         /* the number of epochs in --minutes */
 } caption_training;
 
 /* ---- options --------------------------------------------------------------------- */
@@ -250,12 +254,29 @@ static int write_settings(char **text)
 
 /* ---- images and captions --------------------------------------------------------- */
 
+static const char *path_of(const void *set, int64_t i) { return att_caption_set_path(set, i); }
+
+/* Broken images are left out, if that is wanted. */
+static int check_files(caption_training *t, att_caption_set *set, int64_t n)
+{
+    bool *broken = calloc((size_t)n, sizeof *broken);
+    int code = broken ? cli_training_images_check(&t->files, n, path_of, set, broken) : cli_fail_memory();
+    if (!code)
+        code = cli_status(t->common.ctx, att_caption_set_leave_out(set, broken));
+    free(broken);
+    return code;
+}
+
 static int open_set(caption_training *t, const char *list, att_caption_set **out, att_caption_set_info *info)
 {
     info->size = sizeof *info;
     const att_caption_set_options *o =
         ATT_OPTIONS(att_caption_set_options, .images = images, .list = list, .skip_bad_lines = skip_bad_lines);
-    const int code = cli_status(t->common.ctx, att_caption_set_open(t->common.ctx, data, o, out));
+    int code = cli_status(t->common.ctx, att_caption_set_open(t->common.ctx, data, o, out));
+    if (!code)
+        code = cli_status(t->common.ctx, att_caption_set_describe(*out, info));
+    if (!code)
+        code = check_files(t, *out, info->images);
     return code ? code : cli_status(t->common.ctx, att_caption_set_describe(*out, info));
 }
 
@@ -317,7 +338,37 @@ static void say_images(const caption_training *t)
 /* Has the last step learnt presence alone? */
 static bool learns_presence(const caption_training *t)
 {
-    return att_training_steps(t->common.training) <= presence_epochs * t->batches;
+    return att_training_steps(t->common.training) <= att_training_caption_presence_steps(t->common.training);
+}
+
+/* Says once how far --minutes will go, when that can be seen: after a twentieth of what is left of them. */
+static void estimate(caption_training *t, double time, double step)
+{
+    if (t->first == 0) {
+        t->first = step;
+        t->begin = time;
+    }
+    const double share = time - t->begin, left = 1 - t->begin, steps = step - t->first;
+    if (t->estimated || share < 0.05 * left || steps < 3)
+        return;
+    const double all = t->first + steps * left / share;
+    t->estimated = true;
+    if (all < 0.9 * (double)t->common.steps)
+        cli_note("at this speed, --minutes %g ends after about %.2g of %lld epochs", minutes, all / (double)t->batches,
+                 (long long)epochs);
+}
+
+/* With --minutes, presence has no more than its share of the time; the rest of it is for words. */
+static int share_time(void *user)
+{
+    caption_training *t = user;
+    const double time = cli_training_time(&t->common), step = (double)att_training_steps(t->common.training);
+    estimate(t, time, step);
+    if (!learns_presence(t) || presence_epochs == 0 || time < (double)presence_epochs / (double)epochs)
+        return CLI_DONE;
+    cli_note("the presence of words has had its share of --minutes: from step %.0f on, words are learnt", step + 1);
+    cli_training_forget(&t->common);
+    return cli_status(t->common.ctx, att_training_caption_learn_words(t->common.training));
 }
 
 /* What the loss is of */
@@ -399,20 +450,38 @@ static int open_training(caption_training *t)
     return code;
 }
 
+/* There is no model yet: its captions would have no meaning. */
+static void say_without_words(const caption_training *t, bool stopped)
+{
+    const long long step = att_training_steps(t->common.training);
+    const cli_shell_word name = cli_quoted(folder);
+    if (stopped)
+        cli_note(
+            "stopped after step %lld; only the presence of words has been learnt, so there is no model yet; attend "
+            "train caption --resume -o %s continues",
+            step, name.text);
+    else
+        cli_note("--minutes %g ended after step %lld; only the presence of words has been learnt, so there is no model "
+                 "yet; attend train caption --resume -o %s --minutes %g continues",
+                 minutes, step, name.text, 2 * minutes);
+}
+
 /* With validation the best model has been written already. */
 static int write_model(void *user, bool stopped)
 {
-    const caption_training *t = user;
+    caption_training *t = user;
     att_training_info info = {.size = sizeof info};
     int code = cli_status(t->common.ctx, att_training_describe(t->common.training, &info));
-    (void)stopped;
     if (code)
         return code;
     if (info.best_step > 0)
         cli_note("the model is that of step %lld, the best on validation: loss %.4f per word",
                  (long long)info.best_step, -info.best);
-    else if (learns_presence(t) && presence_epochs > 0)
-        cli_note("only the presence of words has been learnt so far, so captions of this model have no meaning");
+    t->common.none = info.best_step == 0 && presence_epochs > 0 && learns_presence(t);
+    if (t->common.none) {
+        say_without_words(t, stopped);
+        return CLI_DONE;
+    }
     if (info.best_step == 0)
         code = cli_status(t->common.ctx, att_training_write(t->common.training, 0, dtype == F16 ? ATT_F16 : ATT_F32));
     return code;
@@ -446,6 +515,7 @@ static int run(int n, char **arguments)
                                      .keep = keep,
                                      .write = write_model,
                                      .options = &stored,
+                                     .images = &t.files,
                                      .user = &t}};
     int code = check_options();
     complete_options();
@@ -455,6 +525,8 @@ static int run(int n, char **arguments)
         code = find_encoder(&t.encoder);
     if (!code)
         code = cli_open(&t.common.ctx, threads);
+    t.files =
+        (cli_training_images){.ctx = t.common.ctx, .folder = folder, .resume = resume, .skip_broken = skip_broken};
     if (!code)
         code = open_images(&t);
     if (!code) {
@@ -465,12 +537,14 @@ static int run(int n, char **arguments)
         say_images(&t);
         t.common.validate = t.valid ? validate : NULL;
         t.common.quantity = quantity;
+        t.common.after_step = minutes > 0 ? share_time : NULL;
         t.seconds = cli_seconds();
         code = cli_training_run(&t.common);
     }
     att_training_free(t.common.training);
     att_caption_set_free(t.valid);
     att_caption_set_free(t.train);
+    cli_training_images_free(&t.files);
     att_close(t.common.ctx);
     return code;
 }
@@ -489,6 +563,10 @@ const cli_command train_caption = {
                "Captions are learnt in lower case and without punctuation. Images are resized\n"
                "to a square, whatever their aspect is; the model's folder says so, and attend\n"
                "caption does the same.\n\n"
+               "All images are decoded before the start, with all threads, and those that cannot\n"
+               "be read are listed. --resume notices images that have changed. With --minutes\n"
+               "the first epochs have no more than their share of the time; a model is written\n"
+               "only once words have been learnt.\n\n"
                "With --valid-list, the model with the least loss per word is written. Reports\n"
                "progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a checkpoint;\n"
                "if the process is killed, the steps since the last checkpoint are lost. To\n"

@@ -18,7 +18,7 @@ static int preset = -1, dtype = F32;
 static int64_t size, batch = 128, crop, cutout, average, validate_every, save_every, keep = 1, seed = 1, threads;
 static double valid_share = 0.05, epochs = 20, minutes, rate = 1e-3, warmup = 0.05, decay = 0.05, clip = 1, mixup,
               smoothing = 0.1, dropout;
-static bool flip, resume;
+static bool flip, skip_broken, resume;
 
 static const cli_option options[] = {
     {"data", 'd', "FOLDER", .text = &data, .required = true,
@@ -29,6 +29,7 @@ static const cli_option options[] = {
      .help = "images for validation, in a folder like that of --data; default: a share of the training images"},
     {"valid-share", 0, "SHARE", .number = &valid_share, .max = 0.9,
      .help = "share of each class's training images that are held out for validation, one at least; 0: no validation"},
+    CLI_SKIP_BROKEN(&skip_broken),
     {"output", 'o', "FOLDER", .text = &folder, .writes = true, .required = true,
      .help = "output folder: checkpoints and log, in the end the model"},
     {"resume", 0, NULL, .flag = &resume,
@@ -86,6 +87,7 @@ static int complete(bool *given) { return cli_training_options_read(&stored, giv
 
 typedef struct classify_training {
     cli_training common;
+    cli_training_images files;
     att_image_set *images, *valid; /* valid NULL: no validation */
     att_image_set_info info;
     char *names; /* --labels, zero-terminated each */
@@ -134,6 +136,21 @@ static int open_set(classify_training *t, const char *const *names, int64_t n)
     return code ? code : cli_status(ctx, att_image_set_describe(t->images, &t->info));
 }
 
+static const char *path_of(const void *set, int64_t i) { return att_image_set_path(set, i); }
+
+/* Of images in files: broken ones are left out, if that is wanted. */
+static int check_files(classify_training *t, att_image_set *set, att_image_set_info *info)
+{
+    if (!att_image_set_path(set, 0))
+        return CLI_DONE;
+    bool *broken = calloc((size_t)info->images, sizeof *broken);
+    int code = broken ? cli_training_images_check(&t->files, info->images, path_of, set, broken) : cli_fail_memory();
+    if (!code)
+        code = cli_status(t->common.ctx, att_image_set_leave_out(set, broken));
+    free(broken);
+    return code ? code : cli_status(t->common.ctx, att_image_set_describe(set, info));
+}
+
 /* Classes that the data only numbers have the names of those of --model, if it has as many. */
 static int name_as_model(classify_training *t)
 {
@@ -175,6 +192,8 @@ static int open_images(classify_training *t)
         code = cli_fail("%s has only one class, \"%s\"; a training needs two", data, att_image_set_label(t->images, 0));
     if (!code && model_name && !labels && is_numbered(t))
         code = name_as_model(t);
+    if (!code)
+        code = check_files(t, t->images, &t->info);
     if (!code && !valid_path && valid_share > 0)
         code = hold_out(t);
     if (code || !valid_path)
@@ -185,7 +204,12 @@ static int open_images(classify_training *t)
         return cli_fail_memory();
     for (int64_t i = 0; i < n; i++)
         names[i] = att_image_set_label(t->images, i);
+    att_image_set_info info = {.size = sizeof info};
     code = cli_status(ctx, att_image_set_open(ctx, valid_path, ATT_SPLIT_TEST, names, n, &t->valid));
+    if (!code)
+        code = cli_status(ctx, att_image_set_describe(t->valid, &info));
+    if (!code)
+        code = check_files(t, t->valid, &info);
     free(names);
     return code;
 }
@@ -327,10 +351,13 @@ static int run(int n, char **arguments)
                                       .keep = keep,
                                       .write = write_model,
                                       .options = &stored,
+                                      .images = &t.files,
                                       .user = &t}};
     int code = find_model();
     if (!code)
         code = cli_open(&t.common.ctx, threads);
+    t.files =
+        (cli_training_images){.ctx = t.common.ctx, .folder = folder, .resume = resume, .skip_broken = skip_broken};
     if (!code)
         code = open_images(&t);
     if (!code) {
@@ -346,6 +373,7 @@ static int run(int n, char **arguments)
     att_training_free(t.common.training);
     att_image_set_free(t.valid);
     att_image_set_free(t.images);
+    cli_training_images_free(&t.files);
     cli_whole_text_free(&t.config);
     free(t.label);
     free(t.names);
@@ -365,6 +393,8 @@ const cli_command train_classify = {
                "IDX files of MNIST or Fashion-MNIST, which may be packed by gzip; or one with\n"
                "CIFAR-10's binary batches. Only the training part is read. For validation,\n"
                "a share of it is held out, the same with the same --seed.\n\n"
+               "All images in files are decoded before the start, with all threads, and those\n"
+               "that cannot be read are listed. --resume notices images that have changed.\n\n"
                "Reports progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a\n"
                "checkpoint and writes the model so far; if the process is killed, the steps\n"
                "since the last checkpoint are lost. To continue, --resume -o FOLDER is enough:\n"

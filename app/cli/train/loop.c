@@ -99,12 +99,19 @@ static int validate_first(cli_training *t)
     return cli_log_add(&t->log, line);
 }
 
+double cli_training_time(const cli_training *t) { return t->minutes > 0 ? seconds_of(t) / (60 * t->minutes) : 0; }
+
+void cli_training_forget(cli_training *t)
+{
+    t->state.loss = 0;
+    t->state.n = 0;
+}
+
 /* Progress in [0, 1] towards the nearest limit; 0 where there is none. */
 static double share_of(const cli_training *t, int64_t step)
 {
     const double steps = t->steps ? (double)step / (double)t->steps : 0;
-    const double minutes = t->minutes > 0 ? seconds_of(t) / (60 * t->minutes) : 0;
-    return fmin(1, fmax(steps, minutes));
+    return fmin(1, fmax(steps, cli_training_time(t)));
 }
 
 /* Early stopping: did the last `patience` validations bring no improvement? */
@@ -172,6 +179,8 @@ static int run_steps(cli_training *t, bool *limit)
             cli_progress_clear();
         code = validate_and_save(t, step, done, &unsaved);
         done = done || is_out_of_patience(t);
+        if (!code && t->after_step)
+            code = t->after_step(t->user);
     }
     cli_progress_end(&progress);
     *limit = done && !code;
@@ -256,8 +265,8 @@ static int finish(cli_training *t, bool changed)
 {
     const char *command = t->options->command;
     int code = changed ? t->write(t->user, false) : CLI_DONE;
-    if (code)
-        return code;
+    if (code || t->none)
+        return code ? code : CLI_FAILED;
     if (changed && !t->stays)
         cli_note("%s is a model now: attend %s -m %s", t->folder, command, cli_quoted(t->folder).text);
     else if (!changed)
@@ -276,8 +285,8 @@ static int stop(cli_training *t)
     const char *command = t->options->command;
     const cli_shell_word folder = cli_quoted(t->folder);
     const int code = t->write(t->user, true);
-    if (code)
-        return code;
+    if (code || t->none)
+        return code ? code : CLI_INTERRUPTED;
     cli_note("stopped after step %lld; attend train %s --resume -o %s continues, attend %s -m %s uses the model so far",
              (long long)att_training_steps(t->training), command, folder.text, command, folder.text);
     return CLI_INTERRUPTED;
@@ -288,17 +297,22 @@ static int begin_files(cli_training *t, int64_t first)
 {
     char path[CLI_TRAINING_PATH];
     struct stat s;
+    bool lists = false;
     int code = cli_training_file_path(t->folder, path);
     const bool is_new = !code && lstat(path, &s) != 0;
     if (!code)
         code = cli_log_open(&t->log, t->folder, first > 0 ? first : -1) /* from the start: a new log */;
     if (code)
         return code;
-    code = cli_training_options_write(t->options, cli_training_finished());
+    code = cli_training_images_write(t->images, &lists);
+    if (!code)
+        code = cli_training_options_write(t->options, cli_training_finished());
     if (!code)
         code = log_options(t);
     if (code)
         cli_log_discard(&t->log);
+    if (code && lists)
+        cli_training_images_discard(t->images);
     if (code && is_new)
         unlink(path);
     return code;

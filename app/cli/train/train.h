@@ -3,6 +3,7 @@
 #define CLI_TRAIN_H
 
 #include "cli/base/cli.h"
+#include "images.h"
 #include "log.h"
 #include "options.h"
 
@@ -43,8 +44,11 @@ typedef struct cli_training {
     int (*write)(void *user, bool stopped);
     void *user;
     const cli_training_options *options;
-    bool stays;     /* set by `write`: the folder's model is the one that it had */
-    char note[320]; /* where options.note of the training points to */
+    int (*after_step)(void *user); /* or NULL */
+    cli_training_images *images;   /* whose files have been checked, or NULL */
+    bool none;                     /* set by `write`: there is no model yet, for the reason that it has said */
+    bool stays;                    /* set by `write`: the folder's model is the one that it had */
+    char note[320];                /* where options.note of the training points to */
     /* private */
     cli_log log;
     cli_training_state state;
@@ -54,6 +58,11 @@ typedef struct cli_training {
  * and to FOLDER/log.jsonl, which has the same lines whether or not the training was stopped or killed in between, but
  * for the seconds. To be called after cli_end_later. */
 int cli_training_run(cli_training *t);
+
+/* The share of --minutes that has passed; 0: there is no such limit. */
+double cli_training_time(const cli_training *t);
+/* What the training reports begins anew after this step, as it learns something else. */
+void cli_training_forget(cli_training *t);
 
 /* Says that no step was better than the model to begin with, by a measure that it prints with `digits`; `stays` is set.
  * more: items that it has not had. */
