@@ -396,7 +396,9 @@ static void the_model_to_begin_with_stays_where_no_step_is_better(void **state)
              "recommend --resume -o titles --data grown.txt --item-texts grown.tsv --rate 1e-300 --epochs 1"),
         0);
     assert_has(tool_err, ": titles is that one, with the new items\n");
-    assert_int_equal(tool("$A info -m titles | grep -c 'items *25$'"), 0);
+    assert_int_equal(
+        tool("$A info -m titles | grep -c 'items *25$' && $A train recommend --resume -o titles --epochs 2"), 0);
+    assert_has(tool_err, ": titles is that one, with the new items\n"); /* when the training continues, too */
 }
 
 /* Of the size of the log before, but with other items. */

@@ -342,12 +342,10 @@ static int validate(void *user, cli_validation *v)
 /* The number of items of the log that the model to begin with does not have. */
 static int64_t new_items(const recommend_training *t) { return t->base ? t->log.info.items - t->info.items : 0; }
 
-/* The model to begin with. Where the folder has it, it stays; but with new items that have a vector of their text, it
- * is worth more than without them. */
+/* The model to begin with. */
 static int validate_first(void *user, cli_validation *v)
 {
     recommend_training *t = user;
-    t->in_folder = t->in_folder && !(t->texts.vectors && new_items(t) > 0);
     if (!t->in_folder)
         return validate(user, v);
     const int code = score(t, v);
@@ -543,6 +541,7 @@ static int run(int n, char **arguments)
     if (!code && t.common.steps < att_training_steps(t.common.training))
         code = cli_misuse("--epochs is %g, %lld steps, but %s is at step %lld", epochs, (long long)t.common.steps,
                           folder, (long long)att_training_steps(t.common.training));
+    t.in_folder = t.in_folder && !(t.texts.vectors && new_items(&t) > 0); /* with texts, new items are worth having */
     if (!code) {
         say_data(&t);
         code = cli_learnt_note(t.learnt, folder, &data);
