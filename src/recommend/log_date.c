@@ -10,17 +10,16 @@ typedef struct cursor {
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Reads n digits. */
-static bool read_digits(cursor *c, int n, int64_t *out)
+/* Reads min to max digits. */
+static bool read_some(cursor *c, int min, int max, int64_t *out)
 {
-    *out = 0;
-    for (int i = 0; i < n; i++, c->at++) {
-        if (c->at == c->end || !is_digit(*c->at))
-            return false;
+    int n = 0;
+    for (*out = 0; n < max && c->at < c->end && is_digit(*c->at); n++, c->at++)
         *out = *out * 10 + (*c->at - '0');
-    }
-    return true;
+    return n >= min;
 }
+
+static bool read_digits(cursor *c, int n, int64_t *out) { return read_some(c, n, n, out); }
 
 /* Reads one of the characters of `any`, if it is next. */
 static bool skip(cursor *c, const char *any)
@@ -52,17 +51,17 @@ static bool read_fraction(cursor *c, double *out)
     return c->at > start;
 }
 
-/* Reads "03:05", "03:05:10", "03:05:10.5"; plain: without colons. */
+/* Reads "03:05", "3:05:10", "03:05:10.5"; plain: without colons. */
 static bool read_clock(cursor *c, bool plain, att_date *d)
 {
-    if (!read_digits(c, 2, &d->hour) || !(plain || skip(c, ":")) || !read_digits(c, 2, &d->minute))
+    if (!read_some(c, plain ? 2 : 1, 2, &d->hour) || !(plain || skip(c, ":")) || !read_digits(c, 2, &d->minute))
         return false;
     if (plain ? c->at == c->end || !is_digit(*c->at) : !skip(c, ":"))
         return true;
     return read_digits(c, 2, &d->second) && (!skip(c, ".,") || read_fraction(c, &d->fraction));
 }
 
-/* Reads "", "Z", " UTC", "+01", "+0100", " -01:00". */
+/* Reads "", "Z", " UTC", "+01", "+0100", " -01:00", " +0000 UTC". */
 static bool read_zone(cursor *c, att_date *d)
 {
     const bool blank = skip(c, " ");
@@ -76,21 +75,35 @@ static bool read_zone(cursor *c, att_date *d)
     if (c->at == c->end)
         return true;
     skip(c, ":");
-    return read_digits(c, 2, &d->zone_minute);
+    if (!read_digits(c, 2, &d->zone_minute))
+        return false;
+    if (d->zone_hour == 0 && d->zone_minute == 0)
+        skip_word(c, " UTC");
+    return true;
+}
+
+/* Reads "1997-09-20", "1997/9/20", "1997.09.20" or "19970920", which is plain. */
+static bool read_day(cursor *c, att_date *d, bool *plain)
+{
+    if (!read_digits(c, 4, &d->year))
+        return false;
+    const char separator[] = {c->at < c->end ? *c->at : '\0', '\0'};
+    *plain = !skip(c, "-/.");
+    const int min = *plain ? 2 : 1;
+    return read_some(c, min, 2, &d->month) && (*plain || skip(c, separator)) && read_some(c, min, 2, &d->day);
 }
 
 bool att_date_parse(att_byte_view text, att_date *out)
 {
     cursor c = {text.data, text.data + text.bytes};
     *out = (att_date){.zone_sign = 1};
-    if (!read_digits(&c, 4, &out->year))
-        return false;
-    const bool plain = !skip(&c, "-");
-    if (!read_digits(&c, 2, &out->month) || !(plain || skip(&c, "-")) || !read_digits(&c, 2, &out->day))
+    bool plain;
+    if (!read_day(&c, out, &plain))
         return false;
     if (c.at == c.end)
         return !plain; /* eight digits are a number */
-    if (!skip(&c, plain ? "Tt" : "Tt "))
+    plain = plain && *c.at != ' ';
+    if (!skip(&c, "Tt "))
         return false;
     return read_clock(&c, plain, out) && read_zone(&c, out) && c.at == c.end;
 }
@@ -110,6 +123,12 @@ static int64_t days_before(int64_t year)
 {
     const int64_t past = year - 1; /* the year 0 is a leap year */
     return year == 0 ? 0 : 366 + past * 365 + past / 4 - past / 100 + past / 400;
+}
+
+bool att_date_is_day(att_byte_view text)
+{
+    att_date d;
+    return att_date_parse(text, &d) && d.month >= 1 && d.month <= 12 && d.day >= 1 && d.day <= days_of(d.year, d.month);
 }
 
 static att_status check(const att_where *where, att_byte_view text, const att_date *d)

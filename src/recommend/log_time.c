@@ -181,10 +181,9 @@ bool att_time_is_likely(att_byte_view field)
 {
     number x;
     bool negative;
-    att_date date;
     field = trim(field);
     if (!read_signed(field, &x, &negative))
-        return att_date_parse(field, &date);
+        return att_date_is_day(field);
     const double value = value_of(&x), per_second = negative ? 0 : att_time_per_second(value);
     return per_second > 0 && value >= 1e9 * per_second; /* shorter numbers are likely something else */
 }
