@@ -50,20 +50,21 @@ typedef struct att_interactions_options {
 } att_interactions_options;
 
 /* Times are numbers, or dates of ISO 8601: 1997-09-20, 1997-09-20 03:05, 1997-09-20T03:05:10.5+01:00, also with a blank
- * instead of T or before the zone, a comma before the fraction, +0100, Z or UTC, or as 19970920T030510Z; without a zone
- * they are in UTC. A column has one of both. Numbers stay as they are; dates become seconds since the beginning of
- * 1970. What unit numbers have is told by their size, of all of a log together: see
- * att_interactions_info.time_per_second. */
+ * instead of T or before the zone, a comma before the fraction, +0100, Z or UTC, as 19970920T030510Z, or as 1997/9/20
+ * 3:05, with "/" or "." and without zeros; without a zone they are in UTC. A column has one of both. Numbers stay as
+ * they are; dates become seconds since the beginning of 1970. What unit numbers have is told by their size, of all of a
+ * log together: see att_interactions_info.time_per_second. */
 
 /* Reads a file of any size (see att_open_text), in at most 64 bytes a line, and for each user and each
  * item 64 bytes and twice its id. A line has at most 2^20 bytes, so that a longer history needs the format
  * ATT_INTERACTIONS_LINES.
  * Numbers of users and items are in the order of their first lines. Each user's actions are sorted by time; equal
- * times, and files without times, have the order of the file. An action whose user is empty, a guest, is left out and
- * counted. options or NULL: defaults. Errors, beyond the skip_bad_lines of the options, name file, line and field: a
- * missing field or column; an empty item, an id that is not UTF-8, has a zero byte or more than 4,096 bytes; a time
- * that is neither a finite number nor a date, a day that does not exist, an integer that a double cannot hold unless it
- * is a time in nanoseconds, which is rounded to 256 of them; lines of different kinds; no action; memory. */
+ * times, and files without times, have the order of the file. An action whose user is empty, or NULL, NA,
+ * N/A, NaN or None, as programs write what is missing, is that of a guest, left out and counted. options or NULL:
+ * defaults. Errors, beyond the skip_bad_lines of the options, name file, line and field: a missing field or column; an
+ * empty item, an id that is not UTF-8, has a zero byte or more than 4,096 bytes; a time that is neither a finite number
+ * nor a date, a day that does not exist, an integer that a double cannot hold unless it is a time in nanoseconds, which
+ * is rounded to 256 of them; lines of different kinds; no action; memory. */
 ATT_API att_status att_interactions_open(att_ctx *ctx, const char *path, const att_interactions_options *options,
                                          att_interactions **out);
 /* The same of actions in memory: users [n] and items [n] are ids, times [n] or NULL: none. options or NULL: defaults;
@@ -103,6 +104,9 @@ typedef struct att_interactions_info {
     const char *unused_times; /* the name of a column that seems to have times, though it was not read; NULL: none.
                                * Valid as long as the log */
     int64_t repeated_users;   /* ATT_INTERACTIONS_HISTORIES: lines whose user has had a line before */
+    const char *missing_user; /* guests are also users of this name, the first one that stands for a missing value, as
+                               * NULL, NA and None; NULL: none */
+    int64_t fields; /* ATT_INTERACTIONS_HISTORIES that was not asked for: of each line, if all have as many; else 0 */
 } att_interactions_info;
 ATT_API att_status att_interactions_describe(const att_interactions *log, att_interactions_info *info);
 /* Ids, valid as long as the log; NULL: out of range. */

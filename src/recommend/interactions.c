@@ -15,10 +15,27 @@ static att_status add_history(att_log_builder *b, const att_table *t)
     for (int64_t i = 0; !e && i < t->n; i++)
         e = att_id_check(t->field[i], &where, i ? "item" : "user");
     if (!e)
+        b->log->info.fields = b->log->info.actions == 0 || b->log->info.fields == t->n ? t->n : 0;
+    if (!e)
         b->log->info.repeated_users += att_ids_find(&b->log->users, t->field[0]) >= 0;
     for (int64_t i = 1; !e && i < t->n; i++)
         e = att_log_builder_add(b, &where, t->field[0], t->field[i], 0);
     return e;
+}
+
+/* Is it a guest: empty, or what programs write for a value that is missing? */
+static bool is_guest(att_interactions_info *i, att_byte_view user)
+{
+    static const char *const missing[] = {"NULL", "null", "NA",  "N/A",  "n/a", "#N/A",
+                                          "<NA>", "NaN",  "nan", "None", "\\N"};
+    const char *found = NULL;
+    if (att_is_blank(user))
+        return true;
+    for (size_t k = 0; k < sizeof missing / sizeof *missing && !found; k++)
+        if (strlen(missing[k]) == user.bytes && !memcmp(missing[k], user.data, user.bytes))
+            found = missing[k];
+    i->missing_user = i->missing_user ? i->missing_user : found;
+    return found != NULL;
 }
 
 static att_status add_action(att_log_builder *b, const att_log_format *f, const att_table *t)
@@ -27,10 +44,12 @@ static att_status add_action(att_log_builder *b, const att_log_format *f, const 
     att_byte_view field[ATT_LOG_COLUMNS];
     double time = 0;
     att_status e = att_log_format_split(f, t, field);
-    if (!e && att_is_blank(field[ATT_LOG_USER])) {
+    if (!e && is_guest(&b->log->info, field[ATT_LOG_USER])) {
         b->log->info.guests++;
         return ATT_OK;
     }
+    if (!e && att_is_blank(field[ATT_LOG_ITEM]))
+        e = att_fail_at(&where, ATT_ERR_FORMAT, "item is empty");
     if (!e && b->log->info.timed)
         e = att_time_read(&where, field[ATT_LOG_TIME], &b->times, &time);
     return e ? e : att_log_builder_add(b, &where, field[ATT_LOG_USER], field[ATT_LOG_ITEM], time);
@@ -91,6 +110,8 @@ static att_status read_file(att_log_builder *b, const char *path, const att_inte
         e = att_names_add_bytes(&b->log->said, heading.data, heading.bytes);
         e = e ? e : read_records(b, &f, &t);
         e = e ? e : say(b->log, &t, &f, heading.bytes > 0);
+        if (o->format || b->log->info.repeated_users + att_ids_count(&b->log->users) < 2)
+            b->log->info.fields = 0; /* as typed; or of one line */
     }
     att_log_format_free(&f);
     att_table_close(&t);

@@ -248,9 +248,11 @@ static att_status finish(att_log_builder *b, const char *label)
 {
     att_interactions *log = b->log;
     if (log->info.actions == 0)
-        return log->info.guests ? att_fail(log->ctx, ATT_ERR_FORMAT, "%s: none of the %lld actions has a user", label,
-                                           (long long)log->info.guests)
-                                : att_fail(log->ctx, ATT_ERR_FORMAT, "%s has no action of a user with an item", label);
+        return log->info.guests
+                   ? att_fail(log->ctx, ATT_ERR_FORMAT, "%s: none of the %lld actions has a user%s%s", label,
+                              (long long)log->info.guests, log->info.missing_user ? "; one is " : "",
+                              log->info.missing_user ? log->info.missing_user : "")
+                   : att_fail(log->ctx, ATT_ERR_FORMAT, "%s has no action of a user with an item", label);
     att_status e = distribute(b);
     if (e)
         return e;

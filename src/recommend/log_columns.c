@@ -16,16 +16,16 @@ static const char *const usual[ATT_LOG_COLUMNS][LISTS][NAMES] = {
         { "user", "userid", "uid", "visitorid", "customer", "customerid", "customerno", "customernumber",
           "clientid", "memberid", "accountid", "buyerid", "shopperid", "personid", "profileid", "subscriberid",
           "reviewerid", "viewerid", "readerid", "listenerid", "deviceid", "cookieid", "fullvisitorid",
-          "householdid", "householdkey", NULL },
+          "householdid", "householdkey", "idvisitor", "userpseudoid", "customeruser", NULL },
         { "username", "usr", "email", "useremail", "customeremail", "emailaddress", "visitor", "client",
-          "member", "account", "buyer", "shopper", "reviewer", "session", "sessionid", NULL }},
+          "billingemail", "member", "account", "buyer", "shopper", "reviewer", "session", "sessionid", NULL }},
     [ATT_LOG_ITEM] = {
         { "item", "itemid", "iid", "itemno", "itemnumber", "itemsku", "itemcode", "sku", "skuid", "productid",
           "productno", "productnumber", "productsku", "productcode", "stockcode", "lineitemsku", "variantid",
           "variantsku", "goodsid", "asin", "isbn", "movieid", "articleid", "articlecode", "bookid", "songid",
           "trackid", "videoid", "newsid", "contentid", "recipeid", "gameid", "animeid", "businessid", "venueid",
           "poiid", "offerid", "courseid", NULL },
-        { "product", "artistid", "artist", "movie", "article", "book", "song", "track", "video", "game", "goods",
+        { "product", "parentasin", "artistid", "artist", "movie", "article", "book", "song", "track", "video", "game", "goods",
           NULL }},
     [ATT_LOG_TIME] = {
         { "timestamp", "timestampms", "timestampmillis", "time", "timems", "ts", "tsms", "date", "datetime",
@@ -35,7 +35,7 @@ static const char *const usual[ATT_LOG_COLUMNS][LISTS][NAMES] = {
           "purchasedat", "purchasedate", "purchasetime", "boughtat", "eventtime", "eventdate", "eventdatetime",
           "eventtimestamp", "eventat", "eventts", "transactiondate", "transactiontime", "transactionat", "tdat",
           "invoicedate", "viewedat", "clickedat", "playedat", "ratedat", "reviewdate", "dateadded",
-          "utctimestamp", "utctime", "reviewedat", NULL },
+          "utctimestamp", "utctime", "reviewedat", "servertime", "ratingtimestamp", "sorttimestamp", NULL },
         { "paidat", "processedat", "updatedat", "starttime", "startedat", "visittime", "sessiondate",
           "sessionstart", "clicktime", "ratingtime", "lastupdated", "day", NULL }},
 };
@@ -122,6 +122,11 @@ static columns find_named(const att_table *t, bool types, const char *name)
     return found.first < 0 && number < t->n ? (columns){number, -1} : found;
 }
 
+static bool is_named(const att_table *t, bool types, int64_t i, const char *name)
+{
+    return att_log_column_is_in(att_log_column_name(t->field[i], types), (const char *const[]){name, NULL});
+}
+
 /* Those of users, items or times: c */
 static columns find_usual(const att_table *t, bool types, int c)
 {
@@ -129,6 +134,10 @@ static columns find_usual(const att_table *t, bool types, int c)
     for (int k = 0; k < LISTS && found.first < 0; k++)
         for (int64_t i = 0; i < t->n; i++)
             if (att_log_column_is_in(att_log_column_name(t->field[i], types), usual[c][k]))
+                add(&found, i);
+    if (found.second < 0 && found.first >= 0 && is_named(t, types, found.first, "day"))
+        for (int64_t i = 0; i < t->n; i++) /* the day of a month is a part of a date */
+            if (is_named(t, types, i, "month"))
                 add(&found, i);
     return found;
 }

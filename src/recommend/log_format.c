@@ -1,4 +1,5 @@
 #include "recommend/log_format.h"
+#include "recommend/log_content.h"
 #include "recommend/log_date.h"
 #include "recommend/log_heading.h"
 #include "recommend/log_time.h"
@@ -32,18 +33,16 @@ static att_byte_view last_fields(const att_table *t, int64_t n)
  * perhaps the zone. */
 static int64_t count_time_fields(const att_table *t)
 {
-    att_date date;
     for (int64_t n = 3; n > 1 && *t->separator == ' '; n--)
-        if (t->n > n + 1 && att_date_parse(last_fields(t, n), &date))
+        if (t->n > n + 1 && att_date_is_day(last_fields(t, n)))
             return n;
     return 1;
 }
 
 static bool has_date(const att_table *t)
 {
-    att_date date;
     for (int64_t i = 0; i < t->n; i++)
-        if (att_date_parse(t->field[i], &date))
+        if (att_date_is_day(t->field[i]))
             return true;
     return false;
 }
@@ -64,7 +63,8 @@ static att_status find_kind(att_table *t, att_byte_view line, const att_interact
     if (e)
         return e;
     const bool columns = att_log_columns_exist(t, o), many = t->n - count_time_fields(t) + 1 > MAX_FIELDS;
-    const bool history = many && !has(line, "\"") && !has_date(t) && !att_log_columns_are_numbers(o);
+    const bool history =
+        many && !has(line, "\"") && !has_date(t) && !att_log_columns_are_numbers(o) && !att_log_has_columns(t);
     if (columns || (many && att_log_has_heading(t, true)))
         *kind = ATT_INTERACTIONS_CSV;
     else
@@ -106,7 +106,7 @@ static att_status find_columns(att_log_format *f, const att_table *t, att_byte_v
 const char *att_log_format_unused_times(const att_log_format *f, const att_table *t)
 {
     for (int64_t i = 0; f->wants_times && i < t->n && i < f->fields; i++)
-        if (i != f->column[ATT_LOG_USER] && i != f->column[ATT_LOG_ITEM] && att_time_is_likely(t->field[i]))
+        if (i != f->column[ATT_LOG_USER] && i != f->column[ATT_LOG_ITEM] && att_log_seems_time(t->field[i]))
             return att_names_at(&f->names, i);
     return NULL;
 }
@@ -143,9 +143,8 @@ static int64_t guess_time(const att_log_format *f, const att_table *t)
 /* Refuses dates where ids are expected. */
 static att_status check_ids(const att_table *t, const att_where *where)
 {
-    att_date date;
     for (int c = ATT_LOG_USER; c <= ATT_LOG_ITEM; c++)
-        if (att_date_parse(t->field[c], &date))
+        if (att_date_is_day(t->field[c]))
             return att_fail_at(where, ATT_ERR_FORMAT,
                                "%s is \"%.*s\", a date; columns in another order are named by their numbers", what[c],
                                (int)(t->field[c].bytes < 40 ? t->field[c].bytes : 40), t->field[c].data);
@@ -159,11 +158,13 @@ static att_status set_columns(att_log_format *f, const att_table *t, const att_w
     f->time_fields = f->kind == ATT_INTERACTIONS_LINES ? count_time_fields(t) : 1;
     f->fields -= f->time_fields - 1;
     if (f->kind != ATT_INTERACTIONS_HISTORIES && (f->fields < 2 || (f->fields > MAX_FIELDS && !named)))
-        return att_fail_at(where, ATT_ERR_FORMAT,
-                           "%lld field%s in the format %s, expected \"user item\", \"user item time\" or \"user item "
-                           "rating time\", separated by %s; columns in another order are named by their numbers",
-                           (long long)f->fields, f->fields == 1 ? "" : "s", format_names[f->kind],
-                           *t->separator == ':' ? "\"::\"" : "tabs, commas, semicolons or spaces");
+        return att_fail_at(
+            where, ATT_ERR_FORMAT,
+            "%lld field%s in the format %s, expected \"user item\", \"user item time\" or \"user item "
+            "rating time\", separated by %s; columns in another order are named by their numbers, and lines of a user "
+            "and items are the format histories",
+            (long long)f->fields, f->fields == 1 ? "" : "s", format_names[f->kind],
+            *t->separator == ':' ? "\"::\"" : "tabs, commas, semicolons or spaces");
     f->column[ATT_LOG_USER] = 0;
     f->column[ATT_LOG_ITEM] = 1;
     f->column[ATT_LOG_TIME] = f->kind == ATT_INTERACTIONS_HISTORIES || o->time || named ? -1 : guess_time(f, t);
@@ -198,6 +199,8 @@ att_status att_log_format_find(att_log_format *f, att_table *t, const att_intera
     att_byte_view line;
     *f = (att_log_format){.kind = options->format, .time_fields = 1, .names.text.ctx = t->ctx};
     att_status e = att_table_first_line(t, &line);
+    if (!e)
+        e = att_log_check_content(t->ctx, t->lines.path, line);
     if (e || !line.bytes)
         return e;
     if (f->kind == ATT_INTERACTIONS_ANY)

@@ -1,4 +1,5 @@
 #include "recommend/log_heading.h"
+#include "recommend/log_time.h"
 #include "util/util.h"
 
 #include <string.h>
@@ -56,6 +57,8 @@ static bool is_time(att_byte_view x)
         separators += x.data[i] == '-' || x.data[i] == '/' || x.data[i] == '.';
     return n >= 9 || (n > 0 && n <= 4 && separators == 2);
 }
+
+bool att_log_seems_time(att_byte_view x) { return att_time_is_likely(x) || (count_digits(x) <= 4 && is_time(x)); }
 
 /* A number of up to three digits before the point. */
 static bool is_rating(att_byte_view x)
@@ -115,6 +118,58 @@ bool att_log_has_fields(att_table *t, int64_t min, int64_t max)
     seen s = {0};
     att_table_sample(t, see_fields, &s);
     return s.result && s.fields >= min && s.fields <= max;
+}
+
+/* ---- columns */
+
+static att_byte_view without(att_byte_view x, size_t n) { return (att_byte_view){x.data + n, x.bytes - n}; }
+
+/* What a field is, as one bit */
+enum { NUMBER = 1, DECIMAL = 2, TIME = 4, OTHER = 8 };
+
+static unsigned kind_of(att_byte_view x)
+{
+    if (att_log_seems_time(x))
+        return TIME;
+    const att_byte_view whole = without(x, x.bytes > 0 && *x.data == '-'), rest = without(whole, count_digits(whole));
+    if (rest.bytes == whole.bytes || rest.bytes == 0)
+        return rest.bytes < whole.bytes ? NUMBER : OTHER;
+    const att_byte_view part = without(rest, 1);
+    return *rest.data == '.' && count_digits(part) == part.bytes ? DECIMAL : OTHER;
+}
+
+enum { MAX_COLUMNS = 64 };
+
+/* The columns of the first records: the kinds of all their fields. */
+typedef struct columns {
+    int64_t records, n;
+    unsigned kinds[MAX_COLUMNS];
+} columns;
+
+static bool see_columns(const att_table *t, void *arg)
+{
+    columns *c = arg;
+    c->n = c->records++ ? c->n : t->n;
+    if (t->n != c->n || t->n > MAX_COLUMNS) {
+        c->n = 0;
+        return false;
+    }
+    for (int64_t i = 0; i < t->n; i++)
+        c->kinds[i] |= kind_of(t->field[i]);
+    return true;
+}
+
+bool att_log_has_columns(att_table *t)
+{
+    columns c = {0};
+    unsigned of_all = NUMBER | DECIMAL | TIME, alone = 0; /* kinds that all columns have; that one column has alone */
+    att_table_sample(t, see_columns, &c);
+    for (int64_t i = 1; i < c.n; i++) { /* after the user */
+        const unsigned k = c.kinds[i];
+        of_all &= k;
+        alone |= k == NUMBER || k == DECIMAL || k == TIME ? k : 0;
+    }
+    return c.records > 1 && (alone & ~of_all);
 }
 
 /* A hash of an id in which each run of letters is one letter, and of digits one digit; 0: it has no digit. */

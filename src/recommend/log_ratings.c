@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { MAX = 100, VALUES = 4 * MAX + 1, WORDS = (VALUES + 63) / 64 };
+enum { MAX = 100, MAX_RATING = 10, VALUES = 4 * MAX + 1, WORDS = (VALUES + 63) / 64 };
 
 /* A set of multiples of 0.5 from -MAX to MAX. */
 typedef struct values {
@@ -26,30 +26,34 @@ typedef struct seen {
     values all;
     int64_t distinct, ties; /* ties: actions whose number another action of the user has */
     int64_t up, down;       /* pairs of a user's neighbouring actions */
-    bool whole;
+    bool whole, fractions;  /* all are integers; some are no multiples of 0.5, and are not in the sets */
     double low, high;
 } seen;
 
-/* false: a number that is not small, or no multiple of 0.5. */
+/* false: a number that is not small. */
 static bool see_user(seen *s, const double *x, int64_t n)
 {
     values own = {{0}};
     for (int64_t i = 0; i < n; i++) {
-        if (!(fabs(x[i]) <= MAX) || 2 * x[i] != floor(2 * x[i]))
+        if (!(fabs(x[i]) <= MAX))
             return false;
         s->whole = s->whole && x[i] == floor(x[i]);
         s->low = fmin(s->low, x[i]);
         s->high = fmax(s->high, x[i]);
-        s->distinct += !add(&s->all, x[i]);
-        s->ties += add(&own, x[i]);
         s->up += i > 0 && x[i] > x[i - 1];
         s->down += i > 0 && x[i] < x[i - 1];
+        if (2 * x[i] == floor(2 * x[i])) {
+            s->distinct += !add(&s->all, x[i]);
+            s->ties += add(&own, x[i]);
+        } else
+            s->fractions = true;
     }
     return true;
 }
 
-/* Numbers that only rise for each user are the same order as that of the file. Beyond 10 the positions of actions are
- * as frequent as ratings: these occur often, and in no order. */
+/* Numbers that only rise for each user are the same order as that of the file. Up to 10 they are ratings, unless none
+ * is twice, as where they are positions of actions, which have no fractions. Beyond 10 positions are as frequent as
+ * ratings: these occur often, and in no order. */
 bool att_log_has_ratings(const att_interactions *log, double *low, double *high)
 {
     seen s = {.whole = true, .low = INFINITY, .high = -INFINITY};
@@ -59,8 +63,10 @@ bool att_log_has_ratings(const att_interactions *log, double *low, double *high)
             return false;
     *low = s.low;
     *high = s.high;
-    if (s.ties == 0 || (s.up > 0 && s.down == 0))
+    if (s.up > 0 && s.down == 0)
         return false;
-    return fmax(-s.low, s.high) <= 10 ||
-           (s.whole && log->info.actions >= 4 * s.distinct && 10 * (s.up < s.down ? s.up : s.down) > s.up + s.down);
+    if (fmax(-s.low, s.high) <= MAX_RATING)
+        return s.ties > 0 || (s.fractions && s.up > 0 && s.down > 0);
+    return s.ties > 0 && s.whole && log->info.actions >= 4 * s.distinct &&
+           10 * (s.up < s.down ? s.up : s.down) > s.up + s.down;
 }

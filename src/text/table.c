@@ -32,7 +32,8 @@ static bool find_line(const att_table *t, const char *from, part *p)
     const char *end = l->block + l->used, *feed = from < end ? memchr(from, '\n', (size_t)(end - from)) : NULL;
     p->stop = feed ? feed : end;
     p->next = feed ? feed + 1 : end;
-    p->stop -= p->stop > from && p->stop[-1] == '\r';
+    while (p->stop > from && p->stop[-1] == '\r') /* two are written where "\r\n" became "\r\r\n" on Windows */
+        p->stop--;
     return feed || l->end;
 }
 

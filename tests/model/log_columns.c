@@ -157,7 +157,10 @@ static void times_that_are_not_read_are_named(void **state)
         {"user,item,price,wann\na,x,12,2020-01-31 10:00\n", NULL, "wann"},
         {"user,item,wann\na,x,2020-01-31T10:00:00Z\n", NULL, "wann"},
         {"user_id:token\titem_id:token\tt:float\na\tx\t1600000000.5\n", NULL, "t"},
+        {"user,item,when\na,x,12/1/2010 8:26\n", NULL, "when"}, /* in forms that are not read */
+        {"user,item,when\na,x,20.09.97\n", NULL, "when"},
         {"user,item,when\na,x,1600000000\n", "", NULL}, /* as was said */
+        {"user,item,code\na,x,978-3-16-148410-0\n", NULL, NULL},
         {"user,item,when,time\na,x,1600000000,1600000000\n", NULL, NULL},
         {"user,item,price\na,x,160\n", NULL, NULL},
         {"user,item\n1600000000,1600000001\n", NULL, NULL},
@@ -192,11 +195,17 @@ static const struct {
     const char *between, *numbers[6];
     double low, high;
 } rated[] = {
-    {" ", {"1", "5", "3", "4", "2", "3"}, 1, 5},           {"\t", {"1", "5", "3", "4", "2", "3"}, 1, 5},
-    {"::", {"1", "5", "3", "4", "2", "3"}, 1, 5},          {",", {"1", "5", "3", "4", "2", "3"}, 1, 5},
-    {" ", {"0.5", "5.0", "3", "4.5", "2", "1.5"}, 0.5, 5}, {" ", {"0", "10", "7", "8", "2", "9"}, 0, 10},
-    {" ", {"-1", "1", "1", "-1", "1", "0"}, -1, 1},        {" ", {"1", "1", "1", "1", "1", "1"}, 1, 1},
+    {" ", {"1", "5", "3", "4", "2", "3"}, 1, 5},
+    {"\t", {"1", "5", "3", "4", "2", "3"}, 1, 5},
+    {"::", {"1", "5", "3", "4", "2", "3"}, 1, 5},
+    {",", {"1", "5", "3", "4", "2", "3"}, 1, 5},
+    {" ", {"0.5", "5.0", "3", "4.5", "2", "1.5"}, 0.5, 5},
+    {" ", {"0", "10", "7", "8", "2", "9"}, 0, 10},
+    {" ", {"-1", "1", "1", "-1", "1", "0"}, -1, 1},
+    {" ", {"1", "1", "1", "1", "1", "1"}, 1, 1},
     {" ", {"20", "100", "60", "80", "40", "40"}, 20, 100},
+    {" ", {"0.25", "0.9", "0.3", "0.8", "0.7", "0.1"}, 0.1, 0.9},
+    {" ", {"-7.82", "8.79", "-9.66", "1.55", "7.52", "2"}, -9.66, 8.79},
 };
 
 static void small_numbers_again_and_again_are_no_times(void **state)
@@ -224,7 +233,7 @@ static void other_numbers_are_times(void **state)
         "a x 3\na y 1\na z 2\nb x 2\nb y 1\n",                    /* positions: no user has one twice */
         "a x 1\na y 2\na z 2\na w 5\n",                           /* they rise */
         "a x 20\nb y 5\na z 10\na w 20\n",                        /* few actions say nothing about larger ones */
-        "a x 1.25\na y 1.75\na z 1.25\n",                         /* no ratings */
+        "a x 12.25\na y 12.75\na z 12.5\n",                       /* no ratings */
         "a x 1600000005\na y 1600000001\na z 1600000005\n",       /* seconds */
         "a x 5 1600000005\na y 3 1600000001\na z 1 1600000003\n", /* beside ratings */
         "a x 1600000005 5\na y 1600000001 3\na z 1600000003 1\n",
@@ -233,7 +242,7 @@ static void other_numbers_are_times(void **state)
     static const char *const expected[] = {"y@1,z@2,x@3",
                                            "x@1,y@2,z@2,w@5",
                                            "z@10,x@20,w@20",
-                                           "x@1.25,z@1.25,y@1.75",
+                                           "x@12.25,z@12.5,y@12.75",
                                            "y@1600000001,x@1600000005,z@1600000005",
                                            "y@1600000001,z@1600000003,x@1600000005",
                                            "y@1600000001,z@1600000003,x@1600000005",
@@ -259,6 +268,53 @@ static void spaces_may_divide_a_date(void **state)
     check_refused("a x 2020-01-01 10:00:02\na y 2020-01-01\n", NULL, "log: line 2: 2 fields, but the first line has 3");
 }
 
+static void columns_are_no_histories(void **state)
+{
+    (void)state;
+    static const char *const tables[] = {
+        "1\t268\t77\tpv\t1511544070\n1\t346\t71\tbuy\t1511561733\n2\t268\t77\tpv\t1511561734\n", /* numbers, words,
+                                                                                                    times */
+        "1 268 77 1 1511544070\n1 346 71 4 1511561733\n",
+        "7\tThe Game 2\tbuy\t1.0\t0\n7\tThe Game 2\tplay\t27.5\t0\n8\tOther\tplay\t2.0\t0\n", /* decimals */
+        "1\tU13\t11/11/2019 9:05:58 AM\tN5 N4\tN5-1\n2\tU91\t11/12/2019 6:11:30 PM\tN3 N6\tN2-0\n",
+        "47\tv49\tc4\tShop\t-40.71\t74.5\n47\tv4a\tc5\tBridge\t40.6\t-74.0\n",
+        "a x 4 good 12\na y 5 bad 3\n",
+    };
+    static const char *const histories[] = {
+        "a i1 i2 i3 i4\nb i2 i3 i4 i5\n", /* all of a length */
+        "a 11 12 13 14\nb 12 13 14 15\n",
+        "a 11.0 12.0 13.0 14.0\nb 12.0 13.0 14.0 15.0\n",
+        "a\t1984\tDune\tEmma\tUlysses\nb\tDune\t1984\tEmma\tIt\n",
+        "a 1600000001 1600000002 1600000003 1600000004\nb 1600000002 1600000003 1600000001 1600000005\n",
+        "a x 4 good 12\na y 5 bad 3 v\n", /* not of a length */
+        "a x 4 good 12\n",
+    };
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        check_refused(tables[i], NULL, "fields in the format lines, expected");
+    for (size_t i = 0; i < sizeof histories / sizeof *histories; i++) {
+        att_interactions *log = open_log(write_log(histories[i]), NULL);
+        assert_string_equal(describe_log(log).format, "histories");
+        assert_int_equal(describe_log(log).fields, i < 5 ? 5 : 0); /* which is said */
+        att_interactions_free(log);
+    }
+    att_interactions *log =
+        open_log(write_log(tables[5]), ATT_OPTIONS(att_interactions_options, .format = ATT_INTERACTIONS_HISTORIES));
+    assert_int_equal(describe_log(log).fields, 0); /* it was said that they are */
+    att_interactions_free(log);
+}
+
+static void a_date_in_parts_is_not_read_by_its_day(void **state)
+{
+    (void)state;
+    check_refused("user,item,day,month,year\na,x,2,1,2009\n", NULL,
+                  "the columns \"day\" and \"month\", and either may be that of the time");
+    assert_string_equal(history_of("user,item,day,month,year\na,x,2,1,2009\na,y,1,2,2009\n",
+                                   ATT_OPTIONS(att_interactions_options, .time = "")),
+                        "x,y");
+    assert_string_equal(history_of("user,item,day,month,ts\na,x,1,1,2\na,y,2,1,1\n", NULL), "y@1,x@2");
+    assert_string_equal(history_of("user,item,DAY\na,x,372\na,y,12\n", NULL), "y@12,x@372");
+}
+
 static void lines_of_one_user_are_counted(void **state)
 {
     (void)state;
@@ -279,6 +335,8 @@ int main(void)
         cmocka_unit_test(small_numbers_again_and_again_are_no_times),
         cmocka_unit_test(other_numbers_are_times),
         cmocka_unit_test(spaces_may_divide_a_date),
+        cmocka_unit_test(columns_are_no_histories),
+        cmocka_unit_test(a_date_in_parts_is_not_read_by_its_day),
         cmocka_unit_test(lines_of_one_user_are_counted),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

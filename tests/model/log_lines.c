@@ -95,11 +95,78 @@ static void bad_lines_are_left_out_up_to_the_number_that_is_allowed(void **state
         ATT_ERR_ARGUMENT);
 }
 
+static void line_ends_may_have_a_return_more(void **state)
+{
+    (void)state;
+    folder_write(&folder, "log", "user,item\r\r\na,x\r\r\na,y\r\n\r\r\na,\"z\"\r\r\na,x\n");
+    att_interactions *log = open_log(path_of("log"), NULL);
+    assert_string_equal(history_text(log, "a"), "x,y,z,x");
+    att_interactions_free(log);
+}
+
+static void what_is_missing_is_no_user(void **state)
+{
+    (void)state;
+    static const char *const missing[] = {"NULL", "null", "NA", "n/a", "NaN", "None", "\\N", "<NA>"};
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "user,item\n%s,x\na,x\n,y\n\"%s\",z\nNuLL,y\n", missing[i], missing[i]);
+        folder_write(&folder, "log", text);
+        att_interactions *log = open_log(path_of("log"), NULL);
+        const att_interactions_info info = describe_log(log);
+        assert_int_equal(info.guests, 3);
+        assert_string_equal(info.missing_user, missing[i]);
+        assert_int_equal(info.users, 2); /* one has a name that is like it */
+        att_interactions_free(log);
+    }
+    att_interactions *log;
+    folder_write(&folder, "log", "user,item\nNA,x\n,y\n");
+    assert_int_equal(att_interactions_open(ctx, path_of("log"), NULL, &log), ATT_ERR_FORMAT);
+    check_says(ctx, "log: none of the 2 actions has a user; one is NA");
+    folder_write(&folder, "log", "user,item\na,x\na,  \n");
+    assert_int_equal(att_interactions_open(ctx, path_of("log"), NULL, &log), ATT_ERR_FORMAT);
+    check_says(ctx, "log: line 3: item is empty");
+}
+
+static void text_that_is_no_log_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } others[] = {
+        {"{\"user\": \"a\", \"item\": \"x\"}\n{\"user\": \"a\", \"item\": \"y\"}\n",
+         "log is JSON; write its actions as CSV"},
+        {"\xef\xbb\xbf { 'user': 'a', 'item': 'x'}\n{ 'user': 'a', 'item': 'y'}\n", "log is JSON"},
+        {"[\n  [\"a\", \"x\"],\n  [\"a\", \"y\"]\n]\n", "log is JSON"},
+        {"[{\"user\": 1, \"item\": 2}, {\"user\": 1, \"item\": 3}]", "log is JSON"},
+        {"[[\"a\", \"x\"], [\"a\", \"y\"]]", "log is JSON"},
+        {"{}\n", "log is JSON"},
+        {"%%MatrixMarket matrix coordinate integer general\n3 3 4\n1 1 5\n", "log is a matrix of Matrix Market"},
+        {"<?xml version=\"1.0\"?>\n<orders><order id=\"1\"/></orders>\n", "log is no log: it is an XML page"},
+        {"<!DOCTYPE html><html>\n", "log is no log: it is a web page (HTML)"},
+    };
+    att_interactions *log;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        folder_write(&folder, "log", others[i].text);
+        if (!att_interactions_open(ctx, path_of("log"), NULL, &log))
+            fail_msg("read: %s", others[i].text);
+        check_says(ctx, others[i].says);
+    }
+    static const char *const logs[] = {"{a} x\n{a} y\n", "[a] x\n[b] y\n", "[deleted] x\n[deleted] y\n"};
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
+        folder_write(&folder, "log", logs[i]);
+        att_interactions_free(open_log(path_of("log"), NULL));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_first_line_is_a_heading_or_an_action),
         cmocka_unit_test(bad_lines_are_left_out_up_to_the_number_that_is_allowed),
+        cmocka_unit_test(line_ends_may_have_a_return_more),
+        cmocka_unit_test(what_is_missing_is_no_user),
+        cmocka_unit_test(text_that_is_no_log_is_named),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

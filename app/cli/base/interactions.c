@@ -145,16 +145,32 @@ void cli_interactions_complete(cli_interactions_options *o)
 
 static bool is_histories(const att_interactions_info *i) { return !strcmp(i->format, "histories"); }
 
-/* Of columns that perhaps are others than they were read as */
-static void note_columns(const att_interactions_info *i)
+/* The first and the last time of all actions */
+static void find_times(const cli_interactions *l, double *first, double *last)
 {
+    *first = INFINITY;
+    *last = -INFINITY;
+    for (int64_t u = 0; l->info.timed && u < l->info.users; u++) {
+        const att_history h = att_interactions_history(l->log, u);
+        *first = h.count ? fmin(*first, h.times[0]) : *first;
+        *last = h.count ? fmax(*last, h.times[h.count - 1]) : *last;
+    }
+}
+
+/* Of columns that perhaps are others than they were read as */
+static void note_columns(const cli_interactions *l)
+{
+    const att_interactions_info *i = &l->info;
+    double first, last;
+    find_times(l, &first, &last);
+    const bool positions = i->ties == 0 && last <= (double)i->longest;
     if (i->unused_times)
         cli_note("the column \"%.80s\" seems to have times, but is not read: --time-column %s reads it",
                  i->unused_times, cli_quoted(i->unused_times).text);
     if (i->ratings)
         cli_note("column %lld, from %g to %g, is read as ratings, not as times: --time-column %lld reads it as times",
                  (long long)i->guessed_times, i->lowest_rating, i->highest_rating, (long long)i->guessed_times);
-    else if (i->guessed_times && i->time_per_second == 0 && i->unsorted > 0 && i->ties > 0)
+    else if (i->guessed_times && i->time_per_second == 0 && i->unsorted > 0 && !positions)
         cli_note(
             "column %lld is read as times, but these are no dates: if it has ratings or counts, --time-column \"\" "
             "reads none",
@@ -166,14 +182,22 @@ static void note_columns(const att_interactions_info *i)
         cli_note("%lld line%s to a user of an earlier line, as its first id says; where lines have no users, put one "
                  "before each",
                  (long long)i->repeated_users, i->repeated_users == 1 ? " belongs" : "s belong");
+    if (i->fields > 0)
+        cli_note(
+            "each line is read as a user and items, but all have %lld fields: where these are columns, number them: "
+            "--user-column 1 --item-column 2 --time-column %lld",
+            (long long)i->fields, (long long)i->fields);
 }
 
-static void note_rest(const att_interactions_info *i)
+static void note_rest(const cli_interactions *l)
 {
+    const att_interactions_info *i = &l->info;
     if (i->heading)
         cli_note("the first line was read as a heading: %.80s", i->heading);
+    if (i->missing_user)
+        cli_note("%s is read as no user, but as a value that is missing: those actions are left out", i->missing_user);
     cli_skipped_say(i->skipped, i->bad);
-    note_columns(i);
+    note_columns(l);
 }
 
 /* The points in time of the options, in the unit of the log; 0: there are none. */
@@ -196,7 +220,7 @@ int cli_interactions_hold_out(att_ctx *ctx, cli_interactions *l, const cli_inter
     if (code)
         return code;
     if (o->split == ATT_HOLDOUT_TIME && !l->info.timed)
-        note_columns(&l->info); /* before the error, as its reason may be among them */
+        note_columns(l); /* before the error, as its reason may be among them */
     const att_holdout_options *split = ATT_OPTIONS(
         att_holdout_options, .kind = (att_holdout_kind)o->split, .min_actions = o->min_actions,
         .valid_share = o->valid_share, .test_share = o->test_share, .valid_from = valid_from, .test_from = test_from);
@@ -216,12 +240,8 @@ void cli_interactions_close(cli_interactions *l)
 /* From when to when the actions are: of the wrong column one sees it. */
 static void say_times(const cli_interactions *l)
 {
-    double first = INFINITY, last = -INFINITY;
-    for (int64_t u = 0; u < l->info.users; u++) {
-        const att_history h = att_interactions_history(l->log, u);
-        first = h.count ? fmin(first, h.times[0]) : first;
-        last = h.count ? fmax(last, h.times[h.count - 1]) : last;
-    }
+    double first, last;
+    find_times(l, &first, &last);
     char from[CLI_TIME_BYTES], to[CLI_TIME_BYTES];
     const double per_second = l->info.time_per_second;
     fprintf(stderr, "; times %s to %s%s", cli_time_day(first, per_second, from), cli_time_day(last, per_second, to),
@@ -248,7 +268,7 @@ void cli_interactions_say(const cli_interactions *l)
     if (i->guests > 0)
         fprintf(stderr, "; %lld without a user left out", (long long)i->guests);
     fputc('\n', stderr);
-    note_rest(i);
+    note_rest(l);
 }
 
 void cli_interactions_note(const cli_interactions *l, const char *path)
@@ -258,7 +278,7 @@ void cli_interactions_note(const cli_interactions *l, const char *path)
         cli_note("%s: without times: the order is that of the file", path);
     if (i->guests > 0)
         cli_note("%s: %lld action%s without a user left out", path, (long long)i->guests, i->guests == 1 ? "" : "s");
-    note_rest(i);
+    note_rest(l);
 }
 
 const char *cli_split_name(att_holdout_kind kind)
