@@ -10,7 +10,7 @@
 
 enum { START = 1 << 16 }; /* bytes in which zero bytes are counted */
 
-/* Where two begin with the same bytes, the longer one is first. */
+/* Where two begin with the same bytes, the longer one is first. A "?" is any byte. Letters alone may begin a text. */
 static const att_foreign known[] = {
     {"\xFF\xFE\0\0", 4, "UTF-32, not UTF-8", CONVERT("UTF-32")},
     {"\0\0\xFE\xFF", 4, "UTF-32, not UTF-8", CONVERT("UTF-32")},
@@ -18,9 +18,9 @@ static const att_foreign known[] = {
     {"\xFE\xFF", 2, "UTF-16, not UTF-8", CONVERT("UTF-16")},
     {"\x1F\x8B", 2, "packed by gzip", UNPACK("gzip -dk")},
     {"\x1F\x9D", 2, "packed by compress", UNPACK("gzip -dk")},
-    {"BZh", 3, "packed by bzip2", UNPACK("bzip2 -dk")},
+    {"BZh?1AY&SY", 10, "packed by bzip2", UNPACK("bzip2 -dk")},
     {"\xFD\x37zXZ\0", 6, "packed by xz", UNPACK("xz -dk")},
-    {"LZIP", 4, "packed by lzip", UNPACK("lzip -dk")},
+    {"LZIP\1", 5, "packed by lzip", UNPACK("lzip -dk")},
     {"\x28\xB5\x2F\xFD", 4, "packed by zstd", UNPACK("zstd -d")},
     {"\x04\x22\x4D\x18", 4, "packed by lz4", UNPACK("lz4 -d")},
     {"PK\x03\x04", 4, "a zip archive or a document of Excel, LibreOffice or Word",
@@ -29,8 +29,8 @@ static const att_foreign known[] = {
     {"7z\xBC\xAF\x27\x1C", 6, "an archive of 7-Zip", UNPACK("7z x")},
     {"Rar!\x1A\x07", 6, "an archive of RAR", UNPACK("unrar x")},
     {"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", 8, "a document of an old Excel or Word", WRITE_CSV},
-    {"PAR1", 4, "a table of Parquet", WRITE_CSV},
-    {"ARROW1", 6, "a table of Arrow", WRITE_CSV},
+    {"PAR1\25", 5, "a table of Parquet", WRITE_CSV},
+    {"ARROW1\0", 7, "a table of Arrow", WRITE_CSV},
     {"\x89HDF\r\n\x1A\n", 8, "a file of HDF5", WRITE_CSV},
     {"SQLite format 3\0", 16, "a database of SQLite", WRITE_CSV},
     {"\x93NUMPY", 6, "an array of NumPy", WRITE_CSV},
@@ -75,10 +75,18 @@ static const att_foreign *find_utf32(const unsigned char *s, size_t bytes)
     return units < 2 ? NULL : little == units ? &utf32[LITTLE] : big == units ? &utf32[BIG] : NULL;
 }
 
+static bool begins_as(const char *data, size_t bytes, const att_foreign *f)
+{
+    bool same = bytes >= f->n;
+    for (size_t i = 0; same && i < f->n; i++)
+        same = f->bytes[i] == '?' || f->bytes[i] == data[i];
+    return same;
+}
+
 const att_foreign *att_foreign_of(const void *data, size_t bytes)
 {
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (bytes >= known[i].n && !memcmp(data, known[i].bytes, known[i].n))
+        if (begins_as(data, bytes, &known[i]))
             return &known[i];
     bytes = bytes < START ? bytes : START;
     const att_foreign *found = find_utf32(data, bytes);

@@ -267,6 +267,10 @@ static void texts_that_are_odd_are_texts(void **state)
                                        TEXT("\x1f", ""),
                                        TEXT("\x01\x02\x03\x04", ""),
                                        TEXT("BZ", ""),
+                                       TEXT("BZhang wrote this.\n", ""),
+                                       TEXT("LZIP packs files.\n", ""),
+                                       TEXT("PAR1,PAR2\n", ""),
+                                       TEXT("ARROW1 flies\n", ""),
                                        TEXT("version 2\n", "")};
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
         write_bytes("odd.txt", odd[i].bytes, odd[i].n);
