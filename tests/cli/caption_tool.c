@@ -212,6 +212,17 @@ static void perfect_captions_have_perfect_scores(void **state)
     json_decref(v);
 }
 
+static void captions_without_a_word_are_left_out_and_said(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        tool("{ cat captions; printf 'red0.png#2\\t\\nblue1.png#2\\t \\n'; } >blank; " EVALUATE "-d blank --json"), 0);
+    assert_has(tool_err, "blank: 2 captions without a word, left out");
+    json_t *v = line_json(0);
+    assert_int_equal(number(v, "references"), 12);
+    json_decref(v);
+}
+
 /* Controls are as near as the library says that they are, and their captions those of other images. */
 static void the_controls_are_worse(void **state)
 {
@@ -395,6 +406,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(info_tells_what_a_captioner_is),
         cmocka_unit_test(perfect_captions_have_perfect_scores),
+        cmocka_unit_test(captions_without_a_word_are_left_out_and_said),
         cmocka_unit_test(the_controls_are_worse),
         cmocka_unit_test(kinds_of_images_are_told_apart_by_the_encoder),
         cmocka_unit_test(the_commonest_captions_of_a_kind_are_chosen),

@@ -60,6 +60,31 @@ static void search_gives_the_same_with_an_index(void **state)
     assert_int_equal(count(tool_out, "\n"), 2 * 5 + 1);
 }
 
+static void a_heading_of_pairs_is_said_and_is_no_pair(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says; /* says or NULL: no heading */
+    } cases[] = {
+        {"sentence1,sentence2,score\\na,b,1\\nc,c,5\\n", "line 1 was read as a heading: sentence1, sentence2"},
+        {"\\357\\273\\277Text1;Text2;Label\\r\\na;b;1\\r\\n\\r\\nc;c;5\\r\\n", "as a heading: Text1, Text2"},
+        {"anchor\\tpositive\\tScore\\na\\tb\\t1\\nc\\tc\\t5\\n", "as a heading: anchor, positive"},
+        {"left side,right side,how near\\na,b,1\\nc,c,5\\n", "as a heading: left side, right side"},
+        {"a,b,1\\nc,c,5\\n", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[512];
+        snprintf(line, sizeof line, "printf '%s' >h.csv; $A similarity -m $D --pairs h.csv --gold --json",
+                 cases[i].text);
+        assert_int_equal(tool(line), 0);
+        json_t *v = line_json(2);
+        assert_true(number(v, "pairs") == 2 && number(v, "spearman") == 100);
+        json_decref(v);
+        assert_has(tool_err, cases[i].says ? cases[i].says : "");
+        assert_int_equal(count(tool_err, "heading"), cases[i].says != NULL);
+    }
+}
+
 static void similarity_reads_quoted_pairs(void **state)
 {
     (void)state;
@@ -250,6 +275,7 @@ int main(void)
         cmocka_unit_test(formats_of_embed_hold_the_same_floats),
         cmocka_unit_test(search_gives_the_same_with_an_index),
         cmocka_unit_test(similarity_reads_quoted_pairs),
+        cmocka_unit_test(a_heading_of_pairs_is_said_and_is_no_pair),
         cmocka_unit_test(sentences_come_from_files_options_arguments_and_standard_input),
         cmocka_unit_test(tokenize_cuts_where_the_model_does),
         cmocka_unit_test(tokens_have_their_offsets),

@@ -377,8 +377,8 @@ static int open_sets(evaluation *e)
         cli_note("%lld image%s captions, but %s not in %s, and left out", (long long)e->info.missing,
                  e->info.missing == 1 ? " has" : "s have", e->info.missing == 1 ? "is" : "are", images);
     if (!code && e->info.empty)
-        cli_note("%lld caption%s of %s without a word, and left out", (long long)e->info.empty,
-                 e->info.empty == 1 ? " is" : "s are", data);
+        cli_note("%s: %lld caption%s without a word, left out", data, (long long)e->info.empty,
+                 e->info.empty == 1 ? "" : "s");
     if (!code)
         cli_skipped_say(e->info.skipped, e->info.bad);
     return code ? code : caption_references_open(&e->r, e->m.ctx, e->set, e->n);

@@ -320,8 +320,7 @@ static void say_images(const caption_training *t)
                 (long long)t->valid_info.captions);
     fputc('\n', stderr);
     if (i->empty)
-        cli_note("%lld caption%s of %s without a word, and left out", (long long)i->empty,
-                 i->empty == 1 ? " is" : "s are", data);
+        cli_note("%s: %lld caption%s without a word, left out", data, (long long)i->empty, i->empty == 1 ? "" : "s");
     cli_skipped_say(i->skipped, i->bad);
     if (!train_list && i->missing)
         cli_note("%lld image%s with captions %s not in %s, and left out", (long long)i->missing,
