@@ -184,7 +184,7 @@ static void closed_standard_input_is_no_empty_text(void **state)
 {
     (void)state;
     assert_refused("$A embed -m $D <&-", 1, "standard input: Bad file descriptor");
-    assert_refused("$A similarity -m $D --pairs - <&-", 1, "-: Bad file descriptor");
+    assert_refused("$A similarity -m $D --pairs - <&-", 1, "standard input: Bad file descriptor");
     assert_refused("$A explain softmax --input - <&-", 1, "standard input: Bad file descriptor");
 }
 

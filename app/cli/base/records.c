@@ -2,6 +2,7 @@
 #include "array.h"
 #include "lines.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,22 +19,28 @@ static bool is_csv(const char *path)
     return n > 4 && strncasecmp(path + n - 4, ".csv", 4) == 0;
 }
 
+/* A pipe is read once, as it comes. */
+static int open_stream(cli_records *r, const att_table_options *o)
+{
+    const bool standard = !strcmp(r->path, "-");
+    r->path = standard ? "standard input" : r->path;
+    r->stream = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(r->path, O_RDONLY | O_CLOEXEC);
+    r->has_stream = r->stream >= 0;
+    return r->has_stream ? cli_status(r->ctx, att_table_open_stream(r->ctx, r->stream, r->path, o, &r->table))
+                         : cli_fail_errno(r->path);
+}
+
 static int open_table(cli_records *r)
 {
     const att_table_options *o =
         ATT_OPTIONS(att_table_options, .format = r->csv ? ATT_TABLE_CSV : ATT_TABLE_TSV, .skip_bad_lines = r->skip);
-    double bytes;
-    int code = cli_file_check(r->path, &bytes);
+    double bytes = -1; /* of a pipe */
+    int code = strcmp(r->path, "-") != 0 ? cli_file_check(r->path, &bytes) : CLI_DONE;
     if (!code)
         code = cli_open(&r->ctx, 1);
     if (code)
         return code;
-    const bool standard = !strcmp(r->path, "-");
-    if (standard)
-        r->path = "standard input";
-    if (standard)
-        return cli_status(r->ctx, att_table_open_stream(r->ctx, STDIN_FILENO, r->path, o, &r->table));
-    return cli_status(r->ctx, att_table_open(r->ctx, r->path, o, &r->table));
+    return bytes < 0 ? open_stream(r, o) : cli_status(r->ctx, att_table_open(r->ctx, r->path, o, &r->table));
 }
 
 int cli_records_open(cli_records *r, const char *path, int format, int64_t skip)
@@ -52,6 +59,8 @@ int cli_records_open(cli_records *r, const char *path, int format, int64_t skip)
 void cli_records_close(cli_records *r)
 {
     att_table_free(r->table);
+    if (r->has_stream)
+        close(r->stream);
     att_close(r->ctx);
     free(r->begin);
     free(r->bytes);

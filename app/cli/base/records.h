@@ -24,13 +24,15 @@ typedef struct cli_records {
     att_ctx *ctx;
     att_table *table;
     const char *path;
+    int stream; /* descriptor of a pipe, if has_stream */
+    bool has_stream;
     int64_t skip;
     size_t capacity, room; /* of data; of begin and bytes */
 } cli_records;
 
 /* Formats, in the order of an option "tsv|csv". */
 enum { CLI_PAIRS_BY_NAME = -1, CLI_PAIRS_TSV, CLI_PAIRS_CSV }; /* the first: by the file's extension */
-/* path "-": standard input. skip: malformed records that may be left out. */
+/* path: "-" is standard input; it may be a pipe. skip: malformed records that may be left out. */
 int cli_records_open(cli_records *r, const char *path, int format, int64_t skip);
 /* Appends the next record to data; fields 0: the file has ended. */
 int cli_records_next(cli_records *r);
