@@ -168,10 +168,11 @@ static att_status select_list(call *c, int64_t b, const float *scores, int64_t e
         return e;
     att_best_begin(c->best, c->o.k);
     for (int64_t i = 0; i < all; i++) {
+        if (i == except || (c->allowed && c->allowed[i] < 0)) /* an item without a vector, too: its score is -inf */
+            continue;
         if (!isfinite(scores[i]))
             return not_finite(c, b, i);
-        if (i != except && !(c->allowed && c->allowed[i] < 0))
-            att_best_add(c->best, c->o.k, (att_top_column){.column = i, .value = scores[i]});
+        att_best_add(c->best, c->o.k, (att_top_column){.column = i, .value = scores[i]});
     }
     att_best_sort(c->best, c->o.k);
     write_list(c, b, c->best);

@@ -32,6 +32,14 @@ void cli_pairs_close(cli_pairs *p)
     *p = (cli_pairs){0};
 }
 
+/* Does the text begin as a number, be it no score? Names of columns do not. */
+static bool begins_as_number(const char *text)
+{
+    char *end;
+    strtod(text, &end);
+    return end > text;
+}
+
 static bool read_number(const char *text, double *value)
 {
     char *end;
@@ -58,9 +66,8 @@ static int read_gold(cli_pairs *p, bool *refused)
 /* Is the current record, the first one, a heading? */
 static bool is_heading(const cli_pairs *p)
 {
-    double value;
     return cli_records_named(&p->in) ||
-           (p->options.gold && p->in.fields > 2 && !read_number(p->in.data + p->in.begin[2], &value));
+           (p->options.gold && p->in.fields > 2 && !begins_as_number(p->in.data + p->in.begin[2]));
 }
 
 /* Appends the record to the block, as one pair; further columns are dropped. */
