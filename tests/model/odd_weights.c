@@ -194,7 +194,7 @@ static void tensors_that_are_nearly_those_of_the_model_are_said_too(void **state
 static void of_many_tensors_the_first_are_named(void **state)
 {
     enum { MANY = 60 };
-    static char name[MANY][100];
+    static char name[MANY][128];
     static extra tensors[MANY];
     (void)state;
     float out[RESULTS];
