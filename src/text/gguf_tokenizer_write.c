@@ -279,8 +279,7 @@ static void put_special(writer *w)
     int64_t id[4], eos = -1;
     att_settings config, map;
     att_settings_read(&config, w->v->ctx, w->v->folder, "tokenizer_config.json", false);
-    att_settings_read(&map, w->v->ctx, w->v->folder, "special_tokens_map.json", false);
-    config.status = config.status ? config.status : map.status;
+    att_special_tokens_map_read(&config, w->v->folder, &map);
     for (int i = 0; i < 4 && !config.status; i++) {
         const char *text = att_special_token(&config, &map, names[i], NULL);
         id[i] = text ? find(w, text) : -1;

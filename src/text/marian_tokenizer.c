@@ -241,9 +241,7 @@ static att_status read_settings(marian_tokenizer *t, att_ctx *ctx, const char *f
 {
     att_settings config, map;
     att_settings_read(&config, ctx, folder, "tokenizer_config.json", false);
-    att_settings_read(&map, ctx, folder, "special_tokens_map.json", false);
-    if (map.status && !config.status)
-        config.status = map.status;
+    att_special_tokens_map_read(&config, folder, &map);
     att_settings_only_text(&config, "tokenizer_class", "MarianTokenizer");
     att_settings_only_bool(&config, "separate_vocabs", false);
     att_settings_only_bool(&config, "split_special_tokens", false);

@@ -92,9 +92,23 @@ const char *att_token_content(att_settings *s, const char *key, const json_t *va
     return "";
 }
 
+void att_special_tokens_map_read(att_settings *config, const char *folder, att_settings *map)
+{
+    *map = (att_settings){0};
+    if (config->status || att_settings_has(config, "added_tokens_decoder"))
+        return;
+    att_settings_read(map, config->ctx, folder, "special_tokens_map.json", false);
+    config->status = map->status;
+}
+
+const json_t *att_special_token_value(const att_settings *config, const att_settings *map, const char *key)
+{
+    const json_t *value = att_settings_get(map, key);
+    return value ? value : att_settings_get(config, key);
+}
+
 const char *att_special_token(att_settings *config, const att_settings *map, const char *key, const char *otherwise)
 {
-    const json_t *value = att_settings_get(config, key);
-    value = value ? value : att_settings_get(map, key);
+    const json_t *value = att_special_token_value(config, map, key);
     return value ? att_token_content(config, key, value) : otherwise;
 }

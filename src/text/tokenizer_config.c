@@ -197,9 +197,9 @@ static void read_all_named(change *c)
                                        "pad_token", "cls_token", "mask_token"};
     static const char *const lists[] = {"additional_special_tokens", "extra_special_tokens"};
     const att_settings *from[] = {&c->config, &c->map};
-    for (int k = 0; k < 2; k++) {
-        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-            read_named(c, keys[i], att_settings_get(from[k], keys[i]));
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        read_named(c, keys[i], att_special_token_value(&c->config, &c->map, keys[i]));
+    for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
             size_t n;
             const char *name;
@@ -211,7 +211,6 @@ static void read_all_named(change *c)
             json_array_foreach(list, n, item) read_named(c, lists[i], item);
             json_object_foreach((json_t *)list, name, item) read_named(c, lists[i], item);
         }
-    }
 }
 
 /* ---- a space before the text */
@@ -285,10 +284,7 @@ att_status att_tokenizer_config_apply(att_ctx *ctx, const char *folder, const at
 {
     change c = {.root = root, .list = list};
     att_settings_read(&c.config, ctx, folder, "tokenizer_config.json", false);
-    if (!att_settings_has(&c.config, "added_tokens_decoder")) { /* older */
-        att_settings_read(&c.map, ctx, folder, "special_tokens_map.json", false);
-        c.config.status = c.config.status ? c.config.status : c.map.status;
-    }
+    att_special_tokens_map_read(&c.config, folder, &c.map);
     if (!added_tokens(&c) || json_is_null(added_tokens(&c)))
         check_made(&c, json_object_set_new(root, "added_tokens", json_array()) == 0);
     if (!c.config.status && json_is_array(added_tokens(&c))) {

@@ -28,7 +28,12 @@ void att_token_list_set_added(const att_token_list *added, att_settings *s, att_
 att_status att_token_list_trie(const att_token_list *list, att_trie *out);
 /* Is the id unused? If not, that is an error. */
 bool att_token_id_is_free(att_settings *s, const att_vocabulary *v, int32_t id, const char *token, size_t bytes);
-/* The special token `key` of tokenizer_config.json, or else of special_tokens_map.json, or else `otherwise`. */
+/* Reads special_tokens_map.json of older folders, those without "added_tokens_decoder" in tokenizer_config.json, where
+ * it counts first; as `transformers` does. An error is in `config`. */
+void att_special_tokens_map_read(att_settings *config, const char *folder, att_settings *map);
+/* The special token `key` of either; NULL: none. */
+const json_t *att_special_token_value(const att_settings *config, const att_settings *map, const char *key);
+/* The same as text, or else `otherwise`. */
 const char *att_special_token(att_settings *config, const att_settings *map, const char *key, const char *otherwise);
 /* The token in setting `key`, a string or an object with "content". */
 const char *att_token_content(att_settings *s, const char *key, const json_t *value);

@@ -120,10 +120,7 @@ att_status att_read_vocab_txt(const att_text_file *f, const char *folder, att_to
     if (list->count > 0)
         qsort(list->entry, list->count, sizeof *list->entry, att_trie_order);
     att_settings_read(&l.config, f->ctx, folder, "tokenizer_config.json", true);
-    if (!l.config.status)
-        att_settings_read(&l.map, f->ctx, folder, "special_tokens_map.json", false);
-    if (l.map.status)
-        l.config.status = l.map.status;
+    att_special_tokens_map_read(&l.config, folder, &l.map);
     refuse_others(&l.config);
     make_root(&l);
     read_special_tokens(&l);

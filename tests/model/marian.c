@@ -196,10 +196,11 @@ static void special_tokens_may_have_other_names(void **state)
     (void)state;
     write_small_folder();
     write_file("vocab.json", "{\"<end>\": 0, \"?\": 1, \"\u2581a\": 2, \"<pad>\": 3, \"<x>\": 4}");
-    write_file("tokenizer_config.json",
-               "{\"additional_special_tokens\": [\"<x>\"], \"eos_token\": {\"content\": \"<end>\"},"
-               "\"added_tokens_decoder\": {\"0\": {\"content\": \"<end>\", \"lstrip\": false}}}");
-    write_file("special_tokens_map.json", "{\"unk_token\": \"?\", \"eos_token\": \"ignored\"}");
+    write_file(
+        "tokenizer_config.json",
+        "{\"additional_special_tokens\": [\"<x>\"], \"eos_token\": {\"content\": \"<end>\"}, \"unk_token\": \"?\","
+        "\"added_tokens_decoder\": {\"0\": {\"content\": \"<end>\", \"lstrip\": false}}}");
+    write_file("special_tokens_map.json", "{\"unk_token\": \"ignored\", \"eos_token\": \"ignored\"}");
     att_tokenizer *t = open_folder();
     assert_string_equal(tokens_of(t, "a<x>a<end>zz", 12, NULL),
                         ATT_WORD_MARK "a <x> " ATT_WORD_MARK "a <end> ? ? <end>");

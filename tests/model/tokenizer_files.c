@@ -248,8 +248,12 @@ static void the_older_layout_is_read_with_its_configuration(void **state)
         {"{\"strip_accents\": false, \"tokenizer_class\": \"BertTokenizer\", \"never_split\": null}", NULL,
          "[CLS] hello ##s [MASK] \xC3\xBC"
          "ber [SEP]"},
-        {"{\"cls_token\": {\"content\": \"[SEP]\"}}", "{\"sep_token\": \"[PAD]\", \"cls_token\": \"[MASK]\"}",
+        {"{\"cls_token\": {\"content\": \"[SEP]\"}}", "{\"sep_token\": \"[PAD]\"}",
          "[SEP] hello ##s [MASK] uber [PAD]"},
+        {"{\"cls_token\": {\"content\": \"[SEP]\"}}", "{\"cls_token\": \"[MASK]\"}",
+         "[MASK] hello ##s [MASK] uber [SEP]"},
+        {"{\"cls_token\": \"[SEP]\", \"added_tokens_decoder\": {}}", "{\"cls_token\": \"[MASK]\"}",
+         "[SEP] hello ##s [MASK] uber [SEP]"},
         {"{\"additional_special_tokens\": [\"Hello\", {\"content\": \"uber\"}]}", NULL,
          "[CLS] Hello [UNK] [MASK] uber [SEP]"},
     };
