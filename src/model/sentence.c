@@ -41,7 +41,7 @@ static att_status check_parts(att_sentence *m, const char *folder)
     if (p->dim != b->hidden)
         return att_fail(m->model.ctx, ATT_ERR_FORMAT, "%s: the pooling is for %lld features but hidden_size is %lld",
                         folder, (long long)p->dim, (long long)b->hidden);
-    if (att_tokenizer_size(m->tokenizer) != b->vocabulary) /* ids would not match */
+    if (att_tokenizer_size(m->tokenizer) > b->vocabulary) /* fewer: embeddings are padded with rows of no token */
         return att_fail(m->model.ctx, ATT_ERR_FORMAT, "%s: the tokenizer has %lld tokens but vocab_size is %lld",
                         folder, (long long)att_tokenizer_size(m->tokenizer), (long long)b->vocabulary);
     if (p->max_tokens == 0 || p->max_tokens > b->max_positions)

@@ -343,6 +343,9 @@ static void many_threads_may_encode_with_one_model(void **state)
     " {\"path\": \"1_Pooling\", \"type\": \"sentence_transformers.models.Pooling\"},"                                  \
     " {\"path\": \"2_Dense\", \"type\": \"sentence_transformers.models.Dense\"}]"
 
+#define LETTERS "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\nn\no\np\nq\nr\ns\nt\nu\nv\nw\nx\ny\nz\n"
+#define LETTERS_WITHIN "##a\n##b\n##c\n##d\n##e\n##f\n##g\n##h\n##i\n##j\n"
+
 static const struct {
     const char *file, *content;
     att_status status;
@@ -385,8 +388,8 @@ static const struct {
      "\"similarity_fn_name\" is \"maxsim\", which is not supported; one of cosine, dot, euclidean and manhattan"},
     {"config_sentence_transformers.json", "{\"similarity_fn_name\": 3}", ATT_ERR_FORMAT,
      "\"similarity_fn_name\" is 3, not a text"},
-    {"vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n", ATT_ERR_FORMAT,
-     "the tokenizer has 6 tokens but vocab_size is 40"},
+    {"vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n" LETTERS LETTERS_WITHIN, ATT_ERR_FORMAT,
+     "the tokenizer has 41 tokens but vocab_size is 40"},
 };
 
 static void wrong_files_are_named(void **state)
@@ -414,6 +417,22 @@ static void a_tokenizer_that_does_not_lower_is_refused_where_lower_case_is_asked
     att_sentence *m;
     assert_int_equal(att_sentence_open(ctx, f.path, &m), ATT_ERR_UNSUPPORTED);
     check_says(ctx, "\"do_lower_case\" is true, but the tokenizer does not lower");
+    folder_remove(&f);
+}
+
+static void a_vocabulary_may_have_fewer_tokens_than_the_padded_embeddings(void **state)
+{
+    (void)state;
+    const test_folder f = tiny_sentence();
+    float whole[TINY_HIDDEN], padded[TINY_HIDDEN];
+    att_sentence *m = open_sentence(ctx, f.path);
+    encode(m, 1, (const char *[]){"a b z"}, whole);
+    att_sentence_free(m);
+    folder_write(&f, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n" LETTERS);
+    m = open_sentence(ctx, f.path);
+    encode(m, 1, (const char *[]){"a b z"}, padded);
+    assert_memory_equal(whole, padded, sizeof whole);
+    att_sentence_free(m);
     folder_remove(&f);
 }
 
@@ -508,6 +527,7 @@ int main(void)
         cmocka_unit_test(many_threads_may_encode_with_one_model),
         cmocka_unit_test(wrong_files_are_named),
         cmocka_unit_test(a_tokenizer_that_does_not_lower_is_refused_where_lower_case_is_asked_for),
+        cmocka_unit_test(a_vocabulary_may_have_fewer_tokens_than_the_padded_embeddings),
         cmocka_unit_test(a_text_or_a_folder_that_is_null_is_named),
         cmocka_unit_test(a_failing_allocation_of_the_context_anywhere_is_an_error_and_leaks_nothing),
         cmocka_unit_test(a_failing_malloc_anywhere_is_an_error_or_changes_nothing_and_leaks_nothing),
