@@ -32,6 +32,7 @@ typedef struct tiny_weights {
     bool gamma;          /* LayerNorm.gamma and beta for weight and bias */
     bool coarse;         /* the upper 16 bits of each number only */
     bool bf16;           /* stored so */
+    const char *like[2]; /* like[0] has the numbers of like[1] */
     const void *model;   /* what the model's own function wants to know */
 } tiny_weights;
 
@@ -100,7 +101,7 @@ static inline void tiny_put_shape(tiny_file *f, const char *name, int rank, cons
                                         f->data_bytes, f->data_bytes + bytes);
     f->data = realloc(f->data, f->data_bytes + bytes);
     for (uint64_t i = 0; i < count; i++) {
-        const float x = tiny_number(name, i);
+        const float x = tiny_number(how->like[0] && !strcmp(how->like[0], name) ? how->like[1] : name, i);
         uint32_t u;
         memcpy(&u, &x, sizeof u);
         if (how->coarse)

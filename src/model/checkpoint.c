@@ -268,6 +268,26 @@ bool att_checkpoint_has(const att_checkpoint *c, const char *name)
     return find_ours(c, name, theirs) >= 0;
 }
 
+att_status att_checkpoint_check_tied(const att_checkpoint *c)
+{
+    char table_name[NAME_SIZE], head_name[NAME_SIZE];
+    const int64_t i = find_ours(c, "embedding.weight", table_name), k = find_ours(c, "head.weight", head_name);
+    att_tensor table, head;
+    if (i < 0 || k < 0)
+        return ATT_OK;
+    att_status s = att_checkpoint_get(c, i, &table);
+    s = s ? s : att_checkpoint_get(c, k, &head);
+    const bool comparable = !s && table.rank == 2 && head.rank == 2 && table.dtype == head.dtype &&
+                            !memcmp(table.dim, head.dim, 2 * sizeof *table.dim);
+    const size_t bytes = comparable ? (size_t)(table.dim[0] * table.dim[1]) * att_dtype_size(table.dtype) : 0;
+    if (s || (comparable && !memcmp(table.data, head.data, bytes)))
+        return s;
+    return att_fail(c->ctx, ATT_ERR_FORMAT,
+                    "%s: tensor \"%s\" differs from \"%s\", but by config.json \"tie_word_embeddings\" is true, so one "
+                    "would stand for both; set it to false",
+                    c->path, head_name, table_name);
+}
+
 /* Does the name begin with this, where '*' stands for a number? */
 static bool begins(const char *name, const char *with)
 {

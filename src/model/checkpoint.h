@@ -75,6 +75,10 @@ att_status att_checkpoint_load_part(att_checkpoint *c, const char *name, int ran
                                     att_checkpoint_part part, att_tensor *out);
 /* Does the file have a tensor for our `name`? */
 bool att_checkpoint_has(const att_checkpoint *c, const char *name);
+/* An error if the file has both our "embedding.weight" and "head.weight", and they differ: one is not to stand for
+ * both.
+ */
+att_status att_checkpoint_check_tied(const att_checkpoint *c);
 /* A note (att_note) if there are tensors that were not requested and whose names do not begin with an entry of `unused`
  * (ends with NULL; '*' stands for a number): as `transformers`, such a model is used without them. In a .gguf file, an
  * error, as in llama.cpp. */

@@ -76,6 +76,14 @@ void att_language_model_layers(att_language_model *m, const att_nn_layer_config 
     m->norm = att_nn_norm_new(p, "norm", layer->norm, layer->width, layer->eps);
 }
 
+att_status att_language_model_head(att_language_model *m, att_param *embedding)
+{
+    att_model *base = &m->model;
+    const att_language_model_info *i = &m->info;
+    m->head = i->tied ? embedding : att_model_embedding(base, "head", i->vocabulary, i->hidden, -1);
+    return i->tied && base->checkpoint ? att_checkpoint_check_tied(base->checkpoint) : ATT_OK;
+}
+
 att_status att_language_model_plan(const att_language_model *m, att_dtype dtype, att_plan **out)
 {
     const att_language_model_info *c = &m->info;

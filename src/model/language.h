@@ -29,6 +29,9 @@ extern const att_language_architecture att_gpt2, att_llama;
 /* During build: info.layers layers of these settings, layer.0 and so on, and the norm before the output layer. */
 void att_language_model_layers(att_language_model *m, const att_nn_layer_config *layer);
 
+/* During build: the output layer, which is the embedding if info.tied; an error if the file has another one, too. */
+att_status att_language_model_head(att_language_model *m, att_param *embedding);
+
 /* The plan of attention in a layer: causal, with the window of the model's info. */
 att_status att_language_model_plan(const att_language_model *m, att_dtype dtype, att_plan **out);
 

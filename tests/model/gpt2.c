@@ -34,10 +34,12 @@ static void names_may_have_a_prefix(void **state)
     folder_remove(&prefixed);
 }
 
-static void a_tied_head_may_be_in_the_file(void **state)
+static void a_tied_head_may_be_in_the_file_if_it_is_the_embedding(void **state)
 {
     (void)state;
-    const test_folder folder = tiny_gpt2_folder(&tiny_gpt2s[0], &(const tiny_weights){.extra = "lm_head.weight"});
+    tiny_gpt2 both = tiny_gpt2s[0];
+    both.tied = false;
+    const test_folder folder = tiny_gpt2_folder(&both, &(const tiny_weights){.like = {"lm_head.weight", "wte.weight"}});
     att_language_model *m = open_model(&folder);
     att_language_model_info info = {.size = sizeof info};
     assert_int_equal(att_language_model_describe(m, &info), ATT_OK);
@@ -48,6 +50,10 @@ static void a_tied_head_may_be_in_the_file(void **state)
     assert_int_equal(info.max_positions, 64);
     att_language_model_free(m);
     folder_remove(&folder);
+    const test_folder other = tiny_gpt2_folder(&both, NULL);
+    assert_int_equal(att_language_model_open(ctx, other.path, &m), ATT_ERR_FORMAT);
+    check_says(ctx, "tensor \"lm_head.weight\" differs from \"wte.weight\", but by config.json");
+    folder_remove(&other);
 }
 
 /* Weights whose matrices are not dense as parameters, in half the bits: those of f32 with the same values */
@@ -123,7 +129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logits_and_greedy_tokens_are_those_of_transformers),
         cmocka_unit_test(names_may_have_a_prefix),
-        cmocka_unit_test(a_tied_head_may_be_in_the_file),
+        cmocka_unit_test(a_tied_head_may_be_in_the_file_if_it_is_the_embedding),
         cmocka_unit_test(bf16_weights_are_views_too),
         cmocka_unit_test(settings_that_are_not_supported_are_named),
         cmocka_unit_test(weights_that_do_not_fit_are_named),

@@ -238,6 +238,13 @@ static void weights_that_do_not_fit_are_named(void **state)
     test_folder folder = tiny_llama_folder(&tiny_llamas[0], &(const tiny_weights){.without = "lm_head.weight"});
     expect_failure(&folder, ATT_ERR_FORMAT, "there is no tensor \"lm_head.weight\"");
     folder_remove(&folder);
+    tiny_llama tied = tiny_llamas[0]; /* whose file has an output layer of its own */
+    folder = tiny_llama_folder(&tied, NULL);
+    tied.tied = true;
+    tiny_llama_write_config(&folder, &tied, "");
+    expect_failure(&folder, ATT_ERR_FORMAT,
+                   "tensor \"lm_head.weight\" differs from \"model.embed_tokens.weight\", but by config.json");
+    folder_remove(&folder);
     assert_string_equal(tiny_llamas[6].name, "olmo2");
     folder = tiny_llama_folder(&tiny_llamas[6],
                                &(const tiny_weights){.without = "model.layers.1.post_attention_layernorm.weight"});
