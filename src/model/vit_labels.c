@@ -15,6 +15,22 @@ static const json_t *find_labels(const att_settings *s)
     return json_object_get(att_settings_get(s, "pretrained_cfg"), "label_names");
 }
 
+/* The name of class i of n, or its number, which is written to `text` [24]. In "id2label" each has a name, a text or a
+ * number: other keys, such as those that count from 1, would give names to other classes. */
+static const char *label_of(att_settings *s, const json_t *names, int64_t i, char *text)
+{
+    snprintf(text, 24, "%lld", (long long)i);
+    const json_t *name = json_is_array(names) ? json_array_get(names, (size_t)i) : json_object_get(names, text);
+    if (json_is_string(name))
+        return json_string_value(name);
+    if (json_is_real(name))
+        snprintf(text, 24, "%.15g", json_real_value(name));
+    else if (names && names == att_settings_get(s, "id2label"))
+        att_settings_fail(s, ATT_ERR_FORMAT,
+                          "\"id2label\" has no name for class %s; its keys must be \"0\", \"1\" and so on", text);
+    return text;
+}
+
 att_status att_vit_read_labels(att_ctx *ctx, const char *folder, int64_t n, char ***out)
 {
     att_settings s;
@@ -24,14 +40,12 @@ att_status att_vit_read_labels(att_ctx *ctx, const char *folder, int64_t n, char
     att_status e = s.status ? s.status : label ? ATT_OK : ATT_ERR_MEMORY;
     for (int64_t i = 0; !e && i < n; i++) {
         char number[24];
-        snprintf(number, sizeof number, "%lld", (long long)i);
-        const json_t *name = json_is_array(names) ? json_array_get(names, (size_t)i) : json_object_get(names, number);
-        const char *text = json_is_string(name) ? json_string_value(name) : number;
-        label[i] = att_alloc(ctx, strlen(text) + 1, 1);
+        const char *text = label_of(&s, names, i, number);
+        label[i] = s.status ? NULL : att_alloc(ctx, strlen(text) + 1, 1);
         if (label[i])
             memcpy(label[i], text, strlen(text) + 1);
         else
-            e = ATT_ERR_MEMORY;
+            e = s.status ? s.status : ATT_ERR_MEMORY;
     }
     att_settings_close(&s);
     if (e) {

@@ -3,6 +3,7 @@
 #include "fail_alloc.h"
 #include "tiny_vit.h"
 
+#include <jansson.h>
 #include <pthread.h>
 
 enum { SIDE = 12, CLASSES = 5 };
@@ -13,6 +14,13 @@ static att_image_model *open_model(const test_folder *folder)
     if (att_image_model_open(ctx, folder->path, &m))
         fail_msg("%s", att_error(ctx));
     return m;
+}
+
+static void expect_error(att_status is, att_status status, const char *words)
+{
+    assert_int_equal(is, status);
+    if (!strstr(att_error(ctx), words))
+        fail_msg("\"%s\" does not say \"%s\"", att_error(ctx), words);
 }
 
 /* Its images are of 12 x 12 pixels. */
@@ -224,6 +232,20 @@ static void expect_labels(const test_folder *folder, const char *first, const ch
     att_image_model_free(m);
 }
 
+/* Other names in config.json, which has "LABEL_0" and so on */
+static void write_labels(const test_folder *folder, const char *names)
+{
+    char text[300];
+    snprintf(text, sizeof text, "%s/config.json", folder->path);
+    json_t *root = json_load_file(text, 0, NULL);
+    snprintf(text, sizeof text, "{%s}", names);
+    assert_int_equal(json_object_set_new(root, "id2label", json_loads(text, 0, NULL)), 0);
+    char *all = json_dumps(root, 0);
+    folder_write(folder, "config.json", all);
+    free(all);
+    json_decref(root);
+}
+
 static void classes_have_names_or_numbers(void **state)
 {
     (void)state;
@@ -235,6 +257,26 @@ static void classes_have_names_or_numbers(void **state)
     test_folder folder = model_folder("vit");
     expect_labels(&folder, "LABEL_0", "LABEL_4");
     folder_remove(&folder);
+    static const struct {
+        const char *names, *first; /* NULL: refused */
+    } objects[] = {
+        {"\"4\": \"e\", \"0\": \"a\", \"1\": \"b\", \"2\": \"c\", \"3\": \"d\"", "a"},
+        {"\"0\": 7, \"1\": 8, \"2\": 9, \"3\": 1.5, \"4\": \"e\"", "7"},
+        {"\"1\": \"a\", \"2\": \"b\", \"3\": \"c\", \"4\": \"d\", \"5\": \"e\"", NULL},
+        {"\"a\": \"a\", \"b\": \"b\", \"c\": \"c\", \"d\": \"d\", \"e\": \"e\"", NULL},
+        {"\"0\": \"a\", \"1\": null, \"2\": \"c\", \"3\": \"d\", \"4\": \"e\"", NULL},
+    };
+    for (size_t i = 0; i < sizeof objects / sizeof objects[0]; i++) {
+        folder = model_folder("vit");
+        write_labels(&folder, objects[i].names);
+        att_image_model *m;
+        if (objects[i].first)
+            expect_labels(&folder, objects[i].first, "e");
+        else
+            expect_error(att_image_model_open(ctx, folder.path, &m), ATT_ERR_FORMAT,
+                         "config.json: \"id2label\" has no name for class ");
+        folder_remove(&folder);
+    }
     folder = model_folder("timm_vit");
     expect_labels(&folder, "0", "4");
     snprintf(text + 1, sizeof text - 1, sizes, "", list);
@@ -294,13 +336,6 @@ static void attention_and_rollout_are_those_of_pytorch(void **state)
 }
 
 /* ---- errors */
-
-static void expect_error(att_status is, att_status status, const char *words)
-{
-    assert_int_equal(is, status);
-    if (!strstr(att_error(ctx), words))
-        fail_msg("\"%s\" does not say \"%s\"", att_error(ctx), words);
-}
 
 static void what_does_not_fit_is_named(void **state)
 {
