@@ -17,7 +17,7 @@ typedef struct att_image_processor_config {
     bool rounds_offset;    /* of a crop, to even, as torchvision does; otherwise it is the floor */
 } att_image_processor_config;
 
-/* Reads preprocessor_config.json, else "pretrained_cfg" of config.json. */
+/* Reads processor_config.json or preprocessor_config.json, else "pretrained_cfg" of config.json. */
 att_status att_image_processor_config_read(att_ctx *ctx, const char *folder, att_image_processor_config *out);
 
 /* Writes FOLDER/preprocessor_config.json, for a class that does the same: ViTImageProcessor, with a crop

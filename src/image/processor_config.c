@@ -1,5 +1,5 @@
-/* The settings of preprocessing: preprocessor_config.json of image processors of `transformers`, pretrained_cfg of
- * timm. */
+/* The settings of preprocessing: preprocessor_config.json or processor_config.json of image processors of
+ * `transformers`, pretrained_cfg of timm. */
 #include "image/processor.h"
 #include "io/settings.h"
 
@@ -302,11 +302,24 @@ static void read_timm(att_settings *s, att_image_processor_config *c)
 
 /* ---- either */
 
+/* Opens preprocessor_config.json; or processor_config.json, which counts first, of processors of several kinds of
+ * input: one of images is an object in it. No root: there is neither. */
+static void open_transformers(att_settings *s, att_ctx *ctx, const char *folder)
+{
+    att_settings_read(s, ctx, folder, "processor_config.json", false);
+    if (s->status || (s->root && att_settings_has(s, "image_processor"))) {
+        att_settings_enter(s, "image_processor");
+        return;
+    }
+    att_settings_close(s);
+    att_settings_read(s, ctx, folder, "preprocessor_config.json", false);
+}
+
 att_status att_image_processor_config_read(att_ctx *ctx, const char *folder, att_image_processor_config *out)
 {
     att_settings s;
     *out = (att_image_processor_config){0};
-    att_settings_read(&s, ctx, folder, "preprocessor_config.json", false);
+    open_transformers(&s, ctx, folder);
     if (!s.status && s.root)
         read_transformers(&s, folder, out);
     else if (!s.status) {

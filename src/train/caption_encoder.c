@@ -38,8 +38,12 @@ void att_caption_encoder_free(att_caption_encoder *e)
     e->model = NULL;
 }
 
-const char *const att_caption_encoder_files[] = {"encoder/config.json", "encoder/preprocessor_config.json",
-                                                 "encoder/model.safetensors", "encoder", NULL};
+const char *const att_caption_encoder_files[] = {"encoder/config.json",
+                                                 "encoder/preprocessor_config.json",
+                                                 "encoder/processor_config.json",
+                                                 "encoder/model.safetensors",
+                                                 "encoder",
+                                                 NULL};
 
 static att_status copy_file(att_ctx *ctx, const char *folder, const char *to, const char *name)
 {

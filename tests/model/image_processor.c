@@ -160,6 +160,32 @@ static void settings_that_are_not_supported_are_named(void **state)
     folder_remove(&f);
 }
 
+static int64_t height_of(const test_folder *f)
+{
+    att_image_processor_info info = {.size = sizeof info};
+    att_image_processor *p;
+    if (att_image_processor_open(ctx, f->path, &p))
+        fail_msg("%s", att_error(ctx));
+    assert_int_equal(att_image_processor_describe(p, &info), ATT_OK);
+    att_image_processor_free(p);
+    return info.height;
+}
+
+static void a_processor_of_several_kinds_of_input_counts_first(void **state)
+{
+    (void)state;
+    const test_folder f = folder_new();
+    folder_write(&f, "processor_config.json", "{\"image_processor\": " VIT ", \"size\": 24}}");
+    assert_int_equal(height_of(&f), 24);
+    folder_write(&f, "preprocessor_config.json", VIT ", \"size\": 12}");
+    assert_int_equal(height_of(&f), 24);
+    check_settings(&f, "processor_config.json", "{\"image_processor\": " VIT ", \"size\": 0}}", ATT_ERR_FORMAT,
+                   "processor_config.json: \"image_processor.size\" is 0, not in");
+    folder_write(&f, "processor_config.json", "{\"processor_class\": \"ViTProcessor\"}");
+    assert_int_equal(height_of(&f), 12);
+    folder_remove(&f);
+}
+
 /* ---- images */
 
 static att_image_processor *open_settings(const test_folder *f, const char *settings)
@@ -303,6 +329,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_those_of_transformers_and_timm),
         cmocka_unit_test(settings_that_are_not_supported_are_named),
+        cmocka_unit_test(a_processor_of_several_kinds_of_input_counts_first),
         cmocka_unit_test(images_that_are_too_oblong_are_refused),
         cmocka_unit_test(what_the_model_sees_is_the_crop),
         cmocka_unit_test(what_was_written_is_read_again),

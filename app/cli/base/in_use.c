@@ -53,6 +53,7 @@ static bool is_content(const char *name)
     static const char *const names[] = {"config.json",
                                         "generation_config.json",
                                         "preprocessor_config.json",
+                                        "processor_config.json",
                                         "sentence_bert_config.json",
                                         "modules.json",
                                         "tokenizer.json",
