@@ -23,6 +23,7 @@ static const struct {
     {0, 4, "tjgg", "of llama.cpp's old format GGJT; take the .gguf file of the model"},
     {0, 6, "\x93NUMPY", "a .npy file of NumPy"},
     {0, 8, "\x89HDF\r\n\x1a\n", "an HDF5 file, as TensorFlow and Keras write; convert it to safetensors"},
+    {0, 5, "%PDF-", "a PDF document"},
     {0, 8, "\x89PNG\r\n\x1a\n", "a PNG image"},
     {0, 3, "\xff\xd8\xff", "a JPEG image"},
 };
