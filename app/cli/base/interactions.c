@@ -184,9 +184,9 @@ static void note_columns(const cli_interactions *l)
                  (long long)i->repeated_users, i->repeated_users == 1 ? " belongs" : "s belong");
     if (i->fields > 0)
         cli_note(
-            "each line is read as a user and items, but all have %lld fields: where these are columns, number them: "
-            "--user-column 1 --item-column 2 --time-column %lld",
-            (long long)i->fields, (long long)i->fields);
+            "each line is read as a user and items, but all have %lld fields: where these are columns, number them, "
+            "as by --user-column 1 --item-column 2",
+            (long long)i->fields);
 }
 
 static void note_rest(const cli_interactions *l)
