@@ -355,6 +355,23 @@ static int of_lines(work *w)
     return code;
 }
 
+/* Says it if an item had no action in training and no content is added to its vector, which is then that of a text at
+ * the start of training, or of random numbers. Its actions are its score after no history. */
+static void note_untrained(const work *w, int32_t item)
+{
+    static const int64_t none[] = {0, 0};
+    const att_recommend_options *one = ATT_OPTIONS(att_recommend_options, .k = 1, .allow = &item, .n_allow = 1);
+    att_recommender_info info = {.size = sizeof info};
+    att_recommendation r;
+    if (att_recommender_describe(w->m.model, &info) || info.content_width > 0 ||
+        att_recommend(w->m.model, 1, &item, none, one, &r)) /* it fails where the model has no counts */
+        return;
+    if (r.by_popular[0] && r.scores[0] == 0)
+        cli_note("%s had no action in training: unless it had a text, its vector and neighbours are random",
+                 att_recommender_item(w->m.model, item));
+    att_recommendation_free(w->m.model, &r);
+}
+
 static int of_similar(work *w)
 {
     int code = CLI_DONE;
@@ -366,6 +383,8 @@ static int of_similar(work *w)
         code = cli_status(w->m.ctx, att_recommender_similar(w->m.model, item, &w->options, &r));
         if (!code)
             print_row(w, similar.text[i], &r, 0);
+        if (!code)
+            note_untrained(w, (int32_t)item);
         if (!code)
             att_recommendation_free(w->m.model, &r);
     }

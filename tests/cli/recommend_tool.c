@@ -225,6 +225,10 @@ static void similar_items_are_nearest_by_the_cosine(void **state)
         before = number(item, "score");
     }
     json_decref(v);
+    assert_has(tool_err, "attend: apple had no action in training: unless it had a text, its vector and neighbours are "
+                         "random\n");
+    assert_int_equal(tool("$A recommend -m $R --similar pear"), 0);
+    assert_string_equal(tool_err, "");
     assert_refused("$A recommend -m $R --similar Apple", 1, "shop has no item \"Apple\"");
 }
 
