@@ -24,7 +24,8 @@ static const cli_option options[] = {
     CLI_MODEL(&model_name),
     CLI_FILE(&file),
     {"pairs", 'p', "FILE", .text = &pairs_path,
-     .help = "pairs of sentences, one per line: print the similarity of each pair; \"-\": standard input"},
+     .help = "pairs of sentences, one per line: print the similarity of each pair; a heading may name the columns, as "
+             "sentence1, sentence2 and score; \"-\": standard input"},
     {"format", 0, "tsv|csv", .choice = &format,
      .help = "format of the pairs: tab-separated, or comma-separated with quotes (RFC 4180); default: by the file's "
              "extension"},

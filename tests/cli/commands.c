@@ -71,6 +71,11 @@ static void a_heading_of_pairs_is_said_and_is_no_pair(void **state)
         {"anchor\\tpositive\\tScore\\na\\tb\\t1\\nc\\tc\\t5\\n", "as a heading: anchor, positive"},
         {"left side,right side,how near\\na,b,1\\nc,c,5\\n", "as a heading: left side, right side"},
         {"a,b,1\\nc,c,5\\n", NULL},
+        {",sentence1,sentence2,score\\n0,a,b,1\\n1,c,c,5\\n", "as a heading: sentence1, sentence2 ..."},
+        {"id,Question1,Question2,is_duplicate\\n7,a,b,0\\n8,c,c,1\\n", "as a heading: Question1, Question2 ..."},
+        {"gold_label\tpairID\tsentence_A\tsentence_B\\n1\tx\ta\tb\\n5\tx\tc\tc\\n", "sentence_A, sentence_B ..."},
+        {"source1\tsource2\tsentence1\tsentence2\trated\\nx\tx\ta\tb\t1\\nx\tx\tc\tc\t5\\n", "sentence1, sentence2"},
+        {"src,tgt,score\\na,b,1\\nsrc,tgt,score\\nc,c,5\\n", "line 1 was read as a heading: src, tgt"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char line[512];
@@ -83,6 +88,17 @@ static void a_heading_of_pairs_is_said_and_is_no_pair(void **state)
         assert_has(tool_err, cases[i].says ? cases[i].says : "");
         assert_int_equal(count(tool_err, "heading"), cases[i].says != NULL);
     }
+}
+
+static void columns_that_no_heading_names_are_noted(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("printf '7,a,b\\n8,c,c\\n' >h.csv; $A similarity -m $D --pairs h.csv"), 0);
+    assert_has(tool_err, "h.csv: the columns 1 and 2 of 3 are compared");
+    assert_int_equal(tool("printf 'id,sent1,sent2\\n7,a,b\\n8,c\\n' >h.csv; $A similarity -m $D --pairs h.csv"), 1);
+    assert_has(tool_err, "line 3: 2 columns, but the heading has 3");
+    assert_int_equal(tool("$A similarity -m $D --pairs h.csv --skip-bad-lines 1"), 0);
+    assert_has(tool_err, "a malformed line was left out");
 }
 
 static void similarity_reads_quoted_pairs(void **state)
@@ -276,6 +292,7 @@ int main(void)
         cmocka_unit_test(search_gives_the_same_with_an_index),
         cmocka_unit_test(similarity_reads_quoted_pairs),
         cmocka_unit_test(a_heading_of_pairs_is_said_and_is_no_pair),
+        cmocka_unit_test(columns_that_no_heading_names_are_noted),
         cmocka_unit_test(sentences_come_from_files_options_arguments_and_standard_input),
         cmocka_unit_test(tokenize_cuts_where_the_model_does),
         cmocka_unit_test(tokens_have_their_offsets),

@@ -93,6 +93,16 @@ static int add_record(cli_pairs *p)
     return CLI_DONE;
 }
 
+/* Notes columns of a table without a heading that are not read: the pairs may be in these. */
+static void note_columns(const cli_pairs *p)
+{
+    const int64_t fields = p->in.fields;
+    if (fields > (p->options.gold ? 3 : 2))
+        cli_note(
+            "%s: the columns 1 and 2 of %lld are compared; a heading, as sentence1, sentence2 and score, names others",
+            p->in.path, (long long)fields);
+}
+
 int cli_pairs_next(cli_pairs *p)
 {
     int code = CLI_DONE;
@@ -103,9 +113,12 @@ int cli_pairs_next(cli_pairs *p)
         if (code || p->in.fields == 0)
             break;
         if (!p->begun && is_heading(p))
-            cli_records_heading(&p->in);
-        else
+            code = cli_records_heading(&p->in);
+        else {
+            if (!p->begun)
+                note_columns(p);
             code = add_record(p);
+        }
         p->begun = true;
     }
     p->read = p->in.read;

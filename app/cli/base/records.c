@@ -65,40 +65,67 @@ void cli_records_close(cli_records *r)
     free(r->begin);
     free(r->bytes);
     free(r->data);
+    free(r->heading);
+    free(r->column);
     *r = (cli_records){0};
 }
 
 /* ---- records */
 
-/* Appends the record to data. */
+/* Appends the record to data: its chosen fields, if some were chosen. */
 static int add(cli_records *r, const att_table_record *record)
 {
     size_t bytes = 0;
+    const int64_t n = r->chosen ? r->chosen : record->n;
     for (int64_t i = 0; i < record->n; i++)
         bytes += record->fields[i].bytes + 1;
     const cli_array arrays[] = {{&r->begin, sizeof *r->begin}, {&r->bytes, sizeof *r->bytes}};
-    if (!cli_reserve(&r->room, (size_t)record->n, arrays, 2) ||
+    if (!cli_reserve(&r->room, (size_t)n, arrays, 2) ||
         !cli_reserve(&r->capacity, r->used + bytes, &(cli_array){&r->data, 1}, 1))
         return cli_fail_memory();
-    for (int64_t i = 0; i < record->n; i++) {
-        const att_byte_view field = record->fields[i];
+    for (int64_t i = 0; i < n; i++) {
+        const att_byte_view field = record->fields[r->chosen ? r->column[i] : i];
         r->begin[i] = r->used;
         r->bytes[i] = field.bytes;
         memcpy(r->data + r->used, field.data, field.bytes);
         r->data[r->used + field.bytes] = '\0';
         r->used += field.bytes + 1;
     }
+    r->fields = n;
     return CLI_DONE;
+}
+
+/* Is it the heading once more, as where files were joined? */
+static bool is_heading(const cli_records *r, const att_table_record *record)
+{
+    const char *at = r->heading, *end = at ? at + r->heading_bytes : NULL;
+    for (int64_t i = 0; at && i < record->n; i++) {
+        const att_byte_view field = record->fields[i];
+        const bool same = field.bytes < (size_t)(end - at) && !memcmp(field.data, at, field.bytes) && !at[field.bytes];
+        at = same ? at + field.bytes + 1 : NULL;
+    }
+    return at && at == end;
 }
 
 int cli_records_next(cli_records *r)
 {
-    att_table_record record = {.size = sizeof record};
-    const int code = cli_status(r->ctx, att_table_next(r->table, &record));
-    r->fields = code ? 0 : record.n;
-    r->line = record.line;
-    r->read = (double)record.offset;
-    return code || !record.n ? code : add(r, &record);
+    for (;;) {
+        att_table_record record = {.size = sizeof record};
+        int code = cli_status(r->ctx, att_table_next(r->table, &record));
+        r->fields = 0;
+        r->line = record.line;
+        r->read = (double)record.offset;
+        if (code || !record.n)
+            return code;
+        if (is_heading(r, &record))
+            continue;
+        if (!r->chosen || record.n == r->columns)
+            return add(r, &record);
+        code =
+            cli_records_refuse(r, "%lld columns, but the heading has %lld", (long long)record.n, (long long)r->columns);
+        if (code)
+            return code;
+    }
 }
 
 static void drop(cli_records *r) { r->used = r->fields ? r->begin[0] : r->used; }
@@ -126,29 +153,135 @@ void cli_records_skipped(const cli_records *r, cli_skipped *out)
 
 /* ---- headings */
 
-bool cli_records_named(const cli_records *r)
+/* What a column of a known name has. Of the texts those of the first group that two or more columns have are read. */
+enum { SENTENCES, TEXTS, PARTS, SIDES, TITLES, GROUPS, VALUE = GROUPS, NO_TEXT, UNKNOWN };
+
+static const struct {
+    const char *name; /* without a number or letter at its end, as in "sentence1" and "text_a" */
+    int kind;
+} names[] = {
+    {"sentence", SENTENCES},
+    {"sent", SENTENCES},
+    {"text", TEXTS},
+    {"question", PARTS},
+    {"query", PARTS},
+    {"answer", PARTS},
+    {"anchor", PARTS},
+    {"positive", PARTS},
+    {"negative", PARTS},
+    {"premise", PARTS},
+    {"passage", PARTS},
+    {"hypothesis", PARTS},
+    {"document", PARTS},
+    {"paraphrase", PARTS},
+    {"response", PARTS},
+    {"source", SIDES},
+    {"target", SIDES},
+    {"src", SIDES},
+    {"tgt", SIDES},
+    {"title", TITLES},
+    {"score", VALUE},
+    {"label", VALUE},
+    {"gold", VALUE},
+    {"gold_label", VALUE},
+    {"similarity", VALUE},
+    {"similarity_score", VALUE},
+    {"relatedness_score", VALUE},
+    {"is_duplicate", VALUE},
+    {"split", NO_TEXT},
+    {"index", NO_TEXT},
+};
+
+static int kind_of(const char *field)
 {
-    static const char *const names[] = {
-        "text",    "sentence", "sent",       "question", "query",      "answer",   "anchor", "positive", "negative",
-        "premise", "passage",  "hypothesis", "source",   "target",     "src",      "tgt",    "score",    "label",
-        "gold",    "title",    "similarity", "document", "paraphrase", "response", "split",  "index"};
-    bool all = r->fields > 0;
-    for (int64_t i = 0; all && i < r->fields; i++) {
-        const char *field = r->data + r->begin[i] + strspn(r->data + r->begin[i], " ");
-        size_t n = strlen(field);
-        n -= n > 2 && strchr(" _-", field[n - 2]) && strchr("abAB", field[n - 1]) ? 2 : 0; /* "text_a" */
-        while (n > 0 && strchr(" _-0123456789", field[n - 1]))                             /* "sentence1" */
-            n--;
-        all = false;
-        for (size_t k = 0; !all && k < sizeof names / sizeof *names; k++)
-            all = strlen(names[k]) == n && !strncasecmp(field, names[k], n);
-    }
-    return all;
+    field += strspn(field, " ");
+    size_t n = strlen(field);
+    n -= n > 2 && strchr(" _-", field[n - 2]) && strchr("abAB", field[n - 1]) ? 2 : 0;
+    while (n > 0 && strchr(" _-0123456789", field[n - 1]))
+        n--;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (strlen(names[k].name) == n && !strncasecmp(field, names[k].name, n))
+            return names[k].kind;
+    return UNKNOWN;
 }
 
-void cli_records_heading(cli_records *r)
+/* How many fields of the current record are of each kind */
+static void count_kinds(const cli_records *r, int64_t of[UNKNOWN + 1])
 {
-    cli_note("%s: line %lld was read as a heading: %.40s%s%.40s", r->path, (long long)r->line, r->data + r->begin[0],
-             r->fields > 1 ? ", " : "", r->fields > 1 ? r->data + r->begin[1] : "");
+    for (int k = 0; k <= UNKNOWN; k++)
+        of[k] = 0;
+    for (int64_t i = 0; i < r->fields; i++)
+        of[kind_of(r->data + r->begin[i])]++;
+}
+
+static int64_t count_texts(const int64_t of[UNKNOWN + 1])
+{
+    int64_t n = 0;
+    for (int k = 0; k < GROUPS; k++)
+        n += of[k];
+    return n;
+}
+
+bool cli_records_named(const cli_records *r)
+{
+    int64_t of[UNKNOWN + 1];
+    count_kinds(r, of);
+    return r->fields > 0 && (!of[UNKNOWN] || count_texts(of) > 1);
+}
+
+/* The group of texts that is read; GROUPS: all of them. */
+static int find_group(const int64_t of[UNKNOWN + 1])
+{
+    int group = 0;
+    while (group < GROUPS && of[group] < 2)
+        group++;
+    return group;
+}
+
+/* Chooses the columns of a heading that names texts: these, and the first score or label; without one all that follow
+ * the texts. */
+static int choose_columns(cli_records *r)
+{
+    int64_t of[UNKNOWN + 1], value = -1, last = -1;
+    count_kinds(r, of);
+    const int group = find_group(of);
+    r->column = count_texts(of) > 1 ? malloc((size_t)r->fields * sizeof *r->column) : NULL;
+    if (!r->column)
+        return count_texts(of) > 1 ? cli_fail_memory() : CLI_DONE;
+    for (int64_t i = 0; i < r->fields; i++) {
+        const int kind = kind_of(r->data + r->begin[i]);
+        if (kind == group || (group == GROUPS && kind < GROUPS))
+            r->column[r->chosen++] = last = i;
+        else if (kind == VALUE && value < 0)
+            value = i;
+    }
+    if (value >= 0)
+        r->column[r->chosen++] = value;
+    for (int64_t i = last + 1; value < 0 && i < r->fields; i++)
+        r->column[r->chosen++] = i;
+    r->columns = r->fields;
+    return CLI_DONE;
+}
+
+/* A column that is read; "": there is none. */
+static const char *name_of(const cli_records *r, int64_t i)
+{
+    const int64_t n = r->chosen ? r->chosen : r->fields;
+    return i < n ? r->data + r->begin[r->chosen ? r->column[i] : i] : "";
+}
+
+int cli_records_heading(cli_records *r)
+{
+    r->heading_bytes = r->used - r->begin[0];
+    r->heading = malloc(r->heading_bytes);
+    if (!r->heading)
+        return cli_fail_memory();
+    memcpy(r->heading, r->data + r->begin[0], r->heading_bytes);
+    if (choose_columns(r))
+        return CLI_FAILED;
+    const char *first = name_of(r, 0), *second = name_of(r, 1);
+    cli_note("%s: line %lld was read as a heading: %.40s%s%.40s%s", r->path, (long long)r->line, first,
+             *second ? ", " : "", second, r->chosen && r->chosen < r->fields ? " ..." : "");
     drop(r);
+    return CLI_DONE;
 }

@@ -28,13 +28,18 @@ typedef struct cli_records {
     bool has_stream;
     int64_t skip;
     size_t capacity, room; /* of data; of begin and bytes */
+    char *heading;         /* [heading_bytes]: its fields, as in data; NULL: none */
+    size_t heading_bytes;
+    int64_t *column; /* [chosen]: of each field in the file, of `columns`; chosen 0: all fields are read */
+    int64_t chosen, columns;
 } cli_records;
 
 /* Formats, in the order of an option "tsv|csv". */
 enum { CLI_PAIRS_BY_NAME = -1, CLI_PAIRS_TSV, CLI_PAIRS_CSV }; /* the first: by the file's extension */
 /* path: "-" is standard input; it may be a pipe. skip: malformed records that may be left out. */
 int cli_records_open(cli_records *r, const char *path, int format, int64_t skip);
-/* Appends the next record to data; fields 0: the file has ended. */
+/* Appends the next record to data; fields 0: the file has ended. Where the heading has named texts, the fields are
+ * these, and then the score or label. */
 int cli_records_next(cli_records *r);
 /* The current record is malformed: fails with a sentence on its line, or if it may be left out, drops it and returns
  * CLI_DONE. */
@@ -44,9 +49,10 @@ void cli_records_skipped(const cli_records *r, cli_skipped *out);
 void cli_records_close(cli_records *r);
 
 /* Is the current record, the first one, a heading: does each field name a column of texts, scores or labels, such as
- * sentence1, question, negative, score, in letters of either case? */
+ * sentence1, question, negative, score, in letters of either case, or do two or more name texts? */
 bool cli_records_named(const cli_records *r);
-/* Says that the current record was read as a heading, and drops it. */
-void cli_records_heading(cli_records *r);
+/* Says that the current record was read as a heading, and drops it; the same line again is passed over. Chooses the
+ * columns of texts that it names, which need not be the first. */
+int cli_records_heading(cli_records *r);
 
 #endif

@@ -56,7 +56,7 @@ static int read_records(cli_rows *r, const cli_rows_options *o)
         if (code || in.fields == 0)
             break;
         if (first && cli_records_named(&in))
-            cli_records_heading(&in);
+            code = cli_records_heading(&in);
         else
             code = add_record(r, &in);
     }
