@@ -58,6 +58,8 @@ static att_status add_action(att_log_builder *b, const att_log_format *f, const 
 /* Reads the current record. */
 static att_status add_record(att_log_builder *b, const att_log_format *f, att_table *t)
 {
+    if (att_log_format_is_heading(f, t))
+        return ATT_OK;
     const att_status e = f->kind == ATT_INTERACTIONS_HISTORIES ? add_history(b, t) : add_action(b, f, t);
     return e ? att_table_skip(t, e) : ATT_OK;
 }

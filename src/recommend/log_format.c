@@ -89,18 +89,34 @@ static att_status separate(att_table *t, att_byte_view line, att_interactions_fo
     return e;
 }
 
-/* The columns of a header; their names, if the log has no times but might have. */
-static att_status find_columns(att_log_format *f, const att_table *t, att_byte_view line,
-                               const att_interactions_options *o)
+/* Keeps the names of the current record, the header or heading. */
+static att_status keep_names(att_log_format *f, const att_table *t)
 {
-    const bool types = f->kind == ATT_INTERACTIONS_INTER;
-    att_status e = att_log_columns_find(t, types, line, o, f->column);
-    f->wants_times = !e && f->column[ATT_LOG_TIME] < 0 && !o->time;
-    for (int64_t i = 0; !e && f->wants_times && i < t->n; i++) {
-        const att_byte_view name = att_log_column_name(t->field[i], types);
+    att_status e = ATT_OK;
+    for (int64_t i = 0; !e && i < t->n; i++) {
+        const att_byte_view name = att_log_column_name(t->field[i], f->kind == ATT_INTERACTIONS_INTER);
         e = att_names_add_bytes(&f->names, name.data, name.bytes);
     }
     return e;
+}
+
+static att_status find_columns(att_log_format *f, const att_table *t, att_byte_view line,
+                               const att_interactions_options *o)
+{
+    const att_status e = att_log_columns_find(t, f->kind == ATT_INTERACTIONS_INTER, line, o, f->column);
+    f->wants_times = !e && f->column[ATT_LOG_TIME] < 0 && !o->time;
+    return e ? e : keep_names(f, t);
+}
+
+bool att_log_format_is_heading(const att_log_format *f, const att_table *t)
+{
+    bool same = f->names.n > 0 && (size_t)t->n == f->names.n;
+    for (int64_t i = 0; same && i < t->n; i++) {
+        const att_byte_view name = att_log_column_name(t->field[i], f->kind == ATT_INTERACTIONS_INTER);
+        const char *first = att_names_at(&f->names, i);
+        same = strlen(first) == name.bytes && !memcmp(first, name.data, name.bytes);
+    }
+    return same;
 }
 
 const char *att_log_format_unused_times(const att_log_format *f, const att_table *t)
@@ -184,7 +200,8 @@ static att_status read_heading(att_log_format *f, att_table *t, att_byte_view li
     if (e || !(names || heading))
         return e;
     f->heading = line;
-    return att_table_read(t);
+    e = keep_names(f, t);
+    return e ? e : att_table_read(t);
 }
 
 /* Is a table whose separators are those of CSV one without a header? */

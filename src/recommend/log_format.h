@@ -13,7 +13,7 @@ typedef struct att_log_format {
     int64_t time_fields;             /* of the time, the last ones: spaces divide a date, time of day and zone */
     bool guessed_time;               /* where the time is was neither said nor named */
     bool wants_times;                /* it has none, though that was not said */
-    att_names names;                 /* of the header, where the log wants times */
+    att_names names;                 /* of the header or heading; empty: there is none */
     const char *unused_times;        /* the name of a column that likely has some; NULL: none */
 } att_log_format;
 
@@ -23,6 +23,8 @@ att_status att_log_format_find(att_log_format *f, att_table *t, const att_intera
 void att_log_format_free(att_log_format *f);
 /* The name of a column of the current record that likely has times, which are not used; NULL: none. */
 const char *att_log_format_unused_times(const att_log_format *f, const att_table *t);
+/* Is the current record the header or heading once more, as where files were joined? */
+bool att_log_format_is_heading(const att_log_format *f, const att_table *t);
 const char *att_log_format_name(att_interactions_format kind);
 /* The columns of the current record, which is no history; a column that the format does not have is empty. Errors:
  * another number of fields than the first record. */

@@ -64,6 +64,28 @@ static void a_first_line_is_a_heading_or_an_action(void **state)
     }
 }
 
+static void a_heading_that_comes_again_is_no_action(void **state)
+{
+    (void)state;
+    static const char *const logs[] = {
+        "user,item\na,x\nuser,item\na,y\n",
+        "\"user\";item;date\na;x;2024-01-02\n\nuser;\"item\";date\na;y;2024-01-03\n",
+        "user_id:token\titem_id:token\na\tx\nuser_id:token\titem_id:token\na\ty\n",
+        "wer was wann\na x 20\nwer was wann\na y 30\n",
+    };
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
+        folder_write(&folder, "log", logs[i]);
+        att_interactions *log = open_log(path_of("log"), NULL);
+        assert_int_equal(describe_log(log).users, 1);
+        assert_int_equal(describe_log(log).actions, 2);
+        att_interactions_free(log);
+    }
+    folder_write(&folder, "log", "user item\nuser other\nuser item\n");
+    att_interactions *log = open_log(path_of("log"), NULL);
+    assert_int_equal(describe_log(log).actions, 1); /* only the whole heading is one */
+    att_interactions_free(log);
+}
+
 static void bad_lines_are_left_out_up_to_the_number_that_is_allowed(void **state)
 {
     (void)state;
@@ -163,6 +185,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_first_line_is_a_heading_or_an_action),
+        cmocka_unit_test(a_heading_that_comes_again_is_no_action),
         cmocka_unit_test(bad_lines_are_left_out_up_to_the_number_that_is_allowed),
         cmocka_unit_test(line_ends_may_have_a_return_more),
         cmocka_unit_test(what_is_missing_is_no_user),
