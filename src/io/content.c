@@ -50,10 +50,9 @@ static bool begins(const char *data, size_t bytes, const char *with)
 
 static const char *page_name(const char *data, size_t bytes)
 {
-    if (begins(data, bytes, "\xef\xbb\xbf")) {
-        data += 3;
-        bytes -= 3;
-    }
+    const size_t mark = att_mark_bytes(data, bytes);
+    data += mark;
+    bytes -= mark;
     for (; bytes > 0 && strchr(" \t\r\n", *data) && *data; bytes--)
         data++;
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)

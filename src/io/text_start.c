@@ -128,12 +128,15 @@ att_status att_fail_foreign(att_ctx *ctx, const char *path, const char *name, co
 
 /* ---- a text */
 
-att_text_start att_find_text_start(const void *data, size_t bytes)
+size_t att_mark_bytes(const void *data, size_t bytes)
 {
     static const char mark[] = "\xEF\xBB\xBF";
-    att_text_start start = {.size = sizeof start};
-    if (bytes >= sizeof mark - 1 && !memcmp(data, mark, sizeof mark - 1))
-        start.mark = sizeof mark - 1;
+    return bytes >= sizeof mark - 1 && !memcmp(data, mark, sizeof mark - 1) ? sizeof mark - 1 : 0;
+}
+
+att_text_start att_find_text_start(const void *data, size_t bytes)
+{
+    att_text_start start = {.size = sizeof start, .mark = att_mark_bytes(data, bytes)};
     start.returns = bytes > 0 && !memchr(data, '\n', bytes) && memchr(data, '\r', bytes);
     return start;
 }

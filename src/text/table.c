@@ -1,4 +1,5 @@
 #include "text/table.h"
+#include "io/text_start.h"
 #include "io/util.h"
 
 #include <stdio.h>
@@ -132,12 +133,14 @@ static parsed read_field(att_table *t, part *p)
 
 /* ---- a record */
 
-/* Splits the record at the beginning of the rest of the block. */
+/* Splits the record at the beginning of the rest of the block. A byte order mark before it is of a file that was joined
+ * to another. */
 static parsed parse(att_table *t)
 {
     const char *start = t->lines.block + t->lines.at;
-    part p = {.at = start};
+    part p = {0};
     parsed result = find_line(t, start, &p) ? RECORD : MORE;
+    p.at = start + att_mark_bytes(start, (size_t)(p.stop - start));
     t->line = t->last_line = t->lines.lines + 1;
     t->bytes = (size_t)(p.next - start);
     t->n = 0;

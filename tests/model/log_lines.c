@@ -71,6 +71,8 @@ static void a_heading_that_comes_again_is_no_action(void **state)
         "user,item\na,x\nuser,item\na,y\n",
         "\"user\";item;date\na;x;2024-01-02\n\nuser;\"item\";date\na;y;2024-01-03\n",
         "user_id:token\titem_id:token\na\tx\nuser_id:token\titem_id:token\na\ty\n",
+        "\xef\xbb\xbfuser,item\r\na,x\r\n\xef\xbb\xbfuser,item\r\na,y\r\n",
+        "\xef\xbb\xbf\"user\",item\n\xef\xbb\xbf\"a\",x\na,y\n",
         "wer was wann\na x 20\nwer was wann\na y 30\n",
     };
     for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
