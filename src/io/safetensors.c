@@ -36,7 +36,7 @@ struct att_safetensors {
     int64_t data_bytes;
     unsigned char *copies; /* of tensors that are not aligned to their type */
     json_t *header;
-    const json_t *metadata; /* in the header: an object of strings, or NULL */
+    const json_t *metadata; /* in the header: an object of strings, null, or NULL */
     int64_t count;
     entry *entry;          /* [count], sorted by offset */
     const entry **by_name; /* [count] */
@@ -133,10 +133,7 @@ static att_status read_entry(const att_safetensors *f, entry *e, const json_t *v
     int64_t bytes = 0;
     att_status s = read_type(f, e, json_object_get(value, "dtype"));
     s = s ? s : read_shape(f, e, json_object_get(value, "shape"), &bytes);
-    s = s ? s : read_offsets(f, e, json_object_get(value, "data_offsets"), bytes);
-    if (!s && json_object_size(value) != 3)
-        s = bad(f, e->name, "has more than \"dtype\", \"shape\" and \"data_offsets\"");
-    return s;
+    return s ? s : read_offsets(f, e, json_object_get(value, "data_offsets"), bytes);
 }
 
 /* ---- all entries */
@@ -213,7 +210,7 @@ static att_status check_metadata(const att_safetensors *f)
 {
     const char *key;
     json_t *value;
-    bool sound = !f->metadata || json_is_object(f->metadata);
+    bool sound = !f->metadata || json_is_null(f->metadata) || json_is_object(f->metadata);
     json_object_foreach((json_t *)f->metadata, key, value) sound = sound && json_is_string(value);
     return sound ? ATT_OK
                  : att_fail(f->ctx, ATT_ERR_FORMAT, "%s: \"__metadata__\" is not an object of texts", f->label);
@@ -268,12 +265,33 @@ static att_status parse(att_safetensors *f, const char *text, size_t bytes)
                                      : att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is no JSON object", f->label);
 }
 
+/* The first bytes of a file of text -> text [41]; false: there are others than printable ones and line ends. */
+static bool begin_of_text(const att_safetensors *f, char text[41])
+{
+    size_t n = 0;
+    for (; n < 40 && n < f->size; n++)
+        if (f->bytes[n] >= ' ' && f->bytes[n] <= '~')
+            text[n] = (char)f->bytes[n];
+        else if (f->bytes[n] == '\n' || f->bytes[n] == '\r' || f->bytes[n] == '\t')
+            text[n] = ' ';
+        else
+            return false;
+    text[n] = 0;
+    return true;
+}
+
 /* The first bytes are no length of a header. */
 static att_status no_header(const att_safetensors *f, uint64_t length)
 {
     const att_content content = att_content_of(f->bytes, f->size);
     if (*content.text)
         return att_fail(f->ctx, ATT_ERR_FORMAT, "%s is no safetensors file: it is %s", f->label, content.text);
+    char text[41];
+    if (begin_of_text(f, text))
+        return att_fail(f->ctx, ATT_ERR_FORMAT,
+                        "%s is no safetensors file: it is a text that begins with \"%s\", perhaps a server's answer; "
+                        "download it anew",
+                        f->label, text);
     if (length > ATT_MAX_SAFETENSORS_HEADER)
         return att_fail(
             f->ctx, ATT_ERR_FORMAT,
