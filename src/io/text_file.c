@@ -1,5 +1,6 @@
 #include "io/text_file.h"
 #include "io/content.h"
+#include "io/text_start.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,8 +35,19 @@ int att_open_file(const char *path, struct stat *is)
     return -1;
 }
 
+/* Is it a symbolic link to nothing? Folders of a cache are full of links, whose targets a copy may lack. */
+static bool is_dangling(const char *path)
+{
+    struct stat is;
+    return lstat(path, &is) == 0 && S_ISLNK(is.st_mode) && stat(path, &is) != 0;
+}
+
+/* errno is that of att_open_file. */
 static att_status refused(att_ctx *ctx, const char *path)
 {
+    if (errno == ENOENT && is_dangling(path))
+        return att_fail(ctx, ATT_ERR_IO, "%s is a symbolic link to a file that is missing; copy folders with cp -L",
+                        path);
     return att_fail(ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", path, strerror(errno));
 }
 
@@ -77,6 +89,9 @@ static att_status read_text(att_text_file *f, int fd, size_t bytes)
         f->bytes += (size_t)n;
     if (n < 0)
         return att_fail(f->ctx, ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
+    const size_t mark = att_find_text_start(f->text, f->bytes).mark; /* a byte order mark is no part of the text */
+    f->bytes -= mark;
+    memmove(f->text, f->text + mark, f->bytes);
     f->text[f->bytes] = 0;
     return ATT_OK;
 }
@@ -86,7 +101,7 @@ static att_status open_and_read(att_text_file *f, bool required)
 {
     struct stat is;
     const int fd = att_open_file(f->path, &is);
-    if (fd < 0 && !required && (errno == ENOENT || errno == ENOTDIR))
+    if (fd < 0 && !required && (errno == ENOTDIR || (errno == ENOENT && !is_dangling(f->path))))
         return ATT_OK;
     if (fd < 0)
         return refused(f->ctx, f->path);

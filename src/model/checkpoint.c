@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 enum { NAME_SIZE = ATT_CHECKPOINT_NAME };
 
@@ -135,10 +135,12 @@ att_status att_checkpoint_load_part(att_checkpoint *c, const char *name, int ran
 
 /* ---- open and close */
 
+/* Also of a link to nothing, which is named where it is opened. */
 static bool exists(const char *folder, const char *name)
 {
     char path[4096];
-    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && access(path, F_OK) == 0;
+    struct stat is;
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && lstat(path, &is) == 0;
 }
 
 /* An error that tells which other weight files are in a folder without model.safetensors. */

@@ -11,6 +11,8 @@
 #include "tiny_gguf.h"
 #include "write_help.h"
 
+#include <unistd.h>
+
 static const char pointer[] = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
 
 static att_status open_weights(const char *path)
@@ -108,6 +110,65 @@ static void pointers_of_git_lfs_are_named_whatever_they_should_be(void **state)
                            "is a pointer of git LFS, not the file that it stands for; in its repository: git lfs pull");
         folder_remove(&f);
     }
+}
+
+static void answers_of_servers_are_quoted_where_weights_are_expected(void **state)
+{
+    (void)state;
+    static const char *const answers[] = {"{\"error\":\"Repository not found\"}", "Internal\tServer Error\n",
+                                          "# xet version 0\nfilesize = 4\n"};
+    static const char *const says[] = {"a text that begins with \"{\"error\":\"Repository not found\"}\", perhaps",
+                                       "\"Internal Server Error \", perhaps a server's answer; download it anew",
+                                       "\"# xet version 0 filesize = 4 \""};
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        const test_folder f = folder_new();
+        folder_write(&f, "model.safetensors", answers[i]);
+        check_file_refused(ctx, open_weights(path_in(&f, "model.safetensors")), ATT_ERR_FORMAT, "model.safetensors",
+                           says[i]);
+        folder_remove(&f);
+    }
+}
+
+static void links_to_files_that_are_missing_are_named(void **state)
+{
+    (void)state;
+    for (int r = 0; r < 4; r++) {
+        const test_folder f = folder_new();
+        const char *name = readers[r].name;
+        assert_int_equal(symlink("../../blobs/4d7a", path_in(&f, name)), 0);
+        check_file_refused(ctx, readers[r].open(path_in(&f, name)), ATT_ERR_IO, name,
+                           "is a symbolic link to a file that is missing; copy folders with cp -L");
+        folder_remove(&f);
+    }
+    const test_folder f = folder_new(); /* a file that need not be there is not left out */
+    att_settings s;
+    att_settings_read(&s, ctx, f.path, "tokenizer_config.json", false);
+    assert_int_equal(s.status, ATT_OK);
+    assert_int_equal(symlink("blob", path_in(&f, "tokenizer_config.json")), 0);
+    att_settings_read(&s, ctx, f.path, "tokenizer_config.json", false);
+    assert_int_equal(s.status, ATT_ERR_IO);
+    folder_remove(&f);
+}
+
+static void a_byte_order_mark_is_no_part_of_a_file_of_text(void **state)
+{
+    (void)state;
+    const test_folder f = folder_new();
+    att_settings s;
+    att_tokenizer *t;
+    folder_write(&f, "tokenizer_config.json", "\xef\xbb\xbf{\"do_lower_case\": false}");
+    folder_write(&f, "vocab.txt", "\xef\xbb\xbf[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+    att_settings_read(&s, ctx, f.path, "tokenizer_config.json", true);
+    assert_int_equal(s.status, ATT_OK);
+    assert_false(att_settings_bool(&s, "do_lower_case", true));
+    att_settings_close(&s);
+    assert_int_equal(att_tokenizer_open(ctx, f.path, &t), ATT_OK);
+    assert_string_equal(att_tokenizer_token(t, 0), "[PAD]");
+    att_tokenizer_free(t);
+    folder_write(&f, "tokenizer_config.json", "\xef\xbb\xbf");
+    att_settings_read(&s, ctx, f.path, "tokenizer_config.json", true);
+    assert_int_equal(s.status, ATT_ERR_FORMAT);
+    folder_remove(&f);
 }
 
 static void pages_and_archives_are_named(void **state)
@@ -242,6 +303,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pointers_of_git_lfs_are_named_whatever_they_should_be),
+        cmocka_unit_test(answers_of_servers_are_quoted_where_weights_are_expected),
+        cmocka_unit_test(links_to_files_that_are_missing_are_named),
+        cmocka_unit_test(a_byte_order_mark_is_no_part_of_a_file_of_text),
         cmocka_unit_test(pages_and_archives_are_named),
         cmocka_unit_test(a_header_whose_length_looks_like_gzip_is_read),
         cmocka_unit_test(an_adapter_is_named_with_its_model),
