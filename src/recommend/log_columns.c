@@ -173,6 +173,17 @@ static att_status refuse_none(const att_table *t, att_byte_view line, const char
         line.bytes < 120 ? "" : "...");
 }
 
+att_status att_log_columns_check(const att_where *where, const int64_t column[ATT_LOG_COLUMNS])
+{
+    for (int a = 0; a < ATT_LOG_COLUMNS; a++)
+        for (int b = a + 1; b < ATT_LOG_COLUMNS; b++)
+            if (column[a] >= 0 && column[a] == column[b])
+                return att_fail_at(where, ATT_ERR_FORMAT,
+                                   "column %lld would be both that of the %s and of the %s: name both",
+                                   (long long)column[a] + 1, what[a], what[b]);
+    return ATT_OK;
+}
+
 att_status att_log_columns_find(const att_table *t, bool types, att_byte_view line, const att_interactions_options *o,
                                 int64_t column[ATT_LOG_COLUMNS])
 {
@@ -186,7 +197,8 @@ att_status att_log_columns_find(const att_table *t, bool types, att_byte_view li
             return refuse_none(t, line, given[c], c);
         column[c] = found.first;
     }
-    return ATT_OK;
+    const att_where where = att_table_where(t);
+    return att_log_columns_check(&where, column);
 }
 
 bool att_log_columns_exist(const att_table *t, const att_interactions_options *o)

@@ -145,7 +145,7 @@ static att_status number_columns(att_log_format *f, const att_where *where, cons
                                what[c], (long long)f->fields);
         f->column[c] = number;
     }
-    return ATT_OK;
+    return f->kind == ATT_INTERACTIONS_HISTORIES ? ATT_OK : att_log_columns_check(where, f->column);
 }
 
 /* Of "user item rating time" the time is the last one, unless that before it alone is likely a time. */

@@ -193,6 +193,31 @@ static void a_wrong_column_is_refused_with_the_option_that_helps(void **state)
     assert_refused("$A evaluate recommend -d day --time-column date", 1, "or 1997-09-20T03:05:10.5+01:00\n");
 }
 
+static void how_a_log_was_read_is_said_before_it_has_nothing_to_measure(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("printf 'user,item,time\nNA,x,1\na,x,1\na,y,2020-01-02\na,z,2020-01-03\n' >kinds; "
+                          "$A evaluate recommend -d kinds --skip-bad-lines 2"),
+                     1);
+    assert_string_equal(tool_err,
+                        "1 action of 1 user with 1 item (CSV); times 1 to 1; 1 without a user left out\n"
+                        "attend: NA is read as no user, but as a value that is missing: those actions are left out\n"
+                        "attend: 2 malformed lines were left out (--skip-bad-lines), first: kinds: line 4: time is "
+                        "2020-01-02, a date, but those before it are numbers\n"
+                        "attend: kinds: no action is held out, as no user has 3 actions or more\n");
+}
+
+static void histories_that_may_be_columns_are_said(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("printf 'a x y z w\nb y z w x\n' >equal; $A evaluate recommend -d equal"), 0);
+    assert_has(tool_err,
+               "attend: each line is read as a user and items, but all have 5 fields: where these are columns, "
+               "number them, as by --user-column 1 --item-column 2\n");
+    assert_int_equal(tool("$A evaluate recommend -d equal --format histories"), 0);
+    assert_null(strstr(tool_err, "attend: "));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +228,8 @@ int main(void)
         cmocka_unit_test(points_in_time_that_a_log_cannot_have_are_refused),
         cmocka_unit_test(what_a_log_may_mean_otherwise_is_said),
         cmocka_unit_test(a_wrong_column_is_refused_with_the_option_that_helps),
+        cmocka_unit_test(how_a_log_was_read_is_said_before_it_has_nothing_to_measure),
+        cmocka_unit_test(histories_that_may_be_columns_are_said),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

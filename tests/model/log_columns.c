@@ -116,6 +116,19 @@ static void typed_names_need_not_have_the_letters_of_the_header(void **state)
                   "the header has no column \"whose\", of the user");
 }
 
+static void a_column_is_one_thing(void **state)
+{
+    (void)state;
+    static const char header[] = "user,item,time\n1,2,3\n", lines[] = "1 2 3\n4 5 6\n";
+    check_refused(header, ATT_OPTIONS(att_interactions_options, .user = "item"),
+                  "log: line 1: column 2 would be both that of the user and of the item: name both");
+    check_refused(header, ATT_OPTIONS(att_interactions_options, .time = "1"), "both that of the user and of the time");
+    check_refused(header, ATT_OPTIONS(att_interactions_options, .item = "3"), "both that of the item and of the time");
+    check_refused(lines, ATT_OPTIONS(att_interactions_options, .user = "2"), "both that of the user and of the item");
+    check_refused(lines, ATT_OPTIONS(att_interactions_options, .user = "1", .item = "3", .time = "3"),
+                  "column 3 would be both that of the item and of the time");
+}
+
 static void columns_have_numbers(void **state)
 {
     (void)state;
@@ -330,6 +343,7 @@ int main(void)
         cmocka_unit_test(usual_names_are_found_in_any_spelling),
         cmocka_unit_test(two_columns_with_usual_names_are_an_error),
         cmocka_unit_test(typed_names_need_not_have_the_letters_of_the_header),
+        cmocka_unit_test(a_column_is_one_thing),
         cmocka_unit_test(columns_have_numbers),
         cmocka_unit_test(times_that_are_not_read_are_named),
         cmocka_unit_test(small_numbers_again_and_again_are_no_times),

@@ -219,12 +219,13 @@ int cli_interactions_hold_out(att_ctx *ctx, cli_interactions *l, const cli_inter
     int code = read_points(l, o, &valid_from, &test_from);
     if (code)
         return code;
-    if (o->split == ATT_HOLDOUT_TIME && !l->info.timed)
-        note_columns(l); /* before the error, as its reason may be among them */
     const att_holdout_options *split = ATT_OPTIONS(
         att_holdout_options, .kind = (att_holdout_kind)o->split, .min_actions = o->min_actions,
         .valid_share = o->valid_share, .test_share = o->test_share, .valid_from = valid_from, .test_from = test_from);
-    code = cli_status(ctx, att_holdout_new(l->log, split, &l->holdout));
+    const att_status s = att_holdout_new(l->log, split, &l->holdout);
+    if (s)
+        note_rest(l); /* before the error, as its reason may be among the notes */
+    code = cli_status(ctx, s);
     if (!code)
         code = cli_status(ctx, att_holdout_describe(l->holdout, &l->held));
     return code;

@@ -498,8 +498,10 @@ static int read_data(evaluation *e)
         code = cli_interactions_open(e->ctx, &e->log, &data, e->m.items, e->m.info.items);
     if (!code)
         code = cli_interactions_hold_out(e->ctx, &e->log, &data);
-    if (!code && e->log.held.cases[part] == 0)
+    if (!code && e->log.held.cases[part] == 0) {
+        cli_interactions_say(&e->log); /* the reason may be how the log was read */
         code = fail_without_cases(e);
+    }
     if (!code && model_name)
         code = count_known(e);
     if (!code)
