@@ -151,7 +151,8 @@ static att_status choose_all(generate_job *j)
     att_parallel_for(j->ctx, j->tasks, choose_task, j);
     for (int task = 0; task < j->tasks; task++)
         if (!j->finite[task])
-            return att_fail(j->ctx, ATT_ERR_ARGUMENT, "att_generate: the model's logits are not finite");
+            return att_fail(j->ctx, ATT_ERR_ARGUMENT,
+                            "att_generate: the model's logits are not finite: the weights are damaged, or too large");
     return ATT_OK;
 }
 

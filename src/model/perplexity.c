@@ -67,7 +67,9 @@ static att_status evaluate(const evaluation *e, const att_perplexity_options *o,
         all->loss = sum / (double)all->tokens;
         all->perplexity = exp(all->loss);
         if (!isfinite(all->loss))
-            s = att_fail(ctx, ATT_ERR_ARGUMENT, "att_language_perplexity: the model's logits are not finite");
+            s = att_fail(
+                ctx, ATT_ERR_ARGUMENT,
+                "att_language_perplexity: the model's logits are not finite: the weights are damaged, or too large");
     }
     return s;
 }
