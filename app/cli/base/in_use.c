@@ -291,11 +291,18 @@ int cli_in_use_model(const char *name, const char *path)
     return code;
 }
 
+/* Is it an output, a file in one, or a name with an ending more? */
+static bool is_of_output(const char *path, const char *output)
+{
+    const size_t n = strlen(output);
+    return n > 0 && !strncmp(path, output, n) && (output[n - 1] == '/' || strchr("/.", path[n]));
+}
+
 int cli_in_use_check(const char *path)
 {
     for (const cli_option *o = command ? command->options : NULL; o && o->name; o++)
-        if (o->writes && *o->text && !strncmp(path, *o->text, strlen(*o->text)))
-            return CLI_DONE; /* an output, or a file in one, is checked already */
+        if (o->writes && *o->text && is_of_output(path, *o->text))
+            return CLI_DONE; /* is checked already */
     target t = {.path = path};
     return !command || is_new(&t, "FILE") ? CLI_DONE : check_all(&t);
 }

@@ -66,8 +66,8 @@ static int add_record(reading *r)
     const cli_array arrays[] = {{&r->begin, 2 * sizeof *r->begin}, {&r->line, sizeof *r->line}};
     const int64_t column = r->column ? r->column : 1;
     if (in->fields <= column)
-        return cli_records_refuse(in, "has no text after the item's id, \"%.64s\"; expected a %s between them", id,
-                                  in->between);
+        return cli_records_refuse(in, "has no text after the item's id, \"%.64s\"; expected a %s between them%s", id,
+                                  in->between, strcmp(in->between, "tab") ? "" : ", or CSV with the ending .csv");
     const char *text = in->data + in->begin[column];
     if (!in->bytes[0])
         return cli_records_refuse(in, "the item's id is empty");
