@@ -49,8 +49,8 @@ static void results_are_the_same(void **state)
         "evaluate classify -m $V -d kinds | head -n 1",
         "recommend -m shop -d log.tsv --user ann",
         "evaluate recommend -m shop -d log.tsv",
-        "train caption -d captions -i photos --min-count 1 --epochs 1 --hidden 8 --channels 8 --image-size 8 -o t && "
-        "rm -r t",
+        ("train caption -d captions -i photos --min-count 1 --epochs 1 --hidden 8 --channels 8 --image-size 8 -o t && "
+         "rm -r t"),
         "explain block",
     };
     assert_int_equal(tool("mkdir -p kinds; for k in LABEL_0 LABEL_1; do cp -r photos kinds/$k; done"), 0);

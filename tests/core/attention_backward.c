@@ -88,7 +88,7 @@ static void check_all(const att_plan *plan, const operands *o, const gradients *
 /* On each set, against one reference: numbers and formulas are the same. */
 static void check_combination(att_ctx *const *sets, int n_sets, shape n, unsigned stages)
 {
-    reference want = {NULL};
+    reference want = {0};
     for (int i = 0; i < n_sets; i++) {
         operands o = make(n);
         gradients r = make_gradients(&o);

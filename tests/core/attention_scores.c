@@ -110,7 +110,7 @@ static void check_backward(const att_plan *plan, const test_call *c, const expec
 static void check_call(att_ctx *const *sets, int n_sets, const kind *kind, sizes n, bool shared,
                        void (*change)(test_call *c))
 {
-    expected e = {NULL};
+    expected e = {0};
     for (int i = 0; i < n_sets; i++) {
         test_call c = make_call(kind, n, shared);
         if (change)
