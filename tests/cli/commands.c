@@ -71,6 +71,7 @@ static void a_heading_of_pairs_is_said_and_is_no_pair(void **state)
         {"anchor\\tpositive\\tScore\\na\\tb\\t1\\nc\\tc\\t5\\n", "as a heading: anchor, positive"},
         {"left side,right side,how near\\na,b,1\\nc,c,5\\n", "as a heading: left side, right side"},
         {"a,b,1\\nc,c,5\\n", NULL},
+        {"a;b;-1,25\\nc;c;3,5\\n", NULL},
         {",sentence1,sentence2,score\\n0,a,b,1\\n1,c,c,5\\n", "as a heading: sentence1, sentence2 ..."},
         {"id,Question1,Question2,is_duplicate\\n7,a,b,0\\n8,c,c,1\\n", "as a heading: Question1, Question2 ..."},
         {"gold_label\tpairID\tsentence_A\tsentence_B\\n1\tx\ta\tb\\n5\tx\tc\tc\\n", "sentence_A, sentence_B ..."},

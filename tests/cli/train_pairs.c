@@ -83,6 +83,31 @@ static void the_loss_follows_from_the_columns_or_is_chosen(void **state)
     }
 }
 
+static void columns_of_a_heading_are_learnt_wherever_they_stand(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"id;gold_label;sentence1;sentence2\\n7;3,5;a b;c d\\n8;1,25;e f;g h\\n",
+         "attend: columns.csv: line 1 was read as a heading: sentence1, sentence2 ...\n"
+         "attend: loss: cosine similarity, of 2 pairs with scores\n"},
+        {"query,id,passage\\na b,7,c d\\nquery,id,passage\\ne f,8,g h\\n",
+         "loss: multiple negatives ranking, of 2 pairs\n"},
+        {"7,a b,0.5,c d\\n8,e f,1,g h\\n", "columns.csv: the columns 1 to 3 of 4 are learnt; a heading, as"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[512];
+        snprintf(line, sizeof line,
+                 "printf '%s' >columns.csv; $A train embed -m . -p columns.csv --batch 2 --epochs 1 --highest 5 -o "
+                 "columns%zu",
+                 cases[i].text, i);
+        if (tool(line))
+            fail_msg("%s: %s", line, tool_err);
+        assert_has(tool_err, cases[i].says);
+    }
+}
+
 /* The longer the training, the nearer the texts of a pair, compared with those of others. */
 static void pairs_alone_teach_which_texts_belong_together(void **state)
 {
@@ -162,6 +187,8 @@ static void what_cannot_be_learnt_is_named(void **state)
          "--margin 2 is for --loss triplet, but here the loss is another"},
         {"printf 'a\\tb\\nc\\td\\n'", "--distance cosine", 2, "--distance cosine is for --loss triplet"},
         {"printf 'a\\tb\\t1\\n'", "--scale 5", 2, "--scale 5 is for --loss mnr, but here the loss is another"},
+        {"printf 'text\\tlabel\\na\\t1\\nb\\t0\\n'", "", 1,
+         "odd.tsv: line 1: the heading names one column of texts, but a pair has two"},
         {"printf 'a\\tb\\n'", "--loss mrn", 2,
          "--loss: \"mrn\" is none of mnr|multiple-negatives-ranking|triplet|softmax"},
     };
@@ -171,6 +198,17 @@ static void what_cannot_be_learnt_is_named(void **state)
                  cases[i].options);
         assert_refused(line, cases[i].code, cases[i].says);
     }
+}
+
+/* Both the heading and what is wrong are said. */
+static void a_score_that_a_heading_names_is_no_text(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("printf 'text1,text2,score\\na,b,80%%\\nc,d,45%%\\n' >odd.csv; " TRAIN "-p odd.csv -o odd"),
+                     1);
+    assert_has(tool_err, "odd.csv: line 2: the score or label is \"80%\", neither a number nor one of few words");
+    assert_int_equal(tool(TRAIN "-p odd.csv --loss triplet -o odd"), 1);
+    assert_has(tool_err, "--loss triplet: odd.csv has 2 columns, but must have three");
 }
 
 static void rows_with_an_empty_text_are_left_out_and_counted(void **state)
@@ -195,10 +233,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_loss_follows_from_the_columns_or_is_chosen),
+        cmocka_unit_test(columns_of_a_heading_are_learnt_wherever_they_stand),
         cmocka_unit_test(pairs_alone_teach_which_texts_belong_together),
         cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
         cmocka_unit_test(packed_files_teach_the_same),
         cmocka_unit_test(what_cannot_be_learnt_is_named),
+        cmocka_unit_test(a_score_that_a_heading_names_is_no_text),
         cmocka_unit_test(rows_with_an_empty_text_are_left_out_and_counted),
         cmocka_unit_test(a_training_with_another_loss_is_not_gone_on_with),
     };

@@ -40,20 +40,12 @@ static bool begins_as_number(const char *text)
     return end > text;
 }
 
-static bool read_number(const char *text, double *value)
-{
-    char *end;
-    *value = strtod(text, &end);
-    end += strspn(end, " ");
-    return end > text && !*end && isfinite(*value);
-}
-
 /* The gold score of the current record; *refused: it has none that is one. */
 static int read_gold(cli_pairs *p, bool *refused)
 {
     cli_records *in = &p->in;
     const char *text = in->data + in->begin[2];
-    const bool number = read_number(text, &p->gold[p->count]);
+    const bool number = cli_records_number(text, &p->gold[p->count]) && isfinite(p->gold[p->count]);
     const double gold = p->gold[p->count];
     *refused = !number || (p->options.highest > 0 && !(gold >= 0 && gold <= p->options.highest));
     if (!number)

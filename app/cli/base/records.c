@@ -245,9 +245,14 @@ static int choose_columns(cli_records *r)
     int64_t of[UNKNOWN + 1], value = -1, last = -1;
     count_kinds(r, of);
     const int group = find_group(of);
-    r->column = count_texts(of) > 1 ? malloc((size_t)r->fields * sizeof *r->column) : NULL;
+    if (count_texts(of) == 1 && of[VALUE])
+        return cli_fail("%s: line %lld: the heading names one column of texts, but a pair has two", r->path,
+                        (long long)r->line);
+    if (count_texts(of) < 2)
+        return CLI_DONE;
+    r->column = malloc((size_t)r->fields * sizeof *r->column);
     if (!r->column)
-        return count_texts(of) > 1 ? cli_fail_memory() : CLI_DONE;
+        return cli_fail_memory();
     for (int64_t i = 0; i < r->fields; i++) {
         const int kind = kind_of(r->data + r->begin[i]);
         if (kind == group || (group == GROUPS && kind < GROUPS))
@@ -255,9 +260,10 @@ static int choose_columns(cli_records *r)
         else if (kind == VALUE && value < 0)
             value = i;
     }
-    if (value >= 0)
+    r->valued = value >= 0;
+    if (r->valued)
         r->column[r->chosen++] = value;
-    for (int64_t i = last + 1; value < 0 && i < r->fields; i++)
+    for (int64_t i = last + 1; !r->valued && i < r->fields; i++)
         r->column[r->chosen++] = i;
     r->columns = r->fields;
     return CLI_DONE;
@@ -284,4 +290,20 @@ int cli_records_heading(cli_records *r)
              *second ? ", " : "", second, r->chosen && r->chosen < r->fields ? " ..." : "");
     drop(r);
     return CLI_DONE;
+}
+
+/* ---- numbers */
+
+bool cli_records_number(const char *text, double *value)
+{
+    char point[64], *end;
+    const size_t comma = strcspn(text, ",");
+    if (text[comma] && strlen(text) < sizeof point && !strpbrk(text + comma + 1, ".,") &&
+        strspn(text, " +-0123456789") == comma) {
+        strcpy(point, text);
+        point[comma] = '.';
+        text = point;
+    }
+    *value = strtod(text, &end);
+    return end > text && !end[strspn(end, " ")];
 }

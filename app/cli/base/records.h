@@ -20,6 +20,7 @@ typedef struct cli_records {
     double read, total;  /* bytes so far; of the file, 0: unknown */
     bool csv;            /* separated by `between`, with quotes */
     const char *between; /* "comma", "semicolon", "tab" */
+    bool valued;         /* a heading has named a score or label, which is the last field */
     /* private */
     att_ctx *ctx;
     att_table *table;
@@ -54,5 +55,8 @@ bool cli_records_named(const cli_records *r);
 /* Says that the current record was read as a heading, and drops it; the same line again is passed over. Chooses the
  * columns of texts that it names, which need not be the first. */
 int cli_records_heading(cli_records *r);
+/* Is it a number, perhaps not a finite one? It may have a comma for the point, as where spreadsheets of many countries
+ * wrote it. */
+bool cli_records_number(const char *text, double *value);
 
 #endif

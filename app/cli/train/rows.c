@@ -60,6 +60,8 @@ static int read_records(cli_rows *r, const cli_rows_options *o)
         else
             code = add_record(r, &in);
     }
+    r->valued = in.valued;
+    r->chosen = in.chosen > 0;
     cli_records_skipped(&in, &r->skipped);
     cli_records_close(&in);
     return !code && r->n == 0 ? cli_fail("%s: has no pairs", r->path) : code;
@@ -69,9 +71,8 @@ static int read_records(cli_rows *r, const cli_rows_options *o)
 
 static bool is_number(const char *text)
 {
-    char *end;
-    strtod(text, &end);
-    return end > text && !*end;
+    double value;
+    return cli_records_number(text, &value);
 }
 
 /* Three columns are labelled pairs if the third has single words, each of them twice on the average. */
@@ -103,15 +104,21 @@ static int choose_loss(cli_rows *r, int chosen)
     const bool scores = r->fields >= 3 && (is_number(field(r, 0, 2)) || is_number(field(r, r->n - 1, 2)));
     if (!scores && r->fields == 3)
         code = has_labels(r, &labels);
+    if (!code && r->valued && !scores && !labels)
+        return cli_fail(
+            "%s: line %lld: the score or label is \"%.40s\", neither a number nor one of few words; for labels: "
+            "--loss softmax",
+            r->path, (long long)r->line[0], field(r, 0, r->fields - 1));
     r->loss = scores ? ATT_LOSS_COSINE_SIMILARITY : labels ? ATT_LOSS_SOFTMAX : ATT_LOSS_MULTIPLE_NEGATIVES_RANKING;
     return code;
 }
 
 static int check_loss(const cli_rows *r)
 {
-    if (r->loss == ATT_LOSS_TRIPLET && r->fields != 3)
+    const int64_t texts = r->fields - r->valued;
+    if (r->loss == ATT_LOSS_TRIPLET && texts != 3)
         return cli_fail("--loss triplet: %s has %lld columns, but must have three: anchor, positive, negative", r->path,
-                        (long long)r->fields);
+                        (long long)texts);
     if (r->loss == ATT_LOSS_SOFTMAX && r->fields < 3)
         return cli_fail("--loss softmax: %s has two columns, but the label must stand in a third", r->path);
     if (r->loss == ATT_LOSS_COSINE_SIMILARITY && r->fields < 3)
@@ -152,10 +159,10 @@ static int read_scores(cli_rows *r, double highest)
     int code = CLI_DONE;
     for (int64_t i = 0; !code && i < r->n; i++) {
         const char *text = field(r, i, 2);
-        const double score = is_number(text) ? strtod(text, NULL) : NAN;
-        const bool inside = score >= 0 && score <= highest;
+        double score;
+        const bool number = cli_records_number(text, &score), inside = number && score >= 0 && score <= highest;
         r->score[i] = inside ? score / highest : NAN;
-        if (!isfinite(score))
+        if (!number || !isfinite(score))
             code =
                 cli_skip(&r->skipped,
                          "%s: line %lld: the third column is \"%.40s\", but must be a number, the score; for labels: "
@@ -215,7 +222,9 @@ static bool is_usable(cli_rows *r, int64_t row)
 static int select_rows(cli_rows *r)
 {
     const int64_t all = r->n;
-    r->columns = r->loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING ? r->fields : r->loss == ATT_LOSS_TRIPLET ? 3 : 2;
+    r->columns = r->loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING ? r->fields - r->valued
+                 : r->loss == ATT_LOSS_TRIPLET                  ? 3
+                                                                : 2;
     r->text = malloc((size_t)(all * r->columns) * sizeof *r->text);
     r->bytes = malloc((size_t)(all * r->columns) * sizeof *r->bytes);
     if (!r->text || !r->bytes)
@@ -286,6 +295,10 @@ void cli_rows_describe(const cli_rows *r)
     if (empty)
         cli_note("%s: %lld pairs; left out: %lld with an empty text", r->path, n, empty);
     cli_skipped_say(r->skipped.n, r->skipped.first);
+    if (!r->chosen && r->fields > 3 && r->loss != ATT_LOSS_MULTIPLE_NEGATIVES_RANKING)
+        cli_note(
+            "%s: the columns 1 to 3 of %lld are learnt; a heading, as sentence1, sentence2 and score, names others",
+            r->path, (long long)r->fields);
     if (r->loss == ATT_LOSS_COSINE_SIMILARITY)
         cli_note("loss: cosine similarity, of %lld pairs with scores", n);
     else if (r->loss == ATT_LOSS_TRIPLET)

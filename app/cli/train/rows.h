@@ -4,6 +4,8 @@
 
 #include "cli/base/skipped.h"
 
+#include <stdbool.h>
+
 /* Losses, in the order of the option --loss. */
 #define CLI_LOSSES "mnr|multiple-negatives-ranking|triplet|softmax|cosine"
 enum { CLI_LOSS_BY_FILE = -1, CLI_LOSS_MNR, CLI_LOSS_RANKING, CLI_LOSS_TRIPLET, CLI_LOSS_SOFTMAX, CLI_LOSS_COSINE };
@@ -21,7 +23,9 @@ typedef struct cli_rows {
     cli_skipped skipped; /* and malformed ones */
     /* private */
     const char *path;
-    int64_t fields; /* columns of the file */
+    int64_t fields; /* columns that are read */
+    bool valued;    /* a heading names a score or label, which is the last of them */
+    bool chosen;    /* a heading names which they are */
     char *data;     /* all fields, zero-terminated */
     size_t used, capacity;
     size_t *begin, *size; /* [n, fields]: of each field in data, its bytes */
