@@ -1,5 +1,6 @@
 #include "image/caption_file.h"
 #include "image/image_set.h"
+#include "io/text_start.h"
 #include "io/util.h"
 #include "text/not_utf8.h"
 #include "text/table.h"
@@ -224,13 +225,11 @@ static bool is_json(const att_text_lines *l)
 
 static att_status read_json(att_caption_file *f, const char *path)
 {
-    static const char mark[] = "\xEF\xBB\xBF"; /* of the byte order */
     char *text = NULL;
     size_t bytes;
     att_status e = read_text(f->ctx, path, &text, &bytes);
     if (!e) {
-        const bool marked = !strncmp(text, mark, sizeof mark - 1);
-        att_json_scan scan = {text + (marked ? sizeof mark - 1 : 0), text + bytes};
+        att_json_scan scan = {text + att_mark_bytes(text, bytes), text + bytes};
         att_json_accept(&scan, '{');
         e = att_caption_file_read_coco(f, path, scan);
     }

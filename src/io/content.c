@@ -83,8 +83,8 @@ att_content att_content_of(const void *data, size_t bytes)
 
 att_status att_refuse_pointer(att_ctx *ctx, const char *path, const void *data, size_t bytes)
 {
-    static const char begin[] = "version https://git-lfs.github.com/";
-    const bool is = bytes >= sizeof begin - 1 && !memcmp(data, begin, sizeof begin - 1);
+    const bool is =
+        bytes >= sizeof ATT_POINTER_START - 1 && !memcmp(data, ATT_POINTER_START, sizeof ATT_POINTER_START - 1);
     return is ? att_fail_foreign(ctx, path, path, att_foreign_of(data, bytes)) : ATT_OK;
 }
 

@@ -35,7 +35,7 @@ static const att_foreign known[] = {
     {"SQLite format 3\0", 16, "a database of SQLite", WRITE_CSV},
     {"\x93NUMPY", 6, "an array of NumPy", WRITE_CSV},
     {"%PDF-", 5, "a PDF document", "write its text: ", "pdftotext", " NEW"},
-    {"version https://git-lfs.github.com/", 35, "a pointer of git LFS, not the file that it stands for",
+    {ATT_POINTER_START, sizeof ATT_POINTER_START - 1, "a pointer of git LFS, not the file that it stands for",
      "in its repository: git lfs pull", NULL, NULL},
 };
 

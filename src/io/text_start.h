@@ -23,6 +23,9 @@ typedef struct att_shell_word {
 } att_shell_word;
 att_shell_word att_shell_quote(const char *path);
 
+/* A pointer of git LFS begins so. */
+#define ATT_POINTER_START "version https://git-lfs.github.com/"
+
 /* How long the byte order mark of UTF-8 is with which data [bytes] begins; 0: there is none. */
 size_t att_mark_bytes(const void *data, size_t bytes);
 /* The start of a text whose first bytes are data [bytes]. */

@@ -100,6 +100,14 @@ static parsed add_unquoted(att_table *t, const char *from, const char *stop)
     return add_field(t, text, t->unquoted.data + t->unquoted.count);
 }
 
+/* Has a field of quotes tabs of a line and its end? Where tabs separate, the quotes are those of two texts then, as in
+ * titles of songs, and what is between them are fields. */
+static bool has_fields(const att_table *t, const char *from, const char *quote)
+{
+    const size_t n = (size_t)(quote - from);
+    return *t->separator == '\t' && memchr(from, '\n', n) && memchr(from, '\t', n);
+}
+
 /* Reads a field that begins with a quote, to which lines after the first may belong. */
 static parsed read_quoted(att_table *t, part *p)
 {
@@ -111,6 +119,8 @@ static parsed read_quoted(att_table *t, part *p)
         if (quote + 1 == end || quote[1] != '"')
             break;
     }
+    if (has_fields(t, start, quote))
+        return UNENDED;
     if (!find_line(t, quote + 1, p))
         return MORE;
     const char *after = quote + 1;

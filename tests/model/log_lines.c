@@ -88,6 +88,21 @@ static void a_heading_that_comes_again_is_no_action(void **state)
     att_interactions_free(log);
 }
 
+static void quotes_of_two_texts_hold_no_lines_together(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "user\titem\ttime\na\t\"Heroes\t10\na\tsix\"\t20\na\t\"two\nlines\"\t30\na\t\"a\tb\"\t40\n";
+    att_interactions *log;
+    folder_write(&folder, "log", text);
+    assert_int_equal(att_interactions_open(ctx, path_of("log"), NULL, &log), ATT_ERR_FORMAT);
+    check_says(ctx, "log: line 2: a field begins with a quote but does not end with one");
+    log = open_log(path_of("log"), ATT_OPTIONS(att_interactions_options, .skip_bad_lines = 1));
+    assert_int_equal(describe_log(log).actions, 3);
+    assert_string_equal(history_text(log, "a"), "six\"@20,two\nlines@30,a\tb@40");
+    att_interactions_free(log);
+}
+
 static void bad_lines_are_left_out_up_to_the_number_that_is_allowed(void **state)
 {
     (void)state;
@@ -188,6 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_first_line_is_a_heading_or_an_action),
         cmocka_unit_test(a_heading_that_comes_again_is_no_action),
+        cmocka_unit_test(quotes_of_two_texts_hold_no_lines_together),
         cmocka_unit_test(bad_lines_are_left_out_up_to_the_number_that_is_allowed),
         cmocka_unit_test(line_ends_may_have_a_return_more),
         cmocka_unit_test(what_is_missing_is_no_user),
