@@ -167,6 +167,8 @@ static void what_cannot_be_learnt_is_named(void **state)
         {"printf 'a\\tb\\nc\\td\\te\\n'", "", 1, "odd.tsv: line 2: 3 columns, but line 1 has 2"},
         {"printf 'a\\tb\\tc d\\ne\\tf\\n'", "", 1, "odd.tsv: line 2: 2 columns, but line 1 has 3"},
         {"printf 'a\\nb\\n'", "", 1, "odd.tsv: line 1: one column, but a pair has two with a tab between them"},
+        {"printf '{\"sentence1\": \"a\"}\\n'", "", 1,
+         "two with a tab between them; JSON is not read: write its texts as CSV"},
         {"printf 'a\\t\\n \\tb\\n'", "", 1, "odd.tsv: none of 2 pairs can be used: 2 have an empty text"},
         {"printf 'a\\tb\\t1\\nc\\td\\tscore\\ne\\tf\\t2\\n'", "", 1,
          "odd.tsv: line 2: the third column is \"score\", but must be a number"},

@@ -69,7 +69,7 @@ static int add_record(cli_pairs *p)
     bool refused = false;
     p->gold[p->count] = 0;
     if (in->fields < 2)
-        return cli_records_refuse(in, "one column, but a pair has two with a %s between them", in->between);
+        return cli_records_refuse_one(in);
     if (in->fields < 3 && p->options.gold)
         return cli_records_refuse(in, "two columns, but the expected score must stand in a third");
     const int code = p->options.gold ? read_gold(p, &refused) : CLI_DONE;

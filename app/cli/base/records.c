@@ -141,6 +141,13 @@ int cli_records_refuse(cli_records *r, const char *format, ...)
     return cli_status(r->ctx, att_table_refuse(r->table, why));
 }
 
+int cli_records_refuse_one(cli_records *r)
+{
+    const char first = r->data[r->begin[0]];
+    return cli_records_refuse(r, "one column, but a pair has two with a %s between them%s", r->between,
+                              first == '{' || first == '[' ? "; JSON is not read: write its texts as CSV" : "");
+}
+
 void cli_records_skipped(const cli_records *r, cli_skipped *out)
 {
     att_table_info info = {.size = sizeof info};

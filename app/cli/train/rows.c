@@ -16,7 +16,7 @@ static int check_columns(const cli_rows *r, cli_records *in, bool *bad)
 {
     *bad = in->fields < 2 || (r->n > 0 && in->fields != r->fields);
     if (in->fields < 2)
-        return cli_records_refuse(in, "one column, but a pair has two with a %s between them", in->between);
+        return cli_records_refuse_one(in);
     return *bad ? cli_records_refuse(in, "%lld columns, but line %lld has %lld", (long long)in->fields,
                                      (long long)r->line[0], (long long)r->fields)
                 : CLI_DONE;
