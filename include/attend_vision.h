@@ -28,7 +28,7 @@ typedef struct att_image_options {
     const uint8_t *background; /* [3], red, green, blue: what transparent pixels are composited over; or NULL: alpha is
                                 * dropped, as Pillow's convert("RGB") does */
     bool ignore_orientation;   /* leave pixels as they are stored; false: turn and flip them as EXIF says, in a number
-                                * of any type, as Pillow does */
+                                * of any type, or else XMP, as Pillow does */
     int64_t max_pixels;        /* larger images are refused before memory is allocated; 0: 2^27. All that an image needs
                                 * in memory at once, its file aside, is at most twice as many pixels, of 3 bytes, and
                                 * 1 MiB */

@@ -53,12 +53,15 @@ static const struct {
              [11] = {4, fraction}, [12] = {8, fraction}, [13] = {4, whole}, [16] = {8, whole}};
 enum { TYPES = sizeof types / sizeof types[0] };
 
-/* The first number of the entry, whose values are in it if they fit, else at an offset: 1 to 8, else 1. */
+/* The first number of the entry, whose values are in it if they fit, else at an offset: 1 to 8, else 1. 0: there is
+ * none, or the data ends before. */
 static int read_orientation(const tiff *t, size_t entry, size_t type)
 {
     const uint64_t count = number(t, entry + 4, 4), n = types[type].bytes;
-    const size_t at = entry + 8;
-    const double x = types[type].read && count > 0 ? types[type].read(t, count * n > 4 ? number(t, at, 4) : at, n) : 1;
+    const size_t at = count * n > 4 ? number(t, entry + 8, 4) : entry + 8;
+    if (count == 0 || !has(t, at, count * n))
+        return 0;
+    const double x = types[type].read ? types[type].read(t, at, n) : 1;
     return x >= 1 && x <= 8 && x == (int)x ? (int)x : 1;
 }
 
@@ -69,15 +72,15 @@ int att_exif_orientation(att_byte_view exif)
     while (exif.bytes >= 6 && !memcmp(exif.data, "Exif\0", 6))
         exif = (att_byte_view){exif.data + 6, exif.bytes - 6};
     if (exif.bytes < 8)
-        return 1;
+        return 0;
     const tiff t = {(const uint8_t *)exif.data, exif.bytes, exif.data[0] == 'M'};
     if (memcmp(t.data, "II*", 4) != 0 && memcmp(t.data, "MM\0*", 4) != 0)
-        return 1;
+        return 0;
     const size_t directory = number(&t, 4, 4), entries = number(&t, directory, 2);
     for (size_t i = 0; i < entries; i++) {
         const size_t at = directory + 2 + i * ENTRY_BYTES, type = number(&t, at + 2, 2);
         if (number(&t, at, 2) == ORIENTATION && type < TYPES && types[type].bytes > 0)
             return read_orientation(&t, at, type);
     }
-    return 1;
+    return 0;
 }

@@ -16,7 +16,8 @@ typedef struct att_image_file {
     att_image_options options; /* max_pixels is not 0 */
 } att_image_file;
 
-/* Decodes a file to 3 channels, as its pixels are stored. *orientation, which is 1 before: what its EXIF data says. */
+/* Decodes a file to 3 channels, as its pixels are stored. *orientation, which is 1 before: what its EXIF data or XMP
+ * says. */
 typedef att_status (*att_image_decoder)(const att_image_file *f, att_image *out, int *orientation);
 att_status att_jpeg_decode(const att_image_file *f, att_image *out, int *orientation);
 att_status att_png_decode(const att_image_file *f, att_image *out, int *orientation);
@@ -32,8 +33,13 @@ att_status att_image_file_check(const att_image_file *f, const att_image *image,
 /* Fails with "PATH: the FORMAT file is truncated". */
 att_status att_image_truncated(const att_image_file *f, const char *format);
 
-/* The orientation in EXIF data, which is a TIFF file: 1 to 8; 1 where there is none, as in no data. */
+/* The orientation in EXIF data, which is a TIFF file: 1 to 8, 1 for any other value; 0 where it has none, as in no
+ * data. */
 int att_exif_orientation(att_byte_view exif);
+/* The same in an XMP packet: tiff:Orientation, as an attribute or an element. */
+int att_xmp_orientation(att_byte_view xmp);
+/* What EXIF data says, or XMP where it has no orientation, as by Pillow: 1 to 8; 1 where there is none in either. */
+int att_image_orientation(att_byte_view exif, att_byte_view xmp);
 
 /* ---- pixels */
 

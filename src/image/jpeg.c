@@ -68,14 +68,19 @@ static void print_nothing(j_common_ptr jpeg) { (void)jpeg; }
 
 /* ---- reading */
 
+/* Of EXIF data the first segment counts, of XMP, as by Pillow, the last. */
 static void read_orientation(reader *r)
 {
-    static const uint8_t exif[6] = "Exif\0";
-    for (jpeg_saved_marker_ptr m = r->jpeg.marker_list; m; m = m->next)
-        if (m->data_length >= sizeof exif && !memcmp(m->data, exif, sizeof exif)) {
-            *r->orientation = att_exif_orientation((att_byte_view){(const char *)m->data, m->data_length});
-            return;
-        }
+    static const char exif_name[6] = "Exif\0", xmp_name[29] = "http://ns.adobe.com/xap/1.0/";
+    att_byte_view exif = {0}, xmp = {0};
+    for (jpeg_saved_marker_ptr m = r->jpeg.marker_list; m; m = m->next) {
+        const att_byte_view data = {(const char *)m->data, m->data_length};
+        if (!exif.data && data.bytes >= sizeof exif_name && !memcmp(data.data, exif_name, sizeof exif_name))
+            exif = data;
+        if (data.bytes >= sizeof xmp_name && !memcmp(data.data, xmp_name, sizeof xmp_name))
+            xmp = (att_byte_view){data.data + sizeof xmp_name, data.bytes - sizeof xmp_name};
+    }
+    *r->orientation = att_image_orientation(exif, xmp);
 }
 
 static void read_header(reader *r)

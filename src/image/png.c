@@ -1,6 +1,6 @@
 /* PNG, by libpng, read and written. Its errors arrive by longjmp in the functions with setjmp; everything that changes
  * in between is in a struct of their caller's. */
-#include "image/image.h"
+#include "image/png_text.h"
 
 #include <string.h>
 
@@ -69,6 +69,7 @@ typedef struct png_parts {
     size_t end;         /* of the chunks before IEND that lie in the file whole, or of pixels that are cut off */
     bool whole;         /* there is an IEND */
     att_byte_view exif; /* the data of the chunk eXIf, or empty */
+    att_png_text texts[ATT_PNG_TEXTS];
 } png_parts;
 
 /* No chunk can claim memory that the file does not have. */
@@ -88,6 +89,7 @@ static png_parts find_parts(const att_image_file *f)
         }
         if (!memcmp(chunk + 4, "eXIf", 4))
             parts.exif = (att_byte_view){(const char *)chunk + 8, bytes};
+        att_png_text_add(parts.texts, (const char *)chunk + 4, (att_byte_view){(const char *)chunk + 8, bytes});
         parts.end += CHUNK_BYTES + bytes;
     }
     return parts;
@@ -171,8 +173,7 @@ att_status att_png_decode(const att_image_file *f, att_image *out, int *orientat
                            : att_image_truncated(f, "PNG");
     if (!r.work.status && f->options.background)
         att_image_composite(out, f->options.background);
-    *orientation = att_exif_orientation(parts.exif);
-    return r.work.status;
+    return r.work.status ? r.work.status : att_png_orientation(f->ctx, parts.exif, parts.texts, orientation);
 }
 
 /* ---- writing */

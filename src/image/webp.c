@@ -105,7 +105,7 @@ att_status att_webp_decode(const att_image_file *f, att_image *out, int *orienta
         return s;
     if (background)
         att_image_composite(out, background);
-    *orientation = att_exif_orientation(find_chunk(f, "EXIF"));
+    *orientation = att_image_orientation(find_chunk(f, "EXIF"), find_chunk(f, "XMP "));
     return ATT_OK;
 }
 

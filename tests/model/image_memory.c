@@ -81,6 +81,64 @@ static void memory_of_webp_files_counts(void **state)
     check_read("lossless", file, 1 << 24, "needs 117.4 MB of memory at once, the most is 101.7 MB");
 }
 
+/* A PNG file of one pixel and a packed text of n line ends. */
+static att_image_bytes png_with_text(const char *keyword, size_t n)
+{
+    enum { HEADER = 33 };
+    att_image_bytes pixel = png_zeros((png_kind){8, 2, false}, 1, 1), file;
+    uLongf packed = compressBound(n);
+    unsigned char *text = malloc(n), *chunk = malloc(packed + 64);
+    file.data = malloc(pixel.bytes + packed + 64);
+    assert_non_null(text);
+    assert_non_null(chunk);
+    assert_non_null(file.data);
+    memset(text, '\n', n);
+    const size_t head = (size_t)sprintf((char *)chunk, "%s", keyword) + 1;
+    chunk[head] = 0;
+    assert_int_equal(compress(chunk + head + 1, &packed, text, n), Z_OK);
+    memcpy(file.data, pixel.data, HEADER);
+    unsigned char *end = png_put_chunk(file.data + HEADER, "zTXt", chunk, head + 1 + packed);
+    memcpy(end, pixel.data + HEADER, pixel.bytes - HEADER);
+    file.bytes = (size_t)(end - file.data) + pixel.bytes - HEADER;
+    free(text);
+    free(chunk);
+    free(pixel.data);
+    return file;
+}
+
+static const char *const keywords[] = {"XML:com.adobe.xmp", "Raw profile type exif", "Raw profile type APP1"};
+enum { N_KEYWORDS = sizeof keywords / sizeof keywords[0] };
+
+static void texts_of_png_files_are_unpacked_within_the_limit(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_KEYWORDS; i++)
+        check_read(keywords[i], png_with_text(keywords[i], 8 * MIB), 1, NULL);
+}
+
+static void each_failing_allocation_of_a_text_is_reported(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_KEYWORDS; i++) {
+        const att_image_bytes file = png_with_text(keywords[i], 99);
+        att_status s = ATT_ERR_MEMORY;
+        for (long n = 1; s; n++) {
+            fail_alloc f = {.fail_at = 0};
+            att_ctx *own = fail_open(&f);
+            const long live = f.live;
+            f.fail_at = f.calls + n;
+            att_image image;
+            s = att_image_decode(own, "a/picture", file.data, file.bytes, NULL, &image);
+            if (s && s != ATT_ERR_MEMORY)
+                fail_msg("%s, allocation %ld: %s: %s", keywords[i], n, att_status_name(s), att_error(own));
+            att_image_free(own, &image);
+            assert_int_equal(f.live, live);
+            att_close(own);
+        }
+        free(file.data);
+    }
+}
+
 /* ---- resized */
 
 static att_status resize(att_ctx *own, const att_image *image, int64_t height, int64_t width, att_image *out)
@@ -134,6 +192,8 @@ int main(void)
         cmocka_unit_test(png_files_whose_rows_need_more_are_refused_with_both_sizes),
         cmocka_unit_test(coefficients_of_progressive_jpeg_files_count),
         cmocka_unit_test(memory_of_webp_files_counts),
+        cmocka_unit_test(texts_of_png_files_are_unpacked_within_the_limit),
+        cmocka_unit_test(each_failing_allocation_of_a_text_is_reported),
         cmocka_unit_test(resizing_long_sides_takes_little_memory),
         cmocka_unit_test(a_pixel_cannot_be_the_sum_of_too_many),
     };
