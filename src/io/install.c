@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -184,18 +185,40 @@ static bool begin(install *i, att_ctx *ctx, const char *folder)
     return snprintf(i->from, sizeof i->from, "%s/" ATT_INSTALL_FOLDER, folder) < (int)sizeof i->from;
 }
 
-att_status att_install(att_ctx *ctx, const char *folder)
+att_status att_install_begin(att_ctx *ctx, const char *folder, char path[ATT_MAX_PATH], int *file)
+{
+    *file = -1;
+    att_install_discard(folder);
+    att_status e = att_join_path(ctx, folder, ATT_INSTALL_FOLDER, path);
+    e = e ? e : att_make_folder(ctx, path);
+    if (e)
+        return e;
+    *file = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (*file >= 0)
+        flock(*file, LOCK_EX | LOCK_NB);
+    return *file >= 0 ? ATT_OK : att_fail(ctx, ATT_ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+static att_status move_all(install *i)
+{
+    att_status e = walk(i, "", 0, true, compare);
+    if (!e && i->changes && *i->found)
+        e = forget(i);
+    e = e ? e : walk(i, "", 0, true, move_others);
+    return !e && *i->found ? move(i, i->found, false) : e;
+}
+
+att_status att_install_end(att_ctx *ctx, const char *folder, int file, att_status e)
 {
     install i;
-    if (!begin(&i, ctx, folder))
-        return att_fail(ctx, ATT_ERR_IO, "the path %.80s... is too long", folder);
-    att_status e = walk(&i, "", 0, true, compare);
-    if (!e && i.changes && *i.found)
-        e = forget(&i);
-    e = e ? e : walk(&i, "", 0, true, move_others);
-    if (!e && *i.found)
-        e = move(&i, i.found, false);
-    remove_all(&i);
+    const bool named = begin(&i, ctx, folder);
+    if (!named)
+        e = e ? e : att_fail(ctx, ATT_ERR_IO, "the path %.80s... is too long", folder);
+    e = e ? e : move_all(&i);
+    if (named)
+        remove_all(&i);
+    if (file >= 0)
+        close(file);
     return e;
 }
 

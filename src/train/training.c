@@ -195,14 +195,10 @@ static att_status check_params(const att_training *t)
 static att_status write_model(const att_training *t, att_dtype dtype)
 {
     char path[ATT_MAX_PATH];
-    att_status e = att_join_path(t->ctx, t->folder, ATT_INSTALL_FOLDER, path);
-    att_install_discard(t->folder); /* that of a killed process */
-    e = e ? e : att_make_folder(t->ctx, path);
+    int file;
+    att_status e = att_install_begin(t->ctx, t->folder, path, &file);
     e = e ? e : t->kind->write(t->self, path, dtype);
-    e = e ? e : att_install(t->ctx, t->folder);
-    if (e)
-        att_install_discard(t->folder);
-    return e;
+    return att_install_end(t->ctx, t->folder, file, e);
 }
 
 att_status att_training_keep_best(att_training *t, double score, att_dtype dtype)

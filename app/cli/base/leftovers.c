@@ -40,11 +40,18 @@ static bool is_temporary(const char *path)
            !strncmp(dash - n, unfinished, n);
 }
 
-/* Is the folder one that is being written, so is there its mark, and a lock? mark: its path */
-static bool is_marked(const char *path, const char *mark)
+/* Has the path this end? */
+static bool has_end(const char *path, const char *end)
 {
-    const size_t n = strlen(path), m = sizeof unfinished - 1;
-    if (n <= m || strcmp(path + n - m, unfinished) || access(mark, F_OK))
+    const size_t n = strlen(path), m = strlen(end);
+    return n > m && !strcmp(path + n - m, end);
+}
+
+/* Is the folder one that is being written, so is there a lock, and its mark (its path: mark) or the name of a
+ * training's model? */
+static bool is_written(const char *path, const char *mark)
+{
+    if (!has_end(path, "/model.unfinished") && (!has_end(path, unfinished) || access(mark, F_OK)))
         return false;
     const int again = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     const bool locked = again >= 0 && flock(again, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
@@ -62,16 +69,23 @@ typedef struct entry {
     char name[];
 } entry;
 
-static void remove_files(int fd)
+/* Removes the files of a folder and, down to `depth`, its folders. */
+static void remove_files(int fd, int depth)
 {
     _Alignas(entry) char list[2048];
     lseek(fd, 0, SEEK_SET);
     for (long n; (n = syscall(SYS_getdents64, fd, list, sizeof list)) > 0;)
         for (long at = 0; at < n;) {
             const entry *e = (const entry *)(list + at);
-            if (strcmp(e->name, ".") && strcmp(e->name, ".."))
-                unlinkat(fd, e->name, 0);
             at += e->bytes;
+            if (!strcmp(e->name, ".") || !strcmp(e->name, "..") || !unlinkat(fd, e->name, 0) || depth == 0)
+                continue;
+            const int folder = openat(fd, e->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            if (folder < 0)
+                continue;
+            remove_files(folder, depth - 1);
+            close(folder);
+            unlinkat(fd, e->name, AT_REMOVEDIR);
         }
 }
 
@@ -87,8 +101,8 @@ void cli_remove_leftovers(void)
             unlink(path);
         strcpy(mark, path);
         strcat(mark, ".mark");
-        if (S_ISDIR(s.st_mode) && is_marked(path, mark)) {
-            remove_files(fd);
+        if (S_ISDIR(s.st_mode) && is_written(path, mark)) {
+            remove_files(fd, 2);
             rmdir(path);
             unlink(mark);
         }

@@ -3,8 +3,8 @@
 #define CLI_LEFTOVERS_H
 
 /* Removes the files and the folder that this process writes under temporary names (src/io/replace.c,
- * src/model/new_folder.c): NAME.unfinished-0, and NAME.unfinished with its mark. Allocates nothing; async-signal-safe.
- */
+ * src/model/new_folder.c, src/io/install.c): NAME.unfinished-0, NAME.unfinished with its mark, model.unfinished of a
+ * training. Allocates nothing; async-signal-safe. */
 void cli_remove_leftovers(void);
 
 #endif
