@@ -286,17 +286,14 @@ att_status att_caption_set_leave_out(att_caption_set *s, const bool *out)
 {
     if (att_require(__func__, ATT_NAMED({"s", s}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    int64_t n = 0;
-    for (int64_t i = 0; i < s->info.images; i++)
-        n += !out[i];
-    if (n == s->info.images)
-        return ATT_OK;
-    if (n == 0)
-        return att_fail(s->ctx, ATT_ERR_ARGUMENT, "all %lld images are left out", (long long)s->info.images);
+    int64_t n;
+    att_status e = att_count_left(s->ctx, out, s->info.images, &n);
+    if (e || n == s->info.images)
+        return e;
     att_caption_set rest = {.ctx = s->ctx, .info = s->info, .paths.text.ctx = s->ctx, .captions.text.ctx = s->ctx};
     rest.info.images = rest.info.max_captions = 0; /* max_words stays: an upper bound */
     rest.offsets = att_calloc(s->ctx, (size_t)n + 1, sizeof *rest.offsets);
-    att_status e = rest.offsets ? ATT_OK : ATT_ERR_MEMORY;
+    e = rest.offsets ? ATT_OK : ATT_ERR_MEMORY;
     for (int64_t i = 0; !e && i < s->info.images; i++)
         e = out[i] ? ATT_OK : append(s, i, &rest);
     rest.info.captions = (int64_t)rest.captions.n;

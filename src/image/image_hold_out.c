@@ -127,22 +127,27 @@ att_status att_image_set_hold_out(att_image_set *s, double share, uint64_t seed,
     return e;
 }
 
+att_status att_count_left(att_ctx *ctx, const bool *out, int64_t images, int64_t *n)
+{
+    *n = 0;
+    for (int64_t i = 0; i < images; i++)
+        *n += !out[i];
+    return *n || !images ? ATT_OK : att_fail(ctx, ATT_ERR_ARGUMENT, "all %lld images are left out", (long long)images);
+}
+
 att_status att_image_set_leave_out(att_image_set *s, const bool *out)
 {
-    int64_t n = 0;
+    int64_t n;
     att_image_set *rest;
     if (att_require(__func__, ATT_NAMED({"s", s}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     if (atomic_load(&s->trainings) > 0)
         return att_fail(s->ctx, ATT_ERR_ARGUMENT,
                         "att_image_set_leave_out: a training that reads from the set is open");
-    for (int64_t i = 0; i < s->info.images; i++)
-        n += !out[i];
-    if (n == s->info.images)
-        return ATT_OK;
-    if (n == 0)
-        return att_fail(s->ctx, ATT_ERR_ARGUMENT, "all %lld images are left out", (long long)s->info.images);
-    const att_status e = copy(s, out, false, n, &rest);
+    att_status e = att_count_left(s->ctx, out, s->info.images, &n);
+    if (e || n == s->info.images)
+        return e;
+    e = copy(s, out, false, n, &rest);
     if (e)
         return e;
     const att_image_set was = *s;

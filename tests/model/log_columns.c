@@ -1,28 +1,13 @@
 /* Which columns of a log are users, items and times: by their names, their numbers and what is in them. */
+#include "folder_context.h"
 #include "interactions_help.h"
 
 #include <string.h>
 
-static test_folder folder;
-
-static int set_up(void **state)
-{
-    folder = folder_new();
-    return open_context(state);
-}
-
-static int tear_down(void **state)
-{
-    folder_remove(&folder);
-    return close_context(state);
-}
-
 static const char *write_log(const char *text)
 {
-    static char path[256];
     folder_write(&folder, "log", text);
-    snprintf(path, sizeof path, "%s/log", folder.path);
-    return path;
+    return path_of("log");
 }
 
 /* The history of user a in a log, with its times */

@@ -1,28 +1,8 @@
 /* Logs as people have them: with a first line that is a heading or none, without users, with malformed lines. */
+#include "folder_context.h"
 #include "interactions_help.h"
 
 #include <string.h>
-
-static test_folder folder;
-
-static int set_up(void **state)
-{
-    folder = folder_new();
-    return open_context(state);
-}
-
-static int tear_down(void **state)
-{
-    folder_remove(&folder);
-    return close_context(state);
-}
-
-static const char *path_of(const char *name)
-{
-    static char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder.path, name);
-    return path;
-}
 
 /* The first record is what it is with no doubt, or the log is refused with what helps. */
 typedef struct first_case {

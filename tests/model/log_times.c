@@ -1,39 +1,15 @@
 /* Times of logs: dates of ISO 8601 and numbers, in which units they are, and what is refused. */
 #include "check.h"
-#include "folder.h"
+#include "folder_context.h"
 
 #include "attend_recommend.h"
 
 #include <math.h>
 
-static test_folder folder;
-static att_ctx *ctx;
-
-static int set_up(void **state)
-{
-    (void)state;
-    folder = folder_new();
-    ctx = check_open(NULL, 1);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    folder_remove(&folder);
-    att_close(ctx);
-    return 0;
-}
-
 static att_status open_text(const char *name, const char *text, att_interactions **log)
 {
-    char path[320];
-    snprintf(path, sizeof path, "%s/%s", folder.path, name);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-    return att_interactions_open(ctx, path, NULL, log);
+    folder_write(&folder, name, text);
+    return att_interactions_open(ctx, path_of(name), NULL, log);
 }
 
 /* A log of CSV with these times, one user and an item for each: "i0", "i1", ... */

@@ -1,34 +1,12 @@
 /* Tables as spreadsheets and programs write them: separators, quotes, blank lines, what is damaged. */
 #include "check.h"
-#include "context.h"
-#include "folder.h"
+#include "folder_context.h"
 
 #include "attend_text.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-
-static test_folder folder;
-
-static int set_up(void **state)
-{
-    folder = folder_new();
-    return open_context(state);
-}
-
-static int tear_down(void **state)
-{
-    folder_remove(&folder);
-    return close_context(state);
-}
-
-static const char *path_of(const char *name)
-{
-    static char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder.path, name);
-    return path;
-}
 
 /* The fields of all records, each in <>, records with "N:" before, the line. */
 static const char *text_of(att_table *t)
