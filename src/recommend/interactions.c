@@ -125,10 +125,7 @@ static att_status read_options(att_ctx *ctx, const att_interactions_options *opt
     const att_status e = att_take_options(o, sizeof *o, options, "att_interactions_options");
     if (!e && (unsigned)o->format > ATT_INTERACTIONS_HISTORIES)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "format is %d, not an att_interactions_format", (int)o->format);
-    if (!e && o->skip_bad_lines < 0)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "skip_bad_lines is %lld, but must not be negative",
-                        (long long)o->skip_bad_lines);
-    return e;
+    return e ? e : att_table_check_skip(ctx, o->skip_bad_lines);
 }
 
 att_status att_interactions_open(att_ctx *ctx, const char *path, const att_interactions_options *options,

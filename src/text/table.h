@@ -31,6 +31,8 @@ struct att_table {
 
 /* Begins a table, separated by tabs until something else is set; *t = {0} may be closed, too. */
 void att_table_init(att_table *t, att_ctx *ctx);
+/* Fails if a number of malformed records that may be left out is negative. */
+att_status att_table_check_skip(att_ctx *ctx, int64_t skip_bad_lines);
 /* Opens its file. */
 att_status att_table_begin(att_table *t, const char *path);
 void att_table_close(att_table *t);

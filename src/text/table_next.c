@@ -12,14 +12,18 @@ static att_status begin(att_table *t, const att_table_options *o)
     return o->format == ATT_TABLE_CSV ? att_table_find_separator(t) : ATT_OK;
 }
 
+att_status att_table_check_skip(att_ctx *ctx, int64_t skip_bad_lines)
+{
+    return skip_bad_lines >= 0 ? ATT_OK
+                               : att_fail(ctx, ATT_ERR_ARGUMENT, "skip_bad_lines is %lld, but must not be negative",
+                                          (long long)skip_bad_lines);
+}
+
 static att_status check(att_ctx *ctx, const att_table_options *o)
 {
     if ((unsigned)o->format > ATT_TABLE_TSV)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "format is %d, not an att_table_format", (int)o->format);
-    if (o->skip_bad_lines < 0)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "skip_bad_lines is %lld, but must not be negative",
-                        (long long)o->skip_bad_lines);
-    return ATT_OK;
+    return att_table_check_skip(ctx, o->skip_bad_lines);
 }
 
 /* path NULL: reads from `file`, which is called `name`. */

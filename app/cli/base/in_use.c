@@ -187,9 +187,7 @@ static bool is_new(target *t, const char *value)
 
 static int check_all(const target *t)
 {
-    int code = CLI_DONE;
-    if (!code)
-        code = check_options(t);
+    int code = check_options(t);
     if (!code)
         code = check_arguments(t);
     if (!code)
