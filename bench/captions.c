@@ -9,7 +9,7 @@
  * can compute the same losses, and nothing is decoded. */
 #include "attend_learn.h"
 #include "bench.h"
-#include "model/captioner.h"
+#include "caption/captioner.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* The cost of reading, tokenising and batching relative to training; one JSON line with --json. */
 #include "bench.h"
 #include "attend_model.h"
-#include "train/parallel_corpus.h"
+#include "translate/parallel_corpus.h"
 
 #include <math.h>
 #include <stdio.h>

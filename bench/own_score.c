@@ -1,8 +1,8 @@
-/* A caller's own scores on the matrix product (tests/product_scores.h) beside the built-in cosine, by turns, best of
- * all rounds: cosine again, a Gaussian with a parameter, a polynomial. Prints "fwd: cosine 1.2 ms, own cosine 1.3
- * ms: 1.08 times" for each, or with
+/* A caller's own scores on the matrix product (tests/fixtures/product_scores.h) beside the built-in cosine, by turns,
+ * best of all rounds: cosine again, a Gaussian with a parameter, a polynomial. Prints "fwd: cosine 1.2 ms, own
+ * cosine 1.3 ms: 1.08 times" for each, or with
  * --json one object a line. Numbers: rounds, then time steps, heads and head size; else 512, 4 and 32. */
-#include "../tests/product_scores.h"
+#include "fixtures/product_scores.h"
 #include "bench.h"
 #include <attend_util.h>
 

@@ -1,7 +1,7 @@
-# Writes the list of chapters of `attend explain`: the files of app/cli/explain with a line "// order: N", by N. The
+# Writes the list of chapters of `attend explain`: the files of app/explain with a line "// order: N", by N. The
 # file two_words.c has chapter_two_words, and its name is two-words.
 
-file(GLOB chapter_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/app/cli/explain/*.c)
+file(GLOB chapter_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/app/explain/*.c)
 set(chapters "")
 foreach(file IN LISTS chapter_files)
   file(STRINGS ${file} order REGEX "^// order:")
@@ -19,7 +19,7 @@ foreach(chapter IN LISTS chapters)
   string(APPEND chapter_list " X(${name}, \"${title}\")")
 endforeach()
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/explain_chapters.h @ONLY CONTENT
-"/* Written by the build from the contents of app/cli/explain. */
+"/* Written by the build from the contents of app/explain. */
 #define CHAPTER_LIST(X)@chapter_list@
 ")
 

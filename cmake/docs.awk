@@ -1,6 +1,6 @@
 # find ... | awk -f cmake/docs.awk - DOCUMENT...: does each file exist that a document names?
 # The files of the tree come first, one path a line. Names of files stand in links and in backquotes, there whole or from
-# any folder on ("score/dot.c"), with "*" and with NAME for a name of the reader's choice. What may be anything else, as
+# any folder on ("score/dot.c"), with "*" and with NAME or SUBJECT for a name of the reader's choice. What may be anything else, as
 # "config.json", is not looked at: only paths that begin with a folder of the tree, and endings that source files have.
 
 BEGIN {
@@ -76,7 +76,7 @@ function exists(name)
     sub(/^\.\//, "", name)
     sub(/\/$/, "", name)
     gsub(/\./, "\\.", name)
-    gsub(/\*|NAME/, "[^/\n]+", name)
+    gsub(/\*|NAME|SUBJECT/, "[^/\n]+", name)
     return (files "\n") ~ ("/" name "\n")
 }
 

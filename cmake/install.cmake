@@ -13,7 +13,7 @@ function(att_relative from to out)
   set(${out} "${path}" PARENT_SCOPE)
 endfunction()
 
-# The models that come with attend, as seen from a program that is installed with it (src/model/find.c).
+# The models that come with attend, as seen from a program that is installed with it (src/model/find_model.c).
 att_relative(${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_DATADIR} data_from_program)
 
 # The folders of the .pc files

@@ -1,5 +1,7 @@
-# The tests: each .c file of tests/core, tests/model and tests/cli is a program, each .sh file of tests/cli gets the tool.
-# Labels, in a line "// labels: long threads" of a .c file: long, begun first; slow, only ./dev test has it; trains, left
+# The tests: each .c file of a room is a program; a room is a folder below tests/: core, one for each subject of the models
+# library, and cli with one for each subject of the tool. Each .sh file of a room of cli gets the tool. The room's folders
+# are labels: ctest -L caption runs what there is on captions, -L cli what runs the tool.
+# Further labels, in a line "// labels: long threads" of a .c file: long, begun first; slow, only ./dev test has it; trains, left
 # out by CI under sanitizers; threads, what CI's thread sanitizer has besides the core; forks, not for that sanitizer;
 # native, not under an emulator; portable, not there either, for nothing of it depends on the instruction set.
 # The label "sets" is for programs that go through the instruction sets themselves, which their text says.
@@ -18,14 +20,25 @@ function(att_has_label labels expression out)
   set(${out} "${labels}" PARENT_SCOPE)
 endfunction()
 
+# att_test_rooms(OUT FOLDER): the folders in FOLDER that have programs, as paths below tests/.
+function(att_test_rooms out folder)
+  file(GLOB files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${folder}/*/*.c)
+  list(TRANSFORM files REPLACE "/[^/]*$" "")
+  list(REMOVE_DUPLICATES files)
+  list(REMOVE_ITEM files preload versions)
+  set(${out} ${files} PARENT_SCOPE)
+endfunction()
+
 # att_test_programs(ROOM LIBRARY...): one program for each file of tests/ROOM, linked with these.
 function(att_test_programs room)
   file(GLOB tests CONFIGURE_DEPENDS tests/${room}/*.c)
+  string(REPLACE "/" ";" folders ${room})
   foreach(file IN LISTS tests)
     get_filename_component(name ${file} NAME_WE)
     file(STRINGS ${file} labels REGEX "^// labels: ")
     string(REGEX REPLACE "^// labels: " "" labels "${labels}")
-    string(REPLACE " " ";" labels "${room} ${labels}")
+    string(REPLACE " " ";" labels "${labels}")
+    list(PREPEND labels ${folders})
     file(STRINGS ${file} sets REGEX "check_(next_isa|next_context|open_all)")
     if(sets)
       list(APPEND labels sets)
@@ -38,7 +51,7 @@ function(att_test_programs room)
     add_executable(test_${name} ${file})
     target_include_directories(test_${name} PRIVATE src tests ${PROJECT_BINARY_DIR}/generated)
     target_link_libraries(test_${name} PRIVATE ${ARGN} PkgConfig::cmocka)
-    if(room STREQUAL cli) # these run the tool
+    if(room MATCHES "^cli") # these run the tool
       target_compile_definitions(test_${name} PRIVATE ATTEND_TOOL="$<TARGET_FILE:attend>")
       add_dependencies(test_${name} attend)
     endif()
@@ -77,11 +90,13 @@ function(att_test_tool)
       endif()
     endforeach()
   endif()
-  file(GLOB scripts CONFIGURE_DEPENDS tests/cli/*.sh)
-  foreach(file IN LISTS scripts)
-    get_filename_component(name ${file} NAME_WE)
-    add_test(NAME cli/${name} COMMAND sh ${file} $<TARGET_FILE:attend> WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(cli/${name} PROPERTIES LABELS cli SKIP_RETURN_CODE 77)
+  file(GLOB scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests tests/cli/*.sh tests/cli/*/*.sh)
+  foreach(script IN LISTS scripts)
+    get_filename_component(folders ${script} DIRECTORY)
+    string(REPLACE "/" ";" folders ${folders})
+    string(REPLACE ".sh" "" name ${script})
+    add_test(NAME ${name} COMMAND sh tests/${script} $<TARGET_FILE:attend> WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${name} PROPERTIES LABELS "${folders}" SKIP_RETURN_CODE 77)
   endforeach()
   add_test(NAME readme COMMAND ${PROJECT_SOURCE_DIR}/tests/readme.sh $<TARGET_FILE_DIR:attend>)
   set_tests_properties(readme PROPERTIES LABELS slow SKIP_RETURN_CODE 77)

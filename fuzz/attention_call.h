@@ -5,7 +5,7 @@
 #include "att_lists.h"
 #include "fuzz.h"
 #include "attend_extend.h"
-#include "../tests/product_scores.h"
+#include "fixtures/product_scores.h"
 
 #include <math.h>
 

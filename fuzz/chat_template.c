@@ -2,7 +2,7 @@
  * writes each conversation, and so does the format of a name with it. */
 #include "fuzz.h"
 
-#include "model/chat.h"
+#include "language/chat.h"
 
 static void write_conversation(const att_chat_template *t, int n)
 {

@@ -2,11 +2,11 @@
  * `files`. */
 #include "fuzz.h"
 
-#include "model/bert_config.h"
-#include "model/generation.h"
-#include "model/marian_config.h"
-#include "model/modules.h"
-#include "model/seq2seq_config.h"
+#include "stack/bert_config.h"
+#include "decoder/beam_config.h"
+#include "translate/marian_config.h"
+#include "sentence/sentence_config.h"
+#include "translate/seq2seq_config.h"
 
 static const char *const folders[] = {"1_Pooling", "2_Normalize"};
 static const char *const files[] = {"config.json",

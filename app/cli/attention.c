@@ -1,12 +1,12 @@
 /* attend attention: the attention weights of a head, over a text or an image. */
-#include "cli/base/cli.h"
-#include "cli/base/language.h"
+#include "cli/base/command.h"
 #include "cli/base/output.h"
 #include "cli/base/paths.h"
 #include "cli/draw/color.h"
 #include "cli/draw/heatmap.h"
-#include "cli/draw/image_attention.h"
 #include "cli/draw/picture.h"
+#include "cli/language/language.h"
+#include "cli/vision/image_attention.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* attend bleu: how near translations are to references. */
-#include "cli/base/array.h"
-#include "cli/base/cli.h"
+#include "cli/base/command.h"
+#include "cli/base/grow.h"
 #include "cli/base/lines.h"
 #include "cli/base/output.h"
 

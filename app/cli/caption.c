@@ -1,9 +1,9 @@
 /* attend caption: captions of images. */
-#include "cli/base/captioner.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/utf8.h"
-#include "cli/draw/caption_maps.h"
+#include "cli/caption/caption_maps.h"
+#include "cli/caption/captioner.h"
 #include "cli/draw/picture.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* attend chat: a conversation with a language model. */
-#include "cli/base/array.h"
-#include "cli/base/cli.h"
-#include "cli/base/conversation.h"
-#include "cli/base/end.h"
+#include "cli/base/command.h"
+#include "cli/base/grow.h"
 #include "cli/base/output.h"
+#include "cli/base/signals.h"
+#include "cli/language/conversation.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,10 +2,10 @@
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/utf8.h"
-#include "cli/base/vision.h"
 #include "cli/draw/color.h"
-#include "cli/draw/image_attention.h"
 #include "cli/draw/picture.h"
+#include "cli/vision/image_attention.h"
+#include "cli/vision/vision.h"
 
 #include <stdlib.h>
 #include <string.h>

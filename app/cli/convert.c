@@ -1,6 +1,6 @@
 /* attend convert: a language model to a folder for transformers, or to a .gguf file for llama.cpp. */
-#include "cli/base/cli.h"
-#include "cli/base/end.h"
+#include "cli/base/command.h"
+#include "cli/base/signals.h"
 
 #include <attend_language.h>
 

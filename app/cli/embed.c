@@ -1,10 +1,10 @@
 /* attend embed: lines, or images, to vectors. */
-#include "cli/base/embedder.h"
 #include "cli/base/npy.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
-#include "cli/base/unknown.h"
-#include "cli/base/vision.h"
+#include "cli/base/unknown_tokens.h"
+#include "cli/sentence/embedder.h"
+#include "cli/vision/vision.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,8 +1,11 @@
 /* attend evaluate: how good a model is, measured on a text, on images or on a log. */
-#include "cli/evaluate/evaluate.h"
+#include "cli/base/command.h"
+#include "cli_list.h" /* written by the build: CLI_EVALUATE_LIST */
 
-static const cli_command *const commands[] = {&evaluate_caption, &evaluate_classify, &evaluate_language,
-                                              &evaluate_recommend, NULL};
+#define DECLARE(name) extern const cli_command cli_##name;
+CLI_EVALUATE_LIST(DECLARE)
+#define ROW(name) &cli_##name,
+static const cli_command *const commands[] = {CLI_EVALUATE_LIST(ROW) NULL};
 
 const cli_command cli_evaluate = {
     .name = "evaluate",

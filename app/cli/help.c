@@ -1,5 +1,5 @@
 /* attend help: what the tool can do, from the tables of all commands. */
-#include "cli/base/cli.h"
+#include "cli/base/command.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* attend info: the version, the machine and the models that are there; or one of them. */
-#include "cli/base/captioner.h"
-#include "cli/base/cli.h"
-#include "cli/base/language.h"
+#include "cli/base/command.h"
 #include "cli/base/output.h"
-#include "cli/base/recommender.h"
-#include "cli/base/vision.h"
+#include "cli/caption/captioner.h"
+#include "cli/language/language.h"
+#include "cli/recommend/recommender.h"
+#include "cli/vision/vision.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,11 +1,11 @@
 /* attend plot: curves of the numbers in logs. */
-#include "cli/base/array.h"
-#include "cli/base/checkpoints.h"
-#include "cli/base/cli.h"
+#include "cli/base/command.h"
+#include "cli/base/grow.h"
 #include "cli/base/lines.h"
 #include "cli/base/utf8.h"
 #include "cli/draw/chart.h"
 #include "cli/draw/picture.h"
+#include "cli/model/checkpoints.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -1,16 +1,16 @@
 /* attend recommend: the items that come next after a history. */
-#include "cli/base/array.h"
-#include "cli/base/checkpoints.h"
-#include "cli/base/interactions.h"
-#include "cli/base/item_texts.h"
-#include "cli/base/learnt.h"
+#include "cli/base/grow.h"
 #include "cli/base/npy.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
-#include "cli/base/recommender.h"
 #include "cli/base/utf8.h"
-#include "cli/draw/history_attention.h"
 #include "cli/draw/picture.h"
+#include "cli/model/checkpoints.h"
+#include "cli/recommend/history_attention.h"
+#include "cli/recommend/interactions.h"
+#include "cli/recommend/item_texts.h"
+#include "cli/recommend/recommender.h"
+#include "cli/recommend/training_data_check.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* attend search: the nearest lines of a text, or images, by meaning. */
-#include "cli/base/array.h"
-#include "cli/base/correlation.h"
-#include "cli/base/embedder.h"
+#include "cli/base/grow.h"
 #include "cli/base/npy.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
+#include "cli/sentence/correlation.h"
+#include "cli/sentence/embedder.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* attend similarity: similarity of sentences or images: that of their embeddings. */
-#include "cli/base/array.h"
-#include "cli/base/correlation.h"
-#include "cli/base/embedder.h"
+#include "cli/base/grow.h"
 #include "cli/base/output.h"
-#include "cli/base/pairs.h"
 #include "cli/base/progress.h"
 #include "cli/base/utf8.h"
 #include "cli/draw/color.h"
+#include "cli/sentence/correlation.h"
+#include "cli/sentence/embedder.h"
+#include "cli/sentence/pairs.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* attend tokenize: lines to the model's tokens. */
-#include "cli/base/cli.h"
+#include "cli/base/command.h"
 #include "cli/base/lines.h"
 #include "cli/base/output.h"
-#include "cli/base/unknown.h"
+#include "cli/base/unknown_tokens.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,8 +1,11 @@
 /* attend train: models learn from the user's own texts, images and logs. */
-#include "cli/train/train.h"
+#include "cli/base/command.h"
+#include "cli_list.h" /* written by the build: CLI_TRAIN_LIST */
 
-static const cli_command *const commands[] = {&train_caption,   &train_classify,  &train_embed,
-                                              &train_recommend, &train_translate, NULL};
+#define DECLARE(name) extern const cli_command cli_##name;
+CLI_TRAIN_LIST(DECLARE)
+#define ROW(name) &cli_##name,
+static const cli_command *const commands[] = {CLI_TRAIN_LIST(ROW) NULL};
 
 const cli_command cli_train = {
     .name = "train",

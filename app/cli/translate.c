@@ -1,10 +1,10 @@
 /* attend translate: lines to lines in another language. */
-#include "cli/base/cli.h"
+#include "cli/base/command.h"
 #include "cli/base/lines.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
-#include "cli/base/unknown.h"
-#include "cli/draw/alignment.h"
+#include "cli/base/unknown_tokens.h"
+#include "cli/translate/alignment.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* attend vocab: texts to a vocabulary of pieces. */
-#include "cli/base/cli.h"
+#include "cli/base/command.h"
 #include "cli/base/lines.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
-#include "cli/base/unknown.h"
+#include "cli/base/unknown_tokens.h"
 #include "cli/base/utf8.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Images from files: which format it is, limits, orientation. */
 #include "image/image.h"
 #include "io/content.h"
-#include "io/text_file.h"
+#include "io/file.h"
 #include "util/util.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #define ATT_IO_GGUF_H
 
 #include "io/bytes.h"
-#include "io/text_file.h"
+#include "io/file.h"
 
 typedef struct att_gguf att_gguf;
 

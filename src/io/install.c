@@ -1,5 +1,5 @@
 #include "io/install.h"
-#include "io/replace.h"
+#include "io/atomic_write.h"
 
 #include <dirent.h>
 #include <errno.h>

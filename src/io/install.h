@@ -4,7 +4,7 @@
 #ifndef ATT_IO_INSTALL_H
 #define ATT_IO_INSTALL_H
 
-#include "io/text_file.h"
+#include "io/file.h"
 
 /* The name of the folder, inside that of the model, where a new one is written first. */
 #define ATT_INSTALL_FOLDER "model.unfinished"

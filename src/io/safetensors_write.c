@@ -1,6 +1,6 @@
 /* Writing .safetensors: the header, then all tensors without gaps, larger types first, so that each is aligned to its
  * element size. */
-#include "io/replace.h"
+#include "io/atomic_write.h"
 #include "io/safetensors.h"
 #include "io/util.h"
 #include "io/settings.h"

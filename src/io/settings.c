@@ -1,6 +1,6 @@
 #include "io/settings.h"
 #include "io/util.h"
-#include "io/replace.h"
+#include "io/atomic_write.h"
 
 #include <errno.h>
 #include <math.h>

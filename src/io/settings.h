@@ -4,7 +4,7 @@
 #define ATT_IO_SETTINGS_H
 
 #include "io/bytes.h"
-#include "io/text_file.h"
+#include "io/file.h"
 
 #include <jansson.h>
 

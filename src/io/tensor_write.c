@@ -1,6 +1,6 @@
 #include "io/tensor_write.h"
 
-#include "io/narrow.h"
+#include "io/dtype_range.h"
 #include "io/util.h"
 
 #include <string.h>

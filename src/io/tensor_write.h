@@ -2,7 +2,7 @@
 #ifndef ATT_IO_TENSOR_WRITE_H
 #define ATT_IO_TENSOR_WRITE_H
 
-#include "io/replace.h"
+#include "io/atomic_write.h"
 
 typedef struct att_tensor_writer {
     att_replace *file;  /* has the first error */

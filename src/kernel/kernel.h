@@ -256,7 +256,7 @@ typedef struct att_dropout_kernels {
                        const float *residual, float *y, int64_t stride);
 } att_dropout_kernels;
 
-/* Rows of layers: activation.c, softmax.c, norm.c, rotate.c, recurrent.c, update.c */
+/* Rows of layers: activation.c, softmax.c, norm.c, rotate.c, recurrent.c, optimizer_step.c */
 typedef struct att_layer_kernels {
     /* activation.c: y [n] = f(x [n]); y may be x */
     void (*activate)(int activation, int64_t n, const float *x, float *y);
@@ -303,7 +303,7 @@ typedef struct att_layer_kernels {
     void (*lstm)(int64_t n, const float *product, const float *c, float *gates, float *y);
     void (*lstm_back)(int64_t n, const float *gates, const float *c, float *dh, float *dc, float *d);
 
-    /* update.c: a step of x [n] and its moments m, v [n] from gradients g [n]; sgd's m NULL: no momentum */
+    /* optimizer_step.c: a step of x [n] and its moments m, v [n] from gradients g [n]; sgd's m NULL: no momentum */
     void (*adam)(int64_t n, const att_adam *a, const float *g, float *x, float *m, float *v);
     void (*sgd)(int64_t n, const att_sgd *s, const float *g, float *x, float *m);
 } att_layer_kernels;

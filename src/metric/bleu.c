@@ -1,5 +1,5 @@
 /* N-gram statistics for BLEU (tokens) and chrF (characters). */
-#include "io/texts.h"
+#include "io/check_texts.h"
 #include "io/util.h"
 #include "metric/sacrebleu_tokenizer.h"
 

@@ -1,6 +1,6 @@
 /* CIDEr-D: cosines of vectors of n-grams, weighted by how few images have them. */
 #include "io/bytes.h"
-#include "io/texts.h"
+#include "io/check_texts.h"
 #include "io/util.h"
 #include "metric/bootstrap.h"
 #include "metric/sacrebleu_tokenizer.h"

@@ -5,7 +5,7 @@
 #include "attend_model.h"
 #include "attend_nn.h"
 #include "attend_util.h"
-#include "io/text_file.h"
+#include "io/file.h"
 #include "model/gguf_model.h"
 
 /* A row of a model's table of names; '*' stands for the same number in both. If several rows match our name, the first

@@ -1,5 +1,5 @@
 #include "model/model.h"
-#include "io/narrow.h"
+#include "io/dtype_range.h"
 
 #include <math.h>
 #include <string.h>

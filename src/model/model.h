@@ -5,7 +5,7 @@
 
 #include "io/settings.h"
 #include "model/checkpoint.h"
-#include "model/sequences.h"
+#include "model/check_sequences.h"
 
 typedef struct att_model att_model;
 
@@ -68,7 +68,8 @@ att_status att_check_finite(att_ctx *ctx, const char *what, int64_t n, int64_t w
 const att_nn_params *att_model_params(const att_model *m);
 /* Sets the name and layout of a parameter in a file. */
 typedef void (*att_parameter_naming)(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value);
-/* Writes FOLDER/model.safetensors, with our names if naming is NULL, and n further tensors. dtype 0: f32. (weights.c)
+/* Writes FOLDER/model.safetensors, with our names if naming is NULL, and n further tensors. dtype 0: f32.
+ * (write_weights.c)
  */
 att_status att_model_write(const att_model *m, const char *folder, att_dtype dtype, att_parameter_naming naming,
                            int64_t n, const char *const *names, const att_tensor *tensors);

@@ -3,7 +3,7 @@
 #define ATT_RECOMMEND_LOG_DATE_H
 
 #include "io/bytes.h"
-#include "io/where.h"
+#include "io/error_position.h"
 
 /* A date as it is written, whether or not there is such a day. */
 typedef struct att_date {

@@ -3,7 +3,7 @@
 #define ATT_RECOMMEND_LOG_TIME_H
 
 #include "io/bytes.h"
-#include "io/where.h"
+#include "io/error_position.h"
 
 /* What the times of a column are; all are of one kind. */
 typedef enum att_time_kind {

@@ -214,7 +214,7 @@ typedef struct att_top_columns {
 /* The largest of m rows of x weight^T + bias, x [m, columns of weight]; false: error set (topk.c) */
 bool att_tape_topk(att_tape *t, int64_t m, const float *x, att_param *weight, const att_top_columns *what);
 
-/* ---- windows on images (window.c) */
+/* ---- windows on images (conv_windows.c) */
 
 /* Pairs are vertical, horizontal */
 typedef struct att_window {

@@ -1,6 +1,6 @@
 #include "text/bert_normalizer.h"
 
-#include "text/unicode8.h"
+#include "text/unicode_v8.h"
 #include "text/utf8.h"
 
 void att_bert_normalizer_init(att_bert_normalizer *w, const att_bert_settings *settings,

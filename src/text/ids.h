@@ -2,8 +2,8 @@
 #ifndef ATT_IDS_H
 #define ATT_IDS_H
 
-#include "io/names.h"
-#include "io/where.h"
+#include "io/string_list.h"
+#include "io/error_position.h"
 #include "text/hash_table.h"
 
 enum { ATT_MAX_ID = 4096 }; /* bytes */

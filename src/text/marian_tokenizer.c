@@ -4,7 +4,7 @@
 #include "text/sentencepiece.h"
 #include "text/tokenizer_file.h"
 #include "text/tokenizer.h"
-#include "text/unicode8.h"
+#include "text/unicode_v8.h"
 #include "text/utf8.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Writes the files of a Marian tokenizer from SentencePiece models. */
 #include "attend_model.h"
-#include "io/replace.h"
+#include "io/atomic_write.h"
 #include "io/settings.h"
 #include "text/sentencepiece.h"
 

@@ -3,7 +3,7 @@
 #define ATT_TEXT_NOT_UTF8_H
 
 #include "io/bytes.h"
-#include "io/where.h"
+#include "io/error_position.h"
 
 /* The encoding of a text that is not UTF-8, as iconv calls it: "WINDOWS-1252", "SHIFT_JIS", "EUC-JP"; "UTF-8": it is
  * that but for damaged characters; NULL: another one. */

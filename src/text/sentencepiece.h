@@ -3,7 +3,7 @@
 #ifndef ATT_SENTENCEPIECE_H
 #define ATT_SENTENCEPIECE_H
 
-#include "io/text_file.h"
+#include "io/file.h"
 #include "text/charsmap.h"
 #include "text/trie.h"
 

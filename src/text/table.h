@@ -2,9 +2,9 @@
 #ifndef ATT_TEXT_TABLE_H
 #define ATT_TEXT_TABLE_H
 
-#include "io/names.h"
-#include "io/text_lines.h"
-#include "io/where.h"
+#include "io/string_list.h"
+#include "io/line_reader.h"
+#include "io/error_position.h"
 
 #include "attend_text.h"
 

@@ -1,6 +1,6 @@
 #include "text/tokenizer.h"
 
-#include "io/text_file.h"
+#include "io/file.h"
 #include "io/util.h"
 #include "text/gguf_tokenizer.h"
 #include "text/sentencepiece.h"

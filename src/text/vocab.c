@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/texts.h"
+#include "io/check_texts.h"
 #include "io/util.h"
 #include "text/bpe_learn.h"
 #include "text/sentencepiece.h"

@@ -1,7 +1,7 @@
 /* Trainings: construction, resuming, evaluation, writing the model. */
 #include "train/training.h"
 #include "io/install.h"
-#include "io/replace.h"
+#include "io/atomic_write.h"
 #include "io/util.h"
 
 #include <float.h>

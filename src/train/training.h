@@ -2,7 +2,7 @@
 #ifndef ATT_TRAIN_TRAINING_H
 #define ATT_TRAIN_TRAINING_H
 
-#include "train/run_state.h"
+#include "train/training_folder.h"
 
 #include "attend_model.h"
 #include "attend_util.h"

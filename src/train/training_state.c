@@ -9,7 +9,7 @@
 enum { MOMENTS = 2, LARGEST_NAME = 112 };
 static const char *const kinds[MOMENTS] = {"moment1.", "moment2."};
 
-/* ---- the state, for run_state.h */
+/* ---- the state, for training_folder.h */
 
 typedef struct state {
     att_run_state all;

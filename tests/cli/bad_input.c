@@ -1,5 +1,5 @@
 /* Bad input and wrong usage give one sentence and the right exit code, and leave no half-written file. */
-#include "tool.h"
+#include "fixtures/tool.h"
 
 static void wrong_usage_names_the_nearest(void **state)
 {

@@ -1,7 +1,7 @@
 /* attend bench: what it prints, the shapes that it reads, and what it says of those it cannot. */
 // labels: long
-#include "check.h"
-#include "tool.h"
+#include "fixtures/check.h"
+#include "fixtures/tool.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Each subcommand does what it says: on a tiny model, and on the real one where it is. */
 // labels: long
-#include "tool.h"
+#include "fixtures/tool.h"
 
 #include <math.h>
 

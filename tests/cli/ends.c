@@ -1,11 +1,11 @@
 /* How the tool ends before its work is done: at the first signal wherever it is, when a mapped file is cut short, when
  * standard input, output or error are closed. */
 // labels: long
-#include "captioner_files.h"
-#include "toy_texts.h"
-#include "translator_tool.h"
-#include "recommender_tool.h"
-#include "vision_tool.h"
+#include "fixtures/captioner.h"
+#include "fixtures/toy_texts.h"
+#include "fixtures/translator_tool.h"
+#include "fixtures/recommender_tool.h"
+#include "fixtures/vision_tool.h"
 
 /* Files for all tests here. */
 static int set_up(void **state)

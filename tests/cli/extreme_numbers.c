@@ -1,6 +1,6 @@
 /* Every reader of numbers takes the smallest and the largest ones, or refuses them with a sentence. */
-#include "cli/base/cli.h"
-#include "tool.h"
+#include "cli/base/command.h"
+#include "fixtures/tool.h"
 
 #include <math.h>
 

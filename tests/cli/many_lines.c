@@ -1,6 +1,6 @@
 /* A million lines take no more memory than ten thousand. */
 // labels: slow
-#include "tool.h"
+#include "fixtures/tool.h"
 
 static void a_million_lines_fit(void **state)
 {

@@ -1,6 +1,6 @@
 /* Models by name: the only one of a kind needs no name, one of another kind is refused with the command for it, and
  * where there is none the message says how to get one. */
-#include "translator_tool.h"
+#include "fixtures/translator_tool.h"
 
 /* $ATTEND_MODELS in the tests' folder: empty, with a sentence model, with two */
 static int names_setup(void **state)

@@ -2,12 +2,12 @@
  * result is as it is always. Never a crash, no part of a result for all of it, and no
  * temporary file that is left. */
 // labels: long
-#include "captioner_files.h"
-#include "check.h"
-#include "recommender_tool.h"
-#include "tiny_gguf.h"
-#include "translator_tool.h"
-#include "vision_tool.h"
+#include "fixtures/captioner.h"
+#include "fixtures/check.h"
+#include "fixtures/recommender_tool.h"
+#include "fixtures/tiny_gguf.h"
+#include "fixtures/translator_tool.h"
+#include "fixtures/vision_tool.h"
 
 #include <dirent.h>
 

@@ -1,8 +1,8 @@
 /* Outputs replace no file that the same command reads, however its path is spelled; all else they replace. */
-#include "captioner_files.h"
-#include "recommender_tool.h"
-#include "translator_tool.h"
-#include "vision_tool.h"
+#include "fixtures/captioner.h"
+#include "fixtures/recommender_tool.h"
+#include "fixtures/translator_tool.h"
+#include "fixtures/vision_tool.h"
 
 #include "cli/base/in_use.h"
 

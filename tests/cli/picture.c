@@ -1,5 +1,5 @@
 /* Drawings as PNG: by rsvg-convert, which stands in $PATH, or by a program of the test's own in its place. */
-#include "translator_tool.h"
+#include "fixtures/translator_tool.h"
 
 /* As rsvg-convert is called: the arguments are in `asked`, the SVG in `read`. What it does then, $DO says. */
 static const char stand_in[] = "#!/bin/sh\necho \"$*\" >asked; cat >read; eval \"$DO\"\n";

@@ -1,6 +1,6 @@
 /* attend plot draws what logs say, and says what is wrong with them. */
-#include "check.h"
-#include "tool.h"
+#include "fixtures/check.h"
+#include "fixtures/tool.h"
 
 static const char make_logs[] = "{ echo '{\"event\": \"begin\", \"seed\": 1}'; i=1; while [ $i -le 50 ]; do "
                                 "echo '{\"step\": '$i', \"loss\": '$((90 - i))', \"lr\": 0.'$i'}'; i=$((i+1)); done; "

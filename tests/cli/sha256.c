@@ -1,5 +1,5 @@
 /* SHA-256 of known texts, whole and in parts of any length. */
-#include "check.h"
+#include "fixtures/check.h"
 
 #include "cli/fetch/sha256.h"
 

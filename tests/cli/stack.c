@@ -1,9 +1,9 @@
 /* The tool with a stack limit that is smaller than what its work takes: results and ends are the same. */
-#include "captioner_files.h"
-#include "recommender_tool.h"
-#include "tiny_gguf.h"
-#include "translator_tool.h"
-#include "vision_tool.h"
+#include "fixtures/captioner.h"
+#include "fixtures/recommender_tool.h"
+#include "fixtures/tiny_gguf.h"
+#include "fixtures/translator_tool.h"
+#include "fixtures/vision_tool.h"
 
 /* KiB; sanitizers themselves need some before main. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

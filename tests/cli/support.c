@@ -1,10 +1,10 @@
 /* What the subcommands stand on: arrays, lines, numbers as text, tables, correlation. */
-#include "cli/base/array.h"
-#include "cli/base/cli.h"
-#include "cli/base/correlation.h"
+#include "cli/base/grow.h"
+#include "cli/base/command.h"
+#include "cli/sentence/correlation.h"
 #include "cli/base/lines.h"
 #include "cli/base/output.h"
-#include "cli/base/pairs.h"
+#include "cli/sentence/pairs.h"
 
 #include <math.h>
 #include <setjmp.h>

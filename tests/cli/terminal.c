@@ -1,8 +1,8 @@
 /* What a terminal gets: no control character of a file, a name, an option or a model; lines that fit. */
-#include "captioner_files.h"
-#include "recommender_tool.h"
-#include "translator_tool.h"
-#include "vision_tool.h"
+#include "fixtures/captioner.h"
+#include "fixtures/recommender_tool.h"
+#include "fixtures/translator_tool.h"
+#include "fixtures/vision_tool.h"
 
 #include "cli/base/progress.h"
 #include "cli/base/terminal.h"

@@ -1,7 +1,7 @@
 /* The largest of each row of a product: att_linear_argmax and att_linear_topk, against all numbers that att_linear
  * gives; and the bounds of kernel/int8_bounds.c, against double. */
-#include "tape_help.h"
-#include "fail_alloc.h"
+#include "fixtures/tape.h"
+#include "fixtures/fail_alloc.h"
 
 typedef struct problem {
     int64_t m, n, k;

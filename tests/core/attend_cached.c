@@ -1,6 +1,6 @@
 /* Attention to a cache on a tape: batched and ragged, in f32, f16 and bf16. */
-#include "tape_help.h"
-#include "fail_alloc.h"
+#include "fixtures/tape.h"
+#include "fixtures/fail_alloc.h"
 
 enum { HEADS = 2, DIM = 16 };
 

@@ -1,5 +1,5 @@
 /* Attention forward against its definition in double, on every instruction set, and what must hold exactly. */
-#include "attention_reference.h"
+#include "fixtures/attention_reference.h"
 
 /* Rounding, in units of 2^-24: a score is a chain of head_dim products, off by sqrt(head_dim) + 2 of the sum of their
  * magnitudes; that is the relative error of a weight, and again of their sum; weighing is a chain of tk. Dropout makes

@@ -1,6 +1,6 @@
 /* Attention backward: the reference against finite differences, the kernels against the reference, exact properties. */
 // labels: long
-#include "attention_reference.h"
+#include "fixtures/attention_reference.h"
 
 /* Gradients of an operands, batched and dense. */
 typedef struct gradients {

@@ -1,8 +1,8 @@
 /* The same bits, of results, gradients and weights: whatever the number of threads, what else is in the batch, what
  * else is asked for, what the host has set for its own numbers, and when it is done again. */
 // labels: threads
-#include "attention_trial.h"
-#include "fp_control.h"
+#include "fixtures/attention_trial.h"
+#include "fixtures/fp_control.h"
 
 enum { WEIGHTS = 1 << 12 };
 

@@ -1,6 +1,6 @@
 /* What stages may declare of their parameters; what they may not is an error of att_plan_new that names the stage. */
 // labels: portable
-#include "attention_trial.h"
+#include "fixtures/attention_trial.h"
 
 static void refuses(att_ctx *ctx, att_attention_spec *s, const char *sentence)
 {

@@ -1,6 +1,6 @@
 /* Attention with dropout: which weights are dropped, of what that is a matter and of what it is not, and what it leaves
  * on average. That values and gradients are right is tested with all other stages. */
-#include "cache_help.h"
+#include "fixtures/cache.h"
 #include "attn/reference.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Attention: each wrong argument, and running out of memory. */
 // labels: portable
-#include "attention_trial.h"
-#include "fail_alloc.h"
+#include "fixtures/attention_trial.h"
+#include "fixtures/fail_alloc.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* Numbers that are huge or not finite, with every stage, type and instruction set, forward and backward. */
-#include "attention_trial.h"
+#include "fixtures/attention_trial.h"
 
 static float number_at(const att_tensor *x, int64_t i)
 {

@@ -1,6 +1,6 @@
 /* The same call in another form: other strides, one of some ragged sequences alone, gradients added to what is there.
  */
-#include "attention_trial.h"
+#include "fixtures/attention_trial.h"
 
 enum { TRIALS = 80 };
 

@@ -1,9 +1,9 @@
 /* Attention against PyTorch: outputs and gradients that tests/golden/make_attention.py computed in float64. */
 #include "attend_extend.h"
 #include "attend_learn.h"
-#include "check.h"
+#include "fixtures/check.h"
 #include "kernel/kernel.h"
-#include "stage_lists.h"
+#include "fixtures/stage_lists.h"
 
 /* ---- the golden files */
 

@@ -1,7 +1,7 @@
 /* Masks: what true means, where positions are counted from, broadcast shapes, and that what they leave out is not
  * computed. That they compose, and agree with their definition, is tested with all other stages. */
-#include "attention_reference.h"
-#include "attention_trial.h"
+#include "fixtures/attention_reference.h"
+#include "fixtures/attention_trial.h"
 
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* Memory is linear in the lengths, with every score, modifier, mask and type, forward and backward: what a call takes
  * beyond its tensors, counted where the library asks for it, and beside what the plan said beforehand. */
-#include "attention_trial.h"
-#include "fail_alloc.h"
+#include "fixtures/attention_trial.h"
+#include "fixtures/fail_alloc.h"
 
 /* ---- a long call of one head, whose own tensors are linear in its length */
 

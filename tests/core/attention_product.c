@@ -1,8 +1,8 @@
 /* Scores of a caller's own on the matrix product: with all else that there is, they agree with their formulas, and what
  * does not agree, or fit together, is named. */
-#include "attention_help.h"
-#include "cache_help.h"
-#include "product_scores.h"
+#include "fixtures/attention.h"
+#include "fixtures/cache.h"
+#include "fixtures/product_scores.h"
 
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
 

@@ -1,5 +1,5 @@
 /* Gradients of the parameters that project rows. */
-#include "attention_score.h"
+#include "fixtures/attention_score.h"
 #include "attn/reference.h"
 
 /* The gradient of W is the sum over all rows of x^T of the gradients of prepared rows, which with W = 1 are those of q.

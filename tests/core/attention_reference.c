@@ -1,6 +1,6 @@
 /* The reference of attention against finite differences, each stage alone, and stages against what defines them. */
-#include "attention_reference.h"
-#include "attention_trial.h"
+#include "fixtures/attention_reference.h"
+#include "fixtures/attention_trial.h"
 
 static void the_reference_agrees_with_finite_differences_for_each_stage(void **state)
 {

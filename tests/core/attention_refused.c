@@ -1,8 +1,8 @@
 /* A call that uses everything there is, with one number or pointer that is wrong: it is named with what was expected,
  * and nothing is written; the same where memory runs out. */
 // labels: portable
-#include "attention_help.h"
-#include "fail_alloc.h"
+#include "fixtures/attention.h"
+#include "fixtures/fail_alloc.h"
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /* Scores with parameters, or with rows that are prepared: forward and backward against the definition in double, on
  * every instruction set, and wrong parameters. What must hold exactly is in attention_scores_exact.c. */
 // labels: long
-#include "attention_reference.h"
-#include "attention_score.h"
+#include "fixtures/attention_reference.h"
+#include "fixtures/attention_score.h"
 
 static att_pair pair_of(const test_call *c, const att_head_view *at, int64_t q, int64_t k)
 {

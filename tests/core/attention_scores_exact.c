@@ -1,8 +1,8 @@
 /* Scores with parameters, or with rows that are prepared: what must hold exactly, and what the preparation costs. */
-#include "attention_score.h"
+#include "fixtures/attention_score.h"
 #include "attn/call/scratch.h"
 #include "attn/reference.h"
-#include "fail_alloc.h"
+#include "fixtures/fail_alloc.h"
 
 static void any_number_of_threads_gives_the_same_bits(void **state)
 {

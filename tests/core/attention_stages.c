@@ -1,7 +1,7 @@
 /* Every stage with every other one: score x modifiers x masks x type x instruction set x shape x place. Of all
  * combinations as many are drawn as it takes for every pair of two factors to occur, and that some times. */
 // labels: long sets
-#include "attention_trial.h"
+#include "fixtures/attention_trial.h"
 
 /* ---- how far rounding may lead, to first order
  *

@@ -1,5 +1,5 @@
 /* The order in which the tasks of a backward begin, and what making it costs. */
-#include "attention_reference.h"
+#include "fixtures/attention_reference.h"
 #include "attn/backward/tasks.h"
 
 #include <time.h>

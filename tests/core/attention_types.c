@@ -1,5 +1,5 @@
 /* Attention on f16 and bf16: the same as on the floats that they encode, bit for bit, and then rounded. */
-#include "attention_help.h"
+#include "fixtures/attention.h"
 #include "attn/reference.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* att_verify: what agrees with its formula passes, and each function that does not is named. */
-#include "attention_trial.h"
+#include "fixtures/attention_trial.h"
 
 static att_attention_spec plain(void)
 {

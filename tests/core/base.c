@@ -1,8 +1,8 @@
 /* The floor: opening, options, error sentences, memory, arenas, the operating system. */
 #include "base/base.h"
-#include "check.h"
-#include "fail_alloc.h"
-#include "folder.h"
+#include "fixtures/check.h"
+#include "fixtures/fail_alloc.h"
+#include "fixtures/folder.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Batch normalisation against PyTorch. Gradients by differences are in gradients.c. */
-#include "golden_text.h"
-#include "tape_help.h"
+#include "fixtures/golden_text.h"
+#include "fixtures/tape.h"
 
 #define GOLDEN "tests/golden/batch_norm.txt"
 

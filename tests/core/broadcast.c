@@ -1,6 +1,6 @@
 /* Broadcasting, sums and transposes at sizes that are divided among threads. Their gradients at small sizes are in
  * gradients.c. */
-#include "tape_help.h"
+#include "fixtures/tape.h"
 
 /* What a backward leaves in the gradients of two inputs */
 typedef struct outcome {

@@ -1,9 +1,9 @@
 /* Keys and values in a cache: the same bits as in tensors, whatever was added, taken off or moved before. */
 // labels: long
-#include "attention_trial.h"
-#include "cache_help.h"
+#include "fixtures/attention_trial.h"
+#include "fixtures/cache.h"
 #include "attn/reference.h"
-#include "fail_alloc.h"
+#include "fixtures/fail_alloc.h"
 
 /* Numbers in the shape of out and lse of o for n queries, and the arguments that write them. */
 typedef struct results {

@@ -1,8 +1,8 @@
 /* A cache of sequences that get different numbers of tokens: the bits of a full pass over all of them, and of each
  * sequence alone, in any type; forks of a prefix share its pages until tokens are added. */
-#include "cache_help.h"
+#include "fixtures/cache.h"
 #include "attn/forward/forward.h"
-#include "fail_alloc.h"
+#include "fixtures/fail_alloc.h"
 
 #define COUNT(x) ((int)(sizeof(x) / sizeof(x)[0]))
 enum { SEQUENCES = 5, TOKENS = 330 };

@@ -1,7 +1,7 @@
 /* What a cache refuses, with both values, and out of memory: it stays unchanged. */
 // labels: portable
-#include "cache_help.h"
-#include "fail_alloc.h"
+#include "fixtures/cache.h"
+#include "fixtures/fail_alloc.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* Convolution and pooling of images, against PyTorch. Gradients are in gradients.c. */
-#include "fail_alloc.h"
-#include "golden_text.h"
-#include "tape_help.h"
+#include "fixtures/fail_alloc.h"
+#include "fixtures/golden_text.h"
+#include "fixtures/tape.h"
 
 #define GOLDEN "tests/golden/conv.txt"
 

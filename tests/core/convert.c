@@ -1,5 +1,5 @@
 /* att_tensor_convert: numbers of one view into another. */
-#include "check.h"
+#include "fixtures/check.h"
 
 static void numbers_are_rounded_to_nearest_even(void **state)
 {

@@ -1,6 +1,6 @@
 /* Few queries over many keys: the same bits as the full pass, with any stages, threads and instruction set. */
 // labels: long
-#include "attention_help.h"
+#include "fixtures/attention.h"
 #include "attn/forward/forward.h"
 #include "attn/reference.h"
 

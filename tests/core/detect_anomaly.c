@@ -1,5 +1,5 @@
 /* detect_anomaly: which operation produced the first number that is not finite, where, forward and backward. */
-#include "tape_help.h"
+#include "fixtures/tape.h"
 
 static att_tape *looking_tape(att_ctx *ctx)
 {

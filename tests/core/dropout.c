@@ -1,7 +1,7 @@
 /* Dropout of attention weights: Philox against its published answers, and the same pairs kept on every instruction
  * set. */
 #include "attend.h"
-#include "check.h"
+#include "fixtures/check.h"
 #include "kernel/kernel.h"
 #include "kernel/philox.h"
 

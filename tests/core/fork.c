@@ -1,8 +1,8 @@
 /* A child that a process forks has its memory and none of its threads, whatever those were doing: calls compute there,
  * contexts can be closed, and nothing waits for threads that do not exist. */
 // labels: threads native
-#include "cache_help.h"
-#include "tape_help.h"
+#include "fixtures/cache.h"
+#include "fixtures/tape.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* Operations of the caller's own, and the check of their backward. Gradients are in gradients.c, too. */
 // labels: portable
-#include "gradients_function.h"
+#include "fixtures/gradients_function.h"
 
 /* What the test's function does besides: y = a b, of two inputs of one shape */
 typedef struct behaviour {

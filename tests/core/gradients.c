@@ -1,15 +1,15 @@
 /* The gradients of each operation of the tape: against central differences of its reference in double, on every
  * instruction set. An operation without a test here does not compile. */
 // labels: long sets
-#include "attention_reference.h"
-#include "gradients_conv.h"
-#include "gradients_function.h"
-#include "gradients_images.h"
-#include "gradients_losses.h"
-#include "gradients_numbers.h"
-#include "gradients_positions.h"
-#include "gradients_recurrent.h"
-#include "gradients_shapes.h"
+#include "fixtures/attention_reference.h"
+#include "fixtures/gradients_conv.h"
+#include "fixtures/gradients_function.h"
+#include "fixtures/gradients_images.h"
+#include "fixtures/gradients_losses.h"
+#include "fixtures/gradients_numbers.h"
+#include "fixtures/gradients_positions.h"
+#include "fixtures/gradients_recurrent.h"
+#include "fixtures/gradients_shapes.h"
 
 /* ---- linear */
 

@@ -1,8 +1,8 @@
 /* A host's parallel_for is asked for as many bodies at once as the configuration says, by all that has work for them.
  */
 // labels: threads native
-#include "cache_help.h"
-#include "tape_help.h"
+#include "fixtures/cache.h"
+#include "fixtures/tape.h"
 
 enum { FEATURES = 8, THREADS = 128, HEADS = 256, KEYS = 1024, DIM = 16, SIDE = 1024, WORDS = SIDE * SIDE / FEATURES };
 

@@ -1,6 +1,6 @@
 /* Initialisation of parameters: bounds, deviations and fans by the papers' formulas; numbers by position alone. */
 #include "attend_learn.h"
-#include "check.h"
+#include "fixtures/check.h"
 
 enum { ROWS = 40, COLUMNS = 50, COUNT = ROWS * COLUMNS };
 

@@ -1,5 +1,5 @@
 /* Integers of the calls of attend.h: contexts, tensors, attention, caches. */
-#include "integers.h"
+#include "fixtures/integers.h"
 
 /* ---- context and tensors */
 

@@ -1,5 +1,5 @@
 /* Integers of the calls of attend_learn.h: operations, optimizers, schedules. */
-#include "integers.h"
+#include "fixtures/integers.h"
 
 /* ---- operations */
 

@@ -1,7 +1,7 @@
 /* The elementary functions and activations on every instruction set that runs here, against their formulas in double.
  * ATT_CHECK_STRIDE=1 ./test_kernel_functions tries all 2^32 floats in place of every 4099th (half an hour). */
 #include "attend_learn.h"
-#include "check.h"
+#include "fixtures/check.h"
 #include "kernel/kernel.h"
 
 enum { LARGEST = 4096 };

@@ -1,6 +1,6 @@
 /* The matrix product's kernels on every instruction set that runs here, against the reference in double. */
 #include "attend_learn.h"
-#include "check.h"
+#include "fixtures/check.h"
 #include "kernel/kernel.h"
 
 enum { M_MAX = 100, N_MAX = 130, K_MAX = 2050, PANEL_MAX = 64 };

@@ -1,6 +1,6 @@
 /* Steps of recurrent units, on every instruction set, against their references in double; derivatives against
  * differences of these. */
-#include "check.h"
+#include "fixtures/check.h"
 #include "kernel/kernel.h"
 
 enum { LARGEST = 257, MOST_GATES = 4 };

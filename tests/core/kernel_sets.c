@@ -1,5 +1,5 @@
 /* What instruction sets have in common. */
-#include "check.h"
+#include "fixtures/check.h"
 #include "kernel/kernel.h"
 
 /* avx512bf16 only adds to avx512, and amx to that: what is in f32 is the same code. */

@@ -1,7 +1,7 @@
 /* The kernels of rows, norms, arithmetic and short formats on every instruction set that runs here, against the
  * references in double. */
 #include "attend_learn.h"
-#include "check.h"
+#include "fixtures/check.h"
 #include "kernel/kernel.h"
 
 enum { LARGEST = 4096 };

@@ -1,6 +1,6 @@
 /* The kernels of backwards and losses, on every instruction set, against their references in double. */
 #include "attend_learn.h"
-#include "check.h"
+#include "fixtures/check.h"
 #include "kernel/kernel.h"
 
 enum { LARGEST = 1536 };

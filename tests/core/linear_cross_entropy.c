@@ -2,8 +2,8 @@
  * blocks whose results do not depend on the threads, in memory that does not hold [rows, classes]. Gradients against
  * differences are in gradients.c. */
 // labels: threads
-#include "fail_alloc.h"
-#include "tape_help.h"
+#include "fixtures/fail_alloc.h"
+#include "fixtures/tape.h"
 
 enum { ROWS = 1040, CLASSES = 1100 }; /* a few more than one block of rows, and two of classes */
 

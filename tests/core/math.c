@@ -1,6 +1,6 @@
 /* The elementary functions of doubles, against the C library's in long double. */
 #include "base/math.h"
-#include "check.h"
+#include "fixtures/check.h"
 
 enum { SAMPLES = 200000 };
 

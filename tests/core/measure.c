@@ -1,7 +1,7 @@
 /* The machine's limits are plausible: their worth as a yardstick is that they bound all else. */
 // labels: slow
 #include "base/base.h"
-#include "check.h"
+#include "fixtures/check.h"
 #include "kernel/kernel.h"
 
 #include <setjmp.h>

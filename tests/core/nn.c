@@ -2,9 +2,9 @@
  * loaded under the names that they have there. */
 #include "attend_nn.h"
 #include "attend_util.h"
-#include "check.h"
-#include "context.h"
-#include "golden_text.h"
+#include "fixtures/check.h"
+#include "fixtures/context.h"
+#include "fixtures/golden_text.h"
 
 #define GOLDEN "tests/golden/nn.txt"
 

@@ -3,8 +3,8 @@
 // labels: portable
 #include "attend_nn.h"
 #include "attend_util.h"
-#include "check.h"
-#include "context.h"
+#include "fixtures/check.h"
+#include "fixtures/context.h"
 
 enum { WIDTH = 12, HEADS = 3, TOKENS = 6, SOURCES = 5 };
 static const att_rotary_options rotary = {.size = sizeof rotary};

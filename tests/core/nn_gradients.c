@@ -1,6 +1,6 @@
 /* Gradients through whole layers: two layers of an encoder, as BERT has them, against differences. */
-#include "check.h"
-#include "context.h"
+#include "fixtures/check.h"
+#include "fixtures/context.h"
 #include "attend_nn.h"
 
 enum { LAYERS = 2, HIDDEN = 12, PER_LAYER = 16, PARAMS = LAYERS * PER_LAYER, TOKENS = 13 };

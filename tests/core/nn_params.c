@@ -3,9 +3,9 @@
 // labels: portable
 #include "attend_nn.h"
 #include "attend_util.h"
-#include "check.h"
-#include "context.h"
-#include "fail_alloc.h"
+#include "fixtures/check.h"
+#include "fixtures/context.h"
+#include "fixtures/fail_alloc.h"
 
 enum { WIDTH = 12, HEADS = 3, TOKENS = 7 };
 

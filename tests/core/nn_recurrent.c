@@ -1,7 +1,7 @@
 /* GRU and LSTM layers: parameters are asked for under PyTorch's names, in its order, and give its numbers. */
-#include "check.h"
-#include "context.h"
-#include "golden_text.h"
+#include "fixtures/check.h"
+#include "fixtures/context.h"
+#include "fixtures/golden_text.h"
 #include "nn/nn.h"
 
 #define GOLDEN "tests/golden/recurrent.txt"

@@ -1,5 +1,5 @@
 /* Each operation against its reference in double. */
-#include "tape_help.h"
+#include "fixtures/tape.h"
 
 static void linear_is_activation_of_x_w_plus_b_plus_residual(void **state)
 {

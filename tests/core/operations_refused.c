@@ -1,6 +1,6 @@
 /* What operations refuse, in one sentence with both values. Those of layers are in tape.c. */
 // labels: portable
-#include "tape_help.h"
+#include "fixtures/tape.h"
 
 typedef struct fixture {
     att_ctx *ctx;

@@ -1,7 +1,7 @@
 /* Optimizers: each method against PyTorch, and what a step promises. */
-#include "fail_alloc.h"
-#include "golden_text.h"
-#include "tape_help.h"
+#include "fixtures/fail_alloc.h"
+#include "fixtures/golden_text.h"
+#include "fixtures/tape.h"
 
 #define GOLDEN "tests/golden/optimizer.txt"
 

@@ -1,8 +1,8 @@
 /* The thread pool: each index once, any number of threads, any callers. */
 // labels: threads
 #include "base/base.h"
-#include "check.h"
-#include "fp_control.h"
+#include "fixtures/check.h"
+#include "fixtures/fp_control.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* Positions: sinusoids and rotations against transformers, however positions are given. Gradients are in gradients.c.
  */
-#include "fail_alloc.h"
-#include "golden_text.h"
-#include "tape_help.h"
+#include "fixtures/fail_alloc.h"
+#include "fixtures/golden_text.h"
+#include "fixtures/tape.h"
 
 #define GOLDEN "tests/golden/positions.txt"
 

@@ -1,6 +1,6 @@
 /* Lists of what is prefetched: they give every line of their rows once, and no other. */
 #include "kernel/prefetch.h"
-#include "check.h"
+#include "fixtures/check.h"
 
 enum { ROWS = 3, BYTES = 200, STRIDE = 1000, LINES = 4 /* of a row */ };
 

@@ -1,6 +1,6 @@
 /* Products with quantised weights, and conversion to and from them. */
 #include "attend_learn.h"
-#include "check.h"
+#include "fixtures/check.h"
 
 #include <float.h>
 

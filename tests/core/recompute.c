@@ -1,6 +1,6 @@
 /* Functions that a backward runs again: the same bits, in less memory. Their gradient is in gradients.c. */
-#include "fail_alloc.h"
-#include "tape_help.h"
+#include "fixtures/fail_alloc.h"
+#include "fixtures/tape.h"
 
 enum { ROWS = 61, FEATURES = 24, HEADS = 4, LAYERS = 6, PARAMS = 4 };
 static const int64_t shape_of_param[PARAMS][2] = {

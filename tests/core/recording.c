@@ -1,8 +1,8 @@
 /* What a tape that records promises beside right gradients: nothing half-written, sums over backwards, the same bits
  * for any number of threads and on any host. The gradients themselves are in gradients.c. */
-#include "fail_alloc.h"
-#include "fp_control.h"
-#include "tape_help.h"
+#include "fixtures/fail_alloc.h"
+#include "fixtures/fp_control.h"
+#include "fixtures/tape.h"
 
 /* ---- a small network of all operations: its table and weights are used twice, its variables too */
 

@@ -1,8 +1,8 @@
 /* Recurrent layers: PyTorch's numbers, and the same bits of a sequence however it is given. Gradients against
  * differences are in gradients.c. */
-#include "fail_alloc.h"
-#include "golden_text.h"
-#include "tape_help.h"
+#include "fixtures/fail_alloc.h"
+#include "fixtures/golden_text.h"
+#include "fixtures/tape.h"
 
 #define GOLDEN "tests/golden/recurrent.txt"
 

@@ -1,6 +1,6 @@
 /* Resampling of images against PyTorch. Gradients are in gradients.c. */
-#include "golden_text.h"
-#include "tape_help.h"
+#include "fixtures/golden_text.h"
+#include "fixtures/tape.h"
 
 enum { HEIGHT = 8, WIDTH = 7, CHANNELS = 2, COUNT = HEIGHT * WIDTH * CHANNELS, MOST = 13 * 15 * CHANNELS };
 

@@ -1,5 +1,5 @@
 /* The kernels that turn pairs, on every instruction set, against their reference in double. */
-#include "check.h"
+#include "fixtures/check.h"
 #include "kernel/kernel.h"
 
 static void check_rotation(int isa, check_fence *f, int64_t pairs, bool neighbours, float way)

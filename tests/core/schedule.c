@@ -1,7 +1,7 @@
 /* Learning rates by step, and the mean of checkpoints. */
 // labels: portable
 #include "attend_learn.h"
-#include "golden_text.h"
+#include "fixtures/golden_text.h"
 
 #define GOLDEN "tests/golden/optimizer.txt"
 

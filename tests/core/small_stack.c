@@ -1,8 +1,8 @@
 /* Calls on threads with stacks that are smaller than those that attend.h says suffice: attention, forward and backward,
  * decoding, caches, layers and the checks of stages. One that takes more faults. */
 // labels: threads native
-#include "attention_trial.h"
-#include "tape_help.h"
+#include "fixtures/attention_trial.h"
+#include "fixtures/tape.h"
 
 #include <pthread.h>
 #include <sys/resource.h>

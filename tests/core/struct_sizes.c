@@ -1,6 +1,6 @@
 /* The size of each public struct is that of tests/golden/struct_sizes.txt, so that no change of the binary interface
  * goes unseen. UPDATE=1 writes the table instead of comparing. */
-#include "check.h"
+#include "fixtures/check.h"
 #include "struct_sizes.h"
 
 static const char golden[] = "tests/golden/struct_sizes.txt";

@@ -1,6 +1,6 @@
 /* The tape: scopes, errors, parameters, and what holds of all operations together. */
-#include "fail_alloc.h"
-#include "tape_help.h"
+#include "fixtures/fail_alloc.h"
+#include "fixtures/tape.h"
 
 #include <pthread.h>
 

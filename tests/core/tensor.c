@@ -1,6 +1,6 @@
 /* Views: made, described, checked. */
 #include "base/base.h"
-#include "check.h"
+#include "fixtures/check.h"
 #include "tensor/tensor.h"
 
 /* ---- views */

@@ -1,7 +1,7 @@
 /* Product, softmax and cosine on views, on each instruction set that can run here. */
 #include "base/base.h"
-#include "check.h"
-#include "fail_alloc.h"
+#include "fixtures/check.h"
+#include "fixtures/fail_alloc.h"
 #include "tensor/tensor.h"
 
 static float *at(const att_tensor *t, int64_t i, int64_t j)

@@ -1,7 +1,7 @@
 /* A system that refuses threads: this program's own pthread_create stands before the real one. */
 // labels: threads
 #include "attend.h"
-#include "fail_alloc.h"
+#include "fixtures/fail_alloc.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* The kernels of optimizers, on every instruction set, against their references in double. */
-#include "check.h"
+#include "fixtures/check.h"
 #include "kernel/kernel.h"
 
 static check_fence in, out, out2, out3;

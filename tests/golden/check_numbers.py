@@ -1,4 +1,4 @@
-"""The numbers of check_numbers in tests/check.h, for scripts that make golden files."""
+"""The numbers of check_numbers in tests/fixtures/check.h, for scripts that make golden files."""
 import numpy
 import torch
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the golden files of tests/core/attention_golden.c with PyTorch, computed in float64.
 
-Needs torch 2.5 or later. Inputs are those of check_numbers in tests/check.h, so only results are stored:
+Needs torch 2.5 or later. Inputs are those of check_numbers in tests/fixtures/check.h, so only results are stored:
     attention.f32   all results, one after the other
     attention.txt   where each is: CASE ARRAY OFFSET DIMENSIONS...
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the golden files of tests/model/bleu.c with sacrebleu, and prints the figures of tests/cli/bleu_tool.c.
+"""Writes the golden files of tests/metric/bleu.c with sacrebleu, and prints the figures of tests/cli/translate/bleu_tool.c.
 
     pip install sacrebleu==2.6.*
     tests/golden/make_bleu.py [FOLDER_OF_multi30k]
@@ -18,7 +18,7 @@ from text_lines import N_LINES, Random, hash_ids, line
 
 HERE = pathlib.Path(__file__).parent
 WORDS = "13a", "char", "none"
-# What makes a translation of a reference, so that there is something to find: as tests/cli/bleu_tool.c has it.
+# What makes a translation of a reference, so that there is something to find: as tests/cli/translate/bleu_tool.c has it.
 ALTER = r"s/ a / the /g;s/\([a-z]*\) \([a-z]*\)\.$/\2 \1 ./;s/^\(A man\) /One &/"
 
 

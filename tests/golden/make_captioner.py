@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes captioner.txt: the captioners of src/model/captioner.c in PyTorch's functions and float64, caption by caption:
+"""Writes captioner.txt: the captioners of src/caption/captioner.c in PyTorch's functions and float64, caption by caption:
 logits of the presence of words, logits of captions, the attention of each word, and the losses of 12 steps of AdamW, in
 which the grids learn, too. A line is a name and its numbers.
 
     python3 make_captioner.py
 
 Made with torch 2.15.0 on a CPU. Parameter i, in the order in which the model asks for them, has the numbers of
-check_numbers in tests/check.h with the seed 100 + i, halved; running statistics are among them, and stay as they are.
+check_numbers in tests/fixtures/check.h with the seed 100 + i, halved; running statistics are among them, and stay as they are.
 """
 import pathlib
 

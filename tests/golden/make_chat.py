@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes chat.json, the golden file of tests/model/chat.c: 20 conversations, and for each chat template in chat/ the
+"""Writes chat.json, the golden file of tests/language/chat.c: 20 conversations, and for each chat template in chat/ the
 hashes of their text and of their ids, by apply_chat_template of `transformers`; an empty hash where it raises an error.
 
     pip install transformers==5.23.0 jinja2

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes cider.jsonl, the golden file of tests/model/cider.c, with pycocoevalcap's class Cider: texts, the references of
+"""Writes cider.jsonl, the golden file of tests/metric/cider.c, with pycocoevalcap's class Cider: texts, the references of
 each, its scores and their mean.
 
     pip install pycocoevalcap==1.2

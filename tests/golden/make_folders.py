@@ -91,7 +91,7 @@ def all_tokens():
 
 
 def sentence_folder(folder, modules, **more):
-    """That of tests/tiny_bert.h, tiny_sentence, or without modules.json"""
+    """That of tests/fixtures/tiny_bert.h, tiny_sentence, or without modules.json"""
     config = BertConfig(vocab_size=40, hidden_size=12, num_hidden_layers=2, num_attention_heads=3, intermediate_size=20,
                         max_position_embeddings=16, type_vocab_size=2, layer_norm_eps=1e-5)
     model = BertModel(config, add_pooling_layer=False).eval()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tiny.gguf, and the numbers of its tensors, for tests/model/gguf.c, with the `gguf` package of llama.cpp.
+"""Writes tiny.gguf, and the numbers of its tensors, for tests/io/gguf.c, with the `gguf` package of llama.cpp.
 
     pip install gguf==0.17.*
     tests/golden/make_gguf.py

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes marian.txt, the golden file of tests/model/marian.c, with the class MarianTokenizer of `transformers`.
+"""Writes marian.txt, the golden file of tests/text/marian.c, with the class MarianTokenizer of `transformers`.
 
     pip install transformers==5.* sentencepiece==0.2.* torch
     tests/golden/make_marian.py
 
-The folder is made of unigram.spm, bpe.spm and a vocabulary of most of their pieces; tests/marian_files.h makes the
+The folder is made of unigram.spm, bpe.spm and a vocabulary of most of their pieces; tests/fixtures/marian_files.h makes the
 same.
 A row has a hash for ten lines of text_lines.py, some with special tokens and language codes: of the ids as source, of
 the ids as target, and of the text of twenty ids by chance.

@@ -4,7 +4,7 @@ transformers' schedules. A line is a name and its numbers.
 
     python3 make_optimizer.py
 
-Made with transformers 5.23.0, torch 2.15.0 on a CPU. Inputs are those of check_numbers in tests/check.h.
+Made with transformers 5.23.0, torch 2.15.0 on a CPU. Inputs are those of check_numbers in tests/fixtures/check.h.
 """
 import pathlib
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tokenizers and golden files of tests/model/pipeline_golden.c with the `tokenizers` package.
+"""Writes the tokenizers and golden files of tests/text/pipeline_golden.c with the `tokenizers` package.
 
     pip install tokenizers==0.23.* sentencepiece==0.2.*
     tests/golden/make_pipelines.py [FOLDER]

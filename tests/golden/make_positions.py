@@ -5,7 +5,7 @@ tensor turned by the rotary positions of transformers' Llama (halves; also with 
 
     python3 make_positions.py
 
-Made with transformers 5.23.0, torch 2.15.0 on a CPU. Inputs are those of check_numbers in tests/check.h.
+Made with transformers 5.23.0, torch 2.15.0 on a CPU. Inputs are those of check_numbers in tests/fixtures/check.h.
 """
 import pathlib
 

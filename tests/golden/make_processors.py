@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes processors.jsonl for tests/model/image_processor.c: settings of preprocessing, an image of images/, and what
+"""Writes processors.jsonl for tests/image/image_processor.c: settings of preprocessing, an image of images/, and what
 the Pillow back end of `transformers`, or timm's transform for evaluation, makes of it: its shape [height, width,
 channels], the CRC-32 of all values (float32, little endian) and the first six.
 

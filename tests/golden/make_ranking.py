@@ -5,7 +5,7 @@ numbers. With the data sets also the measures of baselines on ml-100k:
 
     python3 make_ranking.py [../../../shared/data/sasrec/ml-100k/ml-100k.inter]
 
-tests/model/interactions.c, holdout.c, ranking.c and baselines.c compare with it.
+tests/recommend/interactions.c, holdout.c, ranking.c and baselines.c compare with it.
 """
 import csv
 import itertools
@@ -118,7 +118,7 @@ def describe(name, log, split):
 # ---- measures
 
 def scores_of(history, n_items):
-    """Small whole numbers, with many ties: tests/model/ranking.c computes the same."""
+    """Small whole numbers, with many ties: tests/recommend/ranking.c computes the same."""
     s = sum((i + 1) * item for i, item in enumerate(history))
     return np.array([(item * 7 + s * 3 + item * s) % 11 for item in range(n_items)], float)
 

@@ -8,7 +8,7 @@ states of all items of three histories, and losses of all states with their grad
 Lines of a case: CASE.settings, as att_recommender_new has them; CASE.states; CASE.LOSS, the sum over all states;
 CASE.LOSS.PARAMETER, its gradient. Weights follow from their names (tiny_weights.py), names are attend's.
 
-Made with transformers 5.24.0, torch 2.15.0 on a CPU. tests/model/recommender.c makes the same.
+Made with transformers 5.24.0, torch 2.15.0 on a CPU. tests/recommend/recommender.c makes the same.
 """
 import json
 import math

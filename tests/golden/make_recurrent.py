@@ -4,7 +4,7 @@ float64: outputs, last states and all gradients. A line is a name and its number
 
     python3 make_recurrent.py
 
-Made with torch 2.15.0 on a CPU. Inputs are those of check_numbers in tests/check.h: x and states with the seeds 1 to 3,
+Made with torch 2.15.0 on a CPU. Inputs are those of check_numbers in tests/fixtures/check.h: x and states with the seeds 1 to 3,
 gradients 4 to 6, parameters 10 and on in PyTorch's order.
 """
 import pathlib

@@ -4,7 +4,7 @@ line is a name and its numbers; images are [images, height, width, channels] the
 
     python3 make_resize.py
 
-Made with torch 2.15.0 on a CPU. Inputs are those of check_numbers in tests/check.h.
+Made with torch 2.15.0 on a CPU. Inputs are those of check_numbers in tests/fixtures/check.h.
 """
 import pathlib
 

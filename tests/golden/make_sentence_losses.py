@@ -6,7 +6,7 @@ float32 are from these.
 
     python3 make_sentence_losses.py
 
-Made with sentence-transformers 6.2.0, transformers 5.23.0, torch 2.15.0 on a CPU. tests/model/sentence_losses.c learns
+Made with sentence-transformers 6.2.0, transformers 5.23.0, torch 2.15.0 on a CPU. tests/sentence/sentence_losses.c learns
 the same rows.
 """
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the models and golden files of tests/model/sentencepiece_golden.c with the `sentencepiece` package.
+"""Writes the models and golden files of tests/text/sentencepiece_golden.c with the `sentencepiece` package.
 
     pip install sentencepiece==0.2.*
     tests/golden/make_sentencepiece.py

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes seq2seq.txt: the encoder-decoders of src/model/seq2seq.c, made of PyTorch's parts in float64, sentence by
+"""Writes seq2seq.txt: the encoder-decoders of src/translate/seq2seq.c, made of PyTorch's parts in float64, sentence by
 sentence: logits, and the losses of 20 steps of AdamW. A line is a name and its numbers.
 
     python3 make_seq2seq.py
 
 Made with torch 2.15.0 on a CPU. Parameter i, in the order in which the model asks for them, has the numbers of
-check_numbers in tests/check.h with the seed 100 + i, halved.
+check_numbers in tests/fixtures/check.h with the seed 100 + i, halved.
 """
 import pathlib
 

@@ -5,7 +5,7 @@ in float32 are from these.
 
     python3 make_similarity_steps.py
 
-Made with transformers 5.23.0, torch 2.15.0 on a CPU. tests/model/sentence_training.c learns the same pairs.
+Made with transformers 5.23.0, torch 2.15.0 on a CPU. tests/sentence/sentence_training.c learns the same pairs.
 """
 import pathlib
 

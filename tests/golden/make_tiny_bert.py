@@ -4,7 +4,7 @@ One block a setting: its hidden_act, then a line of 12 numbers for each token of
 
     python3 make_tiny_bert.py
 
-Made with transformers 5.23.0, torch 2.15.0 on a CPU. tests/tiny_bert.h makes the same weights.
+Made with transformers 5.23.0, torch 2.15.0 on a CPU. tests/fixtures/tiny_bert.h makes the same weights.
 """
 import pathlib
 

@@ -4,7 +4,7 @@ transformers in float64.
 
     python3 make_tiny_gpt2.py
 
-Made with transformers 5.23.0, torch 2.15.0 on a CPU. tests/tiny_gpt2.h makes the same weights.
+Made with transformers 5.23.0, torch 2.15.0 on a CPU. tests/fixtures/tiny_gpt2.h makes the same weights.
 """
 import pathlib
 

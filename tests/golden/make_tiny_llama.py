@@ -6,7 +6,7 @@ transformers in float64.
 
 tiny_llama/ is the one named qwen3 as a folder.
 
-Made with transformers 5.23.0, torch 2.15.0 on a CPU. tests/tiny_llama.h makes the same weights.
+Made with transformers 5.23.0, torch 2.15.0 on a CPU. tests/fixtures/tiny_llama.h makes the same weights.
 """
 import pathlib
 

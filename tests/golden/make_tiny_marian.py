@@ -6,7 +6,7 @@ greedy search has not. The last line is a model with a tokenizer: texts and thei
 
     python3 make_tiny_marian.py
 
-Made with transformers 5.23.0, torch 2.15.0 on a CPU. tests/tiny_marian.h makes the same models.
+Made with transformers 5.23.0, torch 2.15.0 on a CPU. tests/fixtures/tiny_marian.h makes the same models.
 """
 import json
 import pathlib

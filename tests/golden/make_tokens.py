@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the golden files of tests/model/tokenizer_golden.c and tests/model/unicode.c with the `tokenizers` package.
+"""Writes the golden files of tests/text/tokenizer_golden.c and tests/text/unicode.c with the `tokenizers` package.
 
     pip install tokenizers==0.23.*
     tests/golden/make_tokens.py FOLDER_OF_all-MiniLM-L6-v2
@@ -10,7 +10,7 @@ All hashes are FNV-1a, 32 bits.
     tokens.txt      of the token ids of each of these lines
     settings.txt    of the ids of all lines, for each setting of the normalizer
 
-The lines come from a generator that tests/model/text_lines.h has as well, so they are not committed.
+The lines come from a generator that tests/fixtures/text_lines.h has as well, so they are not committed.
 """
 import itertools
 import json

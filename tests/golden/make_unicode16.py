@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/text/pipeline/unicode16_table.h: characters that PCRE2 and utf8proc may not know yet, as the regular
+"""Writes src/text/pipeline/unicode_v16_table.h: characters that PCRE2 and utf8proc may not know yet, as the regular
 expressions of the `tokenizers` package have them (Oniguruma 6.9.10, Unicode 16), and marks that its StripAccents does
 not know.
 
@@ -11,7 +11,7 @@ import unicodedata
 
 from tokenizers import Regex, normalizers, pre_tokenizers
 
-TO = pathlib.Path(__file__).parent / "../../src/text/pipeline/unicode16_table.h"
+TO = pathlib.Path(__file__).parent / "../../src/text/pipeline/unicode_v16_table.h"
 ALL = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 TEXT = "".join(map(chr, ALL))
 CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Cf".split()

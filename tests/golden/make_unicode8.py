@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes src/text/unicode8_table.h: what the `tokenizers` package knows of each code point.
+"""Writes src/text/unicode_v8_table.h: what the `tokenizers` package knows of each code point.
 
     pip install tokenizers==0.23.*
-    tests/golden/make_unicode8.py > src/text/unicode8_table.h
+    tests/golden/make_unicode8.py > src/text/unicode_v8_table.h
 
 The package's BERT tables are those of Unicode 8 (categories), 9 (decomposition) and of the Rust standard library
 (lower case), so no Unicode library of today gives its answers. This script asks the package itself, one code point
 after the other, and writes ranges. What never changes between versions of Unicode (decompositions and combining
-classes of old characters) is left to utf8proc; unicode8.c says how the two meet.
+classes of old characters) is left to utf8proc; unicode_v8.c says how the two meet.
 """
 import unicodedata
 
@@ -65,7 +65,7 @@ def combining(c):
 
 def lower_offset(c):
     low = lower(chr(c))
-    assert len(low) == 1 or c == 0x130  # "i" and a dot: unicode8.c has it
+    assert len(low) == 1 or c == 0x130  # "i" and a dot: unicode_v8.c has it
     return ord(low[0]) - c if len(low) == 1 else 0
 
 

@@ -12,7 +12,7 @@ head 2; NAME.mean, of layer 0; NAME.rollout, of all layers.
 
 vit_architectures.txt has timm's architectures, each with what its model is made of (see architecture).
 
-Made with transformers 5.24.0, timm 1.0.31, torch 2.15.0 on a CPU. tests/tiny_vit.h makes the same folders.
+Made with transformers 5.24.0, timm 1.0.31, torch 2.15.0 on a CPU. tests/fixtures/tiny_vit.h makes the same folders.
 """
 import json
 import pathlib

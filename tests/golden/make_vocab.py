@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes vocab.txt, a golden file of tests/model/vocab.c, with the `sentencepiece` package: it reads what we learn.
+"""Writes vocab.txt, a golden file of tests/text/vocab.c, with the `sentencepiece` package: it reads what we learn.
 
     pip install sentencepiece==0.2.*
     tests/golden/make_vocab.py build/attend
 
-The model is learnt by `attend vocab` from ../../examples/facts.txt and snippets.txt, as tests/model/vocab.c does it. The
+The model is learnt by `attend vocab` from ../../examples/facts.txt and snippets.txt, as tests/text/vocab.c does it. The
 first row is the hash of the ids of all snippets with NFKC; each other row, without it, that of ten lines of
 text_lines.py: their ids and the texts of these.
 """

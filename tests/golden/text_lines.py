@@ -1,4 +1,4 @@
-"""Lines of text for golden files, and their hashes; tests/model/text_lines.h makes the same lines."""
+"""Lines of text for golden files, and their hashes; tests/fixtures/text_lines.h makes the same lines."""
 import pathlib
 
 HERE = pathlib.Path(__file__).parent

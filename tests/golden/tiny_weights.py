@@ -1,4 +1,4 @@
-"""Weights of tiny models, which follow from their names; tests/tiny_model.h makes the same."""
+"""Weights of tiny models, which follow from their names; tests/fixtures/tiny_model.h makes the same."""
 import numpy
 import torch
 

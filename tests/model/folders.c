@@ -1,10 +1,10 @@
 /* Settings of published folders that change results: tokens, similarities, embeddings and probabilities are those of
  * transformers and sentence-transformers (tests/golden/make_folders.py); what is not done is refused by name. */
-#include "context.h"
-#include "fail_alloc.h"
-#include "tiny_bert.h"
-#include "tiny_vit.h"
-#include "tokenizer_help.h"
+#include "fixtures/context.h"
+#include "fixtures/fail_alloc.h"
+#include "fixtures/tiny_bert.h"
+#include "fixtures/tiny_vit.h"
+#include "fixtures/tokenizer.h"
 
 #include <jansson.h>
 #include <math.h>

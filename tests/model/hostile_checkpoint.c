@@ -1,8 +1,8 @@
 /* Checkpoints that no training has made are refused, and none like that is saved. */
-#include "check.h"
-#include "tiny_bert.h"
+#include "fixtures/check.h"
+#include "fixtures/tiny_bert.h"
 #include "train/training.h"
-#include "write_help.h"
+#include "fixtures/write_files.h"
 
 #include <jansson.h>
 #include <math.h>

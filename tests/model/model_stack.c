@@ -2,9 +2,9 @@
 // labels: threads native
 #include "attend_language.h"
 #include "attend_vision.h"
-#include "tiny_bert.h"
-#include "tiny_gguf.h"
-#include "translator_help.h"
+#include "fixtures/tiny_bert.h"
+#include "fixtures/tiny_gguf.h"
+#include "fixtures/translator.h"
 
 #include <pthread.h>
 

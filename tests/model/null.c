@@ -1,7 +1,7 @@
 /* One rule for NULL: each public function, as the headers declare them, with each pointer NULL in turn. */
 // labels: forks
-#include "null_fixtures.h"
-#include "write_help.h"
+#include "fixtures/null.h"
+#include "fixtures/write_files.h"
 
 #include <ctype.h>
 
@@ -86,7 +86,7 @@ static void *argument_of(const struct function *f, int i)
         out[i] = out; /* to be overwritten */
         return &out[i];
     }
-    fail_msg("tests/null_fixtures.h has nothing for %s of %s: \"%s\"", name, f->name, type);
+    fail_msg("tests/fixtures/null.h has nothing for %s of %s: \"%s\"", name, f->name, type);
     return NULL;
 }
 

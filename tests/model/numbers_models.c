@@ -1,9 +1,9 @@
 /* Extreme numbers in the settings of models: the model works, or a sentence names the file. */
-#include "check.h"
-#include "context.h"
-#include "extreme_numbers.h"
-#include "tiny_bert.h"
-#include "tiny_marian.h"
+#include "fixtures/check.h"
+#include "fixtures/context.h"
+#include "fixtures/extreme_numbers.h"
+#include "fixtures/tiny_bert.h"
+#include "fixtures/tiny_marian.h"
 
 /* Opened, used and closed. */
 static bool is_open;

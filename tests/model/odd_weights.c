@@ -3,12 +3,12 @@
 #include "attend_model.h"
 #include "attend_vision.h"
 
-#include "check.h"
-#include "context.h"
-#include "tiny_bert.h"
-#include "tiny_gguf.h"
-#include "tiny_marian.h"
-#include "tiny_vit.h"
+#include "fixtures/check.h"
+#include "fixtures/context.h"
+#include "fixtures/tiny_bert.h"
+#include "fixtures/tiny_gguf.h"
+#include "fixtures/tiny_marian.h"
+#include "fixtures/tiny_vit.h"
 
 /* ---- a context that keeps the last note */
 

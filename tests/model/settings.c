@@ -2,11 +2,11 @@
  * folder is opened in which the key has another value, or one of a type that it cannot have. */
 #include "attend_language.h"
 #include "attend_vision.h"
-#include "check.h"
-#include "context.h"
-#include "folder.h"
-#include "model/generation.h"
-#include "model/text_generator.h"
+#include "fixtures/check.h"
+#include "fixtures/context.h"
+#include "fixtures/folder.h"
+#include "decoder/beam_config.h"
+#include "language/text_generator.h"
 
 #include <jansson.h>
 

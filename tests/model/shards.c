@@ -1,8 +1,8 @@
 /* Weights in several files: model.safetensors.index.json says which tensor is in which. */
 #include "attend_language.h"
-#include "check.h"
-#include "context.h"
-#include "tiny_llama.h"
+#include "fixtures/check.h"
+#include "fixtures/context.h"
+#include "fixtures/tiny_llama.h"
 
 enum { VOCABULARY = LLAMA_VOCABULARY, TOKENS = 5 };
 

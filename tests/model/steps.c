@@ -1,8 +1,8 @@
 /* Learning: twenty steps of models small enough for a test give the losses that PyTorch gives. */
-#include "golden_text.h"
+#include "fixtures/golden_text.h"
 #include "attend_nn.h"
-#include "model/transformer.h"
-#include "tape_help.h"
+#include "translate/transformer.h"
+#include "fixtures/tape.h"
 
 #define GOLDEN "tests/golden/steps.txt"
 

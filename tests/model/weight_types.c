@@ -1,5 +1,5 @@
 /* Models whose weights are of another type than the file's, with rows in whole blocks. */
-#include "converted_model.h"
+#include "fixtures/converted_model.h"
 #include "attend_learn.h"
 
 #include <math.h>

@@ -1,7 +1,6 @@
 /* Completion for bash, zsh and fish, from the tables. One function of the shell per kind of thing:
  * the script is a list of (command path, words). */
-#include "cli.h"
-#include "captioner.h"
+#include "command.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Help for the terminal, from the tables. */
-#include "cli.h"
+#include "command.h"
 #include "terminal.h"
 #include "utf8.h"
 

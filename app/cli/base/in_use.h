@@ -4,7 +4,7 @@
 #ifndef CLI_IN_USE_H
 #define CLI_IN_USE_H
 
-#include "cli.h"
+#include "command.h"
 
 /* The names of what an input may be, in cli_option.value and cli_command.arguments. */
 bool cli_is_path(const char *value);

@@ -1,6 +1,6 @@
 #include "lines.h"
-#include "array.h"
-#include "cli.h"
+#include "command.h"
+#include "grow.h"
 
 #include <errno.h>
 #include <fcntl.h>

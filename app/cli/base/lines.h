@@ -3,7 +3,7 @@
 #ifndef CLI_LINES_H
 #define CLI_LINES_H
 
-#include "cli.h"
+#include "command.h"
 #include "paths.h"
 
 #include <stdbool.h>

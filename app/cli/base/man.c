@@ -1,5 +1,5 @@
 /* The manual pages attend(1), attend-embed(1), attend-train-translate(1) and so on, from the tables. */
-#include "cli.h"
+#include "command.h"
 #include "output.h"
 
 #include <string.h>

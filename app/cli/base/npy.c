@@ -1,5 +1,5 @@
 #include "npy.h"
-#include "cli.h"
+#include "command.h"
 
 #include "attend_text.h"
 

@@ -1,7 +1,7 @@
 #include "output.h"
-#include "cli.h"
-#include "end.h"
+#include "command.h"
 #include "in_use.h"
+#include "signals.h"
 #include "terminal.h"
 #include "utf8.h"
 
@@ -16,7 +16,7 @@
 
 /* ---- The temporary file ----------------------------------------------------- */
 
-/* The libraries use the same scheme and names: see src/io/replace.c. */
+/* The libraries use the same scheme and names: see src/io/atomic_write.c. */
 
 /* The i-th temporary name, malloc'd; a long one is truncated for the suffix. NULL: out of memory. */
 static char *name_beside(const char *target, int i)

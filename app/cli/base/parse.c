@@ -1,5 +1,5 @@
 /* Parses the command line: the command, and its options with getopt_long. */
-#include "cli.h"
+#include "command.h"
 #include "in_use.h"
 
 #include <errno.h>

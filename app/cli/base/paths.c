@@ -1,6 +1,6 @@
 #include "paths.h"
-#include "array.h"
-#include "cli.h"
+#include "command.h"
+#include "grow.h"
 
 #include <attend_vision.h>
 

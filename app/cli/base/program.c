@@ -1,6 +1,6 @@
 #include "program.h"
-#include "cli.h"
-#include "end.h"
+#include "command.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 #include "progress.h"
-#include "cli.h"
+#include "command.h"
 #include "terminal.h"
 #include "utf8.h"
 

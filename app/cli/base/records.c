@@ -1,5 +1,5 @@
 #include "records.h"
-#include "array.h"
+#include "grow.h"
 #include "lines.h"
 
 #include <fcntl.h>

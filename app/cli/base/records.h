@@ -2,7 +2,7 @@
 #ifndef CLI_RECORDS_H
 #define CLI_RECORDS_H
 
-#include "cli.h"
+#include "command.h"
 #include "skipped.h"
 
 #include <stdbool.h>

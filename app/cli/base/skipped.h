@@ -2,7 +2,7 @@
 #ifndef CLI_SKIPPED_H
 #define CLI_SKIPPED_H
 
-#include "cli.h"
+#include "command.h"
 
 /* clang-format off */
 #define CLI_SKIP_OPTION(to, files)                                                           \

@@ -1,7 +1,7 @@
 #include "terminal.h"
-#include "end.h"
-#include "cli.h"
+#include "command.h"
 #include "progress.h"
+#include "signals.h"
 #include "utf8.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
-#include "cli/base/cli.h"
+#include "cli/base/command.h"
 
 #include <jansson.h>
 

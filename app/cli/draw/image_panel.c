@@ -1,5 +1,5 @@
 #include "image_panel.h"
-#include "cli/base/cli.h"
+#include "cli/base/command.h"
 #include "svg.h"
 
 #include <math.h>

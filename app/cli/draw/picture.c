@@ -1,5 +1,5 @@
 #include "picture.h"
-#include "cli/base/cli.h"
+#include "cli/base/command.h"
 #include "cli/base/program.h"
 
 #include <attend_vision.h>

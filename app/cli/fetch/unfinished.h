@@ -3,7 +3,7 @@
 #ifndef CLI_FETCH_UNFINISHED_H
 #define CLI_FETCH_UNFINISHED_H
 
-#include "cli/base/cli.h"
+#include "cli/base/command.h"
 
 typedef struct cli_unfinished {
     att_model_path path; /* PARENT/.NAME.unfinished */

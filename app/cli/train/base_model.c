@@ -1,6 +1,6 @@
 #include "base_model.h"
-#include "cli/base/checkpoints.h"
 #include "cli/base/output.h"
+#include "cli/model/checkpoints.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 #ifndef CLI_TRAIN_BASE_MODEL_H
 #define CLI_TRAIN_BASE_MODEL_H
 
-#include "cli/base/cli.h"
+#include "cli/base/command.h"
 #include "options.h"
 
 /* Copies the model to FOLDER/next, which *next becomes, and puts the checkpoints of the training that is there aside to

@@ -1,5 +1,5 @@
 #include "log.h"
-#include "cli/base/cli.h"
+#include "cli/base/command.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* What all trainings have in common: steps until a limit or a signal, checkpoints, validations, a log. */
-#include "cli/base/checkpoints.h"
 #include "cli/base/progress.h"
+#include "cli/model/checkpoints.h"
 #include "train.h"
 
 #include <math.h>

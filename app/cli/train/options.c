@@ -1,6 +1,6 @@
 #include "options.h"
-#include "cli/base/checkpoints.h"
 #include "cli/base/output.h"
+#include "cli/model/checkpoints.h"
 
 #include <errno.h>
 #include <stdlib.h>

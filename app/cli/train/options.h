@@ -2,7 +2,7 @@
 #ifndef CLI_TRAIN_OPTIONS_H
 #define CLI_TRAIN_OPTIONS_H
 
-#include "cli/base/cli.h"
+#include "cli/base/command.h"
 
 #include <jansson.h>
 

@@ -2,10 +2,10 @@
 #ifndef CLI_TRAIN_H
 #define CLI_TRAIN_H
 
-#include "cli/base/cli.h"
-#include "images.h"
+#include "cli/base/command.h"
 #include "log.h"
 #include "options.h"
+#include "training_images.h"
 
 /* The result of a validation. */
 typedef struct cli_validation {
@@ -77,7 +77,5 @@ int cli_training_status(const att_ctx *ctx, att_status s);
 /* *bleu: of greedy translations of the file `texts` by the model in training, against the file `references`, line by
  * line; the first few translations are printed to standard error. */
 int cli_training_bleu(const cli_training *t, const char *texts, const char *references, double *bleu);
-
-extern const cli_command train_caption, train_classify, train_embed, train_recommend, train_translate;
 
 #endif

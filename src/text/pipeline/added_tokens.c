@@ -5,7 +5,7 @@
 
 #include "io/util.h"
 #include "text/post_processor.h"
-#include "text/pipeline/unicode16.h"
+#include "text/pipeline/unicode_v16.h"
 #include "text/utf8.h"
 
 void att_added_token_read(att_settings *s, const json_t *item, att_added_tokens *a)

@@ -4,8 +4,8 @@
 #include <utf8proc.h>
 
 #include "text/pipeline/step.h"
-#include "text/pipeline/unicode16.h"
-#include "text/unicode8.h"
+#include "text/pipeline/unicode_v16.h"
+#include "text/unicode_v8.h"
 #include "text/utf8.h"
 
 /* ---- from characters to characters */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "io/util.h"
-#include "text/pipeline/unicode16.h"
+#include "text/pipeline/unicode_v16.h"
 #include "text/utf8.h"
 
 static const att_pipeline *pipeline(const att_tokenizer *t) { return (const att_pipeline *)t; }

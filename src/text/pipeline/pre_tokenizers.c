@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "text/pipeline/step.h"
-#include "text/pipeline/unicode16.h"
-#include "text/unicode8.h"
+#include "text/pipeline/unicode_v16.h"
+#include "text/unicode_v8.h"
 #include "text/utf8.h"
 
 /* ---- properties of characters */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "text/pipeline/unicode16.h"
+#include "text/pipeline/unicode_v16.h"
 
 /* What Oniguruma means by \s and \w: PCRE2 counts U+180E as a space, and marks not as letters. In a set, \w is without
  * the digits and fractions of Latin-1. */

@@ -5,7 +5,7 @@
 #include <utf8proc.h>
 
 #include "text/pipeline/step.h"
-#include "text/unicode8.h"
+#include "text/unicode_v8.h"
 
 enum { MAX_EXPANSION = 18, FIRST_MARK = 0x300, CLASSES = 256, SHORT_RUN = 32 };
 

@@ -1,0 +1,207 @@
+/* The framework of the subcommands of attend.
+ *
+ * A subcommand is a file app/cli/NAME.c that defines `const cli_command cli_NAME`. The build generates the list of them
+ * from the folder's contents; parser, help, man page and shell completion are generated from their tables. */
+#ifndef CLI_BASE_COMMAND_H
+#define CLI_BASE_COMMAND_H
+
+#include <attend.h>
+#include <attend_model.h>
+
+#include <stdio.h>
+
+/* ---- Commands and options ------------------------------------------------ */
+
+/* Exit codes, also returned by most functions here that can fail: 0, or a code after one message on standard error.
+ * CLI_INTERRUPTED: work was cancelled after cli_end_later; the process then ends by the signal. */
+enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_MISUSE = 2, CLI_INTERRUPTED = 130 };
+
+/* The values of an option that may be given repeatedly. */
+enum { CLI_TEXTS = 256 };
+typedef struct cli_texts {
+    int n;
+    const char *text[CLI_TEXTS];
+} cli_texts;
+
+/* An option writes to one of the variables it points to; their initial values are the defaults. */
+typedef struct cli_option {
+    const char *name;  /* "threads" for --threads; NULL ends a table */
+    char letter;       /* 't' for -t; 0: none */
+    const char *value; /* the value's name in help: "N", "FILE", "MODEL"; a choice lists its words: "jsonl|npy|tsv" */
+    bool *flag;        /* takes no value; given: true */
+    const char **text;
+    cli_texts *texts;
+    int64_t *integer;
+    double *number;
+    int *choice;      /* index of the word in `value` */
+    double min, max;  /* of integer and number */
+    bool above_min;   /* a number has to be greater than min */
+    bool required;    /* unless its environment variable is set */
+    bool quiet;       /* help shows no default */
+    bool writes;      /* text is the path of an output, which must not replace what the command reads: in_use.h */
+    const char *env;  /* environment variable that is used if the option is not given */
+    const char *help; /* one sentence without a full stop */
+} cli_option;
+
+typedef struct cli_command {
+    const char *name;
+    const char *summary;   /* one line without a full stop */
+    const char *arguments; /* as in the usage line: "[FILE...]"; NULL: takes none */
+    int min_arguments;
+    int max_arguments;         /* -1: any number */
+    const char *details;       /* paragraphs for help and man page, which fill them; or NULL */
+    const char *examples;      /* command lines, one each; or NULL */
+    const cli_option *options; /* up to name NULL; or NULL. --help is always there */
+    /* Called before required options are asked for; given[i]: option i was typed. May set others, and say so in
+     * `given`; returns a code. Or NULL. */
+    int (*complete)(bool *given);
+    int (*run)(int n, char **arguments); /* arguments: without options; returns an exit code */
+    const char *see;                     /* related commands, for the man page: "search|train embed"; or NULL */
+    const char *words; /* completions of the first argument: "one|two"; NULL: files if `arguments` says FILE */
+    const struct cli_command *const *commands; /* its subcommands, up to NULL, if it has some and no run; or NULL */
+} cli_command;
+
+#define CLI_SUMMARY "attention and Transformers" /* of attend itself */
+extern const cli_command *const cli_commands[];  /* in alphabetical order, up to NULL */
+
+/* Option rows shared by many tables. */
+/* clang-format off */
+#define CLI_MODEL(to)                                                                        \
+    {"model", 'm', "MODEL", .text = (to), .env = "ATTEND_MODEL",                             \
+     .help = "model folder, or name of a model in the models folder; default: the only sentence model there"}
+/* to begins as CLI_TRANSLATOR_SHIPPED */
+#define CLI_TRANSLATOR(to)                                                                   \
+    {"model", 'm', "MODEL", .text = (to),                                                    \
+     .help = "model folder, or name of a model in the models folder or of one that comes with attend"}
+/* The models that come with attend */
+#define CLI_TRANSLATOR_SHIPPED "tatoeba-de-en"
+#define CLI_VISION_SHIPPED "fashion-mnist"
+#define CLI_CAPTIONER_SHIPPED "flickr8k-captions"
+/* to: an int, an att_weight_type */
+#define CLI_DTYPE(to)                                                                        \
+    {"dtype", 0, "stored|f32|f16|bf16|int8|int4", .choice = (to),                            \
+     .help = "type of the weights in memory, quantised to int8 (Q8_0) or int4 (Q4_0) in blocks of 32 where rows are a " \
+             "multiple of it; default: as stored"}
+#define CLI_THREADS(to)                                                                      \
+    {"threads", 't', "N", .integer = (to), .max = 1024, .quiet = true, .env = "ATTEND_THREADS", \
+     .help = "number of threads; 0, the default: all that the process may use"}
+#define CLI_FILE(to)                                                                         \
+    {"file", 'f', "FILE", .text = (to), .quiet = true,                                       \
+     .help = "read sentences from this file, one per line; \"-\": standard input"}
+#define CLI_SENTENCE(to)                                                                     \
+    {"text", 0, "TEXT", .texts = (to),                                                       \
+     .help = "sentence, instead of lines of files; may be given repeatedly"}
+#define CLI_OUTPUT(to)                                                                       \
+    {"output", 'o', "FILE", .text = (to), .quiet = true, .writes = true,                     \
+     .help = "output file; appears when complete; default: standard output"}
+#define CLI_JSON(to) {"json", 0, NULL, .flag = (to), .help = "print JSON"}
+/* clang-format on */
+
+/* Parses and runs: argv[0] is the command's name. */
+int cli_run(const cli_command *c, const char *path, int argc, char **argv);
+/* Sets an option's value; `source` is its origin, for messages: "--threads". */
+int cli_take(const cli_option *o, const char *source, const char *given);
+/* The command with this name, or NULL after a message with the nearest name; `path` as in "attend bench". */
+const cli_command *cli_find(const cli_command *const *commands, const char *path, const char *name);
+typedef struct cli_hint {
+    char text[128];
+} cli_hint;
+/* The end of a message about an unknown word: "; did you mean \"BEFORE WORD\"?" of the nearest of n words; `otherwise`,
+ * if none is near. */
+const char *cli_did_you_mean(cli_hint *hint, const char *before, const char *given, const char *const *words, int n,
+                             const char *otherwise);
+
+enum { CLI_HELP_COLUMNS = 78 }; /* no line of help is longer */
+void cli_print_overview(FILE *f);
+void cli_print_help(FILE *f, const cli_command *c, const char *path);
+/* The manual page of a command; c NULL: attend(1). */
+void cli_print_man(FILE *f, const cli_command *c, const char *path);
+/* Writes all manual pages to a folder: attend.1, attend-embed.1, attend-train-embed.1, ... */
+int cli_write_man(const char *folder);
+int cli_print_completion(FILE *f, int shell); /* 0 bash, 1 zsh, 2 fish */
+/* Where to break a command line of n bytes: the number of those that fit into `width` columns with a backslash, up to a
+ * space that is not quoted, if possible one before an option or a redirection; n if all fit or there is no such space.
+ */
+int cli_shell_break(const char *line, int n, int width);
+/* "  -m, --model MODEL" into text; the option's default into `fallback` ("" if there is none to show). */
+void cli_option_synopsis(const cli_option *o, char *text, size_t size);
+void cli_option_default(const cli_option *o, char *text, size_t size);
+
+/* ---- Messages ----------------------------------------------------------- */
+
+int cli_fail(const char *format, ...) ATT_PRINTF(1, 2);   /* "attend: ..." on standard error; CLI_FAILED */
+int cli_misuse(const char *format, ...) ATT_PRINTF(1, 2); /* the same; CLI_MISUSE */
+void cli_note(const char *format, ...) ATT_PRINTF(1, 2);  /* the same, but the command continues */
+int cli_fail_errno(const char *path);                     /* "attend: PATH: No such file or directory"; CLI_FAILED */
+int cli_fail_memory(void);
+int cli_status(const att_ctx *ctx, att_status s); /* 0; or the library's message and a code */
+
+/* A path as a command in a message has it: in single quotes if a shell would change it, "FOLDER" if it is too long. */
+typedef struct cli_shell_word {
+    char text[4096];
+} cli_shell_word;
+cli_shell_word cli_quoted(const char *path);
+
+bool cli_ends_with(const char *text, const char *end);
+/* Has a path this extension, ".gguf", in letters of either case, after a name? */
+bool cli_has_extension(const char *path, const char *extension);
+
+/* The signal that was received after cli_end_later, or 0. */
+extern volatile int cli_signal;
+
+/* ---- Contexts and models ------------------------------------------------- */
+
+/* A context, whose notes (att_config) are said on standard error; or kept, if that is set before. */
+int cli_open(att_ctx **ctx, int64_t threads);
+extern bool cli_keep_notes;
+const char *cli_kept_note(int i); /* NULL: there are no more */
+
+typedef struct cli_model {
+    att_ctx *ctx;
+    att_sentence *sentence;
+    att_sentence_info info;
+    const char *name; /* as the user wrote it; its folder, if it was not given */
+    att_model_path folder;
+} cli_model;
+typedef enum cli_model_kind {
+    CLI_SENTENCE_MODEL,
+    CLI_TRANSLATION_MODEL,
+    CLI_LANGUAGE_MODEL,
+    CLI_VISION_MODEL,
+    CLI_RECOMMENDER,
+    CLI_CAPTIONER,
+    CLI_ANY_MODEL
+} cli_model_kind;
+/* "sentence model", "translator", "language model", "vision model", "recommender", "captioner" */
+const char *cli_model_kind_name(cli_model_kind kind);
+/* path: a folder or a .gguf file. CLI_ANY_MODEL: none of the other kinds */
+cli_model_kind cli_model_kind_of(const char *path);
+/* Is there a model of this name or path, and of this kind? name NULL: no. */
+bool cli_model_is(cli_model_kind kind, const char *name);
+/* The folder of a model by att_model_find. name NULL: the only model of this kind. Errors: it is of another kind, and
+ * the message names the command for it; there is none, and the message says how to get one; several. */
+int cli_model_find(cli_model_kind kind, const char *name, att_model_path *path);
+/* name NULL: the only sentence model. weights: an att_weight_type, of CLI_DTYPE. *m stays until it is closed. */
+int cli_model_open(cli_model *m, const char *name, int weights, int64_t threads);
+void cli_model_close(cli_model *m);
+
+typedef struct cli_translator {
+    att_ctx *ctx;
+    att_translator *translator;
+    att_encoder_decoder_info info;
+} cli_translator;
+int cli_translator_open(cli_translator *m, const char *name, int weights, int64_t threads);
+void cli_translator_close(cli_translator *m);
+
+/* A tokenizer: of such a model, of a folder that only has a tokenizer, or a SentencePiece file. */
+typedef struct cli_tokenizer {
+    att_ctx *ctx;
+    const att_tokenizer *tokenizer;
+    int64_t max_tokens; /* of the model; 0: no limit */
+    cli_model model;
+    att_tokenizer *own; /* of no model */
+} cli_tokenizer;
+int cli_tokenizer_open(cli_tokenizer *t, const char *name);
+void cli_tokenizer_close(cli_tokenizer *t);
+
+#endif

@@ -1,0 +1,35 @@
+/* Collects the texts of an input that are unknown to a model, and reports them once, at the end. */
+#ifndef CLI_BASE_UNKNOWN_TOKENS_H
+#define CLI_BASE_UNKNOWN_TOKENS_H
+
+#include "lines.h"
+
+#include <attend_model.h>
+
+#include <jansson.h>
+
+enum { CLI_UNKNOWN_SHOWN = 20, CLI_UNKNOWN_BYTES = 64, CLI_UNKNOWN_LIST = 4096 };
+
+typedef struct cli_unknown {
+    bool ids;      /* they are quoted, with commas between them */
+    json_t *array; /* or NULL: receives all of a line as they are, where they are UTF-8 */
+    int64_t lines; /* with unknown texts */
+    int n;         /* number of different texts, mostly characters */
+    char text[CLI_UNKNOWN_SHOWN][CLI_UNKNOWN_BYTES];
+    bool more;    /* there are further ones that do not fit */
+    bool in_line; /* the current line has unknown texts */
+} cli_unknown;
+
+/* For att_encode_options.unknown; user: a cli_unknown. */
+void cli_unknown_add(void *user, const char *text, size_t bytes);
+/* Ends the current line. */
+void cli_unknown_end_line(cli_unknown *u);
+/* Adds the unknown texts of a block of lines, each up to max_tokens (0: no limit). */
+int cli_unknown_scan(cli_unknown *u, const att_ctx *ctx, const att_tokenizer *t, const cli_lines *in,
+                     int64_t max_tokens);
+/* All texts, separated by spaces, or as ids; invisible characters as code points: U+200B. */
+void cli_unknown_list(const cli_unknown *u, char list[CLI_UNKNOWN_LIST]);
+/* Prints "3 lines have characters that the model does not know: 4 5 %", if there are any. */
+void cli_unknown_report(const cli_unknown *u);
+
+#endif

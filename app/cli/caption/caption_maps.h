@@ -1,0 +1,21 @@
+/* Where the words of a caption come from, as a picture: a small map for each word. */
+#ifndef CLI_CAPTION_CAPTION_MAPS_H
+#define CLI_CAPTION_CAPTION_MAPS_H
+
+#include "captioner.h"
+
+typedef struct caption_maps {
+    const cli_captioner *m;
+    const att_image_caption *caption;
+    att_caption_attention all;
+    const char *weights_name, *image_name; /* what is said of both, or NULL: in English */
+} caption_maps;
+
+/* Of a caption that m gave the image. Both stay where they are until *c is freed. */
+int caption_maps_open(caption_maps *c, const cli_captioner *m, const att_image *image,
+                      const att_image_caption *caption);
+void caption_maps_free(caption_maps *c);
+/* Self-contained SVG: the image as the model sees it, and under the colours of each word. name: of the image */
+int caption_maps_svg(FILE *f, const char *name, const caption_maps *c);
+
+#endif

@@ -1,0 +1,23 @@
+/* Ridge regression: a classifier that gives each image the one of a few captions whose predicted score is the largest.
+ */
+#ifndef CLI_CAPTION_CAPTION_RIDGE_H
+#define CLI_CAPTION_CAPTION_RIDGE_H
+
+#include <attend_vision.h>
+
+typedef struct caption_ridge {
+    int64_t width, kinds;
+    double strength;      /* of the ridge, beside features of variance 1 */
+    double *mean, *scale; /* [width]: of features, which become (x - mean) * scale */
+    double *weight /* [kinds, width] */, *bias /* [kinds] */;
+} caption_ridge;
+
+/* Learns scores y [kinds, n] from features x [n, width], which become of mean 0 and variance 1. The strength is the one
+ * of a few that, learnt from four fifths of the images, chooses best for the others. Free *r after an error, too. */
+int caption_ridge_learn(caption_ridge *r, att_ctx *ctx, double *x, int64_t n, int64_t width, const float *y,
+                        int64_t kinds);
+/* The kind of an image with features x [width], which become of mean 0 and variance 1 as those that were learnt from */
+int64_t caption_ridge_choose(const caption_ridge *r, double *x);
+void caption_ridge_free(caption_ridge *r);
+
+#endif

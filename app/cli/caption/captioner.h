@@ -1,0 +1,45 @@
+/* Captioners, opened by name. */
+#ifndef CLI_CAPTION_CAPTIONER_H
+#define CLI_CAPTION_CAPTIONER_H
+
+#include "cli/vision/vision.h"
+
+typedef struct cli_captioner {
+    att_ctx *ctx;
+    att_caption_model *model;
+    att_caption_model_info info;
+    const char *name; /* as the user wrote it */
+    att_model_path folder;
+} cli_captioner;
+/* *m stays where it is until it is closed. */
+int cli_captioner_open(cli_captioner *m, const char *name, int64_t threads);
+void cli_captioner_close(cli_captioner *m);
+/* att_caption; 0, or a code after a message, which names the model if it is the fault of that. */
+int cli_captioner_caption(const cli_captioner *m, int64_t n, const att_image *images,
+                          const att_caption_options *options, att_image_caption *out);
+
+/* How captions are searched: options of commands */
+typedef struct cli_caption_search {
+    int64_t beam, max_words;
+    double length_penalty;
+    float penalty; /* the same */
+} cli_caption_search;
+/* Refuses what the model cannot do. *s stays where it is while the options are used. */
+int cli_caption_search_options(cli_caption_search *s, const cli_captioner *m, int64_t n_best, att_caption_options *o);
+
+/* clang-format off */
+/* to begins as CLI_CAPTIONER_SHIPPED */
+#define CLI_CAPTIONER_OPTION(to)                                                             \
+    {"model", 'm', "MODEL", .text = (to),                                                    \
+     .help = "model folder, or name of a captioner in the models folder or of the one that comes with attend"}
+/* The initial values of a search whose options are not given */
+#define CLI_CAPTION_SEARCH_DEFAULTS .beam = 5, .length_penalty = 1
+#define CLI_CAPTION_SEARCH(s)                                                                \
+    {"beam", 0, "N", .integer = &(s).beam, .min = 1, .max = 1024, .help = "beam size; 1: greedy search"},  \
+    {"max-words", 0, "N", .integer = &(s).max_words, .min = 1, .max = 1 << 20, .quiet = true, \
+     .help = "maximum number of words of a caption; default: the model's"},                  \
+    {"length-penalty", 0, "X", .number = &(s).length_penalty, .min = -100, .max = 100,       \
+     .help = "score = log probability / (words and the end) ^ X; larger values prefer longer captions"}
+/* clang-format on */
+
+#endif

@@ -1,0 +1,584 @@
+/* attend train caption: captions of images, from images with captions. */
+#include "captioner.h"
+#include "cli/base/progress.h"
+#include "cli/base/signals.h"
+#include "cli/base/skipped.h"
+#include "cli/train/train.h"
+
+#include <attend_nn.h>
+#include <attend_vision.h>
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum decoder { GRU, LSTM, TRANSFORMER };
+enum attention { ADDITIVE, NONE };
+enum schedule { COSINE, LINEAR, CONSTANT };
+enum dtype { F32, F16 };
+enum { CIDER_IMAGES = 500, MAX_CHANNELS = 1 << 16 };
+
+static const char *data, *images, *train_list, *valid_list, *encoder, *channels, *folder;
+static int decoder, attention = -1, schedule, dtype = F32;
+static int64_t skip_bad_lines, image_size, hidden = 320, embedding, layers = 1, heads, intermediate, min_count = 5,
+                                           max_words, presence = -1, presence_epochs = -1, captions_per_image,
+                                           epochs = 25, batch = 32, crop, validate_every, save_every, keep = 1,
+                                           seed = 1, threads;
+static double doubly_stochastic, presence_weight, encoder_memory = 4, minutes, rate = 1e-3, warmup = 0.05, decay = 0.01,
+                                                  clip = 5, smoothing, dropout = 0.3;
+static bool gate, flip, skip_broken, resume;
+
+/* Words of --schedule */
+static const att_schedule_kind schedules[] = {ATT_COSINE, ATT_LINEAR, ATT_CONSTANT};
+
+static const cli_option options[] = {
+    {"data", 'd', "FILE", .text = &data, .required = true,
+     .help =
+         "captions of images: Flickr8k.token.txt, lines of name and caption with a tab between them, CSV with a header "
+         "that has columns image and caption, or COCO's JSON; names are of files in --images, without folders"},
+    {"images", 'i', "FOLDER", .text = &images, .required = true, .help = "folder of the images: JPEG, PNG or WebP"},
+    {"train-list", 0, "FILE", .text = &train_list,
+     .help = "learn from the images that this file names, one a line; default: all that have captions"},
+    {"valid-list", 0, "FILE", .text = &valid_list,
+     .help = "validate by the images that this file names, and write the best model; default: no validation"},
+    CLI_SKIP_BROKEN(&skip_broken),
+    {"output", 'o', "FOLDER", .text = &folder, .writes = true, .required = true,
+     .help = "output folder: checkpoints and log, in the end the model"},
+    {"resume", 0, NULL, .flag = &resume,
+     .help = "resume from the newest checkpoint; the result has the same bits as without interruption"},
+    {"decoder", 0, "gru|lstm|transformer", .choice = &decoder, .help = "what writes the words"},
+    {"attention", 0, "additive|none", .choice = &attention,
+     .help = "gru, lstm: each word looks at the places of the picture by an MLP, or all have its mean, one context "
+             "vector; default: additive"},
+    {"gate", 0, NULL, .flag = &gate,
+     .help = "additive attention: a gate on the context of each word (beta in Show, Attend and Tell)"},
+    {"doubly-stochastic", 0, "X", .number = &doubly_stochastic, .max = 1000,
+     .help = "additive attention: weight of the term that makes all words together look at each place as much (lambda "
+             "in Show, Attend and Tell); 0: off"},
+    {"hidden", 0, "N", .integer = &hidden, .min = 1, .max = 1 << 14, .help = "units of the decoder"},
+    {"embedding", 0, "N", .integer = &embedding, .min = 1, .max = 1 << 14, .quiet = true,
+     .help = "gru, lstm: features of a word; default: as many as --hidden"},
+    {"layers", 0, "N", .integer = &layers, .min = 1, .max = 64, .help = "layers of the decoder"},
+    {"heads", 0, "N", .integer = &heads, .min = 1, .max = 1 << 14, .quiet = true,
+     .help = "transformer: attention heads of a layer; default: 4"},
+    {"intermediate", 0, "N", .integer = &intermediate, .min = 1, .max = 1 << 16, .quiet = true,
+     .help = "transformer: features inside the feed-forward network; default: 4 times --hidden"},
+    {"encoder", 'e', "MODEL", .text = &encoder,
+     .help = "a pre-trained vision Transformer, which stays as it is, looks at the images, each once; default: a new "
+             "network of convolutions, which learns"},
+    {"encoder-memory", 0, "GB", .number = &encoder_memory, .max = 1e6, .above_min = true,
+     .help = "--encoder: memory for the features of all images"},
+    {"channels", 0, "LIST", .text = &channels,
+     .help = "channels of the network of convolutions; each of its stages has half the rows and columns of the one "
+             "before; default: 32,64,128,256"},
+    {"image-size", 0, "N", .integer = &image_size, .min = 1, .max = 4096, .quiet = true,
+     .help = "height and width to which images are resized, whatever their aspect is; default: 96"},
+    {"min-count", 0, "N", .integer = &min_count, .min = 1, .max = 1 << 30,
+     .help = "learn the words that occur N times or more; others are left out"},
+    {"max-words", 0, "N", .integer = &max_words, .max = 1 << 24, .quiet = true,
+     .help = "learn only the N most frequent words; 0, the default: all"},
+    {"presence", 0, "N", .integer = &presence, .max = 1 << 24, .quiet = true,
+     .help = "learn from the image alone which of the N most frequent words with a meaning of their own its captions "
+             "have; 0: off; default: 300, with --encoder 0"},
+    {"presence-epochs", 0, "N", .integer = &presence_epochs, .max = 1 << 20, .quiet = true,
+     .help = "the first epochs, in which only that is learnt; default: 40 % of --epochs, with --encoder 0"},
+    {"presence-weight", 0, "X", .number = &presence_weight, .max = 1000,
+     .help = "in the other epochs, weight of its loss, beside that of words; 0: off"},
+    {"captions-per-image", 0, "N", .integer = &captions_per_image, .max = 1 << 16, .quiet = true,
+     .help = "learn N captions of an image in each epoch, at random; 0, the default: all"},
+    {"epochs", 0, "N", .integer = &epochs, .min = 1, .max = 1 << 20,
+     .help = "number of epochs, over which the learning rate falls"},
+    {"minutes", 0, "N", .number = &minutes, .max = 1e6, .quiet = true,
+     .help = "stop after N minutes, wherever the learning rate is, and validate there; 0: after --epochs"},
+    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "batch size: images per step"},
+    {"rate", 0, "RATE", .number = &rate, .max = 10, .above_min = true, .help = "learning rate: the maximum"},
+    {"schedule", 0, "cosine|linear|constant", .choice = &schedule,
+     .help = "learning rate schedule: falling to 0 over --epochs, or constant"},
+    {"warmup", 0, "RATIO", .number = &warmup, .max = 0.99,
+     .help = "warm up the learning rate over this share of all steps, and again where words begin to be learnt"},
+    {"decay", 0, "X", .number = &decay, .max = 1, .help = "weight decay"},
+    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},
+    {"crop", 0, "PIXELS", .integer = &crop, .max = 1 << 12, .help = "shift images at random, up to so many pixels"},
+    {"flip", 0, NULL, .flag = &flip, .help = "flip half of the images, left and right"},
+    {"label-smoothing", 0, "X", .number = &smoothing, .max = 0.99, .help = "label smoothing"},
+    {"dropout", 0, "P", .number = &dropout, .max = 0.99, .help = "dropout probability"},
+    {"validate-every", 0, "N", .integer = &validate_every, .max = 1 << 30, .quiet = true,
+     .help = "validate every N steps; 0, the default: after each epoch"},
+    {"save-every", 0, "N", .integer = &save_every, .max = 1 << 30, .quiet = true,
+     .help = "save a checkpoint every N steps; 0, the default: after each epoch"},
+    {"keep", 0, "N", .integer = &keep, .max = 64,
+     .help = "checkpoints to keep when the training has finished; --resume needs one"},
+    {"dtype", 0, "f32|f16", .choice = &dtype, .help = "type of the weights in the model"},
+    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
+    CLI_SKIP_OPTION(&skip_bad_lines, "--data"),
+    CLI_THREADS(&threads),
+    {0},
+};
+
+static const char *const may_change[] = {"minutes", "validate-every", "save-every", "keep", "threads", NULL};
+static const char *const same_files[] = {"data", "images", "train-list", "valid-list", "encoder", NULL};
+static const cli_training_options stored = {"caption", options, &folder, &resume, may_change, same_files, NULL, NULL};
+
+/* Takes what was not typed from the training that continues. */
+static int complete(bool *given) { return cli_training_options_read(&stored, given); }
+
+typedef struct caption_training {
+    cli_training common;
+    cli_training_images files;
+    att_caption_set *train, *valid; /* valid NULL: no validation */
+    att_caption_set_info info, valid_info;
+    int64_t batches;        /* of an epoch */
+    const char *encoder;    /* its folder or NULL */
+    double waited, seconds; /* at the last validation: waits for images, the time */
+    double first, begin;    /* step of this process, and the share of --minutes after it */
+    bool estimated;         /* the number of epochs in --minutes */
+} caption_training;
+
+/* ---- options --------------------------------------------------------------------- */
+
+/* Options that have no meaning beside others */
+static int check_options(void)
+{
+    const bool transformer = decoder == TRANSFORMER, convolves = !encoder;
+    const struct {
+        bool wrong;
+        const char *name, *why;
+    } cases[] = {
+        {transformer && attention >= 0, "attention", "is for --decoder gru and lstm: a Transformer has its own"},
+        {transformer && gate, "gate", "is for --decoder gru and lstm"},
+        {transformer && embedding, "embedding", "is for --decoder gru and lstm"},
+        {transformer && doubly_stochastic > 0, "doubly-stochastic", "is for --decoder gru and lstm"},
+        {!transformer && heads, "heads", "is for --decoder transformer"},
+        {!transformer && intermediate, "intermediate", "is for --decoder transformer"},
+        {attention == NONE && gate, "gate", "does not go with --attention none"},
+        {attention == NONE && doubly_stochastic > 0, "doubly-stochastic", "does not go with --attention none"},
+        {!convolves && channels, "channels", "does not go with --encoder, which has its own"},
+        {!convolves && image_size, "image-size", "does not go with --encoder, which has its own"},
+        {!convolves && crop, "crop", "does not go with --encoder, which looks at each image once"},
+        {!convolves && flip, "flip", "does not go with --encoder, which looks at each image once"},
+        {!convolves && presence_epochs > 0, "presence-epochs", "does not go with --encoder, which does not learn"},
+        {valid_list && !train_list, "valid-list", "needs --train-list, or its images would be learnt"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        if (cases[i].wrong)
+            return cli_misuse("--%s %s", cases[i].name, cases[i].why);
+    if (presence == 0 && (presence_epochs > 0 || presence_weight > 0))
+        return cli_misuse("--presence-%s does not go with --presence 0", presence_epochs > 0 ? "epochs" : "weight");
+    return CLI_DONE;
+}
+
+/* Defaults that depend on other options, for training.json, too */
+static void complete_options(void)
+{
+    if (decoder == TRANSFORMER) {
+        heads = heads ? heads : 4;
+        intermediate = intermediate ? intermediate : 4 * hidden;
+    } else {
+        attention = attention < 0 ? ADDITIVE : attention;
+        embedding = embedding ? embedding : hidden;
+    }
+    if (!encoder) {
+        channels = channels ? channels : "32,64,128,256";
+        image_size = image_size ? image_size : 96;
+    }
+    presence = presence >= 0 ? presence : encoder ? 0 : 300;
+    presence_epochs = presence_epochs >= 0 ? presence_epochs : presence && !encoder ? epochs * 2 / 5 : 0;
+}
+
+/* Sizes that do not go together, defaults included */
+static int check_sizes(void)
+{
+    int stages = 1;
+    for (const char *comma = channels; comma && (comma = strchr(comma, ',')); comma++)
+        stages++;
+    if (!encoder && stages < 16 && image_size % (1 << stages))
+        return cli_misuse("--image-size %lld is not a multiple of %d, as %d stages (--channels) need it",
+                          (long long)image_size, 1 << stages, stages);
+    if (decoder == TRANSFORMER && hidden % heads)
+        return cli_misuse("--hidden %lld cannot be shared by %lld heads (--heads)", (long long)hidden,
+                          (long long)heads);
+    if (decoder != TRANSFORMER && layers > ATT_NN_MAX_RECURRENT)
+        return cli_misuse("--layers %lld is more than the %d that a GRU or an LSTM may have", (long long)layers,
+                          ATT_NN_MAX_RECURRENT);
+    if (presence_epochs >= epochs)
+        return cli_misuse("--presence-epochs %lld of --epochs %lld leave none in which captions are learnt",
+                          (long long)presence_epochs, (long long)epochs);
+    return CLI_DONE;
+}
+
+/* --channels as a JSON list */
+static int add_channels(json_t *root)
+{
+    json_t *list = json_array();
+    const char *at = channels;
+    do {
+        char *end;
+        const long long n = strtoll(at, &end, 10);
+        if (end == at || n < 1 || n > MAX_CHANNELS || (*end && (*end != ',' || !end[1]))) {
+            json_decref(list);
+            return cli_misuse("--channels \"%s\" is no list of numbers, 1 to %d, with commas between them", channels,
+                              MAX_CHANNELS);
+        }
+        json_array_append_new(list, json_integer(n));
+        at = *end ? end + 1 : end;
+    } while (*at);
+    return json_object_set_new(root, "channels", list) ? cli_fail_memory() : CLI_DONE;
+}
+
+static json_t *decoder_json(void)
+{
+    static const char *const names[] = {[GRU] = "gru", [LSTM] = "lstm", [TRANSFORMER] = "transformer"};
+    return decoder == TRANSFORMER
+               ? json_pack("{s:s, s:I, s:I, s:I, s:I}", "decoder", names[decoder], "hidden_size", (json_int_t)hidden,
+                           "num_layers", (json_int_t)layers, "num_attention_heads", (json_int_t)heads,
+                           "intermediate_size", (json_int_t)intermediate)
+               : json_pack("{s:s, s:s, s:b, s:I, s:I, s:I}", "decoder", names[decoder], "attention",
+                           attention == NONE ? "none" : "additive", "gate", gate, "hidden_size", (json_int_t)hidden,
+                           "embedding_size", (json_int_t)embedding, "num_layers", (json_int_t)layers);
+}
+
+/* The model's settings, malloc'd */
+static int write_settings(char **text)
+{
+    json_t *root = decoder_json();
+    int code = root ? CLI_DONE : cli_fail_memory();
+    if (!code && presence)
+        code = json_object_set_new(root, "presence", json_integer(presence)) ? cli_fail_memory() : CLI_DONE;
+    if (!code && !encoder)
+        code =
+            json_object_set_new(root, "image_size", json_integer(image_size)) ? cli_fail_memory() : add_channels(root);
+    *text = code ? NULL : json_dumps(root, JSON_COMPACT);
+    json_decref(root);
+    return code || *text ? code : cli_fail_memory();
+}
+
+/* ---- images and captions --------------------------------------------------------- */
+
+static const char *path_of(const void *set, int64_t i) { return att_caption_set_path(set, i); }
+
+/* Broken images are left out, if that is wanted. */
+static int check_files(caption_training *t, att_caption_set *set, int64_t n)
+{
+    bool *broken = calloc((size_t)n, sizeof *broken);
+    int code = broken ? cli_training_images_check(&t->files, n, path_of, set, broken) : cli_fail_memory();
+    if (!code)
+        code = cli_status(t->common.ctx, att_caption_set_leave_out(set, broken));
+    free(broken);
+    return code;
+}
+
+static int open_set(caption_training *t, const char *list, att_caption_set **out, att_caption_set_info *info)
+{
+    info->size = sizeof *info;
+    const att_caption_set_options *o =
+        ATT_OPTIONS(att_caption_set_options, .images = images, .list = list, .skip_bad_lines = skip_bad_lines);
+    int code = cli_status(t->common.ctx, att_caption_set_open(t->common.ctx, data, o, out));
+    if (!code)
+        code = cli_status(t->common.ctx, att_caption_set_describe(*out, info));
+    if (!code)
+        code = check_files(t, *out, info->images);
+    return code ? code : cli_status(t->common.ctx, att_caption_set_describe(*out, info));
+}
+
+static int by_name(const void *x, const void *y) { return strcmp(*(const char *const *)x, *(const char *const *)y); }
+
+/* No image for validation is learnt. */
+static int check_overlap(const caption_training *t)
+{
+    const int64_t n = t->info.images;
+    int code = CLI_DONE;
+    const char **paths = malloc((size_t)n * sizeof *paths);
+    if (!paths)
+        return cli_fail_memory();
+    for (int64_t i = 0; i < n; i++)
+        paths[i] = att_caption_set_path(t->train, i);
+    qsort(paths, (size_t)n, sizeof *paths, by_name);
+    for (int64_t i = 0; !code && i < t->valid_info.images; i++) {
+        const char *path = att_caption_set_path(t->valid, i);
+        if (bsearch(&path, paths, (size_t)n, sizeof *paths, by_name))
+            code = cli_fail("%s is in both lists, %s and %s", path, train_list, valid_list);
+    }
+    free(paths);
+    return code;
+}
+
+static int open_images(caption_training *t)
+{
+    int code = open_set(t, train_list, &t->train, &t->info);
+    if (!code && valid_list)
+        code = open_set(t, valid_list, &t->valid, &t->valid_info);
+    return code || !valid_list ? code : check_overlap(t);
+}
+
+static void say_images(const caption_training *t)
+{
+    const att_caption_set_info *i = &t->info;
+    fprintf(stderr, "%lld image%s with %lld caption%s (%s)", (long long)i->images, i->images == 1 ? "" : "s",
+            (long long)i->captions, i->captions == 1 ? "" : "s", i->format);
+    if (t->valid)
+        fprintf(stderr, "; %lld with %lld for validation", (long long)t->valid_info.images,
+                (long long)t->valid_info.captions);
+    fputc('\n', stderr);
+    if (i->empty)
+        cli_note("%s: %lld caption%s without a word, left out", data, (long long)i->empty, i->empty == 1 ? "" : "s");
+    cli_skipped_say(i->skipped, i->bad);
+    if (!train_list && i->missing)
+        cli_note("%lld image%s with captions %s not in %s, and left out", (long long)i->missing,
+                 i->missing == 1 ? "" : "s", i->missing == 1 ? "is" : "are", images);
+    if (!train_list && i->uncaptioned)
+        cli_note("%lld image%s in %s without a caption, and left out", (long long)i->uncaptioned,
+                 i->uncaptioned == 1 ? " is" : "s are", images);
+    if (!t->valid)
+        cli_note("there is no --valid-list for validation, so the model of the last step is written");
+}
+
+/* ---- validation ------------------------------------------------------------------- */
+
+/* Has the last step learnt presence alone? */
+static bool learns_presence(const caption_training *t)
+{
+    return att_training_steps(t->common.training) <= att_training_caption_presence_steps(t->common.training);
+}
+
+/* Says once how far --minutes will go, when that can be seen: after a twentieth of what is left of them. */
+static void estimate(caption_training *t, double time, double step)
+{
+    if (t->first == 0) {
+        t->first = step;
+        t->begin = time;
+    }
+    const double share = time - t->begin, left = 1 - t->begin, steps = step - t->first;
+    if (t->estimated || share < 0.05 * left || steps < 3)
+        return;
+    const double all = t->first + steps * left / share;
+    t->estimated = true;
+    if (all < 0.9 * (double)t->common.steps)
+        cli_note("at this speed, --minutes %g ends after about %.2g of %lld epochs", minutes, all / (double)t->batches,
+                 (long long)epochs);
+}
+
+/* With --minutes, presence has no more than its share of the time; the rest of it is for words. */
+static int share_time(void *user)
+{
+    caption_training *t = user;
+    const double time = cli_training_time(&t->common), step = (double)att_training_steps(t->common.training);
+    estimate(t, time, step);
+    if (!learns_presence(t) || presence_epochs == 0 || time < (double)presence_epochs / (double)epochs)
+        return CLI_DONE;
+    cli_note("the presence of words has had its share of --minutes: from step %.0f on, words are learnt", step + 1);
+    cli_training_forget(&t->common);
+    return cli_status(t->common.ctx, att_training_caption_learn_words(t->common.training));
+}
+
+/* What the loss is of */
+static const char *quantity(const void *user)
+{
+    const caption_training *t = user;
+    return presence_epochs > 0 && learns_presence(t) ? "presence" : "loss";
+}
+
+static int validate_presence(const caption_training *t, cli_validation *v)
+{
+    double loss = 0;
+    const int code = cli_status(t->common.ctx, att_training_caption_losses(t->common.training, NULL, &loss));
+    snprintf(v->log, sizeof v->log, ", \"valid_presence\": %.6f", loss);
+    snprintf(v->shown, sizeof v->shown, ", on validation %.4f", loss);
+    return code;
+}
+
+static int validate_words(const caption_training *t, cli_validation *v)
+{
+    att_ctx *ctx = t->common.ctx;
+    att_training *training = t->common.training;
+    double loss = 0, cider = 0;
+    int code = cli_status(ctx, att_training_validate(training, &loss));
+    if (!code)
+        code = cli_status(ctx, att_training_caption_cider(training, CIDER_IMAGES, &cider));
+    v->score = -loss;
+    snprintf(v->log, sizeof v->log, ", \"valid_loss\": %.6f, \"cider\": %.4f", loss, cider);
+    snprintf(v->shown, sizeof v->shown, ", on validation %.4f, CIDEr-D of greedy captions %.3f", loss, cider);
+    return code ? code : cli_status(ctx, att_training_keep_best(training, v->score, dtype == F16 ? ATT_F16 : ATT_F32));
+}
+
+static int validate(void *user, cli_validation *v)
+{
+    caption_training *t = user;
+    const double now = cli_seconds(), waited = att_training_caption_wait(t->common.training),
+                 share = (waited - t->waited) / (now - t->seconds);
+    const int code = (learns_presence(t) ? validate_presence : validate_words)(t, v);
+    const size_t n = strlen(v->shown);
+    if (!encoder)
+        snprintf(v->shown + n, sizeof v->shown - n, "; %.1f %% of the time waited for images", 100 * share);
+    t->waited = waited;
+    t->seconds = cli_seconds();
+    return code;
+}
+
+/* ---- the run ---------------------------------------------------------------------- */
+
+static int open_training(caption_training *t)
+{
+    cli_share f = {.all = t->info.images + t->valid_info.images, .things = "images encoded"};
+    char *settings;
+    const int64_t of = batch < t->info.images ? batch : t->info.images;
+    t->batches = (t->info.images + of - 1) / of;
+    t->common.steps = epochs * t->batches;
+    t->common.validate_every = validate_every ? validate_every : t->batches;
+    t->common.save_every = save_every ? save_every : t->batches;
+    int code = write_settings(&settings);
+    if (code)
+        return code;
+    const att_schedule rates = {.size = sizeof rates,
+                                .kind = schedules[schedule],
+                                .max_rate = rate,
+                                .warmup = (int64_t)(warmup * (double)t->common.steps),
+                                .steps = schedule == CONSTANT ? 0 : t->common.steps};
+    const att_caption_training_options *o = ATT_OPTIONS(
+        att_caption_training_options, .captions = t->train, .valid = t->valid, .batch = batch,
+        .captions_per_image = captions_per_image, .schedule = &rates, .weight_decay = decay, .clip = clip,
+        .label_smoothing = (float)smoothing, .dropout = (float)dropout, .doubly_stochastic = (float)doubly_stochastic,
+        .crop = crop, .flip = flip, .presence_epochs = presence_epochs, .presence_weight = (float)presence_weight,
+        .seed = (uint64_t)seed, .settings = settings, .min_count = min_count, .max_words = max_words,
+        .encoder = t->encoder, .encoder_memory = (int64_t)(1e9 * encoder_memory), .progress = cli_progress_report,
+        .user = &f, .resume = resume, .keep = 1, .note = t->common.note, .note_bytes = sizeof t->common.note);
+    cli_progress_begin(&f.line);
+    const att_status s = att_caption_training_open(t->common.ctx, folder, o, &t->common.training);
+    cli_progress_end(&f.line);
+    code = cli_training_status(t->common.ctx, s);
+    free(settings);
+    return code;
+}
+
+/* There is no model yet: its captions would have no meaning. */
+static void say_without_words(const caption_training *t, bool stopped)
+{
+    const long long step = att_training_steps(t->common.training);
+    const cli_shell_word name = cli_quoted(folder);
+    if (stopped)
+        cli_note(
+            "stopped after step %lld; only the presence of words has been learnt, so there is no model yet; attend "
+            "train caption --resume -o %s continues",
+            step, name.text);
+    else
+        cli_note("--minutes %g ended after step %lld; only the presence of words has been learnt, so there is no model "
+                 "yet; attend train caption --resume -o %s --minutes %g continues",
+                 minutes, step, name.text, 2 * minutes);
+}
+
+/* With validation the best model has been written already. */
+static int write_model(void *user, bool stopped)
+{
+    caption_training *t = user;
+    att_training_info info = {.size = sizeof info};
+    int code = cli_status(t->common.ctx, att_training_describe(t->common.training, &info));
+    if (code)
+        return code;
+    if (info.best_step > 0)
+        cli_note("the model is that of step %lld, the best on validation: loss %.4f per word",
+                 (long long)info.best_step, -info.best);
+    t->common.none = info.best_step == 0 && presence_epochs > 0 && learns_presence(t);
+    if (t->common.none) {
+        say_without_words(t, stopped);
+        return CLI_DONE;
+    }
+    if (info.best_step == 0)
+        code = cli_status(t->common.ctx, att_training_write(t->common.training, 0, dtype == F16 ? ATT_F16 : ATT_F32));
+    return code;
+}
+
+/* *path = the encoder's folder: with --resume the training's copy, as the other one may have moved; NULL: none */
+static int find_encoder(const char **path)
+{
+    static att_model_path found, copy;
+    *path = NULL;
+    if (!encoder)
+        return CLI_DONE;
+    if (resume) {
+        *path = copy.text;
+        return (size_t)snprintf(copy.text, sizeof copy.text, "%s/encoder", folder) < sizeof copy.text
+                   ? CLI_DONE
+                   : cli_fail("%s: the path is too long", folder);
+    }
+    const int code = cli_model_find(CLI_VISION_MODEL, encoder, &found);
+    *path = encoder = found.text; /* as the folder stores it */
+    return code;
+}
+
+static int run(int n, char **arguments)
+{
+    (void)n, (void)arguments;
+    caption_training t = {.common = {.folder = folder,
+                                     .minutes = minutes,
+                                     .resume = resume,
+                                     .things = "images",
+                                     .keep = keep,
+                                     .write = write_model,
+                                     .options = &stored,
+                                     .images = &t.files,
+                                     .user = &t}};
+    int code = check_options();
+    complete_options();
+    if (!code)
+        code = check_sizes();
+    if (!code)
+        code = find_encoder(&t.encoder);
+    if (!code)
+        code = cli_open(&t.common.ctx, threads);
+    t.files =
+        (cli_training_images){.ctx = t.common.ctx, .folder = folder, .resume = resume, .skip_broken = skip_broken};
+    if (!code)
+        code = open_images(&t);
+    if (!code) {
+        cli_end_later(); /* a signal cancels the start, which then leaves no folder */
+        code = open_training(&t);
+    }
+    if (!code) {
+        say_images(&t);
+        t.common.validate = t.valid ? validate : NULL;
+        t.common.quantity = quantity;
+        t.common.after_step = minutes > 0 ? share_time : NULL;
+        t.seconds = cli_seconds();
+        code = cli_training_run(&t.common);
+    }
+    att_training_free(t.common.training);
+    att_caption_set_free(t.valid);
+    att_caption_set_free(t.train);
+    cli_training_images_free(&t.files);
+    att_close(t.common.ctx);
+    return code;
+}
+
+const cli_command cli_train_caption = {
+    .name = "caption",
+    .summary = "train a model that describes pictures, on images with captions",
+    .details = "Trains an image captioner (Show and Tell: Vinyals et al. 2015; Show, Attend and\n"
+               "Tell: Xu et al. 2015) with AdamW. A network of convolutions makes a grid of\n"
+               "vectors of a picture; a GRU, an LSTM or a Transformer writes the words. With\n"
+               "--attention none it has one context vector for the whole picture; with\n"
+               "additive attention each word looks at places of its own, as a Transformer's\n"
+               "do. In the first epochs the convolutions learn which words a picture has in\n"
+               "its captions, then all learns to write them. With --encoder, a pre-trained\n"
+               "vision Transformer looks at the pictures instead.\n\n"
+               "Captions are learnt in lower case and without punctuation. Images are resized\n"
+               "to a square, whatever their aspect is; the model's folder says so, and attend\n"
+               "caption does the same.\n\n"
+               "All images are decoded before the start, with all threads, and those that cannot\n"
+               "be read are listed. --resume notices images that have changed. With --minutes\n"
+               "the first epochs have no more than their share of the time; a model is written\n"
+               "only once words have been learnt.\n\n"
+               "With --valid-list, the model with the least loss per word is written. Reports\n"
+               "progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a checkpoint;\n"
+               "if the process is killed, the steps since the last checkpoint are lost. To\n"
+               "continue, --resume -o FOLDER is enough: the folder has all options\n"
+               "(training.json). --minutes counts the time of all runs of a training.",
+    .examples =
+        "attend train caption --data Flickr8k.token.txt --images Images --train-list "
+        "Flickr_8k.trainImages.txt --valid-list Flickr_8k.devImages.txt --gate -o captions\n"
+        "attend train caption --data captions.txt --images photos --decoder transformer --layers 2 -o photos-tr\n"
+        "attend train caption --resume -o captions",
+    .options = options,
+    .see = "caption|evaluate caption|train classify|plot",
+    .complete = complete,
+    .run = run,
+};

@@ -1,0 +1,177 @@
+#include "conversation.h"
+#include "cli/base/grow.h"
+#include "cli/base/output.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int cli_conversation_open(cli_conversation *c, const cli_language *m, const char *template_name)
+{
+    *c = (cli_conversation){.m = m};
+    int code = cli_status(m->ctx, att_chat_template_open(m->ctx, m->folder.text, template_name, &c->template));
+    if (!code)
+        code = cli_status(m->ctx, att_language_state_new(att_text_generator_model(m->generator), 1, 0, &c->state));
+    if (code)
+        cli_conversation_close(c);
+    return code;
+}
+
+/* ---- messages */
+
+static void remove_messages(cli_conversation *c, size_t first)
+{
+    while (c->count > first)
+        free((void *)(uintptr_t)c->message[--c->count].text);
+}
+
+void cli_conversation_close(cli_conversation *c)
+{
+    remove_messages(c, 0);
+    free(c->message);
+    free(c->ids);
+    att_language_state_free(c->state);
+    att_chat_template_free(c->template);
+    *c = (cli_conversation){0};
+}
+
+static bool has_system(const cli_conversation *c) { return c->count > 0 && !strcmp(c->message[0].role, "system"); }
+
+void cli_conversation_reset(cli_conversation *c) { remove_messages(c, has_system(c)); }
+
+/* Inserts a message at an index. */
+static int insert(cli_conversation *c, size_t at, const char *role, const char *text, size_t bytes)
+{
+    char *copy = malloc(bytes + 1);
+    if (!copy || !cli_reserve(&c->room, c->count + 1, &(cli_array){&c->message, sizeof *c->message}, 1)) {
+        free(copy);
+        return cli_fail_memory();
+    }
+    if (bytes > 0)
+        memcpy(copy, text, bytes);
+    copy[bytes] = '\0';
+    memmove(c->message + at + 1, c->message + at, (c->count - at) * sizeof *c->message);
+    c->message[at] = (att_chat_message){role, copy, bytes};
+    c->count++;
+    return CLI_DONE;
+}
+
+int cli_conversation_system(cli_conversation *c, const char *text, size_t bytes)
+{
+    const att_chat_message example[] = {{"system", text, bytes}, {"user", "", 0}};
+    att_text rendered = {0};
+    int code = CLI_DONE;
+    if (bytes > 0)
+        code = cli_status(c->m->ctx, att_chat_render(c->template, example, 2, true, &rendered));
+    att_chat_text_free(c->template, &rendered);
+    if (!code && bytes > 0)
+        code = insert(c, 0, "system", text, bytes);
+    const size_t old = bytes > 0;
+    if (!code && c->count > old && !strcmp(c->message[old].role, "system")) {
+        free((void *)(uintptr_t)c->message[old].text);
+        memmove(c->message + old, c->message + old + 1, (--c->count - old) * sizeof *c->message);
+    }
+    return code;
+}
+
+/* ---- answers */
+
+/* Shortens the state to what it has in common with the prompt, at most all but its last token. */
+static int reuse(cli_conversation *c, const att_tokens *prompt, int64_t *cached)
+{
+    int64_t n = 0;
+    while (n < c->in_state && n < prompt->count - 1 && c->ids[n] == prompt->ids[n])
+        n++;
+    *cached = c->in_state = n;
+    return cli_status(c->m->ctx, att_language_state_truncate(c->state, 0, n));
+}
+
+/* Notes what the state has after an answer: the first tokens of prompt and answer. */
+static int note_state(cli_conversation *c, const att_tokens *prompt, const att_tokens *answer)
+{
+    const int64_t n = att_language_state_length(c->state, 0);
+    const int64_t from_prompt = n < prompt->count ? n : prompt->count, rest = n - from_prompt;
+    c->in_state = 0;
+    if (n < 0 || rest > answer->count) /* after an error nothing of it is used again */
+        return CLI_DONE;
+    if (!cli_reserve(&c->ids_room, (size_t)n, &(cli_array){&c->ids, sizeof *c->ids}, 1))
+        return cli_fail_memory();
+    if (from_prompt > 0)
+        memcpy(c->ids, prompt->ids, (size_t)from_prompt * sizeof *c->ids);
+    if (rest > 0)
+        memcpy(c->ids + from_prompt, answer->ids, (size_t)rest * sizeof *c->ids);
+    c->in_state = n;
+    return CLI_DONE;
+}
+
+static int generate(cli_conversation *c, const att_tokens *prompt, const att_generate_options *o, cli_reply *reply)
+{
+    const char *end = att_chat_template_end(c->template);
+    const long long positions = (long long)c->m->info.max_positions;
+    att_generate_options with = *o;
+    with.stop = &end;
+    with.n_stop = end ? 1 : 0;
+    with.state = c->state;
+    with.first_sequence = c->replies;
+    reply->prompt = prompt->count;
+    if (prompt->count >= positions)
+        return cli_fail("the conversation has %lld tokens, but the model has %lld positions: /reset begins a new one",
+                        (long long)prompt->count, positions);
+    int code = reuse(c, prompt, &reply->cached);
+    if (code)
+        return code;
+    code = cli_status(c->m->ctx, att_generate(c->m->generator, 1, prompt->ids, (const int64_t[]){0, prompt->count},
+                                              &with, &reply->generated));
+    const int noted = note_state(c, prompt, &reply->generated.tokens);
+    if (!code && cli_signal && reply->generated.end == ATT_GENERATION_CALLBACK)
+        code = CLI_INTERRUPTED;
+    return code ? code : noted;
+}
+
+int cli_conversation_reply(cli_conversation *c, const char *text, size_t bytes, const att_generate_options *o,
+                           cli_reply *reply)
+{
+    const att_tokenizer *t = att_text_generator_tokenizer(c->m->generator);
+    const size_t before = c->count;
+    att_tokens prompt = {0};
+    *reply = (cli_reply){0};
+    int code = insert(c, c->count, "user", text, bytes);
+    if (!code)
+        code = cli_status(c->m->ctx, att_chat_encode(c->template, t, c->message, (int64_t)c->count, true, &prompt));
+    if (!code)
+        code = generate(c, &prompt, o, reply);
+    att_tokens_free(t, &prompt);
+    if (!code || code == CLI_INTERRUPTED) {
+        const att_text *answer = &reply->generated.text;
+        const size_t space = answer->bytes > 0 && answer->text[0] == ' '; /* templates have their own */
+        const int added = insert(c, c->count, "assistant", answer->text + space, answer->bytes - space);
+        code = added ? added : code;
+        c->replies++;
+    }
+    if (code && code != CLI_INTERRUPTED)
+        remove_messages(c, before);
+    return code;
+}
+
+void cli_reply_free(const cli_conversation *c, cli_reply *reply)
+{
+    att_generated_free(c->m->generator, &reply->generated);
+    *reply = (cli_reply){0};
+}
+
+/* ---- files */
+
+int cli_conversation_save(const cli_conversation *c, const char *path)
+{
+    cli_output out = {0};
+    const int code = cli_output_open(&out, path);
+    if (code)
+        return code;
+    fputs("[", out.file);
+    for (size_t i = 0; i < c->count; i++) {
+        fprintf(out.file, "%s\n  {\"role\": \"%s\", \"content\": ", i ? "," : "", c->message[i].role);
+        cli_write_json(out.file, c->message[i].text, c->message[i].bytes);
+        fputs("}", out.file);
+    }
+    fputs("\n]\n", out.file);
+    return cli_output_close(&out, code);
+}

@@ -1,0 +1,64 @@
+/* Language models: opening them by name, and the options for sampling that commands share. */
+#ifndef CLI_LANGUAGE_LANGUAGE_H
+#define CLI_LANGUAGE_LANGUAGE_H
+
+#include "cli/base/command.h"
+
+#include <attend_language.h>
+
+typedef struct cli_language {
+    att_ctx *ctx;
+    att_text_generator *generator;
+    att_language_model_info info;
+    const char *name; /* as the user wrote it; its folder, if it was not given */
+    att_model_path folder;
+} cli_language;
+/* name NULL: the only language model. weights: an att_weight_type, of CLI_DTYPE. *m stays where it is until it is
+ * closed.
+ */
+int cli_language_open(cli_language *m, const char *name, int weights, int64_t threads);
+void cli_language_close(cli_language *m);
+
+/* Options for sampling; negative: not given. */
+typedef struct cli_sampling {
+    double temperature, top_p, min_p, repetition_penalty;
+    int64_t top_k, seed;
+    bool sample;
+} cli_sampling;
+#define CLI_SAMPLING_NONE                                                                                              \
+    {                                                                                                                  \
+        .temperature = -1, .top_p = -1, .min_p = -1, .repetition_penalty = -1, .top_k = -1, .seed = -1                 \
+    }
+/* clang-format off */
+#define CLI_LANGUAGE_MODEL_OPTION(to)                                                        \
+    {"model", 'm', "MODEL", .text = (to), .env = "ATTEND_LANGUAGE_MODEL",                    \
+     .help = "model folder, or name of a model in the models folder; default: the only language model there"}
+/* s: a cli_sampling */
+#define CLI_SAMPLING(s)                                                                      \
+    {"temperature", 'T', "X", .number = &(s).temperature, .max = 1e6, .quiet = true,         \
+     .help = "temperature, which divides the logits; 0: the most probable token each time"}, \
+    {"top-k", 'k', "N", .integer = &(s).top_k, .max = INT32_MAX, .quiet = true,              \
+     .help = "choose among the N most probable tokens only; 0: among all"},                  \
+    {"top-p", 'p', "X", .number = &(s).top_p, .max = 1, .above_min = true, .quiet = true,    \
+     .help = "choose among the most probable tokens whose probabilities sum to X"},          \
+    {"min-p", 0, "X", .number = &(s).min_p, .max = 1, .quiet = true,                         \
+     .help = "choose among tokens with at least X times the largest probability"},           \
+    {"repetition-penalty", 0, "X", .number = &(s).repetition_penalty, .min = 1e-3, .max = 1e3, .quiet = true, \
+     .help = "make tokens that occurred less probable, the prompt's as well; 1: off"},       \
+    {"seed", 's', "N", .integer = &(s).seed, .max = 1e15, .quiet = true,                     \
+     .help = "seed of the random tokens; default: another one each time, which is printed"}
+/* clang-format on */
+
+/* Sets *out to the folder's sampling with what was given, and a seed where none was; greedy, where `greedy` and no
+ * option asks for sampling. */
+int cli_sampling_read(const cli_language *m, cli_sampling *s, bool greedy, att_sampling *out);
+/* Says how tokens are sampled, as options that repeat it; nothing if they are not. */
+void cli_sampling_note(const att_sampling *s, int64_t seed);
+
+/* How a text ended, for --json: "eos", "stop", "length", "context" or "interrupted". */
+const char *cli_generation_end(att_generation_end end);
+
+/* Fails where a prompt of this number of tokens cannot be continued; what: "the prompt", "line 3". */
+int cli_prompt_check(const cli_language *m, const char *what, int64_t tokens);
+
+#endif

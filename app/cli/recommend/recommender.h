@@ -1,0 +1,47 @@
+/* Models that recommend items, opened by name, and the ids that commands read for them. */
+#ifndef CLI_RECOMMEND_RECOMMENDER_H
+#define CLI_RECOMMEND_RECOMMENDER_H
+
+#include "cli/base/unknown_tokens.h"
+
+#include <attend_recommend.h>
+
+typedef struct cli_recommender {
+    att_ctx *ctx;
+    att_recommender *model;
+    att_recommender_info info;
+    const char *name; /* as the user wrote it; its folder, if it was not given */
+    att_model_path folder;
+    const char **items; /* [info.items]: their ids */
+} cli_recommender;
+/* name NULL: the only recommender. *m stays where it is until it is closed. */
+int cli_recommender_open(cli_recommender *m, const char *name, int64_t threads);
+void cli_recommender_close(cli_recommender *m);
+/* The ids of all items, malloc'd: [items]. */
+int cli_recommender_ids(const att_recommender *m, int64_t items, const char ***ids);
+
+/* Histories of items, to be asked for together. */
+typedef struct cli_histories {
+    int64_t n;        /* histories */
+    int64_t *offsets; /* [n + 1] */
+    int32_t *items;   /* [offsets[n]] */
+    size_t n_room, items_room;
+} cli_histories;
+/* Adds a history without items, and items to the last one. */
+int cli_histories_begin(cli_histories *h);
+int cli_histories_add(cli_histories *h, int64_t item);
+void cli_histories_clear(cli_histories *h);
+void cli_histories_free(cli_histories *h);
+
+/* Adds the history that a text of ids is, with commas between them, or tabs if it has one; spaces around an id do not
+ * count. Unknown ids are left out and collected; NULL: they are an error, which names `source`. */
+int cli_histories_read(cli_histories *h, const att_recommender *m, const char *text, const char *source,
+                       cli_unknown *unknown);
+
+/* clang-format off */
+#define CLI_RECOMMENDER_MODEL_OPTION(to, role)                                               \
+    {"model", 'm', "MODEL", .text = (to),                                                    \
+     .help = "model folder, or name of a recommender in the models folder" role}
+/* clang-format on */
+
+#endif

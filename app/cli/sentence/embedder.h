@@ -1,0 +1,43 @@
+/* Models that embed what a command reads: sentences, or paths of images. */
+#ifndef CLI_SENTENCE_EMBEDDER_H
+#define CLI_SENTENCE_EMBEDDER_H
+
+#include "cli/base/lines.h"
+#include "cli/vision/vision.h"
+
+typedef struct cli_embedder {
+    att_ctx *ctx;
+    const char *name; /* as the user wrote it; its folder, if it was not given */
+    int64_t dim;
+    bool images;               /* the items are paths of images */
+    const char *lines;         /* what lines and arguments are, in messages: "lines", "images" */
+    const char *key;           /* of an item in JSON: "text", "image" */
+    att_similarity similarity; /* the model's measure */
+    int64_t block;             /* items to embed at once: enough for all threads, few enough to hold and to report */
+    /* private: one of them is open */
+    cli_model text;
+    cli_vision vision;
+} cli_embedder;
+
+/* name NULL: the only sentence model. weights: an att_weight_type, for a sentence model only. *e stays where it is
+ * until it is closed. */
+int cli_embedder_open(cli_embedder *e, const char *name, int weights, int64_t threads);
+void cli_embedder_close(cli_embedder *e);
+
+/* A command's arguments [n] as items. Of a vision model a folder stands for the images in it. */
+int cli_embedder_arguments(const cli_embedder *e, cli_lines *l, int n, char *const *arguments);
+
+/* Items [n] with lengths bytes [n] -> vectors [n, dim]; those of images have length 1. Adds the number of truncated
+ * sentences to *truncated. failed: receives which images could not be read, after a message for each, and vectors that
+ * are zero; NULL: the first one is an error. Error: a vector that is not finite, whose item is named, with its number
+ * if `before` items of the input came before these; -1: without. */
+int cli_embedder_encode(const cli_embedder *e, int64_t n, const char *const *items, const size_t *bytes, float *vectors,
+                        int64_t *truncated, bool *failed, int64_t before);
+/* Similarities of vectors a [n, dim] and b [m, dim] by the model's measure -> out [n, m]. */
+int cli_embedder_compare(const cli_embedder *e, const float *a, int64_t n, const float *b, int64_t m, float *out);
+/* Says which measure a model has, if it is not the cosine. */
+void cli_embedder_note_measure(const cli_embedder *e);
+/* Says how many of n items were truncated, if any. */
+void cli_embedder_note(const cli_embedder *e, int64_t truncated, int64_t n, const char *items);
+
+#endif

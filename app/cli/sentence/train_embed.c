@@ -1,0 +1,332 @@
+/* attend train embed: trains a sentence model on pairs, triplets, or pairs with scores or labels. */
+#include "cli/base/grow.h"
+#include "cli/base/signals.h"
+#include "cli/model/checkpoints.h"
+#include "cli/train/train.h"
+#include "correlation.h"
+#include "pairs.h"
+#include "training_rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 512 };
+
+static const char *model_name, *pairs_path, *valid_path, *folder;
+static int format = CLI_PAIRS_BY_NAME, loss = CLI_LOSS_BY_FILE, distance;
+static int64_t batch = 16, seed = 1, threads, validate_every = 100, save_every = 200, keep = 1, skip_bad_lines;
+static double epochs = 2, rate = 2e-5, warmup = 0.1, decay = 0.01, clip = 1, highest = 5, scale = 20, margin;
+static bool resume, json;
+
+static const cli_option options[] = {
+    CLI_MODEL(&model_name),
+    {"pairs", 'p', "FILE", .text = &pairs_path, .required = true,
+     .help = "rows of two or more texts; the third column may be a score, a label or a hard negative; may end in .gz"},
+    {"loss", 'l', CLI_LOSSES, .choice = &loss,
+     .help = "mnr is multiple-negatives-ranking; default: cosine if the third column is a number, softmax if it has "
+             "few different words, otherwise mnr"},
+    {"scale", 0, "N", .number = &scale, .min = 1e-6, .max = 1e6, .help = "mnr: factor of cosines, 1 / temperature"},
+    {"margin", 0, "N", .number = &margin, .max = 1e6, .quiet = true,
+     .help = "triplet: margin; 0, the default: 5, or 0.5 with --distance cosine"},
+    {"distance", 0, "euclidean|cosine", .choice = &distance, .help = "triplet: distance of embeddings"},
+    {"valid", 'v', "FILE", .text = &valid_path, .help = "pairs with scores for validation, to select the best model"},
+    {"format", 0, "tsv|csv", .choice = &format,
+     .help = "format of both files: tab-separated, or comma-separated with quotes (RFC 4180); default: by the file's "
+             "extension"},
+    CLI_SKIP_OPTION(&skip_bad_lines, "each of both files"),
+    {"highest", 0, "SCORE", .number = &highest, .min = 1e-9, .max = 1e9,
+     .help = "highest similarity score, that of sentences with equal meaning; the lowest is 0"},
+    {"output", 'o', "FOLDER", .text = &folder, .writes = true, .required = true,
+     .help = "output folder: checkpoints and log, in the end the model"},
+    {"resume", 0, NULL, .flag = &resume,
+     .help = "resume from the newest checkpoint; the result has the same bits as without interruption"},
+    {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6, .help = "number of epochs"},
+    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "batch size: pairs per step"},
+    {"rate", 0, "RATE", .number = &rate, .max = 10, .above_min = true,
+     .help = "learning rate: the maximum, which decays linearly to 0"},
+    {"warmup", 0, "RATIO", .number = &warmup, .max = 0.99,
+     .help = "warm up the learning rate over this share of all steps"},
+    {"decay", 0, "X", .number = &decay, .max = 1, .help = "weight decay"},
+    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},
+    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30, .help = "validate every N steps"},
+    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "save a checkpoint every N steps"},
+    {"keep", 0, "N", .integer = &keep, .max = 64,
+     .help = "checkpoints to keep when the training has finished; --resume needs one"},
+    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
+    CLI_TRAINING_JSON(&json),
+    CLI_THREADS(&threads),
+    {0},
+};
+
+static const char *const may_change[] = {"format", "validate-every", "save-every", "keep", "threads", NULL};
+static const char *const same_files[] = {"model", "pairs", "valid", NULL};
+static const cli_training_options stored = {"embed", options, &folder, &resume, may_change, same_files, NULL, NULL};
+
+/* Takes what was not typed from the training that continues. */
+static int complete(bool *given) { return cli_training_options_read(&stored, given); }
+
+/* ---- all pairs of a file */
+
+typedef struct scored {
+    int64_t n;
+    const char **text; /* [2 n], malloc'd each */
+    size_t *bytes;     /* [2 n] */
+    double *score;     /* [n], from 0 to 1 */
+    size_t room;       /* capacity of text, bytes and score, in pairs */
+} scored;
+
+static void free_scored(scored *s)
+{
+    for (int64_t i = 0; i < 2 * s->n; i++)
+        free((char *)s->text[i]);
+    free(s->text);
+    free(s->bytes);
+    free(s->score);
+}
+
+static int add(scored *s, const cli_pairs *p, int64_t i)
+{
+    const cli_array arrays[] = {
+        {&s->text, 2 * sizeof *s->text}, {&s->bytes, 2 * sizeof *s->bytes}, {&s->score, sizeof *s->score}};
+    if (!cli_reserve(&s->room, (size_t)s->n + 1, arrays, 3))
+        return cli_fail_memory();
+    char *both[2];
+    for (int k = 0; k < 2; k++) {
+        both[k] = malloc(p->bytes[2 * i + k] + 1);
+        if (!both[k]) {
+            free(k ? both[0] : NULL);
+            return cli_fail_memory();
+        }
+        memcpy(both[k], p->text[2 * i + k], p->bytes[2 * i + k] + 1);
+        s->text[2 * s->n + k] = both[k];
+        s->bytes[2 * s->n + k] = p->bytes[2 * i + k];
+    }
+    s->score[s->n++] = p->gold[i] / highest;
+    return CLI_DONE;
+}
+
+static int read_scored(scored *s, const char *path)
+{
+    cli_pairs p;
+    cli_skipped skipped;
+    const cli_pairs_options o = {
+        .format = format, .gold = true, .highest = highest, .skip = skip_bad_lines, .max_count = BLOCK};
+    int code = cli_pairs_open(&p, path, &o);
+    if (code)
+        return code;
+    do {
+        code = cli_pairs_next(&p);
+        for (int64_t i = 0; !code && i < p.count; i++)
+            code = add(s, &p, i);
+    } while (!code && p.count > 0);
+    cli_records_skipped(&p.in, &skipped);
+    cli_pairs_close(&p);
+    if (!code && s->n == 0)
+        return cli_fail("%s: has no pairs", path);
+    if (!code)
+        cli_skipped_say(skipped.n, skipped.first);
+    return code;
+}
+
+/* Of all texts and scores. */
+static int64_t checksum(const scored *s)
+{
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < s->n; i++) {
+        for (int k = 0; k < 2; k++)
+            sum = cli_training_checksum(sum, s->text[2 * i + k], s->bytes[2 * i + k] + 1);
+        sum = cli_training_checksum(sum, &s->score[i], sizeof s->score[i]);
+    }
+    return (int64_t)sum;
+}
+
+/* ---- validation */
+
+typedef struct embed_training {
+    cli_training common;
+    cli_rows pairs;
+    scored valid;
+    double *similarity; /* [valid.n], by the model's measure */
+    att_similarity measure;
+    float *vectors; /* [2 valid.n, dim] */
+    int64_t dim;
+} embed_training;
+
+static int validate(void *user, cli_validation *v)
+{
+    embed_training *t = user;
+    const scored *s = &t->valid;
+    int code = cli_status(t->common.ctx, att_sentence_encode(att_training_sentence(t->common.training), 2 * s->n,
+                                                             s->text, s->bytes, t->vectors, NULL));
+    if (code)
+        return code;
+    for (int64_t i = 0; i < s->n; i++)
+        t->similarity[i] =
+            cli_similar(t->measure, t->vectors + 2 * i * t->dim, t->vectors + (2 * i + 1) * t->dim, t->dim);
+    code = cli_spearman(t->similarity, s->score, s->n, &v->score);
+    if (code)
+        return code;
+    v->score *= 100;
+    const double pearson = 100 * cli_pearson(t->similarity, s->score, s->n);
+    if (isfinite(v->score + pearson))
+        snprintf(v->log, sizeof v->log, ", \"spearman\": %.4f, \"pearson\": %.4f", v->score, pearson);
+    snprintf(v->shown, sizeof v->shown, ", on validation Spearman %.2f, Pearson %.2f", v->score, pearson);
+    return cli_status(t->common.ctx, att_training_keep_best(t->common.training, v->score, ATT_F32));
+}
+
+/* ---- the run */
+
+static void say_cut(const att_training_info *i)
+{
+    if (i->too_long > 0)
+        fprintf(stderr, "%lld of %lld rows have a sentence that is longer than the model takes, and is cut\n",
+                (long long)i->too_long, (long long)i->pairs);
+}
+
+/* Options that are for another loss, and what a batch needs. */
+static int check_options(const cli_rows *r)
+{
+    const bool ranking = r->loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING, triplet = r->loss == ATT_LOSS_TRIPLET;
+    if (scale != 20 && !ranking)
+        return cli_misuse("--scale %g is for --loss mnr, but here the loss is another", scale);
+    if (margin > 0 && !triplet)
+        return cli_misuse("--margin %g is for --loss triplet, but here the loss is another", margin);
+    if (distance && !triplet)
+        return cli_misuse("--distance cosine is for --loss triplet, but here the loss is another");
+    if (ranking && r->columns == 2 && batch == 1)
+        return cli_misuse("--batch 1 with --loss mnr: the negatives of a pair are the other pairs of its batch, which "
+                          "must have 2 or more");
+    return CLI_DONE;
+}
+
+static int open_training(embed_training *t)
+{
+    const double batches = ceil((double)t->pairs.n / (double)batch);
+    t->common.steps = (int64_t)ceil(epochs * batches);
+    const att_schedule rates = {.size = sizeof rates,
+                                .kind = ATT_LINEAR,
+                                .max_rate = rate,
+                                .warmup = (int64_t)(warmup * (double)t->common.steps),
+                                .steps = t->common.steps};
+    static att_model_path path;
+    int code = cli_model_find(CLI_SENTENCE_MODEL, model_name, &path);
+    const att_sentence_training_options *o = ATT_OPTIONS(
+        att_sentence_training_options, .model = path.text, .resume = resume, .evaluation_id = checksum(&t->valid),
+        .note = t->common.note, .note_bytes = sizeof t->common.note, .pairs = t->pairs.n, .texts = t->pairs.text,
+        .bytes = t->pairs.bytes, .scores = t->pairs.score, .loss = t->pairs.loss, .columns = t->pairs.columns,
+        .labels = t->pairs.label, .classes = t->pairs.classes, .scale = scale, .margin = margin,
+        .distance = (att_sentence_distance)distance, .batch = batch, .schedule = &rates, .weight_decay = decay,
+        .clip = clip, .seed = (uint64_t)seed);
+    model_name = path.text; /* as the folder stores it */
+    if (!code)
+        code = cli_status(t->common.ctx, att_sentence_training_open(t->common.ctx, folder, o, &t->common.training));
+    return code;
+}
+
+static int allocate_validation(embed_training *t)
+{
+    att_sentence_info info = {.size = sizeof info};
+    int code = cli_status(t->common.ctx, att_sentence_describe(att_training_sentence(t->common.training), &info));
+    t->dim = info.dim;
+    t->measure = info.similarity;
+    t->similarity = malloc((size_t)t->valid.n * sizeof *t->similarity);
+    t->vectors = malloc(2 * (size_t)(t->valid.n * t->dim) * sizeof *t->vectors);
+    if (!code && (!t->similarity || !t->vectors))
+        code = cli_fail_memory();
+    return code;
+}
+
+/* With validation the best model was written already; otherwise the last one is written now. */
+static int write_model(void *user, bool stopped)
+{
+    const embed_training *t = user;
+    att_training_info info = {.size = sizeof info};
+    int code = cli_status(t->common.ctx, att_training_describe(t->common.training, &info));
+    const bool none = !isfinite(info.best);
+    if (!code && (!valid_path || (stopped && none)))
+        return cli_status(t->common.ctx, att_training_write(t->common.training, 0, ATT_F32));
+    if (!code && none)
+        return cli_fail("%s: no validation has a correlation: similarities or scores are all the same", valid_path);
+    if (!code && info.best_step == 0)
+        cli_training_say_kept(&t->common, "Spearman", 2, 0);
+    else if (!code)
+        cli_note("%s is the model of step %lld, with the highest Spearman on validation, %.2f", folder,
+                 (long long)info.best_step, info.best);
+    return code;
+}
+
+static int run(int n, char **arguments)
+{
+    (void)n, (void)arguments;
+    embed_training t = {.common = {.folder = folder,
+                                   .save_every = save_every,
+                                   .validate_every = validate_every,
+                                   .resume = resume,
+                                   .both = true,
+                                   .validate = valid_path ? validate : NULL,
+                                   .validate_first = valid_path ? validate : NULL,
+                                   .keep = keep,
+                                   .describe = say_cut,
+                                   .write = write_model,
+                                   .options = &stored,
+                                   .user = &t}};
+    int code = cli_open(&t.common.ctx, threads);
+    if (!code)
+        code = cli_rows_read(
+            &t.pairs, pairs_path,
+            &(cli_rows_options){.format = format, .loss = loss, .highest = highest, .skip = skip_bad_lines});
+    if (!code)
+        code = check_options(&t.pairs);
+    if (!code && valid_path)
+        code = read_scored(&t.valid, valid_path);
+    if (!code) {
+        cli_end_later(); /* a signal cancels the start, which then leaves no folder */
+        code = open_training(&t);
+    }
+    if (!code)
+        cli_rows_describe(&t.pairs);
+    if (!code && valid_path)
+        code = allocate_validation(&t);
+    if (!code)
+        code = cli_training_run(&t.common);
+    if (json && (!code || code == CLI_INTERRUPTED))
+        code = cli_training_print_result(&t.common, "spearman", code);
+    att_training_free(t.common.training);
+    cli_rows_free(&t.pairs);
+    free_scored(&t.valid);
+    free(t.similarity);
+    free(t.vectors);
+    att_close(t.common.ctx);
+    return code;
+}
+
+const cli_command cli_train_embed = {
+    .name = "embed",
+    .summary = "fine-tune a sentence model on pairs, triplets, scores or labels",
+    .details = "Fine-tunes a model with AdamW (Sentence-BERT; Reimers, Gurevych 2019). The loss\n"
+               "follows from the columns of --pairs, or is chosen by --loss:\n\n"
+               "  text, text         mnr: multiple negatives ranking; the others of a\n"
+               "                     batch are the negatives\n"
+               "  text, text, text   mnr with hard negatives (third and more), or\n"
+               "                     with --loss triplet anchor, positive, negative\n"
+               "  text, text, score  cosine: cosine similarity approaches the score\n"
+               "  text, text, label  softmax: a classifier of (u, v, |u - v|), which is\n"
+               "                     in the checkpoints and not in the model\n\n"
+               "They equal the losses of sentence-transformers. With mnr no text occurs twice in\n"
+               "a batch. The result is a sentence-transformers folder: with --valid the model\n"
+               "with the highest Spearman correlation, otherwise that of the last step.\n\n"
+               "Reports progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a\n"
+               "checkpoint and writes the model so far; if the process is killed, the steps\n"
+               "since the last checkpoint are lost. To continue, --resume -o FOLDER is enough:\n"
+               "the folder has all options (training.json).",
+    .examples = "attend train embed -m all-MiniLM-L6-v2 --pairs stsb-en-train.csv "
+                "--valid stsb-en-dev.csv -o stsb\n"
+                "attend train embed -m all-MiniLM-L6-v2 --pairs question-answer.tsv.gz "
+                "--loss mnr --batch 64 -o questions\n"
+                "attend similarity -m stsb --pairs stsb-en-dev.csv --gold > scores.txt",
+    .options = options,
+    .see = "embed|similarity|plot",
+    .complete = complete,
+    .run = run,
+};

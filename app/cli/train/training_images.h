@@ -1,0 +1,42 @@
+/* The files of a training's images: all are decoded before it begins, and are the same when it continues. */
+#ifndef CLI_TRAIN_TRAINING_IMAGES_H
+#define CLI_TRAIN_TRAINING_IMAGES_H
+
+#include <attend_vision.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What is known of a file. FOLDER/images.tsv has a line of each. */
+typedef struct cli_image_file {
+    uint64_t checksum;              /* of the content */
+    int64_t bytes, changed, status; /* size; times of the last change of content and of status, in nanoseconds */
+    bool broken;                    /* it cannot be decoded */
+    char *name;                     /* the last part of its path, with bytes that end a field as %09 */
+} cli_image_file;
+
+typedef struct cli_training_images {
+    att_ctx *ctx;
+    const char *folder; /* of the training */
+    bool resume;
+    bool skip_broken;
+    /* private */
+    cli_image_file *file; /* [n]: those that were checked so far */
+    int64_t n;
+    cli_image_file *known; /* [n_known]: those of the training that continues */
+    int64_t n_known;
+} cli_training_images;
+
+/* Checks further images [n] of a set, by their paths, with all threads: decodes them, and marks those that fail in
+ * `broken` [n]. Where the training continues, its broken images are marked, and others have the content that they had
+ * when it began; files with unchanged size and times are not read. Errors, each after a list of the images: broken
+ * ones, without skip_broken; changed ones. */
+int cli_training_images_check(cli_training_images *t, int64_t n, const char *(*path)(const void *set, int64_t i),
+                              const void *set, bool *broken);
+/* Writes FOLDER/images.tsv, where a training begins with images in files. *made: it did not exist. */
+int cli_training_images_write(const cli_training_images *t, bool *made);
+/* Removes it again. */
+void cli_training_images_discard(const cli_training_images *t);
+void cli_training_images_free(cli_training_images *t);
+
+#endif

@@ -1,0 +1,408 @@
+/* attend evaluate classify: accuracy, calibration and confusions of a classifier of images. */
+#include "cli/base/output.h"
+#include "cli/base/progress.h"
+#include "cli/base/utf8.h"
+#include "cli/draw/heatmap.h"
+#include "cli/draw/picture.h"
+#include "vision.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRAIN, TEST }; /* words of --split */
+enum { MAX_BLOCK = 128, SMALL = 1 << 17, TOP = 5, BINS = 15, MAX_TABLE = 20, MAX_DRAWN = 100, MAX_JSON = 1000 };
+
+static const char *model_name = CLI_VISION_SHIPPED, *data, *confusion_path;
+static int split = TEST;
+static int64_t threads;
+static bool skip_broken, json;
+
+static const cli_option options[] = {
+    CLI_VISION_MODEL_OPTION(&model_name),
+    {"data", 'd', "FOLDER", .text = &data, .required = true,
+     .help = "images: a folder for each class; IDX files, as MNIST has them; or CIFAR-10's binary batches"},
+    {"split", 0, "train|test", .choice = &split, .help = "part of the images"},
+    {"confusion", 0, "FILE", .text = &confusion_path, .writes = true, .quiet = true,
+     .help = "draw the confusion matrix to this file: " PICTURE_FORMATS},
+    CLI_SKIP_BROKEN(&skip_broken),
+    CLI_THREADS(&threads),
+    CLI_JSON(&json),
+    {0},
+};
+
+/* Of a class: its images, the images that were said to be of it, and those that are */
+typedef struct class_count {
+    int64_t images, answers, right;
+} class_count;
+
+/* What was counted. */
+typedef struct counts {
+    cli_vision m;
+    att_image_set *set;
+    att_image_set_info set_info;
+    int64_t classes, images; /* of the model; of the set, in the end those that could be read */
+    int64_t broken;          /* the others */
+    class_count *of;         /* [classes] */
+    int64_t *confusion;      /* [classes, classes]: class, answer; NULL: it is not shown */
+    int64_t right, right_top;
+    int64_t binned[BINS], binned_right[BINS]; /* by confidence, the probability of the answer */
+    double confidence[BINS];                  /* sums */
+    double seconds;
+    /* Of a block: */
+    int64_t room, first; /* its number of images; the first of them */
+    cli_image *read;     /* [room] */
+    att_image *image;    /* [room]: those of them that could be read */
+    int64_t *expected;   /* [room]: of these */
+    float *probability;  /* [room, classes] */
+} counts;
+
+/* ---- Counting ------------------------------------------------------------ */
+
+static void count_image(counts *c, int64_t class, const float *p)
+{
+    int64_t answer = 0, above = 0; /* classes that are more probable than the right one */
+    for (int64_t k = 0; k < c->classes; k++) {
+        answer = p[k] > p[answer] ? k : answer;
+        above += p[k] > p[class] || (p[k] == p[class] && k < class);
+    }
+    const int bin = (int)fmin(BINS - 1, (double)p[answer] * BINS);
+    if (c->confusion)
+        c->confusion[class * c->classes + answer]++;
+    c->of[class].images++;
+    c->of[answer].answers++;
+    c->of[class].right += answer == class;
+    c->right += answer == class;
+    c->right_top += above < TOP;
+    c->binned[bin]++;
+    c->binned_right[bin] += answer == class;
+    c->confidence[bin] += (double)p[answer];
+}
+
+static int count_block(counts *c, int64_t n)
+{
+    int64_t good = 0;
+    int code = CLI_DONE;
+    cli_images_read_set(c->m.ctx, c->set, c->first, n, c->read);
+    for (int64_t i = 0; code != CLI_INTERRUPTED && i < n; i++) {
+        code = cli_image_code(&c->read[i]);
+        if (code)
+            continue;
+        c->image[good] = c->read[i].image;
+        c->expected[good++] = att_image_set_class(c->set, c->first + i);
+    }
+    c->broken += n - good;
+    code = code == CLI_INTERRUPTED ? code : CLI_DONE;
+    if (!code && good)
+        code = cli_vision_classify(&c->m, good, c->image, NULL, c->probability);
+    for (int64_t i = 0; !code && i < good; i++)
+        count_image(c, c->expected[i], c->probability + i * c->classes);
+    cli_images_free(c->m.ctx, n, c->read);
+    return code;
+}
+
+static int count_all(counts *c)
+{
+    cli_progress line;
+    int code = CLI_DONE;
+    const double begin = cli_seconds();
+    cli_progress_begin(&line);
+    for (c->first = 0; !code && c->first < c->images; c->first += c->room) {
+        cli_progress_show(&line, c->first, "images", (double)c->first / (double)c->images);
+        const int64_t rest = c->images - c->first;
+        code = count_block(c, rest < c->room ? rest : c->room);
+    }
+    cli_progress_end(&line);
+    c->seconds = cli_seconds() - begin;
+    if (!code && c->broken == c->images)
+        return cli_fail("%s: no image can be read", data);
+    c->images -= c->broken;
+    if (!code && c->broken)
+        cli_note("%lld of %lld images cannot be read, and %s not counted", (long long)c->broken,
+                 (long long)(c->images + c->broken), c->broken == 1 ? "is" : "are");
+    return code;
+}
+
+/* ---- Figures --------------------------------------------------------------- */
+
+static double share(int64_t part, int64_t all) { return all ? (double)part / (double)all : NAN; }
+
+/* The 95 % interval of a proportion (Wilson 1927) */
+static void wilson(int64_t right, int64_t n, double *low, double *high)
+{
+    const double z = 1.959963984540054, p = share(right, n), all = (double)n, scale = 1 + z * z / all,
+                 centre = (p + z * z / (2 * all)) / scale,
+                 half = z / scale * sqrt(p * (1 - p) / all + z * z / (4 * all * all));
+    *low = centre - half;
+    *high = centre + half;
+}
+
+/* Expected calibration error: the mean distance of confidence and accuracy, by bins of confidence (Guo et al. 2017) */
+static double calibration_error(const counts *c)
+{
+    double sum = 0;
+    for (int i = 0; i < BINS; i++)
+        sum += fabs((double)c->binned_right[i] - c->confidence[i]);
+    return sum / (double)c->images;
+}
+
+/* Both are NAN where there is none to be found. */
+static double precision(const class_count *n) { return share(n->right, n->answers); }
+static double recall(const class_count *n) { return share(n->right, n->images); }
+
+/* ---- Printing --------------------------------------------------------------- */
+
+static void put_percent(double x)
+{
+    if (isnan(x))
+        fputs("         -", stdout);
+    else
+        printf("  %6.2f %%", 100 * x);
+}
+
+/* A line for each class of the data; the last part of a row of the confusion matrix follows it if all fit. */
+static void print_classes(const counts *c)
+{
+    const bool matrix = c->classes <= MAX_TABLE;
+    int width = 5, cell = 2;
+    for (int64_t i = 0; i < c->classes; i++)
+        width = (int)fmax(width, utf8_width(att_image_model_label(c->m.model, i)));
+    width = (int)fmin(width, 24);
+    for (int64_t n = c->images; n >= 10; n /= 10)
+        cell++;
+    printf("\n  #  %-*s  images  precision    recall", width, "class");
+    for (int64_t k = 0; matrix && k < c->classes; k++)
+        printf("%*lld", cell, (long long)k);
+    printf("%s\n", matrix ? "  (answers)" : "");
+    for (int64_t i = 0; i < c->classes; i++) {
+        const class_count *n = &c->of[i];
+        if (!n->images && !n->answers)
+            continue;
+        printf("%3lld  ", (long long)i);
+        utf8_field(stdout, att_image_model_label(c->m.model, i), width, 0);
+        printf("  %6lld ", (long long)n->images);
+        put_percent(precision(n));
+        put_percent(recall(n));
+        for (int64_t k = 0; matrix && k < c->classes; k++)
+            printf("%*lld", cell, (long long)c->confusion[i * c->classes + k]);
+        putchar('\n');
+    }
+}
+
+static void print_text(const counts *c)
+{
+    double low, high;
+    wilson(c->right, c->images, &low, &high);
+    printf("accuracy     %6.2f %%  from %.2f to %.2f (95 %%): %lld of %lld images\n", 100 * share(c->right, c->images),
+           100 * low, 100 * high, (long long)c->right, (long long)c->images);
+    if (c->classes > TOP)
+        printf("top %d        %6.2f %%\n", TOP, 100 * share(c->right_top, c->images));
+    printf("calibration  %6.2f %%  expected error of the probabilities, %d bins\n", 100 * calibration_error(c), BINS);
+    printf("%.0f images/s\n", (double)c->images / c->seconds);
+    print_classes(c);
+}
+
+static void put_share(const char *name, double x)
+{
+    if (isnan(x))
+        printf(", \"%s\": null", name);
+    else
+        printf(", \"%s\": %.8g", name, x);
+}
+
+static void print_json_confusion(const counts *c)
+{
+    fputs(", \"confusion\": [", stdout);
+    for (int64_t i = 0; i < c->classes * c->classes; i++)
+        printf("%s%lld%s",
+               i % c->classes ? ", "
+               : i            ? ", ["
+                              : "[",
+               (long long)c->confusion[i], (i + 1) % c->classes ? "" : "]");
+    putchar(']');
+}
+
+static void print_json(const counts *c)
+{
+    double low, high;
+    wilson(c->right, c->images, &low, &high);
+    printf("{\"images\": %lld, \"right\": %lld", (long long)c->images, (long long)c->right);
+    if (c->broken)
+        printf(", \"broken\": %lld", (long long)c->broken);
+    put_share("accuracy", share(c->right, c->images));
+    put_share("low", low);
+    put_share("high", high);
+    if (c->classes > TOP)
+        put_share("top5", share(c->right_top, c->images));
+    put_share("calibration_error", calibration_error(c));
+    printf(", \"seconds\": %.3f, \"classes\": [", c->seconds);
+    for (int64_t i = 0; i < c->classes; i++) {
+        const char *label = att_image_model_label(c->m.model, i);
+        fputs(i ? ", {\"label\": " : "{\"label\": ", stdout);
+        cli_write_json(stdout, label, strlen(label));
+        printf(", \"images\": %lld", (long long)c->of[i].images);
+        put_share("precision", precision(&c->of[i]));
+        put_share("recall", recall(&c->of[i]));
+        putchar('}');
+    }
+    putchar(']');
+    if (c->classes <= MAX_JSON)
+        print_json_confusion(c);
+    puts("}");
+}
+
+static int print(const counts *c)
+{
+    cli_output out;
+    const int code = cli_output_open(&out, NULL);
+    if (code)
+        return code;
+    if (json)
+        print_json(c);
+    else
+        print_text(c);
+    return cli_output_close(&out, code);
+}
+
+/* Rows sum to 1, so the diagonal has the recall. */
+static int draw(const counts *c)
+{
+    const int64_t n = c->classes;
+    float *weights = calloc((size_t)(n * n), sizeof *weights);
+    const char **labels = malloc((size_t)n * sizeof *labels);
+    picture p;
+    char title[256];
+    int code = weights && labels ? CLI_DONE : cli_fail_memory();
+    for (int64_t i = 0; !code && i < n; i++) {
+        const int64_t images = c->of[i].images;
+        labels[i] = att_image_model_label(c->m.model, i);
+        for (int64_t k = 0; images && k < n; k++)
+            weights[i * n + k] = (float)share(c->confusion[i * n + k], images);
+    }
+    snprintf(title, sizeof title, "Confusions of %lld images, %.2f %% right", (long long)c->images,
+             100 * share(c->right, c->images));
+    if (!code)
+        code = picture_open(&p, confusion_path);
+    if (!code) {
+        const heatmap h = {labels, labels, n, n, weights, "class (row)", "answer (column)", ""};
+        heatmap_svg(p.svg, title, &h);
+        code = picture_close(&p, CLI_DONE);
+    }
+    free(labels);
+    free(weights);
+    return code;
+}
+
+/* ---- The work ---------------------------------------------------------------- */
+
+/* Have the model's classes names, not only numbers? */
+static bool has_names(const counts *c)
+{
+    bool names = false;
+    for (int64_t i = 0; i < c->classes; i++) {
+        char number[24];
+        snprintf(number, sizeof number, "%lld", (long long)i);
+        names = names || strcmp(att_image_model_label(c->m.model, i), number) != 0;
+    }
+    return names;
+}
+
+static int open_set(counts *c)
+{
+    const char **labels = malloc((size_t)c->classes * sizeof *labels);
+    const bool named = has_names(c);
+    if (!labels)
+        return cli_fail_memory();
+    for (int64_t i = 0; i < c->classes; i++)
+        labels[i] = att_image_model_label(c->m.model, i);
+    int code =
+        cli_status(c->m.ctx, att_image_set_open(c->m.ctx, data, split == TRAIN ? ATT_SPLIT_TRAIN : ATT_SPLIT_TEST,
+                                                named ? labels : NULL, named ? c->classes : 0, &c->set));
+    free(labels);
+    if (!code)
+        code = cli_status(c->m.ctx, att_image_set_describe(c->set, &c->set_info));
+    if (!code && c->set_info.classes > c->classes)
+        code = cli_fail("%s has %lld classes, but the model has %lld", data, (long long)c->set_info.classes,
+                        (long long)c->classes);
+    c->images = c->set_info.images;
+    return code;
+}
+
+static int allocate(counts *c)
+{
+    const att_image_set_info *i = &c->set_info;
+    const bool small = i->height && i->height * i->width * i->channels <= SMALL; /* bytes; 0: of any size */
+    const bool matrix = confusion_path || c->classes <= (json ? MAX_JSON : MAX_TABLE);
+    c->room = small ? MAX_BLOCK : cli_images_at_once(c->m.ctx);
+    c->of = calloc((size_t)c->classes, sizeof *c->of);
+    c->confusion = matrix ? calloc((size_t)(c->classes * c->classes), sizeof *c->confusion) : NULL;
+    c->read = malloc((size_t)c->room * sizeof *c->read);
+    c->image = malloc((size_t)c->room * sizeof *c->image);
+    c->expected = malloc((size_t)c->room * sizeof *c->expected);
+    c->probability = malloc((size_t)(c->room * c->classes) * sizeof *c->probability);
+    return c->of && !matrix == !c->confusion && c->read && c->image && c->expected && c->probability
+               ? CLI_DONE
+               : cli_fail_memory();
+}
+
+static int evaluate(counts *c)
+{
+    c->classes = c->m.info.classes;
+    if (!c->classes)
+        return cli_fail("%s has no classifier", model_name);
+    if (c->m.info.multi_label)
+        return cli_fail("%s: its classes have probabilities of their own (\"problem_type\" of its config.json, or one "
+                        "class); the accuracy of one class an image is not defined for it",
+                        model_name);
+    if (confusion_path && c->classes > MAX_DRAWN)
+        return cli_misuse("--confusion: the model has %lld classes, at most %d can be drawn", (long long)c->classes,
+                          MAX_DRAWN);
+    int code = open_set(c);
+    if (!code)
+        code = allocate(c);
+    if (!code)
+        code = count_all(c);
+    if (code)
+        return code;
+    const int drawn = confusion_path ? draw(c) : CLI_DONE; /* first: | head ends the output below */
+    code = print(c);
+    return code ? code : drawn ? drawn : c->broken && !skip_broken ? CLI_FAILED : CLI_DONE;
+}
+
+static int run(int n, char **arguments)
+{
+    (void)n, (void)arguments;
+    counts c = {.set_info.size = sizeof c.set_info};
+    int code = cli_vision_open(&c.m, model_name, threads);
+    if (!code)
+        code = evaluate(&c);
+    att_image_set_free(c.set);
+    free(c.of);
+    free(c.confusion);
+    free(c.read);
+    free(c.image);
+    free(c.expected);
+    free(c.probability);
+    cli_vision_close(&c.m);
+    return code;
+}
+
+const cli_command cli_evaluate_classify = {
+    .name = "classify",
+    .summary = "measure how often a vision model names the right class of images",
+    .details = "Prints the accuracy with its 95 % interval (Wilson 1927), how often the right class\n"
+               "is among the first five, and the expected calibration error: how far\n"
+               "probabilities are from frequencies (Guo et al. 2017). Then, for each class,\n"
+               "precision (how many of the answers are right), recall (how many of its\n"
+               "images are found), and which answers its images got, by their numbers, where the\n"
+               "classes are not too many: at most 20, with --json 1000.\n\n"
+               "An image that cannot be read is told and not counted, and the command fails in\n"
+               "the end; with --skip-broken it does not.\n\n"
+               "--data is as in attend train classify; --split says which part is read. Where\n"
+               "it names classes, the model must have the same names.",
+    .examples = "attend evaluate classify -m fashion-mnist --data /usr/share/datasets/fashion-mnist\n"
+                "attend evaluate classify -m photos-vit --data photos --confusion photos.svg",
+    .options = options,
+    .see = "classify|train classify",
+    .run = run,
+};

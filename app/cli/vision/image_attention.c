@@ -1,0 +1,186 @@
+#include "image_attention.h"
+#include "cli/draw/heatmap.h"
+#include "cli/draw/image_panel.h"
+#include "cli/draw/svg.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- Attention --------------------------------------------------------------- */
+
+int image_attention_check(const cli_vision *m, int64_t layer, int64_t head)
+{
+    if (layer >= m->info.layers)
+        return cli_misuse("--layer: the model has the layers 0 to %lld, not %lld", (long long)m->info.layers - 1,
+                          (long long)layer);
+    if (head >= m->info.heads)
+        return cli_misuse("--head: the model has the heads 0 to %lld, not %lld", (long long)m->info.heads - 1,
+                          (long long)head);
+    if (head >= 0 && layer < 0)
+        return cli_misuse("--head needs --layer, as rollout over all layers is of the mean of all heads");
+    return CLI_DONE;
+}
+
+/* The row of [CLS], or the mean of the rows of patches: its part of patches into a->weights, the sum of the others into
+ * a->rest. */
+static void collect(image_attention *a)
+{
+    const att_image_attention *all = &a->all;
+    const int64_t n = all->tokens, prefix = all->prefix, patches = n - prefix;
+    const int64_t first = a->mean ? prefix : 0, rows = a->mean ? patches : 1;
+    a->rest = 0;
+    for (int64_t j = 0; j < n; j++) {
+        double sum = 0;
+        for (int64_t i = first; i < first + rows; i++)
+            sum += (double)all->weights[i * n + j];
+        if (j < prefix)
+            a->rest += sum / (double)rows;
+        else
+            a->weights[j - prefix] = (float)(sum / (double)rows);
+    }
+}
+
+int image_attention_open(image_attention *a, const cli_vision *m, const att_image *image, int64_t layer, int64_t head)
+{
+    *a = (image_attention){.m = m, .layer = layer, .head = head};
+    const int code = cli_status(m->ctx, att_image_attend(m->model, image, layer, head, &a->all));
+    if (code)
+        return code;
+    a->mean = a->all.prefix == 0 || m->info.pooling == ATT_VIT_MEAN;
+    a->weights = malloc((size_t)(a->all.tokens - a->all.prefix) * sizeof *a->weights);
+    if (!a->weights) {
+        image_attention_free(a);
+        return cli_fail_memory();
+    }
+    collect(a);
+    return CLI_DONE;
+}
+
+void image_attention_free(image_attention *a)
+{
+    if (a->m)
+        att_image_attention_free(a->m->model, &a->all);
+    free(a->weights);
+    *a = (image_attention){0};
+}
+
+void image_attention_name(const image_attention *a, char *text, size_t size)
+{
+    const long long layers = a->m->info.layers, heads = a->m->info.heads;
+    const char *of = a->mean ? "mean attention of all patches" : "attention of [CLS]";
+    if (a->layer < 0)
+        snprintf(text, size, "Rollout over %lld layer%s, mean of %lld head%s: %s", layers, layers == 1 ? "" : "s",
+                 heads, heads == 1 ? "" : "s", of);
+    else if (a->head < 0)
+        snprintf(text, size, "Layer %lld, mean of %lld head%s: %s", (long long)a->layer, heads, heads == 1 ? "" : "s",
+                 of);
+    else
+        snprintf(text, size, "Layer %lld, head %lld: %s", (long long)a->layer, (long long)a->head, of);
+}
+
+/* "12.0 % goes to [CLS] and the registers, not in the picture"; "" where there are no such tokens. */
+static void name_rest(const image_attention *a, char *text, size_t size)
+{
+    const char *tokens = a->mean                                         ? "the tokens before the patches"
+                         : a->all.prefix == 1                            ? "[CLS]"
+                         : a->m->info.pooling == ATT_VIT_CLS_AND_DISTILL ? "[CLS] and the distillation token"
+                                                                         : "[CLS] and the registers";
+    *text = '\0';
+    if (a->all.prefix > 0)
+        snprintf(text, size, "%.1f %% goes to %s, not in the picture", 100 * a->rest, tokens);
+}
+
+/* ---- SVG ----------------------------------------------------------------------- */
+
+enum { MARGIN = 24, SIDE = 360, GAP = 28, BAR = 100 };
+
+/* The image is drawn twice, each time with this size. */
+typedef struct places {
+    double scale;         /* pixels of the drawing for one of the image */
+    image_panel panel[2]; /* as it is; under colours */
+} places;
+
+static places arrange(const image_attention *a)
+{
+    const att_image *image = &a->all.image;
+    places p = {.scale = fmax(1, image_panel_scale(image, SIDE))};
+    for (int i = 0; i < 2; i++)
+        p.panel[i] = (image_panel){.ctx = a->m->ctx,
+                                   .image = image,
+                                   .top = MARGIN + 62,
+                                   .width = p.scale * (double)image->width,
+                                   .height = p.scale * (double)image->height};
+    p.panel[0].left = MARGIN;
+    p.panel[1].left = MARGIN + p.panel[0].width + GAP;
+    return p;
+}
+
+static int draw_panels(FILE *f, const image_attention *a, const places *p, const chart_axis *scale)
+{
+    const double cell[] = {p->scale * (double)a->m->info.patch[0], p->scale * (double)a->m->info.patch[1]};
+    int code = image_panel_draw(f, &p->panel[0]);
+    if (!code)
+        code = image_panel_draw_pale(f, &p->panel[1]);
+    image_panel_draw_weights(f, &p->panel[1], a->all.grid[0], a->all.grid[1], cell, a->weights, scale);
+    return code;
+}
+
+int image_attention_svg(FILE *f, const char *title, const image_attention *a)
+{
+    const places p = arrange(a);
+    const image_panel *left = &p.panel[0], *right = &p.panel[1];
+    const int64_t n = a->all.grid[0] * a->all.grid[1];
+    const chart_axis scale = heatmap_scale(a->weights, n);
+    char name[128], rest[128], seen[64];
+    image_attention_name(a, name, sizeof name);
+    name_rest(a, rest, sizeof rest);
+    snprintf(seen, sizeof seen, "what the model sees: %lld x %lld pixels", (long long)a->all.image.width,
+             (long long)a->all.image.height);
+    const double wide = svg_text_width(title, 19), width = fmax(right->left + right->width + BAR, 480);
+    const double bottom = left->top + left->height, height = bottom + 50,
+                 size = 19 * fmin(1, (width - 2 * MARGIN) / fmax(wide, 1));
+    const svg_font small = {.size = 12, .fill = color_pale};
+    svg_begin(f, ceil(width), ceil(height), title);
+    svg_rect(f, 0, 0, ceil(width), ceil(height), 10, color_card, NULL);
+    svg_text(f, MARGIN, MARGIN + 10, &(svg_font){.size = size, .fill = color_ink, .bold = 1}, title);
+    svg_text(f, MARGIN, MARGIN + 38, &(svg_font){.size = 13, .fill = color_ink}, name);
+    const int code = draw_panels(f, a, &p, &scale);
+    heatmap_bar(f, right->left + right->width + 16, right->top, right->height, &scale);
+    svg_text(f, left->left, bottom + 16, &small, seen);
+    svg_text(f, left->left, bottom + 34, &small, rest);
+    svg_end(f);
+    return code;
+}
+
+/* ---- Terminal -------------------------------------------------------------------- */
+
+int image_attention_terminal(FILE *f, const image_attention *a, int colors)
+{
+    const int64_t rows = a->all.grid[0], columns = a->all.grid[1];
+    char name[128], rest[128];
+    float largest = 0;
+    char(*number)[24] = malloc((size_t)rows * sizeof *number);
+    const char **label = malloc((size_t)rows * sizeof *label);
+    float *part = malloc((size_t)(rows * columns) * sizeof *part);
+    int code = number && label && part ? CLI_DONE : cli_fail_memory();
+    for (int64_t i = 0; i < rows * columns; i++)
+        largest = fmaxf(largest, a->weights[i]);
+    for (int64_t i = 0; !code && i < rows; i++) {
+        snprintf(number[i], sizeof number[i], "%lld", (long long)i);
+        label[i] = number[i];
+    }
+    for (int64_t i = 0; !code && i < rows * columns; i++)
+        part[i] = largest > 0 ? a->weights[i] / largest : 0;
+    image_attention_name(a, name, sizeof name);
+    name_rest(a, rest, sizeof rest);
+    if (!code) {
+        const heatmap h = {label, NULL, rows, columns, part, "row", "column", "y↓ x→"};
+        fprintf(f, "%s.\nRows and columns of patches; 1 is the largest weight, %.4f.%s%s%s\n\n", name, (double)largest,
+                *rest ? " " : "", rest, *rest ? "." : "");
+        heatmap_terminal(f, &h, colors);
+    }
+    free(number);
+    free(label);
+    free(part);
+    return code;
+}

@@ -1,0 +1,29 @@
+/* What the patches of an image get of the attention, as a picture. */
+#ifndef CLI_VISION_IMAGE_ATTENTION_H
+#define CLI_VISION_IMAGE_ATTENTION_H
+
+#include "vision.h"
+
+typedef struct image_attention {
+    const cli_vision *m;
+    int64_t layer, head;     /* -1: rollout over all layers, the mean of all heads */
+    bool mean;               /* of all patches' attention, where the model has no [CLS] token; false: that of [CLS] */
+    att_image_attention all; /* of all tokens */
+    float *weights;          /* [all.grid[0], all.grid[1]]: of the patches */
+    double rest;             /* what tokens before the patches get */
+} image_attention;
+
+/* Refuses layers and heads that the model does not have, as values of --layer and --head. */
+int image_attention_check(const cli_vision *m, int64_t layer, int64_t head);
+/* Of one image. *a stays where it is until it is freed, and m is open. */
+int image_attention_open(image_attention *a, const cli_vision *m, const att_image *image, int64_t layer, int64_t head);
+void image_attention_free(image_attention *a);
+/* Says whose attention it is: "Layer 3, head 1: attention of [CLS]" */
+void image_attention_name(const image_attention *a, char *text, size_t size);
+
+/* Self-contained SVG: the image as the model sees it, and under the colours of the patches. */
+int image_attention_svg(FILE *f, const char *title, const image_attention *a);
+/* For a terminal or a log: a map of the patches, in parts of the largest weight. colors: see terminal_colors(f). */
+int image_attention_terminal(FILE *f, const image_attention *a, int colors);
+
+#endif

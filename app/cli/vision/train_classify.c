@@ -1,0 +1,411 @@
+/* attend train classify: a vision Transformer from labelled images. */
+#include "cli/base/progress.h"
+#include "cli/base/read_file.h"
+#include "cli/base/signals.h"
+#include "cli/train/train.h"
+#include "vision.h"
+
+#include <attend_vision.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum preset { TINY, SMALL, HYBRID };
+enum dtype { F32, F16 };
+
+static const char *data, *valid_path, *labels, *model_name, *config, *folder;
+static int preset = -1, dtype = F32;
+static int64_t size, batch = 128, crop, cutout, average, validate_every, save_every, keep = 1, seed = 1, threads;
+static double valid_share = 0.05, epochs = 20, minutes, rate = 1e-3, warmup = 0.05, decay = 0.05, clip = 1, mixup,
+              smoothing = 0.1, dropout;
+static bool flip, skip_broken, resume;
+
+static const cli_option options[] = {
+    {"data", 'd', "FOLDER", .text = &data, .required = true,
+     .help = "training images: a folder for each class; IDX files, as MNIST has them; or CIFAR-10's binary batches"},
+    {"labels", 0, "NAMES", .text = &labels,
+     .help = "names of the classes in their order, with commas between them; default: what the data says"},
+    {"valid", 'v', "FOLDER", .text = &valid_path,
+     .help = "images for validation, in a folder like that of --data; default: a share of the training images"},
+    {"valid-share", 0, "SHARE", .number = &valid_share, .max = 0.9,
+     .help = "share of each class's training images that are held out for validation, one at least; 0: no validation"},
+    CLI_SKIP_BROKEN(&skip_broken),
+    {"output", 'o', "FOLDER", .text = &folder, .writes = true, .required = true,
+     .help = "output folder: checkpoints and log, in the end the model"},
+    {"resume", 0, NULL, .flag = &resume,
+     .help = "resume from the newest checkpoint; the result has the same bits as without interruption"},
+    {"preset", 'p', "tiny|small|hybrid", .choice = &preset,
+     .help = "model size: 6 layers of 128, 9 of 192, or 6 of 128 after two convolutions; default: tiny"},
+    {"config", 0, "FILE", .text = &config,
+     .help = "model configuration in the format of config.json; missing settings have their defaults"},
+    {"model", 'm', "MODEL", .text = &model_name,
+     .help = "fine-tune this model; its classifier is new if its classes have other names"},
+    {"size", 0, "N", .integer = &size, .max = 4096, .quiet = true,
+     .help = "height and width of the model's images, to which others are resized; default: those of the data, 32 for "
+             "folders of images"},
+    {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6,
+     .help = "number of epochs, over which the learning rate falls"},
+    {"minutes", 0, "N", .number = &minutes, .max = 1e6, .quiet = true,
+     .help = "stop after N minutes, wherever the learning rate is, and validate there; 0: after --epochs"},
+    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "batch size: images per step"},
+    {"rate", 0, "RATE", .number = &rate, .max = 10, .above_min = true,
+     .help = "learning rate: the maximum, which falls to 0 like a cosine"},
+    {"warmup", 0, "RATIO", .number = &warmup, .max = 0.99,
+     .help = "warm up the learning rate over this share of all steps"},
+    {"decay", 0, "X", .number = &decay, .max = 1, .help = "weight decay"},
+    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},
+    {"crop", 0, "PIXELS", .integer = &crop, .max = 1 << 12, .help = "shift images at random, up to so many pixels"},
+    {"flip", 0, NULL, .flag = &flip, .help = "flip half of the images, left and right"},
+    {"mixup", 0, "ALPHA", .number = &mixup, .max = 100,
+     .help = "mix pairs of images, by shares from the beta distribution (ALPHA, ALPHA); 0: off, else at least 0.001"},
+    {"cutout", 0, "PIXELS", .integer = &cutout, .max = 1 << 12,
+     .help = "erase a square of this side from each image; 0: off"},
+    {"label-smoothing", 0, "X", .number = &smoothing, .max = 0.99, .help = "label smoothing"},
+    {"dropout", 0, "P", .number = &dropout, .max = 0.99, .help = "dropout probability"},
+    {"validate-every", 0, "N", .integer = &validate_every, .max = 1 << 30, .quiet = true,
+     .help = "validate every N steps; 0, the default: after each epoch"},
+    {"save-every", 0, "N", .integer = &save_every, .max = 1 << 30, .quiet = true,
+     .help = "save a checkpoint every N steps; 0, the default: after each epoch"},
+    {"average", 0, "N", .integer = &average, .max = 64,
+     .help = "average the last N checkpoints; 0: use the last weights"},
+    {"keep", 0, "N", .integer = &keep, .max = 64,
+     .help = "checkpoints to keep when the training has finished; --resume needs one"},
+    {"dtype", 0, "f32|f16", .choice = &dtype, .help = "type of the weights in the model"},
+    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
+    CLI_THREADS(&threads),
+    {0},
+};
+
+static const char *const may_change[] = {"minutes", "validate-every", "save-every", "average", "keep", "threads", NULL};
+static const char *const same_files[] = {"data", "valid", "config", "model", NULL};
+static const cli_training_options stored = {"classify", options, &folder, &resume, may_change, same_files, NULL, NULL};
+
+/* Takes what was not typed from the training that continues. */
+static int complete(bool *given) { return cli_training_options_read(&stored, given); }
+
+/* ---- images */
+
+typedef struct classify_training {
+    cli_training common;
+    cli_training_images files;
+    att_image_set *images, *valid; /* valid NULL: no validation */
+    att_image_set_info info;
+    char *names; /* --labels, zero-terminated each */
+    const char **label;
+    int64_t n_labels;
+    cli_whole_text config;
+    double waited, seconds; /* at the last validation: waits for images, the time */
+} classify_training;
+
+/* Splits --labels at its commas. */
+static int read_labels(classify_training *t)
+{
+    if (!labels)
+        return CLI_DONE;
+    t->names = strdup(labels);
+    t->label = malloc((strlen(labels) + 1) * sizeof *t->label);
+    if (!t->names || !t->label)
+        return cli_fail_memory();
+    char *rest = t->names;
+    for (char *name; (name = strsep(&rest, ","));) {
+        if (!*name)
+            return cli_misuse("--labels \"%s\" has an empty name", labels);
+        t->label[t->n_labels++] = name;
+    }
+    return CLI_DONE;
+}
+
+/* Are the names of the classes only their numbers, as those of IDX files? */
+static bool is_numbered(const classify_training *t)
+{
+    bool numbered = true;
+    for (int64_t i = 0; numbered && i < t->info.classes; i++) {
+        char number[24];
+        snprintf(number, sizeof number, "%lld", (long long)i);
+        numbered = !strcmp(att_image_set_label(t->images, i), number);
+    }
+    return numbered;
+}
+
+static int open_set(classify_training *t, const char *const *names, int64_t n)
+{
+    att_ctx *ctx = t->common.ctx;
+    att_image_set_free(t->images);
+    t->info.size = sizeof t->info;
+    const int code = cli_status(ctx, att_image_set_open(ctx, data, ATT_SPLIT_TRAIN, names, n, &t->images));
+    return code ? code : cli_status(ctx, att_image_set_describe(t->images, &t->info));
+}
+
+static const char *path_of(const void *set, int64_t i) { return att_image_set_path(set, i); }
+
+/* Of images in files: broken ones are left out, if that is wanted. */
+static int check_files(classify_training *t, att_image_set *set, att_image_set_info *info)
+{
+    if (!att_image_set_path(set, 0))
+        return CLI_DONE;
+    bool *broken = calloc((size_t)info->images, sizeof *broken);
+    int code = broken ? cli_training_images_check(&t->files, info->images, path_of, set, broken) : cli_fail_memory();
+    if (!code)
+        code = cli_status(t->common.ctx, att_image_set_leave_out(set, broken));
+    free(broken);
+    return code ? code : cli_status(t->common.ctx, att_image_set_describe(set, info));
+}
+
+/* Classes that the data only numbers have the names of those of --model, if it has as many. */
+static int name_as_model(classify_training *t)
+{
+    const int64_t n = t->info.classes;
+    att_image_model *m;
+    att_vit_info info = {.size = sizeof info};
+    int code = cli_status(t->common.ctx, att_image_model_open(t->common.ctx, model_name, &m));
+    if (!code)
+        code = cli_status(t->common.ctx, att_vit_describe(att_image_model_vit(m), &info));
+    const char **names = !code && info.classes == n ? malloc((size_t)n * sizeof *names) : NULL;
+    for (int64_t i = 0; names && i < n; i++)
+        names[i] = att_image_model_label(m, i);
+    if (names)
+        code = open_set(t, names, n);
+    else if (!code && info.classes == n)
+        code = cli_fail_memory();
+    free(names);
+    att_image_model_free(m);
+    return code;
+}
+
+/* For validation, some of the images */
+static int hold_out(classify_training *t)
+{
+    const att_status s = att_image_set_hold_out(t->images, valid_share, (uint64_t)seed, &t->valid);
+    if (s == ATT_ERR_ARGUMENT)
+        return cli_fail("%s: %s; use --valid FOLDER, or --valid-share 0 for no validation", data,
+                        att_error(t->common.ctx));
+    return s ? cli_status(t->common.ctx, s) : cli_status(t->common.ctx, att_image_set_describe(t->images, &t->info));
+}
+
+static int open_images(classify_training *t)
+{
+    att_ctx *ctx = t->common.ctx;
+    int code = read_labels(t);
+    if (!code)
+        code = open_set(t, t->label, t->n_labels);
+    if (!code && t->info.classes < 2)
+        code = cli_fail("%s has only one class, \"%s\"; a training needs two", data, att_image_set_label(t->images, 0));
+    if (!code && model_name && !labels && is_numbered(t))
+        code = name_as_model(t);
+    if (!code)
+        code = check_files(t, t->images, &t->info);
+    if (!code && !valid_path && valid_share > 0)
+        code = hold_out(t);
+    if (code || !valid_path)
+        return code;
+    const int64_t n = t->info.classes;
+    const char **names = malloc((size_t)n * sizeof *names);
+    if (!names)
+        return cli_fail_memory();
+    for (int64_t i = 0; i < n; i++)
+        names[i] = att_image_set_label(t->images, i);
+    att_image_set_info info = {.size = sizeof info};
+    code = cli_status(ctx, att_image_set_open(ctx, valid_path, ATT_SPLIT_TEST, names, n, &t->valid));
+    if (!code)
+        code = cli_status(ctx, att_image_set_describe(t->valid, &info));
+    if (!code)
+        code = check_files(t, t->valid, &info);
+    free(names);
+    return code;
+}
+
+static void say_images(const classify_training *t)
+{
+    const att_image_set_info *i = &t->info;
+    att_image_set_info v = {.size = sizeof v};
+    fprintf(stderr, "%lld images of %lld classes", (long long)i->images, (long long)i->classes);
+    if (i->ignored)
+        fprintf(stderr, "; %lld other files", (long long)i->ignored);
+    if (t->valid && !att_image_set_describe(t->valid, &v))
+        fprintf(stderr, "; %lld for validation", (long long)v.images);
+    fputc('\n', stderr);
+}
+
+/* ---- validation */
+
+static int validate(void *user, cli_validation *v)
+{
+    classify_training *t = user;
+    att_training *training = t->common.training;
+    att_image_set_info info = {.size = sizeof info};
+    int64_t hits = 0;
+    const double now = cli_seconds(), waited = att_training_image_wait(training),
+                 share = (waited - t->waited) / (now - t->seconds);
+    int code = cli_status(t->common.ctx, att_training_image_hits(training, t->valid, &hits, NULL));
+    if (!code)
+        code = cli_status(t->common.ctx, att_image_set_describe(t->valid, &info));
+    if (code)
+        return code;
+    v->score = 100 * (double)hits / (double)info.images;
+    snprintf(v->log, sizeof v->log, ", \"accuracy\": %.4f", v->score);
+    snprintf(v->shown, sizeof v->shown, ", on validation %.2f %% right; %.1f %% of the time waited for images",
+             v->score, 100 * share);
+    t->waited = waited;
+    t->seconds = cli_seconds();
+    return CLI_DONE;
+}
+
+/* ---- the model */
+
+enum { SETTINGS = 512 };
+static const char *const presets[] = {
+    [TINY] = "\"model_type\": \"vit\", \"hidden_size\": 128, \"num_hidden_layers\": 6, \"num_attention_heads\": 4, "
+             "\"intermediate_size\": 256, \"patch_size\": 4",
+    [SMALL] = "\"model_type\": \"vit\", \"hidden_size\": 192, \"num_hidden_layers\": 9, \"num_attention_heads\": 3, "
+              "\"intermediate_size\": 384, \"patch_size\": 4",
+    [HYBRID] = "\"model_type\": \"attend-vit\", \"stem\": [64, 128], \"pooling\": \"mean\", \"hidden_size\": 128, "
+               "\"num_hidden_layers\": 6, \"num_attention_heads\": 4, \"intermediate_size\": 256",
+};
+
+enum { PRESET_PATCH = 4 }; /* the hybrid's convolutions halve twice */
+
+/* The settings of a new model as JSON: those of --config or of --preset. */
+static int choose_settings(classify_training *t, char text[SETTINGS], const char **settings)
+{
+    const int64_t side = size ? size : t->info.height ? 0 : 32;
+    const char *other = preset >= 0 ? "preset" : size ? "size" : NULL;
+    if (config && model_name)
+        return cli_misuse("--config does not go with --model, which has its own");
+    if ((config || model_name) && other)
+        return cli_misuse("--%s does not go with --%s, which has the sizes", other, config ? "config" : "model");
+    if (config) {
+        const int code = cli_whole_text_read(config, &t->config);
+        *settings = t->config.text;
+        return code;
+    }
+    if (side % PRESET_PATCH)
+        return cli_misuse("--size %lld is no multiple of %d, the side of a patch", (long long)side, PRESET_PATCH);
+    int n = snprintf(text, SETTINGS, "{%s", presets[preset < 0 ? TINY : preset]);
+    if (side)
+        n += snprintf(text + n, (size_t)(SETTINGS - n), ", \"image_size\": %lld", (long long)side);
+    snprintf(text + n, (size_t)(SETTINGS - n), "}");
+    *settings = model_name ? NULL : text;
+    return CLI_DONE;
+}
+
+static int open_training(classify_training *t)
+{
+    char text[SETTINGS];
+    const char *settings = NULL;
+    const int64_t batches = (t->info.images + batch - 1) / batch;
+    t->common.steps = (int64_t)ceil(epochs * (double)batches);
+    t->common.validate_every = validate_every ? validate_every : batches;
+    t->common.save_every = save_every ? save_every : batches;
+    const att_schedule rates = {.size = sizeof rates,
+                                .kind = ATT_COSINE,
+                                .max_rate = rate,
+                                .warmup = (int64_t)(warmup * (double)t->common.steps),
+                                .steps = t->common.steps};
+    const int code = choose_settings(t, text, &settings);
+    if (code)
+        return code;
+    const att_image_training_options *o =
+        ATT_OPTIONS(att_image_training_options, .images = t->images, .batch = batch, .schedule = &rates,
+                    .weight_decay = decay, .clip = clip, .label_smoothing = (float)smoothing, .dropout = (float)dropout,
+                    .crop = crop, .flip = flip, .mixup = mixup, .cutout = cutout, .seed = (uint64_t)seed,
+                    .settings = settings, .model = model_name, .resume = resume, .keep = average > 1 ? average : 1,
+                    .note = t->common.note, .note_bytes = sizeof t->common.note);
+    return cli_training_status(t->common.ctx, att_image_training_open(t->common.ctx, folder, o, &t->common.training));
+}
+
+/* ---- the run */
+
+static int write_model(void *user, bool stopped)
+{
+    classify_training *t = user;
+    cli_validation v;
+    (void)stopped;
+    int code =
+        cli_status(t->common.ctx, att_training_write(t->common.training, average, dtype == F16 ? ATT_F16 : ATT_F32));
+    if (code || average < 2 || !t->valid)
+        return code;
+    code = validate(t, &v);
+    if (!code)
+        cli_note("the mean of the last checkpoints, up to %lld: on validation %.2f %% right", (long long)average,
+                 v.score);
+    return code;
+}
+
+static int find_model(void)
+{
+    static att_model_path path;
+    if (!model_name)
+        return CLI_DONE;
+    const int code = cli_model_find(CLI_VISION_MODEL, model_name, &path);
+    model_name = path.text; /* as the folder stores it */
+    return code;
+}
+
+static int run(int n, char **arguments)
+{
+    (void)n, (void)arguments;
+    classify_training t = {.common = {.folder = folder,
+                                      .minutes = minutes,
+                                      .resume = resume,
+                                      .things = "images",
+                                      .keep = keep,
+                                      .write = write_model,
+                                      .options = &stored,
+                                      .images = &t.files,
+                                      .user = &t}};
+    int code = find_model();
+    if (!code)
+        code = cli_open(&t.common.ctx, threads);
+    t.files =
+        (cli_training_images){.ctx = t.common.ctx, .folder = folder, .resume = resume, .skip_broken = skip_broken};
+    if (!code)
+        code = open_images(&t);
+    if (!code) {
+        cli_end_later(); /* a signal cancels the start, which then leaves no folder */
+        code = open_training(&t);
+    }
+    if (!code) {
+        say_images(&t);
+        t.common.validate = t.valid ? validate : NULL;
+        t.seconds = cli_seconds();
+        code = cli_training_run(&t.common);
+    }
+    att_training_free(t.common.training);
+    att_image_set_free(t.valid);
+    att_image_set_free(t.images);
+    cli_training_images_free(&t.files);
+    cli_whole_text_free(&t.config);
+    free(t.label);
+    free(t.names);
+    att_close(t.common.ctx);
+    return code;
+}
+
+const cli_command cli_train_classify = {
+    .name = "classify",
+    .summary = "train a vision Transformer on labelled images",
+    .details = "Trains a vision Transformer (Dosovitskiy et al. 2021) with AdamW, in the format of\n"
+               "ViTForImageClassification, which transformers opens, too. --preset hybrid has\n"
+               "convolutions instead of patches (Hassani et al. 2021) and learns more from few\n"
+               "images. With -m, a pre-trained model is fine-tuned.\n\n"
+               "--data is a folder with a folder of images for each class, or with folders\n"
+               "train and test (or val, valid, validation) that have these; or one with the\n"
+               "IDX files of MNIST or Fashion-MNIST, which may be packed by gzip; or one with\n"
+               "CIFAR-10's binary batches. Only the training part is read. For validation,\n"
+               "a share of it is held out, the same with the same --seed.\n\n"
+               "All images in files are decoded before the start, with all threads, and those\n"
+               "that cannot be read are listed. --resume notices images that have changed.\n\n"
+               "Reports progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a\n"
+               "checkpoint and writes the model so far; if the process is killed, the steps\n"
+               "since the last checkpoint are lost. To continue, --resume -o FOLDER is enough:\n"
+               "the folder has all options (training.json). --minutes counts the time of all\n"
+               "runs of a training.",
+    .examples = "attend train classify --data /usr/share/datasets/fashion-mnist --crop 2 --flip -o fashion\n"
+                "attend train classify --data photos --preset hybrid --size 64 --crop 6 --flip -o photos-vit\n"
+                "attend train classify --resume -o fashion",
+    .options = options,
+    .see = "evaluate classify|train embed|plot",
+    .complete = complete,
+    .run = run,
+};

@@ -1,0 +1,80 @@
+/* Vision models, opened by name, and the images that they see. */
+#ifndef CLI_VISION_VISION_H
+#define CLI_VISION_VISION_H
+
+#include "cli/base/command.h"
+#include "cli/base/lines.h"
+
+#include <attend_vision.h>
+
+typedef struct cli_vision {
+    att_ctx *ctx;
+    att_image_model *model;
+    att_vit_info info;
+    const char *name; /* as the user wrote it; its folder, if it was not given */
+    att_model_path folder;
+} cli_vision;
+/* name NULL: the only vision model. *m stays where it is until it is closed. */
+int cli_vision_open(cli_vision *m, const char *name, int64_t threads);
+void cli_vision_close(cli_vision *m);
+/* att_image_classify; 0, or a code after a message, which names the model if it is the fault of that. */
+int cli_vision_classify(const cli_vision *m, int64_t n, const att_image *images, const char *const *paths, float *out);
+
+/* An image that has been read, or why that failed. */
+typedef struct cli_image {
+    att_image image;
+    att_status status;
+    char message[512];
+} cli_image;
+/* How many images to read at once: some for each thread, so that a few large ones fit into memory. */
+int64_t cli_images_at_once(const att_ctx *ctx);
+/* Reads the images at paths [n] to images [n], each by one of the context's threads; free them. options or NULL. */
+void cli_images_read(att_ctx *ctx, int64_t n, const char *const *paths, const att_image_options *options,
+                     cli_image *images);
+/* The same of images first .. first + n - 1 of a set. */
+void cli_images_read_set(att_ctx *ctx, const att_image_set *set, int64_t first, int64_t n, cli_image *images);
+/* 0, or a code after its message. */
+int cli_image_code(const cli_image *image);
+void cli_images_free(att_ctx *ctx, int64_t n, cli_image *images);
+
+/* Images that are a command's arguments, block by block; those that cannot be read are told and counted, and the others
+ * are worked on. *s stays where it is until it is closed. */
+typedef struct cli_image_stream {
+    att_image_options options;
+    int64_t room; /* images of a block at most */
+    /* The current block: those that could be read */
+    int64_t count;
+    att_image *image;  /* [room] */
+    const char **path; /* [room]: as given */
+    /* private */
+    att_ctx *ctx;
+    cli_lines in;
+    cli_image *read;      /* [room] */
+    int64_t done, failed; /* so far */
+} cli_image_stream;
+/* Of arguments [n], where a folder stands for the images in it. */
+int cli_image_stream_open(cli_image_stream *s, int n, char *const *arguments);
+/* Then they can be read. */
+int cli_image_stream_start(cli_image_stream *s, att_ctx *ctx);
+/* each: called for each block, and its output to standard output is flushed. drawn or NULL: a file that shows the first
+ * image, which is said where there are others. Returns 0, or a code after a message. */
+int cli_image_stream_run(cli_image_stream *s, int (*each)(void *user), void *user, const char *drawn);
+void cli_image_stream_close(cli_image_stream *s);
+
+/* Sets options->background to colour [3], which is that of a text, "#ff8000" or a name; NULL: none. */
+int cli_read_background(const char *text, uint8_t colour[3], att_image_options *options);
+
+/* clang-format off */
+#define CLI_BACKGROUND(to)                                                                   \
+    {"background", 'b', "COLOUR", .text = (to),                                              \
+     .help = "colour behind transparent pixels: #rrggbb, white, black or grey; default: transparency is dropped"}
+#define CLI_SKIP_BROKEN(to)                                                                  \
+    {"skip-broken", 0, NULL, .flag = (to),                                                   \
+     .help = "leave out images that cannot be read, and say how many; without it the command fails where there are some"}
+/* to begins as CLI_VISION_SHIPPED */
+#define CLI_VISION_MODEL_OPTION(to)                                                          \
+    {"model", 'm', "MODEL", .text = (to),                                                    \
+     .help = "model folder, or name of a vision model in the models folder or of the one that comes with attend"}
+/* clang-format on */
+
+#endif

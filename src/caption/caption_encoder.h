@@ -1,0 +1,33 @@
+/* A vision Transformer whose features are the grids of a captioner; it does not learn. */
+#ifndef ATT_CAPTION_CAPTION_ENCODER_H
+#define ATT_CAPTION_CAPTION_ENCODER_H
+
+#include "vision/image_input.h"
+
+typedef struct att_caption_encoder {
+    att_ctx *ctx;
+    att_image_model *model;
+    att_image_processor_info input;
+    att_vit_info info;
+    int64_t grid[2];
+} att_caption_encoder;
+/* Opens a folder. Errors: a model whose weights are not in one file, model.safetensors. out must be freed after an
+ * error, too. */
+att_status att_caption_encoder_open(att_ctx *ctx, const char *folder, att_caption_encoder *out);
+void att_caption_encoder_free(att_caption_encoder *e);
+/* Copies the model from its folder to TO/encoder. */
+att_status att_caption_encoder_copy(att_ctx *ctx, const char *folder, const char *to);
+/* What that may write to TO, up to NULL */
+extern const char *const att_caption_encoder_files[];
+
+typedef struct att_caption_progress {
+    void (*report)(void *user, double share); /* or NULL */
+    void *user;
+    int64_t before, all; /* images: encoded by earlier calls, of all calls */
+} att_caption_progress;
+/* All grids of n images -> *out, f16 [n, places, hidden], to be freed. *max_bytes: how much memory they may have, which
+ * becomes what is left. Errors: they need more; features that are not finite. */
+att_status att_caption_encoder_run(const att_caption_encoder *e, const att_image_source *from, int64_t n,
+                                   int64_t *max_bytes, const att_caption_progress *progress, uint16_t **out);
+
+#endif

@@ -1,0 +1,163 @@
+#include "caption/caption_images.h"
+#include "io/parallel_status.h"
+#include "io/util.h"
+
+static att_status read_image(const void *set, int64_t i, att_image *out, att_ctx *ctx)
+{
+    return att_image_open(ctx, att_caption_set_path(set, i), NULL, out);
+}
+
+static att_status read_training(const void *images, int64_t i, att_image *out)
+{
+    const att_caption_images *of = images;
+    return read_image(of->set[0], i, out, of->ctx);
+}
+
+static att_status read_validation(const void *images, int64_t i, att_image *out)
+{
+    const att_caption_images *of = images;
+    return read_image(of->set[1], i, out, of->ctx);
+}
+
+static att_image_source source(const att_caption_images *i, int part)
+{
+    return (att_image_source){.images = i, .read = part ? read_validation : read_training};
+}
+
+/* Numbers of a grid */
+static int64_t values(const att_caption_images *i)
+{
+    const att_captioner_config *c = &i->model->config;
+    return c->grid[0] * c->grid[1] * c->features;
+}
+
+/* ---- open */
+
+static att_status open_images(att_caption_images *i, const att_augmentation *how)
+{
+    const att_captioner_config *c = &i->model->config;
+    const att_image_source from = source(i, 0);
+    if (c->channels != 1 && c->channels != 3)
+        return att_fail(i->ctx, ATT_ERR_UNSUPPORTED, "the model has images of %lld channels; 1 and 3 are supported",
+                        (long long)c->channels);
+    att_status e = att_image_input_of_size(i->ctx, c->image, c->channels, &i->input);
+    i->pixels = e ? NULL : att_alloc(i->ctx, (size_t)(i->batch * att_image_input_values(&i->input)), sizeof *i->pixels);
+    if (!e && !i->pixels)
+        e = ATT_ERR_MEMORY;
+    return e ? e : att_image_batches_new(i->ctx, &i->input, &from, how, i->batch, &i->batches);
+}
+
+static att_status encode_images(att_caption_images *i, int64_t max_bytes)
+{
+    att_caption_progress progress = {.report = i->progress, .user = i->user, .all = i->n[0] + i->n[1]};
+    att_status e = ATT_OK;
+    for (int part = 0; !e && part < 2 && i->set[part]; part++) {
+        const att_image_source from = source(i, part);
+        e = att_caption_encoder_run(&i->encoder, &from, i->n[part], &max_bytes, &progress, &i->grids[part]);
+        progress.before += i->n[part];
+    }
+    i->grid = e ? NULL : att_alloc(i->ctx, (size_t)(i->batch * values(i)), sizeof *i->grid);
+    if (e || !i->grid)
+        return e ? e : ATT_ERR_MEMORY;
+    i->sum = ATT_FNV64_OFFSET;
+    for (int64_t k = 0; k < i->n[0] * values(i); k++)
+        i->sum = att_fnv64(i->sum, i->grids[0][k]);
+    return ATT_OK;
+}
+
+att_status att_caption_images_open(att_caption_images *i, const att_augmentation *how, int64_t max_bytes)
+{
+    return i->encoder.model ? encode_images(i, max_bytes) : open_images(i, how);
+}
+
+void att_caption_images_free(att_caption_images *i)
+{
+    att_image_batches_free(i->batches);
+    att_image_input_free(&i->input);
+    att_caption_encoder_free(&i->encoder);
+    att_free(i->ctx, i->pixels);
+    att_free(i->ctx, i->grids[0]);
+    att_free(i->ctx, i->grids[1]);
+    att_free(i->ctx, i->grid);
+}
+
+/* ---- grids */
+
+/* The grid of an image, as the k-th of the batch */
+static att_status add_grid(att_caption_images *i, int part, int64_t image, int64_t k)
+{
+    att_tensor from, to;
+    att_wrap(&from, i->grids[part] + image * values(i), ATT_F16, ATT_DIMS(values(i)), NULL);
+    att_wrap(&to, i->grid + k * values(i), ATT_F32, ATT_DIMS(values(i)), NULL);
+    return att_tensor_convert(i->ctx, &from, &to);
+}
+
+static att_var *grids_of(const att_caption_images *i, att_tape *t, int64_t n)
+{
+    const int64_t features = i->model->config.features;
+    att_tensor x;
+    att_wrap(&x, i->grid, ATT_F32, ATT_DIMS(n * values(i) / features, features), NULL);
+    return att_constant(t, &x);
+}
+
+static att_var *encode(const att_caption_images *i, att_tape *t, float *pixels, int64_t n, bool training)
+{
+    const att_image_processor_info *in = &i->input.info;
+    att_tensor x;
+    att_wrap(&x, pixels, ATT_F32, ATT_DIMS(n, in->height, in->width, in->channels), NULL);
+    return att_captioner_encode(t, i->model, att_constant(t, &x), training);
+}
+
+static att_var *fail(const att_caption_images *i, att_tape *t, att_status e)
+{
+    return att_tape_fail(t, e, "%s", att_error(i->ctx));
+}
+
+att_var *att_caption_images_get(att_caption_images *i, att_tape *t, const att_image_choice *now,
+                                const att_image_choice *next)
+{
+    att_status e = ATT_OK;
+    const att_image_batch *b;
+    double waited = 0;
+    if (i->encoder.model) {
+        for (int64_t k = 0; !e && k < now->n; k++)
+            e = add_grid(i, 0, now->images[k], k);
+        return e ? fail(i, t, e) : grids_of(i, t, now->n);
+    }
+    e = att_image_batches_get(i->batches, now, next, &b, &waited);
+    i->waited += waited;
+    return e ? fail(i, t, e) : encode(i, t, b->pixels, b->n, true);
+}
+
+/* ---- validation */
+
+typedef struct reading {
+    const att_caption_images *i;
+    int64_t first;
+} reading;
+
+static att_status read_one(void *arg, int k)
+{
+    const reading *r = arg;
+    const att_image_input *in = &r->i->input;
+    const att_image_source from = source(r->i, 1);
+    att_image image;
+    const att_status e = att_image_input_read(in, &from, r->first + k, &image);
+    if (e)
+        return e;
+    att_image_processor_normalise(in->processor, &image, r->i->pixels + k * att_image_input_values(in));
+    att_image_free(in->ctx, &image);
+    return ATT_OK;
+}
+
+att_var *att_caption_images_valid(att_caption_images *i, att_tape *t, int64_t first, int64_t n)
+{
+    att_status e = ATT_OK;
+    if (i->encoder.model) {
+        for (int64_t k = 0; !e && k < n; k++)
+            e = add_grid(i, 1, first + k, k);
+        return e ? fail(i, t, e) : grids_of(i, t, n);
+    }
+    e = att_parallel_all(i->ctx, (int)n, read_one, &(reading){.i = i, .first = first});
+    return e ? fail(i, t, e) : encode(i, t, i->pixels, n, false);
+}

@@ -1,0 +1,39 @@
+/* The images of a training of a captioner, as grids: by the network of convolutions that learns, or by a vision
+ * Transformer, whose features are computed once. */
+#ifndef ATT_CAPTION_CAPTION_IMAGES_H
+#define ATT_CAPTION_CAPTION_IMAGES_H
+
+#include "caption/captioner.h"
+#include "caption/caption_encoder.h"
+#include "vision/image_batches.h"
+
+typedef struct att_caption_images {
+    att_ctx *ctx;
+    const att_caption_set *set[2]; /* to learn from, and for validation or NULL */
+    int64_t n[2], batch;           /* images; those of a batch, at most */
+    const att_captioner *model;
+    void (*progress)(void *user, double share); /* as in att_caption_training_options */
+    void *user;
+    double waited; /* seconds that all steps have waited for images */
+    /* of a network of convolutions */
+    att_image_input input;
+    att_image_batches *batches;
+    float *pixels; /* [batch, height, width, channels]: for validation */
+    /* of a vision Transformer */
+    att_caption_encoder encoder; /* its model NULL: there is none */
+    uint16_t *grids[2];          /* f16, [images, places, features] */
+    float *grid;                 /* [batch, places, features]: of the current batch */
+    uint64_t sum;                /* a checksum of grids[0]; 0: none */
+} att_caption_images;
+
+/* Opens the images of a model when all members above `waited` are set, and the encoder is open, if there is one.
+ * max_bytes: for features. */
+att_status att_caption_images_open(att_caption_images *i, const att_augmentation *how, int64_t max_bytes);
+void att_caption_images_free(att_caption_images *i);
+/* Grids of a batch in training -> [n * places, features]; begins to decode the next one. */
+att_var *att_caption_images_get(att_caption_images *i, att_tape *t, const att_image_choice *now,
+                                const att_image_choice *next);
+/* Those of n images for validation, from `first` on. */
+att_var *att_caption_images_valid(att_caption_images *i, att_tape *t, int64_t first, int64_t n);
+
+#endif

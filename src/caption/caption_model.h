@@ -1,0 +1,25 @@
+/* Captioners with their preprocessing and words, internal: caption_model.c, caption_score.c, caption_attention.c. */
+#ifndef ATT_CAPTION_CAPTION_MODEL_H
+#define ATT_CAPTION_CAPTION_MODEL_H
+
+#include "attend_vision.h"
+#include "caption/captioner.h"
+#include "caption/words.h"
+
+struct att_caption_model {
+    att_ctx *ctx;
+    att_captioner *captioner;
+    att_words words;
+    att_image_model *encoder;             /* a vision Transformer, or NULL: the captioner's convolutions */
+    att_image_processor *own;             /* without one */
+    const att_image_processor *processor; /* the one of both */
+    att_image_processor_info input;       /* of its results */
+};
+
+/* Numbers of a grid */
+int64_t att_caption_grid_size(const att_caption_model *m);
+/* Are m, and images [n] and out if n is not 0, given? function: "att_caption" */
+att_status att_caption_check(const char *function, const att_caption_model *m, int64_t n, const void *images,
+                             const void *out);
+
+#endif

@@ -1,0 +1,340 @@
+/* Sets of captioned images: a file of captions, a folder of images, a list of names. */
+#include "caption/caption_file.h"
+#include "vision/image_set.h"
+#include "io/line_reader.h"
+#include "io/util.h"
+#include "caption/plain_words.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct att_caption_set {
+    att_ctx *ctx;
+    att_caption_set_info info;
+    att_names paths;    /* of images */
+    att_names captions; /* of all images, one image after another */
+    int64_t *offsets;   /* [images + 1]: where an image's captions begin */
+    att_names said;     /* texts of info */
+};
+
+/* A set that is being made. */
+typedef struct building {
+    att_caption_set *set;
+    att_caption_set_options options;
+    const char *path; /* of the captions */
+    att_caption_file file;
+    int64_t *words;       /* [captions of the file]: of each; 0: empty */
+    int64_t *first;       /* [images of the file + 1]: where an image's captions are in order */
+    int32_t *order;       /* [captions of the file]: captions by image; in an image, by their order in the file */
+    int32_t *chosen;      /* [images of the file]: those of the set, in its order; as many as images */
+    int64_t images;       /* of the set */
+    att_bytes normalized; /* scratch */
+} building;
+
+/* ---- captions by image */
+
+static att_status count_words(building *b)
+{
+    const int64_t n = (int64_t)b->file.captions.n;
+    for (int64_t i = 0; i < n; i++) {
+        const char *caption = att_names_at(&b->file.captions, i);
+        b->normalized.count = 0;
+        b->words[i] = att_plain_words((att_byte_view){caption, strlen(caption)}, &b->normalized);
+        b->set->info.empty += b->words[i] == 0;
+    }
+    return b->normalized.status;
+}
+
+/* Counting sort of captions with words. */
+static void sort_by_image(building *b)
+{
+    const int64_t n = (int64_t)b->file.captions.n, images = att_ids_count(&b->file.images);
+    for (int64_t i = 0; i < n; i++)
+        b->first[b->file.image[i] + 1] += b->words[i] > 0;
+    for (int64_t i = 0; i < images; i++)
+        b->first[i + 1] += b->first[i];
+    for (int64_t i = n; i-- > 0;) /* from the end: first[image + 1] moves down to where the image's captions begin */
+        if (b->words[i] > 0)
+            b->order[--b->first[b->file.image[i] + 1]] = (int32_t)i;
+    for (int64_t i = 0; i < images; i++)
+        b->first[i] = b->first[i + 1];
+    b->first[images] = n - b->set->info.empty;
+}
+
+static int64_t captions_of(const building *b, int64_t image) { return b->first[image + 1] - b->first[image]; }
+
+/* ---- which images */
+
+/* Does the image exist, or need not? */
+static att_status find_image(const building *b, int64_t image, bool *found)
+{
+    char path[ATT_MAX_PATH];
+    *found = true;
+    if (!b->options.images)
+        return ATT_OK;
+    const att_status e = att_join_path(b->set->ctx, b->options.images, att_ids_at(&b->file.images, image), path);
+    *found = !e && att_is_file(path);
+    return e;
+}
+
+static att_status choose_listed(building *b, const att_where *where, att_byte_view name, bool *listed)
+{
+    const int64_t image = att_ids_find(&b->file.images, name);
+    const int shown = (int)att_min((int64_t)name.bytes, 255);
+    bool found;
+    if (image < 0 || !captions_of(b, image))
+        return att_fail_at(where, ATT_ERR_FORMAT, "the image \"%.*s\" has no caption in %s", shown, name.data, b->path);
+    if (listed[image])
+        return att_fail_at(where, ATT_ERR_FORMAT, "the image \"%.*s\" is there a second time", shown, name.data);
+    const att_status e = find_image(b, image, &found);
+    if (!e && !found)
+        return att_fail_at(where, ATT_ERR_FORMAT, "the image \"%.*s\" is not in the folder %s", shown, name.data,
+                           b->options.images);
+    listed[image] = true;
+    b->chosen[b->images++] = (int32_t)image;
+    return e;
+}
+
+/* The images of the list, in its order. */
+static att_status read_list(building *b, bool *listed)
+{
+    att_text_lines lines = {0};
+    att_text_line line;
+    att_status e = att_text_lines_open(&lines, b->set->ctx, b->options.list);
+    for (int64_t before = -1; !e && before < lines.lines;) {
+        before = lines.lines;
+        e = att_text_lines_fill(&lines);
+        while (!e && att_text_lines_next(&lines, &line)) {
+            const att_where where = {.ctx = lines.ctx, .path = lines.path, .number = lines.lines};
+            const att_byte_view name = att_trim((att_byte_view){line.text, line.bytes});
+            e = name.bytes ? choose_listed(b, &where, name, listed) : ATT_OK;
+        }
+    }
+    att_text_lines_close(&lines);
+    if (!e && !b->images)
+        e = att_fail(b->set->ctx, ATT_ERR_FORMAT, "%s names no image; expected one on each line", b->options.list);
+    return e;
+}
+
+static att_status choose_all(building *b)
+{
+    int64_t captioned = 0, missing = -1;
+    for (int64_t i = 0; i < att_ids_count(&b->file.images); i++) {
+        bool found;
+        if (!captions_of(b, i))
+            continue;
+        const att_status e = find_image(b, i, &found);
+        if (e)
+            return e;
+        captioned++;
+        if (found)
+            b->chosen[b->images++] = (int32_t)i;
+        else if (missing < 0)
+            missing = i;
+    }
+    b->set->info.missing = captioned - b->images;
+    if (captioned == 0)
+        return att_fail(b->set->ctx, ATT_ERR_FORMAT, "%s has no caption with a word", b->path);
+    if (b->images == 0)
+        return att_fail(b->set->ctx, ATT_ERR_FORMAT,
+                        "none of the %lld images that have captions in %s is in the folder %s; one is \"%s\"",
+                        (long long)captioned, b->path, b->options.images, att_ids_at(&b->file.images, missing));
+    return ATT_OK;
+}
+
+static att_status choose_images(building *b)
+{
+    if (!b->options.list)
+        return choose_all(b);
+    bool *listed = att_calloc(b->set->ctx, (size_t)att_ids_count(&b->file.images), sizeof *listed);
+    const att_status e = listed ? read_list(b, listed) : ATT_ERR_MEMORY;
+    att_free(b->set->ctx, listed);
+    return e;
+}
+
+/* Counts images of the folder without a caption. */
+static att_status count_uncaptioned(building *b)
+{
+    if (!b->options.images)
+        return ATT_OK;
+    DIR *folder = opendir(b->options.images);
+    if (!folder)
+        return att_fail(b->set->ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", b->options.images,
+                        strerror(errno));
+    for (const struct dirent *d; (d = readdir(folder));) {
+        const att_byte_view name = {d->d_name, strlen(d->d_name)};
+        const int64_t image = att_image_has_name(d->d_name) ? att_ids_find(&b->file.images, name) : 0;
+        b->set->info.uncaptioned += att_image_has_name(d->d_name) && (image < 0 || !captions_of(b, image));
+    }
+    closedir(folder);
+    return ATT_OK;
+}
+
+/* ---- the set */
+
+static att_status add_path(building *b, int32_t image)
+{
+    char path[ATT_MAX_PATH];
+    const char *name = att_ids_at(&b->file.images, image);
+    if (!b->options.images)
+        return att_names_add(&b->set->paths, name);
+    const att_status e = att_join_path(b->set->ctx, b->options.images, name, path);
+    return e ? e : att_names_add(&b->set->paths, path);
+}
+
+static att_status add_caption(building *b, int32_t i)
+{
+    const char *typed = att_names_at(&b->file.captions, i);
+    b->set->info.max_words = att_max(b->set->info.max_words, b->words[i]);
+    if (b->options.keep_text)
+        return att_names_add(&b->set->captions, typed);
+    b->normalized.count = 0;
+    att_plain_words((att_byte_view){typed, strlen(typed)}, &b->normalized);
+    return b->normalized.status ? b->normalized.status
+                                : att_names_add_bytes(&b->set->captions, b->normalized.data, b->normalized.count);
+}
+
+static att_status add_images(building *b)
+{
+    att_caption_set *s = b->set;
+    s->offsets = att_calloc(s->ctx, (size_t)b->images + 1, sizeof *s->offsets);
+    att_status e = s->offsets ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t i = 0; !e && i < b->images; i++) {
+        const int32_t image = b->chosen[i];
+        e = add_path(b, image);
+        for (int64_t k = b->first[image]; !e && k < b->first[image + 1]; k++)
+            e = add_caption(b, b->order[k]);
+        s->info.max_captions = att_max(s->info.max_captions, captions_of(b, image));
+        s->offsets[i + 1] = (int64_t)s->captions.n;
+    }
+    s->info.format = b->file.format;
+    s->info.images = b->images;
+    s->info.skipped = b->file.skipped;
+    if (!e && b->file.skipped) {
+        e = att_names_add(&s->said, att_names_at(&b->file.bad, 0));
+        s->info.bad = e ? NULL : att_names_at(&s->said, 0);
+    }
+    s->info.captions = (int64_t)s->captions.n;
+    return e;
+}
+
+static att_status build(building *b)
+{
+    att_ctx *ctx = b->set->ctx;
+    att_status e = att_caption_file_read(&b->file, ctx, b->path, b->options.skip_bad_lines);
+    if (e)
+        return e;
+    const size_t captions = b->file.captions.n, images = (size_t)att_ids_count(&b->file.images);
+    b->words = att_alloc(ctx, captions, sizeof *b->words);
+    b->order = att_alloc(ctx, captions, sizeof *b->order);
+    b->first = att_calloc(ctx, images + 1, sizeof *b->first);
+    b->chosen = att_alloc(ctx, images, sizeof *b->chosen);
+    if (!b->words || !b->order || !b->first || !b->chosen)
+        return ATT_ERR_MEMORY;
+    e = count_words(b);
+    if (e)
+        return e;
+    sort_by_image(b);
+    e = count_uncaptioned(b);
+    e = e ? e : choose_images(b);
+    return e ? e : add_images(b);
+}
+
+att_status att_caption_set_open(att_ctx *ctx, const char *captions, const att_caption_set_options *options,
+                                att_caption_set **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"captions", captions}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    building b = {.path = captions, .normalized.ctx = ctx, .file.ctx = ctx};
+    att_status e = att_take_options(&b.options, sizeof b.options, options, "att_caption_set_options");
+    if (e)
+        return e;
+    b.set = att_calloc(ctx, 1, sizeof *b.set);
+    if (!b.set)
+        return ATT_ERR_MEMORY;
+    b.set->ctx = b.set->paths.text.ctx = b.set->captions.text.ctx = b.set->said.text.ctx = ctx;
+    e = build(&b);
+    att_caption_file_free(&b.file);
+    att_free(ctx, b.words);
+    att_free(ctx, b.order);
+    att_free(ctx, b.first);
+    att_free(ctx, b.chosen);
+    att_bytes_free(&b.normalized);
+    if (e)
+        att_caption_set_free(b.set);
+    else
+        *out = b.set;
+    return e;
+}
+
+/* Appends image i of s, with its captions, to `to`, which has room for it. */
+static att_status append(const att_caption_set *s, int64_t i, att_caption_set *to)
+{
+    att_status e = att_names_add(&to->paths, att_names_at(&s->paths, i));
+    for (int64_t k = s->offsets[i]; !e && k < s->offsets[i + 1]; k++)
+        e = att_names_add(&to->captions, att_names_at(&s->captions, k));
+    to->offsets[++to->info.images] = (int64_t)to->captions.n;
+    to->info.max_captions = att_max(to->info.max_captions, s->offsets[i + 1] - s->offsets[i]);
+    return e;
+}
+
+att_status att_caption_set_leave_out(att_caption_set *s, const bool *out)
+{
+    if (att_require(__func__, ATT_NAMED({"s", s}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    int64_t n;
+    att_status e = att_count_left(s->ctx, out, s->info.images, &n);
+    if (e || n == s->info.images)
+        return e;
+    att_caption_set rest = {.ctx = s->ctx, .info = s->info, .paths.text.ctx = s->ctx, .captions.text.ctx = s->ctx};
+    rest.info.images = rest.info.max_captions = 0; /* max_words stays: an upper bound */
+    rest.offsets = att_calloc(s->ctx, (size_t)n + 1, sizeof *rest.offsets);
+    e = rest.offsets ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t i = 0; !e && i < s->info.images; i++)
+        e = out[i] ? ATT_OK : append(s, i, &rest);
+    rest.info.captions = (int64_t)rest.captions.n;
+    const att_caption_set was = *s;
+    *s = e ? was : rest;
+    rest = e ? rest : was;
+    att_names_free(&rest.paths);
+    att_names_free(&rest.captions);
+    att_free(s->ctx, rest.offsets);
+    return e;
+}
+
+void att_caption_set_free(att_caption_set *s)
+{
+    if (!s)
+        return;
+    att_names_free(&s->paths);
+    att_names_free(&s->captions);
+    att_names_free(&s->said);
+    att_free(s->ctx, s->offsets);
+    att_free(s->ctx, s);
+}
+
+att_status att_caption_set_describe(const att_caption_set *s, att_caption_set_info *info)
+{
+    if (att_require(__func__, ATT_NAMED({"s", s}, {"info", info})))
+        return ATT_ERR_ARGUMENT;
+    return att_give_info(info, &s->info, sizeof s->info, "att_caption_set_info");
+}
+
+const char *att_caption_set_path(const att_caption_set *s, int64_t i)
+{
+    return s && i >= 0 && i < s->info.images ? att_names_at(&s->paths, i) : NULL;
+}
+
+int64_t att_caption_set_count(const att_caption_set *s, int64_t i)
+{
+    return s && i >= 0 && i < s->info.images ? s->offsets[i + 1] - s->offsets[i] : 0;
+}
+
+const char *att_caption_set_caption(const att_caption_set *s, int64_t i, int64_t k)
+{
+    return k >= 0 && k < att_caption_set_count(s, i) ? att_names_at(&s->captions, s->offsets[i] + k) : NULL;
+}

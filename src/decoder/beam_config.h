@@ -1,0 +1,25 @@
+/* Search settings of a model folder. */
+#ifndef ATT_DECODER_BEAM_CONFIG_H
+#define ATT_DECODER_BEAM_CONFIG_H
+
+#include "decoder/beam_search.h"
+
+enum { ATT_MAX_BEAMS = 1024, ATT_MAX_BANNED = 64 };
+
+typedef struct att_generation {
+    att_search search; /* `banned` points into this struct; n_best is 1 */
+    int32_t banned[ATT_MAX_BANNED];
+} att_generation;
+
+/* Reads FOLDER/generation_config.json, or config.json if there is none (older folders), for the model m. out must not
+ * move while it is used. Settings are those of the class GenerationConfig; an unsupported one that would change results
+ * is an error that names the file, the setting and its value. */
+att_status att_generation_read(att_ctx *ctx, const char *folder, const att_encoder_decoder_info *m,
+                               att_generation *out);
+/* The default: greedy search without <pad>; eos is forced at the maximum length. */
+void att_generation_greedy(const att_encoder_decoder_info *m, att_generation *out);
+/* Writes FOLDER/generation_config.json with this beam size; <pad> is never generated, and probabilities are normalised
+ * without it, as in training. */
+att_status att_generation_write(att_ctx *ctx, const char *folder, const att_encoder_decoder_info *m, int64_t beam);
+
+#endif

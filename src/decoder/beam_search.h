@@ -1,0 +1,51 @@
+/* Greedy search and beam search, for any autoregressive model. */
+#ifndef ATT_DECODER_BEAM_SEARCH_H
+#define ATT_DECODER_BEAM_SEARCH_H
+
+#include "attend_model.h"
+#include "attend_util.h"
+#include "attend_nn.h"
+#include "attend_util.h"
+
+/* The state of a model that generates: rows of tokens, at first one row for each sentence. */
+typedef struct att_generator {
+    void *user;
+    /* Appends ids [rows], one to each row -> the input of `output`, whose results are the logits of the next tokens,
+     * [rows, hidden] */
+    att_var *(*step)(void *user, att_tape *t, const int32_t *ids);
+    const att_nn_linear *output;
+    /* Reorders rows: row b becomes what row from[b] was; from [n] is ordered by sentence. */
+    att_status (*select)(void *user, int64_t n, const int64_t *from);
+    void (*free)(void *user); /* called by the owner */
+} att_generator;
+
+typedef struct att_search {
+    int64_t vocabulary;
+    int64_t beam, n_best, min_tokens, max_tokens;
+    double length_penalty;
+    int32_t start, end;
+    bool no_scores;        /* scores are not needed: log probabilities are undefined */
+    bool early_stopping;   /* stop when `beam` hypotheses have finished */
+    bool force_end;        /* force eos as token max_tokens */
+    bool renormalize;      /* normalise probabilities over the tokens that are not banned */
+    const int32_t *banned; /* [n_banned], each in [0, vocabulary) */
+    int64_t n_banned;
+} att_search;
+
+/* A finished hypothesis, without eos. */
+typedef struct att_finished {
+    int32_t *ids; /* [count]; free with att_free */
+    int64_t count;
+    int64_t steps; /* count, plus 1 if it ended with eos */
+    double log_probability;
+    double score; /* log probability / steps ^ length_penalty */
+} att_finished;
+
+/* out [sentences][n_best], best first; if fewer have finished, the others have ids NULL. beam = 1 is greedy search
+ * until the first eos. Otherwise as in the class GenerationMixin: of 2 beam hypotheses those that end and rank among
+ * the first `beam` are kept, until the best unfinished one, divided by its length, scores below the worst of `beam`
+ * finished ones. Errors: logits that are not finite; no token may follow. */
+att_status att_search_run(att_ctx *ctx, const att_search *search, const att_generator *model, int64_t sentences,
+                          att_finished *out);
+
+#endif

@@ -1,0 +1,102 @@
+/* The recurrent decoder with a fixed context or with attention, over what an encoder has made of each source: a row for
+ * each token of a text (seq2seq.c) or each place of an image (captioner.c). Internal.
+ *
+ * none      c is the source's context, for all tokens;      s_i = RNN(s_i-1, [y_i-1; c])
+ * additive  e_ij = v . tanh(W s_i-1 + U h_j), c_i = sum_j softmax(e_i)_j h_j;   s_i = RNN(s_i-1, [y_i-1; c_i])
+ * dot       s_i = RNN(s_i-1, y_i-1); e_ij = s_i . h_j, c_i likewise
+ * general   the same with e_ij = s_i . W h_j
+ *
+ * With a gate, c_i of additive attention is multiplied by sigmoid(f s_i-1) (Xu et al. 2015, 4.2.1).
+ *
+ * Logits are W_o tanh(W_c [c_i; s_i]) in all four: Luong's attentional vector, also in place of Bahdanau's maxout
+ * layer. There is no input feeding (Luong), so all but the additive one process all target tokens at once in
+ * training. */
+#ifndef ATT_DECODER_RECURRENT_DECODER_H
+#define ATT_DECODER_RECURRENT_DECODER_H
+
+#include "decoder/beam_search.h"
+#include "model/model.h"
+
+/* The scope of the attention to the source */
+#define ATT_RECURRENT_ATTENTION "attention"
+
+typedef struct att_recurrent_decoder_config {
+    int64_t vocabulary, embedding, units, layers;
+    att_seq2seq_attention attention;
+    bool lstm;
+    bool scale_embedding; /* multiply embeddings by sqrt(embedding) */
+    bool tie;             /* the output layer's weights are the table */
+    att_param *table;     /* [vocabulary, embedding] of tokens, or NULL: a new one */
+    int64_t pad;          /* its row that is zero */
+    bool gate;            /* of additive attention */
+    int64_t places;       /* of additive attention: rows of each source, if weights shall be had; 0 */
+} att_recurrent_decoder_config;
+
+typedef struct att_recurrent_decoder {
+    att_recurrent_decoder_config config;
+    att_ctx *ctx;
+    att_plan *plan;    /* of the attention; NULL: none */
+    att_plan *weights; /* the same with wider values, whose results have the weights, too; NULL: none */
+    float *identity;   /* [places, places], for them */
+    const att_nn_recurrent *recurrent;
+    const att_nn_linear *bridge[ATT_NN_MAX_RECURRENT]; /* [layers]: the encoder's last states to the initial states */
+    const att_nn_linear *query, *key, *gate;           /* W, U and f of additive attention; else NULL */
+    att_param *score;                                  /* v [1, units] or W [1, units, units] */
+    const att_nn_linear *readout;
+    att_nn_linear output;
+} att_recurrent_decoder;
+
+/* Adds the decoder's layers to a model that is built. */
+att_status att_recurrent_decoder_build(att_recurrent_decoder *d, att_model *m, const att_recurrent_decoder_config *c);
+void att_recurrent_decoder_clean(att_recurrent_decoder *d);
+
+/* Encoded sources */
+typedef struct att_decoder_memory {
+    int64_t n;
+    const int64_t *offsets;                          /* [n + 1] */
+    att_var *values, *keys;                          /* [rows, 1, units] */
+    att_var *wide_values;                            /* [rows, 1, units + places] or NULL: weights are not asked for */
+    att_var *score;                                  /* parameter of the attention, as in the model */
+    att_var *context;                                /* [n, units] */
+    att_recurrent_state first[ATT_NN_MAX_RECURRENT]; /* [layers]: the decoder's initial states, [n, units] */
+} att_decoder_memory;
+/* Of the encoder's results h [offsets[n], units] (not used without attention) and its last states [layers], each [n,
+ * units], cells of an LSTM only; the fixed context is the last layer's hidden one. */
+att_decoder_memory att_recurrent_decoder_memory(att_tape *t, const att_recurrent_decoder *d, att_var *h,
+                                                const int64_t *offsets, int64_t n, const att_recurrent_state *last);
+
+/* Dropout layers of a decoder besides those between recurrent layers; an encoder has others. */
+typedef enum att_decoder_dropout { ATT_DECODER_TARGET = 2, ATT_DECODER_READOUT = 4 } att_decoder_dropout;
+
+typedef struct att_decoder_teacher {
+    const int32_t *inputs;         /* [tokens] of the decoder */
+    const att_nn_dropout *dropout; /* at: the targets */
+    const int64_t *of_source;      /* [source->n + 1]: targets of each source; NULL: one each */
+    att_var **weights;             /* out: the attention of each token, [tokens, places]; or NULL */
+} att_decoder_teacher;
+/* Teacher forcing -> the input of the output layer, [tokens, units or, of tied weights, embedding] */
+att_var *att_recurrent_decoder_apply(att_tape *t, const att_recurrent_decoder *d, const att_decoder_memory *source,
+                                     const att_decoder_teacher *x);
+
+/* Decoding, a row for each source, whose memory belongs to `encoded`. It takes possession of `encoded` and of offsets
+ * [source.n + 1], after an error, too, when *out is {0}. */
+att_status att_recurrent_decoder_start(const att_recurrent_decoder *d, att_tape *encoded,
+                                       const att_decoder_memory *source, int64_t *offsets, att_generator *out);
+
+/* Target tokens, concatenated (for recurrent_decoder_state.c) */
+typedef struct att_decoder_targets {
+    int64_t rows;
+    const int64_t *offsets;        /* [rows + 1]: tokens of each row */
+    const int64_t *of_source;      /* [n + 1]: tokens that attend to each source */
+    const int32_t *sources;        /* [tokens]: source of each token */
+    const att_nn_dropout *dropout; /* of these tokens; NULL: none */
+    att_var **weights;             /* out, as above; or NULL */
+} att_decoder_targets;
+/* Embeddings of ids [tokens] -> [tokens, embedding] */
+att_var *att_recurrent_decoder_embed(att_tape *t, const att_recurrent_decoder *d, const int32_t *ids, int64_t tokens);
+/* From embeddings y [tokens, embedding] to the input of the output layer; state [layers], updated. With additive
+ * attention a row has one token. */
+att_var *att_recurrent_decoder_decode(att_tape *t, const att_recurrent_decoder *d, const att_decoder_memory *source,
+                                      const att_decoder_targets *x, att_var *y, att_recurrent_state *state);
+
+#endif

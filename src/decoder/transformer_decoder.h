@@ -1,0 +1,42 @@
+/* The decoder of the Transformer (Vaswani et al. 2017), over what an encoder has made of each source: a row for each
+ * token of a text (transformer.c) or each place of an image (captioner.c). Internal. */
+#ifndef ATT_DECODER_TRANSFORMER_DECODER_H
+#define ATT_DECODER_TRANSFORMER_DECODER_H
+
+#include "decoder/beam_search.h"
+#include "model/check_sequences.h"
+
+typedef struct att_transformer_decoder {
+    att_ctx *ctx;
+    int64_t hidden, layers, max_positions;
+    bool scale_embedding; /* multiply embeddings by sqrt(hidden) */
+    att_param *table;     /* [vocabulary, hidden] */
+    const att_nn_decoder_layer **layer;
+    att_nn_linear output; /* to logits */
+} att_transformer_decoder;
+
+/* Embeddings of ids [tokens], scaled if the model says so, plus positions; of a source, too. dropout_id: 1 of a source,
+ * 2 of a target. */
+att_var *att_transformer_embed(att_tape *t, const att_transformer_decoder *d, att_param *table, const int32_t *ids,
+                               int64_t tokens, const att_positions *at, const att_nn_dropout *dropout,
+                               uint64_t dropout_id);
+
+/* Encoded sources */
+typedef struct att_transformer_memory {
+    int64_t n;
+    const int64_t *offsets; /* [n + 1] */
+    att_var *rows;          /* [offsets[n], hidden] */
+} att_transformer_memory;
+/* Teacher forcing: inputs ids [offsets[n]] of the decoder -> the input of the output layer, [offsets[n], hidden].
+ * of_source [source->n + 1]: tokens of each source, which are in a row; NULL: those of target i are of source i.
+ * dropout or NULL: none */
+att_var *att_transformer_decoder_apply(att_tape *t, const att_transformer_decoder *d,
+                                       const att_transformer_memory *source, const int32_t *ids, const int64_t *offsets,
+                                       int64_t n, const int64_t *of_source, const att_nn_dropout *dropout);
+/* The scope of a layer's attention to the source */
+att_nn_name att_transformer_decoder_scope(int64_t layer);
+/* Decoding, a row for each source. After an error *out is {0}. */
+att_status att_transformer_decoder_start(att_tape *t, const att_transformer_decoder *d,
+                                         const att_transformer_memory *source, att_generator *out);
+
+#endif

@@ -1,0 +1,36 @@
+#include "io/parallel_status.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+typedef struct tasks {
+    att_ctx *ctx;
+    att_status (*body)(void *arg, int i);
+    void *arg;
+    pthread_mutex_t lock; /* of the following */
+    att_status status;
+    int failed; /* if status: the smallest i */
+    char why[1024];
+} tasks;
+
+static void run(void *arg, int i)
+{
+    tasks *t = arg;
+    const att_status s = t->body(t->arg, i);
+    if (!s)
+        return;
+    pthread_mutex_lock(&t->lock);
+    if (!t->status || i < t->failed) {
+        t->status = s;
+        t->failed = i;
+        snprintf(t->why, sizeof t->why, "%s", att_error(t->ctx));
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+att_status att_parallel_all(att_ctx *ctx, int n, att_status (*body)(void *arg, int i), void *arg)
+{
+    tasks t = {.ctx = ctx, .body = body, .arg = arg, .lock = PTHREAD_MUTEX_INITIALIZER};
+    att_parallel_for(ctx, n, run, &t);
+    return t.status ? att_fail(ctx, t.status, "%s", t.why) : ATT_OK;
+}

@@ -1,0 +1,337 @@
+/* Writes a language model as a .gguf file: the reverse of gguf_config.c and gguf_weights.c for a folder, and the same
+ * values and tensors in another type for a .gguf file. */
+#include "attend_language.h"
+#include "io/gguf_write.h"
+#include "language/chat.h"
+#include "model/checkpoint.h"
+#include "stack/llama_config.h"
+#include "text/gguf_tokenizer_write.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { KEY = 128, BLOCK = 32, QUANTIZATION_VERSION = 2 };
+
+typedef struct source {
+    att_ctx *ctx;
+    const char *model; /* a folder, or a .gguf file */
+    att_dtype dtype;
+    att_gguf_writer w;
+    att_settings settings; /* config.json, which has the first error */
+    att_llama_config c;
+    att_gguf_vocabulary vocabulary;
+    att_checkpoint *checkpoint;
+    char *names;                        /* [tensors, ATT_CHECKPOINT_NAME] */
+    float factor[ATT_MAX_HEAD_DIM / 2]; /* of frequencies: rope_freqs.weight */
+} source;
+
+/* ---- types */
+
+/* The type in the file of a tensor with these dimensions */
+static att_dtype type_of(const source *f, int rank, const int64_t *dim)
+{
+    if (rank < 2)
+        return ATT_F32;
+    return f->dtype == ATT_Q8_0 && dim[rank - 1] % BLOCK ? ATT_F16 : f->dtype;
+}
+
+static void put_type(source *f)
+{
+    static const int types[] = {[ATT_F32] = 0, [ATT_F16] = 1, [ATT_Q8_0] = 7, [ATT_BF16] = 32};
+    att_gguf_put_int(&f->w, "general.file_type", types[f->dtype]);
+    att_gguf_put_int(&f->w, "general.quantization_version", QUANTIZATION_VERSION);
+}
+
+/* ---- values of a folder */
+
+static void put_int(source *f, const char *name, int64_t x)
+{
+    char key[KEY];
+    snprintf(key, sizeof key, "%s.%s", f->c.type, name);
+    att_gguf_put_int(&f->w, key, x);
+}
+
+static void put_number(source *f, const char *name, double x)
+{
+    char key[KEY];
+    snprintf(key, sizeof key, "%s.%s", f->c.type, name);
+    att_gguf_put_number(&f->w, key, x);
+}
+
+/* The last name of the folder's path */
+static void put_name(source *f)
+{
+    char *path = realpath(f->model, NULL);
+    if (path)
+        att_gguf_put_text(&f->w, "general.name", strrchr(path, '/') + 1);
+    else
+        f->settings.status =
+            att_fail(f->ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", f->model, strerror(errno));
+    free(path);
+}
+
+/* Frequencies that are not all scaled by one factor have a tensor of factors. */
+static void put_rotary(source *f)
+{
+    const att_llama_config *c = &f->c;
+    const int64_t n = c->rotary_dims / 2;
+    put_number(f, "rope.freq_base", c->rotary_base);
+    put_int(f, "rope.dimension_count", c->rotary_dims);
+    if (strcmp(c->scaling, "linear") == 0) {
+        char key[KEY];
+        snprintf(key, sizeof key, "%s.rope.scaling.type", c->type);
+        att_gguf_put_text(&f->w, key, "linear");
+        put_number(f, "rope.scaling.factor", c->scaling_factor);
+    } else if (strcmp(c->scaling, "default") != 0) {
+        att_gguf_entry e = {.name = "rope_freqs.weight", .rank = 1, .dim = {n}, .dtype = ATT_F32};
+        for (int64_t i = 0; i < n; i++)
+            f->factor[i] = (float)(pow(c->rotary_base, -(double)i / (double)n) / c->frequency[i]);
+        const att_status s = att_wrap(&e.value, f->factor, ATT_F32, 1, &n, NULL);
+        f->settings.status = f->settings.status ? f->settings.status : s;
+        att_gguf_put_tensor(&f->w, &e);
+    }
+}
+
+static void put_settings(source *f)
+{
+    const att_llama_config *c = &f->c;
+    att_gguf_put_text(&f->w, "general.architecture", c->type);
+    att_gguf_put_text(&f->w, "general.type", "model");
+    put_name(f);
+    put_type(f);
+    put_int(f, "vocab_size", c->vocabulary);
+    put_int(f, "context_length", c->max_positions);
+    put_int(f, "embedding_length", c->hidden);
+    put_int(f, "block_count", c->layers);
+    put_int(f, "feed_forward_length", c->intermediate);
+    put_int(f, "attention.head_count", c->heads);
+    put_int(f, "attention.head_count_kv", c->kv_heads);
+    if (c->head_dim * c->heads != c->hidden) {
+        put_int(f, "attention.key_length", c->head_dim);
+        put_int(f, "attention.value_length", c->head_dim);
+    }
+    put_number(f, "attention.layer_norm_rms_epsilon", (double)c->eps);
+    put_rotary(f);
+}
+
+static att_status read_settings(source *f)
+{
+    static const char *const types[] = {"llama", "qwen2", "qwen3"};
+    att_settings *s = &f->settings;
+    att_settings_read(s, f->ctx, f->model, "config.json", true);
+    const char *type = att_settings_text(s, "model_type", NULL);
+    size_t i = 0;
+    while (i < 3 && strcmp(type, types[i]) != 0)
+        i++;
+    if (i == 3 && !s->status)
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED,
+                          "\"model_type\" is \"%.80s\", which is not supported in a .gguf file; llama, qwen2 and qwen3 "
+                          "are",
+                          type);
+    if (!s->status)
+        att_llama_config_read(s, &f->c);
+    if (!s->status && f->c.window > 0)
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"sliding_window\" is %lld, which a .gguf file of %s cannot say",
+                          (long long)f->c.window, type);
+    return s->status;
+}
+
+static att_status put_chat_template(source *f)
+{
+    static const char key[] = "tokenizer.chat_template";
+    att_settings config;
+    att_text_file file;
+    att_settings_read(&config, f->ctx, f->model, "tokenizer_config.json", false);
+    att_status s = att_text_file_read(&file, f->ctx, f->model, "chat_template.jinja", false);
+    s = s ? s : config.status;
+    const json_t *text = s ? NULL : att_chat_template_text(config.root);
+    if (!s && (file.text || text))
+        att_gguf_put_text(&f->w, key, file.text ? file.text : json_string_value(text));
+    att_text_file_free(&file);
+    att_settings_close(&config);
+    return s;
+}
+
+/* ---- tensors of a folder */
+
+/* Rows of queries and keys in the order of llama.cpp's architecture llama: row j d/2 + i of a head becomes row 2 i + j,
+ * which a view with other strides says. */
+static void order_rows(att_tensor *t, int64_t head_dim)
+{
+    const int64_t row = t->stride[0];
+    for (int d = t->rank - 1; d > 0; d--) {
+        t->dim[d + 2] = t->dim[d];
+        t->stride[d + 2] = t->stride[d];
+    }
+    t->dim[0] /= head_dim;
+    t->stride[0] = head_dim * row;
+    t->dim[1] = head_dim / 2;
+    t->stride[1] = row;
+    t->dim[2] = 2;
+    t->stride[2] = head_dim / 2 * row;
+    t->rank += 2;
+}
+
+/* A vector may be [1, n] in a folder. */
+static void drop_row(att_tensor *t)
+{
+    for (int d = 1; d < t->rank; d++) {
+        t->dim[d - 1] = t->dim[d];
+        t->stride[d - 1] = t->stride[d];
+    }
+    t->rank--;
+}
+
+/* Tensors that are not used have no place in the file: a tied output layer, and frequencies in older folders. */
+static bool is_unused(const source *f, const char *name)
+{
+    return (f->c.tied && strcmp(name, "lm_head.weight") == 0) || strstr(name, "rotary_emb.");
+}
+
+static att_status put_tensor(source *f, int64_t i, char name[ATT_CHECKPOINT_NAME])
+{
+    const char *theirs = f->checkpoint->entry[i].name;
+    att_gguf_entry e = {.name = name};
+    if (is_unused(f, theirs))
+        return ATT_OK;
+    if (!att_gguf_weight_name(theirs, name))
+        return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s: tensor \"%.80s\" has no name in a .gguf file",
+                        f->checkpoint->path, theirs);
+    const att_status s = att_checkpoint_get(f->checkpoint, i, &e.value);
+    while (e.value.rank > 1 && e.value.dim[0] == 1 && f->c.vocabulary > 1)
+        drop_row(&e.value);
+    e.rank = e.value.rank;
+    memcpy(e.dim, e.value.dim, sizeof e.dim);
+    e.dtype = type_of(f, e.rank, e.dim);
+    if (strcmp(f->c.type, "llama") == 0 && (strstr(name, ".attn_q.") || strstr(name, ".attn_k.")))
+        order_rows(&e.value, f->c.head_dim);
+    att_gguf_put_tensor(&f->w, &e);
+    return s;
+}
+
+static att_status put_tensors(source *f)
+{
+    att_status s = att_checkpoint_open(f->ctx, f->model, NULL, "", &f->checkpoint);
+    if (s)
+        return s;
+    f->names = att_alloc(f->ctx, (size_t)f->checkpoint->count, ATT_CHECKPOINT_NAME);
+    s = f->names ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t i = 0; !s && i < f->checkpoint->count; i++)
+        s = put_tensor(f, i, f->names + i * ATT_CHECKPOINT_NAME);
+    return s;
+}
+
+/* ---- all */
+
+/* Is the file that was written the model? user: the source */
+static att_status check(void *user, const char *path)
+{
+    source *f = user;
+    att_gguf *g;
+    json_t *config = NULL;
+    att_status s = att_gguf_open(f->ctx, path, &g);
+    s = s ? s : att_gguf_config(g, &config);
+    json_decref(config);
+    if (!s && f->vocabulary.t)
+        s = att_gguf_vocabulary_check(&f->vocabulary, g);
+    att_gguf_free(g);
+    return s;
+}
+
+/* Opens the model: its settings and its weights fit together. */
+static att_status check_model(att_ctx *ctx, const char *model)
+{
+    att_language_model *m;
+    const att_status s = att_language_model_open(ctx, model, &m);
+    att_language_model_free(m);
+    return s;
+}
+
+static att_status write_folder(source *f, const char *file)
+{
+    att_status s = read_settings(f);
+    s = s ? s : check_model(f->ctx, f->model);
+    s = s ? s : att_gguf_vocabulary_open(&f->vocabulary, f->ctx, f->model);
+    if (!s)
+        put_settings(f);
+    s = s ? s : f->settings.status;
+    s = s ? s : att_gguf_vocabulary_put(&f->vocabulary, &f->w, f->c.vocabulary);
+    s = s ? s : put_chat_template(f);
+    s = s ? s : put_tensors(f);
+    s = s ? s : att_gguf_writer_save(&f->w, file, f->model, check, f);
+    att_checkpoint_close(f->checkpoint);
+    att_gguf_vocabulary_close(&f->vocabulary);
+    att_settings_close(&f->settings);
+    att_free(f->ctx, f->names);
+    return s;
+}
+
+/* All values but what is about this file's types and layout */
+static void copy_values(source *f, const att_gguf *g)
+{
+    static const char *const others[] = {"general.file_type", "general.quantization_version", "general.alignment"};
+    att_byte_view raw;
+    const char *key;
+    for (int64_t i = 0; (key = att_gguf_raw(g, i, &raw)); i++) {
+        bool copied = true;
+        for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
+            copied &= strcmp(key, others[k]) != 0;
+        if (copied)
+            att_gguf_put_raw(&f->w, key, raw);
+    }
+    put_type(f);
+}
+
+static att_status write_gguf(source *f, const char *file)
+{
+    att_gguf *g;
+    att_status s = check_model(f->ctx, f->model);
+    s = s ? s : att_gguf_open(f->ctx, f->model, &g);
+    if (s)
+        return s;
+    copy_values(f, g);
+    for (int64_t i = 0; !s && i < att_gguf_count(g); i++) {
+        const att_gguf_tensor *t = att_gguf_at(g, i);
+        att_gguf_entry e = {.name = t->name, .rank = t->rank, .dtype = type_of(f, t->rank, t->dim)};
+        memcpy(e.dim, t->dim, sizeof e.dim);
+        s = att_gguf_view(t, &e.value);
+        att_gguf_put_tensor(&f->w, &e);
+    }
+    s = s ? s : att_gguf_writer_save(&f->w, file, f->model, check, f);
+    att_gguf_free(g);
+    return s;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+att_status att_gguf_write(att_ctx *ctx, const char *model, const char *file, const att_gguf_options *options)
+{
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"model", model}, {"file", file})))
+        return ATT_ERR_ARGUMENT;
+    att_gguf_options o;
+    if (att_take_options(&o, sizeof o, options, "att_gguf_options"))
+        return ATT_ERR_ARGUMENT;
+    if (o.dtype != ATT_F32 && o.dtype != ATT_F16 && o.dtype != ATT_BF16 && o.dtype != ATT_Q8_0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_gguf_write: dtype is %s, not f32, f16, bf16 or Q8_0",
+                        att_dtype_name(o.dtype));
+    char gguf[ATT_MAX_PATH];
+    att_status s = att_gguf_path(ctx, model, "config.json", gguf);
+    if (!s && *gguf && is_same_file(gguf, file))
+        s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s is the model itself; give another file", file);
+    source *f = s ? NULL : att_calloc(ctx, 1, sizeof *f);
+    if (!f)
+        return s ? s : ATT_ERR_MEMORY;
+    *f = (source){.ctx = ctx, .model = *gguf ? gguf : model, .dtype = o.dtype};
+    f->w.ctx = f->w.values.ctx = ctx;
+    s = *gguf ? write_gguf(f, file) : write_folder(f, file);
+    att_gguf_writer_free(&f->w);
+    att_free(ctx, f);
+    return s;
+}

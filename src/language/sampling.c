@@ -1,0 +1,205 @@
+/* Each of top-k, top-p and min-p leaves the first of the tokens by descending logit. They are sorted in bands, the most
+ * probable ones first and others when they are asked for, which are rarely more than some hundreds of a vocabulary. */
+#include "language/sampling.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BAND = 2, MAX_WIDTH = 64 }; /* of logits: what is below both is one band */
+
+/* ---- settings */
+
+att_status att_sampling_complete(att_ctx *ctx, const char *caller, att_sampling *s)
+{
+    const struct {
+        const char *name;
+        float *value, min, max;
+        const char *range;
+    } numbers[] = {
+        {"temperature", &s->temperature, 1e-6f, 1e6f, "[1e-6, 1e6]"},
+        {"top_p", &s->top_p, 0, 1, "[0, 1]"},
+        {"min_p", &s->min_p, 0, 1, "[0, 1]"},
+        {"repetition_penalty", &s->repetition_penalty, 1e-3f, 1e3f, "[1e-3, 1e3]"},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        const float value = *numbers[i].value;
+        if (value != 0 && !(value >= numbers[i].min && value <= numbers[i].max))
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: %s is %g, not in %s", caller, numbers[i].name, (double)value,
+                            numbers[i].range);
+        if (value == 0 && numbers[i].value != &s->min_p)
+            *numbers[i].value = 1;
+    }
+    if (s->top_k < 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: top_k is %lld, not at least 0", caller, (long long)s->top_k);
+    return ATT_OK;
+}
+
+/* ---- logits */
+
+static int64_t largest(const float *x, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++)
+        if (x[i] > x[best])
+            best = i;
+    return best;
+}
+
+/* Is no logit NaN or +infinity? -infinity, a mask, is allowed. Without an early end, for vectors of them. */
+static bool all_valid(const float *x, int64_t n)
+{
+    int bad = 0;
+    for (int64_t i = 0; i < n; i++)
+        bad |= !(x[i] < INFINITY);
+    return !bad;
+}
+
+static float log_softmax(const float *logits, int64_t n, int32_t id, float max)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)expf(logits[i] - max);
+    return (float)((double)(logits[id] - max) - log(sum));
+}
+
+/* row [n] = logits, those of seen ids less probable */
+static void penalise(float *row, const float *logits, int64_t n, const uint64_t *seen, float penalty)
+{
+    memcpy(row, logits, (size_t)n * sizeof *row);
+    for (int64_t word = 0; word < (n + 63) / 64; word++)
+        for (uint64_t bits = seen[word]; bits; bits &= bits - 1) {
+            float *x = &row[word * 64 + __builtin_ctzll(bits)];
+            *x = *x < 0 ? *x * penalty : *x / penalty;
+        }
+}
+
+/* ---- candidates in descending order; equal logits by ascending id */
+
+typedef struct candidates {
+    const float *logits; /* [vocabulary] */
+    int64_t vocabulary;
+    float max;
+    float cut, width; /* those of at least cut = max - width are in order; cut -infinity: all */
+    att_candidate *order;
+    int64_t n;
+} candidates;
+
+static int by_logit(const void *a, const void *b)
+{
+    const att_candidate *x = a, *y = b;
+    return x->logit != y->logit ? (x->logit > y->logit ? -1 : 1) : (x->id > y->id) - (x->id < y->id);
+}
+
+static void add_band(candidates *c)
+{
+    const float before = c->n ? c->cut : INFINITY;
+    const int64_t first = c->n;
+    c->width += BAND;
+    c->cut = c->width < MAX_WIDTH ? c->max - c->width : -INFINITY;
+    for (int64_t i = 0; i < c->vocabulary; i++)
+        if (c->logits[i] >= c->cut && c->logits[i] < before)
+            c->order[c->n++] = (att_candidate){c->logits[i], (int32_t)i};
+    qsort(c->order + first, (size_t)(c->n - first), sizeof *c->order, by_logit);
+}
+
+/* Is there a candidate i? It is then in order. */
+static bool has(candidates *c, int64_t i)
+{
+    while (i >= c->n && (c->n == 0 || c->cut > -INFINITY))
+        add_band(c);
+    return i < c->n;
+}
+
+/* ---- random tokens */
+
+/* Uniform in [0, 1), 53 bits */
+static double uniform(uint64_t seed, const att_sampler_position *at)
+{
+    uint32_t word[4];
+    att_random(seed,
+               (const uint32_t[4]){(uint32_t)at->position, (uint32_t)((uint64_t)at->position >> 32),
+                                   (uint32_t)at->sequence, (uint32_t)((uint64_t)at->sequence >> 32)},
+               word);
+    return ((double)(word[0] >> 5) * 0x1p26 + (double)(word[1] >> 6)) * 0x1p-53;
+}
+
+/* The index at which the running sum of weight [n] exceeds u times their sum */
+static int64_t draw(const float *weight, int64_t n, double u)
+{
+    double sum = 0, running = 0;
+    int64_t last = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)weight[i];
+    for (int64_t i = 0; i < n; i++) {
+        running += (double)weight[i];
+        if (running > u * sum)
+            return i;
+        last = weight[i] > 0 ? i : last;
+    }
+    return last; /* u * sum was rounded up to sum */
+}
+
+/* Without top-k and top-p no order is needed. */
+static int32_t sample_all(const att_sampler *s, const float *logits, float max, double u, float *weight)
+{
+    for (int64_t i = 0; i < s->vocabulary; i++) {
+        weight[i] = expf((logits[i] - max) / s->s.temperature);
+        weight[i] = weight[i] < s->s.min_p ? 0 : weight[i];
+    }
+    return (int32_t)draw(weight, s->vocabulary, u);
+}
+
+/* Number of the k most probable ones and of those that are equal to the k-th */
+static int64_t top_k(candidates *c, int64_t k)
+{
+    int64_t n = 0;
+    while (has(c, n) && (n < k || c->order[n].logit == c->order[k - 1].logit))
+        n++;
+    return n;
+}
+
+static int32_t sample_ordered(const att_sampler *s, const float *logits, float max, double u,
+                              att_sampler_scratch *scratch)
+{
+    candidates c = {.logits = logits, .vocabulary = s->vocabulary, .max = max, .order = scratch->order};
+    const float t = s->s.temperature;
+    const bool some = s->s.top_k && s->s.top_k < s->vocabulary;
+    const int64_t limit = some ? top_k(&c, s->s.top_k) : s->vocabulary;
+    double sum = 0, before = 0;
+    int64_t n = 0;
+    for (int64_t i = 0; i < limit; i++)
+        sum += (double)expf(((some ? c.order[i].logit : logits[i]) - max) / t);
+    float *weight = scratch->weight;
+    for (; n < limit && has(&c, n); n++) {
+        const float w = expf((c.order[n].logit - max) / t);
+        if (n > 0 && (w < s->s.min_p || (s->s.top_p < 1 && before >= (double)s->s.top_p * sum)))
+            break;
+        before += (double)w;
+        weight[n] = w;
+    }
+    return c.order[draw(weight, n, u)].id;
+}
+
+int32_t att_sampler_choose(const att_sampler *s, const float *logits, const att_sampler_position *at,
+                           att_sampler_scratch *scratch, float *log_probability)
+{
+    const float *from = logits;
+    if (at->seen && s->s.repetition_penalty != 1) {
+        penalise(scratch->row, logits, s->vocabulary, at->seen, s->s.repetition_penalty);
+        from = scratch->row;
+    }
+    int32_t id = (int32_t)largest(from, s->vocabulary);
+    const float max = from[id];
+    *log_probability = NAN;
+    if (!isfinite(max) || !all_valid(logits, s->vocabulary))
+        return -1;
+    if (s->s.sample) {
+        const double u = uniform(s->seed, at);
+        id = s->s.top_k == 0 && s->s.top_p >= 1 ? sample_all(s, from, max, u, scratch->weight)
+                                                : sample_ordered(s, from, max, u, scratch);
+    }
+    if (s->log_probabilities)
+        *log_probability = log_softmax(logits, s->vocabulary, id, logits[largest(logits, s->vocabulary)]);
+    return id;
+}

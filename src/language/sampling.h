@@ -1,0 +1,38 @@
+/* The next token from its logits: greedily, or at random as `transformers` does it. */
+#ifndef ATT_LANGUAGE_SAMPLING_H
+#define ATT_LANGUAGE_SAMPLING_H
+
+#include "attend_language.h"
+#include "attend_util.h"
+
+typedef struct att_candidate {
+    float logit;
+    int32_t id;
+} att_candidate;
+
+/* Scratch memory of one thread. */
+typedef struct att_sampler_scratch {
+    float *row, *weight;  /* [vocabulary] each */
+    att_candidate *order; /* [vocabulary] */
+} att_sampler_scratch;
+
+typedef struct att_sampler {
+    att_sampling s; /* as att_sampling_complete leaves it */
+    uint64_t seed;
+    int64_t vocabulary;
+    bool log_probabilities;
+} att_sampler;
+
+/* Where the token is. seen: bit id of word id / 64: the ids that the repetition penalty is for; or NULL. */
+typedef struct att_sampler_position {
+    int64_t sequence, position;
+    const uint64_t *seen;
+} att_sampler_position;
+
+/* Replaces what is 0 by what it means; checks the values. `caller` is for errors. */
+att_status att_sampling_complete(att_ctx *ctx, const char *caller, att_sampling *s);
+/* The id for logits [vocabulary]; -1: they are not finite. *log_probability: NaN if the sampler computes none. */
+int32_t att_sampler_choose(const att_sampler *s, const float *logits, const att_sampler_position *at,
+                           att_sampler_scratch *scratch, float *log_probability);
+
+#endif

@@ -1,0 +1,99 @@
+/* A language model with its tokenizer and its generation settings. */
+#include "language/text_generator.h"
+#include "model/attention_map.h"
+
+static att_status open_all(att_text_generator *g, const char *folder, const att_model_options *options)
+{
+    att_status s = att_language_model_open_with(g->ctx, folder, options, &g->model);
+    s = s ? s : att_language_model_describe(g->model, &g->info);
+    s = s ? s : att_tokenizer_open(g->ctx, folder, &g->tokenizer);
+    s = s ? s : att_generation_config_read(g->ctx, folder, g->info.vocabulary, &g->config);
+    if (!s && att_tokenizer_size(g->tokenizer) > g->info.vocabulary)
+        s = att_fail(g->ctx, ATT_ERR_FORMAT, "%s: the tokenizer has %lld tokens but the model %lld", folder,
+                     (long long)att_tokenizer_size(g->tokenizer), (long long)g->info.vocabulary);
+    return s;
+}
+
+static att_status open_named(att_ctx *ctx, const char *caller, const char *folder, const att_model_options *options,
+                             att_text_generator **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(caller, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_text_generator *g = att_calloc(ctx, 1, sizeof *g);
+    if (!g)
+        return ATT_ERR_MEMORY;
+    g->ctx = ctx;
+    g->info.size = sizeof g->info;
+    const att_status s = open_all(g, folder, options);
+    if (s)
+        att_text_generator_free(g);
+    else
+        *out = g;
+    return s;
+}
+
+att_status att_text_generator_open(att_ctx *ctx, const char *folder, att_text_generator **out)
+{
+    return open_named(ctx, __func__, folder, NULL, out);
+}
+
+att_status att_text_generator_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                        att_text_generator **out)
+{
+    return open_named(ctx, __func__, folder, options, out);
+}
+
+void att_text_generator_free(att_text_generator *g)
+{
+    if (!g)
+        return;
+    att_language_model_free(g->model);
+    att_tokenizer_free(g->tokenizer);
+    att_free(g->ctx, g);
+}
+
+const att_language_model *att_text_generator_model(const att_text_generator *g) { return g ? g->model : NULL; }
+const att_tokenizer *att_text_generator_tokenizer(const att_text_generator *g) { return g ? g->tokenizer : NULL; }
+
+att_status att_text_generator_sampling(const att_text_generator *g, att_sampling *out)
+{
+    if (att_require(__func__, ATT_NAMED({"g", g}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    return att_give_info(out, &g->config.sampling, sizeof g->config.sampling, "att_sampling");
+}
+
+/* ---- attention weights */
+
+static att_var *apply(att_tape *t, const void *model, const int32_t *ids, const int64_t *offsets)
+{
+    return att_language_model_apply(t, model, ids, offsets, 1, NULL, true);
+}
+
+static att_map_source map_source(const att_text_generator *g)
+{
+    return (att_map_source){.ctx = g->ctx,
+                            .tokenizer = g->tokenizer,
+                            .layers = g->info.layers,
+                            .heads = g->info.heads,
+                            .model = g->model,
+                            .apply = apply};
+}
+
+att_status att_language_attention(const att_text_generator *g, const char *text, size_t bytes, int64_t layer,
+                                  int64_t head, att_attention_map *out)
+{
+    if (att_require(__func__, ATT_NAMED({"g", g}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    const att_map_source s = map_source(g);
+    return att_map_attention(&s, text, bytes, NULL, layer, head, out);
+}
+
+void att_language_attention_free(const att_text_generator *g, att_attention_map *map)
+{
+    if (!g || !map)
+        return;
+    const att_map_source s = map_source(g);
+    att_map_free(&s, map);
+}

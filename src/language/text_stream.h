@@ -1,0 +1,29 @@
+/* The text of generated tokens while they come: whole characters, up to the first stop string. */
+#ifndef ATT_LANGUAGE_TEXT_STREAM_H
+#define ATT_LANGUAGE_TEXT_STREAM_H
+
+#include "attend_text.h"
+#include "io/bytes.h"
+
+enum { ATT_STREAM_CONTEXT = 8 }; /* tokens of the prompt with which the first one is decoded */
+
+typedef struct att_text_stream {
+    const att_tokenizer *tokenizer;
+    const char *const *stop; /* [n_stop], none empty */
+    int64_t n_stop;
+    att_bytes text; /* complete, in which no stop string is */
+    size_t sent;    /* the caller's: bytes of it that were delivered */
+    size_t ready;   /* at least sent: bytes that may be delivered, as they are no beginning of a stop string */
+    bool stopped;   /* at a stop string */
+    /* The last tokens, as a decoder asks what is before a token: the first `decoded` are in text. */
+    att_bytes window; /* of int32_t */
+    int64_t decoded;
+} att_text_stream;
+
+/* ids [n]: the prompt, for its last tokens. */
+void att_text_stream_begin(att_text_stream *s, att_ctx *ctx, const att_tokenizer *t, const int32_t *ids, int64_t n);
+/* The next token, or none (-1); last: all of the rest is ready. */
+att_status att_text_stream_add(att_text_stream *s, int32_t id, bool last);
+void att_text_stream_free(att_text_stream *s);
+
+#endif

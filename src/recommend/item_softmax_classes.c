@@ -1,0 +1,46 @@
+#include "recommend/item_softmax_classes.h"
+
+#include <math.h>
+
+static att_status list(const att_recommender *m, const int64_t *counts, att_learnt_items *l)
+{
+    att_ctx *ctx = m->model.ctx;
+    const int64_t items = m->config.info.items, rows = att_recommender_rows(m);
+    att_tensor v;
+    l->items = att_alloc(ctx, (size_t)l->n, sizeof *l->items);
+    l->index = att_calloc(ctx, (size_t)items, sizeof *l->index);
+    l->bias_data = att_calloc(ctx, (size_t)rows, sizeof *l->bias_data);
+    if (!l->items || !l->index || !l->bias_data)
+        return ATT_ERR_MEMORY;
+    l->n = 0;
+    for (int64_t i = 0; i < items; i++)
+        if (counts[i] > 0) {
+            l->index[i] = (int32_t)l->n;
+            l->items[l->n++] = (int32_t)i;
+        } else {
+            l->bias_data[i] = -INFINITY;
+        }
+    att_wrap(&v, l->bias_data, ATT_F32, 1, &rows, NULL);
+    return att_param_new(ctx, &v, &l->bias);
+}
+
+att_status att_learnt_items_find(const att_recommender *m, const int64_t *counts, att_learnt_items *out)
+{
+    const int64_t items = m->config.info.items;
+    int64_t learnt = 0;
+    *out = (att_learnt_items){.n = items};
+    for (int64_t i = 0; i < items; i++)
+        learnt += counts[i] > 0;
+    if (learnt == items || !(m->content || m->config.content_start))
+        return ATT_OK;
+    out->n = learnt;
+    return list(m, counts, out);
+}
+
+void att_learnt_items_free(att_ctx *ctx, att_learnt_items *learnt)
+{
+    att_param_free(learnt->bias);
+    att_free(ctx, learnt->bias_data);
+    att_free(ctx, learnt->items);
+    att_free(ctx, learnt->index);
+}

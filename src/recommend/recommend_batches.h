@@ -1,0 +1,46 @@
+/* Batches of histories: what a recommender is trained on. */
+#ifndef ATT_RECOMMEND_RECOMMEND_BATCHES_H
+#define ATT_RECOMMEND_RECOMMEND_BATCHES_H
+
+#include "attend_recommend.h"
+#include "attend_util.h"
+
+/* What the batches are made of */
+typedef struct att_history_source {
+    const att_holdout *data;
+    int64_t users, items; /* of the log */
+    int64_t max;          /* items of a history, at most */
+    int64_t negatives;    /* at a position */
+    const int32_t *drawn; /* [n_drawn]: what negatives are drawn from, which has all items of histories; NULL: all */
+    int64_t n_drawn;
+    int64_t batch; /* histories */
+    bool masked;   /* items are masked; false: each next item is predicted */
+    double mask_share, last_mask_share;
+    bool with_replacement;
+    uint64_t seed;
+} att_history_source;
+
+typedef struct att_history_batch {
+    int64_t n;              /* histories */
+    int32_t *items;         /* [offsets[n]] */
+    int64_t *offsets;       /* [n + 1] */
+    uint32_t *sequence_ids; /* [n] */
+    int64_t positions;      /* whose item is known */
+    int32_t *rows;          /* [positions]: in items */
+    int32_t *targets;       /* [positions] */
+    int32_t *candidates;    /* [positions, 1 + negatives]: the target, and others; or NULL */
+} att_history_batch;
+
+typedef struct att_history_batches att_history_batches;
+/* data must outlive it. Errors: no history of two or more items; memory. */
+att_status att_history_batches_new(att_ctx *ctx, const att_history_source *source, att_history_batches **out);
+void att_history_batches_free(att_history_batches *b);
+/* The number of histories of two or more items; a checksum of these. */
+int64_t att_history_batches_count(const att_history_batches *b);
+uint64_t att_history_batches_sum(const att_history_batches *b);
+/* Orders the histories of an epoch; returns its number of batches. */
+int64_t att_history_batches_begin(att_history_batches *b, int64_t epoch);
+/* Batch i of the epoch, until the next call. It depends on the seed, the epoch and i alone. */
+att_status att_history_batches_get(att_history_batches *b, int64_t i, const att_history_batch **out);
+
+#endif

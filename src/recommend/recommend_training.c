@@ -1,0 +1,394 @@
+/* Training of a recommender from histories (Kang, McAuley 2018; Sun et al. 2019): mean loss per position. */
+#include "io/util.h"
+#include "recommend/holdout.h"
+#include "recommend/recommend_batches.h"
+#include "recommend/recommend_loss.h"
+#include "train/training.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_NEGATIVES = 1 << 16, MAX_BATCH = 1 << 20 };
+
+typedef struct recommender_data {
+    att_ctx *ctx;
+    att_recommender *model;
+    bool borrowed; /* the caller's */
+    att_recommender_training_options options;
+    att_interactions_info log;
+    att_item_loss_config loss;
+    att_history_batches *batches;
+    uint64_t start, histories; /* checksums of the initial model and of the data */
+} recommender_data;
+
+static const att_interactions *log_of(const recommender_data *t) { return att_holdout_log(t->options.data); }
+
+/* ---- the model */
+
+/* Ids of the log's items from `first` on; NULL: out of memory */
+static const char **item_ids(const recommender_data *t, int64_t first)
+{
+    const char **ids = att_alloc(t->ctx, (size_t)(t->log.items - first), sizeof *ids);
+    for (int64_t i = first; ids && i < t->log.items; i++)
+        ids[i - first] = att_interactions_item(log_of(t), i);
+    return ids;
+}
+
+/* A model of the log's items */
+static att_status make_model(recommender_data *t)
+{
+    const char **ids = item_ids(t, 0);
+    const att_status e = ids ? att_recommender_new(t->ctx, t->options.settings, t->log.items, ids, t->options.content,
+                                                   t->options.seed, &t->model)
+                             : ATT_ERR_MEMORY;
+    att_free(t->ctx, ids);
+    return e;
+}
+
+/* The model's items are the first ones of the log; or, in_folder, it gets the others. */
+static att_status match_items(recommender_data *t, bool in_folder)
+{
+    const int64_t items = t->model->config.info.items;
+    const char *const problem = t->log.items < items ? "less than the model's" : "more than the model's";
+    if (t->log.items < items || (t->log.items > items && !in_folder))
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.data has %lld items, %s %lld: %s", (long long)t->log.items,
+                        problem, (long long)items,
+                        t->log.items < items ? "read the log with the model's items first "
+                                               "(att_interactions_options.items)"
+                                             : "add them to the model (att_recommender_add_items)");
+    for (int64_t i = 0; i < items; i++)
+        if (strcmp(att_interactions_item(log_of(t), i), att_recommender_item(t->model, i)) != 0)
+            return att_fail(t->ctx, ATT_ERR_ARGUMENT,
+                            "item %lld of options.data is \"%.80s\", but the model's is \"%.80s\": read the log with "
+                            "the model's items first (att_interactions_options.items)",
+                            (long long)i, att_interactions_item(log_of(t), i), att_recommender_item(t->model, i));
+    return ATT_OK;
+}
+
+static att_status open_model(recommender_data *t)
+{
+    att_status e = att_recommender_open_for_training(t->ctx, t->options.model, &t->model);
+    e = e ? e : match_items(t, true);
+    if (e)
+        return e;
+    const int64_t items = t->model->config.info.items;
+    const char **ids = item_ids(t, items);
+    e = ids ? att_recommender_add_items(t->model, t->log.items - items, ids, t->options.content, t->options.seed)
+            : ATT_ERR_MEMORY;
+    att_free(t->ctx, ids);
+    return e;
+}
+
+/* ---- opening */
+
+/* FNV-1a over n 32-bit words */
+static uint64_t checksum(uint64_t sum, const void *words, int64_t n)
+{
+    const char *x = words;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t word;
+        memcpy(&word, x + 4 * i, sizeof word);
+        sum = att_fnv64(sum, word);
+    }
+    return sum;
+}
+
+/* Checksums of settings and weights, of items and histories */
+static att_status sum_up(recommender_data *t)
+{
+    json_t *root = att_recommender_config_json(&t->model->config);
+    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    json_decref(root);
+    if (!text)
+        return att_fail(t->ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model");
+    t->start = att_fnv64_text(ATT_FNV64_OFFSET, text);
+    free(text);
+    const char *name;
+    const att_param *p;
+    for (int64_t i = 0; (p = att_recommender_param(t->model, i, &name)); i++) {
+        const att_tensor *w = att_param_value(p);
+        t->start = checksum(t->start, w->data, w->dim[0] * w->stride[0]);
+    }
+    t->histories = att_history_batches_sum(t->batches);
+    for (int64_t i = 0; i < t->log.items; i++)
+        t->histories = att_fnv64_text(t->histories, att_interactions_item(log_of(t), i));
+    return ATT_OK;
+}
+
+static att_status make_batches(recommender_data *t)
+{
+    const att_recommender_training_options *o = &t->options;
+    const att_history_source source = {.data = o->data,
+                                       .users = t->log.users,
+                                       .items = t->log.items,
+                                       .max = t->model->config.info.max_positions,
+                                       .negatives = t->loss.negatives,
+                                       .drawn = t->loss.learnt.items,
+                                       .n_drawn = t->loss.learnt.n,
+                                       .batch = o->batch,
+                                       .masked = t->model->architecture->mask,
+                                       .mask_share = o->mask_share,
+                                       .last_mask_share = o->last_mask_share,
+                                       .with_replacement = o->with_replacement,
+                                       .seed = o->seed};
+    return att_history_batches_new(t->ctx, &source, &t->batches);
+}
+
+/* Options that depend on the model and its items */
+static att_status complete(recommender_data *t)
+{
+    att_recommender_training_options *o = &t->options;
+    const int64_t others = t->loss.learnt.n - 1;
+    if (!t->model->architecture->mask && (o->mask_share > 0 || o->last_mask_share > 0))
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.%s is %g, but the model is %s, which masks no items",
+                        o->mask_share > 0 ? "mask_share" : "last_mask_share",
+                        o->mask_share > 0 ? o->mask_share : o->last_mask_share, t->model->architecture->type);
+    o->mask_share = o->mask_share > 0 ? o->mask_share : 0.2;
+    if (o->loss == ATT_ITEM_LOSS_SOFTMAX)
+        return ATT_OK;
+    const int64_t usual = o->loss == ATT_ITEM_LOSS_BINARY ? 1 : att_max(1, att_min(256, others));
+    t->loss.negatives = o->negatives ? o->negatives : usual;
+    if (o->loss != ATT_ITEM_LOSS_GBCE)
+        return ATT_OK;
+    if (t->loss.negatives > others)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT,
+                        "options.negatives is %lld, but of gBCE it can be at most the number of other items, %lld: set "
+                        "it to that or less, or to 0 for the default",
+                        (long long)t->loss.negatives, (long long)others);
+    t->loss.beta = att_gbce_beta(o->calibration, t->loss.negatives, others + 1);
+    return ATT_OK;
+}
+
+static att_status open_data(void *self, const char *folder, bool resume)
+{
+    recommender_data *t = self;
+    const att_recommender_training_options *o = &t->options;
+    (void)resume;
+    att_status e = folder && o->model ? att_training_other_folder(t->ctx, folder, o->model) : ATT_OK;
+    if (!e && folder)
+        e = o->settings ? make_model(t) : open_model(t);
+    e = e ? e : match_items(t, false);
+    e = e ? e : att_learnt_items_find(t->model, o->data->counts, &t->loss.learnt);
+    e = e ? e : complete(t);
+    e = e ? e : make_batches(t);
+    e = e ? e : att_recommender_set_counts(t->model, o->data->counts);
+    e = e ? e : sum_up(t);
+    t->options.settings = t->options.model = NULL; /* the caller's, not used any more */
+    t->options.content = NULL;
+    return e;
+}
+
+static void free_data(void *self)
+{
+    recommender_data *t = self;
+    att_history_batches_free(t->batches);
+    att_learnt_items_free(t->ctx, &t->loss.learnt);
+    if (t->borrowed)
+        t->model->trainings--;
+    else
+        att_recommender_free(t->model);
+    att_free(t->ctx, t);
+}
+
+/* ---- training */
+
+/* All but content, which is not learnt */
+static att_param *param(const void *self, int64_t i, const char **name)
+{
+    const att_recommender *m = ((const recommender_data *)self)->model;
+    const att_param *p;
+    for (int64_t k = 0; m->content && k <= i && (p = att_recommender_param(m, k, name)); k++)
+        i += p == m->content;
+    return att_recommender_param(m, i, name);
+}
+
+static att_param_options param_options(const void *self, const char *name, const att_tensor *value)
+{
+    (void)self;
+    const bool decays = value->rank > 1 && strcmp(name, "position.weight") != 0;
+    return (att_param_options){.size = sizeof(att_param_options), .no_weight_decay = !decays};
+}
+
+static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
+{
+    recommender_data *t = self;
+    (void)seed; /* that of the options, which the batches have */
+    *batches = att_history_batches_begin(t->batches, number);
+    return ATT_OK;
+}
+
+static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)
+{
+    recommender_data *t = self;
+    const att_history_batch *b;
+    const att_status e = att_history_batches_get(t->batches, batch, &b);
+    if (e)
+        return att_tape_fail(tape, e, "%s", att_error(t->ctx));
+    const att_recommender_options o = {
+        .size = sizeof o, .dropout = t->options.dropout, .seed = seed, .sequence_ids = b->sequence_ids};
+    const att_item_targets targets = {b->positions, b->targets, b->candidates};
+    *count = b->positions;
+    r->pairs = att_history_batches_count(t->batches);
+    r->source_tokens += b->offsets[b->n];
+    r->target_tokens += b->positions;
+    att_var *x = att_recommender_apply(tape, t->model, b->items, b->offsets, b->n, &o);
+    if (b->positions < b->offsets[b->n])
+        x = att_gather(tape, x, b->rows, b->positions);
+    return att_item_loss_apply(tape, t->model, &t->loss, x, &targets);
+}
+
+/* ---- saving */
+
+static void settings(const void *self, att_fields *fields)
+{
+    static const char *const names[] = {"softmax", "sampled-softmax", "binary", "gbce"};
+    const recommender_data *t = self;
+    const att_recommender_training_options *o = &t->options;
+    att_fields_text(fields, "loss", names[o->loss]);
+    att_fields_int(fields, "negatives", t->loss.negatives);
+    att_fields_double(fields, "calibration", o->calibration);
+    att_fields_int(fields, "batch_histories", o->batch);
+    att_fields_int(fields, "with_replacement", o->with_replacement);
+    att_fields_double(fields, "mask_share", o->mask_share);
+    att_fields_double(fields, "last_mask_share", o->last_mask_share);
+    att_fields_int(fields, "histories", (int64_t)t->histories)->sum_of = "items or histories";
+    att_fields_int(fields, "model", (int64_t)t->start)->sum_of = "settings, weights or content at the start";
+    att_fields_double(fields, "beta2", o->beta2);
+    att_fields_double(fields, "decay", o->weight_decay);
+    att_fields_double(fields, "dropout", (double)o->dropout);
+}
+
+static void describe(const void *self, att_training_info *info)
+{
+    const recommender_data *t = self;
+    info->pairs = att_history_batches_count(t->batches);
+    info->vocabulary = t->log.items;
+}
+
+static att_status write_model(const void *self, const char *folder, att_dtype dtype)
+{
+    return att_recommender_write(((const recommender_data *)self)->model, folder, dtype);
+}
+
+static const att_training_kind kind = {.name = "recommenders",
+                                       .keep = 2,
+                                       .open = open_data,
+                                       .param = param,
+                                       .param_options = param_options,
+                                       .begin_epoch = begin_epoch,
+                                       .loss = loss,
+                                       .settings = settings,
+                                       .write = write_model,
+                                       .describe = describe,
+                                       .free = free_data};
+
+/* ---- construction */
+
+static att_status check_folder(att_ctx *ctx, const char *folder, const att_recommender_training_options *o)
+{
+    const att_status e = att_training_check_start(ctx, folder, o->settings, o->model);
+    if (!e && !folder && (o->content || o->evaluation_id))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is for a training in a folder",
+                        o->content ? "content" : "evaluation_id");
+    return e;
+}
+
+static att_status check(att_ctx *ctx, const char *folder, const att_recommender_training_options *o)
+{
+    const att_training_option numbers[] = {{"batch", (double)o->batch, MAX_BATCH},
+                                           {"negatives", (double)o->negatives, MAX_NEGATIVES},
+                                           {"calibration", o->calibration, 1},
+                                           {"mask_share", o->mask_share, 1},
+                                           {"last_mask_share", o->last_mask_share, 1},
+                                           {"weight_decay", o->weight_decay, 1e6},
+                                           {"clip", o->clip, 1e30}};
+    if (!o->data || !o->schedule)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->data ? "schedule" : "data");
+    if ((unsigned)o->loss > ATT_ITEM_LOSS_GBCE)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.loss is %d, which is none", (int)o->loss);
+    const att_status e = att_training_check_options(ctx, numbers, sizeof numbers / sizeof numbers[0]);
+    if (e)
+        return e;
+    if (o->loss == ATT_ITEM_LOSS_SOFTMAX && o->negatives)
+        return att_fail(ctx, ATT_ERR_ARGUMENT,
+                        "options.negatives is %lld, but the softmax over all items, options.loss, has none",
+                        (long long)o->negatives);
+    if (o->loss != ATT_ITEM_LOSS_GBCE && o->calibration > 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.calibration is %g, but options.loss is not gBCE",
+                        o->calibration);
+    if (!(o->dropout >= 0 && o->dropout < 1))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.dropout is %g, expected [0, 1)", (double)o->dropout);
+    return check_folder(ctx, folder, o);
+}
+
+static void fill_in(recommender_data *t)
+{
+    att_recommender_training_options *o = &t->options;
+    o->batch = o->batch ? o->batch : 128;
+    o->beta2 = o->beta2 > 0 || o->beta2 < 0 ? o->beta2 : 0.999;
+    t->loss.loss = o->loss;
+}
+
+/* given: has the model if it is the caller's */
+static att_status make(recommender_data given, const char *folder, const att_recommender_training_options *options,
+                       att_training **out)
+{
+    att_ctx *ctx = given.ctx;
+    att_recommender_training_options *o = &given.options;
+    att_schedule rates;
+    att_status e = att_take_options(o, sizeof *o, options, "att_recommender_training_options");
+    e = e ? e : check(ctx, folder, o);
+    e = e ? e : att_take_options(&rates, sizeof rates, o->schedule, "att_schedule");
+    given.log.size = sizeof given.log;
+    e = e ? e : att_interactions_describe(att_holdout_log(o->data), &given.log);
+    recommender_data *t = e ? NULL : att_alloc(ctx, 1, sizeof *t);
+    if (!t)
+        return e ? e : ATT_ERR_MEMORY;
+    fill_in(&given);
+    *t = given;
+    if (t->borrowed)
+        t->model->trainings++; /* until free_data */
+    const att_training_config config = {.folder = folder,
+                                        .resume = o->resume,
+                                        .keep = o->keep,
+                                        .note = o->note,
+                                        .note_bytes = o->note_bytes,
+                                        .keep_best = true,
+                                        .evaluation_id = o->evaluation_id,
+                                        .optimizer = {.size = sizeof config.optimizer,
+                                                      .method = ATT_ADAMW,
+                                                      .beta2 = o->beta2,
+                                                      .weight_decay = o->weight_decay},
+                                        .schedule = rates,
+                                        .clip = o->clip,
+                                        .accumulate = 1,
+                                        .seed = o->seed};
+    return att_training_make(ctx, &kind, t, &config, out);
+}
+
+att_status att_recommender_training_new(att_recommender *m, const att_recommender_training_options *options,
+                                        att_training **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"options", options}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    if (!m->model.trainable)
+        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "the model does not learn: it comes from att_recommender_open");
+    return make((recommender_data){.ctx = m->model.ctx, .model = m, .borrowed = true}, NULL, options, out);
+}
+
+att_status att_recommender_training_open(att_ctx *ctx, const char *folder,
+                                         const att_recommender_training_options *options, att_training **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"options", options}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    return make((recommender_data){.ctx = ctx}, folder, options, out);
+}
+
+const att_recommender *att_training_recommender(const att_training *t)
+{
+    return t && t->kind == &kind ? ((const recommender_data *)t->self)->model : NULL;
+}

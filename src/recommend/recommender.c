@@ -1,0 +1,341 @@
+/* Recommenders: opening, making and writing them, and their items. */
+#include "recommend/recommender.h"
+#include "io/atomic_write.h"
+#include "io/safetensors.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- parts of every model */
+
+static void configure(att_model *base, att_settings *s)
+{
+    att_recommender *m = (att_recommender *)base;
+    att_recommender_config_read(s, &m->config, &m->architecture);
+}
+
+/* Counts of a file, which need not have any */
+static att_status read_counts(att_recommender *m)
+{
+    const att_checkpoint *c = m->model.checkpoint;
+    const int64_t items = m->config.info.items;
+    att_tensor v;
+    if (!c || !att_checkpoint_has(c, "counts"))
+        return ATT_OK;
+    const att_status e = att_safetensors_get(c->file[0].data, "counts", &v);
+    if (e)
+        return e;
+    if (v.dtype != ATT_I64 || v.rank != 1 || v.dim[0] != items)
+        return att_fail(m->model.ctx, ATT_ERR_FORMAT, "%s: tensor \"counts\" is no i64 [%lld]", c->path,
+                        (long long)items);
+    const int64_t *counts = v.data;
+    for (int64_t i = 0; i < items; i++)
+        if (counts[i] < 0)
+            return att_fail(m->model.ctx, ATT_ERR_FORMAT, "%s: the count of item %lld is %lld", c->path, (long long)i,
+                            (long long)counts[i]);
+    m->counts = att_alloc(m->model.ctx, (size_t)items, sizeof *m->counts);
+    if (m->counts)
+        memcpy(m->counts, counts, (size_t)items * sizeof *counts);
+    return m->counts ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+/* Content as f32 */
+static att_status read_content(att_recommender *m)
+{
+    if (!m->content)
+        return ATT_OK;
+    m->content_value = *att_param_value(m->content);
+    if (m->content_value.dtype == ATT_F32)
+        return ATT_OK;
+    const int64_t *dim = m->content_value.dim;
+    att_tensor floats;
+    m->content_data = att_alloc(m->model.ctx, (size_t)(dim[0] * dim[1]), sizeof *m->content_data);
+    if (!m->content_data)
+        return ATT_ERR_MEMORY;
+    att_wrap(&floats, m->content_data, ATT_F32, 2, dim, NULL);
+    const att_status e = att_tensor_convert(m->model.ctx, &m->content_value, &floats);
+    m->content_value = floats;
+    return e;
+}
+
+static att_status build(att_model *base)
+{
+    att_recommender *m = (att_recommender *)base;
+    att_ids_init(&m->ids, base->ctx);
+    att_status e = att_dropout_plans_new(base->ctx, &m->plans);
+    if (e)
+        return e;
+    m->architecture->build(m);
+    e = att_nn_params_status(base->params);
+    e = e ? e : read_content(m);
+    return e ? e : read_counts(m);
+}
+
+static void free_members(att_model *base)
+{
+    att_recommender *m = (att_recommender *)base;
+    att_dropout_plans_free(m->plans);
+    att_ids_free(&m->ids);
+    att_param_free(m->table);
+    att_free(base->ctx, m->table_data);
+    att_free(base->ctx, m->without.items);
+    att_free(base->ctx, m->content_data);
+    att_free(base->ctx, m->counts);
+}
+
+static const char *const unused[] = {"counts", NULL};
+static const att_model_kind kind = {.bytes = sizeof(att_recommender),
+                                    .configure = configure,
+                                    .build = build,
+                                    .prefix = "",
+                                    .unused = unused,
+                                    .free = free_members};
+
+/* ---- open, make, free */
+
+static att_status open_once(att_ctx *ctx, const char *caller, const char *folder, bool trainable, att_recommender **out)
+{
+    att_status e = att_model_open(ctx, caller, &kind, folder, trainable, out);
+    if (e)
+        return e;
+    att_recommender *m = *out;
+    e = att_item_ids_read(&m->ids, folder, m->config.info.items);
+    e = e || trainable ? e : att_recommender_make_table(m);
+    if (e) {
+        att_recommender_free(m);
+        *out = NULL;
+    }
+    return e;
+}
+
+/* What FOLDER/SUB/model.safetensors is; zeros: it does not exist. */
+static struct stat weights_of(const char *folder, const char *sub)
+{
+    char path[ATT_MAX_PATH];
+    struct stat is, none = {0};
+    const bool fits = snprintf(path, sizeof path, "%s%s/model.safetensors", folder, sub) < (int)sizeof path;
+    return fits && stat(path, &is) == 0 ? is : none;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Other files of a model change only while it has no weights (see io/install.h): then the model is opened that the
+ * training began with, if there is one. Where the weights are others in the end, all is opened once more. */
+static att_status open_recommender(att_ctx *ctx, const char *caller, const char *folder, bool trainable,
+                                   att_recommender **out)
+{
+    enum { TRIALS = 5 };
+    static const struct stat none = {0};
+    if (!folder || !out)
+        return open_once(ctx, caller, folder, trainable, out);
+    att_status e = ATT_OK;
+    for (int i = 0; i < TRIALS; i++) {
+        char base[ATT_MAX_PATH];
+        const struct stat before = weights_of(folder, ""), of_base = weights_of(folder, "/base");
+        const bool uses_base = same_file(&before, &none) && !same_file(&of_base, &none) &&
+                               snprintf(base, sizeof base, "%s/base", folder) < (int)sizeof base;
+        e = open_once(ctx, caller, uses_base ? base : folder, trainable, out);
+        const struct stat after = weights_of(folder, "");
+        if (uses_base || same_file(&before, &after) || i == TRIALS - 1)
+            break;
+        att_recommender_free(*out);
+    }
+    return e;
+}
+
+att_status att_recommender_open(att_ctx *ctx, const char *folder, att_recommender **out)
+{
+    return open_recommender(ctx, __func__, folder, false, out);
+}
+
+att_status att_recommender_open_for_training(att_ctx *ctx, const char *folder, att_recommender **out)
+{
+    return open_recommender(ctx, __func__, folder, true, out);
+}
+
+att_status att_recommender_new(att_ctx *ctx, const char *settings, int64_t n_items, const char *const *items,
+                               const att_item_content *content, uint64_t seed, att_recommender **out)
+{
+    att_item_content c;
+    att_settings s;
+    att_recommender *m = NULL;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"settings", settings}, {"items", items}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    if (n_items < 1 || n_items > ATT_MAX_ITEMS)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "n_items is %lld, expected 1 to %d", (long long)n_items, ATT_MAX_ITEMS);
+    att_status e = att_recommender_take_content(ctx, content, n_items, &c);
+    if (e)
+        return e;
+    att_recommender_settings(&s, ctx, settings, n_items, c.add ? c.width : 0);
+    e = s.status ? s.status : att_model_new(ctx, &kind, &s, seed, &m);
+    att_settings_close(&s);
+    e = e ? e : att_item_ids_add(&m->ids, items, n_items);
+    e = e ? e : att_recommender_set_content(m, 0, n_items, &c);
+    if (e)
+        att_recommender_free(m);
+    else
+        *out = m;
+    return e;
+}
+
+void att_recommender_free(att_recommender *m) { att_model_free(m); }
+
+/* ---- what a model has */
+
+att_status att_recommender_describe(const att_recommender *m, att_recommender_info *info)
+{
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"info", info})))
+        return ATT_ERR_ARGUMENT;
+    return att_give_info(info, &m->config.info, sizeof m->config.info, "att_recommender_info");
+}
+
+const char *att_recommender_item(const att_recommender *m, int64_t item)
+{
+    return m ? att_ids_at(&m->ids, item) : NULL;
+}
+
+int64_t att_recommender_find_item(const att_recommender *m, const char *id)
+{
+    return m && id ? att_ids_find(&m->ids, (att_byte_view){id, strlen(id)}) : -1;
+}
+
+int64_t att_recommender_params(const att_recommender *m)
+{
+    return att_nn_params_count(att_model_params(m ? &m->model : NULL));
+}
+
+att_param *att_recommender_param(const att_recommender *m, int64_t i, const char **name)
+{
+    return att_nn_params_at(att_model_params(m ? &m->model : NULL), i, name);
+}
+
+static att_status check_trainable(const att_recommender *m, const char *function)
+{
+    return m->model.trainable ? ATT_OK
+                              : att_fail(m->model.ctx, ATT_ERR_ARGUMENT,
+                                         "%s: the model does not learn: it comes from att_recommender_open", function);
+}
+
+att_status att_recommender_set_counts(att_recommender *m, const int64_t *counts)
+{
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"counts", counts})))
+        return ATT_ERR_ARGUMENT;
+    const int64_t items = m->config.info.items;
+    for (int64_t i = 0; i < items; i++)
+        if (counts[i] < 0)
+            return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "counts[%lld] is %lld, less than 0", (long long)i,
+                            (long long)counts[i]);
+    if (!m->counts)
+        m->counts = att_alloc(m->model.ctx, (size_t)items, sizeof *m->counts);
+    if (!m->counts)
+        return ATT_ERR_MEMORY;
+    memcpy(m->counts, counts, (size_t)items * sizeof *counts);
+    return ATT_OK;
+}
+
+/* ---- further items */
+
+/* Parameter `to` begins as `from`, which may have fewer rows; of a table with a mask that stays the last row. */
+static void copy_rows(att_param *to, const att_param *from, bool mask)
+{
+    const att_tensor *t = att_param_value(to), *f = att_param_value(from);
+    const int64_t row = f->rank > 1 ? f->stride[0] : 1, rows = f->dim[0], moved = t->dim[0] > rows && mask;
+    float *x = t->data;
+    const float *y = f->data;
+    memcpy(x, y, (size_t)((rows - moved) * row) * sizeof *x);
+    if (moved)
+        memcpy(x + (t->dim[0] - 1) * row, y + (rows - 1) * row, (size_t)row * sizeof *x);
+    att_param_invalidate(to);
+}
+
+/* What `from` has learnt, to a model that has further items */
+static att_status inherit(att_recommender *m, const att_recommender *from)
+{
+    const char *name;
+    att_status e = att_item_ids_copy(&m->ids, &from->ids);
+    for (int64_t i = 0; !e && i < att_recommender_params(from); i++) {
+        const att_param *p = att_recommender_param(from, i, &name);
+        copy_rows(att_nn_params_find(m->model.params, name), p, m->architecture->mask);
+    }
+    if (e || !from->counts)
+        return e;
+    m->counts = att_calloc(m->model.ctx, (size_t)m->config.info.items, sizeof *m->counts);
+    if (m->counts)
+        memcpy(m->counts, from->counts, (size_t)from->config.info.items * sizeof *m->counts);
+    return m->counts ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+static att_status check_content(const att_recommender *m, const att_item_content *c)
+{
+    const int64_t needed = m->config.info.content_width, given = c->add ? c->width : 0;
+    return needed == given ? ATT_OK
+                           : att_fail(m->model.ctx, ATT_ERR_ARGUMENT,
+                                      "the model adds content of width %lld, but that of the new items has %lld%s",
+                                      (long long)needed, (long long)given, c->add ? "" : " to be added");
+}
+
+att_status att_recommender_add_items(att_recommender *m, int64_t n_items, const char *const *items,
+                                     const att_item_content *content, uint64_t seed)
+{
+    att_item_content c;
+    att_settings s;
+    att_recommender *more = NULL;
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"items", items})))
+        return ATT_ERR_ARGUMENT;
+    att_ctx *ctx = m->model.ctx;
+    const int64_t had = m->config.info.items;
+    att_status e = check_trainable(m, __func__);
+    if (!e && m->trainings > 0)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT,
+                     "a training of the model is open, whose parameters would be freed: end it before "
+                     "(att_training_free)");
+    if (!e && (n_items < 0 || n_items > ATT_MAX_ITEMS - had))
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "n_items is %lld, but the model has %lld and may have %d",
+                     (long long)n_items, (long long)had, ATT_MAX_ITEMS);
+    if (e || n_items == 0)
+        return e;
+    e = att_recommender_take_content(ctx, content, n_items, &c);
+    e = e ? e : check_content(m, &c);
+    if (e)
+        return e;
+    att_recommender_config larger = m->config;
+    larger.info.items += n_items;
+    att_settings_from_json(&s, ctx, "the model's settings", att_recommender_config_json(&larger));
+    e = s.status ? s.status : att_model_new(ctx, &kind, &s, seed, &more);
+    att_settings_close(&s);
+    e = e ? e : inherit(more, m);
+    e = e ? e : att_item_ids_add(&more->ids, items, n_items);
+    e = e ? e : att_recommender_set_content(more, had, n_items, &c);
+    if (!e) { /* the caller's struct gets the larger model */
+        const att_recommender was = *m;
+        *m = *more;
+        *more = was;
+    }
+    att_recommender_free(more);
+    return e;
+}
+
+/* ---- writing */
+
+att_status att_recommender_write(const att_recommender *m, const char *folder, att_dtype dtype)
+{
+    static const char *const names[] = {"counts"};
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"folder", folder})))
+        return ATT_ERR_ARGUMENT;
+    att_tensor counts;
+    att_ctx *ctx = m->model.ctx;
+    att_status e = check_trainable(m, __func__);
+    e = e ? e : att_make_folder(ctx, folder);
+    e = e ? e : att_item_ids_write(&m->ids, folder);
+    e = e ? e : att_settings_write(ctx, folder, "config.json", att_recommender_config_json(&m->config));
+    if (!e && m->counts)
+        e = att_wrap(&counts, m->counts, ATT_I64, 1, &m->config.info.items, NULL);
+    return e ? e : att_model_write(&m->model, folder, dtype, NULL, m->counts != NULL, names, &counts);
+}

@@ -1,0 +1,118 @@
+/* Sequential recommenders: their struct, and what SASRec and BERT4Rec share. */
+#ifndef ATT_RECOMMEND_RECOMMENDER_H
+#define ATT_RECOMMEND_RECOMMENDER_H
+
+#include "recommend/item_ids.h"
+#include "model/model.h"
+
+#include "attend_recommend.h"
+
+typedef struct att_recommender_config {
+    att_recommender_info info;
+    att_activation activation;
+    double eps;         /* of the norms */
+    bool content_start; /* items' own vectors began with content */
+} att_recommender_config;
+
+/* Histories that a model is applied to */
+typedef struct att_recommender_input {
+    const int32_t *items;    /* [at.offsets[at.n]] */
+    att_positions at;        /* the last item is at the last position */
+    att_nn_layer_call layer; /* with dropout, or without */
+} att_recommender_input;
+
+/* An architecture's functions (sasrec.c, bert4rec.c) */
+typedef struct att_recommender_architecture {
+    const char *type;
+    bool mask; /* the table has a row more */
+    att_recommender_block block;
+    double eps;
+    void (*build)(att_recommender *m);
+    att_var *(*apply)(att_tape *t, const att_recommender *m, const att_recommender_input *in);
+} att_recommender_architecture;
+extern const att_recommender_architecture att_sasrec, att_bert4rec;
+
+/* Plans of attention with dropout, one for each rate that has been asked for (recommender_layers.c) */
+typedef struct att_dropout_plans att_dropout_plans;
+
+/* Items whose vector is zero: those that had no content and no action in training, in a model with content. They are
+ * in no list. */
+typedef struct att_items_without {
+    int32_t *items; /* [n], ascending */
+    int64_t n;
+} att_items_without;
+
+struct att_recommender {
+    att_model model;
+    const att_recommender_architecture *architecture;
+    att_recommender_config config;
+    att_ids ids;
+    int64_t *counts;                    /* [items], or NULL */
+    int trainings;                      /* that are open and refer to its parameters */
+    att_param *item;                    /* [rows, hidden]: items' own vectors, and the mask's */
+    att_param *position;                /* [max_positions, hidden] */
+    att_param *content;                 /* [rows, content_width], never learnt; or NULL */
+    att_tensor content_value;           /* of it, f32 */
+    float *content_data;                /* of that, where the parameter is of another type; or NULL */
+    const att_nn_linear *projection;    /* of content; or NULL */
+    const att_nn_encoder_layer **layer; /* [config.info.layers] */
+    const att_nn_norm *norm;            /* the last one; or NULL */
+    const att_nn_norm *embedding_norm;  /* BERT4Rec, whose states are transformed before the last norm */
+    const att_nn_linear *transform;
+    att_dropout_plans *plans;
+    att_param *table;          /* [items, hidden]: vectors of all items, of a model that does not learn */
+    float *table_data;         /* of it; or NULL: that of item */
+    att_items_without without; /* of a model that does not learn */
+};
+
+/* ---- config.json (recommender_config.c) */
+
+void att_recommender_config_read(att_settings *s, att_recommender_config *c,
+                                 const att_recommender_architecture **architecture);
+/* NULL: out of memory */
+json_t *att_recommender_config_json(const att_recommender_config *c);
+/* Settings of a new model, a JSON text, completed by the number of its items and the width of its content. */
+void att_recommender_settings(att_settings *s, att_ctx *ctx, const char *text, int64_t items, int64_t content_width);
+
+/* ---- construction (recommender.c) */
+
+/* Rows of the table of items: these, and the mask */
+static inline int64_t att_recommender_rows(const att_recommender *m)
+{
+    return m->config.info.items + m->architecture->mask;
+}
+/* Sets m->table (recommend_score.c). */
+att_status att_recommender_make_table(att_recommender *m);
+/* Sets the vectors of items [first, first + n) by content (recommender_content.c). */
+att_status att_recommender_set_content(att_recommender *m, int64_t first, int64_t n, const att_item_content *content);
+/* Is x [n] zeros? */
+bool att_recommender_is_zero(const float *x, int64_t n);
+/* Checks content for n items; out: all of its fields. content or NULL: none, of width 0. */
+att_status att_recommender_take_content(att_ctx *ctx, const att_item_content *content, int64_t n,
+                                        att_item_content *out);
+
+/* ---- the parts of both architectures (recommender_layers.c) */
+
+/* m->item, m->position and, where there is content, that, with new vectors of items drawn by init */
+void att_recommender_build_items(att_recommender *m, const att_init *init);
+void att_recommender_build_layers(att_recommender *m, bool causal);
+/* Vectors of items with their content: ids [count] -> [count, hidden] */
+att_var *att_recommender_embedding(att_tape *t, const att_recommender *m, const int32_t *ids, int64_t count);
+/* x, the embedding of all histories, through the layers */
+att_var *att_recommender_layers(att_tape *t, const att_recommender *m, att_var *x, const att_recommender_input *in);
+att_status att_dropout_plans_new(att_ctx *ctx, att_dropout_plans **out);
+void att_dropout_plans_free(att_dropout_plans *p);
+
+/* ---- what recommending and training share (recommend_score.c) */
+
+/* Vectors of all items as a parameter, for products with states. Of a model that learns they are those of now. */
+typedef struct att_item_table {
+    att_param *param; /* [items, hidden] */
+    att_param *own;   /* or NULL: the model's */
+    float *data;
+    att_items_without without;
+} att_item_table;
+att_status att_item_table_open(const att_recommender *m, att_item_table *out);
+void att_item_table_close(const att_recommender *m, att_item_table *table);
+
+#endif

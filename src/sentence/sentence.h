@@ -1,0 +1,22 @@
+/* Sentence models, internal. Public: att_sentence_*. */
+#ifndef ATT_SENTENCE_SENTENCE_H
+#define ATT_SENTENCE_SENTENCE_H
+
+#include "model/model.h"
+#include "sentence/sentence_config.h"
+
+#include <pthread.h>
+
+enum { ATT_MAX_IDLE_TAPES = 16 };
+struct att_sentence {
+    att_model model; /* parameters are those of bert */
+    att_modules modules;
+    att_tokenizer *tokenizer;
+    att_bert *bert;
+    att_bert_info info;
+    pthread_mutex_t lock; /* protects the free list of tapes, which keep their memory between calls */
+    att_tape *idle[ATT_MAX_IDLE_TAPES];
+    int n_idle;
+};
+
+#endif

@@ -1,0 +1,450 @@
+/* Training of a sentence embedding model (Reimers, Gurevych 2019): rows of texts, in batches, and the loss of each. */
+#include "io/check_texts.h"
+#include "io/util.h"
+#include "sentence/sentence.h"
+#include "text/utf8.h"
+#include "sentence/distinct_batches.h"
+#include "train/shuffle.h"
+#include "sentence/sentence_loss.h"
+#include "train/training.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_COLUMNS = 256, MAX_NUMBER = 1000000 };
+
+typedef struct sentence_data {
+    att_ctx *ctx;
+    att_sentence *model;
+    bool borrowed; /* the caller's */
+    att_sentence_training_options options;
+    att_sentence_loss_config loss;
+    att_nn_params *head;           /* of the classifier; or NULL */
+    att_tokens *tokens;            /* [n, columns] */
+    float *score;                  /* [n]; or NULL */
+    int32_t *label;                /* [n]; or NULL */
+    uint32_t *order;               /* [n]: rows, in the order of batches */
+    uint32_t *first;               /* [n + 1]: of each batch, in order; NULL: all have options.batch rows */
+    att_distinct_batches distinct; /* of the ranking loss */
+    int64_t cut;                   /* rows with a truncated text */
+    uint64_t start, texts;         /* checksums of the initial weights and of the data */
+    /* Of a batch, first texts, then second ones, ...: */
+    int32_t *ids;
+    int64_t *offsets;       /* [columns batch + 1] */
+    uint32_t *sequence_ids; /* [columns batch] */
+    float *target;          /* [batch] -score */
+    int32_t *class;         /* [batch] labels, or 0, 1, 2 ... */
+} sentence_data;
+
+/* ---- opening */
+
+static size_t text_bytes(const att_sentence_training_options *o, int64_t i)
+{
+    return o->bytes ? o->bytes[i] : strlen(o->texts[i]);
+}
+
+/* FNV-1a over n 32-bit words. */
+static uint64_t checksum(uint64_t sum, const void *words, int64_t n)
+{
+    const char *x = words;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t word;
+        memcpy(&word, x + 4 * i, sizeof word);
+        sum = att_fnv64(sum, word);
+    }
+    return sum;
+}
+
+static att_status read_texts(sentence_data *t)
+{
+    const att_sentence_training_options *o = &t->options;
+    const int64_t max = t->model->modules.max_tokens;
+    att_status e = ATT_OK;
+    for (int64_t i = 0; !e && i < o->pairs; i++) {
+        bool cut = false;
+        for (int64_t k = i * o->columns; !e && k < (i + 1) * o->columns; k++) {
+            e = att_encode(t->model->tokenizer, o->texts[k], text_bytes(o, k),
+                           ATT_OPTIONS(att_encode_options, .max_tokens = max), &t->tokens[k]);
+            t->texts = checksum(t->texts, t->tokens[k].ids, e ? 0 : t->tokens[k].count);
+            cut |= t->tokens[k].truncated;
+        }
+        t->cut += cut;
+    }
+    return e;
+}
+
+static void read_targets(sentence_data *t)
+{
+    const att_sentence_training_options *o = &t->options;
+    for (int64_t i = 0; t->score && i < o->pairs; i++)
+        t->score[i] = (float)o->scores[i];
+    for (int64_t i = 0; t->label && i < o->pairs; i++)
+        t->label[i] = o->labels[i];
+    t->texts = checksum(t->texts, t->score, t->score ? o->pairs : 0);
+    t->texts = checksum(t->texts, t->label, t->label ? o->pairs : 0);
+}
+
+/* [n] of `size` bytes if the loss needs it; *ok becomes false if memory ends. */
+static void *array(const sentence_data *t, bool needed, int64_t n, size_t size, bool *ok)
+{
+    void *x = needed && *ok ? att_calloc(t->ctx, (size_t)n, size) : NULL;
+    *ok &= !needed || x;
+    return x;
+}
+
+static att_status allocate(sentence_data *t)
+{
+    const att_sentence_training_options *o = &t->options;
+    const int64_t n = o->pairs, batch = o->batch, texts = o->columns * batch;
+    const bool scored = o->loss == ATT_LOSS_COSINE_SIMILARITY, ranking = o->loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING,
+               labelled = o->loss == ATT_LOSS_SOFTMAX;
+    bool ok = true;
+    t->tokens = array(t, true, o->columns * n, sizeof *t->tokens, &ok);
+    t->score = array(t, scored, n, sizeof *t->score, &ok);
+    t->label = array(t, labelled, n, sizeof *t->label, &ok);
+    t->order = array(t, true, n, sizeof *t->order, &ok);
+    t->first = array(t, ranking, n + 1, sizeof *t->first, &ok);
+    t->ids = array(t, true, texts * t->model->modules.max_tokens, sizeof *t->ids, &ok);
+    t->offsets = array(t, true, texts + 1, sizeof *t->offsets, &ok);
+    t->sequence_ids = array(t, true, texts, sizeof *t->sequence_ids, &ok);
+    t->target = array(t, scored, batch, sizeof *t->target, &ok);
+    t->class = array(t, ranking || labelled, batch, sizeof *t->class, &ok);
+    return ok ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
+{
+    sentence_data *t = self;
+    const int64_t n = t->options.pairs;
+    att_permutation(seed, 0, number, n, t->order);
+    *batches = t->first ? att_distinct_batches_split(&t->distinct, t->options.batch, t->order, t->first)
+                        : att_ceil_div(n, t->options.batch);
+    return ATT_OK;
+}
+
+/* Of the ranking loss: numbers the texts, and tries whether the first batch can be filled. */
+static att_status prepare_ranking(sentence_data *t)
+{
+    const att_sentence_training_options *o = &t->options;
+    int64_t batches;
+    att_status e = att_distinct_batches_make(t->ctx, o->texts, o->bytes, o->pairs, o->columns, &t->distinct);
+    e = e ? e : begin_epoch(t, o->seed, 0, &batches);
+    for (int64_t i = 0; i < o->batch; i++)
+        t->class[i] = (int32_t)i;
+    if (e || t->first[1] == o->batch)
+        return e;
+    return att_fail(t->ctx, ATT_ERR_ARGUMENT,
+                    "a batch of %lld without a text that occurs twice cannot be filled, only one of %lld: texts repeat "
+                    "too often for so large a batch",
+                    (long long)o->batch, (long long)t->first[1]);
+}
+
+/* Of the softmax loss: makes the classifier. */
+static att_status make_classifier(sentence_data *t)
+{
+    const att_nn_params_config c = {.size = sizeof c, .seed = t->options.seed};
+    att_status e = att_nn_params_new(t->ctx, &c, &t->head);
+    if (e)
+        return e;
+    t->loss.classifier = att_nn_linear_new(t->head, "classifier", 3 * t->model->info.hidden, t->options.classes, true);
+    return att_nn_params_status(t->head);
+}
+
+static att_status prepare(sentence_data *t)
+{
+    att_status e = allocate(t);
+    const char *name;
+    const att_param *p;
+    for (int64_t i = 0; !e && (p = att_bert_param(t->model->bert, i, &name)); i++) {
+        const att_tensor *w = att_param_value(p);
+        t->start = checksum(t->start, w->data, w->dim[0] * w->stride[0]);
+    }
+    e = e ? e : read_texts(t);
+    if (!e)
+        read_targets(t);
+    if (!e && t->options.loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING)
+        e = prepare_ranking(t);
+    if (!e && t->options.loss == ATT_LOSS_SOFTMAX)
+        e = make_classifier(t);
+    return e;
+}
+
+static att_status open_data(void *self, const char *folder, bool resume)
+{
+    sentence_data *t = self;
+    (void)resume;
+    att_status e = folder ? att_training_other_folder(t->ctx, folder, t->options.model) : ATT_OK;
+    if (!e && folder)
+        e = att_sentence_open_for_training(t->ctx, t->options.model, &t->model);
+    e = e ? e : prepare(t);
+    t->options.texts = NULL; /* the caller's, not used any more */
+    t->options.bytes = NULL;
+    t->options.scores = NULL;
+    t->options.labels = NULL;
+    return e;
+}
+
+static void free_data(void *self)
+{
+    sentence_data *t = self;
+    for (int64_t i = 0; t->tokens && i < t->options.columns * t->options.pairs; i++)
+        att_tokens_free(t->model->tokenizer, &t->tokens[i]);
+    void *const all[] = {t->tokens, t->score,   t->label,        t->order,  t->first,
+                         t->ids,    t->offsets, t->sequence_ids, t->target, t->class};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        att_free(t->ctx, all[i]);
+    att_distinct_batches_free(&t->distinct);
+    att_nn_params_free(t->head);
+    if (!t->borrowed)
+        att_sentence_free(t->model);
+    att_free(t->ctx, t);
+}
+
+/* ---- training */
+
+/* Those of the model, then those of the classifier, "classifier.weight" and "classifier.bias". */
+static att_param *param(const void *self, int64_t i, const char **name)
+{
+    const sentence_data *t = self;
+    const int64_t n = att_bert_params(t->model->bert);
+    return i < n || !t->head ? att_bert_param(t->model->bert, i, name) : att_nn_params_at(t->head, i - n, name);
+}
+
+static att_param_options param_options(const void *self, const char *name, const att_tensor *value)
+{
+    (void)self, (void)name;
+    return (att_param_options){.size = sizeof(att_param_options), .no_weight_decay = value->rank == 1};
+}
+
+/* Appends text `which` of each of n rows to the batch, from index i. */
+static void gather_column(sentence_data *t, const uint32_t *rows, int64_t n, int64_t which, int64_t i)
+{
+    for (int64_t k = 0; k < n; k++, i++) {
+        const int64_t text = t->options.columns * (int64_t)rows[k] + which;
+        const att_tokens *x = &t->tokens[text];
+        memcpy(t->ids + t->offsets[i], x->ids, (size_t)x->count * sizeof *x->ids);
+        t->offsets[i + 1] = t->offsets[i] + x->count;
+        t->sequence_ids[i] = (uint32_t)text;
+    }
+}
+
+/* Gathers n rows: their texts, scores and labels. */
+static void gather(sentence_data *t, const uint32_t *rows, int64_t n)
+{
+    t->offsets[0] = 0;
+    for (int64_t i = 0; i < t->options.columns; i++)
+        gather_column(t, rows, n, i, i * n);
+    for (int64_t k = 0; t->score && k < n; k++)
+        t->target[k] = -t->score[rows[k]];
+    for (int64_t k = 0; t->label && k < n; k++)
+        t->class[k] = t->label[rows[k]];
+}
+
+static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)
+{
+    sentence_data *t = self;
+    const att_modules *m = &t->model->modules;
+    const int64_t first = t->first ? t->first[batch] : batch * t->options.batch;
+    const int64_t last = t->first ? t->first[batch + 1] : att_min(first + t->options.batch, t->options.pairs);
+    const int64_t n = last - first, texts = t->options.columns * n;
+    gather(t, t->order + first, n);
+    *count = n;
+    r->pairs = t->options.pairs;
+    r->too_long = t->cut;
+    r->source_tokens += t->offsets[n];
+    r->target_tokens += t->offsets[texts] - t->offsets[n];
+
+    att_var *x = att_bert_apply_with_dropout(tape, t->model->bert, t->ids, t->offsets, texts, seed, t->sequence_ids);
+    x = att_pool(tape, x, t->offsets, texts, m->pooling);
+    x = m->normalized || att_sentence_loss_is_cosine(&t->loss) ? att_normalize(tape, x, 1e-12f) : x;
+    const att_sentence_batch b = {.x = x,
+                                  .n = n,
+                                  .columns = t->options.columns,
+                                  .negative_score = t->target,
+                                  .labels = t->class,
+                                  .counting = t->class};
+    return att_sentence_loss_apply(tape, &t->loss, &b);
+}
+
+/* ---- saving */
+
+static void settings(const void *self, att_fields *fields)
+{
+    static const char *const names[] = {"cosine", "multiple-negatives-ranking", "triplet", "softmax"};
+    const sentence_data *t = self;
+    const int64_t n = fields->n;
+    att_fields_text(fields, "loss", names[t->options.loss]);
+    att_fields_int(fields, "columns", t->options.columns);
+    att_fields_int(fields, "classes", t->options.classes);
+    att_fields_int(fields, "distance", t->options.distance);
+    att_fields_double(fields, "scale", (double)t->loss.scale);
+    att_fields_double(fields, "margin", (double)t->loss.margin);
+    for (int64_t i = n; i < fields->n; i++)
+        fields->field[i].optional = true; /* version 0.2.0 wrote none of these; "texts" tells losses apart */
+    att_fields_int(fields, "pairs", t->options.pairs);
+    att_fields_int(fields, "batch_pairs", t->options.batch);
+    att_fields_int(fields, "texts", (int64_t)t->texts)->sum_of = "texts or scores";
+    att_fields_int(fields, "model", (int64_t)t->start)->sum_of = "weights of the pre-trained model";
+    att_fields_double(fields, "decay", t->options.weight_decay);
+}
+
+static void describe(const void *self, att_training_info *info)
+{
+    const sentence_data *t = self;
+    info->pairs = t->options.pairs;
+    info->too_long = t->cut;
+    info->vocabulary = att_tokenizer_size(t->model->tokenizer);
+}
+
+static att_status write_model(const void *self, const char *folder, att_dtype dtype)
+{
+    return att_sentence_write(((const sentence_data *)self)->model, folder, dtype);
+}
+
+static const att_training_kind kind = {.name = "how alike sentences are",
+                                       .keep = 2,
+                                       .open = open_data,
+                                       .param = param,
+                                       .param_options = param_options,
+                                       .begin_epoch = begin_epoch,
+                                       .loss = loss,
+                                       .settings = settings,
+                                       .write = write_model,
+                                       .describe = describe,
+                                       .free = free_data};
+
+/* ---- construction */
+
+/* What each loss is computed from. */
+static att_status check_loss(att_ctx *ctx, const att_sentence_training_options *o)
+{
+    const bool ranking = o->loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING;
+    if ((unsigned)o->loss > ATT_LOSS_SOFTMAX)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.loss is %d, which is none", (int)o->loss);
+    if ((unsigned)o->distance > ATT_DISTANCE_COSINE)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.distance is %d, which is none", (int)o->distance);
+    const int64_t columns = o->loss == ATT_LOSS_TRIPLET ? 3 : 2;
+    if (ranking ? o->columns < 2 || o->columns > MAX_COLUMNS : o->columns != columns)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.columns is %lld, but this loss has rows of %lld texts%s",
+                        (long long)o->columns, (long long)columns, ranking ? " or more, up to 256" : "");
+    if (o->loss == ATT_LOSS_COSINE_SIMILARITY && !o->scores)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.scores is NULL");
+    if (o->loss == ATT_LOSS_SOFTMAX && !o->labels)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.labels is NULL");
+    if (o->loss == ATT_LOSS_SOFTMAX && (o->classes < 2 || o->classes > INT32_MAX))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.classes is %lld, expected 2 or more", (long long)o->classes);
+    if (!(o->scale >= 0 && o->scale <= MAX_NUMBER) || !(o->margin >= 0 && o->margin <= MAX_NUMBER))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.scale is %g and options.margin %g, expected 0 to 1e6", o->scale,
+                        o->margin);
+    if (ranking && o->columns == 2 && att_min(o->batch, o->pairs) < 2)
+        return att_fail(ctx, ATT_ERR_ARGUMENT,
+                        "a batch of one pair has no negatives, which are the texts of other pairs: it needs 2 or more");
+    return ATT_OK;
+}
+
+static att_status check_targets(att_ctx *ctx, const att_sentence_training_options *o)
+{
+    for (int64_t i = 0; o->loss == ATT_LOSS_COSINE_SIMILARITY && i < o->pairs; i++)
+        if (!(o->scores[i] >= -1 && o->scores[i] <= 1))
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "options.scores[%lld] is %g, which is no cosine, from -1 to 1",
+                            (long long)i, o->scores[i]);
+    for (int64_t i = 0; o->loss == ATT_LOSS_SOFTMAX && i < o->pairs; i++)
+        if (o->labels[i] < 0 || o->labels[i] >= o->classes)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "options.labels[%lld] is %d, not one of %lld classes, from 0",
+                            (long long)i, (int)o->labels[i], (long long)o->classes);
+    return ATT_OK;
+}
+
+static att_status check(att_ctx *ctx, const char *folder, const att_sentence_training_options *o)
+{
+    if (!o->model != !folder)
+        return att_fail(ctx, ATT_ERR_ARGUMENT,
+                        folder ? "options.model is NULL" : "options.model is for a training in a folder");
+    if (!folder && o->evaluation_id)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.evaluation_id is for a training in a folder");
+    if (o->batch < 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.batch is %lld", (long long)o->batch);
+    if (o->pairs < 1)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.pairs is %lld, expected 1 or more", (long long)o->pairs);
+    if (!o->schedule)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.schedule is NULL");
+    if (check_loss(ctx, o))
+        return ATT_ERR_ARGUMENT;
+    if (o->pairs > INT32_MAX / o->columns)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.pairs is %lld, more than 2^31 texts", (long long)o->pairs);
+    if (att_check_texts(ctx, "options.texts", o->texts, o->columns * o->pairs) || check_targets(ctx, o))
+        return ATT_ERR_ARGUMENT;
+    for (int64_t i = 0; i < o->columns * o->pairs; i++)
+        if (!att_utf8_valid(o->texts[i], text_bytes(o, i)))
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "options.texts[%lld] is not UTF-8", (long long)i);
+    return ATT_OK;
+}
+
+/* Options that are 0 get their defaults. */
+static void complete(att_sentence_training_options *o)
+{
+    const bool cosine = o->distance == ATT_DISTANCE_COSINE;
+    o->batch = att_min(o->batch ? o->batch : 16, att_max(o->pairs, 1));
+    o->columns = o->columns ? o->columns : o->loss == ATT_LOSS_TRIPLET ? 3 : 2;
+    o->scale = o->scale != 0 ? o->scale : 20;
+    o->margin = o->margin != 0 ? o->margin : cosine ? 0.5 : 5;
+}
+
+/* given: has the model if it is the caller's */
+static att_status make(sentence_data given, const char *folder, const att_sentence_training_options *options,
+                       att_training **out)
+{
+    att_ctx *ctx = given.ctx;
+    att_status e = att_take_options(&given.options, sizeof given.options, options, "att_sentence_training_options");
+    complete(&given.options);
+    e = e ? e : check(ctx, folder, &given.options);
+    att_schedule rates;
+    e = e ? e : att_take_options(&rates, sizeof rates, given.options.schedule, "att_schedule");
+    sentence_data *t = e ? NULL : att_alloc(ctx, 1, sizeof *t);
+    if (!t)
+        return e ? e : ATT_ERR_MEMORY;
+    *t = given;
+    const att_sentence_training_options *o = &t->options;
+    t->loss = (att_sentence_loss_config){
+        .loss = o->loss, .distance = o->distance, .scale = (float)o->scale, .margin = (float)o->margin};
+    const att_training_config config = {
+        .folder = folder,
+        .resume = o->resume,
+        .keep = o->keep,
+        .note = o->note,
+        .note_bytes = o->note_bytes,
+        .keep_best = true,
+        .evaluation_id = o->evaluation_id,
+        .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAMW, .weight_decay = o->weight_decay},
+        .schedule = rates,
+        .clip = o->clip,
+        .accumulate = 1,
+        .seed = o->seed};
+    return att_training_make(ctx, &kind, t, &config, out);
+}
+
+att_status att_sentence_training_new(att_sentence *m, const att_sentence_training_options *options, att_training **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"options", options}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    if (!m->model.trainable)
+        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "the model does not learn: it comes from att_sentence_open");
+    return make((sentence_data){.ctx = m->model.ctx, .model = m, .borrowed = true}, NULL, options, out);
+}
+
+att_status att_sentence_training_open(att_ctx *ctx, const char *folder, const att_sentence_training_options *options,
+                                      att_training **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"options", options}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    return make((sentence_data){.ctx = ctx}, folder, options, out);
+}
+
+const att_sentence *att_training_sentence(const att_training *t)
+{
+    return t && t->kind == &kind ? ((const sentence_data *)t->self)->model : NULL;
+}

@@ -1,0 +1,197 @@
+/* Causal language models of any architecture: which one a folder has, and logits. */
+#include "stack/language_model.h"
+#include "io/gguf.h"
+
+#include <string.h>
+
+static const att_language_architecture *const architectures[] = {&att_gpt2, &att_llama};
+
+/* ---- open */
+
+/* The architecture that has the model_type of these settings; NULL: none, and the settings have failed. */
+static const att_language_architecture *find_architecture(att_settings *s)
+{
+    char known[200] = "one of";
+    size_t length = strlen(known);
+    const char *type = att_settings_text(s, "model_type", NULL);
+    for (size_t i = 0; !s->status && i < sizeof architectures / sizeof architectures[0]; i++)
+        for (const char *const *t = architectures[i]->types; *t; t++) {
+            if (!strcmp(*t, type))
+                return architectures[i];
+            length += (size_t)snprintf(known + length, sizeof known - length, "%s%s",
+                                       length == strlen("one of") ? " " : ", ", *t);
+        }
+    if (!s->status)
+        att_settings_unsupported(s, "model_type", known);
+    return NULL;
+}
+
+/* A .gguf file is of Llama's architecture, or gguf_config.c refuses it. */
+static att_status find_kind(att_ctx *ctx, const char *folder, const att_model_kind **kind)
+{
+    char gguf[ATT_MAX_PATH];
+    const att_status status = att_gguf_path(ctx, folder, "config.json", gguf);
+    *kind = &att_llama.kind;
+    if (status || *gguf)
+        return status;
+    att_settings s;
+    att_settings_read(&s, ctx, folder, "config.json", true);
+    const att_language_architecture *a = find_architecture(&s);
+    if (a)
+        *kind = &a->kind;
+    att_settings_close(&s);
+    return s.status;
+}
+
+static att_status open_named(att_ctx *ctx, const char *caller, const char *folder, const att_model_options *options,
+                             att_language_model **out)
+{
+    const att_model_kind *kind;
+    if (out)
+        *out = NULL;
+    if (att_require(caller, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    const att_status s = find_kind(ctx, folder, &kind);
+    return s ? s : att_model_open_with(ctx, caller, kind, folder, options, out);
+}
+
+att_status att_language_model_open(att_ctx *ctx, const char *folder, att_language_model **out)
+{
+    return open_named(ctx, __func__, folder, NULL, out);
+}
+
+att_status att_language_model_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                        att_language_model **out)
+{
+    return open_named(ctx, __func__, folder, options, out);
+}
+
+void att_language_model_layers(att_language_model *m, const att_nn_layer_config *layer)
+{
+    att_nn_params *p = m->model.params;
+    const int64_t n = m->info.layers;
+    m->layer = att_nn_params_alloc(p, (size_t)n * sizeof *m->layer);
+    for (int64_t i = 0; m->layer && i < n; i++)
+        m->layer[i] = att_nn_encoder_layer_new(p, att_nn_number("layer", i).text, layer);
+    m->norm = att_nn_norm_new(p, "norm", layer->norm, layer->width, layer->eps);
+}
+
+att_status att_language_model_head(att_language_model *m, att_param *embedding)
+{
+    att_model *base = &m->model;
+    const att_language_model_info *i = &m->info;
+    m->head = i->tied ? embedding : att_model_embedding(base, "head", i->vocabulary, i->hidden, -1);
+    return i->tied && base->checkpoint ? att_checkpoint_check_tied(base->checkpoint) : ATT_OK;
+}
+
+att_status att_language_model_plan(const att_language_model *m, att_dtype dtype, att_plan **out)
+{
+    const att_language_model_info *c = &m->info;
+    const att_stage stage[] = {{.mask = att_mask_causal},
+                               {.mask = att_mask_window, .value = {(double)c->window - 1, 0}}};
+    const att_attention_spec spec = {.size = sizeof spec,
+                                     .heads = c->heads,
+                                     .kv_heads = c->kv_heads,
+                                     .head_dim = c->head_dim,
+                                     .dtype = dtype,
+                                     .stage = stage,
+                                     .n_stages = c->window ? 2 : 1,
+                                     .align = ATT_ALIGN_BOTTOM_RIGHT};
+    return att_plan_new(m->model.ctx, &spec, out);
+}
+
+void att_language_model_free(att_language_model *m) { att_model_free(m); }
+
+att_status att_language_model_describe(const att_language_model *m, att_language_model_info *info)
+{
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"info", info})))
+        return ATT_ERR_ARGUMENT;
+    return att_give_info(info, &m->info, sizeof m->info, "att_language_model_info");
+}
+
+att_status att_language_model_weights(const att_language_model *m, att_model_weights *weights)
+{
+    return att_model_give_weights(__func__, m ? &m->model : NULL, weights);
+}
+
+/* ---- apply */
+
+/* Do the sequences and what the state has fit into the model's positions? */
+static bool check_lengths(att_tape *t, const att_language_model *m, const int64_t *offsets, int64_t n,
+                          const att_language_state *state, bool last_only)
+{
+    if (state && !att_language_state_fits(state, m))
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "language model: the state is one of another model") != NULL;
+    if (state && att_language_state_sequences(state) != n)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "language model: n is %lld, but the state has %lld sequences",
+                             (long long)n, (long long)att_language_state_sequences(state)) != NULL;
+    for (int64_t b = 0; b < n; b++) {
+        const int64_t before = state ? att_language_state_length(state, b) : 0, more = offsets[b + 1] - offsets[b];
+        if (before + more > m->info.max_positions)
+            return att_tape_fail(t, ATT_ERR_ARGUMENT,
+                                 "language model: sequence %lld has %lld tokens, %lld of them in the state, but the "
+                                 "model has %lld positions",
+                                 (long long)b, (long long)(before + more), (long long)before,
+                                 (long long)m->info.max_positions) != NULL;
+        if (last_only && more == 0)
+            return att_tape_fail(t, ATT_ERR_ARGUMENT, "language model: sequence %lld is empty, and has no last token",
+                                 (long long)b) != NULL;
+    }
+    return true;
+}
+
+/* Rows of the last tokens of n sequences: x [tokens, hidden] -> [n, hidden] */
+static att_var *last_rows(att_tape *t, const att_language_model *m, att_var *x, const int64_t *offsets, int64_t n)
+{
+    int32_t *row = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *row);
+    if (!row)
+        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->model.ctx));
+    for (int64_t b = 0; b < n; b++)
+        row[b] = (int32_t)(offsets[b + 1] - 1);
+    att_var *y = att_gather(t, x, row, n);
+    att_free(m->model.ctx, row);
+    return y;
+}
+
+/* x = norm(the last layer's output) of all tokens, or with last_only of the last ones -> [offsets[n] or n, hidden].
+ * s: the caller's scope, which then has x alone. */
+static att_var *hidden_states(att_tape *t, att_scope s, const att_language_model *m, const int32_t *ids,
+                              const int64_t *offsets, int64_t n, att_language_state *state, bool last_only)
+{
+    /* All architectures have their kind as the first member. */
+    const att_language_architecture *architecture = (const att_language_architecture *)(const void *)m->model.kind;
+    const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
+    att_var *x = architecture->embed(t, m, ids, offsets, n, state);
+    for (int64_t i = 0; i < m->info.layers; i++) {
+        const att_nn_layer_call call = att_language_state_call(state, i, &args);
+        att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
+        x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, m->layer[i], x, &call));
+        x = att_scope_reset(t, s, x);
+    }
+    if (last_only)
+        x = last_rows(t, m, x, offsets, n);
+    return att_scope_reset(t, s, att_nn_norm_apply(t, m->norm, x));
+}
+
+att_var *att_language_model_apply(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
+                                  int64_t n, att_language_state *state, bool last_only)
+{
+    if (!att_tape_require(t, "language model", ATT_NAMED({"m", m})) ||
+        !att_sequences_fit(t, "language model", ids, offsets, n, m->info.max_positions) ||
+        !check_lengths(t, m, offsets, n, state, last_only))
+        return NULL;
+    att_scope s = att_scope_begin(t, "language_model");
+    att_var *x = hidden_states(t, s, m, ids, offsets, n, state, last_only);
+    return att_scope_end(t, s, att_linear(t, x, m->head, NULL, ATT_IDENTITY, NULL));
+}
+
+att_var *att_language_model_loss(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
+                                 int64_t n, const int32_t *targets, const att_cross_entropy_options *options)
+{
+    if (!att_tape_require(t, "language model", ATT_NAMED({"m", m}, {"targets", targets})) ||
+        !att_sequences_fit(t, "language model", ids, offsets, n, m->info.max_positions))
+        return NULL;
+    att_scope s = att_scope_begin(t, "language_model");
+    att_var *x = hidden_states(t, s, m, ids, offsets, n, NULL, false);
+    return att_scope_end(t, s, att_linear_cross_entropy(t, x, m->head, NULL, targets, options));
+}

@@ -1,0 +1,239 @@
+#include "stack/llama_config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_FEATURES = 65536, MAX_LAYERS = 1024, MAX_POSITIONS = 1 << 24, MAX_TOKENS = 1 << 22 };
+
+enum { DEFAULT_WINDOW = 4096, DEFAULT_HEAD_DIM = 128 }; /* defaults of classes */
+
+/* What the families differ in: what config.json does not say, and what the class does where a key is missing */
+typedef struct family {
+    const char *type;
+    enum { BIAS_BY_SETTING, BIAS_OF_QKV, NO_BIAS } bias;        /* of attention */
+    enum { NO_WINDOW, WINDOW, WINDOW_OF_LATE_LAYERS } window;   /* which layers slide */
+    int64_t default_window, default_kv_heads, default_head_dim; /* 0: none, all heads, hidden / heads */
+    bool mlp_bias, fused, partial_rotary;                       /* mlp_bias: is it a setting? */
+    att_nn_qk_norm qk_norm;
+    att_nn_order order;
+} family;
+
+static const family families[] = {
+    {.type = "llama", .mlp_bias = true, .order = ATT_PRE_NORM},
+    {.type = "mistral",
+     .bias = NO_BIAS,
+     .window = WINDOW,
+     .default_window = DEFAULT_WINDOW,
+     .default_kv_heads = 8,
+     .order = ATT_PRE_NORM},
+    {.type = "olmo2", .qk_norm = ATT_QK_NORM_ROW, .order = ATT_RESULT_NORM},
+    {.type = "phi3", .bias = NO_BIAS, .window = WINDOW, .fused = true, .partial_rotary = true, .order = ATT_PRE_NORM},
+    {.type = "qwen2",
+     .bias = BIAS_OF_QKV,
+     .window = WINDOW_OF_LATE_LAYERS,
+     .default_window = DEFAULT_WINDOW,
+     .default_kv_heads = 32,
+     .order = ATT_PRE_NORM},
+    {.type = "qwen3",
+     .window = WINDOW_OF_LATE_LAYERS,
+     .default_window = DEFAULT_WINDOW,
+     .default_kv_heads = 32,
+     .default_head_dim = DEFAULT_HEAD_DIM,
+     .qk_norm = ATT_QK_NORM_HEAD,
+     .order = ATT_PRE_NORM},
+};
+
+/* The architecture's table of types has no others. */
+static const family *find_family(att_settings *s)
+{
+    const char *type = att_settings_text(s, "model_type", NULL);
+    size_t i = sizeof families / sizeof families[0] - 1;
+    while (i > 0 && strcmp(families[i].type, type) != 0)
+        i--;
+    return &families[i];
+}
+
+/* ---- rotary positions */
+
+/* Frequencies of long contexts as in Llama 3.1: slow ones are divided by the factor, fast ones stay, and those between
+ * are interpolated. */
+static void scale_llama3(att_settings *s, double *frequency, int64_t n)
+{
+    const double pi = 3.14159265358979323846;
+    const double factor = att_settings_number(s, "factor", 1e-3, 1e6);
+    const double low = att_settings_number(s, "low_freq_factor", 1e-3, 1e6);
+    const double high = att_settings_number(s, "high_freq_factor", 1e-3, 1e6);
+    const double original = (double)att_settings_int(s, "original_max_position_embeddings", 1, MAX_POSITIONS);
+    if (!s->status && high <= low)
+        att_settings_fail(s, ATT_ERR_FORMAT, "\"%shigh_freq_factor\" is %g, not above \"low_freq_factor\", %g",
+                          s->within, high, low);
+    for (int64_t i = 0; !s->status && i < n; i++) {
+        const double turns = original * frequency[i] / (2 * pi); /* of a pair over the original context */
+        const double smooth = fmin(fmax((turns - low) / (high - low), 0), 1);
+        frequency[i] = smooth * frequency[i] + (1 - smooth) * frequency[i] / factor;
+    }
+}
+
+/* Factors of a .gguf file, one for each frequency */
+static void scale_factors(att_settings *s, double *frequency, int64_t n)
+{
+    const json_t *factors = att_settings_list(s, "factors", true);
+    if (!s->status && json_array_size(factors) != (size_t)n)
+        att_settings_fail(s, ATT_ERR_FORMAT, "\"%sfactors\" has %zu numbers, not %lld", s->within,
+                          json_array_size(factors), (long long)n);
+    for (int64_t i = 0; !s->status && i < n; i++) {
+        const double factor = json_number_value(json_array_get(factors, (size_t)i));
+        if (!(factor >= 1e-3 && factor <= 1e6))
+            att_settings_fail(s, ATT_ERR_FORMAT, "\"%sfactors\" has %s, not a number in [0.001, 1000000]", s->within,
+                              att_json_show(json_array_get(factors, (size_t)i)).text);
+        else
+            frequency[i] /= factor;
+    }
+}
+
+/* The object that was entered has "rope_type", or "type" in older files, and the settings of that type. */
+static void scale(att_settings *s, att_llama_config *c)
+{
+    double *frequency = c->frequency;
+    const int64_t n = c->rotary_dims / 2;
+    const char *key = att_settings_has(s, "rope_type") ? "rope_type" : "type";
+    const char *type = att_settings_text(s, key, "default");
+    if (!strcmp(type, "llama3"))
+        scale_llama3(s, frequency, n);
+    else if (!strcmp(type, "factors"))
+        scale_factors(s, frequency, n);
+    else if (!strcmp(type, "linear")) {
+        c->scaling_factor = att_settings_number(s, "factor", 1e-3, 1e6);
+        for (int64_t i = 0; !s->status && i < n; i++)
+            frequency[i] /= c->scaling_factor;
+    } else if (strcmp(type, "default") != 0)
+        att_settings_unsupported(s, key, "one of default, linear and llama3");
+    snprintf(c->scaling, sizeof c->scaling, "%s", type);
+}
+
+/* Newer files have "rope_parameters", older ones "rope_scaling"; "rope_theta" and "partial_rotary_factor" are in it, or
+ * else beside it. */
+static void read_rotary(att_settings *s, const family *f, att_llama_config *c)
+{
+    const bool newer = att_settings_has(s, "rope_parameters");
+    const char *key = newer ? "rope_parameters" : "rope_scaling";
+    const bool scaled = att_settings_has(s, key);
+    att_settings_scope before = {0};
+    double base = att_settings_number_or(s, "rope_theta", 1, 1e12, 10000);
+    double part = att_settings_number_or(s, "partial_rotary_factor", 0, 1, 1);
+    if (newer)
+        att_settings_only_empty(s, "rope_scaling"); /* which of them would count? */
+    if (scaled) {
+        before = att_settings_enter(s, key);
+        base = att_settings_number_or(s, "rope_theta", 1, 1e12, base);
+        part = att_settings_number_or(s, "partial_rotary_factor", 0, 1, part);
+    }
+    c->rotary_base = base;
+    snprintf(c->scaling, sizeof c->scaling, "default");
+    c->rotary_dims = (int64_t)((double)c->head_dim * part);
+    if (!s->status && part != 1 && !f->partial_rotary)
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"partial_rotary_factor\" is %g, which is not supported; 1 is",
+                          part);
+    if (!s->status && (c->rotary_dims < 2 || c->rotary_dims % 2))
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED,
+                          "\"partial_rotary_factor\" is of %d of a head's %d features; an even "
+                          "number from 2 on is supported",
+                          (int)c->rotary_dims, (int)c->head_dim);
+    for (int64_t i = 0; i < c->rotary_dims / 2; i++)
+        c->frequency[i] = pow(base, -2 * (double)i / (double)c->rotary_dims);
+    if (scaled) {
+        scale(s, c);
+        att_settings_leave(s, before);
+    }
+}
+
+/* ---- all */
+
+/* "layer_types" of all layers must be the same; returns it, or `otherwise` without. */
+static const char *read_layer_types(att_settings *s, const att_llama_config *c, const char *otherwise)
+{
+    const json_t *types = att_settings_list(s, "layer_types", false);
+    const char *first = types ? json_string_value(json_array_get(types, 0)) : otherwise;
+    bool good = first && (!types || (int64_t)json_array_size(types) == c->layers) &&
+                (!strcmp(first, "full_attention") || !strcmp(first, "sliding_attention"));
+    for (size_t i = 1; good && i < json_array_size(types); i++) {
+        const char *type = json_string_value(json_array_get(types, i));
+        good = type && !strcmp(type, first);
+    }
+    if (!good)
+        att_settings_unsupported(s, "layer_types", "the same attention in all layers");
+    return good ? first : otherwise;
+}
+
+/* Without "layer_types", late layers are those from "max_window_layers" on: none or all of them may slide. */
+static bool late_layers_slide(att_settings *s, const att_llama_config *c)
+{
+    const int64_t first = att_settings_int_or(s, "max_window_layers", 0, INT32_MAX, 28);
+    if (!att_settings_has(s, "layer_types") && first > 0 && first < c->layers)
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED,
+                          "\"use_sliding_window\" is true and \"max_window_layers\" %d, so of %d layers only some "
+                          "slide, which is not supported; all or none is",
+                          (int)first, (int)c->layers);
+    return !strcmp(read_layer_types(s, c, first == 0 ? "sliding_attention" : "full_attention"), "sliding_attention");
+}
+
+/* Where the key is missing the class has a window of its own; null means none. */
+static void read_window(att_settings *s, const family *f, att_llama_config *c)
+{
+    const int64_t missing = att_settings_has_key(s, "sliding_window") ? 0 : f->default_window;
+    const bool late = f->window == WINDOW_OF_LATE_LAYERS;
+    const bool used = late ? att_settings_bool(s, "use_sliding_window", false) : f->window == WINDOW;
+    const int64_t window = used ? att_settings_int_or(s, "sliding_window", 1, INT32_MAX, missing) : 0;
+    if (late && window) {
+        c->window = late_layers_slide(s, c) ? window : 0;
+        return;
+    }
+    c->window = window;
+    const char *type = window ? "sliding_attention" : "full_attention";
+    if (strcmp(read_layer_types(s, c, type), type) != 0)
+        att_settings_unsupported(s, "layer_types", type);
+}
+
+static void read_heads(att_settings *s, const family *f, att_llama_config *c)
+{
+    const bool absent = f->default_kv_heads && !att_settings_has_key(s, "num_key_value_heads");
+    const int64_t features = f->default_head_dim ? f->default_head_dim : s->status ? 1 : c->hidden / c->heads;
+    c->kv_heads =
+        att_settings_int_or(s, "num_key_value_heads", 1, MAX_FEATURES, absent ? f->default_kv_heads : c->heads);
+    c->head_dim = att_settings_int_or(s, "head_dim", 1, ATT_MAX_HEAD_DIM, features);
+    if (!s->status && c->heads % c->kv_heads)
+        att_settings_fail(s, ATT_ERR_FORMAT,
+                          "\"num_key_value_heads\" is %d%s, which does not divide "
+                          "\"num_attention_heads\", %d",
+                          (int)c->kv_heads, absent ? " where it is missing" : "", (int)c->heads);
+    if (!s->status && (c->head_dim % 2 || c->head_dim > ATT_MAX_HEAD_DIM || c->head_dim < 2))
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "heads of %d features are not supported; an even number up to %d is",
+                          (int)c->head_dim, ATT_MAX_HEAD_DIM);
+}
+
+void att_llama_config_read(att_settings *s, att_llama_config *c)
+{
+    const family *f = find_family(s);
+    c->type = f->type;
+    c->vocabulary = att_settings_int(s, "vocab_size", 1, MAX_TOKENS);
+    c->hidden = att_settings_int(s, "hidden_size", 1, MAX_FEATURES);
+    c->layers = att_settings_int(s, "num_hidden_layers", 1, MAX_LAYERS);
+    c->heads = att_settings_int(s, "num_attention_heads", 1, MAX_FEATURES);
+    c->intermediate = att_settings_int(s, "intermediate_size", 1, 8 * MAX_FEATURES);
+    c->max_positions = att_settings_int(s, "max_position_embeddings", 1, MAX_POSITIONS);
+    c->eps = (float)att_settings_number(s, "rms_norm_eps", 0, 1);
+    att_settings_only_text(s, "hidden_act", "silu");
+    att_settings_only_empty(s, "quantization_config");
+    c->tied = att_settings_bool(s, "tie_word_embeddings", false);
+    c->mlp_bias = f->mlp_bias && att_settings_bool(s, "mlp_bias", false);
+    c->output_bias = f->bias == BIAS_BY_SETTING && att_settings_bool(s, "attention_bias", false);
+    c->qkv_bias = f->bias == BIAS_OF_QKV || c->output_bias;
+    c->qk_norm = f->qk_norm;
+    c->order = f->order;
+    c->fused = f->fused;
+    read_heads(s, f, c);
+    if (!s->status)
+        read_rotary(s, f, c);
+    read_window(s, f, c);
+}

@@ -1,0 +1,52 @@
+/* Encoder-decoder models, whatever the architecture. A further architecture is a struct of functions and a row in
+ * encoder_decoder.c. Public: att_encoder_decoder_*. */
+#ifndef ATT_TRANSLATE_ENCODER_DECODER_H
+#define ATT_TRANSLATE_ENCODER_DECODER_H
+
+#include "model/model.h"
+#include "decoder/beam_search.h"
+
+typedef struct att_architecture {
+    att_model_kind kind;    /* first */
+    const char *name;       /* see att_encoder_decoder_info */
+    const char *model_type; /* in config.json */
+    /* config.json of a model, and of a new one by default, for a joint vocabulary whose last token is <pad>; NULL: out
+     * of memory. */
+    json_t *(*settings)(const att_encoder_decoder *m);
+    json_t *(*defaults)(int64_t vocabulary);
+    /* inputs [target_offsets[n]]: of the decoder, for teacher forcing */
+    att_var *(*logits)(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p, const int32_t *inputs,
+                       const att_nn_dropout *of_source, const att_nn_dropout *of_target);
+    /* Encodes sources, concatenated: ids [offsets[n]], offsets [n + 1] -> the state of decoding, a row for each source;
+     * after an error *out is {0}. */
+    att_status (*start)(const att_encoder_decoder *m, const int32_t *ids, const int64_t *offsets, int64_t n,
+                        att_generator *out);
+    /* The scope of a decoder layer's attention to the source. */
+    att_nn_name (*scope_of_attention)(int64_t layer);
+    /* Name and layout of a parameter in a file, if different from ours; else NULL. */
+    att_parameter_naming in_file;
+} att_architecture;
+
+/* The first member of each model struct. */
+struct att_encoder_decoder {
+    att_model model;
+    att_encoder_decoder_info info;
+};
+static inline const att_architecture *att_architecture_of(const att_encoder_decoder *m)
+{
+    return (const att_architecture *)m->model.kind;
+}
+
+/* Opens a model for inference, by "model_type" of FOLDER/config.json. */
+att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                    att_encoder_decoder **out);
+/* A new model for training, randomly initialised, for a joint vocabulary as above: by default a Transformer of 3 + 3
+ * layers of 256, modified by `settings` (JSON, as in config.json) and by those in the file `path`; each may be NULL.
+ * Errors name the file and the setting: unknown, in conflict with the settings or the vocabulary, or an invalid value.
+ * vocabulary 0 and out NULL: only checks what does not depend on the vocabulary. */
+att_status att_encoder_decoder_new(att_ctx *ctx, const char *settings, const char *path, int64_t vocabulary,
+                                   uint64_t seed, att_encoder_decoder **out);
+/* Writes FOLDER/config.json and FOLDER/generation_config.json; creates the folder if necessary. */
+att_status att_encoder_decoder_write_settings(const att_encoder_decoder *m, const char *folder, int64_t beam);
+
+#endif

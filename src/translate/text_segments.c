@@ -1,0 +1,113 @@
+#include "translate/text_segments.h"
+#include "io/util.h"
+#include "text/utf8.h"
+
+#include <string.h>
+
+enum { NO_CODE = -1 };
+
+/* ---- split points */
+
+static bool is_one_of(uint32_t c, const uint32_t *list)
+{
+    while (*list && *list != c)
+        list++;
+    return *list != 0;
+}
+
+static bool is_space(uint32_t c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == 0xA0 || c == 0x3000; }
+
+/* Quality of a split point between two characters. */
+static int rank(uint32_t before, uint32_t after)
+{
+    static const uint32_t ends[] = {0x3002, 0xFF01, 0xFF1F, 0x0964, 0}; /* ends of sentences: 。！？। */
+    static const uint32_t ends_before_space[] = {'.', '!', '?', 0x2026, 0x061F, 0}; /* likewise, before a space: … ؟ */
+    if (is_one_of(before, ends) || (is_space(after) && is_one_of(before, ends_before_space)))
+        return 3;
+    return is_space(after) ? 2 : 1;
+}
+
+/* The best split point in the middle half of a text, nearest to the middle; 0: none. */
+static size_t find_cut(const char *text, size_t bytes)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t best = 0, distance = 0;
+    int best_rank = 0;
+    uint32_t before = 0, c;
+    for (size_t i = 0, n; i < bytes - bytes / 4; i += n, before = c) {
+        n = att_utf8_decode(s + i, bytes - i, &c);
+        const size_t away = i < bytes / 2 ? bytes / 2 - i : i - bytes / 2;
+        const int r = i > 0 && i >= bytes / 4 ? rank(before, c) : 0;
+        if (r > best_rank || (r == best_rank && r > 0 && away < distance))
+            best = i, best_rank = r, distance = away;
+    }
+    return best;
+}
+
+/* ---- segments */
+
+/* Adds tokens as a segment, after the language code if there is one. */
+static att_status add_segment(att_text_segments *p, int64_t number, int32_t code, att_tokens *tokens)
+{
+    att_status e = att_grow(p->ctx, &p->segment, sizeof *p->segment, (size_t)p->count, 1, &p->room);
+    if (!e && code != NO_CODE) {
+        int32_t *ids = att_alloc(p->ctx, (size_t)tokens->count + 1, sizeof *ids);
+        if (!ids)
+            return ATT_ERR_MEMORY;
+        ids[0] = code;
+        memcpy(ids + 1, tokens->ids, (size_t)tokens->count * sizeof *ids);
+        att_free(p->ctx, tokens->ids);
+        tokens->ids = ids;
+        tokens->count++;
+    }
+    if (!e) {
+        p->segment[p->count++] = (att_text_segment){*tokens, number};
+        *tokens = (att_tokens){0};
+    }
+    return e;
+}
+
+/* The language code at the start of tokens. */
+static int32_t code_of(const att_text_segments *p, const att_tokens *tokens)
+{
+    const char *first = tokens->count > 0 ? att_tokenizer_token(p->tokenizer, tokens->ids[0]) : NULL;
+    const size_t n = first ? strlen(first) : 0;
+    return n >= 4 && !strncmp(first, ">>", 2) && !strcmp(first + n - 2, "<<") ? tokens->ids[0] : NO_CODE;
+}
+
+/* Adds a text, or a part of one whose language code was removed. */
+static att_status add(att_text_segments *p, int64_t number, int32_t code, const char *text, size_t bytes)
+{
+    att_tokens tokens;
+    att_status e = att_encode(p->tokenizer, text, bytes, NULL, &tokens);
+    if (e)
+        return e;
+    const int32_t own_code = code_of(p, &tokens), next_code = code != NO_CODE ? code : own_code;
+    const int64_t count = tokens.count + (code != NO_CODE), nothing = 1 + (own_code != NO_CODE);
+    if (count <= p->max_tokens && tokens.count > nothing)
+        e = add_segment(p, number, code, &tokens);
+    att_tokens_free(p->tokenizer, &tokens);
+    if (e || count <= p->max_tokens)
+        return e;
+    const size_t cut = p->split ? find_cut(text, bytes) : 0;
+    if (cut == 0)
+        return att_fail(p->ctx, ATT_ERR_ARGUMENT, "text %lld has %lld tokens but the model has %lld positions",
+                        (long long)number, (long long)count, (long long)p->max_tokens);
+    e = add(p, number, code, text, cut);
+    return e ? e : add(p, number, next_code, text + cut, bytes - cut);
+}
+
+att_status att_text_segments_add(att_text_segments *p, int64_t number, const char *text, size_t bytes)
+{
+    return add(p, number, NO_CODE, text, bytes);
+}
+
+void att_text_segments_free(att_text_segments *p)
+{
+    for (int64_t i = 0; i < p->count; i++)
+        att_tokens_free(p->tokenizer, &p->segment[i].tokens);
+    att_free(p->ctx, p->segment);
+    p->segment = NULL;
+    p->count = 0;
+    p->room = 0;
+}

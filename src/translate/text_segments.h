@@ -1,0 +1,29 @@
+/* Texts as tokens; texts that are too long are split into segments. */
+#ifndef ATT_TRANSLATE_TEXT_SEGMENTS_H
+#define ATT_TRANSLATE_TEXT_SEGMENTS_H
+
+#include "attend_model.h"
+#include "attend_util.h"
+
+typedef struct att_text_segment {
+    att_tokens tokens;
+    int64_t text; /* number of its text */
+} att_text_segment;
+
+typedef struct att_text_segments {
+    att_ctx *ctx;
+    const att_tokenizer *tokenizer;
+    int64_t max_tokens;        /* of a segment */
+    bool split;                /* split longer texts; false: they are an error */
+    att_text_segment *segment; /* [count], in the order of the texts */
+    int64_t count;
+    size_t room;
+} att_text_segments;
+
+/* Adds text `number` as segments; none if it has no tokens besides a language code and eos. A long text is split in two
+ * repeatedly: near the middle at the end of a sentence, else at a space, else between characters. A language code at
+ * its start (">>de<<") is repeated in each segment. */
+att_status att_text_segments_add(att_text_segments *p, int64_t number, const char *text, size_t bytes);
+void att_text_segments_free(att_text_segments *p);
+
+#endif

@@ -1,0 +1,299 @@
+/* Translation: tokenise, sort by length, search in batches, restore the order. */
+#include "io/check_texts.h"
+#include "io/util.h"
+#include "translate/text_segments.h"
+#include "translate/translator.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BATCH_ROWS = 128,   /* rows decoded together: the weights are read once for all */
+    BATCH_TOKENS = 4096 /* source tokens per batch */
+};
+
+/* ---- open and close */
+
+static att_status open_all(att_translator *m, const char *folder, const att_model_options *options)
+{
+    att_status s = att_encoder_decoder_open(m->ctx, folder, options, &m->model);
+    s = s ? s : att_tokenizer_open(m->ctx, folder, &m->tokenizer);
+    if (s)
+        return s;
+    const att_encoder_decoder_info *i = &m->model->info;
+    const int64_t size = att_tokenizer_size(m->tokenizer);
+    if (size > i->source_vocabulary || size < i->target_vocabulary)
+        return att_fail(m->ctx, ATT_ERR_FORMAT,
+                        "%s: vocab.json has %lld tokens but the model %lld of sources and %lld of translations", folder,
+                        (long long)size, (long long)i->source_vocabulary, (long long)i->target_vocabulary);
+    return att_generation_read(m->ctx, folder, i, &m->generation);
+}
+
+static att_status open_named(att_ctx *ctx, const char *caller, const char *folder, const att_model_options *options,
+                             att_translator **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(caller, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_translator *m = att_calloc(ctx, 1, sizeof *m);
+    if (!m)
+        return ATT_ERR_MEMORY;
+    m->ctx = ctx;
+    const att_status s = open_all(m, folder, options);
+    if (s)
+        att_translator_free(m);
+    else
+        *out = m;
+    return s;
+}
+
+att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out)
+{
+    return open_named(ctx, __func__, folder, NULL, out);
+}
+
+att_status att_translator_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                    att_translator **out)
+{
+    return open_named(ctx, __func__, folder, options, out);
+}
+
+att_status att_translator_new(const att_encoder_decoder *model, const att_tokenizer *tokenizer, att_translator **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"m", model}, {"t", tokenizer}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_translator *m = att_calloc(model->model.ctx, 1, sizeof *m);
+    *out = m;
+    if (!m)
+        return ATT_ERR_MEMORY;
+    *m = (att_translator){.ctx = model->model.ctx,
+                          .model = (att_encoder_decoder *)model, /* not modified */
+                          .tokenizer = (att_tokenizer *)tokenizer,
+                          .borrowed = true};
+    att_generation_greedy(&model->info, &m->generation);
+    return ATT_OK;
+}
+
+void att_translator_free(att_translator *m)
+{
+    if (!m)
+        return;
+    if (!m->borrowed) {
+        att_model_free(m->model);
+        att_tokenizer_free(m->tokenizer);
+    }
+    att_free(m->ctx, m);
+}
+
+const att_encoder_decoder *att_translator_model(const att_translator *m) { return m ? m->model : NULL; }
+
+att_status att_translator_weights(const att_translator *m, att_model_weights *weights)
+{
+    return att_model_give_weights(__func__, m ? &m->model->model : NULL, weights);
+}
+
+const att_tokenizer *att_translator_tokenizer(const att_translator *m) { return m ? m->tokenizer : NULL; }
+
+int64_t att_translator_beam(const att_translator *m) { return m ? m->generation.search.beam : 0; }
+
+/* ---- a batch */
+
+typedef struct translate_job {
+    const att_translator *m;
+    att_search search;
+    att_text_segments segments; /* of all texts */
+    int64_t *order;             /* [segments.count] by descending length */
+    att_finished *finished;     /* [segments.count][n_best] */
+} translate_job;
+
+/* Translates the segments order[first, last). */
+static att_status translate_batch(const translate_job *j, int64_t first, int64_t last)
+{
+    att_ctx *ctx = j->m->ctx;
+    const int64_t n = last - first, best = j->search.n_best;
+    int64_t *offsets = att_alloc(ctx, (size_t)n + 1, sizeof *offsets);
+    if (!offsets)
+        return ATT_ERR_MEMORY;
+    offsets[0] = 0;
+    for (int64_t i = 0; i < n; i++)
+        offsets[i + 1] = offsets[i] + j->segments.segment[j->order[first + i]].tokens.count;
+    int32_t *ids = att_alloc(ctx, (size_t)offsets[n] + 1, sizeof *ids);
+    att_finished *finished = att_calloc(ctx, (size_t)(n * best), sizeof *finished);
+    att_generator model = {0};
+    att_status e = ids && finished ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t i = 0; !e && i < n; i++) {
+        const att_tokens *s = &j->segments.segment[j->order[first + i]].tokens;
+        memcpy(ids + offsets[i], s->ids, (size_t)s->count * sizeof *ids);
+    }
+    e = e ? e : att_architecture_of(j->m->model)->start(j->m->model, ids, offsets, n, &model);
+    e = e ? e : att_search_run(ctx, &j->search, &model, n, finished);
+    for (int64_t i = 0; !e && i < n; i++)
+        memcpy(j->finished + j->order[first + i] * best, finished + i * best, (size_t)best * sizeof *finished);
+    if (model.free)
+        model.free(model.user);
+    att_free(ctx, finished);
+    att_free(ctx, ids);
+    att_free(ctx, offsets);
+    return e;
+}
+
+/* Descending length, so that sequences of a batch have similar lengths; stable. */
+static int by_length(const void *a, const void *b, void *arg)
+{
+    const att_text_segment *segment = arg;
+    const int64_t i = *(const int64_t *)a, k = *(const int64_t *)b;
+    const int64_t x = segment[i].tokens.count, y = segment[k].tokens.count;
+    return x != y ? (x > y ? -1 : 1) : i < k ? -1 : 1;
+}
+
+static att_status translate_segments(translate_job *j)
+{
+    const int64_t n = j->segments.count, rows = att_max(BATCH_ROWS / j->search.beam, 1);
+    j->order = att_alloc(j->m->ctx, (size_t)n + 1, sizeof *j->order);
+    j->finished = att_calloc(j->m->ctx, (size_t)(n * j->search.n_best) + 1, sizeof *j->finished);
+    att_status e = j->order && j->finished ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t i = 0; !e && i < n; i++)
+        j->order[i] = i;
+    if (!e && n > 0)
+        qsort_r(j->order, (size_t)n, sizeof *j->order, by_length, j->segments.segment);
+    for (int64_t first = 0, last; !e && first < n; first = last) {
+        int64_t tokens = 0;
+        for (last = first; last < n && last - first < rows; last++) {
+            tokens += j->segments.segment[j->order[last]].tokens.count;
+            if (last > first && tokens > BATCH_TOKENS)
+                break;
+        }
+        e = translate_batch(j, first, last);
+    }
+    return e;
+}
+
+/* ---- hypotheses to texts */
+
+/* Joins the k-th best hypotheses of segments [first, last), which are one text, by concatenating their tokens. No text
+ * if a segment has no k-th hypothesis. */
+static att_status join(const translate_job *j, int64_t first, int64_t last, int64_t k, att_translation *out)
+{
+    const int64_t best = j->search.n_best;
+    int64_t count = 0, steps = 0;
+    double log_probability = 0;
+    for (int64_t i = first; i < last; i++) {
+        const att_finished *f = &j->finished[i * best + k];
+        if (!f->ids)
+            return ATT_OK;
+        count += f->count;
+        steps += f->steps;
+        log_probability += f->log_probability;
+    }
+    if (first == last && k > 0) /* an empty text has one translation */
+        return ATT_OK;
+    out->tokens.ids = att_alloc(j->m->ctx, (size_t)count + 1, sizeof *out->tokens.ids);
+    if (!out->tokens.ids)
+        return ATT_ERR_MEMORY;
+    for (int64_t i = first; i < last; i++) {
+        const att_finished *f = &j->finished[i * best + k];
+        memcpy(out->tokens.ids + out->tokens.count, f->ids, (size_t)f->count * sizeof *f->ids);
+        out->tokens.count += f->count;
+    }
+    out->score = j->search.no_scores ? NAN
+                 : steps > 0         ? (float)(log_probability / pow((double)steps, j->search.length_penalty))
+                                     : 0;
+    return att_detokenize(j->m->tokenizer, out->tokens.ids, out->tokens.count, &out->text);
+}
+
+static att_status write_out(const translate_job *j, int64_t n, att_translation *out)
+{
+    const int64_t best = j->search.n_best;
+    att_status e = ATT_OK;
+    for (int64_t i = 0, first = 0, last; !e && i < n; i++, first = last) {
+        for (last = first; last < j->segments.count && j->segments.segment[last].text == i;)
+            last++;
+        for (int64_t k = 0; !e && k < best; k++)
+            e = join(j, first, last, k, &out[i * best + k]);
+    }
+    return e;
+}
+
+/* ---- the call */
+
+static att_status set_options(const att_translator *m, const att_translate_options *o, att_search *search)
+{
+    const int64_t positions = m->model->info.max_positions;
+    *search = m->generation.search;
+    const struct {
+        const char *name;
+        int64_t value, min, max;
+    } limits[] = {{"beam", o->beam, 0, ATT_MAX_BEAMS},
+                  {"max_tokens", o->max_tokens, 0, positions},
+                  {"min_tokens", o->min_tokens, 0, positions},
+                  {"n_best", o->n_best, 0, o->beam ? o->beam : search->beam}};
+    for (int i = 0; i < 4; i++)
+        if (limits[i].value < limits[i].min || limits[i].value > limits[i].max)
+            return att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_translate: options.%s is %lld, not in [%lld, %lld]",
+                            limits[i].name, (long long)limits[i].value, (long long)limits[i].min,
+                            (long long)limits[i].max);
+    search->beam = o->beam ? o->beam : search->beam;
+    search->max_tokens = o->max_tokens ? o->max_tokens : search->max_tokens;
+    search->max_tokens = att_min(search->max_tokens, positions);
+    search->min_tokens = o->min_tokens ? o->min_tokens : search->min_tokens;
+    search->n_best = o->n_best ? o->n_best : 1;
+    search->no_scores = o->no_scores;
+    search->length_penalty = o->length_penalty ? (double)*o->length_penalty : search->length_penalty;
+    if (!isfinite(search->length_penalty))
+        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_translate: options.length_penalty is %g, not a number",
+                        search->length_penalty);
+    return ATT_OK;
+}
+
+static att_status check(const att_translator *m, int64_t n, const char *const *texts, const att_translation *out)
+{
+    if (n < 0 || n > (int64_t)1 << 31)
+        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_translate: n is %lld, not in [0, 2^31]", (long long)n);
+    if (n > 0 && att_require("att_translate", ATT_NAMED({"out", out})))
+        return ATT_ERR_ARGUMENT;
+    return att_check_texts(m->ctx, "att_translate: texts", texts, n);
+}
+
+att_status att_translate(const att_translator *m, int64_t n, const char *const *texts, const size_t *bytes,
+                         const att_translate_options *options, att_translation *out)
+{
+    if (att_require(__func__, ATT_NAMED({"m", m})))
+        return ATT_ERR_ARGUMENT;
+    att_translate_options o;
+    translate_job j = {.m = m};
+    att_status e = att_take_options(&o, sizeof o, options, "att_translate_options");
+    e = e ? e : set_options(m, &o, &j.search);
+    e = e ? e : check(m, n, texts, out);
+    if (e)
+        return e;
+    const int64_t count = n * j.search.n_best;
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (att_translation){0};
+    j.segments = (att_text_segments){
+        .ctx = m->ctx, .tokenizer = m->tokenizer, .max_tokens = m->model->info.max_positions, .split = o.split};
+    for (int64_t i = 0; !e && i < n; i++)
+        e = att_text_segments_add(&j.segments, i, texts[i], bytes ? bytes[i] : strlen(texts[i]));
+    e = e ? e : translate_segments(&j);
+    e = e ? e : write_out(&j, n, out);
+    for (int64_t i = 0; e && i < count; i++)
+        att_translation_free(m, &out[i]);
+    for (int64_t i = 0; j.finished && i < j.segments.count * j.search.n_best; i++)
+        att_free(m->ctx, j.finished[i].ids);
+    att_free(m->ctx, j.finished);
+    att_free(m->ctx, j.order);
+    att_text_segments_free(&j.segments);
+    return e;
+}
+
+void att_translation_free(const att_translator *m, att_translation *t)
+{
+    if (!m || !t)
+        return;
+    att_text_free(m->tokenizer, &t->text);
+    att_free(m->ctx, t->tokens.ids);
+    *t = (att_translation){0};
+}

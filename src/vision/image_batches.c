@@ -1,0 +1,298 @@
+#include "vision/image_batches.h"
+#include "io/util.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* The last words of counters of random numbers. That of the order of images, att_permutation, is 0. */
+enum { RANDOM_CHANGES = 1, RANDOM_SHARE };
+
+typedef struct maker {
+    att_image_batch batch; /* n 0: it has none */
+    att_status status;
+    char why[512]; /* of a status that is not ATT_OK: the sentence belongs to the thread */
+} maker;
+
+struct att_image_batches {
+    att_ctx *ctx;
+    const att_image_input *in;
+    att_image_source from;
+    att_augmentation how;
+    maker maker[2]; /* of the current batch and of the next one */
+    int next;       /* index */
+    bool running;   /* the thread makes the next one */
+    pthread_t thread;
+};
+
+/* ---- random changes */
+
+/* A random number from 0 to n - 1 of a word. */
+static int64_t below(uint32_t word, int64_t n) { return (int64_t)((uint64_t)word * (uint64_t)n >> 32); }
+
+/* Pads the image by zeros, crops it, which is a shift, and flips it. */
+static void shift_and_flip(const att_image *image, int64_t down, int64_t right, bool flip, uint8_t *out)
+{
+    const int64_t height = image->height, width = image->width, channels = image->channels;
+    for (int64_t y = 0; y < height; y++)
+        for (int64_t x = 0; x < width; x++, out += channels) {
+            const int64_t from_y = y + down, from_x = (flip ? width - 1 - x : x) + right;
+            if (from_y < 0 || from_y >= height || from_x < 0 || from_x >= width)
+                memset(out, 0, (size_t)channels);
+            else
+                memcpy(out, image->pixels + (from_y * width + from_x) * channels, (size_t)channels);
+        }
+}
+
+/* Sets a square, whose centre is anywhere in the image, to 0. */
+static void cut_out(const att_image_input *in, int64_t side, uint32_t word, float *pixels)
+{
+    const int64_t top = below(word << 16, in->info.height) - side / 2,
+                  left = below(word & UINT32_C(0xffff0000), in->info.width) - side / 2;
+    for (int64_t y = att_max(top, 0); y < att_min(top + side, in->info.height); y++)
+        for (int64_t x = att_max(left, 0); x < att_min(left + side, in->info.width); x++)
+            memset(pixels + (y * in->info.width + x) * in->info.channels, 0,
+                   (size_t)in->info.channels * sizeof *pixels);
+}
+
+/* Image i of the batch, augmented; scratch: one image */
+static void augment(const att_image_batches *b, const att_image_batch *to, int64_t i, const att_image *image,
+                    att_image *scratch)
+{
+    const att_augmentation *a = &b->how;
+    const int64_t elements = image->height * image->width * image->channels, shifts = 2 * a->crop + 1;
+    float *pixels = to->pixels + i * elements;
+    uint32_t r[4];
+    att_random(a->seed, (const uint32_t[]){to->images[i], (uint32_t)to->epoch, 0, RANDOM_CHANGES}, r);
+    shift_and_flip(image, below(r[0], shifts) - a->crop, below(r[1], shifts) - a->crop, a->flip && r[2] >> 31,
+                   scratch->pixels);
+    att_image_processor_normalise(b->in->processor, scratch, pixels);
+    if (a->cutout)
+        cut_out(b->in, a->cutout, r[3], pixels);
+}
+
+/* ---- mixup */
+
+/* Algorithm BA of Cheng 1978 where both parameters are alpha; the ratio of beta variates W / (alpha + W) is a sigmoid
+ * of v. Logarithms cannot overflow. */
+double att_mixup_share(double alpha, uint64_t seed, int64_t epoch, int64_t batch)
+{
+    const double beta = alpha <= 1 ? 1 / alpha : 1 / sqrt(alpha), gamma = alpha + 1 / beta;
+    for (uint32_t trial = 0;; trial++) {
+        uint32_t r[4];
+        att_random(seed, (const uint32_t[]){(uint32_t)batch, (uint32_t)epoch, trial, RANDOM_SHARE}, r);
+        const double u = (r[0] + 0.5) * 0x1p-32, w = (r[1] + 0.5) * 0x1p-32;
+        const double v = beta * log(u / (1 - u)), softplus = fmax(v, 0) + log1p(exp(-fabs(v)));
+        if (2 * alpha * (log(2) - softplus) + gamma * v - log(4) >= log(u * u * w))
+            return 1 / (1 + exp(-v));
+    }
+}
+
+/* Mixes each image with its partner, counted from the end: share * image + (1 - share) * partner. The one in the middle
+ * is its own. */
+static void mix(const att_image_batches *b, att_image_batch *batch)
+{
+    const int64_t elements = b->in->info.height * b->in->info.width * b->in->info.channels;
+    const float share = (float)att_mixup_share(b->how.mixup, b->how.seed, batch->epoch, batch->batch);
+    batch->share = share;
+    for (int64_t i = 0; i < batch->n / 2; i++) {
+        float *x = batch->pixels + i * elements, *y = batch->pixels + (batch->n - 1 - i) * elements;
+        for (int64_t k = 0; k < elements; k++) {
+            const float was = x[k];
+            x[k] = share * was + (1 - share) * y[k];
+            y[k] = share * y[k] + (1 - share) * was;
+        }
+    }
+}
+
+/* ---- making a batch */
+
+static att_status make_images(const att_image_batches *b, att_image_batch *batch)
+{
+    const att_image_input *in = b->in;
+    att_image scratch = {.height = in->info.height, .width = in->info.width, .channels = in->info.channels};
+    scratch.pixels = att_alloc(b->ctx, (size_t)att_image_input_values(in), 1);
+    att_status e = scratch.pixels ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t i = 0; !e && i < batch->n; i++) {
+        att_image image;
+        if (att_cancelled(b->ctx))
+            e = att_fail(b->ctx, ATT_ERR_CANCELLED, "the training was cancelled");
+        e = e ? e : att_image_input_read(in, &b->from, batch->images[i], &image);
+        if (e)
+            break;
+        augment(b, batch, i, &image, &scratch);
+        att_image_free(b->ctx, &image);
+    }
+    att_free(b->ctx, scratch.pixels);
+    return e;
+}
+
+static int32_t class_of(const att_image_batches *b, uint32_t image)
+{
+    return b->from.classes ? b->from.classes[image] : 0;
+}
+
+static void make(const att_image_batches *b, maker *m)
+{
+    att_image_batch *batch = &m->batch;
+    batch->share = 1;
+    for (int64_t i = 0; i < batch->n; i++) {
+        batch->classes[i] = class_of(b, batch->images[i]);
+        batch->partners[i] = class_of(b, batch->images[batch->n - 1 - i]);
+    }
+    m->status = make_images(b, batch);
+    if (m->status)
+        snprintf(m->why, sizeof m->why, "%s", att_error(b->ctx));
+    else if (b->how.mixup > 0)
+        mix(b, batch);
+}
+
+/* ---- which images */
+
+att_image_choice att_image_choose(const uint32_t *order, int64_t images, int64_t size, int64_t epoch, int64_t batch)
+{
+    const int64_t first = att_min(batch * size, images);
+    return (att_image_choice){
+        .epoch = epoch, .batch = batch, .images = order + first, .n = att_min(size, images - first)};
+}
+
+/* ---- the thread */
+
+static void *run(void *arg)
+{
+    att_image_batches *b = arg;
+    make(b, &b->maker[b->next]);
+    return NULL;
+}
+
+static void choose(maker *m, const att_image_choice *c)
+{
+    m->batch.epoch = c->epoch;
+    m->batch.batch = c->batch;
+    m->batch.n = c->n;
+    if (c->n)
+        memcpy(m->batch.images, c->images, (size_t)c->n * sizeof *c->images);
+}
+
+/* As the threads of libattend: with a stack that suffices whatever the host's usual one is, and without signals, which
+ * are for the threads of the program, other than those that a thread raises itself. The new one inherits the mask. */
+static bool start_thread(pthread_t *thread, void *arg)
+{
+    enum { STACK = 1 << 20 };
+    static const int faults[] = {SIGBUS, SIGFPE, SIGILL, SIGSEGV};
+    size_t usual;
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes))
+        return false;
+    sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&all, faults[i]);
+    bool started = !pthread_attr_getstacksize(&attributes, &usual) &&
+                   (usual >= STACK || !pthread_attr_setstacksize(&attributes, STACK)) &&
+                   !pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (started) {
+        started = !pthread_create(thread, &attributes, run, arg);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
+/* Begins to make the next batch; without a thread it is made when it is asked for. */
+static void start(att_image_batches *b, const att_image_choice *next)
+{
+    maker *m = &b->maker[b->next];
+    choose(m, next);
+    b->running = next->n && start_thread(&b->thread, b);
+    if (!b->running)
+        m->batch.n = 0;
+}
+
+static void finish(att_image_batches *b)
+{
+    if (b->running)
+        pthread_join(b->thread, NULL);
+    b->running = false;
+}
+
+static bool has(const maker *m, const att_image_choice *c)
+{
+    const att_image_batch *b = &m->batch;
+    return b->epoch == c->epoch && b->batch == c->batch && b->n == c->n &&
+           !memcmp(b->images, c->images, (size_t)c->n * sizeof *c->images);
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+att_status att_image_batches_get(att_image_batches *b, const att_image_choice *now, const att_image_choice *next,
+                                 const att_image_batch **out, double *waited)
+{
+    const double begin = seconds();
+    finish(b);
+    maker *m = &b->maker[b->next];
+    if (!has(m, now)) {
+        choose(m, now);
+        make(b, m);
+    }
+    *waited = seconds() - begin;
+    m->batch.n = m->status ? 0 : m->batch.n; /* an error is reported once: the next call tries again */
+    if (m->status)
+        return att_fail(b->ctx, m->status, "%s", m->why);
+    b->next = !b->next;
+    start(b, next);
+    *out = &m->batch;
+    return ATT_OK;
+}
+
+/* ---- construction */
+
+att_status att_image_batches_new(att_ctx *ctx, const att_image_input *in, const att_image_source *from,
+                                 const att_augmentation *how, int64_t max, att_image_batches **out)
+{
+    att_image_batches *b = att_calloc(ctx, 1, sizeof *b);
+    *out = NULL;
+    if (!b)
+        return ATT_ERR_MEMORY;
+    b->ctx = ctx;
+    b->in = in;
+    b->from = *from;
+    b->how = *how;
+    bool ok = true;
+    for (int i = 0; ok && i < 2; i++) {
+        att_image_batch *x = &b->maker[i].batch;
+        x->pixels = att_alloc(ctx, (size_t)max, (size_t)att_image_input_values(in) * sizeof *x->pixels);
+        x->images = att_alloc(ctx, (size_t)max, sizeof *x->images);
+        x->classes = att_alloc(ctx, (size_t)max, sizeof *x->classes);
+        x->partners = att_alloc(ctx, (size_t)max, sizeof *x->partners);
+        ok = x->pixels && x->images && x->classes && x->partners;
+    }
+    if (!ok) {
+        att_image_batches_free(b);
+        return ATT_ERR_MEMORY;
+    }
+    *out = b;
+    return ATT_OK;
+}
+
+void att_image_batches_free(att_image_batches *b)
+{
+    if (!b)
+        return;
+    finish(b);
+    for (int i = 0; i < 2; i++) {
+        att_image_batch *x = &b->maker[i].batch;
+        void *const all[] = {x->pixels, x->images, x->classes, x->partners};
+        for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
+            att_free(b->ctx, all[k]);
+    }
+    att_free(b->ctx, b);
+}

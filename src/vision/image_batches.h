@@ -1,0 +1,48 @@
+/* Batches of images that are changed at random (augmented), decoded by a thread, one batch ahead. */
+#ifndef ATT_VISION_IMAGE_BATCHES_H
+#define ATT_VISION_IMAGE_BATCHES_H
+
+#include "vision/image_input.h"
+
+typedef struct att_augmentation {
+    int64_t crop, cutout; /* as in att_image_training_options */
+    bool flip;
+    double mixup;
+    uint64_t seed;
+} att_augmentation;
+
+/* Which images a batch has. */
+typedef struct att_image_choice {
+    int64_t epoch, batch;   /* numbers, which decide on its random changes */
+    const uint32_t *images; /* [n] */
+    int64_t n;              /* 0: there is none */
+} att_image_choice;
+
+/* Batch `batch` of an epoch, of `size` images or fewer: order [images]. Of a batch after the last one n is 0. */
+att_image_choice att_image_choose(const uint32_t *order, int64_t images, int64_t size, int64_t epoch, int64_t batch);
+
+typedef struct att_image_batch {
+    int64_t epoch, batch, n;
+    float *pixels;     /* [n, height, width, channels], normalised */
+    uint32_t *images;  /* [n] */
+    int32_t *classes;  /* [n]; 0 where the source has none */
+    int32_t *partners; /* [n]: classes of the images that are mixed in */
+    float share;       /* of an image in its mixture; 1: none is mixed in */
+} att_image_batch;
+
+typedef struct att_image_batches att_image_batches;
+/* in and the source's images must outlive it. max: images of a batch. */
+att_status att_image_batches_new(att_ctx *ctx, const att_image_input *in, const att_image_source *from,
+                                 const att_augmentation *how, int64_t max, att_image_batches **out);
+void att_image_batches_free(att_image_batches *b);
+/* The batch `now`, which stays until the next call, and begins to make `next`. The same bits whatever was asked for
+ * before. *waited: seconds. */
+att_status att_image_batches_get(att_image_batches *b, const att_image_choice *now, const att_image_choice *next,
+                                 const att_image_batch **out, double *waited);
+
+/* The smallest alpha: of much smaller ones 1 / alpha is infinite. All shares are near 0 or 1 already. */
+#define ATT_MIN_MIXUP 1e-3
+/* A share from the beta distribution with both parameters alpha >= ATT_MIN_MIXUP, of a seed's batch. */
+double att_mixup_share(double alpha, uint64_t seed, int64_t epoch, int64_t batch);
+
+#endif

@@ -1,0 +1,38 @@
+/* Images of a set as the input of a model: with the pixels that the written model gets, from the same processor. */
+#ifndef ATT_VISION_IMAGE_INPUT_H
+#define ATT_VISION_IMAGE_INPUT_H
+
+#include "image/processor.h"
+
+#include "attend_vision.h"
+
+typedef struct att_image_input {
+    att_ctx *ctx;
+    att_image_processor_config config;
+    att_image_processor *processor; /* of config */
+    att_image_processor_info info;  /* config.info */
+} att_image_input;
+/* Where images come from */
+typedef struct att_image_source {
+    const void *images;
+    att_status (*read)(const void *images, int64_t i, att_image *out); /* decodes image i; by many threads at once */
+    const int32_t *classes;                                            /* of images; NULL: they have none */
+} att_image_source;
+att_image_source att_image_source_of_set(const att_image_set *set);
+
+/* The input of a model. folder: of the pre-trained model whose preprocessing is used; NULL: images are resized to the
+ * model's, bilinear, and mean and deviation are 0.5, as in ViTImageProcessor. Errors: preprocessing that does not fit
+ * the model. Free *out. */
+att_status att_image_input_make(att_ctx *ctx, const att_vit *m, const char *folder, att_image_input *out);
+/* The same of a model of images [height, width] with 1 or 3 channels that has no folder. */
+att_status att_image_input_of_size(att_ctx *ctx, const int64_t size[2], int64_t channels, att_image_input *out);
+void att_image_input_free(att_image_input *in);
+/* Image i of a source in the size and with the channels of the model. */
+att_status att_image_input_read(const att_image_input *in, const att_image_source *from, int64_t i, att_image *out);
+/* The number of values of an image. */
+static inline int64_t att_image_input_values(const att_image_input *in)
+{
+    return in->info.height * in->info.width * in->info.channels;
+}
+
+#endif

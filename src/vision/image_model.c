@@ -1,0 +1,215 @@
+/* Images to classes, embeddings and attention: a vision Transformer with its preprocessing. */
+#include "attend_util.h"
+#include "model/attention_recorder.h"
+#include "vision/image_run.h"
+#include "model/model.h"
+#include "vision/vit.h"
+#include "util/util.h"
+
+#include <string.h>
+
+/* Tokens of the images that are computed together */
+enum { BATCH_TOKENS = 4096, MAX_BATCH = 256 };
+
+struct att_image_model {
+    att_ctx *ctx;
+    att_vit *vit;
+    att_image_processor *processor;
+    att_image_processor_info input;
+    att_vit_info info;
+    char **label; /* [info.classes] */
+};
+
+/* ---- open */
+
+att_status att_vit_check_input(const att_vit *m, const att_image_processor_info *p, const char *folder)
+{
+    const att_vit_info *v = &m->config.info;
+    const bool fits = m->config.resampled ? p->height >= v->patch[0] && p->width >= v->patch[1]
+                                          : p->height == v->image[0] && p->width == v->image[1];
+    return fits && p->channels == v->channels
+               ? ATT_OK
+               : att_fail(m->model.ctx, ATT_ERR_FORMAT,
+                          "%s: preprocessing makes images of %lld x %lld x %lld (height, width, channels), but the "
+                          "model has %lld x %lld x %lld",
+                          folder, (long long)p->height, (long long)p->width, (long long)p->channels,
+                          (long long)v->image[0], (long long)v->image[1], (long long)v->channels);
+}
+
+att_status att_image_model_open(att_ctx *ctx, const char *folder, att_image_model **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_image_model *m = att_calloc(ctx, 1, sizeof *m);
+    if (!m)
+        return ATT_ERR_MEMORY;
+    *m = (att_image_model){.ctx = ctx, .input.size = sizeof m->input, .info.size = sizeof m->info};
+    att_status s = att_vit_open(ctx, folder, &m->vit);
+    s = s ? s : att_image_processor_open(ctx, folder, &m->processor);
+    s = s ? s : att_vit_describe(m->vit, &m->info);
+    s = s ? s : att_image_processor_describe(m->processor, &m->input);
+    s = s ? s : att_vit_check_input(m->vit, &m->input, folder);
+    s = s ? s : att_vit_read_labels(ctx, folder, m->info.classes, &m->label);
+    if (s)
+        att_image_model_free(m);
+    else
+        *out = m;
+    return s;
+}
+
+void att_image_model_free(att_image_model *m)
+{
+    if (!m)
+        return;
+    att_vit_free_labels(m->ctx, m->info.classes, m->label);
+    att_image_processor_free(m->processor);
+    att_vit_free(m->vit);
+    att_free(m->ctx, m);
+}
+
+const att_vit *att_image_model_vit(const att_image_model *m) { return m ? m->vit : NULL; }
+
+const att_image_processor *att_image_model_processor(const att_image_model *m) { return m ? m->processor : NULL; }
+
+int64_t att_image_model_dim(const att_image_model *m)
+{
+    return m ? m->info.hidden * (m->info.pooling == ATT_VIT_CLS_AND_MEAN ? 2 : 1) : 0;
+}
+
+const char *att_image_model_label(const att_image_model *m, int64_t i)
+{
+    return m && i >= 0 && i < m->info.classes ? m->label[i] : NULL;
+}
+
+/* ---- batches */
+
+typedef att_var *(*vit_function)(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options);
+
+static int64_t pixels(const att_image_model *m) { return m->input.height * m->input.width * m->input.channels; }
+
+static int64_t grid(const att_image_model *m, int d)
+{
+    return (d ? m->input.width : m->input.height) / m->info.patch[d];
+}
+
+static int64_t tokens(const att_image_model *m) { return m->info.prefix + grid(m, 0) * grid(m, 1); }
+
+typedef struct vit_call {
+    const att_vit *vit;
+    vit_function function;
+} vit_call;
+
+static att_var *call(att_tape *t, const void *user, att_var *images)
+{
+    const vit_call *c = user;
+    return c->function(t, c->vit, images, NULL);
+}
+
+/* f of all images -> out [n, width] */
+static att_status run(const att_image_model *m, int64_t n, const att_image *images, vit_function f, float *out,
+                      int64_t width)
+{
+    const vit_call c = {m->vit, f};
+    const att_image_run r = {.ctx = m->ctx,
+                             .processor = m->processor,
+                             .batch = att_min(MAX_BATCH, BATCH_TOKENS / tokens(m)),
+                             .width = width,
+                             .apply = call,
+                             .user = &c};
+    return att_image_run_all(&r, n, images, out);
+}
+
+static att_status check(const char *function, const att_image_model *m, int64_t n, const att_image *images,
+                        const float *out)
+{
+    if (att_require(function, ATT_NAMED({"m", m})))
+        return ATT_ERR_ARGUMENT;
+    if (n < 0)
+        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "%s: n is %lld, expected 0 or more", function, (long long)n);
+    return n > 0 ? att_require(function, ATT_NAMED({"images", images}, {"out", out})) : ATT_OK;
+}
+
+static att_var *probabilities(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options)
+{
+    att_var *logits = att_vit_logits(t, m, images, options);
+    return m->config.info.multi_label ? att_activate(t, logits, ATT_SIGMOID) : att_softmax(t, logits);
+}
+
+att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images, float *out)
+{
+    att_status s = check(__func__, m, n, images, out);
+    if (!s && !m->info.classes)
+        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "%s: the model has no classifier", __func__);
+    s = s ? s : run(m, n, images, probabilities, out, m->info.classes);
+    return s ? s : att_check_finite(m->ctx, "the probabilities of image", n, m->info.classes, out);
+}
+
+att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images, float *out)
+{
+    const int64_t dim = att_image_model_dim(m);
+    att_status s = check(__func__, m, n, images, out);
+    s = s ? s : run(m, n, images, att_vit_features, out, dim);
+    return s ? s : att_check_finite(m->ctx, "the numbers of the vector of image", n, dim, out);
+}
+
+/* ---- attention */
+
+static att_status record(const att_image_model *m, const att_image *image, att_attention_recorder *r)
+{
+    const att_image_processor_info *p = &m->input;
+    att_tensor x, y;
+    att_tape *t = NULL;
+    float *input = att_alloc(m->ctx, (size_t)pixels(m), sizeof *input);
+    att_status s = input ? att_image_processor_apply(m->processor, image, input) : ATT_ERR_MEMORY;
+    s = s ? s : att_wrap(&x, input, ATT_F32, 4, (const int64_t[]){1, p->height, p->width, p->channels}, NULL);
+    s = s ? s : att_tape_new(m->ctx, ATT_OPTIONS(att_tape_config, .hook = att_attention_record, .hook_user = r), &t);
+    s = s ? s : att_var_value(t, att_vit_apply(t, m->vit, att_input(t, &x), NULL), &y);
+    att_tape_free(t);
+    att_free(m->ctx, input);
+    return s ? s : r->status;
+}
+
+att_status att_image_attend(const att_image_model *m, const att_image *image, int64_t layer, int64_t head,
+                            att_image_attention *out)
+{
+    if (out)
+        *out = (att_image_attention){0};
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"image", image}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_status s = att_attention_check(m->ctx, "layer", layer, -1, m->info.layers);
+    s = s ? s : att_attention_check(m->ctx, "head", head, -1, m->info.heads);
+    if (!s && layer < 0 && head >= 0)
+        s = att_fail(m->ctx, ATT_ERR_ARGUMENT,
+                     "head is %lld, but layer is -1: attention rollout has the means of all heads, head -1",
+                     (long long)head);
+    if (s)
+        return s;
+    att_image_attention a = {.grid = {grid(m, 0), grid(m, 1)}, .prefix = m->info.prefix, .tokens = tokens(m)};
+    const size_t all = (size_t)a.tokens * (size_t)a.tokens;
+    a.weights = att_alloc(m->ctx, all, sizeof *a.weights);
+    att_attention_recorder r = {.ctx = m->ctx,
+                                .layer = layer,
+                                .head = head,
+                                .count = a.tokens,
+                                .weights = a.weights,
+                                .scratch = att_alloc(m->ctx, all, 2 * sizeof *r.scratch)};
+    s = r.weights && r.scratch ? record(m, image, &r) : ATT_ERR_MEMORY;
+    s = s ? s : att_image_processor_crop(m->processor, image, &a.image);
+    att_free(m->ctx, r.scratch);
+    if (s)
+        att_image_attention_free(m, &a);
+    else
+        *out = a;
+    return s;
+}
+
+void att_image_attention_free(const att_image_model *m, att_image_attention *a)
+{
+    if (!m || !a)
+        return;
+    att_image_free(m->ctx, &a->image);
+    att_free(m->ctx, a->weights);
+    *a = (att_image_attention){0};
+}

@@ -1,0 +1,20 @@
+/* Applies a model to images of any sizes, in batches. */
+#ifndef ATT_VISION_IMAGE_RUN_H
+#define ATT_VISION_IMAGE_RUN_H
+
+#include "attend_vision.h"
+
+typedef struct att_image_run {
+    att_ctx *ctx;
+    const att_image_processor *processor;
+    int64_t batch; /* images that are computed together; at least 1 are */
+    int64_t width; /* numbers of an image's result */
+    /* images [n, height, width, channels] -> n times `width` numbers */
+    att_var *(*apply)(att_tape *t, const void *user, att_var *images);
+    const void *user;
+} att_image_run;
+
+/* images [n] -> out [n, width] */
+att_status att_image_run_all(const att_image_run *r, int64_t n, const att_image *images, float *out);
+
+#endif

@@ -1,0 +1,489 @@
+/* Training of a classifier of images (Dosovitskiy et al. 2021): mean cross entropy per image. */
+#include "vision/image_set.h"
+#include "image/processor.h"
+#include "io/parallel_status.h"
+#include "io/util.h"
+#include "vision/vit.h"
+#include "vision/image_batches.h"
+#include "train/shuffle.h"
+#include "train/training.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CROP = 1 << 14 };
+
+typedef struct image_data {
+    att_ctx *ctx;
+    att_vit *model;
+    bool borrowed; /* the caller's */
+    att_image_training_options options;
+    att_image_set_info set;
+    att_vit_info info;
+    const char **labels; /* [set.classes], the set's */
+    att_image_input input;
+    att_image_batches *batches;
+    uint32_t *order;        /* [images]: of the current epoch */
+    int64_t epoch;          /* its number */
+    uint64_t start, images; /* checksums of the initial model and of the data */
+    double waited;          /* seconds that all steps have waited for images */
+} image_data;
+
+/* ---- the model */
+
+static att_status set_missing(att_ctx *ctx, json_t *root, const char *key, json_t *value)
+{
+    const int failed = !value || (!json_object_get(root, key) ? json_object_set(root, key, value) : 0);
+    json_decref(value);
+    return failed ? att_fail(ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model") : ATT_OK;
+}
+
+/* Settings that the images imply may be left out. */
+static att_status complete_settings(const image_data *t, json_t *root)
+{
+    const att_image_set_info *s = &t->set;
+    att_status e = ATT_OK;
+    if (!json_object_get(root, "id2label"))
+        e = set_missing(t->ctx, root, "num_labels", json_integer(s->classes));
+    if (!e && s->channels)
+        e = set_missing(t->ctx, root, "num_channels", json_integer(s->channels));
+    if (!e && s->height)
+        return set_missing(t->ctx, root, "image_size",
+                           json_pack("[I, I]", (json_int_t)s->height, (json_int_t)s->width));
+    if (!e && !json_object_get(root, "image_size")) /* whose default, 224, costs hours on small images */
+        return att_fail(t->ctx, ATT_ERR_FORMAT,
+                        "the model's settings have no \"image_size\", and images in folders have "
+                        "different ones");
+    return e;
+}
+
+static att_status make_model(image_data *t)
+{
+    static const char name[] = "the model's settings";
+    const char *text = t->options.settings;
+    att_settings s;
+    att_settings_parse(&s, t->ctx, name, text, strlen(text));
+    att_status e = s.status ? s.status : complete_settings(t, s.root);
+    json_t *root = e ? NULL : json_incref(s.root);
+    att_settings_close(&s);
+    if (e)
+        return e;
+    att_settings_from_json(&s, t->ctx, name, root);
+    e = att_vit_make(t->ctx, &s, t->options.seed, &t->model);
+    att_settings_close(&s);
+    return e;
+}
+
+static att_status open_model(image_data *t)
+{
+    const att_image_training_options *o = &t->options;
+    const att_status e =
+        o->settings ? make_model(t)
+                    : att_vit_open_for_classes(t->ctx, o->model, t->labels, t->set.classes, o->seed, &t->model);
+    return e ? e : att_vit_check_written(t->model, t->labels); /* now, not after hours */
+}
+
+/* A checksum of settings and weights. */
+static att_status sum_model(image_data *t)
+{
+    json_t *root = att_vit_config_json(&t->model->config, NULL);
+    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    const char *name;
+    json_decref(root);
+    if (!text)
+        return att_fail(t->ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model");
+    t->start = att_fnv64_text(ATT_FNV64_OFFSET, text);
+    free(text);
+    const att_param *p;
+    for (int64_t i = 0; (p = att_vit_param(t->model, i, &name)); i++) {
+        const att_tensor *w = att_param_value(p);
+        const char *x = w->data;
+        for (int64_t k = 0; k < w->dim[0] * w->stride[0]; k++) {
+            uint32_t word;
+            memcpy(&word, x + 4 * k, sizeof word);
+            t->start = att_fnv64(t->start, word);
+        }
+    }
+    return ATT_OK;
+}
+
+/* ---- opening */
+
+static att_status name_classes(image_data *t)
+{
+    t->labels = att_alloc(t->ctx, (size_t)t->set.classes, sizeof *t->labels);
+    for (int64_t i = 0; t->labels && i < t->set.classes; i++)
+        t->labels[i] = att_image_set_label(t->options.images, i);
+    return t->labels ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+/* A checksum of labels, classes, and pixels or names of files. */
+static void sum_images(image_data *t)
+{
+    const att_image_set *s = t->options.images;
+    const int64_t bytes = s->pixels ? t->set.images * t->set.height * t->set.width * t->set.channels : 0;
+    uint64_t sum = ATT_FNV64_OFFSET;
+    for (int64_t c = 0; c < t->set.classes; c++)
+        sum = att_fnv64_text(sum, att_image_set_label(s, c));
+    for (int64_t i = 0; i < t->set.images; i++) {
+        const char *path = att_image_set_path(s, i);
+        sum = att_fnv64(sum, (uint32_t)s->classes[i]);
+        sum = path ? att_fnv64_text(sum, strrchr(path, '/')) : sum;
+    }
+    for (int64_t i = 0; i < bytes; i++)
+        sum = att_fnv64(sum, s->pixels[i]);
+    t->images = sum;
+}
+
+/* What depends on the model's input. */
+static att_status check_sizes(const image_data *t)
+{
+    const att_image_processor_info *in = &t->input.info;
+    const int64_t side = att_min(in->height, in->width);
+    const struct {
+        const char *name;
+        int64_t value;
+    } pixels[] = {{"crop", t->options.crop}, {"cutout", t->options.cutout}};
+    if (t->info.classes != t->set.classes)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "the model has %lld classes, but the images have %lld",
+                        (long long)t->info.classes, (long long)t->set.classes);
+    for (int i = 0; i < 2; i++)
+        if (pixels[i].value >= side)
+            return att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.%s is %lld, but the model's images have %lld x %lld",
+                            pixels[i].name, (long long)pixels[i].value, (long long)in->height, (long long)in->width);
+    return ATT_OK;
+}
+
+static att_status open_data(void *self, const char *folder, bool resume)
+{
+    image_data *t = self;
+    const att_image_training_options *o = &t->options;
+    const att_augmentation how = {
+        .crop = o->crop, .cutout = o->cutout, .flip = o->flip, .mixup = o->mixup, .seed = o->seed};
+    const att_image_source from = att_image_source_of_set(o->images);
+    (void)resume;
+    att_status e = folder && o->model ? att_training_other_folder(t->ctx, folder, o->model) : ATT_OK;
+    e = e ? e : name_classes(t);
+    if (!e && folder)
+        e = open_model(t);
+    t->info.size = sizeof t->info;
+    e = e ? e : att_vit_describe(t->model, &t->info);
+    e = e ? e : att_image_input_make(t->ctx, t->model, o->model, &t->input);
+    e = e ? e : check_sizes(t);
+    e = e ? e : sum_model(t);
+    e = e ? e : att_image_batches_new(t->ctx, &t->input, &from, &how, o->batch, &t->batches);
+    t->order = e ? NULL : att_alloc(t->ctx, (size_t)t->set.images, sizeof *t->order);
+    t->options.settings = t->options.model = NULL; /* the caller's, not used any more */
+    if (e || !t->order)
+        return e ? e : ATT_ERR_MEMORY;
+    sum_images(t);
+    return ATT_OK;
+}
+
+static void free_data(void *self)
+{
+    image_data *t = self;
+    att_image_batches_free(t->batches);
+    att_image_input_free(&t->input);
+    att_free(t->ctx, t->order);
+    att_free(t->ctx, t->labels);
+    if (!t->borrowed)
+        att_vit_free(t->model);
+    att_image_set_count_training(t->options.images, -1);
+    att_free(t->ctx, t);
+}
+
+/* ---- training */
+
+static att_param *param(const void *self, int64_t i, const char **name)
+{
+    return att_vit_param(((const image_data *)self)->model, i, name);
+}
+
+static att_param_options param_options(const void *self, const char *name, const att_tensor *value)
+{
+    (void)self;
+    const bool decays = value->rank > 1 && strncmp(name, "embeddings.", 11) != 0;
+    return (att_param_options){.size = sizeof(att_param_options), .no_weight_decay = !decays};
+}
+
+static int64_t batches_of(const image_data *t) { return att_ceil_div(t->set.images, t->options.batch); }
+
+static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
+{
+    image_data *t = self;
+    att_permutation(seed, 0, number, t->set.images, t->order);
+    t->epoch = number;
+    *batches = batches_of(t);
+    return ATT_OK;
+}
+
+static att_image_choice choice(const image_data *t, int64_t batch)
+{
+    return att_image_choose(t->order, t->set.images, t->options.batch, t->epoch, batch);
+}
+
+/* The loss of a mixture of images is that of both classes, by their shares (Zhang et al. 2018). */
+static att_var *mixture_loss(att_tape *tape, const image_data *t, const att_image_batch *b, att_var *logits)
+{
+    const att_cross_entropy_options sum = {
+        .size = sizeof sum, .label_smoothing = t->options.label_smoothing, .sum = true};
+    att_var *own = att_cross_entropy(tape, logits, b->classes, &sum);
+    if (b->share == 1)
+        return own;
+    att_var *others = att_cross_entropy(tape, logits, b->partners, &sum);
+    return att_add(tape, att_scale(tape, own, b->share), att_scale(tape, others, 1 - b->share));
+}
+
+static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)
+{
+    image_data *t = self;
+    const att_image_choice now = choice(t, batch), next = choice(t, batch + 1);
+    const att_image_batch *b;
+    double waited;
+    const att_status e = att_image_batches_get(t->batches, &now, &next, &b, &waited);
+    t->waited += waited;
+    if (e)
+        return att_tape_fail(tape, e, "%s", att_error(t->ctx));
+    const att_image_processor_info *in = &t->input.info;
+    att_tensor images;
+    att_wrap(&images, b->pixels, ATT_F32, ATT_DIMS(b->n, in->height, in->width, in->channels), NULL);
+    const att_vit_options o = {
+        .size = sizeof o, .dropout = t->options.dropout, .seed = seed, .sequence_ids = b->images};
+    *count = b->n;
+    r->pairs = t->set.images;
+    r->source_tokens += b->n;
+    r->target_tokens += b->n;
+    return mixture_loss(tape, t, b, att_vit_logits(tape, t->model, att_constant(tape, &images), &o));
+}
+
+/* ---- saving */
+
+static void settings(const void *self, att_fields *fields)
+{
+    const image_data *t = self;
+    const att_image_training_options *o = &t->options;
+    att_fields_int(fields, "images", t->set.images);
+    att_fields_int(fields, "batch_images", o->batch);
+    att_fields_int(fields, "data", (int64_t)t->images)->sum_of = "images or labels";
+    att_fields_int(fields, "model", (int64_t)t->start)->sum_of = "settings or weights at the start";
+    att_fields_double(fields, "decay", o->weight_decay);
+    att_fields_double(fields, "smoothing", (double)o->label_smoothing);
+    att_fields_double(fields, "dropout", (double)o->dropout);
+    att_fields_int(fields, "crop", o->crop);
+    att_fields_int(fields, "flip", o->flip);
+    att_fields_double(fields, "mixup", o->mixup);
+    att_fields_int(fields, "cutout", o->cutout);
+}
+
+static void describe(const void *self, att_training_info *info)
+{
+    info->pairs = ((const image_data *)self)->set.images;
+}
+
+static att_status write_model(const void *self, const char *folder, att_dtype dtype)
+{
+    const image_data *t = self;
+    const att_status e = att_vit_write(t->model, folder, t->labels, dtype);
+    return e ? e : att_image_processor_write(t->ctx, folder, &t->input.config);
+}
+
+static const att_training_kind kind = {.name = "images",
+                                       .keep = 2,
+                                       .open = open_data,
+                                       .param = param,
+                                       .param_options = param_options,
+                                       .begin_epoch = begin_epoch,
+                                       .loss = loss,
+                                       .settings = settings,
+                                       .write = write_model,
+                                       .describe = describe,
+                                       .free = free_data};
+
+/* ---- construction */
+
+static att_status check(att_ctx *ctx, const char *folder, const att_image_training_options *o)
+{
+    const att_training_option numbers[] = {{"weight_decay", o->weight_decay, 1e6},
+                                           {"clip", o->clip, 1e30},
+                                           {"mixup", o->mixup, 1e6},
+                                           {"crop", (double)o->crop, MAX_CROP},
+                                           {"cutout", (double)o->cutout, MAX_CROP},
+                                           {"batch", (double)o->batch, INT32_MAX}};
+    if (!o->images || !o->schedule)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->images ? "schedule" : "images");
+    att_status e = att_training_check_start(ctx, folder, o->settings, o->model);
+    if (!e && !folder && o->evaluation_id)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.evaluation_id is for a training in a folder");
+    e = e ? e : att_training_check_options(ctx, numbers, sizeof numbers / sizeof numbers[0]);
+    if (e)
+        return e;
+    if (o->mixup > 0 && o->mixup < ATT_MIN_MIXUP)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.mixup is %g, expected 0 or at least %g", o->mixup,
+                        ATT_MIN_MIXUP);
+    if (!(o->label_smoothing >= 0 && o->label_smoothing < 1) || !(o->dropout >= 0 && o->dropout < 1))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.label_smoothing is %g and options.dropout %g, expected [0, 1)",
+                        (double)o->label_smoothing, (double)o->dropout);
+    return ATT_OK;
+}
+
+/* given: has the model if it is the caller's */
+static att_status make(image_data given, const char *folder, const att_image_training_options *options,
+                       att_training **out)
+{
+    att_ctx *ctx = given.ctx;
+    att_image_training_options *o = &given.options;
+    att_status e = att_take_options(o, sizeof *o, options, "att_image_training_options");
+    e = e ? e : check(ctx, folder, o);
+    given.set.size = sizeof given.set;
+    e = e ? e : att_image_set_describe(o->images, &given.set);
+    if (!e && given.set.images > UINT32_MAX)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.images has %lld images, more than 2^32",
+                     (long long)given.set.images);
+    if (!e && given.set.classes < 2)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.images has only one class, \"%s\"; a classifier needs two",
+                     att_image_set_label(o->images, 0));
+    att_schedule rates;
+    e = e ? e : att_take_options(&rates, sizeof rates, o->schedule, "att_schedule");
+    image_data *t = e ? NULL : att_alloc(ctx, 1, sizeof *t);
+    if (!t)
+        return e ? e : ATT_ERR_MEMORY;
+    o->batch = att_min(o->batch ? o->batch : 128, given.set.images);
+    *t = given;
+    att_image_set_count_training(o->images, 1); /* until free_data */
+    const att_training_config config = {
+        .folder = folder,
+        .resume = o->resume,
+        .keep = o->keep,
+        .note = o->note,
+        .note_bytes = o->note_bytes,
+        .keep_best = true,
+        .evaluation_id = o->evaluation_id,
+        .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAMW, .weight_decay = o->weight_decay},
+        .schedule = rates,
+        .clip = o->clip,
+        .accumulate = 1,
+        .seed = o->seed};
+    return att_training_make(ctx, &kind, t, &config, out);
+}
+
+att_status att_image_training_new(att_vit *m, const att_image_training_options *options, att_training **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"options", options}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    if (!m->model.trainable)
+        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "the model does not learn: it comes from att_vit_open");
+    return make((image_data){.ctx = m->model.ctx, .model = m, .borrowed = true}, NULL, options, out);
+}
+
+att_status att_image_training_open(att_ctx *ctx, const char *folder, const att_image_training_options *options,
+                                   att_training **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"options", options}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    return make((image_data){.ctx = ctx}, folder, options, out);
+}
+
+const att_vit *att_training_vit(const att_training *t)
+{
+    return t && t->kind == &kind ? ((const image_data *)t->self)->model : NULL;
+}
+
+double att_training_image_wait(const att_training *t)
+{
+    return t && t->kind == &kind ? ((const image_data *)t->self)->waited : 0;
+}
+
+/* ---- evaluation */
+
+typedef struct hits {
+    const att_image_input *in;
+    att_image_source from;
+    int64_t first, n; /* images of the batch */
+    float *pixels;    /* [batch, height, width, channels] */
+} hits;
+
+/* Image i of the batch */
+static att_status read_one(void *arg, int i)
+{
+    const hits *h = arg;
+    att_image image;
+    const att_status e = att_image_input_read(h->in, &h->from, h->first + i, &image);
+    if (e)
+        return e;
+    att_image_processor_normalise(h->in->processor, &image, h->pixels + i * att_image_input_values(h->in));
+    att_image_free(h->in->ctx, &image);
+    return ATT_OK;
+}
+
+/* The class of the largest of x [n]; -1: they are not finite */
+static int64_t answer(const float *x, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t c = 0; c < n; c++) {
+        if (!isfinite(x[c]))
+            return -1;
+        best = x[c] > x[best] ? c : best;
+    }
+    return best;
+}
+
+static att_status count_batch(const image_data *t, att_tape *tape, hits *h, int64_t *right, int64_t *confusion)
+{
+    const int64_t classes = t->set.classes;
+    const att_image_processor_info *in = &h->in->info;
+    att_tensor logits, images;
+    att_wrap(&images, h->pixels, ATT_F32, ATT_DIMS(h->n, in->height, in->width, in->channels), NULL);
+    att_status e = att_parallel_all(t->ctx, (int)h->n, read_one, h);
+    e = e ? e : att_var_value(tape, att_vit_logits(tape, t->model, att_constant(tape, &images), NULL), &logits);
+    for (int64_t i = 0; !e && i < h->n; i++) {
+        const int64_t class = h->from.classes[h->first + i],
+                      said = answer((const float *)logits.data + i * classes, classes);
+        if (said < 0)
+            e = att_fail(t->ctx, ATT_ERR_ARGUMENT, "the logits of image %lld are not finite",
+                         (long long)(h->first + i));
+        *right += said == class;
+        if (!e && confusion)
+            confusion[class * classes + said]++;
+    }
+    att_tape_reset(tape);
+    return e;
+}
+
+static att_status count_hits(const image_data *t, const att_image_set *set, int64_t *right, int64_t *confusion)
+{
+    const int64_t batch = t->options.batch, n = set->info.images;
+    att_tape *tape = NULL;
+    hits h = {.in = &t->input, .from = att_image_source_of_set(set)};
+    h.pixels = att_alloc(t->ctx, (size_t)batch, (size_t)att_image_input_values(h.in) * sizeof *h.pixels);
+    att_status e = h.pixels ? att_tape_new(t->ctx, NULL, &tape) : ATT_ERR_MEMORY;
+    for (; !e && h.first < n; h.first += batch) {
+        h.n = att_min(batch, n - h.first);
+        e = count_batch(t, tape, &h, right, confusion);
+    }
+    att_tape_free(tape);
+    att_free(t->ctx, h.pixels);
+    return e;
+}
+
+att_status att_training_image_hits(att_training *t, const att_image_set *images, int64_t *right, int64_t *confusion)
+{
+    if (att_require(__func__, ATT_NAMED({"t", t}, {"images", images}, {"hits", right})))
+        return ATT_ERR_ARGUMENT;
+    if (t->kind != &kind)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the training is one of %s", __func__, t->kind->name);
+    const image_data *self = t->self;
+    const int64_t classes = self->set.classes;
+    if (images->info.classes != classes)
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "the model has %lld classes, but the images have %lld",
+                        (long long)classes, (long long)images->info.classes);
+    *right = 0;
+    if (confusion)
+        memset(confusion, 0, (size_t)(classes * classes) * sizeof *confusion);
+    return count_hits(self, images, right, confusion);
+}

@@ -1,0 +1,54 @@
+/* The struct of a vision Transformer, and what its files share. */
+#ifndef ATT_VISION_VIT_H
+#define ATT_VISION_VIT_H
+
+#include "model/model.h"
+#include "vision/vit_config.h"
+
+struct att_vit {
+    att_model model;
+    att_vit_config config;
+    const att_nn_conv *patches;                /* the patch matrix, or NULL: a stem */
+    const att_nn_conv *stem[ATT_VIT_MAX_STEM]; /* [config.stem_layers] */
+    att_param *token[3];                       /* [tokens], each [n, hidden]: before the patches */
+    int tokens;
+    att_param *position;                           /* [config.positioned + patches, hidden] */
+    const att_nn_encoder_layer **layer;            /* [config.info.layers] */
+    const att_nn_norm *norm;                       /* or NULL */
+    const att_nn_linear *head, *distillation_head; /* or NULL */
+};
+
+/* The kind of model that these settings are of, by "model_type", or "architecture" of timm's folders; NULL: they have
+ * failed. (vit_kinds.c) */
+const att_model_kind *att_vit_kind_of(att_settings *s);
+/* The `build` of all kinds */
+att_status att_vit_build(att_model *base);
+/* A new model of settings. out NULL: only checks them. */
+att_status att_vit_make(att_ctx *ctx, att_settings *s, uint64_t seed, att_vit **out);
+/* Names and layout of parameters in the file that att_vit_write makes; NULL: it cannot write this model. */
+att_parameter_naming att_vit_naming(const att_vit *m);
+/* Sets those of the patches to what they begin with. (vit_positions.c) */
+void att_vit_init_positions(att_vit *m);
+
+/* Is the result of a folder's preprocessing what the model has? (image_model.c) */
+att_status att_vit_check_input(const att_vit *m, const att_image_processor_info *p, const char *folder);
+
+/* ---- names of classes (vit_labels.c) */
+
+/* The names of n classes in FOLDER/config.json, "7" where class 7 has none -> *out [n], to be freed. */
+att_status att_vit_read_labels(att_ctx *ctx, const char *folder, int64_t n, char ***out);
+void att_vit_free_labels(att_ctx *ctx, int64_t n, char **labels);
+/* Has a folder's model, m, the classes of labels [m's classes], in any order? Then *same is true, and the classifier of
+ * m is put into their order. */
+att_status att_vit_order_classes(const att_vit *m, const char *folder, const char *const *labels, bool *same);
+
+/* ---- of a model that was opened for training (vit_write.c) */
+
+/* Can att_vit_write write it with labels [classes] or NULL? The errors are those that it would have. */
+att_status att_vit_check_written(const att_vit *m, const char *const *labels);
+/* As att_vit_open_for_training, with a classifier of labels [classes]: the folder's, in their order, if it has the same
+ * names; otherwise a new one. seed: of its initialisation. Error: a model that cannot be written. */
+att_status att_vit_open_for_classes(att_ctx *ctx, const char *folder, const char *const *labels, int64_t classes,
+                                    uint64_t seed, att_vit **out);
+
+#endif

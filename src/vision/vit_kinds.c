@@ -1,0 +1,167 @@
+/* The folders that have a vision Transformer: the names of its parameters there. */
+#include "vision/vit.h"
+
+#include <string.h>
+
+/* ---- names: of Hugging Face's ViT and DeiT, of its DINOv2, of timm */
+
+#define LINEAR ATT_CHECKPOINT_LINEAR
+#define EMBEDDINGS                                                                                                     \
+    {"embeddings.token", "embeddings.cls_token"}, {"embeddings.position", "embeddings.position_embeddings"},           \
+        LINEAR("patches", "embeddings.patch_embeddings.projection")
+static const att_checkpoint_name vit_names[] = {
+    EMBEDDINGS,
+    {"embeddings.distillation", "embeddings.distillation_token"},
+    {"stem.*.weight", "embeddings.stem.*.weight"},
+    LINEAR("layer.*.attention_norm", "encoder.layer.*.layernorm_before"),
+    LINEAR("layer.*.attention.query", "encoder.layer.*.attention.attention.query"),
+    LINEAR("layer.*.attention.key", "encoder.layer.*.attention.attention.key"),
+    LINEAR("layer.*.attention.value", "encoder.layer.*.attention.attention.value"),
+    LINEAR("layer.*.attention.output", "encoder.layer.*.attention.output.dense"),
+    LINEAR("layer.*.feed_forward_norm", "encoder.layer.*.layernorm_after"),
+    LINEAR("layer.*.feed_forward.inner", "encoder.layer.*.intermediate.dense"),
+    LINEAR("layer.*.feed_forward.outer", "encoder.layer.*.output.dense"),
+    LINEAR("norm", "layernorm"),
+    LINEAR("head", "classifier"),
+    LINEAR("head", "cls_classifier"),
+    LINEAR("distillation_head", "distillation_classifier"),
+    {0},
+};
+static const att_checkpoint_name dinov2_names[] = {
+    EMBEDDINGS,
+    {"embeddings.registers", "embeddings.register_tokens"},
+    LINEAR("layer.*.attention_norm", "encoder.layer.*.norm1"),
+    LINEAR("layer.*.attention.query", "encoder.layer.*.attention.attention.query"),
+    LINEAR("layer.*.attention.key", "encoder.layer.*.attention.attention.key"),
+    LINEAR("layer.*.attention.value", "encoder.layer.*.attention.attention.value"),
+    LINEAR("layer.*.attention.output", "encoder.layer.*.attention.output.dense"),
+    {"layer.*.attention_scale", "encoder.layer.*.layer_scale1.lambda1"},
+    LINEAR("layer.*.feed_forward_norm", "encoder.layer.*.norm2"),
+    LINEAR("layer.*.feed_forward.inner", "encoder.layer.*.mlp.fc1"),
+    LINEAR("layer.*.feed_forward.outer", "encoder.layer.*.mlp.fc2"),
+    LINEAR("layer.*.feed_forward.gate", "encoder.layer.*.mlp.weights_in"),
+    LINEAR("layer.*.feed_forward.inner", "encoder.layer.*.mlp.weights_in"),
+    LINEAR("layer.*.feed_forward.outer", "encoder.layer.*.mlp.weights_out"),
+    {"layer.*.feed_forward_scale", "encoder.layer.*.layer_scale2.lambda1"},
+    LINEAR("norm", "layernorm"),
+    LINEAR("head", "classifier"),
+    {0},
+};
+static const att_checkpoint_name timm_names[] = {
+    {"embeddings.token", "cls_token"},
+    {"embeddings.distillation", "dist_token"},
+    {"embeddings.registers", "reg_token"},
+    {"embeddings.position", "pos_embed"},
+    LINEAR("patches", "patch_embed.proj"),
+    LINEAR("layer.*.attention_norm", "blocks.*.norm1"),
+    LINEAR("layer.*.attention.query", "blocks.*.attn.qkv"),
+    LINEAR("layer.*.attention.key", "blocks.*.attn.qkv"),
+    LINEAR("layer.*.attention.value", "blocks.*.attn.qkv"),
+    LINEAR("layer.*.attention.output", "blocks.*.attn.proj"),
+    {"layer.*.attention_scale", "blocks.*.ls1.gamma"},
+    {"layer.*.attention_scale", "blocks.*.gamma_1"}, /* DeiT III's own */
+    LINEAR("layer.*.feed_forward_norm", "blocks.*.norm2"),
+    LINEAR("layer.*.feed_forward.gate", "blocks.*.mlp.fc1"),
+    LINEAR("layer.*.feed_forward.inner", "blocks.*.mlp.fc1"),
+    LINEAR("layer.*.feed_forward.outer", "blocks.*.mlp.fc2"),
+    {"layer.*.feed_forward_scale", "blocks.*.ls2.gamma"},
+    {"layer.*.feed_forward_scale", "blocks.*.gamma_2"},
+    LINEAR("norm", "norm"),
+    LINEAR("norm", "fc_norm"),
+    LINEAR("head", "head"),
+    LINEAR("distillation_head", "head_dist"),
+    {0},
+};
+/* Of pre-training alone */
+static const char *const unused[] = {"embeddings.mask_token", "mask_token", "pooler.", NULL};
+
+/* ---- kinds */
+
+static void configure(att_model *m, att_settings *s) { att_vit_config_read(s, &((att_vit *)m)->config); }
+static void configure_timm(att_model *m, att_settings *s) { att_vit_timm_read(s, &((att_vit *)m)->config); }
+
+/* Queries, keys and values may be rows of one matrix, and so may gate and inner. Parameters are views of these. */
+static att_status load(void *model, const char *name, int rank, const int64_t *dim, att_tensor *out)
+{
+    const att_vit *m = model;
+    const int64_t qkv = m->config.fused_qkv ? 3 : 1, swiglu = m->config.gated ? 2 : 1;
+    const struct {
+        const char *name;
+        int64_t part, parts;
+    } fused[] = {{".attention.query.", 0, qkv},
+                 {".attention.key.", 1, qkv},
+                 {".attention.value.", 2, qkv},
+                 {".feed_forward.gate.", 0, swiglu},
+                 {".feed_forward.inner.", 1, swiglu}};
+    for (size_t i = 0; i < sizeof fused / sizeof fused[0]; i++)
+        if (fused[i].parts > 1 && strstr(name, fused[i].name)) {
+            const att_checkpoint_part part = {fused[i].parts * dim[0], fused[i].part * dim[0], false};
+            return att_checkpoint_load_part(m->model.checkpoint, name, rank, dim, part, out);
+        }
+    return att_checkpoint_load(m->model.checkpoint, name, rank, dim, out);
+}
+
+#define KIND(configuration, table, before)                                                                             \
+    {                                                                                                                  \
+        .bytes = sizeof(att_vit), .configure = (configuration), .build = att_vit_build, .load_parameter = load,        \
+        .names = (table), .prefix = (before), .unused = unused                                                         \
+    }
+static const att_model_kind vit = KIND(configure, vit_names, "vit."), deit = KIND(configure, vit_names, "deit."),
+                            dinov2 = KIND(configure, dinov2_names, "dinov2."),
+                            registers = KIND(configure, dinov2_names, "dinov2_with_registers."),
+                            timm = KIND(configure_timm, timm_names, "");
+
+const att_model_kind *att_vit_kind_of(att_settings *s)
+{
+    static const struct {
+        const char *type;
+        const att_model_kind *kind;
+    } kinds[] = {{"deit", &deit}, {"dinov2", &dinov2}, {"dinov2_with_registers", &registers}};
+    if (!att_settings_has(s, "model_type") && att_settings_has(s, "architecture"))
+        return &timm;
+    const char *type = att_settings_text(s, "model_type", NULL);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (!strcmp(kinds[i].type, type))
+            return kinds[i].kind;
+    return s->status ? NULL : &vit; /* which refuses other types */
+}
+
+/* ---- names that are written */
+
+/* Tokens and positions have a dimension of one image there. */
+static void name_tensor(const att_checkpoint_name *names, const char *prefix, const char *ours,
+                        char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
+{
+    att_checkpoint_translate(names, strncmp(ours, "head.", 5) ? prefix : "", ours, theirs);
+    if (!strncmp(ours, "embeddings.", 11))
+        *value = (att_tensor){.dtype = value->dtype,
+                              .rank = 3,
+                              .dim = {1, value->dim[0], value->dim[1]},
+                              .stride = {value->dim[0] * value->stride[0], value->stride[0], value->stride[1]},
+                              .data = value->data};
+}
+
+static void name_vit(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
+{
+    name_tensor(vit_names, vit.prefix, ours, theirs, value);
+}
+
+static void name_dinov2(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
+{
+    name_tensor(dinov2_names, dinov2.prefix, ours, theirs, value);
+}
+
+static void name_registers(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
+{
+    name_tensor(dinov2_names, registers.prefix, ours, theirs, value);
+}
+
+att_parameter_naming att_vit_naming(const att_vit *m)
+{
+    const att_model_kind *kind = m->model.kind;
+    if (att_vit_config_is_plain(&m->config))
+        return name_vit;
+    if (m->config.gated) /* its two matrices are one there */
+        return NULL;
+    return kind == &dinov2 ? name_dinov2 : kind == &registers ? name_registers : NULL;
+}

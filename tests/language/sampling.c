@@ -1,0 +1,167 @@
+/* Sampling: tokens come as often as transformers' logits processors say. */
+#include "language/sampling.h"
+#include "fixtures/check.h"
+#include "fixtures/context.h"
+
+enum { VOCABULARY = 24, CASES = 19, DRAWS = 20000 };
+
+typedef struct golden {
+    att_sampling s;
+    int n_seen, seen[8];
+    float logits[VOCABULARY];
+    double probability[VOCABULARY];
+} golden;
+
+static void read_golden(FILE *f, golden *g)
+{
+    int top_k;
+    g->s = (att_sampling){.size = sizeof g->s, .sample = true};
+    assert_int_equal(fscanf(f, "%f %d %f %f %f %d", &g->s.temperature, &top_k, &g->s.top_p, &g->s.min_p,
+                            &g->s.repetition_penalty, &g->n_seen),
+                     6);
+    g->s.top_k = top_k;
+    for (int i = 0; i < g->n_seen; i++)
+        assert_int_equal(fscanf(f, "%d", &g->seen[i]), 1);
+    for (int i = 0; i < VOCABULARY; i++)
+        assert_int_equal(fscanf(f, "%f", &g->logits[i]), 1);
+    for (int i = 0; i < VOCABULARY; i++)
+        assert_int_equal(fscanf(f, "%lf", &g->probability[i]), 1);
+    assert_int_equal(att_sampling_complete(ctx, "a test", &g->s), ATT_OK);
+}
+
+static int32_t choose(const att_sampler *s, const golden *g, int64_t sequence, int64_t position, float *log_probability)
+{
+    float row[VOCABULARY], weight[VOCABULARY];
+    att_candidate order[VOCABULARY];
+    uint64_t seen = 0;
+    att_sampler_scratch scratch = {row, weight, order};
+    for (int i = 0; i < g->n_seen; i++)
+        seen |= UINT64_C(1) << g->seen[i];
+    return att_sampler_choose(s, g->logits, &(att_sampler_position){sequence, position, &seen}, &scratch,
+                              log_probability);
+}
+
+/* Within five standard deviations, and nothing that the processors removed */
+static void tokens_are_as_frequent_as_in_transformers(void **state)
+{
+    (void)state;
+    FILE *f = fopen("tests/golden/sampling.txt", "r");
+    assert_non_null(f);
+    for (int k = 0; k < CASES; k++) {
+        golden g;
+        int count[VOCABULARY] = {0};
+        float none;
+        read_golden(f, &g);
+        const att_sampler s = {.s = g.s, .seed = 7, .vocabulary = VOCABULARY};
+        for (int i = 0; i < DRAWS; i++)
+            count[choose(&s, &g, i % 3, i, &none)]++;
+        for (int i = 0; i < VOCABULARY; i++) {
+            const double p = g.probability[i], deviation = sqrt(DRAWS * p * (1 - p));
+            if (!(fabs(count[i] - DRAWS * p) <= 5 * deviation + 1e-3))
+                fail_msg("case %d: token %d came %d times of %d, its probability is %g", k, i, count[i], DRAWS, p);
+        }
+        att_sampler greedy = s;
+        greedy.s.sample = false;
+        int32_t best = choose(&greedy, &g, 0, 0, &none);
+        for (int i = 0; i < VOCABULARY; i++)
+            assert_true(g.probability[i] <= g.probability[best]);
+        assert_true(isnan(none));
+    }
+    fclose(f);
+}
+
+static void log_probabilities_are_those_of_the_model(void **state)
+{
+    (void)state;
+    FILE *f = fopen("tests/golden/sampling.txt", "r");
+    assert_non_null(f);
+    for (int k = 0; k < CASES; k++) {
+        golden g;
+        float is;
+        double sum = 0;
+        read_golden(f, &g);
+        const att_sampler s = {.s = g.s, .seed = 7, .vocabulary = VOCABULARY, .log_probabilities = true};
+        for (int i = 0; i < VOCABULARY; i++)
+            sum += exp((double)g.logits[i]);
+        const int32_t id = choose(&s, &g, 0, k, &is);
+        assert_true(fabs((double)is - ((double)g.logits[id] - log(sum))) < 1e-5);
+    }
+    fclose(f);
+}
+
+/* The same for the same seed, sequence and position; another one, for some position, where one of them differs. */
+static void a_token_depends_on_seed_sequence_and_position(void **state)
+{
+    (void)state;
+    golden g = {.s = {.sample = true}};
+    int differ[3] = {0};
+    float none;
+    assert_int_equal(att_sampling_complete(ctx, "a test", &g.s), ATT_OK);
+    for (int64_t i = 0; i < 20; i++) {
+        const att_sampler s = {.s = g.s, .seed = 7, .vocabulary = VOCABULARY};
+        att_sampler other = s;
+        other.seed = 8;
+        const int32_t id = choose(&s, &g, 1, i, &none);
+        assert_int_equal(choose(&s, &g, 1, i, &none), id);
+        differ[0] += choose(&other, &g, 1, i, &none) != id;
+        differ[1] += choose(&s, &g, (int64_t)1 << 32 | 1, i, &none) != id;
+        differ[2] += choose(&s, &g, 1, i | (int64_t)1 << 32, &none) != id;
+    }
+    assert_true(differ[0] > 0 && differ[1] > 0 && differ[2] > 0);
+}
+
+static void logits_that_are_not_finite_give_no_token(void **state)
+{
+    (void)state;
+    golden g = {.s = {.sample = true}};
+    float none;
+    assert_int_equal(att_sampling_complete(ctx, "a test", &g.s), ATT_OK);
+    const att_sampler s = {.s = g.s, .vocabulary = VOCABULARY};
+    for (int i = 0; i < VOCABULARY; i++)
+        g.logits[i] = -INFINITY;
+    g.logits[5] = 0; /* a mask is none */
+    assert_int_equal(choose(&s, &g, 0, 0, &none), 5);
+    g.logits[6] = NAN;
+    assert_int_equal(choose(&s, &g, 0, 0, &none), -1);
+    g.logits[6] = 0;
+    g.logits[5] = INFINITY;
+    assert_int_equal(choose(&s, &g, 0, 0, &none), -1);
+    for (int i = 0; i < VOCABULARY; i++)
+        g.logits[i] = NAN;
+    assert_int_equal(choose(&s, &g, 0, 0, &none), -1);
+}
+
+static void values_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        att_sampling s;
+        const char *says;
+    } wrong[] = {
+        {{.temperature = -1}, "a test: temperature is -1, not in [1e-6, 1e6]"},
+        {{.temperature = INFINITY}, "temperature is inf"},
+        {{.temperature = NAN}, "temperature is nan"},
+        {{.temperature = 1e-9f}, "temperature is 1e-09"},
+        {{.top_k = -1}, "top_k is -1, not at least 0"},
+        {{.top_p = 1.5f}, "top_p is 1.5, not in [0, 1]"},
+        {{.min_p = -0.5f}, "min_p is -0.5, not in [0, 1]"},
+        {{.repetition_penalty = -2}, "repetition_penalty is -2, not in [1e-3, 1e3]"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        att_sampling s = wrong[i].s;
+        assert_int_equal(att_sampling_complete(ctx, "a test", &s), ATT_ERR_ARGUMENT);
+        check_says(ctx, wrong[i].says);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tokens_are_as_frequent_as_in_transformers),
+        cmocka_unit_test(log_probabilities_are_those_of_the_model),
+        cmocka_unit_test(a_token_depends_on_seed_sequence_and_position),
+        cmocka_unit_test(logits_that_are_not_finite_give_no_token),
+        cmocka_unit_test(values_that_make_no_sense_are_refused),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
