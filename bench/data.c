@@ -1,6 +1,5 @@
 /* The cost of reading, tokenising and batching relative to training; one JSON line with --json. */
 #include "bench.h"
-#include "attend_model.h"
 #include "translate/parallel_corpus.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  * Embeds all lines of FILE, best of two passes; and the first line alone, best and median of 200. OUT.f32 receives the
  * embeddings [lines, dim], so that a peer's can be compared. */
 #include "bench.h"
-#include "attend_model.h"
+#include "attend_sentence.h"
 
 #include <stdio.h>
 #include <stdlib.h>

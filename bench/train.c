@@ -5,7 +5,7 @@
  * FOLDER has a MarianMTModel. A step is the loss of 128 pairs with dropout and label smoothing, its gradients, and
  * Adam; sources have 8 to 16 tokens, targets 16, one after the other without padding. */
 #include "bench.h"
-#include "attend_model.h"
+#include "attend_translate.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * Lines of FILE to exactly 30 tokens: the first line alone, all of them, all of them with a beam of 4, each the best of
  * two. OUT receives the translations of the last but one, a line each, so that a peer's can be compared. */
 #include "bench.h"
-#include "attend_model.h"
+#include "attend_translate.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  *     cc caption.c $(pkg-config --cflags --libs attend_model) -o caption
  *     ./caption models/flickr8k-captions dog.jpg
  */
-#include <attend_vision.h>
+#include <attend_caption.h>
 #include <stdio.h>
 
 /* The place that a word has most of, as row and column of the grid */

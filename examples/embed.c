@@ -3,7 +3,7 @@
  *     cc embed.c $(pkg-config --cflags --libs attend_model) -o embed
  *     ./embed all-MiniLM-L6-v2 "The cat sleeps." "A kitten naps."
  */
-#include <attend_model.h>
+#include <attend_sentence.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * complete: images whose names stay in their folder, each with captions, and words as they are counted. */
 #include "fuzz.h"
 
-#include "attend_vision.h"
+#include "attend_caption.h"
 
 enum { KEEP_TEXT = 1, LIST = 2 };
 

@@ -2,8 +2,6 @@
 #ifndef FUZZ_H
 #define FUZZ_H
 
-#include "attend_model.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* The input is a .safetensors file, or its JSON and its data as two sections, so that the header's length is right. An
  * accepted file must be readable from its first byte to its last. */
 #include "fuzz.h"
+#include "attend_model.h"
 
 static volatile unsigned char sink;
 

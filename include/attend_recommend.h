@@ -9,7 +9,7 @@
 #ifndef ATTEND_RECOMMEND_H
 #define ATTEND_RECOMMEND_H
 
-#include "attend_model.h"
+#include "attend_train.h"
 
 #ifdef __cplusplus
 extern "C" {

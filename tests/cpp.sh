@@ -1,6 +1,6 @@
 #!/bin/sh
-# Are the public headers good C++20? Compiles examples/*.cpp, among which is one for each header, without a warning, and
-# runs tests/macros.cpp with the shared libraries in FOLDER, by each compiler that is here.
+# Are the public headers good C++20? Compiles each alone and examples/*.cpp, without a warning, and runs
+# tests/macros.cpp with the shared libraries in FOLDER, by each compiler that is here.
 # usage: tests/cpp.sh FOLDER
 set -eu
 folder=$1
@@ -9,13 +9,15 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 flags="-std=c++20 -Wall -Wextra -Wpedantic -Wold-style-cast -Werror -I$root/include"
 
-for header in "$root"/include/*.h; do
-    grep -qF "#include <${header##*/}>" "$root"/examples/*.cpp || { echo "no example in C++ includes ${header##*/}"; exit 1; }
-done
 compilers=0
 for compiler in g++ clang++; do
     command -v $compiler >/dev/null || { echo "$compiler is not here: skipped"; continue; }
     compilers=$((compilers + 1))
+    for header in "$root"/include/*.h; do
+        echo "#include <${header##*/}>" >"$work/header.cpp"
+        # shellcheck disable=SC2086
+        $compiler $flags -fsyntax-only "$work/header.cpp"
+    done
     for example in "$root"/examples/*.cpp; do
         # shellcheck disable=SC2086
         $compiler $flags -fsyntax-only "$example"

@@ -1,6 +1,5 @@
 // The macros of the public headers in C++: values, not only that they compile. Run by tests/cpp.sh.
 #include <attend_util.h>
-#include <attend_model.h>
 #include <cstring>
 #include <vector>
 

@@ -4,7 +4,7 @@
 #define EXPLAIN_CAPTIONING_PARTS_H
 
 #include <attend_nn.h>
-#include <attend_vision.h>
+#include <attend_caption.h>
 
 enum { CAPTIONING_MAX_STAGES = 8, CAPTIONING_MAX_GRID = 10, CAPTIONING_MAX_WORDS = 64 };
 

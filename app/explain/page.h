@@ -12,8 +12,6 @@
 #include "cli/draw/heatmap.h"
 #include "vectors.h"
 
-#include <attend_model.h>
-#include <attend_vision.h>
 #include <jansson.h>
 
 #include <stdio.h>

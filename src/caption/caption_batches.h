@@ -4,6 +4,7 @@
 
 #include "caption/captioner.h"
 #include "caption/words.h"
+#include "attend_caption.h"
 
 typedef struct att_caption_source {
     const att_caption_set *set;

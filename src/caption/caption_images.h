@@ -6,6 +6,7 @@
 #include "caption/captioner.h"
 #include "caption/caption_encoder.h"
 #include "vision/image_batches.h"
+#include "attend_caption.h"
 
 typedef struct att_caption_images {
     att_ctx *ctx;

@@ -2,7 +2,7 @@
 #ifndef ATT_CAPTION_CAPTION_MODEL_H
 #define ATT_CAPTION_CAPTION_MODEL_H
 
-#include "attend_vision.h"
+#include "attend_caption.h"
 #include "caption/captioner.h"
 #include "caption/words.h"
 

@@ -4,6 +4,7 @@
 #include "io/line_reader.h"
 #include "io/util.h"
 #include "caption/plain_words.h"
+#include "attend_caption.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,6 @@
 #ifndef ATT_CAPTION_CAPTIONER_CONFIG_H
 #define ATT_CAPTION_CAPTIONER_CONFIG_H
 
-#include "attend_vision.h"
 #include "io/settings.h"
 #include "caption/image_cnn.h"
 

@@ -3,6 +3,7 @@
 #define ATT_DECODER_BEAM_CONFIG_H
 
 #include "decoder/beam_search.h"
+#include "attend_translate.h"
 
 enum { ATT_MAX_BEAMS = 1024, ATT_MAX_BANNED = 64 };
 

@@ -2,7 +2,6 @@
 #ifndef ATT_DECODER_BEAM_SEARCH_H
 #define ATT_DECODER_BEAM_SEARCH_H
 
-#include "attend_model.h"
 #include "attend_util.h"
 #include "attend_nn.h"
 #include "attend_util.h"

@@ -16,6 +16,7 @@
 
 #include "decoder/beam_search.h"
 #include "model/model.h"
+#include "attend_translate.h"
 
 /* The scope of the attention to the source */
 #define ATT_RECURRENT_ATTENTION "attention"

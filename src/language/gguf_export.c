@@ -1,6 +1,5 @@
 /* Writes a language model as a .gguf file: the reverse of gguf_config.c and gguf_weights.c for a folder, and the same
  * values and tensors in another type for a .gguf file. */
-#include "attend_language.h"
 #include "io/gguf_write.h"
 #include "language/chat.h"
 #include "model/checkpoint.h"

@@ -1,5 +1,4 @@
 /* Perplexity: how well a language model predicts a text, window by window. */
-#include "attend_language.h"
 #include "io/util.h"
 #include "stack/language_model.h"
 

@@ -2,7 +2,6 @@
 #ifndef ATT_METRIC_SACREBLEU_TOKENIZER_H
 #define ATT_METRIC_SACREBLEU_TOKENIZER_H
 
-#include "attend_model.h"
 #include "io/bytes.h"
 
 /* A text as code points; later its token numbers. */

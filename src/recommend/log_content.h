@@ -4,8 +4,6 @@
 
 #include "io/bytes.h"
 
-#include "attend_recommend.h"
-
 /* Error: a file that begins with `line` is no log but JSON, a matrix, a web page or another known content, in which
  * records could be found nevertheless. */
 att_status att_log_check_content(att_ctx *ctx, const char *path, att_byte_view line);

@@ -2,7 +2,7 @@
 #ifndef ATT_SENTENCE_SENTENCE_CONFIG_H
 #define ATT_SENTENCE_SENTENCE_CONFIG_H
 
-#include "attend_model.h"
+#include "attend_sentence.h"
 #include "attend_util.h"
 
 enum { ATT_MAX_MODULES = 3 };

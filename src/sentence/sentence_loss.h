@@ -2,7 +2,7 @@
 #ifndef ATT_SENTENCE_SENTENCE_LOSS_H
 #define ATT_SENTENCE_SENTENCE_LOSS_H
 
-#include "attend_model.h"
+#include "attend_sentence.h"
 #include "attend_nn.h"
 
 /* The embeddings of a batch of n examples: first texts, then second ones, ... */

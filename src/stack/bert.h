@@ -2,7 +2,7 @@
 #ifndef ATT_STACK_BERT_H
 #define ATT_STACK_BERT_H
 
-#include "attend_model.h"
+#include "attend_sentence.h"
 #include "attend_util.h"
 
 /* Writes FOLDER/model.safetensors with the names of the class BertModel: the weights of a model opened for training,

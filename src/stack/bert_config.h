@@ -2,8 +2,8 @@
 #ifndef ATT_STACK_BERT_CONFIG_H
 #define ATT_STACK_BERT_CONFIG_H
 
-#include "attend_model.h"
 #include "attend_util.h"
+#include "attend_learn.h"
 #include "io/settings.h"
 
 typedef struct att_bert_config {

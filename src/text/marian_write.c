@@ -1,5 +1,4 @@
 /* Writes the files of a Marian tokenizer from SentencePiece models. */
-#include "attend_model.h"
 #include "io/atomic_write.h"
 #include "io/settings.h"
 #include "text/sentencepiece.h"

@@ -2,7 +2,6 @@
 #ifndef ATT_TOKENIZER_H
 #define ATT_TOKENIZER_H
 
-#include "attend_model.h"
 #include "attend_util.h"
 #include "io/bytes.h"
 

@@ -1,6 +1,5 @@
 /* Learns a SentencePiece model: counts words, selects characters, learns merges (bpe_learn.c), and writes the format
  * that sentencepiece_file.c reads. */
-#include "attend_model.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "train/training_folder.h"
 
-#include "attend_model.h"
+#include "attend_translate.h"
 #include "attend_util.h"
 
 /* A kind of training: functions on `self`, which has the model and the data. */

@@ -1,5 +1,4 @@
 #include "train/training_folder.h"
-#include "attend_model.h"
 #include "io/install.h"
 #include "io/atomic_write.h"
 #include "io/safetensors.h"

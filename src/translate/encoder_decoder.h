@@ -5,6 +5,7 @@
 
 #include "model/model.h"
 #include "decoder/beam_search.h"
+#include "attend_translate.h"
 
 typedef struct att_architecture {
     att_model_kind kind;    /* first */

@@ -2,8 +2,8 @@
 #ifndef ATT_TRANSLATE_MARIAN_CONFIG_H
 #define ATT_TRANSLATE_MARIAN_CONFIG_H
 
-#include "attend_model.h"
 #include "attend_util.h"
+#include "attend_learn.h"
 #include "io/settings.h"
 
 typedef struct att_marian_config {

@@ -5,7 +5,7 @@
 
 #include "io/line_reader.h"
 
-#include "attend_model.h"
+#include "attend_translate.h"
 #include "attend_util.h"
 
 /* A pair: [0] source, [1] target. */

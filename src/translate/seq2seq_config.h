@@ -2,7 +2,7 @@
 #ifndef ATT_TRANSLATE_SEQ2SEQ_CONFIG_H
 #define ATT_TRANSLATE_SEQ2SEQ_CONFIG_H
 
-#include "attend_model.h"
+#include "attend_translate.h"
 #include "attend_util.h"
 #include "io/settings.h"
 

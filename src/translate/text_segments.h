@@ -2,8 +2,8 @@
 #ifndef ATT_TRANSLATE_TEXT_SEGMENTS_H
 #define ATT_TRANSLATE_TEXT_SEGMENTS_H
 
-#include "attend_model.h"
 #include "attend_util.h"
+#include "attend_text.h"
 
 typedef struct att_text_segment {
     att_tokens tokens;

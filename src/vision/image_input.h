@@ -4,8 +4,6 @@
 
 #include "image/processor.h"
 
-#include "attend_vision.h"
-
 typedef struct att_image_input {
     att_ctx *ctx;
     att_image_processor_config config;

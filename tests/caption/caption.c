@@ -5,6 +5,7 @@
 #include "fixtures/check.h"
 #include "fixtures/fail_alloc.h"
 #include "fixtures/tiny_vit.h"
+#include "attend_caption.h"
 
 #include <pthread.h>
 

@@ -8,6 +8,7 @@
 #include "caption/captioner.h"
 #include "caption/words.h"
 #include "train/training.h"
+#include "attend_caption.h"
 
 #include <unistd.h>
 

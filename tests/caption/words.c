@@ -4,7 +4,7 @@
 #include "fixtures/folder.h"
 #include "fixtures/real_files.h"
 
-#include "attend_vision.h"
+#include "attend_caption.h"
 #include "caption/plain_words.h"
 #include "text/utf8.h"
 #include "caption/words.h"

@@ -1,6 +1,7 @@
 /* Each subcommand does what it says: on a tiny model, and on the real one where it is. */
 // labels: long
 #include "fixtures/tool.h"
+#include "attend.h"
 
 #include <math.h>
 

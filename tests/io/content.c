@@ -3,7 +3,8 @@
 #include "io/gguf.h"
 #include "io/settings.h"
 #include "io/line_reader.h"
-#include "attend_model.h"
+#include "attend_sentence.h"
+#include "attend_translate.h"
 #include "attend_vision.h"
 
 #include "fixtures/context.h"

@@ -1,5 +1,4 @@
 /* Writing of .gguf files and of folders of another type: the same model and tokenizer, or an error. */
-#include "attend_language.h"
 #include "fixtures/check.h"
 #include "fixtures/context.h"
 #include "io/gguf.h"

@@ -1,5 +1,4 @@
 /* Chat templates: the texts and ids of transformers, what is recognised and refused, hostile templates. */
-#include "attend_language.h"
 #include "fixtures/check.h"
 #include "language/chat.h"
 #include "language/chat_jinja.h"

@@ -1,5 +1,4 @@
 /* Conversion of .gguf files to folders: the same model and tokenizer, completely or not at all. */
-#include "attend_language.h"
 #include "fixtures/check.h"
 #include "fixtures/context.h"
 #include "fixtures/tiny_gguf.h"

@@ -1,5 +1,4 @@
 /* Language models and tokenizers in .gguf files: as the folder with the same weights, and what is refused. */
-#include "attend_language.h"
 #include "fixtures/check.h"
 #include "fixtures/context.h"
 #include "model/gguf_model.h"

@@ -3,8 +3,8 @@
 #include "fixtures/fail_alloc.h"
 #include "fixtures/text_lines.h"
 #include "fixtures/check.h"
+#include "attend_text.h"
 
-#include <attend_model.h>
 #include <jansson.h>
 
 static const char *const word_names[] = {"13a", "char", "none"};

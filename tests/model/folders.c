@@ -5,6 +5,7 @@
 #include "fixtures/tiny_bert.h"
 #include "fixtures/tiny_vit.h"
 #include "fixtures/tokenizer.h"
+#include "attend_sentence.h"
 
 #include <jansson.h>
 #include <math.h>

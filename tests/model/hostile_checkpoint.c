@@ -3,6 +3,7 @@
 #include "fixtures/tiny_bert.h"
 #include "train/training.h"
 #include "fixtures/write_files.h"
+#include "attend_sentence.h"
 
 #include <jansson.h>
 #include <math.h>

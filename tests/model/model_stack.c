@@ -1,6 +1,6 @@
 /* Models opened, used and converted on a thread with a stack that is not larger than attend_model.h says. */
 // labels: threads native
-#include "attend_language.h"
+#include "attend_sentence.h"
 #include "attend_vision.h"
 #include "fixtures/tiny_bert.h"
 #include "fixtures/tiny_gguf.h"

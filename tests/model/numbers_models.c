@@ -4,6 +4,7 @@
 #include "fixtures/extreme_numbers.h"
 #include "fixtures/tiny_bert.h"
 #include "fixtures/tiny_marian.h"
+#include "attend_sentence.h"
 
 /* Opened, used and closed. */
 static bool is_open;

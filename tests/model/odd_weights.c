@@ -1,7 +1,5 @@
 /* Weights as other programs write them: tensors that begin at any byte, and tensors that the model does not have. */
-#include "attend_language.h"
-#include "attend_model.h"
-#include "attend_vision.h"
+#include "attend_sentence.h"
 
 #include "fixtures/check.h"
 #include "fixtures/context.h"

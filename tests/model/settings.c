@@ -1,6 +1,6 @@
 /* docs/SETTINGS.md says of each key of a published folder what attend does with it. Each cell of its tables is tried: a
  * folder is opened in which the key has another value, or one of a type that it cannot have. */
-#include "attend_language.h"
+#include "attend_sentence.h"
 #include "attend_vision.h"
 #include "fixtures/check.h"
 #include "fixtures/context.h"

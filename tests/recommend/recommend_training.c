@@ -5,7 +5,6 @@
 #include "fixtures/fail_alloc.h"
 #include "fixtures/folder.h"
 
-#include "attend_recommend.h"
 #include "attend_util.h"
 #include "recommend/recommend_batches.h"
 

@@ -6,6 +6,7 @@
 #include "fixtures/fail_malloc.h"
 #include "fixtures/real_files.h"
 #include "fixtures/tiny_bert.h"
+#include "attend_sentence.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -7,6 +7,7 @@
 #include "sentence/distinct_batches.h"
 #include "train/shuffle.h"
 #include "train/training.h"
+#include "attend_sentence.h"
 
 enum { ROWS = 12, COLUMNS = 3, BATCH = 4, CLASSES = 3, STEPS = 20, SEED = 8 };
 

@@ -5,6 +5,7 @@
 #include "fixtures/fail_alloc.h"
 #include "fixtures/golden_text.h"
 #include "fixtures/tiny_bert.h"
+#include "attend_sentence.h"
 
 #include <math.h>
 

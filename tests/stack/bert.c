@@ -2,6 +2,7 @@
 #include "fixtures/check.h"
 #include "fixtures/context.h"
 #include "fixtures/tiny_bert.h"
+#include "attend_sentence.h"
 
 #include <math.h>
 

@@ -3,6 +3,7 @@
 #include "fixtures/extreme_numbers.h"
 #include "io/settings.h"
 #include "fixtures/sentencepiece.h"
+#include "attend_model.h"
 
 /* ---- settings */
 

@@ -1,6 +1,5 @@
 /* A training's folder: what is saved is loaded again to the last bit, whole or not at all, by one process at a time. */
 #include "train/training_folder.h"
-#include "attend_model.h"
 #include "fixtures/check.h"
 #include "fixtures/fail_alloc.h"
 #include "io/atomic_write.h"

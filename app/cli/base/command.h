@@ -6,7 +6,8 @@
 #define CLI_BASE_COMMAND_H
 
 #include <attend.h>
-#include <attend_model.h>
+#include <attend_sentence.h>
+#include <attend_translate.h>
 
 #include <stdio.h>
 

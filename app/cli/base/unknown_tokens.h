@@ -4,8 +4,6 @@
 
 #include "lines.h"
 
-#include <attend_model.h>
-
 #include <jansson.h>
 
 enum { CLI_UNKNOWN_SHOWN = 20, CLI_UNKNOWN_BYTES = 64, CLI_UNKNOWN_LIST = 4096 };

@@ -3,7 +3,7 @@
 #ifndef CLI_CAPTION_CAPTION_RIDGE_H
 #define CLI_CAPTION_CAPTION_RIDGE_H
 
-#include <attend_vision.h>
+#include <attend.h>
 
 typedef struct caption_ridge {
     int64_t width, kinds;

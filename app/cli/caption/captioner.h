@@ -4,6 +4,8 @@
 
 #include "cli/vision/vision.h"
 
+#include <attend_caption.h>
+
 typedef struct cli_captioner {
     att_ctx *ctx;
     att_caption_model *model;

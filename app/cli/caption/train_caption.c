@@ -6,7 +6,6 @@
 #include "cli/train/train.h"
 
 #include <attend_nn.h>
-#include <attend_vision.h>
 
 #include <jansson.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef CLI_SENTENCE_CORRELATION_H
 #define CLI_SENTENCE_CORRELATION_H
 
-#include <attend_model.h>
+#include <attend_sentence.h>
 
 /* The cosine of the vectors a [dim] and b [dim]; 0 if one of them is zero. */
 double cli_cosine(const float *a, const float *b, int64_t dim);

@@ -5,6 +5,7 @@
 #include "cli/model/checkpoints.h"
 
 #include <attend_util.h>
+#include <attend_vision.h>
 
 #include <errno.h>
 #include <fcntl.h>

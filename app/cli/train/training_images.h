@@ -2,7 +2,7 @@
 #ifndef CLI_TRAIN_TRAINING_IMAGES_H
 #define CLI_TRAIN_TRAINING_IMAGES_H
 
-#include <attend_vision.h>
+#include <attend.h>
 
 #include <stdbool.h>
 #include <stdint.h>

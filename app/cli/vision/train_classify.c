@@ -5,8 +5,6 @@
 #include "cli/train/train.h"
 #include "vision.h"
 
-#include <attend_vision.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* The tool on captions: what is printed and drawn, and how good it is. */
 #include "fixtures/captioner.h"
 #include "fixtures/tool.h"
+#include "attend_caption.h"
 
 #include <math.h>
 

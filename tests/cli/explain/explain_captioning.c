@@ -2,6 +2,7 @@
  * with attend are in explain.sh. */
 #include "fixtures/captioner.h"
 #include "fixtures/tool.h"
+#include "attend_caption.h"
 
 static test_folder of_gru, of_transformer; /* $C, $T */
 

@@ -1,0 +1,163 @@
+/* attend_sentence.h - sentence embeddings, and their training.
+ *
+ * Chapters: 1 BERT, 2 Sentence embeddings, 3 Training.
+ *
+ * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
+ * threads hold here, too. Arguments that may be NULL are marked as in attend.h. */
+#ifndef ATTEND_SENTENCE_H
+#define ATTEND_SENTENCE_H
+
+#include "attend_train.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- 1 BERT ------------------------------------------------------------- */
+
+/* The encoder of Devlin et al. 2018, in the format of the class BertModel. */
+typedef struct att_bert att_bert;
+
+typedef struct att_bert_info {
+    size_t size;
+    int64_t vocabulary, hidden, layers, heads, intermediate, max_positions;
+} att_bert_info;
+
+ATT_API att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out);
+/* options or NULL: defaults */
+ATT_API att_status att_bert_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                      att_bert **out);
+ATT_API void att_bert_free(att_bert *m);
+ATT_API att_status att_bert_describe(const att_bert *m, att_bert_info *info);
+/* Hidden states of the last layer for n sequences, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 ->
+ * [offsets[n], hidden]. Returns NULL on error, like all operations. */
+ATT_API att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n);
+
+/* Opens the model for training, with f32 weights of its own. */
+ATT_API att_status att_bert_open_for_training(att_ctx *ctx, const char *folder, att_bert **out);
+/* Of a model that was opened for training: the number of parameters, and parameter i with its name (name or NULL).
+ * Returns NULL if i is out of range or the model was opened for inference. */
+ATT_API int64_t att_bert_params(const att_bert *m);
+ATT_API att_param *att_bert_param(const att_bert *m, int64_t i, const char **name);
+/* Hidden states with dropout, for training: hidden_dropout_prob after the embeddings and after each sublayer,
+ * attention_probs_dropout_prob on attention weights. seed: another one for each step; sequence_ids [n] identify the
+ * sequences in the dropout masks. */
+ATT_API att_var *att_bert_apply_with_dropout(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets,
+                                             int64_t n, uint64_t seed, const uint32_t *sequence_ids);
+
+/* ---- 2 Sentence embeddings ---------------------------------------------- */
+
+/* A sentence-transformers folder: Transformer, Pooling, optionally Normalize (Reimers, Gurevych 2019). Or that of a
+ * BERT without modules.json, whose hidden states are averaged, as sentence-transformers does. */
+typedef struct att_sentence att_sentence;
+
+/* How similar two embeddings are: a model's own measure, "similarity_fn_name" of sentence-transformers. The last two
+ * are distances, less than 0. */
+typedef enum att_similarity {
+    ATT_SIMILARITY_COSINE = 0,
+    ATT_SIMILARITY_DOT,       /* a . b */
+    ATT_SIMILARITY_EUCLIDEAN, /* -|a - b| */
+    ATT_SIMILARITY_MANHATTAN  /* -sum |a_i - b_i| */
+} att_similarity;
+
+typedef struct att_sentence_info {
+    size_t size;
+    int64_t dim;        /* of an embedding */
+    int64_t max_tokens; /* longer sentences are truncated */
+    int64_t layers, heads;
+    att_pooling pooling;
+    bool normalized; /* embeddings have norm 1: their dot product is the cosine similarity */
+    bool plain;      /* the folder is that of a BERT alone, without modules.json: pooling is the mean, as there */
+    att_similarity similarity;
+} att_sentence_info;
+
+ATT_API att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out);
+/* options or NULL: defaults */
+ATT_API att_status att_sentence_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                          att_sentence **out);
+ATT_API void att_sentence_free(att_sentence *m);
+ATT_API att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info);
+ATT_API att_status att_sentence_weights(const att_sentence *m, att_model_weights *weights);
+ATT_API const att_tokenizer *att_sentence_tokenizer(const att_sentence *m);
+
+/* Embeds sentences: texts [n] with lengths bytes [n] or NULL (zero-terminated) -> out [n, dim], in the given order,
+ * with the same bits whatever else is in the call. n_truncated or NULL: receives the number of truncated sentences.
+ * Error: a vector that is not finite, as of damaged weights. */
+ATT_API att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
+                                       float *out, int64_t *n_truncated);
+
+/* Opens the model for training; its parameters are those of its BERT. att_sentence_write writes a model that was opened
+ * for training as a folder, which is created if it does not exist: model.safetensors and all settings and tokenizer
+ * files of the original folder. dtype: of the weights; 0: f32. */
+ATT_API att_status att_sentence_open_for_training(att_ctx *ctx, const char *folder, att_sentence **out);
+ATT_API att_status att_sentence_write(const att_sentence *m, const char *folder, att_dtype dtype);
+
+/* Attention weights of one layer and head for one sentence. */
+ATT_API att_status att_sentence_attention(const att_sentence *m, const char *text, size_t bytes, int64_t layer,
+                                          int64_t head, att_attention_map *out);
+ATT_API void att_attention_map_free(const att_sentence *m, att_attention_map *map);
+
+/* ---- 3 Training --------------------------------------------------------- */
+
+/* The loss of an example, a row of texts with embeddings u, v, ...; each equals sentence-transformers'. */
+typedef enum att_sentence_loss {
+    /* (cos(u, v) - score)^2 of pairs with scores: CosineSimilarityLoss (Reimers, Gurevych 2019, 3.1) */
+    ATT_LOSS_COSINE_SIMILARITY = 0,
+    /* Cross entropy of softmax(scale cos(u_i, v_j)) over all texts j of the batch in the other columns, where i is
+     * the right one: MultipleNegativesRankingLoss (Henderson et al. 2017, 4.4; InfoNCE). From pairs alone, or with
+     * hard negatives as third and further texts. No text occurs twice in a batch (BatchSamplers.NO_DUPLICATES). */
+    ATT_LOSS_MULTIPLE_NEGATIVES_RANKING,
+    /* max(0, d(u, v) - d(u, w) + margin) of an anchor, a positive and a negative: TripletLoss */
+    ATT_LOSS_TRIPLET,
+    /* Cross entropy of softmax(W (u, v, |u - v|) + b) of labelled pairs: SoftmaxLoss. The classifier W, b learns, too;
+     * checkpoints have it, the model has not. */
+    ATT_LOSS_SOFTMAX
+} att_sentence_loss;
+typedef enum att_sentence_distance {
+    ATT_DISTANCE_EUCLIDEAN = 0,
+    ATT_DISTANCE_COSINE /* 1 - cos */
+} att_sentence_distance;
+
+/* Training of a sentence embedding model from pairs, triplets or longer rows of texts: minimises the mean loss with
+ * AdamW. In reports, source tokens are those of first texts and target tokens those of the others, too_long counts
+ * rows with a truncated text, and the loss is per row. */
+typedef struct att_sentence_training_options {
+    size_t size;
+    int64_t pairs;                /* rows */
+    const char *const *texts;     /* [pairs, columns], UTF-8; not used after the constructor */
+    const size_t *bytes;          /* [pairs, columns], or NULL: zero-terminated */
+    const double *scores;         /* [pairs]: target cosines, from -1 to 1; of the cosine loss */
+    int64_t batch;                /* rows; 0: 16 */
+    const att_schedule *schedule; /* of the learning rate */
+    double weight_decay;          /* of matrices only */
+    double clip;                  /* maximum gradient norm; 0: no clipping */
+    uint64_t seed;                /* of dropout and of the order of rows */
+    /* The following fields are for att_sentence_training_open only. */
+    const char *model; /* the folder of the pre-trained model */
+    bool resume;
+    int64_t keep;          /* number of checkpoints to keep; 0: 2 */
+    int64_t evaluation_id; /* identifies the held-out data of att_training_keep_best; a checkpoint with another id is
+                            * refused */
+    char *note;            /* as in att_translator_training_options */
+    size_t note_bytes;
+    /* The loss. */
+    att_sentence_loss loss;
+    att_sentence_distance distance; /* of the triplet loss */
+    int64_t columns;                /* texts of a row; 0: 3 for the triplet loss, otherwise 2 */
+    const int32_t *labels;          /* [pairs], from 0 to classes - 1; of the softmax loss */
+    int64_t classes;
+    double scale;  /* of the ranking loss, 1 / temperature; 0: 20 */
+    double margin; /* of the triplet loss; 0: 5, with the cosine distance 0.5 */
+} att_sentence_training_options;
+/* In memory: the model, which was opened for training, must outlive the training. In a folder, which is not that of the
+ * pre-trained model and becomes a sentence-transformers folder. */
+ATT_API att_status att_sentence_training_new(att_sentence *m, const att_sentence_training_options *options,
+                                             att_training **out);
+ATT_API att_status att_sentence_training_open(att_ctx *ctx, const char *folder,
+                                              const att_sentence_training_options *options, att_training **out);
+ATT_API const att_sentence *att_training_sentence(const att_training *t); /* NULL for other trainings */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

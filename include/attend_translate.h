@@ -1,0 +1,248 @@
+/* attend_translate.h - translation by encoder-decoder models, Transformers or recurrent ones, and their training.
+ *
+ * Chapters: 1 Encoder-decoder models, 2 The Transformer, 3 Recurrent models, 4 Translating, 5 Training.
+ *
+ * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
+ * threads hold here, too. Arguments that may be NULL are marked as in attend.h. */
+#ifndef ATTEND_TRANSLATE_H
+#define ATTEND_TRANSLATE_H
+
+#include "attend_train.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- 1 Encoder-decoder models ------------------------------------------- */
+
+/* An encoder-decoder model (a Transformer or recurrent layers), which generates a target text token by token. */
+typedef struct att_encoder_decoder att_encoder_decoder;
+
+typedef struct att_encoder_decoder_info {
+    size_t size;
+    const char *architecture; /* "transformer" or "rnn" */
+    int64_t source_vocabulary, target_vocabulary;
+    int64_t max_positions;                     /* maximum number of tokens of a text */
+    int64_t attention_layers, attention_heads; /* of the decoder's attention to the source; 0: none */
+    int64_t pad, eos, start;                   /* ids of the target vocabulary; start is the decoder's first input */
+} att_encoder_decoder_info;
+
+ATT_API att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encoder_decoder_info *info);
+/* Of a model that was opened for training: the number of parameters, and parameter i with its name (name or NULL).
+ * Returns NULL if i is out of range or the model was opened for inference. */
+ATT_API int64_t att_encoder_decoder_params(const att_encoder_decoder *m);
+ATT_API att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, const char **name);
+
+/* A batch of n source and target sequences, each concatenated; a target ends with the eos token. */
+typedef struct att_sequence_pairs {
+    int64_t n;
+    const int32_t *source;         /* [source_offsets[n]] */
+    const int64_t *source_offsets; /* [n + 1] */
+    const int32_t *target;         /* [target_offsets[n]] */
+    const int64_t *target_offsets; /* [n + 1] */
+} att_sequence_pairs;
+
+typedef struct att_loss_options {
+    float label_smoothing, dropout; /* both in [0, 1) */
+    uint64_t seed;                  /* of dropout: another one for each step */
+    const uint32_t *sequence_ids;   /* [n], if dropout > 0: identify the pairs in the dropout masks */
+    bool sum;                       /* reduction: true: sum over target tokens, false: mean */
+    int64_t *count;                 /* receives the number of target tokens; or NULL */
+} att_loss_options;
+/* Logits of each target token given the tokens before it (teacher forcing) -> [target_offsets[n], target_vocabulary].
+ * Only dropout, seed and sequence_ids of options are used; options or NULL: no dropout. NULL on error. */
+ATT_API att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *pairs,
+                                            const att_loss_options *options);
+/* The cross entropy of these logits -> [1]. options or NULL: the mean, without dropout and label smoothing. */
+ATT_API att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *pairs,
+                                          const att_loss_options *options);
+
+typedef struct att_encoder_decoder_write_options {
+    size_t size;
+    att_dtype dtype; /* of the weights: ATT_F16, ATT_BF16; 0: f32 */
+    int64_t beam;    /* default beam size of translators that open the folder; 0: 4 */
+} att_encoder_decoder_write_options;
+/* Writes a model that was opened for training: config.json, generation_config.json and model.safetensors, each replaced
+ * atomically; a Transformer in the format of the class MarianMTModel. The folder is created if it does not exist.
+ * options or NULL: defaults. */
+ATT_API att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *folder,
+                                             const att_encoder_decoder_write_options *options);
+
+/* ---- 2 The Transformer -------------------------------------------------- */
+
+/* The Transformer of Vaswani et al. 2017 in the format of the class MarianMTModel, as used by the OPUS-MT models. */
+typedef struct att_transformer att_transformer;
+
+typedef struct att_transformer_info {
+    size_t size;
+    int64_t source_vocabulary, target_vocabulary, hidden, max_positions;
+    int64_t encoder_layers, encoder_heads, encoder_intermediate;
+    int64_t decoder_layers, decoder_heads, decoder_intermediate;
+} att_transformer_info;
+
+ATT_API att_status att_transformer_open(att_ctx *ctx, const char *folder, att_transformer **out);
+ATT_API void att_transformer_free(att_transformer *m);
+ATT_API att_status att_transformer_describe(const att_transformer *m, att_transformer_info *info);
+/* Encoder output for n sources, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 -> [offsets[n],
+ * hidden]. Returns NULL on error, like all operations. */
+ATT_API att_var *att_transformer_encode(att_tape *t, const att_transformer *m, const int32_t *ids,
+                                        const int64_t *offsets, int64_t n);
+/* Logits of the token after each target token, for n targets, concatenated: ids [offsets[n]], offsets [n + 1]; source:
+ * the output of att_transformer_encode, with source_offsets [n + 1] -> [offsets[n], target_vocabulary]. */
+ATT_API att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *source,
+                                        const int64_t *source_offsets, const int32_t *ids, const int64_t *offsets,
+                                        int64_t n);
+
+/* Opens the model for training, with f32 weights of its own. */
+ATT_API att_status att_transformer_open_for_training(att_ctx *ctx, const char *folder, att_transformer **out);
+/* The model as an att_encoder_decoder (an upcast), valid as long as m. */
+ATT_API att_encoder_decoder *att_transformer_as_encoder_decoder(att_transformer *m);
+
+/* ---- 3 Recurrent models ------------------------------------------------- */
+
+/* The recurrent encoder-decoder (Cho et al. 2014, Sutskever et al. 2014), optionally with attention to the source
+ * (Bahdanau et al. 2015, Luong et al. 2015). */
+typedef struct att_seq2seq att_seq2seq;
+
+typedef enum att_seq2seq_attention {
+    ATT_SEQ2SEQ_NONE = 0, /* a fixed context, the encoder's last state, is an input of the decoder's layers (Cho) */
+    ATT_SEQ2SEQ_ADDITIVE, /* query: state before the token; context: input of the layers (Bahdanau) */
+    ATT_SEQ2SEQ_DOT,      /* query: last layer's state; the context is added to it (Luong) */
+    ATT_SEQ2SEQ_GENERAL   /* likewise, with the score s W h */
+} att_seq2seq_attention;
+
+typedef struct att_seq2seq_config {
+    size_t size;
+    int64_t source_vocabulary, target_vocabulary;
+    int64_t embedding, units, layers; /* units of a state; layers of the encoder and of the decoder, each */
+    int64_t max_positions;   /* maximum number of tokens of a text; a limit of the settings, not of the layers */
+    int64_t pad, eos, start; /* ids of the target vocabulary; start is the decoder's first input */
+    bool lstm;               /* false: GRU */
+    bool bidirectional;      /* the encoder, with units / 2 in each direction */
+    bool scale_embedding;    /* multiply embeddings by sqrt(embedding) */
+    bool share;              /* one embedding table for source and target */
+    bool tie;                /* the output layer's weights are the target's embedding table (Press, Wolf 2017) */
+    att_seq2seq_attention attention;
+} att_seq2seq_config;
+
+/* Opens a folder with config.json ("model_type": "attend-seq2seq") and model.safetensors, for inference or for
+ * training, or makes a model with randomly initialised weights, for training. Errors name the setting and its value. */
+ATT_API att_status att_seq2seq_open(att_ctx *ctx, const char *folder, att_seq2seq **out);
+ATT_API att_status att_seq2seq_open_for_training(att_ctx *ctx, const char *folder, att_seq2seq **out);
+ATT_API att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint64_t seed, att_seq2seq **out);
+ATT_API void att_seq2seq_free(att_seq2seq *m);
+ATT_API att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config);
+/* The model as an att_encoder_decoder (an upcast), valid as long as m. Texts must not be empty. Dropout: after
+ * embeddings, between layers, after the encoder and before the output layer. */
+ATT_API att_encoder_decoder *att_seq2seq_as_encoder_decoder(att_seq2seq *m);
+
+/* ---- 4 Translating ------------------------------------------------------ */
+
+/* A translator: an encoder-decoder and its tokenizer (source.spm, target.spm, vocab.json). Serves many threads at
+ * once. */
+typedef struct att_translator att_translator;
+ATT_API att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out);
+/* options or NULL: defaults */
+ATT_API att_status att_translator_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                            att_translator **out);
+ATT_API att_status att_translator_weights(const att_translator *m, att_model_weights *weights);
+/* A translator of an existing model and tokenizer, which must outlive it; greedy by default. */
+ATT_API att_status att_translator_new(const att_encoder_decoder *m, const att_tokenizer *t, att_translator **out);
+ATT_API void att_translator_free(att_translator *m);
+ATT_API const att_encoder_decoder *att_translator_model(const att_translator *m);
+ATT_API const att_tokenizer *att_translator_tokenizer(const att_translator *m);
+ATT_API int64_t att_translator_beam(const att_translator *m); /* the default beam size of translations; m NULL: 0 */
+
+typedef struct att_translate_options {
+    size_t size;
+    int64_t beam;       /* beam size; 0: as in the model's settings, or 1 */
+    int64_t max_tokens; /* of a translation, eos included; 0: as in the settings, or the model's max_positions */
+    int64_t min_tokens; /* likewise: no eos before; 0: as in the settings, or 1 */
+    int64_t n_best;     /* number of translations per text, at most beam; 0: 1 */
+    const float
+        *length_penalty; /* score = log probability / tokens ^ length_penalty; or NULL: as in the settings, or 1 */
+    bool split;     /* split texts longer than max_positions, at sentence ends if possible, and translate the segments;
+                     * false: such a text is an error */
+    bool no_scores; /* leave scores NaN: with beam 1, tokens are then selected by att_linear_argmax, which is faster */
+} att_translate_options;
+
+typedef struct att_translation {
+    att_text text;
+    att_tokens tokens; /* without eos */
+    float score;       /* log probability / tokens ^ length_penalty, eos included */
+} att_translation;
+/* Translates texts [n] with lengths bytes [n] or NULL (zero-terminated) -> out [n][n_best], in the given order, best
+ * translation first; free each with att_translation_free. The same bits whatever else is in the call. If fewer than
+ * n_best translations were found, text.text of the others is NULL. An empty or blank text has an empty translation.
+ * Settings come from generation_config.json; an unsupported one is an error of att_translator_open. options or NULL:
+ * defaults. beam 1 is greedy search; otherwise beam search as in the class GenerationMixin. Errors: options out of
+ * range; a text that is NULL or too long; logits that are not finite; memory; cancelled. */
+ATT_API att_status att_translate(const att_translator *m, int64_t n, const char *const *texts, const size_t *bytes,
+                                 const att_translate_options *options, att_translation *out);
+ATT_API void att_translation_free(const att_translator *m, att_translation *t);
+
+/* Attention of a translation to its source: the weights of one decoder layer; rows sum to 1. */
+typedef struct att_alignment {
+    att_tokens source, target; /* eos included */
+    float *weights;            /* [target.count, source.count]: row t has the weights with which target token t was
+                                * predicted */
+} att_alignment;
+/* Computes the alignment of text [bytes] and its translation, ids [n] without eos, in one decoder pass. layer -1: the
+ * last; head -1: the mean of all heads. Errors: no such layer or head, or a model without attention; more tokens than
+ * positions; memory. */
+ATT_API att_status att_translate_alignment(const att_translator *m, const char *text, size_t bytes, const int32_t *ids,
+                                           int64_t n, int64_t layer, int64_t head, att_alignment *out);
+ATT_API void att_alignment_free(const att_translator *m, att_alignment *a);
+
+/* ---- 5 Training --------------------------------------------------------- */
+
+/* Training of a translator from two files: line i of one is the translation of line i of the other. The files may have
+ * any size: only line offsets are held in memory, at most 16 bytes a line, and batches are read when needed. So they
+ * must be regular files that do not change during the training: a changed file is an error of the next step. They
+ * are opened as att_open_text does. A line has at most 1 MiB. For pairs that are skipped see
+ * att_training_report. */
+typedef struct att_translator_training_options {
+    size_t size;
+    const char *source, *target;  /* files of text */
+    int64_t max_tokens;           /* of a text; longer pairs are skipped; 0: 128 */
+    int64_t batch_tokens;         /* target tokens of a batch, at most, except for a single longer pair; 0: 2048 */
+    int64_t accumulate;           /* batches per step; 0: 1 */
+    const att_schedule *schedule; /* of the learning rate */
+    float label_smoothing, dropout;
+    double clip;                             /* maximum gradient norm; 0: no clipping */
+    uint64_t seed;                           /* of dropout and of the order of pairs */
+    const char *valid_source, *valid_target; /* validation files; NULL: none */
+    /* The following fields are for att_translator_training_open only. */
+    const char *tokenizer; /* a folder with source.spm, target.spm, vocab.json, or a SentencePiece model; or NULL:
+                            * learnt from the files */
+    int64_t vocabulary;    /* size of the learnt joint vocabulary; 0: 8000. Each digit is a piece, and so is each of the
+                            * 4,000 most frequent characters that occur at least three times. */
+    double character_coverage; /* of the learnt vocabulary, see att_vocab_options; 0: 1 */
+    bool byte_fallback;        /* likewise */
+    const char *settings;      /* model settings as in config.json: {"model_type": "attend-seq2seq", "attention":
+                                * "dot"}. Left out, or NULL: a Transformer of 3 + 3 layers of 256, or recurrent layers
+                                * of about that size. Settings implied by the vocabulary may be left out. */
+    const char *config;        /* a file with such settings; or NULL. Settings given in both must be equal. */
+    bool resume;               /* continue from the newest checkpoint, with the same bits as without interruption */
+    int64_t keep;              /* number of checkpoints to keep; 0: 5 */
+    char *note; /* [note_bytes], zero-terminated: the caller's text, saved with each checkpoint and read on resume; or
+                 * NULL */
+    size_t note_bytes;
+    int64_t skip_bad_lines; /* skip up to as many pairs that are not UTF-8, of each two files; 0: none, an error */
+} att_translator_training_options;
+/* In memory. The model (opened for training) and the tokenizer must outlive the training. Errors name the files. */
+ATT_API att_status att_translator_training_new(att_encoder_decoder *m, const att_tokenizer *t,
+                                               const att_translator_training_options *options, att_training **out);
+/* In a folder; vocabulary and model are made as the options say. Errors: another process trains in the folder; it has
+ * checkpoints but options.resume is false, or none but it is true; a checkpoint with other options, or an invalid one
+ * (damaged, of another step, with numbers that are not finite); a symbolic link instead of the lock or a checkpoint. */
+ATT_API att_status att_translator_training_open(att_ctx *ctx, const char *folder,
+                                                const att_translator_training_options *options, att_training **out);
+/* The model and tokenizer of a translator's training; NULL for other trainings. */
+ATT_API const att_encoder_decoder *att_training_model(const att_training *t);
+ATT_API const att_tokenizer *att_training_tokenizer(const att_training *t);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
