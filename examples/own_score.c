@@ -32,20 +32,20 @@ static void tile(const att_score_tile *t) /* s: from q . k to scores */
     const float w = t->param[0].data[0];
     for (int j = 0; j < t->keys; j++)
         for (int64_t i = 0; i < t->columns; i++)
-            t->s[j * t->stride + i] = w * (t->s[j * t->stride + i] - t->query_number[i] - t->key_number[j]);
+            t->s[j * t->stride + i] = w * (t->s[j * t->stride + i] - t->query_term[i] - t->key_term[j]);
 }
 static void tile_back(const att_score_tile *t) /* ds: from the gradient of scores to that of q . k */
 {
     for (int j = 0; j < t->keys; j++) {
-        float *s = t->s + j * t->stride, *ds = t->ds + j * t->stride, w = t->param[0].data[0], k = t->key_number[j];
+        float *s = t->s + j * t->stride, *ds = t->ds + j * t->stride, w = t->param[0].data[0], k = t->key_term[j];
         for (int64_t i = 0; i < t->columns; i++) {
-            s[i] = ds[i] * (s[i] - t->query_number[i] - k);
+            s[i] = ds[i] * (s[i] - t->query_term[i] - k);
             ds[i] *= w;
-            t->dquery_number[i] -= ds[i];
+            t->dquery_term[i] -= ds[i];
         }
         if (t->param[0].grad)
             t->param[0].grad[0] += t->vectors->sum(t->queries, s);
-        t->dkey_number[j] -= t->vectors->sum(t->queries, ds);
+        t->dkey_term[j] -= t->vectors->sum(t->queries, ds);
     }
 }
 static const att_score gaussian = {.size = sizeof(att_score),
@@ -58,7 +58,7 @@ static const att_score gaussian = {.size = sizeof(att_score),
                                    .tile = tile,
                                    .tile_back = tile_back,
                                    .number = half_square,
-                                   .number_back = half_square_back};
+                                   .term_back = half_square_back};
 int main(void)
 {
     float x[4][2] = {{0, 0}, {0, 1}, {3, 0}, {3, 1}}, w[1] = {1}, out[4][2];

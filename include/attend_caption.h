@@ -195,9 +195,9 @@ ATT_API att_status att_training_caption_cider(att_training *t, int64_t max_image
 ATT_API int64_t att_training_caption_presence_steps(const att_training *t);
 /* From the next step on words are learnt, too, even if options.presence_epochs are not over, as where the time of a
  * training is short. Checkpoints have it. */
-ATT_API att_status att_training_caption_learn_words(att_training *t);
-/* As att_training_image_wait */
-ATT_API double att_training_caption_wait(const att_training *t);
+ATT_API att_status att_training_caption_train_words(att_training *t);
+/* As att_training_image_seconds_waiting */
+ATT_API double att_training_caption_seconds_waiting(const att_training *t);
 
 #ifdef __cplusplus
 }

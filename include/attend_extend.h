@@ -126,10 +126,10 @@ typedef struct att_score_tile {
     float *dkey;                 /* backward, added to: [keys, key_dim], rows dkey_stride apart */
     int64_t dkey_stride;
     const att_vectors *vectors;
-    const float *query_number; /* [columns], of a score that has `number`; else NULL */
-    const float *key_number;   /* [keys] */
-    float *dquery_number;      /* backward, added to: [columns] */
-    float *dkey_number;        /* backward, added to: [keys] */
+    const float *query_term; /* [columns], of a score that has `number`; else NULL */
+    const float *key_term;   /* [keys] */
+    float *dquery_term;      /* backward, added to: [columns] */
+    float *dkey_term;        /* backward, added to: [keys] */
 } att_score_tile;
 
 /* A row of queries or of keys, as `number` of a score with ATT_PRODUCT sees it. */
@@ -160,8 +160,8 @@ typedef struct att_modifier_tile {
 /* Who adds to what, and in which order. Functions are called by several threads at once, forward in any order; what
  * `user` points to is shared by all of them. Backward, a tile_back adds without a lock: while it runs, no other thread
  * adds to the numbers that its tile points to.
- *   dkey, dkey_number: of one thread, which has these keys for all queries: query head after query head, and of each
- * from the last queries to the first, some tiles at a time. dquery, dquery_number: threads wait for each other, so that
+ *   dkey, dkey_term: of one thread, which has these keys for all queries: query head after query head, and of each
+ * from the last queries to the first, some tiles at a time. dquery, dquery_term: threads wait for each other, so that
  * keys come in ascending order. param[].grad of a parameter per head: a part of this thread's own for these keys, 0 at
  * first; all parts are added up afterwards, in ascending order of sequences, heads and keys. Per pair: in place, in the
  * same order. The order is the same for any number of threads, and so are the bits.
@@ -188,9 +188,9 @@ enum {
  *     cosine       q . k / |q| |k|    q . k a b        number 1 / |x|
  *     polynomial   (q . k + c)^n                       no number
  *
- * `tile` is given q . k in s, a in query_number and b in key_number, and changes s to the scores. `tile_back` is given
+ * `tile` is given q . k in s, a in query_term and b in key_term, and changes s to the scores. `tile_back` is given
  * q . k in s once more (it may write there) and the scores' gradient in ds, which it changes to that of q . k; it adds
- * the gradients of the numbers to dquery_number and dkey_number. From these the library computes those of queries and
+ * the gradients of the numbers to dquery_term and dkey_term. From these the library computes those of queries and
  * keys: dquery and dkey are NULL. Where a pair does not attend, tile_back finds 0 in s and in ds, and a number that is
  * not finite is given as 0, so that sums over a tile need no test. Both functions are needed, tile_back where there is
  * a derivative; formula and derivative are of whole pairs as ever. Caches serve such a score: its numbers are made of
@@ -213,7 +213,7 @@ struct att_score {
     /* ATT_PRODUCT: the number of a row. NULL: none. */
     float (*number)(const att_score_row *r);
     /* Adds dnumber times its derivative to dx [dim]; needed where there is a derivative. */
-    void (*number_back)(const att_score_row *r, float dnumber, float *dx);
+    void (*term_back)(const att_score_row *r, float dnumber, float *dx);
 };
 
 struct att_modifier {

@@ -129,7 +129,7 @@ ATT_API void att_vocab_free(att_vocab *v);
 /* Adds a text, for instance a line. Memory grows with the number of distinct words and with the longest text. */
 ATT_API att_status att_vocab_add(att_vocab *v, const char *text, size_t bytes);
 /* Learns the vocabulary, once, after all texts. Errors: no text; characters and special pieces exceed `pieces`. */
-ATT_API att_status att_vocab_learn(att_vocab *v, att_vocab_result *result);
+ATT_API att_status att_vocab_train(att_vocab *v, att_vocab_result *result);
 
 typedef struct att_marian_tokenizer_files {
     size_t size;

@@ -13,10 +13,10 @@ extern "C" {
 /* Copies the caller's option struct src, which may be of an older or newer header, to dst [dst_size], ours; src or
  * NULL: all defaults. What src does not have becomes 0; dst's first field, size_t size, becomes dst_size. Errors: a
  * size that cannot be one; bytes after dst_size that are not 0. */
-ATT_API att_status att_take_options(void *dst, size_t dst_size, const void *src, const char *type_name);
+ATT_API att_status att_options_read(void *dst, size_t dst_size, const void *src, const char *type_name);
 /* The way back: fills the caller's dst, whose first field is its size, from src [src_size], ours. What src does not
  * have becomes 0. Error: a size that cannot be one, and nothing is written. */
-ATT_API att_status att_give_info(void *dst, const void *src, size_t src_size, const char *type_name);
+ATT_API att_status att_info_write(void *dst, const void *src, size_t src_size, const char *type_name);
 /* A pointer by its name */
 typedef struct att_named {
     const char *name;

@@ -273,11 +273,11 @@ ATT_API att_status att_image_training_open(att_ctx *ctx, const char *folder, con
                                            att_training **out);
 ATT_API const att_vit *att_training_vit(const att_training *t); /* NULL for other trainings */
 /* Seconds that all steps of this process have waited for images. */
-ATT_API double att_training_image_wait(const att_training *t);
+ATT_API double att_training_image_seconds_waiting(const att_training *t);
 /* Top-1 hits of the current weights on another set: number of right answers, and confusion [classes, classes] or NULL:
  * counts of (class, answer). */
-ATT_API att_status att_training_image_hits(att_training *t, const att_image_set *images, int64_t *hits,
-                                           int64_t *confusion);
+ATT_API att_status att_training_image_correct(att_training *t, const att_image_set *images, int64_t *hits,
+                                              int64_t *confusion);
 
 #ifdef __cplusplus
 }

@@ -249,7 +249,7 @@ static int print_summary(const history *h, const cli_skipped *skipped)
         puts("}");
     } else if (gold)
         fprintf(stderr, "%lld pairs: Spearman %.2f, Pearson %.2f\n", (long long)h->pairs, spearman, pearson);
-    cli_skipped_say(skipped->n, skipped->first);
+    cli_skipped_report(skipped->n, skipped->first);
     return CLI_DONE;
 }
 

@@ -90,7 +90,7 @@ static const char *how_to_take_all(void)
 }
 
 /* What the vocabulary lacks. */
-static void say_what_is_missing(const att_vocab_result *r)
+static void report_missing(const att_vocab_result *r)
 {
     cli_unknown left_out = {0};
     char list[CLI_UNKNOWN_LIST];
@@ -111,7 +111,7 @@ static void say_what_is_missing(const att_vocab_result *r)
 static int train(const att_ctx *ctx, att_vocab *v, cli_progress *progress, const cli_output *out, att_vocab_result *r)
 {
     cli_progress_begin(progress);
-    const int code = cli_status(ctx, att_vocab_learn(v, r));
+    const int code = cli_status(ctx, att_vocab_train(v, r));
     cli_progress_end(progress);
     if (!code)
         fwrite(r->model, 1, r->bytes, out->file);
@@ -152,7 +152,7 @@ static int run(int n, char **arguments)
         code = train(ctx, v, &progress, &out, &result);
     code = cli_output_close(&out, code);
     if (!code)
-        say_what_is_missing(&result);
+        report_missing(&result);
     att_vocab_free(v);
     att_close(ctx);
     cli_lines_close(&in);

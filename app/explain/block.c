@@ -90,21 +90,22 @@ static void introduce(page *p, const block_lesson *l)
 {
     const int64_t n = l->words.n, d = l->words.dim;
     page_title(p, (text){"The Transformer's layer", "Transformerの層"});
-    page_say(p,
-             (text){"Attention alone is no Transformer. A layer has two parts, attention and a feed-forward network. "
-                    "The result of each is added to its input and normalised, and N layers follow each other. First "
-                    "every step of one layer on %1$" PRId64 " words of %2$" PRId64
-                    " numbers, with the weights of nn.TransformerEncoderLayer(%2$" PRId64 ", 1, %3$" PRId64
-                    ") after torch.manual_seed(%4$d), without dropout; then N layers; then the paper's sizes, counted; "
-                    "then the weights of a trained translator.",
-                    "注意だけではTransformerになりません。一つの層は、注意とフィードフォワードネットワークという二つの"
-                    "部分からなり、どちらの結果も、入力に足してから正規化します。そして、この層をN個重ねます。"
-                    "まず、%2$" PRId64 "個の数からなる単語%1$" PRId64
-                    "個で、一つの層の計算をすべてたどります。重みは、torch.manual_seed(%4$d)のあとの"
-                    "nn.TransformerEncoderLayer(%2$" PRId64 ", 1, %3$" PRId64
-                    ")と同じで、ドロップアウトはありません。次にN個の層と進み、論文のモデルの大きさを計算し、"
-                    "最後に学習済みの翻訳モデルの重みを見ます。"},
-             n, d, 4 * d, SEED);
+    page_print(
+        p,
+        (text){"Attention alone is no Transformer. A layer has two parts, attention and a feed-forward network. "
+               "The result of each is added to its input and normalised, and N layers follow each other. First "
+               "every step of one layer on %1$" PRId64 " words of %2$" PRId64
+               " numbers, with the weights of nn.TransformerEncoderLayer(%2$" PRId64 ", 1, %3$" PRId64
+               ") after torch.manual_seed(%4$d), without dropout; then N layers; then the paper's sizes, counted; "
+               "then the weights of a trained translator.",
+               "注意だけではTransformerになりません。一つの層は、注意とフィードフォワードネットワークという二つの"
+               "部分からなり、どちらの結果も、入力に足してから正規化します。そして、この層をN個重ねます。"
+               "まず、%2$" PRId64 "個の数からなる単語%1$" PRId64
+               "個で、一つの層の計算をすべてたどります。重みは、torch.manual_seed(%4$d)のあとの"
+               "nn.TransformerEncoderLayer(%2$" PRId64 ", 1, %3$" PRId64
+               ")と同じで、ドロップアウトはありません。次にN個の層と進み、論文のモデルの大きさを計算し、"
+               "最後に学習済みの翻訳モデルの重みを見ます。"},
+        n, d, 4 * d, SEED);
     page_table(p, l->words.labels, n, NULL, d, l->words.x);
 }
 
@@ -115,16 +116,16 @@ static void attention(page *p, block_lesson *l, att_tensor *R)
     att_tensor X = l->X, A = {0};
     att_var *x, *a, *r;
     page_step(p, (text){"Attention, added to its input", "注意の結果を入力に足す"});
-    page_say(p,
-             (text){"The first part is self-attention with its out_proj, as in `attend explain multi-head`, here "
-                    "with one head. Its result does not replace x but is added to it: the residual connection (He "
-                    "and others, 2015). So attention only has to compute a change, each word keeps its own numbers, "
-                    "and in the backward pass the gradient reaches x by the sum as it is, whatever attention's "
-                    "weights are.",
-                    "最初の部分は、out_projまで含めた自己注意です（`attend explain multi-head`）。ここではヘッドは一つ"
-                    "です。結果は、xと置き換えるのではなく、xに足します。これが残差接続です（Heら、2015年）。"
-                    "注意は変化分だけを計算すればよく、どの単語にも自分の数が残ります。逆伝播でも、注意の重みが"
-                    "どうであれ、勾配は足し算を通ってそのままxに届きます。"});
+    page_print(
+        p, (text){"The first part is self-attention with its out_proj, as in `attend explain multi-head`, here "
+                  "with one head. Its result does not replace x but is added to it: the residual connection (He "
+                  "and others, 2015). So attention only has to compute a change, each word keeps its own numbers, "
+                  "and in the backward pass the gradient reaches x by the sum as it is, whatever attention's "
+                  "weights are.",
+                  "最初の部分は、out_projまで含めた自己注意です（`attend explain multi-head`）。ここではヘッドは一つ"
+                  "です。結果は、xと置き換えるのではなく、xに足します。これが残差接続です（Heら、2015年）。"
+                  "注意は変化分だけを計算すればよく、どの単語にも自分の数が残ります。逆伝播でも、注意の重みが"
+                  "どうであれ、勾配は足し算を通ってそのままxに届きます。"});
     page_formula(p, "a = MultiHead(x, x, x)    r = x + a");
     if (p->status != ATT_OK)
         return;
@@ -144,7 +145,7 @@ static void norm(page *p, block_lesson *l, const att_tensor *R)
     const float *r = R->data;
     att_tensor Y = {0};
     page_step(p, (text){"Layer norm", "層正規化"});
-    page_say(
+    page_print(
         p, (text){"Sums would grow from layer to layer. Layer norm (Ba and others, 2016) shifts and scales each "
                   "row, by itself, to mean 0 and variance 1; 1e-5 prevents a division by zero. Then each feature "
                   "has a learned factor γ and summand β; before training they are 1 and 0.",
@@ -179,12 +180,12 @@ static void one_row_alone(page *p, block_lesson *l, const att_tensor *Y)
     const int64_t d = l->words.dim, i = l->query;
     att_tensor One = {0}, All = {0}, F = {0};
     att_var *y, *one;
-    page_say(p,
-             (text){"No word has an influence on another here: it is applied to each position separately, with the "
-                    "same weights. The row of \"%s\" alone:",
-                    "ここでは、単語どうしは影響し合いません。同じ重みを、位置ごとに別々に適用するからです。"
-                    "「%s」の行だけを通してみます。"},
-             l->words.labels[i]);
+    page_print(p,
+               (text){"No word has an influence on another here: it is applied to each position separately, with the "
+                      "same weights. The row of \"%s\" alone:",
+                      "ここでは、単語どうしは影響し合いません。同じ重みを、位置ごとに別々に適用するからです。"
+                      "「%s」の行だけを通してみます。"},
+               l->words.labels[i]);
     if (p->status != ATT_OK)
         return;
     LOOP(p, y = att_input(t, Y); one = att_slice(t, y, 0, i, 1););
@@ -193,13 +194,13 @@ static void one_row_alone(page *p, block_lesson *l, const att_tensor *Y)
         return;
     const bool same = memcmp(F.data, l->f + i * d, (size_t)d * sizeof *l->f) == 0;
     page_table(p, &l->words.labels[i], 1, NULL, d, F.data);
-    page_say(p,
-             same ? (text){"These are its numbers above, to the last bit. Attention, of all words and of this one:",
-                           "上の表のこの行と、最後のビットまで同じです。注意なら、全単語の場合とこの単語だけの場合は、"
-                           "次のようになります。"}
-                  : (text){"These are not its numbers above! Attention, of all words and of this one:",
-                           "上の表のこの行とは違います！注意なら、全単語の場合とこの単語だけの場合は、"
-                           "次のようになります。"});
+    page_print(
+        p, same ? (text){"These are its numbers above, to the last bit. Attention, of all words and of this one:",
+                         "上の表のこの行と、最後のビットまで同じです。注意なら、全単語の場合とこの単語だけの場合は、"
+                         "次のようになります。"}
+                : (text){"These are not its numbers above! Attention, of all words and of this one:",
+                         "上の表のこの行とは違います！注意なら、全単語の場合とこの単語だけの場合は、"
+                         "次のようになります。"});
     CALL(p, att_var_value(t, att_nn_attention_apply(t, layer->attention, y, NULL), &All));
     CALL(p, att_var_value(t, att_nn_attention_apply(t, layer->attention, one, NULL), &One));
     page_table(p, &l->words.labels[i], 1, NULL, d, p->status == ATT_OK ? (float *)All.data + i * d : l->f);
@@ -214,14 +215,14 @@ static void feed_forward(page *p, block_lesson *l)
     att_tensor Y = page_matrix(p, l->y, n, d), H = {0}, F = {0};
     att_var *y, *h, *f;
     page_step(p, (text){"Feed-forward, position by position", "位置ごとのフィードフォワード"});
-    page_say(p,
-             (text){"The second part is two matrices with ReLU, max(0, x), in between: %1$" PRId64
-                    " numbers become %2$" PRId64 ", four times as many, and these become %1$" PRId64
-                    " again. Without ReLU the two matrices would amount to one.",
-                    "二つめの部分は、二つの行列で、あいだにReLU、つまりmax(0, x)をはさみます。%1$" PRId64
-                    "個の数を、四倍の%2$" PRId64 "個にしてから、%1$" PRId64
-                    "個に戻します。ReLUがなければ、二つの行列は一つの行列と変わりません。"},
-             d, 4 * d);
+    page_print(p,
+               (text){"The second part is two matrices with ReLU, max(0, x), in between: %1$" PRId64
+                      " numbers become %2$" PRId64 ", four times as many, and these become %1$" PRId64
+                      " again. Without ReLU the two matrices would amount to one.",
+                      "二つめの部分は、二つの行列で、あいだにReLU、つまりmax(0, x)をはさみます。%1$" PRId64
+                      "個の数を、四倍の%2$" PRId64 "個にしてから、%1$" PRId64
+                      "個に戻します。ReLUがなければ、二つの行列は一つの行列と変わりません。"},
+               d, 4 * d);
     page_formula(p, "h = max(0, y W_1ᵀ + b_1)    f = h W_2ᵀ + b_2");
     if (p->status != ATT_OK)
         return;
@@ -233,11 +234,11 @@ static void feed_forward(page *p, block_lesson *l)
     int64_t zeros = 0;
     for (int64_t i = 0; i < n * 4 * d && p->status == ATT_OK; i++)
         zeros += ((const float *)H.data)[i] == 0;
-    page_say(p,
-             (text){"Of these numbers %" PRId64 " of %" PRId64 " are 0: a unit is active for some words only. f:",
-                    "このうち、%2$" PRId64 "個中%1$" PRId64
-                    "個が0です。それぞれのユニットは、一部の単語にだけ反応します。fは次のとおりです。"},
-             zeros, n * 4 * d);
+    page_print(p,
+               (text){"Of these numbers %" PRId64 " of %" PRId64 " are 0: a unit is active for some words only. f:",
+                      "このうち、%2$" PRId64 "個中%1$" PRId64
+                      "個が0です。それぞれのユニットは、一部の単語にだけ反応します。fは次のとおりです。"},
+               zeros, n * 4 * d);
     CALL(p, att_var_value(t, f, &F));
     page_table(p, l->words.labels, n, NULL, d, F.data);
     if (p->status != ATT_OK)
@@ -254,9 +255,9 @@ static void whole_layer(page *p, block_lesson *l)
     att_tensor X = l->X, Y = page_matrix(p, l->y, n, d), F = page_matrix(p, l->f, n, d), Z = {0}, Once = {0};
     att_var *y, *f, *z;
     page_step(p, (text){"Residual and norm again: the layer", "もう一度、残差と正規化"});
-    page_say(p, (text){"What the feed-forward network computes is added and normalised in the same way. That is the "
-                       "layer:",
-                       "フィードフォワードの結果も、同じように足して正規化します。これで一層です。"});
+    page_print(p, (text){"What the feed-forward network computes is added and normalised in the same way. That is the "
+                         "layer:",
+                         "フィードフォワードの結果も、同じように足して正規化します。これで一層です。"});
     page_formula(p, "y = LayerNorm(x + MultiHead(x, x, x))    z = LayerNorm(y + FFN(y))");
     if (p->status != ATT_OK)
         return;
@@ -267,19 +268,20 @@ static void whole_layer(page *p, block_lesson *l)
     if (p->status != ATT_OK)
         return;
     memcpy(l->z, Z.data, (size_t)(n * d) * sizeof *l->z);
-    page_say(p, (text){"In one call:", "一度の呼び出しで書けば、こうなります。"});
+    page_print(p, (text){"In one call:", "一度の呼び出しで書けば、こうなります。"});
     CALL(p, att_var_value(t, att_nn_encoder_layer_apply(t, layer, att_input(t, &X), NULL), &Once));
     if (p->status == ATT_OK)
         page_agree(p, (text){"z and att_nn_encoder_layer_apply", "zとatt_nn_encoder_layer_apply"}, l->z, Once.data,
                    n * d);
-    page_say(p, (text){"PyTorch's module gives the same numbers. Newer models put the norm before each part, x + "
-                       "MultiHead(LayerNorm(x)), which trains more easily when there are many layers (order = "
-                       "ATT_PRE_NORM). A decoder's layer has a third part between the two, attention to the source "
-                       "(`attend explain three-uses`), with a residual and a norm of its own.",
-                       "PyTorchのモジュールも同じ値になります。新しいモデルでは、x + MultiHead(LayerNorm(x))のように、"
-                       "各部分の前で正規化します。層が多いときには、そのほうが学習しやすいのです（order = "
-                       "ATT_PRE_NORM）。デコーダの層には、二つのあいだに三つめの部分があります。原文への注意で"
-                       "（`attend explain three-uses`）、これにも残差と正規化が付きます。"});
+    page_print(p,
+               (text){"PyTorch's module gives the same numbers. Newer models put the norm before each part, x + "
+                      "MultiHead(LayerNorm(x)), which trains more easily when there are many layers (order = "
+                      "ATT_PRE_NORM). A decoder's layer has a third part between the two, attention to the source "
+                      "(`attend explain three-uses`), with a residual and a norm of its own.",
+                      "PyTorchのモジュールも同じ値になります。新しいモデルでは、x + MultiHead(LayerNorm(x))のように、"
+                      "各部分の前で正規化します。層が多いときには、そのほうが学習しやすいのです（order = "
+                      "ATT_PRE_NORM）。デコーダの層には、二つのあいだに三つめの部分があります。原文への注意で"
+                      "（`attend explain three-uses`）、これにも残差と正規化が付きます。"});
 }
 
 /* ---- N layers */
@@ -328,15 +330,15 @@ static void n_layers(page *p, block_lesson *l)
     att_var *x[KINDS];
     att_tensor X = l->X, Value = {0};
     page_step(p, (text){"N layers", "N個の層"});
-    page_say(p,
-             (text){"The output has the shape of the input, so layers can be repeated, each with its own weights: "
-                    "the paper has N = 6. What happens to the words on the way? Below is how much they differ from "
-                    "one another, as a share of their size, 0: they are all the same. First with attention alone, "
-                    "then with the residual, then with the whole layer (further weights from the same generator):",
-                    "出力の形は入力と同じなので、層はいくつでも重ねられます。重みは層ごとに別です。論文ではN = 6です。"
-                    "そのあいだ、単語はどうなるのでしょうか。単語どうしがどれだけ違うかを、大きさに対する割合で"
-                    "示します。0なら、すべて同じです。注意だけの場合、残差を加えた場合、層全体の場合の順です"
-                    "（重みは同じ生成器の続きです）。"});
+    page_print(
+        p, (text){"The output has the shape of the input, so layers can be repeated, each with its own weights: "
+                  "the paper has N = 6. What happens to the words on the way? Below is how much they differ from "
+                  "one another, as a share of their size, 0: they are all the same. First with attention alone, "
+                  "then with the residual, then with the whole layer (further weights from the same generator):",
+                  "出力の形は入力と同じなので、層はいくつでも重ねられます。重みは層ごとに別です。論文ではN = 6です。"
+                  "そのあいだ、単語はどうなるのでしょうか。単語どうしがどれだけ違うかを、大きさに対する割合で"
+                  "示します。0なら、すべて同じです。注意だけの場合、残差を加えた場合、層全体の場合の順です"
+                  "（重みは同じ生成器の続きです）。"});
     page_line(p, "layers  %14s %16s %14s", "attention", "x + attention", "whole layer");
     for (int k = 0; k < KINDS && p->status == ATT_OK; k++)
         x[k] = att_input(l->tape, &X);
@@ -351,7 +353,7 @@ static void n_layers(page *p, block_lesson *l)
         }
         page_line(p, "%6d  %14s %16s %14s", i, of[ALONE], of[RESIDUAL], of[WHOLE]);
     }
-    page_say(
+    page_print(
         p,
         (text){"Attention is a mean over words, and a mean of means is hardly anything else than one mean for "
                "all: alone it makes words equal within a few layers (Dong and others, 2021). The residual is "
@@ -369,18 +371,19 @@ static void projection(page *p, block_lesson *l)
     att_tensor X = l->X, Z = page_matrix(p, l->z, n, d), W = {0};
     att_var *z, *e, *w;
     page_step(p, (text){"The final projection", "最後の射影"});
-    page_say(p,
-             (text){"What a decoder's last layer computes is still a vector of d numbers. One more matrix makes of it "
-                    "a score, called logit, for each token of the vocabulary, and softmax turns these into "
-                    "probabilities of the next token. The paper takes the table of embeddings for this matrix, too "
-                    "(section 3.4): a token is likely if its embedding points where z points. With the %" PRId64
-                    " words as a vocabulary (and weights that have learned nothing yet):",
-                    "デコーダの最後の層の出力は、まだd個の数からなるベクトルです。これを、もう一つの行列で語彙の"
-                    "各トークンのスコア（ロジット）に変え、softmaxで次のトークンの確率に変えます。論文は、この行列にも"
-                    "埋め込みの表を"
-                    "使います（3.4節）。埋め込みがzと同じ向きのトークンほど、確率が高くなります。%" PRId64
-                    "個の単語を語彙とみなすと、次のようになります（重みは、まだ何も学習していません）。"},
-             n);
+    page_print(
+        p,
+        (text){"What a decoder's last layer computes is still a vector of d numbers. One more matrix makes of it "
+               "a score, called logit, for each token of the vocabulary, and softmax turns these into "
+               "probabilities of the next token. The paper takes the table of embeddings for this matrix, too "
+               "(section 3.4): a token is likely if its embedding points where z points. With the %" PRId64
+               " words as a vocabulary (and weights that have learned nothing yet):",
+               "デコーダの最後の層の出力は、まだd個の数からなるベクトルです。これを、もう一つの行列で語彙の"
+               "各トークンのスコア（ロジット）に変え、softmaxで次のトークンの確率に変えます。論文は、この行列にも"
+               "埋め込みの表を"
+               "使います（3.4節）。埋め込みがzと同じ向きのトークンほど、確率が高くなります。%" PRId64
+               "個の単語を語彙とみなすと、次のようになります（重みは、まだ何も学習していません）。"},
+        n);
     page_formula(p, "P = softmax(z Eᵀ)");
     if (p->status != ATT_OK)
         return;

@@ -85,8 +85,8 @@ static void count_layers(page *p)
     att_nn_params *params = NULL;
     int64_t encoder = 0, decoder = 0;
     char a[32], b[32];
-    page_say(p, (text){"The same from layers of these sizes, whose parameters are counted one by one:",
-                       "同じ大きさの層を作り、パラメータを一つずつ数えても、同じになります。"});
+    page_print(p, (text){"The same from layers of these sizes, whose parameters are counted one by one:",
+                         "同じ大きさの層を作り、パラメータを一つずつ数えても、同じになります。"});
     CALL(p, att_nn_params_new(ctx, NULL, &params));
     if (p->status == ATT_OK)
         LOOP(p,
@@ -109,15 +109,15 @@ static void table(page *p)
 {
     const block_sizes *s = &base;
     const int64_t attention = attention_matrices(s), feed_forward = feed_forward_matrices(s);
-    page_say(p,
-             (text){"The paper's base model has d_model = 512, h = 8 heads of d_k = d_v = 512 / 8 = 64 numbers, d_ff "
-                    "= 4 · 512 = 2048, N = 6. Each entry of a matrix is one parameter, and one multiplication with "
-                    "an addition for each token. Parameters (with biases), and these multiply-adds per token:",
-                    "論文の基本モデルは、d_model = 512、h = 8個のヘッドがそれぞれd_k = d_v = 512 / 8 = 64個の数、"
-                    "d_ff = 4 · 512 = 2048、N = 6です。行列の要素一つが、パラメータ一つ、そして"
-                    "トークン一つあたり積和演算一回にあたります。パラメータ（バイアスも含む）と、トークンあたりの積和演"
-                    "算の数は、"
-                    "次のとおりです。"});
+    page_print(
+        p, (text){"The paper's base model has d_model = 512, h = 8 heads of d_k = d_v = 512 / 8 = 64 numbers, d_ff "
+                  "= 4 · 512 = 2048, N = 6. Each entry of a matrix is one parameter, and one multiplication with "
+                  "an addition for each token. Parameters (with biases), and these multiply-adds per token:",
+                  "論文の基本モデルは、d_model = 512、h = 8個のヘッドがそれぞれd_k = d_v = 512 / 8 = 64個の数、"
+                  "d_ff = 4 · 512 = 2048、N = 6です。行列の要素一つが、パラメータ一つ、そして"
+                  "トークン一つあたり積和演算一回にあたります。パラメータ（バイアスも含む）と、トークンあたりの積和演"
+                  "算の数は、"
+                  "次のとおりです。"});
     page_line(p, "%-42s %12s %12s", "", "parameters", "per token");
     print_count(p, "attention", "4 d_model² + 4 d_model", block_attention_parameters(s), attention);
     print_count(p, "feed-forward", "2 d_model d_ff + biases", block_feed_forward_parameters(s), feed_forward);
@@ -126,36 +126,36 @@ static void table(page *p)
     print_count(p, "decoder layer", "2 attentions, 3 norms", block_decoder_parameters(s), 2 * attention + feed_forward);
     print_count(p, "6 + 6 layers", "", all_layers(s), s->n * (3 * attention + 2 * feed_forward));
     print_count(p, "final projection", "37,000 d_model", VOCABULARY * s->d_model, VOCABULARY * s->d_model);
-    page_say(p,
-             (text){"Two thirds of an encoder's layer are feed-forward. (Keys and values of the source are computed "
-                    "once for each of its tokens; the table counts as many of these as target tokens.)",
-                    "エンコーダの層の三分の二は、フィードフォワードです。（原文のキーとバリューの計算は、原文のトークン"
-                    "一つにつき一回です。表では、訳文のトークンと同じ数だけ数えています。）"});
+    page_print(
+        p, (text){"Two thirds of an encoder's layer are feed-forward. (Keys and values of the source are computed "
+                  "once for each of its tokens; the table counts as many of these as target tokens.)",
+                  "エンコーダの層の三分の二は、フィードフォワードです。（原文のキーとバリューの計算は、原文のトークン"
+                  "一つにつき一回です。表では、訳文のトークンと同じ数だけ数えています。）"});
 }
 
 static void heads(page *p)
 {
     char a[32], b[32], c[32];
     const int64_t d = base.d_model;
-    page_say(p,
-             (text){"Heads cost nothing extra: 8 matrices of 512 x 64 are as large as one of 512 x 512, and 8 scores "
-                    "of 64 products each take as many as one of 512. That would not be so with 8 heads of full "
-                    "width:",
-                    "ヘッドを分けても、計算量は増えません。512 x 64の行列8個は512 x 512の行列一つと同じ大きさで、"
-                    "64個の積からなるスコア8個は、512個の積からなるスコア一つと同じ計算量です。ヘッド8個が"
-                    "どれも全幅だったら、そうはいきません。"});
+    page_print(p,
+               (text){"Heads cost nothing extra: 8 matrices of 512 x 64 are as large as one of 512 x 512, and 8 scores "
+                      "of 64 products each take as many as one of 512. That would not be so with 8 heads of full "
+                      "width:",
+                      "ヘッドを分けても、計算量は増えません。512 x 64の行列8個は512 x 512の行列一つと同じ大きさで、"
+                      "64個の積からなるスコア8個は、512個の積からなるスコア一つと同じ計算量です。ヘッド8個が"
+                      "どれも全幅だったら、そうはいきません。"});
     const block_sizes one = {1, d, 2048, 1, d, d}, full = {1, d, 2048, 8, d, d};
     page_line(p, "1 head of 512 %s   8 of 64 %s   8 of 512 %s", block_number(a, attention_matrices(&one)),
               block_number(b, attention_matrices(&base)), block_number(c, attention_matrices(&full)));
-    page_say(p,
-             (text){"(Only softmax is computed 8 times.) Scores and weighted values are not in the table, since they "
-                    "depend on the number n of tokens that are attended to: 2 n d_model multiply-adds per token and "
-                    "attention. For n = 25 and n = 1024:",
-                    "（softmaxだけは8回計算します。）スコアとバリューの加重和は、注意が向けられるトークンの数nに"
-                    "よるので、表には含めていません。注意一つ、トークン一つあたり、2 n d_model回の積和です。"
-                    "n = 25とn = 1024では、次のとおりです。"});
+    page_print(p,
+               (text){"(Only softmax is computed 8 times.) Scores and weighted values are not in the table, since they "
+                      "depend on the number n of tokens that are attended to: 2 n d_model multiply-adds per token and "
+                      "attention. For n = 25 and n = 1024:",
+                      "（softmaxだけは8回計算します。）スコアとバリューの加重和は、注意が向けられるトークンの数nに"
+                      "よるので、表には含めていません。注意一つ、トークン一つあたり、2 n d_model回の積和です。"
+                      "n = 25とn = 1024では、次のとおりです。"});
     page_line(p, "%s, %s", block_number(a, 2 * 25 * d), block_number(b, 2 * 1024 * d));
-    page_say(
+    page_print(
         p, (text){"At n = 2 d_model = 1024 that is as much as the four matrices: before, attention is mostly linear "
                   "layers; far beyond, it grows with the square of the length.",
                   "n = 2 d_model = 1024で、四つの行列と同じになります。それより短ければ、注意の計算の大半は線形層です。"
@@ -166,11 +166,11 @@ static void heads(page *p)
 static void compare_paper(page *p)
 {
     double low = 0, high = INFINITY;
-    page_say(p,
-             (text){"The paper's table 3 has parameters in millions, for other sizes too. Less those of our layers, "
-                    "what is left must be the embeddings, the same in each row:",
-                    "論文の表3には、ほかの大きさも含めて、パラメータ数（百万単位）があります。そこから層のパラメータを"
-                    "引いた残りは埋め込みで、どの行でも同じになるはずです。"});
+    page_print(
+        p, (text){"The paper's table 3 has parameters in millions, for other sizes too. Less those of our layers, "
+                  "what is left must be the embeddings, the same in each row:",
+                  "論文の表3には、ほかの大きさも含めて、パラメータ数（百万単位）があります。そこから層のパラメータを"
+                  "引いた残りは埋め込みで、どの行でも同じになるはずです。"});
     page_line(p, "%-12s %12s %7s %7s", "", "layers", "paper", "left");
     for (int i = 0; i < ROWS; i++) {
         char a[32];
@@ -180,18 +180,18 @@ static void compare_paper(page *p)
         page_line(p, "%-12s %12s %7d %7.2f", rows[i].name, block_number(a, layers), rows[i].millions, left);
     }
     if (low <= high)
-        page_say(p,
-                 (text){"It is, within the rounding to whole millions: any number from %.2f to %.2f agrees with all "
-                        "eight rows. So the layers are counted right. As a table of embeddings of 512 numbers that "
-                        "would be some 41,000 tokens. The paper speaks of about 37,000, which is %.1f million and "
-                        "makes %.1f with the layers; it does not say what else is in its 65.",
-                        "百万単位の丸めの範囲で、そのとおりです。%.2fから%.2fまでの数なら、八行すべてに合います。"
-                        "層の数え方は正しいということです。512個の数の埋め込みとすれば、およそ41,000トークンぶん"
-                        "です。論文には約37,000とあります。それなら%.1f、層と合わせて%.1fになります（単位は百万）。"
-                        "論文の65に、ほかに何が含まれるのかは、書かれていません。"},
-                 low, high, VOCABULARY * 512 * 1e-6, (double)(all_layers(&base) + VOCABULARY * 512) * 1e-6);
+        page_print(p,
+                   (text){"It is, within the rounding to whole millions: any number from %.2f to %.2f agrees with all "
+                          "eight rows. So the layers are counted right. As a table of embeddings of 512 numbers that "
+                          "would be some 41,000 tokens. The paper speaks of about 37,000, which is %.1f million and "
+                          "makes %.1f with the layers; it does not say what else is in its 65.",
+                          "百万単位の丸めの範囲で、そのとおりです。%.2fから%.2fまでの数なら、八行すべてに合います。"
+                          "層の数え方は正しいということです。512個の数の埋め込みとすれば、およそ41,000トークンぶん"
+                          "です。論文には約37,000とあります。それなら%.1f、層と合わせて%.1fになります（単位は百万）。"
+                          "論文の65に、ほかに何が含まれるのかは、書かれていません。"},
+                   low, high, VOCABULARY * 512 * 1e-6, (double)(all_layers(&base) + VOCABULARY * 512) * 1e-6);
     else
-        page_say(p, (text){"It is not: the layers are counted wrong.", "同じになりません。層の数え方が違います。"});
+        page_print(p, (text){"It is not: the layers are counted wrong.", "同じになりません。層の数え方が違います。"});
 }
 
 void block_counted(page *p)

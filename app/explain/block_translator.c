@@ -74,10 +74,11 @@ static void make_layers(page *p, translator_lesson *l)
     att_nn_params *params = NULL;
     const att_nn_encoder_layer **encoder = l->encoder;
     page_step(p, (text){"Its layers", "モデルの層"});
-    page_say(p, (text){"A layer requests its parameters by name, and load finds them in the file, where W_1 of the "
-                       "first layer, for example, is model.encoder.layers.0.fc1.weight. Those of the decoder likewise:",
-                       "層はパラメータを名前で要求し、loadがファイルの中から見つけます。たとえば最初の層のW_1は、"
-                       "model.encoder.layers.0.fc1.weightです。デコーダの層も同様です。"});
+    page_print(p,
+               (text){"A layer requests its parameters by name, and load finds them in the file, where W_1 of the "
+                      "first layer, for example, is model.encoder.layers.0.fc1.weight. Those of the decoder likewise:",
+                      "層はパラメータを名前で要求し、loadがファイルの中から見つけます。たとえば最初の層のW_1は、"
+                      "model.encoder.layers.0.fc1.weightです。デコーダの層も同様です。"});
     CALL(p, att_nn_params_new(ctx, ATT_OPTIONS(att_nn_params_config, .load = load, .user = file), &params));
     l->params = params;
     if (p->status != ATT_OK)
@@ -153,26 +154,26 @@ static void sizes(page *p, const translator_lesson *l)
     const int64_t table = m->target_vocabulary * d, all = encoder + decoder + table + m->target_vocabulary;
     char a[32];
     page_step(p, (text){"A trained model", "学習済みのモデル"});
-    page_say(p,
-             (text){"%s, the model of `attend translate`, is a smaller one: d_model = %" PRId64 ", h = %" PRId64
-                    ", so d_k = %" PRId64 " again; d_ff = %" PRId64 ", N = %" PRId64 ". Its parameters:",
-                    "`attend translate`のモデル%sは、これより小さく、d_model = %" PRId64 "、h = %" PRId64
-                    "で、d_kは同じく%" PRId64 "、d_ff = %" PRId64 "、N = %" PRId64
-                    "です。パラメータは次のとおりです。"},
-             CLI_TRANSLATOR_SHIPPED, d, h, d / h, s.d_ff, s.n);
+    page_print(p,
+               (text){"%s, the model of `attend translate`, is a smaller one: d_model = %" PRId64 ", h = %" PRId64
+                      ", so d_k = %" PRId64 " again; d_ff = %" PRId64 ", N = %" PRId64 ". Its parameters:",
+                      "`attend translate`のモデル%sは、これより小さく、d_model = %" PRId64 "、h = %" PRId64
+                      "で、d_kは同じく%" PRId64 "、d_ff = %" PRId64 "、N = %" PRId64
+                      "です。パラメータは次のとおりです。"},
+               CLI_TRANSLATOR_SHIPPED, d, h, d / h, s.d_ff, s.n);
     page_line(p, "encoder     %" PRId64 " layers of %s", s.n, block_number(a, block_encoder_parameters(&s)));
     page_line(p, "decoder     %" PRId64 " layers of %s", s.n, block_number(a, block_decoder_parameters(&s)));
     page_line(p, "embeddings  %" PRId64 " x %" PRId64, m->target_vocabulary, d);
     page_line(p, "logits      %" PRId64 " biases", m->target_vocabulary);
     page_line(p, "together    %s", block_number(a, all));
     const int64_t in_file = count_file(p, l->file);
-    page_say(p,
-             in_file == all ? (text){"That is what its file has: %s numbers. One table serves the source, the target "
-                                     "and the final projection.",
-                                     "ファイルにある数も%s個で、同じです。原文、訳文、最後の射影は、一つの表を"
-                                     "共有しています。"}
-                            : (text){"Its file has %s numbers.", "ファイルにある数は%s個です。"},
-             block_number(a, in_file));
+    page_print(p,
+               in_file == all ? (text){"That is what its file has: %s numbers. One table serves the source, the target "
+                                       "and the final projection.",
+                                       "ファイルにある数も%s個で、同じです。原文、訳文、最後の射影は、一つの表を"
+                                       "共有しています。"}
+                              : (text){"Its file has %s numbers.", "ファイルにある数は%s個です。"},
+               block_number(a, in_file));
 }
 
 /* ---- a pass, with parts left out */
@@ -313,13 +314,13 @@ static void encoder(page *p, translator_lesson *l)
     const att_positions *at = ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1);
     att_var *e, *x[MAX_LAYERS + 1], *a[MAX_LAYERS], *y[MAX_LAYERS], *h[MAX_LAYERS], *f[MAX_LAYERS];
     att_tensor Own = {0}, Its = {0};
-    page_say(p, (text){"The source: its embeddings, times √d_model = 16 (section 3.4 of the paper), and positions:",
-                       "原文の埋め込みを√d_model = 16倍し（論文の3.4節）、位置を足します。"});
+    page_print(p, (text){"The source: its embeddings, times √d_model = 16 (section 3.4 of the paper), and positions:",
+                         "原文の埋め込みを√d_model = 16倍し（論文の3.4節）、位置を足します。"});
     print_tokens(p, l, ids, n);
     if (p->status != ATT_OK)
         return;
     LOOP(p, e = att_nn_embedding_apply(t, embedding, ids, n); x[0] = att_sinusoidal(t, att_scale(t, e, 16), at, NULL););
-    page_say(p, (text){"Then the layers, each in five lines:", "続いて、各層を五行ずつで計算します。"});
+    page_print(p, (text){"Then the layers, each in five lines:", "続いて、各層を五行ずつで計算します。"});
     LOOP(
         p, for (int64_t i = 0; i < layers; i++) {
             const att_nn_feed_forward *ff = encoder[i]->feed_forward;
@@ -330,7 +331,7 @@ static void encoder(page *p, translator_lesson *l)
             f[i] = att_nn_linear_apply(t, ff->outer, h[i], ATT_IDENTITY, NULL);
             x[i + 1] = att_nn_norm_apply(t, n_2, att_add(t, y[i], f[i]));
         });
-    page_say(
+    page_print(
         p, (text){"The root mean square of each, and the share of h that is not 0. In an untrained layer it "
                   "is about half; here few units are active for a token.",
                   "それぞれの二乗平均平方根と、hのうち0でないものの割合です。学習前の層なら、およそ半分です。ここでは、"
@@ -387,13 +388,13 @@ static void layer_by_layer(page *p, translator_lesson *l)
     const int64_t vocabulary = l->info.target_vocabulary, layers = l->info.decoder_layers;
     const float *y[MAX_LAYERS] = {0};
     page_step(p, (text){"Layer by layer to the next token", "層を重ねて、次のトークンへ"});
-    page_say(p,
-             (text){"The decoder's layers, with attention to the source in the middle, and the final projection "
-                    "translate, one token after the other. What would the projection say after the first layer, "
-                    "and after the second? For each token that is read, the likeliest next one:",
-                    "原文への注意を真ん中に持つデコーダの層と、最後の射影とで、トークンを一つずつ訳していきます。"
-                    "最後の射影を、一つめの層、二つめの層のすぐ後に使ったら、どうなるでしょうか。読んだトークンごとに、"
-                    "いちばん確からしい次のトークンを示します。"});
+    page_print(
+        p, (text){"The decoder's layers, with attention to the source in the middle, and the final projection "
+                  "translate, one token after the other. What would the projection say after the first layer, "
+                  "and after the second? For each token that is read, the likeliest next one:",
+                  "原文への注意を真ん中に持つデコーダの層と、最後の射影とで、トークンを一つずつ訳していきます。"
+                  "最後の射影を、一つめの層、二つめの層のすぐ後に使ったら、どうなるでしょうか。読んだトークンごとに、"
+                  "いちばん確からしい次のトークンを示します。"});
     page_formula(p, "P = softmax(x Eᵀ + b)");
     for (int64_t i = 0; i < layers; i++)
         y[i] = logits(p, l, i + 1);
@@ -413,7 +414,7 @@ static void layer_by_layer(page *p, translator_lesson *l)
         }
         page_line(p, "%s", line);
     }
-    page_say(
+    page_print(
         p, (text){"After the first layer it would mostly repeat the token that is read: thanks to the residual "
                   "that is what the vector mainly holds, and the projection finds it by its embedding. The "
                   "following layers turn it into the next token.",
@@ -431,10 +432,10 @@ static void part_by_part(page *p, translator_lesson *l)
                                                 "no cross-attention", "no residual",     "no layer norm"};
     const int64_t vocabulary = l->info.target_vocabulary;
     page_step(p, (text){"What each part is worth", "各部分を取り除くと"});
-    page_say(p, (text){"The same weights, with one part left out in all layers: -log p of this translation, added up "
-                       "over its tokens, and for how many of them it is still the likeliest.",
-                       "同じ重みのまま、すべての層から一つの部分を取り除いてみます。この訳文の-log pを"
-                       "全トークンについて足したものと、それでも訳文のトークンがいちばん確からしい位置の数です。"});
+    page_print(p, (text){"The same weights, with one part left out in all layers: -log p of this translation, added up "
+                         "over its tokens, and for how many of them it is still the likeliest.",
+                         "同じ重みのまま、すべての層から一つの部分を取り除いてみます。この訳文の-log pを"
+                         "全トークンについて足したものと、それでも訳文のトークンがいちばん確からしい位置の数です。"});
     page_line(p, "%-18s  %8s  %s", "", "-log p", "likeliest");
     for (int k = 0; k < VARIANTS && p->status == ATT_OK; k++) {
         l->lacks = k;
@@ -452,11 +453,11 @@ static void part_by_part(page *p, translator_lesson *l)
         att_tape_reset(l->tape);
     }
     l->lacks = NOTHING;
-    page_say(p,
-             (text){"In a sentence as short as this one self-attention is missed least. Of the other parts none can be "
-                    "left out: they have been trained together.",
-                    "これほど短い文では、自己注意がなくても影響はわずかです。ほかの部分は、どれも欠かせません。"
-                    "一緒に学習してきたからです。"});
+    page_print(
+        p, (text){"In a sentence as short as this one self-attention is missed least. Of the other parts none can be "
+                  "left out: they have been trained together.",
+                  "これほど短い文では、自己注意がなくても影響はわずかです。ほかの部分は、どれも欠かせません。"
+                  "一緒に学習してきたからです。"});
 }
 
 void block_translator(page *p)

@@ -81,21 +81,22 @@ static void introduce(page *p, const captioning_lesson *l)
 {
     const att_caption_model_info *i = &l->m.info;
     page_title(p, (text){"Captions of a picture", "画像キャプション"});
-    page_say(p,
-             (text){"A network writes a sentence about a picture: convolutions read the picture, a GRU writes the "
-                    "words, one after another. First from one vector for the whole picture, then with attention, where "
-                    "each word gets a vector of its own. All on a model's own weights, number by number. The model: a "
-                    "grid of H x W = %" PRId64 " x %" PRId64 " places, states of D_h = %" PRId64 " numbers, %" PRId64
-                    " words. Where several numbers follow a name, they are the first of its row. Rows and columns of "
-                    "the grid are counted from 1. (The same story of translations, with measurements: `attend explain "
-                    "fixed-context`.)",
-                    "画像を説明する文を書くネットワークです。畳み込みが画像を読み、GRUが単語を一つずつ書きます。"
-                    "まず、画像全体を表す一つのベクトルから書く場合を見ます。次に、注意を使って、単語ごとに別の"
-                    "ベクトルから書く場合を見ます。あるモデルの本物の重みを使い、計算を一つずつ追います。"
-                    "モデルの大きさは、グリッドがH x W = %" PRId64 " x %" PRId64 "、状態の幅がD_h = %" PRId64
-                    "、単語が%" PRId64 "語です。名前のあとに並ぶ数は、その行の先頭の数個です。グリッドの行と列は1から"
-                    "数えます。（翻訳での同じ話とその測定は、`attend explain fixed-context`にあります。）"},
-             i->grid[0], i->grid[1], i->hidden, i->words);
+    page_print(
+        p,
+        (text){"A network writes a sentence about a picture: convolutions read the picture, a GRU writes the "
+               "words, one after another. First from one vector for the whole picture, then with attention, where "
+               "each word gets a vector of its own. All on a model's own weights, number by number. The model: a "
+               "grid of H x W = %" PRId64 " x %" PRId64 " places, states of D_h = %" PRId64 " numbers, %" PRId64
+               " words. Where several numbers follow a name, they are the first of its row. Rows and columns of "
+               "the grid are counted from 1. (The same story of translations, with measurements: `attend explain "
+               "fixed-context`.)",
+               "画像を説明する文を書くネットワークです。畳み込みが画像を読み、GRUが単語を一つずつ書きます。"
+               "まず、画像全体を表す一つのベクトルから書く場合を見ます。次に、注意を使って、単語ごとに別の"
+               "ベクトルから書く場合を見ます。あるモデルの本物の重みを使い、計算を一つずつ追います。"
+               "モデルの大きさは、グリッドがH x W = %" PRId64 " x %" PRId64 "、状態の幅がD_h = %" PRId64
+               "、単語が%" PRId64 "語です。名前のあとに並ぶ数は、その行の先頭の数個です。グリッドの行と列は1から"
+               "数えます。（翻訳での同じ話とその測定は、`attend explain fixed-context`にあります。）"},
+        i->grid[0], i->grid[1], i->hidden, i->words);
 }
 
 static void picture(page *p, captioning_lesson *l)
@@ -107,12 +108,12 @@ static void picture(page *p, captioning_lesson *l)
     att_image image = {0}, seen = {0};
     float *pixels = page_floats(p, i->image[0] * i->image[1] * i->channels);
     page_step(p, (text){"The picture", "画像"});
-    page_say(p,
-             (text){"The picture as the model sees it, %" PRId64 " x %" PRId64 " pixels of %" PRId64
-                    " numbers, here as characters:",
-                    "モデルが見る画像は%" PRId64 " x %" PRId64 "画素で、一つの画素は%" PRId64
-                    "個の数です。ここでは文字で示します。"},
-             i->image[0], i->image[1], i->channels);
+    page_print(p,
+               (text){"The picture as the model sees it, %" PRId64 " x %" PRId64 " pixels of %" PRId64
+                      " numbers, here as characters:",
+                      "モデルが見る画像は%" PRId64 " x %" PRId64 "画素で、一つの画素は%" PRId64
+                      "個の数です。ここでは文字で示します。"},
+               i->image[0], i->image[1], i->channels);
     CALL(p, att_image_open(ctx, path, NULL, &image));
     l->opened = image;
     CALL(p, att_image_processor_crop(processor, &image, &seen));
@@ -138,15 +139,15 @@ static void grid(page *p, captioning_lesson *l)
         return;
     p->status = att_wrap(&Pixels, l->x, ATT_F32, ATT_DIMS(1, i->image[0], i->image[1], i->channels), NULL);
     page_step(p, (text){"A grid of vectors", "ベクトルのグリッド"});
-    page_say(p,
-             (text){"%" PRId64 " stages of convolutions halve rows and columns: from (%" PRId64 ", %" PRId64
-                    ", %" PRId64 ") to (H, W, D_x) = (%" PRId64 ", %" PRId64 ", %" PRId64
-                    "). Then a matrix and tanh make of each place the D_h numbers that the writer gets to see.",
-                    "畳み込みの段が%" PRId64 "段あり、段ごとに行と列が半分になります。形は、(%" PRId64 ", %" PRId64
-                    ", %" PRId64 ")から(H, W, D_x) = (%" PRId64 ", %" PRId64 ", %" PRId64
-                    ")に変わります。そのあと、行列とtanhが、位置ごとにD_h個の数を作ります。"
-                    "文を書く側に渡されるのは、これです。"},
-             stages, i->image[0], i->image[1], i->channels, i->grid[0], i->grid[1], i->features);
+    page_print(p,
+               (text){"%" PRId64 " stages of convolutions halve rows and columns: from (%" PRId64 ", %" PRId64
+                      ", %" PRId64 ") to (H, W, D_x) = (%" PRId64 ", %" PRId64 ", %" PRId64
+                      "). Then a matrix and tanh make of each place the D_h numbers that the writer gets to see.",
+                      "畳み込みの段が%" PRId64 "段あり、段ごとに行と列が半分になります。形は、(%" PRId64 ", %" PRId64
+                      ", %" PRId64 ")から(H, W, D_x) = (%" PRId64 ", %" PRId64 ", %" PRId64
+                      ")に変わります。そのあと、行列とtanhが、位置ごとにD_h個の数を作ります。"
+                      "文を書く側に渡されるのは、これです。"},
+               stages, i->image[0], i->image[1], i->channels, i->grid[0], i->grid[1], i->features);
     page_formula(p, "h_ij = tanh(x_ij W + b)");
     LOOP(
         p, x = att_constant(t, &Pixels); for (int64_t s = 0; s < stages; s++) {
@@ -172,13 +173,13 @@ static void grid(page *p, captioning_lesson *l)
                                      name_at(name[2], l, "h", places - 1)},
                (const float *const[]){l->h, l->h + middle * d, l->h + (places - 1) * d}, 3, d);
     const int64_t field = 1 + 7 * ((1 << stages) - 1);
-    page_say(p,
-             (text){"A place is no tile of the picture: each convolution takes in what is around, in the end up to "
-                    "%" PRId64 " x %" PRId64 " pixels, of which those in the middle count most.",
-                    "一つの位置は、画像を切り分けた一枚ではありません。畳み込みのたびに周りの値を取り込むので、"
-                    "最後には最大%" PRId64 " x %" PRId64
-                    "画素の範囲が関わります。ただし、いちばん効くのは中央付近の画素です。"},
-             field, field);
+    page_print(p,
+               (text){"A place is no tile of the picture: each convolution takes in what is around, in the end up to "
+                      "%" PRId64 " x %" PRId64 " pixels, of which those in the middle count most.",
+                      "一つの位置は、画像を切り分けた一枚ではありません。畳み込みのたびに周りの値を取り込むので、"
+                      "最後には最大%" PRId64 " x %" PRId64
+                      "画素の範囲が関わります。ただし、いちばん効くのは中央付近の画素です。"},
+               field, field);
 }
 
 /* ---- one vector */
@@ -193,15 +194,16 @@ static void one_vector(page *p, captioning_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"One vector for the picture", "画像全体を表す一つのベクトル"});
-    page_say(p,
-             (text){"The simplest writer gets one vector c, here the mean of all places, and begins with a state s_0 "
-                    "that a layer makes of it. (The source writes c = h_0, since it calls the writer's states h; here "
-                    "these are s, and h is the grid.) H W D_h = %" PRId64 " numbers become %" PRId64 ":",
-                    "いちばん簡単な作りでは、文を書く側は一つのベクトルcだけを受け取ります。ここでは、全部の位置の平均"
-                    "です。そこから一つの層が最初の状態s_0を作ります。（出典は、書く側の状態をhと呼び、c = h_0と"
-                    "書いています。ここでは状態をsとし、hはグリッドとします。）H W D_h = %" PRId64 "個の数が、%" PRId64
-                    "個になります。"},
-             places * d, d);
+    page_print(
+        p,
+        (text){"The simplest writer gets one vector c, here the mean of all places, and begins with a state s_0 "
+               "that a layer makes of it. (The source writes c = h_0, since it calls the writer's states h; here "
+               "these are s, and h is the grid.) H W D_h = %" PRId64 " numbers become %" PRId64 ":",
+               "いちばん簡単な作りでは、文を書く側は一つのベクトルcだけを受け取ります。ここでは、全部の位置の平均"
+               "です。そこから一つの層が最初の状態s_0を作ります。（出典は、書く側の状態をhと呼び、c = h_0と"
+               "書いています。ここでは状態をsとし、hはグリッドとします。）H W D_h = %" PRId64 "個の数が、%" PRId64
+               "個になります。"},
+        places * d, d);
     page_formula(p, "c = 1 / (H W) Σ_ij h_ij    s_0 = tanh(c W + b)");
     LOOP(p, c = att_mean(t, att_constant(t, &H), 0); c = att_reshape(t, c, 2, (const int64_t[]){1, -1});
          s = att_nn_linear_apply(t, bridge, c, ATT_TANH, NULL););
@@ -220,10 +222,10 @@ static void what_is_lost(page *p, const captioning_lesson *l)
     const int64_t d = l->m.info.hidden, places = l->m.places;
     float *mirrored = page_floats(p, places * d), *mean = page_floats(p, d);
     page_step(p, (text){"What it cannot tell", "一つのベクトルでは伝わらないこと"});
-    page_say(p, (text){"Exchange left and right in the grid: place (i, j) gets the vector of (i, W + 1 - j). Other "
-                       "vectors in all places, and the same mean:",
-                       "グリッドの左右を入れ替えてみます。位置(i, j)に、(i, W + 1 - j)のベクトルを置きます。"
-                       "どの位置のベクトルも変わりますが、平均は変わりません。"});
+    page_print(p, (text){"Exchange left and right in the grid: place (i, j) gets the vector of (i, W + 1 - j). Other "
+                         "vectors in all places, and the same mean:",
+                         "グリッドの左右を入れ替えてみます。位置(i, j)に、(i, W + 1 - j)のベクトルを置きます。"
+                         "どの位置のベクトルも変わりますが、平均は変わりません。"});
     if (p->status != ATT_OK)
         return;
     captioning_mirror(l, l->h, d, mirrored);
@@ -231,20 +233,21 @@ static void what_is_lost(page *p, const captioning_lesson *l)
         mean[i % d] += mirrored[i] / (float)places;
     page_agree(p, (text){"c of the grid, and of its mirror image", "もとのグリッドのcと、左右を入れ替えたグリッドのc"},
                l->mean, mean, d);
-    page_say(p,
-             (text){"So from c alone nobody can say what is left of what. And that is one loss of many: c fixes "
-                    "%1$" PRId64 " directions out of %2$" PRId64 ", and in the other %3$" PRId64
-                    " the grid can change while c stays. Training chooses what c holds, and the convolutions may learn "
-                    "to write into their features where they are. But all that a caption might mention, the colour of "
-                    "a shirt, the hat of the third person, has to share these %1$" PRId64
-                    " numbers. A wider c holds more, but is as wide for every picture.",
-                    "ですから、cだけを見て、何が何の左にあるかを言うことはできません。失われるのは、それだけでは"
-                    "ありません。cが決めるのは、%2$" PRId64 "の方向のうち%1$" PRId64 "だけで、残りの%3$" PRId64
-                    "の方向には、グリッドが変わってもcは変わりません。cに何を残すかは学習で選べますし、畳み込みが、"
-                    "自分の位置を特徴に書き込むことを覚えるかもしれません。しかし、シャツの色や三人目の帽子のように、"
-                    "文に出てくるかもしれないことすべてが、この%1$" PRId64
-                    "個の数を分け合うのです。cを広くすれば入る量は増えますが、その広さはどの画像でも同じです。"},
-             d, places * d, (places - 1) * d);
+    page_print(
+        p,
+        (text){"So from c alone nobody can say what is left of what. And that is one loss of many: c fixes "
+               "%1$" PRId64 " directions out of %2$" PRId64 ", and in the other %3$" PRId64
+               " the grid can change while c stays. Training chooses what c holds, and the convolutions may learn "
+               "to write into their features where they are. But all that a caption might mention, the colour of "
+               "a shirt, the hat of the third person, has to share these %1$" PRId64
+               " numbers. A wider c holds more, but is as wide for every picture.",
+               "ですから、cだけを見て、何が何の左にあるかを言うことはできません。失われるのは、それだけでは"
+               "ありません。cが決めるのは、%2$" PRId64 "の方向のうち%1$" PRId64 "だけで、残りの%3$" PRId64
+               "の方向には、グリッドが変わってもcは変わりません。cに何を残すかは学習で選べますし、畳み込みが、"
+               "自分の位置を特徴に書き込むことを覚えるかもしれません。しかし、シャツの色や三人目の帽子のように、"
+               "文に出てくるかもしれないことすべてが、この%1$" PRId64
+               "個の数を分け合うのです。cを広くすれば入る量は増えますが、その広さはどの画像でも同じです。"},
+        d, places * d, (places - 1) * d);
 }
 
 /* ---- attention, for one word */
@@ -283,13 +286,14 @@ static void caption(page *p, captioning_lesson *l)
     const att_image image = l->opened;
     att_image_caption caption = {0};
     page_step(p, (text){"A caption", "キャプション"});
-    page_say(p, (text){"With attention the writer keeps the grid, and makes a vector c_t of it before each word t, by "
-                       "weights that depend on its state. This is what the model writes, right or "
-                       "not:",
-                       "注意を使えば、文を書く側は、グリッドを最後まで手元に残します。単語tを書く前に、そのつど、グリッ"
-                       "ドからベクトルc_t"
-                       "を作ります。そのときの重みは、状態によって変わります。モデルが書いた文を示します。正しいとはか"
-                       "ぎりません。"});
+    page_print(p,
+               (text){"With attention the writer keeps the grid, and makes a vector c_t of it before each word t, by "
+                      "weights that depend on its state. This is what the model writes, right or "
+                      "not:",
+                      "注意を使えば、文を書く側は、グリッドを最後まで手元に残します。単語tを書く前に、そのつど、グリッ"
+                      "ドからベクトルc_t"
+                      "を作ります。そのときの重みは、状態によって変わります。モデルが書いた文を示します。正しいとはか"
+                      "ぎりません。"});
     CALL(p, att_caption(model, 1, &image, NULL, &caption));
     l->caption = caption;
     if (p->status == ATT_OK && !caption.text)
@@ -298,11 +302,11 @@ static void caption(page *p, captioning_lesson *l)
     if (p->status == ATT_OK)
         record(p, l);
     if (p->status == ATT_OK)
-        page_say(p,
-                 (text){"Of its words the one with the narrowest weights is number %" PRId64
-                        ", \"%s\"; it is followed here step by step.",
-                        "重みがいちばん絞られている単語は、%" PRId64 "番目の「%s」です。この単語を順に追います。"},
-                 l->shown + 1, captioning_word(p, l, l->shown));
+        page_print(p,
+                   (text){"Of its words the one with the narrowest weights is number %" PRId64
+                          ", \"%s\"; it is followed here step by step.",
+                          "重みがいちばん絞られている単語は、%" PRId64 "番目の「%s」です。この単語を順に追います。"},
+                   l->shown + 1, captioning_word(p, l, l->shown));
 }
 
 static const float *value_of(const att_param *w) { return att_param_value(w)->data; }
@@ -320,12 +324,12 @@ static void print_largest(page *p, const captioning_lesson *l)
         sum[c] = tanhf(q[c] + k[c]);
         product[c] = v[c] * sum[c];
     }
-    page_say(p,
-             (text){"The place with the largest score is in row %" PRId64 ", column %" PRId64
-                    ". The first of the %" PRId64 " products whose sum it is:",
-                    "スコアがいちばん大きいのは、%" PRId64 "行%" PRId64 "列目の位置です。%" PRId64
-                    "個の積の和になっています。その先頭は次のとおりです。"},
-             at / l->m.grid[1] + 1, at % l->m.grid[1] + 1, d);
+    page_print(p,
+               (text){"The place with the largest score is in row %" PRId64 ", column %" PRId64
+                      ". The first of the %" PRId64 " products whose sum it is:",
+                      "スコアがいちばん大きいのは、%" PRId64 "行%" PRId64 "列目の位置です。%" PRId64
+                      "個の積の和になっています。その先頭は次のとおりです。"},
+               at / l->m.grid[1] + 1, at % l->m.grid[1] + 1, d);
     print_rows(p, (const char *const[]){"q", name_at(name, l, "k", at), "tanh", "v", "v tanh"},
                (const float *const[]){q, k, sum, v, product}, 5, d);
 }
@@ -343,13 +347,13 @@ static void scores(page *p, captioning_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Its scores", "この単語のスコア"});
-    page_say(p,
-             (text){"How well does each place fit the state s_t-1, which knows the words so far? The source lets a "
-                    "multilayer perceptron say so, f_att; this is the additive score of Bahdanau and others (`attend "
-                    "explain scores` has more of it). The state makes a query, each place a key.",
-                    "それぞれの位置は、ここまでの単語を知っている状態s_t-1に、どれだけ合うでしょうか。"
-                    "出典では、多層パーセプトロンf_attがそれを計算します。Bahdanauらの加法スコアです（くわしくは"
-                    "`attend explain scores`にあります）。状態がクエリを作り、それぞれの位置がキーを作ります。"});
+    page_print(p,
+               (text){"How well does each place fit the state s_t-1, which knows the words so far? The source lets a "
+                      "multilayer perceptron say so, f_att; this is the additive score of Bahdanau and others (`attend "
+                      "explain scores` has more of it). The state makes a query, each place a key.",
+                      "それぞれの位置は、ここまでの単語を知っている状態s_t-1に、どれだけ合うでしょうか。"
+                      "出典では、多層パーセプトロンf_attがそれを計算します。Bahdanauらの加法スコアです（くわしくは"
+                      "`attend explain scores`にあります）。状態がクエリを作り、それぞれの位置がキーを作ります。"});
     page_formula(p, "e_t,ij = f_att(s_t-1, h_ij) = v · tanh(q + k_ij)");
     page_formula(p, "q = s_t-1 W_q    k_ij = h_ij W_h");
     CALL(p, att_tensor_matmul(ctx, &S, &W_q, true, &Q));
@@ -366,12 +370,12 @@ static void weights(page *p, captioning_lesson *l)
     att_tensor E = page_matrix(p, l->e, 1, n), A;
     float sum = 0, *a = l->a = page_zeros(p, 1, n, &A);
     page_step(p, (text){"Its weights", "この単語の重み"});
-    page_say(p,
-             (text){"One softmax over all H W = %" PRId64 " places, over rows and columns together, makes weights "
-                    "whose sum is 1. In percent:",
-                    "行と列を合わせた、H W = %" PRId64
-                    "個の位置全部にわたって、一度にsoftmaxを計算します。重みの合計は1になります。単位は%%です。"},
-             n);
+    page_print(p,
+               (text){"One softmax over all H W = %" PRId64 " places, over rows and columns together, makes weights "
+                      "whose sum is 1. In percent:",
+                      "行と列を合わせた、H W = %" PRId64
+                      "個の位置全部にわたって、一度にsoftmaxを計算します。重みの合計は1になります。単位は%%です。"},
+               n);
     page_formula(p, "a_t,ij = exp(e_t,ij) / Σ_kl exp(e_t,kl)");
     CALL(p, att_tensor_softmax(ctx, &E, -1, &A));
     captioning_print_grid(p, l, a, 100, 1);
@@ -395,20 +399,20 @@ static void context(page *p, captioning_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Its context", "この単語のコンテキスト"});
-    page_say(p,
-             (text){"Each weight times the whole vector of its place, and the %" PRId64 " vectors added up. (The "
-                    "source multiplies weights and features element by element; but a weight is one number, and a "
-                    "place has %" PRId64 ".) Beside it the one vector c, which has the same weight for all:",
-                    "それぞれの重みを、その位置のベクトル全体に掛け、%" PRId64
-                    "個のベクトルを足します。（出典は、重みと特徴を「要素ごとに掛け合わせ」としていますが、"
-                    "重みは一つの数で、位置には%" PRId64 "個の数があります。）すべての位置を"
-                    "同じ重みで平均した、先ほどのベクトルcと並べて示します。"},
-             n, d);
+    page_print(p,
+               (text){"Each weight times the whole vector of its place, and the %" PRId64 " vectors added up. (The "
+                      "source multiplies weights and features element by element; but a weight is one number, and a "
+                      "place has %" PRId64 ".) Beside it the one vector c, which has the same weight for all:",
+                      "それぞれの重みを、その位置のベクトル全体に掛け、%" PRId64
+                      "個のベクトルを足します。（出典は、重みと特徴を「要素ごとに掛け合わせ」としていますが、"
+                      "重みは一つの数で、位置には%" PRId64 "個の数があります。）すべての位置を"
+                      "同じ重みで平均した、先ほどのベクトルcと並べて示します。"},
+               n, d);
     page_formula(p, "c_t = Σ_ij a_t,ij h_ij");
     CALL(p, att_tensor_matmul(ctx, &A, &H, false, &C));
     print_rows(p, (const char *const[]){"c", name_of(name, "c", l->shown + 1)}, (const float *const[]){l->mean, l->c},
                2, d);
-    page_say(p, (text){"Scores, weights and context in one call:", "スコア、重み、コンテキストを一度の呼び出しで："});
+    page_print(p, (text){"Scores, weights and context in one call:", "スコア、重み、コンテキストを一度の呼び出しで："});
     CALL(p,
          att_attention(
              ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = d, .score = att_score_additive, .scale = 1),
@@ -421,11 +425,11 @@ static void gate(page *p, const captioning_lesson *l)
     char name[LABEL];
     if (!l->m.gate)
         return;
-    page_say(p,
-             (text){"This model has a gate besides: one number between 0 and 1, by which the state says how much "
-                    "picture the next word needs (Xu and others, 2015). c_t is multiplied by it.",
-                    "このモデルには、ゲートもあります。次の単語に画像がどれだけ要るかを、状態が0から1までの一つの数で"
-                    "表し、c_tに掛けます（Xuら、2015年）。"});
+    page_print(p,
+               (text){"This model has a gate besides: one number between 0 and 1, by which the state says how much "
+                      "picture the next word needs (Xu and others, 2015). c_t is multiplied by it.",
+                      "このモデルには、ゲートもあります。次の単語に画像がどれだけ要るかを、状態が0から1までの一つの数で"
+                      "表し、c_tに掛けます（Xuら、2015年）。"});
     page_formula(p, "β_t = σ(s_t-1 w + b)");
     page_table(p, (const char *const[]){name_of(name, "β", l->shown + 1)}, 1, NULL, 1, l->record.gate + l->shown);
 }
@@ -444,12 +448,13 @@ static void next_word(page *p, const captioning_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"The word", "単語"});
-    page_say(p, (text){"The word before, w_t-1, and the context go into the GRU, and of its new state and the context "
-                       "comes the probability of each word. The most probable ones (the caption is the most probable "
-                       "one as a whole that beam search has found; its own word need not be the first):",
-                       "直前の単語w_t-1とコンテキストをGRUに入れます。その新しい状態とコンテキストから、"
-                       "それぞれの単語の確率が得られます。確率の高い順に示します。（キャプションは、全体としての確率が"
-                       "いちばん高いものをビームサーチで選んだので、その単語が一位とはかぎりません。）"});
+    page_print(p,
+               (text){"The word before, w_t-1, and the context go into the GRU, and of its new state and the context "
+                      "comes the probability of each word. The most probable ones (the caption is the most probable "
+                      "one as a whole that beam search has found; its own word need not be the first):",
+                      "直前の単語w_t-1とコンテキストをGRUに入れます。その新しい状態とコンテキストから、"
+                      "それぞれの単語の確率が得られます。確率の高い順に示します。（キャプションは、全体としての確率が"
+                      "いちばん高いものをビームサーチで選んだので、その単語が一位とはかぎりません。）"});
     page_formula(p, l->m.gate ? "s_t = GRU(s_t-1, [w_t-1, β_t c_t])    y = tanh([β_t c_t, s_t] W + b)"
                               : "s_t = GRU(s_t-1, [w_t-1, c_t])    y = tanh([c_t, s_t] W + b)");
     page_formula(p, "P(word) = softmax(y Eᵀ + b)");

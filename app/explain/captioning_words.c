@@ -124,7 +124,7 @@ void captioning_show_words(page *p, captioning_lesson *l)
     const int64_t n = l->caption.count;
     att_caption_attention attention = {0};
     page_step(p, (text){"All words", "すべての単語"});
-    page_say(
+    page_print(
         p,
         (text){"The same for each of the %" PRId64 " words: its map, the largest weight%s. Dark is the largest of all.",
                "%" PRId64 "語のそれぞれについて、同じ計算をします。位置ごとの重みのマップと、いちばん大きい重み%sを"
@@ -132,13 +132,13 @@ void captioning_show_words(page *p, captioning_lesson *l)
         n, l->m.gate ? page_text(p, (text){" and the gate", "、ゲートの値"}) : "");
     if (p->status == ATT_OK)
         print_maps(p, l);
-    page_say(p, (text){"These are weights of what goes into c_t, not reasons for a word. Nobody has told the model "
-                       "where to turn: it has learnt that from captions alone, since every step from the grid to the "
-                       "probability of a word has a gradient. The library's own function, with the same words:",
-                       "これは、c_tに何をどれだけ混ぜるかを示す重みで、その単語が選ばれた理由ではありません。"
-                       "どこに注意を向けるべきかを、誰かが教えたわけでもありません。グリッドから単語の確率まで、"
-                       "すべての計算に勾配があるので、モデルはキャプションだけからそれを学習しました。"
-                       "同じ単語について、ライブラリの関数でも計算します。"});
+    page_print(p, (text){"These are weights of what goes into c_t, not reasons for a word. Nobody has told the model "
+                         "where to turn: it has learnt that from captions alone, since every step from the grid to the "
+                         "probability of a word has a gradient. The library's own function, with the same words:",
+                         "これは、c_tに何をどれだけ混ぜるかを示す重みで、その単語が選ばれた理由ではありません。"
+                         "どこに注意を向けるべきかを、誰かが教えたわけでもありません。グリッドから単語の確率まで、"
+                         "すべての計算に勾配があるので、モデルはキャプションだけからそれを学習しました。"
+                         "同じ単語について、ライブラリの関数でも計算します。"});
     CALL(p, att_caption_attend(model, &image, ids, n, &attention));
     page_agree_roughly(
         p, (text){"The weights of all words, and the model's own", "すべての単語の重みと、モデル自身の重み"},
@@ -167,12 +167,12 @@ static void order(page *p, const captioning_lesson *l)
     captioning_mirror(l, l->k, d, k);
     captioning_mirror(l, l->a, 1, expected);
     page_step(p, (text){"The order of the places", "位置の順序"});
-    page_say(p,
-             (text){"Left and right of the grid are exchanged once more, for word %" PRId64
-                    ": keys and values are now those of P h, the query is the same.",
-                    "もう一度、グリッドの左右を入れ替えます。%" PRId64
-                    "番目の単語で、キーとバリューはP hのものになり、クエリは変わりません。"},
-             l->shown + 1);
+    page_print(p,
+               (text){"Left and right of the grid are exchanged once more, for word %" PRId64
+                      ": keys and values are now those of P h, the query is the same.",
+                      "もう一度、グリッドの左右を入れ替えます。%" PRId64
+                      "番目の単語で、キーとバリューはP hのものになり、クエリは変わりません。"},
+               l->shown + 1);
     CALL(p,
          att_plan_new(
              ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = d, .score = att_score_additive, .scale = 1),
@@ -186,7 +186,7 @@ static void order(page *p, const captioning_lesson *l)
                        a, expected, n);
     page_agree_roughly(p, (text){"c_t of P h and of h", "P hのc_tとhのc_t"}, c, l->c, d);
     page_formula(p, "a_t(P h) = P a_t(h)    c_t(P h) = c_t(h)");
-    page_say(
+    page_print(
         p, (text){"The weights move with the places: they are equivariant. The sum c_t does not notice: it is "
                   "invariant. (The source says so of self-attention, which is equivariant; `attend explain "
                   "general-layer` shows it.) So attention chooses places by what is in them, and tells as little as "
@@ -217,7 +217,7 @@ static void sums(page *p, const captioning_lesson *l)
     for (int64_t i = 0; i < places; i++)
         penalty += (1 - (double)sum[i]) * (1 - (double)sum[i]);
     page_step(p, (text){"What each place gets", "位置ごとの合計"});
-    page_say(
+    page_print(
         p,
         (text){"Softmax makes the weights of each word sum to 1. What a place gets from all words together is "
                "free; only the mean is fixed, T / (H W) = %.2f, for T = %" PRId64 " words. Σ_t a_t,ij:",
@@ -226,7 +226,7 @@ static void sums(page *p, const captioning_lesson *l)
                "%" PRId64 "）。Σ_t a_t,ijは次のとおりです。"},
         even, n);
     captioning_print_grid(p, l, sum, 1, 2);
-    page_say(
+    page_print(
         p,
         (text){"Xu and others (2015) add a penalty to the loss, so that no place is left out, and call it "
                "doubly stochastic attention: over the places exactly, over the words nearly (`attend train "

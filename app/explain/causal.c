@@ -55,15 +55,15 @@ static void introduce(page *p, causal_lesson *l)
 {
     const vectors *v = &l->of.words;
     page_title(p, (text){"Causal attention: hiding the future", "因果的注意：未来を隠す"});
-    page_say(p,
-             (text){"A language model learns to predict the next word. It must not see it: each of the %" PRId64
-                    " words may look only at itself and at the words before it. Weights as in `attend explain "
-                    "trainable`, but from seed %d; queries, keys and values are:",
-                    "言語モデルは、次の単語を予測するように学習します。その単語が見えてしまってはいけません。%" PRId64
-                    "個の単語はそれぞれ、自分自身と、自分より前の単語だけを見ることができます。"
-                    "重みは`attend explain trainable`と同じように、ただしシード%dから作ります。"
-                    "クエリ、キー、バリューは次のとおりです。"},
-             v->n, SEED);
+    page_print(p,
+               (text){"A language model learns to predict the next word. It must not see it: each of the %" PRId64
+                      " words may look only at itself and at the words before it. Weights as in `attend explain "
+                      "trainable`, but from seed %d; queries, keys and values are:",
+                      "言語モデルは、次の単語を予測するように学習します。その単語が見えてしまってはいけません。%" PRId64
+                      "個の単語はそれぞれ、自分自身と、自分より前の単語だけを見ることができます。"
+                      "重みは`attend explain trainable`と同じように、ただしシード%dから作ります。"
+                      "クエリ、キー、バリューは次のとおりです。"},
+               v->n, SEED);
     layer_print(p, &l->of);
 }
 
@@ -74,8 +74,8 @@ static void scores(page *p, causal_lesson *l)
     float *s = l->s;
     att_tensor Q = l->of.Q, K = l->of.K, S = l->S;
     page_step(p, (text){"Scores", "スコア"});
-    page_say(p, (text){"Row = query, column = key. The future lies right of the diagonal.",
-                       "行がクエリ、列がキーです。対角線より右が未来にあたります。"});
+    page_print(p, (text){"Row = query, column = key. The future lies right of the diagonal.",
+                         "行がクエリ、列がキーです。対角線より右が未来にあたります。"});
     CALL(p, att_tensor_matmul(ctx, &Q, &K, true, &S));
     if (p->status != ATT_OK)
         return;
@@ -93,10 +93,10 @@ static void before_softmax(page *p, causal_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"The mask, before softmax", "マスクはsoftmaxの前に"});
-    page_say(p, (text){"A score of -inf becomes a weight of exp(-inf) = 0, and softmax divides by the sum of what is "
-                       "left: each row still sums to 1.",
-                       "スコアを-infにすると、重みはexp(-inf) = 0になります。softmaxは残りの合計で割るので、"
-                       "どの行も合計は1のままです。"});
+    page_print(p, (text){"A score of -inf becomes a weight of exp(-inf) = 0, and softmax divides by the sum of what is "
+                         "left: each row still sums to 1.",
+                         "スコアを-infにすると、重みはexp(-inf) = 0になります。softmaxは残りの合計で割るので、"
+                         "どの行も合計は1のままです。"});
     page_formula(p, "s_ij = -inf  for j > i");
     LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = i + 1; j < n; j++) s[i * n + j] = -INFINITY;);
     square(p, l, s);
@@ -104,8 +104,8 @@ static void before_softmax(page *p, causal_lesson *l)
     square_and_sums(p, l, l->w);
     CALL(p, att_tensor_matmul(ctx, &W, &V, false, &C));
     page_table(p, of->words.labels, n, NULL, OUT, l->c);
-    page_say(p, (text){"The first word can only look at itself: its context is its own value.",
-                       "最初の単語が見ることができるのは自分だけなので、コンテキストは自分のバリューそのものです。"});
+    page_print(p, (text){"The first word can only look at itself: its context is its own value.",
+                         "最初の単語が見ることができるのは自分だけなので、コンテキストは自分のバリューそのものです。"});
 }
 
 /* The same with a row for each key. */
@@ -117,12 +117,13 @@ static void keys_in_rows(page *p, const causal_lesson *l)
     float *e = page_zeros(p, n, n, &E), *a = page_zeros(p, n, n, &A), *across = page_floats(p, n * n);
     if (p->status != ATT_OK)
         return;
-    page_say(p, (text){"Some write this matrix with a row for each key and a column for each query, e_ij = k_i · q_j / "
-                       "√d_k (`attend explain general-layer`). Then key i comes later than query j below the diagonal: "
-                       "it is the lower triangle that is masked, and softmax runs down the columns.",
-                       "この行列を、行をキー、列をクエリにして、e_ij = k_i · q_j / √d_kと書くこともあります"
-                       "（`attend explain general-layer`）。すると、キーiがクエリjより後になるのは対角線の下です。"
-                       "マスクするのは下三角で、softmaxは列の方向に計算します。"});
+    page_print(p,
+               (text){"Some write this matrix with a row for each key and a column for each query, e_ij = k_i · q_j / "
+                      "√d_k (`attend explain general-layer`). Then key i comes later than query j below the diagonal: "
+                      "it is the lower triangle that is masked, and softmax runs down the columns.",
+                      "この行列を、行をキー、列をクエリにして、e_ij = k_i · q_j / √d_kと書くこともあります"
+                      "（`attend explain general-layer`）。すると、キーiがクエリjより後になるのは対角線の下です。"
+                      "マスクするのは下三角で、softmaxは列の方向に計算します。"});
     CALL(p, att_tensor_matmul(ctx, &K, &Q, true, &E));
     if (p->status != ATT_OK)
         return;
@@ -134,11 +135,11 @@ static void keys_in_rows(page *p, const causal_lesson *l)
         across[i] = a[i % n * n + i / n];
     page_agree(p, (text){"W, and this matrix transposed", "Wと、この行列を転置したもの"}, l->w, across, n * n);
     if (!p->own)
-        page_say(p,
-                 (text){"That is why one source masks the lower triangle and is right, and why the same mask on "
-                        "rows of queries would show each word only itself and the future.",
-                        "ある出典が下三角をマスクしているのは、そのためで、間違いではありません。しかし、"
-                        "行がクエリの行列に同じマスクを使うと、どの単語にも、自分と未来だけが見えることになります。"});
+        page_print(
+            p, (text){"That is why one source masks the lower triangle and is right, and why the same mask on "
+                      "rows of queries would show each word only itself and the future.",
+                      "ある出典が下三角をマスクしているのは、そのためで、間違いではありません。しかし、"
+                      "行がクエリの行列に同じマスクを使うと、どの単語にも、自分と未来だけが見えることになります。"});
 }
 
 static void after_softmax(page *p, causal_lesson *l)
@@ -151,14 +152,15 @@ static void after_softmax(page *p, causal_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Wrong: the mask after softmax", "間違い：softmaxの後のマスク"});
-    page_say(p, (text){"Setting weights to zero afterwards hides the future too. But softmax had divided by a sum with "
-                       "the future in it: the rows no longer sum to 1.",
-                       "softmaxの後で重みをゼロにしても、未来は隠れます。しかしsoftmaxは、未来を含んだ合計で"
-                       "すでに割ってしまっているので、行の合計は1になりません。"});
+    page_print(p,
+               (text){"Setting weights to zero afterwards hides the future too. But softmax had divided by a sum with "
+                      "the future in it: the rows no longer sum to 1.",
+                      "softmaxの後で重みをゼロにしても、未来は隠れます。しかしsoftmaxは、未来を含んだ合計で"
+                      "すでに割ってしまっているので、行の合計は1になりません。"});
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = i + 1; j < n; j++) w[i * n + j] = 0;);
     square_and_sums(p, l, w);
-    page_say(
+    page_print(
         p, (text){"Dividing each row by its sum seems to repair it:", "各行をその合計で割れば、直るように見えます。"});
     float *sums = page_floats(p, n);
     if (p->status != ATT_OK)
@@ -180,11 +182,11 @@ static void leak(page *p, causal_lesson *l)
     float *s = copy_scores(p, l, &S), *w = page_zeros(p, n, n, &W), *sums = page_floats(p, n);
     if (p->status != ATT_OK || n < 2)
         return;
-    page_say(p,
-             (text){"But what is hidden still had its say. Let only the last word change, so that it scores 200 with "
-                    "all others:",
-                    "それでも、隠したはずのものが影響を及ぼしています。最後の単語だけを変えて、"
-                    "ほかのすべての単語とのスコアが200になるようにしてみます。"});
+    page_print(p,
+               (text){"But what is hidden still had its say. Let only the last word change, so that it scores 200 with "
+                      "all others:",
+                      "それでも、隠したはずのものが影響を及ぼしています。最後の単語だけを変えて、"
+                      "ほかのすべての単語とのスコアが200になるようにしてみます。"});
     LOOP(p, for (int64_t i = 0; i + 1 < n; i++) s[i * n + n - 1] = 200;);
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     for (int64_t i = 0; i < n; i++) {
@@ -196,12 +198,12 @@ static void leak(page *p, causal_lesson *l)
             w[i * n + j] /= sums[i];
     }
     square(p, l, w);
-    page_say(p, (text){"Its exponential took the whole sum, exp(-200) is below float, and 0/0 is not a number: a "
-                       "word of the future has destroyed the past. Masked before softmax nothing changes at all, "
-                       "whatever stands there.",
-                       "最後の単語の指数関数の値が合計をすべて占め、ほかはexp(-200)で、floatでは0になります。"
-                       "そして0/0は数ではありません（NaN）。未来の単語が過去を壊してしまいました。"
-                       "softmaxの前にマスクすれば、そこに何があっても、何も変わりません。"});
+    page_print(p, (text){"Its exponential took the whole sum, exp(-200) is below float, and 0/0 is not a number: a "
+                         "word of the future has destroyed the past. Masked before softmax nothing changes at all, "
+                         "whatever stands there.",
+                         "最後の単語の指数関数の値が合計をすべて占め、ほかはexp(-200)で、floatでは0になります。"
+                         "そして0/0は数ではありません（NaN）。未来の単語が過去を壊してしまいました。"
+                         "softmaxの前にマスクすれば、そこに何があっても、何も変わりません。"});
 }
 
 static void largest_number(page *p, causal_lesson *l)
@@ -213,7 +215,7 @@ static void largest_number(page *p, causal_lesson *l)
     copy_scores(p, l, &S);
     if (p->status != ATT_OK)
         return;
-    page_say(
+    page_print(
         p,
         (text){
             "Worse is what one reads in published code: the most negative float, -FLT_MAX, which is meant for scores, "
@@ -236,28 +238,29 @@ static void zero_times_infinity(page *p, causal_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Wrong: a mask by multiplication", "間違い：掛け算で作るマスク"});
-    page_say(p, (text){"triu(ones, 1) * -inf, a recipe that one often reads, looks like 0 below the diagonal and -inf "
-                       "above. But zero times infinity is not a number:",
-                       "triu(ones, 1) * -infという書き方をよく見かけます。対角線の下が0、上が-infになりそうですが、"
-                       "ゼロ掛ける無限大は数ではありません（NaN）。"});
+    page_print(p,
+               (text){"triu(ones, 1) * -inf, a recipe that one often reads, looks like 0 below the diagonal and -inf "
+                      "above. But zero times infinity is not a number:",
+                      "triu(ones, 1) * -infという書き方をよく見かけます。対角線の下が0、上が-infになりそうですが、"
+                      "ゼロ掛ける無限大は数ではありません（NaN）。"});
     LOOP(p,
          for (int64_t i = 0; i < n; i++) for (int64_t j = 0; j < n; j++) mask[i * n + j] = (float)(j > i) * -INFINITY;);
     square(p, l, mask);
     LOOP(p, for (int64_t i = 0; i < n * n; i++) s[i] += mask[i];);
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     square(p, l, w);
-    page_say(p, (text){"So a mask is filled in, not multiplied (masked_fill in PyTorch), or better: a yes or no that "
-                       "no arithmetic touches. Mind which is which: in this library, and in PyTorch's "
-                       "scaled_dot_product_attention, true means attend; in masked_fill and in "
-                       "nn.MultiheadAttention, true means hide.",
-                       "ですからマスクは、掛けるのではなく書き込みます（PyTorchではmasked_fill）。"
-                       "もっとよいのは、計算に触れさせず、「見る」「見ない」の二値のまま扱うことです。"
-                       "向きには注意しましょう。このライブラリとPyTorchのscaled_dot_product_attentionでは、"
-                       "trueは「見る」です。masked_fillとnn.MultiheadAttentionでは、trueは「隠す」です。"});
+    page_print(p, (text){"So a mask is filled in, not multiplied (masked_fill in PyTorch), or better: a yes or no that "
+                         "no arithmetic touches. Mind which is which: in this library, and in PyTorch's "
+                         "scaled_dot_product_attention, true means attend; in masked_fill and in "
+                         "nn.MultiheadAttention, true means hide.",
+                         "ですからマスクは、掛けるのではなく書き込みます（PyTorchではmasked_fill）。"
+                         "もっとよいのは、計算に触れさせず、「見る」「見ない」の二値のまま扱うことです。"
+                         "向きには注意しましょう。このライブラリとPyTorchのscaled_dot_product_attentionでは、"
+                         "trueは「見る」です。masked_fillとnn.MultiheadAttentionでは、trueは「隠す」です。"});
     if (!p->own)
-        page_say(p, (text){"The source gives the recipe in its text; its class rightly uses masked_fill_.",
-                           "出典は、本文ではこの掛け算の書き方を示していますが、クラスのほうでは正しくmasked_fill_を"
-                           "使っています。"});
+        page_print(p, (text){"The source gives the recipe in its text; its class rightly uses masked_fill_.",
+                             "出典は、本文ではこの掛け算の書き方を示していますが、クラスのほうでは正しくmasked_fill_を"
+                             "使っています。"});
 }
 
 /* Sequences of the batch as one view: the same data for each, with stride 0. */
@@ -285,19 +288,19 @@ static void in_one_call(page *p, causal_lesson *l)
     att_tensor q = repeat(p, l->of.q, n), k = repeat(p, l->of.k, n), v = repeat(p, l->of.v, n);
     att_tensor out = layer_heads(p, l->both, BATCH, 1, n, OUT);
     page_step(p, (text){"A batch, in one call", "バッチを一度の呼び出しで"});
-    page_say(p,
-             (text){"A batch is several sequences at once; here the same one twice (with stride 0, so that it is not "
-                    "copied). att_mask_causal is one of the masks that a call can have. It asks where the queries "
-                    "stand among the keys, and there is no default:",
-                    "バッチとは、複数の系列をまとめたものです。ここでは、同じ系列を二つ並べます"
-                    "（ストライドを0にするので、コピーはしません）。att_mask_causalは、呼び出しで"
-                    "指定できるマスクの一つです。クエリがキーに対してどの位置にあるかを指定する必要があり、"
-                    "既定値はありません。"});
+    page_print(p,
+               (text){"A batch is several sequences at once; here the same one twice (with stride 0, so that it is not "
+                      "copied). att_mask_causal is one of the masks that a call can have. It asks where the queries "
+                      "stand among the keys, and there is no default:",
+                      "バッチとは、複数の系列をまとめたものです。ここでは、同じ系列を二つ並べます"
+                      "（ストライドを0にするので、コピーはしません）。att_mask_causalは、呼び出しで"
+                      "指定できるマスクの一つです。クエリがキーに対してどの位置にあるかを指定する必要があり、"
+                      "既定値はありません。"});
     ANSWER(p,
            att_attention(
                ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, ATT_STAGES({.mask = att_mask_causal})),
                ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
-    page_say(p, (text){"Query i is at position i:", "クエリiの位置はiです。"});
+    page_print(p, (text){"Query i is at position i:", "クエリiの位置はiです。"});
     CALL(p, att_attention(ctx,
                           ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2,
                                       ATT_STAGES({.mask = att_mask_causal}), .align = ATT_ALIGN_TOP_LEFT),
@@ -305,10 +308,10 @@ static void in_one_call(page *p, causal_lesson *l)
     print_batch(p, l);
     page_agree(p, (text){"W V and att_attention", "W Vとatt_attention"}, l->c, l->both, n * OUT);
     if (!p->own)
-        page_say(p, (text){"This is what the source prints, a tensor of shape [2, 6, 2]. No matrix of -inf was made: "
-                           "the future is not computed and then hidden, but skipped.",
-                           "これが出典の表示する、形が[2, 6, 2]のテンソルです。-infの行列は作られていません。"
-                           "未来は、計算してから隠すのではなく、計算しないのです。"});
+        page_print(p, (text){"This is what the source prints, a tensor of shape [2, 6, 2]. No matrix of -inf was made: "
+                             "the future is not computed and then hidden, but skipped.",
+                             "これが出典の表示する、形が[2, 6, 2]のテンソルです。-infの行列は作られていません。"
+                             "未来は、計算してから隠すのではなく、計算しないのです。"});
 }
 
 static void shorter(page *p, causal_lesson *l)
@@ -322,7 +325,7 @@ static void shorter(page *p, causal_lesson *l)
         return;
     memcpy(full, l->both, (size_t)(BATCH * n * OUT) * sizeof *full);
     page_step(p, (text){"Shorter inputs", "短い入力"});
-    page_say(
+    page_print(
         p,
         (text){"Sequences of a batch differ in length. One can keep a mask for the longest and cut a corner out of "
                "it, mask[:num_tokens, :num_tokens], when all are shorter. Here each sequence has its own length; "
@@ -342,7 +345,7 @@ static void shorter(page *p, causal_lesson *l)
         return;
     float *second = l->both + n * OUT;
     if (memcmp(second, full + n * OUT, (size_t)(m * OUT) * sizeof *second) == 0)
-        page_say(
+        page_print(
             p,
             (text){"What is behind the end is 0. The first %" PRId64
                    " contexts are the same as before, to the last bit: a causal context depends on nothing that "
@@ -373,25 +376,27 @@ static void padding(page *p, causal_lesson *l)
     args.n_params = 1;
     att_plan *plan = NULL;
     page_step(p, (text){"True that drops, true that attends", "隠すtrueと、見るtrue"});
-    page_say(p,
-             (text){"Take the last two of the %" PRId64 " words for padding. key_padding_mask of nn.MultiheadAttention "
-                    "is true where a word is padding and shall be dropped:",
-                    "%" PRId64 "個の単語のうち、最後の二つがパディングだとします。nn.MultiheadAttentionの"
-                    "key_padding_maskは、パディングとして隠す単語をtrueにします。"},
-             n);
+    page_print(p,
+               (text){"Take the last two of the %" PRId64
+                      " words for padding. key_padding_mask of nn.MultiheadAttention "
+                      "is true where a word is padding and shall be dropped:",
+                      "%" PRId64 "個の単語のうち、最後の二つがパディングだとします。nn.MultiheadAttentionの"
+                      "key_padding_maskは、パディングとして隠す単語をtrueにします。"},
+               n);
     LOOP(p, for (int64_t j = 0; j < n; j++) drop[j] = j >= m;);
     CALL(p, att_plan_new(
                 ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, ATT_STAGES({.mask = att_mask_boolean})),
                 &plan));
-    page_say(p, (text){"Handed over as it is, to a library where true means attend:",
-                       "これを、trueが「見る」を意味するライブラリに、そのまま渡してみます。"});
+    page_print(p, (text){"Handed over as it is, to a library where true means attend:",
+                         "これを、trueが「見る」を意味するライブラリに、そのまま渡してみます。"});
     CALL(p, att_wrap(&mask, drop, ATT_BOOL, ATT_DIMS(1, 1, 1, n), NULL));
     CALL(p, att_weights(plan, &args, 0, 0, 0, n, w));
     square(p, l, w);
-    page_say(p, (text){"All look at the padding and at nothing else. No error, and each row sums to 1. Turned round it "
-                       "is right:",
-                       "どの単語も、パディングだけを見ています。エラーは出ず、行の合計も1です。"
-                       "真偽を反転すれば、正しくなります。"});
+    page_print(p,
+               (text){"All look at the padding and at nothing else. No error, and each row sums to 1. Turned round it "
+                      "is right:",
+                      "どの単語も、パディングだけを見ています。エラーは出ず、行の合計も1です。"
+                      "真偽を反転すれば、正しくなります。"});
     LOOP(p, for (int64_t j = 0; j < n; j++) keep[j] = !drop[j];);
     CALL(p, att_wrap(&mask, keep, ATT_BOOL, ATT_DIMS(1, 1, 1, n), NULL));
     CALL(p, att_weights(plan, &args, 0, 0, 0, n, w));
@@ -424,13 +429,13 @@ static void wrong_rank(page *p, causal_lesson *l)
     const att_attention_spec *spec =
         ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = OUT, ATT_STAGES({.mask = att_mask_boolean}));
     page_step(p, (text){"A mask of the wrong rank", "階数の違うマスク"});
-    page_say(p,
-             (text){"Where a mask has fewer dimensions than the scores, PyTorch lines them up from the last one and "
-                    "repeats the rest, whether that was meant or not. The published code rightly refuses it. So does "
-                    "the library, which wants [batch, heads, queries, keys], each 1 or in full:",
-                    "マスクの次元がスコアより少ないと、PyTorchは最後の次元からそろえ、残りは繰り返して使います。"
-                    "意図したとおりとは限りません。公開コードは、これを正しく拒否しています。このライブラリも同じです。"
-                    "形は[batch, heads, queries, keys]で、それぞれ1か、全部の大きさでなければなりません。"});
+    page_print(
+        p, (text){"Where a mask has fewer dimensions than the scores, PyTorch lines them up from the last one and "
+                  "repeats the rest, whether that was meant or not. The published code rightly refuses it. So does "
+                  "the library, which wants [batch, heads, queries, keys], each 1 or in full:",
+                  "マスクの次元がスコアより少ないと、PyTorchは最後の次元からそろえ、残りは繰り返して使います。"
+                  "意図したとおりとは限りません。公開コードは、これを正しく拒否しています。このライブラリも同じです。"
+                  "形は[batch, heads, queries, keys]で、それぞれ1か、全部の大きさでなければなりません。"});
     if (p->status != ATT_OK)
         return;
     LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = 0; j < n; j++) keep[i * n + j] = j <= i;);

@@ -90,12 +90,13 @@ static void with_history(page *p, const causal_gradient_example *l)
     att_param *w_q = l->w[0], *w_k = l->w[1], *w_v = l->w[2];
     att_tensor X = l->X, Mask = l->Mask, dC = l->dC, C = {0};
     att_var *x, *q, *k, *v, *s, *w, *c;
-    page_say(p, (text){"First the right way, on a tape that records what is computed, so that it can go back. Mask is "
-                       "-inf above the diagonal, 0 elsewhere; the loss is that of `attend explain trainable`: each "
-                       "context shall become the first numbers of its own word.",
-                       "まず正しい方法です。テープに計算を記録しておけば、後で逆向きにたどれます。Maskは対角線より上が"
-                       "-inf、ほかは0です。損失は`attend explain trainable`と同じで、各コンテキストを"
-                       "その単語自身の最初の数に近づけます。"});
+    page_print(p,
+               (text){"First the right way, on a tape that records what is computed, so that it can go back. Mask is "
+                      "-inf above the diagonal, 0 elsewhere; the loss is that of `attend explain trainable`: each "
+                      "context shall become the first numbers of its own word.",
+                      "まず正しい方法です。テープに計算を記録しておけば、後で逆向きにたどれます。Maskは対角線より上が"
+                      "-inf、ほかは0です。損失は`attend explain trainable`と同じで、各コンテキストを"
+                      "その単語自身の最初の数に近づけます。"});
     if (p->status != ATT_OK)
         return;
     LOOP(p, x = att_constant(t, &X); q = att_linear(t, x, w_q, NULL, ATT_IDENTITY, NULL);
@@ -115,8 +116,8 @@ static void without_history(page *p, const causal_gradient_example *l, const att
     att_tape *t = l->tape;
     att_tensor dC = l->dC, C = {0}, W = *weights;
     att_var *v, *c;
-    page_say(p, (text){"Now with the numbers of the weights alone, which is what .data gives:",
-                       "次に、重みの数だけを使います。.dataが返すのはこれです。"});
+    page_print(p, (text){"Now with the numbers of the weights alone, which is what .data gives:",
+                         "次に、重みの数だけを使います。.dataが返すのはこれです。"});
     if (p->status != ATT_OK)
         return;
     v = att_linear(t, att_constant(t, &l->X), l->w[2], NULL, ATT_IDENTITY, NULL);
@@ -186,23 +187,24 @@ void causal_gradient(page *p, const layer *of, const att_tensor *weights, const 
 {
     causal_gradient_example l = {.of = of, .X = of->X};
     page_step(p, (text){"Wrong: a mask that cuts the gradient", "間違い：勾配を断ち切るマスク"});
-    page_say(p, (text){"The same published line writes its mask with attention_weights.data.masked_fill_(...). In "
-                       "PyTorch .data is the numbers without their history: nothing tells the backward pass that they "
-                       "came from queries and keys.",
-                       "その公開コードの同じ行は、attention_weights.data.masked_fill_(...)と書いてマスクしています。"
-                       "PyTorchの.dataは、履歴を切り離した数だけのテンソルです。クエリとキーから計算されたことが、"
-                       "逆伝播に伝わらなくなります。"});
+    page_print(p,
+               (text){"The same published line writes its mask with attention_weights.data.masked_fill_(...). In "
+                      "PyTorch .data is the numbers without their history: nothing tells the backward pass that they "
+                      "came from queries and keys.",
+                      "その公開コードの同じ行は、attention_weights.data.masked_fill_(...)と書いてマスクしています。"
+                      "PyTorchの.dataは、履歴を切り離した数だけのテンソルです。クエリとキーから計算されたことが、"
+                      "逆伝播に伝わらなくなります。"});
     set_up(p, &l);
     with_history(p, &l);
     without_history(p, &l, weights, contexts);
-    page_say(p,
-             (text){"No gradient at all has reached W_q and W_k, and nothing reports it: the contexts are right, and "
-                    "W_v still learns, so that the loss may well fall. But who looks at whom stays what chance made "
-                    "it. L after so many steps W -= 0.1 dW:",
-                    "W_qとW_kには、勾配がまったく届いていません。しかも、それを知らせるものは何もありません。"
-                    "コンテキストは正しく、W_vは学習するので、損失もおそらく下がります。"
-                    "しかし、どの単語がどの単語を見るかは、最初の乱数のままです。"
-                    "W -= 0.1 dWを何回か繰り返したあとのLは、次のとおりです。"});
+    page_print(p,
+               (text){"No gradient at all has reached W_q and W_k, and nothing reports it: the contexts are right, and "
+                      "W_v still learns, so that the loss may well fall. But who looks at whom stays what chance made "
+                      "it. L after so many steps W -= 0.1 dW:",
+                      "W_qとW_kには、勾配がまったく届いていません。しかも、それを知らせるものは何もありません。"
+                      "コンテキストは正しく、W_vは学習するので、損失もおそらく下がります。"
+                      "しかし、どの単語がどの単語を見るかは、最初の乱数のままです。"
+                      "W -= 0.1 dWを何回か繰り返したあとのLは、次のとおりです。"});
     compare_learning(p, &l);
     tear_down(&l);
 }

@@ -90,19 +90,20 @@ static void influence(page *p, const fixed_context_lesson *l, context_fn *contex
 static void introduce(page *p, const fixed_context_lesson *l)
 {
     page_title(p, (text){"The fixed context: why it forgets", "固定長のコンテキスト：なぜ忘れるのか"});
-    page_say(p,
-             (text){"Before attention a translator read its sentence word by word with a recurrent network, and what "
-                    "that held at the end, one vector of fixed width, was all that the writer of the translation got "
-                    "to see. Long sentences are lost in it, it is said. Here it is measured, on %" PRId64
-                    " words of %" PRId64 " numbers and a GRU of %d units, with nn.GRU's weights after "
-                    "torch.manual_seed(%d).",
-                    "注意が現れる前の翻訳モデルは、回帰型ネットワークで文を一語ずつ読みました。最後に残った、"
-                    "幅の決まった一つのベクトルだけが、訳文を書く側に渡されるすべてでした。長い文はそこに収まらないと、"
-                    "よく言われます。ここではそれを測ってみます。%" PRId64 "個の単語（それぞれ%" PRId64
-                    "個の数）と、%dユニットのGRUを使います。重みはtorch.manual_seed(%d)のあとのnn.GRUと同じです。"},
-             l->words.n, l->words.dim, UNITS, SEED);
+    page_print(
+        p,
+        (text){"Before attention a translator read its sentence word by word with a recurrent network, and what "
+               "that held at the end, one vector of fixed width, was all that the writer of the translation got "
+               "to see. Long sentences are lost in it, it is said. Here it is measured, on %" PRId64
+               " words of %" PRId64 " numbers and a GRU of %d units, with nn.GRU's weights after "
+               "torch.manual_seed(%d).",
+               "注意が現れる前の翻訳モデルは、回帰型ネットワークで文を一語ずつ読みました。最後に残った、"
+               "幅の決まった一つのベクトルだけが、訳文を書く側に渡されるすべてでした。長い文はそこに収まらないと、"
+               "よく言われます。ここではそれを測ってみます。%" PRId64 "個の単語（それぞれ%" PRId64
+               "個の数）と、%dユニットのGRUを使います。重みはtorch.manual_seed(%d)のあとのnn.GRUと同じです。"},
+        l->words.n, l->words.dim, UNITS, SEED);
     if (!p->own)
-        page_say(p, (text){"The words are random, between -1 and 1.", "単語は-1から1までの乱数です。"});
+        page_print(p, (text){"The words are random, between -1 and 1.", "単語は-1から1までの乱数です。"});
 }
 
 static void reading(page *p, const fixed_context_lesson *l)
@@ -114,12 +115,12 @@ static void reading(page *p, const fixed_context_lesson *l)
     att_var *x;
     att_recurrent_state last = {0};
     page_step(p, (text){"Reading", "読む"});
-    page_say(p,
-             (text){"The state h is %d numbers. With each word a part z of each is kept, and the rest replaced by "
-                    "something new, n:",
-                    "状態hは%d個の数です。一語ごとに、それぞれの数のうちzの割合を残し、"
-                    "残りを新しい値nで置き換えます。"},
-             UNITS);
+    page_print(p,
+               (text){"The state h is %d numbers. With each word a part z of each is kept, and the rest replaced by "
+                      "something new, n:",
+                      "状態hは%d個の数です。一語ごとに、それぞれの数のうちzの割合を残し、"
+                      "残りを新しい値nで置き換えます。"},
+               UNITS);
     page_formula(p, "h_t = z_t h_t-1 + (1 - z_t) n_t    z_t = σ(W_z x_t + U_z h_t-1 + b_z)");
     if (p->status != ATT_OK)
         return;
@@ -128,12 +129,12 @@ static void reading(page *p, const fixed_context_lesson *l)
     if (p->status == ATT_OK)
         page_table(p, (const char *const[]){"c"}, 1, NULL, UNITS, C.data);
     att_tape_reset(t);
-    page_say(p,
-             (text){"That is the context: the last state. One word is %" PRId64 " numbers, the %" PRId64 " words are "
-                    "%" PRId64 ". The context is %d for either.",
-                    "この最後の状態がコンテキストです。一語なら%" PRId64 "個、%" PRId64 "語なら%" PRId64
-                    "個の数が入ります。コンテキストは、どちらの場合も%d個です。"},
-             l->words.dim, n, n * l->words.dim, UNITS);
+    page_print(p,
+               (text){"That is the context: the last state. One word is %" PRId64 " numbers, the %" PRId64 " words are "
+                      "%" PRId64 ". The context is %d for either.",
+                      "この最後の状態がコンテキストです。一語なら%" PRId64 "個、%" PRId64 "語なら%" PRId64
+                      "個の数が入ります。コンテキストは、どちらの場合も%d個です。"},
+               l->words.dim, n, n * l->words.dim, UNITS);
 }
 
 /* For each length, a line with the influence of the first and the last word, and their ratio. */
@@ -149,12 +150,12 @@ static void print_ends(page *p, const fixed_context_lesson *l)
         alone = i == 0 ? each[0] : alone;
     }
     if (!p->own)
-        page_say(p,
-                 (text){"Every word that is read takes away a part of those before it: what is left of the first is "
-                        "multiplied by %.2f with each word, in the mean.",
-                        "一語読むたびに、それより前の単語の一部が失われます。最初の単語の残りは、一語ごとに"
-                        "平均で%.2f倍になります。"},
-                 pow((double)each[0] / (double)alone, 1 / (double)(l->words.n - 1)));
+        page_print(p,
+                   (text){"Every word that is read takes away a part of those before it: what is left of the first is "
+                          "multiplied by %.2f with each word, in the mean.",
+                          "一語読むたびに、それより前の単語の一部が失われます。最初の単語の残りは、一語ごとに"
+                          "平均で%.2f倍になります。"},
+                   pow((double)each[0] / (double)alone, 1 / (double)(l->words.n - 1)));
 }
 
 /* For each length, a row with the influence of each word, relative to the largest. */
@@ -186,17 +187,17 @@ static void picture(page *p, const fixed_context_lesson *l, context_fn *context)
 static void forgetting(page *p, const fixed_context_lesson *l)
 {
     page_step(p, (text){"What is left of each word", "それぞれの単語は、どれだけ残るか"});
-    page_say(p,
-             (text){"How much does the context change if a word changes a little? That is a gradient, which the "
-                    "tape computes: of each number of the context by each of the word, one root of all squares. Of "
-                    "the first word and the last, for longer and longer sentences:",
-                    "ある単語が少し変わったら、コンテキストはどれだけ変わるでしょうか。それは勾配であり、"
-                    "テープで計算できます。コンテキストの各数を単語の各数で微分し、すべての二乗の和の平方根を取ります。"
-                    "文を長くしながら、最初の単語と最後の単語で比べます。"});
+    page_print(
+        p, (text){"How much does the context change if a word changes a little? That is a gradient, which the "
+                  "tape computes: of each number of the context by each of the word, one root of all squares. Of "
+                  "the first word and the last, for longer and longer sentences:",
+                  "ある単語が少し変わったら、コンテキストはどれだけ変わるでしょうか。それは勾配であり、"
+                  "テープで計算できます。コンテキストの各数を単語の各数で微分し、すべての二乗の和の平方根を取ります。"
+                  "文を長くしながら、最初の単語と最後の単語で比べます。"});
     page_formula(p, "|∂c/∂x_t| = √Σ (∂c_u / ∂x_t,i)²");
     print_ends(p, l);
-    page_say(p, (text){"All words, the strongest of each row being 1:",
-                       "すべての単語を図にします。各行でいちばん強いものを1としています。"});
+    page_print(p, (text){"All words, the strongest of each row being 1:",
+                         "すべての単語を図にします。各行でいちばん強いものを1としています。"});
     picture(p, l, fixed);
 }
 
@@ -225,10 +226,11 @@ static void other_word(page *p, const fixed_context_lesson *l)
     for (int64_t i = 0; i < l->words.dim && p->status == ATT_OK; i++)
         other[i] = -l->words.x[i];
     page_step(p, (text){"Two sentences", "二つの文"});
-    page_say(p, (text){"A gradient speaks of small changes. So change all of the first word, to its opposite -x_1, and "
-                       "leave the others. How far are the two contexts apart?",
-                       "勾配でわかるのは、小さな変化だけです。そこで最初の単語をまるごと、正反対の-x_1に変え、"
-                       "ほかはそのままにします。二つのコンテキストは、どれだけ離れているでしょうか。"});
+    page_print(p,
+               (text){"A gradient speaks of small changes. So change all of the first word, to its opposite -x_1, and "
+                      "leave the others. How far are the two contexts apart?",
+                      "勾配でわかるのは、小さな変化だけです。そこで最初の単語をまるごと、正反対の-x_1に変え、"
+                      "ほかはそのままにします。二つのコンテキストは、どれだけ離れているでしょうか。"});
     for (int i = 0; i < l->n_lengths && p->status == ATT_OK; i++) {
         context_with(p, l, l->words.x, l->length[i], one);
         context_with(p, l, other, l->length[i], two);
@@ -241,12 +243,12 @@ static void other_word(page *p, const fixed_context_lesson *l)
     }
     page_table(p, (const char *const[]){"|c - c'|"}, 1, names, l->n_lengths, apart);
     if (!p->own)
-        page_say(p,
-                 (text){"By four decimals of the context nobody can tell which of the two sentences of %" PRId64
-                        " words it was.",
-                        "%" PRId64 "語の二つの文のどちらだったのか、コンテキストの小数第四位まででは、"
-                        "もう区別できません。"},
-                 l->words.n);
+        page_print(p,
+                   (text){"By four decimals of the context nobody can tell which of the two sentences of %" PRId64
+                          " words it was.",
+                          "%" PRId64 "語の二つの文のどちらだったのか、コンテキストの小数第四位まででは、"
+                          "もう区別できません。"},
+                   l->words.n);
 }
 
 static void gates(page *p, fixed_context_lesson *l)
@@ -257,7 +259,7 @@ static void gates(page *p, fixed_context_lesson *l)
     const int64_t n = l->words.n;
     float figures[3 * ROWS] = {0}, each[VECTORS_MAX] = {0}, was[UNITS], *gate = l->value[2] + UNITS;
     page_step(p, (text){"Holding on", "手放さない"});
-    page_say(
+    page_print(
         p,
         (text){"But weights are learnt, and a GRU can learn to hold on: where z is near 1 the old is kept. Let us "
                "do that by hand and add to b_z, the bias of z. Influence after %" PRId64 " words:",
@@ -277,12 +279,13 @@ static void gates(page *p, fixed_context_lesson *l)
     memcpy(gate, was, sizeof was);
     att_param_invalidate(l->param[2]);
     page_table(p, names, ROWS, (const char *const[]){"σ", "first", "last"}, 3, figures);
-    page_say(p, (text){"The first word stays, and the last one hardly gets in: what is kept of the old is what is not "
-                       "taken of the new. Training can choose what to hold. It cannot make room; a wider state can, "
-                       "but is as wide for all sentences, and a longer one comes.",
-                       "最初の単語は残りますが、最後の単語がほとんど入らなくなります。古いものを残したぶんだけ、"
-                       "新しいものが入らないのです。何を残すかは学習で選べますが、場所を増やすことはできません。"
-                       "状態の幅を広げても、その幅はどの文でも同じで、もっと長い文はいつか現れます。"});
+    page_print(p,
+               (text){"The first word stays, and the last one hardly gets in: what is kept of the old is what is not "
+                      "taken of the new. Training can choose what to hold. It cannot make room; a wider state can, "
+                      "but is as wide for all sentences, and a longer one comes.",
+                      "最初の単語は残りますが、最後の単語がほとんど入らなくなります。古いものを残したぶんだけ、"
+                      "新しいものが入らないのです。何を残すかは学習で選べますが、場所を増やすことはできません。"
+                      "状態の幅を広げても、その幅はどの文でも同じで、もっと長い文はいつか現れます。"});
 }
 
 /* For each length, a line with the weight of the first word, and its influence. */
@@ -311,7 +314,7 @@ static void attention(page *p, const fixed_context_lesson *l)
     att_tensor X = page_matrix(p, l->words.x, n, l->words.dim), Q = page_matrix(p, l->query, 1, UNITS), C = {0};
     att_var *h, *s, *w, *c;
     page_step(p, (text){"Keeping all states", "すべての状態を残す"});
-    page_say(
+    page_print(
         p,
         (text){
             "Attention throws nothing away. All states h_1 ... h_n stay, and each word of the translation "
@@ -331,14 +334,14 @@ static void attention(page *p, const fixed_context_lesson *l)
     if (p->status == ATT_OK)
         page_table(p, (const char *const[]){"c"}, 1, NULL, UNITS, C.data);
     att_tape_reset(t);
-    page_say(p, (text){"The weight that the first word gets, and its influence on c:",
-                       "最初の単語が受け取る重みと、cへの影響は、次のとおりです。"});
+    page_print(p, (text){"The weight that the first word gets, and its influence on c:",
+                         "最初の単語が受け取る重みと、cへの影響は、次のとおりです。"});
     print_first(p, l);
-    page_say(p,
-             (text){"The way to the first word no longer leads through all the others. Its influence depends on its "
-                    "weight, not on how far back it stands. And what is kept grows with the sentence: n states.",
-                    "最初の単語への道は、もうほかの単語すべてを通りません。影響は重みで決まり、どれだけ前にあるかでは"
-                    "決まりません。残しておくものも、文とともに増えます。状態はn個あります。"});
+    page_print(p,
+               (text){"The way to the first word no longer leads through all the others. Its influence depends on its "
+                      "weight, not on how far back it stands. And what is kept grows with the sentence: n states.",
+                      "最初の単語への道は、もうほかの単語すべてを通りません。影響は重みで決まり、どれだけ前にあるかでは"
+                      "決まりません。残しておくものも、文とともに増えます。状態はn個あります。"});
     picture(p, l, attended);
 }
 

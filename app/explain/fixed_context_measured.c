@@ -178,7 +178,7 @@ static void plot(page *p)
 
 static void single(page *p)
 {
-    page_say(
+    page_print(
         p,
         (text){
             "That is why it can forget. How much a translator that has learnt does forget must be measured. "
@@ -191,32 +191,35 @@ static void single(page *p)
             "同じ文（Multi30k）、同じ語彙で、時間もほぼ同じです。最後の状態だけを使うGRU（fixed）、すべての状態に"
             "注意を向けるGRU（additive）、そしてTransformerです。それから、訳文が人の訳にどれだけ近いかを表す"
             "BLEUを、原文の単語数ごとに求めます。"});
-    page_say(p,
-             (text){"± is half the width of the 95 %% bootstrap interval of BLEU, from 1,000 samples of the lines. It "
-                    "tells what other lines might change, not what another training would. Seeds: %" PRId64 ".",
-                    "±の後は、行を1,000回抽出し直したときのBLEUの95%%が入る区間の半分です。別の行なら"
-                    "どれだけ変わりうるかを表し、学習をやり直した場合の違いは含みません。シードの数：%" PRId64 "。"},
-             count_seeds());
+    page_print(
+        p,
+        (text){"± is half the width of the 95 %% bootstrap interval of BLEU, from 1,000 samples of the lines. It "
+               "tells what other lines might change, not what another training would. Seeds: %" PRId64 ".",
+               "±の後は、行を1,000回抽出し直したときのBLEUの95%%が入る区間の半分です。別の行なら"
+               "どれだけ変わりうるかを表し、学習をやり直した場合の違いは含みません。シードの数：%" PRId64 "。"},
+        count_seeds());
     print_rows(p, SINGLE);
 }
 
 static void joined(page *p)
 {
-    page_say(p, (text){"The same sentences, two to five of them joined to one line. These lines are longer than nearly "
-                       "all that was learnt, and what was learnt is nearly always a single sentence: here a model "
-                       "shows, too, how it takes what it has not seen.",
-                       "同じ文を、二つから五つずつ一行につないで測ります。学習した文のほとんどは、これより短く、しかも"
-                       "一文だけです。ここには、見たことのないものをどう扱うかも表れます。"});
+    page_print(p,
+               (text){"The same sentences, two to five of them joined to one line. These lines are longer than nearly "
+                      "all that was learnt, and what was learnt is nearly always a single sentence: here a model "
+                      "shows, too, how it takes what it has not seen.",
+                      "同じ文を、二つから五つずつ一行につないで測ります。学習した文のほとんどは、これより短く、しかも"
+                      "一文だけです。ここには、見たことのないものをどう扱うかも表れます。"});
     print_rows(p, JOINED);
-    page_say(p, (text){"The last column is what is left without attention: the share of additive's BLEU that fixed "
-                       "has. Were length what a fixed context cannot hold, it would fall from row to row.",
-                       "最後の列leftは、注意がないときに残るもの、つまりadditiveのBLEUに対するfixedのBLEUの割合です。"
-                       "文の長さが原因で固定長のコンテキストに収まらないのなら、下の行ほどleftは小さくなるはずです。"});
+    page_print(p,
+               (text){"The last column is what is left without attention: the share of additive's BLEU that fixed "
+                      "has. Were length what a fixed context cannot hold, it would fall from row to row.",
+                      "最後の列leftは、注意がないときに残るもの、つまりadditiveのBLEUに対するfixedのBLEUの割合です。"
+                      "文の長さが原因で固定長のコンテキストに収まらないのなら、下の行ほどleftは小さくなるはずです。"});
 }
 
 static void written(page *p)
 {
-    page_say(
+    page_print(
         p,
         (text){"But BLEU also falls where a translation ends too early, for whichever reason: a model that has "
                "learnt that a sentence is all there is may stop behind the first. So see how many words there "
@@ -227,22 +230,23 @@ static void written(page *p)
               models[TRANSFORMER]);
     for (int t = 0; t < TEXTS; t++)
         print_written(p, t);
-    page_say(p,
-             (text){"BLEU as a plot, of several seeds the mean; a picture (--svg) has bars, too, from the lowest end "
-                    "of an interval to the highest:",
-                    "BLEUを図にします。シードがいくつかあれば平均です。--svgで描く図には、区間のいちばん低い端から"
-                    "いちばん高い端までの縦棒もあります。"});
+    page_print(p,
+               (text){"BLEU as a plot, of several seeds the mean; a picture (--svg) has bars, too, from the lowest end "
+                      "of an interval to the highest:",
+                      "BLEUを図にします。シードがいくつかあれば平均です。--svgで描く図には、区間のいちばん低い端から"
+                      "いちばん高い端までの縦棒もあります。"});
     plot(p);
 }
 
 static void apart(page *p)
 {
-    page_say(p, (text){"Where two intervals lie apart, the choice of lines does not explain the difference. Where they "
-                       "overlap, these lines do not decide, which does not mean that both are as good. In how many "
-                       "rows does the first model's interval lie above the second's, below it, over it?",
-                       "二つの区間が離れていれば、その差は、行の選び方だけでは説明できません。重なっていれば、これらの"
-                       "行だけでは決められません。同じくらい良い、という意味ではありません。一つ目のモデルの区間が、"
-                       "二つ目の区間より上にある行、下にある行、重なる行は、それぞれいくつあるでしょうか。"});
+    page_print(p,
+               (text){"Where two intervals lie apart, the choice of lines does not explain the difference. Where they "
+                      "overlap, these lines do not decide, which does not mean that both are as good. In how many "
+                      "rows does the first model's interval lie above the second's, below it, over it?",
+                      "二つの区間が離れていれば、その差は、行の選び方だけでは説明できません。重なっていれば、これらの"
+                      "行だけでは決められません。同じくらい良い、という意味ではありません。一つ目のモデルの区間が、"
+                      "二つ目の区間より上にある行、下にある行、重なる行は、それぞれいくつあるでしょうか。"});
     page_line(p, "%-6s %11s   %-8s %6s %6s %8s", "", "", "", "above", "below", "overlap");
     for (int t = 0; t < TEXTS; t++) {
         print_apart(p, t, ADDITIVE, FIXED);
@@ -258,7 +262,7 @@ void fixed_context_measured(page *p)
     joined(p);
     written(p);
     apart(p);
-    page_say(p, (text){"To measure it on texts of your own:", "自分の文で測るには、次のようにします。"});
+    page_print(p, (text){"To measure it on texts of your own:", "自分の文で測るには、次のようにします。"});
     page_line(p, "attend train translate --arch rnn --attention none -o fixed ...");
     page_line(p, "attend translate -m fixed test.de > fixed.en");
     page_line(p, "attend bleu fixed.en test.en --source test.de --confidence");

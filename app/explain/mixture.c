@@ -88,13 +88,13 @@ static void introduce(page *p, const mixture_lesson *l)
     page_title(p, (text){"Mixtures: weights by hand, weights by attention",
                          "混ぜ合わせ：手で決めた重みと、注意で計算する重み"});
     if (p->own)
-        page_say(p,
-                 (text){"%" PRId64 " vectors of %" PRId64 " numbers. \"%s\" becomes a mixture of all.",
-                        "%" PRId64 "個のベクトルがあり、それぞれ%" PRId64 "個の数からなります。全部を混ぜて、"
-                        "「%s」を更新します。"},
-                 l->v.n, l->v.dim, l->v.labels[l->q]);
+        page_print(p,
+                   (text){"%" PRId64 " vectors of %" PRId64 " numbers. \"%s\" becomes a mixture of all.",
+                          "%" PRId64 "個のベクトルがあり、それぞれ%" PRId64 "個の数からなります。全部を混ぜて、"
+                          "「%s」を更新します。"},
+                   l->v.n, l->v.dim, l->v.labels[l->q]);
     else
-        page_say(
+        page_print(
             p, (text){"Four people of three numbers each: height in cm, weight in kg, age. The source of this example "
                       "draws them with Python's random, seed 0, and renews one of them by mixing all four. "
                       "It says itself that this is not self-attention, only gives an impression of it. The chapter "
@@ -113,10 +113,10 @@ static void compare(page *p, mixture_lesson *l)
     const float *x = l->v.x;
     float *f = l->compared, *ratio = f + n, *distance = ratio + n;
     page_step(p, (text){"Who is near?", "誰が近いか"});
-    page_say(p, (text){"The source of the example adds up the numbers of each row, and calls the ratio of two sums "
-                       "their similarity. Beside it here is the distance, over all numbers:",
-                       "例の出典は、各行の数を足し、その和の比を類似度と呼びます。"
-                       "ここでは、すべての数による距離も並べてみます。"});
+    page_print(p, (text){"The source of the example adds up the numbers of each row, and calls the ratio of two sums "
+                         "their similarity. Beside it here is the distance, over all numbers:",
+                         "例の出典は、各行の数を足し、その和の比を類似度と呼びます。"
+                         "ここでは、すべての数による距離も並べてみます。"});
     page_formula(p, "f_j = Σ_c x_jc    ratio = f_j / f_q    distance = √Σ_c (x_jc - x_qc)²");
     LOOP(p, for (int64_t j = 0; j < n; j++) for (int64_t c = 0; c < dim; c++) f[j] += x[j * dim + c];);
     for (int64_t j = 0; j < n; j++) {
@@ -129,10 +129,10 @@ static void compare(page *p, mixture_lesson *l)
     if (p->status == ATT_OK && f[q] == 0) {
         memcpy(ratio, distance, (size_t)n * sizeof *ratio);
         print_people(p, l, (const char *const[]){"f", "distance"}, 2, f);
-        page_say(p,
-                 (text){"The sum of \"%s\" is 0, so there are no ratios to it.",
-                        "「%s」の和が0なので、比は求められません。"},
-                 l->v.labels[q]);
+        page_print(p,
+                   (text){"The sum of \"%s\" is 0, so there are no ratios to it.",
+                          "「%s」の和が0なので、比は求められません。"},
+                   l->v.labels[q]);
         return;
     }
     print_people(p, l, (const char *const[]){"f", "ratio", "distance"}, COMPARISONS, f);
@@ -143,7 +143,7 @@ static void compare(page *p, mixture_lesson *l)
         next = rank_of(l, j) == 1 ? j : next;
         near = j != q && (near == q || distance[j] < distance[near]) ? j : near;
     }
-    page_say(
+    page_print(
         p,
         (text){"The ratio is no similarity: it is largest, %.4f, for \"%s\", who is furthest away. What counts for "
                "the source is how near it is to 1. And a sum forgets what it is made of: \"%s\" has the sum "
@@ -171,33 +171,33 @@ static void by_hand(page *p, mixture_lesson *l)
     for (int64_t j = 0; j < n && n < 3; j++)
         w[j] /= sum;
     page_step(p, (text){"Weights by hand", "手で決めた重み"});
-    page_say(
+    page_print(
         p,
         (text){"The nearest sum, that of \"%s\" itself, gets 60 %%, the next one 30 %%, and the others share 10 %%.",
                "和がいちばん近いもの（「%s」自身）に60%%、次に近いものに30%%、残りには合わせて10%%の重みを与えます。"},
         l->v.labels[l->q]);
     if (n < 3)
-        page_say(p, (text){"Fewer than three share all of it in the same ratio:",
-                           "三つより少ないときは、同じ比のまま、合計が1になるようにします。"});
+        page_print(p, (text){"Fewer than three share all of it in the same ratio:",
+                             "三つより少ないときは、同じ比のまま、合計が1になるようにします。"});
     print_people(p, l, (const char *const[]){"w"}, 1, w);
-    page_say(p, (text){"The new row is the sum of all, each times its weight:",
-                       "新しい行は、各行に重みを掛けて足したものです。"});
+    page_print(p, (text){"The new row is the sum of all, each times its weight:",
+                         "新しい行は、各行に重みを掛けて足したものです。"});
     page_formula(p, "new = Σ_j w_j x_j = w X");
     CALL(p, att_tensor_matmul(ctx, &W, &X, false, &C));
     for (int64_t i = 0; i < n * dim && p->status == ATT_OK; i++)
         products[i] = w[i / dim] * x[i];
     print_rows(p, l, products);
-    page_say(p, (text){"Added up:", "合計すると、次のようになります。"});
+    page_print(p, (text){"Added up:", "合計すると、次のようになります。"});
     print_new(p, l, l->c);
     if (!l->follows)
         return;
     char in_double[3][CLI_NUMBER_BYTES];
     for (int c = 0; c < 3; c++)
         cli_write_number(0.6 * x[c] + 0.3 * x[3 + c] + 0.05 * ((double)x[6 + c] + x[9 + c]), in_double[c]);
-    page_say(p, (text){"So does the source. Python computes in double, where 0.6, 0.3 and 0.05 are not exact either, "
-                       "and shows all digits:",
-                       "出典の結果と同じです。Pythonは倍精度で計算しますが、0.6や0.3や0.05は倍精度でも正確には"
-                       "表せません。Pythonは、その桁をすべて表示しています。"});
+    page_print(p, (text){"So does the source. Python computes in double, where 0.6, 0.3 and 0.05 are not exact either, "
+                         "and shows all digits:",
+                         "出典の結果と同じです。Pythonは倍精度で計算しますが、0.6や0.3や0.05は倍精度でも正確には"
+                         "表せません。Pythonは、その桁をすべて表示しています。"});
     page_line(p, "%s  %s  %s", in_double[0], in_double[1], in_double[2]);
 }
 
@@ -207,20 +207,21 @@ static void raw_scores(page *p, mixture_lesson *l)
     const int64_t n = l->v.n, q = l->q;
     att_tensor X = l->X, Q = page_matrix(p, l->v.x + q * l->v.dim, 1, l->v.dim), S = l->S, W = l->W;
     page_step(p, (text){"Scores instead of ranks", "順位の代わりにスコア"});
-    page_say(p,
-             (text){"Attention has no ranks. The query is compared with each key by a dot product, the score; softmax "
-                    "makes weights of scores; with these the values are added up. First with all numbers as they are: "
-                    "\"%s\" is the query Q, and the rows of X are keys.",
-                    "注意は、順位を使いません。クエリと各キーを内積で比べたものがスコアで、それをsoftmaxで重みに変え、"
-                    "その重みでバリューを足し合わせます。まず、数をそのまま使ってみましょう。"
-                    "「%s」がクエリQで、Xの各行がキーです。"},
-             l->v.labels[q]);
+    page_print(
+        p,
+        (text){"Attention has no ranks. The query is compared with each key by a dot product, the score; softmax "
+               "makes weights of scores; with these the values are added up. First with all numbers as they are: "
+               "\"%s\" is the query Q, and the rows of X are keys.",
+               "注意は、順位を使いません。クエリと各キーを内積で比べたものがスコアで、それをsoftmaxで重みに変え、"
+               "その重みでバリューを足し合わせます。まず、数をそのまま使ってみましょう。"
+               "「%s」がクエリQで、Xの各行がキーです。"},
+        l->v.labels[q]);
     page_formula(p, "s_j = q · k_j    w = softmax(s)");
     CALL(p, att_tensor_matmul(ctx, &Q, &X, true, &S));
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     print_weights(p, l, false);
     if (p->status == ATT_OK && l->follows)
-        page_say(
+        page_print(
             p,
             (text){"All weight is on \"%s\". A dot product grows with the numbers, so whoever has large ones wins, not "
                    "who is similar; and scores that are hundreds apart leave softmax one weight of 1.",
@@ -236,10 +237,11 @@ static void standardise(page *p, mixture_lesson *l)
     const float *x = l->v.x;
     float *z = l->z;
     page_step(p, (text){"Numbers that can be compared", "比べられる数にする"});
-    page_say(p, (text){"Each column minus its mean, divided by its standard deviation: 0 is the average, and no unit "
-                       "outweighs another. (A Transformer has layer norm for this; it does the same with each row.)",
-                       "各列から平均を引き、標準偏差で割ります。0が平均となり、どの単位も同じ重さになります。"
-                       "（Transformerでは、層正規化がこの役目を果たします。列ではなく、行ごとに同じことをします。）"});
+    page_print(p,
+               (text){"Each column minus its mean, divided by its standard deviation: 0 is the average, and no unit "
+                      "outweighs another. (A Transformer has layer norm for this; it does the same with each row.)",
+                      "各列から平均を引き、標準偏差で割ります。0が平均となり、どの単位も同じ重さになります。"
+                      "（Transformerでは、層正規化がこの役目を果たします。列ではなく、行ごとに同じことをします。）"});
     page_formula(p, "z_jc = (x_jc - mean_c) / deviation_c");
     LOOP(
         p, for (int64_t c = 0; c < dim; c++) {
@@ -264,10 +266,11 @@ static void attention(page *p, mixture_lesson *l)
     att_tensor q = layer_heads(p, l->z + l->q * dim, 1, 1, 1, dim), k = layer_heads(p, l->z, 1, 1, n, dim);
     att_tensor v = layer_heads(p, l->v.x, 1, 1, n, dim), out = layer_heads(p, one, 1, 1, 1, dim);
     page_step(p, (text){"The same as attention", "同じことを注意で"});
-    page_say(p, (text){"Query and keys are the standardised rows now, the values still the rows themselves. Scores are "
-                       "divided by √d, the root of the number of products in each.",
-                       "今度は、標準化した行をクエリとキーに使います。バリューは、もとの行のままです。"
-                       "スコアは、足した積の個数dの平方根√dで割ります。"});
+    page_print(p,
+               (text){"Query and keys are the standardised rows now, the values still the rows themselves. Scores are "
+                      "divided by √d, the root of the number of products in each.",
+                      "今度は、標準化した行をクエリとキーに使います。バリューは、もとの行のままです。"
+                      "スコアは、足した積の個数dの平方根√dで割ります。"});
     page_formula(p, "new = softmax(q Kᵀ / √d) V");
     CALL(p, att_tensor_matmul(ctx, &Q, &Z, true, &S));
     if (p->status != ATT_OK)
@@ -276,10 +279,10 @@ static void attention(page *p, mixture_lesson *l)
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     CALL(p, att_tensor_matmul(ctx, &W, &X, false, &C));
     print_weights(p, l, true);
-    page_say(p, (text){"With these weights the rows become:", "この重みで各行を足すと、次のようになります。"});
+    page_print(p, (text){"With these weights the rows become:", "この重みで各行を足すと、次のようになります。"});
     print_new(p, l, l->c);
     if (l->follows)
-        page_say(
+        page_print(
             p,
             (text){"The largest weight is near that by hand, but it comes from the numbers. The second largest is that "
                    "of \"%s\", the nearest by distance, not of the one with the nearest sum. In one call:",
@@ -288,7 +291,7 @@ static void attention(page *p, mixture_lesson *l)
                    "一度の呼び出しで書くと、次のようになります。"},
             l->v.labels[largest(l->w, n, l->q)]);
     else
-        page_say(p, (text){"In one call:", "一度の呼び出しで書くと、次のようになります。"});
+        page_print(p, (text){"In one call:", "一度の呼び出しで書くと、次のようになります。"});
     CALL(p, att_attention(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = dim),
                           ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
     page_agree(p, (text){"The new row by steps and by att_attention", "順を追った計算とatt_attentionによる新しい行"},
@@ -320,12 +323,13 @@ static void print_cooled(page *p, const mixture_lesson *l, const char *symbol, c
 static void temperature(page *p, const mixture_lesson *l)
 {
     page_step(p, (text){"Temperature", "温度"});
-    page_say(p, (text){"Scores may be divided by any number τ before softmax, the temperature. A low one sharpens the "
-                       "weights until the largest score has them all; a high one levels them, until the result is "
-                       "the mean of all rows. √d is such a temperature, too; τ = 1 shows the weights above.",
-                       "softmaxの前に、スコアを好きな数τで割ることができます。これを温度といいます。"
-                       "温度が低いと重みの差が開き、ついには最大のスコアがすべてを占めます。高いと差が縮み、"
-                       "ついには全行の平均になります。√dも一種の温度です。τ = 1が、上で求めた重みです。"});
+    page_print(p,
+               (text){"Scores may be divided by any number τ before softmax, the temperature. A low one sharpens the "
+                      "weights until the largest score has them all; a high one levels them, until the result is "
+                      "the mean of all rows. √d is such a temperature, too; τ = 1 shows the weights above.",
+                      "softmaxの前に、スコアを好きな数τで割ることができます。これを温度といいます。"
+                      "温度が低いと重みの差が開き、ついには最大のスコアがすべてを占めます。高いと差が縮み、"
+                      "ついには全行の平均になります。√dも一種の温度です。τ = 1が、上で求めた重みです。"});
     page_formula(p, "w = softmax(s / τ)");
     print_cooled(p, l, "τ", l->s, (const double[]){0.1, 0.5, 1, 2, 10}, 5);
 }
@@ -340,23 +344,23 @@ static void hand_as_softmax(page *p, const mixture_lesson *l)
         return;
     S = page_matrix(p, s, 1, n), W = page_matrix(p, rows + n, 1, n);
     page_step(p, (text){"The weights by hand, as a softmax", "手で決めた重みをsoftmaxで"});
-    page_say(p, (text){"Any positive weights are the softmax of some scores: of their own logarithms.",
-                       "正の重みなら、どんなものでも、あるスコアのsoftmaxになっています。"
-                       "重みの対数がそのスコアです。"});
+    page_print(p, (text){"Any positive weights are the softmax of some scores: of their own logarithms.",
+                         "正の重みなら、どんなものでも、あるスコアのsoftmaxになっています。"
+                         "重みの対数がそのスコアです。"});
     LOOP(p, for (int64_t j = 0; j < n; j++) s[j] = logf(hand[j]););
     if (p->status == ATT_OK)
         p->status = att_tensor_softmax(p->ctx, &S, -1, &W);
     print_people(p, l, (const char *const[]){"ln w", "w"}, 2, rows);
-    page_say(p, (text){"The question is whether anything in the rows supports such scores. The rule of step 2, the "
-                       "nearer the sum the larger the weight, would be this one, with a temperature T:",
-                       "問題は、そのスコアの裏付けがデータにあるかどうかです。「和が近いほど重い」という"
-                       "手順2の規則をスコアにすると、温度をTとして、次のようになります。"});
+    page_print(p, (text){"The question is whether anything in the rows supports such scores. The rule of step 2, the "
+                         "nearer the sum the larger the weight, would be this one, with a temperature T:",
+                         "問題は、そのスコアの裏付けがデータにあるかどうかです。「和が近いほど重い」という"
+                         "手順2の規則をスコアにすると、温度をTとして、次のようになります。"});
     page_formula(p, "w = softmax(-|f_j - f_q| / T)");
     for (int64_t j = 0; j < n; j++)
         near[j] = -fabsf(f[j] - f[l->q]);
     print_cooled(p, l, "T", near, (const double[]){10, 20, 40}, 3);
     if (l->follows)
-        page_say(
+        page_print(
             p,
             (text){"The sums of \"%s\" and \"%s\" differ by %.0f. So their weights are nearly equal at any of these "
                    "temperatures: at T = 20 one is %.2f times the other. By hand it is %.0f times: a rank "
@@ -377,10 +381,10 @@ static void everyone(page *p, const mixture_lesson *l)
     args.v = layer_heads(p, l->v.x, 1, 1, n, dim), args.out = layer_heads(p, all, 1, 1, n, dim);
     att_plan *plan = NULL;
     page_step(p, (text){"Everyone at once", "全員を一度に"});
-    page_say(p, (text){"So far one row is new. In self-attention every row is a query: each has weights of its own, "
-                       "and all new rows are made at the same time, from the old ones.",
-                       "ここまでに更新したのは一行だけです。自己注意では、すべての行がクエリになります。"
-                       "行ごとに自分の重みがあり、すべての新しい行が、もとの行から同時に作られます。"});
+    page_print(p, (text){"So far one row is new. In self-attention every row is a query: each has weights of its own, "
+                         "and all new rows are made at the same time, from the old ones.",
+                         "ここまでに更新したのは一行だけです。自己注意では、すべての行がクエリになります。"
+                         "行ごとに自分の重みがあり、すべての新しい行が、もとの行から同時に作られます。"});
     CALL(p, att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = dim), &plan));
     CALL(p, att_forward(plan, &args));
     print_rows(p, l, all);
@@ -402,28 +406,29 @@ static void missing(page *p, mixture_lesson *l)
         return;
     w_k[dim - 1] = 1;
     page_step(p, (text){"What is missing: learned matrices", "足りないもの：学習する行列"});
-    page_say(p,
-             (text){"So far the same numbers ask, answer and are passed on. In self-attention three matrices, "
-                    "learned from data, make queries, keys and values of each row. They decide what counts. With "
-                    "W^q = W^k = (0, ..., 0, 1)ᵀ, say, only the last number would be compared, here not scaled "
-                    "(√1):",
-                    "ここまでは、尋ねる数も、答える数も、渡される数も同じでした。自己注意では、データから学習した"
-                    "三つの行列が、各行からクエリ、キー、バリューを作ります。何を重視するかは、この行列で決まります。"
-                    "たとえばW^q = W^k = (0, ..., 0, 1)ᵀなら、最後の数だけを比べます（√1なので、"
-                    "スケーリングはありません）。"});
+    page_print(p,
+               (text){"So far the same numbers ask, answer and are passed on. In self-attention three matrices, "
+                      "learned from data, make queries, keys and values of each row. They decide what counts. With "
+                      "W^q = W^k = (0, ..., 0, 1)ᵀ, say, only the last number would be compared, here not scaled "
+                      "(√1):",
+                      "ここまでは、尋ねる数も、答える数も、渡される数も同じでした。自己注意では、データから学習した"
+                      "三つの行列が、各行からクエリ、キー、バリューを作ります。何を重視するかは、この行列で決まります。"
+                      "たとえばW^q = W^k = (0, ..., 0, 1)ᵀなら、最後の数だけを比べます（√1なので、"
+                      "スケーリングはありません）。"});
     page_formula(p, "q = z W^q    k = z W^k    v = z W^v");
     CALL(p, att_tensor_matmul(ctx, &Z, &W_k, false, &K));
     CALL(p, att_tensor_matmul(ctx, &Q, &K, true, &S));
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     print_weights(p, l, true);
-    page_say(p, (text){"And with W^q other than W^k the score of a for b need not be that of b for a. Such "
-                       "matrices, and how they are learned, are in `attend explain trainable`. A Transformer also has "
-                       "several heads, a matrix after them, and adds the result to the old row, instead of replacing "
-                       "it: `attend explain vit`.",
-                       "さらに、W^qとW^kが違えば、aから見たbのスコアと、bから見たaのスコアは、同じとは限りません。"
-                       "行列とその学習は、`attend explain trainable`で扱います。Transformerには、"
-                       "ほかにも、複数のヘッドと、そのあとの行列があります。また、結果は、もとの行と"
-                       "置き換えるのではなく、もとの行に足します。`attend explain vit`で見てください。"});
+    page_print(p,
+               (text){"And with W^q other than W^k the score of a for b need not be that of b for a. Such "
+                      "matrices, and how they are learned, are in `attend explain trainable`. A Transformer also has "
+                      "several heads, a matrix after them, and adds the result to the old row, instead of replacing "
+                      "it: `attend explain vit`.",
+                      "さらに、W^qとW^kが違えば、aから見たbのスコアと、bから見たaのスコアは、同じとは限りません。"
+                      "行列とその学習は、`attend explain trainable`で扱います。Transformerには、"
+                      "ほかにも、複数のヘッドと、そのあとの行列があります。また、結果は、もとの行と"
+                      "置き換えるのではなく、もとの行に足します。`attend explain vit`で見てください。"});
 }
 
 static att_status run(page *p)

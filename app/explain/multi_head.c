@@ -19,23 +19,23 @@ static void introduce(page *p, multi_head_lesson *l)
 {
     const vectors *v = &l->of.words;
     page_title(p, (text){"Multi-head attention", "マルチヘッド注意"});
-    page_say(p,
-             (text){"One row of weights has one point of view. Several heads look in several ways at once: each gets "
-                    "its own part of the query, key and value, and its own weights. That costs no more than one head "
-                    "of full width, since each is so much narrower. Weights of nn.Linear from seed %d again, and "
-                    "attention is causal; there are %d heads for the %" PRId64 " words.",
-                    "一行の重みは、一つの見方しか表せません。複数のヘッドを使えば、同時にいくつもの見方ができます。"
-                    "各ヘッドは、クエリ、キー、バリューの一部分ずつを受け取り、自分の重みを持ちます。"
-                    "ヘッドの数だけ幅が狭くなるので、計算量は、全幅のヘッド一つの場合と変わりません。"
-                    "ここでも重みはシード%dのnn.Linearで、注意は因果的です。%d個のヘッドで、"
-                    "%" PRId64 "個の単語を処理します。"},
-             SEED, HEADS, v->n);
+    page_print(p,
+               (text){"One row of weights has one point of view. Several heads look in several ways at once: each gets "
+                      "its own part of the query, key and value, and its own weights. That costs no more than one head "
+                      "of full width, since each is so much narrower. Weights of nn.Linear from seed %d again, and "
+                      "attention is causal; there are %d heads for the %" PRId64 " words.",
+                      "一行の重みは、一つの見方しか表せません。複数のヘッドを使えば、同時にいくつもの見方ができます。"
+                      "各ヘッドは、クエリ、キー、バリューの一部分ずつを受け取り、自分の重みを持ちます。"
+                      "ヘッドの数だけ幅が狭くなるので、計算量は、全幅のヘッド一つの場合と変わりません。"
+                      "ここでも重みはシード%dのnn.Linearで、注意は因果的です。%d個のヘッドで、"
+                      "%" PRId64 "個の単語を処理します。"},
+               SEED, HEADS, v->n);
     layer_print(p, &l->of);
     layer_draw(&l->of.random, torch_linear_bound(OUT), l->wo, OUT * OUT);
     layer_draw(&l->of.random, torch_linear_bound(OUT), l->bo, OUT);
-    page_say(p, (text){"The generator goes on, to a fourth layer, out_proj, which has a bias and will mix the heads:",
-                       "同じ生成器から続けて、四つめの層out_projの重みを作ります。この層にはバイアスがあり、"
-                       "最後にヘッドを混ぜ合わせます。"});
+    page_print(p, (text){"The generator goes on, to a fourth layer, out_proj, which has a bias and will mix the heads:",
+                         "同じ生成器から続けて、四つめの層out_projの重みを作ります。この層にはバイアスがあり、"
+                         "最後にヘッドを混ぜ合わせます。"});
     page_table(p, (const char *const[]){"W_o 1", "W_o 2"}, OUT, NULL, OUT, l->wo);
     page_table(p, (const char *const[]){"b_o"}, 1, NULL, OUT, l->bo);
 }
@@ -46,14 +46,15 @@ static void mixed(page *p, const multi_head_lesson *l)
     const vectors *v = &l->of.words;
     const int64_t i = page_query(p, v);
     const float *x = v->x + i * v->dim, *q = l->of.q + i * OUT, *w = l->of.wq;
-    page_say(p,
-             (text){"What is split is not the word but its query, key and value. Each row of W_q, W_k and W_v takes in "
-                    "all numbers of the word, so every head sees the whole word, in its own mixture. The queries of "
-                    "\"%s\":",
-                    "分けるのは単語ではなく、そのクエリ、キー、バリューです。W_q、W_k、W_vのどの行も、単語の数を"
-                    "すべて使います。ですから、どのヘッドも単語全体を、それぞれの混ぜ方で見ています。"
-                    "「%s」のクエリは次のとおりです。"},
-             v->labels[i]);
+    page_print(
+        p,
+        (text){"What is split is not the word but its query, key and value. Each row of W_q, W_k and W_v takes in "
+               "all numbers of the word, so every head sees the whole word, in its own mixture. The queries of "
+               "\"%s\":",
+               "分けるのは単語ではなく、そのクエリ、キー、バリューです。W_q、W_k、W_vのどの行も、単語の数を"
+               "すべて使います。ですから、どのヘッドも単語全体を、それぞれの混ぜ方で見ています。"
+               "「%s」のクエリは次のとおりです。"},
+        v->labels[i]);
     for (int64_t h = 0; h < HEADS && v->dim == 3; h++, w += 3)
         page_line(p, "head %" PRId64 ": q = %.4g×%.4f + %.4g×%.4f + %.4g×%.4f = %.4f", h + 1, x[0], w[0], x[1], w[1],
                   x[2], w[2], q[h]);
@@ -61,12 +62,13 @@ static void mixed(page *p, const multi_head_lesson *l)
         page_line(p, "head %" PRId64 ": q = %.4g×%.4f + … + %.4g×%.4f = %.4f", h + 1, x[0], w[0], x[v->dim - 1],
                   w[v->dim - 1], q[h]);
     if (!p->own)
-        page_say(p, (text){"The source says that the dimensions of the token are divided among the heads, and asks why "
-                           "no head gets to see them all. Every head does: h matrices W_i^Q of [d_model, d_k], as the "
-                           "paper has them, lie side by side in one of [d_model, d_model].",
-                           "出典は、トークンの次元をヘッドどうしで分けると述べ、どのヘッドもすべての次元を見るほうが"
-                           "よいのではないかと問うています。実際には、どのヘッドもすべてを見ています。論文のh個の行列"
-                           "W_i^Q [d_model, d_k]を横に並べたものが、一つの行列[d_model, d_model]です。"});
+        page_print(p,
+                   (text){"The source says that the dimensions of the token are divided among the heads, and asks why "
+                          "no head gets to see them all. Every head does: h matrices W_i^Q of [d_model, d_k], as the "
+                          "paper has them, lie side by side in one of [d_model, d_model].",
+                          "出典は、トークンの次元をヘッドどうしで分けると述べ、どのヘッドもすべての次元を見るほうが"
+                          "よいのではないかと問うています。実際には、どのヘッドもすべてを見ています。論文のh個の行列"
+                          "W_i^Q [d_model, d_k]を横に並べたものが、一つの行列[d_model, d_model]です。"});
 }
 
 static void split(page *p, multi_head_lesson *l, att_plan **plan, att_attention_args *args)
@@ -77,12 +79,13 @@ static void split(page *p, multi_head_lesson *l, att_plan **plan, att_attention_
     att_tensor Q = {0};
     page_step(p, (text){"Splitting", "分割"});
     mixed(p, l);
-    page_say(p, (text){"Of two numbers the first head takes the first, the second the second: heads = 2, head_dim = 1. "
-                       "Nothing is moved. The same numbers are seen as [batch, heads, time, dim]: the next head is 1 "
-                       "number on, the next word 2.",
-                       "二つの数のうち、一つめを最初のヘッドが、二つめを次のヘッドが受け取ります。"
-                       "つまりheads = 2、head_dim = 1です。データは動かしません。同じ数を[batch, heads, time, dim]の"
-                       "形で見るだけです。次のヘッドは1つ先、次の単語は2つ先にあります。"});
+    page_print(p,
+               (text){"Of two numbers the first head takes the first, the second the second: heads = 2, head_dim = 1. "
+                      "Nothing is moved. The same numbers are seen as [batch, heads, time, dim]: the next head is 1 "
+                      "number on, the next word 2.",
+                      "二つの数のうち、一つめを最初のヘッドが、二つめを次のヘッドが受け取ります。"
+                      "つまりheads = 2、head_dim = 1です。データは動かしません。同じ数を[batch, heads, time, dim]の"
+                      "形で見るだけです。次のヘッドは1つ先、次の単語は2つ先にあります。"});
     const int64_t strides[] = {2 * n, 1, 2, 1};
     page_line(p, "strides = {%" PRId64 ", 1, 2, 1}", strides[0]);
     CALL(p, att_wrap(&Q, q, ATT_F32, ATT_DIMS(1, 2, n, 1), strides));
@@ -90,8 +93,8 @@ static void split(page *p, multi_head_lesson *l, att_plan **plan, att_attention_
     args->k = layer_heads(p, l->of.k, 1, HEADS, n, 1);
     args->v = layer_heads(p, l->of.v, 1, HEADS, n, 1);
     args->out = layer_heads(p, l->c, 1, HEADS, n, 1);
-    page_say(p, (text){"Keys, values and contexts likewise. The plan says what every call has in common:",
-                       "キー、バリュー、コンテキストも同様です。すべての呼び出しに共通なことは、プランで決めます。"});
+    page_print(p, (text){"Keys, values and contexts likewise. The plan says what every call has in common:",
+                         "キー、バリュー、コンテキストも同様です。すべての呼び出しに共通なことは、プランで決めます。"});
     CALL(p, att_plan_new(ctx,
                          ATT_OPTIONS(att_attention_spec, .heads = 2, .head_dim = 1,
                                      ATT_STAGES({.mask = att_mask_causal}), .align = ATT_ALIGN_TOP_LEFT),
@@ -106,20 +109,22 @@ static void each_head(page *p, multi_head_lesson *l, const att_plan *plan, att_a
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Each head's weights", "各ヘッドの重み"});
-    page_say(p, (text){"Scores are divided by the root of head_dim, here 1: of a head's own numbers, not of the whole "
-                       "width.",
-                       "スコアはhead_dim（ここでは1）の平方根で割ります。全体の幅ではなく、"
-                       "一つのヘッドが持つ数の個数です。"});
+    page_print(p,
+               (text){"Scores are divided by the root of head_dim, here 1: of a head's own numbers, not of the whole "
+                      "width.",
+                      "スコアはhead_dim（ここでは1）の平方根で割ります。全体の幅ではなく、"
+                      "一つのヘッドが持つ数の個数です。"});
     page_formula(p, "W_h = softmax(q_h k_hᵀ / √head_dim)");
     CALL(p, att_weights(plan, &args, 0, 0, 0, n, w));
     page_table(p, v->labels, n, v->labels, n, w);
     CALL(p, att_weights(plan, &args, 0, 1, 0, n, w));
     page_table(p, v->labels, n, v->labels, n, w);
     page_step(p, (text){"Contexts, side by side", "コンテキストを横に並べる"});
-    page_say(p, (text){"With the same strides, out puts the heads' contexts side by side again, word by word. (Step 8 "
-                       "joins them along another axis.)",
-                       "outにも同じストライドを使うと、各ヘッドのコンテキストが、単語ごとに横に並びます。"
-                       "（別の軸で連結するとどうなるかは、手順8で示します。）"});
+    page_print(p,
+               (text){"With the same strides, out puts the heads' contexts side by side again, word by word. (Step 8 "
+                      "joins them along another axis.)",
+                      "outにも同じストライドを使うと、各ヘッドのコンテキストが、単語ごとに横に並びます。"
+                      "（別の軸で連結するとどうなるかは、手順8で示します。）"});
     CALL(p, att_forward(plan, &args));
     page_table(p, v->labels, n, (const char *const[]){"head 1", "head 2"}, OUT, l->c);
 }
@@ -133,9 +138,9 @@ static void project(page *p, multi_head_lesson *l)
     const float *b_o = l->bo;
     att_tensor C = l->C, W_o = l->Wo, Y = l->Y;
     page_step(p, (text){"out_proj", "out_proj"});
-    page_say(p,
-             (text){"So far no head knows of the other. The last layer mixes what they found.",
-                    "ここまで、ヘッドは互いのことを知りません。最後の層が、それぞれの見つけたものを混ぜ合わせます。"});
+    page_print(
+        p, (text){"So far no head knows of the other. The last layer mixes what they found.",
+                  "ここまで、ヘッドは互いのことを知りません。最後の層が、それぞれの見つけたものを混ぜ合わせます。"});
     page_formula(p, "Y = C W_oᵀ + b_o");
     CALL(p, att_tensor_matmul(ctx, &C, &W_o, true, &Y));
     if (p->status != ATT_OK)
@@ -143,10 +148,10 @@ static void project(page *p, multi_head_lesson *l)
     LOOP(p, for (int64_t i = 0; i < 2 * n; i++) y[i] += b_o[i % 2];);
     page_table(p, v->labels, n, NULL, OUT, y);
     if (!p->own)
-        page_say(p, (text){"These are the numbers that the source's print(context_vecs) shows, twice, for its batch "
-                           "of two.",
-                           "これが、出典のprint(context_vecs)が表示する値です。出典は二つのバッチなので、"
-                           "同じ値が二回表示されます。"});
+        page_print(p, (text){"These are the numbers that the source's print(context_vecs) shows, twice, for its batch "
+                             "of two.",
+                             "これが、出典のprint(context_vecs)が表示する値です。出典は二つのバッチなので、"
+                             "同じ値が二回表示されます。"});
 }
 
 /* ---- the same, as layers */
@@ -174,8 +179,8 @@ static void layers(page *p, multi_head_lesson *l, const att_plan *plan, att_tape
 static void as_layers(page *p, multi_head_lesson *l, const att_plan *plan, att_tape *t, att_param *const *w)
 {
     page_step(p, (text){"The same, as layers", "同じものを層で書く"});
-    page_say(p, (text){"As a model is written: an operation computes at once, and a view costs nothing.",
-                       "モデルではこのように書きます。演算はその場で実行され、ビューにはコストがかかりません。"});
+    page_print(p, (text){"As a model is written: an operation computes at once, and a view costs nothing.",
+                         "モデルではこのように書きます。演算はその場で実行され、ビューにはコストがかかりません。"});
     layers(p, l, plan, t, w);
     att_tape_reset(t);
 }
@@ -208,7 +213,7 @@ static void pytorch_module(page *p, const multi_head_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"torch.nn.MultiheadAttention", "torch.nn.MultiheadAttention"});
-    page_say(
+    page_print(
         p,
         (text){"PyTorch's own module keeps W_q, W_k and W_v as one matrix, in_proj, so that one product makes "
                "all three; its width is that of the words. nn.MultiheadAttention(%" PRId64 ", %" PRId64
@@ -234,16 +239,17 @@ static void pytorch_module(page *p, const multi_head_lesson *l)
                           ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
     CALL(p, att_tensor_matmul(ctx, &C, &W_o, true, &Y));
     page_table(p, l->of.words.labels, n, NULL, width, y);
-    page_say(p,
-             (text){"That is module(x, x, x)[0], with %" PRId64 " heads of %" PRId64
-                    " and nothing hidden. (Its attn_mask has the opposite sense: true hides.)",
-                    "これはmodule(x, x, x)[0]の値です。ヘッドは%" PRId64 "個で、それぞれの幅は%" PRId64
-                    "、何も隠していません。（このモジュールのattn_maskは意味が逆で、trueが「隠す」です。）"},
-             heads, dim);
+    page_print(p,
+               (text){"That is module(x, x, x)[0], with %" PRId64 " heads of %" PRId64
+                      " and nothing hidden. (Its attn_mask has the opposite sense: true hides.)",
+                      "これはmodule(x, x, x)[0]の値です。ヘッドは%" PRId64 "個で、それぞれの幅は%" PRId64
+                      "、何も隠していません。（このモジュールのattn_maskは意味が逆で、trueが「隠す」です。）"},
+               heads, dim);
     if (!p->own)
-        page_say(p, (text){"And given the weights of the source's class, with kdim = vdim = 3, it makes the numbers of "
-                           "step 4.",
-                           "また、kdim = vdim = 3として、出典のクラスの重みを与えると、手順4と同じ値になります。"});
+        page_print(p,
+                   (text){"And given the weights of the source's class, with kdim = vdim = 3, it makes the numbers of "
+                          "step 4.",
+                          "また、kdim = vdim = 3として、出典のクラスの重みを与えると、手順4と同じ値になります。"});
 }
 
 /* ---- wrong splits */
@@ -253,16 +259,17 @@ static void wrong_split(page *p, att_tape *t)
     static const float eight[8];
     att_tensor X = page_matrix(p, eight, 1, 8), H = {0};
     page_step(p, (text){"Heads that do not divide the width", "幅を割り切れないヘッド数"});
-    page_say(p, (text){"8 numbers for 3 heads: there is no such split, and it is an error.",
-                       "8個の数を3個のヘッドに分けることはできません。エラーになります。"});
+    page_print(p, (text){"8 numbers for 3 heads: there is no such split, and it is an error.",
+                         "8個の数を3個のヘッドに分けることはできません。エラーになります。"});
     ANSWER(p, att_var_value(t, att_split_heads(t, att_input(t, &X), 3), &H));
     att_tape_reset(t);
     if (!p->own)
-        page_say(p, (text){"The source's class has an assert against it; its text says that this gives two arrays of 4 "
-                           "dimensions, but those would be 2 heads.",
-                           "出典のクラスもassertで禁じています。本文には、これで4次元の配列二つになるとありますが、"
-                           "それではヘッドは2個です。"});
-    page_say(p, (text){"Two heads, and four:", "2個と4個なら分けられます。"});
+        page_print(p,
+                   (text){"The source's class has an assert against it; its text says that this gives two arrays of 4 "
+                          "dimensions, but those would be 2 heads.",
+                          "出典のクラスもassertで禁じています。本文には、これで4次元の配列二つになるとありますが、"
+                          "それではヘッドは2個です。"});
+    page_print(p, (text){"Two heads, and four:", "2個と4個なら分けられます。"});
     ANSWER(p, att_var_value(t, att_split_heads(t, att_input(t, &X), 2), &H));
     page_line(p, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", H.dim[0], H.dim[1], H.dim[2]);
     ANSWER(p, att_var_value(t, att_split_heads(t, att_input(t, &X), 4), &H));
@@ -278,13 +285,13 @@ static void wrong_axis(page *p, const multi_head_lesson *l, att_tape *t, att_par
     att_tensor C = l->C, Side = {0}, Below = {0}, Y = {0};
     att_var *c, *heads[HEADS], *side, *below;
     page_step(p, (text){"Wrong: heads joined along another axis", "間違い：別の軸で連結したヘッド"});
-    page_say(p,
-             (text){"A published class computes its heads one by one, each [batch, time, head_dim], and joins them "
-                    "with torch.cat(heads, dim=0). Dimension 0 is the batch. Here, without a batch, it is the words. "
-                    "The two heads, joined along the last dimension and along the first:",
-                    "ある公開コードのクラスは、ヘッドを一つずつ計算し（形は[batch, time, head_dim]）、"
-                    "torch.cat(heads, dim=0)で連結しています。次元0はバッチです。バッチのないここでは、"
-                    "単語の次元にあたります。二つのヘッドを、最後の次元と最初の次元で連結してみます。"});
+    page_print(p,
+               (text){"A published class computes its heads one by one, each [batch, time, head_dim], and joins them "
+                      "with torch.cat(heads, dim=0). Dimension 0 is the batch. Here, without a batch, it is the words. "
+                      "The two heads, joined along the last dimension and along the first:",
+                      "ある公開コードのクラスは、ヘッドを一つずつ計算し（形は[batch, time, head_dim]）、"
+                      "torch.cat(heads, dim=0)で連結しています。次元0はバッチです。バッチのないここでは、"
+                      "単語の次元にあたります。二つのヘッドを、最後の次元と最初の次元で連結してみます。"});
     if (p->status != ATT_OK)
         return;
     LOOP(p, c = att_input(t, &C); heads[0] = att_slice(t, c, -1, 0, 1); heads[1] = att_slice(t, c, -1, 1, 1);
@@ -296,19 +303,19 @@ static void wrong_axis(page *p, const multi_head_lesson *l, att_tape *t, att_par
     if (p->status != ATT_OK)
         return;
     page_agree(p, (text){"The heads side by side, and C", "横に並べたヘッドとC"}, Side.data, l->c, n * OUT);
-    page_say(p, (text){"out_proj takes rows of 2 numbers and refuses the other, in PyTorch as here:",
-                       "out_projの入力は2個の数の行なので、もう一方は拒否されます。PyTorchでも同じです。"});
+    page_print(p, (text){"out_proj takes rows of 2 numbers and refuses the other, in PyTorch as here:",
+                         "out_projの入力は2個の数の行なので、もう一方は拒否されます。PyTorchでも同じです。"});
     ANSWER(p, att_var_value(t, att_linear(t, below, w_o, b_o, ATT_IDENTITY, NULL), &Y));
     if (n < 2)
         return;
     att_tensor Again = page_matrix(p, Below.data, n, OUT);
     float *y = page_zeros(p, n, OUT, &Y);
-    page_say(p,
-             (text){"A reshape to [%" PRId64 ", 2] silences the error and makes it worse: a row now has one head's "
-                    "contexts of two words.",
-                    "そこで[%" PRId64 ", 2]にreshapeするとエラーは消えますが、事態は悪化します。"
-                    "一行に、一つのヘッドの、二つの単語のコンテキストが並んでしまいます。"},
-             n);
+    page_print(p,
+               (text){"A reshape to [%" PRId64 ", 2] silences the error and makes it worse: a row now has one head's "
+                      "contexts of two words.",
+                      "そこで[%" PRId64 ", 2]にreshapeするとエラーは消えますが、事態は悪化します。"
+                      "一行に、一つのヘッドの、二つの単語のコンテキストが並んでしまいます。"},
+               n);
     page_table(p, l->of.words.labels, n, NULL, OUT, Below.data);
     if (p->status == ATT_OK)
         p->status = att_tensor_matmul(p->ctx, &Again, &l->Wo, true, &Y);
@@ -341,29 +348,29 @@ static void unpacked(page *p, const multi_head_lesson *l, const att_plan *plan)
     for (int64_t i = 0; i < n; i++)
         names[i] = v->labels[n - 1 - i];
     page_step(p, (text){"Wrong: one tensor, unpacked as two", "間違い：一つのテンソルを二つに分けて受け取る"});
-    page_say(p,
-             (text){"The same class writes attention_output, _ = self.attention_func.forward(...). But that function "
-                    "returns one tensor, no tuple, and Python unpacks a tensor along its first dimension, the "
-                    "batch. Take a batch of two: the words, and the words last first.",
-                    "同じクラスは、attention_output, _ = self.attention_func.forward(...)と書いています。"
-                    "しかし、この関数が返すのはタプルではなく、一つのテンソルです。Pythonは、テンソルを最初の次元、"
-                    "つまりバッチの方向に分解します。単語の列と、それを逆順にした列の、二つのバッチで見てみます。"});
+    page_print(p,
+               (text){"The same class writes attention_output, _ = self.attention_func.forward(...). But that function "
+                      "returns one tensor, no tuple, and Python unpacks a tensor along its first dimension, the "
+                      "batch. Take a batch of two: the words, and the words last first.",
+                      "同じクラスは、attention_output, _ = self.attention_func.forward(...)と書いています。"
+                      "しかし、この関数が返すのはタプルではなく、一つのテンソルです。Pythonは、テンソルを最初の次元、"
+                      "つまりバッチの方向に分解します。単語の列と、それを逆順にした列の、二つのバッチで見てみます。"});
     CALL(p, att_forward(plan, &args));
     page_table(p, v->labels, n, NULL, OUT, c);
-    page_say(p, (text){"These are attention_output now. And these are _, which nobody reads:",
-                       "これがattention_outputになります。そして次が_で、誰も読みません。"});
+    page_print(p, (text){"These are attention_output now. And these are _, which nobody reads:",
+                         "これがattention_outputになります。そして次が_で、誰も読みません。"});
     page_table(p, names, n, NULL, OUT, p->status == ATT_OK ? c + n * OUT : c);
-    page_say(
+    page_print(
         p, (text){"Half of the batch is gone, without a word. Other batches end with an error that names neither "
                   "cause nor tensor:",
                   "バッチの半分が、何の知らせもなく消えてしまいました。バッチの大きさが2でなければエラーになりますが、"
                   "原因もテンソルも示されません。"});
     page_line(p, "batch 1   ValueError: not enough values to unpack (expected 2, got 1)");
     page_line(p, "batch 3   ValueError: too many values to unpack (expected 2)");
-    page_say(p, (text){"Here a result has a place whose shape the caller states. One that has room for the first "
-                       "sequence only:",
-                       "ここでは、結果の置き場所と形を、呼び出す側が示します。一つめの系列のぶんしかなければ、"
-                       "こうなります。"});
+    page_print(p, (text){"Here a result has a place whose shape the caller states. One that has room for the first "
+                         "sequence only:",
+                         "ここでは、結果の置き場所と形を、呼び出す側が示します。一つめの系列のぶんしかなければ、"
+                         "こうなります。"});
     page_line(p, "args.out = [1, %d, %" PRId64 ", 1]", HEADS, n);
     args.out = layer_heads(p, c, 1, HEADS, n, 1);
     if (p->status == ATT_OK)

@@ -107,10 +107,10 @@ static void by_name(page *p, int64_t width)
 {
     att_ctx *ctx = p->ctx;
     att_nn_params *params = NULL;
-    page_say(p, (text){"Here a layer requests each parameter by name, and one that it has not requested it cannot "
-                       "use:",
-                       "このライブラリの層は、パラメータを一つずつ名前で要求します。要求しなかったパラメータは、"
-                       "使うこともできません。"});
+    page_print(p, (text){"Here a layer requests each parameter by name, and one that it has not requested it cannot "
+                         "use:",
+                         "このライブラリの層は、パラメータを一つずつ名前で要求します。要求しなかったパラメータは、"
+                         "使うこともできません。"});
     CALL(p, att_nn_params_new(ctx, NULL, &params));
     if (p->status == ATT_OK)
         LOOP(p, att_nn_attention_new(params, "attention",
@@ -132,31 +132,33 @@ void multi_head_unregistered(page *p, const layer *of, const att_plan *plan, con
 {
     unregistered_example l = {.of = of, .plan = plan};
     page_step(p, (text){"Wrong: layers that are not registered", "間違い：登録されない層"});
-    page_say(p, (text){"The constructor of that class does not begin with super().__init__(), and PyTorch refuses the "
-                       "first layer that is assigned to it:",
-                       "このクラスのコンストラクタは、super().__init__()を呼んでいません。そのため、"
-                       "最初の層を代入したところで、PyTorchがエラーにします。"});
+    page_print(p,
+               (text){"The constructor of that class does not begin with super().__init__(), and PyTorch refuses the "
+                      "first layer that is assigned to it:",
+                      "このクラスのコンストラクタは、super().__init__()を呼んでいません。そのため、"
+                      "最初の層を代入したところで、PyTorchがエラーにします。"});
     page_line(p, "AttributeError: cannot assign module before Module.__init__() call");
-    page_say(p,
-             (text){"The next slip is silent. The layers of the heads are in Python lists, [nn.Linear(...) for _ in "
-                    "range(num_heads)]. A module searches its attributes for layers, and an nn.ModuleList, but no "
-                    "list. So for 2 heads parameters() has 2 tensors, out_proj's, in place of 14: the optimizer "
-                    "never gets the others, to(device) does not move them, and state_dict() does not save them. L "
-                    "after so many steps W -= 0.1 dW, where Y shall become the first numbers of each word (the heads "
-                    "without biases, "
-                    "as above):",
-                    "次の間違いは、エラーになりません。各ヘッドの層を、[nn.Linear(...) for _ in range(num_heads)]と、"
-                    "Pythonのリストに入れています。モジュールは、自分の属性とnn.ModuleListの中からは層を探しますが、"
-                    "リストの中は探しません。ヘッドが2個なら、parameters()に現れるのは、14個のテンソルのうち、"
-                    "out_projの2個だけです。残りはオプティマイザに渡らず、to(device)でも移らず、state_dict()にも"
-                    "保存されません。Yを各単語の最初の数に近づける学習で、W -= 0.1 dWを何回か繰り返したあとの"
-                    "Lを比べます（ヘッドの層には、上と同じく、バイアスがありません）。"});
+    page_print(p,
+               (text){"The next slip is silent. The layers of the heads are in Python lists, [nn.Linear(...) for _ in "
+                      "range(num_heads)]. A module searches its attributes for layers, and an nn.ModuleList, but no "
+                      "list. So for 2 heads parameters() has 2 tensors, out_proj's, in place of 14: the optimizer "
+                      "never gets the others, to(device) does not move them, and state_dict() does not save them. L "
+                      "after so many steps W -= 0.1 dW, where Y shall become the first numbers of each word (the heads "
+                      "without biases, "
+                      "as above):",
+                      "次の間違いは、エラーになりません。各ヘッドの層を、[nn.Linear(...) for _ in range(num_heads)]と、"
+                      "Pythonのリストに入れています。モジュールは、自分の属性とnn.ModuleListの中からは層を探しますが、"
+                      "リストの中は探しません。ヘッドが2個なら、parameters()に現れるのは、14個のテンソルのうち、"
+                      "out_projの2個だけです。残りはオプティマイザに渡らず、to(device)でも移らず、state_dict()にも"
+                      "保存されません。Yを各単語の最初の数に近づける学習で、W -= 0.1 dWを何回か繰り返したあとの"
+                      "Lを比べます（ヘッドの層には、上と同じく、バイアスがありません）。"});
     set_up(p, &l, value);
     compare_learning(p, &l, value);
-    page_say(p, (text){"With the list the loss falls too, so that it is easily overlooked: out_proj learns, on top of "
-                       "queries, keys and values that stay random.",
-                       "リストでも損失は下がるので、気づきにくい間違いです。学習しているのはout_projだけで、"
-                       "クエリ、キー、バリューは最初の乱数のままです。"});
+    page_print(p,
+               (text){"With the list the loss falls too, so that it is easily overlooked: out_proj learns, on top of "
+                      "queries, keys and values that stay random.",
+                      "リストでも損失は下がるので、気づきにくい間違いです。学習しているのはout_projだけで、"
+                      "クエリ、キー、バリューは最初の乱数のままです。"});
     tear_down(&l);
     by_name(p, of->words.dim);
 }

@@ -157,7 +157,7 @@ void page_step(page *p, text t)
     style(p, "\033[0m");
 }
 
-void page_say(page *p, text format, ...)
+void page_print(page *p, text format, ...)
 {
     char *s = NULL;
     va_list arguments;
@@ -381,11 +381,11 @@ static void agree(page *p, int digits, text what, const float *a, const float *b
         difference = fmaxf(difference, fabsf(a[i] - b[i]));
     }
     if (difference <= (digits == 6 ? 1e-6f : 1e-5f) * largest)
-        page_say(p, (text){"%s: the same to %s digits.", "%s：%s桁まで一致します。"}, page_text(p, what),
-                 page_text(p, number));
+        page_print(p, (text){"%s: the same to %s digits.", "%s：%s桁まで一致します。"}, page_text(p, what),
+                   page_text(p, number));
     else
-        page_say(p, (text){"%s: they differ by up to %.2g.", "%s：最大%.2gの差があります。"}, page_text(p, what),
-                 difference);
+        page_print(p, (text){"%s: they differ by up to %.2g.", "%s：最大%.2gの差があります。"}, page_text(p, what),
+                   difference);
 }
 
 void page_agree(page *p, text what, const float *a, const float *b, int64_t count) { agree(p, 6, what, a, b, count); }

@@ -71,8 +71,8 @@ vectors page_vectors(page *p, const vectors *example);
 int64_t page_query(page *p, const vectors *v);
 
 void page_title(page *p, text t);
-void page_step(page *p, text t);          /* "3  The context vector" */
-void page_say(page *p, text format, ...); /* a paragraph, wrapped; the same arguments in both languages */
+void page_step(page *p, text t);            /* "3  The context vector" */
+void page_print(page *p, text format, ...); /* a paragraph, wrapped; the same arguments in both languages */
 void page_formula(page *p, const char *formula);
 void page_line(page *p, const char *format, ...) ATT_PRINTF(2, 3); /* a line of numbers, as it is */
 void page_code(page *p, const char *code);                         /* C code, from #: line breaks are set again */

@@ -66,7 +66,7 @@ static void encode_positions(page *p, const positions_lesson *l, const att_posit
 static void introduce(page *p)
 {
     page_title(p, (text){"Positions, in waves", "位置を波で表す"});
-    page_say(
+    page_print(
         p,
         (text){"Self-attention does not know where a word stands (`attend explain general-layer` shows it). So it "
                "is told: to each position t belongs a vector p(t), which the word's vector is given. Four things "
@@ -92,14 +92,15 @@ static void waves(page *p, const positions_lesson *l)
     page_zeros(p, SHOWN, D, &Zeros);
     float rotated[D * SHOWN];
     page_step(p, (text){"Sines and cosines", "サインとコサイン"});
-    page_say(p, (text){"d / 2 waves, each slower than the one before, and of each its sine and its cosine. With d = 8 "
-                       "each is ten times as slow:",
-                       "d / 2個の波を使います。後の波ほど遅く、それぞれからサインとコサインを取ります。"
-                       "d = 8なら、波は一つごとに10倍遅くなります。"});
+    page_print(p,
+               (text){"d / 2 waves, each slower than the one before, and of each its sine and its cosine. With d = 8 "
+                      "each is ten times as slow:",
+                      "d / 2個の波を使います。後の波ほど遅く、それぞれからサインとコサインを取ります。"
+                      "d = 8なら、波は一つごとに10倍遅くなります。"});
     page_formula(p, "p(t)_2k = sin(w_k t)    p(t)_2k+1 = cos(w_k t)");
     page_formula(p, "w_k = 1 / 10000^(2k/d)    k = 0, 1, ... d/2 - 1");
-    page_say(p, (text){"The library adds p to what it is given; to zeros, so that p alone is left:",
-                       "ライブラリは、渡されたものにpを足します。pだけを見るために、ゼロに足します。"});
+    page_print(p, (text){"The library adds p to what it is given; to zeros, so that p alone is left:",
+                         "ライブラリは、渡されたものにpを足します。pだけを見るために、ゼロに足します。"});
     CALL(p,
          att_var_value(t,
                        att_sinusoidal(t, att_input(t, &Zeros), ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1),
@@ -109,10 +110,10 @@ static void waves(page *p, const positions_lesson *l)
         rotated[i] = ((const float *)P.data)[i % SHOWN * D + i / SHOWN];
     att_tape_reset(t);
     page_table(p, rows, D, columns, SHOWN, rotated);
-    page_say(p,
-             (text){"A column is a position, from top to bottom its %d numbers.",
-                    "一列が一つの位置で、上から下へ%d個の数が並びます。"},
-             D);
+    page_print(p,
+               (text){"A column is a position, from top to bottom its %d numbers.",
+                      "一列が一つの位置で、上から下へ%d個の数が並びます。"},
+               D);
 }
 
 static void from_zero(page *p, const positions_lesson *l)
@@ -127,10 +128,11 @@ static void from_zero(page *p, const positions_lesson *l)
     for (int i = 0; i < 4; i++)
         apart[i] = (float)formula_distance(i / 2 ? 512 : D, i % 2, 1);
     page_step(p, (text){"A slip: k from 1", "間違い：kを1から数える"});
-    page_say(p, (text){"The source writes the same formula, w_k = 1 / 10000^(2k/d), but lists w_1, w_2, ... w_d/2. The "
-                       "paper and the models count from 0, so that the first wave is sin t itself. Both:",
-                       "出典の式も同じw_k = 1 / 10000^(2k/d)ですが、並べているのはw_1, w_2, ... w_d/2です。"
-                       "論文も実際のモデルも0から数え、最初の波はsin tそのものになります。両方を並べてみます。"});
+    page_print(p,
+               (text){"The source writes the same formula, w_k = 1 / 10000^(2k/d), but lists w_1, w_2, ... w_d/2. The "
+                      "paper and the models count from 0, so that the first wave is sin t itself. Both:",
+                      "出典の式も同じw_k = 1 / 10000^(2k/d)ですが、並べているのはw_1, w_2, ... w_d/2です。"
+                      "論文も実際のモデルも0から数え、最初の波はsin tそのものになります。両方を並べてみます。"});
     page_table(p, from, 2, waves, D / 2, w);
     by_formula(0, SHOWN, own);
     page_agree(p, (text){"The library, and the formula with k from 0", "ライブラリと、kが0からの式"}, l->p, own,
@@ -138,12 +140,13 @@ static void from_zero(page *p, const positions_lesson *l)
     by_formula(1, SHOWN, own);
     page_agree(p, (text){"The library, and the formula with k from 1", "ライブラリと、kが1からの式"}, l->p, own,
                SHOWN * D);
-    page_say(p, (text){"Counted from 1 the fastest wave is missing, the one that tells neighbours apart. How far apart "
-                       "are they then?",
-                       "1から数えると、いちばん速い波がなくなります。隣どうしを見分けるのは、その波です。"
-                       "隣との距離はどうなるでしょうか。"});
+    page_print(p,
+               (text){"Counted from 1 the fastest wave is missing, the one that tells neighbours apart. How far apart "
+                      "are they then?",
+                      "1から数えると、いちばん速い波がなくなります。隣どうしを見分けるのは、その波です。"
+                      "隣との距離はどうなるでしょうか。"});
     page_table(p, widths, 2, from, 2, apart);
-    page_say(
+    page_print(
         p,
         (text){"With %d numbers %.0f times nearer; with 512 it is hardly to be seen, since there each wave is only "
                "%.4f times as slow as the one before. But weights that were trained with the one are wrong with "
@@ -173,28 +176,29 @@ static void unique(page *p, const positions_lesson *l)
 {
     int64_t one = 0, all = 0;
     page_step(p, (text){"Unique", "一意であること"});
-    page_say(p,
-             (text){"Each of the first %d positions against each other, %d pairs. Of which two are the vectors "
-                    "nearest? First with one wave alone, then with all:",
-                    "最初の%d個の位置を、総当たりで比べます。%d組になります。ベクトルがいちばん近いのは、"
-                    "どの二つでしょうか。まず波一つだけで、次にすべての波で調べます。"},
-             MANY, MANY * (MANY - 1) / 2);
+    page_print(p,
+               (text){"Each of the first %d positions against each other, %d pairs. Of which two are the vectors "
+                      "nearest? First with one wave alone, then with all:",
+                      "最初の%d個の位置を、総当たりで比べます。%d組になります。ベクトルがいちばん近いのは、"
+                      "どの二つでしょうか。まず波一つだけで、次にすべての波で調べます。"},
+               MANY, MANY * (MANY - 1) / 2);
     if (p->status != ATT_OK)
         return;
     double with_one = nearest(l->p, 2, &one), with_all = nearest(l->p, D, &all);
     page_line(p, "sin t, cos t   %.6f   t, t + %" PRId64, with_one, one);
     page_line(p, "p(t)           %.4f     t, t + %" PRId64, with_all, all);
-    page_say(p,
-             (text){"One wave comes round: %" PRId64 " is nearly %.0f turns of 2π, and a clock with one hand does not "
-                    "tell which turn it is. The slower hands do. With all waves no two positions are nearer than "
-                    "%.2f, and those are %" PRId64 " apart, %.0f turns of the first wave and one of the second; the "
-                    "third has moved on.",
-                    "一つの波は、また戻ってきます。%1$" PRId64 "は、2πのほぼ%2$.0f回転ぶんです。"
-                    "針が一本の時計では、何回転目かがわかりません。それを示すのが、もっと遅い針です。"
-                    "すべての波を使えば、%3$.2fより近い二つの位置はありません。いちばん近いのは%4$" PRId64
-                    "離れた位置どうしで、第一の波がほぼ%5$.0f回転、第二の波が1回転したところですが、"
-                    "第三の波が進んでいます。"},
-             one, (double)one / 6.283185307, with_all, all, (double)all / 6.283185307);
+    page_print(p,
+               (text){"One wave comes round: %" PRId64
+                      " is nearly %.0f turns of 2π, and a clock with one hand does not "
+                      "tell which turn it is. The slower hands do. With all waves no two positions are nearer than "
+                      "%.2f, and those are %" PRId64 " apart, %.0f turns of the first wave and one of the second; the "
+                      "third has moved on.",
+                      "一つの波は、また戻ってきます。%1$" PRId64 "は、2πのほぼ%2$.0f回転ぶんです。"
+                      "針が一本の時計では、何回転目かがわかりません。それを示すのが、もっと遅い針です。"
+                      "すべての波を使えば、%3$.2fより近い二つの位置はありません。いちばん近いのは%4$" PRId64
+                      "離れた位置どうしで、第一の波がほぼ%5$.0f回転、第二の波が1回転したところですが、"
+                      "第三の波が進んでいます。"},
+               one, (double)one / 6.283185307, with_all, all, (double)all / 6.283185307);
 }
 
 static void neighbours(page *p, const positions_lesson *l)
@@ -215,21 +219,21 @@ static void neighbours(page *p, const positions_lesson *l)
         figures[3 * i] = (float)low, figures[3 * i + 1] = (float)high;
         figures[3 * i + 2] = (float)formula_distance(D, 0, delta[i]);
     }
-    page_say(p,
-             (text){"The smallest and the greatest distance of neighbours among the %d positions; and of those that "
-                    "are further apart:",
-                    "%d個の位置の中で、隣どうしの距離の最小と最大です。もっと離れた位置どうしも並べます。"},
-             MANY);
+    page_print(p,
+               (text){"The smallest and the greatest distance of neighbours among the %d positions; and of those that "
+                      "are further apart:",
+                      "%d個の位置の中で、隣どうしの距離の最小と最大です。もっと離れた位置どうしも並べます。"},
+               MANY);
     page_formula(p, "|p(t + δ) - p(t)| = √Σ_k 2 (1 - cos(w_k δ))");
     page_table(p, rows, ROWS, (const char *const[]){"min", "max", "formula"}, 3, figures);
-    page_say(p,
-             (text){"There is no t in the formula: only how far apart they are counts. That is why a model can "
-                    "learn \"the word before\", wherever that is. The reason: to go on by δ is to turn each pair of "
-                    "numbers by the angle w_k δ, the same for all t. Turned for δ = %d:",
-                    "式にtは現れません。どれだけ離れているかだけで決まります。だからモデルは、どこにいても"
-                    "「一つ前の単語」を学習できます。δだけ進むことは、各組の二つの数を角度w_k δだけ"
-                    "回転させることで、その角度はtによらないのです。δ = %dだけ回転させてみます。"},
-             DISTANCE);
+    page_print(p,
+               (text){"There is no t in the formula: only how far apart they are counts. That is why a model can "
+                      "learn \"the word before\", wherever that is. The reason: to go on by δ is to turn each pair of "
+                      "numbers by the angle w_k δ, the same for all t. Turned for δ = %d:",
+                      "式にtは現れません。どれだけ離れているかだけで決まります。だからモデルは、どこにいても"
+                      "「一つ前の単語」を学習できます。δだけ進むことは、各組の二つの数を角度w_k δだけ"
+                      "回転させることで、その角度はtによらないのです。δ = %dだけ回転させてみます。"},
+               DISTANCE);
     page_formula(p, "p(t + δ)_2k = cos(w_k δ) p(t)_2k + sin(w_k δ) p(t)_2k+1");
     page_formula(p, "p(t + δ)_2k+1 = cos(w_k δ) p(t)_2k+1 - sin(w_k δ) p(t)_2k");
     for (int64_t i = 0; i < (MANY - DISTANCE) * D; i++) {
@@ -238,10 +242,10 @@ static void neighbours(page *p, const positions_lesson *l)
     }
     page_agree(p, (text){"p(t) turned, and p(t + 7), of all t", "回転したp(t)とp(t + 7)（すべてのt）"}, rotated,
                l->p + DISTANCE * D, (MANY - DISTANCE) * D);
-    page_say(p, (text){"Equal does not mean growing: 63 apart is nearer than 1 apart. (att_rotary turns queries and "
-                       "keys by these angles instead of adding p.)",
-                       "等しくても、離れるほど遠くなるとは限りません。63離れた位置のほうが、隣より近いのです。"
-                       "（att_rotaryは、pを足す代わりに、クエリとキーをこの角度だけ回転させます。）"});
+    page_print(p, (text){"Equal does not mean growing: 63 apart is nearer than 1 apart. (att_rotary turns queries and "
+                         "keys by these angles instead of adding p.)",
+                         "等しくても、離れるほど遠くなるとは限りません。63離れた位置のほうが、隣より近いのです。"
+                         "（att_rotaryは、pを足す代わりに、クエリとキーをこの角度だけ回転させます。）"});
 }
 
 static void any_length(page *p, const positions_lesson *l)
@@ -260,18 +264,18 @@ static void any_length(page *p, const positions_lesson *l)
         figures[2 * i + 1] = (float)distance(x + 2 * i * D, x + (2 * i + 1) * D, D);
     }
     page_step(p, (text){"Any length", "どんな長さでも"});
-    page_say(p,
-             (text){"The largest of the %d numbers, and the distance to the next position, far beyond any text:",
-                    "どんなテキストよりもはるかに先まで見てみましょう。%d個の数の最大と、次の位置までの距離です。"},
-             D);
+    page_print(p,
+               (text){"The largest of the %d numbers, and the distance to the next position, far beyond any text:",
+                      "どんなテキストよりもはるかに先まで見てみましょう。%d個の数の最大と、次の位置までの距離です。"},
+               D);
     page_table(p, rows, PLACES, (const char *const[]){"max |p|", "to t + 1"}, 2, figures);
-    page_say(p,
-             (text){"Simpler ideas fail one demand or another. The number t itself grows beyond all that was seen "
-                    "in training. As a share of the length, t / (n - 1), it stays in [0, 1], but a step then means "
-                    "something else in each text. For n = 6 and n = 100, largest number and step:",
-                    "もっと単純な方法では、どれかの条件を満たせません。tそのものを使うと、学習で見たことのない"
-                    "大きさになっていきます。長さに対する割合t / (n - 1)なら[0, 1]に収まりますが、"
-                    "一歩の意味がテキストごとに変わってしまいます。n = 6とn = 100で、最大の数と一歩の幅を比べます。"});
+    page_print(
+        p, (text){"Simpler ideas fail one demand or another. The number t itself grows beyond all that was seen "
+                  "in training. As a share of the length, t / (n - 1), it stays in [0, 1], but a step then means "
+                  "something else in each text. For n = 6 and n = 100, largest number and step:",
+                  "もっと単純な方法では、どれかの条件を満たせません。tそのものを使うと、学習で見たことのない"
+                  "大きさになっていきます。長さに対する割合t / (n - 1)なら[0, 1]に収まりますが、"
+                  "一歩の意味がテキストごとに変わってしまいます。n = 6とn = 100で、最大の数と一歩の幅を比べます。"});
     float one = figures[1], max = 0;
     for (int64_t i = 0; i < MANY * D; i++)
         max = fmaxf(max, fabsf(l->p[i]));
@@ -288,11 +292,11 @@ static void table_ends(page *p, const positions_lesson *l)
     page_zeros(p, SHOWN, D, &T), page_zeros(p, SHOWN + 1, D, &X);
     if (p->status == ATT_OK)
         p->status = att_param_new(p->ctx, &T, &table);
-    page_say(p,
-             (text){"And a learned table, a row for each position, ends. One of %d rows, asked for a text of %d:",
-                    "位置ごとに一行を持つ学習された表は、途中で終わります。%d行の表に、長さ%dのテキストを渡すと、"
-                    "こうなります。"},
-             SHOWN, SHOWN + 1);
+    page_print(p,
+               (text){"And a learned table, a row for each position, ends. One of %d rows, asked for a text of %d:",
+                      "位置ごとに一行を持つ学習された表は、途中で終わります。%d行の表に、長さ%dのテキストを渡すと、"
+                      "こうなります。"},
+               SHOWN, SHOWN + 1);
     if (p->status == ATT_OK)
         ANSWER(p, att_var_value(t,
                                 att_learned_positions(t, att_input(t, &X), table,
@@ -300,10 +304,10 @@ static void table_ends(page *p, const positions_lesson *l)
                                 &Y));
     att_tape_reset(t);
     att_param_free(table);
-    page_say(p, (text){"That p(t) goes on is no promise that a model does: one that has only learnt from short texts "
-                       "has never seen what the slow waves say in long ones.",
-                       "ただし、p(t)がどこまでも続くからといって、モデルもそうだとは限りません。"
-                       "短いテキストだけで学習したモデルは、長いテキストで遅い波が取る値を、見たことがないのです。"});
+    page_print(p, (text){"That p(t) goes on is no promise that a model does: one that has only learnt from short texts "
+                         "has never seen what the slow waves say in long ones.",
+                         "ただし、p(t)がどこまでも続くからといって、モデルもそうだとは限りません。"
+                         "短いテキストだけで学習したモデルは、長いテキストで遅い波が取る値を、見たことがないのです。"});
 }
 
 static void deterministic(page *p, const positions_lesson *l)
@@ -311,10 +315,11 @@ static void deterministic(page *p, const positions_lesson *l)
     const int64_t offsets[] = {0, 4, 4 + SHOWN}, starts[] = {700, 0};
     float *x = page_floats(p, (4 + SHOWN) * D);
     page_step(p, (text){"Deterministic", "決定論的であること"});
-    page_say(p, (text){"Nothing is random and nothing is learnt: t decides. Computed again, in a batch behind another "
-                       "text, which begins at position 700:",
-                       "乱数も学習もなく、tだけで決まります。もう一度、今度はバッチの中で、位置700から始まる"
-                       "別のテキストの後ろに並べて計算してみます。"});
+    page_print(p,
+               (text){"Nothing is random and nothing is learnt: t decides. Computed again, in a batch behind another "
+                      "text, which begins at position 700:",
+                      "乱数も学習もなく、tだけで決まります。もう一度、今度はバッチの中で、位置700から始まる"
+                      "別のテキストの後ろに並べて計算してみます。"});
     page_line(p, "offsets = {0, 4, %d}    starts = {700, 0}", 4 + SHOWN);
     encode_positions(p, l, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 2, .starts = starts), 4 + SHOWN, D, x);
     if (p->status != ATT_OK)
@@ -322,12 +327,12 @@ static void deterministic(page *p, const positions_lesson *l)
     bool same = memcmp(x, l->p + (int64_t)700 * D, 4 * D * sizeof *x) == 0 &&
                 memcmp(x + 4 * D, l->p, SHOWN * D * sizeof *x) == 0;
     if (same)
-        page_say(p,
-                 (text){"All %d vectors are the same as before, to the last bit.",
-                        "%d個のベクトルすべてが、前と最後のビットまで同じです。"},
-                 4 + SHOWN);
+        page_print(p,
+                   (text){"All %d vectors are the same as before, to the last bit.",
+                          "%d個のベクトルすべてが、前と最後のビットまで同じです。"},
+                   4 + SHOWN);
     else
-        page_say(p, (text){"They differ!", "違いがあります！"});
+        page_print(p, (text){"They differ!", "違いがあります！"});
 }
 
 /* ---- the picture */
@@ -361,14 +366,14 @@ static void picture(page *p, const positions_lesson *l)
     for (int i = 0; i < WIDTH * T; i++)
         shade[i] = (1 + x[i % T * WIDTH + i / T]) / 2;
     page_step(p, (text){"Counting, in waves", "波で数える"});
-    page_say(p,
-             (text){"Numbers are written in the same way. In binary the last digit changes at every step, the one "
-                    "before it at every second, the one before that at every fourth. A column is a position, %d of "
-                    "them from 0, its last digit on top:",
-                    "数の書き方も、これと同じです。二進数では、いちばん下の桁は毎回変わり、次の桁は二回ごと、"
-                    "その次は四回ごとに変わります。一列が一つの位置で、0から%d個あります。"
-                    "いちばん下の桁を上に描きます。"},
-             T);
+    page_print(p,
+               (text){"Numbers are written in the same way. In binary the last digit changes at every step, the one "
+                      "before it at every second, the one before that at every fourth. A column is a position, %d of "
+                      "them from 0, its last digit on top:",
+                      "数の書き方も、これと同じです。二進数では、いちばん下の桁は毎回変わり、次の桁は二回ごと、"
+                      "その次は四回ごとに変わります。一列が一つの位置で、0から%d個あります。"
+                      "いちばん下の桁を上に描きます。"},
+               T);
     page_picture(p, &(heatmap){.row = bits,
                                .rows = BITS,
                                .columns = T,
@@ -376,12 +381,12 @@ static void picture(page *p, const positions_lesson *l)
                                .row_name = page_text(p, (text){"bits", "ビット"}),
                                .column_name = page_text(p, (text){"position t", "位置t"}),
                                .corner = "bit  t→"});
-    page_say(p,
-             (text){"Waves do that without jumps. Sine and cosine of one are in two lines; here d = %d, and each "
-                    "wave is %.2f times as slow as the one above. Shown is (1 + p) / 2:",
-                    "波は、同じことを滑らかに行います。一つの波のサインとコサインを二行に描きます。ここではd = %dで、"
-                    "波は一つごとに%.2f倍遅くなります。図の値は(1 + p) / 2です。"},
-             WIDTH, 1 / frequency(1, WIDTH));
+    page_print(p,
+               (text){"Waves do that without jumps. Sine and cosine of one are in two lines; here d = %d, and each "
+                      "wave is %.2f times as slow as the one above. Shown is (1 + p) / 2:",
+                      "波は、同じことを滑らかに行います。一つの波のサインとコサインを二行に描きます。ここではd = %dで、"
+                      "波は一つごとに%.2f倍遅くなります。図の値は(1 + p) / 2です。"},
+               WIDTH, 1 / frequency(1, WIDTH));
     page_picture(p, &(heatmap){.row = waves,
                                .rows = WIDTH,
                                .columns = T,
@@ -389,14 +394,14 @@ static void picture(page *p, const positions_lesson *l)
                                .row_name = page_text(p, (text){"waves", "波"}),
                                .column_name = page_text(p, (text){"position t", "位置t"}),
                                .corner = "k    t→"});
-    page_say(p,
-             (text){"Fast on top: which of the neighbours is it? Slow below: in which part of the text? But a step "
-                    "of a number changes 1 digit here and %d there; sine and cosine together are the hand of a "
-                    "clock, and a step turns it equally far everywhere.",
-                    "上は速く、隣どうしのどれなのかを示します。下は遅く、テキストのどのあたりなのかを示します。"
-                    "ただし二進数では、一歩で変わる桁が1個のところもあれば、%d個のところもあります。"
-                    "サインとコサインの組は時計の針で、一歩ぶんの回転は、どこでも同じです。"},
-             most_flips(T));
+    page_print(p,
+               (text){"Fast on top: which of the neighbours is it? Slow below: in which part of the text? But a step "
+                      "of a number changes 1 digit here and %d there; sine and cosine together are the hand of a "
+                      "clock, and a step turns it equally far everywhere.",
+                      "上は速く、隣どうしのどれなのかを示します。下は遅く、テキストのどのあたりなのかを示します。"
+                      "ただし二進数では、一歩で変わる桁が1個のところもあれば、%d個のところもあります。"
+                      "サインとコサインの組は時計の針で、一歩ぶんの回転は、どこでも同じです。"},
+               most_flips(T));
 }
 
 /* ---- words and positions */
@@ -408,10 +413,10 @@ static void added(page *p, const positions_lesson *l)
     att_tensor X = page_matrix(p, l->words.x, n, dim), Y = {0};
     const att_positions *at = ATT_OPTIONS(att_positions, .offsets = offsets, .n = 1);
     page_step(p, (text){"Added", "足す"});
-    page_say(p, (text){"How is a word given its position? The paper adds p to the word: the width stays. It takes as "
-                       "many numbers of p as a word has.",
-                       "単語には、どうやって位置を与えるのでしょうか。論文では、pを単語に足します。幅は変わりません。"
-                       "pの数の個数は、単語のベクトルに合わせます。"});
+    page_print(p, (text){"How is a word given its position? The paper adds p to the word: the width stays. It takes as "
+                         "many numbers of p as a word has.",
+                         "単語には、どうやって位置を与えるのでしょうか。論文では、pを単語に足します。幅は変わりません。"
+                         "pの数の個数は、単語のベクトルに合わせます。"});
     CALL(p,
          att_var_value(
              t, att_sinusoidal(t, att_input(t, &X), at, ATT_OPTIONS(att_sinusoidal_options, .interleaved = true)), &Y));
@@ -431,9 +436,9 @@ static void put_behind(page *p, const positions_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Or concatenated", "または連結する"});
-    page_say(p,
-             (text){"In the source's picture p is put behind the word: the width grows. Here by two numbers:",
-                    "出典の図では、pを単語の後ろに連結しています。幅は大きくなります。ここでは二つの数を連結します。"});
+    page_print(
+        p, (text){"In the source's picture p is put behind the word: the width grows. Here by two numbers:",
+                  "出典の図では、pを単語の後ろに連結しています。幅は大きくなります。ここでは二つの数を連結します。"});
     CALL(p, att_var_value(t,
                           att_sinusoidal(t, att_input(t, &X), at,
                                          ATT_OPTIONS(att_sinusoidal_options, .interleaved = true, .append = 2)),
@@ -455,23 +460,24 @@ static void put_behind(page *p, const positions_lesson *l)
         whole[i] = (float)of_both;
         parts[i] = (float)of_word + (float)of_place;
     }
-    page_say(p, (text){"The two are not far from each other. The first thing that attention does with its input is a "
-                       "linear map, to queries, keys and values; and a map of both behind each other is a map of the "
-                       "word plus a map of the position:",
-                       "この二つは、かけ離れたものではありません。注意がまず行うのは、クエリ、キー、バリューへの"
-                       "線形変換です。連結したものの線形変換は、単語の線形変換と位置の線形変換の和になります。"});
+    page_print(p, (text){"The two are not far from each other. The first thing that attention does with its input is a "
+                         "linear map, to queries, keys and values; and a map of both behind each other is a map of the "
+                         "word plus a map of the position:",
+                         "この二つは、かけ離れたものではありません。注意がまず行うのは、クエリ、キー、バリューへの"
+                         "線形変換です。連結したものの線形変換は、単語の線形変換と位置の線形変換の和になります。"});
     page_formula(p, "W [x; p] = W_x x + W_p p");
     page_agree(p, (text){"Both sides, with a random W", "両辺（Wは乱数）"}, whole, parts, n * OUT);
-    page_say(p,
-             (text){"So concatenating also adds, but with a matrix W_p of its own for positions; adding makes do with "
-                    "one matrix for both, %" PRId64 " x %d weights instead of %" PRId64 " x %d, and trusts that in a "
-                    "wide vector words and positions find room beside each other. Which one a model does is in its "
-                    "settings; att_sinusoidal does both.",
-                    "つまり連結も足し算の一種で、位置のために別の行列W_pを持っているのです。足すほうは一つの行列を"
-                    "両方に使うので、重みは%3$" PRId64 " x %4$d個でなく%1$" PRId64 " x %2$d個で済みます。"
-                    "幅の広いベクトルなら、単語と位置が互いに邪魔せずに収まることを当てにしています。"
-                    "どちらを使うかはモデルの設定によります。att_sinusoidalは両方できます。"},
-             dim, OUT, dim + 2, OUT);
+    page_print(
+        p,
+        (text){"So concatenating also adds, but with a matrix W_p of its own for positions; adding makes do with "
+               "one matrix for both, %" PRId64 " x %d weights instead of %" PRId64 " x %d, and trusts that in a "
+               "wide vector words and positions find room beside each other. Which one a model does is in its "
+               "settings; att_sinusoidal does both.",
+               "つまり連結も足し算の一種で、位置のために別の行列W_pを持っているのです。足すほうは一つの行列を"
+               "両方に使うので、重みは%3$" PRId64 " x %4$d個でなく%1$" PRId64 " x %2$d個で済みます。"
+               "幅の広いベクトルなら、単語と位置が互いに邪魔せずに収まることを当てにしています。"
+               "どちらを使うかはモデルの設定によります。att_sinusoidalは両方できます。"},
+        dim, OUT, dim + 2, OUT);
     att_tape_reset(t);
 }
 

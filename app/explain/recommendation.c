@@ -57,23 +57,23 @@ static void join(const shop_lesson *l, att_history h, int64_t first, int64_t end
 static void introduce(page *p, shop_lesson *l)
 {
     page_title(p, (text){"Recommendation: a history as a sentence", "推薦：履歴を文として読む"});
-    page_say(p,
-             (text){"A Transformer continues sentences. What a customer has bought, in its order, is like a sentence "
-                    "too, and an item like a word: so it can say what comes next. This is sequential "
-                    "recommendation; the model of this chapter is SASRec (Kang, McAuley 2018). The log of the shop "
-                    "is made up: each customer has two or three projects, one after the other, and now and then "
-                    "buys a bag beside them.",
-                    "Transformerは文の続きを予測します。客が買った品物を順に並べたものも文のようなもので、"
-                    "品物は単語に当たります。ですから、次に何が来るかを予測できます。これを系列推薦といいます。"
-                    "この章のモデルはSASRec（Kang, McAuley 2018）です。店の記録は架空のものです。"
-                    "どの客も二つか三つの作業を順に進め、ときどき、それとは別に袋（bag）も買います。"});
+    page_print(p,
+               (text){"A Transformer continues sentences. What a customer has bought, in its order, is like a sentence "
+                      "too, and an item like a word: so it can say what comes next. This is sequential "
+                      "recommendation; the model of this chapter is SASRec (Kang, McAuley 2018). The log of the shop "
+                      "is made up: each customer has two or three projects, one after the other, and now and then "
+                      "buys a bag beside them.",
+                      "Transformerは文の続きを予測します。客が買った品物を順に並べたものも文のようなもので、"
+                      "品物は単語に当たります。ですから、次に何が来るかを予測できます。これを系列推薦といいます。"
+                      "この章のモデルはSASRec（Kang, McAuley 2018）です。店の記録は架空のものです。"
+                      "どの客も二つか三つの作業を順に進め、ときどき、それとは別に袋（bag）も買います。"});
     read_log(p, l);
     if (p->status != ATT_OK)
         return;
-    page_say(p,
-             (text){"%lld purchases of %lld customers, %lld items. The first two histories:",
-                    "%lld件の購入、客は%lld人、品物は%lld種類です。最初の二人の履歴を見ましょう。"},
-             (long long)l->i.actions, (long long)l->i.users, (long long)l->i.items);
+    page_print(p,
+               (text){"%lld purchases of %lld customers, %lld items. The first two histories:",
+                      "%lld件の購入、客は%lld人、品物は%lld種類です。最初の二人の履歴を見ましょう。"},
+               (long long)l->i.actions, (long long)l->i.users, (long long)l->i.items);
     for (int64_t u = 0; u < 2; u++) {
         char line[256];
         const att_history h = att_interactions_history(l->log, u);
@@ -87,13 +87,14 @@ static void hold_out(page *p, shop_lesson *l)
     att_interactions *log = l->log;
     att_holdout *held = NULL;
     page_step(p, (text){"What is held out", "取っておくもの"});
-    page_say(p, (text){"To know whether predictions are right, the last purchase of each customer is not learnt from, "
-                       "but predicted in the end: the test. The one before is for validation, by which one chooses "
-                       "a model. (Such a test knows the future of other customers; a split at a point in time does "
-                       "not.)",
-                       "予測が当たるかどうかを知るために、各客の最後の購入は学習に使わず、最後に予測してみます。"
-                       "これがテストです。その一つ前は検証用で、モデルを選ぶのに使います。"
-                       "（この分け方では、ほかの客の未来を学んでしまいます。時点で分ければ、そうはなりません。）"});
+    page_print(p,
+               (text){"To know whether predictions are right, the last purchase of each customer is not learnt from, "
+                      "but predicted in the end: the test. The one before is for validation, by which one chooses "
+                      "a model. (Such a test knows the future of other customers; a split at a point in time does "
+                      "not.)",
+                      "予測が当たるかどうかを知るために、各客の最後の購入は学習に使わず、最後に予測してみます。"
+                      "これがテストです。その一つ前は検証用で、モデルを選ぶのに使います。"
+                      "（この分け方では、ほかの客の未来を学んでしまいます。時点で分ければ、そうはなりません。）"});
     CALL(p, att_holdout_new(log, NULL, &held));
     l->held = held;
     l->h.size = sizeof l->h;
@@ -110,8 +111,8 @@ static void popularity(page *p, shop_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"What everybody buys", "誰もが買うもの"});
-    page_say(p, (text){"The simplest recommendation: what is bought most.",
-                       "いちばん単純な推薦は、最も多く買われている品物を勧めることです。"});
+    page_print(p, (text){"The simplest recommendation: what is bought most.",
+                         "いちばん単純な推薦は、最も多く買われている品物を勧めることです。"});
     for (int64_t u = 0; u < l->i.users; u++) {
         const att_history h = att_holdout_train(l->held, u);
         for (int64_t k = 0; k < h.count; k++)
@@ -120,12 +121,12 @@ static void popularity(page *p, shop_lesson *l)
     for (int64_t k = 0; k < l->i.items; k++)
         best = counts[k] > counts[best] ? k : best;
     page_table_rounded(p, 0, (const char *const[]){"count"}, 1, l->items, l->i.items, counts);
-    page_say(p,
-             (text){"It recommends \"%s\" to everybody, whatever their project. What comes next depends on what "
-                    "came before.",
-                    "これでは、どんな作業をしている客にも「%s」を勧めることになります。"
-                    "次に何が来るかは、その前に何があったかで決まります。"},
-             l->items[best]);
+    page_print(p,
+               (text){"It recommends \"%s\" to everybody, whatever their project. What comes next depends on what "
+                      "came before.",
+                      "これでは、どんな作業をしている客にも「%s」を勧めることになります。"
+                      "次に何が来るかは、その前に何があったかで決まります。"},
+               l->items[best]);
 }
 
 /* ---- The model -------------------------------------------------------------------- */
@@ -135,25 +136,25 @@ static void shift(page *p, const shop_lesson *l)
     char input[256], target[256];
     const att_history h = att_holdout_train(l->held, 1);
     page_step(p, (text){"Each position predicts the next one", "各位置が次を予測する"});
-    page_say(p,
-             (text){"The input is the history, the target the same history one further: every position is an "
-                    "example to learn from. So no position may see what comes after it: the causal mask of `attend "
-                    "explain causal`. The history of %s, as far as it is for training:",
-                    "入力は履歴、目標は同じ履歴を一つずらしたものです。どの位置も学習の例になります。"
-                    "ですから、どの位置からも、そのあとは見えないようにします。"
-                    "`attend explain causal`の因果マスクです。%sの履歴のうち、学習に使う部分は次のとおりです。"},
-             att_interactions_user(l->log, 1));
+    page_print(p,
+               (text){"The input is the history, the target the same history one further: every position is an "
+                      "example to learn from. So no position may see what comes after it: the causal mask of `attend "
+                      "explain causal`. The history of %s, as far as it is for training:",
+                      "入力は履歴、目標は同じ履歴を一つずらしたものです。どの位置も学習の例になります。"
+                      "ですから、どの位置からも、そのあとは見えないようにします。"
+                      "`attend explain causal`の因果マスクです。%sの履歴のうち、学習に使う部分は次のとおりです。"},
+               att_interactions_user(l->log, 1));
     join(l, h, 0, h.count - 1, input, sizeof input);
     join(l, h, 1, h.count, target, sizeof target);
     page_line(p, "input   %s", input);
     page_line(p, "target  %s", target);
-    page_say(p,
-             (text){"Each item has a vector that is learnt, and so has each position, counted from the end: the last "
-                    "purchase is always position 1. After the layers the last state is compared with the vectors of "
-                    "all items; the same vectors are input and output.",
-                    "どの品物にも、学習されるベクトルがあります。位置にもありますが、終わりから数えます。"
-                    "最後の購入は、いつも位置1です。層を通ったあと、最後の状態を全品物のベクトルと比べます。"
-                    "入力と出力には、同じベクトルを使います。"});
+    page_print(p,
+               (text){"Each item has a vector that is learnt, and so has each position, counted from the end: the last "
+                      "purchase is always position 1. After the layers the last state is compared with the vectors of "
+                      "all items; the same vectors are input and output.",
+                      "どの品物にも、学習されるベクトルがあります。位置にもありますが、終わりから数えます。"
+                      "最後の購入は、いつも位置1です。層を通ったあと、最後の状態を全品物のベクトルと比べます。"
+                      "入力と出力には、同じベクトルを使います。"});
     page_formula(p, "x_i = item_i + position_{n+1-i}    h = layers(x)    score_j = h_n · item_j");
 }
 
@@ -167,15 +168,15 @@ static void make_model(page *p, shop_lesson *l)
     att_recommender *m = NULL;
     att_training *t = NULL;
     page_step(p, (text){"A model learns while you read", "読んでいるあいだに学習する"});
-    page_say(p,
-             (text){"A small SASRec: %d numbers an item, one layer. The loss is the cross entropy of the softmax "
-                    "over all items. With random weights it is above that of guessing, ln %lld = %.4f: random scores "
-                    "are sure of "
-                    "wrong items.",
-                    "小さなSASRecを作ります。品物一つにつき%d個の数、層は一つです。損失は、全品物にわたるsoftmaxの"
-                    "交差エントロピーです。重みがランダムなうちは、当てずっぽうの損失ln %lld = %.4fより高い値です。"
-                    "でたらめなスコアが、外れの品物を強く推すからです。"},
-             HIDDEN, (long long)n_items, log((double)n_items));
+    page_print(p,
+               (text){"A small SASRec: %d numbers an item, one layer. The loss is the cross entropy of the softmax "
+                      "over all items. With random weights it is above that of guessing, ln %lld = %.4f: random scores "
+                      "are sure of "
+                      "wrong items.",
+                      "小さなSASRecを作ります。品物一つにつき%d個の数、層は一つです。損失は、全品物にわたるsoftmaxの"
+                      "交差エントロピーです。重みがランダムなうちは、当てずっぽうの損失ln %lld = %.4fより高い値です。"
+                      "でたらめなスコアが、外れの品物を強く推すからです。"},
+               HIDDEN, (long long)n_items, log((double)n_items));
     page_line(p, "%.*s", (int)(strstr(settings, " \"num") - settings), settings);
     page_line(p, "%s", strstr(settings, " \"num"));
     CALL(p, att_recommender_new(ctx, settings, n_items, items, NULL, 1, &m));
@@ -209,10 +210,10 @@ static void learn(page *p, shop_lesson *l)
         mean[step / BLOCK] += (float)(r.loss / BLOCK);
         point[step] = (chart_point){step + 1, r.loss, r.loss, r.loss};
     }
-    page_say(p,
-             (text){"%d steps of 30 histories each; the mean loss of each %d:",
-                    "履歴30件ずつで%d回学習します。%d回ごとの平均損失は、次のとおりです。"},
-             STEPS, BLOCK);
+    page_print(p,
+               (text){"%d steps of 30 histories each; the mean loss of each %d:",
+                      "履歴30件ずつで%d回学習します。%d回ごとの平均損失は、次のとおりです。"},
+               STEPS, BLOCK);
     page_table_rounded(p, 2, (const char *const[]){"loss"}, 1, labels, BLOCKS, mean);
     const chart_curve curve = {.name = "loss", .point = point, .n = STEPS};
     page_chart(p, page_text(p, (text){"step", "ステップ"}),
@@ -243,21 +244,21 @@ static void scores(page *p, const shop_lesson *l)
     att_recommendation next = {0};
     find(p, l, (const char *const[]){"tent", "mat"}, 2, items);
     page_step(p, (text){"Scores of the next item", "次の品物のスコア"});
-    page_say(p,
-             (text){"After \"tent\" and \"mat\": the last state h is a vector, and its dot products with the vectors "
-                    "of all items, the rows of V, are the scores. It is attention's formula once more: h asks, and "
-                    "the items are keys. Softmax would make probabilities of them, P.",
-                    "tentとmatのあとはどうでしょうか。最後の状態hは一つのベクトルです。"
-                    "全品物のベクトル（Vの各行）との内積が、スコアです。これも注意の式と同じで、"
-                    "hがクエリ、品物がキーです。softmaxで確率Pにすることもできます。"});
+    page_print(p,
+               (text){"After \"tent\" and \"mat\": the last state h is a vector, and its dot products with the vectors "
+                      "of all items, the rows of V, are the scores. It is attention's formula once more: h asks, and "
+                      "the items are keys. Softmax would make probabilities of them, P.",
+                      "tentとmatのあとはどうでしょうか。最後の状態hは一つのベクトルです。"
+                      "全品物のベクトル（Vの各行）との内積が、スコアです。これも注意の式と同じで、"
+                      "hがクエリ、品物がキーです。softmaxで確率Pにすることもできます。"});
     CALL(p, att_recommender_embed(m, 1, items, offsets, h));
     CALL(p, att_recommender_vectors(m, v));
     CALL(p, att_tensor_matmul(ctx, &H, &V, true, &S));
     CALL(p, att_tensor_softmax(ctx, &S, -1, &P));
     page_table_rounded(p, 1, (const char *const[]){"s"}, 1, l->items, n_items, s);
     page_table_rounded(p, 2, (const char *const[]){"P"}, 1, l->items, n_items, w);
-    page_say(p, (text){"The list of the best comes in one call, exactly, for any number of items:",
-                       "上位の品物は、一度の呼び出しで得られます。品物がいくつあっても、近似なしです。"});
+    page_print(p, (text){"The list of the best comes in one call, exactly, for any number of items:",
+                         "上位の品物は、一度の呼び出しで得られます。品物がいくつあっても、近似なしです。"});
     CALL(p, att_recommend(m, 1, items, offsets, ATT_OPTIONS(att_recommend_options, .k = TOP), &next));
     for (int k = 0; k < TOP && p->status == ATT_OK; k++) {
         listed[k] = next.scores[k];
@@ -279,26 +280,27 @@ static void attention(page *p, const shop_lesson *l)
     float *weights = page_floats(p, N * N);
     find(p, l, history, N, items);
     page_step(p, (text){"Which past items weigh", "履歴のどの品物が効いているか"});
-    page_say(p, (text){"The attention of the layer says which items of the history went into the last state. A row for "
-                       "each length of a history with two bags in it; the upper right is empty, by the causal mask:",
-                       "層の注意を見れば、最後の状態に履歴のどの品物が入ったかがわかります。"
-                       "袋を二つ含む履歴を、長さごとに一行ずつ示します。右上は、因果マスクのために空です。"});
+    page_print(p,
+               (text){"The attention of the layer says which items of the history went into the last state. A row for "
+                      "each length of a history with two bags in it; the upper right is empty, by the causal mask:",
+                      "層の注意を見れば、最後の状態に履歴のどの品物が入ったかがわかります。"
+                      "袋を二つ含む履歴を、長さごとに一行ずつ示します。右上は、因果マスクのために空です。"});
     page_code(p, "att_recommender_attention(m, n, items, -1, -1, weights);");
     for (int64_t n = 1; n <= N && p->status == ATT_OK; n++)
         p->status = att_recommender_attention(m, n, items, -1, -1, weights + (n - 1) * N);
     if (p->status != ATT_OK)
         return;
     page_heatmap(p, history, N, weights);
-    page_say(p,
-             (text){"A bag says nothing about the project. Where it comes last, it gets %.2f and %.2f of the "
-                    "attention, and the items of the project get the rest: the model has learnt to read past it. "
-                    "Such weights show what a state was made of. They do not prove why an item is recommended: "
-                    "values, the feed-forward network and the residual come after them.",
-                    "袋からは、作業の内容はわかりません。袋が最後にある行では、袋の重みは%.2fと%.2fだけで、"
-                    "残りは作業の品物に向かいます。袋を読み飛ばすことを学んだのです。"
-                    "ただし、重みが示すのは、状態が何からできたかだけです。なぜその品物が勧められるかの証明には"
-                    "なりません。そのあとに、バリュー、フィードフォワード層、残差があるからです。"},
-             (double)weights[N + 1], (double)weights[3 * N + 3]);
+    page_print(p,
+               (text){"A bag says nothing about the project. Where it comes last, it gets %.2f and %.2f of the "
+                      "attention, and the items of the project get the rest: the model has learnt to read past it. "
+                      "Such weights show what a state was made of. They do not prove why an item is recommended: "
+                      "values, the feed-forward network and the residual come after them.",
+                      "袋からは、作業の内容はわかりません。袋が最後にある行では、袋の重みは%.2fと%.2fだけで、"
+                      "残りは作業の品物に向かいます。袋を読み飛ばすことを学んだのです。"
+                      "ただし、重みが示すのは、状態が何からできたかだけです。なぜその品物が勧められるかの証明には"
+                      "なりません。そのあとに、バリュー、フィードフォワード層、残差があるからです。"},
+               (double)weights[N + 1], (double)weights[3 * N + 3]);
 }
 
 /* Ranks the test items: HR@1 and NDCG@5 of a scorer, into a row [2]. */
@@ -319,7 +321,7 @@ static void evaluate(page *p, const shop_lesson *l)
     static const att_baseline_kind kinds[] = {ATT_BASELINE_POPULARITY, ATT_BASELINE_NEIGHBOURS};
     float *table = page_floats(p, 3 * 2);
     page_step(p, (text){"Is it any good?", "どれだけ当たるか"});
-    page_say(
+    page_print(
         p,
         (text){
             "Now the test: the held-out item is ranked among all %lld. HR@1 is how often it is the first, "
@@ -339,18 +341,18 @@ static void evaluate(page *p, const shop_lesson *l)
     if (p->status == ATT_OK)
         rank(p, l, att_recommender_scorer(l->model), table + 4);
     page_table_rounded(p, 2, names, 3, (const char *const[]){"HR@1", "NDCG@5"}, 2, table);
-    page_say(p,
-             (text){"Papers often rank among 100 random items instead: figures are higher then, and may order models "
-                    "otherwise. And the loss decides more than the network: the paper compares with one random item "
-                    "at each position, which is quicker with many items and less good.",
-                    "論文では、ランダムに選んだ100品目の中で順位を付けることがよくあります。すると数値は高くなり、"
-                    "モデルの優劣まで入れ替わることがあります。また、ネットワークよりも損失のほうが結果を左右します。"
-                    "論文の損失は、各位置でランダムな一品目とだけ比べるものです。品物が多いときは速いのですが、"
-                    "精度は落ちます。"});
-    page_say(p, (text){"With a log of your own: `attend train recommend`, `attend evaluate recommend` and `attend "
-                       "recommend`.",
-                       "自分の記録で試すには、`attend train recommend`、`attend evaluate recommend`、"
-                       "`attend recommend`を使ってください。"});
+    page_print(p,
+               (text){"Papers often rank among 100 random items instead: figures are higher then, and may order models "
+                      "otherwise. And the loss decides more than the network: the paper compares with one random item "
+                      "at each position, which is quicker with many items and less good.",
+                      "論文では、ランダムに選んだ100品目の中で順位を付けることがよくあります。すると数値は高くなり、"
+                      "モデルの優劣まで入れ替わることがあります。また、ネットワークよりも損失のほうが結果を左右します。"
+                      "論文の損失は、各位置でランダムな一品目とだけ比べるものです。品物が多いときは速いのですが、"
+                      "精度は落ちます。"});
+    page_print(p, (text){"With a log of your own: `attend train recommend`, `attend evaluate recommend` and `attend "
+                         "recommend`.",
+                         "自分の記録で試すには、`attend train recommend`、`attend evaluate recommend`、"
+                         "`attend recommend`を使ってください。"});
 }
 
 static att_status run(page *p)

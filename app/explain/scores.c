@@ -36,16 +36,16 @@ static void conclude(page *p, const scores_lesson *l)
 static void introduce(page *p, scores_lesson *l)
 {
     page_title(p, (text){"Scores: ways to compare", "スコア：比べ方のいろいろ"});
-    page_say(p,
-             (text){"Softmax, masks and the sum of values do not care where scores come from. So a score is one "
-                    "interface, here the type att_score, and attention takes any: one field of the spec. The figures "
-                    "below are the scores and weights of \"%s\", from queries and keys as in `attend explain "
-                    "trainable`:",
-                    "softmaxもマスクもバリューの加重和も、スコアの求め方には左右されません。そこで、スコアを一つの"
-                    "インターフェース（ここではatt_score型）にしておけば、どんなスコアでも注意に使えます。"
-                    "specのフィールド一つで選びます。以下の数値は「%s」のスコアと重みで、クエリとキーは"
-                    "`attend explain trainable`と同じです。"},
-             l->of.words.labels[l->query]);
+    page_print(p,
+               (text){"Softmax, masks and the sum of values do not care where scores come from. So a score is one "
+                      "interface, here the type att_score, and attention takes any: one field of the spec. The figures "
+                      "below are the scores and weights of \"%s\", from queries and keys as in `attend explain "
+                      "trainable`:",
+                      "softmaxもマスクもバリューの加重和も、スコアの求め方には左右されません。そこで、スコアを一つの"
+                      "インターフェース（ここではatt_score型）にしておけば、どんなスコアでも注意に使えます。"
+                      "specのフィールド一つで選びます。以下の数値は「%s」のスコアと重みで、クエリとキーは"
+                      "`attend explain trainable`と同じです。"},
+               l->of.words.labels[l->query]);
     layer_print(p, &l->of);
 }
 
@@ -58,8 +58,8 @@ static void dot(page *p, scores_lesson *l)
     att_attention_args args = l->args;
     att_plan *plan = NULL;
     page_step(p, (text){"Dot product", "内積"});
-    page_say(p, (text){"All scores are one matrix product. Scale 1 leaves them as they are.",
-                       "全スコアが一回の行列積で得られます。scaleを1にすると、そのまま使います。"});
+    page_print(p, (text){"All scores are one matrix product. Scale 1 leaves them as they are.",
+                         "全スコアが一回の行列積で得られます。scaleを1にすると、そのまま使います。"});
     page_formula(p, "s = q · k");
     CALL(p, att_tensor_matmul(ctx, &Q, &K, true, &S));
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
@@ -82,10 +82,10 @@ static void scaled_dot(page *p, scores_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Scaled dot product", "スケーリングした内積"});
-    page_say(p, (text){"Divided by the root of the dimension, for a reason that the last step shows. It is what "
-                       "Transformers use, and the default here.",
-                       "次元の平方根で割ります。理由は最後の手順で示します。Transformerが使うのはこれで、"
-                       "このライブラリでも、指定しなければこれになります。"});
+    page_print(p, (text){"Divided by the root of the dimension, for a reason that the last step shows. It is what "
+                         "Transformers use, and the default here.",
+                         "次元の平方根で割ります。理由は最後の手順で示します。Transformerが使うのはこれで、"
+                         "このライブラリでも、指定しなければこれになります。"});
     page_formula(p, "s = q · k / √d");
     LOOP(p, for (int64_t i = 0; i < n * n; i++) s[i] /= sqrtf(2););
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
@@ -111,13 +111,13 @@ static void general(page *p, scores_lesson *l)
     args.n_params = 1;
     att_plan *plan = NULL;
     page_step(p, (text){"General: a matrix in between", "一般形：行列をはさむ"});
-    page_say(p,
-             (text){"A learned matrix M between the two; they need not even have the same dimension. With M = W_qᵀ W_k "
-                    "it compares the words themselves, x_i M x_j, and does what the two projections did: the scores "
-                    "are those of the dot product above.",
-                    "クエリとキーのあいだに、学習する行列Mをはさみます。両者の次元が同じである必要もありません。"
-                    "M = W_qᵀ W_kとすれば、単語そのものをx_i M x_jで比べることになり、二つの射影と同じ働きをします。"
-                    "スコアは、最初の内積と同じです。"});
+    page_print(
+        p, (text){"A learned matrix M between the two; they need not even have the same dimension. With M = W_qᵀ W_k "
+                  "it compares the words themselves, x_i M x_j, and does what the two projections did: the scores "
+                  "are those of the dot product above.",
+                  "クエリとキーのあいだに、学習する行列Mをはさみます。両者の次元が同じである必要もありません。"
+                  "M = W_qᵀ W_kとすれば、単語そのものをx_i M x_jで比べることになり、二つの射影と同じ働きをします。"
+                  "スコアは、最初の内積と同じです。"});
     page_formula(p, "s = q M k");
     CALL(p, att_tensor_matmul(ctx, &W_qt, &W_k, false, &M));
     static const char *const names[] = {"M 1", "M 2", "M 3"};
@@ -149,8 +149,8 @@ static void projected(page *p, scores_lesson *l, const float *v /* [OUT] */)
     args.param = param;
     args.n_params = 3;
     att_plan *plan = NULL;
-    page_say(p, (text){"Or the score does the projecting itself, of the words as they are:",
-                       "単語をそのまま渡し、射影もスコアの中で行うこともできます。"});
+    page_print(p, (text){"Or the score does the projecting itself, of the words as they are:",
+                         "単語をそのまま渡し、射影もスコアの中で行うこともできます。"});
     page_line(p, "args.param[1] = W_q [1, %d, %" PRId64 "]", OUT, dim);
     page_line(p, "args.param[2] = W_k [1, %d, %" PRId64 "]", OUT, dim);
     CALL(p, att_plan_new(ctx,
@@ -182,12 +182,12 @@ static void additive(page *p, scores_lesson *l)
         return;
     layer_draw(&l->g, torch_linear_bound(OUT), v, OUT);
     page_step(p, (text){"Additive", "加法"});
-    page_say(p,
-             (text){"The first attention (Bahdanau and others, 2014) asked a little network: add query and key, tanh, "
-                    "and a learned vector v. q and k are the projections from above; v comes from the same "
-                    "generator:",
-                    "最初の注意（Bahdanauら、2014年）は、小さなネットワークでスコアを計算しました。クエリとキーを足し、"
-                    "tanhを通し、学習するベクトルvとの内積を取ります。qとkは上の射影で、vは同じ生成器から作ります。"});
+    page_print(
+        p, (text){"The first attention (Bahdanau and others, 2014) asked a little network: add query and key, tanh, "
+                  "and a learned vector v. q and k are the projections from above; v comes from the same "
+                  "generator:",
+                  "最初の注意（Bahdanauら、2014年）は、小さなネットワークでスコアを計算しました。クエリとキーを足し、"
+                  "tanhを通し、学習するベクトルvとの内積を取ります。qとkは上の射影で、vは同じ生成器から作ります。"});
     page_formula(p, "s = v · tanh(q + k),   q = W_q x_i,   k = W_k x_j");
     page_table(p, (const char *const[]){"v"}, 1, NULL, OUT, v);
     memset(s, 0, (size_t)(n * n) * sizeof *s);
@@ -201,10 +201,11 @@ static void additive(page *p, scores_lesson *l)
     conclude(p, l);
     att_plan_free(plan);
     projected(p, l, v);
-    page_say(p, (text){"Frameworks first make all sums q + k, a tensor of n x n x d. Here nothing of that size exists, "
-                       "neither forward nor backward.",
-                       "フレームワークでは、まずすべての和q + kを並べた、n x n x dのテンソルを作ります。"
-                       "ここでは、順伝播でも逆伝播でも、その大きさのものは作られません。"});
+    page_print(p,
+               (text){"Frameworks first make all sums q + k, a tensor of n x n x d. Here nothing of that size exists, "
+                      "neither forward nor backward.",
+                      "フレームワークでは、まずすべての和q + kを並べた、n x n x dのテンソルを作ります。"
+                      "ここでは、順伝播でも逆伝播でも、その大きさのものは作られません。"});
 }
 
 /* ---- one's own */
@@ -232,10 +233,11 @@ static void own(page *p, scores_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"One of your own", "自作のスコア"});
-    page_say(p, (text){"The interface is open: a function of a query and a key is enough. Here the nearer, the better, "
-                       "by the sum of the differences:",
-                       "インターフェースは公開されています。クエリとキーの関数を一つ書けば十分です。"
-                       "ここでは、差の合計が小さいほど高いスコアにします。"});
+    page_print(p,
+               (text){"The interface is open: a function of a query and a key is enough. Here the nearer, the better, "
+                      "by the sum of the differences:",
+                      "インターフェースは公開されています。クエリとキーの関数を一つ書けば十分です。"
+                      "ここでは、差の合計が小さいほど高いスコアにします。"});
     page_formula(p, "s = -Σ_c |q_c - k_c|");
     page_code(p, own_source);
     CALL(p, att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .score = &mine), &plan));
@@ -300,15 +302,16 @@ static void random_scores(page *p, int64_t d)
 static void why_scaled(page *p)
 {
     page_step(p, (text){"Why scaled", "なぜスケーリングするのか"});
-    page_say(p, (text){"If the d components of q and k are independent, with mean 0 and variance 1, then each of the d "
-                       "products has variance 1, and their sum has variance d. Scores so far apart leave softmax one "
-                       "weight near 1 and all others near 0, and there its gradient w (1 - w) is nearly 0 too: nothing "
-                       "is learned. Dividing by √d makes the variance 1, whatever d is.",
-                       "qとkのd個の成分が独立で、平均が0、分散が1なら、d個の積それぞれの分散は1、その和の分散はdです。"
-                       "スコアがそれほど離れると、softmaxの重みは一つだけがほぼ1、ほかはほぼ0になり、"
-                       "勾配w (1 - w)もほぼ0になって、学習が進みません。√dで割れば、dがいくつでも分散は1になります。"});
+    page_print(p,
+               (text){"If the d components of q and k are independent, with mean 0 and variance 1, then each of the d "
+                      "products has variance 1, and their sum has variance d. Scores so far apart leave softmax one "
+                      "weight near 1 and all others near 0, and there its gradient w (1 - w) is nearly 0 too: nothing "
+                      "is learned. Dividing by √d makes the variance 1, whatever d is.",
+                      "qとkのd個の成分が独立で、平均が0、分散が1なら、d個の積それぞれの分散は1、その和の分散はdです。"
+                      "スコアがそれほど離れると、softmaxの重みは一つだけがほぼ1、ほかはほぼ0になり、"
+                      "勾配w (1 - w)もほぼ0になって、学習が進みません。√dで割れば、dがいくつでも分散は1になります。"});
     page_formula(p, "Var(q · k) = Σ_c Var(q_c k_c) = d    Var(q · k / √d) = 1");
-    page_say(
+    page_print(
         p,
         (text){"Shown on %d random queries and keys, uniform between -√3 and √3 (torch.manual_seed(123)): the "
                "variance of the scores, and the largest of a query's %d weights, on average.",
@@ -320,13 +323,13 @@ static void why_scaled(page *p)
     for (int i = 0; i < 5; i++)
         random_scores(p, dims[i]);
     if (!p->own)
-        page_say(p,
-                 (text){"So it is the dimension of what is multiplied that counts, d_k, of a single head. One source "
-                        "divides by the root of D_x, the inputs' dimension, another by that of all heads together; "
-                        "with either, the variance is not 1.",
-                        "ですから、使うべきは、掛け合わせるベクトルの次元、つまり一つのヘッドのd_kです。出典の一つは"
-                        "入力の次元D_xの平方根で、別の一つは全ヘッドを合わせた次元の平方根で割っていますが、"
-                        "どちらも分散は1になりません。"});
+        page_print(p,
+                   (text){"So it is the dimension of what is multiplied that counts, d_k, of a single head. One source "
+                          "divides by the root of D_x, the inputs' dimension, another by that of all heads together; "
+                          "with either, the variance is not 1.",
+                          "ですから、使うべきは、掛け合わせるベクトルの次元、つまり一つのヘッドのd_kです。出典の一つは"
+                          "入力の次元D_xの平方根で、別の一つは全ヘッドを合わせた次元の平方根で割っていますが、"
+                          "どちらも分散は1になりません。"});
 }
 
 static att_status run(page *p)

@@ -29,17 +29,18 @@ static void introduce(page *p, simplified_lesson *l)
     page_title(p, p->own
                       ? (text){"Self-attention by hand", "手計算でたどる自己注意"}
                       : (text){"Self-attention by hand: Hello shiny sun!", "手計算でたどる自己注意：Hello shiny sun!"});
-    page_say(p,
-             (text){"Each word is a vector of %lld numbers, its embedding. Attention makes a new vector for one of "
-                    "them, the query, out of all of them: the better a word matches the query, the more of it goes in. "
-                    "The query here is \"%s\". In the C below capital letters are tensors, and small letters are "
-                    "their numbers; a tensor is only a view, nothing is copied.",
-                    "それぞれの単語は%lld個の数からなるベクトル、つまり埋め込みで表されます。注意（attention）は、"
-                    "そのうちの一つであるクエリのために、すべての単語から新しいベクトルを作ります。"
-                    "クエリとよく合う単語ほど、多く取り込まれます。ここでのクエリは「%s」です。"
-                    "以下のCコードでは、大文字がテンソル、小文字がその中の数を表します。"
-                    "テンソルは数を指すだけで、コピーは行いません。"},
-             (long long)dim, l->v.labels[l->q]);
+    page_print(
+        p,
+        (text){"Each word is a vector of %lld numbers, its embedding. Attention makes a new vector for one of "
+               "them, the query, out of all of them: the better a word matches the query, the more of it goes in. "
+               "The query here is \"%s\". In the C below capital letters are tensors, and small letters are "
+               "their numbers; a tensor is only a view, nothing is copied.",
+               "それぞれの単語は%lld個の数からなるベクトル、つまり埋め込みで表されます。注意（attention）は、"
+               "そのうちの一つであるクエリのために、すべての単語から新しいベクトルを作ります。"
+               "クエリとよく合う単語ほど、多く取り込まれます。ここでのクエリは「%s」です。"
+               "以下のCコードでは、大文字がテンソル、小文字がその中の数を表します。"
+               "テンソルは数を指すだけで、コピーは行いません。"},
+        (long long)dim, l->v.labels[l->q]);
     float *x = (float *)l->v.x, *query = (float *)l->query;
     att_tensor X = {0}, Q = {0};
     CALL(p, att_wrap(&X, x, ATT_F32, ATT_DIMS(n, dim), NULL));
@@ -71,12 +72,12 @@ static void scores(page *p, simplified_lesson *l)
     att_ctx *ctx = p->ctx;
     att_tensor Q = l->Q, X = l->X, S = l->S;
     page_step(p, (text){"Scores", "スコア"});
-    page_say(p,
-             (text){"The score of a word is the dot product of the query with it: multiply number by number, and add "
-                    "the products up. att_tensor_matmul makes all of them at once, Q [1, %lld] times X transposed.",
-                    "単語のスコアは、クエリとその単語のドット積（内積）です。対応する数どうしを掛け、すべて足します。"
-                    "att_tensor_matmulなら、Q [1, %lld]とXの転置との積として、全部を一度に計算できます。"},
-             (long long)l->v.dim);
+    page_print(p,
+               (text){"The score of a word is the dot product of the query with it: multiply number by number, and add "
+                      "the products up. att_tensor_matmul makes all of them at once, Q [1, %lld] times X transposed.",
+                      "単語のスコアは、クエリとその単語のドット積（内積）です。対応する数どうしを掛け、すべて足します。"
+                      "att_tensor_matmulなら、Q [1, %lld]とXの転置との積として、全部を一度に計算できます。"},
+               (long long)l->v.dim);
     page_formula(p, "s_j = q · x_j = Σ_c q_c x_jc");
     CALL(p, att_tensor_matmul(ctx, &Q, &X, true, &S));
     for (int64_t j = 0; j < l->v.n; j++)
@@ -89,10 +90,10 @@ static void weights(page *p, simplified_lesson *l)
     att_tensor S = l->S, W = l->W;
     int64_t n = l->v.n;
     page_step(p, (text){"Weights", "重み"});
-    page_say(p, (text){"Softmax turns scores into weights: positive, with sum 1. The exponential widens the distance "
-                       "between high and low scores.",
-                       "softmaxはスコアを、正の値で合計が1になる重みに変えます。"
-                       "指数関数によって、高いスコアと低いスコアの差が広がります。"});
+    page_print(p, (text){"Softmax turns scores into weights: positive, with sum 1. The exponential widens the distance "
+                         "between high and low scores.",
+                         "softmaxはスコアを、正の値で合計が1になる重みに変えます。"
+                         "指数関数によって、高いスコアと低いスコアの差が広がります。"});
     page_formula(p, "w_j = exp(s_j) / Σ_k exp(s_k)");
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     float *rows = page_floats(p, 3 * n);
@@ -103,7 +104,7 @@ static void weights(page *p, simplified_lesson *l)
     }
     page_table(p, (const char *const[]){"s", "exp(s)", "w"}, 3, l->v.labels, n, rows);
     page_line(p, "Σ exp(s) = %.4f   Σ w = %.4f", sum, weight);
-    page_say(
+    page_print(
         p,
         (text){
             "att_tensor_softmax subtracts the largest score from all of them first. The weights are the same, and no "
@@ -118,19 +119,19 @@ static void context(page *p, simplified_lesson *l)
     att_tensor W = l->W, X = l->X, C = l->C;
     int64_t n = l->v.n, dim = l->v.dim;
     page_step(p, (text){"The context vector", "コンテキストベクトル"});
-    page_say(p,
-             (text){"The context vector is the sum of all words, each times its weight: \"%s\" enriched with what "
-                    "the others say.",
-                    "コンテキストベクトルは、各単語に重みを掛けて足し合わせたものです。"
-                    "「%s」に、ほかの単語の情報が加わります。"},
-             l->v.labels[l->q]);
+    page_print(p,
+               (text){"The context vector is the sum of all words, each times its weight: \"%s\" enriched with what "
+                      "the others say.",
+                      "コンテキストベクトルは、各単語に重みを掛けて足し合わせたものです。"
+                      "「%s」に、ほかの単語の情報が加わります。"},
+               l->v.labels[l->q]);
     page_formula(p, "c = Σ_j w_j x_j");
     CALL(p, att_tensor_matmul(ctx, &W, &X, false, &C));
     float *products = page_floats(p, n * dim);
     for (int64_t i = 0; i < n * dim && p->status == ATT_OK; i++)
         products[i] = l->w[i / dim] * l->v.x[i];
-    page_say(p, (text){"Weight times word, row by row, and their sum c:",
-                       "重み×単語を一行ずつ示し、最後にその合計cを示します。"});
+    page_print(p, (text){"Weight times word, row by row, and their sum c:",
+                         "重み×単語を一行ずつ示し、最後にその合計cを示します。"});
     page_table(p, l->v.labels, n, NULL, dim, products);
     page_table(p, (const char *const[]){"c"}, 1, NULL, dim, l->c);
 }
@@ -141,13 +142,13 @@ static void in_one_call(page *p, simplified_lesson *l)
     int64_t n = l->v.n, dim = l->v.dim;
     att_tensor q = {0}, k = {0}, out = {0};
     page_step(p, (text){"All three steps in one call", "三つの手順を一度の呼び出しで"});
-    page_say(p,
-             (text){"att_attention does it all, without ever storing the scores. Its tensors are [batch, heads, time, "
-                    "dim]. Scale 1 keeps the plain dot product; left out, the scores are divided by √dim, as in the "
-                    "Transformer.",
-                    "att_attentionはスコアを保存せずに、これらすべてを行います。テンソルの形は[batch, heads, time, dim]"
-                    "です。scaleを1にすると、ドット積をそのまま使います。省略すると、Transformerと同じく"
-                    "スコアを√dimで割ります。"});
+    page_print(
+        p, (text){"att_attention does it all, without ever storing the scores. Its tensors are [batch, heads, time, "
+                  "dim]. Scale 1 keeps the plain dot product; left out, the scores are divided by √dim, as in the "
+                  "Transformer.",
+                  "att_attentionはスコアを保存せずに、これらすべてを行います。テンソルの形は[batch, heads, time, dim]"
+                  "です。scaleを1にすると、ドット積をそのまま使います。省略すると、Transformerと同じく"
+                  "スコアを√dimで割ります。"});
     float *fused = page_floats(p, dim);
     if (p->status == ATT_OK) {
         att_wrap(&q, (float *)l->query, ATT_F32, ATT_DIMS(1, 1, 1, dim), NULL);
@@ -177,7 +178,7 @@ static void compare_source(page *p)
     sum_rows(rounded, sum);
     sum_rows(source_product, source_sum);
     page_step(p, (text){"The figures of the source", "出典の数値について"});
-    page_say(
+    page_print(
         p,
         (text){"The source of this example arrives at another context vector, %.4f %.4f %.4f. It rounds each "
                "step to four digits, and goes on with weights of %.4f, %.4f and %.4f, two of them off by one in the "
@@ -188,17 +189,18 @@ static void compare_source(page *p)
         source_sum[0], source_sum[1], source_sum[2], source_weight[0], source_weight[1], source_weight[2]);
     page_table(p, words, 3, NULL, 3, rounded);
     page_table(p, (const char *const[]){"sum"}, 1, NULL, 3, sum);
-    page_say(p, (text){"These sums still agree with ours in all four digits, so it is not the rounding. But two of the "
-                       "source's nine products are slips of the pen:",
-                       "それでも合計は四桁とも上の結果に一致するので、違いの原因は丸めではありません。"
-                       "実は、出典の九つの積のうち二つが計算違いです。"});
+    page_print(p,
+               (text){"These sums still agree with ours in all four digits, so it is not the rounding. But two of the "
+                      "source's nine products are slips of the pen:",
+                      "それでも合計は四桁とも上の結果に一致するので、違いの原因は丸めではありません。"
+                      "実は、出典の九つの積のうち二つが計算違いです。"});
     for (int i = 0; i < 9; i++) {
         if (fabsf(rounded[i] - source_product[i]) > 5e-5f)
             page_line(p, "%-6s %.4f × %.2f = %.4f   ≠   %.4f", words[i / 3], source_weight[i / 3], embeddings[i],
                       rounded[i], source_product[i]);
     }
-    page_say(p, (text){"With its own products the sums come out as it prints them:",
-                       "出典の積をそのまま足すと、出典どおりの合計になります。"});
+    page_print(p, (text){"With its own products the sums come out as it prints them:",
+                         "出典の積をそのまま足すと、出典どおりの合計になります。"});
     page_table(p, words, 3, NULL, 3, source_product);
     page_table(p, (const char *const[]){"sum"}, 1, NULL, 3, source_sum);
 }
@@ -206,16 +208,17 @@ static void compare_source(page *p)
 static void preview_chapters(page *p)
 {
     page_step(p, (text){"What comes next", "このあと"});
-    page_say(p, (text){"Nothing was learned here. A Transformer does not compare the embeddings themselves: it makes a "
-                       "query, a key and a value of each word with three matrices, xW_q, xW_k and xW_v, which all "
-                       "words share. All three are learned, and random only before training; the source, which takes "
-                       "the query to be the data itself and calls the other two matrices random, is loose there. See "
-                       "`attend explain trainable`.",
-                       "ここまでの計算には、学習する部分がありません。Transformerは埋め込みをそのまま比べるのではなく、"
-                       "全単語に共通の三つの行列を使って、各単語からクエリxW_q、キーxW_k、バリューxW_vのベクトルを"
-                       "作ります。出典は、クエリは元のデータで、キーとバリューの行列はランダムだと述べていますが、"
-                       "正確には三つとも学習される行列で、ランダムなのは学習を始める前だけです。"
-                       "くわしくは`attend explain trainable`を見てください。"});
+    page_print(p,
+               (text){"Nothing was learned here. A Transformer does not compare the embeddings themselves: it makes a "
+                      "query, a key and a value of each word with three matrices, xW_q, xW_k and xW_v, which all "
+                      "words share. All three are learned, and random only before training; the source, which takes "
+                      "the query to be the data itself and calls the other two matrices random, is loose there. See "
+                      "`attend explain trainable`.",
+                      "ここまでの計算には、学習する部分がありません。Transformerは埋め込みをそのまま比べるのではなく、"
+                      "全単語に共通の三つの行列を使って、各単語からクエリxW_q、キーxW_k、バリューxW_vのベクトルを"
+                      "作ります。出典は、クエリは元のデータで、キーとバリューの行列はランダムだと述べていますが、"
+                      "正確には三つとも学習される行列で、ランダムなのは学習を始める前だけです。"
+                      "くわしくは`attend explain trainable`を見てください。"});
 }
 
 static att_status run(page *p)

@@ -35,7 +35,7 @@ static void introduce(page *p, const softmax_lesson *l)
     page_title(p, p->own ? (text){"From scores to weights: softmax", "スコアから重みへ：softmax"}
                          : (text){"Your journey starts with one step: from scores to weights",
                                   "Your journey starts with one step：スコアから重みへ"});
-    page_say(
+    page_print(
         p,
         (text){"%lld words, each a vector of %lld numbers; the query is \"%s\". In the C below capital letters are "
                "tensors, small letters are their numbers.",
@@ -53,8 +53,8 @@ static void one_query(page *p, softmax_lesson *l)
     float *s = l->s;
     att_tensor Q = l->Q, X = l->X, S = l->s1;
     page_step(p, (text){"Scores of one query", "一つのクエリのスコア"});
-    page_say(p, (text){"The score of a word is its dot product with the query. As loops:",
-                       "単語のスコアは、クエリとの内積です。ループで書くと次のようになります。"});
+    page_print(p, (text){"The score of a word is its dot product with the query. As loops:",
+                         "単語のスコアは、クエリとの内積です。ループで書くと次のようになります。"});
     page_formula(p, "s_j = q · x_j");
     LOOP(
         p, for (int64_t j = 0; j < n; j++) {
@@ -66,7 +66,7 @@ static void one_query(page *p, softmax_lesson *l)
     float *loops = page_floats(p, n);
     if (p->status == ATT_OK)
         memcpy(loops, s, (size_t)n * sizeof *s);
-    page_say(
+    page_print(
         p, (text){"The same as one call, a row times a matrix:", "行と行列の積として、一度に計算することもできます。"});
     CALL(p, att_tensor_matmul(ctx, &Q, &X, true, &S));
     page_agree(p, (text){"Loops and att_tensor_matmul", "ループとatt_tensor_matmul"}, loops, s, n);
@@ -75,7 +75,7 @@ static void one_query(page *p, softmax_lesson *l)
     float cut = 0; /* journey with itself, from digits cut off as the source has it */
     for (int c = 0; c < 3; c++)
         cut += floorf(10 * l->q[c]) * floorf(10 * l->q[c]) / 100;
-    page_say(
+    page_print(
         p,
         (text){"The source says beside these figures that values are cut off, 0.87 to 0.8. That holds for a drawing "
                "in the book it follows, not for the calculation: with digits cut off the score of \"journey\" with "
@@ -103,15 +103,17 @@ static void divide_by_sum(page *p, const softmax_lesson *l)
     for (int64_t j = 0; j < n; j++)
         min = fminf(min, s[j]);
     if (min < 0)
-        page_say(p, (text){"Here a score is negative, and so is its weight: this is no share of a whole. Where scores "
-                           "cancel, the sum would even be zero.",
-                           "ここには負のスコアがあり、その重みも負になってしまいます。これでは割合とは言えません。"
-                           "スコアが打ち消し合えば、合計がゼロになることさえあります。"});
+        page_print(p,
+                   (text){"Here a score is negative, and so is its weight: this is no share of a whole. Where scores "
+                          "cancel, the sum would even be zero.",
+                          "ここには負のスコアがあり、その重みも負になってしまいます。これでは割合とは言えません。"
+                          "スコアが打ち消し合えば、合計がゼロになることさえあります。"});
     else
-        page_say(p, (text){"The sum is 1, but this only works because all scores are positive: a negative score would "
-                           "become a negative weight, and scores that cancel would divide by zero.",
-                           "合計は1になりますが、これがうまくいくのは全スコアが正のときだけです。"
-                           "負のスコアは負の重みになり、スコアが打ち消し合えばゼロで割ることになります。"});
+        page_print(p,
+                   (text){"The sum is 1, but this only works because all scores are positive: a negative score would "
+                          "become a negative weight, and scores that cancel would divide by zero.",
+                          "合計は1になりますが、これがうまくいくのは全スコアが正のときだけです。"
+                          "負のスコアは負の重みになり、スコアが打ち消し合えばゼロで割ることになります。"});
 }
 
 /* Softmax as it is written. Also fills e with the exponentials. */
@@ -130,18 +132,18 @@ static void two_softmaxes(page *p, softmax_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Softmax as it is written", "定義どおりのsoftmax"});
-    page_say(p, (text){"The exponential makes any score positive, and keeps the order.",
-                       "指数関数を使えば、どんなスコアも正になり、大小の順序も変わりません。"});
+    page_print(p, (text){"The exponential makes any score positive, and keeps the order.",
+                         "指数関数を使えば、どんなスコアも正になり、大小の順序も変わりません。"});
     page_formula(p, "w_j = exp(s_j) / Σ_k exp(s_k)");
     naive(p, n, l->s, e, written);
     page_table(p, (const char *const[]){"exp(s)", "w"}, 2, l->v.labels, n, rows);
     print_sum(p, written, n);
     page_step(p, (text){"Softmax that does not overflow", "オーバーフローしないsoftmax"});
-    page_say(p,
-             (text){"Subtracting the largest score m from all of them changes nothing, since exp(-m) cancels. But no "
-                    "exponential is then larger than 1.",
-                    "全スコアから最大値mを引いても、exp(-m)が約分で消えるので結果は変わりません。"
-                    "しかも、指数関数の値は1を超えなくなります。"});
+    page_print(p,
+               (text){"Subtracting the largest score m from all of them changes nothing, since exp(-m) cancels. But no "
+                      "exponential is then larger than 1.",
+                      "全スコアから最大値mを引いても、exp(-m)が約分で消えるので結果は変わりません。"
+                      "しかも、指数関数の値は1を超えなくなります。"});
     page_formula(p, "w_j = exp(s_j - m) / Σ_k exp(s_k - m),   m = max_k s_k");
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     print_row(p, l, "w", l->w);
@@ -172,7 +174,7 @@ static void overflow(page *p, const softmax_lesson *l)
     for (int64_t j = 0; j < n; j++)
         s[j] = l->s[j] * factor * factor;
     page_step(p, (text){"Why it matters", "なぜ重要か"});
-    page_say(
+    page_print(
         p,
         (text){"Let all vectors be %g times as long: the scores are %g times as large. exp(s) is beyond the largest "
                "float, 3.4e38, for s above 88.72; it becomes inf, and inf / inf is not a number.",
@@ -182,7 +184,8 @@ static void overflow(page *p, const softmax_lesson *l)
         factor, factor * factor);
     naive(p, n, s, e, w);
     page_table(p, (const char *const[]){"s", "exp(s)", "w"}, 3, l->v.labels, n, s);
-    page_say(p, (text){"The library, on the same scores:", "同じスコアを、ライブラリで計算すると次のようになります。"});
+    page_print(p,
+               (text){"The library, on the same scores:", "同じスコアを、ライブラリで計算すると次のようになります。"});
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     print_row(p, l, "w", w);
     print_sum(p, w, n);
@@ -198,8 +201,8 @@ static void context(page *p, softmax_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"The context vector", "コンテキストベクトル"});
-    page_say(p, (text){"The words, each times its weight, added up. By loops, then as a row times a matrix:",
-                       "各単語に重みを掛けて足し合わせます。まずループで、次に行と行列の積として計算します。"});
+    page_print(p, (text){"The words, each times its weight, added up. By loops, then as a row times a matrix:",
+                         "各単語に重みを掛けて足し合わせます。まずループで、次に行と行列の積として計算します。"});
     page_formula(p, "c = Σ_j w_j x_j");
     LOOP(p, for (int64_t j = 0; j < n; j++) for (int64_t i = 0; i < dim; i++) c[i] += w[j] * x[j * dim + i];);
     page_table(p, (const char *const[]){"c"}, 1, NULL, dim, c);
@@ -218,14 +221,14 @@ static void all_scores(page *p, softmax_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"All queries at once: scores", "すべてのクエリを一度に：スコア"});
-    page_say(p, (text){"Every word is the query in turn. Three loops:",
-                       "すべての単語を順にクエリにします。三重のループです。"});
+    page_print(p, (text){"Every word is the query in turn. Three loops:",
+                         "すべての単語を順にクエリにします。三重のループです。"});
     page_formula(p, "S = X Xᵀ");
     LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = 0; j < n; j++) for (int64_t c = 0; c < dim; c++)
                 s[i * n + j] += x[i * dim + c] * x[j * dim + c];);
     page_table(p, l->v.labels, n, l->v.labels, n, s);
-    page_say(p, (text){"Or one matrix product (GEMM), of X with X transposed:",
-                       "あるいは、XとXの転置との行列積（GEMM）一回で済みます。"});
+    page_print(p, (text){"Or one matrix product (GEMM), of X with X transposed:",
+                         "あるいは、XとXの転置との行列積（GEMM）一回で済みます。"});
     CALL(p, att_tensor_matmul(ctx, &X, &X, true, &S));
     page_table(p, l->v.labels, n, l->v.labels, n, l->ss);
     page_agree(p, (text){"Loops and GEMM", "ループとGEMM"}, s, l->ss, n * n);
@@ -240,16 +243,16 @@ static void all_weights(page *p, softmax_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"All queries at once: weights", "すべてのクエリを一度に：重み"});
-    page_say(p, (text){"Softmax of each row: dimension -1 is the last one, the keys.",
-                       "各行でsoftmaxを計算します。次元-1は最後の次元、つまりキーの方向です。"});
+    page_print(p, (text){"Softmax of each row: dimension -1 is the last one, the keys.",
+                         "各行でsoftmaxを計算します。次元-1は最後の次元、つまりキーの方向です。"});
     page_formula(p, "W = softmax(S)");
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     page_table(p, l->v.labels, n, l->v.labels, n, l->ww);
     for (int64_t i = 0; i < n * n && p->status == ATT_OK; i++)
         sums[i / n] += l->ww[i];
-    page_say(p, (text){"Every row sums to 1:", "どの行も合計は1です。"});
+    page_print(p, (text){"Every row sums to 1:", "どの行も合計は1です。"});
     print_row(p, l, "Σ_j w_ij", sums);
-    page_say(
+    page_print(
         p,
         (text){"The scores were symmetric; the weights are not, because each row is divided by its own sum. As a heat "
                "map, row = query, column = key:",
@@ -270,7 +273,7 @@ static void all_contexts(page *p, softmax_lesson *l)
     page_formula(p, "C = W X");
     CALL(p, att_tensor_matmul(ctx, &W, &X, false, &C));
     page_table(p, l->v.labels, n, NULL, dim, l->c);
-    page_say(
+    page_print(
         p,
         (text){
             "And all of it, scores, softmax and sum, in one call that stores no n x n matrix. Its tensors are [batch, "
@@ -295,7 +298,7 @@ static void wrong_dimension(page *p, softmax_lesson *l)
     I.dtype = ATT_I32;
     page_step(p, (text){"A wrong dimension", "次元の指定を間違えたら"});
     if (!p->own)
-        page_say(
+        page_print(
             p, (text){"The last cell of the source ends in a TypeError, because softmax was given a dimension of type "
                       "float. (As printed it says dim=-1, which is right; it seems to have been changed after it ran, "
                       "and it prints "
@@ -303,13 +306,13 @@ static void wrong_dimension(page *p, softmax_lesson *l)
                       "出典の最後のセルは、softmaxの次元にfloat型を渡したためTypeErrorで終わっています。"
                       "（掲載されたコードはdim=-1で正しいので、実行後に書き直したのでしょう。また、重みではなく"
                       "スコアを表示しています。求めたかったのは手順8の結果です。）"});
-    page_say(p,
-             (text){"In C the prototype turns -1.0 into -1 before the call, and it works. (The compiler reports 0.5, "
-                    "which would become 0, when asked to: -Wfloat-conversion.)",
-                    "Cでは関数プロトタイプにより、呼び出しの前に-1.0が-1に変換されるので、うまく動きます。"
-                    "（0.5は0になってしまいますが、-Wfloat-conversionを付ければコンパイラが教えてくれます。）"});
+    page_print(p,
+               (text){"In C the prototype turns -1.0 into -1 before the call, and it works. (The compiler reports 0.5, "
+                      "which would become 0, when asked to: -Wfloat-conversion.)",
+                      "Cでは関数プロトタイプにより、呼び出しの前に-1.0が-1に変換されるので、うまく動きます。"
+                      "（0.5は0になってしまいますが、-Wfloat-conversionを付ければコンパイラが教えてくれます。）"});
     ANSWER(p, att_tensor_softmax(ctx, &S, -1.0, &W));
-    page_say(
+    page_print(
         p,
         (text){"A dimension that is not there is an error, and says so; W is left as it was. So is a tensor that does "
                "not hold f32:",
@@ -317,7 +320,7 @@ static void wrong_dimension(page *p, softmax_lesson *l)
                "f32でないテンソルも同様です。"});
     ANSWER(p, att_tensor_softmax(ctx, &S, 2, &W));
     ANSWER(p, att_tensor_softmax(ctx, &I, -1, &W));
-    page_say(
+    page_print(
         p,
         (text){
             "The mistake that nobody reports: dimension 0 exists, so this is done, but it makes the columns sum to 1. "

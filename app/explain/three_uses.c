@@ -114,12 +114,12 @@ static void print_tokens(page *p, const char *name, const char *const *token, in
 static void introduce(page *p)
 {
     page_title(p, (text){"Three uses of attention", "注意の三つの使い方"});
-    page_say(p, (text){"A Transformer that translates uses attention in three places. It is the same function, "
-                       "Attention(Q, X, X): queries from Q look at X, which gives keys and values. What differs is "
-                       "where Q and X come from, and what is hidden. Here on a translator's own weights.",
-                       "翻訳を行うTransformerは、三つの場所で注意を使います。関数はどれも同じAttention(Q, X, X)です。"
-                       "Qから作ったクエリが、キーとバリューを与えるXを見ます。違うのは、QとXがどこから来るか、"
-                       "そして何を隠すかだけです。ここでは、翻訳モデルの本物の重みで見ていきます。"});
+    page_print(p, (text){"A Transformer that translates uses attention in three places. It is the same function, "
+                         "Attention(Q, X, X): queries from Q look at X, which gives keys and values. What differs is "
+                         "where Q and X come from, and what is hidden. Here on a translator's own weights.",
+                         "翻訳を行うTransformerは、三つの場所で注意を使います。関数はどれも同じAttention(Q, X, X)です。"
+                         "Qから作ったクエリが、キーとバリューを与えるXを見ます。違うのは、QとXがどこから来るか、"
+                         "そして何を隠すかだけです。ここでは、翻訳モデルの本物の重みで見ていきます。"});
 }
 
 static void translate(page *p, three_uses_lesson *l)
@@ -130,14 +130,14 @@ static void translate(page *p, three_uses_lesson *l)
     att_translation translation = {0};
     att_tokens source = {0};
     page_step(p, (struct text){"A sentence and its translation", "文とその翻訳"});
-    page_say(p, (struct text){"\"%s\"", "「%s」"}, text);
+    page_print(p, (struct text){"\"%s\"", "「%s」"}, text);
     CALL(p, att_translate(m, 1, &text, NULL, ATT_OPTIONS(att_translate_options, .beam = 1), &translation));
     if (p->status != ATT_OK)
         return;
     l->translation = translation;
-    page_say(p, (struct text){"→ \"%s\"", "→「%s」"}, translation.text.text);
-    page_say(p, (struct text){"The model does not see words but tokens. A source has an end, too:",
-                              "モデルが見るのは単語ではなく、トークンです。原文にも終わりの印があります。"});
+    page_print(p, (struct text){"→ \"%s\"", "→「%s」"}, translation.text.text);
+    page_print(p, (struct text){"The model does not see words but tokens. A source has an end, too:",
+                                "モデルが見るのは単語ではなく、トークンです。原文にも終わりの印があります。"});
     CALL(p, att_encode(tokenizer, text, strlen(text), NULL, &source));
     if (p->status != ATT_OK)
         return;
@@ -202,15 +202,15 @@ static void all_at_once(page *p, three_uses_lesson *l)
     att_tensor Y = {0};
     att_var *y = NULL;
     page_step(p, (text){"All of it at once", "全体を一度に"});
-    page_say(p,
-             (text){"To look at it, the finished translation is decoded once more, all tokens at once. Each position "
-                    "reads the token before it, the first one a token that means start:",
-                    "中を見るために、できあがった訳文を、もう一度、全トークンまとめてデコードします。"
-                    "各位置は一つ前のトークンを読み、最初の位置は開始を表すトークンを読みます。"});
+    page_print(p,
+               (text){"To look at it, the finished translation is decoded once more, all tokens at once. Each position "
+                      "reads the token before it, the first one a token that means start:",
+                      "中を見るために、できあがった訳文を、もう一度、全トークンまとめてデコードします。"
+                      "各位置は一つ前のトークンを読み、最初の位置は開始を表すトークンを読みます。"});
     print_tokens(p, "it reads", l->of_before, l->rows);
     print_tokens(p, "it writes", l->of_next, l->rows);
-    page_say(p, (text){"A tape tells a function of ours what each operation has done, and that asks for the weights.",
-                       "テープは、行った演算をこちらの関数に知らせるので、その関数の中で重みを取り出します。"});
+    page_print(p, (text){"A tape tells a function of ours what each operation has done, and that asks for the weights.",
+                         "テープは、行った演算をこちらの関数に知らせるので、その関数の中で重みを取り出します。"});
     plan_uses(p, l);
     CALL(p, att_tape_new(p->ctx, ATT_OPTIONS(att_tape_config, .hook = watch, .hook_user = l), &t));
     l->keep = true;
@@ -220,19 +220,19 @@ static void all_at_once(page *p, three_uses_lesson *l)
     CALL(p, att_var_value(t, y, &Y));
     p->status = p->status == ATT_OK ? l->watched : p->status;
     const int64_t agreed = p->status == ATT_OK ? agreeing(l, Y.data) : 0;
-    page_say(p,
-             agreed == l->rows
-                 ? (text){"In %" PRId64 " of %" PRId64 " positions the likeliest next token is the translation's: at "
-                          "once is the same as one by one. The three, and the shape of a head's weights:",
-                          "%2$" PRId64 "個の位置のうち%1$" PRId64 "個で、いちばん確からしい次のトークンが訳文と"
-                          "一致します。まとめて計算しても、一つずつ計算しても同じなのです。三つの注意と、"
-                          "一つのヘッドの重みの形は、次のとおりです。"}
-                 : (text){"In %" PRId64 " of %" PRId64 " positions the likeliest next token is the translation's; "
-                          "the others were banned, or too many. The three, and the shape of a head's weights:",
-                          "%2$" PRId64 "個の位置のうち%1$" PRId64 "個で、いちばん確からしい次のトークンが訳文と"
-                          "一致します。ほかは、禁じられているか、長すぎて打ち切られたトークンです。三つの注意と、"
-                          "一つのヘッドの重みの形は、次のとおりです。"},
-             agreed, l->rows);
+    page_print(p,
+               agreed == l->rows
+                   ? (text){"In %" PRId64 " of %" PRId64 " positions the likeliest next token is the translation's: at "
+                            "once is the same as one by one. The three, and the shape of a head's weights:",
+                            "%2$" PRId64 "個の位置のうち%1$" PRId64 "個で、いちばん確からしい次のトークンが訳文と"
+                            "一致します。まとめて計算しても、一つずつ計算しても同じなのです。三つの注意と、"
+                            "一つのヘッドの重みの形は、次のとおりです。"}
+                   : (text){"In %" PRId64 " of %" PRId64 " positions the likeliest next token is the translation's; "
+                            "the others were banned, or too many. The three, and the shape of a head's weights:",
+                            "%2$" PRId64 "個の位置のうち%1$" PRId64 "個で、いちばん確からしい次のトークンが訳文と"
+                            "一致します。ほかは、禁じられているか、長すぎて打ち切られたトークンです。三つの注意と、"
+                            "一つのヘッドの重みの形は、次のとおりです。"},
+               agreed, l->rows);
     att_tape_free(t);
     static const char *const name[USES] = {"Q = source, X = source", "Q = target, X = target, causal",
                                            "Q = target, X = source"};
@@ -241,8 +241,8 @@ static void all_at_once(page *p, three_uses_lesson *l)
         page_line(p, "%-31s %" PRId64 " x %" PRId64 " x [%" PRId64 ", %" PRId64 "]", name[i], u->layers, u->heads,
                   u->rows, u->columns);
     }
-    page_say(p, (text){"(layers x heads x [tokens that look, tokens that are looked at])",
-                       "（層 x ヘッド x [見る側のトークン, 見られる側のトークン]）"});
+    page_print(p, (text){"(layers x heads x [tokens that look, tokens that are looked at])",
+                         "（層 x ヘッド x [見る側のトークン, 見られる側のトークン]）"});
 }
 
 /* ---- what a use's heads do */
@@ -266,13 +266,13 @@ static void show_head(page *p, const use *u)
     int64_t best = 0;
     for (int64_t h = 1; h < u->layers * u->heads && p->status == ATT_OK; h++)
         best = decided(u, u->weights + h * size) > decided(u, u->weights + best * size) ? h : best;
-    page_say(p,
-             (text){"Of %" PRId64 " heads the one that attends most to single other tokens is head %" PRId64
-                    " of layer %" PRId64 " (from 0). Rows: the token that attends; columns: the tokens attended to:",
-                    "%" PRId64 "個のヘッドのうち、ほかの一つのトークンにいちばんはっきり注意を向けているのは、"
-                    "ヘッド%" PRId64 "（層%" PRId64
-                    "、0から数えて）です。行は注意を向ける側、列は向けられる側のトークンです。"},
-             u->layers * u->heads, best % u->heads, best / u->heads);
+    page_print(p,
+               (text){"Of %" PRId64 " heads the one that attends most to single other tokens is head %" PRId64
+                      " of layer %" PRId64 " (from 0). Rows: the token that attends; columns: the tokens attended to:",
+                      "%" PRId64 "個のヘッドのうち、ほかの一つのトークンにいちばんはっきり注意を向けているのは、"
+                      "ヘッド%" PRId64 "（層%" PRId64
+                      "、0から数えて）です。行は注意を向ける側、列は向けられる側のトークンです。"},
+               u->layers * u->heads, best % u->heads, best / u->heads);
     page_picture(p, &(heatmap){.row = u->row,
                                .column = u->column,
                                .rows = u->rows,
@@ -313,11 +313,11 @@ static void encoder(page *p, three_uses_lesson *l)
     float *a = page_floats(p, l->hidden), *b = page_floats(p, l->hidden);
     att_tape *t;
     page_step(p, (text){"The source looks at itself", "原文が原文を見る"});
-    page_say(p,
-             (text){"Q = X = the source: self-attention in the encoder. Each token collects from all others what "
-                    "tells which of its meanings it has here.",
-                    "Q = X = 原文。エンコーダの自己注意です。各トークンは、ここで自分がどの意味なのかを知る手がかりを、"
-                    "ほかのすべてのトークンから集めます。"});
+    page_print(
+        p, (text){"Q = X = the source: self-attention in the encoder. Each token collects from all others what "
+                  "tells which of its meanings it has here.",
+                  "Q = X = 原文。エンコーダの自己注意です。各トークンは、ここで自分がどの意味なのかを知る手がかりを、"
+                  "ほかのすべてのトークンから集めます。"});
     show_head(p, &l->use[ENCODER]);
     if (p->status != ATT_OK)
         return;
@@ -331,14 +331,14 @@ static void encoder(page *p, three_uses_lesson *l)
     logits(p, l, &t, other, l->n, l->next);
     att_tape_free(t);
     l->first = NULL;
-    page_say(p,
-             (text){"Nothing is hidden, the sentence is there as a whole: %.0f %% of all weight of all heads lies on "
-                    "tokens that come later. Put another token before the end, and the vector of the "
-                    "first changes too, by up to %.2g.",
-                    "文の全体がはじめからあるので、何も隠しません。全ヘッドの重みの%.0f%%が、後にあるトークンに"
-                    "向けられています。終わりの印の直前を別のトークンに置き換えると、最初のトークンの"
-                    "ベクトルも最大%.2g変わります。"},
-             100 * share, farthest(a, b, l->hidden));
+    page_print(p,
+               (text){"Nothing is hidden, the sentence is there as a whole: %.0f %% of all weight of all heads lies on "
+                      "tokens that come later. Put another token before the end, and the vector of the "
+                      "first changes too, by up to %.2g.",
+                      "文の全体がはじめからあるので、何も隠しません。全ヘッドの重みの%.0f%%が、後にあるトークンに"
+                      "向けられています。終わりの印の直前を別のトークンに置き換えると、最初のトークンの"
+                      "ベクトルも最大%.2g変わります。"},
+               100 * share, farthest(a, b, l->hidden));
 }
 
 static void decoder(page *p, three_uses_lesson *l)
@@ -348,10 +348,11 @@ static void decoder(page *p, three_uses_lesson *l)
     const int64_t vocabulary = l->info.target_vocabulary, before = (l->rows - 1) * vocabulary;
     att_tape *one, *two;
     page_step(p, (text){"The translation looks at itself", "訳文が訳文を見る"});
-    page_say(p, (text){"Q = X = the target: self-attention in the decoder, with the causal mask. What is written next "
-                       "must fit what was written so far. Rows and columns are the tokens that are read.",
-                       "Q = X = 訳文。デコーダの自己注意で、因果マスクが付きます。次に書くものは、"
-                       "ここまでに書いたものとつながらなければなりません。行と列は、読むトークンです。"});
+    page_print(p,
+               (text){"Q = X = the target: self-attention in the decoder, with the causal mask. What is written next "
+                      "must fit what was written so far. Rows and columns are the tokens that are read.",
+                      "Q = X = 訳文。デコーダの自己注意で、因果マスクが付きます。次に書くものは、"
+                      "ここまでに書いたものとつながらなければなりません。行と列は、読むトークンです。"});
     show_head(p, &l->use[DECODER]);
     if (p->status != ATT_OK || l->rows < 2)
         return;
@@ -362,7 +363,7 @@ static void decoder(page *p, three_uses_lesson *l)
     const float *z = logits(p, l, &two, l->source.ids, l->n, other);
     if (p->status == ATT_OK) {
         const bool same = memcmp(y, z, (size_t)before * sizeof *y) == 0;
-        page_say(
+        page_print(
             p,
             same ? (text){"The largest weight on a later token, of all heads, is %g. Put another token in the "
                           "place of the last one that is read: the logits of the last position change by up to "
@@ -424,25 +425,26 @@ static double surprise(page *p, const three_uses_lesson *l, const int32_t *sourc
 static void cross(page *p, const three_uses_lesson *l)
 {
     page_step(p, (text){"The translation looks at the source", "訳文が原文を見る"});
-    page_say(p, (text){"Q = the target, X = the source: source-to-target attention, with which all of this began. Only "
-                       "here does the decoder learn what it has to translate. Rows are now the tokens that are written "
-                       "at that step.",
-                       "Q = 訳文、X = 原文。source-to-target attentionです。注意はもともと、この形で始まりました。"
-                       "何を訳すのかをデコーダが知るのは、ここだけです。行は、そのとき書かれるトークンです。"});
+    page_print(p,
+               (text){"Q = the target, X = the source: source-to-target attention, with which all of this began. Only "
+                      "here does the decoder learn what it has to translate. Rows are now the tokens that are written "
+                      "at that step.",
+                      "Q = 訳文、X = 原文。source-to-target attentionです。注意はもともと、この形で始まりました。"
+                      "何を訳すのかをデコーダが知るのは、ここだけです。行は、そのとき書かれるトークンです。"});
     show_head(p, &l->use[CROSS]);
-    page_say(p, (text){"The mean of the last layer's heads; for each token the one that it looks at most:",
-                       "最後の層の全ヘッドの平均で、各トークンがいちばん見ているトークンは、次のとおりです。"});
+    page_print(p, (text){"The mean of the last layer's heads; for each token the one that it looks at most:",
+                         "最後の層の全ヘッドの平均で、各トークンがいちばん見ているトークンは、次のとおりです。"});
     print_alignment(p, l);
-    page_say(p, (text){"How much hangs on it? -log p of the same translation, added up over its tokens, with the "
-                       "source, and with a source that is nothing but its end:",
-                       "これがどれほど大事なのでしょうか。同じ訳文の-log pを、全トークンについて足し合わせます。"
-                       "まず原文を見せ、次に、終わりの印だけの原文を見せます。"});
+    page_print(p, (text){"How much hangs on it? -log p of the same translation, added up over its tokens, with the "
+                         "source, and with a source that is nothing but its end:",
+                         "これがどれほど大事なのでしょうか。同じ訳文の-log pを、全トークンについて足し合わせます。"
+                         "まず原文を見せ、次に、終わりの印だけの原文を見せます。"});
     const int32_t nothing[] = {(int32_t)l->info.eos};
     const double with = surprise(p, l, l->source.ids, l->n), without = surprise(p, l, nothing, 1);
     page_line(p, "-log p (target | source)   %8.3f", with);
     page_line(p, "-log p (target | nothing)  %8.3f", without);
-    page_say(p, (text){"`attend translate --alignment FILE.svg` draws these weights, of any layer and head.",
-                       "`attend translate --alignment FILE.svg`は、どの層、どのヘッドの重みでも、図に描きます。"});
+    page_print(p, (text){"`attend translate --alignment FILE.svg` draws these weights, of any layer and head.",
+                         "`attend translate --alignment FILE.svg`は、どの層、どのヘッドの重みでも、図に描きます。"});
 }
 
 static att_status run(page *p)

@@ -20,17 +20,18 @@ static void introduce(page *p, const trainable_lesson *l)
 {
     const vectors *v = &l->of.words;
     page_title(p, (text){"Self-attention with trainable weights", "学習可能な重みを持つ自己注意"});
-    page_say(p,
-             (text){"So far words were compared as they are. Here each word x makes three vectors, with three matrices "
-                    "that all words share: a query (what it looks for), a key (what it is found by) and a value (what "
-                    "it gives). Training changes the matrices, and with them who looks at whom. %" PRId64
-                    " words of %" PRId64 " numbers; queries, keys and values have %d.",
-                    "これまでは、単語のベクトルをそのまま比べてきました。ここでは、全単語に共通の三つの行列を使って、"
-                    "各単語xから三つのベクトルを作ります。クエリ（何を探すか）、キー（何として見つかるか）、"
-                    "バリュー（何を渡すか）です。学習で変わるのはこの行列であり、それによって、"
-                    "どの単語がどの単語に注意を向けるかが変わります。%" PRId64 "個の単語はそれぞれ%" PRId64
-                    "個の数からなり、クエリ、キー、バリューは%d個の数からなります。"},
-             v->n, v->dim, OUT);
+    page_print(
+        p,
+        (text){"So far words were compared as they are. Here each word x makes three vectors, with three matrices "
+               "that all words share: a query (what it looks for), a key (what it is found by) and a value (what "
+               "it gives). Training changes the matrices, and with them who looks at whom. %" PRId64
+               " words of %" PRId64 " numbers; queries, keys and values have %d.",
+               "これまでは、単語のベクトルをそのまま比べてきました。ここでは、全単語に共通の三つの行列を使って、"
+               "各単語xから三つのベクトルを作ります。クエリ（何を探すか）、キー（何として見つかるか）、"
+               "バリュー（何を渡すか）です。学習で変わるのはこの行列であり、それによって、"
+               "どの単語がどの単語に注意を向けるかが変わります。%" PRId64 "個の単語はそれぞれ%" PRId64
+               "個の数からなり、クエリ、キー、バリューは%d個の数からなります。"},
+        v->n, v->dim, OUT);
     page_table(p, v->labels, v->n, NULL, v->dim, v->x);
 }
 
@@ -54,21 +55,23 @@ static void weights(page *p, trainable_lesson *l)
     float bound = torch_linear_bound(dim), *w_q = of->wq, *w_k = of->wk, *w_v = of->wv;
     torch_random random;
     page_step(p, (text){"Weights before training", "学習前の重み"});
-    page_say(p,
-             (text){"Before training the weights are random. PyTorch's nn.Linear, here after torch.manual_seed(%d), "
-                    "draws them uniformly between -b and b. The bound b is called Kaiming's, with a = √5, which comes "
-                    "to one over the root of the number of inputs, here %.4f.",
-                    "学習を始める前の重みはランダムです。PyTorchのnn.Linear（ここではtorch.manual_seed(%d)のあと）は、"
-                    "重みを-bからbまでの一様乱数にします。bはKaimingの初期化でa = √5とした場合の上限で、"
-                    "入力の数の平方根の逆数、ここでは%.4fになります。"},
-             SEED, bound);
+    page_print(
+        p,
+        (text){"Before training the weights are random. PyTorch's nn.Linear, here after torch.manual_seed(%d), "
+               "draws them uniformly between -b and b. The bound b is called Kaiming's, with a = √5, which comes "
+               "to one over the root of the number of inputs, here %.4f.",
+               "学習を始める前の重みはランダムです。PyTorchのnn.Linear（ここではtorch.manual_seed(%d)のあと）は、"
+               "重みを-bからbまでの一様乱数にします。bはKaimingの初期化でa = √5とした場合の上限で、"
+               "入力の数の平方根の逆数、ここでは%.4fになります。"},
+        SEED, bound);
     page_formula(p, "w = -b + 2 b u,   b = √(6 / ((1 + 5) d_in)) = 1 / √d_in");
-    page_say(p, (text){"Random is not arbitrary: u comes from a known generator, the Mersenne Twister MT19937, so that "
-                       "the same seed gives the same weights here as in PyTorch, to the last bit. u is the low 24 "
-                       "bits of a draw, divided by 2^24:",
-                       "ランダムといっても、でたらめではありません。uはメルセンヌ・ツイスタMT19937という"
-                       "既知の生成器から得られます。同じシードなら、ここでもPyTorchでも、最後のビットまで"
-                       "同じ重みになります。uは、生成器が返す32ビットのうち下位24ビットを2^24で割ったものです。"});
+    page_print(p,
+               (text){"Random is not arbitrary: u comes from a known generator, the Mersenne Twister MT19937, so that "
+                      "the same seed gives the same weights here as in PyTorch, to the last bit. u is the low 24 "
+                      "bits of a draw, divided by 2^24:",
+                      "ランダムといっても、でたらめではありません。uはメルセンヌ・ツイスタMT19937という"
+                      "既知の生成器から得られます。同じシードなら、ここでもPyTorchでも、最後のビットまで"
+                      "同じ重みになります。uは、生成器が返す32ビットのうち下位24ビットを2^24で割ったものです。"});
     show_draws(p, bound);
     if (p->status != ATT_OK)
         return;
@@ -80,12 +83,12 @@ static void weights(page *p, trainable_lesson *l)
     page_table(p, (const char *const[]){"W_k 1", "W_k 2"}, OUT, NULL, dim, w_k);
     page_table(p, (const char *const[]){"W_v 1", "W_v 2"}, OUT, NULL, dim, w_v);
     if (!p->own)
-        page_say(p,
-                 (text){"The source's first form, nn.Parameter(torch.rand(d_in, d_out)), is another one: its "
-                        "weights lie between 0 and 1, and its matrix lies the other way round. nn.Linear has one "
-                        "row for each output.",
-                        "出典が先に示しているnn.Parameter(torch.rand(d_in, d_out))は、これとは別物です。"
-                        "重みは0から1までの値になり、行列の縦横も逆です。nn.Linearの行列は、出力一つにつき一行です。"});
+        page_print(
+            p, (text){"The source's first form, nn.Parameter(torch.rand(d_in, d_out)), is another one: its "
+                      "weights lie between 0 and 1, and its matrix lies the other way round. nn.Linear has one "
+                      "row for each output.",
+                      "出典が先に示しているnn.Parameter(torch.rand(d_in, d_out))は、これとは別物です。"
+                      "重みは0から1までの値になり、行列の縦横も逆です。nn.Linearの行列は、出力一つにつき一行です。"});
 }
 
 static void project(page *p, trainable_lesson *l)
@@ -93,7 +96,7 @@ static void project(page *p, trainable_lesson *l)
     att_ctx *ctx = p->ctx;
     att_tensor X = l->of.X, W_q = l->of.Wq, W_k = l->of.Wk, W_v = l->of.Wv, Q = l->of.Q, K = l->of.K, V = l->of.V;
     page_step(p, (text){"Queries, keys, values", "クエリ、キー、バリュー"});
-    page_say(
+    page_print(
         p,
         (text){
             "Three matrix products. All three are learned alike; true says that W is transposed.",
@@ -114,11 +117,11 @@ static void scores(page *p, trainable_lesson *l)
     const float *q = of->q + l->query * OUT;
     att_tensor Q = of->Q, K = of->K, S = l->S;
     page_step(p, (text){"Scores", "スコア"});
-    page_say(p,
-             (text){"A word's query with every word's key, divided by the root of their dimension, so that scores do "
-                    "not grow with it (`attend explain scores` shows why).",
-                    "ある単語のクエリと、すべての単語のキーとの内積です。次元が増えてもスコアが大きくならないように、"
-                    "次元の平方根で割ります（理由は`attend explain scores`で示します）。"});
+    page_print(p,
+               (text){"A word's query with every word's key, divided by the root of their dimension, so that scores do "
+                      "not grow with it (`attend explain scores` shows why).",
+                      "ある単語のクエリと、すべての単語のキーとの内積です。次元が増えてもスコアが大きくならないように、"
+                      "次元の平方根で割ります（理由は`attend explain scores`で示します）。"});
     page_formula(p, "s_ij = q_i · k_j / √d_k");
     for (int64_t j = 0; j < n; j++)
         page_line(p, "%s · %s = %.4f×%.4f + %.4f×%.4f = %.4f", of->words.labels[l->query], of->words.labels[j], q[0],
@@ -137,18 +140,19 @@ static void contexts(page *p, trainable_lesson *l)
     int64_t n = of->words.n;
     att_tensor S = l->S, W = l->W, V = of->V, C = l->C;
     page_step(p, (text){"Weights and contexts", "重みとコンテキスト"});
-    page_say(p, (text){"Softmax of each row, then the values, each times its weight.",
-                       "各行でsoftmaxを計算し、その重みをバリューに掛けて足し合わせます。"});
+    page_print(p, (text){"Softmax of each row, then the values, each times its weight.",
+                         "各行でsoftmaxを計算し、その重みをバリューに掛けて足し合わせます。"});
     page_formula(p, "W = softmax(S)    C = W V");
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     page_table(p, of->words.labels, n, of->words.labels, n, l->w);
     CALL(p, att_tensor_matmul(ctx, &W, &V, false, &C));
     page_table(p, of->words.labels, n, NULL, OUT, l->c);
     if (!p->own)
-        page_say(p, (text){"These are the numbers that the source's print(sa_v2(inputs)) shows. The weights are nearly "
-                           "even: untrained matrices make small scores.",
-                           "これが、出典のprint(sa_v2(inputs))が表示する値です。重みがほぼ均等なのは、"
-                           "学習前の行列ではスコアが小さいからです。"});
+        page_print(p,
+                   (text){"These are the numbers that the source's print(sa_v2(inputs)) shows. The weights are nearly "
+                          "even: untrained matrices make small scores.",
+                          "これが、出典のprint(sa_v2(inputs))が表示する値です。重みがほぼ均等なのは、"
+                          "学習前の行列ではスコアが小さいからです。"});
 }
 
 static void in_one_call(page *p, trainable_lesson *l)
@@ -159,10 +163,11 @@ static void in_one_call(page *p, trainable_lesson *l)
     att_tensor q = layer_heads(p, l->of.q, 1, 1, n, OUT), k = layer_heads(p, l->of.k, 1, 1, n, OUT);
     att_tensor v = layer_heads(p, l->of.v, 1, 1, n, OUT), out = layer_heads(p, fused, 1, 1, n, OUT);
     page_step(p, (text){"Attention in one call", "注意を一度の呼び出しで"});
-    page_say(p, (text){"The same from [batch, heads, time, dim] tensors. Without a scale in it, scores are divided by "
-                       "the root of head_dim.",
-                       "同じ計算を、[batch, heads, time, dim]の形のテンソルで行います。scaleを指定しなければ、"
-                       "スコアはhead_dimの平方根で割られます。"});
+    page_print(p,
+               (text){"The same from [batch, heads, time, dim] tensors. Without a scale in it, scores are divided by "
+                      "the root of head_dim.",
+                      "同じ計算を、[batch, heads, time, dim]の形のテンソルで行います。scaleを指定しなければ、"
+                      "スコアはhead_dimの平方根で割られます。"});
     CALL(p, att_attention(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2),
                           ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
     page_agree(p, (text){"C and att_attention", "Cとatt_attention"}, l->c, fused, n * OUT);
@@ -244,7 +249,7 @@ static void gradients(page *p, trainable_lesson *l, trainer *t)
     att_tensor X = of->X, dQt = t->dY[0], dKt = t->dY[1], dVt = t->dY[2];
     att_tensor dW_q = t->dW[0], dW_k = t->dW[1], dW_v = t->dW[2];
     page_step(p, (text){"Which way to change them: gradients", "どちらへ変えるか：勾配"});
-    page_say(
+    page_print(
         p, (text){"A task to learn: let each context become the first two numbers of its own word. The loss L is "
                   "how far away it is. Going backward, attention turns dL/dC into gradients of queries, keys and "
                   "values; and these, times the words, are the gradients of the three matrices. (A transpose is only "
@@ -282,9 +287,9 @@ static void training(page *p, trainable_lesson *l)
     if (p->status == ATT_OK)
         gradients(p, l, &t);
     page_step(p, (text){"Training", "学習"});
-    page_say(p, (text){"A step against the gradient, again and again: W -= 0.1 dW. L after so many steps:",
-                       "勾配と逆の向きへ少し進むこと、つまりW -= 0.1 dWを、何度も繰り返します。"
-                       "それぞれの回数のあとのLは、次のとおりです。"});
+    page_print(p, (text){"A step against the gradient, again and again: W -= 0.1 dW. L after so many steps:",
+                         "勾配と逆の向きへ少し進むこと、つまりW -= 0.1 dWを、何度も繰り返します。"
+                         "それぞれの回数のあとのLは、次のとおりです。"});
     for (int i = 0, shown = 0; shown < SHOWN && p->status == ATT_OK; i++) {
         float L = learn(p, l, &t, 0.1f);
         if (i == steps[shown])
@@ -293,11 +298,11 @@ static void training(page *p, trainable_lesson *l)
     page_table(p, (const char *const[]){"L"}, 1, names, SHOWN, figures);
     int fell = figures[SHOWN - 1] < figures[0];
     if (fell)
-        page_say(p, (text){"That is what trainable means. The weights at the end, row by row, are no longer even:",
-                           "学習可能とは、こういうことです。最後の重みを一行ずつ見ると、もう均等ではありません。"});
+        page_print(p, (text){"That is what trainable means. The weights at the end, row by row, are no longer even:",
+                             "学習可能とは、こういうことです。最後の重みを一行ずつ見ると、もう均等ではありません。"});
     else
-        page_say(p, (text){"L did not fall: for these vectors the steps are too long.",
-                           "Lは下がりませんでした。このベクトルには、一歩が大きすぎます。"});
+        page_print(p, (text){"L did not fall: for these vectors the steps are too long.",
+                             "Lは下がりませんでした。このベクトルには、一歩が大きすぎます。"});
     if (fell && p->status == ATT_OK)
         p->status = att_weights(plan, &t.args, 0, 0, 0, l->of.words.n, l->w);
     if (fell)

@@ -61,18 +61,19 @@ static void introduce(page *p, vit_lesson *l)
 {
     const att_vit_info *i = &l->m.info;
     page_title(p, (text){"The Vision Transformer", "Vision Transformer"});
-    page_say(p,
-             (text){"A Vision Transformer reads a picture as a sentence: its words are patches. Here it is shown on a "
-                    "model's own weights, number by number, in the first of its layers. The model: D = %" PRId64
-                    ", %" PRId64 " layers of %" PRId64 " heads, D_h = %" PRId64 " numbers in a head, %" PRId64
-                    " classes. Where several numbers follow a name, they are the first of its row. Layers and heads "
-                    "are counted from 0, patches and their rows and columns from 1.",
-                    "Vision Transformerは、画像を文のように読みます。単語にあたるのが、パッチです。ここでは、"
-                    "あるモデルの本物の重みを使って、最初の層の計算を一つずつ追います。モデルの大きさは、"
-                    "D = %" PRId64 "、%" PRId64 "層、各層に%" PRId64 "ヘッド、一つのヘッドの幅はD_h = %" PRId64
-                    "、クラスは%" PRId64 "個です。名前のあとに並ぶ数は、その行の先頭の数個です。層とヘッドは0から、パッ"
-                    "チとその行と列は1から数えます。"},
-             i->hidden, i->layers, i->heads, l->m.head_dim, i->classes);
+    page_print(
+        p,
+        (text){"A Vision Transformer reads a picture as a sentence: its words are patches. Here it is shown on a "
+               "model's own weights, number by number, in the first of its layers. The model: D = %" PRId64 ", %" PRId64
+               " layers of %" PRId64 " heads, D_h = %" PRId64 " numbers in a head, %" PRId64
+               " classes. Where several numbers follow a name, they are the first of its row. Layers and heads "
+               "are counted from 0, patches and their rows and columns from 1.",
+               "Vision Transformerは、画像を文のように読みます。単語にあたるのが、パッチです。ここでは、"
+               "あるモデルの本物の重みを使って、最初の層の計算を一つずつ追います。モデルの大きさは、"
+               "D = %" PRId64 "、%" PRId64 "層、各層に%" PRId64 "ヘッド、一つのヘッドの幅はD_h = %" PRId64
+               "、クラスは%" PRId64 "個です。名前のあとに並ぶ数は、その行の先頭の数個です。層とヘッドは0から、パッ"
+               "チとその行と列は1から数えます。"},
+        i->hidden, i->layers, i->heads, l->m.head_dim, i->classes);
 }
 
 static void picture(page *p, vit_lesson *l)
@@ -84,14 +85,15 @@ static void picture(page *p, vit_lesson *l)
     att_image image = {0}, seen = {0};
     float *x = l->x;
     page_step(p, (text){"A picture and its patches", "画像とパッチ"});
-    page_say(p,
-             (text){"The picture as the model sees it, %" PRId64 " x %" PRId64 " pixels, and cut into N = %" PRId64
-                    " patches of %" PRId64 " x %" PRId64 ". The numbers x are its pixels, scaled and normalised as the "
-                    "model wants them.",
-                    "モデルが見る画像は%" PRId64 " x %" PRId64 "画素で、それを切り分けると、N = %" PRId64
-                    "個のパッチになります。パッチは%" PRId64 " x %" PRId64 "画素です。xは、画素の値を、"
-                    "モデルに合わせて正規化した数です。"},
-             i->image[0], i->image[1], l->m.patches, i->patch[0], i->patch[1]);
+    page_print(p,
+               (text){"The picture as the model sees it, %" PRId64 " x %" PRId64 " pixels, and cut into N = %" PRId64
+                      " patches of %" PRId64 " x %" PRId64
+                      ". The numbers x are its pixels, scaled and normalised as the "
+                      "model wants them.",
+                      "モデルが見る画像は%" PRId64 " x %" PRId64 "画素で、それを切り分けると、N = %" PRId64
+                      "個のパッチになります。パッチは%" PRId64 " x %" PRId64 "画素です。xは、画素の値を、"
+                      "モデルに合わせて正規化した数です。"},
+               i->image[0], i->image[1], l->m.patches, i->patch[0], i->patch[1]);
     CALL(p, att_image_open(ctx, path, NULL, &image));
     l->opened = image;
     CALL(p, att_image_processor_crop(processor, &image, &seen));
@@ -127,13 +129,13 @@ static void cut(page *p, vit_lesson *l)
     char labels[VIT_MAX_GRID][LABEL];
     const char *names[VIT_MAX_GRID];
     page_step(p, (text){"From pixels to rows", "画素から行へ"});
-    page_say(p,
-             (text){"Each patch becomes a row of P² C numbers, channel by channel and line by line: from (H, W, C) = "
-                    "(%" PRId64 ", %" PRId64 ", %" PRId64 ") to (N, P² C) = (%" PRId64 ", %" PRId64 ").",
-                    "それぞれのパッチが、P² C個の数の行になります。チャネルごと、行ごとに並べます。"
-                    "形は、(H, W, C) = (%" PRId64 ", %" PRId64 ", %" PRId64 ")から(N, P² C) = (%" PRId64 ", %" PRId64
-                    ")に変わります。"},
-             i->image[0], width, C, l->m.patches, l->m.numbers);
+    page_print(p,
+               (text){"Each patch becomes a row of P² C numbers, channel by channel and line by line: from (H, W, C) = "
+                      "(%" PRId64 ", %" PRId64 ", %" PRId64 ") to (N, P² C) = (%" PRId64 ", %" PRId64 ").",
+                      "それぞれのパッチが、P² C個の数の行になります。チャネルごと、行ごとに並べます。"
+                      "形は、(H, W, C) = (%" PRId64 ", %" PRId64 ", %" PRId64 ")から(N, P² C) = (%" PRId64 ", %" PRId64
+                      ")に変わります。"},
+               i->image[0], width, C, l->m.patches, l->m.numbers);
     if (p->status != ATT_OK)
         return;
     LOOP(p, int64_t to = 0;
@@ -143,11 +145,12 @@ static void cut(page *p, vit_lesson *l)
                                                                   i++) for (int64_t j = 0; j < P[1]; j++) patch[to++] =
              x[((r * P[0] + i) * width + s * P[1] + j) * C + c];);
     l->shown = most_contrast(l);
-    page_say(p,
-             (text){"Patch %" PRId64 " (row %" PRId64 ", column %" PRId64 ") has the most contrast; its first channel:",
-                    "明暗の差がいちばん大きいのは、パッチ%" PRId64 "（%" PRId64 "行%" PRId64
-                    "列目）です。その最初のチャネルを示します。"},
-             l->shown + 1, l->shown / columns + 1, l->shown % columns + 1);
+    page_print(p,
+               (text){"Patch %" PRId64 " (row %" PRId64 ", column %" PRId64
+                      ") has the most contrast; its first channel:",
+                      "明暗の差がいちばん大きいのは、パッチ%" PRId64 "（%" PRId64 "行%" PRId64
+                      "列目）です。その最初のチャネルを示します。"},
+               l->shown + 1, l->shown / columns + 1, l->shown % columns + 1);
     for (int64_t k = 0; k < P[0] && k < VIT_MAX_GRID; k++) {
         snprintf(labels[k], LABEL, "line %" PRId64, k + 1);
         names[k] = labels[k];
@@ -171,19 +174,20 @@ static void tokens(page *p, vit_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"The patch matrix", "パッチの行列"});
-    page_say(p,
-             (text){"One learned matrix E makes a token of each patch: (N, P² C) times (P² C, D) is (N, D) = (%" PRId64
-                    ", %" PRId64 "). A convolution whose stride is its width, P, is the same; that is how the file "
-                    "has it.",
-                    "学習した一つの行列Eが、それぞれのパッチをトークンにします。(N, P² C)と(P² C, D)の積は"
-                    "(N, D) = (%" PRId64 ", %" PRId64
-                    ")です。幅とストライドがどちらもPの畳み込みと同じ計算で、ファイルにはその形で入っています。"},
-             n, d);
+    page_print(
+        p,
+        (text){"One learned matrix E makes a token of each patch: (N, P² C) times (P² C, D) is (N, D) = (%" PRId64
+               ", %" PRId64 "). A convolution whose stride is its width, P, is the same; that is how the file "
+               "has it.",
+               "学習した一つの行列Eが、それぞれのパッチをトークンにします。(N, P² C)と(P² C, D)の積は"
+               "(N, D) = (%" PRId64 ", %" PRId64
+               ")です。幅とストライドがどちらもPの畳み込みと同じ計算で、ファイルにはその形で入っています。"},
+        n, d);
     page_formula(p, "token_i = x_i E + b");
     CALL(p, att_tensor_matmul(ctx, &Patch, &E, true, &Tokens));
     LOOP(p, for (int64_t i = 0; i < n * d; i++) token[i] += bias[i % d];);
     page_step(p, (text){"[CLS] and positions", "[CLS]と位置"});
-    page_say(
+    page_print(
         p,
         (text){"Above the patches stands one more row, [CLS], a learned vector that is the same for every picture. "
                "It will collect what the classifier needs. And each row is told its place: a learned position "
@@ -210,10 +214,11 @@ static void norm(page *p, vit_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"LayerNorm", "層正規化"});
-    page_say(p, (text){"Before attention each row is normalised to mean 0 and variance 1, then multiplied by a learned "
-                       "gain and moved by a learned bias. (The source feeds z itself to the matrices.)",
-                       "注意の前に、各行を平均0、分散1に正規化し、学習したゲインを掛け、バイアスを足します。"
-                       "（出典では、zをそのまま行列に入力しています。）"});
+    page_print(p,
+               (text){"Before attention each row is normalised to mean 0 and variance 1, then multiplied by a learned "
+                      "gain and moved by a learned bias. (The source feeds z itself to the matrices.)",
+                      "注意の前に、各行を平均0、分散1に正規化し、学習したゲインを掛け、バイアスを足します。"
+                      "（出典では、zをそのまま行列に入力しています。）"});
     page_formula(p, "h = (z - mean) / √(variance + ε) · gain + bias");
     LOOP(p, h = att_nn_norm_apply(t, layer_norm, att_constant(t, &Z)););
     CALL(p, att_var_value(t, h, &H));
@@ -275,15 +280,15 @@ static void project(page *p, vit_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"q, k and v of one head", "一つのヘッドのq、k、v"});
-    page_say(p,
-             (text){"Head %" PRId64
-                    " of layer 0, the one whose [CLS] attends most narrowly. Three matrices of its own, "
-                    "W^q, W^k and W^v, make its queries, keys and values: (N + 1, D) times (D, D_h) is (N + 1, D_h) = "
-                    "(%" PRId64 ", %" PRId64 ").",
-                    "層0のヘッド%" PRId64 "を見ます。[CLS]の注意がいちばん絞られているヘッドです。三つの別々の行列"
-                    "W^q、W^k、W^vが、クエリ、キー、バリューを作ります。(N + 1, D)と(D, D_h)の積は"
-                    "(N + 1, D_h) = (%" PRId64 ", %" PRId64 ")です。"},
-             l->head, n, d_h);
+    page_print(
+        p,
+        (text){"Head %" PRId64 " of layer 0, the one whose [CLS] attends most narrowly. Three matrices of its own, "
+               "W^q, W^k and W^v, make its queries, keys and values: (N + 1, D) times (D, D_h) is (N + 1, D_h) = "
+               "(%" PRId64 ", %" PRId64 ").",
+               "層0のヘッド%" PRId64 "を見ます。[CLS]の注意がいちばん絞られているヘッドです。三つの別々の行列"
+               "W^q、W^k、W^vが、クエリ、キー、バリューを作ります。(N + 1, D)と(D, D_h)の積は"
+               "(N + 1, D_h) = (%" PRId64 ", %" PRId64 ")です。"},
+        l->head, n, d_h);
     page_formula(p, "q = h W^q + b^q    k = h W^k + b^k    v = h W^v + b^v");
     CALL(p, att_tensor_matmul(ctx, &H, &W_q, true, &Q));
     CALL(p, att_tensor_matmul(ctx, &H, &W_k, true, &K));
@@ -296,12 +301,13 @@ static void project(page *p, vit_lesson *l)
         });
     print_rows(p, (const char *const[]){"q CLS", "k CLS", "v CLS", "q patch", "k patch", "v patch"},
                (const float *const[]){q, k, v, q + row, k + row, v + row}, 6, d_h);
-    page_say(p, (text){"The source has no biases, and writes k = z W^q and v = z W^q, so that all three are the same. "
-                       "It means W^k and W^v; below it is shown what its formula would do. (In one place it also has "
-                       "W^q z; but where rows are tokens, the matrix stands on the right.)",
-                       "出典の式にバイアスはなく、k = z W^q、v = z W^qとなっていて、三つとも同じになってしまいます。"
-                       "正しくはW^kとW^vです。出典の式どおりに計算するとどうなるかは、あとで示します。"
-                       "（出典にはW^q zと書いた箇所もありますが、行がトークンなら、行列は右に来ます。）"});
+    page_print(p,
+               (text){"The source has no biases, and writes k = z W^q and v = z W^q, so that all three are the same. "
+                      "It means W^k and W^v; below it is shown what its formula would do. (In one place it also has "
+                      "W^q z; but where rows are tokens, the matrix stands on the right.)",
+                      "出典の式にバイアスはなく、k = z W^q、v = z W^qとなっていて、三つとも同じになってしまいます。"
+                      "正しくはW^kとW^vです。出典の式どおりに計算するとどうなるかは、あとで示します。"
+                      "（出典にはW^q zと書いた箇所もありますが、行がトークンなら、行列は右に来ます。）"});
 }
 
 static void attend(page *p, vit_lesson *l)
@@ -315,29 +321,30 @@ static void attend(page *p, vit_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"The scores of [CLS]", "[CLS]のスコア"});
-    page_say(p, (text){"Its query with the key of each patch, divided by √D_h, in the places of the patches; then with "
-                       "its own key:",
-                       "[CLS]のクエリと各パッチのキーの内積を、√D_hで割ります。パッチの位置に並べて示します。"
-                       "最後は、自分自身のキーとのスコアです。"});
+    page_print(p,
+               (text){"Its query with the key of each patch, divided by √D_h, in the places of the patches; then with "
+                      "its own key:",
+                      "[CLS]のクエリと各パッチのキーの内積を、√D_hで割ります。パッチの位置に並べて示します。"
+                      "最後は、自分自身のキーとのスコアです。"});
     page_formula(p, "s_j = q_CLS · k_j / √D_h");
     CALL(p, att_tensor_matmul(ctx, &q_cls, &K, true, &S));
     LOOP(p, for (int64_t j = 0; j < n; j++) s[j] /= sqrtf((float)d_h););
     print_grid(p, l, s, 1, 2);
     page_step(p, (text){"Its weights", "[CLS]の重み"});
-    page_say(p, (text){"Softmax, in percent:", "softmaxを計算します。単位は%です。"});
+    page_print(p, (text){"Softmax, in percent:", "softmaxを計算します。単位は%です。"});
     CALL(p, att_tensor_softmax(ctx, &S, -1, &w_cls));
     print_grid(p, l, w, 100, 1);
     page_step(p, (text){"The weighted sum", "加重和"});
-    page_say(p, (text){"The values of all tokens, each times its weight, added up: what the head brings to [CLS]. It "
-                       "has D_h numbers.",
-                       "すべてのトークンのバリューに重みを掛けて足します。これが、このヘッドが[CLS]にもたらすもので、"
-                       "D_h個の数です。"});
+    page_print(p, (text){"The values of all tokens, each times its weight, added up: what the head brings to [CLS]. It "
+                         "has D_h numbers.",
+                         "すべてのトークンのバリューに重みを掛けて足します。これが、このヘッドが[CLS]にもたらすもので、"
+                         "D_h個の数です。"});
     page_formula(p, "SA = A v = softmax(q kᵀ / √D_h) v");
     CALL(p, att_tensor_matmul(ctx, &w_cls, &V, false, &C));
     print_rows(p, (const char *const[]){"SA CLS"}, (const float *const[]){c}, 1, d_h);
     att_tensor q = layer_heads(p, l->q, 1, 1, n, d_h), k = layer_heads(p, l->k, 1, 1, n, d_h);
     att_tensor v = layer_heads(p, l->v, 1, 1, n, d_h), out = layer_heads(p, l->sa, 1, 1, n, d_h);
-    page_say(p, (text){"And of all rows in one call:", "全部の行を、一度の呼び出しで計算します。"});
+    page_print(p, (text){"And of all rows in one call:", "全部の行を、一度の呼び出しで計算します。"});
     CALL(p, att_attention(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = d_h),
                           ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
     page_agree(p, (text){"Its row of [CLS] and the sum above", "その[CLS]の行と、上の和"}, l->sa, c, d_h);
@@ -372,14 +379,15 @@ static void all_heads(page *p, vit_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Heads are columns", "ヘッドは列"});
-    page_say(p,
-             (text){"The matrices of the %" PRId64 " heads stand side by side in one, (D, D). So one product makes the "
-                    "queries of all, and head i has the D_h columns from i D_h on. Each has weights of its "
-                    "own; the results stand side by side again, (N + 1, D).",
-                    "%" PRId64 "個のヘッドの行列は、横に並べて一つの行列(D, D)になっています。ですから、一回の積で"
-                    "全ヘッドのクエリができます。ヘッドiは、i D_h番目から始まるD_h列です。"
-                    "ヘッドごとに別の重みがあり、結果は、また横に並んで(N + 1, D)になります。"},
-             heads);
+    page_print(p,
+               (text){"The matrices of the %" PRId64
+                      " heads stand side by side in one, (D, D). So one product makes the "
+                      "queries of all, and head i has the D_h columns from i D_h on. Each has weights of its "
+                      "own; the results stand side by side again, (N + 1, D).",
+                      "%" PRId64 "個のヘッドの行列は、横に並べて一つの行列(D, D)になっています。ですから、一回の積で"
+                      "全ヘッドのクエリができます。ヘッドiは、i D_h番目から始まるD_h列です。"
+                      "ヘッドごとに別の重みがあり、結果は、また横に並んで(N + 1, D)になります。"},
+               heads);
     LOOP(p, h = att_constant(t, &H); q = att_nn_linear_apply(t, layer->query, h, ATT_IDENTITY, NULL);
          k = att_nn_linear_apply(t, layer->key, h, ATT_IDENTITY, NULL);
          v = att_nn_linear_apply(t, layer->value, h, ATT_IDENTITY, NULL); q = att_split_heads(t, q, heads);
@@ -391,15 +399,15 @@ static void all_heads(page *p, vit_lesson *l)
     page_agree(p,
                (text){"The head's columns of it, and the head by itself", "その中のヘッドの列と、一つのヘッドの計算"},
                columns, l->sa, n * d_h);
-    page_say(p, (text){"Where [CLS] attends most:", "[CLS]がいちばん注意を向けるパッチは、次のとおりです。"});
+    page_print(p, (text){"Where [CLS] attends most:", "[CLS]がいちばん注意を向けるパッチは、次のとおりです。"});
     s.q = q, s.k = k;
     print_heads(p, l, &s);
     page_step(p, (text){"The output projection", "出力の射影"});
-    page_say(p,
-             (text){"Up to here no head knows of the others. A fourth matrix W^O mixes them, and the result is added "
-                    "to what came in. The source ends before it.",
-                    "ここまで、ヘッドは互いのことを知りません。四つめの行列W^Oがそれらを混ぜ合わせ、結果を"
-                    "入力に足します。出典は、その前で終わっています。"});
+    page_print(p,
+               (text){"Up to here no head knows of the others. A fourth matrix W^O mixes them, and the result is added "
+                      "to what came in. The source ends before it.",
+                      "ここまで、ヘッドは互いのことを知りません。四つめの行列W^Oがそれらを混ぜ合わせ、結果を"
+                      "入力に足します。出典は、その前で終わっています。"});
     page_formula(p, "y = z + [SA_1, ..., SA_K] W^O + b^O");
     LOOP(p, z = att_constant(t, &Z); y = att_nn_linear_apply(t, layer->output, c, ATT_IDENTITY, z););
     CALL(p, att_var_value(t, y, &Y));
@@ -434,14 +442,14 @@ static void classify(page *p, vit_lesson *l)
     const int64_t classes = l->m.info.classes;
     float *probability = l->probability, *parts = page_floats(p, classes);
     page_step(p, (text){"The class", "クラス"});
-    page_say(p,
-             (text){"The second half of a layer is a feed-forward network, for each row by itself. After %" PRId64
-                    " layers and a last norm the row of [CLS] goes to the classifier, and a softmax makes "
-                    "probabilities of its %" PRId64 " logits. All of it in one call:",
-                    "層の後半は、行ごとに計算するフィードフォワードネットワークです。%" PRId64
-                    "層と最後の正規化のあと、[CLS]の行を分類器に入れ、%" PRId64
-                    "個のロジットをsoftmaxで確率にします。全体を、一度の呼び出しで計算できます。"},
-             l->m.info.layers, classes);
+    page_print(p,
+               (text){"The second half of a layer is a feed-forward network, for each row by itself. After %" PRId64
+                      " layers and a last norm the row of [CLS] goes to the classifier, and a softmax makes "
+                      "probabilities of its %" PRId64 " logits. All of it in one call:",
+                      "層の後半は、行ごとに計算するフィードフォワードネットワークです。%" PRId64
+                      "層と最後の正規化のあと、[CLS]の行を分類器に入れ、%" PRId64
+                      "個のロジットをsoftmaxで確率にします。全体を、一度の呼び出しで計算できます。"},
+               l->m.info.layers, classes);
     page_formula(p, "y = z + MSA(LN(z))    z' = y + W_2 GELU(W_1 LN(y))");
     CALL(p, att_image_classify(model, 1, image, probability));
     vit_probabilities(p, l, VIT_RIGHT, parts);
@@ -468,12 +476,12 @@ static void last_layer(page *p, vit_lesson *l)
         return;
     last_weights(p, l, w);
     page_step(p, (text){"Where the last layer attends", "最後の層の注意"});
-    page_say(p,
-             (text){"The weights of [CLS] in layer %" PRId64 ", the mean of its heads, in percent. `attend classify "
-                    "--attention FILE.svg` draws those of any layer and head.",
-                    "層%" PRId64 "での[CLS]の重みです。全ヘッドの平均で、単位は%%です。"
-                    "`attend classify --attention FILE.svg`は、どの層、どのヘッドの重みも図にします。"},
-             l->m.info.layers - 1);
+    page_print(p,
+               (text){"The weights of [CLS] in layer %" PRId64 ", the mean of its heads, in percent. `attend classify "
+                      "--attention FILE.svg` draws those of any layer and head.",
+                      "層%" PRId64 "での[CLS]の重みです。全ヘッドの平均で、単位は%%です。"
+                      "`attend classify --attention FILE.svg`は、どの層、どのヘッドの重みも図にします。"},
+               l->m.info.layers - 1);
     print_grid(p, l, w, 100, 1);
     snprintf(first, sizeof first, page_text(p, (text){"[CLS]: layer 0, head %d", "[CLS]：層0、ヘッド%d"}),
              (int)l->head);

@@ -57,15 +57,15 @@ static void one_matrix(page *p, const vit_lesson *l)
 {
     const int64_t rows = l->m.tokens * l->m.info.heads;
     page_step(p, (text){"Slip: one matrix for q, k and v", "間違い：q、k、vに一つの行列"});
-    page_say(p,
-             (text){"As the source writes it, k = v = q. Then q kᵀ is symmetric: i attends to j by the same score as j "
-                    "to i. And a row's product with itself is the square of its length, so rows tend to attend to "
-                    "themselves. Layer 0, with W^k and with W^q alone: the largest difference of S_ij and S_ji in the "
-                    "head, and the rows of all heads whose largest weight is on themselves.",
-                    "出典の式のとおりなら、k = v = qです。すると、q kᵀは対称になり、iから見たjのスコアと、jから見た"
-                    "iのスコアが、いつも同じになります。また、自分自身との内積は長さの二乗なので、どの行も自分自身に"
-                    "注意を向けがちです。層0で、W^kを使う場合と、W^qだけの場合を比べます。このヘッドのS_ijとS_jiの差の"
-                    "最大値と、全ヘッドのうち、自分自身への重みがいちばん大きい行の数です。"});
+    page_print(
+        p, (text){"As the source writes it, k = v = q. Then q kᵀ is symmetric: i attends to j by the same score as j "
+                  "to i. And a row's product with itself is the square of its length, so rows tend to attend to "
+                  "themselves. Layer 0, with W^k and with W^q alone: the largest difference of S_ij and S_ji in the "
+                  "head, and the rows of all heads whose largest weight is on themselves.",
+                  "出典の式のとおりなら、k = v = qです。すると、q kᵀは対称になり、iから見たjのスコアと、jから見た"
+                  "iのスコアが、いつも同じになります。また、自分自身との内積は長さの二乗なので、どの行も自分自身に"
+                  "注意を向けがちです。層0で、W^kを使う場合と、W^qだけの場合を比べます。このヘッドのS_ijとS_jiの差の"
+                  "最大値と、全ヘッドのうち、自分自身への重みがいちばん大きい行の数です。"});
     page_formula(p, "k = z W^q  ⇒  S = q qᵀ = Sᵀ");
     const oddness right = measure(p, l, VIT_RIGHT), wrong = measure(p, l, VIT_ONE_MATRIX);
     page_line(p, "k = h W^k   max |S_ij - S_ji| %7.2f   to itself %4" PRId64 " of %" PRId64, right.asymmetry,
@@ -110,17 +110,17 @@ static void scale(page *p, const vit_lesson *l)
     snprintf(right, sizeof right, "√%" PRId64, d_h);
     snprintf(wrong, sizeof wrong, "√%" PRId64, d);
     page_step(p, (text){"Slip: a head's scale by the whole width", "間違い：全体の幅によるスケーリング"});
-    page_say(p,
-             (text){"The source's D_h is the width of all heads together, which it divides into K; but it goes on to "
-                    "divide each head's scores by √D_h. What is added up in a score are the products of one head, "
-                    "%" PRId64 " and not %" PRId64
-                    ". With the larger divisor the weights become more equal. Layer 0: the "
-                    "entropy of the weights in bits, the mean of all rows; equal weights have %.2f.",
-                    "出典のD_hは、全ヘッドを合わせた幅で、それをK個に分けます。ところが、分けたあとも、各ヘッドの"
-                    "スコアを√D_hで割っています。一つのスコアで足すのは、一つのヘッドの積だけで、%" PRId64
-                    "個です。%" PRId64 "個ではありません。割る数が大きいと、重みはどれも同じような値になります。"
-                    "層0の重みのエントロピー（ビット、全行の平均）です。すべて等しい重みなら%.2fになります。"},
-             d_h, d, log2((double)l->m.tokens));
+    page_print(p,
+               (text){"The source's D_h is the width of all heads together, which it divides into K; but it goes on to "
+                      "divide each head's scores by √D_h. What is added up in a score are the products of one head, "
+                      "%" PRId64 " and not %" PRId64
+                      ". With the larger divisor the weights become more equal. Layer 0: the "
+                      "entropy of the weights in bits, the mean of all rows; equal weights have %.2f.",
+                      "出典のD_hは、全ヘッドを合わせた幅で、それをK個に分けます。ところが、分けたあとも、各ヘッドの"
+                      "スコアを√D_hで割っています。一つのスコアで足すのは、一つのヘッドの積だけで、%" PRId64
+                      "個です。%" PRId64 "個ではありません。割る数が大きいと、重みはどれも同じような値になります。"
+                      "層0の重みのエントロピー（ビット、全行の平均）です。すべて等しい重みなら%.2fになります。"},
+               d_h, d, log2((double)l->m.tokens));
     entropies(p, l, VIT_RIGHT, bits);
     entropies(p, l, VIT_WHOLE_SCALE, bits + heads);
     page_table_rounded(p, 2, (const char *const[]){right, wrong}, 2, names, heads, bits);
@@ -132,13 +132,13 @@ static void shapes(page *p, const vit_lesson *l)
 {
     const int64_t n = l->m.tokens, d = l->m.info.hidden, d_h = l->m.head_dim, heads = l->m.info.heads;
     page_step(p, (text){"Slips: shapes", "間違い：形"});
-    page_say(p,
-             (text){"The source says that SA_i maps to N x N. That is the shape of its weights A_i alone; the result "
-                    "has a value's width. It also gives q_i and k_i D / K columns in one line, and A_i v_i all of "
-                    "D_h; and its list of splits has q twice and no v. With D_h for one head:",
-                    "出典は、SA_iの値域をN x Nとしています。その形になるのは重みA_iだけで、結果の幅はバリューと"
-                    "同じです。また、q_iとk_iの列数をD / Kとした行と、A_i v_iをD_h列とした行があり、分割の一覧には"
-                    "qが二回あって、vがありません。D_hを一つのヘッドの幅とすると、正しくは次のとおりです。"});
+    page_print(p,
+               (text){"The source says that SA_i maps to N x N. That is the shape of its weights A_i alone; the result "
+                      "has a value's width. It also gives q_i and k_i D / K columns in one line, and A_i v_i all of "
+                      "D_h; and its list of splits has q twice and no v. With D_h for one head:",
+                      "出典は、SA_iの値域をN x Nとしています。その形になるのは重みA_iだけで、結果の幅はバリューと"
+                      "同じです。また、q_iとk_iの列数をD / Kとした行と、A_i v_iをD_h列とした行があり、分割の一覧には"
+                      "qが二回あって、vがありません。D_hを一つのヘッドの幅とすると、正しくは次のとおりです。"});
     page_line(p, "z                      (N + 1) x D      %4" PRId64 " x %" PRId64, n, d);
     page_line(p, "q_i, k_i, v_i          (N + 1) x D_h    %4" PRId64 " x %" PRId64, n, d_h);
     page_line(p, "A_i                    (N + 1) x (N + 1)%4" PRId64 " x %" PRId64, n, n);
@@ -158,15 +158,16 @@ static void answers(page *p, vit_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"What the slips do to the answer", "間違いが答えに与える影響"});
-    page_say(p,
-             (text){"The same weights with each slip, in all layers: the answer, its probability, and that of \"%s\". "
-                    "(A model that is trained with a slip learns other weights, and may do well. But a symmetric score "
-                    "or no W^O is less than it could have, and a published model read with a slip is wrong.)",
-                    "同じ重みで、全部の層に、それぞれの間違いを入れてみます。答えとその確率、そして「%s」の確率です。"
-                    "（間違った式で学習したモデルなら、重みも別のものになり、うまく働くかもしれません。しかし、"
-                    "対称なスコアでは、またW^Oがなければ、表せるものが減ります。また、公開されたモデルを"
-                    "間違った式で読めば、結果は正しくなくなります。）"},
-             label);
+    page_print(
+        p,
+        (text){"The same weights with each slip, in all layers: the answer, its probability, and that of \"%s\". "
+               "(A model that is trained with a slip learns other weights, and may do well. But a symmetric score "
+               "or no W^O is less than it could have, and a published model read with a slip is wrong.)",
+               "同じ重みで、全部の層に、それぞれの間違いを入れてみます。答えとその確率、そして「%s」の確率です。"
+               "（間違った式で学習したモデルなら、重みも別のものになり、うまく働くかもしれません。しかし、"
+               "対称なスコアでは、またW^Oがなければ、表せるものが減ります。また、公開されたモデルを"
+               "間違った式で読めば、結果は正しくなくなります。）"},
+        label);
     for (int slip = 0; slip < VIT_SLIPS; slip++) {
         vit_probabilities(p, l, (vit_slip)slip, probability);
         const int64_t best = vit_largest(probability, classes);

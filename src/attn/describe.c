@@ -173,7 +173,7 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
         describe_tiles(plan, false, plan->spec.dtype != ATT_F32, 0, &d.forward);
         describe_backward(plan, false, &d.backward);
     }
-    return att_give_info(info, &d, sizeof d, "att_plan_info");
+    return att_info_write(info, &d, sizeof d, "att_plan_info");
 }
 
 /* ---- parameters */
@@ -206,7 +206,7 @@ att_status att_plan_parameter(const att_plan *plan, int i, att_plan_parameter_in
                                      .of_mask = p->of_mask};
         if (p->shape->kind == ATT_PER_HEAD)
             shape_of_head(plan, p->shape, &d);
-        return att_give_info(info, &d, sizeof d, "att_plan_parameter_info");
+        return att_info_write(info, &d, sizeof d, "att_plan_parameter_info");
     }
     return att_fail(plan->ctx, ATT_ERR_ARGUMENT, "att_plan_parameter: i is %d, expected 0..%d", i,
                     plan->params.n_given - 1);

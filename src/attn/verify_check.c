@@ -123,10 +123,10 @@ att_score_tile att_verify_score_tile(const att_verify_check *c)
                             .dkey = product ? NULL : c->tile.dkey,
                             .dkey_stride = c->spec->key_dim,
                             .vectors = &c->vectors,
-                            .query_number = number ? c->tile.number[0] : NULL,
-                            .key_number = number ? c->tile.number[1] : NULL,
-                            .dquery_number = number ? c->tile.dnumber[0] : NULL,
-                            .dkey_number = number ? c->tile.dnumber[1] : NULL};
+                            .query_term = number ? c->tile.number[0] : NULL,
+                            .key_term = number ? c->tile.number[1] : NULL,
+                            .dquery_term = number ? c->tile.dnumber[0] : NULL,
+                            .dkey_term = number ? c->tile.dnumber[1] : NULL};
 }
 
 /* ---- comparing */

@@ -53,7 +53,7 @@ static void set_products(const att_verify_check *c)
     }
 }
 
-/* Does number_back agree with differences of number? */
+/* Does term_back agree with differences of number? */
 static att_status check_number(const att_verify_check *c)
 {
     char where[64];
@@ -62,7 +62,7 @@ static att_status check_number(const att_verify_check *c)
         return ATT_OK;
     const double f = c->stage.score->number(&row);
     att_verify_fill(row.dim, ATT_VERIFY_BEFORE, c->tile.row);
-    c->stage.score->number_back(&row, 1, c->tile.row);
+    c->stage.score->term_back(&row, 1, c->tile.row);
     for (int64_t d = 0; d < row.dim; d++) {
         const float x = c->operand.query[d], up = x + ATT_VERIFY_STEP, down = x - ATT_VERIFY_STEP;
         c->operand.query[d] = up;
@@ -74,7 +74,7 @@ static att_status check_number(const att_verify_check *c)
         if (!att_verify_is_slope(slope, left, right, f)) {
             snprintf(where, sizeof where, "query 0 by x[%lld]", (long long)d);
             const bool over = att_verify_is_slope(c->tile.row[d], left, right, f);
-            return att_verify_differ(c, over ? "number_back, which writes over what it should add to," : "number_back",
+            return att_verify_differ(c, over ? "term_back, which writes over what it should add to," : "term_back",
                                      where, slope, "but differences of number", (left + right) / 2);
         }
     }
@@ -100,7 +100,7 @@ static void add_row(att_verify_check *c, bool of_keys, int n, double before)
     }
     const att_score_row row = row_of(c, of_keys ? key_of(c, n) : query_of(c, n));
     if (c->stage.score->number && dnumber != 0)
-        c->stage.score->number_back(&row, dnumber, c->tile.row);
+        c->stage.score->term_back(&row, dnumber, c->tile.row);
 }
 
 /* Calls tile_back and computes from its results the gradients of queries and keys, as the library does. */
@@ -108,7 +108,7 @@ static att_status product_back(att_verify_check *c, const att_score_tile *t, dou
 {
     const int64_t dim = c->spec->head_dim, panel = c->kernels->q_tile;
     const int count[2] = {c->block.queries, c->block.keys};
-    static const char *const name[2] = {"dquery_number", "dkey_number"};
+    static const char *const name[2] = {"dquery_term", "dkey_term"};
     att_status e = ATT_OK;
     set_products(c);
     for (att_verify_position p = ATT_VERIFY_BEGIN; att_verify_next_pair(c, &p);)

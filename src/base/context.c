@@ -73,7 +73,7 @@ att_status att_open(att_ctx **out, const att_config *cfg)
     *out = NULL;
     att_config c;
     att_ctx draft = {0};
-    att_status s = att_take_options(&c, sizeof c, cfg, "att_config");
+    att_status s = att_options_read(&c, sizeof c, cfg, "att_config");
     s = s ? s : set_allocator(&draft, &c.allocator);
     s = s ? s : set_threads(&draft, c.n_threads);
     s = s ? s : set_isa(&draft, c.isa);

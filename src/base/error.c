@@ -135,7 +135,7 @@ static att_status read_size(const void *of, const char *type_name, size_t *size)
                     type_name, *size, type_name);
 }
 
-att_status att_take_options(void *dst, size_t dst_size, const void *src, const char *type_name)
+att_status att_options_read(void *dst, size_t dst_size, const void *src, const char *type_name)
 {
     if (att_require(__func__, ATT_NAMED({"dst", dst}, {"type_name", type_name})))
         return ATT_ERR_ARGUMENT;
@@ -156,7 +156,7 @@ att_status att_take_options(void *dst, size_t dst_size, const void *src, const c
     return ATT_OK;
 }
 
-att_status att_give_info(void *dst, const void *src, size_t src_size, const char *type_name)
+att_status att_info_write(void *dst, const void *src, size_t src_size, const char *type_name)
 {
     if (att_require(__func__, ATT_NAMED({"dst", dst}, {"src", src}, {"type_name", type_name})))
         return ATT_ERR_ARGUMENT;

@@ -131,7 +131,7 @@ att_status att_caption_model_describe(const att_caption_model *m, att_caption_mo
                                         .layers = c->layers,
                                         .words = att_words_unknown(&m->words),
                                         .max_words = c->max_positions};
-    return att_give_info(info, &own, sizeof own, "att_caption_model_info");
+    return att_info_write(info, &own, sizeof own, "att_caption_model_info");
 }
 
 const char *att_caption_model_word(const att_caption_model *m, int64_t i)
@@ -265,7 +265,7 @@ att_status att_caption(const att_caption_model *m, int64_t n, const att_image *i
     att_caption_options o;
     att_search search;
     att_status s = att_caption_check(__func__, m, n, images, out);
-    s = s ? s : att_take_options(&o, sizeof o, options, "att_caption_options");
+    s = s ? s : att_options_read(&o, sizeof o, options, "att_caption_options");
     s = s ? s : set_options(m, &o, &search);
     if (s)
         return s;

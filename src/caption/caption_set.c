@@ -251,7 +251,7 @@ att_status att_caption_set_open(att_ctx *ctx, const char *captions, const att_ca
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"captions", captions}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     building b = {.path = captions, .normalized.ctx = ctx, .file.ctx = ctx};
-    att_status e = att_take_options(&b.options, sizeof b.options, options, "att_caption_set_options");
+    att_status e = att_options_read(&b.options, sizeof b.options, options, "att_caption_set_options");
     if (e)
         return e;
     b.set = att_calloc(ctx, 1, sizeof *b.set);
@@ -322,7 +322,7 @@ att_status att_caption_set_describe(const att_caption_set *s, att_caption_set_in
 {
     if (att_require(__func__, ATT_NAMED({"s", s}, {"info", info})))
         return ATT_ERR_ARGUMENT;
-    return att_give_info(info, &s->info, sizeof s->info, "att_caption_set_info");
+    return att_info_write(info, &s->info, sizeof s->info, "att_caption_set_info");
 }
 
 const char *att_caption_set_path(const att_caption_set *s, int64_t i)

@@ -449,7 +449,7 @@ int64_t att_training_caption_presence_steps(const att_training *t)
     return t && t->kind == &kind ? presence_steps(t->self) : 0;
 }
 
-att_status att_training_caption_learn_words(att_training *t)
+att_status att_training_caption_train_words(att_training *t)
 {
     if (att_require(__func__, ATT_NAMED({"t", t})))
         return ATT_ERR_ARGUMENT;
@@ -460,7 +460,7 @@ att_status att_training_caption_learn_words(att_training *t)
     return ATT_OK;
 }
 
-double att_training_caption_wait(const att_training *t)
+double att_training_caption_seconds_waiting(const att_training *t)
 {
     return t && t->kind == &kind ? ((const caption_data *)t->self)->images.waited : 0;
 }
@@ -523,9 +523,9 @@ static att_status describe_sets(caption_data *t)
 static att_status read_options(caption_data *t, const att_caption_training_options *options, att_schedule *rates)
 {
     att_caption_training_options *o = &t->options;
-    att_status e = att_take_options(o, sizeof *o, options, "att_caption_training_options");
+    att_status e = att_options_read(o, sizeof *o, options, "att_caption_training_options");
     e = e ? e : check(t->ctx, o);
-    e = e ? e : att_take_options(rates, sizeof *rates, o->schedule, "att_schedule");
+    e = e ? e : att_options_read(rates, sizeof *rates, o->schedule, "att_schedule");
     e = e ? e : describe_sets(t);
     if (e)
         return e;

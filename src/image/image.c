@@ -110,7 +110,7 @@ att_status att_image_truncated(const att_image_file *f, const char *format)
 
 static att_status set_options(const char *function, att_image_file *f, const att_image_options *options)
 {
-    if (att_take_options(&f->options, sizeof f->options, options, "att_image_options"))
+    if (att_options_read(&f->options, sizeof f->options, options, "att_image_options"))
         return ATT_ERR_ARGUMENT;
     if (f->options.max_pixels < 0)
         return att_fail(f->ctx, ATT_ERR_ARGUMENT, "%s: max_pixels is %lld", function, (long long)f->options.max_pixels);

@@ -56,7 +56,7 @@ att_status att_image_processor_describe(const att_image_processor *p, att_image_
 {
     if (att_require(__func__, ATT_NAMED({"p", p}, {"info", info})))
         return ATT_ERR_ARGUMENT;
-    return att_give_info(info, &p->config.info, sizeof p->config.info, "att_image_processor_info");
+    return att_info_write(info, &p->config.info, sizeof p->config.info, "att_image_processor_info");
 }
 
 /* ---- resize and crop */

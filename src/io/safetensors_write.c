@@ -201,7 +201,7 @@ static att_status write_file(writer w, const char *const *names, const att_tenso
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"path", w.path})))
         return ATT_ERR_ARGUMENT;
     att_safetensors_options o;
-    att_status s = att_take_options(&o, sizeof o, options, "att_safetensors_options");
+    att_status s = att_options_read(&o, sizeof o, options, "att_safetensors_options");
     s = s ? s : check_arguments(ctx, w.n, names, tensors, &o);
     if (s)
         return s;

@@ -149,5 +149,5 @@ att_status att_text_begin(const char *name, const void *data, size_t bytes, att_
     if (foreign)
         return att_fail_foreign(NULL, NULL, name, foreign);
     const att_text_start start = att_find_text_start(data, bytes);
-    return att_give_info(out, &start, sizeof start, "att_text_start");
+    return att_info_write(out, &start, sizeof start, "att_text_start");
 }

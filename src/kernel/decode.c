@@ -34,7 +34,7 @@ ATT_INLINE vf load(const float *x, int n) { return n == ATT_LANES ? v_load(x) : 
 static int64_t bytes_of(int type, int64_t n) { return n * (type == ATT_F32 ? 4 : 2); }
 ATT_INLINE void convert_as(const int type, int64_t n, const uint16_t *x, att_prefetch *next, float *y)
 {
-    att_prefetch_lines lines = att_prefetch_take(next, n * (int64_t)sizeof *x / LINE);
+    att_prefetch_lines lines = att_prefetch_next(next, n * (int64_t)sizeof *x / LINE);
     int64_t i = 0;
     for (; i + 2 * ATT_LANES <= n; i += 2 * ATT_LANES) {
         if (i * (int64_t)sizeof *x % LINE == 0)
@@ -89,7 +89,7 @@ ATT_INLINE void score_rows(const int n, const score_tile *t, int first)
     float *s = t->s + first;
     vf acc[QUERIES];
     float square[ATT_LANES * ATT_LANES]; /* where rows or columns are missing */
-    att_prefetch_lines lines = att_prefetch_take(t->prefetch, ATT_LANES * t->dim * (int64_t)sizeof *k / LINE);
+    att_prefetch_lines lines = att_prefetch_next(t->prefetch, ATT_LANES * t->dim * (int64_t)sizeof *k / LINE);
     ATT_UNROLL (i, n)
         acc[i] = t->more ? v_load(s + i * t->s_stride) : v_set(0);
     for (int64_t d = 0; d < t->dim; d += ATT_LANES) {
@@ -120,7 +120,7 @@ ATT_INLINE void score_panel(const int n, const score_tile *t)
 {
     enum { PANEL_LINES = PANEL * sizeof *t->k / LINE };
     const float *const k = t->k, *const q = t->q;
-    att_prefetch_lines lines = att_prefetch_take(t->prefetch, t->dim * PANEL_LINES);
+    att_prefetch_lines lines = att_prefetch_next(t->prefetch, t->dim * PANEL_LINES);
     vf acc[QUERIES][ATT_PANEL_VECTORS];
     ATT_UNROLL (i, n)
         ATT_UNROLL (v, ATT_PANEL_VECTORS)
@@ -295,7 +295,7 @@ ATT_INLINE void pv_vectors(const int n, const int vectors, int columns, int64_t 
     const int64_t each = (vectors * ATT_LANES * (int)sizeof *t->v + LINE - 1) / LINE;
     const float *const v = t->v + d, *const p = t->p;
     float *const o = t->o + d;
-    att_prefetch_lines lines = att_prefetch_take(t->prefetch, (t->last - t->first) * each);
+    att_prefetch_lines lines = att_prefetch_next(t->prefetch, (t->last - t->first) * each);
     vf acc[PAIR][WIDE];
     ATT_UNROLL (i, n)
         ATT_UNROLL (c, vectors)
@@ -323,7 +323,7 @@ ATT_INLINE void pv_keys(const int keys, int64_t first, int64_t last, const pv_ti
 {
     const int64_t each = (keys * ATT_LANES * (int)sizeof *t->v + LINE - 1) / LINE;
     const float *const v = t->v, *const p = t->p;
-    att_prefetch_lines lines = att_prefetch_take(t->prefetch, (last - first) * t->dim * (int64_t)sizeof *v / LINE);
+    att_prefetch_lines lines = att_prefetch_next(t->prefetch, (last - first) * t->dim * (int64_t)sizeof *v / LINE);
     for (int64_t k = first; k < last; k += keys) {
         vf y[QUERIES][KEYS];
         ATT_UNROLL (i, QUERIES)

@@ -102,7 +102,7 @@ static void bounds_of(const att_int8_row *row, int columns, const float *sums, c
 static void bounds(const att_int8_args *b)
 {
     const float *extra = b->panel + b->words * PANEL;
-    att_prefetch_lines lines = att_prefetch_take(b->prefetch, b->m > 1 ? INT64_MAX : 0);
+    att_prefetch_lines lines = att_prefetch_next(b->prefetch, b->m > 1 ? INT64_MAX : 0);
     const int64_t each = att_ceil_div(lines.left, b->m);
     for (int64_t i = 0; i < b->m; i += ROWS) {
         const int rows = b->m - i < ROWS ? (int)(b->m - i) : ROWS;

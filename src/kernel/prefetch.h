@@ -50,7 +50,7 @@ typedef struct att_prefetch_lines {
 } att_prefetch_lines;
 
 /* Removes the next lines from a list, at most `max`; left 0: the list is empty. */
-static inline att_prefetch_lines att_prefetch_take(att_prefetch *list, int64_t max)
+static inline att_prefetch_lines att_prefetch_next(att_prefetch *list, int64_t max)
 {
     if (!list || list->next == list->count)
         return (att_prefetch_lines){0, 0};

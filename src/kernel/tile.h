@@ -120,7 +120,7 @@ ATT_INLINE int64_t tile_prefetching_share(const int rows, const int vectors, int
                                           vf acc[MAX_ROWS][MAX_VECTORS])
 {
     enum { STEPS = 4 };
-    const att_prefetch_lines lines = att_prefetch_take(list, 2 * k);
+    const att_prefetch_lines lines = att_prefetch_next(list, 2 * k);
     const int64_t rounds = lines.left ? k / STEPS : 0;
     const uintptr_t step = rounds ? (uintptr_t)(lines.left * ATT_CACHE_LINE / (rounds * STEPS)) : 0; /* bytes */
     uintptr_t line = lines.line;
@@ -143,7 +143,7 @@ ATT_INLINE int64_t tile_prefetching_rows(const int rows, const int vectors, int6
     att_prefetch_lines lines = {0, 0};
     for (; k >= STEPS; k -= STEPS) {
         if (lines.left == 0)
-            lines = att_prefetch_take(list, k / STEPS);
+            lines = att_prefetch_next(list, k / STEPS);
         if (lines.left == 0)
             break;
         att_prefetch_some(&lines, 1);

@@ -478,7 +478,7 @@ static void free_job(generate_job *j)
 
 static att_status prepare(generate_job *j, int64_t n)
 {
-    att_status e = att_take_options(&j->sampler.s, sizeof j->sampler.s, j->o.sampling, "att_sampling");
+    att_status e = att_options_read(&j->sampler.s, sizeof j->sampler.s, j->o.sampling, "att_sampling");
     e = e ? e : att_sampling_complete(j->ctx, "att_generate: options.sampling", &j->sampler.s);
     e = e ? e : check_numbers(j, n);
     e = e ? e : check_prompts(j, n);
@@ -493,7 +493,7 @@ att_status att_generate(const att_text_generator *g, int64_t n, const int32_t *i
     if (att_require(__func__, ATT_NAMED({"g", g}, {"ids", ids}, {"offsets", offsets}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     generate_job j = {.g = g, .ctx = g->ctx, .ids = ids, .offsets = offsets, .out = out};
-    att_status e = att_take_options(&j.o, sizeof j.o, options, "att_generate_options");
+    att_status e = att_options_read(&j.o, sizeof j.o, options, "att_generate_options");
     if (e || n == 0)
         return e;
     for (int64_t i = 0; i < n; i++)

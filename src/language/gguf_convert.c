@@ -237,7 +237,7 @@ att_status att_gguf_convert(att_ctx *ctx, const char *model, const char *folder,
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"model", model}, {"folder", folder})))
         return ATT_ERR_ARGUMENT;
     att_gguf_options o;
-    if (att_take_options(&o, sizeof o, options, "att_gguf_options"))
+    if (att_options_read(&o, sizeof o, options, "att_gguf_options"))
         return ATT_ERR_ARGUMENT;
     if (o.dtype != ATT_F32 && o.dtype != ATT_F16 && o.dtype != ATT_BF16)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_gguf_convert: dtype is %s, not f32, f16 or bf16",

@@ -315,7 +315,7 @@ att_status att_gguf_write(att_ctx *ctx, const char *model, const char *file, con
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"model", model}, {"file", file})))
         return ATT_ERR_ARGUMENT;
     att_gguf_options o;
-    if (att_take_options(&o, sizeof o, options, "att_gguf_options"))
+    if (att_options_read(&o, sizeof o, options, "att_gguf_options"))
         return ATT_ERR_ARGUMENT;
     if (o.dtype != ATT_F32 && o.dtype != ATT_F16 && o.dtype != ATT_BF16 && o.dtype != ATT_Q8_0)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_gguf_write: dtype is %s, not f32, f16, bf16 or Q8_0",

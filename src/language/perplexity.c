@@ -100,7 +100,7 @@ att_status att_language_perplexity(const att_language_model *m, const int32_t *i
     att_ctx *ctx = m->model.ctx;
     evaluation e = {.m = m, .ids = ids, .n = n};
     att_perplexity_options o;
-    att_status s = att_take_options(&o, sizeof o, options, "att_perplexity_options");
+    att_status s = att_options_read(&o, sizeof o, options, "att_perplexity_options");
     s = s ? s : configure(&e, &o, m->info.max_positions);
     if (s)
         return s;
@@ -112,5 +112,5 @@ att_status att_language_perplexity(const att_language_model *m, const int32_t *i
     att_free(ctx, e.input);
     att_free(ctx, e.targets);
     att_free(ctx, e.offsets);
-    return s ? s : att_give_info(out, &all, sizeof all, "att_perplexity");
+    return s ? s : att_info_write(out, &all, sizeof all, "att_perplexity");
 }

@@ -61,7 +61,7 @@ att_status att_text_generator_sampling(const att_text_generator *g, att_sampling
 {
     if (att_require(__func__, ATT_NAMED({"g", g}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    return att_give_info(out, &g->config.sampling, sizeof g->config.sampling, "att_sampling");
+    return att_info_write(out, &g->config.sampling, sizeof g->config.sampling, "att_sampling");
 }
 
 /* ---- attention weights */

@@ -80,7 +80,7 @@ att_status att_bleu_describe(const att_bleu_counts *c, bool effective_order, att
         return ATT_ERR_ARGUMENT;
     att_bleu_info all = {.chrf = chrf(c), .brevity = brevity(c)};
     all.bleu = bleu(c, effective_order, all.bleu_of, all.precision);
-    return att_give_info(info, &all, sizeof all, "att_bleu_info");
+    return att_info_write(info, &all, sizeof all, "att_bleu_info");
 }
 
 /* ---- bootstrap resampling */

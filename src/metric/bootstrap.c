@@ -41,7 +41,7 @@ att_status att_bootstrap_intervals(att_ctx *ctx, const att_bootstrap *b, int64_t
                                    att_interval *const *out)
 {
     att_bleu_resampling o;
-    const att_status s = att_take_options(&o, sizeof o, opt, "att_bleu_resampling");
+    const att_status s = att_options_read(&o, sizeof o, opt, "att_bleu_resampling");
     if (s)
         return s;
     if (o.resamples == 0)

@@ -188,7 +188,7 @@ att_status att_model_open_with(att_ctx *ctx, const char *caller, const att_model
 {
     att_model_options o;
     att_status s = check_open(ctx, caller, folder, out);
-    s = s ? s : att_take_options(&o, sizeof o, options, "att_model_options");
+    s = s ? s : att_options_read(&o, sizeof o, options, "att_model_options");
     if (!s && (unsigned)o.weights > ATT_WEIGHTS_INT4)
         s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: weights is %d, no att_weight_type", caller, (int)o.weights);
     if (!s && kind->unquantized && o.weights >= ATT_WEIGHTS_INT8)
@@ -246,11 +246,11 @@ att_param *att_model_embedding(att_model *m, const char *name, int64_t n, int64_
     return p;
 }
 
-att_status att_model_give_weights(const char *caller, const att_model *m, att_model_weights *weights)
+att_status att_model_weights_write(const char *caller, const att_model *m, att_model_weights *weights)
 {
     if (att_require(caller, ATT_NAMED({"m", m}, {"weights", weights})))
         return ATT_ERR_ARGUMENT;
-    return att_give_info(weights, &m->weights, sizeof m->weights, "att_model_weights");
+    return att_info_write(weights, &m->weights, sizeof m->weights, "att_model_weights");
 }
 
 att_status att_check_finite(att_ctx *ctx, const char *what, int64_t n, int64_t width, const float *x)

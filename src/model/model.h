@@ -59,7 +59,7 @@ bool att_model_has(const att_model *m, const char *name);
 att_param *att_model_embedding(att_model *m, const char *name, int64_t n, int64_t features, int64_t pad);
 
 /* Bytes of the weights of m, or NULL; `caller` is for errors. */
-att_status att_model_give_weights(const char *caller, const att_model *m, att_model_weights *weights);
+att_status att_model_weights_write(const char *caller, const att_model *m, att_model_weights *weights);
 
 /* Error: a row of results x [n, width] is not finite, as of damaged weights; what: "the probabilities of image". */
 att_status att_check_finite(att_ctx *ctx, const char *what, int64_t n, int64_t width, const float *x);

@@ -126,7 +126,7 @@ static void make_stage_params(att_nn_params *p, const char *name, att_nn_attenti
 static const att_rotary_options *copy_rotary(att_nn_params *p, const att_rotary_options *options)
 {
     att_rotary_options *copy = options ? att_nn_params_alloc(p, sizeof *copy) : NULL;
-    return copy && att_nn_take_options(p, "", copy, sizeof *copy, options, "att_rotary_options") ? copy : NULL;
+    return copy && att_nn_options_read(p, "", copy, sizeof *copy, options, "att_rotary_options") ? copy : NULL;
 }
 
 /* The last part of a name: "attention" of "layer.3.attention" */
@@ -140,7 +140,7 @@ const att_nn_attention *att_nn_attention_new(att_nn_params *p, const char *name,
 {
     att_nn_attention_config c;
     att_plan_info info;
-    if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_attention_config") || !check_sizes(p, name, &c))
+    if (!att_nn_options_read(p, name, &c, sizeof c, config, "att_nn_attention_config") || !check_sizes(p, name, &c))
         return NULL;
     att_nn_attention *l = att_nn_params_alloc(p, sizeof *l);
     if (!l || !choose_plan(p, name, &c, l, &info) || !check_result(p, name, &c, &info))
@@ -203,7 +203,7 @@ static bool fill_in_args(att_tape *t, const att_nn_attention *l, att_var *x, app
     const att_nn_attention_call *c = &a->call;
     att_tensor value, source = {0};
     if (att_var_value(t, x, &value) || (c->source && att_var_value(t, c->source, &source)) ||
-        !att_nn_take_call(t, &a->args, sizeof a->args, c->args, "att_attention_args"))
+        !att_nn_call_read(t, &a->args, sizeof a->args, c->args, "att_attention_args"))
         return false;
     a->rows = value.dim[0];
     if (!c->args && !c->cache) {
@@ -257,7 +257,7 @@ static bool fill_in_positions(att_tape *t, const att_nn_attention *l, applicatio
         return true;
     if (!has_keys && !c->positions)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: positions is NULL, but queries are rotated", l->name);
-    if (c->positions ? !att_nn_take_call(t, &a->positions.at, sizeof a->positions.at, c->positions, "att_positions")
+    if (c->positions ? !att_nn_call_read(t, &a->positions.at, sizeof a->positions.at, c->positions, "att_positions")
                      : !att_nn_positions_begin(t, &a->positions, args->q_offsets, args->n_sequences, a->rows, c->cache))
         return false;
     a->of_source.at = a->positions.at;
@@ -293,7 +293,7 @@ att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var 
 {
     application a = {.call = {.size = sizeof a.call}};
     if (!att_nn_given(t, __func__, l) || !x ||
-        !att_nn_take_call(t, &a.call, sizeof a.call, call, "att_nn_attention_call"))
+        !att_nn_call_read(t, &a.call, sizeof a.call, call, "att_nn_attention_call"))
         return NULL;
     att_scope s = att_scope_begin(t, l->name);
     att_var *y = NULL;

@@ -15,7 +15,7 @@ static bool check_kernel(att_nn_params *p, const char *name, const att_nn_conv_c
 const att_nn_conv *att_nn_conv_new(att_nn_params *p, const char *name, const att_nn_conv_config *config)
 {
     att_nn_conv_config c;
-    if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_conv_config"))
+    if (!att_nn_options_read(p, name, &c, sizeof c, config, "att_nn_conv_config"))
         return NULL;
     bool fits = att_nn_check_size(p, name, "in", c.in) && att_nn_check_size(p, name, "out", c.out);
     for (int i = 0; i < 2 && fits; i++)

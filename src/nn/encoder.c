@@ -5,7 +5,7 @@ const att_nn_encoder_layer *att_nn_encoder_layer_new(att_nn_params *p, const cha
                                                      const att_nn_layer_config *config)
 {
     att_nn_layer_config c;
-    if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_layer_config"))
+    if (!att_nn_options_read(p, name, &c, sizeof c, config, "att_nn_layer_config"))
         return NULL;
     att_nn_encoder_layer *l = att_nn_check_layer(p, name, &c) ? att_nn_params_alloc(p, sizeof *l) : NULL;
     if (!l)
@@ -26,7 +26,7 @@ att_var *att_nn_encoder_layer_apply(att_tape *t, const att_nn_encoder_layer *l, 
                                     const att_nn_layer_call *call)
 {
     att_nn_layer_call c = {.size = sizeof c};
-    if (!att_nn_given(t, __func__, l) || !att_nn_take_call(t, &c, sizeof c, call, "att_nn_layer_call"))
+    if (!att_nn_given(t, __func__, l) || !att_nn_call_read(t, &c, sizeof c, call, "att_nn_layer_call"))
         return NULL;
     const att_nn_sublayer attention = {l->order, l->attention_norm, l->attention_result_norm, l->attention_scale},
                           feed_forward = {l->order, l->feed_forward_norm, l->feed_forward_result_norm,

@@ -5,7 +5,7 @@ const att_nn_feed_forward *att_nn_feed_forward_new(att_nn_params *p, const char 
                                                    const att_nn_layer_config *config)
 {
     att_nn_layer_config c;
-    if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_layer_config"))
+    if (!att_nn_options_read(p, name, &c, sizeof c, config, "att_nn_layer_config"))
         return NULL;
     if (!att_nn_check_size(p, name, "width", c.width) || !att_nn_check_size(p, name, "intermediate", c.intermediate))
         return NULL;

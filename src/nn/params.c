@@ -45,7 +45,7 @@ att_status att_nn_params_new(att_ctx *ctx, const att_nn_params_config *config, a
     att_nn_params *p = att_calloc(ctx, 1, sizeof *p);
     if (!p)
         return ATT_ERR_MEMORY;
-    const att_status s = att_take_options(&p->config, sizeof p->config, config, "att_nn_params_config");
+    const att_status s = att_options_read(&p->config, sizeof p->config, config, "att_nn_params_config");
     p->ctx = ctx;
     if (s)
         att_free(ctx, p);
@@ -97,21 +97,21 @@ att_status att_nn_params_status(const att_nn_params *p)
     return p->status ? att_fail(p->ctx, p->status, "%s", p->error) : ATT_OK;
 }
 
-bool att_nn_take_options(att_nn_params *p, const char *name, void *dst, size_t dst_size, const void *src,
+bool att_nn_options_read(att_nn_params *p, const char *name, void *dst, size_t dst_size, const void *src,
                          const char *type)
 {
     if (!p || p->status)
         return false;
     att_status s = att_require(type, ATT_NAMED({"name", name}, {"config", src}));
-    s = s ? s : att_take_options(dst, dst_size, src, type);
+    s = s ? s : att_options_read(dst, dst_size, src, type);
     if (s)
         failed(p, s);
     return !s;
 }
 
-bool att_nn_take_call(att_tape *t, void *dst, size_t dst_size, const void *src, const char *type)
+bool att_nn_call_read(att_tape *t, void *dst, size_t dst_size, const void *src, const char *type)
 {
-    const att_status s = att_take_options(dst, dst_size, src, type);
+    const att_status s = att_options_read(dst, dst_size, src, type);
     if (s)
         att_tape_fail(t, s, "%s", att_error(NULL));
     return !s;

@@ -26,7 +26,7 @@ static att_recurrent make_one(att_nn_params *p, const char *name, int64_t gates,
 const att_nn_recurrent *att_nn_recurrent_new(att_nn_params *p, const char *name, const att_nn_recurrent_config *config)
 {
     att_nn_recurrent_config c;
-    if (!att_nn_take_options(p, name, &c, sizeof c, config, "att_nn_recurrent_config"))
+    if (!att_nn_options_read(p, name, &c, sizeof c, config, "att_nn_recurrent_config"))
         return NULL;
     const int64_t directions = c.bidirectional ? 2 : 1;
     if (c.layers < 1 || c.layers > ATT_NN_MAX_RECURRENT / directions)

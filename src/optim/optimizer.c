@@ -52,7 +52,7 @@ att_status att_optimizer_new(att_ctx *ctx, const att_optimizer_config *config, a
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_optimizer_config c;
-    att_status s = att_take_options(&c, sizeof c, config, "att_optimizer_config");
+    att_status s = att_options_read(&c, sizeof c, config, "att_optimizer_config");
     if (s)
         return s;
     if ((unsigned)c.method > ATT_SGD)
@@ -174,7 +174,7 @@ att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_param
     if (att_require(__func__, ATT_NAMED({"o", o}, {"param", param})))
         return ATT_ERR_ARGUMENT;
     att_param_options l;
-    att_status s = att_take_options(&l, sizeof l, options, "att_param_options");
+    att_status s = att_options_read(&l, sizeof l, options, "att_param_options");
     s = s ? s : check_param(o, param);
     if (s)
         return s;
@@ -317,7 +317,7 @@ att_status att_optimizer_step(att_optimizer *o, const att_update *options, doubl
     if (att_require(__func__, ATT_NAMED({"o", o}, {"update", options})))
         return ATT_ERR_ARGUMENT;
     att_update u;
-    att_status s = att_take_options(&u, sizeof u, options, "att_update");
+    att_status s = att_options_read(&u, sizeof u, options, "att_update");
     u.scale = !s && u.scale == 0 ? 1 : u.scale;
     s = s ? s : check_update(o, &u);
     if (s)

@@ -69,7 +69,7 @@ att_status att_schedule_rate(const att_schedule *schedule, int64_t step, double 
     if (att_require(__func__, ATT_NAMED({"schedule", schedule}, {"rate", rate})))
         return ATT_ERR_ARGUMENT;
     att_schedule s;
-    att_status e = att_take_options(&s, sizeof s, schedule, "att_schedule");
+    att_status e = att_options_read(&s, sizeof s, schedule, "att_schedule");
     e = e ? e : check(&s, step);
     if (e)
         return e;

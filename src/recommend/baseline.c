@@ -176,7 +176,7 @@ att_status att_baseline_new(const att_holdout *h, att_baseline_kind kind, const 
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"h", h}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    att_status e = att_take_options(&o, sizeof o, options, "att_baseline_options");
+    att_status e = att_options_read(&o, sizeof o, options, "att_baseline_options");
     e = e ? e : check_options(h, kind, &o);
     if (e)
         return e;

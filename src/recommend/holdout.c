@@ -207,7 +207,7 @@ att_status att_holdout_new(const att_interactions *log, const att_holdout_option
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"log", log}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    att_status e = att_take_options(&o, sizeof o, options, "att_holdout_options");
+    att_status e = att_options_read(&o, sizeof o, options, "att_holdout_options");
     e = e ? e : check_options(log, &o);
     if (e)
         return e;
@@ -244,7 +244,7 @@ att_status att_holdout_describe(const att_holdout *h, att_holdout_info *info)
 {
     if (att_require(__func__, ATT_NAMED({"h", h}, {"info", info})))
         return ATT_ERR_ARGUMENT;
-    return att_give_info(info, &h->info, sizeof h->info, "att_holdout_info");
+    return att_info_write(info, &h->info, sizeof h->info, "att_holdout_info");
 }
 
 att_history att_holdout_train(const att_holdout *h, int64_t user)

@@ -122,7 +122,7 @@ static att_status read_file(att_log_builder *b, const char *path, const att_inte
 
 static att_status read_options(att_ctx *ctx, const att_interactions_options *options, att_interactions_options *o)
 {
-    const att_status e = att_take_options(o, sizeof *o, options, "att_interactions_options");
+    const att_status e = att_options_read(o, sizeof *o, options, "att_interactions_options");
     if (!e && (unsigned)o->format > ATT_INTERACTIONS_HISTORIES)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "format is %d, not an att_interactions_format", (int)o->format);
     return e ? e : att_table_check_skip(ctx, o->skip_bad_lines);
@@ -217,7 +217,7 @@ att_status att_interactions_describe(const att_interactions *log, att_interactio
 {
     if (att_require(__func__, ATT_NAMED({"log", log}, {"info", info})))
         return ATT_ERR_ARGUMENT;
-    return att_give_info(info, &log->info, sizeof log->info, "att_interactions_info");
+    return att_info_write(info, &log->info, sizeof log->info, "att_interactions_info");
 }
 
 const char *att_interactions_user(const att_interactions *log, int64_t user)

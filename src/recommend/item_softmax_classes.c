@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static att_status list(const att_recommender *m, const int64_t *counts, att_learnt_items *l)
+static att_status list(const att_recommender *m, const int64_t *counts, att_item_softmax_classes *l)
 {
     att_ctx *ctx = m->model.ctx;
     const int64_t items = m->config.info.items, rows = att_recommender_rows(m);
@@ -24,11 +24,11 @@ static att_status list(const att_recommender *m, const int64_t *counts, att_lear
     return att_param_new(ctx, &v, &l->bias);
 }
 
-att_status att_learnt_items_find(const att_recommender *m, const int64_t *counts, att_learnt_items *out)
+att_status att_item_softmax_classes_find(const att_recommender *m, const int64_t *counts, att_item_softmax_classes *out)
 {
     const int64_t items = m->config.info.items;
     int64_t learnt = 0;
-    *out = (att_learnt_items){.n = items};
+    *out = (att_item_softmax_classes){.n = items};
     for (int64_t i = 0; i < items; i++)
         learnt += counts[i] > 0;
     if (learnt == items || !(m->content || m->config.content_start))
@@ -37,7 +37,7 @@ att_status att_learnt_items_find(const att_recommender *m, const int64_t *counts
     return list(m, counts, out);
 }
 
-void att_learnt_items_free(att_ctx *ctx, att_learnt_items *learnt)
+void att_item_softmax_classes_free(att_ctx *ctx, att_item_softmax_classes *learnt)
 {
     att_param_free(learnt->bias);
     att_free(ctx, learnt->bias_data);

@@ -333,9 +333,9 @@ att_status att_rank(const att_holdout *h, const att_scorer *scorer, const att_ra
     if (att_require(__func__, ATT_NAMED({"h", h}, {"scorer", scorer}, {"out", out})) ||
         att_require(__func__, ATT_NAMED({"scorer.score", scorer->score ? "" : NULL})))
         return ATT_ERR_ARGUMENT;
-    att_status e = att_take_options(&r.o, sizeof r.o, options, "att_ranking_options");
+    att_status e = att_options_read(&r.o, sizeof r.o, options, "att_ranking_options");
     e = e ? e : check_options(h->ctx, &r.o);
-    e = e ? e : att_give_info(out, &(att_ranking){0}, sizeof result, "att_ranking");
+    e = e ? e : att_info_write(out, &(att_ranking){0}, sizeof result, "att_ranking");
     if (e)
         return e;
     r.items = h->log->info.items;
@@ -346,7 +346,7 @@ att_status att_rank(const att_holdout *h, const att_scorer *scorer, const att_ra
     e = e ? e : rank_all(&r);
     if (!e) {
         summarize(&r, &result);
-        e = att_give_info(out, &result, sizeof result, "att_ranking");
+        e = att_info_write(out, &result, sizeof result, "att_ranking");
     }
     if (!e && r.o.ranks)
         copy_ranks(&r);

@@ -8,8 +8,8 @@ double att_gbce_beta(double calibration, int64_t negatives, int64_t items)
 }
 
 /* That of scores [n, items that are learnt] */
-static att_var *softmax_of_learnt(att_tape *t, att_ctx *ctx, const att_learnt_items *learnt, att_var *scores,
-                                  const att_item_targets *targets)
+static att_var *softmax_of_classes(att_tape *t, att_ctx *ctx, const att_item_softmax_classes *learnt, att_var *scores,
+                                   const att_item_targets *targets)
 {
     int32_t *indexes = att_alloc(ctx, (size_t)targets->n, sizeof *indexes);
     if (!indexes)
@@ -23,7 +23,7 @@ static att_var *softmax_of_learnt(att_tape *t, att_ctx *ctx, const att_learnt_it
 
 /* Cross entropy of the softmax over all items that are learnt. Where content is added to their vectors, scores are held
  * as a whole. */
-static att_var *softmax(att_tape *t, const att_recommender *m, const att_learnt_items *learnt, att_var *x,
+static att_var *softmax(att_tape *t, const att_recommender *m, const att_item_softmax_classes *learnt, att_var *x,
                         const att_item_targets *targets)
 {
     const att_cross_entropy_options sum = {.size = sizeof sum, .classes = m->config.info.items, .sum = true};
@@ -32,7 +32,7 @@ static att_var *softmax(att_tape *t, const att_recommender *m, const att_learnt_
     att_var *table =
         learnt->items ? att_recommender_embedding(t, m, learnt->items, learnt->n) : att_recommender_table(t, m);
     att_var *scores = att_matmul(t, x, table, false, true);
-    return learnt->items ? softmax_of_learnt(t, m->model.ctx, learnt, scores, targets)
+    return learnt->items ? softmax_of_classes(t, m->model.ctx, learnt, scores, targets)
                          : att_cross_entropy(t, scores, targets->items, &sum);
 }
 

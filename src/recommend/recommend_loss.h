@@ -8,7 +8,7 @@ typedef struct att_item_loss_config {
     att_item_loss loss;
     int64_t negatives; /* at a position; 0: of ATT_ITEM_LOSS_SOFTMAX */
     double beta;       /* of ATT_ITEM_LOSS_GBCE */
-    att_learnt_items learnt;
+    att_item_softmax_classes learnt;
 } att_item_loss_config;
 
 /* Positions whose next item is known */

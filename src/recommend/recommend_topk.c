@@ -55,7 +55,7 @@ static att_status read_options(call *c, const att_recommend_options *options)
 {
     const att_recommender *m = c->m;
     att_recommend_options *o = &c->o;
-    att_status e = att_take_options(o, sizeof *o, options, "att_recommend_options");
+    att_status e = att_options_read(o, sizeof *o, options, "att_recommend_options");
     if (!e && o->k < 0)
         e = att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "options.k is %lld, less than 0", (long long)o->k);
     e = e ? e : check_list(m, "allow", o->allow, o->n_allow);

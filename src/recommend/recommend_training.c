@@ -168,7 +168,7 @@ static att_status open_data(void *self, const char *folder, bool resume)
     if (!e && folder)
         e = o->settings ? make_model(t) : open_model(t);
     e = e ? e : match_items(t, false);
-    e = e ? e : att_learnt_items_find(t->model, o->data->counts, &t->loss.learnt);
+    e = e ? e : att_item_softmax_classes_find(t->model, o->data->counts, &t->loss.learnt);
     e = e ? e : complete(t);
     e = e ? e : make_batches(t);
     e = e ? e : att_recommender_set_counts(t->model, o->data->counts);
@@ -182,7 +182,7 @@ static void free_data(void *self)
 {
     recommender_data *t = self;
     att_history_batches_free(t->batches);
-    att_learnt_items_free(t->ctx, &t->loss.learnt);
+    att_item_softmax_classes_free(t->ctx, &t->loss.learnt);
     if (t->borrowed)
         t->model->trainings--;
     else
@@ -336,9 +336,9 @@ static att_status make(recommender_data given, const char *folder, const att_rec
     att_ctx *ctx = given.ctx;
     att_recommender_training_options *o = &given.options;
     att_schedule rates;
-    att_status e = att_take_options(o, sizeof *o, options, "att_recommender_training_options");
+    att_status e = att_options_read(o, sizeof *o, options, "att_recommender_training_options");
     e = e ? e : check(ctx, folder, o);
-    e = e ? e : att_take_options(&rates, sizeof rates, o->schedule, "att_schedule");
+    e = e ? e : att_options_read(&rates, sizeof rates, o->schedule, "att_schedule");
     given.log.size = sizeof given.log;
     e = e ? e : att_interactions_describe(att_holdout_log(o->data), &given.log);
     recommender_data *t = e ? NULL : att_alloc(ctx, 1, sizeof *t);

@@ -170,7 +170,7 @@ att_status att_recommender_new(att_ctx *ctx, const char *settings, int64_t n_ite
         return ATT_ERR_ARGUMENT;
     if (n_items < 1 || n_items > ATT_MAX_ITEMS)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "n_items is %lld, expected 1 to %d", (long long)n_items, ATT_MAX_ITEMS);
-    att_status e = att_recommender_take_content(ctx, content, n_items, &c);
+    att_status e = att_item_content_read(ctx, content, n_items, &c);
     if (e)
         return e;
     att_recommender_settings(&s, ctx, settings, n_items, c.add ? c.width : 0);
@@ -193,7 +193,7 @@ att_status att_recommender_describe(const att_recommender *m, att_recommender_in
 {
     if (att_require(__func__, ATT_NAMED({"m", m}, {"info", info})))
         return ATT_ERR_ARGUMENT;
-    return att_give_info(info, &m->config.info, sizeof m->config.info, "att_recommender_info");
+    return att_info_write(info, &m->config.info, sizeof m->config.info, "att_recommender_info");
 }
 
 const char *att_recommender_item(const att_recommender *m, int64_t item)
@@ -301,7 +301,7 @@ att_status att_recommender_add_items(att_recommender *m, int64_t n_items, const 
                      (long long)n_items, (long long)had, ATT_MAX_ITEMS);
     if (e || n_items == 0)
         return e;
-    e = att_recommender_take_content(ctx, content, n_items, &c);
+    e = att_item_content_read(ctx, content, n_items, &c);
     e = e ? e : check_content(m, &c);
     if (e)
         return e;

@@ -88,8 +88,7 @@ att_status att_recommender_set_content(att_recommender *m, int64_t first, int64_
 /* Is x [n] zeros? */
 bool att_recommender_is_zero(const float *x, int64_t n);
 /* Checks content for n items; out: all of its fields. content or NULL: none, of width 0. */
-att_status att_recommender_take_content(att_ctx *ctx, const att_item_content *content, int64_t n,
-                                        att_item_content *out);
+att_status att_item_content_read(att_ctx *ctx, const att_item_content *content, int64_t n, att_item_content *out);
 
 /* ---- the parts of both architectures (recommender_layers.c) */
 

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-att_status att_recommender_take_content(att_ctx *ctx, const att_item_content *content, int64_t n, att_item_content *out)
+att_status att_item_content_read(att_ctx *ctx, const att_item_content *content, int64_t n, att_item_content *out)
 {
-    const att_status e = att_take_options(out, sizeof *out, content, "att_item_content");
+    const att_status e = att_options_read(out, sizeof *out, content, "att_item_content");
     if (e || !content)
         return e;
     if (out->width < 1 || out->width > 1 << 16)

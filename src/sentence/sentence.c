@@ -106,12 +106,12 @@ att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info)
                                    .normalized = m->modules.normalized,
                                    .plain = m->modules.plain,
                                    .similarity = m->modules.similarity};
-    return att_give_info(info, &all, sizeof all, "att_sentence_info");
+    return att_info_write(info, &all, sizeof all, "att_sentence_info");
 }
 
 att_status att_sentence_weights(const att_sentence *m, att_model_weights *weights)
 {
-    return att_model_give_weights(__func__, m ? (const att_model *)m->bert : NULL, weights);
+    return att_model_weights_write(__func__, m ? (const att_model *)m->bert : NULL, weights);
 }
 
 const att_tokenizer *att_sentence_tokenizer(const att_sentence *m) { return m ? m->tokenizer : NULL; }

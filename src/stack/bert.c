@@ -106,7 +106,7 @@ att_status att_bert_describe(const att_bert *m, att_bert_info *info)
                                .heads = c->heads,
                                .intermediate = c->intermediate,
                                .max_positions = c->max_positions};
-    return att_give_info(info, &all, sizeof all, "att_bert_info");
+    return att_info_write(info, &all, sizeof all, "att_bert_info");
 }
 
 /* ---- apply */

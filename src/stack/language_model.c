@@ -106,12 +106,12 @@ att_status att_language_model_describe(const att_language_model *m, att_language
 {
     if (att_require(__func__, ATT_NAMED({"m", m}, {"info", info})))
         return ATT_ERR_ARGUMENT;
-    return att_give_info(info, &m->info, sizeof m->info, "att_language_model_info");
+    return att_info_write(info, &m->info, sizeof m->info, "att_language_model_info");
 }
 
 att_status att_language_model_weights(const att_language_model *m, att_model_weights *weights)
 {
-    return att_model_give_weights(__func__, m ? &m->model : NULL, weights);
+    return att_model_weights_write(__func__, m ? &m->model : NULL, weights);
 }
 
 /* ---- apply */

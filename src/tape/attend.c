@@ -84,7 +84,7 @@ static att_status add_params(att_tape *t, const att_attend_params *params, att_a
                              att_var **in, int *n_in)
 {
     att_attend_params p;
-    att_status s = att_take_options(&p, sizeof p, params, "att_attend_params");
+    att_status s = att_options_read(&p, sizeof p, params, "att_attend_params");
     if (s)
         return s;
     const int n = p.n_params > a->n_params ? p.n_params : a->n_params;
@@ -120,7 +120,7 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
     att_tensor param[ATT_MAX_PARAMS];
     att_var *in[MAX_INPUTS] = {q, k, v};
     int n_in = ROWS;
-    att_status s = att_take_options(&a, sizeof a, args, "att_attention_args");
+    att_status s = att_options_read(&a, sizeof a, args, "att_attention_args");
     s = s ? s : add_params(t, params, &a, param, in, &n_in);
     if (s)
         return att_tape_fail(t, s, "attend: %s", att_error(t->ctx));

@@ -124,7 +124,7 @@ att_var *att_attend_cached(att_tape *t, const att_plan *plan, att_var *q, att_va
 {
     att_attention_args a;
     if (!q || !att_tape_ready(t) ||
-        !att_tape_take_options(t, "attend_cached", &a, sizeof a, args, "att_attention_args"))
+        !att_tape_options_read(t, "attend_cached", &a, sizeof a, args, "att_attention_args"))
         return NULL;
     if (!check(t, plan, (const att_var *[]){q, k, v}, cache, &a))
         return NULL;

@@ -171,7 +171,7 @@ static bool check_running(att_tape *t, const att_tensor *x, const char *name, co
 static bool read_options(att_tape *t, const att_tensor *x, const att_batch_norm_options *options,
                          att_batch_norm_options *o)
 {
-    if (!att_tape_take_options(t, "batch_norm", o, sizeof *o, options, "att_batch_norm_options"))
+    if (!att_tape_options_read(t, "batch_norm", o, sizeof *o, options, "att_batch_norm_options"))
         return false;
     o->momentum = o->momentum == 0 ? 0.1 : o->momentum;
     o->eps = o->eps == 0 ? 1e-5 : o->eps;

@@ -209,7 +209,7 @@ att_var *att_conv2d(att_tape *t, att_var *x, att_param *weight, att_param *bias,
         return NULL;
     att_conv_options o;
     att_window w;
-    if (!att_tape_take_options(t, "conv2d", &o, sizeof o, options, "att_conv_options"))
+    if (!att_tape_options_read(t, "conv2d", &o, sizeof o, options, "att_conv_options"))
         return NULL;
     if (!check(t, &x->value, weight, bias, &o, &w))
         return NULL;

@@ -86,7 +86,7 @@ bool att_tape_save_cross_entropy(att_tape *t, const char *op, const int64_t dim[
                                  const att_cross_entropy_options *options, att_cross_entropy_saved *saved)
 {
     att_cross_entropy_options o;
-    if (!att_tape_take_options(t, op, &o, sizeof o, options, "att_cross_entropy_options") ||
+    if (!att_tape_options_read(t, op, &o, sizeof o, options, "att_cross_entropy_options") ||
         !check(t, op, dim, targets, &o))
         return false;
     const int64_t rows = dim[0], classes = o.classes ? o.classes : dim[1];

@@ -115,7 +115,7 @@ att_var *att_dropout(att_tape *t, att_var *x, att_var *residual, float p, uint64
     if (!at)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "dropout: at is NULL");
     att_positions rows;
-    if (!att_tape_take_options(t, "dropout", &rows, sizeof rows, at, "att_positions"))
+    if (!att_tape_options_read(t, "dropout", &rows, sizeof rows, at, "att_positions"))
         return NULL;
     if (!check(t, &x->value, residual ? &residual->value : NULL, p, &rows, sequence_ids))
         return NULL;

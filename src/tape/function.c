@@ -63,7 +63,7 @@ att_status att_function_read(const att_function *function, const char *call, att
 {
     if (!function)
         return att_fail(NULL, ATT_ERR_ARGUMENT, "%s: function is NULL", call);
-    const att_status s = att_take_options(f, sizeof *f, function, "att_function");
+    const att_status s = att_options_read(f, sizeof *f, function, "att_function");
     if (s)
         return s;
     const char *none = !f->name ? "name" : !f->forward ? "forward" : !f->backward ? "backward" : NULL;

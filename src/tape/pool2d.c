@@ -130,7 +130,7 @@ att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att_pool_op
         return NULL;
     att_pool_options o;
     pool2d_saved saved = {.kind = kind};
-    if (!att_tape_take_options(t, "pool2d", &o, sizeof o, options, "att_pool_options"))
+    if (!att_tape_options_read(t, "pool2d", &o, sizeof o, options, "att_pool_options"))
         return NULL;
     if (kind != ATT_POOL_MAX && kind != ATT_POOL_MEAN)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "pool2d: %d is neither ATT_POOL_MAX nor ATT_POOL_MEAN", (int)kind);

@@ -31,7 +31,7 @@ const int64_t *att_tape_positions(att_tape *t, const char *op, const att_tensor 
         att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: at is NULL", op);
         return NULL;
     }
-    if (!att_tape_take_options(t, op, &p, sizeof p, at, "att_positions") || !att_tape_check_positions(t, op, x, &p))
+    if (!att_tape_options_read(t, op, &p, sizeof p, at, "att_positions") || !att_tape_check_positions(t, op, x, &p))
         return NULL;
     int64_t *position = att_arena_alloc(&t->arena, att_size_mul((size_t)tokens, sizeof *position));
     if (!position) {

@@ -392,6 +392,6 @@ att_var *att_recurrent_apply(att_tape *t, const att_cell *cell, att_var *x, cons
         return NULL;
     if (!options)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: options is NULL", cell->op->name);
-    const bool good = att_tape_take_options(t, cell->op->name, &o, sizeof o, options, "att_recurrent");
+    const bool good = att_tape_options_read(t, cell->op->name, &o, sizeof o, options, "att_recurrent");
     return good && check(t, cell, &x->value, offsets, n, &o) ? apply(t, cell, x, offsets, n, &o, last) : NULL;
 }

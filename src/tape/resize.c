@@ -207,7 +207,7 @@ att_var *att_resize(att_tape *t, att_var *x, const att_resize_options *options)
     att_resize_options o;
     resize_saved saved;
     double scale[2];
-    if (!att_tape_take_options(t, "resize", &o, sizeof o, options, "att_resize_options") ||
+    if (!att_tape_options_read(t, "resize", &o, sizeof o, options, "att_resize_options") ||
         !check(t, &x->value, options, &o))
         return NULL;
     for (int i = 0; i < 2; i++)

@@ -81,7 +81,7 @@ att_var *att_rotary(att_tape *t, att_var *x, const att_positions *at, const att_
     if (!x || !att_tape_ready(t))
         return NULL;
     att_rotary_options o;
-    if (!att_tape_take_options(t, "rotary", &o, sizeof o, options, "att_rotary_options"))
+    if (!att_tape_options_read(t, "rotary", &o, sizeof o, options, "att_rotary_options"))
         return NULL;
     o.dims = o.dims == 0 && x->value.rank == 3 ? x->value.dim[2] : o.dims;
     o.base = o.base == 0 ? 10000 : o.base;

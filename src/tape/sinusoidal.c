@@ -61,7 +61,7 @@ att_var *att_sinusoidal(att_tape *t, att_var *x, const att_positions *at, const 
     if (!x || !att_tape_ready(t))
         return NULL;
     att_sinusoidal_options s;
-    if (!att_tape_take_options(t, "sinusoidal", &s, sizeof s, options, "att_sinusoidal_options"))
+    if (!att_tape_options_read(t, "sinusoidal", &s, sizeof s, options, "att_sinusoidal_options"))
         return NULL;
     s.base = s.base == 0 ? 10000 : s.base;
     if (!check(t, &x->value, &s))

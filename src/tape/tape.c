@@ -26,7 +26,7 @@ att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_tape_config c;
-    att_status s = att_take_options(&c, sizeof c, cfg, "att_tape_config");
+    att_status s = att_options_read(&c, sizeof c, cfg, "att_tape_config");
     if (s)
         return s;
     att_tape *t = att_calloc(ctx, 1, sizeof *t);
@@ -99,9 +99,9 @@ bool att_tape_ready(att_tape *t)
     return !t->status;
 }
 
-bool att_tape_take_options(att_tape *t, const char *op, void *dst, size_t dst_size, const void *src, const char *type)
+bool att_tape_options_read(att_tape *t, const char *op, void *dst, size_t dst_size, const void *src, const char *type)
 {
-    const att_status s = att_take_options(dst, dst_size, src, type);
+    const att_status s = att_options_read(dst, dst_size, src, type);
     if (s)
         att_tape_fail(t, s, "%s: %s", op, att_error(t->ctx));
     return !s;

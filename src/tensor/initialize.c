@@ -121,7 +121,7 @@ att_status att_initialize(att_ctx *ctx, const att_tensor *x, const att_init *ini
     att_init o;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"x", x}, {"name", name})))
         return ATT_ERR_ARGUMENT;
-    att_status e = att_take_options(&o, sizeof o, init, "att_init");
+    att_status e = att_options_read(&o, sizeof o, init, "att_init");
     e = e ? e : att_check_output(ctx, "x", x, ATT_F32, x->rank);
     if (!e && !att_is_dense(x))
         e = att_fail(ctx, ATT_ERR_SHAPE, "initialize: x is not dense");

@@ -78,7 +78,7 @@ att_status att_marian_tokenizer_write(att_ctx *ctx, const char *folder, const at
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"text", text})))
         return ATT_ERR_ARGUMENT;
     att_marian_tokenizer_files t;
-    att_status s = att_take_options(&t, sizeof t, text, "att_marian_tokenizer_files");
+    att_status s = att_options_read(&t, sizeof t, text, "att_marian_tokenizer_files");
     s = s ? s : att_require(__func__, ATT_NAMED({"text.source", t.source}));
     if (s)
         return s;

@@ -31,7 +31,7 @@ static att_status new_table(att_ctx *ctx, const char *path, int file, const char
                             const att_table_options *options, att_table **out)
 {
     att_table_options o;
-    att_status e = att_take_options(&o, sizeof o, options, "att_table_options");
+    att_status e = att_options_read(&o, sizeof o, options, "att_table_options");
     e = e ? e : check(ctx, &o);
     if (e)
         return e;
@@ -100,7 +100,7 @@ att_status att_table_next(att_table *t, att_table_record *out)
                                      .n = t->n,
                                      .fields = t->n ? t->field : NULL,
                                      .offset = t->lines.offset + (int64_t)t->lines.at};
-    return e ? e : att_give_info(out, &record, sizeof record, "att_table_record");
+    return e ? e : att_info_write(out, &record, sizeof record, "att_table_record");
 }
 
 att_status att_table_refuse(att_table *t, const char *why)
@@ -120,5 +120,5 @@ att_status att_table_describe(const att_table *t, att_table_info *info)
                                .skipped = t->skipped,
                                .bad = t->skipped ? att_names_at(&t->reason, 0) : NULL,
                                .bytes = t->lines.stream ? 0 : t->lines.opened.st_size};
-    return att_give_info(info, &is, sizeof is, "att_table_info");
+    return att_info_write(info, &is, sizeof is, "att_table_info");
 }

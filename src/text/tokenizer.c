@@ -162,7 +162,7 @@ att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, co
         return ATT_ERR_ARGUMENT;
     att_encode_options o;
     *out = (att_tokens){0};
-    att_status status = att_take_options(&o, sizeof o, opt, "att_encode_options");
+    att_status status = att_options_read(&o, sizeof o, opt, "att_encode_options");
     if (status)
         return status;
     if (!text && bytes > 0)
@@ -280,7 +280,7 @@ att_status att_encode_pair(const att_tokenizer *t, const char *a, size_t a_bytes
         return ATT_ERR_ARGUMENT;
     att_encode_options o;
     *out = (att_tokens){0};
-    att_status status = att_take_options(&o, sizeof o, opt, "att_encode_options");
+    att_status status = att_options_read(&o, sizeof o, opt, "att_encode_options");
     if (status)
         return status;
     if ((!a && a_bytes > 0) || (!b && b_bytes > 0))

@@ -141,7 +141,7 @@ att_status att_vocab_new(att_ctx *ctx, const att_vocab_options *opt, att_vocab *
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"opt", opt}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_vocab_options o;
-    att_status s = att_take_options(&o, sizeof o, opt, "att_vocab_options");
+    att_status s = att_options_read(&o, sizeof o, opt, "att_vocab_options");
     s = s ? s : check_options(ctx, &o);
     if (s)
         return s;
@@ -358,14 +358,14 @@ static att_status write_model(att_vocab *v, const att_vocabulary *symbols, int64
     return v->result.status;
 }
 
-att_status att_vocab_learn(att_vocab *v, att_vocab_result *result)
+att_status att_vocab_train(att_vocab *v, att_vocab_result *result)
 {
     if (att_require(__func__, ATT_NAMED({"v", v}, {"result", result})))
         return ATT_ERR_ARGUMENT;
     att_vocabulary symbols = {.ctx = v->ctx};
     int64_t n = 0, n_characters = 0;
     att_status s = v->result.count > 0
-                       ? att_fail(v->ctx, ATT_ERR_ARGUMENT, "att_vocab_learn: the vocabulary has been learnt already")
+                       ? att_fail(v->ctx, ATT_ERR_ARGUMENT, "att_vocab_train: the vocabulary has been learnt already")
                        : choose_characters(v, &symbols, &n);
     n_characters = n;
     s = s ? s : att_bpe_learn(&symbols, &n, v->texts.data, word_at(v, 0), n_words(v), &v->options);
@@ -380,5 +380,5 @@ att_status att_vocab_learn(att_vocab *v, att_vocab_result *result)
                                 .words = (int64_t)n_words(v),
                                 .left_out = v->n_left_out,
                                 .left_out_text = v->left_out.data};
-    return att_give_info(result, &r, sizeof r, "att_vocab_result");
+    return att_info_write(result, &r, sizeof r, "att_vocab_result");
 }

@@ -143,5 +143,5 @@ att_status att_training_step(att_training *t, att_training_report *report)
     r.epoch = t->epochs;
     r.steps_left = att_ceil_div(t->batches - t->batch, parts);
     r.loss /= (double)(n_targets ? n_targets : 1);
-    return att_give_info(report, &r, sizeof r, "att_training_report");
+    return att_info_write(report, &r, sizeof r, "att_training_report");
 }

@@ -140,7 +140,7 @@ att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encode
 {
     if (att_require(__func__, ATT_NAMED({"m", m}, {"info", info})))
         return ATT_ERR_ARGUMENT;
-    return att_give_info(info, &m->info, sizeof m->info, "att_encoder_decoder_info");
+    return att_info_write(info, &m->info, sizeof m->info, "att_encoder_decoder_info");
 }
 
 int64_t att_encoder_decoder_params(const att_encoder_decoder *m)
@@ -230,7 +230,7 @@ att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *f
     if (att_require(__func__, ATT_NAMED({"m", m}, {"folder", folder})))
         return ATT_ERR_ARGUMENT;
     att_encoder_decoder_write_options o;
-    att_status s = att_take_options(&o, sizeof o, options, "att_encoder_decoder_write_options");
+    att_status s = att_options_read(&o, sizeof o, options, "att_encoder_decoder_write_options");
     if (!s && !m->model.trainable)
         s = att_fail(m->model.ctx, ATT_ERR_ARGUMENT,
                      "att_encoder_decoder_write: the model was opened to be used, and does not learn");

@@ -78,7 +78,7 @@ att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint6
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"config", config}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    att_status e = att_take_options(&c, sizeof c, config, "att_seq2seq_config");
+    att_status e = att_options_read(&c, sizeof c, config, "att_seq2seq_config");
     if (!e && (unsigned)c.attention > ATT_SEQ2SEQ_GENERAL)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "seq2seq: %d is no attention", (int)c.attention);
     if (e)
@@ -95,7 +95,7 @@ att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config
 {
     if (att_require(__func__, ATT_NAMED({"m", m}, {"config", config})))
         return ATT_ERR_ARGUMENT;
-    return att_give_info(config, &m->config, sizeof m->config, "att_seq2seq_config");
+    return att_info_write(config, &m->config, sizeof m->config, "att_seq2seq_config");
 }
 
 /* ---- encoder */

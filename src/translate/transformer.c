@@ -159,7 +159,7 @@ att_status att_transformer_describe(const att_transformer *m, att_transformer_in
                                       .decoder_layers = c->decoder.layers,
                                       .decoder_heads = c->decoder.heads,
                                       .decoder_intermediate = c->decoder.intermediate};
-    return att_give_info(info, &all, sizeof all, "att_transformer_info");
+    return att_info_write(info, &all, sizeof all, "att_transformer_info");
 }
 
 /* ---- apply */

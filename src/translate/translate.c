@@ -93,7 +93,7 @@ const att_encoder_decoder *att_translator_model(const att_translator *m) { retur
 
 att_status att_translator_weights(const att_translator *m, att_model_weights *weights)
 {
-    return att_model_give_weights(__func__, m ? &m->model->model : NULL, weights);
+    return att_model_weights_write(__func__, m ? &m->model->model : NULL, weights);
 }
 
 const att_tokenizer *att_translator_tokenizer(const att_translator *m) { return m ? m->tokenizer : NULL; }
@@ -265,7 +265,7 @@ att_status att_translate(const att_translator *m, int64_t n, const char *const *
         return ATT_ERR_ARGUMENT;
     att_translate_options o;
     translate_job j = {.m = m};
-    att_status e = att_take_options(&o, sizeof o, options, "att_translate_options");
+    att_status e = att_options_read(&o, sizeof o, options, "att_translate_options");
     e = e ? e : set_options(m, &o, &j.search);
     e = e ? e : check(m, n, texts, out);
     if (e)

@@ -288,10 +288,10 @@ static att_status make(translation given, const char *folder, const att_translat
                        att_training **out)
 {
     att_ctx *ctx = given.ctx;
-    att_status e = att_take_options(&given.options, sizeof given.options, options, "att_translator_training_options");
+    att_status e = att_options_read(&given.options, sizeof given.options, options, "att_translator_training_options");
     e = e ? e : check(ctx, folder, &given.options);
     att_schedule rates;
-    e = e ? e : att_take_options(&rates, sizeof rates, given.options.schedule, "att_schedule");
+    e = e ? e : att_options_read(&rates, sizeof rates, given.options.schedule, "att_schedule");
     translation *t = e ? NULL : att_alloc(ctx, 1, sizeof *t);
     if (!t)
         return e ? e : ATT_ERR_MEMORY;

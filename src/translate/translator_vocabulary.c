@@ -74,7 +74,7 @@ static att_status learn_vocabulary(att_ctx *ctx, const training_options *o, cons
     att_vocab_result r = {.size = sizeof r};
     att_status e = att_vocab_new(ctx, options, &v);
     e = e ? e : count_all_words(ctx, o, v);
-    e = e ? e : att_vocab_learn(v, &r);
+    e = e ? e : att_vocab_train(v, &r);
     if (e == ATT_ERR_ARGUMENT)
         e = name_files(ctx, o, e);
     e = e ? e : write_pieces(ctx, folder, r.model, r.bytes);

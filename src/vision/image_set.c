@@ -204,7 +204,7 @@ att_status att_image_set_describe(const att_image_set *s, att_image_set_info *in
 {
     if (att_require(__func__, ATT_NAMED({"s", s}, {"info", info})))
         return ATT_ERR_ARGUMENT;
-    return att_give_info(info, &s->info, sizeof s->info, "att_image_set_info");
+    return att_info_write(info, &s->info, sizeof s->info, "att_image_set_info");
 }
 
 const char *att_image_set_label(const att_image_set *s, int64_t i)

@@ -334,7 +334,7 @@ static att_status make(image_data given, const char *folder, const att_image_tra
 {
     att_ctx *ctx = given.ctx;
     att_image_training_options *o = &given.options;
-    att_status e = att_take_options(o, sizeof *o, options, "att_image_training_options");
+    att_status e = att_options_read(o, sizeof *o, options, "att_image_training_options");
     e = e ? e : check(ctx, folder, o);
     given.set.size = sizeof given.set;
     e = e ? e : att_image_set_describe(o->images, &given.set);
@@ -345,7 +345,7 @@ static att_status make(image_data given, const char *folder, const att_image_tra
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.images has only one class, \"%s\"; a classifier needs two",
                      att_image_set_label(o->images, 0));
     att_schedule rates;
-    e = e ? e : att_take_options(&rates, sizeof rates, o->schedule, "att_schedule");
+    e = e ? e : att_options_read(&rates, sizeof rates, o->schedule, "att_schedule");
     image_data *t = e ? NULL : att_alloc(ctx, 1, sizeof *t);
     if (!t)
         return e ? e : ATT_ERR_MEMORY;
@@ -394,7 +394,7 @@ const att_vit *att_training_vit(const att_training *t)
     return t && t->kind == &kind ? ((const image_data *)t->self)->model : NULL;
 }
 
-double att_training_image_wait(const att_training *t)
+double att_training_image_seconds_waiting(const att_training *t)
 {
     return t && t->kind == &kind ? ((const image_data *)t->self)->waited : 0;
 }
@@ -471,7 +471,7 @@ static att_status count_hits(const image_data *t, const att_image_set *set, int6
     return e;
 }
 
-att_status att_training_image_hits(att_training *t, const att_image_set *images, int64_t *right, int64_t *confusion)
+att_status att_training_image_correct(att_training *t, const att_image_set *images, int64_t *right, int64_t *confusion)
 {
     if (att_require(__func__, ATT_NAMED({"t", t}, {"images", images}, {"hits", right})))
         return ATT_ERR_ARGUMENT;

@@ -168,7 +168,7 @@ att_status att_vit_describe(const att_vit *m, att_vit_info *info)
 {
     if (att_require(__func__, ATT_NAMED({"m", m}, {"info", info})))
         return ATT_ERR_ARGUMENT;
-    return att_give_info(info, &m->config.info, sizeof m->config.info, "att_vit_info");
+    return att_info_write(info, &m->config.info, sizeof m->config.info, "att_vit_info");
 }
 
 /* ---- apply */
@@ -275,7 +275,7 @@ static att_var *hidden_states(att_tape *t, const att_vit *m, att_var *images, co
     att_vit_options o = {.size = sizeof o};
     if (!att_tape_require(t, "vit", ATT_NAMED({"m", m})) || !images || !check_images(t, m, images, &v, grid))
         return NULL;
-    if (att_take_options(&o, sizeof o, options, "att_vit_options"))
+    if (att_options_read(&o, sizeof o, options, "att_vit_options"))
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s", att_error(m->model.ctx));
     if (o.dropout != 0 && !m->model.trainable)
         return att_tape_fail(t, ATT_ERR_ARGUMENT,

@@ -78,7 +78,8 @@ static void options_take_what_is_in_their_range_and_refuse_the_rest(void **state
                 {"whole", 0, "N", .integer = &whole, .min = ranges[r][0], .max = ranges[r][1]},
                 {"real", 0, "X", .number = &real, .min = ranges[r][0], .max = ranges[r][1]},
             };
-            const int code[] = {cli_take(&of[0], "--whole", texts[i]), cli_take(&of[1], "--real", texts[i])};
+            const int code[] = {cli_option_set(&of[0], "--whole", texts[i]),
+                                cli_option_set(&of[1], "--real", texts[i])};
             assert_true(code[0] == CLI_DONE ? (double)whole >= of[0].min && (double)whole <= of[0].max : whole == 7);
             assert_true(code[1] == CLI_DONE ? real >= of[1].min && real <= of[1].max && isfinite(real) : real == 7);
             assert_true((code[0] == CLI_DONE || code[0] == CLI_MISUSE) &&

@@ -89,7 +89,7 @@ static void compare_calls(att_ctx *ctx, att_attention_spec *s, const att_attenti
     pairs.flags = 0;
     pairs.tile = pairs.tile_back = NULL;
     pairs.number = NULL;
-    pairs.number_back = NULL;
+    pairs.term_back = NULL;
     float *expected[WRITTEN] = {NULL}, *before[WRITTEN] = {NULL};
     for (int i = 0; i < WRITTEN; i++) {
         const att_tensor *t = written(a, g, i);
@@ -212,30 +212,30 @@ static void half_of_tile(const att_score_tile *t)
 static void no_change(const att_score_tile *t)
 {
     cosine_tile_back(&(att_score_tile){.size = sizeof *t}); /* of no keys */
-    memset(t->dquery_number, 0, (size_t)t->queries * sizeof *t->dquery_number);
+    memset(t->dquery_term, 0, (size_t)t->queries * sizeof *t->dquery_term);
 }
 static void nothing_of_keys(const att_score_tile *t)
 {
     att_score_tile other = *t;
     float nothing[256];
-    other.dkey_number = nothing;
+    other.dkey_term = nothing;
     cosine_tile_back(&other);
 }
 static void over_queries(const att_score_tile *t)
 {
-    memset(t->dquery_number, 0, (size_t)t->queries * sizeof *t->dquery_number);
+    memset(t->dquery_term, 0, (size_t)t->queries * sizeof *t->dquery_term);
     cosine_tile_back(t);
 }
 static void over_keys(const att_score_tile *t)
 {
-    memset(t->dkey_number, 0, (size_t)t->keys * sizeof *t->dkey_number);
+    memset(t->dkey_term, 0, (size_t)t->keys * sizeof *t->dkey_term);
     cosine_tile_back(t);
 }
 static void spreads_nan(const att_score_tile *t)
 {
     cosine_tile_back(t);
     for (int j = 0; j < t->keys; j++)
-        t->dquery_number[0] += 0 * t->key[j * t->key_stride];
+        t->dquery_term[0] += 0 * t->key[j * t->key_stride];
 }
 static float twice_the_length(const att_score_row *r) { return 2 * inverse_length(r); }
 static void half_of_slope(const att_score_row *r, float dnumber, float *dx) { inverse_length_back(r, dnumber / 2, dx); }
@@ -252,17 +252,17 @@ static void each_function_that_disagrees_is_named(void **state)
         const char *sentence;
         void (*tile)(const att_score_tile *), (*tile_back)(const att_score_tile *);
         float (*number)(const att_score_row *);
-        void (*number_back)(const att_score_row *, float, float *);
+        void (*term_back)(const att_score_row *, float, float *);
     } wrongs[] = {
         {.sentence = "tile gives|query 3 and key 41, but formula", .tile = half_of_tile},
         {.sentence = "tile gives|query 3 and key 41, but formula", .number = twice_the_length},
         {.sentence = "tile_back gives|dquery[0], but derivatives", .tile_back = no_change},
         {.sentence = "tile_back gives|dkey[0], but derivatives", .tile_back = nothing_of_keys},
-        {.sentence = "tile_back, which writes over what it should add to|dquery_number[0]", .tile_back = over_queries},
-        {.sentence = "tile_back, which writes over what it should add to|dkey_number[0]", .tile_back = over_keys},
+        {.sentence = "tile_back, which writes over what it should add to|dquery_term[0]", .tile_back = over_queries},
+        {.sentence = "tile_back, which writes over what it should add to|dkey_term[0]", .tile_back = over_keys},
         {.sentence = "tile_back gives|nan for dquery[0]", .tile_back = spreads_nan},
-        {.sentence = "number_back gives|by x[0], but differences of number", .number_back = half_of_slope},
-        {.sentence = "number_back, which writes over what it should add to|by x[0]", .number_back = over_row},
+        {.sentence = "term_back gives|by x[0], but differences of number", .term_back = half_of_slope},
+        {.sentence = "term_back, which writes over what it should add to|by x[0]", .term_back = over_row},
     };
     att_ctx *ctx = check_open(NULL, 1);
     for (int i = 0; i < COUNT(wrongs); i++) {
@@ -270,7 +270,7 @@ static void each_function_that_disagrees_is_named(void **state)
         score.tile = wrongs[i].tile ? wrongs[i].tile : score.tile;
         score.tile_back = wrongs[i].tile_back ? wrongs[i].tile_back : score.tile_back;
         score.number = wrongs[i].number ? wrongs[i].number : score.number;
-        score.number_back = wrongs[i].number_back ? wrongs[i].number_back : score.number_back;
+        score.term_back = wrongs[i].term_back ? wrongs[i].term_back : score.term_back;
         assert_int_equal(att_verify(ctx, ATT_OPTIONS(att_attention_spec, .heads = 2, .head_dim = 19, .score = &score)),
                          ATT_ERR_ARGUMENT);
         char sentence[256];
@@ -302,8 +302,8 @@ static void functions_that_do_not_fit_together_are_refused(void **state)
     score.tile_back = NULL;
     refuses(ctx, &score, 8, "\"polynomial\" has ATT_PRODUCT and a derivative, but no tile_back");
     score = gaussian_score;
-    score.number_back = NULL;
-    refuses(ctx, &score, 8, "\"gaussian\" has a number of each row and a derivative, but no number_back");
+    score.term_back = NULL;
+    refuses(ctx, &score, 8, "\"gaussian\" has a number of each row and a derivative, but no term_back");
     score = gaussian_score;
     score.flags = 0;
     refuses(ctx, &score, 8, "\"gaussian\" has a number of each row, but not ATT_PRODUCT");

@@ -80,7 +80,7 @@ static void add_number_magnitudes(const work *w, const float *x, const float *ot
     float by_row[MOST_DIM] = {0};
     const att_score_row row = {sizeof row, s->user, x, dim, &w->plan->vectors};
     if (s->number)
-        s->number_back(&row, by_number, by_row);
+        s->term_back(&row, by_number, by_row);
     for (int64_t d = 0; d < dim; d++)
         dx[d] = fabs((double)by_product * other[d]) + fabs((double)by_row[d]);
 }
@@ -114,10 +114,10 @@ static void walk_product(const work *w, const att_pair *p)
                                              .ds = &ds,
                                              .stride = 1,
                                              .vectors = &w->plan->vectors,
-                                             .query_number = &number[0],
-                                             .key_number = &number[1],
-                                             .dquery_number = &dnumber[0],
-                                             .dkey_number = &dnumber[1]});
+                                             .query_term = &number[0],
+                                             .key_term = &number[1],
+                                             .dquery_term = &dnumber[0],
+                                             .dkey_term = &dnumber[1]});
     add_number_magnitudes(w, p->query, p->key, ds, dnumber[0], w->dq);
     add_number_magnitudes(w, p->key, p->query, ds, dnumber[1], w->dk);
 }

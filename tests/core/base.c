@@ -121,9 +121,9 @@ static void options_of_an_older_header_leave_the_rest_zero(void **state)
     (void)state;
     large got;
     memset(&got, 0xff, sizeof got);
-    assert_int_equal(att_take_options(&got, sizeof got, &(small){sizeof(small), 7}, "large"), ATT_OK);
+    assert_int_equal(att_options_read(&got, sizeof got, &(small){sizeof(small), 7}, "large"), ATT_OK);
     assert_true(got.size == sizeof got && got.a == 7 && got.c == 0 && got.d == 0);
-    assert_int_equal(att_take_options(&got, sizeof got, NULL, "large"), ATT_OK);
+    assert_int_equal(att_options_read(&got, sizeof got, NULL, "large"), ATT_OK);
     assert_true(got.size == sizeof got && got.a == 0);
 }
 
@@ -132,10 +132,10 @@ static void options_of_a_newer_header_pass_while_they_set_nothing_unknown(void *
     (void)state;
     small got = {0};
     large given = {sizeof given, 7, 0, 0, 0};
-    assert_int_equal(att_take_options(&got, sizeof got, &given, "small"), ATT_OK);
+    assert_int_equal(att_options_read(&got, sizeof got, &given, "small"), ATT_OK);
     assert_true(got.size == sizeof got && got.a == 7);
     given.d = 1;
-    assert_int_equal(att_take_options(&got, sizeof got, &given, "small"), ATT_ERR_UNSUPPORTED);
+    assert_int_equal(att_options_read(&got, sizeof got, &given, "small"), ATT_ERR_UNSUPPORTED);
     check_says(NULL, "small");
 }
 
@@ -145,7 +145,7 @@ static void options_without_their_size_are_refused(void **state)
     small got = {3, 3};
     static const size_t wrong[] = {0, 1, sizeof(size_t) - 1, (size_t)1 << 20, SIZE_MAX};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_int_equal(att_take_options(&got, sizeof got, &(small){wrong[i], 1}, "small"), ATT_ERR_ARGUMENT);
+        assert_int_equal(att_options_read(&got, sizeof got, &(small){wrong[i], 1}, "small"), ATT_ERR_ARGUMENT);
         check_says(NULL, "sizeof(small)");
     }
     assert_int_equal(got.a, 3);
@@ -159,13 +159,13 @@ static void what_is_filled_may_be_of_an_older_or_newer_header(void **state)
         small info;
         int behind;
     } older = {{sizeof older.info, 1}, 42};
-    assert_int_equal(att_give_info(&older.info, &known, sizeof known, "large"), ATT_OK);
+    assert_int_equal(att_info_write(&older.info, &known, sizeof known, "large"), ATT_OK);
     assert_true(older.info.size == sizeof older.info && older.info.a == 7 && older.behind == 42);
     large newer = {sizeof newer, 1, 1, 1, 1};
-    assert_int_equal(att_give_info(&newer, &(small){0, 7}, sizeof(small), "small"), ATT_OK);
+    assert_int_equal(att_info_write(&newer, &(small){0, 7}, sizeof(small), "small"), ATT_OK);
     assert_true(newer.size == sizeof newer && newer.a == 7 && newer.d == 0);
     small without = {0, 3};
-    assert_int_equal(att_give_info(&without, &known, sizeof known, "large"), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_info_write(&without, &known, sizeof known, "large"), ATT_ERR_ARGUMENT);
     check_says(NULL, "large: its field size is 0");
     assert_int_equal(without.a, 3);
 }

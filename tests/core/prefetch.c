@@ -15,7 +15,7 @@ static void a_list_gives_each_line_of_its_rows_in_order(void **state)
         att_prefetch_add(&list, memory, 0, STRIDE, ROWS);
         att_prefetch_add(&list, dense, BYTES, BYTES, ROWS);
         int64_t n = 0;
-        for (att_prefetch_lines x; (x = att_prefetch_take(&list, max)).left > 0;)
+        for (att_prefetch_lines x; (x = att_prefetch_next(&list, max)).left > 0;)
             for (int64_t i = 0; i < x.left; i++, n++) {
                 const int64_t rest = n - ROWS * LINES;
                 const char *line =
@@ -34,9 +34,9 @@ static void a_share_bounds_what_is_taken_at_once(void **state)
     att_prefetch list = {.share = 3};
     att_prefetch_add(&list, memory, sizeof memory, 0, 1);
     for (int64_t left = 10; left > 0; left -= 3)
-        assert_int_equal(att_prefetch_take(&list, 100).left, att_min(left, 3));
-    assert_int_equal(att_prefetch_take(&list, 100).left, 0);
-    assert_int_equal(att_prefetch_take(NULL, 100).left, 0);
+        assert_int_equal(att_prefetch_next(&list, 100).left, att_min(left, 3));
+    assert_int_equal(att_prefetch_next(&list, 100).left, 0);
+    assert_int_equal(att_prefetch_next(NULL, 100).left, 0);
 }
 
 int main(void)

@@ -20,7 +20,7 @@ static att_vocab *learn(const att_vocab_options *opt, const char *const *lines, 
         fail_msg("%s", att_error(ctx));
     for (; *lines; lines++)
         assert_int_equal(att_vocab_add(v, *lines, strlen(*lines)), ATT_OK);
-    if (att_vocab_learn(v, r) != ATT_OK)
+    if (att_vocab_train(v, r) != ATT_OK)
         fail_msg("%s", att_error(ctx));
     return v;
 }
@@ -157,7 +157,7 @@ static void the_model_is_the_same_in_any_order_of_the_lines(void **state)
             text_line(&lines, i ? 1999 - k : k);
             assert_int_equal(att_vocab_add(v[i], lines.line, lines.bytes), ATT_OK);
         }
-        assert_int_equal(att_vocab_learn(v[i], &r[i]), ATT_OK);
+        assert_int_equal(att_vocab_train(v[i], &r[i]), ATT_OK);
     }
     assert_int_equal(r[0].bytes, r[1].bytes);
     assert_memory_equal(r[0].model, r[1].model, r[0].bytes);
@@ -187,7 +187,7 @@ static att_tokenizer *learn_golden(bool keep_text, text_lines *lines)
     fclose(f);
     for (unsigned i = 0; i < lines->n_snippets; i++)
         assert_int_equal(att_vocab_add(v, lines->snippet[i], strlen(lines->snippet[i])), ATT_OK);
-    if (att_vocab_learn(v, &r) != ATT_OK)
+    if (att_vocab_train(v, &r) != ATT_OK)
         fail_msg("%s", att_error(ctx));
     set_model(r.model, r.bytes);
     att_vocab_free(v);
@@ -318,19 +318,19 @@ static void wrong_options_and_calls_are_refused_with_a_sentence(void **state)
     }
     att_vocab_result r = {.size = sizeof r};
     assert_int_equal(att_vocab_new(ctx, OPTIONS(.pieces = 10, .keep_text = true), &v), ATT_OK);
-    assert_int_equal(att_vocab_learn(v, &r), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_vocab_train(v, &r), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "there is no text to learn a vocabulary from");
     assert_int_equal(att_vocab_add(v, NULL, 1), ATT_ERR_ARGUMENT);
     assert_int_equal(att_vocab_add(v, "abcdefgh", 8), ATT_OK);
-    assert_int_equal(att_vocab_learn(v, &r), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_vocab_train(v, &r), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx),
                         "3 special pieces and 9 characters are more than a vocabulary of 10: it has to be "
                         "larger, or to cover fewer characters");
     att_vocab_free(v);
     assert_int_equal(att_vocab_new(ctx, OPTIONS(.pieces = 12, .keep_text = true), &v), ATT_OK);
     assert_int_equal(att_vocab_add(v, "abcdefgh", 8), ATT_OK);
-    assert_int_equal(att_vocab_learn(v, &r), ATT_OK);
-    assert_int_equal(att_vocab_learn(v, &r), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_vocab_train(v, &r), ATT_OK);
+    assert_int_equal(att_vocab_train(v, &r), ATT_ERR_ARGUMENT);
     check_says(ctx, "learnt already");
     assert_int_equal(att_vocab_add(v, "a", 1), ATT_ERR_ARGUMENT);
     check_says(ctx, "learnt already");
@@ -356,7 +356,7 @@ static void every_failing_allocation_gives_an_error_and_leaks_nothing(void **sta
         for (unsigned i = 0; !s && i < lines.n_snippets; i++)
             s = att_vocab_add(v, lines.snippet[i], strlen(lines.snippet[i]));
         if (!s)
-            s = att_vocab_learn(v, &r);
+            s = att_vocab_train(v, &r);
         assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);
         att_vocab_free(v);
         att_close(failing);

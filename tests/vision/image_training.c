@@ -80,15 +80,15 @@ static void stripes_are_learnt(void **state)
         fail_msg("%s", att_error(ctx));
     assert_ptr_equal(att_training_vit(t), m);
     int64_t before, after, confusion[CLASSES][CLASSES];
-    assert_int_equal(att_training_image_hits(t, test, &before, NULL), ATT_OK);
+    assert_int_equal(att_training_image_correct(t, test, &before, NULL), ATT_OK);
     assert_true(before < TEST / 2);
     make_steps(t, STEPS);
-    assert_int_equal(att_training_image_hits(t, test, &after, &confusion[0][0]), ATT_OK);
+    assert_int_equal(att_training_image_correct(t, test, &after, &confusion[0][0]), ATT_OK);
     assert_int_equal(after, TEST);
     for (int c = 0; c < CLASSES; c++)
         for (int k = 0; k < CLASSES; k++)
             assert_int_equal(confusion[c][k], c == k ? TEST / CLASSES : 0);
-    assert_true(att_training_image_wait(t) > 0);
+    assert_true(att_training_image_seconds_waiting(t) > 0);
     att_training_free(t);
     att_vit_free(m);
     att_image_set_free(train);
@@ -361,7 +361,7 @@ static void a_broken_image_stops_the_training_and_is_named(void **state)
     const int64_t n = parameters(t, after);
     assert_memory_equal(before, after, (size_t)n * sizeof *after);
     int64_t hits;
-    assert_int_equal(att_training_image_hits(t, set, &hits, NULL), e);
+    assert_int_equal(att_training_image_correct(t, set, &hits, NULL), e);
     assert_non_null(strstr(att_error(ctx), "columns/7.png"));
     assert_int_equal(att_training_step(t, &r), e); /* and again */
     memset(pixels, 140, sizeof pixels);
@@ -502,7 +502,7 @@ static void running_out_of_memory_leaks_nothing(void **state)
         int64_t hits;
         att_status e = t ? att_training_step(t, &r) : ATT_ERR_MEMORY;
         e = e ? e : att_training_step(t, &r);
-        e = e ? e : att_training_image_hits(t, held, &hits, NULL);
+        e = e ? e : att_training_image_correct(t, held, &hits, NULL);
         e = e ? e : att_training_keep_best(t, 1, ATT_F32);
         if (e) {
             assert_int_equal(e, ATT_ERR_MEMORY);

@@ -101,7 +101,7 @@ extern const cli_command *const cli_commands[];  /* in alphabetical order, up to
 /* Parses and runs: argv[0] is the command's name. */
 int cli_run(const cli_command *c, const char *path, int argc, char **argv);
 /* Sets an option's value; `source` is its origin, for messages: "--threads". */
-int cli_take(const cli_option *o, const char *source, const char *given);
+int cli_option_set(const cli_option *o, const char *source, const char *given);
 /* The command with this name, or NULL after a message with the nearest name; `path` as in "attend bench". */
 const cli_command *cli_find(const cli_command *const *commands, const char *path, const char *name);
 typedef struct cli_hint {

@@ -98,7 +98,7 @@ static int set_text(const cli_option *o, const char *given)
     return CLI_DONE;
 }
 
-int cli_take(const cli_option *o, const char *source, const char *given)
+int cli_option_set(const cli_option *o, const char *source, const char *given)
 {
     if (o->flag)
         *o->flag = true;
@@ -186,7 +186,7 @@ static int set_from_environment(const cli_option *options, int n, const char *pa
         if (value && *value) {
             char source[64];
             snprintf(source, sizeof source, "$%s", options[i].env);
-            int code = cli_take(&options[i], source, value);
+            int code = cli_option_set(&options[i], source, value);
             if (code)
                 return code;
         } else if (options[i].required && !given[i]) {
@@ -230,7 +230,7 @@ static int parse(const cli_command *c, const char *path, int argc, char **argv, 
             snprintf(source, sizeof source, "-%c", found);
         else
             snprintf(source, sizeof source, "--%s", c->options[i].name);
-        int code = cli_take(&c->options[i], source, optarg);
+        int code = cli_option_set(&c->options[i], source, optarg);
         if (code)
             return code;
         given[i] = true;

@@ -85,7 +85,7 @@ static int spawn(pid_t *pid, const char *const *arguments, const posix_spawn_fil
     const int failed =
         posix_spawnp(pid, arguments[0], actions, attributes, (char *const *)(uintptr_t)arguments, environ);
     if (!failed)
-        cli_end_takes_along(*pid);
+        cli_signals_forward(*pid);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return failed;
 }
@@ -119,6 +119,6 @@ int cli_program_run(const cli_program *p, int *status)
     if (failed)
         return failed;
     failed = wait_for(pid, status);
-    cli_end_takes_along(0);
+    cli_signals_forward(0);
     return failed;
 }

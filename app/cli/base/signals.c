@@ -39,7 +39,7 @@ void cli_end_block(sigset_t *before)
     sigprocmask(SIG_BLOCK, &set, before);
 }
 
-void cli_end_takes_along(pid_t group) { started = group; }
+void cli_signals_forward(pid_t group) { started = group; }
 
 int cli_end_create(char *path, mode_t mode)
 {

@@ -31,7 +31,7 @@ void cli_end_block(sigset_t *before);
 
 /* A process group that an early end ends, too, by SIGTERM: that of a program which this process has started; 0: none.
  */
-void cli_end_takes_along(pid_t group);
+void cli_signals_forward(pid_t group);
 
 /* Ends the process where memory is lacking and the caller cannot report it. */
 _Noreturn void cli_end_without_memory(void);

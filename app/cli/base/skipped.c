@@ -18,7 +18,7 @@ int cli_skip(cli_skipped *s, const char *format, ...)
     return CLI_DONE;
 }
 
-void cli_skipped_say(int64_t n, const char *bad)
+void cli_skipped_report(int64_t n, const char *bad)
 {
     if (n == 1)
         cli_note("a malformed line was left out (--skip-bad-lines): %s", bad);

@@ -20,7 +20,7 @@ typedef struct cli_skipped {
 int cli_skip(cli_skipped *s, const char *format, ...) ATT_PRINTF(2, 3);
 
 /* Says on standard error that n > 0 lines were left out; bad: the sentence on the first of them. */
-void cli_skipped_say(int64_t n, const char *bad);
+void cli_skipped_report(int64_t n, const char *bad);
 /* The same as members of an object of JSON on standard output, each after a comma. */
 void cli_skipped_print(int64_t n, const char *bad);
 

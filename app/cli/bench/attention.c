@@ -229,13 +229,13 @@ static int parse_field(const char *where, const char *name, const json_t *value)
         return CLI_DONE;
     }
     if (!o->flag && json_is_string(value))
-        return cli_take(o, source, json_string_value(value));
+        return cli_option_set(o, source, json_string_value(value));
     if ((o->integer || o->number) && json_is_number(value)) {
         if (json_is_integer(value))
             snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
         else
             snprintf(number, sizeof number, "%.17g", json_real_value(value));
-        return cli_take(o, source, number);
+        return cli_option_set(o, source, number);
     }
     return cli_fail("%s: is not a %s", source, o->flag ? "boolean" : o->integer || o->number ? "number" : "string");
 }

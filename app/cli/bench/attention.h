@@ -75,7 +75,7 @@ double attention_reads(const attention_case *c);
 /* ---- bench_attention_stages.c: score, modifiers and masks by name ---- */
 
 /* Sets the stages of the spec, and their arguments. */
-int attention_take_stages(attention_case *c);
+int attention_set_stages(attention_case *c);
 /* How many of the parameters are the score's. */
 int attention_score_params(const attention_case *c);
 /* The number of keys of sequence b, and the position of its query i. */

@@ -249,7 +249,7 @@ int attention_open(attention_case *c, const attention_settings *set, const char 
     if (!code)
         code = apply_settings(c, set);
     if (!code)
-        code = attention_take_stages(c);
+        code = attention_set_stages(c);
     if (!code)
         code = attention_status(c, att_plan_new(c->ctx, &c->spec, &c->plan));
     if (!code)

@@ -322,7 +322,7 @@ static int parse_modifier(attention_case *c, const char *name, const char *value
     return unknown(c, "modifier", name, names, MODIFIERS);
 }
 
-int attention_take_stages(attention_case *c)
+int attention_set_stages(attention_case *c)
 {
     c->spec.stage = c->stage;
     c->args.param = c->param;

@@ -379,7 +379,7 @@ static int open_sets(evaluation *e)
         cli_note("%s: %lld caption%s without a word, left out", data, (long long)e->info.empty,
                  e->info.empty == 1 ? "" : "s");
     if (!code)
-        cli_skipped_say(e->info.skipped, e->info.bad);
+        cli_skipped_report(e->info.skipped, e->info.bad);
     return code ? code : caption_references_open(&e->r, e->m.ctx, e->set, e->n);
 }
 

@@ -310,7 +310,7 @@ static int open_images(caption_training *t)
     return code || !valid_list ? code : check_overlap(t);
 }
 
-static void say_images(const caption_training *t)
+static void report_images(const caption_training *t)
 {
     const att_caption_set_info *i = &t->info;
     fprintf(stderr, "%lld image%s with %lld caption%s (%s)", (long long)i->images, i->images == 1 ? "" : "s",
@@ -321,7 +321,7 @@ static void say_images(const caption_training *t)
     fputc('\n', stderr);
     if (i->empty)
         cli_note("%s: %lld caption%s without a word, left out", data, (long long)i->empty, i->empty == 1 ? "" : "s");
-    cli_skipped_say(i->skipped, i->bad);
+    cli_skipped_report(i->skipped, i->bad);
     if (!train_list && i->missing)
         cli_note("%lld image%s with captions %s not in %s, and left out", (long long)i->missing,
                  i->missing == 1 ? "" : "s", i->missing == 1 ? "is" : "are", images);
@@ -335,7 +335,7 @@ static void say_images(const caption_training *t)
 /* ---- validation ------------------------------------------------------------------- */
 
 /* Has the last step learnt presence alone? */
-static bool learns_presence(const caption_training *t)
+static bool trains_presence(const caption_training *t)
 {
     return att_training_steps(t->common.training) <= att_training_caption_presence_steps(t->common.training);
 }
@@ -363,18 +363,18 @@ static int share_time(void *user)
     caption_training *t = user;
     const double time = cli_training_time(&t->common), step = (double)att_training_steps(t->common.training);
     estimate(t, time, step);
-    if (!learns_presence(t) || presence_epochs == 0 || time < (double)presence_epochs / (double)epochs)
+    if (!trains_presence(t) || presence_epochs == 0 || time < (double)presence_epochs / (double)epochs)
         return CLI_DONE;
     cli_note("the presence of words has had its share of --minutes: from step %.0f on, words are learnt", step + 1);
     cli_training_forget(&t->common);
-    return cli_status(t->common.ctx, att_training_caption_learn_words(t->common.training));
+    return cli_status(t->common.ctx, att_training_caption_train_words(t->common.training));
 }
 
 /* What the loss is of */
 static const char *quantity(const void *user)
 {
     const caption_training *t = user;
-    return presence_epochs > 0 && learns_presence(t) ? "presence" : "loss";
+    return presence_epochs > 0 && trains_presence(t) ? "presence" : "loss";
 }
 
 static int validate_presence(const caption_training *t, cli_validation *v)
@@ -403,9 +403,9 @@ static int validate_words(const caption_training *t, cli_validation *v)
 static int validate(void *user, cli_validation *v)
 {
     caption_training *t = user;
-    const double now = cli_seconds(), waited = att_training_caption_wait(t->common.training),
+    const double now = cli_seconds(), waited = att_training_caption_seconds_waiting(t->common.training),
                  share = (waited - t->waited) / (now - t->seconds);
-    const int code = (learns_presence(t) ? validate_presence : validate_words)(t, v);
+    const int code = (trains_presence(t) ? validate_presence : validate_words)(t, v);
     const size_t n = strlen(v->shown);
     if (!encoder)
         snprintf(v->shown + n, sizeof v->shown - n, "; %.1f %% of the time waited for images", 100 * share);
@@ -450,7 +450,7 @@ static int open_training(caption_training *t)
 }
 
 /* There is no model yet: its captions would have no meaning. */
-static void say_without_words(const caption_training *t, bool stopped)
+static void report_without_words(const caption_training *t, bool stopped)
 {
     const long long step = att_training_steps(t->common.training);
     const cli_shell_word name = cli_quoted(folder);
@@ -476,9 +476,9 @@ static int write_model(void *user, bool stopped)
     if (info.best_step > 0)
         cli_note("the model is that of step %lld, the best on validation: loss %.4f per word",
                  (long long)info.best_step, -info.best);
-    t->common.none = info.best_step == 0 && presence_epochs > 0 && learns_presence(t);
+    t->common.none = info.best_step == 0 && presence_epochs > 0 && trains_presence(t);
     if (t->common.none) {
-        say_without_words(t, stopped);
+        report_without_words(t, stopped);
         return CLI_DONE;
     }
     if (info.best_step == 0)
@@ -533,7 +533,7 @@ static int run(int n, char **arguments)
         code = open_training(&t);
     }
     if (!code) {
-        say_images(&t);
+        report_images(&t);
         t.common.validate = t.valid ? validate : NULL;
         t.common.quantity = quantity;
         t.common.after_step = minutes > 0 ? share_time : NULL;

@@ -146,16 +146,16 @@ static int restore_training(const evaluation *e, const json_t *training)
     bool other = false;
     cli_interactions_options was;
     const json_t *all = json_object_get(training, "options");
-    cli_learnt_split(all, &was);
+    cli_training_data_split(all, &was);
     restore_split(e, &was);
     cli_interactions_complete(&data);
-    int code = cli_learnt_reading(all, e->m.name, data.path, options, typed);
+    int code = cli_training_data_reading(all, e->m.name, data.path, options, typed);
     if (!code)
-        code = cli_learnt_other_log(training, data.path, &other);
+        code = cli_training_data_other_log(training, data.path, &other);
     if (!code && other)
         cli_note("%s is not the log of the training of %s, which may have learnt from actions that are held out here",
                  data.path, e->m.name);
-    return code ? code : cli_learnt_note(json_object_get(training, "learnt"), e->m.name, &data);
+    return code ? code : cli_training_data_note(json_object_get(training, "learnt"), e->m.name, &data);
 }
 
 static int read_training(const evaluation *e)
@@ -498,7 +498,7 @@ static int read_data(evaluation *e)
     if (!code)
         code = cli_interactions_hold_out(e->ctx, &e->log, &data);
     if (!code && e->log.held.cases[part] == 0) {
-        cli_interactions_say(&e->log); /* the reason may be how the log was read */
+        cli_interactions_report(&e->log); /* the reason may be how the log was read */
         code = fail_without_cases(e);
     }
     if (!code && model_name)
@@ -529,7 +529,7 @@ static int run(int n, char **arguments)
     if (!code)
         code = read_data(&e);
     if (!code && !json)
-        cli_interactions_say(&e.log);
+        cli_interactions_report(&e.log);
     if (!code)
         code = measure_all(&e);
     if (!code)

@@ -196,7 +196,7 @@ static void note_rest(const cli_interactions *l)
         cli_note("the first line was read as a heading: %.80s", i->heading);
     if (i->missing_user)
         cli_note("%s is read as no user, but as a value that is missing: those actions are left out", i->missing_user);
-    cli_skipped_say(i->skipped, i->bad);
+    cli_skipped_report(i->skipped, i->bad);
     note_columns(l);
 }
 
@@ -239,7 +239,7 @@ void cli_interactions_close(cli_interactions *l)
 }
 
 /* From when to when the actions are: of the wrong column one sees it. */
-static void say_times(const cli_interactions *l)
+static void report_times(const cli_interactions *l)
 {
     double first, last;
     find_times(l, &first, &last);
@@ -249,14 +249,14 @@ static void say_times(const cli_interactions *l)
             cli_time_unit(per_second));
 }
 
-void cli_interactions_say(const cli_interactions *l)
+void cli_interactions_report(const cli_interactions *l)
 {
     const att_interactions_info *i = &l->info;
     fprintf(stderr, "%lld action%s of %lld user%s with %lld item%s (%s)", (long long)i->actions,
             i->actions == 1 ? "" : "s", (long long)i->users, i->users == 1 ? "" : "s", (long long)i->items,
             i->items == 1 ? "" : "s", i->format);
     if (i->timed)
-        say_times(l);
+        report_times(l);
     else
         fputs("; without times: the order is that of the file", stderr);
     if (i->unsorted > 0)

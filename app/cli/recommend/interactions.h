@@ -77,7 +77,7 @@ int cli_interactions_hold_out(att_ctx *ctx, cli_interactions *l, const cli_inter
 void cli_interactions_close(cli_interactions *l);
 
 /* What the log has, and what of it is unusual: a line each, on standard error. */
-void cli_interactions_say(const cli_interactions *l);
+void cli_interactions_report(const cli_interactions *l);
 /* What of it is unusual alone; path: that of the log. */
 void cli_interactions_note(const cli_interactions *l, const char *path);
 /* "leave-one-out", "time", "none" */

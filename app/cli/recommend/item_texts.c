@@ -99,7 +99,7 @@ static int read_records(reading *r, const char *path, int64_t skip)
     }
     cli_records_skipped(&r->in, &skipped);
     if (!code)
-        cli_skipped_say(skipped.n, skipped.first);
+        cli_skipped_report(skipped.n, skipped.first);
     return !code && r->n == 0 ? cli_fail("%s: has no texts", path) : code;
 }
 

@@ -253,10 +253,11 @@ static int read_learnt(recommend_training *t)
     const int code = cli_training_file_read(model_name, &training);
     if (code)
         return code;
-    t->learnt = cli_learnt_of(training, renewed ? "its earlier model" : model_name, renewed);
-    cli_training_options_learnt(t->learnt);
-    return renewed ? CLI_DONE
-                   : cli_learnt_reading(json_object_get(training, "options"), model_name, data.path, options, typed);
+    t->learnt = cli_training_data_of(training, renewed ? "its earlier model" : model_name, renewed);
+    cli_training_options_trained(t->learnt);
+    return renewed
+               ? CLI_DONE
+               : cli_training_data_reading(json_object_get(training, "options"), model_name, data.path, options, typed);
 }
 
 static int open_base(recommend_training *t)
@@ -291,10 +292,10 @@ static int read_data(recommend_training *t)
     return code;
 }
 
-static void say_data(const recommend_training *t)
+static void report_data(const recommend_training *t)
 {
     const att_holdout_info *h = &t->log.held;
-    cli_interactions_say(&t->log);
+    cli_interactions_report(&t->log);
     fprintf(stderr, "split %s: %lld actions of %lld user%s for training", cli_split_name(h->kind),
             (long long)h->actions, (long long)h->users, h->users == 1 ? "" : "s");
     if (h->kind != ATT_HOLDOUT_NONE)
@@ -484,7 +485,7 @@ static int open_other(recommend_training *t)
 }
 
 /* The last validation was the best: says how the training continues. */
-static void say_rising(const recommend_training *t)
+static void report_rising(const recommend_training *t)
 {
     if (t->common.steps > att_training_steps(t->common.training))
         cli_note("it was still rising: attend train recommend --resume -o %s --minutes %g goes on",
@@ -506,13 +507,13 @@ static int write_model(void *user, bool stopped)
         return code ? code : cli_status(t->common.ctx, att_training_write(t->common.training, 0, weights()));
     if (info.best_step == 0) {
         t->common.stays = t->in_folder;
-        cli_training_say_kept(&t->common, "NDCG@10", 4, new_items(t));
+        cli_training_report_kept(&t->common, "NDCG@10", 4, new_items(t));
         return CLI_DONE;
     }
     cli_note("%s is the model of step %lld, with the highest NDCG@10 on validation, %.4f", folder,
              (long long)info.best_step, info.best);
     if (!stopped && info.best_step == att_training_steps(t->common.training))
-        say_rising(t);
+        report_rising(t);
     return CLI_DONE;
 }
 
@@ -543,8 +544,8 @@ static int run(int n, char **arguments)
                           folder, (long long)att_training_steps(t.common.training));
     t.in_folder = t.in_folder && !(t.texts.vectors && new_items(&t) > 0); /* with texts, new items are worth having */
     if (!code) {
-        say_data(&t);
-        code = cli_learnt_note(t.learnt, folder, &data);
+        report_data(&t);
+        code = cli_training_data_note(t.learnt, folder, &data);
     }
     if (!code)
         code = cli_training_run(&t.common);

@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-json_t *cli_learnt_of(const json_t *training, const char *model, bool renewed)
+json_t *cli_training_data_of(const json_t *training, const char *model, bool renewed)
 {
     static const char *const names[] = {"bytes", "checksums"};
     static const char *const options[] = {"data",       "split",      "min-actions", "valid-share",
@@ -53,7 +53,7 @@ static int split_number(const char *name)
     return i;
 }
 
-void cli_learnt_split(const json_t *options, cli_interactions_options *o)
+void cli_training_data_split(const json_t *options, cli_interactions_options *o)
 {
     *o = (cli_interactions_options){CLI_INTERACTIONS_DEFAULTS};
     o->split = split_number(text_of(options, "split"));
@@ -102,7 +102,7 @@ static void write_split(const cli_interactions_options *o, char *text, size_t si
     add_option(text, size, "test-from", o->test_from);
 }
 
-int cli_learnt_other_log(const json_t *training, const char *path, bool *other)
+int cli_training_data_other_log(const json_t *training, const char *path, bool *other)
 {
     struct stat s;
     char sum[CLI_CHECKSUM];
@@ -139,8 +139,8 @@ static bool same_end(const char *a, const char *b)
     return !strcasecmp(end[0], end[1]);
 }
 
-int cli_learnt_reading(const json_t *all, const char *name, const char *path, const cli_option *options,
-                       const bool *typed)
+int cli_training_data_reading(const json_t *all, const char *name, const char *path, const cli_option *options,
+                              const bool *typed)
 {
     static const char *const names[] = {"format",      "user-column",     "item-column",
                                         "time-column", "drop-duplicates", "skip-bad-lines"};
@@ -158,7 +158,7 @@ int cli_learnt_reading(const json_t *all, const char *name, const char *path, co
             cli_note("%s was trained with --%s %s, but on a file with another ending than %s, which is read without",
                      name, names[k], was, path);
         else if (!typed[i])
-            code = was ? cli_take(o, names[k], was) : CLI_DONE;
+            code = was ? cli_option_set(o, names[k], was) : CLI_DONE;
         else if (o->flag && !was)
             cli_note("%s was trained without --%s", name, names[k]);
         else if (o->text && (!was || strcmp(*o->text, was) != 0))
@@ -185,9 +185,9 @@ static int note_one(const json_t *entry, const char *name, const cli_interaction
                  name, model);
         return CLI_DONE;
     }
-    cli_learnt_split(options, &was);
+    cli_training_data_split(options, &was);
     write_split(&was, split, sizeof split);
-    const int code = cli_learnt_other_log(entry, here->path, &other);
+    const int code = cli_training_data_other_log(entry, here->path, &other);
     if (!code && was.split == ATT_HOLDOUT_NONE)
         cli_note("%s began with %s, which was trained with --split none: it has learnt from the actions that are held "
                  "out here",
@@ -203,7 +203,7 @@ static int note_one(const json_t *entry, const char *name, const cli_interaction
     return code;
 }
 
-int cli_learnt_note(const json_t *learnt, const char *name, const cli_interactions_options *here)
+int cli_training_data_note(const json_t *learnt, const char *name, const cli_interactions_options *here)
 {
     int code = CLI_DONE;
     for (size_t i = 0; !code && here->split != ATT_HOLDOUT_NONE && i < json_array_size(learnt); i++)

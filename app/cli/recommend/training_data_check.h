@@ -11,20 +11,20 @@
  * it is the model in the same folder and the log has grown. */
 
 /* Those of a model with this training (NULL: not known), and the model itself; to be released. */
-json_t *cli_learnt_of(const json_t *training, const char *model, bool renewed);
+json_t *cli_training_data_of(const json_t *training, const char *model, bool renewed);
 
 /* The split of a training by its options; what they leave out has its defaults. */
-void cli_learnt_split(const json_t *options, cli_interactions_options *o);
+void cli_training_data_split(const json_t *options, cli_interactions_options *o);
 
 /* Sets what was not typed of CLI_INTERACTIONS_OPTIONS, rows of `options`, to what the training with the options `all`
  * (or NULL) had; format and columns only of a log at `path` with the same ending. typed[i]: option i was. Says what was
  * typed and differs; name: of the model. `all` stays, as options point into it. Returns a code. */
-int cli_learnt_reading(const json_t *all, const char *name, const char *path, const cli_option *options,
-                       const bool *typed);
+int cli_training_data_reading(const json_t *all, const char *name, const char *path, const cli_option *options,
+                              const bool *typed);
 /* Says of each of `learnt` (or NULL) in which way it may have learnt from what is held out by `here`, whose path is
  * that of the log; name: of the model that began with it. Returns a code. */
-int cli_learnt_note(const json_t *learnt, const char *name, const cli_interactions_options *here);
+int cli_training_data_note(const json_t *learnt, const char *name, const cli_interactions_options *here);
 /* Is the log another one than that of the training? Returns a code. */
-int cli_learnt_other_log(const json_t *training, const char *path, bool *other);
+int cli_training_data_other_log(const json_t *training, const char *path, bool *other);
 
 #endif

@@ -125,7 +125,7 @@ static int read_scored(scored *s, const char *path)
     if (!code && s->n == 0)
         return cli_fail("%s: has no pairs", path);
     if (!code)
-        cli_skipped_say(skipped.n, skipped.first);
+        cli_skipped_report(skipped.n, skipped.first);
     return code;
 }
 
@@ -177,7 +177,7 @@ static int validate(void *user, cli_validation *v)
 
 /* ---- the run */
 
-static void say_cut(const att_training_info *i)
+static void report_truncated(const att_training_info *i)
 {
     if (i->too_long > 0)
         fprintf(stderr, "%lld of %lld rows have a sentence that is longer than the model takes, and is cut\n",
@@ -249,7 +249,7 @@ static int write_model(void *user, bool stopped)
     if (!code && none)
         return cli_fail("%s: no validation has a correlation: similarities or scores are all the same", valid_path);
     if (!code && info.best_step == 0)
-        cli_training_say_kept(&t->common, "Spearman", 2, 0);
+        cli_training_report_kept(&t->common, "Spearman", 2, 0);
     else if (!code)
         cli_note("%s is the model of step %lld, with the highest Spearman on validation, %.2f", folder,
                  (long long)info.best_step, info.best);
@@ -267,7 +267,7 @@ static int run(int n, char **arguments)
                                    .validate = valid_path ? validate : NULL,
                                    .validate_first = valid_path ? validate : NULL,
                                    .keep = keep,
-                                   .describe = say_cut,
+                                   .describe = report_truncated,
                                    .write = write_model,
                                    .options = &stored,
                                    .user = &t}};

@@ -294,7 +294,7 @@ void cli_rows_describe(const cli_rows *r)
     const long long n = r->n, empty = r->empty, negatives = r->columns - 2;
     if (empty)
         cli_note("%s: %lld pairs; left out: %lld with an empty text", r->path, n, empty);
-    cli_skipped_say(r->skipped.n, r->skipped.first);
+    cli_skipped_report(r->skipped.n, r->skipped.first);
     if (!r->chosen && r->fields > 3 && r->loss != ATT_LOSS_MULTIPLE_NEGATIVES_RANKING)
         cli_note(
             "%s: the columns 1 to 3 of %lld are learnt; a heading, as sentence1, sentence2 and score, names others",

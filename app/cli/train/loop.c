@@ -211,7 +211,7 @@ static int log_options(cli_training *t)
 }
 
 /* Says what the training has, where it stands and how far it goes; done: no further. */
-static int say_start(const cli_training *t, bool done)
+static int report_start(const cli_training *t, bool done)
 {
     att_training_info info = {.size = sizeof info};
     char limit[96] = "until interrupted";
@@ -250,7 +250,7 @@ static bool has_base(const char *folder)
 }
 
 /* Where checkpoints are left, says how large they are and what they are for. */
-static void say_checkpoints(const cli_training *t)
+static void report_checkpoints(const cli_training *t)
 {
     cli_checkpoints c;
     cli_checkpoints_find(t->folder, &c);
@@ -275,7 +275,7 @@ static int finish(cli_training *t, bool changed)
     if (!code)
         code = cli_status(t->ctx, att_training_keep(t->training, t->keep));
     if (!code)
-        say_checkpoints(t);
+        report_checkpoints(t);
     return code;
 }
 
@@ -327,7 +327,7 @@ int cli_training_run(cli_training *t)
     int code = begin_files(t, first);
     if (code)
         return code;
-    code = say_start(t, is_done(t, first));
+    code = report_start(t, is_done(t, first));
     if (!code)
         code = run_steps(t, &limit);
     code = cli_log_close(&t->log, code);
@@ -339,7 +339,7 @@ int cli_training_run(cli_training *t)
 
 /* ---- the best model */
 
-void cli_training_say_kept(const cli_training *t, const char *measure, int digits, int64_t more)
+void cli_training_report_kept(const cli_training *t, const char *measure, int digits, int64_t more)
 {
     att_training_info info = {.size = sizeof info};
     char items[64] = "";

@@ -235,7 +235,7 @@ static int set_stored(const cli_training_options *o, const cli_option *p, bool *
         return CLI_DONE;
     *given = true;
     snprintf(source, sizeof source, "--%s in %.2000s/training.json", p->name, *o->folder);
-    const int code = cli_take(p, source, stored_path(o, p));
+    const int code = cli_option_set(p, source, stored_path(o, p));
     return code || !is_in(o->same_file, p->name) || is_in(o->free, p->name) ? code : check_file(o, p);
 }
 
@@ -316,7 +316,7 @@ int64_t cli_training_finished(void) { return json_integer_value(json_object_get(
 
 static json_t *new_learnt; /* or NULL: what is stored */
 
-void cli_training_options_learnt(json_t *learnt) { new_learnt = learnt; }
+void cli_training_options_trained(json_t *learnt) { new_learnt = learnt; }
 
 /* Adds size and, of those that may be others, checksum of the file of an option that must stay the same. */
 static int add_file(const cli_training_options *o, const cli_option *p, json_t *bytes, json_t *checksums)

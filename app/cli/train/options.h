@@ -30,7 +30,7 @@ bool cli_training_options_renewed(void);
 int cli_training_options_same(const cli_training_options *o, const char *name, const char *why);
 /* What the model that the training begins with had learnt from (see cli_learnt), to be stored beside the options; the
  * array becomes theirs. Without a call, what is stored stays. */
-void cli_training_options_learnt(json_t *learnt);
+void cli_training_options_trained(json_t *learnt);
 /* Stores the options as they are; paths in the folder relative to it, "./base", so that it can be moved. finished: the
  * step after which the training has finished; 0: it has not. */
 int cli_training_options_write(const cli_training_options *o, int64_t finished);

@@ -66,7 +66,7 @@ void cli_training_forget(cli_training *t);
 
 /* Says that no step was better than the model to begin with, by a measure that it prints with `digits`; `stays` is set.
  * more: items that it has not had. */
-void cli_training_say_kept(const cli_training *t, const char *measure, int digits, int64_t more);
+void cli_training_report_kept(const cli_training *t, const char *measure, int digits, int64_t more);
 /* --json: prints what model the folder has now. name: of its score. Returns code, or that of an error. */
 int cli_training_print_result(const cli_training *t, const char *name, int code);
 

@@ -129,7 +129,7 @@ static int validate(void *user, cli_validation *v)
 
 /* ---- the run */
 
-static void say_pairs(const att_training_info *i)
+static void report_pairs(const att_training_info *i)
 {
     fprintf(stderr, "%lld sentence pairs", (long long)i->pairs);
     if (i->empty + i->invalid + i->too_long > 0)
@@ -267,7 +267,7 @@ static int run(int n, char **arguments)
                       .resume = resume,
                       .validate = valid_source ? validate : NULL,
                       .keep = keep,
-                      .describe = say_pairs,
+                      .describe = report_pairs,
                       .write = write_model,
                       .options = &stored,
                       .user = &t};

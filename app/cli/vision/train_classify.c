@@ -213,7 +213,7 @@ static int open_images(classify_training *t)
     return code;
 }
 
-static void say_images(const classify_training *t)
+static void report_images(const classify_training *t)
 {
     const att_image_set_info *i = &t->info;
     att_image_set_info v = {.size = sizeof v};
@@ -233,9 +233,9 @@ static int validate(void *user, cli_validation *v)
     att_training *training = t->common.training;
     att_image_set_info info = {.size = sizeof info};
     int64_t hits = 0;
-    const double now = cli_seconds(), waited = att_training_image_wait(training),
+    const double now = cli_seconds(), waited = att_training_image_seconds_waiting(training),
                  share = (waited - t->waited) / (now - t->seconds);
-    int code = cli_status(t->common.ctx, att_training_image_hits(training, t->valid, &hits, NULL));
+    int code = cli_status(t->common.ctx, att_training_image_correct(training, t->valid, &hits, NULL));
     if (!code)
         code = cli_status(t->common.ctx, att_image_set_describe(t->valid, &info));
     if (code)
@@ -364,7 +364,7 @@ static int run(int n, char **arguments)
         code = open_training(&t);
     }
     if (!code) {
-        say_images(&t);
+        report_images(&t);
         t.common.validate = t.valid ? validate : NULL;
         t.seconds = cli_seconds();
         code = cli_training_run(&t.common);

@@ -184,7 +184,7 @@ static void end_dk(const att_backward_work *x, att_kv_block *b)
 {
     att_grad_block_clear(&b->dk, 0, b->keys);
     b->dk.begun = true;
-    att_row_numbers_back(x->plan, b->key, b->keys, b->dnumber, b->dk.from, b->dk.stride);
+    att_row_terms_back(x->plan, b->key, b->keys, b->dnumber, b->dk.from, b->dk.stride);
     end_grad_block(x, b, &b->dk);
 }
 
@@ -258,7 +258,7 @@ static size_t lay_out_job(att_backward_job *j, float *p)
 
 static bool allocate(att_backward_job *j)
 {
-    float *p = att_scratch_take(j->call->plan, lay_out_job(j, NULL));
+    float *p = att_scratch_acquire(j->call->plan, lay_out_job(j, NULL));
     lay_out_job(j, p);
     j->sums = att_alloc(j->call->plan->ctx, (size_t)att_params_back_sums(j->call, j->grads), sizeof *j->sums);
     return p && j->sums;
@@ -311,7 +311,7 @@ att_status att_backward(const att_plan *plan, const att_attention_args *args, co
         att_transform_back(&call, &g, &j.rows);
     }
     att_free(ctx, j.sums);
-    att_scratch_give(plan, j.memory);
+    att_scratch_release(plan, j.memory);
     att_backward_tasks_free(ctx, &j.tasks);
     att_transform_back_end(&call, &j.rows);
     att_transform_end(&call);

@@ -86,7 +86,7 @@ att_status att_backward_check(const att_call *c, const att_attention_grads *grad
         return att_fail(ctx, ATT_ERR_UNSUPPORTED, "there is no backward through args.cache: give args.k and args.v");
     if (stage_without_backward(c->plan))
         return att_fail(ctx, ATT_ERR_UNSUPPORTED, "\"%s\" has no derivative", stage_without_backward(c->plan));
-    att_status e = att_take_options(g, sizeof *g, grads, "att_attention_grads");
+    att_status e = att_options_read(g, sizeof *g, grads, "att_attention_grads");
     e = e ? e : read_params(c, g, dparam);
     g->dparam = dparam;
     if (!e && !att_given(&a->lse))

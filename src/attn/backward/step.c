@@ -79,7 +79,7 @@ static void prepare_queries(att_backward_work *x, int64_t q0, int queries)
         if (n > DECODE_QUERIES)
             k->attend.pack(n, value_dim, d.at + i * d.stride, d.stride, 1, x->w.q.dout_packed + i * value_dim);
     }
-    att_row_numbers(plan, q, queries, x->w.q.numbers);
+    att_row_terms(plan, q, queries, x->w.q.numbers);
     if (att_score_is_dot(plan))
         k->backward.pack_rows(queries, Q_TILES * k->q_tile, dim, q.at, q.stride, att_query_scale(plan), x->w.q.q_rows);
     k->backward.pack_rows(queries, Q_TILES * k->q_tile, value_dim, d.at, d.stride, 1, x->w.q.dout_rows);
@@ -123,7 +123,7 @@ static void set_kv_block(att_backward_work *x, att_kv_block *keys)
     b->precomputed = att_precomputed_count(x->plan) ? keys->precomputed : NULL;
     b->back.dk = keys->dk.from;
     b->back.dk_stride = keys->dk.stride;
-    b->back.dkey_number = keys->dnumber;
+    b->back.dkey_term = keys->dnumber;
 }
 
 /* The block of keys with one tile of queries. There is one att_block, which the next call changes. */
@@ -142,8 +142,8 @@ static att_block *block_of(att_backward_work *x, int64_t q0, int queries, int ti
     b->back.dq = x->head.dq_sum + q0 * plan->q_dim;
     b->back.products = x->w.products + first;
     if (plan->score.number) {
-        b->query_number = x->w.q.numbers + first;
-        b->back.dquery_number = x->head.dnumber + q0;
+        b->query_term = x->w.q.numbers + first;
+        b->back.dquery_term = x->head.dnumber + q0;
     }
     for (int i = 0; i < plan->modifiers.n; i++)
         b->back.saved[i] = x->w.saved[i] ? x->w.saved[i] + first : NULL;
@@ -331,13 +331,13 @@ static int queries_in_tile(int queries, int p, int panel)
 }
 
 /* Adds to rows of dQ, which lie in dq_rows, what the gradients of the rows' numbers give. */
-static void add_dq_of_numbers(const att_backward_work *x, int64_t q0, int n)
+static void add_dq_of_terms(const att_backward_work *x, int64_t q0, int n)
 {
     const int64_t dim = x->plan->q_dim;
     if (!x->plan->score.number)
         return;
     const att_floats q = att_rows_read(x->plan->kernels, &x->head.view.q_row, q0, n, dim, x->w.q.query);
-    att_row_numbers_back(x->plan, q, n, x->head.dnumber + q0, x->w.dq_rows, dim);
+    att_row_terms_back(x->plan, q, n, x->head.dnumber + q0, x->w.dq_rows, dim);
 }
 
 /* Writes dQ of these queries, which is complete, to its rows. */
@@ -361,7 +361,7 @@ static void write_dq(const att_backward_work *x, int64_t q0, int queries)
             k->attend.unpack(n, dim, from, scale, att_row_at(&x->head.dq, q0 + i), x->head.dq.stride);
         } else {
             k->attend.unpack(n, dim, from, scale, x->w.dq_rows, dim);
-            add_dq_of_numbers(x, q0 + i, n);
+            add_dq_of_terms(x, q0 + i, n);
             att_rows_write(k, (att_floats){x->w.dq_rows, dim}, &x->head.dq, q0 + i, n, dim, x->job->rows.add_dq,
                            x->w.row);
         }

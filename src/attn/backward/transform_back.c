@@ -106,7 +106,7 @@ att_status att_transform_back_begin(const att_call *c, const att_attention_grads
         const size_t count = param_gradient(&x, g) ? att_projection_back_workspace(c, &x) : 0;
         param = count > param ? count : param;
     }
-    r->memory[2] = e ? NULL : att_scratch_take(c->plan, lay_out_back(NULL, packed, sums, param, r));
+    r->memory[2] = e ? NULL : att_scratch_acquire(c->plan, lay_out_back(NULL, packed, sums, param, r));
     lay_out_back(r->memory[2], packed, sums, param, r);
     return r->memory[2] ? ATT_OK : ATT_ERR_MEMORY;
 }
@@ -114,7 +114,7 @@ att_status att_transform_back_begin(const att_call *c, const att_attention_grads
 void att_transform_back_end(const att_call *c, att_row_grads *r)
 {
     for (int i = 0; i < 3; i++)
-        att_scratch_give(c->plan, r->memory[i]);
+        att_scratch_release(c->plan, r->memory[i]);
 }
 
 /* dx = W^T dx' of projected rows, summed over the heads that were made of the same ones */

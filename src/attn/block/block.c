@@ -153,7 +153,7 @@ static att_score_row row_of(const att_plan *plan, att_floats rows, int i)
                            .vectors = &plan->vectors};
 }
 
-void att_row_numbers(const att_plan *plan, att_floats rows, int n, float *y)
+void att_row_terms(const att_plan *plan, att_floats rows, int n, float *y)
 {
     for (int i = 0; plan->score.number && i < n; i++) {
         const att_score_row row = row_of(plan, rows, i);
@@ -162,20 +162,20 @@ void att_row_numbers(const att_plan *plan, att_floats rows, int n, float *y)
 }
 
 /* Nothing where dnumber is 0, as then the row may be NaN. */
-void att_row_numbers_back(const att_plan *plan, att_floats rows, int n, const float *dnumber, float *dx, int64_t stride)
+void att_row_terms_back(const att_plan *plan, att_floats rows, int n, const float *dnumber, float *dx, int64_t stride)
 {
     for (int i = 0; plan->score.number && i < n; i++) {
         if (dnumber[i] == 0)
             continue;
         const att_score_row row = row_of(plan, rows, i);
-        plan->score.number_back(&row, dnumber[i], dx + i * stride);
+        plan->score.term_back(&row, dnumber[i], dx + i * stride);
     }
 }
 
 void att_precompute(const att_plan *plan, att_floats key, int n, float *y)
 {
     const int64_t count = att_precomputed_count(plan);
-    att_row_numbers(plan, key, n, y);
+    att_row_terms(plan, key, n, y);
     for (int j = 0; count && !plan->score.number && j < n; j++)
         plan->builtin->transforms->precompute(plan->k_dim, key.at + j * key.stride, y + j * count);
 }
@@ -208,10 +208,10 @@ static att_builtin_tile tile_of(const att_block *b, int r)
                                   b->back.dk && !plan->builtin->is_dot ? b->back.dk + first * b->back.dk_stride : NULL,
                               .tile.dkey_stride = b->back.dk_stride,
                               .tile.vectors = &plan->vectors,
-                              .tile.query_number = number ? b->query_number : NULL,
-                              .tile.key_number = number ? b->precomputed + first : NULL,
-                              .tile.dquery_number = number ? b->back.dquery_number : NULL,
-                              .tile.dkey_number = number && b->back.dkey_number ? b->back.dkey_number + first : NULL,
+                              .tile.query_term = number ? b->query_term : NULL,
+                              .tile.key_term = number ? b->precomputed + first : NULL,
+                              .tile.dquery_term = number ? b->back.dquery_term : NULL,
+                              .tile.dkey_term = number && b->back.dkey_term ? b->back.dkey_term + first : NULL,
                               .query_stride = rows ? b->query.stride : 0,
                               .dquery_stride = rows ? plan->q_dim : 0,
                               .precomputed = b->precomputed ? b->precomputed + first * count : NULL,
@@ -337,7 +337,7 @@ static void modify_back(const att_block *b, int r, int i, const att_score_tile *
 }
 
 /* y [n] = x, but 0 where that is not finite; NULL where x is */
-static const float *finite_numbers(int64_t n, const float *x, float *y)
+static const float *finite_terms(int64_t n, const float *x, float *y)
 {
     for (int64_t i = 0; x && i < n; i++)
         y[i] = isfinite(x[i]) ? x[i] : 0;
@@ -348,11 +348,11 @@ static const float *finite_numbers(int64_t n, const float *x, float *y)
  * all that its gradient of 0 is multiplied with is finite. */
 static void products_back(const att_block *b, int r, const att_score_tile *t)
 {
-    float query_number[ATT_MAX_Q_TILE] = {0}, key_number[ATT_KEY_BLOCK];
+    float query_term[ATT_MAX_Q_TILE] = {0}, key_term[ATT_KEY_BLOCK];
     att_score_tile products = *t;
     products.s = b->back.products + b->mask_tile->range[r].first * b->stride;
-    products.query_number = finite_numbers(t->queries, t->query_number, query_number);
-    products.key_number = finite_numbers(t->keys, t->key_number, key_number);
+    products.query_term = finite_terms(t->queries, t->query_term, query_term);
+    products.key_term = finite_terms(t->keys, t->key_term, key_term);
     apply_mask(b, r, 0, products.s, t->stride);
     b->plan->score.tile_back(&products);
     apply_mask(b, r, 0, t->ds, t->stride); /* 0 times an infinite derivative at 0 */

@@ -59,8 +59,8 @@ typedef struct att_block_back {
     float *dq;                    /* [q_dim][q_tile], or [q_tile, q_dim] of rows, added to */
     float *dk;                    /* [keys, k_dim], rows dk_stride apart, added to */
     int64_t dk_stride;
-    float *dquery_number, *dkey_number; /* [q_tile] [keys], added to */
-    double *pair;                       /* [att_pair_scratch] */
+    float *dquery_term, *dkey_term; /* [q_tile] [keys], added to */
+    double *pair;                   /* [att_pair_scratch] */
 } att_block_back;
 /* A tile of queries by a block of keys, as the stages compute it. */
 typedef struct att_block {
@@ -69,13 +69,13 @@ typedef struct att_block {
     const att_mask_tile *mask_tile;
     int64_t q0, k0;
     int queries;
-    att_floats query;          /* [queries, q_dim] from q0 on */
-    att_floats key;            /* [keys, k_dim] from k0 on */
-    const float *q;            /* [q_dim][q_tile], by att_pack_queries; unused where the score reads rows */
-    const float *query_number; /* [q_tile], where the score has numbers of rows; those of keys are precomputed */
-    const float *precomputed;  /* [keys, att_precomputed_count] from k0 on, or NULL */
-    bool bf16_pairs;           /* query, key and q are pairs of bf16 */
-    float *s;                  /* [keys][q_tile], rows stride apart: scores; in backward then the weights */
+    att_floats query;         /* [queries, q_dim] from q0 on */
+    att_floats key;           /* [keys, k_dim] from k0 on */
+    const float *q;           /* [q_dim][q_tile], by att_pack_queries; unused where the score reads rows */
+    const float *query_term;  /* [q_tile], where the score has numbers of rows; those of keys are precomputed */
+    const float *precomputed; /* [keys, att_precomputed_count] from k0 on, or NULL */
+    bool bf16_pairs;          /* query, key and q are pairs of bf16 */
+    float *s;                 /* [keys][q_tile], rows stride apart: scores; in backward then the weights */
     int64_t stride;
     const att_param_view *param; /* the view's, or with gradients of this task's own */
     att_block_back back;
@@ -95,9 +95,8 @@ static inline int64_t att_precomputed_count(const att_plan *p)
 void att_precompute(const att_plan *plan, att_floats key, int n, float *y);
 /* y [n] = the score's number of each row; nothing where it has none. And back: dx [n, dim], rows stride apart, += what
  * dnumber [n] gives. */
-void att_row_numbers(const att_plan *plan, att_floats rows, int n, float *y);
-void att_row_numbers_back(const att_plan *plan, att_floats rows, int n, const float *dnumber, float *dx,
-                          int64_t stride);
+void att_row_terms(const att_plan *plan, att_floats rows, int n, float *y);
+void att_row_terms_back(const att_plan *plan, att_floats rows, int n, const float *dnumber, float *dx, int64_t stride);
 /* q [q_dim][q_tile] = the queries, transposed, times the scale where it belongs there. Nothing where the score reads
  * rows. */
 void att_pack_queries(const att_plan *plan, att_floats query, int queries, float *q);

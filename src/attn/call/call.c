@@ -179,7 +179,7 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
         return att_fail(NULL, ATT_ERR_ARGUMENT, "%s is NULL", plan ? "args" : "plan");
     att_ctx *ctx = plan->ctx;
     *call = (att_call){.plan = plan, .outputs = outputs, .heads = {0, plan->spec.heads}};
-    att_status e = att_take_options(&call->args, sizeof call->args, args, "att_attention_args");
+    att_status e = att_options_read(&call->args, sizeof call->args, args, "att_attention_args");
     if (e)
         return e;
     args = &call->args;

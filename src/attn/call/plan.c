@@ -79,9 +79,9 @@ static att_status check_functions(att_ctx *ctx, const att_score *s)
     if (product && (!s->tile || (s->derivative && !s->tile_back)))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "\"%s\" has ATT_PRODUCT%s", s->name,
                         s->tile ? " and a derivative, but no tile_back" : ", but no tile");
-    if (s->number && (!product || (s->derivative && !s->number_back)))
+    if (s->number && (!product || (s->derivative && !s->term_back)))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "\"%s\" has a number of each row%s", s->name,
-                        product ? " and a derivative, but no number_back" : ", but not ATT_PRODUCT");
+                        product ? " and a derivative, but no term_back" : ", but not ATT_PRODUCT");
     return ATT_OK;
 }
 
@@ -91,7 +91,7 @@ static att_status check_score(att_ctx *ctx, att_plan *p)
     const att_score *score = s->score ? s->score : att_score_dot;
     static const att_builtin_score none;
     const att_builtin_score *builtin = att_builtin_score_of(score, ctx->isa);
-    att_status e = att_take_options(&p->score, sizeof p->score, builtin ? &builtin->score : score, "att_score");
+    att_status e = att_options_read(&p->score, sizeof p->score, builtin ? &builtin->score : score, "att_score");
     const bool product = p->score.flags & ATT_PRODUCT;
     p->builtin = builtin ? builtin : product ? att_builtin_score_of(att_score_dot, ctx->isa) : &none;
     e = e ? e : check_functions(ctx, &p->score);
@@ -168,7 +168,7 @@ static att_status add_modifier(att_plan *p, int i)
     const att_modifier *builtin = att_builtin_modifier_of(s->modifier, ctx->isa);
     att_plan_modifier *x = &p->modifiers.list[p->modifiers.n];
     att_modifier *m = &x->stage;
-    att_status e = att_take_options(m, sizeof *m, builtin ? builtin : s->modifier, "att_modifier");
+    att_status e = att_options_read(m, sizeof *m, builtin ? builtin : s->modifier, "att_modifier");
     if (e)
         return e;
     if (!m->formula && !(m->flags & ATT_SINK))
@@ -196,7 +196,7 @@ static att_status add_mask(att_plan *p, int i)
     const att_stage *s = &p->spec.stage[i];
     att_plan_mask *x = &p->masks.list[p->masks.n];
     att_mask *m = &x->stage;
-    att_status e = att_take_options(m, sizeof *m, s->mask, "att_mask");
+    att_status e = att_options_read(m, sizeof *m, s->mask, "att_mask");
     if (e)
         return e;
     if (!m->keep)
@@ -282,7 +282,7 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
     p->ctx = ctx;
     p->kernels = att_kernels_of(ctx->isa);
     p->vectors = att_vectors_of(p->kernels);
-    att_status e = att_take_options(&p->spec, sizeof p->spec, spec, "att_attention_spec");
+    att_status e = att_options_read(&p->spec, sizeof p->spec, spec, "att_attention_spec");
     e = e ? e : check_sizes(ctx, &p->spec);
     e = e ? e : check_score(ctx, p);
     e = e ? e : check_stages(ctx, p);

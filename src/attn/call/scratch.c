@@ -52,7 +52,7 @@ static void keep(const att_plan *plan, att_scratch_block *s)
     att_free(plan->ctx, s);
 }
 
-float *att_scratch_take(const att_plan *plan, size_t count)
+float *att_scratch_acquire(const att_plan *plan, size_t count)
 {
     for (int i = 0; i < MAX_BLOCKS; i++) {
         att_scratch_block *s = swap(plan, i, NULL);
@@ -68,7 +68,7 @@ float *att_scratch_take(const att_plan *plan, size_t count)
     return s->data;
 }
 
-void att_scratch_give(const att_plan *plan, float *p)
+void att_scratch_release(const att_plan *plan, float *p)
 {
     enum { LARGE = 2 << 20 };
     att_scratch_block *s = p ? (att_scratch_block *)((char *)p - offsetof(att_scratch_block, data)) : NULL;

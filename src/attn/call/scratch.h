@@ -14,8 +14,8 @@ int64_t att_scratch_count(size_t a, int64_t b); /* a * b, or more than there can
 /* Scratch memory of a call, 64-byte aligned; NULL: error set. A plan keeps what its calls give back, unless it is
  * large, so that most calls allocate none: what the system gives anew costs small calls more time than their
  * arithmetic. */
-float *att_scratch_take(const att_plan *plan, size_t count);
-void att_scratch_give(const att_plan *plan, float *p);
+float *att_scratch_acquire(const att_plan *plan, size_t count);
+void att_scratch_release(const att_plan *plan, float *p);
 /* A plan's own pool, empty; and all that it keeps. */
 att_status att_scratch_new(att_plan *plan);
 void att_scratch_free(att_plan *plan);

@@ -68,7 +68,7 @@ att_status att_qk_make_rows(const att_call *c, const att_tensor *like, int64_t h
 {
     const int64_t times = like->dim[c->ragged ? 0 : 2], batch = c->ragged ? 1 : like->dim[0];
     const size_t rows = att_size_mul((size_t)(batch * times), (size_t)(heads * step));
-    *memory = att_scratch_take(c->plan, rows);
+    *memory = att_scratch_acquire(c->plan, rows);
     if (!*memory)
         return ATT_ERR_MEMORY;
     const int64_t ragged[] = {heads * step, step, 1}, batched[] = {times * heads * step, step, heads * step, 1};
@@ -151,8 +151,8 @@ att_status att_transform_begin(att_call *c)
 void att_transform_end(att_call *c)
 {
     for (int i = 0; i < 2; i++) {
-        att_scratch_give(c->plan, c->memory[i].transformed);
-        att_scratch_give(c->plan, c->memory[i].converted);
+        att_scratch_release(c->plan, c->memory[i].transformed);
+        att_scratch_release(c->plan, c->memory[i].converted);
     }
 }
 

@@ -148,7 +148,7 @@ static void apply_stages(const head_group *g, const mask_tiles *c, int64_t k0, i
         const att_head_view *at = &g->head[h];
         if (reads_keys(plan) && (h == 0 || at->k_row.at != g->head[0].k_row.at)) {
             key = att_rows_read(kernels, &at->k_row, k0, keys, plan->k_dim, w->keys);
-            att_row_numbers(plan, key, keys, w->numbers + kernels->q_tile);
+            att_row_terms(plan, key, keys, w->numbers + kernels->q_tile);
         }
         float *s = w->s + (int64_t)h * g->tq * ATT_KEY_BLOCK;
         att_block b = {.plan = plan,
@@ -158,14 +158,14 @@ static void apply_stages(const head_group *g, const mask_tiles *c, int64_t k0, i
                        .queries = g->tq,
                        .key = key,
                        .q = w->packed_q,
-                       .query_number = w->numbers,
+                       .query_term = w->numbers,
                        .precomputed = plan->score.number ? w->numbers + kernels->q_tile : NULL,
                        .s = w->tile,
                        .stride = kernels->q_tile,
                        .param = at->param};
         if (reads_keys(plan))
             b.query = att_rows_read(kernels, &at->q_row, 0, g->tq, plan->q_dim, w->rows);
-        att_row_numbers(plan, b.query, g->tq, w->numbers);
+        att_row_terms(plan, b.query, g->tq, w->numbers);
         if (is_dot(plan)) {
             kernels->attend.pack(g->tq, last, s, ATT_KEY_BLOCK, 1, w->tile);
             att_products_block(&b);
@@ -476,7 +476,7 @@ static void run_task(void *arg, int64_t i, int thread)
 /* 0: the sequence is not part of the call */
 static int64_t segments_of(const att_call *call, const att_head_view *at)
 {
-    return att_forward_takes(call, at) ? att_max(1, att_ceil_div(at->head.tk, ATT_KEY_SEGMENT)) : 0;
+    return att_forward_supports(call, at) ? att_max(1, att_ceil_div(at->head.tk, ATT_KEY_SEGMENT)) : 0;
 }
 
 /* The sizes of a job, before its memory and tasks. */
@@ -536,7 +536,7 @@ att_status att_decode(const att_call *call)
     if (j.first && j.unfinished) {
         partition(&j);
         const size_t fixed = j.scratch_count * (size_t)att_threads(ctx);
-        j.memory = att_scratch_take(plan, fixed + att_size_mul((size_t)j.items, j.accumulator_count));
+        j.memory = att_scratch_acquire(plan, fixed + att_size_mul((size_t)j.items, j.accumulator_count));
         if (j.memory) {
             j.accumulators = j.memory + fixed;
             if (j.tasks > 0)
@@ -544,7 +544,7 @@ att_status att_decode(const att_call *call)
             e = ATT_OK;
         }
     }
-    att_scratch_give(plan, j.memory);
+    att_scratch_release(plan, j.memory);
     att_free(ctx, j.unfinished);
     att_free(ctx, j.first);
     return e;

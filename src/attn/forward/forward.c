@@ -28,7 +28,7 @@ typedef struct forward_scratch {
     float *s;              /* [ATT_KEY_BLOCK][q_tile] scores, then weights */
     float *rescale;        /* [q_tile] */
     float *keys, *values;  /* [ATT_KEY_BLOCK][k_dim] and [value_dim], where they are copied */
-    float *key_numbers;    /* [ATT_KEY_BLOCK], where the score has one of each row */
+    float *key_terms;      /* [ATT_KEY_BLOCK], where the score has one of each row */
     float *packed_values;  /* bf16 in pairs: [ATT_KEY_BLOCK / 2][value_dim] */
     float *packed_weights; /* the same: [ATT_KEY_BLOCK / 2][q_tile] */
     att_prefetch prefetch;
@@ -72,7 +72,7 @@ static size_t lay_out(const att_plan *plan, bool copies, int64_t tk, float *p, f
                                        {&w->rescale, q},
                                        {&w->keys, copies * ATT_KEY_BLOCK * plan->k_dim},
                                        {&w->values, copies * ATT_KEY_BLOCK * s->value_dim},
-                                       {&w->key_numbers, numbers * ATT_KEY_BLOCK},
+                                       {&w->key_terms, numbers * ATT_KEY_BLOCK},
                                        {&w->packed_values, pairs * s->value_dim},
                                        {&w->packed_weights, pairs * q}};
     enum { SHARED = sizeof shared / sizeof *shared };
@@ -121,7 +121,7 @@ static void begin(const att_plan *plan, const att_head_view *at, q_tile *t)
     } else {
         t->query = att_rows_read(k, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
         att_pack_queries(plan, t->query, t->queries, t->packed);
-        att_row_numbers(plan, t->query, t->queries, t->numbers);
+        att_row_terms(plan, t->query, t->queries, t->numbers);
     }
     clear(&t->total, k->q_tile);
 }
@@ -160,7 +160,7 @@ static void load_kv_block(const att_plan *plan, const att_head_view *at, const f
             b->value = att_rows_read(k, &at->v, b->k0, b->keys, value_dim, w->values);
     } else {
         b->key = att_rows_read(k, &at->k_row, b->k0, b->keys, plan->k_dim, w->keys);
-        att_row_numbers(plan, b->key, b->keys, w->key_numbers);
+        att_row_terms(plan, b->key, b->keys, w->key_terms);
         b->value = att_rows_read(k, &at->v, b->k0, b->keys, value_dim, w->values);
     }
 }
@@ -258,7 +258,7 @@ static void attend_block(const att_plan *plan, const att_head_view *at, q_tile *
     b->query = t->query;
     b->key = kv->key;
     b->q = t->packed;
-    b->query_number = t->numbers;
+    b->query_term = t->numbers;
     const bool rounded = plan->bf16_pairs && !at->dropout.threshold && !kv->nonfinite.n_nonfinite;
     const att_softmax_step step = {.columns = t->queries,
                                    .scale = plan->scale.in_softmax ? plan->spec.scale : 1,
@@ -440,7 +440,7 @@ static void run_task(void *arg, int64_t i, int thread)
     const int64_t task = j->tasks - 1 - i, last = j->items * (task + 1) / j->tasks;
     const int64_t before = task > 0 ? j->items * (task - 1) / j->tasks : -1;
     w.block = (att_block){.plan = plan,
-                          .precomputed = plan->score.number ? w.key_numbers : NULL,
+                          .precomputed = plan->score.number ? w.key_terms : NULL,
                           .bf16_pairs = plan->bf16_pairs,
                           .s = w.s,
                           .stride = plan->kernels->q_tile};
@@ -466,7 +466,7 @@ static void partition(forward_job *j)
         att_head_view at;
         att_call_head(call, b, 0, &at);
         j->first[b] = j->items;
-        if (!att_forward_takes(call, &at))
+        if (!att_forward_supports(call, &at))
             continue;
         j->items += att_ceil_div(at.rows, each) * s->heads;
         flops +=
@@ -482,7 +482,7 @@ static att_status attend(const att_call *call)
     att_ctx *ctx = plan->ctx;
     forward_job j = {.call = call, .scratch_count = att_forward_scratch(plan, att_call_copies(call), call->max_tk)};
     j.first = att_alloc(ctx, (size_t)call->sequences + 1, sizeof *j.first);
-    j.memory = att_scratch_take(plan, att_size_mul(j.scratch_count, (size_t)att_threads(ctx)));
+    j.memory = att_scratch_acquire(plan, att_size_mul(j.scratch_count, (size_t)att_threads(ctx)));
     const bool memory = j.first && j.memory;
     if (memory) {
         partition(&j);
@@ -490,7 +490,7 @@ static att_status attend(const att_call *call)
             att_parallel_partition(ctx, j.tasks, run_task, &j);
     }
     att_free(ctx, j.first);
-    att_scratch_give(plan, j.memory);
+    att_scratch_release(plan, j.memory);
     return memory ? ATT_OK : ATT_ERR_MEMORY;
 }
 

@@ -21,7 +21,7 @@ bool att_decode_suits(const att_call *call);
  * as if it were alone; false: all are computed in the same way, or it makes no difference (forward.c). */
 bool att_forward_split(const att_call *call, att_call *decoded, att_call *tiled);
 /* Does the call compute this sequence? */
-static inline bool att_forward_takes(const att_call *call, const att_head_view *view)
+static inline bool att_forward_supports(const att_call *call, const att_head_view *view)
 {
     return view->rows > 0 && call->min_tq <= view->head.tq && view->head.tq <= call->max_tq;
 }

@@ -43,19 +43,19 @@ static void weights_of_block(const att_plan *plan, const att_head_view *at, int6
                    .q = w->q,
                    .s = w->s,
                    .query = att_rows_read(kernels, &at->q_row, q0, queries, plan->q_dim, w->query),
-                   .query_number = w->numbers,
+                   .query_term = w->numbers,
                    .precomputed = plan->score.number ? w->numbers + panel : NULL,
                    .stride = panel,
                    .param = at->param};
     att_pack_queries(plan, b.query, queries, w->q);
-    att_row_numbers(plan, b.query, queries, w->numbers);
+    att_row_terms(plan, b.query, queries, w->numbers);
     for (int64_t i = 0; i < queries * tk; i++)
         weights[i] = -INFINITY;
     att_span(plan, at, q0, queries, &b.k0, &last);
     for (; b.k0 < last; b.k0 += ATT_KEY_BLOCK) {
         const int keys = (int)(tk - b.k0 < ATT_KEY_BLOCK ? tk - b.k0 : ATT_KEY_BLOCK);
         b.key = att_rows_read(kernels, &at->k_row, b.k0, keys, plan->k_dim, w->keys);
-        att_row_numbers(plan, b.key, keys, w->numbers + panel);
+        att_row_terms(plan, b.key, keys, w->numbers + panel);
         att_mask_tile_make(plan, at, q0, queries, b.k0, keys, &mask_tile);
         att_score_block(&b);
         for (int r = 0; r < mask_tile.n_ranges; r++)

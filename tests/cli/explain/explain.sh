@@ -3,7 +3,7 @@
 # usage: tests/cli/explain/explain.sh ATTEND          (with UPDATE=1 writes the golden texts instead of comparing)
 set -eu
 attend=$1
-golden=$(dirname "$0")/../golden/explain
+golden=$(dirname "$0")/../../golden/explain
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset COLUMNS
@@ -47,7 +47,7 @@ done
 
 # The chapter on the fixed context shows each row of the measured figures, rounded.
 sed -nE 's/.*"seed": ([0-9]+), .*"from": ([0-9]+),.*"lines": ([0-9]+), .*"bleu": ([0-9.]+).*/\1 \2 \3 \4/p' \
-    "$(dirname "$0")/../../runs/compare.jsonl" >"$work/measured"
+    "$(dirname "$0")/../../../runs/compare.jsonl" >"$work/measured"
 [ "$(wc -l <"$work/measured")" -ge 6 ] || fail "runs/compare.jsonl has hardly any rows"
 while read -r seed from lines bleu; do
     grep -qE "^ +$seed +$from-[0-9]* +$lines .* $(printf %.1f "$bleu") " "$work/fixed-context.en.txt" ||
