@@ -513,7 +513,7 @@ static int open_log(work *w)
     static json_t *training; /* options point into it */
     int code = cli_training_file_read(w->m.folder.text, &training);
     if (!code)
-        code = cli_training_data_reading(json_object_get(training, "options"), w->m.name, data.path, options, typed);
+        code = cli_check_reading(json_object_get(training, "options"), w->m.name, data.path, options, typed);
     if (!code)
         code = cli_interactions_open(w->m.ctx, &w->log, &data, w->m.items, w->m.info.items);
     if (!code)

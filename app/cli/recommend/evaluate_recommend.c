@@ -149,7 +149,7 @@ static int restore_training(const evaluation *e, const json_t *training)
     cli_training_data_split(all, &was);
     restore_split(e, &was);
     cli_interactions_complete(&data);
-    int code = cli_training_data_reading(all, e->m.name, data.path, options, typed);
+    int code = cli_check_reading(all, e->m.name, data.path, options, typed);
     if (!code)
         code = cli_training_data_other_log(training, data.path, &other);
     if (!code && other)

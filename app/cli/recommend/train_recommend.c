@@ -255,9 +255,8 @@ static int read_learnt(recommend_training *t)
         return code;
     t->learnt = cli_training_data_of(training, renewed ? "its earlier model" : model_name, renewed);
     cli_training_options_trained(t->learnt);
-    return renewed
-               ? CLI_DONE
-               : cli_training_data_reading(json_object_get(training, "options"), model_name, data.path, options, typed);
+    return renewed ? CLI_DONE
+                   : cli_check_reading(json_object_get(training, "options"), model_name, data.path, options, typed);
 }
 
 static int open_base(recommend_training *t)

@@ -139,8 +139,8 @@ static bool same_end(const char *a, const char *b)
     return !strcasecmp(end[0], end[1]);
 }
 
-int cli_training_data_reading(const json_t *all, const char *name, const char *path, const cli_option *options,
-                              const bool *typed)
+int cli_check_reading(const json_t *all, const char *name, const char *path, const cli_option *options,
+                      const bool *typed)
 {
     static const char *const names[] = {"format",      "user-column",     "item-column",
                                         "time-column", "drop-duplicates", "skip-bad-lines"};

@@ -19,8 +19,8 @@ void cli_training_data_split(const json_t *options, cli_interactions_options *o)
 /* Sets what was not typed of CLI_INTERACTIONS_OPTIONS, rows of `options`, to what the training with the options `all`
  * (or NULL) had; format and columns only of a log at `path` with the same ending. typed[i]: option i was. Says what was
  * typed and differs; name: of the model. `all` stays, as options point into it. Returns a code. */
-int cli_training_data_reading(const json_t *all, const char *name, const char *path, const cli_option *options,
-                              const bool *typed);
+int cli_check_reading(const json_t *all, const char *name, const char *path, const cli_option *options,
+                      const bool *typed);
 /* Says of each of `learnt` (or NULL) in which way it may have learnt from what is held out by `here`, whose path is
  * that of the log; name: of the model that began with it. Returns a code. */
 int cli_training_data_note(const json_t *learnt, const char *name, const cli_interactions_options *here);
