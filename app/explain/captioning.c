@@ -499,7 +499,7 @@ static void walk(page *p, captioning_lesson *l)
     one_word(p, l);
     captioning_show_words(p, l);
     captioning_show_limits(p, l);
-    captioning_show_slips(p, l);
+    captioning_show_errata(p, l);
 }
 
 static att_status run(page *p)

@@ -32,7 +32,7 @@ void captioning_mirror(const captioning_lesson *l, const float *a, int64_t width
 void captioning_show_words(page *p, captioning_lesson *l);
 /* What attention does not say: the order of the places, and how much each gets. */
 void captioning_show_limits(page *p, captioning_lesson *l);
-/* The slips of the source, computed on the model. */
-void captioning_show_slips(page *p, captioning_lesson *l);
+/* The errata of the source, computed on the model. */
+void captioning_show_errata(page *p, captioning_lesson *l);
 
 #endif

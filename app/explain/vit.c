@@ -18,11 +18,11 @@ int64_t vit_largest(const float *a, int64_t n)
     return best;
 }
 
-void vit_probabilities(page *p, vit_lesson *l, vit_slip slip, float *out)
+void vit_probabilities(page *p, vit_lesson *l, vit_erratum erratum, float *out)
 {
     att_tensor Y = {0};
     if (p->status == ATT_OK)
-        p->status = att_var_value(l->tape, att_softmax(l->tape, vit_logits(l->tape, &l->m, l->patches, slip)), &Y);
+        p->status = att_var_value(l->tape, att_softmax(l->tape, vit_logits(l->tape, &l->m, l->patches, erratum)), &Y);
     if (p->status == ATT_OK)
         memcpy(out, Y.data, (size_t)l->m.info.classes * sizeof *out);
     att_tape_reset(l->tape);
@@ -511,7 +511,7 @@ static void walk(page *p, vit_lesson *l)
     all_heads(p, l);
     classify(p, l);
     last_layer(p, l);
-    vit_show_slips(p, l);
+    vit_show_errata(p, l);
 }
 
 static att_status run(page *p)

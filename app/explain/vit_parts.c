@@ -165,39 +165,40 @@ static att_var *linear(att_tape *t, const att_nn_linear *l, att_var *x)
 }
 
 /* The heads' results side by side [tokens, hidden] */
-static att_var *heads(att_tape *t, const vit_parts *m, const vit_states *s, vit_slip slip)
+static att_var *heads(att_tape *t, const vit_parts *m, const vit_states *s, vit_erratum erratum)
 {
     const int64_t h = m->info.heads, offsets[] = {0, m->tokens};
     const att_attention_args args = {.size = sizeof args, .n_sequences = 1, .q_offsets = offsets};
-    const att_plan *plan = slip == VIT_WHOLE_SCALE ? m->whole_plan : m->plan;
+    const att_plan *plan = erratum == VIT_WHOLE_SCALE ? m->whole_plan : m->plan;
     return att_merge_heads(t, att_attend(t, plan, att_split_heads(t, s->q, h), att_split_heads(t, s->k, h),
                                          att_split_heads(t, s->v, h), &args, NULL));
 }
 
-att_var *vit_layer_apply(att_tape *t, const vit_parts *m, int64_t i, att_var *x, vit_slip slip, vit_states *states)
+att_var *vit_layer_apply(att_tape *t, const vit_parts *m, int64_t i, att_var *x, vit_erratum erratum,
+                         vit_states *states)
 {
     const vit_layer *l = &m->layer[i];
     vit_states s = {.h = att_nn_norm_apply(t, l->before, x)};
     s.q = linear(t, l->query, s.h);
-    s.k = slip == VIT_ONE_MATRIX ? s.q : linear(t, l->key, s.h);
-    s.v = slip == VIT_ONE_MATRIX ? s.q : linear(t, l->value, s.h);
+    s.k = erratum == VIT_ONE_MATRIX ? s.q : linear(t, l->key, s.h);
+    s.v = erratum == VIT_ONE_MATRIX ? s.q : linear(t, l->value, s.h);
     if (states)
         *states = s;
-    att_var *c = heads(t, m, &s, slip);
-    x = slip == VIT_NO_OUTPUT ? att_add(t, x, c) : att_nn_linear_apply(t, l->output, c, ATT_IDENTITY, x);
+    att_var *c = heads(t, m, &s, erratum);
+    x = erratum == VIT_NO_OUTPUT ? att_add(t, x, c) : att_nn_linear_apply(t, l->output, c, ATT_IDENTITY, x);
     att_var *f = att_nn_linear_apply(t, l->inner, att_nn_norm_apply(t, l->after, x), ATT_GELU_ERF, NULL);
     return att_nn_linear_apply(t, l->outer, f, ATT_IDENTITY, x);
 }
 
-att_var *vit_logits(att_tape *t, const vit_parts *m, const float *patches, vit_slip slip)
+att_var *vit_logits(att_tape *t, const vit_parts *m, const float *patches, vit_erratum erratum)
 {
     att_var *x = vit_embed(t, m, patches);
     for (int64_t i = 0; i < m->info.layers; i++)
-        x = vit_layer_apply(t, m, i, x, slip, NULL);
+        x = vit_layer_apply(t, m, i, x, erratum, NULL);
     return linear(t, m->classifier, att_slice(t, att_nn_norm_apply(t, m->norm, x), 0, 0, 1));
 }
 
-att_status vit_weights(att_tape *t, const vit_parts *m, const vit_states *states, vit_slip slip, int64_t head,
+att_status vit_weights(att_tape *t, const vit_parts *m, const vit_states *states, vit_erratum erratum, int64_t head,
                        float *out)
 {
     const int64_t d = m->info.hidden, strides[] = {m->tokens * d, m->head_dim, d, 1};
@@ -210,5 +211,5 @@ att_status vit_weights(att_tape *t, const vit_parts *m, const vit_states *states
         e = att_wrap(&args.q, q.data, ATT_F32, ATT_DIMS(1, m->info.heads, m->tokens, m->head_dim), strides);
     if (!e)
         e = att_wrap(&args.k, k.data, ATT_F32, ATT_DIMS(1, m->info.heads, m->tokens, m->head_dim), strides);
-    return e ? e : att_weights(slip == VIT_WHOLE_SCALE ? m->whole_plan : m->plan, &args, 0, head, 0, m->tokens, out);
+    return e ? e : att_weights(erratum == VIT_WHOLE_SCALE ? m->whole_plan : m->plan, &args, 0, head, 0, m->tokens, out);
 }

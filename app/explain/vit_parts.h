@@ -1,5 +1,5 @@
 /* A vision Transformer in parts, for its chapter: the weights by their names in the file, and the forward pass, also
- * with the slips of the chapter's source. */
+ * with the errata of the chapter's source. */
 #ifndef EXPLAIN_VIT_PARTS_H
 #define EXPLAIN_VIT_PARTS_H
 
@@ -8,13 +8,13 @@
 
 enum { VIT_MAX_LAYERS = 16, VIT_MAX_GRID = 16, VIT_MAX_TOKENS = 257, VIT_MAX_HEADS = 16, VIT_MAX_CLASSES = 1000 };
 
-typedef enum vit_slip {
+typedef enum vit_erratum {
     VIT_RIGHT,
     VIT_ONE_MATRIX,  /* k and v are made with the matrix of q */
     VIT_WHOLE_SCALE, /* scores are divided by the root of the width of all heads */
     VIT_NO_OUTPUT,   /* no matrix after the heads */
-    VIT_SLIPS
-} vit_slip;
+    VIT_ERRATA
+} vit_erratum;
 
 typedef struct vit_layer {
     const att_nn_norm *before, *after; /* attention, and between it and the feed-forward network */
@@ -52,11 +52,12 @@ typedef struct vit_states {
     att_var *q, *k, *v; /* of all heads [tokens, hidden] */
 } vit_states;
 /* x [tokens, hidden] -> the same; states or NULL. */
-att_var *vit_layer_apply(att_tape *t, const vit_parts *m, int64_t i, att_var *x, vit_slip slip, vit_states *states);
+att_var *vit_layer_apply(att_tape *t, const vit_parts *m, int64_t i, att_var *x, vit_erratum erratum,
+                         vit_states *states);
 /* patches [patches, numbers] -> [1, classes] */
-att_var *vit_logits(att_tape *t, const vit_parts *m, const float *patches, vit_slip slip);
+att_var *vit_logits(att_tape *t, const vit_parts *m, const float *patches, vit_erratum erratum);
 /* The attention weights of a head out of queries and keys, out [tokens, tokens]. */
-att_status vit_weights(att_tape *t, const vit_parts *m, const vit_states *states, vit_slip slip, int64_t head,
+att_status vit_weights(att_tape *t, const vit_parts *m, const vit_states *states, vit_erratum erratum, int64_t head,
                        float *out);
 
 #endif

@@ -1,4 +1,5 @@
-/* The slips of the chapter's source, computed on the model: the direction of softmax, x for keys and values, shapes. */
+/* The errata of the chapter's source, computed on the model: the direction of softmax, x for keys and values, shapes.
+ */
 #include "captioning.h"
 
 #include <inttypes.h>
@@ -123,7 +124,7 @@ static void own(page *p)
     page_line(p, "attend explain captioning --model model --image photo.jpg");
 }
 
-void captioning_show_slips(page *p, captioning_lesson *l)
+void captioning_show_errata(page *p, captioning_lesson *l)
 {
     direction(p, l);
     keys_and_values(p, l);

@@ -1,4 +1,4 @@
-/* The slips of the chapter's source, computed on the model: one matrix for q, k and v, the scale, shapes, W^O. */
+/* The errata of the chapter's source, computed on the model: one matrix for q, k and v, the scale, shapes, W^O. */
 #include "vit.h"
 
 #include "cli/base/utf8.h"
@@ -34,7 +34,7 @@ static double asymmetry(page *p, const vit_lesson *l, const vit_states *s)
     return largest;
 }
 
-static oddness measure(page *p, const vit_lesson *l, vit_slip slip)
+static oddness measure(page *p, const vit_lesson *l, vit_erratum erratum)
 {
     const int64_t n = l->m.tokens;
     oddness o = {0};
@@ -42,10 +42,10 @@ static oddness measure(page *p, const vit_lesson *l, vit_slip slip)
     float *w = page_floats(p, n * n);
     if (p->status != ATT_OK)
         return o;
-    vit_layer_apply(l->tape, &l->m, 0, vit_embed(l->tape, &l->m, l->patches), slip, &s);
+    vit_layer_apply(l->tape, &l->m, 0, vit_embed(l->tape, &l->m, l->patches), erratum, &s);
     o.asymmetry = asymmetry(p, l, &s);
     for (int64_t h = 0; h < l->m.info.heads && p->status == ATT_OK; h++) {
-        p->status = vit_weights(l->tape, &l->m, &s, slip, h, w);
+        p->status = vit_weights(l->tape, &l->m, &s, erratum, h, w);
         for (int64_t i = 0; i < n; i++)
             o.to_itself += vit_largest(w + i * n, n) == i;
     }
@@ -77,17 +77,17 @@ static void one_matrix(page *p, const vit_lesson *l)
 /* ---- the scale */
 
 /* The entropy of weights in bits, the mean of a head's rows, out [heads]. */
-static void entropies(page *p, const vit_lesson *l, vit_slip slip, float *out)
+static void entropies(page *p, const vit_lesson *l, vit_erratum erratum, float *out)
 {
     const int64_t n = l->m.tokens;
     vit_states s;
     float *w = page_floats(p, n * n);
     if (p->status != ATT_OK)
         return;
-    vit_layer_apply(l->tape, &l->m, 0, vit_embed(l->tape, &l->m, l->patches), slip, &s);
+    vit_layer_apply(l->tape, &l->m, 0, vit_embed(l->tape, &l->m, l->patches), erratum, &s);
     for (int64_t h = 0; h < l->m.info.heads && p->status == ATT_OK; h++) {
         double bits = 0;
-        p->status = vit_weights(l->tape, &l->m, &s, slip, h, w);
+        p->status = vit_weights(l->tape, &l->m, &s, erratum, h, w);
         for (int64_t i = 0; i < n * n; i++)
             bits -= w[i] > 0 ? w[i] * log2(w[i]) / (double)n : 0;
         out[h] = (float)bits;
@@ -168,15 +168,15 @@ static void answers(page *p, vit_lesson *l)
                "対称なスコアでは、またW^Oがなければ、表せるものが減ります。また、公開されたモデルを"
                "間違った式で読めば、結果は正しくなくなります。）"},
         label);
-    for (int slip = 0; slip < VIT_SLIPS; slip++) {
-        vit_probabilities(p, l, (vit_slip)slip, probability);
+    for (int erratum = 0; erratum < VIT_ERRATA; erratum++) {
+        vit_probabilities(p, l, (vit_erratum)erratum, probability);
         const int64_t best = vit_largest(probability, classes);
-        page_line(p, "%s%*s  %-12s %6.1f %%  %6.1f %%", names[slip], 10 - utf8_width(names[slip]), "",
+        page_line(p, "%s%*s  %-12s %6.1f %%  %6.1f %%", names[erratum], 10 - utf8_width(names[erratum]), "",
                   att_image_model_label(p->images, best), 100 * probability[best], 100 * probability[right]);
     }
 }
 
-void vit_show_slips(page *p, vit_lesson *l)
+void vit_show_errata(page *p, vit_lesson *l)
 {
     one_matrix(p, l);
     scale(p, l);
