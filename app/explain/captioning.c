@@ -2,6 +2,7 @@
 // order: 95
 #include "captioning.h"
 #include "layer.h"
+#include "numbers.h"
 #include "vit_picture.h"
 
 #include "attend_util.h"
@@ -10,56 +11,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { SHOWN = 6, LABEL = 64, BEST = 3 }; /* BEST: words that are printed */
-
-int64_t captioning_largest(const float *a, int64_t n)
-{
-    int64_t best = 0;
-    for (int64_t i = 1; i < n; i++)
-        best = a[i] > a[best] ? i : best;
-    return best;
-}
-
-const char *captioning_word(const page *p, const captioning_lesson *l, int64_t i)
-{
-    return att_caption_model_word(p->captioner->model, l->caption.ids[i]);
-}
-
-void captioning_mirror(const captioning_lesson *l, const float *a, int64_t width, float *out)
-{
-    const int64_t columns = l->m.grid[1];
-    for (int64_t i = 0; i < l->m.places; i++) {
-        const int64_t from = i / columns * columns + columns - 1 - i % columns;
-        memcpy(out + i * width, a + from * width, (size_t)width * sizeof *a);
-    }
-}
+enum { LABEL = 64, BEST = 3 }; /* BEST: words that are printed */
 
 /* ---- tables */
-
-/* Prints the first numbers of rows. */
-static void print_rows(page *p, const char *const *labels, const float *const *rows, int m, int64_t width)
-{
-    const int64_t n = width < SHOWN ? width : SHOWN;
-    float *a = page_floats(p, m * n);
-    for (int i = 0; i < m && p->status == ATT_OK; i++)
-        memcpy(a + i * n, rows[i], (size_t)n * sizeof *a);
-    page_table_rounded(p, 3, labels, m, NULL, n, a);
-}
-
-void captioning_print_grid(page *p, const captioning_lesson *l, const float *a, float scale, int decimals)
-{
-    const int64_t rows = l->m.grid[0];
-    char name[CAPTIONING_MAX_GRID][LABEL];
-    const char *labels[CAPTIONING_MAX_GRID];
-    float *scaled = page_floats(p, l->m.places);
-    for (int64_t i = 0; i < rows; i++) {
-        snprintf(name[i], LABEL, "row %" PRId64, i + 1);
-        labels[i] = name[i];
-    }
-    for (int64_t i = 0; i < l->m.places && p->status == ATT_OK; i++)
-        scaled[i] = scale * a[i];
-    page_table_rounded(p, decimals, labels, rows, NULL, l->m.grid[1], scaled);
-}
 
 /* "h_2,3" */
 static const char *name_at(char out[LABEL], const captioning_lesson *l, const char *name, int64_t i)
@@ -168,10 +122,10 @@ static void grid(page *p, captioning_lesson *l)
     memcpy(l->x, X.data, (size_t)(places * i->features) * sizeof *l->x);
     memcpy(l->h, H.data, (size_t)(places * d) * sizeof *l->h);
     att_tape_reset(t);
-    print_rows(p,
-               (const char *const[]){name_at(name[0], l, "h", 0), name_at(name[1], l, "h", middle),
-                                     name_at(name[2], l, "h", places - 1)},
-               (const float *const[]){l->h, l->h + middle * d, l->h + (places - 1) * d}, 3, d);
+    page_rows(p,
+              (const char *const[]){name_at(name[0], l, "h", 0), name_at(name[1], l, "h", middle),
+                                    name_at(name[2], l, "h", places - 1)},
+              (const float *const[]){l->h, l->h + middle * d, l->h + (places - 1) * d}, 3, d);
     const int64_t field = 1 + 7 * ((1 << stages) - 1);
     page_print(p,
                (text){"A place is no tile of the picture: each convolution takes in what is around, in the end up to "
@@ -213,7 +167,7 @@ static void one_vector(page *p, captioning_lesson *l)
     if (p->status != ATT_OK)
         return;
     memcpy(l->mean, C.data, (size_t)d * sizeof *l->mean);
-    print_rows(p, (const char *const[]){"c", "s_0"}, (const float *const[]){l->mean, S.data}, 2, d);
+    page_rows(p, (const char *const[]){"c", "s_0"}, (const float *const[]){l->mean, S.data}, 2, d);
     att_tape_reset(t);
 }
 
@@ -228,7 +182,7 @@ static void what_is_lost(page *p, const captioning_lesson *l)
                          "どの位置のベクトルも変わりますが、平均は変わりません。"});
     if (p->status != ATT_OK)
         return;
-    captioning_mirror(l, l->h, d, mirrored);
+    captioning_mirror(&l->m, l->h, d, mirrored);
     for (int64_t i = 0; i < places * d; i++)
         mean[i % d] += mirrored[i] / (float)places;
     page_agree(p, (text){"c of the grid, and of its mirror image", "もとのグリッドのcと、左右を入れ替えたグリッドのc"},
@@ -252,15 +206,6 @@ static void what_is_lost(page *p, const captioning_lesson *l)
 
 /* ---- attention, for one word */
 
-/* The entropy of weights [n], in bits. */
-static double entropy(const float *w, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum -= w[i] > 0 ? w[i] * log2(w[i]) : 0;
-    return sum;
-}
-
 /* Fills l->record and l->shown. */
 static void record(page *p, captioning_lesson *l)
 {
@@ -274,7 +219,7 @@ static void record(page *p, captioning_lesson *l)
     if (p->status == ATT_OK)
         p->status = captioning_write(l->tape, &l->m, &H, l->caption.ids, n, &l->record);
     for (int64_t i = 0; i < n && p->status == ATT_OK; i++) {
-        const double bits = entropy(l->record.a + i * places, places);
+        const double bits = numbers_entropy(l->record.a + i * places, places);
         if (bits < narrowest)
             narrowest = bits, l->shown = i;
     }
@@ -314,7 +259,7 @@ static const float *value_of(const att_param *w) { return att_param_value(w)->da
 /* The first numbers of the largest score's sum. */
 static void print_largest(page *p, const captioning_lesson *l)
 {
-    const int64_t d = l->m.info.hidden, at = captioning_largest(l->e, l->m.places);
+    const int64_t d = l->m.info.hidden, at = numbers_largest(l->e, l->m.places);
     const float *q = l->q, *k = l->k + at * d, *v = value_of(l->m.score);
     char name[LABEL];
     float *sum = page_floats(p, d), *product = page_floats(p, d);
@@ -330,8 +275,8 @@ static void print_largest(page *p, const captioning_lesson *l)
                       "スコアがいちばん大きいのは、%" PRId64 "行%" PRId64 "列目の位置です。%" PRId64
                       "個の積の和になっています。その先頭は次のとおりです。"},
                at / l->m.grid[1] + 1, at % l->m.grid[1] + 1, d);
-    print_rows(p, (const char *const[]){"q", name_at(name, l, "k", at), "tanh", "v", "v tanh"},
-               (const float *const[]){q, k, sum, v, product}, 5, d);
+    page_rows(p, (const char *const[]){"q", name_at(name, l, "k", at), "tanh", "v", "v tanh"},
+              (const float *const[]){q, k, sum, v, product}, 5, d);
 }
 
 static void scores(page *p, captioning_lesson *l)
@@ -359,7 +304,7 @@ static void scores(page *p, captioning_lesson *l)
     CALL(p, att_tensor_matmul(ctx, &S, &W_q, true, &Q));
     CALL(p, att_tensor_matmul(ctx, &H, &W_h, true, &K));
     LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t c = 0; c < d; c++) e[i] += v[c] * tanhf(q[c] + k[i * d + c]););
-    captioning_print_grid(p, l, e, 1, 2);
+    page_grid(p, e, l->m.grid, 1, 2);
     print_largest(p, l);
 }
 
@@ -378,7 +323,7 @@ static void weights(page *p, captioning_lesson *l)
                n);
     page_formula(p, "a_t,ij = exp(e_t,ij) / Σ_kl exp(e_t,kl)");
     CALL(p, att_tensor_softmax(ctx, &E, -1, &A));
-    captioning_print_grid(p, l, a, 100, 1);
+    page_grid(p, a, l->m.grid, 100, 1);
     for (int64_t i = 0; i < n && p->status == ATT_OK; i++)
         sum += a[i];
     page_line(p, "%s", "");
@@ -410,8 +355,8 @@ static void context(page *p, captioning_lesson *l)
                n, d);
     page_formula(p, "c_t = Σ_ij a_t,ij h_ij");
     CALL(p, att_tensor_matmul(ctx, &A, &H, false, &C));
-    print_rows(p, (const char *const[]){"c", name_of(name, "c", l->shown + 1)}, (const float *const[]){l->mean, l->c},
-               2, d);
+    page_rows(p, (const char *const[]){"c", name_of(name, "c", l->shown + 1)}, (const float *const[]){l->mean, l->c}, 2,
+              d);
     page_print(p, (text){"Scores, weights and context in one call:", "スコア、重み、コンテキストを一度の呼び出しで："});
     CALL(p,
          att_attention(
@@ -469,7 +414,7 @@ static void next_word(page *p, const captioning_lesson *l)
         return;
     float *probability = Y.data;
     for (int i = 0; i < BEST && i < words; i++) {
-        const int64_t best = captioning_largest(probability, words);
+        const int64_t best = numbers_largest(probability, words);
         const char *name = att_caption_model_word(p->captioner->model, best);
         page_line(p, "%-12s %5.1f %%", name ? name : best == l->m.end ? "(end)" : "<unk>", 100 * probability[best]);
         probability[best] = -1;

@@ -20,13 +20,11 @@ typedef struct captioning_lesson {
     float *c;      /* its context, not gated [hidden] */
 } captioning_lesson;
 
-const char *captioning_word(const page *p, const captioning_lesson *l, int64_t i); /* word i of the caption */
-/* The index of the largest of a [n]. */
-int64_t captioning_largest(const float *a, int64_t n);
-/* Prints a number for each place of the grid, a [places]. */
-void captioning_print_grid(page *p, const captioning_lesson *l, const float *a, float scale, int decimals);
-/* a [places, width] with left and right of the grid exchanged -> out */
-void captioning_mirror(const captioning_lesson *l, const float *a, int64_t width, float *out);
+/* Word i of the caption */
+static inline const char *captioning_word(const page *p, const captioning_lesson *l, int64_t i)
+{
+    return att_caption_model_word(p->captioner->model, l->caption.ids[i]);
+}
 
 /* All words: their maps, and the check with the model itself. */
 void captioning_show_words(page *p, captioning_lesson *l);

@@ -178,3 +178,12 @@ att_status captioning_write(att_tape *t, const captioning_parts *m, const att_te
     att_tape_reset(t);
     return e;
 }
+
+void captioning_mirror(const captioning_parts *m, const float *a, int64_t width, float *out)
+{
+    const int64_t columns = m->grid[1];
+    for (int64_t i = 0; i < m->places; i++) {
+        const int64_t from = i / columns * columns + columns - 1 - i % columns;
+        memcpy(out + i * width, a + from * width, (size_t)width * sizeof *a);
+    }
+}

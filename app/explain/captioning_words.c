@@ -1,6 +1,7 @@
 /* All words of the caption: their maps in the terminal and as a picture; what the maps do not say. */
 #include "captioning.h"
 #include "layer.h"
+#include "numbers.h"
 
 #include "cli/base/utf8.h"
 #include "cli/caption/caption_maps.h"
@@ -67,7 +68,7 @@ static void print_block(page *p, const captioning_lesson *l, int64_t first, int6
     line[0] = '\0';
     for (int64_t i = first; i < last; i++) {
         const float *a = l->record.a + i * l->m.places;
-        snprintf(text, sizeof text, "%.1f %%", 100 * a[captioning_largest(a, l->m.places)]);
+        snprintf(text, sizeof text, "%.1f %%", 100 * a[numbers_largest(a, l->m.places)]);
         append_field(line, text, width);
     }
     page_line(p, "%s", without_end(line));
@@ -91,7 +92,7 @@ static void print_maps(page *p, const captioning_lesson *l)
     }
     width += GAP;
     const int64_t across = ACROSS / width;
-    const float largest = l->record.a[captioning_largest(l->record.a, n * l->m.places)];
+    const float largest = l->record.a[numbers_largest(l->record.a, n * l->m.places)];
     for (int64_t i = 0; i < n; i += across) {
         if (i > 0)
             page_line(p, "%s", "");
@@ -163,9 +164,9 @@ static void order(page *p, const captioning_lesson *l)
     att_plan *plan = NULL;
     if (p->status != ATT_OK)
         return;
-    captioning_mirror(l, l->h, d, h);
-    captioning_mirror(l, l->k, d, k);
-    captioning_mirror(l, l->a, 1, expected);
+    captioning_mirror(&l->m, l->h, d, h);
+    captioning_mirror(&l->m, l->k, d, k);
+    captioning_mirror(&l->m, l->a, 1, expected);
     page_step(p, (text){"The order of the places", "位置の順序"});
     page_print(p,
                (text){"Left and right of the grid are exchanged once more, for word %" PRId64
@@ -225,7 +226,7 @@ static void sums(page *p, const captioning_lesson *l)
                "重みの合計は、決まっていません。決まっているのはその平均だけで、T / (H W) = %.2fです（Tは単語の数で、"
                "%" PRId64 "）。Σ_t a_t,ijは次のとおりです。"},
         even, n);
-    captioning_print_grid(p, l, sum, 1, 2);
+    page_grid(p, sum, l->m.grid, 1, 2);
     page_print(
         p,
         (text){"Xu and others (2015) add a penalty to the loss, so that no place is left out, and call it "

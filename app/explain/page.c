@@ -361,6 +361,30 @@ void page_chart(page *p, const char *x_name, const chart_panel *panel, int n)
     page_drawing(p, draw_chart, &c);
 }
 
+void page_rows(page *p, const char *const *labels, const float *const *rows, int m, int64_t width)
+{
+    enum { SHOWN = 6 };
+    const int64_t n = width < SHOWN ? width : SHOWN;
+    float *a = page_floats(p, m * n);
+    for (int i = 0; i < m && p->status == ATT_OK; i++)
+        memcpy(a + i * n, rows[i], (size_t)n * sizeof *a);
+    page_table_rounded(p, 3, labels, m, NULL, n, a);
+}
+
+void page_grid(page *p, const float *a, const int64_t grid[2], float scale, int decimals)
+{
+    char name[PAGE_MAX_GRID][32];
+    const char *labels[PAGE_MAX_GRID];
+    float *scaled = page_floats(p, grid[0] * grid[1]);
+    for (int64_t i = 0; i < grid[0]; i++) {
+        snprintf(name[i], sizeof name[i], "row %" PRId64, i + 1);
+        labels[i] = name[i];
+    }
+    for (int64_t i = 0; i < grid[0] * grid[1] && p->status == ATT_OK; i++)
+        scaled[i] = scale * a[i];
+    page_table_rounded(p, decimals, labels, grid[0], NULL, grid[1], scaled);
+}
+
 void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights)
 {
     heatmap h = heatmap_square(labels, n, weights);

@@ -81,6 +81,11 @@ void page_table(page *p, const char *const *rows, int64_t m, const char *const *
 /* The same with other decimals: fewer for large numbers, whose fourth decimal is beyond the precision of f32. */
 void page_table_rounded(page *p, int decimals, const char *const *rows, int64_t m, const char *const *columns,
                         int64_t n, const float *a);
+/* The first six numbers of m rows [width], three decimals. */
+void page_rows(page *p, const char *const *labels, const float *const *rows, int m, int64_t width);
+enum { PAGE_MAX_GRID = 16 };
+/* A number for each place of a grid of at most PAGE_MAX_GRID rows, in its place: scale * a [grid[0], grid[1]] */
+void page_grid(page *p, const float *a, const int64_t grid[2], float scale, int decimals);
 void page_heatmap(page *p, const char *const *labels, int64_t n, const float *weights);
 /* Names of the axes of attention weights. */
 extern const text page_query_name, page_key_name;

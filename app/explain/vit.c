@@ -2,56 +2,19 @@
 // order: 120
 #include "vit.h"
 #include "layer.h"
+#include "numbers.h"
 #include "vit_picture.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-enum { SHOWN = 6, LABEL = 32, BEST = 3 }; /* BEST: classes that are printed */
-
-int64_t vit_largest(const float *a, int64_t n)
-{
-    int64_t best = 0;
-    for (int64_t i = 1; i < n; i++)
-        best = a[i] > a[best] ? i : best;
-    return best;
-}
-
-void vit_probabilities(page *p, vit_lesson *l, vit_erratum erratum, float *out)
-{
-    att_tensor Y = {0};
-    if (p->status == ATT_OK)
-        p->status = att_var_value(l->tape, att_softmax(l->tape, vit_logits(l->tape, &l->m, l->patches, erratum)), &Y);
-    if (p->status == ATT_OK)
-        memcpy(out, Y.data, (size_t)l->m.info.classes * sizeof *out);
-    att_tape_reset(l->tape);
-}
-
-/* Prints the first numbers of rows. */
-static void print_rows(page *p, const char *const *labels, const float *const *rows, int m, int64_t width)
-{
-    const int64_t n = width < SHOWN ? width : SHOWN;
-    float *a = page_floats(p, m * n);
-    for (int i = 0; i < m && p->status == ATT_OK; i++)
-        memcpy(a + i * n, rows[i], (size_t)n * sizeof *a);
-    page_table_rounded(p, 3, labels, m, NULL, n, a);
-}
+enum { LABEL = 32, BEST = 3 }; /* BEST: classes that are printed */
 
 /* Prints a number for each patch, in the patches' places, then that of [CLS]. a [tokens] */
 static void print_grid(page *p, const vit_lesson *l, const float *a, float scale, int decimals)
 {
-    const int64_t rows = l->m.grid[0], columns = l->m.grid[1];
-    char name[VIT_MAX_GRID][LABEL];
-    const char *labels[VIT_MAX_GRID];
-    float *scaled = page_floats(p, l->m.patches);
-    for (int64_t i = 0; i < rows; i++) {
-        snprintf(name[i], LABEL, "row %" PRId64, i + 1);
-        labels[i] = name[i];
-    }
-    for (int64_t i = 0; i < l->m.patches && p->status == ATT_OK; i++)
-        scaled[i] = scale * a[1 + i];
-    page_table_rounded(p, decimals, labels, rows, NULL, columns, scaled);
+    page_grid(p, a + 1, l->m.grid, scale, decimals);
     page_table_rounded(p, decimals, (const char *const[]){"CLS"}, 1, NULL, 1, (float[]){scale * a[0]});
 }
 
@@ -200,8 +163,8 @@ static void tokens(page *p, vit_lesson *l)
         n + 1, l->shown + 1);
     LOOP(p, for (int64_t i = 0; i < (n + 1) * d; i++) z[i] = (i < d ? cls[i] : token[i - d]) + position[i];);
     const int64_t at = l->shown * d;
-    print_rows(p, (const char *const[]){"CLS", "+ position", "= z_0", "patch", "+ position", "= z_0"},
-               (const float *const[]){cls, position, z, token + at, position + at + d, z + at + d}, 6, d);
+    page_rows(p, (const char *const[]){"CLS", "+ position", "= z_0", "patch", "+ position", "= z_0"},
+              (const float *const[]){cls, position, z, token + at, position + at + d, z + at + d}, 6, d);
 }
 
 static void norm(page *p, vit_lesson *l)
@@ -225,20 +188,11 @@ static void norm(page *p, vit_lesson *l)
     if (p->status == ATT_OK)
         memcpy(l->h, H.data, (size_t)(n * d) * sizeof *l->h);
     att_tape_reset(t);
-    print_rows(p, (const char *const[]){"h CLS", "h patch"}, (const float *const[]){l->h, l->h + (l->shown + 1) * d}, 2,
-               d);
+    page_rows(p, (const char *const[]){"h CLS", "h patch"}, (const float *const[]){l->h, l->h + (l->shown + 1) * d}, 2,
+              d);
 }
 
 /* ---- one head */
-
-/* The entropy of weights [n], in bits. */
-static double entropy(const float *w, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum -= w[i] > 0 ? w[i] * log2(w[i]) : 0;
-    return sum;
-}
 
 /* Fills l->head. */
 static void choose_head(page *p, vit_lesson *l)
@@ -252,7 +206,7 @@ static void choose_head(page *p, vit_lesson *l)
     vit_layer_apply(l->tape, &l->m, 0, vit_embed(l->tape, &l->m, l->patches), VIT_RIGHT, &states);
     for (int64_t i = 0; i < l->m.info.heads && p->status == ATT_OK; i++) {
         p->status = vit_weights(l->tape, &l->m, &states, VIT_RIGHT, i, w);
-        const double bits = entropy(w, n);
+        const double bits = numbers_entropy(w, n);
         if (bits < narrowest)
             narrowest = bits, l->head = i;
     }
@@ -299,8 +253,8 @@ static void project(page *p, vit_lesson *l)
             k[i] += b_k[i % d_h];
             v[i] += b_v[i % d_h];
         });
-    print_rows(p, (const char *const[]){"q CLS", "k CLS", "v CLS", "q patch", "k patch", "v patch"},
-               (const float *const[]){q, k, v, q + row, k + row, v + row}, 6, d_h);
+    page_rows(p, (const char *const[]){"q CLS", "k CLS", "v CLS", "q patch", "k patch", "v patch"},
+              (const float *const[]){q, k, v, q + row, k + row, v + row}, 6, d_h);
     page_print(p,
                (text){"The source has no biases, and writes k = z W^q and v = z W^q, so that all three are the same. "
                       "It means W^k and W^v; below it is shown what its formula would do. (In one place it also has "
@@ -341,7 +295,7 @@ static void attend(page *p, vit_lesson *l)
                          "D_h個の数です。"});
     page_formula(p, "SA = A v = softmax(q kᵀ / √D_h) v");
     CALL(p, att_tensor_matmul(ctx, &w_cls, &V, false, &C));
-    print_rows(p, (const char *const[]){"SA CLS"}, (const float *const[]){c}, 1, d_h);
+    page_rows(p, (const char *const[]){"SA CLS"}, (const float *const[]){c}, 1, d_h);
     att_tensor q = layer_heads(p, l->q, 1, 1, n, d_h), k = layer_heads(p, l->k, 1, 1, n, d_h);
     att_tensor v = layer_heads(p, l->v, 1, 1, n, d_h), out = layer_heads(p, l->sa, 1, 1, n, d_h);
     page_print(p, (text){"And of all rows in one call:", "全部の行を、一度の呼び出しで計算します。"});
@@ -359,7 +313,7 @@ static void print_heads(page *p, const vit_lesson *l, const vit_states *states)
     float *w = page_floats(p, n * n);
     for (int64_t i = 0; i < l->m.info.heads && p->status == ATT_OK; i++) {
         p->status = vit_weights(l->tape, &l->m, states, VIT_RIGHT, i, w);
-        const int64_t best = vit_largest(w + 1, n - 1);
+        const int64_t best = numbers_largest(w + 1, n - 1);
         page_line(p, "head %-2" PRId64 "  patch %-3" PRId64 "  %4.1f %%", i, best + 1, 100 * w[1 + best]);
     }
 }
@@ -412,7 +366,7 @@ static void all_heads(page *p, vit_lesson *l)
     LOOP(p, z = att_constant(t, &Z); y = att_nn_linear_apply(t, layer->output, c, ATT_IDENTITY, z););
     CALL(p, att_var_value(t, y, &Y));
     if (p->status == ATT_OK)
-        print_rows(p, (const char *const[]){"z_0 CLS", "y CLS"}, (const float *const[]){l->z, Y.data}, 2, d);
+        page_rows(p, (const char *const[]){"z_0 CLS", "y CLS"}, (const float *const[]){l->z, Y.data}, 2, d);
     att_tape_reset(t);
 }
 
@@ -452,13 +406,14 @@ static void classify(page *p, vit_lesson *l)
                l->m.info.layers, classes);
     page_formula(p, "y = z + MSA(LN(z))    z' = y + W_2 GELU(W_1 LN(y))");
     CALL(p, att_image_classify(model, 1, image, probability));
-    vit_probabilities(p, l, VIT_RIGHT, parts);
+    if (p->status == ATT_OK)
+        p->status = vit_probabilities(l->tape, &l->m, l->patches, VIT_RIGHT, parts);
     if (p->status != ATT_OK)
         return;
     float *rest = page_floats(p, classes);
     memcpy(rest, probability, (size_t)classes * sizeof *rest);
     for (int i = 0; i < BEST && i < classes; i++) {
-        const int64_t best = vit_largest(rest, classes);
+        const int64_t best = numbers_largest(rest, classes);
         page_line(p, "%-12s %6.1f %%", att_image_model_label(model, best), 100 * rest[best]);
         rest[best] = -1;
     }

@@ -22,9 +22,5 @@ typedef struct vit_lesson {
 
 /* Prints the answer of the model, with the errata of the source in turn. */
 void vit_show_errata(page *p, vit_lesson *l);
-/* The probabilities that the parts compute, out [classes]. */
-void vit_probabilities(page *p, vit_lesson *l, vit_erratum erratum, float *out);
-/* The index of the largest of a [n]. */
-int64_t vit_largest(const float *a, int64_t n);
 
 #endif

@@ -1,4 +1,5 @@
 /* The errata of the chapter's source, computed on the model: one matrix for q, k and v, the scale, shapes, W^O. */
+#include "numbers.h"
 #include "vit.h"
 
 #include "cli/base/utf8.h"
@@ -47,7 +48,7 @@ static oddness measure(page *p, const vit_lesson *l, vit_erratum erratum)
     for (int64_t h = 0; h < l->m.info.heads && p->status == ATT_OK; h++) {
         p->status = vit_weights(l->tape, &l->m, &s, erratum, h, w);
         for (int64_t i = 0; i < n; i++)
-            o.to_itself += vit_largest(w + i * n, n) == i;
+            o.to_itself += numbers_largest(w + i * n, n) == i;
     }
     att_tape_reset(l->tape);
     return o;
@@ -152,7 +153,7 @@ static void shapes(page *p, const vit_lesson *l)
 static void answers(page *p, vit_lesson *l)
 {
     static const char *const names[] = {"right", "k = v = q", "scale √D", "no W^O"};
-    const int64_t classes = l->m.info.classes, right = vit_largest(l->probability, classes);
+    const int64_t classes = l->m.info.classes, right = numbers_largest(l->probability, classes);
     const char *label = att_image_model_label(p->images, right);
     float *probability = page_floats(p, classes);
     if (p->status != ATT_OK)
@@ -169,8 +170,9 @@ static void answers(page *p, vit_lesson *l)
                "間違った式で読めば、結果は正しくなくなります。）"},
         label);
     for (int erratum = 0; erratum < VIT_ERRATA; erratum++) {
-        vit_probabilities(p, l, (vit_erratum)erratum, probability);
-        const int64_t best = vit_largest(probability, classes);
+        if (p->status == ATT_OK)
+            p->status = vit_probabilities(l->tape, &l->m, l->patches, (vit_erratum)erratum, probability);
+        const int64_t best = numbers_largest(probability, classes);
         page_line(p, "%s%*s  %-12s %6.1f %%  %6.1f %%", names[erratum], 10 - utf8_width(names[erratum]), "",
                   att_image_model_label(p->images, best), 100 * probability[best], 100 * probability[right]);
     }

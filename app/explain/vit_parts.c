@@ -198,6 +198,16 @@ att_var *vit_logits(att_tape *t, const vit_parts *m, const float *patches, vit_e
     return linear(t, m->classifier, att_slice(t, att_nn_norm_apply(t, m->norm, x), 0, 0, 1));
 }
 
+att_status vit_probabilities(att_tape *t, const vit_parts *m, const float *patches, vit_erratum erratum, float *out)
+{
+    att_tensor Y = {0};
+    const att_status s = att_var_value(t, att_softmax(t, vit_logits(t, m, patches, erratum)), &Y);
+    if (s == ATT_OK)
+        memcpy(out, Y.data, (size_t)m->info.classes * sizeof *out);
+    att_tape_reset(t);
+    return s;
+}
+
 att_status vit_weights(att_tape *t, const vit_parts *m, const vit_states *states, vit_erratum erratum, int64_t head,
                        float *out)
 {
