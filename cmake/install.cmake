@@ -1,5 +1,5 @@
 # What `cmake --install` puts where, with ATT_INSTALL: headers, libraries, pkg-config files, the CMake package "attend",
-# the tool with its manual pages, completions and models.
+# the tool with its manual pages, completions and models, and the program that it starts.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -13,8 +13,13 @@ function(att_relative from to out)
   set(${out} "${path}" PARENT_SCOPE)
 endfunction()
 
+# Programs that the tool starts, which nobody starts by name
+set(libexec ${CMAKE_INSTALL_LIBEXECDIR}/attend)
+att_relative(${CMAKE_INSTALL_BINDIR} ${libexec} libexec_from_program)
+
 # The models that come with attend, as seen from a program that is installed with it (src/model/find_model.c).
 att_relative(${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_DATADIR} data_from_program)
+att_relative(${libexec} ${CMAKE_INSTALL_DATADIR} data_from_libexec)
 
 # The folders of the .pc files
 set(pc_prefix ${CMAKE_INSTALL_PREFIX})
@@ -59,6 +64,7 @@ function(att_install_tool)
     return()
   endif()
   install(TARGETS attend)
+  install(TARGETS attend-explain RUNTIME DESTINATION ${libexec})
   install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DATADIR}/attend)
   if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
     message(STATUS "attend: no manual pages and no completions: the tool, which writes them, does not run here")

@@ -46,8 +46,15 @@ for name in attention attention_static classify classify_static; do
     expect "$name, CMake package" "$work/build/example_$name"
 done
 
-# The tool finds the models that come with it, wherever the tree was moved to.
+# The tool finds the models and the program that come with it, and that program the models, wherever the tree was moved to.
 mv "$work/usr" "$work/moved"
 echo "Guten Morgen!" | LD_LIBRARY_PATH= "$work/moved/bin/attend" translate >"$work/out"
 grep -q '^Good morning' "$work/out" || { echo "the installed tool says:"; cat "$work/out"; exit 1; }
-echo "tool: translates from where it was installed, and moved"
+for chapter in simplified vit; do # one on vectors, and one on a model that comes with the tool
+    LD_LIBRARY_PATH= "$work/moved/bin/attend" explain $chapter >"$work/out" 2>&1 &&
+        cmp "$work/out" "$root/tests/golden/explain/$chapter.en.txt" || { echo "explain $chapter says:"; cat "$work/out"; exit 1; }
+done
+rm "$(find "$work/moved" -name attend-explain)"
+! "$work/moved/bin/attend" explain >"$work/out" 2>&1 && grep -q "libexec/attend/attend-explain" "$work/out" ||
+    { echo "explain, which is removed, says:"; cat "$work/out"; exit 1; }
+echo "tool: translates and explains from where it was installed, and moved"

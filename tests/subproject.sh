@@ -113,19 +113,21 @@ configure "$work/parent" "$work/build" -DCMAKE_INSTALL_PREFIX="$work/absolute" \
 cmake --install "$work/build" >"$work/log" || fail "not installed:" "$work/log"
 consume "absolute folders" "$work/libraries"
 
-# The whole of attend: the tool knows where its models are.
+# The whole of attend: its programs know where the models are, and the tool where the program is that it starts.
 if pkg-config --exists "jansson >= 2.14" libutf8proc libpcre2-8 zlib libjpeg libpng; then
-    while read -r programs data expected; do
+    while read -r programs libexec data from_program from_libexec started; do
         configure "$work/parent" "$work/whole" -DATT_TOOL=ON -DATT_INSTALL=ON -DCMAKE_INSTALL_PREFIX=/opt/attend \
-            -DCMAKE_INSTALL_BINDIR="$programs" -DCMAKE_INSTALL_DATADIR="$data"
-        grep -q "ATT_DATA_FROM_PROGRAM=[\\\"]*${expected}[\\\"]" "$work/whole/compile_commands.json" ||
-            fail "models in $data are not $expected from $programs"
+            -DCMAKE_INSTALL_BINDIR="$programs" -DCMAKE_INSTALL_LIBEXECDIR="$libexec" -DCMAKE_INSTALL_DATADIR="$data"
+        for path in "DATA_FROM_PROGRAM=$from_program" "DATA_FROM_LIBEXEC=$from_libexec" "LIBEXEC_FROM_PROGRAM=$started"; do
+            grep -q "ATT_${path%=*}=[\\\"]*${path#*=}[\\\"]" "$work/whole/compile_commands.json" ||
+                fail "$programs, $libexec, $data: not $path"
+        done
     done <<END
-libexec/attend/bin lib/data ../../../lib/data
-/opt/programs /opt/data ../data
-/opt/attend/bin share ../share
+libexec/attend/bin libexec lib/data ../../../lib/data ../../lib/data ..
+/opt/programs /opt/started /opt/data ../data ../../data ../started/attend
+/opt/attend/bin libexec share ../share ../../share ../libexec/attend
 END
-    echo "the whole: models are found from wherever the tool is"
+    echo "the whole: models and programs are found from wherever the tool is"
 fi
 
 # What a processor is called in other places: are its kernels compiled? Not those of a name that only begins alike.

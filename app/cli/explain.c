@@ -1,218 +1,27 @@
-/* attend explain: attention step by step, on small numbers. */
-#include "cli/base/command.h"
-#include "cli/base/signals.h"
-#include "cli/caption/captioner.h"
-#include "cli/draw/color.h"
+/* attend explain: attention step by step, on small numbers. The chapters are another program, attend-explain, which has
+ * this table as well. */
+#include "explain.h"
+
 #include "cli/draw/picture.h"
-#include "cli/vision/vision.h"
-#include "explain/page.h"
 #include "explain_chapters.h" /* written by the build: CHAPTER_LIST */
 
-#include <string.h>
-
-#define CHAPTER_DECLARE(name, title) extern const chapter chapter_##name;
-CHAPTER_LIST(CHAPTER_DECLARE)
-#define CHAPTER_ROW(name, title) {title, &chapter_##name},
-static const struct {
-    const char *name;
-    const chapter *chapter;
-} chapters[] = {CHAPTER_LIST(CHAPTER_ROW)};
-enum { CHAPTERS = sizeof chapters / sizeof *chapters };
-
-static const char *input;
-static int64_t query;
-static int language;                               /* 0 English, 1 Japanese */
-static const char *model, *sentence, *image, *svg; /* model, image NULL: those that come with attend */
-
-/* In the folders of CLI_VISION_SHIPPED and CLI_CAPTIONER_SHIPPED */
-#define IMAGE_SHIPPED "examples/ankle-boot.png"
-#define CAPTIONED_SHIPPED "examples/astronaut.png"
+explain_request explain_asked;
 
 static const cli_option options[] = {
-    {"input", 0, "FILE", .text = &input, .help = "run the chapter on the vectors in this file; \"-\": standard input"},
-    {"query", 0, "N", .integer = &query, .min = 0, .max = VECTORS_MAX, .quiet = true,
+    {"input", 0, "FILE", .text = &explain_asked.input,
+     .help = "run the chapter on the vectors in this file; \"-\": standard input"},
+    {"query", 0, "N", .integer = &explain_asked.query, .min = 0, .max = EXPLAIN_MAX_VECTORS, .quiet = true,
      .help = "index of the query vector, from 1; 0, the default: the second"},
-    {"svg", 0, "FILE", .text = &svg, .writes = true, .quiet = true,
+    {"svg", 0, "FILE", .text = &explain_asked.svg, .writes = true, .quiet = true,
      .help = "also write the chapter's last picture to this file: " PICTURE_FORMATS},
-    {"lang", 0, "en|ja", .choice = &language, .help = "language of the text"},
-    {"model", 'm', "MODEL", .text = &model,
+    {"lang", 0, "en|ja", .choice = &explain_asked.language, .help = "language of the text"},
+    {"model", 'm', "MODEL", .text = &explain_asked.model,
      .help = "model folder, or name of a model in the models folder; default: the one of the chapter that comes with "
              "attend"},
-    {"text", 0, "TEXT", .text = &sentence, .help = "sentence to translate, in chapters on a translator"},
-    {"image", 0, "FILE", .text = &image, .help = "picture, in chapters on a vision model or a captioner"},
+    {"text", 0, "TEXT", .text = &explain_asked.sentence, .help = "sentence to translate, in chapters on a translator"},
+    {"image", 0, "FILE", .text = &explain_asked.image, .help = "picture, in chapters on a vision model or a captioner"},
     {0},
 };
-
-static int list_chapters(void)
-{
-    if (input || query || svg)
-        return cli_misuse("explain: --%s needs a chapter", input ? "input" : query ? "query" : "svg");
-    puts(language ? "章を学ぶ順に並べています。`attend explain 章の名前`で読めます。\n"
-                  : "The chapters, in the order to read them in; `attend explain CHAPTER` shows one.\n");
-    for (int i = 0; i < CHAPTERS; i++) {
-        text about = chapters[i].chapter->about;
-        printf("  %-14s %s\n", chapters[i].name, language ? about.ja : about.en);
-    }
-    return CLI_DONE;
-}
-
-static const chapter *find(const char *name)
-{
-    const char *names[CHAPTERS];
-    for (int i = 0; i < CHAPTERS; i++) {
-        names[i] = chapters[i].name;
-        if (strcmp(names[i], name) == 0)
-            return chapters[i].chapter;
-    }
-    cli_hint hint;
-    cli_misuse("explain: there is no chapter \"%s\"%s", name,
-               cli_did_you_mean(&hint, "", name, names, CHAPTERS, "; \"attend explain\" lists them"));
-    return NULL;
-}
-
-/* What a chapter is about, besides vectors; all may be NULL. */
-typedef struct subject {
-    const att_translator *translator;
-    const att_image_model *images;
-    const cli_captioner *captioner;
-    const char *folder, *picture;
-} subject;
-
-/* The exit code. */
-static int show(att_ctx *ctx, const chapter *c, const subject *about)
-{
-    vectors own = {0};
-    if (svg)
-        cli_end_hold_pipe(); /* the picture is written even if standard output is closed */
-    int code = cli_status(ctx, input ? vectors_read(ctx, input, &own) : ATT_OK);
-    if (!code) {
-        page p = {.out = stdout,
-                  .ctx = ctx,
-                  .japanese = language,
-                  .colors = terminal_colors(stdout),
-                  .own = input ? &own : NULL,
-                  .query = query,
-                  .translator = about->translator,
-                  .sentence = sentence ? sentence : "Kannst du mir helfen, diesen Satz zu übersetzen?",
-                  .images = about->images,
-                  .captioner = about->captioner,
-                  .folder = about->folder,
-                  .picture = about->picture,
-                  .svg = svg};
-        code = cli_status(ctx, c->run(&p));
-        code = code ? code : p.code;
-        page_close(&p);
-    }
-    vectors_free(&own);
-    if (svg) {
-        fflush(stdout);
-        cli_end_release_pipe();
-    }
-    return code;
-}
-
-static int show_vectors(const chapter *c)
-{
-    att_ctx *ctx;
-    int code = cli_open(&ctx, 1);
-    if (code)
-        return code;
-    code = show(ctx, c, &(const subject){0});
-    att_close(ctx);
-    return code;
-}
-
-static int show_translator(const chapter *c)
-{
-    cli_translator m;
-    int code = cli_translator_open(&m, model ? model : CLI_TRANSLATOR_SHIPPED, ATT_WEIGHTS_STORED, 1);
-    if (code)
-        return code;
-    code = show(m.ctx, c, &(const subject){.translator = m.translator});
-    cli_translator_close(&m);
-    return code;
-}
-
-/* The path of a picture that comes with the model in folder */
-typedef struct shipped_picture {
-    char text[sizeof(att_model_path) + 64];
-} shipped_picture;
-
-static shipped_picture picture_of(const att_model_path *folder, const char *name)
-{
-    shipped_picture path;
-    snprintf(path.text, sizeof path.text, "%s/%s", folder->text, name);
-    return path;
-}
-
-static int show_vision(const chapter *c)
-{
-    cli_vision m;
-    int code = cli_vision_open(&m, model ? model : CLI_VISION_SHIPPED, 1);
-    if (code)
-        return code;
-    const shipped_picture shipped = picture_of(&m.folder, IMAGE_SHIPPED);
-    code = show(m.ctx, c,
-                &(const subject){.images = m.model, .folder = m.folder.text, .picture = image ? image : shipped.text});
-    cli_vision_close(&m);
-    return code;
-}
-
-static int show_captioner(const chapter *c)
-{
-    cli_captioner m;
-    int code = cli_captioner_open(&m, model ? model : CLI_CAPTIONER_SHIPPED, 1);
-    if (code)
-        return code;
-    const shipped_picture shipped = picture_of(&m.folder, CAPTIONED_SHIPPED);
-    code = show(m.ctx, c,
-                &(const subject){.captioner = &m, .folder = m.folder.text, .picture = image ? image : shipped.text});
-    cli_captioner_close(&m);
-    return code;
-}
-
-static int show_picture(const chapter *c)
-{
-    if (model && !image)
-        return cli_misuse("explain: --model %s needs a picture: --image FILE", model);
-    return c->captions ? show_captioner(c) : show_vision(c);
-}
-
-static int refuse_svg(const char *name)
-{
-    char list[256] = "";
-    for (int i = 0; i < CHAPTERS; i++)
-        if (chapters[i].chapter->draws)
-            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "", chapters[i].name);
-    return cli_misuse("explain: --svg: the chapter %s has no picture; those that have one: %s", name, list);
-}
-
-/* Are there options for chapters on something else? */
-static bool is_misused(const chapter *c)
-{
-    const bool on_picture = c->sees || c->captions, on_model = c->translates || on_picture;
-    return ((on_model || c->recommends) && (input || query)) || (!on_model && model) || (!c->translates && sentence) ||
-           (!on_picture && image);
-}
-
-static int run(int n, char **arguments)
-{
-    if (n == 0)
-        return list_chapters();
-    const chapter *c = find(arguments[0]);
-    if (!c)
-        return CLI_MISUSE;
-    if (svg && !c->draws)
-        return refuse_svg(arguments[0]);
-    if (is_misused(c))
-        return cli_misuse("explain: %s is on %s", arguments[0],
-                          c->translates ? "a sentence: it takes --text and --model, no --input, --query or --image"
-                          : c->sees || c->captions
-                              ? "a picture: it takes --image and --model, no --input, --query or --text"
-                          : c->recommends ? "a log of its own: it takes no --input, --query, --text, --image or --model"
-                                          : "vectors: it takes --input and --query, no --text, --image or --model");
-    return c->translates ? show_translator(c) : c->sees || c->captions ? show_picture(c) : show_vectors(c);
-}
 
 #define CHAPTER_WORD(name, title) title "|"
 const cli_command cli_explain = {
@@ -237,5 +46,5 @@ const cli_command cli_explain = {
                 "attend explain vit --svg vit.svg",
     .options = options,
     .see = "attention|bench",
-    .run = run,
+    .program = "attend-explain",
 };

@@ -3,11 +3,11 @@
 #ifndef EXPLAIN_VECTORS_H
 #define EXPLAIN_VECTORS_H
 
-#include <attend.h>
+#include "cli/explain.h"
 
 #include <stdint.h>
 
-enum { VECTORS_MAX = 256, VECTORS_MAX_DIM = 4096 }; /* more is no longer explained by looking at it */
+enum { VECTORS_MAX = EXPLAIN_MAX_VECTORS, VECTORS_MAX_DIM = 4096 };
 
 typedef struct vectors {
     int64_t n, dim;

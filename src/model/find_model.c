@@ -62,7 +62,8 @@ att_status att_models_folder(att_model_path *out)
  * folder; else where this library was to be installed. Is there such a folder? */
 static bool find_shipped(att_model_path *out)
 {
-    static const char *const from_program[] = {ATT_DATA_FROM_PROGRAM "/attend/models", "models"};
+    static const char *const from_program[] = {ATT_DATA_FROM_PROGRAM "/attend/models", "models",
+                                               ATT_DATA_FROM_LIBEXEC "/attend/models"};
     att_model_path program;
     const ssize_t n = readlink("/proc/self/exe", program.text, sizeof program.text - 1);
     if (n > 0) {

@@ -57,6 +57,7 @@ typedef struct cli_command {
      * `given`; returns a code. Or NULL. */
     int (*complete)(bool *given);
     int (*run)(int n, char **arguments); /* arguments: without options; returns an exit code */
+    const char *program;                 /* the program that does it instead, by program.h: "attend-explain"; or NULL */
     const char *see;                     /* related commands, for the man page: "search|train embed"; or NULL */
     const char *words; /* completions of the first argument: "one|two"; NULL: files if `arguments` says FILE */
     const struct cli_command *const *commands; /* its subcommands, up to NULL, if it has some and no run; or NULL */

@@ -1,6 +1,7 @@
 /* Parses the command line: the command, and its options with getopt_long. */
 #include "command.h"
 #include "in_use.h"
+#include "program.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -255,6 +256,8 @@ int cli_run(const cli_command *c, const char *path, int argc, char **argv)
     int code = parse(c, path, argc, argv, &help);
     if (help)
         cli_print_help(stdout, c, path);
+    else if (!code && c->program)
+        code = cli_program_become(path, c->program, argv);
     else if (!code)
         code = c->run ? c->run(argc - optind, argv + optind)
                       : cli_misuse("%s is needed; \"%s --help\" lists them", c->arguments, path);

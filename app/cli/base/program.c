@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -121,4 +123,29 @@ int cli_program_run(const cli_program *p, int *status)
     failed = wait_for(pid, status);
     cli_signals_forward(0);
     return failed;
+}
+
+/* ---- a program instead of this one */
+
+int cli_program_become(const char *command, const char *name, char **arguments)
+{
+    static const char *const from_here[] = {"", ATT_LIBEXEC_FROM_PROGRAM "/"};
+    enum { PLACES = sizeof from_here / sizeof *from_here };
+    char here[PATH_MAX], path[PLACES][PATH_MAX];
+    const ssize_t n = readlink("/proc/self/exe", here, sizeof here - 1);
+    if (n < 0)
+        return cli_fail_errno("/proc/self/exe");
+    here[n] = '\0';
+    strrchr(here, '/')[1] = '\0';
+    for (int i = 0; i < PLACES; i++) {
+        const bool fits = snprintf(path[i], PATH_MAX, "%s%s%s", here, from_here[i], name) < PATH_MAX;
+        arguments[0] = path[i];
+        errno = ENAMETOOLONG;
+        if (fits)
+            execv(path[i], arguments);
+        if (errno != ENOENT && errno != ENOTDIR)
+            return cli_fail_errno(path[i]);
+    }
+    return cli_fail("\"%s\" is the program %s, which is neither %s nor %s; install attend again, with all its programs",
+                    command, name, path[0], path[1]);
 }

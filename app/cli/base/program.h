@@ -13,4 +13,11 @@ typedef struct cli_program {
  * after cli_end_later, which leaves that to the caller, it ends only the program, with all processes in its group. */
 int cli_program_run(const cli_program *p, int *status);
 
+/* Replaces this process by a program that comes with the tool: one of this name beside the file of this program, as in
+ * a build folder, or where such programs are installed; never one of $PATH. arguments, up to NULL; the first becomes
+ * the program's path. Nothing may have been printed or opened. Returns only if that fails: CLI_FAILED, after a message
+ * that names the command.
+ */
+int cli_program_become(const char *command, const char *name, char **arguments);
+
 #endif
