@@ -91,11 +91,11 @@ att_status att_backward_check(const att_call *c, const att_attention_grads *grad
     g->dparam = dparam;
     if (!e && !att_given(&a->lse))
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "args.lse is not given: the backward needs that of the forward");
-    e = e ? e : att_check(ctx, "dout", &g->dout, a->out.dtype, att_call_rank(c));
+    e = e ? e : att_check(ctx, "dout", &g->dout, a->out.dtype, att_call_axes(c).rank);
     e = e ? e : att_check_contiguous(ctx, "dout", &g->dout);
     e = e ? e : att_check_same_shape(ctx, "dout", &g->dout, "out", &a->out);
     if (!e && att_given(&g->dlse)) {
-        e = att_check(ctx, "dlse", &g->dlse, ATT_F32, att_call_rank(c) - 1);
+        e = att_check(ctx, "dlse", &g->dlse, ATT_F32, att_call_axes(c).rank - 1);
         e = e ? e : att_check_same_shape(ctx, "dlse", &g->dlse, "lse", &a->lse);
     }
     const struct {
@@ -104,7 +104,7 @@ att_status att_backward_check(const att_call *c, const att_attention_grads *grad
     } outputs[] = {{"dq", &g->dq, &a->q}, {"dk", &g->dk, &a->k}, {"dv", &g->dv, &a->v}};
     for (int i = 0; !e && i < 3; i++) {
         if (att_given(outputs[i].t)) {
-            e = att_check(ctx, outputs[i].name, outputs[i].t, outputs[i].like->dtype, att_call_rank(c));
+            e = att_check(ctx, outputs[i].name, outputs[i].t, outputs[i].like->dtype, att_call_axes(c).rank);
             e = e ? e : att_check_contiguous(ctx, outputs[i].name, outputs[i].t);
         }
         e = e ? e : check_grad(c, outputs[i].name, outputs[i].t, outputs[i].name + 1, outputs[i].like, g);

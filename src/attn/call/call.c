@@ -1,27 +1,18 @@
-/* From a call's arguments, checked, to one head of one sequence. */
+/* Checks of a call's arguments. */
 #include "attn/call/params.h"
 #include "tensor/tensor.h"
 
-#include <math.h>
-
-/* Indices of a tensor's dimensions, batched or ragged. */
-typedef struct axes {
-    int rank, batch, head, time, dim;
-} axes;
-static const axes BATCHED = {4, 0, 1, 2, 3}, RAGGED = {3, -1, 1, 0, 2};
-
-static const axes *axes_of(const att_call *c) { return c->ragged ? &RAGGED : &BATCHED; }
-int att_call_rank(const att_call *c) { return axes_of(c)->rank; }
+#include <stddef.h>
 
 static att_status check_operand(const att_call *c, const char *name, const att_tensor *t, int64_t heads,
                                 const char *heads_name, int64_t dim, const char *dim_name, bool output)
 {
     att_ctx *ctx = c->plan->ctx;
-    const axes *x = axes_of(c);
+    const att_axes x = att_call_axes(c);
     const att_dtype dtype = c->plan->spec.dtype;
-    att_status e = output ? att_check_output(ctx, name, t, dtype, x->rank) : att_check(ctx, name, t, dtype, x->rank);
-    e = e ? e : att_check_dim(ctx, name, t, x->head, heads_name, heads);
-    e = e ? e : att_check_dim(ctx, name, t, x->dim, dim_name, dim);
+    att_status e = output ? att_check_output(ctx, name, t, dtype, x.rank) : att_check(ctx, name, t, dtype, x.rank);
+    e = e ? e : att_check_dim(ctx, name, t, x.head, heads_name, heads);
+    e = e ? e : att_check_dim(ctx, name, t, x.dim, dim_name, dim);
     return e ? e : att_check_contiguous(ctx, name, t);
 }
 
@@ -31,7 +22,7 @@ static att_status check_keys(const att_call *c, bool outputs)
     att_ctx *ctx = c->plan->ctx;
     const att_attention_args *a = &c->args;
     const att_attention_spec *s = &c->plan->spec;
-    const int time = axes_of(c)->time;
+    const int time = att_call_axes(c).time;
     att_status e = check_operand(c, "k", &a->k, s->kv_heads, "spec.kv_heads", s->key_dim,
                                  s->key_dim == s->head_dim ? "spec.head_dim" : "spec.key_dim", false);
     if (!e && !c->ragged)
@@ -51,7 +42,7 @@ static att_status check_shapes(const att_call *c, bool outputs)
     att_ctx *ctx = c->plan->ctx;
     const att_attention_args *a = &c->args;
     const att_attention_spec *s = &c->plan->spec;
-    const axes *x = axes_of(c);
+    const att_axes x = att_call_axes(c);
     att_status e = check_operand(c, "q", &a->q, s->heads, "spec.heads", s->head_dim, "spec.head_dim", false);
     if (!e && a->cache && !c->ragged)
         e = att_check_dim(ctx, "q", &a->q, 0, "the number of the cache's sequences", a->k.dim[0]);
@@ -60,12 +51,12 @@ static att_status check_shapes(const att_call *c, bool outputs)
     if (e || !outputs)
         return e;
     e = check_operand(c, "out", &a->out, s->heads, "spec.heads", s->value_dim, "spec.value_dim", true);
-    e = e ? e : att_check_dim(ctx, "out", &a->out, x->time, c->ragged ? "q.dim[0]" : "q.dim[2]", a->q.dim[x->time]);
+    e = e ? e : att_check_dim(ctx, "out", &a->out, x.time, c->ragged ? "q.dim[0]" : "q.dim[2]", a->q.dim[x.time]);
     if (!e && !c->ragged)
         e = att_check_dim(ctx, "out", &a->out, 0, "q.dim[0]", a->q.dim[0]);
     if (!e && a->lse.data) {
-        e = att_check_output(ctx, "lse", &a->lse, ATT_F32, x->rank - 1);
-        for (int i = 0; !e && i < x->rank - 1; i++)
+        e = att_check_output(ctx, "lse", &a->lse, ATT_F32, x.rank - 1);
+        for (int i = 0; !e && i < x.rank - 1; i++)
             e = att_check_dim(ctx, "lse", &a->lse, i, "the same of q", a->q.dim[i]);
     }
     return e;
@@ -165,6 +156,16 @@ static att_status check_sequences(att_call *c)
                              a->k.dim[0], &c->max_tk);
 }
 
+static att_status check_dropout(const att_call *c)
+{
+    const float p = c->plan->spec.dropout;
+    if (p > 0 && !c->args.sequence_ids && c->sequences)
+        return att_fail(c->plan->ctx, ATT_ERR_ARGUMENT,
+                        "args.sequence_ids is NULL, but with spec.dropout = %g each of the %lld sequences needs an id",
+                        (double)p, (long long)c->sequences);
+    return ATT_OK;
+}
+
 /* A key head is projected for each of its query heads where each has a parameter of its own. */
 static bool keys_per_head(const att_call *c)
 {
@@ -200,7 +201,7 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
     call->k_rows = args->k;
     e = check_sequences(call);
     if (!e && outputs)
-        e = att_dropout_check(call);
+        e = check_dropout(call);
     if (!e && plan->spec.align == ATT_ALIGN_STARTS && !args->q_starts)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "spec.align is ATT_ALIGN_STARTS but args.q_starts is NULL");
     for (int64_t b = 0; !e && plan->spec.align == ATT_ALIGN_STARTS && b < call->sequences; b++)
@@ -212,115 +213,4 @@ att_status att_call_check(const att_plan *plan, const att_attention_args *args, 
     if (!e && outputs)
         e = check_outputs_apart(call);
     return e;
-}
-
-/* ---- dropout */
-
-att_status att_dropout_check(const att_call *c)
-{
-    const float p = c->plan->spec.dropout;
-    if (p > 0 && !c->args.sequence_ids && c->sequences)
-        return att_fail(c->plan->ctx, ATT_ERR_ARGUMENT,
-                        "args.sequence_ids is NULL, but with spec.dropout = %g each of the %lld sequences needs an id",
-                        (double)p, (long long)c->sequences);
-    return ATT_OK;
-}
-
-att_dropout_mask att_dropout_of(const att_call *c, int64_t sequence, int64_t head)
-{
-    return (att_dropout_mask){.seed = c->args.dropout_seed,
-                              .sequence = c->args.sequence_ids ? c->args.sequence_ids[sequence] : 0,
-                              .head = (uint32_t)head,
-                              .threshold = att_dropout_threshold(c->plan->spec.dropout)};
-}
-
-/* ---- one head of one sequence */
-
-/* The stride of a single row may be any number, and so may be that of the tokens before an empty sequence: no address
- * is made of them. Rows are written where they stay: a copy of what was just written would wait until all that was
- * written before it, the output of the queries before, has reached the cache. */
-static void set_rows(const att_call *c, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys,
-                     att_rows *rows)
-{
-    const att_attention_args *a = &c->args;
-    const axes *x = axes_of(c);
-    const int64_t *offsets = of_keys && a->k_offsets ? a->k_offsets : a->q_offsets;
-    *rows = (att_rows){.dtype = t->dtype};
-    if (!t->data)
-        return;
-    const int64_t first = !c->ragged ? sequence : offsets[sequence] < t->dim[0] ? offsets[sequence] : 0;
-    const int64_t start = first * t->stride[0] + head * t->stride[x->head];
-    rows->at = (char *)t->data + start * (int64_t)att_dtype_size(t->dtype);
-    rows->stride = t->dim[x->time] > 1 ? t->stride[x->time] : 0;
-}
-
-att_rows att_call_rows(const att_call *c, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys)
-{
-    att_rows rows;
-    set_rows(c, t, sequence, head, of_keys, &rows);
-    return rows;
-}
-
-bool att_call_copies(const att_call *c)
-{
-    enum { MANY_QUERIES = 512 };
-    const att_attention_spec *s = &c->plan->spec;
-    const int time = axes_of(c)->time;
-    const bool given = !c->plan->transforms || c->plan->transforms->k.kind == ATT_TRANSFORM_NONE;
-    const bool keys_apart = given && c->args.k.stride[time] != s->key_dim;
-    const bool values_apart = c->args.v.stride[time] != s->value_dim;
-    return s->dtype != ATT_F32 || c->args.cache || (c->max_tq >= MANY_QUERIES && (keys_apart || values_apart));
-}
-
-static int64_t position_of(const att_call *c, int64_t sequence, int64_t tq, int64_t tk)
-{
-    switch (c->plan->spec.align) {
-    case ATT_ALIGN_BOTTOM_RIGHT:
-        return tk - tq;
-    case ATT_ALIGN_STARTS:
-        return c->args.q_starts[sequence];
-    default:
-        return 0;
-    }
-}
-
-void att_call_head(const att_call *c, int64_t b, int64_t h, att_head_view *view)
-{
-    static const att_tensor none;
-    const att_attention_args *a = &c->args;
-    const att_tensor *v = c->outputs ? &a->v : &none, *out = c->outputs ? &a->out : &none;
-    const att_attention_spec *s = &c->plan->spec;
-    const int64_t *k_offsets = a->k_offsets ? a->k_offsets : a->q_offsets;
-    const int64_t q_first = c->ragged ? a->q_offsets[b] : 0, k_first = c->ragged ? k_offsets[b] : 0;
-    const int64_t kv_head = h / (s->heads / s->kv_heads);
-    att_head *at = &view->head;
-    *at = (att_head){.sequence = b, .head = h};
-    view->rows = c->ragged ? a->q_offsets[b + 1] - q_first : a->q.dim[2];
-    at->tq = a->q_lengths ? a->q_lengths[b] : view->rows;
-    set_rows(c, &c->q_rows, b, h, false, &view->q_row);
-    if (a->cache) {
-        att_cache_view(a->cache, b, kv_head, view);
-    } else {
-        view->k_rows = c->ragged ? k_offsets[b + 1] - k_first : c->max_tk;
-        set_rows(c, v, b, kv_head, true, &view->v);
-        set_rows(c, &c->k_rows, b, c->keys_per_head && c->k_rows.data != a->k.data ? h : kv_head, true, &view->k_row);
-        view->k_row.copy = view->v.copy = att_call_copies(c);
-    }
-    at->tk = a->k_lengths ? a->k_lengths[b] : view->k_rows;
-    at->position = position_of(c, b, at->tq, at->tk);
-    set_rows(c, out, b, h, false, &view->out);
-    att_rows lse;
-    set_rows(c, c->outputs ? &a->lse : &none, b, h, false, &lse);
-    view->lse = lse.at;
-    view->lse_stride = lse.stride;
-    view->dropout = att_dropout_of(c, b, h);
-    view->inspected = c->inspected;
-    att_params_view(c, view);
-}
-
-void att_head_clear(const att_plan *plan, const att_head_view *at, int64_t first, int64_t last)
-{
-    att_rows_clear(&at->out, first, last, plan->spec.value_dim);
-    for (int64_t i = first; at->lse && i < last; i++)
-        at->lse[i * at->lse_stride] = -INFINITY;
 }

@@ -57,10 +57,20 @@ typedef struct att_call {
 
 /* Checks a call. outputs: v, out and lse too; without them only q and k. */
 att_status att_call_check(const att_plan *plan, const att_attention_args *args, bool outputs, att_call *call);
-/* The rank of q, k, v and out: 4, or 3 where ragged. */
-int att_call_rank(const att_call *call);
-/* Are parameters of a number for each key [tokens], not [B or 1, Tk]? Those in a cache are batched. */
-static inline bool att_call_ragged_keys(const att_call *call) { return call->ragged && !call->args.cache; }
+/* The rank of q, k, v and out, and the indices of their dimensions: batched, or ragged. */
+typedef struct att_axes {
+    int rank, head, time, dim;
+} att_axes;
+static inline att_axes att_call_axes(const att_call *call)
+{
+    return call->ragged ? (att_axes){3, 1, 0, 2} : (att_axes){4, 1, 2, 3};
+}
+/* Do numbers for each time step of q, or of k, have the dimension [tokens], not [B or 1, T]? Keys in a cache are
+ * batched. */
+static inline bool att_call_is_ragged(const att_call *call, bool of_keys)
+{
+    return call->ragged && !(of_keys && call->args.cache);
+}
 /* offsets [n + 1] ascend from 0 to `tokens`; the longest sequence goes into *longest. */
 att_status att_check_offsets(att_ctx *ctx, const char *name, const int64_t *offsets, int64_t n, const char *tokens_name,
                              int64_t tokens, int64_t *longest);
@@ -80,15 +90,12 @@ static inline bool att_given(const att_tensor *t) { return t->data || t->rank; }
 int64_t att_param_count(const att_tensor *t);
 /* One head of one sequence in a tensor of the layout of q (of_keys: of k). */
 att_rows att_call_rows(const att_call *call, const att_tensor *t, int64_t sequence, int64_t head, bool of_keys);
-/* Blocks of keys and values are K/V block as copies: of another type, out of a cache, or where many queries read rows
+/* Blocks of keys and values are read as copies: of another type, out of a cache, or where many queries read rows
  * that do not lie side by side: those share few sets of a processor's first cache, and each is a page of its own. */
 bool att_call_copies(const att_call *call);
 /* One head of one sequence of the call. */
 void att_call_head(const att_call *call, int64_t sequence, int64_t head, att_head_view *view);
 
-/* Dropout: needs an id of each sequence. */
-att_status att_dropout_check(const att_call *call);
-att_dropout_mask att_dropout_of(const att_call *call, int64_t sequence, int64_t head);
 /* Rows [first, last) of out and lse, which attend to nothing. */
 void att_head_clear(const att_plan *plan, const att_head_view *view, int64_t first, int64_t last);
 /* Sets the call's k and v to the shape of its cache, after checks (cache.c); the rows of one key head in the cache. */

@@ -1,11 +1,9 @@
-/* The parameters of a call's stages. */
+/* The parameters of a call's stages: checks. */
 #include "attn/call/params.h"
 #include "attn/call/transform.h"
 #include "tensor/tensor.h"
 
 #include <stdio.h>
-
-/* ---- checks */
 
 /* A table over all pairs: each dimension 1 or that of [B, heads, Tq, Tk]. */
 static att_status check_pairs(const att_call *c, const char *name, const att_tensor *t, att_dtype dtype)
@@ -24,15 +22,12 @@ static att_status check_pairs(const att_call *c, const char *name, const att_ten
     return ATT_OK;
 }
 
-/* Do numbers for each time step of q, or of k, have the dimension [tokens], not [B or 1, T]? */
-static bool is_ragged(const att_call *c, bool of_keys) { return of_keys ? att_call_ragged_keys(c) : c->ragged; }
-
 /* A number for each time step of q or k: [B or 1, T], ragged [tokens]. */
 static att_status check_steps(const att_call *c, const char *name, const att_tensor *t, att_dtype dtype, bool of_keys)
 {
     att_ctx *ctx = c->plan->ctx;
     const att_tensor *like = of_keys ? &c->args.k : &c->args.q;
-    const bool ragged = is_ragged(c, of_keys);
+    const bool ragged = att_call_is_ragged(c, of_keys);
     const int time = ragged ? 0 : 1;
     char like_dim[16];
     snprintf(like_dim, sizeof like_dim, "%s.dim[%d]", of_keys ? "k" : "q", ragged ? 0 : 2);
@@ -175,63 +170,4 @@ att_status att_params_check(att_call *c)
         if (p->masks.list[i].stage.inspect && inspect(c, i))
             c->inspected |= 1u << i;
     return e;
-}
-
-/* ---- one head's view */
-
-int64_t att_param_count(const att_tensor *t)
-{
-    int64_t n = t->rank ? 1 : 0;
-    for (int i = 1; i < t->rank; i++)
-        n *= t->dim[i];
-    return n;
-}
-
-int64_t att_pairs_start(const att_tensor *t, const att_head *at, int64_t stride[2])
-{
-    stride[0] = t->dim[2] == 1 ? 0 : t->stride[2];
-    stride[1] = t->dim[3] == 1 ? 0 : t->stride[3];
-    return (t->dim[0] == 1 ? 0 : at->sequence * t->stride[0]) + (t->dim[1] == 1 ? 0 : at->head * t->stride[1]);
-}
-
-/* Where the numbers of one sequence's time steps begin. */
-static int64_t steps_start(const att_call *c, const att_tensor *t, int64_t sequence, bool of_keys)
-{
-    const int64_t *offsets = of_keys && c->args.k_offsets ? c->args.k_offsets : c->args.q_offsets;
-    return is_ragged(c, of_keys) ? offsets[sequence] * t->stride[0] : t->dim[0] == 1 ? 0 : sequence * t->stride[0];
-}
-
-static void set_data(const att_tensor *t, int64_t first, att_param_view *o)
-{
-    if (t->dtype == ATT_I32)
-        o->i32 = (const int32_t *)t->data + first;
-    else if (t->dtype == ATT_BOOL)
-        o->boolean = (const uint8_t *)t->data + first;
-    else
-        o->data = (const float *)t->data + first;
-}
-
-static void view_param(const att_call *c, int i, const att_head *at, att_param_view *o)
-{
-    const att_tensor *t = &c->param[i];
-    const att_param_kind kind = c->plan->params.list[i].shape->kind;
-    *o = (att_param_view){0};
-    if (!att_given(t))
-        return;
-    if (kind == ATT_PER_PAIR) {
-        set_data(t, att_pairs_start(t, at, o->stride), o);
-    } else if (kind == ATT_PER_HEAD) {
-        o->count = att_param_count(t);
-        set_data(t, t->dim[0] == 1 ? 0 : at->head * t->stride[0], o);
-    } else {
-        const bool of_keys = kind == ATT_PER_KEY;
-        o->stride[of_keys] = t->stride[is_ragged(c, of_keys) ? 0 : 1];
-        set_data(t, steps_start(c, t, at->sequence, of_keys), o);
-    }
-}
-
-void att_params_view(const att_call *c, att_head_view *view)
-{
-    for (int i = 0; i < c->plan->params.n; i++)
-        view_param(c, i, &view->head, &view->param[i]);
 }

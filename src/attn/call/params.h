@@ -10,7 +10,5 @@ att_status att_params_check(att_call *call);
 att_status att_param_check(const att_call *call, const char *name, const att_tensor *t, const att_param_shape *shape);
 /* Where a parameter per pair begins for one head, and its strides: 0 where it is broadcast. */
 int64_t att_pairs_start(const att_tensor *t, const att_head *at, int64_t stride[2]);
-/* The parameters of the view's head, into the view. */
-void att_params_view(const att_call *call, att_head_view *view);
 
 #endif
