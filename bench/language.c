@@ -81,7 +81,7 @@ int main(int n, char **argument)
     const bool logits = n > 3 && !strcmp(argument[2], "logits");
     check(NULL, att_open(&b.ctx, ATT_OPTIONS(att_config, .n_threads = n > 2 && !logits ? atoi(argument[2]) : 0)));
     const att_model_options o = weights_of(n > 4 ? argument[4] : NULL);
-    check(b.ctx, att_language_model_open_with(b.ctx, argument[1], &o, &b.m));
+    check(b.ctx, att_language_model_open(b.ctx, argument[1], &o, &b.m));
     check(b.ctx, att_language_model_describe(b.m, &b.info));
     check(b.ctx, att_tape_new(b.ctx, NULL, &b.t));
     int bad = 0;

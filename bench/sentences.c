@@ -94,7 +94,7 @@ int main(int argc, char **argv)
     if (att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = argc > 3 ? atoi(argv[3]) : 0)))
         return fail(att_error(NULL));
     const att_model_options o = weights_of(argc > 5 ? argv[5] : NULL);
-    if (att_sentence_open_with(ctx, argv[1], &o, &model))
+    if (att_sentence_open(ctx, argv[1], &o, &model))
         return fail(att_error(ctx));
     const int bad = measure(ctx, model, &in, argc > 4 ? argv[4] : NULL, seconds() - start);
     att_sentence_free(model);

@@ -82,7 +82,7 @@ int main(int argc, char **argv)
     if (att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = argc > 3 ? atoi(argv[3]) : 0)))
         return fail(att_error(NULL));
     const att_model_options o = weights_of(argc > 5 ? argv[5] : NULL);
-    if (att_translator_open_with(ctx, argv[1], &o, &m))
+    if (att_translator_open(ctx, argv[1], &o, &m))
         return fail(att_error(ctx));
     const int bad = measure(ctx, m, &in, 1, 1, NULL) || measure(ctx, m, &in, in.n, 1, argc > 4 ? argv[4] : NULL) ||
                     measure(ctx, m, &in, in.n, 4, NULL);

@@ -125,7 +125,7 @@ static int infer(bench *b, int n, char **argument)
     const bool logits = n == 6 && !strcmp(argument[2], "logits");
     int bad = 0;
     check(NULL, att_open(&b->ctx, ATT_OPTIONS(att_config, .n_threads = n > 2 && !logits ? atoi(argument[2]) : 0)));
-    check(b->ctx, att_vit_open(b->ctx, argument[1], &b->m));
+    check(b->ctx, att_vit_open(b->ctx, argument[1], NULL, &b->m));
     check(b->ctx, att_vit_describe(b->m, &b->info));
     check(b->ctx, att_tape_new(b->ctx, NULL, &b->t));
     if (logits)

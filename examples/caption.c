@@ -32,7 +32,7 @@ int main(int argc, char **argv)
     int failed = 1;
 
     if (att_open(&ctx, NULL) != ATT_OK || att_model_find(argv[1], &folder) != ATT_OK ||
-        att_caption_model_open(ctx, folder.text, &model) != ATT_OK ||
+        att_caption_model_open(ctx, folder.text, NULL, &model) != ATT_OK ||
         att_image_open(ctx, argv[2], NULL, &image) != ATT_OK || att_caption(model, 1, &image, NULL, &caption) != ATT_OK)
         goto done;
     printf("%s\n", caption.text);

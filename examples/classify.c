@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     int failed = 1;
 
     if (att_open(&ctx, NULL) != ATT_OK || att_model_find(argv[1], &folder) != ATT_OK ||
-        att_image_model_open(ctx, folder.text, &model) != ATT_OK ||
+        att_image_model_open(ctx, folder.text, NULL, &model) != ATT_OK ||
         att_image_open(ctx, argv[2], NULL, &image) != ATT_OK)
         goto done;
     att_vit_describe(att_image_model_vit(model), &info);

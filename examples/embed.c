@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     int failed = 1;
 
     if (att_open(&ctx, NULL) != ATT_OK || att_model_find(argv[1], &folder) != ATT_OK ||
-        att_sentence_open(ctx, folder.text, &model) != ATT_OK)
+        att_sentence_open(ctx, folder.text, NULL, &model) != ATT_OK)
         goto done;
     att_sentence_describe(model, &info);
     embedding = malloc(2 * (size_t)info.dim * sizeof *embedding);

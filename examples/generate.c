@@ -24,7 +24,7 @@ int main(int n, char **argument)
     if (n != 3)
         return fprintf(stderr, "usage: generate FOLDER TEXT\n"), 2;
     att_status s = att_open(&ctx, NULL);
-    s = s ? s : att_text_generator_open(ctx, argument[1], &g);
+    s = s ? s : att_text_generator_open(ctx, argument[1], NULL, &g);
     s = s ? s : att_encode(att_text_generator_tokenizer(g), argument[2], strlen(argument[2]), NULL, &prompt);
     if (!s) {
         const int64_t offsets[] = {0, prompt.count};

@@ -25,7 +25,7 @@ class Generator
         check(att_open(&ctx, nullptr));
         ctx_.reset(ctx);
         att_text_generator *g = nullptr;
-        check(att_text_generator_open(ctx, folder, &g));
+        check(att_text_generator_open(ctx, folder, NULL, &g));
         g_.reset(g);
     }
 

@@ -30,7 +30,7 @@ static void run(const char *folder, const char *text, const char *reference)
     check(att_open(&made_ctx, ATT_OPTIONS(att_config, .n_threads = 2)));
     std::unique_ptr<att_ctx, void (*)(att_ctx *)> ctx(made_ctx, att_close);
     att_translator *made_translator = nullptr;
-    check(att_translator_open(ctx.get(), folder, &made_translator));
+    check(att_translator_open(ctx.get(), folder, NULL, &made_translator));
     std::unique_ptr<att_translator, void (*)(att_translator *)> translator(made_translator, att_translator_free);
 
     const std::string translation = translated(translator.get(), text);

@@ -41,7 +41,7 @@ int main(int n, char **argument)
         return fprintf(stderr, "usage: recommend LOG FOLDER ITEM...\n"), 2;
     att_status s = att_open(&ctx, NULL);
     s = s ? s : learn(ctx, argument[1], argument[2]);
-    s = s ? s : att_recommender_open(ctx, argument[2], &m);
+    s = s ? s : att_recommender_open(ctx, argument[2], NULL, &m);
     for (int i = 3; i < n && offsets[1] < MAX_ITEMS; i++)
         if (att_recommender_find_item(m, argument[i]) >= 0) /* of others nothing is known */
             items[offsets[1]++] = (int32_t)att_recommender_find_item(m, argument[i]);

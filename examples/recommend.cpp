@@ -25,7 +25,7 @@ class Recommender
         check(att_open(&ctx, nullptr));
         ctx_.reset(ctx);
         att_recommender *m = nullptr;
-        check(att_recommender_open(ctx, folder, &m));
+        check(att_recommender_open(ctx, folder, NULL, &m));
         m_.reset(m);
     }
 

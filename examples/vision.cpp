@@ -27,7 +27,7 @@ class Embedder
         att_model_path folder;
         check(att_model_find(name, &folder));
         att_image_model *model = nullptr;
-        check(att_image_model_open(ctx, folder.text, &model));
+        check(att_image_model_open(ctx, folder.text, NULL, &model));
         model_.reset(model);
     }
 

@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     fuzz_write(files[1], fuzz_next(&rest));
     const fuzz_section text = fuzz_next(&rest);
     write_weights(text, rest);
-    if (att_recommender_open(fuzz_context(), fuzz_folder(), &m)) {
+    if (att_recommender_open(fuzz_context(), fuzz_folder(), NULL, &m)) {
         fuzz_check(!m, "refused, but with a model");
         return 0;
     }

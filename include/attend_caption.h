@@ -84,10 +84,15 @@ typedef struct att_caption_model_info {
 } att_caption_model_info;
 
 /* The folder has config.json ("attend-captioner"), model.safetensors and words.json; preprocessor_config.json or, with
- * "encoder": "vit", a folder encoder/ with a vision Transformer, whose patches after the last norm are the places. */
-ATT_API att_status att_caption_model_open(att_ctx *ctx, const char *folder, att_caption_model **out);
+ * "encoder": "vit", a folder encoder/ with a vision Transformer, whose patches after the last norm are the places.
+ * options or NULL: defaults; they are for the encoder, too. Error: quantised weights of a decoder other than
+ * "transformer". */
+ATT_API att_status att_caption_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                          att_caption_model **out);
 ATT_API void att_caption_model_free(att_caption_model *m);
 ATT_API att_status att_caption_model_describe(const att_caption_model *m, att_caption_model_info *info);
+/* Those of an encoder that is a vision Transformer are counted, too. */
+ATT_API att_status att_caption_model_weights(const att_caption_model *m, att_model_weights *weights);
 ATT_API const char *att_caption_model_word(const att_caption_model *m, int64_t i); /* NULL: out of range */
 
 typedef struct att_image_caption {

@@ -33,10 +33,9 @@ typedef struct att_language_model_info {
 /* folder: weights in model.safetensors, or in the files that model.safetensors.index.json lists. Also the path of a
  * .gguf file of llama.cpp, or a folder with one and no config.json: its architecture is llama, qwen2 or qwen3, and its
  * weights are F32, F16, BF16, Q8_0, Q4_0 or Q4_1. */
-ATT_API att_status att_language_model_open(att_ctx *ctx, const char *folder, att_language_model **out);
 /* options or NULL: defaults */
-ATT_API att_status att_language_model_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
-                                                att_language_model **out);
+ATT_API att_status att_language_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                           att_language_model **out);
 ATT_API void att_language_model_free(att_language_model *m);
 ATT_API att_status att_language_model_describe(const att_language_model *m, att_language_model_info *info);
 ATT_API att_status att_language_model_weights(const att_language_model *m, att_model_weights *weights);
@@ -88,10 +87,9 @@ typedef struct att_sampling {
 
 /* Errors: what opening the model and the tokenizer may find; more tokens than the model has; a setting of
  * generation_config.json (or, where there is none, of config.json) that is not supported and would change the text. */
-ATT_API att_status att_text_generator_open(att_ctx *ctx, const char *folder, att_text_generator **out);
 /* options or NULL: defaults */
-ATT_API att_status att_text_generator_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
-                                                att_text_generator **out);
+ATT_API att_status att_text_generator_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                           att_text_generator **out);
 ATT_API void att_text_generator_free(att_text_generator *g);
 ATT_API const att_language_model *att_text_generator_model(const att_text_generator *g);
 ATT_API const att_tokenizer *att_text_generator_tokenizer(const att_text_generator *g);

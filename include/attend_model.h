@@ -91,7 +91,7 @@ typedef enum att_weights {
     ATT_WEIGHTS_INT4  /* ATT_Q4_0 */
 } att_weight_type;
 
-/* Of att_NAME_open_with; NULL: as att_NAME_open */
+/* How a model is opened for inference: att_NAME_open. NULL: defaults */
 typedef struct att_model_options {
     size_t size;
     att_weight_type weights;
@@ -99,10 +99,10 @@ typedef struct att_model_options {
 
 /* Bytes of a model's weights by type (att_dtype), as its file has them and as it computes with them: att_NAME_weights.
  * A matrix of a quantised type is multiplied with rows that become int8 in blocks, others with rows of f32. */
-enum { ATT_N_DTYPES = ATT_Q4_1 + 1 };
+enum { ATT_MAX_DTYPES = 32 }; /* more than there are, so that further ones move no field */
 typedef struct att_model_weights {
     size_t size;
-    int64_t stored[ATT_N_DTYPES], used[ATT_N_DTYPES];
+    int64_t stored[ATT_MAX_DTYPES], used[ATT_MAX_DTYPES];
 } att_model_weights;
 
 /* ---- 2 Attention maps --------------------------------------------------- */
@@ -126,7 +126,7 @@ typedef struct att_model_path {
  * beside the program, else share/attend/models where the library was installed.
  *
  *     att_model_path path;
- *     if (att_model_find("all-MiniLM-L6-v2", &path) || att_sentence_open(ctx, path.text, &m)) ... att_error(NULL)
+ *     if (att_model_find("all-MiniLM-L6-v2", &path) || att_sentence_open(ctx, path.text, NULL, &m)) ... att_error(NULL)
  *
  * Errors: there is none, and the message says which there are; memory. */
 ATT_API att_status att_model_find(const char *name, att_model_path *out);

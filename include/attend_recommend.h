@@ -301,8 +301,9 @@ typedef struct att_item_content {
 } att_item_content;
 
 /* A folder whose training is replacing the model's files, or was killed then, has no weights for that while: if it has
- * a folder base, with the model that the training began with, that one is opened. */
-ATT_API att_status att_recommender_open(att_ctx *ctx, const char *folder, att_recommender **out);
+ * a folder base, with the model that the training began with, that one is opened. options or NULL: defaults. */
+ATT_API att_status att_recommender_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                        att_recommender **out);
 /* For training, with f32 weights of its own; or a new model of items [n_items], at most 2,097,151 ids, with randomly
  * initialised weights from settings, a JSON text: {"model_type": "attend-sasrec" or "attend-bert4rec", "hidden_size":
  * 64, "num_hidden_layers": 2, "num_attention_heads": 1, "intermediate_size": 256, "max_position_embeddings": 50,
@@ -314,6 +315,7 @@ ATT_API att_status att_recommender_new(att_ctx *ctx, const char *settings, int64
                                        const att_item_content *content, uint64_t seed, att_recommender **out);
 ATT_API void att_recommender_free(att_recommender *m);
 ATT_API att_status att_recommender_describe(const att_recommender *m, att_recommender_info *info);
+ATT_API att_status att_recommender_weights(const att_recommender *m, att_model_weights *weights);
 /* Item ids, as those of a log: see att_interactions_options.items. NULL, -1: there is none. */
 ATT_API const char *att_recommender_item(const att_recommender *m, int64_t item);
 ATT_API int64_t att_recommender_find_item(const att_recommender *m, const char *id);

@@ -23,10 +23,8 @@ typedef struct att_bert_info {
     int64_t vocabulary, hidden, layers, heads, intermediate, max_positions;
 } att_bert_info;
 
-ATT_API att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out);
 /* options or NULL: defaults */
-ATT_API att_status att_bert_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
-                                      att_bert **out);
+ATT_API att_status att_bert_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_bert **out);
 ATT_API void att_bert_free(att_bert *m);
 ATT_API att_status att_bert_describe(const att_bert *m, att_bert_info *info);
 /* Hidden states of the last layer for n sequences, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 ->
@@ -71,10 +69,9 @@ typedef struct att_sentence_info {
     att_similarity similarity;
 } att_sentence_info;
 
-ATT_API att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out);
 /* options or NULL: defaults */
-ATT_API att_status att_sentence_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
-                                          att_sentence **out);
+ATT_API att_status att_sentence_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                     att_sentence **out);
 ATT_API void att_sentence_free(att_sentence *m);
 ATT_API att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info);
 ATT_API att_status att_sentence_weights(const att_sentence *m, att_model_weights *weights);

@@ -80,7 +80,9 @@ typedef struct att_transformer_info {
     int64_t decoder_layers, decoder_heads, decoder_intermediate;
 } att_transformer_info;
 
-ATT_API att_status att_transformer_open(att_ctx *ctx, const char *folder, att_transformer **out);
+/* options or NULL: defaults */
+ATT_API att_status att_transformer_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                        att_transformer **out);
 ATT_API void att_transformer_free(att_transformer *m);
 ATT_API att_status att_transformer_describe(const att_transformer *m, att_transformer_info *info);
 /* Encoder output for n sources, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 -> [offsets[n],
@@ -126,8 +128,10 @@ typedef struct att_seq2seq_config {
 } att_seq2seq_config;
 
 /* Opens a folder with config.json ("model_type": "attend-seq2seq") and model.safetensors, for inference or for
- * training, or makes a model with randomly initialised weights, for training. Errors name the setting and its value. */
-ATT_API att_status att_seq2seq_open(att_ctx *ctx, const char *folder, att_seq2seq **out);
+ * training, or makes a model with randomly initialised weights, for training. options or NULL: defaults. Errors name
+ * the setting and its value; quantised weights, which recurrent layers do not have. */
+ATT_API att_status att_seq2seq_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                    att_seq2seq **out);
 ATT_API att_status att_seq2seq_open_for_training(att_ctx *ctx, const char *folder, att_seq2seq **out);
 ATT_API att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint64_t seed, att_seq2seq **out);
 ATT_API void att_seq2seq_free(att_seq2seq *m);
@@ -141,10 +145,9 @@ ATT_API att_encoder_decoder *att_seq2seq_as_encoder_decoder(att_seq2seq *m);
 /* A translator: an encoder-decoder and its tokenizer (source.spm, target.spm, vocab.json). Serves many threads at
  * once. */
 typedef struct att_translator att_translator;
-ATT_API att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out);
 /* options or NULL: defaults */
-ATT_API att_status att_translator_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
-                                            att_translator **out);
+ATT_API att_status att_translator_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                       att_translator **out);
 ATT_API att_status att_translator_weights(const att_translator *m, att_model_weights *weights);
 /* A translator of an existing model and tokenizer, which must outlive it; greedy by default. */
 ATT_API att_status att_translator_new(const att_encoder_decoder *m, const att_tokenizer *t, att_translator **out);

@@ -123,7 +123,8 @@ typedef struct att_vit_info {
                        * none: one class, or "problem_type" multi_label_classification; else softmax(logits) */
 } att_vit_info;
 
-ATT_API att_status att_vit_open(att_ctx *ctx, const char *folder, att_vit **out);
+/* options or NULL: defaults */
+ATT_API att_status att_vit_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_vit **out);
 /* For training, with f32 weights of its own; or a new model with randomly initialised weights from settings as in
  * config.json, a JSON text: {"model_type": "vit", "image_size": 28, ...}. "attend-vit" has two more: "stem", the
  * channels of 3 x 3 convolutions, each followed by ReLU and max-pooling to half the size (Hassani et al. 2021), the
@@ -132,6 +133,7 @@ ATT_API att_status att_vit_open_for_training(att_ctx *ctx, const char *folder, a
 ATT_API att_status att_vit_new(att_ctx *ctx, const char *settings, uint64_t seed, att_vit **out);
 ATT_API void att_vit_free(att_vit *m);
 ATT_API att_status att_vit_describe(const att_vit *m, att_vit_info *info);
+ATT_API att_status att_vit_weights(const att_vit *m, att_model_weights *weights);
 /* Of a model that was opened for training: the number of parameters, and parameter i with its name (name or NULL).
  * Returns NULL if i is out of range or the model was opened for inference. */
 ATT_API int64_t att_vit_params(const att_vit *m);
@@ -164,8 +166,11 @@ ATT_API att_var *att_vit_logits(att_tape *t, const att_vit *m, att_var *images, 
 /* A vision Transformer with its preprocessing and the names of its classes, of one folder. Read-only: many threads may
  * use it at once. */
 typedef struct att_image_model att_image_model;
-ATT_API att_status att_image_model_open(att_ctx *ctx, const char *folder, att_image_model **out);
+/* options or NULL: defaults */
+ATT_API att_status att_image_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                        att_image_model **out);
 ATT_API void att_image_model_free(att_image_model *m);
+ATT_API att_status att_image_model_weights(const att_image_model *m, att_model_weights *weights);
 ATT_API const att_vit *att_image_model_vit(const att_image_model *m);
 ATT_API const att_image_processor *att_image_model_processor(const att_image_model *m);
 ATT_API int64_t att_image_model_dim(const att_image_model *m); /* of an embedding; m NULL: 0 */

@@ -133,7 +133,7 @@ static void print_bytes(const char *key, const char *title, const int64_t *bytes
     begin(key, title);
     fputs(json ? "{" : "", stdout);
     bool more = false;
-    for (int t = 0; t < ATT_N_DTYPES; t++)
+    for (int t = 0; t < ATT_MAX_DTYPES; t++)
         if (bytes[t] > 0) {
             const char *name = att_dtype_name((att_dtype)t);
             fputs(more ? ", " : "", stdout);

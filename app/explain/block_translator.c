@@ -103,7 +103,7 @@ static void open_model(page *p, translator_lesson *l, const char *folder)
 {
     char path[sizeof(att_model_path) + sizeof "/model.safetensors"];
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    p->status = att_transformer_open(p->ctx, folder, &l->model);
+    p->status = att_transformer_open(p->ctx, folder, NULL, &l->model);
     if (p->status == ATT_OK)
         p->status = att_transformer_describe(l->model, &l->info);
     if (p->status == ATT_OK && (l->info.encoder_layers > MAX_LAYERS || l->info.decoder_layers > MAX_LAYERS))

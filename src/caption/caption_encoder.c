@@ -16,7 +16,7 @@ att_status att_caption_encoder_open(att_ctx *ctx, const char *folder, att_captio
 {
     char weights[ATT_MAX_PATH];
     *out = (att_caption_encoder){.ctx = ctx, .input.size = sizeof out->input, .info.size = sizeof out->info};
-    att_status e = att_image_model_open(ctx, folder, &out->model);
+    att_status e = att_image_model_open(ctx, folder, NULL, &out->model);
     e = e ? e : att_vit_describe(att_image_model_vit(out->model), &out->info);
     e = e ? e : att_image_processor_describe(att_image_model_processor(out->model), &out->input);
     e = e ? e : att_join_path(ctx, folder, "model.safetensors", weights);

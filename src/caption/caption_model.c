@@ -37,11 +37,11 @@ static att_status check_encoder(const att_caption_model *m, const char *folder)
                           (long long)c->grid[0], (long long)c->grid[1], (long long)c->features);
 }
 
-static att_status open_encoder(att_caption_model *m, const char *folder)
+static att_status open_encoder(att_caption_model *m, const char *folder, const att_model_options *options)
 {
     char path[ATT_MAX_PATH];
     att_status s = att_join_path(m->ctx, folder, encoder_folder, path);
-    s = s ? s : att_image_model_open(m->ctx, path, &m->encoder);
+    s = s ? s : att_image_model_open(m->ctx, path, options, &m->encoder);
     m->processor = att_image_model_processor(m->encoder);
     s = s ? s : att_image_processor_describe(m->processor, &m->input);
     return s ? s : check_encoder(m, folder);
@@ -78,7 +78,8 @@ static att_status open_words(att_caption_model *m, const char *folder)
                     (long long)c->vocabulary, (long long)c->unknown, (long long)c->end);
 }
 
-att_status att_caption_model_open(att_ctx *ctx, const char *folder, att_caption_model **out)
+att_status att_caption_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                  att_caption_model **out)
 {
     if (out)
         *out = NULL;
@@ -90,9 +91,11 @@ att_status att_caption_model_open(att_ctx *ctx, const char *folder, att_caption_
     m->ctx = ctx;
     m->input.size = sizeof m->input;
     att_ids_init(&m->words.words, ctx);
-    att_status s = att_captioner_load(ctx, folder, false, &m->captioner);
+    att_status s = att_captioner_load(ctx, folder, options, &m->captioner);
     s = s ? s : open_words(m, folder);
-    s = s ? s : (m->captioner->config.encoder == ATT_CAPTIONER_VIT ? open_encoder : open_processor)(m, folder);
+    if (!s)
+        s = m->captioner->config.encoder == ATT_CAPTIONER_VIT ? open_encoder(m, folder, options)
+                                                              : open_processor(m, folder);
     if (s)
         att_caption_model_free(m);
     else
@@ -132,6 +135,19 @@ att_status att_caption_model_describe(const att_caption_model *m, att_caption_mo
                                         .words = att_words_unknown(&m->words),
                                         .max_words = c->max_positions};
     return att_info_write(info, &own, sizeof own, "att_caption_model_info");
+}
+
+att_status att_caption_model_weights(const att_caption_model *m, att_model_weights *weights)
+{
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"weights", weights})))
+        return ATT_ERR_ARGUMENT;
+    att_model_weights all = m->captioner->model.weights, encoder = {.size = sizeof encoder};
+    const att_status s = m->encoder ? att_image_model_weights(m->encoder, &encoder) : ATT_OK;
+    for (int i = 0; !s && i < ATT_MAX_DTYPES; i++) {
+        all.stored[i] += encoder.stored[i];
+        all.used[i] += encoder.used[i];
+    }
+    return s ? s : att_info_write(weights, &all, sizeof all, "att_model_weights");
 }
 
 const char *att_caption_model_word(const att_caption_model *m, int64_t i)

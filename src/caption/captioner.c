@@ -66,7 +66,9 @@ static att_status build(att_model *base)
 
 static void configure(att_model *base, att_settings *s)
 {
-    att_captioner_config_read(s, &((att_captioner *)base)->config);
+    att_captioner *m = (att_captioner *)base;
+    att_captioner_config_read(s, &m->config);
+    base->unquantized = m->config.decoder == ATT_CAPTIONER_TRANSFORMER ? NULL : "recurrent layers";
 }
 
 static void free_captioner(att_model *base) { att_recurrent_decoder_clean(&((att_captioner *)base)->recurrent); }
@@ -83,9 +85,9 @@ att_status att_captioner_make(att_ctx *ctx, att_settings *s, uint64_t seed, att_
     return att_model_new(ctx, &kind, s, seed, out);
 }
 
-att_status att_captioner_load(att_ctx *ctx, const char *folder, bool trainable, att_captioner **out)
+att_status att_captioner_load(att_ctx *ctx, const char *folder, const att_model_options *options, att_captioner **out)
 {
-    return att_model_open(ctx, __func__, &kind, folder, trainable, out);
+    return att_model_open(ctx, __func__, &kind, folder, options, out);
 }
 
 att_status att_captioner_save(const att_captioner *m, const char *folder, att_dtype dtype)

@@ -212,7 +212,7 @@ static att_status check(att_ctx *ctx, const char *model)
 {
     att_language_model *m = NULL;
     att_tokenizer *t = NULL;
-    att_status s = att_language_model_open(ctx, model, &m);
+    att_status s = att_language_model_open(ctx, model, NULL, &m);
     s = s ? s : att_tokenizer_open(ctx, model, &t);
     att_tokenizer_free(t);
     att_language_model_free(m);

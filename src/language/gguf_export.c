@@ -244,7 +244,7 @@ static att_status check(void *user, const char *path)
 static att_status check_model(att_ctx *ctx, const char *model)
 {
     att_language_model *m;
-    const att_status s = att_language_model_open(ctx, model, &m);
+    const att_status s = att_language_model_open(ctx, model, NULL, &m);
     att_language_model_free(m);
     return s;
 }

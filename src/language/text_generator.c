@@ -4,7 +4,7 @@
 
 static att_status open_all(att_text_generator *g, const char *folder, const att_model_options *options)
 {
-    att_status s = att_language_model_open_with(g->ctx, folder, options, &g->model);
+    att_status s = att_language_model_open(g->ctx, folder, options, &g->model);
     s = s ? s : att_language_model_describe(g->model, &g->info);
     s = s ? s : att_tokenizer_open(g->ctx, folder, &g->tokenizer);
     s = s ? s : att_generation_config_read(g->ctx, folder, g->info.vocabulary, &g->config);
@@ -14,12 +14,12 @@ static att_status open_all(att_text_generator *g, const char *folder, const att_
     return s;
 }
 
-static att_status open_named(att_ctx *ctx, const char *caller, const char *folder, const att_model_options *options,
-                             att_text_generator **out)
+att_status att_text_generator_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                   att_text_generator **out)
 {
     if (out)
         *out = NULL;
-    if (att_require(caller, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_text_generator *g = att_calloc(ctx, 1, sizeof *g);
     if (!g)
@@ -32,17 +32,6 @@ static att_status open_named(att_ctx *ctx, const char *caller, const char *folde
     else
         *out = g;
     return s;
-}
-
-att_status att_text_generator_open(att_ctx *ctx, const char *folder, att_text_generator **out)
-{
-    return open_named(ctx, __func__, folder, NULL, out);
-}
-
-att_status att_text_generator_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
-                                        att_text_generator **out)
-{
-    return open_named(ctx, __func__, folder, options, out);
 }
 
 void att_text_generator_free(att_text_generator *g)

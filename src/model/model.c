@@ -112,6 +112,10 @@ static att_status load_folder(att_model *m, const char *folder)
     k->configure(m, &settings);
     att_settings_close(&settings);
     att_status s = settings.status;
+    if (!s && m->unquantized && m->options.weights >= ATT_WEIGHTS_INT8)
+        s = att_fail(m->ctx, ATT_ERR_UNSUPPORTED,
+                     "%s: %s have no products of int8 or int4 weights, expected f32, f16 or bf16", folder,
+                     m->unquantized);
     s = s ? s : att_checkpoint_open(m->ctx, folder, k->names, k->prefix, &m->checkpoint);
     return s ? s : build(m);
 }
@@ -176,29 +180,32 @@ static att_status check_open(att_ctx *ctx, const char *caller, const char *folde
     return att_require(caller, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})) ? ATT_ERR_ARGUMENT : ATT_OK;
 }
 
-att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
-                          bool trainable, void *out)
+static att_status read_options(att_ctx *ctx, const char *caller, const att_model_options *options,
+                               att_model_options *out)
 {
-    const att_status s = check_open(ctx, caller, folder, out);
-    return s ? s : open_model(begin(ctx, kind, trainable), folder, out);
+    const att_status s = att_options_read(out, sizeof *out, options, "att_model_options");
+    if (s || (unsigned)out->weights <= ATT_WEIGHTS_INT4)
+        return s;
+    return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: weights is %d, no att_weight_type", caller, (int)out->weights);
 }
 
-att_status att_model_open_with(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
-                               const att_model_options *options, void *out)
+att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
+                          const att_model_options *options, void *out)
 {
     att_model_options o;
     att_status s = check_open(ctx, caller, folder, out);
-    s = s ? s : att_options_read(&o, sizeof o, options, "att_model_options");
-    if (!s && (unsigned)o.weights > ATT_WEIGHTS_INT4)
-        s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: weights is %d, no att_weight_type", caller, (int)o.weights);
-    if (!s && kind->unquantized && o.weights >= ATT_WEIGHTS_INT8)
-        s = att_fail(ctx, ATT_ERR_UNSUPPORTED,
-                     "%s: %s have no products of int8 or int4 weights, expected f32, f16 or bf16", folder,
-                     kind->unquantized);
+    s = s ? s : read_options(ctx, caller, options, &o);
     att_model *m = s ? NULL : begin(ctx, kind, false);
     if (m)
         m->options = o;
     return s ? s : open_model(m, folder, out);
+}
+
+att_status att_model_open_for_training(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
+                                       void *out)
+{
+    const att_status s = check_open(ctx, caller, folder, out);
+    return s ? s : open_model(begin(ctx, kind, true), folder, out);
 }
 
 att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings *settings, uint64_t seed, void *out)

@@ -23,7 +23,6 @@ typedef struct att_model_kind {
     const char *const *unused;        /* prefixes of tensors that are not needed, '*' is a number; ends with NULL */
     /* Instead, for a model that consists of other models: opens them. */
     att_status (*load)(att_model *m, const char *folder);
-    const char *unquantized; /* "recurrent layers": what quantised weights are not for in it; NULL: they are for all */
     /* Frees the members besides the att_model; the model may be incomplete. Or NULL: they are those of m->params. */
     void (*free)(att_model *m);
 } att_model_kind;
@@ -33,20 +32,22 @@ struct att_model {
     att_ctx *ctx;
     bool trainable;
     att_model_options options; /* of a model for inference */
+    const char
+        *unquantized; /* by configure: "recurrent layers", which have no products of quantised weights; or NULL */
     att_model_weights weights; /* their bytes */
     uint64_t seed;             /* of a new model */
     att_nn_params *params;
     att_checkpoint *checkpoint; /* whose memory the parameters are; NULL: they have their own */
 };
 
-/* Opens the model of FOLDER, for inference or (trainable) for training with f32 weights of its own. `caller` is for
- * errors. out: the address of a pointer to the model's struct; *out is NULL after an error. Errors: ctx, folder or out
- * is NULL; what opening may find. */
+/* Opens the model of FOLDER for inference. options or NULL: defaults. `caller` is for errors. out: the address of a
+ * pointer to the model's struct; *out is NULL after an error. Errors: ctx, folder or out is NULL; what opening may
+ * find. */
 att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
-                          bool trainable, void *out);
-/* The same for inference, with options or NULL. */
-att_status att_model_open_with(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
-                               const att_model_options *options, void *out);
+                          const att_model_options *options, void *out);
+/* The same for training, with f32 weights of its own. */
+att_status att_model_open_for_training(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
+                                       void *out);
 /* A new model for training, randomly initialised. out NULL: only checks the settings. */
 att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings *settings, uint64_t seed, void *out);
 /* model: the struct, or NULL. */

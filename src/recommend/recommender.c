@@ -94,14 +94,23 @@ static const att_model_kind kind = {.bytes = sizeof(att_recommender),
 
 /* ---- open, make, free */
 
-static att_status open_once(att_ctx *ctx, const char *caller, const char *folder, bool trainable, att_recommender **out)
+/* How a model is opened */
+typedef struct opening {
+    att_ctx *ctx;
+    const char *caller;
+    const att_model_options *options; /* or NULL */
+    bool trainable;
+} opening;
+
+static att_status open_once(const opening *o, const char *folder, att_recommender **out)
 {
-    att_status e = att_model_open(ctx, caller, &kind, folder, trainable, out);
+    att_status e = o->trainable ? att_model_open_for_training(o->ctx, o->caller, &kind, folder, out)
+                                : att_model_open(o->ctx, o->caller, &kind, folder, o->options, out);
     if (e)
         return e;
     att_recommender *m = *out;
     e = att_item_ids_read(&m->ids, folder, m->config.info.items);
-    e = e || trainable ? e : att_recommender_make_table(m);
+    e = e || o->trainable ? e : att_recommender_make_table(m);
     if (e) {
         att_recommender_free(m);
         *out = NULL;
@@ -126,20 +135,19 @@ static bool same_file(const struct stat *a, const struct stat *b)
 
 /* Other files of a model change only while it has no weights (see io/install.h): then the model is opened that the
  * training began with, if there is one. Where the weights are others in the end, all is opened once more. */
-static att_status open_recommender(att_ctx *ctx, const char *caller, const char *folder, bool trainable,
-                                   att_recommender **out)
+static att_status open_recommender(const opening *o, const char *folder, att_recommender **out)
 {
     enum { TRIALS = 5 };
     static const struct stat none = {0};
     if (!folder || !out)
-        return open_once(ctx, caller, folder, trainable, out);
+        return open_once(o, folder, out);
     att_status e = ATT_OK;
     for (int i = 0; i < TRIALS; i++) {
         char base[ATT_MAX_PATH];
         const struct stat before = weights_of(folder, ""), of_base = weights_of(folder, "/base");
         const bool uses_base = same_file(&before, &none) && !same_file(&of_base, &none) &&
                                snprintf(base, sizeof base, "%s/base", folder) < (int)sizeof base;
-        e = open_once(ctx, caller, uses_base ? base : folder, trainable, out);
+        e = open_once(o, uses_base ? base : folder, out);
         const struct stat after = weights_of(folder, "");
         if (uses_base || same_file(&before, &after) || i == TRIALS - 1)
             break;
@@ -148,14 +156,15 @@ static att_status open_recommender(att_ctx *ctx, const char *caller, const char 
     return e;
 }
 
-att_status att_recommender_open(att_ctx *ctx, const char *folder, att_recommender **out)
+att_status att_recommender_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                att_recommender **out)
 {
-    return open_recommender(ctx, __func__, folder, false, out);
+    return open_recommender(&(opening){.ctx = ctx, .caller = __func__, .options = options}, folder, out);
 }
 
 att_status att_recommender_open_for_training(att_ctx *ctx, const char *folder, att_recommender **out)
 {
-    return open_recommender(ctx, __func__, folder, true, out);
+    return open_recommender(&(opening){.ctx = ctx, .caller = __func__, .trainable = true}, folder, out);
 }
 
 att_status att_recommender_new(att_ctx *ctx, const char *settings, int64_t n_items, const char *const *items,
@@ -188,6 +197,11 @@ att_status att_recommender_new(att_ctx *ctx, const char *settings, int64_t n_ite
 void att_recommender_free(att_recommender *m) { att_model_free(m); }
 
 /* ---- what a model has */
+
+att_status att_recommender_weights(const att_recommender *m, att_model_weights *weights)
+{
+    return att_model_weights_write(__func__, m ? &m->model : NULL, weights);
+}
 
 att_status att_recommender_describe(const att_recommender *m, att_recommender_info *info)
 {

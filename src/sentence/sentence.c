@@ -57,7 +57,7 @@ static att_status load(att_model *base, const char *folder)
     s = s ? s : att_tokenizer_open(base->ctx, m->modules.transformer, &m->tokenizer);
     if (!s)
         s = base->trainable ? att_bert_open_for_training(base->ctx, m->modules.transformer, &m->bert)
-                            : att_bert_open_with(base->ctx, m->modules.transformer, &base->options, &m->bert);
+                            : att_bert_open(base->ctx, m->modules.transformer, &base->options, &m->bert);
     m->info.size = sizeof m->info;
     s = s ? s : att_bert_describe(m->bert, &m->info);
     return s ? s : check_parts(m, folder);
@@ -76,20 +76,14 @@ static void free_sentence(att_model *base)
 
 static const att_model_kind kind = {.bytes = sizeof(att_sentence), .load = load, .free = free_sentence};
 
-att_status att_sentence_open(att_ctx *ctx, const char *folder, att_sentence **out)
+att_status att_sentence_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_sentence **out)
 {
-    return att_model_open(ctx, __func__, &kind, folder, false, out);
-}
-
-att_status att_sentence_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
-                                  att_sentence **out)
-{
-    return att_model_open_with(ctx, __func__, &kind, folder, options, out);
+    return att_model_open(ctx, __func__, &kind, folder, options, out);
 }
 
 att_status att_sentence_open_for_training(att_ctx *ctx, const char *folder, att_sentence **out)
 {
-    return att_model_open(ctx, __func__, &kind, folder, true, out);
+    return att_model_open_for_training(ctx, __func__, &kind, folder, out);
 }
 
 void att_sentence_free(att_sentence *m) { att_model_free(m); }

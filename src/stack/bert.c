@@ -71,19 +71,14 @@ static const att_model_kind kind = {.bytes = sizeof(att_bert),
                                     .prefix = "bert.",
                                     .unused = unused};
 
-att_status att_bert_open(att_ctx *ctx, const char *folder, att_bert **out)
+att_status att_bert_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_bert **out)
 {
-    return att_model_open(ctx, __func__, &kind, folder, false, out);
-}
-
-att_status att_bert_open_with(att_ctx *ctx, const char *folder, const att_model_options *options, att_bert **out)
-{
-    return att_model_open_with(ctx, __func__, &kind, folder, options, out);
+    return att_model_open(ctx, __func__, &kind, folder, options, out);
 }
 
 att_status att_bert_open_for_training(att_ctx *ctx, const char *folder, att_bert **out)
 {
-    return att_model_open(ctx, __func__, &kind, folder, true, out);
+    return att_model_open_for_training(ctx, __func__, &kind, folder, out);
 }
 
 void att_bert_free(att_bert *m) { att_model_free(m); }

@@ -43,27 +43,16 @@ static att_status find_kind(att_ctx *ctx, const char *folder, const att_model_ki
     return s.status;
 }
 
-static att_status open_named(att_ctx *ctx, const char *caller, const char *folder, const att_model_options *options,
-                             att_language_model **out)
+att_status att_language_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                   att_language_model **out)
 {
     const att_model_kind *kind;
     if (out)
         *out = NULL;
-    if (att_require(caller, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     const att_status s = find_kind(ctx, folder, &kind);
-    return s ? s : att_model_open_with(ctx, caller, kind, folder, options, out);
-}
-
-att_status att_language_model_open(att_ctx *ctx, const char *folder, att_language_model **out)
-{
-    return open_named(ctx, __func__, folder, NULL, out);
-}
-
-att_status att_language_model_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
-                                        att_language_model **out)
-{
-    return open_named(ctx, __func__, folder, options, out);
+    return s ? s : att_model_open(ctx, __func__, kind, folder, options, out);
 }
 
 void att_language_model_layers(att_language_model *m, const att_nn_layer_config *layer)

@@ -31,7 +31,7 @@ att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, const att_
     att_settings_need(&s, "model_type");
     const att_architecture *a = architecture_of(&s);
     att_settings_close(&s);
-    return s.status ? s.status : att_model_open_with(ctx, __func__, &a->kind, folder, options, out);
+    return s.status ? s.status : att_model_open(ctx, __func__, &a->kind, folder, options, out);
 }
 
 /* ---- a new model */

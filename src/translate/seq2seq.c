@@ -53,6 +53,7 @@ static att_encoder_decoder_info info_of(const att_seq2seq_config *c)
 static void configure(att_model *base, att_settings *s)
 {
     att_seq2seq *m = (att_seq2seq *)base;
+    base->unquantized = "recurrent layers";
     m->config.size = sizeof m->config;
     att_seq2seq_config_read(s, &m->config);
     m->base.info = info_of(&m->config);
@@ -60,14 +61,14 @@ static void configure(att_model *base, att_settings *s)
 
 static void free_seq2seq(att_model *base) { att_recurrent_decoder_clean(&((att_seq2seq *)base)->decoder); }
 
-att_status att_seq2seq_open(att_ctx *ctx, const char *folder, att_seq2seq **out)
+att_status att_seq2seq_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_seq2seq **out)
 {
-    return att_model_open(ctx, __func__, &att_seq2seq_architecture.kind, folder, false, out);
+    return att_model_open(ctx, __func__, &att_seq2seq_architecture.kind, folder, options, out);
 }
 
 att_status att_seq2seq_open_for_training(att_ctx *ctx, const char *folder, att_seq2seq **out)
 {
-    return att_model_open(ctx, __func__, &att_seq2seq_architecture.kind, folder, true, out);
+    return att_model_open_for_training(ctx, __func__, &att_seq2seq_architecture.kind, folder, out);
 }
 
 att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint64_t seed, att_seq2seq **out)
@@ -204,7 +205,6 @@ const att_architecture att_seq2seq_architecture = {.kind = {.bytes = sizeof(att_
                                                             .build = build,
                                                             .prefix = "",
                                                             .unused = (const char *const[]){NULL},
-                                                            .unquantized = "recurrent layers",
                                                             .free = free_seq2seq},
                                                    .name = "rnn",
                                                    .model_type = ATT_SEQ2SEQ_TYPE,

@@ -30,12 +30,11 @@ static att_status open_all(att_translator *m, const char *folder, const att_mode
     return att_generation_read(m->ctx, folder, i, &m->generation);
 }
 
-static att_status open_named(att_ctx *ctx, const char *caller, const char *folder, const att_model_options *options,
-                             att_translator **out)
+att_status att_translator_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_translator **out)
 {
     if (out)
         *out = NULL;
-    if (att_require(caller, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_translator *m = att_calloc(ctx, 1, sizeof *m);
     if (!m)
@@ -47,17 +46,6 @@ static att_status open_named(att_ctx *ctx, const char *caller, const char *folde
     else
         *out = m;
     return s;
-}
-
-att_status att_translator_open(att_ctx *ctx, const char *folder, att_translator **out)
-{
-    return open_named(ctx, __func__, folder, NULL, out);
-}
-
-att_status att_translator_open_with(att_ctx *ctx, const char *folder, const att_model_options *options,
-                                    att_translator **out)
-{
-    return open_named(ctx, __func__, folder, options, out);
 }
 
 att_status att_translator_new(const att_encoder_decoder *model, const att_tokenizer *tokenizer, att_translator **out)

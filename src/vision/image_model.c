@@ -36,7 +36,8 @@ att_status att_vit_check_input(const att_vit *m, const att_image_processor_info 
                           (long long)v->image[0], (long long)v->image[1], (long long)v->channels);
 }
 
-att_status att_image_model_open(att_ctx *ctx, const char *folder, att_image_model **out)
+att_status att_image_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                att_image_model **out)
 {
     if (out)
         *out = NULL;
@@ -46,7 +47,7 @@ att_status att_image_model_open(att_ctx *ctx, const char *folder, att_image_mode
     if (!m)
         return ATT_ERR_MEMORY;
     *m = (att_image_model){.ctx = ctx, .input.size = sizeof m->input, .info.size = sizeof m->info};
-    att_status s = att_vit_open(ctx, folder, &m->vit);
+    att_status s = att_vit_open(ctx, folder, options, &m->vit);
     s = s ? s : att_image_processor_open(ctx, folder, &m->processor);
     s = s ? s : att_vit_describe(m->vit, &m->info);
     s = s ? s : att_image_processor_describe(m->processor, &m->input);
@@ -67,6 +68,11 @@ void att_image_model_free(att_image_model *m)
     att_image_processor_free(m->processor);
     att_vit_free(m->vit);
     att_free(m->ctx, m);
+}
+
+att_status att_image_model_weights(const att_image_model *m, att_model_weights *weights)
+{
+    return att_model_weights_write(__func__, m ? &m->vit->model : NULL, weights);
 }
 
 const att_vit *att_image_model_vit(const att_image_model *m) { return m ? m->vit : NULL; }

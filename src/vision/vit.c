@@ -110,27 +110,35 @@ att_status att_vit_build(att_model *base)
     return ATT_OK;
 }
 
-static att_status open_vit(att_ctx *ctx, const char *caller, const char *folder, bool trainable, att_vit **out)
+static att_status find_kind(att_ctx *ctx, const char *folder, const att_model_kind **kind)
 {
     att_settings s;
-    if (out)
-        *out = NULL;
-    if (att_require(caller, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
     att_settings_read(&s, ctx, folder, "config.json", true);
-    const att_model_kind *kind = att_vit_kind_of(&s);
+    *kind = att_vit_kind_of(&s);
     att_settings_close(&s);
-    return s.status ? s.status : att_model_open(ctx, caller, kind, folder, trainable, out);
+    return s.status;
 }
 
-att_status att_vit_open(att_ctx *ctx, const char *folder, att_vit **out)
+att_status att_vit_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_vit **out)
 {
-    return open_vit(ctx, __func__, folder, false, out);
+    const att_model_kind *kind;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    const att_status s = find_kind(ctx, folder, &kind);
+    return s ? s : att_model_open(ctx, __func__, kind, folder, options, out);
 }
 
 att_status att_vit_open_for_training(att_ctx *ctx, const char *folder, att_vit **out)
 {
-    return open_vit(ctx, __func__, folder, true, out);
+    const att_model_kind *kind;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    const att_status s = find_kind(ctx, folder, &kind);
+    return s ? s : att_model_open_for_training(ctx, __func__, kind, folder, out);
 }
 
 att_status att_vit_new(att_ctx *ctx, const char *settings, uint64_t seed, att_vit **out)
@@ -162,6 +170,11 @@ int64_t att_vit_params(const att_vit *m) { return att_nn_params_count(att_model_
 att_param *att_vit_param(const att_vit *m, int64_t i, const char **name)
 {
     return att_nn_params_at(att_model_params(m ? &m->model : NULL), i, name);
+}
+
+att_status att_vit_weights(const att_vit *m, att_model_weights *weights)
+{
+    return att_model_weights_write(__func__, m ? &m->model : NULL, weights);
 }
 
 att_status att_vit_describe(const att_vit *m, att_vit_info *info)

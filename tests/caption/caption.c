@@ -15,7 +15,7 @@ enum { KINDS = sizeof decoders / sizeof decoders[0], IMAGES = 7 };
 static att_caption_model *open_model(const test_folder *folder)
 {
     att_caption_model *m;
-    if (att_caption_model_open(ctx, folder->path, &m))
+    if (att_caption_model_open(ctx, folder->path, NULL, &m))
         fail_msg("%s", att_error(ctx));
     return m;
 }
@@ -184,7 +184,7 @@ static void the_grid_is_what_the_network_makes_of_an_image(void **state)
     att_tape *t;
     float all[IMAGES][GRID], one[GRID], pixels[CAPTIONER_SIDE * CAPTIONER_SIDE * 3];
     captioner_need(att_caption_encode(m, IMAGES, images, &all[0][0]));
-    captioner_need(att_captioner_load(ctx, folder.path, false, &c));
+    captioner_need(att_captioner_load(ctx, folder.path, NULL, &c));
     captioner_need(att_image_processor_open(ctx, folder.path, &processor));
     captioner_need(att_tape_new(ctx, NULL, &t));
     for (int i = 0; i < IMAGES; i++) {
@@ -355,14 +355,14 @@ static void patches_of_a_vision_transformer_are_places(void **state)
     make_images(images);
     snprintf(encoder.path, sizeof encoder.path, "%.40s/encoder", folder.path);
     att_image_model *v;
-    captioner_need(att_image_model_open(ctx, encoder.path, &v));
+    captioner_need(att_image_model_open(ctx, encoder.path, NULL, &v));
     tiny_images_make(&x, 1, VIT_SIDE, VIT_SIDE, 3);
     captioner_need(att_image_processor_apply(att_image_model_processor(v), &images[1], x.pixel));
     assert_int_equal(tiny_vit_apply(att_image_model_vit(v), att_vit_apply, &x.tensor, grid),
                      (1 + VIT_PLACES) * VIT_HIDDEN);
     att_captioner *c;
     att_words w = captioner_words();
-    captioner_need(att_captioner_load(ctx, folder.path, false, &c));
+    captioner_need(att_captioner_load(ctx, folder.path, NULL, &c));
     words[att_words_encode(&w, text, words, 4)] = att_words_end(&w);
     const att_caption_batch b = {.images = 1, .captions = 1, .of_image = of_image, .words = words, .offsets = offsets};
     att_tape *t;
@@ -394,7 +394,7 @@ static void patches_of_a_vision_transformer_are_places(void **state)
 static void check_refused(const test_folder *folder, att_status expected, const char *says)
 {
     att_caption_model *m;
-    assert_int_equal(att_caption_model_open(ctx, folder->path, &m), expected);
+    assert_int_equal(att_caption_model_open(ctx, folder->path, NULL, &m), expected);
     assert_null(m);
     check_says(ctx, says);
     folder_remove(folder);
@@ -513,7 +513,7 @@ static void threads_share_a_model_and_their_number_changes_no_bit(void **state)
             assert_int_equal(pthread_join(thread[i], NULL), 0);
         att_ctx *alone;
         assert_int_equal(att_open(&alone, ATT_OPTIONS(att_config, .n_threads = 1)), ATT_OK);
-        assert_int_equal(att_caption_model_open(alone, folder.path, &other), ATT_OK);
+        assert_int_equal(att_caption_model_open(alone, folder.path, NULL, &other), ATT_OK);
         uses[2] = (use){.m = other, .images = images};
         use_model(&uses[2]);
         assert_int_equal(uses[0].status, ATT_OK);
@@ -538,7 +538,7 @@ static att_status compute(const test_folder *folder, const att_image *images, fa
     att_status s = att_open(&poor, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(f)));
     if (s)
         return s;
-    s = att_caption_model_open(poor, folder->path, &m);
+    s = att_caption_model_open(poor, folder->path, NULL, &m);
     if (!s) {
         u.m = m;
         use_model(&u);

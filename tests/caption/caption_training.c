@@ -259,8 +259,8 @@ static void expect_colours(att_ctx *ctx, const char *name, const char *encoder)
     att_captioner *m;
     att_words w;
     att_vit *vit = NULL;
-    if (att_captioner_load(ctx, path_of(name), false, &m) || att_words_read(&w, ctx, path_of(name)) ||
-        (encoder && att_vit_open(ctx, path_of(encoder), &vit)))
+    if (att_captioner_load(ctx, path_of(name), NULL, &m) || att_words_read(&w, ctx, path_of(name)) ||
+        (encoder && att_vit_open(ctx, path_of(encoder), NULL, &vit)))
         fail_msg("%s", att_error(ctx));
     for (int i = 2 * COLOURS; i < COLOUR_IMAGES; i++) {
         const int64_t side = encoder ? 8 : COLOUR_SIDE;

@@ -258,7 +258,7 @@ static void a_folder_has_the_same_numbers(void **state)
         const test_folder f = folder_new();
         att_captioner *m = model(ctx, i), *again = NULL;
         att_tape *t = tape(ctx, false), *u = tape(ctx, false);
-        if (att_captioner_save(m, f.path, ATT_F32) || att_captioner_load(ctx, f.path, false, &again))
+        if (att_captioner_save(m, f.path, ATT_F32) || att_captioner_load(ctx, f.path, NULL, &again))
             fail_msg("%s", att_error(ctx));
         const float *x = floats(ctx, t, att_captioner_logits(t, m, encode(t, m, 0, IMAGES, false), &batch, NULL),
                                 WORDS * VOCABULARY);

@@ -225,10 +225,10 @@ static void an_adapter_is_named_with_its_model(void **state)
     static const char says[] = "is an adapter of org/base-7b, no model by itself: merge it into that first";
     folder_write(&f, "adapter_config.json", "{\"peft_type\": \"LORA\", \"base_model_name_or_path\": \"org/base-7b\"}");
     folder_write(&f, "adapter_model.safetensors", "");
-    check_file_refused(ctx, att_sentence_open(ctx, f.path, &sentence), ATT_ERR_UNSUPPORTED, f.path, says);
-    check_file_refused(ctx, att_language_model_open(ctx, f.path, &language), ATT_ERR_UNSUPPORTED, f.path, says);
-    check_file_refused(ctx, att_image_model_open(ctx, f.path, &images), ATT_ERR_UNSUPPORTED, f.path, says);
-    check_file_refused(ctx, att_translator_open(ctx, f.path, &translator), ATT_ERR_UNSUPPORTED, f.path, says);
+    check_file_refused(ctx, att_sentence_open(ctx, f.path, NULL, &sentence), ATT_ERR_UNSUPPORTED, f.path, says);
+    check_file_refused(ctx, att_language_model_open(ctx, f.path, NULL, &language), ATT_ERR_UNSUPPORTED, f.path, says);
+    check_file_refused(ctx, att_image_model_open(ctx, f.path, NULL, &images), ATT_ERR_UNSUPPORTED, f.path, says);
+    check_file_refused(ctx, att_translator_open(ctx, f.path, NULL, &translator), ATT_ERR_UNSUPPORTED, f.path, says);
     folder_remove(&f);
 }
 
@@ -241,8 +241,8 @@ static void check_value_refused(const gguf_value *v, int n, const char *words)
     att_language_model *m;
     const test_folder f = tiny_llama_folder(model, NULL);
     tiny_gguf_write(&f, "m.gguf", model, &(tiny_gguf){.change = v, .changes = n});
-    check_file_refused(ctx, att_language_model_open(ctx, path_in(&f, "m.gguf"), &m), ATT_ERR_UNSUPPORTED, "m.gguf",
-                       words);
+    check_file_refused(ctx, att_language_model_open(ctx, path_in(&f, "m.gguf"), NULL, &m), ATT_ERR_UNSUPPORTED,
+                       "m.gguf", words);
     folder_remove(&f);
 }
 
@@ -259,7 +259,7 @@ static void parts_of_a_model_are_named_as_parts(void **state)
     att_language_model *m;
     folder_write(&f, "m-00001-of-00002.gguf", "");
     folder_write(&f, "m-00002-of-00002.gguf", "");
-    check_file_refused(ctx, att_language_model_open(ctx, f.path, &m), ATT_ERR_UNSUPPORTED, f.path,
+    check_file_refused(ctx, att_language_model_open(ctx, f.path, NULL, &m), ATT_ERR_UNSUPPORTED, f.path,
                        "has a model in several files, as m-0000");
     folder_remove(&f);
 }
@@ -271,7 +271,7 @@ static void a_single_part_is_a_model(void **state)
     const gguf_value one[] = {{"split.no", GGUF_U32, .number = 0}, {"split.count", GGUF_U32, .number = 1}};
     const test_folder f = tiny_llama_folder(model, NULL);
     tiny_gguf_write(&f, "m.gguf", model, &(tiny_gguf){.change = one, .changes = 2});
-    if (att_language_model_open(ctx, path_in(&f, "m.gguf"), &m))
+    if (att_language_model_open(ctx, path_in(&f, "m.gguf"), NULL, &m))
         fail_msg("%s", att_error(ctx));
     att_language_model_free(m);
     folder_remove(&f);

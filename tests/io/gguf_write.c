@@ -123,7 +123,7 @@ static void logits_of_int8(const char *folder, float out[TOKENS * VOCABULARY])
     att_tape *t;
     att_tensor v;
     const att_model_options o = {.size = sizeof o, .weights = ATT_WEIGHTS_INT8};
-    if (att_language_model_open_with(ctx, folder, &o, &m))
+    if (att_language_model_open(ctx, folder, &o, &m))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
     att_var *y = att_language_model_apply(t, m, ids, (const int64_t[]){0, TOKENS}, 1, NULL, false);

@@ -19,7 +19,7 @@ static int set_up(void **state)
 {
     (void)state;
     return att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 2, .cancel = &cancel)) ||
-           att_text_generator_open(ctx, model, &g);
+           att_text_generator_open(ctx, model, NULL, &g);
 }
 
 static int tear_down(void **state)
@@ -98,7 +98,7 @@ static test_folder folder_with(const char *settings)
 static att_text_generator *open_with(const test_folder *folder)
 {
     att_text_generator *with;
-    if (att_text_generator_open(ctx, folder->path, &with))
+    if (att_text_generator_open(ctx, folder->path, NULL, &with))
         fail_msg("%s", att_error(ctx));
     return with;
 }
@@ -237,7 +237,7 @@ static void a_text_is_the_same_in_any_call(void **state)
             att_ctx *other; /* another number of threads */
             att_text_generator *with;
             assert_int_equal(att_open(&other, ATT_OPTIONS(att_config, .n_threads = 1 + i)), ATT_OK);
-            assert_int_equal(att_text_generator_open(other, model, &with), ATT_OK);
+            assert_int_equal(att_text_generator_open(other, model, NULL, &with), ATT_OK);
             att_generate_options one = o;
             one.first_sequence = i;
             const int64_t offsets[] = {0, all.offsets[i + 1] - all.offsets[i]};
@@ -416,7 +416,7 @@ static void settings_that_are_not_supported_are_named(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const test_folder folder = folder_with(wrong[i].settings);
         att_text_generator *with;
-        assert_int_not_equal(att_text_generator_open(ctx, folder.path, &with), ATT_OK);
+        assert_int_not_equal(att_text_generator_open(ctx, folder.path, NULL, &with), ATT_OK);
         check_says(ctx, wrong[i].says);
         check_says(ctx, "generation_config.json");
         assert_null(with);
@@ -426,7 +426,7 @@ static void settings_that_are_not_supported_are_named(void **state)
     folder_write(&folder, "tokenizer.json",
                  "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 20}, \"merges\": []}}");
     att_text_generator *with;
-    assert_int_equal(att_text_generator_open(ctx, folder.path, &with), ATT_ERR_FORMAT);
+    assert_int_equal(att_text_generator_open(ctx, folder.path, NULL, &with), ATT_ERR_FORMAT);
     check_says(ctx, "the tokenizer has 21 tokens but the model 20");
     folder_remove(&folder);
 }
@@ -479,7 +479,7 @@ static void options_are_checked(void **state)
     assert_refused(&p, OPTIONS(.sampling = SAMPLING(.top_p = 2)), "att_generate: options.sampling: top_p is 2, not in");
     att_language_state *s;
     att_language_model *other;
-    assert_int_equal(att_language_model_open(ctx, model, &other), ATT_OK);
+    assert_int_equal(att_language_model_open(ctx, model, NULL, &other), ATT_OK);
     assert_int_equal(att_language_state_new(other, 1, 0, &s), ATT_OK);
     assert_refused(&p, OPTIONS(.state = s), "options.state is one of another model");
     att_language_state_free(s);
@@ -515,7 +515,7 @@ static att_status everything(const att_config *config)
     att_status e = att_open(&c, config);
     if (e)
         return e;
-    e = att_text_generator_open(c, model, &with);
+    e = att_text_generator_open(c, model, NULL, &with);
     e = e ? e : att_language_state_new(att_text_generator_model(with), 2, 0, &s);
     for (int own = 0; !e && own < 2; own++) {
         e = att_generate(with, 2, p.ids, p.offsets,

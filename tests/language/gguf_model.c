@@ -85,7 +85,7 @@ static void a_folder_with_one_file_is_a_model(void **state)
     assert_int_equal(att_tokenizer_size(t), 18); /* without unused tokens */
     att_tokenizer_free(t);
     tiny_gguf_write(&f, "n.gguf", llama, NULL);
-    assert_int_equal(att_language_model_open(ctx, f.path, &m), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_language_model_open(ctx, f.path, NULL, &m), ATT_ERR_ARGUMENT);
     check_says(ctx, "m.gguf");
     check_says(ctx, "n.gguf");
     folder_remove(&f);
@@ -254,7 +254,7 @@ static void assert_refused(const tiny_gguf *how, att_status status, const char *
     att_language_model *m;
     const test_folder f = tiny_llama_folder(llama, NULL);
     tiny_gguf_write(&f, "m.gguf", llama, how);
-    const att_status s = att_language_model_open(ctx, in_folder(&f, "m.gguf"), &m);
+    const att_status s = att_language_model_open(ctx, in_folder(&f, "m.gguf"), NULL, &m);
     if (s != status)
         fail_msg("status %d, not %d, of: %s", s, status, message);
     assert_null(m);

@@ -105,7 +105,7 @@ static int open_all(void **state)
 {
     const int bad = open_context(state);
     folder = tiny_llama_folder(&tiny_llamas[0], NULL);
-    return bad || att_language_model_open(ctx, folder.path, &model);
+    return bad || att_language_model_open(ctx, folder.path, NULL, &model);
 }
 
 static int close_all(void **state)

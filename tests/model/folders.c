@@ -276,7 +276,7 @@ static const char *const sentences[SENTENCES] = {"cab bed", "a fed cafe", "a b c
 static void encode(const test_folder *f, att_sentence_info *info, float y[SENTENCES * TINY_HIDDEN])
 {
     att_sentence *m;
-    if (att_sentence_open(ctx, f->path, &m))
+    if (att_sentence_open(ctx, f->path, NULL, &m))
         fail_msg("%s", att_error(ctx));
     *info = (att_sentence_info){.size = sizeof *info};
     assert_int_equal(att_sentence_describe(m, info), ATT_OK);
@@ -388,7 +388,7 @@ static void another_architecture_is_named_with_and_without_modules(void **state)
                  value);
         tiny_write_config(&f, "model_type", value);
         tiny_delete(&f, "vocab.txt"); /* which such a model has not */
-        assert_int_equal(att_sentence_open(ctx, f.path, &m), ATT_ERR_UNSUPPORTED);
+        assert_int_equal(att_sentence_open(ctx, f.path, NULL, &m), ATT_ERR_UNSUPPORTED);
         check_says(ctx, words);
         folder_remove(&f);
     }
@@ -452,7 +452,7 @@ static void check_classes(const json_t *line, const char *text)
     att_vit_info info = {.size = sizeof info};
     for (int i = 0; i < 12 * 12 * 3; i++)
         pixels[i] = (uint8_t)(i * 37 % 256);
-    if (att_image_model_open(ctx, f.path, &m))
+    if (att_image_model_open(ctx, f.path, NULL, &m))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(att_vit_describe(att_image_model_vit(m), &info), ATT_OK);
     assert_int_equal(info.multi_label, labels == 1 || (type && !strncmp(type, "multi", 5)));
@@ -482,7 +482,7 @@ static void another_kind_of_problem_is_named(void **state)
         snprintf(settings, sizeof settings, "\"problem_type\": \"%s\"", wrong[i].type);
         snprintf(words, sizeof words, "\"problem_type\" is \"%s\", which is not supported", wrong[i].type);
         const test_folder f = tiny_classifier(wrong[i].labels, settings);
-        assert_int_equal(att_vit_open(ctx, f.path, &m), ATT_ERR_UNSUPPORTED);
+        assert_int_equal(att_vit_open(ctx, f.path, NULL, &m), ATT_ERR_UNSUPPORTED);
         check_says(ctx, words);
         folder_remove(&f);
     }

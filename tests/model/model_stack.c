@@ -59,7 +59,7 @@ static att_status embed(const char *of)
 {
     att_sentence *m;
     float *vectors;
-    att_status s = att_sentence_open(ctx, of, &m);
+    att_status s = att_sentence_open(ctx, of, NULL, &m);
     if (s)
         return s;
     vectors = calloc(2 * 4096, sizeof *vectors);
@@ -81,7 +81,7 @@ static att_status translate_two(const char *of)
 {
     att_translator *m;
     att_translation out[2] = {0};
-    att_status s = att_translator_open(ctx, of, &m);
+    att_status s = att_translator_open(ctx, of, NULL, &m);
     if (s)
         return s;
     s = att_translate(m, 2, texts, NULL, ATT_OPTIONS(att_translate_options, .beam = 4), out);
@@ -106,7 +106,7 @@ static att_status convert_both_ways(const char *of)
     att_status s = att_gguf_convert(ctx, model, made, &options);
     s = s ? s : att_gguf_write(ctx, made, file, &options);
     att_text_generator *g = NULL;
-    s = s ? s : att_text_generator_open(ctx, file, &g);
+    s = s ? s : att_text_generator_open(ctx, file, NULL, &g);
     att_text_generator_free(g);
     return s;
 }
@@ -123,7 +123,7 @@ static void language_models_are_converted(void **state)
 static att_status open_images(const char *of)
 {
     att_image_model *m;
-    const att_status s = att_image_model_open(ctx, of, &m);
+    const att_status s = att_image_model_open(ctx, of, NULL, &m);
     if (!s)
         att_image_model_free(m);
     return s;

@@ -14,7 +14,7 @@ static att_status use_sentence(const char *path)
     static const char *const texts[] = {"a b c", "", "a b c d e f g h i j k l m n o p q r"};
     float out[3 * TINY_HIDDEN];
     att_sentence *m;
-    att_status s = att_sentence_open(ctx, path, &m);
+    att_status s = att_sentence_open(ctx, path, NULL, &m);
     is_open = !s;
     s = s ? s : att_sentence_encode(m, 3, texts, NULL, out, NULL);
     att_sentence_free(m);
@@ -26,7 +26,7 @@ static att_status use_translator(const char *path)
     static const char *const texts[] = {"a", "Ein Haus.", ""};
     att_translation out[3];
     att_translator *m;
-    att_status s = att_translator_open(ctx, path, &m);
+    att_status s = att_translator_open(ctx, path, NULL, &m);
     is_open = !s;
     s = s ? s : att_translate(m, 3, texts, NULL, NULL, out);
     for (int i = 0; !s && i < 3; i++)

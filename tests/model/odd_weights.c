@@ -81,7 +81,7 @@ static void use_bert(const test_folder *f, float *out)
     att_bert *m;
     att_tape *t;
     att_tensor x;
-    if (att_bert_open(ctx, f->path, &m))
+    if (att_bert_open(ctx, f->path, NULL, &m))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
     assert_int_equal(att_var_value(t, att_bert_apply(t, m, ids, (const int64_t[]){0, 5}, 1), &x), ATT_OK);
@@ -216,7 +216,7 @@ static void a_missing_tensor_is_an_error_whatever_else_is_there(void **state)
     const test_folder f = tiny_bert();
     tiny_write_weights(&f, &(const tiny_weights){.without = "encoder.layer.1.output.dense.bias"});
     change_weights(&f, other, 1, 0);
-    check_file_refused(ctx, att_bert_open(ctx, f.path, &m), ATT_ERR_FORMAT, "model.safetensors",
+    check_file_refused(ctx, att_bert_open(ctx, f.path, NULL, &m), ATT_ERR_FORMAT, "model.safetensors",
                        "there is no tensor \"encoder.layer.1.output.dense.bias\"");
     folder_remove(&f);
 }
@@ -256,7 +256,7 @@ static void vectors_and_attention_of_damaged_weights_are_refused(void **state)
     const att_image image = {16, 16, 3, pixels};
     test_folder f = tiny_sentence();
     all_weights_nan(&f);
-    assert_int_equal(att_sentence_open(ctx, f.path, &sentence), ATT_OK);
+    assert_int_equal(att_sentence_open(ctx, f.path, NULL, &sentence), ATT_OK);
     check_damaged(att_sentence_encode(sentence, 2, (const char *[]){"a", "b"}, NULL, out, NULL),
                   "the numbers of the vector of text 0");
     check_damaged(att_sentence_attention(sentence, "a", 1, 0, 0, &map), "the attention weights of token 0");
@@ -266,7 +266,7 @@ static void vectors_and_attention_of_damaged_weights_are_refused(void **state)
     folder_write(&f, "preprocessor_config.json",
                  "{\"image_processor_type\": \"ViTImageProcessor\", \"size\": {\"height\": 12, \"width\": 12}}");
     all_weights_nan(&f);
-    if (att_image_model_open(ctx, f.path, &images))
+    if (att_image_model_open(ctx, f.path, NULL, &images))
         fail_msg("%s", att_error(ctx));
     check_damaged(att_image_embed(images, 1, &image, out), "the numbers of the vector of image 0");
     check_damaged(att_image_attend(images, &image, -1, -1, &attention), "the attention weights of token 0");

@@ -19,7 +19,7 @@ enum { MAX_CLASSES = 8, MESSAGE = 1024 };
 static att_status open_bert(const char *folder)
 {
     att_bert *m;
-    const att_status s = att_bert_open(ctx, folder, &m);
+    const att_status s = att_bert_open(ctx, folder, NULL, &m);
     att_bert_free(m);
     return s;
 }
@@ -30,7 +30,7 @@ static att_status open_marian(const char *folder)
     att_generation g;
     att_transformer *m = NULL;
     att_status s = att_generation_read(ctx, folder, &info, &g);
-    s = s ? s : att_transformer_open(ctx, folder, &m);
+    s = s ? s : att_transformer_open(ctx, folder, NULL, &m);
     att_transformer_free(m);
     return s;
 }
@@ -40,7 +40,7 @@ static att_status open_language(const char *folder)
     att_generation_config g;
     att_language_model *m = NULL;
     att_status s = att_generation_config_read(ctx, folder, 40, &g);
-    s = s ? s : att_language_model_open(ctx, folder, &m);
+    s = s ? s : att_language_model_open(ctx, folder, NULL, &m);
     att_language_model_free(m);
     return s;
 }
@@ -56,7 +56,7 @@ static att_status open_processor(const char *folder)
 static att_status open_vit(const char *folder)
 {
     att_vit *m;
-    const att_status s = att_vit_open(ctx, folder, &m);
+    const att_status s = att_vit_open(ctx, folder, NULL, &m);
     att_vit_free(m);
     return s;
 }
@@ -70,7 +70,7 @@ static att_status open_timm(const char *folder)
 static att_status open_sentence(const char *folder)
 {
     att_sentence *m;
-    const att_status s = att_sentence_open(ctx, folder, &m);
+    const att_status s = att_sentence_open(ctx, folder, NULL, &m);
     att_sentence_free(m);
     return s;
 }

@@ -13,7 +13,7 @@ static void logits(const char *folder, float out[TOKENS * VOCABULARY])
     att_language_model *m;
     att_tape *t;
     att_tensor v;
-    if (att_language_model_open(ctx, folder, &m))
+    if (att_language_model_open(ctx, folder, NULL, &m))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
     assert_int_equal(
@@ -71,7 +71,7 @@ static void a_model_in_several_files_is_the_same(void **state)
 static void assert_refused(const test_folder *f, att_status status, const char *file, const char *message)
 {
     att_language_model *m;
-    assert_int_equal(att_language_model_open(ctx, f->path, &m), status);
+    assert_int_equal(att_language_model_open(ctx, f->path, NULL, &m), status);
     assert_null(m);
     check_says(ctx, file);
     check_says(ctx, message);

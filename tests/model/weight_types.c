@@ -45,7 +45,7 @@ static att_language_model *open_as(const test_folder *folder, att_weight_type we
 {
     att_language_model *m;
     const att_model_options o = {.size = sizeof o, .weights = weights};
-    if (att_language_model_open_with(ctx, folder->path, &o, &m))
+    if (att_language_model_open(ctx, folder->path, &o, &m))
         fail_msg("%s", att_error(ctx));
     return m;
 }
@@ -155,7 +155,7 @@ static void another_number_is_no_type(void **state)
     const test_folder folder = folder_new();
     write_model(&folder);
     const att_model_options o = {.size = sizeof o, .weights = (att_weight_type)9};
-    assert_int_equal(att_language_model_open_with(ctx, folder.path, &o, &m), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_language_model_open(ctx, folder.path, &o, &m), ATT_ERR_ARGUMENT);
     assert_null(m);
     check_says(ctx, "weights is 9, no att_weight_type");
     folder_remove(&folder);

@@ -180,7 +180,7 @@ static void an_item_without_text_and_actions_is_in_no_list(void **state)
         train(m, h, ATT_ITEM_LOSS_SOFTMAX);
         check_lists(ctx, m);
         assert_int_equal(att_recommender_write(m, folder.path, ATT_F16), ATT_OK);
-        assert_int_equal(att_recommender_open(ctx, folder.path, &opened), ATT_OK);
+        assert_int_equal(att_recommender_open(ctx, folder.path, NULL, &opened), ATT_OK);
         check_lists(ctx, opened);
         att_recommender_free(opened);
         att_recommender_free(m);

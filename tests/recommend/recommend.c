@@ -181,7 +181,7 @@ static void an_opened_model_has_the_same_lists(void **state)
         att_recommendation a, b;
         test_folder folder = folder_new();
         assert_int_equal(att_recommender_write(m, folder.path, 0), ATT_OK);
-        assert_int_equal(att_recommender_open(ctx, folder.path, &opened), ATT_OK);
+        assert_int_equal(att_recommender_open(ctx, folder.path, NULL, &opened), ATT_OK);
         assert_int_equal(att_recommend(m, 3, tiny_histories, tiny_offsets, &o, &a), ATT_OK);
         assert_int_equal(att_recommend(opened, 3, tiny_histories, tiny_offsets, &o, &b), ATT_OK);
         assert_memory_equal(a.items, b.items, 15 * sizeof *a.items);
@@ -361,7 +361,7 @@ static void many_threads_ask_one_model(void **state)
     test_folder folder = folder_new();
     att_recommender *m = make(ctx, "attend-bert4rec"), *opened;
     assert_int_equal(att_recommender_write(m, folder.path, 0), ATT_OK);
-    assert_int_equal(att_recommender_open(ctx, folder.path, &opened), ATT_OK);
+    assert_int_equal(att_recommender_open(ctx, folder.path, NULL, &opened), ATT_OK);
     client alone = {.m = m}, all[THREADS];
     pthread_t thread[THREADS];
     ask(&alone);
@@ -402,7 +402,7 @@ static att_status make_and_recommend(att_ctx *of, const char *folder)
     e = e ? e : att_recommender_write(m, folder, 0);
     att_recommender_free(m);
     m = NULL;
-    e = e ? e : att_recommender_open(of, folder, &m);
+    e = e ? e : att_recommender_open(of, folder, NULL, &m);
     e = e ? e : att_recommend(m, 2, history, (const int64_t[]){0, 3, 3}, &o, &r);
     att_recommendation_free(m, &r);
     e = e ? e : att_recommender_similar(m, 1, &o, &r);

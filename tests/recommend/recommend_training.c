@@ -266,7 +266,7 @@ static void further_items_keep_what_is_learnt(void **state)
                      ATT_OK);
     att_training_free(t);
     att_recommender *m;
-    if (att_recommender_open(ctx, path_of("first"), &m))
+    if (att_recommender_open(ctx, path_of("first"), NULL, &m))
         fail_msg("%s", att_error(ctx));
     const double learnt = ndcg(d.holdout, att_recommender_scorer(m));
     assert_true(learnt > 0.9);

@@ -186,7 +186,8 @@ static void a_model_is_written_and_opened(void **state)
             assert_int_equal(att_recommender_set_counts(m, counts), ATT_OK);
             if (att_recommender_write(m, folder.path, 0))
                 fail_msg("%s", att_error(ctx));
-            if ((trainable ? att_recommender_open_for_training : att_recommender_open)(ctx, folder.path, &again))
+            if (trainable ? att_recommender_open_for_training(ctx, folder.path, &again)
+                          : att_recommender_open(ctx, folder.path, NULL, &again))
                 fail_msg("%s", att_error(ctx));
             apply(m, cases[c], 0, TINY_HISTORIES, 0, written);
             apply(again, cases[c], 0, TINY_HISTORIES, 0, read);
@@ -203,7 +204,7 @@ static void a_model_is_written_and_opened(void **state)
 static void check_refused(const test_folder *folder, const char *words)
 {
     att_recommender *m;
-    const att_status s = att_recommender_open(ctx, folder->path, &m);
+    const att_status s = att_recommender_open(ctx, folder->path, NULL, &m);
     if (!s || m || !strstr(att_error(ctx), words))
         fail_msg("expected \"%s\", got status %d: %s", words, s, att_error(ctx));
 }

@@ -14,7 +14,7 @@
 static att_sentence *open_sentence(att_ctx *c, const char *folder)
 {
     att_sentence *m;
-    if (att_sentence_open(c, folder, &m))
+    if (att_sentence_open(c, folder, NULL, &m))
         fail_msg("%s", att_error(c));
     return m;
 }
@@ -205,7 +205,7 @@ static void pooling_and_normalisation_follow_the_folder(void **state)
     const test_folder f = tiny_sentence();
     folder_write(&f, "2_Normalize/config.json", "{\"module_input_name\": \"sentence_embedding\"}");
     att_bert *bert;
-    assert_int_equal(att_bert_open(ctx, f.path, &bert), ATT_OK);
+    assert_int_equal(att_bert_open(ctx, f.path, NULL, &bert), ATT_OK);
     att_tape *t;
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
     for (size_t i = 0; i < 2 * sizeof settings / sizeof settings[0]; i++) {
@@ -400,7 +400,7 @@ static void wrong_files_are_named(void **state)
         const test_folder f = tiny_sentence();
         folder_write(&f, wrong[i].file, wrong[i].content);
         att_sentence *m = (att_sentence *)&m;
-        const att_status s = att_sentence_open(ctx, f.path, &m);
+        const att_status s = att_sentence_open(ctx, f.path, NULL, &m);
         if (s != wrong[i].status || (s && (m || !strstr(att_error(ctx), wrong[i].words))))
             fail_msg("%s with %s: %s, \"%s\"", wrong[i].file, wrong[i].content, att_status_name(s), att_error(ctx));
         att_sentence_free(s ? NULL : m);
@@ -416,7 +416,7 @@ static void a_tokenizer_that_does_not_lower_is_refused_where_lower_case_is_asked
     att_sentence_free(open_sentence(ctx, f.path)); /* it lowers already */
     folder_write(&f, "tokenizer_config.json", "{\"do_lower_case\": false}");
     att_sentence *m;
-    assert_int_equal(att_sentence_open(ctx, f.path, &m), ATT_ERR_UNSUPPORTED);
+    assert_int_equal(att_sentence_open(ctx, f.path, NULL, &m), ATT_ERR_UNSUPPORTED);
     check_says(ctx, "\"do_lower_case\" is true, but the tokenizer does not lower");
     folder_remove(&f);
 }
@@ -447,7 +447,7 @@ static void a_text_or_a_folder_that_is_null_is_named(void **state)
     assert_string_equal(att_error(ctx), "att_sentence_encode: texts[1] is NULL");
     assert_int_equal(att_sentence_encode(m, -1, NULL, NULL, y, NULL), ATT_ERR_ARGUMENT);
     att_sentence_free(m);
-    assert_int_equal(att_sentence_open(ctx, NULL, &m), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_sentence_open(ctx, NULL, NULL, &m), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "att_sentence_open: folder is NULL");
     folder_remove(&f);
 }
@@ -463,7 +463,7 @@ static att_status everything(const att_config *cfg, const char *folder, float y[
     att_attention_map map = {0};
     att_status s = att_open(&c, cfg);
     if (!s)
-        s = att_sentence_open(c, folder, &m);
+        s = att_sentence_open(c, folder, NULL, &m);
     if (!s)
         s = att_sentence_encode(m, 3, texts, NULL, y, NULL);
     if (!s)

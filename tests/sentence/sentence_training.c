@@ -217,7 +217,7 @@ static void the_folder_has_the_best_model_and_is_whole(void **state)
     att_training_free(t);
 
     att_sentence *m;
-    if (att_sentence_open(ctx, path_of("best", path), &m))
+    if (att_sentence_open(ctx, path_of("best", path), NULL, &m))
         fail_msg("%s", att_error(ctx));
     embed(m, y);
     assert_memory_equal(y, best, sizeof y);
@@ -257,7 +257,7 @@ static void what_cannot_be_learnt_is_named(void **state)
     att_sentence *m, *fixed;
     att_training *t;
     assert_int_equal(att_sentence_open_for_training(ctx, model.path, &m), ATT_OK);
-    assert_int_equal(att_sentence_open(ctx, model.path, &fixed), ATT_OK);
+    assert_int_equal(att_sentence_open(ctx, model.path, NULL, &fixed), ATT_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         att_sentence_training_options o = cases[i].o;
         o.size = sizeof o;

@@ -9,7 +9,7 @@
 static att_bert *open_bert(const test_folder *f)
 {
     att_bert *m;
-    if (att_bert_open(ctx, f->path, &m))
+    if (att_bert_open(ctx, f->path, NULL, &m))
         fail_msg("%s", att_error(ctx));
     return m;
 }
@@ -173,7 +173,7 @@ static void sequences_that_do_not_fit_are_named(void **state)
 static void assert_refused(const test_folder *f, att_status expected, const char *file, const char *words)
 {
     att_bert *m = (att_bert *)&m;
-    const att_status s = att_bert_open(ctx, f->path, &m);
+    const att_status s = att_bert_open(ctx, f->path, NULL, &m);
     assert_null(m);
     check_file_refused(ctx, s, expected, file, words);
 }
@@ -238,7 +238,7 @@ static void files_that_are_damaged_or_missing_are_named(void **state)
     folder_remove(&f);
     assert_refused(&f, ATT_ERR_IO, "config.json", "No such file");
     att_bert *m;
-    assert_int_equal(att_bert_open(ctx, NULL, &m), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_bert_open(ctx, NULL, NULL, &m), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "att_bert_open: folder is NULL");
 }
 

@@ -216,7 +216,7 @@ static void missing_keys_mean_the_defaults_of_the_class(void **state)
         rename_key(&folder, "max_position_embeddings");
         if (missing[i].without)
             rename_key(&folder, missing[i].without);
-        const att_status s = att_language_model_open(ctx, folder.path, &m);
+        const att_status s = att_language_model_open(ctx, folder.path, NULL, &m);
         if (!s == !!missing[i].words)
             fail_msg("%s%s: %s", missing[i].model.type, missing[i].model.more, s ? att_error(ctx) : "opened");
         if (s)

@@ -191,7 +191,7 @@ static void a_model_is_the_same_when_it_is_read_again(void **state)
         }
         assert_int_equal(
             att_encoder_decoder_write(att_transformer_as_encoder_decoder(m), path_in(&f, "new/model"), NULL), ATT_OK);
-        if (att_transformer_open(ctx, path_in(&f, "new/model"), &again))
+        if (att_transformer_open(ctx, path_in(&f, "new/model"), NULL, &again))
             fail_msg("%s", att_error(ctx));
         float *x = logits(ctx, m), *y = logits(ctx, again);
         assert_memory_equal(x, y, 80 * sizeof *x);
@@ -247,7 +247,7 @@ static void weights_have_the_names_and_shapes_of_the_class(void **state)
     json_t *search = json_in(&f, "generation_config.json");
     assert_int_equal(json_integer_value(json_object_get(search, "num_beams")), 2);
     json_decref(search);
-    assert_int_equal(att_transformer_open(ctx, f.path, &again), ATT_OK);
+    assert_int_equal(att_transformer_open(ctx, f.path, NULL, &again), ATT_OK);
     assert_int_equal(att_encoder_decoder_write(att_transformer_as_encoder_decoder(again), f.path, NULL),
                      ATT_ERR_ARGUMENT);
     check_says(ctx, "does not learn");
@@ -386,7 +386,7 @@ static void every_failing_allocation_leaves_whole_files(void **state)
             att_tokenizer_free(t);
         }
         if (!access(path_in(&f, "model.safetensors"), F_OK)) {
-            assert_int_equal(att_transformer_open(ctx, f.path, &again), ATT_OK);
+            assert_int_equal(att_transformer_open(ctx, f.path, NULL, &again), ATT_OK);
             att_transformer_free(again);
         }
         att_transformer_free(m);

@@ -66,7 +66,7 @@ static att_seq2seq *write_model(int kind, att_dtype dtype)
 static att_translator *open_translator(att_ctx *c)
 {
     att_translator *m;
-    if (att_translator_open(c, folder.path, &m))
+    if (att_translator_open(c, folder.path, NULL, &m))
         fail_msg("%s", att_error(c));
     return m;
 }
@@ -219,15 +219,15 @@ static void what_cannot_be_is_named(void **state)
     check_says(ctx, "layer 1, but the decoder's are 0 to 0");
     att_translator_free(m);
     assert_int_equal(
-        att_translator_open_with(ctx, folder.path, ATT_OPTIONS(att_model_options, .weights = ATT_WEIGHTS_INT8), &m),
+        att_translator_open(ctx, folder.path, ATT_OPTIONS(att_model_options, .weights = ATT_WEIGHTS_INT8), &m),
         ATT_ERR_UNSUPPORTED);
     check_says(ctx, "recurrent layers have no products of int8 or int4 weights, expected f32, f16 or bf16");
     folder_write(&folder, "config.json", "{\"model_type\": \"bart\"}");
-    assert_int_equal(att_translator_open(ctx, folder.path, &m), ATT_ERR_UNSUPPORTED);
+    assert_int_equal(att_translator_open(ctx, folder.path, NULL, &m), ATT_ERR_UNSUPPORTED);
     check_says(ctx,
                "config.json: \"model_type\" is \"bart\", which is not supported; one of marian and attend-seq2seq");
     folder_write(&folder, "config.json", "{}");
-    assert_int_equal(att_translator_open(ctx, folder.path, &m), ATT_ERR_FORMAT);
+    assert_int_equal(att_translator_open(ctx, folder.path, NULL, &m), ATT_ERR_FORMAT);
     check_says(ctx, "config.json: there is no \"model_type\"");
 }
 
@@ -238,7 +238,7 @@ static att_status everything(att_ctx *c)
     att_translator *m = NULL;
     att_translation out[2];
     att_alignment a;
-    att_status s = att_translator_open(c, folder.path, &m);
+    att_status s = att_translator_open(c, folder.path, NULL, &m);
     s = s ? s : att_translate(m, 1, texts, NULL, ATT_OPTIONS(att_translate_options, .n_best = 2), out);
     if (!s) {
         s = att_translate_alignment(m, texts[0], strlen(texts[0]), NULL, 0, -1, -1, &a);

@@ -323,7 +323,7 @@ static void a_folder_gives_the_model_that_was_written(void **state)
         att_seq2seq_config config = case_of(i), read = {.size = sizeof read};
         att_seq2seq *m = model(ctx, &config), *again[2];
         assert_int_equal(att_encoder_decoder_write(att_seq2seq_as_encoder_decoder(m), f.path, NULL), ATT_OK);
-        if (att_seq2seq_open(ctx, f.path, &again[0]) || att_seq2seq_open_for_training(ctx, f.path, &again[1]))
+        if (att_seq2seq_open(ctx, f.path, NULL, &again[0]) || att_seq2seq_open_for_training(ctx, f.path, &again[1]))
             fail_msg("%s", att_error(ctx));
         assert_int_equal(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(again[0])), 0);
         assert_int_equal(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(again[1])),
@@ -372,7 +372,7 @@ static void wrong_settings_are_named(void **state)
 #undef REFUSED
     const test_folder f = folder_new();
     folder_write(&f, "config.json", "{\"model_type\": \"marian\"}");
-    assert_int_equal(att_seq2seq_open(ctx, f.path, &m), ATT_ERR_UNSUPPORTED);
+    assert_int_equal(att_seq2seq_open(ctx, f.path, NULL, &m), ATT_ERR_UNSUPPORTED);
     check_says(ctx, "config.json: \"model_type\" is \"marian\"");
     folder_remove(&f);
 }

@@ -398,7 +398,7 @@ static att_status everything(const att_config *cfg, const char *folder)
     att_transformer *m = NULL;
     att_finished found[N * 2] = {{0}};
     att_status s = att_open(&c, cfg);
-    s = s ? s : att_transformer_open(c, folder, &m);
+    s = s ? s : att_transformer_open(c, folder, NULL, &m);
     s = s ? s : search(c, m, &how, 0, N, found);
     for (int i = 0; i < N * 2; i++)
         assert_true(s ? !found[i].ids : found[i].ids != NULL);

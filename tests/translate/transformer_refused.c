@@ -10,7 +10,7 @@ static const int32_t sources[] = {5, 9, 11, 7, 0, 0};
 static void assert_refused(const test_folder *f, att_status expected, const char *file, const char *words)
 {
     att_transformer *m = (att_transformer *)&m;
-    const att_status s = att_transformer_open(ctx, f->path, &m);
+    const att_status s = att_transformer_open(ctx, f->path, NULL, &m);
     assert_null(m);
     check_file_refused(ctx, s, expected, file, words);
 }
@@ -94,7 +94,7 @@ static void tensors_that_do_not_fit_are_named(void **state)
     assert_refused(&f, ATT_ERR_IO, "config.json", "No such file");
     folder_remove(&f);
     att_transformer *m;
-    assert_int_equal(att_transformer_open(ctx, NULL, &m), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_transformer_open(ctx, NULL, NULL, &m), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "att_transformer_open: folder is NULL");
 }
 

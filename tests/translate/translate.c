@@ -372,7 +372,7 @@ static void an_older_folder_has_all_settings_in_one_file(void **state)
 static void assert_refused(att_status status, const char *words)
 {
     att_translator *m = (att_translator *)&m;
-    const att_status s = att_translator_open(ctx, folder.path, &m);
+    const att_status s = att_translator_open(ctx, folder.path, NULL, &m);
     assert_null(m);
     check_file_refused(ctx, s, status, folder.path, words);
 }
@@ -419,7 +419,7 @@ static void wrong_settings_are_named_with_their_values(void **state)
     assert_refused(ATT_ERR_FORMAT, "generation_config.json: line 1");
     marian_write_generation(&folder, tokens, NULL, NULL);
     att_translator *m;
-    assert_int_equal(att_translator_open(ctx, NULL, &m), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_translator_open(ctx, NULL, NULL, &m), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "att_translator_open: folder is NULL");
 }
 
@@ -502,7 +502,7 @@ static att_status everything(const att_config *cfg, char out[256])
     att_translation found[6];
     att_alignment map = {0};
     att_status s = att_open(&c, cfg);
-    s = s ? s : att_translator_open(c, folder.path, &m);
+    s = s ? s : att_translator_open(c, folder.path, NULL, &m);
     s = s ? s
           : att_translate(m, 3, texts, NULL,
                           ATT_OPTIONS(att_translate_options, .beam = 2, .n_best = 2, .max_tokens = 3, .split = true),

@@ -309,7 +309,7 @@ static void check_what_was_learnt(const char *name, const char *settings)
     att_translator *m;
     att_translation one;
     const char *text = "eins rot Haus";
-    if (att_translator_open(ctx, path_of(name, path), &m))
+    if (att_translator_open(ctx, path_of(name, path), NULL, &m))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(att_translate(m, 1, &text, NULL, NULL, &one), ATT_OK);
     att_translation_free(m, &one);

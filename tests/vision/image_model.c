@@ -11,7 +11,7 @@ enum { SIDE = 12, CLASSES = 5 };
 static att_image_model *open_model(const test_folder *folder)
 {
     att_image_model *m;
-    if (att_image_model_open(ctx, folder->path, &m))
+    if (att_image_model_open(ctx, folder->path, NULL, &m))
         fail_msg("%s", att_error(ctx));
     return m;
 }
@@ -155,7 +155,7 @@ static void threads_share_a_model_and_their_number_changes_no_bit(void **state)
         assert_int_equal(pthread_join(thread[i], NULL), 0);
     att_ctx *alone;
     assert_int_equal(att_open(&alone, ATT_OPTIONS(att_config, .n_threads = 1)), ATT_OK);
-    assert_int_equal(att_image_model_open(alone, folder.path, &other), ATT_OK);
+    assert_int_equal(att_image_model_open(alone, folder.path, NULL, &other), ATT_OK);
     uses[2] = (use){.m = other, .images = images};
     classify(&uses[2]);
     for (int i = 0; i < 3; i++)
@@ -182,7 +182,7 @@ static att_status compute(const test_folder *folder, const att_image *images, fa
     att_status s = att_open(&poor, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(f)));
     if (s)
         return s;
-    s = att_image_model_open(poor, folder->path, &m);
+    s = att_image_model_open(poor, folder->path, NULL, &m);
     s = s ? s : att_image_classify(m, IMAGES, images, r->p);
     s = s ? s : att_image_attend(m, &images[0], -1, -1, &a);
     if (!s) {
@@ -273,7 +273,7 @@ static void classes_have_names_or_numbers(void **state)
         if (objects[i].first)
             expect_labels(&folder, objects[i].first, "e");
         else
-            expect_error(att_image_model_open(ctx, folder.path, &m), ATT_ERR_FORMAT,
+            expect_error(att_image_model_open(ctx, folder.path, NULL, &m), ATT_ERR_FORMAT,
                          "config.json: \"id2label\" has no name for class ");
         folder_remove(&folder);
     }
@@ -361,7 +361,7 @@ static void what_does_not_fit_is_named(void **state)
     att_image_model_free(other);
     folder_write(&folder, "preprocessor_config.json",
                  "{\"image_processor_type\": \"ViTImageProcessor\", \"size\": {\"height\": 24, \"width\": 12}}");
-    expect_error(att_image_model_open(ctx, folder.path, &other), ATT_ERR_FORMAT,
+    expect_error(att_image_model_open(ctx, folder.path, NULL, &other), ATT_ERR_FORMAT,
                  "images of 24 x 12 x 3 (height, width, channels), but the model has 12 x 12 x 3");
     assert_null(other);
     assert_int_equal(att_image_model_dim(NULL), 0);

@@ -232,7 +232,7 @@ static void the_folder_is_a_model_with_its_preprocessing(void **state)
     att_image_processor *p;
     att_vit_info info = {.size = sizeof info};
     att_image_processor_info how = {.size = sizeof how};
-    if (att_vit_open(ctx, path_of("written"), &m) || att_image_processor_open(ctx, path_of("written"), &p))
+    if (att_vit_open(ctx, path_of("written"), NULL, &m) || att_image_processor_open(ctx, path_of("written"), &p))
         fail_msg("%s", att_error(ctx));
     logits_of(ctx, m, opened);
     for (int i = 0; i < TEST * CLASSES; i++) /* packed weights have other roundings */

@@ -153,7 +153,7 @@ static void it_reads_979_of_1000_digits(void **state)
     check(att_safetensors_open(ctx, path, &file));
     check(att_image_set_open(ctx, digits, ATT_SPLIT_TEST, NULL, 0, &set));
     const test_folder folder = map_names(file);
-    check(att_vit_open(ctx, folder.path, &m));
+    check(att_vit_open(ctx, folder.path, NULL, &m));
     for (int i = 0; i < 4; i++) {
         check(att_safetensors_get(file, head_names[i], &value));
         check(att_param_new(ctx, &value, &head[i]));

@@ -11,7 +11,7 @@ static void expect_words(att_status is, att_status status, const char *words)
 static void expect_failure(const test_folder *folder, att_status status, const char *words)
 {
     att_vit *m = (att_vit *)(uintptr_t)1;
-    expect_words(att_vit_open(ctx, folder->path, &m), status, words);
+    expect_words(att_vit_open(ctx, folder->path, NULL, &m), status, words);
     assert_null(m);
 }
 
@@ -191,7 +191,7 @@ static bool survives(const test_folder *folder, const tiny_images *images, long 
         assert_int_equal(s, ATT_ERR_MEMORY);
         return false;
     }
-    s = att_vit_open(poor, folder->path, &m);
+    s = att_vit_open(poor, folder->path, NULL, &m);
     s = s ? s : att_tape_new(poor, NULL, &t);
     s = s ? s : att_var_value(t, att_vit_logits(t, m, att_input(t, &images->tensor), NULL), &y);
     assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);

@@ -7,7 +7,7 @@ int cli_captioner_open(cli_captioner *m, const char *name, int64_t threads)
     if (!code)
         code = cli_open(&m->ctx, threads);
     if (!code)
-        code = cli_status(m->ctx, att_caption_model_open(m->ctx, m->folder.text, &m->model));
+        code = cli_status(m->ctx, att_caption_model_open(m->ctx, m->folder.text, NULL, &m->model));
     if (!code)
         att_caption_model_describe(m->model, &m->info);
     else

@@ -11,10 +11,10 @@ int cli_language_open(cli_language *m, const char *name, int weights, int64_t th
     if (!code)
         code = cli_open(&m->ctx, threads);
     if (!code)
-        code =
-            cli_status(m->ctx, att_text_generator_open_with(
-                                   m->ctx, m->folder.text,
-                                   ATT_OPTIONS(att_model_options, .weights = (att_weight_type)weights), &m->generator));
+        code = cli_status(m->ctx,
+                          att_text_generator_open(m->ctx, m->folder.text,
+                                                  ATT_OPTIONS(att_model_options, .weights = (att_weight_type)weights),
+                                                  &m->generator));
     if (!code)
         att_language_model_describe(att_text_generator_model(m->generator), &m->info);
     else

@@ -280,10 +280,9 @@ int cli_model_open(cli_model *m, const char *name, int weights, int64_t threads)
     if (!code)
         code = cli_open(&m->ctx, threads);
     if (!code)
-        code = cli_status(m->ctx,
-                          att_sentence_open_with(m->ctx, m->folder.text,
-                                                 ATT_OPTIONS(att_model_options, .weights = (att_weight_type)weights),
-                                                 &m->sentence));
+        code = cli_status(m->ctx, att_sentence_open(m->ctx, m->folder.text,
+                                                    ATT_OPTIONS(att_model_options, .weights = (att_weight_type)weights),
+                                                    &m->sentence));
     if (!code)
         att_sentence_describe(m->sentence, &m->info);
     else
@@ -311,8 +310,8 @@ int cli_translator_open(cli_translator *m, const char *name, int weights, int64_
     if (!code)
         code = cli_open(&m->ctx, threads);
     if (!code)
-        code = cli_status(m->ctx,
-                          att_translator_open_with(m->ctx, folder.text,
+        code =
+            cli_status(m->ctx, att_translator_open(m->ctx, folder.text,
                                                    ATT_OPTIONS(att_model_options, .weights = (att_weight_type)weights),
                                                    &m->translator));
     if (!code)

@@ -22,7 +22,7 @@ int cli_recommender_open(cli_recommender *m, const char *name, int64_t threads)
     if (!code)
         code = cli_open(&m->ctx, threads);
     if (!code)
-        code = cli_status(m->ctx, att_recommender_open(m->ctx, m->folder.text, &m->model));
+        code = cli_status(m->ctx, att_recommender_open(m->ctx, m->folder.text, NULL, &m->model));
     if (!code)
         code = cli_status(m->ctx, att_recommender_describe(m->model, &m->info));
     if (!code)

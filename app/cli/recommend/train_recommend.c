@@ -269,7 +269,7 @@ static int open_base(recommend_training *t)
         return code;
     model_name = path.text; /* as the folder stores it */
     t->info.size = sizeof t->info;
-    code = cli_status(t->common.ctx, att_recommender_open(t->common.ctx, model_name, &t->base));
+    code = cli_status(t->common.ctx, att_recommender_open(t->common.ctx, model_name, NULL, &t->base));
     if (!code)
         code = cli_status(t->common.ctx, att_recommender_describe(t->base, &t->info));
     return code || goes_on ? code : read_learnt(t);

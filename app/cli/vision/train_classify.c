@@ -156,7 +156,7 @@ static int name_as_model(classify_training *t)
     const int64_t n = t->info.classes;
     att_image_model *m;
     att_vit_info info = {.size = sizeof info};
-    int code = cli_status(t->common.ctx, att_image_model_open(t->common.ctx, model_name, &m));
+    int code = cli_status(t->common.ctx, att_image_model_open(t->common.ctx, model_name, NULL, &m));
     if (!code)
         code = cli_status(t->common.ctx, att_vit_describe(att_image_model_vit(m), &info));
     const char **names = !code && info.classes == n ? malloc((size_t)n * sizeof *names) : NULL;

@@ -16,7 +16,7 @@ int cli_vision_open(cli_vision *m, const char *name, int64_t threads)
     if (!code)
         code = cli_open(&m->ctx, threads);
     if (!code)
-        code = cli_status(m->ctx, att_image_model_open(m->ctx, m->folder.text, &m->model));
+        code = cli_status(m->ctx, att_image_model_open(m->ctx, m->folder.text, NULL, &m->model));
     if (!code)
         att_vit_describe(att_image_model_vit(m->model), &m->info);
     else

@@ -146,7 +146,7 @@ static void the_map_has_the_weights_of_the_word(void **state)
     att_image_caption c;
     att_caption_attention a;
     snprintf(path, sizeof path, "%s/red.png", tool_model.path);
-    captioner_need(att_caption_model_open(ctx, getenv("C"), &m));
+    captioner_need(att_caption_model_open(ctx, getenv("C"), NULL, &m));
     captioner_need(att_image_open(ctx, path, NULL, &image));
     captioner_need(att_caption(m, 1, &image, NULL, &c));
     captioner_need(att_caption_attend(m, &image, c.ids, c.count, &a));

@@ -58,7 +58,7 @@ static void what_it_says_is_what_was_computed(void **state)
     assert_int_equal(lines("ATT_ERR_SHAPE: b.dim[1] = 12 but a.dim[1] = 8"), 1);
     snprintf(path, sizeof path, "%s/red.png", tool_model.path);
     assert_int_equal(att_image_open(ctx, path, NULL, &image), ATT_OK);
-    assert_int_equal(att_caption_model_open(ctx, of_gru.path, &m), ATT_OK);
+    assert_int_equal(att_caption_model_open(ctx, of_gru.path, NULL, &m), ATT_OK);
     assert_int_equal(att_caption(m, 1, &image, NULL, &c), ATT_OK);
     assert_int_equal(att_caption_attend(m, &image, c.ids, c.count, &a), ATT_OK);
     float sum[CAPTIONER_PLACES] = {0};

@@ -23,7 +23,7 @@ static void assert_list(int line, int64_t n, const int32_t *items, const att_rec
     att_recommendation r;
     const int64_t offsets[] = {0, n};
     json_t *v = line_json(line), *list = json_object_get(v, "items");
-    assert_int_equal(att_recommender_open(ctx, getenv("R"), &m), ATT_OK);
+    assert_int_equal(att_recommender_open(ctx, getenv("R"), NULL, &m), ATT_OK);
     assert_int_equal(att_recommend(m, 1, items, offsets, options, &r), ATT_OK);
     for (int64_t i = 0; i < r.k; i++) {
         const json_t *item = json_array_get(list, (size_t)i);
@@ -202,7 +202,7 @@ static void similar_items_are_nearest_by_the_cosine(void **state)
     (void)state;
     float x[ITEMS][HIDDEN];
     att_recommender *m;
-    assert_int_equal(att_recommender_open(ctx, getenv("R"), &m), ATT_OK);
+    assert_int_equal(att_recommender_open(ctx, getenv("R"), NULL, &m), ATT_OK);
     assert_int_equal(att_recommender_vectors(m, &x[0][0]), ATT_OK);
     att_recommender_free(m);
     assert_int_equal(tool("$A recommend -m $R --similar apple -k 99 --json"), 0);

@@ -60,7 +60,7 @@ static void expect(int which, float probability[CLASSES], float embedding[HIDDEN
     att_image image = {SIDE, SIDE, 3, &pixels[0][0][0]};
     att_image_model *m;
     make_pixels(pixels, which);
-    assert_int_equal(att_image_model_open(ctx, vit.path, &m), ATT_OK);
+    assert_int_equal(att_image_model_open(ctx, vit.path, NULL, &m), ATT_OK);
     assert_int_equal(att_image_classify(m, 1, &image, probability), ATT_OK);
     assert_int_equal(att_image_embed(m, 1, &image, embedding), ATT_OK);
     att_image_model_free(m);
@@ -189,7 +189,7 @@ static void expect_map(const test_folder *folder, int64_t layer, int64_t head, b
     att_image_model *m;
     att_image_attention a;
     make_pixels(pixels, 1);
-    assert_int_equal(att_image_model_open(ctx, folder->path, &m), ATT_OK);
+    assert_int_equal(att_image_model_open(ctx, folder->path, NULL, &m), ATT_OK);
     assert_int_equal(att_image_attend(m, &image, layer, head, &a), ATT_OK);
     assert_int_equal(a.tokens, a.prefix + 9);
     for (int j = 0; j < 9; j++) {
