@@ -1,76 +1,6 @@
 /* Reverse-mode differentiation: steps from the last variable to the first; each adds to the gradients of its inputs. */
 #include "tape/tape.h"
 
-#include <string.h>
-
-float *att_tape_scratch(att_tape *t, size_t count)
-{
-    return att_arena_alloc(&t->arena, att_size_mul(count, sizeof(float)));
-}
-
-static void sum(const void *arg, int64_t first, int64_t last)
-{
-    const att_row_job *j = arg;
-    j->k->vector.add(last - first, j->y + first, j->a + first, j->y + first);
-}
-
-static void copy(const void *arg, int64_t first, int64_t last)
-{
-    const att_row_job *j = arg;
-    memcpy(j->y + first, j->a + first, (size_t)(last - first) * sizeof *j->y);
-}
-
-void att_tape_sum(att_ctx *ctx, int64_t count, const float *x, float *y)
-{
-    const att_row_job j = {.k = att_kernels_of(ctx->isa), .a = x, .y = y};
-    att_tape_for_rows(ctx, count, 1, sum, &j);
-}
-
-void att_tape_add_grad(att_tape *t, att_var *x, const float *dx)
-{
-    bool add;
-    float *grad = att_tape_grad_for_write(x, &add);
-    if (!grad)
-        return;
-    const att_row_job j = {.k = att_kernels_of(t->ctx->isa), .a = dx, .y = grad};
-    att_tape_for_rows(t->ctx, att_count(&x->value), 1, add ? sum : copy, &j);
-}
-
-float *att_tape_dx(att_tape *t, att_var *x)
-{
-    bool add;
-    float *dx = att_tape_grad_for_write(x, &add);
-    return add ? att_tape_scratch(t, (size_t)att_count(&x->value)) : dx;
-}
-
-void att_tape_dx_end(att_tape *t, att_var *x, const float *dx)
-{
-    if (dx != x->grad)
-        att_tape_sum(t->ctx, att_count(&x->value), dx, x->grad);
-}
-
-typedef struct rows_job {
-    const att_kernels *k;
-    int64_t rows, columns;
-    const float *x; /* [rows, columns] */
-    float *y;       /* [columns] */
-} rows_job;
-
-static void sum_rows(const void *arg, int64_t first, int64_t last)
-{
-    const rows_job *j = arg;
-    for (int64_t i = 0; i < j->rows; i++)
-        j->k->vector.add(last - first, j->y + first, j->x + i * j->columns + first, j->y + first);
-}
-
-void att_tape_sum_rows(att_ctx *ctx, int64_t rows, int64_t columns, const float *x, float *y)
-{
-    const rows_job j = {att_kernels_of(ctx->isa), rows, columns, x, y};
-    att_tape_for_columns(ctx, columns, sum_rows, &j);
-}
-
-/* ---- checks */
-
 /* The variable v if it is on the tape, else NULL. v is not dereferenced: it may be from before a reset. */
 static att_var *find(const att_tape *t, const att_var *v)
 {
@@ -183,33 +113,6 @@ static att_status allocate_grads(att_tape *t, att_var *from)
             release(&free_list, v->grad);
     }
     return s;
-}
-
-bool att_tape_begun(const att_var *x) { return x->base ? x->base->grad_written : x->grad_written; }
-
-float *att_tape_grad_for_write(att_var *x, bool *add)
-{
-    *add = false;
-    if (!x || !x->grad)
-        return NULL;
-    att_var *base = x->base ? x->base : x;
-    const int64_t all = att_count(&base->value);
-    if (!base->grad_written && att_count(&x->value) < all) { /* a step that writes only a part adds to zeros */
-        memset(base->grad, 0, (size_t)all * sizeof *base->grad);
-        base->grad_written = true;
-    }
-    *add = base->grad_written;
-    base->grad_written = true;
-    return x->grad;
-}
-
-float *att_tape_grad(att_var *x)
-{
-    bool add;
-    float *grad = att_tape_grad_for_write(x, &add);
-    if (grad && !add)
-        memset(grad, 0, (size_t)att_count(&x->value) * sizeof *grad);
-    return grad;
 }
 
 /* ---- steps */

@@ -1,65 +1,6 @@
 /* Sums and means over one dimension, or over all */
 #include "tape/tape.h"
 
-#include <string.h>
-
-typedef struct sum_job {
-    const att_kernels *k;
-    int64_t n, inner, blocks; /* blocks of columns in inner */
-    double divisor;
-    const float *x; /* [outer, n, inner] */
-    float *y;       /* [outer, inner] */
-} sum_job;
-
-enum { COLUMNS = 64, ROWS = 64, RUN = 4096 };
-
-/* Sums of n adjacent numbers: runs in the order of the kernel, their sums in ascending order in double. */
-static void sum_runs(const void *arg, int64_t first, int64_t last)
-{
-    const sum_job *j = arg;
-    for (int64_t o = first; o < last; o++) {
-        double total = 0;
-        for (int64_t i = 0; i < j->n; i += RUN)
-            total += (double)j->k->vector.sum(att_min(j->n - i, RUN), j->x + o * j->n + i);
-        j->y[o] = (float)(total / j->divisor);
-    }
-}
-
-/* Sums of n rows in a block of columns, in which narrow rows lie side by side: of each 64 rows of the block, then of
- * these sums, in ascending order, so that an error grows with 64 + n / 64 roundings. */
-static void sum_columns(const void *arg, int64_t first, int64_t last)
-{
-    const sum_job *j = arg;
-    const int64_t inner = j->inner, fold = att_max(COLUMNS / inner, 1), rows = j->n / fold, rest = j->n % fold;
-    for (int64_t task = first; task < last; task++) {
-        const int64_t o = task / j->blocks, at = task % j->blocks * COLUMNS, columns = att_min(inner - at, COLUMNS);
-        const float *x = j->x + o * j->n * inner + at;
-        float part[COLUMNS], total[COLUMNS] = {0};
-        for (int64_t i = 0; i < rows; i += ROWS) {
-            memset(part, 0, sizeof part);
-            for (int64_t r = i; r < att_min(i + ROWS, rows); r++)
-                j->k->vector.add(columns * fold, part, x + r * fold * inner, part);
-            j->k->vector.add(columns * fold, total, part, total);
-        }
-        if (rest > 0)
-            j->k->vector.add(columns * rest, total, x + rows * fold * inner, total);
-        for (int64_t c = 0; c < columns; c++) {
-            for (int64_t f = 1; f < fold; f++)
-                total[c] += total[f * inner + c];
-            j->y[o * inner + at + c] = (float)((double)total[c] / j->divisor);
-        }
-    }
-}
-
-void att_tape_sum_dim(att_ctx *ctx, int64_t outer, int64_t n, int64_t inner, double divisor, const float *x, float *y)
-{
-    const sum_job j = {att_kernels_of(ctx->isa), n, inner, att_ceil_div(inner, COLUMNS), divisor, x, y};
-    if (inner == 1)
-        att_tape_for_rows(ctx, outer, n, sum_runs, &j);
-    else
-        att_tape_for_rows(ctx, outer * j.blocks, n * att_min(inner, COLUMNS), sum_columns, &j);
-}
-
 /* ---- backward: dx = dy / divisor, the same along the dimension */
 
 typedef struct sum_saved {

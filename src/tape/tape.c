@@ -12,7 +12,7 @@ struct att_tape_scope {
     char path[];
 };
 
-static const char *path_of(const att_tape *t) { return t->scope ? t->scope->path : ""; }
+const char *att_tape_scope_path(const att_tape *t) { return t->scope ? t->scope->path : ""; }
 static int depth_of(const att_tape *t) { return t->scope ? t->scope->depth : 0; }
 
 static size_t bytes_of(const att_tensor *x) { return (size_t)att_count(x) * sizeof(float); }
@@ -78,7 +78,7 @@ att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...)
         return NULL;
     if (!format)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "tape_fail: format is NULL");
-    const char *path = path_of(t);
+    const char *path = att_tape_scope_path(t);
     int n = *path ? snprintf(t->error, sizeof t->error, "%s: ", path) : 0;
     if (n >= (int)sizeof t->error)
         n = 0; /* so long a path would hide the message */
@@ -254,67 +254,6 @@ const void *att_tape_save(att_tape *t, const void *p, size_t bytes)
     return t->record ? copy : p;
 }
 
-static bool requires_grad(const att_step *s)
-{
-    bool does = s->op == &att_operation_recompute; /* which values it reads is known when it runs again */
-    for (int i = 0; i < s->n_in; i++)
-        does |= s->in[i] && s->in[i]->requires_grad;
-    for (int i = 0; i < s->n_param; i++)
-        does |= s->param[i] != NULL;
-    return does;
-}
-
-/* Records a step for backward. */
-static bool record(att_tape *t, const att_step *step)
-{
-    att_step s = *step;
-    if (!requires_grad(step))
-        return true;
-    for (int i = 0; i < s.n_in; i++)
-        if (s.in[i]) {
-            s.in[i]->readers++;
-            s.in[i]->value_needed |= !(s.op->ignores_in >> i & 1);
-        }
-    s.in = att_tape_save(t, s.in, (size_t)s.n_in * sizeof(att_var *));
-    s.param = att_tape_save(t, s.param, (size_t)s.n_param * sizeof(att_param *));
-    s.saved = att_tape_save(t, s.saved, s.saved_bytes);
-    s.scope = path_of(t);
-    s.y->step = t->status ? NULL : att_tape_save(t, &s, sizeof s);
-    s.y->requires_grad = true;
-    return s.y->step;
-}
-
-/* A function that runs again reads the values of its original call, so it may use only its own inputs. */
-static bool own_inputs(att_tape *t, const att_step *step)
-{
-    for (int i = 0; i < step->n_in; i++)
-        if (step->in[i] && step->in[i]->made <= t->own_mark)
-            att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: recompute's function uses a variable that it was not given",
-                          step->op->name);
-    return !t->status;
-}
-
-att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, const att_attention_args *args)
-{
-    if (t->own_mark && !own_inputs(t, step))
-        return NULL;
-    if (t->status || (t->detect_anomaly && !att_tape_check_finite(t, step)) || (t->record && !record(t, step)))
-        return NULL;
-    if (t->hook) {
-        const att_tape_event event = {
-            .op = step->op->name, .scope = path_of(t), .output = &step->y->value, .plan = plan, .args = args};
-        t->hook(t->hook_user, &event);
-    }
-    return step->y;
-}
-
-att_var *att_tape_end(att_tape *t, const att_operation *op, att_var *y, att_var *const *in, int n_in, const void *saved,
-                      size_t saved_bytes)
-{
-    const att_step step = {.op = op, .y = y, .in = in, .n_in = n_in, .saved = saved, .saved_bytes = saved_bytes};
-    return y ? att_tape_done(t, &step, NULL, NULL) : NULL;
-}
-
 /* ---- scopes */
 
 att_scope att_scope_begin(att_tape *t, const char *name)
@@ -326,7 +265,7 @@ att_scope att_scope_begin(att_tape *t, const char *name)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "scope_begin: name is NULL");
     if (t->status)
         return s;
-    const char *parent = path_of(t);
+    const char *parent = att_tape_scope_path(t);
     const size_t bytes = strlen(parent) + strlen(name) + 2; /* "/" and the zero byte */
     size_t made;
     att_tape_scope *scope = allocate(t, sizeof *scope + bytes, &made);
@@ -393,23 +332,7 @@ att_var *att_scope_reset(att_tape *t, att_scope s, att_var *keep)
     return t->status ? NULL : att_tape_release(t, t->scope->made, keep);
 }
 
-/* ---- helpers of the operations */
-
-int64_t att_tape_rows(const att_tensor *x)
-{
-    int64_t n = 1;
-    for (int i = 0; i < x->rank - 1; i++)
-        n *= x->dim[i];
-    return n;
-}
-
-bool att_same_shape(const att_tensor *a, const att_tensor *b)
-{
-    bool same = a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++)
-        same = a->dim[i] == b->dim[i];
-    return same;
-}
+/* ---- checks */
 
 bool att_tape_check_offsets(att_tape *t, const char *op, const att_tensor *x, const int64_t *offsets, int64_t n)
 {
@@ -424,59 +347,4 @@ bool att_tape_check_offsets(att_tape *t, const char *op, const att_tensor *x, co
             att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: offsets[%lld] = %lld is above offsets[%lld] = %lld", op,
                           (long long)i, (long long)offsets[i], (long long)i + 1, (long long)offsets[i + 1]);
     return !t->status;
-}
-
-typedef struct range_job {
-    void (*body)(const void *arg, int64_t first, int64_t last);
-    const void *arg;
-    int64_t count, grain;
-} range_job;
-
-static void run_range(void *arg, int i)
-{
-    const range_job *job = arg;
-    const int64_t first = i * job->grain, last = first + job->grain;
-    job->body(job->arg, first, last < job->count ? last : job->count);
-}
-
-static void for_ranges(att_ctx *ctx, int64_t count, int64_t grain,
-                       void (*body)(const void *arg, int64_t first, int64_t last), const void *arg)
-{
-    range_job job = {.body = body, .arg = arg, .count = count, .grain = grain};
-    att_parallel_for(ctx, (int)att_ceil_div(count, grain), run_range, &job);
-}
-
-void att_tape_for_rows(att_ctx *ctx, int64_t rows, int64_t features,
-                       void (*body)(const void *arg, int64_t first, int64_t last), const void *arg)
-{
-    enum { WORTH = 16384 };
-    for_ranges(ctx, rows, features < WORTH / 2 ? WORTH / (features > 0 ? features : 1) : 1, body, arg);
-}
-
-void att_tape_for_columns(att_ctx *ctx, int64_t columns, void (*body)(const void *arg, int64_t first, int64_t last),
-                          const void *arg)
-{
-    for_ranges(ctx, columns, 64, body, arg);
-}
-
-typedef struct total_job {
-    int64_t n, divisor;
-    const float *x;
-    float *y;
-} total_job;
-
-static void total(const void *arg, int64_t first, int64_t last)
-{
-    (void)first, (void)last;
-    const total_job *j = arg;
-    double sum = 0;
-    for (int64_t i = 0; i < j->n; i++)
-        sum += (double)j->x[i];
-    *j->y = (float)(sum / (double)j->divisor);
-}
-
-void att_tape_total(att_ctx *ctx, int64_t n, const float *x, int64_t divisor, float *y)
-{
-    const total_job j = {n, divisor, x, y};
-    for_ranges(ctx, 1, 1, total, &j);
 }

@@ -102,8 +102,8 @@ att_var *att_tape_part(att_tape *t, att_var *of, int64_t at, int rank, const int
 /* Saves bytes at p for backward: a copy in the tape's memory if it records, else p itself. NULL: the tape has
  * failed. */
 const void *att_tape_save(att_tape *t, const void *p, size_t bytes);
-/* Ends an operation: checks that y is finite if required, records the step and calls the hook. plan and args are for
- * "attend", else NULL. */
+/* Ends an operation (record.c): checks that y is finite if required, records the step and calls the hook. plan and args
+ * are for "attend", else NULL. */
 att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, const att_attention_args *args);
 /* The same of an operation without parameters. y or NULL: it has failed */
 att_var *att_tape_end(att_tape *t, const att_operation *op, att_var *y, att_var *const *in, int n_in, const void *saved,
@@ -114,15 +114,19 @@ att_var *att_tape_end(att_tape *t, const att_operation *op, att_var *y, att_var 
 bool att_tape_check_finite(att_tape *t, const att_step *s);
 att_status att_tape_check_finite_grads(const att_tape *t, const att_step *s);
 
+/* Checks that offsets [n + 1] divide the rows of x into sequences. */
+bool att_tape_check_offsets(att_tape *t, const char *op, const att_tensor *x, const int64_t *offsets, int64_t n);
+
+/* The path of the innermost scope, "encoder/0"; "": there is none */
+const char *att_tape_scope_path(const att_tape *t);
 /* Frees all variables above the mark except keep; on a tape that records, only values that no backward reads. */
 att_var *att_tape_release(att_tape *t, size_t mark, att_var *keep);
 
-/* The number of rows of x: the product of all dimensions but the last. */
+/* ---- rows (rows.c)
+ *
+ * The number of rows of x: the product of all dimensions but the last. */
 int64_t att_tape_rows(const att_tensor *x);
 bool att_same_shape(const att_tensor *a, const att_tensor *b);
-
-/* Checks that offsets [n + 1] divide the rows of x into sequences. */
-bool att_tape_check_offsets(att_tape *t, const char *op, const att_tensor *x, const int64_t *offsets, int64_t n);
 
 /* Calls body(arg, first, last) for ranges of rows, in parallel, with some ten thousand elements each. */
 void att_tape_for_rows(att_ctx *ctx, int64_t rows, int64_t features,
@@ -168,7 +172,18 @@ void att_tape_blocks(att_ctx *ctx, int64_t blocks, int64_t n, const float *x, in
  * of its indices; -1: no such dimension. */
 int att_tape_dim(const att_tensor *x, int dim, int64_t *outer, int64_t *inner);
 
-/* ---- elementwise operations on two operands, and sums
+/* ---- sums, each in an order of the shapes alone (reductions.c)
+ *
+ * y [outer, inner] = sums of x [outer, n, inner] over n / divisor */
+void att_tape_sum_dim(att_ctx *ctx, int64_t outer, int64_t n, int64_t inner, double divisor, const float *x, float *y);
+/* y = sum of x [n] / divisor; in ascending order, in double */
+void att_tape_total(att_ctx *ctx, int64_t n, const float *x, int64_t divisor, float *y);
+/* y [count] += x [count] */
+void att_tape_sum(att_ctx *ctx, int64_t count, const float *x, float *y);
+/* y [columns] += sum of the rows of x [rows, columns], in ascending order */
+void att_tape_sum_rows(att_ctx *ctx, int64_t rows, int64_t columns, const float *x, float *y);
+
+/* ---- elementwise operations on two operands
  *
  * Shapes are broadcast as in NumPy: dimensions are aligned from the last one, and of each pair one is the other or 1
  * (broadcast.c). */
@@ -185,14 +200,8 @@ att_var *att_tape_binary_operation(att_tape *t, const att_operation *op, att_bin
 att_status att_tape_broadcast_back(att_tape *t, const att_tensor *y, const float *dy, att_var *x);
 /* The same of f(y->grad, z) */
 att_status att_tape_binary_back(att_tape *t, const att_var *y, att_binary *f, const att_tensor *z, att_var *x);
-/* y [outer, inner] = sums of x [outer, n, inner] over n / divisor, in an order of the shape alone (sum.c) */
-void att_tape_sum_dim(att_ctx *ctx, int64_t outer, int64_t n, int64_t inner, double divisor, const float *x, float *y);
-
 /* att_matmul_strided with scratch memory of the tape (product.c). */
 att_status att_tape_product(att_tape *t, const att_matmul_args *args);
-
-/* y = sum of x [n] / divisor; in ascending order, in double */
-void att_tape_total(att_ctx *ctx, int64_t n, const float *x, int64_t divisor, float *y);
 
 /* Checks that x [rows, in], weight [out, in] and bias [out] or NULL make a linear layer (linear.c) */
 bool att_tape_check_linear(att_tape *t, const char *op, const att_tensor *x, const att_param *weight,
@@ -241,7 +250,7 @@ att_status att_function_backward(att_ctx *ctx, const att_function *f, const void
  * gradients of parameters are in the list t->partials. */
 att_status att_tape_run_backward(att_tape *t, att_var *from, const float *dy);
 
-/* The gradient of x, zeroed if it was not written yet, to be added to; NULL: x is NULL or requires none */
+/* The gradient of x (grad.c), zeroed if it was not written yet, to be added to; NULL: x is NULL or requires none */
 float *att_tape_grad(att_var *x);
 /* The same for an operation that can write as well as add: if *add is false it must write all elements. */
 float *att_tape_grad_for_write(att_var *x, bool *add);
@@ -255,10 +264,6 @@ void att_tape_dx_end(att_tape *t, att_var *x, const float *dx);
 void att_tape_add_grad(att_tape *t, att_var *x, const float *dx);
 /* Memory until the backward of the step returns; NULL: error set */
 float *att_tape_scratch(att_tape *t, size_t count);
-/* y [count] += x [count] */
-void att_tape_sum(att_ctx *ctx, int64_t count, const float *x, float *y);
-/* y [columns] += sum of the rows of x [rows, columns], in ascending order */
-void att_tape_sum_rows(att_ctx *ctx, int64_t rows, int64_t columns, const float *x, float *y);
 /* Backward of z = x W^T + b from dz [m, n]: adds dz W to the gradient of x [m, k], dz^T x to that of weight [n, k], and
  * the sum of the rows of dz to that of bias [n] (or NULL) (linear.c) */
 att_status att_tape_input_back(att_tape *t, const float *dz, att_var *x, att_param *weight);

@@ -1,0 +1,66 @@
+/* The end of an operation: its values are checked, its step is recorded for backward, the hook is called. */
+#include "tape/tape.h"
+
+static bool requires_grad(const att_step *s)
+{
+    bool does = s->op == &att_operation_recompute; /* which values it reads is known when it runs again */
+    for (int i = 0; i < s->n_in; i++)
+        does |= s->in[i] && s->in[i]->requires_grad;
+    for (int i = 0; i < s->n_param; i++)
+        does |= s->param[i] != NULL;
+    return does;
+}
+
+/* Records a step for backward. */
+static bool record(att_tape *t, const att_step *step)
+{
+    att_step s = *step;
+    if (!requires_grad(step))
+        return true;
+    for (int i = 0; i < s.n_in; i++)
+        if (s.in[i]) {
+            s.in[i]->readers++;
+            s.in[i]->value_needed |= !(s.op->ignores_in >> i & 1);
+        }
+    s.in = att_tape_save(t, s.in, (size_t)s.n_in * sizeof(att_var *));
+    s.param = att_tape_save(t, s.param, (size_t)s.n_param * sizeof(att_param *));
+    s.saved = att_tape_save(t, s.saved, s.saved_bytes);
+    s.scope = att_tape_scope_path(t);
+    s.y->step = t->status ? NULL : att_tape_save(t, &s, sizeof s);
+    s.y->requires_grad = true;
+    return s.y->step;
+}
+
+/* A function that runs again reads the values of its original call, so it may use only its own inputs. */
+static bool own_inputs(att_tape *t, const att_step *step)
+{
+    for (int i = 0; i < step->n_in; i++)
+        if (step->in[i] && step->in[i]->made <= t->own_mark)
+            att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: recompute's function uses a variable that it was not given",
+                          step->op->name);
+    return !t->status;
+}
+
+att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, const att_attention_args *args)
+{
+    if (t->own_mark && !own_inputs(t, step))
+        return NULL;
+    if (t->status || (t->detect_anomaly && !att_tape_check_finite(t, step)) || (t->record && !record(t, step)))
+        return NULL;
+    if (t->hook) {
+        const att_tape_event event = {.op = step->op->name,
+                                      .scope = att_tape_scope_path(t),
+                                      .output = &step->y->value,
+                                      .plan = plan,
+                                      .args = args};
+        t->hook(t->hook_user, &event);
+    }
+    return step->y;
+}
+
+att_var *att_tape_end(att_tape *t, const att_operation *op, att_var *y, att_var *const *in, int n_in, const void *saved,
+                      size_t saved_bytes)
+{
+    const att_step step = {.op = op, .y = y, .in = in, .n_in = n_in, .saved = saved, .saved_bytes = saved_bytes};
+    return y ? att_tape_done(t, &step, NULL, NULL) : NULL;
+}
