@@ -40,6 +40,30 @@ void att_free(att_ctx *ctx, void *p)
         ctx->allocator.free(ctx->allocator.user, p);
 }
 
+att_status att_grow(att_ctx *ctx, void *array, size_t size, size_t count, size_t more, size_t *room)
+{
+    enum { MIN = 64 };
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"array", array}, {"room", room})))
+        return ATT_ERR_ARGUMENT;
+    if (more <= *room - count)
+        return ATT_OK;
+    size_t wanted = *room ? *room : MIN;
+    while (wanted - count < more && wanted <= SIZE_MAX / 2)
+        wanted *= 2;
+    if (wanted - count < more)
+        return att_fail(ctx, ATT_ERR_MEMORY, "an array of %zu elements and %zu more is too large", count, more);
+    void *items, *larger = att_alloc(ctx, wanted, size);
+    if (!larger)
+        return ATT_ERR_MEMORY;
+    memcpy(&items, array, sizeof items); /* all pointers to objects have the same representation */
+    if (count > 0)
+        memcpy(larger, items, count * size);
+    att_free(ctx, items);
+    memcpy(array, &larger, sizeof larger);
+    *room = wanted;
+    return ATT_OK;
+}
+
 /* ---- arena
  *
  *    first                     current

@@ -1,5 +1,5 @@
 #include "caption/caption_batches.h"
-#include "io/util.h"
+#include "util/util.h"
 #include "caption/plain_words.h"
 
 #include <string.h>

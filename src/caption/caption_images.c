@@ -1,6 +1,6 @@
 #include "caption/caption_images.h"
 #include "io/parallel_status.h"
-#include "io/util.h"
+#include "util/util.h"
 
 static att_status read_image(const void *set, int64_t i, att_image *out, att_ctx *ctx)
 {

@@ -2,7 +2,7 @@
 #include "caption/caption_file.h"
 #include "vision/image_set.h"
 #include "io/line_reader.h"
-#include "io/util.h"
+#include "util/util.h"
 #include "caption/plain_words.h"
 #include "attend_caption.h"
 

@@ -1,6 +1,6 @@
 /* Training of a captioner (Vinyals et al. 2015; Xu et al. 2015): mean cross entropy per word, after epochs in which the
  * encoder learns the presence of words. */
-#include "io/util.h"
+#include "util/util.h"
 #include "caption/caption_batches.h"
 #include "caption/caption_validation.h"
 #include "caption/caption_images.h"

@@ -1,6 +1,6 @@
 #include "caption/caption_validation.h"
 #include "io/string_list.h"
-#include "io/util.h"
+#include "util/util.h"
 #include "decoder/beam_search.h"
 
 #include "attend_text.h"

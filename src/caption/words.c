@@ -1,6 +1,6 @@
 #include "caption/words.h"
 #include "io/settings.h"
-#include "io/util.h"
+#include "attend_util.h"
 #include "caption/plain_words.h"
 
 #include <stdlib.h>

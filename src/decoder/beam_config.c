@@ -1,6 +1,6 @@
 #include "decoder/beam_config.h"
 #include "io/settings.h"
-#include "io/util.h"
+#include "util/util.h"
 
 enum { MAX_TOKENS = 1 << 20 };
 

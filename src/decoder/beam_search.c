@@ -1,5 +1,5 @@
 #include "decoder/beam_search.h"
-#include "io/util.h"
+#include "util/util.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 #include "io/error_position.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 att_status att_fail_at(const att_where *where, att_status status, const char *format, ...)
@@ -15,4 +14,11 @@ att_status att_fail_at(const att_where *where, att_status status, const char *fo
     if (!where->of)
         return att_fail(where->ctx, status, "%s", message);
     return att_fail(where->ctx, status, "%s %lld: %s", where->of, (long long)where->number, message);
+}
+
+att_status att_fail_in(att_ctx *ctx, const char *path, att_status status, const char *format, va_list args)
+{
+    char sentence[512];
+    vsnprintf(sentence, sizeof sentence, format, args);
+    return att_fail(ctx, status, "%s: %s", path, sentence);
 }

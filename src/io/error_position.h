@@ -4,6 +4,8 @@
 
 #include "attend_util.h"
 
+#include <stdarg.h>
+
 typedef struct att_where {
     att_ctx *ctx;
     const char *path; /* of a file; or NULL: the caller's array */
@@ -13,5 +15,7 @@ typedef struct att_where {
 
 /* Fails with "PATH: line NUMBER: message", "action NUMBER: message", or the message alone. */
 att_status att_fail_at(const att_where *where, att_status status, const char *format, ...) ATT_PRINTF(3, 4);
+/* att_fail with "PATH: message", for readers of a format, whose own function has the "...". */
+att_status att_fail_in(att_ctx *ctx, const char *path, att_status status, const char *format, va_list args);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "io/content.h"
 #include "io/gguf_types.h"
-#include "io/util.h"
+#include "io/error_position.h"
 
 /* Bytes of the shortest value: the length of an empty key, a type, a byte; and of the shortest tensor: the length of an
  * empty name, the number of dimensions, one dimension, a type, an offset */

@@ -1,8 +1,6 @@
 /* Types of tensors in .gguf files. */
 #include "io/gguf_types.h"
 
-#include "io/util.h"
-
 enum { F32 = 0, F16 = 1, Q4_0 = 2, Q4_1 = 3, Q8_0 = 8, BF16 = 30, BLOCK = 32 };
 
 static const att_gguf_type types[] = {

@@ -3,7 +3,8 @@
 
 #include "io/gguf_types.h"
 #include "io/tensor_write.h"
-#include "io/util.h"
+#include "attend_util.h"
+#include "util/util.h"
 
 #include <string.h>
 

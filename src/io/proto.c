@@ -1,5 +1,5 @@
 #include "io/proto.h"
-#include "io/util.h"
+#include "io/error_position.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * element size. */
 #include "io/atomic_write.h"
 #include "io/safetensors.h"
-#include "io/util.h"
+#include "attend_util.h"
 #include "io/settings.h"
 #include "io/tensor_write.h"
 

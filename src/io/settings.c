@@ -1,5 +1,5 @@
 #include "io/settings.h"
-#include "io/util.h"
+#include "io/error_position.h"
 #include "io/atomic_write.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 #include "io/string_list.h"
-#include "io/util.h"
+#include "attend_util.h"
 
 #include <string.h>
 

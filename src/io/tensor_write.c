@@ -1,7 +1,7 @@
 #include "io/tensor_write.h"
 
 #include "io/dtype_range.h"
-#include "io/util.h"
+#include "util/util.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Conversations as a chat template writes them, and their ids. */
 #include "language/chat.h"
 
-#include "io/util.h"
+#include "attend_util.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 

@@ -1,7 +1,7 @@
 /* Opens chat templates: finds their text, and which format it is. */
 #include "io/gguf.h"
 #include "io/settings.h"
-#include "io/util.h"
+#include "attend_util.h"
 #include "language/chat.h"
 #include "language/chat_jinja.h"
 

@@ -4,7 +4,7 @@
  * token and, after it, tokens that lookup proposes. The logits after each of them give a token; as long as this is the
  * proposed one, the next logits are valid, too. Since a random token depends on nothing but its logits and its
  * position, the text is the same with and without proposals. */
-#include "io/util.h"
+#include "util/util.h"
 #include "stack/language_model.h"
 #include "language/sampling.h"
 #include "language/text_generator.h"

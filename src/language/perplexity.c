@@ -1,5 +1,5 @@
 /* Perplexity: how well a language model predicts a text, window by window. */
-#include "io/util.h"
+#include "util/util.h"
 #include "stack/language_model.h"
 
 #include <math.h>

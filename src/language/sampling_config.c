@@ -1,6 +1,5 @@
 /* generation_config.json of a language model. */
 #include "io/settings.h"
-#include "io/util.h"
 #include "model/gguf_model.h"
 #include "language/sampling.h"
 #include "language/text_generator.h"

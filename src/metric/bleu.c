@@ -1,6 +1,6 @@
 /* N-gram statistics for BLEU (tokens) and chrF (characters). */
 #include "io/check_texts.h"
-#include "io/util.h"
+#include "util/util.h"
 #include "metric/sacrebleu_tokenizer.h"
 
 #include <stdlib.h>

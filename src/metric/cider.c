@@ -1,7 +1,8 @@
 /* CIDEr-D: cosines of vectors of n-grams, weighted by how few images have them. */
 #include "io/bytes.h"
 #include "io/check_texts.h"
-#include "io/util.h"
+#include "attend_util.h"
+#include "util/util.h"
 #include "metric/bootstrap.h"
 #include "metric/sacrebleu_tokenizer.h"
 #include "text/hash_table.h"

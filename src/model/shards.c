@@ -1,6 +1,6 @@
 /* model.safetensors.index.json: {"weight_map": {TENSOR: FILE, ...}} */
 #include "io/settings.h"
-#include "io/util.h"
+#include "util/util.h"
 #include "model/checkpoint.h"
 
 #include <stdlib.h>

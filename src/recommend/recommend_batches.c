@@ -1,5 +1,6 @@
 #include "recommend/recommend_batches.h"
-#include "io/util.h"
+#include "attend_util.h"
+#include "util/util.h"
 #include "train/shuffle.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 #include "recommend/recommend_loss.h"
-#include "io/util.h"
+#include "attend_util.h"
 
 double att_gbce_beta(double calibration, int64_t negatives, int64_t items)
 {

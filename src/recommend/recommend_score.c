@@ -1,5 +1,5 @@
 /* What a recommender computes of histories and items: vectors, scores, attention. */
-#include "io/util.h"
+#include "util/util.h"
 #include "model/attention_recorder.h"
 #include "recommend/recommend_score.h"
 #include "recommend/histories.h"

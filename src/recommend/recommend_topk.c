@@ -1,5 +1,6 @@
 /* Lists of the items with the highest scores. */
-#include "io/util.h"
+#include "attend_util.h"
+#include "util/util.h"
 #include "recommend/recommend_score.h"
 #include "recommend/histories.h"
 #include "util/best.h"

@@ -1,5 +1,5 @@
 /* Training of a recommender from histories (Kang, McAuley 2018; Sun et al. 2019): mean loss per position. */
-#include "io/util.h"
+#include "util/util.h"
 #include "recommend/holdout.h"
 #include "recommend/recommend_batches.h"
 #include "recommend/recommend_loss.h"

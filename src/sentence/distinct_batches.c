@@ -1,5 +1,5 @@
 #include "sentence/distinct_batches.h"
-#include "io/util.h"
+#include "util/util.h"
 #include "text/hash_table.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "sentence/sentence.h"
 #include "model/attention_map.h"
 #include "io/check_texts.h"
-#include "io/util.h"
+#include "util/util.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Training of a sentence embedding model (Reimers, Gurevych 2019): rows of texts, in batches, and the loss of each. */
 #include "io/check_texts.h"
-#include "io/util.h"
+#include "util/util.h"
 #include "sentence/sentence.h"
 #include "text/utf8.h"
 #include "sentence/distinct_batches.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/util.h"
+#include "attend_util.h"
 #include "text/gguf_tokenizer.h"
 
 enum { MAX_PIECE = 1024 /* bytes */ };

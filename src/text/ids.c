@@ -1,5 +1,5 @@
 #include "text/ids.h"
-#include "io/util.h"
+#include "util/util.h"
 #include "text/not_utf8.h"
 #include "text/utf8.h"
 

@@ -1,5 +1,6 @@
 /* Reads a SentencePiece model file (a ModelProto). */
-#include "io/util.h"
+#include "attend_util.h"
+#include "util/util.h"
 #include "text/sentencepiece.h"
 
 #include <float.h>

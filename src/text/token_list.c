@@ -1,7 +1,8 @@
 /* A vocabulary from a list of tokens and ids. */
 #include <stdlib.h>
 
-#include "io/util.h"
+#include "attend_util.h"
+#include "util/util.h"
 #include "text/tokenizer_file.h"
 
 att_status att_token_list_add(att_token_list *list, att_trie_entry entry)

@@ -1,7 +1,8 @@
 #include "text/tokenizer.h"
 
 #include "io/file.h"
-#include "io/util.h"
+#include "attend_util.h"
+#include "util/util.h"
 #include "text/gguf_tokenizer.h"
 #include "text/sentencepiece.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "io/check_texts.h"
-#include "io/util.h"
+#include "util/util.h"
 #include "text/bpe_learn.h"
 #include "text/sentencepiece.h"
 #include "text/utf8.h"

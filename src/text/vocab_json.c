@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "io/json_scan.h"
-#include "io/util.h"
+#include "attend_util.h"
 #include "text/tokenizer_file.h"
 #include "text/utf8.h"
 #include "text/wordpiece.h"

@@ -1,5 +1,5 @@
 #include "text/wordpiece.h"
-#include "io/util.h"
+#include "util/util.h"
 
 #include <string.h>
 

@@ -3,7 +3,8 @@
 #include "io/atomic_write.h"
 #include "io/safetensors.h"
 #include "util/shape.h"
-#include "io/util.h"
+#include "attend_util.h"
+#include "util/util.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* A training step: batches, losses, backward, optimizer. */
-#include "io/util.h"
+#include "util/util.h"
 #include "train/training.h"
 
 #include <math.h>

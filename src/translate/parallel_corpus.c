@@ -1,5 +1,6 @@
 #include "translate/parallel_corpus.h"
-#include "io/util.h"
+#include "attend_util.h"
+#include "util/util.h"
 #include "text/not_utf8.h"
 #include "text/utf8.h"
 

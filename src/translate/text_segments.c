@@ -1,5 +1,5 @@
 #include "translate/text_segments.h"
-#include "io/util.h"
+#include "attend_util.h"
 #include "text/utf8.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Translation: tokenise, sort by length, search in batches, restore the order. */
 #include "io/check_texts.h"
-#include "io/util.h"
+#include "util/util.h"
 #include "translate/text_segments.h"
 #include "translate/translator.h"
 

@@ -1,5 +1,5 @@
 /* Batches: reads and tokenises their lines. */
-#include "io/util.h"
+#include "util/util.h"
 #include "translate/parallel_corpus.h"
 
 #include <string.h>

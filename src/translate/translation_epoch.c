@@ -1,5 +1,5 @@
 /* The order of pairs in an epoch, and its batches. */
-#include "io/util.h"
+#include "util/util.h"
 #include "train/shuffle.h"
 #include "translate/parallel_corpus.h"
 

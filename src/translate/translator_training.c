@@ -1,5 +1,5 @@
 /* Training of a translator: mean cross entropy per target token; validation. */
-#include "io/util.h"
+#include "util/util.h"
 #include "translate/encoder_decoder.h"
 #include "translate/parallel_corpus.h"
 #include "train/training.h"

@@ -1,5 +1,5 @@
 #include "vision/image_batches.h"
-#include "io/util.h"
+#include "util/util.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* A folder of images for each class. */
 #include "vision/image_set.h"
-#include "io/util.h"
+#include "attend_util.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Sets of labelled images in any format: opening, labels, reading. */
 #include "vision/image_set.h"
 #include "io/gzip_reader.h"
-#include "io/util.h"
+#include "util/util.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "vision/image_set.h"
 #include "image/processor.h"
 #include "io/parallel_status.h"
-#include "io/util.h"
+#include "util/util.h"
 #include "vision/vit.h"
 #include "vision/image_batches.h"
 #include "train/shuffle.h"

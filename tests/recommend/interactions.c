@@ -1,7 +1,7 @@
 /* Logs: each format gives the same histories, sorted by time and, where times are equal, by the file; and what is
  * damaged or hostile is refused with a sentence that names file, line and field. */
 #include "fixtures/interactions.h"
-#include "io/util.h"
+#include "util/util.h"
 #include "fixtures/real_files.h"
 
 #include "attend_util.h"

@@ -1,7 +1,7 @@
 /* SASRec and BERT4Rec against PyTorch, transformers and the code of SASRec's authors: states, losses, gradients; their
  * folders; further items; content. */
 #include "fixtures/recommend.h"
-#include "io/util.h"
+#include "util/util.h"
 #include "recommend/recommend_loss.h"
 
 #include "attend_util.h"

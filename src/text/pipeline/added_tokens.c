@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/util.h"
+#include "attend_util.h"
 #include "text/post_processor.h"
 #include "text/pipeline/unicode_v16.h"
 #include "text/utf8.h"

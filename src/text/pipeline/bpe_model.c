@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/util.h"
+#include "util/util.h"
 #include "text/pipeline/pipeline.h"
 #include "text/utf8.h"
 

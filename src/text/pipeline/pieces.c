@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "io/util.h"
+#include "attend_util.h"
 #include "text/utf8.h"
 #include "text/wordpiece.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "io/util.h"
+#include "util/util.h"
 #include "text/pipeline/unicode_v16.h"
 #include "text/utf8.h"
 

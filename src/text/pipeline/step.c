@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "io/util.h"
+#include "attend_util.h"
 
 static void copy(att_settings *s, att_byte_view value, char **text, size_t *bytes)
 {
