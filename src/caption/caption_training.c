@@ -1,6 +1,7 @@
 /* Training of a captioner (Vinyals et al. 2015; Xu et al. 2015): mean cross entropy per word, after epochs in which the
  * encoder learns the presence of words. */
 #include "util/util.h"
+#include "model/checksum.h"
 #include "caption/caption_batches.h"
 #include "caption/caption_validation.h"
 #include "caption/caption_images.h"
@@ -25,7 +26,7 @@ typedef struct caption_data {
     int64_t epoch;          /* its number */
     int64_t warmup;         /* of the schedule */
     int64_t presence_steps; /* the first steps, which learn presence alone */
-    uint64_t start;         /* a checksum of the initial model */
+    uint64_t start;         /* a checksum of the settings; the weights follow from them and the seed */
 } caption_data;
 
 /* ---- words */
@@ -148,19 +149,6 @@ static att_status make_model(caption_data *t)
     return e;
 }
 
-/* A checksum of the settings; the weights follow from them and the seed. */
-static att_status sum_model(caption_data *t)
-{
-    json_t *root = att_captioner_config_json(&t->model->config);
-    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-    json_decref(root);
-    if (!text)
-        return att_fail(t->ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model");
-    t->start = att_fnv64_text(ATT_FNV64_OFFSET, text);
-    free(text);
-    return ATT_OK;
-}
-
 /* ---- options that depend on the model */
 
 static att_status check_model(const caption_data *t)
@@ -207,7 +195,7 @@ static att_status open_data(void *self, const char *folder, bool resume)
         e = open_captions(t, o->valid, "valid", &t->valid);
     t->images.model = t->model;
     e = e ? e : att_caption_images_open(&t->images, &how, o->encoder_memory);
-    e = e ? e : sum_model(t);
+    e = e ? e : att_settings_checksum(t->ctx, att_captioner_config_json(&t->model->config), &t->start);
     t->order = e ? NULL : att_alloc(t->ctx, (size_t)t->set.images, sizeof *t->order);
     if (!e && !t->order)
         e = ATT_ERR_MEMORY;

@@ -1,5 +1,6 @@
 /* Training of a recommender from histories (Kang, McAuley 2018; Sun et al. 2019): mean loss per position. */
 #include "util/util.h"
+#include "model/checksum.h"
 #include "recommend/holdout.h"
 #include "recommend/recommend_batches.h"
 #include "recommend/recommend_loss.h"
@@ -81,38 +82,15 @@ static att_status open_model(recommender_data *t)
 
 /* ---- opening */
 
-/* FNV-1a over n 32-bit words */
-static uint64_t checksum(uint64_t sum, const void *words, int64_t n)
-{
-    const char *x = words;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t word;
-        memcpy(&word, x + 4 * i, sizeof word);
-        sum = att_fnv64(sum, word);
-    }
-    return sum;
-}
-
 /* Checksums of settings and weights, of items and histories */
 static att_status sum_up(recommender_data *t)
 {
-    json_t *root = att_recommender_config_json(&t->model->config);
-    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-    json_decref(root);
-    if (!text)
-        return att_fail(t->ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model");
-    t->start = att_fnv64_text(ATT_FNV64_OFFSET, text);
-    free(text);
-    const char *name;
-    const att_param *p;
-    for (int64_t i = 0; (p = att_recommender_param(t->model, i, &name)); i++) {
-        const att_tensor *w = att_param_value(p);
-        t->start = checksum(t->start, w->data, w->dim[0] * w->stride[0]);
-    }
+    const att_status e = att_settings_checksum(t->ctx, att_recommender_config_json(&t->model->config), &t->start);
+    t->start = att_model_checksum(t->start, &t->model->model);
     t->histories = att_history_batches_sum(t->batches);
     for (int64_t i = 0; i < t->log.items; i++)
         t->histories = att_fnv64_text(t->histories, att_interactions_item(log_of(t), i));
-    return ATT_OK;
+    return e;
 }
 
 static att_status make_batches(recommender_data *t)

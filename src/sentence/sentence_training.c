@@ -1,6 +1,7 @@
 /* Training of a sentence embedding model (Reimers, Gurevych 2019): rows of texts, in batches, and the loss of each. */
 #include "io/check_texts.h"
 #include "util/util.h"
+#include "model/checksum.h"
 #include "sentence/sentence.h"
 #include "text/utf8.h"
 #include "sentence/distinct_batches.h"
@@ -43,18 +44,6 @@ static size_t text_bytes(const att_sentence_training_options *o, int64_t i)
     return o->bytes ? o->bytes[i] : strlen(o->texts[i]);
 }
 
-/* FNV-1a over n 32-bit words. */
-static uint64_t checksum(uint64_t sum, const void *words, int64_t n)
-{
-    const char *x = words;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t word;
-        memcpy(&word, x + 4 * i, sizeof word);
-        sum = att_fnv64(sum, word);
-    }
-    return sum;
-}
-
 static att_status read_texts(sentence_data *t)
 {
     const att_sentence_training_options *o = &t->options;
@@ -65,7 +54,7 @@ static att_status read_texts(sentence_data *t)
         for (int64_t k = i * o->columns; !e && k < (i + 1) * o->columns; k++) {
             e = att_encode(t->model->tokenizer, o->texts[k], text_bytes(o, k),
                            ATT_OPTIONS(att_encode_options, .max_tokens = max), &t->tokens[k]);
-            t->texts = checksum(t->texts, t->tokens[k].ids, e ? 0 : t->tokens[k].count);
+            t->texts = att_fnv64_words(t->texts, t->tokens[k].ids, e ? 0 : t->tokens[k].count);
             cut |= t->tokens[k].truncated;
         }
         t->cut += cut;
@@ -80,8 +69,8 @@ static void read_targets(sentence_data *t)
         t->score[i] = (float)o->scores[i];
     for (int64_t i = 0; t->label && i < o->pairs; i++)
         t->label[i] = o->labels[i];
-    t->texts = checksum(t->texts, t->score, t->score ? o->pairs : 0);
-    t->texts = checksum(t->texts, t->label, t->label ? o->pairs : 0);
+    t->texts = att_fnv64_words(t->texts, t->score, t->score ? o->pairs : 0);
+    t->texts = att_fnv64_words(t->texts, t->label, t->label ? o->pairs : 0);
 }
 
 /* [n] of `size` bytes if the loss needs it; *ok becomes false if memory ends. */
@@ -153,12 +142,7 @@ static att_status make_classifier(sentence_data *t)
 static att_status prepare(sentence_data *t)
 {
     att_status e = allocate(t);
-    const char *name;
-    const att_param *p;
-    for (int64_t i = 0; !e && (p = att_bert_param(t->model->bert, i, &name)); i++) {
-        const att_tensor *w = att_param_value(p);
-        t->start = checksum(t->start, w->data, w->dim[0] * w->stride[0]);
-    }
+    t->start = att_model_checksum(t->start, (const att_model *)t->model->bert);
     e = e ? e : read_texts(t);
     if (!e)
         read_targets(t);

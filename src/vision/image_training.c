@@ -3,6 +3,7 @@
 #include "image/processor.h"
 #include "io/parallel_status.h"
 #include "util/util.h"
+#include "model/checksum.h"
 #include "vision/vit.h"
 #include "vision/image_batches.h"
 #include "train/shuffle.h"
@@ -84,28 +85,11 @@ static att_status open_model(image_data *t)
     return e ? e : att_vit_check_written(t->model, t->labels); /* now, not after hours */
 }
 
-/* A checksum of settings and weights. */
 static att_status sum_model(image_data *t)
 {
-    json_t *root = att_vit_config_json(&t->model->config, NULL);
-    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-    const char *name;
-    json_decref(root);
-    if (!text)
-        return att_fail(t->ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model");
-    t->start = att_fnv64_text(ATT_FNV64_OFFSET, text);
-    free(text);
-    const att_param *p;
-    for (int64_t i = 0; (p = att_vit_param(t->model, i, &name)); i++) {
-        const att_tensor *w = att_param_value(p);
-        const char *x = w->data;
-        for (int64_t k = 0; k < w->dim[0] * w->stride[0]; k++) {
-            uint32_t word;
-            memcpy(&word, x + 4 * k, sizeof word);
-            t->start = att_fnv64(t->start, word);
-        }
-    }
-    return ATT_OK;
+    const att_status e = att_settings_checksum(t->ctx, att_vit_config_json(&t->model->config, NULL), &t->start);
+    t->start = att_model_checksum(t->start, &t->model->model);
+    return e;
 }
 
 /* ---- opening */

@@ -1,0 +1,13 @@
+/* Checksums of models, FNV-1a of 64 bits: by these checkpoints tell whether a training continues with what it began
+ * with. */
+#ifndef ATT_MODEL_CHECKSUM_H
+#define ATT_MODEL_CHECKSUM_H
+
+#include "model/model.h"
+
+/* Sets *sum to that of settings (compact, with sorted keys), which it releases. settings NULL: memory has run out. */
+att_status att_settings_checksum(att_ctx *ctx, json_t *settings, uint64_t *sum);
+/* sum continued over the weights of a trainable model, f32, in the order of its parameters. */
+uint64_t att_model_checksum(uint64_t sum, const att_model *m);
+
+#endif
