@@ -82,9 +82,7 @@ static void open_bench(bench *b, const char *folder)
     for (int64_t i = 0; att_nn_params_at(p, i, &name); i++) {
         att_param *param = att_nn_params_at(p, i, &name);
         check(b->ctx, att_optimizer_add(b->optimizer, param,
-                                        ATT_OPTIONS(att_param_options, .frozen = strstr(name, ".running_") != NULL,
-                                                    .no_weight_decay = att_param_value(param)->rank < 2 ||
-                                                                       !strncmp(name, "target.", 7))));
+                                        ATT_OPTIONS(att_param_options, .frozen = strstr(name, ".running_") != NULL)));
     }
 }
 

@@ -55,6 +55,11 @@ ATT_API void att_param_invalidate(att_param *p);
  * by att_param_free. While a backward adds to p, no other backward may, and the gradient must not be read. */
 ATT_API const att_tensor *att_param_grad(const att_param *p);
 ATT_API void att_param_zero_grad(att_param *p);
+/* Is it for weight decay? Optimizers that p is added to decay it only if so. A new parameter is; of those of
+ * att_nn_params, biases and weights of norms, which have one dimension, are not, nor are what models set: embeddings of
+ * positions and the like. p or NULL: false. */
+ATT_API bool att_param_weight_decay(const att_param *p);
+ATT_API void att_param_set_weight_decay(att_param *p, bool decay); /* p or NULL */
 
 /* How a new parameter begins. fan_in and fan_out are the numbers of inputs and outputs that an element is one of: of
  * [out, in, ...] in and out times what the other dimensions make together. */
@@ -469,7 +474,7 @@ typedef struct att_optimizer_config {
 typedef struct att_param_options {
     size_t size;
     bool frozen;                /* no updates; its gradient is cleared and is no part of the norm */
-    bool no_weight_decay;       /* for biases and normalisation weights */
+    bool no_weight_decay;       /* besides att_param_set_weight_decay */
     const int64_t *frozen_rows; /* [n_frozen_rows], ascending: rows of the first dimension that are frozen */
     int64_t n_frozen_rows;
 } att_param_options;

@@ -226,11 +226,9 @@ static att_param *param(const void *self, int64_t i, const char **name)
 
 static att_param_options param_options(const void *self, const char *name, const att_tensor *value)
 {
-    (void)self;
-    const bool decays = value->rank > 1 && strncmp(name, "target.", 7) != 0;
+    (void)self, (void)value;
     return (att_param_options){.size = sizeof(att_param_options),
-                               .frozen = strstr(name, ".running_") != NULL, /* the forward pass moves these */
-                               .no_weight_decay = !decays};
+                               .frozen = strstr(name, ".running_") != NULL}; /* the forward pass moves these */
 }
 
 static int64_t batches_of(const caption_data *t) { return att_ceil_div(t->set.images, t->options.batch); }

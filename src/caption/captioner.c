@@ -61,7 +61,9 @@ static att_status build(att_model *base)
     if (c->presence)
         m->presence = att_nn_linear_new(p, "presence", c->features, c->presence, true);
     m->project = att_nn_linear_new(p, "project", c->features, c->hidden, true);
-    return c->decoder == ATT_CAPTIONER_TRANSFORMER ? build_transformer(m, p) : build_recurrent(m);
+    const att_status s = c->decoder == ATT_CAPTIONER_TRANSFORMER ? build_transformer(m, p) : build_recurrent(m);
+    att_param_set_weight_decay(att_nn_params_find(p, "target.weight"), false);
+    return s;
 }
 
 static void configure(att_model *base, att_settings *s)

@@ -28,8 +28,9 @@ struct att_nn_params {
     att_nn_params_config config;
     att_status status; /* the first error */
     char error[512];
-    entry **list; /* [count], of room */
-    int64_t count, room;
+    entry **list; /* [count] */
+    int64_t count;
+    size_t room; /* of the list */
     block *blocks;
     plan_entry *plans;
 };
@@ -186,11 +187,8 @@ att_status att_nn_params_optimize(const att_nn_params *p, att_optimizer *o)
     if (att_require(__func__, ATT_NAMED({"p", p}, {"o", o})))
         return ATT_ERR_ARGUMENT;
     att_status s = ATT_OK;
-    for (int64_t i = 0; !s && i < p->count; i++) {
-        att_param *param = p->list[i]->param;
-        const att_param_options options = {.size = sizeof options, .no_weight_decay = att_param_value(param)->rank < 2};
-        s = att_optimizer_add(o, param, &options);
-    }
+    for (int64_t i = 0; !s && i < p->count; i++)
+        s = att_optimizer_add(o, p->list[i]->param, NULL);
     return s;
 }
 
@@ -253,23 +251,6 @@ static att_status make(att_nn_params *p, entry *e, int rank, const int64_t *dim,
     return s ? s : att_param_new(p->ctx, &value, &e->param);
 }
 
-/* Room for one more entry */
-static bool grow(att_nn_params *p)
-{
-    if (p->count < p->room)
-        return true;
-    const int64_t room = att_max(64, 2 * p->room);
-    entry **list = att_alloc(p->ctx, (size_t)room, sizeof(entry *));
-    if (!list)
-        return failed(p, ATT_ERR_MEMORY);
-    if (p->count)
-        memcpy(list, p->list, (size_t)p->count * sizeof(entry *));
-    att_free(p->ctx, p->list);
-    p->list = list;
-    p->room = room;
-    return true;
-}
-
 /* The same name again: a tied weight */
 static att_param *again(att_nn_params *p, const char *name, att_param *param, int rank, const int64_t *dim)
 {
@@ -297,13 +278,15 @@ att_param *att_nn_params_request(att_nn_params *p, const char *prefix, const cha
     att_param *known = att_nn_params_find(p, whole.text);
     if (known)
         return again(p, whole.text, known, rank, dim);
-    entry *e = grow(p) ? att_nn_params_alloc(p, sizeof *e) : NULL;
+    att_status s = att_grow(p->ctx, &p->list, sizeof *p->list, (size_t)p->count, 1, &p->room);
+    entry *e = s ? failed(p, s) : att_nn_params_alloc(p, sizeof *e);
     if (!e)
         return NULL;
     e->name = whole;
-    const att_status s = make(p, e, rank, dim, init);
+    s = make(p, e, rank, dim, init);
     if (s)
         return failed(p, s);
+    att_param_set_weight_decay(e->param, rank > 1);
     p->list[p->count++] = e;
     return e->param;
 }

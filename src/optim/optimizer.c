@@ -31,7 +31,8 @@ struct att_optimizer {
     att_tensor steps_view;
     param_state *param;
     chunk *chunk;
-    int64_t n_params, n_chunks, param_capacity, chunk_capacity;
+    int64_t n_params, n_chunks;
+    size_t param_room, chunk_room;
 };
 
 static int moments_of(const att_optimizer_config *c) { return c->method != ATT_SGD ? 2 : c->momentum > 0 ? 1 : 0; }
@@ -125,23 +126,6 @@ static att_status check_param(const att_optimizer *o, const att_param *p)
     return ATT_OK;
 }
 
-/* Grows an array with `used` elements to at least n, with half as many to spare; NULL: no memory, the array is
- * unchanged. */
-static void *with_room(att_ctx *ctx, void *array, int64_t *room, int64_t used, int64_t n, size_t size)
-{
-    if (n <= *room)
-        return array;
-    const int64_t more = n + n / 2;
-    void *larger = att_alloc(ctx, (size_t)more, size);
-    if (!larger)
-        return NULL;
-    if (used)
-        memcpy(larger, array, (size_t)used * size);
-    att_free(ctx, array);
-    *room = more;
-    return larger;
-}
-
 /* Splits a parameter into chunks between frozen rows, into `to` unless NULL; returns their number. */
 static int64_t cut(const att_param_options *l, int64_t rows, int64_t features, int64_t index, chunk *to)
 {
@@ -184,19 +168,16 @@ att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_param
     if (s)
         return s;
     const int64_t n = o->n_params, more = cut(&l, rows, features, n, NULL);
-    param_state *params = with_room(o->ctx, o->param, &o->param_capacity, n, n + 1, sizeof *params);
-    if (!params)
-        return ATT_ERR_MEMORY;
-    o->param = params;
-    chunk *chunks = with_room(o->ctx, o->chunk, &o->chunk_capacity, o->n_chunks, o->n_chunks + more, sizeof *chunks);
-    if (!chunks && more)
-        return ATT_ERR_MEMORY;
-    o->chunk = chunks;
-    param_state new = {.param = param, .x = value->data, .no_weight_decay = l.no_weight_decay};
+    s = att_grow(o->ctx, &o->param, sizeof *o->param, (size_t)n, 1, &o->param_room);
+    s = s ? s : att_grow(o->ctx, &o->chunk, sizeof *o->chunk, (size_t)o->n_chunks, (size_t)more, &o->chunk_room);
+    if (s)
+        return s;
+    param_state new = {
+        .param = param, .x = value->data, .no_weight_decay = l.no_weight_decay || !att_param_weight_decay(param)};
     if (!l.frozen && make_moments(o, &new, value))
         return ATT_ERR_MEMORY;
     if (more)
-        cut(&l, rows, features, n, chunks + o->n_chunks);
+        cut(&l, rows, features, n, o->chunk + o->n_chunks);
     o->param[o->n_params++] = new;
     o->n_chunks += more;
     return ATT_OK;

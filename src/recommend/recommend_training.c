@@ -180,13 +180,6 @@ static att_param *param(const void *self, int64_t i, const char **name)
     return att_recommender_param(m, i, name);
 }
 
-static att_param_options param_options(const void *self, const char *name, const att_tensor *value)
-{
-    (void)self;
-    const bool decays = value->rank > 1 && strcmp(name, "position.weight") != 0;
-    return (att_param_options){.size = sizeof(att_param_options), .no_weight_decay = !decays};
-}
-
 static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
 {
     recommender_data *t = self;
@@ -252,7 +245,6 @@ static const att_training_kind kind = {.name = "recommenders",
                                        .keep = 2,
                                        .open = open_data,
                                        .param = param,
-                                       .param_options = param_options,
                                        .begin_epoch = begin_epoch,
                                        .loss = loss,
                                        .settings = settings,

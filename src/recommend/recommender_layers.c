@@ -15,6 +15,7 @@ void att_recommender_build_items(att_recommender *m, const att_init *init)
                                     i->content_width ? &zeros : init);
     m->position =
         att_nn_params_request(p, "position", "weight", 2, (const int64_t[]){i->max_positions, i->hidden}, init);
+    att_param_set_weight_decay(m->position, false);
     if (!i->content_width)
         return;
     m->content = att_nn_params_request(p, "content", "vectors", 2, (const int64_t[]){rows, i->content_width}, &zeros);

@@ -194,12 +194,6 @@ static att_param *param(const void *self, int64_t i, const char **name)
     return i < n || !t->head ? att_bert_param(t->model->bert, i, name) : att_nn_params_at(t->head, i - n, name);
 }
 
-static att_param_options param_options(const void *self, const char *name, const att_tensor *value)
-{
-    (void)self, (void)name;
-    return (att_param_options){.size = sizeof(att_param_options), .no_weight_decay = value->rank == 1};
-}
-
 /* Appends text `which` of each of n rows to the batch, from index i. */
 static void gather_column(sentence_data *t, const uint32_t *rows, int64_t n, int64_t which, int64_t i)
 {
@@ -289,7 +283,6 @@ static const att_training_kind kind = {.name = "how alike sentences are",
                                        .keep = 2,
                                        .open = open_data,
                                        .param = param,
-                                       .param_options = param_options,
                                        .begin_epoch = begin_epoch,
                                        .loss = loss,
                                        .settings = settings,

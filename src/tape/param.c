@@ -15,6 +15,7 @@ typedef struct copy {
 struct att_param {
     att_ctx *ctx;
     att_tensor value;
+    bool no_weight_decay;
     size_t generation; /* incremented by att_param_invalidate; from 1, so a new copy (0) is out of date */
     att_lock lock;     /* held while a copy is made */
     copy packed, codes, floats, bytes;
@@ -71,6 +72,14 @@ void att_param_invalidate(att_param *p)
 {
     if (p)
         p->generation++;
+}
+
+bool att_param_weight_decay(const att_param *p) { return p && !p->no_weight_decay; }
+
+void att_param_set_weight_decay(att_param *p, bool decay)
+{
+    if (p)
+        p->no_weight_decay = !decay;
 }
 
 /* Converts elements [at, at + n) to f32. */

@@ -2,7 +2,7 @@
 #include "train/training.h"
 #include "io/install.h"
 #include "io/atomic_write.h"
-#include "io/util.h"
+#include "util/util.h"
 
 #include <float.h>
 #include <math.h>
@@ -61,7 +61,8 @@ static att_status add_params(att_training *t)
     const char *name;
     int64_t frozen = 0;
     for (att_param *p; !e && (p = att_training_param(t, t->params, &name)); t->params++) {
-        const att_param_options how = t->kind->param_options(t->self, name, att_param_value(p));
+        const att_param_options how = t->kind->param_options ? t->kind->param_options(t->self, name, att_param_value(p))
+                                                             : (att_param_options){.size = sizeof how};
         e = att_optimizer_add(t->optimizer, p, &how);
         frozen += how.frozen ? att_training_elements(att_param_value(p)) : 0;
     }

@@ -18,7 +18,7 @@ typedef struct att_training_kind {
     /* Opens the data and, unless it is the caller's, the model. folder: gets the files of the model before the first
      * step (resume: they exist already); NULL: no folder, and the model is the caller's. */
     att_status (*open)(void *self, const char *folder, bool resume);
-    /* Parameter i and its name, NULL after the last; and its optimizer options. */
+    /* Parameter i and its name, NULL after the last; and its optimizer options, or NULL: the defaults. */
     att_param *(*param)(const void *self, int64_t i, const char **name);
     att_param_options (*param_options)(const void *self, const char *name, const att_tensor *value);
     /* Prepares the epoch with this number, from 0: *batches. After an error there is no current epoch. */

@@ -113,10 +113,8 @@ static att_param_options param_options(const void *self, const char *name, const
     const int64_t *pad = &((const translation *)self)->model->info.pad;
     const bool table = !strcmp(name, "shared.weight") || !strcmp(name, "target.weight");
     const bool frozen = table && *pad < value->dim[0];
-    return (att_param_options){.size = sizeof(att_param_options),
-                               .no_weight_decay = value->rank == 1,
-                               .frozen_rows = frozen ? pad : NULL,
-                               .n_frozen_rows = frozen};
+    return (att_param_options){
+        .size = sizeof(att_param_options), .frozen_rows = frozen ? pad : NULL, .n_frozen_rows = frozen};
 }
 
 static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)

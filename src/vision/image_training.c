@@ -185,13 +185,6 @@ static att_param *param(const void *self, int64_t i, const char **name)
     return att_vit_param(((const image_data *)self)->model, i, name);
 }
 
-static att_param_options param_options(const void *self, const char *name, const att_tensor *value)
-{
-    (void)self;
-    const bool decays = value->rank > 1 && strncmp(name, "embeddings.", 11) != 0;
-    return (att_param_options){.size = sizeof(att_param_options), .no_weight_decay = !decays};
-}
-
 static int64_t batches_of(const image_data *t) { return att_ceil_div(t->set.images, t->options.batch); }
 
 static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
@@ -277,7 +270,6 @@ static const att_training_kind kind = {.name = "images",
                                        .keep = 2,
                                        .open = open_data,
                                        .param = param,
-                                       .param_options = param_options,
                                        .begin_epoch = begin_epoch,
                                        .loss = loss,
                                        .settings = settings,

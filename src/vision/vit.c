@@ -38,11 +38,14 @@ static void build_patches(att_vit *m)
     }
 }
 
+/* Tokens or positions, without weight decay */
 static att_param *rows(att_vit *m, const char *name, int64_t n)
 {
     const att_init init = {.size = sizeof init, .kind = ATT_INIT_TRUNCATED_NORMAL, .value = 0.02};
-    return att_nn_params_request(m->model.params, "embeddings", name, 2, (const int64_t[]){n, m->config.info.hidden},
-                                 &init);
+    att_param *p = att_nn_params_request(m->model.params, "embeddings", name, 2,
+                                         (const int64_t[]){n, m->config.info.hidden}, &init);
+    att_param_set_weight_decay(p, false);
+    return p;
 }
 
 /* What comes before and is added to the patches */
