@@ -1,6 +1,6 @@
 /* attend attention: the attention weights of a head, over a text or an image. */
 #include "cli/base/command.h"
-#include "cli/base/output.h"
+#include "cli/base/json.h"
 #include "cli/base/paths.h"
 #include "cli/draw/color.h"
 #include "cli/draw/heatmap.h"
@@ -52,11 +52,12 @@ static int choose(const shown *s)
 static void print_json(const char *const *labels, const att_attention_map *map)
 {
     const int64_t n = map->tokens.count;
-    printf("{\"layer\": %lld, \"head\": %lld, \"tokens\": ", (long long)layer, (long long)head);
-    cli_write_json_texts(stdout, labels, n);
-    fputs(", \"weights\": ", stdout);
-    cli_write_json_matrix(stdout, map->weights, n, n);
-    puts("}");
+    cli_json j = cli_json_begin(stdout);
+    cli_json_integer(&j, "layer", layer);
+    cli_json_integer(&j, "head", head);
+    cli_json_strings(&j, "tokens", labels, n);
+    cli_json_matrix(&j, "weights", map->weights, n, n);
+    cli_json_end(&j);
 }
 
 static int draw_svg(const char *text, const char *const *labels, const att_attention_map *map)
@@ -139,15 +140,15 @@ static int run_language(shown *s)
 
 static void print_image_json(const char *path, const image_attention *a)
 {
-    fputs("{\"image\": ", stdout);
-    cli_write_json(stdout, path, strlen(path));
+    cli_json j = cli_json_begin(stdout);
+    cli_json_string(&j, "image", path);
     if (layer >= 0)
-        printf(", \"layer\": %lld", (long long)layer);
+        cli_json_integer(&j, "layer", layer);
     if (head >= 0)
-        printf(", \"head\": %lld", (long long)head);
-    printf(", \"from\": \"%s\", \"weights\": ", a->mean ? "patches" : "[CLS]");
-    cli_write_json_matrix(stdout, a->weights, a->all.grid[0], a->all.grid[1]);
-    puts("}");
+        cli_json_integer(&j, "head", head);
+    cli_json_string(&j, "from", a->mean ? "patches" : "[CLS]");
+    cli_json_matrix(&j, "weights", a->weights, a->all.grid[0], a->all.grid[1]);
+    cli_json_end(&j);
 }
 
 static int show_image(const char *path, const image_attention *a)

@@ -2,6 +2,7 @@
 #include "cli/base/command.h"
 #include "cli/base/grow.h"
 #include "cli/base/lines.h"
+#include "cli/base/json.h"
 #include "cli/base/output.h"
 
 #include <math.h>
@@ -177,30 +178,37 @@ static void print_all(const corpus *c, const result *r)
            c->references > 1 ? "s" : "", names[words]);
 }
 
-static void print_json_score(const char *name, double value, const att_interval *i)
+static void json_score(cli_json *j, const char *name, double value, const att_interval *i)
 {
-    printf(", \"%s\": %.10g", name, value);
-    if (i)
-        printf(", \"%s_mean\": %.10g, \"%s_low\": %.10g, \"%s_high\": %.10g", name, i->mean, name, i->low, name,
-               i->high);
+    const double of_samples[] = {i ? i->mean : 0, i ? i->low : 0, i ? i->high : 0};
+    static const char *const parts[] = {"mean", "low", "high"};
+    cli_json_number(j, name, value, 10);
+    for (int k = 0; i && k < 3; k++) {
+        char key[32];
+        snprintf(key, sizeof key, "%s_%s", name, parts[k]);
+        cli_json_number(j, key, of_samples[k], 10);
+    }
 }
 
-static void print_json_scores(const result *r)
+static void json_scores(cli_json *j, const result *r)
 {
-    print_json_score("bleu", r->score.bleu, r->sampled ? &r->bleu : NULL);
-    print_json_score("chrf", r->score.chrf, r->sampled ? &r->chrf : NULL);
+    json_score(j, "bleu", r->score.bleu, r->sampled ? &r->bleu : NULL);
+    json_score(j, "chrf", r->score.chrf, r->sampled ? &r->chrf : NULL);
 }
 
 static void print_json_all(const corpus *c, const result *r)
 {
     static const char *const names[] = {"13a", "char", "none"};
-    const double *p = r->score.precision;
-    printf("{\"lines\": %lld, \"references\": %d, \"tokenize\": \"%s\"", (long long)c->lines, c->references,
-           names[words]);
-    print_json_scores(r);
-    printf(", \"precisions\": [%.10g, %.10g, %.10g, %.10g], \"brevity\": %.10g, \"words\": %lld, "
-           "\"reference_words\": %lld}\n",
-           p[0], p[1], p[2], p[3], r->score.brevity, (long long)r->sum.tokens, (long long)r->sum.reference_tokens);
+    cli_json j = cli_json_begin(stdout);
+    cli_json_integer(&j, "lines", c->lines);
+    cli_json_integer(&j, "references", c->references);
+    cli_json_string(&j, "tokenize", names[words]);
+    json_scores(&j, r);
+    cli_json_numbers(&j, "precisions", r->score.precision, 4, 10);
+    cli_json_number(&j, "brevity", r->score.brevity, 10);
+    cli_json_integer(&j, "words", r->sum.tokens);
+    cli_json_integer(&j, "reference_words", r->sum.reference_tokens);
+    cli_json_end(&j);
 }
 
 /* Lines of at most `words` words, and more than in the row before. */
@@ -209,13 +217,16 @@ enum { ROWS = sizeof longest / sizeof *longest };
 
 static void print_json_row(const result *r, int64_t from, int64_t to)
 {
-    printf("{\"length\": %.10g, \"from\": %lld", r->length, (long long)from);
+    cli_json j = cli_json_begin(stdout);
+    cli_json_number(&j, "length", r->length, 10);
+    cli_json_integer(&j, "from", from);
     if (to < INT64_MAX)
-        printf(", \"to\": %lld", (long long)to);
-    printf(", \"lines\": %lld, \"words\": %lld, \"reference_words\": %lld", (long long)r->lines,
-           (long long)r->sum.tokens, (long long)r->sum.reference_tokens);
-    print_json_scores(r);
-    puts("}");
+        cli_json_integer(&j, "to", to);
+    cli_json_integer(&j, "lines", r->lines);
+    cli_json_integer(&j, "words", r->sum.tokens);
+    cli_json_integer(&j, "reference_words", r->sum.reference_tokens);
+    json_scores(&j, r);
+    cli_json_end(&j);
 }
 
 static void print_row(const result *r, int64_t from, int64_t to)

@@ -1,5 +1,5 @@
 /* attend caption: captions of images. */
-#include "cli/base/output.h"
+#include "cli/base/json.h"
 #include "cli/base/progress.h"
 #include "cli/base/utf8.h"
 #include "cli/caption/caption_maps.h"
@@ -32,23 +32,20 @@ static const cli_option options[] = {
 
 static void print_json(const cli_captioner *m, const char *path, const att_image_caption *c)
 {
-    fputs("{\"image\": ", stdout);
-    cli_write_json(stdout, path, strlen(path));
-    fputs(", \"captions\": [", stdout);
+    cli_json j = cli_json_begin(stdout);
+    cli_json_string(&j, "image", path);
+    cli_json_array(&j, "captions");
     for (int64_t k = 0; k < n_best && c[k].text; k++) {
-        fputs(k ? ", {\"text\": " : "{\"text\": ", stdout);
-        cli_write_json(stdout, c[k].text, strlen(c[k].text));
-        fputs(", \"score\": ", stdout);
-        cli_write_row(stdout, &c[k].score, 1, ',');
-        fputs(", \"words\": [", stdout);
-        for (int64_t i = 0; i < c[k].count; i++) {
-            const char *word = att_caption_model_word(m->model, c[k].ids[i]);
-            fputs(i ? ", " : "", stdout);
-            cli_write_json(stdout, word, strlen(word));
-        }
-        fputs("]}", stdout);
+        cli_json_object(&j, NULL);
+        cli_json_string(&j, "text", c[k].text);
+        cli_json_float(&j, "score", c[k].score);
+        cli_json_array(&j, "words");
+        for (int64_t i = 0; i < c[k].count; i++)
+            cli_json_string(&j, NULL, att_caption_model_word(m->model, c[k].ids[i]));
+        cli_json_end(&j);
+        cli_json_end(&j);
     }
-    puts("]}");
+    cli_json_close(&j);
 }
 
 /* A line for each caption, to be cut at its tab. Tabs and line ends in a path are spaces. */

@@ -1,7 +1,7 @@
 /* attend chat: a conversation with a language model. */
 #include "cli/base/command.h"
 #include "cli/base/grow.h"
-#include "cli/base/output.h"
+#include "cli/base/json.h"
 #include "cli/base/signals.h"
 #include "cli/language/conversation.h"
 
@@ -140,11 +140,14 @@ static bool write_piece(void *user, const att_generated_token *token)
 static void write_json(const cli_conversation *c, const cli_reply *r)
 {
     const att_chat_message *answer = &c->message[c->count - 1];
-    fputs("{\"role\": \"assistant\", \"content\": ", stdout);
-    cli_write_json(stdout, answer->text, answer->bytes);
-    printf(", \"end\": \"%s\", \"prompt_tokens\": %lld, \"cached_tokens\": %lld, \"completion_tokens\": %lld}\n",
-           cli_generation_end(r->generated.end), (long long)r->prompt, (long long)r->cached,
-           (long long)r->generated.tokens.count);
+    cli_json j = cli_json_begin(stdout);
+    cli_json_string(&j, "role", "assistant");
+    cli_json_bytes(&j, "content", answer->text, answer->bytes);
+    cli_json_string(&j, "end", cli_generation_end(r->generated.end));
+    cli_json_integer(&j, "prompt_tokens", r->prompt);
+    cli_json_integer(&j, "cached_tokens", r->cached);
+    cli_json_integer(&j, "completion_tokens", r->generated.tokens.count);
+    cli_json_end(&j);
 }
 
 /* ---- the work */

@@ -1,5 +1,5 @@
 /* attend classify: the classes of images. */
-#include "cli/base/output.h"
+#include "cli/base/json.h"
 #include "cli/base/progress.h"
 #include "cli/base/utf8.h"
 #include "cli/draw/color.h"
@@ -49,18 +49,17 @@ static void choose(const float *probability, int64_t classes, int64_t *best)
 
 static void print_json(const cli_vision *m, const char *path, const float *probability, const int64_t *best)
 {
-    fputs("{\"image\": ", stdout);
-    cli_write_json(stdout, path, strlen(path));
-    fputs(", \"classes\": [", stdout);
+    cli_json j = cli_json_begin(stdout);
+    cli_json_string(&j, "image", path);
+    cli_json_array(&j, "classes");
     for (int64_t i = 0; i < top; i++) {
-        const char *label = att_image_model_label(m->model, best[i]);
-        printf("%s{\"label\": ", i ? ", " : "");
-        cli_write_json(stdout, label, strlen(label));
-        printf(", \"class\": %lld, \"probability\": ", (long long)best[i]);
-        cli_write_row(stdout, &probability[best[i]], 1, ',');
-        putchar('}');
+        cli_json_object(&j, NULL);
+        cli_json_string(&j, "label", att_image_model_label(m->model, best[i]));
+        cli_json_integer(&j, "class", best[i]);
+        cli_json_float(&j, "probability", probability[best[i]]);
+        cli_json_end(&j);
     }
-    puts("]}");
+    cli_json_close(&j);
 }
 
 /* Tabs and line ends are spaces. */

@@ -1,5 +1,6 @@
 /* attend embed: lines, or images, to vectors. */
 #include "cli/base/npy.h"
+#include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/unknown_tokens.h"
@@ -48,12 +49,14 @@ static int64_t write_block(FILE *f, const cli_embedder *m, const cli_lines *in, 
             continue;
         }
         if (format == JSONL) {
-            fprintf(f, "{\"%s\": ", m->key);
-            cli_write_json(f, in->text[i], in->bytes[i]);
-            fputs(", \"embedding\": [", f);
+            cli_json j = cli_json_begin(f);
+            cli_json_bytes(&j, m->key, in->text[i], in->bytes[i]);
+            cli_json_row(&j, "embedding", vectors + i * dim, dim);
+            cli_json_end(&j);
+            continue;
         }
-        cli_write_row(f, vectors + i * dim, dim, format == JSONL ? ',' : '\t');
-        fputs(format == JSONL ? "]}\n" : "\n", f);
+        cli_write_row(f, vectors + i * dim, dim, '\t');
+        putc('\n', f);
     }
     return rows;
 }

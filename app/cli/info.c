@@ -1,6 +1,6 @@
 /* attend info: the version, the machine and the models that are there; or one of them. */
 #include "cli/base/command.h"
-#include "cli/base/output.h"
+#include "cli/base/json.h"
 #include "cli/caption/captioner.h"
 #include "cli/language/language.h"
 #include "cli/recommend/recommender.h"
@@ -23,19 +23,58 @@ static const cli_option options[] = {
     {0},
 };
 
+static cli_json out = {.first = "\n  ", .between = ",\n  ", .last = "\n"};
+static const char *key; /* of the value that comes next; NULL: it is of a list */
+
+/* Begins a line, with what its value or list is. */
+static void begin(const char *key_of, const char *title)
+{
+    static bool more;
+    key = key_of;
+    if (!json) {
+        printf("%s%-20s", more ? "\n" : "", title);
+    } else if (!more) {
+        out.file = stdout;
+        cli_json_object(&out, NULL);
+    }
+    more = true;
+}
+
 static void print_value(const char *value)
 {
     if (json)
-        cli_write_json(stdout, value, strlen(value));
+        cli_json_string(&out, key, value);
     else
         fputs(value, stdout);
+}
+
+static void print_integer(int64_t value)
+{
+    if (json)
+        cli_json_integer(&out, key, value);
+    else
+        printf("%lld", (long long)value);
+}
+
+static void begin_list(void)
+{
+    if (json)
+        cli_json_array(&out, key);
+    key = NULL;
+}
+
+static void end_list(void)
+{
+    if (json)
+        cli_json_end(&out);
 }
 
 /* *arg, a bool: another name stands before. */
 static void print_name(void *arg, const char *name)
 {
     bool *more = arg;
-    fputs(*more ? ", " : "", stdout);
+    if (!json && *more)
+        fputs(", ", stdout);
     *more = true;
     print_value(name);
 }
@@ -68,14 +107,12 @@ static int print_models(void)
     return code;
 }
 
-static void begin(const char *key, const char *title)
+static void end_lines(void)
 {
-    static bool more;
     if (json)
-        printf("%s\"%s\": ", more ? ",\n  " : "{\n  ", key);
+        cli_json_end(&out);
     else
-        printf("%s%-20s", more ? "\n" : "", title);
-    more = true;
+        putchar('\n');
 }
 
 static int print_all(const att_ctx *ctx, const char *folder)
@@ -85,21 +122,19 @@ static int print_all(const att_ctx *ctx, const char *folder)
     begin("isa", "instruction set");
     print_value(att_isa(ctx));
     begin("isas", "usable here");
-    fputs(json ? "[" : "", stdout);
+    begin_list();
     int code = print_sets();
-    fputs(json ? "]" : "", stdout);
+    end_list();
     begin("threads", "threads");
-    printf("%d", att_threads(ctx));
+    print_integer(att_threads(ctx));
     begin("models_folder", "models folder");
-    if (folder)
-        print_value(folder);
-    else
-        fputs(json ? "null" : "none", stdout);
+    print_value(folder || json ? folder : "none");
     begin("models", "models");
-    fputs(json ? "[" : "", stdout);
+    begin_list();
     if (!code)
         code = print_models();
-    puts(json ? "]\n}" : "");
+    end_list();
+    end_lines();
     return code;
 }
 
@@ -123,27 +158,27 @@ static void print_facts(const fact *facts, int n)
         if (facts[i].text)
             print_value(facts[i].text);
         else
-            printf("%lld", (long long)facts[i].number);
+            print_integer(facts[i].number);
     }
 }
 
 /* Bytes of each type: "Q4_1 74.2 MB, f32 0.1 MB" */
-static void print_bytes(const char *key, const char *title, const int64_t *bytes)
+static void print_bytes(const char *of, const char *title, const int64_t *bytes)
 {
-    begin(key, title);
-    fputs(json ? "{" : "", stdout);
     bool more = false;
+    begin(of, title);
+    if (json)
+        cli_json_object(&out, of);
     for (int t = 0; t < ATT_MAX_DTYPES; t++)
         if (bytes[t] > 0) {
             const char *name = att_dtype_name((att_dtype)t);
-            fputs(more ? ", " : "", stdout);
             if (json)
-                printf("\"%s\": %lld", name, (long long)bytes[t]);
+                cli_json_integer(&out, name, bytes[t]);
             else
-                printf("%s %.1f MB", name, (double)bytes[t] / 1e6);
+                printf("%s%s %.1f MB", more ? ", " : "", name, (double)bytes[t] / 1e6);
             more = true;
         }
-    fputs(json ? "}" : "", stdout);
+    end_list();
 }
 
 /* What is stored, and what computes. */
@@ -226,13 +261,13 @@ static void print_labels(const cli_vision *m)
 {
     enum { SHOWN = 10 };
     const int64_t n = m->info.classes, shown = json || n <= SHOWN ? n : SHOWN;
+    bool more = false;
     begin("labels", "labels");
-    fputs(json ? "[" : "", stdout);
-    for (int64_t i = 0; i < shown; i++) {
-        fputs(i ? ", " : "", stdout);
-        print_value(att_image_model_label(m->model, i));
-    }
-    fputs(json ? "]" : shown < n ? ", ..." : "", stdout);
+    begin_list();
+    for (int64_t i = 0; i < shown; i++)
+        print_name(&more, att_image_model_label(m->model, i));
+    end_list();
+    fputs(shown < n ? ", ..." : "", stdout);
 }
 
 static int show_vision(const char *name)
@@ -313,12 +348,16 @@ static int show_captioner(const char *name)
 static void print_notes(void)
 {
     for (int i = 0; cli_kept_note(i); i++) {
-        if (i == 0)
+        if (i == 0) {
             begin("notes", "notes");
-        fputs(i ? (json ? ", " : "\n                    ") : json ? "[" : "", stdout);
+            begin_list();
+        }
+        if (i && !json)
+            printf("\n%20s", "");
         print_value(cli_kept_note(i));
     }
-    fputs(json && cli_kept_note(0) ? "]" : "", stdout);
+    if (cli_kept_note(0))
+        end_list();
 }
 
 /* Where config.json is something else, it says so. */
@@ -359,10 +398,10 @@ static int show_model(const char *name)
     identity[2] = (fact){"kind", "kind", 0, cli_model_kind_name(kind)};
     cli_keep_notes = true;
     code = show[kind](name);
-    if (!code)
+    if (!code) {
         print_notes();
-    if (!code)
-        puts(json ? "\n}" : "");
+        end_lines();
+    }
     return code;
 }
 

@@ -1,6 +1,7 @@
 /* attend recommend: the items that come next after a history. */
 #include "cli/base/grow.h"
 #include "cli/base/npy.h"
+#include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/utf8.h"
@@ -152,27 +153,23 @@ static const char *text_of(const work *w, const char *id) { return cli_item_text
 
 static void print_json(const work *w, const char *key, const char *name, const att_recommendation *r, int64_t row)
 {
-    FILE *f = w->out.file;
-    fprintf(f, "{\"%s\": ", key);
-    cli_write_json(f, name, strlen(name));
+    cli_json j = cli_json_begin(w->out.file);
+    cli_json_string(&j, key, name);
     if (!similar.n) {
-        fprintf(f, ", \"by_popularity\": %s, \"unknown\": ", r->by_popular[row] ? "true" : "false");
-        cli_write_json_value(f, w->missing[row], JSON_ENCODE_ANY);
+        cli_json_bool(&j, "by_popularity", r->by_popular[row]);
+        cli_json_value(&j, "unknown", w->missing[row], 0);
     }
-    fputs(", \"items\": [", f);
+    cli_json_array(&j, "items");
     for (int64_t i = row * r->k; i < (row + 1) * r->k && r->items[i] >= 0; i++) {
         const char *id = w->m.items[r->items[i]], *text = text_of(w, id);
-        fputs(i > row * r->k ? ", {\"item\": " : "{\"item\": ", f);
-        cli_write_json(f, id, strlen(id));
-        fputs(", \"score\": ", f);
-        cli_write_row(f, &r->scores[i], 1, ',');
-        if (text) {
-            fputs(", \"text\": ", f);
-            cli_write_json(f, text, strlen(text));
-        }
-        putc('}', f);
+        cli_json_object(&j, NULL);
+        cli_json_string(&j, "item", id);
+        cli_json_float(&j, "score", r->scores[i]);
+        if (text)
+            cli_json_string(&j, "text", text);
+        cli_json_end(&j);
     }
-    fputs("]}\n", f);
+    cli_json_close(&j);
 }
 
 /* Digits of scores after the point; scores by popularity are counts. */

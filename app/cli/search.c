@@ -1,6 +1,7 @@
 /* attend search: the nearest lines of a text, or images, by meaning. */
 #include "cli/base/grow.h"
 #include "cli/base/npy.h"
+#include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/sentence/correlation.h"
@@ -241,17 +242,18 @@ static int nearest(const cli_embedder *m, const corpus *c, const float *queries,
 static void print_json(const char *key, const corpus *c, const char *query, size_t bytes, const hit *best,
                        int64_t count)
 {
-    fputs("{\"query\": ", stdout);
-    cli_write_json(stdout, query, bytes);
-    fputs(", \"results\": [", stdout);
+    cli_json j = cli_json_begin(stdout);
+    cli_json_bytes(&j, "query", query, bytes);
+    cli_json_array(&j, "results");
     for (int64_t i = 0; i < count; i++) {
         const size_t *begin = c->begin + best[i].line;
-        printf("%s{\"line\": %lld, \"score\": %.9g, \"%s\": ", i ? ", " : "", (long long)best[i].line + 1,
-               (double)best[i].score, key);
-        cli_write_json(stdout, c->data + begin[0], begin[1] - begin[0] - 1);
-        putchar('}');
+        cli_json_object(&j, NULL);
+        cli_json_integer(&j, "line", best[i].line + 1);
+        cli_json_number(&j, "score", (double)best[i].score, 9);
+        cli_json_bytes(&j, key, c->data + begin[0], begin[1] - begin[0] - 1);
+        cli_json_end(&j);
     }
-    puts("]}");
+    cli_json_close(&j);
 }
 
 static void print_plain(const corpus *c, const char *query, size_t bytes, const hit *best, int64_t count)

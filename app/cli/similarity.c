@@ -1,5 +1,6 @@
 /* attend similarity: similarity of sentences or images: that of their embeddings. */
 #include "cli/base/grow.h"
+#include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/utf8.h"
@@ -97,11 +98,12 @@ static void print_matrix(char *const *texts, int n, const float *similarity /* [
 
 static void print_json_matrix(const char *key, char *const *texts, int n, const float *similarity)
 {
-    printf("{\"%ss\": ", key);
-    cli_write_json_texts(stdout, (const char *const *)texts, n);
-    fputs(", \"similarity\": ", stdout);
-    cli_write_json_matrix(stdout, similarity, n, n);
-    puts("}");
+    char keys[16];
+    cli_json j = cli_json_begin(stdout);
+    snprintf(keys, sizeof keys, "%ss", key);
+    cli_json_strings(&j, keys, (const char *const *)texts, n);
+    cli_json_matrix(&j, "similarity", similarity, n, n);
+    cli_json_end(&j);
 }
 
 static int run_matrix(const cli_embedder *m, const sentences *s)
@@ -186,14 +188,13 @@ static int remember(history *h, double score, double gold_score)
 static int print_pair(const cli_pairs *p, int64_t i, double score, history *h)
 {
     if (json) {
-        fputs("{\"a\": ", stdout);
-        cli_write_json(stdout, p->text[2 * i], p->bytes[2 * i]);
-        fputs(", \"b\": ", stdout);
-        cli_write_json(stdout, p->text[2 * i + 1], p->bytes[2 * i + 1]);
-        printf(isfinite(score) ? ", \"score\": %.6f" : ", \"score\": null", score);
+        cli_json j = cli_json_begin(stdout);
+        cli_json_bytes(&j, "a", p->text[2 * i], p->bytes[2 * i]);
+        cli_json_bytes(&j, "b", p->text[2 * i + 1], p->bytes[2 * i + 1]);
+        cli_json_fixed(&j, "score", score, 6);
         if (gold)
-            printf(", \"gold\": %.9g", p->gold[i]);
-        puts("}");
+            cli_json_number(&j, "gold", p->gold[i], 9);
+        cli_json_end(&j);
     } else {
         printf("%.6f\n", score);
     }
@@ -240,13 +241,14 @@ static int print_summary(const history *h, const cli_skipped *skipped)
     const double pearson = gold ? 100 * cli_pearson(h->score, h->gold, h->count) : NAN;
     spearman *= 100;
     if (json && (gold || skipped->n)) {
-        printf("{\"pairs\": %lld", (long long)h->pairs);
-        if (gold)
-            printf(isfinite(spearman + pearson) ? ", \"spearman\": %.4f, \"pearson\": %.4f"
-                                                : ", \"spearman\": null, \"pearson\": null",
-                   spearman, pearson);
-        cli_skipped_print(skipped->n, skipped->first);
-        puts("}");
+        cli_json j = cli_json_begin(stdout);
+        cli_json_integer(&j, "pairs", h->pairs);
+        if (gold) {
+            cli_json_fixed(&j, "spearman", spearman, 4);
+            cli_json_fixed(&j, "pearson", pearson, 4);
+        }
+        cli_skipped_json(&j, skipped->n, skipped->first);
+        cli_json_end(&j);
     } else if (gold)
         fprintf(stderr, "%lld pairs: Spearman %.2f, Pearson %.2f\n", (long long)h->pairs, spearman, pearson);
     cli_skipped_report(skipped->n, skipped->first);

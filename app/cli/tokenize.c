@@ -1,6 +1,7 @@
 /* attend tokenize: lines to the model's tokens. */
 #include "cli/base/command.h"
 #include "cli/base/lines.h"
+#include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/unknown_tokens.h"
 
@@ -26,20 +27,31 @@ static const cli_option options[] = {
     {0},
 };
 
+static void print_ids(cli_json *j, const char *key, const att_tokens *tokens)
+{
+    cli_json_array(j, key);
+    for (int64_t i = 0; i < tokens->count; i++)
+        cli_json_integer(j, NULL, tokens->ids[i]);
+    cli_json_end(j);
+}
+
 /* {"ids": [0, 4], "tokens": ["a", "Ġb"], "offsets": [[0, 1], [1, 3]]} */
 static void print_offsets(const att_tokenizer *t, const att_tokens *tokens)
 {
+    cli_json j = cli_json_begin(stdout);
+    print_ids(&j, "ids", tokens);
+    cli_json_array(&j, "tokens");
     for (int64_t i = 0; i < tokens->count; i++)
-        printf("%s%" PRId32, i ? ", " : "{\"ids\": [", tokens->ids[i]);
+        cli_json_string(&j, NULL, att_tokenizer_token(t, tokens->ids[i]));
+    cli_json_end(&j);
+    cli_json_array(&j, "offsets");
     for (int64_t i = 0; i < tokens->count; i++) {
-        const char *token = att_tokenizer_token(t, tokens->ids[i]);
-        fputs(i ? ", " : "], \"tokens\": [", stdout);
-        cli_write_json(stdout, token, strlen(token));
+        cli_json_array(&j, NULL);
+        cli_json_integer(&j, NULL, tokens->offsets[2 * i]);
+        cli_json_integer(&j, NULL, tokens->offsets[2 * i + 1]);
+        cli_json_end(&j);
     }
-    for (int64_t i = 0; i < tokens->count; i++)
-        printf("%s[%" PRId64 ", %" PRId64 "]", i ? ", " : "], \"offsets\": [", tokens->offsets[2 * i],
-               tokens->offsets[2 * i + 1]);
-    puts(tokens->count ? "]}" : "{\"ids\": [], \"tokens\": [], \"offsets\": []}");
+    cli_json_close(&j);
 }
 
 static void print(const att_tokenizer *t, const att_tokens *tokens)
@@ -48,15 +60,13 @@ static void print(const att_tokenizer *t, const att_tokens *tokens)
         print_offsets(t, tokens);
         return;
     }
-    if (json)
-        putchar('[');
-    for (int64_t i = 0; i < tokens->count; i++) {
-        if (json)
-            printf("%s%" PRId32, i ? ", " : "", tokens->ids[i]);
-        else
-            printf("%s%s", i ? " " : "", att_tokenizer_token(t, tokens->ids[i]));
+    if (json) {
+        print_ids(&(cli_json){.file = stdout}, NULL, tokens);
+        return;
     }
-    puts(json ? "]" : "");
+    for (int64_t i = 0; i < tokens->count; i++)
+        printf("%s%s", i ? " " : "", att_tokenizer_token(t, tokens->ids[i]));
+    putchar('\n');
 }
 
 static int run(int n, char **arguments)

@@ -1,6 +1,7 @@
 /* attend translate: lines to lines in another language. */
 #include "cli/base/command.h"
 #include "cli/base/lines.h"
+#include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/unknown_tokens.h"
@@ -67,23 +68,22 @@ static void write_line(FILE *f, const att_translation *t)
 static void write_json(FILE *f, const cli_translator *m, const char *text, size_t bytes, const att_translation *t)
 {
     const att_tokenizer *tokenizer = att_translator_tokenizer(m->translator);
-    fputs("{\"text\": ", f);
-    cli_write_json(f, text, bytes);
-    fputs(", \"translations\": [", f);
+    cli_json j = cli_json_begin(f);
+    cli_json_bytes(&j, "text", text, bytes);
+    cli_json_array(&j, "translations");
     for (int64_t k = 0; k < n_best && t[k].text.text; k++) {
-        fputs(k ? ", {\"text\": " : "{\"text\": ", f);
-        cli_write_json(f, t[k].text.text, t[k].text.bytes);
-        fputs(", \"score\": ", f);
-        cli_write_row(f, &t[k].score, 1, ',');
-        fputs(", \"tokens\": [", f);
+        cli_json_object(&j, NULL);
+        cli_json_bytes(&j, "text", t[k].text.text, t[k].text.bytes);
+        cli_json_float(&j, "score", t[k].score);
+        cli_json_array(&j, "tokens");
         for (int64_t i = 0; i < t[k].tokens.count; i++) {
             const char *token = att_tokenizer_token(tokenizer, t[k].tokens.ids[i]);
-            fputs(i ? ", " : "", f);
-            cli_write_json(f, token ? token : "", token ? strlen(token) : 0);
+            cli_json_string(&j, NULL, token ? token : "");
         }
-        fputs("]}", f);
+        cli_json_end(&j);
+        cli_json_end(&j);
     }
-    fputs("]}\n", f);
+    cli_json_close(&j);
 }
 
 /* t [in->count][n_best] */

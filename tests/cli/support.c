@@ -3,6 +3,7 @@
 #include "cli/base/command.h"
 #include "cli/sentence/correlation.h"
 #include "cli/base/lines.h"
+#include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/sentence/pairs.h"
 
@@ -193,11 +194,46 @@ static void json_text_is_unicode(void **state)
         char *text = NULL;
         size_t n;
         FILE *f = open_memstream(&text, &n);
-        cli_write_json(f, known[i].bytes, strlen(known[i].bytes));
+        cli_json_string(&(cli_json){.file = f}, NULL, known[i].bytes);
         fclose(f);
         assert_string_equal(text, known[i].json);
         free(text);
     }
+}
+
+static void json_is_written_value_after_value(void **state)
+{
+    (void)state;
+    static const float x[] = {0.5f, NAN, -1, INFINITY};
+    char *text = NULL;
+    size_t n;
+    cli_json j = {.file = open_memstream(&text, &n), .first = "<", .between = "|", .last = ">"};
+    cli_json_object(&j, NULL);
+    cli_json_string(&j, "a\"b", NULL);
+    cli_json_array(&j, "empty");
+    cli_json_end(&j);
+    cli_json_array(&j, "objects");
+    for (int i = 0; i < 2; i++) {
+        cli_json_object(&j, NULL);
+        cli_json_integer(&j, "n", i ? INT64_MIN : 7);
+        cli_json_bool(&j, "last", i);
+        cli_json_end(&j);
+    }
+    cli_json_end(&j);
+    cli_json_number(&j, "third", 1.0 / 3, 4);
+    cli_json_fixed(&j, "half", 0.5, 3);
+    cli_json_fixed(&j, "none", NAN, 3);
+    cli_json_numbers(&j, "two", (const double[]){1e20, -INFINITY}, 2, 6);
+    cli_json_matrix(&j, "x", x, 2, 2);
+    cli_json_strings(&j, "words", (const char *const[]){"a", "b"}, 2);
+    cli_json_end(&j);
+    cli_json_bytes(&j, NULL, "a", 1);
+    fclose(j.file);
+    assert_string_equal(text, "{<\"a\\\"b\": null|\"empty\": []|\"objects\": [{\"n\": 7, \"last\": false}, "
+                              "{\"n\": -9223372036854775808, \"last\": true}]|\"third\": 0.3333|\"half\": 0.500|"
+                              "\"none\": null|\"two\": [1e+20, null]|\"x\": [[0.5,null], [-1,null]]|"
+                              "\"words\": [\"a\", \"b\"]>}\n\"a\"");
+    free(text);
 }
 
 static void arrays_grow_together_and_keep_what_they_have(void **state)
@@ -232,6 +268,7 @@ int main(void)
         cmocka_unit_test(correlations_are_those_of_the_textbook),
         cmocka_unit_test(the_nearest_word_is_near),
         cmocka_unit_test(json_text_is_unicode),
+        cmocka_unit_test(json_is_written_value_after_value),
         cmocka_unit_test(arrays_grow_together_and_keep_what_they_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

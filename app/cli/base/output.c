@@ -3,7 +3,6 @@
 #include "in_use.h"
 #include "signals.h"
 #include "terminal.h"
-#include "utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -239,66 +238,4 @@ void cli_write_row(FILE *f, const float *row, int64_t n, char between)
         }
     }
     fwrite(text, 1, used, f);
-}
-
-/* ---- JSON ------------------------------------------------------------------ */
-
-/* Writes the inside of a JSON string: escapes control characters and those of `quoted`. */
-static void write_escaped(FILE *f, const char *text, size_t bytes, const char *quoted)
-{
-    const char *p = text, *end = p + bytes, *plain = p; /* text from `plain` on is not written yet */
-    while (p < end) {
-        const int n = utf8_length(p, (size_t)(end - p));
-        const char *next = p;
-        const uint32_t code = n > 0 ? utf8_next(&next) : 0xFFFD;
-        const bool quote = n == 1 && *p && strchr(quoted, *p);
-        if (n < 0 || quote || utf8_is_control(code)) {
-            fwrite(plain, 1, (size_t)(p - plain), f);
-            plain = p + abs(n);
-            if (quote)
-                fprintf(f, "\\%c", *p);
-            else
-                fprintf(f, "\\u%04x", (unsigned)code);
-        }
-        p += abs(n);
-    }
-    fwrite(plain, 1, (size_t)(p - plain), f);
-}
-
-void cli_write_json(FILE *f, const char *text, size_t bytes)
-{
-    fputc('"', f);
-    write_escaped(f, text, bytes, "\"\\");
-    fputc('"', f);
-}
-
-int cli_write_json_value(FILE *f, const json_t *value, size_t flags)
-{
-    char *text = json_dumps(value, flags);
-    if (!text)
-        return cli_fail_memory();
-    write_escaped(f, text, strlen(text), "");
-    free(text);
-    return CLI_DONE;
-}
-
-void cli_write_json_texts(FILE *f, const char *const *texts, int64_t n)
-{
-    fputc('[', f);
-    for (int64_t i = 0; i < n; i++) {
-        fputs(i ? ", " : "", f);
-        cli_write_json(f, texts[i], strlen(texts[i]));
-    }
-    fputc(']', f);
-}
-
-void cli_write_json_matrix(FILE *f, const float *x, int64_t rows, int64_t columns)
-{
-    fputc('[', f);
-    for (int64_t i = 0; i < rows; i++) {
-        fputs(i ? ", [" : "[", f);
-        cli_write_row(f, x + i * columns, columns, ',');
-        fputc(']', f);
-    }
-    fputc(']', f);
 }

@@ -2,7 +2,6 @@
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,12 +31,5 @@ enum { CLI_NUMBER_BYTES = 32 };
 void cli_write_number(double x, char text[CLI_NUMBER_BYTES]);
 /* Writes row [n] with `between` between the numbers; NaN and infinities are null, as JSON has neither. */
 void cli_write_row(FILE *f, const float *row, int64_t n, char between);
-/* A JSON string; invalid UTF-8 becomes U+FFFD, and what utf8_is_control knows is escaped. */
-void cli_write_json(FILE *f, const char *text, size_t bytes);
-/* Any JSON value on one line, so escaped, too. flags: of json_dumps, without JSON_INDENT */
-int cli_write_json_value(FILE *f, const json_t *value, size_t flags);
-/* texts [n] as a JSON array of strings; x [rows, columns] as an array of arrays. */
-void cli_write_json_texts(FILE *f, const char *const *texts, int64_t n);
-void cli_write_json_matrix(FILE *f, const float *x, int64_t rows, int64_t columns);
 
 #endif

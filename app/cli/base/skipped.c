@@ -1,6 +1,4 @@
 #include "skipped.h"
-#include "output.h"
-
 #include <stdarg.h>
 #include <string.h>
 
@@ -26,10 +24,10 @@ void cli_skipped_report(int64_t n, const char *bad)
         cli_note("%lld malformed lines were left out (--skip-bad-lines), first: %s", (long long)n, bad);
 }
 
-void cli_skipped_print(int64_t n, const char *bad)
+void cli_skipped_json(cli_json *j, int64_t n, const char *bad)
 {
     if (n < 1)
         return;
-    printf(", \"skipped_lines\": %lld, \"first_skipped\": ", (long long)n);
-    cli_write_json(stdout, bad, strlen(bad));
+    cli_json_integer(j, "skipped_lines", n);
+    cli_json_string(j, "first_skipped", bad);
 }

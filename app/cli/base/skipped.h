@@ -3,6 +3,7 @@
 #define CLI_SKIPPED_H
 
 #include "command.h"
+#include "json.h"
 
 /* clang-format off */
 #define CLI_SKIP_OPTION(to, files)                                                           \
@@ -21,7 +22,7 @@ int cli_skip(cli_skipped *s, const char *format, ...) ATT_PRINTF(2, 3);
 
 /* Says on standard error that n > 0 lines were left out; bad: the sentence on the first of them. */
 void cli_skipped_report(int64_t n, const char *bad);
-/* The same as members of an object of JSON on standard output, each after a comma. */
-void cli_skipped_print(int64_t n, const char *bad);
+/* The same as members of an object of JSON; none if n is 0. */
+void cli_skipped_json(cli_json *j, int64_t n, const char *bad);
 
 #endif

@@ -1,5 +1,5 @@
 #include "bench.h"
-#include "cli/base/output.h"
+#include "cli/base/json.h"
 #include "cli/base/progress.h"
 #include "attend_util.h"
 
@@ -80,7 +80,7 @@ int bench_report(const att_ctx *ctx, const char *name, const char *title, json_t
         if (!row || json_object_update(all, row) || json_object_update(all, times))
             code = cli_fail_memory();
         else
-            code = cli_write_json_value(stdout, all, JSON_REAL_PRECISION(7));
+            code = cli_json_value(&(cli_json){.file = stdout}, NULL, all, JSON_REAL_PRECISION(7));
         fputs(code ? "" : "\n", stdout);
         json_decref(times);
         json_decref(all);

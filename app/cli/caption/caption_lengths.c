@@ -87,17 +87,25 @@ void caption_lengths_print(const caption_length *rows, int n)
     }
 }
 
-void caption_lengths_print_json(const caption_length *rows, int n)
+void caption_lengths_json(cli_json *j, const caption_length *rows, int n)
 {
-    fputs(", \"by_length\": [", stdout);
+    cli_json_array(j, "by_length");
     for (int i = 0; i < n; i++) {
         const caption_length *r = &rows[i];
-        const att_interval *bleu4 = &r->scores.bleu4, *cider = &r->scores.cider;
-        printf("%s{\"length\": %.8g, \"from\": %lld", i ? ", " : "", r->length, (long long)r->from);
+        cli_json_object(j, NULL);
+        cli_json_number(j, "length", r->length, 8);
+        cli_json_integer(j, "from", r->from);
         if (r->to)
-            printf(", \"to\": %lld", (long long)r->to);
-        printf(", \"images\": %lld, \"bleu4_interval\": [%.8g, %.8g, %.8g], \"cider_interval\": [%.8g, %.8g, %.8g]}",
-               (long long)r->images, bleu4->mean, bleu4->low, bleu4->high, cider->mean, cider->low, cider->high);
+            cli_json_integer(j, "to", r->to);
+        cli_json_integer(j, "images", r->images);
+        caption_interval_json(j, "bleu4_interval", &r->scores.bleu4);
+        caption_interval_json(j, "cider_interval", &r->scores.cider);
+        cli_json_end(j);
     }
-    putchar(']');
+    cli_json_end(j);
+}
+
+void caption_interval_json(cli_json *j, const char *key, const att_interval *i)
+{
+    cli_json_numbers(j, key, (const double[]){i->mean, i->low, i->high}, 3, 8);
 }

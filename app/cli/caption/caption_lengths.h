@@ -3,6 +3,7 @@
 #define CLI_CAPTION_CAPTION_LENGTHS_H
 
 #include "caption_scores.h"
+#include "cli/base/json.h"
 
 /* Images whose references have more than `from` words on average, and at most `to` */
 typedef struct caption_length {
@@ -17,7 +18,9 @@ int caption_scores_by_length(const caption_scores *s, const caption_references *
                              int *n);
 
 void caption_lengths_print(const caption_length *rows, int n);
-/* As the member "by_length" of an object, after a comma */
-void caption_lengths_print_json(const caption_length *rows, int n);
+/* As the member "by_length" of an object */
+void caption_lengths_json(cli_json *j, const caption_length *rows, int n);
+/* [mean, low, high] */
+void caption_interval_json(cli_json *j, const char *key, const att_interval *i);
 
 #endif

@@ -2,6 +2,7 @@
 #include "caption_baselines.h"
 #include "caption_images.h"
 #include "caption_lengths.h"
+#include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/skipped.h"
@@ -273,71 +274,81 @@ static void print_text(const evaluation *e)
     printf("median rank %g of %lld\n", e->median_rank, (long long)e->n);
 }
 
-static void json_scores(const char *name, const caption_scores *s)
+/* Begins an object. */
+static void json_scores(cli_json *j, const char *key, const caption_scores *s)
 {
-    printf(", \"%s\": {\"bleu\": [", name);
-    for (int i = 0; i < ATT_BLEU_ORDER; i++)
-        printf("%s%.8g", i ? ", " : "", s->bleu.bleu_of[i]);
-    printf("], \"cider\": %.8g", s->mean);
+    cli_json_object(j, key);
+    cli_json_numbers(j, "bleu", s->bleu.bleu_of, ATT_BLEU_ORDER, 8);
+    cli_json_number(j, "cider", s->mean, 8);
 }
 
-static void json_interval(const char *name, const att_interval *i)
+/* Ends one. */
+static void json_differences(cli_json *j, const caption_intervals *d)
 {
-    printf(", \"%s\": [%.8g, %.8g, %.8g]", name, i->mean, i->low, i->high);
+    caption_interval_json(j, "bleu4_difference", &d->bleu4);
+    caption_interval_json(j, "cider_difference", &d->cider);
+    cli_json_end(j);
 }
 
-static void json_differences(const caption_intervals *d)
-{
-    json_interval("bleu4_difference", &d->bleu4);
-    json_interval("cider_difference", &d->cider);
-    putchar('}');
-}
-
-static void json_four(const evaluation *e)
+static void json_four(cli_json *j, const evaluation *e)
 {
     const caption_kinds *k = &e->kinds;
-    json_scores("four", &e->four);
-    fputs(", \"captions\": [", stdout);
+    json_scores(j, "four", &e->four);
+    cli_json_array(j, "captions");
     for (int64_t i = 0; i < k->kinds; i++) {
-        fputs(i ? ", {\"text\": " : "{\"text\": ", stdout);
-        cli_write_json(stdout, k->text[i], strlen(k->text[i]));
-        printf(", \"images\": %lld}", (long long)k->images[i]);
+        cli_json_object(j, NULL);
+        cli_json_string(j, "text", k->text[i]);
+        cli_json_integer(j, "images", k->images[i]);
+        cli_json_end(j);
     }
-    printf("], \"chosen_on\": %lld, \"learnt_from\": %lld, \"ridge\": %g", (long long)k->chosen_on,
-           (long long)k->learnt_from, k->strength);
-    json_differences(&e->over_four);
-    json_scores("best_of_four", &e->oracle);
-    putchar('}');
+    cli_json_end(j);
+    cli_json_integer(j, "chosen_on", k->chosen_on);
+    cli_json_integer(j, "learnt_from", k->learnt_from);
+    cli_json_number(j, "ridge", k->strength, 6);
+    json_differences(j, &e->over_four);
+    json_scores(j, "best_of_four", &e->oracle);
+    cli_json_end(j);
+}
+
+static void json_retrieval(cli_json *j, const evaluation *e)
+{
+    cli_json_object(j, "retrieval");
+    for (int c = 0; c < CUTOFFS; c++) {
+        char key[32];
+        snprintf(key, sizeof key, "recall@%lld", (long long)cutoffs[c]);
+        cli_json_number(j, key, (double)e->found[c] / (double)e->n, 8);
+    }
+    cli_json_number(j, "median_rank", e->median_rank, 6);
+    cli_json_end(j);
 }
 
 static void print_json(const evaluation *e)
 {
-    printf("{\"images\": %lld, \"references\": %lld, \"beam\": %lld, \"length_penalty\": %g, \"distinct\": %lld, "
-           "\"mean_words\": %.8g, \"seconds\": %.3f",
-           (long long)e->n, (long long)e->info.captions, (long long)search.beam, search.length_penalty,
-           (long long)e->candidates.distinct, (double)e->words / (double)e->n, e->seconds);
-    json_scores("model", &e->model);
-    json_interval("bleu4_interval", &e->of_model.bleu4);
-    json_interval("cider_interval", &e->of_model.cider);
-    putchar('}');
-    json_scores("shuffled", &e->control);
-    json_differences(&e->over_control);
-    json_scores("constant", &e->single);
-    fputs(", \"text\": ", stdout);
-    cli_write_json(stdout, e->constant[0], strlen(e->constant[0]));
-    printf(", \"candidates\": %lld", (long long)e->candidates.n);
-    json_differences(&e->over_single);
+    cli_json j = cli_json_begin(stdout);
+    cli_json_integer(&j, "images", e->n);
+    cli_json_integer(&j, "references", e->info.captions);
+    cli_json_integer(&j, "beam", search.beam);
+    cli_json_number(&j, "length_penalty", search.length_penalty, 6);
+    cli_json_integer(&j, "distinct", e->candidates.distinct);
+    cli_json_number(&j, "mean_words", (double)e->words / (double)e->n, 8);
+    cli_json_fixed(&j, "seconds", e->seconds, 3);
+    json_scores(&j, "model", &e->model);
+    caption_interval_json(&j, "bleu4_interval", &e->of_model.bleu4);
+    caption_interval_json(&j, "cider_interval", &e->of_model.cider);
+    cli_json_end(&j);
+    json_scores(&j, "shuffled", &e->control);
+    json_differences(&j, &e->over_control);
+    json_scores(&j, "constant", &e->single);
+    cli_json_string(&j, "text", e->constant[0]);
+    cli_json_integer(&j, "candidates", e->candidates.n);
+    json_differences(&j, &e->over_single);
     if (e->train)
-        json_four(e);
+        json_four(&j, e);
     if (by_length)
-        caption_lengths_print_json(e->lengths, e->n_lengths);
-    if (retrieval) {
-        fputs(", \"retrieval\": {", stdout);
-        for (int c = 0; c < CUTOFFS; c++)
-            printf("\"recall@%lld\": %.8g, ", (long long)cutoffs[c], (double)e->found[c] / (double)e->n);
-        printf("\"median_rank\": %g}", e->median_rank);
-    }
-    puts("}");
+        caption_lengths_json(&j, e->lengths, e->n_lengths);
+    if (retrieval)
+        json_retrieval(&j, e);
+    cli_json_end(&j);
 }
 
 static int print(const evaluation *e)

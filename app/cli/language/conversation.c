@@ -1,5 +1,6 @@
 #include "conversation.h"
 #include "cli/base/grow.h"
+#include "cli/base/json.h"
 #include "cli/base/output.h"
 
 #include <stdlib.h>
@@ -166,12 +167,14 @@ int cli_conversation_save(const cli_conversation *c, const char *path)
     const int code = cli_output_open(&out, path);
     if (code)
         return code;
-    fputs("[", out.file);
+    cli_json j = {.file = out.file, .first = "\n  ", .between = ",\n  ", .last = "\n"};
+    cli_json_array(&j, NULL);
     for (size_t i = 0; i < c->count; i++) {
-        fprintf(out.file, "%s\n  {\"role\": \"%s\", \"content\": ", i ? "," : "", c->message[i].role);
-        cli_write_json(out.file, c->message[i].text, c->message[i].bytes);
-        fputs("}", out.file);
+        cli_json_object(&j, NULL);
+        cli_json_string(&j, "role", c->message[i].role);
+        cli_json_bytes(&j, "content", c->message[i].text, c->message[i].bytes);
+        cli_json_end(&j);
     }
-    fputs("\n]\n", out.file);
+    cli_json_end(&j);
     return cli_output_close(&out, code);
 }

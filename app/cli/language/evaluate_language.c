@@ -1,5 +1,6 @@
 /* attend evaluate language: perplexity and bits per byte. */
 #include "cli/base/lines.h"
+#include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/read_file.h"
@@ -48,18 +49,25 @@ static int print(const att_perplexity *p, size_t bytes, double seconds)
     const int code = cli_output_open(&out, NULL);
     if (code)
         return code;
-    if (json)
-        printf("{\"perplexity\": %.10g, \"loss\": %.10g, \"bits_per_byte\": %.10g, \"tokens\": %lld, \"bytes\": %zu, "
-               "\"window\": %lld, \"stride\": %lld, \"seconds\": %.3f}\n",
-               p->perplexity, p->loss, bits, (long long)p->tokens, bytes, (long long)p->window, (long long)p->stride,
-               seconds);
-    else
+    if (json) {
+        cli_json j = cli_json_begin(stdout);
+        cli_json_number(&j, "perplexity", p->perplexity, 10);
+        cli_json_number(&j, "loss", p->loss, 10);
+        cli_json_number(&j, "bits_per_byte", bits, 10);
+        cli_json_integer(&j, "tokens", p->tokens);
+        cli_json_integer(&j, "bytes", (int64_t)bytes);
+        cli_json_integer(&j, "window", p->window);
+        cli_json_integer(&j, "stride", p->stride);
+        cli_json_fixed(&j, "seconds", seconds, 3);
+        cli_json_end(&j);
+    } else {
         printf("perplexity     %10.4f  per token\n"
                "loss           %10.4f  nats per token\n"
                "bits per byte  %10.4f\n"
                "%lld tokens predicted, %zu bytes; window %lld, stride %lld; %.0f tokens/s\n",
                p->perplexity, p->loss, bits, (long long)p->tokens, bytes, (long long)p->window, (long long)p->stride,
                (double)p->tokens / seconds);
+    }
     return cli_output_close(&out, code);
 }
 

@@ -1,4 +1,5 @@
 /* attend evaluate recommend: how well next items are predicted, by a model and by what it has to beat. */
+#include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/utf8.h"
@@ -341,61 +342,88 @@ static void print_text(const evaluation *e)
          "recommended to some user; popularity: mean number of their training actions.");
 }
 
-static void put_estimate(const char *name, const att_estimate *x)
+static void json_estimate(cli_json *j, const char *key, const att_estimate *x)
 {
-    printf(", \"%s\": %.8g, \"%s_low\": %.8g, \"%s_high\": %.8g", name, x->mean, name, x->low, name, x->high);
+    char name[32];
+    cli_json_number(j, key, x->mean, 8);
+    snprintf(name, sizeof name, "%s_low", key);
+    cli_json_number(j, name, x->low, 8);
+    snprintf(name, sizeof name, "%s_high", key);
+    cli_json_number(j, name, x->high, 8);
 }
 
 /* What the training has, and what is held out. */
-static void print_json_training(const evaluation *e)
+static void json_training(cli_json *j, const evaluation *e)
 {
     const att_holdout_info *h = &e->log.held;
-    printf(", \"min_actions\": %lld, \"training\": {\"actions\": %lld, \"users\": %lld, \"items\": %lld, "
-           "\"users_only\": %lld}",
-           (long long)data.min_actions, (long long)h->actions, (long long)h->users, (long long)h->items,
-           (long long)h->train_only);
-    if (h->kind == ATT_HOLDOUT_TIME)
-        printf(", \"valid_from\": %.17g, \"test_from\": %.17g, \"users_not_counted\": %lld", h->valid_from,
-               h->test_from, (long long)h->without_history[part]);
-    if (model_name)
-        printf(", \"log_items\": %lld, \"known_items\": %lld, \"histories_without_known\": %lld",
-               (long long)e->log_items, (long long)e->known_items, (long long)e->without_known);
+    cli_json_integer(j, "min_actions", data.min_actions);
+    cli_json_object(j, "training");
+    cli_json_integer(j, "actions", h->actions);
+    cli_json_integer(j, "users", h->users);
+    cli_json_integer(j, "items", h->items);
+    cli_json_integer(j, "users_only", h->train_only);
+    cli_json_end(j);
+    if (h->kind == ATT_HOLDOUT_TIME) {
+        cli_json_number(j, "valid_from", h->valid_from, 17);
+        cli_json_number(j, "test_from", h->test_from, 17);
+        cli_json_integer(j, "users_not_counted", h->without_history[part]);
+    }
+    if (model_name) {
+        cli_json_integer(j, "log_items", e->log_items);
+        cli_json_integer(j, "known_items", e->known_items);
+        cli_json_integer(j, "histories_without_known", e->without_known);
+    }
+}
+
+static void json_results(cli_json *j, const evaluation *e)
+{
+    cli_json_array(j, "results");
+    for (int i = 0; i < e->n; i++) {
+        const att_ranking *r = &e->result[i].r;
+        cli_json_object(j, NULL);
+        cli_json_string(j, "name", e->result[i].name);
+        if (e->n_cutoffs > 1)
+            cli_json_integer(j, "k", e->result[i].k);
+        json_estimate(j, "hr", &r->hr);
+        json_estimate(j, "ndcg", &r->ndcg);
+        json_estimate(j, "mrr", &r->mrr);
+        cli_json_number(j, "coverage", r->coverage, 8);
+        cli_json_number(j, "popularity", r->popularity, 8);
+        cli_json_end(j);
+    }
+    cli_json_end(j);
 }
 
 static void print_json(const evaluation *e)
 {
     static const char *const names[] = {"all", "outside-training", "outside-history", "popularity"};
     const att_ranking *first = &e->result[0].r;
-    fputs("{\"data\": ", stdout);
-    cli_write_json(stdout, data.path, strlen(data.path));
-    printf(", \"split\": \"%s\", \"part\": \"%s\", \"cases\": %lld, \"unseen\": %lld, \"unseen_counted\": %s, "
-           "\"repeats\": %lld, \"neighbours\": %lld, \"decay\": %g",
-           cli_split_name(e->log.held.kind), part ? "test" : "valid", (long long)first->cases, (long long)first->unseen,
-           leave_out_unseen ? "false" : "true", (long long)first->repeats, (long long)neighbours, decay);
-    print_json_training(e);
+    cli_json j = cli_json_begin(stdout);
+    cli_json_string(&j, "data", data.path);
+    cli_json_string(&j, "split", cli_split_name(e->log.held.kind));
+    cli_json_string(&j, "part", part ? "test" : "valid");
+    cli_json_integer(&j, "cases", first->cases);
+    cli_json_integer(&j, "unseen", first->unseen);
+    cli_json_bool(&j, "unseen_counted", !leave_out_unseen);
+    cli_json_integer(&j, "repeats", first->repeats);
+    cli_json_integer(&j, "neighbours", neighbours);
+    cli_json_number(&j, "decay", decay, 6);
+    json_training(&j, e);
     if (e->log.info.guests)
-        printf(", \"guests\": %lld", (long long)e->log.info.guests);
-    cli_skipped_print(e->log.info.skipped, e->log.info.bad);
-    printf(", \"items\": %lld, \"candidates\": \"%s\", \"exclude_seen\": %s", (long long)e->log.info.items,
-           names[candidates], exclude_seen ? "true" : "false");
+        cli_json_integer(&j, "guests", e->log.info.guests);
+    cli_skipped_json(&j, e->log.info.skipped, e->log.info.bad);
+    cli_json_integer(&j, "items", e->log.info.items);
+    cli_json_string(&j, "candidates", names[candidates]);
+    cli_json_bool(&j, "exclude_seen", exclude_seen);
     if (e->n_cutoffs == 1)
-        printf(", \"k\": %lld", (long long)e->cutoff[0]);
-    if (candidates != ATT_CANDIDATES_ALL)
-        printf(", \"negatives\": %lld, \"draws\": %lld, \"seed\": %lld", (long long)sampled(), (long long)drawn(),
-               (long long)seed);
-    fputs(", \"results\": [", stdout);
-    for (int i = 0; i < e->n; i++) {
-        const att_ranking *r = &e->result[i].r;
-        fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);
-        cli_write_json(stdout, e->result[i].name, strlen(e->result[i].name));
-        if (e->n_cutoffs > 1)
-            printf(", \"k\": %lld", (long long)e->result[i].k);
-        put_estimate("hr", &r->hr);
-        put_estimate("ndcg", &r->ndcg);
-        put_estimate("mrr", &r->mrr);
-        printf(", \"coverage\": %.8g, \"popularity\": %.8g}", r->coverage, r->popularity);
+        cli_json_integer(&j, "k", e->cutoff[0]);
+    if (candidates != ATT_CANDIDATES_ALL) {
+        cli_json_integer(&j, "negatives", sampled());
+        cli_json_integer(&j, "draws", drawn());
+        cli_json_integer(&j, "seed", seed);
     }
-    puts("]}");
+    json_results(&j, e);
+    cli_json_end(&j);
 }
 
 static int print(const evaluation *e)

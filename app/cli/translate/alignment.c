@@ -1,3 +1,4 @@
+#include "cli/base/json.h"
 #include "alignment.h"
 #include "cli/draw/color.h"
 #include "cli/draw/heatmap.h"
@@ -50,17 +51,14 @@ static const char **labels_of(const cli_alignment *a, const att_tokens *tokens)
 
 static void write_json(const cli_alignment *a, const heatmap *h)
 {
-    FILE *f = a->file.svg;
-    fprintf(f, "{\"layer\": %lld, ", (long long)a->layer);
+    cli_json j = cli_json_begin(a->file.svg);
+    cli_json_integer(&j, "layer", a->layer);
     if (a->head >= 0)
-        fprintf(f, "\"head\": %lld, ", (long long)a->head);
-    fputs("\"source\": ", f);
-    cli_write_json_texts(f, h->column, h->columns);
-    fputs(", \"target\": ", f);
-    cli_write_json_texts(f, h->row, h->rows);
-    fputs(", \"weights\": ", f);
-    cli_write_json_matrix(f, h->weights, h->rows, h->columns);
-    fputs("}\n", f);
+        cli_json_integer(&j, "head", a->head);
+    cli_json_strings(&j, "source", h->column, h->columns);
+    cli_json_strings(&j, "target", h->row, h->rows);
+    cli_json_matrix(&j, "weights", h->weights, h->rows, h->columns);
+    cli_json_end(&j);
 }
 
 static void draw(const cli_alignment *a, const heatmap *h, const char *text, size_t bytes)

@@ -1,4 +1,5 @@
 /* attend evaluate classify: accuracy, calibration and confusions of a classifier of images. */
+#include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/progress.h"
 #include "cli/base/utf8.h"
@@ -202,53 +203,52 @@ static void print_text(const counts *c)
     print_classes(c);
 }
 
-static void put_share(const char *name, double x)
+static void json_classes(cli_json *j, const counts *c)
 {
-    if (isnan(x))
-        printf(", \"%s\": null", name);
-    else
-        printf(", \"%s\": %.8g", name, x);
+    cli_json_array(j, "classes");
+    for (int64_t i = 0; i < c->classes; i++) {
+        cli_json_object(j, NULL);
+        cli_json_string(j, "label", att_image_model_label(c->m.model, i));
+        cli_json_integer(j, "images", c->of[i].images);
+        cli_json_number(j, "precision", precision(&c->of[i]), 8);
+        cli_json_number(j, "recall", recall(&c->of[i]), 8);
+        cli_json_end(j);
+    }
+    cli_json_end(j);
 }
 
-static void print_json_confusion(const counts *c)
+static void json_confusion(cli_json *j, const counts *c)
 {
-    fputs(", \"confusion\": [", stdout);
-    for (int64_t i = 0; i < c->classes * c->classes; i++)
-        printf("%s%lld%s",
-               i % c->classes ? ", "
-               : i            ? ", ["
-                              : "[",
-               (long long)c->confusion[i], (i + 1) % c->classes ? "" : "]");
-    putchar(']');
+    cli_json_array(j, "confusion");
+    for (int64_t i = 0; i < c->classes; i++) {
+        cli_json_array(j, NULL);
+        for (int64_t k = 0; k < c->classes; k++)
+            cli_json_integer(j, NULL, c->confusion[i * c->classes + k]);
+        cli_json_end(j);
+    }
+    cli_json_end(j);
 }
 
 static void print_json(const counts *c)
 {
     double low, high;
     wilson(c->right, c->images, &low, &high);
-    printf("{\"images\": %lld, \"right\": %lld", (long long)c->images, (long long)c->right);
+    cli_json j = cli_json_begin(stdout);
+    cli_json_integer(&j, "images", c->images);
+    cli_json_integer(&j, "right", c->right);
     if (c->broken)
-        printf(", \"broken\": %lld", (long long)c->broken);
-    put_share("accuracy", share(c->right, c->images));
-    put_share("low", low);
-    put_share("high", high);
+        cli_json_integer(&j, "broken", c->broken);
+    cli_json_number(&j, "accuracy", share(c->right, c->images), 8);
+    cli_json_number(&j, "low", low, 8);
+    cli_json_number(&j, "high", high, 8);
     if (c->classes > TOP)
-        put_share("top5", share(c->right_top, c->images));
-    put_share("calibration_error", calibration_error(c));
-    printf(", \"seconds\": %.3f, \"classes\": [", c->seconds);
-    for (int64_t i = 0; i < c->classes; i++) {
-        const char *label = att_image_model_label(c->m.model, i);
-        fputs(i ? ", {\"label\": " : "{\"label\": ", stdout);
-        cli_write_json(stdout, label, strlen(label));
-        printf(", \"images\": %lld", (long long)c->of[i].images);
-        put_share("precision", precision(&c->of[i]));
-        put_share("recall", recall(&c->of[i]));
-        putchar('}');
-    }
-    putchar(']');
+        cli_json_number(&j, "top5", share(c->right_top, c->images), 8);
+    cli_json_number(&j, "calibration_error", calibration_error(c), 8);
+    cli_json_fixed(&j, "seconds", c->seconds, 3);
+    json_classes(&j, c);
     if (c->classes <= MAX_JSON)
-        print_json_confusion(c);
-    puts("}");
+        json_confusion(&j, c);
+    cli_json_end(&j);
 }
 
 static int print(const counts *c)
