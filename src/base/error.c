@@ -148,7 +148,7 @@ att_status att_options_read(void *dst, size_t dst_size, const void *src, const c
         if (bytes[i])
             return att_fail(NULL, ATT_ERR_UNSUPPORTED,
                             "%s: byte %zu is set, but the library that runs (%s) is older and knows the first %zu only",
-                            type_name, i, att_version(), dst_size);
+                            type_name, i, ATT_VERSION, dst_size);
     memset(dst, 0, dst_size);
     if (src)
         memcpy(dst, src, size < dst_size ? size : dst_size);

@@ -80,10 +80,15 @@ att_status att_sentencepiece_split(const att_sentencepiece *m, const char *text,
 /* A splitter of normalised text s [bytes] (unigram.c, bpe.c, sentencepiece.c). */
 typedef att_status att_piece_splitter(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_sink *sink);
 att_piece_splitter att_split_unigram, att_split_bpe;
-/* Emits a piece, or m->unknown for any text. */
+
+/* ---- for splitters (piece_splitter.c)
+ *
+ * Emits a piece, or m->unknown for any text. */
 void att_piece_emit(const att_sentencepiece *m, att_piece_sink *sink, int32_t id, const char *s, size_t bytes);
 /* Emits the piece of a node of m->trie, or the unknown piece if it has none. */
 void att_piece_emit_node(const att_sentencepiece *m, att_piece_sink *sink, uint32_t node, const char *s, size_t bytes);
+/* Emits the unknown pieces that have been combined. */
+void att_piece_flush(const att_sentencepiece *m, att_piece_sink *sink);
 /* The byte of a byte piece; -1: not a byte piece. */
 int att_piece_byte(const att_piece *p);
 /* Length of the character at s, by its first byte, at most `bytes`. */
