@@ -11,33 +11,6 @@ enum { NAME_SIZE = ATT_CHECKPOINT_NAME };
 
 /* ---- names */
 
-/* If `name` matches `ours`, writes theirs with the same number -> out. */
-static bool translate(const char *name, const att_checkpoint_name *row, const char *prefix, char out[NAME_SIZE])
-{
-    const char *star = strchr(row->ours, '*'), *theirs_star = strchr(row->theirs, '*');
-    if (!star) {
-        snprintf(out, NAME_SIZE, "%s%s", prefix, row->theirs);
-        return !strcmp(name, row->ours);
-    }
-    const size_t before = (size_t)(star - row->ours);
-    if (strncmp(name, row->ours, before) != 0)
-        return false;
-    const char *number = name + before;
-    const size_t digits = strspn(number, "0123456789");
-    snprintf(out, NAME_SIZE, "%s%.*s%.*s%s", prefix, (int)(theirs_star - row->theirs), row->theirs, (int)digits, number,
-             theirs_star + 1);
-    return digits > 0 && !strcmp(number + digits, star + 1);
-}
-
-bool att_checkpoint_translate(const att_checkpoint_name *names, const char *prefix, const char *name,
-                              char theirs[ATT_CHECKPOINT_NAME])
-{
-    const att_checkpoint_name *row = names;
-    while (row->ours && !translate(name, row, prefix, theirs))
-        row++;
-    return row->ours != NULL;
-}
-
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const att_checkpoint_entry *)a)->name, ((const att_checkpoint_entry *)b)->name);
@@ -65,7 +38,7 @@ static int64_t find_ours(const att_checkpoint *c, const char *name, char theirs[
     for (const att_checkpoint_name *row = c->names; row->ours && found < 0; row++)
         for (int i = 0; i < 2 && found < 0; i++) {
             char candidate[NAME_SIZE];
-            if (!translate(name, row, prefixes[i], candidate))
+            if (!att_checkpoint_translate_row(row, prefixes[i], name, candidate))
                 break;
             found = find(c, candidate);
             if (found >= 0 || !theirs[0])

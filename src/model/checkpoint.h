@@ -18,6 +18,9 @@ typedef struct att_checkpoint_name {
     {ours ".weight", theirs ".weight"}, { ours ".bias", theirs ".bias" }
 
 enum { ATT_CHECKPOINT_NAME = 128 };
+/* If our `name` is that of the row, prefix and theirs with the same number -> theirs (checkpoint_names.c). */
+bool att_checkpoint_translate_row(const att_checkpoint_name *row, const char *prefix, const char *name,
+                                  char theirs[ATT_CHECKPOINT_NAME]);
 /* Maps our `name` by the first row that matches -> theirs; false: none. */
 bool att_checkpoint_translate(const att_checkpoint_name *names, const char *prefix, const char *name,
                               char theirs[ATT_CHECKPOINT_NAME]);
