@@ -26,10 +26,12 @@ typedef struct att_language_architecture {
 
 extern const att_language_architecture att_gpt2, att_llama;
 
-/* During build: info.layers layers of these settings, layer.0 and so on, and the norm before the output layer. */
+/* ---- during build (language_layers.c)
+ *
+ * info.layers layers of these settings, layer.0 and so on, and the norm before the output layer. */
 void att_language_model_layers(att_language_model *m, const att_nn_layer_config *layer);
 
-/* During build: the output layer, which is the embedding if info.tied; an error if the file has another one, too. */
+/* The output layer, which is the embedding if info.tied; an error if the file has another one, too. */
 att_status att_language_model_head(att_language_model *m, att_param *embedding);
 
 /* The plan of attention in a layer: causal, with the window of the model's info. */
