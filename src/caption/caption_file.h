@@ -17,7 +17,7 @@ typedef struct att_caption_file {
     att_names bad;      /* the sentence on the first of them, or none */
 } att_caption_file;
 
-/* skip: malformed lines that may be left out. Errors: as att_caption_set_open. */
+/* skip: malformed lines that may be left out. Errors: as att_caption_set_open. (caption_file_read.c) */
 att_status att_caption_file_read(att_caption_file *f, att_ctx *ctx, const char *path, int64_t skip);
 void att_caption_file_free(att_caption_file *f);
 
