@@ -1,0 +1,198 @@
+/* Reads a log of actions from a file or from arrays. */
+#include "recommend/interactions.h"
+#include "recommend/log_format.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- a file */
+
+/* All ids are checked before one is added: a line is read or not. */
+static att_status add_history(att_log_builder *b, const att_table *t)
+{
+    const att_where where = att_table_where(t);
+    att_status e = t->n < 2 ? att_fail_at(&where, ATT_ERR_FORMAT, "1 field, the user; item is missing") : ATT_OK;
+    for (int64_t i = 0; !e && i < t->n; i++)
+        e = att_id_check(t->field[i], &where, i ? "item" : "user");
+    if (!e)
+        b->log->info.fields = b->log->info.actions == 0 || b->log->info.fields == t->n ? t->n : 0;
+    if (!e)
+        b->log->info.repeated_users += att_ids_find(&b->log->users, t->field[0]) >= 0;
+    for (int64_t i = 1; !e && i < t->n; i++)
+        e = att_log_builder_add(b, &where, t->field[0], t->field[i], 0);
+    return e;
+}
+
+/* Is it a guest: empty, or what programs write for a value that is missing? */
+static bool is_guest(att_interactions_info *i, att_byte_view user)
+{
+    static const char *const missing[] = {"NULL", "null", "NA",  "N/A",  "n/a", "#N/A",
+                                          "<NA>", "NaN",  "nan", "None", "\\N"};
+    const char *found = NULL;
+    if (att_is_blank(user))
+        return true;
+    for (size_t k = 0; k < sizeof missing / sizeof *missing && !found; k++)
+        if (strlen(missing[k]) == user.bytes && !memcmp(missing[k], user.data, user.bytes))
+            found = missing[k];
+    i->missing_user = i->missing_user ? i->missing_user : found;
+    return found != NULL;
+}
+
+static att_status add_action(att_log_builder *b, const att_log_format *f, const att_table *t)
+{
+    const att_where where = att_table_where(t);
+    att_byte_view field[ATT_LOG_COLUMNS];
+    double time = 0;
+    att_status e = att_log_format_split(f, t, field);
+    if (!e && is_guest(&b->log->info, field[ATT_LOG_USER])) {
+        b->log->info.guests++;
+        return ATT_OK;
+    }
+    if (!e && att_is_blank(field[ATT_LOG_ITEM]))
+        e = att_fail_at(&where, ATT_ERR_FORMAT, "item is empty");
+    if (!e && b->log->info.timed)
+        e = att_time_read(&where, field[ATT_LOG_TIME], &b->times, &time);
+    return e ? e : att_log_builder_add(b, &where, field[ATT_LOG_USER], field[ATT_LOG_ITEM], time);
+}
+
+/* Reads the current record. */
+static att_status add_record(att_log_builder *b, const att_log_format *f, att_table *t)
+{
+    if (att_log_format_is_heading(f, t))
+        return ATT_OK;
+    const att_status e = f->kind == ATT_INTERACTIONS_HISTORIES ? add_history(b, t) : add_action(b, f, t);
+    return e ? att_table_skip(t, e) : ATT_OK;
+}
+
+static att_status read_records(att_log_builder *b, att_log_format *f, att_table *t)
+{
+    enum { BETWEEN = 1 << 14 }; /* records, after which cancelling is asked for */
+    att_status e = att_table_read(t);
+    f->unused_times = e ? NULL : att_log_format_unused_times(f, t);
+    for (int64_t i = 0; !e && t->n > 0; i++) {
+        e = add_record(b, f, t);
+        if (!e && i % BETWEEN == 0 && att_cancelled(t->ctx))
+            e = att_fail(t->ctx, ATT_ERR_CANCELLED, "cancelled");
+        e = e ? e : att_table_read(t);
+    }
+    return e;
+}
+
+/* Sets what the info says of the file; the heading, or an empty one, has been added to the texts. */
+static att_status say(att_interactions *log, const att_table *t, const att_log_format *f, bool heading)
+{
+    const char *const texts[] = {t->skipped ? att_names_at(&t->reason, 0) : "", f->unused_times ? f->unused_times : ""};
+    att_status e = att_names_add(&log->said, texts[0]);
+    e = e ? e : att_names_add(&log->said, texts[1]);
+    if (e)
+        return e;
+    log->info.skipped = t->skipped;
+    log->info.heading = heading ? att_names_at(&log->said, 0) : NULL;
+    log->info.bad = t->skipped ? att_names_at(&log->said, 1) : NULL;
+    log->info.unused_times = f->unused_times ? att_names_at(&log->said, 2) : NULL;
+    return ATT_OK;
+}
+
+static att_status read_file(att_log_builder *b, const char *path, const att_interactions_options *o)
+{
+    att_table t = {0};
+    att_log_format f = {0};
+    att_table_init(&t, b->log->ctx);
+    att_status e = att_table_begin(&t, path);
+    t.lines.advice = "; write an action a line, the format lines";
+    t.max_skipped = o->skip_bad_lines;
+    e = e ? e : att_log_format_find(&f, &t, o);
+    if (!e && f.kind) {
+        b->log->info.format =
+            t.quoted && f.kind == ATT_INTERACTIONS_LINES ? "CSV without a header" : att_log_format_name(f.kind);
+        b->log->info.timed = f.kind != ATT_INTERACTIONS_HISTORIES && f.column[ATT_LOG_TIME] >= 0;
+        b->guessed = f.guessed_time ? f.column[ATT_LOG_TIME] + 1 : 0;
+        b->log->info.guessed_times = b->guessed;
+        const att_byte_view heading = f.heading;
+        e = att_names_add_bytes(&b->log->said, heading.data, heading.bytes);
+        e = e ? e : read_records(b, &f, &t);
+        e = e ? e : say(b->log, &t, &f, heading.bytes > 0);
+        if (o->format || b->log->info.repeated_users + att_ids_count(&b->log->users) < 2)
+            b->log->info.fields = 0; /* as typed; or of one line */
+    }
+    att_log_format_free(&f);
+    att_table_close(&t);
+    return e;
+}
+
+static att_status read_options(att_ctx *ctx, const att_interactions_options *options, att_interactions_options *o)
+{
+    const att_status e = att_options_read(o, sizeof *o, options, "att_interactions_options");
+    if (!e && (unsigned)o->format > ATT_INTERACTIONS_HISTORIES)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "format is %d, not an att_interactions_format", (int)o->format);
+    return e ? e : att_table_check_skip(ctx, o->skip_bad_lines);
+}
+
+att_status att_interactions_open(att_ctx *ctx, const char *path, const att_interactions_options *options,
+                                 att_interactions **out)
+{
+    att_interactions_options o;
+    att_log_builder b;
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"path", path}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_status e = read_options(ctx, options, &o);
+    if (e)
+        return e;
+    e = att_log_builder_init(&b, ctx, &o);
+    e = e ? e : read_file(&b, path, &o);
+    e = e ? e : att_log_builder_finish(&b, path, out);
+    att_log_builder_free(&b);
+    return e;
+}
+
+/* ---- arrays */
+
+typedef struct actions {
+    int64_t n;
+    const char *const *users, *const *items; /* [n] */
+    const double *times;                     /* [n]; or NULL */
+} actions;
+
+static att_status add_actions(att_log_builder *b, const actions *a)
+{
+    att_where where = {.ctx = b->log->ctx, .of = "action"};
+    att_status e = ATT_OK;
+    b->log->info.format = "memory";
+    b->log->info.timed = a->times != NULL;
+    for (int64_t i = where.number = 0; !e && i < a->n; i++, where.number = i) {
+        const char *user = a->users[i], *item = a->items[i];
+        const double time = a->times ? a->times[i] : 0;
+        if (!user || !item)
+            e = att_fail_at(&where, ATT_ERR_ARGUMENT, "%s is NULL", user ? "item" : "user");
+        else if (!isfinite(time))
+            e = att_fail_at(&where, ATT_ERR_ARGUMENT, "time is %g", time);
+        else
+            e = att_log_builder_add(b, &where, (att_byte_view){user, strlen(user)}, (att_byte_view){item, strlen(item)},
+                                    time);
+    }
+    return e;
+}
+
+att_status att_interactions_new(att_ctx *ctx, int64_t n, const char *const *users, const char *const *items,
+                                const double *times, const att_interactions_options *options, att_interactions **out)
+{
+    att_interactions_options o;
+    att_log_builder b;
+    if (out)
+        *out = NULL;
+    const att_named given[] = {{"ctx", ctx}, {"out", out}, {"users", users}, {"items", items}};
+    if (att_require(__func__, given, n > 0 ? 4 : 2))
+        return ATT_ERR_ARGUMENT;
+    att_status e = read_options(ctx, options, &o);
+    if (e)
+        return e;
+    if (o.format || o.user || o.item || o.time)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "format and names of columns are for files, not for arrays");
+    e = att_log_builder_init(&b, ctx, &o);
+    e = e ? e : add_actions(&b, &(actions){n, users, items, times});
+    e = e ? e : att_log_builder_finish(&b, "the array", out);
+    att_log_builder_free(&b);
+    return e;
+}
