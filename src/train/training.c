@@ -144,13 +144,6 @@ void att_training_free(att_training *t)
     att_free(t->ctx, t);
 }
 
-att_status att_training_in_folder(const att_training *t, const char *caller)
-{
-    if (att_require(caller, ATT_NAMED({"t", t})))
-        return ATT_ERR_ARGUMENT;
-    return t->run ? ATT_OK : att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the training has no folder", caller);
-}
-
 int64_t att_training_steps(const att_training *t) { return t ? t->step : 0; }
 
 att_status att_training_describe(const att_training *t, att_training_info *info)

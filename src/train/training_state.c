@@ -118,6 +118,13 @@ static att_status check_state(const att_training *t, const state *s, att_status 
     return e;
 }
 
+att_status att_training_in_folder(const att_training *t, const char *caller)
+{
+    if (att_require(caller, ATT_NAMED({"t", t})))
+        return ATT_ERR_ARGUMENT;
+    return t->run ? ATT_OK : att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the training has no folder", caller);
+}
+
 static att_status save(att_training *t, const char *caller, bool pause)
 {
     state s;
