@@ -1,7 +1,8 @@
 /* Files of captions, in any format. */
 #include "caption/caption_file.h"
 #include "io/text_start.h"
-#include "io/util.h"
+#include "attend_util.h"
+#include "util/util.h"
 #include "text/table.h"
 #include "vision/image_set.h"
 
