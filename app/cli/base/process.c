@@ -72,7 +72,8 @@ static int close_output(int code)
 int cli_process_run(int argc, char **argv, int (*run)(int argc, char **argv))
 {
     cli_end_prepare();
-    cli_terminal_prepare();
+    if (!cli_terminal_prepare())
+        cli_end_without_memory();
     setlocale(LC_CTYPE, ""); /* numbers keep the decimal point */
     const int code = close_output(run_with_stack(argc, argv, run));
     if (cli_signal)

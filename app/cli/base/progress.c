@@ -1,17 +1,12 @@
 #include "progress.h"
 #include "command.h"
 #include "terminal.h"
-#include "utf8.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
-
-static volatile sig_atomic_t on_screen;
-static const char clear_line[] = "\r\033[K";
 
 double cli_seconds(void)
 {
@@ -61,11 +56,7 @@ static void show(const cli_progress *p, line *l)
         fprintf(stderr, "%.*s\n", l->used, l->text);
         return;
     }
-    on_screen = 1;
-    cli_progress_clear();
-    on_screen = 1;
-    if (write(STDERR_FILENO, l->text, (size_t)l->used) < 0) /* stderr has no buffer */
-        on_screen = 0;
+    cli_progress_replace(l->text, (size_t)l->used);
 }
 
 /* A bar of `width` characters, and the time that is left at the speed so far. */
@@ -119,10 +110,4 @@ void cli_progress_end(cli_progress *p)
 {
     cli_progress_clear();
     p->on = false;
-}
-
-void cli_progress_clear(void)
-{
-    if (on_screen && write(STDERR_FILENO, clear_line, sizeof clear_line - 1) > 0) /* stderr has no buffer */
-        on_screen = 0;
 }

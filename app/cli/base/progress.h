@@ -3,7 +3,8 @@
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
 
-#include <stdbool.h>
+#include "terminal.h"
+
 #include <stdint.h>
 
 typedef struct cli_progress {
@@ -29,7 +30,5 @@ void cli_progress_report(void *of, double share);
  */
 void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t count, double share);
 void cli_progress_end(cli_progress *p);
-/* Clears the line if it is shown; async-signal-safe. */
-void cli_progress_clear(void);
 
 #endif

@@ -1,7 +1,6 @@
 #include "signals.h"
 #include "command.h"
 #include "leftovers.h"
-#include "progress.h"
 #include "terminal.h"
 
 #include <errno.h>

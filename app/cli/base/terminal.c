@@ -1,12 +1,13 @@
 #include "terminal.h"
 #include "command.h"
-#include "progress.h"
 #include "signals.h"
 #include "utf8.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { MAX_CHARACTER = 4, CHUNK = 1024 };
@@ -21,6 +22,26 @@ typedef struct terminal {
 } terminal;
 
 static terminal out, err, *others;
+
+/* ---- the line of progress; async-signal-safe, and stderr has no buffer */
+
+static volatile sig_atomic_t on_screen;
+
+void cli_progress_clear(void)
+{
+    static const char clear_line[] = "\r\033[K";
+    if (on_screen && write(STDERR_FILENO, clear_line, sizeof clear_line - 1) > 0)
+        on_screen = 0;
+}
+
+void cli_progress_replace(const char *text, size_t bytes)
+{
+    on_screen = 1;
+    cli_progress_clear();
+    on_screen = 1;
+    if (write(STDERR_FILENO, text, bytes) < 0)
+        on_screen = 0;
+}
 
 /* ---- the filter; async-signal-safe */
 
@@ -164,20 +185,21 @@ static FILE *open_filter(terminal *t, int fd, int mode, int (*close)(void *cooki
     return t->file;
 }
 
-void cli_terminal_prepare(void)
+bool cli_terminal_prepare(void)
 {
     if (isatty(STDERR_FILENO)) {
         FILE *f = open_filter(&err, STDERR_FILENO, _IONBF, NULL);
         if (!f)
-            cli_end_without_memory();
+            return false;
         stderr = f; /* glibc: a variable like any other */
     }
     if (isatty(STDOUT_FILENO)) {
         FILE *f = open_filter(&out, STDOUT_FILENO, _IOLBF, NULL);
         if (!f)
-            cli_end_without_memory();
+            return false;
         stdout = f;
     }
+    return true;
 }
 
 FILE *cli_terminal_open(int fd)
@@ -222,6 +244,17 @@ bool cli_has_controls(FILE *f)
 {
     const char *term = getenv("TERM");
     return isatty(cli_descriptor(f)) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+int terminal_columns(FILE *f)
+{
+    struct winsize size;
+    const int fd = cli_descriptor(f);
+    if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    const char *columns = getenv("COLUMNS");
+    const long n = columns ? strtol(columns, NULL, 10) : 0;
+    return n >= 20 && n <= 10000 ? (int)n : 80;
 }
 
 void cli_terminal_control(FILE *f, const char *sequence)

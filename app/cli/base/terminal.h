@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* To be called first: puts filters before stdout and stderr where they are terminals. */
-void cli_terminal_prepare(void);
+/* To be called first: puts filters before stdout and stderr where they are terminals; false: out of memory. */
+bool cli_terminal_prepare(void);
 /* A stream to the terminal that is open as `fd`, which it owns, with such a filter; NULL: out of memory. */
 FILE *cli_terminal_open(int fd);
 /* Flushes standard output; a character that is not whole by then is shown as U+FFFD. As fflush. */
@@ -18,8 +18,15 @@ int cli_terminal_end(void);
 int cli_descriptor(FILE *f);
 /* Does the stream f lead to a terminal that knows control sequences? $TERM is neither unset nor "dumb". */
 bool cli_has_controls(FILE *f);
+/* Columns of the terminal f; else $COLUMNS, else 80. */
+int terminal_columns(FILE *f);
 /* Writes a control sequence to f. */
 void cli_terminal_control(FILE *f, const char *sequence);
+
+/* Replaces the line of progress on standard error, a terminal, by text [bytes] without control characters; and clears
+ * it if it is shown, as all other text does. Async-signal-safe. */
+void cli_progress_replace(const char *text, size_t bytes);
+void cli_progress_clear(void);
 
 /* Writes a message to standard error, with the filter; async-signal-safe. */
 void cli_terminal_put(const char *text);

@@ -1,10 +1,6 @@
 #include "utf8.h"
-#include "terminal.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 typedef struct range {
     uint32_t first, last;
@@ -142,15 +138,4 @@ void utf8_field(FILE *f, const char *s, int width, int right)
     if (cut && width > 0)
         utf8_put(f, 0x2026);
     fprintf(f, "%*s", right ? 0 : padding, "");
-}
-
-int terminal_columns(FILE *f)
-{
-    struct winsize size;
-    const int fd = cli_descriptor(f);
-    if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        return size.ws_col;
-    const char *columns = getenv("COLUMNS");
-    const long n = columns ? strtol(columns, NULL, 10) : 0;
-    return n >= 20 && n <= 10000 ? (int)n : 80;
 }

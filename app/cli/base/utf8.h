@@ -27,7 +27,5 @@ int utf8_width(const char *s);
 void utf8_field(FILE *f, const char *s, int width, int right);
 /* Writes one code point. */
 void utf8_put(FILE *f, uint32_t code);
-/* Columns of the terminal f; else $COLUMNS, else 80. */
-int terminal_columns(FILE *f);
 
 #endif

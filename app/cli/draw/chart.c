@@ -1,5 +1,6 @@
 #include "chart.h"
 
+#include "cli/base/terminal.h"
 #include "cli/base/utf8.h"
 #include "svg.h"
 

@@ -1,5 +1,6 @@
 #include "heatmap.h"
 
+#include "cli/base/terminal.h"
 #include "cli/base/utf8.h"
 #include "color.h"
 #include "svg.h"

@@ -1,5 +1,6 @@
 /* Evaluates a translator in training: BLEU on held-out texts. */
 #include "cli/base/lines.h"
+#include "cli/base/terminal.h"
 #include "cli/base/utf8.h"
 #include "cli/train/train.h"
 
