@@ -1,7 +1,7 @@
-# awk -f cmake/without_comments.awk -f cmake/circles.awk FILE...: do .c files form a circle, each of which calls a function
-# that the next one defines, and the last one a function of the first? LAYERS orders rooms, this the files within a room.
-# A definition is known by the layout of clang-format, a call by "name(": that a file puts a function into a table, which
-# another one reads, is no call.
+# awk -f cmake/without_comments.awk -f cmake/circles.awk FILE...: is there a circle of .c files, each of which uses a
+# function that the next one defines, and the last one a function of the first? LAYERS orders rooms, this also the files
+# within a room. Definitions are known by the layout of clang-format. A function is used where its name is in the body of
+# another one; a table outside of functions does not use those that it lists.
 
 FNR == 1 {
     in_comment = in_body = 0
@@ -19,8 +19,8 @@ line ~ /^\{/ || line ~ /^[A-Za-z_].*\) \{.*\}$/ {
     define(head)
     sub(/^[^{]*/, "", line)
 }
-in_body { add_calls(line) }
-line ~ /\}$/ && (line ~ /^\}/ || $0 !~ /^ /) { in_body = 0 }
+in_body { add_uses(line) }
+line ~ /^\}|^[^ \t].*\}[ \t]*$/ { in_body = 0 }
 
 # A head is "type name(...": a function of this file, and for others unless it is static.
 function define(head,    name)
@@ -32,22 +32,22 @@ function define(head,    name)
     else definer[name] = FILENAME
 }
 
-function add_calls(line,    name)
+function add_uses(line,    name)
 {
-    while (match(line, /[A-Za-z_][A-Za-z0-9_]*\(/)) {
-        name = substr(line, RSTART, RLENGTH - 1)
-        if (substr(line, 1, RSTART - 1) !~ /(\.|->)$/ && !((FILENAME, name) in is_called)) {
-            is_called[FILENAME, name] = 1
-            called[FILENAME] = called[FILENAME] " " name
+    while (match(line, /[A-Za-z_][A-Za-z0-9_]*/)) {
+        name = substr(line, RSTART, RLENGTH)
+        if (substr(line, 1, RSTART - 1) !~ /(\.|->)$/ && !((FILENAME, name) in is_used)) {
+            is_used[FILENAME, name] = 1
+            used[FILENAME] = used[FILENAME] " " name
         }
         line = substr(line, RSTART + RLENGTH)
     }
 }
 
-# Names of functions become files: next_files[file], and via[file, other] the function that is called.
+# Names of functions become files: next_files[file], and via[file, other] the function that is used.
 function connect(file,    name, n, i, other)
 {
-    n = split(called[file], name)
+    n = split(used[file], name)
     for (i = 1; i <= n; i++) {
         other = definer[name[i]]
         if (!other || other == file || (file, name[i]) in own || (file, other) in via) continue
@@ -71,7 +71,7 @@ function circle(from,    queue, first, last, part, n, i, file, back, text)
     if (!(from in back)) return ""
     text = ""
     for (file = from; file != from || text == ""; file = back[file]) {
-        text = ", which calls " via[back[file], file] " of " file text
+        text = ", which uses " via[back[file], file] " of " file text
         reported[file] = 1
     }
     return from substr(text, 8)

@@ -112,6 +112,7 @@ function(att_test_tree)
   add_test(NAME limits COMMAND sh -c "awk -f cmake/without_comments.awk -f cmake/limits.awk \
            $(find src app include tests bench fuzz examples -name '*.[ch]' -o -name '*.cpp')"
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  add_test(NAME circles COMMAND ${PROJECT_SOURCE_DIR}/tests/circles.sh)
   add_test(NAME words COMMAND ${PROJECT_SOURCE_DIR}/tests/words.sh)
   add_test(NAME docs COMMAND ${PROJECT_SOURCE_DIR}/tests/docs.sh)
   add_test(NAME alone COMMAND ${PROJECT_SOURCE_DIR}/tests/alone.sh ${CMAKE_C_COMPILER})
