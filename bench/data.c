@@ -47,9 +47,10 @@ static void measure_steps(att_ctx *ctx, att_transformer *m, const att_tokenizer 
     check(ctx,
           att_translator_training_new(
               att_transformer_as_encoder_decoder(m), text,
-              ATT_OPTIONS(att_translator_training_options, .source = source, .target = target, .max_tokens = MAX_TOKENS,
-                          .batch_tokens = BATCH_TOKENS, .dropout = 0.1f, .label_smoothing = 0.1f, .clip = 1, .seed = 1,
+              ATT_OPTIONS(att_training_options, .clip = 1, .seed = 1,
                           .schedule = &(const att_schedule){.size = sizeof(att_schedule), .max_rate = 1e-4}),
+              ATT_OPTIONS(att_translator_training_options, .source = source, .target = target, .max_tokens = MAX_TOKENS,
+                          .batch_tokens = BATCH_TOKENS, .dropout = 0.1f, .label_smoothing = 0.1f),
               &training));
     t->step = INFINITY;
     for (int i = 0; i < STEPS; i++) {

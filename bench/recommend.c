@@ -48,7 +48,8 @@ static int time_epochs(const char *path, int rounds)
     att_training *t;
     att_holdout_info info = {.size = sizeof info};
     att_interactions_info all = {.size = sizeof all};
-    att_training_report report = {.size = sizeof report}; /* its pairs are histories that are learnt from */
+    att_training_report report = {.size = sizeof report};
+    att_training_info data = {.size = sizeof data}; /* its examples are histories that are trained on */
     double best = INFINITY, loss = 0;
     check(NULL, att_open(&ctx, NULL));
     check(ctx, att_interactions_open(ctx, path, NULL, &log));
@@ -61,10 +62,11 @@ static int time_epochs(const char *path, int rounds)
     check(ctx, att_recommender_new(ctx, paper, all.items, ids, NULL, 1, &m));
     const att_schedule schedule = {.size = sizeof schedule, .kind = ATT_CONSTANT, .max_rate = 1e-3};
     check(ctx, att_recommender_training_new(
-                   m,
+                   m, ATT_OPTIONS(att_training_options, .schedule = &schedule, .beta2 = 0.98, .seed = 1),
                    ATT_OPTIONS(att_recommender_training_options, .data = h, .batch = 128, .loss = ATT_ITEM_LOSS_BINARY,
-                               .negatives = 1, .schedule = &schedule, .beta2 = 0.98, .dropout = 0.5f, .seed = 1),
+                               .negatives = 1, .dropout = 0.5f),
                    &t));
+    check(ctx, att_training_describe(t, &data));
     for (int r = 0; r < rounds; r++) {
         const double start = seconds();
         loss = run_epoch(ctx, t, &report);
@@ -72,8 +74,8 @@ static int time_epochs(const char *path, int rounds)
     }
     printf("{\"threads\":%d,\"isa\":\"%s\",\"histories\":%lld,\"positions\":%lld,\"histories_per_second\":%.1f,"
            "\"loss\":%.4f}\n",
-           att_threads(ctx), att_isa(ctx), (long long)report.pairs, (long long)info.positions,
-           (double)report.pairs / best, loss);
+           att_threads(ctx), att_isa(ctx), (long long)data.examples, (long long)info.positions,
+           (double)data.examples / best, loss);
     att_training_free(t);
     att_recommender_free(m);
     att_holdout_free(h);

@@ -11,8 +11,9 @@ enum { STEPS = 200, MAX_ITEMS = 50 };
 static att_status learn(att_ctx *ctx, const char *path, const char *folder)
 {
     const att_schedule rate = {.size = sizeof rate, .kind = ATT_COSINE, .max_rate = 0.01, .steps = STEPS};
+    const att_training_options common = {.size = sizeof common, .schedule = &rate};
     att_recommender_training_options options = {
-        .size = sizeof options, .settings = "{\"model_type\": \"attend-sasrec\"}", .schedule = &rate, .dropout = 0.2f};
+        .size = sizeof options, .settings = "{\"model_type\": \"attend-sasrec\"}", .dropout = 0.2f};
     att_training_report report = {.size = sizeof report};
     att_interactions *log = NULL;
     att_holdout *data = NULL;
@@ -20,7 +21,7 @@ static att_status learn(att_ctx *ctx, const char *path, const char *folder)
     att_status s = att_interactions_open(ctx, path, NULL, &log);
     s = s ? s : att_holdout_new(log, ATT_OPTIONS(att_holdout_options, .kind = ATT_HOLDOUT_NONE), &data);
     options.data = data;
-    s = s ? s : att_recommender_training_open(ctx, folder, &options, &t);
+    s = s ? s : att_recommender_training_open(ctx, folder, &common, &options, &t);
     for (int i = 0; !s && i < STEPS; i++)
         s = att_training_step(t, &report);
     s = s ? s : att_training_write(t, 0, ATT_F32);

@@ -148,17 +148,15 @@ ATT_API void att_caption_attention_free(const att_caption_model *m, att_caption_
 
 /* Training of a captioner (Vinyals et al. 2015; Xu et al. 2015): minimises the mean cross entropy per word with AdamW,
  * <unk> left out. A picture is encoded once for all its captions. Images are decoded and changed at random by a thread
- * of their own, one step ahead. In reports, pairs are images, and the loss is per word; in the first epochs, if
- * presence_epochs is not 0, it is the binary cross entropy of the presence of a word. */
+ * of their own, one step ahead. In the first epochs, if presence_epochs is not 0, the loss is the binary cross entropy
+ * of the presence of a word, and a target is such a word in an image. The schedule of the learning rate warms up again
+ * where words begin to be trained. Weight decay is of matrices, but not of embeddings. */
 typedef struct att_caption_training_options {
     size_t size;
     const att_caption_set *captions; /* normalised, with the files of their images; must outlive the training */
     const att_caption_set *valid;    /* for att_training_validate, likewise; or NULL */
     int64_t batch;                   /* images; 0: 32 */
     int64_t captions_per_image;      /* in a step, at random; 0: all */
-    const att_schedule *schedule;    /* of the learning rate, which warms up again where words begin to be learnt */
-    double weight_decay;             /* of matrices only, not of embeddings */
-    double clip;                     /* maximum gradient norm; 0: no clipping */
     float label_smoothing, dropout;  /* both in [0, 1) */
     float doubly_stochastic; /* factor of the mean over captions of sum_i (1 - sum_t alpha_ti)^2, with the attention
                               * alpha_ti of word t to place i (Xu et al. 2015, equation 14); 0: none */
@@ -167,10 +165,9 @@ typedef struct att_caption_training_options {
     int64_t presence_epochs; /* the first epochs, in which the network of convolutions alone learns, which of the
                               * commonest words with a meaning of their own are in an image's captions */
     float presence_weight;   /* factor of that loss, per word, in the other epochs; 0: none */
-    uint64_t seed;        /* of initialisation, dropout, augmentation, the order of images and the choice of captions */
-    const char *settings; /* of a new model, in the format of its config.json, a JSON text. Words and "max_positions"
-                           * follow from the captions, what describes the encoder from `encoder`; "presence" is
-                           * the number of words whose presence is learnt, or less where there are no more */
+    const char *settings;    /* of a new model, in the format of its config.json, a JSON text. Words and "max_positions"
+                              * follow from the captions, what describes the encoder from `encoder`; "presence" is
+                              * the number of words whose presence is learnt, or less where there are no more */
     int64_t min_count, max_words; /* words of the model: those min_count times or more in the captions, 0: 5; of them
                                    * the max_words commonest, 0: all */
     const char *encoder;    /* folder of a vision Transformer, which stays as it is: the features of all images are
@@ -179,17 +176,12 @@ typedef struct att_caption_training_options {
     int64_t encoder_memory; /* bytes for them; 0: 4 GiB */
     void (*progress)(void *user, double share); /* share of features computed, from 0 to 1; or NULL */
     void *user;
-    bool resume;
-    int64_t keep;          /* number of checkpoints to keep; 0: 2 */
-    int64_t evaluation_id; /* as in att_sentence_training_options */
-    char *note;            /* as in att_translator_training_options */
-    size_t note_bytes;
 } att_caption_training_options;
 /* In a folder, which becomes that of a captioner: config.json, model.safetensors, words.json, and
  * preprocessor_config.json or encoder/. Images are resized to the network's size, whatever their aspect is, bilinear,
  * and mean and deviation are 0.5. Errors: no word is frequent enough; a caption of options.valid that is longer than
  * the model's; features that need more memory than allowed; what a model's settings may have. */
-ATT_API att_status att_caption_training_open(att_ctx *ctx, const char *folder,
+ATT_API att_status att_caption_training_open(att_ctx *ctx, const char *folder, const att_training_options *common,
                                              const att_caption_training_options *options, att_training **out);
 /* Of the current weights on options.valid. words or NULL: the mean loss per word, without label smoothing, as
  * att_training_validate. presence or NULL: that per word of presence. Error: the model does not learn presence. */

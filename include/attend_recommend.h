@@ -406,8 +406,8 @@ typedef enum att_item_loss {
 
 /* Training from the histories of a hold-out: minimises the mean loss over positions with AdamW. SASRec predicts each
  * item but the first of a history; BERT4Rec masked ones. In a model with content, losses are over the items that have
- * training actions, so that others keep the place that their content gives them. In reports, pairs are histories of two
- * or more items, target tokens are positions, and the loss is per position. */
+ * training actions, so that others keep the place that their content gives them. Weight decay is of
+ * matrices, but not of positions. In the paper beta2 is 0.98. */
 typedef struct att_recommender_training_options {
     size_t size;
     const att_holdout *data; /* must outlive the training; its first items are the model's */
@@ -419,29 +419,19 @@ typedef struct att_recommender_training_options {
     double calibration; /* t of gBCE, in [0, 1]: beta = a (t (1 - 1 / a) + 1 / a), a = negatives / (items - 1), which
                          * must not exceed 1 */
     double mask_share;  /* BERT4Rec: the share of items that are masked, in (0, 1]; 0: 0.2 */
-    double last_mask_share;       /* BERT4Rec: the share of histories whose last item alone is masked, in [0, 1] */
-    const att_schedule *schedule; /* of the learning rate */
-    double beta2;                 /* of AdamW; 0: 0.999; the paper: 0.98 */
-    double weight_decay;          /* of matrices only, not of positions */
-    double clip;                  /* maximum gradient norm; 0: no clipping */
-    float dropout;                /* in [0, 1) */
-    uint64_t seed;                /* of initialisation, dropout, negatives, masks and the order of histories */
+    double last_mask_share; /* BERT4Rec: the share of histories whose last item alone is masked, in [0, 1] */
+    float dropout;          /* in [0, 1) */
     /* The following fields are for att_recommender_training_open only. */
     const char *settings;            /* of a new model, as att_recommender_new; NULL: `model` instead */
     const char *model;               /* the folder of a model, which gets the log's further items; or NULL */
     const att_item_content *content; /* of a new model, or of the added items; or NULL */
-    bool resume;
-    int64_t keep;          /* number of checkpoints to keep; 0: 2 */
-    int64_t evaluation_id; /* as in att_sentence_training_options */
-    char *note;            /* as in att_translator_training_options */
-    size_t note_bytes;
 } att_recommender_training_options;
 /* In memory: the model, which was opened for training, must outlive the training, and gets the counts of its items from
  * options.data (att_recommender_set_counts). In a folder, which becomes a model
  * folder. The best model is chosen by att_rank of the validation part and att_training_keep_best. */
-ATT_API att_status att_recommender_training_new(att_recommender *m, const att_recommender_training_options *options,
-                                                att_training **out);
-ATT_API att_status att_recommender_training_open(att_ctx *ctx, const char *folder,
+ATT_API att_status att_recommender_training_new(att_recommender *m, const att_training_options *common,
+                                                const att_recommender_training_options *options, att_training **out);
+ATT_API att_status att_recommender_training_open(att_ctx *ctx, const char *folder, const att_training_options *common,
                                                  const att_recommender_training_options *options, att_training **out);
 ATT_API const att_recommender *att_training_recommender(const att_training *t); /* NULL for other trainings */
 

@@ -116,27 +116,15 @@ typedef enum att_sentence_distance {
 } att_sentence_distance;
 
 /* Training of a sentence embedding model from pairs, triplets or longer rows of texts: minimises the mean loss with
- * AdamW. In reports, source tokens are those of first texts and target tokens those of the others, too_long counts
- * rows with a truncated text, and the loss is per row. */
+ * AdamW. Weight decay is of all matrices. */
 typedef struct att_sentence_training_options {
     size_t size;
-    int64_t pairs;                /* rows */
-    const char *const *texts;     /* [pairs, columns], UTF-8; not used after the constructor */
-    const size_t *bytes;          /* [pairs, columns], or NULL: zero-terminated */
-    const double *scores;         /* [pairs]: target cosines, from -1 to 1; of the cosine loss */
-    int64_t batch;                /* rows; 0: 16 */
-    const att_schedule *schedule; /* of the learning rate */
-    double weight_decay;          /* of matrices only */
-    double clip;                  /* maximum gradient norm; 0: no clipping */
-    uint64_t seed;                /* of dropout and of the order of rows */
-    /* The following fields are for att_sentence_training_open only. */
-    const char *model; /* the folder of the pre-trained model */
-    bool resume;
-    int64_t keep;          /* number of checkpoints to keep; 0: 2 */
-    int64_t evaluation_id; /* identifies the held-out data of att_training_keep_best; a checkpoint with another id is
-                            * refused */
-    char *note;            /* as in att_translator_training_options */
-    size_t note_bytes;
+    int64_t pairs;            /* rows */
+    const char *const *texts; /* [pairs, columns], UTF-8; not used after the constructor */
+    const size_t *bytes;      /* [pairs, columns], or NULL: zero-terminated */
+    const double *scores;     /* [pairs]: target cosines, from -1 to 1; of the cosine loss */
+    int64_t batch;            /* rows; 0: 16 */
+    const char *model;        /* of att_sentence_training_open only: the folder of the pre-trained model */
     /* The loss. */
     att_sentence_loss loss;
     att_sentence_distance distance; /* of the triplet loss */
@@ -148,9 +136,9 @@ typedef struct att_sentence_training_options {
 } att_sentence_training_options;
 /* In memory: the model, which was opened for training, must outlive the training. In a folder, which is not that of the
  * pre-trained model and becomes a sentence-transformers folder. */
-ATT_API att_status att_sentence_training_new(att_sentence *m, const att_sentence_training_options *options,
-                                             att_training **out);
-ATT_API att_status att_sentence_training_open(att_ctx *ctx, const char *folder,
+ATT_API att_status att_sentence_training_new(att_sentence *m, const att_training_options *common,
+                                             const att_sentence_training_options *options, att_training **out);
+ATT_API att_status att_sentence_training_open(att_ctx *ctx, const char *folder, const att_training_options *common,
                                               const att_sentence_training_options *options, att_training **out);
 ATT_API const att_sentence *att_training_sentence(const att_training *t); /* NULL for other trainings */
 

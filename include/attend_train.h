@@ -12,18 +12,45 @@
 extern "C" {
 #endif
 
-/* A training: a model, an optimizer and its data; in memory, or in a folder with settings and checkpoints, which in the
- * end becomes a model folder. */
+/* A training: a model, an optimizer (AdamW) and its data; in memory, or in a folder with settings and checkpoints,
+ * which in the end becomes a model folder. */
 typedef struct att_training att_training;
 
+/* The options of all trainings, whose constructors have those of their kind beside these. What is 0 or NULL has its
+ * default, unless another one is named. */
+typedef struct att_training_options {
+    size_t size;
+    const att_schedule *schedule; /* of the learning rate; not NULL; copied */
+    double beta2;                 /* of AdamW (Loshchilov, Hutter 2019); 0: 0.999, of translators 0.98 */
+    double weight_decay;          /* of AdamW: of matrices only, and not of those that the kind leaves out */
+    double clip;                  /* maximum gradient norm; 0: no clipping */
+    int64_t accumulate;           /* batches per step; 0: 1 */
+    uint64_t seed;                /* of all that is random: initialisation, dropout, the order of examples, ... */
+    /* The following fields are for trainings in a folder only. */
+    bool resume;           /* continue from the newest checkpoint, with the same bits as without interruption */
+    int64_t keep;          /* number of checkpoints to keep; 0: 2, of translators 5 */
+    int64_t evaluation_id; /* identifies the held-out data of att_training_keep_best; a checkpoint with another id is
+                            * refused */
+    char *note; /* [note_bytes], zero-terminated: the caller's text, saved with each checkpoint and read on resume; or
+                 * NULL */
+    size_t note_bytes;
+} att_training_options;
+/* All constructors have an error for: an option out of range; in a folder, another process that trains there;
+ * checkpoints but options.resume false, or none but it is true; a checkpoint with other options, or an invalid one
+ * (damaged, of another step, with numbers that are not finite); a symbolic link instead of the lock or a checkpoint. */
+
+/* Examples are a translator's pairs of texts, a sentence model's rows of texts, the images of a classifier and of a
+ * captioner, and a recommender's histories of two or more items. */
 typedef struct att_training_report {
     size_t size;
-    int64_t step, epoch;                  /* steps so far; epochs begun */
-    int64_t steps_left;                   /* in this epoch */
-    int64_t pairs;                        /* used pairs of the files */
-    int64_t empty, invalid, too_long;     /* skipped pairs: with an empty text, not UTF-8, too long */
-    int64_t source_tokens, target_tokens; /* in this step */
-    double loss;                          /* mean per target token, with dropout and label smoothing */
+    int64_t step, epoch; /* steps so far; epochs begun */
+    int64_t steps_left;  /* in this epoch */
+    int64_t examples;    /* of this step */
+    int64_t sources;     /* what the model has read in this step: tokens of source texts, of all texts of a row, images,
+                          * or items of histories */
+    int64_t targets; /* what the loss of this step is the mean over: target tokens, rows, images of a classifier, words
+                      * of captions, or positions of histories */
+    double loss;     /* with dropout and label smoothing */
     double norm, rate;
 } att_training_report;
 /* One step: one or more batches, then an update by the optimizer. The same bits for any number of threads and after any
@@ -33,15 +60,18 @@ ATT_API att_status att_training_step(att_training *t, att_training_report *repor
 ATT_API int64_t att_training_steps(const att_training *t); /* steps so far */
 typedef struct att_training_info {
     size_t size;
-    int64_t evaluated, best_step;     /* step of the last score of att_training_keep_best and of the best; 0: none, or
-                                       * of the model that the training begins with */
-    double best;                      /* best score; -INFINITY: none */
-    int64_t pairs;                    /* used pairs of the files */
-    int64_t empty, invalid, too_long; /* as in att_training_report */
-    int64_t vocabulary, parameters;   /* tokens of the tokenizer; numbers that are trained */
+    int64_t evaluated, best_step; /* step of the last score of att_training_keep_best and of the best; 0: none, or
+                                   * of the model that the training begins with */
+    double best;                  /* best score; -INFINITY: none */
+    int64_t examples;             /* those that are used */
+    /* Of a translator: pairs of the files that are left out, with an empty text, not in UTF-8, with a long text. */
+    int64_t skipped_empty, skipped_invalid, skipped_long;
+    int64_t truncated;              /* of a sentence model: rows with a truncated text */
+    int64_t vocabulary, parameters; /* tokens of the tokenizer, words or items; numbers that are trained */
 } att_training_info;
 ATT_API att_status att_training_describe(const att_training *t, att_training_info *info);
-/* The mean loss of a translator per target token of the validation files, without dropout and label smoothing. */
+/* The mean loss of a translator or a captioner on its validation data, without dropout and label smoothing. Error: the
+ * training has none, or is of another kind. */
 ATT_API att_status att_training_validate(att_training *t, double *loss);
 
 /* The rest is for trainings in a folder only. */
@@ -52,7 +82,7 @@ ATT_API att_status att_training_save(att_training *t);
 /* Saves a checkpoint for an interruption: the next checkpoint replaces it, so that averages over checkpoints are those
  * of an uninterrupted run. */
 ATT_API att_status att_training_pause(att_training *t);
-/* For all but translators: records the score of the current weights on held-out data. If it is the best so far,
+/* Records the score of the current weights on held-out data. If it is the best so far,
  * including before a resume, the model is written to the folder, like att_training_write(t, 0, dtype). */
 ATT_API att_status att_training_keep_best(att_training *t, double score, att_dtype dtype);
 /* Before the first step: the folder has the model that the training begins with, and this is its score.
@@ -60,13 +90,14 @@ ATT_API att_status att_training_keep_best(att_training *t, double score, att_dty
  * are. Error: a step has been made. */
 ATT_API att_status att_training_keep_first(att_training *t, double score);
 /* Writes model.safetensors: the mean of the weights of the newest n checkpoints (n = 0: the current weights), as dtype.
- * The folder can then be opened as one of the kind that was learnt: by att_translator_open, att_sentence_open,
- * att_image_model_open or att_recommender_open. */
+ * The folder can then be opened as a model of the kind that was trained: by att_translator_open, att_sentence_open,
+ * att_image_model_open, att_caption_model_open or att_recommender_open. */
 ATT_API att_status att_training_write(att_training *t, int64_t n, att_dtype dtype);
 /* Removes all checkpoints but the newest n, for a training that has finished: to continue it takes one, and a mean over
  * more of them is then over those that are left and new ones. */
 ATT_API att_status att_training_keep(att_training *t, int64_t n);
-/* One that has made no step and saved nothing leaves no files in its folder, and no folder that it has made. */
+/* Frees a training, and unlocks its folder; NULL is allowed. One that has made no step and saved nothing leaves no
+ * files in its folder, and no folder that it has made. */
 ATT_API void att_training_free(att_training *t);
 
 #ifdef __cplusplus

@@ -202,18 +202,14 @@ ATT_API void att_alignment_free(const att_translator *m, att_alignment *a);
 /* Training of a translator from two files: line i of one is the translation of line i of the other. The files may have
  * any size: only line offsets are held in memory, at most 16 bytes a line, and batches are read when needed. So they
  * must be regular files that do not change during the training: a changed file is an error of the next step. They
- * are opened as att_open_text does. A line has at most 1 MiB. For pairs that are skipped see
- * att_training_report. */
+ * are opened as att_open_text does. A line has at most 1 MiB. For pairs that are skipped see att_training_info. Weight
+ * decay is of all matrices. */
 typedef struct att_translator_training_options {
     size_t size;
-    const char *source, *target;  /* files of text */
-    int64_t max_tokens;           /* of a text; longer pairs are skipped; 0: 128 */
-    int64_t batch_tokens;         /* target tokens of a batch, at most, except for a single longer pair; 0: 2048 */
-    int64_t accumulate;           /* batches per step; 0: 1 */
-    const att_schedule *schedule; /* of the learning rate */
+    const char *source, *target; /* files of text */
+    int64_t max_tokens;          /* of a text; longer pairs are skipped; 0: 128 */
+    int64_t batch_tokens;        /* target tokens of a batch, at most, except for a single longer pair; 0: 2048 */
     float label_smoothing, dropout;
-    double clip;                             /* maximum gradient norm; 0: no clipping */
-    uint64_t seed;                           /* of dropout and of the order of pairs */
     const char *valid_source, *valid_target; /* validation files; NULL: none */
     /* The following fields are for att_translator_training_open only. */
     const char *tokenizer; /* a folder with source.spm, target.spm, vocab.json, or a SentencePiece model; or NULL:
@@ -226,23 +222,17 @@ typedef struct att_translator_training_options {
                                 * "dot"}. Left out, or NULL: a Transformer of 3 + 3 layers of 256, or recurrent layers
                                 * of about that size. Settings implied by the vocabulary may be left out. */
     const char *config;        /* a file with such settings; or NULL. Settings given in both must be equal. */
-    bool resume;               /* continue from the newest checkpoint, with the same bits as without interruption */
-    int64_t keep;              /* number of checkpoints to keep; 0: 5 */
-    char *note; /* [note_bytes], zero-terminated: the caller's text, saved with each checkpoint and read on resume; or
-                 * NULL */
-    size_t note_bytes;
-    int64_t skip_bad_lines; /* skip up to as many pairs that are not UTF-8, of each two files; 0: none, an error */
+    int64_t skip_bad_lines;    /* skip up to as many pairs that are not UTF-8, of each two files; 0: none, an error */
 } att_translator_training_options;
 /* In memory. The model (opened for training) and the tokenizer must outlive the training. Errors name the files. */
 ATT_API att_status att_translator_training_new(att_encoder_decoder *m, const att_tokenizer *t,
+                                               const att_training_options *common,
                                                const att_translator_training_options *options, att_training **out);
-/* In a folder; vocabulary and model are made as the options say. Errors: another process trains in the folder; it has
- * checkpoints but options.resume is false, or none but it is true; a checkpoint with other options, or an invalid one
- * (damaged, of another step, with numbers that are not finite); a symbolic link instead of the lock or a checkpoint. */
-ATT_API att_status att_translator_training_open(att_ctx *ctx, const char *folder,
+/* In a folder; vocabulary and model are made as the options say. */
+ATT_API att_status att_translator_training_open(att_ctx *ctx, const char *folder, const att_training_options *common,
                                                 const att_translator_training_options *options, att_training **out);
 /* The model and tokenizer of a translator's training; NULL for other trainings. */
-ATT_API const att_encoder_decoder *att_training_model(const att_training *t);
+ATT_API const att_encoder_decoder *att_training_encoder_decoder(const att_training *t);
 ATT_API const att_tokenizer *att_training_tokenizer(const att_training *t);
 
 #ifdef __cplusplus

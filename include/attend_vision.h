@@ -241,41 +241,33 @@ ATT_API att_status att_image_set_read(const att_image_set *s, int64_t i, att_ima
 /* ---- 6 Training --------------------------------------------------------- */
 
 /* Training of a classifier from labelled images: minimises the mean cross entropy with AdamW. Images are decoded and
- * changed at random (augmented) by a thread of their own, one step ahead. In reports, pairs are images and the loss is
- * per image. */
+ * changed at random (augmented) by a thread of their own, one step ahead. Weight decay is of
+ * matrices, but not of tokens and positions. */
 typedef struct att_image_training_options {
     size_t size;
     const att_image_set *images;    /* must outlive the training, and not change; of two classes or more */
     int64_t batch;                  /* images; 0: 128 */
-    const att_schedule *schedule;   /* of the learning rate */
-    double weight_decay;            /* of matrices only, not of tokens and positions */
-    double clip;                    /* maximum gradient norm; 0: no clipping */
     float label_smoothing, dropout; /* both in [0, 1) */
     int64_t crop;                   /* zeros by which each side is padded before a random crop: shifts images */
     bool flip;                      /* left and right, for half of the images */
     double mixup; /* alpha of the beta distribution of mixup (Zhang et al. 2018), one share per batch, 0.001 or more; 0:
                      none */
     int64_t cutout; /* side in pixels of a square that is erased (DeVries, Taylor 2017); 0: none */
-    uint64_t seed;  /* of initialisation, dropout, augmentation and the order of images */
     /* The following fields are for att_image_training_open only. */
     const char *settings; /* of a new model, as att_vit_new; "num_labels", "image_size" and "num_channels" may be left
                            * out where the set tells them; NULL: `model` instead */
     const char *model;    /* the folder of a pre-trained model, or NULL. Its classifier stays, in the order of the set's
                            * classes, if it has the same names (LABEL_7 is "7"); otherwise a new one is made */
-    bool resume;
-    int64_t keep;          /* number of checkpoints to keep; 0: 2 */
-    int64_t evaluation_id; /* as in att_sentence_training_options */
-    char *note;            /* as in att_translator_training_options */
-    size_t note_bytes;
 } att_image_training_options;
 /* In memory: the model, which was opened for training, must outlive the training. Images are resized to its size
  * (bilinear), and mean and deviation are 0.5, whatever it was trained with.
  * In a folder, which becomes a model folder with config.json, model.safetensors and preprocessor_config.json.
  * Preprocessing is that of options.model, else the same as in memory, and what is written has the pixels of the
  * training; only a crop that timm would begin at half a pixel begins at the one before, where `transformers` begins. */
-ATT_API att_status att_image_training_new(att_vit *m, const att_image_training_options *options, att_training **out);
-ATT_API att_status att_image_training_open(att_ctx *ctx, const char *folder, const att_image_training_options *options,
-                                           att_training **out);
+ATT_API att_status att_image_training_new(att_vit *m, const att_training_options *common,
+                                          const att_image_training_options *options, att_training **out);
+ATT_API att_status att_image_training_open(att_ctx *ctx, const char *folder, const att_training_options *common,
+                                           const att_image_training_options *options, att_training **out);
 ATT_API const att_vit *att_training_vit(const att_training *t); /* NULL for other trainings */
 /* Seconds that all steps of this process have waited for images. */
 ATT_API double att_training_image_seconds_waiting(const att_training *t);

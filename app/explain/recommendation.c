@@ -182,10 +182,9 @@ static void make_model(page *p, shop_lesson *l)
     CALL(p, att_recommender_new(ctx, settings, n_items, items, NULL, 1, &m));
     l->model = m;
     const att_schedule rate = {.size = sizeof rate, .kind = ATT_CONSTANT, .max_rate = 0.01};
-    CALL(p, att_recommender_training_new(m,
-                                         ATT_OPTIONS(att_recommender_training_options, .data = held, .batch = 30,
-                                                     .schedule = &rate, .dropout = 0.2f, .seed = 1),
-                                         &t));
+    CALL(p, att_recommender_training_new(
+                m, ATT_OPTIONS(att_training_options, .schedule = &rate, .seed = 1),
+                ATT_OPTIONS(att_recommender_training_options, .data = held, .batch = 30, .dropout = 0.2f), &t));
     l->training = t;
 }
 

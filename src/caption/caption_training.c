@@ -9,13 +9,13 @@
 #include "train/training.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
 enum { MAX_CROP = 1 << 14, MAX_BATCH = 1 << 16, MIN_POSITIONS = 64 };
 
 typedef struct caption_data {
-    att_ctx *ctx;
+    att_training_base base;
     att_captioner *model;
     att_caption_training_options options;
     att_caption_set_info set, valid_set; /* of options.captions and .valid */
@@ -24,7 +24,6 @@ typedef struct caption_data {
     att_caption_images images;
     uint32_t *order;        /* [images]: of the current epoch */
     int64_t epoch;          /* its number */
-    int64_t warmup;         /* of the schedule */
     int64_t presence_steps; /* the first steps, which learn presence alone */
     uint64_t start;         /* a checksum of the settings; the weights follow from them and the seed */
 } caption_data;
@@ -36,7 +35,7 @@ static att_status make_words(caption_data *t)
     const att_caption_training_options *o = &t->options;
     att_word_counts counts;
     att_status e = ATT_OK;
-    att_word_counts_init(&counts, t->ctx);
+    att_word_counts_init(&counts, t->base.ctx);
     for (int64_t i = 0; !e && i < t->set.images; i++)
         for (int64_t k = 0; !e && k < att_caption_set_count(o->captions, i); k++)
             e = att_word_counts_add(&counts, att_caption_set_caption(o->captions, i, k));
@@ -56,8 +55,8 @@ static att_status open_captions(caption_data *t, const att_caption_set *set, con
                                        .presence = c->presence,
                                        .max = t->options.batch,
                                        .per_image = out == &t->valid ? 0 : t->options.captions_per_image,
-                                       .seed = t->options.seed};
-    return att_caption_batches_new(t->ctx, &source, out);
+                                       .seed = t->base.common.seed};
+    return att_caption_batches_new(t->base.ctx, &source, out);
 }
 
 /* ---- the model */
@@ -69,12 +68,12 @@ static att_status imply(const caption_data *t, json_t *root, const char *key, js
     const json_t *given = json_object_get(root, key);
     att_status e = ATT_OK;
     if (!value)
-        e = att_fail(t->ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model");
+        e = att_fail(t->base.ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model");
     else if (given && !json_equal(given, value))
-        e = att_fail(t->ctx, ATT_ERR_FORMAT, "the model's settings: \"%s\" is %s, but %s %s", key,
+        e = att_fail(t->base.ctx, ATT_ERR_FORMAT, "the model's settings: \"%s\" is %s, but %s %s", key,
                      att_json_show(given).text, of, att_json_show(value).text);
     else if (!given && json_object_set(root, key, value))
-        e = att_fail(t->ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model");
+        e = att_fail(t->base.ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model");
     json_decref(value);
     return e;
 }
@@ -94,25 +93,26 @@ static att_status limit_presence(const caption_data *t, json_t *root)
 {
     const double wanted = json_number_value(json_object_get(root, "presence"));
     const int64_t all = att_words_size(&t->words);
-    int32_t *ids = wanted >= 1 ? att_alloc(t->ctx, (size_t)all, sizeof *ids) : NULL;
+    int32_t *ids = wanted >= 1 ? att_alloc(t->base.ctx, (size_t)all, sizeof *ids) : NULL;
     if (!(wanted >= 1))
         return ATT_OK;
     if (!ids)
         return ATT_ERR_MEMORY;
     const int64_t n = att_words_content(&t->words, ids, wanted < (double)all ? (int64_t)wanted : all);
-    att_free(t->ctx, ids);
+    att_free(t->base.ctx, ids);
     if (n == 0)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT,
+        return att_fail(t->base.ctx, ATT_ERR_ARGUMENT,
                         "\"presence\" is %g, but of the %lld words that the captions have often enough none has a "
                         "meaning of its own: expected 0",
                         wanted, (long long)all);
     return json_object_set_new(root, "presence", json_real((double)n))
-               ? att_fail(t->ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model")
+               ? att_fail(t->base.ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model")
                : ATT_OK;
 }
 
-static att_status complete_settings(const caption_data *t, json_t *root)
+static att_status complete_settings(const void *self, json_t *root)
 {
+    const caption_data *t = self;
     const int64_t longest = att_max(t->set.max_words, t->valid_set.max_words) + 1;
     const struct {
         const char *key;
@@ -134,17 +134,9 @@ static att_status complete_settings(const caption_data *t, json_t *root)
 
 static att_status make_model(caption_data *t)
 {
-    static const char name[] = "the model's settings";
-    const char *text = t->options.settings;
     att_settings s;
-    att_settings_parse(&s, t->ctx, name, text, strlen(text));
-    att_status e = s.status ? s.status : complete_settings(t, s.root);
-    json_t *root = e ? NULL : json_incref(s.root);
-    att_settings_close(&s);
-    if (e)
-        return e;
-    att_settings_from_json(&s, t->ctx, name, root);
-    e = att_captioner_make(t->ctx, &s, t->options.seed, &t->model);
+    att_status e = att_settings_complete(&s, t->base.ctx, t->options.settings, complete_settings, t);
+    e = e ? e : att_captioner_make(t->base.ctx, &s, t->base.common.seed, &t->model);
     att_settings_close(&s);
     return e;
 }
@@ -156,23 +148,23 @@ static att_status check_model(const caption_data *t)
     const att_caption_training_options *o = &t->options;
     const att_captioner_config *c = &t->model->config;
     if ((o->presence_epochs || o->presence_weight > 0) && !c->presence)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT,
+        return att_fail(t->base.ctx, ATT_ERR_ARGUMENT,
                         "options.presence_%s is %g, but \"presence\", the number of words whose presence is learnt, is "
                         "0",
                         o->presence_epochs ? "epochs" : "weight",
                         o->presence_epochs ? (double)o->presence_epochs : (double)o->presence_weight);
     if (o->doubly_stochastic > 0 && (!c->attention || c->decoder == ATT_CAPTIONER_TRANSFORMER))
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT,
+        return att_fail(t->base.ctx, ATT_ERR_ARGUMENT,
                         "options.doubly_stochastic is %g, but only a decoder with additive attention has such weights",
                         (double)o->doubly_stochastic);
     if (!t->images.encoder.model && c->grid[0] * c->grid[1] == 1 && t->set.images % o->batch == 1 % o->batch)
         return att_fail(
-            t->ctx, ATT_ERR_ARGUMENT,
+            t->base.ctx, ATT_ERR_ARGUMENT,
             "options.batch is %lld: of %lld images the last would be alone in its batch, and with a grid of "
             "one place has no variance to learn from",
             (long long)o->batch, (long long)t->set.images);
     if (!t->images.encoder.model && o->crop >= att_min(c->image[0], c->image[1]))
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.crop is %lld, but the model's images have %lld x %lld",
+        return att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "options.crop is %lld, but the model's images have %lld x %lld",
                         (long long)o->crop, (long long)c->image[0], (long long)c->image[1]);
     return ATT_OK;
 }
@@ -183,11 +175,11 @@ static att_status open_data(void *self, const char *folder, bool resume)
 {
     caption_data *t = self;
     att_caption_training_options *o = &t->options;
-    const att_augmentation how = {.crop = o->crop, .flip = o->flip, .seed = o->seed};
-    att_status e = o->encoder && !resume ? att_training_other_folder(t->ctx, folder, o->encoder) : ATT_OK;
+    const att_augmentation how = {.crop = o->crop, .flip = o->flip, .seed = t->base.common.seed};
+    att_status e = o->encoder && !resume ? att_training_other_folder(t->base.ctx, folder, o->encoder) : ATT_OK;
     e = e ? e : make_words(t);
     if (!e && o->encoder)
-        e = att_caption_encoder_open(t->ctx, o->encoder, &t->images.encoder);
+        e = att_caption_encoder_open(t->base.ctx, o->encoder, &t->images.encoder);
     e = e ? e : make_model(t);
     e = e ? e : check_model(t);
     e = e ? e : open_captions(t, o->captions, "captions", &t->captions);
@@ -195,12 +187,12 @@ static att_status open_data(void *self, const char *folder, bool resume)
         e = open_captions(t, o->valid, "valid", &t->valid);
     t->images.model = t->model;
     e = e ? e : att_caption_images_open(&t->images, &how, o->encoder_memory);
-    e = e ? e : att_settings_checksum(t->ctx, att_captioner_config_json(&t->model->config), &t->start);
-    t->order = e ? NULL : att_alloc(t->ctx, (size_t)t->set.images, sizeof *t->order);
+    e = e ? e : att_settings_checksum(t->base.ctx, att_captioner_config_json(&t->model->config), &t->start);
+    t->order = e ? NULL : att_alloc(t->base.ctx, (size_t)t->set.images, sizeof *t->order);
     if (!e && !t->order)
         e = ATT_ERR_MEMORY;
     if (!e && o->encoder && !resume)
-        e = att_caption_encoder_copy(t->ctx, o->encoder, folder);
+        e = att_caption_encoder_copy(t->base.ctx, o->encoder, folder);
     o->settings = o->encoder = NULL; /* the caller's, not used any more */
     return e;
 }
@@ -211,10 +203,9 @@ static void free_data(void *self)
     att_caption_images_free(&t->images);
     att_caption_batches_free(t->captions);
     att_caption_batches_free(t->valid);
-    att_free(t->ctx, t->order);
+    att_free(t->base.ctx, t->order);
     att_model_free(t->model);
     att_words_free(&t->words);
-    att_free(t->ctx, t);
 }
 
 /* ---- training */
@@ -236,13 +227,14 @@ static int64_t batches_of(const caption_data *t) { return att_ceil_div(t->set.im
 /* A checkpoint may have any number. */
 static int64_t presence_steps(const caption_data *t)
 {
-    return att_min(t->presence_steps, t->options.presence_epochs * batches_of(t));
+    return att_min(t->presence_steps,
+                   att_ceil_div(t->options.presence_epochs * batches_of(t), t->base.common.accumulate));
 }
 
-static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
+static att_status begin_epoch(void *self, int64_t number, int64_t *batches)
 {
     caption_data *t = self;
-    att_permutation(seed, 0, number, t->set.images, t->order);
+    att_permutation(t->base.common.seed, 0, number, t->set.images, t->order);
     t->epoch = number;
     *batches = batches_of(t);
     return ATT_OK;
@@ -267,10 +259,10 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
     const att_image_choice now = choice(t, batch), next = choice(t, batch + 1);
     att_var *grids = att_caption_images_get(&t->images, tape, &now, &next);
     att_caption_examples e = att_caption_batches_get(t->captions, t->epoch, now.images, now.n);
-    r->pairs = t->set.images;
-    r->source_tokens += now.n;
-    r->target_tokens += now.n;
-    if (t->epoch * batches_of(t) + batch < presence_steps(t)) {
+    const int64_t step = (t->epoch * batches_of(t) + batch) / t->base.common.accumulate;
+    r->examples += now.n;
+    r->sources += now.n;
+    if (step < presence_steps(t)) {
         *count = now.n * t->model->config.presence;
         return presence_loss(t, tape, grids, &e, true);
     }
@@ -289,7 +281,7 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
 static double rate(const void *self, int64_t step, double rate)
 {
     const caption_data *t = self;
-    const int64_t first = presence_steps(t), words = step - first, warmup = t->warmup;
+    const int64_t first = presence_steps(t), words = step - first, warmup = t->base.schedule.warmup;
     return first > 0 && words > 0 && words < warmup ? rate * (double)words / (double)warmup : rate;
 }
 
@@ -310,7 +302,6 @@ static void settings(const void *self, att_fields *fields)
         "captions or names of images for validation";
     att_fields_int(fields, "features", (int64_t)t->images.sum)->sum_of = "features of the encoder";
     att_fields_int(fields, "model", (int64_t)t->start)->sum_of = "settings of the model";
-    att_fields_double(fields, "decay", o->weight_decay);
     att_fields_double(fields, "smoothing", (double)o->label_smoothing);
     att_fields_double(fields, "dropout", (double)o->dropout);
     att_fields_double(fields, "doubly_stochastic", (double)o->doubly_stochastic);
@@ -323,7 +314,7 @@ static void settings(const void *self, att_fields *fields)
 static void describe(const void *self, att_training_info *info)
 {
     const caption_data *t = self;
-    info->pairs = t->set.images;
+    info->examples = t->set.images;
     info->vocabulary = att_words_size(&t->words);
 }
 
@@ -332,7 +323,7 @@ static att_status write_model(const void *self, const char *folder, att_dtype dt
     const caption_data *t = self;
     att_status e = att_captioner_save(t->model, folder, dtype);
     e = e ? e : att_words_write(&t->words, folder);
-    return e || t->images.encoder.model ? e : att_image_processor_write(t->ctx, folder, &t->images.input.config);
+    return e || t->images.encoder.model ? e : att_image_processor_write(t->base.ctx, folder, &t->images.input.config);
 }
 
 /* ---- validation */
@@ -366,12 +357,12 @@ static att_status validate_all(caption_data *t, double *words, double *presence)
     att_tape *tape = NULL;
     double sum[2] = {0, 0};
     int64_t targets = 0;
-    uint32_t *images = att_alloc(t->ctx, (size_t)t->options.batch, sizeof *images);
-    att_status e = images ? att_tape_new(t->ctx, NULL, &tape) : ATT_ERR_MEMORY;
+    uint32_t *images = att_alloc(t->base.ctx, (size_t)t->options.batch, sizeof *images);
+    att_status e = images ? att_tape_new(t->base.ctx, NULL, &tape) : ATT_ERR_MEMORY;
     for (int64_t i = 0; !e && i < t->valid_set.images; i += t->options.batch)
         e = validate_batch(t, tape, i, images, words ? &sum[0] : NULL, presence ? &sum[1] : NULL, &targets);
     att_tape_free(tape);
-    att_free(t->ctx, images);
+    att_free(t->base.ctx, images);
     if (!e && words)
         *words = sum[0] / (double)targets;
     if (!e && presence)
@@ -383,12 +374,91 @@ static att_status validate(const void *self, double *loss)
 {
     caption_data *t = (caption_data *)(uintptr_t)self; /* its scratch memory */
     if (!t->valid)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "the training has nothing to validate by: options.valid was NULL");
+        return att_fail(t->base.ctx, ATT_ERR_ARGUMENT,
+                        "the training has nothing to validate by: options.valid was NULL");
     return validate_all(t, loss, NULL);
 }
 
+/* ---- options */
+
+static att_status check_encoder(const caption_data *t)
+{
+    const att_caption_training_options *o = &t->options;
+    const char *const wrong = !o->encoder          ? NULL
+                              : o->crop            ? "crop"
+                              : o->flip            ? "flip"
+                              : o->presence_epochs ? "presence_epochs"
+                                                   : NULL;
+    return wrong ? att_fail(t->base.ctx, ATT_ERR_ARGUMENT,
+                            "options.%s does not go with options.encoder, whose features are computed once", wrong)
+                 : ATT_OK;
+}
+
+static att_status check(const caption_data *t)
+{
+    const att_caption_training_options *o = &t->options;
+    const att_training_option numbers[] = {{"batch", (double)o->batch, MAX_BATCH},
+                                           {"captions_per_image", (double)o->captions_per_image, MAX_BATCH},
+                                           {"doubly_stochastic", (double)o->doubly_stochastic, 1e6},
+                                           {"crop", (double)o->crop, MAX_CROP},
+                                           {"presence_epochs", (double)o->presence_epochs, INT32_MAX},
+                                           {"presence_weight", (double)o->presence_weight, 1e6},
+                                           {"min_count", (double)o->min_count, INT32_MAX},
+                                           {"max_words", (double)o->max_words, 1 << 24},
+                                           {"encoder_memory", (double)o->encoder_memory, 0x1p62},
+                                           {"label_smoothing", (double)o->label_smoothing, ATT_BELOW_1},
+                                           {"dropout", (double)o->dropout, ATT_BELOW_1}};
+    if (!o->captions || !o->settings)
+        return att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->captions ? "settings" : "captions");
+    const att_status e = att_training_check_options(t->base.ctx, numbers, sizeof numbers / sizeof numbers[0]);
+    return e ? e : check_encoder(t);
+}
+
+static att_status describe_sets(caption_data *t)
+{
+    const att_caption_training_options *o = &t->options;
+    t->set.size = t->valid_set.size = sizeof t->set;
+    att_status e = att_caption_set_describe(o->captions, &t->set);
+    if (!e && o->valid)
+        e = att_caption_set_describe(o->valid, &t->valid_set);
+    if (!e && t->set.captions > UINT32_MAX)
+        e = att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "options.captions has %lld captions, more than 2^32",
+                     (long long)t->set.captions);
+    return e;
+}
+
+static att_status configure(void *self)
+{
+    caption_data *t = self;
+    att_caption_training_options *o = &t->options;
+    att_status e = check(t);
+    e = e ? e : describe_sets(t);
+    if (e)
+        return e;
+    o->batch = att_min(o->batch ? o->batch : 32, t->set.images);
+    o->min_count = o->min_count ? o->min_count : 5;
+    o->encoder_memory = o->encoder_memory ? o->encoder_memory : INT64_C(4) << 30;
+    t->presence_steps = INT64_MAX;
+    t->presence_steps = presence_steps(t);
+    t->images = (att_caption_images){.ctx = t->base.ctx,
+                                     .set = {o->captions, o->valid},
+                                     .n = {t->set.images, t->valid_set.images},
+                                     .batch = o->batch,
+                                     .progress = o->progress,
+                                     .user = o->user};
+    att_ids_init(&t->words.words, t->base.ctx);
+    return ATT_OK;
+}
+
 static const att_training_kind kind = {.name = "captioners",
+                                       .bytes = sizeof(caption_data),
+                                       .options = "att_caption_training_options",
+                                       .options_bytes = sizeof(att_caption_training_options),
+                                       .options_at = offsetof(caption_data, options),
                                        .keep = 2,
+                                       .beta2 = 0.999,
+                                       .eps = 1e-8,
+                                       .configure = configure,
                                        .files = att_caption_encoder_files,
                                        .open = open_data,
                                        .param = param,
@@ -402,12 +472,16 @@ static const att_training_kind kind = {.name = "captioners",
                                        .describe = describe,
                                        .free = free_data};
 
+att_status att_caption_training_open(att_ctx *ctx, const char *folder, const att_training_options *common,
+                                     const att_caption_training_options *options, att_training **out)
+{
+    return att_training_open(__func__, &kind, ctx, folder, common, options, out);
+}
+
 att_status att_training_caption_losses(att_training *t, double *words, double *presence)
 {
-    if (att_require(__func__, ATT_NAMED({"t", t})))
+    if (att_training_of_kind(__func__, t, &kind))
         return ATT_ERR_ARGUMENT;
-    if (t->kind != &kind)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the training is one of %s", __func__, t->kind->name);
     caption_data *self = t->self;
     if (!self->valid)
         return validate(self, NULL);
@@ -418,10 +492,8 @@ att_status att_training_caption_losses(att_training *t, double *words, double *p
 
 att_status att_training_caption_cider(att_training *t, int64_t max_images, double *cider)
 {
-    if (att_require(__func__, ATT_NAMED({"t", t}, {"cider", cider})))
+    if (att_training_of_kind(__func__, t, &kind) || att_require(__func__, ATT_NAMED({"cider", cider})))
         return ATT_ERR_ARGUMENT;
-    if (t->kind != &kind)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the training is one of %s", __func__, t->kind->name);
     caption_data *self = t->self;
     if (!self->valid || max_images < 1)
         return self->valid ? att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: max_images is %lld, expected 1 or more", __func__,
@@ -432,15 +504,14 @@ att_status att_training_caption_cider(att_training *t, int64_t max_images, doubl
 
 int64_t att_training_caption_presence_steps(const att_training *t)
 {
-    return t && t->kind == &kind ? presence_steps(t->self) : 0;
+    const caption_data *self = att_training_self(t, &kind);
+    return self ? presence_steps(self) : 0;
 }
 
 att_status att_training_caption_train_words(att_training *t)
 {
-    if (att_require(__func__, ATT_NAMED({"t", t})))
+    if (att_training_of_kind(__func__, t, &kind))
         return ATT_ERR_ARGUMENT;
-    if (t->kind != &kind)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the training is one of %s", __func__, t->kind->name);
     caption_data *self = t->self;
     self->presence_steps = att_min(presence_steps(self), t->step);
     return ATT_OK;
@@ -448,118 +519,6 @@ att_status att_training_caption_train_words(att_training *t)
 
 double att_training_caption_seconds_waiting(const att_training *t)
 {
-    return t && t->kind == &kind ? ((const caption_data *)t->self)->images.waited : 0;
-}
-
-/* ---- construction */
-
-static att_status check_encoder(att_ctx *ctx, const att_caption_training_options *o)
-{
-    const char *const wrong = !o->encoder          ? NULL
-                              : o->crop            ? "crop"
-                              : o->flip            ? "flip"
-                              : o->presence_epochs ? "presence_epochs"
-                                                   : NULL;
-    return wrong ? att_fail(ctx, ATT_ERR_ARGUMENT,
-                            "options.%s does not go with options.encoder, whose features are computed once", wrong)
-                 : ATT_OK;
-}
-
-static att_status check(att_ctx *ctx, const att_caption_training_options *o)
-{
-    const att_training_option numbers[] = {{"batch", (double)o->batch, MAX_BATCH},
-                                           {"captions_per_image", (double)o->captions_per_image, MAX_BATCH},
-                                           {"weight_decay", o->weight_decay, 1e6},
-                                           {"clip", o->clip, 1e30},
-                                           {"doubly_stochastic", (double)o->doubly_stochastic, 1e6},
-                                           {"crop", (double)o->crop, MAX_CROP},
-                                           {"presence_epochs", (double)o->presence_epochs, INT32_MAX},
-                                           {"presence_weight", (double)o->presence_weight, 1e6},
-                                           {"min_count", (double)o->min_count, INT32_MAX},
-                                           {"max_words", (double)o->max_words, 1 << 24},
-                                           {"encoder_memory", (double)o->encoder_memory, 0x1p62}};
-    if (!o->captions || !o->schedule || !o->settings)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL",
-                        !o->captions   ? "captions"
-                        : !o->schedule ? "schedule"
-                                       : "settings");
-    const att_status e = att_training_check_options(ctx, numbers, sizeof numbers / sizeof numbers[0]);
-    if (e)
-        return e;
-    if (!(o->label_smoothing >= 0 && o->label_smoothing < 1) || !(o->dropout >= 0 && o->dropout < 1))
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.label_smoothing is %g and options.dropout %g, expected [0, 1)",
-                        (double)o->label_smoothing, (double)o->dropout);
-    return check_encoder(ctx, o);
-}
-
-static att_status describe_sets(caption_data *t)
-{
-    const att_caption_training_options *o = &t->options;
-    t->set.size = t->valid_set.size = sizeof t->set;
-    att_status e = att_caption_set_describe(o->captions, &t->set);
-    if (!e && o->valid)
-        e = att_caption_set_describe(o->valid, &t->valid_set);
-    if (!e && t->set.captions > UINT32_MAX)
-        e = att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.captions has %lld captions, more than 2^32",
-                     (long long)t->set.captions);
-    return e;
-}
-
-/* The options, with defaults */
-static att_status read_options(caption_data *t, const att_caption_training_options *options, att_schedule *rates)
-{
-    att_caption_training_options *o = &t->options;
-    att_status e = att_options_read(o, sizeof *o, options, "att_caption_training_options");
-    e = e ? e : check(t->ctx, o);
-    e = e ? e : att_options_read(rates, sizeof *rates, o->schedule, "att_schedule");
-    e = e ? e : describe_sets(t);
-    if (e)
-        return e;
-    o->batch = att_min(o->batch ? o->batch : 32, t->set.images);
-    o->min_count = o->min_count ? o->min_count : 5;
-    o->encoder_memory = o->encoder_memory ? o->encoder_memory : INT64_C(4) << 30;
-    t->warmup = rates->warmup;
-    t->presence_steps = o->presence_epochs * batches_of(t);
-    t->images = (att_caption_images){.ctx = t->ctx,
-                                     .set = {o->captions, o->valid},
-                                     .n = {t->set.images, t->valid_set.images},
-                                     .batch = o->batch,
-                                     .progress = o->progress,
-                                     .user = o->user};
-    att_ids_init(&t->words.words, t->ctx);
-    return ATT_OK;
-}
-
-att_status att_caption_training_open(att_ctx *ctx, const char *folder, const att_caption_training_options *options,
-                                     att_training **out)
-{
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"options", options}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    att_schedule rates;
-    caption_data *t = att_calloc(ctx, 1, sizeof *t);
-    if (!t)
-        return ATT_ERR_MEMORY;
-    t->ctx = ctx;
-    const att_status e = read_options(t, options, &rates);
-    if (e) {
-        att_free(ctx, t);
-        return e;
-    }
-    const att_caption_training_options *o = &t->options;
-    const att_training_config config = {
-        .folder = folder,
-        .resume = o->resume,
-        .keep = o->keep,
-        .note = o->note,
-        .note_bytes = o->note_bytes,
-        .keep_best = true,
-        .evaluation_id = o->evaluation_id,
-        .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAMW, .weight_decay = o->weight_decay},
-        .schedule = rates,
-        .clip = o->clip,
-        .accumulate = 1,
-        .seed = o->seed};
-    return att_training_make(ctx, &kind, t, &config, out);
+    const caption_data *self = att_training_self(t, &kind);
+    return self ? self->images.waited : 0;
 }

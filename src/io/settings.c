@@ -195,6 +195,20 @@ void att_settings_close(att_settings *s)
     s->root = NULL;
 }
 
+att_status att_settings_complete(att_settings *s, att_ctx *ctx, const char *text,
+                                 att_status (*complete)(const void *user, json_t *root), const void *user)
+{
+    static const char name[] = "the model's settings";
+    att_settings_parse(s, ctx, name, text, strlen(text));
+    const att_status e = s->status ? s->status : complete(user, s->root);
+    if (e)
+        return e;
+    json_t *root = json_incref(s->root);
+    att_settings_close(s);
+    att_settings_from_json(s, ctx, name, root);
+    return s->status;
+}
+
 /* ---- values */
 
 const json_t *att_settings_get(const att_settings *s, const char *key)

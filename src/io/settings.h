@@ -33,6 +33,10 @@ void att_settings_from_json(att_settings *s, att_ctx *ctx, const char *path, jso
 /* Settings from a JSON value, which att_settings_close frees. */
 void att_settings_init(att_settings *s, att_ctx *ctx, const char *path, json_t *root);
 void att_settings_close(att_settings *s);
+/* Settings of a new model, a JSON text, to which `complete` adds what follows from its data; close them after an error,
+ * too. */
+att_status att_settings_complete(att_settings *s, att_ctx *ctx, const char *text,
+                                 att_status (*complete)(const void *user, json_t *root), const void *user);
 
 /* Fails with "PATH: message". */
 void att_settings_fail(att_settings *s, att_status status, const char *format, ...) ATT_PRINTF(3, 4);

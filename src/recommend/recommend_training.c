@@ -6,15 +6,14 @@
 #include "recommend/recommend_loss.h"
 #include "train/training.h"
 
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
 enum { MAX_NEGATIVES = 1 << 16, MAX_BATCH = 1 << 20 };
 
 typedef struct recommender_data {
-    att_ctx *ctx;
+    att_training_base base;
     att_recommender *model;
-    bool borrowed; /* the caller's */
     att_recommender_training_options options;
     att_interactions_info log;
     att_item_loss_config loss;
@@ -29,7 +28,7 @@ static const att_interactions *log_of(const recommender_data *t) { return att_ho
 /* Ids of the log's items from `first` on; NULL: out of memory */
 static const char **item_ids(const recommender_data *t, int64_t first)
 {
-    const char **ids = att_alloc(t->ctx, (size_t)(t->log.items - first), sizeof *ids);
+    const char **ids = att_alloc(t->base.ctx, (size_t)(t->log.items - first), sizeof *ids);
     for (int64_t i = first; ids && i < t->log.items; i++)
         ids[i - first] = att_interactions_item(log_of(t), i);
     return ids;
@@ -39,10 +38,10 @@ static const char **item_ids(const recommender_data *t, int64_t first)
 static att_status make_model(recommender_data *t)
 {
     const char **ids = item_ids(t, 0);
-    const att_status e = ids ? att_recommender_new(t->ctx, t->options.settings, t->log.items, ids, t->options.content,
-                                                   t->options.seed, &t->model)
+    const att_status e = ids ? att_recommender_new(t->base.ctx, t->options.settings, t->log.items, ids,
+                                                   t->options.content, t->base.common.seed, &t->model)
                              : ATT_ERR_MEMORY;
-    att_free(t->ctx, ids);
+    att_free(t->base.ctx, ids);
     return e;
 }
 
@@ -52,14 +51,14 @@ static att_status match_items(recommender_data *t, bool in_folder)
     const int64_t items = t->model->config.info.items;
     const char *const problem = t->log.items < items ? "less than the model's" : "more than the model's";
     if (t->log.items < items || (t->log.items > items && !in_folder))
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.data has %lld items, %s %lld: %s", (long long)t->log.items,
-                        problem, (long long)items,
+        return att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "options.data has %lld items, %s %lld: %s",
+                        (long long)t->log.items, problem, (long long)items,
                         t->log.items < items ? "read the log with the model's items first "
                                                "(att_interactions_options.items)"
                                              : "add them to the model (att_recommender_add_items)");
     for (int64_t i = 0; i < items; i++)
         if (strcmp(att_interactions_item(log_of(t), i), att_recommender_item(t->model, i)) != 0)
-            return att_fail(t->ctx, ATT_ERR_ARGUMENT,
+            return att_fail(t->base.ctx, ATT_ERR_ARGUMENT,
                             "item %lld of options.data is \"%.80s\", but the model's is \"%.80s\": read the log with "
                             "the model's items first (att_interactions_options.items)",
                             (long long)i, att_interactions_item(log_of(t), i), att_recommender_item(t->model, i));
@@ -68,15 +67,15 @@ static att_status match_items(recommender_data *t, bool in_folder)
 
 static att_status open_model(recommender_data *t)
 {
-    att_status e = att_recommender_open_for_training(t->ctx, t->options.model, &t->model);
+    att_status e = att_recommender_open_for_training(t->base.ctx, t->options.model, &t->model);
     e = e ? e : match_items(t, true);
     if (e)
         return e;
     const int64_t items = t->model->config.info.items;
     const char **ids = item_ids(t, items);
-    e = ids ? att_recommender_add_items(t->model, t->log.items - items, ids, t->options.content, t->options.seed)
+    e = ids ? att_recommender_add_items(t->model, t->log.items - items, ids, t->options.content, t->base.common.seed)
             : ATT_ERR_MEMORY;
-    att_free(t->ctx, ids);
+    att_free(t->base.ctx, ids);
     return e;
 }
 
@@ -85,7 +84,7 @@ static att_status open_model(recommender_data *t)
 /* Checksums of settings and weights, of items and histories */
 static att_status sum_up(recommender_data *t)
 {
-    const att_status e = att_settings_checksum(t->ctx, att_recommender_config_json(&t->model->config), &t->start);
+    const att_status e = att_settings_checksum(t->base.ctx, att_recommender_config_json(&t->model->config), &t->start);
     t->start = att_model_checksum(t->start, &t->model->model);
     t->histories = att_history_batches_sum(t->batches);
     for (int64_t i = 0; i < t->log.items; i++)
@@ -108,8 +107,8 @@ static att_status make_batches(recommender_data *t)
                                        .mask_share = o->mask_share,
                                        .last_mask_share = o->last_mask_share,
                                        .with_replacement = o->with_replacement,
-                                       .seed = o->seed};
-    return att_history_batches_new(t->ctx, &source, &t->batches);
+                                       .seed = t->base.common.seed};
+    return att_history_batches_new(t->base.ctx, &source, &t->batches);
 }
 
 /* Options that depend on the model and its items */
@@ -118,7 +117,7 @@ static att_status complete(recommender_data *t)
     att_recommender_training_options *o = &t->options;
     const int64_t others = t->loss.learnt.n - 1;
     if (!t->model->architecture->mask && (o->mask_share > 0 || o->last_mask_share > 0))
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.%s is %g, but the model is %s, which masks no items",
+        return att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "options.%s is %g, but the model is %s, which masks no items",
                         o->mask_share > 0 ? "mask_share" : "last_mask_share",
                         o->mask_share > 0 ? o->mask_share : o->last_mask_share, t->model->architecture->type);
     o->mask_share = o->mask_share > 0 ? o->mask_share : 0.2;
@@ -129,7 +128,7 @@ static att_status complete(recommender_data *t)
     if (o->loss != ATT_ITEM_LOSS_GBCE)
         return ATT_OK;
     if (t->loss.negatives > others)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT,
+        return att_fail(t->base.ctx, ATT_ERR_ARGUMENT,
                         "options.negatives is %lld, but of gBCE it can be at most the number of other items, %lld: set "
                         "it to that or less, or to 0 for the default",
                         (long long)t->loss.negatives, (long long)others);
@@ -142,7 +141,7 @@ static att_status open_data(void *self, const char *folder, bool resume)
     recommender_data *t = self;
     const att_recommender_training_options *o = &t->options;
     (void)resume;
-    att_status e = folder && o->model ? att_training_other_folder(t->ctx, folder, o->model) : ATT_OK;
+    att_status e = folder && o->model ? att_training_other_folder(t->base.ctx, folder, o->model) : ATT_OK;
     if (!e && folder)
         e = o->settings ? make_model(t) : open_model(t);
     e = e ? e : match_items(t, false);
@@ -160,12 +159,11 @@ static void free_data(void *self)
 {
     recommender_data *t = self;
     att_history_batches_free(t->batches);
-    att_item_softmax_classes_free(t->ctx, &t->loss.learnt);
-    if (t->borrowed)
+    att_item_softmax_classes_free(t->base.ctx, &t->loss.learnt);
+    if (t->base.in_memory)
         t->model->trainings--;
     else
         att_recommender_free(t->model);
-    att_free(t->ctx, t);
 }
 
 /* ---- training */
@@ -180,10 +178,9 @@ static att_param *param(const void *self, int64_t i, const char **name)
     return att_recommender_param(m, i, name);
 }
 
-static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
+static att_status begin_epoch(void *self, int64_t number, int64_t *batches)
 {
     recommender_data *t = self;
-    (void)seed; /* that of the options, which the batches have */
     *batches = att_history_batches_begin(t->batches, number);
     return ATT_OK;
 }
@@ -194,14 +191,13 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
     const att_history_batch *b;
     const att_status e = att_history_batches_get(t->batches, batch, &b);
     if (e)
-        return att_tape_fail(tape, e, "%s", att_error(t->ctx));
+        return att_tape_fail(tape, e, "%s", att_error(t->base.ctx));
     const att_recommender_options o = {
         .size = sizeof o, .dropout = t->options.dropout, .seed = seed, .sequence_ids = b->sequence_ids};
     const att_item_targets targets = {b->positions, b->targets, b->candidates};
     *count = b->positions;
-    r->pairs = att_history_batches_count(t->batches);
-    r->source_tokens += b->offsets[b->n];
-    r->target_tokens += b->positions;
+    r->examples += b->n;
+    r->sources += b->offsets[b->n];
     att_var *x = att_recommender_apply(tape, t->model, b->items, b->offsets, b->n, &o);
     if (b->positions < b->offsets[b->n])
         x = att_gather(tape, x, b->rows, b->positions);
@@ -224,15 +220,13 @@ static void settings(const void *self, att_fields *fields)
     att_fields_double(fields, "last_mask_share", o->last_mask_share);
     att_fields_int(fields, "histories", (int64_t)t->histories)->sum_of = "items or histories";
     att_fields_int(fields, "model", (int64_t)t->start)->sum_of = "settings, weights or content at the start";
-    att_fields_double(fields, "beta2", o->beta2);
-    att_fields_double(fields, "decay", o->weight_decay);
     att_fields_double(fields, "dropout", (double)o->dropout);
 }
 
 static void describe(const void *self, att_training_info *info)
 {
     const recommender_data *t = self;
-    info->pairs = att_history_batches_count(t->batches);
+    info->examples = att_history_batches_count(t->batches);
     info->vocabulary = t->log.items;
 }
 
@@ -241,8 +235,56 @@ static att_status write_model(const void *self, const char *folder, att_dtype dt
     return att_recommender_write(((const recommender_data *)self)->model, folder, dtype);
 }
 
+/* ---- options */
+
+static att_status check(const recommender_data *t)
+{
+    const att_recommender_training_options *o = &t->options;
+    att_ctx *ctx = t->base.ctx;
+    const att_training_option numbers[] = {
+        {"batch", (double)o->batch, MAX_BATCH},     {"negatives", (double)o->negatives, MAX_NEGATIVES},
+        {"calibration", o->calibration, 1},         {"mask_share", o->mask_share, 1},
+        {"last_mask_share", o->last_mask_share, 1}, {"dropout", (double)o->dropout, ATT_BELOW_1}};
+    const att_folder_option of_folders[] = {{"content", o->content != NULL}};
+    if (!o->data)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.data is NULL");
+    if ((unsigned)o->loss > ATT_ITEM_LOSS_GBCE)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.loss is %d, which is none", (int)o->loss);
+    att_status e = att_training_check_options(ctx, numbers, sizeof numbers / sizeof numbers[0]);
+    if (!e && o->loss == ATT_ITEM_LOSS_SOFTMAX && o->negatives)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT,
+                     "options.negatives is %lld, but the softmax over all items, options.loss, has none",
+                     (long long)o->negatives);
+    if (!e && o->loss != ATT_ITEM_LOSS_GBCE && o->calibration > 0)
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.calibration is %g, but options.loss is not gBCE", o->calibration);
+    e = e ? e : att_training_check_start(&t->base, o->settings, o->model);
+    return e ? e : att_training_check_in_memory(&t->base, of_folders, 1);
+}
+
+static att_status configure(void *self)
+{
+    recommender_data *t = self;
+    att_status e = check(t);
+    t->log.size = sizeof t->log;
+    e = e ? e : att_interactions_describe(log_of(t), &t->log);
+    if (e)
+        return e;
+    t->options.batch = t->options.batch ? t->options.batch : 128;
+    t->loss.loss = t->options.loss;
+    if (t->base.in_memory)
+        t->model->trainings++; /* until free_data */
+    return ATT_OK;
+}
+
 static const att_training_kind kind = {.name = "recommenders",
+                                       .bytes = sizeof(recommender_data),
+                                       .options = "att_recommender_training_options",
+                                       .options_bytes = sizeof(att_recommender_training_options),
+                                       .options_at = offsetof(recommender_data, options),
                                        .keep = 2,
+                                       .beta2 = 0.999,
+                                       .eps = 1e-8,
+                                       .configure = configure,
                                        .open = open_data,
                                        .param = param,
                                        .begin_epoch = begin_epoch,
@@ -254,111 +296,21 @@ static const att_training_kind kind = {.name = "recommenders",
 
 /* ---- construction */
 
-static att_status check_folder(att_ctx *ctx, const char *folder, const att_recommender_training_options *o)
+att_status att_recommender_training_new(att_recommender *m, const att_training_options *common,
+                                        const att_recommender_training_options *options, att_training **out)
 {
-    const att_status e = att_training_check_start(ctx, folder, o->settings, o->model);
-    if (!e && !folder && (o->content || o->evaluation_id))
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is for a training in a folder",
-                        o->content ? "content" : "evaluation_id");
-    return e;
+    return att_training_new(__func__, &kind, m ? &m->model : NULL, &(const recommender_data){.model = m}, common,
+                            options, out);
 }
 
-static att_status check(att_ctx *ctx, const char *folder, const att_recommender_training_options *o)
-{
-    const att_training_option numbers[] = {{"batch", (double)o->batch, MAX_BATCH},
-                                           {"negatives", (double)o->negatives, MAX_NEGATIVES},
-                                           {"calibration", o->calibration, 1},
-                                           {"mask_share", o->mask_share, 1},
-                                           {"last_mask_share", o->last_mask_share, 1},
-                                           {"weight_decay", o->weight_decay, 1e6},
-                                           {"clip", o->clip, 1e30}};
-    if (!o->data || !o->schedule)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->data ? "schedule" : "data");
-    if ((unsigned)o->loss > ATT_ITEM_LOSS_GBCE)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.loss is %d, which is none", (int)o->loss);
-    const att_status e = att_training_check_options(ctx, numbers, sizeof numbers / sizeof numbers[0]);
-    if (e)
-        return e;
-    if (o->loss == ATT_ITEM_LOSS_SOFTMAX && o->negatives)
-        return att_fail(ctx, ATT_ERR_ARGUMENT,
-                        "options.negatives is %lld, but the softmax over all items, options.loss, has none",
-                        (long long)o->negatives);
-    if (o->loss != ATT_ITEM_LOSS_GBCE && o->calibration > 0)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.calibration is %g, but options.loss is not gBCE",
-                        o->calibration);
-    if (!(o->dropout >= 0 && o->dropout < 1))
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.dropout is %g, expected [0, 1)", (double)o->dropout);
-    return check_folder(ctx, folder, o);
-}
-
-static void fill_in(recommender_data *t)
-{
-    att_recommender_training_options *o = &t->options;
-    o->batch = o->batch ? o->batch : 128;
-    o->beta2 = o->beta2 > 0 || o->beta2 < 0 ? o->beta2 : 0.999;
-    t->loss.loss = o->loss;
-}
-
-/* given: has the model if it is the caller's */
-static att_status make(recommender_data given, const char *folder, const att_recommender_training_options *options,
-                       att_training **out)
-{
-    att_ctx *ctx = given.ctx;
-    att_recommender_training_options *o = &given.options;
-    att_schedule rates;
-    att_status e = att_options_read(o, sizeof *o, options, "att_recommender_training_options");
-    e = e ? e : check(ctx, folder, o);
-    e = e ? e : att_options_read(&rates, sizeof rates, o->schedule, "att_schedule");
-    given.log.size = sizeof given.log;
-    e = e ? e : att_interactions_describe(att_holdout_log(o->data), &given.log);
-    recommender_data *t = e ? NULL : att_alloc(ctx, 1, sizeof *t);
-    if (!t)
-        return e ? e : ATT_ERR_MEMORY;
-    fill_in(&given);
-    *t = given;
-    if (t->borrowed)
-        t->model->trainings++; /* until free_data */
-    const att_training_config config = {.folder = folder,
-                                        .resume = o->resume,
-                                        .keep = o->keep,
-                                        .note = o->note,
-                                        .note_bytes = o->note_bytes,
-                                        .keep_best = true,
-                                        .evaluation_id = o->evaluation_id,
-                                        .optimizer = {.size = sizeof config.optimizer,
-                                                      .method = ATT_ADAMW,
-                                                      .beta2 = o->beta2,
-                                                      .weight_decay = o->weight_decay},
-                                        .schedule = rates,
-                                        .clip = o->clip,
-                                        .accumulate = 1,
-                                        .seed = o->seed};
-    return att_training_make(ctx, &kind, t, &config, out);
-}
-
-att_status att_recommender_training_new(att_recommender *m, const att_recommender_training_options *options,
-                                        att_training **out)
-{
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"m", m}, {"options", options}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    if (!m->model.trainable)
-        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "the model does not learn: it comes from att_recommender_open");
-    return make((recommender_data){.ctx = m->model.ctx, .model = m, .borrowed = true}, NULL, options, out);
-}
-
-att_status att_recommender_training_open(att_ctx *ctx, const char *folder,
+att_status att_recommender_training_open(att_ctx *ctx, const char *folder, const att_training_options *common,
                                          const att_recommender_training_options *options, att_training **out)
 {
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"options", options}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    return make((recommender_data){.ctx = ctx}, folder, options, out);
+    return att_training_open(__func__, &kind, ctx, folder, common, options, out);
 }
 
 const att_recommender *att_training_recommender(const att_training *t)
 {
-    return t && t->kind == &kind ? ((const recommender_data *)t->self)->model : NULL;
+    const recommender_data *self = att_training_self(t, &kind);
+    return self ? self->model : NULL;
 }

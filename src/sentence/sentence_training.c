@@ -10,14 +10,14 @@
 #include "train/training.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 enum { MAX_COLUMNS = 256, MAX_NUMBER = 1000000 };
 
 typedef struct sentence_data {
-    att_ctx *ctx;
+    att_training_base base;
     att_sentence *model;
-    bool borrowed; /* the caller's */
     att_sentence_training_options options;
     att_sentence_loss_config loss;
     att_nn_params *head;           /* of the classifier; or NULL */
@@ -76,7 +76,7 @@ static void read_targets(sentence_data *t)
 /* [n] of `size` bytes if the loss needs it; *ok becomes false if memory ends. */
 static void *array(const sentence_data *t, bool needed, int64_t n, size_t size, bool *ok)
 {
-    void *x = needed && *ok ? att_calloc(t->ctx, (size_t)n, size) : NULL;
+    void *x = needed && *ok ? att_calloc(t->base.ctx, (size_t)n, size) : NULL;
     *ok &= !needed || x;
     return x;
 }
@@ -101,11 +101,11 @@ static att_status allocate(sentence_data *t)
     return ok ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
+static att_status begin_epoch(void *self, int64_t number, int64_t *batches)
 {
     sentence_data *t = self;
     const int64_t n = t->options.pairs;
-    att_permutation(seed, 0, number, n, t->order);
+    att_permutation(t->base.common.seed, 0, number, n, t->order);
     *batches = t->first ? att_distinct_batches_split(&t->distinct, t->options.batch, t->order, t->first)
                         : att_ceil_div(n, t->options.batch);
     return ATT_OK;
@@ -116,13 +116,13 @@ static att_status prepare_ranking(sentence_data *t)
 {
     const att_sentence_training_options *o = &t->options;
     int64_t batches;
-    att_status e = att_distinct_batches_make(t->ctx, o->texts, o->bytes, o->pairs, o->columns, &t->distinct);
-    e = e ? e : begin_epoch(t, o->seed, 0, &batches);
+    att_status e = att_distinct_batches_make(t->base.ctx, o->texts, o->bytes, o->pairs, o->columns, &t->distinct);
+    e = e ? e : begin_epoch(t, 0, &batches);
     for (int64_t i = 0; i < o->batch; i++)
         t->class[i] = (int32_t)i;
     if (e || t->first[1] == o->batch)
         return e;
-    return att_fail(t->ctx, ATT_ERR_ARGUMENT,
+    return att_fail(t->base.ctx, ATT_ERR_ARGUMENT,
                     "a batch of %lld without a text that occurs twice cannot be filled, only one of %lld: texts repeat "
                     "too often for so large a batch",
                     (long long)o->batch, (long long)t->first[1]);
@@ -131,8 +131,8 @@ static att_status prepare_ranking(sentence_data *t)
 /* Of the softmax loss: makes the classifier. */
 static att_status make_classifier(sentence_data *t)
 {
-    const att_nn_params_config c = {.size = sizeof c, .seed = t->options.seed};
-    att_status e = att_nn_params_new(t->ctx, &c, &t->head);
+    const att_nn_params_config c = {.size = sizeof c, .seed = t->base.common.seed};
+    att_status e = att_nn_params_new(t->base.ctx, &c, &t->head);
     if (e)
         return e;
     t->loss.classifier = att_nn_linear_new(t->head, "classifier", 3 * t->model->info.hidden, t->options.classes, true);
@@ -157,9 +157,9 @@ static att_status open_data(void *self, const char *folder, bool resume)
 {
     sentence_data *t = self;
     (void)resume;
-    att_status e = folder ? att_training_other_folder(t->ctx, folder, t->options.model) : ATT_OK;
+    att_status e = folder ? att_training_other_folder(t->base.ctx, folder, t->options.model) : ATT_OK;
     if (!e && folder)
-        e = att_sentence_open_for_training(t->ctx, t->options.model, &t->model);
+        e = att_sentence_open_for_training(t->base.ctx, t->options.model, &t->model);
     e = e ? e : prepare(t);
     t->options.texts = NULL; /* the caller's, not used any more */
     t->options.bytes = NULL;
@@ -176,12 +176,11 @@ static void free_data(void *self)
     void *const all[] = {t->tokens, t->score,   t->label,        t->order,  t->first,
                          t->ids,    t->offsets, t->sequence_ids, t->target, t->class};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        att_free(t->ctx, all[i]);
+        att_free(t->base.ctx, all[i]);
     att_distinct_batches_free(&t->distinct);
     att_nn_params_free(t->head);
-    if (!t->borrowed)
+    if (!t->base.in_memory)
         att_sentence_free(t->model);
-    att_free(t->ctx, t);
 }
 
 /* ---- training */
@@ -227,10 +226,8 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
     const int64_t n = last - first, texts = t->options.columns * n;
     gather(t, t->order + first, n);
     *count = n;
-    r->pairs = t->options.pairs;
-    r->too_long = t->cut;
-    r->source_tokens += t->offsets[n];
-    r->target_tokens += t->offsets[texts] - t->offsets[n];
+    r->examples += n;
+    r->sources += t->offsets[texts];
 
     att_var *x = att_bert_apply_with_dropout(tape, t->model->bert, t->ids, t->offsets, texts, seed, t->sequence_ids);
     x = att_pool(tape, x, t->offsets, texts, m->pooling);
@@ -263,14 +260,13 @@ static void settings(const void *self, att_fields *fields)
     att_fields_int(fields, "batch_pairs", t->options.batch);
     att_fields_int(fields, "texts", (int64_t)t->texts)->sum_of = "texts or scores";
     att_fields_int(fields, "model", (int64_t)t->start)->sum_of = "weights of the pre-trained model";
-    att_fields_double(fields, "decay", t->options.weight_decay);
 }
 
 static void describe(const void *self, att_training_info *info)
 {
     const sentence_data *t = self;
-    info->pairs = t->options.pairs;
-    info->too_long = t->cut;
+    info->examples = t->options.pairs;
+    info->truncated = t->cut;
     info->vocabulary = att_tokenizer_size(t->model->tokenizer);
 }
 
@@ -279,18 +275,7 @@ static att_status write_model(const void *self, const char *folder, att_dtype dt
     return att_sentence_write(((const sentence_data *)self)->model, folder, dtype);
 }
 
-static const att_training_kind kind = {.name = "how alike sentences are",
-                                       .keep = 2,
-                                       .open = open_data,
-                                       .param = param,
-                                       .begin_epoch = begin_epoch,
-                                       .loss = loss,
-                                       .settings = settings,
-                                       .write = write_model,
-                                       .describe = describe,
-                                       .free = free_data};
-
-/* ---- construction */
+/* ---- options */
 
 /* What each loss is computed from. */
 static att_status check_loss(att_ctx *ctx, const att_sentence_training_options *o)
@@ -332,19 +317,18 @@ static att_status check_targets(att_ctx *ctx, const att_sentence_training_option
     return ATT_OK;
 }
 
-static att_status check(att_ctx *ctx, const char *folder, const att_sentence_training_options *o)
+static att_status check(const att_training_base *b, const att_sentence_training_options *o)
 {
-    if (!o->model != !folder)
-        return att_fail(ctx, ATT_ERR_ARGUMENT,
-                        folder ? "options.model is NULL" : "options.model is for a training in a folder");
-    if (!folder && o->evaluation_id)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.evaluation_id is for a training in a folder");
+    att_ctx *ctx = b->ctx;
+    const att_folder_option of_folders[] = {{"model", o->model != NULL}};
+    if (!b->in_memory && !o->model)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.model is NULL");
+    if (att_training_check_in_memory(b, of_folders, 1))
+        return ATT_ERR_ARGUMENT;
     if (o->batch < 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.batch is %lld", (long long)o->batch);
     if (o->pairs < 1)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.pairs is %lld, expected 1 or more", (long long)o->pairs);
-    if (!o->schedule)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.schedule is NULL");
     if (check_loss(ctx, o))
         return ATT_ERR_ARGUMENT;
     if (o->pairs > INT32_MAX / o->columns)
@@ -367,61 +351,52 @@ static void complete(att_sentence_training_options *o)
     o->margin = o->margin != 0 ? o->margin : cosine ? 0.5 : 5;
 }
 
-/* given: has the model if it is the caller's */
-static att_status make(sentence_data given, const char *folder, const att_sentence_training_options *options,
-                       att_training **out)
+static att_status configure(void *self)
 {
-    att_ctx *ctx = given.ctx;
-    att_status e = att_options_read(&given.options, sizeof given.options, options, "att_sentence_training_options");
-    complete(&given.options);
-    e = e ? e : check(ctx, folder, &given.options);
-    att_schedule rates;
-    e = e ? e : att_options_read(&rates, sizeof rates, given.options.schedule, "att_schedule");
-    sentence_data *t = e ? NULL : att_alloc(ctx, 1, sizeof *t);
-    if (!t)
-        return e ? e : ATT_ERR_MEMORY;
-    *t = given;
+    sentence_data *t = self;
     const att_sentence_training_options *o = &t->options;
+    complete(&t->options);
     t->loss = (att_sentence_loss_config){
         .loss = o->loss, .distance = o->distance, .scale = (float)o->scale, .margin = (float)o->margin};
-    const att_training_config config = {
-        .folder = folder,
-        .resume = o->resume,
-        .keep = o->keep,
-        .note = o->note,
-        .note_bytes = o->note_bytes,
-        .keep_best = true,
-        .evaluation_id = o->evaluation_id,
-        .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAMW, .weight_decay = o->weight_decay},
-        .schedule = rates,
-        .clip = o->clip,
-        .accumulate = 1,
-        .seed = o->seed};
-    return att_training_make(ctx, &kind, t, &config, out);
+    return check(&t->base, o);
 }
 
-att_status att_sentence_training_new(att_sentence *m, const att_sentence_training_options *options, att_training **out)
+static const att_training_kind kind = {.name = "sentence models",
+                                       .bytes = sizeof(sentence_data),
+                                       .options = "att_sentence_training_options",
+                                       .options_bytes = sizeof(att_sentence_training_options),
+                                       .options_at = offsetof(sentence_data, options),
+                                       .keep = 2,
+                                       .beta2 = 0.999,
+                                       .eps = 1e-8,
+                                       .configure = configure,
+                                       .open = open_data,
+                                       .param = param,
+                                       .param_options = param_options,
+                                       .begin_epoch = begin_epoch,
+                                       .loss = loss,
+                                       .settings = settings,
+                                       .write = write_model,
+                                       .describe = describe,
+                                       .free = free_data};
+
+/* ---- construction */
+
+att_status att_sentence_training_new(att_sentence *m, const att_training_options *common,
+                                     const att_sentence_training_options *options, att_training **out)
 {
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"m", m}, {"options", options}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    if (!m->model.trainable)
-        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "the model does not learn: it comes from att_sentence_open");
-    return make((sentence_data){.ctx = m->model.ctx, .model = m, .borrowed = true}, NULL, options, out);
+    return att_training_new(__func__, &kind, m ? &m->model : NULL, &(const sentence_data){.model = m}, common, options,
+                            out);
 }
 
-att_status att_sentence_training_open(att_ctx *ctx, const char *folder, const att_sentence_training_options *options,
-                                      att_training **out)
+att_status att_sentence_training_open(att_ctx *ctx, const char *folder, const att_training_options *common,
+                                      const att_sentence_training_options *options, att_training **out)
 {
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"options", options}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    return make((sentence_data){.ctx = ctx}, folder, options, out);
+    return att_training_open(__func__, &kind, ctx, folder, common, options, out);
 }
 
 const att_sentence *att_training_sentence(const att_training *t)
 {
-    return t && t->kind == &kind ? ((const sentence_data *)t->self)->model : NULL;
+    const sentence_data *self = att_training_self(t, &kind);
+    return self ? self->model : NULL;
 }

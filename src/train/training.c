@@ -1,4 +1,4 @@
-/* Trainings: construction, resuming, evaluation, writing the model. */
+/* Trainings: description, evaluation, writing the model. */
 #include "train/training.h"
 #include "io/install.h"
 #include "io/atomic_write.h"
@@ -8,126 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-
-/* ---- construction and resuming */
-
-att_status att_training_other_folder(att_ctx *ctx, const char *folder, const char *model)
-{
-    struct stat a, b;
-    if (stat(folder, &a) || stat(model, &b) || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
-        return ATT_OK;
-    return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: is the model's own folder; a training needs another one", folder);
-}
-
-att_status att_training_check_options(att_ctx *ctx, const att_training_option *options, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (!(options[i].value >= 0 && options[i].value <= options[i].max))
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is %g, expected 0 to %g", options[i].name,
-                            options[i].value, options[i].max);
-    return ATT_OK;
-}
-
-att_status att_training_check_start(att_ctx *ctx, const char *folder, const char *settings, const char *model)
-{
-    if (folder && !settings == !model)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "one of options.settings and options.model is needed, but both are %s",
-                        model ? "given" : "NULL");
-    if (!folder && (settings || model))
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is for a training in a folder",
-                        settings ? "settings" : "model");
-    return ATT_OK;
-}
-
-/* resume requires checkpoints; without it there must be none. */
-static att_status check_checkpoints(const att_training *t, bool resume)
-{
-    int64_t newest;
-    const att_status e = att_run_newest(t->run, &newest);
-    const bool exist = newest != ATT_NO_CHECKPOINT;
-    if (e || exist == resume)
-        return e;
-    return att_fail(t->ctx, ATT_ERR_ARGUMENT,
-                    exist ? "%s: has checkpoints of a training already; continue it (options.resume), or take another "
-                            "folder"
-                          : "%s: there is no checkpoint to continue from",
-                    t->folder);
-}
-
-static att_status add_params(att_training *t)
-{
-    att_status e = ATT_OK;
-    const char *name;
-    int64_t frozen = 0;
-    for (att_param *p; !e && (p = att_training_param(t, t->params, &name)); t->params++) {
-        const att_param_options how = t->kind->param_options ? t->kind->param_options(t->self, name, att_param_value(p))
-                                                             : (att_param_options){.size = sizeof how};
-        e = att_optimizer_add(t->optimizer, p, &how);
-        frozen += how.frozen ? att_training_elements(att_param_value(p)) : 0;
-    }
-    t->frozen = e || !frozen ? NULL : att_alloc(t->ctx, (size_t)frozen, sizeof *t->frozen);
-    return !e && frozen && !t->frozen ? ATT_ERR_MEMORY : e;
-}
-
-static att_status begin(att_training *t)
-{
-    const att_training_config *c = &t->config;
-    att_status e = c->folder && !c->resume && t->kind->check ? t->kind->check(t->self) : ATT_OK;
-    if (!e && c->folder)
-        e = att_run_open(t->ctx, t->folder, c->keep ? c->keep : t->kind->keep, &t->run);
-    if (!e && c->folder)
-        e = check_checkpoints(t, c->resume);
-    e = e ? e : t->kind->open(t->self, c->folder, c->resume);
-    e = e ? e : att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .record = true), &t->tape);
-    e = e ? e : att_optimizer_new(t->ctx, &c->optimizer, &t->optimizer);
-    e = e ? e : add_params(t);
-    return e || !c->resume ? e : att_training_load(t);
-}
-
-static att_status check_config(att_training *t)
-{
-    att_training_config *c = &t->config;
-    const struct {
-        const char *name;
-        bool set;
-    } of_folders[] = {{"resume", c->resume}, {"keep", c->keep != 0}, {"note", c->note != NULL}};
-    for (int i = 0; !c->folder && i < 3; i++)
-        if (of_folders[i].set)
-            return att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.%s is for a training in a folder", of_folders[i].name);
-    if (c->note && c->note_bytes == 0)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.note has no room: options.note_bytes is 0");
-    if (c->folder && snprintf(t->folder, sizeof t->folder, "%s", c->folder) >= (int)sizeof t->folder)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "folder is longer than %d bytes", (int)sizeof t->folder - 1);
-    c->folder = c->folder ? t->folder : NULL;
-    return ATT_OK;
-}
-
-att_status att_training_make(att_ctx *ctx, const att_training_kind *kind, void *self, const att_training_config *config,
-                             att_training **out)
-{
-    *out = NULL;
-    att_training *t = att_calloc(ctx, 1, sizeof *t);
-    if (!t) {
-        kind->free(self);
-        return ATT_ERR_MEMORY;
-    }
-    t->ctx = ctx;
-    t->kind = kind;
-    t->self = self;
-    t->config = *config;
-    t->best = -INFINITY;
-    att_status e = check_config(t);
-    e = e ? e : begin(t);
-    if (e) {
-        att_run_discard(t->run, kind->files);
-        t->run = NULL;
-        att_training_free(t);
-    } else {
-        *out = t;
-    }
-    return e;
-}
 
 void att_training_free(att_training *t)
 {
@@ -136,12 +16,22 @@ void att_training_free(att_training *t)
     att_optimizer_free(t->optimizer);
     att_tape_free(t->tape);
     t->kind->free(t->self);
+    att_free(t->ctx, t->self);
     if (t->step == 0 && !t->saved) /* as after a start that has failed */
         att_run_discard(t->run, t->kind->files);
     else
         att_run_close(t->run);
     att_free(t->ctx, t->frozen);
     att_free(t->ctx, t);
+}
+
+att_status att_training_of_kind(const char *caller, const att_training *t, const att_training_kind *kind)
+{
+    if (att_require(caller, ATT_NAMED({"t", t})))
+        return ATT_ERR_ARGUMENT;
+    return t->kind == kind ? ATT_OK
+                           : att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the training is one of %s, not of %s", caller,
+                                      t->kind->name, kind->name);
 }
 
 int64_t att_training_steps(const att_training *t) { return t ? t->step : 0; }
@@ -198,8 +88,6 @@ static att_status write_model(const att_training *t, att_dtype dtype)
 att_status att_training_keep_best(att_training *t, double score, att_dtype dtype)
 {
     att_status e = att_training_in_folder(t, __func__);
-    if (!e && !t->config.keep_best)
-        e = att_fail(t->ctx, ATT_ERR_ARGUMENT, "a training of %s keeps no best model", t->kind->name);
     const bool better = !e && score > t->best;
     e = better ? check_params(t) : e;
     e = e || !better ? e : write_model(t, dtype);
@@ -215,8 +103,6 @@ att_status att_training_keep_best(att_training *t, double score, att_dtype dtype
 att_status att_training_keep_first(att_training *t, double score)
 {
     att_status e = att_training_in_folder(t, __func__);
-    if (!e && !t->config.keep_best)
-        e = att_fail(t->ctx, ATT_ERR_ARGUMENT, "a training of %s keeps no best model", t->kind->name);
     if (!e && t->step > 0)
         e = att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the training is at step %lld, not before the first one", __func__,
                      (long long)t->step);

@@ -356,10 +356,12 @@ att_field *att_fields_int(att_fields *l, const char *name, int64_t value)
     return f;
 }
 
-void att_fields_double(att_fields *l, const char *name, double value)
+att_field *att_fields_double(att_fields *l, const char *name, double value)
 {
     l->number[l->n] = value;
-    att_fields_add(l, name, ATT_FIELD_DOUBLE, &l->number[l->n])->setting = true;
+    att_field *f = att_fields_add(l, name, ATT_FIELD_DOUBLE, &l->number[l->n]);
+    f->setting = true;
+    return f;
 }
 
 void att_fields_text(att_fields *l, const char *name, const char *value)

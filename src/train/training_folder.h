@@ -41,7 +41,7 @@ typedef struct att_fields {
 /* add: a value that is loaded to *value; int, double, text: settings. The value of a text must stay valid. */
 att_field *att_fields_add(att_fields *l, const char *name, att_field_kind kind, void *value);
 att_field *att_fields_int(att_fields *l, const char *name, int64_t value);
-void att_fields_double(att_fields *l, const char *name, double value);
+att_field *att_fields_double(att_fields *l, const char *name, double value);
 void att_fields_text(att_fields *l, const char *name, const char *value);
 
 typedef struct att_run_state {

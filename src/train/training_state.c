@@ -34,31 +34,42 @@ static void state_free(const att_training *t, state *s)
     att_free(t->ctx, s->tensor);
 }
 
+/* Results of att_training_keep_best, with the names of the file format */
+static void add_evaluation(att_training *t, att_fields *fields)
+{
+    const bool optional = t->options->evaluation_id == 0;
+    const int64_t first = fields->n;
+    att_fields_int(fields, "judged_by", t->options->evaluation_id)->sum_of = "evaluation data";
+    att_fields_add(fields, "judged", ATT_FIELD_INT, &t->evaluated);
+    att_fields_add(fields, "best_step", ATT_FIELD_INT, &t->best_step);
+    att_fields_add(fields, "best", ATT_FIELD_DOUBLE, &t->best);
+    for (int64_t i = first; i < fields->n; i++)
+        fields->field[i].optional = optional;
+}
+
 /* The position, which is loaded, and the settings that change results. */
 static void add_fields(att_training *t, att_fields *fields)
 {
-    const att_training_config *c = &t->config;
+    const att_training_options *o = t->options;
     att_fields_add(fields, "epochs", ATT_FIELD_INT, &t->epochs);
     att_fields_add(fields, "batch", ATT_FIELD_INT, &t->batch);
     att_fields_add(fields, "step", ATT_FIELD_INT, &t->step);
-    att_fields_int(fields, "accumulate", c->accumulate);
-    att_fields_int(fields, "seed", (int64_t)c->seed);
-    att_fields_int(fields, "schedule", c->schedule.kind);
-    att_fields_int(fields, "warmup", c->schedule.warmup);
-    att_fields_int(fields, "schedule_steps", c->schedule.steps);
-    att_fields_double(fields, "rate", c->schedule.max_rate);
-    att_fields_double(fields, "least_rate", c->schedule.min_rate);
-    att_fields_double(fields, "clip", c->clip);
+    att_fields_int(fields, "accumulate", o->accumulate);
+    att_fields_int(fields, "seed", (int64_t)o->seed);
+    att_fields_int(fields, "schedule", o->schedule->kind);
+    att_fields_int(fields, "warmup", o->schedule->warmup);
+    att_fields_int(fields, "schedule_steps", o->schedule->steps);
+    att_fields_double(fields, "rate", o->schedule->max_rate);
+    att_fields_double(fields, "least_rate", o->schedule->min_rate);
+    att_fields_double(fields, "clip", o->clip);
+    /* Checkpoints of version 0.2 have the following ones only of the kinds that had such an option. */
+    att_fields_double(fields, "decay", o->weight_decay)->optional = !(o->weight_decay > 0);
+    att_fields_double(fields, "beta2", o->beta2)->optional = !(o->beta2 < t->kind->beta2 || o->beta2 > t->kind->beta2);
+    add_evaluation(t, fields);
     t->kind->settings(t->self, fields);
-    if (c->keep_best) { /* names of the file format */
-        att_fields_int(fields, "judged_by", c->evaluation_id)->sum_of = "evaluation data";
-        att_fields_add(fields, "judged", ATT_FIELD_INT, &t->evaluated);
-        att_fields_add(fields, "best_step", ATT_FIELD_INT, &t->best_step);
-        att_fields_add(fields, "best", ATT_FIELD_DOUBLE, &t->best);
-    }
-    if (c->note) {
-        att_field *note = att_fields_add(fields, "note", ATT_FIELD_TEXT, c->note);
-        note->room = c->note_bytes;
+    if (o->note) {
+        att_field *note = att_fields_add(fields, "note", ATT_FIELD_TEXT, o->note);
+        note->room = o->note_bytes;
         note->optional = true;
     }
 }
@@ -153,8 +164,8 @@ static att_status check_position(const att_training *t, const char *path)
     const int64_t steps = *(const int64_t *)att_optimizer_steps(t->optimizer)->data;
     int64_t batches = 0; /* batches done */
     const bool can_be =
-        t->step >= 0 && t->step < INT64_MAX && !__builtin_mul_overflow(t->step + 1, t->config.accumulate, &batches);
-    batches -= t->config.accumulate;
+        t->step >= 0 && t->step < INT64_MAX && !__builtin_mul_overflow(t->step + 1, t->options->accumulate, &batches);
+    batches -= t->options->accumulate;
     if (!can_be || steps != t->step)
         return att_fail(t->ctx, ATT_ERR_FORMAT, "%s: \"step\" is %lld and the optimizer's \"steps\" %lld", path,
                         (long long)t->step, (long long)steps);

@@ -8,7 +8,7 @@
 
 static att_status lay_out(att_training *t, int64_t epoch)
 {
-    const att_status e = t->kind->begin_epoch(t->self, t->config.seed, epoch - 1, &t->batches);
+    const att_status e = t->kind->begin_epoch(t->self, epoch - 1, &t->batches);
     t->current_epoch = e ? 0 : epoch;
     return e;
 }
@@ -35,14 +35,14 @@ static att_status find_batch(att_training *t)
 /* Adds the gradients of the next batch's summed loss. */
 static att_status accumulate_batch(att_training *t, int64_t part, att_training_report *r, int64_t *n_targets)
 {
-    const uint64_t number = (uint64_t)t->step * (uint64_t)t->config.accumulate + (uint64_t)part + 1;
+    const uint64_t number = (uint64_t)t->step * (uint64_t)t->options->accumulate + (uint64_t)part + 1;
     int64_t count = 0;
     att_tensor loss;
     att_status e = find_batch(t);
     if (e)
         return e;
     att_var *y =
-        t->kind->loss(t->self, t->tape, t->batch, t->config.seed + number * UINT64_C(0x9e3779b97f4a7c15), r, &count);
+        t->kind->loss(t->self, t->tape, t->batch, t->options->seed + number * UINT64_C(0x9e3779b97f4a7c15), r, &count);
     e = att_var_value(t->tape, y, &loss);
     if (!e) {
         r->loss += (double)*(const float *)loss.data;
@@ -57,7 +57,7 @@ static att_status accumulate_batch(att_training *t, int64_t part, att_training_r
 static att_status accumulate_batches(att_training *t, att_training_report *r, int64_t *n_targets)
 {
     att_status e = ATT_OK;
-    for (int64_t i = 0; !e && i < t->config.accumulate; i++)
+    for (int64_t i = 0; !e && i < t->options->accumulate; i++)
         e = accumulate_batch(t, i, r, n_targets);
     return e;
 }
@@ -120,25 +120,26 @@ att_status att_training_step(att_training *t, att_training_report *report)
 {
     if (att_require(__func__, ATT_NAMED({"t", t}, {"report", report})))
         return ATT_ERR_ARGUMENT;
-    const int64_t epochs = t->epochs, batch = t->batch, parts = t->config.accumulate;
+    const int64_t epochs = t->epochs, batch = t->batch, parts = t->options->accumulate;
     int64_t n_targets = 0;
     att_training_report r = {0};
     keep_frozen(t, false);
     att_status e = accumulate_batches(t, &r, &n_targets);
     if (!e && !isfinite(r.loss))
         e = ATT_ERR_ARGUMENT; /* the message is find_cause's */
-    e = e ? e : att_schedule_rate(&t->config.schedule, t->step + 1, &r.rate);
+    e = e ? e : att_schedule_rate(t->options->schedule, t->step + 1, &r.rate);
     if (t->kind->rate)
         r.rate = t->kind->rate(t->self, t->step + 1, r.rate);
     const att_update update = {.size = sizeof update,
                                .rate = r.rate,
                                .scale = 1.0 / (double)(n_targets ? n_targets : 1),
-                               .clip = t->config.clip};
+                               .clip = t->options->clip};
     e = e ? e : att_optimizer_step(t->optimizer, &update, &r.norm);
     if (e) {
         undo_step(t, epochs, batch);
         return isfinite(r.loss) && isfinite(r.norm) ? e : find_cause(t, &r);
     }
+    r.targets = n_targets;
     r.step = ++t->step;
     r.epoch = t->epochs;
     r.steps_left = att_ceil_div(t->batches - t->batch, parts);

@@ -2,16 +2,17 @@
 #include "util/util.h"
 #include "translate/encoder_decoder.h"
 #include "translate/parallel_corpus.h"
+#include "translate/translator_vocabulary.h"
 #include "train/training.h"
 
+#include <stddef.h>
 #include <string.h>
 
 typedef struct translation {
-    att_ctx *ctx;
+    att_training_base base;
     att_translator_training_options options;
     att_encoder_decoder *model;
     att_tokenizer *tokenizer;
-    bool borrowed;  /* both are the caller's */
     json_t *config; /* config.json of the model */
     att_parallel_corpus corpus, valid;
     att_epoch epoch, valid_batches;
@@ -41,21 +42,22 @@ static att_status check_input(const void *self)
     const translation *t = self;
     const att_translator_training_options *o = &t->options;
     att_tokenizer *tokenizer = NULL;
-    att_status e = att_encoder_decoder_new(t->ctx, o->settings, o->config, 0, 0, NULL);
+    att_status e = att_encoder_decoder_new(t->base.ctx, o->settings, o->config, 0, 0, NULL);
     if (!e && o->tokenizer)
-        e = att_tokenizer_open(t->ctx, o->tokenizer, &tokenizer);
+        e = att_tokenizer_open(t->base.ctx, o->tokenizer, &tokenizer);
     att_tokenizer_free(tokenizer);
-    e = e ? e : check_lines(t->ctx, o->source, o->target);
-    return e || !o->valid_source ? e : check_lines(t->ctx, o->valid_source, o->valid_target);
+    e = e ? e : check_lines(t->base.ctx, o->source, o->target);
+    return e || !o->valid_source ? e : check_lines(t->base.ctx, o->valid_source, o->valid_target);
 }
 
 static att_status open_model(translation *t, const char *folder, bool resume)
 {
     const att_translator_training_options *o = &t->options;
-    att_status e = resume ? ATT_OK : att_training_vocabulary(t->ctx, o, folder);
-    e = e ? e : att_tokenizer_open(t->ctx, folder, &t->tokenizer);
+    att_status e = resume ? ATT_OK : att_translator_vocabulary_make(t->base.ctx, o, folder);
+    e = e ? e : att_tokenizer_open(t->base.ctx, folder, &t->tokenizer);
     const int64_t vocabulary = att_tokenizer_size(t->tokenizer);
-    e = e ? e : att_encoder_decoder_new(t->ctx, o->settings, o->config, vocabulary, o->seed, &t->model);
+    e = e ? e
+          : att_encoder_decoder_new(t->base.ctx, o->settings, o->config, vocabulary, t->base.common.seed, &t->model);
     /* A resumed training has its settings already; different options are detected by its checkpoint. */
     return e || resume ? e : att_encoder_decoder_write_settings(t->model, folder, 4);
 }
@@ -64,12 +66,12 @@ static att_status read_pairs(translation *t)
 {
     const att_translator_training_options *o = &t->options;
     const int64_t positions = t->model->info.max_positions;
-    att_status e = att_parallel_corpus_read(t->ctx, t->tokenizer, o->source, o->target, o->max_tokens,
+    att_status e = att_parallel_corpus_read(t->base.ctx, t->tokenizer, o->source, o->target, o->max_tokens,
                                             o->skip_bad_lines, &t->corpus);
     if (e || !o->valid_source)
         return e;
-    e = att_parallel_corpus_read(t->ctx, t->tokenizer, o->valid_source, o->valid_target, positions, o->skip_bad_lines,
-                                 &t->valid);
+    e = att_parallel_corpus_read(t->base.ctx, t->tokenizer, o->valid_source, o->valid_target, positions,
+                                 o->skip_bad_lines, &t->valid);
     return e ? e : att_epoch_make(&t->valid, 0, 0, o->batch_tokens, &t->valid_batches);
 }
 
@@ -81,23 +83,23 @@ static att_status open_translation(void *self, const char *folder, bool resume)
         return e;
     t->options.max_tokens = att_min(t->options.max_tokens, t->model->info.max_positions);
     t->config = att_architecture_of(t->model)->settings(t->model);
-    return t->config ? read_pairs(t) : att_fail(t->ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model");
+    return t->config ? read_pairs(t)
+                     : att_fail(t->base.ctx, ATT_ERR_MEMORY, "out of memory for the settings of a model");
 }
 
 static void free_translation(void *self)
 {
     translation *t = self;
-    att_batch_free(t->ctx, &t->batch);
+    att_batch_free(t->base.ctx, &t->batch);
     att_epoch_free(&t->epoch);
     att_epoch_free(&t->valid_batches);
     att_parallel_corpus_free(&t->corpus);
     att_parallel_corpus_free(&t->valid);
     json_decref(t->config);
-    if (!t->borrowed) {
+    if (!t->base.in_memory) {
         att_model_free(t->model);
         att_tokenizer_free(t->tokenizer);
     }
-    att_free(t->ctx, t);
 }
 
 /* ---- training */
@@ -117,11 +119,11 @@ static att_param_options param_options(const void *self, const char *name, const
         .size = sizeof(att_param_options), .frozen_rows = frozen ? pad : NULL, .n_frozen_rows = frozen};
 }
 
-static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
+static att_status begin_epoch(void *self, int64_t number, int64_t *batches)
 {
     translation *t = self;
     att_epoch_free(&t->epoch); /* first: with millions of pairs two do not fit in memory */
-    const att_status e = att_epoch_make(&t->corpus, seed, number, t->options.batch_tokens, &t->epoch);
+    const att_status e = att_epoch_make(&t->corpus, t->base.common.seed, number, t->options.batch_tokens, &t->epoch);
     *batches = t->epoch.n;
     return e;
 }
@@ -129,10 +131,10 @@ static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t
 static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)
 {
     translation *t = self;
-    att_batch_free(t->ctx, &t->batch);
+    att_batch_free(t->base.ctx, &t->batch);
     const att_status e = att_batch_read(&t->corpus, &t->epoch, batch, &t->batch);
     if (e)
-        return att_tape_fail(tape, e, "%s", att_error(t->ctx));
+        return att_tape_fail(tape, e, "%s", att_error(t->base.ctx));
     const att_sequence_pairs *pairs = &t->batch.pairs;
     const att_loss_options l = {.label_smoothing = t->options.label_smoothing,
                                 .dropout = t->options.dropout,
@@ -141,12 +143,8 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
                                 .sum = true,
                                 .count = count};
     att_var *y = att_encoder_decoder_loss(tape, t->model, pairs, &l);
-    r->pairs = t->corpus.n;
-    r->empty = t->corpus.empty;
-    r->invalid = t->corpus.invalid;
-    r->too_long = t->corpus.too_long;
-    r->source_tokens += pairs->source_offsets[pairs->n];
-    r->target_tokens += *count;
+    r->examples += pairs->n;
+    r->sources += pairs->source_offsets[pairs->n];
     return y;
 }
 
@@ -166,7 +164,7 @@ static att_status add_loss(const translation *t, att_tape *tape, int64_t i, doub
     *sum += e ? 0 : (double)*(const float *)y.data;
     *tokens += count;
     att_tape_reset(tape);
-    att_batch_free(t->ctx, &b);
+    att_batch_free(t->base.ctx, &b);
     return e;
 }
 
@@ -174,11 +172,11 @@ static att_status validate(const void *self, double *loss)
 {
     const translation *t = self;
     if (!t->options.valid_source)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "the training has no files to validate by");
+        return att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "the training has no files to validate by");
     att_tape *tape = NULL;
     double sum = 0;
     int64_t tokens = 0;
-    att_status e = att_tape_new(t->ctx, NULL, &tape);
+    att_status e = att_tape_new(t->base.ctx, NULL, &tape);
     for (int64_t i = 0; !e && i < t->valid_batches.n; i++)
         e = add_loss(t, tape, i, &sum, &tokens);
     *loss = tokens ? sum / (double)tokens : 0;
@@ -211,10 +209,10 @@ static void settings(const void *self, att_fields *fields)
 static void describe(const void *self, att_training_info *info)
 {
     const translation *t = self;
-    info->pairs = t->corpus.n;
-    info->empty = t->corpus.empty;
-    info->invalid = t->corpus.invalid;
-    info->too_long = t->corpus.too_long;
+    info->examples = t->corpus.n;
+    info->skipped_empty = t->corpus.empty;
+    info->skipped_invalid = t->corpus.invalid;
+    info->skipped_long = t->corpus.too_long;
     info->vocabulary = att_tokenizer_size(t->tokenizer);
 }
 
@@ -233,8 +231,49 @@ static const char *const files[] = {"source.spm",
                                     "config.json",
                                     "generation_config.json",
                                     NULL};
-static const att_training_kind kind = {.name = "translation",
+/* ---- options */
+
+static att_status check_counts(const translation *t)
+{
+    const att_translator_training_options *o = &t->options;
+    const att_training_option numbers[] = {{"max_tokens", (double)o->max_tokens, 0x1p62},
+                                           {"batch_tokens", (double)o->batch_tokens, 0x1p62}};
+    const att_folder_option of_folders[] = {{"tokenizer", o->tokenizer != NULL},
+                                            {"vocabulary", o->vocabulary != 0},
+                                            {"character_coverage", o->character_coverage != 0},
+                                            {"byte_fallback", o->byte_fallback},
+                                            {"settings", o->settings != NULL},
+                                            {"config", o->config != NULL}};
+    const att_status e = att_training_check_options(t->base.ctx, numbers, 2);
+    return e ? e : att_training_check_in_memory(&t->base, of_folders, 6);
+}
+
+static att_status configure(void *self)
+{
+    translation *t = self;
+    att_translator_training_options *o = &t->options;
+    if (t->base.in_memory && att_require("att_translator_training_new", ATT_NAMED({"t", t->tokenizer})))
+        return ATT_ERR_ARGUMENT;
+    if (!o->source || !o->target)
+        return att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->source ? "target" : "source");
+    if (!o->valid_source != !o->valid_target)
+        return att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "options.valid_%s is NULL, but options.valid_%s is not",
+                        o->valid_source ? "target" : "source", o->valid_source ? "source" : "target");
+    const att_status e = check_counts(t);
+    o->max_tokens = o->max_tokens ? o->max_tokens : 128;
+    o->batch_tokens = o->batch_tokens ? o->batch_tokens : 2048;
+    return e;
+}
+
+static const att_training_kind kind = {.name = "translators",
+                                       .bytes = sizeof(translation),
+                                       .options = "att_translator_training_options",
+                                       .options_bytes = sizeof(att_translator_training_options),
+                                       .options_at = offsetof(translation, options),
                                        .keep = 5,
+                                       .beta2 = 0.98,
+                                       .eps = 1e-9,
+                                       .configure = configure,
                                        .check = check_input,
                                        .files = files,
                                        .open = open_translation,
@@ -250,101 +289,28 @@ static const att_training_kind kind = {.name = "translation",
 
 /* ---- construction */
 
-static att_status check(att_ctx *ctx, const char *folder, const att_translator_training_options *o)
-{
-    const struct {
-        const char *name;
-        int64_t value;
-    } counts[] = {{"max_tokens", o->max_tokens}, {"batch_tokens", o->batch_tokens}, {"accumulate", o->accumulate}};
-    const struct {
-        const char *name;
-        bool set;
-    } of_folders[] = {{"tokenizer", o->tokenizer != NULL},
-                      {"vocabulary", o->vocabulary != 0},
-                      {"character_coverage", o->character_coverage != 0},
-                      {"byte_fallback", o->byte_fallback},
-                      {"settings", o->settings != NULL},
-                      {"config", o->config != NULL}};
-    if (!o->source || !o->target)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->source ? "target" : "source");
-    if (!o->schedule)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.schedule is NULL");
-    if (!o->valid_source != !o->valid_target)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.valid_%s is NULL, but options.valid_%s is not",
-                        o->valid_source ? "target" : "source", o->valid_source ? "source" : "target");
-    for (int i = 0; i < 3; i++)
-        if (counts[i].value < 0)
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is %lld", counts[i].name, (long long)counts[i].value);
-    for (int i = 0; !folder && i < 6; i++)
-        if (of_folders[i].set)
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is for a training in a folder", of_folders[i].name);
-    return ATT_OK;
-}
-
-/* given: has the model and the tokenizer if they are the caller's */
-static att_status make(translation given, const char *folder, const att_translator_training_options *options,
-                       att_training **out)
-{
-    att_ctx *ctx = given.ctx;
-    att_status e = att_options_read(&given.options, sizeof given.options, options, "att_translator_training_options");
-    e = e ? e : check(ctx, folder, &given.options);
-    att_schedule rates;
-    e = e ? e : att_options_read(&rates, sizeof rates, given.options.schedule, "att_schedule");
-    translation *t = e ? NULL : att_alloc(ctx, 1, sizeof *t);
-    if (!t)
-        return e ? e : ATT_ERR_MEMORY;
-    *t = given;
-    att_translator_training_options *o = &t->options;
-    o->max_tokens = o->max_tokens ? o->max_tokens : 128;
-    o->batch_tokens = o->batch_tokens ? o->batch_tokens : 2048;
-    const att_training_config config = {
-        .folder = folder,
-        .resume = o->resume,
-        .keep = o->keep,
-        .note = o->note,
-        .note_bytes = o->note_bytes,
-        .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAM, .beta2 = 0.98, .eps = 1e-9},
-        .schedule = rates,
-        .clip = o->clip,
-        .accumulate = o->accumulate ? o->accumulate : 1,
-        .seed = o->seed};
-    return att_training_make(ctx, &kind, t, &config, out);
-}
-
 att_status att_translator_training_new(att_encoder_decoder *m, const att_tokenizer *tokenizer,
+                                       const att_training_options *common,
                                        const att_translator_training_options *options, att_training **out)
 {
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"m", m}, {"t", tokenizer}, {"options", options}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    if (!m->model.trainable)
-        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "the model does not learn: it was opened to be used");
-    const translation given = {
-        .ctx = m->model.ctx, .model = m, .tokenizer = (att_tokenizer *)tokenizer, .borrowed = true};
-    return make(given, NULL, options, out);
+    const translation given = {.model = m, .tokenizer = (att_tokenizer *)tokenizer};
+    return att_training_new(__func__, &kind, m ? &m->model : NULL, &given, common, options, out);
 }
 
-att_status att_translator_training_open(att_ctx *ctx, const char *folder,
+att_status att_translator_training_open(att_ctx *ctx, const char *folder, const att_training_options *common,
                                         const att_translator_training_options *options, att_training **out)
 {
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"options", options}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    return make((translation){.ctx = ctx}, folder, options, out);
+    return att_training_open(__func__, &kind, ctx, folder, common, options, out);
 }
 
-static const translation *translation_of(const att_training *t) { return t && t->kind == &kind ? t->self : NULL; }
-
-const att_encoder_decoder *att_training_model(const att_training *t)
+const att_encoder_decoder *att_training_encoder_decoder(const att_training *t)
 {
-    const translation *x = translation_of(t);
-    return x ? x->model : NULL;
+    const translation *self = att_training_self(t, &kind);
+    return self ? self->model : NULL;
 }
 
 const att_tokenizer *att_training_tokenizer(const att_training *t)
 {
-    const translation *x = translation_of(t);
-    return x ? x->tokenizer : NULL;
+    const translation *self = att_training_self(t, &kind);
+    return self ? self->tokenizer : NULL;
 }

@@ -4,7 +4,7 @@
 #include "text/not_utf8.h"
 #include "text/utf8.h"
 #include "translate/parallel_corpus.h"
-#include "train/training.h"
+#include "translate/translator_vocabulary.h"
 
 #include <stdio.h>
 
@@ -100,7 +100,7 @@ static att_status copy_vocabulary(att_ctx *ctx, const training_options *o, const
     return att_copy_files(ctx, o->tokenizer, folder, names, 3);
 }
 
-att_status att_training_vocabulary(att_ctx *ctx, const training_options *o, const char *folder)
+att_status att_translator_vocabulary_make(att_ctx *ctx, const training_options *o, const char *folder)
 {
     const att_status e = att_install_forget(ctx, folder); /* of an earlier model, with another vocabulary */
     return e                           ? e

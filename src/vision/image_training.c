@@ -10,15 +10,14 @@
 #include "train/training.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
 enum { MAX_CROP = 1 << 14 };
 
 typedef struct image_data {
-    att_ctx *ctx;
+    att_training_base base;
     att_vit *model;
-    bool borrowed; /* the caller's */
     att_image_training_options options;
     att_image_set_info set;
     att_vit_info info;
@@ -41,19 +40,20 @@ static att_status set_missing(att_ctx *ctx, json_t *root, const char *key, json_
 }
 
 /* Settings that the images imply may be left out. */
-static att_status complete_settings(const image_data *t, json_t *root)
+static att_status complete_settings(const void *self, json_t *root)
 {
+    const image_data *t = self;
     const att_image_set_info *s = &t->set;
     att_status e = ATT_OK;
     if (!json_object_get(root, "id2label"))
-        e = set_missing(t->ctx, root, "num_labels", json_integer(s->classes));
+        e = set_missing(t->base.ctx, root, "num_labels", json_integer(s->classes));
     if (!e && s->channels)
-        e = set_missing(t->ctx, root, "num_channels", json_integer(s->channels));
+        e = set_missing(t->base.ctx, root, "num_channels", json_integer(s->channels));
     if (!e && s->height)
-        return set_missing(t->ctx, root, "image_size",
+        return set_missing(t->base.ctx, root, "image_size",
                            json_pack("[I, I]", (json_int_t)s->height, (json_int_t)s->width));
     if (!e && !json_object_get(root, "image_size")) /* whose default, 224, costs hours on small images */
-        return att_fail(t->ctx, ATT_ERR_FORMAT,
+        return att_fail(t->base.ctx, ATT_ERR_FORMAT,
                         "the model's settings have no \"image_size\", and images in folders have "
                         "different ones");
     return e;
@@ -61,17 +61,9 @@ static att_status complete_settings(const image_data *t, json_t *root)
 
 static att_status make_model(image_data *t)
 {
-    static const char name[] = "the model's settings";
-    const char *text = t->options.settings;
     att_settings s;
-    att_settings_parse(&s, t->ctx, name, text, strlen(text));
-    att_status e = s.status ? s.status : complete_settings(t, s.root);
-    json_t *root = e ? NULL : json_incref(s.root);
-    att_settings_close(&s);
-    if (e)
-        return e;
-    att_settings_from_json(&s, t->ctx, name, root);
-    e = att_vit_make(t->ctx, &s, t->options.seed, &t->model);
+    att_status e = att_settings_complete(&s, t->base.ctx, t->options.settings, complete_settings, t);
+    e = e ? e : att_vit_make(t->base.ctx, &s, t->base.common.seed, &t->model);
     att_settings_close(&s);
     return e;
 }
@@ -79,15 +71,15 @@ static att_status make_model(image_data *t)
 static att_status open_model(image_data *t)
 {
     const att_image_training_options *o = &t->options;
-    const att_status e =
-        o->settings ? make_model(t)
-                    : att_vit_open_for_classes(t->ctx, o->model, t->labels, t->set.classes, o->seed, &t->model);
+    const att_status e = o->settings ? make_model(t)
+                                     : att_vit_open_for_classes(t->base.ctx, o->model, t->labels, t->set.classes,
+                                                                t->base.common.seed, &t->model);
     return e ? e : att_vit_check_written(t->model, t->labels); /* now, not after hours */
 }
 
 static att_status sum_model(image_data *t)
 {
-    const att_status e = att_settings_checksum(t->ctx, att_vit_config_json(&t->model->config, NULL), &t->start);
+    const att_status e = att_settings_checksum(t->base.ctx, att_vit_config_json(&t->model->config, NULL), &t->start);
     t->start = att_model_checksum(t->start, &t->model->model);
     return e;
 }
@@ -96,7 +88,7 @@ static att_status sum_model(image_data *t)
 
 static att_status name_classes(image_data *t)
 {
-    t->labels = att_alloc(t->ctx, (size_t)t->set.classes, sizeof *t->labels);
+    t->labels = att_alloc(t->base.ctx, (size_t)t->set.classes, sizeof *t->labels);
     for (int64_t i = 0; t->labels && i < t->set.classes; i++)
         t->labels[i] = att_image_set_label(t->options.images, i);
     return t->labels ? ATT_OK : ATT_ERR_MEMORY;
@@ -130,12 +122,13 @@ static att_status check_sizes(const image_data *t)
         int64_t value;
     } pixels[] = {{"crop", t->options.crop}, {"cutout", t->options.cutout}};
     if (t->info.classes != t->set.classes)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "the model has %lld classes, but the images have %lld",
+        return att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "the model has %lld classes, but the images have %lld",
                         (long long)t->info.classes, (long long)t->set.classes);
     for (int i = 0; i < 2; i++)
         if (pixels[i].value >= side)
-            return att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.%s is %lld, but the model's images have %lld x %lld",
-                            pixels[i].name, (long long)pixels[i].value, (long long)in->height, (long long)in->width);
+            return att_fail(t->base.ctx, ATT_ERR_ARGUMENT,
+                            "options.%s is %lld, but the model's images have %lld x %lld", pixels[i].name,
+                            (long long)pixels[i].value, (long long)in->height, (long long)in->width);
     return ATT_OK;
 }
 
@@ -144,20 +137,20 @@ static att_status open_data(void *self, const char *folder, bool resume)
     image_data *t = self;
     const att_image_training_options *o = &t->options;
     const att_augmentation how = {
-        .crop = o->crop, .cutout = o->cutout, .flip = o->flip, .mixup = o->mixup, .seed = o->seed};
+        .crop = o->crop, .cutout = o->cutout, .flip = o->flip, .mixup = o->mixup, .seed = t->base.common.seed};
     const att_image_source from = att_image_source_of_set(o->images);
     (void)resume;
-    att_status e = folder && o->model ? att_training_other_folder(t->ctx, folder, o->model) : ATT_OK;
+    att_status e = folder && o->model ? att_training_other_folder(t->base.ctx, folder, o->model) : ATT_OK;
     e = e ? e : name_classes(t);
     if (!e && folder)
         e = open_model(t);
     t->info.size = sizeof t->info;
     e = e ? e : att_vit_describe(t->model, &t->info);
-    e = e ? e : att_image_input_make(t->ctx, t->model, o->model, &t->input);
+    e = e ? e : att_image_input_make(t->base.ctx, t->model, o->model, &t->input);
     e = e ? e : check_sizes(t);
     e = e ? e : sum_model(t);
-    e = e ? e : att_image_batches_new(t->ctx, &t->input, &from, &how, o->batch, &t->batches);
-    t->order = e ? NULL : att_alloc(t->ctx, (size_t)t->set.images, sizeof *t->order);
+    e = e ? e : att_image_batches_new(t->base.ctx, &t->input, &from, &how, o->batch, &t->batches);
+    t->order = e ? NULL : att_alloc(t->base.ctx, (size_t)t->set.images, sizeof *t->order);
     t->options.settings = t->options.model = NULL; /* the caller's, not used any more */
     if (e || !t->order)
         return e ? e : ATT_ERR_MEMORY;
@@ -170,12 +163,11 @@ static void free_data(void *self)
     image_data *t = self;
     att_image_batches_free(t->batches);
     att_image_input_free(&t->input);
-    att_free(t->ctx, t->order);
-    att_free(t->ctx, t->labels);
-    if (!t->borrowed)
+    att_free(t->base.ctx, t->order);
+    att_free(t->base.ctx, t->labels);
+    if (!t->base.in_memory)
         att_vit_free(t->model);
     att_image_set_count_training(t->options.images, -1);
-    att_free(t->ctx, t);
 }
 
 /* ---- training */
@@ -187,10 +179,10 @@ static att_param *param(const void *self, int64_t i, const char **name)
 
 static int64_t batches_of(const image_data *t) { return att_ceil_div(t->set.images, t->options.batch); }
 
-static att_status begin_epoch(void *self, uint64_t seed, int64_t number, int64_t *batches)
+static att_status begin_epoch(void *self, int64_t number, int64_t *batches)
 {
     image_data *t = self;
-    att_permutation(seed, 0, number, t->set.images, t->order);
+    att_permutation(t->base.common.seed, 0, number, t->set.images, t->order);
     t->epoch = number;
     *batches = batches_of(t);
     return ATT_OK;
@@ -222,16 +214,15 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
     const att_status e = att_image_batches_get(t->batches, &now, &next, &b, &waited);
     t->waited += waited;
     if (e)
-        return att_tape_fail(tape, e, "%s", att_error(t->ctx));
+        return att_tape_fail(tape, e, "%s", att_error(t->base.ctx));
     const att_image_processor_info *in = &t->input.info;
     att_tensor images;
     att_wrap(&images, b->pixels, ATT_F32, ATT_DIMS(b->n, in->height, in->width, in->channels), NULL);
     const att_vit_options o = {
         .size = sizeof o, .dropout = t->options.dropout, .seed = seed, .sequence_ids = b->images};
     *count = b->n;
-    r->pairs = t->set.images;
-    r->source_tokens += b->n;
-    r->target_tokens += b->n;
+    r->examples += b->n;
+    r->sources += b->n;
     return mixture_loss(tape, t, b, att_vit_logits(tape, t->model, att_constant(tape, &images), &o));
 }
 
@@ -245,7 +236,6 @@ static void settings(const void *self, att_fields *fields)
     att_fields_int(fields, "batch_images", o->batch);
     att_fields_int(fields, "data", (int64_t)t->images)->sum_of = "images or labels";
     att_fields_int(fields, "model", (int64_t)t->start)->sum_of = "settings or weights at the start";
-    att_fields_double(fields, "decay", o->weight_decay);
     att_fields_double(fields, "smoothing", (double)o->label_smoothing);
     att_fields_double(fields, "dropout", (double)o->dropout);
     att_fields_int(fields, "crop", o->crop);
@@ -256,18 +246,66 @@ static void settings(const void *self, att_fields *fields)
 
 static void describe(const void *self, att_training_info *info)
 {
-    info->pairs = ((const image_data *)self)->set.images;
+    info->examples = ((const image_data *)self)->set.images;
 }
 
 static att_status write_model(const void *self, const char *folder, att_dtype dtype)
 {
     const image_data *t = self;
     const att_status e = att_vit_write(t->model, folder, t->labels, dtype);
-    return e ? e : att_image_processor_write(t->ctx, folder, &t->input.config);
+    return e ? e : att_image_processor_write(t->base.ctx, folder, &t->input.config);
 }
 
-static const att_training_kind kind = {.name = "images",
+/* ---- options */
+
+static att_status check(const image_data *t)
+{
+    const att_image_training_options *o = &t->options;
+    const att_training_option numbers[] = {{"mixup", o->mixup, 1e6},
+                                           {"crop", (double)o->crop, MAX_CROP},
+                                           {"cutout", (double)o->cutout, MAX_CROP},
+                                           {"batch", (double)o->batch, INT32_MAX},
+                                           {"label_smoothing", (double)o->label_smoothing, ATT_BELOW_1},
+                                           {"dropout", (double)o->dropout, ATT_BELOW_1}};
+    if (!o->images)
+        return att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "options.images is NULL");
+    att_status e = att_training_check_start(&t->base, o->settings, o->model);
+    e = e ? e : att_training_check_options(t->base.ctx, numbers, sizeof numbers / sizeof numbers[0]);
+    if (!e && o->mixup > 0 && o->mixup < ATT_MIN_MIXUP)
+        e = att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "options.mixup is %g, expected 0 or at least %g", o->mixup,
+                     ATT_MIN_MIXUP);
+    return e;
+}
+
+static att_status configure(void *self)
+{
+    image_data *t = self;
+    att_image_training_options *o = &t->options;
+    att_status e = check(t);
+    t->set.size = sizeof t->set;
+    e = e ? e : att_image_set_describe(o->images, &t->set);
+    if (!e && t->set.images > UINT32_MAX)
+        e = att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "options.images has %lld images, more than 2^32",
+                     (long long)t->set.images);
+    if (!e && t->set.classes < 2)
+        e = att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "options.images has only one class, \"%s\"; a classifier needs two",
+                     att_image_set_label(o->images, 0));
+    if (e)
+        return e;
+    o->batch = att_min(o->batch ? o->batch : 128, t->set.images);
+    att_image_set_count_training(o->images, 1); /* until free_data */
+    return ATT_OK;
+}
+
+static const att_training_kind kind = {.name = "image classifiers",
+                                       .bytes = sizeof(image_data),
+                                       .options = "att_image_training_options",
+                                       .options_bytes = sizeof(att_image_training_options),
+                                       .options_at = offsetof(image_data, options),
                                        .keep = 2,
+                                       .beta2 = 0.999,
+                                       .eps = 1e-8,
+                                       .configure = configure,
                                        .open = open_data,
                                        .param = param,
                                        .begin_epoch = begin_epoch,
@@ -279,100 +317,29 @@ static const att_training_kind kind = {.name = "images",
 
 /* ---- construction */
 
-static att_status check(att_ctx *ctx, const char *folder, const att_image_training_options *o)
+att_status att_image_training_new(att_vit *m, const att_training_options *common,
+                                  const att_image_training_options *options, att_training **out)
 {
-    const att_training_option numbers[] = {{"weight_decay", o->weight_decay, 1e6},
-                                           {"clip", o->clip, 1e30},
-                                           {"mixup", o->mixup, 1e6},
-                                           {"crop", (double)o->crop, MAX_CROP},
-                                           {"cutout", (double)o->cutout, MAX_CROP},
-                                           {"batch", (double)o->batch, INT32_MAX}};
-    if (!o->images || !o->schedule)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.%s is NULL", o->images ? "schedule" : "images");
-    att_status e = att_training_check_start(ctx, folder, o->settings, o->model);
-    if (!e && !folder && o->evaluation_id)
-        e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.evaluation_id is for a training in a folder");
-    e = e ? e : att_training_check_options(ctx, numbers, sizeof numbers / sizeof numbers[0]);
-    if (e)
-        return e;
-    if (o->mixup > 0 && o->mixup < ATT_MIN_MIXUP)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.mixup is %g, expected 0 or at least %g", o->mixup,
-                        ATT_MIN_MIXUP);
-    if (!(o->label_smoothing >= 0 && o->label_smoothing < 1) || !(o->dropout >= 0 && o->dropout < 1))
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "options.label_smoothing is %g and options.dropout %g, expected [0, 1)",
-                        (double)o->label_smoothing, (double)o->dropout);
-    return ATT_OK;
+    return att_training_new(__func__, &kind, m ? &m->model : NULL, &(const image_data){.model = m}, common, options,
+                            out);
 }
 
-/* given: has the model if it is the caller's */
-static att_status make(image_data given, const char *folder, const att_image_training_options *options,
-                       att_training **out)
+att_status att_image_training_open(att_ctx *ctx, const char *folder, const att_training_options *common,
+                                   const att_image_training_options *options, att_training **out)
 {
-    att_ctx *ctx = given.ctx;
-    att_image_training_options *o = &given.options;
-    att_status e = att_options_read(o, sizeof *o, options, "att_image_training_options");
-    e = e ? e : check(ctx, folder, o);
-    given.set.size = sizeof given.set;
-    e = e ? e : att_image_set_describe(o->images, &given.set);
-    if (!e && given.set.images > UINT32_MAX)
-        e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.images has %lld images, more than 2^32",
-                     (long long)given.set.images);
-    if (!e && given.set.classes < 2)
-        e = att_fail(ctx, ATT_ERR_ARGUMENT, "options.images has only one class, \"%s\"; a classifier needs two",
-                     att_image_set_label(o->images, 0));
-    att_schedule rates;
-    e = e ? e : att_options_read(&rates, sizeof rates, o->schedule, "att_schedule");
-    image_data *t = e ? NULL : att_alloc(ctx, 1, sizeof *t);
-    if (!t)
-        return e ? e : ATT_ERR_MEMORY;
-    o->batch = att_min(o->batch ? o->batch : 128, given.set.images);
-    *t = given;
-    att_image_set_count_training(o->images, 1); /* until free_data */
-    const att_training_config config = {
-        .folder = folder,
-        .resume = o->resume,
-        .keep = o->keep,
-        .note = o->note,
-        .note_bytes = o->note_bytes,
-        .keep_best = true,
-        .evaluation_id = o->evaluation_id,
-        .optimizer = {.size = sizeof config.optimizer, .method = ATT_ADAMW, .weight_decay = o->weight_decay},
-        .schedule = rates,
-        .clip = o->clip,
-        .accumulate = 1,
-        .seed = o->seed};
-    return att_training_make(ctx, &kind, t, &config, out);
-}
-
-att_status att_image_training_new(att_vit *m, const att_image_training_options *options, att_training **out)
-{
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"m", m}, {"options", options}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    if (!m->model.trainable)
-        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "the model does not learn: it comes from att_vit_open");
-    return make((image_data){.ctx = m->model.ctx, .model = m, .borrowed = true}, NULL, options, out);
-}
-
-att_status att_image_training_open(att_ctx *ctx, const char *folder, const att_image_training_options *options,
-                                   att_training **out)
-{
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"options", options}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    return make((image_data){.ctx = ctx}, folder, options, out);
+    return att_training_open(__func__, &kind, ctx, folder, common, options, out);
 }
 
 const att_vit *att_training_vit(const att_training *t)
 {
-    return t && t->kind == &kind ? ((const image_data *)t->self)->model : NULL;
+    const image_data *self = att_training_self(t, &kind);
+    return self ? self->model : NULL;
 }
 
 double att_training_image_seconds_waiting(const att_training *t)
 {
-    return t && t->kind == &kind ? ((const image_data *)t->self)->waited : 0;
+    const image_data *self = att_training_self(t, &kind);
+    return self ? self->waited : 0;
 }
 
 /* ---- evaluation */
@@ -415,13 +382,13 @@ static att_status count_batch(const image_data *t, att_tape *tape, hits *h, int6
     const att_image_processor_info *in = &h->in->info;
     att_tensor logits, images;
     att_wrap(&images, h->pixels, ATT_F32, ATT_DIMS(h->n, in->height, in->width, in->channels), NULL);
-    att_status e = att_parallel_all(t->ctx, (int)h->n, read_one, h);
+    att_status e = att_parallel_all(t->base.ctx, (int)h->n, read_one, h);
     e = e ? e : att_var_value(tape, att_vit_logits(tape, t->model, att_constant(tape, &images), NULL), &logits);
     for (int64_t i = 0; !e && i < h->n; i++) {
         const int64_t class = h->from.classes[h->first + i],
                       said = answer((const float *)logits.data + i * classes, classes);
         if (said < 0)
-            e = att_fail(t->ctx, ATT_ERR_ARGUMENT, "the logits of image %lld are not finite",
+            e = att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "the logits of image %lld are not finite",
                          (long long)(h->first + i));
         *right += said == class;
         if (!e && confusion)
@@ -436,23 +403,22 @@ static att_status count_hits(const image_data *t, const att_image_set *set, int6
     const int64_t batch = t->options.batch, n = set->info.images;
     att_tape *tape = NULL;
     hits h = {.in = &t->input, .from = att_image_source_of_set(set)};
-    h.pixels = att_alloc(t->ctx, (size_t)batch, (size_t)att_image_input_values(h.in) * sizeof *h.pixels);
-    att_status e = h.pixels ? att_tape_new(t->ctx, NULL, &tape) : ATT_ERR_MEMORY;
+    h.pixels = att_alloc(t->base.ctx, (size_t)batch, (size_t)att_image_input_values(h.in) * sizeof *h.pixels);
+    att_status e = h.pixels ? att_tape_new(t->base.ctx, NULL, &tape) : ATT_ERR_MEMORY;
     for (; !e && h.first < n; h.first += batch) {
         h.n = att_min(batch, n - h.first);
         e = count_batch(t, tape, &h, right, confusion);
     }
     att_tape_free(tape);
-    att_free(t->ctx, h.pixels);
+    att_free(t->base.ctx, h.pixels);
     return e;
 }
 
 att_status att_training_image_correct(att_training *t, const att_image_set *images, int64_t *right, int64_t *confusion)
 {
-    if (att_require(__func__, ATT_NAMED({"t", t}, {"images", images}, {"hits", right})))
+    if (att_training_of_kind(__func__, t, &kind) ||
+        att_require(__func__, ATT_NAMED({"images", images}, {"hits", right})))
         return ATT_ERR_ARGUMENT;
-    if (t->kind != &kind)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the training is one of %s", __func__, t->kind->name);
     const image_data *self = t->self;
     const int64_t classes = self->set.classes;
     if (images->info.classes != classes)

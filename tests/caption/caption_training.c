@@ -96,9 +96,6 @@ static run open_run(att_ctx *ctx, const char *name, const how *h)
                                             .valid = h->no_valid ? NULL : r.valid,
                                             .batch = h->batch ? h->batch : 3,
                                             .captions_per_image = h->per_image,
-                                            .schedule = &rates,
-                                            .weight_decay = 0.01,
-                                            .clip = 5,
                                             .label_smoothing = 0.05f,
                                             .dropout = h->dropout,
                                             .doubly_stochastic = h->doubly_stochastic,
@@ -106,17 +103,21 @@ static run open_run(att_ctx *ctx, const char *name, const how *h)
                                             .flip = h->flip,
                                             .presence_epochs = h->presence_epochs,
                                             .presence_weight = h->presence_weight,
-                                            .seed = (uint64_t)h->seed,
                                             .settings = h->settings ? h->settings : GRU,
                                             .min_count = h->min_count ? h->min_count : 1,
                                             .max_words = h->max_words,
                                             .encoder = h->encoder,
                                             .encoder_memory = h->encoder_memory,
-                                            .progress = add_progress,
-                                            .resume = h->resume};
+                                            .progress = add_progress};
+    const att_training_options common = {.size = sizeof common,
+                                         .schedule = &rates,
+                                         .weight_decay = 0.01,
+                                         .clip = 5,
+                                         .seed = (uint64_t)h->seed,
+                                         .resume = h->resume};
     if (h->fail)
         h->fail->fail_at = h->fail->calls + h->fail_after;
-    if (att_caption_training_open(ctx, path_of(name), &o, &r.training))
+    if (att_caption_training_open(ctx, path_of(name), &common, &o, &r.training))
         assert_null(r.training);
     if (h->fail)
         h->fail->fail_at = 0;
@@ -442,7 +443,7 @@ static void what_cannot_be_learnt_is_named(void **state)
         {{.settings = LSTM, .doubly_stochastic = 1}, "only a decoder with additive attention"},
         {{.settings = TRANSFORMER, .doubly_stochastic = 1}, "only a decoder with additive attention"},
         {{.crop = 16}, "options.crop is 16, but the model's images have 16 x 16"},
-        {{.dropout = 1}, "options.dropout 1, expected [0, 1)"},
+        {{.dropout = 1}, "options.dropout is 1, expected [0, 1)"},
         {{.settings = "{" ATTENTION "}", .encoder = "vit", .crop = 1}, "options.crop does not go with options.encoder"},
         {{.settings = "{" ATTENTION "}", .encoder = "vit", .flip = true}, "options.flip does not go with"},
         {{.settings = "{" ATTENTION "}", .encoder = "vit", .presence_epochs = 1}, "options.presence_epochs does not"},

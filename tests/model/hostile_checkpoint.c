@@ -33,19 +33,16 @@ static int tear_down(void **state)
 static att_training *open_training(att_ctx *ctx, const char *name, bool resume)
 {
     att_training *t = NULL;
-    const att_sentence_training_options o = {.size = sizeof o,
-                                             .model = model.path,
-                                             .resume = resume,
-                                             .keep = 1,
-                                             .note = note,
-                                             .note_bytes = sizeof note,
-                                             .pairs = PAIRS,
-                                             .texts = texts,
-                                             .scores = scores,
-                                             .batch = 2,
-                                             .schedule =
-                                                 &(const att_schedule){.size = sizeof(att_schedule), .max_rate = 1e-2}};
-    if (att_sentence_training_open(ctx, path_in(&model, name), &o, &t))
+    const att_sentence_training_options o = {
+        .size = sizeof o, .model = model.path, .pairs = PAIRS, .texts = texts, .scores = scores, .batch = 2};
+    const att_training_options common = {.size = sizeof common,
+                                         .resume = resume,
+                                         .keep = 1,
+                                         .note = note,
+                                         .note_bytes = sizeof note,
+                                         .schedule =
+                                             &(const att_schedule){.size = sizeof(att_schedule), .max_rate = 1e-2}};
+    if (att_sentence_training_open(ctx, path_in(&model, name), &common, &o, &t))
         assert_null(t);
     return t;
 }

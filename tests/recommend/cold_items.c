@@ -61,11 +61,11 @@ static att_recommender *reopen(att_ctx *ctx, att_recommender *m)
 static void train(att_recommender *m, const att_holdout *h, att_item_loss loss)
 {
     const att_schedule rates = {.size = sizeof rates, .max_rate = 0.01};
-    const att_recommender_training_options o = {
-        .size = sizeof o, .data = h, .batch = 32, .loss = loss, .schedule = &rates, .seed = 2};
+    const att_training_options common = {.size = sizeof common, .schedule = &rates, .seed = 2};
+    const att_recommender_training_options o = {.size = sizeof o, .data = h, .batch = 32, .loss = loss};
     att_training_report r = {.size = sizeof r};
     att_training *t;
-    att_status e = att_recommender_training_new(m, &o, &t);
+    att_status e = att_recommender_training_new(m, &common, &o, &t);
     for (int i = 0; !e && i < STEPS; i++)
         e = att_training_step(t, &r);
     if (e)

@@ -60,6 +60,9 @@ static const char *const *texts_of(int64_t columns)
     return texts;
 }
 
+static const att_training_options common = {
+    .size = sizeof common, .weight_decay = 0.01, .clip = 1, .schedule = &rates, .seed = SEED};
+
 /* What all trainings here have in common. */
 static att_sentence_training_options options_of(att_sentence_loss loss, int64_t columns)
 {
@@ -71,11 +74,7 @@ static att_sentence_training_options options_of(att_sentence_loss loss, int64_t 
                                            .labels = labels,
                                            .classes = CLASSES,
                                            .batch = BATCH,
-                                           .weight_decay = 0.01,
-                                           .clip = 1,
-                                           .schedule = &rates,
-                                           .loss = loss,
-                                           .seed = SEED};
+                                           .loss = loss};
 }
 
 /* Gives the classifier the weights that make_sentence_losses.py has. */
@@ -120,7 +119,7 @@ static void each_step_has_the_loss_of_sentence_transformers(void **state)
             o.margin = cases[k].margin;
             assert_int_equal(golden_line("tests/golden/sentence_losses.txt", cases[k].name, expected, STEPS), STEPS);
             assert_int_equal(att_sentence_open_for_training(ctx, model.path, &m), ATT_OK);
-            if (att_sentence_training_new(m, &o, &t))
+            if (att_sentence_training_new(m, &common, &o, &t))
                 fail_msg("%s", att_error(ctx));
             set_classifier(t);
             for (int i = 0; i < STEPS; i++) {
@@ -154,15 +153,15 @@ static void defaults_are_those_of_the_header(void **state)
         double loss[2];
         for (int given = 0; given < 2; given++) {
             static const att_schedule still = {.size = sizeof still};
+            static const att_training_options calm = {.size = sizeof calm, .schedule = &still, .seed = SEED};
             att_sentence_training_options o = options_of(cases[i].loss, 3);
             o.columns = given || cases[i].loss != ATT_LOSS_TRIPLET ? 3 : 0;
             o.distance = cases[i].distance;
             o.scale = given ? cases[i].scale : 0;
             o.margin = given ? cases[i].margin : 0;
-            o.schedule = &still;
             att_training *t;
             att_training_report r = {.size = sizeof r};
-            if (att_sentence_training_new(m, &o, &t) || att_training_step(t, &r))
+            if (att_sentence_training_new(m, &calm, &o, &t) || att_training_step(t, &r))
                 fail_msg("%s", att_error(ctx));
             loss[given] = r.loss;
             att_training_free(t);
@@ -221,8 +220,9 @@ static att_training *open_in(att_ctx *ctx, const char *name, att_sentence_traini
     att_training *t = NULL;
     snprintf(path, sizeof path, "%s/%s", model.path, name);
     o.model = model.path;
-    o.resume = resume;
-    if (att_sentence_training_open(ctx, path, &o, &t))
+    att_training_options c = common;
+    c.resume = resume;
+    if (att_sentence_training_open(ctx, path, &c, &o, &t))
         assert_null(t);
     return t;
 }
@@ -350,11 +350,10 @@ static void what_a_loss_cannot_be_computed_from_is_named(void **state)
         att_training *t;
         att_sentence_training_options o = cases[i].o;
         o.size = sizeof o;
-        o.schedule = &rates;
         o.texts = o.texts ? o.texts : texts_of(3);
         o.pairs = o.pairs ? o.pairs : ROWS;
         o.scores = o.loss == ATT_LOSS_COSINE_SIMILARITY ? scores : NULL;
-        assert_int_equal(att_sentence_training_new(m, &o, &t), ATT_ERR_ARGUMENT);
+        assert_int_equal(att_sentence_training_new(m, &common, &o, &t), ATT_ERR_ARGUMENT);
         assert_null(t);
         if (!strstr(att_error(ctx), cases[i].says))
             fail_msg("%s: %s", cases[i].says, att_error(ctx));
@@ -379,7 +378,7 @@ static void running_out_of_memory_leaks_nothing(void **state)
             const att_sentence_training_options o =
                 options_of((att_sentence_loss)loss, loss == ATT_LOSS_TRIPLET ? 3 : 2);
             att_status e = att_sentence_open_for_training(ctx, model.path, &m);
-            e = e ? e : att_sentence_training_new(m, &o, &t);
+            e = e ? e : att_sentence_training_new(m, &common, &o, &t);
             e = e ? e : att_training_step(t, &r);
             assert_true(e == ATT_OK || e == ATT_ERR_MEMORY);
             done = e == ATT_OK;

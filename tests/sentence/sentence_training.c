@@ -54,16 +54,14 @@ static void learning_has_the_losses_of_pytorch(void **state)
         att_sentence *m;
         att_training *t;
         assert_int_equal(att_sentence_open_for_training(ctx, calm.path, &m), ATT_OK);
-        const att_sentence_training_options o = {
-            .size = sizeof o,
-            .pairs = PAIRS,
-            .texts = texts,
-            .scores = scores,
+        const att_sentence_training_options o = {.size = sizeof o, .pairs = PAIRS, .texts = texts, .scores = scores};
+        const att_training_options common = {
+            .size = sizeof common,
             .weight_decay = 0.1,
             .clip = 1,
             .schedule = &(const att_schedule){
                 .size = sizeof(att_schedule), .kind = ATT_LINEAR, .max_rate = 0.01, .warmup = 2, .steps = STEPS}};
-        if (att_sentence_training_new(m, &o, &t))
+        if (att_sentence_training_new(m, &common, &o, &t))
             fail_msg("%s", att_error(ctx));
         for (int i = 0; i < STEPS; i++) {
             att_training_report r = {.size = sizeof r};
@@ -96,18 +94,19 @@ static att_training *open_training(att_ctx *ctx, const char *name, const how *h)
 {
     char path[320];
     att_training *t = NULL;
-    const att_sentence_training_options o = {
-        .size = sizeof o,
-        .model = h->model ? h->model : model.path,
+    const att_sentence_training_options o = {.size = sizeof o,
+                                             .model = h->model ? h->model : model.path,
+                                             .pairs = PAIRS,
+                                             .texts = texts,
+                                             .scores = h->scores ? h->scores : scores,
+                                             .batch = h->batch ? h->batch : 4};
+    const att_training_options common = {
+        .size = sizeof common,
         .resume = h->resume,
         .evaluation_id = h->evaluation_id,
-        .pairs = PAIRS,
-        .texts = texts,
-        .scores = h->scores ? h->scores : scores,
-        .batch = h->batch ? h->batch : 4,
         .seed = (uint64_t)h->seed,
         .schedule = &(const att_schedule){.size = sizeof(att_schedule), .max_rate = 1e-2, .warmup = 3}};
-    if (att_sentence_training_open(ctx, path_of(name, path), &o, &t))
+    if (att_sentence_training_open(ctx, path_of(name, path), &common, &o, &t))
         assert_null(t);
     return t;
 }
@@ -237,6 +236,7 @@ static void what_cannot_be_learnt_is_named(void **state)
     static const char *const bytes[2 * PAIRS] = {"a", "b", "c", "d", "e", "\xC3", "", "", "", "", "", ""};
     static const double above[PAIRS] = {0.9, 0.1, 1.5, 0.75, 1.0, 0.5}, none[PAIRS] = {NAN};
     static const att_schedule rates = {.size = sizeof rates, .max_rate = 1e-2};
+    static const att_training_options common = {.size = sizeof common, .schedule = &rates};
     static const struct {
         att_sentence_training_options o;
         const char *says;
@@ -250,8 +250,6 @@ static void what_cannot_be_learnt_is_named(void **state)
         {{.pairs = PAIRS, .texts = texts, .scores = none}, "options.scores[0] is nan"},
         {{.pairs = PAIRS, .texts = bytes, .scores = scores}, "options.texts[5] is not UTF-8"},
         {{.pairs = PAIRS, .texts = texts, .scores = scores, .model = "."}, "options.model is for a training in a f"},
-        {{.pairs = PAIRS, .texts = texts, .scores = scores, .evaluation_id = 1},
-         "options.evaluation_id is for a train"},
     };
     att_ctx *ctx = check_open(NULL, 1);
     att_sentence *m, *fixed;
@@ -261,20 +259,21 @@ static void what_cannot_be_learnt_is_named(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         att_sentence_training_options o = cases[i].o;
         o.size = sizeof o;
-        o.schedule = &rates;
-        assert_int_equal(att_sentence_training_new(m, &o, &t), ATT_ERR_ARGUMENT);
+        assert_int_equal(att_sentence_training_new(m, &common, &o, &t), ATT_ERR_ARGUMENT);
         assert_null(t);
         if (!strstr(att_error(ctx), cases[i].says))
             fail_msg("%s: %s", cases[i].says, att_error(ctx));
     }
-    const att_sentence_training_options good = {
-        .size = sizeof good, .pairs = PAIRS, .texts = texts, .scores = scores, .schedule = &rates};
-    assert_int_equal(att_sentence_training_new(fixed, &good, &t), ATT_ERR_ARGUMENT);
-    assert_non_null(strstr(att_error(ctx), "the model does not learn"));
+    const att_sentence_training_options good = {.size = sizeof good, .pairs = PAIRS, .texts = texts, .scores = scores};
+    const att_training_options evaluated = {.size = sizeof evaluated, .schedule = &rates, .evaluation_id = 1};
+    assert_int_equal(att_sentence_training_new(m, &evaluated, &good, &t), ATT_ERR_ARGUMENT);
+    check_says(ctx, "options.evaluation_id is for a training in a folder");
+    assert_int_equal(att_sentence_training_new(fixed, &common, &good, &t), ATT_ERR_ARGUMENT);
+    check_says(ctx, "att_sentence_training_new: the model was opened for inference");
     double loss;
-    assert_int_equal(att_sentence_training_new(m, &good, &t), ATT_OK);
+    assert_int_equal(att_sentence_training_new(m, &common, &good, &t), ATT_OK);
     assert_int_equal(att_training_validate(t, &loss), ATT_ERR_ARGUMENT);
-    check_says(ctx, "a training of how alike sentences are has nothing to validate by");
+    check_says(ctx, "a training of sentence models has nothing to validate by");
     assert_int_equal(att_training_keep_best(t, 1, ATT_F32), ATT_ERR_ARGUMENT);
     check_says(ctx, "att_training_keep_best: the training has no folder");
     att_training_free(t);

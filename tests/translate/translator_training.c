@@ -38,12 +38,13 @@ static att_status start(training *t, att_ctx *ctx, double rate, float dropout, i
     return e ? e
              : att_translator_training_new(
                    att_transformer_as_encoder_decoder(t->model), t->tokenizer,
-                   ATT_OPTIONS(
-                       att_translator_training_options, .source = path_of("train.de", source),
-                       .target = path_of("train.en", target), .valid_source = path_of("valid.de", valid_source),
-                       .valid_target = path_of("valid.en", valid_target), .batch_tokens = 200, .accumulate = accumulate,
-                       .dropout = dropout, .label_smoothing = 0.1f, .clip = 1, .seed = 3,
-                       .schedule = &(const att_schedule){.size = sizeof(att_schedule), .max_rate = rate, .warmup = 20}),
+                   ATT_OPTIONS(att_training_options, .accumulate = accumulate, .clip = 1, .seed = 3,
+                               .schedule =
+                                   &(const att_schedule){.size = sizeof(att_schedule), .max_rate = rate, .warmup = 20}),
+                   ATT_OPTIONS(att_translator_training_options, .source = path_of("train.de", source),
+                               .target = path_of("train.en", target), .valid_source = path_of("valid.de", valid_source),
+                               .valid_target = path_of("valid.en", valid_target), .batch_tokens = 200,
+                               .dropout = dropout, .label_smoothing = 0.1f),
                    &t->training);
 }
 
@@ -127,12 +128,13 @@ static att_training *open_other(att_ctx *ctx, const char *name, bool resume, int
 {
     char path[256], source[256], target[256];
     att_training *t = NULL;
-    const att_translator_training_options *o =
-        ATT_OPTIONS(att_translator_training_options, .vocabulary = 70, .settings = settings, .resume = resume,
-                    .keep = 3, .source = path_of("train.de", source), .target = path_of("train.en", target),
-                    .batch_tokens = 150, .dropout = dropout, .seed = (uint64_t)seed,
+    const att_translator_training_options *o = ATT_OPTIONS(
+        att_translator_training_options, .vocabulary = 70, .settings = settings, .source = path_of("train.de", source),
+        .target = path_of("train.en", target), .batch_tokens = 150, .dropout = dropout);
+    const att_training_options *common =
+        ATT_OPTIONS(att_training_options, .resume = resume, .keep = 3, .seed = (uint64_t)seed,
                     .schedule = &(const att_schedule){.size = sizeof(att_schedule), .max_rate = 1e-2, .warmup = 3});
-    if (att_translator_training_open(ctx, path_of(name, path), o, &t))
+    if (att_translator_training_open(ctx, path_of(name, path), common, o, &t))
         assert_null(t);
     return t;
 }
@@ -154,9 +156,9 @@ static float *weights_of(const att_training *t, size_t *bytes)
 {
     float *all = NULL;
     *bytes = 0;
-    for (int64_t i = 0; i < att_encoder_decoder_params(att_training_model(t)); i++) {
+    for (int64_t i = 0; i < att_encoder_decoder_params(att_training_encoder_decoder(t)); i++) {
         const char *name;
-        const att_tensor *w = att_param_value(att_encoder_decoder_param(att_training_model(t), i, &name));
+        const att_tensor *w = att_param_value(att_encoder_decoder_param(att_training_encoder_decoder(t), i, &name));
         const size_t more = (size_t)check_count(w) * sizeof *all;
         all = realloc(all, *bytes + more);
         memcpy((char *)all + *bytes, w->data, more);
@@ -360,17 +362,18 @@ static void a_training_in_memory_has_no_folder(void **state)
     (void)state;
     static char note[8];
     static const struct {
+        att_training_options common;
         att_translator_training_options o;
         const char *says;
-    } cases[] = {{{.resume = true}, "options.resume"},
-                 {{.keep = 1}, "options.keep"},
-                 {{.note = note}, "options.note"},
-                 {{.tokenizer = "."}, "options.tokenizer"},
-                 {{.vocabulary = 70}, "options.vocabulary"},
-                 {{.character_coverage = 1}, "options.character_coverage"},
-                 {{.byte_fallback = 1}, "options.byte_fallback"},
-                 {{.settings = "{}"}, "options.settings"},
-                 {{.config = "c"}, "options.config"}};
+    } cases[] = {{{.resume = true}, {0}, "options.resume"},
+                 {{.keep = 1}, {0}, "options.keep"},
+                 {{.note = note}, {0}, "options.note"},
+                 {{0}, {.tokenizer = "."}, "options.tokenizer"},
+                 {{0}, {.vocabulary = 70}, "options.vocabulary"},
+                 {{0}, {.character_coverage = 1}, "options.character_coverage"},
+                 {{0}, {.byte_fallback = 1}, "options.byte_fallback"},
+                 {{0}, {.settings = "{}"}, "options.settings"},
+                 {{0}, {.config = "c"}, "options.config"}};
     char source[256], target[256], says[80];
     training t;
     att_ctx *ctx = check_open(NULL, 1);
@@ -378,13 +381,15 @@ static void a_training_in_memory_has_no_folder(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         att_training *other;
         att_translator_training_options o = cases[i].o;
+        att_training_options common = cases[i].common;
         o.size = sizeof o;
-        o.schedule = &(const att_schedule){.size = sizeof(att_schedule), .max_rate = 1e-2};
+        common.size = sizeof common;
+        common.schedule = &(const att_schedule){.size = sizeof(att_schedule), .max_rate = 1e-2};
         o.source = path_of("train.de", source);
         o.target = path_of("train.en", target);
         snprintf(says, sizeof says, "%s is for a training in a folder", cases[i].says);
         assert_int_equal(
-            att_translator_training_new(att_transformer_as_encoder_decoder(t.model), t.tokenizer, &o, &other),
+            att_translator_training_new(att_transformer_as_encoder_decoder(t.model), t.tokenizer, &common, &o, &other),
             ATT_ERR_ARGUMENT);
         check_says(ctx, says);
         assert_null(other);
@@ -394,7 +399,7 @@ static void a_training_in_memory_has_no_folder(void **state)
     assert_int_equal(att_training_pause(t.training), ATT_ERR_ARGUMENT);
     assert_int_equal(att_training_write(t.training, 0, ATT_F32), ATT_ERR_ARGUMENT);
     check_says(ctx, "att_training_write: the training has no folder");
-    assert_ptr_equal(att_training_model(t.training), att_transformer_as_encoder_decoder(t.model));
+    assert_ptr_equal(att_training_encoder_decoder(t.training), att_transformer_as_encoder_decoder(t.model));
     one_step(&t);
     assert_int_equal(att_training_steps(t.training), 1);
     stop(&t);

@@ -66,17 +66,14 @@ static void stripes_are_learnt(void **state)
     att_training *t;
     assert_int_equal(att_vit_new(ctx, complete_settings, 1, &m), ATT_OK);
     const att_image_training_options o = {
-        .size = sizeof o,
-        .images = train,
-        .batch = 32,
+        .size = sizeof o, .images = train, .batch = 32, .label_smoothing = 0.1f, .crop = 1, .flip = false};
+    const att_training_options common = {
+        .size = sizeof common,
         .weight_decay = 0.01,
         .clip = 1,
-        .label_smoothing = 0.1f,
-        .crop = 1,
-        .flip = false,
         .schedule = &(const att_schedule){
             .size = sizeof(att_schedule), .kind = ATT_COSINE, .max_rate = 0.01, .warmup = 10, .steps = STEPS}};
-    if (att_image_training_new(m, &o, &t))
+    if (att_image_training_new(m, &common, &o, &t))
         fail_msg("%s", att_error(ctx));
     assert_ptr_equal(att_training_vit(t), m);
     int64_t before, after, confusion[CLASSES][CLASSES];
@@ -116,26 +113,27 @@ static const char *path_of(const char *name)
 static att_training *open_training(att_ctx *ctx, const att_image_set *set, const char *name, const how *h)
 {
     att_training *t = NULL;
-    const att_image_training_options o = {
-        .size = sizeof o,
-        .images = set,
-        .batch = h->batch ? h->batch : 50,
+    const att_image_training_options o = {.size = sizeof o,
+                                          .images = set,
+                                          .batch = h->batch ? h->batch : 50,
+                                          .label_smoothing = 0.1f,
+                                          .dropout = 0.1f,
+                                          .crop = 1,
+                                          .flip = true,
+                                          .mixup = h->mixup > 0 ? h->mixup : 0.25,
+                                          .cutout = 2,
+                                          .settings = h->model      ? NULL
+                                                      : h->settings ? h->settings
+                                                                    : settings,
+                                          .model = h->model};
+    const att_training_options common = {
+        .size = sizeof common,
         .weight_decay = 0.1,
         .clip = 1,
-        .label_smoothing = 0.1f,
-        .dropout = 0.1f,
-        .crop = 1,
-        .flip = true,
-        .mixup = h->mixup > 0 ? h->mixup : 0.25,
-        .cutout = 2,
         .seed = (uint64_t)h->seed,
-        .settings = h->model      ? NULL
-                    : h->settings ? h->settings
-                                  : settings,
-        .model = h->model,
         .resume = h->resume,
         .schedule = &(const att_schedule){.size = sizeof(att_schedule), .max_rate = 1e-2, .warmup = 3}};
-    if (att_image_training_open(ctx, path_of(name), &o, &t))
+    if (att_image_training_open(ctx, path_of(name), &common, &o, &t))
         assert_null(t);
     return t;
 }
@@ -387,23 +385,24 @@ static void what_cannot_be_learnt_is_named(void **state)
     static const struct {
         att_image_training_options o;
         const char *says;
+        att_training_options common;
     } cases[] = {
-        {{.batch = -1}, "options.batch is -1"},
-        {{.crop = -1}, "options.crop is -1"},
-        {{.crop = 8}, "options.crop is 8, but the model's images have 8 x 8"},
-        {{.cutout = 9}, "options.cutout is 9, but the model's images have 8 x 8"},
-        {{.mixup = -0.5}, "options.mixup is -0.5"},
-        {{.mixup = NAN}, "options.mixup is nan"},
-        {{.mixup = 1e-309}, "options.mixup is 1e-309, expected 0 or at least 0.001"},
-        {{.mixup = 9e-4}, "options.mixup is 0.0009, expected 0 or at least 0.001"},
-        {{.weight_decay = -1}, "options.weight_decay is -1"},
-        {{.clip = INFINITY}, "options.clip is inf"},
-        {{.label_smoothing = 1}, "options.label_smoothing is 1 and options.dropout 0, expected [0, 1)"},
-        {{.dropout = -0.1f}, "options.dropout -0.1"},
-        {{.settings = settings}, "options.settings is for a training in a folder"},
-        {{.model = "."}, "options.model is for a training in a folder"},
-        {{.evaluation_id = 1}, "options.evaluation_id is for a training in a folder"},
-        {{.resume = true}, "options.resume is for a training in a folder"},
+        {{.batch = -1}, "options.batch is -1", {0}},
+        {{.crop = -1}, "options.crop is -1", {0}},
+        {{.crop = 8}, "options.crop is 8, but the model's images have 8 x 8", {0}},
+        {{.cutout = 9}, "options.cutout is 9, but the model's images have 8 x 8", {0}},
+        {{.mixup = -0.5}, "options.mixup is -0.5", {0}},
+        {{.mixup = NAN}, "options.mixup is nan", {0}},
+        {{.mixup = 1e-309}, "options.mixup is 1e-309, expected 0 or at least 0.001", {0}},
+        {{.mixup = 9e-4}, "options.mixup is 0.0009, expected 0 or at least 0.001", {0}},
+        {{0}, "options.weight_decay is -1", {.weight_decay = -1}},
+        {{0}, "options.clip is inf", {.clip = INFINITY}},
+        {{.label_smoothing = 1}, "options.label_smoothing is 1, expected [0, 1)", {0}},
+        {{.dropout = -0.1f}, "options.dropout is -0.1", {0}},
+        {{.settings = settings}, "options.settings is for a training in a folder", {0}},
+        {{.model = "."}, "options.model is for a training in a folder", {0}},
+        {{0}, "options.evaluation_id is for a training in a folder", {.evaluation_id = 1}},
+        {{0}, "options.resume is for a training in a folder", {.resume = true}},
     };
     att_ctx *ctx = check_open(NULL, 1);
     att_image_set *set = open_set(ctx, ATT_SPLIT_TRAIN);
@@ -414,8 +413,10 @@ static void what_cannot_be_learnt_is_named(void **state)
         att_image_training_options o = cases[i].o;
         o.size = sizeof o;
         o.images = set;
-        o.schedule = &rates;
-        assert_int_equal(att_image_training_new(m, &o, &t), ATT_ERR_ARGUMENT);
+        att_training_options common = cases[i].common;
+        common.size = sizeof common;
+        common.schedule = &rates;
+        assert_int_equal(att_image_training_new(m, &common, &o, &t), ATT_ERR_ARGUMENT);
         assert_null(t);
         if (!strstr(att_error(ctx), cases[i].says))
             fail_msg("%s: %s", cases[i].says, att_error(ctx));
@@ -434,21 +435,21 @@ static void what_is_missing_or_does_not_fit_is_named(void **state)
     att_vit *m, *four;
     att_training *t;
     assert_int_equal(att_vit_new(ctx, complete_settings, 1, &m), ATT_OK);
-    att_image_training_options o = {.size = sizeof o, .schedule = &rates};
-    assert_int_equal(att_image_training_new(m, &o, &t), ATT_ERR_ARGUMENT);
+    const att_training_options common = {.size = sizeof common, .schedule = &rates}, none = {.size = sizeof none};
+    att_image_training_options o = {.size = sizeof o};
+    assert_int_equal(att_image_training_new(m, &common, &o, &t), ATT_ERR_ARGUMENT);
     check_says(ctx, "options.images is NULL");
-    o = (att_image_training_options){.size = sizeof o, .images = set};
-    assert_int_equal(att_image_training_new(m, &o, &t), ATT_ERR_ARGUMENT);
+    o.images = set;
+    assert_int_equal(att_image_training_new(m, &none, &o, &t), ATT_ERR_ARGUMENT);
     check_says(ctx, "options.schedule is NULL");
-    o.schedule = &rates;
-    assert_int_equal(att_image_training_open(ctx, path_of("none"), &o, &t), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_image_training_open(ctx, path_of("none"), &common, &o, &t), ATT_ERR_ARGUMENT);
     check_says(ctx, "one of options.settings and options.model is needed, but both are NULL");
     assert_int_equal(access(path_of("none"), F_OK), -1);
     assert_int_equal(
         att_vit_new(ctx, "{" SIZES ", \"image_size\": 8, \"num_channels\": 1, \"num_labels\": 4}", 1, &four), ATT_OK);
-    assert_int_equal(att_image_training_new(four, &o, &t), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_image_training_new(four, &common, &o, &t), ATT_ERR_ARGUMENT);
     check_says(ctx, "the model has 4 classes, but the images have 3");
-    assert_int_equal(att_image_training_new(m, &o, &t), ATT_OK);
+    assert_int_equal(att_image_training_new(m, &common, &o, &t), ATT_OK);
     assert_int_equal(att_training_keep_best(t, 1, ATT_F32), ATT_ERR_ARGUMENT);
     check_says(ctx, "att_training_keep_best: the training has no folder");
     att_training_free(t);

@@ -433,16 +433,18 @@ static int open_training(caption_training *t)
                                 .max_rate = rate,
                                 .warmup = (int64_t)(warmup * (double)t->common.steps),
                                 .steps = schedule == CONSTANT ? 0 : t->common.steps};
-    const att_caption_training_options *o = ATT_OPTIONS(
-        att_caption_training_options, .captions = t->train, .valid = t->valid, .batch = batch,
-        .captions_per_image = captions_per_image, .schedule = &rates, .weight_decay = decay, .clip = clip,
-        .label_smoothing = (float)smoothing, .dropout = (float)dropout, .doubly_stochastic = (float)doubly_stochastic,
-        .crop = crop, .flip = flip, .presence_epochs = presence_epochs, .presence_weight = (float)presence_weight,
-        .seed = (uint64_t)seed, .settings = settings, .min_count = min_count, .max_words = max_words,
-        .encoder = t->encoder, .encoder_memory = (int64_t)(1e9 * encoder_memory), .progress = cli_progress_report,
-        .user = &f, .resume = resume, .keep = 1, .note = t->common.note, .note_bytes = sizeof t->common.note);
+    const att_caption_training_options *o =
+        ATT_OPTIONS(att_caption_training_options, .captions = t->train, .valid = t->valid, .batch = batch,
+                    .captions_per_image = captions_per_image, .label_smoothing = (float)smoothing,
+                    .dropout = (float)dropout, .doubly_stochastic = (float)doubly_stochastic, .crop = crop,
+                    .flip = flip, .presence_epochs = presence_epochs, .presence_weight = (float)presence_weight,
+                    .settings = settings, .min_count = min_count, .max_words = max_words, .encoder = t->encoder,
+                    .encoder_memory = (int64_t)(1e9 * encoder_memory), .progress = cli_progress_report, .user = &f);
+    const att_training_options *common = ATT_OPTIONS(att_training_options, .schedule = &rates, .weight_decay = decay,
+                                                     .clip = clip, .seed = (uint64_t)seed, .resume = resume, .keep = 1,
+                                                     .note = t->common.note, .note_bytes = sizeof t->common.note);
     cli_progress_begin(&f.line);
-    const att_status s = att_caption_training_open(t->common.ctx, folder, o, &t->common.training);
+    const att_status s = att_caption_training_open(t->common.ctx, folder, common, o, &t->common.training);
     cli_progress_end(&f.line);
     code = cli_training_status(t->common.ctx, s);
     free(settings);
@@ -511,6 +513,7 @@ static int run(int n, char **arguments)
                                      .minutes = minutes,
                                      .resume = resume,
                                      .things = "images",
+                                     .sources = true,
                                      .keep = keep,
                                      .write = write_model,
                                      .options = &stored,

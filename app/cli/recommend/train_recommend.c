@@ -448,11 +448,14 @@ static int open_training(recommend_training *t)
         att_recommender_training_options, .data = t->log.holdout, .batch = batch, .with_replacement = with_replacement,
         .loss = (att_item_loss)loss, .negatives = negatives,
         .calibration = loss == ATT_ITEM_LOSS_GBCE ? calibration : 0, .mask_share = mask_share,
-        .last_mask_share = last_mask_share, .schedule = &rates, .beta2 = beta2, .weight_decay = decay, .clip = clip,
-        .dropout = (float)dropout, .seed = (uint64_t)seed, .settings = model_name ? NULL : settings,
-        .model = model_name, .content = t->texts.vectors ? &vectors : NULL, .resume = resume, .keep = keep ? keep : 1,
-        .evaluation_id = checksum(t), .note = t->common.note, .note_bytes = sizeof t->common.note);
-    return cli_status(t->common.ctx, att_recommender_training_open(t->common.ctx, folder, o, &t->common.training));
+        .last_mask_share = last_mask_share, .dropout = (float)dropout, .settings = model_name ? NULL : settings,
+        .model = model_name, .content = t->texts.vectors ? &vectors : NULL);
+    const att_training_options *common =
+        ATT_OPTIONS(att_training_options, .schedule = &rates, .beta2 = beta2, .weight_decay = decay, .clip = clip,
+                    .seed = (uint64_t)seed, .resume = resume, .keep = keep ? keep : 1, .evaluation_id = checksum(t),
+                    .note = t->common.note, .note_bytes = sizeof t->common.note);
+    return cli_status(t->common.ctx,
+                      att_recommender_training_open(t->common.ctx, folder, common, o, &t->common.training));
 }
 
 /* With another log: begins with the model in the folder, which then finds it in FOLDER/base when it continues. Until it

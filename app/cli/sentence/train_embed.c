@@ -179,9 +179,9 @@ static int validate(void *user, cli_validation *v)
 
 static void report_truncated(const att_training_info *i)
 {
-    if (i->too_long > 0)
+    if (i->truncated > 0)
         fprintf(stderr, "%lld of %lld rows have a sentence that is longer than the model takes, and is cut\n",
-                (long long)i->too_long, (long long)i->pairs);
+                (long long)i->truncated, (long long)i->examples);
 }
 
 /* Options that are for another loss, and what a batch needs. */
@@ -211,16 +211,19 @@ static int open_training(embed_training *t)
                                 .steps = t->common.steps};
     static att_model_path path;
     int code = cli_model_find(CLI_SENTENCE_MODEL, model_name, &path);
-    const att_sentence_training_options *o = ATT_OPTIONS(
-        att_sentence_training_options, .model = path.text, .resume = resume, .evaluation_id = checksum(&t->valid),
-        .note = t->common.note, .note_bytes = sizeof t->common.note, .pairs = t->pairs.n, .texts = t->pairs.text,
-        .bytes = t->pairs.bytes, .scores = t->pairs.score, .loss = t->pairs.loss, .columns = t->pairs.columns,
-        .labels = t->pairs.label, .classes = t->pairs.classes, .scale = scale, .margin = margin,
-        .distance = (att_sentence_distance)distance, .batch = batch, .schedule = &rates, .weight_decay = decay,
-        .clip = clip, .seed = (uint64_t)seed);
+    const att_sentence_training_options *o =
+        ATT_OPTIONS(att_sentence_training_options, .model = path.text, .pairs = t->pairs.n, .texts = t->pairs.text,
+                    .bytes = t->pairs.bytes, .scores = t->pairs.score, .loss = t->pairs.loss,
+                    .columns = t->pairs.columns, .labels = t->pairs.label, .classes = t->pairs.classes, .scale = scale,
+                    .margin = margin, .distance = (att_sentence_distance)distance, .batch = batch);
+    const att_training_options *common =
+        ATT_OPTIONS(att_training_options, .schedule = &rates, .weight_decay = decay, .clip = clip,
+                    .seed = (uint64_t)seed, .resume = resume, .evaluation_id = checksum(&t->valid),
+                    .note = t->common.note, .note_bytes = sizeof t->common.note);
     model_name = path.text; /* as the folder stores it */
     if (!code)
-        code = cli_status(t->common.ctx, att_sentence_training_open(t->common.ctx, folder, o, &t->common.training));
+        code = cli_status(t->common.ctx,
+                          att_sentence_training_open(t->common.ctx, folder, common, o, &t->common.training));
     return code;
 }
 
@@ -263,7 +266,7 @@ static int run(int n, char **arguments)
                                    .save_every = save_every,
                                    .validate_every = validate_every,
                                    .resume = resume,
-                                   .both = true,
+                                   .sources = true,
                                    .validate = valid_path ? validate : NULL,
                                    .validate_first = valid_path ? validate : NULL,
                                    .keep = keep,

@@ -151,7 +151,7 @@ static int make_up(cli_training *t, int64_t step, bool done, bool *unsaved)
 /* Until one of the limits, or a signal. *limit: it was a limit. */
 static int run_steps(cli_training *t, bool *limit)
 {
-    int64_t tokens = 0, step = att_training_steps(t->training);
+    int64_t counted = 0, step = att_training_steps(t->training);
     bool unsaved = !t->resume, done = is_done(t, step);
     int code = t->validate_first && step == 0 ? validate_first(t) : CLI_DONE;
     if (!code && t->resume)
@@ -171,9 +171,9 @@ static int run_steps(cli_training *t, bool *limit)
         step = r.step;
         unsaved = true;
         add_step(t, &r);
-        tokens += r.target_tokens + (t->both ? r.source_tokens : 0);
+        counted += t->sources ? r.sources : r.targets;
         const double share = share_of(t, step);
-        cli_progress_step(&progress, step, t->state.loss / (double)t->state.n, tokens, share);
+        cli_progress_step(&progress, step, t->state.loss / (double)t->state.n, counted, share);
         done = share >= 1;
         if (is_due(t, step, done))
             cli_progress_clear();

@@ -32,9 +32,9 @@ typedef struct cli_training {
     int64_t keep;     /* checkpoints that stay when it has finished */
     double minutes;   /* of all processes that have continued it; as steps: 0 is no limit */
     bool resume;
-    bool options_first; /* the log's first line has the options */
-    bool both;          /* progress counts the tokens of both sides, not the targets alone */
-    const char *things; /* what else it counts: "images"; or NULL */
+    bool options_first;                             /* the log's first line has the options */
+    bool sources;                                   /* progress counts sources, not targets: see att_training_report */
+    const char *things;                             /* what else it counts: "images"; or NULL */
     int (*validate)(void *user, cli_validation *v); /* or NULL: no validation */
     /* Validates the model that the training begins with, before the first step: a candidate for the best; or NULL */
     int (*validate_first)(void *user, cli_validation *v);

@@ -131,10 +131,10 @@ static int validate(void *user, cli_validation *v)
 
 static void report_pairs(const att_training_info *i)
 {
-    fprintf(stderr, "%lld sentence pairs", (long long)i->pairs);
-    if (i->empty + i->invalid + i->too_long > 0)
+    fprintf(stderr, "%lld sentence pairs", (long long)i->examples);
+    if (i->skipped_empty + i->skipped_invalid + i->skipped_long > 0)
         fprintf(stderr, "; left out: %lld with an empty side, %lld that are not UTF-8, %lld that are too long",
-                (long long)i->empty, (long long)i->invalid, (long long)i->too_long);
+                (long long)i->skipped_empty, (long long)i->skipped_invalid, (long long)i->skipped_long);
     fputc('\n', stderr);
 }
 
@@ -194,14 +194,16 @@ static int open_training(cli_training *t, const char *settings)
                                 .max_rate = rate,
                                 .warmup = warmup,
                                 .steps = schedule_ends(schedule) ? steps : 0};
-    const att_translator_training_options *o = ATT_OPTIONS(
-        att_translator_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary,
-        .character_coverage = coverage, .byte_fallback = byte_fallback, .settings = settings, .config = config,
-        .resume = resume, .keep = average > 1 ? average : 1, .note = t->note, .note_bytes = sizeof t->note,
-        .source = source, .target = target, .valid_source = valid_source, .valid_target = valid_target,
-        .schedule = &rates, .batch_tokens = batch_tokens, .accumulate = accumulate, .label_smoothing = (float)smoothing,
-        .dropout = (float)dropout, .clip = clip, .seed = (uint64_t)seed, .skip_bad_lines = skip_bad_lines);
-    return cli_status(t->ctx, att_translator_training_open(t->ctx, folder, o, &t->training));
+    const att_translator_training_options *o =
+        ATT_OPTIONS(att_translator_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary,
+                    .character_coverage = coverage, .byte_fallback = byte_fallback, .settings = settings,
+                    .config = config, .source = source, .target = target, .valid_source = valid_source,
+                    .valid_target = valid_target, .batch_tokens = batch_tokens, .label_smoothing = (float)smoothing,
+                    .dropout = (float)dropout, .skip_bad_lines = skip_bad_lines);
+    const att_training_options *common = ATT_OPTIONS(
+        att_training_options, .schedule = &rates, .accumulate = accumulate, .clip = clip, .seed = (uint64_t)seed,
+        .resume = resume, .keep = average > 1 ? average : 1, .note = t->note, .note_bytes = sizeof t->note);
+    return cli_status(t->ctx, att_translator_training_open(t->ctx, folder, common, o, &t->training));
 }
 
 enum { FILES = 4 };

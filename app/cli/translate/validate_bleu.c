@@ -80,8 +80,8 @@ static int open_all(evaluation *e)
     if (!code)
         code = cli_lines_open(&e->expected.in, 1, (char *const *)&e->references);
     if (!code)
-        code = cli_status(e->training->ctx,
-                          att_translator_new(att_training_model(t), att_training_tokenizer(t), &e->translator));
+        code = cli_status(e->training->ctx, att_translator_new(att_training_encoder_decoder(t),
+                                                               att_training_tokenizer(t), &e->translator));
     return code;
 }
 

@@ -304,12 +304,15 @@ static int open_training(classify_training *t)
     if (code)
         return code;
     const att_image_training_options *o =
-        ATT_OPTIONS(att_image_training_options, .images = t->images, .batch = batch, .schedule = &rates,
-                    .weight_decay = decay, .clip = clip, .label_smoothing = (float)smoothing, .dropout = (float)dropout,
-                    .crop = crop, .flip = flip, .mixup = mixup, .cutout = cutout, .seed = (uint64_t)seed,
-                    .settings = settings, .model = model_name, .resume = resume, .keep = average > 1 ? average : 1,
-                    .note = t->common.note, .note_bytes = sizeof t->common.note);
-    return cli_training_status(t->common.ctx, att_image_training_open(t->common.ctx, folder, o, &t->common.training));
+        ATT_OPTIONS(att_image_training_options, .images = t->images, .batch = batch,
+                    .label_smoothing = (float)smoothing, .dropout = (float)dropout, .crop = crop, .flip = flip,
+                    .mixup = mixup, .cutout = cutout, .settings = settings, .model = model_name);
+    const att_training_options *common =
+        ATT_OPTIONS(att_training_options, .schedule = &rates, .weight_decay = decay, .clip = clip,
+                    .seed = (uint64_t)seed, .resume = resume, .keep = average > 1 ? average : 1, .note = t->common.note,
+                    .note_bytes = sizeof t->common.note);
+    return cli_training_status(t->common.ctx,
+                               att_image_training_open(t->common.ctx, folder, common, o, &t->common.training));
 }
 
 /* ---- the run */
