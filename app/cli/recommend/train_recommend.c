@@ -431,31 +431,28 @@ static int open_training(recommend_training *t)
 {
     char settings[512];
     const int64_t batches = (t->histories + batch - 1) / batch;
-    const att_item_content vectors = {.size = sizeof vectors,
-                                      .vectors = t->texts.vectors,
-                                      .width = t->texts.width,
-                                      .add = t->base ? t->info.content_width > 0 : content == ADD};
+    const bool add = t->base ? t->info.content_width > 0 : content == ADD;
+    const att_item_content *vectors =
+        ATT_OPTIONS(att_item_content, .vectors = t->texts.vectors, .width = t->texts.width, .add = add);
     t->common.steps = (int64_t)ceil(epochs * (double)batches);
     t->common.validate_every = validate_every ? validate_every : batches;
     t->common.save_every = save_every ? save_every : batches;
-    const att_schedule rates = {.size = sizeof rates,
-                                .kind = schedules[schedule],
-                                .max_rate = rate,
-                                .warmup = (int64_t)(warmup * (double)t->common.steps),
-                                .steps = schedule ? t->common.steps : 0};
+    const att_schedule *rates =
+        ATT_OPTIONS(att_schedule, .kind = schedules[schedule], .max_rate = rate,
+                    .warmup = (int64_t)(warmup * (double)t->common.steps), .steps = schedule ? t->common.steps : 0);
     write_settings(settings, sizeof settings);
     const att_recommender_training_options *o = ATT_OPTIONS(
         att_recommender_training_options, .data = t->log.holdout, .batch = batch, .with_replacement = with_replacement,
         .loss = (att_item_loss)loss, .negatives = negatives,
         .calibration = loss == ATT_ITEM_LOSS_GBCE ? calibration : 0, .mask_share = mask_share,
         .last_mask_share = last_mask_share, .dropout = (float)dropout, .settings = model_name ? NULL : settings,
-        .model = model_name, .content = t->texts.vectors ? &vectors : NULL);
+        .model = model_name, .content = t->texts.vectors ? vectors : NULL);
     const att_training_options *common =
-        ATT_OPTIONS(att_training_options, .schedule = &rates, .beta2 = beta2, .weight_decay = decay, .clip = clip,
-                    .seed = (uint64_t)seed, .resume = resume, .keep = keep ? keep : 1, .evaluation_id = checksum(t),
+        ATT_OPTIONS(att_training_options, .schedule = rates, .beta2 = beta2, .weight_decay = decay, .clip = clip,
+                    .resume = resume, .seed = (uint64_t)seed, .keep = keep ? keep : 1, .evaluation_id = checksum(t),
                     .note = t->common.note, .note_bytes = sizeof t->common.note);
-    return cli_status(t->common.ctx,
-                      att_recommender_training_open(t->common.ctx, folder, common, o, &t->common.training));
+    att_ctx *ctx = t->common.ctx;
+    return cli_status(ctx, att_recommender_training_open(ctx, folder, common, o, &t->common.training));
 }
 
 /* With another log: begins with the model in the folder, which then finds it in FOLDER/base when it continues. Until it
