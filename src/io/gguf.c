@@ -1,10 +1,9 @@
 /* magic "GGUF", version, number of tensors, number of values; the values: key, type, value; the tensors: name, number
  * of dimensions, dimensions, type, offset; padding; the data. Numbers are little-endian, texts a length of 8 bytes and
  * bytes. Offsets count from the start of the data, and are multiples of the value "general.alignment" (32). */
-#include "io/gguf.h"
+#include "io/gguf_file.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,63 +16,7 @@
 
 /* Bytes of the shortest value: the length of an empty key, a type, a byte; and of the shortest tensor: the length of an
  * empty name, the number of dimensions, one dimension, a type, an offset */
-enum { TEXT = 8, LIST = 9, MAX_COUNT = 1 << 20, MIN_VALUE = 8 + 4 + 1, MIN_TENSOR = 8 + 4 + 8 + 4 + 8 };
-
-/* Types of values by number; TEXT and LIST have sizes of their own. */
-static const struct {
-    const char *name;
-    int bytes;
-    bool is_signed, is_float;
-} value_types[] = {{"uint8", 1, false, false}, {"int8", 1, true, false},    {"uint16", 2, false, false},
-                   {"int16", 2, true, false},  {"uint32", 4, false, false}, {"int32", 4, true, false},
-                   {"float32", 4, true, true}, {"bool", 1, false, false},   {"string", 0, false, false},
-                   {"array", 0, false, false}, {"uint64", 8, false, false}, {"int64", 8, true, false},
-                   {"float64", 8, true, true}};
-enum { N_VALUE_TYPES = sizeof value_types / sizeof value_types[0], BOOL = 7 };
-
-typedef struct value {
-    size_t key_at, text_at; /* in att_gguf.texts, while that grows */
-    const char *key;        /* zero-terminated */
-    const char *text;       /* of a text, [text_bytes], zero-terminated; it may have zero bytes */
-    size_t text_bytes;
-    uint32_t type, item_type;
-    int64_t count;             /* of a list */
-    const unsigned char *data; /* of a number, or the items of a list */
-    att_byte_view raw;         /* the type and the value */
-} value;
-
-typedef struct entry {
-    att_gguf_tensor t;
-    size_t name_at; /* in att_gguf.texts */
-    uint64_t offset;
-} entry;
-
-struct att_gguf {
-    att_ctx *ctx;
-    att_status status;
-    const unsigned char *file; /* [size] */
-    size_t size;
-    bool mapped;
-    value *value;  /* [n_values], sorted by key */
-    entry *tensor; /* [n_tensors], sorted by name */
-    int64_t n_values, n_tensors;
-    att_bytes texts; /* keys, names and texts, each followed by a zero byte */
-    char label[];    /* the path, for errors */
-};
-
-att_status att_gguf_error(const att_gguf *g) { return g->status; }
-
-const char *att_gguf_label(const att_gguf *g) { return g->label; }
-
-void att_gguf_fail(att_gguf *g, att_status s, const char *format, ...)
-{
-    va_list args;
-    if (g->status)
-        return;
-    va_start(args, format);
-    g->status = att_fail_in(g->ctx, g->label, s, format, args);
-    va_end(args);
-}
+enum { MAX_COUNT = 1 << 20, MIN_VALUE = 8 + 4 + 1, MIN_TENSOR = 8 + 4 + 8 + 4 + 8 };
 
 /* ---- reading the header */
 
@@ -125,44 +68,44 @@ static size_t keep(cursor *c, const char *what)
     return at;
 }
 
-static void skip_items(cursor *c, value *v)
+static void skip_items(cursor *c, att_gguf_value *v)
 {
     v->item_type = (uint32_t)read_number(c, 4);
     const uint64_t n = read_number(c, 8);
-    if (!c->g->status && (v->item_type >= N_VALUE_TYPES || v->item_type == LIST))
+    if (!c->g->status && (v->item_type >= ATT_GGUF_VALUE_TYPES || v->item_type == ATT_GGUF_LIST))
         att_gguf_fail(c->g, ATT_ERR_UNSUPPORTED, "a list before byte %zu has items of type %u", c->at, v->item_type);
     if (!c->g->status && n > c->g->size)
         att_gguf_fail(c->g, ATT_ERR_FORMAT, "a list before byte %zu has %llu items, but the file %zu bytes", c->at,
                       (unsigned long long)n, c->g->size);
     v->count = (int64_t)n;
     v->data = c->g->file + c->at;
-    if (v->item_type != TEXT)
-        read_bytes(c, n * (uint64_t)(c->g->status ? 0 : value_types[v->item_type].bytes));
-    for (uint64_t i = 0; v->item_type == TEXT && !c->g->status && i < n; i++)
+    if (v->item_type != ATT_GGUF_TEXT)
+        read_bytes(c, n * (uint64_t)(c->g->status ? 0 : att_gguf_value_types[v->item_type].bytes));
+    for (uint64_t i = 0; v->item_type == ATT_GGUF_TEXT && !c->g->status && i < n; i++)
         read_text(c);
 }
 
-static void read_value(cursor *c, value *v)
+static void read_value(cursor *c, att_gguf_value *v)
 {
     v->key_at = keep(c, "a key");
     const size_t begin = c->at;
     v->type = (uint32_t)read_number(c, 4);
-    if (!c->g->status && v->type >= N_VALUE_TYPES)
+    if (!c->g->status && v->type >= ATT_GGUF_VALUE_TYPES)
         att_gguf_fail(c->g, ATT_ERR_FORMAT, "a value before byte %zu has type %u, which the format does not know",
                       c->at, v->type);
     if (c->g->status)
         return;
-    if (v->type == TEXT)
+    if (v->type == ATT_GGUF_TEXT)
         v->text_at = keep(c, NULL);
-    else if (v->type == LIST)
+    else if (v->type == ATT_GGUF_LIST)
         skip_items(c, v);
     else
-        v->data = read_bytes(c, (uint64_t)value_types[v->type].bytes);
-    v->text_bytes = v->type == TEXT && !c->g->status ? c->g->texts.count - 1 - v->text_at : 0;
+        v->data = read_bytes(c, (uint64_t)att_gguf_value_types[v->type].bytes);
+    v->text_bytes = v->type == ATT_GGUF_TEXT && !c->g->status ? c->g->texts.count - 1 - v->text_at : 0;
     v->raw = (att_byte_view){(const char *)c->g->file + begin, c->at - begin};
 }
 
-static void read_tensor(cursor *c, entry *e)
+static void read_tensor(cursor *c, att_gguf_entry *e)
 {
     att_gguf *g = c->g;
     att_gguf_tensor *t = &e->t;
@@ -186,13 +129,12 @@ static void read_tensor(cursor *c, entry *e)
 
 /* ---- checks */
 
-static int by_key(const void *a, const void *b) { return strcmp(((const value *)a)->key, ((const value *)b)->key); }
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const entry *)a)->t.name, ((const entry *)b)->t.name);
+    return strcmp(((const att_gguf_entry *)a)->t.name, ((const att_gguf_entry *)b)->t.name);
 }
 
-static void place_tensor(att_gguf *g, entry *e, size_t begin, uint64_t alignment)
+static void place_tensor(att_gguf *g, att_gguf_entry *e, size_t begin, uint64_t alignment)
 {
     att_gguf_tensor *t = &e->t;
     const uint64_t offset = e->offset;
@@ -248,15 +190,10 @@ static void check_overlaps(att_gguf *g)
     att_free(g->ctx, order);
 }
 
-static void sort_all(att_gguf *g)
+static void sort_tensors(att_gguf *g)
 {
-    if (g->n_values > 0)
-        qsort(g->value, (size_t)g->n_values, sizeof *g->value, by_key);
     if (g->n_tensors > 0)
         qsort(g->tensor, (size_t)g->n_tensors, sizeof *g->tensor, by_name);
-    for (int64_t i = 1; i < g->n_values; i++)
-        if (strcmp(g->value[i - 1].key, g->value[i].key) == 0)
-            att_gguf_fail(g, ATT_ERR_FORMAT, "\"%.80s\" is there twice", g->value[i].key);
     for (int64_t i = 1; i < g->n_tensors; i++)
         if (strcmp(g->tensor[i - 1].t.name, g->tensor[i].t.name) == 0)
             att_gguf_fail(g, ATT_ERR_FORMAT, "tensor \"%.80s\" is there twice", g->tensor[i].t.name);
@@ -339,7 +276,8 @@ static void read_all(att_gguf *g)
     if (g->status)
         return;
     settle(g);
-    sort_all(g);
+    att_gguf_sort_values(g);
+    sort_tensors(g);
     refuse_parts(g);
     const int64_t alignment =
         att_gguf_has(g, "general.alignment") ? att_gguf_int(g, "general.alignment", 8, 1 << 20) : 32;
@@ -416,143 +354,6 @@ void att_gguf_free(att_gguf *g)
     att_free(g->ctx, g);
 }
 
-/* ---- metadata */
-
-static const value *find(const att_gguf *g, const char *key)
-{
-    const value wanted = {.key = key};
-    return g->n_values ? bsearch(&wanted, g->value, (size_t)g->n_values, sizeof wanted, by_key) : NULL;
-}
-
-bool att_gguf_has(const att_gguf *g, const char *key) { return find(g, key) != NULL; }
-
-/* A number of a type; whole ones beyond 2^53 are rounded. */
-static double number(uint32_t type, const unsigned char *data)
-{
-    const int bytes = value_types[type].bytes;
-    const uint64_t bits = att_read_number(data, (size_t)bytes);
-    if (value_types[type].is_float && bytes == 4) {
-        float x;
-        memcpy(&x, &(uint32_t){(uint32_t)bits}, sizeof x);
-        return (double)x;
-    }
-    if (value_types[type].is_float) {
-        double x;
-        memcpy(&x, &bits, sizeof x);
-        return x;
-    }
-    if (value_types[type].is_signed && bits >> (8 * bytes - 1)) /* two's complement */
-        return -(double)((~bits & (UINT64_MAX >> (64 - 8 * bytes))) + 1);
-    return (double)bits;
-}
-
-/* The value of a key, of a type that `fits`; NULL after an error, or if there is none and it is not required. */
-static const value *get(att_gguf *g, const char *key, bool required, bool fits(uint32_t type), const char *what)
-{
-    const value *v = g->status ? NULL : find(g, key);
-    if (!v && required)
-        att_gguf_fail(g, ATT_ERR_FORMAT, "there is no \"%s\"", key);
-    if (v && !fits(v->type))
-        att_gguf_fail(g, ATT_ERR_FORMAT, "\"%s\" is of type %s, not %s", key, value_types[v->type].name, what);
-    return v && fits(v->type) ? v : NULL;
-}
-
-static bool is_number(uint32_t type) { return type != TEXT && type != LIST && type != BOOL; }
-static bool is_bool(uint32_t type) { return type == BOOL; }
-static bool is_text(uint32_t type) { return type == TEXT; }
-static bool is_list(uint32_t type) { return type == LIST; }
-
-int64_t att_gguf_int(att_gguf *g, const char *key, int64_t min, int64_t max)
-{
-    const value *v = get(g, key, true, is_number, "a number");
-    const double x = v ? number(v->type, v->data) : (double)min;
-    if (v && !(x >= (double)min && x <= (double)max && x == (double)(int64_t)x))
-        att_gguf_fail(g, ATT_ERR_FORMAT, "\"%s\" is %.17g, not a whole number in [%lld, %lld]", key, x, (long long)min,
-                      (long long)max);
-    return v && !g->status ? (int64_t)x : min;
-}
-
-double att_gguf_number(att_gguf *g, const char *key, double otherwise)
-{
-    const value *v = get(g, key, false, is_number, "a number");
-    return v ? number(v->type, v->data) : otherwise;
-}
-
-bool att_gguf_bool(att_gguf *g, const char *key, bool otherwise)
-{
-    const value *v = get(g, key, false, is_bool, "a bool");
-    return v ? *v->data != 0 : otherwise;
-}
-
-const char *att_gguf_text(att_gguf *g, const char *key, const char *otherwise)
-{
-    const value *v = get(g, key, !otherwise, is_text, "a text");
-    if (v && strlen(v->text) < v->text_bytes)
-        att_gguf_fail(g, ATT_ERR_FORMAT, "\"%s\" has a zero byte (NUL)", key);
-    return v ? v->text : otherwise ? otherwise : "";
-}
-
-static const value *list_of(att_gguf *g, const char *key, bool texts)
-{
-    const value *v = get(g, key, false, is_list, "a list");
-    if (v && (v->item_type == TEXT) != texts) {
-        att_gguf_fail(g, ATT_ERR_FORMAT, "\"%s\" is a list of type %s", key, value_types[v->item_type].name);
-        return NULL;
-    }
-    return v;
-}
-
-int64_t att_gguf_texts(att_gguf *g, const char *key)
-{
-    const value *v = list_of(g, key, true);
-    return v ? v->count : 0;
-}
-
-int64_t att_gguf_numbers(att_gguf *g, const char *key)
-{
-    const value *v = list_of(g, key, false);
-    return v ? v->count : 0;
-}
-
-static att_byte_view next_text(const unsigned char **at)
-{
-    const att_byte_view text = {(const char *)*at + 8, att_read_number(*at, 8)};
-    *at += 8 + text.bytes;
-    return text;
-}
-
-void att_gguf_get_texts(att_gguf *g, const char *key, att_byte_view *text, int64_t n)
-{
-    const value *v = list_of(g, key, true);
-    const unsigned char *at = v ? v->data : NULL;
-    for (int64_t i = 0; v && i < n && i < v->count; i++)
-        text[i] = next_text(&at);
-}
-
-void att_gguf_get_text(att_gguf *g, const char *key, int64_t i, att_byte_view *text)
-{
-    const value *v = list_of(g, key, true);
-    const unsigned char *at = v ? v->data : NULL;
-    *text = (att_byte_view){"", 0};
-    for (int64_t k = 0; v && k <= i && i < v->count; k++)
-        *text = next_text(&at);
-}
-
-void att_gguf_get_numbers(att_gguf *g, const char *key, double *out, int64_t n)
-{
-    const value *v = list_of(g, key, false);
-    for (int64_t i = 0; v && i < n && i < v->count; i++)
-        out[i] = number(v->item_type, v->data + i * value_types[v->item_type].bytes);
-}
-
-const char *att_gguf_raw(const att_gguf *g, int64_t i, att_byte_view *raw)
-{
-    if (i >= g->n_values)
-        return NULL;
-    *raw = g->value[i].raw;
-    return g->value[i].key;
-}
-
 /* ---- tensors */
 
 int64_t att_gguf_count(const att_gguf *g) { return g->n_tensors; }
@@ -564,7 +365,8 @@ const att_gguf_tensor *att_gguf_at(const att_gguf *g, int64_t i)
 
 const att_gguf_tensor *att_gguf_find(const att_gguf *g, const char *name)
 {
-    const entry wanted = {.t.name = name};
-    const entry *e = g->n_tensors ? bsearch(&wanted, g->tensor, (size_t)g->n_tensors, sizeof wanted, by_name) : NULL;
+    const att_gguf_entry wanted = {.t.name = name};
+    const att_gguf_entry *e =
+        g->n_tensors ? bsearch(&wanted, g->tensor, (size_t)g->n_tensors, sizeof wanted, by_name) : NULL;
     return e ? &e->t : NULL;
 }

@@ -1,0 +1,49 @@
+/* A .gguf file in memory: what gguf.c reads and checks, and gguf_values.c answers from. */
+#ifndef ATT_IO_GGUF_FILE_H
+#define ATT_IO_GGUF_FILE_H
+
+#include "io/gguf.h"
+
+/* Types of values by number; texts and lists have sizes of their own. */
+enum { ATT_GGUF_BOOL = 7, ATT_GGUF_TEXT = 8, ATT_GGUF_LIST = 9, ATT_GGUF_VALUE_TYPES = 13 };
+typedef struct att_gguf_value_type {
+    const char *name;
+    int bytes;
+    bool is_signed, is_float;
+} att_gguf_value_type;
+extern const att_gguf_value_type att_gguf_value_types[ATT_GGUF_VALUE_TYPES];
+
+typedef struct att_gguf_value {
+    size_t key_at, text_at; /* in att_gguf.texts, while that grows */
+    const char *key;        /* zero-terminated */
+    const char *text;       /* of a text, [text_bytes], zero-terminated; it may have zero bytes */
+    size_t text_bytes;
+    uint32_t type, item_type;
+    int64_t count;             /* of a list */
+    const unsigned char *data; /* of a number, or the items of a list */
+    att_byte_view raw;         /* the type and the value */
+} att_gguf_value;
+
+typedef struct att_gguf_entry {
+    att_gguf_tensor t;
+    size_t name_at; /* in att_gguf.texts */
+    uint64_t offset;
+} att_gguf_entry;
+
+struct att_gguf {
+    att_ctx *ctx;
+    att_status status;
+    const unsigned char *file; /* [size] */
+    size_t size;
+    bool mapped;
+    att_gguf_value *value;  /* [n_values], sorted by key */
+    att_gguf_entry *tensor; /* [n_tensors], sorted by name */
+    int64_t n_values, n_tensors;
+    att_bytes texts; /* keys, names and texts, each followed by a zero byte */
+    char label[];    /* the path, for errors */
+};
+
+/* Sorts the values by key, after they are read; an error if a key is there twice. */
+void att_gguf_sort_values(att_gguf *g);
+
+#endif
