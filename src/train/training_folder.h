@@ -52,7 +52,14 @@ typedef struct att_run_state {
     const att_field *fields; /* [n_fields] */
 } att_run_state;
 
-typedef struct att_run att_run;
+typedef struct att_run {
+    att_ctx *ctx;
+    int lock; /* descriptor */
+    bool locked;
+    int64_t keep;
+    char folder[ATT_MAX_PATH];
+    size_t existing; /* length of the part of `folder` that att_run_open found; the folders after it are new */
+} att_run;
 /* Opens a folder, creating it if necessary, and locks it until att_run_close or the end of the process. keep: number of
  * checkpoints to keep, at least 1. Removes temporary files of killed processes. Errors: another training runs there;
  * its file "lock" is a link or a foreign file. */
@@ -69,12 +76,17 @@ att_status att_run_steps(const att_run *run, int64_t **steps, int64_t *n);
 att_status att_run_newest(const att_run *run, int64_t *step);
 /* The path of a step's checkpoint. */
 att_status att_run_path(const att_run *run, int64_t step, char path[ATT_MAX_PATH]);
+/* The path that a checkpoint of a step is saved to. */
+att_status att_run_new_path(const att_run *run, int64_t step, bool pause, char path[ATT_MAX_PATH]);
 /* Opens it, for averaging. Errors: not a regular file; damaged. */
 att_status att_run_checkpoint(const att_run *run, int64_t step, att_safetensors **out);
 /* Removes all checkpoints but the newest `keep`: those of att_run_open, or another number, 0 or more. */
 att_status att_run_remove_old(const att_run *run);
 att_status att_run_keep(const att_run *run, int64_t keep);
-/* Saves a checkpoint, then removes old ones, so there is at most one more than `keep`. pause: the next checkpoint
+
+/* ---- one checkpoint (training_checkpoint.c)
+ *
+ * Saves it, then removes old ones, so there is at most one more than `keep`. pause: the next checkpoint
  * replaces this one. Errors: I/O; a checkpoint with a higher step exists, which would count as the newest. After an
  * error the newest checkpoints are intact. */
 att_status att_run_save(const att_run *run, int64_t step, bool pause, const att_run_state *state);
