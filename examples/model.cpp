@@ -3,7 +3,7 @@
 //     c++ -std=c++20 model.cpp $(pkg-config --cflags --libs attend_model) -o model
 //     ./model models/tatoeba-de-en "Guten Morgen!" "Good morning!"
 #include <attend_translate.h>
-#include <attend_text.h>
+#include <attend_metric.h>
 #include <cstdio>
 #include <memory>
 #include <stdexcept>

@@ -9,6 +9,7 @@
 #ifndef ATTEND_RECOMMEND_H
 #define ATTEND_RECOMMEND_H
 
+#include "attend_metric.h"
 #include "attend_train.h"
 
 #ifdef __cplusplus
@@ -218,23 +219,15 @@ typedef struct att_ranking_options {
     void *user;
 } att_ranking_options;
 
-/* A mean over users, and its 95 % interval: 1.96 standard errors to both sides, within the range of the measure; of a
- * hit rate without draws that of Wilson (1927), which has a width for no hits and few, too. */
-typedef struct att_estimate {
-    double mean, low, high;
-} att_estimate;
-
 typedef struct att_ranking {
     size_t size;
-    int64_t cases;         /* counted */
-    int64_t unseen;        /* held-out items that do not occur in training, counted or not */
-    int64_t repeats;       /* counted cases whose item is in the history */
-    int64_t k, candidates; /* candidates: all items, or the sample and the held-out item */
-    att_estimate hr;       /* hit rate at k: rank <= k; with one item held out it is recall at k */
-    att_estimate ndcg;     /* 1 / log2(1 + rank) if rank <= k, otherwise 0 */
-    att_estimate mrr;      /* 1 / rank if rank <= k, otherwise 0 */
-    double coverage;       /* share of the log's items that are among the k best of all for some user */
-    double popularity;     /* mean number of training actions of those k best */
+    int64_t cases;              /* counted */
+    int64_t unseen;             /* held-out items that do not occur in training, counted or not */
+    int64_t repeats;            /* counted cases whose item is in the history */
+    int64_t k, candidates;      /* candidates: all items, or the sample and the held-out item */
+    att_interval hr, ndcg, mrr; /* means over cases: see att_rank_measures */
+    double coverage;            /* share of the log's items that are among the k best of all for some user */
+    double popularity;          /* mean number of training actions of those k best */
 } att_ranking;
 /* Ranks the held-out item of each case. Items with equal scores have the order of their numbers, so ranks do not depend
  * on batches or threads. options or NULL: defaults. Errors: no case; a score that is NaN; more negatives than a user

@@ -1,7 +1,6 @@
-/* attend_text.h - text: tokenizers, vocabularies learned from text, and how near translations and captions are to
- * references.
+/* attend_text.h - text: tokenizers, vocabularies learned from text, and files of text.
  *
- * Chapters: 1 Tokenizers and vocabularies, 2 Text files, 3 Metrics of translations, 4 Metrics of captions.
+ * Chapters: 1 Tokenizers and vocabularies, 2 Text files.
  *
  * Files are validated completely before any of their content is used. Arguments that may be NULL are marked as in
  * attend.h. A tokenizer is read-only and may be used by many threads at once. */
@@ -224,95 +223,6 @@ typedef struct att_table_info {
     int64_t bytes;   /* of the text, unpacked; 0: of a pipe */
 } att_table_info;
 ATT_API att_status att_table_describe(const att_table *t, att_table_info *info);
-
-/* ---- 3 Metrics of translations ------------------------------------------ */
-
-/* BLEU (Papineni et al. 2002) and chrF (Popovic 2015) with sacreBLEU's defaults (Post 2018): its tokenizers,
- * exponential smoothing, chrF2 of characters without spaces, case-sensitive. */
-
-typedef enum att_bleu_tokenizer {
-    ATT_BLEU_13A = 0,  /* mteval-v13a: splits off punctuation, decodes entities such as "&quot;" */
-    ATT_BLEU_CHAR = 1, /* each character except white space: for languages without spaces between words */
-    ATT_BLEU_NONE = 2  /* split at white space */
-} att_bleu_tokenizer;
-
-enum { ATT_BLEU_ORDER = 4, ATT_CHRF_ORDER = 6 };
-
-/* N-gram statistics of a translation and its references; statistics of several sentences are added up. Arrays are
- * indexed by order - 1. A match is an n-gram that is in a reference as well. With several references, reference_tokens
- * is the length nearest to the translation's, and the character statistics are from the reference with the best
- * chrF. */
-typedef struct att_bleu_counts {
-    int64_t tokens, reference_tokens;
-    int64_t token_ngrams[ATT_BLEU_ORDER], token_matches[ATT_BLEU_ORDER];
-    int64_t character_ngrams[ATT_CHRF_ORDER], reference_character_ngrams[ATT_CHRF_ORDER],
-        character_matches[ATT_CHRF_ORDER];
-} att_bleu_counts;
-
-/* Statistics of one sentence: text [bytes] and its references [n] with reference_bytes [n] or NULL (zero-terminated).
- * Any bytes are accepted: each maximal invalid subpart of UTF-8 is read as one U+FFFD. Time O(k log k) for k tokens or
- * characters. n 0: only its own tokens. Errors: more than 2^31 - 1 bytes in all; memory. */
-ATT_API att_status att_bleu_count(att_ctx *ctx, att_bleu_tokenizer tokenizer, const char *text, size_t bytes,
-                                  const char *const *references, const size_t *reference_bytes, int64_t n,
-                                  att_bleu_counts *out);
-/* sum += c */
-ATT_API void att_bleu_add(att_bleu_counts *sum, const att_bleu_counts *c);
-
-typedef struct att_bleu_info {
-    size_t size;
-    double bleu, chrf;                /* in [0, 100] */
-    double precision[ATT_BLEU_ORDER]; /* percent; exponential smoothing: the k-th order without a match counts as 2^-k
-                                       * matches */
-    double brevity; /* brevity penalty, in [0, 1]: below 1 if translations are shorter than references */
-    double bleu_of[ATT_BLEU_ORDER]; /* BLEU-1 to BLEU-4: with n-grams up to this order; the last one is bleu */
-} att_bleu_info;
-
-/* effective_order: ignore orders for which all sentences are too short, as usual for single sentences; else BLEU is
- * 0. */
-ATT_API att_status att_bleu_describe(const att_bleu_counts *c, bool effective_order, att_bleu_info *info);
-
-typedef struct att_bleu_resampling {
-    size_t size;
-    int64_t resamples; /* 0: 1,000 */
-    uint64_t seed;
-    bool effective_order;
-} att_bleu_resampling;
-
-typedef struct att_interval {
-    double mean, low, high; /* 95 % of the resamples lie in [low, high] */
-} att_interval;
-
-/* Bootstrap confidence intervals (Koehn 2004): scores of resamples of c [n], n sentences drawn with replacement.
- * Resample r draws sentence i by word i % 4 of att_random(seed, {i / 4, r}), times n, divided by 2^32. opt or NULL:
- * defaults. Errors: n or resamples not in [1, 2^31); memory; cancelled. */
-ATT_API att_status att_bleu_intervals(att_ctx *ctx, const att_bleu_counts *c, int64_t n, const att_bleu_resampling *opt,
-                                      att_interval *bleu, att_interval *chrf);
-/* The same of the difference of two systems, a [n] minus b [n], translations of the same sentences: each resample has
- * the same sentences of both (paired). Above 0, a is better by more than the choice of sentences explains. opt or NULL:
- * as above, and so are the errors. */
-ATT_API att_status att_bleu_differences(att_ctx *ctx, const att_bleu_counts *a, const att_bleu_counts *b, int64_t n,
-                                        const att_bleu_resampling *opt, att_interval *bleu, att_interval *chrf);
-
-/* ---- 4 Metrics of captions ---------------------------------------------- */
-
-/* CIDEr-D (Vedantam, Zitnick, Parikh 2015) of texts [n], captions of images, each against the references of its image:
- * references[offsets[i]] up to references[offsets[i + 1]], one or more. Zero-terminated; words are what is between
- * white space, as they are: to compare with published figures, lower case without punctuation, like references of
- * att_caption_set. Scores are those of pycocoevalcap's class Cider, in [0, 10]:
- *   10 / 4 times the sum over n = 1 to 4, averaged over references, of the cosine of vectors of n-grams, each with its
- *   count in the text times log(N / images whose references have it), N = n; in the product a text's element is clipped
- *   to the reference's; times exp(-d^2 / (2 * 6^2)), where d is the difference of the numbers of bigrams.
- * Rare n-grams count more, so figures depend on the set: those of few images are not comparable with those of many, and
- * with a single image all are 0.
- * scores [n] or NULL. mean or NULL: of the scores. Time is linear in the number of words. Errors: n not in [1, 2^31);
- * offsets that are not 0, or do not increase: a text without reference; more than 2^30 n-grams; memory. */
-ATT_API att_status att_cider(att_ctx *ctx, const char *const *texts, int64_t n, const char *const *references,
-                             const int64_t *offsets, double *scores, double *mean);
-/* The bootstrap interval of the mean of scores x [n], such as att_cider's; of the differences of the scores of two
- * systems it is the paired one of their difference. opt or NULL: as in att_bleu_intervals, and so are the errors;
- * effective_order is not used. */
-ATT_API att_status att_mean_interval(att_ctx *ctx, const double *x, int64_t n, const att_bleu_resampling *opt,
-                                     att_interval *out);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,8 @@
 #include "cli/base/json.h"
 #include "cli/base/output.h"
 
+#include <attend_metric.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "util/util.h"
 #include "decoder/beam_search.h"
 
-#include "attend_text.h"
+#include "attend_metric.h"
 
 enum { MAX_WORDS = 50 };
 

@@ -1,4 +1,6 @@
 /* N-gram statistics for BLEU (tokens) and chrF (characters). */
+#include "attend_metric.h"
+
 #include "io/check_texts.h"
 #include "util/util.h"
 #include "metric/sacrebleu_tokenizer.h"

@@ -2,7 +2,7 @@
 #ifndef ATT_METRIC_BOOTSTRAP_H
 #define ATT_METRIC_BOOTSTRAP_H
 
-#include "attend_text.h"
+#include "attend_metric.h"
 #include "attend_util.h"
 
 enum { ATT_BOOTSTRAP_SCORES = 2 };

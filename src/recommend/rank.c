@@ -1,4 +1,4 @@
-/* The ranks of held-out items among all items or a sample, and what is computed from them. */
+/* The ranks of held-out items among all items or a sample. */
 #include "recommend/samples.h"
 #include "util/best.h"
 #include "util/util.h"
@@ -175,67 +175,28 @@ static att_status rank_all(ranking *r)
     return e;
 }
 
-/* ---- measures of a rank */
+/* ---- results */
 
-static double hit(double rank) { return rank > 0; }
-static double gain(double rank) { return rank > 0 ? 1 / log2(1 + rank) : 0; }
-static double reciprocal(double rank) { return rank > 0 ? 1 / rank : 0; }
-
-/* The mean over the draws of a case; ranks after k count as none. */
-static double mean_of_case(const ranking *r, int64_t i, double measure(double rank))
+static att_status summarize(const ranking *r, att_ranking *out)
 {
-    double sum = 0;
-    for (int64_t d = 0; d < r->draws; d++) {
-        const int32_t rank = r->ranks[i * r->draws + d];
-        sum += measure(rank <= r->o.k ? rank : 0);
-    }
-    return sum / (double)r->draws;
-}
-
-/* Of a share of hits: where a normal distribution would have that share 1.96 standard errors away (Wilson 1927) */
-static att_estimate share_of_hits(const ranking *r)
-{
-    const double n = (double)r->n, square = 1.96 * 1.96 / n;
-    double hits = 0;
-    for (int64_t i = 0; i < r->n; i++)
-        hits += mean_of_case(r, i, hit);
-    const double p = hits / n, middle = (p + square / 2) / (1 + square);
-    const double half = sqrt(p * (1 - p) * square + square * square / 4) / (1 + square);
-    return (att_estimate){p, p > 0 ? middle - half : 0, p < 1 ? middle + half : 1};
-}
-
-static att_estimate estimate(const ranking *r, double measure(double rank))
-{
-    const double n = (double)r->n;
-    double sum = 0, squares = 0;
-    for (int64_t i = 0; i < r->n; i++)
-        sum += mean_of_case(r, i, measure);
-    const double mean = sum / n;
-    for (int64_t i = 0; i < r->n; i++) {
-        const double d = mean_of_case(r, i, measure) - mean;
-        squares += d * d;
-    }
-    const double half = n > 1 ? 1.96 * sqrt(squares / (n - 1) / n) : 1;
-    return (att_estimate){mean, fmax(mean - half, 0), fmin(mean + half, 1)};
-}
-
-static void summarize(const ranking *r, att_ranking *out)
-{
+    att_rank_measures of_ranks = {.size = sizeof of_ranks};
+    const att_status e = att_measure_ranks(r->ranks, r->n, r->draws, r->o.k, &of_ranks);
     const bool sampled = r->o.candidates != ATT_CANDIDATES_ALL;
     int64_t covered = 0;
     *out = (att_ranking){.cases = r->n,
                          .unseen = r->h->info.unseen[r->o.part],
                          .k = r->o.k,
                          .candidates = sampled ? r->o.negatives + 1 : r->items,
-                         .hr = r->draws == 1 ? share_of_hits(r) : estimate(r, hit),
-                         .ndcg = estimate(r, gain),
-                         .mrr = estimate(r, reciprocal)};
+                         .hr = of_ranks.hr,
+                         .ndcg = of_ranks.ndcg,
+                         .mrr = of_ranks.mrr};
     for (int64_t i = 0; i < r->n; i++)
         out->repeats += att_case_is_repeat(r->h, &r->h->cases[r->o.part][r->counted[i]]);
     for (int64_t i = 0; i < r->items; i++)
         covered += r->listed[i];
     out->coverage = (double)covered / (double)r->items;
     out->popularity = r->in_lists ? r->popularity / (double)r->in_lists : 0;
+    return e;
 }
 
 /* Copies the ranks to where the caller wants those of all cases. */
@@ -344,10 +305,8 @@ att_status att_rank(const att_holdout *h, const att_scorer *scorer, const att_ra
     e = count_cases(&r);
     e = e ? e : allocate(&r);
     e = e ? e : rank_all(&r);
-    if (!e) {
-        summarize(&r, &result);
-        e = att_info_write(out, &result, sizeof result, "att_ranking");
-    }
+    e = e ? e : summarize(&r, &result);
+    e = e ? e : att_info_write(out, &result, sizeof result, "att_ranking");
     if (!e && r.o.ranks)
         copy_ranks(&r);
     free_ranking(&r);

@@ -3,7 +3,7 @@
 #include "fixtures/fail_alloc.h"
 #include "fixtures/text_lines.h"
 #include "fixtures/check.h"
-#include "attend_text.h"
+#include "attend_metric.h"
 
 #include <jansson.h>
 

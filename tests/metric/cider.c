@@ -3,7 +3,7 @@
 #include "fixtures/fail_alloc.h"
 #include "fixtures/check.h"
 
-#include <attend_text.h>
+#include <attend_metric.h>
 #include <jansson.h>
 
 enum { MAX_TEXTS = 40, MAX_REFERENCES = 5 * MAX_TEXTS };

@@ -70,7 +70,7 @@ static void assert_measures(const char *name, const att_ranking *r)
     assert_int_equal(golden_line(GOLDEN_RANKING, name, x, 16), 13);
     assert_int_equal(r->cases, x[0]);
     assert_int_equal(r->repeats, x[1]);
-    const att_estimate found[] = {r->hr, r->ndcg, r->mrr};
+    const att_interval found[] = {r->hr, r->ndcg, r->mrr};
     for (int i = 0; i < 3; i++) {
         assert_near(name, found[i].mean, x[2 + 3 * i]);
         assert_near(name, found[i].low, x[3 + 3 * i]);

@@ -2,7 +2,7 @@
  * against headers of other versions than the libraries that it runs with. It uses no field that is the last of a
  * struct. */
 #include <attend_learn.h>
-#include "attend_text.h"
+#include "attend_metric.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,5 @@
 #include "caption_scores.h"
 
-#include <attend_text.h>
-#include <attend_util.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,19 +94,14 @@ int caption_scores_differences(const caption_scores *a, const caption_scores *b,
 
 /* ---- Controls -------------------------------------------------------------- */
 
-/* A random cycle of all images (Sattolo 1986): no image keeps its own. */
-void caption_shuffle(const char *const *texts, int64_t n, uint64_t seed, const char **to)
+int caption_shuffle(const att_ctx *ctx, const char *const *texts, int64_t n, uint64_t seed, const char **to)
 {
-    memcpy(to, texts, (size_t)n * sizeof *to);
-    for (int64_t i = n - 1; i > 0; i--) {
-        const uint32_t counter[4] = {(uint32_t)i};
-        uint32_t words[4];
-        att_random(seed, counter, words);
-        const int64_t k = (int64_t)(((uint64_t)words[0] * (uint64_t)i) >> 32);
-        const char *text = to[i];
-        to[i] = to[k];
-        to[k] = text;
-    }
+    int64_t *from = malloc((size_t)n * sizeof *from);
+    const int code = from ? cli_status(ctx, att_cyclic_permutation(seed, n, from)) : cli_fail_memory();
+    for (int64_t i = 0; !code && i < n; i++)
+        to[i] = texts[from[i]];
+    free(from);
+    return code;
 }
 
 typedef struct counted {

@@ -4,6 +4,8 @@
 
 #include "captioner.h"
 
+#include <attend_metric.h>
+
 /* The references of images of a set */
 typedef struct caption_references {
     att_ctx *ctx;
@@ -38,7 +40,7 @@ int caption_scores_differences(const caption_scores *a, const caption_scores *b,
                                uint64_t seed, caption_intervals *out);
 
 /* Another image's caption for each: to[i] is what texts[from] is, and from is never i; both [n], n > 1. */
-void caption_shuffle(const char *const *texts, int64_t n, uint64_t seed, const char **to);
+int caption_shuffle(const att_ctx *ctx, const char *const *texts, int64_t n, uint64_t seed, const char **to);
 
 /* Distinct texts, the most frequent first: sorted into out [n]; returns their number. -1: no memory */
 int64_t caption_distinct(const char *const *texts, int64_t n, const char **out);

@@ -190,10 +190,10 @@ static int measure(evaluation *e)
         code = caption_scores_make(&e->model, &e->r, e->text);
     if (!code)
         code = caption_scores_intervals(&e->model, &e->r, (uint64_t)seed, &e->of_model);
-    if (code)
-        return code;
-    caption_shuffle(e->text, e->n, (uint64_t)seed, e->shuffled);
-    code = caption_scores_make(&e->control, &e->r, e->shuffled);
+    if (!code)
+        code = caption_shuffle(e->r.ctx, e->text, e->n, (uint64_t)seed, e->shuffled);
+    if (!code)
+        code = caption_scores_make(&e->control, &e->r, e->shuffled);
     if (!code)
         code = caption_scores_differences(&e->model, &e->control, &e->r, (uint64_t)seed, &e->over_control);
     if (!code)

@@ -276,7 +276,7 @@ static void print_candidates(const evaluation *e)
                (long long)drawn(), (long long)seed);
 }
 
-static double half_width(const att_estimate *x) { return (x->high - x->low) / 2; }
+static double half_width(const att_interval *x) { return (x->high - x->low) / 2; }
 
 /* Of a path the last name. */
 static const char *short_name(const char *name)
@@ -311,7 +311,7 @@ static void print_table(const evaluation *e, int64_t k)
             continue;
         utf8_field(stdout, short_name(e->result[i].name), width, 0);
         for (int c = 0; c < n_columns; c++) {
-            const att_estimate *x = (const att_estimate *)((const char *)r + columns[c].at);
+            const att_interval *x = (const att_interval *)((const char *)r + columns[c].at);
             printf("  %.4f ±%.4f", x->mean, half_width(x));
         }
         printf("  %6.2f %%  %10.1f\n", 100 * r->coverage, r->popularity);
@@ -342,7 +342,7 @@ static void print_text(const evaluation *e)
          "recommended to some user; popularity: mean number of their training actions.");
 }
 
-static void json_estimate(cli_json *j, const char *key, const att_estimate *x)
+static void json_estimate(cli_json *j, const char *key, const att_interval *x)
 {
     char name[32];
     cli_json_number(j, key, x->mean, 8);

@@ -4,6 +4,8 @@
 #include "cli/base/utf8.h"
 #include "cli/train/train.h"
 
+#include <attend_metric.h>
+
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -7,6 +7,8 @@
 #include "cli/draw/picture.h"
 #include "vision.h"
 
+#include <attend_metric.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,10 +48,10 @@ typedef struct counts {
     int64_t broken;          /* the others */
     class_count *of;         /* [classes] */
     int64_t *confusion;      /* [classes, classes]: class, answer; NULL: it is not shown */
-    int64_t right, right_top;
-    int64_t binned[BINS], binned_right[BINS]; /* by confidence, the probability of the answer */
-    double confidence[BINS];                  /* sums */
-    double seconds;
+    int64_t counted, right, right_top;
+    float *confidence; /* [images]: the probability of the answer, of those that are counted */
+    bool *is_right;    /* [images] */
+    double calibration_error, seconds;
     /* Of a block: */
     int64_t room, first; /* its number of images; the first of them */
     cli_image *read;     /* [room] */
@@ -67,7 +69,6 @@ static void count_image(counts *c, int64_t class, const float *p)
         answer = p[k] > p[answer] ? k : answer;
         above += p[k] > p[class] || (p[k] == p[class] && k < class);
     }
-    const int bin = (int)fmin(BINS - 1, (double)p[answer] * BINS);
     if (c->confusion)
         c->confusion[class * c->classes + answer]++;
     c->of[class].images++;
@@ -75,9 +76,8 @@ static void count_image(counts *c, int64_t class, const float *p)
     c->of[class].right += answer == class;
     c->right += answer == class;
     c->right_top += above < TOP;
-    c->binned[bin]++;
-    c->binned_right[bin] += answer == class;
-    c->confidence[bin] += (double)p[answer];
+    c->confidence[c->counted] = p[answer];
+    c->is_right[c->counted++] = answer == class;
 }
 
 static int count_block(counts *c, int64_t n)
@@ -128,25 +128,6 @@ static int count_all(counts *c)
 
 static double share(int64_t part, int64_t all) { return all ? (double)part / (double)all : NAN; }
 
-/* The 95 % interval of a proportion (Wilson 1927) */
-static void wilson(int64_t right, int64_t n, double *low, double *high)
-{
-    const double z = 1.959963984540054, p = share(right, n), all = (double)n, scale = 1 + z * z / all,
-                 centre = (p + z * z / (2 * all)) / scale,
-                 half = z / scale * sqrt(p * (1 - p) / all + z * z / (4 * all * all));
-    *low = centre - half;
-    *high = centre + half;
-}
-
-/* Expected calibration error: the mean distance of confidence and accuracy, by bins of confidence (Guo et al. 2017) */
-static double calibration_error(const counts *c)
-{
-    double sum = 0;
-    for (int i = 0; i < BINS; i++)
-        sum += fabs((double)c->binned_right[i] - c->confidence[i]);
-    return sum / (double)c->images;
-}
-
 /* Both are NAN where there is none to be found. */
 static double precision(const class_count *n) { return share(n->right, n->answers); }
 static double recall(const class_count *n) { return share(n->right, n->images); }
@@ -192,13 +173,13 @@ static void print_classes(const counts *c)
 
 static void print_text(const counts *c)
 {
-    double low, high;
-    wilson(c->right, c->images, &low, &high);
-    printf("accuracy     %6.2f %%  from %.2f to %.2f (95 %%): %lld of %lld images\n", 100 * share(c->right, c->images),
-           100 * low, 100 * high, (long long)c->right, (long long)c->images);
+    att_interval a = {0};
+    att_share_interval(c->right, c->images, &a);
+    printf("accuracy     %6.2f %%  from %.2f to %.2f (95 %%): %lld of %lld images\n", 100 * a.mean, 100 * a.low,
+           100 * a.high, (long long)c->right, (long long)c->images);
     if (c->classes > TOP)
         printf("top %d        %6.2f %%\n", TOP, 100 * share(c->right_top, c->images));
-    printf("calibration  %6.2f %%  expected error of the probabilities, %d bins\n", 100 * calibration_error(c), BINS);
+    printf("calibration  %6.2f %%  expected error of the probabilities, %d bins\n", 100 * c->calibration_error, BINS);
     printf("%.0f images/s\n", (double)c->images / c->seconds);
     print_classes(c);
 }
@@ -231,19 +212,19 @@ static void json_confusion(cli_json *j, const counts *c)
 
 static void print_json(const counts *c)
 {
-    double low, high;
-    wilson(c->right, c->images, &low, &high);
+    att_interval a = {0};
+    att_share_interval(c->right, c->images, &a);
     cli_json j = cli_json_begin(stdout);
     cli_json_integer(&j, "images", c->images);
     cli_json_integer(&j, "right", c->right);
     if (c->broken)
         cli_json_integer(&j, "broken", c->broken);
-    cli_json_number(&j, "accuracy", share(c->right, c->images), 8);
-    cli_json_number(&j, "low", low, 8);
-    cli_json_number(&j, "high", high, 8);
+    cli_json_number(&j, "accuracy", a.mean, 8);
+    cli_json_number(&j, "low", a.low, 8);
+    cli_json_number(&j, "high", a.high, 8);
     if (c->classes > TOP)
         cli_json_number(&j, "top5", share(c->right_top, c->images), 8);
-    cli_json_number(&j, "calibration_error", calibration_error(c), 8);
+    cli_json_number(&j, "calibration_error", c->calibration_error, 8);
     cli_json_fixed(&j, "seconds", c->seconds, 3);
     json_classes(&j, c);
     if (c->classes <= MAX_JSON)
@@ -336,11 +317,14 @@ static int allocate(counts *c)
     c->room = small ? MAX_BLOCK : cli_images_at_once(c->m.ctx);
     c->of = calloc((size_t)c->classes, sizeof *c->of);
     c->confusion = matrix ? calloc((size_t)(c->classes * c->classes), sizeof *c->confusion) : NULL;
+    c->confidence = malloc((size_t)c->images * sizeof *c->confidence);
+    c->is_right = malloc((size_t)c->images * sizeof *c->is_right);
     c->read = malloc((size_t)c->room * sizeof *c->read);
     c->image = malloc((size_t)c->room * sizeof *c->image);
     c->expected = malloc((size_t)c->room * sizeof *c->expected);
     c->probability = malloc((size_t)(c->room * c->classes) * sizeof *c->probability);
-    return c->of && !matrix == !c->confusion && c->read && c->image && c->expected && c->probability
+    return c->of && !matrix == !c->confusion && c->confidence && c->is_right && c->read && c->image && c->expected &&
+                   c->probability
                ? CLI_DONE
                : cli_fail_memory();
 }
@@ -362,6 +346,9 @@ static int evaluate(counts *c)
         code = allocate(c);
     if (!code)
         code = count_all(c);
+    if (!code)
+        code = cli_status(c->m.ctx, att_calibration_error(c->m.ctx, c->confidence, c->is_right, c->images, BINS,
+                                                          &c->calibration_error));
     if (code)
         return code;
     const int drawn = confusion_path ? draw(c) : CLI_DONE; /* first: | head ends the output below */
@@ -379,6 +366,8 @@ static int run(int n, char **arguments)
     att_image_set_free(c.set);
     free(c.of);
     free(c.confusion);
+    free(c.confidence);
+    free(c.is_right);
     free(c.read);
     free(c.image);
     free(c.expected);

@@ -1,4 +1,5 @@
 /* The tool on captions: what is printed and drawn, and how good it is. */
+#include "attend_metric.h"
 #include "fixtures/captioner.h"
 #include "fixtures/tool.h"
 #include "attend_caption.h"
