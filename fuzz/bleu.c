@@ -1,6 +1,8 @@
 /* The input is a translation and, one section each, its references; the first byte says how words are cut. */
 #include "fuzz.h"
 
+#include "attend_metric.h"
+
 enum { MAX_REFERENCES = 4 };
 
 static att_bleu_counts count(att_bleu_tokenizer words, fuzz_section text, const fuzz_section *reference, int n)

@@ -2,6 +2,8 @@
 #ifndef FUZZ_H
 #define FUZZ_H
 
+#include "attend.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,8 @@
 
 #include "fuzz.h"
 
+#include "attend_text.h"
+
 static inline att_tokens fuzz_encode(const att_tokenizer *t, fuzz_section text, int64_t max_tokens, bool no_special)
 {
     att_tokens tokens;

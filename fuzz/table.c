@@ -2,6 +2,8 @@
  * the order of their lines, which are the same when they are written with all fields in quotes and read again. */
 #include "fuzz.h"
 
+#include "attend_text.h"
+
 enum { TSV = 1, SKIP = 2 };
 
 static void put_quoted(FILE *f, att_byte_view field)
