@@ -435,20 +435,23 @@ def count_mallocs(torture, i, folder):
 
 
 def count_calls(torture, i, *options):
-    """How often a command makes each call."""
+    """How often a command makes each call; and how often before it becomes another program, if it does."""
     place = Place(torture.original)
-    counts = collections.Counter()
+    counts, before, programs = collections.Counter(), collections.Counter(), collections.Counter()
     with tempfile.NamedTemporaryFile("r") as trace:
         torture.finish(torture.start(COMMANDS[i][0], place.folder, [
-            "strace", *options, "-f", "-qqq", "-o", trace.name, "-e", "trace=" + ",".join(CALLS)]))
+            "strace", *options, "-f", "-qqq", "-o", trace.name, "-e", "trace=" + ",".join([*CALLS, "execve"])]))
         for line in trace:
-            match = re.match(r"\d+ +(\w+)\(", line)
+            match = re.match(r"(\d+) +(\w+)\(", line)
+            if match and match[2] == "execve":
+                programs[match[1]] += 1
+                before = counts.copy() if programs[match[1]] == 2 else before
             for calls in CALLS:
-                counts[calls] += bool(match) and match[1] in calls.split(",")
+                counts[calls] += bool(match) and match[2] in calls.split(",")
     shutil.rmtree(place.folder)
     if not counts["openat"]:
         print("strace cannot watch a process here: calls to the system are not made to fail", flush=True)
-    return counts
+    return counts, before
 
 
 def numeric_options(tool, command):
@@ -459,13 +462,15 @@ def numeric_options(tool, command):
 
 def all_runs(torture, r):
     runs = []
-    loader = count_calls(torture, 0, "-E", "LD_TRACE_LOADED_OBJECTS=1")  # the system's, before the tool begins
+    loader, _ = count_calls(torture, 0, "-E", "LD_TRACE_LOADED_OBJECTS=1")  # the system's, before a program begins
     for i, (command, reads, writes) in enumerate(COMMANDS):
         add = lambda kind, values: runs.extend(Run(i, kind, v) for v in values)
         add("malloc", range(1, count_mallocs(torture, i, None) + 1))
-        for calls, n in (count_calls(torture, i) if loader["openat"] else loader).items():
-            first = 1 if calls == "write" else loader.get(calls, 0) + 1
-            add("call", [(calls, error, k) for error in CALLS[calls] for k in range(first, n + 1)])
+        all_calls, before = count_calls(torture, i) if loader["openat"] else (loader, {})
+        for calls, n in all_calls.items():
+            first, second = 1 if calls == "write" else loader.get(calls, 0) + 1, before.get(calls, 0)
+            add("call", [(calls, error, k) for error in CALLS[calls] for k in range(first, n + 1)
+                         if not second < k < second + first])
         add("closed", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
         add("limit", [("RLIMIT_FSIZE", n) for n in (0, 1, 100, 1000, 4096, 10000)] +
             [("RLIMIT_NOFILE", n) for n in range(3, 12)] + [("RLIMIT_AS", n << 20) for n in (8, 16, 32, 64, 128)] +
