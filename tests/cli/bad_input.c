@@ -192,9 +192,12 @@ static void a_failed_run_keeps_the_old_output(void **state)
 static void an_interrupted_run_leaves_no_file(void **state)
 {
     (void)state;
-    assert_int_equal(tool("{ echo a; sleep 2; } | timeout --preserve-status -s INT 0.5 $A embed -m $D -o there2"), 130);
+    assert_int_equal(tool("mkfifo lines; exec 3<>lines; env --default-signal=INT $A embed -m $D -o there2 <lines & "
+                          "await 'ls there2.unfinished-*'; kill -INT $!; wait $!"),
+                     130);
     assert_string_equal(tool_err, "");
-    assert_int_equal(tool("{ echo a; sleep 2; } | timeout --preserve-status -s TERM 0.5 $A embed -m $D -o there2"),
+    assert_int_equal(tool("exec 3<>lines; $A embed -m $D -o there2 <lines & await 'ls there2.unfinished-*'; "
+                          "kill -TERM $!; wait $!"),
                      143);
     assert_int_equal(tool("ls -A | grep -c -e there2 -e .unfinished-"), 1);
     assert_string_equal(tool_out, "0\n");

@@ -109,8 +109,8 @@ static void ignored_signals_stay_ignored(void **state)
 {
     (void)state;
     assert_int_equal(
-        tool("trap '' HUP; exec 3<>fifo; $A embed -m $D <fifo -o hup 3<&- & p=$!; sleep 0.2; kill -HUP $p; "
-             "echo a >&3; exec 3>&-; wait $p"),
+        tool("trap '' HUP; exec 3<>fifo; $A embed -m $D <fifo -o hup 3<&- & p=$!; await 'ls hup.unfinished*'; "
+             "kill -HUP $p; echo a >&3; exec 3>&-; wait $p"),
         0);
     assert_int_equal(tool("wc -l <hup"), 0);
     assert_string_equal(tool_out, "1\n");
@@ -211,17 +211,15 @@ static void a_mapped_file_that_is_cut_short_is_named(void **state)
 {
     (void)state;
     assert_int_equal(tool("head -n 1000 many >some; $A embed -m $D --format npy -o some.npy some"), 0);
-    assert_int_equal(
-        tool("rm -f out; { echo a; while ! test -s out; do sleep 0.02; done; truncate -s 0 some.npy; echo b; } | "
-             "$A search -m $D -c some -i some.npy -k 1 >out"),
-        1);
+    assert_int_equal(tool("rm -f out; { echo a; await 'test -s out'; truncate -s 0 some.npy; echo b; } | "
+                          "$A search -m $D -c some -i some.npy -k 1 >out"),
+                     1);
     assert_has(tool_err, "attend: ");
     assert_has(tool_err, "/some.npy: was cut short while it was in use");
     assert_int_equal(count(tool_err, "\n"), 1);
-    assert_int_equal(
-        tool("rm out; { echo a; while ! test -s out; do sleep 0.02; done; truncate -s 0 m/model.safetensors; "
-             "cat many; } | $A embed -m m >out"),
-        1);
+    assert_int_equal(tool("rm out; { echo a; await 'test -s out'; truncate -s 0 m/model.safetensors; "
+                          "cat many; } | $A embed -m m >out"),
+                     1);
     assert_has(tool_err, "/m/model.safetensors: was cut short while it was in use");
     assert_int_equal(count(tool_err, "\n"), 1);
 }

@@ -122,9 +122,9 @@ static void a_second_process_waits_for_the_first(void **state)
     char hash[SHA256_TEXT];
     const cli_known_model m = small_model(hash);
     assert_int_equal(tool("mkdir -p both/.small.unfinished"), 0);
-    assert_int_equal(tool("flock both/.small.unfinished sh -c 'echo >held; sleep 0.5; cp -r made/package/model "
-                          "both/small; rm -r both/.small.unfinished' >/dev/null 2>&1 & "
-                          "while ! [ -e held ]; do sleep 0.01; done"),
+    assert_int_equal(tool("{ flock 9; echo >held; await \"grep 'waiting for it' $D.err\"; cp -r made/package/model "
+                          "both/small; rm -r both/.small.unfinished; } 9<both/.small.unfinished >/dev/null 2>&1 & "
+                          "await 'test -e held'"),
                      0);
     assert_int_equal(download(&m, in_folder("both"), false), 0); /* not new: the first one made it */
     assert_has(tool_err, "another process downloads small: waiting for it");
@@ -196,7 +196,7 @@ static void an_interrupted_download_leaves_nothing(void **state)
         snprintf(
             line, sizeof line, /* in the background the shell ignores SIGINT */
             "rm -f begun; ATTEND_MODELS=nothing HANG=$D/begun env --default-signal=INT $A fetch all-MiniLM-L6-v2 & "
-            "while ! [ -s begun ]; do sleep 0.01; done; ls -A nothing; kill -%s $!; wait $!",
+            "await 'test -s begun'; ls -A nothing; kill -%s $!; wait $!",
             signal[i]);
         assert_int_equal(tool(line), code[i]);
         assert_string_equal(tool_out, ".all-MiniLM-L6-v2.unfinished\n");

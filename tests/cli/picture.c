@@ -120,9 +120,8 @@ static void a_signal_ends_the_drawing_too(void **state)
         char line[512];
         snprintf(line, sizeof line,
                  "rm -f pid; PATH=$D/bin:$PATH DO='echo $$ >pid; exec sleep 60' env --default-signal=%s "
-                 "$A plot log -o signal.png & while ! [ -s pid ]; do sleep 0.01; done; kill -%s $!; wait $!; code=$?; "
-                 "i=0; while kill -0 $(cat pid) 2>/dev/null && [ $i -lt 500 ]; do i=$((i + 1)); sleep 0.01; done; "
-                 "ls -A | grep -e signal.png -e unfinished; [ $i -lt 500 ] && exit $code",
+                 "$A plot log -o signal.png & await 'test -s pid'; kill -%s $!; wait $!; code=$?; "
+                 "await '! kill -0 $(cat pid)' || exit 1; ls -A | grep -e signal.png -e unfinished; exit $code",
                  signals[i].name, signals[i].name);
         assert_int_equal(tool(line), signals[i].code);
         assert_string_equal(tool_out, "");

@@ -106,8 +106,7 @@ static void a_training_that_is_interrupted_is_a_model(void **state)
     (void)state;
     assert_interrupt_leaves_a_model(TRAIN "--epochs 100000 --save-every 1 --presence-epochs 0", "caption", "",
                                     "images/0.png");
-    assert_int_equal(tool("rm -rf stopped; { while ! ls stopped/checkpoint-* >/dev/null 2>&1; do sleep 0.05; done; "
-                          "kill -TERM $$; } & exec " TRAIN
+    assert_int_equal(tool("rm -rf stopped; { await 'ls stopped/checkpoint-*'; kill -TERM $$; } & exec " TRAIN
                           "--epochs 100000 --save-every 1 --presence-epochs 99999 -o stopped"),
                      143);
     assert_has(tool_err, "; only the presence of words has been learnt, so there is no model yet; attend train caption "

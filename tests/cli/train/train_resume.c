@@ -35,7 +35,7 @@ static void a_folder_is_all_that_is_needed(void **state)
     assert_has(tool_err, "continues after step 4, 6 steps in all\n");
     assert_int_equal(tool(SAME_LOG("one/log.jsonl", "whole/log.jsonl")), 0);
     assert_int_equal(tool(EMBED "--epochs 3 -o calm && { " EMBED "--epochs 3 --save-every 1 -o killed & "
-                                "while ! ls killed/checkpoint-* >/dev/null 2>&1; do sleep 0.01; done; kill -KILL $!; "
+                                "await 'ls killed/checkpoint-*'; kill -KILL $!; "
                                 "wait $!; cd elsewhere; $A train embed --resume -o ../killed; } && "
                                 "cmp ../calm/model.safetensors ../killed/model.safetensors"),
                      0);
@@ -177,9 +177,7 @@ static void stored_options_that_are_damaged_are_refused(void **state)
 static void a_killed_training_says_how_to_go_on(void **state)
 {
     (void)state;
-    assert_int_equal(tool(TRAIN "-o kill 2>/dev/null & while ! ls kill/checkpoint-* >/dev/null 2>&1; do sleep 0.01; "
-                                "done; kill -KILL $!; wait $!"),
-                     137);
+    assert_int_equal(tool(TRAIN "-o kill 2>/dev/null & await 'ls kill/checkpoint-*'; kill -KILL $!; wait $!"), 137);
     assert_refused("echo eins | $A translate -m kill", 1,
                    "kill has a training that has not finished: attend train translate --resume -o kill");
     assert_refused("echo eins | $A embed -m kill", 1, "attend train translate --resume -o kill");

@@ -138,8 +138,7 @@ static void a_file_that_is_cut_ends_a_training_and_leaves_its_checkpoints(void *
 {
     (void)state;
     assert_int_equal(tool("cp train.de cut.de; " TRAIN "--src cut.de --tgt train.en --save-every 1 -o cut & "
-                          "while kill -0 $! && ! ls cut/checkpoint-* >/dev/null 2>&1; do sleep 0.05; done; head -n 150 "
-                          "train.de >cut.de; "
+                          "await '! kill -0 $! || ls cut/checkpoint-*'; head -n 150 train.de >cut.de; "
                           "wait $!"),
                      1);
     assert_has(tool_err, "cut.de was changed while it was learnt from");

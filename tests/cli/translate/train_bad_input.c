@@ -111,7 +111,7 @@ static void a_folder_is_of_one_training_at_a_time(void **state)
 {
     (void)state;
     assert_int_equal(tool(TRAIN FILES "--save-every 1 -o both >/dev/null 2>&1 & "
-                                      "while ! ls both/checkpoint-* >/dev/null 2>&1; do sleep 0.05; done; " TRAIN FILES
+                                      "await 'ls both/checkpoint-*'; " TRAIN FILES
                                       "--resume -o both; echo $? >code; kill -TERM $!; wait $!; cat code"),
                      0);
     assert_string_equal(tool_out, "1\n");

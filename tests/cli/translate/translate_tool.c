@@ -42,7 +42,7 @@ static void blocks_are_translated_as_they_come_and_keep_their_order(void **state
                           "while [ $i -lt 86 ]; do cat 2; i=$((i+1)); done | head -600 | cmp - 1"),
                      0);
     /* the first line is there before the second has come */
-    assert_int_equal(tool("{ echo a; sleep 1; test -s out && echo yes >&2; echo b; } | $A translate -m $T -b 1 >out"),
+    assert_int_equal(tool("{ echo a; await 'test -s out' && echo yes >&2; echo b; } | $A translate -m $T -b 1 >out"),
                      0);
     assert_string_equal(tool_err, "yes\n");
 }
@@ -204,10 +204,12 @@ static void what_cannot_be_read_or_written_is_named(void **state)
 static void an_interrupted_run_leaves_no_file(void **state)
 {
     (void)state;
-    assert_int_equal(tool("{ echo a; sleep 2; } | timeout --preserve-status -s INT 1 $A translate -m $T -a half.json"),
-                     130);
+    assert_int_equal(
+        tool("mkfifo half_way; env --default-signal=INT $A translate -m $T -b 1 -a half.json <half_way >out & "
+             "{ echo a; await 'test -s out'; kill -INT $!; wait $!; } >half_way"),
+        130);
     assert_string_equal(tool_err, "");
-    assert_int_equal(tool("ls -A | grep -c -e half -e .unfinished-"), 1);
+    assert_int_equal(tool("ls -A | grep -c -e half.json -e .unfinished-"), 1);
     assert_string_equal(tool_out, "0\n");
     assert_int_equal(tool("{ $A translate -m $T many; echo $? >code; } | head -1 >/dev/null; cat code"), 0);
 }
