@@ -82,7 +82,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     att_attention_spec s = spec_of(middle);
     int64_t lengths[4];
     choose(ALL_STAGES, &o, &s, lengths);
-    check_threads(check_step(5), &s, &o.args, NULL);
+    check_threads(check_step(15), &s, &o.args, NULL);
     drop(&o);
 }
 

@@ -95,7 +95,7 @@ static void tokens_one_by_one_and_in_chunks_give_the_bits_of_the_full_pass(void 
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
         int done = 0;
         for (int w = 0; w < WAYS; w++)
-            for (int h = w % check_step(3); h < COUNT(heads); h += check_step(3), done++) {
+            for (int h = w % check_step(COUNT(heads)); h < COUNT(heads); h += check_step(COUNT(heads)), done++) {
                 const shape m = {2,
                                  heads[h].heads,
                                  heads[h].kv_heads,

@@ -222,7 +222,7 @@ static void a_failing_allocation_changes_no_gradient_and_leaks_nothing(void **st
     network_numbers(&n);
     att_status s = ATT_ERR_MEMORY;
     long failed = 0;
-    for (long at = 1; s; at += check_step(3), failed++) {
+    for (long at = 1; s; at += check_step(5), failed++) {
         fail_alloc f = {0};
         att_ctx *ctx = fail_open(&f);
         assert_int_equal(network_open(ctx, &n), ATT_OK);
@@ -249,7 +249,7 @@ static void a_failing_allocation_changes_no_gradient_and_leaks_nothing(void **st
         att_close(ctx);
         assert_int_equal(f.live, 0);
     }
-    assert_true(failed > 5 / check_step(3)); /* gradients' second buffers, the arena's blocks, attention's memory */
+    assert_true(failed > 5 / check_step(5)); /* gradients' second buffers, the arena's blocks, attention's memory */
     network_forget(&n);
 }
 
@@ -259,7 +259,7 @@ static void a_failing_allocation_while_recording_is_an_error(void **state)
     network n;
     network_numbers(&n);
     att_status s = ATT_ERR_MEMORY;
-    for (long at = 1; s; at += check_step(3)) {
+    for (long at = 1; s; at += check_step(5)) {
         fail_alloc f = {0};
         att_ctx *ctx = fail_open(&f);
         assert_int_equal(network_open(ctx, &n), ATT_OK);
