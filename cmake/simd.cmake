@@ -19,6 +19,10 @@ foreach(header IN LISTS headers)
 endforeach()
 list(SORT ranked)
 list(TRANSFORM ranked REPLACE "^.*:" "" OUTPUT_VARIABLE sets)
+set(ATT_SETS "" CACHE STRING "the instruction sets to compile kernels for, as a regular expression; empty: all that there are")
+if(ATT_SETS)
+  list(FILTER sets INCLUDE REGEX "^(${ATT_SETS})$")
+endif()
 
 # The set whose version of a file another set uses: itself where the file is compiled for it, else the one it extends.
 # Empty where the file is not for it.

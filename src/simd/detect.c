@@ -10,8 +10,9 @@
 /* XCR0: SSE|AVX, opmask|ZMM beside them, and AMX's configuration and tiles */
 enum { ATT_STATE_YMM = 0x06, ATT_STATE_ZMM = 0xe6, ATT_STATE_TILES = 0x600e6 };
 
-/* The OS saves these registers when it switches threads; the CPU having them is not enough. */
-static bool att_cpu_saves(uint32_t state)
+/* The OS saves these registers when it switches threads; the CPU having them is not enough. Unused where kernels are
+ * compiled for the scalar set alone (ATT_SETS). */
+__attribute__((unused)) static bool att_cpu_saves(uint32_t state)
 {
     uint32_t a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))

@@ -8,8 +8,8 @@ static void a_set_that_extends_another_shares_its_kernels(void **state)
     (void)state;
     static const char *const names[] = {"avx512", "avx512bf16", "amx"};
     const int base = att_isa_find(names[0]);
-    if (base < 0)
-        skip(); /* not on this processor */
+    if (base < 0 || base == att_isa_count() - 1)
+        skip(); /* not on this processor, or the last that is compiled: ATT_SETS */
     const att_kernels *k = att_kernels_of(base);
     assert_true(!k->bf16.scores);
     for (int i = 1; i < 3; i++) {
