@@ -64,6 +64,7 @@ grep -qE '^ +日本 · lake = 0×0\.8 \+ 1×0\.1 = 0\.1000$' "$work/own" || fail
 ! grep -q 'The figures of the source' "$work/own" || fail "own vectors have no source"
 for chapter in $vectors; do
     for own in '1 2 3' '1e15' '0 0\n0 0' '1\n2\n-3' '1 2 3 4 5 6\n6 5 4 3 2 1\n1e15 1 1 1 1 1'; do
+        [ "${ATTEND_TEST_LESS:-0}" = 0 ] || [ "${own#1 2 3 4}" != "$own" ] || continue
         printf "$own\n" | "$attend" explain "$chapter" --input - >/dev/null || fail "$chapter on $own ends with $?"
     done
 done

@@ -107,8 +107,10 @@ static void in_fewer_bytes_hardly_a_translation_changes(void **state)
     (void)state;
     assert_int_equal(tool("cut -f 1 $GOLDEN >de && $A translate -m $SHIPPED <de >f16"), 0);
     assert_int_equal(tool("$A translate -m $SHIPPED --dtype int8 <de >int8"), 0);
-    assert_int_equal(tool("while read -r line; do printf '%s\n' \"$line\" | $A translate -m $SHIPPED --dtype int8; "
-                          "done <de | cmp - int8"),
+    setenv("STEP", check_step(5) > 1 ? "5" : "1", 1);
+    assert_int_equal(tool("sed -n \"1~${STEP}p\" de | while read -r line; do printf '%s\n' \"$line\" | "
+                          "$A translate -m $SHIPPED --dtype int8; done >alone; "
+                          "sed -n \"1~${STEP}p\" int8 | cmp - alone"),
                      0);
     assert_int_equal(tool("diff f16 int8 | grep -c '^>'"), 0);
     assert_in_range(strtol(tool_out, NULL, 10), 1, SENTENCES / 5);
