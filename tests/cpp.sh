@@ -1,6 +1,6 @@
 #!/bin/sh
-# Are the public headers good C++20? Compiles each alone and examples/*.cpp, without a warning, and runs
-# tests/macros.cpp with the shared libraries in FOLDER, by each compiler that is here.
+# Are the public headers good C++20? Compiles each alone, without a warning, and runs tests/macros.cpp with the shared
+# libraries in FOLDER, by each compiler that is here. The build does so with examples/*.cpp, and ./dev check by clang++.
 # usage: tests/cpp.sh FOLDER
 set -eu
 folder=$1
@@ -18,13 +18,9 @@ for compiler in g++ clang++; do
         # shellcheck disable=SC2086
         $compiler $flags -fsyntax-only "$work/header.cpp"
     done
-    for example in "$root"/examples/*.cpp; do
-        # shellcheck disable=SC2086
-        $compiler $flags -fsyntax-only "$example"
-    done
     # shellcheck disable=SC2086
     $compiler $flags "$root/tests/macros.cpp" -L"$folder" -lattend -Wl,-rpath,"$folder" -o "$work/macros"
     "$work/macros" || { echo "$compiler: tests/macros.cpp returns $?"; exit 1; }
-    echo "$compiler: examples compile without a warning, macros have the right values"
+    echo "$compiler: headers compile without a warning, macros have the right values"
 done
 [ $compilers -gt 0 ] || exit 77
