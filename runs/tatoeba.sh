@@ -40,7 +40,7 @@ grep € "$out/more.tsv" >"$out/signs"
     "$out/own.de" "$out/own.en" "$out/signs"
 learn translate "$out/model" --src "$out/train.de" --tgt "$out/train.en" \
     --valid-src "$out/valid.de" --valid-tgt "$out/valid.en" --tokenizer "$out/joint.spm" --batch-tokens 2048 \
-    --schedule inverse-sqrt --rate 0.001 --warmup 1000 --half --steps 13000
+    --schedule inverse-sqrt --rate 0.001 --warmup 1000 --dtype f16 --steps 13000
 "$attend" translate -m "$out/model" "$out/test.de" >"$out/translated.en"
 "$attend" bleu --confidence "$out/translated.en" "$out/test.en"
 echo "To ship it: cp $out/model/{config.json,generation_config.json,model.safetensors,source.spm,target.spm,\

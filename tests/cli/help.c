@@ -164,7 +164,7 @@ static void summaries_begin_with_a_verb(void **state)
 /* Asserts that the help of a command has the text, however its lines are broken. */
 static void assert_help(const char *command, const char *text)
 {
-    char line[128], flat[1 << 14];
+    char line[128], flat[1 << 15];
     size_t n = 0;
     snprintf(line, sizeof line, "$A help %s", command);
     assert_int_equal(tool(line), 0);
@@ -186,22 +186,12 @@ static void options_are_found_by_the_words_of_the_field(void **state)
     } has[] = {
         {"train translate", "--dropout P dropout probability (0.1)"},
         {"train translate", "--smoothing X label smoothing (0.1)"},
-        {"train translate", "accumulate gradients over N batches"},
-        {"train translate", "warm up the learning rate over N steps"},
-        {"train translate", "clip gradients to this norm; 0: off"},
-        {"train translate", "average the last N checkpoints"},
-        {"train translate", "--seed N random seed (1)"},
-        {"train translate", "stop after N steps; 0: run until interrupted"},
-        {"train translate", "stop after N validations without improvement"},
-        {"train translate", "learning rate schedule"},
         {"train embed", "--decay X weight decay (0.01)"},
         {"train embed", "batch size"},
         {"train recommend", "--dropout P dropout probability (0.2)"},
         {"train recommend", "cross entropy of the softmax over all items"},
-        {"train recommend", "--beta2 X beta2 of AdamW"},
         {"evaluate recommend", "(HR@k, the recall of one item)"},
         {"recommend", "--similar ITEM print the items nearest to this one"},
-        {"train embed", "--seed N random seed (1)"},
         {"translate", "attend translate: translate text, line by line"},
         {"vocab", "attend vocab: learn a subword vocabulary (BPE) from text"},
         {"bleu", "attend bleu: score translations: BLEU and chrF, as sacreBLEU"},
@@ -212,6 +202,35 @@ static void options_are_found_by_the_words_of_the_field(void **state)
     };
     for (size_t i = 0; i < sizeof has / sizeof *has; i++)
         assert_help(has[i].command, has[i].text);
+}
+
+/* These mean the same in each. */
+static void trainings_have_the_same_options(void **state)
+{
+    (void)state;
+    static const char *const trainings[] = {"train caption", "train classify", "train embed", "train recommend",
+                                            "train translate"};
+    static const char *const has[] = {
+        "-o, --output FOLDER output folder: checkpoints and log, in the end the model --resume resume from the newest "
+        "checkpoint; the result has the same bits as without interruption",
+        "--steps N stop after N steps; 0, the default: no such limit --minutes N stop after N minutes",
+        "--patience N stop after N validations in a row without improvement (early stopping); 0: off",
+        "--rate RATE learning rate: the maximum",
+        "--schedule constant|inverse-sqrt|cosine|linear learning rate schedule",
+        "--warmup N warm up the learning rate over N steps; less than 1: over this share of all steps",
+        "--beta2 X beta2 of AdamW",
+        "--decay X weight decay",
+        "--clip NORM clip gradients to this norm; 0: off",
+        "--accumulate N accumulate gradients over N batches (1)",
+        "--validate-every N validate every N steps; 0: after each epoch",
+        "--save-every N save a checkpoint every N steps; 0: after each epoch",
+        "--average N average the last N checkpoints; 0: off",
+        "--keep N checkpoints to keep when the training has finished",
+        "--dtype f32|f16 type of the weights in the model (f32) --seed N random seed (1) --json print a line of JSON",
+    };
+    for (size_t i = 0; i < sizeof trainings / sizeof *trainings; i++)
+        for (size_t k = 0; k < sizeof has / sizeof *has; k++)
+            assert_help(trainings[i], has[k]);
 }
 
 static void standard_input_has_one_name(void **state)
@@ -235,6 +254,7 @@ int main(void)
         cmocka_unit_test(completion_knows_subcommands_and_models_before_files),
         cmocka_unit_test(summaries_begin_with_a_verb),
         cmocka_unit_test(options_are_found_by_the_words_of_the_field),
+        cmocka_unit_test(trainings_have_the_same_options),
         cmocka_unit_test(standard_input_has_one_name),
     };
     return cmocka_run_group_tests(tests, tool_setup, tool_teardown);

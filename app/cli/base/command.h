@@ -44,6 +44,8 @@ typedef struct cli_option {
     const char *help; /* one sentence without a full stop */
 } cli_option;
 
+enum { CLI_MAX_OPTIONS = 64 }; /* of a command */
+
 typedef struct cli_command {
     const char *name;
     const char *summary;   /* one line without a full stop */

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_OPTIONS = 64, LONG_BASE = 256, HELP = LONG_BASE - 1 };
+enum { LONG_BASE = 256, HELP = LONG_BASE - 1 };
 
 const cli_command *cli_find(const cli_command *const *commands, const char *path, const char *name)
 {
-    const char *names[MAX_OPTIONS];
+    const char *names[CLI_MAX_OPTIONS];
     int n = 0;
     for (; commands[n]; n++) {
         if (strcmp(commands[n]->name, name) == 0)
@@ -168,7 +168,7 @@ static int refuse(const cli_option *options, int n, const char *path, const char
         snprintf(shown, sizeof shown, "-%c", known);
         return cli_misuse("there is no option \"%s\"; \"%s --help\" lists them", shown, path);
     }
-    const char *names[MAX_OPTIONS + 1] = {"help"};
+    const char *names[CLI_MAX_OPTIONS + 1] = {"help"};
     for (int k = 0; k < n; k++)
         names[k + 1] = options[k].name;
     snprintf(shown, sizeof shown, "%.*s", (int)strcspn(given + 2, "="), given + 2);
@@ -209,12 +209,12 @@ static int check_arguments(const cli_command *c, const char *path, int n, char *
 
 static int parse(const cli_command *c, const char *path, int argc, char **argv, bool *help)
 {
-    struct option longs[MAX_OPTIONS + 2];
-    char letters[2 * MAX_OPTIONS + 4];
-    bool given[MAX_OPTIONS] = {false};
+    struct option longs[CLI_MAX_OPTIONS + 2];
+    char letters[2 * CLI_MAX_OPTIONS + 4];
+    bool given[CLI_MAX_OPTIONS] = {false};
     int n = count(c->options);
-    if (n > MAX_OPTIONS) /* a mistake in the table: no option would work, so a test sees it */
-        return cli_fail("%s has %d options, but MAX_OPTIONS is %d", path, n, MAX_OPTIONS);
+    if (n > CLI_MAX_OPTIONS) /* a mistake in the table: no option would work, so a test sees it */
+        return cli_fail("%s has %d options, but CLI_MAX_OPTIONS is %d", path, n, CLI_MAX_OPTIONS);
     translate(c->options, n, longs, letters);
     opterr = 0;
     optind = 0; /* GNU: restart */

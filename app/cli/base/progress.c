@@ -72,13 +72,13 @@ static void add_bar(line *l, const cli_progress *p, double spent, double share, 
     }
 }
 
-void cli_progress_show(cli_progress *p, int64_t count, const char *things, double share)
+void cli_progress_show(cli_progress *p, int64_t count, const char *unit, double share)
 {
     const double now = cli_seconds(), spent = now - p->begin;
     if (!is_due(p, now))
         return;
     line l = {.used = 0};
-    add(&l, "%lld %s, %.0f/s", (long long)count, things, (double)count / spent);
+    add(&l, "%lld %s, %.0f/s", (long long)count, unit, (double)count / spent);
     add_bar(&l, p, spent, share, 20);
     show(p, &l);
 }
@@ -86,7 +86,7 @@ void cli_progress_show(cli_progress *p, int64_t count, const char *things, doubl
 void cli_progress_report(void *of, double share)
 {
     cli_share *s = of;
-    cli_progress_show(&s->line, (int64_t)(share * (double)s->all), s->things, share);
+    cli_progress_show(&s->line, (int64_t)(share * (double)s->all), s->unit, share);
 }
 
 void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t count, double share)
@@ -101,7 +101,7 @@ void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t count
     line l = {.used = 0};
     add(&l, "step %lld", (long long)step);
     if (!isnan(loss))
-        add(&l, ", loss %.4f, %.0f %s/s", loss, (double)count / spent, p->things ? p->things : "tokens");
+        add(&l, ", loss %.4f, %.0f %s/s", loss, (double)count / spent, p->unit ? p->unit : "tokens");
     add_bar(&l, p, spent, share, 10);
     show(p, &l);
 }

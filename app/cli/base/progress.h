@@ -12,21 +12,22 @@ typedef struct cli_progress {
     bool plain;          /* lines are not replaced */
     double begin, shown; /* seconds */
     double first;        /* share that was done at the beginning */
-    const char *things;  /* of a training: what it counts, "images"; NULL: tokens */
+    const char *unit;    /* of a training: what it counts, "images"; NULL: tokens */
 } cli_progress;
 
 double cli_seconds(void); /* of a monotonic clock */
 void cli_progress_begin(cli_progress *p);
 /* `count` items are done; `share` of all in [0, 1], 0: unknown. */
-void cli_progress_show(cli_progress *p, int64_t count, const char *things, double share);
-/* Of a call that reports what share of `all` things is done: cli_progress_report, with this as its user. */
+void cli_progress_show(cli_progress *p, int64_t count, const char *unit, double share);
+/* Of a call that reports what share of `all` units is done: cli_progress_report, with this as its user. */
 typedef struct cli_share {
     cli_progress line;
     int64_t all;
-    const char *things;
+    const char *unit;
 } cli_share;
 void cli_progress_report(void *of, double share);
-/* Of a training: `step` steps are done, the mean loss is `loss` (NAN: unknown yet), `count` things in this process.
+/* Of a training: `step` steps are done, the mean loss is `loss` (NAN: unknown yet), `count` units were done in this
+ * process.
  */
 void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t count, double share);
 void cli_progress_end(cli_progress *p);

@@ -78,8 +78,8 @@ static void try_candidate(void *arg, int i)
     free(texts);
 }
 
-/* Of candidates [n]: mean [n], and score [n, images] or NULL. things: for the progress */
-static int try_all(const caption_references *r, const char *const *candidates, int64_t n, const char *things,
+/* Of candidates [n]: mean [n], and score [n, images] or NULL. unit: for the progress */
+static int try_all(const caption_references *r, const char *const *candidates, int64_t n, const char *unit,
                    double *mean, float *score)
 {
     cli_progress line;
@@ -95,7 +95,7 @@ static int try_all(const caption_references *r, const char *const *candidates, i
         for (int64_t i = 0; !code && i < count; i++)
             if (t.status[i])
                 code = t.status[i] == ATT_ERR_CANCELLED ? CLI_INTERRUPTED : cli_fail_memory();
-        cli_progress_show(&line, first + count, things, (double)(first + count) / (double)n);
+        cli_progress_show(&line, first + count, unit, (double)(first + count) / (double)n);
     }
     cli_progress_end(&line);
     return code;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-int caption_image_blocks(att_ctx *ctx, const char *const *paths, int64_t n, const char *things,
+int caption_image_blocks(att_ctx *ctx, const char *const *paths, int64_t n, const char *unit,
                          int (*each)(void *user, int64_t first, int64_t count, const att_image *images), void *user)
 {
     const int64_t room = cli_images_at_once(ctx);
@@ -15,7 +15,7 @@ int caption_image_blocks(att_ctx *ctx, const char *const *paths, int64_t n, cons
     cli_progress_begin(&line);
     for (int64_t first = 0; !code && first < n; first += room) {
         const int64_t count = n - first < room ? n - first : room;
-        cli_progress_show(&line, first, things, (double)first / (double)n);
+        cli_progress_show(&line, first, unit, (double)first / (double)n);
         cli_images_read(ctx, count, paths + first, NULL, read);
         for (int64_t i = 0; !code && i < count; i++) {
             code = cli_image_code(&read[i]);

@@ -4,8 +4,8 @@
 
 #include "captioner.h"
 
-/* Calls each with images first .. first + count - 1 of those at paths [n], which it reads. things: for the progress. */
-int caption_image_blocks(att_ctx *ctx, const char *const *paths, int64_t n, const char *things,
+/* Calls each with images first .. first + count - 1 of those at paths [n], which it reads. unit: for the progress. */
+int caption_image_blocks(att_ctx *ctx, const char *const *paths, int64_t n, const char *unit,
                          int (*each)(void *user, int64_t first, int64_t count, const att_image *images), void *user);
 
 /* The features of images at paths [n]: means over all places of the encoder's grids -> out [n, m->info.features] */

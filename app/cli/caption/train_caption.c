@@ -14,22 +14,33 @@
 
 enum decoder { GRU, LSTM, TRANSFORMER };
 enum attention { ADDITIVE, NONE };
-enum schedule { COSINE, LINEAR, CONSTANT };
-enum dtype { F32, F16 };
 enum { CIDER_IMAGES = 500, MAX_CHANNELS = 1 << 16 };
 
-static const char *data, *images, *train_list, *valid_list, *encoder, *channels, *folder;
-static int decoder, attention = -1, schedule, dtype = F32;
-static int64_t skip_bad_lines, image_size, hidden = 320, embedding, layers = 1, heads, intermediate, min_count = 5,
-                                           max_words, presence = -1, presence_epochs = -1, captions_per_image,
-                                           epochs = 25, batch = 32, crop, validate_every, save_every, keep = 1,
-                                           seed = 1, threads;
-static double doubly_stochastic, presence_weight, encoder_memory = 4, minutes, rate = 1e-3, warmup = 0.05, decay = 0.01,
-                                                  clip = 5, smoothing, dropout = 0.3;
-static bool gate, flip, skip_broken, resume;
+typedef struct caption_training {
+    cli_training common;
+    att_caption_set *train, *valid; /* valid NULL: no validation */
+    att_caption_set_info info, valid_info;
+    double first, begin; /* step of this process, and the share of --minutes after it */
+    bool estimated;      /* the number of epochs in --minutes */
+} caption_training;
 
-/* Words of --schedule */
-static const att_schedule_kind schedules[] = {ATT_COSINE, ATT_LINEAR, ATT_CONSTANT};
+static const char *data, *images, *train_list, *valid_list, *encoder, *channels;
+static int decoder, attention = -1;
+static int64_t skip_bad_lines, image_size, hidden = 320, embedding, layers = 1, heads, intermediate, min_count = 5,
+                                           max_words, presence = -1, presence_epochs = -1, captions_per_image, crop;
+static double doubly_stochastic, presence_weight, encoder_memory = 4, smoothing, dropout = 0.3;
+static bool gate, flip;
+static caption_training caption = {.common.options = {.epochs = 25,
+                                                      .batch = 32,
+                                                      .accumulate = 1,
+                                                      .beta2 = 0.999,
+                                                      .rate = 1e-3,
+                                                      .schedule = ATT_COSINE,
+                                                      .warmup = 0.05,
+                                                      .decay = 0.01,
+                                                      .clip = 5,
+                                                      .keep = 1,
+                                                      .seed = 1}};
 
 static const cli_option options[] = {
     {"data", 'd', "FILE", .text = &data, .required = true,
@@ -41,11 +52,8 @@ static const cli_option options[] = {
      .help = "learn from the images that this file names, one a line; default: all that have captions"},
     {"valid-list", 0, "FILE", .text = &valid_list,
      .help = "validate by the images that this file names, and write the best model; default: no validation"},
-    CLI_SKIP_BROKEN(&skip_broken),
-    {"output", 'o', "FOLDER", .text = &folder, .writes = true, .required = true,
-     .help = "output folder: checkpoints and log, in the end the model"},
-    {"resume", 0, NULL, .flag = &resume,
-     .help = "resume from the newest checkpoint; the result has the same bits as without interruption"},
+    CLI_SKIP_BROKEN(&caption.common.images.skip_broken),
+    CLI_TRAINING_FOLDER(caption.common.options),
     {"decoder", 0, "gru|lstm|transformer", .choice = &decoder, .help = "what writes the words"},
     {"attention", 0, "additive|none", .choice = &attention,
      .help = "gru, lstm: each word looks at the places of the picture by an MLP, or all have its mean, one context "
@@ -86,58 +94,20 @@ static const cli_option options[] = {
      .help = "in the other epochs, weight of its loss, beside that of words; 0: off"},
     {"captions-per-image", 0, "N", .integer = &captions_per_image, .max = 1 << 16, .quiet = true,
      .help = "learn N captions of an image in each epoch, at random; 0, the default: all"},
-    {"epochs", 0, "N", .integer = &epochs, .min = 1, .max = 1 << 20,
-     .help = "number of epochs, over which the learning rate falls"},
-    {"minutes", 0, "N", .number = &minutes, .max = 1e6, .quiet = true,
-     .help = "stop after N minutes, wherever the learning rate is, and validate there; 0: after --epochs"},
-    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "batch size: images per step"},
-    {"rate", 0, "RATE", .number = &rate, .max = 10, .above_min = true, .help = "learning rate: the maximum"},
-    {"schedule", 0, "cosine|linear|constant", .choice = &schedule,
-     .help = "learning rate schedule: falling to 0 over --epochs, or constant"},
-    {"warmup", 0, "RATIO", .number = &warmup, .max = 0.99,
-     .help = "warm up the learning rate over this share of all steps, and again where words begin to be learnt"},
-    {"decay", 0, "X", .number = &decay, .max = 1, .help = "weight decay"},
-    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},
     {"crop", 0, "PIXELS", .integer = &crop, .max = 1 << 12, .help = "shift images at random, up to so many pixels"},
     {"flip", 0, NULL, .flag = &flip, .help = "flip half of the images, left and right"},
     {"label-smoothing", 0, "X", .number = &smoothing, .max = 0.99, .help = "label smoothing"},
     {"dropout", 0, "P", .number = &dropout, .max = 0.99, .help = "dropout probability"},
-    {"validate-every", 0, "N", .integer = &validate_every, .max = 1 << 30, .quiet = true,
-     .help = "validate every N steps; 0, the default: after each epoch"},
-    {"save-every", 0, "N", .integer = &save_every, .max = 1 << 30, .quiet = true,
-     .help = "save a checkpoint every N steps; 0, the default: after each epoch"},
-    {"keep", 0, "N", .integer = &keep, .max = 64,
-     .help = "checkpoints to keep when the training has finished; --resume needs one"},
-    {"dtype", 0, "f32|f16", .choice = &dtype, .help = "type of the weights in the model"},
-    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
     CLI_SKIP_OPTION(&skip_bad_lines, "--data"),
-    CLI_THREADS(&threads),
+    CLI_TRAINING_EPOCHS(caption.common.options, "images", ""),
+    CLI_TRAINING_OPTIONS(caption.common.options),
     {0},
 };
-
-static const char *const may_change[] = {"minutes", "validate-every", "save-every", "keep", "threads", NULL};
-static const char *const same_files[] = {"data", "images", "train-list", "valid-list", "encoder", NULL};
-static const cli_training_options stored = {"caption", options, &folder, &resume, may_change, same_files, NULL, NULL};
-
-/* Takes what was not typed from the training that continues. */
-static int complete(bool *given) { return cli_training_options_read(&stored, given); }
-
-typedef struct caption_training {
-    cli_training common;
-    cli_training_images files;
-    att_caption_set *train, *valid; /* valid NULL: no validation */
-    att_caption_set_info info, valid_info;
-    int64_t batches;        /* of an epoch */
-    const char *encoder;    /* its folder or NULL */
-    double waited, seconds; /* at the last validation: waits for images, the time */
-    double first, begin;    /* step of this process, and the share of --minutes after it */
-    bool estimated;         /* the number of epochs in --minutes */
-} caption_training;
 
 /* ---- options --------------------------------------------------------------------- */
 
 /* Options that have no meaning beside others */
-static int check_options(void)
+static int check_combinations(void)
 {
     const bool transformer = decoder == TRANSFORMER, convolves = !encoder;
     const struct {
@@ -182,7 +152,17 @@ static void complete_options(void)
         image_size = image_size ? image_size : 96;
     }
     presence = presence >= 0 ? presence : encoder ? 0 : 300;
-    presence_epochs = presence_epochs >= 0 ? presence_epochs : presence && !encoder ? epochs * 2 / 5 : 0;
+}
+
+/* The first epochs, of all, in which only presence is trained; it leaves some for captions. */
+static int complete_presence(double epochs)
+{
+    if (presence_epochs < 0)
+        presence_epochs = presence && !encoder ? (int64_t)(epochs * 2 / 5) : 0;
+    return (double)presence_epochs < epochs
+               ? CLI_DONE
+               : cli_misuse("--presence-epochs %lld of --epochs %g leave none in which captions are learnt",
+                            (long long)presence_epochs, epochs);
 }
 
 /* Sizes that do not go together, defaults included */
@@ -200,9 +180,6 @@ static int check_sizes(void)
     if (decoder != TRANSFORMER && layers > ATT_NN_MAX_RECURRENT)
         return cli_misuse("--layers %lld is more than the %d that a GRU or an LSTM may have", (long long)layers,
                           ATT_NN_MAX_RECURRENT);
-    if (presence_epochs >= epochs)
-        return cli_misuse("--presence-epochs %lld of --epochs %lld leave none in which captions are learnt",
-                          (long long)presence_epochs, (long long)epochs);
     return CLI_DONE;
 }
 
@@ -255,17 +232,7 @@ static int write_settings(char **text)
 /* ---- images and captions --------------------------------------------------------- */
 
 static const char *path_of(const void *set, int64_t i) { return att_caption_set_path(set, i); }
-
-/* Broken images are left out, if that is wanted. */
-static int check_files(caption_training *t, att_caption_set *set, int64_t n)
-{
-    bool *broken = calloc((size_t)n, sizeof *broken);
-    int code = broken ? cli_training_images_check(&t->files, n, path_of, set, broken) : cli_fail_memory();
-    if (!code)
-        code = cli_status(t->common.ctx, att_caption_set_leave_out(set, broken));
-    free(broken);
-    return code;
-}
+static att_status leave_out(void *set, const bool *broken) { return att_caption_set_leave_out(set, broken); }
 
 static int open_set(caption_training *t, const char *list, att_caption_set **out, att_caption_set_info *info)
 {
@@ -276,7 +243,7 @@ static int open_set(caption_training *t, const char *list, att_caption_set **out
     if (!code)
         code = cli_status(t->common.ctx, att_caption_set_describe(*out, info));
     if (!code)
-        code = check_files(t, *out, info->images);
+        code = cli_training_images_check(&t->common.images, info->images, path_of, leave_out, *out);
     return code ? code : cli_status(t->common.ctx, att_caption_set_describe(*out, info));
 }
 
@@ -302,16 +269,23 @@ static int check_overlap(const caption_training *t)
     return code;
 }
 
-static int open_images(caption_training *t)
+static int read_data(void *training)
 {
+    caption_training *t = training;
     int code = open_set(t, train_list, &t->train, &t->info);
     if (!code && valid_list)
         code = open_set(t, valid_list, &t->valid, &t->valid_info);
+    const int64_t n = t->info.images, of = t->common.options.batch < n ? t->common.options.batch : n;
+    t->common.batches = of ? (n + of - 1) / of : 0;
+    t->common.validates = t->valid != NULL;
+    t->common.seconds_waiting = encoder ? NULL : att_training_caption_seconds_waiting;
     return code || !valid_list ? code : check_overlap(t);
 }
 
-static void report_images(const caption_training *t)
+static void report(const void *training, const att_training_info *info)
 {
+    const caption_training *t = training;
+    (void)info;
     const att_caption_set_info *i = &t->info;
     fprintf(stderr, "%lld image%s with %lld caption%s (%s)", (long long)i->images, i->images == 1 ? "" : "s",
             (long long)i->captions, i->captions == 1 ? "" : "s", i->format);
@@ -340,6 +314,8 @@ static bool trains_presence(const caption_training *t)
     return att_training_steps(t->common.training) <= att_training_caption_presence_steps(t->common.training);
 }
 
+static double epochs_of(const caption_training *t) { return cli_training_epochs(&t->common, (double)t->common.steps); }
+
 /* Says once how far --minutes will go, when that can be seen: after a twentieth of what is left of them. */
 static void estimate(caption_training *t, double time, double step)
 {
@@ -353,17 +329,19 @@ static void estimate(caption_training *t, double time, double step)
     const double all = t->first + steps * left / share;
     t->estimated = true;
     if (all < 0.9 * (double)t->common.steps)
-        cli_note("at this speed, --minutes %g ends after about %.2g of %lld epochs", minutes, all / (double)t->batches,
-                 (long long)epochs);
+        cli_note("at this speed, --minutes %g ends after about %.2g of %g epochs", t->common.options.minutes,
+                 cli_training_epochs(&t->common, all), epochs_of(t));
 }
 
 /* With --minutes, presence has no more than its share of the time; the rest of it is for words. */
-static int share_time(void *user)
+static int share_time(void *training)
 {
-    caption_training *t = user;
+    caption_training *t = training;
+    if (t->common.options.minutes == 0)
+        return CLI_DONE;
     const double time = cli_training_time(&t->common), step = (double)att_training_steps(t->common.training);
     estimate(t, time, step);
-    if (!trains_presence(t) || presence_epochs == 0 || time < (double)presence_epochs / (double)epochs)
+    if (!trains_presence(t) || presence_epochs == 0 || time < (double)presence_epochs / epochs_of(t))
         return CLI_DONE;
     cli_note("the presence of words has had its share of --minutes: from step %.0f on, words are learnt", step + 1);
     cli_training_forget(&t->common);
@@ -371,15 +349,16 @@ static int share_time(void *user)
 }
 
 /* What the loss is of */
-static const char *quantity(const void *user)
+static const char *quantity(const void *training)
 {
-    const caption_training *t = user;
+    const caption_training *t = training;
     return presence_epochs > 0 && trains_presence(t) ? "presence" : "loss";
 }
 
 static int validate_presence(const caption_training *t, cli_validation *v)
 {
     double loss = 0;
+    v->unscored = true;
     const int code = cli_status(t->common.ctx, att_training_caption_losses(t->common.training, NULL, &loss));
     snprintf(v->log, sizeof v->log, ", \"valid_presence\": %.6f", loss);
     snprintf(v->shown, sizeof v->shown, ", on validation %.4f", loss);
@@ -397,65 +376,72 @@ static int validate_words(const caption_training *t, cli_validation *v)
     v->score = -loss;
     snprintf(v->log, sizeof v->log, ", \"valid_loss\": %.6f, \"cider\": %.4f", loss, cider);
     snprintf(v->shown, sizeof v->shown, ", on validation %.4f, CIDEr-D of greedy captions %.3f", loss, cider);
-    return code ? code : cli_status(ctx, att_training_keep_best(training, v->score, dtype == F16 ? ATT_F16 : ATT_F32));
+    return code;
 }
 
-static int validate(void *user, cli_validation *v)
+static int validate(void *training, cli_validation *v)
 {
-    caption_training *t = user;
-    const double now = cli_seconds(), waited = att_training_caption_seconds_waiting(t->common.training),
-                 share = (waited - t->waited) / (now - t->seconds);
-    const int code = (trains_presence(t) ? validate_presence : validate_words)(t, v);
-    const size_t n = strlen(v->shown);
-    if (!encoder)
-        snprintf(v->shown + n, sizeof v->shown - n, "; %.1f %% of the time waited for images", 100 * share);
-    t->waited = waited;
-    t->seconds = cli_seconds();
-    return code;
+    return (trains_presence(training) ? validate_presence : validate_words)(training, v);
 }
 
 /* ---- the run ---------------------------------------------------------------------- */
 
-static int open_training(caption_training *t)
+/* Options that do not go together; encoder: becomes its folder, with --resume the training's copy, as the other one may
+ * have moved. */
+static int check_options(void *training)
 {
-    cli_share f = {.all = t->info.images + t->valid_info.images, .things = "images encoded"};
-    char *settings;
-    const int64_t of = batch < t->info.images ? batch : t->info.images;
-    t->batches = (t->info.images + of - 1) / of;
-    t->common.steps = epochs * t->batches;
-    t->common.validate_every = validate_every ? validate_every : t->batches;
-    t->common.save_every = save_every ? save_every : t->batches;
-    int code = write_settings(&settings);
+    cli_training *t = training;
+    int code = check_combinations();
     if (code)
         return code;
-    const att_schedule rates = {.size = sizeof rates,
-                                .kind = schedules[schedule],
-                                .max_rate = rate,
-                                .warmup = (int64_t)(warmup * (double)t->common.steps),
-                                .steps = schedule == CONSTANT ? 0 : t->common.steps};
-    const att_caption_training_options *o =
-        ATT_OPTIONS(att_caption_training_options, .captions = t->train, .valid = t->valid, .batch = batch,
-                    .captions_per_image = captions_per_image, .label_smoothing = (float)smoothing,
-                    .dropout = (float)dropout, .doubly_stochastic = (float)doubly_stochastic, .crop = crop,
-                    .flip = flip, .presence_epochs = presence_epochs, .presence_weight = (float)presence_weight,
-                    .settings = settings, .min_count = min_count, .max_words = max_words, .encoder = t->encoder,
-                    .encoder_memory = (int64_t)(1e9 * encoder_memory), .progress = cli_progress_report, .user = &f);
-    const att_training_options *common = ATT_OPTIONS(att_training_options, .schedule = &rates, .weight_decay = decay,
-                                                     .clip = clip, .seed = (uint64_t)seed, .resume = resume, .keep = 1,
-                                                     .note = t->common.note, .note_bytes = sizeof t->common.note);
+    complete_options();
+    code = check_sizes();
+    if (!code && !t->options.steps)
+        code = complete_presence(t->options.epochs);
+    if (code || !encoder)
+        return code;
+    if (!t->options.resume)
+        return cli_training_find_model(t, CLI_VISION_MODEL, &encoder);
+    return (size_t)snprintf(t->model.text, sizeof t->model.text, "%s/encoder", t->options.folder) < sizeof t->model.text
+               ? CLI_DONE
+               : cli_fail("%s: the path is too long", t->options.folder);
+}
+
+static int open_training(void *training, const att_training_options *common)
+{
+    caption_training *t = training;
+    const cli_training_options *o = &t->common.options;
+    cli_share f = {.all = t->info.images + t->valid_info.images, .unit = "images encoded"};
+    char *settings;
+    int code = complete_presence(epochs_of(t));
+    if (!code)
+        code = write_settings(&settings);
+    if (code)
+        return code;
+    const att_caption_training_options *all = ATT_OPTIONS(
+        att_caption_training_options, .captions = t->train, .valid = t->valid, .batch = o->batch,
+        .captions_per_image = captions_per_image, .label_smoothing = (float)smoothing, .dropout = (float)dropout,
+        .doubly_stochastic = (float)doubly_stochastic, .crop = crop, .flip = flip, .presence_epochs = presence_epochs,
+        .presence_weight = (float)presence_weight, .settings = settings, .min_count = min_count, .max_words = max_words,
+        .encoder = encoder ? t->common.model.text : NULL, .encoder_memory = (int64_t)(1e9 * encoder_memory),
+        .progress = cli_progress_report, .user = &f);
     cli_progress_begin(&f.line);
-    const att_status s = att_caption_training_open(t->common.ctx, folder, common, o, &t->common.training);
+    const att_status s = att_caption_training_open(t->common.ctx, o->folder, common, all, &t->common.training);
     cli_progress_end(&f.line);
     code = cli_training_status(t->common.ctx, s);
     free(settings);
     return code;
 }
 
-/* There is no model yet: its captions would have no meaning. */
-static void report_without_words(const caption_training *t, bool stopped)
+/* After presence alone there is no model yet: its captions would have no meaning. */
+static bool has_no_model(void *training, bool stopped)
 {
-    const long long step = att_training_steps(t->common.training);
-    const cli_shell_word name = cli_quoted(folder);
+    const cli_training *t = training;
+    const double minutes = t->options.minutes;
+    const long long step = att_training_steps(t->training);
+    const cli_shell_word name = cli_quoted(t->options.folder);
+    if (presence_epochs == 0 || !trains_presence(training))
+        return false;
     if (stopped)
         cli_note(
             "stopped after step %lld; only the presence of words has been learnt, so there is no model yet; attend "
@@ -465,90 +451,46 @@ static void report_without_words(const caption_training *t, bool stopped)
         cli_note("--minutes %g ended after step %lld; only the presence of words has been learnt, so there is no model "
                  "yet; attend train caption --resume -o %s --minutes %g continues",
                  minutes, step, name.text, 2 * minutes);
+    return true;
 }
 
-/* With validation the best model has been written already. */
-static int write_model(void *user, bool stopped)
+static void close_training(void *training)
 {
-    caption_training *t = user;
-    att_training_info info = {.size = sizeof info};
-    int code = cli_status(t->common.ctx, att_training_describe(t->common.training, &info));
-    if (code)
-        return code;
-    if (info.best_step > 0)
-        cli_note("the model is that of step %lld, the best on validation: loss %.4f per word",
-                 (long long)info.best_step, -info.best);
-    t->common.none = info.best_step == 0 && presence_epochs > 0 && trains_presence(t);
-    if (t->common.none) {
-        report_without_words(t, stopped);
-        return CLI_DONE;
-    }
-    if (info.best_step == 0)
-        code = cli_status(t->common.ctx, att_training_write(t->common.training, 0, dtype == F16 ? ATT_F16 : ATT_F32));
-    return code;
+    caption_training *t = training;
+    att_caption_set_free(t->valid);
+    att_caption_set_free(t->train);
 }
 
-/* *path = the encoder's folder: with --resume the training's copy, as the other one may have moved; NULL: none */
-static int find_encoder(const char **path)
-{
-    static att_model_path found, copy;
-    *path = NULL;
-    if (!encoder)
-        return CLI_DONE;
-    if (resume) {
-        *path = copy.text;
-        return (size_t)snprintf(copy.text, sizeof copy.text, "%s/encoder", folder) < sizeof copy.text
-                   ? CLI_DONE
-                   : cli_fail("%s: the path is too long", folder);
-    }
-    const int code = cli_model_find(CLI_VISION_MODEL, encoder, &found);
-    *path = encoder = found.text; /* as the folder stores it */
-    return code;
-}
+static const char *const same_files[] = {"data", "images", "train-list", "valid-list", "encoder", NULL};
+static const cli_trainer trainer = {
+    .command = "caption",
+    .unit = "images",
+    .sources = true,
+    .validation = "--valid-list FILE",
+    .score = "valid_loss",
+    .measure = "loss per word",
+    .digits = 4,
+    .negative = true,
+    .keeps_best = true,
+    .options = options,
+    .same_files = same_files,
+    .check = check_options,
+    .read = read_data,
+    .open = open_training,
+    .report = report,
+    .validate = validate,
+    .quantity = quantity,
+    .after_step = share_time,
+    .has_no_model = has_no_model,
+    .close = close_training,
+};
+
+static int complete(bool *given) { return cli_training_complete(&caption.common, &trainer, given); }
 
 static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
-    caption_training t = {.common = {.folder = folder,
-                                     .minutes = minutes,
-                                     .resume = resume,
-                                     .things = "images",
-                                     .sources = true,
-                                     .keep = keep,
-                                     .write = write_model,
-                                     .options = &stored,
-                                     .images = &t.files,
-                                     .user = &t}};
-    int code = check_options();
-    complete_options();
-    if (!code)
-        code = check_sizes();
-    if (!code)
-        code = find_encoder(&t.encoder);
-    if (!code)
-        code = cli_open(&t.common.ctx, threads);
-    t.files =
-        (cli_training_images){.ctx = t.common.ctx, .folder = folder, .resume = resume, .skip_broken = skip_broken};
-    if (!code)
-        code = open_images(&t);
-    if (!code) {
-        cli_end_later(); /* a signal cancels the start, which then leaves no folder */
-        code = open_training(&t);
-    }
-    if (!code) {
-        report_images(&t);
-        t.common.validate = t.valid ? validate : NULL;
-        t.common.quantity = quantity;
-        t.common.after_step = minutes > 0 ? share_time : NULL;
-        t.seconds = cli_seconds();
-        code = cli_training_run(&t.common);
-    }
-    att_training_free(t.common.training);
-    att_caption_set_free(t.valid);
-    att_caption_set_free(t.train);
-    cli_training_images_free(&t.files);
-    att_close(t.common.ctx);
-    return code;
+    return cli_training_run(&caption.common);
 }
 
 const cli_command cli_train_caption = {
@@ -569,11 +511,7 @@ const cli_command cli_train_caption = {
                "be read are listed. --resume notices images that have changed. With --minutes\n"
                "the first epochs have no more than their share of the time; a model is written\n"
                "only once words have been learnt.\n\n"
-               "With --valid-list, the model with the least loss per word is written. Reports\n"
-               "progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a checkpoint;\n"
-               "if the process is killed, the steps since the last checkpoint are lost. To\n"
-               "continue, --resume -o FOLDER is enough: the folder has all options\n"
-               "(training.json). --minutes counts the time of all runs of a training.",
+               "With --valid-list, the model with the least loss per word is written.\n\n" CLI_TRAINING_DETAILS,
     .examples =
         "attend train caption --data Flickr8k.token.txt --images Images --train-list "
         "Flickr_8k.trainImages.txt --valid-list Flickr_8k.devImages.txt --gate -o captions\n"

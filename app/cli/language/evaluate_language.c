@@ -30,7 +30,7 @@ static const cli_option options[] = {
 
 static int measure(const cli_language *m, const att_tokens *tokens, att_perplexity *p)
 {
-    cli_share s = {.all = tokens->count, .things = "tokens"};
+    cli_share s = {.all = tokens->count, .unit = "tokens"};
     cli_progress_begin(&s.line);
     const att_status status =
         att_language_perplexity(att_text_generator_model(m->generator), tokens->ids, tokens->count,

@@ -173,7 +173,7 @@ static int read_training(const evaluation *e)
 
 static int measure_at(evaluation *e, const char *name, const att_scorer *scorer, int64_t k)
 {
-    cli_share p = {.all = e->log.held.cases[part], .things = "histories"};
+    cli_share p = {.all = e->log.held.cases[part], .unit = "histories"};
     const att_ranking_options *o = ATT_OPTIONS(
         att_ranking_options, .part = (att_holdout_part)part, .k = k, .exclude_seen = exclude_seen,
         .leave_out_unseen = leave_out_unseen, .candidates = (att_candidates)candidates, .negatives = negatives,

@@ -15,32 +15,34 @@
 
 enum arch { SASREC, BERT4REC };
 enum content { START, ADD };
-enum dtype { F32, F16 };
+
+typedef struct recommend_training {
+    cli_training common;
+    cli_interactions log;
+    cli_item_texts texts;
+    att_recommender *base;     /* the model to begin with; NULL: a new one */
+    att_recommender_info info; /* of it */
+    json_t *base_training;     /* its training.json; options point into it */
+    att_model_path next, old;  /* with another log: FOLDER/next and FOLDER/base */
+    int64_t histories;         /* of two or more items */
+} recommend_training;
 
 static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
-static const char *model_name, *texts_path, *text_column, *text_model, *folder;
-static int arch = -1, block = -1, loss = ATT_ITEM_LOSS_SOFTMAX, content = -1, schedule, dtype = F32,
-           candidates = ATT_CANDIDATES_ALL;
-static int64_t hidden, layers, heads, intermediate, max_positions, negatives,
-    batch = 128, validate_every, save_every, patience = -1, keep = 1, seed = 1, threads;
-static double calibration = 0.75, mask_share, last_mask_share, epochs, minutes, rate = 1e-3, warmup, beta2 = 0.999,
-              decay, clip, dropout = 0.2;
-static bool with_replacement, exclude_seen, resume, json;
-
-/* Words of --schedule */
-static const att_schedule_kind schedules[] = {ATT_CONSTANT, ATT_LINEAR, ATT_COSINE};
+static const char *model_name, *texts_path, *text_column, *text_model;
+static int arch = -1, block = -1, loss = ATT_ITEM_LOSS_SOFTMAX, content = -1, candidates = ATT_CANDIDATES_ALL;
+static int64_t hidden, layers, heads, intermediate, max_positions, negatives;
+static double calibration = 0.75, mask_share, last_mask_share, dropout = 0.2;
+static bool with_replacement, exclude_seen;
+static recommend_training recommend = {
+    .common.options = {
+        .batch = 128, .accumulate = 1, .beta2 = 0.999, .patience = 5, .rate = 1e-3, .keep = 1, .seed = 1}};
 
 static const cli_option options[] = {
     {"data", 'd', "FILE", .text = &data.path, .required = true,
      .help = "log of actions, plain or packed by gzip: a user, an item and a time a line, or CSV, or RecBole's .inter"},
     CLI_INTERACTIONS_OPTIONS(data),
     CLI_HOLDOUT_OPTIONS(data),
-    {"output", 'o', "FOLDER", .text = &folder, .writes = true, .required = true,
-     .help = "output folder: checkpoints and log, in the end the model"},
-    {"resume", 0, NULL, .flag = &resume,
-     .help = "resume from the newest checkpoint; the result has the same bits as without interruption. With another "
-             "--data: begin again with the model in the folder, a copy of which is kept in FOLDER/base, and the new "
-             "items of the log"},
+    CLI_TRAINING_FOLDER(recommend.common.options),
     {"model", 'm', "MODEL", .text = &model_name,
      .help = "begin with what this recommender has learnt; further items of the log are added to it"},
     {"arch", 'a', "sasrec|bert4rec", .choice = &arch,
@@ -77,82 +79,15 @@ static const cli_option options[] = {
      .help = "bert4rec: share of histories whose last item alone is masked"},
     {"with-replacement", 0, NULL, .flag = &with_replacement,
      .help = "draw histories at random; otherwise each is in an epoch once"},
-    {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6, .quiet = true,
-     .help = "at most N epochs; with --resume it may be another N; default: 200, and without validation 20"},
-    {"minutes", 0, "N", .number = &minutes, .max = 1e6, .quiet = true,
-     .help = "stop after N minutes, if --epochs or --patience do not stop it before; 0: no limit"},
-    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 20, .help = "batch size: histories per step"},
-    {"rate", 0, "RATE", .number = &rate, .max = 10, .above_min = true, .help = "learning rate: the maximum"},
-    {"schedule", 0, "constant|linear|cosine", .choice = &schedule,
-     .help = "learning rate schedule: constant, or falling to 0 over --epochs"},
-    {"warmup", 0, "RATIO", .number = &warmup, .max = 0.99,
-     .help = "warm up the learning rate over this share of all steps"},
-    {"beta2", 0, "X", .number = &beta2, .max = 0.999999, .above_min = true, .help = "beta2 of AdamW; the paper: 0.98"},
-    {"decay", 0, "X", .number = &decay, .max = 1, .help = "weight decay"},
-    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},
     {"dropout", 0, "P", .number = &dropout, .max = 0.99, .help = "dropout probability"},
     {"exclude-seen", 0, NULL, .flag = &exclude_seen, .help = "validate without the items of the history"},
     {"validate-candidates", 0, "all|outside-training|outside-history|popularity", .choice = &candidates,
      .help = "validate by the rank among all items; or among 100 random ones, as --candidates of attend evaluate "
              "recommend, to compare with papers that choose their model so"},
-    {"validate-every", 0, "N", .integer = &validate_every, .max = 1 << 30, .quiet = true,
-     .help = "validate every N steps; 0, the default: after each epoch"},
-    {"save-every", 0, "N", .integer = &save_every, .max = 1 << 30, .quiet = true,
-     .help = "save a checkpoint every N steps; 0, the default: after each epoch"},
-    {"patience", 0, "N", .integer = &patience, .max = 1 << 30, .quiet = true,
-     .help = "stop after N validations without improvement; 0: never; default: 5"},
-    {"keep", 0, "N", .integer = &keep, .max = 64,
-     .help = "checkpoints to keep when the training has finished; --resume needs one"},
-    {"dtype", 0, "f32|f16", .choice = &dtype, .help = "type of the weights in the model"},
-    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
-    CLI_TRAINING_JSON(&json),
-    CLI_THREADS(&threads),
+    CLI_TRAINING_EPOCHS(recommend.common.options, "histories", "; default: 200, and without validation 20"),
+    CLI_TRAINING_OPTIONS(recommend.common.options),
     {0},
 };
-
-static const char *const may_change[] = {"epochs",   "minutes", "validate-every", "save-every",
-                                         "patience", "keep",    "threads",        NULL};
-static const char *const same_files[] = {"data", "item-texts", NULL};
-static const char *const of_model[] = {"model",  "arch",  "block",        "content",       "hidden",
-                                       "layers", "heads", "intermediate", "max-positions", NULL};
-static const cli_training_options stored = {"recommend", options,    &folder,    &resume,
-                                            may_change,  same_files, same_files, of_model};
-static bool goes_on;                                     /* --resume, and not with another log */
-static bool typed[sizeof options / sizeof *options - 1]; /* options of the table */
-
-/* Takes what was not typed from the training that continues. One with a new log begins with the model that it has,
- * whose sizes are no options then. */
-static int complete(bool *given)
-{
-    goes_on = resume;
-    memcpy(typed, given, sizeof typed);
-    int code = folder ? cli_base_model_recover(folder) : CLI_DONE;
-    if (!code)
-        code = cli_training_options_read(&stored, given);
-    if (!code && resume && (schedule != 0 || warmup > 0))
-        code = cli_training_options_same(&stored, "epochs", ", and the learning rate depends on them");
-    if (!code && cli_training_options_renewed()) {
-        cli_note("%s is not the log of the training in %s: another one begins with the model that is there", data.path,
-                 folder);
-        goes_on = false;
-        model_name = folder;
-        arch = block = content = -1;
-        hidden = layers = heads = intermediate = max_positions = 0;
-    }
-    cli_interactions_complete(&data);
-    return code;
-}
-
-typedef struct recommend_training {
-    cli_training common;
-    cli_interactions log;
-    cli_item_texts texts;
-    att_recommender *base;     /* the model to begin with; NULL: a new one */
-    att_recommender_info info; /* of it */
-    json_t *learnt;            /* and what it has learnt from, where the training begins */
-    bool in_folder;            /* the output folder has it, too, and keeps it until there is a better one */
-    int64_t histories;         /* of two or more items */
-} recommend_training;
 
 /* ---- options ------------------------------------------------------------------ */
 
@@ -172,8 +107,9 @@ static const char *size_option(void)
     return NULL;
 }
 
-static int check_options(void)
+static int check_options(void *training)
 {
+    (void)training;
     if (model_name && size_option())
         return cli_misuse("--%s does not go with --model, which has its own", size_option());
     const long long width = hidden ? hidden : 64;
@@ -181,8 +117,6 @@ static int check_options(void)
         return cli_misuse("--heads %lld does not divide --hidden %lld", (long long)heads, width);
     if (arch == BERT4REC && block == ATT_BLOCK_SASREC)
         return cli_misuse("--block sasrec is for --arch sasrec");
-    if (patience > 0 && data.split == ATT_HOLDOUT_NONE)
-        return cli_misuse("--patience %lld needs a validation, but --split is none", (long long)patience);
     if (negatives && loss == ATT_ITEM_LOSS_SOFTMAX)
         return cli_misuse("--negatives %lld is for another --loss: softmax is over all items", (long long)negatives);
     if (calibration != 0.75 && loss != ATT_ITEM_LOSS_GBCE)
@@ -245,39 +179,54 @@ static int read_log(recommend_training *t)
     return code;
 }
 
-/* What the model to begin with has learnt from, to be stored; another log is read as that was. */
-static int read_learnt(recommend_training *t)
+/* What the model to begin with was trained on, to be stored; another log is read as that was. */
+static int read_base_training(recommend_training *t)
 {
-    static json_t *training; /* options point into it */
-    const bool renewed = cli_training_options_renewed();
-    const int code = cli_training_file_read(model_name, &training);
+    const bool renewed = t->common.renewed;
+    const int code = cli_training_file_read(model_name, &t->base_training);
     if (code)
         return code;
-    t->learnt = cli_training_data_of(training, renewed ? "its earlier model" : model_name, renewed);
-    cli_training_options_trained(t->learnt);
+    t->common.file.trained_on =
+        cli_training_data_of(t->base_training, renewed ? "its earlier model" : model_name, renewed);
     return renewed ? CLI_DONE
-                   : cli_check_reading(json_object_get(training, "options"), model_name, data.path, options, typed);
+                   : cli_check_reading(json_object_get(t->base_training, "options"), model_name, data.path, options,
+                                       t->common.file.typed);
 }
 
 static int open_base(recommend_training *t)
 {
-    static att_model_path path;
+    att_ctx *ctx = t->common.ctx;
     if (!model_name)
         return CLI_DONE;
-    int code = cli_model_find(CLI_RECOMMENDER, model_name, &path);
-    if (code)
-        return code;
-    model_name = path.text; /* as the folder stores it */
+    int code = cli_training_find_model(&t->common, CLI_RECOMMENDER, &model_name);
     t->info.size = sizeof t->info;
-    code = cli_status(t->common.ctx, att_recommender_open(t->common.ctx, model_name, NULL, &t->base));
     if (!code)
-        code = cli_status(t->common.ctx, att_recommender_describe(t->base, &t->info));
-    return code || goes_on ? code : read_learnt(t);
+        code = cli_status(ctx, att_recommender_open(ctx, model_name, NULL, &t->base));
+    if (!code)
+        code = cli_status(ctx, att_recommender_describe(t->base, &t->info));
+    return code || t->common.continues ? code : read_base_training(t);
+}
+
+/* Of what is held out for validation, and how it is ranked. */
+static int64_t checksum(const recommend_training *t)
+{
+    uint64_t sum = cli_training_checksum(0, &exclude_seen, sizeof exclude_seen);
+    sum = cli_training_checksum(sum, &candidates, sizeof candidates);
+    att_holdout_case c;
+    for (int64_t i = 0; i < t->log.held.cases[ATT_HOLDOUT_VALID]; i++) {
+        if (att_holdout_get(t->log.holdout, ATT_HOLDOUT_VALID, i, &c))
+            break;
+        sum = cli_training_checksum(sum, &c.user, sizeof c.user);
+        sum = cli_training_checksum(sum, &c.target, sizeof c.target);
+    }
+    return (int64_t)sum;
 }
 
 /* The log, and vectors of the texts of items that the model does not have. */
-static int read_data(recommend_training *t)
+static int read_data(void *training)
 {
+    recommend_training *t = training;
+    cli_training *c = &t->common;
     int code = cli_item_texts_read(&t->texts, texts_path, text_column, data.skip_bad_lines);
     if (!code)
         code = open_base(t);
@@ -287,12 +236,21 @@ static int read_data(recommend_training *t)
         code = read_log(t);
     const int64_t old = t->base ? t->info.items : 0;
     if (!code && texts_path && t->log.info.items > old)
-        code = cli_item_texts_embed(&t->texts, text_model, threads, t->log.log, old, t->log.info.items);
+        code = cli_item_texts_embed(&t->texts, text_model, c->options.threads, t->log.log, old, t->log.info.items);
+    c->batches = (t->histories + c->options.batch - 1) / c->options.batch;
+    c->validates = t->log.held.cases[ATT_HOLDOUT_VALID] > 0;
+    c->has_base = t->base != NULL;
+    c->evaluation_id = checksum(t);
+    c->new_items = t->base ? t->log.info.items - t->info.items : 0;
+    if (c->options.epochs == 0)
+        c->options.epochs = c->validates ? 200 : 20;
     return code;
 }
 
-static void report_data(const recommend_training *t)
+static void report(const void *training, const att_training_info *info)
 {
+    const recommend_training *t = training;
+    (void)info;
     const att_holdout_info *h = &t->log.held;
     cli_interactions_report(&t->log);
     fprintf(stderr, "split %s: %lld actions of %lld user%s for training", cli_split_name(h->kind),
@@ -312,15 +270,15 @@ static void report_data(const recommend_training *t)
 
 /* ---- validation ------------------------------------------------------------------ */
 
-static att_dtype weights(void) { return dtype == F16 ? ATT_F16 : ATT_F32; }
-
-static int score(const recommend_training *t, cli_validation *v)
+static int validate(void *training, cli_validation *v)
 {
+    const recommend_training *t = training;
     att_ranking r = {.size = sizeof r};
     const att_scorer scorer = att_recommender_scorer(att_training_recommender(t->common.training));
-    const att_ranking_options *o = ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_VALID,
-                                               .exclude_seen = exclude_seen, .candidates = (att_candidates)candidates,
-                                               .draws = candidates != ATT_CANDIDATES_ALL, .seed = (uint64_t)seed);
+    const att_ranking_options *o =
+        ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_VALID, .exclude_seen = exclude_seen,
+                    .candidates = (att_candidates)candidates, .draws = candidates != ATT_CANDIDATES_ALL,
+                    .seed = (uint64_t)t->common.options.seed);
     const int code = cli_status(t->common.ctx, att_rank(t->log.holdout, &scorer, o, &r));
     if (code)
         return code;
@@ -330,41 +288,6 @@ static int score(const recommend_training *t, cli_validation *v)
     snprintf(v->shown, sizeof v->shown, ", on validation NDCG@%lld %.4f, HR@%lld %.4f", (long long)r.k, r.ndcg.mean,
              (long long)r.k, r.hr.mean);
     return CLI_DONE;
-}
-
-static int validate(void *user, cli_validation *v)
-{
-    const recommend_training *t = user;
-    const int code = score(t, v);
-    return code ? code : cli_status(t->common.ctx, att_training_keep_best(t->common.training, v->score, weights()));
-}
-
-/* The number of items of the log that the model to begin with does not have. */
-static int64_t new_items(const recommend_training *t) { return t->base ? t->log.info.items - t->info.items : 0; }
-
-/* The model to begin with. */
-static int validate_first(void *user, cli_validation *v)
-{
-    recommend_training *t = user;
-    if (!t->in_folder)
-        return validate(user, v);
-    const int code = score(t, v);
-    return code ? code : cli_status(t->common.ctx, att_training_keep_first(t->common.training, v->score));
-}
-
-/* Of what is held out for validation, and how it is ranked. */
-static int64_t checksum(const recommend_training *t)
-{
-    uint64_t sum = cli_training_checksum(0, &exclude_seen, sizeof exclude_seen);
-    sum = cli_training_checksum(sum, &candidates, sizeof candidates);
-    att_holdout_case c;
-    for (int64_t i = 0; i < t->log.held.cases[ATT_HOLDOUT_VALID]; i++) {
-        if (att_holdout_get(t->log.holdout, ATT_HOLDOUT_VALID, i, &c))
-            break;
-        sum = cli_training_checksum(sum, &c.user, sizeof c.user);
-        sum = cli_training_checksum(sum, &c.target, sizeof c.target);
-    }
-    return (int64_t)sum;
 }
 
 /* ---- the run ---------------------------------------------------------------------- */
@@ -414,149 +337,111 @@ static int show_sizes(const recommend_training *t)
     return CLI_DONE;
 }
 
-/* Limits that were not typed. */
-static void complete_limits(recommend_training *t)
-{
-    const bool validates = t->log.held.cases[ATT_HOLDOUT_VALID] > 0;
-    t->common.validate = validates ? validate : NULL;
-    t->common.validate_first = validates && t->base ? validate_first : NULL;
-    if (epochs == 0)
-        epochs = validates ? 200 : 20;
-    if (patience < 0)
-        patience = validates ? 5 : 0;
-    t->common.patience = validates ? patience : 0;
-}
-
-static int open_training(recommend_training *t)
+static int open_training(recommend_training *t, const att_training_options *common)
 {
     char settings[512];
-    const int64_t batches = (t->histories + batch - 1) / batch;
-    const bool add = t->base ? t->info.content_width > 0 : content == ADD;
-    const att_item_content *vectors =
-        ATT_OPTIONS(att_item_content, .vectors = t->texts.vectors, .width = t->texts.width, .add = add);
-    t->common.steps = (int64_t)ceil(epochs * (double)batches);
-    t->common.validate_every = validate_every ? validate_every : batches;
-    t->common.save_every = save_every ? save_every : batches;
-    const att_schedule *rates =
-        ATT_OPTIONS(att_schedule, .kind = schedules[schedule], .max_rate = rate,
-                    .warmup = (int64_t)(warmup * (double)t->common.steps), .steps = schedule ? t->common.steps : 0);
+    const cli_training_options *o = &t->common.options;
+    const att_item_content vectors = {.size = sizeof vectors,
+                                      .vectors = t->texts.vectors,
+                                      .width = t->texts.width,
+                                      .add = t->base ? t->info.content_width > 0 : content == ADD};
     write_settings(settings, sizeof settings);
-    const att_recommender_training_options *o = ATT_OPTIONS(
-        att_recommender_training_options, .data = t->log.holdout, .batch = batch, .with_replacement = with_replacement,
-        .loss = (att_item_loss)loss, .negatives = negatives,
+    const att_recommender_training_options *all = ATT_OPTIONS(
+        att_recommender_training_options, .data = t->log.holdout, .batch = o->batch,
+        .with_replacement = with_replacement, .loss = (att_item_loss)loss, .negatives = negatives,
         .calibration = loss == ATT_ITEM_LOSS_GBCE ? calibration : 0, .mask_share = mask_share,
         .last_mask_share = last_mask_share, .dropout = (float)dropout, .settings = model_name ? NULL : settings,
-        .model = model_name, .content = t->texts.vectors ? vectors : NULL);
-    const att_training_options *common =
-        ATT_OPTIONS(att_training_options, .schedule = rates, .beta2 = beta2, .weight_decay = decay, .clip = clip,
-                    .resume = resume, .seed = (uint64_t)seed, .keep = keep ? keep : 1, .evaluation_id = checksum(t),
-                    .note = t->common.note, .note_bytes = sizeof t->common.note);
-    att_ctx *ctx = t->common.ctx;
-    return cli_status(ctx, att_recommender_training_open(ctx, folder, common, o, &t->common.training));
+        .model = model_name, .content = t->texts.vectors ? &vectors : NULL);
+    const int code = cli_status(
+        t->common.ctx, att_recommender_training_open(t->common.ctx, o->folder, common, all, &t->common.training));
+    return code ? code : show_sizes(t);
 }
 
 /* With another log: begins with the model in the folder, which then finds it in FOLDER/base when it continues. Until it
  * has begun, the training that is there stays. */
-static int open_renewed(recommend_training *t)
+static int open_renewed(recommend_training *t, const att_training_options *common)
 {
-    static att_model_path next, base;
-    int code = cli_base_model_begin(folder, &next);
+    const char *folder = t->common.options.folder;
+    int code = cli_base_model_begin(folder, &t->next);
     if (code)
         return code;
-    model_name = next.text;
-    code = open_training(t);
-    code = code ? code : show_sizes(t);
-    snprintf(base.text, sizeof base.text, "%.4000s/base", folder);
-    model_name = base.text;
-    t->in_folder = true;
-    return cli_base_model_end(&stored, &next, code);
+    model_name = t->next.text;
+    code = open_training(t, common);
+    snprintf(t->old.text, sizeof t->old.text, "%.4000s/base", folder);
+    model_name = t->old.text;
+    return cli_base_model_end(&t->common, &t->next, code);
 }
 
 /* A training of the folder's own model that begins once more, killed before a checkpoint, may have replaced that. */
-static int open_other(recommend_training *t)
+static int open_any(void *training, const att_training_options *common)
 {
-    const size_t n = strlen(folder);
-    t->in_folder = model_name && !strncmp(model_name, folder, n) && !strcmp(model_name + n, "/base");
-    int code = t->in_folder && !resume ? cli_base_model_restore(folder, model_name) : CLI_DONE;
+    recommend_training *t = training;
+    const cli_training_options *o = &t->common.options;
+    const size_t n = strlen(o->folder);
+    const bool in_folder =
+        t->common.renewed || (model_name && !strncmp(model_name, o->folder, n) && !strcmp(model_name + n, "/base"));
+    t->common.in_folder = in_folder && !(t->texts.vectors && t->common.new_items > 0); /* which are worth having */
+    int code = in_folder && !t->common.renewed && !o->resume ? cli_base_model_restore(o->folder, model_name) : CLI_DONE;
     if (!code)
-        code = open_training(t);
-    return code ? code : show_sizes(t);
+        code = (t->common.renewed ? open_renewed : open_training)(t, common);
+    return code ? code : cli_training_data_note(t->common.file.trained_on, o->folder, &data);
 }
 
-/* The last validation was the best: says how the training continues. */
-static void report_rising(const recommend_training *t)
+static void close_training(void *training)
 {
-    if (t->common.steps > att_training_steps(t->common.training))
-        cli_note("it was still rising: attend train recommend --resume -o %s --minutes %g goes on",
-                 cli_quoted(folder).text, 2 * minutes);
-    else if (schedule == 0 && warmup == 0)
-        cli_note("it was still rising: attend train recommend --resume -o %s --epochs %g goes on",
-                 cli_quoted(folder).text, 2 * epochs);
-    else
-        cli_note("it was still rising: with more --epochs another training may be better");
+    recommend_training *t = training;
+    json_decref(t->common.file.trained_on);
+    att_recommender_free(t->base);
+    cli_interactions_close(&t->log);
+    cli_item_texts_free(&t->texts);
 }
 
-/* With validation the best model is there already; else the last one is written now. */
-static int write_model(void *user, bool stopped)
+static const char *const same_files[] = {"data", "item-texts", NULL};
+static const char *const of_model[] = {"model",  "arch",  "block",        "content",       "hidden",
+                                       "layers", "heads", "intermediate", "max-positions", NULL};
+static const cli_trainer trainer = {
+    .command = "recommend",
+    .unit = "positions",
+    .validation = "a validation: --split leave-one-out or time, and users with enough actions",
+    .score = "ndcg",
+    .measure = "NDCG@10",
+    .digits = 4,
+    .keeps_best = true,
+    .logs_options = true,
+    .options = options,
+    .same_files = same_files,
+    .renewed = same_files,
+    .kept = of_model,
+    .check = check_options,
+    .read = read_data,
+    .open = open_any,
+    .report = report,
+    .validate = validate,
+    .close = close_training,
+};
+
+/* A training with another log begins with the model that the folder has, whose sizes are no options then. */
+static int complete(bool *given)
 {
-    recommend_training *t = user;
-    att_training_info info = {.size = sizeof info};
-    const int code = cli_status(t->common.ctx, att_training_describe(t->common.training, &info));
-    if (code || !isfinite(info.best))
-        return code ? code : cli_status(t->common.ctx, att_training_write(t->common.training, 0, weights()));
-    if (info.best_step == 0) {
-        t->common.stays = t->in_folder;
-        cli_training_report_kept(&t->common, "NDCG@10", 4, new_items(t));
-        return CLI_DONE;
+    cli_training *t = &recommend.common;
+    int code = t->options.folder ? cli_base_model_recover(t->options.folder) : CLI_DONE;
+    if (!code)
+        code = cli_training_complete(t, &trainer, given);
+    if (!code && t->renewed) {
+        cli_note("%s is not the log of the training in %s: another one begins with the model that is there", data.path,
+                 t->options.folder);
+        model_name = t->options.folder;
+        arch = block = content = -1;
+        hidden = layers = heads = intermediate = max_positions = 0;
     }
-    cli_note("%s is the model of step %lld, with the highest NDCG@10 on validation, %.4f", folder,
-             (long long)info.best_step, info.best);
-    if (!stopped && info.best_step == att_training_steps(t->common.training))
-        report_rising(t);
-    return CLI_DONE;
+    cli_interactions_complete(&data);
+    return code;
 }
 
 static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
-    recommend_training t = {.common = {.folder = folder,
-                                       .minutes = minutes,
-                                       .resume = resume,
-                                       .options_first = true,
-                                       .things = "positions",
-                                       .keep = keep,
-                                       .write = write_model,
-                                       .options = &stored,
-                                       .user = &t}};
-    int code = check_options();
-    if (!code)
-        code = cli_open(&t.common.ctx, threads);
-    if (!code)
-        code = read_data(&t);
-    if (!code) {
-        complete_limits(&t);
-        cli_end_later(); /* a signal cancels the start, which then leaves no folder */
-        code = cli_training_options_renewed() ? open_renewed(&t) : open_other(&t);
-    }
-    if (!code && t.common.steps < att_training_steps(t.common.training))
-        code = cli_misuse("--epochs is %g, %lld steps, but %s is at step %lld", epochs, (long long)t.common.steps,
-                          folder, (long long)att_training_steps(t.common.training));
-    t.in_folder = t.in_folder && !(t.texts.vectors && new_items(&t) > 0); /* with texts, new items are worth having */
-    if (!code) {
-        report_data(&t);
-        code = cli_training_data_note(t.learnt, folder, &data);
-    }
-    if (!code)
-        code = cli_training_run(&t.common);
-    if (json && (!code || code == CLI_INTERRUPTED))
-        code = cli_training_print_result(&t.common, "ndcg", code);
-    json_decref(t.learnt);
-    att_training_free(t.common.training);
-    att_recommender_free(t.base);
-    cli_interactions_close(&t.log);
-    cli_item_texts_free(&t.texts);
-    att_close(t.common.ctx);
-    return code;
+    return cli_training_run(&recommend.common);
 }
 
 const cli_command cli_train_recommend = {
@@ -582,13 +467,10 @@ const cli_command cli_train_recommend = {
                "--validate-candidates says otherwise, is written; without an improvement in\n"
                "--patience validations the training ends. --split time divides the log\n"
                "at two points in time instead, and none trains on all.\n\n"
-               "Reports progress to standard error and to FOLDER/log.jsonl, whose first line\n"
-               "has all options. Ctrl-C saves a checkpoint and writes the model so far; if the\n"
-               "process is killed, the steps since the last checkpoint are lost. To continue,\n"
-               "--resume -o FOLDER is enough. --resume -o FOLDER --data NEW trains the model in\n"
-               "the folder on a log that has grown, and may have other --item-texts: what it has\n"
-               "learnt stays, and new items are added. FOLDER/base keeps the model that this\n"
-               "begins with; like the checkpoints, only --resume needs it.",
+               "--resume -o FOLDER --data NEW trains the model in the folder on a log that has\n"
+               "grown, and may have other --item-texts: what it has learnt stays, and new items\n"
+               "are added. FOLDER/base keeps the model that this begins with; like the\n"
+               "checkpoints, only --resume needs it. The log's first line has all options.\n\n" CLI_TRAINING_DETAILS,
     .examples = "attend train recommend --data log.csv -o shop\n"
                 "attend train recommend --data log.csv --item-texts titles.tsv --content add -o shop\n"
                 "attend train recommend --resume -o shop\n"

@@ -13,11 +13,42 @@
 
 enum { BLOCK = 512 };
 
-static const char *model_name, *pairs_path, *valid_path, *folder;
+/* All pairs of a file */
+typedef struct scored {
+    int64_t n;
+    const char **text; /* [2 n], malloc'd each */
+    size_t *bytes;     /* [2 n] */
+    double *score;     /* [n], from 0 to 1 */
+    size_t room;       /* capacity of text, bytes and score, in pairs */
+} scored;
+
+typedef struct embed_training {
+    cli_training common;
+    cli_rows pairs;
+    scored valid;
+    double *similarity; /* [valid.n], by the model's measure */
+    att_similarity measure;
+    float *vectors; /* [2 valid.n, dim] */
+    int64_t dim;
+} embed_training;
+
+static const char *model_name, *pairs_path, *valid_path;
 static int format = CLI_PAIRS_BY_NAME, loss = CLI_LOSS_BY_FILE, distance;
-static int64_t batch = 16, seed = 1, threads, validate_every = 100, save_every = 200, keep = 1, skip_bad_lines;
-static double epochs = 2, rate = 2e-5, warmup = 0.1, decay = 0.01, clip = 1, highest = 5, scale = 20, margin;
-static bool resume, json;
+static int64_t skip_bad_lines;
+static double highest = 5, scale = 20, margin;
+static embed_training embed = {.common.options = {.epochs = 2,
+                                                  .batch = 16,
+                                                  .accumulate = 1,
+                                                  .beta2 = 0.999,
+                                                  .rate = 2e-5,
+                                                  .schedule = ATT_LINEAR,
+                                                  .warmup = 0.1,
+                                                  .decay = 0.01,
+                                                  .clip = 1,
+                                                  .validate_every = 100,
+                                                  .save_every = 200,
+                                                  .keep = 1,
+                                                  .seed = 1}};
 
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
@@ -37,44 +68,13 @@ static const cli_option options[] = {
     CLI_SKIP_OPTION(&skip_bad_lines, "each of both files"),
     {"highest", 0, "SCORE", .number = &highest, .min = 1e-9, .max = 1e9,
      .help = "highest similarity score, that of sentences with equal meaning; the lowest is 0"},
-    {"output", 'o', "FOLDER", .text = &folder, .writes = true, .required = true,
-     .help = "output folder: checkpoints and log, in the end the model"},
-    {"resume", 0, NULL, .flag = &resume,
-     .help = "resume from the newest checkpoint; the result has the same bits as without interruption"},
-    {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6, .help = "number of epochs"},
-    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "batch size: pairs per step"},
-    {"rate", 0, "RATE", .number = &rate, .max = 10, .above_min = true,
-     .help = "learning rate: the maximum, which decays linearly to 0"},
-    {"warmup", 0, "RATIO", .number = &warmup, .max = 0.99,
-     .help = "warm up the learning rate over this share of all steps"},
-    {"decay", 0, "X", .number = &decay, .max = 1, .help = "weight decay"},
-    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},
-    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30, .help = "validate every N steps"},
-    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "save a checkpoint every N steps"},
-    {"keep", 0, "N", .integer = &keep, .max = 64,
-     .help = "checkpoints to keep when the training has finished; --resume needs one"},
-    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
-    CLI_TRAINING_JSON(&json),
-    CLI_THREADS(&threads),
+    CLI_TRAINING_FOLDER(embed.common.options),
+    CLI_TRAINING_EPOCHS(embed.common.options, "pairs", ""),
+    CLI_TRAINING_OPTIONS(embed.common.options),
     {0},
 };
 
-static const char *const may_change[] = {"format", "validate-every", "save-every", "keep", "threads", NULL};
-static const char *const same_files[] = {"model", "pairs", "valid", NULL};
-static const cli_training_options stored = {"embed", options, &folder, &resume, may_change, same_files, NULL, NULL};
-
-/* Takes what was not typed from the training that continues. */
-static int complete(bool *given) { return cli_training_options_read(&stored, given); }
-
 /* ---- all pairs of a file */
-
-typedef struct scored {
-    int64_t n;
-    const char **text; /* [2 n], malloc'd each */
-    size_t *bytes;     /* [2 n] */
-    double *score;     /* [n], from 0 to 1 */
-    size_t room;       /* capacity of text, bytes and score, in pairs */
-} scored;
 
 static void free_scored(scored *s)
 {
@@ -143,19 +143,9 @@ static int64_t checksum(const scored *s)
 
 /* ---- validation */
 
-typedef struct embed_training {
-    cli_training common;
-    cli_rows pairs;
-    scored valid;
-    double *similarity; /* [valid.n], by the model's measure */
-    att_similarity measure;
-    float *vectors; /* [2 valid.n, dim] */
-    int64_t dim;
-} embed_training;
-
-static int validate(void *user, cli_validation *v)
+static int validate(void *training, cli_validation *v)
 {
-    embed_training *t = user;
+    embed_training *t = training;
     const scored *s = &t->valid;
     int code = cli_status(t->common.ctx, att_sentence_encode(att_training_sentence(t->common.training), 2 * s->n,
                                                              s->text, s->bytes, t->vectors, NULL));
@@ -172,20 +162,28 @@ static int validate(void *user, cli_validation *v)
     if (isfinite(v->score + pearson))
         snprintf(v->log, sizeof v->log, ", \"spearman\": %.4f, \"pearson\": %.4f", v->score, pearson);
     snprintf(v->shown, sizeof v->shown, ", on validation Spearman %.2f, Pearson %.2f", v->score, pearson);
-    return cli_status(t->common.ctx, att_training_keep_best(t->common.training, v->score, ATT_F32));
+    return CLI_DONE;
+}
+
+static int fail_unscored(const void *training)
+{
+    (void)training;
+    return cli_fail("%s: no validation has a correlation: similarities or scores are all the same", valid_path);
 }
 
 /* ---- the run */
 
-static void report_truncated(const att_training_info *i)
+static void report(const void *training, const att_training_info *i)
 {
+    const embed_training *t = training;
+    cli_rows_describe(&t->pairs);
     if (i->truncated > 0)
         fprintf(stderr, "%lld of %lld rows have a sentence that is longer than the model takes, and is cut\n",
                 (long long)i->truncated, (long long)i->examples);
 }
 
 /* Options that are for another loss, and what a batch needs. */
-static int check_options(const cli_rows *r)
+static int check_rows(const cli_rows *r)
 {
     const bool ranking = r->loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING, triplet = r->loss == ATT_LOSS_TRIPLET;
     if (scale != 20 && !ranking)
@@ -194,36 +192,24 @@ static int check_options(const cli_rows *r)
         return cli_misuse("--margin %g is for --loss triplet, but here the loss is another", margin);
     if (distance && !triplet)
         return cli_misuse("--distance cosine is for --loss triplet, but here the loss is another");
-    if (ranking && r->columns == 2 && batch == 1)
+    if (ranking && r->columns == 2 && embed.common.options.batch == 1)
         return cli_misuse("--batch 1 with --loss mnr: the negatives of a pair are the other pairs of its batch, which "
                           "must have 2 or more");
     return CLI_DONE;
 }
 
-static int open_training(embed_training *t)
+static int read_data(void *training)
 {
-    const double batches = ceil((double)t->pairs.n / (double)batch);
-    t->common.steps = (int64_t)ceil(epochs * batches);
-    const att_schedule rates = {.size = sizeof rates,
-                                .kind = ATT_LINEAR,
-                                .max_rate = rate,
-                                .warmup = (int64_t)(warmup * (double)t->common.steps),
-                                .steps = t->common.steps};
-    static att_model_path path;
-    int code = cli_model_find(CLI_SENTENCE_MODEL, model_name, &path);
-    const att_sentence_training_options *o =
-        ATT_OPTIONS(att_sentence_training_options, .model = path.text, .pairs = t->pairs.n, .texts = t->pairs.text,
-                    .bytes = t->pairs.bytes, .scores = t->pairs.score, .loss = t->pairs.loss,
-                    .columns = t->pairs.columns, .labels = t->pairs.label, .classes = t->pairs.classes, .scale = scale,
-                    .margin = margin, .distance = (att_sentence_distance)distance, .batch = batch);
-    const att_training_options *common =
-        ATT_OPTIONS(att_training_options, .schedule = &rates, .weight_decay = decay, .clip = clip,
-                    .seed = (uint64_t)seed, .resume = resume, .evaluation_id = checksum(&t->valid),
-                    .note = t->common.note, .note_bytes = sizeof t->common.note);
-    model_name = path.text; /* as the folder stores it */
+    embed_training *t = training;
+    const cli_rows_options o = {.format = format, .loss = loss, .highest = highest, .skip = skip_bad_lines};
+    int code = cli_rows_read(&t->pairs, pairs_path, &o);
     if (!code)
-        code = cli_status(t->common.ctx,
-                          att_sentence_training_open(t->common.ctx, folder, common, o, &t->common.training));
+        code = check_rows(&t->pairs);
+    if (!code && valid_path)
+        code = read_scored(&t->valid, valid_path);
+    t->common.evaluation_id = checksum(&t->valid);
+    t->common.validates = t->common.has_base = valid_path != NULL;
+    t->common.batches = (t->pairs.n + t->common.options.batch - 1) / t->common.options.batch;
     return code;
 }
 
@@ -240,68 +226,59 @@ static int allocate_validation(embed_training *t)
     return code;
 }
 
-/* With validation the best model was written already; otherwise the last one is written now. */
-static int write_model(void *user, bool stopped)
+static int open_training(void *training, const att_training_options *common)
 {
-    const embed_training *t = user;
-    att_training_info info = {.size = sizeof info};
-    int code = cli_status(t->common.ctx, att_training_describe(t->common.training, &info));
-    const bool none = !isfinite(info.best);
-    if (!code && (!valid_path || (stopped && none)))
-        return cli_status(t->common.ctx, att_training_write(t->common.training, 0, ATT_F32));
-    if (!code && none)
-        return cli_fail("%s: no validation has a correlation: similarities or scores are all the same", valid_path);
-    if (!code && info.best_step == 0)
-        cli_training_report_kept(&t->common, "Spearman", 2, 0);
-    else if (!code)
-        cli_note("%s is the model of step %lld, with the highest Spearman on validation, %.2f", folder,
-                 (long long)info.best_step, info.best);
-    return code;
+    embed_training *t = training;
+    const cli_training_options *o = &t->common.options;
+    int code = cli_training_find_model(&t->common, CLI_SENTENCE_MODEL, &model_name);
+    if (code)
+        return code;
+    const att_sentence_training_options *all =
+        ATT_OPTIONS(att_sentence_training_options, .model = model_name, .pairs = t->pairs.n, .texts = t->pairs.text,
+                    .bytes = t->pairs.bytes, .scores = t->pairs.score, .loss = t->pairs.loss,
+                    .columns = t->pairs.columns, .labels = t->pairs.label, .classes = t->pairs.classes, .scale = scale,
+                    .margin = margin, .distance = (att_sentence_distance)distance, .batch = o->batch);
+    code = cli_status(t->common.ctx,
+                      att_sentence_training_open(t->common.ctx, o->folder, common, all, &t->common.training));
+    return code || !valid_path ? code : allocate_validation(t);
 }
+
+static void close_training(void *training)
+{
+    embed_training *t = training;
+    cli_rows_free(&t->pairs);
+    free_scored(&t->valid);
+    free(t->similarity);
+    free(t->vectors);
+}
+
+static const char *const may_change[] = {"format", NULL};
+static const char *const same_files[] = {"model", "pairs", "valid", NULL};
+static const cli_trainer trainer = {
+    .command = "embed",
+    .validation = "--valid FILE",
+    .score = "spearman",
+    .measure = "Spearman",
+    .digits = 2,
+    .keeps_best = true,
+    .sources = true,
+    .options = options,
+    .may_change = may_change,
+    .same_files = same_files,
+    .read = read_data,
+    .open = open_training,
+    .report = report,
+    .validate = validate,
+    .fail_unscored = fail_unscored,
+    .close = close_training,
+};
+
+static int complete(bool *given) { return cli_training_complete(&embed.common, &trainer, given); }
 
 static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
-    embed_training t = {.common = {.folder = folder,
-                                   .save_every = save_every,
-                                   .validate_every = validate_every,
-                                   .resume = resume,
-                                   .sources = true,
-                                   .validate = valid_path ? validate : NULL,
-                                   .validate_first = valid_path ? validate : NULL,
-                                   .keep = keep,
-                                   .describe = report_truncated,
-                                   .write = write_model,
-                                   .options = &stored,
-                                   .user = &t}};
-    int code = cli_open(&t.common.ctx, threads);
-    if (!code)
-        code = cli_rows_read(
-            &t.pairs, pairs_path,
-            &(cli_rows_options){.format = format, .loss = loss, .highest = highest, .skip = skip_bad_lines});
-    if (!code)
-        code = check_options(&t.pairs);
-    if (!code && valid_path)
-        code = read_scored(&t.valid, valid_path);
-    if (!code) {
-        cli_end_later(); /* a signal cancels the start, which then leaves no folder */
-        code = open_training(&t);
-    }
-    if (!code)
-        cli_rows_describe(&t.pairs);
-    if (!code && valid_path)
-        code = allocate_validation(&t);
-    if (!code)
-        code = cli_training_run(&t.common);
-    if (json && (!code || code == CLI_INTERRUPTED))
-        code = cli_training_print_result(&t.common, "spearman", code);
-    att_training_free(t.common.training);
-    cli_rows_free(&t.pairs);
-    free_scored(&t.valid);
-    free(t.similarity);
-    free(t.vectors);
-    att_close(t.common.ctx);
-    return code;
+    return cli_training_run(&embed.common);
 }
 
 const cli_command cli_train_embed = {
@@ -318,11 +295,7 @@ const cli_command cli_train_embed = {
                "                     in the checkpoints and not in the model\n\n"
                "They equal the losses of sentence-transformers. With mnr no text occurs twice in\n"
                "a batch. The result is a sentence-transformers folder: with --valid the model\n"
-               "with the highest Spearman correlation, otherwise that of the last step.\n\n"
-               "Reports progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a\n"
-               "checkpoint and writes the model so far; if the process is killed, the steps\n"
-               "since the last checkpoint are lost. To continue, --resume -o FOLDER is enough:\n"
-               "the folder has all options (training.json).",
+               "with the highest Spearman correlation, otherwise that of the last step.\n\n" CLI_TRAINING_DETAILS,
     .examples = "attend train embed -m all-MiniLM-L6-v2 --pairs stsb-en-train.csv "
                 "--valid stsb-en-dev.csv -o stsb\n"
                 "attend train embed -m all-MiniLM-L6-v2 --pairs question-answer.tsv.gz "

@@ -203,13 +203,13 @@ int cli_base_model_begin(const char *folder, att_model_path *next)
     return code;
 }
 
-int cli_base_model_end(const cli_training_options *options, const att_model_path *next, int code)
+int cli_base_model_end(cli_training *t, const att_model_path *next, int code)
 {
-    const char *folder = *options->folder;
+    const char *folder = t->options.folder;
     if (!code)
         code = check_base(folder);
     if (!code)
-        code = cli_training_options_write_to(options, next->text, 0);
+        code = cli_training_options_write(t, next->text, 0);
     if (code)
         undo(folder, next->text);
     else

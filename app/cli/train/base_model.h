@@ -2,8 +2,7 @@
 #ifndef CLI_TRAIN_BASE_MODEL_H
 #define CLI_TRAIN_BASE_MODEL_H
 
-#include "cli/base/command.h"
-#include "options.h"
+#include "train.h"
 
 /* Copies the model to FOLDER/next, which *next becomes, and puts the checkpoints of the training that is there aside to
  * it. Fails while a process trains in the folder. */
@@ -11,7 +10,7 @@ int cli_base_model_begin(const char *folder, att_model_path *next);
 /* To be called when the next training has begun with that, and the options are those to be stored, with FOLDER/base as
  * its model. code 0: they are stored, the model moves to FOLDER/base, and the checkpoints are removed; else these are
  * put back. Returns code, or that of an error. */
-int cli_base_model_end(const cli_training_options *options, const att_model_path *next, int code);
+int cli_base_model_end(cli_training *t, const att_model_path *next, int code);
 /* To be called before the folder's options are read: completes what a process that was killed has left of the two calls
  * above, or undoes it. */
 int cli_base_model_recover(const char *folder);

@@ -45,6 +45,7 @@ static void add_step(cli_training *t, const att_training_report *r)
     s->epoch = r->epoch;
     s->norm = r->norm;
     s->rate = r->rate;
+    t->score = NAN;
 }
 
 /* ---- saving and validating */
@@ -63,7 +64,7 @@ static int report(cli_training *t, int64_t step, const cli_validation *v)
     char line[640];
     const cli_training_state *s = &t->state;
     const double loss = s->loss / (double)s->n;
-    const char *name = t->quantity ? t->quantity(t->user) : "loss";
+    const char *name = t->kind->quantity ? t->kind->quantity(t) : "loss";
     snprintf(line, sizeof line,
              "{\"step\": %lld, \"seconds\": %.3f, \"epoch\": %lld, \"%s\": %.6g, \"norm\": %.4g, \"rate\": %.6g%s}\n",
              (long long)step, seconds_of(t), (long long)s->epoch, name, loss, s->norm, s->rate, v->log);
@@ -74,13 +75,13 @@ static int report(cli_training *t, int64_t step, const cli_validation *v)
 static int validate(cli_training *t, int64_t step)
 {
     cli_validation v = {.score = NAN};
-    int code = t->validate ? t->validate(t->user, &v) : CLI_DONE;
+    int code = t->validates ? cli_training_validate(t, &v) : CLI_DONE;
     code = code ? code : report(t, step, &v);
     if (code)
         return code;
     cli_training_state *s = &t->state;
     const bool better = v.score > s->best;
-    *s = (cli_training_state){.best = better ? v.score : s->best, .worse = better ? 0 : s->worse + 1};
+    *s = (cli_training_state){.best = better ? v.score : s->best, .worse = better ? 0 : s->worse + !v.unscored};
     return CLI_DONE;
 }
 
@@ -89,7 +90,7 @@ static int validate_first(cli_training *t)
 {
     char line[640];
     cli_validation v = {.score = NAN};
-    int code = t->validate_first(t->user, &v);
+    int code = cli_training_validate(t, &v);
     if (code)
         return code;
     snprintf(line, sizeof line, "{\"step\": 0, \"seconds\": %.3f%s}\n", seconds_of(t), v.log);
@@ -99,7 +100,10 @@ static int validate_first(cli_training *t)
     return cli_log_add(&t->log, line);
 }
 
-double cli_training_time(const cli_training *t) { return t->minutes > 0 ? seconds_of(t) / (60 * t->minutes) : 0; }
+double cli_training_time(const cli_training *t)
+{
+    return t->options.minutes > 0 ? seconds_of(t) / (60 * t->options.minutes) : 0;
+}
 
 void cli_training_forget(cli_training *t)
 {
@@ -115,7 +119,10 @@ static double share_of(const cli_training *t, int64_t step)
 }
 
 /* Early stopping: did the last `patience` validations bring no improvement? */
-static bool is_out_of_patience(const cli_training *t) { return t->patience > 0 && t->state.worse >= t->patience; }
+static bool is_out_of_patience(const cli_training *t)
+{
+    return t->options.patience > 0 && t->state.worse >= t->options.patience;
+}
 
 static bool is_due(const cli_training *t, int64_t step, bool done)
 {
@@ -141,7 +148,7 @@ static int validate_and_save(cli_training *t, int64_t step, bool done, bool *uns
 static int make_up(cli_training *t, int64_t step, bool done, bool *unsaved)
 {
     cli_checkpoints c;
-    cli_checkpoints_find(t->folder, &c);
+    cli_checkpoints_find(t->options.folder, &c);
     if (!is_due(t, step, done) && !(c.paused && step > 0 && step % t->save_every == 0))
         return CLI_DONE;
     *unsaved = true;
@@ -152,14 +159,14 @@ static int make_up(cli_training *t, int64_t step, bool done, bool *unsaved)
 static int run_steps(cli_training *t, bool *limit)
 {
     int64_t counted = 0, step = att_training_steps(t->training);
-    bool unsaved = !t->resume, done = is_done(t, step);
-    int code = t->validate_first && step == 0 ? validate_first(t) : CLI_DONE;
-    if (!code && t->resume)
+    bool unsaved = !t->options.resume, done = is_done(t, step);
+    int code = t->validates && t->has_base && step == 0 ? validate_first(t) : CLI_DONE;
+    if (!code && t->options.resume)
         code = make_up(t, step, done, &unsaved);
     done = done || is_out_of_patience(t);
     cli_progress progress;
     cli_progress_begin(&progress);
-    progress.things = t->things;
+    progress.unit = t->kind->unit;
     cli_progress_step(&progress, step, NAN, 0, share_of(t, step));
     while (!code && !done && !cli_signal) {
         att_training_report r = {.size = sizeof r};
@@ -171,7 +178,7 @@ static int run_steps(cli_training *t, bool *limit)
         step = r.step;
         unsaved = true;
         add_step(t, &r);
-        counted += t->sources ? r.sources : r.targets;
+        counted += t->kind->sources ? r.sources : r.targets;
         const double share = share_of(t, step);
         cli_progress_step(&progress, step, t->state.loss / (double)t->state.n, counted, share);
         done = share >= 1;
@@ -179,8 +186,8 @@ static int run_steps(cli_training *t, bool *limit)
             cli_progress_clear();
         code = validate_and_save(t, step, done, &unsaved);
         done = done || is_out_of_patience(t);
-        if (!code && t->after_step)
-            code = t->after_step(t->user);
+        if (!code && t->kind->after_step)
+            code = t->kind->after_step(t);
     }
     cli_progress_end(&progress);
     *limit = done && !code;
@@ -200,9 +207,9 @@ static int run_steps(cli_training *t, bool *limit)
 static int log_options(cli_training *t)
 {
     char *line;
-    if (!t->options_first || t->log.bytes > 0)
+    if (!t->kind->logs_options || t->log.bytes > 0)
         return CLI_DONE;
-    int code = cli_training_options_line(t->options, &line);
+    int code = cli_training_options_line(t, &line);
     if (code)
         return code;
     code = cli_log_add(&t->log, line);
@@ -210,26 +217,26 @@ static int log_options(cli_training *t)
     return code;
 }
 
-/* Says what the training has, where it stands and how far it goes; done: no further. */
+/* Says what the training has, where the training stands and how far it goes; done: no further. */
 static int report_start(const cli_training *t, bool done)
 {
     att_training_info info = {.size = sizeof info};
     char limit[96] = "until interrupted";
     const long long step = att_training_steps(t->training);
+    const double minutes = t->options.minutes;
     int code = cli_status(t->ctx, att_training_describe(t->training, &info));
     if (code)
         return code;
-    if (t->steps && t->minutes > 0)
+    if (t->steps && minutes > 0)
         snprintf(limit, sizeof limit, "%lld step%s or %g minute%s", (long long)t->steps, t->steps == 1 ? "" : "s",
-                 t->minutes, t->minutes == 1 ? "" : "s");
+                 minutes, minutes == 1 ? "" : "s");
     else if (t->steps)
         snprintf(limit, sizeof limit, "%lld step%s", (long long)t->steps, t->steps == 1 ? "" : "s");
-    else if (t->minutes > 0)
-        snprintf(limit, sizeof limit, "%g minute%s", t->minutes, t->minutes == 1 ? "" : "s");
-    if (t->describe)
-        t->describe(&info);
+    else if (minutes > 0)
+        snprintf(limit, sizeof limit, "%g minute%s", minutes, minutes == 1 ? "" : "s");
+    t->kind->report(t, &info);
     const int threads = att_threads(t->ctx);
-    if (info.vocabulary && !t->things)
+    if (info.vocabulary && !t->kind->unit)
         fprintf(stderr, "vocabulary of %lld, ", (long long)info.vocabulary);
     fprintf(stderr, "%lld parameters; %d thread%s; ", (long long)info.parameters, threads, threads == 1 ? "" : "s");
     if (step > 0 && done)
@@ -253,27 +260,28 @@ static bool has_base(const char *folder)
 static void report_checkpoints(const cli_training *t)
 {
     cli_checkpoints c;
-    cli_checkpoints_find(t->folder, &c);
+    const char *folder = t->options.folder;
+    cli_checkpoints_find(folder, &c);
     if (c.n > 0)
         cli_note("%.3g MB there are checkpoints, which only --resume needs%s: rm %s/checkpoint-*.safetensors",
-                 1e-6 * (double)c.bytes, has_base(t->folder) ? ", like the model in base/" : "",
-                 cli_quoted(t->folder).text);
+                 1e-6 * (double)c.bytes, has_base(folder) ? ", like the model in base/" : "", cli_quoted(folder).text);
 }
 
 /* The model of a training that has reached a limit. changed: since the model that the folder may have. */
 static int finish(cli_training *t, bool changed)
 {
-    const char *command = t->options->command;
-    int code = changed ? t->write(t->user, false) : CLI_DONE;
-    if (code || t->none)
+    const char *command = t->kind->command, *folder = t->options.folder;
+    bool none = false;
+    int code = changed ? cli_training_write(t, false, &none) : CLI_DONE;
+    if (code || none)
         return code ? code : CLI_FAILED;
     if (changed && !t->stays)
-        cli_note("%s is a model now: attend %s -m %s", t->folder, command, cli_quoted(t->folder).text);
+        cli_note("%s is a model now: attend %s -m %s", folder, command, cli_quoted(folder).text);
     else if (!changed)
-        cli_note("%s is a model that has finished its training, and stays as it is", t->folder);
-    code = cli_training_options_write(t->options, att_training_steps(t->training));
+        cli_note("%s is a model that has finished its training, and stays as it is", folder);
+    code = cli_training_options_write(t, folder, att_training_steps(t->training));
     if (!code)
-        code = cli_status(t->ctx, att_training_keep(t->training, t->keep));
+        code = cli_status(t->ctx, att_training_keep(t->training, t->options.keep));
     if (!code)
         report_checkpoints(t);
     return code;
@@ -282,10 +290,11 @@ static int finish(cli_training *t, bool changed)
 /* The model so far. */
 static int stop(cli_training *t)
 {
-    const char *command = t->options->command;
-    const cli_shell_word folder = cli_quoted(t->folder);
-    const int code = t->write(t->user, true);
-    if (code || t->none)
+    const char *command = t->kind->command;
+    const cli_shell_word folder = cli_quoted(t->options.folder);
+    bool none = false;
+    const int code = cli_training_write(t, true, &none);
+    if (code || none)
         return code ? code : CLI_INTERRUPTED;
     cli_note("stopped after step %lld; attend train %s --resume -o %s continues, attend %s -m %s uses the model so far",
              (long long)att_training_steps(t->training), command, folder.text, command, folder.text);
@@ -298,27 +307,27 @@ static int begin_files(cli_training *t, int64_t first)
     char path[CLI_TRAINING_PATH];
     struct stat s;
     bool lists = false;
-    int code = cli_training_file_path(t->folder, path);
+    int code = cli_training_file_path(t->options.folder, path);
     const bool is_new = !code && lstat(path, &s) != 0;
     if (!code)
-        code = cli_log_open(&t->log, t->folder, first > 0 ? first : -1) /* from the start: a new log */;
+        code = cli_log_open(&t->log, t->options.folder, first > 0 ? first : -1) /* from the start: a new log */;
     if (code)
         return code;
-    code = cli_training_images_write(t->images, &lists);
+    code = cli_training_images_write(&t->images, &lists);
     if (!code)
-        code = cli_training_options_write(t->options, cli_training_finished());
+        code = cli_training_options_write(t, t->options.folder, cli_training_finished(t));
     if (!code)
         code = log_options(t);
     if (code)
         cli_log_discard(&t->log);
     if (code && lists)
-        cli_training_images_discard(t->images);
+        cli_training_images_discard(&t->images);
     if (code && is_new)
         unlink(path);
     return code;
 }
 
-int cli_training_run(cli_training *t)
+int cli_training_loop(cli_training *t)
 {
     const int64_t first = att_training_steps(t->training);
     bool limit = false;
@@ -333,62 +342,6 @@ int cli_training_run(cli_training *t)
     code = cli_log_close(&t->log, code);
     if (code)
         return code;
-    const bool was_finished = first > 0 && first == cli_training_finished();
+    const bool was_finished = first > 0 && first == cli_training_finished(t);
     return limit ? finish(t, !was_finished || att_training_steps(t->training) > first) : stop(t);
-}
-
-/* ---- the best model */
-
-void cli_training_report_kept(const cli_training *t, const char *measure, int digits, int64_t more)
-{
-    att_training_info info = {.size = sizeof info};
-    char items[64] = "";
-    att_training_describe(t->training, &info);
-    if (more > 0 && t->stays)
-        snprintf(items, sizeof items, ", without the %lld new item%s", (long long)more, more == 1 ? "" : "s");
-    else if (more > 0)
-        snprintf(items, sizeof items, ", with the new items");
-    cli_note("no step was better than the model to begin with, whose %s on validation is %.*f: %s %s%s", measure,
-             digits, info.best, t->folder, t->stays ? "stays unchanged" : "is that one", items);
-}
-
-int cli_training_print_result(const cli_training *t, const char *name, int code)
-{
-    att_training_info info = {.size = sizeof info};
-    const int failed = cli_status(t->ctx, att_training_describe(t->training, &info));
-    if (failed)
-        return failed;
-    const int64_t steps = att_training_steps(t->training);
-    const bool validated = isfinite(info.best);
-    json_t *folder = json_string(t->folder), /* NULL: it is not UTF-8 */
-        *v = json_pack("{s:o, s:b, s:I, s:I, s:o, s:b}", "model", folder ? folder : json_null(), "finished", !code,
-                       "steps", (json_int_t)steps, "step", (json_int_t)(validated ? info.best_step : steps), name,
-                       validated ? json_real(info.best) : json_null(), "improved", !validated || info.best_step > 0);
-    json_dumpf(v, stdout, JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(v);
-    return code;
-}
-
-int cli_training_status(const att_ctx *ctx, att_status s)
-{
-    static const char prefix[] = "options.";
-    char text[1024];
-    size_t n = 0;
-    const char *message = att_error(ctx);
-    if (s != ATT_ERR_ARGUMENT || strncmp(message, prefix, sizeof prefix - 1) != 0)
-        return cli_status(ctx, s);
-    for (bool name = false; *message && n < sizeof text - 3;) {
-        if (!strncmp(message, prefix, sizeof prefix - 1)) {
-            n += (size_t)snprintf(text + n, sizeof text - n, "--");
-            message += sizeof prefix - 1;
-            name = true;
-            continue;
-        }
-        name = name && *message != ' ';
-        text[n++] = name && *message == '_' ? '-' : *message;
-        message++;
-    }
-    text[n] = 0;
-    return cli_misuse("%s", text);
 }

@@ -1,18 +1,127 @@
-/* The subcommands of attend train, and what they have in common. */
-#ifndef CLI_TRAIN_H
-#define CLI_TRAIN_H
+/* The commands of attend train: their common options, what FOLDER/training.json stores, and how they run. A command
+ * adds its own options and functions, a cli_trainer. */
+#ifndef CLI_TRAIN_TRAIN_H
+#define CLI_TRAIN_TRAIN_H
 
 #include "cli/base/command.h"
 #include "log.h"
-#include "options.h"
 #include "training_images.h"
+
+#include <attend_train.h>
+
+#include <jansson.h>
+
+/* ---- Options that all trainings have ------------------------------------------- */
+
+/* Their values; a command begins with its defaults. Without another word 0 means: no limit, off. */
+typedef struct cli_training_options {
+    const char *folder;
+    bool resume, json;
+    double epochs, minutes;
+    int64_t steps, patience, batch, accumulate;
+    double rate, warmup, beta2, decay, clip;
+    int schedule; /* an att_schedule_kind */
+    int dtype;    /* 1: f16 */
+    int64_t validate_every, save_every, average, keep, seed, threads;
+} cli_training_options;
+
+/* clang-format off */
+/* o: a cli_training_options */
+#define CLI_TRAINING_FOLDER(o)                                                                                        \
+    {"output", 'o', "FOLDER", .text = &(o).folder, .writes = true, .required = true,                                  \
+     .help = "output folder: checkpoints and log, in the end the model"},                                             \
+    {"resume", 0, NULL, .flag = &(o).resume,                                                                          \
+     .help = "resume from the newest checkpoint; the result has the same bits as without interruption"}
+/* How it trains */
+#define CLI_TRAINING_OPTIONS(o)                                                                                       \
+    {"steps", 0, "N", .integer = &(o).steps, .max = 1 << 30, .quiet = true,                                           \
+     .help = "stop after N steps; 0, the default: no such limit"},                                                    \
+    {"minutes", 0, "N", .number = &(o).minutes, .max = 1e6, .quiet = true,                                            \
+     .help = "stop after N minutes, those of interrupted runs included, wherever the learning rate is, and validate "  \
+             "there; 0, the default: no such limit"},                                                                 \
+    {"patience", 0, "N", .integer = &(o).patience, .max = 1 << 30,                                                    \
+     .help = "stop after N validations in a row without improvement (early stopping); 0: off"},                       \
+    {"rate", 0, "RATE", .number = &(o).rate, .max = 10, .above_min = true, .help = "learning rate: the maximum"},     \
+    {"schedule", 0, "constant|inverse-sqrt|cosine|linear", .choice = &(o).schedule,                                   \
+     .help = "learning rate schedule after the warm-up; cosine and linear fall to 0 at the last step"},               \
+    {"warmup", 0, "N", .number = &(o).warmup, .max = 1 << 30,                                                         \
+     .help = "warm up the learning rate over N steps; less than 1: over this share of all steps"},                    \
+    {"beta2", 0, "X", .number = &(o).beta2, .max = 0.999999, .above_min = true, .help = "beta2 of AdamW"},            \
+    {"decay", 0, "X", .number = &(o).decay, .max = 1, .help = "weight decay"},                                        \
+    {"clip", 0, "NORM", .number = &(o).clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},              \
+    {"accumulate", 0, "N", .integer = &(o).accumulate, .min = 1, .max = 1 << 16,                                      \
+     .help = "accumulate gradients over N batches"},                                                                  \
+    {"validate-every", 0, "N", .integer = &(o).validate_every, .max = 1 << 30,                                        \
+     .help = "validate every N steps; 0: after each epoch"},                                                          \
+    {"save-every", 0, "N", .integer = &(o).save_every, .max = 1 << 30,                                                \
+     .help = "save a checkpoint every N steps; 0: after each epoch"},                                                 \
+    {"average", 0, "N", .integer = &(o).average, .max = 64,                                                           \
+     .help = "average the last N checkpoints; 0: off"},                                        \
+    {"keep", 0, "N", .integer = &(o).keep, .max = 64,                                                                 \
+     .help = "checkpoints to keep when the training has finished; --resume needs one"},                               \
+    {"dtype", 0, "f32|f16", .choice = &(o).dtype, .help = "type of the weights in the model"},                        \
+    {"seed", 0, "N", .integer = &(o).seed, .max = 1e18, .help = "random seed"},                                       \
+    {"json", 0, NULL, .flag = &(o).json,                                                                              \
+     .help = "print a line of JSON at the end: the step whose model the folder has, its score, and if it is better than " \
+             "the model to begin with"},                                                                              \
+    CLI_THREADS(&(o).threads)
+/* Of data whose epochs have a fixed number of steps. unit: "images"; more: the end of the help of --epochs, or "" */
+#define CLI_TRAINING_EPOCHS(o, unit, more)                                                                            \
+    {"epochs", 0, "N", .number = &(o).epochs, .min = 1e-6, .max = 1e6, .quiet = sizeof(more) > 1,                         \
+     .help = "number of epochs, where --steps does not say how far" more},                                            \
+    {"batch", 0, "N", .integer = &(o).batch, .min = 1, .max = 1 << 20, .help = "batch size in " unit}
+/* clang-format on */
+
+/* The end of the details of every command */
+#define CLI_TRAINING_DETAILS                                                                                           \
+    "Reports progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a\n"                                     \
+    "checkpoint and writes the model so far; if the process is killed, the steps\n"                                    \
+    "since the last checkpoint are lost. To continue, --resume -o FOLDER is enough:\n"                                 \
+    "the folder has all options (training.json)."
+
+/* ---- A command ------------------------------------------------------------------- */
+
+typedef struct cli_training cli_training;
 
 /* The result of a validation. */
 typedef struct cli_validation {
     char log[256];   /* the end of its line in the log: ", \"bleu\": 31.02" */
     char shown[256]; /* the same for standard error: ", BLEU 31.02" */
-    double score;    /* greater is better */
+    double score;    /* greater is better; NAN: it cannot be computed */
+    bool unscored;   /* it has no score, and counts neither as better nor as worse */
 } cli_validation;
+
+/* What is special about a command. Functions get the training, the first member of a struct of the command's; those
+ * that return an int, a code. NULL: there is nothing to do. */
+typedef struct cli_trainer {
+    const char *command;         /* "translate" */
+    const char *unit;            /* what progress counts: "images"; NULL: tokens */
+    const char *validation;      /* what is needed for a validation: "--valid FILE" */
+    const char *score, *measure; /* of a validation, as in --json and for people: "spearman", "Spearman" */
+    int digits;                  /* of the measure after the point */
+    bool negative;               /* the score is minus the measure, a loss */
+    bool keeps_best;             /* the model is the one with the best validation, without --average */
+    bool logs_options;           /* in the first line of the log */
+    bool sources;                /* progress counts sources, not targets: see att_training_report */
+    const cli_option *options;   /* with CLI_TRAINING_OPTIONS */
+    const char *const
+        *may_change; /* [up to NULL] further options that may change when the training continues; or NULL */
+    const char *const *same_files; /* [up to NULL] options whose file may be elsewhere then, but is the same; those in
+                                    * both lists are not read any more */
+    /* [up to NULL] of same_files: where the first is typed with another file, --resume begins a new training, in which
+     * the files of all may be others, and all options but those of `kept`; or NULL */
+    const char *const *renewed, *const *kept;
+    int (*check)(void *t); /* options that need others, or contradict them; sets defaults that depend on others */
+    int (*read)(void *t);  /* data; sets `batches` and `validates` */
+    int (*open)(void *t, const att_training_options *o); /* the training; where this fails it leaves no files */
+    void (*report)(const void *t, const att_training_info *info); /* says what data it has */
+    int (*validate)(void *t, cli_validation *v);
+    const char *(*quantity)(const void *t); /* the loss's name at this step; or NULL: "loss" */
+    int (*after_step)(void *t);
+    bool (*has_no_model)(void *t, bool stopped); /* after these steps, and says why */
+    int (*fail_unscored)(const void *t);         /* the error that no validation has a score; NULL: that is none */
+    void (*close)(void *t);
+} cli_trainer;
 
 /* Sums over the steps since the last validation, and the best of all validations. */
 typedef struct cli_training_state {
@@ -23,59 +132,101 @@ typedef struct cli_training_state {
     int64_t worse; /* validations since the best */
 } cli_training_state;
 
-typedef struct cli_training {
+/* What FOLDER/training.json had at the start of the process, and what it gets. */
+typedef struct cli_training_file {
+    json_t *stored;            /* or NULL. Values of options point into it, */
+    json_t *paths;             /* and into this one */
+    json_t *bytes, *checksums; /* of the files, once they have been stored; or NULL */
+    json_t *trained_on;        /* what the model to begin with was trained on (cli_training_data_of); NULL: as stored */
+    bool may_renew;            /* the first option of kind->renewed was typed */
+    bool typed[CLI_MAX_OPTIONS]; /* of kind->options */
+    int path_error; /* the first error, an errno, of what a path is; 0: none. Without this, a failing disk would store
+                     * other options. */
+} cli_training_file;
+
+struct cli_training {
+    const cli_trainer *kind;
+    cli_training_options options;
+    bool continues; /* --resume, and not with another file of kind->renewed */
+    bool renewed;   /* it begins anew, because of such a file */
+    cli_training_file file;
     att_ctx *ctx;
     att_training *training;
-    const char *folder;
-    int64_t steps, save_every, validate_every;
-    int64_t patience; /* validations in a row that may bring no improvement; 0: any number */
-    int64_t keep;     /* checkpoints that stay when it has finished */
-    double minutes;   /* of all processes that have continued it; as steps: 0 is no limit */
-    bool resume;
-    bool options_first;                             /* the log's first line has the options */
-    bool sources;                                   /* progress counts sources, not targets: see att_training_report */
-    const char *things;                             /* what else it counts: "images"; or NULL */
-    int (*validate)(void *user, cli_validation *v); /* or NULL: no validation */
-    /* Validates the model that the training begins with, before the first step: a candidate for the best; or NULL */
-    int (*validate_first)(void *user, cli_validation *v);
-    const char *(*quantity)(const void *user);       /* the loss's name at this step; or NULL: "loss" */
-    void (*describe)(const att_training_info *info); /* says what pairs it has, before the first step; or NULL */
-    /* Writes the model; stopped: a signal came before a limit, and the training can continue. */
-    int (*write)(void *user, bool stopped);
-    void *user;
-    const cli_training_options *options;
-    int (*after_step)(void *user); /* or NULL */
-    cli_training_images *images;   /* whose files have been checked, or NULL */
-    bool none;                     /* set by `write`: there is no model yet, for the reason that it has said */
-    bool stays;                    /* set by `write`: the folder's model is the one that it had */
-    char note[320];                /* where options.note of the training points to */
+    cli_training_images images; /* whose files have been checked, if there are some */
+    /* Set by the command */
+    int64_t batches;       /* of an epoch; 0: not known */
+    int64_t evaluation_id; /* see att_training_options */
+    bool validates;        /* there is data for it */
+    bool has_base;         /* it begins with a model, which is a candidate for the best */
+    bool in_folder;        /* the output folder has that, too, and keeps it until there is a better one */
+    int64_t new_items;     /* which that does not have */
+    double (*seconds_waiting)(const att_training *t); /* of all steps, for images; or NULL */
+    att_model_path model;                             /* a path for the command */
+    char note[320];                                   /* where options.note of the training points to */
     /* private */
+    int64_t steps, validate_every, save_every; /* as options say; steps 0: no limit */
+    bool stays;                                /* the folder's model is the one that it had */
+    double score;                              /* of the model that has been written, where it is known, or NAN */
+    double waited, validated;                  /* at the last validation: waits for images, the time of it */
     cli_log log;
     cli_training_state state;
     double seconds, begin; /* spent by earlier processes; the start of this one */
-} cli_training;
+};
+
+/* To be called when the command line has been parsed: cli_command.complete. With --resume, sets the options that were
+ * not typed to the stored ones, and marks them in `given`. Errors: an option that was typed and differs, but may not; a
+ * file that has changed; the training is one of another command; it stored no options. Without --resume: the folder
+ * has a training already. */
+int cli_training_complete(cli_training *t, const cli_trainer *kind, bool *given);
 /* Trains until a limit or a signal, saves a checkpoint of the last step and writes the model. Reports to standard error
  * and to FOLDER/log.jsonl, which has the same lines whether or not the training was stopped or killed in between, but
- * for the seconds. To be called after cli_end_later. */
+ * for the seconds. Returns an exit code. */
 int cli_training_run(cli_training *t);
+
+/* ---- For a command's functions --------------------------------------------------- */
 
 /* The share of --minutes that has passed; 0: there is no such limit. */
 double cli_training_time(const cli_training *t);
 /* What the training reports begins anew after this step, as it learns something else. */
 void cli_training_forget(cli_training *t);
-
-/* Says that no step was better than the model to begin with, by a measure that it prints with `digits`; `stays` is set.
- * more: items that it has not had. */
-void cli_training_report_kept(const cli_training *t, const char *measure, int digits, int64_t more);
-/* --json: prints what model the folder has now. name: of its score. Returns code, or that of an error. */
-int cli_training_print_result(const cli_training *t, const char *name, int code);
-
+/* Does the learning rate of this att_schedule_kind fall to 0 at the last step? */
+bool cli_schedule_falls(int kind);
+/* "--steps is 40" or "--epochs is 2 (40 steps)" */
+typedef struct cli_training_limit {
+    char text[96];
+} cli_training_limit;
+cli_training_limit cli_training_limit_of(const cli_training *t);
 /* As cli_status, of a library's function that opens a training: what it says of its options has their names here, as
  * --label-smoothing, and is a misuse. */
 int cli_training_status(const att_ctx *ctx, att_status s);
+/* How many epochs n steps are. */
+double cli_training_epochs(const cli_training *t, double n);
+/* *name: of a model to begin with; becomes its folder, t->model, as the training stores it. */
+int cli_training_find_model(cli_training *t, cli_model_kind kind, const char **name);
 
 /* *bleu: of greedy translations of the file `texts` by the model in training, against the file `references`, line by
  * line; the first few translations are printed to standard error. */
 int cli_training_bleu(const cli_training *t, const char *texts, const char *references, double *bleu);
+
+/* ---- For this room --------------------------------------------------------------- */
+
+/* In a folder that cli_training_run has opened. */
+int cli_training_loop(cli_training *t);
+/* One validation, which ends a run of steps; keeps the model if it is the best and that is wanted. */
+int cli_training_validate(cli_training *t, cli_validation *v);
+/* The model after the last step. stopped: a signal came before a limit. *none: there is no model yet. */
+int cli_training_write(cli_training *t, bool stopped, bool *none);
+
+/* Reads FOLDER/training.json for cli_training_complete. */
+int cli_training_options_read(cli_training *t, bool *given);
+/* Was the option typed? */
+bool cli_training_typed(const cli_training *t, const char *name);
+/* Stores the options as they are in the folder's training.json; paths in --output relative to it, "./base", so that it
+ * can be moved. finished: the step after which the training has finished; 0: it has not. */
+int cli_training_options_write(cli_training *t, const char *folder, int64_t finished);
+/* The options as a line of the log of a training, of step 0, malloc'd. */
+int cli_training_options_line(cli_training *t, char **line);
+/* The step after which the stored training had finished, or 0. */
+int64_t cli_training_finished(const cli_training *t);
 
 #endif

@@ -283,21 +283,26 @@ static int conclude(const checking *c, int64_t n, int64_t wrong)
 }
 
 int cli_training_images_check(cli_training_images *t, int64_t n, const char *(*path)(const void *set, int64_t i),
-                              const void *set, bool *broken)
+                              att_status (*leave_out)(void *set, const bool *broken), void *set)
 {
     int64_t wrong = 0;
     int code = t->resume && !t->known ? read_list(t) : CLI_DONE;
-    checking *c = code ? NULL : calloc(1, sizeof *c);
-    if (!c)
-        return code ? code : cli_fail_memory();
-    c->t = t;
-    c->path = path;
-    c->set = set;
-    c->compares = t->resume;
-    if (!t->resume || is_known(c, n)) {
-        code = check_blocks(c, n, broken, &wrong);
-        code = code ? code : conclude(c, n, wrong);
+    if (code)
+        return code;
+    checking *c = calloc(1, sizeof *c);
+    bool *broken = calloc((size_t)n, sizeof *broken);
+    if (!c || !broken) {
+        code = cli_fail_memory();
+    } else {
+        *c = (checking){.t = t, .path = path, .set = set, .compares = t->resume};
+        if (!t->resume || is_known(c, n)) {
+            code = check_blocks(c, n, broken, &wrong);
+            code = code ? code : conclude(c, n, wrong);
+        }
+        if (!code)
+            code = cli_status(t->ctx, leave_out(set, broken));
     }
+    free(broken);
     free(c);
     return code;
 }

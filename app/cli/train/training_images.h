@@ -19,7 +19,7 @@ typedef struct cli_training_images {
     att_ctx *ctx;
     const char *folder; /* of the training */
     bool resume;
-    bool skip_broken;
+    bool skip_broken; /* of CLI_SKIP_BROKEN */
     /* private */
     cli_image_file *file; /* [n]: those that were checked so far */
     int64_t n;
@@ -27,12 +27,12 @@ typedef struct cli_training_images {
     int64_t n_known;
 } cli_training_images;
 
-/* Checks further images [n] of a set, by their paths, with all threads: decodes them, and marks those that fail in
- * `broken` [n]. Where the training continues, its broken images are marked, and others have the content that they had
- * when it began; files with unchanged size and times are not read. Errors, each after a list of the images: broken
+/* Checks further images [n], all of a set, by their paths, with all threads: decodes them, and leaves those that fail
+ * out of the set. Where the training continues, its broken images are left out, and others have the content that they
+ * had when it began; files with unchanged size and times are not read. Errors, each after a list of the images: broken
  * ones, without skip_broken; changed ones. */
 int cli_training_images_check(cli_training_images *t, int64_t n, const char *(*path)(const void *set, int64_t i),
-                              const void *set, bool *broken);
+                              att_status (*leave_out)(void *set, const bool *broken), void *set);
 /* Writes FOLDER/images.tsv, where a training begins with images in files. *made: it did not exist. */
 int cli_training_images_write(const cli_training_images *t, bool *made);
 /* Removes it again. */

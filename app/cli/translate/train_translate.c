@@ -12,12 +12,30 @@
 enum architecture { TRANSFORMER, RNN };
 enum preset { TINY, SMALL, BASE };
 
-static const char *source, *target, *valid_source, *valid_target, *folder, *tokenizer, *config;
-static int architecture = -1, attention = -1, preset = -1, schedule = 0;
-static int64_t skip_bad_lines, vocabulary = 8000, batch_tokens = 4096, accumulate = 1, warmup = 1000, steps, seed = 1,
-                               threads, validate_every = 500, save_every = 500, average = 5, patience, keep = 1;
-static double coverage = 1, rate = 1e-3, dropout = 0.1, smoothing = 0.1, clip = 1, minutes;
-static bool resume, half, byte_fallback;
+enum { FILES = 4, SETTINGS = 512 };
+
+typedef struct translate_training {
+    cli_training common;
+    cli_copy copies[FILES]; /* of pipes */
+    char settings[SETTINGS];
+} translate_training;
+
+static const char *source, *target, *valid_source, *valid_target, *tokenizer, *config;
+static int architecture = -1, attention = -1, preset = -1;
+static int64_t skip_bad_lines, vocabulary = 8000, batch_tokens = 4096;
+static double coverage = 1, dropout = 0.1, smoothing = 0.1;
+static bool byte_fallback;
+static translate_training translate = {.common.options = {.accumulate = 1,
+                                                          .rate = 1e-3,
+                                                          .beta2 = 0.98,
+                                                          .warmup = 1000,
+                                                          .clip = 1,
+                                                          .validate_every = 500,
+                                                          .save_every = 500,
+                                                          .average = 5,
+                                                          .keep = 1,
+                                                          .seed = 1},
+                                       .copies = {{.file = -1}, {.file = -1}, {.file = -1}, {.file = -1}}};
 
 static const cli_option options[] = {
     {"src", 0, "FILE", .text = &source, .required = true, .help = "source sentences, one per line; may end in .gz"},
@@ -25,10 +43,7 @@ static const cli_option options[] = {
      .help = "target sentences: line i is the translation of line i of --src; may end in .gz"},
     {"valid-src", 0, "FILE", .text = &valid_source, .help = "source sentences for validation; may end in .gz"},
     {"valid-tgt", 0, "FILE", .text = &valid_target, .help = "target sentences for validation; may end in .gz"},
-    {"output", 'o', "FOLDER", .text = &folder, .writes = true, .required = true,
-     .help = "output folder: checkpoints and log, in the end the model"},
-    {"resume", 0, NULL, .flag = &resume,
-     .help = "resume from the newest checkpoint; the result has the same bits as without interruption"},
+    CLI_TRAINING_FOLDER(translate.common.options),
     {"arch", 0, "transformer|rnn", .choice = &architecture,
      .help = "architecture: Transformer, or recurrent neural network (GRU); default: transformer"},
     {"attention", 0, "none|additive|dot|general", .choice = &attention,
@@ -50,71 +65,19 @@ static const cli_option options[] = {
     {"tokenizer", 0, "FOLDER|FILE", .text = &tokenizer,
      .help = "use this tokenizer instead of learning one: a folder with source.spm, target.spm and vocab.json, or a "
              "SentencePiece model for both languages, as \"attend vocab\" writes it"},
-    {"steps", 0, "N", .integer = &steps, .max = 1 << 30, .quiet = true,
-     .help = "stop after N steps; 0: run until interrupted"},
-    {"minutes", 0, "N", .number = &minutes, .max = 1e6, .quiet = true,
-     .help = "stop after N minutes; 0: run until interrupted"},
-    {"patience", 0, "N", .integer = &patience, .max = 1 << 20, .quiet = true,
-     .help = "stop after N validations without improvement (early stopping); 0: off"},
     {"batch-tokens", 0, "N", .integer = &batch_tokens, .min = 1, .max = 1 << 24, .help = "batch size in target tokens"},
-    {"accumulate", 0, "N", .integer = &accumulate, .min = 1, .max = 1 << 16,
-     .help = "accumulate gradients over N batches"},
-    {"schedule", 0, "constant|inverse-sqrt|cosine|linear", .choice = &schedule,
-     .help = "learning rate schedule after the warm-up; cosine and linear decay to 0 at --steps"},
-    {"rate", 0, "RATE", .number = &rate, .max = 10, .above_min = true, .help = "learning rate: the maximum"},
-    {"warmup", 0, "N", .integer = &warmup, .max = 1 << 30, .help = "warm up the learning rate over N steps"},
     {"dropout", 0, "P", .number = &dropout, .max = 0.99, .help = "dropout probability"},
     {"smoothing", 0, "X", .number = &smoothing, .max = 0.99, .help = "label smoothing"},
-    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},
-    {"validate-every", 0, "N", .integer = &validate_every, .min = 1, .max = 1 << 30, .help = "validate every N steps"},
-    {"save-every", 0, "N", .integer = &save_every, .min = 1, .max = 1 << 30, .help = "save a checkpoint every N steps"},
-    {"average", 0, "N", .integer = &average, .max = 64,
-     .help = "average the last N checkpoints; 0: use the last weights"},
-    {"keep", 0, "N", .integer = &keep, .max = 64,
-     .help = "checkpoints to keep when the training has finished; --resume needs one"},
     CLI_SKIP_OPTION(&skip_bad_lines, "each two files, which are not UTF-8"),
-    {"half", 0, NULL, .flag = &half, .help = "write the weights in half precision (f16)"},
-    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
-    CLI_THREADS(&threads),
+    CLI_TRAINING_OPTIONS(translate.common.options),
     {0},
 };
 
-static const char *const may_change[] = {"valid-src",      "valid-tgt",  "steps",   "minutes", "patience",
-                                         "validate-every", "save-every", "average", "keep",    "half",
-                                         "threads",        "tokenizer",  NULL};
-static const char *const same_files[] = {"src", "tgt", "config", "tokenizer", NULL};
-static const cli_training_options stored = {"translate", options, &folder, &resume, may_change, same_files, NULL, NULL};
-
-/* Words of --schedule are in the order of att_schedule_kind. */
-static bool schedule_ends(int kind) { return kind == ATT_COSINE || kind == ATT_LINEAR; }
-
-/* An option of the vocabulary to learn was typed beside --tokenizer, which has one. */
-static int check_vocabulary(const bool *given)
-{
-    static const char *const learnt[] = {"vocabulary", "character-coverage", "byte-fallback"};
-    for (int i = 0; tokenizer && options[i].name; i++)
-        for (size_t k = 0; given[i] && k < sizeof learnt / sizeof *learnt; k++)
-            if (strcmp(options[i].name, learnt[k]) == 0)
-                return cli_misuse("--%s does not go with --tokenizer, which has a vocabulary", learnt[k]);
-    return CLI_DONE;
-}
-
-/* Takes what was not typed from the training that continues. */
-static int complete(bool *given)
-{
-    int code = resume ? CLI_DONE : check_vocabulary(given);
-    if (!code)
-        code = cli_training_options_read(&stored, given);
-    return code || !resume || !schedule_ends(schedule)
-               ? code
-               : cli_training_options_same(&stored, "steps", ", where --schedule falls to 0");
-}
-
 /* ---- validation */
 
-static int validate(void *user, cli_validation *v)
+static int validate(void *training, cli_validation *v)
 {
-    const cli_training *t = user;
+    const cli_training *t = training;
     double loss, bleu = NAN;
     int code = cli_status(t->ctx, att_training_validate(t->training, &loss));
     if (!code)
@@ -129,20 +92,14 @@ static int validate(void *user, cli_validation *v)
 
 /* ---- the run */
 
-static void report_pairs(const att_training_info *i)
+static void report(const void *training, const att_training_info *i)
 {
+    (void)training;
     fprintf(stderr, "%lld sentence pairs", (long long)i->examples);
     if (i->skipped_empty + i->skipped_invalid + i->skipped_long > 0)
         fprintf(stderr, "; left out: %lld with an empty side, %lld that are not UTF-8, %lld that are too long",
                 (long long)i->skipped_empty, (long long)i->skipped_invalid, (long long)i->skipped_long);
     fputc('\n', stderr);
-}
-
-static int write_model(void *user, bool stopped)
-{
-    const cli_training *t = user;
-    (void)stopped;
-    return cli_status(t->ctx, att_training_write(t->training, average, half ? ATT_F16 : ATT_F32));
 }
 
 /* Members of a config.json, and the words of --attention. */
@@ -166,8 +123,6 @@ static const char *const sizes[][3] = {
 static const char *const model_types[] = {[TRANSFORMER] = "marian", [RNN] = "attend-seq2seq"};
 static const char *const attentions[] = {"none", "additive", "dot", "general"};
 
-enum { SETTINGS = 512 };
-
 /* The settings of the model as JSON: those of --preset, or, with --config, what the command line says beside it. */
 static int choose_model(char text[SETTINGS])
 {
@@ -187,41 +142,33 @@ static int choose_model(char text[SETTINGS])
     return CLI_DONE;
 }
 
-static int open_training(cli_training *t, const char *settings)
+static int open_training(void *training, const att_training_options *common)
 {
-    const att_schedule rates = {.size = sizeof rates,
-                                .kind = (att_schedule_kind)schedule,
-                                .max_rate = rate,
-                                .warmup = warmup,
-                                .steps = schedule_ends(schedule) ? steps : 0};
-    const att_translator_training_options *o =
+    translate_training *t = training;
+    const cli_training_options *o = &t->common.options;
+    const att_translator_training_options *all =
         ATT_OPTIONS(att_translator_training_options, .tokenizer = tokenizer, .vocabulary = vocabulary,
-                    .character_coverage = coverage, .byte_fallback = byte_fallback, .settings = settings,
+                    .character_coverage = coverage, .byte_fallback = byte_fallback, .settings = t->settings,
                     .config = config, .source = source, .target = target, .valid_source = valid_source,
                     .valid_target = valid_target, .batch_tokens = batch_tokens, .label_smoothing = (float)smoothing,
                     .dropout = (float)dropout, .skip_bad_lines = skip_bad_lines);
-    const att_training_options *common = ATT_OPTIONS(
-        att_training_options, .schedule = &rates, .accumulate = accumulate, .clip = clip, .seed = (uint64_t)seed,
-        .resume = resume, .keep = average > 1 ? average : 1, .note = t->note, .note_bytes = sizeof t->note);
-    return cli_status(t->ctx, att_translator_training_open(t->ctx, folder, common, o, &t->training));
+    return cli_status(t->common.ctx,
+                      att_translator_training_open(t->common.ctx, o->folder, common, all, &t->common.training));
 }
 
-enum { FILES = 4 };
-/* Replaces pipes by files, as texts are read more than once. */
-static int copy_pipes(cli_copy copies[FILES])
+/* Replaces pipes by files, as texts are read more than once, and checks that both validation files have the same number
+ * of lines. */
+static int read_data(void *training)
 {
+    translate_training *t = training;
     static const char **const paths[FILES] = {&source, &target, &valid_source, &valid_target};
+    int64_t texts = 0, references = 0;
     int code = CLI_DONE;
     for (int i = 0; !code && i < FILES; i++)
-        code = cli_copy_pipe(paths[i], &copies[i]);
-    return code;
-}
-
-/* Checks before the training that both validation files have the same number of lines. */
-static int check_valid(void)
-{
-    int64_t texts = 0, references = 0;
-    int code = valid_source ? cli_lines_count(valid_source, &texts) : CLI_DONE;
+        code = cli_copy_pipe(paths[i], &t->copies[i]);
+    t->common.validates = valid_source != NULL;
+    if (!code && valid_source)
+        code = cli_lines_count(valid_source, &texts);
     if (!code && valid_source)
         code = cli_lines_count(valid_target, &references);
     if (!code && texts != references)
@@ -231,74 +178,54 @@ static int check_valid(void)
 }
 
 /* Options that need others, or contradict them. */
-static int check_options(void)
+static int check_options(void *training)
 {
-    if (schedule_ends(schedule) && !steps)
-        return cli_misuse("--schedule %s needs --steps, where the learning rate is 0",
-                          schedule == ATT_COSINE ? "cosine" : "linear");
-    if (schedule_ends(schedule) && steps <= warmup)
-        return cli_misuse("--steps %lld is not more than --warmup %lld: between them --schedule falls to 0",
-                          (long long)steps, (long long)warmup);
+    translate_training *t = training;
+    static const char *const trained[] = {"vocabulary", "character-coverage", "byte-fallback"};
+    for (size_t i = 0; tokenizer && !t->common.continues && i < sizeof trained / sizeof *trained; i++)
+        if (cli_training_typed(&t->common, trained[i]))
+            return cli_misuse("--%s does not go with --tokenizer, which has a vocabulary", trained[i]);
     if (!valid_source != !valid_target)
         return cli_misuse("--valid-%s is missing: both sides are needed", valid_source ? "tgt" : "src");
-    if (patience && !valid_source)
-        return cli_misuse("--patience needs --valid-src and --valid-tgt");
-    if (tokenizer && !resume && access(tokenizer, F_OK))
+    if (tokenizer && !t->common.options.resume && access(tokenizer, F_OK))
         return cli_fail("--tokenizer: %s: %s", tokenizer, strerror(errno));
-    return CLI_DONE;
+    return choose_model(t->settings);
 }
 
-/* A training that continues is not past --steps. */
-static int check_steps(const cli_training *t)
+static void close_training(void *training)
 {
-    const int64_t step = att_training_steps(t->training);
-    return steps && steps < step
-               ? cli_misuse("--steps is %lld but %s is at step %lld", (long long)steps, folder, (long long)step)
-               : CLI_DONE;
+    const translate_training *t = training;
+    for (int i = 0; i < FILES; i++)
+        if (t->copies[i].file >= 0)
+            close(t->copies[i].file);
 }
+
+static const char *const may_change[] = {"valid-src", "valid-tgt", "tokenizer", NULL};
+static const char *const same_files[] = {"src", "tgt", "config", "tokenizer", NULL};
+static const cli_trainer trainer = {
+    .command = "translate",
+    .validation = "--valid-src and --valid-tgt",
+    .score = "valid_loss",
+    .measure = "loss",
+    .digits = 4,
+    .negative = true,
+    .options = options,
+    .may_change = may_change,
+    .same_files = same_files,
+    .check = check_options,
+    .read = read_data,
+    .open = open_training,
+    .report = report,
+    .validate = validate,
+    .close = close_training,
+};
+
+static int complete(bool *given) { return cli_training_complete(&translate.common, &trainer, given); }
 
 static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
-    cli_training t = {.folder = folder,
-                      .steps = steps,
-                      .minutes = minutes,
-                      .patience = patience,
-                      .save_every = save_every,
-                      .validate_every = validate_every,
-                      .resume = resume,
-                      .validate = valid_source ? validate : NULL,
-                      .keep = keep,
-                      .describe = report_pairs,
-                      .write = write_model,
-                      .options = &stored,
-                      .user = &t};
-    cli_copy copies[FILES] = {{.file = -1}, {.file = -1}, {.file = -1}, {.file = -1}};
-    char settings[SETTINGS];
-    int code = choose_model(settings);
-    if (code)
-        return code;
-    code = check_options();
-    if (!code)
-        code = cli_open(&t.ctx, threads);
-    if (!code)
-        code = copy_pipes(copies);
-    if (!code)
-        code = check_valid();
-    if (!code) {
-        cli_end_later(); /* a signal cancels the start, which then leaves no folder */
-        code = open_training(&t, settings);
-    }
-    if (!code)
-        code = check_steps(&t);
-    if (!code)
-        code = cli_training_run(&t);
-    att_training_free(t.training);
-    for (int i = 0; i < FILES; i++)
-        if (copies[i].file >= 0)
-            close(copies[i].file);
-    att_close(t.ctx);
-    return code;
+    return cli_training_run(&translate.common);
 }
 
 const cli_command cli_train_translate = {
@@ -311,12 +238,7 @@ const cli_command cli_train_translate = {
                "et al. 2015) or without.\n\n"
                "Files may have any size: their lines are read when needed, so they must not\n"
                "change during the training. A pipe is first copied to a file in $TMPDIR. A\n"
-               "line has at most 1 MiB.\n\n"
-               "Reports progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a\n"
-               "checkpoint and writes the model so far; if the process is killed, the steps\n"
-               "since the last checkpoint are lost. To continue, --resume -o FOLDER is enough:\n"
-               "the folder has all options (training.json). --minutes counts the time of all\n"
-               "runs of a training.",
+               "line has at most 1 MiB.\n\n" CLI_TRAINING_DETAILS,
     .examples = "attend train translate --src train.de --tgt train.en --valid-src val.de "
                 "--valid-tgt val.en --minutes 60 -o de-en\n"
                 "attend train translate --resume -o de-en --minutes 120\n"

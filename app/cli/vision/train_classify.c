@@ -10,14 +10,33 @@
 #include <string.h>
 
 enum preset { TINY, SMALL, HYBRID };
-enum dtype { F32, F16 };
 
-static const char *data, *valid_path, *labels, *model_name, *config, *folder;
-static int preset = -1, dtype = F32;
-static int64_t size, batch = 128, crop, cutout, average, validate_every, save_every, keep = 1, seed = 1, threads;
-static double valid_share = 0.05, epochs = 20, minutes, rate = 1e-3, warmup = 0.05, decay = 0.05, clip = 1, mixup,
-              smoothing = 0.1, dropout;
-static bool flip, skip_broken, resume;
+typedef struct classify_training {
+    cli_training common;
+    att_image_set *images, *valid; /* valid NULL: no validation */
+    att_image_set_info info;
+    char *names; /* --labels, zero-terminated each */
+    const char **label;
+    int64_t n_labels;
+    cli_whole_text config;
+} classify_training;
+
+static const char *data, *valid_path, *labels, *model_name, *config;
+static int preset = -1;
+static int64_t size, crop, cutout;
+static double valid_share = 0.05, mixup, smoothing = 0.1, dropout;
+static bool flip;
+static classify_training classify = {.common.options = {.epochs = 20,
+                                                        .batch = 128,
+                                                        .accumulate = 1,
+                                                        .beta2 = 0.999,
+                                                        .rate = 1e-3,
+                                                        .schedule = ATT_COSINE,
+                                                        .warmup = 0.05,
+                                                        .decay = 0.05,
+                                                        .clip = 1,
+                                                        .keep = 1,
+                                                        .seed = 1}};
 
 static const cli_option options[] = {
     {"data", 'd', "FOLDER", .text = &data, .required = true,
@@ -28,11 +47,8 @@ static const cli_option options[] = {
      .help = "images for validation, in a folder like that of --data; default: a share of the training images"},
     {"valid-share", 0, "SHARE", .number = &valid_share, .max = 0.9,
      .help = "share of each class's training images that are held out for validation, one at least; 0: no validation"},
-    CLI_SKIP_BROKEN(&skip_broken),
-    {"output", 'o', "FOLDER", .text = &folder, .writes = true, .required = true,
-     .help = "output folder: checkpoints and log, in the end the model"},
-    {"resume", 0, NULL, .flag = &resume,
-     .help = "resume from the newest checkpoint; the result has the same bits as without interruption"},
+    CLI_SKIP_BROKEN(&classify.common.images.skip_broken),
+    CLI_TRAINING_FOLDER(classify.common.options),
     {"preset", 'p', "tiny|small|hybrid", .choice = &preset,
      .help = "model size: 6 layers of 128, 9 of 192, or 6 of 128 after two convolutions; default: tiny"},
     {"config", 0, "FILE", .text = &config,
@@ -42,17 +58,6 @@ static const cli_option options[] = {
     {"size", 0, "N", .integer = &size, .max = 4096, .quiet = true,
      .help = "height and width of the model's images, to which others are resized; default: those of the data, 32 for "
              "folders of images"},
-    {"epochs", 0, "N", .number = &epochs, .min = 1e-6, .max = 1e6,
-     .help = "number of epochs, over which the learning rate falls"},
-    {"minutes", 0, "N", .number = &minutes, .max = 1e6, .quiet = true,
-     .help = "stop after N minutes, wherever the learning rate is, and validate there; 0: after --epochs"},
-    {"batch", 0, "N", .integer = &batch, .min = 1, .max = 1 << 16, .help = "batch size: images per step"},
-    {"rate", 0, "RATE", .number = &rate, .max = 10, .above_min = true,
-     .help = "learning rate: the maximum, which falls to 0 like a cosine"},
-    {"warmup", 0, "RATIO", .number = &warmup, .max = 0.99,
-     .help = "warm up the learning rate over this share of all steps"},
-    {"decay", 0, "X", .number = &decay, .max = 1, .help = "weight decay"},
-    {"clip", 0, "NORM", .number = &clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},
     {"crop", 0, "PIXELS", .integer = &crop, .max = 1 << 12, .help = "shift images at random, up to so many pixels"},
     {"flip", 0, NULL, .flag = &flip, .help = "flip half of the images, left and right"},
     {"mixup", 0, "ALPHA", .number = &mixup, .max = 100,
@@ -61,40 +66,12 @@ static const cli_option options[] = {
      .help = "erase a square of this side from each image; 0: off"},
     {"label-smoothing", 0, "X", .number = &smoothing, .max = 0.99, .help = "label smoothing"},
     {"dropout", 0, "P", .number = &dropout, .max = 0.99, .help = "dropout probability"},
-    {"validate-every", 0, "N", .integer = &validate_every, .max = 1 << 30, .quiet = true,
-     .help = "validate every N steps; 0, the default: after each epoch"},
-    {"save-every", 0, "N", .integer = &save_every, .max = 1 << 30, .quiet = true,
-     .help = "save a checkpoint every N steps; 0, the default: after each epoch"},
-    {"average", 0, "N", .integer = &average, .max = 64,
-     .help = "average the last N checkpoints; 0: use the last weights"},
-    {"keep", 0, "N", .integer = &keep, .max = 64,
-     .help = "checkpoints to keep when the training has finished; --resume needs one"},
-    {"dtype", 0, "f32|f16", .choice = &dtype, .help = "type of the weights in the model"},
-    {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed"},
-    CLI_THREADS(&threads),
+    CLI_TRAINING_EPOCHS(classify.common.options, "images", ""),
+    CLI_TRAINING_OPTIONS(classify.common.options),
     {0},
 };
 
-static const char *const may_change[] = {"minutes", "validate-every", "save-every", "average", "keep", "threads", NULL};
-static const char *const same_files[] = {"data", "valid", "config", "model", NULL};
-static const cli_training_options stored = {"classify", options, &folder, &resume, may_change, same_files, NULL, NULL};
-
-/* Takes what was not typed from the training that continues. */
-static int complete(bool *given) { return cli_training_options_read(&stored, given); }
-
 /* ---- images */
-
-typedef struct classify_training {
-    cli_training common;
-    cli_training_images files;
-    att_image_set *images, *valid; /* valid NULL: no validation */
-    att_image_set_info info;
-    char *names; /* --labels, zero-terminated each */
-    const char **label;
-    int64_t n_labels;
-    cli_whole_text config;
-    double waited, seconds; /* at the last validation: waits for images, the time */
-} classify_training;
 
 /* Splits --labels at its commas. */
 static int read_labels(classify_training *t)
@@ -136,17 +113,14 @@ static int open_set(classify_training *t, const char *const *names, int64_t n)
 }
 
 static const char *path_of(const void *set, int64_t i) { return att_image_set_path(set, i); }
+static att_status leave_out(void *set, const bool *broken) { return att_image_set_leave_out(set, broken); }
 
 /* Of images in files: broken ones are left out, if that is wanted. */
 static int check_files(classify_training *t, att_image_set *set, att_image_set_info *info)
 {
     if (!att_image_set_path(set, 0))
         return CLI_DONE;
-    bool *broken = calloc((size_t)info->images, sizeof *broken);
-    int code = broken ? cli_training_images_check(&t->files, info->images, path_of, set, broken) : cli_fail_memory();
-    if (!code)
-        code = cli_status(t->common.ctx, att_image_set_leave_out(set, broken));
-    free(broken);
+    const int code = cli_training_images_check(&t->common.images, info->images, path_of, leave_out, set);
     return code ? code : cli_status(t->common.ctx, att_image_set_describe(set, info));
 }
 
@@ -174,7 +148,7 @@ static int name_as_model(classify_training *t)
 /* For validation, some of the images */
 static int hold_out(classify_training *t)
 {
-    const att_status s = att_image_set_hold_out(t->images, valid_share, (uint64_t)seed, &t->valid);
+    const att_status s = att_image_set_hold_out(t->images, valid_share, (uint64_t)t->common.options.seed, &t->valid);
     if (s == ATT_ERR_ARGUMENT)
         return cli_fail("%s: %s; use --valid FOLDER, or --valid-share 0 for no validation", data,
                         att_error(t->common.ctx));
@@ -213,10 +187,22 @@ static int open_images(classify_training *t)
     return code;
 }
 
-static void report_images(const classify_training *t)
+static int read_data(void *training)
 {
+    classify_training *t = training;
+    const int code = open_images(t);
+    t->common.validates = t->valid != NULL;
+    t->common.batches = (t->info.images + t->common.options.batch - 1) / t->common.options.batch;
+    t->common.seconds_waiting = att_training_image_seconds_waiting;
+    return code;
+}
+
+static void report(const void *training, const att_training_info *info)
+{
+    const classify_training *t = training;
     const att_image_set_info *i = &t->info;
     att_image_set_info v = {.size = sizeof v};
+    (void)info;
     fprintf(stderr, "%lld images of %lld classes", (long long)i->images, (long long)i->classes);
     if (i->ignored)
         fprintf(stderr, "; %lld other files", (long long)i->ignored);
@@ -225,27 +211,19 @@ static void report_images(const classify_training *t)
     fputc('\n', stderr);
 }
 
-/* ---- validation */
-
-static int validate(void *user, cli_validation *v)
+static int validate(void *training, cli_validation *v)
 {
-    classify_training *t = user;
-    att_training *training = t->common.training;
+    const classify_training *t = training;
     att_image_set_info info = {.size = sizeof info};
-    int64_t hits = 0;
-    const double now = cli_seconds(), waited = att_training_image_seconds_waiting(training),
-                 share = (waited - t->waited) / (now - t->seconds);
-    int code = cli_status(t->common.ctx, att_training_image_correct(training, t->valid, &hits, NULL));
+    int64_t correct = 0;
+    int code = cli_status(t->common.ctx, att_training_image_correct(t->common.training, t->valid, &correct, NULL));
     if (!code)
         code = cli_status(t->common.ctx, att_image_set_describe(t->valid, &info));
     if (code)
         return code;
-    v->score = 100 * (double)hits / (double)info.images;
+    v->score = 100 * (double)correct / (double)info.images;
     snprintf(v->log, sizeof v->log, ", \"accuracy\": %.4f", v->score);
-    snprintf(v->shown, sizeof v->shown, ", on validation %.2f %% right; %.1f %% of the time waited for images",
-             v->score, 100 * share);
-    t->waited = waited;
-    t->seconds = cli_seconds();
+    snprintf(v->shown, sizeof v->shown, ", on validation %.2f %% right", v->score);
     return CLI_DONE;
 }
 
@@ -287,100 +265,63 @@ static int choose_settings(classify_training *t, char text[SETTINGS], const char
     return CLI_DONE;
 }
 
-static int open_training(classify_training *t)
+static int check_options(void *training)
 {
+    classify_training *t = training;
+    return model_name ? cli_training_find_model(&t->common, CLI_VISION_MODEL, &model_name) : CLI_DONE;
+}
+
+static int open_training(void *training, const att_training_options *common)
+{
+    classify_training *t = training;
+    const cli_training_options *o = &t->common.options;
     char text[SETTINGS];
     const char *settings = NULL;
-    const int64_t batches = (t->info.images + batch - 1) / batch;
-    t->common.steps = (int64_t)ceil(epochs * (double)batches);
-    t->common.validate_every = validate_every ? validate_every : batches;
-    t->common.save_every = save_every ? save_every : batches;
-    const att_schedule rates = {.size = sizeof rates,
-                                .kind = ATT_COSINE,
-                                .max_rate = rate,
-                                .warmup = (int64_t)(warmup * (double)t->common.steps),
-                                .steps = t->common.steps};
     const int code = choose_settings(t, text, &settings);
     if (code)
         return code;
-    const att_image_training_options *o =
-        ATT_OPTIONS(att_image_training_options, .images = t->images, .batch = batch,
+    const att_image_training_options *all =
+        ATT_OPTIONS(att_image_training_options, .images = t->images, .batch = o->batch,
                     .label_smoothing = (float)smoothing, .dropout = (float)dropout, .crop = crop, .flip = flip,
                     .mixup = mixup, .cutout = cutout, .settings = settings, .model = model_name);
-    const att_training_options *common =
-        ATT_OPTIONS(att_training_options, .schedule = &rates, .weight_decay = decay, .clip = clip,
-                    .seed = (uint64_t)seed, .resume = resume, .keep = average > 1 ? average : 1, .note = t->common.note,
-                    .note_bytes = sizeof t->common.note);
     return cli_training_status(t->common.ctx,
-                               att_image_training_open(t->common.ctx, folder, common, o, &t->common.training));
+                               att_image_training_open(t->common.ctx, o->folder, common, all, &t->common.training));
 }
 
-/* ---- the run */
-
-static int write_model(void *user, bool stopped)
+static void close_training(void *training)
 {
-    classify_training *t = user;
-    cli_validation v;
-    (void)stopped;
-    int code =
-        cli_status(t->common.ctx, att_training_write(t->common.training, average, dtype == F16 ? ATT_F16 : ATT_F32));
-    if (code || average < 2 || !t->valid)
-        return code;
-    code = validate(t, &v);
-    if (!code)
-        cli_note("the mean of the last checkpoints, up to %lld: on validation %.2f %% right", (long long)average,
-                 v.score);
-    return code;
+    classify_training *t = training;
+    att_image_set_free(t->valid);
+    att_image_set_free(t->images);
+    cli_whole_text_free(&t->config);
+    free(t->label);
+    free(t->names);
 }
 
-static int find_model(void)
-{
-    static att_model_path path;
-    if (!model_name)
-        return CLI_DONE;
-    const int code = cli_model_find(CLI_VISION_MODEL, model_name, &path);
-    model_name = path.text; /* as the folder stores it */
-    return code;
-}
+static const char *const same_files[] = {"data", "valid", "config", "model", NULL};
+static const cli_trainer trainer = {
+    .command = "classify",
+    .unit = "images",
+    .validation = "images for validation: --valid FOLDER or --valid-share",
+    .score = "accuracy",
+    .measure = "accuracy",
+    .digits = 2,
+    .options = options,
+    .same_files = same_files,
+    .check = check_options,
+    .read = read_data,
+    .open = open_training,
+    .report = report,
+    .validate = validate,
+    .close = close_training,
+};
+
+static int complete(bool *given) { return cli_training_complete(&classify.common, &trainer, given); }
 
 static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
-    classify_training t = {.common = {.folder = folder,
-                                      .minutes = minutes,
-                                      .resume = resume,
-                                      .things = "images",
-                                      .keep = keep,
-                                      .write = write_model,
-                                      .options = &stored,
-                                      .images = &t.files,
-                                      .user = &t}};
-    int code = find_model();
-    if (!code)
-        code = cli_open(&t.common.ctx, threads);
-    t.files =
-        (cli_training_images){.ctx = t.common.ctx, .folder = folder, .resume = resume, .skip_broken = skip_broken};
-    if (!code)
-        code = open_images(&t);
-    if (!code) {
-        cli_end_later(); /* a signal cancels the start, which then leaves no folder */
-        code = open_training(&t);
-    }
-    if (!code) {
-        report_images(&t);
-        t.common.validate = t.valid ? validate : NULL;
-        t.seconds = cli_seconds();
-        code = cli_training_run(&t.common);
-    }
-    att_training_free(t.common.training);
-    att_image_set_free(t.valid);
-    att_image_set_free(t.images);
-    cli_training_images_free(&t.files);
-    cli_whole_text_free(&t.config);
-    free(t.label);
-    free(t.names);
-    att_close(t.common.ctx);
-    return code;
+    return cli_training_run(&classify.common);
 }
 
 const cli_command cli_train_classify = {
@@ -396,12 +337,7 @@ const cli_command cli_train_classify = {
                "CIFAR-10's binary batches. Only the training part is read. For validation,\n"
                "a share of it is held out, the same with the same --seed.\n\n"
                "All images in files are decoded before the start, with all threads, and those\n"
-               "that cannot be read are listed. --resume notices images that have changed.\n\n"
-               "Reports progress to standard error and to FOLDER/log.jsonl. Ctrl-C saves a\n"
-               "checkpoint and writes the model so far; if the process is killed, the steps\n"
-               "since the last checkpoint are lost. To continue, --resume -o FOLDER is enough:\n"
-               "the folder has all options (training.json). --minutes counts the time of all\n"
-               "runs of a training.",
+               "that cannot be read are listed. --resume notices images that have changed.\n\n" CLI_TRAINING_DETAILS,
     .examples = "attend train classify --data /usr/share/datasets/fashion-mnist --crop 2 --flip -o fashion\n"
                 "attend train classify --data photos --preset hybrid --size 64 --crop 6 --flip -o photos-vit\n"
                 "attend train classify --resume -o fashion",

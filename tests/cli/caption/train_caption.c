@@ -31,7 +31,7 @@ static void colours_are_learnt(void **state)
     assert_has(tool_err, "step 150, epoch 50: loss ");
     assert_has(tool_err, ", CIDEr-D of greedy captions ");
     assert_has(tool_err, "% of the time waited for images");
-    assert_has(tool_err, "the best on validation: loss 0.");
+    assert_has(tool_err, "with the lowest loss per word on validation, 0.");
     assert_has(tool_err, "learnt is a model now: attend caption -m learnt");
     assert_int_equal(tool("$A caption -m learnt images/8.png images/11.png"), 0);
     assert_has(tool_out, "red");

@@ -317,11 +317,13 @@ static void a_training_goes_on_for_more_epochs(void **state)
     assert_int_equal(tool(TRAIN "--epochs 2 -o longer && $A train recommend --resume -o longer --epochs 4 && " TRAIN
                                 "--epochs 4 -o at_once && cmp longer/model.safetensors at_once/model.safetensors"),
                      0);
-    assert_has(tool_err, "attend: it was still rising: attend train recommend --resume -o longer --epochs 4 goes on\n");
+    assert_has(tool_err,
+               "attend: it was still improving: attend train recommend --resume -o longer --epochs 4 continues\n");
     assert_refused("$A train recommend --resume -o longer --epochs 3", 2,
-                   "--epochs is 3, 12 steps, but longer is at step 16\n");
+                   "--epochs is 3 (12 steps) but longer is at step 16\n");
     assert_int_equal(tool(TRAIN "--epochs 2 --schedule linear -o falls"), 0);
-    assert_refused("$A train recommend --resume -o falls --epochs 4", 2, "--epochs is 2 in falls but 4 here, and the");
+    assert_refused("$A train recommend --resume -o falls --epochs 4", 2,
+                   "--epochs is 2 in falls but 4 here, where --schedule falls to 0");
 }
 
 /* The vectors of the items that it had stay where they are, at a learning rate that changes nothing. */
@@ -470,7 +472,7 @@ static void what_cannot_be_learnt_is_named(void **state)
         {TRAIN "--arch bert4rec --block sasrec -o x", 2, "--block sasrec is for --arch sasrec"},
         {TRAIN "--min-actions 1 -o x", 2, "--min-actions 1 is less than 3"},
         {TRAIN "--min-actions 4 --split none -o x", 2, "--min-actions 4 is for a split that holds out"},
-        {TRAIN "--split none --patience 2 -o x", 2, "--patience 2 needs a validation, but --split is none"},
+        {TRAIN "--split none --patience 2 -o x", 2, "--patience 2 needs a validation: --split leave-one-out or time"},
         {TRAIN "--split time --valid-share 0.7 --test-share 0.7 -o x", 2, "--valid-share 0.7 and --test-share 0.7"},
         {TRAIN "--split time --valid-share 0.7 --test-from 7 -o x", 2, "--valid-share does not go with --test-from"},
         {TRAIN "--split time --test-from 7 -o x", 2, "--test-from needs --valid-from TIME"},

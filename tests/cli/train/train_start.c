@@ -76,7 +76,7 @@ static void options_that_lack_or_contradict_others_are_named(void **state)
         const char *options, *says;
         int code;
     } cases[] = {
-        {"--patience 2", "--patience needs --valid-src and --valid-tgt\n", 2},
+        {"--patience 2", "--patience 2 needs --valid-src and --valid-tgt\n", 2},
         {"--vocabulary 8000", "--vocabulary does not go with --tokenizer", 2},
         {"--character-coverage 1", "--character-coverage does not go with --tokenizer", 2},
         {"--byte-fallback", "--byte-fallback does not go with --tokenizer", 2},

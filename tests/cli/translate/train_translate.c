@@ -113,11 +113,11 @@ static void recurrent_layers_learn_too(void **state)
 #define TRAIN_RNN                                                                                                      \
     "$A train translate --src train.de --tgt train.en --tokenizer pieces.spm --batch-tokens 150 --threads 2 "
     assert_int_equal(tool("echo '{\"embedding_size\": 16, \"hidden_size\": 16}' > sizes.json; " TRAIN_RNN
-                          "--arch rnn --config sizes.json --steps 8 --save-every 4 --half -o rnn"),
+                          "--arch rnn --config sizes.json --steps 8 --save-every 4 --dtype f16 -o rnn"),
                      0);
     assert_int_equal(tool(TRAIN_RNN
                           "--arch rnn --config sizes.json --steps 4 --save-every 4 --average 0 -o paused && " TRAIN_RNN
-                          "--arch rnn --config sizes.json --steps 8 --save-every 4 --average 5 --half "
+                          "--arch rnn --config sizes.json --steps 8 --save-every 4 --average 5 --dtype f16 "
                           "--resume -o paused && cmp rnn/model.safetensors paused/model.safetensors"),
                      0);
     assert_int_equal(tool("echo 'eins rot Haus' | $A translate -m rnn --beam 2 --nbest 2 --alignment -"), 0);
