@@ -1,8 +1,8 @@
 /* attend_model.h - what all models have in common, on top of attend_nn.h and attend_text.h.
  *
- * Chapters: 1 Weights, 2 Attention maps, 3 Models by name. Each subject has a header: attend_language.h,
- * attend_sentence.h, attend_translate.h, attend_vision.h, attend_caption.h, attend_recommend.h; attend_train.h is on
- * their trainings.
+ * Chapters: 1 Weights, 2 Attention maps, 3 Models by name, 4 Models of any kind. Each subject has a header:
+ * attend_language.h, attend_sentence.h, attend_translate.h, attend_vision.h, attend_caption.h, attend_recommend.h;
+ * attend_train.h is on their trainings.
  *
  * A model is a folder in the format in which it is published. Settings are read from it, never assumed: an unsupported
  * setting is an error that names it. Files are validated completely before any of their content is used. Arguments that
@@ -135,6 +135,47 @@ ATT_API att_status att_models_folder(att_model_path *out);
 /* Calls each(user, name) for the models in the models folder, then for those that come with attend, each in
  * alphabetical order: folders with a config.json or a .gguf file. user or NULL. */
 ATT_API att_status att_models_list(void (*each)(void *user, const char *name), void *user);
+
+/* ---- 4 Models of any kind ----------------------------------------------- */
+
+/* Whose functions open a model */
+typedef enum att_subject {
+    ATT_SUBJECT_NONE = 0,
+    ATT_SUBJECT_SENTENCE,  /* att_sentence_* */
+    ATT_SUBJECT_TRANSLATE, /* att_translator_* */
+    ATT_SUBJECT_LANGUAGE,  /* att_text_generator_* */
+    ATT_SUBJECT_VISION,    /* att_image_model_* */
+    ATT_SUBJECT_CAPTION,   /* att_caption_model_* */
+    ATT_SUBJECT_RECOMMEND  /* att_recommender_* */
+} att_subject;
+/* What its models are called: "sentence model", "translator", "language model", "vision model", "captioner",
+ * "recommender"; ATT_SUBJECT_NONE: "model". */
+ATT_API const char *att_subject_name(att_subject subject);
+
+typedef struct att_model_identity {
+    size_t size;
+    att_subject subject;
+    char type[64]; /* "bert": "model_type" of config.json, or the architecture of a .gguf file; "timm" of a folder of
+                    * timm; "": none */
+    char architecture[128]; /* "BertModel": the class, or the function of timm; "": none */
+} att_model_identity;
+/* What the files of a model say that it is; path: a folder or a .gguf file. Weights are not read. A folder that no
+ * subject has is no error, but ATT_SUBJECT_NONE. Errors: it is an adapter of another model; config.json or the .gguf
+ * file cannot be read or is damaged (the subject is then that which the names of the files tell); memory. */
+ATT_API att_status att_model_identify(att_ctx *ctx, const char *path, att_model_identity *out);
+
+/* A model of whatever subject a path has, for inference: for programs that open what they are given. */
+typedef struct att_any_model att_any_model;
+/* subject: whose function opens it; ATT_SUBJECT_NONE: the one that att_model_identify finds. options or NULL: defaults.
+ * Errors: those of the subject's function; the subject is not known. */
+ATT_API att_status att_any_model_open(att_ctx *ctx, const char *path, att_subject subject,
+                                      const att_model_options *options, att_any_model **out);
+ATT_API void att_any_model_free(att_any_model *m);
+ATT_API att_status att_any_model_describe(const att_any_model *m, att_model_identity *identity);
+ATT_API att_status att_any_model_weights(const att_any_model *m, att_model_weights *weights);
+/* The model as the functions of this subject have it: a const att_sentence *, att_translator *, att_text_generator *,
+ * att_image_model *, att_caption_model * or att_recommender *, valid as long as m. NULL: it is of another subject. */
+ATT_API const void *att_any_model_as(const att_any_model *m, att_subject subject);
 
 #ifdef __cplusplus
 }

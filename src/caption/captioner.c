@@ -75,21 +75,24 @@ static void configure(att_model *base, att_settings *s)
 
 static void free_captioner(att_model *base) { att_recurrent_decoder_clean(&((att_captioner *)base)->recurrent); }
 
-static const att_model_kind kind = {.bytes = sizeof(att_captioner),
-                                    .configure = configure,
-                                    .build = build,
-                                    .prefix = "",
-                                    .unused = (const char *const[]){NULL},
-                                    .free = free_captioner};
+static const char *const types[] = {ATT_CAPTIONER_TYPE};
+static const att_model_types captioner_types = ATT_MODEL_TYPES(types);
+const att_model_kind att_captioner_kind = {.bytes = sizeof(att_captioner),
+                                           .types = &captioner_types,
+                                           .configure = configure,
+                                           .build = build,
+                                           .prefix = "",
+                                           .unused = (const char *const[]){NULL},
+                                           .free = free_captioner};
 
 att_status att_captioner_make(att_ctx *ctx, att_settings *s, uint64_t seed, att_captioner **out)
 {
-    return att_model_new(ctx, &kind, s, seed, out);
+    return att_model_new(ctx, &att_captioner_kind, s, seed, out);
 }
 
 att_status att_captioner_load(att_ctx *ctx, const char *folder, const att_model_options *options, att_captioner **out)
 {
-    return att_model_open(ctx, __func__, &kind, folder, options, out);
+    return att_model_open(ctx, __func__, &att_captioner_kind, folder, options, out);
 }
 
 att_status att_captioner_save(const att_captioner *m, const char *folder, att_dtype dtype)

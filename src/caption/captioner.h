@@ -17,6 +17,7 @@ typedef struct att_captioner {
     att_transformer_decoder transformer;
 } att_captioner;
 
+extern const att_model_kind att_captioner_kind;
 /* A new model for training, or the one of a folder for inference. Errors: as att_model_open. */
 att_status att_captioner_make(att_ctx *ctx, att_settings *s, uint64_t seed, att_captioner **out);
 att_status att_captioner_load(att_ctx *ctx, const char *folder, const att_model_options *options, att_captioner **out);

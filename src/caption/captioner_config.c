@@ -110,8 +110,6 @@ static void check_words(att_settings *s, const att_captioner_config *c)
 void att_captioner_config_read(att_settings *s, att_captioner_config *c)
 {
     *c = (att_captioner_config){0};
-    att_settings_need(s, "model_type");
-    att_settings_only_text(s, "model_type", ATT_CAPTIONER_TYPE);
     c->encoder = (att_captioner_encoder)att_settings_choice(s, "encoder", encoders, 2, "cnn or vit");
     (c->encoder == ATT_CAPTIONER_CNN ? read_cnn : read_vit)(s, c);
     c->decoder =

@@ -82,6 +82,29 @@ static att_status check_quantized(const att_model *m)
                     m->checkpoint->path, dtype == ATT_Q8_0 ? "int8" : "int4");
 }
 
+enum { MAX_KINDS = 8 };
+
+const att_model_kind *att_model_kind_of(att_settings *s, const att_model_kind *const *kinds)
+{
+    const att_model_types *lists[MAX_KINDS + 1] = {NULL};
+    for (int i = 0; i < MAX_KINDS && kinds[i]; i++)
+        lists[i] = kinds[i]->types;
+    const int chosen = att_model_type_choose(s, lists, "");
+    return chosen < 0 ? NULL : kinds[chosen];
+}
+
+/* Reads the settings, whose type has to be one of the model's kind. */
+static void configure(att_model *m, att_settings *s)
+{
+    const att_model_kind *k = m->kind;
+    if (k->types)
+        att_model_kind_of(s, (const att_model_kind *const[]){k, NULL});
+    k->configure(m, s);
+    if (m->unquantized && m->options.weights >= ATT_WEIGHTS_INT8)
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED,
+                          "%s have no products of int8 or int4 weights, expected f32, f16 or bf16", m->unquantized);
+}
+
 /* Builds a configured model from its checkpoint, or with random initialisation if there is none. */
 static att_status build(att_model *m)
 {
@@ -109,13 +132,9 @@ static att_status load_folder(att_model *m, const char *folder)
     const att_model_kind *k = m->kind;
     att_settings settings;
     att_settings_read(&settings, m->ctx, folder, "config.json", true);
-    k->configure(m, &settings);
+    configure(m, &settings);
     att_settings_close(&settings);
     att_status s = settings.status;
-    if (!s && m->unquantized && m->options.weights >= ATT_WEIGHTS_INT8)
-        s = att_fail(m->ctx, ATT_ERR_UNSUPPORTED,
-                     "%s: %s have no products of int8 or int4 weights, expected f32, f16 or bf16", folder,
-                     m->unquantized);
     s = s ? s : att_checkpoint_open(m->ctx, folder, k->names, k->prefix, &m->checkpoint);
     return s ? s : build(m);
 }
@@ -130,7 +149,7 @@ static att_status load_gguf(att_model *m, const char *path)
     s = s ? s : att_gguf_config(g, &config);
     if (!s) {
         att_settings_from_json(&settings, m->ctx, path, config);
-        k->configure(m, &settings);
+        configure(m, &settings);
         att_settings_close(&settings);
         s = settings.status;
     }
@@ -216,7 +235,7 @@ att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings 
     if (!m)
         return ATT_ERR_MEMORY;
     m->seed = seed;
-    kind->configure(m, settings);
+    configure(m, settings);
     att_status s = settings->status;
     if (!s && out)
         s = build(m);

@@ -6,11 +6,13 @@
 #include "io/settings.h"
 #include "model/checkpoint.h"
 #include "model/check_sequences.h"
+#include "model/model_types.h"
 
 typedef struct att_model att_model;
 
 typedef struct att_model_kind {
-    size_t bytes; /* sizeof the model's struct */
+    size_t bytes;                 /* sizeof the model's struct */
+    const att_model_types *types; /* values of "model_type"; NULL: its settings have none, or it consists of others */
     /* For a model with parameters of its own: configure reads settings in the format of config.json, build makes layers
      * with m->params; its own errors are returned, those of the parameters are found by the caller. */
     void (*configure)(att_model *m, att_settings *s);
@@ -39,6 +41,9 @@ struct att_model {
     att_nn_params *params;
     att_checkpoint *checkpoint; /* whose memory the parameters are; NULL: they have their own */
 };
+
+/* Which of these kinds, up to NULL, opens the "model_type" of settings; NULL: none, and the settings have failed. */
+const att_model_kind *att_model_kind_of(att_settings *s, const att_model_kind *const *kinds);
 
 /* Opens the model of FOLDER for inference. options or NULL: defaults. `caller` is for errors. out: the address of a
  * pointer to the model's struct; *out is NULL after an error. Errors: ctx, folder or out is NULL; what opening may

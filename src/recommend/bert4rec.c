@@ -29,9 +29,5 @@ static att_var *apply(att_tape *t, const att_recommender *m, const att_recommend
     return att_nn_norm_apply(t, m->norm, att_nn_linear_apply(t, m->transform, x, m->config.activation, NULL));
 }
 
-const att_recommender_architecture att_bert4rec = {.type = "attend-bert4rec",
-                                                   .mask = true,
-                                                   .block = ATT_BLOCK_POST_NORM,
-                                                   .eps = 1e-12,
-                                                   .build = build,
-                                                   .apply = apply};
+const att_recommender_architecture att_bert4rec = {
+    .mask = true, .block = ATT_BLOCK_POST_NORM, .eps = 1e-12, .build = build, .apply = apply};

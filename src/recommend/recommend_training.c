@@ -119,7 +119,7 @@ static att_status complete(recommender_data *t)
     if (!t->model->architecture->mask && (o->mask_share > 0 || o->last_mask_share > 0))
         return att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "options.%s is %g, but the model is %s, which masks no items",
                         o->mask_share > 0 ? "mask_share" : "last_mask_share",
-                        o->mask_share > 0 ? o->mask_share : o->last_mask_share, t->model->architecture->type);
+                        o->mask_share > 0 ? o->mask_share : o->last_mask_share, t->model->config.info.type);
     o->mask_share = o->mask_share > 0 ? o->mask_share : 0.2;
     if (o->loss == ATT_ITEM_LOSS_SOFTMAX)
         return ATT_OK;

@@ -85,12 +85,13 @@ static void free_members(att_model *base)
 }
 
 static const char *const unused[] = {"counts", NULL};
-static const att_model_kind kind = {.bytes = sizeof(att_recommender),
-                                    .configure = configure,
-                                    .build = build,
-                                    .prefix = "",
-                                    .unused = unused,
-                                    .free = free_members};
+const att_model_kind att_recommender_kind = {.bytes = sizeof(att_recommender),
+                                             .types = &att_recommender_types,
+                                             .configure = configure,
+                                             .build = build,
+                                             .prefix = "",
+                                             .unused = unused,
+                                             .free = free_members};
 
 /* ---- open, make, free */
 
@@ -104,8 +105,8 @@ typedef struct opening {
 
 static att_status open_once(const opening *o, const char *folder, att_recommender **out)
 {
-    att_status e = o->trainable ? att_model_open_for_training(o->ctx, o->caller, &kind, folder, out)
-                                : att_model_open(o->ctx, o->caller, &kind, folder, o->options, out);
+    att_status e = o->trainable ? att_model_open_for_training(o->ctx, o->caller, &att_recommender_kind, folder, out)
+                                : att_model_open(o->ctx, o->caller, &att_recommender_kind, folder, o->options, out);
     if (e)
         return e;
     att_recommender *m = *out;
@@ -183,7 +184,7 @@ att_status att_recommender_new(att_ctx *ctx, const char *settings, int64_t n_ite
     if (e)
         return e;
     att_recommender_settings(&s, ctx, settings, n_items, c.add ? c.width : 0);
-    e = s.status ? s.status : att_model_new(ctx, &kind, &s, seed, &m);
+    e = s.status ? s.status : att_model_new(ctx, &att_recommender_kind, &s, seed, &m);
     att_settings_close(&s);
     e = e ? e : att_item_ids_add(&m->ids, items, n_items);
     e = e ? e : att_recommender_set_content(m, 0, n_items, &c);
@@ -322,7 +323,7 @@ att_status att_recommender_add_items(att_recommender *m, int64_t n_items, const 
     att_recommender_config larger = m->config;
     larger.info.items += n_items;
     att_settings_from_json(&s, ctx, "the model's settings", att_recommender_config_json(&larger));
-    e = s.status ? s.status : att_model_new(ctx, &kind, &s, seed, &more);
+    e = s.status ? s.status : att_model_new(ctx, &att_recommender_kind, &s, seed, &more);
     att_settings_close(&s);
     e = e ? e : inherit(more, m);
     e = e ? e : att_item_ids_add(&more->ids, items, n_items);

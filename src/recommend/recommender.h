@@ -23,7 +23,6 @@ typedef struct att_recommender_input {
 
 /* An architecture's functions (sasrec.c, bert4rec.c) */
 typedef struct att_recommender_architecture {
-    const char *type;
     bool mask; /* the table has a row more */
     att_recommender_block block;
     double eps;
@@ -31,6 +30,7 @@ typedef struct att_recommender_architecture {
     att_var *(*apply)(att_tape *t, const att_recommender *m, const att_recommender_input *in);
 } att_recommender_architecture;
 extern const att_recommender_architecture att_sasrec, att_bert4rec;
+extern const att_model_kind att_recommender_kind;
 
 /* Plans of attention with dropout, one for each rate that has been asked for (recommender_layers.c) */
 typedef struct att_dropout_plans att_dropout_plans;
@@ -67,6 +67,7 @@ struct att_recommender {
 
 /* ---- config.json (recommender_config.c) */
 
+extern const att_model_types att_recommender_types;
 void att_recommender_config_read(att_settings *s, att_recommender_config *c,
                                  const att_recommender_architecture **architecture);
 /* NULL: out of memory */

@@ -21,18 +21,12 @@ static const char *const known[] = {"model_type",
                                     NULL};
 static const char *const blocks[] = {"pre-norm", "post-norm", "sasrec"}; /* att_recommender_block */
 enum { BLOCKS = sizeof blocks / sizeof blocks[0] };
-static const att_recommender_architecture *const architectures[] = {&att_sasrec, &att_bert4rec};
-
-static const att_recommender_architecture *read_type(att_settings *s)
-{
-    att_settings_need(s, "model_type");
-    const char *type = att_settings_text(s, "model_type", NULL);
-    for (size_t i = 0; i < sizeof architectures / sizeof architectures[0]; i++)
-        if (!strcmp(type, architectures[i]->type))
-            return architectures[i];
-    att_settings_unsupported(s, "model_type", "attend-sasrec or attend-bert4rec");
-    return NULL;
-}
+typedef struct recommender_type {
+    const char *name;
+    const att_recommender_architecture *architecture;
+} recommender_type;
+static const recommender_type types[] = {{"attend-sasrec", &att_sasrec}, {"attend-bert4rec", &att_bert4rec}};
+const att_model_types att_recommender_types = ATT_MODEL_TYPES(types);
 
 static att_recommender_block read_block(att_settings *s, att_recommender_block otherwise)
 {
@@ -62,13 +56,14 @@ void att_recommender_config_read(att_settings *s, att_recommender_config *c,
                                  const att_recommender_architecture **architecture)
 {
     att_recommender_info *i = &c->info;
-    const att_recommender_architecture *a = read_type(s);
+    const recommender_type *type =
+        att_model_type_find(&att_recommender_types, att_settings_text(s, "model_type", NULL));
     *c = (att_recommender_config){.info.size = sizeof c->info};
-    *architecture = a;
     if (s->status)
         return;
+    const att_recommender_architecture *a = *architecture = type->architecture;
     att_settings_only_known(s, known);
-    i->type = a->type;
+    i->type = type->name;
     i->block = read_block(s, a->block);
     i->items = att_settings_int(s, "num_items", 1, ATT_MAX_ITEMS);
     i->hidden = att_settings_int_or(s, "hidden_size", 1, MAX_FEATURES, 64);

@@ -32,4 +32,4 @@ static att_var *apply(att_tape *t, const att_recommender *m, const att_recommend
 }
 
 const att_recommender_architecture att_sasrec = {
-    .type = "attend-sasrec", .block = ATT_BLOCK_PRE_NORM, .eps = 1e-8, .build = build, .apply = apply};
+    .block = ATT_BLOCK_PRE_NORM, .eps = 1e-8, .build = build, .apply = apply};

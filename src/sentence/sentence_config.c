@@ -1,5 +1,6 @@
 #include "sentence/sentence_config.h"
 #include "io/settings.h"
+#include "stack/bert.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -192,11 +193,8 @@ static char *join(att_ctx *ctx, const char *folder, const char *path)
 static void read_architecture(att_settings *s, att_modules *out)
 {
     (void)out;
-    att_settings_need(s, "model_type");
-    if (!s->status && strcmp(att_settings_text(s, "model_type", NULL), "bert") != 0)
-        att_settings_fail(s, ATT_ERR_UNSUPPORTED,
-                          "\"model_type\" is %s, which is not supported for embeddings of sentences; \"bert\" is",
-                          att_json_show(att_settings_get(s, "model_type")).text);
+    att_model_type_choose(s, (const att_model_types *const[]){att_bert_kind.types, NULL},
+                          " for embeddings of sentences");
 }
 
 static att_status read_transformer_folder(att_ctx *ctx, const char *folder, att_modules *out)

@@ -64,21 +64,24 @@ static att_status build(att_model *base)
     return ATT_OK;
 }
 
-static const att_model_kind kind = {.bytes = sizeof(att_bert),
-                                    .configure = configure,
-                                    .build = build,
-                                    .names = names,
-                                    .prefix = "bert.",
-                                    .unused = unused};
+static const char *const types[] = {"bert"};
+static const att_model_types bert_types = ATT_MODEL_TYPES(types);
+const att_model_kind att_bert_kind = {.bytes = sizeof(att_bert),
+                                      .types = &bert_types,
+                                      .configure = configure,
+                                      .build = build,
+                                      .names = names,
+                                      .prefix = "bert.",
+                                      .unused = unused};
 
 att_status att_bert_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_bert **out)
 {
-    return att_model_open(ctx, __func__, &kind, folder, options, out);
+    return att_model_open(ctx, __func__, &att_bert_kind, folder, options, out);
 }
 
 att_status att_bert_open_for_training(att_ctx *ctx, const char *folder, att_bert **out)
 {
-    return att_model_open_for_training(ctx, __func__, &kind, folder, out);
+    return att_model_open_for_training(ctx, __func__, &att_bert_kind, folder, out);
 }
 
 void att_bert_free(att_bert *m) { att_model_free(m); }

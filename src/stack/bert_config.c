@@ -12,8 +12,6 @@ static float dropout(att_settings *s, const char *key)
 
 void att_bert_config_read(att_settings *s, att_bert_config *c)
 {
-    att_settings_need(s, "model_type");
-    att_settings_only_text(s, "model_type", "bert");
     att_settings_only_text(s, "position_embedding_type", "absolute");
     att_settings_only_bool(s, "is_decoder", false);
     att_settings_only_bool(s, "add_cross_attention", false);

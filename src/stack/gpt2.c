@@ -117,12 +117,14 @@ static att_var *embed(att_tape *t, const att_language_model *base, const int32_t
     return x;
 }
 
+static const char *const types[] = {"gpt2"};
+static const att_model_types gpt2_types = ATT_MODEL_TYPES(types);
 const att_language_architecture att_gpt2 = {.kind = {.bytes = sizeof(gpt2),
+                                                     .types = &gpt2_types,
                                                      .configure = configure,
                                                      .build = build,
                                                      .load_parameter = load,
                                                      .names = names,
                                                      .prefix = "transformer.",
                                                      .unused = unused},
-                                            .types = (const char *const[]){"gpt2", NULL},
                                             .embed = embed};

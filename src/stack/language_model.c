@@ -4,27 +4,9 @@
 
 #include <string.h>
 
-static const att_language_architecture *const architectures[] = {&att_gpt2, &att_llama};
+const att_model_kind *const att_language_kinds[] = {&att_gpt2.kind, &att_llama.kind, NULL};
 
 /* ---- open */
-
-/* The architecture that has the model_type of these settings; NULL: none, and the settings have failed. */
-static const att_language_architecture *find_architecture(att_settings *s)
-{
-    char known[200] = "one of";
-    size_t length = strlen(known);
-    const char *type = att_settings_text(s, "model_type", NULL);
-    for (size_t i = 0; !s->status && i < sizeof architectures / sizeof architectures[0]; i++)
-        for (const char *const *t = architectures[i]->types; *t; t++) {
-            if (!strcmp(*t, type))
-                return architectures[i];
-            length += (size_t)snprintf(known + length, sizeof known - length, "%s%s",
-                                       length == strlen("one of") ? " " : ", ", *t);
-        }
-    if (!s->status)
-        att_settings_unsupported(s, "model_type", known);
-    return NULL;
-}
 
 /* A .gguf file is of Llama's architecture, or gguf_config.c refuses it. */
 static att_status find_kind(att_ctx *ctx, const char *folder, const att_model_kind **kind)
@@ -36,9 +18,7 @@ static att_status find_kind(att_ctx *ctx, const char *folder, const att_model_ki
         return status;
     att_settings s;
     att_settings_read(&s, ctx, folder, "config.json", true);
-    const att_language_architecture *a = find_architecture(&s);
-    if (a)
-        *kind = &a->kind;
+    *kind = att_model_kind_of(&s, att_language_kinds);
     att_settings_close(&s);
     return s.status;
 }

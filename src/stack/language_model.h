@@ -16,8 +16,7 @@ struct att_language_model {
 };
 
 typedef struct att_language_architecture {
-    att_model_kind kind;      /* whose struct begins with an att_language_model */
-    const char *const *types; /* values of "model_type" in config.json; ends with NULL */
+    att_model_kind kind; /* whose struct begins with an att_language_model */
     /* Embeds ids [offsets[n]] of n sequences, which follow those that the state, or NULL, has -> [offsets[n], hidden]
      */
     att_var *(*embed)(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets, int64_t n,
@@ -25,6 +24,7 @@ typedef struct att_language_architecture {
 } att_language_architecture;
 
 extern const att_language_architecture att_gpt2, att_llama;
+extern const att_model_kind *const att_language_kinds[]; /* of all architectures, up to NULL */
 
 /* ---- during build (language_layers.c)
  *

@@ -142,14 +142,13 @@ static att_var *embed(att_tape *t, const att_language_model *m, const int32_t *i
     return att_embedding(t, ((const llama *)m)->embedding, ids, offsets[n]);
 }
 
-const att_language_architecture att_llama = {
-    .kind = {.bytes = sizeof(llama),
-             .configure = configure,
-             .build = build,
-             .load_parameter = load,
-             .names = names,
-             .prefix = "model.",
-             .unused = unused,
-             .free = free_model},
-    .types = (const char *const[]){"llama", "mistral", "olmo2", "phi3", "qwen2", "qwen3", NULL},
-    .embed = embed};
+const att_language_architecture att_llama = {.kind = {.bytes = sizeof(llama),
+                                                      .types = &att_llama_types,
+                                                      .configure = configure,
+                                                      .build = build,
+                                                      .load_parameter = load,
+                                                      .names = names,
+                                                      .prefix = "model.",
+                                                      .unused = unused,
+                                                      .free = free_model},
+                                             .embed = embed};

@@ -44,15 +44,7 @@ static const family families[] = {
      .order = ATT_PRE_NORM},
 };
 
-/* The architecture's table of types has no others. */
-static const family *find_family(att_settings *s)
-{
-    const char *type = att_settings_text(s, "model_type", NULL);
-    size_t i = sizeof families / sizeof families[0] - 1;
-    while (i > 0 && strcmp(families[i].type, type) != 0)
-        i--;
-    return &families[i];
-}
+const att_model_types att_llama_types = ATT_MODEL_TYPES(families);
 
 /* ---- rotary positions */
 
@@ -214,7 +206,9 @@ static void read_heads(att_settings *s, const family *f, att_llama_config *c)
 
 void att_llama_config_read(att_settings *s, att_llama_config *c)
 {
-    const family *f = find_family(s);
+    const family *f = att_model_type_find(&att_llama_types, att_settings_text(s, "model_type", NULL));
+    if (s->status)
+        return;
     c->type = f->type;
     c->vocabulary = att_settings_int(s, "vocab_size", 1, MAX_TOKENS);
     c->hidden = att_settings_int(s, "hidden_size", 1, MAX_FEATURES);

@@ -3,7 +3,7 @@
 #define ATT_STACK_LLAMA_CONFIG_H
 
 #include "attend_nn.h"
-#include "io/settings.h"
+#include "model/model_types.h"
 
 enum { ATT_MAX_HEAD_DIM = 1024 };
 
@@ -23,6 +23,9 @@ typedef struct att_llama_config {
     double frequency[ATT_MAX_HEAD_DIM / 2]; /* [rotary_dims / 2] */
 } att_llama_config;
 
+/* Their values of "model_type" */
+extern const att_model_types att_llama_types;
+/* Of settings that have one of these types */
 void att_llama_config_read(att_settings *s, att_llama_config *c);
 
 #endif

@@ -7,20 +7,10 @@
 
 #include <string.h>
 
-static const att_architecture *const architectures[] = {&att_transformer_architecture, &att_seq2seq_architecture};
-enum { N_ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
+const att_model_kind *const att_encoder_decoder_kinds[] = {&att_transformer_architecture.kind,
+                                                           &att_seq2seq_architecture.kind, NULL};
 
 /* ---- open */
-
-static const att_architecture *architecture_of(att_settings *s)
-{
-    const char *type = att_settings_text(s, "model_type", NULL);
-    for (int i = 0; i < N_ARCHITECTURES; i++)
-        if (!strcmp(architectures[i]->model_type, type))
-            return architectures[i];
-    att_settings_unsupported(s, "model_type", "one of marian and attend-seq2seq");
-    return NULL;
-}
 
 att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                     att_encoder_decoder **out)
@@ -28,10 +18,9 @@ att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, const att_
     att_settings s;
     *out = NULL;
     att_settings_read(&s, ctx, folder, "config.json", true);
-    att_settings_need(&s, "model_type");
-    const att_architecture *a = architecture_of(&s);
+    const att_model_kind *kind = att_model_kind_of(&s, att_encoder_decoder_kinds);
     att_settings_close(&s);
-    return s.status ? s.status : att_model_open(ctx, __func__, &a->kind, folder, options, out);
+    return s.status ? s.status : att_model_open(ctx, __func__, kind, folder, options, out);
 }
 
 /* ---- a new model */
@@ -87,13 +76,14 @@ static int64_t presumed_vocabulary(const att_settings given[2])
 static att_status make(att_ctx *ctx, att_settings given[2], int64_t vocabulary, uint64_t seed,
                        att_encoder_decoder **out)
 {
-    const att_architecture *a = architectures[0];
+    const att_model_kind *kind = att_encoder_decoder_kinds[0];
     for (int i = 1; i >= 0; i--)
         if (att_settings_has(&given[i], "model_type"))
-            a = architecture_of(&given[i]);
+            kind = att_model_kind_of(&given[i], att_encoder_decoder_kinds);
     att_status e = given[0].status ? given[0].status : given[1].status;
     if (e)
         return e;
+    const att_architecture *a = (const att_architecture *)kind;
     merged_settings d;
     att_settings s;
     const bool known = vocabulary > 0;
@@ -105,7 +95,7 @@ static att_status make(att_ctx *ctx, att_settings given[2], int64_t vocabulary, 
     }
     if (!e) {
         att_settings_from_json(&s, ctx, given[1].path, json_incref(d.all));
-        e = att_model_new(ctx, &a->kind, &s, seed, out);
+        e = att_model_new(ctx, kind, &s, seed, out);
         att_settings_close(&s);
     }
     json_decref(d.fixed);

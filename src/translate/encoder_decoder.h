@@ -8,9 +8,8 @@
 #include "attend_translate.h"
 
 typedef struct att_architecture {
-    att_model_kind kind;    /* first */
-    const char *name;       /* see att_encoder_decoder_info */
-    const char *model_type; /* in config.json */
+    att_model_kind kind; /* first */
+    const char *name;    /* see att_encoder_decoder_info */
     /* config.json of a model, and of a new one by default, for a joint vocabulary whose last token is <pad>; NULL: out
      * of memory. */
     json_t *(*settings)(const att_encoder_decoder *m);
@@ -27,6 +26,8 @@ typedef struct att_architecture {
     /* Name and layout of a parameter in a file, if different from ours; else NULL. */
     att_parameter_naming in_file;
 } att_architecture;
+
+extern const att_model_kind *const att_encoder_decoder_kinds[]; /* of all architectures, up to NULL */
 
 /* The first member of each model struct. */
 struct att_encoder_decoder {

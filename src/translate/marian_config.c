@@ -45,8 +45,6 @@ static void read_side(att_settings *s, const char *side, int64_t hidden, int64_t
 
 void att_marian_config_read(att_settings *s, att_marian_config *c)
 {
-    att_settings_need(s, "model_type");
-    att_settings_only_text(s, "model_type", "marian");
     att_settings_only_bool(s, "is_encoder_decoder", true);
     att_settings_only_bool(s, "normalize_before", false);
     att_settings_only_bool(s, "normalize_embedding", false);
@@ -90,12 +88,12 @@ static const char *activation_name(att_activation a)
 
 json_t *att_marian_config_json(const att_marian_config *c)
 {
-    json_t *root =
-        json_pack("{s:[s], s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "architectures", "MarianMTModel",
-                  "model_type", "marian", "dtype", "float32", "activation_function", activation_name(c->activation),
-                  "is_encoder_decoder", true, "static_position_embeddings", true, "normalize_before", false,
-                  "normalize_embedding", false, "add_final_layer_norm", false, "scale_embedding", c->scale_embedding,
-                  "share_encoder_decoder_embeddings", c->share, "tie_word_embeddings", c->tie);
+    json_t *root = json_pack("{s:[s], s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "architectures",
+                             "MarianMTModel", "model_type", ATT_MARIAN_TYPE, "dtype", "float32", "activation_function",
+                             activation_name(c->activation), "is_encoder_decoder", true, "static_position_embeddings",
+                             true, "normalize_before", false, "normalize_embedding", false, "add_final_layer_norm",
+                             false, "scale_embedding", c->scale_embedding, "share_encoder_decoder_embeddings", c->share,
+                             "tie_word_embeddings", c->tie);
     const struct {
         const char *key;
         int64_t value;

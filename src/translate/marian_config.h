@@ -6,6 +6,9 @@
 #include "attend_learn.h"
 #include "io/settings.h"
 
+/* "model_type" of config.json */
+#define ATT_MARIAN_TYPE "marian"
+
 typedef struct att_marian_config {
     int64_t source_vocabulary, target_vocabulary, hidden, max_positions;
     struct {

@@ -200,14 +200,16 @@ static json_t *settings(const att_encoder_decoder *m)
     return att_seq2seq_config_json(&((const att_seq2seq *)m)->config);
 }
 
+static const char *const types[] = {ATT_SEQ2SEQ_TYPE};
+static const att_model_types seq2seq_types = ATT_MODEL_TYPES(types);
 const att_architecture att_seq2seq_architecture = {.kind = {.bytes = sizeof(att_seq2seq),
+                                                            .types = &seq2seq_types,
                                                             .configure = configure,
                                                             .build = build,
                                                             .prefix = "",
                                                             .unused = (const char *const[]){NULL},
                                                             .free = free_seq2seq},
                                                    .name = "rnn",
-                                                   .model_type = ATT_SEQ2SEQ_TYPE,
                                                    .settings = settings,
                                                    .defaults = defaults,
                                                    .logits = logits_of_pairs,

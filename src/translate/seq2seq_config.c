@@ -66,7 +66,6 @@ static void check_together(att_settings *s, const att_seq2seq_config *c)
 void att_seq2seq_config_read(att_settings *s, att_seq2seq_config *c)
 {
     att_settings_need(s, "model_type");
-    att_settings_only_text(s, "model_type", ATT_SEQ2SEQ_TYPE);
     for (int i = 0; i < N_WHOLES; i++)
         *whole(c, i) = att_settings_int(s, wholes[i].key, wholes[i].min, wholes[i].max);
     c->lstm = att_settings_choice(s, "cell", cells, 2, "gru or lstm");

@@ -257,14 +257,16 @@ static void in_file(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tens
         att_wrap(value, value->data, ATT_F32, ATT_DIMS(1, value->dim[0]), NULL);
 }
 
+static const char *const types[] = {ATT_MARIAN_TYPE};
+static const att_model_types marian_types = ATT_MODEL_TYPES(types);
 const att_architecture att_transformer_architecture = {.kind = {.bytes = sizeof(att_transformer),
+                                                                .types = &marian_types,
                                                                 .configure = configure,
                                                                 .build = build,
                                                                 .names = names,
                                                                 .prefix = "model.",
                                                                 .unused = unused},
                                                        .name = "transformer",
-                                                       .model_type = "marian",
                                                        .settings = settings,
                                                        .defaults = defaults,
                                                        .logits = logits_of_pairs,

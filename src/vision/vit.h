@@ -18,6 +18,7 @@ struct att_vit {
     const att_nn_linear *head, *distillation_head; /* or NULL */
 };
 
+extern const att_model_kind *const att_vit_kinds[]; /* one for all types of "model_type", and NULL */
 /* The kind of model that these settings are of, by "model_type", or "architecture" of timm's folders; NULL: they have
  * failed. (vit_kinds.c) */
 const att_model_kind *att_vit_kind_of(att_settings *s);

@@ -132,34 +132,35 @@ static void read_own(att_settings *s, att_vit_config *c)
         att_settings_unsupported(s, "pooling", "cls or mean");
 }
 
-static const struct {
+typedef struct vit_type {
     const char *name;
+    att_vit_names names;
     void (*read)(att_settings *s, att_vit_config *c);
     double eps;
     int64_t patch;
-} types[] = {
-    {"vit", read_plain, 1e-12, 16},    {"deit", read_deit, 1e-12, 16},
-    {"dinov2", read_dinov2, 1e-6, 14}, {"dinov2_with_registers", read_registers, 1e-6, 16},
-    {"attend-vit", read_own, 1e-6, 4},
+} vit_type;
+static const vit_type types[] = {
+    {"vit", ATT_VIT_NAMES, read_plain, 1e-12, 16},
+    {"deit", ATT_DEIT_NAMES, read_deit, 1e-12, 16},
+    {"dinov2", ATT_DINOV2_NAMES, read_dinov2, 1e-6, 14},
+    {"dinov2_with_registers", ATT_REGISTERS_NAMES, read_registers, 1e-6, 16},
+    {"attend-vit", ATT_VIT_NAMES, read_own, 1e-6, 4},
 };
-enum { TYPES = sizeof types / sizeof types[0] };
+const att_model_types att_vit_types = ATT_MODEL_TYPES(types);
 
-/* The row of a type; TYPES: none */
-static int find_type(const char *name)
+att_vit_names att_vit_names_of(const char *type)
 {
-    int i = 0;
-    while (i < TYPES && strcmp(types[i].name, name) != 0)
-        i++;
-    return i;
+    const vit_type *row = att_model_type_find(&att_vit_types, type);
+    return row ? row->names : ATT_VIT_NAMES;
 }
 
 /* ---- reading */
 
 /* Settings of all types that change what a model computes. Dropout is not among them: it is an option of training. */
-static void read_common(att_settings *s, att_vit_config *c, int type)
+static void read_common(att_settings *s, att_vit_config *c, const vit_type *type)
 {
     att_vit_info *i = &c->info;
-    i->type = types[type].name;
+    i->type = type->name;
     i->hidden = att_settings_int_or(s, "hidden_size", 1, ATT_VIT_MAX_FEATURES, 768);
     i->layers = att_settings_int_or(s, "num_hidden_layers", 1, ATT_VIT_MAX_LAYERS, 12);
     i->heads = att_settings_int_or(s, "num_attention_heads", 1, ATT_VIT_MAX_FEATURES, 12);
@@ -167,13 +168,12 @@ static void read_common(att_settings *s, att_vit_config *c, int type)
     i->classes = classes(s);
     i->multi_label = is_multi_label(s, i->classes);
     att_vit_read_pair(s, "image_size", 224, i->image);
-    att_vit_read_pair(s, "patch_size", types[type].patch, i->patch);
+    att_vit_read_pair(s, "patch_size", type->patch, i->patch);
     c->class_token = true;
     c->positioned = -1; /* all but registers */
     c->activation = att_activation_read(s, "hidden_act", "gelu");
     c->no_qkv_bias = !att_settings_bool(s, "qkv_bias", true);
-    c->eps =
-        att_settings_has(s, "layer_norm_eps") ? att_settings_number(s, "layer_norm_eps", 1e-30, 1) : types[type].eps;
+    c->eps = att_settings_has(s, "layer_norm_eps") ? att_settings_number(s, "layer_norm_eps", 1e-30, 1) : type->eps;
     att_settings_only_empty(s, "pruned_heads");
     att_settings_only_empty(s, "quantization_config");
     if (att_settings_has(s, "head_dim"))
@@ -203,15 +203,12 @@ void att_vit_config_check(att_settings *s, att_vit_config *c)
 
 void att_vit_config_read(att_settings *s, att_vit_config *c)
 {
-    att_settings_need(s, "model_type");
-    const int type = find_type(att_settings_text(s, "model_type", NULL));
+    const vit_type *type = att_model_type_find(&att_vit_types, att_settings_text(s, "model_type", NULL));
     *c = (att_vit_config){.info.size = sizeof c->info};
-    if (type == TYPES) {
-        att_settings_unsupported(s, "model_type", "one of vit, deit, dinov2, dinov2_with_registers and attend-vit");
+    if (s->status)
         return;
-    }
     read_common(s, c, type);
-    types[type].read(s, c);
+    type->read(s, c);
     att_vit_config_check(s, c);
 }
 

@@ -3,7 +3,7 @@
 #define ATT_VISION_VIT_CONFIG_H
 
 #include "attend_vision.h"
-#include "io/settings.h"
+#include "model/model_types.h"
 
 enum { ATT_VIT_MAX_STEM = 8 };
 
@@ -24,6 +24,18 @@ typedef struct att_vit_config {
     bool no_norm;       /* there is no norm after the last layer */
     bool pooled_norm;   /* it follows pooling */
 } att_vit_config;
+
+/* "model_type" of Hugging Face's folders, and of our own */
+extern const att_model_types att_vit_types;
+/* Whose names the parameters of a type have */
+typedef enum att_vit_names {
+    ATT_VIT_NAMES,
+    ATT_DEIT_NAMES,
+    ATT_DINOV2_NAMES,
+    ATT_REGISTERS_NAMES,
+    ATT_N_VIT_NAMES
+} att_vit_names;
+att_vit_names att_vit_names_of(const char *type);
 
 /* Hugging Face, and our own type "attend-vit". info.classes is what the settings say; the weights may have no
  * classifier. */

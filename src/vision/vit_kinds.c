@@ -101,29 +101,32 @@ static att_status load(void *model, const char *name, int rank, const int64_t *d
     return att_checkpoint_load(m->model.checkpoint, name, rank, dim, out);
 }
 
-#define KIND(configuration, table, before)                                                                             \
+#define KIND(before, table)                                                                                            \
     {                                                                                                                  \
-        .bytes = sizeof(att_vit), .configure = (configuration), .build = att_vit_build, .load_parameter = load,        \
-        .names = (table), .prefix = (before), .unused = unused                                                         \
+        .bytes = sizeof(att_vit), .types = &att_vit_types, .configure = configure, .build = att_vit_build,             \
+        .load_parameter = load, .names = (table), .prefix = (before), .unused = unused                                 \
     }
-static const att_model_kind vit = KIND(configure, vit_names, "vit."), deit = KIND(configure, vit_names, "deit."),
-                            dinov2 = KIND(configure, dinov2_names, "dinov2."),
-                            registers = KIND(configure, dinov2_names, "dinov2_with_registers."),
-                            timm = KIND(configure_timm, timm_names, "");
+static const att_model_kind kinds[ATT_N_VIT_NAMES] = {
+    [ATT_VIT_NAMES] = KIND("vit.", vit_names),
+    [ATT_DEIT_NAMES] = KIND("deit.", vit_names),
+    [ATT_DINOV2_NAMES] = KIND("dinov2.", dinov2_names),
+    [ATT_REGISTERS_NAMES] = KIND("dinov2_with_registers.", dinov2_names),
+};
+static const att_model_kind timm = {.bytes = sizeof(att_vit),
+                                    .configure = configure_timm,
+                                    .build = att_vit_build,
+                                    .load_parameter = load,
+                                    .names = timm_names,
+                                    .prefix = "",
+                                    .unused = unused};
+const att_model_kind *const att_vit_kinds[] = {&kinds[ATT_VIT_NAMES], NULL};
 
 const att_model_kind *att_vit_kind_of(att_settings *s)
 {
-    static const struct {
-        const char *type;
-        const att_model_kind *kind;
-    } kinds[] = {{"deit", &deit}, {"dinov2", &dinov2}, {"dinov2_with_registers", &registers}};
     if (!att_settings_has(s, "model_type") && att_settings_has(s, "architecture"))
         return &timm;
-    const char *type = att_settings_text(s, "model_type", NULL);
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (!strcmp(kinds[i].type, type))
-            return kinds[i].kind;
-    return s->status ? NULL : &vit; /* which refuses other types */
+    const att_model_kind *kind = att_model_kind_of(s, att_vit_kinds);
+    return kind ? &kinds[att_vit_names_of(att_settings_text(s, "model_type", NULL))] : NULL;
 }
 
 /* ---- names that are written */
@@ -143,17 +146,17 @@ static void name_tensor(const att_checkpoint_name *names, const char *prefix, co
 
 static void name_vit(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
 {
-    name_tensor(vit_names, vit.prefix, ours, theirs, value);
+    name_tensor(vit_names, kinds[ATT_VIT_NAMES].prefix, ours, theirs, value);
 }
 
 static void name_dinov2(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
 {
-    name_tensor(dinov2_names, dinov2.prefix, ours, theirs, value);
+    name_tensor(dinov2_names, kinds[ATT_DINOV2_NAMES].prefix, ours, theirs, value);
 }
 
 static void name_registers(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value)
 {
-    name_tensor(dinov2_names, registers.prefix, ours, theirs, value);
+    name_tensor(dinov2_names, kinds[ATT_REGISTERS_NAMES].prefix, ours, theirs, value);
 }
 
 att_parameter_naming att_vit_naming(const att_vit *m)
@@ -163,5 +166,5 @@ att_parameter_naming att_vit_naming(const att_vit *m)
         return name_vit;
     if (m->config.gated) /* its two matrices are one there */
         return NULL;
-    return kind == &dinov2 ? name_dinov2 : kind == &registers ? name_registers : NULL;
+    return kind == &kinds[ATT_DINOV2_NAMES] ? name_dinov2 : kind == &kinds[ATT_REGISTERS_NAMES] ? name_registers : NULL;
 }

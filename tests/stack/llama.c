@@ -69,8 +69,8 @@ static void settings_that_are_not_supported_are_named(void **state)
         const char *words;
     } bad[] = {
         {"mixtral", "", ATT_ERR_UNSUPPORTED,
-         "\"model_type\" is \"mixtral\", which is not supported; one of gpt2, llama, mistral, olmo2, phi3, qwen2, "
-         "qwen3 is"},
+         "\"model_type\" is \"mixtral\", which is not supported; one of gpt2, llama, mistral, olmo2, phi3, qwen2 "
+         "and qwen3 is"},
         {"llama", ", \"quantization_config\": {\"bits\": 4}", ATT_ERR_UNSUPPORTED, "quantization_config"},
         {"llama", ", \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4}", ATT_ERR_UNSUPPORTED, "\"yarn\""},
         {"llama", ", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 4}", ATT_ERR_FORMAT, "low_freq_factor"},

@@ -1,0 +1,28 @@
+/* What opens sentence models. */
+#include "stack/bert.h"
+#include "model/subject.h"
+
+static att_status open_model(att_ctx *ctx, const char *path, const att_model_options *options, void **out)
+{
+    att_sentence *m;
+    const att_status s = att_sentence_open(ctx, path, options, &m);
+    *out = m;
+    return s;
+}
+
+static att_status weights(const void *model, att_model_weights *weights)
+{
+    return att_sentence_weights(model, weights);
+}
+
+static void free_model(void *model) { att_sentence_free(model); }
+
+static const att_model_kind *const kinds[] = {&att_bert_kind, NULL};
+
+const att_model_subject att_subject_sentence = {.subject = ATT_SUBJECT_SENTENCE,
+                                                .name = "sentence model",
+                                                .kinds = kinds,
+                                                .file = "modules.json",
+                                                .open = open_model,
+                                                .weights = weights,
+                                                .free = free_model};
