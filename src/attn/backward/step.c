@@ -174,36 +174,21 @@ static void decode_dp(const att_backward_work *x, const att_block *b, int tile, 
             b->back.ds[(first + k) * b->stride + i] = attends(&x->head.view, b->q0 + i) ? s[i * ATT_KEY_BLOCK + k] : 0;
 }
 
-/* dP of keys [first, last) and the tile's queries from `from` on: dP^T = V dO^T. */
-static void dp_of_keys(const att_backward_work *x, const att_block *b, int tile, int64_t first, int64_t last, int from)
+/* dP of range r: dP^T = V dO^T. */
+static void dp_of_range(const att_backward_work *x, const att_block *b, int tile, int r)
 {
     const att_kernels *k = x->plan->kernels;
     const int64_t dim = x->plan->spec.value_dim, stride = x->keys->value.stride;
-    const float *v = x->keys->value.at + first * stride, *dout = x->w.q.dout_packed + tile * dim * k->q_tile + from;
-    float *to = b->back.ds + first * b->stride + from;
+    const int64_t first = b->mask_tile->range[r].first, keys = b->mask_tile->range[r].last - first;
+    const float *v = x->keys->value.at + first * stride, *dout = x->w.q.dout_packed + tile * dim * k->q_tile;
+    float *to = b->back.ds + first * b->stride;
     if (x->plan->bf16_pairs)
-        k->bf16.scores(last - first, b->queries, att_bf16_pairs_in(dim), v, stride, dout, to, b->stride);
+        k->bf16.scores(keys, b->queries, att_bf16_pairs_in(dim), v, stride, dout, to, b->stride);
     else if (b->queries <= DECODE_QUERIES)
-        decode_dp(x, b, tile, first, last - first);
+        decode_dp(x, b, tile, first, keys);
     else
-        k->backward.dp(&(const att_product){.n = b->queries - from,
-                                            .m = last - first,
-                                            .k = dim,
-                                            .a = v,
-                                            .lda = stride,
-                                            .b = dout,
-                                            .c = to,
-                                            .ldc = b->stride});
-}
-
-/* dP of range r. */
-static void dp_of_range(const att_backward_work *x, const att_block *b, int tile, int r)
-{
-    const att_range range = b->mask_tile->range[r];
-    const int64_t diagonal_split = x->plan->bf16_pairs ? range.last : att_mask_tile_split(b->mask_tile, r);
-    dp_of_keys(x, b, tile, range.first, diagonal_split, 0);
-    if (diagonal_split < range.last)
-        dp_of_keys(x, b, tile, diagonal_split, range.last, x->plan->kernels->q_tile / 2);
+        k->backward.dp(&(const att_product){
+            .n = b->queries, .m = keys, .k = dim, .a = v, .lda = stride, .b = dout, .c = to, .ldc = b->stride});
 }
 
 /* P and dS of one tile, before the backward of the stages. */
@@ -252,18 +237,18 @@ static void add_dq(att_backward_work *x, const att_block *b)
                       b->back.dq);
 }
 
-/* Bit 2 p + h: does half h of tile p attend to any of the ATT_SUB_TILE / 2 keys from `key` on? */
-static unsigned half_tiles_of(const att_mask_tile *mask_tile, int n_q_tiles, int key)
+/* Bit p: does tile p attend to any of the ATT_SUB_TILE keys from `key` on? */
+static unsigned tiles_of(const att_mask_tile *mask_tile, int n_q_tiles, int key)
 {
-    unsigned halves = 0;
+    unsigned tiles = 0;
     for (int p = 0; p < n_q_tiles; p++)
         for (int r = 0; r < mask_tile[p].n_ranges; r++)
             if (mask_tile[p].range[r].first <= key && key < mask_tile[p].range[r].last)
-                halves |= (key < att_mask_tile_split(&mask_tile[p], r) ? 3u : 2u) << 2 * p;
-    return halves;
+                tiles |= 1u << p;
+    return tiles;
 }
 
-/* dV += P^T dO and dK += dS^T Q for keys [first, last) and half tiles [begin, end) of queries. The first sum of a block
+/* dV += P^T dO and dK += dS^T Q for keys [first, last) and tiles [begin, end) of queries. The first sum of a block
  * overwrites dV and dK, unless `again`. */
 static void accumulate(const att_backward_work *x, int queries, int first, int last, int begin, int end, bool again)
 {
@@ -271,9 +256,8 @@ static void accumulate(const att_backward_work *x, int queries, int first, int l
     const att_kernels *k = plan->kernels;
     const att_backward_scratch *w = &x->w;
     const att_grad_block *dk = &x->keys->dk, *dv = &x->keys->dv;
-    const int half = k->q_tile / 2;
-    const int64_t stride = Q_TILES * k->q_tile, q = begin * half;
-    const int64_t count = (end * half < queries ? end * half : queries) - q;
+    const int64_t stride = Q_TILES * k->q_tile, q = begin * k->q_tile;
+    const int64_t count = att_min(end * k->q_tile, queries) - q;
     att_product product = {.add = dv->begun || again,
                            .m = last - first,
                            .n = dv->dim,
@@ -299,15 +283,14 @@ static void accumulate(const att_backward_work *x, int queries, int first, int l
 /* The same for the whole block, where it is not empty: keys to which the same queries attend go together. */
 static void accumulate_block(att_backward_work *x, int queries, const att_mask_tile *mask_tile, int n_q_tiles)
 {
-    enum { STEP = ATT_SUB_TILE / 2 };
-    const int keys = x->keys->keys, n = 2 * n_q_tiles;
+    const int keys = x->keys->keys;
     for (int first = 0, last; first < keys; first = last) {
-        const unsigned halves = half_tiles_of(mask_tile, n_q_tiles, first);
+        const unsigned tiles = tiles_of(mask_tile, n_q_tiles, first);
         bool again = false;
-        for (last = first; last < keys && half_tiles_of(mask_tile, n_q_tiles, last) == halves;)
-            last = last + STEP < keys ? last + STEP : keys;
-        for (int begin = 0, end; begin < n; begin = end + 1) {
-            for (end = begin; end < n && (halves >> end & 1); end++)
+        for (last = first; last < keys && tiles_of(mask_tile, n_q_tiles, last) == tiles;)
+            last = last + ATT_SUB_TILE < keys ? last + ATT_SUB_TILE : keys;
+        for (int begin = 0, end; begin < n_q_tiles; begin = end + 1) {
+            for (end = begin; end < n_q_tiles && (tiles >> end & 1); end++)
                 ;
             if (end > begin)
                 accumulate(x, queries, first, last, begin, end, again);

@@ -90,28 +90,11 @@ void att_mask_tile_add(att_mask_tile *mask_tile, int64_t first, int64_t last, bo
         mask_tile->range[mask_tile->n_ranges++] = (att_range){first, last};
 }
 
-/* The first key of the last range that only the second half of the queries attends to, rounded up to half a sub-tile.
- */
-static int find_diagonal_split(const att_plan *plan, const att_mask_tile *mask_tile, int queries)
-{
-    enum { STEP = ATT_SUB_TILE / 2 };
-    const att_range range = mask_tile->range[mask_tile->n_ranges - 1], partial = mask_tile->partial;
-    const int64_t begin = range.first > partial.first ? range.first : partial.first, half = plan->kernels->q_tile / 2;
-    int64_t diagonal_split = range.last;
-    if (partial.last != range.last || queries <= half)
-        return (int)diagonal_split;
-    while (diagonal_split > begin && !(mask_tile->bits[diagonal_split - 1] & att_low_bits((int)half)))
-        diagonal_split--;
-    diagonal_split = att_round_up(diagonal_split, STEP);
-    return (int)(diagonal_split < range.last ? diagonal_split : range.last);
-}
-
 void att_mask_tile_make(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, int64_t k0, int keys,
                         att_mask_tile *mask_tile)
 {
     mask_tile->n_ranges = 0;
     mask_tile->partial = (att_range){0, 0};
-    mask_tile->diagonal_split = keys;
     const att_cover whole = cover(plan, at, q0, queries, k0, keys);
     if (whole == ATT_FULL)
         att_mask_tile_add(mask_tile, 0, keys, false);
@@ -123,8 +106,6 @@ void att_mask_tile_make(const att_plan *plan, const att_head_view *at, int64_t q
         if (c != ATT_EMPTY)
             att_mask_tile_add(mask_tile, first, first + n, c == ATT_PARTIAL);
     }
-    if (whole == ATT_PARTIAL && mask_tile->n_ranges)
-        mask_tile->diagonal_split = find_diagonal_split(plan, mask_tile, queries);
 }
 
 att_range att_mask_tile_partial(const att_mask_tile *mask_tile, int r)
@@ -218,24 +199,6 @@ static att_builtin_tile tile_of(const att_block *b, int r)
                               .precomputed_stride = count};
 }
 
-/* Dot products of range r of keys. After the diagonal split only the second half of the queries has any. */
-static void dot(const att_block *b, int r, const att_score_tile *t)
-{
-    att_score_tile part = *t;
-    const int keys = t->keys, half = t->columns / 2,
-              both = (int)(att_mask_tile_split(b->mask_tile, r) - b->mask_tile->range[r].first);
-    part.keys = both;
-    b->plan->builtin->score.tile(&part);
-    if (both == keys)
-        return;
-    part.keys = keys - both;
-    part.key += both * t->key_stride;
-    part.s += both * t->stride + half;
-    part.query += half;
-    part.queries -= half;
-    b->plan->builtin->score.tile(&part);
-}
-
 /* Keeps what a stage is given in `saved`, laid as s, for its backward; nothing where that is NULL. */
 static void save(const att_block *b, int r, const att_score_tile *t, float *saved)
 {
@@ -263,7 +226,7 @@ static void score(const att_block *b, int r, const att_score_tile *t)
         plan->kernels->bf16.scores(t->keys, t->queries, att_bf16_pairs_in(t->dim), t->key, t->key_stride, t->query,
                                    t->s, t->stride);
     else if (plan->builtin->is_dot)
-        dot(b, r, t);
+        plan->builtin->score.tile(t);
     else if (plan->score.tile)
         plan->score.tile(t);
     else

@@ -14,8 +14,6 @@ typedef struct att_mask_tile {
     att_range range[ATT_KEY_BLOCK / ATT_SUB_TILE]; /* [n_ranges] keys to which any query attends; ascending */
     att_range partial;                             /* outside of these keys all pairs of the ranges attend */
     uint64_t bits[ATT_KEY_BLOCK];                  /* of the keys in `partial`: see att_mask_tile_bits */
-    int diagonal_split; /* at a causal diagonal: the first key of the last range that only the second half of the query
-                         * tile attends to */
 } att_mask_tile;
 /* Of a key in the ranges, bit i: query q0 + i attends to it. */
 static inline uint64_t att_mask_tile_bits(const att_mask_tile *mask_tile, int64_t key)
@@ -25,11 +23,6 @@ static inline uint64_t att_mask_tile_bits(const att_mask_tile *mask_tile, int64_
 static inline bool att_mask_tile_is_partial(const att_mask_tile *mask_tile)
 {
     return mask_tile->partial.first < mask_tile->partial.last;
-}
-/* The first key of range r to which only the second half of the query tile attends; else the end of the range. */
-static inline int64_t att_mask_tile_split(const att_mask_tile *mask_tile, int r)
-{
-    return r == mask_tile->n_ranges - 1 ? mask_tile->diagonal_split : mask_tile->range[r].last;
 }
 /* The part of range r that is partial. */
 att_range att_mask_tile_partial(const att_mask_tile *mask_tile, int r);
