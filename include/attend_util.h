@@ -50,7 +50,7 @@ ATT_API void att_free(att_ctx *ctx, void *p);
  * at least doubles, so that adding one by one copies each element a constant number of times. array: the address of the
  * pointer to the first element, memory of att_alloc or NULL, which may change. After an error (memory) nothing has
  * changed. */
-ATT_API att_status att_grow(att_ctx *ctx, void *array, size_t size, size_t count, size_t more, size_t *room);
+ATT_API att_status att_grow_array(att_ctx *ctx, void *array, size_t size, size_t count, size_t more, size_t *room);
 /* body(arg, i) for each i in [0, n) on the context's threads; inside another one, or while another thread has them,
  * it runs on the calling thread. Bodies run with the default rounding and denormals, whatever the host has set. */
 ATT_API void att_parallel_for(att_ctx *ctx, int n, void (*body)(void *arg, int i), void *arg);

@@ -40,7 +40,7 @@ void att_free(att_ctx *ctx, void *p)
         ctx->allocator.free(ctx->allocator.user, p);
 }
 
-att_status att_grow(att_ctx *ctx, void *array, size_t size, size_t count, size_t more, size_t *room)
+att_status att_grow_array(att_ctx *ctx, void *array, size_t size, size_t count, size_t more, size_t *room)
 {
     enum { MIN = 64 };
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"array", array}, {"room", room})))

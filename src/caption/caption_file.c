@@ -3,6 +3,7 @@
 #include "attend_util.h"
 #include "text/not_utf8.h"
 #include "text/utf8.h"
+#include "util/array.h"
 
 #include <string.h>
 

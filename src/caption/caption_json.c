@@ -1,7 +1,7 @@
 /* COCO's captions: a JSON text of up to some hundred megabytes, parsed one image and one caption at a time. */
 #include "caption/caption_file.h"
 #include "io/settings.h"
-#include "attend_util.h"
+#include "util/array.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "caption/words.h"
 #include "io/settings.h"
-#include "attend_util.h"
 #include "caption/plain_words.h"
+#include "util/array.h"
 
 #include <stdlib.h>
 #include <string.h>

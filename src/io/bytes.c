@@ -1,5 +1,5 @@
 #include "io/bytes.h"
-#include "attend_util.h"
+#include "util/array.h"
 
 #include <string.h>
 

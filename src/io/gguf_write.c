@@ -3,8 +3,8 @@
 
 #include "io/gguf_types.h"
 #include "io/tensor_write.h"
-#include "attend_util.h"
 #include "util/util.h"
+#include "util/array.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #include "io/string_list.h"
-#include "attend_util.h"
+#include "util/array.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* CIDEr-D: cosines of vectors of n-grams, weighted by how few images have them. */
 #include "io/bytes.h"
 #include "io/check_texts.h"
-#include "attend_util.h"
 #include "util/util.h"
 #include "metric/bootstrap.h"
 #include "metric/sacrebleu_tokenizer.h"
 #include "text/hash_table.h"
 #include "text/utf8.h"
+#include "util/array.h"
 
 #include <math.h>
 #include <string.h>
@@ -97,7 +97,7 @@ static bool next_word(const char **at, att_byte_view *word)
     const char *end = *at + strlen(*at), *begin = NULL;
     while (*at < end) {
         uint32_t code;
-        const size_t n = att_utf8_decode((const unsigned char *)*at, (size_t)(end - *at), &code);
+        const size_t n = att_utf8_decode(*at, (size_t)(end - *at), &code);
         const bool space = att_is_space(code);
         if (space && begin)
             break;

@@ -1,6 +1,7 @@
 /* Parameters by name: loaded or initialised, and memory and plans of layers */
 #include "nn/nn.h"
 #include "util/shape.h"
+#include "util/array.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #include "kernel/kernel.h"
 #include "tape/tape.h"
 #include "base/math.h"
+#include "util/array.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "recommend/recommend_batches.h"
-#include "attend_util.h"
 #include "util/util.h"
 #include "train/shuffle.h"
+#include "util/array.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* Lists of the items with the highest scores. */
-#include "attend_util.h"
 #include "util/util.h"
 #include "recommend/recommend_score.h"
 #include "recommend/histories.h"
 #include "util/best.h"
+#include "util/array.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* Reads a SentencePiece model file (a ModelProto). */
-#include "attend_util.h"
 #include "util/util.h"
 #include "text/sentencepiece.h"
 
@@ -10,6 +9,7 @@
 #include <string.h>
 
 #include "text/utf8.h"
+#include "util/array.h"
 
 typedef struct entry {
     att_byte_view text; /* in the file */

@@ -1,6 +1,6 @@
 #include "text/table.h"
 #include "io/text_start.h"
-#include "attend_util.h"
+#include "util/array.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* A vocabulary from a list of tokens and ids. */
 #include <stdlib.h>
 
-#include "attend_util.h"
 #include "util/util.h"
 #include "text/tokenizer_file.h"
+#include "util/array.h"
 
 att_status att_token_list_add(att_token_list *list, att_trie_entry entry)
 {

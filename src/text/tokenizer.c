@@ -1,8 +1,8 @@
 #include "text/tokenizer.h"
 
-#include "attend_util.h"
 #include "text/sentencepiece.h"
 #include "util/util.h"
+#include "util/array.h"
 
 #include <string.h>
 

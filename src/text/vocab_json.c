@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "io/json_scan.h"
-#include "attend_util.h"
 #include "text/tokenizer_file.h"
 #include "text/utf8.h"
 #include "text/wordpiece.h"
+#include "util/array.h"
 
 typedef struct cursor {
     att_text_file *file;

@@ -5,6 +5,7 @@
 #include "io/safetensors.h"
 #include "attend_util.h"
 #include "util/util.h"
+#include "util/array.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 #include "translate/parallel_corpus.h"
-#include "attend_util.h"
 #include "util/util.h"
 #include "text/not_utf8.h"
 #include "text/utf8.h"
+#include "util/array.h"
 
 #include <string.h>
 

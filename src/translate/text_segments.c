@@ -1,6 +1,6 @@
 #include "translate/text_segments.h"
-#include "attend_util.h"
 #include "text/utf8.h"
+#include "util/array.h"
 
 #include <string.h>
 
@@ -30,12 +30,11 @@ static int rank(uint32_t before, uint32_t after)
 /* The best split point in the middle half of a text, nearest to the middle; 0: none. */
 static size_t find_cut(const char *text, size_t bytes)
 {
-    const unsigned char *s = (const unsigned char *)text;
     size_t best = 0, distance = 0;
     int best_rank = 0;
     uint32_t before = 0, c;
     for (size_t i = 0, n; i < bytes - bytes / 4; i += n, before = c) {
-        n = att_utf8_decode(s + i, bytes - i, &c);
+        n = att_utf8_decode(text + i, bytes - i, &c);
         const size_t away = i < bytes / 2 ? bytes / 2 - i : i - bytes / 2;
         const int r = i > 0 && i >= bytes / 4 ? rank(before, c) : 0;
         if (r > best_rank || (r == best_rank && r > 0 && away < distance))

@@ -1,7 +1,7 @@
 /* CIFAR-10's binary batches (Krizhevsky 2009): of each image its label, then 32 x 32 pixels of red, of green, of
  * blue. */
 #include "vision/image_set.h"
-#include "attend_util.h"
+#include "util/array.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* A folder of images for each class. */
 #include "vision/image_set.h"
-#include "attend_util.h"
+#include "util/array.h"
 
 #include <dirent.h>
 #include <errno.h>

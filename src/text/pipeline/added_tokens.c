@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attend_util.h"
 #include "text/post_processor.h"
 #include "text/pipeline/unicode_v16.h"
 #include "text/utf8.h"
+#include "util/array.h"
 
 void att_added_token_read(att_settings *s, const json_t *item, att_added_tokens *a)
 {
@@ -129,14 +129,14 @@ static size_t char_before(const char *s, size_t at)
 static bool word_at(const char *s, size_t at, size_t bytes)
 {
     uint32_t c;
-    att_utf8_decode((const unsigned char *)s + at, bytes - at, &c);
+    att_utf8_decode(s + at, bytes - at, &c);
     return att_char_is_word(c);
 }
 
 static bool space_at(const char *s, size_t at, size_t bytes, size_t *length)
 {
     uint32_t c;
-    *length = att_utf8_decode((const unsigned char *)s + at, bytes - at, &c);
+    *length = att_utf8_decode(s + at, bytes - at, &c);
     return att_char_is_space(c);
 }
 

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "attend_util.h"
 #include "text/utf8.h"
 #include "text/wordpiece.h"
+#include "util/array.h"
 
 /* A normalizer multiplies a text at most by 18 (NFKC) and what Replace writes; a tokenizer of many could fill memory.
  */
@@ -50,7 +50,7 @@ void att_pieces_init(att_pieces *p, att_ctx *ctx, const char *text, size_t bytes
     for (size_t i = 0, n; i < bytes; i += n) {
         uint32_t c;
         char utf8[4];
-        n = att_utf8_decode((const unsigned char *)text + i, bytes - i, &c);
+        n = att_utf8_decode(text + i, bytes - i, &c);
         add(&p->text, utf8, att_utf8_encode(c, utf8), (att_span){(uint32_t)i, (uint32_t)(i + n)});
     }
     fail(p, p->text.text.status ? p->text.text.status : p->text.origin.status);
@@ -75,10 +75,7 @@ void att_pieces_free(att_pieces *p)
 
 /* ---- rewriting */
 
-size_t att_edit_peek(const att_edit *e, uint32_t *c)
-{
-    return att_utf8_decode((const unsigned char *)e->s + e->at, e->bytes - e->at, c);
-}
+size_t att_edit_peek(const att_edit *e, uint32_t *c) { return att_utf8_decode(e->s + e->at, e->bytes - e->at, c); }
 
 void att_edit_skip(att_edit *e, size_t n)
 {
@@ -211,7 +208,7 @@ static bool next_match(att_pieces *p, const att_pattern *pattern, const char *s,
     if (pattern->is) {
         uint32_t c;
         for (m->begin = from; m->begin < bytes; m->begin = m->end) {
-            m->end = m->begin + att_utf8_decode((const unsigned char *)s + m->begin, bytes - m->begin, &c);
+            m->end = m->begin + att_utf8_decode(s + m->begin, bytes - m->begin, &c);
             if (pattern->is(c))
                 return true;
         }
@@ -231,7 +228,7 @@ size_t att_pattern_find(att_pieces *p, const att_pattern *pattern, const char *s
     while (from <= bytes && next_match(p, pattern, s, bytes, from, &m)) {
         if (m.begin == m.end && m.end == last) { /* an empty match right after another does not count */
             uint32_t c;
-            from += from < bytes ? att_utf8_decode((const unsigned char *)s + from, bytes - from, &c) : 1;
+            from += from < bytes ? att_utf8_decode(s + from, bytes - from, &c) : 1;
             continue;
         }
         if (end < m.begin)

@@ -1,8 +1,7 @@
 #include "text/pipeline/step.h"
+#include "util/array.h"
 
 #include <string.h>
-
-#include "attend_util.h"
 
 static void copy(att_settings *s, att_byte_view value, char **text, size_t *bytes)
 {

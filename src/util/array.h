@@ -1,0 +1,12 @@
+/* Growing arrays: att_grow_array without a call where there is room, as in most calls. */
+#ifndef ATT_UTIL_ARRAY_H
+#define ATT_UTIL_ARRAY_H
+
+#include "attend_util.h"
+
+static inline att_status att_grow(att_ctx *ctx, void *array, size_t size, size_t count, size_t more, size_t *room)
+{
+    return more <= *room - count ? ATT_OK : att_grow_array(ctx, array, size, count, more, room);
+}
+
+#endif
