@@ -1,6 +1,6 @@
 /* attend_text.h - text: tokenizers, vocabularies learned from text, and files of text.
  *
- * Chapters: 1 Tokenizers and vocabularies, 2 Text files.
+ * Chapters: 1 Tokenizers and vocabularies, 2 Text files and UTF-8.
  *
  * Files are validated completely before any of their content is used. Arguments that may be NULL are marked as in
  * attend.h. A tokenizer is read-only and may be used by many threads at once. */
@@ -143,7 +143,7 @@ typedef struct att_marian_tokenizer_files {
 ATT_API att_status att_marian_tokenizer_write(att_ctx *ctx, const char *folder, const att_marian_tokenizer_files *text,
                                               int64_t *size);
 
-/* ---- 2 Text files ------------------------------------------------------- */
+/* ---- 2 Text files and UTF-8 --------------------------------------------- */
 
 /* Texts are UTF-8, with or without a byte order mark, which is no part of them. Their lines end with LF, CR LF, or in
  * files without LF with CR. */
@@ -168,6 +168,12 @@ ATT_API att_status att_text_begin(const char *name, const void *data, size_t byt
 /* Is text [bytes] valid UTF-8? The error names the line of `name`, a file or something else, the encoding that the text
  * seems to be in, and a command that converts it. */
 ATT_API att_status att_check_utf8(const char *name, int64_t line, const char *text, size_t bytes);
+ATT_API bool att_utf8_valid(const char *text, size_t bytes);
+/* Decodes the first character of text [bytes], bytes > 0; returns its length, at least 1. Of what is not UTF-8 each
+ * maximal invalid subpart is read as one U+FFFD (Unicode 15, section 3.9; Python's errors='replace'). */
+ATT_API size_t att_utf8_decode(const char *text, size_t bytes, uint32_t *code);
+/* Writes a code point that is not a surrogate; returns its length. */
+ATT_API size_t att_utf8_encode(uint32_t code, char out[4]);
 
 /* A table: records of fields, one after another, in lines. Blank lines and records whose fields are all blank are
  * skipped. In CSV (RFC 4180, and as Excel writes it) a field may be in quotes, in which "" is one and line ends are

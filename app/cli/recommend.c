@@ -105,7 +105,7 @@ static int add_listed(id_list *l, const cli_recommender *m, const char *id, cli_
 /* Is the line text? `source` names where it is from. */
 static int check_line(const char *source, int64_t number, const char *line, size_t bytes)
 {
-    if (strlen(line) == bytes && utf8_valid(line, bytes))
+    if (strlen(line) == bytes && att_utf8_valid(line, bytes))
         return CLI_DONE;
     return cli_fail("%s: line %lld: %s", source, (long long)number,
                     strlen(line) < bytes ? "has a zero byte" : "is not UTF-8 text");

@@ -31,7 +31,7 @@ int64_t att_plain_words(att_byte_view text, att_bytes *out)
     for (size_t at = 0; at < text.bytes;) {
         uint32_t c;
         char encoded[4];
-        at += att_utf8_decode((const unsigned char *)text.data + at, text.bytes - at, &c);
+        at += att_utf8_decode(text.data + at, text.bytes - at, &c);
         const character_kind kind = kind_of(c);
         if (kind == WORD) {
             if (!inside && words++ > 0)

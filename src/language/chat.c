@@ -53,7 +53,7 @@ static att_byte_view strip_left(att_byte_view s, bool (*is)(uint32_t c))
 {
     for (size_t n; s.bytes > 0; s = (att_byte_view){s.data + n, s.bytes - n}) {
         uint32_t c;
-        n = att_utf8_decode((const unsigned char *)s.data, s.bytes, &c);
+        n = att_utf8_decode(s.data, s.bytes, &c);
         if (!is(c))
             break;
     }
@@ -67,7 +67,7 @@ static att_byte_view strip_right(att_byte_view s, bool (*is)(uint32_t c))
         while (at > 0 && s.bytes - at < 4 && ((unsigned char)s.data[at] & 0xC0) == 0x80)
             at--;
         uint32_t c;
-        if (att_utf8_decode((const unsigned char *)s.data + at, s.bytes - at, &c) != s.bytes - at || !is(c))
+        if (att_utf8_decode(s.data + at, s.bytes - at, &c) != s.bytes - at || !is(c))
             break;
         s.bytes = at;
     }

@@ -15,12 +15,11 @@ bool att_is_space(uint32_t c)
 
 att_status att_code_points_read(att_ctx *ctx, att_byte_view text, att_code_points *out)
 {
-    const unsigned char *s = (const unsigned char *)text.data;
     *out = (att_code_points){.c = att_alloc(ctx, text.bytes, sizeof *out->c)};
     if (!out->c)
         return ATT_ERR_MEMORY;
     for (size_t i = 0; i < text.bytes; out->n++)
-        i += att_utf8_decode(s + i, text.bytes - i, &out->c[out->n]);
+        i += att_utf8_decode(text.data + i, text.bytes - i, &out->c[out->n]);
     return ATT_OK;
 }
 

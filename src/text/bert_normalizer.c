@@ -128,7 +128,7 @@ size_t att_bert_normalizer_step(att_bert_normalizer *w, const unsigned char *s, 
         return 1;
     }
     uint32_t code;
-    size_t n = att_utf8_decode(s, bytes, &code);
+    size_t n = att_utf8_decode((const char *)s, bytes, &code);
     normalize(w, code);
     return n;
 }

@@ -247,7 +247,7 @@ static att_status first_failure(const bpe_learner *l)
 static int32_t class_of(const char *s, size_t bytes)
 {
     uint32_t c;
-    att_utf8_decode((const unsigned char *)s, bytes, &c);
+    att_utf8_decode(s, bytes, &c);
     if (strncmp(s, ATT_WORD_MARK, bytes) == 0)
         return ANY;
     const utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)c);

@@ -102,12 +102,11 @@ static bool is_space(uint32_t c) { return att_char_class(c) & ATT_CHAR_SPACE || 
 
 static void strip(att_bytes *text)
 {
-    const unsigned char *s = (const unsigned char *)text->data;
     size_t begin = 0, end = 0; /* end: after the last character that is not a space */
     bool started = false;
     for (size_t i = 0, n; i < text->count; i += n) {
         uint32_t c;
-        n = att_utf8_decode(s + i, text->count - i, &c);
+        n = att_utf8_decode(text->data + i, text->count - i, &c);
         if (is_space(c))
             continue;
         begin = started ? begin : i;

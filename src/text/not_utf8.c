@@ -67,7 +67,7 @@ static int64_t count_valid(att_byte_view text)
     int64_t n = 0;
     uint32_t c;
     for (size_t i = 0, length; i < text.bytes; i += length) {
-        length = att_utf8_decode((const byte *)text.data + i, text.bytes - i, &c);
+        length = att_utf8_decode(text.data + i, text.bytes - i, &c);
         n += length > 1 && c != ATT_REPLACEMENT ? 1 : (byte)text.data[i] >= 0x80 ? -1 : 0;
     }
     return n;

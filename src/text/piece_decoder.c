@@ -16,8 +16,8 @@ static void write_pending(att_piece_decoder *j, bool last)
     while (j->n_pending > 0) {
         uint32_t c;
         size_t n = att_utf8_decode(j->pending, j->n_pending, &c);
-        const bool valid = c != ATT_REPLACEMENT || (n == 3 && j->pending[0] == 0xEF);
-        if (!valid && n == j->n_pending && !last && n < att_piece_char((const char *)j->pending, 4))
+        const bool valid = c != ATT_REPLACEMENT || att_utf8_valid(j->pending, n);
+        if (!valid && n == j->n_pending && !last && n < att_piece_char(j->pending, 4))
             return; /* incomplete so far */
         if (valid)
             att_bytes_add(j->text, j->pending, n);

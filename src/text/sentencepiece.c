@@ -29,7 +29,7 @@ static size_t match_prefix(const att_sentencepiece *m, const char *s, size_t byt
         return n;
     }
     uint32_t c;
-    n = att_utf8_decode((const unsigned char *)s, bytes, &c);
+    n = att_utf8_decode(s, bytes, &c);
     const bool valid = c != ATT_REPLACEMENT || (n == 3 && memcmp(s, replacement, 3) == 0);
     *to = valid ? (att_byte_view){s, n} : (att_byte_view){replacement, sizeof replacement - 1};
     return valid ? n : 1;

@@ -106,7 +106,7 @@ typedef struct att_piece_decoder {
     att_bytes *text;
     bool at_start; /* a word mark that is not a space may follow */
     bool took_mark;
-    unsigned char pending[4]; /* byte pieces that do not form a character yet */
+    char pending[4]; /* byte pieces that do not form a character yet */
     size_t n_pending;
 } att_piece_decoder;
 

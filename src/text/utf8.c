@@ -13,8 +13,11 @@ static const lead leads[] = {
     {0xEE, 0xEF, 2, 0x80, 0xBF}, {0xF0, 0xF0, 3, 0x90, 0xBF}, {0xF1, 0xF3, 3, 0x80, 0xBF}, {0xF4, 0xF4, 3, 0x80, 0x8F},
 };
 
-size_t att_utf8_decode(const unsigned char *s, size_t bytes, uint32_t *c)
+size_t att_utf8_decode(const char *text, size_t bytes, uint32_t *c)
 {
+    if (!text || !c)
+        return 0;
+    const unsigned char *s = (const unsigned char *)text;
     *c = s[0];
     if (s[0] < 0x80)
         return 1;
@@ -48,17 +51,19 @@ size_t att_utf8_prefix(const char *s, size_t bytes)
             memcpy(&eight, s + i, n = sizeof eight);
         if (bytes - i >= sizeof eight && !(eight & high)) /* ASCII */
             continue;
-        n = att_utf8_decode((const unsigned char *)s + i, bytes - i, &c);
+        n = att_utf8_decode(s + i, bytes - i, &c);
         if (c == ATT_REPLACEMENT && !(n == 3 && (unsigned char)s[i] == 0xEF))
             return i;
     }
     return bytes;
 }
 
-bool att_utf8_valid(const char *s, size_t bytes) { return att_utf8_prefix(s, bytes) == bytes; }
+bool att_utf8_valid(const char *s, size_t bytes) { return s && att_utf8_prefix(s, bytes) == bytes; }
 
 size_t att_utf8_encode(uint32_t c, char out[4])
 {
+    if (!out)
+        return 0;
     if (c < 0x80) {
         out[0] = (char)c;
         return 1;

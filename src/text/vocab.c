@@ -274,7 +274,7 @@ static int64_t count_characters(const att_vocab *v, character *c, int64_t *all)
         const att_word *w = word_at(v, i);
         for (size_t at = 0; at < w->bytes;) {
             uint32_t code;
-            at += att_utf8_decode((const unsigned char *)v->texts.data + w->begin + at, w->bytes - at, &code);
+            at += att_utf8_decode(v->texts.data + w->begin + at, w->bytes - at, &code);
             c[code].count += code > 0 ? w->count : 0; /* no piece can have a zero byte */
             *all += w->count;
         }

@@ -28,7 +28,7 @@ static size_t put_line(text_lines *lines, unsigned number, char *to)
     text_line(lines, number);
     for (size_t i = 0; i < lines->bytes;) {
         uint32_t c;
-        i += att_utf8_decode((const unsigned char *)lines->line + i, lines->bytes - i, &c);
+        i += att_utf8_decode(lines->line + i, lines->bytes - i, &c);
         at += att_utf8_encode(c, at);
     }
     return (size_t)(at - to);

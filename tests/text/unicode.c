@@ -9,7 +9,7 @@ static int decode(const char *s, size_t bytes, uint32_t *c)
 {
     int n = 0;
     for (size_t i = 0; i < bytes; n++)
-        i += att_utf8_decode((const unsigned char *)s + i, bytes - i, &c[n]);
+        i += att_utf8_decode(s + i, bytes - i, &c[n]);
     return n;
 }
 
@@ -22,7 +22,7 @@ static void every_code_point_survives_encoding_and_decoding(void **state)
         size_t n = c >= 0xD800 && c < 0xE000 ? 0 : att_utf8_encode(c, s);
         if (n == 0)
             continue;
-        assert_int_equal(att_utf8_decode((const unsigned char *)s, n, &back), n);
+        assert_int_equal(att_utf8_decode(s, n, &back), n);
         assert_int_equal(back, c);
         assert_true(att_utf8_valid(s, n));
         assert_true(n == 1 || !att_utf8_valid(s, n - 1));

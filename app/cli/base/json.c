@@ -12,19 +12,18 @@ static void write_escaped(FILE *f, const char *text, size_t bytes, const char *q
 {
     const char *p = text, *end = p + bytes, *plain = p; /* text from `plain` on is not written yet */
     while (p < end) {
-        const int n = utf8_length(p, (size_t)(end - p));
-        const char *next = p;
-        const uint32_t code = n > 0 ? utf8_next(&next) : 0xFFFD;
-        const bool quote = n == 1 && *p && strchr(quoted, *p);
-        if (n < 0 || quote || utf8_is_control(code)) {
+        uint32_t code;
+        const size_t n = att_utf8_decode(p, (size_t)(end - p), &code);
+        const bool quote = n == 1 && *p && strchr(quoted, *p), invalid = code == 0xFFFD && !att_utf8_valid(p, n);
+        if (invalid || quote || utf8_is_control(code)) {
             fwrite(plain, 1, (size_t)(p - plain), f);
-            plain = p + abs(n);
+            plain = p + n;
             if (quote)
                 fprintf(f, "\\%c", *p);
             else
                 fprintf(f, "\\u%04x", (unsigned)code);
         }
-        p += abs(n);
+        p += n;
     }
     fwrite(plain, 1, (size_t)(p - plain), f);
 }

@@ -1,6 +1,10 @@
 #include "utf8.h"
 
+#include <attend_text.h>
+
 #include <string.h>
+
+enum { MAX_BYTES = 4, REPLACEMENT = 0xFFFD };
 
 typedef struct range {
     uint32_t first, last;
@@ -35,41 +39,17 @@ static int in(const range *list, size_t count, uint32_t code)
     return 0;
 }
 
-/* Unicode, table 3-7 "Well-Formed UTF-8 Byte Sequences". */
-static const struct {
-    unsigned char first, last, low, high; /* lead byte in [first, last], second byte in [low, high] */
-    int bytes;
-} forms[] = {{0x00, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
-             {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
-             {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4}};
-enum { MAX_BYTES = 4 };
-
 int utf8_length(const char *s, size_t bytes)
 {
-    const unsigned char *p = (const unsigned char *)s;
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (*p < forms[i].first || *p > forms[i].last)
-            continue;
-        for (int k = 1; k < forms[i].bytes; k++) {
-            const unsigned char low = k == 1 ? forms[i].low : 0x80, high = k == 1 ? forms[i].high : 0xBF;
-            if ((size_t)k == bytes || p[k] < low || p[k] > high)
-                return -k;
-        }
-        return forms[i].bytes;
-    }
-    return -1;
+    uint32_t code;
+    const size_t n = att_utf8_decode(s, bytes, &code);
+    return code != REPLACEMENT || att_utf8_valid(s, n) ? (int)n : -(int)n;
 }
 
 uint32_t utf8_next(const char **s)
 {
-    const unsigned char *p = (const unsigned char *)*s;
-    const int n = utf8_length(*s, MAX_BYTES); /* no character continues after the terminating zero */
-    *s += n > 0 ? n : 1;
-    if (n < 0)
-        return 0xFFFD;
-    uint32_t code = n == 1 ? p[0] : p[0] & (0x7Fu >> n);
-    for (int i = 1; i < n; i++)
-        code = code << 6 | (p[i] & 0x3F);
+    uint32_t code;
+    *s += att_utf8_decode(*s, MAX_BYTES, &code); /* no character continues after the terminating zero */
     return code;
 }
 
@@ -81,14 +61,6 @@ int utf8_prefix(const char *s, int bytes)
     return n;
 }
 
-int utf8_valid(const char *s, size_t bytes)
-{
-    for (int n; bytes > 0; s += n, bytes -= (size_t)n)
-        if ((n = utf8_length(s, bytes)) < 0)
-            return 0;
-    return 1;
-}
-
 int utf8_is_control(uint32_t code)
 {
     static const range controls[] = {{0x00, 0x1F},     {0x7F, 0x9F},     {0x061C, 0x061C},
@@ -96,7 +68,7 @@ int utf8_is_control(uint32_t code)
     return in(controls, sizeof controls / sizeof *controls, code);
 }
 
-static uint32_t visible(uint32_t code) { return utf8_is_control(code) ? 0xFFFD : code; }
+static uint32_t visible(uint32_t code) { return utf8_is_control(code) ? REPLACEMENT : code; }
 
 int utf8_columns(uint32_t code)
 {
@@ -115,14 +87,8 @@ int utf8_width(const char *s)
 
 void utf8_put(FILE *f, uint32_t code)
 {
-    if (code < 0x80) {
-        fputc((int)code, f);
-        return;
-    }
-    int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-    fputc((int)((0xFF00u >> (more + 1) & 0xFF) | code >> (6 * more)), f); /* lead byte 0xC0, 0xE0 or 0xF0 */
-    for (int shift = 6 * (more - 1); shift >= 0; shift -= 6)
-        fputc((int)(0x80 | (code >> shift & 0x3F)), f);
+    char text[MAX_BYTES];
+    fwrite(text, 1, att_utf8_encode(code, text), f);
 }
 
 void utf8_field(FILE *f, const char *s, int width, int right)

@@ -9,10 +9,8 @@
 /* Length of the character at s [bytes > 0]; if it is not UTF-8, minus the length of the maximal subpart, which is
  * replaced by one U+FFFD. */
 int utf8_length(const char *s, size_t bytes);
-/* Decodes the character at *s (zero-terminated) and advances *s; U+FFFD for a byte that is not UTF-8. */
+/* Decodes the character at *s (zero-terminated) and advances *s; U+FFFD for what is not UTF-8, as att_utf8_decode. */
 uint32_t utf8_next(const char **s);
-/* Is s [bytes] UTF-8? */
-int utf8_valid(const char *s, size_t bytes);
 /* Bytes of the characters of s (zero-terminated) that are whole within the first `bytes`, for "%.*s" */
 int utf8_prefix(const char *s, int bytes);
 /* Can it control a terminal, or the order or lines of what is around it? C0, DEL, C1, line and paragraph separators,

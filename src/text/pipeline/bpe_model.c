@@ -217,7 +217,7 @@ static void add_characters(att_encoding *e, const char *s, size_t bytes)
     for (size_t at = 0, n; at < bytes && !e->a.status; at += n) {
         char text[2 * ATT_MAX_PREFIX + 4];
         uint32_t c;
-        n = att_utf8_decode((const unsigned char *)s + at, bytes - at, &c);
+        n = att_utf8_decode(s + at, bytes - at, &c);
         const size_t length = character(b, s, at, n, at + n == bytes, text);
         const int32_t id = att_vocabulary_find(&e->t->vocabulary, text, length);
         if (id != ATT_NO_TOKEN) {

@@ -60,7 +60,7 @@ static void put_valid(att_decoded *d, const char *s, size_t bytes, bool each)
     for (size_t i = 0, n; i < bytes; i += n) {
         uint32_t c;
         char utf8[4];
-        n = att_utf8_decode((const unsigned char *)s + i, bytes - i, &c);
+        n = att_utf8_decode(s + i, bytes - i, &c);
         if (each && !valid)
             n = 1, c = ATT_REPLACEMENT;
         att_decoded_put(d, utf8, att_utf8_encode(c, utf8));
@@ -79,7 +79,7 @@ static void decode_byte_level(const att_step *s, att_decoded *d)
         const size_t before = bytes.count;
         uint32_t c;
         for (size_t k = 0; k < token.bytes;) {
-            k += att_utf8_decode((const unsigned char *)token.data + k, token.bytes - k, &c);
+            k += att_utf8_decode(token.data + k, token.bytes - k, &c);
             const int byte = att_char_byte(c);
             if (byte < 0) {
                 bytes.count = before;

@@ -186,7 +186,7 @@ void att_rewrite_prepend(const void *step, att_edit *e)
     uint32_t c, first;
     att_edit_peek(e, &first);
     for (size_t i = 0, n; i < s->bytes; i += n) {
-        n = att_utf8_decode((const unsigned char *)s->text + i, s->bytes - i, &c);
+        n = att_utf8_decode(s->text + i, s->bytes - i, &c);
         if (i == 0)
             att_edit_replace(e, c, 0);
         else
@@ -219,7 +219,7 @@ static void rewrite_matches(const void *arg, att_edit *e)
         e->at = m.end;
         uint32_t c;
         for (size_t k = 0; k < r->s->bytes;) {
-            k += att_utf8_decode((const unsigned char *)r->s->text + k, r->s->bytes - k, &c);
+            k += att_utf8_decode(r->s->text + k, r->s->bytes - k, &c);
             att_edit_insert(e, c);
         }
     }
@@ -256,9 +256,9 @@ static void write_rule(att_edit *e, last_char *l, const char *to, size_t old)
     int64_t now = 0, done = 0;
     uint32_t c;
     for (size_t i = 0; i < bytes; now++)
-        i += att_utf8_decode((const unsigned char *)to + i, bytes - i, &c);
+        i += att_utf8_decode(to + i, bytes - i, &c);
     for (size_t i = 0; i < bytes; done++) {
-        i += att_utf8_decode((const unsigned char *)to + i, bytes - i, &c);
+        i += att_utf8_decode(to + i, bytes - i, &c);
         write_last(e, l);
         *l = (last_char){c, done >= (int64_t)old, true};
     }
@@ -271,9 +271,9 @@ static size_t grapheme(const char *s, size_t bytes, size_t *chars)
 {
     uint32_t a, b;
     utf8proc_int32_t state = 0;
-    size_t at = att_utf8_decode((const unsigned char *)s, bytes, &a);
+    size_t at = att_utf8_decode(s, bytes, &a);
     for (*chars = 1; at < bytes; ++*chars, a = b) {
-        const size_t n = att_utf8_decode((const unsigned char *)s + at, bytes - at, &b);
+        const size_t n = att_utf8_decode(s + at, bytes - at, &b);
         if (utf8proc_grapheme_break_stateful((utf8proc_int32_t)a, (utf8proc_int32_t)b, &state))
             break;
         at += n;
@@ -296,7 +296,7 @@ static void rewrite_precompiled(const void *step, att_edit *e)
         }
         for (size_t n; at < end; at += n) {
             uint32_t c;
-            n = att_utf8_decode((const unsigned char *)e->s + at, end - at, &c);
+            n = att_utf8_decode(e->s + at, end - at, &c);
             if (att_charsmap_find_shortest(m, e->s + at, n, &to)) {
                 write_rule(e, &last, to, 1);
             } else {

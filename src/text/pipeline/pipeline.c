@@ -18,7 +18,7 @@ static int64_t count_spaces(const char *s, size_t bytes, bool at_end)
     int64_t n = 0;
     for (size_t i = 0; i < bytes;) {
         uint32_t c;
-        i += att_utf8_decode((const unsigned char *)s + i, bytes - i, &c);
+        i += att_utf8_decode(s + i, bytes - i, &c);
         if (is_byte_space(c))
             n++;
         else if (at_end)
@@ -30,7 +30,7 @@ static int64_t count_spaces(const char *s, size_t bytes, bool at_end)
 }
 
 /* The byte of the original text n characters after `at`, or `end`. */
-static int64_t chars_after(const unsigned char *s, int64_t at, int64_t n, int64_t end)
+static int64_t chars_after(const char *s, int64_t at, int64_t n, int64_t end)
 {
     uint32_t c;
     for (; n > 0 && at < end; n--)
@@ -40,7 +40,7 @@ static int64_t chars_after(const unsigned char *s, int64_t at, int64_t n, int64_
 
 /* The byte of the original text n characters before `at`; -1: there are fewer. Only a first byte begins a character of
  * several, or what is left of one. */
-static int64_t chars_before(const unsigned char *s, int64_t at, int64_t n)
+static int64_t chars_before(const char *s, int64_t at, int64_t n)
 {
     uint32_t c;
     for (; n > 0 && at > 0; n--) {
@@ -56,7 +56,7 @@ static int64_t chars_before(const unsigned char *s, int64_t at, int64_t n)
  * whichever they are. */
 static void trim(const att_encoding *e, const char *token, size_t bytes, int64_t *begin, int64_t *end)
 {
-    const unsigned char *s = (const unsigned char *)e->original;
+    const char *s = e->original;
     int64_t leading = count_spaces(token, bytes, false);
     const int64_t trailing = count_spaces(token, bytes, true);
     if ((e->first || *begin == 0) && e->t->post.add_prefix_space && leading == 1)

@@ -67,7 +67,7 @@ static void update(path_node *w, double score, size_t from, int32_t id)
 static size_t extend(const att_pipeline *t, const char *s, size_t bytes, size_t from, path_node *w)
 {
     uint32_t c, node = 0;
-    const size_t one = att_utf8_decode((const unsigned char *)s + from, bytes - from, &c);
+    const size_t one = att_utf8_decode(s + from, bytes - from, &c);
     bool has_one = false;
     for (size_t end = from; end < bytes && (node = att_trie_step(&t->unigram.trie, node, s[end])) != 0;) {
         const int32_t id = t->unigram.trie.node[node].id;

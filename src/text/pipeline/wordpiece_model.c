@@ -10,7 +10,7 @@ static bool is_longer(const char *s, size_t bytes, int chars)
     for (size_t i = 0; i < bytes; chars--) {
         if (chars == 0)
             return true;
-        i += att_utf8_decode((const unsigned char *)s + i, bytes - i, &c);
+        i += att_utf8_decode(s + i, bytes - i, &c);
     }
     return false;
 }
