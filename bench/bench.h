@@ -37,7 +37,7 @@ static inline att_model_options weights_of(const char *name)
             return o;
         }
     if (name) {
-        fprintf(stderr, "%s: %s is no type of weights\n", program_invocation_short_name, name);
+        fprintf(stderr, "%s: %s is not a type of weights\n", program_invocation_short_name, name);
         exit(1);
     }
     return o;

@@ -5,7 +5,7 @@
  *                                            captions a second of the best one, as a JSON line
  *
  * The captioner is the default of `attend train caption` with a gate, with the words of Flickr8k, and without the head
- * that learns the presence of words. An image has five captions of 8 to 16 words. There is no dropout, so that others
+ * that learns word prediction. An image has five captions of 8 to 16 words. There is no dropout, so that others
  * can compute the same losses, and nothing is decoded. */
 #include "attend_learn.h"
 #include "bench.h"

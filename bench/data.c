@@ -1,4 +1,4 @@
-/* The cost of reading, tokenising and batching relative to training; one JSON line with --json. */
+/* The cost of reading, tokenizing and batching relative to training; one JSON line with --json. */
 #include "bench.h"
 #include "translate/parallel_corpus.h"
 
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
     const double n = (double)t.batches, all = n * t.step;
     printf(json ? "{\"pairs\":%lld,\"batches\":%lld,\"step_ms\":%.3f,\"read_ms\":%.3f,\"batch_ms\":%.3f,"
                   "\"share\":%.5f,\"share_of_first_epoch\":%.5f}\n"
-                : "%lld pairs in %lld batches: %.1f ms a step; %.1f ms to read and tokenise them all, once, %.3f ms to "
+                : "%lld pairs in %lld batches: %.1f ms a step; %.1f ms to read and tokenize them all, once, %.3f ms to "
                   "lay out and take a batch: %.4f of a step, %.4f in the first epoch\n",
            (long long)t.pairs, (long long)t.batches, 1e3 * t.step, 1e3 * t.read, 1e3 * (t.order + t.load) / n,
            (t.order + t.load) / all, (t.read + t.order + t.load) / all);

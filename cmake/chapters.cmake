@@ -23,7 +23,7 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/explain_chapters.h @ONLY C
 #define CHAPTER_LIST(X)@chapter_list@
 ")
 
-# The figures of the chapter fixed-context: each object of runs/compare.jsonl, a line each, as an initialiser in C.
+# The figures of the chapter fixed-context: each object of runs/compare.jsonl, a line each, as an initializer in C.
 set(compare_file ${PROJECT_SOURCE_DIR}/runs/compare.jsonl)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${compare_file})
 file(READ ${compare_file} compare_rows)
@@ -34,7 +34,7 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/compare_rows.h @ONLY CONTE
 #define COMPARE_ROWS @compare_rows@
 ")
 
-# The log of the chapter recommendation: each purchase of examples/shop.txt, as an initialiser {customer, item} in C.
+# The log of the chapter recommendation: each purchase of examples/shop.txt, as an initializer {customer, item} in C.
 set(shop_file ${PROJECT_SOURCE_DIR}/examples/shop.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shop_file})
 file(STRINGS ${shop_file} shop_lines)

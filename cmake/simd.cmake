@@ -131,7 +131,7 @@ foreach(set IN LISTS sets)
     target_compile_definitions(attend_simd_${set} PRIVATE ATT_SIMD_NAME=${set})
     target_compile_options(attend_simd_${set} PRIVATE ${flags})
     if(CMAKE_C_COMPILER_ID MATCHES Clang)
-      # Its undefined-behaviour sanitizer takes minutes for unrolled tiles. ./dev asan looks at them, with gcc's.
+      # Its undefined-behavior sanitizer takes minutes for unrolled tiles. ./dev asan looks at them, with gcc's.
       target_compile_options(attend_simd_${set} PRIVATE -fno-sanitize=undefined)
     endif()
     target_include_directories(attend_simd_${set} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src

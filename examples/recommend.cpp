@@ -33,7 +33,7 @@ class Recommender
     {
         const int64_t item = att_recommender_find_item(m_.get(), id);
         if (item < 0)
-            throw std::runtime_error(std::string(id) + " is no item of the model");
+            throw std::runtime_error(std::string(id) + " is not an item of the model");
         return static_cast<int32_t>(item);
     }
 

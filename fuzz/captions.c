@@ -14,7 +14,7 @@ static int64_t count_words(const char *caption)
     for (; *caption; caption++) {
         words += *caption == ' ';
         fuzz_check(*caption != ' ' || (caption[1] && caption[1] != ' '), "a space that no word follows");
-        fuzz_check(!strchr("ABC.,\t\n\"", *caption), "a character that is no word's");
+        fuzz_check(!strchr("ABC.,\t\n\"", *caption), "a character that is not a word's");
     }
     return words;
 }

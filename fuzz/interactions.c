@@ -49,7 +49,7 @@ static void check_split(const att_interactions *log, att_holdout_kind kind)
         actions += att_holdout_train(h, u).count;
     }
     fuzz_check(!att_holdout_describe(h, &split) && split.actions == actions, "a wrong number of actions");
-    fuzz_check(!att_baseline_new(h, ATT_BASELINE_NEIGHBOURS, NULL, &b), "no baseline");
+    fuzz_check(!att_baseline_new(h, ATT_BASELINE_NEIGHBORS, NULL, &b), "no baseline");
     const att_scorer scorer = att_baseline_scorer(b);
     for (int candidates = ATT_CANDIDATES_ALL; candidates <= ATT_CANDIDATES_BY_POPULARITY; candidates++)
         check_ranks(h, &scorer, candidates);

@@ -1,4 +1,4 @@
-/* The input is a text and, after a separator, the model to tokenise it with. A text alone is tokenised with a small
+/* The input is a text and, after a separator, the model to tokenize it with. A text alone is tokenized with a small
  * valid model, so that its bytes can be arbitrary. */
 #include "fuzz_text.h"
 #include "io/proto.h"

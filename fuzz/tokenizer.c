@@ -1,5 +1,5 @@
 /* The input is a text and, after it, one section per file, a tokenizer, in the order of `files`. A text alone is
- * tokenised with a small valid tokenizer, so that its bytes can be arbitrary. */
+ * tokenized with a small valid tokenizer, so that its bytes can be arbitrary. */
 #include "fuzz_text.h"
 
 static const char *const files[] = {"tokenizer.json",

@@ -138,8 +138,8 @@ typedef struct att_allocator {
  * in any order, on any threads, and return when all are done. */
 typedef void (*att_parallel_fn)(void *user, int n, void (*body)(void *arg, int i), void *arg);
 
-/* Gets a sentence, valid during the call, of what is no error but a user should know, as that a file has tensors that
- * its model does not use. Called by the thread that calls the library. */
+/* Gets a sentence, valid during the call, of what is not an error but a user should know, as that a file has tensors
+ * that its model does not use. Called by the thread that calls the library. */
 typedef void (*att_note_fn)(void *user, const char *text);
 
 typedef struct att_config {
@@ -177,7 +177,7 @@ typedef enum att_dtype {
     ATT_I32 = 3,
     ATT_I64 = 4,
     ATT_BOOL = 5, /* one byte, 0 or not 0 */
-    /* Quantised: blocks of 32 numbers along the last dimension, as in .gguf files (ggml). A block has d, f16, for Q4_1
+    /* Quantized: blocks of 32 numbers along the last dimension, as in .gguf files (ggml). A block has d, f16, for Q4_1
      * also m, f16, and whole numbers q: 32 of 8 bits, or 16 bytes with the first 16 numbers in their low halves and the
      * others in the high ones. Weights of att_linear and of what computes with them (argmax, topk, cross entropy of a
      * vocabulary) and tables of att_embedding may be of these types; att_tensor_convert has them. */
@@ -192,12 +192,12 @@ typedef struct att_tensor {
     att_dtype dtype;
     int rank;
     int64_t dim[ATT_MAX_RANK];
-    int64_t stride[ATT_MAX_RANK]; /* in elements; 0 repeats. Quantised: the last is 1, the others are in whole blocks */
+    int64_t stride[ATT_MAX_RANK]; /* in elements; 0 repeats. Quantized: the last is 1, the others are in whole blocks */
 } att_tensor;
 
 ATT_API const char *att_dtype_name(att_dtype t); /* "f32" */
-ATT_API size_t att_dtype_size(att_dtype t);      /* bytes of one element; 0 if t is quantised, or no dtype */
-/* Bytes of n elements of the last dimension, n in whole blocks if t is quantised; 0 if t is no dtype. */
+ATT_API size_t att_dtype_size(att_dtype t);      /* bytes of one element; 0 if t is quantized, or no dtype */
+/* Bytes of n elements of the last dimension, n in whole blocks if t is quantized; 0 if t is not a dtype. */
 ATT_API int64_t att_dtype_bytes(att_dtype t, int64_t n);
 
 /* Makes a view. stride or NULL: dense, last dimension contiguous. data or NULL: only its shape.
@@ -223,7 +223,7 @@ ATT_API att_status att_tensor_matmul(att_ctx *ctx, const att_tensor *a, const at
 ATT_API att_status att_tensor_softmax(att_ctx *ctx, const att_tensor *x, int dim, const att_tensor *out);
 /* out[M, N]: cosine of each row of a[M, D] with each row of b[N, D]; a zero row gives 0. f32. */
 ATT_API att_status att_tensor_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out);
-/* out = x, in out's type: f32, f16, bf16 and quantised types become one another, rounded to nearest even, and quantised
+/* out = x, in out's type: f32, f16, bf16 and quantized types become one another, rounded to nearest even, and quantized
  * as ggml's reference does it, where a number that is not finite makes the d of its block NaN; other types stay. Same
  * shapes; any strides, no overlap. */
 ATT_API att_status att_tensor_convert(att_ctx *ctx, const att_tensor *x, const att_tensor *out);

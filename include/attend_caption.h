@@ -23,7 +23,7 @@ typedef struct att_caption_set_options {
     const char *images; /* folder of the images, or NULL: none; files of images need not exist, paths are their names */
     const char *list; /* file with the name of an image on each line: these images, in this order; or NULL: all, in the
                        * order of their first captions */
-    bool keep_text;   /* captions as typed, without spaces around; false: normalised */
+    bool keep_text;   /* captions as typed, without spaces around; false: normalized */
     int64_t skip_bad_lines; /* leave out up to as many malformed lines, see att_caption_set_info.skipped; 0: none */
 } att_caption_set_options;
 
@@ -32,7 +32,7 @@ typedef struct att_caption_set_info {
     const char *format; /* "Flickr8k.token", "tabs", "CSV", "COCO" */
     int64_t images, captions;
     int64_t max_captions; /* of an image */
-    int64_t max_words;    /* of a caption, normalised */
+    int64_t max_words;    /* of a caption, normalized */
     int64_t empty;        /* captions of the file without a word, which are left out */
     int64_t missing;      /* images that have captions, but do not exist in the folder, and are left out */
     int64_t uncaptioned;  /* images of the folder (att_image_has_name) without a caption */
@@ -44,7 +44,7 @@ typedef struct att_caption_set_info {
  *   lines NAME, tab, caption;
  *   CSV, see att_table, or with tabs and quotes as text, whose header has the columns image (or image_name, file_name,
  * filename) and caption (or comment), as Flickr8k on Kaggle; COCO's JSON, captions_*.json: "images" with "id" and
- * "file_name", "annotations" with "image_id" and "caption". Normalised, a caption is its words with one space between
+ * "file_name", "annotations" with "image_id" and "caption". Normalized, a caption is its words with one space between
  * them: letters, marks and digits of Unicode, in lower case; all other characters but white space are dropped, also
  * within words ("t-shirt" is "tshirt"). On the 6,000 images to train with, that makes the 7,630 words of Flickr8k,
  * 3,486 of them three times or more, 2,537 five times. options or NULL: defaults. Errors name file and line: another
@@ -85,7 +85,7 @@ typedef struct att_caption_model_info {
 
 /* The folder has config.json ("attend-captioner"), model.safetensors and words.json; preprocessor_config.json or, with
  * "encoder": "vit", a folder encoder/ with a vision Transformer, whose patches after the last norm are the places.
- * options or NULL: defaults; they are for the encoder, too. Error: quantised weights of a decoder other than
+ * options or NULL: defaults; they are for the encoder, too. Error: quantized weights of a decoder other than
  * "transformer". */
 ATT_API att_status att_caption_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                           att_caption_model **out);
@@ -146,14 +146,14 @@ ATT_API void att_caption_attention_free(const att_caption_model *m, att_caption_
 
 /* ---- 3 Training --------------------------------------------------------- */
 
-/* Training of a captioner (Vinyals et al. 2015; Xu et al. 2015): minimises the mean cross entropy per word with AdamW,
+/* Training of a captioner (Vinyals et al. 2015; Xu et al. 2015): minimizes the mean cross entropy per word with AdamW,
  * <unk> left out. A picture is encoded once for all its captions. Images are decoded and changed at random by a thread
  * of their own, one step ahead. In the first epochs, if presence_epochs is not 0, the loss is the binary cross entropy
  * of the presence of a word, and a target is such a word in an image. The schedule of the learning rate warms up again
  * where words begin to be trained. Weight decay is of matrices, but not of embeddings. */
 typedef struct att_caption_training_options {
     size_t size;
-    const att_caption_set *captions; /* normalised, with the files of their images; must outlive the training */
+    const att_caption_set *captions; /* normalized, with the files of their images; must outlive the training */
     const att_caption_set *valid;    /* for att_training_validate, likewise; or NULL */
     int64_t batch;                   /* images; 0: 32 */
     int64_t captions_per_image;      /* in a step, at random; 0: all */
@@ -162,12 +162,12 @@ typedef struct att_caption_training_options {
                               * alpha_ti of word t to place i (Xu et al. 2015, equation 14); 0: none */
     int64_t crop;            /* zeros by which each side is padded before a random crop: shifts images */
     bool flip;               /* left and right, for half of the images */
-    int64_t presence_epochs; /* the first epochs, in which the network of convolutions alone learns, which of the
-                              * commonest words with a meaning of their own are in an image's captions */
+    int64_t presence_epochs; /* the first epochs, in which the network of convolutions alone is trained to predict which
+                              * of the commonest words with a meaning of their own are in an image's captions */
     float presence_weight;   /* factor of that loss, per word, in the other epochs; 0: none */
     const char *settings;    /* of a new model, in the format of its config.json, a JSON text. Words and "max_positions"
                               * follow from the captions, what describes the encoder from `encoder`; "presence" is
-                              * the number of words whose presence is learnt, or less where there are no more */
+                              * the number of words of word prediction, or less where there are no more */
     int64_t min_count, max_words; /* words of the model: those min_count times or more in the captions, 0: 5; of them
                                    * the max_words commonest, 0: all */
     const char *encoder;    /* folder of a vision Transformer, which stays as it is: the features of all images are
@@ -184,13 +184,13 @@ typedef struct att_caption_training_options {
 ATT_API att_status att_caption_training_open(att_ctx *ctx, const char *folder, const att_training_options *common,
                                              const att_caption_training_options *options, att_training **out);
 /* Of the current weights on options.valid. words or NULL: the mean loss per word, without label smoothing, as
- * att_training_validate. presence or NULL: that per word of presence. Error: the model does not learn presence. */
+ * att_training_validate. presence or NULL: that of word prediction, per word. Error: the model predicts no words. */
 ATT_API att_status att_training_caption_losses(att_training *t, double *words, double *presence);
 /* CIDEr-D (see att_cider) of greedy captions of options.valid, or of its first max_images. */
 ATT_API att_status att_training_caption_cider(att_training *t, int64_t max_images, double *cider);
-/* The number of the first steps that learn presence alone: those of options.presence_epochs, or fewer. */
+/* The number of the first steps that train word prediction alone: those of options.presence_epochs, or fewer. */
 ATT_API int64_t att_training_caption_presence_steps(const att_training *t);
-/* From the next step on words are learnt, too, even if options.presence_epochs are not over, as where the time of a
+/* From the next step on captions are trained, too, even if options.presence_epochs are not over, as where the time of a
  * training is short. Checkpoints have it. */
 ATT_API att_status att_training_caption_train_words(att_training *t);
 /* As att_training_image_seconds_waiting */

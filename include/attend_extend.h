@@ -166,7 +166,7 @@ typedef struct att_modifier_tile {
  * first; all parts are added up afterwards, in ascending order of sequences, heads and keys. Per pair: in place, in the
  * same order. The order is the same for any number of threads, and so are the bits.
  *
- * Compile files with functions for tiles with -O3: GCC vectorises few of their loops without. */
+ * Compile files with functions for tiles with -O3: GCC vectorizes few of their loops without. */
 
 /* ---- Stages */
 

@@ -174,7 +174,7 @@ typedef enum att_activation {
 typedef enum att_pooling { ATT_POOL_MEAN = 0, ATT_POOL_CLS, ATT_POOL_MAX } att_pooling;
 
 /* activation(x weight^T + bias) + residual: x [rows, in], weight [out, in], bias [out] or NULL, residual [rows, out] or
- * NULL -> [rows, out]. The bits of a row depend on that row alone. With quantised weights, x is rounded, too, to int8
+ * NULL -> [rows, out]. The bits of a row depend on that row alone. With quantized weights, x is rounded, too, to int8
  * in blocks of 32, d = largest |x| / 127, and products of blocks are summed as whole numbers; on a tape that records, x
  * is not rounded, and the weights are as if they were f32. */
 ATT_API att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias, att_activation act,
@@ -195,7 +195,7 @@ typedef struct att_excluded_columns {
                              * column[offsets[r + 1] - 1], ascending; or NULL: all are, in any order, of each row */
 } att_excluded_columns;
 /* The largest entry of each row, out [rows]; bias or NULL, except or NULL. Unless weights are
- * quantised, bounds of all entries are computed from an int8 copy of them; then only entries whose bound allows it are
+ * quantized, bounds of all entries are computed from an int8 copy of them; then only entries whose bound allows it are
  * computed exactly. value is NaN if a computed entry is NaN. */
 ATT_API att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_param *bias,
                                      const att_excluded_columns *except, att_top_column *out);
@@ -242,9 +242,9 @@ ATT_API att_var *att_concat(att_tape *t, int n, att_var *const *x, int dim);
 ATT_API att_var *att_slice(att_tape *t, att_var *x, int dim, int64_t first, int64_t count);
 /* Elements ids [count] of the first dimension of x [n, ...], each id in [0, n), repeats allowed -> [count, ...]. */
 ATT_API att_var *att_gather(att_tape *t, att_var *x, const int32_t *ids, int64_t count);
-/* Layer normalisation: (x - mean) / sqrt(variance + eps) * gamma + beta over the last dimension (Ba et al. 2016). */
+/* Layer normalization: (x - mean) / sqrt(variance + eps) * gamma + beta over the last dimension (Ba et al. 2016). */
 ATT_API att_var *att_layer_norm(att_tape *t, att_var *x, att_param *gamma, att_param *beta, float eps);
-/* RMS normalisation: x / sqrt(mean(x^2) + eps) * gamma over the last dimension (Zhang, Sennrich 2019). */
+/* RMS normalization: x / sqrt(mean(x^2) + eps) * gamma over the last dimension (Zhang, Sennrich 2019). */
 ATT_API att_var *att_rms_norm(att_tape *t, att_var *x, att_param *gamma, float eps);
 /* Softmax over the last dimension, like att_tensor_softmax. */
 ATT_API att_var *att_softmax(att_tape *t, att_var *x);
@@ -401,11 +401,11 @@ ATT_API att_var *att_conv2d(att_tape *t, att_var *x, att_param *weight, att_para
                             const att_conv_options *options);
 typedef struct att_batch_norm_options {
     size_t size;
-    bool training;   /* normalise by the statistics of x and update the running ones; false: by the running ones */
+    bool training;   /* normalize by the statistics of x and update the running ones; false: by the running ones */
     double momentum; /* weight of x in the running statistics; 0: 0.1 */
     double eps;      /* 0: 1e-5 */
 } att_batch_norm_options;
-/* Batch normalisation (Ioffe, Szegedy 2015; PyTorch's BatchNorm2d): (x - mean) / sqrt(variance + eps) * gamma + beta
+/* Batch normalization (Ioffe, Szegedy 2015; PyTorch's BatchNorm2d): (x - mean) / sqrt(variance + eps) * gamma + beta
  * for each channel: x [images, height, width, channels] or [rows, channels]. running_mean and running_var [channels],
  * dense, are the caller's: f32, or outside training f16 or bf16. Training replaces them by (1 - momentum) * running +
  * momentum * that of x, whose variance is divided by n - 1 there; a function of att_recompute does so once. options or
@@ -425,7 +425,7 @@ typedef struct att_resize_options {
     double factor[2]; /* scale factors: new height = floor(height * factor); 0: by out */
 } att_resize_options;
 /* Resamples x [images, height, width, channels] -> [images, new height, new width, channels], as PyTorch's interpolate
- * does with align_corners = False: the centre of new line i is at (i + 0.5) height / new height of the old ones, or at
+ * does with align_corners = False: the center of new line i is at (i + 0.5) height / new height of the old ones, or at
  * (i + 0.5) / factor. For vision Transformers' position tables: bicubic, by out. */
 ATT_API att_var *att_resize(att_tape *t, att_var *x, const att_resize_options *options);
 typedef struct att_pool_options {
@@ -473,7 +473,7 @@ typedef struct att_optimizer_config {
 /* Options of one parameter. */
 typedef struct att_param_options {
     size_t size;
-    bool frozen;                /* no updates; its gradient is cleared and is no part of the norm */
+    bool frozen;                /* no updates; its gradient is cleared and is not part of the norm */
     bool no_weight_decay;       /* besides att_param_set_weight_decay */
     const int64_t *frozen_rows; /* [n_frozen_rows], ascending: rows of the first dimension that are frozen */
     int64_t n_frozen_rows;

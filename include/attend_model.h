@@ -79,8 +79,8 @@ ATT_API att_status att_safetensors_write_params(att_ctx *ctx, const char *path, 
                                                 const att_safetensors_options *options);
 
 /* In which type a model for inference has its matrices. Those that have it already stay in the file, which is mapped;
- * others are converted once, when the model is opened. Quantised ones are multiplied as they are, in whole numbers, and
- * the rows that they are multiplied with are quantised, too, to 8 bits in blocks of 32: see att_linear. A matrix whose
+ * others are converted once, when the model is opened. Quantized ones are multiplied as they are, in whole numbers, and
+ * the rows that they are multiplied with are quantized, too, to 8 bits in blocks of 32: see att_linear. A matrix whose
  * rows are not in whole blocks stays as stored. Errors: none has such rows; a number that the type does not have. */
 typedef enum att_weights {
     ATT_WEIGHTS_STORED = 0, /* as in the file */
@@ -98,7 +98,7 @@ typedef struct att_model_options {
 } att_model_options;
 
 /* Bytes of a model's weights by type (att_dtype), as its file has them and as it computes with them: att_NAME_weights.
- * A matrix of a quantised type is multiplied with rows that become int8 in blocks, others with rows of f32. */
+ * A matrix of a quantized type is multiplied with rows that become int8 in blocks, others with rows of f32. */
 enum { ATT_MAX_DTYPES = 32 }; /* more than there are, so that further ones move no field */
 typedef struct att_model_weights {
     size_t size;
@@ -160,8 +160,8 @@ typedef struct att_model_identity {
     char architecture[128]; /* "BertModel": the class, or the function of timm; "": none */
 } att_model_identity;
 /* What the files of a model say that it is; path: a folder or a .gguf file. Weights are not read. A folder that no
- * subject has is no error, but ATT_SUBJECT_NONE. Errors: it is an adapter of another model; config.json or the .gguf
- * file cannot be read or is damaged (the subject is then that which the names of the files tell); memory. */
+ * subject has is not an error, but ATT_SUBJECT_NONE. Errors: it is an adapter of another model; config.json or the
+ * .gguf file cannot be read or is damaged (the subject is then that which the names of the files tell); memory. */
 ATT_API att_status att_model_identify(att_ctx *ctx, const char *path, att_model_identity *out);
 
 /* A model of whatever subject a path has, for inference: for programs that open what they are given. */

@@ -1,6 +1,6 @@
 /* attend_nn.h - the layers of a Transformer, on top of attend_learn.h: what torch.nn has of them.
  *
- *   att_nn_params     parameters by name: loaded, or initialised as PyTorch's layers are
+ *   att_nn_params     parameters by name: loaded, or initialized as PyTorch's layers are
  *   att_nn_linear, att_nn_norm, att_nn_attention, att_nn_encoder_layer ...     layers
  *
  * Chapters: 1 Parameters by name, 2 Dropout, 3 Small layers, 4 Attention, 5 Layers of a Transformer, 6 Recurrent
@@ -21,7 +21,7 @@
  * that make layers return NULL, and those that apply a layer return NULL for NULL. A name has at most 95 characters.
  *
  * x is [tokens, features] in all layers: ragged sequences, one after the other. Threads: layers do not change once they
- * are made (but for batch normalisation in training), so several threads may apply them, each on its own tape. Structs
+ * are made (but for batch normalization in training), so several threads may apply them, each on its own tape. Structs
  * of layers are made by the library alone and may get fields at their end, but for att_nn_linear, which stays. */
 #ifndef ATTEND_NN_H
 #define ATTEND_NN_H
@@ -43,14 +43,14 @@ typedef struct att_nn_params_config {
      * [rank] is the shape that is needed. *value of another shape is an error, but [1, n] will do for [n]. Returns
      * ATT_OK or att_fail(...). */
     att_status (*load)(void *user, const char *name, int rank, const int64_t *dim,
-                       att_tensor *value); /* or NULL: parameters are initialised */
-    /* Initialises a new parameter, value f32, dense, in place of the layer's own default; returns ATT_OK or an error.
+                       att_tensor *value); /* or NULL: parameters are initialized */
+    /* Initializes a new parameter, value f32, dense, in place of the layer's own default; returns ATT_OK or an error.
      */
     att_status (*initialize)(void *user, const char *name, const att_init *init,
                              const att_tensor *value); /* or NULL: att_initialize(value, init, seed, name) */
     void *user;                                        /* or NULL */
     bool trainable; /* f32 copies of what load gives, for an optimizer; without load all parameters are */
-    uint64_t seed;  /* of the initialisation */
+    uint64_t seed;  /* of the initialization */
 } att_nn_params_config;
 
 /* config or NULL: new parameters with seed 0. */
@@ -137,7 +137,7 @@ ATT_API att_var *att_nn_embedding_apply(att_tape *t, const att_nn_embedding *l, 
 
 /* ---- 4 Attention -------------------------------------------------------- */
 
-/* Normalisation of queries and keys before the score. */
+/* Normalization of queries and keys before the score. */
 typedef enum att_nn_qk_norm {
     ATT_QK_NORM_NONE = 0,
     ATT_QK_NORM_HEAD, /* each head's row, weights [head_dim] (Qwen3, Gemma 3, ViT-22B) */
@@ -181,7 +181,7 @@ typedef struct att_nn_attention {
     uint64_t dropout_id, weights_dropout_id;
 } att_nn_attention;
 /* name.query, name.key, name.value, name.output: linear layers (PyTorch's MultiheadAttention has the first three as
- * rows of in_proj_weight); name.query_norm, name.key_norm; name.PARAM for parameters of the plan's stages. Initialised
+ * rows of in_proj_weight); name.query_norm, name.key_norm; name.PARAM for parameters of the plan's stages. Initialized
  * as PyTorch's: the first three as one Xavier-uniform matrix, biases 0. */
 ATT_API const att_nn_attention *att_nn_attention_new(att_nn_params *p, const char *name,
                                                      const att_nn_attention_config *c);
@@ -357,7 +357,7 @@ typedef struct att_nn_batch_norm {
 } att_nn_batch_norm;
 /* name.weight, ones, name.bias, zeros, name.running_mean, zeros, name.running_var, ones. eps 0: 1e-5 */
 ATT_API const att_nn_batch_norm *att_nn_batch_norm_new(att_nn_params *p, const char *name, int64_t channels, float eps);
-/* x [images, height, width, channels] or [rows, channels] -> the same shape, normalised for each channel: in training
+/* x [images, height, width, channels] or [rows, channels] -> the same shape, normalized for each channel: in training
  * by the statistics of x, which then move the running ones by a tenth, else by the running ones. Errors: training of
  * parameters that are not trainable. See att_batch_norm. */
 ATT_API att_var *att_nn_batch_norm_apply(att_tape *t, const att_nn_batch_norm *l, att_var *x, bool training);

@@ -135,7 +135,7 @@ typedef enum att_holdout_kind {
     ATT_HOLDOUT_LEAVE_ONE_OUT = 0, /* the last action of each user is for the test, the one before for validation */
     ATT_HOLDOUT_TIME, /* by two points in time, the same for all users: actions before the first are for training; each
                        * user's first action from it on, if before the second, is for validation; the first from the
-                       * second on for the test. Nothing of the future is learnt (Ji et al. 2023). */
+                       * second on for the test. Nothing of the future is trained on (Ji et al. 2023). */
     ATT_HOLDOUT_NONE  /* all actions are for training */
 } att_holdout_kind;
 
@@ -165,7 +165,7 @@ typedef struct att_holdout_info {
     int64_t unseen[2];            /* of these, with an item that does not occur in training */
     int64_t repeats[2];           /* of these, with an item that the user has had before */
     int64_t train_only;           /* users with fewer than min_actions actions */
-    int64_t without_history[2];   /* ATT_HOLDOUT_TIME: users whose first action is of the part; they are no cases */
+    int64_t without_history[2];   /* ATT_HOLDOUT_TIME: users whose first action is of the part; they are not cases */
     double valid_from, test_from; /* ATT_HOLDOUT_TIME */
 } att_holdout_info;
 ATT_API att_status att_holdout_describe(const att_holdout *h, att_holdout_info *info);
@@ -205,9 +205,9 @@ typedef enum att_candidates {
 typedef struct att_ranking_options {
     size_t size;
     att_holdout_part part;
-    int64_t k; /* 0: 10 */
-    bool
-        exclude_seen; /* items of the history are no candidates; where the held-out one is among them, it has no rank */
+    int64_t k;         /* 0: 10 */
+    bool exclude_seen; /* items of the history are not candidates; where the held-out one is among them, it has no rank
+                        */
     bool leave_out_unseen; /* held-out items that do not occur in training are not counted, only their number is */
     att_candidates candidates;
     int64_t negatives; /* of samples; 0: 100 */
@@ -240,7 +240,7 @@ typedef struct att_baseline att_baseline;
 
 typedef enum att_baseline_kind {
     ATT_BASELINE_POPULARITY = 0, /* the number of training actions */
-    ATT_BASELINE_NEIGHBOURS,     /* item k-nearest neighbours: for each item of the history, the items that most users
+    ATT_BASELINE_NEIGHBORS,      /* item k-nearest neighbors: for each item of the history, the items that most users
                                   * have besides it, by cosine (Sarwar et al. 2001); of each user the last 1,000
                                   * different items count */
     ATT_BASELINE_CONTENT         /* the cosine of an item's vector and the mean of the history's, each of length 1 */
@@ -248,7 +248,7 @@ typedef enum att_baseline_kind {
 
 typedef struct att_baseline_options {
     size_t size;
-    int64_t neighbours;   /* of an item; 0: 100 */
+    int64_t neighbors;    /* of an item; 0: 100 */
     double decay;         /* in (0, 1]: of the weight of each item of the history for each one after it; 0: 0.6; of a
                            * content baseline: 1 */
     const float *vectors; /* [items, width]: of the log's items, for ATT_BASELINE_CONTENT; zeros: no vector */
@@ -289,7 +289,7 @@ typedef struct att_item_content {
     size_t size;
     const float *vectors; /* [items, width]; zeros: no vector */
     int64_t width;
-    bool add; /* projected by a matrix that is learnt, and added to the item's own vector, which begins at zero; false:
+    bool add; /* projected by a matrix that is learned, and added to the item's own vector, which begins at zero; false:
                * the start of the item's own vector, projected at random if width is not that of the model */
 } att_item_content;
 
@@ -298,7 +298,7 @@ typedef struct att_item_content {
 ATT_API att_status att_recommender_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                         att_recommender **out);
 /* For training, with f32 weights of its own; or a new model of items [n_items], at most 2,097,151 ids, with randomly
- * initialised weights from settings, a JSON text: {"model_type": "attend-sasrec" or "attend-bert4rec", "hidden_size":
+ * initialized weights from settings, a JSON text: {"model_type": "attend-sasrec" or "attend-bert4rec", "hidden_size":
  * 64, "num_hidden_layers": 2, "num_attention_heads": 1, "intermediate_size": 256, "max_position_embeddings": 50,
  * "block": "pre-norm", "post-norm" or "sasrec", "hidden_act": "gelu" or "relu"}, where all but model_type may be left
  * out; the block of BERT4Rec is then "post-norm", and that of "sasrec" has "relu" and intermediate_size = hidden_size.
@@ -397,7 +397,7 @@ typedef enum att_item_loss {
     ATT_ITEM_LOSS_GBCE    /* the same, with sigmoid(s(item))^beta (Petrov, Macdonald 2023) */
 } att_item_loss;
 
-/* Training from the histories of a hold-out: minimises the mean loss over positions with AdamW. SASRec predicts each
+/* Training from the histories of a hold-out: minimizes the mean loss over positions with AdamW. SASRec predicts each
  * item but the first of a history; BERT4Rec masked ones. In a model with content, losses are over the items that have
  * training actions, so that others keep the place that their content gives them. Weight decay is of
  * matrices, but not of positions. In the paper beta2 is 0.98. */

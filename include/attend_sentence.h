@@ -106,7 +106,7 @@ typedef enum att_sentence_loss {
     ATT_LOSS_MULTIPLE_NEGATIVES_RANKING,
     /* max(0, d(u, v) - d(u, w) + margin) of an anchor, a positive and a negative: TripletLoss */
     ATT_LOSS_TRIPLET,
-    /* Cross entropy of softmax(W (u, v, |u - v|) + b) of labelled pairs: SoftmaxLoss. The classifier W, b learns, too;
+    /* Cross entropy of softmax(W (u, v, |u - v|) + b) of labeled pairs: SoftmaxLoss. The classifier W, b learns, too;
      * checkpoints have it, the model has not. */
     ATT_LOSS_SOFTMAX
 } att_sentence_loss;
@@ -115,7 +115,7 @@ typedef enum att_sentence_distance {
     ATT_DISTANCE_COSINE /* 1 - cos */
 } att_sentence_distance;
 
-/* Training of a sentence embedding model from pairs, triplets or longer rows of texts: minimises the mean loss with
+/* Training of a sentence embedding model from pairs, triplets or longer rows of texts: minimizes the mean loss with
  * AdamW. Weight decay is of all matrices. */
 typedef struct att_sentence_training_options {
     size_t size;

@@ -39,7 +39,7 @@ typedef struct att_encode_options {
                          * the folder's "truncation_side" is left */
     bool no_special;    /* without [CLS] and [SEP] */
     bool target;        /* encode as a target text (Marian has two models) */
-    /* Called with each part of the text that becomes the unknown token, normalised, as UTF-8 text [bytes]: a character,
+    /* Called with each part of the text that becomes the unknown token, normalized, as UTF-8 text [bytes]: a character,
      * or a word whose characters are in the vocabulary though the word has no segmentation; or NULL. */
     void (*unknown)(void *user, const char *text, size_t bytes);
     void *user;
@@ -57,15 +57,15 @@ typedef struct att_tokens { /* att_tokens_free frees the arrays */
     bool truncated;    /* the text had more than max_tokens */
 } att_tokens;
 
-/* Tokenises text [bytes]. Any bytes are accepted, zero bytes are characters, and an empty text gives the special tokens
+/* Tokenizes text [bytes]. Any bytes are accepted, zero bytes are characters, and an empty text gives the special tokens
  * alone.
  *   tokenizer.json: the ids of the `tokenizers` package (0.23). Each maximal invalid subpart of UTF-8 is read as one
- *     U+FFFD. Special tokens in the text ("[MASK]") are recognised. Time O(n), and O(n log n) for BPE in a word of n
+ *     U+FFFD. Special tokens in the text ("[MASK]") are recognized. Time O(n), and O(n log n) for BPE in a word of n
  *     bytes. BERT: text beyond max_tokens is not processed.
  *   SentencePiece: the ids of the `sentencepiece` package, which adds no special tokens. Each byte that is not UTF-8 is
  *     read as one U+FFFD. Time O(n) (unigram) or O(n log n) (BPE), memory O(n).
  *   Marian: the ids of the class MarianTokenizer: SentencePiece, then "</s>". Special tokens in the text ("</s>",
- *     "<pad>", "<unk>") are recognised; a language code at the start (">>de<<") is one token.
+ *     "<pad>", "<unk>") are recognized; a language code at the start (">>de<<") is one token.
  * opt or NULL: defaults. Errors: max_tokens negative or less than the number of special tokens; offsets of a tokenizer
  * that has none; with BPE a word of more than 2 GiB, with tokenizer.json a text; a regular expression of tokenizer.json
  * that takes too many steps on the text; a character that is unknown to a Unigram vocabulary without an unknown token;
@@ -101,7 +101,7 @@ typedef struct att_vocab_options {
     int64_t max_characters;     /* maximum number of characters that become pieces, by frequency; 0: no limit */
     int64_t min_count;          /* characters with fewer occurrences become no piece; 0: 1 */
     int64_t max_length;         /* maximum length of a piece in characters, at most 64; 0: 16 */
-    bool keep_text;             /* normalise only spaces; false: NFKC, and white space and control characters */
+    bool keep_text;             /* normalize only spaces; false: NFKC, and white space and control characters */
     bool byte_fallback;         /* add 256 byte pieces: other characters are encoded as bytes, not as unknown */
     bool split_digits;          /* each digit is a piece of its own */
     const char *const *symbols; /* [n_symbols]: user-defined symbols: each is one piece wherever it occurs */
@@ -152,9 +152,9 @@ ATT_API att_status att_marian_tokenizer_write(att_ctx *ctx, const char *folder, 
  * A file that begins as gzip's is unpacked into one without a name in $TMPDIR, else /tmp; one whose lines end with CR
  * is copied to such a file, with LF. Errors: the file cannot be opened; its first bytes are of something else, which is
  * named, with a command that makes a text of it: UTF-16, UTF-32, what other programs pack, documents and tables of
- * other formats, a pointer of git LFS; it ends in .gz but is no gzip file; it is truncated, damaged (its checksum), or
- * unpacks to more than 64 MiB and 100 times its size; the temporary file cannot be written. *file is then -1. A pipe is
- * opened as it is: see att_text_begin. */
+ * other formats, a pointer of git LFS; it ends in .gz but is not a gzip file; it is truncated, damaged (its checksum),
+ * or unpacks to more than 64 MiB and 100 times its size; the temporary file cannot be written. *file is then -1. A pipe
+ * is opened as it is: see att_text_begin. */
 ATT_API att_status att_open_text(const char *path, int *file);
 
 typedef struct att_text_start {
@@ -180,7 +180,7 @@ ATT_API size_t att_utf8_encode(uint32_t code, char out[4]);
  * text. Its separator is the tab, semicolon or comma whose number is the same in each of the first 100 records, one or
  * more: a tab before others; of a comma and a semicolon the comma, unless each comma of the first line is between two
  * digits; where none is, the one that the first record has most often. A first line "sep=;" names it. If each field of
- * the first record but the first begins with a space, spaces after separators are no part of fields. */
+ * the first record but the first begins with a space, spaces after separators are not part of fields. */
 typedef struct att_table att_table;
 
 typedef enum att_table_format {
@@ -215,7 +215,8 @@ typedef struct att_table_record {
     const att_byte_view *fields; /* [n], without their quotes, valid until the next record */
     int64_t offset;              /* bytes of the text up to its end */
 } att_table_record;
-/* Reads the next record. Errors: quotes that are no field's, a line of more than 2^20 bytes, text that is not UTF-8. */
+/* Reads the next record. Errors: quotes that are not field's, a line of more than 2^20 bytes, text that is not UTF-8.
+ */
 ATT_API att_status att_table_next(att_table *t, att_table_record *out);
 /* The record that was read last is malformed: leaves it out, if skip_bad_lines allows it, as it does with those of
  * att_table_next. Otherwise the error "PATH: line N: why". */

@@ -25,7 +25,7 @@ typedef struct att_training_options {
     double weight_decay;          /* of AdamW: of matrices only, and not of those that the kind leaves out */
     double clip;                  /* maximum gradient norm; 0: no clipping */
     int64_t accumulate;           /* batches per step; 0: 1 */
-    uint64_t seed;                /* of all that is random: initialisation, dropout, the order of examples, ... */
+    uint64_t seed;                /* of all that is random: initialization, dropout, the order of examples, ... */
     /* The following fields are for trainings in a folder only. */
     bool resume;           /* continue from the newest checkpoint, with the same bits as without interruption */
     int64_t keep;          /* number of checkpoints to keep; 0: 2, of translators 5 */

@@ -128,8 +128,8 @@ typedef struct att_seq2seq_config {
 } att_seq2seq_config;
 
 /* Opens a folder with config.json ("model_type": "attend-seq2seq") and model.safetensors, for inference or for
- * training, or makes a model with randomly initialised weights, for training. options or NULL: defaults. Errors name
- * the setting and its value; quantised weights, which recurrent layers do not have. */
+ * training, or makes a model with randomly initialized weights, for training. options or NULL: defaults. Errors name
+ * the setting and its value; quantized weights, which recurrent layers do not have. */
 ATT_API att_status att_seq2seq_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                     att_seq2seq **out);
 ATT_API att_status att_seq2seq_open_for_training(att_ctx *ctx, const char *folder, att_seq2seq **out);
@@ -213,10 +213,10 @@ typedef struct att_translator_training_options {
     const char *valid_source, *valid_target; /* validation files; NULL: none */
     /* The following fields are for att_translator_training_open only. */
     const char *tokenizer; /* a folder with source.spm, target.spm, vocab.json, or a SentencePiece model; or NULL:
-                            * learnt from the files */
-    int64_t vocabulary;    /* size of the learnt joint vocabulary; 0: 8000. Each digit is a piece, and so is each of the
-                            * 4,000 most frequent characters that occur at least three times. */
-    double character_coverage; /* of the learnt vocabulary, see att_vocab_options; 0: 1 */
+                            * trained on the files */
+    int64_t vocabulary; /* size of the trained joint vocabulary; 0: 8000. Each digit is a piece, and so is each of the
+                         * 4,000 most frequent characters that occur at least three times. */
+    double character_coverage; /* of the trained vocabulary, see att_vocab_options; 0: 1 */
     bool byte_fallback;        /* likewise */
     const char *settings;      /* model settings as in config.json: {"model_type": "attend-seq2seq", "attention":
                                 * "dot"}. Left out, or NULL: a Transformer of 3 + 3 layers of 256, or recurrent layers

@@ -1,6 +1,6 @@
 /* attend_vision.h - images, vision Transformers, and their training.
  *
- * Chapters: 1 Images, 2 Preprocessing, 3 Vision Transformers, 4 Models with preprocessing, 5 Labelled images,
+ * Chapters: 1 Images, 2 Preprocessing, 3 Vision Transformers, 4 Models with preprocessing, 5 Labeled images,
  * 6 Training.
  *
  * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
@@ -16,7 +16,7 @@ extern "C" {
 
 /* ---- 1 Images ----------------------------------------------------------- */
 
-/* Pixels of 8 bits: grey (1 channel) or red, green, blue (3). */
+/* Pixels of 8 bits: gray (1 channel) or red, green, blue (3). */
 typedef struct att_image {
     int64_t height, width, channels;
     uint8_t *pixels; /* [height, width, channels] */
@@ -34,7 +34,7 @@ typedef struct att_image_options {
                                 * 1 MiB */
 } att_image_options;
 /* Decodes a JPEG, PNG or (where the library was built with libwebp) WebP file in memory, data [bytes], to 3 channels;
- * grey images get three equal ones, 16 bits become their upper 8, palettes colours. Of an animation, the first frame.
+ * gray images get three equal ones, 16 bits become their upper 8, palettes colors. Of an animation, the first frame.
  * label: its path in messages. options or NULL: defaults. Errors: another format (GIF, AVIF, HEIC, ... are named),
  * CMYK, damaged or truncated data (a PNG file may lack what follows its pixels), too many pixels or progressive scans,
  * more memory at once than max_pixels allows, as of very wide rows or many coefficients; memory. */
@@ -70,7 +70,7 @@ ATT_API void att_image_bytes_free(att_ctx *ctx, att_image_bytes *b);
 
 /* ---- 2 Preprocessing ---------------------------------------------------- */
 
-/* How images become a model's input: resized, cropped, scaled, normalised, as preprocessor_config.json of a Hugging
+/* How images become a model's input: resized, cropped, scaled, normalized, as preprocessor_config.json of a Hugging
  * Face folder or "pretrained_cfg" in config.json of a timm folder says. */
 typedef struct att_image_processor att_image_processor;
 
@@ -125,7 +125,7 @@ typedef struct att_vit_info {
 
 /* options or NULL: defaults */
 ATT_API att_status att_vit_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_vit **out);
-/* For training, with f32 weights of its own; or a new model with randomly initialised weights from settings as in
+/* For training, with f32 weights of its own; or a new model with randomly initialized weights from settings as in
  * config.json, a JSON text: {"model_type": "vit", "image_size": 28, ...}. "attend-vit" has two more: "stem", the
  * channels of 3 x 3 convolutions, each followed by ReLU and max-pooling to half the size (Hassani et al. 2021), the
  * last as many as "hidden_size", in place of "patch_size"; "pooling": "cls" or "mean", which has no [CLS] token. */
@@ -151,7 +151,7 @@ typedef struct att_vit_options {
     const uint32_t *sequence_ids; /* [images], if dropout > 0: identify the images in the masks */
 } att_vit_options;
 /* Hidden states of all tokens after the last norm (before it where it follows pooling, as in some of timm): images [n,
- * height, width, channels], normalised -> [n * tokens, hidden], where tokens = prefix + (height / patch[0]) * (width /
+ * height, width, channels], normalized -> [n * tokens, hidden], where tokens = prefix + (height / patch[0]) * (width /
  * patch[1]), prefix tokens first, patches by rows. options or NULL: no dropout. NULL on error, like all operations;
  * errors: a size other than info.image of a model whose positions are not resampled. */
 ATT_API att_var *att_vit_apply(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options);
@@ -180,7 +180,7 @@ ATT_API const char *att_image_model_label(const att_image_model *m, int64_t i);
  * call; those of an image add up to 1, unless att_vit_info.multi_label. Errors: no classifier; probabilities that are
  * not finite. */
 ATT_API att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images, float *out);
-/* Embeddings, what att_vit_features has: -> out [n, dim], not normalised. Error: one is not finite. */
+/* Embeddings, what att_vit_features has: -> out [n, dim], not normalized. Error: one is not finite. */
 ATT_API att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images, float *out);
 
 /* What tokens of an image attend to. Rows are queries, columns keys; rows sum to 1. */
@@ -198,7 +198,7 @@ ATT_API att_status att_image_attend(const att_image_model *m, const att_image *i
                                     att_image_attention *out);
 ATT_API void att_image_attention_free(const att_image_model *m, att_image_attention *a);
 
-/* ---- 5 Labelled images -------------------------------------------------- */
+/* ---- 5 Labeled images -------------------------------------------------- */
 
 /* A set of images with classes. */
 typedef struct att_image_set att_image_set;
@@ -240,7 +240,7 @@ ATT_API att_status att_image_set_read(const att_image_set *s, int64_t i, att_ima
 
 /* ---- 6 Training --------------------------------------------------------- */
 
-/* Training of a classifier from labelled images: minimises the mean cross entropy with AdamW. Images are decoded and
+/* Training of a classifier from labeled images: minimizes the mean cross entropy with AdamW. Images are decoded and
  * changed at random (augmented) by a thread of their own, one step ahead. Weight decay is of
  * matrices, but not of tokens and positions. */
 typedef struct att_image_training_options {

@@ -2,7 +2,7 @@
 # From the fixed context to the Transformer: three kinds of translators learn Multi30k, German to English, in twenty
 # minutes each, from the same vocabulary; then BLEU by the length of the source, on sentences (single) and on two to
 # five sentences joined to one (joined). SEEDS="1 2 3" does all of it three times; MINUTES are those of each.
-# Each model is what was learnt last: in so short a time a mean of checkpoints would have some of the beginning.
+# Each model is what was learned last: in so short a time a mean of checkpoints would have some of the beginning.
 # compare.jsonl has all figures; as runs/compare.jsonl it is what `attend explain fixed-context` shows.
 . "$(dirname "$0")/lib.sh"
 need multi30k "the files train, val and test_2016_flickr .de.gz and .en.gz of the data set Multi30k"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a picture of each class of Fashion-MNIST (MIT licence), the first one of its test set, as a PNG file.
+"""Writes a picture of each class of Fashion-MNIST (MIT license), the first one of its test set, as a PNG file.
 usage: fashion-mnist-examples.py DATA FOLDER     DATA: the folder with t10k-images-idx3-ubyte.gz and its labels"""
 import gzip
 import pathlib
@@ -20,7 +20,7 @@ def read(path, header):
 
 
 def png(pixels):
-    """A grey picture of SIDE x SIDE pixels, each line unfiltered."""
+    """A gray picture of SIDE x SIDE pixels, each line unfiltered."""
 
     def chunk(kind, body):
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))

@@ -23,7 +23,7 @@ while read -r name file format minutes options; do
     learn recommend "$out/$name" --data "$log" --format "$format" $options --batch 128 --rate 0.001 --beta2 0.98 \
         --epochs "${EPOCHS:-200}" --patience "${PATIENCE:-8}" --minutes "${MINUTES:-$minutes}"
     for how in "" --leave-out-unseen; do
-        # shellcheck disable=SC2086 # nothing is no word
+        # shellcheck disable=SC2086 # nothing is not a word
         "$attend" evaluate recommend -m "$out/$name" --data "$log" --format "$format" --exclude-seen $how
     done
 done < <(table)

@@ -2,7 +2,7 @@
 # models/tatoeba-de-en, the translator that comes with attend: everyday sentences from Tatoeba, in about 100 minutes.
 # The file is English TAB German and has an English sentence again with each of its translations. 2,000 English sentences
 # are for the test and 1,000 for validation, with all their translations; pairs of which the German sentence is there
-# too are not learnt.
+# too are not trained on.
 . "$(dirname "$0")/lib.sh"
 need tatoeba/deu-eng-2018.zip "German-English sentence pairs from Tatoeba, in a file deu.txt, English TAB German a line"
 
@@ -18,13 +18,13 @@ cat "$out/test.tsv" "$out/valid.tsv" |
         >"$out/train.tsv"
 
 # Few of these sentences have numbers, and most names are Tom and Maria: more pairs, with others in their places. Most
-# translations of a sentence with an exclamation mark end with a full stop: what is learnt keeps the mark. The sentences
-# that tests translate are not learnt.
+# translations of a sentence with an exclamation mark end with a full stop: what is trained on keeps the mark. The sentences
+# that tests translate are not trained on.
 tested=tests/golden/numbers_and_names.tsv
 awk -F '\t' -v OFS='\t' '$2 ~ /!$/ { sub(/[.]$/, "!", $1) } { print $1, $2 }' "$out/train.tsv" >"$out/own.tsv"
 runs/multiply.py $tested <"$out/own.tsv" >"$out/more.tsv"
 cat "$out/own.tsv" "$out/more.tsv" >"$out/train.tsv"
-cut -f 1 $tested | awk -F '\t' 'NR == FNR { never[$0]; next } $2 in never { print "learnt: " $2; found = 1 }
+cut -f 1 $tested | awk -F '\t' 'NR == FNR { never[$0]; next } $2 in never { print "trained on: " $2; found = 1 }
     END { exit found }' - "$out/train.tsv"
 for part in own train valid test; do
     cut -f 1 "$out/$part.tsv" >"$out/$part.en"
@@ -32,9 +32,9 @@ for part in own train valid test; do
 done
 wc -l "$out"/{own,more,train,valid,test}.tsv
 
-# Each digit is a piece, and each character but those that are too rare to be learnt. Pieces are those of people's
+# Each digit is a piece, and each character but those that are too rare to be in the vocabulary. Pieces are those of people's
 # sentences, as invented names would take the places of words; but few of these have the euro's sign. Rules of
-# normalisation would be a third of a megabyte, twice; these texts need none.
+# normalization would be a third of a megabyte, twice; these texts need none.
 grep € "$out/more.tsv" >"$out/signs"
 "$attend" vocab --size 6000 --split-digits --character-coverage 1 --min-count 3 -n identity -o "$out/joint.spm" \
     "$out/own.de" "$out/own.en" "$out/signs"

@@ -42,7 +42,7 @@ int loop(int x)
 }
 END
 circles() { awk -f "$awk/without_comments.awk" -f "$awk/circles.awk" top.c middle.c bottom.c loop.c; }
-circles # none: a prototype, a table, a comment, a text and a member are no uses, and a static function is the file's own
+circles # none: a prototype, a table, a comment, a text and a member are not uses, and a static function is the file's own
 
 sed -i 's/return x;/return top(x);/' loop.c # through a function that is passed on
 sed -i 's/return same(x);/return same(middle(x));/' bottom.c

@@ -52,7 +52,7 @@ static void show_prompt(const line_reader *r)
 
 /* Like read; a signal that arrives just before it would wait for the next line, so cli_signal is read again and
  * again. */
-static ssize_t read_unless_signalled(char *to, size_t bytes)
+static ssize_t read_unless_signaled(char *to, size_t bytes)
 {
     enum { MILLISECONDS = 100 };
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -73,7 +73,7 @@ static int read_more(line_reader *r, bool *end)
     memmove(r->data, r->data + r->at, r->used - r->at);
     r->used -= r->at;
     r->at = 0;
-    while ((n = read_unless_signalled(r->data + r->used, 4096)) < 0) {
+    while ((n = read_unless_signaled(r->data + r->used, 4096)) < 0) {
         if (errno != EINTR)
             return cli_fail_errno("standard input");
         if (cli_signal && !(r->terminal && cli_end_forget()))

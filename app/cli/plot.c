@@ -142,7 +142,7 @@ static int add_object(plot *p, int log, int64_t line, json_t *object)
     return code;
 }
 
-/* Lines that are no objects are only counted: a disk was full, or a process was killed in the middle of a line. */
+/* Lines that are not objects are only counted: a disk was full, or a process was killed in the middle of a line. */
 static int add_block(plot *p, int log, const cli_lines *in)
 {
     log_lines *lines = &p->lines[log];
@@ -171,9 +171,10 @@ static void tell_broken(const plot *p)
         if (n == 1 && first == lines->all)
             cli_note("%s: line %lld, the last, is cut short and left out", p->file[log], first);
         else if (n == 1)
-            cli_note("%s: line %lld is no JSON object and left out", p->file[log], first);
+            cli_note("%s: line %lld is not a JSON object and is left out", p->file[log], first);
         else if (n > 1)
-            cli_note("%s: %lld lines are no JSON objects and left out, the first is line %lld", p->file[log], n, first);
+            cli_note("%s: %lld lines are not JSON objects and are left out, the first is line %lld", p->file[log], n,
+                     first);
     }
 }
 
@@ -201,7 +202,7 @@ static int read_log(plot *p, int log)
     cli_lines_close(&in);
     const log_lines *lines = &p->lines[log];
     if (!code && lines->broken && lines->objects == 0)
-        code = cli_fail("%s: line %lld is no JSON object", p->file[log], (long long)lines->first_broken);
+        code = cli_fail("%s: line %lld is not a JSON object", p->file[log], (long long)lines->first_broken);
     for (int i = 0; !code && i < p->fields; i++) {
         series *s = &p->series[log * p->fields + i];
         if (s->n)

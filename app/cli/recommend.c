@@ -111,7 +111,7 @@ static int check_line(const char *source, int64_t number, const char *line, size
                     strlen(line) < bytes ? "has a zero byte" : "is not UTF-8 text");
 }
 
-/* path NULL: an empty list. Empty lines are no ids. */
+/* path NULL: an empty list. Empty lines are not ids. */
 static int read_list(id_list *l, const cli_recommender *m, const char *option, const char *path)
 {
     char *paths[] = {(char *)path}, list[CLI_UNKNOWN_LIST];
@@ -364,7 +364,7 @@ static void note_untrained(const work *w, int32_t item)
         att_recommend(w->m.model, 1, &item, none, one, &r)) /* it fails where the model has no counts */
         return;
     if (r.by_popular[0] && r.scores[0] == 0)
-        cli_note("%s had no action in training: unless it had a text, its vector and neighbours are random",
+        cli_note("%s had no action in training: unless it had a text, its vector and neighbors are random",
                  att_recommender_item(w->m.model, item));
     att_recommendation_free(w->m.model, &r);
 }
@@ -581,7 +581,7 @@ const cli_command cli_recommend = {
                "item. For an index of vectors: the products of --vectors with the vector of a history, which "
                "att_recommender_embed of the library makes, are the scores.\n\n"
                "--attention draws how the last state weights the items of the history: the mean of all heads, each "
-               "layer, each head. Attention is no proof of a reason (Jain, Wallace 2019).",
+               "layer, each head. Attention is not proof of a reason (Jain, Wallace 2019).",
     .examples = "attend recommend -m shop --history \"B000142FVW,B0009RF9DW\"\n"
                 "attend recommend -m shop --data log.csv --user A1YJEY40YUW4SE --exclude-seen --attention why.svg\n"
                 "attend recommend -m shop --data log.csv --all-users -k 20 -o lists.tsv\n"

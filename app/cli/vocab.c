@@ -31,7 +31,7 @@ static const cli_option options[] = {
     {"split-digits", 0, NULL, .flag = &split_digits, .help = "split numbers into digits: each digit is a piece"},
     {"max-length", 'l', "N", .integer = &max_length, .min = 1, .max = 64,
      .help = "maximum number of characters of a piece"},
-    {"normalization", 'n', "nfkc|identity", .choice = &normalization, .help = "Unicode normalisation of the text"},
+    {"normalization", 'n', "nfkc|identity", .choice = &normalization, .help = "Unicode normalization of the text"},
     {"symbols", 0, "LIST", .text = &symbols,
      .help = "user-defined symbols, which are never split, separated by commas: \"<sep>,[MASK]\""},
     {"control", 0, "LIST", .text = &control,
@@ -78,7 +78,7 @@ static int read_lines(const att_ctx *ctx, att_vocab *v, cli_lines *in)
 
 static void show_progress(void *user, double share)
 {
-    cli_progress_show(user, (int64_t)(100 * share), "% learnt", share);
+    cli_progress_show(user, (int64_t)(100 * share), "% trained", share);
 }
 
 /* Options by which no character is too rare; it may be so for both. */
@@ -95,7 +95,7 @@ static void report_missing(const att_vocab_result *r)
     cli_unknown left_out = {0};
     char list[CLI_UNKNOWN_LIST];
     if (r->pieces < size)
-        cli_note("the vocabulary has %lld pieces, not %lld: no two more are neighbours twice", (long long)r->pieces,
+        cli_note("the vocabulary has %lld pieces, not %lld: no two more are neighbors twice", (long long)r->pieces,
                  (long long)size);
     for (const char *s = r->left_out_text, *begin = s; *s && !left_out.more; begin = s) {
         utf8_next(&s);
@@ -105,7 +105,7 @@ static void report_missing(const att_vocab_result *r)
     if (r->left_out > 0)
         cli_note("%lld %s too rare for the vocabulary%s: %s", (long long)r->left_out,
                  r->left_out == 1 ? "character is" : "characters are",
-                 byte_fallback ? " and spelt in bytes" : how_to_take_all(), list);
+                 byte_fallback ? " and spelled in bytes" : how_to_take_all(), list);
 }
 
 static int train(const att_ctx *ctx, att_vocab *v, cli_progress *progress, const cli_output *out, att_vocab_result *r)

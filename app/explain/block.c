@@ -92,8 +92,8 @@ static void introduce(page *p, const block_lesson *l)
     page_title(p, (text){"The Transformer's layer", "Transformerの層"});
     page_print(
         p,
-        (text){"Attention alone is no Transformer. A layer has two parts, attention and a feed-forward network. "
-               "The result of each is added to its input and normalised, and N layers follow each other. First "
+        (text){"Attention alone is not a Transformer. A layer has two parts, attention and a feed-forward network. "
+               "The result of each is added to its input and normalized, and N layers follow each other. First "
                "every step of one layer on %1$" PRId64 " words of %2$" PRId64
                " numbers, with the weights of nn.TransformerEncoderLayer(%2$" PRId64 ", 1, %3$" PRId64
                ") after torch.manual_seed(%4$d), without dropout; then N layers; then the paper's sizes, counted; "
@@ -255,7 +255,7 @@ static void whole_layer(page *p, block_lesson *l)
     att_tensor X = l->X, Y = page_matrix(p, l->y, n, d), F = page_matrix(p, l->f, n, d), Z = {0}, Once = {0};
     att_var *y, *f, *z;
     page_step(p, (text){"Residual and norm again: the layer", "もう一度、残差と正規化"});
-    page_print(p, (text){"What the feed-forward network computes is added and normalised in the same way. That is the "
+    page_print(p, (text){"What the feed-forward network computes is added and normalized in the same way. That is the "
                          "layer:",
                          "フィードフォワードの結果も、同じように足して正規化します。これで一層です。"});
     page_formula(p, "y = LayerNorm(x + MultiHead(x, x, x))    z = LayerNorm(y + FFN(y))");

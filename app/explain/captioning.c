@@ -127,13 +127,14 @@ static void grid(page *p, captioning_lesson *l)
                                     name_at(name[2], l, "h", places - 1)},
               (const float *const[]){l->h, l->h + middle * d, l->h + (places - 1) * d}, 3, d);
     const int64_t field = 1 + 7 * ((1 << stages) - 1);
-    page_print(p,
-               (text){"A place is no tile of the picture: each convolution takes in what is around, in the end up to "
-                      "%" PRId64 " x %" PRId64 " pixels, of which those in the middle count most.",
-                      "一つの位置は、画像を切り分けた一枚ではありません。畳み込みのたびに周りの値を取り込むので、"
-                      "最後には最大%" PRId64 " x %" PRId64
-                      "画素の範囲が関わります。ただし、いちばん効くのは中央付近の画素です。"},
-               field, field);
+    page_print(
+        p,
+        (text){"A place is not a tile of the picture: each convolution takes in what is around, in the end up to "
+               "%" PRId64 " x %" PRId64 " pixels, of which those in the middle count most.",
+               "一つの位置は、画像を切り分けた一枚ではありません。畳み込みのたびに周りの値を取り込むので、"
+               "最後には最大%" PRId64 " x %" PRId64
+               "画素の範囲が関わります。ただし、いちばん効くのは中央付近の画素です。"},
+        field, field);
 }
 
 /* ---- one vector */
@@ -192,7 +193,7 @@ static void what_is_lost(page *p, const captioning_lesson *l)
         (text){"So from c alone nobody can say what is left of what. And that is one loss of many: c fixes "
                "%1$" PRId64 " directions out of %2$" PRId64 ", and in the other %3$" PRId64
                " the grid can change while c stays. Training chooses what c holds, and the convolutions may learn "
-               "to write into their features where they are. But all that a caption might mention, the colour of "
+               "to write into their features where they are. But all that a caption might mention, the color of "
                "a shirt, the hat of the third person, has to share these %1$" PRId64
                " numbers. A wider c holds more, but is as wide for every picture.",
                "ですから、cだけを見て、何が何の左にあるかを言うことはできません。失われるのは、それだけでは"

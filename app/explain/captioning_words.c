@@ -133,13 +133,14 @@ void captioning_show_words(page *p, captioning_lesson *l)
         n, l->m.gate ? page_text(p, (text){" and the gate", "、ゲートの値"}) : "");
     if (p->status == ATT_OK)
         print_maps(p, l);
-    page_print(p, (text){"These are weights of what goes into c_t, not reasons for a word. Nobody has told the model "
-                         "where to turn: it has learnt that from captions alone, since every step from the grid to the "
-                         "probability of a word has a gradient. The library's own function, with the same words:",
-                         "これは、c_tに何をどれだけ混ぜるかを示す重みで、その単語が選ばれた理由ではありません。"
-                         "どこに注意を向けるべきかを、誰かが教えたわけでもありません。グリッドから単語の確率まで、"
-                         "すべての計算に勾配があるので、モデルはキャプションだけからそれを学習しました。"
-                         "同じ単語について、ライブラリの関数でも計算します。"});
+    page_print(p,
+               (text){"These are weights of what goes into c_t, not reasons for a word. Nobody has told the model "
+                      "where to turn: it has learned that from captions alone, since every step from the grid to the "
+                      "probability of a word has a gradient. The library's own function, with the same words:",
+                      "これは、c_tに何をどれだけ混ぜるかを示す重みで、その単語が選ばれた理由ではありません。"
+                      "どこに注意を向けるべきかを、誰かが教えたわけでもありません。グリッドから単語の確率まで、"
+                      "すべての計算に勾配があるので、モデルはキャプションだけからそれを学習しました。"
+                      "同じ単語について、ライブラリの関数でも計算します。"});
     CALL(p, att_caption_attend(model, &image, ids, n, &attention));
     page_agree_roughly(
         p, (text){"The weights of all words, and the model's own", "すべての単語の重みと、モデル自身の重み"},

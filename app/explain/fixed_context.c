@@ -261,7 +261,7 @@ static void gates(page *p, fixed_context_lesson *l)
     page_step(p, (text){"Holding on", "手放さない"});
     page_print(
         p,
-        (text){"But weights are learnt, and a GRU can learn to hold on: where z is near 1 the old is kept. Let us "
+        (text){"But weights are learned, and a GRU can learn to hold on: where z is near 1 the old is kept. Let us "
                "do that by hand and add to b_z, the bias of z. Influence after %" PRId64 " words:",
                "しかし重みは学習されるもので、GRUは手放さないことを学習できます。zが1に近ければ、古いものが残ります。"
                "zのバイアスb_zに数を足して、手でそうしてみます。%" PRId64 "語を読んだあとの影響です。"},

@@ -181,7 +181,7 @@ static void single(page *p)
     page_print(
         p,
         (text){
-            "That is why it can forget. How much a translator that has learnt does forget must be measured. "
+            "That is why it can forget. How much a trained translator does forget must be measured. "
             "runs/compare.sh lets three learn German to English, from the same sentences (Multi30k) with "
             "the same vocabulary, for about the same time: a GRU whose last state is all there is (fixed), "
             "the same with attention over all states (additive), and a Transformer. Then it takes BLEU, how "
@@ -205,7 +205,8 @@ static void joined(page *p)
 {
     page_print(p,
                (text){"The same sentences, two to five of them joined to one line. These lines are longer than nearly "
-                      "all that was learnt, and what was learnt is nearly always a single sentence: here a model "
+                      "all that was trained on, and that is "
+                      "nearly always a single sentence: here a model "
                       "shows, too, how it takes what it has not seen.",
                       "同じ文を、二つから五つずつ一行につないで測ります。学習した文のほとんどは、これより短く、しかも"
                       "一文だけです。ここには、見たことのないものをどう扱うかも表れます。"});
@@ -221,8 +222,9 @@ static void written(page *p)
 {
     page_print(
         p,
-        (text){"But BLEU also falls where a translation ends too early, for whichever reason: a model that has "
-               "learnt that a sentence is all there is may stop behind the first. So see how many words there "
+        (text){"But BLEU also falls where a translation ends too early, for whichever reason: a model that has learned "
+               "that a "
+               "sentence is all there is may stop behind the first. So see how many words there "
                "are, of 100 that people wrote:",
                "ただし、訳文が早く終わりすぎても、理由が何であれBLEUは下がります。一行に一文しかないデータで学習した"
                "モデルは、最初の文で訳し終えてしまうかもしれません。そこで、人の訳100語あたりの訳文の語数も見ます。"});

@@ -17,7 +17,7 @@ typedef struct layer {
     att_tensor Q, K, V;
 } layer;
 
-/* Initialises the words (the user's or the six) and zeroed weights, queries, keys and values. */
+/* Initializes the words (the user's or the six) and zeroed weights, queries, keys and values. */
 att_status layer_open(page *p, layer *l, int64_t out);
 /* Computes weights of nn.Linear, W_q, W_k, W_v, and queries, keys and values: those of `explain trainable`. */
 att_status layer_fill(page *p, layer *l, uint32_t seed);

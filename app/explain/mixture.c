@@ -23,7 +23,7 @@ typedef struct mixture_lesson {
     char renewed[64];           /* label of the new row */
     float *compared;            /* sums, their ratios, distances [COMPARISONS, n] */
     float *by_hand;             /* weights [n] */
-    float *z;                   /* the numbers, standardised [n, dim] */
+    float *z;                   /* the numbers, standardized [n, dim] */
     float *s, *w;               /* scores and weights of the query [n] */
     float *c;                   /* the new row [dim] */
     att_tensor X, Z, S, W, C;   /* [n, dim], [n, dim], [1, n], [1, n], [1, dim] */
@@ -145,7 +145,7 @@ static void compare(page *p, mixture_lesson *l)
     }
     page_print(
         p,
-        (text){"The ratio is no similarity: it is largest, %.4f, for \"%s\", who is furthest away. What counts for "
+        (text){"The ratio is not a similarity: it is largest, %.4f, for \"%s\", who is furthest away. What counts for "
                "the source is how near it is to 1. And a sum forgets what it is made of: \"%s\" has the sum "
                "nearest to that of \"%s\", but over all three numbers \"%s\" is nearer.",
                "この比は、類似度とは言えません。最大値%.4fになるのは、いちばん遠い「%s」だからです。"
@@ -231,7 +231,7 @@ static void raw_scores(page *p, mixture_lesson *l)
             l->v.labels[largest(l->w, n, -1)]);
 }
 
-static void standardise(page *p, mixture_lesson *l)
+static void standardize(page *p, mixture_lesson *l)
 {
     const int64_t n = l->v.n, dim = l->v.dim;
     const float *x = l->v.x;
@@ -267,7 +267,7 @@ static void attention(page *p, mixture_lesson *l)
     att_tensor v = layer_heads(p, l->v.x, 1, 1, n, dim), out = layer_heads(p, one, 1, 1, 1, dim);
     page_step(p, (text){"The same as attention", "同じことを注意で"});
     page_print(p,
-               (text){"Query and keys are the standardised rows now, the values still the rows themselves. Scores are "
+               (text){"Query and keys are the standardized rows now, the values still the rows themselves. Scores are "
                       "divided by √d, the root of the number of products in each.",
                       "今度は、標準化した行をクエリとキーに使います。バリューは、もとの行のままです。"
                       "スコアは、足した積の個数dの平方根√dで割ります。"});
@@ -449,7 +449,7 @@ static att_status run(page *p)
     compare(p, &l);
     by_hand(p, &l);
     raw_scores(p, &l);
-    standardise(p, &l);
+    standardize(p, &l);
     attention(p, &l);
     temperature(p, &l);
     hand_as_softmax(p, &l);

@@ -6,7 +6,7 @@
 
 enum { MULTI_HEAD_OUT = 2, MULTI_HEAD_PARAMETERS = 5 };
 
-/* Layers that are no parameters: a list in place of nn.ModuleList. value [MULTI_HEAD_PARAMETERS]: W_q, W_k, W_v, W_o,
+/* Layers that are not parameters: a list in place of nn.ModuleList. value [MULTI_HEAD_PARAMETERS]: W_q, W_k, W_v, W_o,
  * b_o; plan: causal, of the heads. */
 void multi_head_unregistered(page *p, const layer *of, const att_plan *plan, const att_tensor *const *value);
 

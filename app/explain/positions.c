@@ -64,7 +64,7 @@ static void introduce(page *p)
         p,
         (text){"Self-attention does not know where a word stands (`attend explain general-layer` shows it). So it "
                "is told: to each position t belongs a vector p(t), which the word's vector is given. Four things "
-               "are asked of p. It is unique: no two positions have the same. Neighbours are equally far apart "
+               "are asked of p. It is unique: no two positions have the same. Neighbors are equally far apart "
                "everywhere. It goes on for texts of any length. And it is deterministic. Each is checked here, "
                "with %d numbers for a position.",
                "自己注意は、単語がどこにあるかを知りません（`attend explain general-layer`で確かめました）。"
@@ -135,7 +135,7 @@ static void from_zero(page *p, const positions_lesson *l)
     page_agree(p, (text){"The library, and the formula with k from 1", "ライブラリと、kが1からの式"}, l->p, own,
                SHOWN * D);
     page_print(p,
-               (text){"Counted from 1 the fastest wave is missing, the one that tells neighbours apart. How far apart "
+               (text){"Counted from 1 the fastest wave is missing, the one that tells neighbors apart. How far apart "
                       "are they then?",
                       "1から数えると、いちばん速い波がなくなります。隣どうしを見分けるのは、その波です。"
                       "隣との距離はどうなるでしょうか。"});
@@ -195,7 +195,7 @@ static void unique(page *p, const positions_lesson *l)
                one, (double)one / 6.283185307, with_all, all, (double)all / 6.283185307);
 }
 
-static void neighbours(page *p, const positions_lesson *l)
+static void neighbors(page *p, const positions_lesson *l)
 {
     enum { ROWS = 5, DISTANCE = 7 };
     static const char *const rows[ROWS] = {"t, t + 1", "t, t + 2", "t, t + 3", "t, t + 6", "t, t + 63"};
@@ -203,7 +203,7 @@ static void neighbours(page *p, const positions_lesson *l)
     float figures[3 * ROWS], *rotated = page_floats(p, (MANY - DISTANCE) * D);
     if (p->status != ATT_OK)
         return;
-    page_step(p, (text){"Neighbours equally far apart", "隣との距離が等しいこと"});
+    page_step(p, (text){"Neighbors equally far apart", "隣との距離が等しいこと"});
     for (int i = 0; i < ROWS; i++) {
         double low = INFINITY, high = 0;
         for (int64_t t = 0; t + delta[i] < MANY; t++) {
@@ -214,7 +214,7 @@ static void neighbours(page *p, const positions_lesson *l)
         figures[3 * i + 2] = (float)formula_distance(D, 0, delta[i]);
     }
     page_print(p,
-               (text){"The smallest and the greatest distance of neighbours among the %d positions; and of those that "
+               (text){"The smallest and the greatest distance of neighbors among the %d positions; and of those that "
                       "are further apart:",
                       "%d個の位置の中で、隣どうしの距離の最小と最大です。もっと離れた位置どうしも並べます。"},
                MANY);
@@ -298,10 +298,11 @@ static void table_ends(page *p, const positions_lesson *l)
                                 &Y));
     att_tape_reset(t);
     att_param_free(table);
-    page_print(p, (text){"That p(t) goes on is no promise that a model does: one that has only learnt from short texts "
-                         "has never seen what the slow waves say in long ones.",
-                         "ただし、p(t)がどこまでも続くからといって、モデルもそうだとは限りません。"
-                         "短いテキストだけで学習したモデルは、長いテキストで遅い波が取る値を、見たことがないのです。"});
+    page_print(
+        p, (text){"That p(t) goes on is not a promise that a model does: one that has only learned from short texts "
+                  "has never seen what the slow waves say in long ones.",
+                  "ただし、p(t)がどこまでも続くからといって、モデルもそうだとは限りません。"
+                  "短いテキストだけで学習したモデルは、長いテキストで遅い波が取る値を、見たことがないのです。"});
 }
 
 static void deterministic(page *p, const positions_lesson *l)
@@ -310,7 +311,7 @@ static void deterministic(page *p, const positions_lesson *l)
     float *x = page_floats(p, (4 + SHOWN) * D);
     page_step(p, (text){"Deterministic", "決定論的であること"});
     page_print(p,
-               (text){"Nothing is random and nothing is learnt: t decides. Computed again, in a batch behind another "
+               (text){"Nothing is random and nothing is learned: t decides. Computed again, in a batch behind another "
                       "text, which begins at position 700:",
                       "乱数も学習もなく、tだけで決まります。もう一度、今度はバッチの中で、位置700から始まる"
                       "別のテキストの後ろに並べて計算してみます。"});
@@ -389,7 +390,7 @@ static void picture(page *p, const positions_lesson *l)
                                .column_name = page_text(p, (text){"position t", "位置t"}),
                                .corner = "k    t→"});
     page_print(p,
-               (text){"Fast on top: which of the neighbours is it? Slow below: in which part of the text? But a step "
+               (text){"Fast on top: which of the neighbors is it? Slow below: in which part of the text? But a step "
                       "of a number changes 1 digit here and %d there; sine and cosine together are the hand of a "
                       "clock, and a step turns it equally far everywhere.",
                       "上は速く、隣どうしのどれなのかを示します。下は遅く、テキストのどのあたりなのかを示します。"
@@ -411,7 +412,7 @@ static att_status run(page *p)
     waves(p, &l);
     from_zero(p, &l);
     unique(p, &l);
-    neighbours(p, &l);
+    neighbors(p, &l);
     any_length(p, &l);
     table_ends(p, &l);
     deterministic(p, &l);

@@ -87,14 +87,13 @@ static void hold_out(page *p, shop_lesson *l)
     att_interactions *log = l->log;
     att_holdout *held = NULL;
     page_step(p, (text){"What is held out", "取っておくもの"});
-    page_print(p,
-               (text){"To know whether predictions are right, the last purchase of each customer is not learnt from, "
-                      "but predicted in the end: the test. The one before is for validation, by which one chooses "
-                      "a model. (Such a test knows the future of other customers; a split at a point in time does "
-                      "not.)",
-                      "予測が当たるかどうかを知るために、各客の最後の購入は学習に使わず、最後に予測してみます。"
-                      "これがテストです。その一つ前は検証用で、モデルを選ぶのに使います。"
-                      "（この分け方では、ほかの客の未来を学んでしまいます。時点で分ければ、そうはなりません。）"});
+    page_print(p, (text){"To know whether predictions are right, the last purchase of each customer is not trained on, "
+                         "but predicted in the end: the test. The one before is for validation, by which one chooses "
+                         "a model. (Such a test knows the future of other customers; a split at a point in time does "
+                         "not.)",
+                         "予測が当たるかどうかを知るために、各客の最後の購入は学習に使わず、最後に予測してみます。"
+                         "これがテストです。その一つ前は検証用で、モデルを選ぶのに使います。"
+                         "（この分け方では、ほかの客の未来を学んでしまいます。時点で分ければ、そうはなりません。）"});
     CALL(p, att_holdout_new(log, NULL, &held));
     l->held = held;
     l->h.size = sizeof l->h;
@@ -148,13 +147,13 @@ static void shift(page *p, const shop_lesson *l)
     join(l, h, 1, h.count, target, sizeof target);
     page_line(p, "input   %s", input);
     page_line(p, "target  %s", target);
-    page_print(p,
-               (text){"Each item has a vector that is learnt, and so has each position, counted from the end: the last "
-                      "purchase is always position 1. After the layers the last state is compared with the vectors of "
-                      "all items; the same vectors are input and output.",
-                      "どの品物にも、学習されるベクトルがあります。位置にもありますが、終わりから数えます。"
-                      "最後の購入は、いつも位置1です。層を通ったあと、最後の状態を全品物のベクトルと比べます。"
-                      "入力と出力には、同じベクトルを使います。"});
+    page_print(
+        p, (text){"Each item has a vector that is learned, and so has each position, counted from the end: the last "
+                  "purchase is always position 1. After the layers the last state is compared with the vectors of "
+                  "all items; the same vectors are input and output.",
+                  "どの品物にも、学習されるベクトルがあります。位置にもありますが、終わりから数えます。"
+                  "最後の購入は、いつも位置1です。層を通ったあと、最後の状態を全品物のベクトルと比べます。"
+                  "入力と出力には、同じベクトルを使います。"});
     page_formula(p, "x_i = item_i + position_{n+1-i}    h = layers(x)    score_j = h_n · item_j");
 }
 
@@ -292,7 +291,7 @@ static void attention(page *p, const shop_lesson *l)
     page_heatmap(p, history, N, weights);
     page_print(p,
                (text){"A bag says nothing about the project. Where it comes last, it gets %.2f and %.2f of the "
-                      "attention, and the items of the project get the rest: the model has learnt to read past it. "
+                      "attention, and the items of the project get the rest: the model has learned to read past it. "
                       "Such weights show what a state was made of. They do not prove why an item is recommended: "
                       "values, the feed-forward network and the residual come after them.",
                       "袋からは、作業の内容はわかりません。袋が最後にある行では、袋の重みは%.2fと%.2fだけで、"
@@ -316,8 +315,8 @@ static void rank(page *p, const shop_lesson *l, att_scorer scorer, float *row)
 
 static void evaluate(page *p, const shop_lesson *l)
 {
-    static const char *const names[] = {"popularity", "item neighbours", "SASRec"};
-    static const att_baseline_kind kinds[] = {ATT_BASELINE_POPULARITY, ATT_BASELINE_NEIGHBOURS};
+    static const char *const names[] = {"popularity", "item neighbors", "SASRec"};
+    static const att_baseline_kind kinds[] = {ATT_BASELINE_POPULARITY, ATT_BASELINE_NEIGHBORS};
     float *table = page_floats(p, 3 * 2);
     page_step(p, (text){"Is it any good?", "どれだけ当たるか"});
     page_print(

@@ -103,11 +103,11 @@ static void divide_by_sum(page *p, const softmax_lesson *l)
     for (int64_t j = 0; j < n; j++)
         min = fminf(min, s[j]);
     if (min < 0)
-        page_print(p,
-                   (text){"Here a score is negative, and so is its weight: this is no share of a whole. Where scores "
-                          "cancel, the sum would even be zero.",
-                          "ここには負のスコアがあり、その重みも負になってしまいます。これでは割合とは言えません。"
-                          "スコアが打ち消し合えば、合計がゼロになることさえあります。"});
+        page_print(
+            p, (text){"Here a score is negative, and so is its weight: this is not a share of a whole. Where scores "
+                      "cancel, the sum would even be zero.",
+                      "ここには負のスコアがあり、その重みも負になってしまいます。これでは割合とは言えません。"
+                      "スコアが打ち消し合えば、合計がゼロになることさえあります。"});
     else
         page_print(p,
                    (text){"The sum is 1, but this only works because all scores are positive: a negative score would "

@@ -1,4 +1,4 @@
-/* Labelled vectors from a text file: one a line, an optional label, then numbers; spaces, tabs, commas or semicolons
+/* Labeled vectors from a text file: one a line, an optional label, then numbers; spaces, tabs, commas or semicolons
  * between them; # begins a comment. */
 #ifndef EXPLAIN_VECTORS_H
 #define EXPLAIN_VECTORS_H

@@ -51,7 +51,7 @@ static void picture(page *p, vit_lesson *l)
     page_print(p,
                (text){"The picture as the model sees it, %" PRId64 " x %" PRId64 " pixels, and cut into N = %" PRId64
                       " patches of %" PRId64 " x %" PRId64
-                      ". The numbers x are its pixels, scaled and normalised as the "
+                      ". The numbers x are its pixels, scaled and normalized as the "
                       "model wants them.",
                       "モデルが見る画像は%" PRId64 " x %" PRId64 "画素で、それを切り分けると、N = %" PRId64
                       "個のパッチになります。パッチは%" PRId64 " x %" PRId64 "画素です。xは、画素の値を、"
@@ -178,7 +178,7 @@ static void norm(page *p, vit_lesson *l)
         return;
     page_step(p, (text){"LayerNorm", "層正規化"});
     page_print(p,
-               (text){"Before attention each row is normalised to mean 0 and variance 1, then multiplied by a learned "
+               (text){"Before attention each row is normalized to mean 0 and variance 1, then multiplied by a learned "
                       "gain and moved by a learned bias. (The source feeds z itself to the matrices.)",
                       "注意の前に、各行を平均0、分散1に正規化し、学習したゲインを掛け、バイアスを足します。"
                       "（出典では、zをそのまま行列に入力しています。）"});

@@ -156,7 +156,7 @@ static void draw_map(FILE *f, const frame *at, const vit_drawing *d, const float
     }
 }
 
-/* The colours below a map, from 0 to its largest weight. */
+/* The colors below a map, from 0 to its largest weight. */
 static void draw_legend(FILE *f, const frame *at, const vit_drawing *d, const float *map, double y)
 {
     enum { STEPS = 48, WIDTH = 120 };

@@ -8,7 +8,7 @@ import json
 import sys
 
 NAMES, BAR, GAP, PANEL, SPACE, TOP = 190, 9, 9, 330, 40, 100  # px
-ATTEND, PYTORCH, INK, GREY, GRID = "#1b6ca8", "#c9a66b", "#1a1a1a", "#666666", "#dddddd"
+ATTEND, PYTORCH, INK, GRAY, GRID = "#1b6ca8", "#c9a66b", "#1a1a1a", "#666666", "#dddddd"
 FONT = "system-ui, sans-serif"
 
 
@@ -29,7 +29,7 @@ def panel(x, height, title, rows, found):
     for percent in range(0, 101, 20):
         at = x + PANEL * percent / 100
         out += [f'<path d="M{at:g} {TOP - 4}V{height - 12}" stroke="{GRID}"/>',
-                text(at, TOP - 9, f"{percent} %", 9, GREY, "middle")]
+                text(at, TOP - 9, f"{percent} %", 9, GRAY, "middle")]
     for i, name in enumerate(rows):
         y = TOP + i * (2 * BAR + GAP)
         f = found.get(name)
@@ -40,9 +40,9 @@ def panel(x, height, title, rows, found):
         for down, key, fill, who in sides:
             share = f[key]
             out += [rect(x, y + down, PANEL * min(share, 1), BAR - 1, fill, f"{name}: {who} {100 * share:.1f} %"),
-                    text(x + PANEL * min(share, 1) + 3, y + down + BAR - 2, f"{100 * share:.0f}", 8, GREY)]
+                    text(x + PANEL * min(share, 1) + 3, y + down + BAR - 2, f"{100 * share:.0f}", 8, GRAY)]
         if not sides:
-            out.append(text(x + 3, y + BAR + 3, "not measured", 9, GREY))
+            out.append(text(x + 3, y + BAR + 3, "not measured", 9, GRAY))
     return out
 
 

@@ -35,7 +35,7 @@ def read(path):
 
 
 class SasRec(nn.Module):
-    """Of a batch that is padded on the left, or of its rows that are no padding."""
+    """Of a batch that is padded on the left, or of its rows that are not padding."""
 
     def __init__(self, items):
         super().__init__()

@@ -3,7 +3,7 @@
 
 Sentences: the 3,000 of STS-B dev where the data is present, else those of examples/. All sides get the same texts and
 threads. ONNX Runtime has the graph of its own optimizer and batches of 32, sorted by number of tokens so that it pads
-as little as can be; sentence-transformers runs as it comes, in fp32. Text to normalised embedding is timed on all
+as little as can be; sentence-transformers runs as it comes, in fp32. Text to normalized embedding is timed on all
 sides: throughput as the best pass of all rounds, one 16-token sentence as the best round's median of 200 calls.
 """
 import argparse
@@ -118,7 +118,7 @@ class OnnxRuntime:
 
 
 class OnnxRuntimeInt8(OnnxRuntime):
-    """Its dynamic quantisation: the activations of a batch have one scale together."""
+    """Its dynamic quantization: the activations of a batch have one scale together."""
     name = "ONNX Runtime int8"
 
     @staticmethod

@@ -254,8 +254,8 @@ for path in sorted((HERE / "../../tests/golden/chat").glob("*.jinja")):
 # ---- images, which tests/golden/make_images.py makes
 
 for target, suffix, names in [
-        ("jpeg", "jpg", ["420", "grey_progressive", "restarts", "rgb", "orientation_6", "cmyk"]),
-        ("png", "png", ["grey_1", "grey_alpha_16", "interlaced_1", "palette_transparent", "rgb_transparent",
+        ("jpeg", "jpg", ["420", "gray_progressive", "restarts", "rgb", "orientation_6", "cmyk"]),
+        ("png", "png", ["gray_1", "gray_alpha_16", "interlaced_1", "palette_transparent", "rgb_transparent",
                         "rgba_interlaced", "orientation_8", "huge"]),
         ("webp", "webp", ["lossy", "lossless_alpha", "lossy_alpha", "orientation_6", "animated"])]:
     for name in names:

@@ -63,7 +63,7 @@ static att_status set_isa(att_ctx *ctx, const char *name)
     char usable[128] = "";
     list_usable(usable, sizeof usable);
     return att_fail(NULL, ATT_ERR_UNSUPPORTED, "%s: \"%s\" %s; here one can use: %s", source, name,
-                    ctx->isa < 0 ? "is no instruction set of this library" : "cannot run on this machine", usable);
+                    ctx->isa < 0 ? "is not an instruction set of this library" : "cannot run on this machine", usable);
 }
 
 att_status att_open(att_ctx **out, const att_config *cfg)

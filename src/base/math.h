@@ -9,7 +9,7 @@ double att_f64_exp2(double x);
 double att_f64_log(double x); /* x < 0: NaN */
 /* base^(p / q); base > 0 and finite, q != 0 */
 double att_f64_power(double base, double p, double q);
-/* |x| > 2^100 (where neighbouring doubles are many periods apart) is taken as 0; infinite x gives NaN */
+/* |x| > 2^100 (where neighboring doubles are many periods apart) is taken as 0; infinite x gives NaN */
 void att_f64_sin_cos(double x, double *sine, double *cosine);
 
 static inline double att_fmax(double a, double b) { return a > b ? a : b; } /* b if either is NaN */

@@ -15,7 +15,7 @@ struct att_caption_batches {
     int64_t *first;     /* [images + 1]: captions of an image */
     int64_t *begin;     /* [captions + 1]: words of a caption, and <end> */
     int32_t *ids;       /* [begin[captions]] */
-    int32_t *position;  /* [words]: which of the presence words it is; -1: none */
+    int32_t *position;  /* [words]: which of the predicted words it is; -1: none */
     int32_t *candidate; /* [info.max_captions]: captions of an image, for a choice */
     /* of the last batch */
     int64_t *of_image, *offsets;
@@ -47,7 +47,7 @@ static att_status count(att_caption_batches *b)
     return ATT_OK;
 }
 
-static bool is_normalised(const char *text, att_bytes *plain)
+static bool is_normalized(const char *text, att_bytes *plain)
 {
     const size_t bytes = strlen(text);
     plain->count = 0;
@@ -60,11 +60,11 @@ static att_status encode(att_caption_batches *b, const char *text, int64_t capti
     const att_words *w = b->source.words;
     int32_t *ids = b->ids + b->begin[caption];
     const int64_t n = b->begin[caption + 1] - b->begin[caption];
-    if (!is_normalised(text, plain))
+    if (!is_normalized(text, plain))
         return plain->status ? plain->status
                              : att_fail(b->ctx, ATT_ERR_ARGUMENT,
-                                        "options.%s has captions as they were typed, but words are learnt from "
-                                        "normalised ones (att_caption_set_options.keep_text)",
+                                        "options.%s has captions as they were typed, but words are trained on "
+                                        "normalized ones (att_caption_set_options.keep_text)",
                                         b->source.name);
     att_words_encode(w, text, ids, n - 1);
     ids[n - 1] = att_words_end(w);

@@ -11,7 +11,7 @@ typedef struct att_caption_source {
     const char *name; /* of the option that has the set, for errors */
     const att_words *words;
     int64_t max_positions; /* words of a caption, with <end> */
-    int64_t presence;      /* the commonest content words, whose presence is to be learnt */
+    int64_t presence;      /* the most frequent content words, which word prediction has */
     int64_t max;           /* images of a batch */
     int64_t per_image;     /* captions of an image in a batch, at random; 0: all */
     uint64_t seed;         /* of the choice of captions */
@@ -25,7 +25,7 @@ typedef struct att_caption_examples {
 } att_caption_examples;
 
 typedef struct att_caption_batches att_caption_batches;
-/* Encodes all captions. Errors: one that is not normalised, or too long. */
+/* Encodes all captions. Errors: one that is not normalized, or too long. */
 att_status att_caption_batches_new(att_ctx *ctx, const att_caption_source *source, att_caption_batches **out);
 void att_caption_batches_free(att_caption_batches *b);
 uint64_t att_caption_batches_sum(const att_caption_batches *b); /* a checksum of all captions and names of images */

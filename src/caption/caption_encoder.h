@@ -1,4 +1,4 @@
-/* A vision Transformer whose features are the grids of a captioner; it does not learn. */
+/* A vision Transformer whose features are the grids of a captioner; it is not trainable. */
 #ifndef ATT_CAPTION_CAPTION_ENCODER_H
 #define ATT_CAPTION_CAPTION_ENCODER_H
 

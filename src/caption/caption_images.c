@@ -145,7 +145,7 @@ static att_status read_one(void *arg, int k)
     const att_status e = att_image_input_read(in, &from, r->first + k, &image);
     if (e)
         return e;
-    att_image_processor_normalise(in->processor, &image, r->i->pixels + k * att_image_input_values(in));
+    att_image_processor_normalize(in->processor, &image, r->i->pixels + k * att_image_input_values(in));
     att_image_free(in->ctx, &image);
     return ATT_OK;
 }

@@ -1,5 +1,5 @@
 /* Training of a captioner (Vinyals et al. 2015; Xu et al. 2015): mean cross entropy per word, after epochs in which the
- * encoder learns the presence of words. */
+ * encoder alone is trained, by word prediction. */
 #include "util/util.h"
 #include "model/checksum.h"
 #include "caption/caption_batches.h"
@@ -24,7 +24,7 @@ typedef struct caption_data {
     att_caption_images images;
     uint32_t *order;        /* [images]: of the current epoch */
     int64_t epoch;          /* its number */
-    int64_t presence_steps; /* the first steps, which learn presence alone */
+    int64_t presence_steps; /* the first steps, which train word prediction alone */
     uint64_t start;         /* a checksum of the settings; the weights follow from them and the seed */
 } caption_data;
 
@@ -149,7 +149,7 @@ static att_status check_model(const caption_data *t)
     const att_captioner_config *c = &t->model->config;
     if ((o->presence_epochs || o->presence_weight > 0) && !c->presence)
         return att_fail(t->base.ctx, ATT_ERR_ARGUMENT,
-                        "options.presence_%s is %g, but \"presence\", the number of words whose presence is learnt, is "
+                        "options.presence_%s is %g, but \"presence\", the number of words of word prediction, is "
                         "0",
                         o->presence_epochs ? "epochs" : "weight",
                         o->presence_epochs ? (double)o->presence_epochs : (double)o->presence_weight);
@@ -486,7 +486,7 @@ att_status att_training_caption_losses(att_training *t, double *words, double *p
     if (!self->valid)
         return validate(self, NULL);
     if (presence && !self->model->config.presence)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the model learns the presence of no words", __func__);
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the model predicts no words", __func__);
     return validate_all(self, words, presence);
 }
 

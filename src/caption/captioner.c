@@ -130,7 +130,7 @@ static att_var *mean(att_tape *t, const att_captioner *m, att_var *x, int64_t n)
 att_var *att_captioner_presence(att_tape *t, const att_captioner *m, att_var *grids, int64_t n)
 {
     if (!m->presence)
-        return att_tape_fail(t, ATT_ERR_ARGUMENT, "captioner: the model has no words whose presence it learns");
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "captioner: the model predicts no words");
     return att_nn_linear_apply(t, m->presence, mean(t, m, grids, n), ATT_IDENTITY, NULL);
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Articles, conjunctions, prepositions, pronouns, auxiliary verbs. Numbers are no part of them: they can be seen. */
+/* Articles, conjunctions, prepositions, pronouns, auxiliary verbs. Numbers are not part of them: they can be seen. */
 static const char *const function_words[] = {
     "a",      "across",  "an",    "and",   "another", "are",  "around", "as",    "at",      "be",
     "behind", "being",   "by",    "down",  "for",     "from", "has",    "have",  "he",      "her",

@@ -26,7 +26,7 @@ typedef struct att_search {
     bool no_scores;        /* scores are not needed: log probabilities are undefined */
     bool early_stopping;   /* stop when `beam` hypotheses have finished */
     bool force_end;        /* force eos as token max_tokens */
-    bool renormalize;      /* normalise probabilities over the tokens that are not banned */
+    bool renormalize;      /* normalize probabilities over the tokens that are not banned */
     const int32_t *banned; /* [n_banned], each in [0, vocabulary) */
     int64_t n_banned;
 } att_search;

@@ -38,7 +38,7 @@ typedef struct att_matmul_args {
 size_t att_matmul_scratch(const att_ctx *ctx, const att_matmul_args *args);
 void att_matmul_strided(att_ctx *ctx, const att_matmul_args *args, float *scratch);
 
-/* c [m, n] = epilogue(a [m, k] B^T), where rows of B are quantised blocks and a's become so: see kernel/quantized.c. A
+/* c [m, n] = epilogue(a [m, k] B^T), where rows of B are quantized blocks and a's become so: see kernel/quantized.c. A
  * row's bits depend neither on m nor on the number of threads. (quantized.c) */
 typedef struct att_quantized_product {
     int64_t m, n, k; /* k is in whole blocks */
@@ -51,7 +51,7 @@ typedef struct att_quantized_product {
     const att_epilogue *epilogue; /* without `add`; or NULL */
 } att_quantized_product;
 size_t att_quantized_scratch(int64_t m, int64_t k); /* floats; SIZE_MAX: overflow */
-/* Quantises a [m, k] into scratch [att_quantized_scratch], and sets m, k and A of args. */
+/* Quantizes a [m, k] into scratch [att_quantized_scratch], and sets m, k and A of args. */
 void att_quantize_rows(att_ctx *ctx, int64_t m, int64_t k, const float *a, float *scratch, att_quantized_args *args);
 void att_quantized_multiply(att_ctx *ctx, const att_quantized_product *product, float *scratch);
 

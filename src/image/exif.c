@@ -44,7 +44,7 @@ static double fraction(const tiff *t, size_t at, size_t n)
     return n == sizeof x ? x : (double)y;
 }
 
-/* Types by number: most writers use 3, SHORT. Bytes and texts (1, 2 and 7) are no numbers to Pillow either. */
+/* Types by number: most writers use 3, SHORT. Bytes and texts (1, 2 and 7) are not numbers to Pillow either. */
 static const struct {
     size_t bytes;
     double (*read)(const tiff *t, size_t at, size_t n); /* NULL: no number */

@@ -61,9 +61,9 @@ static att_status refused(const att_image_file *f, int format)
     if (s)
         return s;
     if (format < 0 && *content.text)
-        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s is no image: it is %s", f->label, content.text);
+        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s is not an image: it is %s", f->label, content.text);
     if (format < 0)
-        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s is no image: it does not begin as " SUPPORTED " files do",
+        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s is not an image: it does not begin as " SUPPORTED " files do",
                         f->label);
     return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s: %s files are not supported; " SUPPORTED " are", f->label,
                     formats[format].name);

@@ -92,7 +92,7 @@ static void read_header(reader *r)
     if (space == JCS_CMYK || space == JCS_YCCK)
         fail(r,
              att_fail(r->file->ctx, ATT_ERR_UNSUPPORTED,
-                      "%s: the JPEG file is in CMYK, the colours of printing, which is not supported; RGB and grey are",
+                      "%s: the JPEG file is in CMYK, the colors of printing, which is not supported; RGB and gray are",
                       r->file->label));
     read_orientation(r);
 }

@@ -106,7 +106,7 @@ static void set_limits(png_structp png)
 /* Every kind of PNG as red, green, blue and, where that is wanted, alpha, of 8 bits. 16 bits become the upper 8. */
 static void set_transformations(png_structp png, bool alpha)
 {
-    png_set_expand(png); /* palettes, fewer than 8 bits, a transparent colour */
+    png_set_expand(png); /* palettes, fewer than 8 bits, a transparent color */
     png_set_strip_16(png);
     png_set_gray_to_rgb(png);
     if (alpha)

@@ -72,7 +72,7 @@ static att_status resize(const att_image_processor *p, const att_image *image, a
     }
     if (to.height > MAX_PIXELS / to.width)
         return att_fail(p->ctx, ATT_ERR_UNSUPPORTED,
-                        "an image of %lld x %lld pixels would be resized to %lld x %lld before its centre is cut out; "
+                        "an image of %lld x %lld pixels would be resized to %lld x %lld before its center is cut out; "
                         "the most is %lld pixels",
                         (long long)image->width, (long long)image->height, (long long)to.width, (long long)to.height,
                         (long long)MAX_PIXELS);
@@ -140,7 +140,7 @@ att_status att_image_processor_crop(const att_image_processor *p, const att_imag
 
 /* ---- all of it */
 
-void att_image_processor_normalise(const att_image_processor *p, const att_image *seen, float *out)
+void att_image_processor_normalize(const att_image_processor *p, const att_image *seen, float *out)
 {
     const int64_t channels = seen->channels, n = seen->height * seen->width * channels;
     for (int64_t i = 0; i < n; i += channels)
@@ -156,7 +156,7 @@ att_status att_image_processor_apply(const att_image_processor *p, const att_ima
     const att_status s = att_image_processor_crop(p, image, &seen);
     if (s)
         return s;
-    att_image_processor_normalise(p, &seen, out);
+    att_image_processor_normalize(p, &seen, out);
     att_image_free(p->ctx, &seen);
     return ATT_OK;
 }

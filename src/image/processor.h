@@ -27,7 +27,7 @@ att_status att_image_processor_write(att_ctx *ctx, const char *folder, const att
 
 /* A processor of these settings */
 att_status att_image_processor_make(att_ctx *ctx, const att_image_processor_config *config, att_image_processor **out);
-/* Normalises a result of att_image_processor_crop -> out [height, width, channels]. */
-void att_image_processor_normalise(const att_image_processor *p, const att_image *seen, float *out);
+/* Normalizes a result of att_image_processor_crop -> out [height, width, channels]. */
+void att_image_processor_normalize(const att_image_processor *p, const att_image *seen, float *out);
 
 #endif

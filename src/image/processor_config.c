@@ -10,12 +10,12 @@
 
 enum { MAX_SIDE = 1 << 14 };
 
-typedef struct colours {
+typedef struct colors {
     double value[3];
-} colours;
-static const colours half = {{0.5, 0.5, 0.5}}, imagenet_mean = {{0.485, 0.456, 0.406}},
-                     imagenet_deviation = {{0.229, 0.224, 0.225}}, clip_mean = {{0.48145466, 0.4578275, 0.40821073}},
-                     clip_deviation = {{0.26862954, 0.26130258, 0.27577711}};
+} colors;
+static const colors half = {{0.5, 0.5, 0.5}}, imagenet_mean = {{0.485, 0.456, 0.406}},
+                    imagenet_deviation = {{0.229, 0.224, 0.225}}, clip_mean = {{0.48145466, 0.4578275, 0.40821073}},
+                    clip_deviation = {{0.26862954, 0.26130258, 0.27577711}};
 
 /* ---- filters: numbers of Pillow, names of timm */
 
@@ -72,12 +72,12 @@ static bool read_numbers(const json_t *list, size_t n, double min, double max, d
 }
 
 /* One number for each channel, 1 or 3, or a number for all of them -> out [3]; returns the channels, 0: of a number. */
-static int64_t read_colours(att_settings *s, const char *key, double min, const colours *otherwise, float *out)
+static int64_t read_colors(att_settings *s, const char *key, double min, const colors *otherwise, float *out)
 {
     const double max = 1e6;
     const json_t *value = att_settings_get(s, key);
     const int64_t n = json_is_array(value) ? (int64_t)json_array_size(value) : value ? 0 : 3;
-    colours c = *otherwise;
+    colors c = *otherwise;
     if (json_is_real(value))
         c.value[0] = att_settings_number(s, key, min, max);
     else if (value && ((n != 1 && n != 3) || !read_numbers(value, (size_t)n, min, max, c.value)))
@@ -89,11 +89,11 @@ static int64_t read_colours(att_settings *s, const char *key, double min, const 
 }
 
 /* Both have the same number of channels, which is that of the images. */
-static void read_normalisation(att_settings *s, const char *mean_key, const colours *mean, const char *deviation_key,
-                               const colours *deviation, att_image_processor_info *info)
+static void read_normalization(att_settings *s, const char *mean_key, const colors *mean, const char *deviation_key,
+                               const colors *deviation, att_image_processor_info *info)
 {
-    const int64_t means = read_colours(s, mean_key, -1e6, mean, info->mean);
-    const int64_t deviations = read_colours(s, deviation_key, 1e-6, deviation, info->deviation);
+    const int64_t means = read_colors(s, mean_key, -1e6, mean, info->mean);
+    const int64_t deviations = read_colors(s, deviation_key, 1e-6, deviation, info->deviation);
     if (means && deviations && means != deviations)
         att_settings_fail(s, ATT_ERR_FORMAT, "\"%s\" is of %d channels, but \"%s\" of %d", mean_key, (int)means,
                           deviation_key, (int)deviations);
@@ -107,7 +107,7 @@ typedef struct class_defaults {
     const char *name;
     const char *model_types[2]; /* in config.json, or NULL */
     att_image_filter filter;
-    const colours *mean, *deviation;
+    const colors *mean, *deviation;
     att_image_size size;
     bool square;  /* is a number as "size" that of both sides? Otherwise of the shorter one. */
     int64_t crop; /* 0: no crop */
@@ -243,14 +243,14 @@ static void read_transformers(att_settings *s, const char *folder, att_image_pro
     c->rescale = rescaled && att_settings_has(s, "rescale_factor") ? att_settings_number(s, "rescale_factor", 1e-9, 1e9)
                                                                    : 1 / 255.0;
     c->rescale = rescaled ? c->rescale : 1;
-    read_normalisation(s, "image_mean", class->mean, "image_std", class->deviation, &c->info);
+    read_normalization(s, "image_mean", class->mean, "image_std", class->deviation, &c->info);
     if (!att_settings_bool(s, "do_normalize", true))
         for (int i = 0; i < 3; i++) {
             c->info.mean[i] = 0;
             c->info.deviation[i] = 1;
         }
     if (c->info.channels == 1 && att_settings_bool(s, "do_convert_rgb", false))
-        att_settings_unsupported(s, "do_convert_rgb", "false, for grey images,");
+        att_settings_unsupported(s, "do_convert_rgb", "false, for gray images,");
 }
 
 /* ---- timm's config.json */
@@ -277,7 +277,7 @@ static void read_timm(att_settings *s, att_image_processor_config *c)
     const bool nested = att_settings_has(s, "pretrained_cfg"); /* the oldest folders have everything at the top */
     if (nested)
         att_settings_enter(s, "pretrained_cfg");
-    read_normalisation(s, "mean", &imagenet_mean, "std", &imagenet_deviation, &c->info);
+    read_normalization(s, "mean", &imagenet_mean, "std", &imagenet_deviation, &c->info);
     read_input_size(s, &c->info);
     c->info.filter = read_filter_name(s, "interpolation", "bicubic");
     const double share = att_settings_has(s, "crop_pct") ? att_settings_number(s, "crop_pct", 0.01, 1) : 0.875;

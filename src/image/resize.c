@@ -60,16 +60,16 @@ static void axis_free(att_ctx *ctx, axis *a)
     att_free(ctx, a->exact);
 }
 
-/* The weights of pixel i of the result, normalised, become those of number `to` in the group. */
+/* The weights of pixel i of the result, normalized, become those of number `to` in the group. */
 static void set_weights(const axis *a, int64_t i, int64_t to)
 {
     const double scale = (double)a->from_size / (double)a->size, stretch = fmax(scale, 1);
-    const double support = filters[a->filter].support * stretch, centre = ((double)i + 0.5) * scale;
-    const int64_t first = att_max((int64_t)(centre - support + 0.5), 0);
-    const int64_t count = att_min((int64_t)(centre + support + 0.5), a->from_size) - first;
+    const double support = filters[a->filter].support * stretch, center = ((double)i + 0.5) * scale;
+    const int64_t first = att_max((int64_t)(center - support + 0.5), 0);
+    const int64_t count = att_min((int64_t)(center + support + 0.5), a->from_size) - first;
     double sum = 0;
     for (int64_t k = 0; k < count; k++) {
-        a->exact[k] = filters[a->filter].weight(((double)(k + first) - centre + 0.5) * (1 / stretch));
+        a->exact[k] = filters[a->filter].weight(((double)(k + first) - center + 0.5) * (1 / stretch));
         sum += a->exact[k];
     }
     for (int64_t k = 0; k < count; k++) {
@@ -118,8 +118,8 @@ static uint8_t rounded(int32_t sum)
     return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x);
 }
 
-/* A row of grey pixels -> out [n], those of the group */
-static void resize_grey(const axis *a, int64_t n, const uint8_t *row, uint8_t *out)
+/* A row of gray pixels -> out [n], those of the group */
+static void resize_gray(const axis *a, int64_t n, const uint8_t *row, uint8_t *out)
 {
     for (int64_t i = 0; i < n; i++) {
         const int32_t *w = a->weights + i * a->room;
@@ -132,7 +132,7 @@ static void resize_grey(const axis *a, int64_t n, const uint8_t *row, uint8_t *o
 }
 
 /* The same of three channels, whose sums stay in registers -> out [n, 3] */
-static void resize_colours(const axis *a, int64_t n, const uint8_t *row, uint8_t *out)
+static void resize_colors(const axis *a, int64_t n, const uint8_t *row, uint8_t *out)
 {
     for (int64_t i = 0; i < n; i++) {
         const int32_t *w = a->weights + i * a->room;
@@ -176,8 +176,8 @@ static att_status resize_width(att_ctx *ctx, const att_image *image, int64_t wid
     for (int64_t x = 0; !s && x < width; x += a.group) {
         const int64_t n = set_group(&a, x);
         for (int64_t y = 0; y < image->height; y++)
-            (channels == 3 ? resize_colours : resize_grey)(&a, n, image->pixels + y * image->width * channels,
-                                                           out->pixels + (y * width + x) * channels);
+            (channels == 3 ? resize_colors : resize_gray)(&a, n, image->pixels + y * image->width * channels,
+                                                          out->pixels + (y * width + x) * channels);
     }
     axis_free(ctx, &a);
     return s;

@@ -12,7 +12,7 @@ typedef struct att_content {
     char text[160];
 } att_content;
 att_content att_content_of(const void *data, size_t bytes);
-/* Error: it is known, and is no settings, tokenizer or template. */
+/* Error: it is known, and is not settings, a tokenizer or a template. */
 att_status att_refuse_content(att_ctx *ctx, const char *path, const void *data, size_t bytes);
 
 #endif

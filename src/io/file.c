@@ -89,7 +89,7 @@ static att_status read_text(att_text_file *f, int fd, size_t bytes)
         f->bytes += (size_t)n;
     if (n < 0)
         return att_fail(f->ctx, ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
-    const size_t mark = att_find_text_start(f->text, f->bytes).mark; /* a byte order mark is no part of the text */
+    const size_t mark = att_find_text_start(f->text, f->bytes).mark; /* a byte order mark is not part of the text */
     f->bytes -= mark;
     memmove(f->text, f->text + mark, f->bytes);
     f->text[f->bytes] = 0;

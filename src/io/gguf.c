@@ -228,9 +228,9 @@ static void read_version(cursor *c)
     const att_content content = att_content_of(g->file, g->size);
     if (g->size < 4 || memcmp(g->file, "GGUF", 4) != 0) {
         if (*content.text)
-            att_gguf_fail(g, ATT_ERR_FORMAT, "is no GGUF file: it is %s", content.text);
+            att_gguf_fail(g, ATT_ERR_FORMAT, "is not a GGUF file: it is %s", content.text);
         else
-            att_gguf_fail(g, ATT_ERR_FORMAT, "is no GGUF file: it does not begin with \"GGUF\"");
+            att_gguf_fail(g, ATT_ERR_FORMAT, "is not a GGUF file: it does not begin with \"GGUF\"");
         return;
     }
     c->at = 4;

@@ -1,4 +1,4 @@
-/* The .gguf format of llama.cpp: metadata and tensors, which may be quantised. A file is mapped into memory and
+/* The .gguf format of llama.cpp: metadata and tensors, which may be quantized. A file is mapped into memory and
  * validated completely before any of its content is used. */
 #ifndef ATT_IO_GGUF_H
 #define ATT_IO_GGUF_H
@@ -24,7 +24,7 @@ bool att_is_gguf_name(const char *name);
  * if the model has another format. Errors: several. (gguf_path.c) */
 att_status att_gguf_path(att_ctx *ctx, const char *path, const char *instead, char file[ATT_MAX_PATH]);
 
-/* Errors: a file that is no GGUF, or of a version other than 2 and 3; whatever lies outside the file, overlaps, or is
+/* Errors: a file that is not GGUF, or of a version other than 2 and 3; whatever lies outside the file, overlaps, or is
  * there twice; a tensor of a type that is not supported, by its name. */
 att_status att_gguf_open(att_ctx *ctx, const char *path, att_gguf **out);
 /* Bytes in memory (not copied, 8-byte aligned); `label` is the path in messages. */
@@ -64,7 +64,7 @@ const att_gguf_tensor *att_gguf_at(const att_gguf *g, int64_t i);
 const att_gguf_tensor *att_gguf_find(const att_gguf *g, const char *name);
 /* A view of the tensor, in its type */
 att_status att_gguf_view(const att_gguf_tensor *t, att_tensor *out);
-/* The tensor's numbers, dequantised -> out [elements] */
+/* The tensor's numbers, dequantized -> out [elements] */
 att_status att_gguf_floats(att_ctx *ctx, const att_gguf_tensor *t, float *out);
 
 #endif

@@ -17,7 +17,8 @@ bool att_json_accept(att_json_scan *c, char what);
 /* Skips a value of any type; false: the text ends in it. */
 bool att_json_skip_value(att_json_scan *c);
 /* Reads a number as the crate serde_json does, with which `tokenizers` is built: its first digits, as many as 64 bits
- * hold, times or divided by one power of ten, so that it is rounded twice. False: it is no number, or is not finite. */
+ * hold, times or divided by one power of ten, so that it is rounded twice. False: it is not a number, or is not finite.
+ */
 bool att_json_number(att_json_scan *c, double *x);
 /* Skips to the value of a key, from inside an object; false: there is no such key. */
 bool att_json_find_key(att_json_scan *c, const char *key);

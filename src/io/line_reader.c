@@ -194,7 +194,7 @@ att_status att_text_lines_check(const att_text_lines *l)
     if (is.st_size == was->st_size && !written)
         return ATT_OK;
     return att_fail(l->ctx, ATT_ERR_IO,
-                    "%s was changed while it was learnt from (it had %lld bytes and has %lld): texts are read again in "
+                    "%s was changed while it was trained on (it had %lld bytes and has %lld): texts are read again in "
                     "each epoch and have to stay as they are",
                     l->path, (long long)was->st_size, (long long)is.st_size);
 }

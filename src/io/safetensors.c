@@ -259,10 +259,11 @@ static att_status parse(att_safetensors *f, const char *text, size_t bytes)
     if (errno == ENOMEM || (!f->header && json_error_code(&error) == json_error_out_of_memory))
         return att_fail(f->ctx, ATT_ERR_MEMORY, "%s: out of memory", f->label);
     if (!f->header)
-        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is no JSON object: %s (byte %d)", f->label, error.text,
-                        error.position);
-    return json_is_object(f->header) ? read_tensors(f)
-                                     : att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is no JSON object", f->label);
+        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is not a JSON object: %s (byte %d)", f->label,
+                        error.text, error.position);
+    return json_is_object(f->header)
+               ? read_tensors(f)
+               : att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header is not a JSON object", f->label);
 }
 
 /* The first bytes of a file of text -> text [41]; false: there are others than printable ones and line ends. */
@@ -280,22 +281,23 @@ static bool begin_of_text(const att_safetensors *f, char text[41])
     return true;
 }
 
-/* The first bytes are no length of a header. */
+/* The first bytes are not the length of a header. */
 static att_status no_header(const att_safetensors *f, uint64_t length)
 {
     const att_content content = att_content_of(f->bytes, f->size);
     if (*content.text)
-        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s is no safetensors file: it is %s", f->label, content.text);
+        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s is not a safetensors file: it is %s", f->label, content.text);
     char text[41];
     if (begin_of_text(f, text))
-        return att_fail(f->ctx, ATT_ERR_FORMAT,
-                        "%s is no safetensors file: it is a text that begins with \"%s\", perhaps a server's answer; "
-                        "download it anew",
-                        f->label, text);
+        return att_fail(
+            f->ctx, ATT_ERR_FORMAT,
+            "%s is not a safetensors file: it is a text that begins with \"%s\", perhaps a server's answer; "
+            "download it anew",
+            f->label, text);
     if (length > ATT_MAX_SAFETENSORS_HEADER)
         return att_fail(
             f->ctx, ATT_ERR_FORMAT,
-            "%s is no safetensors file: by its first bytes the header should have %llu bytes, but %d is the maximum",
+            "%s is not a safetensors file: by its first bytes the header should have %llu bytes, but %d is the maximum",
             f->label, (unsigned long long)length, ATT_MAX_SAFETENSORS_HEADER);
     return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: the header should have %llu bytes, but the file has %zu", f->label,
                     (unsigned long long)length, f->size);

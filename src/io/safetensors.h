@@ -13,7 +13,7 @@ const char *att_safetensors_type(att_dtype t);
 /* Like att_safetensors_write, but for a file inside a folder: a symbolic link is replaced, not followed. */
 att_status att_safetensors_write_in_folder(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
                                            const att_tensor *tensors, const att_safetensors_options *options);
-/* Likewise, but tensors of all types with a fraction become options.dtype, quantised ones, too; `source` is where they
+/* Likewise, but tensors of all types with a fraction become options.dtype, quantized ones, too; `source` is where they
  * are from, for errors. Error: a finite number that this type does not have. */
 att_status att_safetensors_convert(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
                                    const att_tensor *tensors, const att_safetensors_options *options,

@@ -89,7 +89,7 @@ static att_status add_key(const writer *w, json_t *to, const char *what, const c
     }
     if (!value || json_object_set_new(to, key, value))
         return errno == ENOMEM ? att_fail(w->ctx, ATT_ERR_MEMORY, "%s cannot be written: out of memory", w->path)
-                               : att_fail(w->ctx, ATT_ERR_ARGUMENT, "%s cannot be written: one of its %s is no UTF-8",
+                               : att_fail(w->ctx, ATT_ERR_ARGUMENT, "%s cannot be written: one of its %s is not UTF-8",
                                           w->path, what);
     return ATT_OK;
 }

@@ -27,7 +27,7 @@ void att_settings_read_list(att_settings *s, att_ctx *ctx, const char *folder, c
 void att_settings_parse(att_settings *s, att_ctx *ctx, const char *path, const char *text, size_t bytes);
 /* The same of tokenizer.json, whose texts may have zero bytes. */
 void att_settings_parse_tokens(att_settings *s, att_ctx *ctx, const char *path, const char *text, size_t bytes);
-/* Settings made in memory, normalised as if written and read again; frees root. root NULL: out of memory. `path` is for
+/* Settings made in memory, normalized as if written and read again; frees root. root NULL: out of memory. `path` is for
  * errors. */
 void att_settings_from_json(att_settings *s, att_ctx *ctx, const char *path, json_t *root);
 /* Settings from a JSON value, which att_settings_close frees. */

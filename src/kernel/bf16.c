@@ -1,6 +1,6 @@
 /* Pairs of bf16 in 32 bits, for instruction sets that multiply such pairs (bf16_products.c).
  *
- * A pair is loaded, transposed and broadcast as a float is. Pairs of queries and keys are neighbours in a row; pairs of
+ * A pair is loaded, transposed and broadcast as a float is. Pairs of queries and keys are neighbors in a row; pairs of
  * values, and of weights, which are rounded to bf16, belong to two consecutive keys. */
 // only: avx512bf16
 #include "kernel/kernel.h"

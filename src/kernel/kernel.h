@@ -37,7 +37,7 @@ static inline uint32_t att_dropout_threshold(float p) { return (uint32_t)((doubl
  */
 enum { ATT_INT8_LEFT = 63, ATT_INT8_SHIFT = 64, ATT_INT8_RIGHT = 127, ATT_INT8_MOST = 1 << 17 /* of k */ };
 
-/* A row x [k], quantised to int8 y [k]: x is about step y. Norms are rounded up. */
+/* A row x [k], quantized to int8 y [k]: x is about step y. Norms are rounded up. */
 typedef struct att_int8_row {
     float step, norm, rest; /* rest: the norm of x - step y; both norms are not finite where x is not */
     int32_t sum;            /* of y */
@@ -138,7 +138,7 @@ typedef struct att_gemm_args {
 /* Bounds of products from a byte of each number; see int8_bounds.c. */
 typedef struct att_int8_args {
     int64_t m, words;
-    const float *x;         /* [m, words], quantised */
+    const float *x;         /* [m, words], quantized */
     const att_int8_row *of; /* [m] */
     int columns;            /* of the panel */
     const float *panel;
@@ -149,13 +149,13 @@ typedef struct att_int8_args {
     att_prefetch *prefetch; /* or NULL; is consumed */
 } att_int8_args;
 
-/* Numbers of a block of a quantised row: types Q8_0, Q4_0 and Q4_1 of att_dtype */
+/* Numbers of a block of a quantized row: types Q8_0, Q4_0 and Q4_1 of att_dtype */
 enum { ATT_QUANTIZED_BLOCK = 32 };
 
 /* c [m, n] = a [m, k] times B^T for panels [first, last) of nr columns; see quantized.c. k is in whole blocks. */
 typedef struct att_quantized_args {
     int64_t m, n, k;
-    const float *words;      /* A, quantised: [m, k / 4], four int8 each */
+    const float *words;      /* A, quantized: [m, k / 4], four int8 each */
     const float *step, *sum; /* [m, blocks]: what a number of `words` stands for, and the sum of a block's numbers */
     int type;                /* att_dtype of B */
     const void *b;           /* [n] rows of blocks */
@@ -291,7 +291,7 @@ typedef struct att_layer_kernels {
     void (*normalize)(int64_t n, const float *x, float eps, float *y); /* x / max(|x|, eps) */
 
     /* rotate.c: (a, b) = (a cos - b sin, a sin + b cos) of pairs of x [2 pairs], sin times direction = 1, or -1 for the
-     * direction back; y may be x. Pair i is x[i] and x[pairs + i], or of neighbours x[2 i] and x[2 i + 1]. */
+     * direction back; y may be x. Pair i is x[i] and x[pairs + i], or of neighbors x[2 i] and x[2 i + 1]. */
     void (*rotate_halves)(int64_t pairs, float direction, const float *x, const float *sine, const float *cosine,
                           float *y);
     void (*rotate_pairs)(int64_t pairs, float direction, const float *x, const float *sine, const float *cosine,
@@ -383,8 +383,8 @@ double att_ref_logistic(double x, double t);
 void att_ref_softmax(int64_t n, const float *x, double *y);
 double att_ref_log_sum_exp(int64_t n, const float *x);
 void att_ref_layer_norm(int64_t n, const float *x, const float *gamma, const float *beta, float eps, double *y);
-/* Of sum(dy y), by x and by gamma; y = gamma x / sqrt(mean square + eps), of x less its mean if centred */
-void att_ref_norm_back(bool centred, int64_t n, const float *x, const float *gamma, float eps, const float *dy,
+/* Of sum(dy y), by x and by gamma; y = gamma x / sqrt(mean square + eps), of x less its mean if centered */
+void att_ref_norm_back(bool centered, int64_t n, const float *x, const float *gamma, float eps, const float *dy,
                        double *dx, double *dgamma);
 void att_ref_rms_norm(int64_t n, const float *x, const float *gamma, float eps, double *y);
 void att_ref_normalize(int64_t n, const float *x, float eps, double *y);

@@ -1,5 +1,5 @@
-/* Normalisation of one row. Sums are in float, but in double where the squares leave its range. The norm by the root
- * mean square is that of a layer with a mean of 0 and no beta: `centred` tells, a constant where it is inlined. */
+/* Normalization of one row. Sums are in float, but in double where the squares leave its range. The norm by the root
+ * mean square is that of a layer with a mean of 0 and no beta: `centered` tells, a constant where it is inlined. */
 #include "kernel/kernel.h"
 #include "kernel/reduce.h"
 
@@ -11,40 +11,40 @@
 
 static bool in_range(float squares) { return squares >= MIN_SQUARES && squares <= FLT_MAX; } /* false for NaN */
 
-static void norm_wide(bool centred, int64_t n, const float *x, const float *gamma, const float *beta, float eps,
+static void norm_wide(bool centered, int64_t n, const float *x, const float *gamma, const float *beta, float eps,
                       float *y)
 {
     double mean = 0, variance = 0;
-    for (int64_t i = 0; i < n && centred; i++)
+    for (int64_t i = 0; i < n && centered; i++)
         mean += x[i];
     mean /= (double)n;
     for (int64_t i = 0; i < n; i++)
         variance += (x[i] - mean) * (x[i] - mean);
     const double sigma = sqrt(variance / (double)n + (double)eps);
     for (int64_t i = 0; i < n; i++)
-        y[i] = (float)((x[i] - mean) / sigma * gamma[i] + (centred ? beta[i] : 0));
+        y[i] = (float)((x[i] - mean) / sigma * gamma[i] + (centered ? beta[i] : 0));
 }
 
 /* Two passes: the mean, then the mean square of the differences, which cannot cancel. */
-ATT_INLINE void norm(const bool centred, int64_t n, const float *x, const float *gamma, const float *beta, float eps,
+ATT_INLINE void norm(const bool centered, int64_t n, const float *x, const float *gamma, const float *beta, float eps,
                      float *y)
 {
-    const vf mean = v_set(centred ? v_sum_over(n, x, x, v_set(0), v_term_value) / (float)n : 0);
+    const vf mean = v_set(centered ? v_sum_over(n, x, x, v_set(0), v_term_value) / (float)n : 0);
     const float variance = v_sum_over(n, x, x, mean, v_term_squared_deviation) / (float)n;
     if (!in_range(variance + eps)) {
-        norm_wide(centred, n, x, gamma, beta, eps, y);
+        norm_wide(centered, n, x, gamma, beta, eps, y);
         return;
     }
     const vf scale = v_div(v_set(1), v_sqrt(v_set(variance + eps)));
     int64_t i = 0;
     for (; i + ATT_LANES <= n; i += ATT_LANES) {
         const vf z = v_mul(v_sub(v_load(x + i), mean), scale);
-        v_store(y + i, v_fma(z, v_load(gamma + i), centred ? v_load(beta + i) : v_set(0)));
+        v_store(y + i, v_fma(z, v_load(gamma + i), centered ? v_load(beta + i) : v_set(0)));
     }
     if (i < n) {
         const int rest = (int)(n - i);
         const vf z = v_mul(v_sub(v_load_n(x + i, rest), mean), scale);
-        v_store_n(y + i, v_fma(z, v_load_n(gamma + i, rest), centred ? v_load_n(beta + i, rest) : v_set(0)), rest);
+        v_store_n(y + i, v_fma(z, v_load_n(gamma + i, rest), centered ? v_load_n(beta + i, rest) : v_set(0)), rest);
     }
 }
 
@@ -62,25 +62,25 @@ typedef struct norm_grads {
     float *dx, *dgamma, *dbeta;
 } norm_grads;
 
-static void norm_back_wide(bool centred, int64_t n, const float *x, const float *gamma, float eps, const float *dy,
+static void norm_back_wide(bool centered, int64_t n, const float *x, const float *gamma, float eps, const float *dy,
                            const norm_grads *to)
 {
     double mean = 0, variance = 0, sum = 0, along = 0;
-    for (int64_t i = 0; i < n && centred; i++)
+    for (int64_t i = 0; i < n && centered; i++)
         mean += x[i];
     mean /= (double)n;
     for (int64_t i = 0; i < n; i++)
         variance += (x[i] - mean) * (x[i] - mean);
     const double scale = 1 / sqrt(variance / (double)n + (double)eps);
     for (int64_t i = 0; i < n; i++) {
-        sum += centred ? (double)dy[i] * gamma[i] : 0;
+        sum += centered ? (double)dy[i] * gamma[i] : 0;
         along += (double)dy[i] * gamma[i] * ((x[i] - mean) * scale);
     }
     for (int64_t i = 0; i < n; i++) {
         const double z = (x[i] - mean) * scale;
         to->dx[i] += (float)(scale * ((double)dy[i] * gamma[i] - (sum + z * along) / (double)n));
         to->dgamma[i] += (float)(dy[i] * z);
-        if (centred)
+        if (centered)
             to->dbeta[i] += dy[i];
     }
 }
@@ -100,24 +100,24 @@ ATT_INLINE void gather_back(norm_back *r, vf x, vf gamma, vf dy)
 }
 
 /* dx = scale (g - sum - z along), dgamma = dy z, dbeta = dy, for `used` numbers from i on; all are added. */
-ATT_INLINE void spread_back(const bool centred, const norm_back *r, int64_t i, int used, const float *x,
+ATT_INLINE void spread_back(const bool centered, const norm_back *r, int64_t i, int used, const float *x,
                             const float *gamma, const float *dy, const norm_grads *to)
 {
     const vf y = v_load_n(dy + i, used), z = v_mul(v_sub(v_load_n(x + i, used), r->mean), r->scale);
     const vf rest = v_sub(v_sub(v_mul(y, v_load_n(gamma + i, used)), r->sum), v_mul(z, r->along));
     v_store_n(to->dx + i, v_fma(r->scale, rest, v_load_n(to->dx + i, used)), used);
     v_store_n(to->dgamma + i, v_fma(y, z, v_load_n(to->dgamma + i, used)), used);
-    if (centred)
+    if (centered)
         v_store_n(to->dbeta + i, v_add(y, v_load_n(to->dbeta + i, used)), used);
 }
 
-ATT_INLINE void back(const bool centred, int64_t n, const float *x, const float *gamma, float eps, const float *dy,
+ATT_INLINE void back(const bool centered, int64_t n, const float *x, const float *gamma, float eps, const float *dy,
                      const norm_grads *to)
 {
-    const vf mean = v_set(centred ? v_sum_over(n, x, x, v_set(0), v_term_value) / (float)n : 0);
+    const vf mean = v_set(centered ? v_sum_over(n, x, x, v_set(0), v_term_value) / (float)n : 0);
     const float variance = v_sum_over(n, x, x, mean, v_term_squared_deviation) / (float)n;
     if (!in_range(variance + eps)) {
-        norm_back_wide(centred, n, x, gamma, eps, dy, to);
+        norm_back_wide(centered, n, x, gamma, eps, dy, to);
         return;
     }
     norm_back r = {mean, v_div(v_set(1), v_sqrt(v_set(variance + eps))), v_set(0), v_set(0)};
@@ -128,10 +128,10 @@ ATT_INLINE void back(const bool centred, int64_t n, const float *x, const float 
         const int rest = (int)(n - i);
         gather_back(&r, v_load_n(x + i, rest), v_load_n(gamma + i, rest), v_load_n(dy + i, rest));
     }
-    r.sum = v_set(centred ? v_sum(r.sum) / (float)n : 0);
+    r.sum = v_set(centered ? v_sum(r.sum) / (float)n : 0);
     r.along = v_set(v_sum(r.along) / (float)n);
     for (i = 0; i < n; i += ATT_LANES)
-        spread_back(centred, &r, i, n - i < ATT_LANES ? (int)(n - i) : ATT_LANES, x, gamma, dy, to);
+        spread_back(centered, &r, i, n - i < ATT_LANES ? (int)(n - i) : ATT_LANES, x, gamma, dy, to);
 }
 
 static void layer_norm_back(int64_t n, const float *x, const float *gamma, float eps, const float *dy, float *dx,

@@ -1,4 +1,4 @@
-/* Products with a matrix of quantised blocks, in whole numbers.
+/* Products with a matrix of quantized blocks, in whole numbers.
  *
  * A block of 32 numbers of a row of B is w = d q + m, with q whole and m 0 in most types. A block of a row of A becomes
  * x = s p, with p whole in [-127, 127]. Then

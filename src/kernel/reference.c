@@ -117,17 +117,17 @@ void att_ref_rms_norm(int64_t n, const float *x, const float *gamma, float eps, 
         y[i] = x[i] / sqrt(squares + eps) * gamma[i];
 }
 
-void att_ref_norm_back(bool centred, int64_t n, const float *x, const float *gamma, float eps, const float *dy,
+void att_ref_norm_back(bool centered, int64_t n, const float *x, const float *gamma, float eps, const float *dy,
                        double *dx, double *dgamma)
 {
     double mean = 0, variance = 0, sum = 0, along = 0;
     for (int64_t i = 0; i < n; i++)
-        mean += centred ? x[i] / (double)n : 0;
+        mean += centered ? x[i] / (double)n : 0;
     for (int64_t i = 0; i < n; i++)
         variance += (x[i] - mean) * (x[i] - mean) / (double)n;
     const double sigma = sqrt(variance + eps);
     for (int64_t i = 0; i < n; i++) {
-        sum += centred ? (double)dy[i] * gamma[i] / (double)n : 0;
+        sum += centered ? (double)dy[i] * gamma[i] / (double)n : 0;
         along += (double)dy[i] * gamma[i] * (x[i] - mean) / sigma / (double)n;
     }
     for (int64_t i = 0; i < n; i++) {

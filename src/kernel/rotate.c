@@ -23,8 +23,8 @@ static void rotate_halves(int64_t pairs, float direction, const float *x, const 
 }
 
 /* Pair i is x[2 i] and x[2 i + 1], which no vector has in two. */
-static void rotate_neighbours(int64_t pairs, float direction, const float *x, const float *sine, const float *cosine,
-                              float *y)
+static void rotate_neighbors(int64_t pairs, float direction, const float *x, const float *sine, const float *cosine,
+                             float *y)
 {
     for (int64_t i = 0; i < pairs; i++) {
         const float a = x[2 * i], b = x[2 * i + 1], s = direction * sine[i], c = cosine[i];
@@ -37,5 +37,5 @@ void ATT_ISA(att_kernel_rotate)(att_kernels *k);
 void ATT_ISA(att_kernel_rotate)(att_kernels *k)
 {
     k->layer.rotate_halves = rotate_halves;
-    k->layer.rotate_pairs = rotate_neighbours;
+    k->layer.rotate_pairs = rotate_neighbors;
 }

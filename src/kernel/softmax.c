@@ -19,7 +19,7 @@ static float largest(int64_t n, const float *x)
     return v_top(top);
 }
 
-/* e^d, but 0 where that is no normal number */
+/* e^d, but 0 where that is not a normal number */
 ATT_INLINE vf weight(vf d) { return v_select(v_lt(d, v_set(-87)), v_set(0), v_exp(d)); }
 
 static void softmax(int64_t n, const float *x, float *y)

@@ -114,7 +114,7 @@ static void write_thoughts(chat_writer *w, att_byte_view text, bool after_questi
 
 static bool is_role(const att_chat_message *m, const char *role) { return strcmp(m->role, role) == 0; }
 
-/* The last message of the user that is no result of a tool; the last message if there is none. */
+/* The last message of the user that is not a result of a tool; the last message if there is none. */
 static int64_t last_question(const att_chat_message *messages, int64_t n)
 {
     static const char begin[] = "<tool_response>", end[] = "</tool_response>";

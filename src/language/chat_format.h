@@ -1,4 +1,4 @@
-/* The known formats of conversations, and how their templates are recognised. */
+/* The known formats of conversations, and how their templates are recognized. */
 #ifndef ATT_LANGUAGE_CHAT_FORMAT_H
 #define ATT_LANGUAGE_CHAT_FORMAT_H
 

@@ -64,7 +64,7 @@ static float log_softmax(const float *logits, int64_t n, int32_t id, float max)
 }
 
 /* row [n] = logits, those of seen ids less probable */
-static void penalise(float *row, const float *logits, int64_t n, const uint64_t *seen, float penalty)
+static void penalize(float *row, const float *logits, int64_t n, const uint64_t *seen, float penalty)
 {
     memcpy(row, logits, (size_t)n * sizeof *row);
     for (int64_t word = 0; word < (n + 63) / 64; word++)
@@ -186,7 +186,7 @@ int32_t att_sampler_choose(const att_sampler *s, const float *logits, const att_
 {
     const float *from = logits;
     if (at->seen && s->s.repetition_penalty != 1) {
-        penalise(scratch->row, logits, s->vocabulary, at->seen, s->s.repetition_penalty);
+        penalize(scratch->row, logits, s->vocabulary, at->seen, s->s.repetition_penalty);
         from = scratch->row;
     }
     int32_t id = (int32_t)largest(from, s->vocabulary);

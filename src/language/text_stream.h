@@ -13,7 +13,7 @@ typedef struct att_text_stream {
     int64_t n_stop;
     att_bytes text; /* complete, in which no stop string is */
     size_t sent;    /* the caller's: bytes of it that were delivered */
-    size_t ready;   /* at least sent: bytes that may be delivered, as they are no beginning of a stop string */
+    size_t ready;   /* at least sent: bytes that may be delivered, as they are not the beginning of a stop string */
     bool stopped;   /* at a stop string */
     /* The last tokens, as a decoder asks what is before a token: the first `decoded` are in text. */
     att_bytes window; /* of int32_t */

@@ -151,8 +151,8 @@ static att_status not_found(const char *name, const char *folder)
     const char *in = *folder ? folder : "a models folder (HOME and ATTEND_MODELS are not set)";
     return s ? s
              : att_fail(NULL, ATT_ERR_IO,
-                        "\"%s\" is no folder and no model in %s, and none that comes with attend; there are: %s", name,
-                        in, *list.text ? list.text : "none");
+                        "\"%s\" is neither a folder nor a model in %s, and none that comes with attend; there are: %s",
+                        name, in, *list.text ? list.text : "none");
 }
 
 att_status att_model_find(const char *name, att_model_path *out)

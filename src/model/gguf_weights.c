@@ -1,5 +1,5 @@
 /* Rows of queries and keys are in another order in files of the architecture llama, where the two numbers that a
- * position rotates are neighbours: row 2 i + j of a head there is row j d/2 + i here. */
+ * position rotates are neighbors: row 2 i + j of a head there is row j d/2 + i here. */
 #include "model/checkpoint.h"
 #include "model/gguf_model.h"
 #include "util/util.h"
@@ -96,7 +96,7 @@ static att_status make_tensor(att_gguf_weights *w, att_gguf *g, int64_t i, const
         return s;
     if (t->bytes % rows)
         return att_fail(w->ctx, ATT_ERR_UNSUPPORTED,
-                        "%s: tensor \"%.80s\" of type %s could not be read: its rows are no whole blocks",
+                        "%s: tensor \"%.80s\" of type %s could not be read: its rows are not whole blocks",
                         att_gguf_label(g), t->name, t->type_name);
     for (int64_t r = 0; r < rows; r++)
         memcpy(*to + r * bytes, (const char *)t->data + source_row(r, head_dim) * bytes, (size_t)bytes);

@@ -37,7 +37,7 @@ static att_status load_stored(att_model *m, const char *name, int rank, const in
                                    : att_checkpoint_load(m->checkpoint, name, rank, dim, out);
 }
 
-/* The type in which a parameter is wanted: a matrix in that of the options, quantised only if its rows are in whole
+/* The type in which a parameter is wanted: a matrix in that of the options, quantized only if its rows are in whole
  * blocks. */
 static att_dtype wanted_type(const att_model *m, const att_tensor *stored)
 {
@@ -71,7 +71,7 @@ static att_status load_parameter(void *model, const char *name, int rank, const 
     return e ? e : att_check_narrow(m->ctx, m->checkpoint->path, name, "open as", &stored, out);
 }
 
-/* Was anything quantised, as asked for? */
+/* Was anything quantized, as asked for? */
 static att_status check_quantized(const att_model *m)
 {
     const att_dtype dtype = m->options.weights ? dtype_of[m->options.weights] : ATT_F32;
@@ -105,7 +105,7 @@ static void configure(att_model *m, att_settings *s)
                           "%s have no products of int8 or int4 weights, expected f32, f16 or bf16", m->unquantized);
 }
 
-/* Builds a configured model from its checkpoint, or with random initialisation if there is none. */
+/* Builds a configured model from its checkpoint, or with random initialization if there is none. */
 static att_status build(att_model *m)
 {
     const att_model_kind *k = m->kind;

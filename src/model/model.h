@@ -35,7 +35,7 @@ struct att_model {
     bool trainable;
     att_model_options options; /* of a model for inference */
     const char
-        *unquantized; /* by configure: "recurrent layers", which have no products of quantised weights; or NULL */
+        *unquantized; /* by configure: "recurrent layers", which have no products of quantized weights; or NULL */
     att_model_weights weights; /* their bytes */
     uint64_t seed;             /* of a new model */
     att_nn_params *params;
@@ -53,7 +53,7 @@ att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind
 /* The same for training, with f32 weights of its own. */
 att_status att_model_open_for_training(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                                        void *out);
-/* A new model for training, randomly initialised. out NULL: only checks the settings. */
+/* A new model for training, randomly initialized. out NULL: only checks the settings. */
 att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings *settings, uint64_t seed, void *out);
 /* model: the struct, or NULL. */
 void att_model_free(void *model);

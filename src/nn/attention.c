@@ -157,7 +157,7 @@ const att_nn_attention *att_nn_attention_new(att_nn_params *p, const char *name,
 
 /* ---- rows: queries, keys and values */
 
-/* [tokens, heads, dim], normalised and rotated; norm or NULL */
+/* [tokens, heads, dim], normalized and rotated; norm or NULL */
 static att_var *rows(att_tape *t, const att_nn_attention *l, att_var *x, int64_t heads, const att_nn_norm *norm,
                      const att_positions *at)
 {

@@ -44,7 +44,7 @@ att_var *att_nn_conv_apply(att_tape *t, const att_nn_conv *l, att_var *x)
     return att_conv2d(t, x, l->weight, l->bias, &options);
 }
 
-/* ---- batch normalisation */
+/* ---- batch normalization */
 
 const att_nn_batch_norm *att_nn_batch_norm_new(att_nn_params *p, const char *name, int64_t channels, float eps)
 {

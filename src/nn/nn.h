@@ -46,7 +46,7 @@ void att_nn_positions_end(att_tape *t, att_nn_positions *p);
  */
 bool att_nn_check_size(att_nn_params *p, const char *name, const char *what, int64_t size);
 
-/* A linear layer whose initialisation is chosen; bias NULL: it has none */
+/* A linear layer whose initialization is chosen; bias NULL: it has none */
 const att_nn_linear *att_nn_linear_init(att_nn_params *p, const char *name, int64_t in, int64_t out,
                                         const att_init *weight, const att_init *bias);
 /* dropout(x W^T + b) + residual; dropout or NULL, residual or NULL */
@@ -76,7 +76,7 @@ const att_nn_norm *att_nn_layer_norm(att_nn_params *p, const char *prefix, const
                                      const att_nn_layer_config *c);
 const att_nn_norm *att_nn_layer_result_norm(att_nn_params *p, const char *prefix, const char *name,
                                             const att_nn_layer_config *c);
-/* prefix.name of these features, initialised with c->layer_scale; NULL: c->layer_scale is 0 */
+/* prefix.name of these features, initialized with c->layer_scale; NULL: c->layer_scale is 0 */
 att_param *att_nn_layer_scale(att_nn_params *p, const char *prefix, const char *name, const att_nn_layer_config *c);
 /* The attention of a layer's config: `given`, else by width, heads and the like. */
 const att_nn_attention *att_nn_layer_attention(att_nn_params *p, const char *prefix, const char *name,

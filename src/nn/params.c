@@ -1,4 +1,4 @@
-/* Parameters by name: loaded or initialised, and memory and plans of layers */
+/* Parameters by name: loaded or initialized, and memory and plans of layers */
 #include "nn/nn.h"
 #include "util/shape.h"
 #include "util/array.h"
@@ -214,7 +214,7 @@ static att_status load(att_nn_params *p, const char *name, int rank, const int64
         return att_fail(p->ctx, ATT_ERR_SHAPE, "\"%s\" is %s but must be %s", name, att_shape_of(value).text,
                         att_shape_show(rank, dim).text);
     if (value->dtype == ATT_I32 || value->dtype == ATT_I64 || value->dtype == ATT_BOOL)
-        return att_fail(p->ctx, ATT_ERR_DTYPE, "\"%s\" is %s, not f32, f16, bf16 or quantised", name,
+        return att_fail(p->ctx, ATT_ERR_DTYPE, "\"%s\" is %s, not f32, f16, bf16 or quantized", name,
                         att_dtype_name(value->dtype));
     return ATT_OK;
 }

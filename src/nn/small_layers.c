@@ -48,7 +48,7 @@ const att_nn_norm *att_nn_norm_new(att_nn_params *p, const char *name, att_nn_no
     if (!l)
         return NULL;
     if (kind != ATT_LAYER_NORM && kind != ATT_RMS_NORM)
-        return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": %d is no att_nn_norm_kind", name, (int)kind);
+        return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": %d is not an att_nn_norm_kind", name, (int)kind);
     if (!(eps >= 0))
         return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": eps is %g, expected at least 0", name, (double)eps);
     *l = (att_nn_norm){.kind = kind, .eps = eps > 0 ? eps : 1e-5f};

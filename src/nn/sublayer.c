@@ -8,7 +8,7 @@ static att_var *norm_before(att_tape *t, att_nn_sublayer s, att_var *x)
     return s.order == ATT_POST_NORM || s.order == ATT_RESULT_NORM ? x : att_nn_norm_apply(t, s.norm, x);
 }
 
-/* What the sublayer's result is added to; y: x, normalised */
+/* What the sublayer's result is added to; y: x, normalized */
 static att_var *residual_of(att_nn_sublayer s, att_var *x, att_var *y) { return s.order == ATT_QUERY_NORM ? y : x; }
 
 /* Is the residual added by the sublayer's last operation? */

@@ -1,4 +1,4 @@
-/* Scores by popularity, by neighbours, and by the content of items. */
+/* Scores by popularity, by neighbors, and by the content of items. */
 #include "recommend/baseline.h"
 #include "recommend/histories.h"
 #include "util/util.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { NEIGHBOURS = 100 };
+enum { NEIGHBORS = 100 };
 static const double DECAY = 0.6; /* the best of 0.3, 0.45, 0.6, 0.75 on validation of ml-100k and of Amazon Beauty */
 
 /* ---- scores */
@@ -37,7 +37,7 @@ static void popularity_row(void *arg, int row)
 }
 
 /* Sums similarities to the items of the history, each weighted by where it is from the end. */
-static void neighbours_row(void *arg, int row)
+static void neighbors_row(void *arg, int row)
 {
     const scoring *s = arg;
     const att_baseline *b = s->b;
@@ -46,7 +46,7 @@ static void neighbours_row(void *arg, int row)
     for (int64_t i = 0; i < s->n_items; i++)
         scores[i] = 0;
     for (int64_t i = s->offsets[row + 1] - 1; i >= s->offsets[row]; i--, weight *= b->decay) {
-        const att_neighbour *list = b->neighbours + b->first[s->items[i]];
+        const att_neighbor *list = b->neighbors + b->first[s->items[i]];
         for (int32_t n = 0; n < b->found[s->items[i]]; n++)
             scores[list[n].item] += (float)(weight * list[n].similarity);
     }
@@ -126,7 +126,7 @@ static att_status score(void *user, const int32_t *items, const int64_t *offsets
         return e;
     if (b->kind == ATT_BASELINE_CONTENT)
         return score_content(&s, (int)n);
-    att_parallel_for(b->ctx, (int)n, b->kind == ATT_BASELINE_POPULARITY ? popularity_row : neighbours_row, &s);
+    att_parallel_for(b->ctx, (int)n, b->kind == ATT_BASELINE_POPULARITY ? popularity_row : neighbors_row, &s);
     return ATT_OK;
 }
 
@@ -156,10 +156,9 @@ static att_status check_options(const att_holdout *h, att_baseline_kind kind, co
     const bool content = kind == ATT_BASELINE_CONTENT;
     if ((unsigned)kind > ATT_BASELINE_CONTENT)
         return att_fail(h->ctx, ATT_ERR_ARGUMENT, "kind is %d, not an att_baseline_kind", (int)kind);
-    if (o->neighbours < 0 || !(o->decay >= 0 && o->decay <= 1))
-        return att_fail(h->ctx, ATT_ERR_ARGUMENT,
-                        "neighbours is %lld and decay %g, expected 0 or more, and from 0 to 1",
-                        (long long)o->neighbours, o->decay);
+    if (o->neighbors < 0 || !(o->decay >= 0 && o->decay <= 1))
+        return att_fail(h->ctx, ATT_ERR_ARGUMENT, "neighbors is %lld and decay %g, expected 0 or more, and from 0 to 1",
+                        (long long)o->neighbors, o->decay);
     if (content && (!o->vectors || o->width < 1))
         return att_fail(h->ctx, ATT_ERR_ARGUMENT, "ATT_BASELINE_CONTENT needs vectors, which are %s, of a width, %lld",
                         o->vectors ? "given" : "NULL", (long long)o->width);
@@ -184,10 +183,10 @@ att_status att_baseline_new(const att_holdout *h, att_baseline_kind kind, const 
     if (!b)
         return ATT_ERR_MEMORY;
     *b = (att_baseline){.ctx = h->ctx, .h = h, .kind = kind, .width = o.width};
-    b->k = att_min(o.neighbours ? o.neighbours : NEIGHBOURS, h->log->info.items);
+    b->k = att_min(o.neighbors ? o.neighbors : NEIGHBORS, h->log->info.items);
     b->decay = o.decay > 0 ? o.decay : kind == ATT_BASELINE_CONTENT ? 1 : DECAY;
-    if (kind == ATT_BASELINE_NEIGHBOURS)
-        e = att_neighbours_find(b);
+    if (kind == ATT_BASELINE_NEIGHBORS)
+        e = att_neighbors_find(b);
     else if (kind == ATT_BASELINE_CONTENT)
         e = copy_vectors(b, o.vectors);
     if (e)
@@ -203,7 +202,7 @@ void att_baseline_free(att_baseline *b)
         return;
     att_free(b->ctx, b->first);
     att_free(b->ctx, b->found);
-    att_free(b->ctx, b->neighbours);
+    att_free(b->ctx, b->neighbors);
     att_free(b->ctx, b->vectors);
     att_free(b->ctx, b);
 }

@@ -4,26 +4,26 @@
 
 #include "recommend/holdout.h"
 
-/* A neighbour of an item. */
-typedef struct att_neighbour {
+/* A neighbor of an item. */
+typedef struct att_neighbor {
     int32_t item;
     float similarity;
-} att_neighbour;
+} att_neighbor;
 
 struct att_baseline {
     att_ctx *ctx;
     const att_holdout *h;
     att_baseline_kind kind;
-    int64_t k;                 /* neighbours of an item */
-    double decay;              /* of weights of the history's items, from its end */
-    int64_t *first;            /* [items + 1]: where each item's neighbours have room; or NULL */
-    int32_t *found;            /* [items]: the number of each one's */
-    att_neighbour *neighbours; /* [first[items]], nearest first */
-    float *vectors;            /* [items, width], of length 1 or 0; or NULL */
+    int64_t k;               /* neighbors of an item */
+    double decay;            /* of weights of the history's items, from its end */
+    int64_t *first;          /* [items + 1]: where each item's neighbors have room; or NULL */
+    int32_t *found;          /* [items]: the number of each one's */
+    att_neighbor *neighbors; /* [first[items]], nearest first */
+    float *vectors;          /* [items, width], of length 1 or 0; or NULL */
     int64_t width;
 };
 
-/* Finds the neighbours of all items. */
-att_status att_neighbours_find(att_baseline *b);
+/* Finds the neighbors of all items. */
+att_status att_neighbors_find(att_baseline *b);
 
 #endif

@@ -36,7 +36,7 @@ typedef struct att_log_builder {
     att_action_block *first, *last;
     bool drop_duplicates;
     att_time_kind times; /* of a file */
-    int64_t guessed;     /* the number of the column, from 1, whose times may be ratings; 0: they are no guess */
+    int64_t guessed;     /* the number of the column, from 1, whose times may be ratings; 0: they are not guessed */
 } att_log_builder;
 
 /* Begins a log with the items of the options. */

@@ -27,20 +27,20 @@ static att_status list(const att_recommender *m, const int64_t *counts, att_item
 att_status att_item_softmax_classes_find(const att_recommender *m, const int64_t *counts, att_item_softmax_classes *out)
 {
     const int64_t items = m->config.info.items;
-    int64_t learnt = 0;
+    int64_t used = 0;
     *out = (att_item_softmax_classes){.n = items};
     for (int64_t i = 0; i < items; i++)
-        learnt += counts[i] > 0;
-    if (learnt == items || !(m->content || m->config.content_start))
+        used += counts[i] > 0;
+    if (used == items || !(m->content || m->config.content_start))
         return ATT_OK;
-    out->n = learnt;
+    out->n = used;
     return list(m, counts, out);
 }
 
-void att_item_softmax_classes_free(att_ctx *ctx, att_item_softmax_classes *learnt)
+void att_item_softmax_classes_free(att_ctx *ctx, att_item_softmax_classes *classes)
 {
-    att_param_free(learnt->bias);
-    att_free(ctx, learnt->bias_data);
-    att_free(ctx, learnt->items);
-    att_free(ctx, learnt->index);
+    att_param_free(classes->bias);
+    att_free(ctx, classes->bias_data);
+    att_free(ctx, classes->items);
+    att_free(ctx, classes->index);
 }

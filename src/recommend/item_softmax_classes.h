@@ -1,4 +1,4 @@
-/* The items that a training learns of. */
+/* Items that occur in the training data: the classes of the loss. */
 #ifndef ATT_RECOMMEND_ITEM_SOFTMAX_CLASSES_H
 #define ATT_RECOMMEND_ITEM_SOFTMAX_CLASSES_H
 
@@ -17,6 +17,6 @@ typedef struct att_item_softmax_classes {
 /* counts [items]: training actions of each of the model's items */
 att_status att_item_softmax_classes_find(const att_recommender *m, const int64_t *counts,
                                          att_item_softmax_classes *out);
-void att_item_softmax_classes_free(att_ctx *ctx, att_item_softmax_classes *learnt);
+void att_item_softmax_classes_free(att_ctx *ctx, att_item_softmax_classes *classes);
 
 #endif

@@ -9,8 +9,8 @@
 enum { ATT_LOG_USER, ATT_LOG_ITEM, ATT_LOG_TIME, ATT_LOG_COLUMNS };
 
 /* The columns of a header, the current record: those that the options name, in letters of either case and with or
- * without blanks, "_" and "-", if none is exactly the same, or by a number, from 1, that is no name; and of the others
- * those with usual names. -> column, -1: none, which only the time may be. types: names have one after a colon
+ * without blanks, "_" and "-", if none is exactly the same, or by a number, from 1, that is not a name; and of the
+ * others those with usual names. -> column, -1: none, which only the time may be. types: names have one after a colon
  * (.inter). line: the header, for errors. Errors: there is no such column, or there
  * are two, or one would be both of two. */
 att_status att_log_columns_find(const att_table *t, bool types, att_byte_view line, const att_interactions_options *o,

@@ -35,5 +35,5 @@ att_status att_log_check_content(att_ctx *ctx, const char *path, att_byte_view l
         return att_fail(ctx, ATT_ERR_FORMAT,
                         "%s is a matrix of Matrix Market; write its entries as lines of user and item", path);
     const att_content content = att_content_of(line.data, line.bytes);
-    return *content.text ? att_fail(ctx, ATT_ERR_FORMAT, "%s is no log: it is %s", path, content.text) : ATT_OK;
+    return *content.text ? att_fail(ctx, ATT_ERR_FORMAT, "%s is not a log: it is %s", path, content.text) : ATT_OK;
 }

@@ -84,7 +84,7 @@ typedef struct seen {
     bool result;       /* as far as has been seen */
     uint64_t shape[2]; /* of the first record's user and item */
     bool again;        /* another record has these */
-    bool untimed;      /* a record's last field is no time */
+    bool untimed;      /* a record's last field is not a time */
 } seen;
 
 static bool see_heading(const att_table *t, void *arg)

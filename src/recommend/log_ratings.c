@@ -25,8 +25,8 @@ static bool add(values *v, double x)
 typedef struct seen {
     values all;
     int64_t distinct, ties; /* ties: actions whose number another action of the user has */
-    int64_t up, down;       /* pairs of a user's neighbouring actions */
-    bool whole, fractions;  /* all are integers; some are no multiples of 0.5, and are not in the sets */
+    int64_t up, down;       /* pairs of a user's neighboring actions */
+    bool whole, fractions;  /* all are integers; some are not multiples of 0.5, and are not in the sets */
     double low, high;
 } seen;
 

@@ -169,7 +169,7 @@ att_status att_interactions_time(const char *text, double per_second, double *ti
     const bool date = kind == ATT_TIME_DATE;
     if (date && !(per_second > 0))
         return att_fail(NULL, ATT_ERR_ARGUMENT,
-                        "time is \"%.40s\", a date, but those of the log are no seconds since 1970, nor parts of them",
+                        "time is \"%.40s\", a date, but those of the log are not seconds since 1970, nor parts of them",
                         text);
     *time = date ? value * per_second : value;
     if (is_date)

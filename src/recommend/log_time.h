@@ -14,7 +14,7 @@ typedef enum att_time_kind {
 
 /* Reads a time, blanks around which do not count: a number as it is, of a date the seconds since the beginning of 1970
  * in UTC. *kind: that of the times before this one -> of this one. Errors: neither; another kind than those before; no
- * such day or time of day; a number that is not finite; an integer that a double cannot hold and that is no time in
+ * such day or time of day; a number that is not finite; an integer that a double cannot hold and that is not a time in
  * nanoseconds, which are rounded to 2^-8 of a microsecond. */
 att_status att_time_read(const att_where *where, att_byte_view field, att_time_kind *kind, double *out);
 /* Is it a date, or a number of the size that seconds, milli-, micro- or nanoseconds since 1970 have after 2001? */

@@ -7,33 +7,33 @@ double att_gbce_beta(double calibration, int64_t negatives, int64_t items)
     return share * (calibration * (1 - 1 / share) + 1 / share);
 }
 
-/* That of scores [n, items that are learnt] */
-static att_var *softmax_of_classes(att_tape *t, att_ctx *ctx, const att_item_softmax_classes *learnt, att_var *scores,
+/* That of scores [n, items of the training data] */
+static att_var *softmax_of_classes(att_tape *t, att_ctx *ctx, const att_item_softmax_classes *classes, att_var *scores,
                                    const att_item_targets *targets)
 {
     int32_t *indexes = att_alloc(ctx, (size_t)targets->n, sizeof *indexes);
     if (!indexes)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(ctx));
     for (int64_t i = 0; i < targets->n; i++)
-        indexes[i] = learnt->index[targets->items[i]];
+        indexes[i] = classes->index[targets->items[i]];
     att_var *y = att_cross_entropy(t, scores, indexes, ATT_OPTIONS(att_cross_entropy_options, .sum = true));
     att_free(ctx, indexes);
     return y;
 }
 
-/* Cross entropy of the softmax over all items that are learnt. Where content is added to their vectors, scores are held
- * as a whole. */
-static att_var *softmax(att_tape *t, const att_recommender *m, const att_item_softmax_classes *learnt, att_var *x,
+/* Cross entropy of the softmax over all items of the training data. Where content is added to their vectors, scores are
+ * held as a whole. */
+static att_var *softmax(att_tape *t, const att_recommender *m, const att_item_softmax_classes *classes, att_var *x,
                         const att_item_targets *targets)
 {
     const att_cross_entropy_options sum = {.size = sizeof sum, .classes = m->config.info.items, .sum = true};
     if (!m->content)
-        return att_linear_cross_entropy(t, x, m->item, learnt->bias, targets->items, &sum);
+        return att_linear_cross_entropy(t, x, m->item, classes->bias, targets->items, &sum);
     att_var *table =
-        learnt->items ? att_recommender_embedding(t, m, learnt->items, learnt->n) : att_recommender_table(t, m);
+        classes->items ? att_recommender_embedding(t, m, classes->items, classes->n) : att_recommender_table(t, m);
     att_var *scores = att_matmul(t, x, table, false, true);
-    return learnt->items ? softmax_of_classes(t, m->model.ctx, learnt, scores, targets)
-                         : att_cross_entropy(t, scores, targets->items, &sum);
+    return classes->items ? softmax_of_classes(t, m->model.ctx, classes, scores, targets)
+                          : att_cross_entropy(t, scores, targets->items, &sum);
 }
 
 /* Scores of candidates -> [n, count]. Where content is added to their vectors, these and states are copied for each. */
@@ -85,7 +85,7 @@ att_var *att_item_loss_apply(att_tape *t, const att_recommender *m, const att_it
     const int64_t n = targets->n, negatives = c->negatives;
     att_ctx *ctx = m->model.ctx;
     if (c->loss == ATT_ITEM_LOSS_SOFTMAX)
-        return softmax(t, m, &c->learnt, x, targets);
+        return softmax(t, m, &c->classes, x, targets);
     att_var *s = scores(t, m, x, targets, 1 + negatives);
     if (c->loss == ATT_ITEM_LOSS_SAMPLED_SOFTMAX)
         return sampled_softmax(t, ctx, s, n);

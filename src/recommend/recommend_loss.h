@@ -8,7 +8,7 @@ typedef struct att_item_loss_config {
     att_item_loss loss;
     int64_t negatives; /* at a position; 0: of ATT_ITEM_LOSS_SOFTMAX */
     double beta;       /* of ATT_ITEM_LOSS_GBCE */
-    att_item_softmax_classes learnt;
+    att_item_softmax_classes classes;
 } att_item_loss_config;
 
 /* Positions whose next item is known */
@@ -18,7 +18,7 @@ typedef struct att_item_targets {
     const int32_t *candidates; /* [n, 1 + negatives]: the item, then the negatives; of losses with negatives */
 } att_item_targets;
 
-/* beta = a (t (1 - 1 / a) + 1 / a), a = negatives / (items - 1), at most 1; of the items that are learnt */
+/* beta = a (t (1 - 1 / a) + 1 / a), a = negatives / (items - 1), at most 1; of the items of the training data */
 double att_gbce_beta(double calibration, int64_t negatives, int64_t items);
 /* The sum of the losses of states x [n, hidden] -> [1] */
 att_var *att_item_loss_apply(att_tape *t, const att_recommender *m, const att_item_loss_config *c, att_var *x,

@@ -100,8 +100,8 @@ static att_status make_batches(recommender_data *t)
                                        .items = t->log.items,
                                        .max = t->model->config.info.max_positions,
                                        .negatives = t->loss.negatives,
-                                       .drawn = t->loss.learnt.items,
-                                       .n_drawn = t->loss.learnt.n,
+                                       .drawn = t->loss.classes.items,
+                                       .n_drawn = t->loss.classes.n,
                                        .batch = o->batch,
                                        .masked = t->model->architecture->mask,
                                        .mask_share = o->mask_share,
@@ -115,7 +115,7 @@ static att_status make_batches(recommender_data *t)
 static att_status complete(recommender_data *t)
 {
     att_recommender_training_options *o = &t->options;
-    const int64_t others = t->loss.learnt.n - 1;
+    const int64_t others = t->loss.classes.n - 1;
     if (!t->model->architecture->mask && (o->mask_share > 0 || o->last_mask_share > 0))
         return att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "options.%s is %g, but the model is %s, which masks no items",
                         o->mask_share > 0 ? "mask_share" : "last_mask_share",
@@ -145,7 +145,7 @@ static att_status open_data(void *self, const char *folder, bool resume)
     if (!e && folder)
         e = o->settings ? make_model(t) : open_model(t);
     e = e ? e : match_items(t, false);
-    e = e ? e : att_item_softmax_classes_find(t->model, o->data->counts, &t->loss.learnt);
+    e = e ? e : att_item_softmax_classes_find(t->model, o->data->counts, &t->loss.classes);
     e = e ? e : complete(t);
     e = e ? e : make_batches(t);
     e = e ? e : att_recommender_set_counts(t->model, o->data->counts);
@@ -159,7 +159,7 @@ static void free_data(void *self)
 {
     recommender_data *t = self;
     att_history_batches_free(t->batches);
-    att_item_softmax_classes_free(t->base.ctx, &t->loss.learnt);
+    att_item_softmax_classes_free(t->base.ctx, &t->loss.classes);
     if (t->base.in_memory)
         t->model->trainings--;
     else
@@ -168,7 +168,7 @@ static void free_data(void *self)
 
 /* ---- training */
 
-/* All but content, which is not learnt */
+/* All but content, which is not trained */
 static att_param *param(const void *self, int64_t i, const char **name)
 {
     const att_recommender *m = ((const recommender_data *)self)->model;

@@ -27,7 +27,7 @@ static att_status read_counts(att_recommender *m)
     if (e)
         return e;
     if (v.dtype != ATT_I64 || v.rank != 1 || v.dim[0] != items)
-        return att_fail(m->model.ctx, ATT_ERR_FORMAT, "%s: tensor \"counts\" is no i64 [%lld]", c->path,
+        return att_fail(m->model.ctx, ATT_ERR_FORMAT, "%s: tensor \"counts\" is not an i64 [%lld]", c->path,
                         (long long)items);
     const int64_t *counts = v.data;
     for (int64_t i = 0; i < items; i++)
@@ -233,9 +233,10 @@ att_param *att_recommender_param(const att_recommender *m, int64_t i, const char
 
 static att_status check_trainable(const att_recommender *m, const char *function)
 {
-    return m->model.trainable ? ATT_OK
-                              : att_fail(m->model.ctx, ATT_ERR_ARGUMENT,
-                                         "%s: the model does not learn: it comes from att_recommender_open", function);
+    return m->model.trainable
+               ? ATT_OK
+               : att_fail(m->model.ctx, ATT_ERR_ARGUMENT,
+                          "%s: the model is not trainable: it comes from att_recommender_open", function);
 }
 
 att_status att_recommender_set_counts(att_recommender *m, const int64_t *counts)
@@ -270,7 +271,7 @@ static void copy_rows(att_param *to, const att_param *from, bool mask)
     att_param_invalidate(to);
 }
 
-/* What `from` has learnt, to a model that has further items */
+/* The trained parameters of `from`, to a model that has further items */
 static att_status inherit(att_recommender *m, const att_recommender *from)
 {
     const char *name;

@@ -51,7 +51,7 @@ struct att_recommender {
     int trainings;                      /* that are open and refer to its parameters */
     att_param *item;                    /* [rows, hidden]: items' own vectors, and the mask's */
     att_param *position;                /* [max_positions, hidden] */
-    att_param *content;                 /* [rows, content_width], never learnt; or NULL */
+    att_param *content;                 /* [rows, content_width], never trained; or NULL */
     att_tensor content_value;           /* of it, f32 */
     float *content_data;                /* of that, where the parameter is of another type; or NULL */
     const att_nn_linear *projection;    /* of content; or NULL */
@@ -60,9 +60,9 @@ struct att_recommender {
     const att_nn_norm *embedding_norm;  /* BERT4Rec, whose states are transformed before the last norm */
     const att_nn_linear *transform;
     att_dropout_plans *plans;
-    att_param *table;          /* [items, hidden]: vectors of all items, of a model that does not learn */
+    att_param *table;          /* [items, hidden]: vectors of all items, of a model that is not trainable */
     float *table_data;         /* of it; or NULL: that of item */
-    att_items_without without; /* of a model that does not learn */
+    att_items_without without; /* of a model that is not trainable */
 };
 
 /* ---- config.json (recommender_config.c) */
@@ -105,7 +105,7 @@ void att_dropout_plans_free(att_dropout_plans *p);
 
 /* ---- what recommending and training share (recommend_score.c) */
 
-/* Vectors of all items as a parameter, for products with states. Of a model that learns they are those of now. */
+/* Vectors of all items as a parameter, for products with states. Of a trainable model they are those of now. */
 typedef struct att_item_table {
     att_param *param; /* [items, hidden] */
     att_param *own;   /* or NULL: the model's */

@@ -202,7 +202,7 @@ att_var *att_recommender_apply(att_tape *t, const att_recommender *m, const int3
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s", att_error(m->model.ctx));
     if (o.dropout != 0 && !m->model.trainable)
         return att_tape_fail(t, ATT_ERR_ARGUMENT,
-                             "%s: dropout is %g, but the model does not learn: it comes from att_recommender_open",
+                             "%s: dropout is %g, but the model is not trainable: it comes from att_recommender_open",
                              m->config.info.type, (double)o.dropout);
     int64_t *starts = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *starts);
     if (!starts)

@@ -10,7 +10,7 @@
 
 enum {
     BATCH_TOKENS = 256, /* per batch: activations fit in the L2 cache */
-    TEXTS_PER_TASK = 64 /* texts that a thread tokenises per task */
+    TEXTS_PER_TASK = 64 /* texts that a thread tokenizes per task */
 };
 
 /* ---- open and close */

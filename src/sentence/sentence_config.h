@@ -15,7 +15,7 @@ typedef struct att_modules {
     int64_t dim;        /* of the pooled embedding */
     att_pooling pooling;
     bool normalized;
-    bool lower_case; /* convert text to lower case before tokenisation */
+    bool lower_case; /* convert text to lower case before tokenization */
     bool plain;      /* there is no modules.json */
     att_similarity similarity;
 } att_modules;

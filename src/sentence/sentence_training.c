@@ -86,18 +86,18 @@ static att_status allocate(sentence_data *t)
     const att_sentence_training_options *o = &t->options;
     const int64_t n = o->pairs, batch = o->batch, texts = o->columns * batch;
     const bool scored = o->loss == ATT_LOSS_COSINE_SIMILARITY, ranking = o->loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING,
-               labelled = o->loss == ATT_LOSS_SOFTMAX;
+               labeled = o->loss == ATT_LOSS_SOFTMAX;
     bool ok = true;
     t->tokens = array(t, true, o->columns * n, sizeof *t->tokens, &ok);
     t->score = array(t, scored, n, sizeof *t->score, &ok);
-    t->label = array(t, labelled, n, sizeof *t->label, &ok);
+    t->label = array(t, labeled, n, sizeof *t->label, &ok);
     t->order = array(t, true, n, sizeof *t->order, &ok);
     t->first = array(t, ranking, n + 1, sizeof *t->first, &ok);
     t->ids = array(t, true, texts * t->model->modules.max_tokens, sizeof *t->ids, &ok);
     t->offsets = array(t, true, texts + 1, sizeof *t->offsets, &ok);
     t->sequence_ids = array(t, true, texts, sizeof *t->sequence_ids, &ok);
     t->target = array(t, scored, batch, sizeof *t->target, &ok);
-    t->class = array(t, ranking || labelled, batch, sizeof *t->class, &ok);
+    t->class = array(t, ranking || labeled, batch, sizeof *t->class, &ok);
     return ok ? ATT_OK : ATT_ERR_MEMORY;
 }
 

@@ -30,7 +30,7 @@ att_status att_sentence_write(const att_sentence *m, const char *folder, att_dty
     char to[ATT_MAX_PATH];
     if (att_bert_params(m->bert) == 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT,
-                        "att_sentence_write: the model comes from att_sentence_open, and does not learn");
+                        "att_sentence_write: the model comes from att_sentence_open, and is not trainable");
     att_status s = att_copy_files(ctx, p->folder, folder, of_all, p->plain ? 0 : 1);
     for (int i = p->n - 1; !s && i >= 0; i--)
         s = copy_module(m, folder, i, to);

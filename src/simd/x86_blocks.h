@@ -1,4 +1,4 @@
-/* Parts of quantised blocks, and their scales, as avx2.h and avx512.h load them. */
+/* Parts of quantized blocks, and their scales, as avx2.h and avx512.h load them. */
 #ifndef ATT_SIMD_X86_BLOCKS_H
 #define ATT_SIMD_X86_BLOCKS_H
 

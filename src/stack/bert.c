@@ -164,7 +164,7 @@ att_var *att_bert_apply_with_dropout(att_tape *t, const att_bert *m, const int32
     if (!att_tape_require(t, "bert", ATT_NAMED({"m", m})))
         return NULL;
     if (!m->model.trainable)
-        return att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: the model does not learn: it comes from att_bert_open");
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "bert: the model is not trainable: it comes from att_bert_open");
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = n};
     const att_nn_dropout dropout = {sizeof dropout, m->config.hidden_dropout, seed, &at, sequence_ids};
     return apply(t, m, ids, offsets, n, &dropout);

@@ -163,7 +163,7 @@ att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_par
     }
     const att_tensor *w = att_param_value(weight);
     const att_top_columns what = {bias ? att_param_floats(bias) : NULL, except, 1, out, NULL};
-    /* Quantised weights are no larger than the bounds' copy of them would be. */
+    /* Quantized weights are no larger than the bounds' copy of them would be. */
     const bool bounds = !att_is_quantized(w->dtype) && w->dim[1] <= ATT_INT8_MOST;
     if ((bias && !what.bias) ||
         !(bounds ? search_with_bounds : att_tape_topk)(t, value.dim[0], value.data, weight, &what))

@@ -1,4 +1,4 @@
-/* Batch normalisation: each channel is normalised over all rows. Sums are made in double, over blocks of rows and then
+/* Batch normalization: each channel is normalized over all rows. Sums are made in double, over blocks of rows and then
  * over the blocks in ascending order, so that their bits depend on the shape alone. */
 #include "tape/tape.h"
 
@@ -42,7 +42,7 @@ static void add_squares(const batch_norm_job *j, int64_t row, double *sum)
         sum[c] += ((double)x[c] - j->mean[c]) * ((double)x[c] - j->mean[c]);
 }
 
-/* dbeta and dgamma: dy, and dy times the normalised x */
+/* dbeta and dgamma: dy, and dy times the normalized x */
 static void add_grads(const batch_norm_job *j, int64_t row, double *sum)
 {
     const float *x = j->x + row * j->channels, *dy = j->dy + row * j->channels;
@@ -110,7 +110,7 @@ static void add_dx(const void *arg, int64_t first, int64_t last)
     }
 }
 
-/* With xn the normalised x and n rows: dx = gamma rstd (dy - sum(dy) / n - xn sum(dy xn) / n), as the statistics of a
+/* With xn the normalized x and n rows: dx = gamma rstd (dy - sum(dy) / n - xn sum(dy xn) / n), as the statistics of a
  * batch depend on x, too; running statistics do not: dx = gamma rstd dy. */
 static att_status backward(att_tape *t, const att_step *s)
 {
@@ -215,7 +215,7 @@ static bool find_statistics(att_tape *t, batch_norm_job *j, const att_tensor *ru
 }
 
 /* y = scale (x - mean) + shift */
-static void normalise(const void *arg, int64_t first, int64_t last)
+static void normalize(const void *arg, int64_t first, int64_t last)
 {
     const batch_norm_job *j = arg;
     for (int64_t row = first; row < last; row++) {
@@ -231,7 +231,7 @@ static void apply(att_ctx *ctx, batch_norm_job *j, const float *gamma, const flo
     for (int64_t c = 0; c < j->channels; c++)
         scale[c] = (double)gamma[c] * j->rstd[c], shift[c] = (double)beta[c];
     j->scale = scale, j->shift = shift;
-    att_tape_for_rows(ctx, j->rows, j->channels, normalise, j);
+    att_tape_for_rows(ctx, j->rows, j->channels, normalize, j);
 }
 
 /* running = (1 - momentum) running + momentum batch; the variance of the batch as of a sample, divided by n - 1 */

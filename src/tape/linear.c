@@ -27,7 +27,7 @@ static bool check(att_tape *t, const att_tensor *x, const att_param *weight, con
         return false;
     const int64_t dim[] = {x->dim[0], att_param_value(weight)->dim[0]};
     if ((unsigned)act > ATT_QUICK_GELU)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "linear: %d is no activation", (int)act);
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "linear: %d is not an activation", (int)act);
     else if (residual && (residual->rank != 2 || residual->dim[0] != dim[0] || residual->dim[1] != dim[1]))
         att_tape_fail(t, ATT_ERR_SHAPE, "linear: residual is %s but the result is [%lld, %lld]",
                       att_shape_of(residual).text, (long long)dim[0], (long long)dim[1]);

@@ -28,7 +28,7 @@ typedef struct logits_block {
     int64_t row, rows, first, classes;
     float *z; /* [rows, stride] */
     int64_t stride;
-    float *packed; /* weight of the block, for one of the products; or scratch of quantised ones */
+    float *packed; /* weight of the block, for one of the products; or scratch of quantized ones */
 } logits_block;
 
 /* The numbers of p as floats, NULL if p is NULL or has none; false: error set */

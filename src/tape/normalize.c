@@ -1,4 +1,4 @@
-/* L2 normalisation: each row divided by max(its norm, eps) */
+/* L2 normalization: each row divided by max(its norm, eps) */
 #include "tape/tape.h"
 
 #include <math.h>

@@ -38,7 +38,7 @@ att_status att_param_new(att_ctx *ctx, const att_tensor *value, att_param **out)
     if (s)
         return s;
     if (!att_is_real(value->dtype))
-        return att_fail(ctx, ATT_ERR_DTYPE, "value is %s, not f32, f16, bf16 or quantised",
+        return att_fail(ctx, ATT_ERR_DTYPE, "value is %s, not f32, f16, bf16 or quantized",
                         att_dtype_name(value->dtype));
     if (value->rank < 1)
         return att_fail(ctx, ATT_ERR_SHAPE, "value is of rank %d, expected 1 to %d", value->rank, ATT_MAX_RANK);

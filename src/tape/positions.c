@@ -14,7 +14,7 @@ bool att_tape_check_positions(att_tape *t, const char *op, const att_tensor *x, 
         att_tape_check_offsets(t, op, x, p->offsets, p->n);
     for (int64_t b = 0; !t->status && p->offsets && p->starts && b < p->n; b++)
         if (p->starts[b] < 0 || p->starts[b] > INT64_MAX - tokens)
-            att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: starts[%lld] = %lld is no position", op, (long long)b,
+            att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: starts[%lld] = %lld is not a position", op, (long long)b,
                           (long long)p->starts[b]);
     for (int64_t i = 0; !t->status && p->position_ids && i < tokens; i++)
         if (p->position_ids[i] < 0)

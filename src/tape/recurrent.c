@@ -39,7 +39,7 @@ static const float *before(const frame *f, const states *x, const sequence *s, i
 
 static float *gates_of(const frame *f, int64_t row) { return f->gates + row * (f->cell->gates + 1) * f->units; }
 
-/* Number of sequences still running at step `at`; `running`: that of a neighbouring step. */
+/* Number of sequences still running at step `at`; `running`: that of a neighboring step. */
 static int64_t running_at(const frame *f, int64_t at, int64_t running)
 {
     while (running < f->n && f->sequence[running].length > at)

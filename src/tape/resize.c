@@ -31,7 +31,7 @@ static bool allocate_axis(att_tape *t, resize_axis *a)
 
 /* ---- the weights of an axis, as PyTorch has them with align_corners = False */
 
-/* How an output is made: of the inputs near its centre, weighted by a filter of their distance. */
+/* How an output is made: of the inputs near its center, weighted by a filter of their distance. */
 typedef struct resize_filter {
     bool cubic, antialias;
     double scale; /* inputs for each output */
@@ -80,7 +80,7 @@ static bool make_axis(att_tape *t, const resize_filter *f, resize_axis *a)
     return true;
 }
 
-/* b = a transposed. The rows of a that have a weight for input i are neighbours, as first ascends. */
+/* b = a transposed. The rows of a that have a weight for input i are neighbors, as first ascends. */
 static bool transpose_axis(att_tape *t, const resize_axis *a, resize_axis *b)
 {
     *b = (resize_axis){.in = a->out, .out = a->in};

@@ -47,7 +47,7 @@ static bool check(att_tape *t, const att_tensor *x, const int64_t *offsets, int6
     if (x->rank != 2)
         att_tape_fail(t, ATT_ERR_SHAPE, "pool: x is %s, not [tokens, features]", att_shape_of(x).text);
     else if ((unsigned)kind > ATT_POOL_MAX)
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "pool: %d is no pooling", (int)kind);
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "pool: %d is not a pooling", (int)kind);
     else
         att_tape_check_offsets(t, "pool", x, offsets, n);
     return !t->status;

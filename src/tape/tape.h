@@ -92,7 +92,7 @@ struct att_tape {
 bool att_tape_options_read(att_tape *t, const char *op, void *dst, size_t dst_size, const void *src, const char *type);
 /* False if an operation must not start: the tape is NULL or has failed, or the call was cancelled. */
 bool att_tape_ready(att_tape *t);
-/* A new variable with uninitialised values. */
+/* A new variable with uninitialized values. */
 att_var *att_tape_var(att_tape *t, int rank, const int64_t *dim);
 /* The same in the shape of x; NULL as well where x is NULL, or the operation need not start. */
 att_var *att_tape_like(att_tape *t, const att_var *x);
@@ -206,7 +206,7 @@ att_status att_tape_product(att_tape *t, const att_matmul_args *args);
 /* Checks that x [rows, in], weight [out, in] and bias [out] or NULL make a linear layer (linear.c) */
 bool att_tape_check_linear(att_tape *t, const char *op, const att_tensor *x, const att_param *weight,
                            const att_param *bias);
-/* y [m, n] = e(x [m, k] weight^T), of a quantised weight [n, k] (linear.c); false: memory */
+/* y [m, n] = e(x [m, k] weight^T), of a quantized weight [n, k] (linear.c); false: memory */
 bool att_tape_multiply_quantized(att_tape *t, const att_tensor *x, const att_param *weight, const att_epilogue *e,
                                  float *y);
 /* Checks the arguments of argmax and topk; the value of x, or false: the tape has failed (topk.c) */

@@ -24,7 +24,7 @@ typedef struct topk_job {
     const float *packed;    /* the weights, or these: */
     const uint16_t *codes;
     bool bf16;                          /* what codes are */
-    att_quantized_args blocks;          /* quantised, with x; or b NULL */
+    att_quantized_args blocks;          /* quantized, with x; or b NULL */
     const float *bias;                  /* [n] or NULL */
     const att_excluded_columns *except; /* or NULL */
     int64_t segments, threads;

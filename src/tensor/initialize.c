@@ -1,4 +1,4 @@
-/* Initialisation of parameters: random numbers by position, without a state */
+/* Initialization of parameters: random numbers by position, without a state */
 #include "attend_learn.h"
 #include "attend_util.h"
 #include "base/math.h"

@@ -1,4 +1,4 @@
-/* Rows of quantised blocks, to and from f32, with the bits of ggml's reference (the Python package gguf). */
+/* Rows of quantized blocks, to and from f32, with the bits of ggml's reference (the Python package gguf). */
 #include "tensor/tensor.h"
 #include "kernel/kernel.h"
 

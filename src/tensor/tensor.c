@@ -88,7 +88,7 @@ bool att_overlap(const att_tensor *a, const att_tensor *b)
     return pa + (uintptr_t)a_low < pb + (uintptr_t)b_high && pb + (uintptr_t)b_low < pa + (uintptr_t)a_high;
 }
 
-/* A quantised view is in whole blocks. */
+/* A quantized view is in whole blocks. */
 static att_status check_blocks(att_ctx *ctx, const char *name, const att_tensor *t)
 {
     const int last = t->rank - 1;
@@ -107,7 +107,7 @@ static att_status check_form(att_ctx *ctx, const char *name, const att_tensor *t
 {
     int64_t low, high;
     if (!known(t->dtype))
-        return att_fail(ctx, ATT_ERR_DTYPE, "%s.dtype = %d is no att_dtype", name, (int)t->dtype);
+        return att_fail(ctx, ATT_ERR_DTYPE, "%s.dtype = %d is not an att_dtype", name, (int)t->dtype);
     if (t->rank < 0 || t->rank > ATT_MAX_RANK)
         return att_fail(ctx, ATT_ERR_SHAPE, "%s.rank = %d is not from 0 to %d", name, t->rank, ATT_MAX_RANK);
     for (int i = 0; i < t->rank; i++)

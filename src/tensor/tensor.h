@@ -10,7 +10,7 @@
 int64_t att_count(const att_tensor *t);
 /* Of blocks: ATT_Q8_0 and the like. */
 bool att_is_quantized(att_dtype t);
-/* f32, f16, bf16, or quantised: what att_tensor_convert converts into one another */
+/* f32, f16, bf16, or quantized: what att_tensor_convert converts into one another */
 bool att_is_real(att_dtype t);
 /* Rows of blocks (quantize.c): blocks -> x [n], and x [n] -> blocks, n in whole blocks */
 void att_dequantize(att_dtype t, int64_t n, const void *blocks, float *x);

@@ -14,7 +14,7 @@ void att_bert_normalizer_init(att_bert_normalizer *w, const att_bert_settings *s
     w->bytes = 0;
 }
 
-/* ---- splitting normalised characters into words */
+/* ---- splitting normalized characters into words */
 
 static void end_word(att_bert_normalizer *w)
 {
@@ -46,7 +46,7 @@ static void split(att_bert_normalizer *w, uint32_t c)
         end_word(w);
 }
 
-/* ---- normalisation */
+/* ---- normalization */
 
 static void lower(att_bert_normalizer *w, uint32_t c)
 {

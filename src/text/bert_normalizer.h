@@ -24,7 +24,7 @@ typedef struct att_bert_settings {
 
 typedef struct att_bert_normalizer {
     const att_bert_settings *settings;
-    /* Called with each word: normalised UTF-8 [bytes], not zero-terminated; truncated if it is too long. */
+    /* Called with each word: normalized UTF-8 [bytes], not zero-terminated; truncated if it is too long. */
     void (*emit)(void *user, const char *word, size_t bytes, bool too_long);
     void *user;
     bool full;      /* set by the user: no more words are accepted */

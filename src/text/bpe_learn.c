@@ -1,7 +1,7 @@
 /* Learns byte-pair merges. All words are concatenated into an array of positions, one for each character; the first and
- * last position of a symbol store which symbol it is, so its neighbours are found by its length. For each pair of
+ * last position of a symbol store which symbol it is, so its neighbors are found by its length. For each pair of
  * adjacent symbols its count and its occurrences are stored, and a heap orders pairs by count. A merge visits only the
- * occurrences of its pair. Counts in the heap may be too high, since merges remove neighbours; such a pair is put back
+ * occurrences of its pair. Counts in the heap may be too high, since merges remove neighbors; such a pair is put back
  * with its current count when it reaches the top. */
 #include "text/bpe_learn.h"
 
@@ -21,7 +21,7 @@ typedef struct symbol {
 } symbol;
 
 typedef struct position {
-    int32_t symbol; /* or NONE: inside a symbol, or not learnt from */
+    int32_t symbol; /* or NONE: inside a symbol, or not trained on */
     uint32_t word;
 } position;
 
@@ -43,7 +43,7 @@ typedef struct heap_item {
     int32_t pair;
 } heap_item;
 
-typedef struct bpe_learner {
+typedef struct bpe_trainer {
     att_ctx *ctx;
     att_vocabulary *symbols;
     symbol *info; /* [symbols->size] */
@@ -54,15 +54,15 @@ typedef struct bpe_learner {
     att_bytes positions, pairs, occurrences, heap, touched; /* position, pair, occurrence, heap_item, int32_t */
     int32_t free;                                           /* free list of occurrences, or NONE */
     att_hash_table by_symbols;                              /* pairs */
-} bpe_learner;
+} bpe_trainer;
 
-static position *position_at(const bpe_learner *l, int32_t i) { return (position *)(void *)l->positions.data + i; }
-static pair *pair_at(const bpe_learner *l, int32_t i) { return (pair *)(void *)l->pairs.data + i; }
-static occurrence *occurrence_at(const bpe_learner *l, int32_t i)
+static position *position_at(const bpe_trainer *l, int32_t i) { return (position *)(void *)l->positions.data + i; }
+static pair *pair_at(const bpe_trainer *l, int32_t i) { return (pair *)(void *)l->pairs.data + i; }
+static occurrence *occurrence_at(const bpe_trainer *l, int32_t i)
 {
     return (occurrence *)(void *)l->occurrences.data + i;
 }
-static heap_item *heap_item_at(const bpe_learner *l, size_t i) { return (heap_item *)(void *)l->heap.data + i; }
+static heap_item *heap_item_at(const bpe_trainer *l, size_t i) { return (heap_item *)(void *)l->heap.data + i; }
 
 /* ---- hash table of pairs */
 
@@ -72,7 +72,7 @@ static uint32_t hash_of(int32_t left, int32_t right) /* Fibonacci hashing (Knuth
     return (uint32_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 32);
 }
 
-static att_hash_slot *slot_of(const bpe_learner *l, int32_t left, int32_t right)
+static att_hash_slot *slot_of(const bpe_trainer *l, int32_t left, int32_t right)
 {
     const uint32_t hash = hash_of(left, right);
     for (uint32_t i = 0;; i++) {
@@ -84,7 +84,7 @@ static att_hash_slot *slot_of(const bpe_learner *l, int32_t left, int32_t right)
 }
 
 /* The symbol of a merged pair; length 0: the pair must not be merged. */
-static symbol joined(const bpe_learner *l, int32_t left, int32_t right)
+static symbol joined(const bpe_trainer *l, int32_t left, int32_t right)
 {
     if (left < 0 || right < 0)
         return (symbol){0};
@@ -94,31 +94,31 @@ static symbol joined(const bpe_learner *l, int32_t left, int32_t right)
     return fits ? (symbol){a.length + b.length, b.class} : (symbol){0};
 }
 
-/* ---- neighbours */
+/* ---- neighbors */
 
-static int32_t length_of(const bpe_learner *l, int32_t symbol) { return symbol == NONE ? 1 : l->info[symbol].length; }
+static int32_t length_of(const bpe_trainer *l, int32_t symbol) { return symbol == NONE ? 1 : l->info[symbol].length; }
 
 /* The position if it is in the word, or NONE. */
-static int32_t in_word(const bpe_learner *l, int32_t at, uint32_t word)
+static int32_t in_word(const bpe_trainer *l, int32_t at, uint32_t word)
 {
     const int32_t n = (int32_t)(l->positions.count / sizeof(position));
     return at >= 0 && at < n && position_at(l, at)->word == word ? at : NONE;
 }
 
 /* The first position of the symbol after the one at `at`, or of the one before it. NONE: end of the word. */
-static int32_t after(const bpe_learner *l, int32_t at)
+static int32_t after(const bpe_trainer *l, int32_t at)
 {
     const position *p = position_at(l, at);
     return in_word(l, at + length_of(l, p->symbol), p->word);
 }
 
-static int32_t before(const bpe_learner *l, int32_t at)
+static int32_t before(const bpe_trainer *l, int32_t at)
 {
     const int32_t last = in_word(l, at - 1, position_at(l, at)->word);
     return last == NONE ? NONE : last + 1 - length_of(l, position_at(l, last)->symbol);
 }
 
-static int32_t symbol_after(const bpe_learner *l, int32_t at)
+static int32_t symbol_after(const bpe_trainer *l, int32_t at)
 {
     const int32_t next = after(l, at);
     return next == NONE ? NONE : position_at(l, next)->symbol;
@@ -127,7 +127,7 @@ static int32_t symbol_after(const bpe_learner *l, int32_t at)
 /* ---- counting */
 
 /* Adds an occurrence, reusing the free list. */
-static int32_t add_occurrence(bpe_learner *l, int32_t at)
+static int32_t add_occurrence(bpe_trainer *l, int32_t at)
 {
     const int32_t v = l->free;
     if (v == NONE) {
@@ -139,7 +139,7 @@ static int32_t add_occurrence(bpe_learner *l, int32_t at)
     return v;
 }
 
-static void add_pair(bpe_learner *l, int32_t at)
+static void add_pair(bpe_trainer *l, int32_t at)
 {
     const position *p = position_at(l, at);
     const int32_t right = symbol_after(l, at);
@@ -169,7 +169,7 @@ static void add_pair(bpe_learner *l, int32_t at)
         l->pairs.status = att_hash_reserve(&l->by_symbols, l->by_symbols.count + 1);
 }
 
-static void remove_pair(bpe_learner *l, int32_t at)
+static void remove_pair(bpe_trainer *l, int32_t at)
 {
     const position *p = position_at(l, at);
     const int32_t right = symbol_after(l, at);
@@ -180,7 +180,7 @@ static void remove_pair(bpe_learner *l, int32_t at)
 
 /* ---- the heap */
 
-static bool better(const bpe_learner *l, heap_item x, heap_item y)
+static bool better(const bpe_trainer *l, heap_item x, heap_item y)
 {
     if (x.count != y.count)
         return x.count > y.count;
@@ -192,7 +192,7 @@ static bool better(const bpe_learner *l, heap_item x, heap_item y)
     return a->left != b->left ? a->left < b->left : a->right < b->right;
 }
 
-static void push(bpe_learner *l, int32_t i)
+static void push(bpe_trainer *l, int32_t i)
 {
     const heap_item w = {pair_at(l, i)->count, i};
     size_t at = l->heap.count / sizeof w;
@@ -204,7 +204,7 @@ static void push(bpe_learner *l, int32_t i)
     *heap_item_at(l, at) = w;
 }
 
-static heap_item pop(bpe_learner *l)
+static heap_item pop(bpe_trainer *l)
 {
     const size_t n = l->heap.count / sizeof(heap_item) - 1;
     const heap_item top = *heap_item_at(l, 0), last = *heap_item_at(l, n);
@@ -223,7 +223,7 @@ static heap_item pop(bpe_learner *l)
 }
 
 /* Pushes all touched pairs. */
-static void push_touched(bpe_learner *l)
+static void push_touched(bpe_trainer *l)
 {
     const int32_t *touched = (const int32_t *)(const void *)l->touched.data;
     for (size_t i = 0; i < l->touched.count / sizeof *touched; i++) {
@@ -235,7 +235,7 @@ static void push_touched(bpe_learner *l)
 
 /* ---- learning */
 
-static att_status first_failure(const bpe_learner *l)
+static att_status first_failure(const bpe_trainer *l)
 {
     const att_bytes *all[] = {&l->positions, &l->pairs, &l->occurrences, &l->heap, &l->touched};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -257,7 +257,7 @@ static int32_t class_of(const char *s, size_t bytes)
 }
 
 /* Adds the positions of a word. */
-static void add_word(bpe_learner *l, uint32_t word)
+static void add_word(bpe_trainer *l, uint32_t word)
 {
     const char *at = l->text + l->words[word].begin, *end = at + l->words[word].bytes;
     for (size_t n; at < end; at += n) {
@@ -266,7 +266,7 @@ static void add_word(bpe_learner *l, uint32_t word)
     }
 }
 
-static att_status set_up(bpe_learner *l, size_t n_words)
+static att_status set_up(bpe_trainer *l, size_t n_words)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < n_words; i++)
@@ -290,7 +290,7 @@ static att_status set_up(bpe_learner *l, size_t n_words)
 }
 
 /* The merged symbol of a pair, which may exist from another pair; NONE: an error. */
-static int32_t make_symbol(bpe_learner *l, const pair *p)
+static int32_t make_symbol(bpe_trainer *l, const pair *p)
 {
     char text[4 * ATT_MAX_SYMBOL];
     const att_vocabulary_token a = l->symbols->tokens[p->left], b = l->symbols->tokens[p->right];
@@ -308,7 +308,7 @@ static int32_t make_symbol(bpe_learner *l, const pair *p)
 }
 
 /* Merges the pair at `at`. */
-static void merge_at(bpe_learner *l, int32_t at, int32_t symbol)
+static void merge_at(bpe_trainer *l, int32_t at, int32_t symbol)
 {
     const int32_t second = after(l, at), first = before(l, at);
     if (first != NONE)
@@ -321,7 +321,7 @@ static void merge_at(bpe_learner *l, int32_t at, int32_t symbol)
     add_pair(l, at);
 }
 
-static att_status merge(bpe_learner *l, int32_t i)
+static att_status merge(bpe_trainer *l, int32_t i)
 {
     const pair p = *pair_at(l, i);
     const int32_t symbol = make_symbol(l, &p);
@@ -342,7 +342,7 @@ static att_status merge(bpe_learner *l, int32_t i)
     return first_failure(l);
 }
 
-static att_status learn(bpe_learner *l)
+static att_status learn(bpe_trainer *l)
 {
     enum { STEPS = 64 }; /* merges between two progress calls and checks for cancellation */
     const int64_t from = l->n_symbols, to = l->symbols->size;
@@ -373,7 +373,7 @@ att_status att_bpe_learn(att_vocabulary *symbols, int64_t *n, const char *text, 
                          const att_vocab_options *options)
 {
     att_ctx *ctx = symbols->ctx;
-    bpe_learner l = {.ctx = ctx,
+    bpe_trainer l = {.ctx = ctx,
                      .symbols = symbols,
                      .n_symbols = *n,
                      .options = options,

@@ -20,7 +20,7 @@ static void check_unit(const att_charsmap *m, att_proto *p, uint32_t index)
             att_proto_fail(p, ATT_ERR_FORMAT, "\"%s\": unit %u leads to unit %u, but there are %zu", field_name, index,
                            base | 0xFF, m->units);
         else if (ends_key(unit) && !is_leaf(m->unit[base]))
-            att_proto_fail(p, ATT_ERR_FORMAT, "\"%s\": a key ends at unit %u, but unit %u is no leaf", field_name,
+            att_proto_fail(p, ATT_ERR_FORMAT, "\"%s\": a key ends at unit %u, but unit %u is not a leaf", field_name,
                            index, base);
         return;
     }

@@ -1,4 +1,4 @@
-/* The normalisation rules of a SentencePiece model: at each position the longest matching key is replaced.
+/* The normalization rules of a SentencePiece model: at each position the longest matching key is replaced.
  *
  * The field precompiled_charsmap consists of the size in bytes of the trie (4 bytes, little-endian), the trie of the
  * keys, and the zero-terminated replacements. The trie is a double array as made by the library Darts-clone, of units
@@ -41,7 +41,7 @@ typedef struct att_rule {
 /* Appends the field for rules [n] to `out` (charsmap_write.c); of rules with equal keys one is used. */
 att_status att_charsmap_write(att_bytes *out, const char *text, const att_rule *rules, size_t n);
 
-/* Appends the field for Unicode normalisation form NFKC (nfkc.c): maps each character to its NFKC form, and each
+/* Appends the field for Unicode normalization form NFKC (nfkc.c): maps each character to its NFKC form, and each
  * canonically ordered sequence of a base and marks that has a precomposed character to that, Hangul included.
  * Additionally, all white space becomes a space, and other control characters are removed. (Sequences that are not in
  * canonical order, or only arise from a compatibility mapping, are not composed.) */

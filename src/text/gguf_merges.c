@@ -1,4 +1,4 @@
-/* SentencePiece's BPE joins the two neighbours whose joined piece has the highest score. As a list of merges: all ways
+/* SentencePiece's BPE joins the two neighbors whose joined piece has the highest score. As a list of merges: all ways
  * to make a piece of two others, sorted by the piece's score, as `transformers` makes it. */
 #include <stdlib.h>
 #include <string.h>

@@ -103,7 +103,7 @@ static att_status read_merges(reader *r, json_t *merges)
         att_gguf_get_texts(r->g, KEY "merges", text, n);
     for (int64_t i = 0; !s && i < n; i++) {
         if (!att_utf8_valid(text[i].data, text[i].bytes))
-            att_gguf_fail(r->g, ATT_ERR_FORMAT, "merge %lld is no text in UTF-8", (long long)i);
+            att_gguf_fail(r->g, ATT_ERR_FORMAT, "merge %lld is not a text in UTF-8", (long long)i);
         s = att_gguf_error(r->g);
         if (!s && json_array_append_new(merges, json_stringn(text[i].data, text[i].bytes)))
             s = out_of_memory(r);
@@ -112,7 +112,7 @@ static att_status read_merges(reader *r, json_t *merges)
     return s;
 }
 
-/* Of normal tokens alone: the others are no result of a merge in SentencePiece. */
+/* Of normal tokens alone: the others are not results of a merge in SentencePiece. */
 static att_status make_merges(reader *r, json_t *merges)
 {
     att_token_list normal = {.ctx = r->ctx};
@@ -276,7 +276,7 @@ att_status att_gguf_tokenizer_config(att_gguf *g, json_t **root)
     }
     const char *template = att_gguf_text(g, "tokenizer.chat_template", "");
     if (!att_utf8_valid(template, strlen(template)))
-        att_gguf_fail(g, ATT_ERR_FORMAT, "\"tokenizer.chat_template\" is no text in UTF-8");
+        att_gguf_fail(g, ATT_ERR_FORMAT, "\"tokenizer.chat_template\" is not a text in UTF-8");
     else if (*template)
         json_object_set_new(*root, "chat_template", json_string(template));
     if (att_gguf_error(g))

@@ -1,10 +1,10 @@
-/* Text to pieces: normalisation, then splitting. */
+/* Text to pieces: normalization, then splitting. */
 #include "text/sentencepiece.h"
 #include "text/utf8.h"
 
 #include <string.h>
 
-/* ---- normalisation */
+/* ---- normalization */
 
 typedef struct normalizer {
     const att_sentencepiece *m;

@@ -1,4 +1,4 @@
-/* SentencePiece (Kudo, Richardson 2018): a text is normalised, spaces become U+2581, and the result is split into
+/* SentencePiece (Kudo, Richardson 2018): a text is normalized, spaces become U+2581, and the result is split into
  * pieces of a vocabulary, independent of words. Results are those of the `sentencepiece` package. */
 #ifndef ATT_SENTENCEPIECE_H
 #define ATT_SENTENCEPIECE_H
@@ -73,11 +73,11 @@ typedef struct att_piece_sink {
     size_t unknown_bytes; /* of unknown pieces, not emitted yet */
 } att_piece_sink;
 
-/* Normalises s [bytes] to `out`, which is empty. */
+/* Normalizes s [bytes] to `out`, which is empty. */
 void att_sentencepiece_normalize(const att_sentencepiece *m, const char *s, size_t bytes, att_bytes *out);
 att_status att_sentencepiece_split(const att_sentencepiece *m, const char *text, size_t bytes, att_piece_sink *sink);
 
-/* A splitter of normalised text s [bytes] (unigram.c, bpe.c, sentencepiece.c). */
+/* A splitter of normalized text s [bytes] (unigram.c, bpe.c, sentencepiece.c). */
 typedef att_status att_piece_splitter(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_sink *sink);
 att_piece_splitter att_split_unigram, att_split_bpe;
 

@@ -96,7 +96,7 @@ static void read_contents(att_proto *p, att_byte_view file, contents *c)
 {
     att_proto_read(p, file, model_fields, c);
     if (c->count == 0)
-        att_proto_fail(p, ATT_ERR_FORMAT, "has no \"pieces\": it is no SentencePiece model");
+        att_proto_fail(p, ATT_ERR_FORMAT, "has no \"pieces\": it is not a SentencePiece model");
     if (c->m.model < ATT_PIECES_UNIGRAM || c->m.model > ATT_PIECES_CHAR)
         att_proto_fail(p, ATT_ERR_UNSUPPORTED,
                        "\"trainer_spec.model_type\" is %d, which is not supported; 1 (unigram), 2 (BPE), 3 (word) and "
@@ -278,7 +278,7 @@ att_status att_sentencepiece_open(att_sentencepiece *m, att_ctx *ctx, const char
     *m = att_sentencepiece_empty(ctx);
     att_status s = att_text_file_open(&f, ctx, path, true);
     if (!s && is_text(f.text, f.bytes))
-        s = att_fail(ctx, ATT_ERR_FORMAT, "%s is no SentencePiece model but a text", f.path);
+        s = att_fail(ctx, ATT_ERR_FORMAT, "%s is not a SentencePiece model but a text", f.path);
     if (!s)
         s = att_sentencepiece_parse(m, ctx, f.path, (att_byte_view){f.text, f.bytes});
     att_text_file_free(&f);

@@ -22,7 +22,7 @@ struct att_table {
     size_t room;          /* of field */
     att_bytes unquoted;   /* fields whose quotes had quotes within */
     size_t bytes;         /* of the record in the block, with its line end; of its first line if it is damaged */
-    bool damaged;         /* it has quotes that are no field's */
+    bool damaged;         /* it has quotes that are not field's */
     bool out_of_memory;   /* so all further records fail, as some were not seen whole */
     /* records that are left out */
     int64_t max_skipped, skipped, skipped_line; /* the most; so far; line of the first */

@@ -133,7 +133,7 @@ static const class_range class_table[] = {
     {0xE0100, 0xE01EF, MARK}, {0xF0000, 0xFFFFD, REMOVED}, {0x100000, 0x10FFFD, REMOVED},
 };
 
-/* Canonical combining classes of what is no MARK. */
+/* Canonical combining classes of what is not a MARK. */
 static const number_range combining_table[] = {
     {0x08D4, 0x08E1, 230}, {0x1B44, 0x1B44, 9}, {0x1BAA, 0x1BAA, 9}, {0x1BF2, 0x1BF3, 9}, {0x1DFB, 0x1DFB, 230},
     {0x302E, 0x302F, 224}, {0xA953, 0xA953, 9}, {0xA9C0, 0xA9C0, 9}, {0x111C0, 0x111C0, 9}, {0x11235, 0x11235, 9},

@@ -17,7 +17,7 @@ struct att_vocab {
     att_vocab_options options; /* its symbols are not used after att_vocab_new */
     att_bytes meta;            /* special pieces and settings, as a model file */
     int64_t n_meta;
-    att_sentencepiece model; /* the same, opened: it normalises text */
+    att_sentencepiece model; /* the same, opened: it normalizes text */
     att_trie special;        /* special pieces, which separate words */
     att_bytes texts, words;  /* words: att_word[] */
     att_hash_table by_text;  /* words */
@@ -213,7 +213,7 @@ static att_status count_word(att_vocab *v, const char *s, size_t bytes)
     return ATT_OK;
 }
 
-/* Counts the words of normalised text. Special pieces separate words, so no learnt piece contains one. */
+/* Counts the words of normalized text. Special pieces separate words, so no trained piece contains one. */
 static att_status count_between(att_vocab *v, const char *s, size_t bytes)
 {
     size_t begin = 0;
@@ -235,7 +235,7 @@ att_status att_vocab_add(att_vocab *v, const char *text, size_t bytes)
     if (!text && bytes > 0)
         return att_fail(v->ctx, ATT_ERR_ARGUMENT, "att_vocab_add: text is NULL, but bytes is %zu", bytes);
     if (v->result.count > 0)
-        return att_fail(v->ctx, ATT_ERR_ARGUMENT, "att_vocab_add: the vocabulary has been learnt already");
+        return att_fail(v->ctx, ATT_ERR_ARGUMENT, "att_vocab_add: the vocabulary has been trained already");
     v->normal.count = 0;
     att_sentencepiece_normalize(&v->model, bytes > 0 ? text : "", bytes, &v->normal);
     att_status s = v->normal.status;
@@ -309,7 +309,7 @@ static att_status keep_left_out(att_vocab *v, const character *c, int64_t n)
     return v->left_out.status;
 }
 
-/* Adds characters that cover enough of the text to `symbols`, which it initialises; *n: their number. */
+/* Adds characters that cover enough of the text to `symbols`, which it initializes; *n: their number. */
 static att_status choose_characters(att_vocab *v, att_vocabulary *symbols, int64_t *n)
 {
     const int64_t room = v->options.pieces - v->n_meta;
@@ -365,7 +365,7 @@ att_status att_vocab_train(att_vocab *v, att_vocab_result *result)
     att_vocabulary symbols = {.ctx = v->ctx};
     int64_t n = 0, n_characters = 0;
     att_status s = v->result.count > 0
-                       ? att_fail(v->ctx, ATT_ERR_ARGUMENT, "att_vocab_train: the vocabulary has been learnt already")
+                       ? att_fail(v->ctx, ATT_ERR_ARGUMENT, "att_vocab_train: the vocabulary has been trained already")
                        : choose_characters(v, &symbols, &n);
     n_characters = n;
     s = s ? s : att_bpe_learn(&symbols, &n, v->texts.data, word_at(v, 0), n_words(v), &v->options);

@@ -198,7 +198,7 @@ att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, con
     att_var *logits = att_encoder_decoder_logits(t, m, p, l);
     if (!logits)
         return NULL;
-    const int64_t all = m->info.target_vocabulary, padded = m->info.pad == all - 1; /* then padding is no class */
+    const int64_t all = m->info.target_vocabulary, padded = m->info.pad == all - 1; /* then padding is not a class */
     return att_cross_entropy(t, logits, p->target,
                              ATT_OPTIONS(att_cross_entropy_options, .label_smoothing = l->label_smoothing,
                                          .classes = padded ? all - 1 : 0, .sum = l->sum, .count = l->count));
@@ -223,7 +223,7 @@ att_status att_encoder_decoder_write(const att_encoder_decoder *m, const char *f
     att_status s = att_options_read(&o, sizeof o, options, "att_encoder_decoder_write_options");
     if (!s && !m->model.trainable)
         s = att_fail(m->model.ctx, ATT_ERR_ARGUMENT,
-                     "att_encoder_decoder_write: the model was opened to be used, and does not learn");
+                     "att_encoder_decoder_write: the model was opened for inference, and is not trainable");
     if (!s && o.beam < 0)
         s = att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "options.beam is %lld, expected 1 or more", (long long)o.beam);
     if (s)

@@ -42,7 +42,7 @@ static inline const att_architecture *att_architecture_of(const att_encoder_deco
 /* Opens a model for inference, by "model_type" of FOLDER/config.json. */
 att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                     att_encoder_decoder **out);
-/* A new model for training, randomly initialised, for a joint vocabulary as above: by default a Transformer of 3 + 3
+/* A new model for training, randomly initialized, for a joint vocabulary as above: by default a Transformer of 3 + 3
  * layers of 256, modified by `settings` (JSON, as in config.json) and by those in the file `path`; each may be NULL.
  * Errors name the file and the setting: unknown, in conflict with the settings or the vocabulary, or an invalid value.
  * vocabulary 0 and out NULL: only checks what does not depend on the vocabulary. */

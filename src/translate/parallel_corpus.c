@@ -95,8 +95,8 @@ static att_status keep(att_parallel_corpus *s, const block *b, int64_t k)
 {
     const checked_pair *x = &b->checked_pair[k];
     if (s->n == UINT32_MAX)
-        return att_fail(s->ctx, ATT_ERR_UNSUPPORTED, "%s, %s: more than %lld pairs cannot be learnt", s->file[0].path,
-                        s->file[1].path, (long long)UINT32_MAX);
+        return att_fail(s->ctx, ATT_ERR_UNSUPPORTED, "%s, %s: more than %lld pairs cannot be trained on",
+                        s->file[0].path, s->file[1].path, (long long)UINT32_MAX);
     const att_status e = s->n % ATT_PAIRS_PER_BLOCK == 0 ? add_block(s) : ATT_OK;
     if (e)
         return e;
@@ -121,11 +121,11 @@ static att_status refuse_invalid(const att_parallel_corpus *s, const block *b, i
     return att_fail_not_utf8(&where, NULL, (att_byte_view){b->line[side][k].text, b->line[side][k].bytes});
 }
 
-/* Tokenises the pairs of the block and stores the usable ones. */
+/* Tokenizes the pairs of the block and stores the usable ones. */
 static att_status tokenize_block(att_parallel_corpus *s, block *b)
 {
     att_parallel_for(s->ctx, (int)att_ceil_div(b->n, PAIRS_PER_TASK), tokenize_some, b);
-    att_status e = b->status ? att_fail(s->ctx, (att_status)b->status, "%s, %s: a line cannot be tokenised",
+    att_status e = b->status ? att_fail(s->ctx, (att_status)b->status, "%s, %s: a line cannot be tokenized",
                                         s->file[0].path, s->file[1].path)
                              : ATT_OK;
     for (int64_t k = 0; !e && k < b->n; k++) {

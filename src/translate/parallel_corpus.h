@@ -39,7 +39,7 @@ static inline const att_text_pair *att_pair_at(const att_parallel_corpus *s, int
     return &s->blocks[i / ATT_PAIRS_PER_BLOCK][i % ATT_PAIRS_PER_BLOCK];
 }
 
-/* Tokenises a line of file `side`. */
+/* Tokenizes a line of file `side`. */
 att_status att_pair_encode(const att_parallel_corpus *s, int side, const att_text_line *l, att_tokens *out);
 
 /* An error: the files have different numbers of lines. */
@@ -59,13 +59,13 @@ att_status att_epoch_make(const att_parallel_corpus *s, uint64_t seed, int64_t n
                           att_epoch *out);
 void att_epoch_free(att_epoch *e);
 
-/* A batch of tokenised pairs. */
+/* A batch of tokenized pairs. */
 typedef struct att_batch {
     att_sequence_pairs pairs;
     uint32_t *ids; /* [pairs.n] numbers of the pairs in the corpus, for dropout */
     void *memory;
 } att_batch;
-/* Reads and tokenises batch i, in parallel. Error: a file has changed since it was opened. */
+/* Reads and tokenizes batch i, in parallel. Error: a file has changed since it was opened. */
 att_status att_batch_read(const att_parallel_corpus *s, const att_epoch *e, int64_t i, att_batch *out);
 void att_batch_free(att_ctx *ctx, att_batch *b);
 

@@ -81,7 +81,7 @@ att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint6
         return ATT_ERR_ARGUMENT;
     att_status e = att_options_read(&c, sizeof c, config, "att_seq2seq_config");
     if (!e && (unsigned)c.attention > ATT_SEQ2SEQ_GENERAL)
-        e = att_fail(ctx, ATT_ERR_ARGUMENT, "seq2seq: %d is no attention", (int)c.attention);
+        e = att_fail(ctx, ATT_ERR_ARGUMENT, "seq2seq: %d is not an attention", (int)c.attention);
     if (e)
         return e;
     att_settings_from_json(&s, ctx, "seq2seq", att_seq2seq_config_json(&c));

@@ -1,4 +1,4 @@
-/* Translation: tokenise, sort by length, search in batches, restore the order. */
+/* Translation: tokenize, sort by length, search in batches, restore the order. */
 #include "io/check_texts.h"
 #include "util/util.h"
 #include "translate/text_segments.h"

@@ -1,4 +1,4 @@
-/* Batches: reads and tokenises their lines. */
+/* Batches: reads and tokenizes their lines. */
 #include "util/util.h"
 #include "translate/parallel_corpus.h"
 
@@ -14,7 +14,7 @@ typedef struct reading {
     _Atomic int status, changed;
 } reading;
 
-/* Reads and tokenises a line, with a stack buffer that suffices for most lines. */
+/* Reads and tokenizes a line, with a stack buffer that suffices for most lines. */
 static att_status read_line(const att_parallel_corpus *s, int side, const att_text_pair *p, att_tokens *out)
 {
     enum { SHORT = 4096, LONG = ATT_MAX_LINE + 2 };
@@ -57,10 +57,10 @@ static att_status read_all(reading *r)
     att_status e = att_text_lines_check(&s->file[0]);
     e = e ? e : att_text_lines_check(&s->file[1]);
     if (!e && r->status)
-        e = att_fail(s->ctx, (att_status)r->status, "%s, %s: a line cannot be read and tokenised", s->file[0].path,
+        e = att_fail(s->ctx, (att_status)r->status, "%s, %s: a line cannot be read and tokenized", s->file[0].path,
                      s->file[1].path);
     if (!e && r->changed)
-        e = att_fail(s->ctx, ATT_ERR_IO, "%s was changed while it was learnt from: a line has other tokens now",
+        e = att_fail(s->ctx, ATT_ERR_IO, "%s was changed while it was trained on: a line has other tokens now",
                      s->file[r->changed - 1].path);
     return e;
 }

@@ -1,4 +1,4 @@
-/* The vocabulary in the folder of a translator's training: learnt from the texts, or copied. */
+/* The vocabulary in the folder of a translator's training: trained on the texts, or copied. */
 #include "io/install.h"
 #include "io/atomic_write.h"
 #include "text/not_utf8.h"

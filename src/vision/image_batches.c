@@ -47,7 +47,7 @@ static void shift_and_flip(const att_image *image, int64_t down, int64_t right, 
         }
 }
 
-/* Sets a square, whose centre is anywhere in the image, to 0. */
+/* Sets a square, whose center is anywhere in the image, to 0. */
 static void cut_out(const att_image_input *in, int64_t side, uint32_t word, float *pixels)
 {
     const int64_t top = below(word << 16, in->info.height) - side / 2,
@@ -69,7 +69,7 @@ static void augment(const att_image_batches *b, const att_image_batch *to, int64
     att_random(a->seed, (const uint32_t[]){to->images[i], (uint32_t)to->epoch, 0, RANDOM_CHANGES}, r);
     shift_and_flip(image, below(r[0], shifts) - a->crop, below(r[1], shifts) - a->crop, a->flip && r[2] >> 31,
                    scratch->pixels);
-    att_image_processor_normalise(b->in->processor, scratch, pixels);
+    att_image_processor_normalize(b->in->processor, scratch, pixels);
     if (a->cutout)
         cut_out(b->in, a->cutout, r[3], pixels);
 }

@@ -23,7 +23,7 @@ att_image_choice att_image_choose(const uint32_t *order, int64_t images, int64_t
 
 typedef struct att_image_batch {
     int64_t epoch, batch, n;
-    float *pixels;     /* [n, height, width, channels], normalised */
+    float *pixels;     /* [n, height, width, channels], normalized */
     uint32_t *images;  /* [n] */
     int32_t *classes;  /* [n]; 0 where the source has none */
     int32_t *partners; /* [n]: classes of the images that are mixed in */

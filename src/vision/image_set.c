@@ -1,4 +1,4 @@
-/* Sets of labelled images in any format: opening, labels, reading. */
+/* Sets of labeled images in any format: opening, labels, reading. */
 #include "vision/image_set.h"
 #include "io/gzip_reader.h"
 #include "util/util.h"

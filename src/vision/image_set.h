@@ -1,4 +1,4 @@
-/* Sets of labelled images: what the formats share. */
+/* Sets of labeled images: what the formats share. */
 #ifndef ATT_VISION_IMAGE_SET_H
 #define ATT_VISION_IMAGE_SET_H
 

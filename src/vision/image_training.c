@@ -359,7 +359,7 @@ static att_status read_one(void *arg, int i)
     const att_status e = att_image_input_read(h->in, &h->from, h->first + i, &image);
     if (e)
         return e;
-    att_image_processor_normalise(h->in->processor, &image, h->pixels + i * att_image_input_values(h->in));
+    att_image_processor_normalize(h->in->processor, &image, h->pixels + i * att_image_input_values(h->in));
     att_image_free(h->in->ctx, &image);
     return ATT_OK;
 }

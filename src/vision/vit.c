@@ -295,7 +295,7 @@ static att_var *hidden_states(att_tape *t, const att_vit *m, att_var *images, co
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s", att_error(m->model.ctx));
     if (o.dropout != 0 && !m->model.trainable)
         return att_tape_fail(t, ATT_ERR_ARGUMENT,
-                             "vit: dropout is %g, but the model does not learn: it comes from "
+                             "vit: dropout is %g, but the model is not trainable: it comes from "
                              "att_vit_open",
                              (double)o.dropout);
     const int64_t n = v.dim[0], tokens = m->config.info.prefix + grid[0] * grid[1];

@@ -43,7 +43,7 @@ void att_vit_config_read(att_settings *s, att_vit_config *c);
 /* Has it only what the types "vit" and "attend-vit" have? */
 bool att_vit_config_is_plain(const att_vit_config *c);
 /* The settings as JSON: of "attend-vit" with a stem or means, else of "vit", where these have all of it; otherwise of
- * its own type, which is DINOv2's. labels [info.classes] or NULL. NULL: out of memory, or a label is no UTF-8. */
+ * its own type, which is DINOv2's. labels [info.classes] or NULL. NULL: out of memory, or a label is not UTF-8. */
 json_t *att_vit_config_json(const att_vit_config *c, const char *const *labels);
 /* timm (vit_timm.c) */
 void att_vit_timm_read(att_settings *s, att_vit_config *c);

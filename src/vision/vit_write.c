@@ -38,7 +38,7 @@ att_status att_vit_write(const att_vit *m, const char *folder, const char *const
     if (att_require(__func__, ATT_NAMED({"m", m}, {"folder", folder})))
         return ATT_ERR_ARGUMENT;
     if (!m->model.trainable)
-        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "%s: the model does not learn: it comes from att_vit_open",
+        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "%s: the model is not trainable: it comes from att_vit_open",
                         __func__);
     att_status s = att_vit_check_written(m, labels);
     s = s ? s : att_make_folder(m->model.ctx, folder);

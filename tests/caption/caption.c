@@ -20,7 +20,7 @@ static att_caption_model *open_model(const test_folder *folder)
     return m;
 }
 
-/* Images of any sizes, of one colour each with some noise */
+/* Images of any sizes, of one color each with some noise */
 static void make_images(att_image images[IMAGES])
 {
     for (int i = 0; i < IMAGES; i++) {
@@ -53,7 +53,7 @@ static void free_captions(const att_caption_model *m, att_image_caption *c, int6
 
 /* ---- captions */
 
-static void a_model_that_has_learnt_colours_names_them(void **state)
+static void a_model_that_has_learned_colors_names_them(void **state)
 {
     (void)state;
     att_image images[IMAGES];
@@ -228,7 +228,7 @@ static void scores_of_captions_are_their_log_probabilities(void **state)
         captioner_need(att_caption_score(m, IMAGES, images, IMAGES, texts, &all[0][0]));
         for (int i = 0; i < IMAGES; i++) {
             check_near((double)c[i].score, (float)all[i][i], 1e-5, "decoder %d, image %d", kind, i);
-            for (int k = 0; k < IMAGES; k++) /* captions of other colours are less probable */
+            for (int k = 0; k < IMAGES; k++) /* captions of other colors are less probable */
                 assert_true(k % 3 == i % 3 || all[i][k] < all[i][i] - 1);
             captioner_need(att_caption_score(m, 1, &images[i], 1, &texts[2], &one));
             assert_memory_equal(&one, &all[i][2], sizeof one);
@@ -571,7 +571,7 @@ static void memory_may_run_out_anywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_model_that_has_learnt_colours_names_them),
+        cmocka_unit_test(a_model_that_has_learned_colors_names_them),
         cmocka_unit_test(the_model_says_what_it_is),
         cmocka_unit_test(options_are_kept_and_unknown_words_never_written),
         cmocka_unit_test(an_image_has_the_same_caption_in_any_company),

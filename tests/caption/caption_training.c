@@ -1,5 +1,5 @@
-/* Training a captioner: it learns to name colours, with each decoder and with a frozen encoder; the same bits whatever
- * the threads, the pauses and the steps that fail; what it writes is whole; and what cannot be learnt is named. */
+/* Training a captioner: it learns to name colors, with each decoder and with a frozen encoder; the same bits whatever
+ * the threads, the pauses and the steps that fail; what it writes is whole; and what cannot be trained on is named. */
 // labels: trains
 #include "fixtures/check.h"
 #include "fixtures/caption_colors.h"
@@ -19,7 +19,7 @@ static int set_up(void **state)
     (void)state;
     att_ctx *ctx = check_open(NULL, 1);
     folder = folder_new();
-    colours_write(ctx, &folder);
+    colors_write(ctx, &folder);
     att_close(ctx);
     return 0;
 }
@@ -177,7 +177,7 @@ static double valid_loss(const run *r)
     return loss;
 }
 
-static void colours_are_learnt(void **state)
+static void colors_are_learned(void **state)
 {
     (void)state;
     static const struct {
@@ -192,7 +192,7 @@ static void colours_are_learnt(void **state)
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         char name[24];
         how h = ways[i].how;
-        snprintf(name, sizeof name, "learnt%d", (int)i);
+        snprintf(name, sizeof name, "trained%d", (int)i);
         h.encoder = h.encoder ? path_of(h.encoder) : NULL;
         progress_sum = 0;
         run r = open_run(ctx, name, &h);
@@ -253,18 +253,18 @@ static void see(att_ctx *ctx, const char *name, int i, float *pixels)
     att_image_processor_free(p);
 }
 
-/* Of the images for validation, by the first word that is a colour */
-static void expect_colours(att_ctx *ctx, const char *name, const char *encoder)
+/* Of the images for validation, by the first word that is a color */
+static void expect_colors(att_ctx *ctx, const char *name, const char *encoder)
 {
-    static float pixels[COLOUR_SIDE * COLOUR_SIDE * 3];
+    static float pixels[COLOR_SIDE * COLOR_SIDE * 3];
     att_captioner *m;
     att_words w;
     att_vit *vit = NULL;
     if (att_captioner_load(ctx, path_of(name), NULL, &m) || att_words_read(&w, ctx, path_of(name)) ||
         (encoder && att_vit_open(ctx, path_of(encoder), NULL, &vit)))
         fail_msg("%s", att_error(ctx));
-    for (int i = 2 * COLOURS; i < COLOUR_IMAGES; i++) {
-        const int64_t side = encoder ? 8 : COLOUR_SIDE;
+    for (int i = 2 * COLORS; i < COLOR_IMAGES; i++) {
+        const int64_t side = encoder ? 8 : COLOR_SIDE;
         char text[256], expected[2][256];
         att_tape *t;
         att_tensor x, grid;
@@ -276,10 +276,10 @@ static void expect_colours(att_ctx *ctx, const char *name, const char *encoder)
         assert_int_equal(att_var_value(t, y, &grid), ATT_OK);
         caption(m, &w, (const float *)grid.data + (encoder ? m->config.features : 0), text);
         att_tape_free(t);
-        snprintf(expected[0], sizeof expected[0], "a %s square", colour_names[i % COLOURS]);
-        snprintf(expected[1], sizeof expected[1], "this is a square and it is %s", colour_names[i % COLOURS]);
+        snprintf(expected[0], sizeof expected[0], "a %s square", color_names[i % COLORS]);
+        snprintf(expected[1], sizeof expected[1], "this is a square and it is %s", color_names[i % COLORS]);
         if (strcmp(text, expected[0]) && strcmp(text, expected[1]))
-            fail_msg("%s: %s is called \"%s\"", name, colour_names[i % COLOURS], text);
+            fail_msg("%s: %s is called \"%s\"", name, color_names[i % COLORS], text);
     }
     att_vit_free(vit);
     att_words_free(&w);
@@ -290,11 +290,11 @@ static void the_folder_is_a_captioner(void **state)
 {
     (void)state;
     att_ctx *ctx = check_open(NULL, 2);
-    expect_colours(ctx, "learnt0", NULL); /* of the test above */
-    expect_colours(ctx, "learnt1", NULL);
-    expect_colours(ctx, "learnt2", NULL);
-    expect_colours(ctx, "learnt3", "learnt3/encoder");
-    assert_int_equal(access(path_of("learnt3/preprocessor_config.json"), F_OK), -1);
+    expect_colors(ctx, "trained0", NULL); /* of the test above */
+    expect_colors(ctx, "trained1", NULL);
+    expect_colors(ctx, "trained2", NULL);
+    expect_colors(ctx, "trained3", "trained3/encoder");
+    assert_int_equal(access(path_of("trained3/preprocessor_config.json"), F_OK), -1);
     att_close(ctx);
 }
 
@@ -326,7 +326,7 @@ static const how changing = {.presence_epochs = 2,
                              .crop = 2,
                              .flip = true,
                              .seed = 3};
-enum { STEPS = 13 }; /* more than four epochs of three, the first two of presence */
+enum { STEPS = 13 }; /* more than four epochs of three, the first two of word prediction */
 
 static void pauses_and_threads_change_no_bit(void **state)
 {
@@ -423,7 +423,7 @@ static void a_start_that_fails_leaves_nothing(void **state)
 
 /* ---- what is refused */
 
-static void what_cannot_be_learnt_is_named(void **state)
+static void what_cannot_be_trained_on_is_named(void **state)
 {
     (void)state;
     static const struct {
@@ -510,7 +510,7 @@ static void validation_needs_captions_for_it(void **state)
     r = open_run(ctx, "lstm", &(how){.settings = LSTM});
     assert_non_null(r.training);
     assert_int_equal(att_training_caption_losses(r.training, NULL, &loss), ATT_ERR_ARGUMENT);
-    check_says(ctx, "learns the presence of no words");
+    check_says(ctx, "the model predicts no words");
     close_run(&r);
     att_close(ctx);
 }
@@ -518,12 +518,12 @@ static void validation_needs_captions_for_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(colours_are_learnt),
+        cmocka_unit_test(colors_are_learned),
         cmocka_unit_test(the_folder_is_a_captioner),
         cmocka_unit_test(pauses_and_threads_change_no_bit),
         cmocka_unit_test(a_step_that_fails_leaves_no_trace),
         cmocka_unit_test(a_start_that_fails_leaves_nothing),
-        cmocka_unit_test(what_cannot_be_learnt_is_named),
+        cmocka_unit_test(what_cannot_be_trained_on_is_named),
         cmocka_unit_test(another_training_is_not_continued),
         cmocka_unit_test(validation_needs_captions_for_it),
     };

@@ -54,7 +54,7 @@ static void files_that_cannot_be_read_are_named(void **state)
     assert_refused("$A similarity -m $D --pairs .", 1, ".: is a folder");
     assert_refused("$A search -m $D -c missing a", 1, "missing: No such file");
     assert_refused("$A search -m $D -c /dev/null a", 1, "no lines");
-    assert_refused("mkdir empty; $A embed -m nix", 1, "\"nix\" is no folder and no model in ");
+    assert_refused("mkdir empty; $A embed -m nix", 1, "\"nix\" is neither a folder nor a model in ");
     if (geteuid() != 0) /* who may read everything */
         assert_refused("echo a >secret; chmod 0 secret; $A embed -m $D secret", 1, "secret: Permission denied");
 }
@@ -70,9 +70,9 @@ static void a_vocabulary_that_cannot_be_is_refused_and_leaves_no_file(void **sta
                    "3 special pieces and 3 characters are more than a vocabulary of 5");
     assert_refused("$A vocab -n identity -o v.spm </dev/null", 1, "there is no text to learn a vocabulary from");
     assert_refused("echo a | $A vocab -n identity --control '<s>' -o v.spm", 1, "are both \"<s>\"");
-    assert_refused("$A tokenize -m in.spm </dev/null", 1, "\"in.spm\" is no folder and no model");
+    assert_refused("$A tokenize -m in.spm </dev/null", 1, "\"in.spm\" is neither a folder nor a model");
     assert_refused("echo text >x.spm; $A tokenize -m x.spm </dev/null", 1,
-                   "x.spm is no SentencePiece model but a text");
+                   "x.spm is not a SentencePiece model but a text");
     assert_int_equal(tool("ls v.spm*"), 2);
 }
 
@@ -128,8 +128,8 @@ static void damaged_tables_and_indexes_are_refused(void **state)
     assert_refused("printf '\"a\"b,c\\n' >p.csv; $A similarity -m $D --pairs p.csv", 1, "and text follows its end");
 
     assert_int_equal(tool("printf 'a\\nb\\n' >in; $A embed -m $D --format npy -o v.npy in"), 0);
-    assert_refused("$A search -m $D -c in -i in a", 1, "in: is no .npy file");
-    assert_refused("$A search -m $D -c in -i /dev/null a", 1, "is no .npy file");
+    assert_refused("$A search -m $D -c in -i in a", 1, "in: is not a .npy file");
+    assert_refused("$A search -m $D -c in -i /dev/null a", 1, "is not a .npy file");
     assert_refused("echo c >>in; $A search -m $D -c in -i v.npy a", 1, "v.npy: has 2 rows, but in has 3 lines");
     assert_refused("head -c 200 v.npy >w.npy; $A search -m $D -c in -i w.npy a", 1, "the file has 72 bytes");
     assert_refused("head -c 20 v.npy >w.npy; $A search -m $D -c in -i w.npy a", 1, "but the file only 20");

@@ -197,7 +197,7 @@ static void a_bad_line_is_named_with_its_field(void **state)
         {"{\"kv-heads\": 3}", "shapes: line 2: there is no field \"kv-heads\"; did you mean \"kv_heads\"?"},
         {"{\"shapes\": \"x\"}", "shapes: line 2: there is no field \"shapes\""},
         {"{\"json\": true}", "shapes: line 2: there is no field \"json\""},
-        {"[]", "shapes: line 2: is no JSON object"},
+        {"[]", "shapes: line 2: is not a JSON object"},
         {"{\"heads\": 1", "shapes: line 2: column "},
         {"{\"heads\": 1, \"heads\": 2}", "shapes: line 2: column "},
         {"{\"heads\": 0}", "shapes: line 2: heads: \"0\" is not a whole number from 1 to 1000000"},

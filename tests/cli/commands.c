@@ -180,13 +180,13 @@ static void tokens_have_their_offsets(void **state)
     assert_refused("echo a | $A tokenize -m $D --offsets", 1, "this tokenizer has no offsets");
 }
 
-static void a_vocabulary_is_learnt_and_cuts_texts(void **state)
+static void a_vocabulary_is_trained_and_cuts_texts(void **state)
 {
     (void)state;
     assert_int_equal(tool("printf 'low lower lowest\\nnew newer<sep>newest\\n' >in; "
                           "$A vocab -s 40 -c 1 --symbols '<sep>' --control '<pad>,<x>' -o v.spm in in"),
                      0);
-    assert_has(tool_err, "the vocabulary has 29 pieces, not 40: no two more are neighbours twice");
+    assert_has(tool_err, "the vocabulary has 29 pieces, not 40: no two more are neighbors twice");
     assert_int_equal(tool("echo 'lowest<sep>newest' | $A tokenize -m v.spm"), 0);
     assert_string_equal(tool_out, "\xE2\x96\x81lowest <sep> newest\n");
     assert_int_equal(tool("$A vocab -s 40 -c 1 --symbols '<sep>' --control '<pad>,<x>' -o - - in <in | cmp - v.spm"),
@@ -298,7 +298,7 @@ int main(void)
         cmocka_unit_test(sentences_come_from_files_options_arguments_and_standard_input),
         cmocka_unit_test(tokenize_cuts_where_the_model_does),
         cmocka_unit_test(tokens_have_their_offsets),
-        cmocka_unit_test(a_vocabulary_is_learnt_and_cuts_texts),
+        cmocka_unit_test(a_vocabulary_is_trained_and_cuts_texts),
         cmocka_unit_test(attention_weights_of_a_row_add_up_to_one),
         cmocka_unit_test(tensors_that_are_left_out_are_said_and_listed),
         cmocka_unit_test(help_and_info_come_from_the_tables),

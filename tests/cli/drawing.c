@@ -1,4 +1,4 @@
-/* Heat maps and curves on a terminal and as SVG, colours, widths of text. */
+/* Heat maps and curves on a terminal and as SVG, colors, widths of text. */
 #include "cli/base/utf8.h"
 #include "cli/draw/chart.h"
 #include "cli/draw/color.h"
@@ -238,7 +238,7 @@ static void columns_without_labels_are_numbers(void **state)
     free(svg);
 }
 
-static void colours_appear_only_when_asked_for(void **state)
+static void colors_appear_only_when_asked_for(void **state)
 {
     float w[TOKYO * TOKYO];
     (void)state;
@@ -481,7 +481,7 @@ static bool is_text(const char *svg, const char *text)
     return strstr(svg, element);
 }
 
-static void the_colour_bar_ends_at_a_round_number(void **state)
+static void the_color_bar_ends_at_a_round_number(void **state)
 {
     (void)state;
     static const struct {
@@ -530,7 +530,7 @@ int main(void)
         cmocka_unit_test(long_sentences_are_cut_into_panels_that_fit),
         cmocka_unit_test(rows_and_columns_may_be_different),
         cmocka_unit_test(columns_without_labels_are_numbers),
-        cmocka_unit_test(colours_appear_only_when_asked_for),
+        cmocka_unit_test(colors_appear_only_when_asked_for),
         cmocka_unit_test(values_that_are_no_numbers_are_drawn_too),
         cmocka_unit_test(the_svg_is_well_formed_whatever_the_labels_hold),
         cmocka_unit_test(the_svg_names_its_axes_and_tells_each_value),
@@ -540,7 +540,7 @@ int main(void)
         cmocka_unit_test(a_curve_of_many_points_is_a_small_picture),
         cmocka_unit_test(a_chart_is_well_formed_whatever_its_names),
         cmocka_unit_test(a_sketch_shows_where_a_curve_goes),
-        cmocka_unit_test(the_colour_bar_ends_at_a_round_number),
+        cmocka_unit_test(the_color_bar_ends_at_a_round_number),
         cmocka_unit_test(a_piece_begins_with_a_space_mark_instead_of_a_bar),
     };
     unsetenv("COLUMNS");

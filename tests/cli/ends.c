@@ -189,7 +189,7 @@ static void closed_standard_input_is_no_empty_text(void **state)
     assert_refused("$A explain softmax --input - <&-", 1, "standard input: Bad file descriptor");
 }
 
-/* Samples of translations and what a training says of itself are no lines of its log. */
+/* Samples of translations and what a training says of itself are not lines of its log. */
 static void a_training_whose_output_is_closed_writes_a_clean_log(void **state)
 {
     (void)state;

@@ -91,7 +91,7 @@ static void options_take_what_is_in_their_range_and_refuse_the_rest(void **state
     assert_true(taken > 100);
 }
 
-/* One sentence where it fails, and nothing that is no number where it does not. */
+/* One sentence where it fails, and nothing that is not a number where it does not. */
 static void assert_done_or_told(const char *line, bool json)
 {
     const int code = tool(line);

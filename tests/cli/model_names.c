@@ -30,7 +30,7 @@ static void where_there_is_none_the_command_that_downloads_one_is_named(void **s
     assert_refused("ATTEND_MODELS=none $A embed -m nix in", 1, "; \"attend fetch all-MiniLM-L6-v2\" downloads one");
     assert_refused("ATTEND_MODELS=two $A embed -m all-MiniLM-L6-v2 in", 1,
                    "; \"attend fetch all-MiniLM-L6-v2\" downloads one");
-    assert_refused("ATTEND_MODELS=two $A embed -m nix in", 1, "\"nix\" is no folder and no model in two");
+    assert_refused("ATTEND_MODELS=two $A embed -m nix in", 1, "\"nix\" is neither a folder nor a model in two");
     assert_int_equal(count(tool_err, "fetch"), 0);
 }
 
@@ -46,7 +46,7 @@ static void a_model_of_another_kind_is_refused_with_its_command(void **state)
 }
 
 /* A folder with a class of that kind, one with a .gguf file, and such a file */
-static void language_models_are_recognised(void **state)
+static void language_models_are_recognized(void **state)
 {
     (void)state;
     assert_int_equal(tool("mkdir -p lm/class lm/gguf; echo GGUF >lm/gguf/x.gguf; "
@@ -63,7 +63,7 @@ static void language_models_are_recognised(void **state)
 }
 
 /* By their type or, of timm's models, by their architecture */
-static void vision_models_are_recognised(void **state)
+static void vision_models_are_recognized(void **state)
 {
     (void)state;
     static const char *const configs[] = {
@@ -87,8 +87,8 @@ int main(void)
         cmocka_unit_test(the_only_sentence_model_needs_no_name),
         cmocka_unit_test(where_there_is_none_the_command_that_downloads_one_is_named),
         cmocka_unit_test(a_model_of_another_kind_is_refused_with_its_command),
-        cmocka_unit_test(language_models_are_recognised),
-        cmocka_unit_test(vision_models_are_recognised),
+        cmocka_unit_test(language_models_are_recognized),
+        cmocka_unit_test(vision_models_are_recognized),
     };
     return cmocka_run_group_tests(tests, names_setup, tool_teardown);
 }

@@ -127,9 +127,9 @@ static void work_on_a_model_is_done_or_not(void **state)
 static void images_are_read_or_not(void **state)
 {
     (void)state;
-    assert_int_equal(tool("mkdir photos; cp dot.png photos/a.png; cp $G/grey.jpg photos/b.jpg"), 0);
+    assert_int_equal(tool("mkdir photos; cp dot.png photos/a.png; cp $G/gray.jpg photos/b.jpg"), 0);
     check_all("$A classify -m $V -t 1 --json dot.png");
-    check_all("$A classify -m $V -t 1 --attention o $G/grey.jpg");
+    check_all("$A classify -m $V -t 1 --attention o $G/gray.jpg");
     check_all("$A attention -m $V -t 1 --layer 1 dot.png");
     check_all("$A embed -m $V -t 1 -o o photos");
     check_all("$A search -m $V -t 1 -c photos dot.png");
@@ -141,7 +141,7 @@ static void captions_are_written_or_not(void **state)
     assert_int_equal(open_context(state), 0);
     const test_folder captioner = captioner_folder(CAPTIONER_GRU, false);
     setenv("C", captioner.path, 1);
-    assert_int_equal(tool("mkdir two; cp dot.png two/a.png; cp $G/grey.jpg two/b.png; "
+    assert_int_equal(tool("mkdir two; cp dot.png two/a.png; cp $G/gray.jpg two/b.png; "
                           "printf 'a.png\\ta red square\\nb.png\\ta green one\\n' >captions; "
                           "printf 'a.png\\nb.png\\n' >list"),
                      0);

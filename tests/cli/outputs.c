@@ -160,7 +160,7 @@ static void a_missing_folder_is_named_before_any_work(void **state)
     }
 }
 
-/* /save of a chat is no option. */
+/* /save of a chat is not an option. */
 static void what_a_chat_saves_replaces_no_file_of_the_model(void **state)
 {
     (void)state;

@@ -55,8 +55,8 @@ static void intervals_of_bleu_are_drawn(void **state)
 static void lines_that_are_no_numbers_are_told(void **state)
 {
     (void)state;
-    assert_refused("printf '\\n[1]\\n' >x; $A plot x", 1, "x: line 2 is no JSON object");
-    assert_refused("echo nothing >x; $A plot x", 1, "x: line 1 is no JSON object");
+    assert_refused("printf '\\n[1]\\n' >x; $A plot x", 1, "x: line 2 is not a JSON object");
+    assert_refused("echo nothing >x; $A plot x", 1, "x: line 1 is not a JSON object");
     assert_refused("printf '{\"a\": 1}\\nno' >x; $A plot x", 1, "x: no line has the number \"step\"");
     assert_refused("$A plot /dev/null", 1, "/dev/null: no line has the number \"step\" (--x); the numbers there: none");
     assert_refused("$A plot -x epoch a.jsonl", 1,
@@ -98,10 +98,10 @@ static void lines_that_are_broken_are_left_out_and_told_once(void **state)
                  "$A plot x -o x.svg && cmp x.svg calm.svg",
                  broken[i]);
         assert_int_equal(tool(line), 0);
-        assert_string_equal(tool_err, "attend: x: line 10 is no JSON object and left out\n");
+        assert_string_equal(tool_err, "attend: x: line 10 is not a JSON object and is left out\n");
     }
     assert_int_equal(tool("{ echo '{'; cat a.jsonl; echo 1; echo '{'; } >x; $A plot x a.jsonl -o x.svg"), 0);
-    assert_string_equal(tool_err, "attend: x: 3 lines are no JSON objects and left out, the first is line 1\n");
+    assert_string_equal(tool_err, "attend: x: 3 lines are not JSON objects and are left out, the first is line 1\n");
 }
 
 /* ---- numbers of any size */

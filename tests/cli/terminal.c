@@ -72,8 +72,8 @@ static const char *first_control(const char *text, size_t bytes)
     return NULL;
 }
 
-/* Removes the colours of the tool. */
-static void remove_colours(void)
+/* Removes the colors of the tool. */
+static void remove_colors(void)
 {
     size_t to = 0;
     for (size_t i = 0; i < shown;) {
@@ -192,7 +192,7 @@ static void no_text_of_others_controls_a_terminal(void **state)
         const int code = on_terminal(shows_others[i], 80);
         if (code > 2)
             fail_msg("%s: exit code %d: %s", shows_others[i], code, screen);
-        remove_colours();
+        remove_colors();
         const char *control = first_control(screen, shown);
         if (control)
             fail_msg("%s: byte %02x at %td of: %s", shows_others[i], (unsigned char)*control, control - screen, screen);
@@ -279,7 +279,7 @@ static void characters_that_come_in_parts_are_whole(void **state)
                                 "\033[1m\xef\xbf\xbd\033[0m\xef\xbf\xbd");
 }
 
-static void colours_are_for_terminals_that_have_them(void **state)
+static void colors_are_for_terminals_that_have_them(void **state)
 {
     (void)state;
     if (on_terminal("$A plot curve && $A explain softmax && $A translate -m $T --text a --alignment -", 80))
@@ -395,7 +395,7 @@ int main(void)
         cmocka_unit_test(a_message_is_one_line_without_control_characters),
         cmocka_unit_test(json_escapes_what_a_terminal_could_obey),
         cmocka_unit_test(characters_that_come_in_parts_are_whole),
-        cmocka_unit_test(colours_are_for_terminals_that_have_them),
+        cmocka_unit_test(colors_are_for_terminals_that_have_them),
         cmocka_unit_test(what_is_drawn_fits_a_narrow_terminal),
         cmocka_unit_test(progress_is_for_the_terminal_that_there_is),
         cmocka_unit_test(a_training_on_a_simple_terminal_writes_lines),

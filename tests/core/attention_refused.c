@@ -147,7 +147,7 @@ static const wrong_number wrong_numbers[] = {
      NUMBER(args.q.rank), 3},
     {"q.rank = 7 is not from 0 to 6", NUMBER(args.q.rank), 7},
     {"q is f16 but must be f32", NUMBER(args.q.dtype), ATT_F16},
-    {"q.dtype = 99 is no att_dtype", NUMBER(args.q.dtype), 99},
+    {"q.dtype = 99 is not an att_dtype", NUMBER(args.q.dtype), 99},
     {"q [2, 2, 5, 8] has no memory: its data is NULL", NUMBER(args.q.data), 0},
     {"q.dim[2] = -1 is negative", NUMBER(args.q.dim[2]), -1},
     {"q [2, 2, 9223372036854775807, 8] reaches further than any memory", NUMBER(args.q.dim[2]), INT64_MAX},

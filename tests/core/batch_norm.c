@@ -1,4 +1,4 @@
-/* Batch normalisation against PyTorch. Gradients by differences are in gradients.c. */
+/* Batch normalization against PyTorch. Gradients by differences are in gradients.c. */
 #include "fixtures/golden_text.h"
 #include "fixtures/tape.h"
 
@@ -144,16 +144,16 @@ static void a_large_mean_does_not_matter(void **state)
 
 /* ---- in att_recompute */
 
-static att_var *normalised(const void *user, att_tape *t, att_var *const *x)
+static att_var *normalized(const void *user, att_tape *t, att_var *const *x)
 {
     layer *const *l = user;
     return apply(t, x[0], *l, &training);
 }
 
-static att_var *normalised_twice(const void *user, att_tape *t, att_var *const *x)
+static att_var *normalized_twice(const void *user, att_tape *t, att_var *const *x)
 {
-    att_var *y = att_recompute(t, normalised, user, sizeof(layer *), x, 1);
-    return att_recompute(t, normalised, user, sizeof(layer *), &y, 1);
+    att_var *y = att_recompute(t, normalized, user, sizeof(layer *), x, 1);
+    return att_recompute(t, normalized, user, sizeof(layer *), &y, 1);
 }
 
 static void a_recomputed_batch_counts_once(void **state)
@@ -167,7 +167,7 @@ static void a_recomputed_batch_counts_once(void **state)
         layer_open(ctx, &l);
         att_var *in = input(t, x, ATT_DIMS(COUNT / CHANNELS, CHANNELS)), *y;
         if (again)
-            y = att_recompute(t, normalised_twice, &user, sizeof user, &in, 1);
+            y = att_recompute(t, normalized_twice, &user, sizeof user, &in, 1);
         else
             y = apply(t, apply(t, in, &l, &training), &l, &training);
         assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);

@@ -98,9 +98,9 @@ static void dropped_weights_are_zero_and_the_others_scaled(void **state)
     }
 }
 
-/* Of n independent pairs p n are dropped, give or take 5 sqrt(n p (1 - p)) but once in a million and a half; neighbours
+/* Of n independent pairs p n are dropped, give or take 5 sqrt(n p (1 - p)) but once in a million and a half; neighbors
  * in any direction are dropped together p^2 n times. */
-static void as_many_are_dropped_as_should_be_and_neighbours_are_independent(void **state)
+static void as_many_are_dropped_as_should_be_and_neighbors_are_independent(void **state)
 {
     (void)state;
     enum { N = 512 };
@@ -138,7 +138,7 @@ int main(void)
         cmocka_unit_test(words_belong_to_the_documented_pairs),
         cmocka_unit_test(every_set_keeps_the_pairs_of_the_definition),
         cmocka_unit_test(dropped_weights_are_zero_and_the_others_scaled),
-        cmocka_unit_test(as_many_are_dropped_as_should_be_and_neighbours_are_independent),
+        cmocka_unit_test(as_many_are_dropped_as_should_be_and_neighbors_are_independent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

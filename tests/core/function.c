@@ -3,15 +3,15 @@
 #include "fixtures/gradients_function.h"
 
 /* What the test's function does besides: y = a b, of two inputs of one shape */
-typedef struct behaviour {
+typedef struct behavior {
     bool fails, fails_with_sentence, backward_fails, half, overwrites, leaves_last, counts_calls, wrong_alone;
-} behaviour;
+} behavior;
 
 static int calls;
 
 static att_status product_forward(const void *user, const att_tensor *x, const att_tensor *y)
 {
-    const behaviour *how = user;
+    const behavior *how = user;
     const float *a = x[0].data, *b = x[1].data;
     const int64_t n = check_count(y);
     for (int64_t i = 0; i < n - how->leaves_last; i++)
@@ -22,7 +22,7 @@ static att_status product_forward(const void *user, const att_tensor *x, const a
     return how->fails ? ATT_ERR_FORMAT : ATT_OK;
 }
 
-static void add_product(const behaviour *how, const att_tensor *dx, const float *dy, const float *other)
+static void add_product(const behavior *how, const att_tensor *dx, const float *dy, const float *other)
 {
     float *to = dx->data;
     for (int64_t i = 0; to && i < check_count(dx); i++) {
@@ -35,7 +35,7 @@ static att_status product_backward(const void *user, const att_tensor *x, const 
                                    const att_tensor *dx)
 {
     (void)y;
-    const behaviour *how = user;
+    const behavior *how = user;
     if (how->backward_fails)
         return ATT_ERR_CANCELLED;
     if (how->wrong_alone && !dx[0].data)
@@ -51,7 +51,7 @@ static const att_function product = {
 enum { ROWS = 2, COLUMNS = 3, COUNT = ROWS * COLUMNS };
 #define SHAPE ATT_DIMS(ROWS, COLUMNS)
 
-static att_var *product_of(att_tape *t, att_var *a, att_var *b, behaviour how)
+static att_var *product_of(att_tape *t, att_var *a, att_var *b, behavior how)
 {
     att_var *const x[] = {a, b};
     att_var *y = att_apply(t, &product, &how, sizeof how, x, 2, SHAPE);
@@ -75,7 +75,7 @@ static void it_is_an_operation_of_its_name(void **state)
     att_tape *t;
     float a[COUNT] = {1, 2, 3, 4, 5, 6}, b[COUNT] = {7, 8, 9, 10, 11, 12};
     assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = true, .hook = hook), &t), ATT_OK);
-    att_var *x = input(t, a, SHAPE), *y = product_of(t, x, att_scale(t, input(t, b, SHAPE), 1), (behaviour){0});
+    att_var *x = input(t, a, SHAPE), *y = product_of(t, x, att_scale(t, input(t, b, SHAPE), 1), (behavior){0});
     assert_string_equal(seen, "product");
     const float *value = read_floats(t, y);
     for (int i = 0; i < COUNT; i++)
@@ -99,7 +99,7 @@ static void an_input_may_be_constant_or_given_twice(void **state)
     att_tensor grad;
     att_var *x = input(t, a, SHAPE);
     att_var *y =
-        att_add(t, product_of(t, att_constant(t, &constant), x, (behaviour){0}), product_of(t, x, x, (behaviour){0}));
+        att_add(t, product_of(t, att_constant(t, &constant), x, (behavior){0}), product_of(t, x, x, (behavior){0}));
     assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);
     assert_int_equal(att_var_grad(t, x, &grad), ATT_OK);
     for (int i = 0; i < COUNT; i++)
@@ -110,7 +110,7 @@ static void an_input_may_be_constant_or_given_twice(void **state)
 
 static att_var *squared(const void *user, att_tape *t, att_var *const *x)
 {
-    return product_of(t, x[0], x[0], *(const behaviour *)user);
+    return product_of(t, x[0], x[0], *(const behavior *)user);
 }
 
 static void it_may_be_recomputed(void **state)
@@ -119,7 +119,7 @@ static void it_may_be_recomputed(void **state)
     att_ctx *ctx = check_open(NULL, 1);
     att_tape *t = recording_tape(ctx);
     float a[COUNT] = {1, 2, 3, 4, 5, 6};
-    const behaviour how = {0};
+    const behavior how = {0};
     att_tensor grad;
     att_var *x = input(t, a, SHAPE), *y = att_recompute(t, squared, &how, sizeof how, &x, 1);
     assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);
@@ -138,7 +138,7 @@ static void an_anomaly_has_its_name(void **state)
     float a[COUNT] = {1, 2, 1e30f, 4, 5, 6}, b[COUNT] = {[2] = 1e30f};
     assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = true, .detect_anomaly = true), &t),
                      ATT_OK);
-    assert_error(t, product_of(t, input(t, a, SHAPE), input(t, b, SHAPE), (behaviour){0}), ATT_ERR_ARGUMENT,
+    assert_error(t, product_of(t, input(t, a, SHAPE), input(t, b, SHAPE), (behavior){0}), ATT_ERR_ARGUMENT,
                  "product made inf of finite numbers: number 2 of its result, [2, 3]");
     att_tape_free(t);
     att_close(ctx);
@@ -151,15 +151,15 @@ static void its_errors_are_those_of_the_tape(void **state)
     att_tape *t = recording_tape(ctx);
     float a[COUNT] = {0};
     att_fail(ctx, ATT_ERR_MEMORY, "an older sentence");
-    assert_error(t, product_of(t, input(t, a, SHAPE), input(t, a, SHAPE), (behaviour){.fails = true}), ATT_ERR_FORMAT,
+    assert_error(t, product_of(t, input(t, a, SHAPE), input(t, a, SHAPE), (behavior){.fails = true}), ATT_ERR_FORMAT,
                  "product: forward: a file's content is damaged or not what it should be");
     att_tape_reset(t);
     att_scope_begin(t, "layer");
-    assert_error(t, product_of(t, input(t, a, SHAPE), input(t, a, SHAPE), (behaviour){.fails_with_sentence = true}),
+    assert_error(t, product_of(t, input(t, a, SHAPE), input(t, a, SHAPE), (behavior){.fails_with_sentence = true}),
                  ATT_ERR_FORMAT, "layer: product: forward: a is 7");
     att_tape_reset(t);
     att_param *w = param(ctx, a, ATT_F32, SHAPE);
-    att_var *y = product_of(t, input(t, a, SHAPE), att_parameter(t, w), (behaviour){.backward_fails = true});
+    att_var *y = product_of(t, input(t, a, SHAPE), att_parameter(t, w), (behavior){.backward_fails = true});
     assert_int_equal(att_tape_backward(t, y, NULL), ATT_ERR_CANCELLED);
     assert_string_equal(att_error(ctx), "product: backward: cancelled");
     assert_null(att_param_grad(w)->data);
@@ -174,7 +174,7 @@ static void wrong_calls_are_named(void **state)
     att_ctx *ctx = check_open(NULL, 1);
     att_tape *t = new_tape(ctx);
     float a[COUNT] = {0};
-    const behaviour how = {0};
+    const behavior how = {0};
     att_var *x[] = {input(t, a, SHAPE), input(t, a, SHAPE)};
     att_function without = product;
 #define REFUSED(call, sentence) (assert_error(t, call, ATT_ERR_ARGUMENT, sentence), att_tape_reset(t))
@@ -192,7 +192,7 @@ static void wrong_calls_are_named(void **state)
 
 /* ---- att_verify_function */
 
-static att_status verified(att_ctx *ctx, behaviour how)
+static att_status verified(att_ctx *ctx, behavior how)
 {
     float *a = check_numbers(COUNT, 1), *b = check_numbers(COUNT, 2);
     const att_tensor x[] = {view(a, ATT_F32, SHAPE), view(b, ATT_F32, SHAPE)};
@@ -209,7 +209,7 @@ static void what_is_right_is_accepted(void **state)
     const float factor = 1.5f;
     float *a = check_numbers(MANY * FEW, 1), *b = check_numbers(FEW, 2);
     const att_tensor x[] = {view(a, ATT_F32, ATT_DIMS(MANY, FEW)), view(b, ATT_F32, ATT_DIMS(FEW))};
-    assert_int_equal(verified(ctx, (behaviour){0}), ATT_OK);
+    assert_int_equal(verified(ctx, (behavior){0}), ATT_OK);
     assert_int_equal(att_verify_function(ctx, &weighted_squares, &factor, x, 2, ATT_DIMS(MANY)), ATT_OK);
     free(a), free(b);
     att_close(ctx);
@@ -219,7 +219,7 @@ static void what_is_wrong_is_named(void **state)
 {
     (void)state;
     static const struct {
-        behaviour how;
+        behavior how;
         att_status status;
         const char *begin; /* of the sentence */
     } wrong[] = {
@@ -237,7 +237,7 @@ static void what_is_wrong_is_named(void **state)
         if (strncmp(att_error(ctx), wrong[i].begin, strlen(wrong[i].begin)) != 0)
             fail_msg("\"%s\", not \"%s...\"", att_error(ctx), wrong[i].begin);
     }
-    assert_int_equal(verified(ctx, (behaviour){.half = true}), ATT_ERR_ARGUMENT);
+    assert_int_equal(verified(ctx, (behavior){.half = true}), ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_error(ctx), "for dx[0][3], but differences of forward "));
     att_close(ctx);
 }
@@ -248,7 +248,7 @@ static void wrong_tensors_to_verify_are_named(void **state)
     att_ctx *ctx = check_open(NULL, 1);
     float a[COUNT] = {0};
     att_tensor x[] = {view(a, ATT_F32, SHAPE), view(a, ATT_F32, SHAPE)};
-    const behaviour how = {0};
+    const behavior how = {0};
     x[1].stride[0] = 7;
     assert_int_equal(att_verify_function(ctx, &product, &how, x, 2, SHAPE), ATT_ERR_SHAPE);
     assert_string_equal(att_error(ctx), "verify_function: x[1] is [2, 3]: not dense, or of rank 0");
@@ -267,7 +267,7 @@ static void a_failing_allocation_is_an_error_and_leaks_nothing(void **state)
         fail_alloc f = {0};
         att_ctx *ctx = fail_open(&f);
         f.fail_at = f.calls + at;
-        s = verified(ctx, (behaviour){0});
+        s = verified(ctx, (behavior){0});
         assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);
         att_close(ctx);
         assert_int_equal(f.live, 0);

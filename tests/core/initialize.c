@@ -1,4 +1,4 @@
-/* Initialisation of parameters: bounds, deviations and fans by the papers' formulas; numbers by position alone. */
+/* Initialization of parameters: bounds, deviations and fans by the papers' formulas; numbers by position alone. */
 #include "attend_learn.h"
 #include "fixtures/check.h"
 
@@ -100,7 +100,7 @@ static void numbers_depend_on_seed_name_and_index_alone(void **state)
     att_close(four);
 }
 
-static void what_cannot_be_initialised_is_refused(void **state)
+static void what_cannot_be_initialized_is_refused(void **state)
 {
     (void)state;
     att_ctx *ctx = check_open(NULL, 1);
@@ -141,7 +141,7 @@ int main(void)
         cmocka_unit_test(distributions_have_the_bounds_and_deviations_of_their_papers),
         cmocka_unit_test(fans_count_what_a_kernel_covers),
         cmocka_unit_test(numbers_depend_on_seed_name_and_index_alone),
-        cmocka_unit_test(what_cannot_be_initialised_is_refused),
+        cmocka_unit_test(what_cannot_be_initialized_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,8 +91,8 @@ static void layer_norm_rows(int isa, const att_kernels *k)
         float *x = place(&in, n), *gamma = place(&in2, n), *beta = place(&in3, n), *y = place(&out, n);
         check_fill(gamma, n, 1, 1, 0.5f);
         check_fill(beta, n, 2, 0, 1);
-        for (float centre = 0; centre <= 100; centre += 50) {
-            check_fill(x, n, (uint64_t)s + 3, centre, 1);
+        for (float center = 0; center <= 100; center += 50) {
+            check_fill(x, n, (uint64_t)s + 3, center, 1);
             k->layer.layer_norm(n, x, gamma, beta, 1e-12f, y);
             att_ref_layer_norm(n, x, gamma, beta, 1e-12f, expected);
             double mean = 0, variance = 0;
@@ -151,7 +151,7 @@ static void normalize_divides_by_the_length_or_by_eps(void **state)
     on_each_set(normalize_rows);
 }
 
-/* Numbers whose squares are no floats, very large, very small and denormal. */
+/* Numbers whose squares are not floats, very large, very small and denormal. */
 static const float extremes[] = {1e28f, 1e30f, 3e38f, 1e-18f, 1e-30f, 1e-44f};
 enum { N_EXTREMES = sizeof extremes / sizeof extremes[0] };
 

@@ -11,10 +11,10 @@ static check_fence in, in2, in3, out, out2, out3;
 
 static float *place(check_fence *f, int64_t n) { return check_place(f, (size_t)n * sizeof(float)); }
 
-static float *numbers(check_fence *f, int64_t n, uint64_t seed, float centre, float spread)
+static float *numbers(check_fence *f, int64_t n, uint64_t seed, float center, float spread)
 {
     float *x = place(f, n);
-    check_fill(x, n, seed, centre, spread);
+    check_fill(x, n, seed, center, spread);
     return x;
 }
 
@@ -81,7 +81,7 @@ static void slopes_of_activations_are_their_references(void **state)
 
 /* ---- norms */
 
-static void check_norm_back(int isa, const att_kernels *k, int64_t n, bool centred, float spread)
+static void check_norm_back(int isa, const att_kernels *k, int64_t n, bool centered, float spread)
 {
     static double dx[LARGEST], dgamma[LARGEST];
     const float eps = 1e-12f;
@@ -93,14 +93,14 @@ static void check_norm_back(int isa, const att_kernels *k, int64_t n, bool centr
     memcpy(before, to, (size_t)n * sizeof *to);
     memcpy(before_gamma, to_gamma, (size_t)n * sizeof *to);
     memcpy(before_beta, to_beta, (size_t)n * sizeof *to);
-    if (centred)
+    if (centered)
         k->layer.layer_norm_back(n, x, gamma, eps, dy, to, to_gamma, to_beta);
     else
         k->layer.rms_norm_back(n, x, gamma, eps, dy, to, to_gamma);
-    att_ref_norm_back(centred, n, x, gamma, eps, dy, dx, dgamma);
+    att_ref_norm_back(centered, n, x, gamma, eps, dy, dx, dgamma);
     double squares = 0, mean = 0;
     for (int64_t i = 0; i < n; i++)
-        mean += centred ? (double)x[i] / (double)n : 0;
+        mean += centered ? (double)x[i] / (double)n : 0;
     for (int64_t i = 0; i < n; i++)
         squares += ((double)x[i] - mean) * ((double)x[i] - mean) / (double)n;
     /* z = (x - mean) / sigma is off by half of the mean's chain's roundings and that of the variance, and so are the
@@ -110,10 +110,10 @@ static void check_norm_back(int isa, const att_kernels *k, int64_t n, bool centr
         const double z = fabs((double)x[i] - mean) / sigma + (double)spread / sigma;
         check_near((double)before[i] + dx[i], to[i],
                    FLT_EPSILON * ((double)(1 / spread) + roundings * 3 * (1 + z) * (1 + z) / sigma),
-                   "%s norm %d: dx[%d] of %d", att_isa_name(isa), centred, (int)i, (int)n);
+                   "%s norm %d: dx[%d] of %d", att_isa_name(isa), centered, (int)i, (int)n);
         check_near((double)before_gamma[i] + dgamma[i], to_gamma[i], FLT_EPSILON * (2 + roundings * (1 + z)),
-                   "%s norm %d: dgamma[%d] of %d", att_isa_name(isa), centred, (int)i, (int)n);
-        assert_true(to_beta[i] == before_beta[i] + (centred ? dy[i] : 0));
+                   "%s norm %d: dgamma[%d] of %d", att_isa_name(isa), centered, (int)i, (int)n);
+        assert_true(to_beta[i] == before_beta[i] + (centered ? dy[i] : 0));
     }
     check_untouched(&out, "norm: dx");
     check_untouched(&out2, "norm: dgamma");
@@ -122,9 +122,9 @@ static void check_norm_back(int isa, const att_kernels *k, int64_t n, bool centr
 
 static void norms(int isa, const att_kernels *k, int64_t n)
 {
-    for (float spread = 1e-15f; spread < 1e31f; spread *= 1e15f) /* the outer ones' squares are no floats */
-        for (int centred = n == 1 ? 0 : 1; centred >= 0; centred--)
-            check_norm_back(isa, k, n, centred, spread);
+    for (float spread = 1e-15f; spread < 1e31f; spread *= 1e15f) /* the outer ones' squares are not floats */
+        for (int centered = n == 1 ? 0 : 1; centered >= 0; centered--)
+            check_norm_back(isa, k, n, centered, spread);
 }
 
 static void gradients_of_norms_are_their_references_and_added(void **state)

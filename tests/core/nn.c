@@ -253,7 +253,7 @@ static void a_decoder_layer_is_that_of_pytorch(void **state)
     check_case("decoder_pre", of_decoder, decoder_pre);
 }
 
-static void a_layer_with_normalised_queries_is_that_of_sasrec(void **state)
+static void a_layer_with_normalized_queries_is_that_of_sasrec(void **state)
 {
     (void)state;
     check_case("sasrec", of_encoder, encoder_sasrec);
@@ -277,7 +277,7 @@ int main(void)
         cmocka_unit_test(attention_is_that_of_pytorch),
         cmocka_unit_test(an_encoder_layer_is_that_of_pytorch),
         cmocka_unit_test(a_decoder_layer_is_that_of_pytorch),
-        cmocka_unit_test(a_layer_with_normalised_queries_is_that_of_sasrec),
+        cmocka_unit_test(a_layer_with_normalized_queries_is_that_of_sasrec),
         cmocka_unit_test(layer_scale_is_a_factor_of_each_feature),
         cmocka_unit_test(a_layer_of_a_language_model_is_that_of_transformers),
     };

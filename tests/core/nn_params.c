@@ -1,4 +1,4 @@
-/* Parameters by name: loading, initialisation, tied weights, the first error; layers that are cached, that have scores
+/* Parameters by name: loading, initialization, tied weights, the first error; layers that are cached, that have scores
  * with parameters, and that cannot be made. */
 // labels: portable
 #include "attend_nn.h"
@@ -83,7 +83,7 @@ static void the_first_error_stays_with_its_sentence(void **state)
         const char *words;
     } bad[] = {
         {"a", 3, 2, ATT_ERR_SHAPE, "\"a.weight\" is [3, 2] but must be [2, 3]"},
-        {"b", 2, 1, ATT_ERR_DTYPE, "\"b.weight\" is i32, not f32, f16, bf16 or quantised"},
+        {"b", 2, 1, ATT_ERR_DTYPE, "\"b.weight\" is i32, not f32, f16, bf16 or quantized"},
         {"c", 2, 1, ATT_ERR_FORMAT, "there is no c.weight"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -116,7 +116,7 @@ static void configurations_that_fit_nothing_are_refused(void **state)
         {"l", {.width = -12, .heads = 4, .head_dim = 2}, "width is -12"},
         {"l",
          {.width = 12, .heads = 4, .qk_norm = ATT_QK_NORM_HEAD, .qk_norm_kind = (att_nn_norm_kind)7},
-         "7 is no att_nn_norm_kind"},
+         "7 is not an att_nn_norm_kind"},
         {long_name, {.width = 12, .heads = 4}, "at most 95 characters"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -144,7 +144,7 @@ static void a_name_that_is_requested_twice_is_one_parameter(void **state)
     att_nn_params_free(p);
 }
 
-/* ---- initialisation: the bounds of PyTorch's reset_parameters */
+/* ---- initialization: the bounds of PyTorch's reset_parameters */
 
 static double largest(const att_param *p)
 {
@@ -332,9 +332,9 @@ static void a_score_learns_its_parameters(void **state)
     }
 }
 
-/* ---- convolution and batch normalisation */
+/* ---- convolution and batch normalization */
 
-/* Two channels of four values: normalised they have mean 0 and variance 1, and the running statistics are a tenth of
+/* Two channels of four values: normalized they have mean 0 and variance 1, and the running statistics are a tenth of
  * theirs and nine of what they were. */
 static void batch_norm_keeps_running_statistics(void **state)
 {
@@ -354,7 +354,7 @@ static void batch_norm_keeps_running_statistics(void **state)
     assert_int_equal(att_var_value(t, y, &out), ATT_OK);
     const float *values = out.data, *mean = att_param_value(l->running_mean)->data,
                 *var = att_param_value(l->running_var)->data;
-    check_near(-2 / sqrt(3.5 + 1e-5), values[0], 1e-6, "normalised"); /* mean 3, variance 14 / 4 */
+    check_near(-2 / sqrt(3.5 + 1e-5), values[0], 1e-6, "normalized"); /* mean 3, variance 14 / 4 */
     check_near(0.3, mean[0], 1e-6, "running mean");
     check_near(0.9 + 0.1 * 14 / 3, var[0], 1e-6, "running variance");
     assert_int_equal(att_var_value(t, att_nn_conv_apply(t, conv, y), &out), ATT_OK);

@@ -128,7 +128,7 @@ static void layer_norm_and_normalize_are_their_references(void **state)
         att_var *in = input(t, x, ATT_DIMS(rows, f));
         for (int64_t i = 0; i < rows; i++)
             att_ref_layer_norm(f, x + i * f, g, b, 1e-5f, expected + i * f);
-        /* numbers of order 1, normalised to at most sqrt(f); sums over f in lanes */
+        /* numbers of order 1, normalized to at most sqrt(f); sums over f in lanes */
         const double tolerance = 8 * sqrt((double)f) * FLT_EPSILON;
         assert_near(read_floats(t, att_layer_norm(t, in, pg, pb, 1e-5f)), expected, rows * f, tolerance);
         for (int64_t i = 0; i < rows; i++)

@@ -187,7 +187,7 @@ static void what_was_not_made_gives_nothing(void **state)
     assert_null(att_concat(f->t, 2, two, 0));
     assert_null(att_slice(f->t, f->none, 0, 0, 1));
     assert_null(att_gather(f->t, f->none, NULL, 0));
-    assert_int_equal(f->t->status, ATT_OK); /* they are no errors: there must have been one before */
+    assert_int_equal(f->t->status, ATT_OK); /* they are not errors: there must have been one before */
 }
 
 int main(void)

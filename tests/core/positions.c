@@ -262,7 +262,7 @@ static void wrong_positions_are_named(void **state)
          "rotary: offsets go from 0 to 1 but x is [2, 1, 4]"},
         {{.size = sizeof wrong[0].at, .offsets = offsets, .n = 1, .starts = starts},
          ATT_ERR_ARGUMENT,
-         "rotary: starts[0] = -1 is no position"},
+         "rotary: starts[0] = -1 is not a position"},
         {{.size = 3},
          ATT_ERR_ARGUMENT,
          "rotary: att_positions: its field size is 3, but must be sizeof(att_positions); see ATT_OPTIONS"},

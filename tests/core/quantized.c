@@ -1,4 +1,4 @@
-/* Products with quantised weights, and conversion to and from them. */
+/* Products with quantized weights, and conversion to and from them. */
 #include "attend_learn.h"
 #include "fixtures/check.h"
 
@@ -63,7 +63,7 @@ static void numbers_are_near_what_they_were(void **state)
         }
 }
 
-/* From one quantised type to another: as through f32 */
+/* From one quantized type to another: as through f32 */
 static void types_become_one_another(void **state)
 {
     (void)state;
@@ -159,7 +159,7 @@ static void bytes_are_those_of_the_package_gguf(void **state)
 typedef struct rows {
     int64_t m, k;
     float *x, *step;
-    double *p; /* [m, k] what x is quantised to */
+    double *p; /* [m, k] what x is quantized to */
 } rows;
 
 static rows make_rows(int64_t m, int64_t k)
@@ -269,7 +269,7 @@ static void products_are_those_of_the_definition(void **state)
         }
 }
 
-/* -128 is no number that quantising makes, but a file may have it. */
+/* -128 is not a number that quantizing makes, but a file may have it. */
 static void the_lowest_byte_is_exact(void **state)
 {
     (void)state;
@@ -307,7 +307,7 @@ static void what_is_not_finite_becomes_nan(void **state)
     }
 }
 
-/* ---- other uses of a quantised weight */
+/* ---- other uses of a quantized weight */
 
 static void rows_of_a_table_are_its_numbers(void **state)
 {

@@ -2,7 +2,7 @@
 #include "fixtures/check.h"
 #include "kernel/kernel.h"
 
-static void check_rotation(int isa, check_fence *f, int64_t pairs, bool neighbours, float way)
+static void check_rotation(int isa, check_fence *f, int64_t pairs, bool neighbors, float way)
 {
     const att_kernels *k = att_kernels_of(isa);
     const int64_t n = 2 * pairs, step[][2] = {{1, pairs}, {2, 1}};
@@ -14,9 +14,9 @@ static void check_rotation(int isa, check_fence *f, int64_t pairs, bool neighbou
         sine[i] = (float)sin(angle), cosine[i] = (float)cos(angle);
     }
     void (*const rotate)(int64_t, float, const float *, const float *, const float *, float *) =
-        neighbours ? k->layer.rotate_pairs : k->layer.rotate_halves;
+        neighbors ? k->layer.rotate_pairs : k->layer.rotate_halves;
     rotate(pairs, way, x, sine, cosine, y);
-    att_ref_rotate(pairs, step[neighbours], way, x, sine, cosine, expected);
+    att_ref_rotate(pairs, step[neighbors], way, x, sine, cosine, expected);
     for (int64_t i = 0; i < n; i++) /* two products below 1 and their sum: half a unit each, of 1 and of 2 */
         check_near(expected[i], y[i], 2 * FLT_EPSILON, "%s rotate[%d] of %d", att_isa_name(isa), (int)i, (int)n);
     check_untouched(f, "rotate");
@@ -32,9 +32,9 @@ static void rotations_equal_their_reference(void **state)
     check_fence f = check_fence_new(2048);
     for (int isa = -1; check_next_isa(&isa);)
         for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-            for (int neighbours = 0; neighbours < 2; neighbours++)
+            for (int neighbors = 0; neighbors < 2; neighbors++)
                 for (int way = -1; way <= 1; way += 2)
-                    check_rotation(isa, &f, pairs[i], neighbours, (float)way);
+                    check_rotation(isa, &f, pairs[i], neighbors, (float)way);
     check_fence_free(&f);
 }
 

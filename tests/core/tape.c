@@ -193,7 +193,7 @@ static void each_operation_names_what_does_not_fit(void **state)
     assert_error(t, att_linear(t, x4, NULL, NULL, ATT_RELU, NULL), ATT_ERR_ARGUMENT, "linear: weight is NULL");
     FRESH;
     assert_error(t, att_linear(t, x4, f->w, NULL, (att_activation)9, NULL), ATT_ERR_ARGUMENT,
-                 "linear: 9 is no activation");
+                 "linear: 9 is not an activation");
     FRESH;
     assert_error(t, att_linear(t, cube, f->w, NULL, ATT_RELU, NULL), ATT_ERR_SHAPE,
                  "linear: x is [2, 3, 4] and weight is [3, 4], not matrices");
@@ -222,7 +222,7 @@ static void each_operation_names_what_does_not_fit(void **state)
     FRESH;
     assert_error(t, att_layer_norm(t, x3, f->b, NULL, 1e-5f), ATT_ERR_ARGUMENT, "layer_norm: beta is NULL");
     FRESH;
-    assert_error(t, att_activate(t, x3, (att_activation)-1), ATT_ERR_ARGUMENT, "activate: -1 is no activation");
+    assert_error(t, att_activate(t, x3, (att_activation)-1), ATT_ERR_ARGUMENT, "activate: -1 is not an activation");
     FRESH;
     assert_error(t, att_split_heads(t, x3, 2), ATT_ERR_SHAPE, "split_heads: x is [2, 3], which 2 heads do not divide");
     FRESH;
@@ -258,7 +258,7 @@ static void parameters_are_floats_of_rank_1_or_more(void **state)
     att_param *p;
     att_tensor x = view(f->x, ATT_I32, ATT_DIMS(2, 3));
     assert_int_equal(att_param_new(f->ctx, &x, &p), ATT_ERR_DTYPE);
-    assert_string_equal(att_error(f->ctx), "value is i32, not f32, f16, bf16 or quantised");
+    assert_string_equal(att_error(f->ctx), "value is i32, not f32, f16, bf16 or quantized");
     assert_null(p);
     x = view(f->x, ATT_F32, 0, NULL);
     assert_int_equal(att_param_new(f->ctx, &x, &p), ATT_ERR_SHAPE);

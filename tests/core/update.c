@@ -4,10 +4,10 @@
 
 static check_fence in, out, out2, out3;
 
-static float *place(check_fence *f, int64_t n, uint64_t seed, float centre)
+static float *place(check_fence *f, int64_t n, uint64_t seed, float center)
 {
     float *x = check_place(f, (size_t)n * sizeof *x);
-    check_fill(x, n, seed, centre, 1);
+    check_fill(x, n, seed, center, 1);
     return x;
 }
 

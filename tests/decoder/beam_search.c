@@ -279,7 +279,7 @@ static void more_beams_than_tokens_find_what_there_is(void **state)
     for (int i = 4; i < 10; i++)
         assert_null(finished[i].ids);
     free_finished(ctx, finished, 10);
-    m = plain_model(1, (const float[]){0}); /* the end alone; it starts with what is no token of it */
+    m = plain_model(1, (const float[]){0}); /* the end alone; it starts with what is not a token of it */
     assert_int_equal(run(ctx, &m, &how, 1, finished), ATT_OK);
     assert_finished(&finished[0], "");
     assert_null(finished[1].ids);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes captioner.txt: the captioners of src/caption/captioner.c in PyTorch's functions and float64, caption by caption:
-logits of the presence of words, logits of captions, the attention of each word, and the losses of 12 steps of AdamW, in
+logits of word prediction, logits of captions, the attention of each word, and the losses of 12 steps of AdamW, in
 which the grids learn, too. A line is a name and its numbers.
 
     python3 make_captioner.py

@@ -317,13 +317,13 @@ class Unregistered(torch.nn.Module):
         return self.out_proj(torch.cat([attend(*head, past)[2] for head in zip(*rows)], 1))
 
 
-class Uninitialised(torch.nn.Module):
+class Uninitialized(torch.nn.Module):
     def __init__(self):
         self.attention_func = torch.nn.Linear(1, 1)
 
 
 try:
-    Uninitialised()
+    Uninitialized()
 except AttributeError as error:
     lines.append(f"multi-head|AttributeError: {error}")
 for container, count in (torch.nn.ModuleList, 14), (list, 2):

@@ -39,7 +39,7 @@ def read_weights():
 
 
 def read_pixels():
-    """[1, C, H, W], normalised."""
+    """[1, C, H, W], normalized."""
     image = Image.open(picture).convert("RGB")
     size = preprocessor["size"]
     assert image.size == (size["width"], size["height"]), "a picture of the model's own size"

@@ -51,7 +51,7 @@ def cosine(a, b):
         len(having[a]) * len(having[b]))
 
 
-measure("item neighbours", lambda history: [
+measure("item neighbors", lambda history: [
     sum(0.6 ** (len(history) - 1 - t) * cosine(item, j) for t, item in enumerate(history)) for j in range(len(names))])
 
 (here / "explain/figures_recommendation.txt").write_text("".join(f"recommendation|{line}\n" for line in lines))

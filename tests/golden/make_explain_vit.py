@@ -36,7 +36,7 @@ def read_weights():
 
 
 def read_pixels():
-    """[C, H, W], normalised."""
+    """[C, H, W], normalized."""
     image = Image.open(picture).convert("L" if config["num_channels"] == 1 else "RGB")
     assert image.size == (config["image_size"],) * 2, "a picture of the model's own size"
     x = torch.from_numpy(numpy.array(image)).double().reshape(*image.size, -1).permute(2, 0, 1)

@@ -5,7 +5,7 @@
     tests/golden/make_gguf.py
 
     tiny.gguf         values of each type, and a tensor of each type that is supported
-    tiny_gguf.f32     the numbers of its tensors in the order of their names, dequantised
+    tiny_gguf.f32     the numbers of its tensors in the order of their names, dequantized
 """
 import numpy as np
 from gguf import GGMLQuantizationType as T, GGUFWriter, quants

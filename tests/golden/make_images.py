@@ -6,8 +6,8 @@
     photos.txt   of ../shared/data/photos (first argument: another folder) resampled to 224 x 224: PHOTO-FILTER
                  CRC-32 of all pixels, then some pixels: every 56th of every 56th row
 
-Pillow converts grey of 16 bits to 255 wherever it is over 255; here it becomes its upper 8 bits, as Pillow has it for
-colours of 16 bits.
+Pillow converts gray of 16 bits to 255 wherever it is over 255; here it becomes its upper 8 bits, as Pillow has it for
+colors of 16 bits.
 """
 import io
 import pathlib
@@ -48,10 +48,10 @@ def write(name, data, expected=None):
 y, x = numpy.mgrid[0:HEIGHT, 0:WIDTH]
 red, green, blue = 15 * x, 25 * y, (x * y * 7 + 40 * (x > 9)) % 256
 RGB = numpy.stack([red, green, blue], axis=-1).astype(numpy.uint8)
-GREY = ((red + 2 * green + blue) // 4).astype(numpy.uint8)
+GRAY = ((red + 2 * green + blue) // 4).astype(numpy.uint8)
 ALPHA = ((x * 31 + y * 17) % 256 * ((x + y) % 5 > 0)).astype(numpy.uint8)
 RGB16 = RGB.astype(numpy.uint16) * 256 + (RGB[::-1] ^ 0x5A)
-GREY16 = GREY.astype(numpy.uint16) * 256 + (GREY[::-1] ^ 0x5A)
+GRAY16 = GRAY.astype(numpy.uint16) * 256 + (GRAY[::-1] ^ 0x5A)
 ALPHA16 = ALPHA.astype(numpy.uint16) * 257
 
 # ---- JPEG
@@ -77,12 +77,12 @@ for name, options in [("444", {"subsampling": 0}), ("422", {"subsampling": 1}), 
                       ("progressive", {"progressive": True}), ("restarts", {"restart_marker_blocks": 1}),
                       ("rgb", {"keep_rgb": True})]:
     write(f"{name}.jpg", jpeg(RGB, **options))
-write("grey.jpg", jpeg(GREY))
-write("grey_progressive.jpg", jpeg(GREY, progressive=True))
+write("gray.jpg", jpeg(GRAY))
+write("gray_progressive.jpg", jpeg(GRAY, progressive=True))
 write("one_pixel.jpg", jpeg(RGB[:1, :1]))
 for orientation in range(1, 9):
     write(f"orientation_{orientation}.jpg",
-          jpeg(GREY[:7, :9], quality=40, exif=b"Exif\0\0" + exif(orientation, orientation % 2)))
+          jpeg(GRAY[:7, :9], quality=40, exif=b"Exif\0\0" + exif(orientation, orientation % 2)))
 write("cmyk.jpg", jpeg(Image.fromarray(RGB).convert("CMYK"), quality=40), expected=False)
 
 # ---- PNG
@@ -114,27 +114,27 @@ def png(samples, depth, kind, before=b"", after=b"", interlaced=False):
             + chunk(b"IEND", b""))
 
 
-def joined(colours, alpha):
-    return numpy.concatenate([colours.reshape(HEIGHT, WIDTH, -1), alpha[..., None]], axis=-1)
+def joined(colors, alpha):
+    return numpy.concatenate([colors.reshape(HEIGHT, WIDTH, -1), alpha[..., None]], axis=-1)
 
 
-GREY_KIND, RGB_KIND, PALETTE_KIND, GREY_ALPHA_KIND, RGBA_KIND = 0, 2, 3, 4, 6
+GRAY_KIND, RGB_KIND, PALETTE_KIND, GRAY_ALPHA_KIND, RGBA_KIND = 0, 2, 3, 4, 6
 
 
-def palette(colours):
-    return chunk(b"PLTE", bytes((i * 37 + c * 91 + i * c) % 256 for i in range(colours) for c in range(3)))
+def palette(colors):
+    return chunk(b"PLTE", bytes((i * 37 + c * 91 + i * c) % 256 for i in range(colors) for c in range(3)))
 
 
 for depth in 1, 2, 4:
-    write(f"grey_{depth}.png", png(GREY >> (8 - depth), depth, GREY_KIND))
-    write(f"palette_{depth}.png", png(GREY >> (8 - depth), depth, PALETTE_KIND, palette(1 << depth)))
-write("palette_8.png", png(GREY >> 4, 8, PALETTE_KIND, palette(16)))
-write("grey.png", png(GREY, 8, GREY_KIND))
-write("grey_16.png", png(GREY16, 16, GREY_KIND), numpy.stack([GREY16 >> 8] * 3, axis=-1))
+    write(f"gray_{depth}.png", png(GRAY >> (8 - depth), depth, GRAY_KIND))
+    write(f"palette_{depth}.png", png(GRAY >> (8 - depth), depth, PALETTE_KIND, palette(1 << depth)))
+write("palette_8.png", png(GRAY >> 4, 8, PALETTE_KIND, palette(16)))
+write("gray.png", png(GRAY, 8, GRAY_KIND))
+write("gray_16.png", png(GRAY16, 16, GRAY_KIND), numpy.stack([GRAY16 >> 8] * 3, axis=-1))
 write("rgb.png", png(RGB, 8, RGB_KIND))
 write("rgb_16.png", png(RGB16, 16, RGB_KIND))
 write("interlaced.png", png(RGB, 8, RGB_KIND, interlaced=True))
-write("interlaced_1.png", png(GREY >> 7, 1, GREY_KIND, interlaced=True))
+write("interlaced_1.png", png(GRAY >> 7, 1, GRAY_KIND, interlaced=True))
 write("one_pixel.png", png(RGB[:1, :1], 8, RGB_KIND))
 write("orientation_6.png", png(RGB, 8, RGB_KIND, before=chunk(b"eXIf", exif(6))))
 write("orientation_8.png", png(RGB, 8, RGB_KIND, after=chunk(b"eXIf", exif(8))))
@@ -156,14 +156,14 @@ def write_transparent(name, data):
     store(name + "-over", over)
 
 
-write_transparent("grey_alpha.png", png(joined(GREY, ALPHA), 8, GREY_ALPHA_KIND))
-write_transparent("grey_alpha_16.png", png(joined(GREY16, ALPHA16), 16, GREY_ALPHA_KIND))
+write_transparent("gray_alpha.png", png(joined(GRAY, ALPHA), 8, GRAY_ALPHA_KIND))
+write_transparent("gray_alpha_16.png", png(joined(GRAY16, ALPHA16), 16, GRAY_ALPHA_KIND))
 write_transparent("rgba.png", png(joined(RGB, ALPHA), 8, RGBA_KIND))
 write_transparent("rgba_16.png", png(joined(RGB16, ALPHA16), 16, RGBA_KIND))
 write_transparent("rgba_interlaced.png", png(joined(RGB, ALPHA), 8, RGBA_KIND, interlaced=True))
-write_transparent("palette_transparent.png", png(GREY >> 4, 8, PALETTE_KIND, palette(16) + chunk(
+write_transparent("palette_transparent.png", png(GRAY >> 4, 8, PALETTE_KIND, palette(16) + chunk(
     b"tRNS", bytes(i * 19 % 256 for i in range(12)))))
-write_transparent("grey_transparent.png", png(GREY, 8, GREY_KIND, chunk(b"tRNS", struct.pack(">H", GREY[3, 4]))))
+write_transparent("gray_transparent.png", png(GRAY, 8, GRAY_KIND, chunk(b"tRNS", struct.pack(">H", GRAY[3, 4]))))
 write_transparent("rgb_transparent.png", png(RGB, 8, RGB_KIND, chunk(b"tRNS", struct.pack(">HHH", *RGB[5, 6]))))
 
 # ---- WebP
@@ -190,15 +190,15 @@ for name, kind in ("small.gif", "GIF"), ("small.bmp", "BMP"), ("small.tif", "TIF
     Image.fromarray(RGB[:1, :1]).save(out, kind)
     write(name, out.getvalue()[:64], expected=False)
 
-# ---- resampling, and conversion to grey
+# ---- resampling, and conversion to gray
 
 FILTERS = {"nearest": Image.NEAREST, "bilinear": Image.BILINEAR, "bicubic": Image.BICUBIC, "lanczos": Image.LANCZOS}
 SIZES = [(5, 7), (13, 25), (5, 17), (11, 3), (1, 1), (12, 16), (3, 31)]
 for name, number in FILTERS.items():
     for height, width in SIZES:
         store(f"{name}-{height}-{width}", Image.fromarray(RGB).resize((width, height), number))
-    store(f"grey-{name}-6-9", Image.fromarray(GREY).resize((9, 6), number))
-store("grey", Image.fromarray(GREY))
+    store(f"gray-{name}-6-9", Image.fromarray(GRAY).resize((9, 6), number))
+store("gray", Image.fromarray(GRAY))
 store("luma", Image.fromarray(RGB).convert("L"))
 
 (HERE / "images.u8").write_bytes(b"".join(results))

@@ -105,7 +105,7 @@ def decoder(name, **options):
 
 
 class SASRecLayer(nn.Module):
-    """Kang, McAuley 2018, as in the authors' and in PyTorch's common version: Q normalised, K = V = x."""
+    """Kang, McAuley 2018, as in the authors' and in PyTorch's common version: Q normalized, K = V = x."""
     def __init__(self):
         super().__init__()
         self.self_attn = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True, dtype=torch.float64)

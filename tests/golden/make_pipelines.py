@@ -69,7 +69,7 @@ def template(single, pair, ids):
 
 
 def trained(pre_tokenizer, normalizer=None, size=1000, suffix=None, alphabet=True, first=()):
-    """vocab and merges of a BPE learnt with these steps; ids of `first` are the lowest."""
+    """vocab and merges of a BPE trained with these steps; ids of `first` are the lowest."""
     affix = {"end_of_word_suffix": suffix} if suffix else {}
     base = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": normalizer,
             "pre_tokenizer": pre_tokenizer, "post_processor": None, "decoder": None,
@@ -248,7 +248,7 @@ CHARACTERS = [
 # ---- hashes
 
 def positions(data):
-    """The text of bytes, of which what is no UTF-8 becomes U+FFFD, and where each of its characters begins and ends."""
+    """The text of bytes, of which what is not UTF-8 becomes U+FFFD, and where each of its characters begins and ends."""
     text, spans, i = "", [], 0
     while i < len(data):
         for n in range(1, 5):
@@ -300,7 +300,7 @@ def hashes(t, step=1):
 
 
 def write_characters(text):
-    """Lines of 256 code points; those that are no characters are left out."""
+    """Lines of 256 code points; those that are not characters are left out."""
     rows = []
     for steps in CHARACTERS:
         t, h = Tokenizer.from_str(json.dumps({**json.loads(text), **steps})), fnv(b"")

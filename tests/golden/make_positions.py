@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes positions.txt: sinusoidal positions of transformers' Marian, and of the paper by its formula in float64; a
 tensor turned by the rotary positions of transformers' Llama (halves; also with YaRN's frequencies and factor) and GPT-J
-(neighbours). A line is a name and its numbers.
+(neighbors). A line is a name and its numbers.
 
     python3 make_positions.py
 

@@ -60,7 +60,7 @@ transformers("ViTImageProcessor", size=9, default_to_square=False, do_center_cro
 transformers("BitImageProcessor", size=13, crop_size=8)
 transformers("BitImageProcessor", size={"shortest_edge": 13}, crop_size={"height": 16, "width": 32}, resample=3)
 transformers("BitImageProcessor", do_resize=False, crop_size={"height": 14, "width": 8})
-transformers("ViTImageProcessor", "grey.png", 1, size={"height": 8, "width": 8}, image_mean=[0.1307], image_std=[0.3081])
+transformers("ViTImageProcessor", "gray.png", 1, size={"height": 8, "width": 8}, image_mean=[0.1307], image_std=[0.3081])
 transformers("ViTImageProcessor", "rgb.png", 1, size={"height": 8, "width": 8}, image_mean=[0.1307], image_std=[0.3081])
 transformers("ViTImageProcessor", size=8, foo=[1], crop_pct=0.9, size_divisor=5, pad_size={"height": 9, "width": 9},
              do_flip_channel_order=True, do_reduce_labels=True)  # what the class does not know has no effect
@@ -82,7 +82,7 @@ for image in "rgb.png", "orientation_6.png":
                 mean=[0.5, 0.5, 0.5], std=[0.5, 0.5, 0.5], fixed_input_size=True, test_input_size=[3, 20, 20])
     timm_folder(image, input_size=[3, 8, 12], interpolation="bilinear", crop_pct=0.8, crop_mode="squash")
 timm_folder(nested=False, input_size=[3, 7, 7], interpolation="lanczos", crop_pct=1.0)
-timm_folder("grey.png", input_size=[1, 8, 8], mean=[0.1307], std=[0.3081], crop_pct=0.95)
+timm_folder("gray.png", input_size=[1, 8, 8], mean=[0.1307], std=[0.3081], crop_pct=0.95)
 timm_folder(tag="in21k")
 
 (HERE / "processors.jsonl").write_text("".join(lines))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes quantized.txt for tests/core/quantized.c: blocks of each quantised type, by the package of llama.cpp.
+"""Writes quantized.txt for tests/core/quantized.c: blocks of each quantized type, by the package of llama.cpp.
 
     pip install gguf==0.19.* torch
     tests/golden/make_quantized.py

@@ -192,7 +192,7 @@ def by_popularity(counts):
     return -1 / (1 + counts.astype(np.float32))
 
 
-def neighbours(train, n_items, n, decay):
+def neighbors(train, n_items, n, decay):
     """Dense, with the sums in the order of the history and in the types of the library."""
     has = np.zeros((len(train), n_items))
     for user, h in enumerate(train):
@@ -230,9 +230,9 @@ def content(history, n_items, decay, counts):
 
 
 def baselines(name, train, cases, counts, n_items):
-    score = neighbours(train, n_items, 4, 0.7)
+    score = neighbors(train, n_items, 4, 0.7)
     for user, h, _ in cases[:6]:
-        line(f"{name}-neighbours-{user}", map(float, score(h, n_items)))
+        line(f"{name}-neighbors-{user}", map(float, score(h, n_items)))
         line(f"{name}-content-{user}", map(float, content(h, n_items, 0.9, counts)))
 
 
@@ -262,6 +262,6 @@ if len(sys.argv) > 1:
     train, cases, _ = leave_one_out(ml)
     counts = np.bincount([i for h in train for i in h], minlength=ml.n_items)
     measure("ml-100k-popularity", lambda h, n: counts, ml.n_items, counts, cases[1], 10, True, False, False)
-    measure("ml-100k-neighbours", neighbours(train, ml.n_items, 100, 0.6), ml.n_items, counts, cases[1], 10, True, False,
+    measure("ml-100k-neighbors", neighbors(train, ml.n_items, 100, 0.6), ml.n_items, counts, cases[1], 10, True, False,
             False)
 (HERE / "ranking.txt").write_text("\n".join(out) + "\n")

@@ -205,8 +205,8 @@ def of_attend(name, more):
               "intermediate_size": 24, "image_size": 12, "num_labels": 5, **more}
     kind = "plain"
     if config["num_channels"] == 1:
-        IMAGES["grey"] = (2, 12, 12, 1)
-        kind = "grey"
+        IMAGES["gray"] = (2, 12, 12, 1)
+        kind = "gray"
     model = OwnViT(config)
     parameters = model.names()
     for k, p in parameters.items():

@@ -4,7 +4,7 @@
     pip install sentencepiece==0.2.*
     tests/golden/make_vocab.py build/attend
 
-The model is learnt by `attend vocab` from ../../examples/facts.txt and snippets.txt, as tests/text/vocab.c does it. The
+The model is trained by `attend vocab` from ../../examples/facts.txt and snippets.txt, as tests/text/vocab.c does it. The
 first row is the hash of the ids of all snippets with NFKC; each other row, without it, that of ten lines of
 text_lines.py: their ids and the texts of these.
 """

@@ -36,7 +36,7 @@ static void every_kind_of_jpeg_has_the_pixels_of_pillow(void **state)
 {
     static const char *const names[] = {"444.jpg",           "422.jpg",           "420.jpg",
                                         "progressive.jpg",   "restarts.jpg",      "rgb.jpg",
-                                        "grey.jpg",          "one_pixel.jpg",     "grey_progressive.jpg",
+                                        "gray.jpg",          "one_pixel.jpg",     "gray_progressive.jpg",
                                         "orientation_1.jpg", "orientation_2.jpg", "orientation_3.jpg",
                                         "orientation_4.jpg", "orientation_5.jpg", "orientation_6.jpg",
                                         "orientation_7.jpg", "orientation_8.jpg", NULL};
@@ -44,14 +44,14 @@ static void every_kind_of_jpeg_has_the_pixels_of_pillow(void **state)
     compare(names, false);
 }
 
-static const char *const transparent_png[] = {"grey_alpha.png",       "grey_alpha_16.png",   "rgba.png",
+static const char *const transparent_png[] = {"gray_alpha.png",       "gray_alpha_16.png",   "rgba.png",
                                               "rgba_16.png",          "rgba_interlaced.png", "palette_transparent.png",
-                                              "grey_transparent.png", "rgb_transparent.png", NULL};
+                                              "gray_transparent.png", "rgb_transparent.png", NULL};
 
 static void every_kind_of_png_has_the_pixels_of_pillow(void **state)
 {
-    static const char *const names[] = {"grey_1.png",        "grey_2.png",        "grey_4.png",
-                                        "grey.png",          "grey_16.png",       "palette_1.png",
+    static const char *const names[] = {"gray_1.png",        "gray_2.png",        "gray_4.png",
+                                        "gray.png",          "gray_16.png",       "palette_1.png",
                                         "palette_2.png",     "palette_4.png",     "palette_8.png",
                                         "rgb.png",           "rgb_16.png",        "interlaced.png",
                                         "interlaced_1.png",  "one_pixel.png",     "text.png",
@@ -87,7 +87,7 @@ static void every_kind_of_webp_has_the_pixels_of_pillow(void **state)
 
 static void an_opaque_image_does_not_change_over_a_background(void **state)
 {
-    static const char *const names[] = {"420.jpg", "grey_1.png", "palette_8.png", "rgb_16.png", NULL};
+    static const char *const names[] = {"420.jpg", "gray_1.png", "palette_8.png", "rgb_16.png", NULL};
     (void)state;
     for (const char *const *name = names; *name; name++) {
         att_image image;

@@ -11,7 +11,7 @@
 
 static const char *const files[] = {"420.jpg",
                                     "progressive.jpg",
-                                    "grey.jpg",
+                                    "gray.jpg",
                                     "orientation_6.jpg",
                                     "rgb_16.png",
                                     "rgba_interlaced.png",
@@ -65,7 +65,7 @@ static void what_is_no_file_or_no_image_is_named(void **state)
     check_path(path_in(&f, "missing.png"), ATT_ERR_IO, "No such file");
     check_path(f.path, ATT_ERR_IO, "is not a file");
     check_path(path_in(&f, "empty.png"), ATT_ERR_FORMAT, "empty.png is empty");
-    check_path(path_in(&f, "text.jpg"), ATT_ERR_FORMAT, "is no image: it does not begin as JPEG");
+    check_path(path_in(&f, "text.jpg"), ATT_ERR_FORMAT, "is not an image: it does not begin as JPEG");
     assert_int_equal(mkfifo(path_in(&f, "pipe"), 0600), 0);
     check_path(path_in(&f, "pipe"), ATT_ERR_IO, "is not a file");
     FILE *large = folder_open(&f, "large.png");
@@ -237,7 +237,7 @@ static void cmyk_is_refused(void **state)
 {
     (void)state;
     check_path(GOLDEN_IMAGES "cmyk.jpg", ATT_ERR_UNSUPPORTED,
-               "is in CMYK, the colours of printing, which is not supported");
+               "is in CMYK, the colors of printing, which is not supported");
 }
 
 /* ---- claims */

@@ -33,7 +33,7 @@ static void every_filter_has_the_pixels_of_pillow(void **state)
     for (int f = 0; f < N_FILTERS; f++) {
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             compare("rgb.png", "", f, sizes[i][0], sizes[i][1]);
-        compare("grey", "grey-", f, 6, 9);
+        compare("gray", "gray-", f, 6, 9);
     }
 }
 
@@ -50,20 +50,20 @@ static void the_same_size_is_a_copy(void **state)
     }
 }
 
-static void grey_is_the_luma_of_pillow_and_three_equal_channels(void **state)
+static void gray_is_the_luma_of_pillow_and_three_equal_channels(void **state)
 {
     (void)state;
-    att_image image = golden_image("rgb.png"), grey, again, three;
-    assert_int_equal(att_image_convert(ctx, &image, 1, &grey), ATT_OK);
-    check_image(&grey, "luma");
-    assert_int_equal(att_image_convert(ctx, &grey, 3, &three), ATT_OK);
-    for (int64_t i = 0; i < 3 * grey.height * grey.width; i++)
-        assert_int_equal(three.pixels[i], grey.pixels[i / 3]);
+    att_image image = golden_image("rgb.png"), gray, again, three;
+    assert_int_equal(att_image_convert(ctx, &image, 1, &gray), ATT_OK);
+    check_image(&gray, "luma");
+    assert_int_equal(att_image_convert(ctx, &gray, 3, &three), ATT_OK);
+    for (int64_t i = 0; i < 3 * gray.height * gray.width; i++)
+        assert_int_equal(three.pixels[i], gray.pixels[i / 3]);
     assert_int_equal(att_image_convert(ctx, &three, 1, &again), ATT_OK);
     check_image(&again, "luma");
     att_image_free(ctx, &again);
     att_image_free(ctx, &three);
-    att_image_free(ctx, &grey);
+    att_image_free(ctx, &gray);
     free(image.pixels);
 }
 
@@ -118,7 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_filter_has_the_pixels_of_pillow),
         cmocka_unit_test(the_same_size_is_a_copy),
-        cmocka_unit_test(grey_is_the_luma_of_pillow_and_three_equal_channels),
+        cmocka_unit_test(gray_is_the_luma_of_pillow_and_three_equal_channels),
         cmocka_unit_test(photos_have_the_pixels_of_pillow),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

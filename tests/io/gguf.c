@@ -1,4 +1,4 @@
-/* The .gguf reader: values and dequantised tensors as the `gguf` package has them, damaged files. */
+/* The .gguf reader: values and dequantized tensors as the `gguf` package has them, damaged files. */
 #include "fixtures/check.h"
 #include "fixtures/fail_alloc.h"
 #include "fixtures/tokenizer.h"
@@ -85,7 +85,7 @@ static void a_text_with_a_zero_byte_is_refused_only_where_it_is_read(void **stat
     check_says(ctx, "a key before byte");
 }
 
-static void tensors_are_dequantised_as_in_the_reference(void **state)
+static void tensors_are_dequantized_as_in_the_reference(void **state)
 {
     (void)state;
     static float want[N_TENSORS * ELEMENTS], x[ELEMENTS];
@@ -157,7 +157,7 @@ static void what_is_wrong_is_said(void **state)
     const size_t n = read_golden(file);
     att_gguf *g;
     assert_int_equal(att_gguf_from_memory(ctx, "m.gguf", "PK\3\4abcd", 8, &g), ATT_ERR_FORMAT);
-    check_says(ctx, "m.gguf: is no GGUF file");
+    check_says(ctx, "m.gguf: is not a GGUF file");
     file[4] = 9;
     assert_int_equal(att_gguf_from_memory(ctx, "m.gguf", file, n, &g), ATT_ERR_UNSUPPORTED);
     check_says(ctx, "version 9");
@@ -196,7 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_those_that_were_written),
         cmocka_unit_test(a_text_with_a_zero_byte_is_refused_only_where_it_is_read),
-        cmocka_unit_test(tensors_are_dequantised_as_in_the_reference),
+        cmocka_unit_test(tensors_are_dequantized_as_in_the_reference),
         cmocka_unit_test(damaged_files_are_refused_or_read),
         cmocka_unit_test(what_is_wrong_is_said),
         cmocka_unit_test(every_failing_allocation_gives_an_error_and_leaks_nothing),

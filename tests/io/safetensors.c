@@ -159,10 +159,10 @@ static const struct {
     size_t data;
     const char *sentence;
 } wrongs[] = {
-    {"", 0, "the header is no JSON object"},
-    {"[]", 0, "the header is no JSON object"},
-    {"{\"a\":", 0, "the header is no JSON object"},
-    {"{} x", 0, "the header is no JSON object"},
+    {"", 0, "the header is not a JSON object"},
+    {"[]", 0, "the header is not a JSON object"},
+    {"{\"a\":", 0, "the header is not a JSON object"},
+    {"{} x", 0, "the header is not a JSON object"},
     {"{\"a\":3}", 0, "tensor \"a\" is not an object"},
     {"{\"__metadata__\":{\"n\":3}}", 0, "\"__metadata__\" is not an object of texts"},
     {A("\"F7\"", "[1]", "[0,4]"), 4, "dtype \"F7\""},
@@ -171,7 +171,7 @@ static const struct {
     {A("\"F32\"", "[-1]", "[0,4]"), 4, "a dimension that is not a whole number from 0 on"},
     {A("\"F32\"", "[1.0]", "[0,4]"), 4, "a dimension that is not a whole number from 0 on"},
     {A("\"F32\"", "[4611686018427387904,4]", "[0,4]"), 4, "product overflows"},
-    {A("\"F32\"", "[9223372036854775808]", "[0,4]"), 4, "the header is no JSON object"},
+    {A("\"F32\"", "[9223372036854775808]", "[0,4]"), 4, "the header is not a JSON object"},
     {A("\"F32\"", "[1]", "[0]"), 4, "no \"data_offsets\" of two whole numbers"},
     {A("\"F32\"", "[1]", "[0,\"4\"]"), 4, "no \"data_offsets\" of two whole numbers"},
     {A("\"F32\"", "[1]", "[-4,0]"), 4, "lies at bytes [-4, 0) but the file has 4"},
@@ -260,7 +260,7 @@ static void a_header_length_beyond_the_file_or_the_cap_is_refused(void **state)
     memset(bytes, 0xff, 8);
     expect(ctx, bytes, sizeof bytes, "the header should have 18446744073709551615 bytes");
     memcpy(bytes, "This is a text.\n", sizeof bytes);
-    expect(ctx, bytes, sizeof bytes, "is no safetensors file: it is a text that begins with \"This is a text. \"");
+    expect(ctx, bytes, sizeof bytes, "is not a safetensors file: it is a text that begins with \"This is a text. \"");
     att_close(ctx);
 }
 

@@ -175,7 +175,7 @@ static void what_cannot_be_written_is_refused_and_the_old_file_stays(void **stat
         {{"a", NULL}, {x, .rank = 0}, {0}, ATT_ERR_ARGUMENT, "the name of a tensor is NULL"},
         {{"a", "a"}, {x, .rank = 0}, {0}, ATT_ERR_ARGUMENT, "\"a\" is twice among its tensor names"},
         {{"a", "a"}, {x, .dtype = ATT_I64}, {0}, ATT_ERR_ARGUMENT, "\"a\" is twice among its tensor names"},
-        {{"a", "\xff"}, {x, .rank = 0}, {0}, ATT_ERR_ARGUMENT, "one of its tensor names is no UTF-8"},
+        {{"a", "\xff"}, {x, .rank = 0}, {0}, ATT_ERR_ARGUMENT, "one of its tensor names is not UTF-8"},
         {{"a", "__metadata__"}, {x, .rank = 0}, {0}, ATT_ERR_ARGUMENT, "tensor \"__metadata__\" has a name that"},
         {{"a", "b"}, {NULL, .rank = 0}, {0}, ATT_ERR_ARGUMENT, "tensor \"b\" has no memory: its data is NULL"},
         {{"a", "b"}, {x, .rank = 7}, {0}, ATT_ERR_SHAPE, "tensor \"b\" has too many dimensions"},

@@ -193,7 +193,7 @@ static void a_file_that_changes_is_named_and_gives_no_other_batch(void **state)
             att_batch_free(o.ctx, &b);
         } else {
             assert_int_equal(s, ATT_ERR_IO);
-            if (!strstr(att_error(o.ctx), "a.en was changed while it was learnt from"))
+            if (!strstr(att_error(o.ctx), "a.en was changed while it was trained on"))
                 fail_msg("%s", att_error(o.ctx));
             assert_null(b.memory);
         }

@@ -1,4 +1,4 @@
-/* Chat templates: the texts and ids of transformers, what is recognised and refused, hostile templates. */
+/* Chat templates: the texts and ids of transformers, what is recognized and refused, hostile templates. */
 #include "fixtures/check.h"
 #include "language/chat.h"
 #include "language/chat_jinja.h"
@@ -275,7 +275,7 @@ static void the_default_system_message_is_that_of_the_template(void **state)
     t = open_template("qwen3"); /* a name wins, and has no default */
     assert_string_equal(rendered(t, "user", "a"), "<|im_start|>user\na<|im_end|>\n");
     att_chat_template_free(t);
-    t = open_template("chatml"); /* the same as was recognised */
+    t = open_template("chatml"); /* the same as was recognized */
     assert_non_null(strstr(rendered(t, "user", "a"), "It's"));
     att_chat_template_free(t);
 }
@@ -411,7 +411,8 @@ static void unknown_templates_are_refused(void **state)
     write_config("<s>", NULL, NULL);
     check_refused(NULL, ATT_ERR_UNSUPPORTED,
                   "the model has no chat template, as models that were not trained for chat");
-    check_refused("alpaca", ATT_ERR_ARGUMENT, "\"alpaca\" is no chat template that attend knows; these are: chatml, ");
+    check_refused("alpaca", ATT_ERR_ARGUMENT,
+                  "\"alpaca\" is not a chat template that attend knows; these are: chatml, ");
     write_file("tokenizer_config.json", "{\"chat_template\": [{\"name\": \"rag\", \"template\": \"" CHATML "\"}, 3]}");
     check_refused(NULL, ATT_ERR_UNSUPPORTED, "no chat template");
     write_file("tokenizer_config.json", "{\"chat_template\": 3}");

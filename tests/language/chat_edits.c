@@ -17,7 +17,7 @@ static char *read_template(const char *name)
     return text;
 }
 
-/* Is the template with `insert` before the first `before` recognised? */
+/* Is the template with `insert` before the first `before` recognized? */
 static bool is_known(const char *name, const char *before, const char *insert)
 {
     char *text = read_template(name), *at = strstr(text, before);

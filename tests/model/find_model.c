@@ -61,7 +61,7 @@ static void without_a_home_there_is_no_models_folder(void **state)
     assert_found("tests", "", "tests");
     assert_int_equal(att_model_find("tatoeba-de-en", &path), ATT_OK);
     assert_int_equal(att_model_find("nix", &path), ATT_ERR_IO);
-    assert_non_null(strstr(att_error(NULL), "no model in a models folder (HOME and ATTEND_MODELS are not set)"));
+    assert_non_null(strstr(att_error(NULL), "nor a model in a models folder (HOME and ATTEND_MODELS are not set)"));
 }
 
 static void a_path_comes_before_the_models_folder_and_what_ships_comes_last(void **state)
@@ -115,7 +115,7 @@ static void a_model_that_is_not_there_is_an_error_that_lists_those_that_are(void
         assert_int_equal(att_model_find(names[i], &path), ATT_ERR_IO);
         assert_string_equal(path.text, "");
         snprintf(expected, sizeof expected,
-                 "\"%s\" is no folder and no model in %s, and none that comes with attend; there are: one, two, "
+                 "\"%s\" is neither a folder nor a model in %s, and none that comes with attend; there are: one, two, "
                  "fashion-mnist, flickr8k-captions, tatoeba-de-en",
                  names[i], f.path);
         assert_string_equal(att_error(NULL), expected);

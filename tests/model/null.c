@@ -36,7 +36,7 @@ struct member {
     bool or_null;
 };
 
-#pragma GCC diagnostic ignored "-Wformat-security" /* att_fail is called with a format that is no constant */
+#pragma GCC diagnostic ignored "-Wformat-security" /* att_fail is called with a format that is not a constant */
 #include "prototypes.h"
 
 /* ---- a call in a process of its own */

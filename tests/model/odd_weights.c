@@ -221,7 +221,7 @@ static void a_missing_tensor_is_an_error_whatever_else_is_there(void **state)
     folder_remove(&f);
 }
 
-/* ---- numbers that are not finite are no results */
+/* ---- numbers that are not finite are not results */
 
 static void all_weights_nan(const test_folder *f)
 {

@@ -349,7 +349,7 @@ static void try_cell(const char *class, const char *key, const char *cell)
     const subject *s = find_subject(class);
     if (!strcmp(cell, "no effect"))
         try_no_effect(s, key);
-    else if (!strcmp(cell, "honoured"))
+    else if (!strcmp(cell, "honored"))
         expect_named(s, key, json_pack("[[s]]", "no such value"), cell);
     else if (!strncmp(cell, "only ", 5))
         try_only(s, key, cell + 5, cell);

@@ -130,14 +130,14 @@ static att_status run_vision(const char *folder, const att_model_options *o, res
 /* How probable an image's first caption is, and how much more probable the others are */
 static att_status run_captioner(const char *folder, const att_model_options *o, result *r)
 {
-    double scores[IMAGES * CAPTIONER_COLOURS];
+    double scores[IMAGES * CAPTIONER_COLORS];
     att_caption_model *m;
     const att_status s = att_caption_model_open(ctx, folder, o, &m);
     if (s)
         return s;
-    captioner_need(att_caption_score(m, IMAGES, images(), CAPTIONER_COLOURS, captioner_captions, scores));
-    for (int i = 0; i < IMAGES * CAPTIONER_COLOURS; i++)
-        r->number[r->n++] = scores[i] - (i % CAPTIONER_COLOURS ? scores[i - i % CAPTIONER_COLOURS] : 0);
+    captioner_need(att_caption_score(m, IMAGES, images(), CAPTIONER_COLORS, captioner_captions, scores));
+    for (int i = 0; i < IMAGES * CAPTIONER_COLORS; i++)
+        r->number[r->n++] = scores[i] - (i % CAPTIONER_COLORS ? scores[i - i % CAPTIONER_COLORS] : 0);
     captioner_need(att_caption_model_weights(m, &r->weights));
     att_caption_model_free(m);
     return ATT_OK;
@@ -265,7 +265,7 @@ static void a_model_tells_the_bytes_of_its_weights(void **state)
     }
 }
 
-static void recurrent_decoders_have_no_quantised_weights(void **state)
+static void recurrent_decoders_have_no_quantized_weights(void **state)
 {
     (void)state;
     static result r;
@@ -299,7 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fewer_bits_are_less_exact),
         cmocka_unit_test(a_model_tells_the_bytes_of_its_weights),
-        cmocka_unit_test(recurrent_decoders_have_no_quantised_weights),
+        cmocka_unit_test(recurrent_decoders_have_no_quantized_weights),
         cmocka_unit_test(another_number_is_no_type),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -61,10 +61,10 @@ static void assert_baselines(const att_holdout *h, const char *split)
     const int64_t n_items = describe_log(att_holdout_log(h)).items;
     fill_vectors(vectors, n_items);
     att_baseline *near =
-        baseline(h, ATT_BASELINE_NEIGHBOURS, ATT_OPTIONS(att_baseline_options, .neighbours = 4, .decay = 0.7));
+        baseline(h, ATT_BASELINE_NEIGHBORS, ATT_OPTIONS(att_baseline_options, .neighbors = 4, .decay = 0.7));
     att_baseline *content = baseline(
         h, ATT_BASELINE_CONTENT, ATT_OPTIONS(att_baseline_options, .decay = 0.9, .vectors = vectors, .width = WIDTH));
-    snprintf(name, sizeof name, "%s-neighbours", split);
+    snprintf(name, sizeof name, "%s-neighbors", split);
     assert_scores(h, near, name, 0); /* the same operations in the same types and order */
     snprintf(name, sizeof name, "%s-content", split);
     /* Vectors of three numbers and their mean over up to 40 items are rounded to float, as are weights: cosines are off
@@ -105,7 +105,7 @@ static void an_empty_history_gets_popular_items(void **state)
     att_interactions_free(log);
 }
 
-/* Of a user with more than 1,000 items the last 1,000 count: "first" is then no neighbour of "last". */
+/* Of a user with more than 1,000 items the last 1,000 count: "first" is then no neighbor of "last". */
 static void of_a_long_history_the_last_thousand_items_count(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void of_a_long_history_the_last_thousand_items_count(void **state)
     }
     assert_int_equal(att_interactions_new(ctx, ACTIONS, users, items, NULL, NULL, &log), ATT_OK);
     att_holdout *h = hold_out(log, NULL);
-    att_baseline *b = baseline(h, ATT_BASELINE_NEIGHBOURS, ATT_OPTIONS(att_baseline_options, .neighbours = 2000));
+    att_baseline *b = baseline(h, ATT_BASELINE_NEIGHBORS, ATT_OPTIONS(att_baseline_options, .neighbors = 2000));
     static float scores[ACTIONS];
     score_history(b, (const int32_t[]){ACTIONS - 3}, 1, ACTIONS, scores);
     for (int i = 0; i < ACTIONS; i++)
@@ -159,9 +159,9 @@ static void measures_on_ml_100k_are_those_of_numpy(void **state)
     att_interactions *log = open_log(path, NULL);
     att_holdout *h = hold_out(log, NULL);
     att_baseline *popular = baseline(h, ATT_BASELINE_POPULARITY, NULL),
-                 *near = baseline(h, ATT_BASELINE_NEIGHBOURS, NULL);
+                 *near = baseline(h, ATT_BASELINE_NEIGHBORS, NULL);
     assert_golden_measures(h, popular, "ml-100k-popularity");
-    assert_golden_measures(h, near, "ml-100k-neighbours");
+    assert_golden_measures(h, near, "ml-100k-neighbors");
     att_baseline_free(popular);
     att_baseline_free(near);
     att_holdout_free(h);
@@ -188,10 +188,10 @@ static void what_does_not_fit_is_refused(void **state)
     att_holdout *h = hold_out(log, NULL);
     const float vectors[] = {1, NAN, 1};
     REFUSED((att_baseline_kind)5, "kind is 5", .decay = 1);
-    REFUSED(ATT_BASELINE_NEIGHBOURS, "decay 1.5", .decay = 1.5);
-    REFUSED(ATT_BASELINE_NEIGHBOURS, "decay nan", .decay = NAN);
-    REFUSED(ATT_BASELINE_NEIGHBOURS, "neighbours is -3", .neighbours = -3);
-    REFUSED(ATT_BASELINE_NEIGHBOURS, "vectors are for ATT_BASELINE_CONTENT only", .vectors = vectors, .width = 1);
+    REFUSED(ATT_BASELINE_NEIGHBORS, "decay 1.5", .decay = 1.5);
+    REFUSED(ATT_BASELINE_NEIGHBORS, "decay nan", .decay = NAN);
+    REFUSED(ATT_BASELINE_NEIGHBORS, "neighbors is -3", .neighbors = -3);
+    REFUSED(ATT_BASELINE_NEIGHBORS, "vectors are for ATT_BASELINE_CONTENT only", .vectors = vectors, .width = 1);
     REFUSED(ATT_BASELINE_CONTENT, "needs vectors, which are NULL", .width = 1);
     REFUSED(ATT_BASELINE_CONTENT, "of a width, 0", .vectors = vectors);
     REFUSED(ATT_BASELINE_CONTENT, "the vector of item y has numbers that are not finite", .vectors = vectors,
@@ -212,7 +212,7 @@ static void what_does_not_fit_is_refused(void **state)
     att_interactions_free(log);
 }
 
-static void counting_neighbours_is_cancelled(void **state)
+static void counting_neighbors_is_cancelled(void **state)
 {
     (void)state;
     static int cancel = 1;
@@ -224,7 +224,7 @@ static void counting_neighbours_is_cancelled(void **state)
     assert_int_equal(att_open(&other, ATT_OPTIONS(att_config, .n_threads = 2, .cancel = &cancel)), ATT_OK);
     assert_int_equal(att_interactions_new(other, 4, users, items, NULL, NULL, &log), ATT_OK);
     assert_int_equal(att_holdout_new(log, ATT_OPTIONS(att_holdout_options, .kind = ATT_HOLDOUT_NONE), &h), ATT_OK);
-    assert_int_equal(att_baseline_new(h, ATT_BASELINE_NEIGHBOURS, NULL, &b), ATT_ERR_CANCELLED);
+    assert_int_equal(att_baseline_new(h, ATT_BASELINE_NEIGHBORS, NULL, &b), ATT_ERR_CANCELLED);
     assert_null(b);
     att_holdout_free(h);
     att_interactions_free(log);
@@ -238,7 +238,7 @@ int main(void)
         cmocka_unit_test(an_empty_history_gets_popular_items),
         cmocka_unit_test(of_a_long_history_the_last_thousand_items_count),
         cmocka_unit_test(measures_on_ml_100k_are_those_of_numpy),
-        cmocka_unit_test(counting_neighbours_is_cancelled),
+        cmocka_unit_test(counting_neighbors_is_cancelled),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -54,7 +54,7 @@ static void usual_names_are_found_in_any_spelling(void **state)
         snprintf(text, sizeof text, "%s\na,x,1600000002\na,y,1600000001\n", headers[i]);
         if (strcmp(history_of(text, NULL), "y@1600000001,x@1600000002") != 0)
             fail_msg("%s: %s", headers[i], history_of(text, NULL));
-        for (char *c = text; *c; c++) /* the same as .tsv; blanks after a separator are no part of the next field */
+        for (char *c = text; *c; c++) /* the same as .tsv; blanks after a separator are not part of the next field */
             *c = *c == ',' ? ';' : *c;
         assert_string_equal(history_of(text, NULL), "y@1600000001,x@1600000002");
     }

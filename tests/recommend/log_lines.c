@@ -161,8 +161,8 @@ static void text_that_is_no_log_is_named(void **state)
         {"[[\"a\", \"x\"], [\"a\", \"y\"]]", "log is JSON"},
         {"{}\n", "log is JSON"},
         {"%%MatrixMarket matrix coordinate integer general\n3 3 4\n1 1 5\n", "log is a matrix of Matrix Market"},
-        {"<?xml version=\"1.0\"?>\n<orders><order id=\"1\"/></orders>\n", "log is no log: it is an XML page"},
-        {"<!DOCTYPE html><html>\n", "log is no log: it is a web page (HTML)"},
+        {"<?xml version=\"1.0\"?>\n<orders><order id=\"1\"/></orders>\n", "log is not a log: it is an XML page"},
+        {"<!DOCTYPE html><html>\n", "log is not a log: it is a web page (HTML)"},
     };
     att_interactions *log;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {

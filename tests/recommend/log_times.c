@@ -252,7 +252,7 @@ static void a_typed_time_has_the_unit_of_the_log(void **state)
     assert_true(!date && x == 891388800);
     assert_int_equal(att_interactions_time("891388800", 0, &x, NULL), ATT_OK);
     assert_int_equal(att_interactions_time("1998-04-01", 0, &x, NULL), ATT_ERR_ARGUMENT);
-    check_says(NULL, "time is \"1998-04-01\", a date, but those of the log are no seconds since 1970");
+    check_says(NULL, "time is \"1998-04-01\", a date, but those of the log are not seconds since 1970");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* Training a recommender: it learns what popularity cannot, with the same bits whatever the threads and the pauses;
- * further items keep what is learnt; what cannot be learnt is named. */
+ * further items keep what is trained; what cannot be trained on is named. */
 // labels: trains
 #include "fixtures/check.h"
 #include "fixtures/fail_alloc.h"
@@ -139,7 +139,7 @@ static att_recommender_training_options options_of(const way *w, const att_holdo
 
 /* ---- learning */
 
-static void what_popularity_cannot_find_is_learnt(void **state)
+static void what_popularity_cannot_find_is_learned(void **state)
 {
     (void)state;
     att_ctx *ctx = check_open(NULL, 2);
@@ -254,7 +254,7 @@ static void check_inherited(const att_recommender *m, const att_recommender *lar
     assert_memory_equal(histories[0], histories[1], sizeof histories[0]);
 }
 
-static void further_items_keep_what_is_learnt(void **state)
+static void further_items_keep_what_is_trained(void **state)
 {
     (void)state;
     enum { MORE = 5 };
@@ -268,8 +268,8 @@ static void further_items_keep_what_is_learnt(void **state)
     att_recommender *m;
     if (att_recommender_open(ctx, path_of("first"), NULL, &m))
         fail_msg("%s", att_error(ctx));
-    const double learnt = ndcg(d.holdout, att_recommender_scorer(m));
-    assert_true(learnt > 0.9);
+    const double trained = ndcg(d.holdout, att_recommender_scorer(m));
+    assert_true(trained > 0.9);
     const char *ids[ITEMS];
     for (int i = 0; i < ITEMS; i++)
         ids[i] = att_recommender_item(m, i);
@@ -517,7 +517,7 @@ static void negatives_are_found_among_few(void **state)
     att_close(ctx);
 }
 
-/* ---- what cannot be learnt */
+/* ---- what cannot be trained on */
 
 static void check_refused(att_ctx *ctx, const att_recommender_training_options *o, const char *words)
 {
@@ -527,7 +527,7 @@ static void check_refused(att_ctx *ctx, const att_recommender_training_options *
         fail_msg("expected \"%s\", got status %d: %s", words, e, att_error(ctx));
 }
 
-static void what_cannot_be_learnt_is_named(void **state)
+static void what_cannot_be_trained_on_is_named(void **state)
 {
     (void)state;
     att_ctx *ctx = check_open(NULL, 1);
@@ -582,14 +582,14 @@ static void what_cannot_be_learnt_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_popularity_cannot_find_is_learnt),
+        cmocka_unit_test(what_popularity_cannot_find_is_learned),
         cmocka_unit_test(bits_are_the_same_after_a_pause_and_for_any_threads),
-        cmocka_unit_test(further_items_keep_what_is_learnt),
+        cmocka_unit_test(further_items_keep_what_is_trained),
         cmocka_unit_test(items_cannot_be_added_while_a_training_is_open),
         cmocka_unit_test(new_items_are_found_by_their_content),
         cmocka_unit_test(batches_are_of_the_last_items),
         cmocka_unit_test(negatives_are_found_among_few),
-        cmocka_unit_test(what_cannot_be_learnt_is_named),
+        cmocka_unit_test(what_cannot_be_trained_on_is_named),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -60,7 +60,7 @@ static void check_gradients(const att_recommender *m, const char *loss)
         char key[160];
         snprintf(key, sizeof key, "%s.%s", loss, name);
         if (!strcmp(name, "content.vectors")) {
-            assert_null(g->data); /* it is not learnt */
+            assert_null(g->data); /* it is not trained */
             continue;
         }
         if (!g->data)
@@ -314,7 +314,7 @@ static void vectors_of(const att_recommender *m, float *out)
         fail_msg("%s", att_error(ctx));
 }
 
-static void further_items_leave_what_is_learnt(void **state)
+static void further_items_leave_what_is_trained(void **state)
 {
     (void)state;
     static const float content[] = {1, 2, 3, 0, 0, 0};
@@ -412,7 +412,7 @@ int main(void)
         cmocka_unit_test(damaged_folders_are_refused),
         cmocka_unit_test(ids_that_were_made_to_collide_are_refused),
         cmocka_unit_test(wrong_arguments_are_named),
-        cmocka_unit_test(further_items_leave_what_is_learnt),
+        cmocka_unit_test(further_items_leave_what_is_trained),
         cmocka_unit_test(the_mask_stays_the_mask),
         cmocka_unit_test(content_is_the_start_of_vectors),
     };

@@ -179,7 +179,7 @@ static void lengths_may_be_given_and_cut_sentences_are_counted(void **state)
 }
 
 /* What the pooling and the norm make of the hidden states of "a b c", for each setting. */
-static void pooling_and_normalisation_follow_the_folder(void **state)
+static void pooling_and_normalization_follow_the_folder(void **state)
 {
     (void)state;
     static const struct {
@@ -522,7 +522,7 @@ int main(void)
         cmocka_unit_test(minilm_has_the_same_bits_with_any_threads_alone_or_in_a_batch),
         cmocka_unit_test(any_threads_and_any_company_give_the_same_bits),
         cmocka_unit_test(lengths_may_be_given_and_cut_sentences_are_counted),
-        cmocka_unit_test(pooling_and_normalisation_follow_the_folder),
+        cmocka_unit_test(pooling_and_normalization_follow_the_folder),
         cmocka_unit_test(the_limit_of_tokens_is_found_where_it_is_said),
         cmocka_unit_test(attention_maps_have_rows_that_sum_to_one),
         cmocka_unit_test(many_threads_may_encode_with_one_model),

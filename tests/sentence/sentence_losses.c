@@ -24,7 +24,7 @@ static const double scores[ROWS] = {0.9, 0.1, 0.3, 0.75, 1.0, 0.5, 0.8, 0.6, 0.4
 static const att_schedule rates = {
     .size = sizeof rates, .kind = ATT_LINEAR, .max_rate = 0.0005, .warmup = 4, .steps = STEPS};
 
-static test_folder model; /* mean pooling, not normalised, without dropout */
+static test_folder model; /* mean pooling, not normalized, without dropout */
 
 static int set_up(void **state)
 {

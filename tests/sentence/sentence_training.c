@@ -224,13 +224,13 @@ static void the_folder_has_the_best_model_and_is_whole(void **state)
     att_safetensors *file;
     assert_int_equal(att_safetensors_open(ctx, path_of("best/model.safetensors", path), &file), ATT_OK);
     assert_true(att_safetensors_find(file, "embeddings.LayerNorm.weight") >= 0);
-    assert_true(att_safetensors_find(file, "pooler.dense.bias") >= 0); /* which does not learn */
+    assert_true(att_safetensors_find(file, "pooler.dense.bias") >= 0); /* which is not trained */
     att_safetensors_free(file);
     tiny_write_weights(&model, NULL);
     att_close(ctx);
 }
 
-static void what_cannot_be_learnt_is_named(void **state)
+static void what_cannot_be_trained_on_is_named(void **state)
 {
     (void)state;
     static const char *const bytes[2 * PAIRS] = {"a", "b", "c", "d", "e", "\xC3", "", "", "", "", "", ""};
@@ -319,7 +319,7 @@ int main(void)
         cmocka_unit_test(pauses_and_threads_change_no_bit),
         cmocka_unit_test(a_training_is_refused_where_it_would_spoil_another),
         cmocka_unit_test(the_folder_has_the_best_model_and_is_whole),
-        cmocka_unit_test(what_cannot_be_learnt_is_named),
+        cmocka_unit_test(what_cannot_be_trained_on_is_named),
         cmocka_unit_test(running_out_of_memory_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -176,7 +176,7 @@ static void the_target_is_cut_and_joined_by_its_own_pieces(void **state)
         {{4, 3, 4}, 3, "c ac"} /* no piece of the target's, but a token */,
         {{2, 2, 4, 2, 8, 0}, 6, "c"},
         {{6, 2, 4}, 3, ">>de<< c"},
-        {{4, 1, 7, 4}, 4, "cc"} /* <unk> is special; id 7 is no token */,
+        {{4, 1, 7, 4}, 4, "cc"} /* <unk> is special; id 7 is not a token */,
         {{0}, 0, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -250,7 +250,7 @@ static void weights_have_the_names_and_shapes_of_the_class(void **state)
     assert_int_equal(att_transformer_open(ctx, f.path, NULL, &again), ATT_OK);
     assert_int_equal(att_encoder_decoder_write(att_transformer_as_encoder_decoder(again), f.path, NULL),
                      ATT_ERR_ARGUMENT);
-    check_says(ctx, "does not learn");
+    check_says(ctx, "is not trainable");
     assert_int_equal(att_encoder_decoder_write(att_transformer_as_encoder_decoder(m), NULL, NULL), ATT_ERR_ARGUMENT);
     assert_int_equal(att_encoder_decoder_write(att_transformer_as_encoder_decoder(m), f.path,
                                                ATT_OPTIONS(att_encoder_decoder_write_options, .beam = -1)),

@@ -78,9 +78,9 @@ static void what_is_no_model_is_refused(void **state)
 {
     (void)state;
     att_bytes_free(&model_file);
-    refused(ATT_ERR_FORMAT, "has no \"pieces\": it is no SentencePiece model");
+    refused(ATT_ERR_FORMAT, "has no \"pieces\": it is not a SentencePiece model");
     att_bytes_add(&model_file, "Just some text.\n", 16);
-    refused(ATT_ERR_FORMAT, " is no SentencePiece model but a text");
+    refused(ATT_ERR_FORMAT, " is not a SentencePiece model but a text");
     model_file.data[2] = 0; /* no text */
     refused(ATT_ERR_FORMAT, "byte 2: \"a field\" has 117 bytes, but only 14 are left");
     begin_model(ATT_PIECES_UNIGRAM);
@@ -165,7 +165,7 @@ static void a_map_that_leads_out_of_bounds_is_refused(void **state)
     refused(ATT_ERR_FORMAT, "unit 7 leads to unit 767, but there are 512");
     units[7] = ENDS | 5u << 10;
     put_map(units, UNITS, sizeof units, long_text, sizeof long_text);
-    refused(ATT_ERR_FORMAT, "a key ends at unit 7, but unit 2 is no leaf");
+    refused(ATT_ERR_FORMAT, "a key ends at unit 7, but unit 2 is not a leaf");
     make_map(units);
     units[0] = LEAF;
     put_map(units, UNITS, sizeof units, long_text, sizeof long_text);

@@ -60,7 +60,7 @@ static void bpe_merges_the_best_pair_and_of_equal_ones_the_leftmost(void **state
           {"xyx", "xy <unk>", "xy \xE2\x81\x87 "});
 }
 
-static void unknown_neighbours_are_one_token(void **state)
+static void unknown_neighbors_are_one_token(void **state)
 {
     (void)state;
     for (int model = ATT_PIECES_UNIGRAM; model <= ATT_PIECES_CHAR; model++) {
@@ -89,7 +89,7 @@ static void unknown_characters_are_reported_one_by_one(void **state)
     }
 }
 
-static void what_is_unknown_is_spelt_in_bytes(void **state)
+static void what_is_unknown_is_spelled_in_bytes(void **state)
 {
     (void)state;
     begin_model(ATT_PIECES_BPE);
@@ -198,9 +198,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unigram_takes_the_pieces_of_the_best_sum),
         cmocka_unit_test(bpe_merges_the_best_pair_and_of_equal_ones_the_leftmost),
-        cmocka_unit_test(unknown_neighbours_are_one_token),
+        cmocka_unit_test(unknown_neighbors_are_one_token),
         cmocka_unit_test(unknown_characters_are_reported_one_by_one),
-        cmocka_unit_test(what_is_unknown_is_spelt_in_bytes),
+        cmocka_unit_test(what_is_unknown_is_spelled_in_bytes),
         cmocka_unit_test(pieces_of_the_user_are_kept_whole_and_control_symbols_are_not_found),
         cmocka_unit_test(white_space_is_kept_or_dropped_as_the_model_says),
         cmocka_unit_test(ids_and_limits_are_checked),

@@ -152,7 +152,7 @@ static void what_is_unknown_is_reported(void **state)
     att_tokenizer_free(t);
 }
 
-static void settings_of_the_normalizer_are_honoured(void **state)
+static void settings_of_the_normalizer_are_honored(void **state)
 {
     (void)state;
 #define WITH(clean, cjk, strip, lower)                                                                                 \
@@ -380,7 +380,7 @@ int main(void)
         cmocka_unit_test(the_longest_special_token_that_is_there_is_taken),
         cmocka_unit_test(a_word_is_unknown_from_its_hundred_and_first_character),
         cmocka_unit_test(what_is_unknown_is_reported),
-        cmocka_unit_test(settings_of_the_normalizer_are_honoured),
+        cmocka_unit_test(settings_of_the_normalizer_are_honored),
         cmocka_unit_test(the_post_processor_says_what_is_put_around),
         cmocka_unit_test(ids_without_a_token_give_null),
         cmocka_unit_test(max_tokens_counts_special_tokens_and_says_what_it_cut),

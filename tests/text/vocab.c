@@ -25,14 +25,14 @@ static att_vocab *learn(const att_vocab_options *opt, const char *const *lines, 
     return v;
 }
 
-/* The learnt pieces, a space between them, without the special ones. */
+/* The trained pieces, a space between them, without the special ones. */
 static const char *pieces_of(const att_vocab_options *opt, const char *const *lines)
 {
     static char out[4096];
     att_vocab_result r;
     att_sentencepiece m;
     att_vocab *v = learn(opt, lines, &r);
-    assert_int_equal(att_sentencepiece_parse(&m, ctx, "what was learnt", (att_byte_view){r.model, r.bytes}), ATT_OK);
+    assert_int_equal(att_sentencepiece_parse(&m, ctx, "what was learned", (att_byte_view){r.model, r.bytes}), ATT_OK);
     assert_int_equal(m.size, r.pieces);
     size_t n = 0;
     out[0] = 0;
@@ -47,16 +47,16 @@ static const char *pieces_of(const att_vocab_options *opt, const char *const *li
 
 #define LINES(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static void the_most_frequent_neighbours_become_a_piece(void **state)
+static void the_most_frequent_neighbors_become_a_piece(void **state)
 {
     (void)state;
-    /* xaby twice, abz three times: a b are neighbours five times, then MARK ab and ab z three times, then MARK x, x ab
+    /* xaby twice, abz three times: a b are neighbors five times, then MARK ab and ab z three times, then MARK x, x ab
      * and ab y twice. Of equals that with fewer characters comes first, then that of the more frequent character. */
     assert_string_equal(pieces_of(KEEPING(.pieces = 100, .character_coverage = 1), LINES("xaby abz", "abz xaby abz")),
                         "ab " MARK "ab " MARK "abz " MARK "x aby " MARK "xaby a b " MARK " z x y");
 }
 
-static void no_piece_is_made_of_neighbours_that_are_there_once(void **state)
+static void no_piece_is_made_of_neighbors_that_are_there_once(void **state)
 {
     (void)state;
     att_vocab_result r;
@@ -208,7 +208,7 @@ static uint32_t hash_text(const att_tokenizer *t, const char *s, size_t bytes, u
     return h;
 }
 
-static void the_package_reads_what_is_learnt_and_gives_the_same_ids(void **state)
+static void the_package_reads_what_is_trained_and_gives_the_same_ids(void **state)
 {
     (void)state;
     enum { ROWS = 1 + N_TEXT_LINES / 10 };
@@ -257,7 +257,7 @@ static void characters_and_decomposed_ones_become_their_nfkc(void **state)
     att_vocab_result r;
     att_sentencepiece m;
     att_vocab *v = learn(OPTIONS(.pieces = 100), LINES("a"), &r);
-    assert_int_equal(att_sentencepiece_parse(&m, ctx, "what was learnt", (att_byte_view){r.model, r.bytes}), ATT_OK);
+    assert_int_equal(att_sentencepiece_parse(&m, ctx, "what was learned", (att_byte_view){r.model, r.bytes}), ATT_OK);
     m.add_prefix = m.remove_spaces = m.escape_spaces = false;
     for (uint32_t c = 0x20; c <= 0x10FFFF; c += (uint32_t)check_step(397)) {
         const utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)c);
@@ -331,9 +331,9 @@ static void wrong_options_and_calls_are_refused_with_a_sentence(void **state)
     assert_int_equal(att_vocab_add(v, "abcdefgh", 8), ATT_OK);
     assert_int_equal(att_vocab_train(v, &r), ATT_OK);
     assert_int_equal(att_vocab_train(v, &r), ATT_ERR_ARGUMENT);
-    check_says(ctx, "learnt already");
+    check_says(ctx, "trained already");
     assert_int_equal(att_vocab_add(v, "a", 1), ATT_ERR_ARGUMENT);
-    check_says(ctx, "learnt already");
+    check_says(ctx, "trained already");
     att_vocab_free(v);
     att_vocab_free(NULL);
 }
@@ -368,15 +368,15 @@ static void every_failing_allocation_gives_an_error_and_leaks_nothing(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_most_frequent_neighbours_become_a_piece),
-        cmocka_unit_test(no_piece_is_made_of_neighbours_that_are_there_once),
+        cmocka_unit_test(the_most_frequent_neighbors_become_a_piece),
+        cmocka_unit_test(no_piece_is_made_of_neighbors_that_are_there_once),
         cmocka_unit_test(a_piece_has_letters_or_digits_or_neither),
         cmocka_unit_test(rare_characters_are_no_pieces),
         cmocka_unit_test(a_digit_is_a_piece_of_its_own_where_that_is_asked_for),
         cmocka_unit_test(characters_that_are_left_out_are_named),
         cmocka_unit_test(special_pieces_part_words),
         cmocka_unit_test(the_model_is_the_same_in_any_order_of_the_lines),
-        cmocka_unit_test(the_package_reads_what_is_learnt_and_gives_the_same_ids),
+        cmocka_unit_test(the_package_reads_what_is_trained_and_gives_the_same_ids),
         cmocka_unit_test(characters_and_decomposed_ones_become_their_nfkc),
         cmocka_unit_test(wrong_options_and_calls_are_refused_with_a_sentence),
         cmocka_unit_test(every_failing_allocation_gives_an_error_and_leaks_nothing),

@@ -141,7 +141,7 @@ static void files_that_are_no_pairs_are_named(void **state)
         if (!strstr(att_error(ctx), cases[i].says))
             fail_msg("%s", att_error(ctx));
     }
-    /* an end of Windows, a line that is empty, one that is no text, one without an end */
+    /* an end of Windows, a line that is empty, one that is not a text, one without an end */
     folder_write(&folder, "odd.de", "eins\r\n\n\xc3\nzwei");
     folder_write(&folder, "odd.en", "one\n\nthree\ntwo\n");
     assert_int_equal(

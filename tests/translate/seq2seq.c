@@ -368,7 +368,7 @@ static void wrong_settings_are_named(void **state)
     REFUSED("seq2seq: \"share_encoder_decoder_embeddings\" is true, but \"vocab_size\" is 11 and "
             "\"decoder_vocab_size\" 9",
             c.share = true);
-    REFUSED("seq2seq: 4 is no attention", c.attention = (att_seq2seq_attention)4);
+    REFUSED("seq2seq: 4 is not an attention", c.attention = (att_seq2seq_attention)4);
 #undef REFUSED
     const test_folder f = folder_new();
     folder_write(&f, "config.json", "{\"model_type\": \"marian\"}");

@@ -293,7 +293,7 @@ static void settings_of_a_model_that_cannot_be_are_named(void **state)
     att_close(ctx);
 }
 
-static void check_what_was_learnt(const char *name, const char *settings)
+static void check_what_was_trained(const char *name, const char *settings)
 {
     char path[256];
     att_ctx *ctx = check_open(NULL, 2);
@@ -321,12 +321,12 @@ static void check_what_was_learnt(const char *name, const char *settings)
     att_close(ctx);
 }
 
-static void what_was_learnt_is_a_folder_of_a_translator(void **state)
+static void what_was_trained_is_a_folder_of_a_translator(void **state)
 {
     (void)state;
-    check_what_was_learnt("model", TRANSFORMER);
-    check_what_was_learnt("recurrent", RNN("\"attention\": \"additive\""));
-    check_what_was_learnt("fixed", RNN("\"attention\": \"none\""));
+    check_what_was_trained("model", TRANSFORMER);
+    check_what_was_trained("recurrent", RNN("\"attention\": \"additive\""));
+    check_what_was_trained("fixed", RNN("\"attention\": \"none\""));
 }
 
 /* A weight is not a number: the step names it and the operation; with the weight restored, nothing has changed. */
@@ -440,7 +440,7 @@ int main(void)
         cmocka_unit_test(a_training_that_goes_on_later_has_the_same_bits),
         cmocka_unit_test(a_training_is_refused_where_it_would_spoil_another),
         cmocka_unit_test(settings_of_a_model_that_cannot_be_are_named),
-        cmocka_unit_test(what_was_learnt_is_a_folder_of_a_translator),
+        cmocka_unit_test(what_was_trained_is_a_folder_of_a_translator),
         cmocka_unit_test(a_step_of_numbers_that_are_not_finite_is_none_and_names_the_operation),
         cmocka_unit_test(a_training_in_memory_has_no_folder),
         cmocka_unit_test(running_out_of_memory_leaks_nothing),

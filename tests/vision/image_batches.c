@@ -21,7 +21,7 @@ static att_vit *model;
 static att_image_input input;
 static uint32_t order[IMAGES];
 
-/* No pixel is 0, so those of padding are known; 100 is a level that normalises to no other's. */
+/* No pixel is 0, so those of padding are known; 100 is a level that normalizes to no other's. */
 static uint8_t level(int64_t image, int64_t y, int64_t x) { return (uint8_t)(1 + (37 * image + 11 * y + 3 * x) % 250); }
 
 static int set_up(void **state)
@@ -84,7 +84,7 @@ static const att_image_batch *batch_of(att_image_batches *b, int64_t epoch, int6
     return out;
 }
 
-static void without_changes_images_are_normalised(void **state)
+static void without_changes_images_are_normalized(void **state)
 {
     (void)state;
     att_image_batches *b = make(&(att_augmentation){.seed = 1});
@@ -137,12 +137,12 @@ static void crops_and_flips_are_even(void **state)
     att_image_batches_free(b);
 }
 
-/* A square of 0, the mean; at the borders a part of it. Its centre is anywhere. */
+/* A square of 0, the mean; at the borders a part of it. Its center is anywhere. */
 static void cutout_erases_a_square(void **state)
 {
     (void)state;
     enum { CUT = 4 };
-    int centre_rows[SIDE] = {0};
+    int center_rows[SIDE] = {0};
     att_image_batches *b = make(&(att_augmentation){.seed = 2, .cutout = CUT});
     for (int epoch = 0; epoch < 100; epoch++) {
         const att_image_batch *x = batch_of(b, epoch, epoch + 1);
@@ -162,11 +162,11 @@ static void cutout_erases_a_square(void **state)
             assert_int_equal(erased, (bottom - top + 1) * (right - left + 1));
             assert_true(bottom - top < CUT && right - left < CUT);
             assert_true(bottom - top + 1 == CUT || top == 0 || bottom == SIDE - 1);
-            centre_rows[top == 0 ? bottom - 1 : top + CUT / 2]++;
+            center_rows[top == 0 ? bottom - 1 : top + CUT / 2]++;
         }
     }
     for (int y = 0; y < SIDE; y++) /* of 2400 */
-        check_near(300, centre_rows[y], 5 * sqrt(300), "row %d", y);
+        check_near(300, center_rows[y], 5 * sqrt(300), "row %d", y);
     att_image_batches_free(b);
 }
 
@@ -318,7 +318,7 @@ static void the_thread_is_as_those_of_the_library(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_changes_images_are_normalised),
+        cmocka_unit_test(without_changes_images_are_normalized),
         cmocka_unit_test(crops_and_flips_are_even),
         cmocka_unit_test(cutout_erases_a_square),
         cmocka_unit_test(mixup_mixes_pairs),

@@ -11,7 +11,7 @@ enum { MAX_VALUES = 3 * 24 * 24 };
 /* A set of golden images, each a class of its own. */
 static att_image_set *golden_set(const test_folder *folder)
 {
-    static const char *const names[] = {"rgb.png", "grey.png", "420.jpg", "progressive.jpg"};
+    static const char *const names[] = {"rgb.png", "gray.png", "420.jpg", "progressive.jpg"};
     att_image_set *s;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[256], name[64];
@@ -43,7 +43,7 @@ static void expect_same(const att_image_input *in, const att_image_set *set, con
     for (int64_t i = 0; i < info.images; i++) {
         att_image image, whole;
         assert_int_equal(att_image_input_read(in, &from, i, &image), ATT_OK);
-        att_image_processor_normalise(in->processor, &image, seen);
+        att_image_processor_normalize(in->processor, &image, seen);
         assert_int_equal(att_image_set_read(set, i, &whole), ATT_OK);
         assert_int_equal(att_image_processor_apply(p, &whole, inferred), ATT_OK);
         assert_memory_equal(seen, inferred, values * sizeof *seen);
@@ -90,18 +90,18 @@ static void a_training_sees_what_its_model_will_see(void **state)
     folder_remove(&written);
 }
 
-/* Grey models, and timm's preprocessing, whose crop is rounded in a way that the written file cannot say. */
-static void so_does_one_of_grey_images_or_of_timm(void **state)
+/* Gray models, and timm's preprocessing, whose crop is rounded in a way that the written file cannot say. */
+static void so_does_one_of_gray_images_or_of_timm(void **state)
 {
     (void)state;
-    static const char grey[] = "{\"model_type\": \"vit\", \"image_size\": 8, \"patch_size\": 4, \"num_channels\": 1, "
+    static const char gray[] = "{\"model_type\": \"vit\", \"image_size\": 8, \"patch_size\": 4, \"num_channels\": 1, "
                                "\"num_labels\": 4, \"hidden_size\": 8, \"num_hidden_layers\": 1, "
                                "\"num_attention_heads\": 2, \"intermediate_size\": 8}";
     const test_folder folder = tiny_vit_folder("timm_vit", NULL), images = folder_new(), written = folder_new();
     att_image_set *set = golden_set(&images);
     att_image_input in;
     att_vit *m;
-    assert_int_equal(att_vit_new(ctx, grey, 1, &m), ATT_OK);
+    assert_int_equal(att_vit_new(ctx, gray, 1, &m), ATT_OK);
     assert_int_equal(att_image_input_make(ctx, m, NULL, &in), ATT_OK);
     assert_int_equal(in.info.channels, 1);
     expect_same(&in, set, &written);
@@ -144,7 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_training_sees_what_its_model_will_see),
-        cmocka_unit_test(so_does_one_of_grey_images_or_of_timm),
+        cmocka_unit_test(so_does_one_of_gray_images_or_of_timm),
         cmocka_unit_test(preprocessing_that_does_not_fit_the_model_is_refused),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -1,4 +1,4 @@
-/* Sets of labelled images: each format is read as its authors describe it, and what is damaged, truncated or hostile is
+/* Sets of labeled images: each format is read as its authors describe it, and what is damaged, truncated or hostile is
  * refused with a sentence. */
 #include "fixtures/check.h"
 #include "fixtures/folder.h"
@@ -73,14 +73,14 @@ static att_image_set_info describe(const att_image_set *s)
     return info;
 }
 
-static void assert_labelled_refused(att_image_split split, const char *const *labels, int64_t n, const char *says)
+static void assert_labeled_refused(att_image_split split, const char *const *labels, int64_t n, const char *says)
 {
     att_image_set *s;
     if (!att_image_set_open(ctx, folder.path, split, labels, n, &s) || s || !strstr(att_error(ctx), says))
         fail_msg("%s: expected %s", att_error(ctx), says);
 }
 
-static void assert_refused(att_image_split split, const char *says) { assert_labelled_refused(split, NULL, 0, says); }
+static void assert_refused(att_image_split split, const char *says) { assert_labeled_refused(split, NULL, 0, says); }
 
 static void assert_pixels(const att_image_set *s, int64_t i, int64_t height, int64_t width, int64_t channels,
                           const uint8_t *pixels)
@@ -158,7 +158,7 @@ static void labels_of_the_caller_name_idx_classes(void **state)
     assert_int_equal(describe(s).classes, 7);
     assert_string_equal(att_image_set_label(s, att_image_set_class(s, 0)), "bag");
     att_image_set_free(s);
-    assert_labelled_refused(ATT_SPLIT_TRAIN, names, 5, "image 2 is of class 5, but there are 5 labels");
+    assert_labeled_refused(ATT_SPLIT_TRAIN, names, 5, "image 2 is of class 5, but there are 5 labels");
 }
 
 /* Each byte of a header, changed, is an error that names the file. */
@@ -298,7 +298,7 @@ static void cifar_classes_follow_the_callers_labels(void **state)
     assert_int_equal(describe(s).classes, 11);
     assert_string_equal(att_image_set_label(s, att_image_set_class(s, 0)), "horse");
     att_image_set_free(s);
-    assert_labelled_refused(ATT_SPLIT_TEST, names, 9, "has the class \"airplane\", which is none of the 9 labels");
+    assert_labeled_refused(ATT_SPLIT_TEST, names, 9, "has the class \"airplane\", which is none of the 9 labels");
 }
 
 static void damaged_cifar_batches_are_refused(void **state)
@@ -317,7 +317,7 @@ static void damaged_cifar_batches_are_refused(void **state)
 
 /* ---- folders */
 
-/* A PNG file of one grey level. */
+/* A PNG file of one gray level. */
 static void write_png(const char *name, uint8_t level)
 {
     uint8_t pixels[] = {level, level, level, level, level, level};
@@ -466,8 +466,8 @@ static void folders_without_images_are_refused(void **state)
     folder_write(&folder, "cat/notes.txt", "");
     assert_refused(ATT_SPLIT_TRAIN, "cat has no images; expected a folder for each class");
     write_png("cat/1.png", 1);
-    assert_labelled_refused(ATT_SPLIT_TRAIN, (const char *const[]){"dog", "owl"}, 2,
-                            "has the class \"cat\", which is none of the 2 labels: \"dog\", ...");
+    assert_labeled_refused(ATT_SPLIT_TRAIN, (const char *const[]){"dog", "owl"}, 2,
+                           "has the class \"cat\", which is none of the 2 labels: \"dog\", ...");
 }
 
 static void a_broken_image_is_an_error_when_it_is_read(void **state)
@@ -534,7 +534,7 @@ static void wrong_arguments_are_refused(void **state)
     (void)state;
     att_image_set *s;
     write_idx("train");
-    assert_labelled_refused(ATT_SPLIT_TRAIN, (const char *const[]){"a", NULL}, 2, "labels[1] is NULL");
+    assert_labeled_refused(ATT_SPLIT_TRAIN, (const char *const[]){"a", NULL}, 2, "labels[1] is NULL");
     assert_refused((att_image_split)2, "split is 2");
     char path[256];
     snprintf(path, sizeof path, "%s/train-images-idx3-ubyte", folder.path);

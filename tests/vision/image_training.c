@@ -1,5 +1,5 @@
 /* Training an image classifier: it learns, with the same bits whatever the threads and the pauses; what it writes is
- * whole; and what cannot be learnt is named. */
+ * whole; and what cannot be trained on is named. */
 // labels: trains
 #include "fixtures/check.h"
 #include "fixtures/fail_alloc.h"
@@ -56,7 +56,7 @@ static void make_steps(att_training *t, int n)
 
 /* ---- learning */
 
-static void stripes_are_learnt(void **state)
+static void stripes_are_learned(void **state)
 {
     (void)state;
     enum { STEPS = 600 };
@@ -378,7 +378,7 @@ static void a_broken_image_stops_the_training_and_is_named(void **state)
     folder_remove(&images);
 }
 
-static void what_cannot_be_learnt_is_named(void **state)
+static void what_cannot_be_trained_on_is_named(void **state)
 {
     (void)state;
     static const att_schedule rates = {.size = sizeof rates, .max_rate = 1e-2};
@@ -520,13 +520,13 @@ static void running_out_of_memory_leaks_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stripes_are_learnt),
+        cmocka_unit_test(stripes_are_learned),
         cmocka_unit_test(pauses_and_threads_change_no_bit),
         cmocka_unit_test(the_folder_is_a_model_with_its_preprocessing),
         cmocka_unit_test(a_pretrained_model_gets_a_new_classifier),
         cmocka_unit_test(a_training_is_refused_where_it_would_spoil_another),
         cmocka_unit_test(a_broken_image_stops_the_training_and_is_named),
-        cmocka_unit_test(what_cannot_be_learnt_is_named),
+        cmocka_unit_test(what_cannot_be_trained_on_is_named),
         cmocka_unit_test(what_is_missing_or_does_not_fit_is_named),
         cmocka_unit_test(names_that_no_model_can_have_are_refused_at_the_start),
         cmocka_unit_test(running_out_of_memory_leaks_nothing),

@@ -90,7 +90,7 @@ static test_folder map_names(const att_safetensors *file)
     return folder;
 }
 
-/* Images [first, first + BATCH) -> x, normalised by the mean and deviation of MNIST's pixels */
+/* Images [first, first + BATCH) -> x, normalized by the mean and deviation of MNIST's pixels */
 static void read_batch(const att_image_set *set, int64_t first, float *x)
 {
     for (int64_t i = 0; i < BATCH; i++) {

@@ -84,7 +84,7 @@ extern const cli_command *const cli_commands[];  /* in alphabetical order, up to
 /* to: an int, an att_weight_type */
 #define CLI_DTYPE(to)                                                                        \
     {"dtype", 0, "stored|f32|f16|bf16|int8|int4", .choice = (to),                            \
-     .help = "type of the weights in memory, quantised to int8 (Q8_0) or int4 (Q4_0) in blocks of 32 where rows are a " \
+     .help = "type of the weights in memory, quantized to int8 (Q8_0) or int4 (Q4_0) in blocks of 32 where rows are a " \
              "multiple of it; default: as stored"}
 #define CLI_THREADS(to)                                                                      \
     {"threads", 't', "N", .integer = (to), .max = 1024, .quiet = true, .env = "ATTEND_THREADS", \

@@ -1,4 +1,4 @@
-/* "did you mean": the known word nearest to a misspelt one. */
+/* "did you mean": the known word nearest to a misspelled one. */
 #include "command.h"
 
 #include <string.h>

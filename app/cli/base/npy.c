@@ -106,12 +106,12 @@ static int check_header(cli_npy *a, const char *path, const char *header, size_t
 static int check(cli_npy *a, const char *path, const unsigned char *p, size_t bytes)
 {
     if (bytes >= 4 && !memcmp(p, "PK\3\4", 4))
-        return cli_fail("%s: is no .npy file but a zip archive, as a .npz file is: save one array with numpy.save",
+        return cli_fail("%s: is not a .npy file but a zip archive, as a .npz file is: save one array with numpy.save",
                         path);
     if (bytes < 12 || memcmp(p, magic, sizeof magic)) {
         att_text_start start = {.size = sizeof start};
         const att_status other = att_text_begin(path, p, bytes, &start); /* says what it is */
-        return other ? cli_status(NULL, other) : cli_fail("%s: is no .npy file", path);
+        return other ? cli_status(NULL, other) : cli_fail("%s: is not a .npy file", path);
     }
     if (p[6] < 1 || p[6] > 3)
         return cli_fail("%s: version %d of the .npy format is not known", path, p[6]);
@@ -166,7 +166,7 @@ int cli_npy_open(cli_npy *a, const char *path)
         return cli_fail_errno(path);
     int code = fstat(fd, &s) ? cli_fail_errno(path) : CLI_DONE;
     if (!code && (!S_ISREG(s.st_mode) || s.st_size == 0))
-        code = cli_fail("%s: is no .npy file", path);
+        code = cli_fail("%s: is not a .npy file", path);
     void *map = code ? NULL : mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED) {
         map = NULL;

@@ -246,7 +246,7 @@ static int measure_line(const char *where, const char *text, size_t bytes)
     json_t *line = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &wrong), *value;
     const char *name;
     if (!json_is_object(line)) {
-        int code = line ? cli_fail("%sis no JSON object", where)
+        int code = line ? cli_fail("%sis not a JSON object", where)
                         : cli_fail("%scolumn %d: %s", where, wrong.column, wrong.text);
         json_decref(line);
         return code;

@@ -173,7 +173,7 @@ static int learn(caption_kinds *k, const cli_captioner *m, const att_caption_set
     double *x = NULL, mean[CAPTION_KINDS];
     float *score = NULL;
     const char **paths = NULL;
-    int code = caption_references_open(&r, m->ctx, train, CAPTION_LEARNT_IMAGES);
+    int code = caption_references_open(&r, m->ctx, train, CAPTION_RIDGE_IMAGES);
     if (!code) {
         x = malloc((size_t)(r.n * m->info.features) * sizeof *x);
         score = malloc((size_t)(r.n * k->kinds) * sizeof *score);
@@ -188,7 +188,7 @@ static int learn(caption_kinds *k, const cli_captioner *m, const att_caption_set
         code = caption_image_features(m, paths, r.n, x);
     if (!code)
         code = caption_ridge_learn(ridge, m->ctx, x, r.n, m->info.features, score, k->kinds);
-    k->learnt_from = r.n;
+    k->trained_on = r.n;
     k->strength = ridge->strength;
     free(x);
     free(score);

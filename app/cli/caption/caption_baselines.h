@@ -20,16 +20,16 @@ void caption_candidates_free(caption_candidates *c);
 int caption_best_constant(const caption_references *r, const caption_candidates *c, const char **best);
 
 /* Four constants, chosen on training images one after the other: each raises CIDEr-D of the best of all that are chosen
- * by the most. An image gets the one for which a ridge regression on the encoder's features, learnt on training images,
- * predicts the largest CIDEr-D. */
-enum { CAPTION_KINDS = 4, CAPTION_CHOICE_IMAGES = 1000, CAPTION_LEARNT_IMAGES = 6000 };
+ * by the most. An image gets the one for which a ridge regression on the encoder's features, trained on training
+ * images, predicts the largest CIDEr-D. */
+enum { CAPTION_KINDS = 4, CAPTION_CHOICE_IMAGES = 1000, CAPTION_RIDGE_IMAGES = 6000 };
 typedef struct caption_kinds {
     const char *text[CAPTION_KINDS];
-    int64_t kinds;                  /* fewer than four if no other candidate would raise anything */
-    int64_t images[CAPTION_KINDS];  /* measured ones that get each */
-    int64_t chosen_on, learnt_from; /* training images */
-    double strength;                /* of the ridge */
-    const char **given, **best;     /* [n]: of each measured image; and the one that its references would choose */
+    int64_t kinds;                 /* fewer than four if no other candidate would raise anything */
+    int64_t images[CAPTION_KINDS]; /* measured ones that get each */
+    int64_t chosen_on, trained_on; /* training images */
+    double strength;               /* of the ridge */
+    const char **given, **best;    /* [n]: of each measured image; and the one that its references would choose */
 } caption_kinds;
 /* r: measured images, of paths [r->n]. Free *k after an error, too. */
 int caption_kinds_make(caption_kinds *k, const cli_captioner *m, const caption_candidates *c,

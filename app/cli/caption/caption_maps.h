@@ -15,7 +15,7 @@ typedef struct caption_maps {
 int caption_maps_open(caption_maps *c, const cli_captioner *m, const att_image *image,
                       const att_image_caption *caption);
 void caption_maps_free(caption_maps *c);
-/* Self-contained SVG: the image as the model sees it, and under the colours of each word. name: of the image */
+/* Self-contained SVG: the image as the model sees it, and under the colors of each word. name: of the image */
 int caption_maps_svg(FILE *f, const char *name, const caption_maps *c);
 
 #endif

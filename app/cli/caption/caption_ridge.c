@@ -24,7 +24,7 @@ typedef struct learning {
 
 /* ---- Features of mean 0 and variance 1, and sums of their products ---------- */
 
-static void standardise(void *arg, int f)
+static void standardize(void *arg, int f)
 {
     const learning *l = arg;
     caption_ridge *r = l->r;
@@ -59,7 +59,7 @@ static void sum_products(void *arg, int f)
 /* ---- Weights ---------------------------------------------------------------- */
 
 /* The lower factor of products / n + strength, which is positive definite (Cholesky); all: of all images, n */
-static void factorise(const learning *l, bool all, int64_t n, double strength)
+static void factorize(const learning *l, bool all, int64_t n, double strength)
 {
     const int64_t width = l->r->width;
     const double share = 1 / (double)(n > 0 ? n : 1);
@@ -77,7 +77,7 @@ static void factorise(const learning *l, bool all, int64_t n, double strength)
 static void solve(const learning *l, bool all, double strength)
 {
     const int64_t width = l->r->width, kinds = l->r->kinds, n = all ? l->n : l->n - (l->n + FIFTH - 1) / FIFTH;
-    factorise(l, all, n, strength);
+    factorize(l, all, n, strength);
     for (int64_t k = 0; k < kinds; k++) {
         double *w = l->r->weight + k * width;
         for (int64_t f = 0; f < width; f++) {
@@ -126,7 +126,7 @@ static void learn(att_ctx *ctx, learning *l)
 {
     caption_ridge *r = l->r;
     double best = strengths[0], largest = -INFINITY;
-    att_parallel_for(ctx, (int)r->width, standardise, l);
+    att_parallel_for(ctx, (int)r->width, standardize, l);
     for (int64_t k = 0; k < r->kinds; k++) {
         double sum = 0;
         for (int64_t i = 0; i < l->n; i++)

@@ -13,10 +13,10 @@ typedef struct caption_ridge {
 } caption_ridge;
 
 /* Learns scores y [kinds, n] from features x [n, width], which become of mean 0 and variance 1. The strength is the one
- * of a few that, learnt from four fifths of the images, chooses best for the others. Free *r after an error, too. */
+ * of a few that, trained on four fifths of the images, chooses best for the others. Free *r after an error, too. */
 int caption_ridge_learn(caption_ridge *r, att_ctx *ctx, double *x, int64_t n, int64_t width, const float *y,
                         int64_t kinds);
-/* The kind of an image with features x [width], which become of mean 0 and variance 1 as those that were learnt from */
+/* The kind of an image with features x [width], which become of mean 0 and variance 1 as those that were trained on */
 int64_t caption_ridge_choose(const caption_ridge *r, double *x);
 void caption_ridge_free(caption_ridge *r);
 

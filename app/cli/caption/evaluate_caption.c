@@ -31,7 +31,7 @@ static const cli_option options[] = {
     {"list", 'l', "FILE", .text = &list, .quiet = true,
      .help = "the images that are measured, a name on each line; default: all that have captions"},
     {"train-list", 0, "FILE", .text = &train_list, .quiet = true,
-     .help = "images that the model has learnt from: their captions, too, are tried as the one caption for all, and "
+     .help = "images that the model was trained on: their captions, too, are tried as the one caption for all, and "
              "four captions are chosen by a classifier that learns from them"},
     CLI_CAPTION_SEARCH(search),
     {"by-length", 0, NULL, .flag = &by_length,
@@ -231,7 +231,7 @@ static void print_constants(const evaluation *e)
     printf(
         "four: one of these for each image, by a ridge regression on the encoder's features (%lld training images);\n"
         "best: the best of the four for each image, by its references\n",
-        (long long)k->learnt_from);
+        (long long)k->trained_on);
     for (int64_t i = 0; i < k->kinds; i++)
         printf("%9lld  \"%s\"\n", (long long)k->images[i], k->text[i]);
     printf("chosen of the same captions, greedily by CIDEr-D on %lld training images\n", (long long)k->chosen_on);
@@ -303,7 +303,7 @@ static void json_four(cli_json *j, const evaluation *e)
     }
     cli_json_end(j);
     cli_json_integer(j, "chosen_on", k->chosen_on);
-    cli_json_integer(j, "learnt_from", k->learnt_from);
+    cli_json_integer(j, "learnt_from", k->trained_on);
     cli_json_number(j, "ridge", k->strength, 6);
     json_differences(j, &e->over_four);
     json_scores(j, "best_of_four", &e->oracle);
@@ -464,7 +464,7 @@ const cli_command cli_evaluate_caption = {
         "With --train-list also four captions, which is what a model could reach that only tells four kinds of images "
         "apart: chosen of the same ones greedily, so that 1,000 training images reach the largest CIDEr-D if each gets "
         "the best of the four; which one an image gets is predicted by ridge regression from the means of the "
-        "encoder's features, learnt from at most 6,000 training images. Beside it, what the best of the four for each "
+        "encoder's features, trained on at most 6,000 training images. Beside it, what the best of the four for each "
         "image would reach. For 6,000 images that takes two cores about a minute.\n\n"
         "--retrieval takes the first caption of each image in --data, ranks all images by the log probability "
         "that the model gives it, and says how often the right image is among the first 1, 5 and 10. For 1,000 images "

@@ -89,7 +89,7 @@ static const cli_option options[] = {
      .help = "learn from the image alone which of the N most frequent words with a meaning of their own its captions "
              "have; 0: off; default: 300, with --encoder 0"},
     {"presence-epochs", 0, "N", .integer = &presence_epochs, .max = 1 << 20, .quiet = true,
-     .help = "the first epochs, in which only that is learnt; default: 40 % of --epochs, with --encoder 0"},
+     .help = "the first epochs, in which only word prediction is trained; default: 40 % of --epochs, with --encoder 0"},
     {"presence-weight", 0, "X", .number = &presence_weight, .max = 1000,
      .help = "in the other epochs, weight of its loss, beside that of words; 0: off"},
     {"captions-per-image", 0, "N", .integer = &captions_per_image, .max = 1 << 16, .quiet = true,
@@ -126,8 +126,8 @@ static int check_combinations(void)
         {!convolves && image_size, "image-size", "does not go with --encoder, which has its own"},
         {!convolves && crop, "crop", "does not go with --encoder, which looks at each image once"},
         {!convolves && flip, "flip", "does not go with --encoder, which looks at each image once"},
-        {!convolves && presence_epochs > 0, "presence-epochs", "does not go with --encoder, which does not learn"},
-        {valid_list && !train_list, "valid-list", "needs --train-list, or its images would be learnt"},
+        {!convolves && presence_epochs > 0, "presence-epochs", "does not go with --encoder, which is not trained"},
+        {valid_list && !train_list, "valid-list", "needs --train-list, or its images would be trained on"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         if (cases[i].wrong)
@@ -193,7 +193,7 @@ static int add_channels(json_t *root)
         const long long n = strtoll(at, &end, 10);
         if (end == at || n < 1 || n > MAX_CHANNELS || (*end && (*end != ',' || !end[1]))) {
             json_decref(list);
-            return cli_misuse("--channels \"%s\" is no list of numbers, 1 to %d, with commas between them", channels,
+            return cli_misuse("--channels \"%s\" is not a list of numbers, 1 to %d, with commas between them", channels,
                               MAX_CHANNELS);
         }
         json_array_append_new(list, json_integer(n));
@@ -249,7 +249,7 @@ static int open_set(caption_training *t, const char *list, att_caption_set **out
 
 static int by_name(const void *x, const void *y) { return strcmp(*(const char *const *)x, *(const char *const *)y); }
 
-/* No image for validation is learnt. */
+/* No image for validation is trained on. */
 static int check_overlap(const caption_training *t)
 {
     const int64_t n = t->info.images;
@@ -308,7 +308,7 @@ static void report(const void *training, const att_training_info *info)
 
 /* ---- validation ------------------------------------------------------------------- */
 
-/* Has the last step learnt presence alone? */
+/* Did the last step train word prediction alone? */
 static bool trains_presence(const caption_training *t)
 {
     return att_training_steps(t->common.training) <= att_training_caption_presence_steps(t->common.training);
@@ -333,7 +333,7 @@ static void estimate(caption_training *t, double time, double step)
                  cli_training_epochs(&t->common, all), epochs_of(t));
 }
 
-/* With --minutes, presence has no more than its share of the time; the rest of it is for words. */
+/* With --minutes, word prediction has no more than its share of the time; the rest of it is for words. */
 static int share_time(void *training)
 {
     caption_training *t = training;
@@ -343,7 +343,7 @@ static int share_time(void *training)
     estimate(t, time, step);
     if (!trains_presence(t) || presence_epochs == 0 || time < (double)presence_epochs / epochs_of(t))
         return CLI_DONE;
-    cli_note("the presence of words has had its share of --minutes: from step %.0f on, words are learnt", step + 1);
+    cli_note("word prediction has had its share of --minutes: from step %.0f on, captions are trained", step + 1);
     cli_training_forget(&t->common);
     return cli_status(t->common.ctx, att_training_caption_train_words(t->common.training));
 }
@@ -443,12 +443,11 @@ static bool has_no_model(void *training, bool stopped)
     if (presence_epochs == 0 || !trains_presence(training))
         return false;
     if (stopped)
-        cli_note(
-            "stopped after step %lld; only the presence of words has been learnt, so there is no model yet; attend "
-            "train caption --resume -o %s continues",
-            step, name.text);
+        cli_note("stopped after step %lld; only word prediction has been trained, so there is no model yet; attend "
+                 "train caption --resume -o %s continues",
+                 step, name.text);
     else
-        cli_note("--minutes %g ended after step %lld; only the presence of words has been learnt, so there is no model "
+        cli_note("--minutes %g ended after step %lld; only word prediction has been trained, so there is no model "
                  "yet; attend train caption --resume -o %s --minutes %g continues",
                  minutes, step, name.text, 2 * minutes);
     return true;
@@ -504,13 +503,13 @@ const cli_command cli_train_caption = {
                "do. In the first epochs the convolutions learn which words a picture has in\n"
                "its captions, then all learns to write them. With --encoder, a pre-trained\n"
                "vision Transformer looks at the pictures instead.\n\n"
-               "Captions are learnt in lower case and without punctuation. Images are resized\n"
+               "Captions are trained in lower case and without punctuation. Images are resized\n"
                "to a square, whatever their aspect is; the model's folder says so, and attend\n"
                "caption does the same.\n\n"
                "All images are decoded before the start, with all threads, and those that cannot\n"
                "be read are listed. --resume notices images that have changed. With --minutes\n"
                "the first epochs have no more than their share of the time; a model is written\n"
-               "only once words have been learnt.\n\n"
+               "only once captions have been trained.\n\n"
                "With --valid-list, the model with the least loss per word is written.\n\n" CLI_TRAINING_DETAILS,
     .examples =
         "attend train caption --data Flickr8k.token.txt --images Images --train-list "

@@ -99,7 +99,7 @@ static chart_axis y_axis(const chart_panel *p, int ticks)
 
 /* ---- SVG */
 
-/* Medium lightness, to be visible on white and on black; neighbours differ in lightness or hue. */
+/* Medium lightness, to be visible on white and on black; neighbors differ in lightness or hue. */
 static const color palette[] = {{0x2f, 0x6f, 0xde}, {0xd9, 0x73, 0x0d}, {0x1a, 0x98, 0x50}, {0xd6, 0x33, 0x6c},
                                 {0x82, 0x50, 0xdf}, {0x0a, 0x93, 0x96}, {0x9c, 0x6b, 0x30}, {0x6e, 0x77, 0x81}};
 enum { N_COLORS = sizeof palette / sizeof *palette };
@@ -300,7 +300,7 @@ static const char marks[] = "*+ox#@%&";
 static char mark_of(int k) { return marks[k % (int)(sizeof marks - 1)]; }
 
 /* The curve's height in the column [low, high) of x: the mean of its points there, else interpolated between
- * neighbours; NAN where the curve is not. *from: the first point to read, updated for the next column. */
+ * neighbors; NAN where the curve is not. *from: the first point to read, updated for the next column. */
 static double height_at(const chart_curve *v, double low, double high, int64_t *from)
 {
     double sum = 0;

@@ -39,7 +39,7 @@ typedef struct chart {
 int chart_svg(FILE *f, const chart *c);
 /* For a terminal or a log; colors: see terminal_colors(f). Each curve has its own character. */
 void chart_terminal(FILE *f, const chart *c, int colors);
-/* The colour of curves of this number. */
+/* The color of curves of this number. */
 color chart_color(int number);
 
 /* An axis: its range, and ticks at multiples of 1, 2 or 5 times a power of ten. */

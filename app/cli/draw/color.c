@@ -59,7 +59,7 @@ int terminal_colors(FILE *f)
     return depth && (strcmp(depth, "truecolor") == 0 || strcmp(depth, "24bit") == 0) ? 1 << 24 : 256;
 }
 
-/* Nearest of the six levels 0, 95, 135, 175, 215, 255 of the 256-colour cube. */
+/* Nearest of the six levels 0, 95, 135, 175, 215, 255 of the 256-color cube. */
 static int cube(uint8_t v) { return v < 48 ? 0 : v < 115 ? 1 : (v - 35) / 40; }
 
 void terminal_color(FILE *f, int colors, int layer, color c)

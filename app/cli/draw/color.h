@@ -1,4 +1,4 @@
-/* The colour ramp of all drawings, and the colours of a terminal. */
+/* The color ramp of all drawings, and the colors of a terminal. */
 #ifndef CLI_COLOR_H
 #define CLI_COLOR_H
 
@@ -12,12 +12,12 @@ typedef struct color {
 extern const color color_ink, color_pale, color_card; /* of text, of less important text, of the background */
 
 /* t in [0, 1] (clamped; NaN is 0) from near white through teal and blue to deep indigo. Lightness falls evenly in
- * OKLab, so equal steps of t appear equally large, in grey print, too. */
+ * OKLab, so equal steps of t appear equally large, in gray print, too. */
 color color_ramp(double t);
 /* Perceived lightness in [0, 1] (OKLab L): text on c is black above about 0.65. */
 double color_lightness(color c);
 
-/* Number of colours to use on f: 1 << 24 or 256 on a terminal; 0 if f is no terminal or a dumb one, or NO_COLOR is
+/* Number of colors to use on f: 1 << 24 or 256 on a terminal; 0 if f is not a terminal or a dumb one, or NO_COLOR is
  * set. */
 int terminal_colors(FILE *f);
 /* Escape sequence that sets the background (layer 48) or the text (layer 38). */

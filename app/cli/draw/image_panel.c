@@ -33,13 +33,13 @@ int image_panel_draw(FILE *f, const image_panel *p) { return cli_status(p->ctx, 
 
 int image_panel_draw_pale(FILE *f, const image_panel *p)
 {
-    att_image grey;
-    att_status s = att_image_convert(p->ctx, p->image, 1, &grey);
+    att_image gray;
+    att_status s = att_image_convert(p->ctx, p->image, 1, &gray);
     if (s == ATT_OK) {
         svg_layer(f, 0.6);
-        s = draw(f, p, &grey);
+        s = draw(f, p, &gray);
         svg_layer_end(f);
-        att_image_free(p->ctx, &grey);
+        att_image_free(p->ctx, &gray);
     }
     return cli_status(p->ctx, s);
 }

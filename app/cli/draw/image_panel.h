@@ -17,7 +17,7 @@ typedef struct image_panel {
 double image_panel_scale(const att_image *image, double longest);
 /* The image itself; the edges of pixels stay sharp where it is enlarged. 0, or a code after a message. */
 int image_panel_draw(FILE *f, const image_panel *p);
-/* In pale grey, for colours over it. */
+/* In pale gray, for colors over it. */
 int image_panel_draw_pale(FILE *f, const image_panel *p);
 /* Weights [rows, columns] of places of `cell` px (height, width) each, from the upper left corner on. */
 void image_panel_draw_weights(FILE *f, const image_panel *p, int64_t rows, int64_t columns, const double cell[2],

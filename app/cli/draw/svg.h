@@ -16,7 +16,7 @@ typedef struct svg_font {
 
 /* title: for browsers and screen readers. */
 void svg_begin(FILE *f, double width, double height, const char *title);
-/* On dark pages the colour light[i] is shown as dark[i]. Both [n]. */
+/* On dark pages the color light[i] is shown as dark[i]. Both [n]. */
 void svg_dark(FILE *f, const color *light, const color *dark, int n);
 void svg_end(FILE *f);
 /* tooltip NULL: none. */
@@ -35,7 +35,7 @@ void svg_layer_end(FILE *f);
 void svg_named(FILE *f, const char *name);
 void svg_named_end(FILE *f);
 void svg_again(FILE *f, const char *name, double x, double y);
-/* y is the vertical centre of the letters. */
+/* y is the vertical center of the letters. */
 void svg_text(FILE *f, double x, double y, const svg_font *font, const char *text);
 /* Approximate width of a text, for layout. */
 double svg_text_width(const char *text, double size);

@@ -83,7 +83,7 @@ static int parse(const char *path, int fd, json_t **out)
         return CLI_DONE;
     json_decref(*out);
     *out = NULL;
-    return cli_fail("%s: is no JSON object: a training stores its options there", path);
+    return cli_fail("%s: is not a JSON object: a training stores its options there", path);
 }
 
 int cli_training_file_read(const char *folder, json_t **out)

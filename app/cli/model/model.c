@@ -124,7 +124,7 @@ bool cli_model_is(cli_model_kind kind, const char *name)
     return s == ATT_OK && cli_model_kind_of(folder.text) == kind;
 }
 
-/* Has the training of a captioner learnt the presence of words alone? */
+/* Has the training of a captioner trained word prediction alone? */
 static bool has_no_words(const char *folder, const cli_checkpoints *c)
 {
     char path[sizeof(att_model_path) + sizeof c->newest];
@@ -166,7 +166,7 @@ static int check_finished(const char *name, const char *folder)
         command = trainings[cli_model_kind_of(folder)];
     if (!code && (training || c.n > 0))
         code = cli_fail("%s has a training that has not %s: attend train %s --resume -o %s", name,
-                        c.n > 0 && has_no_words(folder, &c) ? "learnt words yet" : "finished", command,
+                        c.n > 0 && has_no_words(folder, &c) ? "trained captions yet" : "finished", command,
                         cli_quoted(name).text);
     json_decref(training);
     return code;

@@ -18,7 +18,7 @@ static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
 static const char *model_name, *texts_path, *text_column, *text_model;
 static int part = 1, candidates = ATT_CANDIDATES_ALL;
 static const char *cutoffs_text = "10";
-static int64_t negatives, draws, seed = 1, neighbours = 100, threads;
+static int64_t negatives, draws, seed = 1, neighbors = 100, threads;
 static double decay = 0.6;
 static bool exclude_seen, leave_out_unseen, json;
 
@@ -39,11 +39,11 @@ static const cli_option options[] = {
     {"draws", 0, "N", .integer = &draws, .min = 1, .max = 1 << 20, .quiet = true,
      .help = "draw them N times for each user, and print the mean; default: 5"},
     {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed of candidates"},
-    {"exclude-seen", 0, NULL, .flag = &exclude_seen, .help = "items of the history are no candidates"},
+    {"exclude-seen", 0, NULL, .flag = &exclude_seen, .help = "items of the history are not candidates"},
     {"leave-out-unseen", 0, NULL, .flag = &leave_out_unseen,
      .help = "do not count held-out items that do not occur in training"},
-    {"neighbours", 0, "N", .integer = &neighbours, .min = 1, .max = 1 << 20,
-     .help = "neighbours of an item in the baseline of item k-nearest neighbours"},
+    {"neighbors", 0, "N", .integer = &neighbors, .min = 1, .max = 1 << 20,
+     .help = "neighbors of an item in the baseline of item k-nearest neighbors"},
     {"decay", 0, "X", .number = &decay, .max = 1, .above_min = true,
      .help = "weight there of an item of the history, relative to the item after it; 1: all alike"},
     CLI_ITEM_TEXTS_OPTION(&texts_path, "measures their similarity as another baseline"),
@@ -95,7 +95,7 @@ static bool is_typed(const char *name) { return typed[number_of(name)]; }
 
 static void note_split(const evaluation *e, const char *name, const char *was)
 {
-    cli_note("%s was trained with --%s %s, not as here: it may have learnt from actions that are held out here",
+    cli_note("%s was trained with --%s %s, not as here: it may have been trained on actions that are held out here",
              e->m.name, name, was);
 }
 
@@ -116,7 +116,7 @@ static void restore_split(const evaluation *e, const cli_interactions_options *w
         const char *name, **is, *was;
     } times[] = {{"valid-from", &data.valid_from, was->valid_from}, {"test-from", &data.test_from, was->test_from}};
     if (was->split == ATT_HOLDOUT_NONE)
-        cli_note("%s was trained with --split none: it has learnt from the actions that are held out here", e->m.name);
+        cli_note("%s was trained with --split none, so also on the actions that are held out here", e->m.name);
     else if (data.split >= 0 && data.split != was->split)
         note_split(e, "split", cli_split_name((att_holdout_kind)was->split));
     else
@@ -154,8 +154,9 @@ static int restore_training(const evaluation *e, const json_t *training)
     if (!code)
         code = cli_training_data_other_log(training, data.path, &other);
     if (!code && other)
-        cli_note("%s is not the log of the training of %s, which may have learnt from actions that are held out here",
-                 data.path, e->m.name);
+        cli_note(
+            "%s is not the log of the training of %s, which may have been trained on actions that are held out here",
+            data.path, e->m.name);
     return code ? code : cli_training_data_note(json_object_get(training, "learnt"), e->m.name, &data);
 }
 
@@ -201,8 +202,8 @@ static int measure_baseline(evaluation *e, att_baseline_kind kind, const char *n
 {
     att_baseline *b = NULL;
     const att_baseline_options *o =
-        ATT_OPTIONS(att_baseline_options, .neighbours = kind == ATT_BASELINE_NEIGHBOURS ? neighbours : 0,
-                    .decay = kind == ATT_BASELINE_NEIGHBOURS ? decay : 0,
+        ATT_OPTIONS(att_baseline_options, .neighbors = kind == ATT_BASELINE_NEIGHBORS ? neighbors : 0,
+                    .decay = kind == ATT_BASELINE_NEIGHBORS ? decay : 0,
                     .vectors = kind == ATT_BASELINE_CONTENT ? e->texts.vectors : NULL,
                     .width = kind == ATT_BASELINE_CONTENT ? e->texts.width : 0);
     int code = cli_status(e->ctx, att_baseline_new(e->log.holdout, kind, o, &b));
@@ -218,7 +219,7 @@ static int measure_all(evaluation *e)
 {
     int code = measure_baseline(e, ATT_BASELINE_POPULARITY, "popularity");
     if (!code)
-        code = measure_baseline(e, ATT_BASELINE_NEIGHBOURS, "item neighbours");
+        code = measure_baseline(e, ATT_BASELINE_NEIGHBORS, "item neighbors");
     if (!code && texts_path)
         code = measure_baseline(e, ATT_BASELINE_CONTENT, "content");
     if (code || !model_name)
@@ -330,8 +331,8 @@ static void print_text(const evaluation *e)
            first->unseen == 1 ? " does" : "s do", leave_out_unseen ? "not counted" : "counted");
     printf("repeats     %lld of %lld counted items %s in their history\n", (long long)first->repeats,
            (long long)first->cases, first->repeats == 1 ? "is" : "are");
-    printf("neighbours  %lld of an item; an item of the history weighs %g times the one after it\n",
-           (long long)neighbours, decay);
+    printf("neighbors   %lld of an item; an item of the history weighs %g times the one after it\n",
+           (long long)neighbors, decay);
     if (model_name)
         printf("model       knows %lld of the log's %lld item%s; %lld histor%s none that it knows\n",
                (long long)e->known_items, (long long)e->log_items, plural(e->log_items), (long long)e->without_known,
@@ -406,7 +407,7 @@ static void print_json(const evaluation *e)
     cli_json_integer(&j, "unseen", first->unseen);
     cli_json_bool(&j, "unseen_counted", !leave_out_unseen);
     cli_json_integer(&j, "repeats", first->repeats);
-    cli_json_integer(&j, "neighbours", neighbours);
+    cli_json_integer(&j, "neighbours", neighbors);
     cli_json_number(&j, "decay", decay, 6);
     json_training(&j, e);
     if (e->log.info.guests)
@@ -578,7 +579,7 @@ const cli_command cli_evaluate_recommend = {
                "first k (HR@k, the recall of one item), how far in front it is (NDCG@k, MRR@k),\n"
                "with 95 % intervals over users, how many of the items are recommended to\n"
                "anybody, and how popular these are. Beside the model are baselines: the most\n"
-               "popular items, item k-nearest neighbours (Sarwar et al. 2001), and with\n"
+               "popular items, item k-nearest neighbors (Sarwar et al. 2001), and with\n"
                "--item-texts the items whose texts are nearest to those of the history.\n\n"
                "How the log is read and what is held out is as in the training of the model,\n"
                "but for what is typed; where the model may know what it is measured by, that is\n"

@@ -172,7 +172,7 @@ static void note_columns(const cli_interactions *l)
                  (long long)i->guessed_times, i->lowest_rating, i->highest_rating, (long long)i->guessed_times);
     else if (i->guessed_times && i->time_per_second == 0 && i->unsorted > 0 && !positions)
         cli_note(
-            "column %lld is read as times, but these are no dates: if it has ratings or counts, --time-column \"\" "
+            "column %lld is read as times, but these are not dates: if it has ratings or counts, --time-column \"\" "
             "reads none",
             (long long)i->guessed_times);
     if (i->unusual_times > 0)

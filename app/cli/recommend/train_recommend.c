@@ -44,7 +44,7 @@ static const cli_option options[] = {
     CLI_HOLDOUT_OPTIONS(data),
     CLI_TRAINING_FOLDER(recommend.common.options),
     {"model", 'm', "MODEL", .text = &model_name,
-     .help = "begin with what this recommender has learnt; further items of the log are added to it"},
+     .help = "begin with this trained recommender; further items of the log are added to it"},
     {"arch", 'a', "sasrec|bert4rec", .choice = &arch,
      .help = "predict each next item from those before it, or masked items from all others; default: sasrec"},
     {"block", 0, "pre-norm|post-norm|sasrec", .choice = &block,
@@ -420,7 +420,7 @@ static const cli_trainer trainer = {
     .close = close_training,
 };
 
-/* A training with another log begins with the model that the folder has, whose sizes are no options then. */
+/* A training with another log begins with the model that the folder has, whose sizes are not options then. */
 static int complete(bool *given)
 {
     cli_training *t = &recommend.common;

@@ -168,7 +168,7 @@ int cli_check_reading(const json_t *all, const char *name, const char *path, con
     return code;
 }
 
-/* ---- what it has learnt ------------------------------------------------------------- */
+/* ---- what it was trained on ------------------------------------------------------------- */
 
 static int note_one(const json_t *entry, const char *name, const cli_interactions_options *here)
 {
@@ -180,7 +180,7 @@ static int note_one(const json_t *entry, const char *name, const cli_interaction
     if (!model)
         model = "another model";
     if (!options) {
-        cli_note("%s began with %s, of which is not known what it has learnt from: it may be actions that are held out "
+        cli_note("%s was fine-tuned from %s, whose training data is unknown; it may include actions that are held out "
                  "here",
                  name, model);
         return CLI_DONE;
@@ -189,24 +189,25 @@ static int note_one(const json_t *entry, const char *name, const cli_interaction
     write_split(&was, split, sizeof split);
     const int code = cli_training_data_other_log(entry, here->path, &other);
     if (!code && was.split == ATT_HOLDOUT_NONE)
-        cli_note("%s began with %s, which was trained with --split none: it has learnt from the actions that are held "
+        cli_note("%s began with %s, which was trained with --split none, so also on the actions that are held "
                  "out here",
                  name, model);
     else if (!code && !covers(&was, here))
-        cli_note("%s began with %s, which was trained with %s, not as here: it may have learnt from actions that are "
-                 "held out here",
-                 name, model, split);
+        cli_note(
+            "%s began with %s, which was trained with %s, not as here: it may have been trained on actions that are "
+            "held out here",
+            name, model, split);
     else if (!code && other && !json_is_true(json_object_get(entry, "renewed")))
-        cli_note("%s began with %s, which was trained on another log, %s: it may have learnt from actions that are "
+        cli_note("%s began with %s, which was trained on another log, %s: it may have been trained on actions that are "
                  "held out here",
                  name, model, data ? data : "which is not known");
     return code;
 }
 
-int cli_training_data_note(const json_t *learnt, const char *name, const cli_interactions_options *here)
+int cli_training_data_note(const json_t *trained_on, const char *name, const cli_interactions_options *here)
 {
     int code = CLI_DONE;
-    for (size_t i = 0; !code && here->split != ATT_HOLDOUT_NONE && i < json_array_size(learnt); i++)
-        code = note_one(json_array_get(learnt, i), name, here);
+    for (size_t i = 0; !code && here->split != ATT_HOLDOUT_NONE && i < json_array_size(trained_on); i++)
+        code = note_one(json_array_get(trained_on, i), name, here);
     return code;
 }

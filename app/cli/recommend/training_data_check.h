@@ -1,4 +1,4 @@
-/* What recommenders have learnt from, as their training.json says: it must not be what they are measured by. */
+/* What recommenders were trained on, as their training.json says: it must not be what they are measured by. */
 #ifndef CLI_RECOMMEND_TRAINING_DATA_CHECK_H
 #define CLI_RECOMMEND_TRAINING_DATA_CHECK_H
 
@@ -21,9 +21,9 @@ void cli_training_data_split(const json_t *options, cli_interactions_options *o)
  * typed and differs; name: of the model. `all` stays, as options point into it. Returns a code. */
 int cli_check_reading(const json_t *all, const char *name, const char *path, const cli_option *options,
                       const bool *typed);
-/* Says of each of `learnt` (or NULL) in which way it may have learnt from what is held out by `here`, whose path is
- * that of the log; name: of the model that began with it. Returns a code. */
-int cli_training_data_note(const json_t *learnt, const char *name, const cli_interactions_options *here);
+/* Says of each of `trained_on` (or NULL) in which way it may have been trained on what is held out by `here`, whose
+ * path is that of the log; name: of the model that began with it. Returns a code. */
+int cli_training_data_note(const json_t *trained_on, const char *name, const cli_interactions_options *here);
 /* Is the log another one than that of the training? Returns a code. */
 int cli_training_data_other_log(const json_t *training, const char *path, bool *other);
 

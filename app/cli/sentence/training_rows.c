@@ -75,7 +75,7 @@ static bool is_number(const char *text)
     return cli_records_number(text, &value);
 }
 
-/* Three columns are labelled pairs if the third has single words, each of them twice on the average. */
+/* Three columns are labeled pairs if the third has single words, each of them twice on the average. */
 static int has_labels(const cli_rows *r, bool *yes)
 {
     enum { MAX_LABELS = 100 };
@@ -142,7 +142,7 @@ static void drop_heading(cli_rows *r)
 {
     if (r->n < 2 || is_number(field(r, 0, 2)) || !is_number(field(r, 1, 2)))
         return;
-    cli_note("%s: line %lld was read as a heading, as its third column is no score: %.40s", r->path,
+    cli_note("%s: line %lld was read as a heading, as its third column is not a score: %.40s", r->path,
              (long long)r->line[0], field(r, 0, 2));
     for (int64_t i = 1; i < r->n; i++)
         copy_row(r, i - 1, i);
@@ -207,7 +207,7 @@ static bool is_blank(const char *text, size_t bytes)
     return i == bytes;
 }
 
-/* May the row be learnt from? If its texts are the reason, counts it as left out. */
+/* May the row be trained on? If its texts are the reason, counts it as left out. */
 static bool is_usable(cli_rows *r, int64_t row)
 {
     bool empty = false;
@@ -297,7 +297,7 @@ void cli_rows_describe(const cli_rows *r)
     cli_skipped_report(r->skipped.n, r->skipped.first);
     if (!r->chosen && r->fields > 3 && r->loss != ATT_LOSS_MULTIPLE_NEGATIVES_RANKING)
         cli_note(
-            "%s: the columns 1 to 3 of %lld are learnt; a heading, as sentence1, sentence2 and score, names others",
+            "%s: the columns 1 to 3 of %lld are trained on; a heading, as sentence1, sentence2 and score, names others",
             r->path, (long long)r->fields);
     if (r->loss == ATT_LOSS_COSINE_SIMILARITY)
         cli_note("loss: cosine similarity, of %lld pairs with scores", n);

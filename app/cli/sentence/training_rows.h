@@ -44,7 +44,7 @@ typedef struct cli_rows_options {
  * Errors name the line. */
 int cli_rows_read(cli_rows *r, const char *path, const cli_rows_options *options);
 void cli_rows_free(cli_rows *r);
-/* Tells on standard error what is learnt: the loss, and how many rows and labels. */
+/* Tells on standard error what is trained on: the loss, and how many rows and labels. */
 void cli_rows_describe(const cli_rows *r);
 
 #endif

@@ -229,7 +229,7 @@ static int set_stored(cli_training *t, const cli_option *p, bool *given)
     if (!was || (set && *set))
         return CLI_DONE;
     if (json_is_null(was))
-        return cli_misuse("--%s %s is needed again: it was no file when the training in %s began", p->name, p->value,
+        return cli_misuse("--%s %s is needed again: it was not a file when the training in %s began", p->name, p->value,
                           t->options.folder);
     if (!json_is_string(was))
         return cli_fail("%s/training.json: \"%s\" is not a text", t->options.folder, p->name);

@@ -97,7 +97,7 @@ enum { MARGIN = 24, SIDE = 360, GAP = 28, BAR = 100 };
 /* The image is drawn twice, each time with this size. */
 typedef struct places {
     double scale;         /* pixels of the drawing for one of the image */
-    image_panel panel[2]; /* as it is; under colours */
+    image_panel panel[2]; /* as it is; under colors */
 } places;
 
 static places arrange(const image_attention *a)

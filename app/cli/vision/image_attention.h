@@ -21,7 +21,7 @@ void image_attention_free(image_attention *a);
 /* Says whose attention it is: "Layer 3, head 1: attention of [CLS]" */
 void image_attention_name(const image_attention *a, char *text, size_t size);
 
-/* Self-contained SVG: the image as the model sees it, and under the colours of the patches. */
+/* Self-contained SVG: the image as the model sees it, and under the colors of the patches. */
 int image_attention_svg(FILE *f, const char *title, const image_attention *a);
 /* For a terminal or a log: a map of the patches, in parts of the largest weight. colors: see terminal_colors(f). */
 int image_attention_terminal(FILE *f, const image_attention *a, int colors);

@@ -1,4 +1,4 @@
-/* attend train classify: a vision Transformer from labelled images. */
+/* attend train classify: a vision Transformer from labeled images. */
 #include "cli/base/progress.h"
 #include "cli/base/read_file.h"
 #include "cli/base/signals.h"
@@ -256,7 +256,7 @@ static int choose_settings(classify_training *t, char text[SETTINGS], const char
         return code;
     }
     if (side % PRESET_PATCH)
-        return cli_misuse("--size %lld is no multiple of %d, the side of a patch", (long long)side, PRESET_PATCH);
+        return cli_misuse("--size %lld is not a multiple of %d, the side of a patch", (long long)side, PRESET_PATCH);
     int n = snprintf(text, SETTINGS, "{%s", presets[preset < 0 ? TINY : preset]);
     if (side)
         n += snprintf(text + n, (size_t)(SETTINGS - n), ", \"image_size\": %lld", (long long)side);
@@ -326,7 +326,7 @@ static int run(int n, char **arguments)
 
 const cli_command cli_train_classify = {
     .name = "classify",
-    .summary = "train a vision Transformer on labelled images",
+    .summary = "train a vision Transformer on labeled images",
     .details = "Trains a vision Transformer (Dosovitskiy et al. 2021) with AdamW, in the format of\n"
                "ViTForImageClassification, which transformers opens, too. --preset hybrid has\n"
                "convolutions instead of patches (Hassani et al. 2021) and learns more from few\n"

@@ -168,25 +168,25 @@ void cli_image_stream_close(cli_image_stream *s)
     free(s->path);
 }
 
-int cli_read_background(const char *text, uint8_t colour[3], att_image_options *options)
+int cli_read_background(const char *text, uint8_t color[3], att_image_options *options)
 {
     static const struct {
         const char *name;
         uint8_t level;
-    } names[] = {{"white", 255}, {"black", 0}, {"grey", 128}, {"gray", 128}};
-    options->background = text ? colour : NULL;
+    } names[] = {{"white", 255}, {"black", 0}, {"gray", 128}, {"grey", 128}};
+    options->background = text ? color : NULL;
     if (!text)
         return CLI_DONE;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(text, names[i].name)) {
-            memset(colour, names[i].level, 3);
+            memset(color, names[i].level, 3);
             return CLI_DONE;
         }
     const char *digits = text + (*text == '#');
     if (strlen(digits) != 6 || strspn(digits, "0123456789abcdefABCDEF") != 6)
-        return cli_misuse("--background: \"%s\" is neither #rrggbb nor white, black or grey", text);
+        return cli_misuse("--background: \"%s\" is neither #rrggbb nor white, black or gray", text);
     const unsigned long bits = strtoul(digits, NULL, 16);
     for (int i = 0; i < 3; i++)
-        colour[i] = (uint8_t)(bits >> (16 - 8 * i));
+        color[i] = (uint8_t)(bits >> (16 - 8 * i));
     return CLI_DONE;
 }

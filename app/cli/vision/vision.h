@@ -61,13 +61,13 @@ int cli_image_stream_start(cli_image_stream *s, att_ctx *ctx);
 int cli_image_stream_run(cli_image_stream *s, int (*each)(void *user), void *user, const char *drawn);
 void cli_image_stream_close(cli_image_stream *s);
 
-/* Sets options->background to colour [3], which is that of a text, "#ff8000" or a name; NULL: none. */
-int cli_read_background(const char *text, uint8_t colour[3], att_image_options *options);
+/* Sets options->background to color [3], which is that of a text, "#ff8000" or a name; NULL: none. */
+int cli_read_background(const char *text, uint8_t color[3], att_image_options *options);
 
 /* clang-format off */
 #define CLI_BACKGROUND(to)                                                                   \
-    {"background", 'b', "COLOUR", .text = (to),                                              \
-     .help = "colour behind transparent pixels: #rrggbb, white, black or grey; default: transparency is dropped"}
+    {"background", 'b', "COLOR", .text = (to),                                              \
+     .help = "color behind transparent pixels: #rrggbb, white, black or gray; default: transparency is dropped"}
 #define CLI_SKIP_BROKEN(to)                                                                  \
     {"skip-broken", 0, NULL, .flag = (to),                                                   \
      .help = "leave out images that cannot be read, and say how many; without it the command fails where there are some"}

@@ -152,7 +152,7 @@ static att_grad_block begin_grad_block(const att_backward_work *x, const att_kv_
     return g;
 }
 
-/* dV, and dK of a query head, or of all that share the keys. Scores that are no dot products add to dK themselves. */
+/* dV, and dK of a query head, or of all that share the keys. Scores that are not dot products add to dK themselves. */
 static void begin_dv(const att_backward_work *x, att_kv_block *b)
 {
     const att_backward_job *j = x->job;

@@ -50,7 +50,7 @@ typedef struct forward_job {
 /* ---- memory */
 
 /* How many query tiles may share a loaded block of keys. One, unless loading costs something: where blocks are copied,
- * where the keys and values of a head do not stay in the second-level cache, and for scores that are no dot products,
+ * where the keys and values of a head do not stay in the second-level cache, and for scores that are not dot products,
  * whose scratch memory is large. The tiles must fit into that cache themselves. */
 static int max_q_tiles(const att_plan *plan, bool copies, int64_t tk)
 {
@@ -166,7 +166,7 @@ static void load_kv_block(const att_plan *plan, const att_head_view *at, const f
     }
 }
 
-/* Writes the tile's log-sum-exp, and into rescale the factors that normalise o: 1 / sum, times the sink's share. */
+/* Writes the tile's log-sum-exp, and into rescale the factors that normalize o: 1 / sum, times the sink's share. */
 static void normalizer(const att_plan *plan, const att_head_view *at, const q_tile *t, const forward_scratch *w)
 {
     const att_accumulator *a = &t->total;

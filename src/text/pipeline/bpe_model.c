@@ -183,7 +183,7 @@ static void end_unknown(att_encoding *e, size_t *bytes)
 }
 
 /* Adds a symbol for each byte of text [bytes], a character of n bytes with its prefix and suffix; each stands for the
- * whole character, since those of the affixes are no bytes of the piece. */
+ * whole character, since those of the affixes are not bytes of the piece. */
 static bool add_bytes(att_encoding *e, const char *text, size_t bytes, size_t n)
 {
     const att_bpe *b = &e->t->bpe;

@@ -155,7 +155,7 @@ void att_pieces_split_end(att_pieces *p)
 static size_t join(att_match *m, size_t n, att_split_behavior behavior)
 {
     size_t joined = 0;
-    bool before = false; /* was the neighbour, in the order of joining, a match? */
+    bool before = false; /* was the neighbor, in the order of joining, a match? */
     const bool backward = behavior == ATT_SPLIT_MERGED_WITH_NEXT, likewise = behavior == ATT_SPLIT_CONTIGUOUS;
     for (size_t i = 0; i < n; i++) {
         const att_match x = backward ? m[n - 1 - i] : m[i];

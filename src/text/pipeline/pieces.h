@@ -56,7 +56,7 @@ typedef struct att_edit {
     att_aligned *to;
 } att_edit;
 
-/* Calls `rewrite` with each piece that is no token; it writes the new text. Empty pieces vanish. */
+/* Calls `rewrite` with each piece that is not a token; it writes the new text. Empty pieces vanish. */
 void att_pieces_rewrite(att_pieces *p, void (*rewrite)(const void *step, att_edit *e), const void *step);
 /* Writes c in place of the character at the cursor and of `removed` more, which the cursor passes. */
 void att_edit_replace(att_edit *e, uint32_t c, size_t removed);
@@ -98,7 +98,7 @@ typedef struct att_pattern {
 size_t att_pattern_find(att_pieces *p, const att_pattern *pattern, const char *s, size_t bytes);
 static inline att_match *att_matches(att_pieces *p) { return (att_match *)(void *)p->matches.data; }
 
-/* Splits each piece that is no token. inverted: what is between matches counts as matches, and the reverse. */
+/* Splits each piece that is not a token. inverted: what is between matches counts as matches, and the reverse. */
 void att_pieces_split(att_pieces *p, const att_pattern *pattern, bool inverted, att_split_behavior behavior);
 /* Begins a new list of pieces, adds bytes [begin, end) of the text to it, and makes it the list. */
 void att_pieces_split_begin(att_pieces *p);

@@ -6,16 +6,16 @@
 
 #include <math.h>
 
-/* $C: a captioner that names colours, with attention; $T: a Transformer; $N: one without attention. Images red.png,
+/* $C: a captioner that names colors, with attention; $T: a Transformer; $N: one without attention. Images red.png,
  * green.png and blue.png; the folder `some` has them twice, `captions` two captions of each. */
-static const char *const colours[] = {"red", "green", "blue"};
+static const char *const colors[] = {"red", "green", "blue"};
 
-static void write_image(const char *name, int colour)
+static void write_image(const char *name, int color)
 {
     uint8_t pixels[CAPTIONER_SIDE][CAPTIONER_SIDE][3];
     att_image image = {CAPTIONER_SIDE, CAPTIONER_SIDE, 3, &pixels[0][0][0]};
     att_image_bytes png;
-    captioner_image(pixels, colour);
+    captioner_image(pixels, color);
     assert_int_equal(att_image_encode_png(ctx, &image, &png), ATT_OK);
     FILE *f = folder_open(&tool_model, name);
     assert_int_equal(fwrite(png.data, 1, png.bytes, f), png.bytes);
@@ -41,16 +41,16 @@ static int captions_setup(void **state)
     FILE *captions = folder_open(&tool_model, "captions"), *perfect = folder_open(&tool_model, "perfect");
     for (int i = 0; i < 6; i++) {
         char name[32];
-        snprintf(name, sizeof name, "some/%s%d.png", colours[i % 3], i / 3);
+        snprintf(name, sizeof name, "some/%s%d.png", colors[i % 3], i / 3);
         write_image(name, i % 3);
         fprintf(captions, "%s#0\t%s.\n%s#1\tThe %s thing!\n", name + 5, captioner_captions[i % 3], name + 5,
-                colours[i % 3]);
+                colors[i % 3]);
         fprintf(perfect, "%s\t%s\n", name + 5, captioner_captions[i % 3]);
     }
     fclose(captions);
     fclose(perfect);
     return tool("for i in red green blue; do cp some/${i}0.png $i.png; done; mkdir models empty broken; "
-                "ln -s $C models/colours; ln -s $D models/ear; cp red.png broken/a.png; echo none >broken/b.PNG; "
+                "ln -s $C models/colors; ln -s $D models/ear; cp red.png broken/a.png; echo none >broken/b.PNG; "
                 "cp blue.png broken/c.png; printf 'red0.png\\ngreen0.png\\nblue0.png\\n' >list");
 }
 
@@ -108,7 +108,7 @@ static void a_broken_image_is_told_and_the_others_are_captioned(void **state)
     assert_int_equal(tool("$A caption -m $C broken nix.png"), 1);
     assert_string_equal(tool_out, "broken/a.png\ta red square\nbroken/c.png\ta square of blue\n");
     assert_int_equal(count(tool_err, "\n"), 2);
-    assert_has(tool_err, "attend: broken/b.PNG is no image: ");
+    assert_has(tool_err, "attend: broken/b.PNG is not an image: ");
     assert_has(tool_err, "attend: nix.png: ");
     assert_refused("$A caption -m $C empty", 1, "empty is a folder without images");
 }
@@ -137,7 +137,7 @@ static void each_word_has_a_small_map(void **state)
     assert_int_equal(count(tool_out, "<title>row "), 16);
 }
 
-/* The numbers under the colours are the library's. */
+/* The numbers under the colors are the library's. */
 static void the_map_has_the_weights_of_the_word(void **state)
 {
     (void)state;
@@ -174,8 +174,8 @@ static void what_cannot_be_is_refused(void **state)
                    "has no attention to draw: all words come from one context vector of the image");
     assert_refused("ATTEND_MODELS=models $A caption -m ear red.png", 1,
                    "attend: ear is a sentence model: attend embed\n");
-    assert_refused("ATTEND_MODELS=models $A classify -m colours red.png", 1,
-                   "attend: colours is a captioner: attend caption\n");
+    assert_refused("ATTEND_MODELS=models $A classify -m colors red.png", 1,
+                   "attend: colors is a captioner: attend caption\n");
     assert_refused("$A caption -m $C -b pink red.png", 2, "--background: \"pink\"");
 }
 
@@ -246,7 +246,7 @@ static void the_controls_are_worse(void **state)
     char thing[3][32];
     const int64_t offsets[] = {0, 2, 4, 6, 8, 10, 12};
     for (int i = 0; i < 6; i++) {
-        snprintf(thing[i % 3], sizeof thing[0], "the %s thing", colours[i % 3]);
+        snprintf(thing[i % 3], sizeof thing[0], "the %s thing", colors[i % 3]);
         references[2 * i] = captioner_captions[i % 3];
         references[2 * i + 1] = thing[i % 3];
     }
@@ -394,7 +394,7 @@ static void what_leaves_nothing_is_refused(void **state)
     assert_refused("$A evaluate caption -m $C -d captions -i empty", 1, "none of the 6 images");
     assert_refused("$A evaluate caption -m $D -d captions -i some", 1, " is a sentence model: attend embed");
     assert_refused("mkdir bad; cp some/* bad; echo none >bad/red0.png; $A evaluate caption -m $C -d captions -i bad", 1,
-                   "bad/red0.png is no image: ");
+                   "bad/red0.png is not an image: ");
 }
 
 int main(void)

@@ -15,16 +15,16 @@ static int set_up(void **state)
     att_ctx *ctx = check_open(NULL, 1);
     setenv("A", ATTEND_TOOL, 1);
     tool_model = folder_new();
-    colours_write(ctx, &tool_model);
+    colors_write(ctx, &tool_model);
     att_close(ctx);
     return 0;
 }
 
-static void colours_are_learnt(void **state)
+static void colors_are_learned(void **state)
 {
     (void)state;
-    assert_int_equal(tool(TRAIN "--gate --doubly-stochastic 0.1 --dropout 0 --epochs 50 --presence-epochs 5 -o learnt"),
-                     0);
+    assert_int_equal(
+        tool(TRAIN "--gate --doubly-stochastic 0.1 --dropout 0 --epochs 50 --presence-epochs 5 -o trained"), 0);
     assert_has(tool_err, "8 images with 16 captions (Flickr8k.token); 4 with 8 for validation");
     assert_has(tool_err, "step 15, epoch 5: presence ");
     assert_has(tool_err, ": presence ");
@@ -32,15 +32,15 @@ static void colours_are_learnt(void **state)
     assert_has(tool_err, ", CIDEr-D of greedy captions ");
     assert_has(tool_err, "% of the time waited for images");
     assert_has(tool_err, "with the lowest loss per word on validation, 0.");
-    assert_has(tool_err, "learnt is a model now: attend caption -m learnt");
-    assert_int_equal(tool("$A caption -m learnt images/8.png images/11.png"), 0);
+    assert_has(tool_err, "trained is a model now: attend caption -m trained");
+    assert_int_equal(tool("$A caption -m trained images/8.png images/11.png"), 0);
     assert_has(tool_out, "red");
     assert_has(tool_out, "yellow");
-    assert_int_equal(tool("$A plot -y loss,valid_loss learnt/log.jsonl -o learnt.svg && ls learnt"), 0);
+    assert_int_equal(tool("$A plot -y loss,valid_loss trained/log.jsonl -o trained.svg && ls trained"), 0);
     assert_has(tool_out, "config.json\n");
     assert_has(tool_out, "preprocessor_config.json\n");
     assert_has(tool_out, "words.json\n");
-    assert_int_equal(tool("grep -c '\"presence\": 5' learnt/config.json"), 0); /* colours and "square" */
+    assert_int_equal(tool("grep -c '\"presence\": 5' trained/config.json"), 0); /* colors and "square" */
 }
 
 static void a_model_in_half_precision_works(void **state)
@@ -109,21 +109,22 @@ static void a_training_that_is_interrupted_is_a_model(void **state)
     assert_int_equal(tool("rm -rf stopped; { await 'ls stopped/checkpoint-*'; kill -TERM $$; } & exec " TRAIN
                           "--epochs 100000 --save-every 1 --presence-epochs 99999 -o stopped"),
                      143);
-    assert_has(tool_err, "; only the presence of words has been learnt, so there is no model yet; attend train caption "
+    assert_has(tool_err, "; only word prediction has been trained, so there is no model yet; attend train caption "
                          "--resume -o stopped continues\n");
     assert_null(strstr(tool_err, "uses the model so far"));
-    assert_refused("$A caption -m stopped images/0.png", 1,
-                   "stopped has a training that has not learnt words yet: attend train caption --resume -o stopped\n");
+    assert_refused(
+        "$A caption -m stopped images/0.png", 1,
+        "stopped has a training that has not trained captions yet: attend train caption --resume -o stopped\n");
 }
 
-/* Presence has its share of the time, words the rest; without a word there is no model. */
+/* Word prediction has its share of the time, words the rest; without a word there is no model. */
 static void both_phases_share_the_minutes(void **state)
 {
     (void)state;
 #define LONG TRAIN "--epochs 100000 --presence-epochs 40000 --validate-every 1000000 "
     assert_int_equal(tool(LONG "--minutes 0.01 -o shared"), 0);
     assert_has(tool_err, "at this speed, --minutes 0.01 ends after about ");
-    const char *share = strstr(tool_err, "the presence of words has had its share of --minutes: from step ");
+    const char *share = strstr(tool_err, "word prediction has had its share of --minutes: from step ");
     assert_non_null(share);
     const long first = strtol(strstr(share, "step ") + 5, NULL, 10);
     const char *last = strstr(share, "\nstep ");
@@ -135,9 +136,9 @@ static void both_phases_share_the_minutes(void **state)
     assert_int_equal(tool("$A caption -m shared images/0.png"), 0);
     assert_int_equal(tool(LONG "--minutes 0.0000001 -o brief"), 1);
     assert_has(tool_err, "attend: --minutes 1e-07 ended after step ");
-    assert_has(tool_err, "; only the presence of words has been learnt, so there is no model yet; attend train caption "
+    assert_has(tool_err, "; only word prediction has been trained, so there is no model yet; attend train caption "
                          "--resume -o brief --minutes 2e-07 continues\n");
-    assert_refused("$A caption -m brief images/0.png", 1, "brief has a training that has not learnt words yet: ");
+    assert_refused("$A caption -m brief images/0.png", 1, "brief has a training that has not trained captions yet: ");
     assert_int_equal(tool("$A train caption --resume -o brief --minutes 0.005 && $A caption -m brief images/0.png"), 0);
     /* What a checkpoint says of the phases is continued. */
     assert_int_equal(
@@ -146,7 +147,7 @@ static void both_phases_share_the_minutes(void **state)
         1);
 }
 
-static void what_cannot_be_learnt_is_named(void **state)
+static void what_cannot_be_trained_on_is_named(void **state)
 {
     (void)state;
     static const struct {
@@ -159,13 +160,13 @@ static void what_cannot_be_learnt_is_named(void **state)
         {"$A train caption --data nothing --images images -o x", 1, "nothing: No such file"},
         {"$A train caption --data captions.txt --images nowhere -o x", 1, "nowhere"},
         {"$A train caption " DATA "--valid-list valid.txt -o x", 2,
-         "--valid-list needs --train-list, or its images would be learnt"},
+         "--valid-list needs --train-list, or its images would be trained on"},
         {"$A train caption " DATA "--train-list train.txt --valid-list train.txt -o x", 1,
          "images/0.png is in both lists, train.txt and train.txt"},
         {"echo 77.png >other.txt; $A train caption " DATA "--train-list other.txt -o x", 1, "77.png"},
-        {TRAIN "--channels 4,,6 -o x", 2, "--channels \"4,,6\" is no list of numbers, 1 to 65536, with commas"},
-        {TRAIN "--channels 4,6, -o x", 2, "--channels \"4,6,\" is no list"},
-        {TRAIN "--channels 99999 -o x", 2, "--channels \"99999\" is no list of numbers, 1 to 65536"},
+        {TRAIN "--channels 4,,6 -o x", 2, "--channels \"4,,6\" is not a list of numbers, 1 to 65536, with commas"},
+        {TRAIN "--channels 4,6, -o x", 2, "--channels \"4,6,\" is not a list"},
+        {TRAIN "--channels 99999 -o x", 2, "--channels \"99999\" is not a list of numbers, 1 to 65536"},
         {TRAIN "--image-size 18 -o x", 2, "--image-size 18 is not a multiple of 4, as 2 stages (--channels) need it"},
         {TRAIN "--image-size 4096 -o x", 1, "a grid of 1024 x 1024 has 1048576 places"},
         {TRAIN "--image-size 4 --batch 7 -o x", 2, "--batch is 7: of 8 images the last would be alone"},
@@ -223,11 +224,11 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(colours_are_learnt),
+        cmocka_unit_test(colors_are_learned),
         cmocka_unit_test(a_model_in_half_precision_works),
         cmocka_unit_test(other_decoders_learn),
         cmocka_unit_test(an_encoder_is_copied_and_stays_as_it_is),
-        cmocka_unit_test(what_cannot_be_learnt_is_named),
+        cmocka_unit_test(what_cannot_be_trained_on_is_named),
         cmocka_unit_test(images_and_captions_alone_are_counted),
         cmocka_unit_test(options_are_stored_for_resume),
         cmocka_unit_test(a_training_that_is_interrupted_is_a_model),

@@ -123,7 +123,7 @@ static void what_does_not_fit_is_refused(void **state)
     assert_refused("$A explain captioning -m $C", 2, " needs a picture: --image FILE");
     assert_refused("$A explain captioning -m $C --image none.png", 1, "none.png: No such file or directory");
     assert_refused("$A explain captioning -m $C --image $C/config.json", 1, "config.json");
-    assert_refused("$A explain captioning -m nix --image red.png", 1, "\"nix\" is no folder and no model in ");
+    assert_refused("$A explain captioning -m nix --image red.png", 1, "\"nix\" is neither a folder nor a model in ");
     assert_refused("$A explain captioning -m $D --image red.png", 1, "is a sentence model: attend embed");
     assert_refused("$A explain captioning -m $C --image red.png --svg none/c.svg", 1, "none/c.svg: No such file");
     assert_refused("$A explain captioning --query 1", 2, "captioning is on a picture");

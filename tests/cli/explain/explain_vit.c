@@ -137,7 +137,7 @@ static void what_does_not_fit_is_refused(void **state)
     assert_refused("$A explain vit -m $V", 2, " needs a picture: --image FILE");
     assert_refused("$A explain vit -m $V --image none.png", 1, "none.png: No such file or directory");
     assert_refused("$A explain vit -m $V --image $V/config.json", 1, "config.json");
-    assert_refused("$A explain vit -m nix --image $I", 1, "\"nix\" is no folder and no model in ");
+    assert_refused("$A explain vit -m nix --image $I", 1, "\"nix\" is neither a folder nor a model in ");
     assert_refused("$A explain vit -m $D --image $I", 1, "is a sentence model: attend embed");
     assert_refused("$A explain vit -m $V --image $I --svg none/v.svg", 1, "none/v.svg: No such file or directory");
     assert_refused("$A explain vit --query 1", 2, "vit is on a picture");

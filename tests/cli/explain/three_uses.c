@@ -81,7 +81,7 @@ static void the_translator_that_comes_along_is_the_default(void **state)
 static void what_does_not_fit_is_refused(void **state)
 {
     (void)state;
-    assert_refused("$A explain three-uses -m nix", 1, "\"nix\" is no folder and no model in ");
+    assert_refused("$A explain three-uses -m nix", 1, "\"nix\" is neither a folder nor a model in ");
     assert_refused("$A explain three-uses -m $D", 1, " is a sentence model: attend embed");
     assert_refused("$A explain three-uses -m $T --text a --input vectors", 2, "three-uses is on a sentence");
     assert_refused("$A explain three-uses -m $T --query 1", 2, "three-uses is on a sentence");

@@ -115,7 +115,8 @@ static void wrong_usage_is_refused(void **state)
     assert_fails(
         "mkdir u; cp $T/* u; echo '{{ x }}' >u/chat_template.jinja; $A chat -m u </dev/null", 1,
         "this chat template is none of those that attend knows; --template NAME chooses one of them: chatml, ");
-    assert_fails("$A chat -m $L --template alpaca </dev/null", 1, "\"alpaca\" is no chat template that attend knows");
+    assert_fails("$A chat -m $L --template alpaca </dev/null", 1,
+                 "\"alpaca\" is not a chat template that attend knows");
     assert_fails("$A chat -m $D </dev/null", 1, "sentence model");
     assert_fails("$A chat -m $L hello", 2, "hello");
     assert_fails("$A chat -m $L --seed 3 </dev/null", 2, "--seed 3 is for random tokens");

@@ -56,7 +56,7 @@ static void a_folder_becomes_a_file(void **state)
     (void)state;
     assert_int_equal(tool("$A convert m.gguf -o from && $A convert from -o new.gguf && $A info -m new.gguf"), 0);
     assert_has(tool_out, "new.gguf is written");
-    assert_has(tool_out, "f16"); /* rows of 16 and 24 are no blocks of int8 */
+    assert_has(tool_out, "f16"); /* rows of 16 and 24 are not blocks of int8 */
     assert_int_equal(tool("$A convert from -o big.GGUF && cmp new.gguf big.GGUF && $A info -m big.GGUF"), 0);
     assert_int_equal(tool("$A convert from/ --dtype f32 -o f32.gguf && $A convert f32.gguf -o back && "
                           "cmp back/model.safetensors from/model.safetensors && cmp back/tokenizer.json "

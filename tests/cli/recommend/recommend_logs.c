@@ -47,7 +47,8 @@ static void the_log_is_read_as_in_the_training(void **state)
     assert_int_equal(tool("$A evaluate recommend -m read -d ring.csv --time-column ''"), 0);
     assert_has(tool_err, "attend: read was trained with --time-column at\n");
     assert_int_equal(tool("$A evaluate recommend -m read -d ring.txt >/dev/null"), 0);
-    assert_has(tool_err, "attend: ring.txt is not the log of the training of read, which may have learnt from actions");
+    assert_has(tool_err,
+               "attend: ring.txt is not the log of the training of read, which may have been trained on actions");
 }
 
 /* Newest first, as shops export them, with dates and names of their own */
@@ -135,7 +136,7 @@ static void points_in_time_that_a_log_cannot_have_are_refused(void **state)
     assert_refused(TRAIN "--split time --valid-from 1998-04-01 --test-from 1998-03-31 -o x", 2,
                    "--valid-from 1998-04-01 is not before --test-from 1998-03-31");
     assert_refused(TRAIN "--split time --valid-from 1998-04-01 --test-from 1998-05-01 -o x", 1,
-                   "--valid-from: time is \"1998-04-01\", a date, but those of the log are no seconds since 1970");
+                   "--valid-from: time is \"1998-04-01\", a date, but those of the log are not seconds since 1970");
 }
 
 /* ---- What is unusual is said ------------------------------------------------------ */
@@ -150,7 +151,7 @@ static void what_a_log_may_mean_otherwise_is_said(void **state)
          "; without times: the order is that of the file\n"
          "attend: column 3, from 1 to 5, is read as ratings, not as times: --time-column 3 reads it as times\n"},
         {"awk '{ print $1, $2, $3 * 7 % 5 * 100 + 1 }' ring.txt",
-         "attend: column 3 is read as times, but these are no dates: if it has ratings or counts, --time-column \"\" "
+         "attend: column 3 is read as times, but these are not dates: if it has ratings or counts, --time-column \"\" "
          "reads none\n"},
         {"awk 'BEGIN { print \"uid,sku,Wann\" } { print $1 \",\" $2 \",\" 1600000000 + $3 }' ring.txt",
          "attend: the column \"Wann\" seems to have times, but is not read: --time-column Wann reads it\n"},

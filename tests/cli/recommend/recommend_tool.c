@@ -69,7 +69,7 @@ static void a_list_is_the_same_alone_and_among_others(void **state)
                           "$A recommend -m $R --json -t 3 <many | sort -u >1 && sort alone | diff 1 - && "
                           "ATTEND_MODELS=models $A recommend --json <few | diff alone -"),
                      0);
-    assert_refused("$A recommend -m $R few", 2, "few"); /* files are no arguments */
+    assert_refused("$A recommend -m $R few", 2, "few"); /* files are not arguments */
 }
 
 static void people_read_a_block_with_texts(void **state)
@@ -225,7 +225,7 @@ static void similar_items_are_nearest_by_the_cosine(void **state)
         before = number(item, "score");
     }
     json_decref(v);
-    assert_has(tool_err, "attend: apple had no action in training: unless it had a text, its vector and neighbours are "
+    assert_has(tool_err, "attend: apple had no action in training: unless it had a text, its vector and neighbors are "
                          "random\n");
     assert_int_equal(tool("$A recommend -m $R --similar pear"), 0);
     assert_string_equal(tool_err, "");

@@ -71,7 +71,7 @@ static void the_popular_baseline_is_counted_by_hand(void **state)
     json_decref(v);
     assert_int_equal(tool("$A evaluate recommend -d small.txt -k 3 --json --exclude-seen --leave-out-unseen"), 0);
     v = line_json(0);
-    /* u: a and b are no candidates, so c is the first; v has had a, which has no rank. */
+    /* u: a and b are not candidates, so c is the first; v has had a, which has no rank. */
     assert_int_equal(number(v, "cases"), 2);
     check_near(0.5, number(result(v, "popularity"), "hr"), 1e-7, "HR@3 without seen items");
     json_decref(v);
@@ -115,7 +115,7 @@ static void the_protocol_is_said_in_full(void **state)
                                        "unseen      1 held-out item does not occur in training: counted\n",
                                        "repeats     1 of 3 counted items is in their history\n",
                                        "\npopularity  ",
-                                       "\nitem neighbours  "};
+                                       "\nitem neighbors  "};
     for (size_t i = 0; i < sizeof says / sizeof *says; i++)
         assert_has(tool_out, says[i]);
     assert_has(tool_err, "10 actions of 4 users with 5 items (lines); times 1 to 3\n");
@@ -131,27 +131,27 @@ static void the_protocol_is_said_in_full(void **state)
 
 /* ---- Training -------------------------------------------------------------------------- */
 
-static void a_pattern_is_learnt_that_popularity_does_not_find(void **state)
+static void a_pattern_is_learned_that_popularity_does_not_find(void **state)
 {
     (void)state;
-    assert_int_equal(tool(TRAIN "--dropout 0.1 --epochs 30 -o learnt"), 0);
+    assert_int_equal(tool(TRAIN "--dropout 0.1 --epochs 30 -o trained"), 0);
     assert_has(tool_err, "1440 actions of 120 users with 20 items (lines); times 0 to 11\n");
     assert_has(tool_err, "split leave-one-out: 1200 actions of 120 users for training; 120 for validation and 120 for "
                          "the test, which is not read\n");
     assert_has(tool_err, ", on validation NDCG@10 0.");
-    assert_has(tool_err, "attend: learnt is the model of step ");
-    assert_has(tool_err, "learnt is a model now: attend recommend -m learnt");
-    assert_int_equal(tool("$A evaluate recommend -m learnt -d ring.txt -k 1 --json"), 0);
+    assert_has(tool_err, "attend: trained is the model of step ");
+    assert_has(tool_err, "trained is a model now: attend recommend -m trained");
+    assert_int_equal(tool("$A evaluate recommend -m trained -d ring.txt -k 1 --json"), 0);
     json_t *v = line_json(0);
-    const double hr = number(result(v, "learnt"), "hr"), popular = number(result(v, "popularity"), "hr");
+    const double hr = number(result(v, "trained"), "hr"), popular = number(result(v, "popularity"), "hr");
     assert_true(hr > 0.6 && popular < 0.2);
     json_decref(v);
-    assert_int_equal(tool("$A recommend -m learnt -k 1 --json --history item3,item4,item5"), 0);
+    assert_int_equal(tool("$A recommend -m trained -k 1 --json --history item3,item4,item5"), 0);
     v = line_json(0);
     assert_string_equal(json_string_value(json_object_get(json_array_get(json_object_get(v, "items"), 0), "item")),
                         "item6");
     json_decref(v);
-    assert_int_equal(tool("$A plot -y ndcg,loss learnt -o learnt.svg"), 0);
+    assert_int_equal(tool("$A plot -y ndcg,loss trained -o trained.svg"), 0);
 }
 
 static void the_log_begins_with_all_options(void **state)
@@ -189,7 +189,7 @@ static void all_losses_blocks_and_architectures_train(void **state)
         assert_int_equal(count(tool_out, "\n"), 11);
     }
     assert_int_equal(tool("$A evaluate recommend -m any -d ring.txt >/dev/null"), 0);
-    assert_has(tool_err, "any was trained with --split none: it has learnt from the actions that are held out here");
+    assert_has(tool_err, "any was trained with --split none, so also on the actions that are held out here");
 }
 
 /* The evaluation of a model holds out what its training did, unless another split is typed, and then says so. */
@@ -206,8 +206,9 @@ static void the_split_is_that_of_the_training(void **state)
     assert_string_equal(tool_out, timed);
     assert_int_equal(tool("$A evaluate recommend -m timed -d ring.txt --split leave-one-out"), 0);
     assert_has(tool_out, "held out    leave-one-out: ");
-    assert_has(tool_err, "attend: timed was trained with --split time, not as here: it may have learnt from actions "
-                         "that are held out here\n");
+    assert_has(tool_err,
+               "attend: timed was trained with --split time, not as here: it may have been trained on actions "
+               "that are held out here\n");
     /* What is typed of a split leaves the rest of it unchanged. */
     assert_int_equal(tool("$A evaluate recommend -m timed -d ring.txt --min-actions 5"), 0);
     assert_has(tool_out, "held out    time: the first action of each of ");
@@ -220,24 +221,25 @@ static void the_split_is_that_of_the_training(void **state)
     assert_has(tool_err, "timed was trained with --test-share 0.2, not as here: ");
 }
 
-/* A model that was made from another one knows what that has learnt from. */
-static void what_the_first_model_has_learnt_is_said(void **state)
+/* A model that was made from another one knows what that was trained on. */
+static void what_the_first_model_was_trained_on_is_reported(void **state)
 {
     (void)state;
     assert_int_equal(tool(TRAIN
                           "--epochs 1 --split none -o all && $A train recommend --data ring.txt -m all --epochs 1 "
                           "-o second && $A train recommend --data ring.txt -m second --epochs 1 -o third"),
                      0);
-    assert_has(tool_err, "attend: third began with all, which was trained with --split none: it has learnt from the "
-                         "actions that are held out here\n");
+    assert_has(tool_err,
+               "attend: third began with all, which was trained with --split none, so also on the actions that "
+               "are held out here\n");
     assert_null(strstr(tool_err, "third began with second"));
     assert_int_equal(tool("rm -r all second; $A evaluate recommend -m third -d ring.txt >/dev/null"), 0);
-    assert_has(tool_err, "attend: third began with all, which was trained with --split none: ");
+    assert_has(tool_err, "attend: third began with all, which was trained with --split none, ");
     assert_int_equal(tool(TRAIN "--epochs 1 -o first && $A train recommend --data grown.txt -m first --epochs 1 -o on"),
                      0);
     assert_has(tool_err, "attend: on began with first, which was trained on another log, ");
     assert_int_equal(tool("rm first/training.json; $A train recommend --data ring.txt -m first --epochs 1 -o on2"), 0);
-    assert_has(tool_err, "attend: on2 began with first, of which is not known what it has learnt from: ");
+    assert_has(tool_err, "attend: on2 was fine-tuned from first, whose training data is unknown; ");
 }
 
 static void items_that_the_model_knows_are_counted(void **state)
@@ -327,7 +329,7 @@ static void a_training_goes_on_for_more_epochs(void **state)
 }
 
 /* The vectors of the items that it had stay where they are, at a learning rate that changes nothing. */
-static void a_log_that_has_grown_adds_items_to_what_is_learnt(void **state)
+static void a_log_that_has_grown_adds_items_to_what_is_trained(void **state)
 {
     (void)state;
     assert_int_equal(tool(TRAIN "--epochs 20 --dropout 0.1 -o shop && $A recommend -m shop --vectors before.npy && "
@@ -433,7 +435,7 @@ static void texts_make_items_that_are_in_no_action(void **state)
     assert_refused("$A train recommend --data grown.txt -m content -o x", 2, "--item-texts FILE is needed: ");
 }
 
-static void what_cannot_be_learnt_is_named(void **state)
+static void what_cannot_be_trained_on_is_named(void **state)
 {
     (void)state;
     folder_write(&tool_model, "missing.csv", "user_id,item_id,timestamp\nu,a,1\nu,b\n");
@@ -499,11 +501,11 @@ int main(void)
         cmocka_unit_test(the_popular_baseline_is_counted_by_hand),
         cmocka_unit_test(several_cutoffs_are_those_alone),
         cmocka_unit_test(the_protocol_is_said_in_full),
-        cmocka_unit_test(a_pattern_is_learnt_that_popularity_does_not_find),
+        cmocka_unit_test(a_pattern_is_learned_that_popularity_does_not_find),
         cmocka_unit_test(the_log_begins_with_all_options),
         cmocka_unit_test(all_losses_blocks_and_architectures_train),
         cmocka_unit_test(the_split_is_that_of_the_training),
-        cmocka_unit_test(what_the_first_model_has_learnt_is_said),
+        cmocka_unit_test(what_the_first_model_was_trained_on_is_reported),
         cmocka_unit_test(items_that_the_model_knows_are_counted),
         cmocka_unit_test(options_are_stored_for_resume),
         cmocka_unit_test(a_training_without_validation_ends_and_says_so),
@@ -511,9 +513,9 @@ int main(void)
         cmocka_unit_test(a_training_goes_on_for_more_epochs),
         cmocka_unit_test(the_model_to_begin_with_stays_where_no_step_is_better),
         cmocka_unit_test(another_log_is_seen_by_its_content),
-        cmocka_unit_test(a_log_that_has_grown_adds_items_to_what_is_learnt),
+        cmocka_unit_test(a_log_that_has_grown_adds_items_to_what_is_trained),
         cmocka_unit_test(texts_make_items_that_are_in_no_action),
-        cmocka_unit_test(what_cannot_be_learnt_is_named),
+        cmocka_unit_test(what_cannot_be_trained_on_is_named),
         cmocka_unit_test(a_training_that_is_interrupted_is_a_model),
         cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
     };

@@ -1,5 +1,6 @@
 /* attend search with an index: one of other lines, of another model or with numbers that are none is refused; one that
- * another program has made, with numbers of its own, is not. Cosines lie in [-1, 1]; what is not finite is no result.
+ * another program has made, with numbers of its own, is not. Cosines lie in [-1, 1]; what is not finite is not a
+ * result.
  */
 #include "fixtures/tool.h"
 
@@ -75,7 +76,7 @@ static void an_index_of_another_model_is_refused(void **state)
 }
 
 /* As programs write them that keep 16 or 8 bits of a number, or do not make vectors of length 1. */
-static void rounded_and_unnormalised_vectors_are_an_index(void **state)
+static void rounded_and_unnormalized_vectors_are_an_index(void **state)
 {
     (void)state;
     static float x[LINES][DIM];
@@ -131,9 +132,9 @@ static void numbers_that_are_not_finite_are_refused_by_row(void **state)
 static void what_is_no_regular_file_is_no_index_and_nothing_waits_for_it(void **state)
 {
     (void)state;
-    assert_refused("mkfifo fifo; timeout -s KILL 20 $A search -m $D -c lines -i fifo a", 1, "fifo: is no .npy file");
-    assert_refused("$A search -m $D -c lines -i . a", 1, ".: is no .npy file");
-    assert_refused("$A search -m $D -c lines -i /dev/zero a", 1, "/dev/zero: is no .npy file");
+    assert_refused("mkfifo fifo; timeout -s KILL 20 $A search -m $D -c lines -i fifo a", 1, "fifo: is not a .npy file");
+    assert_refused("$A search -m $D -c lines -i . a", 1, ".: is not a .npy file");
+    assert_refused("$A search -m $D -c lines -i /dev/zero a", 1, "/dev/zero: is not a .npy file");
     assert_refused("timeout -s KILL 20 $A tokenize -m fifo lines", 1, "fifo is not a file");
     assert_refused("mkdir p; cp -r *.json vocab.txt 1_Pooling p; mkfifo p/model.safetensors; "
                    "timeout -s KILL 20 $A embed -m p lines",
@@ -201,7 +202,7 @@ static void arrays_of_other_kinds_are_named_with_what_to_save(void **state)
         assert_refused("$A search -m $D -c lines -i w.npy -k 1 a", 1, others[i].says);
     }
     assert_refused("printf 'PK\\003\\004 and so on' >w.npy; $A search -m $D -c lines -i w.npy a", 1,
-                   "w.npy: is no .npy file but a zip archive, as a .npz file is");
+                   "w.npy: is not a .npy file but a zip archive, as a .npz file is");
     assert_refused("echo version https://git-lfs.github.com/spec/v1 >w.npy; $A search -m $D -c lines -i w.npy a", 1,
                    "w.npy is a pointer of git LFS, not the file that it stands for; in its repository: git lfs pull");
 }
@@ -262,7 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_index_of_another_text_is_refused),
         cmocka_unit_test(an_index_of_another_model_is_refused),
-        cmocka_unit_test(rounded_and_unnormalised_vectors_are_an_index),
+        cmocka_unit_test(rounded_and_unnormalized_vectors_are_an_index),
         cmocka_unit_test(numbers_that_are_not_finite_are_refused_by_row),
         cmocka_unit_test(what_is_no_regular_file_is_no_index_and_nothing_waits_for_it),
         cmocka_unit_test(numbers_may_begin_at_any_byte_of_an_index),

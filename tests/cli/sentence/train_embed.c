@@ -84,7 +84,7 @@ static void a_training_that_is_interrupted_is_a_model(void **state)
                                     "embed", "echo 'a b c' |", "");
 }
 
-static void what_cannot_be_learnt_is_named(void **state)
+static void what_cannot_be_trained_on_is_named(void **state)
 {
     (void)state;
     static const struct {
@@ -173,7 +173,7 @@ int main(void)
         cmocka_unit_test(without_a_validation_the_model_is_the_last),
         cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
         cmocka_unit_test(a_training_that_is_interrupted_is_a_model),
-        cmocka_unit_test(what_cannot_be_learnt_is_named),
+        cmocka_unit_test(what_cannot_be_trained_on_is_named),
         cmocka_unit_test(pairs_that_are_not_utf_8_are_left_out_if_they_may),
         cmocka_unit_test(a_training_that_is_judged_by_something_else_is_not_gone_on_with),
     };

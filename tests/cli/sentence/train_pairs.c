@@ -83,7 +83,7 @@ static void the_loss_follows_from_the_columns_or_is_chosen(void **state)
     }
 }
 
-static void columns_of_a_heading_are_learnt_wherever_they_stand(void **state)
+static void columns_of_a_heading_are_trained_on_wherever_they_stand(void **state)
 {
     (void)state;
     static const struct {
@@ -94,7 +94,7 @@ static void columns_of_a_heading_are_learnt_wherever_they_stand(void **state)
          "attend: loss: cosine similarity, of 2 pairs with scores\n"},
         {"query,id,passage\\na b,7,c d\\nquery,id,passage\\ne f,8,g h\\n",
          "loss: multiple negatives ranking, of 2 pairs\n"},
-        {"7,a b,0.5,c d\\n8,e f,1,g h\\n", "columns.csv: the columns 1 to 3 of 4 are learnt; a heading, as"},
+        {"7,a b,0.5,c d\\n8,e f,1,g h\\n", "columns.csv: the columns 1 to 3 of 4 are trained on; a heading, as"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char line[512];
@@ -112,7 +112,7 @@ static void columns_of_a_heading_are_learnt_wherever_they_stand(void **state)
 static void pairs_alone_teach_which_texts_belong_together(void **state)
 {
     (void)state;
-    assert_int_equal(tool(TRAIN "-p pairs.tsv --epochs 200 --rate 1e-2 -o learnt && cat learnt/log.jsonl"), 0);
+    assert_int_equal(tool(TRAIN "-p pairs.tsv --epochs 200 --rate 1e-2 -o trained && cat trained/log.jsonl"), 0);
     json_t *first = line_json(0), *last = line_json(290);
     const double begin = json_number_value(json_object_get(first, "loss")),
                  end = json_number_value(json_object_get(last, "loss"));
@@ -156,7 +156,7 @@ static void packed_files_teach_the_same(void **state)
     assert_refused("cp pairs.tsv plain.gz; " TRAIN "-p plain.gz -o cut3", 1, "plain.gz: is not a gzip file");
 }
 
-static void what_cannot_be_learnt_is_named(void **state)
+static void what_cannot_be_trained_on_is_named(void **state)
 {
     (void)state;
     static const struct {
@@ -235,11 +235,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_loss_follows_from_the_columns_or_is_chosen),
-        cmocka_unit_test(columns_of_a_heading_are_learnt_wherever_they_stand),
+        cmocka_unit_test(columns_of_a_heading_are_trained_on_wherever_they_stand),
         cmocka_unit_test(pairs_alone_teach_which_texts_belong_together),
         cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
         cmocka_unit_test(packed_files_teach_the_same),
-        cmocka_unit_test(what_cannot_be_learnt_is_named),
+        cmocka_unit_test(what_cannot_be_trained_on_is_named),
         cmocka_unit_test(a_score_that_a_heading_names_is_no_text),
         cmocka_unit_test(rows_with_an_empty_text_are_left_out_and_counted),
         cmocka_unit_test(a_training_with_another_loss_is_not_gone_on_with),

@@ -24,7 +24,7 @@ static int set_up(void **state)
     att_ctx *ctx = check_open(NULL, 1);
     setenv("A", ATTEND_TOOL, 1);
     tool_model = tiny_sentence();
-    colours_write(ctx, &tool_model);
+    colors_write(ctx, &tool_model);
     att_close(ctx);
     toy_write(&tool_model, "train.de", "train.en", 1, 20);
     stripes_write(&tool_model, "train", 48, 1);

@@ -126,7 +126,7 @@ static void a_pipe_is_asked_for_again(void **state)
     (void)state;
     assert_int_equal(tool("echo '" TRAIN "--tgt <(cat train.en) --steps 2 -o piped' >pipe.sh; bash pipe.sh"), 0);
     assert_refused(RESUME "-o piped --steps 4", 2,
-                   "--tgt FILE is needed again: it was no file when the training in piped began");
+                   "--tgt FILE is needed again: it was not a file when the training in piped began");
     assert_int_equal(tool(RESUME "-o piped --steps 4 --tgt train.en"), 0);
 }
 
@@ -150,8 +150,8 @@ static void stored_options_that_are_damaged_are_refused(void **state)
     static const struct {
         const char *spoil, *says;
     } cases[] = {
-        {"echo '{' >bad/training.json", "bad/training.json: is no JSON object"},
-        {"echo '[1]' >bad/training.json", "bad/training.json: is no JSON object"},
+        {"echo '{' >bad/training.json", "bad/training.json: is not a JSON object"},
+        {"echo '[1]' >bad/training.json", "bad/training.json: is not a JSON object"},
         {"ln -sf ../half/training.json bad/training.json", "bad/training.json: is a symbolic link, not a file"},
         {"rm bad/training.json; mkfifo bad/training.json", "bad/training.json: is not a file"},
         {"sed -i 's/\"20\"/\"many\"/' bad/training.json",

@@ -76,8 +76,8 @@ static void a_line_without_an_end_takes_no_more_memory_than_many(void **state)
                    1, "one.de: line 201 has more than 1048576 bytes");
 }
 
-/* Of 70 MB each: what is learnt is in the first 200 of 70,000 lines. */
-static void texts_beyond_any_limit_of_other_files_are_learnt(void **state)
+/* Of 70 MB each: what is trained is in the first 200 of 70,000 lines. */
+static void texts_beyond_any_limit_of_other_files_are_trained_on(void **state)
 {
     (void)state;
     assert_int_equal(
@@ -123,7 +123,7 @@ static void pipes_give_the_bits_of_files(void **state)
                    "cannot be put into a file in nowhere (TMPDIR): No such file or directory");
 }
 
-static void lines_are_counted_before_a_vocabulary_is_learnt(void **state)
+static void lines_are_counted_before_a_vocabulary_is_trained(void **state)
 {
     (void)state;
     assert_refused("head -n 150 train.en >short.en; $A train translate --src train.de --tgt short.en --vocabulary 4000 "
@@ -132,7 +132,7 @@ static void lines_are_counted_before_a_vocabulary_is_learnt(void **state)
     assert_int_equal(tool("ls -d short"), 2);
 }
 
-/* ---- files that change while they are learnt from */
+/* ---- files that change while they are trained on */
 
 static void a_file_that_is_cut_ends_a_training_and_leaves_its_checkpoints(void **state)
 {
@@ -141,7 +141,7 @@ static void a_file_that_is_cut_ends_a_training_and_leaves_its_checkpoints(void *
                           "await '! kill -0 $! || ls cut/checkpoint-*'; head -n 150 train.de >cut.de; "
                           "wait $!"),
                      1);
-    assert_has(tool_err, "cut.de was changed while it was learnt from");
+    assert_has(tool_err, "cut.de was changed while it was trained on");
     assert_refused(TRAIN "--src cut.de --tgt train.en --resume -o cut", 1, "--src: cut.de has ");
     assert_int_equal(tool("n=$(ls cut | sed -n 's/checkpoint-0*\\([0-9]*\\).*/\\1/p' | tail -n 1); " TRAIN FILES
                           "--steps $((n + 1)) --resume -o cut && " TRAIN FILES "--steps $((n + 1)) -o whole && "
@@ -154,10 +154,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_grows_by_sixteen_bytes_a_line_at_most),
         cmocka_unit_test(a_line_without_an_end_takes_no_more_memory_than_many),
-        cmocka_unit_test(texts_beyond_any_limit_of_other_files_are_learnt),
+        cmocka_unit_test(texts_beyond_any_limit_of_other_files_are_trained_on),
         cmocka_unit_test(validation_is_of_all_lines_however_many),
         cmocka_unit_test(pipes_give_the_bits_of_files),
-        cmocka_unit_test(lines_are_counted_before_a_vocabulary_is_learnt),
+        cmocka_unit_test(lines_are_counted_before_a_vocabulary_is_trained),
         cmocka_unit_test(a_file_that_is_cut_ends_a_training_and_leaves_its_checkpoints),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);

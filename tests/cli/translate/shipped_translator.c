@@ -1,4 +1,4 @@
-/* The translator that comes with attend: numbers, names and end marks of sentences that it has never learnt. */
+/* The translator that comes with attend: numbers, names and end marks of sentences that it was never trained on. */
 // labels: long
 #include "fixtures/check.h"
 #include "fixtures/tool.h"

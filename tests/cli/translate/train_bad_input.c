@@ -19,7 +19,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Pairs that cannot be learnt are counted and left out; the others are learnt. */
+/* Pairs that cannot be trained on are counted and left out; the others are trained on. */
 static void lines_that_are_empty_or_no_text_or_too_long_are_left_out_and_counted(void **state)
 {
     (void)state;

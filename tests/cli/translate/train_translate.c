@@ -147,7 +147,7 @@ static void a_training_that_is_interrupted_is_a_model(void **state)
                                     "translate", "echo 'a b c' |", "");
 }
 
-static void what_cannot_be_learnt_is_named(void **state)
+static void what_cannot_be_trained_on_is_named(void **state)
 {
     (void)state;
     static const struct {
@@ -165,7 +165,7 @@ static void what_cannot_be_learnt_is_named(void **state)
         {"echo '{\"d_modell\": 1}' > c; $A train translate --src train.de --tgt train.en -o x --vocabulary 70 --config "
          "c",
          "c: \"d_modell\" is not a setting", 1},
-        {": >no.de; $A train translate --src no.de --tgt no.de -o x --config c", /* before a vocabulary is learnt */
+        {": >no.de; $A train translate --src no.de --tgt no.de -o x --config c", /* before a vocabulary is trained */
          "c: \"d_modell\" is not a setting", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -187,7 +187,7 @@ int main(void)
         cmocka_unit_test(recurrent_layers_learn_too),
         cmocka_unit_test(a_training_that_is_killed_again_and_again_has_the_same_result),
         cmocka_unit_test(a_training_that_is_interrupted_is_a_model),
-        cmocka_unit_test(what_cannot_be_learnt_is_named),
+        cmocka_unit_test(what_cannot_be_trained_on_is_named),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

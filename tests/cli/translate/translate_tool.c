@@ -192,7 +192,7 @@ static void what_cannot_be_read_or_written_is_named(void **state)
 {
     (void)state;
     assert_refused("$A translate -m $D </dev/null", 1, "is a sentence model: attend embed");
-    assert_refused("$A translate -m nix", 1, "\"nix\" is no folder and no model in ");
+    assert_refused("$A translate -m nix", 1, "\"nix\" is neither a folder nor a model in ");
     assert_refused("$A translate -m $T missing", 1, "missing: No such file");
     assert_refused("echo a | $A translate -m $T >/dev/full", 1, "standard output: No space left");
     assert_refused("echo a | $A translate -m $T -a none/a.json >/dev/null", 1, "none/a.json: No such file");

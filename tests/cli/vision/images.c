@@ -135,7 +135,7 @@ static void a_broken_image_is_told_and_the_others_are_classified(void **state)
     (void)state;
     assert_int_equal(tool("$A classify -m $V broken nix.png red.png; echo $?"), 0);
     assert_int_equal(count(tool_err, "\n"), 2);
-    assert_has(tool_err, "attend: broken/b.PNG is no image: ");
+    assert_has(tool_err, "attend: broken/b.PNG is not an image: ");
     assert_has(tool_err, "attend: nix.png: ");
     assert_int_equal(tool("$A classify -m $V broken nix.png red.png 2>/dev/null | cut -f 1"), 0);
     assert_string_equal(tool_out, "broken/a.png\nbroken/c.png\nred.png\n");
@@ -156,7 +156,7 @@ static void transparency_is_dropped_or_has_a_background(void **state)
                           "$A classify -m $V --json -b black $G/rgba.png >3; ! cmp -s 2 3"),
                      0);
     assert_refused("$A classify -m $V -b pink red.png", 2,
-                   "--background: \"pink\" is neither #rrggbb nor white, black or grey");
+                   "--background: \"pink\" is neither #rrggbb nor white, black or gray");
     assert_refused("$A classify -m $V -b '#12345' red.png", 2, "--background: \"#12345\"");
     assert_refused("$A classify -m $V -b '#12345g' red.png", 2, "--background: \"#12345g\"");
 }
@@ -242,7 +242,7 @@ static void attention_of_an_image_is_a_map_of_its_patches(void **state)
     assert_refused("$A attention -m $V nix.png", 1, "nix.png: ");
 }
 
-/* The image and its grey copy, both enlarged, nine patches and the bar */
+/* The image and its gray copy, both enlarged, nine patches and the bar */
 static void the_drawing_has_the_image_and_its_patches(void **state)
 {
     (void)state;
@@ -302,8 +302,8 @@ static void paths_come_as_arguments_lines_texts_and_folders(void **state)
                      0);
     assert_int_equal(tool("$A embed -m $V --format npy -o v.npy some && head -c 128 v.npy | tr -cd ' -~'"), 0);
     assert_has(tool_out, "(3, 16)");
-    assert_refused("$A embed -m $V broken >/dev/null", 1, "broken/b.PNG is no image: ");
-    assert_refused("$A embed -m $V --format npy -o w.npy broken", 1, "broken/b.PNG is no image: ");
+    assert_refused("$A embed -m $V broken >/dev/null", 1, "broken/b.PNG is not an image: ");
+    assert_refused("$A embed -m $V --format npy -o w.npy broken", 1, "broken/b.PNG is not an image: ");
     assert_int_equal(tool("test -e w.npy"), 1);
     assert_refused("printf 'red.png\\n\\n' | $A embed -m $V >/dev/null", 1,
                    "the line after \"red.png\" is empty: not the path of an image");
@@ -356,7 +356,7 @@ static void a_broken_image_is_never_found(void **state)
     (void)state;
     assert_int_equal(tool("$A search -m $V -c broken red.png >out"), 1);
     assert_int_equal(count(tool_err, "\n"), 1);
-    assert_has(tool_err, "attend: broken/b.PNG is no image: ");
+    assert_has(tool_err, "attend: broken/b.PNG is not an image: ");
     assert_int_equal(tool("cut -c 11- out"), 0);
     assert_has(tool_out, "1  broken/a.png\n");
     assert_has(tool_out, "3  broken/c.png\n");
@@ -397,7 +397,7 @@ static void similarity_of_images_is_a_matrix_or_pairs(void **state)
 
 /* ---- damaged weights */
 
-/* A weight that is no number is not answered with a class. */
+/* A weight that is not a number is not answered with a class. */
 static void a_damaged_model_gives_no_answers(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* attend train classify and attend evaluate classify: from labelled images to a vision model, killed on the way or not,
+/* attend train classify and attend evaluate classify: from labeled images to a vision model, killed on the way or not,
  * and how good it is. */
 // labels: trains
 #include "fixtures/idx_files.h"
@@ -29,17 +29,17 @@ static int set_up(void **state)
     return 0;
 }
 
-static void stripes_are_learnt_and_evaluated(void **state)
+static void stripes_are_learned_and_evaluated(void **state)
 {
     (void)state;
-    assert_int_equal(tool(TRAIN "--epochs 80 --flip --average 3 --dtype f16 -o learnt"), 0);
+    assert_int_equal(tool(TRAIN "--epochs 80 --flip --average 3 --dtype f16 -o trained"), 0);
     assert_has(tool_err, "228 images of 3 classes; 12 for validation");
     assert_has(tool_err, "step 640, epoch 80: loss ");
     assert_has(tool_err, "of the time waited for images");
     assert_has(tool_err, "the mean of the last checkpoints, up to 3: on validation ");
-    assert_has(tool_err, "learnt is a model now: attend classify -m learnt");
-    assert_int_equal(tool("$A plot -y accuracy,loss learnt/log.jsonl -o learnt.svg"), 0);
-    assert_int_equal(tool("$A evaluate classify -m learnt --data . --json"), 0);
+    assert_has(tool_err, "trained is a model now: attend classify -m trained");
+    assert_int_equal(tool("$A plot -y accuracy,loss trained/log.jsonl -o trained.svg"), 0);
+    assert_int_equal(tool("$A evaluate classify -m trained --data . --json"), 0);
     json_t *v = line_json(0), *classes = json_object_get(v, "classes"), *confusion = json_object_get(v, "confusion");
     assert_int_equal(number(v, "images"), 60);
     const double right = number(v, "right");
@@ -56,7 +56,7 @@ static void stripes_are_learnt_and_evaluated(void **state)
     }
     assert_true(trace == right && all == 60);
     json_decref(v);
-    assert_int_equal(tool("$A evaluate classify -m learnt --data . --split train --confusion matrix.svg"), 0);
+    assert_int_equal(tool("$A evaluate classify -m trained --data . --split train --confusion matrix.svg"), 0);
     assert_has(tool_out, "of 240 images\n");
     assert_has(tool_out, "  1  columns        80   ");
     assert_int_equal(tool("grep -c diagonals matrix.svg"), 0);
@@ -126,7 +126,7 @@ static void a_training_that_is_interrupted_is_a_model(void **state)
     assert_interrupt_leaves_a_model(TRAIN "--epochs 100000 --save-every 1", "classify", "", "black.png");
 }
 
-static void what_cannot_be_learnt_is_named(void **state)
+static void what_cannot_be_trained_on_is_named(void **state)
 {
     (void)state;
     static const struct {
@@ -139,7 +139,7 @@ static void what_cannot_be_learnt_is_named(void **state)
         {"mkdir -p empty; $A train classify --data empty -o x", 1, "empty has no folders; expected a folder for each"},
         {TRAIN "--preset tiny -o x", 2, "--preset does not go with --config"},
         {TRAIN "--size 9 -o x", 2, "--size does not go with --config"},
-        {"$A train classify --data . --size 9 -o x", 2, "--size 9 is no multiple of 4, the side of a patch"},
+        {"$A train classify --data . --size 9 -o x", 2, "--size 9 is not a multiple of 4, the side of a patch"},
         {TRAIN "-m any -o x", 2, "--config does not go with --model"},
         {TRAIN "--crop 8 -o x", 2, "attend: --crop is 8, but the model's images have 8 x 8"},
         {TRAIN "--mixup 1e-309 -o x", 2, "--mixup is 1e-309, expected 0 or at least 0.001"},
@@ -200,9 +200,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stripes_are_learnt_and_evaluated),
+        cmocka_unit_test(stripes_are_learned_and_evaluated),
         cmocka_unit_test(the_interval_is_that_of_wilson),
-        cmocka_unit_test(what_cannot_be_learnt_is_named),
+        cmocka_unit_test(what_cannot_be_trained_on_is_named),
         cmocka_unit_test(options_are_stored_for_resume),
         cmocka_unit_test(a_model_learns_on_with_other_classes),
         cmocka_unit_test(a_training_that_is_interrupted_is_a_model),

@@ -16,7 +16,7 @@ static int set_up(void **state)
     att_ctx *ctx = check_open(NULL, 1);
     setenv("A", ATTEND_TOOL, 1);
     tool_model = folder_new();
-    colours_write(ctx, &tool_model);
+    colors_write(ctx, &tool_model);
     att_close(ctx);
     folder_write(&tool_model, "vit.json",
                  "{\"model_type\": \"vit\", \"image_size\": 16, \"patch_size\": 8, \"hidden_size\": 8, "
@@ -34,11 +34,11 @@ static void broken_images_are_named_before_the_start(void **state)
     (void)state;
     assert_int_equal(tool(CLASSIFY "-o new"), 1);
     assert_has(tool_err, "attend: photos/c0/a.webp is empty\n");
-    assert_has(tool_err, "attend: photos/c1/b.jpg is no image: ");
+    assert_has(tool_err, "attend: photos/c1/b.jpg is not an image: ");
     assert_has(tool_err, "attend: photos/c2/cut.png: the PNG file is ");
     assert_has(tool_err, "attend: 3 of 11 images cannot be read; --skip-broken leaves them out\n");
     assert_int_equal(tool(CAPTION "-o new"), 1);
-    assert_has(tool_err, "attend: images/b.jpg is no image: ");
+    assert_has(tool_err, "attend: images/b.jpg is not an image: ");
     assert_has(tool_err, "attend: 2 of 14 images cannot be read; --skip-broken leaves them out\n");
     assert_int_equal(tool("ls -d new"), 2);
     assert_int_equal(
@@ -58,18 +58,18 @@ static void broken_images_are_left_out_where_that_is_wanted(void **state)
     assert_int_equal(tool(CLASSIFY "--data clean -o whole 2>err && " CLASSIFY "--skip-broken -o rest && "
                                    "cmp whole/model.safetensors rest/model.safetensors"),
                      0);
-    assert_has(tool_err, "attend: photos/c1/b.jpg is no image: ");
+    assert_has(tool_err, "attend: photos/c1/b.jpg is not an image: ");
     assert_has(tool_err, "attend: 3 of 11 images cannot be read, and are left out\n");
     assert_has(tool_err, "8 images of 4 classes");
     assert_int_equal(tool(CAPTION "--data clean.txt --images clean_images -o plain 2>err && " CAPTION
                                   "--skip-broken -o left && cmp plain/model.safetensors left/model.safetensors && "
                                   "cmp plain/words.json left/words.json"),
-                     0); /* words of captions that are left out are not learnt, either */
+                     0); /* words of captions that are left out are not in the vocabulary, either */
     assert_has(tool_err, "attend: 2 of 14 images cannot be read, and are left out\n");
     assert_int_equal(tool(CLASSIFY "--skip-broken --minutes 0.00001 -o once && $A train classify --resume --minutes 0 "
                                    "-o once && cmp rest/model.safetensors once/model.safetensors"),
                      0);
-    assert_null(strstr(tool_err, "is no image: the"));
+    assert_null(strstr(tool_err, "is not an image: the"));
 }
 
 /* Whatever the times of the file say. */
@@ -126,7 +126,7 @@ static void a_broken_image_does_not_end_what_others_are_for(void **state)
                      0);
     assert_int_equal(tool("$A embed -m whole photos/c1"), 1);
     assert_int_equal(count(tool_out, "\n"), 2);
-    assert_has(tool_err, "attend: photos/c1/b.jpg is no image: ");
+    assert_has(tool_err, "attend: photos/c1/b.jpg is not an image: ");
     assert_int_equal(tool("$A embed -m whole photos/c1 -o some.jsonl"), 1);
     assert_int_equal(tool("ls some.jsonl"), 2);
     assert_int_equal(tool("$A embed -m whole --skip-broken --format npy -o some.npy photos/c1 && "

@@ -1,8 +1,8 @@
 /* What modifiers share that add a number for each distance, key position - query position.
  *
  * The pairs of a tile have only columns + keys - 1 distances, one for each diagonal. Diagonals are counted from that of
- * the last key with the first query: query i and key j are on diagonal keys - 1 - j + i, so neighbouring queries are
- * neighbours there too. */
+ * the last key with the first query: query i and key j are on diagonal keys - 1 - j + i, so neighboring queries are
+ * neighbors there too. */
 #ifndef ATT_ATTN_MODIFIER_DISTANCE_H
 #define ATT_ATTN_MODIFIER_DISTANCE_H
 

@@ -63,7 +63,7 @@ static int64_t users_with(const counting *c, int64_t item) { return c->users_of[
 
 static void find_of_item(const counting *c, int64_t item, int32_t *together, int32_t *found, att_top_column *best)
 {
-    att_neighbour *list = c->b->neighbours + c->b->first[item];
+    att_neighbor *list = c->b->neighbors + c->b->first[item];
     const int64_t k = c->b->first[item + 1] - c->b->first[item];
     int64_t n_found = 0, n = 0;
     att_best_begin(best, k);
@@ -80,7 +80,7 @@ static void find_of_item(const counting *c, int64_t item, int32_t *together, int
     }
     att_best_sort(best, k);
     for (; n < k && best[n].column >= 0; n++)
-        list[n] = (att_neighbour){(int32_t)best[n].column, best[n].value};
+        list[n] = (att_neighbor){(int32_t)best[n].column, best[n].value};
     c->b->found[item] = (int32_t)n;
 }
 
@@ -92,7 +92,7 @@ static void find_of_part(void *arg, int part)
         find_of_item(c, i, c->together + part * items, c->found + part * items, c->best + part * c->b->k);
 }
 
-/* Room for k neighbours of each item, or as many as its users have other items. */
+/* Room for k neighbors of each item, or as many as its users have other items. */
 static att_status allocate_lists(const counting *c)
 {
     att_baseline *b = c->b;
@@ -108,8 +108,8 @@ static att_status allocate_lists(const counting *c)
             others += c->items_of[c->users[u] + 1] - c->items_of[c->users[u]] - 1;
         b->first[i + 1] = b->first[i] + att_min(others, b->k);
     }
-    b->neighbours = att_alloc(b->ctx, (size_t)b->first[items], sizeof *b->neighbours);
-    return b->neighbours ? ATT_OK : ATT_ERR_MEMORY;
+    b->neighbors = att_alloc(b->ctx, (size_t)b->first[items], sizeof *b->neighbors);
+    return b->neighbors ? ATT_OK : ATT_ERR_MEMORY;
 }
 
 static att_status count(counting *c)
@@ -141,7 +141,7 @@ static att_status count(counting *c)
     return e;
 }
 
-att_status att_neighbours_find(att_baseline *b)
+att_status att_neighbors_find(att_baseline *b)
 {
     counting c = {.b = b};
     const att_status e = count(&c);
