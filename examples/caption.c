@@ -1,4 +1,4 @@
-/* What does a model say of a picture, and where does each word come from?
+/* What does a model write about a picture, and where does each word come from?
  *
  *     cc caption.c $(pkg-config --cflags --libs attend_model) -o caption
  *     ./caption models/flickr8k-captions dog.jpg
@@ -6,13 +6,13 @@
 #include <attend_caption.h>
 #include <stdio.h>
 
-/* The place that a word has most of, as row and column of the grid */
-static void print_place(const att_caption_attention *a, int64_t word)
+/* The location that a word has most of, as row and column of the grid */
+static void print_location(const att_caption_attention *a, int64_t word)
 {
-    const int64_t places = a->grid[0] * a->grid[1];
-    const float *weight = a->weights + word * places;
+    const int64_t locations = a->grid[0] * a->grid[1];
+    const float *weight = a->weights + word * locations;
     int64_t best = 0;
-    for (int64_t i = 1; i < places; i++)
+    for (int64_t i = 1; i < locations; i++)
         best = weight[i] > weight[best] ? i : best;
     printf("row %d, column %d: %.4f", (int)(best / a->grid[1]), (int)(best % a->grid[1]), (double)weight[best]);
 }
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
         goto done;
     for (int64_t i = 0; i < caption.count; i++) {
         printf("%-12s ", att_caption_model_word(model, caption.ids[i]));
-        print_place(&attention, i);
+        print_location(&attention, i);
         printf("\n");
     }
     failed = 0;

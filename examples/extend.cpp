@@ -1,4 +1,4 @@
-// A mask of one's own with a tensor that is given with each call, from C++: each query says how many keys back it sees.
+// A mask of one's own with a tensor that is given with each call, from C++: each query sets how many keys back it sees.
 // The numbers are random ones that do not depend on threads.
 //
 //     c++ -std=c++20 extend.cpp $(pkg-config --cflags --libs attend) -o extend

@@ -1,4 +1,4 @@
-// Translates a sentence, and says how near that is to what a person wrote, from C++.
+// Translates a sentence, and prints how near that is to what a person wrote, from C++.
 //
 //     c++ -std=c++20 model.cpp $(pkg-config --cflags --libs attend_model) -o model
 //     ./model models/tatoeba-de-en "Guten Morgen!" "Good morning!"

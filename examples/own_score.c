@@ -22,10 +22,10 @@ static void derivative(const att_pair *p, double ds, double *dq, double *dk, dou
     }
 }
 static float half_square(const att_score_row *r) { return r->vectors->dot(r->dim, r->x, r->x) / 2; }
-static void half_square_back(const att_score_row *r, float dnumber, float *dx)
+static void half_square_back(const att_score_row *r, float dterm, float *dx)
 {
     for (int64_t d = 0; d < r->dim; d++)
-        dx[d] += dnumber * r->x[d];
+        dx[d] += dterm * r->x[d];
 }
 static void tile(const att_score_tile *t) /* s: from q . k to scores */
 {
@@ -57,7 +57,7 @@ static const att_score gaussian = {.size = sizeof(att_score),
                                    .derivative = derivative,
                                    .tile = tile,
                                    .tile_back = tile_back,
-                                   .number = half_square,
+                                   .term = half_square,
                                    .term_back = half_square_back};
 int main(void)
 {

@@ -1,4 +1,4 @@
-/* A recommender learns what people bought after what, is written as a folder, and says what comes next.
+/* A recommender learns what people bought after what, is written as a folder, and recommends what comes next.
  *
  *     cc recommend.c $(pkg-config --cflags --libs attend_model) -o recommend
  *     ./recommend purchases.txt FOLDER tent camera mat */

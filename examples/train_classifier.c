@@ -23,7 +23,7 @@ static att_status make(att_ctx *ctx, att_safetensors *file, att_nn_params **p)
     return s ? s : att_nn_params_status(*p); /* the first error of all these */
 }
 
-/* A batch of random texts: a step of training or, o NULL, says how many are classified right. */
+/* A batch of random texts: a step of training or, o NULL, states how many are classified right. */
 static att_status step(att_tape *t, uint32_t seed, att_optimizer *o)
 {
     int32_t ids[TEXTS * LENGTH], classes[TEXTS] = {0}, right = 0;

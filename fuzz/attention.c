@@ -1,6 +1,6 @@
 /* The input chooses an attention call: stages, shapes, strides, lengths, types, gradients, sometimes an invalid field
- * or a failing allocation. Each array is exactly as large as its view says, so the address sanitizer detects any access
- * beside it. A refused call must have written nothing; a computed one must have the same bits with two threads,
+ * or a failing allocation. Each array is exactly as large as its view states, so the address sanitizer detects any
+ * access beside it. A refused call must have written nothing; a computed one must have the same bits with two threads,
  * whatever the output contained before, and must not write between the strides. */
 #include "attention_check.h"
 
@@ -11,7 +11,7 @@ static void choose_sequences(call *c)
 {
     input *in = c->in;
     const size_t n = (size_t)c->sequences;
-    int64_t q[MOST_SEQUENCES + 1] = {0}, k[MOST_SEQUENCES + 1] = {0};
+    int64_t q[MAX_SEQUENCES + 1] = {0}, k[MAX_SEQUENCES + 1] = {0};
     c->ragged = pick(in, 2);
     const bool same = pick(in, 2);
     for (size_t b = 0; b < n && c->ragged; b++) {
@@ -57,12 +57,12 @@ static void check_weights(call *c, const att_plan *plan)
 {
     input *in = c->in;
     const att_attention_args *a = &c->args;
-    const int64_t b = rarely(in) ? odd_number(in) : pick(in, MOST_SEQUENCES);
+    const int64_t b = rarely(in) ? odd_number(in) : pick(in, MAX_SEQUENCES);
     const int64_t head = rarely(in) ? odd_number(in) : pick(in, 4);
     const int64_t first = rarely(in) ? odd_number(in) : pick(in, 40),
                   count = rarely(in) ? odd_number(in) : pick(in, 40);
     if (b < 0 || b >= c->sequences) {
-        fuzz_check(att_weights(plan, a, b, head, first, count, NULL), "weights of a sequence that is not there");
+        fuzz_check(att_weights(plan, a, b, head, first, count, NULL), "weights of a sequence that does not exist");
         return;
     }
     const int64_t *offsets = a->k_offsets ? a->k_offsets : a->q_offsets;
@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     input in = {data, size};
     call c = {.in = &in, .spec.size = sizeof c.spec, .args.size = sizeof c.args, .grads.size = sizeof c.grads};
     att_plan *plan;
-    const int set = pick(&in, MOST_SETS);
+    const int set = pick(&in, MAX_SETS);
     const bool failing = rarely(&in), odd = rarely(&in);
     choose_stages(&c);
     choose_sizes(&c);

@@ -55,7 +55,7 @@ static int64_t odd_number(input *in)
 
 static long allocations_left; /* until one fails; 0: none does */
 
-enum { MOST_ALLOCATION = 1 << 25 }; /* there is no memory for more at once */
+enum { MAX_ALLOCATION = 1 << 25 }; /* there is no memory for more at once */
 
 static void *fuzz_alloc(void *user, size_t bytes, size_t alignment)
 {
@@ -64,7 +64,7 @@ static void *fuzz_alloc(void *user, size_t bytes, size_t alignment)
     const long left = __atomic_load_n(&allocations_left, __ATOMIC_SEQ_CST);
     if (left > 0 && __atomic_sub_fetch(&allocations_left, 1, __ATOMIC_SEQ_CST) == 0)
         return NULL;
-    return bytes > MOST_ALLOCATION || posix_memalign(&p, alignment, bytes) ? NULL : p;
+    return bytes > MAX_ALLOCATION || posix_memalign(&p, alignment, bytes) ? NULL : p;
 }
 
 static void fuzz_free(void *user, void *p)
@@ -73,13 +73,13 @@ static void fuzz_free(void *user, void *p)
     free(p);
 }
 
-enum { MOST_SETS = 8 };
+enum { MAX_SETS = 8 };
 
 static att_ctx *context_of(int set, int threads)
 {
 #define NAME(name) #name,
     static const char *const names[] = {ATT_SET_LIST(NAME)};
-    static att_ctx *contexts[MOST_SETS][3];
+    static att_ctx *contexts[MAX_SETS][3];
     static bool opened;
     const int n = sizeof names / sizeof *names;
     for (int i = 0; i < 2 * n && !opened; i++) /* those that this machine does not have stay NULL */
@@ -154,14 +154,7 @@ static const att_mask *const *const masks[] = {ATT_mask_LIST(HANDLE) & own_mask}
 
 /* ---- the call */
 
-enum {
-    MOST_STAGES = 16,
-    MOST_PARAMS = 16,
-    MOST_TENSORS = 48,
-    MOST_LISTS = 8,
-    MOST_SEQUENCES = 4,
-    MOST_BYTES = 1 << 22
-};
+enum { MAX_STAGES = 16, MAX_PARAMS = 16, MAX_TENSORS = 48, MAX_LISTS = 8, MAX_SEQUENCES = 4, MAX_BYTES = 1 << 22 };
 
 typedef struct array {
     att_tensor *view;
@@ -181,22 +174,22 @@ typedef struct call {
     int64_t sequences, tq, tk; /* tq and tk: of q and k, batched; the longest, ragged */
     bool ragged, odd_values;
     bool cut; /* a struct is that of an older header, so some outputs may not be known */
-    array arrays[MOST_TENSORS];
+    array arrays[MAX_TENSORS];
     int n_arrays;
     struct {
         void *memory;
         size_t bytes;
-    } lists[MOST_LISTS];
+    } lists[MAX_LISTS];
     int n_lists;
-    att_stage stage[MOST_STAGES];                       /* the spec's */
-    att_tensor param[MOST_PARAMS], dparam[MOST_PARAMS]; /* the args' and the grads' */
+    att_stage stage[MAX_STAGES];                      /* the spec's */
+    att_tensor param[MAX_PARAMS], dparam[MAX_PARAMS]; /* the args' and the grads' */
 } call;
 
 /* Memory of exact size for lengths and the like, so that out-of-bounds reads are detected. */
 static void *list_of(call *c, const void *from, size_t bytes)
 {
     void *p = malloc(bytes ? bytes : 1);
-    if (!p || c->n_lists == MOST_LISTS)
+    if (!p || c->n_lists == MAX_LISTS)
         abort();
     memcpy(p, from, bytes);
     c->lists[c->n_lists].memory = p;
@@ -219,7 +212,7 @@ static void view(call *c, att_tensor *t, att_dtype dtype, int rank, const int64_
     }
     if (rank > 1 && style >= 12)
         t->stride[pick(c->in, rank - 1)] *= forward || backward || style & 1 ? -1 : 0;
-    if (c->n_arrays == MOST_TENSORS)
+    if (c->n_arrays == MAX_TENSORS)
         abort();
     c->arrays[c->n_arrays++] = (array){.view = t, .forward = forward, .backward = backward};
 }
@@ -273,7 +266,7 @@ static void choose_sizes(call *c)
     s->value_dim = dims[pick(in, COUNT(dims))];
     s->score_dim = s->score == att_score_additive && pick(in, 2) ? dims[pick(in, COUNT(dims))] : 0;
     s->dtype = (att_dtype)pick(in, 3);
-    c->sequences = rarely(in) ? 0 : 1 + pick(in, MOST_SEQUENCES - 1);
+    c->sequences = rarely(in) ? 0 : 1 + pick(in, MAX_SEQUENCES - 1);
     c->tq = times[pick(in, COUNT(times))];
     c->tk = times[pick(in, COUNT(times))];
     while (c->sequences * s->heads * c->tq * c->tk * (s->head_dim + s->value_dim) > 1000000)
@@ -285,8 +278,8 @@ static void choose_places(call *c)
 {
     input *in = c->in;
     const size_t n = (size_t)c->sequences;
-    int64_t starts[MOST_SEQUENCES];
-    uint32_t ids[MOST_SEQUENCES];
+    int64_t starts[MAX_SEQUENCES];
+    uint32_t ids[MAX_SEQUENCES];
     for (size_t b = 0; b < n; b++) {
         starts[b] = rarely(in) ? odd_number(in) >> 16 : pick(in, 64) - 8;
         ids[b] = (uint32_t)odd_number(in);
@@ -311,7 +304,7 @@ static void param(call *c, const att_param_shape *shape, bool of_mask)
                               [ATT_SCORE_DIM] = s->score_dim ? s->score_dim : s->head_dim};
     int64_t dim[4] = {which & 1 ? s->heads : 1, which & 2 ? s->heads : 1, which & 4 ? c->tq : 1, which & 8 ? c->tk : 1};
     int rank = 1;
-    if (n == MOST_PARAMS)
+    if (n == MAX_PARAMS)
         return;
     if (shape->kind == ATT_PER_PAIR) {
         dim[0] = which & 1 ? c->sequences : 1;
@@ -462,8 +455,8 @@ static void mark_elements(array *a, size_t origin)
     const __int128 size = (__int128)att_dtype_size(t->dtype);
     __int128 count = 1;
     for (int i = 0; i < t->rank; i++)
-        count *= t->dim[i] < MOST_BYTES ? t->dim[i] : MOST_BYTES;
-    if (count == 0 || count > MOST_BYTES)
+        count *= t->dim[i] < MAX_BYTES ? t->dim[i] : MAX_BYTES;
+    if (count == 0 || count > MAX_BYTES)
         return;
     for (int i = t->rank - 1; i != -1;) {
         memset(a->element + (size_t)at, 1, (size_t)size);
@@ -517,7 +510,7 @@ static void allocate(call *c)
         const bool sound = range_of(a->view, &low, &high);
         if (a->left_out)
             *a->view = (att_tensor){0};
-        if (a->left_out || (sound && high - low > MOST_BYTES))
+        if (a->left_out || (sound && high - low > MAX_BYTES))
             continue;
         a->bytes = sound ? (size_t)(high - low) : 1;
         a->memory = malloc(a->bytes);

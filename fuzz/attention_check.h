@@ -5,7 +5,7 @@
 #include "attention_call.h"
 
 typedef struct copies {
-    unsigned char *of[MOST_TENSORS];
+    unsigned char *of[MAX_TENSORS];
 } copies;
 
 static copies copy(const call *c)
@@ -23,7 +23,7 @@ static copies copy(const call *c)
 
 static void drop(copies *x)
 {
-    for (int i = 0; i < MOST_TENSORS; i++)
+    for (int i = 0; i < MAX_TENSORS; i++)
         free(x->of[i]);
 }
 

@@ -1,4 +1,4 @@
-/* The input is a translation and, one section each, its references; the first byte says how words are cut. */
+/* The input is a translation and, one section each, its references; the first byte states how words are cut. */
 #include "fuzz.h"
 
 #include "attend_metric.h"

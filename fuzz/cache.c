@@ -4,7 +4,7 @@
  * What was refused has changed nothing. */
 #include "attention_check.h"
 
-enum { TOKENS = 64, MOST_LENGTH = 700 };
+enum { TOKENS = 64, MAX_LENGTH = 700 };
 
 /* All tokens that there are: keys [kv_heads, TOKENS, key_dim] and values [kv_heads, TOKENS, value_dim], dense. */
 typedef struct tokens {
@@ -14,8 +14,8 @@ typedef struct tokens {
 
 /* What is in the cache. */
 typedef struct book {
-    int64_t length[MOST_SEQUENCES];
-    unsigned char token[MOST_SEQUENCES][MOST_LENGTH];
+    int64_t length[MAX_SEQUENCES];
+    unsigned char token[MAX_SEQUENCES][MAX_LENGTH];
 } book;
 
 typedef struct trial {
@@ -107,14 +107,14 @@ static int64_t longest_of(const trial *t)
     return longest;
 }
 
-/* Tokens first, first + step, ... as the offsets say. */
+/* Tokens first, first + step, ... as the offsets state. */
 static void append_ragged(trial *t)
 {
     input *in = t->in;
-    int64_t offsets[MOST_SEQUENCES + 1] = {0};
+    int64_t offsets[MAX_SEQUENCES + 1] = {0};
     addition a = {.step = pick(in, 2), .first = pick(in, TOKENS / 2)};
-    const int max = a.step ? TOKENS / 2 / MOST_SEQUENCES : 256;
-    int64_t left = MOST_LENGTH - longest_of(t);
+    const int max = a.step ? TOKENS / 2 / MAX_SEQUENCES : 256;
+    int64_t left = MAX_LENGTH - longest_of(t);
     for (int64_t b = 0; b < t->sequences; b++) {
         const int64_t n = pick(in, 3) ? pick(in, max) : 0;
         offsets[b + 1] = offsets[b] + (n < left ? n : left);
@@ -149,17 +149,17 @@ static void append(trial *t)
     addition a = {.all = kind % 2, .step = pick(in, 2), .shift = pick(in, 2)};
     a.sequence = a.all ? ATT_ALL_SEQUENCES : rarely(in) ? odd_number(in) : pick(in, (int)t->sequences);
     a.first = pick(in, TOKENS / 2);
-    a.n = a.step ? pick(in, TOKENS / 2 - MOST_SEQUENCES) : rarely(in) ? odd_number(in) : 2 * pick(in, 256);
+    a.n = a.step ? pick(in, TOKENS / 2 - MAX_SEQUENCES) : rarely(in) ? odd_number(in) : 2 * pick(in, 256);
     const int64_t longest = longest_of(t);
-    if (a.n > 0 && a.n < MOST_LENGTH && longest + a.n > MOST_LENGTH)
-        a.n = MOST_LENGTH - longest;
+    if (a.n > 0 && a.n < MAX_LENGTH && longest + a.n > MAX_LENGTH)
+        a.n = MAX_LENGTH - longest;
     att_tensor k = rows_of(t, &t->tokens.k, &a), v = rows_of(t, &t->tokens.v, &a);
     const bool spoiled = rarely(in);
     if (spoiled)
         spoil_rows(t, pick(in, 2) ? &k : &v);
     const att_status e = att_cache_append(t->cache, a.sequence, &k, &v);
     for (int64_t b = 0; b < t->sequences && !e; b++) {
-        fuzz_check(a.n >= 0 && longest + a.n <= MOST_LENGTH, "more tokens than there is memory for");
+        fuzz_check(a.n >= 0 && longest + a.n <= MAX_LENGTH, "more tokens than there is memory for");
         if (!a.all && b != a.sequence)
             continue;
         for (int64_t i = 0; i < a.n; i++)
@@ -186,9 +186,9 @@ static void truncate_some(trial *t)
 
 static void select_some(trial *t, bool failing)
 {
-    int64_t from[MOST_SEQUENCES];
+    int64_t from[MAX_SEQUENCES];
     const book before = t->book;
-    const int64_t n = pick(t->in, MOST_SEQUENCES + 1);
+    const int64_t n = pick(t->in, MAX_SEQUENCES + 1);
     bool sound = n > 0;
     for (int64_t b = 0; b < n; b++) {
         from[b] = rarely(t->in) ? odd_number(t->in) : pick(t->in, (int)t->sequences);
@@ -205,7 +205,7 @@ static void select_some(trial *t, bool failing)
 
 /* ---- queries */
 
-/* Row i of a head's keys or values that are stored as tokens say, [sequences, kv_heads, longest, dim]. */
+/* Row i of a head's keys or values that are stored as tokens state, [sequences, kv_heads, longest, dim]. */
 static void write_tokens(const trial *t, const att_tensor *from, const att_tensor *to)
 {
     const size_t size = att_dtype_size(from->dtype), row = (size_t)from->dim[2] * size;
@@ -222,7 +222,7 @@ static void make_dense(att_tensor *x) { att_wrap(x, x->data, x->dtype, x->rank, 
 static void make_call(const trial *t, call *c, bool spoiled)
 {
     *c = (call){.in = t->in, .spec = t->spec, .args.size = sizeof c->args, .grads.size = sizeof c->grads};
-    int64_t q_lengths[MOST_SEQUENCES];
+    int64_t q_lengths[MAX_SEQUENCES];
     c->sequences = t->sequences;
     c->tq = t->tq;
     for (int64_t b = 0; b < t->sequences; b++)
@@ -262,7 +262,7 @@ static void check_last(const trial *t, const call *c)
     float *out = malloc((size_t)(t->sequences * heads * dim) * sizeof *out);
     att_tensor whole = c->args.out;
     one_row(&one.q, 2, last);
-    att_tensor param[MOST_PARAMS];
+    att_tensor param[MAX_PARAMS];
     int at = 0;
     memcpy(param, c->param, sizeof param);
     one.param = param;
@@ -323,7 +323,7 @@ static bool has_tables(const trial *t)
 /* As ragged queries [tokens, heads, dim] they get the same. */
 static void check_ragged(const trial *t, const call *c)
 {
-    int64_t offsets[MOST_SEQUENCES + 1] = {0};
+    int64_t offsets[MAX_SEQUENCES + 1] = {0};
     for (int64_t b = 0; b < t->sequences; b++)
         offsets[b + 1] = offsets[b] + (c->args.q_lengths ? c->args.q_lengths[b] : c->tq);
     const att_tensor *from[] = {&c->args.q, &c->args.out};
@@ -424,7 +424,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     call c = {.in = &in, .spec.size = sizeof c.spec};
     trial t = {.in = &in};
     att_plan *plan;
-    t.set = pick(&in, MOST_SETS);
+    t.set = pick(&in, MAX_SETS);
     const int threads = 1 + pick(&in, 2);
     choose_stages(&c);
     choose_sizes(&c);
@@ -437,7 +437,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     const att_status e = att_cache_new(plan, t.sequences, &t.cache);
     check_error(e);
     fuzz_check(!e || !t.cache, "refused, but with a cache");
-    if (!e && t.sequences <= MOST_SEQUENCES) {
+    if (!e && t.sequences <= MAX_SEQUENCES) {
         make_tokens(&t);
         for (int steps = 4 + pick(&in, 12); steps > 0; steps--)
             step(&t);

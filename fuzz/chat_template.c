@@ -1,4 +1,4 @@
-/* The input is a chat template, after a byte that says how many messages a conversation has. A template that is known
+/* The input is a chat template, after a byte that states how many messages a conversation has. A template that is known
  * writes each conversation, and so does the format of a name with it. */
 #include "fuzz.h"
 

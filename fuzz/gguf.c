@@ -5,7 +5,7 @@
 #include "model/gguf_model.h"
 #include "text/gguf_tokenizer.h"
 
-enum { MOST_ELEMENTS = 1 << 20 };
+enum { MAX_ELEMENTS = 1 << 20 };
 
 static void read_settings(att_gguf *g)
 {
@@ -38,7 +38,7 @@ static void read_weights(att_gguf *g)
     int64_t elements = 0;
     for (int64_t i = 0; i < att_gguf_count(g); i++)
         elements += att_gguf_at(g, i)->elements;
-    if (elements > MOST_ELEMENTS || att_gguf_weights_read(fuzz_context(), g, &w))
+    if (elements > MAX_ELEMENTS || att_gguf_weights_read(fuzz_context(), g, &w))
         return;
     volatile unsigned sum = 0;
     for (int64_t i = 0; i < w.count; i++)

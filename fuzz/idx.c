@@ -1,5 +1,5 @@
-/* The input is a byte, the bytes of an IDX file of labels, as many as that says, and an IDX file of images; both plain
- * or packed by gzip. What is accepted must be readable to its end. */
+/* The input is a byte, the bytes of an IDX file of labels, as many as that states, and an IDX file of images; both
+ * plain or packed by gzip. What is accepted must be readable to its end. */
 #include "fuzz.h"
 
 #include "attend_vision.h"

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <sanitizer/common_interface_defs.h>
 
-/* Refusals are said on standard error. */
+/* Refusals are printed to standard error. */
 static int read_quietly(cli_npy *a, const unsigned char *bytes, size_t size)
 {
     static int null = -1, error = -1;

@@ -20,7 +20,7 @@
  * - A call that can fail returns att_status; att_error() then has one sentence
  *   that names the argument and both values. Nothing is written before all
  *   arguments have been checked. The library never exits, prints or aborts.
- * - A pointer may be NULL where the comment says so, as in "cfg or NULL: ..." or
+ * - A pointer may be NULL where the comment states it, as in "cfg or NULL: ..." or
  *   "bias [out] or NULL", and an array of n where n is 0. Any other that is NULL
  *   is an error: an att_status is ATT_ERR_ARGUMENT and the sentence names the
  *   pointer; a call that returns a pointer returns NULL, one that returns a count
@@ -344,8 +344,9 @@ typedef struct att_attention_args {
      * id, the head and the absolute positions of query and key (modulo 2^32), and on nothing else, neither threads nor
      * batch nor instruction set: Philox4x32-10 (Salmon et al. 2011) with
      *     key (low, high word of the seed), counter (query, key / 4, head of q, sequence id)
-     * makes four words, and a weight is kept where word key % 4 >= round(p 2^32). Backward wants the same again. A
-     * dropped weight is one of 0 and no mask: what is not finite in a value reaches all rows that attend to it. */
+     * makes four words, and a weight is kept where word key % 4 >= round(p 2^32). Backward wants the same again.
+     * Dropout sets a weight to 0 but does not mask its key: NaN and Inf in the value still reach all rows that attend
+     * to it. */
     uint64_t dropout_seed;
     const uint32_t *sequence_ids; /* [B], needed where p > 0: sequences are told apart by these, not by their order */
     const att_cache *cache; /* keys, values and their lengths: k, v, k_lengths and k_offsets are left zero. See below */
@@ -417,9 +418,9 @@ ATT_API att_status att_merge(att_ctx *ctx, const att_tensor *out, const att_tens
  *
  * Bits. f32 and f16: a query gets those of a full pass over all tokens of its sequence, as tensors of the cache's type,
  * however these came into the cache: at once, ragged, token by token, in a copy of a prefix, after others were taken
- * off. bf16 too, but where the forward of more than a few queries rounds weights (spec.dtype): there the queries of a
- * sequence get those of a full pass if they are more than a few, and of decoding if they are not. In all types a
- * sequence of a ragged batch gets what it gets alone.
+ * off. bf16: the same, except where the forward of more than a few queries rounds weights to bf16 (see spec.dtype):
+ * there calls with more than a few queries of a sequence match a full pass, and shorter ones match decoding. In all
+ * types a sequence of a ragged batch gets what it gets alone.
  *
  * There is no backward through a cache, and scores that prepare keys (cosine; additive where it projects) do without.
  * Where a table has a dimension of Tk, that is the longest of its sequences, and what is given for each key is
@@ -468,7 +469,7 @@ typedef struct att_plan_info {
     int64_t heads, kv_heads, head_dim, key_dim, value_dim; /* of the spec, defaults filled in */
     int n_params;                                          /* of args.param */
 } att_plan_info;
-/* Says it before anything runs. args or NULL: of no call, see above. */
+/* Reports it before anything runs. args or NULL: of no call, see above. */
 ATT_API att_status att_plan_describe(const att_plan *plan, const att_attention_args *args, att_plan_info *info);
 /* A parameter that calls of a plan give. */
 typedef struct att_plan_parameter_info {

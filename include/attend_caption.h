@@ -65,8 +65,8 @@ ATT_API const char *att_caption_set_caption(const att_caption_set *s, int64_t i,
 
 /* ---- 2 Captions --------------------------------------------------------- */
 
-/* A captioner with its preprocessing and its words, of one folder: an encoder makes a grid of places of an image, a
- * decoder writes a caption word by word (Vinyals et al. 2015), with attention each word from a mean of the places of
+/* A captioner with its preprocessing and its words, of one folder: an encoder makes a grid of locations of an image, a
+ * decoder writes a caption word by word (Vinyals et al. 2015), with attention each word from a mean of the locations of
  * its own (Xu et al. 2015). Read-only: many threads may use it at once. */
 typedef struct att_caption_model att_caption_model;
 
@@ -74,17 +74,17 @@ typedef struct att_caption_model_info {
     size_t size;
     const char *encoder;        /* "cnn", or "vit" */
     const char *decoder;        /* "gru", "lstm", "transformer" */
-    const char *attention;      /* to the places: "none", "additive", "multi-head" */
+    const char *attention;      /* to the locations: "none", "additive", "multi-head" */
     bool gate;                  /* of additive attention */
     int64_t image[2], channels; /* height, width of what the model sees */
-    int64_t grid[2], features;  /* rows and columns of places; numbers of a place */
+    int64_t grid[2], features;  /* rows and columns of locations; numbers of a location */
     int64_t hidden, layers;     /* of the decoder */
     int64_t words;              /* that it knows, <unk> and the end not counted */
     int64_t max_words;          /* of a caption */
 } att_caption_model_info;
 
 /* The folder has config.json ("attend-captioner"), model.safetensors and words.json; preprocessor_config.json or, with
- * "encoder": "vit", a folder encoder/ with a vision Transformer, whose patches after the last norm are the places.
+ * "encoder": "vit", a folder encoder/ with a vision Transformer, whose patches after the last norm are the locations.
  * options or NULL: defaults; they are for the encoder, too. Error: quantized weights of a decoder other than
  * "transformer". */
 ATT_API att_status att_caption_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
@@ -126,13 +126,13 @@ ATT_API void att_image_caption_free(const att_caption_model *m, att_image_captio
 ATT_API att_status att_caption_score(const att_caption_model *m, int64_t n, const att_image *images, int64_t n_captions,
                                      const char *const *captions, double *out);
 
-/* What the encoder makes of images [n]: out [n, places, features], grid[0] * grid[1] places row by row, as
+/* What the encoder makes of images [n]: out [n, locations, features], grid[0] * grid[1] locations row by row, as
  * att_caption_model_info has them, with the same bits whatever else is in the call. */
 ATT_API att_status att_caption_encode(const att_caption_model *m, int64_t n, const att_image *images, float *out);
 
 /* Where the words of a caption come from. Rows sum to 1. */
 typedef struct att_caption_attention {
-    int64_t grid[2]; /* rows and columns of places */
+    int64_t grid[2]; /* rows and columns of locations */
     int64_t words;
     float *weights;  /* [words, grid[0] * grid[1]] */
     att_image image; /* what the model sees */
@@ -159,11 +159,11 @@ typedef struct att_caption_training_options {
     int64_t captions_per_image;      /* in a step, at random; 0: all */
     float label_smoothing, dropout;  /* both in [0, 1) */
     float doubly_stochastic; /* factor of the mean over captions of sum_i (1 - sum_t alpha_ti)^2, with the attention
-                              * alpha_ti of word t to place i (Xu et al. 2015, equation 14); 0: none */
+                              * alpha_ti of word t to location i (Xu et al. 2015, equation 14); 0: none */
     int64_t crop;            /* zeros by which each side is padded before a random crop: shifts images */
     bool flip;               /* left and right, for half of the images */
-    int64_t presence_epochs; /* the first epochs, in which the network of convolutions alone is trained to predict which
-                              * of the commonest words with a meaning of their own are in an image's captions */
+    int64_t presence_epochs; /* number of pre-training epochs: only the CNN is trained, to predict which of the most
+                                frequent content words occur in the image's captions */
     float presence_weight;   /* factor of that loss, per word, in the other epochs; 0: none */
     const char *settings;    /* of a new model, in the format of its config.json, a JSON text. Words and "max_positions"
                               * follow from the captions, what describes the encoder from `encoder`; "presence" is
@@ -189,7 +189,7 @@ ATT_API att_status att_training_caption_losses(att_training *t, double *words, d
 /* CIDEr-D (see att_cider) of greedy captions of options.valid, or of its first max_images. */
 ATT_API att_status att_training_caption_cider(att_training *t, int64_t max_images, double *cider);
 /* The number of the first steps that train word prediction alone: those of options.presence_epochs, or fewer. */
-ATT_API int64_t att_training_caption_presence_steps(const att_training *t);
+ATT_API int64_t att_training_caption_word_prediction_steps(const att_training *t);
 /* From the next step on captions are trained, too, even if options.presence_epochs are not over, as where the time of a
  * training is short. Checkpoints have it. */
 ATT_API att_status att_training_caption_train_words(att_training *t);

@@ -58,8 +58,8 @@ typedef struct att_param_shape {
     att_dtype dtype;          /* ATT_F32, or a mask's ATT_I32 or ATT_BOOL */
     att_extent rows, columns; /* of ATT_PER_HEAD */
     bool optional;            /* may be left zero: data is NULL */
-    bool as_queries; /* one per key: left zero, it is the parameter before it, which is per query; the call must then
-                        have the same tokens as queries and as keys */
+    bool as_queries; /* ATT_PER_KEY only: if not given, the parameter before it, which is ATT_PER_QUERY, is used for
+                        keys too; the call must then have the same tokens as queries and as keys */
 } att_param_shape;
 
 /* One head's view of a parameter. */
@@ -126,13 +126,13 @@ typedef struct att_score_tile {
     float *dkey;                 /* backward, added to: [keys, key_dim], rows dkey_stride apart */
     int64_t dkey_stride;
     const att_vectors *vectors;
-    const float *query_term; /* [columns], of a score that has `number`; else NULL */
+    const float *query_term; /* [columns], of a score that has `term`; else NULL */
     const float *key_term;   /* [keys] */
     float *dquery_term;      /* backward, added to: [columns] */
     float *dkey_term;        /* backward, added to: [keys] */
 } att_score_tile;
 
-/* A row of queries or of keys, as `number` of a score with ATT_PRODUCT sees it. */
+/* A row of queries or of keys, as `term` of a score with ATT_PRODUCT sees it. */
 typedef struct att_score_row {
     size_t size;
     const void *user; /* that of the score */
@@ -178,22 +178,22 @@ enum {
     ATT_SINK = 8,         /* a modifier that changes no score: its parameter [heads or 1] joins each row's softmax */
     ATT_HAS_VALUE = 16,   /* uses att_stage.value, which of other modifiers and masks must be 0 */
     ATT_NEEDS_VALUE = 32, /* the same, and value[0] may not be 0 */
-    ATT_PRODUCT = 64      /* a score made of q . k, by the library's matrix product, and of a number of each row */
+    ATT_PRODUCT = 64      /* a score made of q . k, by the library's matrix product, and of a term of each row */
 };
 
-/* With ATT_PRODUCT, a function of q . k, and perhaps of a number a of the query and the same number b of the key, runs
+/* With ATT_PRODUCT, a function of q . k, and perhaps of a term a of the query and the same term b of the key, runs
  * on the library's matrix product, forward and backward; key_dim is head_dim:
  *
- *     Gaussian     -|q - k|^2 / 2     q . k - a - b    number |x|^2 / 2
- *     cosine       q . k / |q| |k|    q . k a b        number 1 / |x|
- *     polynomial   (q . k + c)^n                       no number
+ *     Gaussian     -|q - k|^2 / 2     q . k - a - b    term |x|^2 / 2
+ *     cosine       q . k / |q| |k|    q . k a b        term 1 / |x|
+ *     polynomial   (q . k + c)^n                       no term
  *
  * `tile` is given q . k in s, a in query_term and b in key_term, and changes s to the scores. `tile_back` is given
  * q . k in s once more (it may write there) and the scores' gradient in ds, which it changes to that of q . k; it adds
- * the gradients of the numbers to dquery_term and dkey_term. From these the library computes those of queries and
- * keys: dquery and dkey are NULL. Where a pair does not attend, tile_back finds 0 in s and in ds, and a number that is
+ * the gradients of the terms to dquery_term and dkey_term. From these the library computes those of queries and
+ * keys: dquery and dkey are NULL. Where a pair does not attend, tile_back finds 0 in s and in ds, and a term that is
  * not finite is given as 0, so that sums over a tile need no test. Both functions are needed, tile_back where there is
- * a derivative; formula and derivative are of whole pairs as ever. Caches serve such a score: its numbers are made of
+ * a derivative; formula and derivative are of whole pairs as ever. Caches serve such a score: its terms are made of
  * keys as they are read. */
 struct att_score {
     size_t size; /* sizeof(att_score) */
@@ -210,10 +210,10 @@ struct att_score {
     /* From ds, adds to dquery, dkey and param[].grad; nothing where ds is 0, whatever the key is (it may be NaN).
      * NULL: the derivative for each pair. */
     void (*tile_back)(const att_score_tile *t);
-    /* ATT_PRODUCT: the number of a row. NULL: none. */
-    float (*number)(const att_score_row *r);
-    /* Adds dnumber times its derivative to dx [dim]; needed where there is a derivative. */
-    void (*term_back)(const att_score_row *r, float dnumber, float *dx);
+    /* ATT_PRODUCT: the term of a row, a function of a query or of a key alone. NULL: none. */
+    float (*term)(const att_score_row *r);
+    /* Adds dterm times its derivative to dx [dim]; needed where there is a derivative. */
+    void (*term_back)(const att_score_row *r, float dterm, float *dx);
 };
 
 struct att_modifier {
@@ -274,7 +274,7 @@ struct att_mask {
 /* Holds the functions of a spec's stages against their formulas: versions for tiles, on tiles of odd sizes and with
  * every instruction set of this machine, derivatives against differences, a mask's span, cover and bits against keep;
  * and whether gradients are added to what was there, and whether stages that use positions have ATT_NEEDS_ALIGN.
- * Where two disagree it is ATT_ERR_ARGUMENT, and the sentence says which, where, and both values. Seconds at most. */
+ * Where two disagree it is ATT_ERR_ARGUMENT, and the sentence states which, where, and both values. Seconds at most. */
 ATT_API att_status att_verify(att_ctx *ctx, const att_attention_spec *spec);
 
 #ifdef __cplusplus

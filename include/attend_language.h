@@ -236,7 +236,7 @@ typedef struct att_gguf_options {
  * config.json, model.safetensors, generation_config.json, the files of the tokenizer, and chat_template.jinja if a
  * .gguf file has a template. The folder appears completely or not at all: it is written as FOLDER.unfinished. options
  * or NULL: defaults. Errors: a folder that is not empty; what opening the model and its tokenizer may find; a setting
- * that config.json cannot say; a number that is too large for dtype. */
+ * that config.json cannot express; a number that is too large for dtype. */
 ATT_API att_status att_gguf_convert(att_ctx *ctx, const char *model, const char *folder,
                                     const att_gguf_options *options);
 
@@ -245,7 +245,8 @@ ATT_API att_status att_gguf_convert(att_ctx *ctx, const char *model, const char 
  * Qwen3ForCausalLM with its tokenizer, of byte level (GPT-2, SmolLM, Llama 3, Qwen 2) or of pieces (Llama 2); or a
  * .gguf file or a folder with one, whose values are copied as they are, but the type. A file that exists is replaced;
  * it appears completely or not at all. options or NULL: defaults. Errors: what opening the model and its tokenizer may
- * find; settings of either that the format cannot say; a number that is too large for dtype; file is the model itself.
+ * find; settings of either that the format cannot express; a number that is too large for dtype; file is the model
+ * itself.
  */
 ATT_API att_status att_gguf_write(att_ctx *ctx, const char *model, const char *file, const att_gguf_options *options);
 

@@ -307,7 +307,8 @@ typedef struct att_attend_params {
 } att_attend_params;
 /* Attention, ragged, by a plan in f32: q [tokens, heads, head_dim], k and v likewise -> [tokens, heads, value_dim].
  * args gives all else that the plan needs: offsets, masks, parameters, seed; its q, k, v, out and lse are left zero.
- * What of it shall learn is in params or NULL: nothing. The plan must outlive the tape's variables.
+ * params or NULL: the variables that receive gradients, in place of those of args; NULL: none. The plan must outlive
+ * the tape's variables.
  *
  *     att_var *const param[] = {att_parameter(t, w)};
  *     att_attend(t, plan, q, k, v, &args, ATT_OPTIONS(att_attend_params, .param = param, .n_params = 1));
@@ -322,9 +323,9 @@ ATT_API att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_v
  * and q_offsets the batch is ragged: sequence b has rows [q_offsets[b], q_offsets[b + 1]) of q and of k and v, which
  * may be none; with k_offsets, k and v have those rows instead, as where only the last token of a prompt attends.
  *
- * The dtype of plan and cache says how keys and values are stored. Where it is f16 or bf16, k, v, q and the result are
- * rounded to it, and bits are those of att_forward on tensors of that type; see att_cache in attend.h for which equal a
- * full pass. After an error the cache is unchanged. Not for a tape that records. */
+ * The dtype of plan and cache states how keys and values are stored. Where it is f16 or bf16, k, v, q and the result
+ * are rounded to it, and bits are those of att_forward on tensors of that type; see att_cache in attend.h for which
+ * equal a full pass. After an error the cache is unchanged. Not for a tape that records. */
 ATT_API att_var *att_attend_cached(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                                    att_cache *cache, const att_attention_args *args);
 /* State of a recurrent layer for n sequences, each [n, units]; cell is for LSTM only. */
@@ -566,8 +567,8 @@ ATT_API att_var *att_apply(att_tape *t, const att_function *function, const void
                            att_var *const *x, int n, int rank, const int64_t *dim);
 /* Checks a function, with user or NULL, at x [n], which should be of order 1: whether forward writes all of y, the same
  * each time, whether backward agrees with differences of forward (PyTorch's gradcheck), adds to what was there, and may
- * be asked for the gradient of one input alone. A contradiction is ATT_ERR_ARGUMENT, and the sentence says where, with
- * both values. Calls forward some hundred times. */
+ * be asked for the gradient of one input alone. A contradiction is ATT_ERR_ARGUMENT, and the sentence states where,
+ * with both values. Calls forward some hundred times. */
 ATT_API att_status att_verify_function(att_ctx *ctx, const att_function *function, const void *user,
                                        const att_tensor *x, int n, int rank, const int64_t *dim);
 

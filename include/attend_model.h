@@ -13,8 +13,8 @@
  *
  * Threads: a model that was opened for inference is read-only and may be used by many threads at once.
  *
- * Stacks: what attend.h says of calls holds for those on models, too: less than 96 KiB of the calling thread's, with
- * additive attention, as captioners in training have it, less than 256 KiB.
+ * Stacks: what attend.h states about calls holds for those on models, too: less than 96 KiB of the calling thread's,
+ * with additive attention, as captioners in training have it, less than 256 KiB.
  *
  * Process-wide state belongs to the program; the libraries change none of it:
  *   Memory for JSON is allocated by jansson. Its parser (2.15 and before) does not survive a failed allocation: it
@@ -65,8 +65,8 @@ typedef struct att_safetensors_options {
 } att_safetensors_options;
 /* Writes tensors [n] with names [n], of any strides, sorted by descending element size and then by name. The new
  * content is written to a temporary file which replaces the file at path once it is on the disk; until then, and after
- * any error, the old file is intact. (If the disk fails after the replacement, the message says that the new file is in
- * place.) A symbolic link at path is followed. Data is converted in chunks of a few MB. options or NULL: defaults.
+ * any error, the old file is intact. (If the disk fails after the replacement, the message states that the new file is
+ * in place.) A symbolic link at path is followed. Data is converted in chunks of a few MB. options or NULL: defaults.
  * Errors: a name that is NULL, not UTF-8, duplicate or "__metadata__"; an invalid tensor; anything that the reader
  * would refuse; a folder, a device or a dangling link at path; I/O errors. */
 ATT_API att_status att_safetensors_write(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
@@ -128,7 +128,7 @@ typedef struct att_model_path {
  *     att_model_path path;
  *     if (att_model_find("all-MiniLM-L6-v2", &path) || att_sentence_open(ctx, path.text, NULL, &m)) ... att_error(NULL)
  *
- * Errors: there is none, and the message says which there are; memory. */
+ * Errors: no such model, and the message lists the available ones; out of memory. */
 ATT_API att_status att_model_find(const char *name, att_model_path *out);
 /* The models folder, which need not exist. Errors: none of the three variables is set. */
 ATT_API att_status att_models_folder(att_model_path *out);
@@ -159,7 +159,7 @@ typedef struct att_model_identity {
                     * timm; "": none */
     char architecture[128]; /* "BertModel": the class, or the function of timm; "": none */
 } att_model_identity;
-/* What the files of a model say that it is; path: a folder or a .gguf file. Weights are not read. A folder that no
+/* What the files of a model state that it is; path: a folder or a .gguf file. Weights are not read. A folder that no
  * subject has is not an error, but ATT_SUBJECT_NONE. Errors: it is an adapter of another model; config.json or the
  * .gguf file cannot be read or is damaged (the subject is then that which the names of the files tell); memory. */
 ATT_API att_status att_model_identify(att_ctx *ctx, const char *path, att_model_identity *out);

@@ -70,7 +70,7 @@ ATT_API att_param *att_nn_params_find(const att_nn_params *p, const char *name);
 ATT_API att_param *att_nn_params_request(att_nn_params *p, const char *prefix, const char *name, int rank,
                                          const int64_t *dim, const att_init *init);
 /* Adds all parameters to an optimizer, which p must outlive. Those of one dimension, biases and weights of norms, are
- * without weight decay, unless att_param_set_weight_decay says otherwise. */
+ * without weight decay, unless att_param_set_weight_decay states otherwise. */
 ATT_API att_status att_nn_params_optimize(const att_nn_params *p, att_optimizer *o);
 /* Memory that is freed with p, zeroed, for layers of one's own. NULL after an error. */
 ATT_API void *att_nn_params_alloc(att_nn_params *p, size_t bytes);

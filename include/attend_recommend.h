@@ -146,7 +146,8 @@ typedef struct att_holdout_options {
     att_holdout_kind kind;
     int64_t min_actions; /* users with fewer are for training only; 0: 3, of ATT_HOLDOUT_LEAVE_ONE_OUT at least 3 */
     double valid_share, test_share; /* ATT_HOLDOUT_TIME: of the log's actions, in (0, 1), from each point on; 0: 0.1 */
-    double valid_from, test_from; /* or these points in time, the first before the second; both 0: as the shares say */
+    double valid_from,
+        test_from; /* or these points in time, the first before the second; both 0: as the shares state */
 } att_holdout_options;
 /* The log must outlive the result. options or NULL: defaults. Errors: a log without times, shares or points in time
  * that leave no action before or between them. */

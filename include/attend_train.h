@@ -93,8 +93,8 @@ ATT_API att_status att_training_keep_first(att_training *t, double score);
  * The folder can then be opened as a model of the kind that was trained: by att_translator_open, att_sentence_open,
  * att_image_model_open, att_caption_model_open or att_recommender_open. */
 ATT_API att_status att_training_write(att_training *t, int64_t n, att_dtype dtype);
-/* Removes all checkpoints but the newest n, for a training that has finished: to continue it takes one, and a mean over
- * more of them is then over those that are left and new ones. */
+/* Deletes all but the newest n checkpoints. Resuming needs one; later averages of checkpoints use only those that
+ * remain and new ones. */
 ATT_API att_status att_training_keep(att_training *t, int64_t n);
 /* Frees a training, and unlocks its folder; NULL is allowed. One that has made no step and saved nothing leaves no
  * files in its folder, and no folder that it has made. */

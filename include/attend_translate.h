@@ -228,7 +228,7 @@ typedef struct att_translator_training_options {
 ATT_API att_status att_translator_training_new(att_encoder_decoder *m, const att_tokenizer *t,
                                                const att_training_options *common,
                                                const att_translator_training_options *options, att_training **out);
-/* In a folder; vocabulary and model are made as the options say. */
+/* In a folder; vocabulary and model are made as the options state. */
 ATT_API att_status att_translator_training_open(att_ctx *ctx, const char *folder, const att_training_options *common,
                                                 const att_translator_training_options *options, att_training **out);
 /* The model and tokenizer of a translator's training; NULL for other trainings. */

@@ -27,7 +27,7 @@ typedef struct att_image_options {
     size_t size;
     const uint8_t *background; /* [3], red, green, blue: what transparent pixels are composited over; or NULL: alpha is
                                 * dropped, as Pillow's convert("RGB") does */
-    bool ignore_orientation;   /* leave pixels as they are stored; false: turn and flip them as EXIF says, in a number
+    bool ignore_orientation;   /* leave pixels as they are stored; false: turn and flip them as EXIF states, in a number
                                 * of any type, or else XMP, as Pillow does */
     int64_t max_pixels;        /* larger images are refused before memory is allocated; 0: 2^27. All that an image needs
                                 * in memory at once, its file aside, is at most twice as many pixels, of 3 bytes, and
@@ -71,7 +71,7 @@ ATT_API void att_image_bytes_free(att_ctx *ctx, att_image_bytes *b);
 /* ---- 2 Preprocessing ---------------------------------------------------- */
 
 /* How images become a model's input: resized, cropped, scaled, normalized, as preprocessor_config.json of a Hugging
- * Face folder or "pretrained_cfg" in config.json of a timm folder says. */
+ * Face folder or "pretrained_cfg" in config.json of a timm folder states. */
 typedef struct att_image_processor att_image_processor;
 
 typedef struct att_image_processor_info {
@@ -271,9 +271,9 @@ ATT_API att_status att_image_training_open(att_ctx *ctx, const char *folder, con
 ATT_API const att_vit *att_training_vit(const att_training *t); /* NULL for other trainings */
 /* Seconds that all steps of this process have waited for images. */
 ATT_API double att_training_image_seconds_waiting(const att_training *t);
-/* Top-1 hits of the current weights on another set: number of right answers, and confusion [classes, classes] or NULL:
- * counts of (class, answer). */
-ATT_API att_status att_training_image_correct(att_training *t, const att_image_set *images, int64_t *hits,
+/* Top-1 correct of the current weights on another set: number of right answers, and confusion [classes, classes] or
+ * NULL: counts of (class, answer). */
+ATT_API att_status att_training_image_correct(att_training *t, const att_image_set *images, int64_t *correct,
                                               int64_t *confusion);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Captions of Flickr8k (Hodosh, Young, Hockenmaier 2013), from images of 96 x 96 whose aspect is not kept: a network of
 # convolutions with a GRU learns them in about an hour on two cores, twice: with one context vector for the whole
-# picture, and with additive attention over a grid of 6 x 6 places with a gate (Xu et al. 2015). 6,000 images are trained on,
+# picture, and with additive attention over a grid of 6 x 6 locations with a gate (Xu et al. 2015). 6,000 images are trained on,
 # 1,000 choose the model, and the 1,000 of the test are read at the end only; finding each of them by its caption takes
 # minutes more. MODELS="vector" or "attention" learns one of them, "transformer" a third.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# MiniLM learns how alike sentences are, from the STS benchmark (Cer et al. 2017), in a minute and a half.
+# MiniLM learns sentence similarity, from the STS benchmark (Cer et al. 2017), in a minute and a half.
 . "$(dirname "$0")/lib.sh"
 need stsb "the files stsb-en-train.csv and stsb-en-dev.csv of Philip May's STSb Multi MT"
 

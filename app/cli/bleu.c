@@ -74,7 +74,7 @@ static int score_lines(corpus *c, const char **text /* [n] */, size_t *bytes)
     return code;
 }
 
-/* Some file has ended before file `more`: reads on to say how many lines each has. */
+/* Some file has ended before file `more`: reads on to report how many lines each has. */
 static int unequal(corpus *c, int ended, int more)
 {
     bool there = true;

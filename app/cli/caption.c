@@ -168,14 +168,15 @@ const cli_command cli_caption = {
     .arguments = "IMAGE...",
     .min_arguments = 1,
     .max_arguments = -1,
-    .details = "Prints for each image (JPEG, PNG, WebP; \"-\": standard input) the most probable caption that beam "
-               "search finds, in the words of the captions that the model was trained on: lower case, without "
-               "punctuation. A folder stands for the images in it. Where the output is not a terminal, a line for each "
-               "caption: path, tab, caption. An image that cannot be read is an error, but the others get their "
-               "captions.\n\n"
-               "--attention draws the first image as the model sees it, and once for each word of its caption, under "
-               "colors that say what the places of its grid get of the attention: of a recurrent decoder the weights "
-               "that the word comes from, of a Transformer the mean of all heads of its last layer.",
+    .details =
+        "Prints for each image (JPEG, PNG, WebP; \"-\": standard input) the most probable caption that beam "
+        "search finds, in the words of the captions that the model was trained on: lower case, without "
+        "punctuation. A folder stands for the images in it. Where the output is not a terminal, a line for each "
+        "caption: path, tab, caption. An image that cannot be read is an error, but the others get their "
+        "captions.\n\n"
+        "--attention draws the first image as the model sees it, and once for each word of its caption, under "
+        "colors that show what the locations of its grid get of the attention: of a recurrent decoder the weights "
+        "that the word comes from, of a Transformer the mean of all heads of its last layer.",
     .examples = "attend caption dog.jpg\n"
                 "attend caption --nbest 3 --json photos/\n"
                 "attend caption --attention dog.svg dog.jpg",

@@ -27,7 +27,7 @@ static const cli_option options[] = {
     {"max-tokens", 'n', "N", .integer = &max_tokens, .max = INT32_MAX,
      .help = "maximum number of tokens of an answer; 0: as many as the model has positions for"},
     {"sample", 0, NULL, .flag = &given.sample,
-     .help = "choose tokens at random where the model's settings do not say so"},
+     .help = "choose tokens at random where the model's settings do not state it"},
     CLI_SAMPLING(given),
     {"json", 0, NULL, .flag = &json, .help = "print an object for each answer"},
     CLI_THREADS(&threads),
@@ -331,7 +331,7 @@ const cli_command cli_chat = {
         "are typed, such as \"<|im_end|>\", are text like any other. On a terminal Ctrl-C ends an answer and Ctrl-D "
         "the "
         "chat.\n\n"
-        "Tokens are chosen as the model's generation_config.json says, or as the sampling options do.\n\n"
+        "Tokens are chosen as the model's generation_config.json states, or as the sampling options do.\n\n"
         "--json: {\"role\": \"assistant\", \"content\": \"...\", \"end\": \"eos\", \"prompt_tokens\": 60, "
         "\"cached_tokens\": 43, \"completion_tokens\": 9} per answer. The end is eos, stop, length (--max-tokens), "
         "context (no position is left) or interrupted.",

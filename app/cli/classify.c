@@ -212,7 +212,7 @@ const cli_command cli_classify = {
                "probabilities; a folder stands for the images in it. On a terminal as bars, else a line for each "
                "image, separated by tabs: path, then label and probability of each class. An image that cannot be read "
                "is an error, but the others are classified.\n\n"
-               "--attention draws the image as the model sees it, and under colors that say what its patches get of "
+               "--attention draws the image as the model sees it, and under colors that show what its patches get of "
                "the attention of the token [CLS]; where a model has none, of the mean attention of all patches.",
     .examples = "attend classify shoe.png\n"
                 "attend classify -m vit-base-patch16-224 --top 3 photos/\n"

@@ -74,7 +74,7 @@ static int stream(const cli_embedder *m, cli_lines *in, cli_output *out, int64_t
 {
     float *vectors = malloc((size_t)(m->block * m->dim) * sizeof *vectors);
     bool *failed = malloc((size_t)m->block * sizeof *failed);
-    int64_t cut = 0, done = 0;
+    int64_t truncated = 0, done = 0;
     cli_unknown unknown = {0};
     int code = vectors && failed ? CLI_DONE : cli_fail_memory();
     cli_progress progress;
@@ -83,7 +83,7 @@ static int stream(const cli_embedder *m, cli_lines *in, cli_output *out, int64_t
         code = cli_lines_next(in, m->block);
         if (code || in->count == 0)
             break;
-        code = cli_embedder_encode(m, in->count, in->text, in->bytes, vectors, &cut, failed, done);
+        code = cli_embedder_encode(m, in->count, in->text, in->bytes, vectors, &truncated, failed, done);
         if (code)
             break;
         *rows += write_block(out->file, m, in, vectors, failed);
@@ -94,7 +94,7 @@ static int stream(const cli_embedder *m, cli_lines *in, cli_output *out, int64_t
         cli_progress_show(&progress, done, m->lines, in->total > 0 ? in->done / in->total : 0);
     }
     cli_progress_end(&progress);
-    cli_embedder_note(m, cut, *rows, m->lines);
+    cli_embedder_note(m, truncated, *rows, m->lines);
     cli_unknown_report(&unknown);
     free(vectors);
     free(failed);

@@ -32,7 +32,7 @@ static const cli_option options[] = {
     {"max-tokens", 'n', "N", .integer = &max_tokens, .max = INT32_MAX,
      .help = "maximum number of generated tokens; 0: as many as the model has positions for"},
     {"sample", 0, NULL, .flag = &given.sample,
-     .help = "choose tokens at random, as the model's generation_config.json says"},
+     .help = "choose tokens at random, as the model's generation_config.json states"},
     CLI_SAMPLING(given),
     {"stop", 0, "TEXT", .texts = &stop, .help = "end before this text; may be given repeatedly"},
     {"ignore-eos", 0, NULL, .flag = &ignore_eos, .help = "continue after the model's end token"},
@@ -57,7 +57,7 @@ typedef struct prompts {
     int64_t *offsets;        /* [n + 1] */
 } prompts;
 
-/* Says that a prompt which begins with the model's first token, as text, now has two of them. */
+/* Reports that a prompt which begins with the model's first token, as text, now has two of them. */
 static void note_two_firsts(const att_tokenizer *t, const char *what, const char *text, size_t bytes,
                             const att_tokens *tokens)
 {

@@ -329,22 +329,18 @@ static int show_captioner(const char *name)
     snprintf(image, sizeof image, "%lld x %lld", (long long)m.info.image[0], (long long)m.info.image[1]);
     snprintf(grid, sizeof grid, "%lld x %lld", (long long)m.info.grid[0], (long long)m.info.grid[1]);
     snprintf(attention, sizeof attention, "%s%s", m.info.attention, m.info.gate ? ", with a gate" : "");
-    const fact facts[] = {{"encoder", "encoder", 0, m.info.encoder},
-                          {"image", "image", 0, image},
-                          {"grid", "grid of places", 0, grid},
-                          {"features", "numbers of a place", m.info.features, NULL},
-                          {"decoder", "decoder", 0, m.info.decoder},
-                          {"attention", "attention", 0, attention},
-                          {"hidden", "hidden size", m.info.hidden, NULL},
-                          {"layers", "layers", m.info.layers, NULL},
-                          {"words", "words", m.info.words, NULL},
-                          {"max_words", "maximum of words", m.info.max_words, NULL}};
+    const fact facts[] = {
+        {"encoder", "encoder", 0, m.info.encoder},      {"image", "image", 0, image},
+        {"grid", "grid of locations", 0, grid},         {"features", "numbers of a location", m.info.features, NULL},
+        {"decoder", "decoder", 0, m.info.decoder},      {"attention", "attention", 0, attention},
+        {"hidden", "hidden size", m.info.hidden, NULL}, {"layers", "layers", m.info.layers, NULL},
+        {"words", "words", m.info.words, NULL},         {"max_words", "maximum of words", m.info.max_words, NULL}};
     print_facts(facts, sizeof facts / sizeof *facts);
     cli_captioner_close(&m);
     return code;
 }
 
-/* What opening the model had to say. */
+/* What opening the model reported. */
 static void print_notes(void)
 {
     for (int i = 0; cli_kept_note(i); i++) {
@@ -360,7 +356,7 @@ static void print_notes(void)
         end_list();
 }
 
-/* Where config.json is something else, it says so. */
+/* Where config.json is something else, it states it. */
 static int refuse_unknown(const char *name, const char *folder)
 {
     char path[sizeof(att_model_path) + sizeof "/adapter_config.json"];

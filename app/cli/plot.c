@@ -211,7 +211,7 @@ static int read_log(plot *p, int log)
     return code;
 }
 
-/* Says what there is instead. */
+/* Reports what there is instead. */
 static int nothing_to_draw(const plot *p)
 {
     char names[512] = "none";

@@ -352,8 +352,8 @@ static int of_lines(work *w)
     return code;
 }
 
-/* Says it if an item had no action in training and no content is added to its vector, which is then that of a text at
- * the start of training, or of random numbers. Its actions are its score after no history. */
+/* Reports it if an item had no action in training and no content is added to its vector, which is then that of a text
+ * at the start of training, or of random numbers. Its actions are its score after no history. */
 static void note_untrained(const work *w, int32_t item)
 {
     static const int64_t none[] = {0, 0};
@@ -388,7 +388,7 @@ static int of_similar(work *w)
     return code;
 }
 
-/* Says how many rows of vectors [rows, columns] are zeros: of items without text and action, which have none. */
+/* Reports how many rows of vectors [rows, columns] are zeros: of items without text and action, which have none. */
 static void note_without(const float *vectors, int64_t rows, int64_t columns)
 {
     int64_t n = 0;
@@ -574,8 +574,8 @@ const cli_command cli_recommend = {
     .summary = "recommend the next items after a history",
     .details = "Prints the items with the highest scores after each history: of --history, of "
                "users of a log, or of lines of standard input. The history need not have occurred in training, "
-               "only its items; those that the model does not know are left out, and said at the end. Where "
-               "none is left, the most popular items are recommended, which is said, too. The list of a history is "
+               "only its items; those that the model does not know are left out, and reported at the end. Where "
+               "none is left, the most popular items are recommended, which is reported, too. The list of a history is "
                "the same whatever else is asked for.\n\n"
                "--all-users prints a line for each user of --data, separated by tabs: user, then id and score of each "
                "item. For an index of vectors: the products of --vectors with the vector of a history, which "

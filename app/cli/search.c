@@ -90,7 +90,7 @@ static int corpus_read(corpus *c, const cli_embedder *m)
 {
     cli_lines in;
     cli_progress progress;
-    int64_t cut = 0; /* not said: that of the queries is */
+    int64_t truncated = 0; /* not reported: that of the queries is */
     int code = open_items(&in, m);
     cli_progress_begin(&progress);
     while (!code) {
@@ -101,7 +101,7 @@ static int corpus_read(corpus *c, const cli_embedder *m)
         if (!code && index_path)
             memset(c->failed + c->count, false, (size_t)in.count * sizeof *c->failed);
         else if (!code)
-            code = cli_embedder_encode(m, in.count, in.text, in.bytes, c->own + c->count * m->dim, &cut,
+            code = cli_embedder_encode(m, in.count, in.text, in.bytes, c->own + c->count * m->dim, &truncated,
                                        c->failed + c->count, c->count);
         for (int64_t i = 0; !code && i < in.count; i++) {
             c->any_failed = c->any_failed || c->failed[c->count];
@@ -147,7 +147,7 @@ static int check_index(const corpus *c, const cli_embedder *m)
     const int64_t dim = m->dim, n = c->count < SOME ? c->count : SOME;
     const char *text[SOME];
     size_t bytes[SOME];
-    int64_t line[SOME], cut = 0;
+    int64_t line[SOME], truncated = 0;
     for (int64_t i = 0; i < n; i++) {
         line[i] = n > 1 ? i * (c->count - 1) / (n - 1) : 0; /* the first and the last among them */
         text[i] = c->data + c->begin[line[i]];
@@ -155,7 +155,7 @@ static int check_index(const corpus *c, const cli_embedder *m)
     }
     cli_option_default(&type, type_name, sizeof type_name);
     float *again = malloc((size_t)(n * dim) * sizeof *again);
-    int code = again ? cli_embedder_encode(m, n, text, bytes, again, &cut, NULL, -1) : cli_fail_memory();
+    int code = again ? cli_embedder_encode(m, n, text, bytes, again, &truncated, NULL, -1) : cli_fail_memory();
     for (int64_t i = 0; !code && i < n; i++) {
         code = check_length(m, line[i], c->index.data + line[i] * dim, again + i * dim);
         const double cosine = cli_cosine(again + i * dim, c->index.data + line[i] * dim, dim);
@@ -285,10 +285,10 @@ typedef struct scratch {
 static int answer(const cli_embedder *m, const corpus *c, const scratch *s, const cli_lines *in, bool *any_failed)
 {
     bool failed[QUERIES];
-    int64_t cut = 0;
-    int code = cli_embedder_encode(m, in->count, in->text, in->bytes, s->vectors, &cut, failed, -1);
+    int64_t truncated = 0;
+    int code = cli_embedder_encode(m, in->count, in->text, in->bytes, s->vectors, &truncated, failed, -1);
     if (!code)
-        cli_embedder_note(m, cut, in->count, "queries");
+        cli_embedder_note(m, truncated, in->count, "queries");
     if (!code)
         code = nearest(m, c, s->vectors, in->count, s->best, s->counts, s->scores);
     for (int64_t i = 0; !code && i < in->count; i++) {

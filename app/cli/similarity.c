@@ -1,4 +1,4 @@
-/* attend similarity: similarity of sentences or images: that of their embeddings. */
+/* attend similarity: sentence similarity or images: that of their embeddings. */
 #include "cli/base/grow.h"
 #include "cli/base/json.h"
 #include "cli/base/output.h"
@@ -112,13 +112,13 @@ static int run_matrix(const cli_embedder *m, const sentences *s)
     const int64_t dim = m->dim;
     float *vectors = malloc((size_t)n * (size_t)dim * sizeof *vectors);
     float *similarity = malloc((size_t)n * (size_t)n * sizeof *similarity);
-    int64_t cut = 0;
+    int64_t truncated = 0;
     int code = vectors && similarity ? CLI_DONE : cli_fail_memory();
     if (!code)
-        code = cli_embedder_encode(m, n, (const char *const *)s->text, s->bytes, vectors, &cut, NULL, 0);
+        code = cli_embedder_encode(m, n, (const char *const *)s->text, s->bytes, vectors, &truncated, NULL, 0);
     if (!code)
         code = cli_embedder_compare(m, vectors, n, vectors, n, similarity);
-    cli_embedder_note(m, cut, n, "sentences");
+    cli_embedder_note(m, truncated, n, "sentences");
     if (!code && json)
         print_json_matrix(m->key, s->text, n, similarity);
     else if (!code)
@@ -205,7 +205,7 @@ static int stream(const cli_embedder *m, cli_pairs *p, history *h)
 {
     const int64_t dim = m->dim;
     float *vectors = malloc(2 * (size_t)(m->block * dim) * sizeof *vectors);
-    int64_t cut = 0, done = 0;
+    int64_t truncated = 0, done = 0;
     int code = vectors ? CLI_DONE : cli_fail_memory();
     cli_output out;
     cli_output_open(&out, NULL);
@@ -215,7 +215,7 @@ static int stream(const cli_embedder *m, cli_pairs *p, history *h)
         code = cli_pairs_next(p);
         if (code || p->count == 0)
             break;
-        code = cli_embedder_encode(m, 2 * p->count, p->text, p->bytes, vectors, &cut, NULL, -1);
+        code = cli_embedder_encode(m, 2 * p->count, p->text, p->bytes, vectors, &truncated, NULL, -1);
         for (int64_t i = 0; !code && i < p->count; i++)
             code = print_pair(p, i, cli_similar(m->similarity, vectors + 2 * i * dim, vectors + (2 * i + 1) * dim, dim),
                               h);
@@ -226,12 +226,12 @@ static int stream(const cli_embedder *m, cli_pairs *p, history *h)
     }
     cli_progress_end(&progress);
     h->pairs = done;
-    cli_embedder_note(m, cut, 2 * done, "sentences");
+    cli_embedder_note(m, truncated, 2 * done, "sentences");
     free(vectors);
     return code;
 }
 
-/* What there is to say after all pairs: correlations with --gold, and lines that were left out. */
+/* What there is to report after all pairs: correlations with --gold, and lines that were left out. */
 static int print_summary(const history *h, const cli_skipped *skipped)
 {
     double spearman = NAN;
@@ -300,7 +300,7 @@ static int run(int n, char **arguments)
 
 const cli_command cli_similarity = {
     .name = "similarity",
-    .summary = "compute the similarity of sentences or images",
+    .summary = "compute the sentence similarity or images",
     .arguments = "[SENTENCE...]",
     .max_arguments = MAX_SENTENCES,
     .details =

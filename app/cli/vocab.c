@@ -82,7 +82,7 @@ static void show_progress(void *user, double share)
 }
 
 /* Options by which no character is too rare; it may be so for both. */
-static const char *how_to_take_all(void)
+static const char *how_to_include_all(void)
 {
     if (min_count == 1)
         return "; --character-coverage 1 takes all";
@@ -105,7 +105,7 @@ static void report_missing(const att_vocab_result *r)
     if (r->left_out > 0)
         cli_note("%lld %s too rare for the vocabulary%s: %s", (long long)r->left_out,
                  r->left_out == 1 ? "character is" : "characters are",
-                 byte_fallback ? " and spelled in bytes" : how_to_take_all(), list);
+                 byte_fallback ? " and spelled in bytes" : how_to_include_all(), list);
 }
 
 static int train(const att_ctx *ctx, att_vocab *v, cli_progress *progress, const cli_output *out, att_vocab_result *r)

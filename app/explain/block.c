@@ -12,7 +12,7 @@
 enum { SEED = 789, LAYERS = 6, MAX_WIDTH = 1024, TABLE_WIDTH = 6 };
 enum { QUERY, KEY, VALUE, OUTPUT, INNER, INNER_BIAS, OUTER, OUTER_BIAS, ONES, ZEROS, PARTS };
 
-typedef struct block_lesson {
+typedef struct block_chapter {
     vectors words; /* [n, d] */
     int64_t query; /* its row */
     torch_random random;
@@ -22,12 +22,12 @@ typedef struct block_lesson {
     const att_nn_encoder_layer *layer[LAYERS];
     float *y, *f, *z; /* [n, d]: first sublayer's result; feed-forward; the layer's result */
     att_tensor X;
-} block_lesson;
+} block_chapter;
 
 /* ---- weights */
 
 /* Draws the weights of nn.TransformerEncoderLayer(d, 1, 4 d), in its order. */
-static void draw_layer(page *p, block_lesson *l)
+static void draw_layer(page *p, block_chapter *l)
 {
     const int64_t d = l->words.dim, inner = 4 * d;
     float *output = page_floats(p, 4 * d * d + 2 * inner * d + inner + d), *w_in = output + d * d;
@@ -56,14 +56,14 @@ static att_status load(void *user, const char *name, int rank, const int64_t *di
                  {"inner.weight", INNER}, {"inner.bias", INNER_BIAS},
                  {"outer.weight", OUTER}, {"outer.bias", OUTER_BIAS},
                  {"norm.weight", ONES},   {"bias", ZEROS}};
-    const block_lesson *l = user;
+    const block_chapter *l = user;
     size_t i = 0;
     while (strlen(name) < strlen(names[i].end) || strcmp(name + strlen(name) - strlen(names[i].end), names[i].end) != 0)
         i++;
     return att_wrap(value, (float *)l->part[names[i].part], ATT_F32, rank, dim, NULL);
 }
 
-static void make_layers(page *p, block_lesson *l)
+static void make_layers(page *p, block_chapter *l)
 {
     const int64_t d = l->words.dim;
     float *ones = page_floats(p, d);
@@ -86,7 +86,7 @@ static void make_layers(page *p, block_lesson *l)
 
 /* ---- one layer, step by step */
 
-static void introduce(page *p, const block_lesson *l)
+static void introduce(page *p, const block_chapter *l)
 {
     const int64_t n = l->words.n, d = l->words.dim;
     page_title(p, (text){"The Transformer's layer", "Transformerの層"});
@@ -109,7 +109,7 @@ static void introduce(page *p, const block_lesson *l)
     page_table(p, l->words.labels, n, NULL, d, l->words.x);
 }
 
-static void attention(page *p, block_lesson *l, att_tensor *R)
+static void attention(page *p, block_chapter *l, att_tensor *R)
 {
     att_tape *t = l->tape;
     const att_nn_encoder_layer *layer = l->layer[0];
@@ -136,7 +136,7 @@ static void attention(page *p, block_lesson *l, att_tensor *R)
     page_table(p, l->words.labels, l->words.n, NULL, l->words.dim, R->data);
 }
 
-static void norm(page *p, block_lesson *l, const att_tensor *R)
+static void norm(page *p, block_chapter *l, const att_tensor *R)
 {
     att_tape *t = l->tape;
     const att_nn_encoder_layer *layer = l->layer[0];
@@ -173,7 +173,7 @@ static void norm(page *p, block_lesson *l, const att_tensor *R)
 }
 
 /* The query's row alone through the feed-forward network and through attention: are they the rows of all words? */
-static void one_row_alone(page *p, block_lesson *l, const att_tensor *Y)
+static void one_row_alone(page *p, block_chapter *l, const att_tensor *Y)
 {
     att_tape *t = l->tape;
     const att_nn_encoder_layer *layer = l->layer[0];
@@ -207,7 +207,7 @@ static void one_row_alone(page *p, block_lesson *l, const att_tensor *Y)
     page_table(p, &l->words.labels[i], 1, NULL, d, One.data);
 }
 
-static void feed_forward(page *p, block_lesson *l)
+static void feed_forward(page *p, block_chapter *l)
 {
     att_tape *t = l->tape;
     const att_nn_linear *inner = l->layer[0]->feed_forward->inner, *outer = l->layer[0]->feed_forward->outer;
@@ -247,7 +247,7 @@ static void feed_forward(page *p, block_lesson *l)
     one_row_alone(p, l, &Y);
 }
 
-static void whole_layer(page *p, block_lesson *l)
+static void whole_layer(page *p, block_chapter *l)
 {
     att_tape *t = l->tape;
     const att_nn_encoder_layer *layer = l->layer[0];
@@ -324,7 +324,7 @@ static void put_spread(char text[16], double v)
         snprintf(text, 16, "< 0.0001");
 }
 
-static void n_layers(page *p, block_lesson *l)
+static void n_layers(page *p, block_chapter *l)
 {
     const int64_t n = l->words.n, d = l->words.dim;
     att_var *x[KINDS];
@@ -364,7 +364,7 @@ static void n_layers(page *p, block_lesson *l)
 
 /* ---- the final projection */
 
-static void projection(page *p, block_lesson *l)
+static void projection(page *p, block_chapter *l)
 {
     att_tape *t = l->tape;
     const int64_t n = l->words.n, d = l->words.dim;
@@ -394,7 +394,7 @@ static void projection(page *p, block_lesson *l)
 
 static att_status run(page *p)
 {
-    block_lesson l = {.words = page_vectors(p, &layer_words)};
+    block_chapter l = {.words = page_vectors(p, &layer_words)};
     const int64_t n = l.words.n, d = l.words.dim;
     att_tensor R = {0};
     l.query = page_query(p, &l.words);

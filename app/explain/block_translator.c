@@ -14,7 +14,7 @@ enum { MAX_LAYERS = 12, MAX_TOKENS = 32 };
 /* What a variant of the model lacks. */
 enum { NOTHING, FEED_FORWARD, SELF_ATTENTION, CROSS_ATTENTION, RESIDUAL, NORM, VARIANTS };
 
-typedef struct translator_lesson {
+typedef struct translator_chapter {
     att_transformer *model;
     att_transformer_info info;
     att_encoder_decoder_info ids; /* of special tokens */
@@ -30,7 +30,7 @@ typedef struct translator_lesson {
     int32_t reads[MAX_TOKENS + 1], writes[MAX_TOKENS]; /* [rows]: the decoder's input, and the translation */
     int64_t rows;
     int lacks; /* one of the variants */
-} translator_lesson;
+} translator_chapter;
 
 /* ---- weights */
 
@@ -66,7 +66,7 @@ static att_status load(void *user, const char *name, int rank, const int64_t *di
     return att_safetensors_load(user, theirs, rank, dim, value);
 }
 
-static void make_layers(page *p, translator_lesson *l)
+static void make_layers(page *p, translator_chapter *l)
 {
     const att_transformer_info *m = &l->info;
     att_ctx *ctx = p->ctx;
@@ -99,7 +99,7 @@ static void make_layers(page *p, translator_lesson *l)
         l->projection.weight = l->embedding->weight;
 }
 
-static void open_model(page *p, translator_lesson *l, const char *folder)
+static void open_model(page *p, translator_chapter *l, const char *folder)
 {
     char path[sizeof(att_model_path) + sizeof "/model.safetensors"];
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
@@ -118,7 +118,7 @@ static void open_model(page *p, translator_lesson *l, const char *folder)
         p->status = att_tape_new(p->ctx, NULL, &l->tape);
 }
 
-static void close_model(translator_lesson *l)
+static void close_model(translator_chapter *l)
 {
     if (l->tokenizer)
         att_tokens_free(l->tokenizer, &l->source);
@@ -145,7 +145,7 @@ static int64_t count_file(page *p, const att_safetensors *file)
     return sum;
 }
 
-static void sizes(page *p, const translator_lesson *l)
+static void sizes(page *p, const translator_chapter *l)
 {
     const att_transformer_info *m = &l->info;
     const int64_t d = m->hidden, h = m->encoder_heads;
@@ -179,25 +179,25 @@ static void sizes(page *p, const translator_lesson *l)
 /* ---- a pass, with parts left out */
 
 /* norm(x + f) */
-static att_var *add_and_norm(const translator_lesson *l, const att_nn_norm *n, att_var *x, att_var *f)
+static att_var *add_and_norm(const translator_chapter *l, const att_nn_norm *n, att_var *x, att_var *f)
 {
     att_var *sum = !f ? x : l->lacks == RESIDUAL ? f : att_add(l->tape, x, f);
     return l->lacks == NORM ? sum : att_nn_norm_apply(l->tape, n, sum);
 }
 
-static att_var *feed_forward(const translator_lesson *l, const att_nn_feed_forward *f, att_var *x)
+static att_var *feed_forward(const translator_chapter *l, const att_nn_feed_forward *f, att_var *x)
 {
     return l->lacks == FEED_FORWARD ? NULL : att_nn_feed_forward_apply(l->tape, f, x, NULL, NULL);
 }
 
-static att_var *encoder_layer(const translator_lesson *l, const att_nn_encoder_layer *layer, att_var *x)
+static att_var *encoder_layer(const translator_chapter *l, const att_nn_encoder_layer *layer, att_var *x)
 {
     att_var *a = l->lacks == SELF_ATTENTION ? NULL : att_nn_attention_apply(l->tape, layer->attention, x, NULL);
     x = add_and_norm(l, layer->attention_norm, x, a);
     return add_and_norm(l, layer->feed_forward_norm, x, feed_forward(l, layer->feed_forward, x));
 }
 
-static att_var *decoder_layer(const translator_lesson *l, const att_nn_decoder_layer *layer, att_var *source,
+static att_var *decoder_layer(const translator_chapter *l, const att_nn_decoder_layer *layer, att_var *source,
                               att_var *x)
 {
     const int64_t to[] = {0, l->rows}, from[] = {0, l->source.count};
@@ -210,7 +210,7 @@ static att_var *decoder_layer(const translator_lesson *l, const att_nn_decoder_l
     return add_and_norm(l, layer->feed_forward_norm, x, feed_forward(l, layer->feed_forward, x));
 }
 
-static att_var *embed(const translator_lesson *l, const int32_t *ids, int64_t n)
+static att_var *embed(const translator_chapter *l, const int32_t *ids, int64_t n)
 {
     const int64_t offsets[] = {0, n};
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = 1};
@@ -218,7 +218,7 @@ static att_var *embed(const translator_lesson *l, const int32_t *ids, int64_t n)
     return att_sinusoidal(l->tape, att_scale(l->tape, x, sqrtf((float)l->info.hidden)), &at, NULL);
 }
 
-static att_var *encode(const translator_lesson *l)
+static att_var *encode(const translator_chapter *l)
 {
     att_var *x = embed(l, l->source.ids, l->source.count);
     for (int64_t i = 0; i < l->info.encoder_layers; i++)
@@ -227,7 +227,7 @@ static att_var *encode(const translator_lesson *l)
 }
 
 /* The words that are read after the first `layers` layers of the decoder. */
-static att_var *decode(const translator_lesson *l, int64_t layers)
+static att_var *decode(const translator_chapter *l, int64_t layers)
 {
     att_var *source = encode(l), *x = embed(l, l->reads, l->rows);
     for (int64_t i = 0; i < layers; i++)
@@ -236,7 +236,7 @@ static att_var *decode(const translator_lesson *l, int64_t layers)
 }
 
 /* Logits [rows, vocabulary] of the next token after the first `layers` layers; valid until the tape is reset. */
-static const float *logits(page *p, const translator_lesson *l, int64_t layers)
+static const float *logits(page *p, const translator_chapter *l, int64_t layers)
 {
     att_tensor Y = {0};
     if (p->status == ATT_OK)
@@ -246,7 +246,7 @@ static const float *logits(page *p, const translator_lesson *l, int64_t layers)
 }
 
 /* log softmax(y)_id */
-static double log_probability(const translator_lesson *l, const float *y /* [vocabulary] */, int32_t id)
+static double log_probability(const translator_chapter *l, const float *y /* [vocabulary] */, int32_t id)
 {
     double max = -INFINITY, sum = 0;
     for (int64_t i = 0; i < l->info.target_vocabulary; i++)
@@ -256,7 +256,7 @@ static double log_probability(const translator_lesson *l, const float *y /* [voc
     return y[id] - max - log(sum);
 }
 
-static int32_t likeliest(const translator_lesson *l, const float *y /* [vocabulary] */)
+static int32_t likeliest(const translator_chapter *l, const float *y /* [vocabulary] */)
 {
     int32_t best = 0;
     for (int32_t i = 1; i < l->info.target_vocabulary; i++)
@@ -264,7 +264,7 @@ static int32_t likeliest(const translator_lesson *l, const float *y /* [vocabula
     return best;
 }
 
-static const char *name_of(const translator_lesson *l, int32_t id)
+static const char *name_of(const translator_chapter *l, int32_t id)
 {
     const char *token = att_tokenizer_token(l->tokenizer, id);
     return token ? token : "?";
@@ -295,7 +295,7 @@ static double active(page *p, att_tape *t, att_var *h)
     return all > 0 ? 100 * (double)count / (double)all : 0;
 }
 
-static void print_tokens(page *p, const translator_lesson *l, const int32_t *ids, int64_t n)
+static void print_tokens(page *p, const translator_chapter *l, const int32_t *ids, int64_t n)
 {
     char line[512];
     size_t used = 0;
@@ -304,7 +304,7 @@ static void print_tokens(page *p, const translator_lesson *l, const int32_t *ids
     page_line(p, "%s", line);
 }
 
-static void encoder(page *p, translator_lesson *l)
+static void encoder(page *p, translator_chapter *l)
 {
     att_tape *t = l->tape;
     const int64_t n = l->source.count, layers = l->info.encoder_layers, offsets[] = {0, n};
@@ -356,7 +356,7 @@ static void encoder(page *p, translator_lesson *l)
 /* ---- the decoder */
 
 /* Translates by the likeliest token, again and again. */
-static void translate(page *p, translator_lesson *l)
+static void translate(page *p, translator_chapter *l)
 {
     const int64_t vocabulary = l->info.target_vocabulary;
     l->reads[0] = (int32_t)l->ids.start;
@@ -374,7 +374,7 @@ static void translate(page *p, translator_lesson *l)
 }
 
 /* "▁book 0.98", padded to 16 columns. */
-static void put_token(char text[64], const translator_lesson *l, const float *y /* [vocabulary] */)
+static void put_token(char text[64], const translator_chapter *l, const float *y /* [vocabulary] */)
 {
     const int32_t best = likeliest(l, y);
     const char *name = name_of(l, best);
@@ -383,7 +383,7 @@ static void put_token(char text[64], const translator_lesson *l, const float *y 
 }
 
 /* What the final projection makes of the words after each layer. */
-static void layer_by_layer(page *p, translator_lesson *l)
+static void layer_by_layer(page *p, translator_chapter *l)
 {
     const int64_t vocabulary = l->info.target_vocabulary, layers = l->info.decoder_layers;
     const float *y[MAX_LAYERS] = {0};
@@ -426,7 +426,7 @@ static void layer_by_layer(page *p, translator_lesson *l)
 
 /* ---- what each part is worth */
 
-static void part_by_part(page *p, translator_lesson *l)
+static void part_by_part(page *p, translator_chapter *l)
 {
     static const char *const names[VARIANTS] = {"all parts",          "no feed-forward", "no self-attention",
                                                 "no cross-attention", "no residual",     "no layer norm"};
@@ -463,7 +463,7 @@ static void part_by_part(page *p, translator_lesson *l)
 void block_translator(page *p)
 {
     static const char sentence[] = "Sie liest ein Buch.";
-    translator_lesson l = {.info = {.size = sizeof l.info}, .ids = {.size = sizeof l.ids}};
+    translator_chapter l = {.info = {.size = sizeof l.info}, .ids = {.size = sizeof l.ids}};
     att_model_path folder;
     if (p->status)
         return;

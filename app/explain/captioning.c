@@ -1,4 +1,4 @@
-/* Captions of a picture: one vector for all of it, then attention to the places of a grid, word by word. */
+/* Captions of a picture: one vector for all of it, then attention to the locations of a grid, word by word. */
 // order: 95
 #include "captioning.h"
 #include "layer.h"
@@ -16,7 +16,7 @@ enum { LABEL = 64, BEST = 3 }; /* BEST: words that are printed */
 /* ---- tables */
 
 /* "h_2,3" */
-static const char *name_at(char out[LABEL], const captioning_lesson *l, const char *name, int64_t i)
+static const char *name_at(char out[LABEL], const captioning_chapter *l, const char *name, int64_t i)
 {
     snprintf(out, LABEL, "%s_%" PRId64 ",%" PRId64, name, i / l->m.grid[1] + 1, i % l->m.grid[1] + 1);
     return out;
@@ -31,7 +31,7 @@ static const char *name_of(char out[LABEL], const char *name, int64_t i)
 
 /* ---- the grid */
 
-static void introduce(page *p, const captioning_lesson *l)
+static void introduce(page *p, const captioning_chapter *l)
 {
     const att_caption_model_info *i = &l->m.info;
     page_title(p, (text){"Captions of a picture", "画像キャプション"});
@@ -40,7 +40,7 @@ static void introduce(page *p, const captioning_lesson *l)
         (text){"A network writes a sentence about a picture: convolutions read the picture, a GRU writes the "
                "words, one after another. First from one vector for the whole picture, then with attention, where "
                "each word gets a vector of its own. All on a model's own weights, number by number. The model: a "
-               "grid of H x W = %" PRId64 " x %" PRId64 " places, states of D_h = %" PRId64 " numbers, %" PRId64
+               "grid of H x W = %" PRId64 " x %" PRId64 " locations, states of D_h = %" PRId64 " numbers, %" PRId64
                " words. Where several numbers follow a name, they are the first of its row. Rows and columns of "
                "the grid are counted from 1. (The same story of translations, with measurements: `attend explain "
                "fixed-context`.)",
@@ -53,7 +53,7 @@ static void introduce(page *p, const captioning_lesson *l)
         i->grid[0], i->grid[1], i->hidden, i->words);
 }
 
-static void picture(page *p, captioning_lesson *l)
+static void picture(page *p, captioning_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const char *path = p->picture;
@@ -78,12 +78,13 @@ static void picture(page *p, captioning_lesson *l)
         l->x = pixels;
 }
 
-static void grid(page *p, captioning_lesson *l)
+static void grid(page *p, captioning_chapter *l)
 {
     att_tape *t = l->tape;
     const att_caption_model_info *i = &l->m.info;
     const captioning_stage *stage = l->m.stage;
-    const int64_t stages = l->m.stages, places = l->m.places, d = i->hidden, middle = places / 2 + i->grid[1] / 2;
+    const int64_t stages = l->m.stages, locations = l->m.locations, d = i->hidden,
+                  middle = locations / 2 + i->grid[1] / 2;
     const att_nn_linear *project = l->m.project;
     const att_pool_options halves = {.size = sizeof halves, .kernel = {2, 2}};
     att_tensor Pixels = {0}, X = {0}, H = {0};
@@ -96,7 +97,7 @@ static void grid(page *p, captioning_lesson *l)
     page_print(p,
                (text){"%" PRId64 " stages of convolutions halve rows and columns: from (%" PRId64 ", %" PRId64
                       ", %" PRId64 ") to (H, W, D_x) = (%" PRId64 ", %" PRId64 ", %" PRId64
-                      "). Then a matrix and tanh make of each place the D_h numbers that the writer gets to see.",
+                      "). Then a matrix and tanh make of each location the D_h numbers that the writer gets to see.",
                       "畳み込みの段が%" PRId64 "段あり、段ごとに行と列が半分になります。形は、(%" PRId64 ", %" PRId64
                       ", %" PRId64 ")から(H, W, D_x) = (%" PRId64 ", %" PRId64 ", %" PRId64
                       ")に変わります。そのあと、行列とtanhが、位置ごとにD_h個の数を作ります。"
@@ -112,24 +113,24 @@ static void grid(page *p, captioning_lesson *l)
             y = att_nn_conv_apply(t, stage[s].conv[1], x);
             y = att_nn_batch_norm_apply(t, stage[s].norm[1], y, false);
             x = att_add(t, x, att_activate(t, y, ATT_RELU));
-        } x = att_reshape(t, x, 2, (const int64_t[]){places, -1});
+        } x = att_reshape(t, x, 2, (const int64_t[]){locations, -1});
         h = att_nn_linear_apply(t, project, x, ATT_TANH, NULL););
     CALL(p, att_var_value(t, x, &X));
     CALL(p, att_var_value(t, h, &H));
-    l->x = page_floats(p, places * i->features), l->h = page_floats(p, places * d);
+    l->x = page_floats(p, locations * i->features), l->h = page_floats(p, locations * d);
     if (p->status != ATT_OK)
         return;
-    memcpy(l->x, X.data, (size_t)(places * i->features) * sizeof *l->x);
-    memcpy(l->h, H.data, (size_t)(places * d) * sizeof *l->h);
+    memcpy(l->x, X.data, (size_t)(locations * i->features) * sizeof *l->x);
+    memcpy(l->h, H.data, (size_t)(locations * d) * sizeof *l->h);
     att_tape_reset(t);
     page_rows(p,
               (const char *const[]){name_at(name[0], l, "h", 0), name_at(name[1], l, "h", middle),
-                                    name_at(name[2], l, "h", places - 1)},
-              (const float *const[]){l->h, l->h + middle * d, l->h + (places - 1) * d}, 3, d);
+                                    name_at(name[2], l, "h", locations - 1)},
+              (const float *const[]){l->h, l->h + middle * d, l->h + (locations - 1) * d}, 3, d);
     const int64_t field = 1 + 7 * ((1 << stages) - 1);
     page_print(
         p,
-        (text){"A place is not a tile of the picture: each convolution takes in what is around, in the end up to "
+        (text){"A location is not a tile of the picture: each convolution takes in what is around, in the end up to "
                "%" PRId64 " x %" PRId64 " pixels, of which those in the middle count most.",
                "一つの位置は、画像を切り分けた一枚ではありません。畳み込みのたびに周りの値を取り込むので、"
                "最後には最大%" PRId64 " x %" PRId64
@@ -139,26 +140,26 @@ static void grid(page *p, captioning_lesson *l)
 
 /* ---- one vector */
 
-static void one_vector(page *p, captioning_lesson *l)
+static void one_vector(page *p, captioning_chapter *l)
 {
     att_tape *t = l->tape;
-    const int64_t d = l->m.info.hidden, places = l->m.places;
+    const int64_t d = l->m.info.hidden, locations = l->m.locations;
     const att_nn_linear *bridge = l->m.bridge;
-    att_tensor H = page_matrix(p, l->h, places, d), C = {0}, S = {0};
+    att_tensor H = page_matrix(p, l->h, locations, d), C = {0}, S = {0};
     att_var *c, *s;
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"One vector for the picture", "画像全体を表す一つのベクトル"});
     page_print(
         p,
-        (text){"The simplest writer gets one vector c, here the mean of all places, and begins with a state s_0 "
+        (text){"The simplest writer gets one vector c, here the mean of all locations, and begins with a state s_0 "
                "that a layer makes of it. (The source writes c = h_0, since it calls the writer's states h; here "
                "these are s, and h is the grid.) H W D_h = %" PRId64 " numbers become %" PRId64 ":",
                "いちばん簡単な作りでは、文を書く側は一つのベクトルcだけを受け取ります。ここでは、全部の位置の平均"
                "です。そこから一つの層が最初の状態s_0を作ります。（出典は、書く側の状態をhと呼び、c = h_0と"
                "書いています。ここでは状態をsとし、hはグリッドとします。）H W D_h = %" PRId64 "個の数が、%" PRId64
                "個になります。"},
-        places * d, d);
+        locations * d, d);
     page_formula(p, "c = 1 / (H W) Σ_ij h_ij    s_0 = tanh(c W + b)");
     LOOP(p, c = att_mean(t, att_constant(t, &H), 0); c = att_reshape(t, c, 2, (const int64_t[]){1, -1});
          s = att_nn_linear_apply(t, bridge, c, ATT_TANH, NULL););
@@ -172,20 +173,21 @@ static void one_vector(page *p, captioning_lesson *l)
     att_tape_reset(t);
 }
 
-static void what_is_lost(page *p, const captioning_lesson *l)
+static void what_is_lost(page *p, const captioning_chapter *l)
 {
-    const int64_t d = l->m.info.hidden, places = l->m.places;
-    float *mirrored = page_floats(p, places * d), *mean = page_floats(p, d);
+    const int64_t d = l->m.info.hidden, locations = l->m.locations;
+    float *mirrored = page_floats(p, locations * d), *mean = page_floats(p, d);
     page_step(p, (text){"What it cannot tell", "一つのベクトルでは伝わらないこと"});
-    page_print(p, (text){"Exchange left and right in the grid: place (i, j) gets the vector of (i, W + 1 - j). Other "
-                         "vectors in all places, and the same mean:",
-                         "グリッドの左右を入れ替えてみます。位置(i, j)に、(i, W + 1 - j)のベクトルを置きます。"
-                         "どの位置のベクトルも変わりますが、平均は変わりません。"});
+    page_print(p,
+               (text){"Exchange left and right in the grid: location (i, j) gets the vector of (i, W + 1 - j). Other "
+                      "vectors in all locations, and the same mean:",
+                      "グリッドの左右を入れ替えてみます。位置(i, j)に、(i, W + 1 - j)のベクトルを置きます。"
+                      "どの位置のベクトルも変わりますが、平均は変わりません。"});
     if (p->status != ATT_OK)
         return;
     captioning_mirror(&l->m, l->h, d, mirrored);
-    for (int64_t i = 0; i < places * d; i++)
-        mean[i % d] += mirrored[i] / (float)places;
+    for (int64_t i = 0; i < locations * d; i++)
+        mean[i % d] += mirrored[i] / (float)locations;
     page_agree(p, (text){"c of the grid, and of its mirror image", "もとのグリッドのcと、左右を入れ替えたグリッドのc"},
                l->mean, mean, d);
     page_print(
@@ -202,31 +204,31 @@ static void what_is_lost(page *p, const captioning_lesson *l)
                "自分の位置を特徴に書き込むことを覚えるかもしれません。しかし、シャツの色や三人目の帽子のように、"
                "文に出てくるかもしれないことすべてが、この%1$" PRId64
                "個の数を分け合うのです。cを広くすれば入る量は増えますが、その広さはどの画像でも同じです。"},
-        d, places * d, (places - 1) * d);
+        d, locations * d, (locations - 1) * d);
 }
 
 /* ---- attention, for one word */
 
 /* Fills l->record and l->shown. */
-static void record(page *p, captioning_lesson *l)
+static void record(page *p, captioning_chapter *l)
 {
-    const int64_t n = l->caption.count, d = l->m.info.hidden, places = l->m.places;
-    const att_tensor H = page_matrix(p, l->h, places, d);
+    const int64_t n = l->caption.count, d = l->m.info.hidden, locations = l->m.locations;
+    const att_tensor H = page_matrix(p, l->h, locations, d);
     double narrowest = INFINITY;
     l->record = (captioning_record){.s = page_floats(p, n * d),
-                                    .e = page_floats(p, n * places),
-                                    .a = page_floats(p, n * places),
+                                    .e = page_floats(p, n * locations),
+                                    .a = page_floats(p, n * locations),
                                     .gate = page_floats(p, n)};
     if (p->status == ATT_OK)
         p->status = captioning_write(l->tape, &l->m, &H, l->caption.ids, n, &l->record);
     for (int64_t i = 0; i < n && p->status == ATT_OK; i++) {
-        const double bits = numbers_entropy(l->record.a + i * places, places);
+        const double bits = numbers_entropy(l->record.a + i * locations, locations);
         if (bits < narrowest)
             narrowest = bits, l->shown = i;
     }
 }
 
-static void caption(page *p, captioning_lesson *l)
+static void caption(page *p, captioning_chapter *l)
 {
     const att_caption_model *model = p->captioner->model;
     const att_image image = l->opened;
@@ -258,9 +260,9 @@ static void caption(page *p, captioning_lesson *l)
 static const float *value_of(const att_param *w) { return att_param_value(w)->data; }
 
 /* The first numbers of the largest score's sum. */
-static void print_largest(page *p, const captioning_lesson *l)
+static void print_largest(page *p, const captioning_chapter *l)
 {
-    const int64_t d = l->m.info.hidden, at = numbers_largest(l->e, l->m.places);
+    const int64_t d = l->m.info.hidden, at = numbers_largest(l->e, l->m.locations);
     const float *q = l->q, *k = l->k + at * d, *v = value_of(l->m.score);
     char name[LABEL];
     float *sum = page_floats(p, d), *product = page_floats(p, d);
@@ -271,7 +273,7 @@ static void print_largest(page *p, const captioning_lesson *l)
         product[c] = v[c] * sum[c];
     }
     page_print(p,
-               (text){"The place with the largest score is in row %" PRId64 ", column %" PRId64
+               (text){"The location with the largest score is in row %" PRId64 ", column %" PRId64
                       ". The first of the %" PRId64 " products whose sum it is:",
                       "スコアがいちばん大きいのは、%" PRId64 "行%" PRId64 "列目の位置です。%" PRId64
                       "個の積の和になっています。その先頭は次のとおりです。"},
@@ -280,10 +282,10 @@ static void print_largest(page *p, const captioning_lesson *l)
               (const float *const[]){q, k, sum, v, product}, 5, d);
 }
 
-static void scores(page *p, captioning_lesson *l)
+static void scores(page *p, captioning_chapter *l)
 {
     att_ctx *ctx = p->ctx;
-    const int64_t n = l->m.places, d = l->m.info.hidden;
+    const int64_t n = l->m.locations, d = l->m.info.hidden;
     att_tensor S = page_matrix(p, l->record.s + l->shown * d, 1, d), H = page_matrix(p, l->h, n, d), Q, K;
     att_tensor W_q = page_matrix(p, value_of(l->m.query->weight), d, d);
     att_tensor W_h = page_matrix(p, value_of(l->m.key->weight), d, d);
@@ -293,13 +295,13 @@ static void scores(page *p, captioning_lesson *l)
     if (p->status != ATT_OK)
         return;
     page_step(p, (text){"Its scores", "この単語のスコア"});
-    page_print(p,
-               (text){"How well does each place fit the state s_t-1, which knows the words so far? The source lets a "
-                      "multilayer perceptron say so, f_att; this is the additive score of Bahdanau and others (`attend "
-                      "explain scores` has more of it). The state makes a query, each place a key.",
-                      "それぞれの位置は、ここまでの単語を知っている状態s_t-1に、どれだけ合うでしょうか。"
-                      "出典では、多層パーセプトロンf_attがそれを計算します。Bahdanauらの加法スコアです（くわしくは"
-                      "`attend explain scores`にあります）。状態がクエリを作り、それぞれの位置がキーを作ります。"});
+    page_print(
+        p, (text){"How well does each location fit the state s_t-1, which knows the words so far? The source lets a "
+                  "multilayer perceptron say so, f_att; this is the additive score of Bahdanau and others (`attend "
+                  "explain scores` has more of it). The state makes a query, each location a key.",
+                  "それぞれの位置は、ここまでの単語を知っている状態s_t-1に、どれだけ合うでしょうか。"
+                  "出典では、多層パーセプトロンf_attがそれを計算します。Bahdanauらの加法スコアです（くわしくは"
+                  "`attend explain scores`にあります）。状態がクエリを作り、それぞれの位置がキーを作ります。"});
     page_formula(p, "e_t,ij = f_att(s_t-1, h_ij) = v · tanh(q + k_ij)");
     page_formula(p, "q = s_t-1 W_q    k_ij = h_ij W_h");
     CALL(p, att_tensor_matmul(ctx, &S, &W_q, true, &Q));
@@ -309,15 +311,15 @@ static void scores(page *p, captioning_lesson *l)
     print_largest(p, l);
 }
 
-static void weights(page *p, captioning_lesson *l)
+static void weights(page *p, captioning_chapter *l)
 {
     att_ctx *ctx = p->ctx;
-    const int64_t n = l->m.places;
+    const int64_t n = l->m.locations;
     att_tensor E = page_matrix(p, l->e, 1, n), A;
     float sum = 0, *a = l->a = page_zeros(p, 1, n, &A);
     page_step(p, (text){"Its weights", "この単語の重み"});
     page_print(p,
-               (text){"One softmax over all H W = %" PRId64 " places, over rows and columns together, makes weights "
+               (text){"One softmax over all H W = %" PRId64 " locations, over rows and columns together, makes weights "
                       "whose sum is 1. In percent:",
                       "行と列を合わせた、H W = %" PRId64
                       "個の位置全部にわたって、一度にsoftmaxを計算します。重みの合計は1になります。単位は%%です。"},
@@ -331,10 +333,10 @@ static void weights(page *p, captioning_lesson *l)
     page_line(p, "Σ a = %.4f", sum);
 }
 
-static void context(page *p, captioning_lesson *l)
+static void context(page *p, captioning_chapter *l)
 {
     att_ctx *ctx = p->ctx;
-    const int64_t n = l->m.places, d = l->m.info.hidden;
+    const int64_t n = l->m.locations, d = l->m.info.hidden;
     att_tensor A = page_matrix(p, l->a, 1, n), H = page_matrix(p, l->h, n, d), C;
     float *fused = page_floats(p, d);
     att_tensor q = layer_heads(p, l->q, 1, 1, 1, d), k = layer_heads(p, l->k, 1, 1, n, d);
@@ -346,9 +348,9 @@ static void context(page *p, captioning_lesson *l)
         return;
     page_step(p, (text){"Its context", "この単語のコンテキスト"});
     page_print(p,
-               (text){"Each weight times the whole vector of its place, and the %" PRId64 " vectors added up. (The "
+               (text){"Each weight times the whole vector of its location, and the %" PRId64 " vectors added up. (The "
                       "source multiplies weights and features element by element; but a weight is one number, and a "
-                      "place has %" PRId64 ".) Beside it the one vector c, which has the same weight for all:",
+                      "location has %" PRId64 ".) Beside it the one vector c, which has the same weight for all:",
                       "それぞれの重みを、その位置のベクトル全体に掛け、%" PRId64
                       "個のベクトルを足します。（出典は、重みと特徴を「要素ごとに掛け合わせ」としていますが、"
                       "重みは一つの数で、位置には%" PRId64 "個の数があります。）すべての位置を"
@@ -366,7 +368,7 @@ static void context(page *p, captioning_lesson *l)
     page_agree_roughly(p, (text){"c_t and att_attention", "c_tとatt_attention"}, l->c, fused, d);
 }
 
-static void gate(page *p, const captioning_lesson *l)
+static void gate(page *p, const captioning_chapter *l)
 {
     char name[LABEL];
     if (!l->m.gate)
@@ -380,7 +382,7 @@ static void gate(page *p, const captioning_lesson *l)
     page_table(p, (const char *const[]){name_of(name, "β", l->shown + 1)}, 1, NULL, 1, l->record.gate + l->shown);
 }
 
-static void next_word(page *p, const captioning_lesson *l)
+static void next_word(page *p, const captioning_chapter *l)
 {
     att_tape *t = l->tape;
     const int64_t d = l->m.info.hidden, E = l->m.embedding, words = l->m.vocabulary, at = l->shown;
@@ -423,7 +425,7 @@ static void next_word(page *p, const captioning_lesson *l)
     att_tape_reset(t);
 }
 
-static void one_word(page *p, captioning_lesson *l)
+static void one_word(page *p, captioning_chapter *l)
 {
     scores(p, l);
     weights(p, l);
@@ -432,7 +434,7 @@ static void one_word(page *p, captioning_lesson *l)
     next_word(p, l);
 }
 
-static void walk(page *p, captioning_lesson *l)
+static void walk(page *p, captioning_chapter *l)
 {
     introduce(p, l);
     picture(p, l);
@@ -450,7 +452,7 @@ static void walk(page *p, captioning_lesson *l)
 
 static att_status run(page *p)
 {
-    captioning_lesson l = {0};
+    captioning_chapter l = {0};
     p->status = captioning_parts_open(p->ctx, p->folder, p->captioner->model, &l.m);
     if (p->status == ATT_OK)
         p->status = att_tape_new(p->ctx, NULL, &l.tape);
@@ -465,7 +467,7 @@ static att_status run(page *p)
 }
 
 const chapter chapter_captioning = {
-    .about = {"one vector for a picture, or attention to places for each word",
+    .about = {"one vector for a picture, or attention to a grid for each word",
               "画像を一つのベクトルにするか、単語ごとに位置に注意を向けるか"},
     .run = run,
     .draws = true,

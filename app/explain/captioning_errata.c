@@ -7,7 +7,7 @@
 
 /* ---- softmax */
 
-static void direction(page *p, const captioning_lesson *l)
+static void direction(page *p, const captioning_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const int64_t T = l->caption.count, H = l->m.grid[0], W = l->m.grid[1], n = H * W;
@@ -17,7 +17,7 @@ static void direction(page *p, const captioning_lesson *l)
     float *sum = page_floats(p, 3 * T);
     if (p->status != ATT_OK)
         return;
-    page_step(p, (text){"Slip: the direction of softmax", "間違い：softmaxの方向"});
+    page_step(p, (text){"Erratum: the direction of softmax", "間違い：softmaxの方向"});
     page_print(
         p, (text){"The source applies softmax \"in the direction of columns\". That is right for its matrix e_ij, "
                   "where a row is an input and a column a query. But here E [T, H W] has a row for each word, and "
@@ -42,13 +42,13 @@ static void direction(page *p, const captioning_lesson *l)
         }
     }
     page_print(p,
-               (text){"The sum of each word's weights, over all places, by columns, and over words:",
+               (text){"The sum of each word's weights, over all locations, by columns, and over words:",
                       "単語ごとの重みの合計です。全部の位置にわたる場合、列ごとの場合、単語の方向の場合を並べます。"});
-    page_table_rounded(p, 3, names, T, (const char *const[]){"places", "columns", "words"}, 3, sum);
+    page_table_rounded(p, 3, names, T, (const char *const[]){"locations", "columns", "words"}, 3, sum);
     page_print(
         p,
         (text){"By columns each word has %" PRId64
-               " sums of 1, and must find something in every column. Over words the sums of places are 1: how "
+               " sums of 1, and must find something in every column. Over words the sums of locations are 1: how "
                "much a word gets depends on the other words, even on those that have not been written yet. "
                "Softmax goes over what is chosen from, separately for each that chooses.",
                "列ごとに計算すると、一つの単語に合計1の重みが%" PRId64
@@ -60,9 +60,9 @@ static void direction(page *p, const captioning_lesson *l)
 
 /* ---- keys and values */
 
-static void print_shapes(page *p, const captioning_lesson *l)
+static void print_shapes(page *p, const captioning_chapter *l)
 {
-    const int64_t T = l->caption.count, n = l->m.places, d = l->m.info.hidden, x = l->m.info.features;
+    const int64_t T = l->caption.count, n = l->m.locations, d = l->m.info.hidden, x = l->m.info.features;
     page_line(p, "X           N x D_x  %4" PRId64 " x %" PRId64, n, x);
     page_line(p, "Q           M x D_k  %4" PRId64 " x %" PRId64, T, d);
     page_line(p, "K           N x D_k  %4" PRId64 " x %" PRId64, n, d);
@@ -71,19 +71,19 @@ static void print_shapes(page *p, const captioning_lesson *l)
     page_line(p, "Y = A V     M x D_v  %4" PRId64 " x %" PRId64, T, d);
 }
 
-static void keys_and_values(page *p, const captioning_lesson *l)
+static void keys_and_values(page *p, const captioning_chapter *l)
 {
     att_ctx *ctx = p->ctx;
-    const int64_t n = l->m.places, d = l->m.info.hidden, x = l->m.info.features;
+    const int64_t n = l->m.locations, d = l->m.info.hidden, x = l->m.info.features;
     const float *v = att_param_value(l->m.score)->data;
     att_tensor Q = page_matrix(p, l->q, 1, d), X = page_matrix(p, l->x, n, x), E;
     page_zeros(p, 1, n, &E);
     double bound = 0;
     for (int64_t c = 0; c < d && p->status == ATT_OK; c++)
         bound += fabs(v[c]);
-    page_step(p, (text){"Slip: x instead of k and v", "間違い：kとvのかわりにx"});
+    page_step(p, (text){"Erratum: x instead of k and v", "間違い：kとvのかわりにx"});
     page_print(
-        p, (text){"In the source's general layer the N places of the picture are the inputs X, and the M states of "
+        p, (text){"In the source's general layer the N locations of the picture are the inputs X, and the M states of "
                   "the writer the queries Q. It makes keys K and values V of X, and then compares and adds up X "
                   "itself: e_ij = q_j · x_i / √D_x, y_j = Σ_i a_ij x_i. Here X are the features of the convolutions, "
                   "the values are h, and a query is made to be compared with keys, not with x:",
@@ -124,7 +124,7 @@ static void own(page *p)
     page_line(p, "attend explain captioning --model model --image photo.jpg");
 }
 
-void captioning_show_errata(page *p, captioning_lesson *l)
+void captioning_show_errata(page *p, captioning_chapter *l)
 {
     direction(p, l);
     keys_and_values(p, l);

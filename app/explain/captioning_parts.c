@@ -102,7 +102,7 @@ att_status captioning_parts_open(att_ctx *ctx, const char *folder, const att_cap
                 &m->params);
     if (e)
         return e;
-    m->grid[0] = m->info.grid[0], m->grid[1] = m->info.grid[1], m->places = m->grid[0] * m->grid[1];
+    m->grid[0] = m->info.grid[0], m->grid[1] = m->info.grid[1], m->locations = m->grid[0] * m->grid[1];
     request(m);
     return att_nn_params_status(m->params);
 }
@@ -118,12 +118,12 @@ void captioning_parts_free(captioning_parts *m)
 
 /* What attention computes for a word */
 typedef struct captioning_context {
-    att_var *e, *a; /* scores, weights [1, places] */
+    att_var *e, *a; /* scores, weights [1, locations] */
     att_var *c;     /* with the gate [1, hidden] */
     att_var *gate;  /* [1, 1], or NULL */
 } captioning_context;
 
-/* h [places, hidden], state [1, hidden]: that before the word */
+/* h [locations, hidden], state [1, hidden]: that before the word */
 static captioning_context attend(att_tape *t, const captioning_parts *m, att_var *h, att_var *state)
 {
     captioning_context x = {0};
@@ -169,8 +169,8 @@ att_status captioning_write(att_tape *t, const captioning_parts *m, const att_te
     for (int64_t i = 0; i < n && !e; i++) {
         const captioning_context x = attend(t, m, grid, s);
         e = copy(t, s, r->s + i * d, d);
-        e = e ? e : copy(t, x.e, r->e + i * m->places, m->places);
-        e = e ? e : copy(t, x.a, r->a + i * m->places, m->places);
+        e = e ? e : copy(t, x.e, r->e + i * m->locations, m->locations);
+        e = e ? e : copy(t, x.a, r->a + i * m->locations, m->locations);
         r->gate[i] = 1;
         e = e || !x.gate ? e : copy(t, x.gate, r->gate + i, 1);
         s = step(t, m, x.c, i ? ids[i - 1] : (int32_t)m->end, s);
@@ -182,7 +182,7 @@ att_status captioning_write(att_tape *t, const captioning_parts *m, const att_te
 void captioning_mirror(const captioning_parts *m, const float *a, int64_t width, float *out)
 {
     const int64_t columns = m->grid[1];
-    for (int64_t i = 0; i < m->places; i++) {
+    for (int64_t i = 0; i < m->locations; i++) {
         const int64_t from = i / columns * columns + columns - 1 - i % columns;
         memcpy(out + i * width, a + from * width, (size_t)width * sizeof *a);
     }

@@ -15,11 +15,11 @@ typedef struct captioning_stage {
 
 typedef struct captioning_parts {
     att_caption_model_info info;
-    int64_t grid[2], places;
+    int64_t grid[2], locations;
     int64_t stages, channels[CAPTIONING_MAX_STAGES]; /* of the convolutions */
     int64_t vocabulary, embedding, end;              /* end: the word before the first */
     captioning_stage stage[CAPTIONING_MAX_STAGES];
-    const att_nn_linear *project;            /* of a place: features to hidden */
+    const att_nn_linear *project;            /* of a location: features to hidden */
     const att_nn_linear *bridge;             /* the mean of the grid to the first state */
     const att_nn_linear *query, *key, *gate; /* gate: or NULL */
     att_param *score;                        /* [1, hidden] */
@@ -36,17 +36,17 @@ typedef struct captioning_parts {
 att_status captioning_parts_open(att_ctx *ctx, const char *folder, const att_caption_model *model, captioning_parts *m);
 void captioning_parts_free(captioning_parts *m);
 
-/* a [places, width] with left and right of the grid exchanged -> out */
+/* a [locations, width] with left and right of the grid exchanged -> out */
 void captioning_mirror(const captioning_parts *m, const float *a, int64_t width, float *out);
 
 /* What a caption of n words has been written from, row by row */
 typedef struct captioning_record {
     float *s;    /* the state before the word [n, hidden] */
-    float *e;    /* scores [n, places] */
-    float *a;    /* weights [n, places] */
+    float *e;    /* scores [n, locations] */
+    float *a;    /* weights [n, locations] */
     float *gate; /* [n]; 1 without one */
 } captioning_record;
-/* Computes them for the words ids [n] and the grid h [places, hidden]; r's arrays are the caller's. */
+/* Computes them for the words ids [n] and the grid h [locations, hidden]; r's arrays are the caller's. */
 att_status captioning_write(att_tape *t, const captioning_parts *m, const att_tensor *h, const int32_t *ids, int64_t n,
                             const captioning_record *r);
 

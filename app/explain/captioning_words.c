@@ -15,11 +15,11 @@
 enum { ACROSS = 74, GAP = 2, CELL = 2 }; /* characters */
 
 /* Appends row r of a word's map. */
-static void shade_row(char *line, const captioning_lesson *l, int64_t word, int64_t r, float largest)
+static void shade_row(char *line, const captioning_chapter *l, int64_t word, int64_t r, float largest)
 {
     static const char *const shades[] = {"··", "░░", "▒▒", "▓▓", "██"};
     const int64_t columns = l->m.grid[1];
-    const float *a = l->record.a + word * l->m.places + r * columns;
+    const float *a = l->record.a + word * l->m.locations + r * columns;
     for (int64_t j = 0; j < columns; j++)
         strcat(line, shades[(int)fminf(5 * a[j] / largest, 4)]);
 }
@@ -50,7 +50,7 @@ static const char *without_end(char *line)
 }
 
 /* The words [first, last) side by side */
-static void print_block(page *p, const captioning_lesson *l, int64_t first, int64_t last, int64_t width, float largest)
+static void print_block(page *p, const captioning_chapter *l, int64_t first, int64_t last, int64_t width, float largest)
 {
     char line[1024] = "", text[64];
     for (int64_t i = first; i < last; i++)
@@ -67,8 +67,8 @@ static void print_block(page *p, const captioning_lesson *l, int64_t first, int6
     }
     line[0] = '\0';
     for (int64_t i = first; i < last; i++) {
-        const float *a = l->record.a + i * l->m.places;
-        snprintf(text, sizeof text, "%.1f %%", 100 * a[numbers_largest(a, l->m.places)]);
+        const float *a = l->record.a + i * l->m.locations;
+        snprintf(text, sizeof text, "%.1f %%", 100 * a[numbers_largest(a, l->m.locations)]);
         append_field(line, text, width);
     }
     page_line(p, "%s", without_end(line));
@@ -82,7 +82,7 @@ static void print_block(page *p, const captioning_lesson *l, int64_t first, int6
     }
 }
 
-static void print_maps(page *p, const captioning_lesson *l)
+static void print_maps(page *p, const captioning_chapter *l)
 {
     const int64_t n = l->caption.count;
     int64_t width = CELL * l->m.grid[1] < 8 ? 8 : CELL * l->m.grid[1];
@@ -92,7 +92,7 @@ static void print_maps(page *p, const captioning_lesson *l)
     }
     width += GAP;
     const int64_t across = ACROSS / width;
-    const float largest = l->record.a[numbers_largest(l->record.a, n * l->m.places)];
+    const float largest = l->record.a[numbers_largest(l->record.a, n * l->m.locations)];
     for (int64_t i = 0; i < n; i += across) {
         if (i > 0)
             page_line(p, "%s", "");
@@ -102,12 +102,12 @@ static void print_maps(page *p, const captioning_lesson *l)
 
 static int draw_maps(FILE *f, const page *p, const void *drawing) { return caption_maps_svg(f, p->title, drawing); }
 
-static void draw(page *p, const captioning_lesson *l, const att_caption_attention *all)
+static void draw(page *p, const captioning_chapter *l, const att_caption_attention *all)
 {
     char about[160], seen[160];
     snprintf(
         about, sizeof about,
-        page_text(p, (text){"Attention to %d x %d places before each word", "単語ごとの、%d x %d個の位置への注意"}),
+        page_text(p, (text){"Attention to %d x %d locations before each word", "単語ごとの、%d x %d個の位置への注意"}),
         (int)l->m.grid[0], (int)l->m.grid[1]);
     snprintf(seen, sizeof seen,
              page_text(p, (text){"what the model sees: %d x %d pixels", "モデルが見る画像：%d x %d画素"}),
@@ -117,7 +117,7 @@ static void draw(page *p, const captioning_lesson *l, const att_caption_attentio
     page_drawing(p, draw_maps, &maps);
 }
 
-void captioning_show_words(page *p, captioning_lesson *l)
+void captioning_show_words(page *p, captioning_chapter *l)
 {
     const att_caption_model *model = p->captioner->model;
     const att_image image = l->opened;
@@ -144,17 +144,17 @@ void captioning_show_words(page *p, captioning_lesson *l)
     CALL(p, att_caption_attend(model, &image, ids, n, &attention));
     page_agree_roughly(
         p, (text){"The weights of all words, and the model's own", "すべての単語の重みと、モデル自身の重み"},
-        l->record.a, attention.weights, n * l->m.places);
+        l->record.a, attention.weights, n * l->m.locations);
     draw(p, l, &attention);
     att_caption_attention_free(model, &attention);
 }
 
 /* ---- order */
 
-static void order(page *p, const captioning_lesson *l)
+static void order(page *p, const captioning_chapter *l)
 {
     att_ctx *ctx = p->ctx;
-    const int64_t n = l->m.places, d = l->m.info.hidden;
+    const int64_t n = l->m.locations, d = l->m.info.hidden;
     float *h = page_floats(p, n * d), *k = page_floats(p, n * d), *c = page_floats(p, d);
     float *a = page_floats(p, n), *expected = page_floats(p, n);
     att_attention_args args = {.size = sizeof args, .n_params = 1};
@@ -168,7 +168,7 @@ static void order(page *p, const captioning_lesson *l)
     captioning_mirror(&l->m, l->h, d, h);
     captioning_mirror(&l->m, l->k, d, k);
     captioning_mirror(&l->m, l->a, 1, expected);
-    page_step(p, (text){"The order of the places", "位置の順序"});
+    page_step(p, (text){"The order of the locations", "位置の順序"});
     page_print(p,
                (text){"Left and right of the grid are exchanged once more, for word %" PRId64
                       ": keys and values are now those of P h, the query is the same.",
@@ -189,12 +189,12 @@ static void order(page *p, const captioning_lesson *l)
     page_agree_roughly(p, (text){"c_t of P h and of h", "P hのc_tとhのc_t"}, c, l->c, d);
     page_formula(p, "a_t(P h) = P a_t(h)    c_t(P h) = c_t(h)");
     page_print(
-        p, (text){"The weights move with the places: they are equivariant. The sum c_t does not notice: it is "
+        p, (text){"The weights move with the locations: they are equivariant. The sum c_t does not notice: it is "
                   "invariant. (The source says so of self-attention, which is equivariant; `attend explain "
-                  "general-layer` shows it.) So attention chooses places by what is in them, and tells as little as "
+                  "general-layer` shows it.) So attention chooses locations by what is in them, and tells as little as "
                   "the mean about where they are: that has to be in the vectors themselves, from convolutions or "
                   "from positions that are added (`attend explain positions`). What it gains over one vector is the "
-                  "choice: c_t may be nearly one place, and another one for the next word.",
+                  "choice: c_t may be nearly one location, and another one for the next word.",
                   "重みは、位置と一緒に動きます。これが同変です。一方、和であるc_tは変わりません。これが不変です。"
                   "（出典は自己注意を「順序不変」としていますが、自己注意は同変です。`attend explain general-layer`で"
                   "示します。）ですから、注意が位置を選ぶ手がかりは、そこに何があるかだけです。それがどこにあるかは、"
@@ -204,24 +204,24 @@ static void order(page *p, const captioning_lesson *l)
                   "次の単語では別の位置に移れます。"});
 }
 
-/* ---- sums of places */
+/* ---- sums of locations */
 
-static void sums(page *p, const captioning_lesson *l)
+static void sums(page *p, const captioning_chapter *l)
 {
-    const int64_t n = l->caption.count, places = l->m.places;
-    const double even = (double)n / (double)places;
-    float *sum = page_floats(p, places);
+    const int64_t n = l->caption.count, locations = l->m.locations;
+    const double even = (double)n / (double)locations;
+    float *sum = page_floats(p, locations);
     double penalty = 0;
     if (p->status != ATT_OK)
         return;
-    for (int64_t i = 0; i < n * places; i++)
-        sum[i % places] += l->record.a[i];
-    for (int64_t i = 0; i < places; i++)
+    for (int64_t i = 0; i < n * locations; i++)
+        sum[i % locations] += l->record.a[i];
+    for (int64_t i = 0; i < locations; i++)
         penalty += (1 - (double)sum[i]) * (1 - (double)sum[i]);
     page_step(p, (text){"What each place gets", "位置ごとの合計"});
     page_print(
         p,
-        (text){"Softmax makes the weights of each word sum to 1. What a place gets from all words together is "
+        (text){"Softmax makes the weights of each word sum to 1. What a location gets from all words together is "
                "free; only the mean is fixed, T / (H W) = %.2f, for T = %" PRId64 " words. Σ_t a_t,ij:",
                "softmaxによって、重みの合計は単語ごとに1になります。しかし、一つの位置が全部の単語から受け取る"
                "重みの合計は、決まっていません。決まっているのはその平均だけで、T / (H W) = %.2fです（Tは単語の数で、"
@@ -230,20 +230,20 @@ static void sums(page *p, const captioning_lesson *l)
     page_grid(p, sum, l->m.grid, 1, 2);
     page_print(
         p,
-        (text){"Xu and others (2015) add a penalty to the loss, so that no place is left out, and call it "
-               "doubly stochastic attention: over the places exactly, over the words nearly (`attend train "
-               "caption --doubly-stochastic λ`). Here it is %.2f λ. With fewer words than places the sums cannot "
+        (text){"Xu and others (2015) add a penalty to the loss, so that no location is left out, and call it "
+               "doubly stochastic attention: over the locations exactly, over the words nearly (`attend train "
+               "caption --doubly-stochastic λ`). Here it is %.2f λ. With fewer words than locations the sums cannot "
                "all be 1; the least penalty is that of equal sums, %.2f λ.",
                "Xuら（2015年）は、どの位置も取り残されないように、損失にペナルティを加え、二重に確率的な注意（doubly "
                "stochastic attention）と呼びました。重みの合計は、位置にわたっては正確に1、単語にわたってもほぼ1に"
                "なります（`attend train caption --doubly-stochastic λ`）。ここでは、ペナルティは%.2f λです。単語の数が"
                "位置の数より少なければ、合計をどこも1にすることはできません。ペナルティが最小になるのは、合計がどこも"
                "等しいときで、%.2f λです。"},
-        penalty, (double)places * (1 - even) * (1 - even));
+        penalty, (double)locations * (1 - even) * (1 - even));
     page_formula(p, "λ Σ_ij (1 - Σ_t a_t,ij)²");
 }
 
-void captioning_show_limits(page *p, captioning_lesson *l)
+void captioning_show_limits(page *p, captioning_chapter *l)
 {
     order(p, l);
     sums(p, l);

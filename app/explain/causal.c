@@ -9,22 +9,22 @@
 
 enum { SEED = 123, OUT = CAUSAL_OUT, BATCH = 2 };
 
-typedef struct causal_lesson {
+typedef struct causal_chapter {
     layer of;
     float *s;    /* scores [n, n], all of them */
     float *w;    /* weights [n, n], causal */
     float *c;    /* contexts [n, OUT], causal */
     float *both; /* contexts [BATCH, n, OUT] */
     att_tensor S, W, C;
-} causal_lesson;
+} causal_chapter;
 
-static void square(page *p, const causal_lesson *l, const float *a /* [n, n] */)
+static void square(page *p, const causal_chapter *l, const float *a /* [n, n] */)
 {
     page_table(p, l->of.words.labels, l->of.words.n, l->of.words.labels, l->of.words.n, a);
 }
 
 /* With the sums of the rows. */
-static void square_and_sums(page *p, const causal_lesson *l, const float *w /* [n, n] */)
+static void square_and_sums(page *p, const causal_chapter *l, const float *w /* [n, n] */)
 {
     int64_t n = l->of.words.n;
     const char *names[VECTORS_MAX + 1];
@@ -42,7 +42,7 @@ static void square_and_sums(page *p, const causal_lesson *l, const float *w /* [
 }
 
 /* A copy of the scores to be modified. */
-static float *copy_scores(page *p, const causal_lesson *l, att_tensor *view)
+static float *copy_scores(page *p, const causal_chapter *l, att_tensor *view)
 {
     int64_t n = l->of.words.n;
     float *s = page_zeros(p, n, n, view);
@@ -51,7 +51,7 @@ static float *copy_scores(page *p, const causal_lesson *l, att_tensor *view)
     return s;
 }
 
-static void introduce(page *p, causal_lesson *l)
+static void introduce(page *p, causal_chapter *l)
 {
     const vectors *v = &l->of.words;
     page_title(p, (text){"Causal attention: hiding the future", "因果的注意：未来を隠す"});
@@ -67,7 +67,7 @@ static void introduce(page *p, causal_lesson *l)
     layer_print(p, &l->of);
 }
 
-static void scores(page *p, causal_lesson *l)
+static void scores(page *p, causal_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -83,7 +83,7 @@ static void scores(page *p, causal_lesson *l)
     square(p, l, s);
 }
 
-static void before_softmax(page *p, causal_lesson *l)
+static void before_softmax(page *p, causal_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const layer *of = &l->of;
@@ -109,7 +109,7 @@ static void before_softmax(page *p, causal_lesson *l)
 }
 
 /* The same with a row for each key. */
-static void keys_in_rows(page *p, const causal_lesson *l)
+static void keys_in_rows(page *p, const causal_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -142,7 +142,7 @@ static void keys_in_rows(page *p, const causal_lesson *l)
                       "行がクエリの行列に同じマスクを使うと、どの単語にも、自分と未来だけが見えることになります。"});
 }
 
-static void after_softmax(page *p, causal_lesson *l)
+static void after_softmax(page *p, causal_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -174,7 +174,7 @@ static void after_softmax(page *p, causal_lesson *l)
 }
 
 /* The same repair if the last word, which is masked for all others, has a high score. */
-static void leak(page *p, causal_lesson *l)
+static void leak(page *p, causal_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -206,7 +206,7 @@ static void leak(page *p, causal_lesson *l)
                          "softmaxの前にマスクすれば、そこに何があっても、何も変わりません。"});
 }
 
-static void largest_number(page *p, causal_lesson *l)
+static void largest_number(page *p, causal_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -229,7 +229,7 @@ static void largest_number(page *p, causal_lesson *l)
     page_table(p, l->of.words.labels, n, NULL, OUT, c);
 }
 
-static void zero_times_infinity(page *p, causal_lesson *l)
+static void zero_times_infinity(page *p, causal_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -271,7 +271,7 @@ static att_tensor repeat(page *p, const float *a, int64_t n)
     return t;
 }
 
-static void print_batch(page *p, const causal_lesson *l)
+static void print_batch(page *p, const causal_chapter *l)
 {
     static const char *const names[] = {"1st: c_1", "c_2", "2nd: c_1", "c_2"};
     int64_t n = l->of.words.n, width = BATCH * OUT;
@@ -281,7 +281,7 @@ static void print_batch(page *p, const causal_lesson *l)
     page_table(p, l->of.words.labels, n, names, width, rows);
 }
 
-static void in_one_call(page *p, causal_lesson *l)
+static void in_one_call(page *p, causal_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -314,7 +314,7 @@ static void in_one_call(page *p, causal_lesson *l)
                              "未来は、計算してから隠すのではなく、計算しないのです。"});
 }
 
-static void shorter(page *p, causal_lesson *l)
+static void shorter(page *p, causal_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n, m = n > 2 ? n - 2 : n, lengths[] = {n, m};
@@ -361,7 +361,7 @@ static void shorter(page *p, causal_lesson *l)
 
 /* ---- the caller's own mask */
 
-static void padding(page *p, causal_lesson *l)
+static void padding(page *p, causal_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const layer *of = &l->of;
@@ -415,7 +415,7 @@ static void padding(page *p, causal_lesson *l)
     att_plan_free(plan);
 }
 
-static void wrong_rank(page *p, causal_lesson *l)
+static void wrong_rank(page *p, causal_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -450,7 +450,7 @@ static void wrong_rank(page *p, causal_lesson *l)
 
 static att_status run(page *p)
 {
-    causal_lesson l = {0};
+    causal_chapter l = {0};
     if (layer_make(p, &l.of, OUT, SEED) != ATT_OK)
         return p->status;
     int64_t n = l.of.words.n;

@@ -133,8 +133,8 @@ static void without_history(page *p, const causal_gradient_example *l, const att
     forget(l);
 }
 
-/* The same computation without output; cut: with detached weights. */
-static att_var *contexts_of(const causal_gradient_example *l, bool cut)
+/* The same computation without output; detached: with detached weights. */
+static att_var *contexts_of(const causal_gradient_example *l, bool detached)
 {
     att_tape *t = l->tape;
     att_var *y[MATRICES], *x = att_constant(t, &l->X);
@@ -143,16 +143,16 @@ static att_var *contexts_of(const causal_gradient_example *l, bool cut)
     att_var *s = att_scale(t, att_matmul(t, y[0], y[1], false, true), 1 / sqrtf(2));
     att_var *w = att_softmax(t, att_add(t, s, att_constant(t, &l->Mask)));
     att_tensor W;
-    if (cut && att_var_value(t, w, &W) == ATT_OK)
+    if (detached && att_var_value(t, w, &W) == ATT_OK)
         w = att_constant(t, &W);
     return att_matmul(t, w, y[2], false, false);
 }
 
 /* Returns the loss, then takes a step W -= 0.1 dW. */
-static float learn(page *p, const causal_gradient_example *l, bool cut)
+static float learn(page *p, const causal_gradient_example *l, bool detached)
 {
     att_tensor C = {0};
-    att_var *c = contexts_of(l, cut);
+    att_var *c = contexts_of(l, detached);
     p->status = att_var_value(l->tape, c, &C);
     float L = p->status == ATT_OK ? loss(l, C.data) : 0;
     if (p->status == ATT_OK)
@@ -172,12 +172,12 @@ static void compare_learning(page *p, const causal_gradient_example *l)
     enum { SHOWN = 4 };
     static const int steps[SHOWN] = {0, 10, 100, 1000};
     float L[2 * SHOWN] = {0};
-    for (int cut = 0; cut < 2; cut++) {
+    for (int detached = 0; detached < 2; detached++) {
         start(p, l);
         for (int step = 0, shown = 0; shown < SHOWN && p->status == ATT_OK; step++) {
-            float now = learn(p, l, cut);
+            float now = learn(p, l, detached);
             if (step == steps[shown])
-                L[cut * SHOWN + shown++] = now;
+                L[detached * SHOWN + shown++] = now;
         }
     }
     page_table(p, (const char *const[]){"all", ".data"}, 2, (const char *const[]){"0", "10", "100", "1000"}, SHOWN, L);

@@ -7,21 +7,21 @@
 
 enum { SEED = 123, OUT = 2 };
 
-typedef struct dropout_lesson {
+typedef struct dropout_chapter {
     layer of;
     int64_t query;       /* its row */
     torch_random random; /* state after the first mask */
     float *w, *dropped;  /* weights, causal, and after dropout [n, n] */
     float *mask;         /* 0 or 2 [n, n] */
     att_attention_args args;
-} dropout_lesson;
+} dropout_chapter;
 
-static void square(page *p, const dropout_lesson *l, const float *a /* [n, n] */)
+static void square(page *p, const dropout_chapter *l, const float *a /* [n, n] */)
 {
     page_table(p, l->of.words.labels, l->of.words.n, l->of.words.labels, l->of.words.n, a);
 }
 
-static void introduce(page *p, dropout_lesson *l)
+static void introduce(page *p, dropout_chapter *l)
 {
     page_title(p, (text){"Dropout of attention weights", "注意の重みのドロップアウト"});
     page_print(p, (text){"In training some weights are set to zero at random, others each time, so that the model does "
@@ -42,7 +42,7 @@ static void introduce(page *p, dropout_lesson *l)
     square(p, l, l->w);
 }
 
-static void pytorch_mask(page *p, dropout_lesson *l)
+static void pytorch_mask(page *p, dropout_chapter *l)
 {
     int64_t n = l->of.words.n;
     float *mask = l->mask;
@@ -70,7 +70,7 @@ static void pytorch_mask(page *p, dropout_lesson *l)
                          "同じシードでもマスクが変わります。あてにはできません。"});
 }
 
-static void scaling(page *p, dropout_lesson *l)
+static void scaling(page *p, dropout_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -93,7 +93,7 @@ static void scaling(page *p, dropout_lesson *l)
                          "これは意図したものです。コンテキストは、毎回違う方向へずれます。"});
 }
 
-static void average(page *p, dropout_lesson *l)
+static void average(page *p, dropout_chapter *l)
 {
     enum { SHOWN = 5 };
     static const int counts[SHOWN] = {1, 10, 100, 1000, 10000};
@@ -133,7 +133,7 @@ static att_tensor unit_matrix(page *p, int64_t n)
     return layer_heads(p, unit, 1, 1, n, n);
 }
 
-static void by_library(page *p, dropout_lesson *l)
+static void by_library(page *p, dropout_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -170,7 +170,7 @@ static void by_library(page *p, dropout_lesson *l)
 }
 
 /* A sequence alone, as in by_library, and as the second one of a batch. */
-static void in_a_batch(page *p, dropout_lesson *l)
+static void in_a_batch(page *p, dropout_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -197,7 +197,7 @@ static void in_a_batch(page *p, dropout_lesson *l)
         page_agree(p, (text){"Alone and in a batch", "単独とバッチ"}, both + n * n, l->dropped, n * n);
 }
 
-static void how_much(page *p, dropout_lesson *l)
+static void how_much(page *p, dropout_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -220,7 +220,7 @@ static void how_much(page *p, dropout_lesson *l)
 
 static att_status run(page *p)
 {
-    dropout_lesson l = {0};
+    dropout_chapter l = {0};
     if (layer_make(p, &l.of, OUT, SEED) != ATT_OK)
         return p->status;
     int64_t n = l.of.words.n;

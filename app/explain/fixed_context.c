@@ -7,21 +7,21 @@
 #include <math.h>
 #include <string.h>
 
-enum { SEED = 123, UNITS = 16, GATES = 3 * UNITS, DIM = 4, WORDS = 32, MOST_LENGTHS = 10, PARAMETERS = 4 };
+enum { SEED = 123, UNITS = 16, GATES = 3 * UNITS, DIM = 4, WORDS = 32, MAX_LENGTHS = 10, PARAMETERS = 4 };
 
-typedef struct fixed_context_lesson {
+typedef struct fixed_context_chapter {
     vectors words;
     att_tape *tape;
     float *value[PARAMETERS];     /* as nn.GRU has them: weight_ih, weight_hh, bias_ih, bias_hh */
     att_param *param[PARAMETERS]; /* the same */
     float query[UNITS];           /* of norm 1: finds the first word's state */
-    int64_t length[MOST_LENGTHS]; /* 1, 2, 4 ... and all words */
+    int64_t length[MAX_LENGTHS];  /* 1, 2, 4 ... and all words */
     int n_lengths;
-} fixed_context_lesson;
+} fixed_context_chapter;
 
 /* ---- the network */
 
-static att_recurrent gru(const fixed_context_lesson *l)
+static att_recurrent gru(const fixed_context_chapter *l)
 {
     return (att_recurrent){.size = sizeof(att_recurrent),
                            .weight_ih = l->param[0],
@@ -31,9 +31,9 @@ static att_recurrent gru(const fixed_context_lesson *l)
 }
 
 /* A context [1, UNITS] of the first n words. */
-typedef att_var *context_fn(const fixed_context_lesson *l, att_var *x, int64_t n);
+typedef att_var *context_fn(const fixed_context_chapter *l, att_var *x, int64_t n);
 
-static att_var *fixed(const fixed_context_lesson *l, att_var *x, int64_t n)
+static att_var *fixed(const fixed_context_chapter *l, att_var *x, int64_t n)
 {
     const int64_t offsets[] = {0, n};
     const att_recurrent options = gru(l);
@@ -43,7 +43,7 @@ static att_var *fixed(const fixed_context_lesson *l, att_var *x, int64_t n)
 }
 
 /* Weights [1, n] of states h [n, UNITS]. */
-static att_var *weights(const fixed_context_lesson *l, att_var *h)
+static att_var *weights(const fixed_context_chapter *l, att_var *h)
 {
     att_tape *t = l->tape;
     att_tensor Q = {0};
@@ -52,7 +52,7 @@ static att_var *weights(const fixed_context_lesson *l, att_var *h)
     return att_softmax(t, att_scale(t, s, 50));
 }
 
-static att_var *attended(const fixed_context_lesson *l, att_var *x, int64_t n)
+static att_var *attended(const fixed_context_chapter *l, att_var *x, int64_t n)
 {
     const int64_t offsets[] = {0, n};
     const att_recurrent options = gru(l);
@@ -61,7 +61,7 @@ static att_var *attended(const fixed_context_lesson *l, att_var *x, int64_t n)
 }
 
 /* The influence of each of the first n words, out [n]: the norm of all derivatives of the context by the word. */
-static void influence(page *p, const fixed_context_lesson *l, context_fn *context, int64_t n, float *out)
+static void influence(page *p, const fixed_context_chapter *l, context_fn *context, int64_t n, float *out)
 {
     const int64_t dim = l->words.dim;
     att_tensor X = page_matrix(p, l->words.x, n, dim), dC, dX = {0};
@@ -87,7 +87,7 @@ static void influence(page *p, const fixed_context_lesson *l, context_fn *contex
 
 /* ---- attention */
 
-static void introduce(page *p, const fixed_context_lesson *l)
+static void introduce(page *p, const fixed_context_chapter *l)
 {
     page_title(p, (text){"The fixed context: why it forgets", "固定長のコンテキスト：なぜ忘れるのか"});
     page_print(
@@ -106,7 +106,7 @@ static void introduce(page *p, const fixed_context_lesson *l)
         page_print(p, (text){"The words are random, between -1 and 1.", "単語は-1から1までの乱数です。"});
 }
 
-static void reading(page *p, const fixed_context_lesson *l)
+static void reading(page *p, const fixed_context_chapter *l)
 {
     att_tape *t = l->tape;
     const int64_t n = l->words.n, offsets[] = {0, n};
@@ -138,7 +138,7 @@ static void reading(page *p, const fixed_context_lesson *l)
 }
 
 /* For each length, a line with the influence of the first and the last word, and their ratio. */
-static void print_ends(page *p, const fixed_context_lesson *l)
+static void print_ends(page *p, const fixed_context_chapter *l)
 {
     float each[VECTORS_MAX] = {0}, alone = 0;
     page_line(p, "%5s   %8s  %8s  %12s", "n", "first", "last", "first / last");
@@ -159,11 +159,11 @@ static void print_ends(page *p, const fixed_context_lesson *l)
 }
 
 /* For each length, a row with the influence of each word, relative to the largest. */
-static void picture(page *p, const fixed_context_lesson *l, context_fn *context)
+static void picture(page *p, const fixed_context_chapter *l, context_fn *context)
 {
     const int64_t n = l->words.n;
-    char name[MOST_LENGTHS][24];
-    const char *names[MOST_LENGTHS];
+    char name[MAX_LENGTHS][24];
+    const char *names[MAX_LENGTHS];
     float *rows = page_floats(p, l->n_lengths * n);
     for (int i = 0; i < l->n_lengths && p->status == ATT_OK; i++) {
         float *row = rows + i * n, max = 0;
@@ -184,7 +184,7 @@ static void picture(page *p, const fixed_context_lesson *l, context_fn *context)
                                .corner = "    t→"});
 }
 
-static void forgetting(page *p, const fixed_context_lesson *l)
+static void forgetting(page *p, const fixed_context_chapter *l)
 {
     page_step(p, (text){"What is left of each word", "それぞれの単語は、どれだけ残るか"});
     page_print(
@@ -202,7 +202,7 @@ static void forgetting(page *p, const fixed_context_lesson *l)
 }
 
 /* The context of the first n words -> c [UNITS]; first: replaces the first word [dim]. */
-static void context_with(page *p, const fixed_context_lesson *l, const float *first, int64_t n, float *c)
+static void context_with(page *p, const fixed_context_chapter *l, const float *first, int64_t n, float *c)
 {
     const int64_t dim = l->words.dim;
     float *x = page_floats(p, n * dim);
@@ -217,11 +217,11 @@ static void context_with(page *p, const fixed_context_lesson *l, const float *fi
     att_tape_reset(l->tape);
 }
 
-static void other_word(page *p, const fixed_context_lesson *l)
+static void other_word(page *p, const fixed_context_chapter *l)
 {
-    char name[MOST_LENGTHS][24];
-    const char *names[MOST_LENGTHS];
-    float apart[MOST_LENGTHS] = {0}, one[UNITS], two[UNITS];
+    char name[MAX_LENGTHS][24];
+    const char *names[MAX_LENGTHS];
+    float apart[MAX_LENGTHS] = {0}, one[UNITS], two[UNITS];
     float *other = page_floats(p, l->words.dim);
     for (int64_t i = 0; i < l->words.dim && p->status == ATT_OK; i++)
         other[i] = -l->words.x[i];
@@ -251,7 +251,7 @@ static void other_word(page *p, const fixed_context_lesson *l)
                    l->words.n);
 }
 
-static void gates(page *p, fixed_context_lesson *l)
+static void gates(page *p, fixed_context_chapter *l)
 {
     enum { ROWS = 3 };
     static const float bias[ROWS] = {0, 2, 4};
@@ -289,7 +289,7 @@ static void gates(page *p, fixed_context_lesson *l)
 }
 
 /* For each length, a line with the weight of the first word, and its influence. */
-static void print_first(page *p, const fixed_context_lesson *l)
+static void print_first(page *p, const fixed_context_chapter *l)
 {
     float each[VECTORS_MAX] = {0};
     const att_recurrent options = gru(l);
@@ -306,7 +306,7 @@ static void print_first(page *p, const fixed_context_lesson *l)
     }
 }
 
-static void attention(page *p, const fixed_context_lesson *l)
+static void attention(page *p, const fixed_context_chapter *l)
 {
     att_tape *t = l->tape;
     const int64_t n = l->words.n, offsets[] = {0, n};
@@ -348,7 +348,7 @@ static void attention(page *p, const fixed_context_lesson *l)
 /* ---- the chapter */
 
 /* Weights in nn.GRU's order, then the words, unless they are the user's. */
-static void set_up(page *p, fixed_context_lesson *l, float *random_words)
+static void set_up(page *p, fixed_context_chapter *l, float *random_words)
 {
     static const float bound = 0.25f; /* 1 / √UNITS */
     const int64_t dim = l->words.dim, shape[PARAMETERS][2] = {{GATES, dim}, {GATES, UNITS}, {GATES, 0}, {GATES, 0}};
@@ -385,7 +385,7 @@ static att_status run(page *p)
 {
     float *random_words = p->own ? NULL : page_floats(p, WORDS * DIM);
     const vectors example = {.n = WORDS, .dim = DIM, .x = random_words};
-    fixed_context_lesson l = {.words = page_vectors(p, &example)};
+    fixed_context_chapter l = {.words = page_vectors(p, &example)};
     if (p->status == ATT_OK)
         set_up(p, &l, random_words);
     introduce(p, &l);

@@ -10,7 +10,7 @@ enum { SEED = 231, QUERIES = 3, KEY = 2, VALUE = 3 };
 
 static const char *const query_names[QUERIES] = {"h_1", "h_2", "h_3"};
 
-typedef struct general_layer_lesson {
+typedef struct general_layer_chapter {
     vectors v;           /* inputs [n, dim] */
     float *wq, *wk, *wv; /* [dim, KEY], [dim, KEY], [dim, VALUE]: as in X W */
     float *q;            /* queries [QUERIES, KEY] */
@@ -18,9 +18,9 @@ typedef struct general_layer_lesson {
     float *y;            /* of the general layer [QUERIES, VALUE] */
     float *self;         /* of self-attention [n, VALUE] */
     att_tensor X, Wq, Wk, Wv, Q, K, V, Y;
-} general_layer_lesson;
+} general_layer_chapter;
 
-static void introduce(page *p, general_layer_lesson *l)
+static void introduce(page *p, general_layer_chapter *l)
 {
     torch_random random;
     page_title(p, (text){"The attention layer in general", "一般の注意層"});
@@ -49,7 +49,7 @@ static void introduce(page *p, general_layer_lesson *l)
     page_table(p, query_names, QUERIES, NULL, KEY, l->q);
 }
 
-static void keys_and_values(page *p, general_layer_lesson *l)
+static void keys_and_values(page *p, general_layer_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     att_tensor X = l->X, W_k = l->Wk, W_v = l->Wv, K = l->K, V = l->V;
@@ -68,7 +68,7 @@ static void keys_and_values(page *p, general_layer_lesson *l)
     page_table(p, l->v.labels, l->v.n, (const char *const[]){"v_1", "v_2", "v_3"}, VALUE, l->val);
 }
 
-static void align_and_attend(page *p, general_layer_lesson *l)
+static void align_and_attend(page *p, general_layer_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n;
@@ -105,7 +105,7 @@ static void align_and_attend(page *p, general_layer_lesson *l)
                              "M × D_kではなくM × D_vです。"});
 }
 
-static void in_one_call(page *p, general_layer_lesson *l)
+static void in_one_call(page *p, general_layer_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n;
@@ -123,7 +123,7 @@ static void in_one_call(page *p, general_layer_lesson *l)
 /* ---- self-attention, and the order of the inputs */
 
 /* The general layer on x [n, dim] with queries q [m, KEY]; q NULL: self-attention. out [m, VALUE]. */
-static void apply(page *p, const general_layer_lesson *l, const float *x, const float *q, int64_t m,
+static void apply(page *p, const general_layer_chapter *l, const float *x, const float *q, int64_t m,
                   const att_mask *mask, float *out)
 {
     int64_t n = l->v.n;
@@ -146,7 +146,7 @@ static void apply(page *p, const general_layer_lesson *l, const float *x, const 
                                   &args);
 }
 
-static void self_attention(page *p, general_layer_lesson *l)
+static void self_attention(page *p, general_layer_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n;
@@ -174,7 +174,7 @@ static void reverse(const float *a, int64_t n, int64_t width, float *out)
         memcpy(out + i * width, a + (n - 1 - i) * width, (size_t)width * sizeof *a);
 }
 
-static void order(page *p, const general_layer_lesson *l)
+static void order(page *p, const general_layer_chapter *l)
 {
     int64_t n = l->v.n, dim = l->v.dim;
     const char *names[VECTORS_MAX];
@@ -220,7 +220,7 @@ static void positions(int64_t n, int64_t dim, float *out)
 }
 
 /* Prints the difference of f(P X) and P f(X), whose inputs x and reversed have been prepared. */
-static void compare_orders(page *p, const general_layer_lesson *l, const float *x, const float *reversed,
+static void compare_orders(page *p, const general_layer_chapter *l, const float *x, const float *reversed,
                            const att_mask *mask)
 {
     int64_t n = l->v.n, count = n * VALUE;
@@ -233,7 +233,7 @@ static void compare_orders(page *p, const general_layer_lesson *l, const float *
     page_agree(p, (text){"P f(X) and f(P X)", "P f(X)とf(P X)"}, expected, back, count);
 }
 
-static void what_tells_order(page *p, const general_layer_lesson *l)
+static void what_tells_order(page *p, const general_layer_chapter *l)
 {
     int64_t n = l->v.n, dim = l->v.dim;
     float *where = page_floats(p, n * dim), *x = page_floats(p, n * dim), *reversed = page_floats(p, n * dim);
@@ -262,7 +262,7 @@ static void what_tells_order(page *p, const general_layer_lesson *l)
 
 static att_status run(page *p)
 {
-    general_layer_lesson l = {.v = page_vectors(p, &layer_words)};
+    general_layer_chapter l = {.v = page_vectors(p, &layer_words)};
     int64_t n = l.v.n, dim = l.v.dim;
     l.X = page_matrix(p, l.v.x, n, dim);
     l.wq = page_zeros(p, dim, KEY, &l.Wq), l.q = page_zeros(p, QUERIES, KEY, &l.Q);

@@ -15,7 +15,7 @@ static const char *const columns_en[] = {"height", "weight", "age"}, *const colu
 
 enum { DECIMALS = 2, COMPARISONS = 3 };
 
-typedef struct mixture_lesson {
+typedef struct mixture_chapter {
     vectors v;
     int64_t q;                  /* row of the query */
     int follows;                /* the source: its people, its query */
@@ -27,27 +27,27 @@ typedef struct mixture_lesson {
     float *s, *w;               /* scores and weights of the query [n] */
     float *c;                   /* the new row [dim] */
     att_tensor X, Z, S, W, C;   /* [n, dim], [n, dim], [1, n], [1, n], [1, dim] */
-} mixture_lesson;
+} mixture_chapter;
 
-static void print_rows(page *p, const mixture_lesson *l, const float *rows /* [n, dim] */)
+static void print_rows(page *p, const mixture_chapter *l, const float *rows /* [n, dim] */)
 {
     page_table_rounded(p, DECIMALS, l->v.labels, l->v.n, l->columns, l->v.dim, rows);
 }
 
-static void print_new(page *p, const mixture_lesson *l, const float *row /* [dim] */)
+static void print_new(page *p, const mixture_chapter *l, const float *row /* [dim] */)
 {
     page_table_rounded(p, DECIMALS, (const char *const[]){l->renewed}, 1, l->columns, l->v.dim, row);
 }
 
 /* Prints a row of numbers for each label, a number for each person. */
-static void print_people(page *p, const mixture_lesson *l, const char *const *labels, int64_t m,
+static void print_people(page *p, const mixture_chapter *l, const char *const *labels, int64_t m,
                          const float *a /* [m, n] */)
 {
     page_table(p, labels, m, l->v.labels, l->v.n, a);
 }
 
 /* Prints the scores and weights of the query, and the weights by hand if they are wanted. */
-static void print_weights(page *p, const mixture_lesson *l, bool with_hand)
+static void print_weights(page *p, const mixture_chapter *l, bool with_hand)
 {
     const int64_t n = l->v.n;
     float *rows = page_floats(p, 3 * n);
@@ -69,7 +69,7 @@ static int64_t largest(const float *a, int64_t n, int64_t without)
 }
 
 /* How many people have a sum nearer to the query's than person j, or as near and an earlier row; the query is first. */
-static int64_t rank_of(const mixture_lesson *l, int64_t j)
+static int64_t rank_of(const mixture_chapter *l, int64_t j)
 {
     const float *f = l->compared;
     const float own = fabsf(f[j] - f[l->q]);
@@ -83,7 +83,7 @@ static int64_t rank_of(const mixture_lesson *l, int64_t j)
     return rank;
 }
 
-static void introduce(page *p, const mixture_lesson *l)
+static void introduce(page *p, const mixture_chapter *l)
 {
     page_title(p, (text){"Mixtures: weights by hand, weights by attention",
                          "混ぜ合わせ：手で決めた重みと、注意で計算する重み"});
@@ -107,7 +107,7 @@ static void introduce(page *p, const mixture_lesson *l)
     print_rows(p, l, l->v.x);
 }
 
-static void compare(page *p, mixture_lesson *l)
+static void compare(page *p, mixture_chapter *l)
 {
     const int64_t n = l->v.n, dim = l->v.dim, q = l->q;
     const float *x = l->v.x;
@@ -154,7 +154,7 @@ static void compare(page *p, mixture_lesson *l)
         ratio[largest(ratio, n, -1)], l->v.labels[far], l->v.labels[next], l->v.labels[q], l->v.labels[near]);
 }
 
-static void by_hand(page *p, mixture_lesson *l)
+static void by_hand(page *p, mixture_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const int64_t n = l->v.n, dim = l->v.dim;
@@ -201,7 +201,7 @@ static void by_hand(page *p, mixture_lesson *l)
     page_line(p, "%s  %s  %s", in_double[0], in_double[1], in_double[2]);
 }
 
-static void raw_scores(page *p, mixture_lesson *l)
+static void raw_scores(page *p, mixture_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const int64_t n = l->v.n, q = l->q;
@@ -231,7 +231,7 @@ static void raw_scores(page *p, mixture_lesson *l)
             l->v.labels[largest(l->w, n, -1)]);
 }
 
-static void standardize(page *p, mixture_lesson *l)
+static void standardize(page *p, mixture_chapter *l)
 {
     const int64_t n = l->v.n, dim = l->v.dim;
     const float *x = l->v.x;
@@ -257,7 +257,7 @@ static void standardize(page *p, mixture_lesson *l)
     page_table(p, l->v.labels, n, l->columns, dim, z);
 }
 
-static void attention(page *p, mixture_lesson *l)
+static void attention(page *p, mixture_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const int64_t n = l->v.n, dim = l->v.dim;
@@ -299,7 +299,7 @@ static void attention(page *p, mixture_lesson *l)
 }
 
 /* Prints softmax(s / t) for m values of t, a row each. */
-static void print_cooled(page *p, const mixture_lesson *l, const char *symbol, const float *s /* [n] */,
+static void print_cooled(page *p, const mixture_chapter *l, const char *symbol, const float *s /* [n] */,
                          const double *t /* [m] */, int m)
 {
     enum { MAX_ROWS = 5, LABEL = 16 };
@@ -320,7 +320,7 @@ static void print_cooled(page *p, const mixture_lesson *l, const char *symbol, c
     print_people(p, l, labels, m, rows);
 }
 
-static void temperature(page *p, const mixture_lesson *l)
+static void temperature(page *p, const mixture_chapter *l)
 {
     page_step(p, (text){"Temperature", "温度"});
     page_print(p,
@@ -334,7 +334,7 @@ static void temperature(page *p, const mixture_lesson *l)
     print_cooled(p, l, "τ", l->s, (const double[]){0.1, 0.5, 1, 2, 10}, 5);
 }
 
-static void hand_as_softmax(page *p, const mixture_lesson *l)
+static void hand_as_softmax(page *p, const mixture_chapter *l)
 {
     const int64_t n = l->v.n;
     const float *f = l->compared, *hand = l->by_hand;
@@ -371,7 +371,7 @@ static void hand_as_softmax(page *p, const mixture_lesson *l)
             l->v.labels[1], l->v.labels[2], fabsf(f[1] - f[2]), exp((near[1] - near[2]) / 20.0), hand[1] / hand[2]);
 }
 
-static void everyone(page *p, const mixture_lesson *l)
+static void everyone(page *p, const mixture_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const int64_t n = l->v.n, dim = l->v.dim;
@@ -395,7 +395,7 @@ static void everyone(page *p, const mixture_lesson *l)
     att_plan_free(plan);
 }
 
-static void missing(page *p, mixture_lesson *l)
+static void missing(page *p, mixture_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const int64_t n = l->v.n, dim = l->v.dim;
@@ -433,7 +433,7 @@ static void missing(page *p, mixture_lesson *l)
 
 static att_status run(page *p)
 {
-    mixture_lesson l = {.v = page_vectors(p, &people)};
+    mixture_chapter l = {.v = page_vectors(p, &people)};
     const int64_t n = l.v.n, dim = l.v.dim;
     l.q = p->own || p->query ? page_query(p, &l.v) : 0;
     l.follows = !p->own && l.q == 0;

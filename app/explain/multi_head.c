@@ -8,14 +8,14 @@
 
 enum { SEED = 123, OUT = MULTI_HEAD_OUT, HEADS = 2, PARAMETERS = MULTI_HEAD_PARAMETERS };
 
-typedef struct multi_head_lesson {
+typedef struct multi_head_chapter {
     layer of;
     float *wo, *bo; /* out_proj: [OUT, OUT], [OUT] */
     float *c, *y;   /* contexts, concatenated, and the output of out_proj [n, OUT] */
     att_tensor Wo, C, Y;
-} multi_head_lesson;
+} multi_head_chapter;
 
-static void introduce(page *p, multi_head_lesson *l)
+static void introduce(page *p, multi_head_chapter *l)
 {
     const vectors *v = &l->of.words;
     page_title(p, (text){"Multi-head attention", "マルチヘッド注意"});
@@ -41,7 +41,7 @@ static void introduce(page *p, multi_head_lesson *l)
 }
 
 /* That each head's query is made of all numbers of a word. */
-static void mixed(page *p, const multi_head_lesson *l)
+static void mixed(page *p, const multi_head_chapter *l)
 {
     const vectors *v = &l->of.words;
     const int64_t i = page_query(p, v);
@@ -71,7 +71,7 @@ static void mixed(page *p, const multi_head_lesson *l)
                           "W_i^Q [d_model, d_k]を横に並べたものが、一つの行列[d_model, d_model]です。"});
 }
 
-static void split(page *p, multi_head_lesson *l, att_plan **plan, att_attention_args *args)
+static void split(page *p, multi_head_chapter *l, att_plan **plan, att_attention_args *args)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -101,7 +101,7 @@ static void split(page *p, multi_head_lesson *l, att_plan **plan, att_attention_
                          plan));
 }
 
-static void each_head(page *p, multi_head_lesson *l, const att_plan *plan, att_attention_args args)
+static void each_head(page *p, multi_head_chapter *l, const att_plan *plan, att_attention_args args)
 {
     const vectors *v = &l->of.words;
     int64_t n = v->n;
@@ -129,7 +129,7 @@ static void each_head(page *p, multi_head_lesson *l, const att_plan *plan, att_a
     page_table(p, v->labels, n, (const char *const[]){"head 1", "head 2"}, OUT, l->c);
 }
 
-static void project(page *p, multi_head_lesson *l)
+static void project(page *p, multi_head_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const vectors *v = &l->of.words;
@@ -156,7 +156,7 @@ static void project(page *p, multi_head_lesson *l)
 
 /* ---- the same, as layers */
 
-static void layers(page *p, multi_head_lesson *l, const att_plan *plan, att_tape *t, att_param *const *w)
+static void layers(page *p, multi_head_chapter *l, const att_plan *plan, att_tape *t, att_param *const *w)
 {
     const layer *of = &l->of;
     int64_t n = of->words.n, offsets[] = {0, n};
@@ -176,7 +176,7 @@ static void layers(page *p, multi_head_lesson *l, const att_plan *plan, att_tape
         page_agree(p, (text){"Y by hand and from layers", "手で計算したYと層によるY"}, l->y, Y.data, n * OUT);
 }
 
-static void as_layers(page *p, multi_head_lesson *l, const att_plan *plan, att_tape *t, att_param *const *w)
+static void as_layers(page *p, multi_head_chapter *l, const att_plan *plan, att_tape *t, att_param *const *w)
 {
     page_step(p, (text){"The same, as layers", "同じものを層で書く"});
     page_print(p, (text){"As a model is written: an operation computes at once, and a view costs nothing.",
@@ -193,7 +193,7 @@ static void make_params(page *p, const att_tensor *const *value, att_param **w)
 
 /* ---- torch.nn.MultiheadAttention */
 
-static int64_t least_divisor(int64_t n)
+static int64_t min_divisor(int64_t n)
 {
     for (int64_t d = 2; d < n; d++) {
         if (n % d == 0)
@@ -202,10 +202,10 @@ static int64_t least_divisor(int64_t n)
     return n;
 }
 
-static void pytorch_module(page *p, const multi_head_lesson *l)
+static void pytorch_module(page *p, const multi_head_chapter *l)
 {
     att_ctx *ctx = p->ctx;
-    int64_t n = l->of.words.n, width = l->of.words.dim, heads = least_divisor(width), dim = width / heads;
+    int64_t n = l->of.words.n, width = l->of.words.dim, heads = min_divisor(width), dim = width / heads;
     att_tensor X = l->of.X, W_in, W_o, QKV, C, Y;
     float *w_in = page_zeros(p, 3 * width, width, &W_in), *w_o = page_zeros(p, width, width, &W_o);
     float *qkv = page_zeros(p, n, 3 * width, &QKV), *c = page_zeros(p, n, width, &C), *y = page_zeros(p, n, width, &Y);
@@ -279,7 +279,7 @@ static void wrong_split(page *p, att_tape *t)
 
 /* ---- mistakes in published code */
 
-static void wrong_axis(page *p, const multi_head_lesson *l, att_tape *t, att_param *w_o, att_param *b_o)
+static void wrong_axis(page *p, const multi_head_chapter *l, att_tape *t, att_param *w_o, att_param *b_o)
 {
     int64_t n = l->of.words.n;
     att_tensor C = l->C, Side = {0}, Below = {0}, Y = {0};
@@ -334,7 +334,7 @@ static const float *with_reverse(page *p, const float *a, int64_t n)
     return both;
 }
 
-static void unpacked(page *p, const multi_head_lesson *l, const att_plan *plan)
+static void unpacked(page *p, const multi_head_chapter *l, const att_plan *plan)
 {
     const vectors *v = &l->of.words;
     int64_t n = v->n;
@@ -379,7 +379,7 @@ static void unpacked(page *p, const multi_head_lesson *l, const att_plan *plan)
 
 static att_status run(page *p)
 {
-    multi_head_lesson l = {0};
+    multi_head_chapter l = {0};
     if (layer_make(p, &l.of, OUT, SEED) != ATT_OK)
         return p->status;
     int64_t n = l.of.words.n;

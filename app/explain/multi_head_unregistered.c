@@ -138,20 +138,20 @@ void multi_head_unregistered(page *p, const layer *of, const att_plan *plan, con
                       "このクラスのコンストラクタは、super().__init__()を呼んでいません。そのため、"
                       "最初の層を代入したところで、PyTorchがエラーにします。"});
     page_line(p, "AttributeError: cannot assign module before Module.__init__() call");
-    page_print(p,
-               (text){"The next slip is silent. The layers of the heads are in Python lists, [nn.Linear(...) for _ in "
-                      "range(num_heads)]. A module searches its attributes for layers, and an nn.ModuleList, but no "
-                      "list. So for 2 heads parameters() has 2 tensors, out_proj's, in place of 14: the optimizer "
-                      "never gets the others, to(device) does not move them, and state_dict() does not save them. L "
-                      "after so many steps W -= 0.1 dW, where Y shall become the first numbers of each word (the heads "
-                      "without biases, "
-                      "as above):",
-                      "次の間違いは、エラーになりません。各ヘッドの層を、[nn.Linear(...) for _ in range(num_heads)]と、"
-                      "Pythonのリストに入れています。モジュールは、自分の属性とnn.ModuleListの中からは層を探しますが、"
-                      "リストの中は探しません。ヘッドが2個なら、parameters()に現れるのは、14個のテンソルのうち、"
-                      "out_projの2個だけです。残りはオプティマイザに渡らず、to(device)でも移らず、state_dict()にも"
-                      "保存されません。Yを各単語の最初の数に近づける学習で、W -= 0.1 dWを何回か繰り返したあとの"
-                      "Lを比べます（ヘッドの層には、上と同じく、バイアスがありません）。"});
+    page_print(
+        p, (text){"The next erratum is silent. The layers of the heads are in Python lists, [nn.Linear(...) for _ in "
+                  "range(num_heads)]. A module searches its attributes for layers, and an nn.ModuleList, but no "
+                  "list. So for 2 heads parameters() has 2 tensors, out_proj's, in place of 14: the optimizer "
+                  "never gets the others, to(device) does not move them, and state_dict() does not save them. L "
+                  "after so many steps W -= 0.1 dW, where Y shall become the first numbers of each word (the heads "
+                  "without biases, "
+                  "as above):",
+                  "次の間違いは、エラーになりません。各ヘッドの層を、[nn.Linear(...) for _ in range(num_heads)]と、"
+                  "Pythonのリストに入れています。モジュールは、自分の属性とnn.ModuleListの中からは層を探しますが、"
+                  "リストの中は探しません。ヘッドが2個なら、parameters()に現れるのは、14個のテンソルのうち、"
+                  "out_projの2個だけです。残りはオプティマイザに渡らず、to(device)でも移らず、state_dict()にも"
+                  "保存されません。Yを各単語の最初の数に近づける学習で、W -= 0.1 dWを何回か繰り返したあとの"
+                  "Lを比べます（ヘッドの層には、上と同じく、バイアスがありません）。"});
     set_up(p, &l, value);
     compare_learning(p, &l, value);
     page_print(p,

@@ -40,7 +40,7 @@ static void by_formula(int64_t first, int64_t n, float *out)
 }
 
 /* Positions at [n] of d numbers by the library -> out [n, d]. */
-static void encode_positions(page *p, const positions_lesson *l, const att_positions *at, int64_t n, int64_t d,
+static void encode_positions(page *p, const positions_chapter *l, const att_positions *at, int64_t n, int64_t d,
                              float *out)
 {
     att_tensor zero, P = {0};
@@ -75,7 +75,7 @@ static void introduce(page *p)
         D);
 }
 
-static void waves(page *p, const positions_lesson *l)
+static void waves(page *p, const positions_chapter *l)
 {
     static const char *const rows[D] = {"sin t",     "cos t",     "sin t/10",   "cos t/10",
                                         "sin t/100", "cos t/100", "sin t/1000", "cos t/1000"};
@@ -110,7 +110,7 @@ static void waves(page *p, const positions_lesson *l)
                D);
 }
 
-static void from_zero(page *p, const positions_lesson *l)
+static void from_zero(page *p, const positions_chapter *l)
 {
     static const char *const from[] = {"k from 0", "k from 1"}, *const waves[] = {"1st w", "2nd w", "3rd w", "4th w"};
     static const char *const widths[] = {"d = 8", "d = 512"};
@@ -121,7 +121,7 @@ static void from_zero(page *p, const positions_lesson *l)
         w[i] = (float)frequency(i % (D / 2) + i / (D / 2), D);
     for (int i = 0; i < 4; i++)
         apart[i] = (float)formula_distance(i / 2 ? 512 : D, i % 2, 1);
-    page_step(p, (text){"A slip: k from 1", "間違い：kを1から数える"});
+    page_step(p, (text){"An erratum: k from 1", "間違い：kを1から数える"});
     page_print(p,
                (text){"The source writes the same formula, w_k = 1 / 10000^(2k/d), but lists w_1, w_2, ... w_d/2. The "
                       "paper and the models count from 0, so that the first wave is sin t itself. Both:",
@@ -166,7 +166,7 @@ static double nearest(const float *x /* [MANY, D] */, int64_t d, int64_t *apart)
     return min;
 }
 
-static void unique(page *p, const positions_lesson *l)
+static void unique(page *p, const positions_chapter *l)
 {
     int64_t one = 0, all = 0;
     page_step(p, (text){"Unique", "一意であること"});
@@ -195,7 +195,7 @@ static void unique(page *p, const positions_lesson *l)
                one, (double)one / 6.283185307, with_all, all, (double)all / 6.283185307);
 }
 
-static void neighbors(page *p, const positions_lesson *l)
+static void neighbors(page *p, const positions_chapter *l)
 {
     enum { ROWS = 5, DISTANCE = 7 };
     static const char *const rows[ROWS] = {"t, t + 1", "t, t + 2", "t, t + 3", "t, t + 6", "t, t + 63"};
@@ -242,7 +242,7 @@ static void neighbors(page *p, const positions_lesson *l)
                          "（att_rotaryは、pを足す代わりに、クエリとキーをこの角度だけ回転させます。）"});
 }
 
-static void any_length(page *p, const positions_lesson *l)
+static void any_length(page *p, const positions_chapter *l)
 {
     enum { PLACES = 4, KINDS = 3 };
     static const int64_t at[2 * PLACES] = {0, 1, 1000, 1001, 1000000, 1000001, 1000000000, 1000000001};
@@ -277,7 +277,7 @@ static void any_length(page *p, const positions_lesson *l)
                (const float[]){5, 1, 99, 1, 1, 1 / 5.0f, 1, 1 / 99.0f, max, one, max, one});
 }
 
-static void table_ends(page *p, const positions_lesson *l)
+static void table_ends(page *p, const positions_chapter *l)
 {
     att_tape *t = l->tape;
     const int64_t offsets[] = {0, SHOWN + 1};
@@ -305,7 +305,7 @@ static void table_ends(page *p, const positions_lesson *l)
                   "短いテキストだけで学習したモデルは、長いテキストで遅い波が取る値を、見たことがないのです。"});
 }
 
-static void deterministic(page *p, const positions_lesson *l)
+static void deterministic(page *p, const positions_chapter *l)
 {
     const int64_t offsets[] = {0, 4, 4 + SHOWN}, starts[] = {700, 0};
     float *x = page_floats(p, (4 + SHOWN) * D);
@@ -333,7 +333,7 @@ static void deterministic(page *p, const positions_lesson *l)
 /* ---- the picture */
 
 /* The maximum number of bits that change between successive numbers below n. */
-static int most_flips(int n)
+static int max_flips(int n)
 {
     int max = 0;
     for (int t = 0; t + 1 < n; t++) {
@@ -345,7 +345,7 @@ static int most_flips(int n)
     return max;
 }
 
-static void picture(page *p, const positions_lesson *l)
+static void picture(page *p, const positions_chapter *l)
 {
     enum { BITS = 5, T = 1 << BITS, WIDTH = 16 };
     static const char *const bits[BITS] = {"bit 0", "bit 1", "bit 2", "bit 3", "bit 4"};
@@ -396,12 +396,12 @@ static void picture(page *p, const positions_lesson *l)
                       "上は速く、隣どうしのどれなのかを示します。下は遅く、テキストのどのあたりなのかを示します。"
                       "ただし二進数では、一歩で変わる桁が1個のところもあれば、%d個のところもあります。"
                       "サインとコサインの組は時計の針で、一歩ぶんの回転は、どこでも同じです。"},
-               most_flips(T));
+               max_flips(T));
 }
 
 static att_status run(page *p)
 {
-    positions_lesson l = {.words = page_vectors(p, &layer_words), .p = page_floats(p, MANY * D)};
+    positions_chapter l = {.words = page_vectors(p, &layer_words), .p = page_floats(p, MANY * D)};
     const int64_t offsets[] = {0, MANY};
     if (p->status == ATT_OK)
         p->status = att_tape_new(p->ctx, NULL, &l.tape);

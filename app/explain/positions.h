@@ -4,13 +4,13 @@
 
 #include "page.h"
 
-typedef struct positions_lesson {
+typedef struct positions_chapter {
     vectors words;
     att_tape *tape;
     float *p; /* [n, features], by the library */
-} positions_lesson;
+} positions_chapter;
 
 /* How a word is given its position: added to it, or appended. */
-void positions_and_words(page *p, const positions_lesson *l);
+void positions_and_words(page *p, const positions_chapter *l);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum { SEED = 123, OUT = 2 };
 
-static void added(page *p, const positions_lesson *l)
+static void added(page *p, const positions_chapter *l)
 {
     att_tape *t = l->tape;
     int64_t n = l->words.n, dim = l->words.dim, offsets[] = {0, n};
@@ -25,7 +25,7 @@ static void added(page *p, const positions_lesson *l)
     att_tape_reset(t);
 }
 
-static void put_behind(page *p, const positions_lesson *l)
+static void put_behind(page *p, const positions_chapter *l)
 {
     att_tape *t = l->tape;
     int64_t n = l->words.n, dim = l->words.dim, offsets[] = {0, n};
@@ -51,14 +51,14 @@ static void put_behind(page *p, const positions_lesson *l)
     layer_draw(&random, torch_linear_bound(dim + 2), w, OUT * (dim + 2));
     for (int64_t i = 0; i < n * OUT; i++) {
         const float *row = xp + i / OUT * (dim + 2), *weight = w + i % OUT * (dim + 2);
-        double of_word = 0, of_place = 0, of_both = 0;
+        double of_word = 0, of_position = 0, of_both = 0;
         for (int64_t c = 0; c < dim + 2; c++) {
             double product = (double)weight[c] * row[c];
             of_both += product;
-            *(c < dim ? &of_word : &of_place) += product;
+            *(c < dim ? &of_word : &of_position) += product;
         }
         whole[i] = (float)of_both;
-        parts[i] = (float)of_word + (float)of_place;
+        parts[i] = (float)of_word + (float)of_position;
     }
     page_print(p, (text){"The two are not far from each other. The first thing that attention does with its input is a "
                          "linear map, to queries, keys and values; and a map of both behind each other is a map of the "
@@ -81,7 +81,7 @@ static void put_behind(page *p, const positions_lesson *l)
     att_tape_reset(t);
 }
 
-void positions_and_words(page *p, const positions_lesson *l)
+void positions_and_words(page *p, const positions_chapter *l)
 {
     added(p, l);
     put_behind(p, l);

@@ -14,7 +14,7 @@ static const struct {
 
 enum { ROWS = sizeof rows / sizeof *rows, MAX_ITEMS = 32, HIDDEN = 16, STEPS = 150, TOP = 3, LABEL = 24 };
 
-typedef struct shop_lesson {
+typedef struct shop_chapter {
     att_interactions *log;
     att_holdout *held;
     att_interactions_info i;
@@ -23,11 +23,11 @@ typedef struct shop_lesson {
     att_training *training;
     const char *items[MAX_ITEMS]; /* ids, by number */
     float *counts;                /* [items] */
-} shop_lesson;
+} shop_chapter;
 
 /* ---- The log -------------------------------------------------------------------- */
 
-static void read_log(page *p, shop_lesson *l)
+static void read_log(page *p, shop_chapter *l)
 {
     static const char *users[ROWS], *items[ROWS];
     const int64_t n = ROWS;
@@ -47,14 +47,14 @@ static void read_log(page *p, shop_lesson *l)
 }
 
 /* "tent mat stove" */
-static void join(const shop_lesson *l, att_history h, int64_t first, int64_t end, char *line, size_t size)
+static void join(const shop_chapter *l, att_history h, int64_t first, int64_t end, char *line, size_t size)
 {
     *line = '\0';
     for (int64_t k = first; k < end; k++)
         snprintf(line + strlen(line), size - strlen(line), "%s%s", k > first ? " " : "", l->items[h.items[k]]);
 }
 
-static void introduce(page *p, shop_lesson *l)
+static void introduce(page *p, shop_chapter *l)
 {
     page_title(p, (text){"Recommendation: a history as a sentence", "推薦：履歴を文として読む"});
     page_print(p,
@@ -82,7 +82,7 @@ static void introduce(page *p, shop_lesson *l)
     }
 }
 
-static void hold_out(page *p, shop_lesson *l)
+static void hold_out(page *p, shop_chapter *l)
 {
     att_interactions *log = l->log;
     att_holdout *held = NULL;
@@ -103,7 +103,7 @@ static void hold_out(page *p, shop_lesson *l)
               (long long)l->h.cases[ATT_HOLDOUT_TEST], (long long)l->i.actions);
 }
 
-static void popularity(page *p, shop_lesson *l)
+static void popularity(page *p, shop_chapter *l)
 {
     float *counts = l->counts = page_floats(p, l->i.items);
     int64_t best = 0;
@@ -130,7 +130,7 @@ static void popularity(page *p, shop_lesson *l)
 
 /* ---- The model -------------------------------------------------------------------- */
 
-static void shift(page *p, const shop_lesson *l)
+static void shift(page *p, const shop_chapter *l)
 {
     char input[256], target[256];
     const att_history h = att_holdout_train(l->held, 1);
@@ -157,7 +157,7 @@ static void shift(page *p, const shop_lesson *l)
     page_formula(p, "x_i = item_i + position_{n+1-i}    h = layers(x)    score_j = h_n · item_j");
 }
 
-static void make_model(page *p, shop_lesson *l)
+static void make_model(page *p, shop_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const char *const *items = l->items;
@@ -187,7 +187,7 @@ static void make_model(page *p, shop_lesson *l)
     l->training = t;
 }
 
-static void learn(page *p, shop_lesson *l)
+static void learn(page *p, shop_chapter *l)
 {
     enum { BLOCK = 25, BLOCKS = STEPS / BLOCK };
     att_training *t = l->training;
@@ -221,7 +221,7 @@ static void learn(page *p, shop_lesson *l)
 /* ---- What it says ------------------------------------------------------------------ */
 
 /* The items with these ids [n]. */
-static void find(page *p, const shop_lesson *l, const char *const *ids, int64_t n, int32_t *items)
+static void find(page *p, const shop_chapter *l, const char *const *ids, int64_t n, int32_t *items)
 {
     for (int64_t k = 0; k < n; k++) {
         const int64_t item = p->status == ATT_OK ? att_recommender_find_item(l->model, ids[k]) : 0;
@@ -229,7 +229,7 @@ static void find(page *p, const shop_lesson *l, const char *const *ids, int64_t 
     }
 }
 
-static void scores(page *p, const shop_lesson *l)
+static void scores(page *p, const shop_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const att_recommender *m = l->model;
@@ -269,7 +269,7 @@ static void scores(page *p, const shop_lesson *l)
 }
 
 /* Row i: the attention of the last state after the first i + 1 items. */
-static void attention(page *p, const shop_lesson *l)
+static void attention(page *p, const shop_chapter *l)
 {
     enum { N = 5 };
     static const char *const history[N] = {"paint", "bag", "brush", "bag", "roller"};
@@ -302,7 +302,7 @@ static void attention(page *p, const shop_lesson *l)
 }
 
 /* Ranks the test items: HR@1 and NDCG@5 of a scorer, into a row [2]. */
-static void rank(page *p, const shop_lesson *l, att_scorer scorer, float *row)
+static void rank(page *p, const shop_chapter *l, att_scorer scorer, float *row)
 {
     static const int64_t k[] = {1, 5};
     for (int c = 0; c < 2 && p->status == ATT_OK; c++) {
@@ -313,7 +313,7 @@ static void rank(page *p, const shop_lesson *l, att_scorer scorer, float *row)
     }
 }
 
-static void evaluate(page *p, const shop_lesson *l)
+static void evaluate(page *p, const shop_chapter *l)
 {
     static const char *const names[] = {"popularity", "item neighbors", "SASRec"};
     static const att_baseline_kind kinds[] = {ATT_BASELINE_POPULARITY, ATT_BASELINE_NEIGHBORS};
@@ -355,7 +355,7 @@ static void evaluate(page *p, const shop_lesson *l)
 
 static att_status run(page *p)
 {
-    shop_lesson l = {0};
+    shop_chapter l = {0};
     introduce(p, &l);
     if (p->status == ATT_OK)
         hold_out(p, &l);

@@ -9,7 +9,7 @@
 
 enum { SEED = 789, OUT = 2, ROWS = 64 };
 
-typedef struct scores_lesson {
+typedef struct scores_chapter {
     layer of;
     int64_t query;  /* its row */
     torch_random g; /* state after the weights */
@@ -17,10 +17,10 @@ typedef struct scores_lesson {
     float *library; /* weights by the library [n, n] */
     att_tensor S, W;
     att_attention_args args; /* q and k */
-} scores_lesson;
+} scores_chapter;
 
 /* Prints the query's scores and weights, and compares all weights with the library's. */
-static void conclude(page *p, const scores_lesson *l)
+static void conclude(page *p, const scores_chapter *l)
 {
     int64_t n = l->of.words.n, row = l->query * n;
     float *rows = page_floats(p, 2 * n);
@@ -33,7 +33,7 @@ static void conclude(page *p, const scores_lesson *l)
                l->library, n * n);
 }
 
-static void introduce(page *p, scores_lesson *l)
+static void introduce(page *p, scores_chapter *l)
 {
     page_title(p, (text){"Scores: ways to compare", "スコア：比べ方のいろいろ"});
     page_print(p,
@@ -49,7 +49,7 @@ static void introduce(page *p, scores_lesson *l)
     layer_print(p, &l->of);
 }
 
-static void dot(page *p, scores_lesson *l)
+static void dot(page *p, scores_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -71,7 +71,7 @@ static void dot(page *p, scores_lesson *l)
     att_plan_free(plan);
 }
 
-static void scaled_dot(page *p, scores_lesson *l)
+static void scaled_dot(page *p, scores_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -95,7 +95,7 @@ static void scaled_dot(page *p, scores_lesson *l)
     att_plan_free(plan);
 }
 
-static void general(page *p, scores_lesson *l)
+static void general(page *p, scores_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n, dim = l->of.words.dim;
@@ -135,7 +135,7 @@ static void general(page *p, scores_lesson *l)
 }
 
 /* The additive score of the words themselves, with W_q and W_k among its parameters. */
-static void projected(page *p, scores_lesson *l, const float *v /* [OUT] */)
+static void projected(page *p, scores_chapter *l, const float *v /* [OUT] */)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n, dim = l->of.words.dim;
@@ -165,7 +165,7 @@ static void projected(page *p, scores_lesson *l, const float *v /* [OUT] */)
     att_plan_free(plan);
 }
 
-static void additive(page *p, scores_lesson *l)
+static void additive(page *p, scores_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -221,7 +221,7 @@ SHOWN(
         return s;
     } static const att_score mine = {sizeof mine, "l1", .formula = l1};)
 
-static void own(page *p, scores_lesson *l)
+static void own(page *p, scores_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -334,7 +334,7 @@ static void why_scaled(page *p)
 
 static att_status run(page *p)
 {
-    scores_lesson l = {0};
+    scores_chapter l = {0};
     if (layer_make(p, &l.of, OUT, SEED) != ATT_OK)
         return p->status;
     int64_t n = l.of.words.n;

@@ -14,16 +14,16 @@ static const vectors example = {.n = 3, .dim = 3, .labels = words, .x = embeddin
 static const float source_weight[] = {0.2291f, 0.4064f, 0.3645f};
 static const float source_product[] = {0.0779f, 0.0504f, 0.1237f, 0.2156f, 0.1382f, 0.3983f, 0.1057f, 0.1972f, 0.3390f};
 
-typedef struct simplified_lesson {
+typedef struct simplified_chapter {
     vectors v;
     int64_t q;          /* the query's row */
     att_tensor X, Q;    /* [n, dim], [1, dim] */
     const float *query; /* [dim] */
     float *s, *w, *c;   /* scores [n], weights [n], context [dim] */
     att_tensor S, W, C; /* [1, n], [1, n], [1, dim] */
-} simplified_lesson;
+} simplified_chapter;
 
-static void introduce(page *p, simplified_lesson *l)
+static void introduce(page *p, simplified_chapter *l)
 {
     int64_t n = l->v.n, dim = l->v.dim;
     page_title(p, p->own
@@ -50,7 +50,7 @@ static void introduce(page *p, simplified_lesson *l)
 }
 
 /* "shiny · Hello = 0.53×0.34 + 0.34×0.22 + 0.98×0.54 = 0.7842", with as many of the products as fit. */
-static void print_dot(page *p, const simplified_lesson *l, int64_t j)
+static void print_dot(page *p, const simplified_chapter *l, int64_t j)
 {
     char line[512];
     for (int64_t shown = l->v.dim < 4 ? l->v.dim : 4; shown >= 0; shown--) {
@@ -67,7 +67,7 @@ static void print_dot(page *p, const simplified_lesson *l, int64_t j)
     page_line(p, "%s", line);
 }
 
-static void scores(page *p, simplified_lesson *l)
+static void scores(page *p, simplified_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     att_tensor Q = l->Q, X = l->X, S = l->S;
@@ -84,7 +84,7 @@ static void scores(page *p, simplified_lesson *l)
         print_dot(p, l, j);
 }
 
-static void weights(page *p, simplified_lesson *l)
+static void weights(page *p, simplified_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     att_tensor S = l->S, W = l->W;
@@ -113,7 +113,7 @@ static void weights(page *p, simplified_lesson *l)
             "ありません。くわしくは`attend explain softmax`を見てください。"});
 }
 
-static void context(page *p, simplified_lesson *l)
+static void context(page *p, simplified_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     att_tensor W = l->W, X = l->X, C = l->C;
@@ -136,7 +136,7 @@ static void context(page *p, simplified_lesson *l)
     page_table(p, (const char *const[]){"c"}, 1, NULL, dim, l->c);
 }
 
-static void in_one_call(page *p, simplified_lesson *l)
+static void in_one_call(page *p, simplified_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n, dim = l->v.dim;
@@ -191,7 +191,7 @@ static void compare_source(page *p)
     page_table(p, (const char *const[]){"sum"}, 1, NULL, 3, sum);
     page_print(p,
                (text){"These sums still agree with ours in all four digits, so it is not the rounding. But two of the "
-                      "source's nine products are slips of the pen:",
+                      "source's nine products are misprints:",
                       "それでも合計は四桁とも上の結果に一致するので、違いの原因は丸めではありません。"
                       "実は、出典の九つの積のうち二つが計算違いです。"});
     for (int i = 0; i < 9; i++) {
@@ -223,7 +223,7 @@ static void preview_chapters(page *p)
 
 static att_status run(page *p)
 {
-    simplified_lesson l = {.v = page_vectors(p, &example)};
+    simplified_chapter l = {.v = page_vectors(p, &example)};
     l.q = page_query(p, &l.v);
     l.query = l.v.x + l.q * l.v.dim;
     l.s = page_zeros(p, 1, l.v.n, &l.S), l.w = page_zeros(p, 1, l.v.n, &l.W), l.c = page_zeros(p, 1, l.v.dim, &l.C);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct softmax_lesson {
+typedef struct softmax_chapter {
     vectors v;
     int64_t row;        /* of the query */
     const float *q;     /* [dim] */
@@ -15,9 +15,9 @@ typedef struct softmax_lesson {
     att_tensor X, Q;    /* [n, dim], [1, dim] */
     att_tensor s1, w1;  /* of the query: [1, n] */
     att_tensor S, W, C; /* of all: [n, n], [n, n], [n, dim] */
-} softmax_lesson;
+} softmax_chapter;
 
-static void print_row(page *p, const softmax_lesson *l, const char *name, const float *a /* [n] */)
+static void print_row(page *p, const softmax_chapter *l, const char *name, const float *a /* [n] */)
 {
     page_table(p, &name, 1, l->v.labels, l->v.n, a);
 }
@@ -30,7 +30,7 @@ static void print_sum(page *p, const float *a /* [n] */, int64_t n)
     page_line(p, "Σ w = %.4f", sum);
 }
 
-static void introduce(page *p, const softmax_lesson *l)
+static void introduce(page *p, const softmax_chapter *l)
 {
     page_title(p, p->own ? (text){"From scores to weights: softmax", "スコアから重みへ：softmax"}
                          : (text){"Your journey starts with one step: from scores to weights",
@@ -45,7 +45,7 @@ static void introduce(page *p, const softmax_lesson *l)
     page_table(p, l->v.labels, l->v.n, NULL, l->v.dim, l->v.x);
 }
 
-static void one_query(page *p, softmax_lesson *l)
+static void one_query(page *p, softmax_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n, dim = l->v.dim;
@@ -86,7 +86,7 @@ static void one_query(page *p, softmax_lesson *l)
         cut, s[1]);
 }
 
-static void divide_by_sum(page *p, const softmax_lesson *l)
+static void divide_by_sum(page *p, const softmax_chapter *l)
 {
     int64_t n = l->v.n;
     const float *s = l->s;
@@ -123,7 +123,7 @@ static void naive(page *p, int64_t n, const float *s, float *e, float *w)
          for (int64_t j = 0; j < n; j++) w[j] = e[j] / sum;);
 }
 
-static void two_softmaxes(page *p, softmax_lesson *l)
+static void two_softmaxes(page *p, softmax_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n;
@@ -163,7 +163,7 @@ static float lengthen(const float *s, int64_t n)
     return best > 1e-6f ? factor : 0;
 }
 
-static void overflow(page *p, const softmax_lesson *l)
+static void overflow(page *p, const softmax_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n;
@@ -191,7 +191,7 @@ static void overflow(page *p, const softmax_lesson *l)
     print_sum(p, w, n);
 }
 
-static void context(page *p, softmax_lesson *l)
+static void context(page *p, softmax_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n, dim = l->v.dim;
@@ -211,7 +211,7 @@ static void context(page *p, softmax_lesson *l)
     page_agree(p, (text){"Loops and att_tensor_matmul", "ループとatt_tensor_matmul"}, loops, c, dim);
 }
 
-static void all_scores(page *p, softmax_lesson *l)
+static void all_scores(page *p, softmax_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n, dim = l->v.dim;
@@ -234,7 +234,7 @@ static void all_scores(page *p, softmax_lesson *l)
     page_agree(p, (text){"Loops and GEMM", "ループとGEMM"}, s, l->ss, n * n);
 }
 
-static void all_weights(page *p, softmax_lesson *l)
+static void all_weights(page *p, softmax_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n;
@@ -261,7 +261,7 @@ static void all_weights(page *p, softmax_lesson *l)
     page_heatmap(p, l->v.labels, n, l->ww);
 }
 
-static void all_contexts(page *p, softmax_lesson *l)
+static void all_contexts(page *p, softmax_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n, dim = l->v.dim;
@@ -287,7 +287,7 @@ static void all_contexts(page *p, softmax_lesson *l)
     page_agree(p, (text){"C and att_attention", "Cとatt_attention"}, l->c, fused, n * dim);
 }
 
-static void wrong_dimension(page *p, softmax_lesson *l)
+static void wrong_dimension(page *p, softmax_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->v.n;
@@ -314,7 +314,7 @@ static void wrong_dimension(page *p, softmax_lesson *l)
     ANSWER(p, att_tensor_softmax(ctx, &S, -1.0, &W));
     page_print(
         p,
-        (text){"A dimension that is not there is an error, and says so; W is left as it was. So is a tensor that does "
+        (text){"A dimension that is not there is an error, and says so; W is left unchanged. So is a tensor that does "
                "not hold f32:",
                "存在しない次元を渡すとエラーになり、理由が示されます。Wは書き換えられません。"
                "f32でないテンソルも同様です。"});
@@ -335,7 +335,7 @@ static void wrong_dimension(page *p, softmax_lesson *l)
 
 static att_status run(page *p)
 {
-    softmax_lesson l = {.v = page_vectors(p, &layer_words)};
+    softmax_chapter l = {.v = page_vectors(p, &layer_words)};
     int64_t n = l.v.n, dim = l.v.dim;
     l.row = page_query(p, &l.v);
     l.q = l.v.x + l.row * dim;

@@ -23,7 +23,7 @@ typedef struct use {
 
 enum { ENCODER, DECODER, CROSS, USES };
 
-typedef struct three_uses_lesson {
+typedef struct three_uses_chapter {
     const att_translator *m;
     const att_encoder_decoder *model;
     const att_tokenizer *tokenizer;
@@ -39,12 +39,12 @@ typedef struct three_uses_lesson {
     int64_t hidden;     /* numbers in a vector */
     float *first;       /* NULL, or becomes what the encoder makes of the first token [hidden] */
     att_status watched; /* the first error of att_weights */
-} three_uses_lesson;
+} three_uses_chapter;
 
 /* ---- a translation, and all of its attention */
 
 /* The next layer of a use. */
-static void add_layer(three_uses_lesson *l, use *u, const att_tape_event *event)
+static void add_layer(three_uses_chapter *l, use *u, const att_tape_event *event)
 {
     const att_tensor *q = &event->args->q; /* [tokens, heads, dim] */
     u->heads = q->dim[1];
@@ -57,7 +57,7 @@ static void add_layer(three_uses_lesson *l, use *u, const att_tape_event *event)
 
 static void watch(void *user, const att_tape_event *event)
 {
-    three_uses_lesson *l = user;
+    three_uses_chapter *l = user;
     for (int i = 0; i < USES && event->plan; i++) {
         use *u = &l->use[i];
         if (strncmp(event->scope, u->begins, strlen(u->begins)) == 0 && cli_ends_with(event->scope, u->ends))
@@ -68,7 +68,7 @@ static void watch(void *user, const att_tape_event *event)
 }
 
 /* Logits [rows, vocabulary] of a translation `next` [rows] of a source [n] on a new tape *t, which the caller frees. */
-static const float *logits(page *p, three_uses_lesson *l, att_tape **t, const int32_t *source, int64_t n,
+static const float *logits(page *p, three_uses_chapter *l, att_tape **t, const int32_t *source, int64_t n,
                            const int32_t *next)
 {
     const int64_t from[] = {0, n}, to[] = {0, l->rows};
@@ -86,7 +86,7 @@ static const float *logits(page *p, three_uses_lesson *l, att_tape **t, const in
     return Y.data;
 }
 
-static const char *name_of(const three_uses_lesson *l, int32_t id)
+static const char *name_of(const three_uses_chapter *l, int32_t id)
 {
     const char *token = att_tokenizer_token(l->tokenizer, id);
     return token ? token : "?";
@@ -122,7 +122,7 @@ static void introduce(page *p)
                          "そして何を隠すかだけです。ここでは、翻訳モデルの本物の重みで見ていきます。"});
 }
 
-static void translate(page *p, three_uses_lesson *l)
+static void translate(page *p, three_uses_chapter *l)
 {
     const att_translator *m = l->m;
     const att_tokenizer *tokenizer = l->tokenizer;
@@ -162,7 +162,7 @@ static void translate(page *p, three_uses_lesson *l)
 }
 
 /* What the three are, and room for their weights. */
-static void plan_uses(page *p, three_uses_lesson *l)
+static void plan_uses(page *p, three_uses_chapter *l)
 {
     const use of_encoder = {"encoder/", "/attention", 0, 0, l->n, l->n, l->of_source, l->of_source, NULL};
     const use of_decoder = {"decoder/", "/attention", 0, 0, l->rows, l->rows, l->of_before, l->of_before, NULL};
@@ -179,7 +179,7 @@ static void plan_uses(page *p, three_uses_lesson *l)
 }
 
 /* In how many rows is the likeliest token the next one? */
-static int64_t agreeing(const three_uses_lesson *l, const float *y /* [rows, vocabulary] */)
+static int64_t agreeing(const three_uses_chapter *l, const float *y /* [rows, vocabulary] */)
 {
     const int64_t vocabulary = l->info.target_vocabulary;
     int64_t count = 0;
@@ -192,7 +192,7 @@ static int64_t agreeing(const three_uses_lesson *l, const float *y /* [rows, voc
     return count;
 }
 
-static void all_at_once(page *p, three_uses_lesson *l)
+static void all_at_once(page *p, three_uses_chapter *l)
 {
     const att_encoder_decoder *model = l->model;
     const int64_t from[] = {0, l->n}, to[] = {0, l->rows};
@@ -306,7 +306,7 @@ static double farthest(const float *a, const float *b, int64_t n)
     return max;
 }
 
-static void encoder(page *p, three_uses_lesson *l)
+static void encoder(page *p, three_uses_chapter *l)
 {
     double share, largest;
     int32_t other[MAX_TOKENS];
@@ -341,7 +341,7 @@ static void encoder(page *p, three_uses_lesson *l)
                100 * share, farthest(a, b, l->hidden));
 }
 
-static void decoder(page *p, three_uses_lesson *l)
+static void decoder(page *p, three_uses_chapter *l)
 {
     double share, largest;
     int32_t other[MAX_TOKENS];
@@ -386,7 +386,7 @@ static void decoder(page *p, three_uses_lesson *l)
 }
 
 /* For each token of the translation the source token with the largest weight, averaged over a layer's heads. */
-static void print_alignment(page *p, const three_uses_lesson *l)
+static void print_alignment(page *p, const three_uses_chapter *l)
 {
     const use *u = &l->use[CROSS];
     const float *last = u->weights + (u->layers - 1) * u->heads * u->rows * u->columns;
@@ -405,7 +405,7 @@ static void print_alignment(page *p, const three_uses_lesson *l)
 }
 
 /* -log p of the translation: its cross entropy. */
-static double surprise(page *p, const three_uses_lesson *l, const int32_t *source, int64_t n)
+static double surprise(page *p, const three_uses_chapter *l, const int32_t *source, int64_t n)
 {
     const int64_t from[] = {0, n}, to[] = {0, l->rows};
     const att_sequence_pairs pair = {
@@ -422,7 +422,7 @@ static double surprise(page *p, const three_uses_lesson *l, const int32_t *sourc
     return sum;
 }
 
-static void cross(page *p, const three_uses_lesson *l)
+static void cross(page *p, const three_uses_chapter *l)
 {
     page_step(p, (text){"The translation looks at the source", "訳文が原文を見る"});
     page_print(p,
@@ -449,7 +449,7 @@ static void cross(page *p, const three_uses_lesson *l)
 
 static att_status run(page *p)
 {
-    three_uses_lesson l = {.m = p->translator, .text = p->sentence, .info = {.size = sizeof l.info}};
+    three_uses_chapter l = {.m = p->translator, .text = p->sentence, .info = {.size = sizeof l.info}};
     l.model = att_translator_model(l.m), l.tokenizer = att_translator_tokenizer(l.m);
     p->status = att_encoder_decoder_describe(l.model, &l.info);
     if (p->status == ATT_OK && strcmp(l.info.architecture, "transformer") != 0)

@@ -9,14 +9,14 @@
 
 enum { SEED = 789, OUT = 2, DRAWS = 3 };
 
-typedef struct trainable_lesson {
+typedef struct trainable_chapter {
     layer of;
     int64_t query;    /* its row */
     float *s, *w, *c; /* scores and weights [n, n], contexts [n, OUT] */
     att_tensor S, W, C;
-} trainable_lesson;
+} trainable_chapter;
 
-static void introduce(page *p, const trainable_lesson *l)
+static void introduce(page *p, const trainable_chapter *l)
 {
     const vectors *v = &l->of.words;
     page_title(p, (text){"Self-attention with trainable weights", "学習可能な重みを持つ自己注意"});
@@ -48,7 +48,7 @@ static void show_draws(page *p, float bound)
     }
 }
 
-static void weights(page *p, trainable_lesson *l)
+static void weights(page *p, trainable_chapter *l)
 {
     layer *of = &l->of;
     int64_t dim = of->words.dim;
@@ -91,7 +91,7 @@ static void weights(page *p, trainable_lesson *l)
                       "重みは0から1までの値になり、行列の縦横も逆です。nn.Linearの行列は、出力一つにつき一行です。"});
 }
 
-static void project(page *p, trainable_lesson *l)
+static void project(page *p, trainable_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     att_tensor X = l->of.X, W_q = l->of.Wq, W_k = l->of.Wk, W_v = l->of.Wv, Q = l->of.Q, K = l->of.K, V = l->of.V;
@@ -108,7 +108,7 @@ static void project(page *p, trainable_lesson *l)
     layer_print(p, &l->of);
 }
 
-static void scores(page *p, trainable_lesson *l)
+static void scores(page *p, trainable_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const layer *of = &l->of;
@@ -133,7 +133,7 @@ static void scores(page *p, trainable_lesson *l)
     page_table(p, of->words.labels, n, of->words.labels, n, s);
 }
 
-static void contexts(page *p, trainable_lesson *l)
+static void contexts(page *p, trainable_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const layer *of = &l->of;
@@ -155,7 +155,7 @@ static void contexts(page *p, trainable_lesson *l)
                           "学習前の行列ではスコアが小さいからです。"});
 }
 
-static void in_one_call(page *p, trainable_lesson *l)
+static void in_one_call(page *p, trainable_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     int64_t n = l->of.words.n;
@@ -196,7 +196,7 @@ typedef struct trainer {
     att_tensor dY[3], dW[3]; /* of Q, K, V [OUT, n], transposed; of W_q, W_k, W_v */
 } trainer;
 
-static void set_up(page *p, const trainable_lesson *l, trainer *t)
+static void set_up(page *p, const trainable_chapter *l, trainer *t)
 {
     int64_t n = l->of.words.n, dim = l->of.words.dim, count = n * OUT;
     float *numbers = page_floats(p, 5 * count + n + 3 * OUT * dim);
@@ -218,7 +218,7 @@ static void set_up(page *p, const trainable_lesson *l, trainer *t)
 }
 
 /* What has been shown once, silently: forward, loss, backward, and a step against the gradient. */
-static float learn(page *p, trainable_lesson *l, trainer *t, float rate)
+static float learn(page *p, trainable_chapter *l, trainer *t, float rate)
 {
     const layer *of = &l->of;
     const att_tensor *w[] = {&of->Wq, &of->Wk, &of->Wv}, *y[] = {&of->Q, &of->K, &of->V};
@@ -239,7 +239,7 @@ static float learn(page *p, trainable_lesson *l, trainer *t, float rate)
     return before;
 }
 
-static void gradients(page *p, trainable_lesson *l, trainer *t)
+static void gradients(page *p, trainable_chapter *l, trainer *t)
 {
     att_ctx *ctx = p->ctx;
     const layer *of = &l->of;
@@ -271,7 +271,7 @@ static void gradients(page *p, trainable_lesson *l, trainer *t)
         page_table(p, names[i], OUT, NULL, of->words.dim, t->dw[i]);
 }
 
-static void training(page *p, trainable_lesson *l)
+static void training(page *p, trainable_chapter *l)
 {
     enum { SHOWN = 7 };
     static const int steps[SHOWN] = {0, 1, 2, 5, 10, 100, 1000};
@@ -312,7 +312,7 @@ static void training(page *p, trainable_lesson *l)
 
 static att_status run(page *p)
 {
-    trainable_lesson l = {0};
+    trainable_chapter l = {0};
     layer_open(p, &l.of, OUT);
     int64_t n = l.of.words.n;
     l.query = page_query(p, &l.of.words);

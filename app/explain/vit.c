@@ -12,7 +12,7 @@
 enum { LABEL = 32, BEST = 3 }; /* BEST: classes that are printed */
 
 /* Prints a number for each patch, in the patches' places, then that of [CLS]. a [tokens] */
-static void print_grid(page *p, const vit_lesson *l, const float *a, float scale, int decimals)
+static void print_grid(page *p, const vit_chapter *l, const float *a, float scale, int decimals)
 {
     page_grid(p, a + 1, l->m.grid, scale, decimals);
     page_table_rounded(p, decimals, (const char *const[]){"CLS"}, 1, NULL, 1, (float[]){scale * a[0]});
@@ -20,7 +20,7 @@ static void print_grid(page *p, const vit_lesson *l, const float *a, float scale
 
 /* ---- the picture */
 
-static void introduce(page *p, vit_lesson *l)
+static void introduce(page *p, vit_chapter *l)
 {
     const att_vit_info *i = &l->m.info;
     page_title(p, (text){"The Vision Transformer", "Vision Transformer"});
@@ -39,7 +39,7 @@ static void introduce(page *p, vit_lesson *l)
         i->hidden, i->layers, i->heads, l->m.head_dim, i->classes);
 }
 
-static void picture(page *p, vit_lesson *l)
+static void picture(page *p, vit_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const char *path = p->picture;
@@ -66,7 +66,7 @@ static void picture(page *p, vit_lesson *l)
 }
 
 /* The patch whose numbers differ most. */
-static int64_t most_contrast(const vit_lesson *l)
+static int64_t max_contrast(const vit_chapter *l)
 {
     int64_t best = 0;
     double widest = -1;
@@ -82,7 +82,7 @@ static int64_t most_contrast(const vit_lesson *l)
     return best;
 }
 
-static void cut(page *p, vit_lesson *l)
+static void cut(page *p, vit_chapter *l)
 {
     const att_vit_info *i = &l->m.info;
     const int64_t rows = l->m.grid[0], columns = l->m.grid[1], C = i->channels, width = i->image[1];
@@ -107,7 +107,7 @@ static void cut(page *p, vit_lesson *l)
                         s++) for (int64_t c = 0; c < C; c++) for (int64_t i = 0; i < P[0];
                                                                   i++) for (int64_t j = 0; j < P[1]; j++) patch[to++] =
              x[((r * P[0] + i) * width + s * P[1] + j) * C + c];);
-    l->shown = most_contrast(l);
+    l->shown = max_contrast(l);
     page_print(p,
                (text){"Patch %" PRId64 " (row %" PRId64 ", column %" PRId64
                       ") has the most contrast; its first channel:",
@@ -126,7 +126,7 @@ static void cut(page *p, vit_lesson *l)
 
 static const float *value_of(const att_param *w) { return att_param_value(w)->data; }
 
-static void tokens(page *p, vit_lesson *l)
+static void tokens(page *p, vit_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const int64_t n = l->m.patches, d = l->m.info.hidden;
@@ -167,7 +167,7 @@ static void tokens(page *p, vit_lesson *l)
               (const float *const[]){cls, position, z, token + at, position + at + d, z + at + d}, 6, d);
 }
 
-static void norm(page *p, vit_lesson *l)
+static void norm(page *p, vit_chapter *l)
 {
     att_tape *t = l->tape;
     const int64_t n = l->m.tokens, d = l->m.info.hidden;
@@ -195,7 +195,7 @@ static void norm(page *p, vit_lesson *l)
 /* ---- one head */
 
 /* Fills l->head. */
-static void choose_head(page *p, vit_lesson *l)
+static void choose_head(page *p, vit_chapter *l)
 {
     const int64_t n = l->m.tokens;
     float *w = page_floats(p, n * n);
@@ -214,14 +214,14 @@ static void choose_head(page *p, vit_lesson *l)
 }
 
 /* The columns of a layer's matrix that belong to the head, [head_dim, hidden] as the file has them, and its bias. */
-static att_tensor head_matrix(page *p, const vit_lesson *l, const att_nn_linear *of, const float **bias)
+static att_tensor head_matrix(page *p, const vit_chapter *l, const att_nn_linear *of, const float **bias)
 {
     const int64_t first = l->head * l->m.head_dim;
     *bias = of->bias ? value_of(of->bias) + first : page_floats(p, l->m.head_dim);
     return page_matrix(p, value_of(of->weight) + first * l->m.info.hidden, l->m.head_dim, l->m.info.hidden);
 }
 
-static void project(page *p, vit_lesson *l)
+static void project(page *p, vit_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const int64_t n = l->m.tokens, d = l->m.info.hidden, d_h = l->m.head_dim, row = (l->shown + 1) * d_h;
@@ -264,7 +264,7 @@ static void project(page *p, vit_lesson *l)
                       "（出典にはW^q zと書いた箇所もありますが、行がトークンなら、行列は右に来ます。）"});
 }
 
-static void attend(page *p, vit_lesson *l)
+static void attend(page *p, vit_chapter *l)
 {
     att_ctx *ctx = p->ctx;
     const int64_t n = l->m.tokens, d_h = l->m.head_dim;
@@ -307,7 +307,7 @@ static void attend(page *p, vit_lesson *l)
 /* ---- all heads */
 
 /* Prints where [CLS] attends most, in each head. */
-static void print_heads(page *p, const vit_lesson *l, const vit_states *states)
+static void print_heads(page *p, const vit_chapter *l, const vit_states *states)
 {
     const int64_t n = l->m.tokens;
     float *w = page_floats(p, n * n);
@@ -318,7 +318,7 @@ static void print_heads(page *p, const vit_lesson *l, const vit_states *states)
     }
 }
 
-static void all_heads(page *p, vit_lesson *l)
+static void all_heads(page *p, vit_chapter *l)
 {
     att_tape *t = l->tape;
     const vit_layer *layer = &l->m.layer[0];
@@ -373,7 +373,7 @@ static void all_heads(page *p, vit_lesson *l)
 /* ---- all layers */
 
 /* The weights of [CLS] in the last layer, the mean of its heads, out [tokens]. */
-static void last_weights(page *p, vit_lesson *l, float *out)
+static void last_weights(page *p, vit_chapter *l, float *out)
 {
     const int64_t n = l->m.tokens, heads = l->m.info.heads;
     float *w = page_floats(p, n * n);
@@ -389,7 +389,7 @@ static void last_weights(page *p, vit_lesson *l, float *out)
     att_tape_reset(l->tape);
 }
 
-static void classify(page *p, vit_lesson *l)
+static void classify(page *p, vit_chapter *l)
 {
     const att_image_model *model = p->images;
     const att_image *image = &l->opened;
@@ -423,7 +423,7 @@ static void classify(page *p, vit_lesson *l)
         probability, parts, classes);
 }
 
-static void last_layer(page *p, vit_lesson *l)
+static void last_layer(page *p, vit_chapter *l)
 {
     char first[64], last[64];
     float *w = page_floats(p, l->m.tokens);
@@ -446,14 +446,14 @@ static void last_layer(page *p, vit_lesson *l)
                            .grid = {l->m.grid[0], l->m.grid[1]},
                            .patch = {l->m.info.patch[0], l->m.info.patch[1]},
                            .name = page_text(p, (text){"The picture", "画像"}),
-                           .cut_name = page_text(p, (text){"Its patches", "パッチ"}),
+                           .patches_name = page_text(p, (text){"Its patches", "パッチ"}),
                            .n_maps = 2,
                            .map_name = {first, last},
                            .map = {l->w + 1, w + 1}};
     page_drawing(p, vit_draw, &d);
 }
 
-static void walk(page *p, vit_lesson *l)
+static void walk(page *p, vit_chapter *l)
 {
     introduce(p, l);
     picture(p, l);
@@ -471,7 +471,7 @@ static void walk(page *p, vit_lesson *l)
 
 static att_status run(page *p)
 {
-    vit_lesson l = {0};
+    vit_chapter l = {0};
     p->status = vit_parts_open(p->ctx, p->folder, att_image_model_vit(p->images), &l.m);
     if (p->status == ATT_OK)
         p->status = att_tape_new(p->ctx, NULL, &l.tape);

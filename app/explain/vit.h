@@ -5,7 +5,7 @@
 #include "page.h"
 #include "vit_parts.h"
 
-typedef struct vit_lesson {
+typedef struct vit_chapter {
     vit_parts m;
     att_tape *tape;
     att_image opened, image; /* the file's picture; as the model sees it */
@@ -18,9 +18,9 @@ typedef struct vit_lesson {
     float *w;                /* weights of [CLS] in the head [tokens] */
     float *sa;               /* the head's result [tokens, head_dim] */
     float *probability;      /* [classes] */
-} vit_lesson;
+} vit_chapter;
 
 /* Prints the answer of the model, with the errata of the source in turn. */
-void vit_show_errata(page *p, vit_lesson *l);
+void vit_show_errata(page *p, vit_chapter *l);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct oddness {
     int64_t to_itself; /* rows whose largest weight is on themselves, in all heads */
 } oddness;
 
-static double asymmetry(page *p, const vit_lesson *l, const vit_states *s)
+static double asymmetry(page *p, const vit_chapter *l, const vit_states *s)
 {
     const int64_t n = l->m.tokens, d_h = l->m.head_dim, d = l->m.info.hidden, stride[] = {d, 1};
     att_tensor Q = {0}, K = {0}, S;
@@ -35,7 +35,7 @@ static double asymmetry(page *p, const vit_lesson *l, const vit_states *s)
     return largest;
 }
 
-static oddness measure(page *p, const vit_lesson *l, vit_erratum erratum)
+static oddness measure(page *p, const vit_chapter *l, vit_erratum erratum)
 {
     const int64_t n = l->m.tokens;
     oddness o = {0};
@@ -54,10 +54,10 @@ static oddness measure(page *p, const vit_lesson *l, vit_erratum erratum)
     return o;
 }
 
-static void one_matrix(page *p, const vit_lesson *l)
+static void one_matrix(page *p, const vit_chapter *l)
 {
     const int64_t rows = l->m.tokens * l->m.info.heads;
-    page_step(p, (text){"Slip: one matrix for q, k and v", "間違い：q、k、vに一つの行列"});
+    page_step(p, (text){"Erratum: one matrix for q, k and v", "間違い：q、k、vに一つの行列"});
     page_print(
         p, (text){"As the source writes it, k = v = q. Then q kᵀ is symmetric: i attends to j by the same score as j "
                   "to i. And a row's product with itself is the square of its length, so rows tend to attend to "
@@ -78,7 +78,7 @@ static void one_matrix(page *p, const vit_lesson *l)
 /* ---- the scale */
 
 /* The entropy of weights in bits, the mean of a head's rows, out [heads]. */
-static void entropies(page *p, const vit_lesson *l, vit_erratum erratum, float *out)
+static void entropies(page *p, const vit_chapter *l, vit_erratum erratum, float *out)
 {
     const int64_t n = l->m.tokens;
     vit_states s;
@@ -96,7 +96,7 @@ static void entropies(page *p, const vit_lesson *l, vit_erratum erratum, float *
     att_tape_reset(l->tape);
 }
 
-static void scale(page *p, const vit_lesson *l)
+static void scale(page *p, const vit_chapter *l)
 {
     const int64_t heads = l->m.info.heads, d_h = l->m.head_dim, d = l->m.info.hidden;
     char name[VIT_MAX_HEADS][32], right[32], wrong[32];
@@ -110,7 +110,7 @@ static void scale(page *p, const vit_lesson *l)
     }
     snprintf(right, sizeof right, "√%" PRId64, d_h);
     snprintf(wrong, sizeof wrong, "√%" PRId64, d);
-    page_step(p, (text){"Slip: a head's scale by the whole width", "間違い：全体の幅によるスケーリング"});
+    page_step(p, (text){"Erratum: a head's scale by the whole width", "間違い：全体の幅によるスケーリング"});
     page_print(p,
                (text){"The source's D_h is the width of all heads together, which it divides into K; but it goes on to "
                       "divide each head's scores by √D_h. What is added up in a score are the products of one head, "
@@ -129,10 +129,10 @@ static void scale(page *p, const vit_lesson *l)
 
 /* ---- shapes */
 
-static void shapes(page *p, const vit_lesson *l)
+static void shapes(page *p, const vit_chapter *l)
 {
     const int64_t n = l->m.tokens, d = l->m.info.hidden, d_h = l->m.head_dim, heads = l->m.info.heads;
-    page_step(p, (text){"Slips: shapes", "間違い：形"});
+    page_step(p, (text){"Errata: shapes", "間違い：形"});
     page_print(p,
                (text){"The source says that SA_i maps to N x N. That is the shape of its weights A_i alone; the result "
                       "has a value's width. It also gives q_i and k_i D / K columns in one line, and A_i v_i all of "
@@ -150,7 +150,7 @@ static void shapes(page *p, const vit_lesson *l)
 
 /* ---- what the model answers */
 
-static void answers(page *p, vit_lesson *l)
+static void answers(page *p, vit_chapter *l)
 {
     static const char *const names[] = {"right", "k = v = q", "scale √D", "no W^O"};
     const int64_t classes = l->m.info.classes, right = numbers_largest(l->probability, classes);
@@ -158,12 +158,12 @@ static void answers(page *p, vit_lesson *l)
     float *probability = page_floats(p, classes);
     if (p->status != ATT_OK)
         return;
-    page_step(p, (text){"What the slips do to the answer", "間違いが答えに与える影響"});
+    page_step(p, (text){"What the errata do to the answer", "間違いが答えに与える影響"});
     page_print(
         p,
-        (text){"The same weights with each slip, in all layers: the answer, its probability, and that of \"%s\". "
-               "(A model that is trained with a slip learns other weights, and may do well. But a symmetric score "
-               "or no W^O is less than it could have, and a published model read with a slip is wrong.)",
+        (text){"The same weights with each erratum, in all layers: the answer, its probability, and that of \"%s\". "
+               "(A model that is trained with one learns other weights, and may do well. But a symmetric score "
+               "or no W^O is less than it could have, and a published model read with one is wrong.)",
                "同じ重みで、全部の層に、それぞれの間違いを入れてみます。答えとその確率、そして「%s」の確率です。"
                "（間違った式で学習したモデルなら、重みも別のものになり、うまく働くかもしれません。しかし、"
                "対称なスコアでは、またW^Oがなければ、表せるものが減ります。また、公開されたモデルを"
@@ -178,7 +178,7 @@ static void answers(page *p, vit_lesson *l)
     }
 }
 
-void vit_show_errata(page *p, vit_lesson *l)
+void vit_show_errata(page *p, vit_chapter *l)
 {
     one_matrix(p, l);
     scale(p, l);

@@ -185,7 +185,7 @@ int vit_draw(FILE *f, const page *p, const void *drawing)
     draw_title(f, &at, d->name);
     int failed = draw_pixels(f, p, &at, d, 0);
     at.x += step;
-    draw_title(f, &at, d->cut_name);
+    draw_title(f, &at, d->patches_name);
     failed = failed || draw_pixels(f, p, &at, d, CUT);
     for (int i = 0; i < d->n_maps; i++) {
         at.x += step;

@@ -9,8 +9,8 @@ enum { VIT_MAX_MAPS = 2 };
 typedef struct vit_drawing {
     const att_image *image;
     int64_t grid[2], patch[2];
-    const char *name, *cut_name; /* of the picture, and of the patches */
-    int n_maps;                  /* of weights */
+    const char *name, *patches_name; /* of the picture, and of the patches */
+    int n_maps;                      /* of weights */
     const char *map_name[VIT_MAX_MAPS];
     const float *map[VIT_MAX_MAPS]; /* weights of the patches [grid[0], grid[1]] */
 } vit_drawing;

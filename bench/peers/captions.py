@@ -69,7 +69,7 @@ class Captioner(torch.nn.Module):
                 y = F.relu(F.batch_norm(y, None, None, p[f"encoder_{s}_norm{k}_weight"],
                                         p[f"encoder_{s}_norm{k}_bias"], training=True))
                 x = x + y if k else F.max_pool2d(y, 2)
-        return x.flatten(2).transpose(1, 2)  # [images, places, features]
+        return x.flatten(2).transpose(1, 2)  # [images, locations, features]
 
     def linear(self, name, x):
         return F.linear(x, self.p[f"{name}_weight"], self.p[f"{name}_bias"])

@@ -1,4 +1,4 @@
-/* Attention as its formulas say, in double: no tiles, no tricks. */
+/* Attention as its formulas state, in double: no tiles, no tricks. */
 #include "attn/reference.h"
 
 #include <math.h>

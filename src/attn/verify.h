@@ -46,8 +46,8 @@ static inline bool att_verify_is_slope(double slope, double left, double right, 
     return slope >= fmin(left, right) - limit && slope <= fmax(left, right) + limit;
 }
 
-/* The head whose tiles are checked, in round 0 or 1: at a position that is not 0, even where spec.align does not say
- * which, as a stage that does not say that it uses positions sees none of them. */
+/* The head whose tiles are checked, in round 0 or 1: at a position that is not 0, even where spec.align does not state
+ * which, as a stage that does not state that it uses positions sees none of them. */
 static inline att_head att_verify_head_at(const att_attention_spec *s, int round)
 {
     return (att_head){.head = round ? s->heads - 1 : 0,
@@ -88,13 +88,13 @@ typedef struct att_verify_tile {
     float scale;                   /* of packed_q */
     float *s, *ds, *dquery, *dkey; /* as in the tiles */
     float *given;                  /* s before, of a score ds before */
-    float *number[2], *dnumber[2]; /* of rows, queries before keys */
+    float *term[2], *dterm[2];     /* of rows, queries before keys */
     float *row;                    /* [head_dim] */
 } att_verify_tile;
 /* What it should give, from formulas and derivatives; laid the same way. */
 typedef struct att_verify_want {
     double *s, *ds, *dquery, *dkey;
-    double *grad[ATT_MAX_PARAMS], *dnumber[2]; /* as operand.param[].grad and tile.dnumber */
+    double *grad[ATT_MAX_PARAMS], *dterm[2]; /* as operand.param[].grad and tile.dterm */
 } att_verify_want;
 /* One pair's derivatives. */
 typedef struct att_verify_derivatives {
@@ -142,7 +142,7 @@ float *att_verify_floats(att_verify_check *c, int64_t n);
 float att_verify_uniform(att_verify_check *c);
 void att_verify_make_param(att_verify_check *c, int i, const att_param_shape *shape);
 void att_verify_make_operands(att_verify_check *c);
-/* Random gradients ds. Some are 0, and all of one key, whose row becomes NaN where spoil_key says so. */
+/* Random gradients ds. Some are 0, and all of one key, whose row becomes NaN where spoil_key is set. */
 void att_verify_draw_gradients(att_verify_check *c, bool spoil_key);
 /* What functions are called with. */
 att_pair att_verify_pair(const att_verify_check *c, int64_t q, int64_t k);
@@ -161,11 +161,11 @@ att_status att_verify_same_tile(const att_verify_check *c, const char *what, con
 /* The pair's derivatives, as what they add to other numbers; returns a modifier's slope. */
 double att_verify_derivatives_of(const att_verify_check *c, const att_pair *p, double s);
 void att_verify_clear_pair(const att_verify_check *c);
-/* gradient [n] says how the formula depends on x [n], which the pair is made of: is it so, for some of them? */
+/* gradient [n] states how the formula depends on x [n], which the pair is made of: is it so, for some of them? */
 att_status att_verify_derivative(const att_verify_check *c, const att_pair *p, double s, const char *by, int64_t n,
                                  float *x, const double *gradient);
 att_status att_verify_param_derivative(const att_verify_check *c, const att_pair *p, double s);
-/* A stage that does not say that it uses positions gives the same at all of them. */
+/* A stage that does not state that it uses positions gives the same at all of them. */
 att_status att_verify_positions(const att_verify_check *c, unsigned flags);
 
 /* A score; transforms: its tiles see other rows than its formula. A modifier, with its value. Mask i. */

@@ -72,9 +72,9 @@ void att_verify_make_operands(att_verify_check *c)
     c->want.dkey = att_verify_doubles(c, ATT_VERIFY_KEYS * key_dim);
     for (int i = 0; i < 2; i++) {
         const int64_t n = i ? ATT_VERIFY_KEYS : panel;
-        c->tile.number[i] = att_verify_floats(c, n);
-        c->tile.dnumber[i] = att_verify_floats(c, n);
-        c->want.dnumber[i] = att_verify_doubles(c, n);
+        c->tile.term[i] = att_verify_floats(c, n);
+        c->tile.dterm[i] = att_verify_floats(c, n);
+        c->want.dterm[i] = att_verify_doubles(c, n);
     }
     c->tile.row = att_verify_floats(c, dim);
     c->pair.dq = att_verify_doubles(c, dim);
@@ -101,7 +101,7 @@ att_pair att_verify_pair(const att_verify_check *c, int64_t q, int64_t k)
 att_score_tile att_verify_score_tile(const att_verify_check *c)
 {
     const bool product = c->stage.score && (c->stage.score->flags & ATT_PRODUCT),
-               number = c->stage.score && c->stage.score->number;
+               has_term = c->stage.score && c->stage.score->term;
     return (att_score_tile){.size = sizeof(att_score_tile),
                             .head = &c->block.head,
                             .user = c->stage.user,
@@ -123,10 +123,10 @@ att_score_tile att_verify_score_tile(const att_verify_check *c)
                             .dkey = product ? NULL : c->tile.dkey,
                             .dkey_stride = c->spec->key_dim,
                             .vectors = &c->vectors,
-                            .query_term = number ? c->tile.number[0] : NULL,
-                            .key_term = number ? c->tile.number[1] : NULL,
-                            .dquery_term = number ? c->tile.dnumber[0] : NULL,
-                            .dkey_term = number ? c->tile.dnumber[1] : NULL};
+                            .query_term = has_term ? c->tile.term[0] : NULL,
+                            .key_term = has_term ? c->tile.term[1] : NULL,
+                            .dquery_term = has_term ? c->tile.dterm[0] : NULL,
+                            .dkey_term = has_term ? c->tile.dterm[1] : NULL};
 }
 
 /* ---- comparing */
@@ -215,7 +215,7 @@ double att_verify_derivatives_of(const att_verify_check *c, const att_pair *p, d
     return slope;
 }
 
-/* gradient [n] says how the formula depends on x [n], which the pair is made of: is it so, for some of them? */
+/* gradient [n] states how the formula depends on x [n], which the pair is made of: is it so, for some of them? */
 att_status att_verify_derivative(const att_verify_check *c, const att_pair *p, double s, const char *by, int64_t n,
                                  float *x, const double *gradient)
 {
@@ -252,7 +252,7 @@ att_status att_verify_param_derivative(const att_verify_check *c, const att_pair
     return e;
 }
 
-/* Who does not say that it uses positions gives the same at all of them. */
+/* Who does not state that it uses positions gives the same at all of them. */
 att_status att_verify_positions(const att_verify_check *c, unsigned flags)
 {
     att_head other = c->block.head;

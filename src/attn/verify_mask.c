@@ -37,8 +37,8 @@ static bool keeps(const check *c, int64_t q, int64_t k) { return keeps_at(c, &c-
 
 static att_status differ(const check *c, const char *what, int64_t q, int64_t k)
 {
-    return att_fail(c->ctx, ATT_ERR_ARGUMENT, "\"%s\": %s, but keep says %s for query %lld and key %lld", c->mask->name,
-                    what, keeps(c, q, k) ? "true" : "false", (long long)q, (long long)k);
+    return att_fail(c->ctx, ATT_ERR_ARGUMENT, "\"%s\": %s, but keep returns %s for query %lld and key %lld",
+                    c->mask->name, what, keeps(c, q, k) ? "true" : "false", (long long)q, (long long)k);
 }
 
 static att_status check_cover(const check *c, int64_t q0, int64_t queries, int64_t k0, int64_t keys)
@@ -90,7 +90,7 @@ static att_status check_span(const check *c, int64_t q0, int64_t queries)
     return ATT_OK;
 }
 
-/* Who does not say that it uses positions keeps the same pairs at all of them. */
+/* Who does not state that it uses positions keeps the same pairs at all of them. */
 static att_status check_positions(const check *c)
 {
     att_head other = c->at;
@@ -99,7 +99,7 @@ static att_status check_positions(const check *c)
         for (int64_t k = 0; k < c->at.tk; k++)
             if (keeps_at(c, &other, q, k) != keeps(c, q, k)) {
                 char what[96];
-                snprintf(what, sizeof what, "without ATT_NEEDS_ALIGN, at position 0 instead of %lld keep says %s",
+                snprintf(what, sizeof what, "without ATT_NEEDS_ALIGN, at position 0 instead of %lld keep returns %s",
                          (long long)c->at.position, keeps(c, q, k) ? "false" : "true");
                 return differ(c, what, q, k);
             }

@@ -29,7 +29,7 @@ static att_status check_modifier_derivative(const att_verify_check *c)
         if (!att_verify_is_slope(slope, left, right, f))
             return att_verify_differ(c, "derivative", where, slope, "but differences of formula", (left + right) / 2);
         if ((m->flags & ATT_ADDITIVE) && slope != 1)
-            return att_verify_differ(c, "derivative", where, slope, "but ATT_ADDITIVE says", 1);
+            return att_verify_differ(c, "derivative", where, slope, "but ATT_ADDITIVE implies", 1);
         if (params)
             e = att_verify_param_derivative(c, &pair, s);
     }
@@ -92,7 +92,7 @@ static att_status accepts(const att_verify_check *c, const att_modifier *m, cons
     return m->check && m->n_params ? m->check(c->ctx, value, param) : ATT_OK;
 }
 
-/* How many numbers ATT_ANY may be, as far as the modifier's own check says. */
+/* How many numbers ATT_ANY may be, as far as the modifier's own check states. */
 static att_status find_extent(att_verify_check *c, const att_modifier *m, const double *value)
 {
     for (c->any = ATT_VERIFY_ANY_EXTENT; c->any > 0; c->any--)

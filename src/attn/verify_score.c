@@ -34,7 +34,7 @@ static const float *key_of(const att_verify_check *c, int j)
     return c->operand.key + (c->block.k0 + j) * c->spec->key_dim;
 }
 
-/* What tile and tile_back of a score on the product are given: s = q . k, and the numbers of rows. */
+/* What tile and tile_back of a score on the product are given: s = q . k, and the terms of rows. */
 static void set_products(const att_verify_check *c)
 {
     for (att_verify_position p = ATT_VERIFY_BEGIN; att_verify_next_pair(c, &p);) {
@@ -43,50 +43,50 @@ static void set_products(const att_verify_check *c)
             s += (double)query_of(c, p.i)[d] * key_of(c, p.j)[d];
         c->tile.s[p.at] = (float)s;
     }
-    for (int i = 0; c->stage.score->number && i < c->block.queries; i++) {
+    for (int i = 0; c->stage.score->term && i < c->block.queries; i++) {
         const att_score_row row = row_of(c, query_of(c, i));
-        c->tile.number[0][i] = c->stage.score->number(&row);
+        c->tile.term[0][i] = c->stage.score->term(&row);
     }
-    for (int j = 0; c->stage.score->number && j < c->block.keys; j++) {
+    for (int j = 0; c->stage.score->term && j < c->block.keys; j++) {
         const att_score_row row = row_of(c, key_of(c, j));
-        c->tile.number[1][j] = c->stage.score->number(&row);
+        c->tile.term[1][j] = c->stage.score->term(&row);
     }
 }
 
-/* Does term_back agree with differences of number? */
-static att_status check_number(const att_verify_check *c)
+/* Does term_back agree with differences of term? */
+static att_status check_term(const att_verify_check *c)
 {
     char where[64];
     const att_score_row row = row_of(c, c->operand.query);
-    if (!c->stage.score->number)
+    if (!c->stage.score->term)
         return ATT_OK;
-    const double f = c->stage.score->number(&row);
+    const double f = c->stage.score->term(&row);
     att_verify_fill(row.dim, ATT_VERIFY_BEFORE, c->tile.row);
     c->stage.score->term_back(&row, 1, c->tile.row);
     for (int64_t d = 0; d < row.dim; d++) {
         const float x = c->operand.query[d], up = x + ATT_VERIFY_STEP, down = x - ATT_VERIFY_STEP;
         c->operand.query[d] = up;
-        const double right = (c->stage.score->number(&row) - f) / ((double)up - (double)x);
+        const double right = (c->stage.score->term(&row) - f) / ((double)up - (double)x);
         c->operand.query[d] = down;
-        const double left = (f - c->stage.score->number(&row)) / ((double)x - (double)down);
+        const double left = (f - c->stage.score->term(&row)) / ((double)x - (double)down);
         c->operand.query[d] = x;
         const double slope = (double)c->tile.row[d] - ATT_VERIFY_BEFORE;
         if (!att_verify_is_slope(slope, left, right, f)) {
             snprintf(where, sizeof where, "query 0 by x[%lld]", (long long)d);
             const bool over = att_verify_is_slope(c->tile.row[d], left, right, f);
             return att_verify_differ(c, over ? "term_back, which writes over what it should add to," : "term_back",
-                                     where, slope, "but differences of number", (left + right) / 2);
+                                     where, slope, "but differences of term", (left + right) / 2);
         }
     }
     return ATT_OK;
 }
 
 /* The gradient of one row into c->tile.row, added to what was `before`: the products' with the rows of the other side,
- * and that of its number. */
+ * and that of its term. */
 static void add_row(att_verify_check *c, bool of_keys, int n, double before)
 {
     const int64_t dim = c->spec->head_dim;
-    const float dnumber = c->tile.dnumber[of_keys][n] - (float)before;
+    const float dterm = c->tile.dterm[of_keys][n] - (float)before;
     for (int64_t d = 0; d < dim; d++) {
         double sum = 0, terms = 0;
         for (int other = 0; other < (of_keys ? c->block.queries : c->block.keys); other++) {
@@ -99,8 +99,8 @@ static void add_row(att_verify_check *c, bool of_keys, int n, double before)
         c->terms = fmax(c->terms, terms);
     }
     const att_score_row row = row_of(c, of_keys ? key_of(c, n) : query_of(c, n));
-    if (c->stage.score->number && dnumber != 0)
-        c->stage.score->term_back(&row, dnumber, c->tile.row);
+    if (c->stage.score->term && dterm != 0)
+        c->stage.score->term_back(&row, dterm, c->tile.row);
 }
 
 /* Calls tile_back and computes from its results the gradients of queries and keys, as the library does. */
@@ -115,10 +115,10 @@ static att_status product_back(att_verify_check *c, const att_score_tile *t, dou
         c->tile.s[p.at] = c->tile.given[p.at] == 0 ? 0 : c->tile.s[p.at];
     for (int i = 0; i < 2; i++)
         for (int n = 0; n < count[i]; n++)
-            c->tile.number[i][n] = isfinite(c->tile.number[i][n]) ? c->tile.number[i][n] : 0;
+            c->tile.term[i][n] = isfinite(c->tile.term[i][n]) ? c->tile.term[i][n] : 0;
     memcpy(c->tile.ds, c->tile.given, (size_t)(ATT_VERIFY_KEYS * c->block.stride) * sizeof *c->tile.ds);
     for (int i = 0; i < 2; i++)
-        att_verify_fill(i ? ATT_VERIFY_KEYS : panel, before, c->tile.dnumber[i]);
+        att_verify_fill(i ? ATT_VERIFY_KEYS : panel, before, c->tile.dterm[i]);
     c->stage.score->tile_back(t);
     for (int of_keys = 0; of_keys < 2; of_keys++)
         for (int n = 0; n < count[of_keys]; n++) {
@@ -126,10 +126,10 @@ static att_status product_back(att_verify_check *c, const att_score_tile *t, dou
             for (int64_t d = 0; d < dim; d++)
                 (of_keys ? c->tile.dkey + n * dim : c->tile.dquery + n)[of_keys ? d : d * panel] = c->tile.row[d];
             if (before == 0)
-                c->want.dnumber[of_keys][n] = c->tile.dnumber[of_keys][n];
+                c->want.dterm[of_keys][n] = c->tile.dterm[of_keys][n];
         }
     for (int i = 0; !e && before != 0 && i < 2; i++)
-        e = att_verify_same_sums(c, name[i], count[i], c->tile.dnumber[i], before, c->want.dnumber[i]);
+        e = att_verify_same_sums(c, name[i], count[i], c->tile.dterm[i], before, c->want.dterm[i]);
     return e;
 }
 
@@ -226,6 +226,6 @@ att_status att_verify_score(att_verify_check *c, const att_score *s, bool transf
     if (!e && s->derivative)
         e = check_score_derivative(c);
     if (!e && s->derivative)
-        e = check_number(c);
+        e = check_term(c);
     return e || !s->derivative || !s->tile_back || transforms ? e : check_score_back(c);
 }

@@ -32,7 +32,7 @@ const char *att_error(const att_ctx *ctx)
 }
 
 /* Truncates a text of n bytes at the end of its last complete UTF-8 character. */
-static void cut_at_character(char *text, size_t n)
+static void truncate_at_character(char *text, size_t n)
 {
     size_t lead = n;
     while (lead > 0 && n - lead < 3 && ((unsigned char)text[lead - 1] & 0xc0) == 0x80)
@@ -96,7 +96,7 @@ static void print_sentence(char text[SENTENCE], const char *otherwise, const cha
     if (length < 0)
         snprintf(text, SENTENCE, "%s", otherwise);
     else if (length >= SENTENCE)
-        cut_at_character(text, SENTENCE - 1);
+        truncate_at_character(text, SENTENCE - 1);
     replace_controls(text);
 }
 

@@ -10,8 +10,8 @@ typedef struct forced {
     const att_caption_model *m;
     att_caption_batch batch;
     att_tensor grid;
-    int64_t places;
-    float *weights; /* [words, places] */
+    int64_t locations;
+    float *weights; /* [words, locations] */
 } forced;
 
 /* Of additive attention */
@@ -23,7 +23,7 @@ static att_status compute_weights(att_tape *t, const forced *f)
     att_status s = att_var_value(t, y, &w);
     s = s ? s : att_var_value(t, weights, &w);
     if (!s)
-        memcpy(f->weights, w.data, (size_t)(f->batch.offsets[1] * f->places) * sizeof *f->weights);
+        memcpy(f->weights, w.data, (size_t)(f->batch.offsets[1] * f->locations) * sizeof *f->weights);
     return s;
 }
 
@@ -41,8 +41,8 @@ static att_status compute(const forced *f)
     const att_captioner_config *c = &f->m->captioner->config;
     const bool transformer = c->decoder == ATT_CAPTIONER_TRANSFORMER;
     const att_nn_name scope = att_transformer_decoder_scope(c->layers - 1);
-    att_source_recorder l = {.scope = scope.text, .heads = c->heads, .columns = f->places, .weights = f->weights};
-    l.head = att_alloc(f->m->ctx, (size_t)(f->batch.offsets[1] * f->places), sizeof *l.head);
+    att_source_recorder l = {.scope = scope.text, .heads = c->heads, .columns = f->locations, .weights = f->weights};
+    l.head = att_alloc(f->m->ctx, (size_t)(f->batch.offsets[1] * f->locations), sizeof *l.head);
     att_tape *t = NULL;
     att_status s = !l.head ? ATT_ERR_MEMORY
                            : att_tape_new(f->m->ctx,
@@ -64,8 +64,9 @@ static att_status check(const att_caption_model *m, const int32_t *ids, int64_t 
     if (att_require("att_caption_attend", ATT_NAMED({"ids", ids})))
         return ATT_ERR_ARGUMENT;
     if (!c->attention)
-        return att_fail(m->ctx, ATT_ERR_UNSUPPORTED,
-                        "there are no places of words: the model has no attention, but one context vector of an image");
+        return att_fail(
+            m->ctx, ATT_ERR_UNSUPPORTED,
+            "there are no locations of words: the model has no attention, but one context vector of an image");
     for (int64_t i = 0; i < n; i++)
         if (ids[i] < 0 || ids[i] >= c->vocabulary)
             return att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_caption_attend: ids[%lld] is %d, not in [0, %lld)",
@@ -88,11 +89,11 @@ att_status att_caption_attend(const att_caption_model *m, const att_image *image
     att_caption_attention a = {.grid = {c->grid[0], c->grid[1]}, .words = n};
     forced f = {.m = m,
                 .batch = {.images = 1, .captions = 1, .of_image = of_image, .words = ids, .offsets = offsets},
-                .places = c->grid[0] * c->grid[1]};
+                .locations = c->grid[0] * c->grid[1]};
     float *grid = att_alloc(m->ctx, (size_t)att_caption_grid_size(m), sizeof *grid);
-    f.weights = a.weights = att_calloc(m->ctx, (size_t)(n * f.places), sizeof *a.weights);
+    f.weights = a.weights = att_calloc(m->ctx, (size_t)(n * f.locations), sizeof *a.weights);
     s = grid && a.weights ? att_caption_encode(m, 1, image, grid) : ATT_ERR_MEMORY;
-    s = s ? s : att_wrap(&f.grid, grid, ATT_F32, 2, (const int64_t[]){f.places, c->features}, NULL);
+    s = s ? s : att_wrap(&f.grid, grid, ATT_F32, 2, (const int64_t[]){f.locations, c->features}, NULL);
     s = s ? s : compute(&f);
     s = s ? s : att_image_processor_crop(m->processor, image, &a.image);
     att_free(m->ctx, grid);

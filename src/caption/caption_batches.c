@@ -89,7 +89,7 @@ static att_status encode_all(att_caption_batches *b)
     return e;
 }
 
-static att_status find_presence(att_caption_batches *b)
+static att_status find_predicted_words(att_caption_batches *b)
 {
     const int64_t n = b->source.presence;
     int32_t *ids = att_alloc(b->ctx, (size_t)n + 1, sizeof *ids);
@@ -147,7 +147,7 @@ att_status att_caption_batches_new(att_ctx *ctx, const att_caption_source *sourc
     b->info.size = sizeof b->info;
     att_status e = att_caption_set_describe(source->set, &b->info);
     e = e ? e : make_room(b);
-    e = e ? e : find_presence(b);
+    e = e ? e : find_predicted_words(b);
     e = e ? e : encode_all(b);
     if (e)
         att_caption_batches_free(b);

@@ -23,10 +23,11 @@ att_status att_caption_encoder_open(att_ctx *ctx, const char *folder, att_captio
     if (e)
         return e;
     if (!att_is_file(weights))
-        return att_fail(ctx, ATT_ERR_UNSUPPORTED,
-                        "%s: is not there; the folder of a captioner gets a copy of its encoder, whose weights have to "
-                        "be in this one file",
-                        weights);
+        return att_fail(
+            ctx, ATT_ERR_UNSUPPORTED,
+            "%s: does not exist; the folder of a captioner gets a copy of its encoder, whose weights have to "
+            "be in this one file",
+            weights);
     out->grid[0] = out->input.height / out->info.patch[0];
     out->grid[1] = out->input.width / out->info.patch[1];
     return ATT_OK;
@@ -112,12 +113,12 @@ static att_status check_finite(const grids *g, int64_t image, const float *x, in
     return ATT_OK;
 }
 
-/* The places of n images without the tokens before them -> out, f16 [n, places, hidden] */
-static att_status keep_places(const grids *g, const float *tokens, int64_t n, uint16_t *out)
+/* The locations of n images without the tokens before them -> out, f16 [n, locations, hidden] */
+static att_status copy_locations(const grids *g, const float *tokens, int64_t n, uint16_t *out)
 {
     const att_vit_info *v = &g->e->info;
-    const int64_t places = g->e->grid[0] * g->e->grid[1], all = (v->prefix + places) * v->hidden,
-                  saved = places * v->hidden;
+    const int64_t locations = g->e->grid[0] * g->e->grid[1], all = (v->prefix + locations) * v->hidden,
+                  saved = locations * v->hidden;
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < n; i++) {
         const float *x = tokens + i * all + v->prefix * v->hidden;
@@ -140,24 +141,25 @@ static att_status encode(grids *g, att_tape *t, int64_t n, uint16_t *out)
         e = att_fail(g->e->ctx, ATT_ERR_CANCELLED, "the training was cancelled");
     e = e ? e
           : att_var_value(t, att_vit_apply(t, att_image_model_vit(g->e->model), att_constant(t, &images), NULL), &y);
-    e = e ? e : keep_places(g, y.data, n, out);
+    e = e ? e : copy_locations(g, y.data, n, out);
     att_tape_reset(t);
     return e;
 }
 
 static att_status check_memory(const att_caption_encoder *e, int64_t n, int64_t *max_bytes)
 {
-    const int64_t places = e->grid[0] * e->grid[1];
-    const double bytes = (double)n * (double)places * (double)e->info.hidden * sizeof(uint16_t);
+    const int64_t locations = e->grid[0] * e->grid[1];
+    const double bytes = (double)n * (double)locations * (double)e->info.hidden * sizeof(uint16_t);
     if (bytes <= (double)*max_bytes) {
         *max_bytes -= (int64_t)bytes;
         return ATT_OK;
     }
-    return att_fail(e->ctx, ATT_ERR_ARGUMENT,
-                    "options.encoder_memory leaves %.4g GB, but the encoder's features of %lld images, %lld x %lld "
-                    "places of %lld numbers each, need %.4g GB: take a smaller encoder or less images, or allow more",
-                    1e-9 * (double)*max_bytes, (long long)n, (long long)e->grid[0], (long long)e->grid[1],
-                    (long long)e->info.hidden, 1e-9 * bytes);
+    return att_fail(
+        e->ctx, ATT_ERR_ARGUMENT,
+        "options.encoder_memory leaves %.4g GB, but the encoder's features of %lld images, %lld x %lld "
+        "locations of %lld numbers each, need %.4g GB: take a smaller encoder or less images, or allow more",
+        1e-9 * (double)*max_bytes, (long long)n, (long long)e->grid[0], (long long)e->grid[1],
+        (long long)e->info.hidden, 1e-9 * bytes);
 }
 
 att_status att_caption_encoder_run(const att_caption_encoder *e, const att_image_source *from, int64_t n,

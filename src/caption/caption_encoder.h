@@ -25,8 +25,8 @@ typedef struct att_caption_progress {
     void *user;
     int64_t before, all; /* images: encoded by earlier calls, of all calls */
 } att_caption_progress;
-/* All grids of n images -> *out, f16 [n, places, hidden], to be freed. *max_bytes: how much memory they may have, which
- * becomes what is left. Errors: they need more; features that are not finite. */
+/* All grids of n images -> *out, f16 [n, locations, hidden], to be freed. *max_bytes: how much memory they may have,
+ * which becomes what is left. Errors: they need more; features that are not finite. */
 att_status att_caption_encoder_run(const att_caption_encoder *e, const att_image_source *from, int64_t n,
                                    int64_t *max_bytes, const att_caption_progress *progress, uint16_t **out);
 

@@ -22,8 +22,8 @@ typedef struct att_caption_images {
     float *pixels; /* [batch, height, width, channels]: for validation */
     /* of a vision Transformer */
     att_caption_encoder encoder; /* its model NULL: there is none */
-    uint16_t *grids[2];          /* f16, [images, places, features] */
-    float *grid;                 /* [batch, places, features]: of the current batch */
+    uint16_t *grids[2];          /* f16, [images, locations, features] */
+    float *grid;                 /* [batch, locations, features]: of the current batch */
     uint64_t sum;                /* a checksum of grids[0]; 0: none */
 } att_caption_images;
 
@@ -31,7 +31,7 @@ typedef struct att_caption_images {
  * max_bytes: for features. */
 att_status att_caption_images_open(att_caption_images *i, const att_augmentation *how, int64_t max_bytes);
 void att_caption_images_free(att_caption_images *i);
-/* Grids of a batch in training -> [n * places, features]; begins to decode the next one. */
+/* Grids of a batch in training -> [n * locations, features]; begins to decode the next one. */
 att_var *att_caption_images_get(att_caption_images *i, att_tape *t, const att_image_choice *now,
                                 const att_image_choice *next);
 /* Those of n images for validation, from `first` on. */

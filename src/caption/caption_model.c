@@ -19,7 +19,7 @@ enum {
 
 static const char encoder_folder[] = "encoder";
 
-/* Has a vision Transformer the places and features of the captioner? */
+/* Has a vision Transformer the locations and features of the captioner? */
 static att_status check_encoder(const att_caption_model *m, const char *folder)
 {
     const att_captioner_config *c = &m->captioner->config;
@@ -31,7 +31,8 @@ static att_status check_encoder(const att_caption_model *m, const char *folder)
     return rows == c->grid[0] && columns == c->grid[1] && v.hidden == c->features
                ? ATT_OK
                : att_fail(m->ctx, ATT_ERR_FORMAT,
-                          "%s: %s makes %lld x %lld places of %lld numbers, but config.json says %lld x %lld places of "
+                          "%s: %s makes %lld x %lld locations of %lld numbers, but config.json states %lld x %lld "
+                          "locations of "
                           "%lld",
                           folder, encoder_folder, (long long)rows, (long long)columns, (long long)v.hidden,
                           (long long)c->grid[0], (long long)c->grid[1], (long long)c->features);
@@ -169,15 +170,15 @@ static att_var *encode_batch(att_tape *t, const void *user, att_var *images)
     const att_captioner_config *c = &m->captioner->config;
     if (!m->encoder)
         return att_captioner_encode(t, m->captioner, images, false);
-    const int64_t places = c->grid[0] * c->grid[1];
+    const int64_t locations = c->grid[0] * c->grid[1];
     att_vit_info v = {.size = sizeof v};
     att_tensor x;
     if (att_var_value(t, images, &x) || att_vit_describe(att_image_model_vit(m->encoder), &v))
         return NULL;
     att_var *y = att_vit_apply(t, att_image_model_vit(m->encoder), images, NULL);
-    y = att_reshape(t, y, 3, (const int64_t[]){x.dim[0], v.prefix + places, c->features});
-    y = att_slice(t, y, 1, v.prefix, places);
-    return att_reshape(t, y, 2, (const int64_t[]){x.dim[0] * places, c->features});
+    y = att_reshape(t, y, 3, (const int64_t[]){x.dim[0], v.prefix + locations, c->features});
+    y = att_slice(t, y, 1, v.prefix, locations);
+    return att_reshape(t, y, 2, (const int64_t[]){x.dim[0] * locations, c->features});
 }
 
 att_status att_caption_check(const char *function, const att_caption_model *m, int64_t n, const void *images,

@@ -14,10 +14,10 @@
 struct att_caption_set {
     att_ctx *ctx;
     att_caption_set_info info;
-    att_names paths;    /* of images */
-    att_names captions; /* of all images, one image after another */
-    int64_t *offsets;   /* [images + 1]: where an image's captions begin */
-    att_names said;     /* texts of info */
+    att_names paths;      /* of images */
+    att_names captions;   /* of all images, one image after another */
+    int64_t *offsets;     /* [images + 1]: where an image's captions begin */
+    att_names info_texts; /* texts of info */
 };
 
 /* A set that is being made. */
@@ -214,8 +214,8 @@ static att_status add_images(building *b)
     s->info.images = b->images;
     s->info.skipped = b->file.skipped;
     if (!e && b->file.skipped) {
-        e = att_names_add(&s->said, att_names_at(&b->file.bad, 0));
-        s->info.bad = e ? NULL : att_names_at(&s->said, 0);
+        e = att_names_add(&s->info_texts, att_names_at(&b->file.bad, 0));
+        s->info.bad = e ? NULL : att_names_at(&s->info_texts, 0);
     }
     s->info.captions = (int64_t)s->captions.n;
     return e;
@@ -257,7 +257,7 @@ att_status att_caption_set_open(att_ctx *ctx, const char *captions, const att_ca
     b.set = att_calloc(ctx, 1, sizeof *b.set);
     if (!b.set)
         return ATT_ERR_MEMORY;
-    b.set->ctx = b.set->paths.text.ctx = b.set->captions.text.ctx = b.set->said.text.ctx = ctx;
+    b.set->ctx = b.set->paths.text.ctx = b.set->captions.text.ctx = b.set->info_texts.text.ctx = ctx;
     e = build(&b);
     att_caption_file_free(&b.file);
     att_free(ctx, b.words);
@@ -313,7 +313,7 @@ void att_caption_set_free(att_caption_set *s)
         return;
     att_names_free(&s->paths);
     att_names_free(&s->captions);
-    att_names_free(&s->said);
+    att_names_free(&s->info_texts);
     att_free(s->ctx, s->offsets);
     att_free(s->ctx, s);
 }

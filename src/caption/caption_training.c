@@ -22,10 +22,10 @@ typedef struct caption_data {
     att_words words;
     att_caption_batches *captions, *valid;
     att_caption_images images;
-    uint32_t *order;        /* [images]: of the current epoch */
-    int64_t epoch;          /* its number */
-    int64_t presence_steps; /* the first steps, which train word prediction alone */
-    uint64_t start;         /* a checksum of the settings; the weights follow from them and the seed */
+    uint32_t *order;               /* [images]: of the current epoch */
+    int64_t epoch;                 /* its number */
+    int64_t word_prediction_steps; /* the first steps, which train word prediction alone */
+    uint64_t start;                /* a checksum of the settings; the weights follow from them and the seed */
 } caption_data;
 
 /* ---- words */
@@ -61,7 +61,7 @@ static att_status open_captions(caption_data *t, const att_caption_set *set, con
 
 /* ---- the model */
 
-/* Sets what follows from the captions or the encoder; settings that say something else are refused. Numbers are real,
+/* Sets what follows from the captions or the encoder; settings that state something else are refused. Numbers are real,
  * as att_settings_parse makes them. */
 static att_status imply(const caption_data *t, json_t *root, const char *key, json_t *value, const char *of)
 {
@@ -89,7 +89,7 @@ static att_status imply_encoder(const caption_data *t, json_t *root)
 }
 
 /* Of no more words than there are. */
-static att_status limit_presence(const caption_data *t, json_t *root)
+static att_status limit_predicted_words(const caption_data *t, json_t *root)
 {
     const double wanted = json_number_value(json_object_get(root, "presence"));
     const int64_t all = att_words_size(&t->words);
@@ -124,7 +124,7 @@ static att_status complete_settings(const void *self, json_t *root)
     e = e ? e : imply_encoder(t, root);
     for (int i = 0; !e && i < 3; i++)
         e = imply(t, root, words[i].key, json_real((double)words[i].value), "the words of the captions make it");
-    e = e ? e : limit_presence(t, root);
+    e = e ? e : limit_predicted_words(t, root);
     if (!e && !json_object_get(root, "max_positions"))
         e = imply(t, root, "max_positions", json_real((double)att_max(longest, MIN_POSITIONS)), "");
     if (!e && !t->images.encoder.model && !json_object_get(root, "num_channels"))
@@ -161,7 +161,7 @@ static att_status check_model(const caption_data *t)
         return att_fail(
             t->base.ctx, ATT_ERR_ARGUMENT,
             "options.batch is %lld: of %lld images the last would be alone in its batch, and with a grid of "
-            "one place has no variance to learn from",
+            "one location has no variance to learn from",
             (long long)o->batch, (long long)t->set.images);
     if (!t->images.encoder.model && o->crop >= att_min(c->image[0], c->image[1]))
         return att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "options.crop is %lld, but the model's images have %lld x %lld",
@@ -225,9 +225,9 @@ static att_param_options param_options(const void *self, const char *name, const
 static int64_t batches_of(const caption_data *t) { return att_ceil_div(t->set.images, t->options.batch); }
 
 /* A checkpoint may have any number. */
-static int64_t presence_steps(const caption_data *t)
+static int64_t word_prediction_steps(const caption_data *t)
 {
-    return att_min(t->presence_steps,
+    return att_min(t->word_prediction_steps,
                    att_ceil_div(t->options.presence_epochs * batches_of(t), t->base.common.accumulate));
 }
 
@@ -245,11 +245,11 @@ static att_image_choice choice(const caption_data *t, int64_t batch)
     return att_image_choose(t->order, t->set.images, t->options.batch, t->epoch, batch);
 }
 
-static att_var *presence_loss(const caption_data *t, att_tape *tape, att_var *grids, const att_caption_examples *e,
-                              bool sum)
+static att_var *word_prediction_loss(const caption_data *t, att_tape *tape, att_var *grids,
+                                     const att_caption_examples *e, bool sum)
 {
     const int64_t n = e->captions.images;
-    return att_binary_cross_entropy(tape, att_captioner_presence(tape, t->model, grids, n), e->present, sum, NULL);
+    return att_binary_cross_entropy(tape, att_captioner_predict_words(tape, t->model, grids, n), e->present, sum, NULL);
 }
 
 static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)
@@ -262,9 +262,9 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
     const int64_t step = (t->epoch * batches_of(t) + batch) / t->base.common.accumulate;
     r->examples += now.n;
     r->sources += now.n;
-    if (step < presence_steps(t)) {
+    if (step < word_prediction_steps(t)) {
         *count = now.n * t->model->config.presence;
-        return presence_loss(t, tape, grids, &e, true);
+        return word_prediction_loss(t, tape, grids, &e, true);
     }
     e.captions.dropout = o->dropout;
     e.captions.seed = seed;
@@ -273,7 +273,7 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
     *count = e.targets;
     att_var *y = att_captioner_loss(tape, t->model, grids, &e.captions);
     if (o->presence_weight > 0)
-        y = att_add(tape, y, att_scale(tape, presence_loss(t, tape, grids, &e, false), o->presence_weight));
+        y = att_add(tape, y, att_scale(tape, word_prediction_loss(t, tape, grids, &e, false), o->presence_weight));
     return att_scale(tape, y, (float)e.targets);
 }
 
@@ -281,7 +281,7 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
 static double rate(const void *self, int64_t step, double rate)
 {
     const caption_data *t = self;
-    const int64_t first = presence_steps(t), words = step - first, warmup = t->base.schedule.warmup;
+    const int64_t first = word_prediction_steps(t), words = step - first, warmup = t->base.schedule.warmup;
     return first > 0 && words > 0 && words < warmup ? rate * (double)words / (double)warmup : rate;
 }
 
@@ -292,7 +292,7 @@ static void settings(const void *self, att_fields *fields)
     caption_data *t = (caption_data *)(uintptr_t)self; /* a checkpoint's steps are loaded to it */
     const att_caption_training_options *o = &t->options;
     if (o->presence_epochs)
-        att_fields_add(fields, "presence_steps", ATT_FIELD_INT, &t->presence_steps)->optional = true;
+        att_fields_add(fields, "presence_steps", ATT_FIELD_INT, &t->word_prediction_steps)->optional = true;
     att_fields_int(fields, "images", t->set.images);
     att_fields_int(fields, "batch_images", o->batch);
     att_fields_int(fields, "captions_per_image", o->captions_per_image);
@@ -340,7 +340,7 @@ static att_status validate_batch(caption_data *t, att_tape *tape, int64_t first,
     const att_caption_examples x = att_caption_batches_get(t->valid, 0, images, n);
     att_var *grids = att_caption_images_valid(&t->images, tape, first, n);
     if (presence)
-        e = att_var_value(tape, presence_loss(t, tape, grids, &x, true), &y);
+        e = att_var_value(tape, word_prediction_loss(t, tape, grids, &x, true), &y);
     if (!e && presence)
         *presence += (double)*(const float *)y.data;
     if (!e && words)
@@ -438,8 +438,8 @@ static att_status configure(void *self)
     o->batch = att_min(o->batch ? o->batch : 32, t->set.images);
     o->min_count = o->min_count ? o->min_count : 5;
     o->encoder_memory = o->encoder_memory ? o->encoder_memory : INT64_C(4) << 30;
-    t->presence_steps = INT64_MAX;
-    t->presence_steps = presence_steps(t);
+    t->word_prediction_steps = INT64_MAX;
+    t->word_prediction_steps = word_prediction_steps(t);
     t->images = (att_caption_images){.ctx = t->base.ctx,
                                      .set = {o->captions, o->valid},
                                      .n = {t->set.images, t->valid_set.images},
@@ -502,10 +502,10 @@ att_status att_training_caption_cider(att_training *t, int64_t max_images, doubl
     return att_caption_greedy_cider(&self->images, &self->words, att_min(max_images, self->valid_set.images), cider);
 }
 
-int64_t att_training_caption_presence_steps(const att_training *t)
+int64_t att_training_caption_word_prediction_steps(const att_training *t)
 {
     const caption_data *self = att_training_self(t, &kind);
-    return self ? presence_steps(self) : 0;
+    return self ? word_prediction_steps(self) : 0;
 }
 
 att_status att_training_caption_train_words(att_training *t)
@@ -513,7 +513,7 @@ att_status att_training_caption_train_words(att_training *t)
     if (att_training_of_kind(__func__, t, &kind))
         return ATT_ERR_ARGUMENT;
     caption_data *self = t->self;
-    self->presence_steps = att_min(presence_steps(self), t->step);
+    self->word_prediction_steps = att_min(word_prediction_steps(self), t->step);
     return ATT_OK;
 }
 

@@ -1,12 +1,12 @@
-/* x = encoder(image), a grid of vectors; h = tanh(x W + b), the source of the decoder: each place is a row. A recurrent
- * decoder begins with the mean of all places, which without attention is all that it gets. */
+/* x = encoder(image), a grid of vectors; h = tanh(x W + b), the source of the decoder: each location is a row. A
+ * recurrent decoder begins with the mean of all locations, which without attention is all that it gets. */
 #include "caption/captioner.h"
 #include "io/atomic_write.h"
 #include "util/shape.h"
 
 #include <string.h>
 
-static int64_t places(const att_captioner *m) { return m->config.grid[0] * m->config.grid[1]; }
+static int64_t locations(const att_captioner *m) { return m->config.grid[0] * m->config.grid[1]; }
 
 /* ---- open */
 
@@ -47,7 +47,7 @@ static att_status build_recurrent(att_captioner *m)
                                             .tie = true,
                                             .pad = -1,
                                             .gate = c->gate,
-                                            .places = c->attention ? places(m) : 0};
+                                            .locations = c->attention ? locations(m) : 0};
     return att_recurrent_decoder_build(&m->recurrent, &m->model, &d);
 }
 
@@ -121,13 +121,13 @@ att_var *att_captioner_encode(att_tape *t, const att_captioner *m, att_var *imag
     return att_scope_end(t, s, att_reshape(t, x, 2, (const int64_t[]){-1, c->features}));
 }
 
-/* The mean of the places of each image: [n * places, any] -> [n, any] */
+/* The mean of the locations of each image: [n * locations, any] -> [n, any] */
 static att_var *mean(att_tape *t, const att_captioner *m, att_var *x, int64_t n)
 {
-    return att_mean(t, att_reshape(t, x, 3, (const int64_t[]){n, places(m), -1}), 1);
+    return att_mean(t, att_reshape(t, x, 3, (const int64_t[]){n, locations(m), -1}), 1);
 }
 
-att_var *att_captioner_presence(att_tape *t, const att_captioner *m, att_var *grids, int64_t n)
+att_var *att_captioner_predict_words(att_tape *t, const att_captioner *m, att_var *grids, int64_t n)
 {
     if (!m->presence)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "captioner: the model predicts no words");
@@ -141,7 +141,7 @@ static int64_t *offsets_of(const att_captioner *m, int64_t n)
 {
     int64_t *offsets = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *offsets);
     for (int64_t i = 0; offsets && i <= n; i++)
-        offsets[i] = i * places(m);
+        offsets[i] = i * locations(m);
     return offsets;
 }
 
@@ -165,9 +165,9 @@ static att_var *project(att_tape *t, const att_captioner *m, att_var *grids)
 
 enum { OF_GRID = 1 }; /* dropout layers; those of the decoders are others */
 
-/* Dropout of places: an image has the id of its first caption. */
-static att_var *drop_places(att_tape *t, const att_captioner *m, const att_caption_batch *b, const int64_t *offsets,
-                            att_var *h)
+/* Dropout of locations: an image has the id of its first caption. */
+static att_var *drop_locations(att_tape *t, const att_captioner *m, const att_caption_batch *b, const int64_t *offsets,
+                               att_var *h)
 {
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = b->images};
     if (b->dropout == 0)
@@ -193,7 +193,7 @@ static void shift(const att_captioner *m, const att_caption_batch *b, int32_t *i
 
 typedef struct forced {
     const att_caption_batch *b;
-    int64_t *offsets, *words_of; /* [images + 1]: places, and words, of each image */
+    int64_t *offsets, *words_of; /* [images + 1]: locations, and words, of each image */
     int32_t *inputs;             /* [words]: of the decoder */
 } forced;
 
@@ -221,7 +221,7 @@ static att_var *teach(att_tape *t, const att_captioner *m, att_var *grids, const
     if (!att_sequences_fit(t, "captions", b->words, b->offsets, b->captions, m->config.max_positions))
         return NULL;
     if (weights && !m->recurrent.weights)
-        return att_tape_fail(t, ATT_ERR_ARGUMENT, "captioner: its decoder has no additive attention to weigh places");
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "captioner: its decoder has no additive attention to locations");
     forced f = {.b = b,
                 .offsets = offsets_of(m, b->images),
                 .words_of = att_alloc(ctx, (size_t)b->images + 1, sizeof *f.words_of),
@@ -231,7 +231,7 @@ static att_var *teach(att_tape *t, const att_captioner *m, att_var *grids, const
         for (int64_t i = 0; i <= b->images; i++)
             f.words_of[i] = b->offsets[b->of_image[i]];
         shift(m, b, f.inputs);
-        y = decode(t, m, drop_places(t, m, b, f.offsets, project(t, m, grids)), &f, weights);
+        y = decode(t, m, drop_locations(t, m, b, f.offsets, project(t, m, grids)), &f, weights);
     } else {
         att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(ctx));
     }
@@ -262,7 +262,7 @@ static att_var *spread(att_tape *t, const att_captioner *m, att_var *weights, co
     att_var *sums = att_pool(t, weights, b->offsets, b->captions, ATT_POOL_MEAN);
     sums = att_mul(t, sums, att_constant(t, &lengths));
     att_var *missing = att_sub(t, att_constant(t, &v), sums);
-    return att_scale(t, att_mean(t, att_mul(t, missing, missing), ATT_ALL_DIMS), (float)places(m));
+    return att_scale(t, att_mean(t, att_mul(t, missing, missing), ATT_ALL_DIMS), (float)locations(m));
 }
 
 att_var *att_captioner_loss(att_tape *t, const att_captioner *m, att_var *grids, const att_caption_batch *b)
@@ -308,7 +308,7 @@ att_status att_captioner_start(const att_captioner *m, const float *grids, int64
     int64_t *offsets = offsets_of(m, n);
     att_status e = offsets ? att_tape_new(m->model.ctx, NULL, &t) : ATT_ERR_MEMORY;
     e = e ? e
-          : att_wrap(&v, (void *)(uintptr_t)grids, ATT_F32, 2, (const int64_t[]){n * places(m), m->config.features},
+          : att_wrap(&v, (void *)(uintptr_t)grids, ATT_F32, 2, (const int64_t[]){n * locations(m), m->config.features},
                      NULL);
     if (e) {
         att_tape_free(t);

@@ -12,7 +12,8 @@ typedef struct att_captioner {
     att_model model;
     att_captioner_config config;
     att_image_cnn cnn;
-    const att_nn_linear *project, *presence; /* features of a place to the decoder; of all places to words, or NULL */
+    const att_nn_linear *project,
+        *presence; /* features of a location to the decoder; of all locations to words, or NULL */
     att_recurrent_decoder recurrent;
     att_transformer_decoder transformer;
 } att_captioner;
@@ -24,10 +25,11 @@ att_status att_captioner_load(att_ctx *ctx, const char *folder, const att_model_
 /* Writes FOLDER/config.json and FOLDER/model.safetensors; creates the folder if necessary. dtype 0: f32 */
 att_status att_captioner_save(const att_captioner *m, const char *folder, att_dtype dtype);
 
-/* The grids of images [n, height, width, channels] -> [n * places, features], by the CNN. training: of batch norms. */
+/* The grids of images [n, height, width, channels] -> [n * locations, features], by the CNN. training: of batch norms.
+ */
 att_var *att_captioner_encode(att_tape *t, const att_captioner *m, att_var *images, bool training);
-/* Is each of the commonest words in a caption of the image? grids [n * places, features] -> logits [n, presence] */
-att_var *att_captioner_presence(att_tape *t, const att_captioner *m, att_var *grids, int64_t n);
+/* Is each of the commonest words in a caption of the image? grids [n * locations, features] -> logits [n, presence] */
+att_var *att_captioner_predict_words(att_tape *t, const att_captioner *m, att_var *grids, int64_t n);
 
 /* Captions of n images in teacher forcing */
 typedef struct att_caption_batch {
@@ -40,18 +42,19 @@ typedef struct att_caption_batch {
     const uint32_t *sequence_ids; /* [captions]: identify captions in the masks of dropout; NULL without it */
     float label_smoothing;
     float doubly_stochastic; /* of additive attention: factor of the mean over captions of sum_i (1 - sum_t alpha_ti)^2,
-                              * with the weight alpha_ti of place i for word t (Xu et al. 2015, equation 14); 0: none */
+                              * with the weight alpha_ti of location i for word t (Xu et al. 2015, equation 14); 0: none
+                              */
     const float *lengths;    /* [captions]: words of each, for it; valid until backward has been */
 } att_caption_batch;
-/* Logits of all words: grids [images * places, features] -> [words, vocabulary]; the attention of each word, [words,
- * places], if weights is not NULL, of additive attention only. */
+/* Logits of all words: grids [images * locations, features] -> [words, vocabulary]; the attention of each word, [words,
+ * locations], if weights is not NULL, of additive attention only. */
 att_var *att_captioner_logits(att_tape *t, const att_captioner *m, att_var *grids, const att_caption_batch *b,
                               att_var **weights);
 /* The mean cross entropy of all words but unknown ones, and what doubly_stochastic adds -> [1] */
 att_var *att_captioner_loss(att_tape *t, const att_captioner *m, att_var *grids, const att_caption_batch *b);
 
-/* Begins to decode captions of n images from their grids [n * places, features], which it copies. After an error *out
- * is {0}. */
+/* Begins to decode captions of n images from their grids [n * locations, features], which it copies. After an error
+ * *out is {0}. */
 att_status att_captioner_start(const att_captioner *m, const float *grids, int64_t n, att_generator *out);
 
 #endif

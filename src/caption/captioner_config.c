@@ -6,9 +6,9 @@
 
 /* Upper limits; larger sizes indicate a damaged file. */
 enum { MAX_FEATURES = 65536, MAX_LAYERS = 64, MAX_POSITIONS = 1 << 16, MAX_WORDS = 1 << 24 };
-/* Of additive attention, which has an identity matrix [places, places] beside the features to return its weights; an
- * attention plan has at most MAX_VALUES features of values. */
-enum { MAX_PLACES = 4096, MAX_VALUES = 65536 };
+/* Of additive attention, which has an identity matrix [locations, locations] beside the features to return its weights;
+ * an attention plan has at most MAX_VALUES features of values. */
+enum { MAX_LOCATIONS = 4096, MAX_VALUES = 65536 };
 
 static const char *const encoders[] = {"cnn", "vit"};
 static const char *const decoders[] = {"gru", "lstm", "transformer"};
@@ -78,15 +78,16 @@ static void read_recurrent(att_settings *s, att_captioner_config *c)
     if (!s->status && c->layers > ATT_NN_MAX_RECURRENT)
         att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"num_layers\" is %lld, at most %d are supported",
                           (long long)c->layers, ATT_NN_MAX_RECURRENT);
-    const int64_t places = c->grid[0] * c->grid[1];
-    if (!s->status && c->attention && places > MAX_PLACES)
+    const int64_t locations = c->grid[0] * c->grid[1];
+    if (!s->status && c->attention && locations > MAX_LOCATIONS)
         att_settings_fail(s, ATT_ERR_UNSUPPORTED,
-                          "a grid of %lld x %lld has %lld places, additive attention to at most "
+                          "a grid of %lld x %lld has %lld locations, additive attention to at most "
                           "%d is supported",
-                          (long long)c->grid[0], (long long)c->grid[1], (long long)places, MAX_PLACES);
-    if (!s->status && c->attention && places + c->hidden > MAX_VALUES)
-        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"hidden_size\" is %lld, at most %lld is supported with %lld places",
-                          (long long)c->hidden, (long long)(MAX_VALUES - places), (long long)places);
+                          (long long)c->grid[0], (long long)c->grid[1], (long long)locations, MAX_LOCATIONS);
+    if (!s->status && c->attention && locations + c->hidden > MAX_VALUES)
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED,
+                          "\"hidden_size\" is %lld, at most %lld is supported with %lld locations",
+                          (long long)c->hidden, (long long)(MAX_VALUES - locations), (long long)locations);
     if (!s->status && c->gate && !c->attention)
         att_settings_fail(s, ATT_ERR_FORMAT, "\"gate\" is true, but \"attention\" is \"none\"");
 }

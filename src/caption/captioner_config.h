@@ -19,7 +19,7 @@ typedef struct att_captioner_config {
     att_captioner_encoder encoder;
     int64_t image[2], channels;                      /* of the CNN: height, width and channels of its images */
     int64_t stage[ATT_IMAGE_CNN_MAX_STAGES], stages; /* channels after each stage */
-    int64_t grid[2], features;                       /* rows and columns of places; numbers of a place */
+    int64_t grid[2], features;                       /* rows and columns of locations; numbers of a location */
     int64_t presence;                                /* words that are predicted from the grid; 0: none */
     att_captioner_decoder decoder;
     bool attention, gate;                            /* of a recurrent decoder; a Transformer has attention */

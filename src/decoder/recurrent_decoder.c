@@ -48,16 +48,16 @@ static att_status make_plan(const att_recurrent_decoder *d, int64_t more, att_pl
 /* Attention to an identity matrix has its own weights as the result. */
 static att_status make_plans(att_recurrent_decoder *d)
 {
-    const int64_t places = d->config.places;
+    const int64_t locations = d->config.locations;
     if (d->config.attention == ATT_SEQ2SEQ_NONE)
         return ATT_OK;
     att_status e = make_plan(d, 0, &d->plan);
-    if (e || places == 0)
+    if (e || locations == 0)
         return e;
-    d->identity = att_calloc(d->ctx, (size_t)(places * places), sizeof *d->identity);
-    for (int64_t i = 0; d->identity && i < places; i++)
-        d->identity[i * places + i] = 1;
-    return d->identity ? make_plan(d, places, &d->weights) : ATT_ERR_MEMORY;
+    d->identity = att_calloc(d->ctx, (size_t)(locations * locations), sizeof *d->identity);
+    for (int64_t i = 0; d->identity && i < locations; i++)
+        d->identity[i * locations + i] = 1;
+    return d->identity ? make_plan(d, locations, &d->weights) : ATT_ERR_MEMORY;
 }
 
 att_status att_recurrent_decoder_build(att_recurrent_decoder *d, att_model *m, const att_recurrent_decoder_config *c)
@@ -110,14 +110,14 @@ att_decoder_memory att_recurrent_decoder_memory(att_tape *t, const att_recurrent
 /* Appends an identity matrix to the values of each source. */
 static att_var *widen(att_tape *t, const att_recurrent_decoder *d, const att_decoder_memory *source)
 {
-    const int64_t places = d->config.places, rows = source->n * places;
+    const int64_t locations = d->config.locations, rows = source->n * locations;
     att_tensor v;
     int32_t *row = att_alloc(d->ctx, (size_t)rows, sizeof *row);
     if (!row)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(d->ctx));
     for (int64_t i = 0; i < rows; i++)
-        row[i] = (int32_t)(i % places);
-    att_wrap(&v, d->identity, ATT_F32, 2, (const int64_t[]){places, places}, NULL);
+        row[i] = (int32_t)(i % locations);
+    att_wrap(&v, d->identity, ATT_F32, 2, (const int64_t[]){locations, locations}, NULL);
     att_var *one = att_gather(t, att_constant(t, &v), row, rows);
     att_free(d->ctx, row);
     return one_head(t, att_concat(t, 2, (att_var *[]){att_merge_heads(t, source->values), one}, 1));
@@ -145,7 +145,7 @@ static att_var *attend(att_tape *t, const att_recurrent_decoder *d, const att_de
     c = att_merge_heads(t, att_scope_end(t, s, c));
     if (!x->weights)
         return c;
-    *x->weights = att_slice(t, c, 1, d->config.units, d->config.places);
+    *x->weights = att_slice(t, c, 1, d->config.units, d->config.locations);
     return att_slice(t, c, 1, 0, d->config.units);
 }
 

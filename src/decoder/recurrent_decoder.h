@@ -1,5 +1,5 @@
 /* The recurrent decoder with a fixed context or with attention, over what an encoder has made of each source: a row for
- * each token of a text (seq2seq.c) or each place of an image (captioner.c). Internal.
+ * each token of a text (seq2seq.c) or each location of an image (captioner.c). Internal.
  *
  * none      c is the source's context, for all tokens;      s_i = RNN(s_i-1, [y_i-1; c])
  * additive  e_ij = v . tanh(W s_i-1 + U h_j), c_i = sum_j softmax(e_i)_j h_j;   s_i = RNN(s_i-1, [y_i-1; c_i])
@@ -30,7 +30,7 @@ typedef struct att_recurrent_decoder_config {
     att_param *table;     /* [vocabulary, embedding] of tokens, or NULL: a new one */
     int64_t pad;          /* its row that is zero */
     bool gate;            /* of additive attention */
-    int64_t places;       /* of additive attention: rows of each source, if weights shall be had; 0 */
+    int64_t locations;    /* of additive attention: rows of each source, if weights shall be had; 0 */
 } att_recurrent_decoder_config;
 
 typedef struct att_recurrent_decoder {
@@ -38,7 +38,7 @@ typedef struct att_recurrent_decoder {
     att_ctx *ctx;
     att_plan *plan;    /* of the attention; NULL: none */
     att_plan *weights; /* the same with wider values, whose results have the weights, too; NULL: none */
-    float *identity;   /* [places, places], for them */
+    float *identity;   /* [locations, locations], for them */
     const att_nn_recurrent *recurrent;
     const att_nn_linear *bridge[ATT_NN_MAX_RECURRENT]; /* [layers]: the encoder's last states to the initial states */
     const att_nn_linear *query, *key, *gate;           /* W, U and f of additive attention; else NULL */
@@ -54,11 +54,11 @@ void att_recurrent_decoder_clean(att_recurrent_decoder *d);
 /* Encoded sources */
 typedef struct att_decoder_memory {
     int64_t n;
-    const int64_t *offsets;                          /* [n + 1] */
-    att_var *values, *keys;                          /* [rows, 1, units] */
-    att_var *wide_values;                            /* [rows, 1, units + places] or NULL: weights are not asked for */
-    att_var *score;                                  /* parameter of the attention, as in the model */
-    att_var *context;                                /* [n, units] */
+    const int64_t *offsets; /* [n + 1] */
+    att_var *values, *keys; /* [rows, 1, units] */
+    att_var *wide_values;   /* [rows, 1, units + locations] or NULL: weights are not asked for */
+    att_var *score;         /* parameter of the attention, as in the model */
+    att_var *context;       /* [n, units] */
     att_recurrent_state first[ATT_NN_MAX_RECURRENT]; /* [layers]: the decoder's initial states, [n, units] */
 } att_decoder_memory;
 /* Of the encoder's results h [offsets[n], units] (not used without attention) and its last states [layers], each [n,
@@ -73,7 +73,7 @@ typedef struct att_decoder_teacher {
     const int32_t *inputs;         /* [tokens] of the decoder */
     const att_nn_dropout *dropout; /* at: the targets */
     const int64_t *of_source;      /* [source->n + 1]: targets of each source; NULL: one each */
-    att_var **weights;             /* out: the attention of each token, [tokens, places]; or NULL */
+    att_var **weights;             /* out: the attention of each token, [tokens, locations]; or NULL */
 } att_decoder_teacher;
 /* Teacher forcing -> the input of the output layer, [tokens, units or, of tied weights, embedding] */
 att_var *att_recurrent_decoder_apply(att_tape *t, const att_recurrent_decoder *d, const att_decoder_memory *source,

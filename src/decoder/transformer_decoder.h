@@ -1,5 +1,5 @@
 /* The decoder of the Transformer (Vaswani et al. 2017), over what an encoder has made of each source: a row for each
- * token of a text (transformer.c) or each place of an image (captioner.c). Internal. */
+ * token of a text (transformer.c) or each location of an image (captioner.c). Internal. */
 #ifndef ATT_DECODER_TRANSFORMER_DECODER_H
 #define ATT_DECODER_TRANSFORMER_DECODER_H
 
@@ -15,8 +15,8 @@ typedef struct att_transformer_decoder {
     att_nn_linear output; /* to logits */
 } att_transformer_decoder;
 
-/* Embeddings of ids [tokens], scaled if the model says so, plus positions; of a source, too. dropout_id: 1 of a source,
- * 2 of a target. */
+/* Embeddings of ids [tokens], scaled if its configuration scales them, plus positions; of a source, too. dropout_id: 1
+ * of a source, 2 of a target. */
 att_var *att_transformer_embed(att_tape *t, const att_transformer_decoder *d, att_param *table, const int32_t *ids,
                                int64_t tokens, const att_positions *at, const att_nn_dropout *dropout,
                                uint64_t dropout_id);

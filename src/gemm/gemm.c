@@ -82,11 +82,11 @@ static void gemm_task(void *arg, int64_t i, int thread)
  * in the cache over all rows. */
 static void partition(const att_ctx *ctx, gemm_job *j)
 {
-    enum { FEW_ROWS = 96, MANY_ROWS = 256, TASKS_PER_THREAD = 32 };
+    enum { MIN_ROWS = 96, MANY_ROWS = 256, TASKS_PER_THREAD = 32 };
     const att_gemm_args *g = &j->args;
     const int64_t threads = att_threads(ctx), panel = j->kernels->nr;
     const int64_t fit = ctx->cached * 3 / 8 / att_max(1, att_min(g->k, ATT_GEMM_DEPTH));
-    j->row_tasks = att_ceil_div(g->m, threads == 1 ? att_max(att_min(fit, MANY_ROWS), FEW_ROWS) : FEW_ROWS);
+    j->row_tasks = att_ceil_div(g->m, threads == 1 ? att_max(att_min(fit, MANY_ROWS), MIN_ROWS) : MIN_ROWS);
     j->rows = att_round_up(att_ceil_div(g->m, j->row_tasks), j->kernels->mr); /* even, and whole tiles */
     j->row_tasks = att_ceil_div(g->m, j->rows);
     j->n_panels = att_ceil_div(g->n, panel);

@@ -17,7 +17,7 @@ typedef struct att_image_file {
 } att_image_file;
 
 /* Decodes a file to 3 channels, as its pixels are stored. *orientation, which is 1 before: what its EXIF data or XMP
- * says. */
+ * states. */
 typedef att_status (*att_image_decoder)(const att_image_file *f, att_image *out, int *orientation);
 att_status att_jpeg_decode(const att_image_file *f, att_image *out, int *orientation);
 att_status att_png_decode(const att_image_file *f, att_image *out, int *orientation);
@@ -38,7 +38,7 @@ att_status att_image_truncated(const att_image_file *f, const char *format);
 int att_exif_orientation(att_byte_view exif);
 /* The same in an XMP packet: tiff:Orientation, as an attribute or an element. */
 int att_xmp_orientation(att_byte_view xmp);
-/* What EXIF data says, or XMP where it has no orientation, as by Pillow: 1 to 8; 1 where there is none in either. */
+/* What EXIF data states, or XMP where it has no orientation, as by Pillow: 1 to 8; 1 where there is none in either. */
 int att_image_orientation(att_byte_view exif, att_byte_view xmp);
 
 /* ---- pixels */

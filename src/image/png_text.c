@@ -1,4 +1,5 @@
-/* The texts of a PNG file that may say its orientation: XMP, and EXIF data in hexadecimal, as ImageMagick writes it. */
+/* The texts of a PNG file that may state its orientation: XMP, and EXIF data in hexadecimal, as ImageMagick writes it.
+ */
 #include "image/png_text.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@ static int either_orientation(att_byte_view app1)
     return x ? x : att_xmp_orientation(app1);
 }
 
-/* The first one that says an orientation counts. */
+/* The first one that states an orientation counts. */
 static const struct {
     const char *keyword;
     bool hexadecimal, exif;

@@ -1,4 +1,4 @@
-/* XMP packets, XML texts in image files, which may say the orientation where EXIF data does not. */
+/* XMP packets, XML texts in image files, which may state the orientation where EXIF data does not. */
 #include "image/image.h"
 
 #include <string.h>

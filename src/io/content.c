@@ -94,5 +94,5 @@ att_status att_refuse_content(att_ctx *ctx, const char *path, const void *data, 
     const att_content c = att_content_of(data, bytes);
     if (s || !*c.text)
         return s;
-    return att_fail(ctx, ATT_ERR_FORMAT, "%s is not what its name says: it is %s", path, c.text);
+    return att_fail(ctx, ATT_ERR_FORMAT, "%s is not what its name states: it is %s", path, c.text);
 }

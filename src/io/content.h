@@ -4,7 +4,7 @@
 
 #include "attend_util.h"
 
-/* Error: the file, whose first bytes are data [bytes], is a pointer of Git LFS. The message says how to get the file.
+/* Error: the file, whose first bytes are data [bytes], is a pointer of Git LFS. The message states how to get the file.
  * ctx or NULL. */
 att_status att_refuse_pointer(att_ctx *ctx, const char *path, const void *data, size_t bytes);
 /* What a file is that begins so: "a web page (HTML); download the file itself"; "": not known. */

@@ -134,7 +134,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const att_gguf_entry *)a)->t.name, ((const att_gguf_entry *)b)->t.name);
 }
 
-static void place_tensor(att_gguf *g, att_gguf_entry *e, size_t begin, uint64_t alignment)
+static void locate_tensor(att_gguf *g, att_gguf_entry *e, size_t begin, uint64_t alignment)
 {
     att_gguf_tensor *t = &e->t;
     const uint64_t offset = e->offset;
@@ -199,7 +199,7 @@ static void sort_tensors(att_gguf *g)
             att_gguf_fail(g, ATT_ERR_FORMAT, "tensor \"%.80s\" is there twice", g->tensor[i].t.name);
 }
 
-/* From places in g->texts to pointers, as it does not grow any more. */
+/* From offsets in g->texts to pointers, as it does not grow any more. */
 static void settle(att_gguf *g)
 {
     for (int64_t i = 0; i < g->n_values; i++) {
@@ -289,7 +289,7 @@ static void read_all(att_gguf *g)
     if (g->n_tensors > 0 && begin > g->size)
         att_gguf_fail(g, ATT_ERR_FORMAT, "ends before its data, at byte %zu", g->size);
     for (int64_t i = 0; !g->status && i < g->n_tensors; i++)
-        place_tensor(g, &g->tensor[i], begin, (uint64_t)alignment);
+        locate_tensor(g, &g->tensor[i], begin, (uint64_t)alignment);
     if (!g->status)
         check_overlaps(g);
 }

@@ -31,7 +31,7 @@ static att_status find_only(att_ctx *ctx, const char *folder, char file[ATT_MAX_
 {
     char first[sizeof(((struct dirent *)NULL)->d_name)] = "";
     att_status s = ATT_OK;
-    DIR *d = opendir(folder); /* NULL: who opens the model says why */
+    DIR *d = opendir(folder); /* NULL: who opens the model reports why */
     for (const struct dirent *e; d && !s && (e = readdir(d));) {
         if (!att_is_gguf_name(e->d_name))
             continue;

@@ -59,7 +59,7 @@ static att_status write_all(const char *path, int file, const char *data, size_t
     return ATT_OK;
 }
 
-/* What zlib says of a file that ended too early, or is damaged. */
+/* What zlib reports of a file that ended too early, or is damaged. */
 static att_status damaged(const char *path, gzFile from)
 {
     int code;

@@ -118,7 +118,7 @@ static att_status read_offsets(const att_safetensors *f, entry *e, const json_t 
     e->end = json_integer_value(end);
     if (e->begin < 0 || e->end < e->begin || e->end > f->data_bytes)
         return att_fail(f->ctx, ATT_ERR_FORMAT,
-                        "%s: tensor \"%.80s\" lies at bytes [%lld, %lld) but the file has %lld behind its header",
+                        "%s: tensor \"%.80s\" lies at bytes [%lld, %lld) but the file has %lld after its header",
                         f->label, e->name, (long long)e->begin, (long long)e->end, (long long)f->data_bytes);
     if (e->end - e->begin != bytes)
         return att_fail(f->ctx, ATT_ERR_FORMAT, "%s: tensor \"%.80s\" has %lld bytes but its shape needs %lld",
@@ -194,7 +194,7 @@ static att_status check_cover(const att_safetensors *f)
         if (e->begin != end)
             return att_fail(f->ctx, ATT_ERR_FORMAT,
                             "%s: tensor \"%.80s\" begins at byte %lld, %s the end of \"%.80s\" at %lld", f->label,
-                            e->name, (long long)e->begin, e->begin < end ? "before" : "with a gap behind", before,
+                            e->name, (long long)e->begin, e->begin < end ? "before" : "with a gap after", before,
                             (long long)end);
         end = e->end;
         before = e->name;
@@ -202,7 +202,7 @@ static att_status check_cover(const att_safetensors *f)
     if (end == f->data_bytes)
         return ATT_OK;
     return att_fail(f->ctx, ATT_ERR_FORMAT,
-                    "%s: the last tensor ends at byte %lld but the file has %lld behind its header", f->label,
+                    "%s: the last tensor ends at byte %lld but the file has %lld after its header", f->label,
                     (long long)end, (long long)f->data_bytes);
 }
 

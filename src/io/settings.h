@@ -62,7 +62,7 @@ bool att_settings_bool(att_settings *s, const char *key, bool otherwise);
 const char *att_settings_text(att_settings *s, const char *key, const char *otherwise);
 /* A required text that may have zero bytes, with which att_settings_text fails. */
 att_byte_view att_settings_bytes(att_settings *s, const char *key);
-/* Which of names [n] the required text is; `supported` says them in the error of another one. */
+/* Which of names [n] the required text is; `supported` lists them in the error of another one. */
 int att_settings_choice(att_settings *s, const char *key, const char *const *names, int n, const char *supported);
 /* NULL if there is no value and it is not required. */
 const json_t *att_settings_list(att_settings *s, const char *key, bool required);

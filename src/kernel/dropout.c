@@ -92,7 +92,7 @@ ATT_INLINE void keep_as(const int halves, const att_dropout_mask *d, uint32_t q0
         keep_group(halves, d, &s, &c, (k0 + (uint32_t)k) / 4, bits + k);
 }
 
-/* bits [keys, rounded up to whole fours]: bit i of bits[k] says whether query q0 + i keeps key k0 + k, for the first
+/* bits [keys, rounded up to whole fours]: bit i of bits[k] states whether query q0 + i keeps key k0 + k, for the first
  * queries of a panel; the bits after them are undefined. k0 is a multiple of 4. */
 static void keep_bits(const att_dropout_mask *d, int queries, uint32_t q0, uint32_t k0, int64_t keys, uint64_t *bits)
 {

@@ -35,7 +35,7 @@ static inline uint32_t att_dropout_threshold(float p) { return (uint32_t)((doubl
 
 /* Products of int8 (int8_bounds.c): the left operand is in [-63, 63], shifted up by 64, the right one in [-127, 127].
  */
-enum { ATT_INT8_LEFT = 63, ATT_INT8_SHIFT = 64, ATT_INT8_RIGHT = 127, ATT_INT8_MOST = 1 << 17 /* of k */ };
+enum { ATT_INT8_LEFT = 63, ATT_INT8_SHIFT = 64, ATT_INT8_RIGHT = 127, ATT_INT8_MAX = 1 << 17 /* of k */ };
 
 /* A row x [k], quantized to int8 y [k]: x is about step y. Norms are rounded up. */
 typedef struct att_int8_row {
@@ -176,7 +176,7 @@ typedef struct att_gemm_kernels {
     void (*pack_codes)(int64_t n, int64_t k, const uint16_t *b, int64_t stride_n, int64_t stride_k, int64_t first,
                        int64_t last, uint16_t *packed);
     void (*run)(const att_gemm_args *args);
-    /* c [rows, n], rows ldc apart, which are rows from i and columns from j on of a product, become epilogue(c). */
+    /* Applies the epilogue to c [rows, n], rows ldc apart: the tile at (i, j) of a product. */
     void (*finish)(int64_t rows, int64_t n, float *c, int64_t ldc, const att_epilogue *epilogue, int64_t i, int64_t j);
 } att_gemm_kernels;
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { FEWEST_RUNS = 3, MOST_RUNS = 20, ITEMS_PER_THREAD = 16 };
+enum { FEWEST_RUNS = 3, MAX_RUNS = 20, ITEMS_PER_THREAD = 16 };
 static const double ENOUGH_SECONDS = 0.4; /* total time limit of the runs */
 
 /* Seconds of the fastest of several calls, each of n items in parallel. */
@@ -14,7 +14,7 @@ static double best_seconds(att_ctx *ctx, int n, void (*body)(void *arg, int i), 
     att_parallel_for(ctx, n, body, arg); /* warm-up: wakes the workers and raises the clock */
     double best = 1e30, end = att_os_seconds();
     const double stop = end + ENOUGH_SECONDS;
-    for (int r = 0; (r < FEWEST_RUNS || (r < MOST_RUNS && end < stop)) && !att_cancelled(ctx); r++) {
+    for (int r = 0; (r < FEWEST_RUNS || (r < MAX_RUNS && end < stop)) && !att_cancelled(ctx); r++) {
         const double start = att_os_seconds();
         att_parallel_for(ctx, n, body, arg);
         end = att_os_seconds();
@@ -43,7 +43,7 @@ static int64_t repeats_for(const att_kernels *kernels, double seconds)
 {
     enum { ENOUGH = 1 << 12 }; /* some hundred microseconds */
     double flops, best = 1e30;
-    for (int i = 0; i < MOST_RUNS; i++) {
+    for (int i = 0; i < MAX_RUNS; i++) {
         const double start = att_os_seconds();
         kernels->measure.peak(ENOUGH, &flops);
         const double took = att_os_seconds() - start;

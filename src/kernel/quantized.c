@@ -90,7 +90,7 @@ typedef struct panel {
 } panel;
 
 /* Scales [PANEL][blocks] in f16 -> y [blocks][PANEL] */
-static void turn_scales(int64_t blocks, const uint16_t *codes, float *y)
+static void spread_scales(int64_t blocks, const uint16_t *codes, float *y)
 {
     float x[DEPTH * PANEL];
     for (int64_t i = 0; i < blocks * PANEL; i += ATT_LANES)
@@ -124,9 +124,9 @@ ATT_INLINE void unpack_scales(const layout t, const att_quantized_args *g, int64
     }
     for (int64_t i = used * p->blocks; i < all; i++)
         codes[0][i] = codes[1][i] = 0;
-    turn_scales(p->blocks, codes[0], p->d);
+    spread_scales(p->blocks, codes[0], p->d);
     if (has_m)
-        turn_scales(p->blocks, codes[1], p->m);
+        spread_scales(p->blocks, codes[1], p->m);
 }
 
 /* The numbers of the same blocks, and 0 -> p */

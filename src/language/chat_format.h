@@ -17,7 +17,7 @@ typedef enum att_chat_system {
 } att_chat_system;
 
 /* In these texts {bos} and {eos} are the tokens of the model, {date} is today's or the template's, and {cutoff} what
- * the template says of the model's knowledge. */
+ * the template states of the model's knowledge. */
 typedef struct att_chat_part {
     const char *before, *after; /* the text of a message */
 } att_chat_part;
@@ -31,7 +31,7 @@ typedef struct att_chat_format {
     att_chat_system system;
     bool trim[ATT_CHAT_ROLES];
     bool trim_joined;       /* the user's text is trimmed together with the system's before it */
-    bool bos;               /* {bos} is first, unless the template says otherwise */
+    bool bos;               /* {bos} is first, unless the template states otherwise */
     bool alternate;         /* user and assistant have to */
     bool skip_empty_system; /* an empty system message is not written */
     bool thoughts;          /* Qwen3: <think>...</think> in answers, which only stays after the last question */

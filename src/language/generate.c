@@ -8,7 +8,7 @@ enum {
     GROUP_ROWS = 64,       /* prompts at a time: the weights are read once for all */
     GROUP_TOKENS = 8192,   /* of their prompts, which are one pass */
     GROUP_BYTES = 1 << 30, /* of their states, about */
-    USUAL_TOKENS = 256,    /* of a text, for GROUP_BYTES where options do not say it */
+    USUAL_TOKENS = 256,    /* of a text, for GROUP_BYTES where options do not state it */
     MAX_LOOKUP = 64,
 };
 

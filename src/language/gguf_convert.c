@@ -31,7 +31,7 @@ static att_status write_weights(const att_new_folder *f, int64_t n, const char *
 
 /* ---- the files of a .gguf file */
 
-/* tokenizer.json, which has some members that say nothing */
+/* tokenizer.json, which has some members that mean nothing */
 static att_status write_tokenizer(att_gguf *g, const att_new_folder *f)
 {
     att_token_list list = {.ctx = f->ctx};
@@ -85,7 +85,7 @@ static att_status write_config(att_gguf *g, const att_new_folder *f, att_dtype d
     const char *type = json_string_value(json_object_get(rope, "rope_type"));
     if (type && strcmp(type, "factors") == 0)
         s = att_fail(f->ctx, ATT_ERR_UNSUPPORTED,
-                     "%s: the factors in rope_freqs.weight are not those of Llama 3, and config.json has no way to say "
+                     "%s: the factors in rope_freqs.weight are not those of Llama 3, and config.json cannot express "
                      "them",
                      att_gguf_label(g));
     if (!s && json_object_set_new(root, "dtype", json_string(dtype_name(dtype))))

@@ -133,7 +133,7 @@ static att_status read_settings(source *f)
     if (!s->status)
         att_llama_config_read(s, &f->c);
     if (!s->status && f->c.window > 0)
-        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"sliding_window\" is %lld, which a .gguf file of %s cannot say",
+        att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"sliding_window\" is %lld, which a .gguf file of %s cannot express",
                           (long long)f->c.window, type);
     return s->status;
 }
@@ -157,7 +157,7 @@ static att_status put_chat_template(source *f)
 /* ---- tensors of a folder */
 
 /* Rows of queries and keys in the order of llama.cpp's architecture llama: row j d/2 + i of a head becomes row 2 i + j,
- * which a view with other strides says. */
+ * which a view with other strides states. */
 static void order_rows(att_tensor *t, int64_t head_dim)
 {
     const int64_t row = t->stride[0];

@@ -20,7 +20,7 @@ static att_status weights(const void *model, att_model_weights *weights)
 
 static void free_model(void *model) { att_text_generator_free(model); }
 
-/* One whose class ends so, of a type that is not supported: opening it says which ones are. */
+/* One whose class ends so, of a type that is not supported: opening it states which ones are. */
 static bool recognizes(const att_settings *config)
 {
     static const char *const ends[] = {"ForCausalLM", "LMHeadModel"};

@@ -80,7 +80,7 @@ typedef struct candidates {
     const float *logits; /* [vocabulary] */
     int64_t vocabulary;
     float max;
-    float cut, width; /* those of at least cut = max - width are in order; cut -infinity: all */
+    float threshold, width; /* those of at least threshold = max - width are in order; threshold -infinity: all */
     att_candidate *order;
     int64_t n;
 } candidates;
@@ -93,12 +93,12 @@ static int by_logit(const void *a, const void *b)
 
 static void add_band(candidates *c)
 {
-    const float before = c->n ? c->cut : INFINITY;
+    const float before = c->n ? c->threshold : INFINITY;
     const int64_t first = c->n;
     c->width += BAND;
-    c->cut = c->width < MAX_WIDTH ? c->max - c->width : -INFINITY;
+    c->threshold = c->width < MAX_WIDTH ? c->max - c->width : -INFINITY;
     for (int64_t i = 0; i < c->vocabulary; i++)
-        if (c->logits[i] >= c->cut && c->logits[i] < before)
+        if (c->logits[i] >= c->threshold && c->logits[i] < before)
             c->order[c->n++] = (att_candidate){c->logits[i], (int32_t)i};
     qsort(c->order + first, (size_t)(c->n - first), sizeof *c->order, by_logit);
 }
@@ -106,7 +106,7 @@ static void add_band(candidates *c)
 /* Is there a candidate i? It is then in order. */
 static bool has(candidates *c, int64_t i)
 {
-    while (i >= c->n && (c->n == 0 || c->cut > -INFINITY))
+    while (i >= c->n && (c->n == 0 || c->threshold > -INFINITY))
         add_band(c);
     return i < c->n;
 }

@@ -23,7 +23,7 @@ static void read_sampling(att_settings *s, att_sampling *out)
         .min_p = number(s, "min_p", 0, 1, 0),
         .repetition_penalty = number(s, "repetition_penalty", 1e-3, 1e3, 1),
     };
-    if (!s->status && out->temperature == 0) { /* as folders say that do not sample */
+    if (!s->status && out->temperature == 0) { /* as folders state that do not sample */
         out->sample = false;
         out->temperature = 1;
     }

@@ -1,4 +1,4 @@
-/* Calibration: are answers as often right as their probabilities say? */
+/* Calibration: are answers as often right as their probabilities state? */
 #include "attend_metric.h"
 
 #include "attend_util.h"

@@ -53,7 +53,7 @@ typedef struct att_checkpoint {
 } att_checkpoint;
 
 /* Opens FOLDER/model.safetensors, or the files that FOLDER/model.safetensors.index.json lists; names NULL: theirs are
- * ours. If there are only other formats, the error says how to convert them. */
+ * ours. If there are only other formats, the error states how to convert them. */
 att_status att_checkpoint_open(att_ctx *ctx, const char *folder, const att_checkpoint_name *names, const char *prefix,
                                att_checkpoint **out);
 /* The same for a .gguf file, which the checkpoint then owns, also after an error. */

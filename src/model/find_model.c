@@ -31,7 +31,7 @@ ATT_PRINTF(2, 3) static bool set_path(att_model_path *path, const char *format, 
     return n >= 0 && (size_t)n < sizeof path->text;
 }
 
-/* The models folder; "" if no variable says where it is. */
+/* The models folder; "" if no variable states where it is. */
 static att_status find_own(att_model_path *out)
 {
     const char *own = getenv("ATTEND_MODELS"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");

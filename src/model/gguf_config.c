@@ -231,7 +231,7 @@ att_status att_gguf_config(att_gguf *g, json_t **root)
     set_ids(&r);
     set(&r, "hidden_act", json_string("silu"));
     set(&r, "tie_word_embeddings", json_boolean(!att_gguf_find(g, "output.weight")));
-    if (strcmp(r.a->name, "qwen2") != 0) /* which has biases without saying so */
+    if (strcmp(r.a->name, "qwen2") != 0) /* which has biases without a setting for them */
         set(&r, "attention_bias", json_boolean(att_gguf_find(g, "blk.0.attn_q.bias") != NULL));
     if (strcmp(r.a->name, "llama") == 0)
         set(&r, "mlp_bias", json_boolean(att_gguf_find(g, "blk.0.ffn_up.bias") != NULL));

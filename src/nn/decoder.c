@@ -44,7 +44,8 @@ static att_var *apply(att_tape *t, const att_nn_decoder_layer *l, att_var *x, co
     return att_nn_feed(t, feed_forward, l->feed_forward, x, c->dropout);
 }
 
-/* Rotated queries of a source's cache stand after the tokens of the layer's own, before self-attention appends. */
+/* Finds the positions of rotated queries. In cross-attention with a cache they follow the tokens of the self-attention
+ * cache, before it appends. */
 static bool find_positions(att_tape *t, att_var *x, const att_nn_layer_call *c, att_nn_positions *p)
 {
     att_attention_args args;

@@ -32,8 +32,8 @@ typedef struct att_nn_plan_sizes {
 const att_plan *att_nn_plan(att_nn_params *p, const att_nn_plan_sizes *sizes);
 
 /* Positions of `rows` rows, counted from the start of each of n sequences. offsets [n + 1], which must outlive them,
- * says where the sequences start; NULL: all have rows / n. `cache` or NULL: positions count on from its tokens. False:
- * the tape has failed. end frees them; of {0} it does nothing. (positions.c) */
+ * states where the sequences start; NULL: all have rows / n. `cache` or NULL: positions count on from its tokens.
+ * False: the tape has failed. end frees them; of {0} it does nothing. (positions.c) */
 typedef struct att_nn_positions {
     att_positions at;
     int64_t *memory; /* or NULL */

@@ -128,7 +128,7 @@ static att_status check_param(const att_optimizer *o, const att_param *p)
 }
 
 /* Splits a parameter into chunks between frozen rows, into `to` unless NULL; returns their number. */
-static int64_t cut(const att_param_options *l, int64_t rows, int64_t features, int64_t index, chunk *to)
+static int64_t split(const att_param_options *l, int64_t rows, int64_t features, int64_t index, chunk *to)
 {
     int64_t n = 0;
     for (int64_t i = 0, row = 0; i <= l->n_frozen_rows && !l->frozen; i++) {
@@ -168,7 +168,7 @@ att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_param
     s = check_rows(o->ctx, &l, rows);
     if (s)
         return s;
-    const int64_t n = o->n_params, more = cut(&l, rows, features, n, NULL);
+    const int64_t n = o->n_params, more = split(&l, rows, features, n, NULL);
     s = att_grow(o->ctx, &o->param, sizeof *o->param, (size_t)n, 1, &o->param_room);
     s = s ? s : att_grow(o->ctx, &o->chunk, sizeof *o->chunk, (size_t)o->n_chunks, (size_t)more, &o->chunk_room);
     if (s)
@@ -178,7 +178,7 @@ att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_param
     if (!l.frozen && make_moments(o, &new, value))
         return ATT_ERR_MEMORY;
     if (more)
-        cut(&l, rows, features, n, o->chunk + o->n_chunks);
+        split(&l, rows, features, n, o->chunk + o->n_chunks);
     o->param[o->n_params++] = new;
     o->n_chunks += more;
     return ATT_OK;

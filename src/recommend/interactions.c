@@ -10,7 +10,7 @@ void att_interactions_free(att_interactions *log)
     att_ctx *ctx = log->ctx;
     att_ids_free(&log->users);
     att_ids_free(&log->items);
-    att_names_free(&log->said);
+    att_names_free(&log->info_texts);
     att_free(ctx, log->offsets);
     att_free(ctx, log->item);
     att_free(ctx, log->time);

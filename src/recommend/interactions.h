@@ -11,10 +11,10 @@ struct att_interactions {
     att_ctx *ctx;
     att_interactions_info info;
     att_ids users, items;
-    int64_t *offsets; /* [users + 1]: where each user's actions begin */
-    int32_t *item;    /* [actions] */
-    double *time;     /* [actions]; or NULL */
-    att_names said;   /* texts of info */
+    int64_t *offsets;     /* [users + 1]: where each user's actions begin */
+    int32_t *item;        /* [actions] */
+    double *time;         /* [actions]; or NULL */
+    att_names info_texts; /* texts of info */
 };
 
 /* Actions in the order of a file, before they are sorted. */

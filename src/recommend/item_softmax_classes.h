@@ -5,7 +5,7 @@
 #include "recommend/recommender.h"
 
 /* Those that are pushed down where they are not the next one. In a model with content these are the items that training
- * has actions of: the others would be pushed down at each position, so that what their content says is lost. */
+ * has actions of: the others would be pushed down at each position, so that what their content states is lost. */
 typedef struct att_item_softmax_classes {
     int64_t n;
     int32_t *items;  /* [n], ascending; NULL: all */

@@ -33,7 +33,7 @@ att_status att_log_builder_init(att_log_builder *b, att_ctx *ctx, const att_inte
     if (!b->log)
         return ATT_ERR_MEMORY;
     b->log->ctx = ctx;
-    b->log->said.text.ctx = ctx;
+    b->log->info_texts.text.ctx = ctx;
     att_ids_init(&b->log->users, ctx);
     att_ids_init(&b->log->items, ctx);
     return add_known_items(b, options);

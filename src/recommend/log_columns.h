@@ -17,7 +17,7 @@ att_status att_log_columns_find(const att_table *t, bool types, att_byte_view li
                                 int64_t column[ATT_LOG_COLUMNS]);
 /* Error: one column would be two of these. */
 att_status att_log_columns_check(const att_where *where, const int64_t column[ATT_LOG_COLUMNS]);
-/* Are there columns of a user and of an item, perhaps more than one? A number says nothing about it. */
+/* Are there columns of a user and of an item, perhaps more than one? A number is not evidence of it. */
 bool att_log_columns_exist(const att_table *t, const att_interactions_options *o);
 /* The name of a column without blanks around it and, if it has one, its type. */
 att_byte_view att_log_column_name(att_byte_view field, bool type);

@@ -11,8 +11,8 @@ typedef struct att_log_format {
     int64_t fields;                  /* of each record */
     int64_t column[ATT_LOG_COLUMNS]; /* -1: none */
     int64_t time_fields;             /* of the time, the last ones: spaces divide a date, time of day and zone */
-    bool guessed_time;               /* where the time is was neither said nor named */
-    bool wants_times;                /* it has none, though that was not said */
+    bool guessed_time;               /* where the time is was neither given nor named */
+    bool wants_times;                /* it has none, though that was not given */
     att_names names;                 /* of the header or heading; empty: there is none */
     const char *unused_times;        /* the name of a column that likely has some; NULL: none */
 } att_log_format;

@@ -1,4 +1,5 @@
-/* What the first records of a log are, where the format does not say it: a heading or an action, columns or histories.
+/* What the first records of a log are, where the format does not state it: a heading or an action, columns or
+ * histories.
  */
 #ifndef ATT_RECOMMEND_LOG_HEADING_H
 #define ATT_RECOMMEND_LOG_HEADING_H

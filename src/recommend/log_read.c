@@ -78,18 +78,18 @@ static att_status read_records(att_log_builder *b, att_log_format *f, att_table 
     return e;
 }
 
-/* Sets what the info says of the file; the heading, or an empty one, has been added to the texts. */
-static att_status say(att_interactions *log, const att_table *t, const att_log_format *f, bool heading)
+/* Sets what the info states of the file; the heading, or an empty one, has been added to the texts. */
+static att_status state(att_interactions *log, const att_table *t, const att_log_format *f, bool heading)
 {
     const char *const texts[] = {t->skipped ? att_names_at(&t->reason, 0) : "", f->unused_times ? f->unused_times : ""};
-    att_status e = att_names_add(&log->said, texts[0]);
-    e = e ? e : att_names_add(&log->said, texts[1]);
+    att_status e = att_names_add(&log->info_texts, texts[0]);
+    e = e ? e : att_names_add(&log->info_texts, texts[1]);
     if (e)
         return e;
     log->info.skipped = t->skipped;
-    log->info.heading = heading ? att_names_at(&log->said, 0) : NULL;
-    log->info.bad = t->skipped ? att_names_at(&log->said, 1) : NULL;
-    log->info.unused_times = f->unused_times ? att_names_at(&log->said, 2) : NULL;
+    log->info.heading = heading ? att_names_at(&log->info_texts, 0) : NULL;
+    log->info.bad = t->skipped ? att_names_at(&log->info_texts, 1) : NULL;
+    log->info.unused_times = f->unused_times ? att_names_at(&log->info_texts, 2) : NULL;
     return ATT_OK;
 }
 
@@ -109,9 +109,9 @@ static att_status read_file(att_log_builder *b, const char *path, const att_inte
         b->guessed = f.guessed_time ? f.column[ATT_LOG_TIME] + 1 : 0;
         b->log->info.guessed_times = b->guessed;
         const att_byte_view heading = f.heading;
-        e = att_names_add_bytes(&b->log->said, heading.data, heading.bytes);
+        e = att_names_add_bytes(&b->log->info_texts, heading.data, heading.bytes);
         e = e ? e : read_records(b, &f, &t);
-        e = e ? e : say(b->log, &t, &f, heading.bytes > 0);
+        e = e ? e : state(b->log, &t, &f, heading.bytes > 0);
         if (o->format || b->log->info.repeated_users + att_ids_count(&b->log->users) < 2)
             b->log->info.fields = 0; /* as typed; or of one line */
     }

@@ -27,7 +27,7 @@ typedef struct sentence_data {
     uint32_t *order;               /* [n]: rows, in the order of batches */
     uint32_t *first;               /* [n + 1]: of each batch, in order; NULL: all have options.batch rows */
     att_distinct_batches distinct; /* of the ranking loss */
-    int64_t cut;                   /* rows with a truncated text */
+    int64_t truncated;             /* rows with a truncated text */
     uint64_t start, texts;         /* checksums of the initial weights and of the data */
     /* Of a batch, first texts, then second ones, ...: */
     int32_t *ids;
@@ -50,14 +50,14 @@ static att_status read_texts(sentence_data *t)
     const int64_t max = t->model->modules.max_tokens;
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < o->pairs; i++) {
-        bool cut = false;
+        bool truncated = false;
         for (int64_t k = i * o->columns; !e && k < (i + 1) * o->columns; k++) {
             e = att_encode(t->model->tokenizer, o->texts[k], text_bytes(o, k),
                            ATT_OPTIONS(att_encode_options, .max_tokens = max), &t->tokens[k]);
             t->texts = att_fnv64_words(t->texts, t->tokens[k].ids, e ? 0 : t->tokens[k].count);
-            cut |= t->tokens[k].truncated;
+            truncated |= t->tokens[k].truncated;
         }
-        t->cut += cut;
+        t->truncated += truncated;
     }
     return e;
 }
@@ -266,7 +266,7 @@ static void describe(const void *self, att_training_info *info)
 {
     const sentence_data *t = self;
     info->examples = t->options.pairs;
-    info->truncated = t->cut;
+    info->truncated = t->truncated;
     info->vocabulary = att_tokenizer_size(t->model->tokenizer);
 }
 

@@ -14,7 +14,7 @@ struct att_bert {
     const att_nn_encoder_layer **layer; /* [config.layers] */
 };
 
-/* Our parameter names and those of the class BertModel; the oldest checkpoints say gamma and beta. */
+/* Our parameter names and those of the class BertModel; the oldest checkpoints have gamma and beta. */
 #define LINEAR ATT_CHECKPOINT_LINEAR
 #define NORM(ours, theirs)                                                                                             \
     {ours ".weight", theirs ".weight"}, {ours ".weight", theirs ".gamma"}, {ours ".bias", theirs ".bias"},             \

@@ -8,7 +8,7 @@ enum { MAX_FEATURES = 65536, MAX_LAYERS = 1024, MAX_POSITIONS = 1 << 24, MAX_TOK
 
 enum { DEFAULT_WINDOW = 4096, DEFAULT_HEAD_DIM = 128 }; /* defaults of classes */
 
-/* What the families differ in: what config.json does not say, and what the class does where a key is missing */
+/* What the families differ in: what config.json does not have, and what the class does where a key is missing */
 typedef struct family {
     const char *type;
     enum { BIAS_BY_SETTING, BIAS_OF_QKV, NO_BIAS } bias;        /* of attention */

@@ -164,7 +164,7 @@ att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_par
     const att_tensor *w = att_param_value(weight);
     const att_top_columns what = {bias ? att_param_floats(bias) : NULL, except, 1, out, NULL};
     /* Quantized weights are no larger than the bounds' copy of them would be. */
-    const bool bounds = !att_is_quantized(w->dtype) && w->dim[1] <= ATT_INT8_MOST;
+    const bool bounds = !att_is_quantized(w->dtype) && w->dim[1] <= ATT_INT8_MAX;
     if ((bias && !what.bias) ||
         !(bounds ? search_with_bounds : att_tape_topk)(t, value.dim[0], value.data, weight, &what))
         att_tape_fail(t, ATT_ERR_MEMORY, "argmax: %s", att_error(t->ctx));

@@ -79,7 +79,8 @@ static void save_arrays(att_tape *t, att_attention_args *a)
         a->sequence_ids = att_tape_save(t, a->sequence_ids, n * sizeof *a->sequence_ids);
 }
 
-/* Variables among the parameters join the args, whose parameters are then param [ATT_MAX_PARAMS], and the inputs. */
+/* Merges args.param and the variables of `params` into param [ATT_MAX_PARAMS], and appends the variables to the inputs.
+ */
 static att_status add_params(att_tape *t, const att_attend_params *params, att_attention_args *a, att_tensor *param,
                              att_var **in, int *n_in)
 {

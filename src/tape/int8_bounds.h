@@ -6,7 +6,7 @@
 #include "kernel/kernel.h"
 #include "util/util.h"
 
-/* Floats that B [n, k] takes so, k at most ATT_INT8_MOST (SIZE_MAX: overflow). */
+/* Floats that B [n, k] takes so, k at most ATT_INT8_MAX (SIZE_MAX: overflow). */
 size_t att_int8_count(const att_ctx *ctx, int64_t n, int64_t k);
 
 /* B [n, k], whose rows row(of, i, y) writes -> packed [att_int8_count]; false: error set */
@@ -21,7 +21,7 @@ typedef struct att_int8_product {
     const float *bias;   /* [n], or NULL */
 } att_int8_product;
 /* Each row of A with the columns of B, bias added: what a product of f32 (gemm.h) is at most, upper [m, n], and the
- * largest of what they are at least, best [m]. A bound may be NaN, where numbers are not finite: it says nothing.
+ * largest of what they are at least, best [m]. A bound may be NaN, where numbers are not finite: it means nothing.
  * False: error set */
 bool att_int8_bounds(att_ctx *ctx, const att_int8_product *product, float *upper, float *best);
 

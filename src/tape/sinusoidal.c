@@ -49,7 +49,7 @@ static bool check(att_tape *t, const att_tensor *x, const att_sinusoidal_options
     if (x->rank != 2)
         att_tape_fail(t, ATT_ERR_SHAPE, "sinusoidal: x is %s, not [tokens, features]", att_shape_of(x).text);
     else if (s->append < 0 || s->append > INT64_MAX - x->dim[1])
-        att_tape_fail(t, ATT_ERR_ARGUMENT, "sinusoidal: append = %lld features cannot be behind those of x, %s",
+        att_tape_fail(t, ATT_ERR_ARGUMENT, "sinusoidal: append = %lld features cannot follow those of x, %s",
                       (long long)s->append, att_shape_of(x).text);
     else if (!(s->base > 0 && isfinite(s->base)))
         att_tape_fail(t, ATT_ERR_ARGUMENT, "sinusoidal: base is %g, not above 0", s->base);

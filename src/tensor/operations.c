@@ -13,11 +13,11 @@ typedef struct split {
     int64_t each, count;
 } split;
 
-enum { SHORTEST_PORTION = 16, MOST_PORTIONS = 1 << 16 };
+enum { SHORTEST_PORTION = 16, MAX_PORTIONS = 1 << 16 };
 
 static split split_rows(int64_t count)
 {
-    split s = {.each = att_max(att_ceil_div(count, MOST_PORTIONS), SHORTEST_PORTION), .count = count};
+    split s = {.each = att_max(att_ceil_div(count, MAX_PORTIONS), SHORTEST_PORTION), .count = count};
     s.n = (int)att_ceil_div(count, s.each);
     return s;
 }

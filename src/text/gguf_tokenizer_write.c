@@ -1,4 +1,4 @@
-/* What a file cannot say is refused: it would be another tokenizer. */
+/* What a file cannot express is refused: it would be another tokenizer. */
 #include "text/gguf_tokenizer_write.h"
 
 #include "text/gguf_tokenizer.h"
@@ -46,7 +46,7 @@ static bool is_byte(const att_trie_entry *e)
     return e->bytes == 6 && memcmp(e->text, "<0x", 3) == 0 && e->text[5] == '>';
 }
 
-/* How an added token is found is not said in a file. */
+/* How an added token is found is not stored in a file. */
 static void check_added(writer *w, const json_t *token, const char *text)
 {
     static const char *const options[] = {"single_word", "lstrip", "rstrip", "normalized"};
@@ -54,7 +54,7 @@ static void check_added(writer *w, const json_t *token, const char *text)
     for (int i = 0; i < 4; i++)
         if (json_is_true(json_object_get(token, options[i])) && (i < 3 || normalizer))
             att_settings_fail(w->s, ATT_ERR_UNSUPPORTED,
-                              "added token \"%.80s\" has \"%s\": true, which a .gguf file cannot say", text,
+                              "added token \"%.80s\" has \"%s\": true, which a .gguf file cannot express", text,
                               options[i]);
 }
 
@@ -218,7 +218,7 @@ static int64_t read_ends(writer *w, int64_t id[MAX_ENDS + 1])
         const size_t count = json_is_array(value) ? json_array_size(value) : value != NULL;
         if (count > MAX_ENDS)
             att_settings_fail(&file, ATT_ERR_UNSUPPORTED,
-                              "\"eos_token_id\" has %zu tokens, more than the %d that a .gguf file can say", count,
+                              "\"eos_token_id\" has %zu tokens, more than the %d that a .gguf file can express", count,
                               MAX_ENDS);
         for (size_t k = 0; !file.status && k < count; k++) {
             const json_t *one = json_is_array(value) ? json_array_get(value, k) : value;
@@ -265,7 +265,7 @@ static void put_around(writer *w, int64_t bos, int64_t eos)
     if (around.count != (int64_t)begin + (int64_t)end)
         att_settings_fail(w->s, ATT_ERR_UNSUPPORTED,
                           "\"post_processor\" writes tokens around a text other than one bos_token and one eos_token, "
-                          "which a .gguf file cannot say");
+                          "which a .gguf file cannot express");
     att_gguf_put_bool(w->to, KEY "add_bos_token", begin);
     if (end)
         att_gguf_put_bool(w->to, KEY "add_eos_token", true);
@@ -327,7 +327,7 @@ static void check_model(writer *w)
     if (!w->v->pieces && att_settings_has(w->s, "unk_token") && count_bytes(w) < 256)
         att_settings_fail(
             w->s, ATT_ERR_UNSUPPORTED,
-            "\"%sunk_token\" stands for bytes without a token, which a .gguf file cannot say; there are %d",
+            "\"%sunk_token\" stands for bytes without a token, which a .gguf file cannot express; there are %d",
             w->s->within, 256 - count_bytes(w));
     att_settings_leave(w->s, before);
 }

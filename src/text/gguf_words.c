@@ -85,7 +85,7 @@ static bool flag(const json_t *step, const char *key, bool otherwise)
     return json_is_boolean(value) ? json_is_true(value) : otherwise;
 }
 
-/* Do two steps split a text in the same way? What they say of offsets does not matter. */
+/* Do two steps split a text in the same way? What they specify for offsets does not matter. */
 static bool is_same_step(const json_t *a, const json_t *b)
 {
     static const struct {

@@ -95,7 +95,7 @@ static att_status split_words(const att_sentencepiece *m, const char *s, size_t 
     return ATT_OK;
 }
 
-static att_status cut_characters(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_sink *sink)
+static att_status split_characters(const att_sentencepiece *m, const char *s, size_t bytes, att_piece_sink *sink)
 {
     for (size_t at = 0, n; at < bytes && !sink->full; at += n) {
         n = att_piece_user(m, s + at, bytes - at);
@@ -110,7 +110,7 @@ att_status att_sentencepiece_split(const att_sentencepiece *m, const char *text,
     static att_piece_splitter *const cutters[] = {[ATT_PIECES_UNIGRAM] = att_split_unigram,
                                                   [ATT_PIECES_BPE] = att_split_bpe,
                                                   [ATT_PIECES_WORD] = split_words,
-                                                  [ATT_PIECES_CHAR] = cut_characters};
+                                                  [ATT_PIECES_CHAR] = split_characters};
     att_bytes normal = {.ctx = m->ctx};
     att_sentencepiece_normalize(m, text, bytes, &normal);
     att_status s = normal.status;

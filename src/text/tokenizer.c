@@ -117,7 +117,7 @@ static void encode_text(att_token_sink *s, const char *text, size_t bytes, int64
 }
 
 /* Removes tokens from `first` on, so that `limit` are left in all. */
-static void cut_left(att_token_sink *s, int64_t first, int64_t limit)
+static void truncate_left(att_token_sink *s, int64_t first, int64_t limit)
 {
     att_tokens *t = &s->tokens;
     const int64_t more = t->count - limit, rest = limit - first;
@@ -159,7 +159,7 @@ att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, co
             const int64_t first = s.tokens.count, limit = o.max_tokens > 0 ? o.max_tokens - special : INT64_MAX;
             encode_text(&s, text, bytes, t->truncate_left ? INT64_MAX : limit);
             if (t->truncate_left && !s.status)
-                cut_left(&s, first, limit);
+                truncate_left(&s, first, limit);
         }
     s.tokens.truncated = s.truncated;
     if (s.status)

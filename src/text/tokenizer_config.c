@@ -84,7 +84,7 @@ static void index_words(change *c)
 
 /* ---- added tokens */
 
-/* Is a flag of a token set? A special one is not normalized, unless it says so. */
+/* Is a flag of a token set? A special one is not normalized, unless the flag is set. */
 static bool flag_of(const json_t *token, const char *flag, bool special)
 {
     const json_t *value = json_object_get(token, flag);

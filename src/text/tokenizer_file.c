@@ -130,7 +130,7 @@ static void read_model(reader *r)
 
 /* ---- opening; truncation, padding and decoder are not used */
 
-/* Is the tokenizer's class one of BERT's? Where no class is named, the model's type says it. */
+/* Is the tokenizer's class one of BERT's? Where no class is named, the model's type states it. */
 static bool is_bert_class(att_settings *s, const char *folder)
 {
     static const char *const names[] = {"BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer",

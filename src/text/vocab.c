@@ -10,7 +10,7 @@
 #include "text/sentencepiece.h"
 #include "text/utf8.h"
 
-enum { LEAST_PIECES = 4, MAX_LENGTH = 16, N_SPECIAL = 3 };
+enum { MIN_PIECES = 4, MAX_LENGTH = 16, N_SPECIAL = 3 };
 
 struct att_vocab {
     att_ctx *ctx;
@@ -104,8 +104,8 @@ static att_status check_options(att_ctx *ctx, att_vocab_options *o)
         o->character_coverage = 0.9995;
     if (o->max_length == 0)
         o->max_length = MAX_LENGTH;
-    if (o->pieces < LEAST_PIECES || o->pieces > ATT_MAX_PIECES)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "pieces is %lld, not in [%d, %d]", (long long)o->pieces, LEAST_PIECES,
+    if (o->pieces < MIN_PIECES || o->pieces > ATT_MAX_PIECES)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "pieces is %lld, not in [%d, %d]", (long long)o->pieces, MIN_PIECES,
                         ATT_MAX_PIECES);
     if (!(o->character_coverage > 0 && o->character_coverage <= 1))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "character_coverage is %g, not in (0, 1]", o->character_coverage);

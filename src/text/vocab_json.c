@@ -179,5 +179,5 @@ att_status att_read_token_map(att_text_file *f, att_token_list *list)
         return bad(&c, "expected {\"token\": id, ...}");
     const att_status s = parse_tokens(&c, list);
     att_json_skip_space(&c.json);
-    return s || c.json.at == c.json.end ? s : bad(&c, "there is more behind the tokens");
+    return s || c.json.at == c.json.end ? s : bad(&c, "there is more after the tokens");
 }

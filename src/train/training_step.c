@@ -20,8 +20,9 @@ static att_status find_batch(att_training *t)
     if (t->epochs > 0 && t->current_epoch != t->epochs)
         e = lay_out(t, t->epochs);
     if (!e && (t->epochs < 0 || t->batch < 0 || (t->epochs > 0 && t->batch > t->batches)))
-        e = att_fail(t->ctx, ATT_ERR_FORMAT, "epoch %lld has %lld batches, but the checkpoint goes on from batch %lld",
-                     (long long)t->epochs, (long long)t->batches, (long long)t->batch);
+        e = att_fail(t->ctx, ATT_ERR_FORMAT,
+                     "epoch %lld has %lld batches, but the checkpoint continues from batch %lld", (long long)t->epochs,
+                     (long long)t->batches, (long long)t->batch);
     if (e || (t->epochs > 0 && t->batch < t->batches))
         return e;
     e = lay_out(t, t->epochs + 1);

@@ -28,7 +28,7 @@ static int rank(uint32_t before, uint32_t after)
 }
 
 /* The best split point in the middle half of a text, nearest to the middle; 0: none. */
-static size_t find_cut(const char *text, size_t bytes)
+static size_t find_split(const char *text, size_t bytes)
 {
     size_t best = 0, distance = 0;
     int best_rank = 0;
@@ -88,12 +88,12 @@ static att_status add(att_text_segments *p, int64_t number, int32_t code, const 
     att_tokens_free(p->tokenizer, &tokens);
     if (e || count <= p->max_tokens)
         return e;
-    const size_t cut = p->split ? find_cut(text, bytes) : 0;
-    if (cut == 0)
+    const size_t split_at = p->split ? find_split(text, bytes) : 0;
+    if (split_at == 0)
         return att_fail(p->ctx, ATT_ERR_ARGUMENT, "text %lld has %lld tokens but the model has %lld positions",
                         (long long)number, (long long)count, (long long)p->max_tokens);
-    e = add(p, number, code, text, cut);
-    return e ? e : add(p, number, next_code, text + cut, bytes - cut);
+    e = add(p, number, code, text, split_at);
+    return e ? e : add(p, number, next_code, text + split_at, bytes - split_at);
 }
 
 att_status att_text_segments_add(att_text_segments *p, int64_t number, const char *text, size_t bytes)

@@ -18,7 +18,7 @@ static int by_length(const void *a, const void *b, void *corpus)
 }
 
 /* Splits the window order[begin, end) into batches, appended to e->first. */
-static void cut(const att_parallel_corpus *s, att_epoch *e, int64_t begin, int64_t end, int64_t batch_tokens)
+static void split_batches(const att_parallel_corpus *s, att_epoch *e, int64_t begin, int64_t end, int64_t batch_tokens)
 {
     int64_t tokens = 0;
     for (int64_t i = begin; i < end; i++) {
@@ -50,7 +50,7 @@ att_status att_epoch_make(const att_parallel_corpus *s, uint64_t seed, int64_t n
         for (int64_t begin = 0, end; begin < s->n; begin = end) {
             end = att_min(begin + window, s->n);
             qsort_r(e.order + begin, (size_t)(end - begin), sizeof *e.order, by_length, (void *)s);
-            cut(s, &e, begin, end, batch_tokens);
+            split_batches(s, &e, begin, end, batch_tokens);
         }
         e.first[e.n] = (uint32_t)s->n;
         e.group = att_alloc(s->ctx, (size_t)e.n, sizeof *e.group); /* batches are ordered by length so far */

@@ -61,7 +61,7 @@ static att_status read_header(att_data_file *f, int rank, int64_t dim[MAX_DIMENS
         elements *= dim[i];
     }
     if (f->bytes - header != elements)
-        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s has %lld bytes after its header, which says %lld", f->path,
+        return att_fail(f->ctx, ATT_ERR_FORMAT, "%s has %lld bytes after its header, which states %lld", f->path,
                         (long long)(f->bytes - header), (long long)elements);
     return ATT_OK;
 }

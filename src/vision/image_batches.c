@@ -48,7 +48,7 @@ static void shift_and_flip(const att_image *image, int64_t down, int64_t right, 
 }
 
 /* Sets a square, whose center is anywhere in the image, to 0. */
-static void cut_out(const att_image_input *in, int64_t side, uint32_t word, float *pixels)
+static void erase_square(const att_image_input *in, int64_t side, uint32_t word, float *pixels)
 {
     const int64_t top = below(word << 16, in->info.height) - side / 2,
                   left = below(word & UINT32_C(0xffff0000), in->info.width) - side / 2;
@@ -71,7 +71,7 @@ static void augment(const att_image_batches *b, const att_image_batch *to, int64
                    scratch->pixels);
     att_image_processor_normalize(b->in->processor, scratch, pixels);
     if (a->cutout)
-        cut_out(b->in, a->cutout, r[3], pixels);
+        erase_square(b->in, a->cutout, r[3], pixels);
 }
 
 /* ---- mixup */

@@ -44,7 +44,7 @@ att_status att_image_input_make(att_ctx *ctx, const att_vit *m, const char *fold
     else if (!e)
         *c = default_config(v.image, v.channels);
     e = e ? e : att_vit_check_input(m, &c->info, folder);
-    c->rounds_offset = false; /* the files that are written cannot say it: they are not timm's */
+    c->rounds_offset = false; /* the files that are written cannot express it: they are not timm's */
     out->info = c->info;
     return e ? e : att_image_processor_make(ctx, c, &out->processor);
 }

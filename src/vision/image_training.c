@@ -344,17 +344,17 @@ double att_training_image_seconds_waiting(const att_training *t)
 
 /* ---- evaluation */
 
-typedef struct hits {
+typedef struct correct {
     const att_image_input *in;
     att_image_source from;
     int64_t first, n; /* images of the batch */
     float *pixels;    /* [batch, height, width, channels] */
-} hits;
+} correct;
 
 /* Image i of the batch */
 static att_status read_one(void *arg, int i)
 {
-    const hits *h = arg;
+    const correct *h = arg;
     att_image image;
     const att_status e = att_image_input_read(h->in, &h->from, h->first + i, &image);
     if (e)
@@ -376,7 +376,7 @@ static int64_t answer(const float *x, int64_t n)
     return best;
 }
 
-static att_status count_batch(const image_data *t, att_tape *tape, hits *h, int64_t *right, int64_t *confusion)
+static att_status count_batch(const image_data *t, att_tape *tape, correct *h, int64_t *right, int64_t *confusion)
 {
     const int64_t classes = t->set.classes;
     const att_image_processor_info *in = &h->in->info;
@@ -386,23 +386,23 @@ static att_status count_batch(const image_data *t, att_tape *tape, hits *h, int6
     e = e ? e : att_var_value(tape, att_vit_logits(tape, t->model, att_constant(tape, &images), NULL), &logits);
     for (int64_t i = 0; !e && i < h->n; i++) {
         const int64_t class = h->from.classes[h->first + i],
-                      said = answer((const float *)logits.data + i * classes, classes);
-        if (said < 0)
+                      answered = answer((const float *)logits.data + i * classes, classes);
+        if (answered < 0)
             e = att_fail(t->base.ctx, ATT_ERR_ARGUMENT, "the logits of image %lld are not finite",
                          (long long)(h->first + i));
-        *right += said == class;
+        *right += answered == class;
         if (!e && confusion)
-            confusion[class * classes + said]++;
+            confusion[class * classes + answered]++;
     }
     att_tape_reset(tape);
     return e;
 }
 
-static att_status count_hits(const image_data *t, const att_image_set *set, int64_t *right, int64_t *confusion)
+static att_status count_correct(const image_data *t, const att_image_set *set, int64_t *right, int64_t *confusion)
 {
     const int64_t batch = t->options.batch, n = set->info.images;
     att_tape *tape = NULL;
-    hits h = {.in = &t->input, .from = att_image_source_of_set(set)};
+    correct h = {.in = &t->input, .from = att_image_source_of_set(set)};
     h.pixels = att_alloc(t->base.ctx, (size_t)batch, (size_t)att_image_input_values(h.in) * sizeof *h.pixels);
     att_status e = h.pixels ? att_tape_new(t->base.ctx, NULL, &tape) : ATT_ERR_MEMORY;
     for (; !e && h.first < n; h.first += batch) {
@@ -417,7 +417,7 @@ static att_status count_hits(const image_data *t, const att_image_set *set, int6
 att_status att_training_image_correct(att_training *t, const att_image_set *images, int64_t *right, int64_t *confusion)
 {
     if (att_training_of_kind(__func__, t, &kind) ||
-        att_require(__func__, ATT_NAMED({"images", images}, {"hits", right})))
+        att_require(__func__, ATT_NAMED({"images", images}, {"correct", right})))
         return ATT_ERR_ARGUMENT;
     const image_data *self = t->self;
     const int64_t classes = self->set.classes;
@@ -427,5 +427,5 @@ att_status att_training_image_correct(att_training *t, const att_image_set *imag
     *right = 0;
     if (confusion)
         memset(confusion, 0, (size_t)(classes * classes) * sizeof *confusion);
-    return count_hits(self, images, right, confusion);
+    return count_correct(self, images, right, confusion);
 }

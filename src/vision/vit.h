@@ -28,7 +28,7 @@ att_status att_vit_build(att_model *base);
 att_status att_vit_make(att_ctx *ctx, att_settings *s, uint64_t seed, att_vit **out);
 /* Names and layout of parameters in the file that att_vit_write makes; NULL: it cannot write this model. */
 att_parameter_naming att_vit_naming(const att_vit *m);
-/* Sets those of the patches to what they begin with. (vit_positions.c) */
+/* Initializes the patch position embeddings. (vit_positions.c) */
 void att_vit_init_positions(att_vit *m);
 
 /* Is the result of a folder's preprocessing what the model has? (image_model.c) */

@@ -24,7 +24,7 @@ void att_vit_read_pair(att_settings *s, const char *key, int64_t otherwise, int6
     }
 }
 
-/* The number of names; "num_labels" says it where there are none. The class's default is 2. */
+/* The number of names; "num_labels" states it where there are none. The class's default is 2. */
 static int64_t classes(att_settings *s)
 {
     const json_t *names = att_settings_get(s, "id2label");
@@ -43,7 +43,7 @@ static int64_t classes(att_settings *s)
 
 static const char multi_label[] = "multi_label_classification";
 
-/* Is each class by itself? Without a "problem_type", one class alone is, and it may not say otherwise. */
+/* Is each class by itself? Without a "problem_type", one class alone is, and it may not state otherwise. */
 static bool is_multi_label(att_settings *s, int64_t n)
 {
     const char *single = n == 1 ? "" : "single_label_classification";
@@ -64,7 +64,7 @@ static void read_plain(att_settings *s, att_vit_config *c)
     c->info.pooling = ATT_VIT_CLS;
 }
 
-/* Whether there is a second classifier is for the weights to say. */
+/* The distillation head exists if the checkpoint has its weights. */
 static void read_deit(att_settings *s, att_vit_config *c)
 {
     read_plain(s, c);

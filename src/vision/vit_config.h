@@ -37,7 +37,7 @@ typedef enum att_vit_names {
 } att_vit_names;
 att_vit_names att_vit_names_of(const char *type);
 
-/* Hugging Face, and our own type "attend-vit". info.classes is what the settings say; the weights may have no
+/* Hugging Face, and our own type "attend-vit". info.classes is what the settings state; the weights may have no
  * classifier. */
 void att_vit_config_read(att_settings *s, att_vit_config *c);
 /* Has it only what the types "vit" and "attend-vit" have? */

@@ -153,7 +153,7 @@ static void replace_flag(att_settings *s, const char *key, int flag, bool sets, 
         *flags = att_settings_bool(s, key, false) == sets ? *flags | flag : *flags & ~flag;
 }
 
-/* "global_pool"; the last norm follows a mean, if "fc_norm" does not say otherwise. */
+/* "global_pool"; the last norm follows a mean, if "fc_norm" does not state otherwise. */
 static void replace_pooling(att_settings *s, int *flags)
 {
     const char *pool = att_settings_text(s, "global_pool", *flags & MEAN ? "avg" : "token");

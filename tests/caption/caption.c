@@ -169,7 +169,7 @@ static void an_image_has_the_same_caption_in_any_company(void **state)
 
 /* ---- the encoder's grids */
 
-enum { FEATURES = 12, GRID = CAPTIONER_PLACES * FEATURES };
+enum { FEATURES = 12, GRID = CAPTIONER_LOCATIONS * FEATURES };
 
 /* The network of convolutions on what the preprocessing makes; each image alone and in a batch of other sizes */
 static void the_grid_is_what_the_network_makes_of_an_image(void **state)
@@ -194,7 +194,7 @@ static void the_grid_is_what_the_network_makes_of_an_image(void **state)
         captioner_need(att_image_processor_apply(processor, &images[i], pixels));
         captioner_need(att_wrap(&x, pixels, ATT_F32, ATT_DIMS(1, CAPTIONER_SIDE, CAPTIONER_SIDE, 3), NULL));
         captioner_need(att_var_value(t, att_captioner_encode(t, c, att_input(t, &x), false), &y));
-        assert_true(y.dim[0] == CAPTIONER_PLACES && y.dim[1] == FEATURES);
+        assert_true(y.dim[0] == CAPTIONER_LOCATIONS && y.dim[1] == FEATURES);
         assert_memory_equal(one, y.data, sizeof one);
         assert_true(i == 0 || memcmp(all[i], all[0], sizeof one) != 0);
         att_tape_reset(t);
@@ -263,7 +263,7 @@ static void captions_may_be_as_typed_with_words_that_are_not_known(void **state)
 /* ---- attention */
 
 /* They differ from word to word. */
-static void words_have_weights_over_the_places(void **state)
+static void words_have_weights_over_the_locations(void **state)
 {
     (void)state;
     att_image images[IMAGES];
@@ -280,19 +280,19 @@ static void words_have_weights_over_the_places(void **state)
         assert_true(a.image.height == 8 && a.image.width == 8 && a.image.channels == 3);
         for (int64_t i = 0; i < a.words; i++) {
             double sum = 0;
-            for (int k = 0; k < CAPTIONER_PLACES; k++) {
-                assert_true(a.weights[i * CAPTIONER_PLACES + k] > 0);
-                sum += (double)a.weights[i * CAPTIONER_PLACES + k];
+            for (int k = 0; k < CAPTIONER_LOCATIONS; k++) {
+                assert_true(a.weights[i * CAPTIONER_LOCATIONS + k] > 0);
+                sum += (double)a.weights[i * CAPTIONER_LOCATIONS + k];
             }
             assert_true(fabs(sum - 1) < 1e-5);
         }
-        assert_true(memcmp(a.weights, a.weights + CAPTIONER_PLACES, CAPTIONER_PLACES * sizeof *a.weights) != 0);
+        assert_true(memcmp(a.weights, a.weights + CAPTIONER_LOCATIONS, CAPTIONER_LOCATIONS * sizeof *a.weights) != 0);
         att_caption_attention_free(m, &a);
         att_caption_attention_free(m, &a);
         assert_int_equal(att_caption_attend(m, images, (const int32_t[]){9}, 1, &a), ATT_ERR_ARGUMENT);
-        check_says(ctx, "att_caption_attend: ids[0] is 9, not in [0, 9)");
+        check_message(ctx, "att_caption_attend: ids[0] is 9, not in [0, 9)");
         assert_int_equal(att_caption_attend(m, images, c.ids, 7, &a), ATT_ERR_ARGUMENT);
-        check_says(ctx, "att_caption_attend: n is 7, not in [1, 6]");
+        check_message(ctx, "att_caption_attend: n is 7, not in [1, 6]");
         att_image_caption_free(m, &c);
         att_caption_model_free(m);
         folder_remove(&folder);
@@ -300,7 +300,7 @@ static void words_have_weights_over_the_places(void **state)
     free_images(images);
 }
 
-static void without_attention_there_are_no_places(void **state)
+static void without_attention_there_are_no_locations(void **state)
 {
     (void)state;
     att_image images[IMAGES];
@@ -309,7 +309,7 @@ static void without_attention_there_are_no_places(void **state)
     const test_folder folder = captioner_folder(CAPTIONER_LSTM, false);
     att_caption_model *m = open_model(&folder);
     assert_int_equal(att_caption_attend(m, images, (const int32_t[]){0}, 1, &a), ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "the model has no attention, but one context vector of an image");
+    check_message(ctx, "the model has no attention, but one context vector of an image");
     att_caption_model_free(m);
     folder_remove(&folder);
     free_images(images);
@@ -317,7 +317,7 @@ static void without_attention_there_are_no_places(void **state)
 
 /* ---- a vision Transformer as the encoder */
 
-enum { VIT_SIDE = 12, VIT_PLACES = 9, VIT_HIDDEN = 16 };
+enum { VIT_SIDE = 12, VIT_LOCATIONS = 9, VIT_HIDDEN = 16 };
 #define VIT_ENCODER "\"encoder\": \"vit\", \"grid\": [3, 3], \"encoder_hidden_size\": 16, "
 
 static test_folder vit_folder(const char *encoder)
@@ -340,7 +340,7 @@ static test_folder vit_folder(const char *encoder)
 
 /* The grid is what the vision Transformer makes of the patches, without [CLS]: the log probabilities of a caption are
  * those of the captioner with it. */
-static void patches_of_a_vision_transformer_are_places(void **state)
+static void patches_of_a_vision_transformer_are_locations(void **state)
 {
     (void)state;
     static float grid[TINY_VIT_NUMBERS];
@@ -359,7 +359,7 @@ static void patches_of_a_vision_transformer_are_places(void **state)
     tiny_images_make(&x, 1, VIT_SIDE, VIT_SIDE, 3);
     captioner_need(att_image_processor_apply(att_image_model_processor(v), &images[1], x.pixel));
     assert_int_equal(tiny_vit_apply(att_image_model_vit(v), att_vit_apply, &x.tensor, grid),
-                     (1 + VIT_PLACES) * VIT_HIDDEN);
+                     (1 + VIT_LOCATIONS) * VIT_HIDDEN);
     att_captioner *c;
     att_words w = captioner_words();
     captioner_need(att_captioner_load(ctx, folder.path, NULL, &c));
@@ -368,7 +368,7 @@ static void patches_of_a_vision_transformer_are_places(void **state)
     att_tape *t;
     att_tensor g, y;
     captioner_need(att_tape_new(ctx, NULL, &t));
-    captioner_need(att_wrap(&g, grid + VIT_HIDDEN, ATT_F32, ATT_DIMS(VIT_PLACES, VIT_HIDDEN), NULL));
+    captioner_need(att_wrap(&g, grid + VIT_HIDDEN, ATT_F32, ATT_DIMS(VIT_LOCATIONS, VIT_HIDDEN), NULL));
     captioner_need(att_var_value(t, att_softmax(t, att_captioner_logits(t, c, att_constant(t, &g), &b, NULL)), &y));
     for (int i = 0; i < 4; i++)
         expected += log((double)((const float *)y.data)[i * (CAPTIONER_WORDS + 2) + words[i]]);
@@ -396,7 +396,7 @@ static void check_refused(const test_folder *folder, att_status expected, const 
     att_caption_model *m;
     assert_int_equal(att_caption_model_open(ctx, folder->path, NULL, &m), expected);
     assert_null(m);
-    check_says(ctx, says);
+    check_message(ctx, says);
     folder_remove(folder);
 }
 
@@ -416,7 +416,7 @@ static void folders_whose_parts_do_not_fit_are_refused(void **state)
                   "has 8 x 8 x 3");
     f = vit_folder("\"encoder\": \"vit\", \"grid\": [3, 4], \"encoder_hidden_size\": 16, ");
     check_refused(&f, ATT_ERR_FORMAT,
-                  "encoder makes 3 x 3 places of 16 numbers, but config.json says 3 x 4 places of 16");
+                  "encoder makes 3 x 3 locations of 16 numbers, but config.json states 3 x 4 locations of 16");
     f = tiny_vit_folder("vit", NULL);
     check_refused(&f, ATT_ERR_UNSUPPORTED, "\"model_type\" is \"vit\"");
     f = folder_new();
@@ -445,14 +445,14 @@ static void options_out_of_range_are_refused(void **state)
         att_caption_options o = cases[i].o;
         o.size = sizeof o;
         assert_int_equal(att_caption(m, 1, images, &o, c), ATT_ERR_ARGUMENT);
-        check_says(ctx, cases[i].says);
+        check_message(ctx, cases[i].says);
     }
     assert_int_equal(att_caption(m, -1, images, NULL, c), ATT_ERR_ARGUMENT);
     assert_int_equal(att_caption_score(m, 1, images, -1, NULL, &p), ATT_ERR_ARGUMENT);
     assert_int_equal(att_caption_score(m, 1, images, 1, (const char *const[]){NULL}, &p), ATT_ERR_ARGUMENT);
-    check_says(ctx, "att_caption_score: captions");
+    check_message(ctx, "att_caption_score: captions");
     assert_int_equal(att_caption_encode(m, -1, images, NULL), ATT_ERR_ARGUMENT);
-    check_says(ctx, "att_caption_encode: n is -1, expected 0 or more");
+    check_message(ctx, "att_caption_encode: n is -1, expected 0 or more");
     assert_int_equal(att_caption_encode(m, 0, NULL, NULL), ATT_OK);
     assert_int_equal(att_caption(m, 0, NULL, NULL, NULL), ATT_OK);
     assert_int_equal(att_caption_score(m, 1, images, 0, NULL, &p), ATT_OK);
@@ -468,7 +468,7 @@ typedef struct use {
     const att_image *images;
     att_image_caption captions[IMAGES];
     double p[IMAGES];
-    float weights[2 * CAPTIONER_PLACES], grids[IMAGES * GRID];
+    float weights[2 * CAPTIONER_LOCATIONS], grids[IMAGES * GRID];
     att_status status;
 } use;
 
@@ -578,9 +578,9 @@ int main(void)
         cmocka_unit_test(the_grid_is_what_the_network_makes_of_an_image),
         cmocka_unit_test(scores_of_captions_are_their_log_probabilities),
         cmocka_unit_test(captions_may_be_as_typed_with_words_that_are_not_known),
-        cmocka_unit_test(words_have_weights_over_the_places),
-        cmocka_unit_test(without_attention_there_are_no_places),
-        cmocka_unit_test(patches_of_a_vision_transformer_are_places),
+        cmocka_unit_test(words_have_weights_over_the_locations),
+        cmocka_unit_test(without_attention_there_are_no_locations),
+        cmocka_unit_test(patches_of_a_vision_transformer_are_locations),
         cmocka_unit_test(folders_whose_parts_do_not_fit_are_refused),
         cmocka_unit_test(options_out_of_range_are_refused),
         cmocka_unit_test(threads_share_a_model_and_their_number_changes_no_bit),

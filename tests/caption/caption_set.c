@@ -288,7 +288,7 @@ static void another_format_is_refused(void **state)
     check_refused("1.jpg\t.\n2.jpg\t...", "captions has no caption with a word");
     att_caption_set *s;
     assert_true(att_caption_set_open(ctx, folder.path, NULL, &s));
-    check_says(ctx, "is not a file");
+    check_message(ctx, "is not a file");
 }
 
 static void hostile_names_and_captions_are_refused(void **state)

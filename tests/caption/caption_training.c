@@ -217,7 +217,7 @@ static void colors_are_learned(void **state)
 
 /* ---- what is written */
 
-/* The greedy caption of a grid [places, features] */
+/* The greedy caption of a grid [locations, features] */
 static void caption(const att_captioner *m, const att_words *w, const float *grid, char text[256])
 {
     att_generator g;
@@ -450,7 +450,8 @@ static void what_cannot_be_trained_on_is_named(void **state)
         {{.settings = "{\"grid\": [3, 3], " ATTENTION "}", .encoder = "vit"},
          "\"grid\" is [3.0,3.0], but the encoder has [2.0,2.0]"},
         {{.settings = "{" ATTENTION "}", .encoder = "vit", .encoder_memory = 800},
-         "options.encoder_memory leaves 3.2e-08 GB, but the encoder's features of 4 images, 2 x 2 places of 12 numbers "
+         "options.encoder_memory leaves 3.2e-08 GB, but the encoder's features of 4 images, 2 x 2 locations of 12 "
+         "numbers "
          "each"},
         {{.settings = "{" ATTENTION "}", .encoder = "images"}, "images/config.json"},
     };
@@ -504,13 +505,13 @@ static void validation_needs_captions_for_it(void **state)
     run r = open_run(ctx, "without", &(how){.no_valid = true});
     assert_non_null(r.training);
     assert_int_equal(att_training_validate(r.training, &loss), ATT_ERR_ARGUMENT);
-    check_says(ctx, "options.valid was NULL");
+    check_message(ctx, "options.valid was NULL");
     assert_int_equal(att_training_caption_losses(r.training, &loss, NULL), ATT_ERR_ARGUMENT);
     close_run(&r);
     r = open_run(ctx, "lstm", &(how){.settings = LSTM});
     assert_non_null(r.training);
     assert_int_equal(att_training_caption_losses(r.training, NULL, &loss), ATT_ERR_ARGUMENT);
-    check_says(ctx, "the model predicts no words");
+    check_message(ctx, "the model predicts no words");
     close_run(&r);
     att_close(ctx);
 }

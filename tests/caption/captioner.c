@@ -15,7 +15,7 @@ enum {
     SIDE = 8,
     CHANNELS = 3,
     FEATURES = 6,
-    PLACES = 4,
+    LOCATIONS = 4,
     VOCABULARY = 9,
     END = 8,
     PRESENCE = 3,
@@ -143,13 +143,13 @@ static void numbers_are_those_of_pytorch(void **state)
             att_tape *t = tape(c, false);
             att_var *weights = NULL, *grids = encode(t, m, 0, IMAGES, true);
             compare("presence", kinds[i].name,
-                    floats(c, t, att_captioner_presence(t, m, grids, IMAGES), IMAGES * PRESENCE), IMAGES * PRESENCE,
-                    200 * FLT_EPSILON);
+                    floats(c, t, att_captioner_predict_words(t, m, grids, IMAGES), IMAGES * PRESENCE),
+                    IMAGES * PRESENCE, 200 * FLT_EPSILON);
             att_var *y = att_captioner_logits(t, m, grids, &batch, i == 0 ? &weights : NULL);
             compare("logits", kinds[i].name, floats(c, t, y, WORDS * VOCABULARY), WORDS * VOCABULARY,
                     200 * FLT_EPSILON);
             if (i == 0)
-                compare("weights", kinds[i].name, floats(c, t, weights, WORDS * PLACES), WORDS * PLACES,
+                compare("weights", kinds[i].name, floats(c, t, weights, WORDS * LOCATIONS), WORDS * LOCATIONS,
                         200 * FLT_EPSILON);
             att_tape_free(t);
             att_model_free(m);
@@ -177,9 +177,9 @@ static void twelve_steps_have_the_losses_of_pytorch(void **state)
                 assert_int_equal(att_optimizer_add(o, p, NULL), ATT_OK);
         for (int step = 0; step < STEPS; step++) {
             att_var *grids = encode(t, m, 0, IMAGES, true);
-            att_var *loss =
-                att_add(t, att_captioner_loss(t, m, grids, &b),
-                        att_binary_cross_entropy(t, att_captioner_presence(t, m, grids, IMAGES), present, false, NULL));
+            att_var *loss = att_add(
+                t, att_captioner_loss(t, m, grids, &b),
+                att_binary_cross_entropy(t, att_captioner_predict_words(t, m, grids, IMAGES), present, false, NULL));
             losses[step] = *floats(ctx, t, loss, 1);
             assert_int_equal(att_tape_backward(t, loss, NULL), ATT_OK);
             att_tape_reset(t);
@@ -240,9 +240,9 @@ static void a_caption_alone_and_word_by_word_has_the_same_bits(void **state)
     for (int i = 0; i < KINDS; i++) {
         att_captioner *m = model(ctx, i);
         att_tape *t = tape(ctx, false);
-        float copy[IMAGES * PLACES * FEATURES];
+        float copy[IMAGES * LOCATIONS * FEATURES];
         att_var *grids = encode(t, m, 0, IMAGES, false);
-        memcpy(copy, floats(ctx, t, grids, IMAGES * PLACES * FEATURES), sizeof copy);
+        memcpy(copy, floats(ctx, t, grids, IMAGES * LOCATIONS * FEATURES), sizeof copy);
         const float *y = floats(ctx, t, att_captioner_logits(t, m, grids, &batch, NULL), WORDS * VOCABULARY);
         check_steps(m, copy, y);
         check_alone(m, y);
@@ -310,7 +310,7 @@ static void wrong_settings_are_named(void **state)
         att_settings_parse(&s, ctx, "settings", text, strlen(text));
         assert_int_not_equal(att_captioner_make(ctx, &s, 1, &m), ATT_OK);
         assert_null(m);
-        check_says(ctx, wrong[i].says);
+        check_message(ctx, wrong[i].says);
         att_settings_close(&s);
     }
 }
@@ -324,12 +324,12 @@ static void wrong_calls_are_named(void **state)
     att_var *weights;
     assert_null(att_captioner_logits(t, m, encode(t, m, 0, IMAGES, false), &batch, &weights));
     assert_int_equal(att_var_value(t, NULL, &v), ATT_ERR_ARGUMENT);
-    check_says(ctx, "captioner: its decoder has no additive attention to weigh places");
+    check_message(ctx, "captioner: its decoder has no additive attention to locations");
     att_tape_reset(t);
     att_wrap(&v, pixels, ATT_F32, ATT_DIMS(1, 4, 4, CHANNELS), NULL);
     assert_null(att_captioner_encode(t, m, att_constant(t, &v), false));
     assert_int_equal(att_var_value(t, NULL, &v), ATT_ERR_SHAPE);
-    check_says(ctx, "captioner: images are [1, 4, 4, 3], not [n, 8, 8, 3]");
+    check_message(ctx, "captioner: images are [1, 4, 4, 3], not [n, 8, 8, 3]");
     att_tape_free(t);
     att_model_free(m);
 }
@@ -342,7 +342,7 @@ static void a_failing_allocation_is_an_error_and_leaks_nothing(void **state)
     att_caption_batch b = batch;
     b.dropout = 0.1f;
     b.sequence_ids = ids;
-    static const float grids[IMAGES * PLACES * FEATURES];
+    static const float grids[IMAGES * LOCATIONS * FEATURES];
     for (int i = 0; i < KINDS; i += 2) {
         att_status e = ATT_ERR_MEMORY;
         for (long at = 1; e; at++) {

@@ -72,12 +72,13 @@ static void words_are_sorted_by_count_and_cut(void **state)
         att_words_free(&w);
     }
     assert_int_equal(att_words_make(&w, &c, 4, 0), ATT_ERR_ARGUMENT);
-    check_says(ctx, "no word is in the captions 4 times or more: of their 9 words, the most frequent is there 3 times");
+    check_message(ctx,
+                  "no word is in the captions 4 times or more: of their 9 words, the most frequent is there 3 times");
     att_words_free(&w);
     att_word_counts_free(&c);
     att_word_counts_init(&c, ctx);
     assert_int_equal(att_words_make(&w, &c, 1, 0), ATT_ERR_ARGUMENT);
-    check_says(ctx, "of their 0 words");
+    check_message(ctx, "of their 0 words");
     att_words_free(&w);
     att_word_counts_free(&c);
 }
@@ -103,7 +104,7 @@ static void unknown_words_have_an_id_and_are_never_written(void **state)
     att_bytes_add(&text, "", 1);
     assert_string_equal(text.data, "a dog");
     assert_int_equal(att_words_decode(&w, (const int32_t[]){0, 6}, 2, &text), ATT_ERR_ARGUMENT);
-    check_says(ctx, "ids[1] is 6, not in [0, 6)");
+    check_message(ctx, "ids[1] is 6, not in [0, 6)");
     assert_int_equal(att_words_decode(&w, (const int32_t[]){-1}, 1, &text), ATT_ERR_ARGUMENT);
     att_bytes_free(&text);
     att_words_free(&w);
@@ -149,7 +150,7 @@ static void check_refused(const char *text, const char *says)
     att_words w;
     folder_write(&folder, "words.json", text);
     assert_true(att_words_read(&w, ctx, folder.path) != ATT_OK);
-    check_says(ctx, says);
+    check_message(ctx, says);
     att_words_free(&w);
 }
 
@@ -158,7 +159,7 @@ static void a_damaged_file_is_refused(void **state)
     (void)state;
     att_words w;
     assert_int_equal(att_words_read(&w, ctx, folder.path), ATT_ERR_IO);
-    check_says(ctx, "words.json");
+    check_message(ctx, "words.json");
     att_words_free(&w);
     check_refused("[]", "words.json");
     check_refused("{\"min_count\": 3}", "there is no \"words\"");

@@ -257,7 +257,7 @@ static void wrong_lists_are_refused(void **state)
                    "or bottom-right\n");
     assert_refused("$A bench attention -d 7 --kdim 8", 1, "--kdim = 8 but --dim = 7: dot needs them equal\n");
     assert_refused("$A bench attention --score-dim 4", 1, "--score-dim is 4, but");
-    assert_refused("$A bench attention --causal top-left --align bottom-right", 2, "--causal: align says otherwise");
+    assert_refused("$A bench attention --causal top-left --align bottom-right", 2, "--causal: align contradicts it");
     assert_refused("$A bench attention --causal top-left --mask causal", 2, "--mask: causal is there twice");
 }
 

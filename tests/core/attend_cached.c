@@ -158,7 +158,7 @@ static whole make_whole(att_ctx *ctx, const att_plan *plan, att_dtype type)
     return w;
 }
 
-static void drop_whole(whole *w)
+static void whole_free(whole *w)
 {
     for (int i = 0; i < OPERANDS; i++)
         free(w->x[i]);
@@ -237,7 +237,7 @@ static void a_cache_of_any_type_gives_the_bits_of_tensors_of_that_type(void **st
             att_tape_free(t);
             att_cache_free(cache);
             att_plan_free(plan);
-            drop_whole(&w);
+            whole_free(&w);
         }
 }
 
@@ -258,7 +258,7 @@ static void some_of_the_new_tokens_attend(void **state)
     att_tape_free(t);
     att_cache_free(cache);
     att_plan_free(plan);
-    drop_whole(&w);
+    whole_free(&w);
     att_close(ctx);
 }
 
@@ -303,7 +303,7 @@ static void what_is_ragged_and_does_not_fit_leaves_the_cache_unchanged(void **st
         assert_null(
             att_attend_cached(t, wrong[i].plan, input(t, x, ATT_DIMS(4, wrong[i].heads, DIM)), k, k, cache, &args));
         assert_int_equal(att_var_value(t, NULL, &none), wrong[i].status);
-        check_says(ctx, wrong[i].sentence);
+        check_message(ctx, wrong[i].sentence);
         for (int b = 0; b < 2; b++)
             assert_int_equal(att_cache_length(cache, b), 0);
         att_tape_reset(t);
@@ -347,7 +347,7 @@ static void running_out_of_memory_leaves_the_cache_unchanged(void **state)
         att_tape_free(t);
         att_cache_free(cache);
         att_plan_free(plan);
-        drop_whole(&w);
+        whole_free(&w);
         att_close(ctx);
         assert_int_equal(f.live, 0);
     }

@@ -47,7 +47,7 @@ static void check_combination(att_ctx *const *sets, int n_sets, shape n, unsigne
         }
     for (int i = 0; i < n_sets; i++) {
         att_plan_free(plan[i]);
-        drop(&o[i]);
+        operands_free(&o[i]);
     }
 }
 
@@ -83,7 +83,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     int64_t lengths[4];
     choose(ALL_STAGES, &o, &s, lengths);
     check_threads(check_step(15), &s, &o.args, NULL);
-    drop(&o);
+    operands_free(&o);
 }
 
 static void ragged_and_alone_give_the_same_bits_as_a_padded_batch(void **state)
@@ -135,7 +135,7 @@ static void ragged_and_alone_give_the_same_bits_as_a_padded_batch(void **state)
     run(ctx, &s, &a);
     assert_same_bits(together, out, 33 * 4 * 16);
     free(together), free(q), free(k), free(v), free(out);
-    drop(&o);
+    operands_free(&o);
     att_close(ctx);
 }
 
@@ -156,7 +156,7 @@ static void a_sequence_without_tokens_is_nowhere(void **state)
     att_wrap(&a.out, o.out, ATT_F32, ATT_DIMS(1, 1, 3), far);
     run(ctx, &s, &a);
     assert_same_bits(o.out, o.v, 3);
-    drop(&o);
+    operands_free(&o);
     att_close(ctx);
 }
 
@@ -178,7 +178,7 @@ static void weights_and_a_description_do_not_look_at_outputs(void **state)
     assert_int_equal(att_weights(plan, &a, 1, 0, 0, 1, weights), ATT_OK);
     assert_float_equal(weights[0] + weights[1], 1, 1e-6);
     att_plan_free(plan);
-    drop(&o);
+    operands_free(&o);
     att_close(ctx);
 }
 
@@ -211,7 +211,7 @@ static void check_strides(int64_t time)
             for (int64_t t = 0; t < time; t++)
                 assert_same_bits(o.out + ((b * 4 + h) * time + t) * 24, out + ((b * time + t) * 4 + h) * 24, 24);
     free(fused), free(out);
-    drop(&o);
+    operands_free(&o);
     att_close(ctx);
 }
 
@@ -240,7 +240,7 @@ static void the_future_cannot_change_the_causal_past(void **state)
     assert_same_bits(before, o.out, 1111 * 16);
     assert_memory_not_equal(before + 1111 * 16, o.out + 1111 * 16, 16 * sizeof *before);
     free(before);
-    drop(&o);
+    operands_free(&o);
     att_close(ctx);
 }
 
@@ -270,7 +270,7 @@ static void a_chunk_of_queries_at_its_start_equals_the_full_pass(void **state)
                 assert_same_bits(o.out + (h * 600 + start) * 32, chunk + h * sizes[c] * 32, sizes[c] * 32);
         }
     free(chunk);
-    drop(&o);
+    operands_free(&o);
     att_close(ctx);
 }
 
@@ -304,8 +304,8 @@ static void pieces_of_the_keys_merge(void **state)
     att_tensor wrong = o.args.lse;
     wrong.dim[2] = 20;
     assert_int_equal(att_merge(ctx, &o.args.out, &wrong, &whole.args.out, &whole.args.lse), ATT_ERR_SHAPE);
-    check_says(ctx, "out.dim[2] = 21");
-    drop(&whole), drop(&o);
+    check_message(ctx, "out.dim[2] = 21");
+    operands_free(&whole), operands_free(&o);
     att_close(ctx);
 }
 
@@ -320,7 +320,7 @@ static void values_of_one_give_one(void **state)
     run(ctx, &s, &o.args);
     for (int64_t i = 0; i < out_count(middle); i++)
         assert_true(fabs(o.out[i] - 1.0) <= 0x1p-23 * sqrt(300)); /* two chains of 300 weights */
-    drop(&o);
+    operands_free(&o);
     att_close(ctx);
 }
 
@@ -339,7 +339,7 @@ static void permuting_keys_with_their_values_changes_only_rounding(void **state)
     run(ctx, &s, &p.args);
     for (int64_t i = 0; i < out_count(n); i++)
         assert_true(fabs(o.out[i] - (double)p.out[i]) <= 0x1p-23 * sqrt(301));
-    drop(&o), drop(&p);
+    operands_free(&o), operands_free(&p);
     att_close(ctx);
 }
 
@@ -358,7 +358,7 @@ static void grouped_heads_equal_repeated_heads(void **state)
     run(ctx, &gs, &g.args);
     run(ctx, &rs, &r.args);
     assert_same_bits(g.out, r.out, out_count(grouped));
-    drop(&g), drop(&r);
+    operands_free(&g), operands_free(&r);
     att_close(ctx);
 }
 
@@ -383,7 +383,7 @@ static void a_row_with_nothing_to_attend_is_zero(void **state)
             for (int64_t d = 0; empty && d < 8; d++)
                 assert_true(o.out[row * 8 + d] == 0 && !signbit(o.out[row * 8 + d]));
         }
-        drop(&o);
+        operands_free(&o);
     }
 }
 
@@ -410,7 +410,7 @@ static void what_is_not_finite_reaches_only_those_who_attend_to_it(void **state)
             for (int i = (h * 300 + 270) * 20; i < (h * 300 + 300) * 20; i++)
                 assert_false(isfinite(o.out[i]));
         }
-        drop(&clean), drop(&o);
+        operands_free(&clean), operands_free(&o);
     }
 }
 
@@ -435,7 +435,7 @@ static void a_bias_of_minus_infinity_forbids_and_huge_scores_stay_finite(void **
     run(ctx, &with_mask, &m.args);
     for (int64_t i = 0; i < out_count(n); i++)
         assert_true(fabsf(m.out[i]) <= 1);
-    drop(&o), drop(&m);
+    operands_free(&o), operands_free(&m);
     att_close(ctx);
 }
 
@@ -464,7 +464,7 @@ static void weights_on_demand_agree_with_the_definition(void **state)
     }
     free(weights);
     att_plan_free(plan);
-    drop(&o);
+    operands_free(&o);
     att_close(ctx);
 }
 
@@ -494,7 +494,7 @@ static void a_plan_says_what_it_will_do(void **state)
     assert_int_equal(info.backward.q_block, info.forward.q_block);
     assert_int_equal(att_plan_describe(plan, &o.args, &(att_plan_info){0}), ATT_ERR_ARGUMENT);
     att_plan_free(plan);
-    drop(&o);
+    operands_free(&o);
     att_close(ctx);
 }
 
@@ -541,7 +541,7 @@ static void a_plan_names_its_kernel_and_why(void **state)
         assert_string_equal(info.forward.kernel, cases[i].kernel);
         assert_string_equal(info.forward.why, cases[i].why);
         att_plan_free(plan);
-        drop(&o);
+        operands_free(&o);
     }
     att_close(ctx);
 }

@@ -34,7 +34,7 @@ static gradients make_gradients(const operands *o)
     return r;
 }
 
-static void drop_gradients(gradients *r)
+static void gradients_free(gradients *r)
 {
     free(r->dout), free(r->dlse), free(r->dbias), free(r->dq), free(r->dk), free(r->dv);
 }
@@ -67,7 +67,7 @@ static void the_reference_agrees_with_finite_differences(void **state)
         char name[20];
         snprintf(name, sizeof name, "stages %u", stages);
         check_reference(ctx, &s, &o.args, &r.g, name);
-        drop_gradients(&r), drop(&o);
+        gradients_free(&r), operands_free(&o);
     }
     att_close(ctx);
 }
@@ -102,9 +102,9 @@ static void check_combination(att_ctx *const *sets, int n_sets, shape n, unsigne
             want = reference_of(plan, &o.args, &r.g);
         check_all(plan, &o, &r, &want);
         att_plan_free(plan);
-        drop_gradients(&r), drop(&o);
+        gradients_free(&r), operands_free(&o);
     }
-    drop_reference(&want);
+    reference_free(&want);
 }
 
 static const shape shapes[] = {
@@ -141,7 +141,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     choose(ALL_STAGES, &o, &s, lengths);
     want_bias(&r, &o);
     check_threads(check_step(15), &s, &o.args, &r.g);
-    drop_gradients(&r), drop(&o);
+    gradients_free(&r), operands_free(&o);
 }
 
 /* With one thread a task takes four blocks of keys, with sixteen one. */
@@ -156,7 +156,7 @@ static void however_many_keys_a_task_has_the_bits_are_the_same(void **state)
         int64_t lengths[2];
         choose(stages[i], &o, &s, lengths);
         check_threads(check_step(15), &s, &o.args, &r.g);
-        drop_gradients(&r), drop(&o);
+        gradients_free(&r), operands_free(&o);
     }
 }
 
@@ -174,7 +174,7 @@ static void a_bias_that_queries_share_has_the_same_gradient_with_any_number_of_t
         att_wrap(param_at(&o.args, 0), o.bias, ATT_F32, ATT_DIMS(1, 1, 1, i % 2 ? 1 : o.n.tk), NULL);
         want_bias(&r, &o);
         check_threads(check_step(15), &s, &o.args, &r.g);
-        drop_gradients(&r), drop(&o);
+        gradients_free(&r), operands_free(&o);
     }
 }
 
@@ -219,7 +219,7 @@ static void keys_that_lie_apart_have_the_same_gradients(void **state)
     for (int i = 0; i < 4; i++)
         free(apart[i]->data);
     free(found.dk.data), free(found.dv.data), free(dq);
-    drop_gradients(&r), drop(&o);
+    gradients_free(&r), operands_free(&o);
     att_close(ctx);
 }
 
@@ -238,7 +238,7 @@ static void accumulating_adds_to_what_is_there(void **state)
     for (int64_t i = 0; i < q_count(n); i++)
         assert_true(added.dq[i] == before[i] + plain.dq[i]);
     free(before);
-    drop_gradients(&plain), drop_gradients(&added), drop(&o);
+    gradients_free(&plain), gradients_free(&added), operands_free(&o);
     att_close(ctx);
 }
 
@@ -268,7 +268,7 @@ static void rows_and_keys_without_a_pair_have_gradient_zero(void **state)
             if (row >= 140 || row % 70 >= 60)
                 assert_true(r.dk[row * 8 + d] == 0 && r.dv[row * 8 + d] == 0);
         }
-    drop_gradients(&r), drop(&o);
+    gradients_free(&r), operands_free(&o);
     att_close(ctx);
 }
 
@@ -293,7 +293,7 @@ static void what_is_not_finite_reaches_no_gradient_of_those_who_do_not_attend(vo
         run_both(ctx, &s, &o.args, &r.g);
         for (int h = 0; h < 2; h++)
             assert_same_bits(want.dq + h * 300 * 24, r.dq + h * 300 * 24, 270 * 24);
-        drop_gradients(&want), drop_gradients(&r), drop(&clean), drop(&o);
+        gradients_free(&want), gradients_free(&r), operands_free(&clean), operands_free(&o);
     }
 }
 
@@ -323,10 +323,10 @@ static void wrong_gradients_are_named(void **state)
     wrong[4].g.dv.data = r.dk;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_true(att_backward(plan, &wrong[i].a, &wrong[i].g) != ATT_OK);
-        check_says(ctx, wrong[i].words);
+        check_message(ctx, wrong[i].words);
     }
     att_plan_free(plan);
-    drop_gradients(&r), drop(&o);
+    gradients_free(&r), operands_free(&o);
     att_close(ctx);
 }
 

@@ -11,7 +11,7 @@ typedef struct results {
     float weights[WEIGHTS];
 } results;
 
-static void drop_results(results *r)
+static void results_free(results *r)
 {
     for (int i = 0; i < WRITTEN; i++)
         free(r->of[i]);
@@ -53,7 +53,7 @@ static void assert_same(const trial *t, const char *when, const results *a, resu
             fail_msg("%s\n%s: %s has other bits", name_of(t->c), when, i < WRITTEN_DPARAM ? names[i] : "dparam");
     if (memcmp(a->weights, b->weights, sizeof a->weights))
         fail_msg("%s\n%s: weights have other bits", name_of(t->c), when);
-    drop_results(b);
+    results_free(b);
 }
 
 enum { TRIALS = 80 };
@@ -77,8 +77,8 @@ static void again_and_with_any_number_of_threads_all_stages_give_the_same_bits(v
             assert_same(&t, i ? "with more threads" : "again", &first, &r);
             att_close(ctx);
         }
-        drop_results(&first);
-        drop_trial(&t);
+        results_free(&first);
+        trial_free(&t);
     }
 }
 
@@ -114,9 +114,9 @@ static void a_host_that_flushes_denormals_and_rounds_up_gets_the_same_bits(void 
             results flushed = results_of(ctx[c.of[SET]][j], &t);
             set_fp_control(host);
             assert_same(&t, "the host flushes", &plain, &flushed);
-            drop_results(&plain);
+            results_free(&plain);
         }
-        drop_trial(&t);
+        trial_free(&t);
     }
     for (int i = 0; i < levels(SET); i++)
         for (int j = 0; j < 2; j++)
@@ -181,8 +181,8 @@ static void alone_a_sequence_has_the_results_and_gradients_that_it_has_among_oth
                     fail_msg("%s\nsequence %d: tensor %d has other bits alone", name_of(&c), (int)b, i);
             }
         }
-        drop_results(&all);
-        drop_trial(&t);
+        results_free(&all);
+        trial_free(&t);
     }
     assert_true(done > 100 / check_step(4));
     att_close(ctx);
@@ -218,8 +218,8 @@ static void what_else_is_asked_for_changes_nothing(void **state)
                 fail_msg("%s\ngradient %d has other bits alone", name_of(&c), i);
         }
         att_plan_free(plan);
-        drop_results(&all);
-        drop_trial(&t);
+        results_free(&all);
+        trial_free(&t);
     }
     att_close(ctx);
 }

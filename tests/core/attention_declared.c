@@ -7,7 +7,7 @@ static void refuses(att_ctx *ctx, att_attention_spec *s, const char *sentence)
     att_plan *plan;
     assert_int_equal(att_plan_new(ctx, s, &plan), ATT_ERR_ARGUMENT);
     assert_null(plan);
-    check_says(ctx, sentence);
+    check_message(ctx, sentence);
 }
 
 static att_attention_spec plain(void)

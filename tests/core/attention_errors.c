@@ -376,9 +376,9 @@ static void each_wrong_argument_is_named_and_nothing_is_written(void **state)
         wrongs[i].spoil(&o, &s);
         if (!att_attention(ctx, &s, &o.args))
             fail_msg("accepted: %s", wrongs[i].sentence);
-        check_says(ctx, wrongs[i].sentence);
+        check_message(ctx, wrongs[i].sentence);
         assert_same_bits(untouched.out, o.out, out_count(n));
-        drop(&o), drop(&untouched);
+        operands_free(&o), operands_free(&untouched);
     }
     att_close(ctx);
 }
@@ -403,7 +403,7 @@ static void running_out_of_memory_at_any_point_is_an_error_and_leaks_nothing(voi
         assert_int_equal(f.live, 0);
     }
     assert_true(worked);
-    drop(&o);
+    operands_free(&o);
 }
 
 static void weights_of_what_is_not_there_are_refused(void **state)
@@ -431,12 +431,12 @@ static void weights_of_what_is_not_there_are_refused(void **state)
         assert_int_equal(att_weights(plan, &o.args, wrong[i].sequence, wrong[i].head, wrong[i].first, wrong[i].count,
                                      wrong[i].null ? NULL : weights),
                          ATT_ERR_ARGUMENT);
-        check_says(ctx, wrong[i].sentence);
+        check_message(ctx, wrong[i].sentence);
         assert_true(weights[0] == 7);
     }
     assert_int_equal(att_weights(plan, &o.args, 0, 0, 5, 0, NULL), ATT_OK);
     att_plan_free(plan);
-    drop(&o);
+    operands_free(&o);
     att_close(ctx);
 }
 
@@ -455,12 +455,12 @@ static void pieces_that_do_not_fit_are_not_merged(void **state)
                  {"lse (at", a.args.out, a.args.lse, b.args.out, a.args.lse}};
     for (int i = 0; i < COUNT(wrong); i++) {
         assert_true(att_merge(ctx, &wrong[i].out, &wrong[i].lse, &wrong[i].out2, &wrong[i].lse2) != ATT_OK);
-        check_says(ctx, wrong[i].sentence);
+        check_message(ctx, wrong[i].sentence);
     }
     assert_int_equal(att_merge(ctx, &a.args.out, NULL, &b.args.out, &b.args.lse), ATT_ERR_ARGUMENT);
-    check_says(ctx, "lse is NULL");
+    check_message(ctx, "lse is NULL");
     assert_same_bits(untouched.out, a.out, out_count(a.n));
-    drop(&a), drop(&b), drop(&untouched);
+    operands_free(&a), operands_free(&b), operands_free(&untouched);
     att_close(ctx);
 }
 
@@ -491,9 +491,9 @@ static void what_has_no_derivative_has_no_backward(void **state)
         assert_int_equal(att_plan_new(ctx, &s, &plan), ATT_OK);
         assert_int_equal(att_forward(plan, &o.args), ATT_OK);
         assert_int_equal(att_backward(plan, &o.args, &g), ATT_ERR_UNSUPPORTED);
-        check_says(ctx, i ? "\"wave alone\" has no derivative" : "\"bell alone\" has no derivative");
+        check_message(ctx, i ? "\"wave alone\" has no derivative" : "\"bell alone\" has no derivative");
         att_plan_free(plan);
-        drop(&o);
+        operands_free(&o);
     }
     att_close(ctx);
 }
@@ -520,7 +520,7 @@ static void a_call_can_be_cancelled(void **state)
     }
     att_plan_free(plan);
     att_close(ctx);
-    free(dout), free(dq), drop(&o);
+    free(dout), free(dq), operands_free(&o);
 }
 
 /* Everything there is, on random stages, types and shapes. */
@@ -568,7 +568,7 @@ static void running_out_of_memory_anywhere_with_any_stages_is_an_error_and_leaks
             att_close(ctx);
             assert_int_equal(f.live, 0);
         }
-        drop_trial(&t);
+        trial_free(&t);
     }
 }
 

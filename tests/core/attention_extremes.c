@@ -52,7 +52,7 @@ static void scores_of_1e4_leave_everything_finite(void **state)
                         fail_msg("%s\nlse[%d] is %g", name_of(&c), (int)i, lse);
                     greatest = fmax(greatest, lse);
                 }
-                drop_trial(&t);
+                trial_free(&t);
             }
     assert_true(greatest > 1e4);
 }
@@ -110,7 +110,7 @@ static void *copy_of(trial *t, const att_tensor *x)
 static void same_as(const trial *t, const char *what, const att_tensor *x, const void *before)
 {
     if (memcmp(x->data, before, (size_t)check_count(x) * att_dtype_size(x->dtype)))
-        fail_msg("%s\n%s has changed, though nobody attends to the key", name_of(t->c), what);
+        fail_msg("%s\n%s has changed, though no query attends to the key", name_of(t->c), what);
 }
 
 /* Key k of a sequence becomes x, and its value too. Rows that do not attend to it stay as they are, and so do their
@@ -192,7 +192,7 @@ static void what_is_not_finite_reaches_only_those_who_attend_to_it_whatever_the_
             *(check_key(ctx[c.of[SET]], &t, b, (int64_t)(check_bits(n, 99) % (uint64_t)tk), strange[n % 2]) ? &met
                                                                                                             : &unmet) +=
                 1;
-        drop_trial(&t);
+        trial_free(&t);
     }
     assert_true(check_step(8) > 1 || (met > 100 && unmet > 30));
     for (int i = 0; i < levels(SET); i++)
@@ -221,7 +221,7 @@ static void a_value_that_is_not_finite_reaches_all_who_attend_to_it_dropped_or_n
         assert_same_bits(clean.lse, o.lse, T);
         for (int i = KEY * D; i < T * D; i++)
             assert_false(isfinite(o.out[i]));
-        drop(&clean), drop(&o);
+        operands_free(&clean), operands_free(&o);
     }
 }
 

@@ -81,7 +81,7 @@ static void strides_of_what_is_read_and_written_change_nothing(void **state)
         weights_of(ctx, &t, weights[0]);
         weights_of(ctx, &other, weights[1]);
         assert_memory_equal(weights[0], weights[1], sizeof weights[0]);
-        drop_trial(&other);
+        trial_free(&other);
     }
     att_close(ctx);
 }
@@ -103,7 +103,7 @@ static void strides_of_pieces_change_nothing_of_what_they_merge_to(void **state)
     for (int i = OUT; i <= LSE; i++)
         for (int64_t j = 0; j < check_count(&dense[i]); j++)
             assert_memory_equal(element(&dense[i], j), element(&spaced[i], j), sizeof(float));
-    drop_trial(&t);
+    trial_free(&t);
     att_close(ctx);
 }
 
@@ -188,7 +188,7 @@ static void a_ragged_sequence_alone_has_the_results_and_gradients_that_it_has_am
                     fail_msg("%s\nsequence %d: tensor %d has other bits alone", name_of(&c), (int)b, i);
             }
         }
-        drop_trial(&t);
+        trial_free(&t);
     }
     assert_true(done > 50 / check_step(4));
     att_close(ctx);
@@ -232,7 +232,7 @@ static void gradients_are_added_to_what_is_there_whatever_the_stages(void **stat
                            "%s\ntensor %d, number %d", name, i, (int)j);
             }
         }
-        drop_trial(&t), drop_trial(&added), drop_trial(&before);
+        trial_free(&t), trial_free(&added), trial_free(&before);
     }
     att_close(ctx);
 }

@@ -214,7 +214,7 @@ static void make_call(const att_ctx *ctx, const golden_case *c, call *x)
         store_as(ctx, c->dtype, stored[i]);
 }
 
-static void drop_call(call *x)
+static void call_free(call *x)
 {
     const att_attention_args *a = &x->args;
     const att_attention_grads *g = &x->grads;
@@ -279,7 +279,7 @@ static void check_case(att_ctx *ctx, const golden_case *c)
     compare(ctx, c->name, "dv", &x.grads.dv, tolerance(c, rows));
     check_params(ctx, c, &x);
     att_plan_free(plan);
-    drop_call(&x);
+    call_free(&x);
 }
 
 static void outputs_and_gradients_are_those_of_pytorch(void **state)

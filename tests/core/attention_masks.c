@@ -37,7 +37,7 @@ static void true_in_a_mask_means_attend(void **state)
                     const float v = o.v[(h * T + i * 37 % T) * D + d];
                     check_near(v, o.out[(h * T + i) * D + d], 3 * UNIT * fabs((double)v), "query %d", i);
                 }
-        drop(&o), drop(&causal);
+        operands_free(&o), operands_free(&causal);
     }
 }
 
@@ -91,7 +91,7 @@ static void positions_are_where_the_alignment_says(void **state)
             add_window(&s, 2, 1);
             check_positions(ctx, &o, &s, tq, tk, first[align]);
         }
-        drop(&o);
+        operands_free(&o);
     }
     att_close(ctx);
 }
@@ -171,7 +171,7 @@ static void masks_and_biases_of_each_broadcast_shape_are_those_of_all_pairs(void
             run_table(ctx, &all, all_mask, all_bias, full, all_dbias);
             assert_same_bits(all.out, o.out, out_count(o.n));
             check_sums(dim, dbias, all_dbias);
-            drop(&o), drop(&all);
+            operands_free(&o), operands_free(&all);
         }
 }
 
@@ -225,7 +225,7 @@ static void eight_masks_are_the_table_of_pairs_that_all_of_them_keep(void **stat
         assert_same_bits(table.out, o.out, out_count(o.n));
         assert_same_bits(table.lse, o.lse, HEADS * QUERIES);
         att_plan_free(plan);
-        drop(&o), drop(&table);
+        operands_free(&o), operands_free(&table);
     }
 }
 
@@ -294,7 +294,7 @@ static void check_own_mask(att_ctx *ctx, const att_mask *mask, bool marked, bool
     assert_same_bits(expected.out, o.out, out_count(o.n));
     assert_same_bits(expected.lse, o.lse, OWN_B * 2 * OWN_T);
     assert_int_equal(inspected_spans > 0, inspects);
-    drop(&o), drop(&expected);
+    operands_free(&o), operands_free(&expected);
 }
 
 static void a_mask_of_the_callers_own_is_given_tensors_of_each_call(void **state)
@@ -416,7 +416,7 @@ static void what_masks_leave_out_is_not_computed(void **state)
             ids[i] = i / 100;
         att_wrap(param_at(&o.args, 0), ids, ATT_I32, ATT_DIMS(1, T), NULL);
         assert_true(pairs_of(ctx, &s, &o) <= T * (100 + 100 + 2 * 31)); /* at most two documents meet in a panel */
-        drop(&o);
+        operands_free(&o);
     }
 }
 

@@ -110,7 +110,7 @@ static call make_call(const kind *k, int64_t queries, int64_t keys)
     return c;
 }
 
-static void drop_call(call *c)
+static void call_free(call *c)
 {
     while (c->n)
         free(c->memory[--c->n]);
@@ -143,7 +143,7 @@ static long peak_of(const kind *k, int64_t length)
     succeeds(k->name, ctx, att_backward(plan, &c.args, &c.grads));
     att_plan_free(plan);
     att_close(ctx);
-    drop_call(&c);
+    call_free(&c);
     assert_int_equal(f.live, 0);
     return f.peak;
 }
@@ -216,7 +216,7 @@ static void weights_of_some_rows_take_no_memory_for_the_others(void **state)
         assert_true(f.peak - before <= FIXED + 4 * LONGEST * (1 + (i > 0 ? 4 * DIM : 0)));
         att_plan_free(plan);
         att_close(ctx);
-        drop_call(&c);
+        call_free(&c);
     }
     free(weights);
 }
@@ -272,7 +272,7 @@ static void a_plan_says_beforehand_what_a_call_takes(void **state)
                      info.backward.workspace);
         att_plan_free(plan);
         att_close(ctx);
-        drop_call(&c);
+        call_free(&c);
     }
 }
 
@@ -302,7 +302,7 @@ static void a_second_call_asks_for_no_memory_to_work_in(void **state)
         att_plan_free(plan);
         att_close(ctx);
         assert_int_equal(f.live, 0);
-        drop_call(&c);
+        call_free(&c);
     }
 }
 
@@ -328,7 +328,7 @@ static void trimming_frees_what_a_plan_keeps_and_changes_no_result(void **state)
     free(out);
     att_plan_free(plan);
     att_close(ctx);
-    drop_call(&c);
+    call_free(&c);
 }
 
 int main(void)

@@ -15,8 +15,9 @@ static void they_are_verified_at_any_size(void **state)
     static const int64_t dims[] = {1, 2, 15, 16, 32, 67, 128};
     for (int i = 0; i < COUNT(scores); i++)
         for (int d = 0; d < COUNT(dims); d++)
-            must(ctx, att_verify(ctx, ATT_OPTIONS(att_attention_spec, .heads = 4, .kv_heads = 1 + d % 2,
-                                                  .head_dim = dims[d], .scale = d % 2 ? 0.3f : 0, .score = scores[i])));
+            check_ok(ctx,
+                     att_verify(ctx, ATT_OPTIONS(att_attention_spec, .heads = 4, .kv_heads = 1 + d % 2,
+                                                 .head_dim = dims[d], .scale = d % 2 ? 0.3f : 0, .score = scores[i])));
     att_close(ctx);
 }
 
@@ -45,7 +46,7 @@ static grads make_grads(const operands *o)
     return x;
 }
 
-static void drop_grads(grads *x)
+static void grads_free(grads *x)
 {
     free(x->dout), free(x->dlse), free(x->dq), free(x->dk), free(x->dv), free(x->dwidth);
 }
@@ -88,7 +89,7 @@ static void compare_calls(att_ctx *ctx, att_attention_spec *s, const att_attenti
     att_score pairs = *score;
     pairs.flags = 0;
     pairs.tile = pairs.tile_back = NULL;
-    pairs.number = NULL;
+    pairs.term = NULL;
     pairs.term_back = NULL;
     float *expected[WRITTEN] = {NULL}, *before[WRITTEN] = {NULL};
     for (int i = 0; i < WRITTEN; i++) {
@@ -139,8 +140,8 @@ static void check_call(shape n, const att_score *score, unsigned stages, bool ra
     compare_calls(ctx, &s, &o.args, &x.g);
     if (!accumulate)
         check_threads(5 * check_step(3), &s, &o.args, &x.g);
-    drop_grads(&x);
-    drop(&o);
+    grads_free(&x);
+    operands_free(&o);
     att_close(ctx);
 }
 
@@ -188,7 +189,7 @@ static void a_cache_gives_the_bits_of_the_full_pass(void **state)
                 a.q = slice(a.q, 2, n.tq - queries, queries);
                 a.lse = (att_tensor){0};
                 att_wrap(&a.out, out, s.dtype, ATT_DIMS(n.batch, n.heads, queries, n.value_dim), NULL);
-                must(ctx, att_forward(plan, &a));
+                check_ok(ctx, att_forward(plan, &a));
                 const int64_t row = n.value_dim * (int64_t)att_dtype_size(s.dtype);
                 for (int64_t bh = 0; bh < n.batch * n.heads; bh++)
                     assert_memory_equal((char *)out + bh * queries * row,
@@ -197,7 +198,7 @@ static void a_cache_gives_the_bits_of_the_full_pass(void **state)
             }
             att_cache_free(cache);
             att_plan_free(plan);
-            drop(&o);
+            operands_free(&o);
             att_close(ctx);
         }
 }
@@ -238,11 +239,11 @@ static void spreads_nan(const att_score_tile *t)
         t->dquery_term[0] += 0 * t->key[j * t->key_stride];
 }
 static float twice_the_length(const att_score_row *r) { return 2 * inverse_length(r); }
-static void half_of_slope(const att_score_row *r, float dnumber, float *dx) { inverse_length_back(r, dnumber / 2, dx); }
-static void over_row(const att_score_row *r, float dnumber, float *dx)
+static void half_of_slope(const att_score_row *r, float dterm, float *dx) { inverse_length_back(r, dterm / 2, dx); }
+static void over_row(const att_score_row *r, float dterm, float *dx)
 {
     memset(dx, 0, (size_t)r->dim * sizeof *dx);
-    inverse_length_back(r, dnumber, dx);
+    inverse_length_back(r, dterm, dx);
 }
 
 static void each_function_that_disagrees_is_named(void **state)
@@ -251,17 +252,17 @@ static void each_function_that_disagrees_is_named(void **state)
     static const struct {
         const char *sentence;
         void (*tile)(const att_score_tile *), (*tile_back)(const att_score_tile *);
-        float (*number)(const att_score_row *);
+        float (*term)(const att_score_row *);
         void (*term_back)(const att_score_row *, float, float *);
     } wrongs[] = {
         {.sentence = "tile gives|query 3 and key 41, but formula", .tile = half_of_tile},
-        {.sentence = "tile gives|query 3 and key 41, but formula", .number = twice_the_length},
+        {.sentence = "tile gives|query 3 and key 41, but formula", .term = twice_the_length},
         {.sentence = "tile_back gives|dquery[0], but derivatives", .tile_back = no_change},
         {.sentence = "tile_back gives|dkey[0], but derivatives", .tile_back = nothing_of_keys},
         {.sentence = "tile_back, which writes over what it should add to|dquery_term[0]", .tile_back = over_queries},
         {.sentence = "tile_back, which writes over what it should add to|dkey_term[0]", .tile_back = over_keys},
         {.sentence = "tile_back gives|nan for dquery[0]", .tile_back = spreads_nan},
-        {.sentence = "term_back gives|by x[0], but differences of number", .term_back = half_of_slope},
+        {.sentence = "term_back gives|by x[0], but differences of term", .term_back = half_of_slope},
         {.sentence = "term_back, which writes over what it should add to|by x[0]", .term_back = over_row},
     };
     att_ctx *ctx = check_open(NULL, 1);
@@ -269,14 +270,14 @@ static void each_function_that_disagrees_is_named(void **state)
         att_score score = cosine_score;
         score.tile = wrongs[i].tile ? wrongs[i].tile : score.tile;
         score.tile_back = wrongs[i].tile_back ? wrongs[i].tile_back : score.tile_back;
-        score.number = wrongs[i].number ? wrongs[i].number : score.number;
+        score.term = wrongs[i].term ? wrongs[i].term : score.term;
         score.term_back = wrongs[i].term_back ? wrongs[i].term_back : score.term_back;
         assert_int_equal(att_verify(ctx, ATT_OPTIONS(att_attention_spec, .heads = 2, .head_dim = 19, .score = &score)),
                          ATT_ERR_ARGUMENT);
         char sentence[256];
         snprintf(sentence, sizeof sentence, "%s", wrongs[i].sentence);
         for (char *part = strtok(sentence, "|"); part; part = strtok(NULL, "|"))
-            check_says(ctx, part);
+            check_message(ctx, part);
     }
     att_close(ctx);
 }
@@ -287,7 +288,7 @@ static void refuses(att_ctx *ctx, const att_score *score, int64_t key_dim, const
     const att_attention_spec *s =
         ATT_OPTIONS(att_attention_spec, .heads = 2, .head_dim = 8, .key_dim = key_dim, .score = score);
     assert_true(att_plan_new(ctx, s, &plan));
-    check_says(ctx, words);
+    check_message(ctx, words);
 }
 
 static void functions_that_do_not_fit_together_are_refused(void **state)
@@ -303,10 +304,10 @@ static void functions_that_do_not_fit_together_are_refused(void **state)
     refuses(ctx, &score, 8, "\"polynomial\" has ATT_PRODUCT and a derivative, but no tile_back");
     score = gaussian_score;
     score.term_back = NULL;
-    refuses(ctx, &score, 8, "\"gaussian\" has a number of each row and a derivative, but no term_back");
+    refuses(ctx, &score, 8, "\"gaussian\" has a term of each row and a derivative, but no term_back");
     score = gaussian_score;
     score.flags = 0;
-    refuses(ctx, &score, 8, "\"gaussian\" has a number of each row, but not ATT_PRODUCT");
+    refuses(ctx, &score, 8, "\"gaussian\" has a term of each row, but not ATT_PRODUCT");
     att_close(ctx);
 }
 
@@ -317,7 +318,7 @@ static void a_plan_says_that_the_score_runs_on_the_product(void **state)
     att_plan *plan =
         plan_of(ctx, ATT_OPTIONS(att_attention_spec, .heads = 2, .head_dim = 8, .score = &polynomial_score));
     att_plan_info info = {.size = sizeof info};
-    must(ctx, att_plan_describe(plan, NULL, &info));
+    check_ok(ctx, att_plan_describe(plan, NULL, &info));
     const char *expected = "polynomial in tiles, on the matrix product; 0 modifiers, 0 masks; f32 in place";
     assert_string_equal(info.forward.why, expected);
     assert_string_equal(info.backward.why, expected);

@@ -27,7 +27,7 @@ static void the_gradient_of_a_parameter_is_that_of_all_rows(void **state)
                 }
                 check_near(sum, dw[at], 3 * 2 * TQ * 0x1p-24 * magnitude, "dW[%lld][%lld]", (long long)i, (long long)o);
             }
-            drop_call(&c);
+            call_free(&c);
         }
 }
 
@@ -53,7 +53,7 @@ static void rows_without_a_gradient_are_left_out(void **state)
             run_call(ctx, c);
         }
         assert_same_written(&calls[0], &calls[1]);
-        drop_call(&calls[0]), drop_call(&calls[1]);
+        call_free(&calls[0]), call_free(&calls[1]);
     }
     att_close(ctx);
 }

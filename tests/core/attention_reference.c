@@ -14,7 +14,7 @@ static void the_reference_agrees_with_finite_differences_for_each_stage(void **s
             trial t;
             make_trial(&t, &c, 100 + (uint64_t)level);
             check_reference(ctx, &t.spec, &t.args, &t.grads, name_of(&c));
-            drop_trial(&t);
+            trial_free(&t);
         }
     att_close(ctx);
 }
@@ -47,7 +47,7 @@ static void a_sink_is_a_key_whose_score_is_the_sink_and_whose_value_is_zero(void
             check_near(p.out[i], o.out[i], 80 * UNIT, "out[%d]", i);
         for (int i = 0; i < 10; i++)
             check_near(p.lse[i], o.lse[i], 80 * UNIT, "lse[%d]", i);
-        drop(&o), drop(&p);
+        operands_free(&o), operands_free(&p);
     }
 }
 

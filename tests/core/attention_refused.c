@@ -29,7 +29,7 @@ static void own_lists(call *c)
 static float memory[1 << 13];
 static size_t used;
 
-static void give(att_tensor *t, att_dtype dtype, int rank, const int64_t *dim)
+static void set_tensor(att_tensor *t, att_dtype dtype, int rank, const int64_t *dim)
 {
     size_t count = 1;
     for (int i = 0; i < rank; i++)
@@ -70,23 +70,24 @@ static call everything(void)
     att_attention_args *a = &c.args;
     att_attention_grads *g = &c.grads;
     used = 0;
-    give(&a->q, ATT_F32, ATT_DIMS(2, 2, 5, 8));
-    give(&a->k, ATT_F32, ATT_DIMS(2, 2, 9, 7));
-    give(&a->v, ATT_F32, ATT_DIMS(2, 2, 9, 6));
-    give(&a->out, ATT_F32, ATT_DIMS(2, 2, 5, 6));
-    give(&a->lse, ATT_F32, ATT_DIMS(2, 2, 5));
-    give(&c.param[MASK], ATT_BOOL, ATT_DIMS(2, 1, 5, 9));
-    give(&c.param[Q_DOCUMENTS], ATT_I32, ATT_DIMS(2, 5));
-    give(&c.param[K_DOCUMENTS], ATT_I32, ATT_DIMS(2, 9));
+    set_tensor(&a->q, ATT_F32, ATT_DIMS(2, 2, 5, 8));
+    set_tensor(&a->k, ATT_F32, ATT_DIMS(2, 2, 9, 7));
+    set_tensor(&a->v, ATT_F32, ATT_DIMS(2, 2, 9, 6));
+    set_tensor(&a->out, ATT_F32, ATT_DIMS(2, 2, 5, 6));
+    set_tensor(&a->lse, ATT_F32, ATT_DIMS(2, 2, 5));
+    set_tensor(&c.param[MASK], ATT_BOOL, ATT_DIMS(2, 1, 5, 9));
+    set_tensor(&c.param[Q_DOCUMENTS], ATT_I32, ATT_DIMS(2, 5));
+    set_tensor(&c.param[K_DOCUMENTS], ATT_I32, ATT_DIMS(2, 9));
     for (int i = V; i <= SINKS; i++)
-        give(&c.param[i], ATT_F32, rank[i], dim[i]);
-    give(&g->dout, ATT_F32, ATT_DIMS(2, 2, 5, 6));
-    give(&g->dlse, ATT_F32, ATT_DIMS(2, 2, 5));
-    give(&g->dq, ATT_F32, ATT_DIMS(2, 2, 5, 8));
-    give(&g->dk, ATT_F32, ATT_DIMS(2, 2, 9, 7));
+        set_tensor(&c.param[i], ATT_F32, rank[i], dim[i]);
+    set_tensor(&g->dout, ATT_F32, ATT_DIMS(2, 2, 5, 6));
+    set_tensor(&g->dlse, ATT_F32, ATT_DIMS(2, 2, 5));
+    set_tensor(&g->dq, ATT_F32, ATT_DIMS(2, 2, 5, 8));
+    set_tensor(&g->dk, ATT_F32, ATT_DIMS(2, 2, 9, 7));
     for (int i = V; i <= SINKS; i++)
-        give(&c.dparam[i], ATT_F32, rank[i], dim[i]);
-    give(&g->dv, ATT_F32, ATT_DIMS(2, 2, 9, 6)); /* last, so that a stride that is too long reaches nothing else */
+        set_tensor(&c.dparam[i], ATT_F32, rank[i], dim[i]);
+    set_tensor(&g->dv, ATT_F32,
+               ATT_DIMS(2, 2, 9, 6)); /* last, so that a stride that is too long reaches nothing else */
     for (size_t i = 0; i < used; i++)
         memory[i] = check_uniform(1, i);
     memset(c.param[MASK].data, 1, 2 * 5 * 9);
@@ -233,7 +234,7 @@ static void check_refused(att_ctx *ctx, call *c, const char *sentence, bool of_g
     att_plan_free(plan);
     if (!e)
         fail_msg("accepted: %s", sentence);
-    check_says(ctx, sentence);
+    check_message(ctx, sentence);
     assert_memory_equal(before, memory, sizeof memory);
 }
 

@@ -66,10 +66,10 @@ static expected expected_of(const att_plan *plan, const test_call *c)
     return e;
 }
 
-static void drop_expected(expected *e)
+static void expected_free(expected *e)
 {
     free(e->out), free(e->lse), free(e->error);
-    drop_reference(&e->gradients);
+    reference_free(&e->gradients);
 }
 
 static void check_forward(const att_plan *plan, const test_call *c, const expected *e)
@@ -122,9 +122,9 @@ static void check_call(att_ctx *const *sets, int n_sets, const kind *kind, sizes
         check_forward(plan, &c, &e);
         check_backward(plan, &c, &e);
         att_plan_free(plan);
-        drop_call(&c);
+        call_free(&c);
     }
-    drop_expected(&e);
+    expected_free(&e);
 }
 
 static const sizes shapes[] = {
@@ -162,7 +162,7 @@ static void the_reference_agrees_with_finite_differences(void **state)
     for (int k = 0; k < N_KINDS; k++) {
         test_call c = make_call(&kinds[k], (sizes){1, 1, 1, 4, 5, 3, 3, 6, 2}, true);
         check_reference(ctx, &c.spec, &c.args, &c.grads, c.kind->name);
-        drop_call(&c);
+        call_free(&c);
     }
     att_close(ctx);
 }
@@ -188,7 +188,7 @@ static void weights_are_those_of_the_definition(void **state)
                 check_near(want[key], weights[q * 33 + key], limit, "%s", kinds[k].name);
         }
         att_plan_free(plan);
-        drop_call(&c);
+        call_free(&c);
     }
     att_close(ctx);
 }
@@ -266,9 +266,9 @@ static void wrong_parameters_are_named(void **state)
         else
             p->dim[wrong[i].dim] = 99;
         assert_true(att_forward(plan, &c.args) != ATT_OK);
-        check_says(ctx, wrong[i].words);
+        check_message(ctx, wrong[i].words);
         att_plan_free(plan);
-        drop_call(&c);
+        call_free(&c);
     }
     att_close(ctx);
 }
@@ -295,7 +295,7 @@ static void wrong_dimensions_are_named(void **state)
                                       .score_dim = wrong[i].score_dim,
                                       .score = wrong[i].score};
         assert_true(att_plan_new(ctx, &s, &plan) != ATT_OK);
-        check_says(ctx, wrong[i].words);
+        check_message(ctx, wrong[i].words);
     }
     att_close(ctx);
 }

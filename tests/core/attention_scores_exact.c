@@ -12,7 +12,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
             const sizes n = {2, 4, 2, 83, 300, 40, 40, 24, 24};
             test_call c = make_call(&kinds[k], n, shared);
             check_threads(check_step(15), &c.spec, &c.args, &c.grads);
-            drop_call(&c);
+            call_free(&c);
         }
 }
 
@@ -53,7 +53,7 @@ static void a_row_alone_has_the_bits_that_it_has_among_others(void **state)
             assert_int_equal(att_forward(plan, &c.args), ATT_OK);
             check_rows_alone(plan, &c, 19);
             att_plan_free(plan);
-            drop_call(&c);
+            call_free(&c);
         }
 }
 
@@ -82,7 +82,7 @@ static void what_is_not_finite_reaches_only_those_who_attend_to_it(void **state)
                 assert_same_bits(floats(&clean.grads.dq), floats(&c.grads.dq), 45 * 40);
                 for (int64_t d = 45 * 12; i == 0 && d < 70 * 12; d++)
                     assert_true(isnan(floats(&c.args.out)[d]));
-                drop_call(&clean), drop_call(&c);
+                call_free(&clean), call_free(&c);
             }
 }
 
@@ -109,7 +109,7 @@ static void a_masked_key_that_is_nan_reaches_nothing(void **state)
                     floats(&c.args.k)[(h * 40 + 39) * 36 + d] = NAN;
             run_call(ctx, &clean), run_call(ctx, &c);
             assert_same_written(&clean, &c);
-            drop_call(&clean), drop_call(&c);
+            call_free(&clean), call_free(&c);
         }
 }
 
@@ -149,7 +149,7 @@ static void ragged_and_padded_give_the_same_bits(void **state)
             for (int i = 0; i < MOST_PARAMS; i++)
                 assert_same_bits(floats(dparam_of(&c.grads, i)), floats(dparam_of(&r.grads, i)),
                                  check_count(dparam_of(&c.grads, i)));
-            drop_call(&c), drop_call(&r);
+            call_free(&c), call_free(&r);
         }
 }
 
@@ -172,7 +172,7 @@ static void accumulating_adds_to_what_is_there(void **state)
                     check_near((double)x[i] + there[i], sum[i], 0x1p-23 * (2 + 2 * fabs(x[i])), "%s: gradient %d",
                                kinds[k].name, t);
             }
-            drop_call(&set), drop_call(&add), drop_call(&before);
+            call_free(&set), call_free(&add), call_free(&before);
         }
     att_close(ctx);
 }
@@ -230,7 +230,7 @@ static void rows_in_f16_are_computed_in_f32(void **state)
                                    "%s: parameter %d[%d]", kinds[kd].name, i, (int)j);
                     free(dparam[i]);
                 }
-                drop_call(&half), drop_call(&c);
+                call_free(&half), call_free(&c);
             }
 }
 
@@ -245,7 +245,7 @@ static void a_row_of_zeros_has_cosine_0_and_no_gradient(void **state)
     assert_true(fabsf(floats(&c.args.lse)[0] - logf(4)) < 1e-6f);
     for (int i = 0; i < 20; i++)
         assert_true(floats(&c.grads.dq)[i] == 0 && floats(&c.grads.dk)[i] == 0);
-    drop_call(&c);
+    call_free(&c);
     att_close(ctx);
 }
 
@@ -261,7 +261,7 @@ static void describing_counts_the_prepared_rows(void **state)
     assert_int_equal(info.forward.workspace - before.forward.workspace,
                      (2 * 3 * 10 + 2 * 1 * 20) * 32 * sizeof(float) + 2 * ATT_SCRATCH_HEADER);
     att_plan_free(plan);
-    drop_call(&c);
+    call_free(&c);
     att_close(ctx);
 }
 
@@ -286,7 +286,7 @@ static void every_failing_allocation_is_reported(void **state)
             att_close(ctx);
             assert_int_equal(f.live, 0);
         }
-        drop_call(&c);
+        call_free(&c);
     }
 }
 

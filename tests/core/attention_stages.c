@@ -71,7 +71,7 @@ static att_pair pair_at(const work *w, const att_head_view *at, int64_t q, int64
 }
 
 /* The magnitudes of a row's derivative by a score on the product: that by q . k times the other row, and that by the
- * row's own number. */
+ * row's own term. */
 static void add_number_magnitudes(const work *w, const float *x, const float *other, float by_product, float by_number,
                                   double *dx)
 {
@@ -79,7 +79,7 @@ static void add_number_magnitudes(const work *w, const float *x, const float *ot
     const int64_t dim = w->plan->spec.head_dim;
     float by_row[MOST_DIM] = {0};
     const att_score_row row = {sizeof row, s->user, x, dim, &w->plan->vectors};
-    if (s->number)
+    if (s->term)
         s->term_back(&row, by_number, by_row);
     for (int64_t d = 0; d < dim; d++)
         dx[d] = fabs((double)by_product * other[d]) + fabs((double)by_row[d]);
@@ -91,8 +91,8 @@ static void walk_product(const work *w, const att_pair *p)
     const att_score *score = &w->plan->score;
     const att_score_row row[2] = {{sizeof *row, score->user, p->query, p->dim, &w->plan->vectors},
                                   {sizeof *row, score->user, p->key, p->dim, &w->plan->vectors}};
-    const float number[2] = {score->number ? score->number(&row[0]) : 0, score->number ? score->number(&row[1]) : 0};
-    float s = (float)dot_of(p->dim, p->query, p->key), ds = 1, dnumber[2] = {0};
+    const float number[2] = {score->term ? score->term(&row[0]) : 0, score->term ? score->term(&row[1]) : 0};
+    float s = (float)dot_of(p->dim, p->query, p->key), ds = 1, dterm[2] = {0};
     double terms = fabs((double)number[0]) + fabs((double)number[1]);
     for (int64_t d = 0; d < p->dim; d++)
         terms += fabs((double)p->query[d] * p->key[d]);
@@ -116,10 +116,10 @@ static void walk_product(const work *w, const att_pair *p)
                                              .vectors = &w->plan->vectors,
                                              .query_term = &number[0],
                                              .key_term = &number[1],
-                                             .dquery_term = &dnumber[0],
-                                             .dkey_term = &dnumber[1]});
-    add_number_magnitudes(w, p->query, p->key, ds, dnumber[0], w->dq);
-    add_number_magnitudes(w, p->key, p->query, ds, dnumber[1], w->dk);
+                                             .dquery_term = &dterm[0],
+                                             .dkey_term = &dterm[1]});
+    add_number_magnitudes(w, p->query, p->key, ds, dterm[0], w->dq);
+    add_number_magnitudes(w, p->key, p->query, ds, dterm[1], w->dk);
 }
 
 static void walk_score(const work *w, const att_head_view *at, att_pair *p, walk *x)
@@ -492,7 +492,7 @@ static void every_pair_of_stages_agrees_with_the_reference_forward_and_backward(
         new_pairs(&c, true);
         make_trial(&t, &c, (uint64_t)done * 1000);
         check_trial(ctx[c.of[SET]], &t);
-        drop_trial(&t);
+        trial_free(&t);
     }
     for (int f = 0; f < FACTORS; f++)
         for (int g = f + 1; g < FACTORS; g++)

@@ -53,11 +53,11 @@ static calls make_calls(const att_kernels *k, att_dtype type, shape n)
     return c;
 }
 
-static void drop_calls(calls *c)
+static void calls_free(calls *c)
 {
     for (int i = 0; i < TENSORS; i++)
         free(c->wide[i]), free(c->narrow[i]);
-    drop(&c->o);
+    operands_free(&c->o);
 }
 
 /* Where bf16 is multiplied in pairs, weights are rounded to bf16: each by at most 2^-8 of itself, so the output by that
@@ -145,7 +145,7 @@ static void check_type(att_ctx *ctx, att_dtype type, shape n, unsigned stages, b
         free(want);
     }
     free(rounded);
-    drop_calls(&c);
+    calls_free(&c);
 }
 
 static const shape shapes[] = {
@@ -183,14 +183,14 @@ static void weights_on_demand_read_short_types(void **state)
     assert_int_equal(att_weights(plan, &c.a, 0, 1, 0, 9, got), ATT_OK);
     assert_same_bits(want, got, 9 * 300);
     assert_int_equal(att_forward(plan, &c.o.args), ATT_ERR_DTYPE);
-    check_says(ctx, "q is f32");
+    check_message(ctx, "q is f32");
     c.h.dk.dtype = ATT_F16;
     assert_int_equal(att_forward(plan, &c.a), ATT_OK);
     assert_int_equal(att_backward(plan, &c.a, &c.h), ATT_ERR_DTYPE);
-    check_says(ctx, "dk is f16");
+    check_message(ctx, "dk is f16");
     att_plan_free(plan);
     free(want), free(got);
-    drop_calls(&c);
+    calls_free(&c);
     att_close(ctx);
 }
 
@@ -234,7 +234,7 @@ static void rows_of_short_numbers_may_lie_anywhere(void **state)
             }
         att_plan_free(plan);
         free(want);
-        drop_calls(&c);
+        calls_free(&c);
     }
     free(room);
 }
@@ -332,7 +332,7 @@ static void few_queries_among_many_have_the_bits_that_they_have_alone(void **sta
             att_wrap(&ragged.out, o.out, s.dtype, ATT_DIMS(TOKENS, n.heads, n.value_dim), NULL);
             att_wrap(&ragged.lse, o.lse, ATT_F32, ATT_DIMS(TOKENS, n.heads), NULL);
             check_each_alone(ctx, &s, &ragged);
-            drop(&o);
+            operands_free(&o);
         }
 }
 

@@ -359,7 +359,7 @@ static const att_modifier over_back = {
 static const att_modifier hidden_distance = {.size = sizeof(att_modifier), .name = "g", .formula = by_distance};
 
 static bool diagonal(const att_mask_block *b) { return b->k == b->q + b->head->position; }
-static att_cover says_empty(const att_mask_block *b)
+static att_cover is_reported_empty(const att_mask_block *b)
 {
     return b->k > b->q + b->head->position ? ATT_EMPTY : ATT_PARTIAL;
 }
@@ -402,7 +402,7 @@ static const att_mask wrong_inspect = {.size = sizeof(att_mask),
                                        .cover = trusts_inspect,
                                        .inspect = all_above};
 static const att_mask wrong_cover = {
-    .size = sizeof(att_mask), .name = "x", .flags = ATT_NEEDS_ALIGN, .keep = diagonal, .cover = says_empty};
+    .size = sizeof(att_mask), .name = "x", .flags = ATT_NEEDS_ALIGN, .keep = diagonal, .cover = is_reported_empty};
 static const att_mask wrong_bits = {
     .size = sizeof(att_mask), .name = "y", .flags = ATT_NEEDS_ALIGN, .keep = diagonal, .bits = one_late};
 static const att_mask wrong_span = {
@@ -438,16 +438,16 @@ static void each_function_that_disagrees_is_named(void **state)
         {"\"e\" (scalar)|derivative, which writes over what it should|by shift[0]", NULL, &over_derivative, NULL},
         {"\"f\" (scalar)|tile_back, which writes over what it should|shift[0]", NULL, &over_back, NULL},
         {"\"g\" (scalar)|at position 17, without ATT_NEEDS_ALIGN|but at position 0", NULL, &hidden_distance, NULL},
-        {"\"u\": without ATT_NEEDS_ALIGN, at position 0 instead of 17 keep says", NULL, NULL, &hidden_diagonal},
+        {"\"u\": without ATT_NEEDS_ALIGN, at position 0 instead of 17 keep returns", NULL, NULL, &hidden_diagonal},
         {"\"7\" (scalar)|which is bilinear, but formula, scaled", &not_bilinear, NULL, NULL},
         {"\"a\" (scalar)|derivative gives|but differences of formula", NULL, &wrong_slope, NULL},
         {"\"b\" (scalar)|tile gives|but formula", NULL, &wrong_formula, NULL},
         {"\"c\" (scalar)|tile_back gives|but derivative", NULL, &wrong_back, NULL},
-        {"\"d\" (scalar)|but ATT_ADDITIVE says 1", NULL, &not_additive, NULL},
-        {"\"x\": cover of 31 queries from 0 by 1 keys from|ATT_EMPTY, but keep says true", NULL, NULL, &wrong_cover},
-        {"\"y\": bit|of bits from query|but keep says", NULL, NULL, &wrong_bits},
-        {"\"w\": cover of|ATT_EMPTY, but keep says true", NULL, NULL, &wrong_inspect},
-        {"\"z\": span of 1 queries from 0 is|but keep says true for query 0", NULL, NULL, &wrong_span},
+        {"\"d\" (scalar)|but ATT_ADDITIVE implies 1", NULL, &not_additive, NULL},
+        {"\"x\": cover of 31 queries from 0 by 1 keys from|ATT_EMPTY, but keep returns true", NULL, NULL, &wrong_cover},
+        {"\"y\": bit|of bits from query|but keep returns", NULL, NULL, &wrong_bits},
+        {"\"w\": cover of|ATT_EMPTY, but keep returns true", NULL, NULL, &wrong_inspect},
+        {"\"z\": span of 1 queries from 0 is|but keep returns true for query 0", NULL, NULL, &wrong_span},
     };
     att_ctx *ctx = check_open(NULL, 1);
     for (int i = 0; i < COUNT(wrongs); i++) {
@@ -465,7 +465,7 @@ static void each_function_that_disagrees_is_named(void **state)
         char sentence[256];
         snprintf(sentence, sizeof sentence, "%s", wrongs[i].sentence);
         for (char *part = strtok(sentence, "|"); part; part = strtok(NULL, "|"))
-            check_says(ctx, part);
+            check_message(ctx, part);
     }
     att_close(ctx);
 }
@@ -477,11 +477,11 @@ static void what_is_no_plan_is_not_verified(void **state)
     att_attention_spec s = plain();
     add_modifier(&s, att_modifier_relative, 0.5);
     assert_int_equal(att_verify(ctx, &s), ATT_ERR_ARGUMENT);
-    check_says(ctx, "the greatest distance");
+    check_message(ctx, "the greatest distance");
     s = plain();
     s.heads = 0;
     assert_int_equal(att_verify(ctx, &s), ATT_ERR_ARGUMENT);
-    check_says(ctx, "spec.heads is 0");
+    check_message(ctx, "spec.heads is 0");
     att_close(ctx);
 }
 

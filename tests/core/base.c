@@ -34,7 +34,7 @@ static void refused(att_status expected, const char *words, const att_config *cf
     att_ctx *ctx = (att_ctx *)&ctx;
     assert_int_equal(att_open(&ctx, cfg), expected);
     assert_null(ctx);
-    check_says(NULL, words);
+    check_message(NULL, words);
 }
 
 static void a_wrong_configuration_is_refused_with_a_sentence(void **state)
@@ -83,7 +83,7 @@ static void opening_survives_the_failure_of_any_allocation(void **state)
         s = att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 3, .allocator = fail_allocator(&f)));
         if (s) {
             assert_int_equal(s, ATT_ERR_MEMORY);
-            check_says(NULL, "out of memory");
+            check_message(NULL, "out of memory");
             assert_null(ctx);
         }
         att_close(ctx);
@@ -136,7 +136,7 @@ static void options_of_a_newer_header_pass_while_they_set_nothing_unknown(void *
     assert_true(got.size == sizeof got && got.a == 7);
     given.d = 1;
     assert_int_equal(att_options_read(&got, sizeof got, &given, "small"), ATT_ERR_UNSUPPORTED);
-    check_says(NULL, "small");
+    check_message(NULL, "small");
 }
 
 static void options_without_their_size_are_refused(void **state)
@@ -146,7 +146,7 @@ static void options_without_their_size_are_refused(void **state)
     static const size_t wrong[] = {0, 1, sizeof(size_t) - 1, (size_t)1 << 20, SIZE_MAX};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(att_options_read(&got, sizeof got, &(small){wrong[i], 1}, "small"), ATT_ERR_ARGUMENT);
-        check_says(NULL, "sizeof(small)");
+        check_message(NULL, "sizeof(small)");
     }
     assert_int_equal(got.a, 3);
 }
@@ -166,7 +166,7 @@ static void what_is_filled_may_be_of_an_older_or_newer_header(void **state)
     assert_true(newer.size == sizeof newer && newer.a == 7 && newer.d == 0);
     small without = {0, 3};
     assert_int_equal(att_info_write(&without, &known, sizeof known, "large"), ATT_ERR_ARGUMENT);
-    check_says(NULL, "large: its field size is 0");
+    check_message(NULL, "large: its field size is 0");
     assert_int_equal(without.a, 3);
 }
 
@@ -373,7 +373,7 @@ typedef struct file {
 } file;
 
 /* What the library sees where /proc and /sys have these files. */
-static void look_at(const file *files, int64_t *cpus, size_t *bytes)
+static void read_files(const file *files, int64_t *cpus, size_t *bytes)
 {
     const test_folder root = folder_new();
     for (const file *f = files; f->path; f++)
@@ -387,7 +387,7 @@ static int64_t quota_with(const file *files)
 {
     int64_t cpus;
     size_t bytes;
-    look_at(files, &cpus, &bytes);
+    read_files(files, &cpus, &bytes);
     return cpus;
 }
 
@@ -395,7 +395,7 @@ static size_t memory_with(const file *files)
 {
     int64_t cpus;
     size_t bytes;
-    look_at(files, &cpus, &bytes);
+    read_files(files, &cpus, &bytes);
     return bytes;
 }
 

@@ -23,7 +23,7 @@ static results results_of(const operands *o, int64_t first, int64_t n)
     return r;
 }
 
-static void drop_results(results *r) { free(r->out), free(r->lse); }
+static void results_free(results *r) { free(r->out), free(r->lse); }
 
 /* Row i of r is row `row` of the full pass, of sequences [b, last). */
 static void assert_same_row(const operands *o, int64_t row, const results *r, int64_t i, int64_t b, int64_t last)
@@ -76,10 +76,10 @@ static void decode_all(att_ctx *ctx, const operands *o, const att_attention_spec
         assert_int_equal(att_cache_length(c, o->n.batch - 1), t + n);
         results r = results_of(o, t, n);
         r.args = with_cache(r.args, c);
-        must(ctx, att_forward(plan, &r.args));
+        check_ok(ctx, att_forward(plan, &r.args));
         for (int64_t i = 0; i < n; i++)
             assert_same_row(o, t + i, &r, i, 0, o->n.batch);
-        drop_results(&r);
+        results_free(&r);
     }
     att_cache_free(c);
     att_plan_free(plan);
@@ -113,7 +113,7 @@ static void tokens_one_by_one_and_in_chunks_give_the_bits_of_the_full_pass(void 
                 store_as(ctx, dtypes[(w + h + h / 3) % 3], &o, &s);
                 run(ctx, &s, &o.args);
                 decode_all(ctx, &o, &s, ways[w].start, ways[w].chunk);
-                drop(&o);
+                operands_free(&o);
             }
         print_message("%s: %d shapes\n", att_isa(ctx), done);
     }
@@ -149,8 +149,8 @@ static void check_weights(att_ctx *ctx, const trial *t, const att_plan *plan, co
     const int64_t queries = t->args.q_lengths ? t->args.q_lengths[0] : n.tq;
     const int64_t keys = t->args.k_lengths ? t->args.k_lengths[0] : n.tk;
     float *expected = check_numbers(queries * keys, 1), *got = check_numbers(queries * keys, 2);
-    must(ctx, att_weights(plan, &t->args, 0, n.heads - 1, 0, queries, expected));
-    must(ctx, att_weights(plan, cached, 0, n.heads - 1, 0, queries, got));
+    check_ok(ctx, att_weights(plan, &t->args, 0, n.heads - 1, 0, queries, expected));
+    check_ok(ctx, att_weights(plan, cached, 0, n.heads - 1, 0, queries, got));
     assert_same_bits(expected, got, queries * keys);
     free(expected), free(got);
 }
@@ -158,8 +158,8 @@ static void check_weights(att_ctx *ctx, const trial *t, const att_plan *plan, co
 static void check_described(att_ctx *ctx, const trial *t, const att_plan *plan, const att_attention_args *cached)
 {
     att_plan_info tensors = {.size = sizeof tensors}, cache = {.size = sizeof cache};
-    must(ctx, att_plan_describe(plan, &t->args, &tensors));
-    must(ctx, att_plan_describe(plan, cached, &cache));
+    check_ok(ctx, att_plan_describe(plan, &t->args, &tensors));
+    check_ok(ctx, att_plan_describe(plan, cached, &cache));
     assert_string_equal(tensors.forward.kernel, cache.forward.kernel);
     assert_non_null(strstr(cache.forward.why, "cache"));
     assert_true(tensors.forward.flops == cache.forward.flops && tensors.skipped == cache.skipped &&
@@ -176,12 +176,12 @@ static void check_trial(att_ctx *ctx, trial *t)
     const size_t bytes = (size_t)n * att_dtype_size(t->spec.dtype);
     char *expected = (char *)check_numbers(n, 3);
     float *lse = check_numbers(rows, 4);
-    must(ctx, att_forward(plan, &t->args));
+    check_ok(ctx, att_forward(plan, &t->args));
     memcpy(expected, t->args.out.data, bytes);
     memcpy(lse, t->args.lse.data, (size_t)rows * sizeof *lse);
     memset(t->args.out.data, 0x55, bytes);
     const att_attention_args cached = with_cache(t->args, c);
-    must(ctx, att_forward(plan, &cached));
+    check_ok(ctx, att_forward(plan, &cached));
     if (memcmp(expected, t->args.out.data, bytes))
         fail_msg("%s: another result with a cache", name_of(t->c));
     assert_same_bits(lse, t->args.lse.data, rows);
@@ -213,14 +213,14 @@ static void any_stages_give_the_bits_that_tensors_give(void **state)
             att_cache *cache;
             assert_int_equal(att_cache_new(plan, 1, &cache), ATT_ERR_UNSUPPORTED);
             assert_null(cache);
-            check_says(ctx[c.of[SET]], "prepares keys");
+            check_message(ctx[c.of[SET]], "prepares keys");
             att_plan_free(plan);
             refused++;
         } else {
             check_trial(ctx[c.of[SET]], &t);
             done++;
         }
-        drop_trial(&t);
+        trial_free(&t);
     }
     print_message("%d combinations, and %d that prepare keys\n", done, refused);
     for (int i = 0; i < levels(SET); i++)
@@ -248,14 +248,14 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
         append(ctx, c, &o.args, 4097, m.tk - 4097);
         const att_attention_args a = with_cache(o.args, c);
         memset(o.out, 0, (size_t)out_count(m) * sizeof *o.out);
-        must(ctx, att_forward(plan, &a));
+        check_ok(ctx, att_forward(plan, &a));
         assert_same_bits(first, o.out, out_count(m));
         att_cache_free(c);
         att_plan_free(plan);
         att_close(ctx);
     }
     free(first);
-    drop(&o);
+    operands_free(&o);
 }
 
 /* ---- taken off, and moved */
@@ -290,12 +290,12 @@ static void check_against(att_ctx *ctx, const att_plan *plan, const operands *o,
     }
     like.args.k_lengths = lengths;
     like.args.q = o->args.q;
-    must(ctx, att_forward(plan, &like.args));
+    check_ok(ctx, att_forward(plan, &like.args));
     const att_attention_args cached = with_cache(o->args, c);
-    must(ctx, att_forward(plan, &cached));
+    check_ok(ctx, att_forward(plan, &cached));
     assert_same_bits(like.out, o->out, out_count(n));
     assert_same_bits(like.lse, o->lse, n.batch * n.heads * n.tq);
-    drop(&like);
+    operands_free(&like);
 }
 
 /* A random change of both; n is how many of the operands' tokens have been taken. */
@@ -307,14 +307,14 @@ static void change(att_ctx *ctx, att_cache *c, const operands *o, model *m, uint
         append_one(ctx, c, &o->args, b, 0, 0);
         const att_tensor k = sequence_of(slice(o->args.k, 2, time, count), b),
                          v = sequence_of(slice(o->args.v, 2, time, count), b);
-        must(ctx, att_cache_append(c, b, &k, &v));
+        check_ok(ctx, att_cache_append(c, b, &k, &v));
         for (int i = 0; i < count; i++) {
             m->token[b][m->length[b]].sequence = b;
             m->token[b][m->length[b]++].time = time + i;
         }
     } else if (kind < 6) {
         const int length = (int)(check_bits(seed, 4) % (uint64_t)(m->length[b] + 1));
-        must(ctx, att_cache_truncate(c, b, length));
+        check_ok(ctx, att_cache_truncate(c, b, length));
         m->length[b] = length;
     } else { /* to fewer or more, and back */
         enum { MANY = 2 * MOST };
@@ -328,9 +328,9 @@ static void change(att_ctx *ctx, att_cache *c, const operands *o, model *m, uint
             m->length[i] = before.length[some[from[i]]];
             memcpy(m->token[i], before.token[some[from[i]]], sizeof m->token[i]);
         }
-        must(ctx, att_cache_select(c, n, some));
+        check_ok(ctx, att_cache_select(c, n, some));
         assert_int_equal(att_cache_length(c, n), -1);
-        must(ctx, att_cache_select(c, sequences, from));
+        check_ok(ctx, att_cache_select(c, sequences, from));
     }
 }
 
@@ -349,12 +349,12 @@ static void sequences_are_what_was_added_taken_off_and_moved_to_them(void **stat
             change(ctx, c, &o, &m, i);
             check_against(ctx, plan, &o, c, &m);
         }
-        must(ctx, att_cache_truncate(c, ATT_ALL_SEQUENCES, 0));
+        check_ok(ctx, att_cache_truncate(c, ATT_ALL_SEQUENCES, 0));
         memset(m.length, 0, sizeof m.length);
         check_against(ctx, plan, &o, c, &m); /* nothing to attend to: 0 and -inf */
         att_cache_free(c);
         att_plan_free(plan);
-        drop(&o);
+        operands_free(&o);
     }
 }
 
@@ -373,7 +373,7 @@ static void what_sequences_have_in_common_is_kept_once(void **state)
     append_one(ctx, c, &o.args, 0, 0, TOKENS);
     int64_t from[BEAMS] = {0};
     const long blocks = f.live;
-    must(ctx, att_cache_select(c, BEAMS, from));
+    check_ok(ctx, att_cache_select(c, BEAMS, from));
     assert_true(f.live <= blocks + BEAMS); /* lists of pages, but no page: those would need new blocks */
     for (int64_t b = 0; b < BEAMS; b++)
         assert_int_equal(att_cache_length(c, b), TOKENS);
@@ -381,7 +381,7 @@ static void what_sequences_have_in_common_is_kept_once(void **state)
     att_plan_free(plan);
     att_close(ctx);
     assert_int_equal(f.live, 0);
-    drop(&o);
+    operands_free(&o);
 }
 
 /* They are many where beams are: each takes the memory of some tokens, not of a page of 256. */
@@ -402,7 +402,7 @@ static void short_sequences_take_little_memory(void **state)
     att_cache_free(c);
     att_plan_free(plan);
     att_close(ctx);
-    drop(&o);
+    operands_free(&o);
 }
 
 /* ---- any strides */
@@ -421,7 +421,7 @@ static void rows_may_lie_as_they_like(void **state)
     const int64_t v_stride[] = {n.tk * n.value_dim, 0, n.value_dim, 1};
     att_wrap(&o.args.k, tokens + (n.tk - 1) * time, ATT_F32, ATT_DIMS(n.batch, n.kv_heads, n.tk, n.head_dim), k_stride);
     att_wrap(&o.args.v, o.v, ATT_F32, ATT_DIMS(n.batch, n.kv_heads, n.tk, n.value_dim), v_stride);
-    must(ctx, att_forward(plan, &o.args));
+    check_ok(ctx, att_forward(plan, &o.args));
     assert_int_equal(out_count(n), 72);
     memcpy(result, o.out, 72 * sizeof *result);
     att_cache *c = cache_of(ctx, plan, n.batch);
@@ -429,12 +429,12 @@ static void rows_may_lie_as_they_like(void **state)
     append_one(ctx, c, &o.args, 1, 299, 1);
     append_one(ctx, c, &o.args, 0, 299, 1);
     const att_attention_args a = with_cache(o.args, c);
-    must(ctx, att_forward(plan, &a));
+    check_ok(ctx, att_forward(plan, &a));
     assert_same_bits(result, o.out, 72);
     att_cache_free(c);
     att_plan_free(plan);
     free(tokens), free(result);
-    drop(&o);
+    operands_free(&o);
     att_close(ctx);
 }
 
@@ -454,15 +454,15 @@ static void what_is_not_finite_behind_the_length_or_masked_reaches_nothing(void 
         att_plan *plan = plan_of(ctx, &s);
         att_cache *c = cache_of(ctx, plan, 1);
         append(ctx, c, &o.args, 0, 40);
-        must(ctx, att_cache_truncate(c, 0, 39));
+        check_ok(ctx, att_cache_truncate(c, 0, 39));
         att_wrap(param_at(&o.args, 0), o.mask, ATT_BOOL, ATT_DIMS(1, 1, 1, 39), NULL);
         const att_attention_args a = with_cache(o.args, c);
-        must(ctx, att_forward(plan, &a));
+        check_ok(ctx, att_forward(plan, &a));
         for (int64_t i = 0; i < out_count(n); i++)
             assert_true(isfinite(o.out[i]));
         att_cache_free(c);
         att_plan_free(plan);
-        drop(&o);
+        operands_free(&o);
     }
 }
 

@@ -84,14 +84,14 @@ static whole *make_whole(att_ctx *ctx, setting t)
     store_as(ctx, t.dtype, &w->o, &w->spec);
     w->o.args.q_lengths = w->o.args.k_lengths = t.lengths;
     w->plan = plan_of(ctx, &w->spec);
-    must(ctx, att_forward(w->plan, &w->o.args));
+    check_ok(ctx, att_forward(w->plan, &w->o.args));
     return w;
 }
 
-static void drop_whole(whole *w)
+static void whole_free(whole *w)
 {
     att_plan_free(w->plan);
-    drop(&w->o), drop(&w->floats);
+    operands_free(&w->o), operands_free(&w->floats);
     free(w);
 }
 
@@ -126,7 +126,7 @@ static att_tensor gather(const att_tensor *x, const step *s)
 static void append_step(att_ctx *ctx, att_cache *c, const att_attention_args *from, const step *s)
 {
     const att_tensor k = gather(&from->k, s), v = gather(&from->v, s);
-    must(ctx, att_cache_append_ragged(c, s->offsets, &k, &v));
+    check_ok(ctx, att_cache_append_ragged(c, s->offsets, &k, &v));
     free(k.data), free(v.data);
 }
 
@@ -187,7 +187,7 @@ static void check_step_bits(att_ctx *ctx, const whole *w, const step *s, const a
 {
     const bool rounds = w->spec.dtype == ATT_BF16 && att_kernels_of(ctx->isa)->bf16.scores;
     const att_attention_args a = call_of(w, s, c);
-    must(ctx, att_forward(w->plan, &a));
+    check_ok(ctx, att_forward(w->plan, &a));
     for (int b = 0; b < SEQUENCES; b++)
         for (int64_t i = 0; i < s->n[b]; i++)
             if (!rounds || s->n[b] >= many(w))
@@ -252,7 +252,7 @@ static void ragged_prompts_and_tokens_give_the_bits_of_the_full_pass(void **stat
             att_cache *c = cache_of(ctx, w->plan, SEQUENCES);
             complete(ctx, w, c, (uint64_t)i);
             att_cache_free(c);
-            drop_whole(w);
+            whole_free(w);
         }
 }
 
@@ -267,14 +267,14 @@ static void check_alone(att_ctx *ctx, const whole *w, const step *s, int b, att_
     const size_t row = (size_t)dim * att_dtype_size(w->spec.dtype);
     att_attention_args one = w->o.args;
     const att_tensor k = slice(slice(one.k, 0, b, 1), 2, first, n), v = slice(slice(one.v, 0, b, 1), 2, first, n);
-    must(ctx, att_cache_append(alone, ATT_ALL_SEQUENCES, &k, &v));
+    check_ok(ctx, att_cache_append(alone, ATT_ALL_SEQUENCES, &k, &v));
     one = with_cache(one, alone);
     one.q_lengths = NULL;
     one.q = slice(slice(one.q, 0, b, 1), 2, first, n);
     one.sequence_ids = ids + b;
     att_wrap(&one.out, check_numbers(n * heads * dim, 5), w->spec.dtype, ATT_DIMS(1, heads, n, dim), NULL);
     att_wrap(&one.lse, check_numbers(n * heads, 6), ATT_F32, ATT_DIMS(1, heads, n), NULL);
-    must(ctx, att_forward(w->plan, &one));
+    check_ok(ctx, att_forward(w->plan, &one));
     for (int64_t i = 0; i < n; i++)
         for (int64_t h = 0; h < heads; h++) {
             const int64_t in_batch = (s->offsets[b] + i) * heads + h;
@@ -300,7 +300,7 @@ static void a_sequence_of_a_ragged_batch_gets_what_it_gets_alone(void **state)
                 const step s = next_step(w, c, seed);
                 append_step(ctx, c, &w->o.args, &s);
                 const att_attention_args a = call_of(w, &s, c);
-                must(ctx, att_forward(w->plan, &a));
+                check_ok(ctx, att_forward(w->plan, &a));
                 for (int b = 0; b < SEQUENCES; b++)
                     check_alone(ctx, w, &s, b, alone[b], &a);
                 free_call(w, &a);
@@ -308,7 +308,7 @@ static void a_sequence_of_a_ragged_batch_gets_what_it_gets_alone(void **state)
             for (int b = 0; b < SEQUENCES; b++)
                 att_cache_free(alone[b]);
             att_cache_free(c);
-            drop_whole(w);
+            whole_free(w);
         }
 }
 
@@ -321,7 +321,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
         att_cache *c = cache_of(ctx, w->plan, SEQUENCES);
         complete(ctx, w, c, 3);
         att_cache_free(c);
-        drop_whole(w);
+        whole_free(w);
         att_close(ctx);
     }
 }
@@ -341,29 +341,30 @@ static void weights_and_the_description_are_those_of_the_call(void **state)
     append_step(ctx, c, &w->o.args, &all);
     append_step(ctx, c, &w->o.args, &last);
     const att_attention_args a = call_of(w, &last, c);
-    must(ctx, att_weights(w->plan, &w->o.args, 4, 1, 269, 9, expected));
-    must(ctx, att_weights(w->plan, &a, 4, 1, 0, 9, got));
+    check_ok(ctx, att_weights(w->plan, &w->o.args, 4, 1, 269, 9, expected));
+    check_ok(ctx, att_weights(w->plan, &a, 4, 1, 0, 9, got));
     assert_same_bits(expected, got, 9 * 278);
     att_plan_info info = {.size = sizeof info};
-    must(ctx, att_plan_describe(w->plan, &a, &info));
+    check_ok(ctx, att_plan_describe(w->plan, &a, &info));
     assert_string_equal(info.forward.kernel, "flash-forward");
     /* each query has its keys: 61, 330, 1 and 270 to 278 pairs of 2 heads, 2 (24 + 20) operations each */
     assert_true(info.forward.flops >= 2.0 * 2 * (24 + 20) * (61 + 330 + 1 + 9 * 274));
     att_plan_trim(w->plan);
     const long before = f.bytes;
     f.peak = before;
-    must(ctx, att_forward(w->plan, &a));
+    check_ok(ctx, att_forward(w->plan, &a));
     assert_true(f.peak - before >= (long)info.forward.workspace &&
                 f.peak - before <= (long)info.forward.workspace + 4096);
     free_call(w, &a);
     att_cache_free(c);
-    drop_whole(w);
+    whole_free(w);
     att_close(ctx);
 }
 
 /* ---- forks of a prefix */
 
-/* One sequence of `prefix` tokens becomes all of them, which go on raggedly, and from where they are cut off again. */
+/* One sequence of `prefix` tokens becomes all of them, which continue raggedly, and from where they are cut off again.
+ */
 static void forks_of_a_prefix_give_the_bits_of_the_full_pass(void **state)
 {
     (void)state;
@@ -377,13 +378,13 @@ static void forks_of_a_prefix_give_the_bits_of_the_full_pass(void **state)
             whole *w = make_whole(ctx, t);
             att_cache *c = cache_of(ctx, w->plan, 1);
             append_one(ctx, c, &w->o.args, 0, 0, t.prefix);
-            must(ctx, att_cache_select(c, SEQUENCES, from));
+            check_ok(ctx, att_cache_select(c, SEQUENCES, from));
             complete(ctx, w, c, (uint64_t)i);
             for (int b = 0; b < SEQUENCES; b += 2)
-                must(ctx, att_cache_truncate(c, b, t.prefix - b * t.prefix / 5));
+                check_ok(ctx, att_cache_truncate(c, b, t.prefix - b * t.prefix / 5));
             complete(ctx, w, c, (uint64_t)i + 7);
             att_cache_free(c);
-            drop_whole(w);
+            whole_free(w);
         }
 }
 
@@ -399,7 +400,7 @@ static void append_to(att_ctx *ctx, att_cache *c, const att_attention_args *from
         att_wrap(&y[i], x[i]->data, ATT_F32, ATT_DIMS(last - first, x[i]->dim[1], x[i]->dim[3]), NULL);
         y[i].stride[0] = 0;
     }
-    must(ctx, att_cache_append_ragged(c, offsets, &y[0], &y[1]));
+    check_ok(ctx, att_cache_append_ragged(c, offsets, &y[0], &y[1]));
 }
 
 static void forks_share_memory_until_tokens_are_added_to_them(void **state)
@@ -417,21 +418,21 @@ static void forks_share_memory_until_tokens_are_added_to_them(void **state)
     append(ctx, c, &o.args, 0, PREFIX);
     const long prefix = f.bytes - before;
     assert_true(prefix >= PAGES * (long)PAGE);
-    must(ctx, att_cache_select(c, FORKS, from));
+    check_ok(ctx, att_cache_select(c, FORKS, from));
     assert_true(f.bytes - before < prefix + PAGE); /* lists alone */
     append_to(ctx, c, &o.args, 3, 4);              /* the others share on; arenas double */
     assert_true(f.bytes - before <= 2 * (PAGES + 4) * (long)PAGE);
     append_to(ctx, c, &o.args, 30, 62);
     assert_true(f.bytes - before <= 2 * (PAGES + 33 + 4) * (long)PAGE); /* a page each, the other seven are shared */
     const long forked = f.bytes;
-    must(ctx, att_cache_truncate(c, ATT_ALL_SEQUENCES, PREFIX - 100));
+    check_ok(ctx, att_cache_truncate(c, ATT_ALL_SEQUENCES, PREFIX - 100));
     append_to(ctx, c, &o.args, 30, 62); /* to what is theirs already */
     assert_int_equal(f.bytes, forked);
     att_cache_free(c);
     att_plan_free(plan);
     att_close(ctx);
     assert_int_equal(f.live, 0);
-    drop(&o);
+    operands_free(&o);
 }
 
 /* ---- out of memory */
@@ -449,7 +450,7 @@ static void running_out_of_memory_leaves_all_sequences_unchanged(void **state)
         whole *w = make_whole(ctx, (setting){ATT_F16, ALIBI, 2, 2, longer, 150});
         att_cache *c = cache_of(ctx, w->plan, 1);
         append_one(ctx, c, &w->o.args, 0, 0, 150);
-        must(ctx, att_cache_select(c, SEQUENCES, from));
+        check_ok(ctx, att_cache_select(c, SEQUENCES, from));
         const att_tensor k = gather(&w->floats.args.k, &s), v = gather(&w->floats.args.v, &s);
         f.fail_at = f.calls + at;
         const att_status e = att_cache_append_ragged(c, s.offsets, &k, &v);
@@ -462,7 +463,7 @@ static void running_out_of_memory_leaves_all_sequences_unchanged(void **state)
         complete(ctx, w, c, 5);
         free(k.data), free(v.data);
         att_cache_free(c);
-        drop_whole(w);
+        whole_free(w);
         att_close(ctx);
         assert_int_equal(f.live, 0);
     }

@@ -30,12 +30,12 @@ static void close_setting(setting *t)
 {
     att_cache_free(t->cache);
     att_plan_free(t->plan);
-    drop(&t->o);
+    operands_free(&t->o);
 }
 
 static void check_refused(const setting *t, att_status e, att_status expected, const char *sentence)
 {
-    check_says(t->ctx, sentence);
+    check_message(t->ctx, sentence);
     assert_int_equal(e, expected);
     assert_int_equal(att_cache_length(t->cache, 0), 7);
     assert_int_equal(att_cache_length(t->cache, 1), 7);
@@ -134,7 +134,7 @@ static void ragged_queries_that_do_not_fit_a_cache_are_named(void **state)
     att_wrap(&a.out, t.o.out, ATT_F32, ATT_DIMS(2, 4, 6), NULL);
     check_refused(&t, att_forward(t.plan, &a), ATT_ERR_SHAPE, "args.n_sequences is 3, but args.cache has 2 sequences");
     a.n_sequences = 2;
-    must(t.ctx, att_forward(t.plan, &a));
+    check_ok(t.ctx, att_forward(t.plan, &a));
     a.q_lengths = offsets;
     check_refused(&t, att_forward(t.plan, &a), ATT_ERR_ARGUMENT, "args.q_lengths is given beside args.q_offsets");
     a.q_lengths = NULL;
@@ -159,13 +159,13 @@ static void another_type_than_the_caches_or_f32_is_named(void **state)
     att_tensor k = o.args.k;
     k.dtype = ATT_BF16;
     assert_int_equal(att_cache_append(c, ATT_ALL_SEQUENCES, &k, &o.args.v), ATT_ERR_DTYPE);
-    check_says(ctx, "k is bf16 but must be f16");
+    check_message(ctx, "k is bf16 but must be f16");
     assert_int_equal(att_cache_append(c, ATT_ALL_SEQUENCES, &o.args.k, &k), ATT_ERR_DTYPE);
-    check_says(ctx, "v is bf16 but must be f16");
+    check_message(ctx, "v is bf16 but must be f16");
     assert_int_equal(att_cache_length(c, 0), 4);
     att_cache_free(c);
     att_plan_free(plan);
-    drop(&o);
+    operands_free(&o);
     att_close(ctx);
 }
 
@@ -174,7 +174,7 @@ static void what_cannot_be_done_to_a_cache_is_named(void **state)
     (void)state;
     setting t = open_setting(check_open(NULL, 1));
     att_cache *none;
-    must(t.ctx, att_cache_truncate(t.cache, 1, 7));
+    check_ok(t.ctx, att_cache_truncate(t.cache, 1, 7));
     check_refused(&t, att_cache_truncate(t.cache, 1, 8), ATT_ERR_ARGUMENT, "length is 8, but sequence 1 has 7");
     check_refused(&t, att_cache_truncate(t.cache, -1, -1), ATT_ERR_ARGUMENT, "length is -1, but sequence 0 has 7");
     check_refused(&t, att_cache_truncate(t.cache, 2, 0), ATT_ERR_ARGUMENT, "sequence is 2, but the cache has 2");
@@ -253,7 +253,7 @@ static void a_cache_of_another_shape_is_named_with_both(void **state)
     att_ctx *other = check_open(NULL, 1);
     att_plan *plan = plan_of(other, &same);
     assert_int_equal(att_forward(plan, &t.args), ATT_ERR_ARGUMENT);
-    check_says(other, "args.cache was made in another context than the plan");
+    check_message(other, "args.cache was made in another context than the plan");
     att_plan_free(plan);
     att_close(other);
     att_ctx *ctx = t.ctx;
@@ -318,14 +318,14 @@ static void running_out_of_memory_leaves_a_cache_as_it_was(void **state)
             const att_attention_args a = with_cache(o.args, c);
             like.args.q = o.args.q;
             like.args.k_lengths = length;
-            must(ctx, att_forward(plan, &a));
-            must(ctx, att_forward(plan, &like.args));
+            check_ok(ctx, att_forward(plan, &a));
+            check_ok(ctx, att_forward(plan, &like.args));
             assert_same_bits(like.out, o.out, out_count(n));
         }
         if (c && !worked && length[0]) { /* and works again */
             const att_tensor k = sequence_of(slice(o.args.k, 2, 0, 300), 0),
                              v = sequence_of(slice(o.args.v, 2, 0, 300), 0);
-            must(ctx, att_cache_append(c, 0, &k, &v));
+            check_ok(ctx, att_cache_append(c, 0, &k, &v));
             assert_int_equal(att_cache_length(c, 0), length[0] + 300);
         }
         att_cache_free(c);
@@ -335,7 +335,7 @@ static void running_out_of_memory_leaves_a_cache_as_it_was(void **state)
     }
     assert_true(worked);
     assert_true(failures > 8);
-    drop(&o), drop(&like);
+    operands_free(&o), operands_free(&like);
 }
 
 int main(void)

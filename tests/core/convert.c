@@ -99,13 +99,13 @@ static void what_does_not_fit_is_refused(void **state)
     att_wrap(&a, x, ATT_F32, ATT_DIMS(2, 3), NULL);
     att_wrap(&b, x + 6, ATT_F32, ATT_DIMS(3, 2), NULL);
     assert_int_equal(att_tensor_convert(ctx, &a, &b), ATT_ERR_SHAPE);
-    check_says(NULL, "out is [3, 2] but x is [2, 3]");
+    check_message(NULL, "out is [3, 2] but x is [2, 3]");
     att_wrap(&b, x + 6, ATT_I32, ATT_DIMS(2, 3), NULL);
     assert_int_equal(att_tensor_convert(ctx, &a, &b), ATT_ERR_DTYPE);
-    check_says(NULL, "x is f32 and out is i32");
+    check_message(NULL, "x is f32 and out is i32");
     att_wrap(&b, x + 5, ATT_F16, ATT_DIMS(2, 3), NULL);
     assert_int_equal(att_tensor_convert(ctx, &a, &b), ATT_ERR_ARGUMENT);
-    check_says(NULL, "overlap");
+    check_message(NULL, "overlap");
     att_wrap(&b, x + 6, ATT_F32, ATT_DIMS(2, 3), (const int64_t[]){0, 1});
     assert_int_equal(att_tensor_convert(ctx, &a, &b), ATT_ERR_SHAPE);
     assert_int_equal(att_tensor_convert(ctx, &b, &a), ATT_OK); /* what is only read may repeat */

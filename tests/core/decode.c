@@ -65,7 +65,7 @@ static void check_shape(att_ctx *ctx, shape m, att_dtype dtype, unsigned stages)
         assert_same_rows(&o, first, n, out, lse);
         free(out), free(lse);
     }
-    drop(&o);
+    operands_free(&o);
 }
 
 static const int64_t lengths_of_keys[] = {1, 31, 33, 255, 256, 257, 1023, 1025, 2600, 4096};
@@ -107,7 +107,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     int64_t lengths[4];
     choose(CAUSAL | BOOLEAN | BIAS, &o, &s, lengths);
     check_threads(check_step(15), &s, &o.args, NULL);
-    drop(&o);
+    operands_free(&o);
 }
 
 /* A pool of the caller's that counts what it is given at once. */
@@ -135,7 +135,7 @@ static void the_keys_of_one_head_are_shared_out_to_all_threads(void **state)
         assert_true(threads == 1 || most >= threads);
         att_close(ctx);
     }
-    drop(&o);
+    operands_free(&o);
 }
 
 static void a_sequence_without_queries_gets_zeros(void **state)
@@ -156,7 +156,7 @@ static void a_sequence_without_queries_gets_zeros(void **state)
         assert_true(o.out[i] == 0);
     assert_true(isinf(o.lse[0]) && isinf(o.lse[1]));
     free(ids);
-    drop(&o);
+    operands_free(&o);
     att_close(ctx);
 }
 
@@ -174,7 +174,7 @@ static void no_queries_of_many_heads_write_nothing(void **state)
     assert_int_equal(att_plan_describe(plan, &o.args, &info), ATT_OK);
     assert_string_equal(info.forward.kernel, "flash-forward");
     att_plan_free(plan);
-    drop(&o);
+    operands_free(&o);
     att_close(ctx);
 }
 

@@ -1,7 +1,7 @@
 /* detect_anomaly: which operation produced the first number that is not finite, where, forward and backward. */
 #include "fixtures/tape.h"
 
-static att_tape *looking_tape(att_ctx *ctx)
+static att_tape *anomaly_tape(att_ctx *ctx)
 {
     att_tape *t;
     assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = true, .detect_anomaly = true), &t),
@@ -23,7 +23,7 @@ static void the_operation_that_made_the_first_is_named_with_its_scope(void **sta
     float x[6], bias[3] = {0, 0, 3e38f};
     float w[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     att_ctx *ctx = check_open(NULL, 2);
-    att_tape *t = looking_tape(ctx);
+    att_tape *t = anomaly_tape(ctx);
     att_param *p = param(ctx, w, ATT_F32, ATT_DIMS(3, 3)), *b = param(ctx, bias, ATT_F32, ATT_DIMS(3));
     att_scope outer = att_scope_begin(t, "model"), inner = att_scope_begin(t, "layer.1");
     att_var *y = att_linear(t, numbers(t, 2e38f, x), p, b, ATT_IDENTITY, NULL);
@@ -42,7 +42,7 @@ static void numbers_that_were_not_finite_before_are_told_from_those_that_were_ma
     (void)state;
     float x[6], w[9] = {1, 0, 0, 0, NAN, 0, 0, 0, 1};
     att_ctx *ctx = check_open(NULL, 1);
-    att_tape *t = looking_tape(ctx);
+    att_tape *t = anomaly_tape(ctx);
     att_param *p = param(ctx, w, ATT_F32, ATT_DIMS(3, 3));
     assert_error(t, att_linear(t, numbers(t, 1, x), p, NULL, ATT_IDENTITY, NULL), ATT_ERR_ARGUMENT,
                  "linear was given nan: number 4 of its parameter 0, [3, 3]");
@@ -70,7 +70,7 @@ static void a_backward_is_named_with_its_scope_and_leaves_gradients_as_they_were
     float x[3] = {1e-30f, 1e-30f, 1e-30f};
     att_ctx *ctx = check_open(NULL, 1);
     att_param *p = param(ctx, x, ATT_F32, ATT_DIMS(3));
-    att_tape *t = looking_tape(ctx);
+    att_tape *t = anomaly_tape(ctx);
     assert_int_equal(att_tape_backward(t, steep(t, att_parameter(t, p)), NULL), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "first: scale, backward, made inf of finite numbers: number 0 of the gradient "
                                         "of its input 0, [3]");
@@ -89,7 +89,7 @@ static void a_gradient_of_a_parameter_is_looked_at_too(void **state)
     (void)state;
     float x[6], w[3] = {0, 0, 0}, slope[2] = {1e20f, 1e20f};
     att_ctx *ctx = check_open(NULL, 1);
-    att_tape *t = looking_tape(ctx);
+    att_tape *t = anomaly_tape(ctx);
     att_param *p = param(ctx, w, ATT_F32, ATT_DIMS(1, 3));
     const att_tensor dy = view(slope, ATT_F32, ATT_DIMS(2, 1));
     att_var *y = att_linear(t, numbers(t, 1e20f, x), p, NULL, ATT_IDENTITY, NULL);
@@ -114,7 +114,7 @@ static void what_is_computed_again_is_looked_at_by_its_own_operations(void **sta
     (void)state;
     float x[6];
     att_ctx *ctx = check_open(NULL, 1);
-    att_tape *t = looking_tape(ctx);
+    att_tape *t = anomaly_tape(ctx);
     att_var *v = numbers(t, 1e15f, x);
     assert_error(t, att_recompute(t, squares, NULL, 0, &v, 1), ATT_ERR_ARGUMENT,
                  "inside: mul made inf of finite numbers: number 0 of its result, [2, 3]");
@@ -129,7 +129,7 @@ static void what_is_computed_again_is_looked_at_by_its_own_operations(void **sta
     v = numbers(t, 1e9f, x);
     y = att_recompute(t, squares, NULL, 0, &v, 1);
     assert_int_equal(att_tape_backward(t, y, &dy), ATT_ERR_ARGUMENT);
-    check_says(ctx, "inside: mul, backward, made inf of finite numbers: number 1 of the gradient of its input 0");
+    check_message(ctx, "inside: mul, backward, made inf of finite numbers: number 1 of the gradient of its input 0");
     att_tape_free(t);
     att_close(ctx);
 }

@@ -47,7 +47,7 @@ static att_status compute(fixture *f, att_ctx *ctx, results *r)
         memcpy(r->linear, z.data, sizeof r->linear);
     }
     att_tape_free(t);
-    drop(&g);
+    operands_free(&g);
     return s;
 }
 
@@ -148,7 +148,7 @@ static void a_child_computes_what_its_parent_does_and_closes(void **state)
     f.x = check_numbers(SIDE * SIDE, 1);
     f.w = param(f.ctx, f.x, ATT_F32, ATT_DIMS(SIDE, SIDE));
     f.o = make(n);
-    must(f.ctx, compute(&f, f.ctx, &f.expected));
+    check_ok(f.ctx, compute(&f, f.ctx, &f.expected));
     fork_often(&f, 20); /* its threads sleep, or wait to */
 
     pthread_t other;
@@ -161,11 +161,11 @@ static void a_child_computes_what_its_parent_does_and_closes(void **state)
         pthread_join(other, &wrong);
         assert_null(wrong);
     }
-    must(f.ctx, compute(&f, f.ctx, &after)); /* and the parent continues with its threads */
+    check_ok(f.ctx, compute(&f, f.ctx, &after)); /* and the parent continues with its threads */
     assert_memory_equal(&after, &f.expected, sizeof after);
     att_param_free(f.w);
     att_plan_free(f.plan);
-    drop(&f.o);
+    operands_free(&f.o);
     free(f.x);
     att_close(f.ctx);
 }

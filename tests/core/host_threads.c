@@ -30,7 +30,7 @@ static void matmul(fixture *f)
 {
     float *out = check_numbers((int64_t)SIDE * SIDE, 3);
     const att_tensor o = view(out, ATT_F32, ATT_DIMS(SIDE, SIDE));
-    must(f->ctx, att_tensor_matmul(f->ctx, &f->xs, &f->ys, true, &o));
+    check_ok(f->ctx, att_tensor_matmul(f->ctx, &f->xs, &f->ys, true, &o));
     free(out);
 }
 
@@ -38,22 +38,22 @@ static void softmax(fixture *f)
 {
     const att_tensor x = view(f->x, ATT_F32, ATT_DIMS(4 * SIDE, SIDE / 4)),
                      y = view(f->y, ATT_F32, ATT_DIMS(4 * SIDE, SIDE / 4));
-    must(f->ctx, att_tensor_softmax(f->ctx, &x, -1, &y));
+    check_ok(f->ctx, att_tensor_softmax(f->ctx, &x, -1, &y));
 }
 
-static void forward(fixture *f) { must(f->ctx, att_forward(f->plan, &f->many.args)); }
+static void forward(fixture *f) { check_ok(f->ctx, att_forward(f->plan, &f->many.args)); }
 
 static void backward(fixture *f)
 {
     operands g = make(f->many.n);
     att_attention_grads grads = {
         .size = sizeof grads, .dout = f->many.args.out, .dq = g.args.q, .dk = g.args.k, .dv = g.args.v};
-    must(f->ctx, att_forward(f->plan, &f->many.args));
-    must(f->ctx, att_backward(f->plan, &f->many.args, &grads));
-    drop(&g);
+    check_ok(f->ctx, att_forward(f->plan, &f->many.args));
+    check_ok(f->ctx, att_backward(f->plan, &f->many.args, &grads));
+    operands_free(&g);
 }
 
-static void decode(fixture *f) { must(f->ctx, att_forward(f->plan, &f->few.args)); }
+static void decode(fixture *f) { check_ok(f->ctx, att_forward(f->plan, &f->few.args)); }
 static void cache_append(fixture *f) { append(f->ctx, f->cache, &f->many.args, 0, KEYS); }
 
 static void linear(fixture *f) { read_floats(f->t, att_linear(f->t, att_input(f->t, &f->xs), f->w, NULL, 0, NULL)); }
@@ -62,15 +62,16 @@ static void linear(fixture *f) { read_floats(f->t, att_linear(f->t, att_input(f-
 static void argmax(fixture *f)
 {
     att_top_column best;
-    must(f->ctx, att_linear_argmax(f->t, input(f->t, f->x, ATT_DIMS(1, FEATURES)), f->vocabulary, NULL, NULL, &best));
+    check_ok(f->ctx,
+             att_linear_argmax(f->t, input(f->t, f->x, ATT_DIMS(1, FEATURES)), f->vocabulary, NULL, NULL, &best));
 }
 
 static void top(fixture *f)
 {
     att_top_column best[2];
     double sum;
-    must(f->ctx,
-         att_linear_topk(f->t, input(f->t, f->x, ATT_DIMS(1, FEATURES)), f->vocabulary, NULL, NULL, 2, best, &sum));
+    check_ok(f->ctx,
+             att_linear_topk(f->t, input(f->t, f->x, ATT_DIMS(1, FEATURES)), f->vocabulary, NULL, NULL, 2, best, &sum));
 }
 
 static const struct {
@@ -107,7 +108,7 @@ static void each_computation_asks_for_all_threads(void **state)
     }
     att_cache_free(f.cache);
     att_plan_free(f.plan);
-    drop(&f.many), drop(&f.few);
+    operands_free(&f.many), operands_free(&f.few);
     att_tape_free(f.t);
     att_param_free(f.w);
     att_param_free(f.vocabulary);

@@ -128,7 +128,7 @@ static void what_cannot_be_initialized_is_refused(void **state)
         att_init init = bad[i].init;
         init.size = sizeof init;
         assert_int_equal(att_initialize(ctx, bad[i].x, &init, 1, "w"), bad[i].status);
-        check_says(ctx, bad[i].words);
+        check_message(ctx, bad[i].words);
     }
     for (int i = 0; i < 12; i++)
         assert_true(x[i] == 0.0f);

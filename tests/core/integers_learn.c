@@ -257,7 +257,7 @@ static att_status verify_rank(fixture *f, int64_t n)
 static att_status add_frozen(fixture *f, const int64_t *rows, int64_t n)
 {
     att_optimizer *o;
-    must(f->ctx, att_optimizer_new(f->ctx, NULL, &o));
+    check_ok(f->ctx, att_optimizer_new(f->ctx, NULL, &o));
     const att_status s =
         att_optimizer_add(o, f->w, ATT_OPTIONS(att_param_options, .frozen_rows = rows, .n_frozen_rows = n));
     att_optimizer_free(o);

@@ -27,7 +27,7 @@ static step new_step(bool lstm, int64_t n)
     return s;
 }
 
-static void drop_step(step *s) { free(s->in), free(s->product), free(s->state); }
+static void step_free(step *s) { free(s->in), free(s->product), free(s->state); }
 
 /* Of unit i, with `leaf` of its inputs moved: the first gates by the input's part, then as many by the product, then
  * the state. cell: an LSTM's, NULL of a GRU. */
@@ -128,7 +128,7 @@ static void on_each_set(void (*check)(int isa, const step *s, check_fence *f))
             for (int lstm = 0; lstm < 2; lstm++) {
                 step s = new_step(lstm, sizes[i]);
                 check(isa, &s, &f);
-                drop_step(&s);
+                step_free(&s);
             }
     check_fence_free(&f);
 }

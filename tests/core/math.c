@@ -7,7 +7,7 @@ enum { SAMPLES = 200000 };
 /* The farthest from the answer, in ulp of a double. */
 static double farthest;
 
-static void look(const char *name, double x, double got, long double want, double most)
+static void compare(const char *name, double x, double got, long double want, double most)
 {
     int e;
     if (want > (long double)DBL_MAX && got > DBL_MAX)
@@ -29,18 +29,18 @@ static void functions_are_off_by_an_ulp_at_most(void **state)
     for (int i = 0; i < SAMPLES / check_step(10); i++) {
         const double x = draw(1, i), small = ldexp(x, -(i % 60));
         double s, c;
-        look("exp", 709 * x, att_f64_exp(709 * x), expl((long double)(709 * x)), 1);
-        look("exp", small, att_f64_exp(small), expl((long double)small), 1);
-        look("exp2", 1020 * x, att_f64_exp2(1020 * x), exp2l((long double)(1020 * x)), 1);
-        look("exp2", small, att_f64_exp2(small), exp2l((long double)small), 1);
+        compare("exp", 709 * x, att_f64_exp(709 * x), expl((long double)(709 * x)), 1);
+        compare("exp", small, att_f64_exp(small), expl((long double)small), 1);
+        compare("exp2", 1020 * x, att_f64_exp2(1020 * x), exp2l((long double)(1020 * x)), 1);
+        compare("exp2", small, att_f64_exp2(small), exp2l((long double)small), 1);
         const double positive = ldexp(1 + fabs(x), (int)(check_bits(2, (uint64_t)i) % 2000) - 1000),
                      near = 1 + small / 4;
-        look("log", positive, att_f64_log(positive), logl((long double)positive), 1);
-        look("log", near, att_f64_log(near), logl((long double)near), 1);
+        compare("log", positive, att_f64_log(positive), logl((long double)positive), 1);
+        compare("log", near, att_f64_log(near), logl((long double)near), 1);
         const double far = ldexp(x, i % 62);
         att_f64_sin_cos(far, &s, &c);
-        look("sin", far, s, sinl((long double)far), 1);
-        look("cos", far, c, cosl((long double)far), 1);
+        compare("sin", far, s, sinl((long double)far), 1);
+        compare("cos", far, c, cosl((long double)far), 1);
     }
     print_message("the farthest: %.3f ulp\n", farthest);
 }
@@ -53,8 +53,8 @@ static void powers_are_off_by_an_ulp_at_most(void **state)
     for (size_t b = 0; b < sizeof bases / sizeof *bases; b++)
         for (int q = 1; q <= 513; q += 8)
             for (int p = -512; p <= 512; p += 7)
-                look("power", bases[b], att_f64_power(bases[b], p, q),
-                     expl((long double)p * logl((long double)bases[b]) / (long double)q), 1);
+                compare("power", bases[b], att_f64_power(bases[b], p, q),
+                        expl((long double)p * logl((long double)bases[b]) / (long double)q), 1);
 }
 
 static void ends_are_those_of_the_functions(void **state)
@@ -71,7 +71,7 @@ static void ends_are_those_of_the_functions(void **state)
     assert_true(att_f64_log(1) == 0 && att_f64_log(0) == -INFINITY && att_f64_log(INFINITY) == INFINITY);
     assert_true(isnan(att_f64_log(-1)) && isnan(att_f64_log(NAN)) && isnan(att_f64_exp(NAN)) &&
                 isnan(att_f64_exp2(NAN)));
-    look("log", 0x1p-1074, att_f64_log(0x1p-1074), logl(0x1p-1074L), 1);
+    compare("log", 0x1p-1074, att_f64_log(0x1p-1074), logl(0x1p-1074L), 1);
     assert_true(att_f64_power(10000, 0, 64) == 1 && att_f64_power(0.9, 100000, 1) == 0);
     att_f64_sin_cos(0, &s, &c);
     assert_true(s == 0 && c == 1);

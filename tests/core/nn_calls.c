@@ -137,7 +137,7 @@ static void rotated_queries_of_a_source_need_positions(void **state)
     assert_null(att_nn_attention_apply(t, l, rows(x, 0, 1),
                                        ATT_OPTIONS(att_nn_attention_call, .cache = memory, .keep_cache = true)));
     assert_int_equal(att_var_value(t, NULL, &v), ATT_ERR_ARGUMENT);
-    check_says(ctx, "positions is NULL");
+    check_message(ctx, "positions is NULL");
     att_cache_free(memory);
 }
 
@@ -261,7 +261,7 @@ static void parameters_that_are_not_there_are_named(void **state)
     att_tensor v;
     att_var *y = att_nn_attention_apply(t, l, rows(x, 0, TOKENS), ATT_OPTIONS(att_nn_attention_call, .args = &args));
     assert_int_equal(att_var_value(t, y, &v), ATT_ERR_ARGUMENT);
-    check_says(ctx, "args.param is NULL");
+    check_message(ctx, "args.param is NULL");
 }
 
 static void values_that_no_enum_has_are_refused(void **state)
@@ -291,7 +291,7 @@ static void values_that_no_enum_has_are_refused(void **state)
         assert_int_equal(att_nn_params_new(ctx, NULL, &p), ATT_OK);
         assert_null(att_nn_encoder_layer_new(p, "l", bad[i].c));
         assert_int_equal(att_nn_params_status(p), ATT_ERR_ARGUMENT);
-        check_says(ctx, bad[i].words);
+        check_message(ctx, bad[i].words);
         att_nn_params_free(p);
     }
     assert_null(

@@ -92,7 +92,7 @@ static void the_first_error_stays_with_its_sentence(void **state)
         assert_null(att_nn_linear_new(p, "d", 1, 1, false)); /* another one */
         att_wrap(NULL, NULL, ATT_F32, 0, NULL, NULL);
         assert_int_equal(att_nn_params_status(p), bad[i].status);
-        check_says(ctx, bad[i].words);
+        check_message(ctx, bad[i].words);
         att_nn_params_free(p);
     }
 }
@@ -125,7 +125,7 @@ static void configurations_that_fit_nothing_are_refused(void **state)
         c.size = sizeof c;
         assert_null(att_nn_attention_new(p, bad[i].name, &c));
         assert_true(att_nn_params_status(p) != ATT_OK);
-        check_says(ctx, bad[i].words);
+        check_message(ctx, bad[i].words);
         att_nn_params_free(p);
     }
 }
@@ -140,7 +140,7 @@ static void a_name_that_is_requested_twice_is_one_parameter(void **state)
     assert_int_equal(att_nn_params_count(p), 1);
     assert_null(att_nn_linear_new(p, "words", 4, 5, false));
     assert_int_equal(att_nn_params_status(p), ATT_ERR_SHAPE);
-    check_says(ctx, "\"words.weight\" is [5, 3], but a second layer needs [5, 4]");
+    check_message(ctx, "\"words.weight\" is [5, 3], but a second layer needs [5, 4]");
     att_nn_params_free(p);
 }
 

@@ -8,7 +8,7 @@
 /* ---- parameters and their gradients */
 
 /* Adds g, numbers in p's shape, to p's gradient. */
-static void give(att_ctx *ctx, att_param *p, float *g)
+static void set_gradient(att_ctx *ctx, att_param *p, float *g)
 {
     const att_tensor *x = att_param_value(p);
     att_tape *t = recording_tape(ctx);
@@ -69,7 +69,7 @@ static void check_golden(att_ctx *ctx, const golden_case *g)
     add(ctx, o, p, NULL);
     for (uint64_t i = 0; i < STEPS; i++) {
         float *gradient = check_numbers(NUMBERS, 100 + i);
-        give(ctx, p, gradient);
+        set_gradient(ctx, p, gradient);
         const att_update u = {.size = sizeof u, .rate = g->rate, .clip = g->clip};
         assert_int_equal(att_optimizer_step(o, &u, NULL), ATT_OK);
         free(gradient);
@@ -125,13 +125,13 @@ static void close_setting(setting *s)
 }
 
 /* Gradients that follow from `seed`, times `scale`. */
-static void give_all(const setting *s, uint64_t seed, float scale)
+static void set_gradients(const setting *s, uint64_t seed, float scale)
 {
     for (int i = 0; i < PARAMS; i++) {
         float *g = check_numbers(count_of(i), seed * PARAMS + (uint64_t)i + 1000);
         for (int64_t j = 0; j < count_of(i); j++)
             g[j] *= scale;
-        give(s->ctx, s->p[i], g);
+        set_gradient(s->ctx, s->p[i], g);
         free(g);
     }
 }
@@ -153,7 +153,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     for (int i = 0; i < 4; i++) {
         s[i] = open_setting(check_open(NULL, threads[i]), &decaying, NULL);
         for (uint64_t t = 0; t < 3; t++) {
-            give_all(&s[i], t, 1);
+            set_gradients(&s[i], t, 1);
             const att_update u = {.size = sizeof u, .rate = 0.01, .clip = 1};
             assert_int_equal(att_optimizer_step(s[i].o, &u, &norm[i]), ATT_OK);
         }
@@ -174,10 +174,10 @@ static void gradients_accumulate_over_backwards(void **state)
     att_ctx *ctx = check_open(NULL, 2);
     setting once = open_setting(ctx, &decaying, NULL), twice = open_setting(ctx, &decaying, NULL);
     double norm[2];
-    give_all(&once, 5, 1);
+    set_gradients(&once, 5, 1);
     assert_int_equal(att_optimizer_step(once.o, ATT_OPTIONS(att_update, .rate = 0.01), &norm[0]), ATT_OK);
-    give_all(&twice, 5, 1);
-    give_all(&twice, 5, 1);
+    set_gradients(&twice, 5, 1);
+    set_gradients(&twice, 5, 1);
     assert_int_equal(att_optimizer_step(twice.o, ATT_OPTIONS(att_update, .rate = 0.01, .scale = 0.5), &norm[1]),
                      ATT_OK);
     assert_true(norm[0] == norm[1]);
@@ -202,7 +202,7 @@ static void clipping_is_by_the_norm_of_all_gradients(void **state)
         for (int i = 0; i < 2; i++) {
             if (!clip)
                 add(ctx, o, p[i], NULL);
-            give(ctx, p[i], g + i);
+            set_gradient(ctx, p[i], g + i);
         }
         memset(x, 0, sizeof x);
         const att_update u = {.size = sizeof u, .rate = 1, .clip = clip == 0 ? 0 : clip == 1 ? 7 : 3.5};
@@ -212,7 +212,7 @@ static void clipping_is_by_the_norm_of_all_gradients(void **state)
             assert_true(x[i] == -g[i] / (clip == 2 ? 2 : 1));
     }
     float huge[] = {3e30f, 4e30f, 0}; /* squares that no float has; 1e-5 of their length is clipped to */
-    give(ctx, p[1], huge);
+    set_gradient(ctx, p[1], huge);
     memset(x, 0, sizeof x);
     assert_int_equal(att_optimizer_step(o, ATT_OPTIONS(att_update, .rate = 1, .clip = 5e25), &norm), ATT_OK);
     check_near(norm / 5e30, 1, FLT_EPSILON, "norm");
@@ -231,14 +231,14 @@ static void what_is_not_finite_is_named_and_nothing_is_done(void **state)
     att_ctx *ctx = check_open(NULL, 2);
     setting s = open_setting(ctx, &decaying, NULL), before = open_setting(ctx, &decaying, NULL);
     for (int i = 0; i < 3; i++) {
-        give_all(&s, 1, 1);
+        set_gradients(&s, 1, 1);
         float *g = (float *)att_param_grad(s.p[1])->data + 1234, norm_before = *g;
         double norm = 0;
         *g = bad[i];
         assert_int_equal(att_optimizer_step(s.o, ATT_OPTIONS(att_update, .rate = 1, .clip = 1), &norm),
                          ATT_ERR_ARGUMENT);
-        check_says(ctx, "step: the gradient of parameter 1, [64, 33], has ");
-        check_says(ctx, " at 1234");
+        check_message(ctx, "step: the gradient of parameter 1, [64, 33], has ");
+        check_message(ctx, " at 1234");
         assert_false(isfinite(norm));
         same_numbers(&s, &before);
         assert_int_equal(*(int64_t *)att_optimizer_steps(s.o)->data, 0);
@@ -247,7 +247,7 @@ static void what_is_not_finite_is_named_and_nothing_is_done(void **state)
         for (int k = 0; k < PARAMS && i < 2; k++)
             att_param_zero_grad(s.p[k]);
     }
-    give_all(&before, 1, 1);
+    set_gradients(&before, 1, 1);
     step(ctx, s.o, 0.1);
     step(ctx, before.o, 0.1);
     same_numbers(&s, &before);
@@ -271,8 +271,8 @@ static void frozen_rows_stay_and_count_for_nothing(void **state)
     memcpy(before, s.x[0], (size_t)count_of(0) * sizeof *before);
     double norm[2];
     for (uint64_t t = 0; t < 3; t++) {
-        give_all(&s, t, 1);
-        give_all(&free_one, t, 1);
+        set_gradients(&s, t, 1);
+        set_gradients(&free_one, t, 1);
         for (int i = 0; i < 3; i++) { /* whatever is in there */
             ((float *)att_param_grad(s.p[0])->data)[rows[i] * f + i] = i ? 1e9f : NAN;
             memset((float *)att_param_grad(free_one.p[0])->data + rows[i] * f, 0, (size_t)f * sizeof(float));
@@ -310,9 +310,9 @@ static void frozen_parameters_stay_and_others_may_be_kept_from_decay(void **stat
         add(ctx, o, p[0], ATT_OPTIONS(att_param_options, .frozen = true));
         add(ctx, o, p[1], ATT_OPTIONS(att_param_options, .no_weight_decay = true));
         add(ctx, o, p[2], NULL);
-        give(ctx, p[0], one);
-        give(ctx, p[1], zero);
-        give(ctx, p[2], zero);
+        set_gradient(ctx, p[0], one);
+        set_gradient(ctx, p[1], zero);
+        set_gradient(ctx, p[2], zero);
         double norm;
         assert_int_equal(att_optimizer_step(o, ATT_OPTIONS(att_update, .rate = 0.5), &norm), ATT_OK);
         assert_true(norm == 0);
@@ -344,9 +344,9 @@ static void a_resumed_run_has_the_bits_of_one_that_was_not_interrupted(void **st
             .size = sizeof c, .method = (att_optimizer_method)method, .weight_decay = 0.1, .momentum = 0.9};
         setting whole = open_setting(ctx, &c, NULL), first = open_setting(ctx, &c, NULL);
         for (uint64_t t = 0; t < 6; t++) {
-            give_all(&whole, t, 1);
+            set_gradients(&whole, t, 1);
             step(ctx, whole.o, 0.01);
-            give_all(&first, t, 1);
+            set_gradients(&first, t, 1);
             step(ctx, first.o, 0.01);
             setting then = open_setting(ctx, &c, NULL); /* as from a file, after each step */
             memcpy(att_optimizer_steps(then.o)->data, att_optimizer_steps(first.o)->data, sizeof(int64_t));
@@ -380,7 +380,7 @@ static void what_was_packed_of_a_parameter_is_packed_again(void **state)
     add(ctx, o, p, NULL);
     att_tape *t = new_tape(ctx);
     assert_true(*read_floats(t, att_linear(t, input(t, in_, ATT_DIMS(1, 2)), p, NULL, ATT_IDENTITY, NULL)) == 21);
-    give(ctx, p, g);
+    set_gradient(ctx, p, g);
     step(ctx, o, 1);
     assert_true(*read_floats(t, att_linear(t, input(t, in_, ATT_DIMS(1, 2)), p, NULL, ATT_IDENTITY, NULL)) == 10);
     att_tape_free(t);
@@ -478,7 +478,7 @@ static void wrong_parameters_and_steps_are_named(void **state)
             "optimizer: parameter 1 is there already, as parameter 0");
     refused(ctx, att_optimizer_step(o, ATT_OPTIONS(att_update, .rate = 1), NULL), ATT_ERR_ARGUMENT,
             "step: none of 1 parameters has a gradient: att_tape_backward comes before");
-    give(ctx, p, x);
+    set_gradient(ctx, p, x);
     refused(ctx, att_optimizer_step(o, ATT_OPTIONS(att_update, .rate = -1), NULL), ATT_ERR_ARGUMENT,
             "step: rate is -1, not a rate");
     refused(ctx, att_optimizer_step(o, ATT_OPTIONS(att_update, .rate = 1, .scale = NAN), NULL), ATT_ERR_ARGUMENT,

@@ -293,7 +293,7 @@ static void wrong_options_are_named(void **state)
     REFUSED(SINUSOIDAL(input(t, x, ATT_DIMS(2, 2, 2)), .append = 0), ATT_ERR_SHAPE,
             "sinusoidal: x is [2, 2, 2], not [tokens, features]");
     REFUSED(SINUSOIDAL(input(t, x, ATT_DIMS(2, 4)), .append = -1), ATT_ERR_ARGUMENT,
-            "sinusoidal: append = -1 features cannot be behind those of x, [2, 4]");
+            "sinusoidal: append = -1 features cannot follow those of x, [2, 4]");
     REFUSED(SINUSOIDAL(input(t, x, ATT_DIMS(2, 4)), .base = -1), ATT_ERR_ARGUMENT,
             "sinusoidal: base is -1, not above 0");
     REFUSED(ROTARY(input(t, x, ATT_DIMS(2, 4)), .dims = 0), ATT_ERR_SHAPE,

@@ -117,7 +117,7 @@ static results run(att_ctx *ctx, const network *n, int way)
     return r;
 }
 
-static void drop(results *r)
+static void results_free(results *r)
 {
     for (int i = 0; i < PARAMS + 3; i++)
         free(r->x[i]);
@@ -141,7 +141,7 @@ static void bits_are_those_without_it_and_memory_is_less(void **state)
         same(&plain, &twice);
         /* Of 13 variables a layer one stays, and those of one layer at once. */
         assert_true(recomputed.memory < plain.memory / 2);
-        drop(&plain), drop(&recomputed), drop(&twice);
+        results_free(&plain), results_free(&recomputed), results_free(&twice);
         network_close(&n);
         att_close(ctx);
     }
@@ -197,7 +197,7 @@ static void a_failing_allocation_changes_no_gradient_and_leaks_nothing(void **st
         for (int i = 0; i < PARAMS; i++)
             for (size_t k = 0; k < once.bytes[i] / sizeof(float); k++) /* g + g is exact */
                 assert_true(((const float *)att_param_grad(n.p[i])->data)[k] == 2 * once.x[i][k]);
-        drop(&once);
+        results_free(&once);
         att_tape_free(t);
         network_close(&n);
         att_close(ctx);

@@ -239,7 +239,7 @@ static void a_failing_allocation_changes_no_gradient_and_leaks_nothing(void **st
             assert_int_equal(s, ATT_ERR_MEMORY);
             same_gradients(&n, &once);
             assert_int_equal(att_var_grad(t, y, &g), ATT_ERR_ARGUMENT);
-            check_says(ctx, "att_tape_backward has not run since the last reset");
+            check_message(ctx, "att_tape_backward has not run since the last reset");
             f.fail_at = 0;
             assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);
         }
@@ -348,7 +348,7 @@ static void wrong_calls_are_named(void **state)
     REFUSED(att_tape_backward(f->t, f->y, &dv), ATT_ERR_SHAPE, "backward: dv is [3, 2] but the variable is [2, 3]");
     dv = view(f->x, ATT_BF16, ATT_DIMS(2, 3));
     assert_int_equal(att_tape_backward(f->t, f->y, &dv), ATT_ERR_DTYPE);
-    check_says(f->ctx, "backward: dv");
+    check_message(f->ctx, "backward: dv");
     REFUSED(att_var_grad(f->t, f->in, &g), ATT_ERR_ARGUMENT,
             "grad: att_tape_backward has not run since the last reset");
     att_var *aside = att_retain_grad(f->t, att_add(f->t, f->y, f->y)); /* y does not depend on it */
@@ -494,7 +494,7 @@ static void logits_give_way_to_their_gradient(void **state)
         gone |= numbers[0] != first;
         if (s && numbers[0] != first) {
             assert_int_equal(att_tape_backward(t, loss, NULL), ATT_ERR_ARGUMENT);
-            check_says(ctx, "has written over the logits");
+            check_message(ctx, "has written over the logits");
             assert_null(att_param_grad(w)->data);
         }
         att_param_free(w);

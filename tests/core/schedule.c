@@ -138,7 +138,7 @@ static void wrong_averages_are_named(void **state)
     float x[COUNT] = {0}, y[COUNT + 1] = {0};
     att_tensor sets[] = {matrix(x, ATT_F32), matrix(x, ATT_F32)}, out = matrix(y, ATT_F32);
 #define REFUSED(n, status, words)                                                                                      \
-    (assert_int_equal(att_average(ctx, sets, n, &out), status), check_says(ctx, words), sets[1] = sets[0])
+    (assert_int_equal(att_average(ctx, sets, n, &out), status), check_message(ctx, words), sets[1] = sets[0])
     REFUSED(0, ATT_ERR_ARGUMENT, "average: n = 0");
     sets[1].dim[0]--;
     REFUSED(2, ATT_ERR_SHAPE, "average: x[1] is [36, 61] but out is [37, 61]");

@@ -41,7 +41,7 @@ static void keep_sentence(task *j, att_status s)
 /* Memory is not the stack's. */
 static float *some(int64_t count) { return check_numbers(count, 1); }
 
-static void give_params(const att_attention_spec *s, att_attention_args *a, float *x)
+static void set_params(const att_attention_spec *s, att_attention_args *a, float *x)
 {
     const int64_t d = s->head_dim;
     if (s->score == att_score_general)
@@ -71,7 +71,7 @@ static void attend(task *j, int64_t tq)
     a.k = view(x[1], j->dtype, ATT_DIMS(2, s->kv_heads, TK, d)),
     a.v = view(x[2], j->dtype, ATT_DIMS(2, s->kv_heads, TK, d));
     a.lse = view(x[4], ATT_F32, ATT_DIMS(2, h, tq));
-    give_params(s, &a, x[5]);
+    set_params(s, &a, x[5]);
     att_attention_grads g = {.size = sizeof g, .dout = a.out, .dq = a.q, .dk = a.k, .dv = a.v};
     g.dq.data = x[6], g.dk.data = x[7], g.dv.data = x[8];
     att_plan *plan = NULL;

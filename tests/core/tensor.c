@@ -47,11 +47,11 @@ static void impossible_views_are_refused(void **state)
     att_tensor t;
     const int64_t big = INT64_MAX / 4, dims[7] = {1, 1, 1, 1, 1, 1, 1};
     assert_int_equal(att_wrap(&t, x, ATT_F32, 7, dims, NULL), ATT_ERR_SHAPE);
-    check_says(NULL, "rank = 7");
+    check_message(NULL, "rank = 7");
     assert_null(t.data);
     assert_int_equal(att_wrap(&t, x, ATT_F32, -1, dims, NULL), ATT_ERR_SHAPE);
     assert_int_equal(att_wrap(&t, x, ATT_F32, ATT_DIMS(2, -3), NULL), ATT_ERR_SHAPE);
-    check_says(NULL, "dim[1] = -3");
+    check_message(NULL, "dim[1] = -3");
     assert_int_equal(att_wrap(&t, x, (att_dtype)17, ATT_DIMS(2), NULL), ATT_ERR_DTYPE);
     assert_int_equal(att_wrap(&t, x, ATT_F32, ATT_DIMS(big, 8), NULL), ATT_ERR_SHAPE);
     assert_int_equal(att_wrap(&t, x, ATT_F32, ATT_DIMS(0, big, 8), NULL), ATT_ERR_SHAPE);
@@ -81,31 +81,31 @@ static void checks_name_the_argument_and_both_values(void **state)
     att_wrap(&u, x, ATT_F32, ATT_DIMS(4, 5), NULL);
     assert_int_equal(att_check(NULL, "q", &t, ATT_F32, 2), ATT_OK);
     assert_int_equal(att_check(NULL, "q", &t, ATT_F16, 2), ATT_ERR_DTYPE);
-    check_says(NULL, "q is f32 but must be f16");
+    check_message(NULL, "q is f32 but must be f16");
     assert_int_equal(att_check(NULL, "q", &t, ATT_F32, 4), ATT_ERR_SHAPE);
-    check_says(NULL, "q [4, 6] has 2 dimensions but must have 4");
+    check_message(NULL, "q [4, 6] has 2 dimensions but must have 4");
     assert_int_equal(att_check(NULL, "q", NULL, ATT_F32, 4), ATT_ERR_ARGUMENT);
-    check_says(NULL, "q is NULL");
+    check_message(NULL, "q is NULL");
     assert_int_equal(att_check_dim(NULL, "k", &t, 1, "q.dim[1]", 6), ATT_OK);
     assert_int_equal(att_check_dim(NULL, "k", &t, 1, "q.dim[1]", 7), ATT_ERR_SHAPE);
-    check_says(NULL, "k.dim[1] = 6 but q.dim[1] = 7");
+    check_message(NULL, "k.dim[1] = 6 but q.dim[1] = 7");
     assert_int_equal(att_check_same_shape(NULL, "out", &t, "x", &u), ATT_ERR_SHAPE);
-    check_says(NULL, "out is [4, 6] but x is [4, 5]");
+    check_message(NULL, "out is [4, 6] but x is [4, 5]");
     att_wrap(&t, x, ATT_F32, ATT_DIMS(4, 6), (const int64_t[]){0, 1});
     assert_int_equal(att_check_output(NULL, "out", &t, ATT_F32, 2), ATT_ERR_SHAPE);
-    check_says(NULL, "out.stride[0] = 0");
+    check_message(NULL, "out.stride[0] = 0");
     att_wrap(&t, x, ATT_F32, ATT_DIMS(4, 6), (const int64_t[]){5, 1});
     assert_int_equal(att_check_output(NULL, "out", &t, ATT_F32, 2), ATT_ERR_SHAPE);
-    check_says(NULL,
-               "out is written, so its elements must not overlap: out.stride[0] = 5, but the smaller strides reach 5 "
-               "elements");
+    check_message(
+        NULL, "out is written, so its elements must not overlap: out.stride[0] = 5, but the smaller strides reach 5 "
+              "elements");
     att_wrap(&t, x, ATT_F32, ATT_DIMS(4, 6), (const int64_t[]){1, 4});
     assert_int_equal(att_check_output(NULL, "out", &t, ATT_F32, 2), ATT_OK);
     att_wrap(&t, NULL, ATT_F32, ATT_DIMS(4, 6), NULL);
     assert_int_equal(att_check(NULL, "q", &t, ATT_F32, 2), ATT_ERR_ARGUMENT);
-    check_says(NULL, "q [4, 6] has no memory");
+    check_message(NULL, "q [4, 6] has no memory");
     assert_int_equal(att_check(NULL, "q", &(att_tensor){0}, ATT_F32, 2), ATT_ERR_ARGUMENT);
-    check_says(NULL, "q is not set: it has no data and no dimensions");
+    check_message(NULL, "q is not set: it has no data and no dimensions");
 }
 
 static void overlap_is_seen_in_either_direction(void **state)
@@ -123,7 +123,7 @@ static void overlap_is_seen_in_either_direction(void **state)
     assert_true(att_overlap(&reversed, &back));
     assert_false(att_overlap(&front, &empty));
     assert_int_equal(att_check_apart(NULL, "out", &front, "q", &reversed), ATT_ERR_ARGUMENT);
-    check_says(NULL, "overlap");
+    check_message(NULL, "overlap");
 }
 
 int main(void)

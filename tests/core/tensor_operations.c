@@ -70,15 +70,15 @@ static void matmul_refuses_what_does_not_fit(void **state)
     att_wrap(&b, x + 6, ATT_F32, ATT_DIMS(4, 5), NULL);
     att_wrap(&out, x + 26, ATT_F32, ATT_DIMS(2, 5), NULL);
     assert_int_equal(att_tensor_matmul(ctx, &a, &b, false, &out), ATT_ERR_SHAPE);
-    check_says(NULL, "b.dim[0] = 4 but a.dim[1] = 3");
+    check_message(NULL, "b.dim[0] = 4 but a.dim[1] = 3");
     assert_int_equal(att_tensor_matmul(ctx, &a, &b, true, &out), ATT_ERR_SHAPE);
-    check_says(NULL, "b.dim[1] = 5 but a.dim[1] = 3");
+    check_message(NULL, "b.dim[1] = 5 but a.dim[1] = 3");
     att_wrap(&b, x + 6, ATT_F32, ATT_DIMS(3, 4), NULL);
     assert_int_equal(att_tensor_matmul(ctx, &a, &b, false, &out), ATT_ERR_SHAPE);
-    check_says(NULL, "out.dim[1] = 5 but b.dim[1] = 4");
+    check_message(NULL, "out.dim[1] = 5 but b.dim[1] = 4");
     att_wrap(&out, x, ATT_F32, ATT_DIMS(2, 4), NULL);
     assert_int_equal(att_tensor_matmul(ctx, &a, &b, false, &out), ATT_ERR_ARGUMENT);
-    check_says(NULL, "overlap");
+    check_message(NULL, "overlap");
     assert_int_equal(att_tensor_matmul(ctx, &a, NULL, false, &out), ATT_ERR_ARGUMENT);
     att_close(ctx);
 }
@@ -135,7 +135,7 @@ static void softmax_of_nothing_but_minus_infinity_is_zero(void **state)
     assert_int_equal(att_tensor_softmax(ctx, &x, 0, &y), ATT_OK);
     assert_true(py[0] == 0 && py[2] == 0 && py[4] == 0);
     assert_int_equal(att_tensor_softmax(ctx, &x, 2, &y), ATT_ERR_ARGUMENT);
-    check_says(NULL, "dim = 2 but x has 2 dimensions");
+    check_message(NULL, "dim = 2 but x has 2 dimensions");
     att_wrap(&y, px + 1, ATT_F32, ATT_DIMS(2, 2), NULL);
     assert_int_equal(att_tensor_softmax(ctx, &x, 0, &y), ATT_ERR_SHAPE);
     att_wrap(&y, px, ATT_F32, ATT_DIMS(3, 2), (const int64_t[]){1, 3}); /* x, but turned */

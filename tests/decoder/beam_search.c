@@ -436,7 +436,7 @@ static void a_model_that_fails_ends_the_search(void **state)
         m.fail_step = i % 2 ? i : 0;
         m.fail_select = i % 2 ? 0 : i / 2;
         assert_int_equal(run(ctx, &m, &how, 2, finished), ATT_ERR_IO);
-        check_says(ctx, "fails");
+        check_message(ctx, "fails");
         for (int k = 0; k < 4; k++)
             assert_null(finished[k].ids);
     }

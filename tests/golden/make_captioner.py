@@ -93,10 +93,10 @@ class Captioner:
                 y = F.conv2d(x, p[f"conv{s}{k}"], padding=1)
                 y = F.relu(F.batch_norm(y, None, None, p[f"gamma{s}{k}"], p[f"beta{s}{k}"], training=True))
                 x = x + y if k else F.max_pool2d(y, 2)
-        return x.flatten(2).transpose(1, 2)  # [images, places, features]
+        return x.flatten(2).transpose(1, 2)  # [images, locations, features]
 
     def recurrent(self, h, before):
-        """h [places, hidden]; before: the word before each -> logits, weights"""
+        """h [locations, hidden]; before: the word before each -> logits, weights"""
         p, context, logits, alphas = self.p, h.mean(0), [], []
         state = [torch.tanh(self.linear(f"bridge{k}", context)) for k in range(self.layers)]
         cell = [context] * self.layers

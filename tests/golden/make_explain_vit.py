@@ -45,11 +45,11 @@ def read_pixels():
 
 
 class Vit:
-    """The forward pass by the formulas, in one precision, with one of the source's slips."""
+    """The forward pass by the formulas, in one precision, with one of the source's errata."""
 
-    def __init__(self, dtype, slip=None):
+    def __init__(self, dtype, erratum=None):
         self.w = {name: value.to(dtype) for name, value in read_weights().items()}
-        self.slip = slip
+        self.erratum = erratum
         x = read_pixels().to(dtype)
         side = x.shape[1] // P
         self.side = side
@@ -77,24 +77,24 @@ class Vit:
     def layer(self, name, z):
         h = self.norm(name + "layernorm_before", z)
         q = self.linear(name + "attention.attention.query", h)
-        k = q if self.slip == "k = v = q" else self.linear(name + "attention.attention.key", h)
-        v = q if self.slip == "k = v = q" else self.linear(name + "attention.attention.value", h)
+        k = q if self.erratum == "k = v = q" else self.linear(name + "attention.attention.key", h)
+        v = q if self.erratum == "k = v = q" else self.linear(name + "attention.attention.value", h)
         q, k, v = (x.unflatten(1, (K, D_h)).transpose(0, 1) for x in (q, k, v))
         products = q @ k.mT
-        scores = products / (D if self.slip == "scale √D" else D_h) ** 0.5
+        scores = products / (D if self.erratum == "scale √D" else D_h) ** 0.5
         a = torch.softmax(scores, -1)
         sa = a @ v
         c = sa.transpose(0, 1).flatten(1)
-        y = z + (c if self.slip == "no W^O" else self.linear(name + "attention.output.dense", c))
+        y = z + (c if self.erratum == "no W^O" else self.linear(name + "attention.output.dense", c))
         self.layers.append(dict(h=h, q=q, k=k, v=v, products=products, scores=scores, a=a, sa=sa, y=y))
         inner = torch.nn.functional.gelu(self.linear(name + "intermediate.dense", self.norm(name + "layernorm_after", y)))
         return y + self.linear(name + "output.dense", inner)
 
 
 lines = []
-SLIPS = "right", "k = v = q", "scale √D", "no W^O"
-exact = {slip: Vit(torch.float64, slip) for slip in SLIPS}
-single = {slip: Vit(torch.float32, slip) for slip in SLIPS}
+ERRATA = "right", "k = v = q", "scale √D", "no W^O"
+exact = {erratum: Vit(torch.float64, erratum) for erratum in ERRATA}
+single = {erratum: Vit(torch.float32, erratum) for erratum in ERRATA}
 
 
 def rounded(x, error, digits):
@@ -103,9 +103,9 @@ def rounded(x, error, digits):
     return f"{0.0 if abs(x) < 0.5 * 10.0**-digits else x:.{digits}f}" + ("?" if error and from_tie <= error else "")
 
 
-def put(label, of, digits, scale=1, slip="right"):
+def put(label, of, digits, scale=1, erratum="right"):
     """A line of what `of` computes from a Vit. The error of f32 is bounded by four times that of PyTorch's and a rounding."""
-    x, y = (scale * torch.atleast_1d(of(vit[slip])).double() for vit in (exact, single))
+    x, y = (scale * torch.atleast_1d(of(vit[erratum])).double() for vit in (exact, single))
     error = 0 if torch.equal(x, y) else 4 * (x - y).abs().max().item() + 2.0**-23 * x.abs().max().item()
     lines.append(f"vit|{label} " + " ".join(rounded(value, error, digits) for value in x.tolist()))
 
@@ -158,21 +158,21 @@ for rank in range(min(BEST, len(config["id2label"]))):
     lines[-1] += " %"
 put_grid(lambda vit: vit.layers[-1]["a"][:, 0].mean(0), 1, 100)
 
-for name, slip in ("k = h W^k", "right"), ("k = h W^q", "k = v = q"):
-    layer = exact[slip].layers[0]
+for name, erratum in ("k = h W^k", "right"), ("k = h W^q", "k = v = q"):
+    layer = exact[erratum].layers[0]
     itself = int((layer["a"].argmax(-1) == torch.arange(N + 1)).sum())
     put(f"{name} max |S_ij - S_ji|", lambda vit: (vit.layers[0]["products"] - vit.layers[0]["products"].mT)[head].abs().max(),
-        2, slip=slip)
+        2, erratum=erratum)
     lines[-1] += f" to itself {itself} of {K * (N + 1)}"
-for width, slip in (D_h, "right"), (D, "scale √D"):
-    put(f"√{width}", lambda vit: entropy(vit.layers[0]["a"]).mean(1), 2, slip=slip)
+for width, erratum in (D_h, "right"), (D, "scale √D"):
+    put(f"√{width}", lambda vit: entropy(vit.layers[0]["a"]).mean(1), 2, erratum=erratum)
 for name, columns in (("z (N + 1) x D", D), ("q_i, k_i, v_i (N + 1) x D_h", D_h), ("A_i (N + 1) x (N + 1)", N + 1),
                       ("SA_i(z) = A_i v_i (N + 1) x D_h", D_h), ("[SA_1, ..., SA_K] (N + 1) x K D_h", K * D_h),
                       ("[SA_1, ..., SA_K] W^O (N + 1) x D", D)):
     lines.append(f"vit|{name} {N + 1} x {columns}")
-for slip in SLIPS:
-    best = answer(exact[slip])
-    put(f"{slip} {label(best)}", lambda vit: vit.probability[[best, answer(right)]], 1, 100, slip=slip)
+for erratum in ERRATA:
+    best = answer(exact[erratum])
+    put(f"{erratum} {label(best)}", lambda vit: vit.probability[[best, answer(right)]], 1, 100, erratum=erratum)
     *words, a, b = lines[-1].split(" ")
     lines[-1] = " ".join(words) + f" {a} % {b} %"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes similarity_steps.txt: the losses of ten steps in which the tiny BERT of make_tiny_bert.py learns how alike
-sentences are, by PyTorch in float64: mean pooling, cosines, squared errors, AdamW. Says how far PyTorch's own losses
+"""Writes similarity_steps.txt: the losses of ten steps in which the tiny BERT of make_tiny_bert.py learns sentence
+similarity, by PyTorch in float64: mean pooling, cosines, squared errors, AdamW. Says how far PyTorch's own losses
 in float32 are from these.
 
     python3 make_similarity_steps.py

@@ -109,7 +109,7 @@ static void standard_input_is_read_to_its_end(void **state)
     check_image(&image, "rgb.png");
     att_image_free(ctx, &image);
     assert_int_equal(att_image_open(ctx, "-", NULL, &image), ATT_ERR_FORMAT);
-    check_says(ctx, "standard input is empty");
+    check_message(ctx, "standard input is empty");
     dup2(before, STDIN_FILENO);
     close(before);
 }
@@ -351,23 +351,23 @@ static void wrong_arguments_are_named(void **state)
     att_image out, good = {1, 2, 3, pixels}, two = {1, 2, 2, pixels}, none = {1, 2, 3, NULL}, flat = {0, 2, 3, pixels};
     att_image_bytes png;
     assert_int_equal(att_image_resize(ctx, &two, 1, 1, ATT_FILTER_BICUBIC, &out), ATT_ERR_ARGUMENT);
-    check_says(ctx, "att_image_resize: the image has 2 channels, not 1 or 3");
+    check_message(ctx, "att_image_resize: the image has 2 channels, not 1 or 3");
     assert_int_equal(att_image_resize(ctx, &none, 1, 1, ATT_FILTER_BICUBIC, &out), ATT_ERR_ARGUMENT);
-    check_says(ctx, "2 x 1 pixels and no memory");
+    check_message(ctx, "2 x 1 pixels and no memory");
     assert_int_equal(att_image_resize(ctx, &good, 1, 0, ATT_FILTER_BICUBIC, &out), ATT_ERR_ARGUMENT);
-    check_says(ctx, "the result has 0 x 1 pixels");
+    check_message(ctx, "the result has 0 x 1 pixels");
     assert_int_equal(att_image_resize(ctx, &good, INT64_MAX, 2, ATT_FILTER_BICUBIC, &out), ATT_ERR_ARGUMENT);
     assert_int_equal(att_image_resize(ctx, &good, INT32_MAX, INT32_MAX, ATT_FILTER_NEAREST, &out), ATT_ERR_MEMORY);
-    check_says(ctx, "out of memory for an image of 2147483647 x 2147483647 pixels");
+    check_message(ctx, "out of memory for an image of 2147483647 x 2147483647 pixels");
     assert_int_equal(att_image_resize(ctx, &good, 1, 1, (att_image_filter)4, &out), ATT_ERR_ARGUMENT);
-    check_says(ctx, "filter is 4, which is none");
+    check_message(ctx, "filter is 4, which is none");
     assert_int_equal(att_image_convert(ctx, &good, 4, &out), ATT_ERR_ARGUMENT);
-    check_says(ctx, "channels is 4, not 1 or 3");
+    check_message(ctx, "channels is 4, not 1 or 3");
     assert_int_equal(att_image_encode_png(ctx, &flat, &png), ATT_ERR_ARGUMENT);
-    check_says(ctx, "att_image_encode_png: the image has 2 x 0 pixels");
+    check_message(ctx, "att_image_encode_png: the image has 2 x 0 pixels");
     assert_int_equal(att_image_decode(ctx, "a", pixels, 6, ATT_OPTIONS(att_image_options, .max_pixels = -1), &out),
                      ATT_ERR_ARGUMENT);
-    check_says(ctx, "max_pixels is -1");
+    check_message(ctx, "max_pixels is -1");
     att_image_free(ctx, NULL);
     att_image_bytes_free(ctx, NULL);
 }

@@ -51,11 +51,11 @@ static void after_each_failing_flush_the_sentence_says_which_file_is_there(void 
     const test_folder f = with_old_file();
     flushes_until_failure = 0; /* of the file */
     assert_int_equal(att_write_file(ctx, path_in(&f, "x"), "new", 3), ATT_ERR_IO);
-    check_says(ctx, "/x cannot be written: Input/output error");
+    check_message(ctx, "/x cannot be written: Input/output error");
     file_has(&f, "x", "old", 3);
     flushes_until_failure = 1; /* of the folder */
     assert_int_equal(att_write_file(ctx, path_in(&f, "x"), "new", 3), ATT_ERR_IO);
-    check_says(ctx, "/x is the new file, but may not be so after a power failure: Input/output error");
+    check_message(ctx, "/x is the new file, but may not be so after a power failure: Input/output error");
     file_has(&f, "x", "new", 3);
     flushes_until_failure = -1;
     assert_int_equal(files_in(&f), 1);
@@ -113,9 +113,9 @@ static void a_link_that_is_named_is_followed_and_one_in_a_folder_is_replaced(voi
     file_has(&f, "far/x", empty, sizeof empty - 1);
     assert_true(is_link(&f, "link") && is_link(&f, "again"));
     assert_int_equal(write_none(ctx, path_in(&f, "dangling")), ATT_ERR_IO);
-    check_says(ctx, "/dangling cannot be written: No such file");
+    check_message(ctx, "/dangling cannot be written: No such file");
     assert_int_equal(write_none(ctx, path_in(&f, "loop")), ATT_ERR_IO);
-    check_says(ctx, "/loop cannot be written: Too many levels of symbolic links");
+    check_message(ctx, "/loop cannot be written: Too many levels of symbolic links");
     assert_int_equal(access(path_in(&f, "none"), F_OK), -1);
     static const char *const links[] = {"again", "link", "dangling", "loop"};
     for (int i = 0; i < 4; i++) {
@@ -176,7 +176,7 @@ static void what_was_begun_may_fail_and_leaves_nothing(void **state)
     assert_int_equal(files_in(&f), 3);
     att_replace_fail(&b, ATT_ERR_FORMAT, "it is not wanted");
     assert_int_equal(att_replace_commit(&b), ATT_ERR_FORMAT);
-    check_says(ctx, "/x cannot be written: it is not wanted");
+    check_message(ctx, "/x cannot be written: it is not wanted");
     file_has(&f, "x", "old", 3);
     assert_int_equal(att_replace_commit(&a), ATT_OK);
     file_has(&f, "x", "first", 5);
@@ -261,7 +261,7 @@ static void names_may_have_as_many_bytes_as_the_file_system_allows(void **state)
     char name[257] = "";
     memset(name, 'n', 256);
     assert_int_equal(att_write_file(ctx, path_in(&f, name), "new", 3), ATT_ERR_IO);
-    check_says(ctx, "cannot be written: File name too long");
+    check_message(ctx, "cannot be written: File name too long");
     name[255] = 0;
     assert_int_equal(att_write_file(ctx, path_in(&f, name), "new", 3), ATT_OK);
     file_has(&f, name, "new", 3);

@@ -59,7 +59,7 @@ static void values_are_those_that_were_written(void **state)
     assert_true(x[0] == 1 && x[1] == -2 && x[2] == 3);
     assert_int_equal(att_gguf_error(g), ATT_OK);
     assert_int_equal(att_gguf_int(g, "a.text", 0, 9), 0);
-    check_says(ctx, "\"a.text\" is of type string, not a number");
+    check_message(ctx, "\"a.text\" is of type string, not a number");
     assert_int_equal(att_gguf_error(g), ATT_ERR_FORMAT);
     att_gguf_free(g);
 }
@@ -78,11 +78,11 @@ static void a_text_with_a_zero_byte_is_refused_only_where_it_is_read(void **stat
     assert_int_equal(att_gguf_error(g), ATT_OK);
     att_gguf_text(g, "a.text", NULL);
     assert_int_equal(att_gguf_error(g), ATT_ERR_FORMAT);
-    check_says(ctx, "zero.gguf: \"a.text\" has a zero byte (NUL)");
+    check_message(ctx, "zero.gguf: \"a.text\" has a zero byte (NUL)");
     att_gguf_free(g);
     key[1] = 0;
     assert_int_equal(att_gguf_from_memory(ctx, "zero.gguf", file, bytes, &g), ATT_ERR_FORMAT);
-    check_says(ctx, "a key before byte");
+    check_message(ctx, "a key before byte");
 }
 
 static void tensors_are_dequantized_as_in_the_reference(void **state)
@@ -115,7 +115,7 @@ static void open_damaged(const unsigned char *file, size_t bytes)
     static float x[1 << 16];
     att_gguf *g;
     if (att_gguf_from_memory(ctx, "damaged.gguf", file, bytes, &g)) {
-        check_says(ctx, "damaged.gguf");
+        check_message(ctx, "damaged.gguf");
         assert_null(g);
         return;
     }
@@ -157,20 +157,20 @@ static void what_is_wrong_is_said(void **state)
     const size_t n = read_golden(file);
     att_gguf *g;
     assert_int_equal(att_gguf_from_memory(ctx, "m.gguf", "PK\3\4abcd", 8, &g), ATT_ERR_FORMAT);
-    check_says(ctx, "m.gguf: is not a GGUF file");
+    check_message(ctx, "m.gguf: is not a GGUF file");
     file[4] = 9;
     assert_int_equal(att_gguf_from_memory(ctx, "m.gguf", file, n, &g), ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "version 9");
+    check_message(ctx, "version 9");
     file[4] = 3;
     unsigned char *name = memmem(file, n, "w.Q4_1", 6);
     assert_non_null(name);
     name[6 + 4 + 16] = 12; /* its type */
     assert_int_equal(att_gguf_from_memory(ctx, "m.gguf", file, n, &g), ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "tensor \"w.Q4_1\" has type Q4_K, which is not supported");
+    check_message(ctx, "tensor \"w.Q4_1\" has type Q4_K, which is not supported");
     name[6 + 4 + 16] = 3;
     name[5] = '0';
     assert_int_equal(att_gguf_from_memory(ctx, "m.gguf", file, n, &g), ATT_ERR_FORMAT);
-    check_says(ctx, "tensor \"w.Q4_0\" is there twice");
+    check_message(ctx, "tensor \"w.Q4_0\" is there twice");
 }
 
 static void every_failing_allocation_gives_an_error_and_leaks_nothing(void **state)

@@ -380,7 +380,7 @@ static void assert_refused(const fixture *f, att_status status, const char *mess
     const att_status s = att_gguf_write(ctx, f->folder.path, f->file, ATT_OPTIONS(att_gguf_options, .dtype = ATT_Q8_0));
     if (s != status)
         fail_msg("%s, not %s, of: %s; %s", att_status_name(s), att_status_name(status), message, att_error(ctx));
-    check_says(ctx, message);
+    check_message(ctx, message);
     DIR *d = opendir(f->folder.path);
     for (const struct dirent *e; d && (e = readdir(d));)
         assert_null(strstr(e->d_name, "out")); /* nothing of it is left */
@@ -409,7 +409,7 @@ static void other_models_are_refused(void **state)
                      ATT_ERR_ARGUMENT);
     write_file(f.folder.path, f.file, ATT_F32);
     assert_int_equal(att_gguf_write(ctx, f.file, f.file, NULL), ATT_ERR_ARGUMENT);
-    check_says(ctx, "out.gguf is the model itself; give another file");
+    check_message(ctx, "out.gguf is the model itself; give another file");
     end(&f);
 }
 
@@ -437,7 +437,7 @@ static void tokenizers_that_the_format_cannot_say_are_refused(void **state)
     assert_tokenizer_refused("\"special\": false", "\"lstrip\": true, \"special\": false",
                              "added token \"<tool>\" has \"lstrip\": true");
     assert_tokenizer_refused("\"type\": \"BPE\"", "\"type\": \"BPE\", \"unk_token\": \"e\"",
-                             "stands for bytes without a token, which a .gguf file cannot say; there are 245");
+                             "stands for bytes without a token, which a .gguf file cannot express; there are 245");
     assert_tokenizer_refused(
         "\"decoder\"",
         "\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": "

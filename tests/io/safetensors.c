@@ -179,9 +179,9 @@ static const struct {
     {A("\"F32\"", "[2]", "[0,8]"), 4, "lies at bytes [0, 8) but the file has 4"},
     {A("\"F32\"", "[2]", "[0,4]"), 4, "has 4 bytes but its shape needs 8"},
     {A("\"F32\"", "[1]", "[0,4]"), 5, "ends at byte 4 but the file has 5"},
-    {A("\"F32\"", "[1]", "[4,8]"), 8, "begins at byte 4, with a gap behind the end of \"(the header)\" at 0"},
+    {A("\"F32\"", "[1]", "[4,8]"), 8, "begins at byte 4, with a gap after the end of \"(the header)\" at 0"},
     {TWO("[0,8]", "[4,12]"), 12, "begins at byte 4, before the end of \"a\" at 8"},
-    {TWO("[0,8]", "[12,20]"), 20, "begins at byte 12, with a gap behind the end of \"a\" at 8"},
+    {TWO("[0,8]", "[12,20]"), 20, "begins at byte 12, with a gap after the end of \"a\" at 8"},
     {A("\"F4\"", "[3]", "[0,1]"), 1, "has numbers of less than a byte that do not fill whole bytes"},
     {A("\"F6_E2M3\"", "[2]", "[0,1]"), 1, "has numbers of less than a byte that do not fill whole bytes"},
     {A("\"F4\"", "[4]", "[0,4]"), 4, "has 4 bytes but its shape needs 2"},
@@ -196,7 +196,7 @@ static void expect(att_ctx *ctx, const void *bytes, size_t size, const char *sen
     if (att_safetensors_from_memory(ctx, "x", bytes, size, &file) != ATT_ERR_FORMAT)
         fail_msg("accepted, expected: %s", sentence);
     assert_null(file);
-    check_says(ctx, sentence);
+    check_message(ctx, sentence);
 }
 
 static void every_wrong_header_is_refused_with_a_sentence(void **state)
@@ -295,16 +295,16 @@ static void paths_that_cannot_be_mapped_are_named(void **state)
     assert_true(fd >= 0);
     close(fd);
     assert_int_equal(att_safetensors_open(ctx, empty, &file), ATT_ERR_FORMAT);
-    check_says(ctx, "is empty");
+    check_message(ctx, "is empty");
     unlink(empty);
     assert_int_equal(att_safetensors_open(ctx, empty, &file), ATT_ERR_IO);
-    check_says(ctx, empty);
-    check_says(ctx, "No such file");
+    check_message(ctx, empty);
+    check_message(ctx, "No such file");
     assert_int_equal(att_safetensors_open(ctx, "/tmp", &file), ATT_ERR_IO);
     assert_string_equal(att_error(ctx), "/tmp is not a file");
     assert_int_equal(mkfifo(empty, 0600), 0); /* opening does not wait for the writer of a pipe */
     assert_int_equal(att_safetensors_open(ctx, empty, &file), ATT_ERR_IO);
-    check_says(ctx, "is not a file");
+    check_message(ctx, "is not a file");
     unlink(empty);
     att_close(ctx);
 }
@@ -315,11 +315,11 @@ static void wrong_arguments_are_named(void **state)
     att_ctx *ctx = open_context();
     att_safetensors *file = (att_safetensors *)&file;
     assert_int_equal(att_safetensors_open(ctx, NULL, &file), ATT_ERR_ARGUMENT);
-    check_says(ctx, "path is NULL");
+    check_message(ctx, "path is NULL");
     assert_int_equal(att_safetensors_open(ctx, "x", NULL), ATT_ERR_ARGUMENT);
-    check_says(ctx, "out is NULL");
+    check_message(ctx, "out is NULL");
     assert_int_equal(att_safetensors_from_memory(ctx, "x", NULL, 8, &file), ATT_ERR_ARGUMENT);
-    check_says(ctx, "data is NULL");
+    check_message(ctx, "data is NULL");
     assert_null(file);
     att_close(ctx);
 }

@@ -194,7 +194,7 @@ static void what_cannot_be_written_is_refused_and_the_old_file_stays(void **stat
         o.size = sizeof o;
         if (att_safetensors_write(ctx, path_in(&f, "x"), 2, wrong[i].names, tensors, &o) != wrong[i].status)
             fail_msg("expected: %s; is: %s", wrong[i].sentence, att_error(ctx));
-        check_says(ctx, wrong[i].sentence);
+        check_message(ctx, wrong[i].sentence);
         old_file_is_left(&f);
     }
     folder_remove(&f);
@@ -219,8 +219,8 @@ static void places_that_cannot_be_written_are_named(void **state)
                  {long_name, "too long"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(att_safetensors_write(ctx, wrong[i].path, 1, s.names, s.tensors, NULL), ATT_ERR_IO);
-        check_says(ctx, wrong[i].sentence);
-        check_says(ctx, "cannot be written");
+        check_message(ctx, wrong[i].sentence);
+        check_message(ctx, "cannot be written");
         assert_int_equal(files_in(&f), 0);
     }
     folder_remove(&f);
@@ -241,7 +241,7 @@ static void a_full_disk_is_an_error_and_the_old_file_stays(void **state)
         const att_status status = write_set(ctx, &f, &s, NULL);
         limit_files(-1);
         assert_int_equal(status, ATT_ERR_IO);
-        check_says(ctx, "cannot be written: File too large");
+        check_message(ctx, "cannot be written: File too large");
         old_file_is_left(&f);
     }
     folder_remove(&f);

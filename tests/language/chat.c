@@ -235,7 +235,7 @@ static void a_token_across_the_border_of_a_message_is_none(void **state)
     remove_file("source.spm");
     assert_int_equal(att_tokenizer_open(ctx, "tests/golden/unigram.spm", &tokenizer), ATT_OK);
     assert_int_equal(att_chat_encode(t, tokenizer, &message, 1, false, &tokens), ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "cannot tell special tokens from text");
+    check_message(ctx, "cannot tell special tokens from text");
     att_tokenizer_free(tokenizer);
     att_chat_template_free(t);
 }
@@ -378,7 +378,7 @@ static void check_refused(const char *name, att_status want, const char *sentenc
     att_chat_template *t;
     assert_int_equal(att_chat_template_open(ctx, folder.path, name, &t), want);
     assert_null(t);
-    check_says(ctx, sentence);
+    check_message(ctx, sentence);
 }
 
 static void unknown_templates_are_refused(void **state)
@@ -451,18 +451,18 @@ static void conversations_that_a_template_has_no_form_for_are_refused(void **sta
         for (; n < 3 && cases[i].role[n]; n++)
             messages[n] = (att_chat_message){cases[i].role[n], "a", 1};
         assert_int_equal(att_chat_render(t, messages, n, true, &text), ATT_ERR_ARGUMENT);
-        check_says(ctx, cases[i].sentence);
+        check_message(ctx, cases[i].sentence);
         assert_null(text.text);
         att_chat_template_free(t);
     }
     att_chat_template *t = open_template("chatml");
     const att_chat_message empty = {"user", NULL, 0}, bad[] = {{"user", NULL, 1}, {NULL, "a", 1}};
     assert_int_equal(att_chat_render(t, &empty, 0, true, &text), ATT_ERR_ARGUMENT);
-    check_says(ctx, "n is 0; a conversation has at least one message");
+    check_message(ctx, "n is 0; a conversation has at least one message");
     assert_int_equal(att_chat_render(t, &bad[0], 1, true, &text), ATT_ERR_ARGUMENT);
-    check_says(ctx, "messages[0]: text is NULL");
+    check_message(ctx, "messages[0]: text is NULL");
     assert_int_equal(att_chat_render(t, &bad[1], 1, true, &text), ATT_ERR_ARGUMENT);
-    check_says(ctx, "messages[0]: role is NULL");
+    check_message(ctx, "messages[0]: role is NULL");
     assert_int_equal(att_chat_render(t, &empty, 1, true, &text), ATT_OK);
     att_chat_text_free(t, &text);
     att_chat_template_free(t);

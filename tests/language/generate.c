@@ -417,8 +417,8 @@ static void settings_that_are_not_supported_are_named(void **state)
         const test_folder folder = folder_with(wrong[i].settings);
         att_text_generator *with;
         assert_int_not_equal(att_text_generator_open(ctx, folder.path, NULL, &with), ATT_OK);
-        check_says(ctx, wrong[i].says);
-        check_says(ctx, "generation_config.json");
+        check_message(ctx, wrong[i].says);
+        check_message(ctx, "generation_config.json");
         assert_null(with);
         folder_remove(&folder);
     }
@@ -427,7 +427,7 @@ static void settings_that_are_not_supported_are_named(void **state)
                  "{\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 20}, \"merges\": []}}");
     att_text_generator *with;
     assert_int_equal(att_text_generator_open(ctx, folder.path, NULL, &with), ATT_ERR_FORMAT);
-    check_says(ctx, "the tokenizer has 21 tokens but the model 20");
+    check_message(ctx, "the tokenizer has 21 tokens but the model 20");
     folder_remove(&folder);
 }
 
@@ -437,7 +437,7 @@ static void assert_refused(const prompts *p, const att_generate_options *o, cons
 {
     att_generated out[4];
     assert_int_equal(att_generate(g, p->n, p->ids, p->offsets, o, out), ATT_ERR_ARGUMENT);
-    check_says(ctx, says);
+    check_message(ctx, says);
     if (p->n > 0 && p->n < 4)
         assert_null(out[0].tokens.ids);
 }
@@ -499,7 +499,7 @@ static void options_are_checked(void **state)
     att_generated_free(g, &out);
     att_language_state_truncate(s, 0, 0);
     assert_int_equal(att_generate(g, 1, p.ids, p.offsets, OPTIONS(.lookup = 2, .state = s), &out), ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "options.lookup is 2, but options.state is not of f32");
+    check_message(ctx, "options.lookup is 2, but options.state is not of f32");
     att_language_state_free(s);
 }
 

@@ -204,7 +204,7 @@ static void factors_become_the_setting_of_llama3(void **state)
     factors[2] *= 1.001F;
     f = begin(qwen3, &(tiny_gguf){.change = base, .changes = 1, .factors = factors});
     assert_int_equal(att_gguf_convert(ctx, f.file, f.out, NULL), ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "rope_freqs.weight are not those of Llama 3");
+    check_message(ctx, "rope_freqs.weight are not those of Llama 3");
     end(&f);
 }
 
@@ -213,7 +213,7 @@ static void factors_become_the_setting_of_llama3(void **state)
 static void assert_refused(const fixture *f, att_status status, const char *message)
 {
     assert_int_equal(att_gguf_convert(ctx, f->file, f->out, NULL), status);
-    check_says(ctx, message);
+    check_message(ctx, message);
 }
 
 static void a_folder_with_files_is_refused(void **state)
@@ -248,7 +248,7 @@ static void after_an_error_nothing_is_left(void **state)
                      ATT_ERR_ARGUMENT);
     assert_int_equal(att_gguf_convert(ctx, f.folder.path, f.out, NULL),
                      ATT_ERR_IO); /* its config.json has precedence */
-    check_says(ctx, "there is neither tokenizer.json nor vocab.txt");
+    check_message(ctx, "there is neither tokenizer.json nor vocab.txt");
     end(&f);
 }
 

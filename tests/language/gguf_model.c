@@ -86,8 +86,8 @@ static void a_folder_with_one_file_is_a_model(void **state)
     att_tokenizer_free(t);
     tiny_gguf_write(&f, "n.gguf", llama, NULL);
     assert_int_equal(att_language_model_open(ctx, f.path, NULL, &m), ATT_ERR_ARGUMENT);
-    check_says(ctx, "m.gguf");
-    check_says(ctx, "n.gguf");
+    check_message(ctx, "m.gguf");
+    check_message(ctx, "n.gguf");
     folder_remove(&f);
 }
 
@@ -242,7 +242,7 @@ static void settings_are_read_from_either(void **state)
     att_settings_close(&s);
     att_model_settings_read(&s, ctx, f.path, "modules.json", true);
     assert_int_equal(s.status, ATT_ERR_IO);
-    check_says(ctx, "there is no modules.json");
+    check_message(ctx, "there is no modules.json");
     att_settings_close(&s);
     folder_remove(&f);
 }
@@ -258,8 +258,8 @@ static void assert_refused(const tiny_gguf *how, att_status status, const char *
     if (s != status)
         fail_msg("status %d, not %d, of: %s", s, status, message);
     assert_null(m);
-    check_says(ctx, "m.gguf");
-    check_says(ctx, message);
+    check_message(ctx, "m.gguf");
+    check_message(ctx, message);
     folder_remove(&f);
 }
 
@@ -345,7 +345,7 @@ static void tensors_that_cannot_be_read_are_named(void **state)
     gguf_write(&file, &f, "m.gguf");
     assert_int_equal(att_gguf_open(ctx, in_folder(&f, "m.gguf"), &g), ATT_OK);
     assert_int_equal(att_gguf_weights_read(ctx, g, &w), ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "m.gguf: tensor \"blk.0.attn_q.bias\" of type Q8_0 could not be read");
+    check_message(ctx, "m.gguf: tensor \"blk.0.attn_q.bias\" of type Q8_0 could not be read");
     att_gguf_free(g);
     folder_remove(&f);
 }
@@ -357,7 +357,7 @@ static void more_tensors_than_fit_are_refused(void **state)
     static const _Alignas(8) unsigned char four[24 + 100] = "GGUF\3\0\0\0\4";
     att_gguf *g;
     assert_int_equal(att_gguf_from_memory(ctx, "four", four, sizeof four, &g), ATT_ERR_FORMAT);
-    check_says(ctx, "four: 4 tensors cannot be in a file of 124 bytes");
+    check_message(ctx, "four: 4 tensors cannot be in a file of 124 bytes");
 }
 
 static void assert_tokenizer_refused(const gguf_value *v, int n, att_status status, const char *message)
@@ -367,8 +367,8 @@ static void assert_tokenizer_refused(const gguf_value *v, int n, att_status stat
     tiny_gguf_write(&f, "m.gguf", llama, &(tiny_gguf){.change = v, .changes = n});
     assert_int_equal(att_tokenizer_open(ctx, in_folder(&f, "m.gguf"), &t), status);
     assert_null(t);
-    check_says(ctx, "m.gguf");
-    check_says(ctx, message);
+    check_message(ctx, "m.gguf");
+    check_message(ctx, message);
     folder_remove(&f);
 }
 

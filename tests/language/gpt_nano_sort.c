@@ -18,7 +18,7 @@ static json_t *read_json(const char *name)
     snprintf(path, sizeof path, "models/gpt-nano-sort/%s", name);
     const char *found = data_file(path);
     if (!found) {
-        print_message("skipped: ../shared/data/%s is not there\n", path);
+        print_message("skipped: ../shared/data/%s does not exist\n", path);
         skip();
     }
     json_error_t error;

@@ -150,7 +150,7 @@ static void values_that_make_no_sense_are_refused(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         att_sampling s = wrong[i].s;
         assert_int_equal(att_sampling_complete(ctx, "a test", &s), ATT_ERR_ARGUMENT);
-        check_says(ctx, wrong[i].says);
+        check_message(ctx, wrong[i].says);
     }
 }
 

@@ -128,7 +128,7 @@ static void greedy_tokens_are_those_of_llama2c(void **state)
         snprintf(text, sizeof text, "models/stories260K/%s", file[i]);
         const char *found = data_file(text);
         if (!found) {
-            print_message("skipped: ../shared/data/%s is not there\n", text);
+            print_message("skipped: ../shared/data/%s does not exist\n", text);
             skip();
         }
         snprintf(path[i], sizeof path[i], "%s", found);

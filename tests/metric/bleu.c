@@ -280,7 +280,7 @@ static void differences_are_of_the_same_sentences(void **state)
     assert_true(0 < bleu.low && bleu.low < bleu.mean && bleu.high - bleu.low < (a[0].high - a[0].low) / 2);
     assert_true(chrf.low == 0 && chrf.high == 0);
     assert_int_equal(att_bleu_differences(ctx, c, worse, 0, NULL, &bleu, &chrf), ATT_ERR_ARGUMENT);
-    check_says(ctx, "att_bleu_differences: n is 0");
+    check_message(ctx, "att_bleu_differences: n is 0");
 }
 
 static void a_single_sentence_has_no_interval(void **state)
@@ -306,20 +306,20 @@ static void wrong_arguments_are_named(void **state)
     att_bleu_counts c = {.tokens = 7};
     att_interval i;
     assert_int_equal(att_bleu_count(ctx, (att_bleu_tokenizer)3, "", 0, NULL, NULL, 0, &c), ATT_ERR_ARGUMENT);
-    check_says(ctx, "tokenizer is 3, but must be 0 to 2");
+    check_message(ctx, "tokenizer is 3, but must be 0 to 2");
     assert_int_equal(att_bleu_count(ctx, ATT_BLEU_13A, "", 0, NULL, NULL, -1, &c), ATT_ERR_ARGUMENT);
-    check_says(ctx, "n is -1");
+    check_message(ctx, "n is -1");
     assert_int_equal(att_bleu_count(ctx, ATT_BLEU_13A, NULL, 1, NULL, NULL, 0, &c), ATT_ERR_ARGUMENT);
-    check_says(ctx, "text is NULL, but bytes is 1");
+    check_message(ctx, "text is NULL, but bytes is 1");
     assert_int_equal(att_bleu_count(ctx, ATT_BLEU_13A, "", (size_t)INT32_MAX + 1, NULL, NULL, 0, &c),
                      ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "2147483648 bytes, the most is 2147483647");
+    check_message(ctx, "2147483648 bytes, the most is 2147483647");
     assert_true(c.tokens == 7);
     assert_int_equal(att_bleu_intervals(ctx, &c, 0, NULL, &i, &i), ATT_ERR_ARGUMENT);
-    check_says(ctx, "n is 0");
+    check_message(ctx, "n is 0");
     assert_int_equal(att_bleu_intervals(ctx, &c, 1, ATT_OPTIONS(att_bleu_resampling, .resamples = -1), &i, &i),
                      ATT_ERR_ARGUMENT);
-    check_says(ctx, "resamples is -1");
+    check_message(ctx, "resamples is -1");
 }
 
 static void a_failed_allocation_leaves_nothing(void **state)

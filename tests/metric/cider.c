@@ -115,18 +115,18 @@ static void wrong_arguments_are_named(void **state)
     double score = 7;
     att_interval i;
     assert_int_equal(att_cider(ctx, text, 0, text, (const int64_t[]){0}, &score, NULL), ATT_ERR_ARGUMENT);
-    check_says(ctx, "att_cider: n is 0, but must be 1 to 2147483647");
+    check_message(ctx, "att_cider: n is 0, but must be 1 to 2147483647");
     assert_int_equal(att_cider(ctx, text, 1, text, (const int64_t[]){1, 2}, &score, NULL), ATT_ERR_ARGUMENT);
-    check_says(ctx, "offsets[0] is 1");
+    check_message(ctx, "offsets[0] is 1");
     assert_int_equal(att_cider(ctx, text, 2, text, (const int64_t[]){0, 2, 2}, &score, NULL), ATT_ERR_ARGUMENT);
-    check_says(ctx, "offsets[1] is 2 and offsets[2] is 2, but each text needs a reference");
+    check_message(ctx, "offsets[1] is 2 and offsets[2] is 2, but each text needs a reference");
     assert_int_equal(att_cider(ctx, missing, 2, text, (const int64_t[]){0, 1, 2}, &score, NULL), ATT_ERR_ARGUMENT);
-    check_says(ctx, "att_cider: texts[1] is NULL");
+    check_message(ctx, "att_cider: texts[1] is NULL");
     assert_int_equal(att_cider(ctx, text, 1, missing, (const int64_t[]){0, 2}, &score, NULL), ATT_ERR_ARGUMENT);
-    check_says(ctx, "att_cider: references[1] is NULL");
+    check_message(ctx, "att_cider: references[1] is NULL");
     assert_true(score == 7);
     assert_int_equal(att_mean_interval(ctx, &score, 0, NULL, &i), ATT_ERR_ARGUMENT);
-    check_says(ctx, "att_mean_interval: n is 0");
+    check_message(ctx, "att_mean_interval: n is 0");
 }
 
 static void a_failed_allocation_leaves_nothing(void **state)

@@ -117,7 +117,7 @@ static void what_cannot_be_read_is_an_error(void **state)
     char path[100], command[100], config[400];
     snprintf(path, sizeof path, "%s/none", f.path);
     identify(path, ATT_ERR_IO);
-    check_says(ctx, "none: No such file or directory");
+    check_message(ctx, "none: No such file or directory");
     assert_int_equal(identify(f.path, ATT_OK).subject, ATT_SUBJECT_NONE); /* empty */
     folder_write(&f, "text.txt", "a b");
     snprintf(path, sizeof path, "%s/text.txt", f.path);
@@ -125,14 +125,14 @@ static void what_cannot_be_read_is_an_error(void **state)
 
     folder_write(&f, "config.json", "{\"model_type\": \"vit\"");
     assert_int_equal(identify(f.path, ATT_ERR_FORMAT).subject, ATT_SUBJECT_NONE);
-    check_says(ctx, "config.json: line 1, column 20");
+    check_message(ctx, "config.json: line 1, column 20");
     folder_write(&f, "config.json", "[\"vit\"]");
     identify(f.path, ATT_ERR_FORMAT);
-    check_says(ctx, "config.json: is not a JSON object");
+    check_message(ctx, "config.json: is not a JSON object");
     folder_write(&f, "config.json", "{}");
     folder_write(&f, "adapter_config.json", "{\"base_model_name_or_path\": \"org/base-7b\"}");
     identify(f.path, ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "is an adapter of org/base-7b, no model by itself");
+    check_message(ctx, "is an adapter of org/base-7b, no model by itself");
     tiny_delete(&f, "adapter_config.json");
     snprintf(config, sizeof config, "{\"model_type\": \"%0200d\", \"architectures\": [\"%0150d\"]}", 0, 0);
     folder_write(&f, "config.json", config);
@@ -157,7 +157,7 @@ static void damaged_gguf_files_are_of_language_models(void **state)
     assert_null(m);
     folder_write(&f, "n.gguf", "GGUF");
     assert_int_equal(identify(f.path, ATT_ERR_ARGUMENT).subject, ATT_SUBJECT_LANGUAGE);
-    check_says(ctx, "has several .gguf files");
+    check_message(ctx, "has several .gguf files");
     folder_remove(&f);
 }
 
@@ -228,17 +228,17 @@ static void what_cannot_be_opened_is_an_error(void **state)
     att_any_model *m;
     assert_int_equal(att_any_model_open(ctx, f.path, ATT_SUBJECT_NONE, NULL, &m), ATT_ERR_UNSUPPORTED);
     assert_null(m);
-    check_says(ctx, "its files do not tell what kind of model it is");
+    check_message(ctx, "its files do not tell what kind of model it is");
     folder_write(&f, "config.json", "{\"model_type\": \"vit\"");
     assert_int_equal(att_any_model_open(ctx, f.path, ATT_SUBJECT_NONE, NULL, &m), ATT_ERR_FORMAT);
-    check_says(ctx, "config.json: line 1, column 20");
+    check_message(ctx, "config.json: line 1, column 20");
     folder_write(&f, "config.json", "{\"model_type\": \"vit\"}");
     assert_int_equal(att_any_model_open(ctx, f.path, ATT_SUBJECT_NONE, NULL, &m), ATT_ERR_IO);
-    check_says(ctx, "model.safetensors");
+    check_message(ctx, "model.safetensors");
     assert_int_equal(att_any_model_open(ctx, f.path, ATT_SUBJECT_CAPTION, NULL, &m), ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "\"model_type\" is \"vit\", which is not supported; \"attend-captioner\" is");
+    check_message(ctx, "\"model_type\" is \"vit\", which is not supported; \"attend-captioner\" is");
     assert_int_equal(att_any_model_open(ctx, f.path, (att_subject)77, NULL, &m), ATT_ERR_ARGUMENT);
-    check_says(ctx, "subject is 77, no att_subject");
+    check_message(ctx, "subject is 77, no att_subject");
     folder_remove(&f);
 }
 

@@ -389,7 +389,7 @@ static void another_architecture_is_named_with_and_without_modules(void **state)
         tiny_write_config(&f, "model_type", value);
         tiny_delete(&f, "vocab.txt"); /* which such a model has not */
         assert_int_equal(att_sentence_open(ctx, f.path, NULL, &m), ATT_ERR_UNSUPPORTED);
-        check_says(ctx, words);
+        check_message(ctx, words);
         folder_remove(&f);
     }
 }
@@ -483,7 +483,7 @@ static void another_kind_of_problem_is_named(void **state)
         snprintf(words, sizeof words, "\"problem_type\" is \"%s\", which is not supported", wrong[i].type);
         const test_folder f = tiny_classifier(wrong[i].labels, settings);
         assert_int_equal(att_vit_open(ctx, f.path, NULL, &m), ATT_ERR_UNSUPPORTED);
-        check_says(ctx, words);
+        check_message(ctx, words);
         folder_remove(&f);
     }
 }

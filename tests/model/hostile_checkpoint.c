@@ -189,9 +189,9 @@ static void what_no_training_has_saved_is_refused(void **state)
         if (!x->says && !t)
             fail_msg("change %zu: %s", i, att_error(ctx));
         if (x->says)
-            check_says(ctx, x->says);
+            check_message(ctx, x->says);
         if (x->says)
-            check_says(ctx, "other/checkpoint-0000000002.safetensors: ");
+            check_message(ctx, "other/checkpoint-0000000002.safetensors: ");
         else
             take_steps(t, 1);
         att_training_free(t);
@@ -208,15 +208,15 @@ static void a_renamed_checkpoint_or_one_that_is_a_link_is_refused(void **state)
     const char *from = path_in(&model, "one/checkpoint-0000000002.safetensors");
     assert_int_equal(rename(from, path_in(&model, "one/checkpoint-0000000009.safetensors")), 0);
     assert_null(open_training(ctx, "one", true));
-    check_says(ctx, "checkpoint-0000000009.safetensors: \"step\" is 2, not that of the file's name");
+    check_message(ctx, "checkpoint-0000000009.safetensors: \"step\" is 2, not that of the file's name");
     assert_int_equal(rename(path_in(&model, "one/checkpoint-0000000009.safetensors"), path_in(&model, "far")), 0);
     assert_int_equal(symlink("../far", path_in(&model, "one/checkpoint-0000000002.safetensors")), 0);
     assert_null(open_training(ctx, "one", true));
-    check_says(ctx, "checkpoint-0000000002.safetensors: is not a file but a symbolic link");
+    check_message(ctx, "checkpoint-0000000002.safetensors: is not a file but a symbolic link");
     assert_int_equal(unlink(path_in(&model, "one/checkpoint-0000000002.safetensors")), 0);
     assert_int_equal(mkfifo(path_in(&model, "one/checkpoint-0000000002.safetensors"), 0666), 0);
     assert_null(open_training(ctx, "one", true));
-    check_says(ctx, "checkpoint-0000000002.safetensors: is not a file but something else");
+    check_message(ctx, "checkpoint-0000000002.safetensors: is not a file but something else");
     att_close(ctx);
 }
 
@@ -259,11 +259,11 @@ static void numbers_that_are_not_finite_are_not_saved_and_the_checkpoint_before_
         ((float *)att_optimizer_moment(t->optimizer, 0, 1)->data)[0] = bad[i];
         take_steps(t, 1);
         assert_int_equal(att_training_save(t), ATT_ERR_ARGUMENT);
-        check_says(ctx, ": step 2 is not saved: \"");
+        check_message(ctx, ": step 2 is not saved: \"");
         assert_int_equal(att_training_pause(t), ATT_ERR_ARGUMENT);
         if (i != 1) { /* where the mean of squares is infinite, the weight stays */
             assert_int_equal(att_training_write(t, 0, ATT_F32), ATT_ERR_ARGUMENT);
-            check_says(ctx, ": the model of step 2 is not written: \"");
+            check_message(ctx, ": the model of step 2 is not written: \"");
             assert_int_equal(att_training_keep_best(t, 1, ATT_F32), ATT_ERR_ARGUMENT);
             assert_int_equal(access(path_in(&model, "nan0/model.safetensors"), F_OK), -1);
         }

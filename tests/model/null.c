@@ -116,7 +116,7 @@ static outcome call(const struct function *f, void **argument)
     assert_true(child >= 0);
     if (child == 0) {
         alarm(60);
-        signal(SIGSEGV, SIG_DFL); /* cmocka would go on to the next test */
+        signal(SIGSEGV, SIG_DFL); /* cmocka would continue with the next test */
         if (chdir(folder.path) == 0)
             run(f, argument);
         _exit(0);

@@ -73,8 +73,8 @@ static void assert_refused(const test_folder *f, att_status status, const char *
     att_language_model *m;
     assert_int_equal(att_language_model_open(ctx, f->path, NULL, &m), status);
     assert_null(m);
-    check_says(ctx, file);
-    check_says(ctx, message);
+    check_message(ctx, file);
+    check_message(ctx, message);
 }
 
 /* Writes the index with the first `what` replaced. */

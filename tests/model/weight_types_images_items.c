@@ -275,7 +275,7 @@ static void recurrent_decoders_have_no_quantized_weights(void **state)
         const test_folder folder = folder_new();
         models[k].write(folder.path);
         assert_int_equal(run(k, folder.path, ATT_WEIGHTS_INT8, &r), ATT_ERR_UNSUPPORTED);
-        check_says(ctx, "recurrent layers have no products of int8 or int4 weights, expected f32, f16 or bf16");
+        check_message(ctx, "recurrent layers have no products of int8 or int4 weights, expected f32, f16 or bf16");
         assert_int_equal(run(k, folder.path, ATT_WEIGHTS_INT4, &r), ATT_ERR_UNSUPPORTED);
         folder_remove(&folder);
     }
@@ -289,7 +289,7 @@ static void another_number_is_no_type(void **state)
         const test_folder folder = folder_new();
         models[k].write(folder.path);
         assert_int_equal(run(k, folder.path, (att_weight_type)9, &r), ATT_ERR_ARGUMENT);
-        check_says(ctx, "weights is 9, no att_weight_type");
+        check_message(ctx, "weights is 9, no att_weight_type");
         folder_remove(&folder);
     }
 }

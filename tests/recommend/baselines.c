@@ -176,7 +176,7 @@ static void assert_refused(const att_holdout *h, att_baseline_kind kind, const a
     att_baseline *b;
     if (!att_baseline_new(h, kind, options, &b) || b)
         fail_msg("accepted, instead of: %s", says);
-    check_says(ctx, says);
+    check_message(ctx, says);
 }
 
 #define REFUSED(kind, says, ...) assert_refused(h, kind, ATT_OPTIONS(att_baseline_options, __VA_ARGS__), says)
@@ -201,9 +201,9 @@ static void what_does_not_fit_is_refused(void **state)
     float scores[4];
     const int64_t offsets[] = {0, 1}, descending[] = {0, -1}, later[] = {1, 1};
     assert_int_equal(s.score(s.user, (const int32_t[]){0}, offsets, 1, 4, scores), ATT_ERR_ARGUMENT);
-    check_says(ctx, "scores of 4 items, but the baseline's log has 3");
+    check_message(ctx, "scores of 4 items, but the baseline's log has 3");
     assert_int_equal(s.score(s.user, (const int32_t[]){3}, offsets, 1, 3, scores), ATT_ERR_ARGUMENT);
-    check_says(ctx, "items[0] is 3, but the log has items 0 to 2");
+    check_message(ctx, "items[0] is 3, but the log has items 0 to 2");
     assert_int_equal(s.score(s.user, (const int32_t[]){0}, descending, 1, 3, scores), ATT_ERR_ARGUMENT);
     assert_int_equal(s.score(s.user, (const int32_t[]){0}, later, 1, 3, scores), ATT_ERR_ARGUMENT);
     assert_null(att_baseline_scorer(NULL).score);

@@ -112,7 +112,7 @@ static void assert_refused(const att_interactions *log, const att_holdout_option
     att_holdout *h;
     if (!att_holdout_new(log, options, &h) || h)
         fail_msg("accepted, instead of: %s", says);
-    check_says(ctx, says);
+    check_message(ctx, says);
 }
 
 #define OPTIONS(...) ATT_OPTIONS(att_holdout_options, __VA_ARGS__)
@@ -141,7 +141,7 @@ static void options_that_do_not_fit_are_refused(void **state)
     att_holdout *h = hold_out(timed, NULL);
     att_holdout_case c;
     assert_int_equal(att_holdout_get(h, ATT_HOLDOUT_TEST, 1, &c), ATT_ERR_ARGUMENT);
-    check_says(ctx, "i is 1, but there are 1 cases");
+    check_message(ctx, "i is 1, but there are 1 cases");
     assert_int_equal(att_holdout_get(h, (att_holdout_part)2, 0, &c), ATT_ERR_ARGUMENT);
     assert_int_equal(att_holdout_train(h, 1).count, 0);
     att_holdout_free(h);

@@ -153,13 +153,13 @@ static void items_of_a_model_keep_their_numbers(void **state)
     assert_int_equal(att_interactions_open(ctx, path_of("log.txt"),
                                            ATT_OPTIONS(att_interactions_options, .items = twice, .n_items = 3), &log),
                      ATT_ERR_ARGUMENT);
-    check_says(ctx, "items 0 and 2 are the same: p");
+    check_message(ctx, "items 0 and 2 are the same: p");
     assert_null(log);
     const char *const empty[] = {"p", ""};
     assert_int_equal(att_interactions_open(ctx, path_of("log.txt"),
                                            ATT_OPTIONS(att_interactions_options, .items = empty, .n_items = 2), &log),
                      ATT_ERR_FORMAT);
-    check_says(ctx, "known item 1: item is empty");
+    check_message(ctx, "known item 1: item is empty");
 }
 
 /* ---- order */
@@ -221,13 +221,13 @@ static void arrays_are_a_log(void **state)
     assert_string_equal(history_text(log, "a"), "x,z,w");
     att_interactions_free(log);
     assert_int_equal(att_interactions_new(ctx, 0, NULL, NULL, NULL, NULL, &log), ATT_ERR_FORMAT);
-    check_says(ctx, "no action");
+    check_message(ctx, "no action");
     assert_int_equal(att_interactions_new(ctx, 4, users, items, (const double[]){0, 0, NAN, 0}, NULL, &log),
                      ATT_ERR_ARGUMENT);
-    check_says(ctx, "action 2: time is nan");
+    check_message(ctx, "action 2: time is nan");
     assert_int_equal(att_interactions_new(ctx, 4, users, (const char *const[]){"x", NULL, "x", "x"}, NULL, NULL, &log),
                      ATT_ERR_ARGUMENT);
-    check_says(ctx, "action 1: item is NULL");
+    check_message(ctx, "action 1: item is NULL");
 }
 
 /* ---- times */
@@ -327,7 +327,7 @@ static void assert_refused(const char *path, const att_interactions_options *opt
     att_interactions *log;
     if (!att_interactions_open(ctx, path, options, &log) || log)
         fail_msg("%s was accepted", path);
-    check_says(ctx, says);
+    check_message(ctx, says);
 }
 
 static void what_is_damaged_is_refused_with_file_line_and_field(void **state)
@@ -336,7 +336,7 @@ static void what_is_damaged_is_refused_with_file_line_and_field(void **state)
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         write_bytes("log", refused[i].text, refused[i].bytes ? refused[i].bytes : strlen(refused[i].text));
         assert_refused(path_of("log"), NULL, refused[i].says);
-        check_says(ctx, folder.path);
+        check_message(ctx, folder.path);
     }
 }
 

@@ -24,7 +24,7 @@ static void check_refused(const char *text, const att_interactions_options *opti
     att_interactions *log;
     if (!att_interactions_open(ctx, write_log(text), options, &log))
         fail_msg("accepted: %s", text);
-    check_says(ctx, says);
+    check_message(ctx, says);
 }
 
 /* ---- names */

@@ -76,7 +76,7 @@ static void quotes_of_two_texts_hold_no_lines_together(void **state)
     att_interactions *log;
     folder_write(&folder, "log", text);
     assert_int_equal(att_interactions_open(ctx, path_of("log"), NULL, &log), ATT_ERR_FORMAT);
-    check_says(ctx, "log: line 2: a field begins with a quote but does not end with one");
+    check_message(ctx, "log: line 2: a field begins with a quote but does not end with one");
     log = open_log(path_of("log"), ATT_OPTIONS(att_interactions_options, .skip_bad_lines = 1));
     assert_int_equal(describe_log(log).actions, 3);
     assert_string_equal(history_text(log, "a"), "six\"@20,two\nlines@30,a\tb@40");
@@ -94,7 +94,7 @@ static void bad_lines_are_left_out_up_to_the_number_that_is_allowed(void **state
         assert_int_equal(att_interactions_open(ctx, path_of("log"), o, &log), ATT_ERR_FORMAT);
         assert_null(log);
     }
-    check_says(ctx, "log: line 8: a field begins with a quote but does not end with one");
+    check_message(ctx, "log: line 8: a field begins with a quote but does not end with one");
     log = open_log(path_of("log"), ATT_OPTIONS(att_interactions_options, .skip_bad_lines = 4));
     const att_interactions_info info = describe_log(log);
     assert_string_equal(history_text(log, "a"), "x,y,z");
@@ -141,10 +141,10 @@ static void what_is_missing_is_no_user(void **state)
     att_interactions *log;
     folder_write(&folder, "log", "user,item\nNA,x\n,y\n");
     assert_int_equal(att_interactions_open(ctx, path_of("log"), NULL, &log), ATT_ERR_FORMAT);
-    check_says(ctx, "log: none of the 2 actions has a user; one is NA");
+    check_message(ctx, "log: none of the 2 actions has a user; one is NA");
     folder_write(&folder, "log", "user,item\na,x\na,  \n");
     assert_int_equal(att_interactions_open(ctx, path_of("log"), NULL, &log), ATT_ERR_FORMAT);
-    check_says(ctx, "log: line 3: item is empty");
+    check_message(ctx, "log: line 3: item is empty");
 }
 
 static void text_that_is_no_log_is_named(void **state)
@@ -169,7 +169,7 @@ static void text_that_is_no_log_is_named(void **state)
         folder_write(&folder, "log", others[i].text);
         if (!att_interactions_open(ctx, path_of("log"), NULL, &log))
             fail_msg("read: %s", others[i].text);
-        check_says(ctx, others[i].says);
+        check_message(ctx, others[i].says);
     }
     static const char *const logs[] = {"{a} x\n{a} y\n", "[a] x\n[b] y\n", "[deleted] x\n[deleted] y\n"};
     for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {

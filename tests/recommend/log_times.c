@@ -236,9 +236,9 @@ static void a_column_has_dates_or_numbers(void **state)
     static const char *const first_date[] = {"2023-01-01", "1672531200"}, *const first_number[] = {"5", "2023-01-01"};
     att_interactions *log;
     assert_int_equal(open_times(first_date, 2, &log), ATT_ERR_FORMAT);
-    check_says(ctx, "log.csv: line 3: time is 1672531200, a number, but those before it are dates");
+    check_message(ctx, "log.csv: line 3: time is 1672531200, a number, but those before it are dates");
     assert_int_equal(open_times(first_number, 2, &log), ATT_ERR_FORMAT);
-    check_says(ctx, "log.csv: line 3: time is 2023-01-01, a date, but those before it are numbers");
+    check_message(ctx, "log.csv: line 3: time is 2023-01-01, a date, but those before it are numbers");
 }
 
 static void a_typed_time_has_the_unit_of_the_log(void **state)
@@ -252,7 +252,7 @@ static void a_typed_time_has_the_unit_of_the_log(void **state)
     assert_true(!date && x == 891388800);
     assert_int_equal(att_interactions_time("891388800", 0, &x, NULL), ATT_OK);
     assert_int_equal(att_interactions_time("1998-04-01", 0, &x, NULL), ATT_ERR_ARGUMENT);
-    check_says(NULL, "time is \"1998-04-01\", a date, but those of the log are not seconds since 1970");
+    check_message(NULL, "time is \"1998-04-01\", a date, but those of the log are not seconds since 1970");
 }
 
 int main(void)

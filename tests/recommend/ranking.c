@@ -303,7 +303,7 @@ static void assert_refused(const att_holdout *h, const att_ranking_options *opti
     scored calls = {0};
     att_ranking r = {.size = sizeof r};
     assert_int_equal(att_rank(h, &(att_scorer){score, &calls}, options, &r), status);
-    check_says(ctx, says);
+    check_message(ctx, says);
 }
 
 #define REFUSED(h, says, ...) assert_refused(h, ATT_OPTIONS(att_ranking_options, __VA_ARGS__), ATT_ERR_ARGUMENT, says)
@@ -326,9 +326,9 @@ static void options_that_do_not_fit_are_refused(void **state)
     att_ranking r = {.size = sizeof r};
     float nan = NAN;
     assert_int_equal(att_rank(h, &(att_scorer){score_constant, &nan}, NULL, &r), ATT_ERR_ARGUMENT);
-    check_says(ctx, "a score for the user a is not a number");
+    check_message(ctx, "a score for the user a is not a number");
     assert_int_equal(att_rank(h, &(att_scorer){score_nothing, ctx}, NULL, &r), ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "the scorer refuses");
+    check_message(ctx, "the scorer refuses");
     assert_int_equal(att_rank(h, &(att_scorer){NULL, NULL}, NULL, &r), ATT_ERR_ARGUMENT);
     att_holdout_free(none);
     att_holdout_free(h);

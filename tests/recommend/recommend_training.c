@@ -66,7 +66,7 @@ static data make_data(att_ctx *ctx, int users, int n_items, const char *const *k
     return d;
 }
 
-static void drop_data(data *d)
+static void data_free(data *d)
 {
     att_holdout_free(d->holdout);
     att_interactions_free(d->log);
@@ -168,7 +168,7 @@ static void what_popularity_cannot_find_is_learned(void **state)
         att_training_free(t);
         att_recommender_free(m);
     }
-    drop_data(&d);
+    data_free(&d);
     att_close(ctx);
 }
 
@@ -230,8 +230,8 @@ static void bits_are_the_same_after_a_pause_and_for_any_threads(void **state)
         assert_int_equal(parameters(t, again), n);
         assert_memory_equal(once, again, (size_t)n * sizeof *once);
         att_training_free(t);
-        drop_data(&d);
-        drop_data(&same);
+        data_free(&d);
+        data_free(&same);
         att_close(two);
         att_close(one);
     }
@@ -291,8 +291,8 @@ static void further_items_keep_what_is_trained(void **state)
     assert_int_equal(att_recommender_training_open(ctx, path_of("first"), &common, &o, &t), ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_error(ctx), "is the model's own folder"));
     att_recommender_free(m);
-    drop_data(&d);
-    drop_data(&more);
+    data_free(&d);
+    data_free(&more);
     att_close(ctx);
 }
 
@@ -318,7 +318,7 @@ static void items_cannot_be_added_while_a_training_is_open(void **state)
     att_training_free(t);
     assert_int_equal(att_recommender_add_items(m, 1, added, NULL, 1), ATT_OK);
     att_recommender_free(m);
-    drop_data(&d);
+    data_free(&d);
     att_close(ctx);
 }
 
@@ -377,7 +377,7 @@ static void new_items_are_found_by_their_content(void **state)
     }
     assert_true(lists > 0 && found == lists);
     att_recommender_free(m);
-    drop_data(&d);
+    data_free(&d);
     att_close(ctx);
 }
 
@@ -471,7 +471,7 @@ static void batches_are_of_the_last_items(void **state)
                            : positions == 500);
         att_history_batches_free(all);
     }
-    drop_data(&d);
+    data_free(&d);
     att_close(ctx);
 }
 
@@ -513,7 +513,7 @@ static void negatives_are_found_among_few(void **state)
     for (int i = 0; i < 5 * 21; i++)
         assert_true(i % 21 == 0 || b->candidates[i] == LEFT);
     att_history_batches_free(all);
-    drop_data(&d);
+    data_free(&d);
     att_close(ctx);
 }
 
@@ -567,15 +567,15 @@ static void what_cannot_be_trained_on_is_named(void **state)
     assert_int_equal(att_training_step(t, &r), ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_error(ctx), "user \"u\" has all 2 items in training"));
     att_training_free(t);
-    drop_data(&small);
+    data_free(&small);
     /* no user has two items for training */
     assert_int_equal(att_interactions_new(ctx, 3, user, item, NULL, NULL, &small.log), ATT_OK);
     assert_int_equal(att_holdout_new(small.log, NULL, &small.holdout), ATT_OK);
     o = options_of(&ways[0], small.holdout);
     o.settings = ways[0].settings;
     check_refused(ctx, &o, "has no user with two actions for training");
-    drop_data(&small);
-    drop_data(&d);
+    data_free(&small);
+    data_free(&d);
     att_close(ctx);
 }
 

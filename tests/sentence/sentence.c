@@ -417,7 +417,7 @@ static void a_tokenizer_that_does_not_lower_is_refused_where_lower_case_is_asked
     folder_write(&f, "tokenizer_config.json", "{\"do_lower_case\": false}");
     att_sentence *m;
     assert_int_equal(att_sentence_open(ctx, f.path, NULL, &m), ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "\"do_lower_case\" is true, but the tokenizer does not lower");
+    check_message(ctx, "\"do_lower_case\" is true, but the tokenizer does not lower");
     folder_remove(&f);
 }
 

@@ -300,14 +300,14 @@ static void a_training_with_another_loss_is_not_gone_on_with(void **state)
     att_training_free(t);
     o.margin = 2;
     assert_null(open_in(ctx, "triplet", o, true));
-    check_says(ctx, "\"margin\" is 5 but here it is 2");
+    check_message(ctx, "\"margin\" is 5 but here it is 2");
     o.margin = 0;
     o.distance = ATT_DISTANCE_COSINE;
     assert_null(open_in(ctx, "triplet", o, true));
-    check_says(ctx, "\"distance\" is 0 but here it is 1");
+    check_message(ctx, "\"distance\" is 0 but here it is 1");
     o.loss = ATT_LOSS_MULTIPLE_NEGATIVES_RANKING;
     assert_null(open_in(ctx, "triplet", o, true));
-    check_says(ctx, "\"loss\" is \"triplet\" but here it is \"multiple-negatives-ranking\"");
+    check_message(ctx, "\"loss\" is \"triplet\" but here it is \"multiple-negatives-ranking\"");
     att_close(ctx);
 }
 

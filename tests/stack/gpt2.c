@@ -52,7 +52,7 @@ static void a_tied_head_may_be_in_the_file_if_it_is_the_embedding(void **state)
     folder_remove(&folder);
     const test_folder other = tiny_gpt2_folder(&both, NULL);
     assert_int_equal(att_language_model_open(ctx, other.path, NULL, &m), ATT_ERR_FORMAT);
-    check_says(ctx, "tensor \"lm_head.weight\" differs from \"wte.weight\", but by config.json");
+    check_message(ctx, "tensor \"lm_head.weight\" differs from \"wte.weight\", but by config.json");
     folder_remove(&other);
 }
 

@@ -220,7 +220,7 @@ static void missing_keys_mean_the_defaults_of_the_class(void **state)
         if (!s == !!missing[i].words)
             fail_msg("%s%s: %s", missing[i].model.type, missing[i].model.more, s ? att_error(ctx) : "opened");
         if (s)
-            check_says(ctx, missing[i].words);
+            check_message(ctx, missing[i].words);
         else
             assert_int_equal(att_language_model_describe(m, &info), ATT_OK);
         if (!s && (info.window != missing[i].window || info.kv_heads != missing[i].kv_heads ||
@@ -270,7 +270,7 @@ static void expect_tape_failure(att_tape *t, const att_var *y, const char *words
     att_tensor v;
     assert_null(y);
     assert_int_equal(att_var_value(t, y, &v), ATT_ERR_ARGUMENT);
-    check_says(ctx, words);
+    check_message(ctx, words);
     att_tape_reset(t);
 }
 
@@ -297,7 +297,7 @@ static void more_tokens_than_positions_are_refused(void **state)
     att_language_state_free(s);
     att_tape_free(t);
     assert_int_equal(att_language_state_new(m, 1, ATT_I32, &s), ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "dtype is i32");
+    check_message(ctx, "dtype is i32");
     assert_null(s);
     att_language_model_free(m);
     folder_remove(&folder);

@@ -220,7 +220,7 @@ static void bad_folders_give_a_sentence_that_names_file_and_setting(void **state
         {"vocab.json", "", ATT_ERR_FORMAT, "vocab.json: line 1: expected {\"token\": id, ...}"},
         {"vocab.json", "[]", ATT_ERR_FORMAT, "expected {\"token\": id, ...}"},
         {"vocab.json", "{\"a\": 0", ATT_ERR_FORMAT, "vocab.json"},
-        {"vocab.json", "{\"a\": 0} x", ATT_ERR_FORMAT, "there is more behind the tokens"},
+        {"vocab.json", "{\"a\": 0} x", ATT_ERR_FORMAT, "there is more after the tokens"},
         {"vocab.json", "{}", ATT_ERR_FORMAT, "vocab.json: the vocabulary is empty"},
         {"vocab.json", "{\"a\": 0, \"b\": 0}", ATT_ERR_FORMAT, "\"a\" and \"b\" have the same id 0"},
         {"vocab.json", "{\"a\": 0, \"a\": 1}", ATT_ERR_FORMAT, "\"a\" is there twice"},
@@ -244,8 +244,8 @@ static void bad_folders_give_a_sentence_that_names_file_and_setting(void **state
         write_file(cases[i].file, cases[i].content);
         assert_int_equal(att_tokenizer_open(ctx, folder.path, &t), cases[i].status);
         assert_null(t);
-        check_says(ctx, cases[i].words);
-        check_says(ctx, folder.path);
+        check_message(ctx, cases[i].words);
+        check_message(ctx, folder.path);
     }
     static const char *const needed[] = {"vocab.json", "target.spm"};
     for (size_t i = 0; i < 2; i++) {
@@ -253,7 +253,7 @@ static void bad_folders_give_a_sentence_that_names_file_and_setting(void **state
         write_small_folder();
         remove_file(needed[i]);
         assert_int_equal(att_tokenizer_open(ctx, folder.path, &t), ATT_ERR_IO);
-        check_says(ctx, needed[i]);
+        check_message(ctx, needed[i]);
     }
 }
 

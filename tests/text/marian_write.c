@@ -122,11 +122,11 @@ static void a_model_of_settings_that_could_not_be_read_again_is_not_made(void **
     att_marian_config c = small;
     c.pad = 20;
     assert_int_equal(att_transformer_new(ctx, &c, 1, &m), ATT_ERR_FORMAT);
-    check_says(ctx, "transformer: \"pad_token_id\" is 20, not in [0, 19]");
+    check_message(ctx, "transformer: \"pad_token_id\" is 20, not in [0, 19]");
     c = small;
     c.activation = ATT_SIGMOID;
     assert_int_equal(att_transformer_new(ctx, &c, 1, &m), ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "\"activation_function\" is \"none\"");
+    check_message(ctx, "\"activation_function\" is \"none\"");
     assert_null(m);
     att_close(ctx);
 }
@@ -146,7 +146,7 @@ static void a_new_model_wants_a_context_settings_and_a_place_to_be(void **state)
         assert_int_equal(att_transformer_new(cases[i].ctx ? ctx : NULL, cases[i].config ? &small : NULL, 1,
                                              cases[i].out ? &m : NULL),
                          ATT_ERR_ARGUMENT);
-        check_says(ctx, cases[i].says);
+        check_message(ctx, cases[i].says);
         assert_ptr_equal(m, cases[i].out ? NULL : was);
         att_transformer_free(was);
     }
@@ -250,7 +250,7 @@ static void weights_have_the_names_and_shapes_of_the_class(void **state)
     assert_int_equal(att_transformer_open(ctx, f.path, NULL, &again), ATT_OK);
     assert_int_equal(att_encoder_decoder_write(att_transformer_as_encoder_decoder(again), f.path, NULL),
                      ATT_ERR_ARGUMENT);
-    check_says(ctx, "is not trainable");
+    check_message(ctx, "is not trainable");
     assert_int_equal(att_encoder_decoder_write(att_transformer_as_encoder_decoder(m), NULL, NULL), ATT_ERR_ARGUMENT);
     assert_int_equal(att_encoder_decoder_write(att_transformer_as_encoder_decoder(m), f.path,
                                                ATT_OPTIONS(att_encoder_decoder_write_options, .beam = -1)),
@@ -352,7 +352,7 @@ static void one_model_may_be_both(void **state)
     text.target = "no model";
     text.target_bytes = 8;
     assert_int_equal(att_marian_tokenizer_write(ctx, path_in(&f, "other"), &text, NULL), ATT_ERR_FORMAT);
-    check_says(ctx, "target.spm: ");
+    check_message(ctx, "target.spm: ");
     assert_int_equal(files_in(&f), 1);
     text.source = NULL;
     assert_int_equal(att_marian_tokenizer_write(ctx, f.path, &text, NULL), ATT_ERR_ARGUMENT);

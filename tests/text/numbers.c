@@ -26,7 +26,7 @@ static void settings_are_the_numbers_that_the_file_has(void **state)
         assert_int_equal(s.status, inside ? ATT_OK : ATT_ERR_FORMAT);
         assert_true(x == (inside ? is : 0));
         if (s.status)
-            check_says(ctx, isnan(is) ? "file: line 1, column " : "file: \"x\" is ");
+            check_message(ctx, isnan(is) ? "file: line 1, column " : "file: \"x\" is ");
         att_settings_close(&s);
         att_settings_parse(&s, ctx, "file", text, strlen(text));
         const int64_t n = att_settings_int(&s, "x", least, most);
@@ -83,7 +83,7 @@ static void pieces_of_extreme_scores_cut_all_of_a_text(void **state)
         begin_model(ATT_PIECES_UNIGRAM);
         put_piece("a", bad[i], ATT_PIECE_NORMAL);
         assert_int_equal(att_tokenizer_open(ctx, write_model_file(), &t), ATT_ERR_FORMAT);
-        check_says(ctx, "model.spm: \"pieces.score\" of piece 3 is ");
+        check_message(ctx, "model.spm: \"pieces.score\" of piece 3 is ");
     }
 }
 
@@ -143,7 +143,7 @@ static void sizes_and_offsets_are_whole_numbers_that_fit_the_file(void **state)
         else
             assert_int_equal(s, ATT_ERR_FORMAT);
         if (s)
-            check_says(ctx, "file: ");
+            check_message(ctx, "file: ");
         att_safetensors_free(f);
     }
 }

@@ -158,8 +158,8 @@ static void the_time_of_an_expression_is_limited_for_a_text(void **state)
         while (att_regex_find(r, &m, text, LETTERS, end, &begin, &end))
             assert_int_equal(end - begin, 1);
         assert_int_equal(m.status, ATT_ERR_UNSUPPORTED);
-        check_says(ctx, patterns[i]);
-        check_says(ctx, "takes too long on this text");
+        check_message(ctx, patterns[i]);
+        check_message(ctx, "takes too long on this text");
         assert_in_range(end, 1, LETTERS - 1);
         att_regex_match_free(&m);
         att_regex_free(r);
@@ -237,7 +237,7 @@ static void where_a_text_may_have_no_zero_byte_the_sentence_says_so(void **state
         remove_all();
         write_file("tokenizer.json", files[i]);
         assert_int_not_equal(att_tokenizer_open(ctx, folder.path, &t), ATT_OK);
-        check_says(ctx, "NUL");
+        check_message(ctx, "NUL");
     }
 }
 

@@ -19,8 +19,8 @@ static void refused(att_status status, const char *words)
     const char *path = write_model_file();
     assert_int_equal(att_tokenizer_open(ctx, path, &t), status);
     assert_null(t);
-    check_says(ctx, path);
-    check_says(ctx, words);
+    check_message(ctx, path);
+    check_message(ctx, words);
 }
 
 static void bad_fields_give_a_sentence_that_names_file_and_field(void **state)
@@ -198,7 +198,7 @@ static void a_file_that_is_cut_or_has_wrong_bytes_is_refused_or_works(void **sta
         if (att_tokenizer_open(ctx, write_model_file(), &t) == ATT_OK) /* cut behind its last message */
             att_tokenizer_free(t);
         else
-            check_says(ctx, "model.spm: ");
+            check_message(ctx, "model.spm: ");
         att_bytes_add(&model_file, data + i, bytes - i);
         random = random * 6364136223846793005u + 1442695040888963407u;
         model_file.data[i] = (char)(random >> 56);
@@ -208,7 +208,7 @@ static void a_file_that_is_cut_or_has_wrong_bytes_is_refused_or_works(void **sta
             att_tokens_free(t, &tokens);
             att_tokenizer_free(t);
         } else {
-            check_says(ctx, "model.spm: ");
+            check_message(ctx, "model.spm: ");
         }
     }
 }

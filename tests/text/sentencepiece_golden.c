@@ -124,7 +124,7 @@ static void ids_and_texts_of_published_models_equal_the_reference(void **state)
                   {"vocab/llama2c/tokenizer.model", 0x3ac8cecf}}; /* BPE with bytes, as it is */
     static text_lines lines;
     if (!data_file(models[0].name)) {
-        print_message("skipped: %s is not there\n", models[0].name);
+        print_message("skipped: %s does not exist\n", models[0].name);
         skip();
     }
     text_lines_init(&lines);

@@ -158,7 +158,7 @@ static void what_is_damaged_is_refused_with_its_line(void **state)
         for (r.n = 1; !e && r.n > 0;)
             e = att_table_next(t, &r);
         assert_int_equal(e, ATT_ERR_FORMAT);
-        check_says(ctx, damaged[i].says);
+        check_message(ctx, damaged[i].says);
         att_table_free(t);
     }
     att_table *t;
@@ -167,7 +167,7 @@ static void what_is_damaged_is_refused_with_its_line(void **state)
                  "a");
     assert_int_equal(att_table_open(ctx, path_of("table"), NULL, &t), ATT_ERR_FORMAT);
     assert_null(t);
-    check_says(ctx, "table is UTF-16, not UTF-8; convert it: iconv -f UTF-16 -t UTF-8 ");
+    check_message(ctx, "table is UTF-16, not UTF-8; convert it: iconv -f UTF-16 -t UTF-8 ");
 }
 
 /* A damaged line is left out alone, also if its quote takes in all that follows. */
@@ -185,14 +185,14 @@ static void damaged_records_are_left_out_as_far_as_they_may(void **state)
     att_table_free(t);
     t = open_table(text, ATT_OPTIONS(att_table_options, .skip_bad_lines = 2));
     assert_string_equal(text_of(t), "1:<a><b>");
-    check_says(ctx, "table: line 4: is not UTF-8");
+    check_message(ctx, "table: line 4: is not UTF-8");
     att_table_free(t);
     t = open_table("a,b\nc,d\n", ATT_OPTIONS(att_table_options, .skip_bad_lines = 1));
     assert_int_equal(att_table_next(t, &r), ATT_OK);
     assert_int_equal(att_table_refuse(t, "of no use"), ATT_OK);
     assert_int_equal(att_table_next(t, &r), ATT_OK);
     assert_int_equal(att_table_refuse(t, "of no use, too"), ATT_ERR_FORMAT);
-    check_says(ctx, "table: line 2: of no use, too");
+    check_message(ctx, "table: line 2: of no use, too");
     assert_int_equal(att_table_describe(t, &info), ATT_OK);
     assert_non_null(strstr(info.bad, "table: line 1: of no use"));
     att_table_free(t);

@@ -21,7 +21,7 @@ static void expect_failure(const bad_file *b)
         fail_msg("%.200s: %s: %s", b->text, att_status_name(s), s ? att_error(ctx) : "no error");
     assert_null(t);
     for (int i = 0; i < 3 && b->words[i]; i++)
-        check_says(ctx, b->words[i]);
+        check_message(ctx, b->words[i]);
 }
 
 #define LONG_NAME "01234567890123456789012345678901234567890123456789"
@@ -217,7 +217,7 @@ static void a_folder_without_a_tokenizer_gives_a_sentence_that_names_it(void **s
     expect_failure(&(bad_file){"nothing", ATT_ERR_IO, {folder.path, "neither tokenizer.json nor vocab.txt"}});
     att_tokenizer *t;
     assert_int_equal(att_tokenizer_open(ctx, "/nowhere", &t), ATT_ERR_IO);
-    check_says(ctx, "/nowhere");
+    check_message(ctx, "/nowhere");
     char path[MAX_FILE_NAME];
     assert_int_equal(att_tokenizer_open(ctx, NULL, &t), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "att_tokenizer_open: path is NULL");

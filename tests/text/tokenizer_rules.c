@@ -274,7 +274,7 @@ static void refused(const att_tokenizer *t, const char *words, const att_encode_
     assert_int_equal(att_encode(t, "a", 1, opt, &tokens), ATT_ERR_ARGUMENT);
     assert_int_equal(tokens.count, 0);
     assert_null(tokens.ids);
-    check_says(ctx, words);
+    check_message(ctx, words);
 }
 
 static void wrong_options_are_refused_with_a_sentence(void **state)

@@ -314,7 +314,7 @@ static void wrong_options_and_calls_are_refused_with_a_sentence(void **state)
         opt.keep_text = true;
         assert_int_not_equal(att_vocab_new(ctx, &opt, &v), ATT_OK);
         assert_null(v);
-        check_says(ctx, cases[i].words);
+        check_message(ctx, cases[i].words);
     }
     att_vocab_result r = {.size = sizeof r};
     assert_int_equal(att_vocab_new(ctx, OPTIONS(.pieces = 10, .keep_text = true), &v), ATT_OK);
@@ -331,9 +331,9 @@ static void wrong_options_and_calls_are_refused_with_a_sentence(void **state)
     assert_int_equal(att_vocab_add(v, "abcdefgh", 8), ATT_OK);
     assert_int_equal(att_vocab_train(v, &r), ATT_OK);
     assert_int_equal(att_vocab_train(v, &r), ATT_ERR_ARGUMENT);
-    check_says(ctx, "trained already");
+    check_message(ctx, "trained already");
     assert_int_equal(att_vocab_add(v, "a", 1), ATT_ERR_ARGUMENT);
-    check_says(ctx, "trained already");
+    check_message(ctx, "trained already");
     att_vocab_free(v);
     att_vocab_free(NULL);
 }

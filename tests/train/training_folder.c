@@ -7,7 +7,7 @@
 
 #include <fcntl.h>
 
-/* A small training: all that it must know to go on. */
+/* A small training: all that it must know to continue. */
 enum { ROWS = 3, COLUMNS = 5, FACTS = 5, TENSORS = 3 };
 typedef struct training {
     float weight[ROWS * COLUMNS], moment[ROWS * COLUMNS];
@@ -125,7 +125,7 @@ static void only_the_newest_checkpoints_stay(void **state)
     att_run *run = open_run(ctx, f.path, 3);
     assert_int_equal(files_in(&f), 5); /* the lock, too */
     assert_int_equal(att_run_load(run, ATT_RUN_NEWEST, &t.state, NULL), ATT_ERR_IO);
-    check_says(ctx, ": there is no checkpoint");
+    check_message(ctx, ": there is no checkpoint");
     for (int64_t step = 8; step < 14; step++) {
         save(ctx, run, step, &t);
         expect_steps(ctx, run, step > 10 ? step - 2 : 8, step > 10 ? 3 : step - 7);
@@ -133,9 +133,9 @@ static void only_the_newest_checkpoints_stay(void **state)
     save(ctx, run, 13, &t); /* again */
     expect_steps(ctx, run, 11, 3);
     assert_int_equal(att_run_save(run, 12, false, &t.state), ATT_ERR_ARGUMENT);
-    check_says(ctx, "a checkpoint of step 12 would not be the newest: there is one of step 13");
+    check_message(ctx, "a checkpoint of step 12 would not be the newest: there is one of step 13");
     assert_int_equal(att_run_load(run, 9, &t.state, NULL), ATT_ERR_IO);
-    check_says(ctx, "checkpoint-0000000009.safetensors: No such file");
+    check_message(ctx, "checkpoint-0000000009.safetensors: No such file");
     att_run_close(run);
     run = open_run(ctx, f.path, 1); /* as after a process was killed before it removed old ones */
     expect_steps(ctx, run, 11, 3);
@@ -149,7 +149,7 @@ static void only_the_newest_checkpoints_stay(void **state)
     assert_int_equal(att_run_open(ctx, f.path, 0, &run), ATT_ERR_ARGUMENT);
     assert_int_equal(att_run_open(ctx, "", 1, &run), ATT_ERR_IO);
     assert_int_equal(att_run_open(ctx, path_in(&f, others[0]), 1, &run), ATT_ERR_IO);
-    check_says(ctx, "model.safetensors is a file, not a folder");
+    check_message(ctx, "model.safetensors is a file, not a folder");
     assert_null(run);
     folder_remove(&f);
     att_close(ctx);
@@ -199,8 +199,8 @@ static void a_checkpoint_of_another_training_is_refused(void **state)
         init(&before, 2);
         changes[i].change(&b);
         assert_int_not_equal(att_run_load(run, 1, &b.state, NULL), ATT_OK);
-        check_says(ctx, changes[i].sentence);
-        check_says(ctx, "/checkpoint-0000000001.safetensors: ");
+        check_message(ctx, changes[i].sentence);
+        check_message(ctx, "/checkpoint-0000000001.safetensors: ");
         are_same(&b, &before);
     }
     att_run_close(run);
@@ -227,7 +227,7 @@ static void a_checkpoint_cut_short_is_refused_and_an_older_one_can_be_loaded(voi
     for (off_t bytes = is.st_size - 1; bytes >= 0; bytes -= check_step(10)) {
         assert_int_equal(truncate(path, bytes), 0);
         assert_int_equal(att_run_load(run, ATT_RUN_NEWEST, &b.state, NULL), ATT_ERR_FORMAT);
-        check_says(ctx, "checkpoint-0000000002.safetensors");
+        check_message(ctx, "checkpoint-0000000002.safetensors");
         are_same(&b, &before);
     }
     assert_int_equal(att_run_load(run, 1, &b.state, NULL), ATT_OK);
@@ -254,7 +254,7 @@ static void a_full_disk_leaves_the_checkpoints(void **state)
         const att_status s = att_run_save(run, 2, false, &b.state);
         limit_files(-1);
         assert_int_equal(s, ATT_ERR_IO);
-        check_says(ctx, "checkpoint-0000000002.safetensors cannot be written: File too large");
+        check_message(ctx, "checkpoint-0000000002.safetensors cannot be written: File too large");
         assert_int_equal(files_in(&f), 2);
     }
     assert_int_equal(att_run_load(run, ATT_RUN_NEWEST, &b.state, NULL), ATT_OK);
@@ -322,8 +322,8 @@ static void a_folder_is_of_one_process_until_that_ends(void **state)
     assert_int_equal(att_run_open(ctx, f.path, 1, &other), ATT_ERR_IO);
     assert_null(other);
     snprintf(sentence, sizeof sentence, ": another training runs there, process %ld", (long)getpid());
-    check_says(ctx, f.path);
-    check_says(ctx, sentence);
+    check_message(ctx, f.path);
+    check_message(ctx, sentence);
     att_run_close(run);
     const pid_t child = fork();
     if (child == 0)
@@ -332,7 +332,7 @@ static void a_folder_is_of_one_process_until_that_ends(void **state)
         usleep(1000);
     assert_int_equal(att_run_open(ctx, f.path, 1, &other), ATT_ERR_IO);
     snprintf(sentence, sizeof sentence, "process %ld", (long)child);
-    check_says(ctx, sentence);
+    check_message(ctx, sentence);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
     att_run_close(open_run(ctx, f.path, 1));
@@ -370,7 +370,7 @@ static void a_lock_that_no_training_has_made_is_refused_and_stays(void **state)
                                   : mkdir(lock, 0777),
                          0);
         assert_int_equal(att_run_open(ctx, path_in(&f, "run"), 1, &run), ATT_ERR_IO);
-        check_says(ctx, says[i]);
+        check_message(ctx, says[i]);
         assert_null(run);
         if (i == 5)
             file_has(&f, "run/lock", precious, sizeof precious - 1);

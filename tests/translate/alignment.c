@@ -87,7 +87,7 @@ static void alignments_that_cannot_be_are_named(void **state)
         assert_int_equal(att_translate_alignment(m, wrong[i].text, strlen(wrong[i].text), ids, wrong[i].n,
                                                  wrong[i].layer, wrong[i].head, &a),
                          ATT_ERR_ARGUMENT);
-        check_says(ctx, wrong[i].words);
+        check_message(ctx, wrong[i].words);
         assert_true(!a.weights && !a.source.ids && !a.target.ids);
     }
     att_translator_free(m);

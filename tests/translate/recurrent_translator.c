@@ -208,27 +208,27 @@ static void what_cannot_be_is_named(void **state)
     att_seq2seq_free(write_model(0, 0));
     att_translator *m = open_translator(ctx);
     assert_int_equal(att_translate_alignment(m, "a", 1, NULL, 0, -1, -1, &a), ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "there is no alignment: the model has no attention, but one fixed context of a text");
+    check_message(ctx, "there is no alignment: the model has no attention, but one fixed context of a text");
     const char *text = "a b c d e f g h i j k l m n o p q r s t u v w x y z";
     assert_int_equal(att_translate(m, 1, &text, NULL, NULL, &out), ATT_ERR_ARGUMENT);
-    check_says(ctx, "24");
+    check_message(ctx, "24");
     att_translator_free(m);
     att_seq2seq_free(write_model(2, 0));
     m = open_translator(ctx);
     assert_int_equal(att_translate_alignment(m, "a", 1, NULL, 0, 1, -1, &a), ATT_ERR_ARGUMENT);
-    check_says(ctx, "layer 1, but the decoder's are 0 to 0");
+    check_message(ctx, "layer 1, but the decoder's are 0 to 0");
     att_translator_free(m);
     assert_int_equal(
         att_translator_open(ctx, folder.path, ATT_OPTIONS(att_model_options, .weights = ATT_WEIGHTS_INT8), &m),
         ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "recurrent layers have no products of int8 or int4 weights, expected f32, f16 or bf16");
+    check_message(ctx, "recurrent layers have no products of int8 or int4 weights, expected f32, f16 or bf16");
     folder_write(&folder, "config.json", "{\"model_type\": \"bart\"}");
     assert_int_equal(att_translator_open(ctx, folder.path, NULL, &m), ATT_ERR_UNSUPPORTED);
-    check_says(ctx,
-               "config.json: \"model_type\" is \"bart\", which is not supported; one of marian and attend-seq2seq");
+    check_message(ctx,
+                  "config.json: \"model_type\" is \"bart\", which is not supported; one of marian and attend-seq2seq");
     folder_write(&folder, "config.json", "{}");
     assert_int_equal(att_translator_open(ctx, folder.path, NULL, &m), ATT_ERR_FORMAT);
-    check_says(ctx, "config.json: there is no \"model_type\"");
+    check_message(ctx, "config.json: there is no \"model_type\"");
 }
 
 /* ---- memory */

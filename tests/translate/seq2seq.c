@@ -373,7 +373,7 @@ static void wrong_settings_are_named(void **state)
     const test_folder f = folder_new();
     folder_write(&f, "config.json", "{\"model_type\": \"marian\"}");
     assert_int_equal(att_seq2seq_open(ctx, f.path, NULL, &m), ATT_ERR_UNSUPPORTED);
-    check_says(ctx, "config.json: \"model_type\" is \"marian\"");
+    check_message(ctx, "config.json: \"model_type\" is \"marian\"");
     folder_remove(&f);
 }
 

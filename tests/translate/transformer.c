@@ -246,7 +246,7 @@ static void token_by_token_gives_the_bits_of_all_at_once(void **state)
             assert_memory_equal((const float *)x.data + b * V, expected + (target_offsets[sequence[b]] + at) * V,
                                 V * sizeof *expected);
         att_tape_reset(t);
-        for (int64_t b = 0; b < rows; b++) /* those that go on, in the first step twice, and then of one only one */
+        for (int64_t b = 0; b < rows; b++) /* those that continue, in the first step twice, and then of one only one */
             for (int k = 0; k < 1 + (at == 0) - (at == 1 && b == 0); k++)
                 if (target_offsets[sequence[b]] + at + 1 < target_offsets[sequence[b] + 1])
                     from[n++] = b;

@@ -170,7 +170,7 @@ static void sequences_that_do_not_fit_are_named(void **state)
     y = att_transformer_decode(t, m, y, (const int64_t[]){0, 6}, sources, (const int64_t[]){0, 2}, 1);
     if (att_var_value(t, y, &x) != ATT_ERR_SHAPE)
         fail_msg("%s", att_error(ctx));
-    check_says(ctx, "decoder/layer.0/cross: attend: k_offsets[1] = 6");
+    check_message(ctx, "decoder/layer.0/cross: attend: k_offsets[1] = 6");
     att_tape_free(t);
     att_transformer_free(m);
     folder_remove(&f);

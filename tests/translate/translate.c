@@ -249,8 +249,8 @@ static void a_long_text_is_an_error_or_translated_in_segments(void **state)
     const att_translate_options *o =
         ATT_OPTIONS(att_translate_options, .beam = 2, .n_best = 2, .max_tokens = 6, .split = true);
     assert_int_equal(att_translate(m, 1, &long_text, NULL, NULL, whole), ATT_ERR_ARGUMENT);
-    check_says(ctx, "text 0 has ");
-    check_says(ctx, " tokens but the model has 16 positions");
+    check_message(ctx, "text 0 has ");
+    check_message(ctx, " tokens but the model has 16 positions");
     assert_null(whole[0].text.text);
     translate(m, 1, &long_text, o, whole);
     translate(m, 2, texts, o, segments);
@@ -470,7 +470,7 @@ static void wrong_calls_are_named_with_their_values(void **state)
     assert_int_equal(att_translate(m, -1, texts, NULL, NULL, out), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "att_translate: n is -1, not in [0, 2^31]");
     assert_int_equal(att_translate(m, 1, texts, NULL, &(att_translate_options){0}, out), ATT_ERR_ARGUMENT);
-    check_says(ctx, "att_translate_options");
+    check_message(ctx, "att_translate_options");
     att_translator_free(m);
 }
 

@@ -218,7 +218,7 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
     assert_non_null(strstr(att_error(ctx), "another training"));
     double loss;
     assert_int_equal(att_training_validate(t, &loss), ATT_ERR_ARGUMENT);
-    check_says(ctx, "the training has no files to validate by");
+    check_message(ctx, "the training has no files to validate by");
     take_steps(t, 1);
     assert_int_equal(att_training_save(t), ATT_OK);
     att_training_free(t);
@@ -271,16 +271,16 @@ static void settings_of_a_model_that_cannot_be_are_named(void **state)
         assert_true(att_encoder_decoder_new(ctx, cases[i].settings, cases[i].file ? path_of("config", path) : NULL, 7,
                                             1, &m) != ATT_OK);
         assert_null(m);
-        check_says(ctx, cases[i].says);
+        check_message(ctx, cases[i].says);
         const att_status early =
             att_encoder_decoder_new(ctx, cases[i].settings, cases[i].file ? path_of("config", path) : NULL, 0, 0, NULL);
         assert_int_equal(early == ATT_OK, strstr(cases[i].says, "but here it is 7") != NULL);
         if (early)
-            check_says(ctx, cases[i].says);
+            check_message(ctx, cases[i].says);
     }
     folder_write(&folder, "config", "{\"vocab_size\": 9, \"pad_token_id\": 9}");
     assert_int_equal(att_encoder_decoder_new(ctx, NULL, path_of("config", path), 0, 0, NULL), ATT_ERR_FORMAT);
-    check_says(ctx, "config: \"pad_token_id\" is 9");
+    check_message(ctx, "config: \"pad_token_id\" is 9");
     assert_int_equal(att_encoder_decoder_new(ctx, NULL, path_of("nowhere", path), 7, 1, &m), ATT_ERR_IO);
     folder_write(&folder, "config", "{\"vocab_size\": 7, \"hidden_size\": 6, \"tie_word_embeddings\": false}");
     att_encoder_decoder_info info = {.size = sizeof info};
@@ -348,8 +348,9 @@ static void a_step_of_numbers_that_are_not_finite_is_none_and_names_the_operatio
     x[3] = NAN;
     att_param_invalidate(p);
     assert_int_equal(att_training_step(t.training, &r), ATT_ERR_ARGUMENT);
-    check_says(ctx, "step 2 is not taken: its loss is nan; first, decoder/layer.1/feed_forward: linear was given nan: "
-                    "number 3 of its parameter 1, [64]");
+    check_message(ctx,
+                  "step 2 is not taken: its loss is nan; first, decoder/layer.1/feed_forward: linear was given nan: "
+                  "number 3 of its parameter 1, [64]");
     x[3] = was;
     att_param_invalidate(p);
     assert_true(one_step(&t).loss == one_step(&calm).loss);
@@ -391,14 +392,14 @@ static void a_training_in_memory_has_no_folder(void **state)
         assert_int_equal(
             att_translator_training_new(att_transformer_as_encoder_decoder(t.model), t.tokenizer, &common, &o, &other),
             ATT_ERR_ARGUMENT);
-        check_says(ctx, says);
+        check_message(ctx, says);
         assert_null(other);
     }
     assert_int_equal(att_training_save(t.training), ATT_ERR_ARGUMENT);
-    check_says(ctx, "att_training_save: the training has no folder");
+    check_message(ctx, "att_training_save: the training has no folder");
     assert_int_equal(att_training_pause(t.training), ATT_ERR_ARGUMENT);
     assert_int_equal(att_training_write(t.training, 0, ATT_F32), ATT_ERR_ARGUMENT);
-    check_says(ctx, "att_training_write: the training has no folder");
+    check_message(ctx, "att_training_write: the training has no folder");
     assert_ptr_equal(att_training_encoder_decoder(t.training), att_transformer_as_encoder_decoder(t.model));
     one_step(&t);
     assert_int_equal(att_training_steps(t.training), 1);

@@ -183,7 +183,7 @@ static void idx_sizes_are_checked_before_memory_is_allocated(void **state)
                                none[] = {0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 4};
     write_idx("train");
     write_file("train-images-idx3-ubyte", claims, sizeof claims);
-    assert_refused(ATT_SPLIT_TRAIN, "has 3 bytes after its header, which says 4611686017353646080");
+    assert_refused(ATT_SPLIT_TRAIN, "has 3 bytes after its header, which states 4611686017353646080");
     write_file("train-images-idx3-ubyte", wide, sizeof wide);
     assert_refused(ATT_SPLIT_TRAIN, "dimension 1 is 4294967295, expected 1 to 32768");
     write_file("train-images-idx3-ubyte", none, sizeof none);
@@ -191,7 +191,7 @@ static void idx_sizes_are_checked_before_memory_is_allocated(void **state)
     write_file("train-images-idx3-ubyte", idx_images, 15);
     assert_refused(ATT_SPLIT_TRAIN, "has 15 bytes, fewer than the 16 of an IDX header");
     write_file("train-images-idx3-ubyte", idx_images, sizeof idx_images - 1);
-    assert_refused(ATT_SPLIT_TRAIN, "has 23 bytes after its header, which says 24");
+    assert_refused(ATT_SPLIT_TRAIN, "has 23 bytes after its header, which states 24");
 }
 
 static void idx_labels_must_fit_the_images(void **state)
@@ -522,9 +522,9 @@ static void single_images_cannot_be_held_out(void **state)
     write_png("dog/1.png", 1);
     att_image_set *s = open_set(folder.path, ATT_SPLIT_TRAIN, NULL, 0);
     assert_int_equal(att_image_set_hold_out(s, 0.9, 1, &held), ATT_ERR_ARGUMENT);
-    check_says(ctx, "each of the 2 classes has at most one image, so none can be held out");
+    check_message(ctx, "each of the 2 classes has at most one image, so none can be held out");
     assert_int_equal(att_image_set_hold_out(s, 1, 1, &held), ATT_ERR_ARGUMENT);
-    check_says(ctx, "share is 1, not in (0, 1)");
+    check_message(ctx, "share is 1, not in (0, 1)");
     assert_int_equal(describe(s).images, 2);
     att_image_set_free(s);
 }

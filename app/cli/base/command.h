@@ -55,13 +55,13 @@ typedef struct cli_command {
     const char *details;       /* paragraphs for help and man page, which fill them; or NULL */
     const char *examples;      /* command lines, one each; or NULL */
     const cli_option *options; /* up to name NULL; or NULL. --help is always there */
-    /* Called before required options are asked for; given[i]: option i was typed. May set others, and say so in
+    /* Called before required options are asked for; given[i]: option i was typed. May set others, and state so in
      * `given`; returns a code. Or NULL. */
     int (*complete)(bool *given);
     int (*run)(int n, char **arguments); /* arguments: without options; returns an exit code */
     const char *program;                 /* the program that does it instead, by program.h: "attend-explain"; or NULL */
     const char *see;                     /* related commands, for the man page: "search|train embed"; or NULL */
-    const char *words; /* completions of the first argument: "one|two"; NULL: files if `arguments` says FILE */
+    const char *words; /* completions of the first argument: "one|two"; NULL: files if `arguments` states FILE */
     const struct cli_command *const *commands; /* its subcommands, up to NULL, if it has some and no run; or NULL */
 } cli_command;
 
@@ -155,7 +155,7 @@ extern volatile int cli_signal;
 
 /* ---- Contexts and models ------------------------------------------------- */
 
-/* A context, whose notes (att_config) are said on standard error; or kept, if that is set before. */
+/* A context, whose notes (att_config) are printed to standard error; or kept, if that is set before. */
 int cli_open(att_ctx **ctx, int64_t threads);
 extern bool cli_keep_notes;
 const char *cli_kept_note(int i); /* NULL: there are no more */
@@ -183,7 +183,7 @@ cli_model_kind cli_model_kind_of(const char *path);
 /* Is there a model of this name or path, and of this kind? name NULL: no. */
 bool cli_model_is(cli_model_kind kind, const char *name);
 /* The folder of a model by att_model_find. name NULL: the only model of this kind. Errors: it is of another kind, and
- * the message names the command for it; there is none, and the message says how to get one; several. */
+ * the message names the command for it; there is none, and the message states how to get one; several. */
 int cli_model_find(cli_model_kind kind, const char *name, att_model_path *path);
 /* name NULL: the only sentence model. weights: an att_weight_type, of CLI_DTYPE. *m stays until it is closed. */
 int cli_model_open(cli_model *m, const char *name, int weights, int64_t threads);

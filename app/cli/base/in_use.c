@@ -126,7 +126,8 @@ static reading read_at(const target *t, const char *path, const char *name)
 
 /* ---- messages */
 
-/* What is read, a folder or a file: the value of an option, after "--"; or `input` says it, or nothing need be said. */
+/* What is read, a folder or a file: the value of an option, after "--"; or `input` states it, or nothing need be
+ * stated. */
 static int refuse(const target *t, bool folder, const char *dashes, const char *input, const char *path)
 {
     const bool whole = S_ISDIR(t->is.st_mode);

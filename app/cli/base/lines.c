@@ -60,7 +60,7 @@ int cli_lines_of_images(cli_lines *l, int n, char *const *paths)
     return code;
 }
 
-/* Says how to give a sentence, where one was given as a file. */
+/* Reports how to give a sentence, where one was given as a file. */
 static int check_argument(const char *path)
 {
     struct stat s;

@@ -187,7 +187,7 @@ static const char around[] =
     ".TP\n\\fBATT_ISA\\fR\nForces an instruction set: one of those that \\fBattend info\\fR lists.\n"
     ".SH EXIT STATUS\n"
     ".TP\n\\fB0\\fR\nDone.\n"
-    ".TP\n\\fB1\\fR\nFailed on data or files; one sentence on standard error says why.\n"
+    ".TP\n\\fB1\\fR\nFailed on data or files; one sentence on standard error states why.\n"
     ".TP\n\\fB2\\fR\nWrong usage.\n"
     ".TP\n\\fB128\\fR + N\nIn a shell: ended by signal N, as 130 by Ctrl\\-C (SIGINT), 143 by SIGTERM, 129 by SIGHUP.\n"
     "The first one ends\nit; output files are whole or not there, and a training saves first.\n"

@@ -25,7 +25,7 @@ static void put_visible(const char *text)
     fputs(plain, stderr);
 }
 
-static void say(const char *format, va_list list)
+static void print_message(const char *format, va_list list)
 {
     char *text = NULL, part[256]; /* the latter where memory is lacking */
     va_list copy;
@@ -46,7 +46,7 @@ int cli_fail(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    say(format, list);
+    print_message(format, list);
     va_end(list);
     return CLI_FAILED;
 }
@@ -55,7 +55,7 @@ int cli_misuse(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    say(format, list);
+    print_message(format, list);
     va_end(list);
     return CLI_MISUSE;
 }
@@ -64,7 +64,7 @@ void cli_note(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    say(format, list);
+    print_message(format, list);
     va_end(list);
 }
 

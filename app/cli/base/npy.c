@@ -110,7 +110,7 @@ static int check(cli_npy *a, const char *path, const unsigned char *p, size_t by
                         path);
     if (bytes < 12 || memcmp(p, magic, sizeof magic)) {
         att_text_start start = {.size = sizeof start};
-        const att_status other = att_text_begin(path, p, bytes, &start); /* says what it is */
+        const att_status other = att_text_begin(path, p, bytes, &start); /* states what it is */
         return other ? cli_status(NULL, other) : cli_fail("%s: is not a .npy file", path);
     }
     if (p[6] < 1 || p[6] > 3)

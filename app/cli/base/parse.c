@@ -191,7 +191,7 @@ static int set_from_environment(const cli_option *options, int n, const char *pa
             if (code)
                 return code;
         } else if (options[i].required && !given[i]) {
-            return cli_misuse("--%s %s is needed; \"%s --help\" says more", options[i].name, options[i].value, path);
+            return cli_misuse("--%s %s is needed; \"%s --help\" has more", options[i].name, options[i].value, path);
         }
     }
     return CLI_DONE;
@@ -200,7 +200,7 @@ static int set_from_environment(const cli_option *options, int n, const char *pa
 static int check_arguments(const cli_command *c, const char *path, int n, char **arguments)
 {
     if (n < c->min_arguments)
-        return cli_misuse("%s is needed; \"%s --help\" says more", c->arguments, path);
+        return cli_misuse("%s is needed; \"%s --help\" has more", c->arguments, path);
     if (c->max_arguments >= 0 && n > c->max_arguments)
         return cli_misuse("\"%s\" is one argument too many%s", arguments[c->max_arguments],
                           c->max_arguments ? "; put quotes around a text with spaces" : "");

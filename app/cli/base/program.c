@@ -130,14 +130,14 @@ int cli_program_run(const cli_program *p, int *status)
 int cli_program_become(const char *command, const char *name, char **arguments)
 {
     static const char *const from_here[] = {"", ATT_LIBEXEC_FROM_PROGRAM "/"};
-    enum { PLACES = sizeof from_here / sizeof *from_here };
-    char here[PATH_MAX], path[PLACES][PATH_MAX];
+    enum { FOLDERS = sizeof from_here / sizeof *from_here };
+    char here[PATH_MAX], path[FOLDERS][PATH_MAX];
     const ssize_t n = readlink("/proc/self/exe", here, sizeof here - 1);
     if (n < 0)
         return cli_fail_errno("/proc/self/exe");
     here[n] = '\0';
     strrchr(here, '/')[1] = '\0';
-    for (int i = 0; i < PLACES; i++) {
+    for (int i = 0; i < FOLDERS; i++) {
         const bool fits = snprintf(path[i], PATH_MAX, "%s%s%s", here, from_here[i], name) < PATH_MAX;
         arguments[0] = path[i];
         errno = ENAMETOOLONG;

@@ -54,7 +54,7 @@ void cli_records_close(cli_records *r);
 /* Is the current record, the first one, a heading: does each field name a column of texts, scores or labels, such as
  * sentence1, question, negative, score, in letters of either case, or do two or more name texts? */
 bool cli_records_named(const cli_records *r);
-/* Says that the current record was read as a heading, and drops it; the same line again is passed over. Chooses the
+/* Reports that the current record was read as a heading, and drops it; the same line again is passed over. Chooses the
  * columns of texts that it names, which need not be the first. */
 int cli_records_heading(cli_records *r);
 /* Is it a number, perhaps not a finite one? It may have a comma for the point, as where spreadsheets of many countries

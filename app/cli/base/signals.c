@@ -43,17 +43,17 @@ void cli_signals_forward(pid_t group) { started = group; }
 int cli_end_create(char *path, mode_t mode)
 {
     sigset_t before;
-    int free_place = 0;
-    while (free_place < MAX_FILES && begun[free_place])
-        free_place++;
-    if (free_place == MAX_FILES) {
+    int free_slot = 0;
+    while (free_slot < MAX_FILES && begun[free_slot])
+        free_slot++;
+    if (free_slot == MAX_FILES) {
         errno = EMFILE;
         return -1;
     }
     cli_end_block(&before); /* no signal between creation and entry in the list */
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode), why = errno;
     if (fd >= 0)
-        begun[free_place] = path;
+        begun[free_slot] = path;
     sigprocmask(SIG_SETMASK, &before, NULL);
     errno = why;
     return fd;
@@ -212,8 +212,8 @@ static void reserve_descriptors(void)
             _exit(CLI_FAILED);
 }
 
-/* A file has reached the limit of a shell (ulimit -f): the call that writes fails with EFBIG, and its caller says so.
- * Unlike an ignored signal, this is not passed on to programs that are started. */
+/* A file has reached the limit of a shell (ulimit -f): the call that writes fails with EFBIG, and its caller reports
+ * it. Unlike an ignored signal, this is not passed on to programs that are started. */
 static void on_file_limit(int number) { (void)number; }
 
 static void set_signal_handlers(void)

@@ -8,7 +8,7 @@
 /* clang-format off */
 #define CLI_SKIP_OPTION(to, files)                                                           \
     {"skip-bad-lines", 0, "N", .integer = (to), .max = 1e15, .quiet = true,                  \
-     .help = "leave out up to N malformed lines of " files ", and say how many there were and what is wrong with the " \
+     .help = "leave out up to N malformed lines of " files ", and report how many there were and what is wrong with the " \
              "first; default: 0"}
 /* clang-format on */
 
@@ -17,10 +17,11 @@ typedef struct cli_skipped {
     int64_t max, n;  /* the most; so far */
     char first[400]; /* the sentence on the first of them */
 } cli_skipped;
-/* A line is malformed, as a sentence says: fails with it, or leaves it out, if as many may be, and returns CLI_DONE. */
+/* A line is malformed, as a sentence states: fails with it, or leaves it out, if as many may be, and returns CLI_DONE.
+ */
 int cli_skip(cli_skipped *s, const char *format, ...) ATT_PRINTF(2, 3);
 
-/* Says on standard error that n > 0 lines were left out; bad: the sentence on the first of them. */
+/* Reports on standard error that n > 0 lines were left out; bad: the sentence on the first of them. */
 void cli_skipped_report(int64_t n, const char *bad);
 /* The same as members of an object of JSON; none if n is 0. */
 void cli_skipped_json(cli_json *j, int64_t n, const char *bad);

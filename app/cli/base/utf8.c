@@ -93,15 +93,17 @@ void utf8_put(FILE *f, uint32_t code)
 
 void utf8_field(FILE *f, const char *s, int width, int right)
 {
-    int full = utf8_width(s), cut = full > width, room = cut ? width - 1 : width, used = cut && width > 0;
+    int full = utf8_width(s), truncated = full > width, room = truncated ? width - 1 : width,
+        used = truncated && width > 0;
     const char *end = s, *next = s;
-    for (int columns; *end && (columns = utf8_columns(visible(utf8_next(&next)))) + used <= room + cut; end = next)
+    for (int columns; *end && (columns = utf8_columns(visible(utf8_next(&next)))) + used <= room + truncated;
+         end = next)
         used += columns;
     int padding = width > used ? width - used : 0;
     fprintf(f, "%*s", right ? padding : 0, "");
     while (s < end)
         utf8_put(f, visible(utf8_next(&s)));
-    if (cut && width > 0)
+    if (truncated && width > 0)
         utf8_put(f, 0x2026);
     fprintf(f, "%*s", right ? 0 : padding, "");
 }

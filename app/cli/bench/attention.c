@@ -292,7 +292,7 @@ const cli_command bench_attention = {
                "Modifiers, in this order: scale=0.5, softcap=30, bias, alibi, relative=128\n"
                "(relative position bias of T5, 32 buckets up to that distance) and\n"
                "relative_causal=128, sink.\n\n"
-               "Masks, combined by AND: causal; window=256, a sliding window of so many keys\n"
+               "Masks, combined by AND: causal; window=256, a sliding window of that many keys\n"
                "before and after, or window=256:0; lengths=0.8, that share of the keys, or\n"
                "lengths=30:17, the length of each sequence in turn; documents=1000, of that\n"
                "length; bool=0.75, that share of the pairs at random.\n\n"

@@ -7,7 +7,7 @@
 
 enum { PASS_FORWARD, PASS_BACKWARD };
 enum { LAYOUT_BHTD, LAYOUT_BTHD };
-enum { ATTENTION_MOST_STAGES = 16, ATTENTION_MOST_PARAMS = 16 };
+enum { ATTENTION_MAX_STAGES = 16, ATTENTION_MAX_PARAMS = 16 };
 
 /* Set by options and by fields of a line of --shapes; 0 and NULL: the default, which attention_open sets. */
 typedef struct attention_settings {
@@ -34,11 +34,11 @@ typedef struct attention_case {
     att_attention_grads grads;     /* backward only */
     att_cache *cache;
     att_plan_info info;
-    att_stage stage[ATTENTION_MOST_STAGES]; /* the spec's */
+    att_stage stage[ATTENTION_MAX_STAGES]; /* the spec's */
     /* the args', of the score and then of the stages, and their gradients; the first of each stage */
-    att_tensor param[ATTENTION_MOST_PARAMS], dparam[ATTENTION_MOST_PARAMS];
-    int first_param[ATTENTION_MOST_STAGES];
-    att_tensor call_param[ATTENTION_MOST_PARAMS]; /* those of a call with a cache */
+    att_tensor param[ATTENTION_MAX_PARAMS], dparam[ATTENTION_MAX_PARAMS];
+    int first_param[ATTENTION_MAX_STAGES];
+    att_tensor call_param[ATTENTION_MAX_PARAMS]; /* those of a call with a cache */
     double window[2];
     int32_t *q_documents, *k_documents; /* [batch, q_len] [batch, k_len], or NULL */
     unsigned char *allowed;             /* [q_len, k_len] of the boolean mask, or NULL */

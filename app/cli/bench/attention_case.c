@@ -113,7 +113,7 @@ static int apply_settings(attention_case *c, const attention_settings *set)
         return cli_misuse("%skv-heads: %lld does not divide the %lld heads", c->where, (long long)s->kv_heads,
                           (long long)s->heads);
     if (s->causal && s->align && s->causal != s->align)
-        return cli_misuse("%scausal: align says otherwise; one of them is enough", c->where);
+        return cli_misuse("%scausal: align contradicts it; one of them is enough", c->where);
     s->align = s->causal ? s->causal : s->align;
     if (!s->align && s->q_len == s->k_len)
         s->align = ATT_ALIGN_TOP_LEFT; /* the same as bottom-right */

@@ -32,10 +32,10 @@ typedef struct reference {
     double *weight, *dp;            /* [k_len] */
     /* [dim + key_dim]: the derivatives of a score by its query, then by its key; the same of absolute values */
     double *derivative, *magnitude;
-    double *sum, *bound;                 /* the expected row, and its error bounds */
-    float *pair[2];                      /* [dim + key_dim]: query and key; absolute values */
-    float *param[ATTENTION_MOST_PARAMS]; /* its absolute values, of all heads */
-    param_gradient gradient[ATTENTION_MOST_PARAMS];
+    double *sum, *bound;                /* the expected row, and its error bounds */
+    float *pair[2];                     /* [dim + key_dim]: query and key; absolute values */
+    float *param[ATTENTION_MAX_PARAMS]; /* its absolute values, of all heads */
+    param_gradient gradient[ATTENTION_MAX_PARAMS];
 } reference;
 
 static const double unit = 0x1p-24;
@@ -113,7 +113,7 @@ static void view_pair(const reference *r, const pair *p, bool absolute, att_head
 static double score(reference *r, const pair *p, double *derivative)
 {
     const attention_case *c = r->c;
-    att_param_view param[ATTENTION_MOST_PARAMS];
+    att_param_view param[ATTENTION_MAX_PARAMS];
     att_head at;
     att_pair view;
     view_pair(r, p, true, &at, param, &view);
@@ -124,7 +124,7 @@ static double score(reference *r, const pair *p, double *derivative)
     for (int i = 0; i < c->spec.n_stages; i++) {
         const att_modifier *m = c->stage[i].modifier;
         const att_tensor *t = &c->param[c->first_param[i]];
-        double *none[ATTENTION_MOST_PARAMS] = {NULL};
+        double *none[ATTENTION_MAX_PARAMS] = {NULL};
         if (!m || (m->flags & ATT_SINK))
             continue;
         if (m->n_params)
@@ -146,7 +146,7 @@ static double score(reference *r, const pair *p, double *derivative)
 static void differentiate(reference *r, const pair *p, double **magnitude, double **derivative)
 {
     const attention_case *c = r->c;
-    att_param_view param[ATTENTION_MOST_PARAMS];
+    att_param_view param[ATTENTION_MAX_PARAMS];
     att_head at;
     att_pair view;
     view_pair(r, p, true, &at, param, &view);
@@ -172,7 +172,7 @@ static void accumulate(const reference *r, int64_t n, const double *derivative, 
 static void add_score_gradient(reference *r, const pair *p, double ds, double error, bool by_key)
 {
     const int64_t dim = r->c->set.dim, key_dim = r->c->set.key_dim, first = by_key ? dim : 0;
-    double *none[ATTENTION_MOST_PARAMS] = {NULL};
+    double *none[ATTENTION_MAX_PARAMS] = {NULL};
     /* and r->magnitude, which follows it */
     memset(r->derivative, 0, (size_t)(2 * (dim + key_dim)) * sizeof *r->derivative);
     differentiate(r, p, none, none);
@@ -393,7 +393,7 @@ static int sample(reference *r, int64_t max_rows, int64_t heads, int64_t time, i
 
 static void add_to_params(reference *r, const pair *p, double ds, double error)
 {
-    double *derivative[ATTENTION_MOST_PARAMS] = {NULL}, *magnitude[ATTENTION_MOST_PARAMS] = {NULL};
+    double *derivative[ATTENTION_MAX_PARAMS] = {NULL}, *magnitude[ATTENTION_MAX_PARAMS] = {NULL};
     for (int i = 0; i < attention_score_params(r->c); i++) {
         const param_gradient *o = &r->gradient[i];
         derivative[i] = o->count ? memset(o->derivative, 0, (size_t)o->count * sizeof *o->derivative) : NULL;
@@ -437,7 +437,7 @@ static int open_reference(reference *r, double **memory)
     const attention_settings *s = &c->set;
     const size_t dim = (size_t)s->dim, key_dim = (size_t)s->key_dim, vdim = (size_t)s->value_dim;
     const size_t k_len = (size_t)s->k_len, both = dim + key_dim, longest = both + vdim;
-    size_t count[ATTENTION_MOST_PARAMS] = {0}, params = 0;
+    size_t count[ATTENTION_MAX_PARAMS] = {0}, params = 0;
     for (int i = 0; i < attention_score_params(c); i++) {
         const att_tensor *t = &c->param[i];
         count[i] = t->data ? 1 : 0;
@@ -457,7 +457,7 @@ static int open_reference(reference *r, double **memory)
                 {&r->out, longest},  {&r->sum, longest}, {&r->bound, longest}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; at += rows[i++].n)
         *rows[i].row = at;
-    for (int i = 0; i < ATTENTION_MOST_PARAMS; i++) {
+    for (int i = 0; i < ATTENTION_MAX_PARAMS; i++) {
         param_gradient *o = &r->gradient[i];
         double **const part[] = {&o->derivative, &o->magnitude, &o->sum, &o->bound};
         for (int n = 0; n < 4; n++, at += o->count)
@@ -466,7 +466,7 @@ static int open_reference(reference *r, double **memory)
     float *next = (float *)at;
     for (int i = 0; i < 2; i++, next += both)
         r->pair[i] = next;
-    for (int i = 0; i < ATTENTION_MOST_PARAMS; next += count[i++]) {
+    for (int i = 0; i < ATTENTION_MAX_PARAMS; next += count[i++]) {
         r->param[i] = count[i] ? next : NULL;
         for (size_t n = 0; n < count[i]; n++)
             next[n] = fabsf(((const float *)c->param[i].data)[n]);

@@ -61,9 +61,9 @@ static att_tensor *new_param(attention_case *c) { return &c->param[c->args.n_par
 static int new_stage(attention_case *c, const char *option, att_stage stage)
 {
     const int n = c->spec.n_stages;
-    if (n == ATTENTION_MOST_STAGES || c->args.n_params + 2 > ATTENTION_MOST_PARAMS)
+    if (n == ATTENTION_MAX_STAGES || c->args.n_params + 2 > ATTENTION_MAX_PARAMS)
         return cli_misuse("%s%s: more than %d modifiers and masks, or %d parameters", c->where, option,
-                          ATTENTION_MOST_STAGES, ATTENTION_MOST_PARAMS);
+                          ATTENTION_MAX_STAGES, ATTENTION_MAX_PARAMS);
     c->stage[n] = stage;
     c->first_param[n] = c->args.n_params;
     c->spec.n_stages++;

@@ -1,4 +1,4 @@
-/* attend bench attention: tensors of a case, and what the library says of them. */
+/* attend bench attention: tensors of a case, and what the library states of them. */
 #include "attention.h"
 #include "attend_util.h"
 

@@ -197,7 +197,7 @@ static int learn(caption_kinds *k, const cli_captioner *m, const att_caption_set
     return code;
 }
 
-/* Assigns one of the four to each measured image, and says which one its references would have chosen. */
+/* Assigns one of the four to each measured image, and reports which one its references would have chosen. */
 static int assign(caption_kinds *k, const cli_captioner *m, const caption_ridge *ridge, const caption_references *r,
                   const char *const *paths)
 {

@@ -33,8 +33,8 @@ int caption_image_blocks(att_ctx *ctx, const char *const *paths, int64_t n, cons
 
 typedef struct features {
     const cli_captioner *m;
-    int64_t places;
-    float *grids; /* [a block, places, features] */
+    int64_t locations;
+    float *grids; /* [a block, locations, features] */
     double *out;
 } features;
 
@@ -46,9 +46,9 @@ static int encode_block(void *user, int64_t first, int64_t count, const att_imag
     for (int64_t i = 0; !code && i < count; i++)
         for (int64_t f = 0; !code && f < width; f++) {
             double sum = 0;
-            for (int64_t p = 0; p < x->places; p++)
-                sum += (double)x->grids[(i * x->places + p) * width + f];
-            x->out[(first + i) * width + f] = sum / (double)x->places;
+            for (int64_t p = 0; p < x->locations; p++)
+                sum += (double)x->grids[(i * x->locations + p) * width + f];
+            x->out[(first + i) * width + f] = sum / (double)x->locations;
             if (!isfinite(sum))
                 code = cli_fail("%s: a feature of an image is not a number: the weights are damaged, or too large",
                                 x->m->name);
@@ -58,8 +58,8 @@ static int encode_block(void *user, int64_t first, int64_t count, const att_imag
 
 int caption_image_features(const cli_captioner *m, const char *const *paths, int64_t n, double *out)
 {
-    features x = {.m = m, .places = m->info.grid[0] * m->info.grid[1], .out = out};
-    const size_t size = (size_t)(x.places * m->info.features);
+    features x = {.m = m, .locations = m->info.grid[0] * m->info.grid[1], .out = out};
+    const size_t size = (size_t)(x.locations * m->info.features);
     x.grids = malloc((size_t)cli_images_at_once(m->ctx) * size * sizeof *x.grids);
     const int code =
         x.grids ? caption_image_blocks(m->ctx, paths, n, "images encoded", encode_block, &x) : cli_fail_memory();

@@ -17,7 +17,7 @@ void caption_maps_free(caption_maps *c) { att_caption_attention_free(c->m->model
 
 /* ---- Layout ---------------------------------------------------------------------- */
 
-enum { LEAST_SIZE = 11, MARGIN = 24, TOP = 110, SIDE = 144, GAP = 20, WORD = 24, COLUMNS = 5, BAR = 100 };
+enum { MIN_SIZE = 11, MARGIN = 24, TOP = 110, SIDE = 144, GAP = 20, WORD = 24, COLUMNS = 5, BAR = 100 };
 
 /* Panels in rows, that of the image first; above each its word */
 typedef struct layout {
@@ -77,26 +77,26 @@ static void name_weights(const caption_maps *c, char *text, size_t size)
 {
     const att_caption_model_info *i = &c->m->info;
     if (i->attention[0] == 'm')
-        snprintf(text, size, "Attention to %lld x %lld places before each word: layer %lld, mean of all heads",
+        snprintf(text, size, "Attention to %lld x %lld locations before each word: layer %lld, mean of all heads",
                  (long long)c->all.grid[0], (long long)c->all.grid[1], (long long)i->layers - 1);
     else
-        snprintf(text, size, "Attention to %lld x %lld places before each word", (long long)c->all.grid[0],
+        snprintf(text, size, "Attention to %lld x %lld locations before each word", (long long)c->all.grid[0],
                  (long long)c->all.grid[1]);
 }
 
-/* In letters as small as the line needs, but not below LEAST_SIZE, where the text is cut; bold ones are wider. */
+/* In letters as small as the line needs, but not below MIN_SIZE, where the text is truncated; bold ones are wider. */
 static void draw_line(FILE *f, double y, double room, const svg_font *font, const char *text)
 {
-    char cut[1024];
+    char truncated[1024];
     svg_font small = *font;
     room /= font->bold ? 1.12 : 1;
-    small.size = fmax(LEAST_SIZE, fmin(font->size, room / fmax(svg_text_width(text, 1), 1e-3)));
-    snprintf(cut, sizeof cut, "%.*s", utf8_prefix(text, 1000), text);
-    for (int n = (int)strlen(cut); n > 0 && svg_text_width(cut, small.size) > room;) {
+    small.size = fmax(MIN_SIZE, fmin(font->size, room / fmax(svg_text_width(text, 1), 1e-3)));
+    snprintf(truncated, sizeof truncated, "%.*s", utf8_prefix(text, 1000), text);
+    for (int n = (int)strlen(truncated); n > 0 && svg_text_width(truncated, small.size) > room;) {
         n = utf8_prefix(text, n - 1);
-        snprintf(cut, sizeof cut, "%.*s…", n, text);
+        snprintf(truncated, sizeof truncated, "%.*s…", n, text);
     }
-    svg_text(f, MARGIN, y, &small, cut);
+    svg_text(f, MARGIN, y, &small, truncated);
 }
 
 int caption_maps_svg(FILE *f, const char *name, const caption_maps *c)

@@ -8,7 +8,7 @@ typedef struct caption_maps {
     const cli_captioner *m;
     const att_image_caption *caption;
     att_caption_attention all;
-    const char *weights_name, *image_name; /* what is said of both, or NULL: in English */
+    const char *weights_name, *image_name; /* what is written about both, or NULL: in English */
 } caption_maps;
 
 /* Of a caption that m gave the image. Both stay where they are until *c is freed. */

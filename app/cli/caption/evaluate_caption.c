@@ -115,7 +115,7 @@ static int by_rank(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The place of each image among all, by the probability of its caption; of those of the same by their order. */
+/* The rank of each image among all, by the probability of its caption; of those of the same by their order. */
 static void rank_images(evaluation *e, const ranking *x)
 {
     const int64_t n = e->n;
@@ -467,7 +467,8 @@ const cli_command cli_evaluate_caption = {
         "encoder's features, trained on at most 6,000 training images. Beside it, what the best of the four for each "
         "image would reach. For 6,000 images that takes two cores about a minute.\n\n"
         "--retrieval takes the first caption of each image in --data, ranks all images by the log probability "
-        "that the model gives it, and says how often the right image is among the first 1, 5 and 10. For 1,000 images "
+        "that the model gives it, and reports how often the right image is among the first 1, 5 and 10. For 1,000 "
+        "images "
         "that takes two cores about ten minutes.",
     .examples =
         "attend evaluate caption -m flickr8k-captions --data Flickr8k.token.txt --images Images --list test.txt\n"

@@ -56,13 +56,15 @@ static const cli_option options[] = {
     CLI_TRAINING_FOLDER(caption.common.options),
     {"decoder", 0, "gru|lstm|transformer", .choice = &decoder, .help = "what writes the words"},
     {"attention", 0, "additive|none", .choice = &attention,
-     .help = "gru, lstm: each word looks at the places of the picture by an MLP, or all have its mean, one context "
-             "vector; default: additive"},
+     .help =
+         "gru, lstm: each word attends to the locations of the picture by an MLP, or all have its mean, one context "
+         "vector; default: additive"},
     {"gate", 0, NULL, .flag = &gate,
      .help = "additive attention: a gate on the context of each word (beta in Show, Attend and Tell)"},
     {"doubly-stochastic", 0, "X", .number = &doubly_stochastic, .max = 1000,
-     .help = "additive attention: weight of the term that makes all words together look at each place as much (lambda "
-             "in Show, Attend and Tell); 0: off"},
+     .help =
+         "additive attention: weight of the term that makes all words together attend to each location as much (lambda "
+         "in Show, Attend and Tell); 0: off"},
     {"hidden", 0, "N", .integer = &hidden, .min = 1, .max = 1 << 14, .help = "units of the decoder"},
     {"embedding", 0, "N", .integer = &embedding, .min = 1, .max = 1 << 14, .quiet = true,
      .help = "gru, lstm: features of a word; default: as many as --hidden"},
@@ -72,7 +74,7 @@ static const cli_option options[] = {
     {"intermediate", 0, "N", .integer = &intermediate, .min = 1, .max = 1 << 16, .quiet = true,
      .help = "transformer: features inside the feed-forward network; default: 4 times --hidden"},
     {"encoder", 'e', "MODEL", .text = &encoder,
-     .help = "a pre-trained vision Transformer, which stays as it is, looks at the images, each once; default: a new "
+     .help = "a pre-trained vision Transformer, which stays as it is, encodes the images, each once; default: a new "
              "network of convolutions, which learns"},
     {"encoder-memory", 0, "GB", .number = &encoder_memory, .max = 1e6, .above_min = true,
      .help = "--encoder: memory for the features of all images"},
@@ -94,7 +96,8 @@ static const cli_option options[] = {
      .help = "in the other epochs, weight of its loss, beside that of words; 0: off"},
     {"captions-per-image", 0, "N", .integer = &captions_per_image, .max = 1 << 16, .quiet = true,
      .help = "learn N captions of an image in each epoch, at random; 0, the default: all"},
-    {"crop", 0, "PIXELS", .integer = &crop, .max = 1 << 12, .help = "shift images at random, up to so many pixels"},
+    {"crop", 0, "PIXELS", .integer = &crop, .max = 1 << 12,
+     .help = "shift images at random, by this many pixels at most"},
     {"flip", 0, NULL, .flag = &flip, .help = "flip half of the images, left and right"},
     {"label-smoothing", 0, "X", .number = &smoothing, .max = 0.99, .help = "label smoothing"},
     {"dropout", 0, "P", .number = &dropout, .max = 0.99, .help = "dropout probability"},
@@ -124,8 +127,8 @@ static int check_combinations(void)
         {attention == NONE && doubly_stochastic > 0, "doubly-stochastic", "does not go with --attention none"},
         {!convolves && channels, "channels", "does not go with --encoder, which has its own"},
         {!convolves && image_size, "image-size", "does not go with --encoder, which has its own"},
-        {!convolves && crop, "crop", "does not go with --encoder, which looks at each image once"},
-        {!convolves && flip, "flip", "does not go with --encoder, which looks at each image once"},
+        {!convolves && crop, "crop", "does not go with --encoder, which encodes each image once"},
+        {!convolves && flip, "flip", "does not go with --encoder, which encodes each image once"},
         {!convolves && presence_epochs > 0, "presence-epochs", "does not go with --encoder, which is not trained"},
         {valid_list && !train_list, "valid-list", "needs --train-list, or its images would be trained on"},
     };
@@ -161,7 +164,7 @@ static int complete_presence(double epochs)
         presence_epochs = presence && !encoder ? (int64_t)(epochs * 2 / 5) : 0;
     return (double)presence_epochs < epochs
                ? CLI_DONE
-               : cli_misuse("--presence-epochs %lld of --epochs %g leave none in which captions are learnt",
+               : cli_misuse("--presence-epochs %lld of --epochs %g leave none in which captions are trained",
                             (long long)presence_epochs, epochs);
 }
 
@@ -309,14 +312,14 @@ static void report(const void *training, const att_training_info *info)
 /* ---- validation ------------------------------------------------------------------- */
 
 /* Did the last step train word prediction alone? */
-static bool trains_presence(const caption_training *t)
+static bool trains_word_prediction(const caption_training *t)
 {
-    return att_training_steps(t->common.training) <= att_training_caption_presence_steps(t->common.training);
+    return att_training_steps(t->common.training) <= att_training_caption_word_prediction_steps(t->common.training);
 }
 
 static double epochs_of(const caption_training *t) { return cli_training_epochs(&t->common, (double)t->common.steps); }
 
-/* Says once how far --minutes will go, when that can be seen: after a twentieth of what is left of them. */
+/* Reports once how far --minutes will go, when that can be seen: after a twentieth of what is left of them. */
 static void estimate(caption_training *t, double time, double step)
 {
     if (t->first == 0) {
@@ -341,7 +344,7 @@ static int share_time(void *training)
         return CLI_DONE;
     const double time = cli_training_time(&t->common), step = (double)att_training_steps(t->common.training);
     estimate(t, time, step);
-    if (!trains_presence(t) || presence_epochs == 0 || time < (double)presence_epochs / epochs_of(t))
+    if (!trains_word_prediction(t) || presence_epochs == 0 || time < (double)presence_epochs / epochs_of(t))
         return CLI_DONE;
     cli_note("word prediction has had its share of --minutes: from step %.0f on, captions are trained", step + 1);
     cli_training_forget(&t->common);
@@ -352,10 +355,10 @@ static int share_time(void *training)
 static const char *quantity(const void *training)
 {
     const caption_training *t = training;
-    return presence_epochs > 0 && trains_presence(t) ? "presence" : "loss";
+    return presence_epochs > 0 && trains_word_prediction(t) ? "presence" : "loss";
 }
 
-static int validate_presence(const caption_training *t, cli_validation *v)
+static int validate_word_prediction(const caption_training *t, cli_validation *v)
 {
     double loss = 0;
     v->unscored = true;
@@ -381,7 +384,7 @@ static int validate_words(const caption_training *t, cli_validation *v)
 
 static int validate(void *training, cli_validation *v)
 {
-    return (trains_presence(training) ? validate_presence : validate_words)(training, v);
+    return (trains_word_prediction(training) ? validate_word_prediction : validate_words)(training, v);
 }
 
 /* ---- the run ---------------------------------------------------------------------- */
@@ -440,7 +443,7 @@ static bool has_no_model(void *training, bool stopped)
     const double minutes = t->options.minutes;
     const long long step = att_training_steps(t->training);
     const cli_shell_word name = cli_quoted(t->options.folder);
-    if (presence_epochs == 0 || !trains_presence(training))
+    if (presence_epochs == 0 || !trains_word_prediction(training))
         return false;
     if (stopped)
         cli_note("stopped after step %lld; only word prediction has been trained, so there is no model yet; attend "
@@ -499,12 +502,12 @@ const cli_command cli_train_caption = {
                "Tell: Xu et al. 2015) with AdamW. A network of convolutions makes a grid of\n"
                "vectors of a picture; a GRU, an LSTM or a Transformer writes the words. With\n"
                "--attention none it has one context vector for the whole picture; with\n"
-               "additive attention each word looks at places of its own, as a Transformer's\n"
+               "additive attention each word attends to locations of its own, as a Transformer's\n"
                "do. In the first epochs the convolutions learn which words a picture has in\n"
                "its captions, then all learns to write them. With --encoder, a pre-trained\n"
-               "vision Transformer looks at the pictures instead.\n\n"
+               "vision Transformer encodes the pictures instead.\n\n"
                "Captions are trained in lower case and without punctuation. Images are resized\n"
-               "to a square, whatever their aspect is; the model's folder says so, and attend\n"
+               "to a square, whatever their aspect is; the model's folder states it, and attend\n"
                "caption does the same.\n\n"
                "All images are decoded before the start, with all threads, and those that cannot\n"
                "be read are listed. --resume notices images that have changed. With --minutes\n"

@@ -1,4 +1,4 @@
-/* An image as a part of a picture, and over its pale copy weights of a grid's places. */
+/* An image as a part of a picture, and over its pale copy weights of a grid's locations. */
 #ifndef CLI_IMAGE_PANEL_H
 #define CLI_IMAGE_PANEL_H
 
@@ -19,7 +19,7 @@ double image_panel_scale(const att_image *image, double longest);
 int image_panel_draw(FILE *f, const image_panel *p);
 /* In pale gray, for colors over it. */
 int image_panel_draw_pale(FILE *f, const image_panel *p);
-/* Weights [rows, columns] of places of `cell` px (height, width) each, from the upper left corner on. */
+/* Weights [rows, columns] of locations of `cell` px (height, width) each, from the upper left corner on. */
 void image_panel_draw_weights(FILE *f, const image_panel *p, int64_t rows, int64_t columns, const double cell[2],
                               const float *weights, const chart_axis *scale);
 

@@ -37,7 +37,7 @@ int picture_open(picture *p, const char *path)
 
 /* ---- PNG ------------------------------------------------------------------- */
 
-/* Says why the program failed, by what it printed. */
+/* Reports why the program failed, by what it printed. */
 static int fail(const picture *p, int status, FILE *printed)
 {
     char line[512] = "";
@@ -48,7 +48,7 @@ static int fail(const picture *p, int status, FILE *printed)
         return cli_fail("%s: rsvg-convert was ended by signal %d (%s)", p->out.path, status - 128,
                         strsignal(status - 128));
     return cli_fail("%s: rsvg-convert could not draw it: %s (exit code %d); write .svg instead", p->out.path,
-                    *line ? line : "it does not say why", status);
+                    *line ? line : "it gives no reason", status);
 }
 
 /* Reads the SVG in memory, writes the PNG to the output: at twice the size, for screens with small pixels. */

@@ -4,7 +4,7 @@
 
 #include "cli/base/output.h"
 
-/* What the help of an option for such a file says. */
+/* What the help of an option for such a file states. */
 #define PICTURE_FORMATS "SVG; or PNG, drawn by rsvg-convert with the fonts here, if its name ends in .png"
 
 typedef struct picture {

@@ -52,7 +52,7 @@ typedef struct cli_sampling {
 /* Sets *out to the folder's sampling with what was given, and a seed where none was; greedy, where `greedy` and no
  * option asks for sampling. */
 int cli_sampling_read(const cli_language *m, cli_sampling *s, bool greedy, att_sampling *out);
-/* Says how tokens are sampled, as options that repeat it; nothing if they are not. */
+/* Reports how tokens are sampled, as options that repeat it; nothing if they are not. */
 void cli_sampling_note(const att_sampling *s, int64_t seed);
 
 /* How a text ended, for --json: "eos", "stop", "length", "context" or "interrupted". */

@@ -288,7 +288,7 @@ int cli_model_open(cli_model *m, const char *name, int weights, int64_t threads)
     else
         cli_model_close(m);
     if (!code && m->info.plain)
-        cli_note("%s has no modules.json, which would say how its hidden states become an embedding: their mean is "
+        cli_note("%s has no modules.json, which would state how its hidden states become an embedding: their mean is "
                  "taken, as sentence-transformers does",
                  m->name);
     return code;

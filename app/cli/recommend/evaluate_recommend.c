@@ -45,7 +45,7 @@ static const cli_option options[] = {
     {"neighbors", 0, "N", .integer = &neighbors, .min = 1, .max = 1 << 20,
      .help = "neighbors of an item in the baseline of item k-nearest neighbors"},
     {"decay", 0, "X", .number = &decay, .max = 1, .above_min = true,
-     .help = "weight there of an item of the history, relative to the item after it; 1: all alike"},
+     .help = "weight there of an item of the history, relative to the item after it; 1: all the same"},
     CLI_ITEM_TEXTS_OPTION(&texts_path, "measures their similarity as another baseline"),
     CLI_TEXT_COLUMN_OPTION(&text_column),
     CLI_TEXT_MODEL_OPTION(&text_model),
@@ -99,7 +99,7 @@ static void note_split(const evaluation *e, const char *name, const char *was)
              e->m.name, name, was);
 }
 
-/* Sets what is not typed of the split to that of the training; says what is typed and differs. */
+/* Sets what is not typed of the split to that of the training; reports what is typed and differs. */
 static void restore_split(const evaluation *e, const cli_interactions_options *was)
 {
     const bool points = is_typed("valid-from") || is_typed("test-from"),
@@ -140,8 +140,8 @@ static void restore_split(const evaluation *e, const cli_interactions_options *w
     data.min_actions = (int64_t)min_actions;
 }
 
-/* Reads and splits as the training did, but for what is typed; says what of that, of the log and of the models that the
- * training began with makes that the model may know what is held out. */
+/* Reads and splits as the training did, but for what is typed; reports what of that, of the log and of the models that
+ * the training began with makes that the model may know what is held out. */
 static int restore_training(const evaluation *e, const json_t *training)
 {
     bool other = false;
@@ -583,7 +583,7 @@ const cli_command cli_evaluate_recommend = {
                "--item-texts the items whose texts are nearest to those of the history.\n\n"
                "How the log is read and what is held out is as in the training of the model,\n"
                "but for what is typed; where the model may know what it is measured by, that is\n"
-               "said. The item is ranked among all items; random candidates order models\n"
+               "reported. The item is ranked among all items; random candidates order models\n"
                "otherwise (Krichene, Rendle 2020) and are for comparison with papers only. The\n"
                "protocol is printed in full.",
     .examples = "attend evaluate recommend -m shop --data log.csv\n"

@@ -62,7 +62,7 @@ int history_attention_draw(const cli_recommender *m, const char *path, const cha
     if (!code) {
         const heatmap h = {labels + n - w.n,      columns,           w.n, w.columns, w.weights,
                            "item of the history", "attention to it", ""};
-        heatmap_svg(file.svg, title, &h); /* an error stays with the file, which says it */
+        heatmap_svg(file.svg, title, &h); /* an error stays with the file, which reports it */
         code = picture_close(&file, CLI_DONE);
     }
     free(w.column);

@@ -10,23 +10,23 @@
 /* The library's message, with the options that help. */
 static int fail_open(const att_ctx *ctx, const cli_interactions_options *o, att_status s)
 {
-    const char *says = att_error(ctx);
+    const char *message = att_error(ctx);
     const bool format = s == ATT_ERR_FORMAT;
-    if (format && strstr(says, "the header has no column"))
+    if (format && strstr(message, "the header has no column"))
         return cli_fail("%s: --user-column, --item-column, --time-column. Of a file without a header, with user, item "
                         "and time in this order: --format lines; with others: the numbers of the columns",
-                        says);
-    if (format && strstr(says, "are named by their numbers"))
-        return cli_fail("%s: --user-column, --item-column, --time-column", says);
+                        message);
+    if (format && strstr(message, "are named by their numbers"))
+        return cli_fail("%s: --user-column, --item-column, --time-column", message);
     static const char *const columns[] = {"user", "item", "time"};
     for (size_t i = 0; format && i < sizeof columns / sizeof *columns; i++) {
         char two[64];
         snprintf(two, sizeof two, "either may be that of the %s: name one", columns[i]);
-        if (strstr(says, two))
-            return cli_fail("%s: --%s-column", says, columns[i]);
+        if (strstr(message, two))
+            return cli_fail("%s: --%s-column", message, columns[i]);
     }
-    if (format && !o->time && (strstr(says, ": time is ") || strstr(says, ": time of ")))
-        return cli_fail("%s; --time-column names another column, or \"\": no times", says);
+    if (format && !o->time && (strstr(message, ": time is ") || strstr(message, ": time of ")))
+        return cli_fail("%s; --time-column names another column, or \"\": no times", message);
     return cli_status(ctx, s);
 }
 
@@ -179,7 +179,7 @@ static void note_columns(const cli_interactions *l)
         cli_note("%lld of %lld times are not in the years 1973 to 2096%s: are all of them times, and in one unit?",
                  (long long)i->unusual_times, (long long)i->actions, cli_time_unit(i->time_per_second));
     if (i->repeated_users > 0)
-        cli_note("%lld line%s to a user of an earlier line, as its first id says; where lines have no users, put one "
+        cli_note("%lld line%s to a user of an earlier line, as its first id states; where lines have no users, put one "
                  "before each",
                  (long long)i->repeated_users, i->repeated_users == 1 ? " belongs" : "s belong");
     if (i->fields > 0)

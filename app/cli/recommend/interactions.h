@@ -1,4 +1,4 @@
-/* Logs of what users did: the options that say how to read one and which actions are held out, and lists of ids. */
+/* Logs of what users did: the options that state how to read one and which actions are held out, and lists of ids. */
 #ifndef CLI_RECOMMEND_INTERACTIONS_H
 #define CLI_RECOMMEND_INTERACTIONS_H
 
@@ -14,10 +14,10 @@ typedef struct cli_interactions_options {
     const char *user, *item, *time;
     bool drop_duplicates;
     int64_t skip_bad_lines;
-    int split;                          /* att_holdout_kind; -1: not said */
-    int64_t min_actions;                /* 0: not said */
-    double valid_share, test_share;     /* 0: not said */
-    const char *valid_from, *test_from; /* times as typed; NULL: not said */
+    int split;                          /* att_holdout_kind; -1: not given */
+    int64_t min_actions;                /* 0: not given */
+    double valid_share, test_share;     /* 0: not given */
+    const char *valid_from, *test_from; /* times as typed; NULL: not given */
 } cli_interactions_options;
 
 /* clang-format off */
@@ -37,7 +37,7 @@ typedef struct cli_interactions_options {
     {"drop-duplicates", 0, NULL, .flag = &(o).drop_duplicates,                                                       \
      .help = "drop an action with the user, the item and the time of another one, after the first such one"},        \
     CLI_SKIP_OPTION(&(o).skip_bad_lines, "--data")
-/* The rows that say what is held out. */
+/* The rows that state what is held out. */
 #define CLI_HOLDOUT_OPTIONS(o)                                                                                       \
     {"split", 0, "leave-one-out|time|none", .choice = &(o).split,                                                    \
      .help = "hold out each user's last action for the test and the one before for validation; or what is after "    \
@@ -68,7 +68,7 @@ int cli_interactions_copy_pipe(cli_interactions_options *o);
 /* Reads the log of o. items [n_items], or NULL if n_items is 0: ids that get the first numbers. */
 int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interactions_options *o,
                           const char *const *items, int64_t n_items);
-/* Sets what was not said of the split to its defaults. */
+/* Sets what was not given of the split to its defaults. */
 void cli_interactions_complete(cli_interactions_options *o);
 /* Errors: options of another split, or that go not together. To be called when they are complete. */
 int cli_interactions_check(const cli_interactions_options *o);

@@ -15,7 +15,7 @@ typedef struct reading {
     int64_t *line; /* [n] */
     size_t room;
     int64_t n, column; /* texts; the field that is one */
-    const char *name;  /* of that column; NULL: not said */
+    const char *name;  /* of that column; NULL: not given */
 } reading;
 
 /* Is it one of the names [up to NULL], in letters of either case? In RecBole's files a name has a type,

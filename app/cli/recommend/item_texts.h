@@ -22,9 +22,9 @@ typedef struct cli_item_texts {
 /* Reads lines of id and text, separated by a tab, or CSV (see cli_records); further fields are not read. A first line
  * that names the first column (item_id, item_id:token, item, itemId, movieId, asin, sku, id ...) or whose second is
  * title, name or text is a header, in letters of either case; its column title, name or text, else the second has the
- * texts, which is said where there are more than two. column: the name of that column, in a file whose first line then
- * is a header; or NULL. path NULL: no texts. skip: malformed lines that may be left out, which is said. Errors name the
- * line: no text, no id, one that an earlier line had, not UTF-8. */
+ * texts, which is reported where there are more than two. column: the name of that column, in a file whose first line
+ * then is a header; or NULL. path NULL: no texts. skip: malformed lines that may be left out, which is reported. Errors
+ * name the line: no text, no id, one that an earlier line had, not UTF-8. */
 int cli_item_texts_read(cli_item_texts *t, const char *path, const char *column, int64_t skip);
 void cli_item_texts_free(cli_item_texts *t);
 /* Fails if there are texts, but no action of the log has an item with one; path: of the texts. */

@@ -464,11 +464,11 @@ const cli_command cli_train_recommend = {
                "of the file. The last action of each user is held out for the test, which\n"
                "attend evaluate recommend makes, and the one before for validation: the model\n"
                "with the highest NDCG@10 on it, ranked among all items unless\n"
-               "--validate-candidates says otherwise, is written; without an improvement in\n"
+               "--validate-candidates states otherwise, is written; without an improvement in\n"
                "--patience validations the training ends. --split time divides the log\n"
                "at two points in time instead, and none trains on all.\n\n"
                "--resume -o FOLDER --data NEW trains the model in the folder on a log that has\n"
-               "grown, and may have other --item-texts: what it has learnt stays, and new items\n"
+               "grown, and may have other --item-texts: what it has learned stays, and new items\n"
                "are added. FOLDER/base keeps the model that this begins with; like the\n"
                "checkpoints, only --resume needs it. The log's first line has all options.\n\n" CLI_TRAINING_DETAILS,
     .examples = "attend train recommend --data log.csv -o shop\n"

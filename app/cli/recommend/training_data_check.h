@@ -1,4 +1,4 @@
-/* What recommenders were trained on, as their training.json says: it must not be what they are measured by. */
+/* What recommenders were trained on, as their training.json states: it must not be what they are measured by. */
 #ifndef CLI_RECOMMEND_TRAINING_DATA_CHECK_H
 #define CLI_RECOMMEND_TRAINING_DATA_CHECK_H
 
@@ -17,11 +17,11 @@ json_t *cli_training_data_of(const json_t *training, const char *model, bool ren
 void cli_training_data_split(const json_t *options, cli_interactions_options *o);
 
 /* Sets what was not typed of CLI_INTERACTIONS_OPTIONS, rows of `options`, to what the training with the options `all`
- * (or NULL) had; format and columns only of a log at `path` with the same ending. typed[i]: option i was. Says what was
- * typed and differs; name: of the model. `all` stays, as options point into it. Returns a code. */
+ * (or NULL) had; format and columns only of a log at `path` with the same ending. typed[i]: option i was. Reports what
+ * was typed and differs; name: of the model. `all` stays, as options point into it. Returns a code. */
 int cli_check_reading(const json_t *all, const char *name, const char *path, const cli_option *options,
                       const bool *typed);
-/* Says of each of `trained_on` (or NULL) in which way it may have been trained on what is held out by `here`, whose
+/* Reports of each of `trained_on` (or NULL) in which way it may have been trained on what is held out by `here`, whose
  * path is that of the log; name: of the model that began with it. Returns a code. */
 int cli_training_data_note(const json_t *trained_on, const char *name, const cli_interactions_options *here);
 /* Is the log another one than that of the training? Returns a code. */

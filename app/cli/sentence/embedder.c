@@ -90,7 +90,7 @@ static void normalize(float *x, int64_t n)
 }
 
 /* Embeds those of the images [n] that have been read -> vectors [n, dim]. They are computed together, as the first
- * rows, which then move to their places, from the last one to the first. */
+ * rows, which then move to their positions, from the last one to the first. */
 static int embed_images(const cli_embedder *e, int64_t n, const char *const *paths, const cli_image *images,
                         float *vectors, int64_t before)
 {

@@ -35,9 +35,9 @@ int cli_embedder_encode(const cli_embedder *e, int64_t n, const char *const *ite
                         int64_t *truncated, bool *failed, int64_t before);
 /* Similarities of vectors a [n, dim] and b [m, dim] by the model's measure -> out [n, m]. */
 int cli_embedder_compare(const cli_embedder *e, const float *a, int64_t n, const float *b, int64_t m, float *out);
-/* Says which measure a model has, if it is not the cosine. */
+/* Reports which measure a model has, if it is not the cosine. */
 void cli_embedder_note_measure(const cli_embedder *e);
-/* Says how many of n items were truncated, if any. */
+/* Reports how many of n items were truncated, if any. */
 void cli_embedder_note(const cli_embedder *e, int64_t truncated, int64_t n, const char *items);
 
 #endif

@@ -178,7 +178,7 @@ static void report(const void *training, const att_training_info *i)
     const embed_training *t = training;
     cli_rows_describe(&t->pairs);
     if (i->truncated > 0)
-        fprintf(stderr, "%lld of %lld rows have a sentence that is longer than the model takes, and is cut\n",
+        fprintf(stderr, "%lld of %lld rows have a sentence that is longer than the model takes, and is truncated\n",
                 (long long)i->truncated, (long long)i->examples);
 }
 

@@ -40,8 +40,8 @@ typedef struct cli_rows_options {
     int64_t skip;   /* malformed rows that may be left out */
 } cli_rows_options;
 
-/* Reads a file. A first row that names columns, or has no score where the second has one, is a heading, which is said.
- * Errors name the line. */
+/* Reads a file. A first row that names columns, or has no score where the second has one, is a heading, which is
+ * reported. Errors name the line. */
 int cli_rows_read(cli_rows *r, const char *path, const cli_rows_options *options);
 void cli_rows_free(cli_rows *r);
 /* Tells on standard error what is trained on: the loss, and how many rows and labels. */

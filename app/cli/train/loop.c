@@ -217,7 +217,7 @@ static int log_options(cli_training *t)
     return code;
 }
 
-/* Says what the training has, where the training stands and how far it goes; done: no further. */
+/* Reports what the training has, where the training stands and how far it goes; done: no further. */
 static int report_start(const cli_training *t, bool done)
 {
     att_training_info info = {.size = sizeof info};
@@ -256,18 +256,18 @@ static bool has_base(const char *folder)
     return snprintf(path, sizeof path, "%s/base", folder) < (int)sizeof path && stat(path, &s) == 0;
 }
 
-/* Where checkpoints are left, says how large they are and what they are for. */
+/* Where checkpoints are left, reports how large they are and what they are for. */
 static void report_checkpoints(const cli_training *t)
 {
     cli_checkpoints c;
     const char *folder = t->options.folder;
     cli_checkpoints_find(folder, &c);
     if (c.n > 0)
-        cli_note("%.3g MB there are checkpoints, which only --resume needs%s: rm %s/checkpoint-*.safetensors",
+        cli_note("%.3g MB are checkpoints, which only --resume needs%s; to delete them: rm %s/checkpoint-*.safetensors",
                  1e-6 * (double)c.bytes, has_base(folder) ? ", like the model in base/" : "", cli_quoted(folder).text);
 }
 
-/* The model of a training that has reached a limit. changed: since the model that the folder may have. */
+/* Writes the final model. changed: false if the folder's model is up to date. */
 static int finish(cli_training *t, bool changed)
 {
     const char *command = t->kind->command, *folder = t->options.folder;

@@ -144,7 +144,7 @@ static int compare_file(const cli_training *t, const cli_option *p, char how[128
     const json_t *bytes = stored_in(t, "bytes", p->name);
     const char *was = json_string_value(stored_in(t, "checksums", p->name));
     *how = '\0';
-    if (stat(*p->text, &s) || !S_ISREG(s.st_mode)) /* another command says what cannot be opened */
+    if (stat(*p->text, &s) || !S_ISREG(s.st_mode)) /* another command reports what cannot be opened */
         return CLI_DONE;
     if (json_is_integer(bytes) && s.st_size != (off_t)json_integer_value(bytes))
         snprintf(how, 128, "has %lld bytes, but had %lld", (long long)s.st_size, (long long)json_integer_value(bytes));
@@ -283,7 +283,7 @@ static int check_last_step(cli_training *t)
 {
     const cli_training_options *o = &t->options;
     const char *why = cli_schedule_falls(o->schedule)  ? ", where --schedule falls to 0"
-                      : o->warmup > 0 && o->warmup < 1 ? ", of which --warmup is a share"
+                      : o->warmup > 0 && o->warmup < 1 ? ", and --warmup is a share of them"
                                                        : NULL;
     int code = CLI_DONE;
     for (const cli_option *p = t->kind->options; !code && why && p->name; p++)

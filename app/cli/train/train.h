@@ -68,7 +68,7 @@ typedef struct cli_training_options {
 /* Of data whose epochs have a fixed number of steps. unit: "images"; more: the end of the help of --epochs, or "" */
 #define CLI_TRAINING_EPOCHS(o, unit, more)                                                                            \
     {"epochs", 0, "N", .number = &(o).epochs, .min = 1e-6, .max = 1e6, .quiet = sizeof(more) > 1,                         \
-     .help = "number of epochs, where --steps does not say how far" more},                                            \
+     .help = "number of epochs, where --steps does not state how far" more},                                            \
     {"batch", 0, "N", .integer = &(o).batch, .min = 1, .max = 1 << 20, .help = "batch size in " unit}
 /* clang-format on */
 
@@ -114,11 +114,11 @@ typedef struct cli_trainer {
     int (*check)(void *t); /* options that need others, or contradict them; sets defaults that depend on others */
     int (*read)(void *t);  /* data; sets `batches` and `validates` */
     int (*open)(void *t, const att_training_options *o); /* the training; where this fails it leaves no files */
-    void (*report)(const void *t, const att_training_info *info); /* says what data it has */
+    void (*report)(const void *t, const att_training_info *info); /* states what data it has */
     int (*validate)(void *t, cli_validation *v);
     const char *(*quantity)(const void *t); /* the loss's name at this step; or NULL: "loss" */
     int (*after_step)(void *t);
-    bool (*has_no_model)(void *t, bool stopped); /* after these steps, and says why */
+    bool (*has_no_model)(void *t, bool stopped); /* after these steps, and states why */
     int (*fail_unscored)(const void *t);         /* the error that no validation has a score; NULL: that is none */
     void (*close)(void *t);
 } cli_trainer;
@@ -164,7 +164,7 @@ struct cli_training {
     att_model_path model;                             /* a path for the command */
     char note[320];                                   /* where options.note of the training points to */
     /* private */
-    int64_t steps, validate_every, save_every; /* as options say; steps 0: no limit */
+    int64_t steps, validate_every, save_every; /* as options state; steps 0: no limit */
     bool stays;                                /* the folder's model is the one that it had */
     double score;                              /* of the model that has been written, where it is known, or NAN */
     double waited, validated;                  /* at the last validation: waits for images, the time of it */
@@ -196,7 +196,7 @@ typedef struct cli_training_limit {
     char text[96];
 } cli_training_limit;
 cli_training_limit cli_training_limit_of(const cli_training *t);
-/* As cli_status, of a library's function that opens a training: what it says of its options has their names here, as
+/* As cli_status, of a library's function that opens a training: what it states of its options has their names here, as
  * --label-smoothing, and is a misuse. */
 int cli_training_status(const att_ctx *ctx, att_status s);
 /* How many epochs n steps are. */

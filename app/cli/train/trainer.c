@@ -39,7 +39,7 @@ static int plan(cli_training *t, att_schedule *rates)
     cli_training_options *o = &t->options;
     const bool falls = cli_schedule_falls(o->schedule), share = o->warmup < 1;
     if (o->steps && t->batches && cli_training_typed(t, "steps") && cli_training_typed(t, "epochs"))
-        return cli_misuse("--steps does not go with --epochs: both say where the training ends");
+        return cli_misuse("--steps does not go with --epochs: both state where the training ends");
     if (!t->batches && (!o->validate_every || !o->save_every))
         return cli_misuse("--%s-every 0: there are no epochs here, so a number of steps is needed",
                           o->validate_every ? "save" : "validate");
@@ -137,7 +137,7 @@ int cli_training_validate(cli_training *t, cli_validation *v)
     return code;
 }
 
-/* The last validation was the best: says how the training continues. */
+/* The last validation was the best: reports how the training continues. */
 static void report_improving(const cli_training *t)
 {
     const cli_training_options *o = &t->options;
@@ -153,7 +153,7 @@ static void report_improving(const cli_training *t)
                  o->steps ? "steps" : "epochs", 2 * (o->steps ? (double)o->steps : o->epochs));
 }
 
-/* The best model has been written: says which one it is, or that no step was better than the model to begin with. */
+/* The best model has been written: states which one it is, or that no step was better than the model to begin with. */
 static void report_best(cli_training *t, const att_training_info *info, bool stopped)
 {
     const cli_trainer *k = t->kind;

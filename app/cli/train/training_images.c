@@ -213,7 +213,8 @@ static void check_one(void *arg, int i)
     snprintf(c->why[i], sizeof c->why[i], "%s", s != ATT_OK ? att_error(c->t->ctx) : path);
 }
 
-/* Do the known files that are next have the names of the set? If not, the training says that its images are others. */
+/* Do the known files that are next have the names of the set? If not, the training reports that its images are others.
+ */
 static bool is_known(const checking *c, int64_t n)
 {
     const cli_training_images *t = c->t;

@@ -34,7 +34,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Of a class: its images, the images that were said to be of it, and those that are */
+/* Of a class: its images, the images that were classified as it, and those that are */
 typedef struct class_count {
     int64_t images, answers, right;
 } class_count;
@@ -387,7 +387,7 @@ const cli_command cli_evaluate_classify = {
                "classes are not too many: at most 20, with --json 1000.\n\n"
                "An image that cannot be read is told and not counted, and the command fails in\n"
                "the end; with --skip-broken it does not.\n\n"
-               "--data is as in attend train classify; --split says which part is read. Where\n"
+               "--data is as in attend train classify; --split states which part is read. Where\n"
                "it names classes, the model must have the same names.",
     .examples = "attend evaluate classify -m fashion-mnist --data /usr/share/datasets/fashion-mnist\n"
                 "attend evaluate classify -m photos-vit --data photos --confusion photos.svg",

@@ -95,15 +95,15 @@ static void name_rest(const image_attention *a, char *text, size_t size)
 enum { MARGIN = 24, SIDE = 360, GAP = 28, BAR = 100 };
 
 /* The image is drawn twice, each time with this size. */
-typedef struct places {
+typedef struct layout {
     double scale;         /* pixels of the drawing for one of the image */
     image_panel panel[2]; /* as it is; under colors */
-} places;
+} layout;
 
-static places arrange(const image_attention *a)
+static layout arrange(const image_attention *a)
 {
     const att_image *image = &a->all.image;
-    places p = {.scale = fmax(1, image_panel_scale(image, SIDE))};
+    layout p = {.scale = fmax(1, image_panel_scale(image, SIDE))};
     for (int i = 0; i < 2; i++)
         p.panel[i] = (image_panel){.ctx = a->m->ctx,
                                    .image = image,
@@ -115,7 +115,7 @@ static places arrange(const image_attention *a)
     return p;
 }
 
-static int draw_panels(FILE *f, const image_attention *a, const places *p, const chart_axis *scale)
+static int draw_panels(FILE *f, const image_attention *a, const layout *p, const chart_axis *scale)
 {
     const double cell[] = {p->scale * (double)a->m->info.patch[0], p->scale * (double)a->m->info.patch[1]};
     int code = image_panel_draw(f, &p->panel[0]);
@@ -127,7 +127,7 @@ static int draw_panels(FILE *f, const image_attention *a, const places *p, const
 
 int image_attention_svg(FILE *f, const char *title, const image_attention *a)
 {
-    const places p = arrange(a);
+    const layout p = arrange(a);
     const image_panel *left = &p.panel[0], *right = &p.panel[1];
     const int64_t n = a->all.grid[0] * a->all.grid[1];
     const chart_axis scale = heatmap_scale(a->weights, n);

@@ -18,7 +18,7 @@ int image_attention_check(const cli_vision *m, int64_t layer, int64_t head);
 /* Of one image. *a stays where it is until it is freed, and m is open. */
 int image_attention_open(image_attention *a, const cli_vision *m, const att_image *image, int64_t layer, int64_t head);
 void image_attention_free(image_attention *a);
-/* Says whose attention it is: "Layer 3, head 1: attention of [CLS]" */
+/* Reports whose attention it is: "Layer 3, head 1: attention of [CLS]" */
 void image_attention_name(const image_attention *a, char *text, size_t size);
 
 /* Self-contained SVG: the image as the model sees it, and under the colors of the patches. */

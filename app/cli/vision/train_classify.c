@@ -42,7 +42,7 @@ static const cli_option options[] = {
     {"data", 'd', "FOLDER", .text = &data, .required = true,
      .help = "training images: a folder for each class; IDX files, as MNIST has them; or CIFAR-10's binary batches"},
     {"labels", 0, "NAMES", .text = &labels,
-     .help = "names of the classes in their order, with commas between them; default: what the data says"},
+     .help = "names of the classes in their order, with commas between them; default: what the data states"},
     {"valid", 'v', "FOLDER", .text = &valid_path,
      .help = "images for validation, in a folder like that of --data; default: a share of the training images"},
     {"valid-share", 0, "SHARE", .number = &valid_share, .max = 0.9,
@@ -58,7 +58,8 @@ static const cli_option options[] = {
     {"size", 0, "N", .integer = &size, .max = 4096, .quiet = true,
      .help = "height and width of the model's images, to which others are resized; default: those of the data, 32 for "
              "folders of images"},
-    {"crop", 0, "PIXELS", .integer = &crop, .max = 1 << 12, .help = "shift images at random, up to so many pixels"},
+    {"crop", 0, "PIXELS", .integer = &crop, .max = 1 << 12,
+     .help = "shift images at random, by this many pixels at most"},
     {"flip", 0, NULL, .flag = &flip, .help = "flip half of the images, left and right"},
     {"mixup", 0, "ALPHA", .number = &mixup, .max = 100,
      .help = "mix pairs of images, by shares from the beta distribution (ALPHA, ALPHA); 0: off, else at least 0.001"},

@@ -57,7 +57,7 @@ int cli_image_stream_open(cli_image_stream *s, int n, char *const *arguments);
 /* Then they can be read. */
 int cli_image_stream_start(cli_image_stream *s, att_ctx *ctx);
 /* each: called for each block, and its output to standard output is flushed. drawn or NULL: a file that shows the first
- * image, which is said where there are others. Returns 0, or a code after a message. */
+ * image, which is reported where there are others. Returns 0, or a code after a message. */
 int cli_image_stream_run(cli_image_stream *s, int (*each)(void *user), void *user, const char *drawn);
 void cli_image_stream_close(cli_image_stream *s);
 
@@ -70,7 +70,7 @@ int cli_read_background(const char *text, uint8_t color[3], att_image_options *o
      .help = "color behind transparent pixels: #rrggbb, white, black or gray; default: transparency is dropped"}
 #define CLI_SKIP_BROKEN(to)                                                                  \
     {"skip-broken", 0, NULL, .flag = (to),                                                   \
-     .help = "leave out images that cannot be read, and say how many; without it the command fails where there are some"}
+     .help = "leave out images that cannot be read, and report how many; without it the command fails where there are some"}
 /* to begins as CLI_VISION_SHIPPED */
 #define CLI_VISION_MODEL_OPTION(to)                                                          \
     {"model", 'm', "MODEL", .text = (to),                                                    \

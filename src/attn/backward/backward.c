@@ -6,7 +6,7 @@
  *
  * A task is some blocks of keys of one key head, and owns their dK and dV: these accumulate over the queries of all the
  * query heads that share them. dQ is summed over blocks of keys in ascending order, whoever computes them: see
- * add_in_turn.
+ * add_in_order.
  */
 #include "attn/backward/backward.h"
 #include "tensor/tensor.h"
@@ -25,7 +25,7 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_backward_
     const att_attention_spec *s = &plan->spec;
     const int64_t panel = plan->kernels->q_tile, tile = ATT_KEY_BLOCK * Q_TILES * panel, keys = blocks * ATT_KEY_BLOCK;
     const int64_t converted = s->dtype == ATT_F32 ? 0 : 1, copies = att_call_copies(c) ? 1 : 0;
-    const int64_t dims = plan->q_dim + plan->k_dim + s->value_dim, numbers = plan->score.number != NULL;
+    const int64_t dims = plan->q_dim + plan->k_dim + s->value_dim, terms = plan->score.term != NULL;
     float *pair = NULL;
     const int64_t dk_stride = att_round_up(plan->k_dim, panel), dv_stride = att_round_up(s->value_dim, panel);
     *w = (att_backward_scratch){0};
@@ -36,7 +36,7 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_backward_
         {&w->q.dout_packed, Q_TILES * s->value_dim * panel},
         {&w->q.q_rows, att_score_is_dot(plan) * Q_TILES * panel * att_round_up(plan->q_dim, panel)},
         {&w->q.dout_rows, Q_TILES * panel * dv_stride},
-        {&w->q.numbers, numbers * Q_TILES * panel},
+        {&w->q.terms, terms * Q_TILES * panel},
         {&w->p, tile},
         {&w->ds, tile},
         {&w->products, att_score_changes_products(plan) * tile},
@@ -50,7 +50,7 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_backward_
         {&w->q.pairs[0], plan->bf16_pairs * Q_TILES * panel * att_bf16_pairs_in(plan->q_dim)},
         {&w->q.pairs[1], plan->bf16_pairs * Q_TILES * panel * att_bf16_pairs_in(s->value_dim)},
         {&w->packed_keys, plan->bf16_pairs * keys * att_bf16_pairs_in(plan->k_dim)},
-        {&w->dnumber, numbers * keys},
+        {&w->dterm, terms * keys},
         {&w->precomputed, keys * att_precomputed_count(plan)},
         {&w->row, dims},
         {&pair, att_round_up((int64_t)(att_pair_scratch(c) * sizeof(double) / sizeof(float)), 16)}};
@@ -112,7 +112,7 @@ static void backward_head(att_backward_work *x, int64_t head_in_group, int64_t g
     x->head.dlse = att_call_rows(c, &j->grads->dlse, sequence, head, false);
     x->head.dq = att_call_rows(c, &j->rows.dq, sequence, head, false);
     x->head.dq_sum = j->dq + (x->task->slot * group + head_in_group) * j->dq_count;
-    x->head.dnumber = x->plan->score.number ? x->head.dq_sum + j->dnumbers_at : NULL;
+    x->head.dterm = x->plan->score.term ? x->head.dq_sum + j->dterms_at : NULL;
     for (int i = 0; i < x->n_blocks; i++) {
         read_keys(x, i, &x->blocks[i]);
         if (head_in_group == 0 || c->keys_per_head)
@@ -179,12 +179,12 @@ static void end_grad_block(const att_backward_work *x, const att_kv_block *b, at
         att_rows_clear(&g->to, b->k0 + b->keys, x->task->k_rows, g->dim);
 }
 
-/* dK of a block is complete but for what the gradients of its keys' numbers give. */
+/* dK of a block is complete but for what the gradients of its keys' terms give. */
 static void end_dk(const att_backward_work *x, att_kv_block *b)
 {
     att_grad_block_clear(&b->dk, 0, b->keys);
     b->dk.begun = true;
-    att_row_terms_back(x->plan, b->key, b->keys, b->dnumber, b->dk.from, b->dk.stride);
+    att_row_terms_back(x->plan, b->key, b->keys, b->dterm, b->dk.from, b->dk.stride);
     end_grad_block(x, b, &b->dk);
 }
 
@@ -198,9 +198,9 @@ static void begin_blocks(att_backward_work *x)
         b->k0 = t->k0 + done;
         b->keys = (int)(left < ATT_KEY_BLOCK ? left : ATT_KEY_BLOCK);
         b->precomputed = x->w.precomputed + done * att_precomputed_count(x->plan);
-        b->dnumber = x->w.dnumber + done;
-        for (int i = 0; x->plan->score.number && i < b->keys; i++)
-            b->dnumber[i] = 0;
+        b->dterm = x->w.dterm + done;
+        for (int i = 0; x->plan->score.term && i < b->keys; i++)
+            b->dterm[i] = 0;
         begin_dv(x, b);
     } while (x->n_blocks * ATT_KEY_BLOCK < t->keys);
 }
@@ -239,15 +239,15 @@ static void run_task(void *arg, int i, int thread)
 
 /* ---- the call */
 
-/* What the call works in, from p on, of the tasks' blocks and slots: how many floats that takes. */
+/* Lays out the scratch memory of the call from p on; returns its size in floats. */
 static size_t lay_out_job(att_backward_job *j, float *p)
 {
     const att_plan *plan = j->call->plan;
     att_backward_scratch w;
     j->scratch_count = lay_out(j->call, j->tasks.blocks, NULL, &w);
     const int64_t queries = att_round_up(j->call->max_tq, plan->kernels->q_tile);
-    j->dnumbers_at = queries * plan->q_dim;
-    j->dq_count = j->dnumbers_at + (plan->score.number ? queries : 0);
+    j->dterms_at = queries * plan->q_dim;
+    j->dq_count = j->dterms_at + (plan->score.term ? queries : 0);
     const att_scratch_part parts[] = {
         {&j->memory, att_scratch_count(j->scratch_count, att_threads(plan->ctx))},
         {&j->dq, att_scratch_count((size_t)j->dq_count, j->tasks.slots * plan->spec.heads / plan->spec.kv_heads)},

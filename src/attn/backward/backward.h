@@ -19,7 +19,7 @@ typedef struct att_backward_queries {
     float *q_packed, *dout_packed; /* [ATT_BACKWARD_Q_TILES][dim][q_tile] */
     float *q_rows, *dout_rows;     /* [panels of dim][n][nr] */
     float *query, *dout;           /* [n][dim], where they are not f32 */
-    float *numbers;                /* [n], where the score has one of each row */
+    float *terms;                  /* [n], where the score has one of each row */
     float *pairs[2];               /* rows of q and of dO in pairs of bf16, where these are multiplied */
 } att_backward_queries;
 
@@ -33,7 +33,7 @@ typedef struct att_backward_scratch {
     float *dq_rows;               /* [q_tile][q_dim] */
     float *key, *value;           /* [blocks][ATT_KEY_BLOCK][dim], where they are copied */
     float *packed_keys;           /* keys in pairs of bf16 */
-    float *dnumber;               /* [blocks][ATT_KEY_BLOCK] of the keys' numbers */
+    float *dterm;                 /* [blocks][ATT_KEY_BLOCK] of the keys' terms */
     float *precomputed;           /* [blocks][ATT_KEY_BLOCK][att_precomputed_count] */
     float *row;                   /* [the largest dimension] */
     double *pair;                 /* [att_pair_scratch] */
@@ -47,10 +47,10 @@ typedef struct att_backward_job {
     float *memory; /* scratch of all threads, then dq and params */
     size_t scratch_count;
     float *dq; /* [tasks.slots][heads of a group][max_tq in whole tiles][q_dim], tile by tile, transposed or not; of
-                * each head then [max_tq in whole tiles] gradients of the numbers of rows, where the score has them */
-    int64_t dq_count;    /* numbers of one head */
-    int64_t dnumbers_at; /* where those of rows begin */
-    float *params;       /* [tasks][params_count] each task's part of the parameters' gradients */
+                * each head then [max_tq in whole tiles] gradients of the terms of rows, where the score has them */
+    int64_t dq_count;  /* numbers of one head */
+    int64_t dterms_at; /* where those of rows begin */
+    float *params;     /* [tasks][params_count] each task's part of the parameters' gradients */
     int64_t params_count;
     double *sums; /* [att_params_back_sums] */
 } att_backward_job;
@@ -72,7 +72,7 @@ typedef struct att_kv_block {
     att_floats key, value;  /* values in pairs of bf16, where these are multiplied */
     att_floats packed_keys; /* keys in such pairs */
     float *precomputed;     /* [keys][att_precomputed_count] */
-    float *dnumber;         /* [keys] sums of the gradients of their numbers */
+    float *dterm;           /* [keys] sums of the gradients of their numbers */
     att_grad_block dk, dv;
 } att_kv_block;
 
@@ -81,7 +81,7 @@ typedef struct att_backward_head {
     att_head_view view;
     att_rows dout, dq, dlse;
     float *dq_sum;                        /* [query tiles][q_dim][q_tile] */
-    float *dnumber;                       /* [query tiles][q_tile] the same of the numbers of rows */
+    float *dterm;                         /* [query tiles][q_tile] the same of the terms of rows */
     att_param_view param[ATT_MAX_PARAMS]; /* the plan's, with gradients of this task's own */
 } att_backward_head;
 

@@ -79,7 +79,7 @@ static void prepare_queries(att_backward_work *x, int64_t q0, int queries)
         if (n > DECODE_QUERIES)
             k->attend.pack(n, value_dim, d.at + i * d.stride, d.stride, 1, x->w.q.dout_packed + i * value_dim);
     }
-    att_row_terms(plan, q, queries, x->w.q.numbers);
+    att_row_terms(plan, q, queries, x->w.q.terms);
     if (att_score_is_dot(plan))
         k->backward.pack_rows(queries, Q_TILES * k->q_tile, dim, q.at, q.stride, att_query_scale(plan), x->w.q.q_rows);
     k->backward.pack_rows(queries, Q_TILES * k->q_tile, value_dim, d.at, d.stride, 1, x->w.q.dout_rows);
@@ -123,7 +123,7 @@ static void set_kv_block(att_backward_work *x, att_kv_block *keys)
     b->precomputed = att_precomputed_count(x->plan) ? keys->precomputed : NULL;
     b->back.dk = keys->dk.from;
     b->back.dk_stride = keys->dk.stride;
-    b->back.dkey_term = keys->dnumber;
+    b->back.dkey_term = keys->dterm;
 }
 
 /* The block of keys with one tile of queries. There is one att_block, which the next call changes. */
@@ -141,9 +141,9 @@ static att_block *block_of(att_backward_work *x, int64_t q0, int queries, int ti
     b->back.ds = x->w.ds + first;
     b->back.dq = x->head.dq_sum + q0 * plan->q_dim;
     b->back.products = x->w.products + first;
-    if (plan->score.number) {
-        b->query_term = x->w.q.numbers + first;
-        b->back.dquery_term = x->head.dnumber + q0;
+    if (plan->score.term) {
+        b->query_term = x->w.q.terms + first;
+        b->back.dquery_term = x->head.dterm + q0;
     }
     for (int i = 0; i < plan->modifiers.n; i++)
         b->back.saved[i] = x->w.saved[i] ? x->w.saved[i] + first : NULL;
@@ -313,14 +313,14 @@ static int queries_in_tile(int queries, int p, int panel)
     return left < panel ? left : panel;
 }
 
-/* Adds to rows of dQ, which lie in dq_rows, what the gradients of the rows' numbers give. */
+/* Adds to rows of dQ, which lie in dq_rows, what the gradients of the rows' terms give. */
 static void add_dq_of_terms(const att_backward_work *x, int64_t q0, int n)
 {
     const int64_t dim = x->plan->q_dim;
-    if (!x->plan->score.number)
+    if (!x->plan->score.term)
         return;
     const att_floats q = att_rows_read(x->plan->kernels, &x->head.view.q_row, q0, n, dim, x->w.q.query);
-    att_row_terms_back(x->plan, q, n, x->head.dnumber + q0, x->w.dq_rows, dim);
+    att_row_terms_back(x->plan, q, n, x->head.dterm + q0, x->w.dq_rows, dim);
 }
 
 /* Writes dQ of these queries, which is complete, to its rows. */
@@ -340,7 +340,7 @@ static void write_dq(const att_backward_work *x, int64_t q0, int queries)
     for (int i = 0; x->head.dq.at && i < queries; i += k->q_tile) {
         const int n = queries - i < k->q_tile ? queries - i : k->q_tile;
         const float *from = x->head.dq_sum + (q0 + i) * dim;
-        if (x->head.dq.dtype == ATT_F32 && !x->job->rows.add_dq && !plan->score.number) {
+        if (x->head.dq.dtype == ATT_F32 && !x->job->rows.add_dq && !plan->score.term) {
             k->attend.unpack(n, dim, from, scale, att_row_at(&x->head.dq, q0 + i), x->head.dq.stride);
         } else {
             k->attend.unpack(n, dim, from, scale, x->w.dq_rows, dim);
@@ -352,7 +352,7 @@ static void write_dq(const att_backward_work *x, int64_t q0, int queries)
 }
 
 /* Adds to what several tasks share, when all earlier tasks have: the backward of the stages, and dQ. */
-static void add_in_turn(att_backward_work *x, int64_t q0, int queries, const att_mask_tile *mask_tile, int n_q_tiles)
+static void add_in_order(att_backward_work *x, int64_t q0, int queries, const att_mask_tile *mask_tile, int n_q_tiles)
 {
     const int64_t panel = x->plan->kernels->q_tile, dim = x->plan->q_dim;
     const bool dot = att_score_is_dot(x->plan);
@@ -360,8 +360,8 @@ static void add_in_turn(att_backward_work *x, int64_t q0, int queries, const att
         const int64_t rows = att_score_reads_query_rows(x->plan) ? queries_in_tile(queries, i, (int)panel) : panel;
         if (x->keys->k0 == 0 && (!dot || mask_tile[i].n_ranges == 0))
             memset(x->head.dq_sum + (q0 + i * panel) * dim, 0, (size_t)(rows * dim) * sizeof *x->head.dq_sum);
-        if (x->keys->k0 == 0 && x->plan->score.number)
-            memset(x->head.dnumber + q0 + i * panel, 0, (size_t)panel * sizeof *x->head.dnumber);
+        if (x->keys->k0 == 0 && x->plan->score.term)
+            memset(x->head.dterm + q0 + i * panel, 0, (size_t)panel * sizeof *x->head.dterm);
         if (mask_tile[i].n_ranges == 0)
             continue;
         const att_block *b = block_of(x, q0 + i * panel, queries_in_tile(queries, i, (int)panel), i, &mask_tile[i]);
@@ -418,7 +418,7 @@ static bool compute_block(att_backward_work *x, att_kv_block *keys, int64_t q0, 
         prefetch_next(x, q0, queries);
     if (first)
         att_ticket_wait(&x->job->tasks, x->task, x->step);
-    add_in_turn(x, q0, queries, mask_tile, n_q_tiles);
+    add_in_order(x, q0, queries, mask_tile, n_q_tiles);
     if (last && x->task->last)
         write_dq(x, q0, queries);
     if (last)

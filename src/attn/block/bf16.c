@@ -6,7 +6,7 @@
 int64_t att_bf16_pairs_in(int64_t dim) { return (dim + 1) / 2; }
 
 /* Rows of words of a panel of keys: first [words][panel], which kernels make, then packed_q. */
-static void turn_panel(const att_kernels *k, const uint16_t *packed, int64_t rows, int64_t dim, float *buffer)
+static void transpose_panel(const att_kernels *k, const uint16_t *packed, int64_t rows, int64_t dim, float *buffer)
 {
     const int64_t panel = k->q_tile, words = att_bf16_pairs_in(dim);
     float packed_q[ATT_MAX_Q_TILE * ATT_MAX_Q_TILE], back[ATT_MAX_Q_TILE * ATT_MAX_Q_TILE];
@@ -39,8 +39,8 @@ att_floats att_bf16_pack_rows(const att_kernels *k, const att_rows *r, int64_t f
     if (lie_as_words(k, &block, n, dim))
         return (att_floats){block.at, block.stride / 2};
     for (int64_t i = 0; i < packed; i += block.panel)
-        turn_panel(k, att_row_at(&block, i), packed - i < block.panel ? packed - i : block.panel, dim,
-                   buffer + i * words);
+        transpose_panel(k, att_row_at(&block, i), packed - i < block.panel ? packed - i : block.panel, dim,
+                        buffer + i * words);
     for (int64_t i = packed; i < n; i++) {
         buffer[i * words + words - 1] = 0; /* where dim is odd, half of it stays */
         memcpy(buffer + i * words, att_row_at(&block, i), (size_t)dim * sizeof(uint16_t));

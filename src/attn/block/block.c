@@ -136,20 +136,20 @@ static att_score_row row_of(const att_plan *plan, att_floats rows, int i)
 
 void att_row_terms(const att_plan *plan, att_floats rows, int n, float *y)
 {
-    for (int i = 0; plan->score.number && i < n; i++) {
+    for (int i = 0; plan->score.term && i < n; i++) {
         const att_score_row row = row_of(plan, rows, i);
-        y[i] = plan->score.number(&row);
+        y[i] = plan->score.term(&row);
     }
 }
 
-/* Nothing where dnumber is 0, as then the row may be NaN. */
-void att_row_terms_back(const att_plan *plan, att_floats rows, int n, const float *dnumber, float *dx, int64_t stride)
+/* Nothing where dterm is 0, as then the row may be NaN. */
+void att_row_terms_back(const att_plan *plan, att_floats rows, int n, const float *dterm, float *dx, int64_t stride)
 {
-    for (int i = 0; plan->score.number && i < n; i++) {
-        if (dnumber[i] == 0)
+    for (int i = 0; plan->score.term && i < n; i++) {
+        if (dterm[i] == 0)
             continue;
         const att_score_row row = row_of(plan, rows, i);
-        plan->score.term_back(&row, dnumber[i], dx + i * stride);
+        plan->score.term_back(&row, dterm[i], dx + i * stride);
     }
 }
 
@@ -157,7 +157,7 @@ void att_precompute(const att_plan *plan, att_floats key, int n, float *y)
 {
     const int64_t count = att_precomputed_count(plan);
     att_row_terms(plan, key, n, y);
-    for (int j = 0; count && !plan->score.number && j < n; j++)
+    for (int j = 0; count && !plan->score.term && j < n; j++)
         plan->builtin->transforms->precompute(plan->k_dim, key.at + j * key.stride, y + j * count);
 }
 
@@ -166,7 +166,7 @@ static att_builtin_tile tile_of(const att_block *b, int r)
 {
     const att_plan *plan = b->plan;
     const int64_t first = b->mask_tile->range[r].first, count = b->precomputed ? att_precomputed_count(plan) : 0;
-    const bool rows = att_score_reads_query_rows(plan), number = plan->score.number != NULL;
+    const bool rows = att_score_reads_query_rows(plan), has_term = plan->score.term != NULL;
     return (att_builtin_tile){.tile.size = sizeof(att_score_tile),
                               .tile.head = &b->head->head,
                               .tile.user = plan->score.user,
@@ -189,10 +189,10 @@ static att_builtin_tile tile_of(const att_block *b, int r)
                                   b->back.dk && !plan->builtin->is_dot ? b->back.dk + first * b->back.dk_stride : NULL,
                               .tile.dkey_stride = b->back.dk_stride,
                               .tile.vectors = &plan->vectors,
-                              .tile.query_term = number ? b->query_term : NULL,
-                              .tile.key_term = number ? b->precomputed + first : NULL,
-                              .tile.dquery_term = number ? b->back.dquery_term : NULL,
-                              .tile.dkey_term = number && b->back.dkey_term ? b->back.dkey_term + first : NULL,
+                              .tile.query_term = has_term ? b->query_term : NULL,
+                              .tile.key_term = has_term ? b->precomputed + first : NULL,
+                              .tile.dquery_term = has_term ? b->back.dquery_term : NULL,
+                              .tile.dkey_term = has_term && b->back.dkey_term ? b->back.dkey_term + first : NULL,
                               .query_stride = rows ? b->query.stride : 0,
                               .dquery_stride = rows ? plan->q_dim : 0,
                               .precomputed = b->precomputed ? b->precomputed + first * count : NULL,
@@ -307,7 +307,7 @@ static const float *finite_terms(int64_t n, const float *x, float *y)
     return x ? y : NULL;
 }
 
-/* ds of the scores becomes that of the products, and rows' numbers get their gradients. Where a pair does not attend,
+/* ds of the scores becomes that of the products, and rows' terms get their gradients. Where a pair does not attend,
  * all that its gradient of 0 is multiplied with is finite. */
 static void products_back(const att_block *b, int r, const att_score_tile *t)
 {

@@ -65,7 +65,7 @@ typedef struct att_block {
     att_floats query;         /* [queries, q_dim] from q0 on */
     att_floats key;           /* [keys, k_dim] from k0 on */
     const float *q;           /* [q_dim][q_tile], by att_pack_queries; unused where the score reads rows */
-    const float *query_term;  /* [q_tile], where the score has numbers of rows; those of keys are precomputed */
+    const float *query_term;  /* [q_tile], where the score has terms of rows; those of keys are precomputed */
     const float *precomputed; /* [keys, att_precomputed_count] from k0 on, or NULL */
     bool bf16_pairs;          /* query, key and q are pairs of bf16 */
     float *s;                 /* [keys][q_tile], rows stride apart: scores; in backward then the weights */
@@ -82,14 +82,14 @@ static inline bool att_score_reads_query_rows(const att_plan *p)
 static inline int64_t att_precomputed_count(const att_plan *p)
 {
     const att_row_transforms *o = p->builtin->transforms;
-    return p->score.number ? 1 : o && o->precomputed_count ? o->precomputed_count(p->k_dim) : 0;
+    return p->score.term ? 1 : o && o->precomputed_count ? o->precomputed_count(p->k_dim) : 0;
 }
 /* y [n, att_precomputed_count], of n keys */
 void att_precompute(const att_plan *plan, att_floats key, int n, float *y);
-/* y [n] = the score's number of each row; nothing where it has none. And back: dx [n, dim], rows stride apart, += what
- * dnumber [n] gives. */
+/* y [n] = the score's term of each row; nothing where it has none. And back: dx [n, dim], rows stride apart, += what
+ * dterm [n] gives. */
 void att_row_terms(const att_plan *plan, att_floats rows, int n, float *y);
-void att_row_terms_back(const att_plan *plan, att_floats rows, int n, const float *dnumber, float *dx, int64_t stride);
+void att_row_terms_back(const att_plan *plan, att_floats rows, int n, const float *dterm, float *dx, int64_t stride);
 /* q [q_dim][q_tile] = the queries, transposed, times the scale where it belongs there. Nothing where the score reads
  * rows. */
 void att_pack_queries(const att_plan *plan, att_floats query, int queries, float *q);

@@ -48,7 +48,7 @@ static att_page *acquire_page(att_cache *c, int size)
     return p;
 }
 
-static void drop_page(att_cache *c, att_page *p)
+static void release_page(att_cache *c, att_page *p)
 {
     if (--p->users > 0)
         return;
@@ -59,7 +59,7 @@ static void drop_page(att_cache *c, att_page *p)
 void att_cache_trim(att_cache *c, att_cached_sequence *h)
 {
     while (h->pages > pages_for(h->length))
-        drop_page(c, h->page[--h->pages]);
+        release_page(c, h->page[--h->pages]);
 }
 
 static att_status make_list(att_cache *c, att_cached_sequence *h, int64_t room)
@@ -145,7 +145,7 @@ att_status att_cache_make_room(att_cache *c, att_cached_sequence *h, int64_t n)
         if (!larger)
             return ATT_ERR_MEMORY;
         copy_page(c, h, h->page[0], larger, h->length);
-        drop_page(c, h->page[0]);
+        release_page(c, h->page[0]);
         h->page[0] = larger;
     }
     for (; h->pages < need; h->pages++)
@@ -292,7 +292,7 @@ att_status att_cache_select(att_cache *c, int64_t n, const int64_t *from)
             next[b].page[i]->users++;
     for (int64_t b = 0; b < c->sequences; b++)
         for (int64_t i = c->sequence[b].pages; i > 0; i--)
-            drop_page(c, c->sequence[b].page[i - 1]);
+            release_page(c, c->sequence[b].page[i - 1]);
     free_lists(c->ctx, c->sequence, c->sequences);
     c->sequence = next;
     c->sequences = n;
@@ -336,7 +336,7 @@ att_status att_cache_check(att_call *call)
     for (int i = 0; i < 4; i++)
         if (beside[i].given)
             return att_fail(ctx, ATT_ERR_ARGUMENT, "args.%s is given beside args.cache, which %s", beside[i].name,
-                            i < 2 ? "has keys and values" : "says the lengths");
+                            i < 2 ? "has keys and values" : "states the lengths");
     if (a->q_offsets && a->n_sequences != c->sequences)
         return att_fail(ctx, ATT_ERR_SHAPE, "args.n_sequences is %lld, but args.cache has %lld sequences",
                         (long long)a->n_sequences, (long long)c->sequences);

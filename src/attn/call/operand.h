@@ -37,7 +37,7 @@ static inline void *att_strided_row_at(const att_strided_rows *l, int64_t elemen
     return (char *)l->at + elements * (int64_t)att_dtype_size(l->dtype);
 }
 
-/* y [n] from x [n], perhaps from u [n], and from itself; f32 where nothing else is said */
+/* y [n] from x [n], perhaps from u [n], and from itself; f32 where nothing else is stated */
 typedef void att_row_function(const att_kernels *k, int64_t n, const att_rows *x, const att_rows *u, const att_rows *y);
 /* Of all lines, over all threads. */
 void att_for_each_row(const att_call *call, att_row_function *f, int64_t n, att_strided_rows x, att_strided_rows u,

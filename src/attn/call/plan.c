@@ -79,8 +79,8 @@ static att_status check_functions(att_ctx *ctx, const att_score *s)
     if (product && (!s->tile || (s->derivative && !s->tile_back)))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "\"%s\" has ATT_PRODUCT%s", s->name,
                         s->tile ? " and a derivative, but no tile_back" : ", but no tile");
-    if (s->number && (!product || (s->derivative && !s->term_back)))
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "\"%s\" has a number of each row%s", s->name,
+    if (s->term && (!product || (s->derivative && !s->term_back)))
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "\"%s\" has a term of each row%s", s->name,
                         product ? " and a derivative, but no term_back" : ", but not ATT_PRODUCT");
     return ATT_OK;
 }

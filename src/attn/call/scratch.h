@@ -20,7 +20,8 @@ void att_scratch_release(const att_plan *plan, float *p);
 att_status att_scratch_new(att_plan *plan);
 void att_scratch_free(att_plan *plan);
 enum { ATT_SCRATCH_HEADER = 64 }; /* beside the floats, of each that is taken */
-/* To how many tasks a call's items are dealt: enough to share the work evenly, large enough to be worth waking for. */
+/* To how many tasks a call's items are distributed: enough to share the work evenly, large enough to be worth waking
+ * for. */
 int64_t att_task_count(att_ctx *ctx, int64_t items, double work, double work_of_task, int tasks_per_thread);
 /* i with first[i] <= item < first[i + 1]; first [n + 1] ascends. */
 int64_t att_find_range(const int64_t *first, int64_t n, int64_t item);

@@ -9,7 +9,7 @@ bool att_transform_uses_param(const att_plan *plan, int n);
 /* Bytes that transformed rows of a call take. */
 size_t att_transform_workspace(const att_call *call);
 
-/* Prepares the rows of a call where its score says so: call->q_rows and k_rows. */
+/* Prepares the rows of a call where its score asks for it: call->q_rows and k_rows. */
 att_status att_transform_begin(att_call *call);
 void att_transform_end(att_call *call);
 

@@ -19,7 +19,7 @@ typedef struct att_decode_scratch {
     float *rescale;         /* [columns] */
     float *tile, *packed_q; /* where stages work on tiles: [ATT_KEY_BLOCK][q_tile], [q_dim][q_tile] */
     float *keys, *values;   /* [ATT_KEY_BLOCK][dim], converted */
-    float *numbers;         /* [q_tile + ATT_KEY_BLOCK], where the score has one of each row, queries before keys */
+    float *terms;           /* [q_tile + ATT_KEY_BLOCK], where the score has one of each row, queries before keys */
     float *rows;            /* [tq, q_dim], converted */
     float *groups, *masks;  /* two att_decode_group, one of mask tiles: too large for small stacks */
     att_prefetch prefetch;

@@ -20,7 +20,7 @@ static bool uses_tiles(const att_plan *plan)
 {
     return plan->modifiers.n > (plan->modifiers.sink >= 0) || !is_dot(plan) || att_score_changes_products(plan);
 }
-static bool reads_keys(const att_plan *plan) { return !is_dot(plan) || plan->score.number; }
+static bool reads_keys(const att_plan *plan) { return !is_dot(plan) || plan->score.term; }
 
 /* ---- memory */
 
@@ -29,7 +29,7 @@ size_t att_decode_lay_out(const att_call *call, int columns, float *p, att_decod
     const att_plan *plan = call->plan;
     const att_attention_spec *s = &plan->spec;
     const int64_t panel = plan->kernels->q_tile, tiles = uses_tiles(plan), converted = s->dtype != ATT_F32;
-    const int64_t copied = converted || call->args.cache, numbers = plan->score.number != NULL;
+    const int64_t copied = converted || call->args.cache, terms = plan->score.term != NULL;
     const att_scratch_part parts[] = {
         {&w->q, columns * plan->q_dim},
         {&w->s, columns * ATT_KEY_BLOCK},
@@ -37,7 +37,7 @@ size_t att_decode_lay_out(const att_call *call, int columns, float *p, att_decod
         {&w->tile, tiles * ATT_KEY_BLOCK * panel},
         {&w->packed_q, !(is_dot(plan) || att_score_reads_query_rows(plan)) * plan->q_dim * panel},
         {&w->keys, reads_keys(plan) * copied * ATT_KEY_BLOCK * plan->k_dim},
-        {&w->numbers, numbers * (panel + ATT_KEY_BLOCK)},
+        {&w->terms, terms * (panel + ATT_KEY_BLOCK)},
         {&w->values, converted * ATT_KEY_BLOCK * s->value_dim},
         {&w->rows, converted * columns * (plan->q_dim > s->value_dim ? plan->q_dim : s->value_dim)},
         {&w->groups, 2 * sizeof(att_decode_group) / sizeof(float)},
@@ -102,7 +102,7 @@ static void apply_stages(const att_decode_group *g, const mask_tiles *c, int64_t
         const att_head_view *at = &g->head[h];
         if (reads_keys(plan) && (h == 0 || at->k_row.at != g->head[0].k_row.at)) {
             key = att_rows_read(kernels, &at->k_row, k0, keys, plan->k_dim, w->keys);
-            att_row_terms(plan, key, keys, w->numbers + kernels->q_tile);
+            att_row_terms(plan, key, keys, w->terms + kernels->q_tile);
         }
         float *s = w->s + (int64_t)h * g->tq * ATT_KEY_BLOCK;
         att_block b = {.plan = plan,
@@ -112,14 +112,14 @@ static void apply_stages(const att_decode_group *g, const mask_tiles *c, int64_t
                        .queries = g->tq,
                        .key = key,
                        .q = w->packed_q,
-                       .query_term = w->numbers,
-                       .precomputed = plan->score.number ? w->numbers + kernels->q_tile : NULL,
+                       .query_term = w->terms,
+                       .precomputed = plan->score.term ? w->terms + kernels->q_tile : NULL,
                        .s = w->tile,
                        .stride = kernels->q_tile,
                        .param = at->param};
         if (reads_keys(plan))
             b.query = att_rows_read(kernels, &at->q_row, 0, g->tq, plan->q_dim, w->rows);
-        att_row_terms(plan, b.query, g->tq, w->numbers);
+        att_row_terms(plan, b.query, g->tq, w->terms);
         if (is_dot(plan)) {
             kernels->attend.pack(g->tq, last, s, ATT_KEY_BLOCK, 1, w->tile);
             att_products_block(&b);

@@ -18,7 +18,7 @@ typedef struct q_tile {
     int queries;
     bool written;                          /* its output is in out */
     float *packed;                         /* [q_dim][q_tile] */
-    float *numbers;                        /* [q_tile], where the score has one of each row */
+    float *terms;                          /* [q_tile], where the score has one of each row */
     float *rows;                           /* [q_tile, q_dim or value_dim] q, later out, converted; f32 has none */
     att_floats query;                      /* [queries, q_dim] */
     att_accumulator total, segment, *into; /* into: where this segment goes, total if it is the first */
@@ -68,12 +68,12 @@ static size_t lay_out(const att_plan *plan, bool copies, int64_t tk, float *p, f
 {
     const att_attention_spec *s = &plan->spec;
     const int64_t q = plan->kernels->q_tile, pairs = plan->bf16_pairs * ATT_KEY_BLOCK / 2;
-    const int64_t converted = s->dtype != ATT_F32, numbers = plan->score.number != NULL;
+    const int64_t converted = s->dtype != ATT_F32, terms = plan->score.term != NULL;
     const att_scratch_part shared[] = {{&w->s, ATT_KEY_BLOCK * q},
                                        {&w->rescale, q},
                                        {&w->keys, copies * ATT_KEY_BLOCK * plan->k_dim},
                                        {&w->values, copies * ATT_KEY_BLOCK * s->value_dim},
-                                       {&w->key_terms, numbers * ATT_KEY_BLOCK},
+                                       {&w->key_terms, terms * ATT_KEY_BLOCK},
                                        {&w->packed_values, pairs * s->value_dim},
                                        {&w->packed_weights, pairs * q}};
     enum { SHARED = sizeof shared / sizeof *shared };
@@ -82,7 +82,7 @@ static size_t lay_out(const att_plan *plan, bool copies, int64_t tk, float *p, f
     memcpy(parts, shared, sizeof shared);
     for (q_tile *t = w->tile, *end = t + max_q_tiles(plan, copies, tk); t < end; t++) {
         parts[n].at = &t->packed, parts[n++].count = !att_score_reads_query_rows(plan) * plan->q_dim * q;
-        parts[n].at = &t->numbers, parts[n++].count = numbers * q;
+        parts[n].at = &t->terms, parts[n++].count = terms * q;
         parts[n].at = &t->rows, parts[n++].count = converted * att_max(plan->q_dim, s->value_dim) * q;
         for (int i = 0; i < 2; i++) {
             att_accumulator *a = i ? &t->segment : &t->total;
@@ -122,7 +122,7 @@ static void begin(const att_plan *plan, const att_head_view *at, q_tile *t)
     } else {
         t->query = att_rows_read(k, &at->q_row, t->q0, t->queries, plan->q_dim, t->rows);
         att_pack_queries(plan, t->query, t->queries, t->packed);
-        att_row_terms(plan, t->query, t->queries, t->numbers);
+        att_row_terms(plan, t->query, t->queries, t->terms);
     }
     clear(&t->total, k->q_tile);
 }
@@ -259,7 +259,7 @@ static void attend_block(const att_plan *plan, const att_head_view *at, q_tile *
     b->query = t->query;
     b->key = kv->key;
     b->q = t->packed;
-    b->query_term = t->numbers;
+    b->query_term = t->terms;
     const bool rounded = plan->bf16_pairs && !at->dropout.threshold && !kv->nonfinite.n_nonfinite;
     const att_softmax_step step = {.columns = t->queries,
                                    .scale = plan->scale.in_softmax ? plan->spec.scale : 1,
@@ -427,7 +427,7 @@ static void run_task(void *arg, int64_t i, int thread)
     const int64_t task = j->tasks - 1 - i, last = j->items * (task + 1) / j->tasks;
     const int64_t before = task > 0 ? j->items * (task - 1) / j->tasks : -1;
     w.block = (att_block){.plan = plan,
-                          .precomputed = plan->score.number ? w.key_terms : NULL,
+                          .precomputed = plan->score.term ? w.key_terms : NULL,
                           .bf16_pairs = plan->bf16_pairs,
                           .s = w.s,
                           .stride = plan->kernels->q_tile};

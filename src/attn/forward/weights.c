@@ -22,7 +22,7 @@ static void softmax_row(const att_plan *plan, const att_head_view *at, float *ro
 typedef struct weights_scratch {
     float *q, *s;        /* [q_dim][panel] [ATT_KEY_BLOCK][panel] */
     float *query, *keys; /* [panel, q_dim] [ATT_KEY_BLOCK, k_dim], converted */
-    float *numbers;      /* [panel + ATT_KEY_BLOCK], where the score has one of each row, queries before keys */
+    float *terms;        /* [panel + ATT_KEY_BLOCK], where the score has one of each row, queries before keys */
     float *row;          /* [tk + 1] */
 } weights_scratch;
 
@@ -43,19 +43,19 @@ static void weights_of_block(const att_plan *plan, const att_head_view *at, int6
                    .q = w->q,
                    .s = w->s,
                    .query = att_rows_read(kernels, &at->q_row, q0, queries, plan->q_dim, w->query),
-                   .query_term = w->numbers,
-                   .precomputed = plan->score.number ? w->numbers + panel : NULL,
+                   .query_term = w->terms,
+                   .precomputed = plan->score.term ? w->terms + panel : NULL,
                    .stride = panel,
                    .param = at->param};
     att_pack_queries(plan, b.query, queries, w->q);
-    att_row_terms(plan, b.query, queries, w->numbers);
+    att_row_terms(plan, b.query, queries, w->terms);
     for (int64_t i = 0; i < queries * tk; i++)
         weights[i] = -INFINITY;
     att_span(plan, at, q0, queries, &b.k0, &last);
     for (; b.k0 < last; b.k0 += ATT_KEY_BLOCK) {
         const int keys = (int)(tk - b.k0 < ATT_KEY_BLOCK ? tk - b.k0 : ATT_KEY_BLOCK);
         b.key = att_rows_read(kernels, &at->k_row, b.k0, keys, plan->k_dim, w->keys);
-        att_row_terms(plan, b.key, keys, w->numbers + panel);
+        att_row_terms(plan, b.key, keys, w->terms + panel);
         att_mask_tile_make(plan, at, q0, queries, b.k0, keys, &mask_tile);
         att_score_block(&b);
         for (int r = 0; r < mask_tile.n_ranges; r++)
@@ -123,8 +123,8 @@ att_status att_weights(const att_plan *plan, const att_attention_args *args, int
     w.s = w.q + dim * panel;
     w.query = w.s + ATT_KEY_BLOCK * panel;
     w.keys = w.query + dim * panel;
-    w.numbers = w.keys + ATT_KEY_BLOCK * key_dim;
-    w.row = w.numbers + panel + ATT_KEY_BLOCK;
+    w.terms = w.keys + ATT_KEY_BLOCK * key_dim;
+    w.row = w.terms + panel + ATT_KEY_BLOCK;
     /* one task, but as all others it does not see what the host has set for its own numbers */
     att_parallel_for(ctx, 1, weights_of_queries, &(weights_job){plan, &at, &w, q_first, q_count, weights});
     att_transform_end(&call);

@@ -17,7 +17,7 @@ att_byte_view att_decoded_token(const att_decoded *d, size_t i);
 void att_decoded_put(att_decoded *d, const char *text, size_t bytes);
 void att_decoded_end_token(att_decoded *d);
 /* Makes what was written the list. */
-void att_decoded_turn(att_decoded *d);
+void att_decoded_swap(att_decoded *d);
 void att_decoded_free(att_decoded *d);
 
 #endif

@@ -19,7 +19,7 @@ void att_decoded_put(att_decoded *d, const char *text, size_t bytes) { att_bytes
 
 void att_decoded_end_token(att_decoded *d) { att_bytes_add(&d->ends_to, &d->text_to.count, sizeof d->text_to.count); }
 
-void att_decoded_turn(att_decoded *d)
+void att_decoded_swap(att_decoded *d)
 {
     const att_bytes text = d->text, ends = d->ends;
     d->text = d->text_to;
@@ -206,7 +206,7 @@ static void clean_up(att_decoded *d)
                                            {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
                                            {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
     for (size_t k = 0; k < sizeof pairs / sizeof pairs[0]; k++) {
-        att_decoded_turn(d);
+        att_decoded_swap(d);
         for (size_t i = 0; i < att_decoded_count(d); i++) {
             put_replaced(d, att_decoded_token(d, i), pairs[k][0], pairs[k][1]);
             att_decoded_end_token(d);

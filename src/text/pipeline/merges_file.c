@@ -1,5 +1,5 @@
 /* vocab.json and merges.txt, the older files of byte-level BPE, as the settings of tokenizer.json. The class in
- * tokenizer_config.json says which. */
+ * tokenizer_config.json states which. */
 #include <stdlib.h>
 #include <string.h>
 

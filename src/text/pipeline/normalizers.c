@@ -248,8 +248,8 @@ static void write_last(att_edit *e, last_char *l)
     l->there = false;
 }
 
-/* Writes `to` in place of `old` characters: those of `to` that are more are new, and the last one replaces those of
- * which there are fewer. What becomes nothing belongs to the character before; at the start it shifts what follows. */
+/* Writes `to` in place of `old` characters: those of `to` that are more are new, and the last one replaces those which
+ * are fewer. What becomes nothing belongs to the character before; at the start it shifts what follows. */
 static void write_rule(att_edit *e, last_char *l, const char *to, size_t old)
 {
     const size_t bytes = strlen(to);

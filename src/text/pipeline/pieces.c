@@ -151,7 +151,7 @@ void att_pieces_split_end(att_pieces *p)
     p->split = old;
 }
 
-/* Joins matches [n] to what is before or after them, as `behavior` says; returns the new number. */
+/* Joins matches [n] to what is before or after them, as `behavior` states; returns the new number. */
 static size_t join(att_match *m, size_t n, att_split_behavior behavior)
 {
     size_t joined = 0;

@@ -144,10 +144,10 @@ static void decode(const att_tokenizer *base, const int32_t *ids, int64_t n, att
         att_decoded_end_token(&d);
         first = false;
     }
-    att_decoded_turn(&d);
+    att_decoded_swap(&d);
     for (size_t i = 0; i < t->decoders.count; i++) {
         t->decoders.step[i].decode(&t->decoders.step[i], &d);
-        att_decoded_turn(&d);
+        att_decoded_swap(&d);
     }
     att_bytes_add(text, d.text.data, d.text.count);
     const att_bytes *all[] = {&d.text, &d.ends, &d.text_to, &d.ends_to};

@@ -3,7 +3,7 @@
 
 #include "text/pipeline/pipeline.h"
 
-/* Unigram's vocabulary is a list, whose places are the ids. */
+/* Unigram's vocabulary is a list, whose indexes are the ids. */
 static void list_unigram(att_settings *s, att_token_list *list)
 {
     const json_t *vocab = att_settings_list(s, "vocab", true);

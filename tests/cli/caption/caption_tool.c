@@ -113,7 +113,7 @@ static void a_broken_image_is_told_and_the_others_are_captioned(void **state)
     assert_refused("$A caption -m $C empty", 1, "empty is a folder without images");
 }
 
-/* The image, and its pale copy, for each of three words, each with 2 x 2 places. */
+/* The image, and its pale copy, for each of three words, each with 2 x 2 locations. */
 static void each_word_has_a_small_map(void **state)
 {
     (void)state;
@@ -128,7 +128,7 @@ static void each_word_has_a_small_map(void **state)
                                         ">a</text>",
                                         ">red</text>",
                                         ">square</text>",
-                                        ">Attention to 2 x 2 places before each word</text>",
+                                        ">Attention to 2 x 2 locations before each word</text>",
                                         ">what the model sees: 8 x 8 pixels</text>"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_has(tool_out, texts[i]);
@@ -154,7 +154,7 @@ static void the_map_has_the_weights_of_the_word(void **state)
     assert_int_equal(tool("$A caption -m $C --attention a.svg red.png >/dev/null && grep -o '<title>row[^<]*' a.svg"),
                      0);
     char *end = expected;
-    for (int i = 0; i < 3 * CAPTIONER_PLACES; i++)
+    for (int i = 0; i < 3 * CAPTIONER_LOCATIONS; i++)
         end += sprintf(end, "<title>row %d, column %d: %.4f\n", i / 2 % 2, i % 2, (double)a.weights[i]);
     assert_string_equal(tool_out, expected);
     att_caption_attention_free(m, &a);

@@ -87,7 +87,7 @@ static void an_encoder_is_copied_and_stays_as_it_is(void **state)
     assert_int_equal(tool("cmp vit/model.safetensors model.safetensors"), 0);
     assert_refused("$A train caption " DATA SIZES "--encoder ./vit -o x", 2, "--channels does not go with --encoder");
     assert_refused("$A train caption " DATA "--encoder ./vit --min-count 1 --encoder-memory 1e-6 -o x", 2,
-                   "--encoder-memory leaves 1e-06 GB, but the encoder's features of 12 images, 2 x 2 places of 12");
+                   "--encoder-memory leaves 1e-06 GB, but the encoder's features of 12 images, 2 x 2 locations of 12");
     assert_refused("$A train caption " DATA "--encoder ./lstm --min-count 1 -o x", 1, "lstm");
 }
 
@@ -168,7 +168,7 @@ static void what_cannot_be_trained_on_is_named(void **state)
         {TRAIN "--channels 4,6, -o x", 2, "--channels \"4,6,\" is not a list"},
         {TRAIN "--channels 99999 -o x", 2, "--channels \"99999\" is not a list of numbers, 1 to 65536"},
         {TRAIN "--image-size 18 -o x", 2, "--image-size 18 is not a multiple of 4, as 2 stages (--channels) need it"},
-        {TRAIN "--image-size 4096 -o x", 1, "a grid of 1024 x 1024 has 1048576 places"},
+        {TRAIN "--image-size 4096 -o x", 1, "a grid of 1024 x 1024 has 1048576 locations"},
         {TRAIN "--image-size 4 --batch 7 -o x", 2, "--batch is 7: of 8 images the last would be alone"},
         {TRAIN "--layers 17 -o x", 2, "--layers 17 is more than the 16"},
         {"$A train caption " DATA "--decoder transformer --hidden 10 -o x", 2,

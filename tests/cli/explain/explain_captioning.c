@@ -61,9 +61,9 @@ static void what_it_says_is_what_was_computed(void **state)
     assert_int_equal(att_caption_model_open(ctx, of_gru.path, NULL, &m), ATT_OK);
     assert_int_equal(att_caption(m, 1, &image, NULL, &c), ATT_OK);
     assert_int_equal(att_caption_attend(m, &image, c.ids, c.count, &a), ATT_OK);
-    float sum[CAPTIONER_PLACES] = {0};
-    for (int64_t i = 0; i < c.count * CAPTIONER_PLACES; i++)
-        sum[i % CAPTIONER_PLACES] += a.weights[i];
+    float sum[CAPTIONER_LOCATIONS] = {0};
+    for (int64_t i = 0; i < c.count * CAPTIONER_LOCATIONS; i++)
+        sum[i % CAPTIONER_LOCATIONS] += a.weights[i];
     snprintf(part, sizeof part, "row 1 %.2f %.2f row 2 %.2f %.2f", sum[0], sum[1], sum[2], sum[3]);
     assert_int_equal(lines(part), 1);
     att_caption_attention_free(m, &a);

@@ -160,7 +160,7 @@ static void what_a_log_may_mean_otherwise_is_said(void **state)
          "one "
          "unit?\n"},
         {"awk '{ print $2, $2, $2, $2, $2, $2 }' ring.txt | sort -u; echo item3 item5 item6 item7 item8",
-         "attend: 1 line belongs to a user of an earlier line, as its first id says; where lines have no users, put "
+         "attend: 1 line belongs to a user of an earlier line, as its first id states; where lines have no users, put "
          "one "
          "before each\n"},
     };

@@ -137,7 +137,7 @@ static void a_bert_alone_is_averaged_with_a_note(void **state)
     assert_int_equal(tool("$A embed -m $D --text 'cab bed' >all && mkdir -p p && cp config.json model.safetensors "
                           "vocab.txt tokenizer_config.json p && $A embed -m p --text 'cab bed' | cmp - all"),
                      0);
-    assert_has(tool_err, "p has no modules.json, which would say how its hidden states become an embedding");
+    assert_has(tool_err, "p has no modules.json, which would state how its hidden states become an embedding");
     assert_int_equal(tool("$A search -m p -c lines -k 1 a"), 0);
     assert_refused("sed 's/\"bert\"/\"roberta\"/' config.json >p/config.json; $A embed -m p --text a", 1,
                    "p/config.json: \"model_type\" is \"roberta\", which is not supported for embeddings of sentences");

@@ -11,7 +11,7 @@ static void stsb_correlates_as_published(void **state)
     need_model();
     const char *pairs = data_file("stsb/stsb-en-dev.csv");
     if (!pairs) {
-        print_message("skipped: stsb/stsb-en-dev.csv is not there\n");
+        print_message("skipped: stsb/stsb-en-dev.csv does not exist\n");
         skip();
     }
     char full[4096];

@@ -133,21 +133,22 @@ static void pairs_that_are_not_utf_8_are_left_out_if_they_may(void **state)
                    "none.tsv: line 1: is not UTF-8");
 }
 
-/* The best model so far is the best by what it was judged by. */
-static void a_training_that_is_judged_by_something_else_is_not_gone_on_with(void **state)
+/* The best model so far is the best by what it was evaluated by. */
+static void a_training_that_is_evaluated_by_something_else_is_not_continued(void **state)
 {
     (void)state;
     assert_int_equal(tool("{ cat valid.tsv; printf 'a b\\tb c\\t1\\n'; } >other.tsv; " TRAIN
-                          "--valid valid.tsv -o judged && " TRAIN "-o not-judged && cat judged/checkpoint-* >before"),
+                          "--valid valid.tsv -o evaluated && " TRAIN
+                          "-o not-evaluated && cat evaluated/checkpoint-* >before"),
                      0);
-    assert_refused(TRAIN "--resume --valid other.tsv -o judged", 1,
-                   "--valid: other.tsv has 520 bytes, but had 510 when the training in judged began");
-    assert_refused("tac valid.tsv >other.tsv; " TRAIN "--resume --valid other.tsv -o judged", 1,
+    assert_refused(TRAIN "--resume --valid other.tsv -o evaluated", 1,
+                   "--valid: other.tsv has 520 bytes, but had 510 when the training in evaluated began");
+    assert_refused("tac valid.tsv >other.tsv; " TRAIN "--resume --valid other.tsv -o evaluated", 1,
                    "with other evaluation data");
-    assert_refused(TRAIN "--resume --valid valid.tsv -o not-judged", 2,
-                   "--valid is not set in not-judged but valid.tsv here");
-    assert_int_equal(tool("cat judged/checkpoint-* | cmp before - && cp valid.tsv same.tsv && " TRAIN
-                          "--resume --valid same.tsv -o judged && " TRAIN "--resume -o judged"),
+    assert_refused(TRAIN "--resume --valid valid.tsv -o not-evaluated", 2,
+                   "--valid is not set in not-evaluated but valid.tsv here");
+    assert_int_equal(tool("cat evaluated/checkpoint-* | cmp before - && cp valid.tsv same.tsv && " TRAIN
+                          "--resume --valid same.tsv -o evaluated && " TRAIN "--resume -o evaluated"),
                      0);
 }
 
@@ -175,7 +176,7 @@ int main(void)
         cmocka_unit_test(a_training_that_is_interrupted_is_a_model),
         cmocka_unit_test(what_cannot_be_trained_on_is_named),
         cmocka_unit_test(pairs_that_are_not_utf_8_are_left_out_if_they_may),
-        cmocka_unit_test(a_training_that_is_judged_by_something_else_is_not_gone_on_with),
+        cmocka_unit_test(a_training_that_is_evaluated_by_something_else_is_not_continued),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);
 }

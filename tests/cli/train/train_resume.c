@@ -205,7 +205,8 @@ static void a_finished_training_keeps_one_checkpoint(void **state)
                    "none: its training has finished and kept no checkpoint to continue from");
     assert_int_equal(tool("cp -r half keep; " RESUME "-o keep --keep 1; ls keep | grep checkpoint"), 0);
     assert_string_equal(tool_out, "checkpoint-0000000004.safetensors\n");
-    assert_has(tool_err, " MB there are checkpoints, which only --resume needs: rm keep/checkpoint-*.safetensors\n");
+    assert_has(tool_err,
+               " MB are checkpoints, which only --resume needs; to delete them: rm keep/checkpoint-*.safetensors\n");
     assert_int_equal(tool("cmp keep/model.safetensors half/model.safetensors"), 0); /* a mean of two, still */
 }
 

@@ -97,7 +97,7 @@ static void figures_of_a_real_test_set_equal_the_reference(void **state)
     const char *file = data_file("multi30k/test_2016_flickr.en.gz");
     char full[4096];
     if (!file) {
-        print_message("skipped: multi30k/test_2016_flickr.en.gz is not there\n");
+        print_message("skipped: multi30k/test_2016_flickr.en.gz does not exist\n");
         skip();
     }
     assert_non_null(realpath(file, full));

@@ -43,9 +43,9 @@ static void files_without_a_pair_are_refused(void **state)
         "printf '\\374ber\\n' >no.de; echo over >no.en; " TRAIN "--src no.de --tgt no.en -o no", 1,
         "no.de: line 1: is not UTF-8, but seems to be in WINDOWS-1252; convert it: iconv -f WINDOWS-1252 -t");
     assert_refused(TRAIN "--src . --tgt train.en -o no", 1, ". is not a file");
-    assert_refused(TRAIN FILES "--valid-src no.de --valid-tgt no.en --validate-every 1 -o judge", 1,
+    assert_refused(TRAIN FILES "--valid-src no.de --valid-tgt no.en --validate-every 1 -o evaluated", 1,
                    "no.de: line 1: is not UTF-8");
-    assert_int_equal(tool("cat judge/log.jsonl"), 1); /* before the first step */
+    assert_int_equal(tool("cat evaluated/log.jsonl"), 1); /* before the first step */
     assert_refused(TRAIN FILES "-o train.de", 1,
                    "--output train.de would replace --src train.de, which this command reads");
     assert_refused("cp train.de file; " TRAIN FILES "-o file", 1, "file is a file, not a folder");

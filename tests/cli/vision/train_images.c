@@ -109,7 +109,7 @@ static void a_changed_image_is_noticed_when_the_training_continues(void **state)
     assert_int_equal(tool("rm part/images.tsv; $A train caption --resume -o part"), 0); /* as of an older version */
 }
 
-/* evaluate classify and embed go on, as classify and search do. */
+/* evaluate classify and embed continue, as classify and search do. */
 static void a_broken_image_does_not_end_what_others_are_for(void **state)
 {
     (void)state;

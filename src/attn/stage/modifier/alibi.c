@@ -19,7 +19,7 @@ static double derivative(const att_pair *p, double s, double ds, double *const *
 static void tile(const att_modifier_tile *t)
 {
     const int64_t first = first_distance(t);
-    float x[MOST_DIAGONALS];
+    float x[MAX_DIAGONALS];
     for (int n = 0; n < all_diagonals(t); n++)
         x[n] = -t->param->data[0] * fabsf((float)(first - n));
     add_diagonals(t, x);
@@ -30,7 +30,7 @@ static void tile_back(const att_modifier_tile *t)
     if (!t->param->grad)
         return;
     const int64_t first = first_distance(t);
-    float y[MOST_DIAGONALS];
+    float y[MAX_DIAGONALS];
     double sum = 0;
     sum_diagonals(t, y);
     for (int n = 0; n < used_diagonals(t); n++)

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { MOST_DIAGONALS = ATT_KEY_BLOCK + ATT_MAX_Q_TILE };
+enum { MAX_DIAGONALS = ATT_KEY_BLOCK + ATT_MAX_Q_TILE };
 
 static inline int64_t distance_of_pair(const att_pair *p) { return p->k - p->q - p->head->position; }
 
@@ -35,10 +35,10 @@ ATT_INLINE void add_diagonals(const att_modifier_tile *t, const float *x)
         }
 }
 
-/* y [MOST_DIAGONALS] = the sums of ds along the diagonals, in descending order of keys */
+/* y [MAX_DIAGONALS] = the sums of ds along the diagonals, in descending order of keys */
 ATT_INLINE void sum_diagonals(const att_modifier_tile *t, float *y)
 {
-    memset(y, 0, MOST_DIAGONALS * sizeof *y);
+    memset(y, 0, MAX_DIAGONALS * sizeof *y);
     for (int j = t->keys - 1; j >= 0; j--)
         for (int i = 0; i < t->queries; i += ATT_LANES) {
             const int n = t->queries - i < ATT_LANES ? t->queries - i : ATT_LANES;

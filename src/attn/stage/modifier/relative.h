@@ -3,7 +3,7 @@
  * Half of the buckets are for single distances, half for ranges that grow logarithmically up to a greatest distance,
  * from which on all share the last one.
  *
- * Included by each kind, which says first what it is: RELATIVE, the stage, and BOTH: half of all buckets are for keys
+ * Included by each kind, which states first what it is: RELATIVE, the stage, and BOTH: half of all buckets are for keys
  * ahead of the query; otherwise those are all in bucket 0, with the query's own position. */
 #include "attn/stage/modifier/distance.h"
 #include "base/math.h"
@@ -60,8 +60,8 @@ static double derivative(const att_pair *p, double s, double ds, double *const *
 
 static void tile(const att_modifier_tile *t)
 {
-    int bucket[MOST_DIAGONALS];
-    float x[MOST_DIAGONALS];
+    int bucket[MAX_DIAGONALS];
+    float x[MAX_DIAGONALS];
     all_buckets(t, bucket);
     for (int n = 0; n < all_diagonals(t); n++)
         x[n] = t->param->data[bucket[n]];
@@ -70,8 +70,8 @@ static void tile(const att_modifier_tile *t)
 
 static void tile_back(const att_modifier_tile *t)
 {
-    int bucket[MOST_DIAGONALS];
-    float y[MOST_DIAGONALS];
+    int bucket[MAX_DIAGONALS];
+    float y[MAX_DIAGONALS];
     if (!t->param->grad)
         return;
     all_buckets(t, bucket);

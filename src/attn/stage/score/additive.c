@@ -234,7 +234,8 @@ ATT_INLINE void back_list(const bool wide, const int count, const active *list, 
         back_group(1, wide, count, list, s, a);
 }
 
-/* The same of pairs that are wide, of x [queries], a chunk of each a stride apart, and k->x. */
+/* The backward of pairs whose exponentials overflow: recomputes them from x [queries], whose chunks are `stride` apart,
+ * and k->x. */
 static void back_wide(const active *list, const float *x, int64_t stride, const chunk *k, const slope *s)
 {
     float queries[PIECE], key[CHUNK];
