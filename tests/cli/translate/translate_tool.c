@@ -204,10 +204,10 @@ static void what_cannot_be_read_or_written_is_named(void **state)
 static void an_interrupted_run_leaves_no_file(void **state)
 {
     (void)state;
-    assert_int_equal(
-        tool("mkfifo half_way; env --default-signal=INT $A translate -m $T -b 1 -a half.json <half_way >out & "
-             "{ echo a; await 'test -s out'; kill -INT $!; wait $!; } >half_way"),
-        130);
+    assert_int_equal(tool("rm -f out; mkfifo half_way; env --default-signal=INT $A translate -m $T -b 1 -a half.json "
+                          "<half_way >out & "
+                          "{ echo a; await 'test -s out'; kill -INT $!; wait $!; } >half_way"),
+                     130);
     assert_string_equal(tool_err, "");
     assert_int_equal(tool("ls -A | grep -c -e half.json -e .unfinished-"), 1);
     assert_string_equal(tool_out, "0\n");
