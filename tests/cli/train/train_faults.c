@@ -1,11 +1,7 @@
 /* attend train, where a call of the operating system fails once, or the process is killed at it: what follows has the
  * bits of a run without the fault. */
 // labels: trains
-#include "fixtures/caption_colors.h"
-#include "fixtures/check.h"
-#include "fixtures/idx_files.h"
-#include "fixtures/tool.h"
-#include "fixtures/toy_texts.h"
+#include "fixtures/five_trainings.h"
 
 #include <errno.h>
 
@@ -18,38 +14,13 @@ static void need_preload(void) {}
 static void need_preload(void) { skip(); }
 #endif
 
-static int set_up(void **state)
-{
-    (void)state;
-    att_ctx *ctx = check_open(NULL, 1);
-    setenv("A", ATTEND_TOOL, 1);
-    tool_model = tiny_sentence();
-    colors_write(ctx, &tool_model);
-    att_close(ctx);
-    toy_write(&tool_model, "train.de", "train.en", 1, 20);
-    stripes_write(&tool_model, "train", 48, 1);
-    folder_write(&tool_model, "vit.json",
-                 "{\"model_type\": \"vit\", \"patch_size\": 4, \"hidden_size\": 8, \"num_hidden_layers\": 1, "
-                 "\"num_attention_heads\": 1, \"intermediate_size\": 8}");
-    folder_write(&tool_model, "pairs.tsv", "a b\tb c\t1\nc d\td\t4\na\ta b\t5\nc\td a\t2\nb\tc\t3\nd\ta\t1\n");
-    return tool(SMALL_TRANSLATOR
-                "; $A vocab --size 70 -n identity -o pieces.spm train.de train.en; "
-                "for u in 1 2 3 4 5 6; do for i in 1 2 3 4; do echo u$u i$(((u + i) % 5)) $i; done; done >log.txt");
-}
-
 /* ---- a checkpoint that cannot be written ------------------------------------------------- */
 
-#define TRANSLATE                                                                                                      \
-    "$A train translate --src train.de --tgt train.en --config small.json --tokenizer pieces.spm --batch-tokens 50 "   \
-    "--threads 1 --steps 4 --save-every 2 "
-#define EMBED "$A train embed -m . --pairs pairs.tsv --batch 2 --epochs 2 --rate 1e-2 --threads 1 --save-every 2 "
-#define CLASSIFY "$A train classify --data . --config vit.json --batch 16 --epochs 2 --threads 1 --save-every 2 "
-#define CAPTION                                                                                                        \
-    "$A train caption --data captions.txt --images images --train-list train.txt --valid-list valid.txt --channels "   \
-    "4,6 --image-size 16 --hidden 12 --min-count 1 --batch 4 --presence-epochs 1 --epochs 2 --threads 1 "              \
-    "--save-every 2 "
-#define RECOMMEND                                                                                                      \
-    "$A train recommend --data log.txt --hidden 8 --layers 1 --batch 3 --epochs 2 --threads 1 --save-every 2 "
+#define TRANSLATE TRAIN_TRANSLATE "--steps 4 --save-every 2 "
+#define EMBED TRAIN_EMBED "--epochs 2 --save-every 2 "
+#define CLASSIFY TRAIN_CLASSIFY "--epochs 2 --save-every 2 "
+#define CAPTION TRAIN_CAPTION "--valid-list valid.txt --presence-epochs 1 --epochs 2 --save-every 2 "
+#define RECOMMEND TRAIN_RECOMMEND "--epochs 2 --save-every 2 "
 
 /* A call of the second step's checkpoint fails once; of the first training each in turn. */
 static void a_checkpoint_that_could_not_be_written_changes_nothing(void **state)
@@ -256,5 +227,5 @@ int main(void)
         cmocka_unit_test(a_recommender_that_learns_on_is_there_at_any_time),
         cmocka_unit_test(a_limit_of_files_is_a_sentence),
     };
-    return cmocka_run_group_tests(tests, set_up, tool_teardown);
+    return cmocka_run_group_tests(tests, five_trainings_setup, tool_teardown);
 }
