@@ -32,15 +32,13 @@ static double doubly_stochastic, presence_weight, encoder_memory = 4, smoothing,
 static bool gate, flip;
 static caption_training caption = {.common.options = {.epochs = 25,
                                                       .batch = 32,
-                                                      .accumulate = 1,
                                                       .beta2 = 0.999,
                                                       .rate = 1e-3,
                                                       .schedule = ATT_COSINE,
                                                       .warmup = 0.05,
                                                       .decay = 0.01,
                                                       .clip = 5,
-                                                      .keep = 1,
-                                                      .seed = 1}};
+                                                      CLI_TRAINING_DEFAULTS}};
 
 static const cli_option options[] = {
     {"data", 'd', "FILE", .text = &data, .required = true,
@@ -272,7 +270,7 @@ static int check_overlap(const caption_training *t)
     return code;
 }
 
-static int read_data(void *training)
+static int read_captions(void *training)
 {
     caption_training *t = training;
     int code = open_set(t, train_list, &t->train, &t->info);
@@ -477,7 +475,7 @@ static const cli_trainer trainer = {
     .options = options,
     .same_files = same_files,
     .check = check_options,
-    .read = read_data,
+    .read = read_captions,
     .open = open_training,
     .report = report,
     .validate = validate,

@@ -34,8 +34,7 @@ static int64_t hidden, layers, heads, intermediate, max_positions, negatives;
 static double calibration = 0.75, mask_share, last_mask_share, dropout = 0.2;
 static bool with_replacement, exclude_seen;
 static recommend_training recommend = {
-    .common.options = {
-        .batch = 128, .accumulate = 1, .beta2 = 0.999, .patience = 5, .rate = 1e-3, .keep = 1, .seed = 1}};
+    .common.options = {.batch = 128, .beta2 = 0.999, .patience = 5, .rate = 1e-3, CLI_TRAINING_DEFAULTS}};
 
 static const cli_option options[] = {
     {"data", 'd', "FILE", .text = &data.path, .required = true,
@@ -223,7 +222,7 @@ static int64_t checksum(const recommend_training *t)
 }
 
 /* The log, and vectors of the texts of items that the model does not have. */
-static int read_data(void *training)
+static int read_actions(void *training)
 {
     recommend_training *t = training;
     cli_training *c = &t->common;
@@ -413,7 +412,7 @@ static const cli_trainer trainer = {
     .renewed = same_files,
     .kept = of_model,
     .check = check_options,
-    .read = read_data,
+    .read = read_actions,
     .open = open_any,
     .report = report,
     .validate = validate,

@@ -38,7 +38,6 @@ static int64_t skip_bad_lines;
 static double highest = 5, scale = 20, margin;
 static embed_training embed = {.common.options = {.epochs = 2,
                                                   .batch = 16,
-                                                  .accumulate = 1,
                                                   .beta2 = 0.999,
                                                   .rate = 2e-5,
                                                   .schedule = ATT_LINEAR,
@@ -47,8 +46,7 @@ static embed_training embed = {.common.options = {.epochs = 2,
                                                   .clip = 1,
                                                   .validate_every = 100,
                                                   .save_every = 200,
-                                                  .keep = 1,
-                                                  .seed = 1}};
+                                                  CLI_TRAINING_DEFAULTS}};
 
 static const cli_option options[] = {
     CLI_MODEL(&model_name),
@@ -198,7 +196,7 @@ static int check_rows(const cli_rows *r)
     return CLI_DONE;
 }
 
-static int read_data(void *training)
+static int read_pairs(void *training)
 {
     embed_training *t = training;
     const cli_rows_options o = {.format = format, .loss = loss, .highest = highest, .skip = skip_bad_lines};
@@ -265,7 +263,7 @@ static const cli_trainer trainer = {
     .options = options,
     .may_change = may_change,
     .same_files = same_files,
-    .read = read_data,
+    .read = read_pairs,
     .open = open_training,
     .report = report,
     .validate = validate,

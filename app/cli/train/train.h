@@ -25,6 +25,9 @@ typedef struct cli_training_options {
     int64_t validate_every, save_every, average, keep, seed, threads;
 } cli_training_options;
 
+/* The same in all commands */
+#define CLI_TRAINING_DEFAULTS .accumulate = 1, .keep = 1, .seed = 1
+
 /* clang-format off */
 /* o: a cli_training_options */
 #define CLI_TRAINING_FOLDER(o)                                                                                        \
@@ -191,11 +194,6 @@ double cli_training_time(const cli_training *t);
 void cli_training_forget(cli_training *t);
 /* Does the learning rate of this att_schedule_kind fall to 0 at the last step? */
 bool cli_schedule_falls(int kind);
-/* "--steps is 40" or "--epochs is 2 (40 steps)" */
-typedef struct cli_training_limit {
-    char text[96];
-} cli_training_limit;
-cli_training_limit cli_training_limit_of(const cli_training *t);
 /* As cli_status, of a library's function that opens a training: what it states of its options has their names here, as
  * --label-smoothing, and is a misuse. */
 int cli_training_status(const att_ctx *ctx, att_status s);

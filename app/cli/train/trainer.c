@@ -21,16 +21,21 @@ int cli_training_complete(cli_training *t, const cli_trainer *kind, bool *given)
 
 bool cli_schedule_falls(int kind) { return kind == ATT_COSINE || kind == ATT_LINEAR; }
 
-cli_training_limit cli_training_limit_of(const cli_training *t)
+/* "--steps is 40" or "--epochs is 2 (40 steps)" */
+typedef struct limit {
+    char text[96];
+} limit;
+
+static limit limit_of(const cli_training *t)
 {
-    cli_training_limit limit;
+    limit l;
     const cli_training_options *o = &t->options;
     if (o->steps)
-        snprintf(limit.text, sizeof limit.text, "--steps is %lld", (long long)o->steps);
+        snprintf(l.text, sizeof l.text, "--steps is %lld", (long long)o->steps);
     else
-        snprintf(limit.text, sizeof limit.text, "--epochs is %g (%lld step%s)", o->epochs, (long long)t->steps,
+        snprintf(l.text, sizeof l.text, "--epochs is %g (%lld step%s)", o->epochs, (long long)t->steps,
                  t->steps == 1 ? "" : "s");
-    return limit;
+    return l;
 }
 
 /* The rates of all steps, and how often it validates and saves. */
@@ -61,8 +66,8 @@ static int plan(cli_training *t, att_schedule *rates)
                             .warmup = (int64_t)(share ? o->warmup * (double)t->steps : o->warmup),
                             .steps = falls ? t->steps : 0};
     if (falls && t->steps <= rates->warmup)
-        return cli_misuse("%s, not more than --warmup %g: between them --schedule falls to 0",
-                          cli_training_limit_of(t).text, o->warmup);
+        return cli_misuse("%s, not more than --warmup %g: between them --schedule falls to 0", limit_of(t).text,
+                          o->warmup);
     if (o->patience && !t->validates && cli_training_typed(t, "patience"))
         return cli_misuse("--patience %lld needs %s", (long long)o->patience, t->kind->validation);
     if (!t->validates)
@@ -244,7 +249,7 @@ static int begin(cli_training *t)
     cli_end_later(); /* a signal cancels the start, which then leaves no folder */
     code = t->kind->open(t, common);
     if (!code && t->steps && t->steps < att_training_steps(t->training))
-        code = cli_misuse("%s but %s is at step %lld", cli_training_limit_of(t).text, t->options.folder,
+        code = cli_misuse("%s but %s is at step %lld", limit_of(t).text, t->options.folder,
                           (long long)att_training_steps(t->training));
     return code;
 }

@@ -25,16 +25,14 @@ static int architecture = -1, attention = -1, preset = -1;
 static int64_t skip_bad_lines, vocabulary = 8000, batch_tokens = 4096;
 static double coverage = 1, dropout = 0.1, smoothing = 0.1;
 static bool byte_fallback;
-static translate_training translate = {.common.options = {.accumulate = 1,
-                                                          .rate = 1e-3,
+static translate_training translate = {.common.options = {.rate = 1e-3,
                                                           .beta2 = 0.98,
                                                           .warmup = 1000,
                                                           .clip = 1,
                                                           .validate_every = 500,
                                                           .save_every = 500,
                                                           .average = 5,
-                                                          .keep = 1,
-                                                          .seed = 1},
+                                                          CLI_TRAINING_DEFAULTS},
                                        .copies = {{.file = -1}, {.file = -1}, {.file = -1}, {.file = -1}}};
 
 static const cli_option options[] = {
@@ -158,7 +156,7 @@ static int open_training(void *training, const att_training_options *common)
 
 /* Replaces pipes by files, as texts are read more than once, and checks that both validation files have the same number
  * of lines. */
-static int read_data(void *training)
+static int read_texts(void *training)
 {
     translate_training *t = training;
     static const char **const paths[FILES] = {&source, &target, &valid_source, &valid_target};
@@ -213,7 +211,7 @@ static const cli_trainer trainer = {
     .may_change = may_change,
     .same_files = same_files,
     .check = check_options,
-    .read = read_data,
+    .read = read_texts,
     .open = open_training,
     .report = report,
     .validate = validate,

@@ -28,15 +28,13 @@ static double valid_share = 0.05, mixup, smoothing = 0.1, dropout;
 static bool flip;
 static classify_training classify = {.common.options = {.epochs = 20,
                                                         .batch = 128,
-                                                        .accumulate = 1,
                                                         .beta2 = 0.999,
                                                         .rate = 1e-3,
                                                         .schedule = ATT_COSINE,
                                                         .warmup = 0.05,
                                                         .decay = 0.05,
                                                         .clip = 1,
-                                                        .keep = 1,
-                                                        .seed = 1}};
+                                                        CLI_TRAINING_DEFAULTS}};
 
 static const cli_option options[] = {
     {"data", 'd', "FOLDER", .text = &data, .required = true,
@@ -188,7 +186,7 @@ static int open_images(classify_training *t)
     return code;
 }
 
-static int read_data(void *training)
+static int read_images(void *training)
 {
     classify_training *t = training;
     const int code = open_images(t);
@@ -310,7 +308,7 @@ static const cli_trainer trainer = {
     .options = options,
     .same_files = same_files,
     .check = check_options,
-    .read = read_data,
+    .read = read_images,
     .open = open_training,
     .report = report,
     .validate = validate,
