@@ -2,41 +2,13 @@
  */
 #include "fixtures/check.h"
 #include "fixtures/fail_alloc.h"
-#include "fixtures/folder.h"
+#include "fixtures/folder_context.h"
 #include "fixtures/real_files.h"
 
 #include "attend_caption.h"
 #include "caption/plain_words.h"
 
 #include <zlib.h>
-
-static att_ctx *ctx;
-static test_folder folder;
-
-static int set_up(void **state)
-{
-    (void)state;
-    ctx = check_open(NULL, 1);
-    folder = folder_new();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    folder_remove(&folder);
-    att_close(ctx);
-    return 0;
-}
-
-static const char *path_of(const char *name)
-{
-    static char path[4][128];
-    static int n;
-    n = (n + 1) % 4;
-    snprintf(path[n], sizeof path[n], "%s/%s", folder.path, name);
-    return path[n];
-}
 
 static void write_bytes(const char *name, const char *text, size_t bytes)
 {

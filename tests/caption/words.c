@@ -1,32 +1,13 @@
 /* Vocabularies of captions: which words, in which order, their ids, and the file. */
 #include "fixtures/check.h"
 #include "fixtures/fail_alloc.h"
-#include "fixtures/folder.h"
+#include "fixtures/folder_context.h"
 #include "fixtures/real_files.h"
 
 #include "attend_caption.h"
 #include "caption/plain_words.h"
 #include "text/utf8.h"
 #include "caption/words.h"
-
-static att_ctx *ctx;
-static test_folder folder;
-
-static int set_up(void **state)
-{
-    (void)state;
-    ctx = check_open(NULL, 1);
-    folder = folder_new();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    folder_remove(&folder);
-    att_close(ctx);
-    return 0;
-}
 
 static const char *const captions[] = {"the dog runs in the grass", "a dog and a cat", "the cat", "", "dog", "zebra"};
 enum { CAPTIONS = sizeof captions / sizeof *captions };
