@@ -214,6 +214,8 @@ int cli_training_loop(cli_training *t);
 int cli_training_validate(cli_training *t, cli_validation *v);
 /* The model after the last step. stopped: a signal came before a limit. *none: there is no model yet. */
 int cli_training_write(cli_training *t, bool stopped, bool *none);
+/* --json: prints what model the folder has now. Returns code, or that of an error. */
+int cli_training_print_result(const cli_training *t, int code);
 
 /* Reads FOLDER/training.json for cli_training_complete. */
 int cli_training_options_read(cli_training *t, bool *given);
