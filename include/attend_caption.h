@@ -89,6 +89,8 @@ typedef struct att_caption_model_info {
  * "transformer". */
 ATT_API att_status att_caption_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                           att_caption_model **out);
+/* The same for training (att_caption_training_new); an encoder that is a vision Transformer stays as it is. */
+ATT_API att_status att_caption_model_open_for_training(att_ctx *ctx, const char *folder, att_caption_model **out);
 ATT_API void att_caption_model_free(att_caption_model *m);
 ATT_API att_status att_caption_model_describe(const att_caption_model *m, att_caption_model_info *info);
 /* Those of an encoder that is a vision Transformer are counted, too. */
@@ -165,24 +167,29 @@ typedef struct att_caption_training_options {
     int64_t presence_epochs; /* number of pre-training epochs: only the CNN is trained, to predict which of the most
                                 frequent content words occur in the image's captions */
     float presence_weight;   /* factor of that loss, per word, in the other epochs; 0: none */
-    const char *settings;    /* of a new model, in the format of its config.json, a JSON text. Words and "max_positions"
-                              * follow from the captions, what describes the encoder from `encoder`; "presence" is
-                              * the number of words of word prediction, or less where there are no more */
-    int64_t min_count, max_words; /* words of the model: those min_count times or more in the captions, 0: 5; of them
-                                   * the max_words commonest, 0: all */
-    const char *encoder;    /* folder of a vision Transformer, which stays as it is: the features of all images are
-                             * computed once and kept in memory as f16, so crop and flip must be 0; NULL: a new
-                             * network of convolutions. The training's folder gets a copy, encoder/ */
-    int64_t encoder_memory; /* bytes for them; 0: 4 GiB */
+    int64_t encoder_memory;  /* bytes for the features of an encoder that is a vision Transformer: those of all images
+                              * are computed once and kept in memory as f16, so crop and flip must be 0; 0: 4 GiB */
     void (*progress)(void *user, double share); /* share of features computed, from 0 to 1; or NULL */
     void *user;
+    /* The following fields are for att_caption_training_open only. */
+    const char *settings; /* of a new model, in the format of its config.json, a JSON text. Words and "max_positions"
+                           * follow from the captions, what describes the encoder from `encoder`; "presence" is
+                           * the number of words whose presence is learnt, or less where there are no more */
+    int64_t min_count, max_words; /* words of the model: those min_count times or more in the captions, 0: 5; of them
+                                   * the max_words commonest, 0: all */
+    const char *encoder;          /* folder of a vision Transformer, which stays as it is; NULL: a new network of
+                                   * convolutions. The training's folder gets a copy, encoder/ */
 } att_caption_training_options;
+/* In memory: the model, which was opened for training, must outlive the training; its words, preprocessing and encoder
+ * stay. Errors: a caption that is longer than the model's; features that need more memory than allowed. */
+ATT_API att_status att_caption_training_new(att_caption_model *m, const att_training_options *common,
+                                            const att_caption_training_options *options, att_training **out);
 /* In a folder, which becomes that of a captioner: config.json, model.safetensors, words.json, and
  * preprocessor_config.json or encoder/. Images are resized to the network's size, whatever their aspect is, bilinear,
- * and mean and deviation are 0.5. Errors: no word is frequent enough; a caption of options.valid that is longer than
- * the model's; features that need more memory than allowed; what a model's settings may have. */
+ * and mean and deviation are 0.5. Errors: the same; no word is frequent enough; what a model's settings may have. */
 ATT_API att_status att_caption_training_open(att_ctx *ctx, const char *folder, const att_training_options *common,
                                              const att_caption_training_options *options, att_training **out);
+ATT_API const att_caption_model *att_training_captioner(const att_training *t); /* NULL for other trainings */
 /* Of the current weights on options.valid. words or NULL: the mean loss per word, without label smoothing, as
  * att_training_validate. presence or NULL: that of word prediction, per word. Error: the model predicts no words. */
 ATT_API att_status att_training_caption_losses(att_training *t, double *words, double *presence);

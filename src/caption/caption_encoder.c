@@ -12,31 +12,30 @@ enum { BATCH = 16 }; /* images that are encoded at once */
 
 /* ---- open, copy */
 
-att_status att_caption_encoder_open(att_ctx *ctx, const char *folder, att_caption_encoder *out)
+att_status att_caption_encoder_open(att_ctx *ctx, const char *folder, att_image_model **out)
 {
     char weights[ATT_MAX_PATH];
-    *out = (att_caption_encoder){.ctx = ctx, .input.size = sizeof out->input, .info.size = sizeof out->info};
-    att_status e = att_image_model_open(ctx, folder, NULL, &out->model);
-    e = e ? e : att_vit_describe(att_image_model_vit(out->model), &out->info);
-    e = e ? e : att_image_processor_describe(att_image_model_processor(out->model), &out->input);
+    att_status e = att_image_model_open(ctx, folder, NULL, out);
     e = e ? e : att_join_path(ctx, folder, "model.safetensors", weights);
+    if (!e && !att_is_file(weights))
+        e = att_fail(ctx, ATT_ERR_UNSUPPORTED,
+                     "%s: is not there; the folder of a captioner gets a copy of its encoder, whose weights have to be "
+                     "in this one file",
+                     weights);
+    return e;
+}
+
+att_status att_caption_encoder_of(att_ctx *ctx, const att_image_model *model, att_caption_encoder *out)
+{
+    *out = (att_caption_encoder){
+        .ctx = ctx, .model = model, .input.size = sizeof out->input, .info.size = sizeof out->info};
+    att_status e = att_vit_describe(att_image_model_vit(model), &out->info);
+    e = e ? e : att_image_processor_describe(att_image_model_processor(model), &out->input);
     if (e)
         return e;
-    if (!att_is_file(weights))
-        return att_fail(
-            ctx, ATT_ERR_UNSUPPORTED,
-            "%s: does not exist; the folder of a captioner gets a copy of its encoder, whose weights have to "
-            "be in this one file",
-            weights);
     out->grid[0] = out->input.height / out->info.patch[0];
     out->grid[1] = out->input.width / out->info.patch[1];
     return ATT_OK;
-}
-
-void att_caption_encoder_free(att_caption_encoder *e)
-{
-    att_image_model_free(e->model);
-    e->model = NULL;
 }
 
 const char *const att_caption_encoder_files[] = {"encoder/config.json",

@@ -6,15 +6,15 @@
 
 typedef struct att_caption_encoder {
     att_ctx *ctx;
-    att_image_model *model;
+    const att_image_model *model;
     att_image_processor_info input;
     att_vit_info info;
     int64_t grid[2];
 } att_caption_encoder;
-/* Opens a folder. Errors: a model whose weights are not in one file, model.safetensors. out must be freed after an
- * error, too. */
-att_status att_caption_encoder_open(att_ctx *ctx, const char *folder, att_caption_encoder *out);
-void att_caption_encoder_free(att_caption_encoder *e);
+/* Opens the model of a folder. Error: its weights are not in one file, model.safetensors. */
+att_status att_caption_encoder_open(att_ctx *ctx, const char *folder, att_image_model **out);
+/* An encoder of a model, which must outlive it. */
+att_status att_caption_encoder_of(att_ctx *ctx, const att_image_model *model, att_caption_encoder *out);
 /* Copies the model from its folder to TO/encoder. */
 att_status att_caption_encoder_copy(att_ctx *ctx, const char *folder, const char *to);
 /* What that may write to TO, up to NULL */

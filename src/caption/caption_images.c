@@ -1,5 +1,4 @@
 #include "caption/caption_images.h"
-#include "io/parallel_status.h"
 #include "util/util.h"
 
 static att_status read_image(const void *set, int64_t i, att_image *out, att_ctx *ctx)
@@ -35,16 +34,9 @@ static int64_t values(const att_caption_images *i)
 
 static att_status open_images(att_caption_images *i, const att_augmentation *how)
 {
-    const att_captioner_config *c = &i->model->config;
     const att_image_source from = source(i, 0);
-    if (c->channels != 1 && c->channels != 3)
-        return att_fail(i->ctx, ATT_ERR_UNSUPPORTED, "the model has images of %lld channels; 1 and 3 are supported",
-                        (long long)c->channels);
-    att_status e = att_image_input_of_size(i->ctx, c->image, c->channels, &i->input);
-    i->pixels = e ? NULL : att_alloc(i->ctx, (size_t)(i->batch * att_image_input_values(&i->input)), sizeof *i->pixels);
-    if (!e && !i->pixels)
-        e = ATT_ERR_MEMORY;
-    return e ? e : att_image_batches_new(i->ctx, &i->input, &from, how, i->batch, &i->batches);
+    i->pixels = att_alloc(i->ctx, (size_t)(i->batch * att_image_input_values(&i->input)), sizeof *i->pixels);
+    return i->pixels ? att_image_batches_new(i->ctx, &i->input, &from, how, i->batch, &i->batches) : ATT_ERR_MEMORY;
 }
 
 static att_status encode_images(att_caption_images *i, int64_t max_bytes)
@@ -73,8 +65,6 @@ att_status att_caption_images_open(att_caption_images *i, const att_augmentation
 void att_caption_images_free(att_caption_images *i)
 {
     att_image_batches_free(i->batches);
-    att_image_input_free(&i->input);
-    att_caption_encoder_free(&i->encoder);
     att_free(i->ctx, i->pixels);
     att_free(i->ctx, i->grids[0]);
     att_free(i->ctx, i->grids[1]);
@@ -131,25 +121,6 @@ att_var *att_caption_images_get(att_caption_images *i, att_tape *t, const att_im
 
 /* ---- validation */
 
-typedef struct reading {
-    const att_caption_images *i;
-    int64_t first;
-} reading;
-
-static att_status read_one(void *arg, int k)
-{
-    const reading *r = arg;
-    const att_image_input *in = &r->i->input;
-    const att_image_source from = source(r->i, 1);
-    att_image image;
-    const att_status e = att_image_input_read(in, &from, r->first + k, &image);
-    if (e)
-        return e;
-    att_image_processor_normalize(in->processor, &image, r->i->pixels + k * att_image_input_values(in));
-    att_image_free(in->ctx, &image);
-    return ATT_OK;
-}
-
 att_var *att_caption_images_valid(att_caption_images *i, att_tape *t, int64_t first, int64_t n)
 {
     att_status e = ATT_OK;
@@ -158,6 +129,7 @@ att_var *att_caption_images_valid(att_caption_images *i, att_tape *t, int64_t fi
             e = add_grid(i, 1, first + k, k);
         return e ? fail(i, t, e) : grids_of(i, t, n);
     }
-    e = att_parallel_all(i->ctx, (int)n, read_one, &(reading){.i = i, .first = first});
+    const att_image_source from = source(i, 1);
+    e = att_image_input_pixels(&i->input, &from, first, n, i->pixels);
     return e ? fail(i, t, e) : encode(i, t, i->pixels, n, false);
 }

@@ -17,17 +17,17 @@ typedef struct att_caption_images {
     void *user;
     double waited; /* seconds that all steps have waited for images */
     /* of a network of convolutions */
-    att_image_input input;
+    att_image_input input; /* its processor is the model's */
     att_image_batches *batches;
     float *pixels; /* [batch, height, width, channels]: for validation */
     /* of a vision Transformer */
-    att_caption_encoder encoder; /* its model NULL: there is none */
-    uint16_t *grids[2];          /* f16, [images, locations, features] */
-    float *grid;                 /* [batch, locations, features]: of the current batch */
+    att_caption_encoder encoder; /* its model NULL: there is none; the caller's */
+    uint16_t *grids[2];          /* f16, [images, places, features] */
+    float *grid;                 /* [batch, places, features]: of the current batch */
     uint64_t sum;                /* a checksum of grids[0]; 0: none */
 } att_caption_images;
 
-/* Opens the images of a model when all members above `waited` are set, and the encoder is open, if there is one.
+/* Opens the images of a model when all members above `waited` are set, and the input or the encoder.
  * max_bytes: for features. */
 att_status att_caption_images_open(att_caption_images *i, const att_augmentation *how, int64_t max_bytes);
 void att_caption_images_free(att_caption_images *i);

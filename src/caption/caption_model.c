@@ -79,20 +79,21 @@ static att_status open_words(att_caption_model *m, const char *folder)
                     (long long)c->vocabulary, (long long)c->unknown, (long long)c->end);
 }
 
-att_status att_caption_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
-                                  att_caption_model **out)
+att_caption_model *att_caption_model_alloc(att_ctx *ctx)
 {
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
     att_caption_model *m = att_calloc(ctx, 1, sizeof *m);
     if (!m)
-        return ATT_ERR_MEMORY;
+        return NULL;
     m->ctx = ctx;
     m->input.size = sizeof m->input;
     att_ids_init(&m->words.words, ctx);
-    att_status s = att_captioner_load(ctx, folder, options, &m->captioner);
+    return m;
+}
+
+/* Opens what belongs to the captioner, whose status is s. */
+static att_status open_rest(att_caption_model *m, const char *folder, const att_model_options *options, att_status s,
+                            att_caption_model **out)
+{
     s = s ? s : open_words(m, folder);
     if (!s)
         s = m->captioner->config.encoder == ATT_CAPTIONER_VIT ? open_encoder(m, folder, options)
@@ -102,6 +103,29 @@ att_status att_caption_model_open(att_ctx *ctx, const char *folder, const att_mo
     else
         *out = m;
     return s;
+}
+
+att_status att_caption_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                  att_caption_model **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_caption_model *m = att_caption_model_alloc(ctx);
+    return m ? open_rest(m, folder, options, att_captioner_load(ctx, folder, options, &m->captioner), out)
+             : ATT_ERR_MEMORY;
+}
+
+att_status att_caption_model_open_for_training(att_ctx *ctx, const char *folder, att_caption_model **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_caption_model *m = att_caption_model_alloc(ctx);
+    return m ? open_rest(m, folder, NULL, att_captioner_load_for_training(ctx, folder, &m->captioner), out)
+             : ATT_ERR_MEMORY;
 }
 
 void att_caption_model_free(att_caption_model *m)

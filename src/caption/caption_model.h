@@ -16,6 +16,8 @@ struct att_caption_model {
     att_image_processor_info input;       /* of its results */
 };
 
+/* An empty one, to be freed by att_caption_model_free; NULL: out of memory. */
+att_caption_model *att_caption_model_alloc(att_ctx *ctx);
 /* Numbers of a grid */
 int64_t att_caption_grid_size(const att_caption_model *m);
 /* Are m, and images [n] and out if n is not 0, given? function: "att_caption" */

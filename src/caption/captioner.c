@@ -95,6 +95,11 @@ att_status att_captioner_load(att_ctx *ctx, const char *folder, const att_model_
     return att_model_open(ctx, __func__, &att_captioner_kind, folder, options, out);
 }
 
+att_status att_captioner_load_for_training(att_ctx *ctx, const char *folder, att_captioner **out)
+{
+    return att_model_open_for_training(ctx, __func__, &att_captioner_kind, folder, out);
+}
+
 att_status att_captioner_save(const att_captioner *m, const char *folder, att_dtype dtype)
 {
     att_status s = att_make_folder(m->model.ctx, folder);

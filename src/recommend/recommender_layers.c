@@ -84,19 +84,19 @@ static att_status add_plan(const att_recommender *m, float p)
     return e;
 }
 
-/* The plan of the layers with attention weights dropped out; NULL: error set */
-static const att_plan *plan_with(const att_recommender *m, float p)
+/* *found: the plan of the layers with attention weights dropped out */
+static att_status plan_with(const att_recommender *m, float p, const att_plan **found)
 {
-    const att_plan *found = NULL;
+    att_status e = ATT_OK;
+    *found = NULL;
     pthread_mutex_lock(&m->plans->lock);
-    for (int tries = 0; !found && tries < 2; tries++) {
-        for (const dropout_plan *d = m->plans->last; d && !found; d = d->before)
-            found = !(d->p < p) && !(d->p > p) ? d->plan : NULL;
-        if (!found && add_plan(m, p))
-            break;
+    while (!e && !*found) {
+        for (const dropout_plan *d = m->plans->last; d && !*found; d = d->before)
+            *found = !(d->p < p) && !(d->p > p) ? d->plan : NULL;
+        e = *found ? ATT_OK : add_plan(m, p);
     }
     pthread_mutex_unlock(&m->plans->lock);
-    return found;
+    return e;
 }
 
 att_status att_dropout_plans_new(att_ctx *ctx, att_dropout_plans **out)
@@ -183,9 +183,9 @@ static att_var *apply(att_tape *t, const att_recommender *m, att_recommender_inp
     in->layer = (att_nn_layer_call){.size = sizeof in->layer, .args = &args};
     if (o->dropout != 0) {
         in->layer.dropout = &dropout;
-        in->layer.plan = plan_with(m, o->dropout);
-        if (!in->layer.plan)
-            return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: %s", m->config.info.type, att_error(m->model.ctx));
+        const att_status e = plan_with(m, o->dropout, &in->layer.plan);
+        if (e)
+            return att_tape_fail(t, e, "%s: %s", m->config.info.type, att_error(m->model.ctx));
     }
     att_scope s = att_scope_begin(t, m->config.info.type);
     return att_scope_end(t, s, m->architecture->apply(t, m, in));

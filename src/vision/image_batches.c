@@ -1,4 +1,5 @@
 #include "vision/image_batches.h"
+#include "train/shuffle.h"
 #include "util/util.h"
 
 #include <math.h>
@@ -152,11 +153,32 @@ static void make(const att_image_batches *b, maker *m)
 
 /* ---- which images */
 
-att_image_choice att_image_choose(const uint32_t *order, int64_t images, int64_t size, int64_t epoch, int64_t batch)
+att_status att_image_order_make(att_ctx *ctx, int64_t images, int64_t size, uint64_t seed, att_image_order *out)
 {
-    const int64_t first = att_min(batch * size, images);
+    *out = (att_image_order){.ctx = ctx, .seed = seed, .images = images, .size = size};
+    out->order = att_alloc(ctx, (size_t)images, sizeof *out->order);
+    return out->order ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+void att_image_order_free(att_image_order *o)
+{
+    if (o->order)
+        att_free(o->ctx, o->order);
+    o->order = NULL;
+}
+
+int64_t att_image_order_begin(att_image_order *o, int64_t epoch)
+{
+    att_permutation(o->seed, 0, epoch, o->images, o->order);
+    o->epoch = epoch;
+    return att_ceil_div(o->images, o->size);
+}
+
+att_image_choice att_image_order_batch(const att_image_order *o, int64_t batch)
+{
+    const int64_t first = att_min(batch * o->size, o->images);
     return (att_image_choice){
-        .epoch = epoch, .batch = batch, .images = order + first, .n = att_min(size, images - first)};
+        .epoch = o->epoch, .batch = batch, .images = o->order + first, .n = att_min(o->size, o->images - first)};
 }
 
 /* ---- the thread */

@@ -18,8 +18,19 @@ typedef struct att_image_choice {
     int64_t n;              /* 0: there is none */
 } att_image_choice;
 
-/* Batch `batch` of an epoch, of `size` images or fewer: order [images]. Of a batch after the last one n is 0. */
-att_image_choice att_image_choose(const uint32_t *order, int64_t images, int64_t size, int64_t epoch, int64_t batch);
+/* The images of an epoch, in random order. */
+typedef struct att_image_order {
+    att_ctx *ctx;
+    uint64_t seed;
+    int64_t images, size, epoch; /* size: images of a batch, or fewer in the last one */
+    uint32_t *order;             /* [images] */
+} att_image_order;
+att_status att_image_order_make(att_ctx *ctx, int64_t images, int64_t size, uint64_t seed, att_image_order *out);
+void att_image_order_free(att_image_order *o);
+/* Begins an epoch: how many batches it has. */
+int64_t att_image_order_begin(att_image_order *o, int64_t epoch);
+/* A batch of the epoch. Of one after the last one n is 0. */
+att_image_choice att_image_order_batch(const att_image_order *o, int64_t batch);
 
 typedef struct att_image_batch {
     int64_t epoch, batch, n;

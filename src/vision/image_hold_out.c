@@ -51,6 +51,7 @@ static att_status append(const att_image_set *s, int64_t i, att_image_set *to)
 static att_status make_like(const att_image_set *s, int64_t n, att_image_set **out)
 {
     att_image_set *x = att_calloc(s->ctx, 1, sizeof *x);
+    *out = NULL;
     if (!x)
         return ATT_ERR_MEMORY;
     x->ctx = x->labels.text.ctx = x->paths.text.ctx = s->ctx;

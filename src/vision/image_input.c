@@ -1,4 +1,5 @@
 #include "vision/image_input.h"
+#include "io/parallel_status.h"
 #include "vision/image_set.h"
 #include "vision/vit.h"
 
@@ -70,4 +71,30 @@ att_status att_image_input_read(const att_image_input *in, const att_image_sourc
     e = e ? e : att_image_processor_crop(in->processor, &image, out);
     att_image_free(in->ctx, &image);
     return e;
+}
+
+typedef struct pixels_job {
+    const att_image_input *in;
+    const att_image_source *from;
+    int64_t first;
+    float *pixels;
+} pixels_job;
+
+static att_status read_pixels(void *arg, int i)
+{
+    const pixels_job *j = arg;
+    att_image image;
+    const att_status e = att_image_input_read(j->in, j->from, j->first + i, &image);
+    if (e)
+        return e;
+    att_image_processor_normalise(j->in->processor, &image, j->pixels + i * att_image_input_values(j->in));
+    att_image_free(j->in->ctx, &image);
+    return ATT_OK;
+}
+
+att_status att_image_input_pixels(const att_image_input *in, const att_image_source *from, int64_t first, int64_t n,
+                                  float *pixels)
+{
+    pixels_job j = {in, from, first, pixels};
+    return att_parallel_all(in->ctx, (int)n, read_pixels, &j);
 }

@@ -1,12 +1,10 @@
 /* Training of a classifier of images (Dosovitskiy et al. 2021): mean cross entropy per image. */
 #include "vision/image_set.h"
 #include "image/processor.h"
-#include "io/parallel_status.h"
 #include "util/util.h"
 #include "model/checksum.h"
 #include "vision/vit.h"
 #include "vision/image_batches.h"
-#include "train/shuffle.h"
 #include "train/training.h"
 
 #include <math.h>
@@ -24,8 +22,7 @@ typedef struct image_data {
     const char **labels; /* [set.classes], the set's */
     att_image_input input;
     att_image_batches *batches;
-    uint32_t *order;        /* [images]: of the current epoch */
-    int64_t epoch;          /* its number */
+    att_image_order order;
     uint64_t start, images; /* checksums of the initial model and of the data */
     double waited;          /* seconds that all steps have waited for images */
 } image_data;
@@ -150,12 +147,11 @@ static att_status open_data(void *self, const char *folder, bool resume)
     e = e ? e : check_sizes(t);
     e = e ? e : sum_model(t);
     e = e ? e : att_image_batches_new(t->base.ctx, &t->input, &from, &how, o->batch, &t->batches);
-    t->order = e ? NULL : att_alloc(t->base.ctx, (size_t)t->set.images, sizeof *t->order);
+    e = e ? e : att_image_order_make(t->base.ctx, t->set.images, o->batch, t->base.common.seed, &t->order);
     t->options.settings = t->options.model = NULL; /* the caller's, not used any more */
-    if (e || !t->order)
-        return e ? e : ATT_ERR_MEMORY;
-    sum_images(t);
-    return ATT_OK;
+    if (!e)
+        sum_images(t);
+    return e;
 }
 
 static void free_data(void *self)
@@ -163,7 +159,7 @@ static void free_data(void *self)
     image_data *t = self;
     att_image_batches_free(t->batches);
     att_image_input_free(&t->input);
-    att_free(t->base.ctx, t->order);
+    att_image_order_free(&t->order);
     att_free(t->base.ctx, t->labels);
     if (!t->base.in_memory)
         att_vit_free(t->model);
@@ -177,20 +173,11 @@ static att_param *param(const void *self, int64_t i, const char **name)
     return att_vit_param(((const image_data *)self)->model, i, name);
 }
 
-static int64_t batches_of(const image_data *t) { return att_ceil_div(t->set.images, t->options.batch); }
-
 static att_status begin_epoch(void *self, int64_t number, int64_t *batches)
 {
     image_data *t = self;
-    att_permutation(t->base.common.seed, 0, number, t->set.images, t->order);
-    t->epoch = number;
-    *batches = batches_of(t);
+    *batches = att_image_order_begin(&t->order, number);
     return ATT_OK;
-}
-
-static att_image_choice choice(const image_data *t, int64_t batch)
-{
-    return att_image_choose(t->order, t->set.images, t->options.batch, t->epoch, batch);
 }
 
 /* The loss of a mixture of images is that of both classes, by their shares (Zhang et al. 2018). */
@@ -208,7 +195,8 @@ static att_var *mixture_loss(att_tape *tape, const image_data *t, const att_imag
 static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)
 {
     image_data *t = self;
-    const att_image_choice now = choice(t, batch), next = choice(t, batch + 1);
+    const att_image_choice now = att_image_order_batch(&t->order, batch),
+                           next = att_image_order_batch(&t->order, batch + 1);
     const att_image_batch *b;
     double waited;
     const att_status e = att_image_batches_get(t->batches, &now, &next, &b, &waited);
@@ -351,19 +339,6 @@ typedef struct correct {
     float *pixels;    /* [batch, height, width, channels] */
 } correct;
 
-/* Image i of the batch */
-static att_status read_one(void *arg, int i)
-{
-    const correct *h = arg;
-    att_image image;
-    const att_status e = att_image_input_read(h->in, &h->from, h->first + i, &image);
-    if (e)
-        return e;
-    att_image_processor_normalize(h->in->processor, &image, h->pixels + i * att_image_input_values(h->in));
-    att_image_free(h->in->ctx, &image);
-    return ATT_OK;
-}
-
 /* The class of the largest of x [n]; -1: they are not finite */
 static int64_t answer(const float *x, int64_t n)
 {
@@ -382,7 +357,7 @@ static att_status count_batch(const image_data *t, att_tape *tape, correct *h, i
     const att_image_processor_info *in = &h->in->info;
     att_tensor logits, images;
     att_wrap(&images, h->pixels, ATT_F32, ATT_DIMS(h->n, in->height, in->width, in->channels), NULL);
-    att_status e = att_parallel_all(t->base.ctx, (int)h->n, read_one, h);
+    att_status e = att_image_input_pixels(h->in, &h->from, h->first, h->n, h->pixels);
     e = e ? e : att_var_value(tape, att_vit_logits(tape, t->model, att_constant(tape, &images), NULL), &logits);
     for (int64_t i = 0; !e && i < h->n; i++) {
         const int64_t class = h->from.classes[h->first + i],

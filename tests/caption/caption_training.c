@@ -1,9 +1,8 @@
-/* Training a captioner: it learns to name colors, with each decoder and with a frozen encoder; the same bits whatever
- * the threads, the pauses and the steps that fail; what it writes is whole; and what cannot be trained on is named. */
+/* Training a captioner: it learns to name colours, with each decoder and with a frozen encoder; what it writes is
+ * whole; and what cannot be trained is named. What all trainings promise is tested in train/trainings.c. */
 // labels: trains
 #include "fixtures/check.h"
 #include "fixtures/caption_colors.h"
-#include "fixtures/fail_alloc.h"
 #include "image/processor.h"
 #include "caption/captioner.h"
 #include "caption/words.h"
@@ -69,8 +68,6 @@ typedef struct how {
     int64_t presence_epochs, min_count, max_words, batch, seed, per_image, encoder_memory, crop;
     float doubly_stochastic, presence_weight, dropout;
     bool flip, resume, keep_text, no_valid;
-    fail_alloc *fail; /* fails at this call, counted from the start of the training; or NULL */
-    long fail_after;
 } how;
 
 /* The sets outlive the training. */
@@ -115,12 +112,8 @@ static run open_run(att_ctx *ctx, const char *name, const how *h)
                                          .clip = 5,
                                          .seed = (uint64_t)h->seed,
                                          .resume = h->resume};
-    if (h->fail)
-        h->fail->fail_at = h->fail->calls + h->fail_after;
     if (att_caption_training_open(ctx, path_of(name), &common, &o, &r.training))
         assert_null(r.training);
-    if (h->fail)
-        h->fail->fail_at = 0;
     return r;
 }
 
@@ -298,129 +291,6 @@ static void the_folder_is_a_captioner(void **state)
     att_close(ctx);
 }
 
-/* ---- the same bits */
-
-enum { MAX_PARAMETERS = 1 << 15 };
-
-/* All parameters, running statistics too -> their number */
-static int64_t parameters(const att_training *t, float x[MAX_PARAMETERS])
-{
-    int64_t n = 0;
-    const att_param *p;
-    const char *name;
-    for (int64_t i = 0; (p = att_training_param(t, i, &name)); i++) {
-        const att_tensor *w = att_param_value(p);
-        const int64_t count = att_training_elements(w);
-        assert_true(n + count <= MAX_PARAMETERS);
-        memcpy(x + n, w->data, (size_t)count * sizeof *x);
-        n += count;
-    }
-    return n;
-}
-
-static const how changing = {.presence_epochs = 2,
-                             .presence_weight = 0.2f,
-                             .doubly_stochastic = 0.5f,
-                             .dropout = 0.1f,
-                             .per_image = 1,
-                             .crop = 2,
-                             .flip = true,
-                             .seed = 3};
-enum { STEPS = 13 }; /* more than four epochs of three, the first two of word prediction */
-
-static void pauses_and_threads_change_no_bit(void **state)
-{
-    (void)state;
-    static float start[MAX_PARAMETERS], whole[MAX_PARAMETERS], parts[MAX_PARAMETERS];
-    att_ctx *ctx = check_open(NULL, 2);
-    run r = open_run(ctx, "whole", &changing);
-    assert_non_null(r.training);
-    const int64_t n = parameters(r.training, start);
-    make_steps(&r, STEPS);
-    parameters(r.training, whole);
-    assert_memory_not_equal(start, whole, (size_t)n * sizeof *start);
-    close_run(&r);
-    att_close(ctx);
-    for (int done = 0, next; done < STEPS; done = next) {
-        how h = changing;
-        next = done + 4 < STEPS ? done + 4 : STEPS;
-        ctx = check_open(NULL, 1 + done % 3);
-        h.resume = done > 0;
-        r = open_run(ctx, "parts", &h);
-        make_steps(&r, next - done);
-        valid_loss(&r); /* which changes nothing */
-        assert_int_equal(att_training_save(r.training), ATT_OK);
-        parameters(r.training, parts);
-        make_steps(&r, 1); /* which is lost */
-        close_run(&r);
-        att_close(ctx);
-    }
-    assert_memory_equal(whole, parts, (size_t)n * sizeof *whole);
-}
-
-/* Out of memory at each place of a step, in both phases: nothing has changed, running statistics neither. */
-static void a_step_that_fails_leaves_no_trace(void **state)
-{
-    (void)state;
-    static float before[MAX_PARAMETERS], after[MAX_PARAMETERS];
-    int failed = 0;
-    for (int first = 0; first < 8; first += 7) {
-        fail_alloc f = {0};
-        char name[24];
-        snprintf(name, sizeof name, "failing%d", first);
-        att_ctx *ctx = fail_open(&f);
-        run r = open_run(ctx, name, &changing);
-        make_steps(&r, first);
-        const int64_t n = parameters(r.training, before);
-        for (int k = 1;; k += check_step(7)) {
-            att_training_report report = {.size = sizeof report};
-            f.fail_at = f.calls + k;
-            f.more = 1000000;
-            const att_status e = att_training_step(r.training, &report);
-            f.fail_at = 0;
-            if (!e)
-                break;
-            failed++;
-            assert_int_equal(e, ATT_ERR_MEMORY);
-            parameters(r.training, after);
-            assert_memory_equal(before, after, (size_t)n * sizeof *before);
-        }
-        close_run(&r);
-        att_close(ctx);
-        assert_int_equal(f.live, 0);
-    }
-    assert_true(failed > 20);
-}
-
-/* Out of memory at many points of the start: no folder is left, and no memory. */
-static void a_start_that_fails_leaves_nothing(void **state)
-{
-    (void)state;
-    static const how ways[] = {{.settings = GRU, .presence_epochs = 1},
-                               {.settings = "{" ATTENTION "}", .encoder = "start-vit"}};
-    int failed = 0;
-    att_ctx *first = check_open(NULL, 1);
-    write_vit(first, path_of("start-vit"));
-    att_close(first);
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
-        for (long k = 1, begun = 0; !begun; k += 1 + k / (check_step(2) > 1 ? 3 : 6)) {
-            fail_alloc f = {.more = 1000000};
-            how h = ways[i];
-            h.encoder = h.encoder ? path_of(h.encoder) : NULL;
-            h.fail = &f;
-            h.fail_after = k;
-            att_ctx *ctx = fail_open(&f);
-            run r = open_run(ctx, i ? "start1" : "start0", &h);
-            begun = r.training != NULL;
-            failed += !begun;
-            assert_int_equal(access(path_of(i ? "start1" : "start0"), F_OK), begun ? 0 : -1);
-            close_run(&r);
-            att_close(ctx);
-            assert_int_equal(f.live, 0);
-        }
-    assert_true(failed > 20);
-}
-
 /* ---- what is refused */
 
 static void what_cannot_be_trained_on_is_named(void **state)
@@ -521,10 +391,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(colors_are_learned),
         cmocka_unit_test(the_folder_is_a_captioner),
-        cmocka_unit_test(pauses_and_threads_change_no_bit),
-        cmocka_unit_test(a_step_that_fails_leaves_no_trace),
-        cmocka_unit_test(a_start_that_fails_leaves_nothing),
-        cmocka_unit_test(what_cannot_be_trained_on_is_named),
+        cmocka_unit_test(what_cannot_be_learnt_is_named),
         cmocka_unit_test(another_training_is_not_continued),
         cmocka_unit_test(validation_needs_captions_for_it),
     };

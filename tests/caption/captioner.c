@@ -173,8 +173,10 @@ static void twelve_steps_have_the_losses_of_pytorch(void **state)
                               &o),
             ATT_OK);
         for (int64_t k = 0; (p = param(m, k, &name)); k++)
-            if (!strstr(name, "running_"))
+            if (!strstr(name, "running_")) {
+                att_param_set_weight_decay(p, true); /* of all, as in the golden file */
                 assert_int_equal(att_optimizer_add(o, p, NULL), ATT_OK);
+            }
         for (int step = 0; step < STEPS; step++) {
             att_var *grids = encode(t, m, 0, IMAGES, true);
             att_var *loss = att_add(

@@ -1,14 +1,14 @@
 /* Checkpoints that no training has made are refused, and none like that is saved. */
 #include "fixtures/check.h"
+#include "fixtures/checkpoint_file.h"
 #include "fixtures/tiny_bert.h"
 #include "train/training.h"
 #include "fixtures/write_files.h"
 #include "attend_sentence.h"
 
-#include <jansson.h>
 #include <math.h>
 
-enum { PAIRS = 3, STEPS = 2, MOST = 1 << 20 };
+enum { PAIRS = 3, STEPS = 2 };
 
 static const char *const texts[2 * PAIRS] = {"a b c", "a b d", "e f", "x y z w", "c", "q"};
 static const double scores[PAIRS] = {0.9, 0.1, 0.5};
@@ -56,43 +56,8 @@ static void take_steps(att_training *t, int n)
 
 /* ---- a checkpoint, changed */
 
-typedef struct file {
-    char bytes[MOST];
-    size_t n;
-    size_t data; /* where the numbers begin */
-    json_t *header;
-} file;
-
-static void read_checkpoint(file *c, const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    assert_non_null(f);
-    c->n = fread(c->bytes, 1, MOST, f);
-    fclose(f);
-    uint64_t bytes;
-    memcpy(&bytes, c->bytes, 8);
-    c->data = 8 + bytes;
-    c->header = json_loadb(c->bytes + 8, bytes, 0, NULL);
-    assert_non_null(c->header);
-}
-
-/* With the header as it is now; frees it. */
-static void write_checkpoint(file *c, const char *path)
-{
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    char *text = json_dumps(c->header, JSON_COMPACT);
-    uint64_t bytes = (strlen(text) + 7) / 8 * 8;
-    fwrite(&bytes, 1, 8, f);
-    fprintf(f, "%-*s", (int)bytes, text);
-    fwrite(c->bytes + c->data, 1, c->n - c->data, f);
-    assert_int_equal(fclose(f), 0);
-    free(text);
-    json_decref(c->header);
-}
-
 /* The numbers of a tensor, the first whose name begins so. */
-static void *numbers_of(file *c, const char *name)
+static void *numbers_of(checkpoint_file *c, const char *name)
 {
     const char *key;
     json_t *value;
@@ -112,7 +77,7 @@ typedef struct change {
     const char *says; /* NULL: it is taken */
 } change;
 
-static void apply(file *c, const change *x)
+static void apply(checkpoint_file *c, const change *x)
 {
     if (x->field)
         json_object_set_new(json_object_get(c->header, "__metadata__"), x->field, json_string(x->text));
@@ -167,7 +132,7 @@ static const change changes[] = {
 static void what_no_training_has_saved_is_refused(void **state)
 {
     (void)state;
-    static file c;
+    static checkpoint_file c;
     char path[320];
     att_ctx *ctx = check_open("scalar", 1);
     snprintf(note, sizeof note, "mine");
@@ -179,10 +144,10 @@ static void what_no_training_has_saved_is_refused(void **state)
     snprintf(path, sizeof path, "%s/one/checkpoint-0000000002.safetensors", model.path);
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         const change *x = &changes[i];
-        read_checkpoint(&c, path);
+        checkpoint_read(&c, path);
         apply(&c, x);
         assert_int_equal(mkdir(path_in(&model, "other"), 0777), 0);
-        write_checkpoint(&c, path_in(&model, "other/checkpoint-0000000002.safetensors"));
+        checkpoint_write(&c, path_in(&model, "other/checkpoint-0000000002.safetensors"));
         t = open_training(ctx, "other", true);
         if (x->says && t)
             fail_msg("not refused: %s", x->says);
@@ -250,12 +215,12 @@ static void numbers_that_are_not_finite_are_not_saved_and_the_checkpoint_before_
         char name[16], saved[64];
         snprintf(name, sizeof name, "nan%d", i);
         snprintf(saved, sizeof saved, "%s/checkpoint-0000000001.safetensors", name);
-        static file before, after;
+        static checkpoint_file before, after;
         att_training *t = open_training(ctx, name, false);
         assert_non_null(t);
         take_steps(t, 1);
         assert_int_equal(att_training_save(t), ATT_OK);
-        read_checkpoint(&before, path_in(&model, saved));
+        checkpoint_read(&before, path_in(&model, saved));
         ((float *)att_optimizer_moment(t->optimizer, 0, 1)->data)[0] = bad[i];
         take_steps(t, 1);
         assert_int_equal(att_training_save(t), ATT_ERR_ARGUMENT);
@@ -268,7 +233,7 @@ static void numbers_that_are_not_finite_are_not_saved_and_the_checkpoint_before_
             assert_int_equal(access(path_in(&model, "nan0/model.safetensors"), F_OK), -1);
         }
         att_training_free(t);
-        read_checkpoint(&after, path_in(&model, saved));
+        checkpoint_read(&after, path_in(&model, saved));
         assert_int_equal(before.n, after.n);
         assert_memory_equal(before.bytes, after.bytes, before.n);
         json_decref(before.header);

@@ -172,27 +172,6 @@ static void what_popularity_cannot_find_is_learned(void **state)
     att_close(ctx);
 }
 
-/* ---- the same bits for any number of threads, and after a pause */
-
-enum { MAX_PARAMETERS = 1 << 16 };
-
-/* All parameters -> their number */
-static int64_t parameters(const att_training *t, float x[MAX_PARAMETERS])
-{
-    int64_t n = 0;
-    const att_recommender *m = att_training_recommender(t);
-    const att_param *p;
-    const char *name;
-    for (int64_t i = 0; (p = att_recommender_param(m, i, &name)); i++) {
-        const att_tensor *v = att_param_value(p);
-        const int64_t count = v->dim[0] * v->stride[0];
-        assert_true(n + count <= MAX_PARAMETERS);
-        memcpy(x + n, v->data, (size_t)count * sizeof *x);
-        n += count;
-    }
-    return n;
-}
-
 static att_training *open_training(att_ctx *ctx, const char *name, const way *w, const att_holdout *h, bool resume)
 {
     att_recommender_training_options o = options_of(w, h);
@@ -203,38 +182,6 @@ static att_training *open_training(att_ctx *ctx, const char *name, const way *w,
     if (att_recommender_training_open(ctx, path_of(name), &c, &o, &t))
         fail_msg("%s", att_error(ctx));
     return t;
-}
-
-static void bits_are_the_same_after_a_pause_and_for_any_threads(void **state)
-{
-    (void)state;
-    static float once[MAX_PARAMETERS], again[MAX_PARAMETERS];
-    for (int w = 0; w < WAYS; w++) {
-        char name[2][24];
-        att_ctx *two = check_open(NULL, 2), *one = check_open(NULL, 1);
-        data d = make_data(two, 100, ITEMS, NULL, 0);
-        snprintf(name[0], sizeof name[0], "whole%d", w);
-        snprintf(name[1], sizeof name[1], "paused%d", w);
-        att_training *t = open_training(two, name[0], &ways[w], d.holdout, false);
-        make_steps(t, 9); /* more than two epochs of 4 batches */
-        const int64_t n = parameters(t, once);
-        att_training_free(t);
-        data same = make_data(one, 100, ITEMS, NULL, 0);
-        t = open_training(one, name[1], &ways[w], same.holdout, false);
-        make_steps(t, 6);
-        assert_int_equal(att_training_pause(t), ATT_OK);
-        att_training_free(t);
-        t = open_training(one, name[1], &ways[w], same.holdout, true);
-        assert_int_equal(att_training_steps(t), 6);
-        make_steps(t, 3);
-        assert_int_equal(parameters(t, again), n);
-        assert_memory_equal(once, again, (size_t)n * sizeof *once);
-        att_training_free(t);
-        data_free(&d);
-        data_free(&same);
-        att_close(two);
-        att_close(one);
-    }
 }
 
 /* ---- folders, and further items */
@@ -582,9 +529,8 @@ static void what_cannot_be_trained_on_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_popularity_cannot_find_is_learned),
-        cmocka_unit_test(bits_are_the_same_after_a_pause_and_for_any_threads),
-        cmocka_unit_test(further_items_keep_what_is_trained),
+        cmocka_unit_test(what_popularity_cannot_find_is_learnt),
+        cmocka_unit_test(further_items_keep_what_is_learnt),
         cmocka_unit_test(items_cannot_be_added_while_a_training_is_open),
         cmocka_unit_test(new_items_are_found_by_their_content),
         cmocka_unit_test(batches_are_of_the_last_items),

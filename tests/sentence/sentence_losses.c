@@ -1,7 +1,6 @@
 /* The losses of sentence embeddings are those of sentence-transformers, step by step; a classifier learns on after a
  * pause; no text is twice in a batch; what a loss cannot be computed from is named. */
 #include "fixtures/check.h"
-#include "fixtures/fail_alloc.h"
 #include "fixtures/golden_text.h"
 #include "fixtures/tiny_bert.h"
 #include "sentence/distinct_batches.h"
@@ -362,34 +361,6 @@ static void what_a_loss_cannot_be_computed_from_is_named(void **state)
     att_close(ctx);
 }
 
-static void running_out_of_memory_leaks_nothing(void **state)
-{
-    (void)state;
-    for (int loss = ATT_LOSS_MULTIPLE_NEGATIVES_RANKING; loss <= ATT_LOSS_SOFTMAX; loss++) {
-        bool done = false;
-        for (long n = 1; !done; n += n < 250 ? 3 : 41) {
-            fail_alloc f = {.fail_at = n};
-            att_ctx *ctx;
-            att_sentence *m = NULL;
-            att_training *t = NULL;
-            att_training_report r = {.size = sizeof r};
-            if (att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&f))))
-                continue;
-            const att_sentence_training_options o =
-                options_of((att_sentence_loss)loss, loss == ATT_LOSS_TRIPLET ? 3 : 2);
-            att_status e = att_sentence_open_for_training(ctx, model.path, &m);
-            e = e ? e : att_sentence_training_new(m, &common, &o, &t);
-            e = e ? e : att_training_step(t, &r);
-            assert_true(e == ATT_OK || e == ATT_ERR_MEMORY);
-            done = e == ATT_OK;
-            att_training_free(t);
-            att_sentence_free(m);
-            att_close(ctx);
-            assert_int_equal(f.live, 0);
-        }
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,7 +370,6 @@ int main(void)
         cmocka_unit_test(a_training_with_a_classifier_or_distinct_batches_goes_on_with_the_same_bits),
         cmocka_unit_test(a_training_with_another_loss_is_not_gone_on_with),
         cmocka_unit_test(what_a_loss_cannot_be_computed_from_is_named),
-        cmocka_unit_test(running_out_of_memory_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

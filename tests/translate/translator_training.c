@@ -1,7 +1,6 @@
 /* Training a translator: that it learns, the same bits whatever the threads, and its folder. */
 // labels: long trains
 #include "fixtures/check.h"
-#include "fixtures/fail_alloc.h"
 #include "translate/transformer.h"
 #include "fixtures/toy_corpus.h"
 
@@ -167,45 +166,6 @@ static float *weights_of(const att_training *t, size_t *bytes)
     return all;
 }
 
-static int steps(void) { return 40 / check_step(2); } /* of several epochs */
-
-static void a_training_that_goes_on_later_has_the_same_bits(void **state)
-{
-    (void)state;
-    static const char *const models[] = {TRANSFORMER, RNN("\"attention\": \"none\""),
-                                         RNN("\"attention\": \"additive\", \"num_layers\": 2"),
-                                         RNN("\"attention\": \"general\", \"cell\": \"lstm\", \"num_layers\": 2")};
-    for (int i = 0; i < 4; i++) {
-        size_t bytes, bytes2;
-        char all[24], parts[24];
-        snprintf(all, sizeof all, "whole%d", i);
-        snprintf(parts, sizeof parts, "parts%d", i);
-        att_ctx *ctx = check_open(NULL, 2);
-        att_training *t = open_other(ctx, all, false, 3, models[i], 0.1f);
-        assert_non_null(t);
-        take_steps(t, steps());
-        float *whole = weights_of(t, &bytes);
-        att_training_free(t);
-        for (int done = 0, next; done < steps(); done = next) {
-            next = done + 13 < steps() ? done + 13 : steps();
-            t = open_other(ctx, parts, done > 0, 3, models[i], 0.1f);
-            assert_non_null(t);
-            take_steps(t, next - done);
-            assert_int_equal(att_training_save(t), ATT_OK);
-            if (next < steps())
-                take_steps(t, 2); /* which are lost */
-            float *part = weights_of(t, &bytes2);
-            att_training_free(t);
-            assert_int_equal(bytes, bytes2);
-            if (next == steps())
-                assert_memory_equal(whole, part, bytes);
-            free(part);
-        }
-        free(whole);
-        att_close(ctx);
-    }
-}
-
 static void a_training_is_refused_where_it_would_spoil_another(void **state)
 {
     (void)state;
@@ -358,23 +318,18 @@ static void a_step_of_numbers_that_are_not_finite_is_none_and_names_the_operatio
     att_close(ctx);
 }
 
-static void a_training_in_memory_has_no_folder(void **state)
+static void options_of_a_folder_are_refused_in_memory(void **state)
 {
     (void)state;
-    static char note[8];
     static const struct {
-        att_training_options common;
         att_translator_training_options o;
         const char *says;
-    } cases[] = {{{.resume = true}, {0}, "options.resume"},
-                 {{.keep = 1}, {0}, "options.keep"},
-                 {{.note = note}, {0}, "options.note"},
-                 {{0}, {.tokenizer = "."}, "options.tokenizer"},
-                 {{0}, {.vocabulary = 70}, "options.vocabulary"},
-                 {{0}, {.character_coverage = 1}, "options.character_coverage"},
-                 {{0}, {.byte_fallback = 1}, "options.byte_fallback"},
-                 {{0}, {.settings = "{}"}, "options.settings"},
-                 {{0}, {.config = "c"}, "options.config"}};
+    } cases[] = {{{.tokenizer = "."}, "options.tokenizer"},
+                 {{.vocabulary = 70}, "options.vocabulary"},
+                 {{.character_coverage = 1}, "options.character_coverage"},
+                 {{.byte_fallback = 1}, "options.byte_fallback"},
+                 {{.settings = "{}"}, "options.settings"},
+                 {{.config = "c"}, "options.config"}};
     char source[256], target[256], says[80];
     training t;
     att_ctx *ctx = check_open(NULL, 1);
@@ -382,9 +337,8 @@ static void a_training_in_memory_has_no_folder(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         att_training *other;
         att_translator_training_options o = cases[i].o;
-        att_training_options common = cases[i].common;
+        att_training_options common = {.size = sizeof common};
         o.size = sizeof o;
-        common.size = sizeof common;
         common.schedule = &(const att_schedule){.size = sizeof(att_schedule), .max_rate = 1e-2};
         o.source = path_of("train.de", source);
         o.target = path_of("train.en", target);
@@ -395,42 +349,9 @@ static void a_training_in_memory_has_no_folder(void **state)
         check_message(ctx, says);
         assert_null(other);
     }
-    assert_int_equal(att_training_save(t.training), ATT_ERR_ARGUMENT);
-    check_message(ctx, "att_training_save: the training has no folder");
-    assert_int_equal(att_training_pause(t.training), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_training_write(t.training, 0, ATT_F32), ATT_ERR_ARGUMENT);
-    check_message(ctx, "att_training_write: the training has no folder");
     assert_ptr_equal(att_training_encoder_decoder(t.training), att_transformer_as_encoder_decoder(t.model));
-    one_step(&t);
-    assert_int_equal(att_training_steps(t.training), 1);
     stop(&t);
     att_close(ctx);
-}
-
-static void running_out_of_memory_leaks_nothing(void **state)
-{
-    (void)state;
-    bool done = false;
-    for (long n = 1; !done; n += (n < 300 ? 7 : 41) * check_step(7)) {
-        fail_alloc f = {.fail_at = n};
-        att_ctx *ctx;
-        done = true;
-        if (att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&f)))) {
-            done = false;
-            continue;
-        }
-        training t;
-        att_training_report r = {.size = sizeof r};
-        att_status e = start(&t, ctx, 1e-2, 0, 1);
-        e = e ? e : att_training_step(t.training, &r);
-        if (e) {
-            assert_int_equal(e, ATT_ERR_MEMORY);
-            done = false;
-        }
-        stop(&t);
-        att_close(ctx);
-        assert_int_equal(f.live, 0);
-    }
 }
 
 int main(void)
@@ -438,13 +359,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_learns_to_translate),
         cmocka_unit_test(any_number_of_threads_learns_the_same_bits),
-        cmocka_unit_test(a_training_that_goes_on_later_has_the_same_bits),
         cmocka_unit_test(a_training_is_refused_where_it_would_spoil_another),
         cmocka_unit_test(settings_of_a_model_that_cannot_be_are_named),
         cmocka_unit_test(what_was_trained_is_a_folder_of_a_translator),
         cmocka_unit_test(a_step_of_numbers_that_are_not_finite_is_none_and_names_the_operation),
-        cmocka_unit_test(a_training_in_memory_has_no_folder),
-        cmocka_unit_test(running_out_of_memory_leaks_nothing),
+        cmocka_unit_test(options_of_a_folder_are_refused_in_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

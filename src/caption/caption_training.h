@@ -1,0 +1,30 @@
+/* The training of a captioner, internal: caption_training.c, caption_training_model.c. */
+#ifndef ATT_CAPTION_CAPTION_TRAINING_H
+#define ATT_CAPTION_CAPTION_TRAINING_H
+
+#include "caption/caption_batches.h"
+#include "caption/caption_images.h"
+#include "caption/caption_model.h"
+#include "train/training.h"
+
+typedef struct att_caption_training {
+    att_training_base base;
+    att_caption_model *model;
+    att_caption_training_options options;
+    att_caption_set_info set, valid_set; /* of options.captions and .valid */
+    att_caption_batches *captions, *valid;
+    att_caption_images images;
+    att_image_order order;
+    int64_t presence_steps; /* the first steps, which learn presence alone */
+    uint64_t start;         /* a checksum of the settings; the weights follow from them and the seed */
+} att_caption_training;
+
+/* The kind's configure. */
+att_status att_caption_training_configure(void *self);
+/* Makes the model, unless it is the caller's: its words follow from the captions; and the input or the encoder of
+ * images. */
+att_status att_caption_training_model(att_caption_training *t);
+/* The number of the first steps that learn presence alone: that of a checkpoint may be any. */
+int64_t att_caption_training_presence_steps(const att_caption_training *t);
+
+#endif
