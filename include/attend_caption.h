@@ -174,7 +174,7 @@ typedef struct att_caption_training_options {
     /* The following fields are for att_caption_training_open only. */
     const char *settings; /* of a new model, in the format of its config.json, a JSON text. Words and "max_positions"
                            * follow from the captions, what describes the encoder from `encoder`; "presence" is
-                           * the number of words whose presence is learnt, or less where there are no more */
+                           * the number of words of word prediction, or less where there are no more */
     int64_t min_count, max_words; /* words of the model: those min_count times or more in the captions, 0: 5; of them
                                    * the max_words commonest, 0: all */
     const char *encoder;          /* folder of a vision Transformer, which stays as it is; NULL: a new network of

@@ -18,10 +18,11 @@ att_status att_caption_encoder_open(att_ctx *ctx, const char *folder, att_image_
     att_status e = att_image_model_open(ctx, folder, NULL, out);
     e = e ? e : att_join_path(ctx, folder, "model.safetensors", weights);
     if (!e && !att_is_file(weights))
-        e = att_fail(ctx, ATT_ERR_UNSUPPORTED,
-                     "%s: is not there; the folder of a captioner gets a copy of its encoder, whose weights have to be "
-                     "in this one file",
-                     weights);
+        e = att_fail(
+            ctx, ATT_ERR_UNSUPPORTED,
+            "%s: does not exist; the folder of a captioner gets a copy of its encoder, whose weights have to be "
+            "in this one file",
+            weights);
     return e;
 }
 

@@ -22,8 +22,8 @@ typedef struct att_caption_images {
     float *pixels; /* [batch, height, width, channels]: for validation */
     /* of a vision Transformer */
     att_caption_encoder encoder; /* its model NULL: there is none; the caller's */
-    uint16_t *grids[2];          /* f16, [images, places, features] */
-    float *grid;                 /* [batch, places, features]: of the current batch */
+    uint16_t *grids[2];          /* f16, [images, locations, features] */
+    float *grid;                 /* [batch, locations, features]: of the current batch */
     uint64_t sum;                /* a checksum of grids[0]; 0: none */
 } att_caption_images;
 

@@ -1,5 +1,5 @@
 /* Training of a captioner (Vinyals et al. 2015; Xu et al. 2015): mean cross entropy per word, after epochs in which the
- * encoder learns the presence of words. */
+ * encoder alone is trained, by word prediction. */
 #include "caption/caption_training.h"
 #include "caption/caption_validation.h"
 #include "model/checksum.h"
@@ -78,12 +78,12 @@ static att_status begin_epoch(void *self, int64_t number, int64_t *batches)
     return ATT_OK;
 }
 
-static att_var *presence_loss(const att_caption_training *t, att_tape *tape, att_var *grids,
-                              const att_caption_examples *e, bool sum)
+static att_var *word_prediction_loss(const att_caption_training *t, att_tape *tape, att_var *grids,
+                                     const att_caption_examples *e, bool sum)
 {
     const int64_t n = e->captions.images;
-    return att_binary_cross_entropy(tape, att_captioner_presence(tape, t->model->captioner, grids, n), e->present, sum,
-                                    NULL);
+    return att_binary_cross_entropy(tape, att_captioner_predict_words(tape, t->model->captioner, grids, n), e->present,
+                                    sum, NULL);
 }
 
 static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)
@@ -98,9 +98,9 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
                   step = (now.epoch * batches + batch) / t->base.common.accumulate;
     r->examples += now.n;
     r->sources += now.n;
-    if (step < att_caption_training_presence_steps(t)) {
+    if (step < att_caption_word_prediction_steps(t)) {
         *count = now.n * t->model->captioner->config.presence;
-        return presence_loss(t, tape, grids, &e, true);
+        return word_prediction_loss(t, tape, grids, &e, true);
     }
     e.captions.dropout = o->dropout;
     e.captions.seed = seed;
@@ -117,8 +117,7 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
 static double rate(const void *self, int64_t step, double rate)
 {
     const att_caption_training *t = self;
-    const int64_t first = att_caption_training_presence_steps(t), words = step - first,
-                  warmup = t->base.schedule.warmup;
+    const int64_t first = att_caption_word_prediction_steps(t), words = step - first, warmup = t->base.schedule.warmup;
     return first > 0 && words > 0 && words < warmup ? rate * (double)words / (double)warmup : rate;
 }
 
@@ -285,7 +284,7 @@ att_status att_training_caption_cider(att_training *t, int64_t max_images, doubl
 int64_t att_training_caption_word_prediction_steps(const att_training *t)
 {
     const att_caption_training *self = att_training_self(t, &kind);
-    return self ? att_caption_training_presence_steps(self) : 0;
+    return self ? att_caption_word_prediction_steps(self) : 0;
 }
 
 att_status att_training_caption_train_words(att_training *t)
@@ -293,7 +292,7 @@ att_status att_training_caption_train_words(att_training *t)
     if (att_training_of_kind(__func__, t, &kind))
         return ATT_ERR_ARGUMENT;
     att_caption_training *self = t->self;
-    self->presence_steps = att_min(att_caption_training_presence_steps(self), t->step);
+    self->word_prediction_steps = att_min(att_caption_word_prediction_steps(self), t->step);
     return ATT_OK;
 }
 

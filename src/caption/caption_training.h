@@ -15,8 +15,8 @@ typedef struct att_caption_training {
     att_caption_batches *captions, *valid;
     att_caption_images images;
     att_image_order order;
-    int64_t presence_steps; /* the first steps, which learn presence alone */
-    uint64_t start;         /* a checksum of the settings; the weights follow from them and the seed */
+    int64_t word_prediction_steps; /* the first steps, which train word prediction alone */
+    uint64_t start;                /* a checksum of the settings; the weights follow from them and the seed */
 } att_caption_training;
 
 /* The kind's configure. */
@@ -24,7 +24,7 @@ att_status att_caption_training_configure(void *self);
 /* Makes the model, unless it is the caller's: its words follow from the captions; and the input or the encoder of
  * images. */
 att_status att_caption_training_model(att_caption_training *t);
-/* The number of the first steps that learn presence alone: that of a checkpoint may be any. */
-int64_t att_caption_training_presence_steps(const att_caption_training *t);
+/* The number of the first steps that train word prediction alone: that of a checkpoint may be any. */
+int64_t att_caption_word_prediction_steps(const att_caption_training *t);
 
 #endif

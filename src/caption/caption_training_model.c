@@ -59,10 +59,10 @@ static att_status describe_sets(att_caption_training *t)
     return e;
 }
 
-int64_t att_caption_training_presence_steps(const att_caption_training *t)
+int64_t att_caption_word_prediction_steps(const att_caption_training *t)
 {
     const int64_t batches = t->options.presence_epochs * att_ceil_div(t->set.images, t->options.batch);
-    return att_min(t->presence_steps, att_ceil_div(batches, t->base.common.accumulate));
+    return att_min(t->word_prediction_steps, att_ceil_div(batches, t->base.common.accumulate));
 }
 
 att_status att_caption_training_configure(void *self)
@@ -76,8 +76,8 @@ att_status att_caption_training_configure(void *self)
     o->batch = att_min(o->batch ? o->batch : 32, t->set.images);
     o->min_count = o->min_count ? o->min_count : 5;
     o->encoder_memory = o->encoder_memory ? o->encoder_memory : INT64_C(4) << 30;
-    t->presence_steps = INT64_MAX;
-    t->presence_steps = att_caption_training_presence_steps(t);
+    t->word_prediction_steps = INT64_MAX;
+    t->word_prediction_steps = att_caption_word_prediction_steps(t);
     t->images = (att_caption_images){.ctx = t->base.ctx,
                                      .set = {o->captions, o->valid},
                                      .n = {t->set.images, t->valid_set.images},
@@ -105,7 +105,7 @@ static att_status make_words(att_caption_training *t)
 
 /* ---- the model */
 
-/* Sets what follows from the captions or the encoder; settings that say something else are refused. Numbers are real,
+/* Sets what follows from the captions or the encoder; settings that differ are refused. Numbers are real,
  * as att_settings_parse makes them. */
 static att_status imply(const att_caption_training *t, json_t *root, const char *key, json_t *value, const char *of)
 {
@@ -229,7 +229,7 @@ static att_status check_model(const att_caption_training *t)
     const att_captioner_config *c = &t->model->captioner->config;
     if ((o->presence_epochs || o->presence_weight > 0) && !c->presence)
         return att_fail(t->base.ctx, ATT_ERR_ARGUMENT,
-                        "options.presence_%s is %g, but \"presence\", the number of words whose presence is learnt, is "
+                        "options.presence_%s is %g, but \"presence\", the number of words of word prediction, is "
                         "0",
                         o->presence_epochs ? "epochs" : "weight",
                         o->presence_epochs ? (double)o->presence_epochs : (double)o->presence_weight);

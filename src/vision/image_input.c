@@ -87,7 +87,7 @@ static att_status read_pixels(void *arg, int i)
     const att_status e = att_image_input_read(j->in, j->from, j->first + i, &image);
     if (e)
         return e;
-    att_image_processor_normalise(j->in->processor, &image, j->pixels + i * att_image_input_values(j->in));
+    att_image_processor_normalize(j->in->processor, &image, j->pixels + i * att_image_input_values(j->in));
     att_image_free(j->in->ctx, &image);
     return ATT_OK;
 }

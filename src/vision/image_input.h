@@ -27,7 +27,7 @@ att_status att_image_input_of_size(att_ctx *ctx, const int64_t size[2], int64_t 
 void att_image_input_free(att_image_input *in);
 /* Image i of a source in the size and with the channels of the model. */
 att_status att_image_input_read(const att_image_input *in, const att_image_source *from, int64_t i, att_image *out);
-/* Images first to first + n - 1 -> pixels [n, height, width, channels], normalised; by all threads. */
+/* Images first to first + n - 1 -> pixels [n, height, width, channels], normalized; by all threads. */
 att_status att_image_input_pixels(const att_image_input *in, const att_image_source *from, int64_t first, int64_t n,
                                   float *pixels);
 /* The number of values of an image. */

@@ -1,4 +1,4 @@
-/* Training a captioner: it learns to name colours, with each decoder and with a frozen encoder; what it writes is
+/* Training a captioner: it learns to name colors, with each decoder and with a frozen encoder; what it writes is
  * whole; and what cannot be trained is named. What all trainings promise is tested in train/trainings.c. */
 // labels: trains
 #include "fixtures/check.h"
@@ -391,7 +391,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(colors_are_learned),
         cmocka_unit_test(the_folder_is_a_captioner),
-        cmocka_unit_test(what_cannot_be_learnt_is_named),
+        cmocka_unit_test(what_cannot_be_trained_on_is_named),
         cmocka_unit_test(another_training_is_not_continued),
         cmocka_unit_test(validation_needs_captions_for_it),
     };

@@ -529,8 +529,8 @@ static void what_cannot_be_trained_on_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_popularity_cannot_find_is_learnt),
-        cmocka_unit_test(further_items_keep_what_is_learnt),
+        cmocka_unit_test(what_popularity_cannot_find_is_learned),
+        cmocka_unit_test(further_items_keep_what_is_trained),
         cmocka_unit_test(items_cannot_be_added_while_a_training_is_open),
         cmocka_unit_test(new_items_are_found_by_their_content),
         cmocka_unit_test(batches_are_of_the_last_items),

@@ -236,7 +236,7 @@ static void what_cannot_be_trained_on_is_named(void **state)
     double loss;
     assert_int_equal(att_sentence_training_new(m, &common, &good, &t), ATT_OK);
     assert_int_equal(att_training_validate(t, &loss), ATT_ERR_ARGUMENT);
-    check_says(ctx, "a training of sentence models has nothing to validate by");
+    check_message(ctx, "a training of sentence models has nothing to validate by");
     att_training_free(t);
     assert_int_equal(att_sentence_write(fixed, model.path, ATT_F32), ATT_ERR_ARGUMENT);
     att_sentence_free(m);
@@ -250,7 +250,7 @@ int main(void)
         cmocka_unit_test(learning_has_the_losses_of_pytorch),
         cmocka_unit_test(a_training_is_refused_where_it_would_spoil_another),
         cmocka_unit_test(the_folder_has_the_best_model_and_is_whole),
-        cmocka_unit_test(what_cannot_be_learnt_is_named),
+        cmocka_unit_test(what_cannot_be_trained_on_is_named),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

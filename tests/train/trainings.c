@@ -277,12 +277,12 @@ static void a_training_in_memory_has_no_folder(void **state)
         run r = open_data(ctx, &rows[i]);
         need(rows[i].new(&r, path_of(name), &common));
         assert_int_equal(att_training_save(r.training), ATT_ERR_ARGUMENT);
-        check_says(ctx, "att_training_save: the training has no folder");
+        check_message(ctx, "att_training_save: the training has no folder");
         assert_int_equal(att_training_pause(r.training), ATT_ERR_ARGUMENT);
         assert_int_equal(att_training_keep_best(r.training, 1, ATT_F32), ATT_ERR_ARGUMENT);
-        check_says(ctx, "att_training_keep_best: the training has no folder");
+        check_message(ctx, "att_training_keep_best: the training has no folder");
         assert_int_equal(att_training_write(r.training, 0, ATT_F32), ATT_ERR_ARGUMENT);
-        check_says(ctx, "att_training_write: the training has no folder");
+        check_message(ctx, "att_training_write: the training has no folder");
         make_steps(&r, 1);
         assert_int_equal(att_training_steps(r.training), 1);
         close_run(&r);
@@ -310,7 +310,7 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
         att_training_options o = {.size = sizeof o, .schedule = &rates, .seed = 1};
         run r = open_run(ctx, &rows[i], "other", &o), second = open_run(ctx, &rows[i], "other", &o);
         assert_null(second.training);
-        check_says(ctx, "another training");
+        check_message(ctx, "another training");
         close_run(&second);
         make_steps(&r, 1);
         need(att_training_save(r.training));
@@ -436,7 +436,7 @@ static void a_checkpoint_of_version_0_2_goes_on_with_the_same_bits(void **state)
         o.beta2 = 0.9;
         r = open_run(ctx, &rows[i], "old", &o);
         assert_null(r.training);
-        check_says(ctx, "\"beta2\"");
+        check_message(ctx, "\"beta2\"");
         close_run(&r);
         o.beta2 = 0;
         r = open_run(ctx, &rows[i], "old", &o);

@@ -405,7 +405,7 @@ static void what_is_missing_or_does_not_fit_is_named(void **state)
     assert_int_equal(
         att_vit_new(ctx, "{" SIZES ", \"image_size\": 8, \"num_channels\": 1, \"num_labels\": 4}", 1, &four), ATT_OK);
     assert_int_equal(att_image_training_new(four, &common, &o, &t), ATT_ERR_ARGUMENT);
-    check_says(ctx, "the model has 4 classes, but the images have 3");
+    check_message(ctx, "the model has 4 classes, but the images have 3");
     att_vit_free(four);
     att_vit_free(m);
     att_image_set_free(set);
@@ -456,7 +456,7 @@ static void sets_that_run_out_of_memory_leak_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stripes_are_learnt),
+        cmocka_unit_test(stripes_are_learned),
         cmocka_unit_test(the_folder_is_a_model_with_its_preprocessing),
         cmocka_unit_test(a_pretrained_model_gets_a_new_classifier),
         cmocka_unit_test(a_training_is_refused_where_it_would_spoil_another),
