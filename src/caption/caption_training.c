@@ -264,7 +264,7 @@ att_status att_training_caption_losses(att_training *t, double *words, double *p
     if (!self->valid)
         return validate(self, NULL);
     if (presence && !self->model->captioner->config.presence)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the model learns the presence of no words", __func__);
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "%s: the model predicts no words", __func__);
     return validate_all(self, words, presence);
 }
 
