@@ -6,6 +6,7 @@
 #include "cli/draw/heatmap.h"
 #include "cli/draw/picture.h"
 #include "cli/language/language.h"
+#include "cli/sentence/sentence.h"
 #include "cli/vision/image_attention.h"
 
 #include <stdlib.h>
@@ -13,16 +14,18 @@
 
 static const char *model_name, *svg_path;
 static int64_t layer = -1, head = -1, threads;
+static int dtype;
 static bool json;
 
 static const cli_option options[] = {
-    CLI_MODEL(&model_name),
+    CLI_SENTENCE_MODEL_OPTION(&model_name),
     {"layer", 'l', "N", .integer = &layer, .max = 1000, .quiet = true,
      .help = "layer, from 0; default: the last; of an image: rollout, the product of the attention of all layers"},
     {"head", 'H', "N", .integer = &head, .max = 1000, .quiet = true,
      .help = "head, from 0; default: 0; of an image: the mean of all"},
     {"svg", 0, "FILE", .text = &svg_path, .writes = true, .quiet = true,
      .help = "also write the picture to this file: " PICTURE_FORMATS},
+    CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -98,8 +101,8 @@ static int show(const shown *s)
 
 static int run_sentence(shown *s)
 {
-    cli_model m;
-    int code = cli_model_open(&m, model_name, ATT_WEIGHTS_STORED, threads);
+    cli_sentence m;
+    int code = cli_model_open(&m.base, &cli_sentence_kind, model_name, dtype, threads);
     if (code)
         return code;
     s->tokenizer = att_sentence_tokenizer(m.sentence);
@@ -107,20 +110,21 @@ static int run_sentence(shown *s)
     s->heads = m.info.heads;
     code = choose(s);
     if (!code)
-        code = cli_status(m.ctx, att_sentence_attention(m.sentence, s->text, strlen(s->text), layer, head, &s->map));
+        code =
+            cli_status(m.base.ctx, att_sentence_attention(m.sentence, s->text, strlen(s->text), layer, head, &s->map));
     if (!code && s->map.tokens.truncated)
         cli_note("the text is longer than %lld tokens and was truncated", (long long)m.info.max_tokens);
     if (!code)
         code = show(s);
     att_attention_map_free(m.sentence, &s->map);
-    cli_model_close(&m);
+    cli_model_close(&m.base);
     return code;
 }
 
 static int run_language(shown *s)
 {
     cli_language m;
-    int code = cli_language_open(&m, model_name, ATT_WEIGHTS_STORED, threads);
+    int code = cli_model_open(&m.base, &cli_language_kind, model_name, dtype, threads);
     if (code)
         return code;
     s->tokenizer = att_text_generator_tokenizer(m.generator);
@@ -128,11 +132,12 @@ static int run_language(shown *s)
     s->heads = m.info.heads;
     code = choose(s);
     if (!code)
-        code = cli_status(m.ctx, att_language_attention(m.generator, s->text, strlen(s->text), layer, head, &s->map));
+        code =
+            cli_status(m.base.ctx, att_language_attention(m.generator, s->text, strlen(s->text), layer, head, &s->map));
     if (!code)
         code = show(s);
     att_language_attention_free(m.generator, &s->map);
-    cli_language_close(&m);
+    cli_model_close(&m.base);
     return code;
 }
 
@@ -170,12 +175,12 @@ static int run_image(const char *path)
     cli_vision m;
     cli_image image = {0};
     image_attention a = {0};
-    int code = cli_vision_open(&m, model_name, threads);
+    int code = cli_model_open(&m.base, &cli_vision_kind, model_name, dtype, threads);
     if (code)
         return code;
     code = image_attention_check(&m, layer, head);
     if (!code) {
-        cli_images_read(m.ctx, 1, &path, NULL, &image);
+        cli_images_read(m.base.ctx, 1, &path, NULL, &image);
         code = cli_image_code(&image);
     }
     if (!code)
@@ -183,8 +188,8 @@ static int run_image(const char *path)
     if (!code)
         code = show_image(strcmp(path, "-") ? path : "standard input", &a);
     image_attention_free(&a);
-    cli_images_free(m.ctx, 1, &image);
-    cli_vision_close(&m);
+    cli_images_free(m.base.ctx, 1, &image);
+    cli_model_close(&m.base);
     return code;
 }
 
@@ -192,12 +197,12 @@ static int run(int n, char **arguments)
 {
     (void)n;
     shown s = {.text = arguments[0]};
-    if (cli_model_is(CLI_VISION_MODEL, model_name))
+    if (cli_model_is(ATT_SUBJECT_VISION, model_name))
         return run_image(arguments[0]);
     const int code = cli_paths_refuse_images(1, arguments);
     if (code)
         return code;
-    return cli_model_is(CLI_LANGUAGE_MODEL, model_name) ? run_language(&s) : run_sentence(&s);
+    return cli_model_is(ATT_SUBJECT_LANGUAGE, model_name) ? run_language(&s) : run_sentence(&s);
 }
 
 const cli_command cli_attention = {

@@ -7,6 +7,8 @@
 
 #include <attend_metric.h>
 
+#include <attend_text.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

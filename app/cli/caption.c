@@ -13,6 +13,7 @@
 static const char *model_name = CLI_CAPTIONER_SHIPPED, *attention_path, *background_name;
 static cli_caption_search search = {CLI_CAPTION_SEARCH_DEFAULTS};
 static int64_t n_best = 1, threads;
+static int dtype;
 static bool json;
 
 static const cli_option options[] = {
@@ -23,6 +24,7 @@ static const cli_option options[] = {
     {"attention", 'a', "FILE", .text = &attention_path, .writes = true, .quiet = true,
      .help = "draw where in the first image each word of its caption comes from, to this file: " PICTURE_FORMATS},
     CLI_BACKGROUND(&background_name),
+    CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -143,13 +145,14 @@ static int run(int n, char **arguments)
     if (!code)
         code = cli_image_stream_open(&w.in, n, arguments);
     if (!code)
-        code = cli_captioner_open(&w.m, model_name, threads);
+        code = cli_model_open(&w.m.base, &cli_captioner_kind, model_name, dtype, threads);
     if (!code)
         code = cli_caption_search_options(&search, &w.m, n_best, &w.options);
     if (!code && attention_path && !strcmp(w.m.info.attention, "none"))
-        code = cli_fail("%s has no attention to draw: all words come from one context vector of the image", w.m.name);
+        code =
+            cli_fail("%s has no attention to draw: all words come from one context vector of the image", w.m.base.name);
     if (!code)
-        code = cli_image_stream_start(&w.in, w.m.ctx);
+        code = cli_image_stream_start(&w.in, w.m.base.ctx);
     if (!code) {
         w.caption = malloc((size_t)(w.in.room * n_best) * sizeof *w.caption);
         code = w.caption ? CLI_DONE : cli_fail_memory();
@@ -158,7 +161,7 @@ static int run(int n, char **arguments)
         code = cli_image_stream_run(&w.in, caption, &w, attention_path);
     free(w.caption);
     cli_image_stream_close(&w.in);
-    cli_captioner_close(&w.m);
+    cli_model_close(&w.m.base);
     return code;
 }
 

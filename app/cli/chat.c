@@ -296,7 +296,7 @@ static int run(int n, char **arguments)
     cli_conversation c = {0};
     line_reader in = {.terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)};
     att_sampling sampling;
-    int code = cli_language_open(&m, model_name, dtype, threads);
+    int code = cli_model_open(&m.base, &cli_language_kind, model_name, dtype, threads);
     if (!code)
         code = cli_sampling_read(&m, &given, false, &sampling);
     if (!code)
@@ -306,15 +306,15 @@ static int run(int n, char **arguments)
     if (!code) {
         cli_sampling_note(&sampling, given.seed);
         if (in.terminal)
-            cli_note("%s, chat template %s; /help lists commands, /quit or Ctrl-D ends", m.name,
+            cli_note("%s, chat template %s; /help lists commands, /quit or Ctrl-D ends", m.base.name,
                      att_chat_template_name(c.template));
         cli_end_later();
         code = chat(&c, &in, &sampling);
     }
     free(in.data);
-    if (m.ctx)
+    if (m.base.ctx)
         cli_conversation_close(&c);
-    cli_language_close(&m);
+    cli_model_close(&m.base);
     return code;
 }
 

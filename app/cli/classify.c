@@ -13,6 +13,7 @@
 
 static const char *model_name = CLI_VISION_SHIPPED, *attention_path, *background_name;
 static int64_t top = 5, layer = -1, head = -1, threads;
+static int dtype;
 static bool json;
 
 static const cli_option options[] = {
@@ -25,6 +26,7 @@ static const cli_option options[] = {
     {"head", 'H', "N", .integer = &head, .max = 1000, .quiet = true,
      .help = "head of --attention, from 0; default: the mean of all"},
     CLI_BACKGROUND(&background_name),
+    CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -184,13 +186,13 @@ static int run(int n, char **arguments)
     if (!code)
         code = cli_image_stream_open(&w.in, n, arguments);
     if (!code)
-        code = cli_vision_open(&w.m, model_name, threads);
+        code = cli_model_open(&w.m.base, &cli_vision_kind, model_name, dtype, threads);
     if (!code && w.m.info.classes == 0)
-        code = cli_fail("%s has no classifier; attend embed makes vectors of images by it", w.m.name);
+        code = cli_fail("%s has no classifier; attend embed makes vectors of images by it", w.m.base.name);
     if (!code && attention_path)
         code = image_attention_check(&w.m, layer, head);
     if (!code)
-        code = cli_image_stream_start(&w.in, w.m.ctx);
+        code = cli_image_stream_start(&w.in, w.m.base.ctx);
     if (!code)
         code = work_open(&w);
     if (!code)
@@ -198,7 +200,7 @@ static int run(int n, char **arguments)
     free(w.probability);
     free(w.best);
     cli_image_stream_close(&w.in);
-    cli_vision_close(&w.m);
+    cli_model_close(&w.m.base);
     return code;
 }
 

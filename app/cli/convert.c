@@ -1,6 +1,7 @@
 /* attend convert: a language model to a folder for transformers, or to a .gguf file for llama.cpp. */
 #include "cli/base/command.h"
 #include "cli/base/signals.h"
+#include "cli/model/model.h"
 
 #include <attend_language.h>
 
@@ -38,7 +39,7 @@ static int run(int n, char **arguments)
         return cli_misuse("--output -: standard output is not supported; give a folder or a file that ends in .gguf");
     if (dtype == INT8 && !to_gguf)
         return cli_misuse("--dtype int8 is for a .gguf file, but %s is a folder; give f32, f16 or bf16", output);
-    int code = cli_model_find(CLI_LANGUAGE_MODEL, arguments[0], &model);
+    int code = cli_model_find(ATT_SUBJECT_LANGUAGE, arguments[0], &model);
     if (!code)
         code = cli_open(&ctx, threads);
     if (!code)

@@ -22,7 +22,7 @@ static int64_t threads;
 static int dtype;
 
 static const cli_option options[] = {
-    CLI_MODEL(&model_name),
+    CLI_SENTENCE_MODEL_OPTION(&model_name),
     CLI_FILE(&file),
     CLI_SENTENCE(&texts),
     {"format", 0, "jsonl|npy|tsv", .choice = &format, .help = "output format; default: jsonl"},
@@ -130,7 +130,7 @@ static int run(int n, char **arguments)
     if (file && is_format(file) && access(file, F_OK))
         return cli_misuse("--file: there is no file \"%s\"; did you mean --format %s?", file, file);
     format = format < 0 ? JSONL : format;
-    int code = cli_lines_choose(&in, cli_model_is(CLI_VISION_MODEL, model_name), &texts, &file, n, arguments);
+    int code = cli_lines_choose(&in, cli_model_is(ATT_SUBJECT_VISION, model_name), &texts, &file, n, arguments);
     if (!code)
         code = cli_embedder_open(&m, model_name, dtype, threads);
     if (!code && !m.images)

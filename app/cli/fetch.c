@@ -3,6 +3,7 @@
 #include "cli/base/signals.h"
 #include "cli/fetch/download.h"
 #include "cli/model/known_models.h"
+#include "cli/model/model.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -18,7 +19,7 @@ static void print_json(cli_json *j, const cli_known_model *m, const char *folder
     cli_json_string(j, "name", m->name);
     cli_json_integer(j, "bytes", m->wheel.bytes);
     cli_json_string(j, "license", m->license);
-    cli_json_string(j, "kind", cli_model_kind_name(m->kind));
+    cli_json_string(j, "kind", att_subject_name(m->subject));
     cli_json_string(j, "folder", folder);
     cli_json_end(j);
 }
@@ -37,7 +38,7 @@ static int list(const char *models)
             print_json(&j, m, found ? folder : NULL);
         else
             printf("%-21s  %6.1f MB  %-10s  %-14s  %s\n", m->name, (double)m->wheel.bytes / 1e6, m->license,
-                   cli_model_kind_name(m->kind), found ? folder : "-");
+                   att_subject_name(m->subject), found ? folder : "-");
     }
     if (json)
         cli_json_end(&j);

@@ -80,7 +80,7 @@ static int encode(const cli_language *m, prompts *p)
         char what[40] = "the prompt";
         if (lines)
             snprintf(what, sizeof what, "line %lld", (long long)(p->first + i + 1));
-        code = cli_status(m->ctx, att_encode(t, p->text[i], p->bytes[i], NULL, &tokens));
+        code = cli_status(m->base.ctx, att_encode(t, p->text[i], p->bytes[i], NULL, &tokens));
         if (!code) {
             note_two_firsts(t, what, p->text[i], p->bytes[i], &tokens);
             code = cli_prompt_check(m, what, tokens.count);
@@ -172,7 +172,7 @@ static int generate(const cli_language *m, prompts *p, const att_sampling *sampl
         return cli_fail_memory();
     int code = encode(m, p);
     if (!code)
-        code = cli_status(m->ctx, att_generate(m->generator, p->n, p->ids, p->offsets, o, out));
+        code = cli_status(m->base.ctx, att_generate(m->generator, p->n, p->ids, p->offsets, o, out));
     for (int64_t i = 0; (!code || code == CLI_INTERRUPTED) && i < p->n; i++) {
         if (!streaming && out[i].tokens.ids && json)
             write_json(m, p->text[i], p->bytes[i], &out[i]);
@@ -262,7 +262,7 @@ static int run(int n, char **arguments)
     att_sampling sampling;
     int code = check_options(n);
     if (!code)
-        code = cli_language_open(&m, model_name, dtype, threads);
+        code = cli_model_open(&m.base, &cli_language_kind, model_name, dtype, threads);
     if (!code)
         code = cli_sampling_read(&m, &given, true, &sampling);
     if (!code && lookup && lookup >= m.info.max_positions)
@@ -273,7 +273,7 @@ static int run(int n, char **arguments)
         streaming = streaming || (!json && !lines && isatty(STDOUT_FILENO));
         code = lines ? generate_lines(&m, &sampling) : generate_one(&m, n ? arguments[0] : NULL, &sampling);
     }
-    cli_language_close(&m);
+    cli_model_close(&m.base);
     return code;
 }
 

@@ -4,10 +4,11 @@
 #include "cli/caption/captioner.h"
 #include "cli/language/language.h"
 #include "cli/recommend/recommender.h"
+#include "cli/sentence/sentence.h"
+#include "cli/translate/translator.h"
 #include "cli/vision/vision.h"
 
 #include <string.h>
-#include <unistd.h>
 
 static const char *model_name;
 static bool json;
@@ -146,13 +147,8 @@ typedef struct fact {
     const char *text; /* or NULL: the number */
 } fact;
 
-static fact identity[3]; /* name, folder, kind: before the others */
-
-/* Once a model is open. */
 static void print_facts(const fact *facts, int n)
 {
-    if (facts != identity)
-        print_facts(identity, 3);
     for (int i = 0; i < n; i++) {
         begin(facts[i].key, facts[i].title);
         if (facts[i].text)
@@ -191,69 +187,44 @@ static void print_weights(const att_model_weights *w)
     print_value(whole ? "int8 in blocks of 32, summed in f32" : "f32");
 }
 
-static int show_sentence(const char *name)
+static void show_sentence(const cli_model *base)
 {
     static const char *const measures[] = {[ATT_SIMILARITY_COSINE] = "cosine",
                                            [ATT_SIMILARITY_DOT] = "dot product",
                                            [ATT_SIMILARITY_EUCLIDEAN] = "Euclidean distance",
                                            [ATT_SIMILARITY_MANHATTAN] = "Manhattan distance"};
-    cli_model m;
-    att_model_weights weights = {.size = sizeof weights};
-    const int code = cli_model_open(&m, name, dtype, threads);
-    if (code)
-        return code;
-    const fact facts[] = {{"dim", "dimension", m.info.dim, NULL},
-                          {"layers", "layers", m.info.layers, NULL},
-                          {"heads", "heads", m.info.heads, NULL},
-                          {"max_tokens", "maximum of tokens", m.info.max_tokens, NULL},
-                          {"similarity", "similarity", 0, measures[m.info.similarity]}};
+    const cli_sentence *m = (const cli_sentence *)base;
+    const fact facts[] = {{"dim", "dimension", m->info.dim, NULL},
+                          {"layers", "layers", m->info.layers, NULL},
+                          {"heads", "heads", m->info.heads, NULL},
+                          {"max_tokens", "maximum of tokens", m->info.max_tokens, NULL},
+                          {"similarity", "similarity", 0, measures[m->info.similarity]}};
     print_facts(facts, sizeof facts / sizeof *facts);
-    att_sentence_weights(m.sentence, &weights);
-    print_weights(&weights);
-    cli_model_close(&m);
-    return code;
 }
 
-static int show_translator(const char *name)
+static void show_translator(const cli_model *base)
 {
-    cli_translator m;
-    att_model_weights weights = {.size = sizeof weights};
-    const int code = cli_translator_open(&m, name, dtype, threads);
-    if (code)
-        return code;
-    const fact facts[] = {{"architecture", "architecture", 0, m.info.architecture},
-                          {"source_vocabulary", "source vocabulary", m.info.source_vocabulary, NULL},
-                          {"target_vocabulary", "target vocabulary", m.info.target_vocabulary, NULL},
-                          {"attention_layers", "layers", m.info.attention_layers, NULL},
-                          {"attention_heads", "heads", m.info.attention_heads, NULL},
-                          {"max_tokens", "maximum of tokens", m.info.max_positions, NULL}};
+    const cli_translator *m = (const cli_translator *)base;
+    const fact facts[] = {{"architecture", "architecture", 0, m->info.architecture},
+                          {"source_vocabulary", "source vocabulary", m->info.source_vocabulary, NULL},
+                          {"target_vocabulary", "target vocabulary", m->info.target_vocabulary, NULL},
+                          {"attention_layers", "layers", m->info.attention_layers, NULL},
+                          {"attention_heads", "heads", m->info.attention_heads, NULL},
+                          {"max_tokens", "maximum of tokens", m->info.max_positions, NULL}};
     print_facts(facts, sizeof facts / sizeof *facts);
-    att_translator_weights(m.translator, &weights);
-    print_weights(&weights);
-    cli_translator_close(&m);
-    return code;
 }
 
-static int show_language(const char *name)
+static void show_language(const cli_model *base)
 {
-    cli_language m;
-    att_model_weights weights = {.size = sizeof weights};
-    const int code = cli_language_open(&m, name, dtype, threads);
-    if (code)
-        return code;
-    const fact facts[] = {{"type", "type", 0, m.info.type},
-                          {"vocabulary", "vocabulary", m.info.vocabulary, NULL},
-                          {"hidden", "hidden size", m.info.hidden, NULL},
-                          {"layers", "layers", m.info.layers, NULL},
-                          {"heads", "heads", m.info.heads, NULL},
-                          {"kv_heads", "heads of keys", m.info.kv_heads, NULL},
-                          {"intermediate", "feed-forward size", m.info.intermediate, NULL},
-                          {"max_tokens", "maximum of tokens", m.info.max_positions, NULL}};
+    const cli_language *m = (const cli_language *)base;
+    const fact facts[] = {{"vocabulary", "vocabulary", m->info.vocabulary, NULL},
+                          {"hidden", "hidden size", m->info.hidden, NULL},
+                          {"layers", "layers", m->info.layers, NULL},
+                          {"heads", "heads", m->info.heads, NULL},
+                          {"kv_heads", "heads of keys", m->info.kv_heads, NULL},
+                          {"intermediate", "feed-forward size", m->info.intermediate, NULL},
+                          {"max_tokens", "maximum of tokens", m->info.max_positions, NULL}};
     print_facts(facts, sizeof facts / sizeof *facts);
-    att_language_model_weights(att_text_generator_model(m.generator), &weights);
-    print_weights(&weights);
-    cli_language_close(&m);
-    return code;
 }
 
 /* The names of all classes; for people the first ones. */
@@ -270,74 +241,57 @@ static void print_labels(const cli_vision *m)
     fputs(shown < n ? ", ..." : "", stdout);
 }
 
-static int show_vision(const char *name)
+static void show_vision(const cli_model *base)
 {
     static const char *const pooling[] = {"cls", "mean", "cls and mean", "cls and distillation"};
-    cli_vision m;
+    const cli_vision *m = (const cli_vision *)base;
     char image[64], patch[64];
-    const int code = cli_vision_open(&m, name, threads);
-    if (code)
-        return code;
-    snprintf(image, sizeof image, "%lld x %lld", (long long)m.info.image[0], (long long)m.info.image[1]);
-    snprintf(patch, sizeof patch, "%lld x %lld", (long long)m.info.patch[0], (long long)m.info.patch[1]);
-    const fact facts[] = {{"type", "type", 0, m.info.type},
-                          {"image", "image", 0, image},
+    snprintf(image, sizeof image, "%lld x %lld", (long long)m->info.image[0], (long long)m->info.image[1]);
+    snprintf(patch, sizeof patch, "%lld x %lld", (long long)m->info.patch[0], (long long)m->info.patch[1]);
+    const fact facts[] = {{"image", "image", 0, image},
                           {"patch", "patch", 0, patch},
-                          {"channels", "channels", m.info.channels, NULL},
-                          {"hidden", "hidden size", m.info.hidden, NULL},
-                          {"layers", "layers", m.info.layers, NULL},
-                          {"heads", "heads", m.info.heads, NULL},
-                          {"intermediate", "feed-forward size", m.info.intermediate, NULL},
-                          {"dim", "dimension", att_image_model_dim(m.model), NULL},
-                          {"pooling", "pooling", 0, pooling[m.info.pooling]},
-                          {"classes", "classes", m.info.classes, NULL}};
+                          {"channels", "channels", m->info.channels, NULL},
+                          {"hidden", "hidden size", m->info.hidden, NULL},
+                          {"layers", "layers", m->info.layers, NULL},
+                          {"heads", "heads", m->info.heads, NULL},
+                          {"intermediate", "feed-forward size", m->info.intermediate, NULL},
+                          {"dim", "dimension", att_image_model_dim(m->model), NULL},
+                          {"pooling", "pooling", 0, pooling[m->info.pooling]},
+                          {"classes", "classes", m->info.classes, NULL}};
     print_facts(facts, sizeof facts / sizeof *facts);
-    if (m.info.classes > 0)
-        print_labels(&m);
-    cli_vision_close(&m);
-    return code;
+    if (m->info.classes > 0)
+        print_labels(m);
 }
 
-static int show_recommender(const char *name)
+static void show_recommender(const cli_model *base)
 {
     static const char *const blocks[] = {"pre-norm", "post-norm", "sasrec"};
-    cli_recommender m;
-    const int code = cli_recommender_open(&m, name, threads);
-    if (code)
-        return code;
-    const fact facts[] = {{"type", "type", 0, m.info.type},
-                          {"items", "items", m.info.items, NULL},
-                          {"block", "block", 0, blocks[m.info.block]},
-                          {"hidden", "hidden size", m.info.hidden, NULL},
-                          {"layers", "layers", m.info.layers, NULL},
-                          {"heads", "heads", m.info.heads, NULL},
-                          {"intermediate", "feed-forward size", m.info.intermediate, NULL},
-                          {"max_positions", "maximum of items", m.info.max_positions, NULL},
-                          {"content_width", "width of content", m.info.content_width, NULL}};
+    const cli_recommender *m = (const cli_recommender *)base;
+    const fact facts[] = {{"items", "items", m->info.items, NULL},
+                          {"block", "block", 0, blocks[m->info.block]},
+                          {"hidden", "hidden size", m->info.hidden, NULL},
+                          {"layers", "layers", m->info.layers, NULL},
+                          {"heads", "heads", m->info.heads, NULL},
+                          {"intermediate", "feed-forward size", m->info.intermediate, NULL},
+                          {"max_positions", "maximum of items", m->info.max_positions, NULL},
+                          {"content_width", "width of content", m->info.content_width, NULL}};
     print_facts(facts, sizeof facts / sizeof *facts);
-    cli_recommender_close(&m);
-    return code;
 }
 
-static int show_captioner(const char *name)
+static void show_captioner(const cli_model *base)
 {
-    cli_captioner m;
+    const cli_captioner *m = (const cli_captioner *)base;
     char image[64], grid[64], attention[64];
-    const int code = cli_captioner_open(&m, name, threads);
-    if (code)
-        return code;
-    snprintf(image, sizeof image, "%lld x %lld", (long long)m.info.image[0], (long long)m.info.image[1]);
-    snprintf(grid, sizeof grid, "%lld x %lld", (long long)m.info.grid[0], (long long)m.info.grid[1]);
-    snprintf(attention, sizeof attention, "%s%s", m.info.attention, m.info.gate ? ", with a gate" : "");
+    snprintf(image, sizeof image, "%lld x %lld", (long long)m->info.image[0], (long long)m->info.image[1]);
+    snprintf(grid, sizeof grid, "%lld x %lld", (long long)m->info.grid[0], (long long)m->info.grid[1]);
+    snprintf(attention, sizeof attention, "%s%s", m->info.attention, m->info.gate ? ", with a gate" : "");
     const fact facts[] = {
-        {"encoder", "encoder", 0, m.info.encoder},      {"image", "image", 0, image},
-        {"grid", "grid of locations", 0, grid},         {"features", "numbers of a location", m.info.features, NULL},
-        {"decoder", "decoder", 0, m.info.decoder},      {"attention", "attention", 0, attention},
-        {"hidden", "hidden size", m.info.hidden, NULL}, {"layers", "layers", m.info.layers, NULL},
-        {"words", "words", m.info.words, NULL},         {"max_words", "maximum of words", m.info.max_words, NULL}};
+        {"encoder", "encoder", 0, m->info.encoder},      {"image", "image", 0, image},
+        {"grid", "grid of locations", 0, grid},          {"features", "numbers of a location", m->info.features, NULL},
+        {"decoder", "decoder", 0, m->info.decoder},      {"attention", "attention", 0, attention},
+        {"hidden", "hidden size", m->info.hidden, NULL}, {"layers", "layers", m->info.layers, NULL},
+        {"words", "words", m->info.words, NULL},         {"max_words", "maximum of words", m->info.max_words, NULL}};
     print_facts(facts, sizeof facts / sizeof *facts);
-    cli_captioner_close(&m);
-    return code;
 }
 
 /* What opening the model reported. */
@@ -356,48 +310,79 @@ static void print_notes(void)
         end_list();
 }
 
-/* Where config.json is something else, it states it. */
-static int refuse_unknown(const char *name, const char *folder)
-{
-    char path[sizeof(att_model_path) + sizeof "/adapter_config.json"];
-    int file;
-    snprintf(path, sizeof path, "%s/adapter_config.json", folder);
-    if (access(path, F_OK) == 0)
-        return cli_fail("%s is an adapter of another model, which adapter_config.json names: merge the two first",
-                        name);
-    snprintf(path, sizeof path, "%s/config.json", folder);
-    if (access(path, F_OK) == 0) {
-        const int code = cli_status(NULL, att_open_text(path, &file));
-        if (code)
-            return code;
-        close(file);
-    }
-    return cli_fail("%s: its files do not tell what kind of model it is", name);
-}
+/* What is shown of the models of each subject besides its identity and weights */
+static const struct {
+    const cli_model_kind *kind;
+    void (*show)(const cli_model *m);
+} subjects[] = {{&cli_sentence_kind, show_sentence},   {&cli_translator_kind, show_translator},
+                {&cli_language_kind, show_language},   {&cli_vision_kind, show_vision},
+                {&cli_captioner_kind, show_captioner}, {&cli_recommender_kind, show_recommender}};
+enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
-static int show_model(const char *name)
+typedef union any_model {
+    cli_model base;
+    cli_sentence sentence;
+    cli_translator translator;
+    cli_language language;
+    cli_vision vision;
+    cli_captioner captioner;
+    cli_recommender recommender;
+} any_model;
+
+/* All that is known of a model that is open */
+static int show_opened(const cli_model *m, void (*show)(const cli_model *m))
 {
-    static int (*const show[])(const char *) = {show_sentence, show_translator,  show_language,
-                                                show_vision,   show_recommender, show_captioner};
-    att_model_path folder;
-    int code = cli_model_find(CLI_ANY_MODEL, name, &folder);
+    att_model_identity id = {.size = sizeof id};
+    att_model_weights weights = {.size = sizeof weights};
+    int code = cli_status(m->ctx, att_any_model_describe(m->opened, &id));
+    if (!code)
+        code = cli_status(m->ctx, att_any_model_weights(m->opened, &weights));
     if (code)
         return code;
-    const cli_model_kind kind = cli_model_kind_of(folder.text);
-    if (kind == CLI_ANY_MODEL)
-        return refuse_unknown(name, folder.text);
-    if (dtype && kind >= CLI_VISION_MODEL)
-        return cli_misuse("--dtype: %s is a %s, whose weights have the type of the file", name,
-                          cli_model_kind_name(kind));
-    identity[0] = (fact){"model", "model", 0, name};
-    identity[1] = (fact){"folder", "folder", 0, folder.text};
-    identity[2] = (fact){"kind", "kind", 0, cli_model_kind_name(kind)};
+    const fact identity[] = {{"model", "model", 0, m->name},
+                             {"folder", "folder", 0, m->folder.text},
+                             {"kind", "kind", 0, att_subject_name(id.subject)},
+                             {"type", "type", 0, id.type},
+                             {"class", "class", 0, id.architecture}};
+    print_facts(identity, *id.architecture ? 5 : 4);
+    show(m);
+    print_weights(&weights);
+    print_notes();
+    end_lines();
+    return CLI_DONE;
+}
+
+/* A model that no subject has, as that of another program */
+static int refuse_unknown(const char *name, const char *folder)
+{
+    att_ctx *ctx;
+    att_model_identity id = {.size = sizeof id};
+    int code = cli_open(&ctx, 1);
+    if (code)
+        return code;
+    code = cli_status(ctx, att_model_identify(ctx, folder, &id));
+    att_close(ctx);
+    return code ? code : cli_fail("%s: its files do not tell what kind of model it is", name);
+}
+
+static int show_model(void)
+{
+    any_model m;
+    att_model_path folder;
+    int i = 0, code = cli_model_find(ATT_SUBJECT_NONE, model_name, &folder);
+    if (code)
+        return code;
+    const att_subject subject = cli_model_subject(folder.text);
+    while (i < SUBJECTS && subjects[i].kind->subject != subject)
+        i++;
+    if (i == SUBJECTS)
+        return refuse_unknown(model_name, folder.text);
     cli_keep_notes = true;
-    code = show[kind](name);
-    if (!code) {
-        print_notes();
-        end_lines();
-    }
+    code = cli_model_open(&m.base, subjects[i].kind, model_name, dtype, threads);
+    if (code)
+        return code;
+    code = show_opened(&m.base, subjects[i].show);
+    cli_model_close(&m.base);
     return code;
 }
 
@@ -406,7 +391,7 @@ static int run(int n, char **arguments)
     (void)n;
     (void)arguments;
     if (model_name)
-        return show_model(model_name);
+        return show_model();
     if (dtype)
         return cli_misuse("--dtype needs --model");
     att_ctx *ctx = NULL;

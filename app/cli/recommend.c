@@ -23,6 +23,7 @@ static cli_texts users, histories, similar;
 static const char *model_name, *allow_path, *deny_path, *texts_path, *text_column, *attention_path, *vectors_path,
     *output_path;
 static int64_t k = 10, threads;
+static int dtype;
 static bool all_users, exclude_seen, json;
 
 static const cli_option options[] = {
@@ -49,6 +50,7 @@ static const cli_option options[] = {
     {"vectors", 0, "FILE", .text = &vectors_path, .writes = true,
      .help = "write the vectors of all items, in the order of the model's items.json, as a NumPy file"},
     CLI_OUTPUT(&output_path),
+    CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -243,7 +245,7 @@ static int draw(const work *w, int64_t row, const att_recommendation *r)
 static int recommend(work *w)
 {
     att_recommendation r;
-    int code = cli_status(w->m.ctx, att_recommend(w->m.model, w->h.n, w->h.items, w->h.offsets, &w->options, &r));
+    int code = cli_status(w->m.base.ctx, att_recommend(w->m.model, w->h.n, w->h.items, w->h.offsets, &w->options, &r));
     if (code)
         return code;
     cli_progress_clear();
@@ -376,8 +378,8 @@ static int of_similar(work *w)
         att_recommendation r;
         const int64_t item = att_recommender_find_item(w->m.model, similar.text[i]);
         if (item < 0)
-            return cli_fail("--similar: %s has no item \"%s\"", w->m.name, similar.text[i]);
-        code = cli_status(w->m.ctx, att_recommender_similar(w->m.model, item, &w->options, &r));
+            return cli_fail("--similar: %s has no item \"%s\"", w->m.base.name, similar.text[i]);
+        code = cli_status(w->m.base.ctx, att_recommender_similar(w->m.model, item, &w->options, &r));
         if (!code)
             print_row(w, similar.text[i], &r, 0);
         if (!code)
@@ -408,7 +410,7 @@ static int write_vectors(const work *w)
     const int64_t rows = w->m.info.items, columns = w->m.info.hidden;
     cli_output out;
     float *vectors = malloc((size_t)rows * (size_t)columns * sizeof *vectors);
-    int code = vectors ? cli_status(w->m.ctx, att_recommender_vectors(w->m.model, vectors)) : cli_fail_memory();
+    int code = vectors ? cli_status(w->m.base.ctx, att_recommender_vectors(w->m.model, vectors)) : cli_fail_memory();
     if (!code)
         code = cli_output_open(&out, vectors_path);
     if (!code) {
@@ -501,18 +503,18 @@ static int check_texts(const work *w)
             return CLI_DONE;
     return cli_fail("--item-texts %s: no item of %s has a text there; the first id is \"%.64s\", and that of the model "
                     "\"%.64s\"",
-                    texts_path, w->m.name, w->texts.id[0], w->m.items[0]);
+                    texts_path, w->m.base.name, w->texts.id[0], w->m.items[0]);
 }
 
 /* Opens the log as the training of the model did, where nothing else is typed. */
 static int open_log(work *w)
 {
     static json_t *training; /* options point into it */
-    int code = cli_training_file_read(w->m.folder.text, &training);
+    int code = cli_training_file_read(w->m.base.folder.text, &training);
     if (!code)
-        code = cli_check_reading(json_object_get(training, "options"), w->m.name, data.path, options, typed);
+        code = cli_check_reading(json_object_get(training, "options"), w->m.base.name, data.path, options, typed);
     if (!code)
-        code = cli_interactions_open(w->m.ctx, &w->log, &data, w->m.items, w->m.info.items);
+        code = cli_interactions_open(w->m.base.ctx, &w->log, &data, w->m.items, w->m.info.items);
     if (!code)
         cli_interactions_note(&w->log, data.path);
     return code;
@@ -550,7 +552,7 @@ static int run(int n, char **arguments)
     if (!code)
         code = cli_interactions_copy_pipe(&data);
     if (!code)
-        code = cli_recommender_open(&w->m, model_name, threads);
+        code = cli_model_open(&w->m.base, &cli_recommender_kind, model_name, dtype, threads);
     if (!code)
         code = prepare(w);
     if (!code)
@@ -564,7 +566,7 @@ static int run(int n, char **arguments)
     free(w->deny.items);
     cli_item_texts_free(&w->texts);
     cli_interactions_close(&w->log);
-    cli_recommender_close(&w->m);
+    cli_model_close(&w->m.base);
     free(w);
     return code;
 }

@@ -20,7 +20,7 @@ static bool json;
 static int dtype;
 
 static const cli_option options[] = {
-    CLI_MODEL(&model_name),
+    CLI_SENTENCE_MODEL_OPTION(&model_name),
     {"corpus", 'c', "FILE", .text = &corpus_path, .required = true,
      .help =
          "corpus to search, one sentence per line; \"-\": standard input; with a vision model a folder of images, or "
@@ -327,7 +327,7 @@ static int run(int n, char **arguments)
 {
     if (n && file)
         return cli_misuse("--file does not go with queries as arguments");
-    if (n == 1 && strcmp(arguments[0], "-") == 0 && !cli_model_is(CLI_VISION_MODEL, model_name)) /* lines, no image */
+    if (n == 1 && strcmp(arguments[0], "-") == 0 && !cli_model_is(ATT_SUBJECT_VISION, model_name)) /* lines, no image */
         n = 0;
     if (n == 0 && !file)
         file = "-";

@@ -22,7 +22,7 @@ static int64_t threads, skip_bad_lines;
 static int dtype;
 
 static const cli_option options[] = {
-    CLI_MODEL(&model_name),
+    CLI_SENTENCE_MODEL_OPTION(&model_name),
     CLI_FILE(&file),
     {"pairs", 'p', "FILE", .text = &pairs_path,
      .help = "pairs of sentences, one per line: print the similarity of each pair; a heading may name the columns, as "
@@ -279,7 +279,7 @@ static int run(int n, char **arguments)
     if ((pairs_path != NULL) + (file != NULL) + (n > 0) > 1)
         return cli_misuse("--%s does not go with %s", pairs_path ? "pairs" : "file",
                           pairs_path && file ? "--file" : "sentences as arguments");
-    const bool images = cli_model_is(CLI_VISION_MODEL, model_name);
+    const bool images = cli_model_is(ATT_SUBJECT_VISION, model_name);
     if (n == 1 && !images && strcmp(arguments[0], "-"))
         return cli_misuse("two sentences are needed, or --file FILE, or --pairs FILE");
     if (n == 1 && !images)

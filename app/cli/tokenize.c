@@ -4,6 +4,7 @@
 #include "cli/base/json.h"
 #include "cli/base/output.h"
 #include "cli/base/unknown_tokens.h"
+#include "cli/sentence/tokenizer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -22,7 +22,7 @@ static int dtype;
 static cli_alignment alignment = {.layer = -1, .head = -1};
 
 static const cli_option options[] = {
-    CLI_TRANSLATOR(&model_name),
+    CLI_TRANSLATOR_OPTION(&model_name),
     {"beam", 'b', "N", .integer = &beam, .min = 1, .max = 1024, .quiet = true,
      .help = "beam size; 1: greedy search; default: the model's setting"},
     {"max-length", 0, "N", .integer = &max_length, .min = 1, .max = 1 << 20, .quiet = true,
@@ -111,7 +111,7 @@ static int find_long(const cli_translator *m, const cli_lines *in, int64_t befor
     for (int64_t i = 0; !split && !code && i < in->count; i++) {
         att_tokens tokens;
         code = cli_status(
-            m->ctx, att_encode(att_translator_tokenizer(m->translator), in->text[i], in->bytes[i], NULL, &tokens));
+            m->base.ctx, att_encode(att_translator_tokenizer(m->translator), in->text[i], in->bytes[i], NULL, &tokens));
         if (code)
             break;
         if (tokens.count > m->info.max_positions)
@@ -132,7 +132,7 @@ static int find_damaged(const cli_translator *m, const cli_lines *in, int64_t be
         const att_status s = att_translate(m->translator, 1, &in->text[i], &in->bytes[i], o, t);
         if (s == ATT_ERR_FORMAT)
             code = cli_fail("line %lld: %s: the weights are damaged, or too large", (long long)(before + i + 1),
-                            att_error(m->ctx));
+                            att_error(m->base.ctx));
         for (int64_t k = 0; s == ATT_OK && k < n_best; k++)
             att_translation_free(m->translator, &t[k]);
     }
@@ -150,7 +150,7 @@ static int translate(const cli_translator *m, const cli_lines *in, int64_t befor
     const int code = s == ATT_ERR_ARGUMENT ? find_long(m, in, before)
                      : s == ATT_ERR_FORMAT ? find_damaged(m, in, before, o)
                                            : CLI_DONE;
-    return code ? code : cli_status(m->ctx, s);
+    return code ? code : cli_status(m->base.ctx, s);
 }
 
 static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
@@ -173,7 +173,7 @@ static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
             att_translation_free(m->translator, &t[i]);
         rows += in->count;
         if (!code)
-            code = cli_unknown_scan(&unknown, m->ctx, att_translator_tokenizer(m->translator), in, 0);
+            code = cli_unknown_scan(&unknown, m->base.ctx, att_translator_tokenizer(m->translator), in, 0);
         if (!code)
             code = cli_output_flush(out);
         cli_progress_show(&progress, rows, "lines", in->total > 0 ? in->done / in->total : 0);
@@ -222,7 +222,7 @@ static int run(int n, char **arguments)
     if (!code)
         code = cli_lines_choose(&in, false, &texts, &file, n, arguments);
     if (!code)
-        code = cli_translator_open(&m, model_name, dtype, threads);
+        code = cli_model_open(&m.base, &cli_translator_kind, model_name, dtype, threads);
     if (!code)
         code = check_model(&m);
     if (!code)
@@ -233,7 +233,7 @@ static int run(int n, char **arguments)
         code = stream(&m, &in, &out);
     code = cli_alignment_close(&alignment, code);
     code = cli_output_close(&out, code);
-    cli_translator_close(&m);
+    cli_model_close(&m.base);
     cli_lines_close(&in);
     return code;
 }

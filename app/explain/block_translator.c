@@ -467,7 +467,7 @@ void block_translator(page *p)
     att_model_path folder;
     if (p->status)
         return;
-    p->code = cli_model_find(CLI_TRANSLATION_MODEL, CLI_TRANSLATOR_SHIPPED, &folder);
+    p->code = cli_model_find(ATT_SUBJECT_TRANSLATE, CLI_TRANSLATOR_SHIPPED, &folder);
     if (p->code)
         return;
     open_model(p, &l, folder.text);

@@ -3,6 +3,7 @@
 #include "cli/base/signals.h"
 #include "cli/caption/captioner.h"
 #include "cli/draw/color.h"
+#include "cli/translate/translator.h"
 #include "cli/vision/vision.h"
 #include "cli/explain.h"
 #include "page.h"
@@ -107,11 +108,12 @@ static int show_vectors(const chapter *c)
 static int show_translator(const chapter *c)
 {
     cli_translator m;
-    int code = cli_translator_open(&m, asked->model ? asked->model : CLI_TRANSLATOR_SHIPPED, ATT_WEIGHTS_STORED, 1);
+    int code = cli_model_open(&m.base, &cli_translator_kind, asked->model ? asked->model : CLI_TRANSLATOR_SHIPPED,
+                              ATT_WEIGHTS_STORED, 1);
     if (code)
         return code;
-    code = show(m.ctx, c, &(const subject){.translator = m.translator});
-    cli_translator_close(&m);
+    code = show(m.base.ctx, c, &(const subject){.translator = m.translator});
+    cli_model_close(&m.base);
     return code;
 }
 
@@ -130,28 +132,32 @@ static shipped_picture picture_of(const att_model_path *folder, const char *name
 static int show_vision(const chapter *c)
 {
     cli_vision m;
-    int code = cli_vision_open(&m, asked->model ? asked->model : CLI_VISION_SHIPPED, 1);
+    int code = cli_model_open(&m.base, &cli_vision_kind, asked->model ? asked->model : CLI_VISION_SHIPPED,
+                              ATT_WEIGHTS_STORED, 1);
     if (code)
         return code;
-    const shipped_picture shipped = picture_of(&m.folder, IMAGE_SHIPPED);
-    code = show(m.ctx, c,
-                &(const subject){
-                    .images = m.model, .folder = m.folder.text, .picture = asked->image ? asked->image : shipped.text});
-    cli_vision_close(&m);
+    const shipped_picture shipped = picture_of(&m.base.folder, IMAGE_SHIPPED);
+    code = show(m.base.ctx, c,
+                &(const subject){.images = m.model,
+                                 .folder = m.base.folder.text,
+                                 .picture = asked->image ? asked->image : shipped.text});
+    cli_model_close(&m.base);
     return code;
 }
 
 static int show_captioner(const chapter *c)
 {
     cli_captioner m;
-    int code = cli_captioner_open(&m, asked->model ? asked->model : CLI_CAPTIONER_SHIPPED, 1);
+    int code = cli_model_open(&m.base, &cli_captioner_kind, asked->model ? asked->model : CLI_CAPTIONER_SHIPPED,
+                              ATT_WEIGHTS_STORED, 1);
     if (code)
         return code;
-    const shipped_picture shipped = picture_of(&m.folder, CAPTIONED_SHIPPED);
-    code = show(m.ctx, c,
-                &(const subject){
-                    .captioner = &m, .folder = m.folder.text, .picture = asked->image ? asked->image : shipped.text});
-    cli_captioner_close(&m);
+    const shipped_picture shipped = picture_of(&m.base.folder, CAPTIONED_SHIPPED);
+    code =
+        show(m.base.ctx, c,
+             &(const subject){
+                 .captioner = &m, .folder = m.base.folder.text, .picture = asked->image ? asked->image : shipped.text});
+    cli_model_close(&m.base);
     return code;
 }
 

@@ -12,6 +12,8 @@
 #include "cli/draw/heatmap.h"
 #include "vectors.h"
 
+#include <attend_translate.h>
+
 #include <jansson.h>
 
 #include <stdio.h>

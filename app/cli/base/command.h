@@ -6,8 +6,7 @@
 #define CLI_BASE_COMMAND_H
 
 #include <attend.h>
-#include <attend_sentence.h>
-#include <attend_translate.h>
+#include <attend_util.h>
 
 #include <stdio.h>
 
@@ -68,24 +67,13 @@ typedef struct cli_command {
 #define CLI_SUMMARY "attention and Transformers" /* of attend itself */
 extern const cli_command *const cli_commands[];  /* in alphabetical order, up to NULL */
 
-/* Option rows shared by many tables. */
-/* clang-format off */
-#define CLI_MODEL(to)                                                                        \
-    {"model", 'm', "MODEL", .text = (to), .env = "ATTEND_MODEL",                             \
-     .help = "model folder, or name of a model in the models folder; default: the only sentence model there"}
-/* to begins as CLI_TRANSLATOR_SHIPPED */
-#define CLI_TRANSLATOR(to)                                                                   \
-    {"model", 'm', "MODEL", .text = (to),                                                    \
-     .help = "model folder, or name of a model in the models folder or of one that comes with attend"}
 /* The models that come with attend */
 #define CLI_TRANSLATOR_SHIPPED "tatoeba-de-en"
 #define CLI_VISION_SHIPPED "fashion-mnist"
 #define CLI_CAPTIONER_SHIPPED "flickr8k-captions"
-/* to: an int, an att_weight_type */
-#define CLI_DTYPE(to)                                                                        \
-    {"dtype", 0, "stored|f32|f16|bf16|int8|int4", .choice = (to),                            \
-     .help = "type of the weights in memory, quantized to int8 (Q8_0) or int4 (Q4_0) in blocks of 32 where rows are a " \
-             "multiple of it; default: as stored"}
+
+/* Option rows shared by many tables. */
+/* clang-format off */
 #define CLI_THREADS(to)                                                                      \
     {"threads", 't', "N", .integer = (to), .max = 1024, .quiet = true, .env = "ATTEND_THREADS", \
      .help = "number of threads; 0, the default: all that the process may use"}
@@ -153,59 +141,11 @@ bool cli_has_extension(const char *path, const char *extension);
 /* The signal that was received after cli_end_later, or 0. */
 extern volatile int cli_signal;
 
-/* ---- Contexts and models ------------------------------------------------- */
+/* ---- Contexts ------------------------------------------------------------ */
 
 /* A context, whose notes (att_config) are printed to standard error; or kept, if that is set before. */
 int cli_open(att_ctx **ctx, int64_t threads);
 extern bool cli_keep_notes;
 const char *cli_kept_note(int i); /* NULL: there are no more */
-
-typedef struct cli_model {
-    att_ctx *ctx;
-    att_sentence *sentence;
-    att_sentence_info info;
-    const char *name; /* as the user wrote it; its folder, if it was not given */
-    att_model_path folder;
-} cli_model;
-typedef enum cli_model_kind {
-    CLI_SENTENCE_MODEL,
-    CLI_TRANSLATION_MODEL,
-    CLI_LANGUAGE_MODEL,
-    CLI_VISION_MODEL,
-    CLI_RECOMMENDER,
-    CLI_CAPTIONER,
-    CLI_ANY_MODEL
-} cli_model_kind;
-/* "sentence model", "translator", "language model", "vision model", "recommender", "captioner" */
-const char *cli_model_kind_name(cli_model_kind kind);
-/* path: a folder or a .gguf file. CLI_ANY_MODEL: none of the other kinds */
-cli_model_kind cli_model_kind_of(const char *path);
-/* Is there a model of this name or path, and of this kind? name NULL: no. */
-bool cli_model_is(cli_model_kind kind, const char *name);
-/* The folder of a model by att_model_find. name NULL: the only model of this kind. Errors: it is of another kind, and
- * the message names the command for it; there is none, and the message states how to get one; several. */
-int cli_model_find(cli_model_kind kind, const char *name, att_model_path *path);
-/* name NULL: the only sentence model. weights: an att_weight_type, of CLI_DTYPE. *m stays until it is closed. */
-int cli_model_open(cli_model *m, const char *name, int weights, int64_t threads);
-void cli_model_close(cli_model *m);
-
-typedef struct cli_translator {
-    att_ctx *ctx;
-    att_translator *translator;
-    att_encoder_decoder_info info;
-} cli_translator;
-int cli_translator_open(cli_translator *m, const char *name, int weights, int64_t threads);
-void cli_translator_close(cli_translator *m);
-
-/* A tokenizer: of such a model, of a folder that only has a tokenizer, or a SentencePiece file. */
-typedef struct cli_tokenizer {
-    att_ctx *ctx;
-    const att_tokenizer *tokenizer;
-    int64_t max_tokens; /* of the model; 0: no limit */
-    cli_model model;
-    att_tokenizer *own; /* of no model */
-} cli_tokenizer;
-int cli_tokenizer_open(cli_tokenizer *t, const char *name);
-void cli_tokenizer_close(cli_tokenizer *t);
 
 #endif

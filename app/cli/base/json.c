@@ -3,6 +3,8 @@
 #include "output.h"
 #include "utf8.h"
 
+#include <attend_text.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,8 @@
 #include "command.h"
 #include "grow.h"
 
+#include <attend_text.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -5,6 +5,8 @@
 #include "command.h"
 #include "skipped.h"
 
+#include <attend_text.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -4,6 +4,8 @@
 
 #include "lines.h"
 
+#include <attend_text.h>
+
 #include <jansson.h>
 
 enum { CLI_UNKNOWN_SHOWN = 20, CLI_UNKNOWN_BYTES = 64, CLI_UNKNOWN_LIST = 4096 };

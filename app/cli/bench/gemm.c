@@ -2,6 +2,8 @@
 #include "attend_util.h"
 #include "bench.h"
 
+#include <attend_learn.h>
+
 #include <math.h>
 
 static int64_t m = 1024, n = 1024, k = 1024;

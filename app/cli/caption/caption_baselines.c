@@ -173,7 +173,7 @@ static int learn(caption_kinds *k, const cli_captioner *m, const att_caption_set
     double *x = NULL, mean[CAPTION_KINDS];
     float *score = NULL;
     const char **paths = NULL;
-    int code = caption_references_open(&r, m->ctx, train, CAPTION_RIDGE_IMAGES);
+    int code = caption_references_open(&r, m->base.ctx, train, CAPTION_RIDGE_IMAGES);
     if (!code) {
         x = malloc((size_t)(r.n * m->info.features) * sizeof *x);
         score = malloc((size_t)(r.n * k->kinds) * sizeof *score);
@@ -187,7 +187,7 @@ static int learn(caption_kinds *k, const cli_captioner *m, const att_caption_set
     if (!code)
         code = caption_image_features(m, paths, r.n, x);
     if (!code)
-        code = caption_ridge_learn(ridge, m->ctx, x, r.n, m->info.features, score, k->kinds);
+        code = caption_ridge_learn(ridge, m->base.ctx, x, r.n, m->info.features, score, k->kinds);
     k->trained_on = r.n;
     k->strength = ridge->strength;
     free(x);
@@ -229,7 +229,7 @@ int caption_kinds_make(caption_kinds *k, const cli_captioner *m, const caption_c
 {
     caption_ridge ridge = {0};
     *k = (caption_kinds){0};
-    int code = choose_texts(k, m->ctx, c, train);
+    int code = choose_texts(k, m->base.ctx, c, train);
     if (!code)
         code = learn(k, m, train, &ridge);
     if (!code)

@@ -42,7 +42,7 @@ static int encode_block(void *user, int64_t first, int64_t count, const att_imag
 {
     const features *x = user;
     const int64_t width = x->m->info.features;
-    int code = cli_status(x->m->ctx, att_caption_encode(x->m->model, count, images, x->grids));
+    int code = cli_status(x->m->base.ctx, att_caption_encode(x->m->model, count, images, x->grids));
     for (int64_t i = 0; !code && i < count; i++)
         for (int64_t f = 0; !code && f < width; f++) {
             double sum = 0;
@@ -51,7 +51,7 @@ static int encode_block(void *user, int64_t first, int64_t count, const att_imag
             x->out[(first + i) * width + f] = sum / (double)x->locations;
             if (!isfinite(sum))
                 code = cli_fail("%s: a feature of an image is not a number: the weights are damaged, or too large",
-                                x->m->name);
+                                x->m->base.name);
         }
     return code;
 }
@@ -60,9 +60,9 @@ int caption_image_features(const cli_captioner *m, const char *const *paths, int
 {
     features x = {.m = m, .locations = m->info.grid[0] * m->info.grid[1], .out = out};
     const size_t size = (size_t)(x.locations * m->info.features);
-    x.grids = malloc((size_t)cli_images_at_once(m->ctx) * size * sizeof *x.grids);
+    x.grids = malloc((size_t)cli_images_at_once(m->base.ctx) * size * sizeof *x.grids);
     const int code =
-        x.grids ? caption_image_blocks(m->ctx, paths, n, "images encoded", encode_block, &x) : cli_fail_memory();
+        x.grids ? caption_image_blocks(m->base.ctx, paths, n, "images encoded", encode_block, &x) : cli_fail_memory();
     free(x.grids);
     return code;
 }

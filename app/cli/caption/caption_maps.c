@@ -10,7 +10,7 @@
 int caption_maps_open(caption_maps *c, const cli_captioner *m, const att_image *image, const att_image_caption *caption)
 {
     *c = (caption_maps){.m = m, .caption = caption};
-    return cli_status(m->ctx, att_caption_attend(m->model, image, caption->ids, caption->count, &c->all));
+    return cli_status(m->base.ctx, att_caption_attend(m->model, image, caption->ids, caption->count, &c->all));
 }
 
 void caption_maps_free(caption_maps *c) { att_caption_attention_free(c->m->model, &c->all); }
@@ -43,7 +43,7 @@ static layout arrange(const caption_maps *c)
 
 static image_panel panel_at(const caption_maps *c, const layout *l, int64_t i)
 {
-    return (image_panel){.ctx = c->m->ctx,
+    return (image_panel){.ctx = c->m->base.ctx,
                          .image = &c->all.image,
                          .left = MARGIN + (double)(i % l->columns) * l->across,
                          .top = TOP + WORD + (double)(i / l->columns) * (l->height + WORD + GAP),

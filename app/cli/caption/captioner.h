@@ -7,15 +7,11 @@
 #include <attend_caption.h>
 
 typedef struct cli_captioner {
-    att_ctx *ctx;
-    att_caption_model *model;
+    cli_model base;
+    const att_caption_model *model;
     att_caption_model_info info;
-    const char *name; /* as the user wrote it */
-    att_model_path folder;
 } cli_captioner;
-/* *m stays where it is until it is closed. */
-int cli_captioner_open(cli_captioner *m, const char *name, int64_t threads);
-void cli_captioner_close(cli_captioner *m);
+extern const cli_model_kind cli_captioner_kind;
 /* att_caption; 0, or a code after a message, which names the model if it is the fault of that. */
 int cli_captioner_caption(const cli_captioner *m, int64_t n, const att_image *images,
                           const att_caption_options *options, att_image_caption *out);

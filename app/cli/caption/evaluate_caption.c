@@ -19,6 +19,7 @@ static const int64_t cutoffs[CUTOFFS] = {1, 5, 10};
 static const char *model_name = CLI_CAPTIONER_SHIPPED, *data, *images, *list, *train_list;
 static cli_caption_search search = {CLI_CAPTION_SEARCH_DEFAULTS};
 static int64_t seed = 1, threads, skip_bad_lines;
+static int dtype;
 static bool by_length, retrieval, json;
 
 static const cli_option options[] = {
@@ -40,6 +41,7 @@ static const cli_option options[] = {
      .help = "find each image by its first caption among all images, in time that grows with their square"},
     {"seed", 0, "N", .integer = &seed, .max = 1e18, .help = "random seed of the shuffled captions and of resampling"},
     CLI_SKIP_OPTION(&skip_bad_lines, "--data"),
+    CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -79,7 +81,7 @@ static int caption_block(void *user, int64_t first, int64_t n, const att_image *
 static int caption_all(evaluation *e)
 {
     const double begin = cli_seconds();
-    const int code = caption_image_blocks(e->m.ctx, e->path, e->n, "images", caption_block, e);
+    const int code = caption_image_blocks(e->m.base.ctx, e->path, e->n, "images", caption_block, e);
     e->seconds = cli_seconds() - begin;
     for (int64_t i = 0; !code && i < e->n; i++) {
         e->text[i] = e->caption[i].text;
@@ -102,8 +104,8 @@ static int score_block(void *user, int64_t first, int64_t n, const att_image *bl
 {
     const ranking *x = user;
     const evaluation *e = x->e;
-    const int code =
-        cli_status(e->m.ctx, att_caption_score(e->m.model, n, block, e->n, (const char *const *)x->query, x->block));
+    const int code = cli_status(e->m.base.ctx,
+                                att_caption_score(e->m.model, n, block, e->n, (const char *const *)x->query, x->block));
     for (int64_t i = 0; !code && i < n * e->n; i++)
         x->p[first * e->n + i] = (float)x->block[i];
     return code;
@@ -133,7 +135,7 @@ static void rank_images(evaluation *e, const ranking *x)
 
 static int find_images(evaluation *e)
 {
-    const size_t n = (size_t)e->n, room = (size_t)cli_images_at_once(e->m.ctx);
+    const size_t n = (size_t)e->n, room = (size_t)cli_images_at_once(e->m.base.ctx);
     ranking x = {.e = e,
                  .query = malloc(n * sizeof *x.query),
                  .block = malloc(room * n * sizeof *x.block),
@@ -143,7 +145,7 @@ static int find_images(evaluation *e)
     for (int64_t i = 0; !code && i < e->n; i++)
         x.query[i] = e->r.text[e->r.offset[i]];
     if (!code)
-        code = caption_image_blocks(e->m.ctx, e->path, e->n, "images searched", score_block, &x);
+        code = caption_image_blocks(e->m.base.ctx, e->path, e->n, "images searched", score_block, &x);
     if (!code)
         rank_images(e, &x);
     free(x.query);
@@ -158,8 +160,8 @@ static int find_images(evaluation *e)
 static int measure_constant(evaluation *e)
 {
     const char *best = NULL;
-    int code =
-        caption_candidates_open(&e->candidates, e->m.ctx, (const char *const *)e->text, e->n, e->train, (uint64_t)seed);
+    int code = caption_candidates_open(&e->candidates, e->m.base.ctx, (const char *const *)e->text, e->n, e->train,
+                                       (uint64_t)seed);
     if (!code)
         code = caption_best_constant(&e->r, &e->candidates, &best);
     for (int64_t i = 0; !code && i < e->n; i++)
@@ -367,7 +369,7 @@ static int open_set(const evaluation *e, const char *names, att_caption_set **se
 {
     const att_caption_set_options o = {
         .size = sizeof o, .images = images, .list = names, .skip_bad_lines = skip_bad_lines};
-    return cli_status(e->m.ctx, att_caption_set_open(e->m.ctx, data, &o, set));
+    return cli_status(e->m.base.ctx, att_caption_set_open(e->m.base.ctx, data, &o, set));
 }
 
 static int open_sets(evaluation *e)
@@ -376,7 +378,7 @@ static int open_sets(evaluation *e)
     if (!code && train_list)
         code = open_set(e, train_list, &e->train);
     if (!code)
-        code = cli_status(e->m.ctx, att_caption_set_describe(e->set, &e->info));
+        code = cli_status(e->m.base.ctx, att_caption_set_describe(e->set, &e->info));
     e->n = e->info.images;
     if (!code && e->n < 2)
         code = cli_fail("%s: one image, but two or more are needed: each is compared with others", list ? list : data);
@@ -391,7 +393,7 @@ static int open_sets(evaluation *e)
                  e->info.empty == 1 ? "" : "s");
     if (!code)
         cli_skipped_report(e->info.skipped, e->info.bad);
-    return code ? code : caption_references_open(&e->r, e->m.ctx, e->set, e->n);
+    return code ? code : caption_references_open(&e->r, e->m.base.ctx, e->set, e->n);
 }
 
 static int allocate(evaluation *e)
@@ -428,14 +430,14 @@ static void close_all(evaluation *e)
     caption_references_free(&e->r);
     att_caption_set_free(e->set);
     att_caption_set_free(e->train);
-    cli_captioner_close(&e->m);
+    cli_model_close(&e->m.base);
 }
 
 static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
     evaluation e = {.info.size = sizeof e.info};
-    int code = cli_captioner_open(&e.m, model_name, threads);
+    int code = cli_model_open(&e.m.base, &cli_captioner_kind, model_name, dtype, threads);
     if (!code)
         code = cli_caption_search_options(&search, &e.m, 1, &e.options);
     if (!code)

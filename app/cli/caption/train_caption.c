@@ -402,7 +402,7 @@ static int check_options(void *training)
     if (code || !encoder)
         return code;
     if (!t->options.resume)
-        return cli_training_find_model(t, CLI_VISION_MODEL, &encoder);
+        return cli_training_find_model(t, ATT_SUBJECT_VISION, &encoder);
     return (size_t)snprintf(t->model.text, sizeof t->model.text, "%s/encoder", t->options.folder) < sizeof t->model.text
                ? CLI_DONE
                : cli_fail("%s: the path is too long", t->options.folder);

@@ -5,6 +5,8 @@
 
 #include "cli/base/command.h"
 
+#include <attend_model.h>
+
 typedef struct cli_unfinished {
     att_model_path path; /* PARENT/.NAME.unfinished */
     int fd;              /* which has the lock */

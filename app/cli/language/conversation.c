@@ -9,9 +9,10 @@
 int cli_conversation_open(cli_conversation *c, const cli_language *m, const char *template_name)
 {
     *c = (cli_conversation){.m = m};
-    int code = cli_status(m->ctx, att_chat_template_open(m->ctx, m->folder.text, template_name, &c->template));
+    int code =
+        cli_status(m->base.ctx, att_chat_template_open(m->base.ctx, m->base.folder.text, template_name, &c->template));
     if (!code)
-        code = cli_status(m->ctx, att_language_state_new(att_text_generator_model(m->generator), 1, 0, &c->state));
+        code = cli_status(m->base.ctx, att_language_state_new(att_text_generator_model(m->generator), 1, 0, &c->state));
     if (code)
         cli_conversation_close(c);
     return code;
@@ -62,7 +63,7 @@ int cli_conversation_system(cli_conversation *c, const char *text, size_t bytes)
     att_text rendered = {0};
     int code = CLI_DONE;
     if (bytes > 0)
-        code = cli_status(c->m->ctx, att_chat_render(c->template, example, 2, true, &rendered));
+        code = cli_status(c->m->base.ctx, att_chat_render(c->template, example, 2, true, &rendered));
     att_chat_text_free(c->template, &rendered);
     if (!code && bytes > 0)
         code = insert(c, 0, "system", text, bytes);
@@ -83,7 +84,7 @@ static int reuse(cli_conversation *c, const att_tokens *prompt, int64_t *cached)
     while (n < c->in_state && n < prompt->count - 1 && c->ids[n] == prompt->ids[n])
         n++;
     *cached = c->in_state = n;
-    return cli_status(c->m->ctx, att_language_state_truncate(c->state, 0, n));
+    return cli_status(c->m->base.ctx, att_language_state_truncate(c->state, 0, n));
 }
 
 /* Notes what the state has after an answer: the first tokens of prompt and answer. */
@@ -120,8 +121,8 @@ static int generate(cli_conversation *c, const att_tokens *prompt, const att_gen
     int code = reuse(c, prompt, &reply->cached);
     if (code)
         return code;
-    code = cli_status(c->m->ctx, att_generate(c->m->generator, 1, prompt->ids, (const int64_t[]){0, prompt->count},
-                                              &with, &reply->generated));
+    code = cli_status(c->m->base.ctx, att_generate(c->m->generator, 1, prompt->ids, (const int64_t[]){0, prompt->count},
+                                                   &with, &reply->generated));
     const int noted = note_state(c, prompt, &reply->generated.tokens);
     if (!code && cli_signal && reply->generated.end == ATT_GENERATION_CALLBACK)
         code = CLI_INTERRUPTED;
@@ -137,7 +138,8 @@ int cli_conversation_reply(cli_conversation *c, const char *text, size_t bytes, 
     *reply = (cli_reply){0};
     int code = insert(c, c->count, "user", text, bytes);
     if (!code)
-        code = cli_status(c->m->ctx, att_chat_encode(c->template, t, c->message, (int64_t)c->count, true, &prompt));
+        code =
+            cli_status(c->m->base.ctx, att_chat_encode(c->template, t, c->message, (int64_t)c->count, true, &prompt));
     if (!code)
         code = generate(c, &prompt, o, reply);
     att_tokens_free(t, &prompt);

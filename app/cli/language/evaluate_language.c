@@ -38,7 +38,7 @@ static int measure(const cli_language *m, const att_tokens *tokens, att_perplexi
                                             .progress = cli_progress_report, .user = &s),
                                 p);
     cli_progress_end(&s.line);
-    return cli_status(m->ctx, status);
+    return cli_status(m->base.ctx, status);
 }
 
 /* bytes: of the text that the predicted tokens stand for */
@@ -97,7 +97,7 @@ static int evaluate(const cli_language *m, const char *path)
     if (!code && text.bytes == 0)
         code = cli_fail("%s is empty", name);
     if (!code)
-        code = cli_status(m->ctx,
+        code = cli_status(m->base.ctx,
                           att_encode(t, text.text, text.bytes,
                                      ATT_OPTIONS(att_encode_options, .offsets = true, .split_special = true), &tokens));
     if (!code && tokens.count < 2)
@@ -116,10 +116,10 @@ static int run(int n, char **arguments)
 {
     (void)n;
     cli_language m = {0};
-    int code = cli_language_open(&m, model_name, dtype, threads);
+    int code = cli_model_open(&m.base, &cli_language_kind, model_name, dtype, threads);
     if (!code)
         code = evaluate(&m, arguments[0]);
-    cli_language_close(&m);
+    cli_model_close(&m.base);
     return code;
 }
 

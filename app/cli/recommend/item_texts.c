@@ -2,6 +2,7 @@
 #include "cli/base/grow.h"
 #include "cli/base/progress.h"
 #include "cli/base/records.h"
+#include "cli/sentence/sentence.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -193,7 +194,7 @@ int cli_item_texts_check(const cli_item_texts *t, const char *path, const att_in
 enum { BLOCK = 512 }; /* texts at once */
 
 typedef struct embedding {
-    cli_model m;
+    cli_sentence m;
     cli_progress progress;
     const char *text[BLOCK];
     size_t bytes[BLOCK];
@@ -205,8 +206,8 @@ typedef struct embedding {
 static int flush(embedding *b, cli_item_texts *t)
 {
     int64_t truncated = 0;
-    const int code =
-        cli_status(b->m.ctx, att_sentence_encode(b->m.sentence, b->count, b->text, b->bytes, b->vectors, &truncated));
+    const int code = cli_status(
+        b->m.base.ctx, att_sentence_encode(b->m.sentence, b->count, b->text, b->bytes, b->vectors, &truncated));
     for (int64_t i = 0; !code && i < b->count; i++)
         memcpy(t->vectors + b->row[i] * t->width, b->vectors + i * t->width, (size_t)t->width * sizeof(float));
     b->truncated += truncated;
@@ -256,11 +257,12 @@ int cli_item_texts_embed(cli_item_texts *t, const char *model, int64_t threads, 
                          int64_t first, int64_t end)
 {
     embedding *b = calloc(1, sizeof *b);
-    int code = b ? cli_model_open(&b->m, model, ATT_WEIGHTS_STORED, threads) : cli_fail_memory();
+    int code =
+        b ? cli_model_open(&b->m.base, &cli_sentence_kind, model, ATT_WEIGHTS_STORED, threads) : cli_fail_memory();
     if (!code) {
         code = embed(b, t, log, first, end);
         free(b->vectors);
-        cli_model_close(&b->m);
+        cli_model_close(&b->m.base);
     }
     free(b);
     return code;

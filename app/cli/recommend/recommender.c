@@ -14,33 +14,20 @@ int cli_recommender_ids(const att_recommender *m, int64_t items, const char ***i
     return CLI_DONE;
 }
 
-int cli_recommender_open(cli_recommender *m, const char *name, int64_t threads)
+static int describe(cli_model *base)
 {
-    *m = (cli_recommender){.info = {.size = sizeof m->info}};
-    int code = cli_model_find(CLI_RECOMMENDER, name, &m->folder);
-    m->name = name ? name : m->folder.text;
-    if (!code)
-        code = cli_open(&m->ctx, threads);
-    if (!code)
-        code = cli_status(m->ctx, att_recommender_open(m->ctx, m->folder.text, NULL, &m->model));
-    if (!code)
-        code = cli_status(m->ctx, att_recommender_describe(m->model, &m->info));
-    if (!code)
-        code = cli_recommender_ids(m->model, m->info.items, &m->items);
-    if (code)
-        cli_recommender_close(m);
-    return code;
+    cli_recommender *m = (cli_recommender *)base;
+    m->model = att_any_model_as(base->opened, ATT_SUBJECT_RECOMMEND);
+    m->info = (att_recommender_info){.size = sizeof m->info};
+    m->items = NULL;
+    const int code = cli_status(base->ctx, att_recommender_describe(m->model, &m->info));
+    return code ? code : cli_recommender_ids(m->model, m->info.items, &m->items);
 }
 
-void cli_recommender_close(cli_recommender *m)
-{
-    free(m->items);
-    att_recommender_free(m->model);
-    att_close(m->ctx);
-    m->items = NULL;
-    m->model = NULL;
-    m->ctx = NULL;
-}
+static void free_items(cli_model *base) { free(((cli_recommender *)base)->items); }
+
+const cli_model_kind cli_recommender_kind = {
+    .subject = ATT_SUBJECT_RECOMMEND, .describe = describe, .free = free_items};
 
 /* ---- Histories -------------------------------------------------------------- */
 

@@ -3,20 +3,17 @@
 #define CLI_RECOMMEND_RECOMMENDER_H
 
 #include "cli/base/unknown_tokens.h"
+#include "cli/model/model.h"
 
 #include <attend_recommend.h>
 
 typedef struct cli_recommender {
-    att_ctx *ctx;
-    att_recommender *model;
+    cli_model base;
+    const att_recommender *model;
     att_recommender_info info;
-    const char *name; /* as the user wrote it; its folder, if it was not given */
-    att_model_path folder;
     const char **items; /* [info.items]: their ids */
 } cli_recommender;
-/* name NULL: the only recommender. *m stays where it is until it is closed. */
-int cli_recommender_open(cli_recommender *m, const char *name, int64_t threads);
-void cli_recommender_close(cli_recommender *m);
+extern const cli_model_kind cli_recommender_kind;
 /* The ids of all items, malloc'd: [items]. */
 int cli_recommender_ids(const att_recommender *m, int64_t items, const char ***ids);
 

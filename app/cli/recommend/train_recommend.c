@@ -197,7 +197,7 @@ static int open_base(recommend_training *t)
     att_ctx *ctx = t->common.ctx;
     if (!model_name)
         return CLI_DONE;
-    int code = cli_training_find_model(&t->common, CLI_RECOMMENDER, &model_name);
+    int code = cli_training_find_model(&t->common, ATT_SUBJECT_RECOMMEND, &model_name);
     t->info.size = sizeof t->info;
     if (!code)
         code = cli_status(ctx, att_recommender_open(ctx, model_name, NULL, &t->base));

@@ -10,24 +10,21 @@ enum { SENTENCES = 512 }; /* at once */
 
 int cli_embedder_open(cli_embedder *e, const char *name, int weights, int64_t threads)
 {
-    *e = (cli_embedder){.images = cli_model_is(CLI_VISION_MODEL, name), .lines = "lines", .key = "text"};
-    if (e->images && weights != ATT_WEIGHTS_STORED)
-        return cli_misuse("--dtype: %s is a vision model, whose weights have the type of the file; leave out --dtype",
-                          name);
-    const int code =
-        e->images ? cli_vision_open(&e->vision, name, threads) : cli_model_open(&e->text, name, weights, threads);
+    *e = (cli_embedder){.images = cli_model_is(ATT_SUBJECT_VISION, name), .lines = "lines", .key = "text"};
+    const int code = e->images ? cli_model_open(&e->vision.base, &cli_vision_kind, name, weights, threads)
+                               : cli_model_open(&e->text.base, &cli_sentence_kind, name, weights, threads);
     if (code)
         return code;
     if (e->images) {
-        e->ctx = e->vision.ctx;
-        e->name = e->vision.name;
+        e->ctx = e->vision.base.ctx;
+        e->name = e->vision.base.name;
         e->dim = att_image_model_dim(e->vision.model);
         e->lines = "images";
         e->key = "image";
         e->block = cli_images_at_once(e->ctx);
     } else {
-        e->ctx = e->text.ctx;
-        e->name = e->text.name;
+        e->ctx = e->text.base.ctx;
+        e->name = e->text.base.name;
         e->dim = e->text.info.dim;
         e->similarity = e->text.info.similarity;
         e->block = SENTENCES;
@@ -38,9 +35,9 @@ int cli_embedder_open(cli_embedder *e, const char *name, int weights, int64_t th
 void cli_embedder_close(cli_embedder *e)
 {
     if (e->images)
-        cli_vision_close(&e->vision);
+        cli_model_close(&e->vision.base);
     else
-        cli_model_close(&e->text);
+        cli_model_close(&e->text.base);
 }
 
 int cli_embedder_arguments(const cli_embedder *e, cli_lines *l, int n, char *const *arguments)

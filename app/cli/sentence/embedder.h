@@ -4,6 +4,7 @@
 
 #include "cli/base/lines.h"
 #include "cli/vision/vision.h"
+#include "sentence.h"
 
 typedef struct cli_embedder {
     att_ctx *ctx;
@@ -15,11 +16,11 @@ typedef struct cli_embedder {
     att_similarity similarity; /* the model's measure */
     int64_t block;             /* items to embed at once: enough for all threads, few enough to hold and to report */
     /* private: one of them is open */
-    cli_model text;
+    cli_sentence text;
     cli_vision vision;
 } cli_embedder;
 
-/* name NULL: the only sentence model. weights: an att_weight_type, for a sentence model only. *e stays where it is
+/* name NULL: the only sentence model. weights: an att_weight_type. *e stays where it is
  * until it is closed. */
 int cli_embedder_open(cli_embedder *e, const char *name, int weights, int64_t threads);
 void cli_embedder_close(cli_embedder *e);

@@ -2,6 +2,7 @@
 #include "cli/base/grow.h"
 #include "cli/base/signals.h"
 #include "cli/model/checkpoints.h"
+#include "cli/sentence/sentence.h"
 #include "cli/train/train.h"
 #include "correlation.h"
 #include "pairs.h"
@@ -49,7 +50,7 @@ static embed_training embed = {.common.options = {.epochs = 2,
                                                   CLI_TRAINING_DEFAULTS}};
 
 static const cli_option options[] = {
-    CLI_MODEL(&model_name),
+    CLI_SENTENCE_MODEL_OPTION(&model_name),
     {"pairs", 'p', "FILE", .text = &pairs_path, .required = true,
      .help = "rows of two or more texts; the third column may be a score, a label or a hard negative; may end in .gz"},
     {"loss", 'l', CLI_LOSSES, .choice = &loss,
@@ -228,7 +229,7 @@ static int open_training(void *training, const att_training_options *common)
 {
     embed_training *t = training;
     const cli_training_options *o = &t->common.options;
-    int code = cli_training_find_model(&t->common, CLI_SENTENCE_MODEL, &model_name);
+    int code = cli_training_find_model(&t->common, ATT_SUBJECT_SENTENCE, &model_name);
     if (code)
         return code;
     const att_sentence_training_options *all =

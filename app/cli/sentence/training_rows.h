@@ -4,6 +4,8 @@
 
 #include "cli/base/skipped.h"
 
+#include <attend_sentence.h>
+
 #include <stdbool.h>
 
 /* Losses, in the order of the option --loss. */

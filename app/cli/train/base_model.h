@@ -4,6 +4,8 @@
 
 #include "train.h"
 
+#include <attend_model.h>
+
 /* Copies the model to FOLDER/next, which *next becomes, and puts the checkpoints of the training that is there aside to
  * it. Fails while a process trains in the folder. */
 int cli_base_model_begin(const char *folder, att_model_path *next);

@@ -6,6 +6,7 @@
 #include "cli/base/command.h"
 #include "log.h"
 #include "training_images.h"
+#include "cli/model/model.h"
 
 #include <attend_train.h>
 
@@ -200,7 +201,7 @@ int cli_training_status(const att_ctx *ctx, att_status s);
 /* How many epochs n steps are. */
 double cli_training_epochs(const cli_training *t, double n);
 /* *name: of a model to begin with; becomes its folder, t->model, as the training stores it. */
-int cli_training_find_model(cli_training *t, cli_model_kind kind, const char **name);
+int cli_training_find_model(cli_training *t, att_subject subject, const char **name);
 
 /* *bleu: of greedy translations of the file `texts` by the model in training, against the file `references`, line by
  * line; the first few translations are printed to standard error. */

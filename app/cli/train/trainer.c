@@ -78,9 +78,9 @@ double cli_training_epochs(const cli_training *t, double n)
     return n * (double)t->options.accumulate / (double)t->batches;
 }
 
-int cli_training_find_model(cli_training *t, cli_model_kind kind, const char **name)
+int cli_training_find_model(cli_training *t, att_subject subject, const char **name)
 {
-    const int code = cli_model_find(kind, *name, &t->model);
+    const int code = cli_model_find(subject, *name, &t->model);
     *name = t->model.text;
     return code;
 }

@@ -98,8 +98,8 @@ int cli_alignment_add(cli_alignment *a, const char *text, size_t bytes, const at
     if (!a->path || (++a->count > 1 && kind_of(a) == PICTURE))
         return CLI_DONE;
     att_alignment map;
-    int code = cli_status(a->m->ctx, att_translate_alignment(a->m->translator, text, bytes, t->tokens.ids,
-                                                             t->tokens.count, a->layer, a->head, &map));
+    int code = cli_status(a->m->base.ctx, att_translate_alignment(a->m->translator, text, bytes, t->tokens.ids,
+                                                                  t->tokens.count, a->layer, a->head, &map));
     if (code)
         return code;
     code = show(a, &map, text, bytes);

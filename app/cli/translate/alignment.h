@@ -4,6 +4,7 @@
 
 #include "cli/base/command.h"
 #include "cli/draw/picture.h"
+#include "cli/translate/translator.h"
 
 typedef struct cli_alignment {
     const char *path;    /* FILE.svg, FILE.png: a picture of the first text. "-": one below each translation, on

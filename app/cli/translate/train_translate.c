@@ -4,6 +4,8 @@
 #include "cli/base/skipped.h"
 #include "cli/train/train.h"
 
+#include <attend_translate.h>
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>

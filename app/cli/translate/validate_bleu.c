@@ -6,6 +6,8 @@
 
 #include <attend_metric.h>
 
+#include <attend_translate.h>
+
 #include <stdlib.h>
 #include <unistd.h>
 

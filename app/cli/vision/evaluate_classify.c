@@ -17,7 +17,7 @@ enum { TRAIN, TEST }; /* words of --split */
 enum { MAX_BLOCK = 128, SMALL = 1 << 17, TOP = 5, BINS = 15, MAX_TABLE = 20, MAX_DRAWN = 100, MAX_JSON = 1000 };
 
 static const char *model_name = CLI_VISION_SHIPPED, *data, *confusion_path;
-static int split = TEST;
+static int split = TEST, dtype;
 static int64_t threads;
 static bool skip_broken, json;
 
@@ -29,6 +29,7 @@ static const cli_option options[] = {
     {"confusion", 0, "FILE", .text = &confusion_path, .writes = true, .quiet = true,
      .help = "draw the confusion matrix to this file: " PICTURE_FORMATS},
     CLI_SKIP_BROKEN(&skip_broken),
+    CLI_DTYPE(&dtype),
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -84,7 +85,7 @@ static int count_block(counts *c, int64_t n)
 {
     int64_t good = 0;
     int code = CLI_DONE;
-    cli_images_read_set(c->m.ctx, c->set, c->first, n, c->read);
+    cli_images_read_set(c->m.base.ctx, c->set, c->first, n, c->read);
     for (int64_t i = 0; code != CLI_INTERRUPTED && i < n; i++) {
         code = cli_image_code(&c->read[i]);
         if (code)
@@ -98,7 +99,7 @@ static int count_block(counts *c, int64_t n)
         code = cli_vision_classify(&c->m, good, c->image, NULL, c->probability);
     for (int64_t i = 0; !code && i < good; i++)
         count_image(c, c->expected[i], c->probability + i * c->classes);
-    cli_images_free(c->m.ctx, n, c->read);
+    cli_images_free(c->m.base.ctx, n, c->read);
     return code;
 }
 
@@ -296,12 +297,12 @@ static int open_set(counts *c)
         return cli_fail_memory();
     for (int64_t i = 0; i < c->classes; i++)
         labels[i] = att_image_model_label(c->m.model, i);
-    int code =
-        cli_status(c->m.ctx, att_image_set_open(c->m.ctx, data, split == TRAIN ? ATT_SPLIT_TRAIN : ATT_SPLIT_TEST,
-                                                named ? labels : NULL, named ? c->classes : 0, &c->set));
+    int code = cli_status(c->m.base.ctx,
+                          att_image_set_open(c->m.base.ctx, data, split == TRAIN ? ATT_SPLIT_TRAIN : ATT_SPLIT_TEST,
+                                             named ? labels : NULL, named ? c->classes : 0, &c->set));
     free(labels);
     if (!code)
-        code = cli_status(c->m.ctx, att_image_set_describe(c->set, &c->set_info));
+        code = cli_status(c->m.base.ctx, att_image_set_describe(c->set, &c->set_info));
     if (!code && c->set_info.classes > c->classes)
         code = cli_fail("%s has %lld classes, but the model has %lld", data, (long long)c->set_info.classes,
                         (long long)c->classes);
@@ -314,7 +315,7 @@ static int allocate(counts *c)
     const att_image_set_info *i = &c->set_info;
     const bool small = i->height && i->height * i->width * i->channels <= SMALL; /* bytes; 0: of any size */
     const bool matrix = confusion_path || c->classes <= (json ? MAX_JSON : MAX_TABLE);
-    c->room = small ? MAX_BLOCK : cli_images_at_once(c->m.ctx);
+    c->room = small ? MAX_BLOCK : cli_images_at_once(c->m.base.ctx);
     c->of = calloc((size_t)c->classes, sizeof *c->of);
     c->confusion = matrix ? calloc((size_t)(c->classes * c->classes), sizeof *c->confusion) : NULL;
     c->confidence = malloc((size_t)c->images * sizeof *c->confidence);
@@ -347,8 +348,8 @@ static int evaluate(counts *c)
     if (!code)
         code = count_all(c);
     if (!code)
-        code = cli_status(c->m.ctx, att_calibration_error(c->m.ctx, c->confidence, c->is_right, c->images, BINS,
-                                                          &c->calibration_error));
+        code = cli_status(c->m.base.ctx, att_calibration_error(c->m.base.ctx, c->confidence, c->is_right, c->images,
+                                                               BINS, &c->calibration_error));
     if (code)
         return code;
     const int drawn = confusion_path ? draw(c) : CLI_DONE; /* first: | head ends the output below */
@@ -360,7 +361,7 @@ static int run(int n, char **arguments)
 {
     (void)n, (void)arguments;
     counts c = {.set_info.size = sizeof c.set_info};
-    int code = cli_vision_open(&c.m, model_name, threads);
+    int code = cli_model_open(&c.m.base, &cli_vision_kind, model_name, dtype, threads);
     if (!code)
         code = evaluate(&c);
     att_image_set_free(c.set);
@@ -372,7 +373,7 @@ static int run(int n, char **arguments)
     free(c.image);
     free(c.expected);
     free(c.probability);
-    cli_vision_close(&c.m);
+    cli_model_close(&c.m.base);
     return code;
 }
 

@@ -43,7 +43,7 @@ static void collect(image_attention *a)
 int image_attention_open(image_attention *a, const cli_vision *m, const att_image *image, int64_t layer, int64_t head)
 {
     *a = (image_attention){.m = m, .layer = layer, .head = head};
-    const int code = cli_status(m->ctx, att_image_attend(m->model, image, layer, head, &a->all));
+    const int code = cli_status(m->base.ctx, att_image_attend(m->model, image, layer, head, &a->all));
     if (code)
         return code;
     a->mean = a->all.prefix == 0 || m->info.pooling == ATT_VIT_MEAN;
@@ -105,7 +105,7 @@ static layout arrange(const image_attention *a)
     const att_image *image = &a->all.image;
     layout p = {.scale = fmax(1, image_panel_scale(image, SIDE))};
     for (int i = 0; i < 2; i++)
-        p.panel[i] = (image_panel){.ctx = a->m->ctx,
+        p.panel[i] = (image_panel){.ctx = a->m->base.ctx,
                                    .image = image,
                                    .top = MARGIN + 62,
                                    .width = p.scale * (double)image->width,

@@ -267,7 +267,7 @@ static int choose_settings(classify_training *t, char text[SETTINGS], const char
 static int check_options(void *training)
 {
     classify_training *t = training;
-    return model_name ? cli_training_find_model(&t->common, CLI_VISION_MODEL, &model_name) : CLI_DONE;
+    return model_name ? cli_training_find_model(&t->common, ATT_SUBJECT_VISION, &model_name) : CLI_DONE;
 }
 
 static int open_training(void *training, const att_training_options *common)

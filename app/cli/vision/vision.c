@@ -8,29 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cli_vision_open(cli_vision *m, const char *name, int64_t threads)
+static int describe(cli_model *base)
 {
-    *m = (cli_vision){.info = {.size = sizeof m->info}};
-    int code = cli_model_find(CLI_VISION_MODEL, name, &m->folder);
-    m->name = name ? name : m->folder.text;
-    if (!code)
-        code = cli_open(&m->ctx, threads);
-    if (!code)
-        code = cli_status(m->ctx, att_image_model_open(m->ctx, m->folder.text, NULL, &m->model));
-    if (!code)
-        att_vit_describe(att_image_model_vit(m->model), &m->info);
-    else
-        cli_vision_close(m);
-    return code;
+    cli_vision *m = (cli_vision *)base;
+    m->model = att_any_model_as(base->opened, ATT_SUBJECT_VISION);
+    m->info = (att_vit_info){.size = sizeof m->info};
+    return cli_status(base->ctx, att_vit_describe(att_image_model_vit(m->model), &m->info));
 }
 
-void cli_vision_close(cli_vision *m)
-{
-    att_image_model_free(m->model);
-    att_close(m->ctx);
-    m->model = NULL;
-    m->ctx = NULL;
-}
+const cli_model_kind cli_vision_kind = {.subject = ATT_SUBJECT_VISION, .describe = describe};
 
 int cli_vision_classify(const cli_vision *m, int64_t n, const att_image *images, const char *const *paths, float *out)
 {
@@ -40,8 +26,8 @@ int cli_vision_classify(const cli_vision *m, int64_t n, const att_image *images,
     for (int64_t i = 0; s == ATT_ERR_FORMAT && paths && i < n * classes; i++)
         if (!isfinite(out[i]))
             return cli_fail("%s: the probabilities of image %s are not finite: the weights are damaged, or too large",
-                            m->name, paths[i / classes]);
-    return s == ATT_ERR_FORMAT ? cli_fail("%s: %s", m->name, att_error(m->ctx)) : cli_status(m->ctx, s);
+                            m->base.name, paths[i / classes]);
+    return s == ATT_ERR_FORMAT ? cli_fail("%s: %s", m->base.name, att_error(m->base.ctx)) : cli_status(m->base.ctx, s);
 }
 
 /* ---- Images ----------------------------------------------------------------- */

@@ -2,21 +2,17 @@
 #ifndef CLI_VISION_VISION_H
 #define CLI_VISION_VISION_H
 
-#include "cli/base/command.h"
 #include "cli/base/lines.h"
+#include "cli/model/model.h"
 
 #include <attend_vision.h>
 
 typedef struct cli_vision {
-    att_ctx *ctx;
-    att_image_model *model;
+    cli_model base;
+    const att_image_model *model;
     att_vit_info info;
-    const char *name; /* as the user wrote it; its folder, if it was not given */
-    att_model_path folder;
 } cli_vision;
-/* name NULL: the only vision model. *m stays where it is until it is closed. */
-int cli_vision_open(cli_vision *m, const char *name, int64_t threads);
-void cli_vision_close(cli_vision *m);
+extern const cli_model_kind cli_vision_kind;
 /* att_image_classify; 0, or a code after a message, which names the model if it is the fault of that. */
 int cli_vision_classify(const cli_vision *m, int64_t n, const att_image *images, const char *const *paths, float *out);
 

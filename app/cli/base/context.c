@@ -1,0 +1,29 @@
+/* Contexts, and the notes of what is done in them. */
+#include "command.h"
+#include "signals.h"
+
+#include <string.h>
+
+bool cli_keep_notes;
+static char *notes[8]; /* as many as fit */
+enum { MAX_NOTES = sizeof notes / sizeof *notes };
+
+static void pass_note(void *user, const char *text)
+{
+    (void)user;
+    int n = 0;
+    while (n < MAX_NOTES && notes[n])
+        n++;
+    if (!cli_keep_notes)
+        cli_note("%s", text);
+    else if (n < MAX_NOTES && !(notes[n] = strdup(text)))
+        cli_end_without_memory();
+}
+
+const char *cli_kept_note(int i) { return i < MAX_NOTES ? notes[i] : NULL; }
+
+int cli_open(att_ctx **ctx, int64_t threads)
+{
+    return cli_status(NULL, att_open(ctx, ATT_OPTIONS(att_config, .n_threads = (int)threads, .cancel = &cli_signal,
+                                                      .note = pass_note)));
+}

@@ -1,0 +1,51 @@
+/* Models by name: finding them, and opening one of any subject. */
+#ifndef CLI_MODEL_MODEL_H
+#define CLI_MODEL_MODEL_H
+
+#include "cli/base/command.h"
+
+#include <attend_model.h>
+
+/* ---- Finding ----------------------------------------------------------------- */
+
+/* The subject of a folder or a .gguf file, as far as its files tell. */
+att_subject cli_model_subject(const char *path);
+/* Is there a model of this name or path, and of this subject? name NULL: no. */
+bool cli_model_is(att_subject subject, const char *name);
+/* The folder of a model by att_model_find, of this subject; ATT_SUBJECT_NONE: of any. name NULL: the only model of the
+ * subject. Errors: it is of another subject, and the message names the command for it; there is none, and the message
+ * states how to get one; several. */
+int cli_model_find(att_subject subject, const char *name, att_model_path *path);
+
+/* ---- Opening ----------------------------------------------------------------- */
+
+typedef struct cli_model cli_model;
+
+/* What is special about the models of a subject, whose struct begins with a cli_model */
+typedef struct cli_model_kind {
+    att_subject subject;
+    int (*describe)(cli_model *m); /* sets the members after it, of a model that is open; returns a code */
+    void (*free)(cli_model *m);    /* these members; or NULL */
+} cli_model_kind;
+
+struct cli_model {
+    const cli_model_kind *kind;
+    att_ctx *ctx;
+    att_any_model *opened;
+    const char *name; /* as the user wrote it; its folder, if it was not given */
+    att_model_path folder;
+};
+/* m: the first member of the kind's struct. name NULL: the only model of the subject. weights: an att_weight_type, of
+ * CLI_DTYPE. *m stays where it is until it is closed. */
+int cli_model_open(cli_model *m, const cli_model_kind *kind, const char *name, int weights, int64_t threads);
+void cli_model_close(cli_model *m);
+
+/* clang-format off */
+/* to: an int, an att_weight_type */
+#define CLI_DTYPE(to)                                                                        \
+    {"dtype", 0, "stored|f32|f16|bf16|int8|int4", .choice = (to),                            \
+     .help = "type of the weights in memory, quantized to int8 (Q8_0) or int4 (Q4_0) in blocks of 32 where rows are a " \
+             "multiple of it; default: as stored"}
+/* clang-format on */
+
+#endif

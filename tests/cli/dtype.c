@@ -1,0 +1,99 @@
+/* --dtype wherever a model is opened. */
+#include "fixtures/recommender_tool.h"
+#include "fixtures/vision_tool.h"
+
+/* $F, $C: the classifier and the captioner that come with attend, $R: a recommender, $P: a picture of each */
+static int dtype_setup(void **state)
+{
+    assert_int_equal(tool_setup(state), 0);
+    vision_setup();
+    shop_setup();
+    char *models = realpath("models", NULL);
+    assert_non_null(models);
+    setenv("M", models, 1);
+    free(models);
+    assert_int_equal(tool("cp $(ls $M/fashion-mnist/examples/* | grep -m 1 png) clothes.png; "
+                          "cp $(ls $M/flickr8k-captions/examples/* | grep -m 1 png) photo.png; "
+                          "mkdir -p set/LABEL_0 set/LABEL_1 some; cp clothes.png set/LABEL_0; cp dot.png set/LABEL_1; "
+                          "cp photo.png dot.png some; "
+                          "printf 'photo.png#0\\ta dog runs\\ndot.png#0\\ta dot is there\\n' >captions"),
+                     0);
+    return 0;
+}
+
+static const char *const commands[] = {"classify --json clothes.png",
+                                       "embed -m fashion-mnist clothes.png",
+                                       "embed -m $D --text 'a b'",
+                                       "similarity -m fashion-mnist --json clothes.png dot.png",
+                                       "search -m fashion-mnist --json -c set/LABEL_0 dot.png",
+                                       "attention -m fashion-mnist --json clothes.png",
+                                       "attention -m $D --json 'a b'",
+                                       "caption --json photo.png",
+                                       "recommend -m $R --history apple --json"};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+/* Numbers that are stored as f32 or f16 are the same as f32; in bf16 they are others. */
+static void results_are_of_weights_of_the_type(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COMMANDS; i++) {
+        char line[300];
+        snprintf(line, sizeof line, "$A %s >stored && $A %s --dtype f32 >f32 && cmp stored f32", commands[i],
+                 commands[i]);
+        if (tool(line))
+            fail_msg("%s: %s%s", line, tool_out, tool_err);
+        snprintf(line, sizeof line, "$A %s --dtype bf16 >bf16 && ! cmp -s stored bf16", commands[i]);
+        if (tool(line))
+            fail_msg("%s: %s%s", line, tool_out, tool_err);
+    }
+}
+
+static void evaluations_are_of_weights_of_the_type(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"$A evaluate classify -m $V --data set --json",
+                                        "$A evaluate caption --data captions --images some --json",
+                                        "$A evaluate recommend -m $R --data log.tsv --json"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char line[300];
+        snprintf(line, sizeof line, "%s >stored && %s --dtype f32 >f32 && " SAME_LOG("stored", "f32"), lines[i],
+                 lines[i]);
+        if (tool(line))
+            fail_msg("%s: %s%s", line, tool_out, tool_err);
+    }
+    assert_refused("$A evaluate recommend --data log.tsv --dtype f32", 2, "--dtype needs --model");
+    assert_refused("$A evaluate caption --data captions --images some --dtype int8", 1,
+                   "recurrent layers have no products of int8 or int4 weights, expected f32, f16 or bf16");
+    assert_refused("$A caption --dtype int4 photo.png", 1, "recurrent layers have no products of int8 or int4 weights");
+}
+
+static void info_tells_the_bytes_of_all_kinds(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"$D", "tatoeba-de-en", "fashion-mnist", "flickr8k-captions", "$R"};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "$A info -m %s --dtype bf16 --json", models[i]);
+        assert_int_equal(tool(line), 0);
+        json_t *v = json_loads(tool_out, 0, NULL);
+        const json_t *stored = json_object_get(v, "stored"), *used = json_object_get(v, "used");
+        assert_true(json_object_size(stored) == 1 && !json_object_get(stored, "bf16"));
+        assert_true(json_integer_value(json_object_get(used, "bf16")) > 0);
+        assert_string_equal(json_string_value(json_object_get(v, "products")), "f32");
+        json_decref(v);
+    }
+    assert_int_equal(tool("$A info -m fashion-mnist --dtype int8"), 0);
+    assert_has(tool_out, "\nkind                vision model\ntype                vit\nclass               "
+                         "ViTForImageClassification\n");
+    assert_has(tool_out, ", Q8_0 0.8 MB\nproducts            int8 in blocks of 32, summed in f32\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results_are_of_weights_of_the_type),
+        cmocka_unit_test(evaluations_are_of_weights_of_the_type),
+        cmocka_unit_test(info_tells_the_bytes_of_all_kinds),
+    };
+    return cmocka_run_group_tests(tests, dtype_setup, tool_teardown);
+}
