@@ -114,7 +114,7 @@ static void what_cannot_be_read_is_an_error(void **state)
 {
     (void)state;
     const test_folder f = folder_new();
-    char path[100], command[100], config[400];
+    char path[100], command[200], config[400];
     snprintf(path, sizeof path, "%s/none", f.path);
     identify(path, ATT_ERR_IO);
     check_message(ctx, "none: No such file or directory");
