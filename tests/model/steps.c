@@ -199,6 +199,7 @@ static att_optimizer *make_optimizer(att_ctx *ctx, const model *m, const setting
     for (int64_t i = 0; i < count_params(m); i++) {
         const char *name;
         att_param *p = get_param(m, i, &name);
+        att_param_set_weight_decay(p, true); /* of all, as in the golden file */
         const att_param_options shared = {.size = sizeof shared, .frozen_rows = padding, .n_frozen_rows = 1};
         assert_int_equal(att_optimizer_add(o, p, strcmp(name, "shared.weight") ? NULL : &shared), ATT_OK);
     }
