@@ -23,7 +23,7 @@ typedef struct att_training_kind {
     /* The options of its own: the name of their struct, its size, and where self has it */
     const char *options;
     size_t options_bytes, options_at;
-    /* Defaults: number of checkpoints to keep; of AdamW */
+    /* Defaults: number of checkpoints to keep, 0: 2; of AdamW, 0: 0.999 and 1e-8 */
     int64_t keep;
     double beta2, eps;
     /* Checks the options of its own and sets defaults. After an error there is nothing to free. */
@@ -55,6 +55,11 @@ typedef struct att_training_kind {
     void (*describe)(const void *self, att_training_info *info);
     void (*free)(void *self); /* all but self */
 } att_training_kind;
+
+static inline double att_training_beta2(const att_training_kind *kind)
+{
+    return kind->beta2 > 0 ? kind->beta2 : 0.999;
+}
 
 struct att_training {
     att_ctx *ctx;

@@ -67,9 +67,11 @@ static att_status configure(att_training_base *b, const att_training_kind *kind)
         e = att_fail(b->ctx, ATT_ERR_ARGUMENT, "options.note has no room: options.note_bytes is 0");
     e = e ? e : att_options_read(&b->schedule, sizeof b->schedule, o->schedule, "att_schedule");
     o->schedule = &b->schedule;
-    o->keep = o->keep ? o->keep : kind->keep;
+    if (!o->keep)
+        o->keep = kind->keep ? kind->keep : 2;
     o->accumulate = o->accumulate ? o->accumulate : 1;
-    o->beta2 = o->beta2 > 0 || o->beta2 < 0 ? o->beta2 : kind->beta2;
+    if (!(o->beta2 > 0 || o->beta2 < 0))
+        o->beta2 = att_training_beta2(kind);
     return e;
 }
 

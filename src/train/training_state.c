@@ -64,7 +64,8 @@ static void add_fields(att_training *t, att_fields *fields)
     att_fields_double(fields, "clip", o->clip);
     /* Checkpoints of version 0.2 have the following ones only of the kinds that had such an option. */
     att_fields_double(fields, "decay", o->weight_decay)->optional = !(o->weight_decay > 0);
-    att_fields_double(fields, "beta2", o->beta2)->optional = !(o->beta2 < t->kind->beta2 || o->beta2 > t->kind->beta2);
+    const double beta2 = att_training_beta2(t->kind);
+    att_fields_double(fields, "beta2", o->beta2)->optional = !(o->beta2 < beta2 || o->beta2 > beta2);
     add_evaluation(t, fields);
     t->kind->settings(t->self, fields);
     if (o->note) {
