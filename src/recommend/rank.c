@@ -1,5 +1,5 @@
 /* The ranks of held-out items among all items or a sample. */
-#include "recommend/samples.h"
+#include "recommend/ranking_samples.h"
 #include "util/best.h"
 #include "util/util.h"
 

@@ -1,6 +1,6 @@
 /* Samples of items that a held-out one is ranked among. */
-#ifndef ATT_RECOMMEND_SAMPLES_H
-#define ATT_RECOMMEND_SAMPLES_H
+#ifndef ATT_RECOMMEND_RANKING_SAMPLES_H
+#define ATT_RECOMMEND_RANKING_SAMPLES_H
 
 #include "recommend/holdout.h"
 

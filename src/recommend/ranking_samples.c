@@ -1,4 +1,4 @@
-#include "recommend/samples.h"
+#include "recommend/ranking_samples.h"
 
 #include <string.h>
 
