@@ -163,8 +163,8 @@ static att_status read_text(att_ctx *ctx, const char *path, char **text, size_t 
 /* Does the text begin as JSON's object? */
 static bool is_json(const att_text_lines *l)
 {
-    char first[64];
-    const ssize_t n = pread(l->file, first, sizeof first, l->offset);
+    char first[64] = ""; /* a text to scan ends with a zero byte */
+    const ssize_t n = pread(l->file, first, sizeof first - 1, l->offset);
     att_json_scan scan = {first, first + (n > 0 ? n : 0)};
     return att_json_accept(&scan, '{');
 }

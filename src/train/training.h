@@ -56,10 +56,7 @@ typedef struct att_training_kind {
     void (*free)(void *self); /* all but self */
 } att_training_kind;
 
-static inline double att_training_beta2(const att_training_kind *kind)
-{
-    return kind->beta2 > 0 ? kind->beta2 : 0.999;
-}
+static inline double att_training_beta2(const att_training_kind *kind) { return kind->beta2 > 0 ? kind->beta2 : 0.999; }
 
 struct att_training {
     att_ctx *ctx;

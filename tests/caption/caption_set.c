@@ -247,6 +247,8 @@ static void another_format_is_refused(void **state)
     (void)state;
     check_refused("", "captions has no caption; expected lines \"NAME#K<tab>caption\"");
     check_refused("\n \n", "has no caption; expected");
+    check_refused("          \n          \n          \n          \n          \n          \n          \n",
+                  "has no caption; expected");
     check_refused("1.jpg a dog\n", "line 1: \"1.jpg a dog\"; expected lines");
     check_refused("1.jpg,a dog\n", "CSV whose header has the columns image and caption");
     check_refused("[{\"id\": 1}]", "expected lines");
