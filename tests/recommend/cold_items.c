@@ -1,5 +1,6 @@
 /* Items without training actions in a model with content: training does not push them down, so that they are listed
  * where their content says; without content they are not listed. */
+// labels: trains
 #include "fixtures/check.h"
 #include "fixtures/folder.h"
 
