@@ -212,6 +212,7 @@ static void trainings_have_the_same_options(void **state)
                                             "train translate"};
     static const char *const has[] = {
         "-o, --output FOLDER output folder: checkpoints and log, in the end the model --resume resume from the newest",
+        "from the newest checkpoint; the result has the same bits as without interruption",
         "--steps N stop after N steps; 0, the default: no such limit --minutes N stop after N minutes",
         "--patience N stop after N validations in a row without improvement (early stopping); 0: off",
         "--rate RATE learning rate: the maximum",

@@ -72,7 +72,7 @@ typedef struct cli_training_options {
 /* Of data whose epochs have a fixed number of steps. unit: "images"; more: the end of the help of --epochs, or "" */
 #define CLI_TRAINING_EPOCHS(o, unit, more)                                                                            \
     {"epochs", 0, "N", .number = &(o).epochs, .min = 1e-6, .max = 1e6, .quiet = sizeof(more) > 1,                         \
-     .help = "number of epochs, where --steps does not state how far" more},                                            \
+     .help = "number of epochs, unless --steps is given" more},                                            \
     {"batch", 0, "N", .integer = &(o).batch, .min = 1, .max = 1 << 20, .help = "batch size in " unit}
 /* clang-format on */
 
