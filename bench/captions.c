@@ -75,9 +75,9 @@ static void open_bench(bench *b, const char *folder)
     att_settings_close(&s);
     check(b->ctx, att_captioner_save(b->m, folder, ATT_F32));
     check(b->ctx, att_tape_new(b->ctx, ATT_OPTIONS(att_tape_config, .record = true), &b->tape));
-    check(b->ctx,
-          att_optimizer_new(b->ctx, ATT_OPTIONS(att_optimizer_config, .method = ATT_ADAMW, .weight_decay = 0.01),
-                            &b->optimizer));
+    check(b->ctx, att_optimizer_new(
+                      b->ctx, ATT_OPTIONS(att_optimizer_config, .method = ATT_OPTIMIZER_ADAMW, .weight_decay = 0.01),
+                      &b->optimizer));
     const att_nn_params *p = att_model_params(&b->m->model);
     for (int64_t i = 0; att_nn_params_at(p, i, &name); i++) {
         att_param *param = att_nn_params_at(p, i, &name);

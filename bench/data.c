@@ -20,7 +20,7 @@ static void measure_data(att_ctx *ctx, const att_tokenizer *text, const char *so
     att_parallel_corpus set;
     att_epoch epoch;
     double start = seconds();
-    check(ctx, att_parallel_corpus_read(ctx, text, source, target, MAX_TOKENS, &set));
+    check(ctx, att_parallel_corpus_read(ctx, text, source, target, MAX_TOKENS, 0, &set));
     t->read = seconds() - start;
     start = seconds();
     check(ctx, att_epoch_make(&set, 1, 0, BATCH_TOKENS, &epoch));

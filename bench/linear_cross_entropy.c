@@ -110,9 +110,11 @@ static void run(method *m, const problem *p)
     const att_cross_entropy_options o = {.size = sizeof o, .label_smoothing = 0.1f};
     const double begin = now(p);
     att_var *in = att_input(m->tape, &x);
-    att_var *y = m->fused ? att_linear_cross_entropy(m->tape, in, m->weight, m->bias, p->targets, &o)
-                          : att_cross_entropy(m->tape, att_linear(m->tape, in, m->weight, m->bias, ATT_IDENTITY, NULL),
-                                              p->targets, &o);
+    att_var *y =
+        m->fused
+            ? att_linear_cross_entropy(m->tape, in, m->weight, m->bias, p->targets, &o)
+            : att_cross_entropy(m->tape, att_linear(m->tape, in, m->weight, m->bias, ATT_ACTIVATION_IDENTITY, NULL),
+                                p->targets, &o);
     check(m->ctx, att_tape_backward(m->tape, y, NULL));
     const double time = now(p) - begin;
     m->best = time < m->best ? time : m->best;

@@ -46,7 +46,7 @@ static void tile_back(const att_modifier_tile *t)
 
 static const att_modifier own_softcap = {.size = sizeof(att_modifier),
                                          .name = "own softcap",
-                                         .flags = ATT_NEEDS_VALUE,
+                                         .flags = ATT_STAGE_NEEDS_VALUE,
                                          .formula = formula,
                                          .derivative = derivative,
                                          .tile = tile,

@@ -60,7 +60,7 @@ static int time_epochs(const char *path, int rounds)
     for (int64_t i = 0; i < all.items; i++)
         ids[i] = att_interactions_item(log, i);
     check(ctx, att_recommender_new(ctx, paper, all.items, ids, NULL, 1, &m));
-    const att_schedule schedule = {.size = sizeof schedule, .kind = ATT_CONSTANT, .max_rate = 1e-3};
+    const att_schedule schedule = {.size = sizeof schedule, .kind = ATT_SCHEDULE_CONSTANT, .max_rate = 1e-3};
     check(ctx, att_recommender_training_new(
                    m, ATT_OPTIONS(att_training_options, .schedule = &schedule, .beta2 = 0.98, .seed = 1),
                    ATT_OPTIONS(att_recommender_training_options, .data = h, .batch = 128, .loss = ATT_ITEM_LOSS_BINARY,
@@ -166,7 +166,7 @@ static int time_top(int64_t n, int64_t hidden, int64_t histories, int rounds)
         best = fmin(best, seconds() - start);
         if (!r)
             verify(ctx, m, n, hidden, &found);
-        att_recommendation_free(m, &found);
+        att_recommendation_free(ctx, &found);
     }
     printf("{\"threads\":%d,\"isa\":\"%s\",\"items\":%lld,\"hidden\":%lld,\"histories\":%lld,\"milliseconds\":%.3f}\n",
            att_threads(ctx), att_isa(ctx), (long long)n, (long long)hidden, (long long)histories, 1e3 * best);

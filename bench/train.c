@@ -53,7 +53,8 @@ static void open_trainer(trainer *l, const char *folder)
     check(l->ctx, att_transformer_open_for_training(l->ctx, folder, &l->model));
     check(l->ctx, att_transformer_describe(l->model, &info));
     check(l->ctx,
-          att_optimizer_new(l->ctx, ATT_OPTIONS(att_optimizer_config, .method = ATT_ADAM, .beta2 = 0.98, .eps = 1e-9),
+          att_optimizer_new(l->ctx,
+                            ATT_OPTIONS(att_optimizer_config, .method = ATT_OPTIMIZER_ADAM, .beta2 = 0.98, .eps = 1e-9),
                             &l->optimizer));
     for (int64_t i = 0; i < att_encoder_decoder_params(att_transformer_as_encoder_decoder(l->model)); i++) {
         att_param *p = att_encoder_decoder_param(att_transformer_as_encoder_decoder(l->model), i, &name);

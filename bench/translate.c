@@ -63,7 +63,7 @@ static int measure(att_ctx *ctx, const att_translator *m, const lines *in, int64
         if (out && pass == 0)
             bad = write_lines(out, found, n);
         for (int64_t i = 0; i < n; i++)
-            att_translation_free(m, &found[i]);
+            att_translation_free(ctx, &found[i]);
     }
     printf("{\"batch\":%lld,\"beam\":%lld,\"threads\":%d,\"isa\":\"%s\",\"ms\":%.3f,\"tokens_per_second\":%.1f}\n",
            (long long)n, (long long)beam, att_threads(ctx), att_isa(ctx), 1e3 * best, (double)(n * TOKENS) / best);

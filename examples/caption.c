@@ -47,8 +47,8 @@ int main(int argc, char **argv)
 done:
     if (failed)
         fprintf(stderr, "%s\n", att_error(ctx));
-    att_caption_attention_free(model, &attention);
-    att_image_caption_free(model, &caption);
+    att_caption_attention_free(ctx, &attention);
+    att_image_caption_free(ctx, &caption);
     att_image_free(ctx, &image);
     att_caption_model_free(model);
     att_close(ctx);

@@ -19,11 +19,11 @@ static att_status make(att_ctx *ctx, att_nn_params **params)
     const att_nn_layer_config c = {.size = sizeof c,
                                    .width = WIDTH,
                                    .intermediate = 64,
-                                   .activation = ATT_SILU,
+                                   .activation = ATT_ACTIVATION_SILU,
                                    .gated = true,
                                    .no_bias = true,
-                                   .order = ATT_PRE_NORM,
-                                   .norm = ATT_RMS_NORM,
+                                   .order = ATT_NN_ORDER_PRE_NORM,
+                                   .norm = ATT_NN_NORM_RMS,
                                    .attention = &attention};
     att_status s = att_nn_params_new(ctx, NULL, params);
     for (int i = 0; !s && i < LAYERS; i++)

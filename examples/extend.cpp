@@ -12,7 +12,7 @@ namespace
 {
 
 const att_param_shape reach = {.name = "reach",
-                               .kind = ATT_PER_QUERY,
+                               .kind = ATT_PARAM_PER_QUERY,
                                .dtype = ATT_I32,
                                .rows = {},
                                .columns = {},

@@ -25,7 +25,7 @@ int main(int n, char **argument)
         return fprintf(stderr, "usage: generate FOLDER TEXT\n"), 2;
     att_status s = att_open(&ctx, NULL);
     s = s ? s : att_text_generator_open(ctx, argument[1], NULL, &g);
-    s = s ? s : att_encode(att_text_generator_tokenizer(g), argument[2], strlen(argument[2]), NULL, &prompt);
+    s = s ? s : att_tokenize(att_text_generator_tokenizer(g), argument[2], strlen(argument[2]), NULL, &prompt);
     if (!s) {
         const int64_t offsets[] = {0, prompt.count};
         printf("%s", argument[2]);
@@ -35,8 +35,8 @@ int main(int n, char **argument)
     }
     if (s)
         fprintf(stderr, "%s\n", att_error(ctx));
-    att_generated_free(g, &text);
-    att_tokens_free(att_text_generator_tokenizer(g), &prompt);
+    att_generated_free(ctx, &text);
+    att_tokens_free(ctx, &prompt);
     att_text_generator_free(g);
     att_close(ctx);
     return s != ATT_OK;

@@ -33,9 +33,9 @@ class Generator
     {
         const att_tokenizer *tokenizer = att_text_generator_tokenizer(g_.get());
         att_tokens tokens;
-        check(att_encode(tokenizer, text.data(), text.size(), nullptr, &tokens));
+        check(att_tokenize(tokenizer, text.data(), text.size(), nullptr, &tokens));
         std::vector<int32_t> ids(tokens.ids, tokens.ids + tokens.count);
-        att_tokens_free(tokenizer, &tokens);
+        att_tokens_free(ctx_.get(), &tokens);
         return ids;
     }
 
@@ -61,7 +61,7 @@ class Generator
         att_generated out;
         check(att_generate(g_.get(), 1, ids.data(), offsets, &options, &out));
         std::string text(out.text.text, out.text.bytes);
-        att_generated_free(g_.get(), &out);
+        att_generated_free(ctx_.get(), &out);
         return text;
     }
 

@@ -66,7 +66,8 @@ static void run()
     for (int step = 1; step <= 200; step++) {
         att_tape *t = tape.get();
         att_tape_reset(t);
-        att_var *logits = att_linear(t, att_constant(t, &input), weight.get(), bias.get(), ATT_IDENTITY, nullptr);
+        att_var *logits =
+            att_linear(t, att_constant(t, &input), weight.get(), bias.get(), ATT_ACTIVATION_IDENTITY, nullptr);
         att_var *loss = att_cross_entropy(t, logits, classes.data(), nullptr);
         check(att_var_value(t, loss, &value)); // the first error of all these operations
         if (step % 50 == 0)

@@ -15,12 +15,12 @@ static void check(att_status status)
         throw std::runtime_error(att_error(nullptr));
 }
 
-static std::string translated(const att_translator *translator, const char *text)
+static std::string translated(att_ctx *ctx, const att_translator *translator, const char *text)
 {
     att_translation best;
     check(att_translate(translator, 1, &text, nullptr, ATT_OPTIONS(att_translate_options, .beam = 4), &best));
     std::string result(best.text.text, best.text.bytes);
-    att_translation_free(translator, &best);
+    att_translation_free(ctx, &best);
     return result;
 }
 
@@ -33,12 +33,12 @@ static void run(const char *folder, const char *text, const char *reference)
     check(att_translator_open(ctx.get(), folder, NULL, &made_translator));
     std::unique_ptr<att_translator, void (*)(att_translator *)> translator(made_translator, att_translator_free);
 
-    const std::string translation = translated(translator.get(), text);
+    const std::string translation = translated(ctx.get(), translator.get(), text);
     att_bleu_counts counts;
     att_bleu_info scores = {};
     scores.size = sizeof scores;
-    check(att_bleu_count(ctx.get(), ATT_BLEU_13A, translation.data(), translation.size(), &reference, nullptr, 1,
-                         &counts));
+    check(att_bleu_count(ctx.get(), ATT_BLEU_TOKENIZER_13A, translation.data(), translation.size(), &reference, nullptr,
+                         1, &counts));
     check(att_bleu_describe(&counts, true, &scores));
     std::printf("%s\nBLEU %.1f, chrF %.1f\n", translation.c_str(), scores.bleu, scores.chrf);
 }

@@ -46,7 +46,7 @@ struct model {
     explicit model(att_nn_params *p)
     {
         const auto c = *ATT_OPTIONS(att_nn_layer_config, .width = width, .heads = 4, .intermediate = 64,
-                                    .activation = ATT_SILU, .gated = true, .order = ATT_PRE_NORM);
+                                    .activation = ATT_ACTIVATION_SILU, .gated = true, .order = ATT_NN_ORDER_PRE_NORM);
         token = att_nn_embedding_new(p, "token", tokens, width);
         position = att_nn_embedding_new(p, "position", length, width);
         encoder = att_nn_encoder_layer_new(p, "encoder", &c);
@@ -67,7 +67,7 @@ struct model {
             att_nn_encoder_layer_apply(t, encoder, embed(b.source), ATT_OPTIONS(att_nn_layer_call, .args = &args));
         x = att_nn_decoder_layer_apply(t, decoder, embed(b.before),
                                        ATT_OPTIONS(att_nn_layer_call, .args = &args, .source = x, .cross = &args));
-        return att_nn_linear_apply(t, output, x, ATT_IDENTITY, nullptr);
+        return att_nn_linear_apply(t, output, x, ATT_ACTIVATION_IDENTITY, nullptr);
     }
 };
 

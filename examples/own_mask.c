@@ -14,8 +14,8 @@ static att_cover cover(const att_mask_block *b)
     const int64_t q = block_of(b, b->q), last_q = block_of(b, b->q + b->queries - 1);
     const int64_t k = block_of(b, b->k), last_k = block_of(b, b->k + b->keys - 1);
     if (k > last_q || last_k < q)
-        return ATT_EMPTY;
-    return q == last_q && k == q && last_k == q ? ATT_FULL : ATT_PARTIAL;
+        return ATT_COVER_EMPTY;
+    return q == last_q && k == q && last_k == q ? ATT_COVER_FULL : ATT_COVER_PARTIAL;
 }
 
 static void bits(const att_mask_block *b, uint64_t *bits)

@@ -57,7 +57,7 @@ int main(void)
                  att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = true), &t) ||
                  att_optimizer_new(ctx, NULL, &o) || att_optimizer_add(o, w, NULL) || att_optimizer_add(o, b, NULL);
     for (int step = 0; !failed && step < 500; step++) {
-        att_var *line = att_linear(t, att_constant(t, &points[0]), w, b, ATT_IDENTITY, NULL);
+        att_var *line = att_linear(t, att_constant(t, &points[0]), w, b, ATT_ACTIVATION_IDENTITY, NULL);
         att_var *const of[] = {line, att_constant(t, &points[1])};
         att_var *loss = att_apply(t, &huber_loss, &delta, sizeof delta, of, 2, ATT_DIMS(1));
         failed = att_tape_backward(t, loss, NULL) ||

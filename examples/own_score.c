@@ -50,7 +50,7 @@ static void tile_back(const att_score_tile *t) /* ds: from the gradient of score
 }
 static const att_score gaussian = {.size = sizeof(att_score),
                                    .name = "gaussian",
-                                   .flags = ATT_PRODUCT,
+                                   .flags = ATT_STAGE_PRODUCT,
                                    .param = &(const att_param_shape){.name = "w"}, /* [heads or 1] */
                                    .n_params = 1,
                                    .formula = formula,

@@ -55,7 +55,7 @@ static void print(const char *name, const att_holdout *h, const att_scorer &scor
 {
     att_ranking_options options = {};
     options.size = sizeof options;
-    options.part = ATT_HOLDOUT_TEST;
+    options.part = ATT_HOLDOUT_PART_TEST;
     att_ranking r = {};
     r.size = sizeof r;
     check(att_rank(h, &scorer, &options, &r));

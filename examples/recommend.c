@@ -10,7 +10,7 @@ enum { STEPS = 200, MAX_ITEMS = 50 };
 /* Learns from a log, whose lines are "user item item ...", and writes the model. */
 static att_status learn(att_ctx *ctx, const char *path, const char *folder)
 {
-    const att_schedule rate = {.size = sizeof rate, .kind = ATT_COSINE, .max_rate = 0.01, .steps = STEPS};
+    const att_schedule rate = {.size = sizeof rate, .kind = ATT_SCHEDULE_COSINE, .max_rate = 0.01, .steps = STEPS};
     const att_training_options common = {.size = sizeof common, .schedule = &rate};
     att_recommender_training_options options = {
         .size = sizeof options, .settings = "{\"model_type\": \"attend-sasrec\"}", .dropout = 0.2f};
@@ -51,7 +51,7 @@ int main(int n, char **argument)
         printf("%8.4f  %s\n", (double)next.scores[i], att_recommender_item(m, next.items[i]));
     if (s)
         fprintf(stderr, "%s\n", att_error(ctx));
-    att_recommendation_free(m, &next);
+    att_recommendation_free(ctx, &next);
     att_recommender_free(m);
     att_close(ctx);
     return s != ATT_OK;

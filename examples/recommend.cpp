@@ -49,7 +49,7 @@ class Recommender
         std::vector<std::pair<std::string, float>> list;
         for (int64_t i = 0; i < r.k && r.items[i] >= 0; i++)
             list.emplace_back(att_recommender_item(m_.get(), r.items[i]), r.scores[i]);
-        att_recommendation_free(m_.get(), &r);
+        att_recommendation_free(ctx_.get(), &r);
         return list;
     }
 

@@ -111,7 +111,7 @@ static void near_derivative(const att_pair *p, double ds, double *dq, double *dk
             dparam[0][d] -= ds * fabs(x);
     }
 }
-static const att_param_shape gains = {.name = "gains", .rows = ATT_HEAD_DIM}, bend = {.name = "bend"};
+static const att_param_shape gains = {.name = "gains", .rows = ATT_EXTENT_HEAD_DIM}, bend = {.name = "bend"};
 static const att_score near_score = {.size = sizeof(att_score),
                                      .name = "near",
                                      .param = &gains,
@@ -244,7 +244,7 @@ static void choose_stages(call *c)
             x->modifier = *modifiers[pick(in, COUNT(modifiers))];
         else
             x->mask = *masks[pick(in, COUNT(masks))];
-        if ((x->modifier && (x->modifier->flags & ATT_NEEDS_VALUE)) || rarely(in))
+        if ((x->modifier && (x->modifier->flags & ATT_STAGE_NEEDS_VALUE)) || rarely(in))
             x->value[0] = 0.5 + pick(in, 256);
         for (int side = 0; x->mask == att_mask_window && side < 2; side++)
             x->value[side] = pick(in, 40) - 1;
@@ -296,27 +296,27 @@ static void param(call *c, const att_param_shape *shape, bool of_mask)
 {
     const att_attention_spec *s = &c->spec;
     const int which = pick(c->in, 32), n = c->args.n_params;
-    const bool of_keys = shape->kind == ATT_PER_KEY;
+    const bool of_keys = shape->kind == ATT_PARAM_PER_KEY;
     const att_extent extents[] = {shape->rows, shape->columns};
-    const int64_t extent[] = {[ATT_ANY] = 4 + which,
-                              [ATT_HEAD_DIM] = s->head_dim,
-                              [ATT_KEY_DIM] = s->key_dim,
-                              [ATT_SCORE_DIM] = s->score_dim ? s->score_dim : s->head_dim};
+    const int64_t extent[] = {[ATT_EXTENT_ANY] = 4 + which,
+                              [ATT_EXTENT_HEAD_DIM] = s->head_dim,
+                              [ATT_EXTENT_KEY_DIM] = s->key_dim,
+                              [ATT_EXTENT_SCORE_DIM] = s->score_dim ? s->score_dim : s->head_dim};
     int64_t dim[4] = {which & 1 ? s->heads : 1, which & 2 ? s->heads : 1, which & 4 ? c->tq : 1, which & 8 ? c->tk : 1};
     int rank = 1;
     if (n == MAX_PARAMS)
         return;
-    if (shape->kind == ATT_PER_PAIR) {
+    if (shape->kind == ATT_PARAM_PER_PAIR) {
         dim[0] = which & 1 ? c->sequences : 1;
         rank = 4;
-    } else if (shape->kind != ATT_PER_HEAD && c->ragged) {
+    } else if (shape->kind != ATT_PARAM_PER_HEAD && c->ragged) {
         dim[0] = (of_keys && c->args.k_offsets ? c->args.k_offsets : c->args.q_offsets)[c->sequences];
-    } else if (shape->kind != ATT_PER_HEAD) {
+    } else if (shape->kind != ATT_PARAM_PER_HEAD) {
         dim[0] = which & 1 ? c->sequences : 1;
         dim[1] = of_keys ? c->tk : c->tq;
         rank = 2;
     }
-    for (int i = 0; i < 2 && shape->kind == ATT_PER_HEAD && extents[i]; i++)
+    for (int i = 0; i < 2 && shape->kind == ATT_PARAM_PER_HEAD && extents[i]; i++)
         dim[rank++] = extent[extents[i]];
     view(c, &c->param[n], shape->dtype, rank, dim, false, false);
     if (!of_mask && which & 16)

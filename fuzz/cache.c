@@ -273,8 +273,8 @@ static void check_last(const trial *t, const call *c)
         const int n = s->mask ? s->mask->n_params : s->modifier->n_params;
         for (int j = 0; j < n; j++, at++) {
             const att_param_kind kind = (s->mask ? s->mask->param : s->modifier->param)[j].kind;
-            if (kind == ATT_PER_PAIR || kind == ATT_PER_QUERY)
-                one_row(&param[at], kind == ATT_PER_PAIR ? 2 : 1, last);
+            if (kind == ATT_PARAM_PER_PAIR || kind == ATT_PARAM_PER_QUERY)
+                one_row(&param[at], kind == ATT_PARAM_PER_PAIR ? 2 : 1, last);
         }
     }
     att_wrap(&one.out, out, ATT_F32, ATT_DIMS(t->sequences, heads, 1, dim), NULL);
@@ -314,7 +314,7 @@ static bool has_tables(const trial *t)
         const att_stage *s = &t->spec.stage[i];
         const int n = s->mask ? s->mask->n_params : s->modifier->n_params;
         for (int j = 0; j < n; j++)
-            if ((s->mask ? s->mask->param : s->modifier->param)[j].kind != ATT_PER_HEAD)
+            if ((s->mask ? s->mask->param : s->modifier->param)[j].kind != ATT_PARAM_PER_HEAD)
                 return true;
     }
     return false;

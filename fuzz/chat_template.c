@@ -9,7 +9,7 @@ static void write_conversation(const att_chat_template *t, int n)
     static const att_chat_message messages[] = {{"user", "a", 1}, {"assistant", " b\n", 3}, {"user", "", 0}};
     att_text text;
     fuzz_check(!att_chat_render(t, messages, n, true, &text), "a conversation that every format has is refused");
-    att_chat_text_free(t, &text);
+    att_text_free(fuzz_context(), &text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

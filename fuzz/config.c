@@ -52,7 +52,7 @@ static void check_modules(void)
         fuzz_check(!m.transformer, "modules were refused, but written");
         return;
     }
-    fuzz_check(m.transformer && m.dim > 0 && m.max_tokens >= 0 && (unsigned)m.pooling <= ATT_POOL_MAX,
+    fuzz_check(m.transformer && m.dim > 0 && m.max_tokens >= 0 && (unsigned)m.pooling <= ATT_POOLING_MAX,
                "a setting is out of range");
     att_modules_free(fuzz_context(), &m);
 }

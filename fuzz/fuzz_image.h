@@ -50,7 +50,7 @@ static inline int fuzz_decode(const unsigned char *data, size_t size, const uint
         fuzz_check(!image.pixels, "refused, but with an image");
     else {
         fuzz_check_image(&image);
-        if (!att_image_resize(fuzz_context(), &image, 8, 9, ATT_FILTER_BICUBIC, &small)) {
+        if (!att_image_resize(fuzz_context(), &image, 8, 9, ATT_IMAGE_FILTER_BICUBIC, &small)) {
             fuzz_check_image(&small);
             fuzz_write_and_read(&small);
         }

@@ -10,8 +10,8 @@ static inline att_tokens fuzz_encode(const att_tokenizer *t, fuzz_section text, 
 {
     att_tokens tokens;
     const att_status s =
-        att_encode(t, (const char *)text.data, text.size,
-                   ATT_OPTIONS(att_encode_options, .max_tokens = max_tokens, .no_special = no_special), &tokens);
+        att_tokenize(t, (const char *)text.data, text.size,
+                     ATT_OPTIONS(att_tokenize_options, .max_tokens = max_tokens, .no_special = no_special), &tokens);
     fuzz_check(!s, "a text is refused");
     for (int64_t i = 0; i < tokens.count; i++)
         fuzz_check(tokens.ids[i] >= 0 && tokens.ids[i] < att_tokenizer_size(t) &&
@@ -25,7 +25,7 @@ static inline void fuzz_check_offsets(const att_tokenizer *t, fuzz_section text)
 {
     att_tokens x;
     att_text decoded;
-    if (att_encode(t, (const char *)text.data, text.size, ATT_OPTIONS(att_encode_options, .offsets = true), &x))
+    if (att_tokenize(t, (const char *)text.data, text.size, ATT_OPTIONS(att_tokenize_options, .offsets = true), &x))
         return; /* this tokenizer has none */
     for (int64_t i = 0; i < x.count; i++)
         fuzz_check(0 <= x.offsets[2 * i] && x.offsets[2 * i] <= x.offsets[2 * i + 1] &&
@@ -33,8 +33,8 @@ static inline void fuzz_check_offsets(const att_tokenizer *t, fuzz_section text)
                    "offsets outside the text");
     const att_status s = att_detokenize(t, x.ids, x.count, &decoded);
     fuzz_check(!s || s == ATT_ERR_UNSUPPORTED, "ids are not decoded");
-    att_text_free(t, &decoded);
-    att_tokens_free(t, &x);
+    att_text_free(fuzz_context(), &decoded);
+    att_tokens_free(fuzz_context(), &x);
 }
 
 /* Tokens of the text are cut to a limit, on one side, and are otherwise those without one; special ones stay around
@@ -51,7 +51,7 @@ static inline void fuzz_check_text(const att_tokenizer *t, fuzz_section text)
             att_tokens cut = fuzz_encode(t, text, special + room, false);
             fuzz_check(cut.count == special + n, "not cut to the limit");
             fuzz_check(cut.truncated == (bare.count > room), "truncated is wrong");
-            att_tokens_free(t, &cut);
+            att_tokens_free(fuzz_context(), &cut);
         }
         if (room > 0) {
             att_tokens cut = fuzz_encode(t, text, room, true);
@@ -59,11 +59,11 @@ static inline void fuzz_check_text(const att_tokenizer *t, fuzz_section text)
             fuzz_check(cut.count == n &&
                            (!memcmp(cut.ids, bare.ids, bytes) || !memcmp(cut.ids, bare.ids + bare.count - n, bytes)),
                        "cut tokens are others");
-            att_tokens_free(t, &cut);
+            att_tokens_free(fuzz_context(), &cut);
         }
     }
-    att_tokens_free(t, &bare);
-    att_tokens_free(t, &all);
+    att_tokens_free(fuzz_context(), &bare);
+    att_tokens_free(fuzz_context(), &all);
 }
 
 #endif

@@ -27,8 +27,8 @@ static void read_tokenizer(att_gguf *g)
         fuzz_check(!t, "refused, but with a tokenizer");
         return;
     }
-    if (!att_encode(t, text, sizeof text - 1, NULL, &tokens))
-        att_tokens_free(t, &tokens);
+    if (!att_tokenize(t, text, sizeof text - 1, NULL, &tokens))
+        att_tokens_free(fuzz_context(), &tokens);
     att_tokenizer_free(t);
 }
 

@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
         return 0;
     fuzz_write("train-labels-idx1-ubyte", (fuzz_section){data + 1, data[0]});
     fuzz_write("train-images-idx3-ubyte", (fuzz_section){data + 1 + data[0], size - 1 - data[0]});
-    if (!att_image_set_open(fuzz_context(), fuzz_folder(), ATT_SPLIT_TRAIN, NULL, 0, &s))
+    if (!att_image_set_open(fuzz_context(), fuzz_folder(), ATT_IMAGE_SPLIT_TRAIN, NULL, 0, &s))
         read_images(s);
     else
         fuzz_check(!s, "refused, but with a set");

@@ -23,7 +23,7 @@ static void check_history(const att_interactions *log, int64_t user, int64_t ite
 static void check_ranks(const att_holdout *h, const att_scorer *scorer, int candidates)
 {
     att_ranking r = {.size = sizeof r};
-    att_ranking_options o = {.size = sizeof o, .part = ATT_HOLDOUT_TEST, .k = 3, .exclude_seen = candidates % 2};
+    att_ranking_options o = {.size = sizeof o, .part = ATT_HOLDOUT_PART_TEST, .k = 3, .exclude_seen = candidates % 2};
     o.candidates = (att_candidates)candidates;
     o.negatives = o.draws = candidates ? 2 : 0;
     if (!att_rank(h, scorer, &o, &r)) /* otherwise there are too few items, or no case */

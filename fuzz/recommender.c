@@ -32,7 +32,7 @@ static void check_list(const att_recommender *m, att_status e, att_recommendatio
         fuzz_check(r->items[i] >= -1 && r->items[i] < items, "an item that does not exist");
     for (int64_t i = 1; !e && i < r->k; i++)
         fuzz_check(r->scores[i - 1] >= r->scores[i], "scores that are not sorted");
-    att_recommendation_free(m, r);
+    att_recommendation_free(fuzz_context(), r);
 }
 
 static void check_model(const att_recommender *m)

@@ -70,14 +70,14 @@ static void check_back(const att_tokenizer *t, fuzz_section text)
     att_text back;
     fuzz_check(!att_detokenize(t, tokens.ids, tokens.count, &back), "ids are refused");
     fuzz_check(back.text[back.bytes] == 0, "a text does not end");
-    att_text_free(t, &back);
-    att_tokens_free(t, &tokens);
+    att_text_free(fuzz_context(), &back);
+    att_tokens_free(fuzz_context(), &tokens);
     int32_t ids[256];
     int64_t n = 0;
     for (; (size_t)n < text.size && n < 256; n++)
         ids[n] = (int32_t)(text.data[n] % att_tokenizer_size(t));
     fuzz_check(!att_detokenize(t, ids, n, &back), "ids are refused");
-    att_text_free(t, &back);
+    att_text_free(fuzz_context(), &back);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)

@@ -49,9 +49,9 @@ static const att_tokenizer *small_tokenizer(void)
 static bool reads(const att_tokenizer *t, fuzz_section text)
 {
     att_tokens tokens;
-    const att_status s = att_encode(t, (const char *)text.data, text.size, NULL, &tokens);
+    const att_status s = att_tokenize(t, (const char *)text.data, text.size, NULL, &tokens);
     fuzz_check(!s || s == ATT_ERR_UNSUPPORTED || s == ATT_ERR_FORMAT, "a text is refused in another way");
-    att_tokens_free(t, &tokens);
+    att_tokens_free(fuzz_context(), &tokens);
     return !s;
 }
 

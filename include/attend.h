@@ -145,7 +145,7 @@ typedef void (*att_note_fn)(void *user, const char *text);
 typedef struct att_config {
     size_t size;                  /* sizeof(att_config); ATT_OPTIONS fills it */
     int n_threads;                /* 0: what the process may use (affinity, cgroup quota) */
-    const char *isa;              /* or NULL: $ATT_ISA, else the best here; "scalar" "avx2" "avx512"
+    const char *isa;              /* or NULL: $ATTEND_ISA, else the best here; "scalar" "avx2" "avx512"
                                    * "avx512bf16" "amx" "neon" */
     att_allocator allocator;      /* all zero: the C library's */
     att_parallel_fn parallel_for; /* or NULL: the context's own pool of n_threads */

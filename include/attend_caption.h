@@ -119,7 +119,7 @@ typedef struct att_caption_options {
  * After an error no element of out needs to be freed. */
 ATT_API att_status att_caption(const att_caption_model *m, int64_t n, const att_image *images,
                                const att_caption_options *options, att_image_caption *out);
-ATT_API void att_image_caption_free(const att_caption_model *m, att_image_caption *c);
+ATT_API void att_image_caption_free(att_ctx *ctx, att_image_caption *c);
 
 /* The log probability of each caption, given each image: images [n], captions [n_captions] -> out [n, n_captions], the
  * sum over words and the end. Captions may be as typed. Of words that the model does not know it cannot tell the
@@ -144,7 +144,7 @@ typedef struct att_caption_attention {
  * of range. */
 ATT_API att_status att_caption_attend(const att_caption_model *m, const att_image *image, const int32_t *ids, int64_t n,
                                       att_caption_attention *out);
-ATT_API void att_caption_attention_free(const att_caption_model *m, att_caption_attention *a);
+ATT_API void att_caption_attention_free(att_ctx *ctx, att_caption_attention *a);
 
 /* ---- 3 Training --------------------------------------------------------- */
 

@@ -35,19 +35,19 @@ typedef struct att_head {
 
 /* The shape of a parameter's tensor. */
 typedef enum att_param_kind {
-    ATT_PER_HEAD = 0, /* [heads or 1], [heads or 1, rows] or [heads or 1, rows, columns], one head of it dense */
-    ATT_PER_PAIR,     /* each dimension 1 or that of [B, heads, Tq, Tk], where ragged: of the longest lengths */
-    ATT_PER_QUERY,    /* batched [B or 1, Tq], ragged [tokens] */
-    ATT_PER_KEY       /* batched [B or 1, Tk], ragged [tokens] */
+    ATT_PARAM_PER_HEAD = 0, /* [heads or 1], [heads or 1, rows] or [heads or 1, rows, columns], one head of it dense */
+    ATT_PARAM_PER_PAIR,     /* each dimension 1 or that of [B, heads, Tq, Tk], where ragged: of the longest lengths */
+    ATT_PARAM_PER_QUERY,    /* batched [B or 1, Tq], ragged [tokens] */
+    ATT_PARAM_PER_KEY       /* batched [B or 1, Tk], ragged [tokens] */
 } att_param_kind;
 
 /* A dimension of a parameter after that of the heads. */
 typedef enum att_extent {
-    ATT_NONE = 0,
-    ATT_ANY,
-    ATT_HEAD_DIM,
-    ATT_KEY_DIM,
-    ATT_SCORE_DIM /* spec.score_dim, or head_dim where that is 0 */
+    ATT_EXTENT_NONE = 0,
+    ATT_EXTENT_ANY,
+    ATT_EXTENT_HEAD_DIM,
+    ATT_EXTENT_KEY_DIM,
+    ATT_EXTENT_SCORE_DIM /* spec.score_dim, or head_dim where that is 0 */
 } att_extent;
 
 /* What a stage declares of a parameter. Those of scores are f32 and per head, those of modifiers f32 and per head or
@@ -56,10 +56,10 @@ typedef struct att_param_shape {
     const char *name;
     att_param_kind kind;
     att_dtype dtype;          /* ATT_F32, or a mask's ATT_I32 or ATT_BOOL */
-    att_extent rows, columns; /* of ATT_PER_HEAD */
+    att_extent rows, columns; /* of ATT_PARAM_PER_HEAD */
     bool optional;            /* may be left zero: data is NULL */
-    bool as_queries; /* ATT_PER_KEY only: if not given, the parameter before it, which is ATT_PER_QUERY, is used for
-                        keys too; the call must then have the same tokens as queries and as keys */
+    bool as_queries; /* ATT_PARAM_PER_KEY only: if not given, the parameter before it, which is ATT_PARAM_PER_QUERY, is
+                        used for keys too; the call must then have the same tokens as queries and as keys */
 } att_param_shape;
 
 /* One head's view of a parameter. */
@@ -119,8 +119,8 @@ typedef struct att_score_tile {
     const float *key; /* [keys, key_dim], rows key_stride apart */
     int64_t key_dim, key_stride;
     const att_param_view *param; /* [n_params] of the score */
-    float *s;                    /* [keys][columns]: scores, rows `stride` apart; with ATT_PRODUCT first q . k */
-    float *ds;                   /* backward: their gradient, laid as s; with ATT_PRODUCT then that of q . k */
+    float *s;                    /* [keys][columns]: scores, rows `stride` apart; with ATT_STAGE_PRODUCT first q . k */
+    float *ds;                   /* backward: their gradient, laid as s; with ATT_STAGE_PRODUCT then that of q . k */
     int64_t stride;              /* of s and ds */
     float *dquery;               /* backward, added to: [dim][columns] */
     float *dkey;                 /* backward, added to: [keys, key_dim], rows dkey_stride apart */
@@ -132,7 +132,7 @@ typedef struct att_score_tile {
     float *dkey_term;        /* backward, added to: [keys] */
 } att_score_tile;
 
-/* A row of queries or of keys, as `term` of a score with ATT_PRODUCT sees it. */
+/* A row of queries or of keys, as `term` of a score with ATT_STAGE_PRODUCT sees it. */
 typedef struct att_score_row {
     size_t size;
     const void *user; /* that of the score */
@@ -172,17 +172,17 @@ typedef struct att_modifier_tile {
 
 /* Flags of scores, modifiers and masks. */
 enum {
-    ATT_NEEDS_ALIGN = 1,  /* uses positions, so spec.align must be given */
-    ATT_BILINEAR = 2,     /* a score with s(c q, k) = c s(q, k): the scale is folded into the queries */
-    ATT_ADDITIVE = 4,     /* a modifier with s + c, c free of s: its derivative is 1 */
-    ATT_SINK = 8,         /* a modifier that changes no score: its parameter [heads or 1] joins each row's softmax */
-    ATT_HAS_VALUE = 16,   /* uses att_stage.value, which of other modifiers and masks must be 0 */
-    ATT_NEEDS_VALUE = 32, /* the same, and value[0] may not be 0 */
-    ATT_PRODUCT = 64      /* a score made of q . k, by the library's matrix product, and of a term of each row */
+    ATT_STAGE_NEEDS_ALIGN = 1, /* uses positions, so spec.align must be given */
+    ATT_STAGE_BILINEAR = 2,    /* a score with s(c q, k) = c s(q, k): the scale is folded into the queries */
+    ATT_STAGE_ADDITIVE = 4,    /* a modifier with s + c, c free of s: its derivative is 1 */
+    ATT_STAGE_SINK = 8, /* a modifier that changes no score: its parameter [heads or 1] joins each row's softmax */
+    ATT_STAGE_HAS_VALUE = 16,   /* uses att_stage.value, which of other modifiers and masks must be 0 */
+    ATT_STAGE_NEEDS_VALUE = 32, /* the same, and value[0] may not be 0 */
+    ATT_STAGE_PRODUCT = 64      /* a score made of q . k, by the library's matrix product, and of a term of each row */
 };
 
-/* With ATT_PRODUCT, a function of q . k, and perhaps of a term a of the query and the same term b of the key, runs
- * on the library's matrix product, forward and backward; key_dim is head_dim:
+/* With ATT_STAGE_PRODUCT, a function of q . k, and perhaps of a term a of the query and the same term b of the key,
+ * runs on the library's matrix product, forward and backward; key_dim is head_dim:
  *
  *     Gaussian     -|q - k|^2 / 2     q . k - a - b    term |x|^2 / 2
  *     cosine       q . k / |q| |k|    q . k a b        term 1 / |x|
@@ -210,7 +210,7 @@ struct att_score {
     /* From ds, adds to dquery, dkey and param[].grad; nothing where ds is 0, whatever the key is (it may be NaN).
      * NULL: the derivative for each pair. */
     void (*tile_back)(const att_score_tile *t);
-    /* ATT_PRODUCT: the term of a row, a function of a query or of a key alone. NULL: none. */
+    /* ATT_STAGE_PRODUCT: the term of a row, a function of a query or of a key alone. NULL: none. */
     float (*term)(const att_score_row *r);
     /* Adds dterm times its derivative to dx [dim]; needed where there is a derivative. */
     void (*term_back)(const att_score_row *r, float dterm, float *dx);
@@ -236,7 +236,7 @@ struct att_modifier {
     void (*tile_back)(const att_modifier_tile *t);
 };
 
-typedef enum att_cover { ATT_EMPTY, ATT_PARTIAL, ATT_FULL } att_cover;
+typedef enum att_cover { ATT_COVER_EMPTY, ATT_COVER_PARTIAL, ATT_COVER_FULL } att_cover;
 
 /* Queries [q, q + queries) by keys [k, k + keys) of one head. */
 typedef struct att_mask_block {
@@ -273,7 +273,7 @@ struct att_mask {
 
 /* Holds the functions of a spec's stages against their formulas: versions for tiles, on tiles of odd sizes and with
  * every instruction set of this machine, derivatives against differences, a mask's span, cover and bits against keep;
- * and whether gradients are added to what was there, and whether stages that use positions have ATT_NEEDS_ALIGN.
+ * and whether gradients are added to what was there, and whether stages that use positions have ATT_STAGE_NEEDS_ALIGN.
  * Where two disagree it is ATT_ERR_ARGUMENT, and the sentence states which, where, and both values. Seconds at most. */
 ATT_API att_status att_verify(att_ctx *ctx, const att_attention_spec *spec);
 

@@ -155,14 +155,13 @@ typedef struct att_generated { /* att_generated_free frees the arrays */
  * error, but not after ATT_ERR_CANCELLED: it then has what was generated, to be freed. */
 ATT_API att_status att_generate(const att_text_generator *g, int64_t n, const int32_t *ids, const int64_t *offsets,
                                 const att_generate_options *options, att_generated *out);
-ATT_API void att_generated_free(const att_text_generator *g, att_generated *generated);
+ATT_API void att_generated_free(att_ctx *ctx, att_generated *generated);
 
 /* Attention weights of one layer and head for a text [bytes], which is encoded as a prompt is: row = the token that
  * attends, column = the token attended to, 0 after it. Errors: no such layer or head; no token, or more than the model
  * has positions; memory. */
 ATT_API att_status att_language_attention(const att_text_generator *g, const char *text, size_t bytes, int64_t layer,
                                           int64_t head, att_attention_map *out);
-ATT_API void att_language_attention_free(const att_text_generator *g, att_attention_map *map);
 
 /* ---- 3 Chat ------------------------------------------------------------- */
 
@@ -194,11 +193,10 @@ typedef struct att_chat_message {
  * alternate, or a system message, where the format has no such. */
 ATT_API att_status att_chat_render(const att_chat_template *t, const att_chat_message *messages, int64_t n, bool reply,
                                    att_text *out);
-ATT_API void att_chat_text_free(const att_chat_template *t, att_text *text);
 /* The ids of that text, as `transformers` has them; but in the text of a message no special token is found:
  * "<|im_end|>" in it is text like any other. Special tokens that the tokenizer adds to a text are not added. */
-ATT_API att_status att_chat_encode(const att_chat_template *t, const att_tokenizer *tokenizer,
-                                   const att_chat_message *messages, int64_t n, bool reply, att_tokens *out);
+ATT_API att_status att_chat_tokenize(const att_chat_template *t, const att_tokenizer *tokenizer,
+                                     const att_chat_message *messages, int64_t n, bool reply, att_tokens *out);
 
 /* ---- 4 Evaluation ------------------------------------------------------- */
 

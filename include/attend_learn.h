@@ -11,14 +11,14 @@
  * returns NULL; att_var_value returns the first error. So a layer needs no check after each line. Arguments that may be
  * NULL are marked as in attend.h; any other NULL is an error of the tape.
  *
- *     att_var *h = att_linear(t, x, w1, b1, ATT_GELU_ERF, NULL);
- *     att_var *y = att_linear(t, h, w2, b2, ATT_IDENTITY, x);       // + residual x
+ *     att_var *h = att_linear(t, x, w1, b1, ATT_ACTIVATION_GELU_ERF, NULL);
+ *     att_var *y = att_linear(t, h, w2, b2, ATT_ACTIVATION_IDENTITY, x);       // + residual x
  *
  * A variable lives until its scope ends. Matrices are [rows, features], f32, dense.
  *
  * On a tape with `record` set, the same lines have gradients:
  *
- *     att_var *y = att_linear(t, att_input(t, &x), w, b, ATT_TANH, NULL);
+ *     att_var *y = att_linear(t, att_input(t, &x), w, b, ATT_ACTIVATION_TANH, NULL);
  *     att_tape_backward(t, y, &dy);                                 // dy: dLoss/dy, in y's shape
  *     const float *dw = att_param_grad(w)->data;                    // [out, in], as w
  *
@@ -161,17 +161,17 @@ ATT_API att_var *att_recompute(att_tape *t, att_recompute_fn apply, const void *
 /* ---- 4 Operations ------------------------------------------------------- */
 
 typedef enum att_activation {
-    ATT_IDENTITY = 0,
-    ATT_RELU,
-    ATT_GELU_ERF,  /* x Phi(x)                                            (Hendrycks, Gimpel 2016) */
-    ATT_GELU_TANH, /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))       (the same, approximated) */
-    ATT_TANH,
-    ATT_SILU,      /* x / (1 + e^-x), Swish          (Elfwing et al. 2017, Ramachandran et al. 2017) */
-    ATT_SIGMOID,   /* 1 / (1 + e^-x) */
-    ATT_QUICK_GELU /* x / (1 + e^(-1.702 x)), of CLIP                       (Hendrycks, Gimpel 2016) */
+    ATT_ACTIVATION_IDENTITY = 0,
+    ATT_ACTIVATION_RELU,
+    ATT_ACTIVATION_GELU_ERF,  /* x Phi(x)                                            (Hendrycks, Gimpel 2016) */
+    ATT_ACTIVATION_GELU_TANH, /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))       (the same, approximated) */
+    ATT_ACTIVATION_TANH,
+    ATT_ACTIVATION_SILU,      /* x / (1 + e^-x), Swish          (Elfwing et al. 2017, Ramachandran et al. 2017) */
+    ATT_ACTIVATION_SIGMOID,   /* 1 / (1 + e^-x) */
+    ATT_ACTIVATION_QUICK_GELU /* x / (1 + e^(-1.702 x)), of CLIP                       (Hendrycks, Gimpel 2016) */
 } att_activation;
 
-typedef enum att_pooling { ATT_POOL_MEAN = 0, ATT_POOL_CLS, ATT_POOL_MAX } att_pooling;
+typedef enum att_pooling { ATT_POOLING_MEAN = 0, ATT_POOLING_CLS, ATT_POOLING_MAX } att_pooling;
 
 /* activation(x weight^T + bias) + residual: x [rows, in], weight [out, in], bias [out] or NULL, residual [rows, out] or
  * NULL -> [rows, out]. The bits of a row depend on that row alone. With quantized weights, x is rounded, too, to int8
@@ -435,7 +435,7 @@ typedef struct att_pool_options {
     int64_t stride[2];  /* 0: as kernel */
     int64_t padding[2]; /* excluded from the mean */
 } att_pool_options;
-/* Max or mean pooling (ATT_POOL_MAX, ATT_POOL_MEAN) of each channel; shapes as in att_conv2d. */
+/* Max or mean pooling (ATT_POOLING_MAX, ATT_POOLING_MEAN) of each channel; shapes as in att_conv2d. */
 ATT_API att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att_pool_options *options);
 
 /* ---- 5 Optimizers ------------------------------------------------------- */
@@ -458,16 +458,16 @@ ATT_API att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att
 typedef struct att_optimizer att_optimizer;
 
 typedef enum att_optimizer_method {
-    ATT_ADAMW = 0, /* Adam with decoupled decay: x -= rate weight_decay x   (Loshchilov, Hutter 2019) */
-    ATT_ADAM,      /* weight_decay x is added to the gradient               (Kingma, Ba 2015) */
-    ATT_SGD        /* likewise; m = momentum m + gradient, x -= rate m      (PyTorch's SGD) */
+    ATT_OPTIMIZER_ADAMW = 0, /* Adam with decoupled decay: x -= rate weight_decay x   (Loshchilov, Hutter 2019) */
+    ATT_OPTIMIZER_ADAM,      /* weight_decay x is added to the gradient               (Kingma, Ba 2015) */
+    ATT_OPTIMIZER_SGD        /* likewise; m = momentum m + gradient, x -= rate m      (PyTorch's SGD) */
 } att_optimizer_method;
 
 typedef struct att_optimizer_config {
     size_t size;
     att_optimizer_method method;
     double beta1, beta2, eps; /* Adam, AdamW; 0: 0.9, 0.999, 1e-8. Vaswani et al. 2017: 0.9, 0.98, 1e-9 */
-    double momentum;          /* of ATT_SGD */
+    double momentum;          /* of ATT_OPTIMIZER_SGD */
     double weight_decay;      /* 0: none */
 } att_optimizer_config;
 
@@ -509,11 +509,12 @@ ATT_API att_tensor *att_optimizer_moment(att_optimizer *o, int64_t param, int k)
 
 /* Learning rate schedules: the rate rises linearly from 0 to `max_rate` in `warmup` steps, and then */
 typedef enum att_schedule_kind {
-    ATT_CONSTANT = 0, /* stays */
-    ATT_INVERSE_SQRT, /* is max_rate sqrt(warmup / step); with max_rate = 1 / sqrt(d_model warmup): Vaswani et al. 2017,
-                       * eq. 3 */
-    ATT_COSINE,       /* falls by half a cosine to `min_rate` at `steps`, and stays there (Loshchilov, Hutter 2017) */
-    ATT_LINEAR        /* falls linearly to `min_rate` at `steps`, and stays there */
+    ATT_SCHEDULE_CONSTANT = 0, /* stays */
+    ATT_SCHEDULE_INVERSE_SQRT, /* is max_rate sqrt(warmup / step); with max_rate = 1 / sqrt(d_model warmup): Vaswani et
+                                * al. 2017, eq. 3 */
+    ATT_SCHEDULE_COSINE, /* falls by half a cosine to `min_rate` at `steps`, and stays there (Loshchilov, Hutter 2017)
+                          */
+    ATT_SCHEDULE_LINEAR  /* falls linearly to `min_rate` at `steps`, and stays there */
 } att_schedule_kind;
 
 typedef struct att_schedule {
@@ -521,8 +522,8 @@ typedef struct att_schedule {
     att_schedule_kind kind;
     double max_rate;
     int64_t warmup;  /* steps; 0: none */
-    int64_t steps;   /* ATT_COSINE, ATT_LINEAR: all steps, warmup included */
-    double min_rate; /* ATT_COSINE, ATT_LINEAR */
+    int64_t steps;   /* ATT_SCHEDULE_COSINE, ATT_SCHEDULE_LINEAR: all steps, warmup included */
+    double min_rate; /* ATT_SCHEDULE_COSINE, ATT_SCHEDULE_LINEAR */
 } att_schedule;
 /* The rate of a step; the first step is 1. */
 ATT_API att_status att_schedule_rate(const att_schedule *schedule, int64_t step, double *rate);

@@ -29,9 +29,9 @@ ATT_API att_status att_share_interval(int64_t successes, int64_t n, att_interval
  * exponential smoothing, chrF2 of characters without spaces, case-sensitive. */
 
 typedef enum att_bleu_tokenizer {
-    ATT_BLEU_13A = 0,  /* mteval-v13a: splits off punctuation, decodes entities such as "&quot;" */
-    ATT_BLEU_CHAR = 1, /* each character except white space: for languages without spaces between words */
-    ATT_BLEU_NONE = 2  /* split at white space */
+    ATT_BLEU_TOKENIZER_13A = 0,  /* mteval-v13a: splits off punctuation, decodes entities such as "&quot;" */
+    ATT_BLEU_TOKENIZER_CHAR = 1, /* each character except white space: for languages without spaces between words */
+    ATT_BLEU_TOKENIZER_NONE = 2  /* split at white space */
 } att_bleu_tokenizer;
 
 enum { ATT_BLEU_ORDER = 4, ATT_CHRF_ORDER = 6 };

@@ -82,13 +82,13 @@ ATT_API att_status att_safetensors_write_params(att_ctx *ctx, const char *path, 
  * others are converted once, when the model is opened. Quantized ones are multiplied as they are, in whole numbers, and
  * the rows that they are multiplied with are quantized, too, to 8 bits in blocks of 32: see att_linear. A matrix whose
  * rows are not in whole blocks stays as stored. Errors: none has such rows; a number that the type does not have. */
-typedef enum att_weights {
-    ATT_WEIGHTS_STORED = 0, /* as in the file */
-    ATT_WEIGHTS_F32,
-    ATT_WEIGHTS_F16,
-    ATT_WEIGHTS_BF16,
-    ATT_WEIGHTS_INT8, /* ATT_Q8_0 */
-    ATT_WEIGHTS_INT4  /* ATT_Q4_0 */
+typedef enum att_weight_type {
+    ATT_WEIGHT_TYPE_STORED = 0, /* as in the file */
+    ATT_WEIGHT_TYPE_F32,
+    ATT_WEIGHT_TYPE_F16,
+    ATT_WEIGHT_TYPE_BF16,
+    ATT_WEIGHT_TYPE_INT8, /* ATT_Q8_0 */
+    ATT_WEIGHT_TYPE_INT4  /* ATT_Q4_0 */
 } att_weight_type;
 
 /* How a model is opened for inference: att_NAME_open. NULL: defaults */
@@ -112,6 +112,7 @@ typedef struct att_attention_map {
     att_tokens tokens;
     float *weights; /* [count, count]: row = query, column = key */
 } att_attention_map;
+ATT_API void att_attention_map_free(att_ctx *ctx, att_attention_map *map);
 
 /* ---- 3 Models by name --------------------------------------------------- */
 

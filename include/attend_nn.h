@@ -112,8 +112,8 @@ ATT_API att_var *att_nn_linear_apply(att_tape *t, const att_nn_linear *l, att_va
                                      att_var *residual);
 
 typedef enum att_nn_norm_kind {
-    ATT_LAYER_NORM = 0, /* (x - mean) / sqrt(variance + eps) weight + bias (Ba et al. 2016) */
-    ATT_RMS_NORM        /* x / sqrt(mean(x^2) + eps) weight (Zhang, Sennrich 2019) */
+    ATT_NN_NORM_LAYER = 0, /* (x - mean) / sqrt(variance + eps) weight + bias (Ba et al. 2016) */
+    ATT_NN_NORM_RMS        /* x / sqrt(mean(x^2) + eps) weight (Zhang, Sennrich 2019) */
 } att_nn_norm_kind;
 typedef struct att_nn_norm {
     att_nn_norm_kind kind;
@@ -139,9 +139,9 @@ ATT_API att_var *att_nn_embedding_apply(att_tape *t, const att_nn_embedding *l, 
 
 /* Normalization of queries and keys before the score. */
 typedef enum att_nn_qk_norm {
-    ATT_QK_NORM_NONE = 0,
-    ATT_QK_NORM_HEAD, /* each head's row, weights [head_dim] (Qwen3, Gemma 3, ViT-22B) */
-    ATT_QK_NORM_ROW   /* the whole row, weights [heads * head_dim] (OLMo 2) */
+    ATT_NN_QK_NORM_NONE = 0,
+    ATT_NN_QK_NORM_HEAD, /* each head's row, weights [head_dim] (Qwen3, Gemma 3, ViT-22B) */
+    ATT_NN_QK_NORM_ROW   /* the whole row, weights [heads * head_dim] (OLMo 2) */
 } att_nn_qk_norm;
 
 typedef struct att_nn_attention_config {
@@ -217,18 +217,18 @@ ATT_API att_status att_nn_attention_cache_source(att_tape *t, const att_nn_atten
 /* ---- 5 Layers of a Transformer ------------------------------------------ */
 
 typedef enum att_nn_order {
-    ATT_POST_NORM = 0, /* x = LayerNorm(x + Sublayer(x)) (Vaswani et al. 2017) */
-    ATT_PRE_NORM,      /* x = x + Sublayer(LayerNorm(x)) (Xiong et al. 2020) */
-    ATT_QUERY_NORM,    /* q = LayerNorm(x), x = q + Attention(q, x, x), then x = LayerNorm(x), x = x + FeedForward(x)
-                          (SASRec: Kang, McAuley 2018) */
-    ATT_RESULT_NORM,   /* x = x + LayerNorm(Sublayer(x)) (OLMo 2: Team OLMo 2024) */
-    ATT_SANDWICH_NORM  /* x = x + LayerNorm(Sublayer(LayerNorm(x))) (CogView: Ding et al. 2021) */
+    ATT_NN_ORDER_POST_NORM = 0, /* x = LayerNorm(x + Sublayer(x)) (Vaswani et al. 2017) */
+    ATT_NN_ORDER_PRE_NORM,      /* x = x + Sublayer(LayerNorm(x)) (Xiong et al. 2020) */
+    ATT_NN_ORDER_QUERY_NORM,    /* q = LayerNorm(x), x = q + Attention(q, x, x), then x = LayerNorm(x), x = x +
+                          FeedForward(x)    (SASRec: Kang, McAuley 2018) */
+    ATT_NN_ORDER_RESULT_NORM,   /* x = x + LayerNorm(Sublayer(x)) (OLMo 2: Team OLMo 2024) */
+    ATT_NN_ORDER_SANDWICH_NORM  /* x = x + LayerNorm(Sublayer(LayerNorm(x))) (CogView: Ding et al. 2021) */
 } att_nn_order;
 
 typedef struct att_nn_layer_config {
     size_t size;
     int64_t width, heads, intermediate; /* features of x, of the feed-forward network between its two matrices */
-    att_activation activation;          /* of the feed-forward network; 0: ATT_RELU */
+    att_activation activation;          /* of the feed-forward network; 0: ATT_ACTIVATION_RELU */
     bool gated;                         /* f(x W_gate) * (x W_inner): GeGLU, SwiGLU (Shazeer 2020) */
     bool no_bias;                       /* of all linear layers */
     bool causal;                        /* of self-attention; that of a decoder layer always is */
@@ -273,7 +273,7 @@ typedef struct att_nn_layer_call {
 typedef struct att_nn_encoder_layer {
     const att_nn_attention *attention;
     const att_nn_feed_forward *feed_forward;
-    const att_nn_norm *attention_norm, *feed_forward_norm; /* NULL: ATT_RESULT_NORM */
+    const att_nn_norm *attention_norm, *feed_forward_norm; /* NULL: ATT_NN_ORDER_RESULT_NORM */
     att_param *attention_scale, *feed_forward_scale;       /* [width], layer scale; or NULL */
     att_nn_order order;
     const att_nn_norm *attention_result_norm, *feed_forward_result_norm; /* by the order; or NULL */

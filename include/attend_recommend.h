@@ -139,7 +139,7 @@ typedef enum att_holdout_kind {
     ATT_HOLDOUT_NONE  /* all actions are for training */
 } att_holdout_kind;
 
-typedef enum att_holdout_part { ATT_HOLDOUT_VALID = 0, ATT_HOLDOUT_TEST } att_holdout_part;
+typedef enum att_holdout_part { ATT_HOLDOUT_PART_VALID = 0, ATT_HOLDOUT_PART_TEST } att_holdout_part;
 
 typedef struct att_holdout_options {
     size_t size;
@@ -272,9 +272,10 @@ ATT_API att_scorer att_baseline_scorer(const att_baseline *b);
 typedef struct att_recommender att_recommender;
 
 typedef enum att_recommender_block {
-    ATT_BLOCK_PRE_NORM = 0,
-    ATT_BLOCK_POST_NORM,
-    ATT_BLOCK_SASREC /* the code of Kang, McAuley: Q = LN(x), K = V = x, residuals to LN(x), no output projection */
+    ATT_RECOMMENDER_BLOCK_PRE_NORM = 0,
+    ATT_RECOMMENDER_BLOCK_POST_NORM,
+    ATT_RECOMMENDER_BLOCK_SASREC /* the code of Kang, McAuley: Q = LN(x), K = V = x, residuals to LN(x), no output
+                                    projection */
 } att_recommender_block;
 
 typedef struct att_recommender_info {
@@ -368,7 +369,7 @@ typedef struct att_recommendation { /* att_recommendation_free frees the arrays 
  * without items where the model has no counts; memory. */
 ATT_API att_status att_recommend(const att_recommender *m, int64_t n, const int32_t *items, const int64_t *offsets,
                                  const att_recommend_options *options, att_recommendation *out);
-ATT_API void att_recommendation_free(const att_recommender *m, att_recommendation *r);
+ATT_API void att_recommendation_free(att_ctx *ctx, att_recommendation *r);
 /* The k items nearest to an item by the cosine of their vectors, without itself, scores being cosines: out has n = 1.
  * options or NULL: defaults; exclude_seen has no meaning. Errors: the item has no vector; as above. */
 ATT_API att_status att_recommender_similar(const att_recommender *m, int64_t item, const att_recommend_options *options,

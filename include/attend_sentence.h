@@ -92,27 +92,26 @@ ATT_API att_status att_sentence_write(const att_sentence *m, const char *folder,
 /* Attention weights of one layer and head for one sentence. */
 ATT_API att_status att_sentence_attention(const att_sentence *m, const char *text, size_t bytes, int64_t layer,
                                           int64_t head, att_attention_map *out);
-ATT_API void att_attention_map_free(const att_sentence *m, att_attention_map *map);
 
 /* ---- 3 Training --------------------------------------------------------- */
 
 /* The loss of an example, a row of texts with embeddings u, v, ...; each equals sentence-transformers'. */
 typedef enum att_sentence_loss {
     /* (cos(u, v) - score)^2 of pairs with scores: CosineSimilarityLoss (Reimers, Gurevych 2019, 3.1) */
-    ATT_LOSS_COSINE_SIMILARITY = 0,
+    ATT_SENTENCE_LOSS_COSINE_SIMILARITY = 0,
     /* Cross entropy of softmax(scale cos(u_i, v_j)) over all texts j of the batch in the other columns, where i is
      * the right one: MultipleNegativesRankingLoss (Henderson et al. 2017, 4.4; InfoNCE). From pairs alone, or with
      * hard negatives as third and further texts. No text occurs twice in a batch (BatchSamplers.NO_DUPLICATES). */
-    ATT_LOSS_MULTIPLE_NEGATIVES_RANKING,
+    ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING,
     /* max(0, d(u, v) - d(u, w) + margin) of an anchor, a positive and a negative: TripletLoss */
-    ATT_LOSS_TRIPLET,
+    ATT_SENTENCE_LOSS_TRIPLET,
     /* Cross entropy of softmax(W (u, v, |u - v|) + b) of labeled pairs: SoftmaxLoss. The classifier W, b learns, too;
      * checkpoints have it, the model has not. */
-    ATT_LOSS_SOFTMAX
+    ATT_SENTENCE_LOSS_SOFTMAX
 } att_sentence_loss;
 typedef enum att_sentence_distance {
-    ATT_DISTANCE_EUCLIDEAN = 0,
-    ATT_DISTANCE_COSINE /* 1 - cos */
+    ATT_SENTENCE_DISTANCE_EUCLIDEAN = 0,
+    ATT_SENTENCE_DISTANCE_COSINE /* 1 - cos */
 } att_sentence_distance;
 
 /* Training of a sentence embedding model from pairs, triplets or longer rows of texts: minimizes the mean loss with

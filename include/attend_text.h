@@ -33,7 +33,7 @@ ATT_API int64_t att_tokenizer_size(const att_tokenizer *t);                  /* 
 ATT_API const char *att_tokenizer_token(const att_tokenizer *t, int32_t id); /* "##ing", UTF-8, up to its first zero
                                                                               * byte; NULL if out of range */
 
-typedef struct att_encode_options {
+typedef struct att_tokenize_options {
     size_t size;
     int64_t max_tokens; /* special tokens included; 0: no limit. The end of a longer text is cut off, or its start if
                          * the folder's "truncation_side" is left */
@@ -45,7 +45,7 @@ typedef struct att_encode_options {
     void *user;
     bool offsets;       /* fill in att_tokens.offsets; an error where the tokenizer has none */
     bool split_special; /* special tokens in the text ("[MASK]") are text like any other: for what users type */
-} att_encode_options;
+} att_tokenize_options;
 
 typedef struct att_tokens { /* att_tokens_free frees the arrays */
     int32_t *ids;           /* [count] */
@@ -70,13 +70,13 @@ typedef struct att_tokens { /* att_tokens_free frees the arrays */
  * that has none; with BPE a word of more than 2 GiB, with tokenizer.json a text; a regular expression of tokenizer.json
  * that takes too many steps on the text; a character that is unknown to a Unigram vocabulary without an unknown token;
  * memory. */
-ATT_API att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, const att_encode_options *opt,
-                              att_tokens *out);
+ATT_API att_status att_tokenize(const att_tokenizer *t, const char *text, size_t bytes, const att_tokenize_options *opt,
+                                att_tokens *out);
 /* Two texts, a [a_bytes] and b [b_bytes], in one sequence: "[CLS] a [SEP] b [SEP]" for BERT. Beyond max_tokens the
- * longer text is cut first. Offsets are in the text of each token. opt or NULL: as in att_encode. */
-ATT_API att_status att_encode_pair(const att_tokenizer *t, const char *a, size_t a_bytes, const char *b, size_t b_bytes,
-                                   const att_encode_options *opt, att_tokens *out);
-ATT_API void att_tokens_free(const att_tokenizer *t, att_tokens *tokens);
+ * longer text is cut first. Offsets are in the text of each token. opt or NULL: as in att_tokenize. */
+ATT_API att_status att_tokenize_pair(const att_tokenizer *t, const char *a, size_t a_bytes, const char *b,
+                                     size_t b_bytes, const att_tokenize_options *opt, att_tokens *out);
+ATT_API void att_tokens_free(att_ctx *ctx, att_tokens *tokens);
 
 typedef struct att_text {
     char *text; /* [bytes], followed by a zero byte; att_text_free frees it */
@@ -88,7 +88,7 @@ typedef struct att_text {
  * the target's model and without special tokens. Errors: an id not in [0, size); BERT's tokenizer, which does not
  * preserve case and spaces; memory. */
 ATT_API att_status att_detokenize(const att_tokenizer *t, const int32_t *ids, int64_t n, att_text *out);
-ATT_API void att_text_free(const att_tokenizer *t, att_text *text);
+ATT_API void att_text_free(att_ctx *ctx, att_text *text);
 
 /* Learns a vocabulary by byte-pair encoding (Sennrich et al. 2016): it begins with the characters and repeatedly adds
  * the most frequent pair of adjacent pieces. The result is a SentencePiece model, deterministic for given texts. */

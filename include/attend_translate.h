@@ -182,7 +182,7 @@ typedef struct att_translation {
  * range; a text that is NULL or too long; logits that are not finite; memory; cancelled. */
 ATT_API att_status att_translate(const att_translator *m, int64_t n, const char *const *texts, const size_t *bytes,
                                  const att_translate_options *options, att_translation *out);
-ATT_API void att_translation_free(const att_translator *m, att_translation *t);
+ATT_API void att_translation_free(att_ctx *ctx, att_translation *t);
 
 /* Attention of a translation to its source: the weights of one decoder layer; rows sum to 1. */
 typedef struct att_alignment {
@@ -195,7 +195,7 @@ typedef struct att_alignment {
  * positions; memory. */
 ATT_API att_status att_translate_alignment(const att_translator *m, const char *text, size_t bytes, const int32_t *ids,
                                            int64_t n, int64_t layer, int64_t head, att_alignment *out);
-ATT_API void att_alignment_free(const att_translator *m, att_alignment *a);
+ATT_API void att_alignment_free(att_ctx *ctx, att_alignment *a);
 
 /* ---- 5 Training --------------------------------------------------------- */
 

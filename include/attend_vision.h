@@ -47,10 +47,10 @@ ATT_API att_status att_image_open(att_ctx *ctx, const char *path, const att_imag
 ATT_API bool att_image_has_name(const char *path);
 
 typedef enum att_image_filter {
-    ATT_FILTER_NEAREST = 0,
-    ATT_FILTER_BILINEAR,
-    ATT_FILTER_BICUBIC, /* Keys 1981, a = -0.5 */
-    ATT_FILTER_LANCZOS  /* three lobes */
+    ATT_IMAGE_FILTER_NEAREST = 0,
+    ATT_IMAGE_FILTER_BILINEAR,
+    ATT_IMAGE_FILTER_BICUBIC, /* Keys 1981, a = -0.5 */
+    ATT_IMAGE_FILTER_LANCZOS  /* three lobes */
 } att_image_filter;
 /* Resamples to [height, width], with the pixels of Pillow's resize: an axis that becomes smaller has a filter as much
  * wider (antialiasing); horizontally, rounded to 8 bits, then vertically, or the other way round where Pillow 13 does
@@ -102,10 +102,10 @@ ATT_API att_status att_image_processor_apply(const att_image_processor *p, const
 typedef struct att_vit att_vit;
 
 typedef enum att_vit_pooling {
-    ATT_VIT_CLS = 0,        /* the [CLS] token */
-    ATT_VIT_MEAN,           /* the mean of all patches */
-    ATT_VIT_CLS_AND_MEAN,   /* both, concatenated (DINOv2's classifier; without one: ATT_VIT_CLS) */
-    ATT_VIT_CLS_AND_DISTILL /* two heads, whose logits are averaged (DeiT) */
+    ATT_VIT_POOLING_CLS = 0,        /* the [CLS] token */
+    ATT_VIT_POOLING_MEAN,           /* the mean of all patches */
+    ATT_VIT_POOLING_CLS_AND_MEAN,   /* both, concatenated (DINOv2's classifier; without one: ATT_VIT_POOLING_CLS) */
+    ATT_VIT_POOLING_CLS_AND_DISTILL /* two heads, whose logits are averaged (DeiT) */
 } att_vit_pooling;
 
 typedef struct att_vit_info {
@@ -155,8 +155,8 @@ typedef struct att_vit_options {
  * patch[1]), prefix tokens first, patches by rows. options or NULL: no dropout. NULL on error, like all operations;
  * errors: a size other than info.image of a model whose positions are not resampled. */
 ATT_API att_var *att_vit_apply(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options);
-/* What a classifier gets: the same images -> [n, hidden], or [n, 2 hidden] of ATT_VIT_CLS_AND_MEAN. Of
- * ATT_VIT_CLS_AND_DISTILL: [CLS]. options or NULL: no dropout. */
+/* What a classifier gets: the same images -> [n, hidden], or [n, 2 hidden] of ATT_VIT_POOLING_CLS_AND_MEAN. Of
+ * ATT_VIT_POOLING_CLS_AND_DISTILL: [CLS]. options or NULL: no dropout. */
 ATT_API att_var *att_vit_features(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options);
 /* Logits: [n, classes]. options or NULL: no dropout. Error: no classifier. */
 ATT_API att_var *att_vit_logits(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options);
@@ -196,14 +196,14 @@ typedef struct att_image_attention {
  * or head. */
 ATT_API att_status att_image_attend(const att_image_model *m, const att_image *image, int64_t layer, int64_t head,
                                     att_image_attention *out);
-ATT_API void att_image_attention_free(const att_image_model *m, att_image_attention *a);
+ATT_API void att_image_attention_free(att_ctx *ctx, att_image_attention *a);
 
 /* ---- 5 Labeled images -------------------------------------------------- */
 
 /* A set of images with classes. */
 typedef struct att_image_set att_image_set;
 
-typedef enum att_image_split { ATT_SPLIT_TRAIN = 0, ATT_SPLIT_TEST } att_image_split;
+typedef enum att_image_split { ATT_IMAGE_SPLIT_TRAIN = 0, ATT_IMAGE_SPLIT_TEST } att_image_split;
 
 typedef struct att_image_set_info {
     size_t size;

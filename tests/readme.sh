@@ -14,7 +14,7 @@ for model in all-MiniLM-L6-v2 SmolLM2-135M-Instruct; do
 done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export PATH="$1:$PATH" ATT_ISA=scalar
+export PATH="$1:$PATH" ATTEND_ISA=scalar
 ln -s "$root/examples" "$root/models" "$work"
 cd "$work"
 

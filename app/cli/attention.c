@@ -116,7 +116,7 @@ static int run_sentence(shown *s)
         cli_note("the text is longer than %lld tokens and was truncated", (long long)m.info.max_tokens);
     if (!code)
         code = show(s);
-    att_attention_map_free(m.sentence, &s->map);
+    att_attention_map_free(m.base.ctx, &s->map);
     cli_model_close(&m.base);
     return code;
 }
@@ -136,7 +136,7 @@ static int run_language(shown *s)
             cli_status(m.base.ctx, att_language_attention(m.generator, s->text, strlen(s->text), layer, head, &s->map));
     if (!code)
         code = show(s);
-    att_language_attention_free(m.generator, &s->map);
+    att_attention_map_free(m.base.ctx, &s->map);
     cli_model_close(&m.base);
     return code;
 }

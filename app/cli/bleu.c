@@ -16,7 +16,7 @@
 enum { BLOCK = 1024 };
 
 static const char *source_path;
-static int words = ATT_BLEU_13A;
+static int words = ATT_BLEU_TOKENIZER_13A;
 static bool by_length, confidence, effective_order, json;
 
 static const cli_option options[] = {

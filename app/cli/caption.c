@@ -120,7 +120,7 @@ static int caption(void *user)
         if (!code)
             code = print(w, w->in.path[i], &w->in.image[i], w->caption + i * n_best);
         for (int64_t k = 0; k < n_best; k++)
-            att_image_caption_free(w->m.model, &w->caption[i * n_best + k]);
+            att_image_caption_free(w->m.base.ctx, &w->caption[i * n_best + k]);
     }
     return code;
 }

@@ -80,7 +80,7 @@ static int encode(const cli_language *m, prompts *p)
         char what[40] = "the prompt";
         if (lines)
             snprintf(what, sizeof what, "line %lld", (long long)(p->first + i + 1));
-        code = cli_status(m->base.ctx, att_encode(t, p->text[i], p->bytes[i], NULL, &tokens));
+        code = cli_status(m->base.ctx, att_tokenize(t, p->text[i], p->bytes[i], NULL, &tokens));
         if (!code) {
             note_two_firsts(t, what, p->text[i], p->bytes[i], &tokens);
             code = cli_prompt_check(m, what, tokens.count);
@@ -90,7 +90,7 @@ static int encode(const cli_language *m, prompts *p)
             code = cli_fail_memory();
         if (!code)
             memcpy(p->ids + p->offsets[i], tokens.ids, (size_t)tokens.count * sizeof *p->ids);
-        att_tokens_free(t, &tokens);
+        att_tokens_free(m->base.ctx, &tokens);
     }
     return code;
 }
@@ -188,7 +188,7 @@ static int generate(const cli_language *m, prompts *p, const att_sampling *sampl
     if (stream.error)
         code = cli_fail("standard output: %s", strerror(stream.error));
     for (int64_t i = 0; i < p->n; i++)
-        att_generated_free(m->generator, &out[i]);
+        att_generated_free(m->base.ctx, &out[i]);
     free(p->ids);
     free(p->offsets);
     free(out);

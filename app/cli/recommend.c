@@ -260,7 +260,7 @@ static int recommend(work *w)
         json_decref(w->missing[i]);
         w->missing[i] = NULL;
     }
-    att_recommendation_free(w->m.model, &r);
+    att_recommendation_free(w->m.base.ctx, &r);
     w->done += w->h.n;
     cli_progress_show(&w->progress, w->done, "histories", w->total ? (double)w->done / (double)w->total : 0);
     cli_histories_clear(&w->h);
@@ -368,7 +368,7 @@ static void note_untrained(const work *w, int32_t item)
     if (r.by_popular[0] && r.scores[0] == 0)
         cli_note("%s had no action in training: unless it had a text, its vector and neighbors are random",
                  att_recommender_item(w->m.model, item));
-    att_recommendation_free(w->m.model, &r);
+    att_recommendation_free(w->m.base.ctx, &r);
 }
 
 static int of_similar(work *w)
@@ -385,7 +385,7 @@ static int of_similar(work *w)
         if (!code)
             note_untrained(w, (int32_t)item);
         if (!code)
-            att_recommendation_free(w->m.model, &r);
+            att_recommendation_free(w->m.base.ctx, &r);
     }
     return code;
 }

@@ -83,8 +83,8 @@ static int run(int n, char **arguments)
         code = cli_output_open(&out, NULL);
     const att_tokenizer *t = m.tokenizer;
     cli_unknown unknown = {0};
-    const att_encode_options *o =
-        ATT_OPTIONS(att_encode_options, .no_special = no_special, .max_tokens = no_truncate ? 0 : m.max_tokens,
+    const att_tokenize_options *o =
+        ATT_OPTIONS(att_tokenize_options, .no_special = no_special, .max_tokens = no_truncate ? 0 : m.max_tokens,
                     .target = target, .offsets = offsets, .unknown = cli_unknown_add, .user = &unknown);
     while (!code) {
         code = cli_lines_next(&in, BLOCK);
@@ -92,11 +92,11 @@ static int run(int n, char **arguments)
             break;
         for (int64_t i = 0; !code && i < in.count; i++) {
             att_tokens tokens = {0};
-            code = cli_status(m.ctx, att_encode(t, in.text[i], in.bytes[i], o, &tokens));
+            code = cli_status(m.ctx, att_tokenize(t, in.text[i], in.bytes[i], o, &tokens));
             if (!code)
                 print(t, &tokens);
             cli_unknown_end_line(&unknown);
-            att_tokens_free(t, &tokens);
+            att_tokens_free(m.ctx, &tokens);
         }
         if (!code)
             code = cli_output_flush(&out);

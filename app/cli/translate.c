@@ -110,15 +110,15 @@ static int find_long(const cli_translator *m, const cli_lines *in, int64_t befor
     int code = CLI_DONE;
     for (int64_t i = 0; !split && !code && i < in->count; i++) {
         att_tokens tokens;
-        code = cli_status(
-            m->base.ctx, att_encode(att_translator_tokenizer(m->translator), in->text[i], in->bytes[i], NULL, &tokens));
+        code = cli_status(m->base.ctx, att_tokenize(att_translator_tokenizer(m->translator), in->text[i], in->bytes[i],
+                                                    NULL, &tokens));
         if (code)
             break;
         if (tokens.count > m->info.max_positions)
             code = cli_fail("line %lld has %lld tokens but the model has %lld positions; with --split it is translated "
                             "in parts",
                             (long long)(before + i + 1), (long long)tokens.count, (long long)m->info.max_positions);
-        att_tokens_free(att_translator_tokenizer(m->translator), &tokens);
+        att_tokens_free(m->base.ctx, &tokens);
     }
     return code;
 }
@@ -134,7 +134,7 @@ static int find_damaged(const cli_translator *m, const cli_lines *in, int64_t be
             code = cli_fail("line %lld: %s: the weights are damaged, or too large", (long long)(before + i + 1),
                             att_error(m->base.ctx));
         for (int64_t k = 0; s == ATT_OK && k < n_best; k++)
-            att_translation_free(m->translator, &t[k]);
+            att_translation_free(m->base.ctx, &t[k]);
     }
     free(t);
     return code;
@@ -170,7 +170,7 @@ static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
             break;
         code = write_block(out->file, m, in, t);
         for (int64_t i = 0; i < in->count * n_best; i++)
-            att_translation_free(m->translator, &t[i]);
+            att_translation_free(m->base.ctx, &t[i]);
         rows += in->count;
         if (!code)
             code = cli_unknown_scan(&unknown, m->base.ctx, att_translator_tokenizer(m->translator), in, 0);

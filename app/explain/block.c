@@ -226,8 +226,8 @@ static void feed_forward(page *p, block_chapter *l)
     page_formula(p, "h = max(0, y W_1ᵀ + b_1)    f = h W_2ᵀ + b_2");
     if (p->status != ATT_OK)
         return;
-    LOOP(p, y = att_input(t, &Y); h = att_nn_linear_apply(t, inner, y, ATT_RELU, NULL);
-         f = att_nn_linear_apply(t, outer, h, ATT_IDENTITY, NULL););
+    LOOP(p, y = att_input(t, &Y); h = att_nn_linear_apply(t, inner, y, ATT_ACTIVATION_RELU, NULL);
+         f = att_nn_linear_apply(t, outer, h, ATT_ACTIVATION_IDENTITY, NULL););
     CALL(p, att_var_value(t, h, &H));
     if (d <= TABLE_WIDTH)
         page_table(p, l->words.labels, n, NULL, 4 * d, H.data);
@@ -273,15 +273,15 @@ static void whole_layer(page *p, block_chapter *l)
     if (p->status == ATT_OK)
         page_agree(p, (text){"z and att_nn_encoder_layer_apply", "zとatt_nn_encoder_layer_apply"}, l->z, Once.data,
                    n * d);
-    page_print(p,
-               (text){"PyTorch's module gives the same numbers. Newer models put the norm before each part, x + "
-                      "MultiHead(LayerNorm(x)), which trains more easily when there are many layers (order = "
-                      "ATT_PRE_NORM). A decoder's layer has a third part between the two, attention to the source "
-                      "(`attend explain three-uses`), with a residual and a norm of its own.",
-                      "PyTorchのモジュールも同じ値になります。新しいモデルでは、x + MultiHead(LayerNorm(x))のように、"
-                      "各部分の前で正規化します。層が多いときには、そのほうが学習しやすいのです（order = "
-                      "ATT_PRE_NORM）。デコーダの層には、二つのあいだに三つめの部分があります。原文への注意で"
-                      "（`attend explain three-uses`）、これにも残差と正規化が付きます。"});
+    page_print(
+        p, (text){"PyTorch's module gives the same numbers. Newer models put the norm before each part, x + "
+                  "MultiHead(LayerNorm(x)), which trains more easily when there are many layers (order = "
+                  "ATT_NN_ORDER_PRE_NORM). A decoder's layer has a third part between the two, attention to the source "
+                  "(`attend explain three-uses`), with a residual and a norm of its own.",
+                  "PyTorchのモジュールも同じ値になります。新しいモデルでは、x + MultiHead(LayerNorm(x))のように、"
+                  "各部分の前で正規化します。層が多いときには、そのほうが学習しやすいのです（order = "
+                  "ATT_NN_ORDER_PRE_NORM）。デコーダの層には、二つのあいだに三つめの部分があります。原文への注意で"
+                  "（`attend explain three-uses`）、これにも残差と正規化が付きます。"});
 }
 
 /* ---- N layers */

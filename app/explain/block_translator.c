@@ -118,10 +118,10 @@ static void open_model(page *p, translator_chapter *l, const char *folder)
         p->status = att_tape_new(p->ctx, NULL, &l->tape);
 }
 
-static void close_model(translator_chapter *l)
+static void close_model(page *p, translator_chapter *l)
 {
     if (l->tokenizer)
-        att_tokens_free(l->tokenizer, &l->source);
+        att_tokens_free(p->ctx, &l->source);
     att_tape_free(l->tape);
     att_nn_params_free(l->params);
     att_safetensors_free(l->file);
@@ -241,7 +241,8 @@ static const float *logits(page *p, const translator_chapter *l, int64_t layers)
     att_tensor Y = {0};
     if (p->status == ATT_OK)
         p->status = att_var_value(
-            l->tape, att_nn_linear_apply(l->tape, &l->projection, decode(l, layers), ATT_IDENTITY, NULL), &Y);
+            l->tape, att_nn_linear_apply(l->tape, &l->projection, decode(l, layers), ATT_ACTIVATION_IDENTITY, NULL),
+            &Y);
     return Y.data;
 }
 
@@ -327,8 +328,8 @@ static void encoder(page *p, translator_chapter *l)
             const att_nn_norm *n_1 = encoder[i]->attention_norm, *n_2 = encoder[i]->feed_forward_norm;
             a[i] = att_nn_attention_apply(t, encoder[i]->attention, x[i], NULL);
             y[i] = att_nn_norm_apply(t, n_1, att_add(t, x[i], a[i]));
-            h[i] = att_nn_linear_apply(t, ff->inner, y[i], ATT_RELU, NULL);
-            f[i] = att_nn_linear_apply(t, ff->outer, h[i], ATT_IDENTITY, NULL);
+            h[i] = att_nn_linear_apply(t, ff->inner, y[i], ATT_ACTIVATION_RELU, NULL);
+            f[i] = att_nn_linear_apply(t, ff->outer, h[i], ATT_ACTIVATION_IDENTITY, NULL);
             x[i + 1] = att_nn_norm_apply(t, n_2, att_add(t, y[i], f[i]));
         });
     page_print(
@@ -476,12 +477,12 @@ void block_translator(page *p)
         make_layers(p, &l);
     }
     if (p->status == ATT_OK)
-        p->status = att_encode(l.tokenizer, sentence, strlen(sentence), NULL, &l.source);
+        p->status = att_tokenize(l.tokenizer, sentence, strlen(sentence), NULL, &l.source);
     if (p->status == ATT_OK) {
         encoder(p, &l);
         translate(p, &l);
         layer_by_layer(p, &l);
         part_by_part(p, &l);
     }
-    close_model(&l);
+    close_model(p, &l);
 }

@@ -108,13 +108,13 @@ static void grid(page *p, captioning_chapter *l)
         p, x = att_constant(t, &Pixels); for (int64_t s = 0; s < stages; s++) {
             x = att_nn_conv_apply(t, stage[s].conv[0], x);
             x = att_nn_batch_norm_apply(t, stage[s].norm[0], x, false);
-            x = att_activate(t, x, ATT_RELU);
-            x = att_pool2d(t, x, ATT_POOL_MAX, &halves);
+            x = att_activate(t, x, ATT_ACTIVATION_RELU);
+            x = att_pool2d(t, x, ATT_POOLING_MAX, &halves);
             y = att_nn_conv_apply(t, stage[s].conv[1], x);
             y = att_nn_batch_norm_apply(t, stage[s].norm[1], y, false);
-            x = att_add(t, x, att_activate(t, y, ATT_RELU));
+            x = att_add(t, x, att_activate(t, y, ATT_ACTIVATION_RELU));
         } x = att_reshape(t, x, 2, (const int64_t[]){locations, -1});
-        h = att_nn_linear_apply(t, project, x, ATT_TANH, NULL););
+        h = att_nn_linear_apply(t, project, x, ATT_ACTIVATION_TANH, NULL););
     CALL(p, att_var_value(t, x, &X));
     CALL(p, att_var_value(t, h, &H));
     l->x = page_floats(p, locations * i->features), l->h = page_floats(p, locations * d);
@@ -162,7 +162,7 @@ static void one_vector(page *p, captioning_chapter *l)
         locations * d, d);
     page_formula(p, "c = 1 / (H W) Σ_ij h_ij    s_0 = tanh(c W + b)");
     LOOP(p, c = att_mean(t, att_constant(t, &H), 0); c = att_reshape(t, c, 2, (const int64_t[]){1, -1});
-         s = att_nn_linear_apply(t, bridge, c, ATT_TANH, NULL););
+         s = att_nn_linear_apply(t, bridge, c, ATT_ACTIVATION_TANH, NULL););
     CALL(p, att_var_value(t, c, &C));
     CALL(p, att_var_value(t, s, &S));
     l->mean = page_floats(p, d);
@@ -410,8 +410,9 @@ static void next_word(page *p, const captioning_chapter *l)
     LOOP(p, w = att_embedding(t, output->weight, &word, 1); w = att_scale(t, w, sqrtf((float)E));
          w = att_concat(t, 2, (att_var *[]){w, c}, 1);
          s = att_nn_recurrent_apply(t, gru, w, one, 1, &before, NULL, NULL);
-         s = att_concat(t, 2, (att_var *[]){c, s}, 1); y = att_nn_linear_apply(t, readout, s, ATT_TANH, NULL);
-         y = att_nn_linear_apply(t, output, y, ATT_IDENTITY, NULL); y = att_softmax(t, y););
+         s = att_concat(t, 2, (att_var *[]){c, s}, 1);
+         y = att_nn_linear_apply(t, readout, s, ATT_ACTIVATION_TANH, NULL);
+         y = att_nn_linear_apply(t, output, y, ATT_ACTIVATION_IDENTITY, NULL); y = att_softmax(t, y););
     CALL(p, att_var_value(t, y, &Y));
     if (p->status != ATT_OK)
         return;
@@ -460,7 +461,7 @@ static att_status run(page *p)
         walk(p, &l);
     att_tape_free(l.tape);
     captioning_parts_free(&l.m);
-    att_image_caption_free(p->captioner->model, &l.caption);
+    att_image_caption_free(p->ctx, &l.caption);
     att_image_free(p->ctx, &l.image);
     att_image_free(p->ctx, &l.opened);
     return p->status;

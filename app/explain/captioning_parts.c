@@ -127,13 +127,14 @@ typedef struct captioning_context {
 static captioning_context attend(att_tape *t, const captioning_parts *m, att_var *h, att_var *state)
 {
     captioning_context x = {0};
-    att_var *q = att_nn_linear_apply(t, m->query, state, ATT_IDENTITY, NULL);
-    att_var *k = att_nn_linear_apply(t, m->key, h, ATT_IDENTITY, NULL);
-    x.e = att_matmul(t, att_parameter(t, m->score), att_activate(t, att_add(t, k, q), ATT_TANH), false, true);
+    att_var *q = att_nn_linear_apply(t, m->query, state, ATT_ACTIVATION_IDENTITY, NULL);
+    att_var *k = att_nn_linear_apply(t, m->key, h, ATT_ACTIVATION_IDENTITY, NULL);
+    x.e =
+        att_matmul(t, att_parameter(t, m->score), att_activate(t, att_add(t, k, q), ATT_ACTIVATION_TANH), false, true);
     x.a = att_softmax(t, x.e);
     x.c = att_matmul(t, x.a, h, false, false);
     if (m->gate) {
-        x.gate = att_nn_linear_apply(t, m->gate, state, ATT_SIGMOID, NULL);
+        x.gate = att_nn_linear_apply(t, m->gate, state, ATT_ACTIVATION_SIGMOID, NULL);
         x.c = att_mul(t, x.c, x.gate);
     }
     return x;
@@ -164,7 +165,7 @@ att_status captioning_write(att_tape *t, const captioning_parts *m, const att_te
     const int64_t d = m->info.hidden;
     att_var *grid = att_constant(t, h);
     att_var *mean = att_reshape(t, att_mean(t, grid, 0), 2, (const int64_t[]){1, -1});
-    att_var *s = att_nn_linear_apply(t, m->bridge, mean, ATT_TANH, NULL);
+    att_var *s = att_nn_linear_apply(t, m->bridge, mean, ATT_ACTIVATION_TANH, NULL);
     att_status e = ATT_OK;
     for (int64_t i = 0; i < n && !e; i++) {
         const captioning_context x = attend(t, m, grid, s);

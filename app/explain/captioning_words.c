@@ -146,7 +146,7 @@ void captioning_show_words(page *p, captioning_chapter *l)
         p, (text){"The weights of all words, and the model's own", "すべての単語の重みと、モデル自身の重み"},
         l->record.a, attention.weights, n * l->m.locations);
     draw(p, l, &attention);
-    att_caption_attention_free(model, &attention);
+    att_caption_attention_free(p->ctx, &attention);
 }
 
 /* ---- order */

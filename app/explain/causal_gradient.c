@@ -99,8 +99,9 @@ static void with_history(page *p, const causal_gradient_example *l)
                       "その単語自身の最初の数に近づけます。"});
     if (p->status != ATT_OK)
         return;
-    LOOP(p, x = att_constant(t, &X); q = att_linear(t, x, w_q, NULL, ATT_IDENTITY, NULL);
-         k = att_linear(t, x, w_k, NULL, ATT_IDENTITY, NULL); v = att_linear(t, x, w_v, NULL, ATT_IDENTITY, NULL);
+    LOOP(p, x = att_constant(t, &X); q = att_linear(t, x, w_q, NULL, ATT_ACTIVATION_IDENTITY, NULL);
+         k = att_linear(t, x, w_k, NULL, ATT_ACTIVATION_IDENTITY, NULL);
+         v = att_linear(t, x, w_v, NULL, ATT_ACTIVATION_IDENTITY, NULL);
          s = att_scale(t, att_matmul(t, q, k, false, true), 1 / sqrtf(2));
          w = att_softmax(t, att_add(t, s, att_constant(t, &Mask))); c = att_matmul(t, w, v, false, false););
     CALL(p, att_var_value(t, c, &C));
@@ -120,7 +121,7 @@ static void without_history(page *p, const causal_gradient_example *l, const att
                          "次に、重みの数だけを使います。.dataが返すのはこれです。"});
     if (p->status != ATT_OK)
         return;
-    v = att_linear(t, att_constant(t, &l->X), l->w[2], NULL, ATT_IDENTITY, NULL);
+    v = att_linear(t, att_constant(t, &l->X), l->w[2], NULL, ATT_ACTIVATION_IDENTITY, NULL);
     LOOP(p, c = att_matmul(t, att_constant(t, &W), v, false, false););
     CALL(p, att_var_value(t, c, &C));
     if (p->status == ATT_OK)
@@ -139,7 +140,7 @@ static att_var *contexts_of(const causal_gradient_example *l, bool detached)
     att_tape *t = l->tape;
     att_var *y[MATRICES], *x = att_constant(t, &l->X);
     for (int i = 0; i < MATRICES; i++)
-        y[i] = att_linear(t, x, l->w[i], NULL, ATT_IDENTITY, NULL);
+        y[i] = att_linear(t, x, l->w[i], NULL, ATT_ACTIVATION_IDENTITY, NULL);
     att_var *s = att_scale(t, att_matmul(t, y[0], y[1], false, true), 1 / sqrtf(2));
     att_var *w = att_softmax(t, att_add(t, s, att_constant(t, &l->Mask)));
     att_tensor W;

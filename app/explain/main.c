@@ -109,7 +109,7 @@ static int show_translator(const chapter *c)
 {
     cli_translator m;
     int code = cli_model_open(&m.base, &cli_translator_kind, asked->model ? asked->model : CLI_TRANSLATOR_SHIPPED,
-                              ATT_WEIGHTS_STORED, 1);
+                              ATT_WEIGHT_TYPE_STORED, 1);
     if (code)
         return code;
     code = show(m.base.ctx, c, &(const subject){.translator = m.translator});
@@ -133,7 +133,7 @@ static int show_vision(const chapter *c)
 {
     cli_vision m;
     int code = cli_model_open(&m.base, &cli_vision_kind, asked->model ? asked->model : CLI_VISION_SHIPPED,
-                              ATT_WEIGHTS_STORED, 1);
+                              ATT_WEIGHT_TYPE_STORED, 1);
     if (code)
         return code;
     const shipped_picture shipped = picture_of(&m.base.folder, IMAGE_SHIPPED);
@@ -149,7 +149,7 @@ static int show_captioner(const chapter *c)
 {
     cli_captioner m;
     int code = cli_model_open(&m.base, &cli_captioner_kind, asked->model ? asked->model : CLI_CAPTIONER_SHIPPED,
-                              ATT_WEIGHTS_STORED, 1);
+                              ATT_WEIGHT_TYPE_STORED, 1);
     if (code)
         return code;
     const shipped_picture shipped = picture_of(&m.base.folder, CAPTIONED_SHIPPED);

@@ -166,11 +166,12 @@ static void layers(page *p, multi_head_chapter *l, const att_plan *plan, att_tap
     const att_attention_args *args = ATT_OPTIONS(att_attention_args, .n_sequences = 1, .q_offsets = offsets);
     if (p->status != ATT_OK)
         return;
-    LOOP(p, x = att_input(t, &X); q = att_linear(t, x, w_q, NULL, ATT_IDENTITY, NULL);
-         k = att_linear(t, x, w_k, NULL, ATT_IDENTITY, NULL); v = att_linear(t, x, w_v, NULL, ATT_IDENTITY, NULL);
-         q = att_split_heads(t, q, 2); k = att_split_heads(t, k, 2); v = att_split_heads(t, v, 2);
+    LOOP(p, x = att_input(t, &X); q = att_linear(t, x, w_q, NULL, ATT_ACTIVATION_IDENTITY, NULL);
+         k = att_linear(t, x, w_k, NULL, ATT_ACTIVATION_IDENTITY, NULL);
+         v = att_linear(t, x, w_v, NULL, ATT_ACTIVATION_IDENTITY, NULL); q = att_split_heads(t, q, 2);
+         k = att_split_heads(t, k, 2); v = att_split_heads(t, v, 2);
          c = att_merge_heads(t, att_attend(t, plan, q, k, v, args, NULL));
-         y = att_linear(t, c, w_o, b_o, ATT_IDENTITY, NULL););
+         y = att_linear(t, c, w_o, b_o, ATT_ACTIVATION_IDENTITY, NULL););
     CALL(p, att_var_value(t, y, &Y));
     if (p->status == ATT_OK)
         page_agree(p, (text){"Y by hand and from layers", "手で計算したYと層によるY"}, l->y, Y.data, n * OUT);
@@ -305,7 +306,7 @@ static void wrong_axis(page *p, const multi_head_chapter *l, att_tape *t, att_pa
     page_agree(p, (text){"The heads side by side, and C", "横に並べたヘッドとC"}, Side.data, l->c, n * OUT);
     page_print(p, (text){"out_proj takes rows of 2 numbers and refuses the other, in PyTorch as here:",
                          "out_projの入力は2個の数の行なので、もう一方は拒否されます。PyTorchでも同じです。"});
-    ANSWER(p, att_var_value(t, att_linear(t, below, w_o, b_o, ATT_IDENTITY, NULL), &Y));
+    ANSWER(p, att_var_value(t, att_linear(t, below, w_o, b_o, ATT_ACTIVATION_IDENTITY, NULL), &Y));
     if (n < 2)
         return;
     att_tensor Again = page_matrix(p, Below.data, n, OUT);

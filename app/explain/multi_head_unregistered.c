@@ -45,9 +45,9 @@ static att_var *multi_head(const unregistered_example *l)
     const att_attention_args args = {.size = sizeof args, .n_sequences = 1, .q_offsets = offsets};
     att_var *x = att_constant(t, &l->of->X), *y[3];
     for (int i = 0; i < 3; i++)
-        y[i] = att_split_heads(t, att_linear(t, x, l->w[i], NULL, ATT_IDENTITY, NULL), 2);
+        y[i] = att_split_heads(t, att_linear(t, x, l->w[i], NULL, ATT_ACTIVATION_IDENTITY, NULL), 2);
     att_var *c = att_merge_heads(t, att_attend(t, l->plan, y[0], y[1], y[2], &args, NULL));
-    return att_linear(t, c, l->w[3], l->w[4], ATT_IDENTITY, NULL);
+    return att_linear(t, c, l->w[3], l->w[4], ATT_ACTIVATION_IDENTITY, NULL);
 }
 
 /* L = ½ Σ (Y - T)² of y [n, OUT], where T is the first OUT numbers of each word; its gradient into dy. */

@@ -204,7 +204,8 @@ void page_line(page *p, const char *format, ...)
 }
 
 /* The length of the line of code that begins at s: up to the end of a statement or to a block's brace; if that is too
- * long, up to a break in the fewest parentheses, preferably after a comma or a parenthesis, as late as possible.
+ * long, up to a break in the fewest parentheses, preferably after a comma or a parenthesis, as late as possible;
+ * at = only if there is no comma in parentheses.
  * *nesting of parentheses is updated. */
 static size_t code_line(const char *s, size_t room, int *nesting)
 {
@@ -216,7 +217,8 @@ static size_t code_line(const char *s, size_t room, int *nesting)
         int closes = depth > 0 && strchr(")]}", c);
         depth += opens - closes;
         if (c == ' ' && length > 0) {
-            int rank = 2 * depth + !strchr(",)", s[length - 1]);
+            int assigns = s[length - 1] == '=' || s[length + 1] == '=';
+            int rank = 4 * depth + (assigns ? 5 : strchr(",)", s[length - 1]) ? 0 : 2);
             if (length <= room && rank <= best)
                 end = length + 1, best = rank, best_depth = depth;
         }

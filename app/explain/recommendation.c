@@ -99,8 +99,8 @@ static void hold_out(page *p, shop_chapter *l)
     l->h.size = sizeof l->h;
     if (p->status == ATT_OK)
         p->status = att_holdout_describe(held, &l->h);
-    page_line(p, "%lld + %lld + %lld = %lld", (long long)l->h.actions, (long long)l->h.cases[ATT_HOLDOUT_VALID],
-              (long long)l->h.cases[ATT_HOLDOUT_TEST], (long long)l->i.actions);
+    page_line(p, "%lld + %lld + %lld = %lld", (long long)l->h.actions, (long long)l->h.cases[ATT_HOLDOUT_PART_VALID],
+              (long long)l->h.cases[ATT_HOLDOUT_PART_TEST], (long long)l->i.actions);
 }
 
 static void popularity(page *p, shop_chapter *l)
@@ -180,7 +180,7 @@ static void make_model(page *p, shop_chapter *l)
     page_line(p, "%s", strstr(settings, " \"num"));
     CALL(p, att_recommender_new(ctx, settings, n_items, items, NULL, 1, &m));
     l->model = m;
-    const att_schedule rate = {.size = sizeof rate, .kind = ATT_CONSTANT, .max_rate = 0.01};
+    const att_schedule rate = {.size = sizeof rate, .kind = ATT_SCHEDULE_CONSTANT, .max_rate = 0.01};
     CALL(p, att_recommender_training_new(
                 m, ATT_OPTIONS(att_training_options, .schedule = &rate, .seed = 1),
                 ATT_OPTIONS(att_recommender_training_options, .data = held, .batch = 30, .dropout = 0.2f), &t));
@@ -265,7 +265,7 @@ static void scores(page *p, const shop_chapter *l)
     }
     page_agree(p, (text){"These scores and the products", "このスコアと内積"}, listed, listed + TOP, TOP);
     if (next.items)
-        att_recommendation_free(m, &next);
+        att_recommendation_free(p->ctx, &next);
 }
 
 /* Row i: the attention of the last state after the first i + 1 items. */
@@ -308,7 +308,7 @@ static void rank(page *p, const shop_chapter *l, att_scorer scorer, float *row)
     for (int c = 0; c < 2 && p->status == ATT_OK; c++) {
         att_ranking r = {.size = sizeof r};
         p->status =
-            att_rank(l->held, &scorer, ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_TEST, .k = k[c]), &r);
+            att_rank(l->held, &scorer, ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_PART_TEST, .k = k[c]), &r);
         row[c] = (float)(c == 0 ? r.hr.mean : r.ndcg.mean);
     }
 }

@@ -138,7 +138,7 @@ static void translate(page *p, three_uses_chapter *l)
     page_print(p, (struct text){"→ \"%s\"", "→「%s」"}, translation.text.text);
     page_print(p, (struct text){"The model does not see words but tokens. A source has an end, too:",
                                 "モデルが見るのは単語ではなく、トークンです。原文にも終わりの印があります。"});
-    CALL(p, att_encode(tokenizer, text, strlen(text), NULL, &source));
+    CALL(p, att_tokenize(tokenizer, text, strlen(text), NULL, &source));
     if (p->status != ATT_OK)
         return;
     l->source = source;
@@ -466,9 +466,9 @@ static att_status run(page *p)
         decoder(p, &l);
         cross(p, &l);
     }
-    att_tokens_free(l.tokenizer, &l.source);
+    att_tokens_free(p->ctx, &l.source);
     if (l.translation.text.text)
-        att_translation_free(l.m, &l.translation);
+        att_translation_free(p->ctx, &l.translation);
     return p->status;
 }
 

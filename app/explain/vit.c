@@ -342,9 +342,9 @@ static void all_heads(page *p, vit_chapter *l)
                       "全ヘッドのクエリができます。ヘッドiは、i D_h番目から始まるD_h列です。"
                       "ヘッドごとに別の重みがあり、結果は、また横に並んで(N + 1, D)になります。"},
                heads);
-    LOOP(p, h = att_constant(t, &H); q = att_nn_linear_apply(t, layer->query, h, ATT_IDENTITY, NULL);
-         k = att_nn_linear_apply(t, layer->key, h, ATT_IDENTITY, NULL);
-         v = att_nn_linear_apply(t, layer->value, h, ATT_IDENTITY, NULL); q = att_split_heads(t, q, heads);
+    LOOP(p, h = att_constant(t, &H); q = att_nn_linear_apply(t, layer->query, h, ATT_ACTIVATION_IDENTITY, NULL);
+         k = att_nn_linear_apply(t, layer->key, h, ATT_ACTIVATION_IDENTITY, NULL);
+         v = att_nn_linear_apply(t, layer->value, h, ATT_ACTIVATION_IDENTITY, NULL); q = att_split_heads(t, q, heads);
          k = att_split_heads(t, k, heads); v = att_split_heads(t, v, heads);
          c = att_merge_heads(t, att_attend(t, plan, q, k, v, args, NULL)););
     CALL(p, att_var_value(t, c, &C));
@@ -363,7 +363,7 @@ static void all_heads(page *p, vit_chapter *l)
                       "ここまで、ヘッドは互いのことを知りません。四つめの行列W^Oがそれらを混ぜ合わせ、結果を"
                       "入力に足します。出典は、その前で終わっています。"});
     page_formula(p, "y = z + [SA_1, ..., SA_K] W^O + b^O");
-    LOOP(p, z = att_constant(t, &Z); y = att_nn_linear_apply(t, layer->output, c, ATT_IDENTITY, z););
+    LOOP(p, z = att_constant(t, &Z); y = att_nn_linear_apply(t, layer->output, c, ATT_ACTIVATION_IDENTITY, z););
     CALL(p, att_var_value(t, y, &Y));
     if (p->status == ATT_OK)
         page_rows(p, (const char *const[]){"z_0 CLS", "y CLS"}, (const float *const[]){l->z, Y.data}, 2, d);

@@ -36,7 +36,7 @@ static att_status read_settings(att_ctx *ctx, const char *folder, settings *s)
 static att_status check(att_ctx *ctx, const char *folder, const vit_parts *m)
 {
     const att_vit_info *i = &m->info;
-    if (strcmp(i->type, "vit") != 0 || i->pooling != ATT_VIT_CLS || i->classes == 0)
+    if (strcmp(i->type, "vit") != 0 || i->pooling != ATT_VIT_POOLING_CLS || i->classes == 0)
         return att_fail(ctx, ATT_ERR_UNSUPPORTED,
                         "%s: the chapter reads models of the class ViTForImageClassification, with a classifier of "
                         "[CLS], not of type \"%s\" with %" PRId64 " classes",
@@ -75,8 +75,8 @@ static void request_layer(vit_parts *m, int64_t i, const settings *s)
         {&l->query, "attention.attention.query", d, d, s->bias}, {&l->key, "attention.attention.key", d, d, s->bias},
         {&l->value, "attention.attention.value", d, d, s->bias}, {&l->output, "attention.output.dense", d, d, true},
         {&l->inner, "intermediate.dense", d, inner, true},       {&l->outer, "output.dense", inner, d, true}};
-    l->before = att_nn_norm_new(p, att_nn_join(prefix.text, "layernorm_before").text, ATT_LAYER_NORM, d, s->eps);
-    l->after = att_nn_norm_new(p, att_nn_join(prefix.text, "layernorm_after").text, ATT_LAYER_NORM, d, s->eps);
+    l->before = att_nn_norm_new(p, att_nn_join(prefix.text, "layernorm_before").text, ATT_NN_NORM_LAYER, d, s->eps);
+    l->after = att_nn_norm_new(p, att_nn_join(prefix.text, "layernorm_after").text, ATT_NN_NORM_LAYER, d, s->eps);
     for (size_t k = 0; k < sizeof linear / sizeof *linear; k++)
         *linear[k].to = att_nn_linear_new(p, att_nn_join(prefix.text, linear[k].name).text, linear[k].in, linear[k].out,
                                           linear[k].bias);
@@ -95,7 +95,7 @@ static void request(vit_parts *m, const settings *s)
         att_nn_params_request(p, embeddings, "position_embeddings", 3, (const int64_t[]){1, m->tokens, d}, NULL);
     for (int64_t k = 0; k < i->layers; k++)
         request_layer(m, k, s);
-    m->norm = att_nn_norm_new(p, "vit.layernorm", ATT_LAYER_NORM, d, s->eps);
+    m->norm = att_nn_norm_new(p, "vit.layernorm", ATT_NN_NORM_LAYER, d, s->eps);
     m->classifier = att_nn_linear_new(p, "classifier", d, i->classes, true);
 }
 
@@ -161,7 +161,7 @@ att_var *vit_embed(att_tape *t, const vit_parts *m, const float *patches)
 
 static att_var *linear(att_tape *t, const att_nn_linear *l, att_var *x)
 {
-    return att_nn_linear_apply(t, l, x, ATT_IDENTITY, NULL);
+    return att_nn_linear_apply(t, l, x, ATT_ACTIVATION_IDENTITY, NULL);
 }
 
 /* The heads' results side by side [tokens, hidden] */
@@ -185,9 +185,9 @@ att_var *vit_layer_apply(att_tape *t, const vit_parts *m, int64_t i, att_var *x,
     if (states)
         *states = s;
     att_var *c = heads(t, m, &s, erratum);
-    x = erratum == VIT_NO_OUTPUT ? att_add(t, x, c) : att_nn_linear_apply(t, l->output, c, ATT_IDENTITY, x);
-    att_var *f = att_nn_linear_apply(t, l->inner, att_nn_norm_apply(t, l->after, x), ATT_GELU_ERF, NULL);
-    return att_nn_linear_apply(t, l->outer, f, ATT_IDENTITY, x);
+    x = erratum == VIT_NO_OUTPUT ? att_add(t, x, c) : att_nn_linear_apply(t, l->output, c, ATT_ACTIVATION_IDENTITY, x);
+    att_var *f = att_nn_linear_apply(t, l->inner, att_nn_norm_apply(t, l->after, x), ATT_ACTIVATION_GELU_ERF, NULL);
+    return att_nn_linear_apply(t, l->outer, f, ATT_ACTIVATION_IDENTITY, x);
 }
 
 att_var *vit_logits(att_tape *t, const vit_parts *m, const float *patches, vit_erratum erratum)

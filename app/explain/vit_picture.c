@@ -72,7 +72,7 @@ void vit_print_picture(page *p, const att_image *image, const int64_t patch[2])
         return;
     }
     const int64_t height = (image->height * MAX_COLUMNS + image->width - 1) / image->width;
-    p->status = att_image_resize(p->ctx, image, height, MAX_COLUMNS, ATT_FILTER_BILINEAR, &small);
+    p->status = att_image_resize(p->ctx, image, height, MAX_COLUMNS, ATT_IMAGE_FILTER_BILINEAR, &small);
     if (p->status == ATT_OK)
         print_both(p, &small, NULL);
     att_image_free(p->ctx, &small);

@@ -67,7 +67,7 @@ static att_tensor ours_run(const ours *o)
     att_tensor x, y;
     att_tape_reset(o->tape);
     att_wrap(&x, o->p->x, ATT_F32, ATT_DIMS(o->p->m, o->p->k), NULL);
-    att_var *v = att_linear(o->tape, att_input(o->tape, &x), o->w, NULL, ATT_IDENTITY, NULL);
+    att_var *v = att_linear(o->tape, att_input(o->tape, &x), o->w, NULL, ATT_ACTIVATION_IDENTITY, NULL);
     must(!att_var_value(o->tape, v, &y), att_error(o->ctx));
     return y;
 }

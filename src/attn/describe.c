@@ -51,7 +51,7 @@ static const char *pairs_note(const att_plan *plan, bool back)
     bool pairs = false;
     for (int i = 0; i < plan->modifiers.n; i++) {
         const att_modifier *m = &plan->modifiers.list[i].stage;
-        pairs = pairs || (!(back ? m->tile_back : m->tile) && !(m->flags & ATT_SINK));
+        pairs = pairs || (!(back ? m->tile_back : m->tile) && !(m->flags & ATT_STAGE_SINK));
     }
     return pairs ? " (some pair by pair)" : "";
 }
@@ -181,13 +181,13 @@ att_status att_plan_describe(const att_plan *plan, const att_attention_args *arg
 /* The shape of a parameter per head, as far as the plan fixes it */
 static void shape_of_head(const att_plan *plan, const att_param_shape *shape, att_plan_parameter_info *d)
 {
-    const int64_t size[] = {[ATT_ANY] = -1,
-                            [ATT_HEAD_DIM] = plan->spec.head_dim,
-                            [ATT_KEY_DIM] = plan->spec.key_dim,
-                            [ATT_SCORE_DIM] = plan->q_dim};
+    const int64_t size[] = {[ATT_EXTENT_ANY] = -1,
+                            [ATT_EXTENT_HEAD_DIM] = plan->spec.head_dim,
+                            [ATT_EXTENT_KEY_DIM] = plan->spec.key_dim,
+                            [ATT_EXTENT_SCORE_DIM] = plan->q_dim};
     const att_extent extents[] = {shape->rows, shape->columns};
     d->dim[0] = plan->spec.heads;
-    for (d->rank = 1; d->rank < 3 && extents[d->rank - 1] != ATT_NONE; d->rank++)
+    for (d->rank = 1; d->rank < 3 && extents[d->rank - 1] != ATT_EXTENT_NONE; d->rank++)
         d->dim[d->rank] = size[extents[d->rank - 1]];
 }
 
@@ -204,7 +204,7 @@ att_status att_plan_parameter(const att_plan *plan, int i, att_plan_parameter_in
                                      .dtype = p->shape->dtype,
                                      .optional = p->shape->optional,
                                      .of_mask = p->of_mask};
-        if (p->shape->kind == ATT_PER_HEAD)
+        if (p->shape->kind == ATT_PARAM_PER_HEAD)
             shape_of_head(plan, p->shape, &d);
         return att_info_write(info, &d, sizeof d, "att_plan_parameter_info");
     }

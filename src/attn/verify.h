@@ -57,7 +57,7 @@ static inline att_head att_verify_head_at(const att_attention_spec *s, int round
                       .position = round ? ATT_VERIFY_TK - ATT_VERIFY_TQ : 17};
 }
 
-enum { ATT_VERIFY_KEYS = 37, ATT_VERIFY_ANY_EXTENT = 13 }; /* of a tile, at most; what ATT_ANY is */
+enum { ATT_VERIFY_KEYS = 37, ATT_VERIFY_ANY_EXTENT = 13 }; /* of a tile, at most; what ATT_EXTENT_ANY is */
 /* What there is already where a gradient is added to; a number that has been written over shows. */
 #define ATT_VERIFY_BEFORE 3.0
 #define ATT_VERIFY_STEP 0x1p-10f /* of differences */
@@ -110,7 +110,7 @@ typedef struct att_verify_check {
     const char *isa;
     att_verify_stage stage;
     att_verify_block block;
-    int64_t any; /* what ATT_ANY is */
+    int64_t any; /* what ATT_EXTENT_ANY is */
     uint64_t random;
     att_arena memory;
     bool out_of_memory;

@@ -37,12 +37,12 @@ static float *uniforms(att_verify_check *c, int64_t n)
 void att_verify_make_param(att_verify_check *c, int i, const att_param_shape *shape)
 {
     const att_attention_spec *a = c->spec;
-    const int64_t size[] = {[ATT_NONE] = 1,
-                            [ATT_ANY] = c->any,
-                            [ATT_HEAD_DIM] = a->head_dim,
-                            [ATT_KEY_DIM] = a->key_dim,
-                            [ATT_SCORE_DIM] = a->score_dim ? a->score_dim : a->head_dim};
-    const bool pairs = shape->kind == ATT_PER_PAIR;
+    const int64_t size[] = {[ATT_EXTENT_NONE] = 1,
+                            [ATT_EXTENT_ANY] = c->any,
+                            [ATT_EXTENT_HEAD_DIM] = a->head_dim,
+                            [ATT_EXTENT_KEY_DIM] = a->key_dim,
+                            [ATT_EXTENT_SCORE_DIM] = a->score_dim ? a->score_dim : a->head_dim};
+    const bool pairs = shape->kind == ATT_PARAM_PER_PAIR;
     const int64_t count = pairs ? ATT_VERIFY_TQ * ATT_VERIFY_TK : size[shape->rows] * size[shape->columns];
     c->operand.numbers[i] = uniforms(c, count);
     c->want.grad[i] = att_verify_doubles(c, count);
@@ -100,7 +100,7 @@ att_pair att_verify_pair(const att_verify_check *c, int64_t q, int64_t k)
 
 att_score_tile att_verify_score_tile(const att_verify_check *c)
 {
-    const bool product = c->stage.score && (c->stage.score->flags & ATT_PRODUCT),
+    const bool product = c->stage.score && (c->stage.score->flags & ATT_STAGE_PRODUCT),
                has_term = c->stage.score && c->stage.score->term;
     return (att_score_tile){.size = sizeof(att_score_tile),
                             .head = &c->block.head,
@@ -244,7 +244,7 @@ att_status att_verify_param_derivative(const att_verify_check *c, const att_pair
     const att_param_shape *shape = c->stage.score ? c->stage.score->param : c->stage.modifier->param;
     att_status e = ATT_OK;
     for (int i = 0; !e && i < ATT_MAX_PARAMS && c->pair.dparam[i]; i++) {
-        const bool pairs = shape[i].kind == ATT_PER_PAIR;
+        const bool pairs = shape[i].kind == ATT_PARAM_PER_PAIR;
         const int64_t first = pairs ? p->q * ATT_VERIFY_TK + p->k : 0;
         e = att_verify_derivative(c, p, s, shape[i].name, pairs ? 1 : c->operand.param[i].count,
                                   c->operand.numbers[i] + first, c->pair.dparam[i] + first);
@@ -258,14 +258,14 @@ att_status att_verify_positions(const att_verify_check *c, unsigned flags)
     att_head other = c->block.head;
     char where[128];
     other.position = 0;
-    for (att_verify_position p = ATT_VERIFY_BEGIN; !(flags & ATT_NEEDS_ALIGN) && att_verify_next_pair(c, &p);) {
+    for (att_verify_position p = ATT_VERIFY_BEGIN; !(flags & ATT_STAGE_NEEDS_ALIGN) && att_verify_next_pair(c, &p);) {
         const double s = c->stage.score ? 0 : (double)c->tile.given[p.at];
         const att_pair here = att_verify_pair(c, c->block.q0 + p.i, c->block.k0 + p.j);
         att_pair there = here;
         there.head = &other;
         const double got = value_of(c, &here, s), want = value_of(c, &there, s);
         if (!att_verify_agree(got, want, 0)) {
-            snprintf(where, sizeof where, "query %d and key %d at position %lld, without ATT_NEEDS_ALIGN",
+            snprintf(where, sizeof where, "query %d and key %d at position %lld, without ATT_STAGE_NEEDS_ALIGN",
                      c->block.q0 + p.i, c->block.k0 + p.j, (long long)c->block.head.position);
             return att_verify_differ(c, "formula", where, got, "but at position 0", want);
         }

@@ -43,18 +43,18 @@ static att_status differ(const check *c, const char *what, int64_t q, int64_t k)
 
 static att_status check_cover(const check *c, int64_t q0, int64_t queries, int64_t k0, int64_t keys)
 {
-    static const char *const names[] = {"ATT_EMPTY", "ATT_PARTIAL", "ATT_FULL"};
+    static const char *const names[] = {"ATT_COVER_EMPTY", "ATT_COVER_PARTIAL", "ATT_COVER_FULL"};
     const att_mask_block b = block_of(c, &c->at, q0, queries, k0, keys);
     const att_cover cover = c->mask->cover(&b);
     char what[128];
-    if ((unsigned)cover > ATT_FULL)
+    if ((unsigned)cover > ATT_COVER_FULL)
         return att_fail(c->ctx, ATT_ERR_ARGUMENT, "\"%s\": cover gives %d, which is no att_cover", c->mask->name,
                         (int)cover);
     snprintf(what, sizeof what, "cover of %lld queries from %lld by %lld keys from %lld is %s", (long long)queries,
              (long long)q0, (long long)keys, (long long)k0, names[cover]);
-    for (int64_t q = q0; cover != ATT_PARTIAL && q < q0 + queries; q++)
+    for (int64_t q = q0; cover != ATT_COVER_PARTIAL && q < q0 + queries; q++)
         for (int64_t k = k0; k < k0 + keys; k++)
-            if (keeps(c, q, k) != (cover == ATT_FULL))
+            if (keeps(c, q, k) != (cover == ATT_COVER_FULL))
                 return differ(c, what, q, k);
     return ATT_OK;
 }
@@ -95,11 +95,12 @@ static att_status check_positions(const check *c)
 {
     att_head other = c->at;
     other.position = 0;
-    for (int64_t q = 0; q < c->at.tq && !(c->mask->flags & ATT_NEEDS_ALIGN); q++)
+    for (int64_t q = 0; q < c->at.tq && !(c->mask->flags & ATT_STAGE_NEEDS_ALIGN); q++)
         for (int64_t k = 0; k < c->at.tk; k++)
             if (keeps_at(c, &other, q, k) != keeps(c, q, k)) {
                 char what[96];
-                snprintf(what, sizeof what, "without ATT_NEEDS_ALIGN, at position 0 instead of %lld keep returns %s",
+                snprintf(what, sizeof what,
+                         "without ATT_STAGE_NEEDS_ALIGN, at position 0 instead of %lld keep returns %s",
                          (long long)c->at.position, keeps(c, q, k) ? "false" : "true");
                 return differ(c, what, q, k);
             }
@@ -127,17 +128,17 @@ static att_status check_blocks(const check *c, int64_t queries, int64_t keys)
 static int64_t lay_out(const att_attention_spec *s, const att_param_shape *shape, int64_t stride[2])
 {
     enum { ANY_EXTENT = 13 };
-    const int64_t size[] = {[ATT_NONE] = 1,
-                            [ATT_ANY] = ANY_EXTENT,
-                            [ATT_HEAD_DIM] = s->head_dim,
-                            [ATT_KEY_DIM] = s->key_dim,
-                            [ATT_SCORE_DIM] = s->score_dim ? s->score_dim : s->head_dim};
-    stride[0] = shape->kind == ATT_PER_PAIR ? ATT_VERIFY_TK : shape->kind == ATT_PER_QUERY;
-    stride[1] = shape->kind == ATT_PER_PAIR || shape->kind == ATT_PER_KEY;
-    return shape->kind == ATT_PER_PAIR    ? ATT_VERIFY_TQ * ATT_VERIFY_TK
-           : shape->kind == ATT_PER_QUERY ? ATT_VERIFY_TQ
-           : shape->kind == ATT_PER_KEY   ? ATT_VERIFY_TK
-                                          : size[shape->rows] * size[shape->columns];
+    const int64_t size[] = {[ATT_EXTENT_NONE] = 1,
+                            [ATT_EXTENT_ANY] = ANY_EXTENT,
+                            [ATT_EXTENT_HEAD_DIM] = s->head_dim,
+                            [ATT_EXTENT_KEY_DIM] = s->key_dim,
+                            [ATT_EXTENT_SCORE_DIM] = s->score_dim ? s->score_dim : s->head_dim};
+    stride[0] = shape->kind == ATT_PARAM_PER_PAIR ? ATT_VERIFY_TK : shape->kind == ATT_PARAM_PER_QUERY;
+    stride[1] = shape->kind == ATT_PARAM_PER_PAIR || shape->kind == ATT_PARAM_PER_KEY;
+    return shape->kind == ATT_PARAM_PER_PAIR    ? ATT_VERIFY_TQ * ATT_VERIFY_TK
+           : shape->kind == ATT_PARAM_PER_QUERY ? ATT_VERIFY_TQ
+           : shape->kind == ATT_PARAM_PER_KEY   ? ATT_VERIFY_TK
+                                                : size[shape->rows] * size[shape->columns];
 }
 
 /* Numbers at random, or in round 0 integers that ascend. */
@@ -147,7 +148,7 @@ static bool make_param(check *c, const att_attention_spec *s, const att_param_sh
     const int64_t n = lay_out(s, shape, o->stride);
     uint64_t random = (uint64_t)round;
     void *p = att_arena_alloc(memory, (size_t)n * sizeof(float) + 1);
-    o->count = shape->kind == ATT_PER_HEAD ? n : 0;
+    o->count = shape->kind == ATT_PARAM_PER_HEAD ? n : 0;
     for (int64_t i = 0; p && i < n; i++) {
         const uint64_t bits = att_verify_random(&random);
         if (shape->dtype == ATT_I32)

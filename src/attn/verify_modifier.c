@@ -28,8 +28,8 @@ static att_status check_modifier_derivative(const att_verify_check *c)
         snprintf(where, sizeof where, "query %lld and key %lld", (long long)pair.q, (long long)pair.k);
         if (!att_verify_is_slope(slope, left, right, f))
             return att_verify_differ(c, "derivative", where, slope, "but differences of formula", (left + right) / 2);
-        if ((m->flags & ATT_ADDITIVE) && slope != 1)
-            return att_verify_differ(c, "derivative", where, slope, "but ATT_ADDITIVE implies", 1);
+        if ((m->flags & ATT_STAGE_ADDITIVE) && slope != 1)
+            return att_verify_differ(c, "derivative", where, slope, "but ATT_STAGE_ADDITIVE implies", 1);
         if (params)
             e = att_verify_param_derivative(c, &pair, s);
     }
@@ -51,7 +51,7 @@ static att_status check_modifier_tile(const att_verify_check *c)
 static att_status check_modifier_sums(const att_verify_check *c, const float *grads, double before)
 {
     const att_modifier *m = c->stage.modifier;
-    const bool additive = m->flags & ATT_ADDITIVE;
+    const bool additive = m->flags & ATT_STAGE_ADDITIVE;
     const att_modifier_tile t = modifier_tile_of(c, additive ? NULL : c->tile.given);
     memcpy(c->tile.ds, grads, (size_t)(ATT_VERIFY_KEYS * c->block.stride) * sizeof *grads);
     for (int i = 0; i < m->n_params; i++)
@@ -92,7 +92,7 @@ static att_status accepts(const att_verify_check *c, const att_modifier *m, cons
     return m->check && m->n_params ? m->check(c->ctx, value, param) : ATT_OK;
 }
 
-/* How many numbers ATT_ANY may be, as far as the modifier's own check states. */
+/* How many numbers ATT_EXTENT_ANY may be, as far as the modifier's own check states. */
 static att_status find_extent(att_verify_check *c, const att_modifier *m, const double *value)
 {
     for (c->any = ATT_VERIFY_ANY_EXTENT; c->any > 0; c->any--)
@@ -103,7 +103,7 @@ static att_status find_extent(att_verify_check *c, const att_modifier *m, const 
 
 att_status att_verify_modifier(att_verify_check *c, const att_modifier *m, const double *value)
 {
-    if (m->flags & ATT_SINK)
+    if (m->flags & ATT_STAGE_SINK)
         return ATT_OK;
     if (find_extent(c, m, value))
         return ATT_ERR_ARGUMENT;

@@ -144,7 +144,7 @@ static att_status check_score_tile(const att_verify_check *c)
     }
     att_verify_fill(ATT_VERIFY_KEYS * c->block.stride, (double)NAN,
                     c->tile.s); /* which is written, whatever is there */
-    if (c->stage.score->flags & ATT_PRODUCT)
+    if (c->stage.score->flags & ATT_STAGE_PRODUCT)
         set_products(c);
     c->stage.score->tile(&t);
     return att_verify_same_tile(c, "tile", c->tile.s,
@@ -176,7 +176,7 @@ static void add_up(const att_verify_check *c)
 static att_status check_score_sums(att_verify_check *c, double before)
 {
     const int64_t dim = c->spec->head_dim, key_dim = c->spec->key_dim, panel = c->kernels->q_tile;
-    const bool product = c->stage.score->flags & ATT_PRODUCT;
+    const bool product = c->stage.score->flags & ATT_STAGE_PRODUCT;
     const att_score_tile t = att_verify_score_tile(c);
     att_status e = ATT_OK;
     att_verify_fill(dim * panel, before, c->tile.dquery);
@@ -212,7 +212,7 @@ att_status att_verify_score(att_verify_check *c, const att_score *s, bool transf
     c->stage.score = s;
     c->stage.name = s->name;
     c->stage.user = s->user;
-    c->tile.scale = (s->flags & ATT_BILINEAR) && s->tile && !(s->flags & ATT_PRODUCT) ? 0.75f : 1;
+    c->tile.scale = (s->flags & ATT_STAGE_BILINEAR) && s->tile && !(s->flags & ATT_STAGE_PRODUCT) ? 0.75f : 1;
     att_verify_make_operands(c);
     for (int i = 0; i < s->n_params; i++)
         att_verify_make_param(c, i, &s->param[i]);

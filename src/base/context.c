@@ -50,8 +50,8 @@ static att_status set_isa(att_ctx *ctx, const char *name)
 {
     const char *source = "att_config.isa";
     if (!name) {
-        name = getenv("ATT_ISA");
-        source = "$ATT_ISA";
+        name = getenv("ATTEND_ISA");
+        source = "$ATTEND_ISA";
     }
     if (!name || !*name) {
         ctx->isa = att_isa_best();

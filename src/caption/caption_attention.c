@@ -98,17 +98,17 @@ att_status att_caption_attend(const att_caption_model *m, const att_image *image
     s = s ? s : att_image_processor_crop(m->processor, image, &a.image);
     att_free(m->ctx, grid);
     if (s)
-        att_caption_attention_free(m, &a);
+        att_caption_attention_free(m->ctx, &a);
     else
         *out = a;
     return s;
 }
 
-void att_caption_attention_free(const att_caption_model *m, att_caption_attention *a)
+void att_caption_attention_free(att_ctx *ctx, att_caption_attention *a)
 {
-    if (!m || !a)
+    if (!ctx || !a)
         return;
-    att_image_free(m->ctx, &a->image);
-    att_free(m->ctx, a->weights);
+    att_image_free(ctx, &a->image);
+    att_free(ctx, a->weights);
     *a = (att_caption_attention){0};
 }

@@ -322,17 +322,17 @@ att_status att_caption(const att_caption_model *m, int64_t n, const att_image *i
     for (int64_t i = 0; !s && i < n; i += max)
         s = caption_batch(m, &search, att_min(max, n - i), images + i, grids, found, out + i * search.n_best);
     for (int64_t i = 0; s && i < n * search.n_best; i++)
-        att_image_caption_free(m, &out[i]);
+        att_image_caption_free(m->ctx, &out[i]);
     att_free(m->ctx, found);
     att_free(m->ctx, grids);
     return s;
 }
 
-void att_image_caption_free(const att_caption_model *m, att_image_caption *c)
+void att_image_caption_free(att_ctx *ctx, att_image_caption *c)
 {
-    if (!m || !c)
+    if (!ctx || !c)
         return;
-    att_free(m->ctx, c->text);
-    att_free(m->ctx, c->ids);
+    att_free(ctx, c->text);
+    att_free(ctx, c->ids);
     *c = (att_image_caption){0};
 }

@@ -17,7 +17,7 @@ static att_status build_transformer(att_captioner *m, att_nn_params *p)
                                        .width = c->hidden,
                                        .heads = c->heads,
                                        .intermediate = c->intermediate,
-                                       .activation = ATT_GELU_ERF,
+                                       .activation = ATT_ACTIVATION_GELU_ERF,
                                        .eps = 1e-5f};
     att_transformer_decoder *d = &m->transformer;
     *d = (att_transformer_decoder){.ctx = m->model.ctx,
@@ -136,7 +136,7 @@ att_var *att_captioner_predict_words(att_tape *t, const att_captioner *m, att_va
 {
     if (!m->presence)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "captioner: the model predicts no words");
-    return att_nn_linear_apply(t, m->presence, mean(t, m, grids, n), ATT_IDENTITY, NULL);
+    return att_nn_linear_apply(t, m->presence, mean(t, m, grids, n), ATT_ACTIVATION_IDENTITY, NULL);
 }
 
 /* ---- sources of the decoder */
@@ -163,7 +163,7 @@ static att_decoder_memory recurrent_source(att_tape *t, const att_captioner *m, 
 
 static att_var *project(att_tape *t, const att_captioner *m, att_var *grids)
 {
-    return att_nn_linear_apply(t, m->project, grids, ATT_TANH, NULL);
+    return att_nn_linear_apply(t, m->project, grids, ATT_ACTIVATION_TANH, NULL);
 }
 
 /* ---- training */
@@ -254,7 +254,7 @@ static const att_nn_linear *output(const att_captioner *m)
 att_var *att_captioner_logits(att_tape *t, const att_captioner *m, att_var *grids, const att_caption_batch *b,
                               att_var **weights)
 {
-    return att_nn_linear_apply(t, output(m), teach(t, m, grids, b, weights), ATT_IDENTITY, NULL);
+    return att_nn_linear_apply(t, output(m), teach(t, m, grids, b, weights), ATT_ACTIVATION_IDENTITY, NULL);
 }
 
 /* Mean over captions of sum_i (1 - sum_t alpha_ti)^2 */
@@ -264,7 +264,7 @@ static att_var *spread(att_tape *t, const att_captioner *m, att_var *weights, co
     att_tensor v, lengths;
     att_wrap(&v, (void *)(uintptr_t)&one, ATT_F32, 1, (const int64_t[]){1}, NULL);
     att_wrap(&lengths, (void *)(uintptr_t)b->lengths, ATT_F32, 2, (const int64_t[]){b->captions, 1}, NULL);
-    att_var *sums = att_pool(t, weights, b->offsets, b->captions, ATT_POOL_MEAN);
+    att_var *sums = att_pool(t, weights, b->offsets, b->captions, ATT_POOLING_MEAN);
     sums = att_mul(t, sums, att_constant(t, &lengths));
     att_var *missing = att_sub(t, att_constant(t, &v), sums);
     return att_scale(t, att_mean(t, att_mul(t, missing, missing), ATT_ALL_DIMS), (float)locations(m));

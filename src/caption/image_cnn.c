@@ -29,7 +29,7 @@ void att_image_cnn_build(att_image_cnn *m, att_nn_params *p, int64_t in, const i
 static att_var *convolve(att_tape *t, const att_image_cnn_stage *s, int i, att_var *x, bool training)
 {
     x = att_nn_batch_norm_apply(t, s->norm[i], att_nn_conv_apply(t, s->conv[i], x), training);
-    return att_activate(t, x, ATT_RELU);
+    return att_activate(t, x, ATT_ACTIVATION_RELU);
 }
 
 att_var *att_image_cnn_apply(att_tape *t, const att_image_cnn *m, att_var *images, bool training)
@@ -37,7 +37,7 @@ att_var *att_image_cnn_apply(att_tape *t, const att_image_cnn *m, att_var *image
     const att_pool_options pool = {.size = sizeof pool, .kernel = {2, 2}};
     att_var *x = images;
     for (int64_t s = 0; s < m->stages; s++) {
-        x = att_pool2d(t, convolve(t, &m->stage[s], 0, x, training), ATT_POOL_MAX, &pool);
+        x = att_pool2d(t, convolve(t, &m->stage[s], 0, x, training), ATT_POOLING_MAX, &pool);
         x = att_add(t, x, convolve(t, &m->stage[s], 1, x, training));
     }
     return x;

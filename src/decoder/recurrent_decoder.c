@@ -95,13 +95,13 @@ att_decoder_memory att_recurrent_decoder_memory(att_tape *t, const att_recurrent
 {
     att_decoder_memory y = {.n = n, .offsets = offsets, .context = last[d->config.layers - 1].hidden};
     for (int64_t i = 0; i < d->config.layers; i++) {
-        y.first[i].hidden = att_nn_linear_apply(t, d->bridge[i], last[i].hidden, ATT_TANH, NULL);
+        y.first[i].hidden = att_nn_linear_apply(t, d->bridge[i], last[i].hidden, ATT_ACTIVATION_TANH, NULL);
         y.first[i].cell = last[i].cell;
     }
     if (d->plan)
         y.values = y.keys = one_head(t, h);
     if (d->key)
-        y.keys = one_head(t, att_nn_linear_apply(t, d->key, h, ATT_IDENTITY, NULL));
+        y.keys = one_head(t, att_nn_linear_apply(t, d->key, h, ATT_ACTIVATION_IDENTITY, NULL));
     if (d->score)
         y.score = att_parameter(t, d->score);
     return y;
@@ -153,8 +153,8 @@ static att_var *attend(att_tape *t, const att_recurrent_decoder *d, const att_de
 static att_var *attend_before(att_tape *t, const att_recurrent_decoder *d, const att_decoder_memory *source,
                               const att_decoder_targets *x, att_var *state)
 {
-    att_var *c = attend(t, d, source, x, att_nn_linear_apply(t, d->query, state, ATT_IDENTITY, NULL));
-    return d->gate ? att_mul(t, c, att_nn_linear_apply(t, d->gate, state, ATT_SIGMOID, NULL)) : c;
+    att_var *c = attend(t, d, source, x, att_nn_linear_apply(t, d->query, state, ATT_ACTIVATION_IDENTITY, NULL));
+    return d->gate ? att_mul(t, c, att_nn_linear_apply(t, d->gate, state, ATT_ACTIVATION_SIGMOID, NULL)) : c;
 }
 
 att_var *att_recurrent_decoder_decode(att_tape *t, const att_recurrent_decoder *d, const att_decoder_memory *source,
@@ -170,7 +170,7 @@ att_var *att_recurrent_decoder_decode(att_tape *t, const att_recurrent_decoder *
     att_var *s = att_nn_recurrent_apply(t, d->recurrent, y, x->offsets, x->rows, state, state, x->dropout);
     if (!context_first(d))
         c = attend(t, d, source, x, s);
-    return att_nn_linear_apply(t, d->readout, att_concat(t, 2, (att_var *[]){c, s}, 1), ATT_TANH, NULL);
+    return att_nn_linear_apply(t, d->readout, att_concat(t, 2, (att_var *[]){c, s}, 1), ATT_ACTIVATION_TANH, NULL);
 }
 
 /* ---- training, with teacher forcing */

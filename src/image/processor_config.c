@@ -22,10 +22,10 @@ static const colors half = {{0.5, 0.5, 0.5}}, imagenet_mean = {{0.485, 0.456, 0.
 static const struct {
     const char *name;
     att_image_filter filter;
-} filters[] = {{"nearest", ATT_FILTER_NEAREST},
-               {"lanczos", ATT_FILTER_LANCZOS},
-               {"bilinear", ATT_FILTER_BILINEAR},
-               {"bicubic", ATT_FILTER_BICUBIC}};
+} filters[] = {{"nearest", ATT_IMAGE_FILTER_NEAREST},
+               {"lanczos", ATT_IMAGE_FILTER_LANCZOS},
+               {"bilinear", ATT_IMAGE_FILTER_BILINEAR},
+               {"bicubic", ATT_IMAGE_FILTER_BICUBIC}};
 enum { N_FILTERS = sizeof filters / sizeof filters[0] };
 
 static att_image_filter read_filter_number(att_settings *s, const char *key, att_image_filter otherwise)
@@ -46,7 +46,7 @@ static att_image_filter read_filter_name(att_settings *s, const char *key, const
         if (!strcmp(name, filters[i].name))
             return filters[i].filter;
     att_settings_unsupported(s, key, "nearest, lanczos, bilinear or bicubic");
-    return ATT_FILTER_NEAREST;
+    return ATT_IMAGE_FILTER_NEAREST;
 }
 
 static int number_of_filter(att_image_filter filter)
@@ -113,11 +113,11 @@ typedef struct class_defaults {
     int64_t crop; /* 0: no crop */
 } class_defaults;
 static const class_defaults classes[] = {
-    {"ViT", {"vit"}, ATT_FILTER_BILINEAR, &half, &half, {224, 224, 0}, true, 0},
-    {"DeiT", {"deit"}, ATT_FILTER_BICUBIC, &half, &half, {256, 256, 0}, true, 224},
+    {"ViT", {"vit"}, ATT_IMAGE_FILTER_BILINEAR, &half, &half, {224, 224, 0}, true, 0},
+    {"DeiT", {"deit"}, ATT_IMAGE_FILTER_BICUBIC, &half, &half, {256, 256, 0}, true, 224},
     {"Bit",
      {"dinov2", "dinov2_with_registers"},
-     ATT_FILTER_BICUBIC,
+     ATT_IMAGE_FILTER_BICUBIC,
      &clip_mean,
      &clip_deviation,
      {0, 0, 224},

@@ -31,8 +31,9 @@ static double lanczos(double x) { return x >= -3 && x < 3 ? sinc(x) * sinc(x / 3
 static const struct {
     double (*weight)(double);
     double support; /* weights are 0 beyond */
-} filters[] = {
-    [ATT_FILTER_BILINEAR] = {bilinear, 1}, [ATT_FILTER_BICUBIC] = {bicubic, 2}, [ATT_FILTER_LANCZOS] = {lanczos, 3}};
+} filters[] = {[ATT_IMAGE_FILTER_BILINEAR] = {bilinear, 1},
+               [ATT_IMAGE_FILTER_BICUBIC] = {bicubic, 2},
+               [ATT_IMAGE_FILTER_LANCZOS] = {lanczos, 3}};
 
 /* ---- one axis: which pixels each pixel of the result is a weighted sum of */
 
@@ -255,15 +256,15 @@ att_status att_image_resize(att_ctx *ctx, const att_image *image, int64_t height
     if (!s && (height < 1 || width < 1 || height > INT32_MAX || width > INT32_MAX))
         s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: the result has %lld x %lld pixels", __func__, (long long)width,
                      (long long)height);
-    if (!s && filter != ATT_FILTER_NEAREST && filter != ATT_FILTER_BILINEAR && filter != ATT_FILTER_BICUBIC &&
-        filter != ATT_FILTER_LANCZOS)
+    if (!s && filter != ATT_IMAGE_FILTER_NEAREST && filter != ATT_IMAGE_FILTER_BILINEAR &&
+        filter != ATT_IMAGE_FILTER_BICUBIC && filter != ATT_IMAGE_FILTER_LANCZOS)
         s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: filter is %d, which is none", __func__, (int)filter);
     if (s)
         return s;
     if (height == image->height && width == image->width)
         return att_image_convert(ctx, image, image->channels, out);
-    s = filter == ATT_FILTER_NEAREST ? resize_nearest(ctx, image, height, width, out)
-                                     : resize_filtered(ctx, image, height, width, filter, out);
+    s = filter == ATT_IMAGE_FILTER_NEAREST ? resize_nearest(ctx, image, height, width, out)
+                                           : resize_filtered(ctx, image, height, width, filter, out);
     if (s)
         att_image_free(ctx, out);
     return s;

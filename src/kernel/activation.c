@@ -18,25 +18,25 @@ ATT_INLINE void map(int64_t n, const float *x, float *y, vf (*f)(vf))
 static void activate(int activation, int64_t n, const float *x, float *y)
 {
     switch (activation) {
-    case ATT_RELU:
+    case ATT_ACTIVATION_RELU:
         map(n, x, y, v_relu);
         break;
-    case ATT_GELU_ERF:
+    case ATT_ACTIVATION_GELU_ERF:
         map(n, x, y, v_gelu_erf);
         break;
-    case ATT_GELU_TANH:
+    case ATT_ACTIVATION_GELU_TANH:
         map(n, x, y, v_gelu_tanh);
         break;
-    case ATT_TANH:
+    case ATT_ACTIVATION_TANH:
         map(n, x, y, v_tanh);
         break;
-    case ATT_SILU:
+    case ATT_ACTIVATION_SILU:
         map(n, x, y, v_silu);
         break;
-    case ATT_SIGMOID:
+    case ATT_ACTIVATION_SIGMOID:
         map(n, x, y, v_sigmoid);
         break;
-    case ATT_QUICK_GELU:
+    case ATT_ACTIVATION_QUICK_GELU:
         map(n, x, y, v_quick_gelu);
         break;
     default:
@@ -115,25 +115,25 @@ static void tanh_back(int64_t n, const float *x, const float *dy, float *dx) { m
 static void activate_back(int activation, int64_t n, const float *x, const float *dy, float *dx)
 {
     switch (activation) {
-    case ATT_RELU:
+    case ATT_ACTIVATION_RELU:
         map2(n, x, dy, dx, back_relu);
         break;
-    case ATT_GELU_ERF:
+    case ATT_ACTIVATION_GELU_ERF:
         map2(n, x, dy, dx, back_gelu_erf);
         break;
-    case ATT_GELU_TANH:
+    case ATT_ACTIVATION_GELU_TANH:
         map2(n, x, dy, dx, back_gelu_tanh);
         break;
-    case ATT_TANH:
+    case ATT_ACTIVATION_TANH:
         tanh_back(n, x, dy, dx);
         break;
-    case ATT_SILU:
+    case ATT_ACTIVATION_SILU:
         map2(n, x, dy, dx, back_silu);
         break;
-    case ATT_SIGMOID:
+    case ATT_ACTIVATION_SIGMOID:
         map2(n, x, dy, dx, back_sigmoid);
         break;
-    case ATT_QUICK_GELU:
+    case ATT_ACTIVATION_QUICK_GELU:
         map2(n, x, dy, dx, back_quick_gelu);
         break;
     default:
@@ -202,8 +202,8 @@ static void log_n(int64_t n, const float *x, float *y) { map(n, x, y, log_any); 
 static void erf_n(int64_t n, const float *x, float *y) { map(n, x, y, v_erf); }
 static void tanh_n(int64_t n, const float *x, float *y) { map(n, x, y, v_tanh); }
 
-void ATT_ISA(att_kernel_activation)(att_kernels *k);
-void ATT_ISA(att_kernel_activation)(att_kernels *k)
+void ATTEND_ISA(att_kernel_activation)(att_kernels *k);
+void ATTEND_ISA(att_kernel_activation)(att_kernels *k)
 {
     k->layer.activate = activate;
     k->layer.activate_back = activate_back;

@@ -51,19 +51,19 @@ ATT_INLINE vf v_quick_gelu(vf x) { return v_mul(v_max(v_set(-128), x), v_sigmoid
 ATT_INLINE vf activation_of(int activation, vf x)
 {
     switch (activation) {
-    case ATT_RELU:
+    case ATT_ACTIVATION_RELU:
         return v_relu(x);
-    case ATT_GELU_ERF:
+    case ATT_ACTIVATION_GELU_ERF:
         return v_gelu_erf(x);
-    case ATT_GELU_TANH:
+    case ATT_ACTIVATION_GELU_TANH:
         return v_gelu_tanh(x);
-    case ATT_TANH:
+    case ATT_ACTIVATION_TANH:
         return v_tanh(x);
-    case ATT_SILU:
+    case ATT_ACTIVATION_SILU:
         return v_silu(x);
-    case ATT_SIGMOID:
+    case ATT_ACTIVATION_SIGMOID:
         return v_sigmoid(x);
-    case ATT_QUICK_GELU:
+    case ATT_ACTIVATION_QUICK_GELU:
         return v_quick_gelu(x);
     default:
         return x;

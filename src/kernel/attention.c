@@ -151,8 +151,8 @@ static void normalizer(const float *max, const float *sum, float *inverse, float
     }
 }
 
-void ATT_ISA(att_kernel_attention)(att_kernels *k);
-void ATT_ISA(att_kernel_attention)(att_kernels *k)
+void ATTEND_ISA(att_kernel_attention)(att_kernels *k);
+void ATTEND_ISA(att_kernel_attention)(att_kernels *k)
 {
     k->q_tile = PANEL;
     k->attend.pack = tile_pack;

@@ -102,8 +102,8 @@ static void softmax_backward(int64_t keys, float scale, float *s, float *dp, int
     v_flush_end(flushed);
 }
 
-void ATT_ISA(att_kernel_attention_backward)(att_kernels *k);
-void ATT_ISA(att_kernel_attention_backward)(att_kernels *k)
+void ATTEND_ISA(att_kernel_attention_backward)(att_kernels *k);
+void ATTEND_ISA(att_kernel_attention_backward)(att_kernels *k)
 {
     k->backward.pack_rows = pack_rows;
     k->backward.dp = dp;

@@ -56,8 +56,8 @@ static void softmax_step(const att_softmax_step *t)
         softmax_step_as(ATT_PANEL_VECTORS, t);
 }
 
-void ATT_ISA(att_kernel_bf16)(att_kernels *k);
-void ATT_ISA(att_kernel_bf16)(att_kernels *k)
+void ATTEND_ISA(att_kernel_bf16)(att_kernels *k);
+void ATTEND_ISA(att_kernel_bf16)(att_kernels *k)
 {
     k->bf16.pack = pack;
     k->bf16.interleave = interleave;

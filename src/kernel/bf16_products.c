@@ -49,8 +49,8 @@ static void accumulate_pv(int n_ranges, const att_range *range, int64_t dim, con
 }
 #endif
 
-void ATT_ISA(att_kernel_bf16_products)(att_kernels *k);
-void ATT_ISA(att_kernel_bf16_products)(att_kernels *k)
+void ATTEND_ISA(att_kernel_bf16_products)(att_kernels *k);
+void ATTEND_ISA(att_kernel_bf16_products)(att_kernels *k)
 {
     k->bf16.scores = scores;
     k->bf16.accumulate_pv = accumulate_pv;

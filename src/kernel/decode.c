@@ -450,8 +450,8 @@ static void normalize(int64_t dim, float inverse, float *o)
         v_store(o + d, v_fma(v_load(o + d), v_set(inverse), v_set(0)));
 }
 
-void ATT_ISA(att_kernel_decode)(att_kernels *k);
-void ATT_ISA(att_kernel_decode)(att_kernels *k)
+void ATTEND_ISA(att_kernel_decode)(att_kernels *k);
+void ATTEND_ISA(att_kernel_decode)(att_kernels *k)
 {
     k->decode.scores = scores;
     k->decode.softmax_step = softmax_step;

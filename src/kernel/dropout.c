@@ -124,8 +124,8 @@ static void drop_rows(int columns, int64_t rows, const uint64_t *bits, float sca
         }
 }
 
-void ATT_ISA(att_kernel_dropout)(att_kernels *k);
-void ATT_ISA(att_kernel_dropout)(att_kernels *k)
+void ATTEND_ISA(att_kernel_dropout)(att_kernels *k);
+void ATTEND_ISA(att_kernel_dropout)(att_kernels *k)
 {
     k->dropout.mask = keep_bits;
     k->dropout.apply = apply_dropout;

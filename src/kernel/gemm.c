@@ -122,30 +122,30 @@ ATT_INLINE void finish_as(const int activation, int64_t rows, int64_t n, float *
 static void finish(int64_t rows, int64_t n, float *c, int64_t ldc, const att_epilogue *e, int64_t i, int64_t j)
 {
     switch (e->activation) {
-    case ATT_IDENTITY:
+    case ATT_ACTIVATION_IDENTITY:
         if (e->bias || e->residual)
-            finish_as(ATT_IDENTITY, rows, n, c, ldc, e, i, j);
+            finish_as(ATT_ACTIVATION_IDENTITY, rows, n, c, ldc, e, i, j);
         break;
-    case ATT_RELU:
-        finish_as(ATT_RELU, rows, n, c, ldc, e, i, j);
+    case ATT_ACTIVATION_RELU:
+        finish_as(ATT_ACTIVATION_RELU, rows, n, c, ldc, e, i, j);
         break;
-    case ATT_GELU_ERF:
-        finish_as(ATT_GELU_ERF, rows, n, c, ldc, e, i, j);
+    case ATT_ACTIVATION_GELU_ERF:
+        finish_as(ATT_ACTIVATION_GELU_ERF, rows, n, c, ldc, e, i, j);
         break;
-    case ATT_GELU_TANH:
-        finish_as(ATT_GELU_TANH, rows, n, c, ldc, e, i, j);
+    case ATT_ACTIVATION_GELU_TANH:
+        finish_as(ATT_ACTIVATION_GELU_TANH, rows, n, c, ldc, e, i, j);
         break;
-    case ATT_TANH:
-        finish_as(ATT_TANH, rows, n, c, ldc, e, i, j);
+    case ATT_ACTIVATION_TANH:
+        finish_as(ATT_ACTIVATION_TANH, rows, n, c, ldc, e, i, j);
         break;
-    case ATT_SILU:
-        finish_as(ATT_SILU, rows, n, c, ldc, e, i, j);
+    case ATT_ACTIVATION_SILU:
+        finish_as(ATT_ACTIVATION_SILU, rows, n, c, ldc, e, i, j);
         break;
-    case ATT_SIGMOID:
-        finish_as(ATT_SIGMOID, rows, n, c, ldc, e, i, j);
+    case ATT_ACTIVATION_SIGMOID:
+        finish_as(ATT_ACTIVATION_SIGMOID, rows, n, c, ldc, e, i, j);
         break;
-    case ATT_QUICK_GELU:
-        finish_as(ATT_QUICK_GELU, rows, n, c, ldc, e, i, j);
+    case ATT_ACTIVATION_QUICK_GELU:
+        finish_as(ATT_ACTIVATION_QUICK_GELU, rows, n, c, ldc, e, i, j);
         break;
     }
 }
@@ -324,8 +324,8 @@ static void gemm(const att_gemm_args *g)
         }
 }
 
-void ATT_ISA(att_kernel_gemm)(att_kernels *k);
-void ATT_ISA(att_kernel_gemm)(att_kernels *k)
+void ATTEND_ISA(att_kernel_gemm)(att_kernels *k);
+void ATTEND_ISA(att_kernel_gemm)(att_kernels *k)
 {
     k->lanes = ATT_LANES;
     k->nr = PANEL;

@@ -120,8 +120,8 @@ static void bounds(const att_int8_args *b)
     }
 }
 
-void ATT_ISA(att_kernel_int8_bounds)(att_kernels *k);
-void ATT_ISA(att_kernel_int8_bounds)(att_kernels *k)
+void ATTEND_ISA(att_kernel_int8_bounds)(att_kernels *k);
+void ATTEND_ISA(att_kernel_int8_bounds)(att_kernels *k)
 {
     k->int8.extra_rows = N_EXTRA;
     k->int8.quantize = quantize;

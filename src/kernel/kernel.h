@@ -1,7 +1,7 @@
 /* The tile kernels: raw pointers, no malloc, no tensors. One source, compiled once per instruction set.
  *
  * A kernel file NAME.c defines static functions and one that enters them in the table:
- *     void ATT_ISA(att_kernel_NAME)(att_kernels *k) { k->... = ...; }
+ *     void ATTEND_ISA(att_kernel_NAME)(att_kernels *k) { k->... = ...; }
  * The scalar set fills the table first, a better one overrides what it has. The build finds the files. */
 #ifndef ATT_KERNEL_H
 #define ATT_KERNEL_H

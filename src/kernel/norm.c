@@ -170,8 +170,8 @@ static void normalize(int64_t n, const float *x, float eps, float *y)
         v_store_n(y + i, v_div(v_load_n(x + i, (int)(n - i)), divisor), (int)(n - i));
 }
 
-void ATT_ISA(att_kernel_norm)(att_kernels *k);
-void ATT_ISA(att_kernel_norm)(att_kernels *k)
+void ATTEND_ISA(att_kernel_norm)(att_kernels *k);
+void ATTEND_ISA(att_kernel_norm)(att_kernels *k)
 {
     k->layer.layer_norm = layer_norm;
     k->layer.layer_norm_back = layer_norm_back;

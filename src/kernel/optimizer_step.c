@@ -48,8 +48,8 @@ static void sgd(int64_t n, const att_sgd *s, const float *g, float *x, float *m)
         sgd_vector(s, (int)(n - i), g + i, x + i, m ? m + i : NULL);
 }
 
-void ATT_ISA(att_kernel_optimizer_step)(att_kernels *k);
-void ATT_ISA(att_kernel_optimizer_step)(att_kernels *k)
+void ATTEND_ISA(att_kernel_optimizer_step)(att_kernels *k);
+void ATTEND_ISA(att_kernel_optimizer_step)(att_kernels *k)
 {
     k->layer.adam = adam;
     k->layer.sgd = sgd;

@@ -47,7 +47,7 @@ static double read(int64_t n, const float *x)
     return all;
 }
 
-void ATT_ISA(att_kernel_peak)(att_kernels *k)
+void ATTEND_ISA(att_kernel_peak)(att_kernels *k)
 {
     k->measure.peak = peak;
     k->measure.read = read;

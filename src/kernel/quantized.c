@@ -319,8 +319,8 @@ static void run(const att_quantized_args *g)
         run_as(layouts[ATT_Q4_1], g);
 }
 
-void ATT_ISA(att_kernel_quantized)(att_kernels *k);
-void ATT_ISA(att_kernel_quantized)(att_kernels *k)
+void ATTEND_ISA(att_kernel_quantized)(att_kernels *k);
+void ATTEND_ISA(att_kernel_quantized)(att_kernels *k)
 {
     k->quantized.quantize = quantize;
     k->quantized.run = run;

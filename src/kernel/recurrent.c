@@ -117,8 +117,8 @@ static void lstm_back(int64_t n, const float *gates, const float *c, float *dh, 
         lstm_back_vector(n, (int)(n - i), gates + i, c + i, dh + i, dc + i, d + i);
 }
 
-void ATT_ISA(att_kernel_recurrent)(att_kernels *k);
-void ATT_ISA(att_kernel_recurrent)(att_kernels *k)
+void ATTEND_ISA(att_kernel_recurrent)(att_kernels *k);
+void ATTEND_ISA(att_kernel_recurrent)(att_kernels *k)
 {
     k->layer.gru = gru;
     k->layer.gru_back = gru_back;

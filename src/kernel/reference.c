@@ -7,7 +7,7 @@
 
 void att_ref_gemm(const att_ref_gemm_args *x, double *c, int64_t ldc)
 {
-    const att_epilogue nothing = {.activation = ATT_IDENTITY}, *e = x->epilogue ? x->epilogue : &nothing;
+    const att_epilogue nothing = {.activation = ATT_ACTIVATION_IDENTITY}, *e = x->epilogue ? x->epilogue : &nothing;
     for (int64_t i = 0; i < x->m; i++) {
         for (int64_t j = 0; j < x->n; j++) {
             double sum = (e->add ? c[i * ldc + j] : 0) + (e->bias ? e->bias[j] : 0);
@@ -31,19 +31,19 @@ double att_ref_activate(int activation, double x)
 {
     static const double pi = 3.14159265358979323846;
     switch (activation) {
-    case ATT_RELU:
+    case ATT_ACTIVATION_RELU:
         return x < 0 ? 0 : x;
-    case ATT_GELU_ERF: /* x Phi(x), whose limit at -inf is 0 */
+    case ATT_ACTIVATION_GELU_ERF: /* x Phi(x), whose limit at -inf is 0 */
         return x == -INFINITY ? 0 : x * erfc(-x / sqrt(2)) / 2;
-    case ATT_GELU_TANH: /* (1 + tanh u) / 2 = 1 / (1 + exp(-2 u)) */
+    case ATT_ACTIVATION_GELU_TANH: /* (1 + tanh u) / 2 = 1 / (1 + exp(-2 u)) */
         return x == -INFINITY ? 0 : x / (1 + exp(-2 * sqrt(2 / pi) * (x + 0.044715 * x * x * x)));
-    case ATT_TANH:
+    case ATT_ACTIVATION_TANH:
         return tanh(x);
-    case ATT_SILU:
+    case ATT_ACTIVATION_SILU:
         return x == -INFINITY ? 0 : x / (1 + exp(-x));
-    case ATT_SIGMOID:
+    case ATT_ACTIVATION_SIGMOID:
         return 1 / (1 + exp(-x));
-    case ATT_QUICK_GELU:
+    case ATT_ACTIVATION_QUICK_GELU:
         return x == -INFINITY ? 0 : x / (1 + exp(-1.702 * x));
     default:
         return x;
@@ -55,20 +55,20 @@ double att_ref_activate_slope(int activation, double x)
     static const double pi = 3.14159265358979323846;
     const double s = 1 / (1 + exp(-x)), t = tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x));
     switch (activation) {
-    case ATT_RELU:
+    case ATT_ACTIVATION_RELU:
         return x != x ? x : x > 0;
-    case ATT_GELU_ERF: /* Phi(x) + x phi(x) */
+    case ATT_ACTIVATION_GELU_ERF: /* Phi(x) + x phi(x) */
         return isinf(x) ? x > 0 : erfc(-x / sqrt(2)) / 2 + x * exp(-x * x / 2) / sqrt(2 * pi);
-    case ATT_GELU_TANH:
+    case ATT_ACTIVATION_GELU_TANH:
         return isinf(x) ? x > 0 : (1 + t) / 2 + x / 2 * (1 - t * t) * sqrt(2 / pi) * (1 + 3 * 0.044715 * x * x);
-    case ATT_TANH:
+    case ATT_ACTIVATION_TANH:
         return 1 / (cosh(x) * cosh(x));
-    case ATT_SILU:
+    case ATT_ACTIVATION_SILU:
         return isinf(x) ? x > 0 : s + x * s * (1 - s);
-    case ATT_SIGMOID:
+    case ATT_ACTIVATION_SIGMOID:
         return s * (1 - s);
-    case ATT_QUICK_GELU:
-        return att_ref_activate_slope(ATT_SILU, 1.702 * x);
+    case ATT_ACTIVATION_QUICK_GELU:
+        return att_ref_activate_slope(ATT_ACTIVATION_SILU, 1.702 * x);
     default:
         return 1;
     }
@@ -159,8 +159,8 @@ void att_ref_rotate(int64_t pairs, const int64_t step[2], float direction, const
 void att_ref_gru(int64_t n, const double *in, const double *product, const double *h, double *y)
 {
     for (int64_t i = 0; i < n; i++) {
-        const double r = att_ref_activate(ATT_SIGMOID, in[i] + product[i]),
-                     z = att_ref_activate(ATT_SIGMOID, in[n + i] + product[n + i]);
+        const double r = att_ref_activate(ATT_ACTIVATION_SIGMOID, in[i] + product[i]),
+                     z = att_ref_activate(ATT_ACTIVATION_SIGMOID, in[n + i] + product[n + i]);
         y[i] = (1 - z) * tanh(in[2 * n + i] + r * product[2 * n + i]) + z * h[i];
     }
 }
@@ -171,8 +171,9 @@ void att_ref_lstm(int64_t n, const double *in, const double *product, const doub
         double a[4];
         for (int64_t g = 0; g < 4; g++)
             a[g] = in[g * n + i] + product[g * n + i];
-        c_new[i] = att_ref_activate(ATT_SIGMOID, a[1]) * c[i] + att_ref_activate(ATT_SIGMOID, a[0]) * tanh(a[2]);
-        y[i] = att_ref_activate(ATT_SIGMOID, a[3]) * tanh(c_new[i]);
+        c_new[i] = att_ref_activate(ATT_ACTIVATION_SIGMOID, a[1]) * c[i] +
+                   att_ref_activate(ATT_ACTIVATION_SIGMOID, a[0]) * tanh(a[2]);
+        y[i] = att_ref_activate(ATT_ACTIVATION_SIGMOID, a[3]) * tanh(c_new[i]);
     }
 }
 

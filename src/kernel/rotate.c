@@ -33,8 +33,8 @@ static void rotate_neighbors(int64_t pairs, float direction, const float *x, con
     }
 }
 
-void ATT_ISA(att_kernel_rotate)(att_kernels *k);
-void ATT_ISA(att_kernel_rotate)(att_kernels *k)
+void ATTEND_ISA(att_kernel_rotate)(att_kernels *k);
+void ATTEND_ISA(att_kernel_rotate)(att_kernels *k)
 {
     k->layer.rotate_halves = rotate_halves;
     k->layer.rotate_pairs = rotate_neighbors;

@@ -110,8 +110,8 @@ static void cross_entropy_back(int64_t n, const float *x, float lse, float share
     }
 }
 
-void ATT_ISA(att_kernel_softmax)(att_kernels *k);
-void ATT_ISA(att_kernel_softmax)(att_kernels *k)
+void ATTEND_ISA(att_kernel_softmax)(att_kernels *k);
+void ATTEND_ISA(att_kernel_softmax)(att_kernels *k)
 {
     k->layer.softmax = softmax;
     k->layer.softmax_back = softmax_back;

@@ -117,8 +117,8 @@ ATT_INLINE void encode(int64_t n, const float *x, uint16_t *y, void (*f)(uint16_
 static void to_f16(int64_t n, const float *x, uint16_t *y) { encode(n, x, y, v_to_f16); }
 static void to_bf16(int64_t n, const float *x, uint16_t *y) { encode(n, x, y, v_to_bf16); }
 
-void ATT_ISA(att_kernel_vector)(att_kernels *k);
-void ATT_ISA(att_kernel_vector)(att_kernels *k)
+void ATTEND_ISA(att_kernel_vector)(att_kernels *k);
+void ATTEND_ISA(att_kernel_vector)(att_kernels *k)
 {
     k->vector.add = add;
     k->vector.sub = sub;

@@ -289,16 +289,8 @@ att_status att_chat_render(const att_chat_template *t, const att_chat_message *m
     return s;
 }
 
-void att_chat_text_free(const att_chat_template *t, att_text *text)
-{
-    if (!t || !text)
-        return;
-    att_free(t->ctx, text->text);
-    *text = (att_text){0};
-}
-
-att_status att_chat_encode(const att_chat_template *t, const att_tokenizer *tokenizer, const att_chat_message *messages,
-                           int64_t n, bool reply, att_tokens *out)
+att_status att_chat_tokenize(const att_chat_template *t, const att_tokenizer *tokenizer,
+                             const att_chat_message *messages, int64_t n, bool reply, att_tokens *out)
 {
     if (out)
         *out = (att_tokens){0};

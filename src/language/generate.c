@@ -114,13 +114,13 @@ static att_status read_stops(att_generate_job *j)
                             stop ? "empty" : "NULL");
         att_tokens tokens = {0};
         att_text text = {0};
-        e = att_encode(j->g->tokenizer, stop, strlen(stop), ATT_OPTIONS(att_encode_options, .no_special = true),
-                       &tokens);
+        e = att_tokenize(j->g->tokenizer, stop, strlen(stop), ATT_OPTIONS(att_tokenize_options, .no_special = true),
+                         &tokens);
         if (!e && tokens.count == 1)
             e = att_detokenize(j->g->tokenizer, tokens.ids, 1, &text);
         j->stop_token[i] = !e && tokens.count == 1 && text.bytes == 0 ? tokens.ids[0] : -1;
-        att_text_free(j->g->tokenizer, &text);
-        att_tokens_free(j->g->tokenizer, &tokens);
+        att_text_free(j->ctx, &text);
+        att_tokens_free(j->ctx, &tokens);
     }
     return e;
 }
@@ -185,19 +185,19 @@ att_status att_generate(const att_text_generator *g, int64_t n, const int32_t *i
     }
     for (int64_t i = 0; e && i < n; i++)
         if (e != ATT_ERR_CANCELLED)
-            att_generated_free(g, &out[i]);
+            att_generated_free(j.ctx, &out[i]);
         else if (!out[i].end)
             out[i].end = ATT_GENERATION_CANCELLED;
     free_job(&j);
     return e;
 }
 
-void att_generated_free(const att_text_generator *g, att_generated *generated)
+void att_generated_free(att_ctx *ctx, att_generated *generated)
 {
-    if (!g || !generated)
+    if (!ctx || !generated)
         return;
-    att_text_free(g->tokenizer, &generated->text);
-    att_tokens_free(g->tokenizer, &generated->tokens);
-    att_free(g->ctx, generated->log_probabilities);
+    att_text_free(ctx, &generated->text);
+    att_tokens_free(ctx, &generated->tokens);
+    att_free(ctx, generated->log_probabilities);
     *generated = (att_generated){0};
 }

@@ -78,11 +78,3 @@ att_status att_language_attention(const att_text_generator *g, const char *text,
     const att_map_source s = map_source(g);
     return att_map_attention(&s, text, bytes, NULL, layer, head, out);
 }
-
-void att_language_attention_free(const att_text_generator *g, att_attention_map *map)
-{
-    if (!g || !map)
-        return;
-    const att_map_source s = map_source(g);
-    att_map_free(&s, map);
-}

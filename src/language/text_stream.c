@@ -79,8 +79,8 @@ static att_status add_text(att_text_stream *s, bool last)
         if (all.bytes > from)
             move_window(s);
     }
-    att_text_free(s->tokenizer, &before);
-    att_text_free(s->tokenizer, &all);
+    att_text_free(s->text.ctx, &before);
+    att_text_free(s->text.ctx, &all);
     return e;
 }
 

@@ -221,12 +221,12 @@ static att_status tokenize(sentence *s, att_bleu_tokenizer tokenizer)
 {
     att_status e = ATT_OK;
     for (int64_t t = 0; !e && t < s->n; t++) {
-        if (tokenizer == ATT_BLEU_13A)
+        if (tokenizer == ATT_BLEU_TOKENIZER_13A)
             e = att_tokenize_13a(s->ctx, &s->code_points[t]);
-        else if (tokenizer == ATT_BLEU_CHAR)
+        else if (tokenizer == ATT_BLEU_TOKENIZER_CHAR)
             remove_spaces(&s->code_points[t]);
     }
-    return e || tokenizer == ATT_BLEU_CHAR ? e : number_tokens(s->ctx, s->code_points, s->n);
+    return e || tokenizer == ATT_BLEU_TOKENIZER_CHAR ? e : number_tokens(s->ctx, s->code_points, s->n);
 }
 
 /* The reference length nearest to the translation's; of two the shorter. */
@@ -304,9 +304,9 @@ att_status att_bleu_count(att_ctx *ctx, att_bleu_tokenizer tokenizer, const char
 {
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    if ((unsigned)tokenizer > ATT_BLEU_NONE)
+    if ((unsigned)tokenizer > ATT_BLEU_TOKENIZER_NONE)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_bleu_count: tokenizer is %d, but must be 0 to %d", (int)tokenizer,
-                        ATT_BLEU_NONE);
+                        ATT_BLEU_TOKENIZER_NONE);
     if (!text && bytes > 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_bleu_count: text is NULL, but bytes is %zu", bytes);
     if (n < 0 || n > INT32_MAX)

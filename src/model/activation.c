@@ -5,8 +5,10 @@
 static const struct {
     const char *name;
     att_activation activation;
-} known[] = {
-    {"gelu", ATT_GELU_ERF}, {"gelu_new", ATT_GELU_TANH}, {"gelu_pytorch_tanh", ATT_GELU_TANH}, {"relu", ATT_RELU}};
+} known[] = {{"gelu", ATT_ACTIVATION_GELU_ERF},
+             {"gelu_new", ATT_ACTIVATION_GELU_TANH},
+             {"gelu_pytorch_tanh", ATT_ACTIVATION_GELU_TANH},
+             {"relu", ATT_ACTIVATION_RELU}};
 enum { KNOWN = sizeof known / sizeof known[0] };
 
 att_activation att_activation_read(att_settings *s, const char *key, const char *otherwise)
@@ -16,7 +18,7 @@ att_activation att_activation_read(att_settings *s, const char *key, const char 
         if (!strcmp(known[i].name, name))
             return known[i].activation;
     att_settings_unsupported(s, key, "one of gelu, gelu_new, gelu_pytorch_tanh and relu");
-    return ATT_IDENTITY;
+    return ATT_ACTIVATION_IDENTITY;
 }
 
 const char *att_activation_name(att_activation a)

@@ -15,14 +15,14 @@ static att_status apply(const att_map_source *s, const att_tokens *tokens, att_a
     return e ? e : r->status;
 }
 
-att_status att_map_attention(const att_map_source *s, const char *text, size_t bytes, const att_encode_options *options,
-                             int64_t layer, int64_t head, att_attention_map *out)
+att_status att_map_attention(const att_map_source *s, const char *text, size_t bytes,
+                             const att_tokenize_options *options, int64_t layer, int64_t head, att_attention_map *out)
 {
     *out = (att_attention_map){0};
     att_attention_map map = {0};
     att_status e = att_attention_check(s->ctx, "layer", layer, 0, s->layers);
     e = e ? e : att_attention_check(s->ctx, "head", head, 0, s->heads);
-    e = e ? e : att_encode(s->tokenizer, text, bytes, options, &map.tokens);
+    e = e ? e : att_tokenize(s->tokenizer, text, bytes, options, &map.tokens);
     if (e)
         return e;
     const size_t count = (size_t)map.tokens.count;
@@ -31,15 +31,17 @@ att_status att_map_attention(const att_map_source *s, const char *text, size_t b
         .ctx = s->ctx, .layer = layer, .head = head, .weights = map.weights, .count = map.tokens.count};
     e = map.weights ? apply(s, &map.tokens, &r) : ATT_ERR_MEMORY;
     if (e)
-        att_map_free(s, &map);
+        att_attention_map_free(s->ctx, &map);
     else
         *out = map;
     return e;
 }
 
-void att_map_free(const att_map_source *s, att_attention_map *map)
+void att_attention_map_free(att_ctx *ctx, att_attention_map *map)
 {
-    att_tokens_free(s->tokenizer, &map->tokens);
-    att_free(s->ctx, map->weights);
+    if (!ctx || !map)
+        return;
+    att_tokens_free(ctx, &map->tokens);
+    att_free(ctx, map->weights);
     *map = (att_attention_map){0};
 }

@@ -16,8 +16,7 @@ typedef struct att_map_source {
 
 /* The weights of a layer and head for a text [bytes], encoded by these options. Errors: no such layer or head; what
  * encoding and applying may find; memory. */
-att_status att_map_attention(const att_map_source *s, const char *text, size_t bytes, const att_encode_options *options,
-                             int64_t layer, int64_t head, att_attention_map *out);
-void att_map_free(const att_map_source *s, att_attention_map *map);
+att_status att_map_attention(const att_map_source *s, const char *text, size_t bytes,
+                             const att_tokenize_options *options, int64_t layer, int64_t head, att_attention_map *out);
 
 #endif

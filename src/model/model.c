@@ -25,11 +25,11 @@ static att_status initialize(void *user, const char *name, const att_init *init,
 
 /* ---- weights in another type than the file's */
 
-static const att_dtype dtype_of[] = {[ATT_WEIGHTS_F32] = ATT_F32,
-                                     [ATT_WEIGHTS_F16] = ATT_F16,
-                                     [ATT_WEIGHTS_BF16] = ATT_BF16,
-                                     [ATT_WEIGHTS_INT8] = ATT_Q8_0,
-                                     [ATT_WEIGHTS_INT4] = ATT_Q4_0};
+static const att_dtype dtype_of[] = {[ATT_WEIGHT_TYPE_F32] = ATT_F32,
+                                     [ATT_WEIGHT_TYPE_F16] = ATT_F16,
+                                     [ATT_WEIGHT_TYPE_BF16] = ATT_BF16,
+                                     [ATT_WEIGHT_TYPE_INT8] = ATT_Q8_0,
+                                     [ATT_WEIGHT_TYPE_INT4] = ATT_Q4_0};
 
 static att_status load_stored(att_model *m, const char *name, int rank, const int64_t *dim, att_tensor *out)
 {
@@ -100,7 +100,7 @@ static void configure(att_model *m, att_settings *s)
     if (k->types)
         att_model_kind_of(s, (const att_model_kind *const[]){k, NULL});
     k->configure(m, s);
-    if (m->unquantized && m->options.weights >= ATT_WEIGHTS_INT8)
+    if (m->unquantized && m->options.weights >= ATT_WEIGHT_TYPE_INT8)
         att_settings_fail(s, ATT_ERR_UNSUPPORTED,
                           "%s have no products of int8 or int4 weights, expected f32, f16 or bf16", m->unquantized);
 }
@@ -203,7 +203,7 @@ static att_status read_options(att_ctx *ctx, const char *caller, const att_model
                                att_model_options *out)
 {
     const att_status s = att_options_read(out, sizeof *out, options, "att_model_options");
-    if (s || (unsigned)out->weights <= ATT_WEIGHTS_INT4)
+    if (s || (unsigned)out->weights <= ATT_WEIGHT_TYPE_INT4)
         return s;
     return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: weights is %d, no att_weight_type", caller, (int)out->weights);
 }

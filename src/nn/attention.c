@@ -9,7 +9,7 @@ enum { MAX_PARAMS = 16 }; /* of a plan */
 
 static bool check_sizes(att_nn_params *p, const char *name, const att_nn_attention_config *c)
 {
-    if ((unsigned)c->qk_norm > ATT_QK_NORM_ROW)
+    if ((unsigned)c->qk_norm > ATT_NN_QK_NORM_ROW)
         return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": qk_norm is %d, no att_nn_qk_norm", name, (int)c->qk_norm);
     return att_nn_check_size(p, name, "width", c->width) &&
            (!c->source_width || att_nn_check_size(p, name, "source_width", c->source_width)) &&
@@ -86,8 +86,8 @@ static void make_projections(att_nn_params *p, const char *name, const att_nn_at
 static void make_norms(att_nn_params *p, const char *name, const att_nn_attention_config *c, att_nn_attention *l,
                        const att_plan_info *info)
 {
-    const bool row = c->qk_norm == ATT_QK_NORM_ROW;
-    if (c->qk_norm == ATT_QK_NORM_NONE)
+    const bool row = c->qk_norm == ATT_NN_QK_NORM_ROW;
+    if (c->qk_norm == ATT_NN_QK_NORM_NONE)
         return;
     l->qk_norm = c->qk_norm;
     l->query_norm = att_nn_norm_new(p, att_nn_join(name, "query_norm").text, c->qk_norm_kind,
@@ -161,27 +161,28 @@ const att_nn_attention *att_nn_attention_new(att_nn_params *p, const char *name,
 static att_var *rows(att_tape *t, const att_nn_attention *l, att_var *x, int64_t heads, const att_nn_norm *norm,
                      const att_positions *at)
 {
-    if (norm && l->qk_norm == ATT_QK_NORM_ROW)
+    if (norm && l->qk_norm == ATT_NN_QK_NORM_ROW)
         x = att_nn_norm_apply(t, norm, x);
     x = att_split_heads(t, x, heads);
-    if (norm && l->qk_norm == ATT_QK_NORM_HEAD)
+    if (norm && l->qk_norm == ATT_NN_QK_NORM_HEAD)
         x = att_nn_norm_apply(t, norm, x);
     return l->rotary ? att_rotary(t, x, at, l->rotary) : x;
 }
 
 static att_var *queries(att_tape *t, const att_nn_attention *l, att_var *x, const att_positions *at)
 {
-    return rows(t, l, att_nn_linear_apply(t, l->query, x, ATT_IDENTITY, NULL), l->heads, l->query_norm, at);
+    return rows(t, l, att_nn_linear_apply(t, l->query, x, ATT_ACTIVATION_IDENTITY, NULL), l->heads, l->query_norm, at);
 }
 
 static att_var *keys(att_tape *t, const att_nn_attention *l, att_var *source, const att_positions *at)
 {
-    return rows(t, l, att_nn_linear_apply(t, l->key, source, ATT_IDENTITY, NULL), l->kv_heads, l->key_norm, at);
+    return rows(t, l, att_nn_linear_apply(t, l->key, source, ATT_ACTIVATION_IDENTITY, NULL), l->kv_heads, l->key_norm,
+                at);
 }
 
 static att_var *values(att_tape *t, const att_nn_attention *l, att_var *source)
 {
-    return att_split_heads(t, att_nn_linear_apply(t, l->value, source, ATT_IDENTITY, NULL), l->kv_heads);
+    return att_split_heads(t, att_nn_linear_apply(t, l->value, source, ATT_ACTIVATION_IDENTITY, NULL), l->kv_heads);
 }
 
 /* ---- the call */

@@ -9,12 +9,12 @@ const att_nn_feed_forward *att_nn_feed_forward_new(att_nn_params *p, const char 
         return NULL;
     if (!att_nn_check_size(p, name, "width", c.width) || !att_nn_check_size(p, name, "intermediate", c.intermediate))
         return NULL;
-    if ((unsigned)c.activation > ATT_QUICK_GELU)
+    if ((unsigned)c.activation > ATT_ACTIVATION_QUICK_GELU)
         return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": activation is %d, no att_activation", name, (int)c.activation);
     att_nn_feed_forward *l = att_nn_params_alloc(p, sizeof *l);
     if (!l)
         return NULL;
-    *l = (att_nn_feed_forward){.activation = c.activation ? c.activation : ATT_RELU,
+    *l = (att_nn_feed_forward){.activation = c.activation ? c.activation : ATT_ACTIVATION_RELU,
                                .dropout_id = att_nn_dropout_id(name, "outer"),
                                .inner_dropout_id = c.inner_dropout ? att_nn_dropout_id(name, "inner") : 0};
     if (c.gated)
@@ -32,7 +32,7 @@ att_var *att_nn_feed_forward_apply(att_tape *t, const att_nn_feed_forward *l, at
     att_scope s = att_scope_begin(t, "feed_forward");
     att_var *h = att_nn_linear_apply(t, l->gate ? l->gate : l->inner, x, l->activation, NULL);
     if (l->gate)
-        h = att_mul(t, h, att_nn_linear_apply(t, l->inner, x, ATT_IDENTITY, NULL));
+        h = att_mul(t, h, att_nn_linear_apply(t, l->inner, x, ATT_ACTIVATION_IDENTITY, NULL));
     if (l->inner_dropout_id)
         h = att_nn_dropout_apply(t, dropout, l->inner_dropout_id, h, NULL);
     return att_scope_end(t, s, att_nn_linear_dropout(t, l->outer, h, residual, dropout, l->dropout_id));

@@ -34,8 +34,9 @@ att_var *att_nn_linear_dropout(att_tape *t, const att_nn_linear *l, att_var *x, 
                                const att_nn_dropout *dropout, uint64_t dropout_id)
 {
     if (!dropout || dropout->p == 0)
-        return att_nn_linear_apply(t, l, x, ATT_IDENTITY, residual);
-    return att_nn_dropout_apply(t, dropout, dropout_id, att_nn_linear_apply(t, l, x, ATT_IDENTITY, NULL), residual);
+        return att_nn_linear_apply(t, l, x, ATT_ACTIVATION_IDENTITY, residual);
+    return att_nn_dropout_apply(t, dropout, dropout_id, att_nn_linear_apply(t, l, x, ATT_ACTIVATION_IDENTITY, NULL),
+                                residual);
 }
 
 /* ---- norms */
@@ -47,22 +48,22 @@ const att_nn_norm *att_nn_norm_new(att_nn_params *p, const char *name, att_nn_no
     att_nn_norm *l = att_nn_params_alloc(p, sizeof *l);
     if (!l)
         return NULL;
-    if (kind != ATT_LAYER_NORM && kind != ATT_RMS_NORM)
+    if (kind != ATT_NN_NORM_LAYER && kind != ATT_NN_NORM_RMS)
         return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": %d is not an att_nn_norm_kind", name, (int)kind);
     if (!(eps >= 0))
         return att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": eps is %g, expected at least 0", name, (double)eps);
     *l = (att_nn_norm){.kind = kind, .eps = eps > 0 ? eps : 1e-5f};
     l->weight = vector(p, name, "weight", features, &ones);
-    l->bias = kind == ATT_LAYER_NORM ? vector(p, name, "bias", features, &zeros) : NULL;
-    return l->weight && (l->bias || kind != ATT_LAYER_NORM) ? l : NULL;
+    l->bias = kind == ATT_NN_NORM_LAYER ? vector(p, name, "bias", features, &zeros) : NULL;
+    return l->weight && (l->bias || kind != ATT_NN_NORM_LAYER) ? l : NULL;
 }
 
 att_var *att_nn_norm_apply(att_tape *t, const att_nn_norm *l, att_var *x)
 {
     if (!att_nn_given(t, __func__, l))
         return NULL;
-    return l->kind == ATT_RMS_NORM ? att_rms_norm(t, x, l->weight, l->eps)
-                                   : att_layer_norm(t, x, l->weight, l->bias, l->eps);
+    return l->kind == ATT_NN_NORM_RMS ? att_rms_norm(t, x, l->weight, l->eps)
+                                      : att_layer_norm(t, x, l->weight, l->bias, l->eps);
 }
 
 /* ---- embeddings */

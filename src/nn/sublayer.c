@@ -5,11 +5,15 @@
 
 static att_var *norm_before(att_tape *t, att_nn_sublayer s, att_var *x)
 {
-    return s.order == ATT_POST_NORM || s.order == ATT_RESULT_NORM ? x : att_nn_norm_apply(t, s.norm, x);
+    return s.order == ATT_NN_ORDER_POST_NORM || s.order == ATT_NN_ORDER_RESULT_NORM ? x
+                                                                                    : att_nn_norm_apply(t, s.norm, x);
 }
 
 /* What the sublayer's result is added to; y: x, normalized */
-static att_var *residual_of(att_nn_sublayer s, att_var *x, att_var *y) { return s.order == ATT_QUERY_NORM ? y : x; }
+static att_var *residual_of(att_nn_sublayer s, att_var *x, att_var *y)
+{
+    return s.order == ATT_NN_ORDER_QUERY_NORM ? y : x;
+}
 
 /* Is the residual added by the sublayer's last operation? */
 static bool adds_residual(att_nn_sublayer s) { return !s.scale && !s.result_norm; }
@@ -23,7 +27,7 @@ static att_var *finish(att_tape *t, att_nn_sublayer s, att_var *y, att_var *resi
         y = att_mul(t, y, att_parameter(t, s.scale));
     if (!adds_residual(s))
         y = att_add(t, y, residual);
-    return s.order == ATT_POST_NORM ? att_nn_norm_apply(t, s.norm, y) : y;
+    return s.order == ATT_NN_ORDER_POST_NORM ? att_nn_norm_apply(t, s.norm, y) : y;
 }
 
 att_var *att_nn_attend(att_tape *t, att_nn_sublayer s, const att_nn_attention *l, att_var *x,
@@ -38,7 +42,7 @@ att_var *att_nn_self_attend(att_tape *t, att_nn_sublayer s, const att_nn_attenti
                             const att_nn_layer_call *c)
 {
     const att_nn_attention_call call = {.size = sizeof call,
-                                        .source = s.order == ATT_QUERY_NORM ? x : NULL,
+                                        .source = s.order == ATT_NN_ORDER_QUERY_NORM ? x : NULL,
                                         .same_rows = true,
                                         .args = c->args,
                                         .positions = c->positions,
@@ -59,21 +63,22 @@ att_var *att_nn_feed(att_tape *t, att_nn_sublayer s, const att_nn_feed_forward *
 
 bool att_nn_check_layer(att_nn_params *p, const char *name, const att_nn_layer_config *c)
 {
-    return (unsigned)c->order <= ATT_SANDWICH_NORM ||
+    return (unsigned)c->order <= ATT_NN_ORDER_SANDWICH_NORM ||
            att_nn_fail(p, ATT_ERR_ARGUMENT, "\"%s\": order is %d, no att_nn_order", name, (int)c->order);
 }
 
 const att_nn_norm *att_nn_layer_norm(att_nn_params *p, const char *prefix, const char *name,
                                      const att_nn_layer_config *c)
 {
-    return c->order == ATT_RESULT_NORM ? NULL
-                                       : att_nn_norm_new(p, att_nn_join(prefix, name).text, c->norm, c->width, c->eps);
+    return c->order == ATT_NN_ORDER_RESULT_NORM
+               ? NULL
+               : att_nn_norm_new(p, att_nn_join(prefix, name).text, c->norm, c->width, c->eps);
 }
 
 const att_nn_norm *att_nn_layer_result_norm(att_nn_params *p, const char *prefix, const char *name,
                                             const att_nn_layer_config *c)
 {
-    return c->order == ATT_RESULT_NORM || c->order == ATT_SANDWICH_NORM
+    return c->order == ATT_NN_ORDER_RESULT_NORM || c->order == ATT_NN_ORDER_SANDWICH_NORM
                ? att_nn_norm_new(p, att_nn_join(prefix, name).text, c->norm, c->width, c->eps)
                : NULL;
 }

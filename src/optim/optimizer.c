@@ -36,7 +36,10 @@ struct att_optimizer {
     size_t param_room, chunk_room;
 };
 
-static int moments_of(const att_optimizer_config *c) { return c->method != ATT_SGD ? 2 : c->momentum > 0 ? 1 : 0; }
+static int moments_of(const att_optimizer_config *c)
+{
+    return c->method != ATT_OPTIMIZER_SGD ? 2 : c->momentum > 0 ? 1 : 0;
+}
 
 /* ---- construction */
 
@@ -57,7 +60,7 @@ att_status att_optimizer_new(att_ctx *ctx, const att_optimizer_config *config, a
     att_status s = att_options_read(&c, sizeof c, config, "att_optimizer_config");
     if (s)
         return s;
-    if ((unsigned)c.method > ATT_SGD)
+    if ((unsigned)c.method > ATT_OPTIMIZER_SGD)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "optimizer.method: %d is none", (int)c.method);
     c.beta1 = c.beta1 == 0 ? 0.9 : c.beta1;
     c.beta2 = c.beta2 == 0 ? 0.999 : c.beta2;
@@ -232,14 +235,14 @@ static void update(void *arg, int i)
     const double decay = l->no_weight_decay ? 0 : j->o->c.weight_decay;
     if (!g)
         return;
-    if (j->o->c.method == ATT_SGD) {
+    if (j->o->c.method == ATT_OPTIMIZER_SGD) {
         att_sgd sgd = j->sgd;
         sgd.l2 = (float)decay;
         j->k->layer.sgd(p->count, &sgd, g + p->first, l->x + p->first, m ? m + p->first : NULL);
     } else {
         att_adam adam = j->adam;
-        adam.l2 = j->o->c.method == ATT_ADAM ? (float)decay : 0;
-        adam.decay = j->o->c.method == ATT_ADAMW ? (float)(j->rate * decay) : 0;
+        adam.l2 = j->o->c.method == ATT_OPTIMIZER_ADAM ? (float)decay : 0;
+        adam.decay = j->o->c.method == ATT_OPTIMIZER_ADAMW ? (float)(j->rate * decay) : 0;
         j->k->layer.adam(p->count, &adam, g + p->first, l->x + p->first, m + p->first, v + p->first);
     }
 }

@@ -40,10 +40,10 @@ static double linear(const att_schedule *s, int64_t step)
 static const struct {
     double (*rate)(const att_schedule *s, int64_t step);
     bool ends;
-} kinds[] = {[ATT_CONSTANT] = {constant, false},
-             [ATT_INVERSE_SQRT] = {inverse_sqrt, false},
-             [ATT_COSINE] = {half_cosine, true},
-             [ATT_LINEAR] = {linear, true}};
+} kinds[] = {[ATT_SCHEDULE_CONSTANT] = {constant, false},
+             [ATT_SCHEDULE_INVERSE_SQRT] = {inverse_sqrt, false},
+             [ATT_SCHEDULE_COSINE] = {half_cosine, true},
+             [ATT_SCHEDULE_LINEAR] = {linear, true}};
 
 static att_status check(const att_schedule *s, int64_t step)
 {
@@ -53,7 +53,7 @@ static att_status check(const att_schedule *s, int64_t step)
         return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.warmup is %lld, less than 0", (long long)s->warmup);
     if (step < 0)
         return att_fail(NULL, ATT_ERR_ARGUMENT, "step is %lld, less than 0", (long long)step);
-    if ((unsigned)s->kind > ATT_LINEAR)
+    if ((unsigned)s->kind > ATT_SCHEDULE_LINEAR)
         return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.kind: %d is none", (int)s->kind);
     if (kinds[s->kind].ends && s->steps <= s->warmup)
         return att_fail(NULL, ATT_ERR_ARGUMENT, "schedule.steps is %lld, but must be more than schedule.warmup = %lld",

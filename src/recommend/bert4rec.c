@@ -14,10 +14,10 @@ static void build(att_recommender *m)
     att_nn_params *p = m->model.params;
     const float eps = (float)m->config.eps;
     att_recommender_build_items(m, ATT_OPTIONS(att_init, .kind = ATT_INIT_TRUNCATED_NORMAL, .value = 0.02));
-    m->embedding_norm = att_nn_norm_new(p, "embedding_norm", ATT_LAYER_NORM, i->hidden, eps);
+    m->embedding_norm = att_nn_norm_new(p, "embedding_norm", ATT_NN_NORM_LAYER, i->hidden, eps);
     att_recommender_build_layers(m, false);
     m->transform = att_nn_linear_new(p, "transform", i->hidden, i->hidden, true);
-    m->norm = att_nn_norm_new(p, "norm", ATT_LAYER_NORM, i->hidden, eps);
+    m->norm = att_nn_norm_new(p, "norm", ATT_NN_NORM_LAYER, i->hidden, eps);
 }
 
 static att_var *apply(att_tape *t, const att_recommender *m, const att_recommender_input *in)
@@ -30,4 +30,4 @@ static att_var *apply(att_tape *t, const att_recommender *m, const att_recommend
 }
 
 const att_recommender_architecture att_bert4rec = {
-    .mask = true, .block = ATT_BLOCK_POST_NORM, .eps = 1e-12, .build = build, .apply = apply};
+    .mask = true, .block = ATT_RECOMMENDER_BLOCK_POST_NORM, .eps = 1e-12, .build = build, .apply = apply};

@@ -75,8 +75,8 @@ static void leave_one_out(att_holdout *h, int64_t user, int64_t begin, int64_t e
 {
     (void)begin;
     h->train_end[user] = end - 2;
-    add_case(h, ATT_HOLDOUT_VALID, user, end - 2);
-    add_case(h, ATT_HOLDOUT_TEST, user, end - 1);
+    add_case(h, ATT_HOLDOUT_PART_VALID, user, end - 2);
+    add_case(h, ATT_HOLDOUT_PART_TEST, user, end - 1);
 }
 
 /* The first of the actions [begin, end) that is not before a point in time. */
@@ -103,8 +103,8 @@ static void split_by_time(att_holdout *h, int64_t user, int64_t begin, int64_t e
     const int64_t valid = first_from(h->log, begin, end, h->info.valid_from);
     const int64_t test = first_from(h->log, valid, end, h->info.test_from);
     h->train_end[user] = valid;
-    add_first(h, ATT_HOLDOUT_VALID, user, valid, test);
-    add_first(h, ATT_HOLDOUT_TEST, user, test, end);
+    add_first(h, ATT_HOLDOUT_PART_VALID, user, valid, test);
+    add_first(h, ATT_HOLDOUT_PART_TEST, user, test, end);
 }
 
 static void split_user(att_holdout *h, int64_t user, int64_t min_actions)
@@ -181,8 +181,8 @@ static att_status split(att_holdout *h, const att_holdout_options *o)
     if (h->info.actions == 0)
         return att_fail(h->ctx, ATT_ERR_ARGUMENT, "no action is left for training: validation is from %.17g on",
                         o->valid_from);
-    count_cases(h, ATT_HOLDOUT_VALID);
-    count_cases(h, ATT_HOLDOUT_TEST);
+    count_cases(h, ATT_HOLDOUT_PART_VALID);
+    count_cases(h, ATT_HOLDOUT_PART_TEST);
     return ATT_OK;
 }
 
@@ -260,7 +260,7 @@ att_status att_holdout_get(const att_holdout *h, att_holdout_part part, int64_t 
         *out = (att_holdout_case){0};
     if (att_require(__func__, ATT_NAMED({"h", h}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    if ((unsigned)part > ATT_HOLDOUT_TEST)
+    if ((unsigned)part > ATT_HOLDOUT_PART_TEST)
         return att_fail(h->ctx, ATT_ERR_ARGUMENT, "part is %d, not an att_holdout_part", (int)part);
     if (i < 0 || i >= h->info.cases[part])
         return att_fail(h->ctx, ATT_ERR_ARGUMENT, "i is %lld, but there are %lld cases", (long long)i,

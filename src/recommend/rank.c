@@ -222,7 +222,7 @@ static att_status positive(att_ctx *ctx, const char *name, int64_t *x, int64_t o
 
 static att_status check_options(att_ctx *ctx, att_ranking_options *o)
 {
-    if ((unsigned)o->part > ATT_HOLDOUT_TEST)
+    if ((unsigned)o->part > ATT_HOLDOUT_PART_TEST)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "part is %d, not an att_holdout_part", (int)o->part);
     if ((unsigned)o->candidates > ATT_CANDIDATES_BY_POPULARITY)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "candidates is %d, not an att_candidates", (int)o->candidates);
@@ -247,7 +247,7 @@ static att_status count_cases(ranking *r)
     if (r->n > 0)
         return ATT_OK;
     return att_fail(r->h->ctx, ATT_ERR_ARGUMENT, "there is no case for %s: %lld users%s",
-                    r->o.part == ATT_HOLDOUT_TEST ? "the test" : "validation", (long long)cases,
+                    r->o.part == ATT_HOLDOUT_PART_TEST ? "the test" : "validation", (long long)cases,
                     cases ? ", whose held-out items do not occur in training" : " have enough actions");
 }
 

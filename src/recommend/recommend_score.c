@@ -293,7 +293,7 @@ static att_status score_rows(const att_recommender *m, int64_t n, const int32_t 
     for (int64_t first = 0; !e && first < n; first += ATT_HISTORIES) {
         const int64_t count = att_min(n - first, ATT_HISTORIES);
         att_var *x = att_histories_apply(t, m, count, items, offsets + first);
-        e = att_var_value(t, att_linear(t, x, table.param, NULL, ATT_IDENTITY, NULL), &v);
+        e = att_var_value(t, att_linear(t, x, table.param, NULL, ATT_ACTIVATION_IDENTITY, NULL), &v);
         for (int64_t b = 0; !e && b < count; b++)
             memcpy(scores + (first + b) * n_items, (float *)v.data + b * own, (size_t)own * sizeof *scores);
         for (int64_t b = 0; !e && b < count; b++)

@@ -120,16 +120,16 @@ static void end(call *c, att_status e)
     att_free(ctx, c->seen_offsets);
     att_free(ctx, c->best);
     if (e)
-        att_recommendation_free(c->m, c->out);
+        att_recommendation_free(c->m->model.ctx, c->out);
 }
 
-void att_recommendation_free(const att_recommender *m, att_recommendation *r)
+void att_recommendation_free(att_ctx *ctx, att_recommendation *r)
 {
-    if (!m || !r)
+    if (!ctx || !r)
         return;
-    att_free(m->model.ctx, r->items);
-    att_free(m->model.ctx, r->scores);
-    att_free(m->model.ctx, r->by_popular);
+    att_free(ctx, r->items);
+    att_free(ctx, r->scores);
+    att_free(ctx, r->by_popular);
     *r = (att_recommendation){0};
 }
 

@@ -44,7 +44,7 @@ static void check(att_settings *s, const att_recommender_info *i, bool mask)
         att_settings_fail(s, ATT_ERR_FORMAT,
                           "\"num_attention_heads\" is %lld, which does not divide \"hidden_size\", %lld",
                           (long long)i->heads, (long long)i->hidden);
-    else if (mask && i->block == ATT_BLOCK_SASREC)
+    else if (mask && i->block == ATT_RECOMMENDER_BLOCK_SASREC)
         att_settings_unsupported(s, "block", "for attend-bert4rec, pre-norm or post-norm");
     else if (mask && i->max_positions < 2)
         att_settings_fail(s, ATT_ERR_FORMAT,
@@ -70,11 +70,11 @@ void att_recommender_config_read(att_settings *s, att_recommender_config *c,
     i->layers = att_settings_int_or(s, "num_hidden_layers", 1, MAX_LAYERS, 2);
     i->heads = att_settings_int_or(s, "num_attention_heads", 1, MAX_FEATURES, 1);
     i->intermediate = att_settings_int_or(s, "intermediate_size", 1, 8 * MAX_FEATURES,
-                                          i->block == ATT_BLOCK_SASREC ? i->hidden : 4 * i->hidden);
+                                          i->block == ATT_RECOMMENDER_BLOCK_SASREC ? i->hidden : 4 * i->hidden);
     i->max_positions = att_settings_int_or(s, "max_position_embeddings", 1, MAX_POSITIONS, 50);
     i->content_width = att_settings_int_or(s, "content_width", 0, MAX_CONTENT, 0);
     c->content_start = att_settings_bool(s, "content_start", false);
-    c->activation = att_activation_read(s, "hidden_act", i->block == ATT_BLOCK_SASREC ? "relu" : "gelu");
+    c->activation = att_activation_read(s, "hidden_act", i->block == ATT_RECOMMENDER_BLOCK_SASREC ? "relu" : "gelu");
     c->eps = att_settings_has(s, "layer_norm_eps") ? att_settings_number(s, "layer_norm_eps", 1e-30, 1) : a->eps;
     if (!s->status)
         check(s, i, a->mask);

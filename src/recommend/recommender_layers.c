@@ -24,11 +24,11 @@ void att_recommender_build_items(att_recommender *m, const att_init *init)
 
 void att_recommender_build_layers(att_recommender *m, bool causal)
 {
-    static const att_nn_order orders[] = {[ATT_BLOCK_PRE_NORM] = ATT_PRE_NORM,
-                                          [ATT_BLOCK_POST_NORM] = ATT_POST_NORM,
-                                          [ATT_BLOCK_SASREC] = ATT_QUERY_NORM};
+    static const att_nn_order orders[] = {[ATT_RECOMMENDER_BLOCK_PRE_NORM] = ATT_NN_ORDER_PRE_NORM,
+                                          [ATT_RECOMMENDER_BLOCK_POST_NORM] = ATT_NN_ORDER_POST_NORM,
+                                          [ATT_RECOMMENDER_BLOCK_SASREC] = ATT_NN_ORDER_QUERY_NORM};
     const att_recommender_info *i = &m->config.info;
-    const bool own = i->block == ATT_BLOCK_SASREC;
+    const bool own = i->block == ATT_RECOMMENDER_BLOCK_SASREC;
     const att_nn_attention_config attention = {
         .size = sizeof attention, .width = i->hidden, .heads = i->heads, .causal = causal, .no_output = own};
     const att_nn_layer_config layer = {.size = sizeof layer,
@@ -36,7 +36,7 @@ void att_recommender_build_layers(att_recommender *m, bool causal)
                                        .intermediate = i->intermediate,
                                        .activation = m->config.activation,
                                        .order = orders[i->block],
-                                       .norm = ATT_LAYER_NORM,
+                                       .norm = ATT_NN_NORM_LAYER,
                                        .eps = (float)m->config.eps,
                                        .attention = &attention,
                                        .inner_dropout = own};
@@ -138,7 +138,7 @@ att_var *att_recommender_embedding(att_tape *t, const att_recommender *m, const 
     if (!m->content)
         return x;
     att_var *c = att_gather(t, content(t, m, att_recommender_rows(m)), ids, count);
-    return att_nn_linear_apply(t, m->projection, c, ATT_IDENTITY, x);
+    return att_nn_linear_apply(t, m->projection, c, ATT_ACTIVATION_IDENTITY, x);
 }
 
 att_var *att_recommender_table(att_tape *t, const att_recommender *m)
@@ -148,7 +148,7 @@ att_var *att_recommender_table(att_tape *t, const att_recommender *m)
     const int64_t items = m->config.info.items;
     att_var *x = att_parameter(t, m->item);
     x = m->architecture->mask ? att_slice(t, x, 0, 0, items) : x;
-    return m->content ? att_nn_linear_apply(t, m->projection, content(t, m, items), ATT_IDENTITY, x) : x;
+    return m->content ? att_nn_linear_apply(t, m->projection, content(t, m, items), ATT_ACTIVATION_IDENTITY, x) : x;
 }
 
 /* ---- applying */

@@ -17,8 +17,8 @@ static void build(att_recommender *m)
     const att_recommender_info *i = &m->config.info;
     att_recommender_build_items(m, ATT_OPTIONS(att_init, .kind = ATT_INIT_XAVIER_UNIFORM));
     att_recommender_build_layers(m, true);
-    if (i->block != ATT_BLOCK_POST_NORM)
-        m->norm = att_nn_norm_new(m->model.params, "norm", ATT_LAYER_NORM, i->hidden, (float)m->config.eps);
+    if (i->block != ATT_RECOMMENDER_BLOCK_POST_NORM)
+        m->norm = att_nn_norm_new(m->model.params, "norm", ATT_NN_NORM_LAYER, i->hidden, (float)m->config.eps);
 }
 
 static att_var *apply(att_tape *t, const att_recommender *m, const att_recommender_input *in)
@@ -32,4 +32,4 @@ static att_var *apply(att_tape *t, const att_recommender *m, const att_recommend
 }
 
 const att_recommender_architecture att_sasrec = {
-    .block = ATT_BLOCK_PRE_NORM, .eps = 1e-8, .build = build, .apply = apply};
+    .block = ATT_RECOMMENDER_BLOCK_PRE_NORM, .eps = 1e-8, .build = build, .apply = apply};

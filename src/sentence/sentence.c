@@ -18,18 +18,18 @@ enum {
 /* The tokenizer must already lower-case, else the setting is not supported. */
 static att_status check_lower_case(const att_sentence *m, const char *folder)
 {
-    const att_encode_options *opt = ATT_OPTIONS(att_encode_options, .no_special = true);
+    const att_tokenize_options *opt = ATT_OPTIONS(att_tokenize_options, .no_special = true);
     att_tokens upper = {0}, lower = {0};
-    att_status s = att_encode(m->tokenizer, "A", 1, opt, &upper);
+    att_status s = att_tokenize(m->tokenizer, "A", 1, opt, &upper);
     if (!s)
-        s = att_encode(m->tokenizer, "a", 1, opt, &lower);
+        s = att_tokenize(m->tokenizer, "a", 1, opt, &lower);
     if (!s &&
         (upper.count != lower.count || memcmp(upper.ids, lower.ids, (size_t)upper.count * sizeof *upper.ids) != 0))
         s = att_fail(m->model.ctx, ATT_ERR_UNSUPPORTED,
                      "%s/sentence_bert_config.json: \"do_lower_case\" is true, but the tokenizer does not lower",
                      folder);
-    att_tokens_free(m->tokenizer, &upper);
-    att_tokens_free(m->tokenizer, &lower);
+    att_tokens_free(m->model.ctx, &upper);
+    att_tokens_free(m->model.ctx, &lower);
     return s;
 }
 
@@ -168,11 +168,11 @@ static void note_failure(sentence_job *j, att_status s)
 static void tokenize_some(void *arg, int step)
 {
     sentence_job *j = arg;
-    const att_encode_options *opt = ATT_OPTIONS(att_encode_options, .max_tokens = j->m->modules.max_tokens);
+    const att_tokenize_options *opt = ATT_OPTIONS(att_tokenize_options, .max_tokens = j->m->modules.max_tokens);
     const int64_t first = (int64_t)step * TEXTS_PER_TASK, last = att_min(first + TEXTS_PER_TASK, j->n);
     for (int64_t i = first; i < last; i++) {
         const size_t bytes = j->bytes ? j->bytes[i] : strlen(j->texts[i]);
-        const att_status s = att_encode(j->m->tokenizer, j->texts[i], bytes, opt, &j->tokens[i]);
+        const att_status s = att_tokenize(j->m->tokenizer, j->texts[i], bytes, opt, &j->tokens[i]);
         if (s) {
             note_failure(j, s);
             return;
@@ -311,7 +311,7 @@ att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *con
         run(&j);
         for (int64_t i = 0; i < n; i++) {
             truncated += j.tokens[i].truncated;
-            att_tokens_free(m->tokenizer, &j.tokens[i]);
+            att_tokens_free(m->model.ctx, &j.tokens[i]);
         }
     }
     att_free(m->model.ctx, j.tokens);
@@ -346,14 +346,6 @@ att_status att_sentence_attention(const att_sentence *m, const char *text, size_
     if (att_require(__func__, ATT_NAMED({"m", m}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     const att_map_source s = map_source(m);
-    return att_map_attention(&s, text, bytes, ATT_OPTIONS(att_encode_options, .max_tokens = m->modules.max_tokens),
+    return att_map_attention(&s, text, bytes, ATT_OPTIONS(att_tokenize_options, .max_tokens = m->modules.max_tokens),
                              layer, head, out);
-}
-
-void att_attention_map_free(const att_sentence *m, att_attention_map *map)
-{
-    if (!m || !map)
-        return;
-    const att_map_source s = map_source(m);
-    att_map_free(&s, map);
 }

@@ -10,9 +10,9 @@
 static const struct {
     const char *flag, *mode; /* older flags; newer "pooling_mode" */
     int kind;                /* att_pooling, -1: not supported */
-} modes[] = {{"pooling_mode_cls_token", "cls", ATT_POOL_CLS},
-             {"pooling_mode_max_tokens", "max", ATT_POOL_MAX},
-             {"pooling_mode_mean_tokens", "mean", ATT_POOL_MEAN},
+} modes[] = {{"pooling_mode_cls_token", "cls", ATT_POOLING_CLS},
+             {"pooling_mode_max_tokens", "max", ATT_POOLING_MAX},
+             {"pooling_mode_mean_tokens", "mean", ATT_POOLING_MEAN},
              {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens", -1},
              {"pooling_mode_weightedmean_tokens", "weightedmean", -1},
              {"pooling_mode_lasttoken", "lasttoken", -1}};
@@ -268,7 +268,7 @@ static void read_plain(att_settings *s, att_modules *out)
 {
     read_architecture(s, out);
     out->dim = att_settings_int(s, "hidden_size", 1, 1 << 20);
-    out->pooling = ATT_POOL_MEAN;
+    out->pooling = ATT_POOLING_MEAN;
     out->plain = true;
 }
 

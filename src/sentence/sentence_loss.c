@@ -40,18 +40,19 @@ static att_var *triplet(att_tape *t, const att_sentence_loss_config *c, const at
     att_tensor margin;
     att_wrap(&margin, (void *)&c->margin, ATT_F32, ATT_DIMS(1), NULL);
     att_var *anchor = column(t, b, 0), *positive = column(t, b, 1), *negative = column(t, b, 2);
-    att_var *difference = c->distance == ATT_DISTANCE_COSINE
+    att_var *difference = c->distance == ATT_SENTENCE_DISTANCE_COSINE
                               ? att_sub(t, att_dot(t, anchor, negative), att_dot(t, anchor, positive))
                               : att_sub(t, euclidean(t, anchor, positive), euclidean(t, anchor, negative));
-    return att_sum(t, att_activate(t, att_add(t, difference, att_constant(t, &margin)), ATT_RELU), ATT_ALL_DIMS);
+    return att_sum(t, att_activate(t, att_add(t, difference, att_constant(t, &margin)), ATT_ACTIVATION_RELU),
+                   ATT_ALL_DIMS);
 }
 
 /* Cross entropy of softmax(W (u, v, |u - v|) + b); |x| = relu(x) + relu(-x) */
 static att_var *softmax(att_tape *t, const att_sentence_loss_config *c, const att_sentence_batch *b)
 {
     att_var *u = column(t, b, 0), *v = column(t, b, 1);
-    att_var *absolute =
-        att_add(t, att_activate(t, att_sub(t, u, v), ATT_RELU), att_activate(t, att_sub(t, v, u), ATT_RELU));
+    att_var *absolute = att_add(t, att_activate(t, att_sub(t, u, v), ATT_ACTIVATION_RELU),
+                                att_activate(t, att_sub(t, v, u), ATT_ACTIVATION_RELU));
     att_var *features = att_concat(t, 3, (att_var *[]){u, v, absolute}, 1);
     return att_linear_cross_entropy(t, features, c->classifier->weight, c->classifier->bias, b->labels,
                                     ATT_OPTIONS(att_cross_entropy_options, .sum = true));
@@ -59,18 +60,18 @@ static att_var *softmax(att_tape *t, const att_sentence_loss_config *c, const at
 
 bool att_sentence_loss_is_cosine(const att_sentence_loss_config *c)
 {
-    return c->loss == ATT_LOSS_COSINE_SIMILARITY || c->loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING ||
-           (c->loss == ATT_LOSS_TRIPLET && c->distance == ATT_DISTANCE_COSINE);
+    return c->loss == ATT_SENTENCE_LOSS_COSINE_SIMILARITY || c->loss == ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING ||
+           (c->loss == ATT_SENTENCE_LOSS_TRIPLET && c->distance == ATT_SENTENCE_DISTANCE_COSINE);
 }
 
 att_var *att_sentence_loss_apply(att_tape *t, const att_sentence_loss_config *c, const att_sentence_batch *b)
 {
     switch (c->loss) {
-    case ATT_LOSS_COSINE_SIMILARITY:
+    case ATT_SENTENCE_LOSS_COSINE_SIMILARITY:
         return cosine_similarity(t, b);
-    case ATT_LOSS_MULTIPLE_NEGATIVES_RANKING:
+    case ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING:
         return multiple_negatives_ranking(t, c, b);
-    case ATT_LOSS_TRIPLET:
+    case ATT_SENTENCE_LOSS_TRIPLET:
         return triplet(t, c, b);
     default:
         return softmax(t, c, b);

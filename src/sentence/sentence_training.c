@@ -52,8 +52,8 @@ static att_status read_texts(sentence_data *t)
     for (int64_t i = 0; !e && i < o->pairs; i++) {
         bool truncated = false;
         for (int64_t k = i * o->columns; !e && k < (i + 1) * o->columns; k++) {
-            e = att_encode(t->model->tokenizer, o->texts[k], text_bytes(o, k),
-                           ATT_OPTIONS(att_encode_options, .max_tokens = max), &t->tokens[k]);
+            e = att_tokenize(t->model->tokenizer, o->texts[k], text_bytes(o, k),
+                             ATT_OPTIONS(att_tokenize_options, .max_tokens = max), &t->tokens[k]);
             t->texts = att_fnv64_words(t->texts, t->tokens[k].ids, e ? 0 : t->tokens[k].count);
             truncated |= t->tokens[k].truncated;
         }
@@ -85,8 +85,9 @@ static att_status allocate(sentence_data *t)
 {
     const att_sentence_training_options *o = &t->options;
     const int64_t n = o->pairs, batch = o->batch, texts = o->columns * batch;
-    const bool scored = o->loss == ATT_LOSS_COSINE_SIMILARITY, ranking = o->loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING,
-               labeled = o->loss == ATT_LOSS_SOFTMAX;
+    const bool scored = o->loss == ATT_SENTENCE_LOSS_COSINE_SIMILARITY,
+               ranking = o->loss == ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING,
+               labeled = o->loss == ATT_SENTENCE_LOSS_SOFTMAX;
     bool ok = true;
     t->tokens = array(t, true, o->columns * n, sizeof *t->tokens, &ok);
     t->score = array(t, scored, n, sizeof *t->score, &ok);
@@ -146,9 +147,9 @@ static att_status prepare(sentence_data *t)
     e = e ? e : read_texts(t);
     if (!e)
         read_targets(t);
-    if (!e && t->options.loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING)
+    if (!e && t->options.loss == ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING)
         e = prepare_ranking(t);
-    if (!e && t->options.loss == ATT_LOSS_SOFTMAX)
+    if (!e && t->options.loss == ATT_SENTENCE_LOSS_SOFTMAX)
         e = make_classifier(t);
     return e;
 }
@@ -172,7 +173,7 @@ static void free_data(void *self)
 {
     sentence_data *t = self;
     for (int64_t i = 0; t->tokens && i < t->options.columns * t->options.pairs; i++)
-        att_tokens_free(t->model->tokenizer, &t->tokens[i]);
+        att_tokens_free(t->base.ctx, &t->tokens[i]);
     void *const all[] = {t->tokens, t->score,   t->label,        t->order,  t->first,
                          t->ids,    t->offsets, t->sequence_ids, t->target, t->class};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -280,20 +281,20 @@ static att_status write_model(const void *self, const char *folder, att_dtype dt
 /* What each loss is computed from. */
 static att_status check_loss(att_ctx *ctx, const att_sentence_training_options *o)
 {
-    const bool ranking = o->loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING;
-    if ((unsigned)o->loss > ATT_LOSS_SOFTMAX)
+    const bool ranking = o->loss == ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING;
+    if ((unsigned)o->loss > ATT_SENTENCE_LOSS_SOFTMAX)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.loss is %d, which is none", (int)o->loss);
-    if ((unsigned)o->distance > ATT_DISTANCE_COSINE)
+    if ((unsigned)o->distance > ATT_SENTENCE_DISTANCE_COSINE)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.distance is %d, which is none", (int)o->distance);
-    const int64_t columns = o->loss == ATT_LOSS_TRIPLET ? 3 : 2;
+    const int64_t columns = o->loss == ATT_SENTENCE_LOSS_TRIPLET ? 3 : 2;
     if (ranking ? o->columns < 2 || o->columns > MAX_COLUMNS : o->columns != columns)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.columns is %lld, but this loss has rows of %lld texts%s",
                         (long long)o->columns, (long long)columns, ranking ? " or more, up to 256" : "");
-    if (o->loss == ATT_LOSS_COSINE_SIMILARITY && !o->scores)
+    if (o->loss == ATT_SENTENCE_LOSS_COSINE_SIMILARITY && !o->scores)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.scores is NULL");
-    if (o->loss == ATT_LOSS_SOFTMAX && !o->labels)
+    if (o->loss == ATT_SENTENCE_LOSS_SOFTMAX && !o->labels)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.labels is NULL");
-    if (o->loss == ATT_LOSS_SOFTMAX && (o->classes < 2 || o->classes > INT32_MAX))
+    if (o->loss == ATT_SENTENCE_LOSS_SOFTMAX && (o->classes < 2 || o->classes > INT32_MAX))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.classes is %lld, expected 2 or more", (long long)o->classes);
     if (!(o->scale >= 0 && o->scale <= MAX_NUMBER) || !(o->margin >= 0 && o->margin <= MAX_NUMBER))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "options.scale is %g and options.margin %g, expected 0 to 1e6", o->scale,
@@ -306,11 +307,11 @@ static att_status check_loss(att_ctx *ctx, const att_sentence_training_options *
 
 static att_status check_targets(att_ctx *ctx, const att_sentence_training_options *o)
 {
-    for (int64_t i = 0; o->loss == ATT_LOSS_COSINE_SIMILARITY && i < o->pairs; i++)
+    for (int64_t i = 0; o->loss == ATT_SENTENCE_LOSS_COSINE_SIMILARITY && i < o->pairs; i++)
         if (!(o->scores[i] >= -1 && o->scores[i] <= 1))
             return att_fail(ctx, ATT_ERR_ARGUMENT, "options.scores[%lld] is %g, which is no cosine, from -1 to 1",
                             (long long)i, o->scores[i]);
-    for (int64_t i = 0; o->loss == ATT_LOSS_SOFTMAX && i < o->pairs; i++)
+    for (int64_t i = 0; o->loss == ATT_SENTENCE_LOSS_SOFTMAX && i < o->pairs; i++)
         if (o->labels[i] < 0 || o->labels[i] >= o->classes)
             return att_fail(ctx, ATT_ERR_ARGUMENT, "options.labels[%lld] is %d, not one of %lld classes, from 0",
                             (long long)i, (int)o->labels[i], (long long)o->classes);
@@ -344,9 +345,9 @@ static att_status check(const att_training_base *b, const att_sentence_training_
 /* Options that are 0 get their defaults. */
 static void complete(att_sentence_training_options *o)
 {
-    const bool cosine = o->distance == ATT_DISTANCE_COSINE;
+    const bool cosine = o->distance == ATT_SENTENCE_DISTANCE_COSINE;
     o->batch = att_min(o->batch ? o->batch : 16, att_max(o->pairs, 1));
-    o->columns = o->columns ? o->columns : o->loss == ATT_LOSS_TRIPLET ? 3 : 2;
+    o->columns = o->columns ? o->columns : o->loss == ATT_SENTENCE_LOSS_TRIPLET ? 3 : 2;
     o->scale = o->scale != 0 ? o->scale : 20;
     o->margin = o->margin != 0 ? o->margin : cosine ? 0.5 : 5;
 }

@@ -57,7 +57,7 @@ static att_status build(att_model *base)
     m->word = att_model_embedding(base, "embeddings.word", c->vocabulary, c->hidden, -1);
     m->position = att_model_embedding(base, "embeddings.position", c->max_positions, c->hidden, -1);
     m->type = att_model_embedding(base, "embeddings.type", c->types, c->hidden, -1);
-    m->norm = att_nn_norm_new(base->params, "embeddings.norm", ATT_LAYER_NORM, c->hidden, c->eps);
+    m->norm = att_nn_norm_new(base->params, "embeddings.norm", ATT_NN_NORM_LAYER, c->hidden, c->eps);
     m->layer = att_nn_params_alloc(base->params, (size_t)c->layers * sizeof *m->layer);
     for (int64_t i = 0; m->layer && i < c->layers; i++)
         m->layer[i] = att_nn_encoder_layer_new(base->params, att_nn_number("layer", i).text, &layer);

@@ -91,10 +91,10 @@ static att_status build(att_model *base)
                                        .width = c->hidden,
                                        .heads = c->heads,
                                        .intermediate = c->intermediate,
-                                       .activation = ATT_GELU_TANH,
+                                       .activation = ATT_ACTIVATION_GELU_TANH,
                                        .causal = true,
-                                       .order = ATT_PRE_NORM,
-                                       .norm = ATT_LAYER_NORM,
+                                       .order = ATT_NN_ORDER_PRE_NORM,
+                                       .norm = ATT_NN_NORM_LAYER,
                                        .eps = m->eps};
     m->embedding = att_model_embedding(base, "embedding", c->vocabulary, c->hidden, -1);
     m->position = att_model_embedding(base, "position", c->max_positions, c->hidden, -1);

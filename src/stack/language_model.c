@@ -117,7 +117,7 @@ att_var *att_language_model_apply(att_tape *t, const att_language_model *m, cons
         return NULL;
     att_scope s = att_scope_begin(t, "language_model");
     att_var *x = hidden_states(t, s, m, ids, offsets, n, state, last_only);
-    return att_scope_end(t, s, att_linear(t, x, m->head, NULL, ATT_IDENTITY, NULL));
+    return att_scope_end(t, s, att_linear(t, x, m->head, NULL, ATT_ACTIVATION_IDENTITY, NULL));
 }
 
 att_var *att_language_model_loss(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,

@@ -87,7 +87,7 @@ static att_nn_attention_config attention_config(const llama *m)
                                      .no_value_bias = !c->qkv_bias,
                                      .no_output_bias = !c->output_bias,
                                      .qk_norm = c->qk_norm,
-                                     .qk_norm_kind = ATT_RMS_NORM,
+                                     .qk_norm_kind = ATT_NN_NORM_RMS,
                                      .qk_norm_eps = c->eps,
                                      .rotary = &m->rotary};
 }
@@ -121,11 +121,11 @@ static att_status build(att_model *base)
     const att_nn_layer_config layer = {.size = sizeof layer,
                                        .width = c->hidden,
                                        .intermediate = c->intermediate,
-                                       .activation = ATT_SILU,
+                                       .activation = ATT_ACTIVATION_SILU,
                                        .gated = true,
                                        .no_bias = !c->mlp_bias,
                                        .order = c->order,
-                                       .norm = ATT_RMS_NORM,
+                                       .norm = ATT_NN_NORM_RMS,
                                        .eps = c->eps,
                                        .attention = &attention};
     m->embedding = att_model_embedding(base, "embedding", c->vocabulary, c->hidden, -1);

@@ -50,7 +50,7 @@ att_var *att_activate(att_tape *t, att_var *x, att_activation act)
 {
     if (!x || !att_tape_ready(t))
         return NULL;
-    if ((unsigned)act > ATT_QUICK_GELU)
+    if ((unsigned)act > ATT_ACTIVATION_QUICK_GELU)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "activate: %d is not an activation", (int)act);
     att_var *y = att_tape_like(t, x);
     if (!y)

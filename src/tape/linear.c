@@ -26,7 +26,7 @@ static bool check(att_tape *t, const att_tensor *x, const att_param *weight, con
     if (!att_tape_check_linear(t, "linear", x, weight, bias))
         return false;
     const int64_t dim[] = {x->dim[0], att_param_value(weight)->dim[0]};
-    if ((unsigned)act > ATT_QUICK_GELU)
+    if ((unsigned)act > ATT_ACTIVATION_QUICK_GELU)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "linear: %d is not an activation", (int)act);
     else if (residual && (residual->rank != 2 || residual->dim[0] != dim[0] || residual->dim[1] != dim[1]))
         att_tape_fail(t, ATT_ERR_SHAPE, "linear: residual is %s but the result is [%lld, %lld]",
@@ -181,7 +181,8 @@ att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias,
     if (!x || !att_tape_ready(t) || !check(t, &x->value, weight, bias, act, residual ? &residual->value : NULL))
         return NULL;
     /* Backward needs z, which the fused epilogue would overwrite; for ReLU y suffices. */
-    const bool relu = act == ATT_RELU && !residual, apart = t->record && act != ATT_IDENTITY && !relu;
+    const bool relu = act == ATT_ACTIVATION_RELU && !residual,
+               apart = t->record && act != ATT_ACTIVATION_IDENTITY && !relu;
     const int64_t dim[] = {x->value.dim[0], att_param_value(weight)->dim[0]};
     att_var *y = att_tape_var(t, 2, dim), *z = apart ? att_tape_var(t, 2, dim) : NULL;
     if (!y || (apart && !z))

@@ -46,7 +46,7 @@ static void pool_lines(const void *arg, int64_t first, int64_t last)
     const pool2d_job *j = arg;
     const att_window *w = &j->of.w;
     void (*const merge)(int64_t, const float *, const float *, float *) =
-        j->of.kind == ATT_POOL_MAX ? j->k->vector.max : j->k->vector.add;
+        j->of.kind == ATT_POOLING_MAX ? j->k->vector.max : j->k->vector.add;
     for (int64_t window = first * w->out[1]; window < last * w->out[1]; window++) {
         const patch p = patch_of(w, window / w->out[1], window % w->out[1]);
         const int64_t n = numbers_of(&p);
@@ -54,7 +54,7 @@ static void pool_lines(const void *arg, int64_t first, int64_t last)
         memcpy(y, j->x + number_at(w, &p, 0), (size_t)w->channels * sizeof *y);
         for (int64_t i = 1; i < n; i++)
             merge(w->channels, y, j->x + number_at(w, &p, i), y);
-        if (j->of.kind == ATT_POOL_MEAN)
+        if (j->of.kind == ATT_POOLING_MEAN)
             j->k->vector.scale(w->channels, 1.0f / (float)n, y, y);
     }
 }
@@ -95,7 +95,7 @@ static void images_back(const void *arg, int64_t first, int64_t last)
     const att_window *w = &j->of.w;
     for (int64_t window = first * w->out[0] * w->out[1]; window < last * w->out[0] * w->out[1]; window++) {
         const patch p = patch_of(w, window / w->out[1], window % w->out[1]);
-        (j->of.kind == ATT_POOL_MAX ? max_back : mean_back)(j, &p, window);
+        (j->of.kind == ATT_POOLING_MAX ? max_back : mean_back)(j, &p, window);
     }
 }
 
@@ -132,8 +132,9 @@ att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att_pool_op
     pool2d_saved saved = {.kind = kind};
     if (!att_tape_options_read(t, "pool2d", &o, sizeof o, options, "att_pool_options"))
         return NULL;
-    if (kind != ATT_POOL_MAX && kind != ATT_POOL_MEAN)
-        return att_tape_fail(t, ATT_ERR_ARGUMENT, "pool2d: %d is neither ATT_POOL_MAX nor ATT_POOL_MEAN", (int)kind);
+    if (kind != ATT_POOLING_MAX && kind != ATT_POOLING_MEAN)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "pool2d: %d is neither ATT_POOLING_MAX nor ATT_POOLING_MEAN",
+                             (int)kind);
     if (!options)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "pool2d: options is NULL, but options.kernel is needed");
     for (int i = 0; i < 2; i++)

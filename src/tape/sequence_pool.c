@@ -26,13 +26,13 @@ static void pool_one(const pool_job *j, int64_t sequence)
         return;
     }
     memcpy(y, j->x + first * f, (size_t)f * sizeof *y);
-    if (j->of.kind == ATT_POOL_CLS)
+    if (j->of.kind == ATT_POOLING_CLS)
         return;
     void (*const merge)(int64_t, const float *, const float *, float *) =
-        j->of.kind == ATT_POOL_MAX ? j->k->vector.max : j->k->vector.add;
+        j->of.kind == ATT_POOLING_MAX ? j->k->vector.max : j->k->vector.add;
     for (int64_t i = first + 1; i < last; i++)
         merge(f, y, j->x + i * f, y);
-    if (j->of.kind == ATT_POOL_MEAN)
+    if (j->of.kind == ATT_POOLING_MEAN)
         j->k->vector.scale(f, 1.0f / (float)(last - first), y, y);
 }
 
@@ -46,7 +46,7 @@ static bool check(att_tape *t, const att_tensor *x, const int64_t *offsets, int6
 {
     if (x->rank != 2)
         att_tape_fail(t, ATT_ERR_SHAPE, "pool: x is %s, not [tokens, features]", att_shape_of(x).text);
-    else if ((unsigned)kind > ATT_POOL_MAX)
+    else if ((unsigned)kind > ATT_POOLING_MAX)
         att_tape_fail(t, ATT_ERR_ARGUMENT, "pool: %d is not a pooling", (int)kind);
     else
         att_tape_check_offsets(t, "pool", x, offsets, n);
@@ -84,9 +84,9 @@ static void pool_back(const void *arg, int64_t from, int64_t to)
         const float *dy = j->dy + i * f;
         if (first == last)
             continue;
-        if (j->of.kind == ATT_POOL_MEAN)
+        if (j->of.kind == ATT_POOLING_MEAN)
             mean_back(j, first, last, dy, j->share + i * f);
-        else if (j->of.kind == ATT_POOL_MAX)
+        else if (j->of.kind == ATT_POOLING_MAX)
             max_back(j, first, last, dy);
         else
             j->k->vector.add(f, j->dx + first * f, dy, j->dx + first * f);

@@ -257,7 +257,7 @@ static void put_around(writer *w, int64_t bos, int64_t eos)
 {
     att_tokens around;
     if (!w->s->status)
-        w->s->status = att_encode(w->v->t, "", 0, NULL, &around);
+        w->s->status = att_tokenize(w->v->t, "", 0, NULL, &around);
     if (w->s->status)
         return;
     const bool begin = around.count > 0 && around.ids[0] == bos;
@@ -269,7 +269,7 @@ static void put_around(writer *w, int64_t bos, int64_t eos)
     att_gguf_put_bool(w->to, KEY "add_bos_token", begin);
     if (end)
         att_gguf_put_bool(w->to, KEY "add_eos_token", true);
-    att_tokens_free(w->v->t, &around);
+    att_tokens_free(w->v->ctx, &around);
 }
 
 static void put_special(writer *w)

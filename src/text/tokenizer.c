@@ -96,7 +96,7 @@ void att_token_sink_add_at(att_token_sink *s, int32_t id, int64_t begin, int64_t
     s->tokens.offsets[2 * at + 1] = end;
 }
 
-static att_status check_encode(const att_tokenizer *t, const char *call, const att_encode_options *o, int64_t special)
+static att_status check_encode(const att_tokenizer *t, const char *call, const att_tokenize_options *o, int64_t special)
 {
     if (o->max_tokens < 0)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "max_tokens is %lld, less than 0", (long long)o->max_tokens);
@@ -130,24 +130,24 @@ static void truncate_left(att_token_sink *s, int64_t first, int64_t limit)
     s->truncated = true;
 }
 
-static void sink_free(att_token_sink *s) { att_tokens_free(s->t, &s->tokens); }
+static void sink_free(att_token_sink *s) { att_tokens_free(s->t->ctx, &s->tokens); }
 
-att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, const att_encode_options *opt,
-                      att_tokens *out)
+att_status att_tokenize(const att_tokenizer *t, const char *text, size_t bytes, const att_tokenize_options *opt,
+                        att_tokens *out)
 {
     static const att_template alone = {{ATT_TEXT_A}, {0}, 1};
     if (att_require(__func__, ATT_NAMED({"t", t}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    att_encode_options o;
+    att_tokenize_options o;
     *out = (att_tokens){0};
-    att_status status = att_options_read(&o, sizeof o, opt, "att_encode_options");
+    att_status status = att_options_read(&o, sizeof o, opt, "att_tokenize_options");
     if (status)
         return status;
     if (!text && bytes > 0)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "att_encode: text is NULL, but bytes is %zu", bytes);
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "att_tokenize: text is NULL, but bytes is %zu", bytes);
     const att_template *p = o.no_special || t->single.count == 0 ? &alone : &t->single;
     int64_t special = special_tokens(p);
-    if ((status = check_encode(t, "att_encode", &o, special)))
+    if ((status = check_encode(t, "att_tokenize", &o, special)))
         return status;
     att_token_sink s = {.t = t, .options = &o};
     reserve(&s, 1); /* even an empty result has an array */
@@ -172,7 +172,7 @@ att_status att_encode(const att_tokenizer *t, const char *text, size_t bytes, co
 att_status att_encode_literals(const att_tokenizer *t, const char *text, size_t bytes, const att_literals *literal,
                                att_tokens *out)
 {
-    const att_encode_options o = {.size = sizeof o, .no_special = true};
+    const att_tokenize_options o = {.size = sizeof o, .no_special = true};
     *out = (att_tokens){0};
     if (!t->kind->has_literals)
         return att_fail(t->ctx, ATT_ERR_UNSUPPORTED,
@@ -250,23 +250,23 @@ static void join_pair(att_token_sink *s, const att_template *p, const att_token_
     }
 }
 
-att_status att_encode_pair(const att_tokenizer *t, const char *a, size_t a_bytes, const char *b, size_t b_bytes,
-                           const att_encode_options *opt, att_tokens *out)
+att_status att_tokenize_pair(const att_tokenizer *t, const char *a, size_t a_bytes, const char *b, size_t b_bytes,
+                             const att_tokenize_options *opt, att_tokens *out)
 {
     static const att_template alone = {{ATT_TEXT_A, ATT_TEXT_B}, {0, 1}, 2};
     if (att_require(__func__, ATT_NAMED({"t", t}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    att_encode_options o;
+    att_tokenize_options o;
     *out = (att_tokens){0};
-    att_status status = att_options_read(&o, sizeof o, opt, "att_encode_options");
+    att_status status = att_options_read(&o, sizeof o, opt, "att_tokenize_options");
     if (status)
         return status;
     if ((!a && a_bytes > 0) || (!b && b_bytes > 0))
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "att_encode_pair: %s is NULL, but %s_bytes is %zu", a ? "b" : "a",
+        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "att_tokenize_pair: %s is NULL, but %s_bytes is %zu", a ? "b" : "a",
                         a ? "b" : "a", a ? b_bytes : a_bytes);
     const att_template *p = o.no_special ? &t->plain_pair : &t->pair;
     p = p->count ? p : &alone;
-    if ((status = check_encode(t, "att_encode_pair", &o, special_tokens(p))))
+    if ((status = check_encode(t, "att_tokenize_pair", &o, special_tokens(p))))
         return status;
     att_token_sink s = {.t = t, .options = &o}, part[2] = {s, s};
     reserve(&s, 1);
@@ -287,13 +287,13 @@ att_status att_encode_pair(const att_tokenizer *t, const char *a, size_t a_bytes
     return s.status;
 }
 
-void att_tokens_free(const att_tokenizer *t, att_tokens *tokens)
+void att_tokens_free(att_ctx *ctx, att_tokens *tokens)
 {
-    if (!t || !tokens)
+    if (!ctx || !tokens)
         return;
-    att_free(t->ctx, tokens->ids);
-    att_free(t->ctx, tokens->offsets);
-    att_free(t->ctx, tokens->type_ids);
+    att_free(ctx, tokens->ids);
+    att_free(ctx, tokens->offsets);
+    att_free(ctx, tokens->type_ids);
     *tokens = (att_tokens){0};
 }
 
@@ -323,10 +323,10 @@ att_status att_detokenize(const att_tokenizer *t, const int32_t *ids, int64_t n,
     return ATT_OK;
 }
 
-void att_text_free(const att_tokenizer *t, att_text *text)
+void att_text_free(att_ctx *ctx, att_text *text)
 {
-    if (!t || !text)
+    if (!ctx || !text)
         return;
-    att_free(t->ctx, text->text);
+    att_free(ctx, text->text);
     *text = (att_text){0};
 }

@@ -36,7 +36,7 @@ typedef struct att_token_sink {
     size_t capacity, offsets_capacity;
     att_tokens tokens;
     att_status status;
-    const att_encode_options *options;
+    const att_tokenize_options *options;
     att_literals literal; /* as options->split_special, for parts of the text */
     bool full;            /* the limit is reached */
     bool truncated;       /* a token was not accepted, or an error occurred: the rest of the text can be skipped */
@@ -48,7 +48,7 @@ void att_token_sink_add(att_token_sink *sink, const int32_t *ids, int64_t n);
 void att_token_sink_add_at(att_token_sink *sink, int32_t id, int64_t begin, int64_t end);
 /* Reports text [bytes] that becomes the unknown token: character by character, or as a whole. */
 void att_token_sink_unknown(const att_token_sink *sink, const char *text, size_t bytes, bool by_characters);
-/* Makes att_encode fail with a status whose message is set. */
+/* Makes att_tokenize fail with a status whose message is set. */
 void att_token_sink_fail(att_token_sink *sink, att_status status);
 
 typedef struct att_tokenizer_kind {
@@ -70,8 +70,8 @@ struct att_tokenizer {
     att_template plain_pair;   /* without special tokens; count 0: the first text with type 0, the second with type 1 */
 };
 
-/* As att_encode of a text [bytes] without the special tokens around it, where no special token of the text has bytes in
- * `literal`. Errors: a tokenizer that is not one of tokenizer.json. */
+/* As att_tokenize of a text [bytes] without the special tokens around it, where no special token of the text has bytes
+ * in `literal`. Errors: a tokenizer that is not one of tokenizer.json. */
 att_status att_encode_literals(const att_tokenizer *t, const char *text, size_t bytes, const att_literals *literal,
                                att_tokens *out);
 

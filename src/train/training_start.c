@@ -111,7 +111,7 @@ static att_status begin(att_training *t, const char *folder)
 {
     const att_training_options *o = t->options;
     const att_optimizer_config adam = {.size = sizeof adam,
-                                       .method = ATT_ADAMW,
+                                       .method = ATT_OPTIMIZER_ADAMW,
                                        .beta2 = o->beta2,
                                        .eps = t->kind->eps,
                                        .weight_decay = o->weight_decay};

@@ -65,7 +65,7 @@ att_status att_translate_alignment(const att_translator *m, const char *text, si
     att_alignment a = {0};
     *out = a;
     att_status s = check(m, ids, n, layer, head);
-    s = s ? s : att_encode(m->tokenizer, text, bytes, NULL, &a.source);
+    s = s ? s : att_tokenize(m->tokenizer, text, bytes, NULL, &a.source);
     if (s)
         return s;
     a.target.ids = att_alloc(m->ctx, (size_t)n + 1, sizeof *a.target.ids);
@@ -78,18 +78,18 @@ att_status att_translate_alignment(const att_translator *m, const char *text, si
         s = compute_weights(m, layer, head, &a);
     }
     if (s)
-        att_alignment_free(m, &a);
+        att_alignment_free(m->ctx, &a);
     else
         *out = a;
     return s;
 }
 
-void att_alignment_free(const att_translator *m, att_alignment *a)
+void att_alignment_free(att_ctx *ctx, att_alignment *a)
 {
-    if (!m || !a)
+    if (!ctx || !a)
         return;
-    att_tokens_free(m->tokenizer, &a->source);
-    att_tokens_free(m->tokenizer, &a->target);
-    att_free(m->ctx, a->weights);
+    att_tokens_free(ctx, &a->source);
+    att_tokens_free(ctx, &a->target);
+    att_free(ctx, a->weights);
     *a = (att_alignment){0};
 }

@@ -9,9 +9,10 @@ enum { MAX_FEATURES = 65536, MAX_LAYERS = 1024, MAX_POSITIONS = 1 << 20, MAX_TOK
 static const struct {
     const char *name;
     att_activation activation;
-} activations[] = {{"swish", ATT_SILU},    {"silu", ATT_SILU},          {"relu", ATT_RELU},
-                   {"gelu", ATT_GELU_ERF}, {"gelu_new", ATT_GELU_TANH}, {"gelu_pytorch_tanh", ATT_GELU_TANH},
-                   {"tanh", ATT_TANH}};
+} activations[] = {{"swish", ATT_ACTIVATION_SILU},         {"silu", ATT_ACTIVATION_SILU},
+                   {"relu", ATT_ACTIVATION_RELU},          {"gelu", ATT_ACTIVATION_GELU_ERF},
+                   {"gelu_new", ATT_ACTIVATION_GELU_TANH}, {"gelu_pytorch_tanh", ATT_ACTIVATION_GELU_TANH},
+                   {"tanh", ATT_ACTIVATION_TANH}};
 enum { N_ACTIVATIONS = sizeof activations / sizeof activations[0] };
 
 static att_activation activation(att_settings *s)
@@ -21,7 +22,7 @@ static att_activation activation(att_settings *s)
         if (!strcmp(activations[i].name, name))
             return activations[i].activation;
     att_settings_unsupported(s, "activation_function", "one of swish, silu, relu, gelu, gelu_new and tanh");
-    return ATT_IDENTITY;
+    return ATT_ACTIVATION_IDENTITY;
 }
 
 static void read_side(att_settings *s, const char *side, int64_t hidden, int64_t *layers, int64_t *heads,
@@ -128,7 +129,7 @@ att_marian_config att_marian_config_default(int64_t vocabulary)
                                .max_positions = 512,
                                .encoder = {.layers = 3, .heads = 4, .intermediate = 1024},
                                .decoder = {.layers = 3, .heads = 4, .intermediate = 1024},
-                               .activation = ATT_RELU,
+                               .activation = ATT_ACTIVATION_RELU,
                                .scale_embedding = true,
                                .share = true,
                                .tie = true,

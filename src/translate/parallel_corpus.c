@@ -36,7 +36,7 @@ static bool blank(const att_text_line *l)
 
 att_status att_pair_encode(const att_parallel_corpus *s, int side, const att_text_line *l, att_tokens *out)
 {
-    return att_encode(s->tokenizer, l->text, l->bytes, ATT_OPTIONS(att_encode_options, .target = side == 1), out);
+    return att_tokenize(s->tokenizer, l->text, l->bytes, ATT_OPTIONS(att_tokenize_options, .target = side == 1), out);
 }
 
 static att_status count_tokens(const att_parallel_corpus *s, int side, const att_text_line *l, int64_t *count)
@@ -44,7 +44,7 @@ static att_status count_tokens(const att_parallel_corpus *s, int side, const att
     att_tokens x = {0};
     const att_status e = blank(l) ? ATT_OK : att_pair_encode(s, side, l, &x);
     *count = x.count;
-    att_tokens_free(s->tokenizer, &x);
+    att_tokens_free(s->ctx, &x);
     return e;
 }
 

@@ -158,7 +158,7 @@ static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, co
     const att_decoder_memory source = encode(t, m, p->source, p->source_offsets, p->n, of_source);
     const att_decoder_teacher teacher = {.inputs = inputs, .dropout = of_target};
     att_var *h = att_recurrent_decoder_apply(t, &m->decoder, &source, &teacher);
-    return att_nn_linear_apply(t, &m->decoder.output, h, ATT_IDENTITY, NULL);
+    return att_nn_linear_apply(t, &m->decoder.output, h, ATT_ACTIVATION_IDENTITY, NULL);
 }
 
 static att_status start(const att_encoder_decoder *base, const int32_t *ids, const int64_t *offsets, int64_t n,

@@ -78,14 +78,14 @@ static int32_t code_of(const att_text_segments *p, const att_tokens *tokens)
 static att_status add(att_text_segments *p, int64_t number, int32_t code, const char *text, size_t bytes)
 {
     att_tokens tokens;
-    att_status e = att_encode(p->tokenizer, text, bytes, NULL, &tokens);
+    att_status e = att_tokenize(p->tokenizer, text, bytes, NULL, &tokens);
     if (e)
         return e;
     const int32_t own_code = code_of(p, &tokens), next_code = code != NO_CODE ? code : own_code;
     const int64_t count = tokens.count + (code != NO_CODE), nothing = 1 + (own_code != NO_CODE);
     if (count <= p->max_tokens && tokens.count > nothing)
         e = add_segment(p, number, code, &tokens);
-    att_tokens_free(p->tokenizer, &tokens);
+    att_tokens_free(p->ctx, &tokens);
     if (e || count <= p->max_tokens)
         return e;
     const size_t split_at = p->split ? find_split(text, bytes) : 0;
@@ -104,7 +104,7 @@ att_status att_text_segments_add(att_text_segments *p, int64_t number, const cha
 void att_text_segments_free(att_text_segments *p)
 {
     for (int64_t i = 0; i < p->count; i++)
-        att_tokens_free(p->tokenizer, &p->segment[i].tokens);
+        att_tokens_free(p->ctx, &p->segment[i].tokens);
     att_free(p->ctx, p->segment);
     p->segment = NULL;
     p->count = 0;

@@ -194,7 +194,7 @@ static att_var *logits(att_tape *t, const att_transformer *m, const att_transfor
 {
     att_var *x = att_transformer_decoder_apply(t, &m->decoder, source, ids, offsets, source->n, NULL, dropout);
     att_scope s = att_scope_begin(t, "decoder");
-    return att_scope_end(t, s, att_nn_linear_apply(t, &m->decoder.output, x, ATT_IDENTITY, NULL));
+    return att_scope_end(t, s, att_nn_linear_apply(t, &m->decoder.output, x, ATT_ACTIVATION_IDENTITY, NULL));
 }
 
 att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *source, const int64_t *source_offsets,

@@ -268,7 +268,7 @@ att_status att_translate(const att_translator *m, int64_t n, const char *const *
     e = e ? e : translate_segments(&j);
     e = e ? e : write_out(&j, n, out);
     for (int64_t i = 0; e && i < count; i++)
-        att_translation_free(m, &out[i]);
+        att_translation_free(m->ctx, &out[i]);
     for (int64_t i = 0; j.finished && i < j.segments.count * j.search.n_best; i++)
         att_free(m->ctx, j.finished[i].ids);
     att_free(m->ctx, j.finished);
@@ -277,11 +277,11 @@ att_status att_translate(const att_translator *m, int64_t n, const char *const *
     return e;
 }
 
-void att_translation_free(const att_translator *m, att_translation *t)
+void att_translation_free(att_ctx *ctx, att_translation *t)
 {
-    if (!m || !t)
+    if (!ctx || !t)
         return;
-    att_text_free(m->tokenizer, &t->text);
-    att_free(m->ctx, t->tokens.ids);
+    att_text_free(ctx, &t->text);
+    att_free(ctx, t->tokens.ids);
     *t = (att_translation){0};
 }

@@ -109,7 +109,7 @@ att_status att_batch_read(const att_parallel_corpus *s, const att_epoch *e, int6
     att_status status = read_all(&r);
     status = status ? status : lay_out(&r, out);
     for (int64_t k = 0; k < 2 * n; k++)
-        att_tokens_free(s->tokenizer, &tokens[k]);
+        att_tokens_free(s->ctx, &tokens[k]);
     att_free(s->ctx, tokens);
     return status;
 }

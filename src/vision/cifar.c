@@ -69,7 +69,7 @@ static att_status open_cifar10(att_image_set *s, const char *folder, att_image_s
     s->info.height = s->info.width = SIDE;
     s->info.channels = CHANNELS;
     att_status e = read_names(s, folder);
-    for (const char *const *name = split == ATT_SPLIT_TRAIN ? train : test; !e && *name; name++) {
+    for (const char *const *name = split == ATT_IMAGE_SPLIT_TRAIN ? train : test; !e && *name; name++) {
         att_data_file f;
         e = att_data_file_open(&f, s->ctx, folder, *name);
         e = e ? e : read_batch(s, &f, room);

@@ -7,7 +7,7 @@
 
 enum { UNSIGNED_BYTE = 8, MAX_DIMENSIONS = 3, MAX_SIDE = 1 << 15 };
 
-static const char *const prefixes[] = {[ATT_SPLIT_TRAIN] = "train", [ATT_SPLIT_TEST] = "t10k"};
+static const char *const prefixes[] = {[ATT_IMAGE_SPLIT_TRAIN] = "train", [ATT_IMAGE_SPLIT_TEST] = "t10k"};
 
 /* The name of a file of the folder, packed if only that exists. */
 static void file_name(const char *folder, att_image_split split, const char *rest, char name[64])
@@ -24,7 +24,7 @@ static bool found(const char *folder)
 {
     char name[64];
     bool any = false;
-    for (int split = ATT_SPLIT_TRAIN; split <= ATT_SPLIT_TEST; split++) {
+    for (int split = ATT_IMAGE_SPLIT_TRAIN; split <= ATT_IMAGE_SPLIT_TEST; split++) {
         file_name(folder, (att_image_split)split, "images-idx3-ubyte", name);
         any |= att_has_file(folder, name);
     }

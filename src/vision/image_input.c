@@ -22,7 +22,7 @@ static att_image_processor_config default_config(const int64_t size[2], int64_t 
                                                  .height = size[0],
                                                  .width = size[1],
                                                  .channels = channels,
-                                                 .filter = ATT_FILTER_BILINEAR,
+                                                 .filter = ATT_IMAGE_FILTER_BILINEAR,
                                                  .mean = {0.5f, 0.5f, 0.5f},
                                                  .deviation = {0.5f, 0.5f, 0.5f},
                                                  .rescale = 1 / 255.0f},

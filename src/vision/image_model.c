@@ -81,7 +81,7 @@ const att_image_processor *att_image_model_processor(const att_image_model *m) {
 
 int64_t att_image_model_dim(const att_image_model *m)
 {
-    return m ? m->info.hidden * (m->info.pooling == ATT_VIT_CLS_AND_MEAN ? 2 : 1) : 0;
+    return m ? m->info.hidden * (m->info.pooling == ATT_VIT_POOLING_CLS_AND_MEAN ? 2 : 1) : 0;
 }
 
 const char *att_image_model_label(const att_image_model *m, int64_t i)
@@ -140,7 +140,7 @@ static att_status check(const char *function, const att_image_model *m, int64_t 
 static att_var *probabilities(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options)
 {
     att_var *logits = att_vit_logits(t, m, images, options);
-    return m->config.info.multi_label ? att_activate(t, logits, ATT_SIGMOID) : att_softmax(t, logits);
+    return m->config.info.multi_label ? att_activate(t, logits, ATT_ACTIVATION_SIGMOID) : att_softmax(t, logits);
 }
 
 att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images, float *out)
@@ -205,17 +205,17 @@ att_status att_image_attend(const att_image_model *m, const att_image *image, in
     s = s ? s : att_image_processor_crop(m->processor, image, &a.image);
     att_free(m->ctx, r.scratch);
     if (s)
-        att_image_attention_free(m, &a);
+        att_image_attention_free(m->ctx, &a);
     else
         *out = a;
     return s;
 }
 
-void att_image_attention_free(const att_image_model *m, att_image_attention *a)
+void att_image_attention_free(att_ctx *ctx, att_image_attention *a)
 {
-    if (!m || !a)
+    if (!ctx || !a)
         return;
-    att_image_free(m->ctx, &a->image);
-    att_free(m->ctx, a->weights);
+    att_image_free(ctx, &a->image);
+    att_free(ctx, a->weights);
     *a = (att_image_attention){0};
 }

@@ -172,7 +172,7 @@ att_status att_image_set_open(att_ctx *ctx, const char *path, att_image_split sp
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"path", path}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    if ((unsigned)split > ATT_SPLIT_TEST)
+    if ((unsigned)split > ATT_IMAGE_SPLIT_TEST)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "split is %d, which is none", (int)split);
     att_status e = check_labels(ctx, labels, n_labels);
     if (e)

@@ -68,16 +68,17 @@ static void build_heads(att_vit *m)
 {
     att_vit_info *i = &m->config.info;
     att_nn_params *p = m->model.params;
-    const bool distilled = i->pooling == ATT_VIT_CLS_AND_DISTILL;
+    const bool distilled = i->pooling == ATT_VIT_POOLING_CLS_AND_DISTILL;
     if (!att_model_has(&m->model, "head.weight"))
         i->classes = 0;
     if (distilled ? !att_model_has(&m->model, "distillation_head.weight")
-                  : i->pooling == ATT_VIT_CLS_AND_MEAN && !i->classes)
-        i->pooling = ATT_VIT_CLS;
+                  : i->pooling == ATT_VIT_POOLING_CLS_AND_MEAN && !i->classes)
+        i->pooling = ATT_VIT_POOLING_CLS;
     if (!i->classes)
         return;
-    m->head = att_nn_linear_new(p, "head", i->hidden * (i->pooling == ATT_VIT_CLS_AND_MEAN ? 2 : 1), i->classes, true);
-    if (i->pooling == ATT_VIT_CLS_AND_DISTILL)
+    m->head = att_nn_linear_new(p, "head", i->hidden * (i->pooling == ATT_VIT_POOLING_CLS_AND_MEAN ? 2 : 1), i->classes,
+                                true);
+    if (i->pooling == ATT_VIT_POOLING_CLS_AND_DISTILL)
         m->distillation_head = att_nn_linear_new(p, "distillation_head", i->hidden, i->classes, true);
 }
 
@@ -97,8 +98,8 @@ att_status att_vit_build(att_model *base)
                                        .intermediate = c->info.intermediate,
                                        .activation = c->activation,
                                        .gated = c->gated,
-                                       .order = ATT_PRE_NORM,
-                                       .norm = ATT_LAYER_NORM,
+                                       .order = ATT_NN_ORDER_PRE_NORM,
+                                       .norm = ATT_NN_NORM_LAYER,
                                        .eps = (float)c->eps,
                                        .layer_scale = c->layer_scale,
                                        .attention = &attention};
@@ -108,7 +109,7 @@ att_status att_vit_build(att_model *base)
     for (int64_t i = 0; m->layer && i < c->info.layers; i++)
         m->layer[i] = att_nn_encoder_layer_new(p, att_nn_number("layer", i).text, &layer);
     if (!c->no_norm)
-        m->norm = att_nn_norm_new(p, "norm", ATT_LAYER_NORM, c->info.hidden, (float)c->eps);
+        m->norm = att_nn_norm_new(p, "norm", ATT_NN_NORM_LAYER, c->info.hidden, (float)c->eps);
     build_heads(m);
     return ATT_OK;
 }
@@ -197,7 +198,8 @@ static att_var *patches(att_tape *t, const att_vit *m, att_var *images)
     const att_pool_options pool = {.size = sizeof pool, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}};
     att_var *x = images;
     for (int64_t i = 0; i < m->config.stem_layers; i++)
-        x = att_pool2d(t, att_activate(t, att_nn_conv_apply(t, m->stem[i], x), ATT_RELU), ATT_POOL_MAX, &pool);
+        x = att_pool2d(t, att_activate(t, att_nn_conv_apply(t, m->stem[i], x), ATT_ACTIVATION_RELU), ATT_POOLING_MAX,
+                       &pool);
     return x;
 }
 
@@ -339,8 +341,8 @@ static att_var *mean(att_tape *t, const att_vit *m, att_var *x)
 static att_var *features(att_tape *t, const att_vit *m, att_var *x)
 {
     const att_vit_pooling pooling = m->config.info.pooling;
-    att_var *y = pooling == ATT_VIT_MEAN ? mean(t, m, x) : token(t, m, x, 0);
-    if (pooling == ATT_VIT_CLS_AND_MEAN)
+    att_var *y = pooling == ATT_VIT_POOLING_MEAN ? mean(t, m, x) : token(t, m, x, 0);
+    if (pooling == ATT_VIT_POOLING_CLS_AND_MEAN)
         y = att_concat(t, 2, (att_var *[]){y, mean(t, m, x)}, 1);
     return m->norm && m->config.pooled_norm ? att_nn_norm_apply(t, m->norm, y) : y;
 }
@@ -360,8 +362,9 @@ att_var *att_vit_logits(att_tape *t, const att_vit *m, att_var *images, const at
     att_var *x = hidden_states(t, m, images, options);
     if (!x)
         return NULL;
-    att_var *y = att_nn_linear_apply(t, m->head, features(t, m, x), ATT_IDENTITY, NULL);
+    att_var *y = att_nn_linear_apply(t, m->head, features(t, m, x), ATT_ACTIVATION_IDENTITY, NULL);
     if (!m->distillation_head)
         return y;
-    return att_scale(t, att_nn_linear_apply(t, m->distillation_head, token(t, m, x, 1), ATT_IDENTITY, y), 0.5f);
+    return att_scale(t, att_nn_linear_apply(t, m->distillation_head, token(t, m, x, 1), ATT_ACTIVATION_IDENTITY, y),
+                     0.5f);
 }

@@ -61,7 +61,7 @@ static bool is_multi_label(att_settings *s, int64_t n)
 static void read_plain(att_settings *s, att_vit_config *c)
 {
     c->info.intermediate = att_settings_int_or(s, "intermediate_size", 1, 8 * ATT_VIT_MAX_FEATURES, 3072);
-    c->info.pooling = ATT_VIT_CLS;
+    c->info.pooling = ATT_VIT_POOLING_CLS;
 }
 
 /* The distillation head exists if the checkpoint has its weights. */
@@ -69,7 +69,7 @@ static void read_deit(att_settings *s, att_vit_config *c)
 {
     read_plain(s, c);
     c->distillation_token = true;
-    c->info.pooling = ATT_VIT_CLS_AND_DISTILL;
+    c->info.pooling = ATT_VIT_POOLING_CLS_AND_DISTILL;
 }
 
 /* SwiGLU has two thirds of the features, rounded up to a multiple of 8. */
@@ -80,10 +80,10 @@ static void read_dinov2(att_settings *s, att_vit_config *c)
     c->gated = att_settings_bool(s, "use_swiglu_ffn", false);
     if (c->gated) {
         features = (features * 2 / 3 + 7) / 8 * 8;
-        c->activation = ATT_SILU;
+        c->activation = ATT_ACTIVATION_SILU;
     }
     c->info.intermediate = features;
-    c->info.pooling = ATT_VIT_CLS_AND_MEAN;
+    c->info.pooling = ATT_VIT_POOLING_CLS_AND_MEAN;
     c->layer_scale =
         att_settings_has(s, "layerscale_value") ? att_settings_number(s, "layerscale_value", -1e6, 1e6) : 1;
     if (c->layer_scale == 0) /* a layer has the factors, whatever they begin with */
@@ -126,8 +126,8 @@ static void read_own(att_settings *s, att_vit_config *c)
     const char *pooling = att_settings_text(s, "pooling", "cls");
     read_plain(s, c);
     read_stem(s, c);
-    c->info.pooling = !strcmp(pooling, "mean") ? ATT_VIT_MEAN : ATT_VIT_CLS;
-    c->class_token = c->info.pooling == ATT_VIT_CLS;
+    c->info.pooling = !strcmp(pooling, "mean") ? ATT_VIT_POOLING_MEAN : ATT_VIT_POOLING_CLS;
+    c->class_token = c->info.pooling == ATT_VIT_POOLING_CLS;
     if (strcmp(pooling, poolings[c->info.pooling]) != 0)
         att_settings_unsupported(s, "pooling", "cls or mean");
 }
@@ -265,7 +265,7 @@ static int add_dinov2(json_t *root, const att_vit_config *c)
 
 bool att_vit_config_is_plain(const att_vit_config *c)
 {
-    const bool mean = c->info.pooling == ATT_VIT_MEAN;
+    const bool mean = c->info.pooling == ATT_VIT_POOLING_MEAN;
     return !c->distillation_token && !c->registers && c->layer_scale == 0 && !c->gated && !c->no_norm &&
            !c->pooled_norm && c->class_token == !mean && c->positioned == !mean;
 }
@@ -283,7 +283,7 @@ static written written_as(const att_vit_config *c)
                          classes ? "Dinov2WithRegistersForImageClassification" : "Dinov2WithRegistersModel"};
     if (!att_vit_config_is_plain(c))
         return (written){c->info.type, classes ? "Dinov2ForImageClassification" : "Dinov2Model"};
-    if (c->stem_layers || c->info.pooling == ATT_VIT_MEAN)
+    if (c->stem_layers || c->info.pooling == ATT_VIT_POOLING_MEAN)
         return (written){"attend-vit", NULL};
     return (written){"vit", classes ? "ViTForImageClassification" : "ViTModel"};
 }

@@ -254,14 +254,16 @@ static void set_flags(att_vit_config *c, int flags)
     c->distillation_token = flags & DISTILLED;
     c->positioned = flags & BARE ? 0 : c->class_token + c->distillation_token + c->registers;
     c->gated = flags & SWIGLU;
-    c->activation = c->gated ? ATT_SILU : ATT_GELU_ERF;
+    c->activation = c->gated ? ATT_ACTIVATION_SILU : ATT_ACTIVATION_GELU_ERF;
     c->fused_qkv = c->antialias = true;
     c->no_qkv_bias = flags & NO_QKV_BIAS;
     c->layer_scale = flags & SCALE ? 1 : 0;
     c->resampled = flags & ANY_SIZE;
     c->no_norm = flags & NO_NORM;
     c->pooled_norm = flags & MEAN && !(flags & NORM_FIRST);
-    c->info.pooling = flags & MEAN ? ATT_VIT_MEAN : flags & DISTILLED ? ATT_VIT_CLS_AND_DISTILL : ATT_VIT_CLS;
+    c->info.pooling = flags & MEAN        ? ATT_VIT_POOLING_MEAN
+                      : flags & DISTILLED ? ATT_VIT_POOLING_CLS_AND_DISTILL
+                                          : ATT_VIT_POOLING_CLS;
 }
 
 static void check(att_settings *s, const att_vit_config *c)
@@ -272,9 +274,9 @@ static void check(att_settings *s, const att_vit_config *c)
                           "\"model_args\" have %lld features, %lld layers, %lld heads and %lld inner features; each "
                           "must be 1 or more",
                           (long long)i->hidden, (long long)i->layers, (long long)i->heads, (long long)i->intermediate);
-    if (!s->status && i->pooling != ATT_VIT_MEAN && !c->class_token)
+    if (!s->status && i->pooling != ATT_VIT_POOLING_MEAN && !c->class_token)
         att_settings_fail(s, ATT_ERR_FORMAT, "\"global_pool\" is token, but there is no class token");
-    if (!s->status && i->pooling == ATT_VIT_MEAN && c->distillation_token)
+    if (!s->status && i->pooling == ATT_VIT_POOLING_MEAN && c->distillation_token)
         att_settings_fail(s, ATT_ERR_UNSUPPORTED, "\"global_pool\" is avg, which is not supported with distillation");
 }
 

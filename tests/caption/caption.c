@@ -45,10 +45,10 @@ static void check_same(const att_image_caption *a, const att_image_caption *b)
     assert_memory_equal(&a->score, &b->score, sizeof a->score);
 }
 
-static void free_captions(const att_caption_model *m, att_image_caption *c, int64_t n)
+static void free_captions(att_ctx *ctx, att_image_caption *c, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        att_image_caption_free(m, &c[i]);
+        att_image_caption_free(ctx, &c[i]);
 }
 
 /* ---- captions */
@@ -66,7 +66,7 @@ static void a_model_that_has_learned_colors_names_them(void **state)
             captioner_need(att_caption(m, IMAGES, images, ATT_OPTIONS(att_caption_options, .beam = beam), c));
             for (int i = 0; i < IMAGES; i++)
                 assert_string_equal(c[i].text, captioner_captions[i % 3]);
-            free_captions(m, c, IMAGES);
+            free_captions(ctx, c, IMAGES);
         }
         att_caption_model_free(m);
         folder_remove(&folder);
@@ -122,16 +122,16 @@ static void options_are_kept_and_unknown_words_never_written(void **state)
         captioner_need(att_caption(m, IMAGES, images, ATT_OPTIONS(att_caption_options, .beam = 20, .n_best = 4), c));
         for (int i = 0; i < IMAGES; i++)
             check_captions(m, c + 4 * i, 4, CAPTIONER_POSITIONS);
-        free_captions(m, c, IMAGES * 4);
+        free_captions(ctx, c, IMAGES * 4);
         captioner_need(
             att_caption(m, IMAGES, images,
                         ATT_OPTIONS(att_caption_options, .max_words = 2, .length_penalty = &(const float){5}), c));
         for (int i = 0; i < IMAGES; i++)
             check_captions(m, &c[i], 1, 2);
-        free_captions(m, c, IMAGES);
+        free_captions(ctx, c, IMAGES);
         captioner_need(att_caption(m, 1, images, ATT_OPTIONS(att_caption_options, .beam = 1, .no_scores = true), c));
         assert_true(isnan(c->score));
-        free_captions(m, c, 1);
+        free_captions(ctx, c, 1);
         att_caption_model_free(m);
         folder_remove(&folder);
     }
@@ -157,10 +157,10 @@ static void an_image_has_the_same_caption_in_any_company(void **state)
             if (i < IMAGES) {
                 captioner_need(att_caption(m, 1, &images[i], NULL, &one));
                 check_same(&all[i], &one);
-                att_image_caption_free(m, &one);
+                att_image_caption_free(ctx, &one);
             }
         }
-        free_captions(m, all, MANY);
+        free_captions(ctx, all, MANY);
         att_caption_model_free(m);
         folder_remove(&folder);
     }
@@ -233,7 +233,7 @@ static void scores_of_captions_are_their_log_probabilities(void **state)
             captioner_need(att_caption_score(m, 1, &images[i], 1, &texts[2], &one));
             assert_memory_equal(&one, &all[i][2], sizeof one);
         }
-        free_captions(m, c, IMAGES);
+        free_captions(ctx, c, IMAGES);
         att_caption_model_free(m);
         folder_remove(&folder);
     }
@@ -287,13 +287,13 @@ static void words_have_weights_over_the_locations(void **state)
             assert_true(fabs(sum - 1) < 1e-5);
         }
         assert_true(memcmp(a.weights, a.weights + CAPTIONER_LOCATIONS, CAPTIONER_LOCATIONS * sizeof *a.weights) != 0);
-        att_caption_attention_free(m, &a);
-        att_caption_attention_free(m, &a);
+        att_caption_attention_free(ctx, &a);
+        att_caption_attention_free(ctx, &a);
         assert_int_equal(att_caption_attend(m, images, (const int32_t[]){9}, 1, &a), ATT_ERR_ARGUMENT);
         check_message(ctx, "att_caption_attend: ids[0] is 9, not in [0, 9)");
         assert_int_equal(att_caption_attend(m, images, c.ids, 7, &a), ATT_ERR_ARGUMENT);
         check_message(ctx, "att_caption_attend: n is 7, not in [1, 6]");
-        att_image_caption_free(m, &c);
+        att_image_caption_free(ctx, &c);
         att_caption_model_free(m);
         folder_remove(&folder);
     }
@@ -383,7 +383,7 @@ static void patches_of_a_vision_transformer_are_locations(void **state)
     assert_true(fabs(p - expected) < 1e-5);
     captioner_need(att_caption_attend(m, &images[1], words, 3, &a));
     assert_true(a.grid[0] == 3 && a.grid[1] == 3 && a.image.height == VIT_SIDE);
-    att_caption_attention_free(m, &a);
+    att_caption_attention_free(ctx, &a);
     att_caption_model_free(m);
     free_images(images);
     folder_remove(&folder);
@@ -464,6 +464,7 @@ static void options_out_of_range_are_refused(void **state)
 /* ---- threads and memory */
 
 typedef struct use {
+    att_ctx *ctx;
     const att_caption_model *m;
     const att_image *images;
     att_image_caption captions[IMAGES];
@@ -483,7 +484,7 @@ static void *use_model(void *arg)
     u->status = u->status ? u->status : att_caption_attend(u->m, u->images, (const int32_t[]){0, 1}, 2, &a);
     if (!u->status)
         memcpy(u->weights, a.weights, sizeof u->weights);
-    att_caption_attention_free(u->m, &a);
+    att_caption_attention_free(u->ctx, &a);
     return NULL;
 }
 
@@ -505,7 +506,7 @@ static void threads_share_a_model_and_their_number_changes_no_bit(void **state)
     for (int kind = 0; kind < KINDS; kind += 2) {
         const test_folder folder = captioner_folder(decoders[kind], false);
         att_caption_model *m = open_model(&folder), *other;
-        use uses[3] = {{.m = m, .images = images}, {.m = m, .images = images}};
+        use uses[3] = {{.ctx = ctx, .m = m, .images = images}, {.ctx = ctx, .m = m, .images = images}};
         pthread_t thread[2];
         for (int i = 0; i < 2; i++)
             assert_int_equal(pthread_create(&thread[i], NULL, use_model, &uses[i]), 0);
@@ -514,13 +515,13 @@ static void threads_share_a_model_and_their_number_changes_no_bit(void **state)
         att_ctx *alone;
         assert_int_equal(att_open(&alone, ATT_OPTIONS(att_config, .n_threads = 1)), ATT_OK);
         assert_int_equal(att_caption_model_open(alone, folder.path, NULL, &other), ATT_OK);
-        uses[2] = (use){.m = other, .images = images};
+        uses[2] = (use){.ctx = alone, .m = other, .images = images};
         use_model(&uses[2]);
         assert_int_equal(uses[0].status, ATT_OK);
         check_same_use(&uses[0], &uses[1]);
         check_same_use(&uses[0], &uses[2]);
         for (int i = 0; i < 3; i++)
-            free_captions(uses[i].m, uses[i].captions, IMAGES);
+            free_captions(uses[i].ctx, uses[i].captions, IMAGES);
         att_caption_model_free(other);
         att_close(alone);
         att_caption_model_free(m);
@@ -534,16 +535,15 @@ static att_status compute(const test_folder *folder, const att_image *images, fa
 {
     att_ctx *poor;
     att_caption_model *m = NULL;
-    use u = {.images = images};
     att_status s = att_open(&poor, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(f)));
     if (s)
         return s;
     s = att_caption_model_open(poor, folder->path, NULL, &m);
     if (!s) {
-        u.m = m;
+        use u = {.ctx = poor, .m = m, .images = images};
         use_model(&u);
         s = u.status;
-        free_captions(m, u.captions, IMAGES);
+        free_captions(poor, u.captions, IMAGES);
     }
     att_caption_model_free(m);
     att_close(poor);

@@ -144,7 +144,7 @@ static void write_vit(att_ctx *ctx, const char *path)
                                                    .height = 8,
                                                    .width = 8,
                                                    .channels = 3,
-                                                   .filter = ATT_FILTER_BILINEAR,
+                                                   .filter = ATT_IMAGE_FILTER_BILINEAR,
                                                    .mean = {0.5f, 0.5f, 0.5f},
                                                    .deviation = {0.5f, 0.5f, 0.5f},
                                                    .rescale = 1 / 255.0f},

@@ -199,7 +199,7 @@ static void twelve_steps_have_the_losses_of_pytorch(void **state)
 
 static att_var *next_logits(const att_generator *g, att_tape *t, const int32_t *ids)
 {
-    return att_nn_linear_apply(t, g->output, g->step(g->user, t, ids), ATT_IDENTITY, NULL);
+    return att_nn_linear_apply(t, g->output, g->step(g->user, t, ids), ATT_ACTIVATION_IDENTITY, NULL);
 }
 
 /* Words of the first captions of both images one by one: rows 0 and 1 have captions 0 and 2. */

@@ -90,7 +90,7 @@ static void check(att_ctx *ctx, const problem *p)
     att_param *w = weight_of(ctx, p, memory), *b = p->b ? param(ctx, p->b, ATT_F32, ATT_DIMS(p->n)) : NULL;
     att_tape *t = new_tape(ctx);
     att_var *x = input(t, p->x, ATT_DIMS(p->m, p->k));
-    const float *logits = read_floats(t, att_linear(t, x, w, b, ATT_IDENTITY, NULL));
+    const float *logits = read_floats(t, att_linear(t, x, w, b, ATT_ACTIVATION_IDENTITY, NULL));
     att_top_column *one = malloc((size_t)p->m * sizeof *one), *top = malloc((size_t)(p->m * p->best) * sizeof *top);
     att_top_column *same = malloc((size_t)(p->m * p->best) * sizeof *same);
     double *sums = malloc((size_t)p->m * sizeof *sums);

@@ -19,17 +19,17 @@ static void masks_declare_tensors_of_any_kind_but_not_of_any_type(void **state)
 {
     (void)state;
     static const att_param_shape wrong[] = {
-        {.name = "x", .kind = ATT_PER_KEY, .dtype = ATT_I64},
-        {.name = "x", .kind = ATT_PER_KEY, .dtype = ATT_I32, .as_queries = true},
+        {.name = "x", .kind = ATT_PARAM_PER_KEY, .dtype = ATT_I64},
+        {.name = "x", .kind = ATT_PARAM_PER_KEY, .dtype = ATT_I32, .as_queries = true},
         {.name = "x", .kind = (att_param_kind)9},
-        {.kind = ATT_PER_KEY},
+        {.kind = ATT_PARAM_PER_KEY},
     };
     static const att_param_shape right[] = {
         {.name = "a"},
-        {.name = "b", .rows = ATT_ANY, .columns = ATT_HEAD_DIM, .dtype = ATT_BOOL},
-        {.name = "c", .kind = ATT_PER_PAIR, .dtype = ATT_I32},
-        {.name = "d", .kind = ATT_PER_QUERY, .dtype = ATT_BOOL},
-        {.name = "e", .kind = ATT_PER_KEY, .dtype = ATT_BOOL, .as_queries = true},
+        {.name = "b", .rows = ATT_EXTENT_ANY, .columns = ATT_EXTENT_HEAD_DIM, .dtype = ATT_BOOL},
+        {.name = "c", .kind = ATT_PARAM_PER_PAIR, .dtype = ATT_I32},
+        {.name = "d", .kind = ATT_PARAM_PER_QUERY, .dtype = ATT_BOOL},
+        {.name = "e", .kind = ATT_PARAM_PER_KEY, .dtype = ATT_BOOL, .as_queries = true},
     };
     att_ctx *ctx = check_open(NULL, 1);
     att_mask mask = scattered_mask;
@@ -52,8 +52,8 @@ static void masks_declare_tensors_of_any_kind_but_not_of_any_type(void **state)
 static void scores_and_modifiers_declare_floats(void **state)
 {
     (void)state;
-    static const att_param_shape per_key = {.name = "x", .kind = ATT_PER_KEY},
-                                 per_pair = {.name = "x", .kind = ATT_PER_PAIR},
+    static const att_param_shape per_key = {.name = "x", .kind = ATT_PARAM_PER_KEY},
+                                 per_pair = {.name = "x", .kind = ATT_PARAM_PER_PAIR},
                                  numbers = {.name = "x", .dtype = ATT_I32};
     att_ctx *ctx = check_open(NULL, 1);
     const att_param_shape *const of_modifier[] = {&per_key, &numbers}, *const of_score[] = {&per_key, &per_pair,

@@ -143,7 +143,7 @@ static void make_spec(const golden_case *c, att_attention_spec *s)
                               .dtype = c->dtype,
                               .align = ATT_ALIGN_TOP_LEFT};
     for (int i = 0; i < 3 && c->modifier[i]; i++)
-        add_modifier(s, *c->modifier[i], (*c->modifier[i])->flags & ATT_NEEDS_VALUE ? c->value : 0);
+        add_modifier(s, *c->modifier[i], (*c->modifier[i])->flags & ATT_STAGE_NEEDS_VALUE ? c->value : 0);
     if (c->mask && *c->mask == att_mask_window)
         add_window(s, 2, 1);
     else if (c->mask)
@@ -178,7 +178,7 @@ static void make_params(const golden_case *c, call *x)
         const att_modifier *m = *c->modifier[i];
         if (!m->n_params)
             continue;
-        const bool over_pairs = m->param->kind == ATT_PER_PAIR;
+        const bool over_pairs = m->param->kind == ATT_PARAM_PER_PAIR;
         const int n = x->args.n_params;
         *param_at(&x->args, n) = numbers(seed++, over_pairs ? 4 : 1, over_pairs ? pairs : heads);
         *dparam_at(&x->grads, n) = numbers(GARBAGE, over_pairs ? 4 : 1, over_pairs ? pairs : heads);
@@ -329,11 +329,12 @@ static void the_layer_with_projections_is_multihead_attention_of_pytorch(void **
             bias[i] = rows_of(ctx, i < 3 ? in_bias : out_bias, i % 3 * FEATURES, FEATURES, false);
         }
         for (int i = 0; i < 3; i++) {
-            att_var *projected = att_linear(t, att_input(t, i ? &memory : &x), weight[i], bias[i], ATT_IDENTITY, NULL);
+            att_var *projected =
+                att_linear(t, att_input(t, i ? &memory : &x), weight[i], bias[i], ATT_ACTIVATION_IDENTITY, NULL);
             heads[i] = att_split_heads(t, projected, HEADS);
         }
         att_var *joined = att_merge_heads(t, att_attend(t, plan, heads[0], heads[1], heads[2], &args, NULL));
-        if (att_var_value(t, att_linear(t, joined, weight[3], bias[3], ATT_IDENTITY, NULL), &y))
+        if (att_var_value(t, att_linear(t, joined, weight[3], bias[3], ATT_ACTIVATION_IDENTITY, NULL), &y))
             fail_msg("%s", att_error(ctx));
         att_tensor batched;
         att_wrap(&batched, y.data, ATT_F32, ATT_DIMS(BATCH, TQ, FEATURES), NULL);

@@ -248,8 +248,8 @@ static void reach_span(const att_mask_block *b, int64_t *first, int64_t *last)
     inspected_spans += b->inspected;
 }
 static const att_param_shape reach_params[] = {
-    {.name = "reach", .kind = ATT_PER_QUERY, .dtype = ATT_I32},
-    {.name = "marks", .kind = ATT_PER_KEY, .dtype = ATT_BOOL, .optional = true},
+    {.name = "reach", .kind = ATT_PARAM_PER_QUERY, .dtype = ATT_I32},
+    {.name = "marks", .kind = ATT_PARAM_PER_KEY, .dtype = ATT_BOOL, .optional = true},
 };
 static const att_mask reach_mask = {.size = sizeof(att_mask),
                                     .name = "reach",
@@ -338,7 +338,7 @@ static void count_tile(const att_score_tile *t)
 }
 static const att_score counting = {.size = sizeof(att_score),
                                    .name = "counting",
-                                   .flags = ATT_BILINEAR,
+                                   .flags = ATT_STAGE_BILINEAR,
                                    .param = &gains,
                                    .n_params = 1,
                                    .formula = weighted,

@@ -45,17 +45,17 @@ static void make_numbers(call *c, att_tensor *t, att_dtype dtype, int rank, cons
 
 static void make_stage_param(call *c, const att_param_shape *param, int64_t length)
 {
-    const int64_t size[] = {[ATT_NONE] = 1,
-                            [ATT_ANY] = PARAMS,
-                            [ATT_HEAD_DIM] = DIM,
-                            [ATT_KEY_DIM] = DIM,
-                            [ATT_SCORE_DIM] = c->spec.score_dim ? c->spec.score_dim : DIM};
+    const int64_t size[] = {[ATT_EXTENT_NONE] = 1,
+                            [ATT_EXTENT_ANY] = PARAMS,
+                            [ATT_EXTENT_HEAD_DIM] = DIM,
+                            [ATT_EXTENT_KEY_DIM] = DIM,
+                            [ATT_EXTENT_SCORE_DIM] = c->spec.score_dim ? c->spec.score_dim : DIM};
     const int64_t dim[] = {1, size[param->rows], size[param->columns]}, over_pairs[] = {1, 1, 1, length};
-    const bool projection = param->rows == ATT_SCORE_DIM && param->columns != ATT_NONE;
-    const bool pairs = param->kind == ATT_PER_PAIR;
+    const bool projection = param->rows == ATT_EXTENT_SCORE_DIM && param->columns != ATT_EXTENT_NONE;
+    const bool pairs = param->kind == ATT_PARAM_PER_PAIR;
     if (projection && !c->spec.score_dim)
         return;
-    const int rank = pairs ? 4 : param->rows == ATT_NONE ? 1 : param->columns == ATT_NONE ? 2 : 3;
+    const int rank = pairs ? 4 : param->rows == ATT_EXTENT_NONE ? 1 : param->columns == ATT_EXTENT_NONE ? 2 : 3;
     const int n = c->args.n_params;
     make_numbers(c, param_at(&c->args, n), ATT_F32, rank, pairs ? over_pairs : dim);
     make_numbers(c, dparam_at(&c->grads, n), ATT_F32, rank, c->args.param[n].dim);
@@ -102,7 +102,7 @@ static call make_call(const kind *k, int64_t queries, int64_t keys)
     for (int i = 0; i < score->n_params; i++)
         make_stage_param(&c, &score->param[i], keys);
     if (k->modifier) {
-        add_modifier(&c.spec, k->modifier, k->modifier->flags & ATT_NEEDS_VALUE ? 40 : 0);
+        add_modifier(&c.spec, k->modifier, k->modifier->flags & ATT_STAGE_NEEDS_VALUE ? 40 : 0);
         for (int i = 0; i < k->modifier->n_params; i++)
             make_stage_param(&c, &k->modifier->param[i], keys);
     }

@@ -298,16 +298,16 @@ static void functions_that_do_not_fit_together_are_refused(void **state)
     refuses(ctx, &polynomial_score, 9, "spec.key_dim = 9 but spec.head_dim = 8: polynomial needs them equal");
     att_score score = polynomial_score;
     score.tile = NULL;
-    refuses(ctx, &score, 8, "\"polynomial\" has ATT_PRODUCT, but no tile");
+    refuses(ctx, &score, 8, "\"polynomial\" has ATT_STAGE_PRODUCT, but no tile");
     score = polynomial_score;
     score.tile_back = NULL;
-    refuses(ctx, &score, 8, "\"polynomial\" has ATT_PRODUCT and a derivative, but no tile_back");
+    refuses(ctx, &score, 8, "\"polynomial\" has ATT_STAGE_PRODUCT and a derivative, but no tile_back");
     score = gaussian_score;
     score.term_back = NULL;
     refuses(ctx, &score, 8, "\"gaussian\" has a term of each row and a derivative, but no term_back");
     score = gaussian_score;
     score.flags = 0;
-    refuses(ctx, &score, 8, "\"gaussian\" has a term of each row, but not ATT_PRODUCT");
+    refuses(ctx, &score, 8, "\"gaussian\" has a term of each row, but not ATT_STAGE_PRODUCT");
     att_close(ctx);
 }
 

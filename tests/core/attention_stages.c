@@ -30,7 +30,7 @@ static void start_work(work *w)
     for (int i = 0; i < w->plan->params.n; i++) {
         const att_tensor *p = &w->call.param[i];
         const bool given = p->rank && !w->plan->params.list[i].of_mask;
-        const bool pairs = w->plan->params.list[i].shape->kind == ATT_PER_PAIR;
+        const bool pairs = w->plan->params.list[i].shape->kind == ATT_PARAM_PER_PAIR;
         w->sums[i] = given ? new_numbers(w->t, check_count(p)) : NULL;
         w->limits[i] = given ? new_numbers(w->t, check_count(p)) : NULL;
         w->param[i] = given && !pairs ? new_numbers(w->t, att_param_count(p)) : NULL;
@@ -132,7 +132,7 @@ static void walk_score(const work *w, const att_head_view *at, att_pair *p, walk
     for (int i = 0; i < plan->score.n_params; i++)
         clear(w->param[i], at->param[i].count);
     plan->score.derivative(p, 1, w->dq, w->dk, w->param);
-    if (plan->score.flags & ATT_PRODUCT)
+    if (plan->score.flags & ATT_STAGE_PRODUCT)
         walk_product(w, p);
     const double s = plan->score.formula(p), scale = plan->spec.scale;
     double condition = fabs(s) + sum_of(p->dim, w->dq, p->query) + sum_of(p->key_dim, w->dk, p->key);
@@ -157,7 +157,7 @@ static void walk_modifier(const work *w, const att_head_view *at, const att_pair
                         .q = pair->q,
                         .k = pair->k,
                         .param = param};
-    const bool pairs = m->n_params && m->param->kind == ATT_PER_PAIR;
+    const bool pairs = m->n_params && m->param->kind == ATT_PARAM_PER_PAIR;
     if (m->n_params)
         clear(*magnitude, param->count);
     x->s[i + 1] = m->formula ? m->formula(&p, s) : s;
@@ -277,7 +277,7 @@ static void bound_pair(const work *w, const att_head_view *at, const row *r, int
         const bool given = plan->modifiers.list[i].stage.n_params;
         const att_param_view *o = &at->param[n];
         double *limit = given ? part_of(w, o, n, w->limits) : NULL;
-        if (limit && plan->params.list[n].shape->kind == ATT_PER_PAIR)
+        if (limit && plan->params.list[n].shape->kind == ATT_PARAM_PER_PAIR)
             limit[r->q * o->stride[0] + k * o->stride[1]] += error + l->chain * ds;
         else if (given)
             bound_param(w, o, n, w->param[n], ds, error + l->chain * ds);

@@ -24,7 +24,7 @@ static void every_stage_agrees_with_its_own_formula(void **state)
     }
     for (int i = 1; i < COUNT(modifiers); i++) {
         att_attention_spec s = plain();
-        add_modifier(&s, *modifiers[i], (*modifiers[i])->flags & ATT_NEEDS_VALUE ? 6.5 : 0);
+        add_modifier(&s, *modifiers[i], (*modifiers[i])->flags & ATT_STAGE_NEEDS_VALUE ? 6.5 : 0);
         passes(ctx, &s);
     }
     for (int i = 1; i < COUNT(masks); i++) {
@@ -150,11 +150,11 @@ static void adds_scores(const att_score_tile *t)
                     t->query[d * t->columns + i] * t->key[j * t->key_stride + d] * t->param[0].data[d];
 }
 static double nearer(const att_pair *p) { return product(p) / (1 + fabs((double)(p->head->position + p->q - p->k))); }
-static const att_param_shape weights = {.name = "weights", .rows = ATT_HEAD_DIM};
+static const att_param_shape weights = {.name = "weights", .rows = ATT_EXTENT_HEAD_DIM};
 #define SCORE_PARAM .param = &weights, .n_params = 1
 static const att_score good_score = {.size = sizeof(att_score),
                                      .name = "good",
-                                     .flags = ATT_BILINEAR,
+                                     .flags = ATT_STAGE_BILINEAR,
                                      SCORE_PARAM,
                                      .formula = product,
                                      .derivative = product_derivative,
@@ -203,7 +203,7 @@ static const att_score over_scores[] = {OVER("8", .derivative = product_derivati
 static const att_score hidden_positions = {.size = sizeof(att_score), .name = "15", SCORE_PARAM, .formula = nearer};
 static const att_score not_bilinear = {.size = sizeof(att_score),
                                        .name = "7",
-                                       .flags = ATT_BILINEAR,
+                                       .flags = ATT_STAGE_BILINEAR,
                                        .param = &gains,
                                        .n_params = 1,
                                        .formula = bell,
@@ -247,7 +247,7 @@ static void only_one_query(const att_modifier_tile *t)
 }
 static const att_modifier good_modifier = {.size = sizeof(att_modifier),
                                            .name = "good",
-                                           .flags = ATT_NEEDS_VALUE,
+                                           .flags = ATT_STAGE_NEEDS_VALUE,
                                            .formula = cube,
                                            .derivative = square,
                                            .tile = cube_tile,
@@ -300,24 +300,27 @@ static void waves_back(const att_modifier_tile *t)
 }
 static const att_modifier in_vectors = {.size = sizeof(att_modifier),
                                         .name = "in vectors",
-                                        .flags = ATT_NEEDS_VALUE,
+                                        .flags = ATT_STAGE_NEEDS_VALUE,
                                         .formula = waves,
                                         .derivative = waves_slope,
                                         .tile = waves_tile,
                                         .tile_back = waves_back};
 static const att_modifier wrong_slope = {
-    .size = sizeof(att_modifier), .name = "a", .flags = ATT_NEEDS_VALUE, .formula = cube, .derivative = twice};
-static const att_modifier wrong_formula = {
-    .size = sizeof(att_modifier), .name = "b", .flags = ATT_NEEDS_VALUE, .formula = cube, .tile = cube_without_value};
+    .size = sizeof(att_modifier), .name = "a", .flags = ATT_STAGE_NEEDS_VALUE, .formula = cube, .derivative = twice};
+static const att_modifier wrong_formula = {.size = sizeof(att_modifier),
+                                           .name = "b",
+                                           .flags = ATT_STAGE_NEEDS_VALUE,
+                                           .formula = cube,
+                                           .tile = cube_without_value};
 static const att_modifier wrong_back = {.size = sizeof(att_modifier),
                                         .name = "c",
-                                        .flags = ATT_NEEDS_VALUE,
+                                        .flags = ATT_STAGE_NEEDS_VALUE,
                                         .formula = cube,
                                         .derivative = square,
                                         .tile_back = only_one_query};
 static const att_modifier not_additive = {.size = sizeof(att_modifier),
                                           .name = "d",
-                                          .flags = ATT_ADDITIVE | ATT_NEEDS_VALUE,
+                                          .flags = ATT_STAGE_ADDITIVE | ATT_STAGE_NEEDS_VALUE,
                                           .formula = cube,
                                           .derivative = square};
 
@@ -350,7 +353,7 @@ static void over_sum(const att_modifier_tile *t)
 }
 static double by_distance(const att_pair *p, double s) { return s - (double)llabs(p->head->position + p->q - p->k); }
 static const att_param_shape shift_param = {.name = "shift"};
-#define SHIFT .param = &shift_param, .n_params = 1, .formula = shift, .flags = ATT_ADDITIVE
+#define SHIFT .param = &shift_param, .n_params = 1, .formula = shift, .flags = ATT_STAGE_ADDITIVE
 static const att_modifier good_shift = {
     .size = sizeof(att_modifier), .name = "good", SHIFT, .derivative = one, .tile_back = sum_of_slopes};
 static const att_modifier over_derivative = {.size = sizeof(att_modifier), .name = "e", SHIFT, .derivative = over_one};
@@ -361,7 +364,7 @@ static const att_modifier hidden_distance = {.size = sizeof(att_modifier), .name
 static bool diagonal(const att_mask_block *b) { return b->k == b->q + b->head->position; }
 static att_cover is_reported_empty(const att_mask_block *b)
 {
-    return b->k > b->q + b->head->position ? ATT_EMPTY : ATT_PARTIAL;
+    return b->k > b->q + b->head->position ? ATT_COVER_EMPTY : ATT_COVER_PARTIAL;
 }
 static void one_late(const att_mask_block *b, uint64_t *bits)
 {
@@ -390,10 +393,10 @@ static bool all_above(const att_mask_block *b)
 }
 static att_cover trusts_inspect(const att_mask_block *b)
 {
-    return b->inspected && b->param[1].i32[b->k * b->param[1].stride[1]] <= 1 ? ATT_EMPTY : ATT_PARTIAL;
+    return b->inspected && b->param[1].i32[b->k * b->param[1].stride[1]] <= 1 ? ATT_COVER_EMPTY : ATT_COVER_PARTIAL;
 }
-static const att_param_shape table_and_ids[] = {{.name = "table", .kind = ATT_PER_PAIR, .dtype = ATT_BOOL},
-                                                {.name = "ids", .kind = ATT_PER_KEY, .dtype = ATT_I32}};
+static const att_param_shape table_and_ids[] = {{.name = "table", .kind = ATT_PARAM_PER_PAIR, .dtype = ATT_BOOL},
+                                                {.name = "ids", .kind = ATT_PARAM_PER_KEY, .dtype = ATT_I32}};
 static const att_mask wrong_inspect = {.size = sizeof(att_mask),
                                        .name = "w",
                                        .param = table_and_ids,
@@ -401,12 +404,15 @@ static const att_mask wrong_inspect = {.size = sizeof(att_mask),
                                        .keep = tabled,
                                        .cover = trusts_inspect,
                                        .inspect = all_above};
-static const att_mask wrong_cover = {
-    .size = sizeof(att_mask), .name = "x", .flags = ATT_NEEDS_ALIGN, .keep = diagonal, .cover = is_reported_empty};
+static const att_mask wrong_cover = {.size = sizeof(att_mask),
+                                     .name = "x",
+                                     .flags = ATT_STAGE_NEEDS_ALIGN,
+                                     .keep = diagonal,
+                                     .cover = is_reported_empty};
 static const att_mask wrong_bits = {
-    .size = sizeof(att_mask), .name = "y", .flags = ATT_NEEDS_ALIGN, .keep = diagonal, .bits = one_late};
+    .size = sizeof(att_mask), .name = "y", .flags = ATT_STAGE_NEEDS_ALIGN, .keep = diagonal, .bits = one_late};
 static const att_mask wrong_span = {
-    .size = sizeof(att_mask), .name = "z", .flags = ATT_NEEDS_ALIGN, .keep = diagonal, .span = too_short};
+    .size = sizeof(att_mask), .name = "z", .flags = ATT_STAGE_NEEDS_ALIGN, .keep = diagonal, .span = too_short};
 static const att_mask hidden_diagonal = {.size = sizeof(att_mask), .name = "u", .keep = diagonal};
 
 static void each_function_that_disagrees_is_named(void **state)
@@ -434,19 +440,19 @@ static void each_function_that_disagrees_is_named(void **state)
         {"\"12\" (scalar)|derivative, which writes over what it should|by key[0]", &over_scores[4], NULL, NULL},
         {"\"13\" (scalar)|derivative, which writes over what it should|by weights[0]", &over_scores[5], NULL, NULL},
         {"\"14\" (scalar)|tile gives nan", &over_scores[6], NULL, NULL},
-        {"\"15\" (scalar)|at position 17, without ATT_NEEDS_ALIGN|but at position 0", &hidden_positions, NULL, NULL},
+        {"\"15\" (scalar)|17, without ATT_STAGE_NEEDS_ALIGN|but at position 0", &hidden_positions, NULL, NULL},
         {"\"e\" (scalar)|derivative, which writes over what it should|by shift[0]", NULL, &over_derivative, NULL},
         {"\"f\" (scalar)|tile_back, which writes over what it should|shift[0]", NULL, &over_back, NULL},
-        {"\"g\" (scalar)|at position 17, without ATT_NEEDS_ALIGN|but at position 0", NULL, &hidden_distance, NULL},
-        {"\"u\": without ATT_NEEDS_ALIGN, at position 0 instead of 17 keep returns", NULL, NULL, &hidden_diagonal},
+        {"\"g\" (scalar)|17, without ATT_STAGE_NEEDS_ALIGN|but at position 0", NULL, &hidden_distance, NULL},
+        {"\"u\": without ATT_STAGE_NEEDS_ALIGN, at position 0 instead of 17 keep", NULL, NULL, &hidden_diagonal},
         {"\"7\" (scalar)|which is bilinear, but formula, scaled", &not_bilinear, NULL, NULL},
         {"\"a\" (scalar)|derivative gives|but differences of formula", NULL, &wrong_slope, NULL},
         {"\"b\" (scalar)|tile gives|but formula", NULL, &wrong_formula, NULL},
         {"\"c\" (scalar)|tile_back gives|but derivative", NULL, &wrong_back, NULL},
-        {"\"d\" (scalar)|but ATT_ADDITIVE implies 1", NULL, &not_additive, NULL},
-        {"\"x\": cover of 31 queries from 0 by 1 keys from|ATT_EMPTY, but keep returns true", NULL, NULL, &wrong_cover},
+        {"\"d\" (scalar)|but ATT_STAGE_ADDITIVE implies 1", NULL, &not_additive, NULL},
+        {"\"x\": cover of 31 queries from 0 by|ATT_COVER_EMPTY, but keep returns true", NULL, NULL, &wrong_cover},
         {"\"y\": bit|of bits from query|but keep returns", NULL, NULL, &wrong_bits},
-        {"\"w\": cover of|ATT_EMPTY, but keep returns true", NULL, NULL, &wrong_inspect},
+        {"\"w\": cover of|ATT_COVER_EMPTY, but keep returns true", NULL, NULL, &wrong_inspect},
         {"\"z\": span of 1 queries from 0 is|but keep returns true for query 0", NULL, NULL, &wrong_span},
     };
     att_ctx *ctx = check_open(NULL, 1);
@@ -454,7 +460,7 @@ static void each_function_that_disagrees_is_named(void **state)
         att_attention_spec s = plain();
         s.score = wrongs[i].score;
         if (wrongs[i].modifier)
-            add_modifier(&s, wrongs[i].modifier, wrongs[i].modifier->flags & ATT_NEEDS_VALUE ? 1.7 : 0);
+            add_modifier(&s, wrongs[i].modifier, wrongs[i].modifier->flags & ATT_STAGE_NEEDS_VALUE ? 1.7 : 0);
         if (wrongs[i].mask)
             add_mask(&s, wrongs[i].mask);
         if (!wrongs[i].sentence) {

@@ -57,18 +57,18 @@ static void the_environment_chooses_the_instruction_set_unless_the_program_does(
 {
     (void)state;
     char before[64] = "";
-    if (getenv("ATT_ISA"))
-        snprintf(before, sizeof before, "%s", getenv("ATT_ISA"));
+    if (getenv("ATTEND_ISA"))
+        snprintf(before, sizeof before, "%s", getenv("ATTEND_ISA"));
     att_ctx *ctx;
-    setenv("ATT_ISA", "scalar", 1);
+    setenv("ATTEND_ISA", "scalar", 1);
     assert_int_equal(att_open(&ctx, NULL), ATT_OK);
     assert_string_equal(att_isa(ctx), "scalar");
     att_close(ctx);
-    setenv("ATT_ISA", "altivec", 1);
-    refused(ATT_ERR_UNSUPPORTED, "$ATT_ISA: \"altivec\"", NULL);
+    setenv("ATTEND_ISA", "altivec", 1);
+    refused(ATT_ERR_UNSUPPORTED, "$ATTEND_ISA: \"altivec\"", NULL);
     assert_int_equal(att_open(&ctx, ATT_OPTIONS(att_config, .isa = "scalar")), ATT_OK);
     att_close(ctx);
-    setenv("ATT_ISA", before, 1); /* empty is as unset */
+    setenv("ATTEND_ISA", before, 1); /* empty is as unset */
     assert_int_equal(att_open(&ctx, NULL), ATT_OK);
     att_close(ctx);
 }

@@ -59,9 +59,9 @@ static void poolings_are_those_of_pytorch(void **state)
         att_var *in = input(t, x, ATT_DIMS(IMAGES, HEIGHT, WIDTH, IN));
         const att_pool_options o = {.size = sizeof o, .kernel = {3, 2}, .stride = {2, 1}, .padding = {1, 1}};
         const att_pool_options plain = {.size = sizeof plain, .kernel = {2, 3}};
-        compare(ctx, t, "max", att_pool2d(t, in, ATT_POOL_MAX, &o), FLT_EPSILON / 2);   /* the file's digits */
-        compare(ctx, t, "mean", att_pool2d(t, in, ATT_POOL_MEAN, &o), 8 * FLT_EPSILON); /* sums of six */
-        compare(ctx, t, "mean_2x3", att_pool2d(t, in, ATT_POOL_MEAN, &plain), 8 * FLT_EPSILON);
+        compare(ctx, t, "max", att_pool2d(t, in, ATT_POOLING_MAX, &o), FLT_EPSILON / 2);   /* the file's digits */
+        compare(ctx, t, "mean", att_pool2d(t, in, ATT_POOLING_MEAN, &o), 8 * FLT_EPSILON); /* sums of six */
+        compare(ctx, t, "mean_2x3", att_pool2d(t, in, ATT_POOLING_MEAN, &plain), 8 * FLT_EPSILON);
         att_tape_free(t);
     }
     free(x);
@@ -184,7 +184,7 @@ static void a_maximum_is_nan_where_one_is_and_its_gradient_goes_there(void **sta
     att_tape *t = recording_tape(ctx);
     float x[] = {1, 5, NAN, 5, 7, 7, 2, 3};
     att_var *in = input(t, x, ATT_DIMS(1, 1, 8, 1));
-    att_var *y = att_pool2d(t, in, ATT_POOL_MAX, ATT_OPTIONS(att_pool_options, .kernel = {1, 4}));
+    att_var *y = att_pool2d(t, in, ATT_POOLING_MAX, ATT_OPTIONS(att_pool_options, .kernel = {1, 4}));
     const float *top = read_floats(t, y);
     assert_true(isnan(top[0]) && top[1] == 7);
     att_tensor g;
@@ -205,7 +205,7 @@ static void no_images_give_none(void **state)
     att_tensor v;
     att_param *weight = param(ctx, w, ATT_F32, ATT_DIMS(1, 1, 3, 3));
     att_var *y = att_conv2d(t, input(t, w, ATT_DIMS(0, 5, 6, 1)), weight, NULL, NULL);
-    y = att_pool2d(t, y, ATT_POOL_MEAN, ATT_OPTIONS(att_pool_options, .kernel = {2, 2}));
+    y = att_pool2d(t, y, ATT_POOLING_MEAN, ATT_OPTIONS(att_pool_options, .kernel = {2, 2}));
     assert_int_equal(att_var_value(t, y, &v), ATT_OK);
     assert_true(v.dim[0] == 0 && v.dim[1] == 1 && v.dim[2] == 2 && v.dim[3] == 1);
     assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);
@@ -225,7 +225,7 @@ static void wrong_calls_are_named(void **state)
 #define IMAGE input(t, x, ATT_DIMS(1, 5, 4, 3))
 #define REFUSED(call, status, sentence) (assert_error(t, call, status, sentence), att_tape_reset(t))
 #define CONV(...) att_conv2d(t, IMAGE, w, NULL, ATT_OPTIONS(att_conv_options, __VA_ARGS__))
-#define POOL(...) att_pool2d(t, IMAGE, ATT_POOL_MAX, ATT_OPTIONS(att_pool_options, __VA_ARGS__))
+#define POOL(...) att_pool2d(t, IMAGE, ATT_POOLING_MAX, ATT_OPTIONS(att_pool_options, __VA_ARGS__))
     REFUSED(att_conv2d(t, IMAGE, NULL, NULL, NULL), ATT_ERR_ARGUMENT, "conv2d: weight is NULL");
     REFUSED(att_conv2d(t, IMAGE, flat, NULL, NULL), ATT_ERR_SHAPE,
             "conv2d: x is [1, 5, 4, 3] and weight [4, 12], not [images, height, width, in] and [out, in, height, "
@@ -240,11 +240,12 @@ static void wrong_calls_are_named(void **state)
             "conv2d: height: padding is 2, not from 0 to below the kernel's 2");
     REFUSED(att_conv2d(t, input(t, x, ATT_DIMS(1, 5, 1, 3)), w, NULL, NULL), ATT_ERR_SHAPE,
             "conv2d: width: a kernel of 2 is larger than x, [1, 5, 1, 3], with a padding of 0");
-    REFUSED(att_pool2d(t, IMAGE, ATT_POOL_CLS, NULL), ATT_ERR_ARGUMENT,
-            "pool2d: 1 is neither ATT_POOL_MAX nor ATT_POOL_MEAN");
+    REFUSED(att_pool2d(t, IMAGE, ATT_POOLING_CLS, NULL), ATT_ERR_ARGUMENT,
+            "pool2d: 1 is neither ATT_POOLING_MAX nor ATT_POOLING_MEAN");
     REFUSED(POOL(.kernel = {0, 1}), ATT_ERR_ARGUMENT, "pool2d: height: kernel is 0, not from 1 to 2147483647");
-    REFUSED(att_pool2d(t, input(t, x, ATT_DIMS(5, 4)), ATT_POOL_MAX, ATT_OPTIONS(att_pool_options, .kernel = {1, 1})),
-            ATT_ERR_SHAPE, "pool2d: x is [5, 4], not [images, height, width, channels]");
+    REFUSED(
+        att_pool2d(t, input(t, x, ATT_DIMS(5, 4)), ATT_POOLING_MAX, ATT_OPTIONS(att_pool_options, .kernel = {1, 1})),
+        ATT_ERR_SHAPE, "pool2d: x is [5, 4], not [images, height, width, channels]");
 #undef IMAGE
 #undef REFUSED
 #undef CONV
@@ -268,7 +269,7 @@ static void a_failing_allocation_is_an_error_and_leaks_nothing(void **state)
         att_tensor v;
         f.fail_at = f.calls + at;
         att_var *y = att_conv2d(t, input(t, x, ATT_DIMS(2, HIGH, WIDE, CHANNELS)), weight, NULL, NULL);
-        y = att_pool2d(t, y, ATT_POOL_MAX, ATT_OPTIONS(att_pool_options, .kernel = {2, 2}));
+        y = att_pool2d(t, y, ATT_POOLING_MAX, ATT_OPTIONS(att_pool_options, .kernel = {2, 2}));
         s = att_var_value(t, y, &v);
         s = s ? s : att_tape_backward(t, y, NULL);
         assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);

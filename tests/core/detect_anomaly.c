@@ -26,12 +26,12 @@ static void the_operation_that_made_the_first_is_named_with_its_scope(void **sta
     att_tape *t = anomaly_tape(ctx);
     att_param *p = param(ctx, w, ATT_F32, ATT_DIMS(3, 3)), *b = param(ctx, bias, ATT_F32, ATT_DIMS(3));
     att_scope outer = att_scope_begin(t, "model"), inner = att_scope_begin(t, "layer.1");
-    att_var *y = att_linear(t, numbers(t, 2e38f, x), p, b, ATT_IDENTITY, NULL);
-    y = att_scope_end(t, inner, att_activate(t, y, ATT_TANH));
+    att_var *y = att_linear(t, numbers(t, 2e38f, x), p, b, ATT_ACTIVATION_IDENTITY, NULL);
+    y = att_scope_end(t, inner, att_activate(t, y, ATT_ACTIVATION_TANH));
     assert_error(t, att_scope_end(t, outer, y), ATT_ERR_ARGUMENT,
                  "model/layer.1: linear made inf of finite numbers: number 2 of its result, [2, 3]");
     att_tape_reset(t); /* which forgets it */
-    assert_non_null(att_linear(t, numbers(t, 1, x), p, NULL, ATT_IDENTITY, NULL));
+    assert_non_null(att_linear(t, numbers(t, 1, x), p, NULL, ATT_ACTIVATION_IDENTITY, NULL));
     att_param_free(p), att_param_free(b);
     att_tape_free(t);
     att_close(ctx);
@@ -44,7 +44,7 @@ static void numbers_that_were_not_finite_before_are_told_from_those_that_were_ma
     att_ctx *ctx = check_open(NULL, 1);
     att_tape *t = anomaly_tape(ctx);
     att_param *p = param(ctx, w, ATT_F32, ATT_DIMS(3, 3));
-    assert_error(t, att_linear(t, numbers(t, 1, x), p, NULL, ATT_IDENTITY, NULL), ATT_ERR_ARGUMENT,
+    assert_error(t, att_linear(t, numbers(t, 1, x), p, NULL, ATT_ACTIVATION_IDENTITY, NULL), ATT_ERR_ARGUMENT,
                  "linear was given nan: number 4 of its parameter 0, [3, 3]");
     att_tape_reset(t);
     att_var *v = numbers(t, 1, x);
@@ -92,7 +92,7 @@ static void a_gradient_of_a_parameter_is_looked_at_too(void **state)
     att_tape *t = anomaly_tape(ctx);
     att_param *p = param(ctx, w, ATT_F32, ATT_DIMS(1, 3));
     const att_tensor dy = view(slope, ATT_F32, ATT_DIMS(2, 1));
-    att_var *y = att_linear(t, numbers(t, 1e20f, x), p, NULL, ATT_IDENTITY, NULL);
+    att_var *y = att_linear(t, numbers(t, 1e20f, x), p, NULL, ATT_ACTIVATION_IDENTITY, NULL);
     assert_int_equal(att_tape_backward(t, y, &dy), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "linear, backward, made inf of finite numbers: number 0 of the gradient of its "
                                         "parameter 0, [1, 3]");

@@ -41,7 +41,7 @@ static att_status compute(fixture *f, att_ctx *ctx, results *r)
     s = s ? s : att_forward(f->plan, &a);
     s = s ? s : att_backward(f->plan, &a, &grads);
     s = s ? s : att_tape_new(ctx, NULL, &t);
-    s = s ? s : att_var_value(t, att_linear(t, att_input(t, &x), f->w, NULL, ATT_IDENTITY, NULL), &z);
+    s = s ? s : att_var_value(t, att_linear(t, att_input(t, &x), f->w, NULL, ATT_ACTIVATION_IDENTITY, NULL), &z);
     if (!s) {
         memcpy(r->dq, g.q, sizeof r->dq);
         memcpy(r->linear, z.data, sizeof r->linear);

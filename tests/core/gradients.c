@@ -65,7 +65,7 @@ static void gradients_of_linear(void **state)
     (void)state;
     static const int64_t shapes[][3] = {{1, 1, 1}, {1, 7, 5}, {17, 31, 33}, {97, 5, 65}, {65, 64, 3}, {515, 3, 4}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
-        for (int act = ATT_IDENTITY; act <= ATT_QUICK_GELU; act++) {
+        for (int act = ATT_ACTIVATION_IDENTITY; act <= ATT_ACTIVATION_QUICK_GELU; act++) {
             const int64_t m = shapes[s][0], k = shapes[s][1], n = shapes[s][2];
             /* Sums of up to `terms` numbers, each of order 1/2 and rounded as it is added. z is off by some k / 4
              * roundings, and with it f'(z), whose slope is at most 1.2. */
@@ -90,7 +90,7 @@ static void gradients_of_linear(void **state)
                                      {.rank = 1, .dim = {7}, .param = true}},
                             /* two layers of sums of 7: gradients of up to (1 + 7/2)^2 = 20, 2 (7 + 7 + 8) roundings */
                             .tolerance = 20 * 44 * FLT_EPSILON,
-                            .act = ATT_TANH};
+                            .act = ATT_ACTIVATION_TANH};
     check_problem(shared, "linear, all used twice");
 }
 
@@ -107,7 +107,7 @@ static void activate_reference(const problem *p, double *y)
 static void gradients_of_activate(void **state)
 {
     (void)state;
-    for (int act = ATT_IDENTITY; act <= ATT_QUICK_GELU; act++)
+    for (int act = ATT_ACTIVATION_IDENTITY; act <= ATT_ACTIVATION_QUICK_GELU; act++)
         for (float spread = 1; spread < 20; spread += 14) {
             const problem p = {.build = activate,
                                .reference = activate_reference,
@@ -213,7 +213,7 @@ static void gradients_of_recompute(void **state)
                        .reference = recompute_reference,
                        .leaf = {{.rank = 2, .dim = {5, 7}}, {.rank = 2, .dim = {5, 7}}},
                        .tolerance = 8 * FLT_EPSILON, /* as of activate, and a sum */
-                       .act = ATT_TANH};
+                       .act = ATT_ACTIVATION_TANH};
     check_problem(p, "recompute");
 }
 
@@ -293,7 +293,10 @@ static void pool_reference(const problem *p, double *y)
                 sum += (double)x[i * f] / (double)rows;
                 top = fmax(top, (double)x[i * f]);
             }
-            y[s * f + d] = p->kind == ATT_POOL_MEAN ? sum : p->kind == ATT_POOL_MAX ? top : rows ? (double)x[0] : 0;
+            y[s * f + d] = p->kind == ATT_POOLING_MEAN  ? sum
+                           : p->kind == ATT_POOLING_MAX ? top
+                           : rows                       ? (double)x[0]
+                                                        : 0;
         }
 }
 
@@ -301,7 +304,7 @@ static void gradients_of_pool(void **state)
 {
     (void)state;
     static const int64_t offsets[] = {0, 1, 1, 8, 43, 43};
-    for (int kind = ATT_POOL_MEAN; kind <= ATT_POOL_MAX; kind++) {
+    for (int kind = ATT_POOLING_MEAN; kind <= ATT_POOLING_MAX; kind++) {
         const problem p = {.build = pool,
                            .reference = pool_reference,
                            .leaf = {{.rank = 2, .dim = {43, 7}}},
@@ -380,9 +383,11 @@ static const int64_t q_offsets[] = {0, 1, 1, 1 + TQ, TOKENS}, k_offsets[] = {0, 
 static int add_leaf(problem *p, int n, const att_param_shape *shape, bool shared)
 {
     enum { BUCKETS = 9, SCORE_DIM = 6 };
-    static const int64_t extent[] = {
-        [ATT_ANY] = BUCKETS, [ATT_HEAD_DIM] = DIM, [ATT_KEY_DIM] = DIM, [ATT_SCORE_DIM] = SCORE_DIM};
-    const bool pairs = shape->kind == ATT_PER_PAIR;
+    static const int64_t extent[] = {[ATT_EXTENT_ANY] = BUCKETS,
+                                     [ATT_EXTENT_HEAD_DIM] = DIM,
+                                     [ATT_EXTENT_KEY_DIM] = DIM,
+                                     [ATT_EXTENT_SCORE_DIM] = SCORE_DIM};
+    const bool pairs = shape->kind == ATT_PARAM_PER_PAIR;
     const att_extent extents[] = {shape->rows, shape->columns};
     leaf l = {.rank = pairs ? 4 : 1, .dim = {shared ? 1 : HEADS}};
     if (pairs)
@@ -425,7 +430,7 @@ static void check_stages(att_attention_spec *s, bool shared, const char *what)
 
 static void add_with_value(att_attention_spec *s, const att_modifier *m)
 {
-    add_modifier(s, m, m->flags & ATT_NEEDS_VALUE ? 6.5 : 0);
+    add_modifier(s, m, m->flags & ATT_STAGE_NEEDS_VALUE ? 6.5 : 0);
 }
 
 static void gradients_of_parameters_of_stages(void **state)

@@ -109,7 +109,7 @@ static att_status rotary_dims(fixture *f, int64_t n)
 }
 static att_status pool_n(fixture *f, int64_t n)
 {
-    return read_out(f, att_pool(f->t, input_of(f), (const int64_t[]){0, ROWS}, n, ATT_POOL_MEAN));
+    return read_out(f, att_pool(f->t, input_of(f), (const int64_t[]){0, ROWS}, n, ATT_POOLING_MEAN));
 }
 static att_status pool_kind(fixture *f, int64_t n)
 {
@@ -117,7 +117,7 @@ static att_status pool_kind(fixture *f, int64_t n)
 }
 static att_status pool_offset(fixture *f, int64_t n)
 {
-    return read_out(f, att_pool(f->t, input_of(f), (const int64_t[]){0, n, ROWS}, 2, ATT_POOL_MAX));
+    return read_out(f, att_pool(f->t, input_of(f), (const int64_t[]){0, n, ROWS}, 2, ATT_POOLING_MAX));
 }
 static att_status gru(fixture *f, const int64_t *offsets, int64_t n)
 {
@@ -181,7 +181,7 @@ static att_status conv_padding(fixture *f, int64_t n) { return convolve(f, (att_
 static att_status pool2d(fixture *f, att_pool_options o)
 {
     o.size = sizeof o;
-    return read_out(f, att_pool2d(f->t, image_of(f), ATT_POOL_MAX, &o));
+    return read_out(f, att_pool2d(f->t, image_of(f), ATT_POOLING_MAX, &o));
 }
 static att_status pool2d_kernel(fixture *f, int64_t n) { return pool2d(f, (att_pool_options){.kernel = {n, n}}); }
 static att_status pool2d_padding(fixture *f, int64_t n)
@@ -296,7 +296,7 @@ static att_status schedule_all(fixture *f, int64_t n, att_status (*of)(att_sched
 {
     att_status e = ATT_OK;
     (void)f;
-    for (int kind = ATT_CONSTANT; kind <= ATT_LINEAR; kind++) {
+    for (int kind = ATT_SCHEDULE_CONSTANT; kind <= ATT_SCHEDULE_LINEAR; kind++) {
         const att_status s = of((att_schedule_kind)kind, n);
         e = e ? e : s;
     }
@@ -329,8 +329,8 @@ static const number numbers[] = {
     NUMBER(embedding_count, 0, 1, ARRAY),
     NUMBER(gather_id, 0, ROWS - 1, 0),
     NUMBER(gather_count, 0, 1, ARRAY),
-    NUMBER(linear_activation, ATT_IDENTITY, ATT_QUICK_GELU, 0),
-    NUMBER(activation, ATT_IDENTITY, ATT_QUICK_GELU, 0),
+    NUMBER(linear_activation, ATT_ACTIVATION_IDENTITY, ATT_ACTIVATION_QUICK_GELU, 0),
+    NUMBER(activation, ATT_ACTIVATION_IDENTITY, ATT_ACTIVATION_QUICK_GELU, 0),
     NUMBER(concat_n, 1, 1, ARRAY),
     NUMBER(concat_dim, -2, 1, 0),
     NUMBER(slice_dim, -2, 1, 0),
@@ -353,7 +353,7 @@ static const number numbers[] = {
     NUMBER(dropout_start, 0, INT64_MAX - ROWS, 0),
     NUMBER(rotary_dims, 0, COLUMNS, 0),
     NUMBER(pool_n, 1, 1, ARRAY),
-    NUMBER(pool_kind, ATT_POOL_MEAN, ATT_POOL_MAX, 0),
+    NUMBER(pool_kind, ATT_POOLING_MEAN, ATT_POOLING_MAX, 0),
     NUMBER(pool_offset, 0, ROWS, 0),
     NUMBER(gru_n, 1, 1, ARRAY),
     NUMBER(gru_offset, 0, ROWS, 0),
@@ -383,11 +383,11 @@ static const number numbers[] = {
     NUMBER(n_frozen_rows, 0, 1, ARRAY),
     NUMBER(moment_param, 0, 0, ANY),
     NUMBER(moment_k, 0, 0, ANY),
-    NUMBER(method, ATT_ADAMW, ATT_SGD, 0),
+    NUMBER(method, ATT_OPTIMIZER_ADAMW, ATT_OPTIMIZER_SGD, 0),
     NUMBER(schedule_step, 0, INT64_MAX, 0),
     NUMBER(schedule_warmup, 0, INT64_MAX - 1, 0),
     NUMBER(schedule_steps, 1, INT64_MAX, 0),
-    NUMBER(schedule_kind, ATT_CONSTANT, ATT_LINEAR, 0),
+    NUMBER(schedule_kind, ATT_SCHEDULE_CONSTANT, ATT_SCHEDULE_LINEAR, 0),
     NUMBER(average_n, 1, 1, ARRAY),
 };
 

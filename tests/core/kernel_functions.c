@@ -134,14 +134,14 @@ static double quick_gelu_tolerance(double x, double expected, bool fused)
 }
 
 static const function functions[] = {
-    {"identity", exact, .activation = ATT_IDENTITY},
-    {"relu", exact, .activation = ATT_RELU},
-    {"gelu_erf", gelu_erf_tolerance, .activation = ATT_GELU_ERF},
-    {"gelu_tanh", gelu_tanh_tolerance, .activation = ATT_GELU_TANH},
-    {"activate tanh", two_units, .activation = ATT_TANH},
-    {"silu", silu_tolerance, .activation = ATT_SILU},
-    {"sigmoid", sigmoid_tolerance, .activation = ATT_SIGMOID},
-    {"quick_gelu", quick_gelu_tolerance, .activation = ATT_QUICK_GELU},
+    {"identity", exact, .activation = ATT_ACTIVATION_IDENTITY},
+    {"relu", exact, .activation = ATT_ACTIVATION_RELU},
+    {"gelu_erf", gelu_erf_tolerance, .activation = ATT_ACTIVATION_GELU_ERF},
+    {"gelu_tanh", gelu_tanh_tolerance, .activation = ATT_ACTIVATION_GELU_TANH},
+    {"activate tanh", two_units, .activation = ATT_ACTIVATION_TANH},
+    {"silu", silu_tolerance, .activation = ATT_ACTIVATION_SILU},
+    {"sigmoid", sigmoid_tolerance, .activation = ATT_ACTIVATION_SIGMOID},
+    {"quick_gelu", quick_gelu_tolerance, .activation = ATT_ACTIVATION_QUICK_GELU},
     {"exp2", exp2_tolerance, .run = exp2_run, .reference = exp2},
     {"weight", weight_tolerance, .run = weight_run, .reference = weight_reference},
     {"exp", exp_tolerance, .run = exp_run, .reference = exp},

@@ -110,7 +110,7 @@ static void check_against_reference(const product *p, int isa)
                  expected, s->n);
     /* k additions round partial sums of size sqrt(j) / 3, j <= k: 0.07 eps k is their deviation, and half an eps k
      * seven of them. GELU steepens it by 1.13. What comes then rounds numbers of the size of the result. */
-    const double sums = (double)(s->k + 2) / 2 * (activation == ATT_IDENTITY ? 1 : 1.13);
+    const double sums = (double)(s->k + 2) / 2 * (activation == ATT_ACTIVATION_IDENTITY ? 1 : 1.13);
     for (int64_t i = 0; i < s->m; i++) {
         for (int64_t j = 0; j < s->n; j++) {
             const double y = expected[i * s->n + j];
@@ -182,11 +182,12 @@ static void products_of_depths_beyond_a_block(void **state)
     (void)state;
     for (int64_t k = 2046; k <= K_MAX; k++)
         each_set(&(shape){.m = 14, .n = 33, .k = k, .add = k % 2},
-                 (ending){ATT_GELU_ERF, .bias = true, .residual = true});
+                 (ending){ATT_ACTIVATION_GELU_ERF, .bias = true, .residual = true});
     static const int64_t ks[] = {513, 1023, 1024, 1025, 1537, K_MAX}; /* one block, even ones, across two panels */
     for (size_t i = 0; i < sizeof ks / sizeof ks[0]; i += (size_t)check_step(2))
         for (int64_t m = 12; m <= 13; m++)
-            each_set(&(shape){.m = m, .n = N_MAX, .k = ks[i], .add = m % 2}, (ending){ATT_RELU, .bias = true});
+            each_set(&(shape){.m = m, .n = N_MAX, .k = ks[i], .add = m % 2},
+                     (ending){ATT_ACTIVATION_RELU, .bias = true});
 }
 
 static void products_with_strides_and_a_transposed_b(void **state)
@@ -201,7 +202,7 @@ static void products_with_strides_and_a_transposed_b(void **state)
 static void every_epilogue(void **state)
 {
     (void)state;
-    for (int activation = ATT_IDENTITY; activation <= ATT_QUICK_GELU; activation++)
+    for (int activation = ATT_ACTIVATION_IDENTITY; activation <= ATT_ACTIVATION_QUICK_GELU; activation++)
         for (int with = 0; with < 8; with++)
             for (int64_t m = 1; m <= 13; m += 4)
                 for (int64_t n = 30; n <= 34; n++)
@@ -212,8 +213,8 @@ static void every_epilogue(void **state)
 static void no_rows_and_no_columns_write_nothing(void **state)
 {
     (void)state;
-    each_set(&(shape){.m = 0, .n = 33, .k = 5}, (ending){ATT_GELU_ERF, .bias = true, .residual = true});
-    each_set(&(shape){.m = 3, .n = 0, .k = 5}, (ending){ATT_GELU_ERF, .bias = true, .residual = true});
+    each_set(&(shape){.m = 0, .n = 33, .k = 5}, (ending){ATT_ACTIVATION_GELU_ERF, .bias = true, .residual = true});
+    each_set(&(shape){.m = 3, .n = 0, .k = 5}, (ending){ATT_ACTIVATION_GELU_ERF, .bias = true, .residual = true});
 }
 
 static void nan_and_infinity_stay_in_their_row(void **state)
@@ -275,19 +276,19 @@ static void multiply_codes(const att_kernels *k, const shape *s, bool bf16, bool
     k->gemm.pack_codes(s->n, s->k, codes, stride_n, stride_k, 0, panels, packed_codes);
     for (int64_t i = 0; i < s->m * s->n; i++)
         c[i] = before(i / s->n, i % s->n);
-    k->gemm.run(
-        &(const att_gemm_args){.m = s->m,
-                               .n = s->n,
-                               .k = s->k,
-                               .a = a,
-                               .lda = s->k,
-                               .packed = floats ? packed : NULL,
-                               .codes = floats ? NULL : packed_codes,
-                               .bf16 = bf16,
-                               .last = panels,
-                               .c = c,
-                               .ldc = s->n,
-                               .epilogue = &(const att_epilogue){.bias = bias, .activation = ATT_SILU, .add = s->add}});
+    k->gemm.run(&(const att_gemm_args){
+        .m = s->m,
+        .n = s->n,
+        .k = s->k,
+        .a = a,
+        .lda = s->k,
+        .packed = floats ? packed : NULL,
+        .codes = floats ? NULL : packed_codes,
+        .bf16 = bf16,
+        .last = panels,
+        .c = c,
+        .ldc = s->n,
+        .epilogue = &(const att_epilogue){.bias = bias, .activation = ATT_ACTIVATION_SILU, .add = s->add}});
     free(codes);
 }
 

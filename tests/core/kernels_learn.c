@@ -38,12 +38,14 @@ static double chain(const att_kernels *k, int64_t n) { return 4 + (double)n / (4
  * quick_gelu: silu's, and what half a unit of 1.702 x changes in it.
  * silu, sigmoid: exp's, that of two quotients, and x times them, at most 1/2.
  * What lies beyond where e^-|x| ends is below 2^-118. */
-static const double slope_units[] = {[ATT_IDENTITY] = 0, [ATT_RELU] = 0, [ATT_GELU_ERF] = 4, [ATT_GELU_TANH] = 8,
-                                     [ATT_TANH] = 4,     [ATT_SILU] = 4, [ATT_SIGMOID] = 2,  [ATT_QUICK_GELU] = 5};
+static const double slope_units[] = {
+    [ATT_ACTIVATION_IDENTITY] = 0,  [ATT_ACTIVATION_RELU] = 0,      [ATT_ACTIVATION_GELU_ERF] = 4,
+    [ATT_ACTIVATION_GELU_TANH] = 8, [ATT_ACTIVATION_TANH] = 4,      [ATT_ACTIVATION_SILU] = 4,
+    [ATT_ACTIVATION_SIGMOID] = 2,   [ATT_ACTIVATION_QUICK_GELU] = 5};
 
 static void slopes(int isa, const att_kernels *k, int64_t n)
 {
-    for (int act = ATT_IDENTITY; act <= ATT_QUICK_GELU; act++)
+    for (int act = ATT_ACTIVATION_IDENTITY; act <= ATT_ACTIVATION_QUICK_GELU; act++)
         for (float spread = 1; spread < 2000; spread *= 10) {
             const float *x = numbers(&in, n, 1, 0, spread), *dy = numbers(&in2, n, 2, 0, 1);
             float *dx = place(&out, n), *same = numbers(&out2, n, 2, 0, 1);
@@ -66,7 +68,7 @@ static void slopes_of_activations_are_their_references(void **state)
     enum { N = sizeof x / sizeof x[0] };
     const float ones[N] = {1, 1, 1, 1, 1, 1}, nan = NAN;
     for (int isa = -1; check_next_isa(&isa);)
-        for (int act = ATT_IDENTITY; act <= ATT_QUICK_GELU; act++) {
+        for (int act = ATT_ACTIVATION_IDENTITY; act <= ATT_ACTIVATION_QUICK_GELU; act++) {
             float dx[N];
             att_kernels_of(isa)->layer.activate_back(act, N, x, ones, dx);
             for (int i = 0; i < N; i++) {
@@ -75,7 +77,7 @@ static void slopes_of_activations_are_their_references(void **state)
                            att_isa_name(isa), act, at);
             }
             att_kernels_of(isa)->layer.activate_back(act, 1, &nan, ones, dx);
-            assert_true(isnan(dx[0]) || act == ATT_IDENTITY || act == ATT_RELU);
+            assert_true(isnan(dx[0]) || act == ATT_ACTIVATION_IDENTITY || act == ATT_ACTIVATION_RELU);
         }
 }
 
@@ -217,7 +219,7 @@ static void logits(int isa, const att_kernels *k, int64_t n)
             check_near(expected, y[i],
                        FLT_EPSILON * (fabs(at) * (target > 0 && target < 1) + 4 * expected) + exp(-87) * (1 + fabs(at)),
                        "%s logistic(%a, %a)", att_isa_name(isa), at, target);
-            check_near(target < 0 ? 0 : att_ref_activate(ATT_SIGMOID, at) - target, dx[i], 3 * FLT_EPSILON,
+            check_near(target < 0 ? 0 : att_ref_activate(ATT_ACTIVATION_SIGMOID, at) - target, dx[i], 3 * FLT_EPSILON,
                        "%s logistic_back(%a, %a)", att_isa_name(isa), at, target);
         }
         check_untouched(&out, "logistic");

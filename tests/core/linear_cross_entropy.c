@@ -54,7 +54,8 @@ static result run(att_ctx *ctx, const layer *l, bool fused)
     r.bias = l->bias ? param(ctx, l->bias, ATT_F32, ATT_DIMS(l->classes)) : NULL;
     att_var *x = input(r.t, l->x, ATT_DIMS(l->rows, l->features)), *loss = NULL, *logits = NULL;
     for (int i = 0; i < l->times; i++) {
-        att_var *z = fused ? NULL : att_retain_grad(r.t, att_linear(r.t, x, r.weight, r.bias, ATT_IDENTITY, NULL));
+        att_var *z =
+            fused ? NULL : att_retain_grad(r.t, att_linear(r.t, x, r.weight, r.bias, ATT_ACTIVATION_IDENTITY, NULL));
         att_var *y = fused ? att_linear_cross_entropy(r.t, x, r.weight, r.bias, l->targets, l->options)
                            : att_cross_entropy(r.t, z, l->targets, l->options);
         logits = logits ? logits : z;

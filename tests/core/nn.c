@@ -111,9 +111,10 @@ static att_var *cross(att_nn_params *p, call *c)
 
 #define LAYER_CONFIG .size = sizeof(att_nn_layer_config), .width = WIDTH, .heads = HEADS, .intermediate = INNER
 static const att_nn_layer_config post = {LAYER_CONFIG},
-                                 pre = {LAYER_CONFIG, .order = ATT_PRE_NORM, .activation = ATT_GELU_ERF},
-                                 sasrec = {LAYER_CONFIG, .order = ATT_QUERY_NORM, .causal = true},
-                                 layer_scale = {LAYER_CONFIG, .order = ATT_PRE_NORM, .layer_scale = 1};
+                                 pre = {LAYER_CONFIG, .order = ATT_NN_ORDER_PRE_NORM,
+                                        .activation = ATT_ACTIVATION_GELU_ERF},
+                                 sasrec = {LAYER_CONFIG, .order = ATT_NN_ORDER_QUERY_NORM, .causal = true},
+                                 layer_scale = {LAYER_CONFIG, .order = ATT_NN_ORDER_PRE_NORM, .layer_scale = 1};
 
 static const att_rotary_options rotary = {.size = sizeof rotary};
 static const att_nn_attention_config qwen3_attention = {.size = sizeof qwen3_attention,
@@ -126,12 +127,12 @@ static const att_nn_attention_config qwen3_attention = {.size = sizeof qwen3_att
                                                         .no_key_bias = true,
                                                         .no_value_bias = true,
                                                         .no_output_bias = true,
-                                                        .qk_norm = ATT_QK_NORM_HEAD,
-                                                        .qk_norm_kind = ATT_RMS_NORM,
+                                                        .qk_norm = ATT_NN_QK_NORM_HEAD,
+                                                        .qk_norm_kind = ATT_NN_NORM_RMS,
                                                         .qk_norm_eps = 1e-6f,
                                                         .rotary = &rotary};
-static const att_nn_layer_config qwen3 = {LAYER_CONFIG,    .activation = ATT_SILU,       .gated = true,
-                                          .no_bias = true, .order = ATT_PRE_NORM,        .norm = ATT_RMS_NORM,
+static const att_nn_layer_config qwen3 = {LAYER_CONFIG,    .activation = ATT_ACTIVATION_SILU, .gated = true,
+                                          .no_bias = true, .order = ATT_NN_ORDER_PRE_NORM,    .norm = ATT_NN_NORM_RMS,
                                           .eps = 1e-6f,    .attention = &qwen3_attention};
 
 static att_var *encode(att_nn_params *p, call *c, const att_nn_layer_config *config)

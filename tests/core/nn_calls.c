@@ -68,8 +68,8 @@ static const att_nn_attention_config rotated_cross = {
 static void a_start_moves_queries_and_keys_by_the_same(void **state)
 {
     (void)state;
-    static const att_nn_order orders[] = {ATT_POST_NORM, ATT_PRE_NORM, ATT_QUERY_NORM, ATT_RESULT_NORM,
-                                          ATT_SANDWICH_NORM};
+    static const att_nn_order orders[] = {ATT_NN_ORDER_POST_NORM, ATT_NN_ORDER_PRE_NORM, ATT_NN_ORDER_QUERY_NORM,
+                                          ATT_NN_ORDER_RESULT_NORM, ATT_NN_ORDER_SANDWICH_NORM};
     static const int64_t offsets[] = {0, TOKENS}, starts[] = {7};
     const att_positions at = {.size = sizeof at, .offsets = offsets, .n = 1, .starts = starts};
     for (int i = 0; i < (int)(sizeof orders / sizeof orders[0]); i++) {
@@ -90,8 +90,8 @@ static void a_start_moves_queries_and_keys_by_the_same(void **state)
 static void a_decoder_layer_with_caches_has_the_bits_of_the_full_pass(void **state)
 {
     (void)state;
-    static const att_nn_order orders[] = {ATT_POST_NORM, ATT_PRE_NORM, ATT_QUERY_NORM, ATT_RESULT_NORM,
-                                          ATT_SANDWICH_NORM};
+    static const att_nn_order orders[] = {ATT_NN_ORDER_POST_NORM, ATT_NN_ORDER_PRE_NORM, ATT_NN_ORDER_QUERY_NORM,
+                                          ATT_NN_ORDER_RESULT_NORM, ATT_NN_ORDER_SANDWICH_NORM};
     static const int64_t offsets[] = {0, SOURCES}, parts[][2] = {{0, 2}, {0, SOURCES - 2}};
     const att_attention_args cross = {
         .size = sizeof cross, .n_sequences = 1, .q_offsets = (const int64_t[]){0, 1}, .k_offsets = offsets};
@@ -244,9 +244,9 @@ static void activations_are_dropped_between_both_matrices(void **state)
     const att_nn_feed_forward *l = att_nn_feed_forward_new(params, "f", &c);
     float y[TOKENS * WIDTH], expected[TOKENS * WIDTH];
     copy(att_nn_feed_forward_apply(t, l, rows(x, 0, TOKENS), NULL, &dropout), y);
-    att_var *h = att_nn_linear_apply(t, l->inner, rows(x, 0, TOKENS), ATT_RELU, NULL);
+    att_var *h = att_nn_linear_apply(t, l->inner, rows(x, 0, TOKENS), ATT_ACTIVATION_RELU, NULL);
     h = att_nn_dropout_apply(t, &dropout, l->inner_dropout_id, h, NULL);
-    h = att_nn_linear_apply(t, l->outer, h, ATT_IDENTITY, NULL);
+    h = att_nn_linear_apply(t, l->outer, h, ATT_ACTIVATION_IDENTITY, NULL);
     copy(att_nn_dropout_apply(t, &dropout, l->dropout_id, h, NULL), expected);
     assert_memory_equal(y, expected, sizeof y);
     assert_true(l->inner_dropout_id != l->dropout_id);

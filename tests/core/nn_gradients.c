@@ -29,7 +29,7 @@ static void encoder_open(encoder *e)
         att_nn_params_new(ctx, ATT_OPTIONS(att_nn_params_config, .initialize = fill, .user = &seed), &e->params),
         ATT_OK);
     const att_nn_layer_config c = {
-        .size = sizeof c, .width = HIDDEN, .heads = 3, .intermediate = 20, .activation = ATT_GELU_ERF};
+        .size = sizeof c, .width = HIDDEN, .heads = 3, .intermediate = 20, .activation = ATT_ACTIVATION_GELU_ERF};
     for (int i = 0; i < LAYERS; i++)
         e->layer[i] = att_nn_encoder_layer_new(e->params, att_nn_number("layer", i).text, &c);
     assert_int_equal(att_nn_params_status(e->params), ATT_OK);

@@ -115,7 +115,7 @@ static void configurations_that_fit_nothing_are_refused(void **state)
         {"l", {.width = 12, .heads = 4, .kv_heads = 3}, "spec.kv_heads = 3 does not divide spec.heads = 4"},
         {"l", {.width = -12, .heads = 4, .head_dim = 2}, "width is -12"},
         {"l",
-         {.width = 12, .heads = 4, .qk_norm = ATT_QK_NORM_HEAD, .qk_norm_kind = (att_nn_norm_kind)7},
+         {.width = 12, .heads = 4, .qk_norm = ATT_NN_QK_NORM_HEAD, .qk_norm_kind = (att_nn_norm_kind)7},
          "7 is not an att_nn_norm_kind"},
         {long_name, {.width = 12, .heads = 4}, "at most 95 characters"},
     };
@@ -213,15 +213,15 @@ static void a_cached_layer_has_the_bits_of_the_full_pass(void **state)
                                                .head_dim = 8,
                                                .kv_heads = 1,
                                                .causal = true,
-                                               .qk_norm = ATT_QK_NORM_ROW,
+                                               .qk_norm = ATT_NN_QK_NORM_ROW,
                                                .rotary = &rotary};
     const att_nn_layer_config c = {.size = sizeof c,
                                    .width = WIDTH,
                                    .intermediate = 20,
                                    .gated = true,
-                                   .activation = ATT_SILU,
-                                   .order = ATT_PRE_NORM,
-                                   .norm = ATT_RMS_NORM,
+                                   .activation = ATT_ACTIVATION_SILU,
+                                   .order = ATT_NN_ORDER_PRE_NORM,
+                                   .norm = ATT_NN_NORM_RMS,
                                    .attention = &attention};
     att_nn_params *p = params_of((att_nn_params_config){0});
     const att_nn_encoder_layer *l = att_nn_encoder_layer_new(p, "l", &c);
@@ -284,7 +284,7 @@ static void an_optimizer_decays_matrices_alone(void **state)
     assert_int_equal(att_nn_params_optimize(p, o), ATT_ERR_ARGUMENT); /* twice */
     assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = true), &t), ATT_OK);
     assert_int_equal(att_wrap(&in, &zero, ATT_F32, ATT_DIMS(1, 1), NULL), ATT_OK);
-    att_var *y = att_scale(t, att_nn_linear_apply(t, l, att_input(t, &in), ATT_IDENTITY, NULL), 0);
+    att_var *y = att_scale(t, att_nn_linear_apply(t, l, att_input(t, &in), ATT_ACTIVATION_IDENTITY, NULL), 0);
     assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);
     assert_int_equal(att_optimizer_step(o, ATT_OPTIONS(att_update, .rate = 0.5), NULL), ATT_OK);
     check_near(0.75, *w, 1e-6, "the matrix: 1 - rate * decay");

@@ -13,7 +13,7 @@ static void linear_is_activation_of_x_w_plus_b_plus_residual(void **state)
         double *expected = malloc((size_t)(m * n) * sizeof *expected);
         att_param *pw = param(ctx, w, ATT_F32, ATT_DIMS(n, k)), *pb = param(ctx, b, ATT_F32, ATT_DIMS(n));
         att_tape *t = new_tape(ctx);
-        for (int act = ATT_IDENTITY; act <= ATT_QUICK_GELU; act++) {
+        for (int act = ATT_ACTIVATION_IDENTITY; act <= ATT_ACTIVATION_QUICK_GELU; act++) {
             const att_epilogue e = {.bias = b, .residual = r, .residual_stride = n, .activation = act};
             att_ref_gemm_args product = {
                 .m = m, .n = n, .k = k, .a = x, .lda = k, .b = w, .stride_n = k, .stride_k = 1, .epilogue = &e};
@@ -24,8 +24,9 @@ static void linear_is_activation_of_x_w_plus_b_plus_residual(void **state)
             assert_near(read_floats(t, y), expected, m * n, (double)(k + 8) * FLT_EPSILON);
             product.epilogue = NULL;
             att_ref_gemm(&product, expected, n);
-            assert_near(read_floats(t, att_linear(t, input(t, x, ATT_DIMS(m, k)), pw, NULL, ATT_IDENTITY, NULL)),
-                        expected, m * n, (double)k * FLT_EPSILON);
+            assert_near(
+                read_floats(t, att_linear(t, input(t, x, ATT_DIMS(m, k)), pw, NULL, ATT_ACTIVATION_IDENTITY, NULL)),
+                expected, m * n, (double)k * FLT_EPSILON);
             att_tape_reset(t);
         }
         att_tape_free(t);
@@ -72,7 +73,8 @@ static void half_parameters_give_the_bits_of_the_same_numbers_in_f32(void **stat
     att_param *bias[3] = {param(ctx, f, ATT_F32, ATT_DIMS(N)), param(ctx, f16, ATT_F16, ATT_DIMS(N)),
                           param(ctx, bf16, ATT_BF16, ATT_DIMS(N))};
     for (int i = 0; i < 3; i++) {
-        const float *y = read_floats(t, att_linear(t, input(t, x, ATT_DIMS(M, K)), p[i], bias[i], ATT_IDENTITY, NULL));
+        const float *y =
+            read_floats(t, att_linear(t, input(t, x, ATT_DIMS(M, K)), p[i], bias[i], ATT_ACTIVATION_IDENTITY, NULL));
         const float *e = read_floats(t, att_embedding(t, p[i], (const int32_t[]){22, 0, 3}, 3));
         expected = expected ? expected : y;
         rows = rows ? rows : e;
@@ -104,8 +106,9 @@ static void a_strided_parameter_is_read_through_its_strides(void **state)
     assert_int_equal(att_param_new(ctx, &transposed, &p), ATT_OK);
     att_tape *t = new_tape(ctx);
     att_var *in = input(t, x, ATT_DIMS(3, K));
-    assert_memory_equal(read_floats(t, att_linear(t, in, p, NULL, ATT_IDENTITY, NULL)),
-                        read_floats(t, att_linear(t, in, q, NULL, ATT_IDENTITY, NULL)), 3 * N * sizeof(float));
+    assert_memory_equal(read_floats(t, att_linear(t, in, p, NULL, ATT_ACTIVATION_IDENTITY, NULL)),
+                        read_floats(t, att_linear(t, in, q, NULL, ATT_ACTIVATION_IDENTITY, NULL)),
+                        3 * N * sizeof(float));
     assert_memory_equal(read_floats(t, att_embedding(t, p, (const int32_t[]){2}, 1)), dense + 2 * K, K * sizeof(float));
     att_tape_free(t);
     att_param_free(p);
@@ -153,7 +156,7 @@ static void add_and_activate_work_on_each_number(void **state)
     const float *sum = read_floats(t, att_add(t, va, vb));
     for (int i = 0; i < ROWS * F; i++)
         assert_true(sum[i] == a[i] + b[i]);
-    for (int act = ATT_IDENTITY; act <= ATT_QUICK_GELU; act++) {
+    for (int act = ATT_ACTIVATION_IDENTITY; act <= ATT_ACTIVATION_QUICK_GELU; act++) {
         const float *y = read_floats(t, att_activate(t, va, (att_activation)act));
         for (int i = 0; i < ROWS * F; i++)
             assert_true(fabs((double)y[i] - att_ref_activate(act, (double)a[i])) <= 4 * FLT_EPSILON);
@@ -172,9 +175,9 @@ static void pooling_takes_mean_first_or_largest_and_zero_of_nothing(void **state
     float *x = check_numbers(TOKENS * F, 1);
     att_tape *t = new_tape(ctx);
     att_var *in = input(t, x, ATT_DIMS(TOKENS, F));
-    const float *mean = read_floats(t, att_pool(t, in, offsets, N, ATT_POOL_MEAN));
-    const float *first = read_floats(t, att_pool(t, in, offsets, N, ATT_POOL_CLS));
-    const float *top = read_floats(t, att_pool(t, in, offsets, N, ATT_POOL_MAX));
+    const float *mean = read_floats(t, att_pool(t, in, offsets, N, ATT_POOLING_MEAN));
+    const float *first = read_floats(t, att_pool(t, in, offsets, N, ATT_POOLING_CLS));
+    const float *top = read_floats(t, att_pool(t, in, offsets, N, ATT_POOLING_MAX));
     for (int s = 0; s < N; s++)
         for (int j = 0; j < F; j++) {
             const int64_t n = offsets[s + 1] - offsets[s];

@@ -50,10 +50,10 @@ static const golden_case golden_cases[] = {
     {"adamw", {.weight_decay = 0.01}, 0.01, 0},
     {"adamw_paper", {.beta2 = 0.98, .eps = 1e-9, .weight_decay = 0.1}, 0.01, 0},
     {"adamw_clipped", {.beta2 = 0.98, .eps = 1e-9}, 0.01, 0.5},
-    {"adam", {.method = ATT_ADAM, .beta2 = 0.98, .eps = 1e-9, .weight_decay = 0.1}, 0.01, 0},
-    {"sgd", {.method = ATT_SGD}, 0.05, 0},
-    {"sgd_momentum", {.method = ATT_SGD, .momentum = 0.9, .weight_decay = 0.1}, 0.05, 0},
-    {"sgd_clipped", {.method = ATT_SGD, .momentum = 0.9}, 0.05, 0.5},
+    {"adam", {.method = ATT_OPTIMIZER_ADAM, .beta2 = 0.98, .eps = 1e-9, .weight_decay = 0.1}, 0.01, 0},
+    {"sgd", {.method = ATT_OPTIMIZER_SGD}, 0.05, 0},
+    {"sgd_momentum", {.method = ATT_OPTIMIZER_SGD, .momentum = 0.9, .weight_decay = 0.1}, 0.05, 0},
+    {"sgd_clipped", {.method = ATT_OPTIMIZER_SGD, .momentum = 0.9}, 0.05, 0.5},
 };
 
 static void check_golden(att_ctx *ctx, const golden_case *g)
@@ -196,7 +196,7 @@ static void clipping_is_by_the_norm_of_all_gradients(void **state)
     att_ctx *ctx = check_open(NULL, 1);
     float x[] = {0, 0, 0, 0}, g[] = {2, -3, 6, 0};
     att_param *p[] = {param(ctx, x, ATT_F32, ATT_DIMS(1, 1)), param(ctx, x + 1, ATT_F32, ATT_DIMS(3, 1))};
-    att_optimizer *o = optimizer(ctx, ATT_OPTIONS(att_optimizer_config, .method = ATT_SGD));
+    att_optimizer *o = optimizer(ctx, ATT_OPTIONS(att_optimizer_config, .method = ATT_OPTIMIZER_SGD));
     double norm;
     for (int clip = 0; clip < 3; clip++) { /* none, one that is not reached, one that is */
         for (int i = 0; i < 2; i++) {
@@ -299,7 +299,7 @@ static void frozen_parameters_stay_and_others_may_be_kept_from_decay(void **stat
     att_ctx *ctx = check_open(NULL, 1);
     float x[3][2] = {{1, 2}, {1, 2}, {1, 2}}, zero[2] = {0, 0}, one[2] = {1, 1};
     att_param *p[3];
-    for (int method = ATT_ADAMW; method <= ATT_SGD; method++) {
+    for (int method = ATT_OPTIMIZER_ADAMW; method <= ATT_OPTIMIZER_SGD; method++) {
         for (int i = 0; i < 3; i++) {
             x[i][0] = 1, x[i][1] = 2;
             p[i] = param(ctx, x[i], ATT_F32, ATT_DIMS(2, 1));
@@ -322,7 +322,7 @@ static void frozen_parameters_stay_and_others_may_be_kept_from_decay(void **stat
             assert_true(x[i][0] == 1 && x[i][1] == 2);
         /* x - rate decay x; Adam goes one rate against the sign of any slope */
         assert_true(x[2][0] < 1 && x[2][1] < 2);
-        if (method != ATT_ADAM)
+        if (method != ATT_OPTIMIZER_ADAM)
             assert_true(x[2][0] == 0.75f && x[2][1] == 1.5f);
         else
             check_near(0.5, x[2][0], 4 * FLT_EPSILON, "Adam");
@@ -339,7 +339,7 @@ static void a_resumed_run_has_the_bits_of_one_that_was_not_interrupted(void **st
 {
     (void)state;
     att_ctx *ctx = check_open(NULL, 2);
-    for (int method = ATT_ADAMW; method <= ATT_SGD; method++) {
+    for (int method = ATT_OPTIMIZER_ADAMW; method <= ATT_OPTIMIZER_SGD; method++) {
         const att_optimizer_config c = {
             .size = sizeof c, .method = (att_optimizer_method)method, .weight_decay = 0.1, .momentum = 0.9};
         setting whole = open_setting(ctx, &c, NULL), first = open_setting(ctx, &c, NULL);
@@ -357,7 +357,7 @@ static void a_resumed_run_has_the_bits_of_one_that_was_not_interrupted(void **st
                     assert_true(m->rank == 2 && m->dim[0] == shape_of_param[i][0] && m->stride[0] == m->dim[1]);
                     memcpy(att_optimizer_moment(then.o, i, k)->data, m->data, (size_t)count_of(i) * sizeof(float));
                 }
-                assert_null(att_optimizer_moment(then.o, i, method == ATT_SGD ? 1 : 2));
+                assert_null(att_optimizer_moment(then.o, i, method == ATT_OPTIMIZER_SGD ? 1 : 2));
             }
             close_setting(&first);
             first = then;
@@ -376,13 +376,15 @@ static void what_was_packed_of_a_parameter_is_packed_again(void **state)
     att_ctx *ctx = check_open(NULL, 1);
     float w[] = {1, 2}, g[] = {1, 1}, in_[] = {1, 10};
     att_param *p = param(ctx, w, ATT_F32, ATT_DIMS(1, 2));
-    att_optimizer *o = optimizer(ctx, ATT_OPTIONS(att_optimizer_config, .method = ATT_SGD));
+    att_optimizer *o = optimizer(ctx, ATT_OPTIONS(att_optimizer_config, .method = ATT_OPTIMIZER_SGD));
     add(ctx, o, p, NULL);
     att_tape *t = new_tape(ctx);
-    assert_true(*read_floats(t, att_linear(t, input(t, in_, ATT_DIMS(1, 2)), p, NULL, ATT_IDENTITY, NULL)) == 21);
+    assert_true(*read_floats(t, att_linear(t, input(t, in_, ATT_DIMS(1, 2)), p, NULL, ATT_ACTIVATION_IDENTITY, NULL)) ==
+                21);
     set_gradient(ctx, p, g);
     step(ctx, o, 1);
-    assert_true(*read_floats(t, att_linear(t, input(t, in_, ATT_DIMS(1, 2)), p, NULL, ATT_IDENTITY, NULL)) == 10);
+    assert_true(*read_floats(t, att_linear(t, input(t, in_, ATT_DIMS(1, 2)), p, NULL, ATT_ACTIVATION_IDENTITY, NULL)) ==
+                10);
     att_tape_free(t);
     att_optimizer_free(o);
     att_param_free(p);

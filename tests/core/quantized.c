@@ -201,7 +201,7 @@ static void linear(att_ctx *ctx, const rows *a, const att_tensor *w, float *bias
     att_wrap(&of_bias, bias, ATT_F32, ATT_DIMS(n), NULL);
     att_wrap(&r, residual, ATT_F32, ATT_DIMS(a->m, n), NULL);
     assert_int_equal(att_param_new(ctx, &of_bias, &b), ATT_OK);
-    att_var *z = att_linear(t, att_constant(t, &x), weight, b, ATT_RELU, att_constant(t, &r));
+    att_var *z = att_linear(t, att_constant(t, &x), weight, b, ATT_ACTIVATION_RELU, att_constant(t, &r));
     assert_int_equal(att_var_value(t, z, &value), ATT_OK);
     memcpy(y, value.data, (size_t)(a->m * n) * sizeof *y);
     att_tape_free(t);

@@ -52,8 +52,8 @@ static att_var *attention(const void *user, att_tape *t, att_var *const *x)
     const att_attention_args args = {
         .size = sizeof args, .n_sequences = 2, .q_offsets = offsets, .sequence_ids = ids, .dropout_seed = l->seed};
     att_scope s = att_scope_begin(t, "attention");
-    att_var *q = att_split_heads(t, att_linear(t, x[0], l->n->p[0], l->n->p[2], ATT_TANH, NULL), HEADS);
-    att_var *k = att_split_heads(t, att_linear(t, x[1], l->n->p[1], NULL, ATT_IDENTITY, NULL), HEADS);
+    att_var *q = att_split_heads(t, att_linear(t, x[0], l->n->p[0], l->n->p[2], ATT_ACTIVATION_TANH, NULL), HEADS);
+    att_var *k = att_split_heads(t, att_linear(t, x[1], l->n->p[1], NULL, ATT_ACTIVATION_IDENTITY, NULL), HEADS);
     att_var *y = att_merge_heads(t, att_attend(t, l->n->plan, q, k, k, &args, NULL));
     return att_scope_end(t, s, att_add(t, y, x[0]));
 }
@@ -62,7 +62,7 @@ static att_var *layer_apply(const void *user, att_tape *t, att_var *const *x)
 {
     const layer *l = user;
     att_var *y = l->twice ? att_recompute(t, attention, l, sizeof *l, x, 2) : attention(l, t, x);
-    return att_layer_norm(t, att_activate(t, y, ATT_GELU_TANH), l->n->p[2], l->n->p[3], 1e-5f);
+    return att_layer_norm(t, att_activate(t, y, ATT_ACTIVATION_GELU_TANH), l->n->p[2], l->n->p[3], 1e-5f);
 }
 
 enum { PLAIN, RECOMPUTED, TWICE };
@@ -256,13 +256,13 @@ static att_var *theirs(const void *user, att_tape *t, att_var *const *x)
 }
 static att_var *linear(const void *user, att_tape *t, att_var *const *x)
 {
-    return att_linear(t, x[0], *(att_param *const *)user, NULL, ATT_IDENTITY, NULL);
+    return att_linear(t, x[0], *(att_param *const *)user, NULL, ATT_ACTIVATION_IDENTITY, NULL);
 }
 /* Another shape each time. */
 static att_var *fickle(const void *user, att_tape *t, att_var *const *x)
 {
     int *calls = *(int *const *)user;
-    return (*calls)++ ? att_split_heads(t, x[0], 3) : att_activate(t, x[0], ATT_TANH);
+    return (*calls)++ ? att_split_heads(t, x[0], 3) : att_activate(t, x[0], ATT_ACTIVATION_TANH);
 }
 
 static void what_a_function_gives_may_be_what_it_was_given(void **state)

@@ -71,14 +71,14 @@ static att_var *network_apply(att_tape *t, const network *n)
     x = att_add(t, x, att_merge_heads(t, att_attend(t, n->plan, h, h, h, &args, &params)));
     for (int i = 0; i < 2; i++) {
         att_scope inner = att_scope_begin(t, "feed_forward");
-        h = att_linear(t, x, n->p[1], n->p[3], ATT_GELU_ERF, NULL);
-        h = att_scope_end(t, inner, att_linear(t, h, n->p[2], n->p[4], ATT_IDENTITY, x));
+        h = att_linear(t, x, n->p[1], n->p[3], ATT_ACTIVATION_GELU_ERF, NULL);
+        h = att_scope_end(t, inner, att_linear(t, h, n->p[2], n->p[4], ATT_ACTIVATION_IDENTITY, x));
         x = att_scope_reset(t, s, att_layer_norm(t, h, n->p[4], n->p[4], 1e-5f));
     }
-    x = att_activate(t, att_rms_norm(t, x, n->p[4], 1e-5f), ATT_SILU);
+    x = att_activate(t, att_rms_norm(t, x, n->p[4], 1e-5f), ATT_ACTIVATION_SILU);
     x = att_dropout(t, x, att_mul(t, x, x), 0.1f, 9, ATT_OPTIONS(att_positions, .offsets = offsets, .n = 2),
                     sequence_ids);
-    x = att_scope_end(t, s, att_normalize(t, att_pool(t, x, offsets, 2, ATT_POOL_MEAN), 1e-12f));
+    x = att_scope_end(t, s, att_normalize(t, att_pool(t, x, offsets, 2, ATT_POOLING_MEAN), 1e-12f));
     memset(ids, 0xff, sizeof ids);
     memset(offsets, 0xff, sizeof offsets);
     memset(sequence_ids, 0xff, sizeof sequence_ids);
@@ -376,8 +376,8 @@ static void scopes_free_nothing_that_a_backward_needs(void **state)
     fixture *f = *state;
     att_tensor g;
     att_scope s = att_scope_begin(f->t, "scope");
-    att_var *inner = att_retain_grad(f->t, att_activate(f->t, f->y, ATT_TANH));
-    att_var *z = att_scope_end(f->t, s, att_activate(f->t, inner, ATT_TANH));
+    att_var *inner = att_retain_grad(f->t, att_activate(f->t, f->y, ATT_ACTIVATION_TANH));
+    att_var *z = att_scope_end(f->t, s, att_activate(f->t, inner, ATT_ACTIVATION_TANH));
     att_add(f->t, f->in, f->in); /* would take the memory of the scope's variables */
     assert_int_equal(att_tape_backward(f->t, z, NULL), ATT_OK);
     assert_int_equal(att_var_grad(f->t, f->in, &g), ATT_OK);
@@ -427,7 +427,7 @@ static size_t halve_and_bend(att_ctx *ctx, float *x, int64_t wide, bool scopes, 
     att_var *in = input(t, x, ATT_DIMS(1, wide)), *y = in;
     for (int i = 0; i < DEEP; i++) {
         att_scope s = att_scope_begin(t, "layer");
-        y = att_activate(t, att_scale(t, att_scale(t, y, 0.5f), 0.5f), ATT_TANH);
+        y = att_activate(t, att_scale(t, att_scale(t, y, 0.5f), 0.5f), ATT_ACTIVATION_TANH);
         y = scopes ? att_scope_end(t, s, y) : y;
     }
     const size_t used = t->arena.used / sizeof(float) / (size_t)wide;
@@ -463,7 +463,7 @@ static void memory_of_gradients_is_used_again(void **state)
     float *x = check_numbers(WIDE, 1);
     att_var *y = input(t, x, ATT_DIMS(1, WIDE));
     for (int i = 0; i < DEEP; i++)
-        y = att_activate(t, y, ATT_TANH);
+        y = att_activate(t, y, ATT_ACTIVATION_TANH);
     const size_t before = t->arena.used;
     assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);
     assert_in_range((t->arena.used - before) / sizeof(float), 2 * WIDE, 3 * WIDE - 1); /* two in turn; one stays x's */
@@ -486,7 +486,7 @@ static void logits_give_way_to_their_gradient(void **state)
         att_ctx *ctx = fail_open(&f);
         att_tape *t = recording_tape(ctx);
         att_param *w = param(ctx, x, ATT_F32, ATT_DIMS(CLASSES, 5));
-        att_var *logits = att_linear(t, input(t, x, ATT_DIMS(ROWS, 5)), w, NULL, ATT_IDENTITY, NULL);
+        att_var *logits = att_linear(t, input(t, x, ATT_DIMS(ROWS, 5)), w, NULL, ATT_ACTIVATION_IDENTITY, NULL);
         const float *numbers = read_floats(t, logits), first = numbers[0];
         att_var *loss = att_cross_entropy(t, logits, targets, NULL);
         f.fail_at = f.calls + n;
@@ -516,7 +516,7 @@ static void numbers_that_a_backward_needs_do_not_give_way(void **state)
     for (int between = 1; between >= 0; between--) {
         att_tape_reset(f->t);
         att_param_zero_grad(w);
-        att_var *y = att_linear(f->t, att_constant(f->t, &x), w, NULL, ATT_RELU, NULL);
+        att_var *y = att_linear(f->t, att_constant(f->t, &x), w, NULL, ATT_ACTIVATION_RELU, NULL);
         y = between ? att_scale(f->t, y, 1) : y;
         assert_int_equal(att_tape_backward(f->t, att_cross_entropy(f->t, y, targets, NULL), NULL), ATT_OK);
         if (between)
@@ -548,7 +548,7 @@ static void gradients_of_short_parameters_are_f32(void **state)
     att_param *w;
     assert_int_equal(att_wrap(&turned, ones, ATT_BF16, 2, (const int64_t[]){2, 3}, (const int64_t[]){1, 2}), ATT_OK);
     assert_int_equal(att_param_new(f->ctx, &turned, &w), ATT_OK);
-    att_var *z = att_linear(f->t, f->in, w, NULL, ATT_IDENTITY, NULL);
+    att_var *z = att_linear(f->t, f->in, w, NULL, ATT_ACTIVATION_IDENTITY, NULL);
     assert_int_equal(att_tape_backward(f->t, z, NULL), ATT_OK);
     const att_tensor *g = att_param_grad(w);
     assert_int_equal(g->dtype, ATT_F32);
@@ -564,7 +564,7 @@ static void nothing_of_no_rows_gives_gradients_of_zero(void **state)
     att_tensor g;
     att_param *w = param(f->ctx, f->x, ATT_F32, ATT_DIMS(2, 3)), *b = param(f->ctx, f->x, ATT_F32, ATT_DIMS(2));
     att_var *x = input(f->t, f->x, ATT_DIMS(0, 3));
-    att_var *y = att_layer_norm(f->t, att_linear(f->t, x, w, b, ATT_RELU, NULL), b, b, 1e-5f);
+    att_var *y = att_layer_norm(f->t, att_linear(f->t, x, w, b, ATT_ACTIVATION_RELU, NULL), b, b, 1e-5f);
     assert_int_equal(att_tape_backward(f->t, y, NULL), ATT_OK);
     assert_int_equal(att_var_grad(f->t, x, &g), ATT_OK);
     assert_int_equal(g.dim[0], 0);

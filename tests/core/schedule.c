@@ -17,12 +17,12 @@ static void schedules_are_those_of_transformers_and_of_the_paper(void **state)
 {
     (void)state;
     enum { WARMUP = 7, STEPS = 50, SHOWN = STEPS + 1, PAPER = 51 };
-    static const char *const names[] = {[ATT_CONSTANT] = "constant",
-                                        [ATT_INVERSE_SQRT] = "inverse_sqrt",
-                                        [ATT_COSINE] = "cosine",
-                                        [ATT_LINEAR] = "linear"};
+    static const char *const names[] = {[ATT_SCHEDULE_CONSTANT] = "constant",
+                                        [ATT_SCHEDULE_INVERSE_SQRT] = "inverse_sqrt",
+                                        [ATT_SCHEDULE_COSINE] = "cosine",
+                                        [ATT_SCHEDULE_LINEAR] = "linear"};
     double expected[SHOWN];
-    for (int kind = ATT_CONSTANT; kind <= ATT_LINEAR; kind++) {
+    for (int kind = ATT_SCHEDULE_CONSTANT; kind <= ATT_SCHEDULE_LINEAR; kind++) {
         assert_int_equal(golden_line(GOLDEN, names[kind], expected, SHOWN), SHOWN);
         for (int64_t i = 0; i < SHOWN; i++) { /* the file has 12 digits */
             const att_schedule s = {.size = sizeof s,
@@ -38,14 +38,14 @@ static void schedules_are_those_of_transformers_and_of_the_paper(void **state)
     assert_int_equal(golden_line(GOLDEN, "paper", expected, SHOWN), PAPER);
     for (int64_t i = 0; i < PAPER; i++) {
         const att_schedule s = {
-            .size = sizeof s, .kind = ATT_INVERSE_SQRT, .max_rate = 1 / sqrt(512.0 * 4000), .warmup = 4000};
+            .size = sizeof s, .kind = ATT_SCHEDULE_INVERSE_SQRT, .max_rate = 1 / sqrt(512.0 * 4000), .warmup = 4000};
         if (!(fabs(rate_of(&s, 400 * i) - expected[i]) <= 1e-11 * s.max_rate))
             fail_msg("paper: step %d: %.15g, not %.15g", (int)(400 * i), rate_of(&s, 400 * i), expected[i]);
     }
     const att_schedule cosine = {
-        .size = sizeof cosine, .kind = ATT_COSINE, .max_rate = 1, .steps = 5, .min_rate = 0.25};
+        .size = sizeof cosine, .kind = ATT_SCHEDULE_COSINE, .max_rate = 1, .steps = 5, .min_rate = 0.25};
     assert_true(rate_of(&cosine, 0) == 1 && rate_of(&cosine, 5) == 0.25 && rate_of(&cosine, 1000000) == 0.25);
-    const att_schedule bare = {.size = sizeof bare, .kind = ATT_INVERSE_SQRT, .max_rate = 1};
+    const att_schedule bare = {.size = sizeof bare, .kind = ATT_SCHEDULE_INVERSE_SQRT, .max_rate = 1};
     assert_true(rate_of(&bare, 0) == 1 && rate_of(&bare, 1) == 1 && rate_of(&bare, 4) == 0.5);
 }
 
@@ -61,13 +61,13 @@ static void wrong_schedules_are_named(void **state)
         {{.max_rate = 1, .warmup = -1}, 1, "schedule.warmup is -1, less than 0"},
         {{.max_rate = 1}, -1, "step is -1, less than 0"},
         {{.max_rate = 1, .kind = (att_schedule_kind)4}, 1, "schedule.kind: 4 is none"},
-        {{.max_rate = 1, .kind = ATT_COSINE, .warmup = 5, .steps = 5},
+        {{.max_rate = 1, .kind = ATT_SCHEDULE_COSINE, .warmup = 5, .steps = 5},
          1,
          "schedule.steps is 5, but must be more than schedule.warmup = 5"},
-        {{.max_rate = 1, .kind = ATT_LINEAR, .warmup = 3, .steps = 2},
+        {{.max_rate = 1, .kind = ATT_SCHEDULE_LINEAR, .warmup = 3, .steps = 2},
          1,
          "schedule.steps is 2, but must be more than schedule.warmup = 3"},
-        {{.max_rate = 1, .kind = ATT_COSINE, .steps = 5, .min_rate = 2},
+        {{.max_rate = 1, .kind = ATT_SCHEDULE_COSINE, .steps = 5, .min_rate = 2},
          1,
          "schedule.min_rate is 2, not from 0 to schedule.max_rate = 1"},
     };

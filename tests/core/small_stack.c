@@ -51,7 +51,7 @@ static void set_params(const att_attention_spec *s, att_attention_args *a, float
     const att_modifier *m = s->n_stages ? s->stage[0].modifier : NULL;
     if (!m || !m->n_params)
         return;
-    if (m->param->kind == ATT_PER_PAIR)
+    if (m->param->kind == ATT_PARAM_PER_PAIR)
         add_param(a, view(x, ATT_F32, ATT_DIMS(1, 1, 1, 1)));
     else if (m->param->rows)
         add_param(a, view(x, ATT_F32, ATT_DIMS(s->heads, 32)));
@@ -123,8 +123,8 @@ static void *learn(void *arg)
     keep_sentence(j, att_optimizer_new(j->ctx, NULL, &o));
     keep_sentence(j, att_optimizer_add(o, p, NULL));
     keep_sentence(j, att_tape_new(j->ctx, ATT_OPTIONS(att_tape_config, .record = true), &t));
-    att_var *in = att_activate(t, att_input(t, &xs), ATT_GELU_ERF);
-    att_var *loss = att_cross_entropy(t, att_linear(t, in, p, NULL, ATT_IDENTITY, NULL), targets, NULL);
+    att_var *in = att_activate(t, att_input(t, &xs), ATT_ACTIVATION_GELU_ERF);
+    att_var *loss = att_cross_entropy(t, att_linear(t, in, p, NULL, ATT_ACTIVATION_IDENTITY, NULL), targets, NULL);
     keep_sentence(j, att_tape_backward(t, loss, NULL));
     keep_sentence(j, att_linear_argmax(t, in, p, NULL, NULL, best));
     keep_sentence(j, att_linear_topk(t, in, p, NULL, NULL, 2, top, sums));
@@ -170,8 +170,8 @@ static void attention_on(att_ctx *ctx)
         on_stack(SMALL, attend_all, &(task){.ctx = ctx, .spec = spec(small[i]), .backward = true});
     for (int i = 1; i < COUNT(modifiers); i++) {
         const att_modifier *m = *modifiers[i];
-        task j = {.ctx = ctx, .spec = spec(NULL), .backward = m->derivative || (m->flags & ATT_SINK)};
-        add_modifier(&j.spec, m, !(m->flags & ATT_NEEDS_VALUE) ? 0 : m == att_modifier_softcap ? 2 : 128);
+        task j = {.ctx = ctx, .spec = spec(NULL), .backward = m->derivative || (m->flags & ATT_STAGE_SINK)};
+        add_modifier(&j.spec, m, !(m->flags & ATT_STAGE_NEEDS_VALUE) ? 0 : m == att_modifier_softcap ? 2 : 128);
         add_mask(&j.spec, att_mask_causal);
         add_window(&j.spec, 300, 0);
         j.spec.dropout = 0.1f;

@@ -168,12 +168,12 @@ static void the_first_error_stays_with_its_scope_and_the_rest_is_null(void **sta
     fixture *f = *state;
     att_tape *t = f->t;
     att_scope outer = att_scope_begin(t, "encoder"), inner = att_scope_begin(t, "layer.3");
-    att_var *y = att_linear(t, f->in, f->w, f->b, ATT_RELU, NULL);
+    att_var *y = att_linear(t, f->in, f->w, f->b, ATT_ACTIVATION_RELU, NULL);
     assert_null(y);
     assert_null(att_layer_norm(t, y, f->b, f->b, 1e-5f));
     assert_null(att_add(t, f->in, y));
     assert_null(att_embedding(t, f->w, (const int32_t[]){99}, 1));
-    assert_null(att_activate(t, f->in, ATT_RELU)); /* after a failure nothing runs */
+    assert_null(att_activate(t, f->in, ATT_ACTIVATION_RELU)); /* after a failure nothing runs */
     y = att_scope_end(t, outer, att_scope_end(t, inner, att_normalize(t, y, 1e-12f)));
     assert_error(t, y, ATT_ERR_SHAPE, "encoder/layer.3: linear: x has 5 features but weight is [3, 4]");
     att_tape_reset(t);
@@ -190,18 +190,19 @@ static void each_operation_names_what_does_not_fit(void **state)
     (att_tape_reset(t), x4 = input(t, f->x, ATT_DIMS(2, 4)), x3 = input(t, f->x, ATT_DIMS(2, 3)),                      \
      cube = input(t, f->x, ATT_DIMS(2, 3, 4)))
     FRESH;
-    assert_error(t, att_linear(t, x4, NULL, NULL, ATT_RELU, NULL), ATT_ERR_ARGUMENT, "linear: weight is NULL");
+    assert_error(t, att_linear(t, x4, NULL, NULL, ATT_ACTIVATION_RELU, NULL), ATT_ERR_ARGUMENT,
+                 "linear: weight is NULL");
     FRESH;
     assert_error(t, att_linear(t, x4, f->w, NULL, (att_activation)9, NULL), ATT_ERR_ARGUMENT,
                  "linear: 9 is not an activation");
     FRESH;
-    assert_error(t, att_linear(t, cube, f->w, NULL, ATT_RELU, NULL), ATT_ERR_SHAPE,
+    assert_error(t, att_linear(t, cube, f->w, NULL, ATT_ACTIVATION_RELU, NULL), ATT_ERR_SHAPE,
                  "linear: x is [2, 3, 4] and weight is [3, 4], not matrices");
     FRESH;
-    assert_error(t, att_linear(t, x4, f->w, f->w, ATT_RELU, NULL), ATT_ERR_SHAPE,
+    assert_error(t, att_linear(t, x4, f->w, f->w, ATT_ACTIVATION_RELU, NULL), ATT_ERR_SHAPE,
                  "linear: bias is [3, 4] but weight is [3, 4]: expected [3]");
     FRESH;
-    assert_error(t, att_linear(t, x4, f->w, f->b, ATT_RELU, x4), ATT_ERR_SHAPE,
+    assert_error(t, att_linear(t, x4, f->w, f->b, ATT_ACTIVATION_RELU, x4), ATT_ERR_SHAPE,
                  "linear: residual is [2, 4] but the result is [2, 3]");
     FRESH;
     assert_error(t, att_embedding(t, f->w, (const int32_t[]){2, -1}, 2), ATT_ERR_ARGUMENT,
@@ -228,10 +229,10 @@ static void each_operation_names_what_does_not_fit(void **state)
     FRESH;
     assert_error(t, att_merge_heads(t, x3), ATT_ERR_SHAPE, "merge_heads: x is [2, 3], not [tokens, heads, dim]");
     FRESH;
-    assert_error(t, att_pool(t, x3, (const int64_t[]){0, 3}, 1, ATT_POOL_MEAN), ATT_ERR_SHAPE,
+    assert_error(t, att_pool(t, x3, (const int64_t[]){0, 3}, 1, ATT_POOLING_MEAN), ATT_ERR_SHAPE,
                  "pool: offsets go from 0 to 3 but x is [2, 3]");
     FRESH;
-    assert_error(t, att_pool(t, x3, (const int64_t[]){0, 2, 1, 2}, 3, ATT_POOL_MEAN), ATT_ERR_ARGUMENT,
+    assert_error(t, att_pool(t, x3, (const int64_t[]){0, 2, 1, 2}, 3, ATT_POOLING_MEAN), ATT_ERR_ARGUMENT,
                  "pool: offsets[1] = 2 is above offsets[2] = 1");
     FRESH;
     assert_error(t, att_attend(t, NULL, cube, cube, cube, NULL, NULL), ATT_ERR_ARGUMENT, "attend: plan is NULL");
@@ -292,10 +293,10 @@ static void touching_a_parameter_packs_it_again(void **state)
     float w[4] = {1, 0, 0, 1}, x[2] = {3, 5};
     att_param *p = param(ctx, w, ATT_F32, ATT_DIMS(2, 2));
     att_var *in = input(t, x, ATT_DIMS(1, 2));
-    assert_true(read_floats(t, att_linear(t, in, p, NULL, ATT_IDENTITY, NULL))[0] == 3);
+    assert_true(read_floats(t, att_linear(t, in, p, NULL, ATT_ACTIVATION_IDENTITY, NULL))[0] == 3);
     w[0] = 2;
     att_param_invalidate(p);
-    assert_true(read_floats(t, att_linear(t, in, p, NULL, ATT_IDENTITY, NULL))[0] == 6);
+    assert_true(read_floats(t, att_linear(t, in, p, NULL, ATT_ACTIVATION_IDENTITY, NULL))[0] == 6);
     att_param_free(p);
     att_tape_free(t);
     att_close(ctx);
@@ -384,10 +385,10 @@ static att_status network_run(att_tape *t, const network *n, float *y)
     att_var *h = att_split_heads(t, x, 4);
     x = att_add(t, x, att_merge_heads(t, att_attend(t, n->plan, h, h, h, &args, NULL)));
     att_scope inner = att_scope_begin(t, "feed_forward");
-    h = att_linear(t, x, n->p[1], n->p[3], ATT_GELU_ERF, NULL);
-    x = att_scope_end(t, inner, att_linear(t, h, n->p[2], n->p[4], ATT_IDENTITY, x));
-    x = att_activate(t, att_layer_norm(t, x, n->p[4], n->p[4], 1e-5f), ATT_TANH);
-    x = att_scope_end(t, s, att_normalize(t, att_pool(t, x, two, 2, ATT_POOL_MEAN), 1e-12f));
+    h = att_linear(t, x, n->p[1], n->p[3], ATT_ACTIVATION_GELU_ERF, NULL);
+    x = att_scope_end(t, inner, att_linear(t, h, n->p[2], n->p[4], ATT_ACTIVATION_IDENTITY, x));
+    x = att_activate(t, att_layer_norm(t, x, n->p[4], n->p[4], 1e-5f), ATT_ACTIVATION_TANH);
+    x = att_scope_end(t, s, att_normalize(t, att_pool(t, x, two, 2, ATT_POOLING_MEAN), 1e-12f));
     att_tensor v;
     const att_status status = att_var_value(t, x, &v);
     if (!status)

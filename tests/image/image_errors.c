@@ -350,14 +350,15 @@ static void wrong_arguments_are_named(void **state)
     uint8_t pixels[6] = {0};
     att_image out, good = {1, 2, 3, pixels}, two = {1, 2, 2, pixels}, none = {1, 2, 3, NULL}, flat = {0, 2, 3, pixels};
     att_image_bytes png;
-    assert_int_equal(att_image_resize(ctx, &two, 1, 1, ATT_FILTER_BICUBIC, &out), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_image_resize(ctx, &two, 1, 1, ATT_IMAGE_FILTER_BICUBIC, &out), ATT_ERR_ARGUMENT);
     check_message(ctx, "att_image_resize: the image has 2 channels, not 1 or 3");
-    assert_int_equal(att_image_resize(ctx, &none, 1, 1, ATT_FILTER_BICUBIC, &out), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_image_resize(ctx, &none, 1, 1, ATT_IMAGE_FILTER_BICUBIC, &out), ATT_ERR_ARGUMENT);
     check_message(ctx, "2 x 1 pixels and no memory");
-    assert_int_equal(att_image_resize(ctx, &good, 1, 0, ATT_FILTER_BICUBIC, &out), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_image_resize(ctx, &good, 1, 0, ATT_IMAGE_FILTER_BICUBIC, &out), ATT_ERR_ARGUMENT);
     check_message(ctx, "the result has 0 x 1 pixels");
-    assert_int_equal(att_image_resize(ctx, &good, INT64_MAX, 2, ATT_FILTER_BICUBIC, &out), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_image_resize(ctx, &good, INT32_MAX, INT32_MAX, ATT_FILTER_NEAREST, &out), ATT_ERR_MEMORY);
+    assert_int_equal(att_image_resize(ctx, &good, INT64_MAX, 2, ATT_IMAGE_FILTER_BICUBIC, &out), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_image_resize(ctx, &good, INT32_MAX, INT32_MAX, ATT_IMAGE_FILTER_NEAREST, &out),
+                     ATT_ERR_MEMORY);
     check_message(ctx, "out of memory for an image of 2147483647 x 2147483647 pixels");
     assert_int_equal(att_image_resize(ctx, &good, 1, 1, (att_image_filter)4, &out), ATT_ERR_ARGUMENT);
     check_message(ctx, "filter is 4, which is none");
@@ -383,7 +384,7 @@ static att_status work(att_ctx *own, const unsigned char *data, size_t bytes)
     att_image_bytes png = {0};
     att_status s = att_image_decode(own, "a/picture", data, bytes,
                                     ATT_OPTIONS(att_image_options, .background = background), &image);
-    s = s ? s : att_image_resize(own, &image, 5, 7, ATT_FILTER_LANCZOS, &small);
+    s = s ? s : att_image_resize(own, &image, 5, 7, ATT_IMAGE_FILTER_LANCZOS, &small);
     s = s ? s : att_image_encode_png(own, &small, &png);
     att_image_free(own, &image);
     att_image_free(own, &small);

@@ -143,7 +143,7 @@ static void each_failing_allocation_of_a_text_is_reported(void **state)
 
 static att_status resize(att_ctx *own, const att_image *image, int64_t height, int64_t width, att_image *out)
 {
-    return att_image_resize(own, image, height, width, ATT_FILTER_LANCZOS, out);
+    return att_image_resize(own, image, height, width, ATT_IMAGE_FILTER_LANCZOS, out);
 }
 
 /* Weights of one pixel of the result are 170,000. */

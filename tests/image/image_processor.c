@@ -263,7 +263,7 @@ static void what_was_written_is_read_again(void **state)
     att_image_processor_config config = {.info = {.height = 28,
                                                   .width = 32,
                                                   .channels = 1,
-                                                  .filter = ATT_FILTER_BICUBIC,
+                                                  .filter = ATT_IMAGE_FILTER_BICUBIC,
                                                   .mean = {0.5f},
                                                   .deviation = {0.25f}},
                                          .rescale = 1 / 255.0,

@@ -9,10 +9,10 @@
 static const struct {
     const char *name;
     att_image_filter filter;
-} filters[] = {{"nearest", ATT_FILTER_NEAREST},
-               {"bilinear", ATT_FILTER_BILINEAR},
-               {"bicubic", ATT_FILTER_BICUBIC},
-               {"lanczos", ATT_FILTER_LANCZOS}};
+} filters[] = {{"nearest", ATT_IMAGE_FILTER_NEAREST},
+               {"bilinear", ATT_IMAGE_FILTER_BILINEAR},
+               {"bicubic", ATT_IMAGE_FILTER_BICUBIC},
+               {"lanczos", ATT_IMAGE_FILTER_LANCZOS}};
 enum { N_FILTERS = sizeof filters / sizeof filters[0] };
 
 static void compare(const char *from, const char *prefix, int filter, int64_t height, int64_t width)

@@ -80,7 +80,7 @@ static att_status open_images(const char *path)
     att_image_set *set;
     snprintf(folder, sizeof folder, "%s", path);
     *strrchr(folder, '/') = 0;
-    return att_image_set_open(ctx, folder, ATT_SPLIT_TRAIN, NULL, 0, &set);
+    return att_image_set_open(ctx, folder, ATT_IMAGE_SPLIT_TRAIN, NULL, 0, &set);
 }
 
 static const struct {

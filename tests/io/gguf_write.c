@@ -122,7 +122,7 @@ static void logits_of_int8(const char *folder, float out[TOKENS * VOCABULARY])
     att_language_model *m;
     att_tape *t;
     att_tensor v;
-    const att_model_options o = {.size = sizeof o, .weights = ATT_WEIGHTS_INT8};
+    const att_model_options o = {.size = sizeof o, .weights = ATT_WEIGHT_TYPE_INT8};
     if (att_language_model_open(ctx, folder, &o, &m))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);

@@ -111,8 +111,8 @@ static void lines_are_the_same_wherever_a_block_ends(void **state)
         att_tokens x[2];
         for (int side = 0; side < 2; side++) {
             const char *word = toy_words[side][(side ? i / 2 : i) % TOY_WORDS];
-            assert_int_equal(att_encode(o.tokenizer, word, strlen(word),
-                                        ATT_OPTIONS(att_encode_options, .target = side == 1), &x[side]),
+            assert_int_equal(att_tokenize(o.tokenizer, word, strlen(word),
+                                          ATT_OPTIONS(att_tokenize_options, .target = side == 1), &x[side]),
                              ATT_OK);
         }
         assert_int_equal(b.pairs.source_offsets[k + 1] - b.pairs.source_offsets[k], x[0].count);
@@ -120,7 +120,7 @@ static void lines_are_the_same_wherever_a_block_ends(void **state)
         assert_memory_equal(b.pairs.source + b.pairs.source_offsets[k], x[0].ids, (size_t)x[0].count * sizeof(int32_t));
         assert_memory_equal(b.pairs.target + b.pairs.target_offsets[k], x[1].ids, (size_t)x[1].count * sizeof(int32_t));
         for (int side = 0; side < 2; side++)
-            att_tokens_free(o.tokenizer, &x[side]);
+            att_tokens_free(o.ctx, &x[side]);
     }
     att_batch_free(o.ctx, &b);
     att_epoch_free(&e);

@@ -131,7 +131,7 @@ static void check_conversation(const char *file, size_t number, const att_chat_t
     att_tokens tokens;
     char is[20];
     const att_status s = att_chat_render(t, messages, n, reply, &text);
-    assert_int_equal(att_chat_encode(t, tokenizer, messages, n, reply, &tokens), s);
+    assert_int_equal(att_chat_tokenize(t, tokenizer, messages, n, reply, &tokens), s);
     if (!*want && s == ATT_ERR_ARGUMENT)
         return;
     if (s || !*want)
@@ -143,8 +143,8 @@ static void check_conversation(const char *file, size_t number, const att_chat_t
     if (strcmp(is, want) != 0)
         fail_msg("%s, conversation %zu: the %s not those of transformers:\n%s", file, number,
                  strncmp(is, want, 8) ? "text is, hence the ids are," : "ids are", text.text);
-    att_chat_text_free(t, &text);
-    att_tokens_free(tokenizer, &tokens);
+    att_text_free(ctx, &text);
+    att_tokens_free(ctx, &tokens);
 }
 
 static void texts_and_ids_are_those_of_transformers(void **state)
@@ -174,7 +174,7 @@ static int special_ids(const att_chat_template *t, const att_tokenizer *tokenize
 {
     int count = 0;
     att_tokens tokens;
-    if (att_chat_encode(t, tokenizer, messages, n, true, &tokens))
+    if (att_chat_tokenize(t, tokenizer, messages, n, true, &tokens))
         fail_msg("%s", att_error(ctx));
     for (int64_t i = 0; i < tokens.count; i++) {
         const char *token = att_tokenizer_token(tokenizer, tokens.ids[i]);
@@ -184,7 +184,7 @@ static int special_ids(const att_chat_template *t, const att_tokenizer *tokenize
             special = special || (ends[k] && strcmp(ends[k], token) == 0);
         count += special;
     }
-    att_tokens_free(tokenizer, &tokens);
+    att_tokens_free(ctx, &tokens);
     return count;
 }
 
@@ -225,16 +225,16 @@ static void a_token_across_the_border_of_a_message_is_none(void **state)
     att_tokenizer *tokenizer = open_text(vocab);
     const att_chat_message message = {"user", "x", 1};
     att_tokens tokens;
-    assert_int_equal(att_chat_encode(t, tokenizer, &message, 1, false, &tokens), ATT_OK);
+    assert_int_equal(att_chat_tokenize(t, tokenizer, &message, 1, false, &tokens), ATT_OK);
     const int32_t want[] = {0, 4, 4, 4, 4, 6, 5, 3, 6}; /* user is unknown, \n, x, <|im_end|>, \n */
     assert_int_equal(tokens.count, sizeof want / sizeof *want);
     assert_memory_equal(tokens.ids, want, sizeof want);
-    att_tokens_free(tokenizer, &tokens);
+    att_tokens_free(ctx, &tokens);
     att_tokenizer_free(tokenizer);
     write_file("source.spm", ""); /* a tokenizer without special tokens */
     remove_file("source.spm");
     assert_int_equal(att_tokenizer_open(ctx, "tests/golden/unigram.spm", &tokenizer), ATT_OK);
-    assert_int_equal(att_chat_encode(t, tokenizer, &message, 1, false, &tokens), ATT_ERR_UNSUPPORTED);
+    assert_int_equal(att_chat_tokenize(t, tokenizer, &message, 1, false, &tokens), ATT_ERR_UNSUPPORTED);
     check_message(ctx, "cannot tell special tokens from text");
     att_tokenizer_free(tokenizer);
     att_chat_template_free(t);
@@ -251,7 +251,7 @@ static const char *rendered(const att_chat_template *t, const char *role, const 
         fail_msg("%s", att_error(ctx));
     assert_true(out.bytes < sizeof copy);
     memcpy(copy, out.text, out.bytes + 1);
-    att_chat_text_free(t, &out);
+    att_text_free(ctx, &out);
     assert_null(out.text);
     return copy;
 }
@@ -464,7 +464,7 @@ static void conversations_that_a_template_has_no_form_for_are_refused(void **sta
     assert_int_equal(att_chat_render(t, &bad[1], 1, true, &text), ATT_ERR_ARGUMENT);
     check_message(ctx, "messages[0]: role is NULL");
     assert_int_equal(att_chat_render(t, &empty, 1, true, &text), ATT_OK);
-    att_chat_text_free(t, &text);
+    att_text_free(ctx, &text);
     att_chat_template_free(t);
 }
 
@@ -514,7 +514,7 @@ static void damaged_templates_are_refused_or_read(void **state)
             if (att_chat_template_from(ctx, &source, NULL, &t) == ATT_OK) {
                 read++;
                 assert_int_equal(att_chat_render(t, &message, 1, true, &out), ATT_OK);
-                att_chat_text_free(t, &out);
+                att_text_free(ctx, &out);
                 att_chat_template_free(t);
             }
             free(exact);

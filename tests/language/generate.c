@@ -68,7 +68,7 @@ static void check_text(const att_text_generator *with, const char *prompt, const
     generate_with(with, &p, o, &out);
     assert_string_equal(out.text.text, text);
     assert_int_equal(out.end, end);
-    att_generated_free(with, &out);
+    att_generated_free(ctx, &out);
 }
 #define OPTIONS(...) ATT_OPTIONS(att_generate_options, __VA_ARGS__)
 #define SAMPLING(...) ATT_OPTIONS(att_sampling, .sample = true, __VA_ARGS__)
@@ -122,7 +122,7 @@ static void greedy_text_is_that_of_transformers(void **state)
     att_generated out;
     generate_with(g, &p, OPTIONS(.max_tokens = 1, .log_probabilities = true), &out);
     assert_true(fabs((double)out.log_probabilities[0] + 1.237894491173207) < 1e-5);
-    att_generated_free(g, &out);
+    att_generated_free(ctx, &out);
 }
 
 static void an_end_token_ends_a_text(void **state)
@@ -138,7 +138,7 @@ static void an_end_token_ends_a_text(void **state)
     generate_with(with, &p, NULL, &out);
     assert_int_equal(out.tokens.count, 5);
     assert_int_equal(out.tokens.ids[4], 6);
-    att_generated_free(with, &out);
+    att_generated_free(ctx, &out);
     att_text_generator_free(with);
     folder_remove(&folder);
 }
@@ -243,12 +243,12 @@ static void a_text_is_the_same_in_any_call(void **state)
             const int64_t offsets[] = {0, all.offsets[i + 1] - all.offsets[i]};
             assert_int_equal(att_generate(with, 1, all.ids + all.offsets[i], offsets, &one, &alone), ATT_OK);
             assert_same(&together[i], &alone);
-            att_generated_free(with, &alone);
+            att_generated_free(other, &alone);
             att_text_generator_free(with);
             att_close(other);
         }
         for (int i = 0; i < 5; i++)
-            att_generated_free(g, &together[i]);
+            att_generated_free(ctx, &together[i]);
     }
 }
 
@@ -273,8 +273,8 @@ static void many_prompts_have_the_texts_of_each(void **state)
                                       OPTIONS(.sampling = sampling, .max_tokens = 9, .first_sequence = i), &alone),
                          ATT_OK);
         assert_same(&together[i], &alone);
-        att_generated_free(g, &alone);
-        att_generated_free(g, &together[i]);
+        att_generated_free(ctx, &alone);
+        att_generated_free(ctx, &together[i]);
     }
 }
 
@@ -306,8 +306,8 @@ static void lookup_has_the_bits_of_decoding_without(void **state)
             generate_with(used, &all, &o, looked);
             for (int i = 0; i < 5; i++) {
                 assert_same(&plain[i], &looked[i]);
-                att_generated_free(used, &plain[i]);
-                att_generated_free(used, &looked[i]);
+                att_generated_free(ctx, &plain[i]);
+                att_generated_free(ctx, &looked[i]);
             }
         }
     att_text_generator_free(with);
@@ -340,9 +340,9 @@ static void a_state_continues(void **state)
         generate_with(g, &longer, OPTIONS(.max_tokens = 6), whole);
         for (int i = 0; i < 2; i++) {
             assert_same(&second[i], &whole[i]);
-            att_generated_free(g, &first[i]);
-            att_generated_free(g, &second[i]);
-            att_generated_free(g, &whole[i]);
+            att_generated_free(ctx, &first[i]);
+            att_generated_free(ctx, &second[i]);
+            att_generated_free(ctx, &whole[i]);
         }
         att_language_state_free(s);
     }
@@ -372,7 +372,7 @@ static void a_cancelled_call_has_what_was_generated(void **state)
     assert_int_equal(out[1].tokens.count, 3);
     assert_int_equal(att_language_state_length(s, 0), 7);
     for (int i = 0; i < 2; i++)
-        att_generated_free(g, &out[i]);
+        att_generated_free(ctx, &out[i]);
     att_language_state_free(s);
 }
 
@@ -490,13 +490,13 @@ static void options_are_checked(void **state)
     att_generated out;
     assert_int_equal(att_language_state_new(att_text_generator_model(g), 1, 0, &s), ATT_OK);
     generate_with(g, &p, OPTIONS(.max_tokens = 2, .state = s), &out);
-    att_generated_free(g, &out);
+    att_generated_free(ctx, &out);
     assert_refused(&p, OPTIONS(.state = s),
                    "options.state has 3 tokens of prompt 0, which has 2: at least one has to be new");
     att_language_state_free(s);
     assert_int_equal(att_language_state_new(att_text_generator_model(g), 1, ATT_BF16, &s), ATT_OK);
     generate_with(g, &p, OPTIONS(.max_tokens = 2, .state = s), &out);
-    att_generated_free(g, &out);
+    att_generated_free(ctx, &out);
     att_language_state_truncate(s, 0, 0);
     assert_int_equal(att_generate(g, 1, p.ids, p.offsets, OPTIONS(.lookup = 2, .state = s), &out), ATT_ERR_UNSUPPORTED);
     check_message(ctx, "options.lookup is 2, but options.state is not of f32");
@@ -525,7 +525,7 @@ static att_status everything(const att_config *config)
                          out);
         for (int i = 0; i < 2; i++) {
             assert_true(!e || !out[i].tokens.ids);
-            att_generated_free(with, &out[i]);
+            att_generated_free(c, &out[i]);
         }
     }
     att_language_state_free(s);
@@ -549,7 +549,7 @@ static void attention_of_a_prompt_is_causal(void **state)
             }
             assert_true(fabs(sum - 1) < 1e-6);
         }
-        att_language_attention_free(g, &map);
+        att_attention_map_free(ctx, &map);
     }
     att_attention_map map;
     assert_int_equal(att_language_attention(g, "b", 1, 2, 0, &map), ATT_ERR_ARGUMENT);

@@ -97,14 +97,14 @@ static void a_folder_with_one_file_is_a_model(void **state)
 static void assert_ids(const att_tokenizer *t, const char *text, const int32_t *want)
 {
     att_tokens is;
-    if (att_encode(t, text, strlen(text), NULL, &is))
+    if (att_tokenize(t, text, strlen(text), NULL, &is))
         fail_msg("%s", att_error(ctx));
     int64_t n = 0;
     for (; want[n] >= 0; n++)
         if (n >= is.count || is.ids[n] != want[n])
             fail_msg("\"%s\": id %lld is %d, not %d", text, (long long)n, n < is.count ? is.ids[n] : -1, want[n]);
     assert_int_equal(is.count, n);
-    att_tokens_free(t, &is);
+    att_tokens_free(ctx, &is);
 }
 
 #define IDS(...) ((const int32_t[]){__VA_ARGS__, -1})
@@ -200,13 +200,13 @@ static void merges_by_score_are_those_of_sentencepiece(void **state)
         att_tokens want;
         int32_t list[256] = {0};
         assert_int_equal(
-            att_encode(own, lines[i], strlen(lines[i]), ATT_OPTIONS(att_encode_options, .no_special = true), &want),
+            att_tokenize(own, lines[i], strlen(lines[i]), ATT_OPTIONS(att_tokenize_options, .no_special = true), &want),
             ATT_OK);
         assert_true(want.count > 0 && want.count < 255);
         memcpy(list, want.ids, (size_t)want.count * sizeof *list);
         list[want.count] = -1;
         assert_ids(t, lines[i], list);
-        att_tokens_free(own, &want);
+        att_tokens_free(ctx, &want);
     }
     att_tokenizer_free(t);
     att_tokenizer_free(own);

@@ -119,7 +119,7 @@ static void pieces_are_the_text(void **state)
         joined[bytes] = 0;
         assert_int_equal(att_detokenize(t, ids, n, &text), ATT_OK);
         assert_string_equal(joined, text.text);
-        att_text_free(t, &text);
+        att_text_free(ctx, &text);
     }
     att_tokenizer_free(t);
 }

@@ -200,7 +200,7 @@ static void white_space_is_that_of_python(void **state)
         const size_t n = 1 + att_utf8_encode(c, text + 1);
         text[n] = 'b';
         att_bleu_counts counts;
-        assert_int_equal(att_bleu_count(ctx, ATT_BLEU_NONE, text, n + 1, NULL, NULL, 0, &counts), ATT_OK);
+        assert_int_equal(att_bleu_count(ctx, ATT_BLEU_TOKENIZER_NONE, text, n + 1, NULL, NULL, 0, &counts), ATT_OK);
         if (counts.tokens != 1 + space)
             fail_msg("U+%04X: %d words", c, (int)counts.tokens);
     }
@@ -234,7 +234,7 @@ static json_t *generated_counts(att_bleu_counts *c /* [SENTENCES] */)
     fclose(f);
     assert_int_equal(json_array_size(json_object_get(row, "translation")), SENTENCES);
     for (size_t i = 0; i < SENTENCES; i++)
-        c[i] = count_sentence(row, i, ATT_BLEU_13A);
+        c[i] = count_sentence(row, i, ATT_BLEU_TOKENIZER_13A);
     return row;
 }
 
@@ -289,8 +289,9 @@ static void a_single_sentence_has_no_interval(void **state)
     att_bleu_counts c;
     att_bleu_info info = {.size = sizeof info};
     att_interval bleu, chrf;
-    assert_int_equal(att_bleu_count(ctx, ATT_BLEU_13A, "a b c d e", 9, (const char *const[]){"a b c d f"}, NULL, 1, &c),
-                     ATT_OK);
+    assert_int_equal(
+        att_bleu_count(ctx, ATT_BLEU_TOKENIZER_13A, "a b c d e", 9, (const char *const[]){"a b c d f"}, NULL, 1, &c),
+        ATT_OK);
     assert_int_equal(att_bleu_describe(&c, false, &info), ATT_OK);
     assert_int_equal(att_bleu_intervals(ctx, &c, 1, ATT_OPTIONS(att_bleu_resampling, .resamples = 1), &bleu, &chrf),
                      ATT_OK);
@@ -307,11 +308,11 @@ static void wrong_arguments_are_named(void **state)
     att_interval i;
     assert_int_equal(att_bleu_count(ctx, (att_bleu_tokenizer)3, "", 0, NULL, NULL, 0, &c), ATT_ERR_ARGUMENT);
     check_message(ctx, "tokenizer is 3, but must be 0 to 2");
-    assert_int_equal(att_bleu_count(ctx, ATT_BLEU_13A, "", 0, NULL, NULL, -1, &c), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_bleu_count(ctx, ATT_BLEU_TOKENIZER_13A, "", 0, NULL, NULL, -1, &c), ATT_ERR_ARGUMENT);
     check_message(ctx, "n is -1");
-    assert_int_equal(att_bleu_count(ctx, ATT_BLEU_13A, NULL, 1, NULL, NULL, 0, &c), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_bleu_count(ctx, ATT_BLEU_TOKENIZER_13A, NULL, 1, NULL, NULL, 0, &c), ATT_ERR_ARGUMENT);
     check_message(ctx, "text is NULL, but bytes is 1");
-    assert_int_equal(att_bleu_count(ctx, ATT_BLEU_13A, "", (size_t)INT32_MAX + 1, NULL, NULL, 0, &c),
+    assert_int_equal(att_bleu_count(ctx, ATT_BLEU_TOKENIZER_13A, "", (size_t)INT32_MAX + 1, NULL, NULL, 0, &c),
                      ATT_ERR_UNSUPPORTED);
     check_message(ctx, "2147483648 bytes, the most is 2147483647");
     assert_true(c.tokens == 7);
@@ -332,7 +333,8 @@ static void a_failed_allocation_leaves_nothing(void **state)
         const long before = f.calls;
         att_bleu_counts c = {.tokens = 7};
         f.fail_at = before + n;
-        e = att_bleu_count(failing, ATT_BLEU_13A, "a b.", 4, (const char *const[]){"a b", "b c"}, NULL, 2, &c);
+        e = att_bleu_count(failing, ATT_BLEU_TOKENIZER_13A, "a b.", 4, (const char *const[]){"a b", "b c"}, NULL, 2,
+                           &c);
         assert_int_equal(e, f.calls >= f.fail_at ? ATT_ERR_MEMORY : ATT_OK);
         assert_int_equal(c.tokens, e ? 7 : 3);
         f.fail_at = f.calls + 1;
@@ -356,7 +358,7 @@ static void a_line_of_a_megabyte_is_counted(void **state)
         reference[i] = 'a';
     }
     att_bleu_counts c;
-    assert_int_equal(att_bleu_count(ctx, ATT_BLEU_13A, text, bytes, (const char *const[]){reference},
+    assert_int_equal(att_bleu_count(ctx, ATT_BLEU_TOKENIZER_13A, text, bytes, (const char *const[]){reference},
                                     (const size_t[]){bytes}, 1, &c),
                      ATT_OK);
     assert_int_equal(c.tokens, bytes / 2);

@@ -191,7 +191,7 @@ static void check_opened(const char *path, att_subject subject, void (*use)(cons
     assert_int_equal(att_any_model_weights(m, &stored), ATT_OK);
     att_any_model_free(m);
     captioner_need(att_any_model_open(ctx, path, ATT_SUBJECT_NONE,
-                                      ATT_OPTIONS(att_model_options, .weights = ATT_WEIGHTS_BF16), &m));
+                                      ATT_OPTIONS(att_model_options, .weights = ATT_WEIGHT_TYPE_BF16), &m));
     assert_int_equal(att_any_model_weights(m, &bf16), ATT_OK);
     assert_true(bf16.used[ATT_BF16] > 0 && stored.used[ATT_BF16] == 0);
     assert_memory_equal(bf16.stored, stored.stored, sizeof stored.stored);

@@ -99,16 +99,16 @@ static void check_tokens(const json_t *line, const char *text)
         fail_msg("%s: %s", text, att_error(ctx));
     const json_t *ids = json_object_get(line, "ids");
     const int64_t most = json_integer_value(json_object_get(line, "max_length"));
-    const att_encode_options o = {.size = sizeof o, .max_tokens = most};
+    const att_tokenize_options o = {.size = sizeof o, .max_tokens = most};
     for (size_t i = 0; i < json_array_size(ids); i++) {
         if (most && i)
-            assert_int_equal(att_encode_pair(t, longer, strlen(longer), second, strlen(second), &o, &tokens), ATT_OK);
+            assert_int_equal(att_tokenize_pair(t, longer, strlen(longer), second, strlen(second), &o, &tokens), ATT_OK);
         else
-            assert_int_equal(att_encode(t, most ? longer : texts[i], strlen(most ? longer : texts[i]), &o, &tokens),
+            assert_int_equal(att_tokenize(t, most ? longer : texts[i], strlen(most ? longer : texts[i]), &o, &tokens),
                              ATT_OK);
         assert_int_equal(tokens.truncated, most > 0);
         expect_ids(&tokens, json_array_get(ids, i), text);
-        att_tokens_free(t, &tokens);
+        att_tokens_free(ctx, &tokens);
     }
     att_tokenizer_free(t);
     folder_remove(&f);
@@ -132,17 +132,17 @@ static void offsets_are_those_of_the_tokens_that_remain(void **state)
     free(text);
     folder_write(&f, "tokenizer_config.json", "{\"truncation_side\": \"left\"}");
     assert_int_equal(att_tokenizer_open(ctx, f.path, &t), ATT_OK);
-    att_encode_options o = {.size = sizeof o, .offsets = true};
-    assert_int_equal(att_encode(t, "the end of it all", 17, &o, &all), ATT_OK);
+    att_tokenize_options o = {.size = sizeof o, .offsets = true};
+    assert_int_equal(att_tokenize(t, "the end of it all", 17, &o, &all), ATT_OK);
     for (o.max_tokens = 1; o.max_tokens < all.count; o.max_tokens++) {
-        assert_int_equal(att_encode(t, "the end of it all", 17, &o, &some), ATT_OK);
+        assert_int_equal(att_tokenize(t, "the end of it all", 17, &o, &some), ATT_OK);
         const int64_t n = some.count, skipped = all.count - n;
         assert_int_equal(n, o.max_tokens);
         assert_memory_equal(some.ids, all.ids + skipped, (size_t)n * sizeof *all.ids);
         assert_memory_equal(some.offsets, all.offsets + 2 * skipped, 2 * (size_t)n * sizeof *all.offsets);
-        att_tokens_free(t, &some);
+        att_tokens_free(ctx, &some);
     }
-    att_tokens_free(t, &all);
+    att_tokens_free(ctx, &all);
     att_tokenizer_free(t);
     folder_remove(&f);
 }
@@ -359,7 +359,7 @@ static void check_plain(const json_t *line, const char *text)
     encode(&f, &info, y);
     assert_true(info.plain);
     assert_false(info.normalized);
-    assert_int_equal(info.pooling, ATT_POOL_MEAN);
+    assert_int_equal(info.pooling, ATT_POOLING_MEAN);
     assert_int_equal(info.max_tokens, 14);
     for (int i = 0; i < SENTENCES * TINY_HIDDEN; i++)
         expect_near((double)y[i],

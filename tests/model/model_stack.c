@@ -85,7 +85,7 @@ static att_status translate_two(const char *of)
     if (s)
         return s;
     s = att_translate(m, 2, texts, NULL, ATT_OPTIONS(att_translate_options, .beam = 4), out);
-    free_all(m, out, 2);
+    free_all(ctx, out, 2);
     att_translator_free(m);
     return s;
 }

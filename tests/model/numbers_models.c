@@ -30,7 +30,7 @@ static att_status use_translator(const char *path)
     is_open = !s;
     s = s ? s : att_translate(m, 3, texts, NULL, NULL, out);
     for (int i = 0; !s && i < 3; i++)
-        att_translation_free(m, &out[i]);
+        att_translation_free(ctx, &out[i]);
     att_translator_free(m);
     return s;
 }

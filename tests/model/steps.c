@@ -29,14 +29,14 @@ typedef struct setting {
 
 static const setting settings[] = {
     {"adam",
-     {.method = ATT_ADAM, .beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9},
-     {.kind = ATT_INVERSE_SQRT, .max_rate = 0.02, .warmup = WARMUP},
+     {.method = ATT_OPTIMIZER_ADAM, .beta1 = 0.9, .beta2 = 0.98, .eps = 1e-9},
+     {.kind = ATT_SCHEDULE_INVERSE_SQRT, .max_rate = 0.02, .warmup = WARMUP},
      1},
     {"adamw",
      {.weight_decay = 0.1},
-     {.kind = ATT_COSINE, .max_rate = 0.01, .warmup = WARMUP, .steps = STEPS, .min_rate = 0.001},
+     {.kind = ATT_SCHEDULE_COSINE, .max_rate = 0.01, .warmup = WARMUP, .steps = STEPS, .min_rate = 0.001},
      0},
-    {"sgd", {.method = ATT_SGD, .momentum = 0.9}, {.max_rate = 0.2, .warmup = WARMUP}, 0.5},
+    {"sgd", {.method = ATT_OPTIMIZER_SGD, .momentum = 0.9}, {.max_rate = 0.2, .warmup = WARMUP}, 0.5},
 };
 
 /* ---- texts */
@@ -134,7 +134,7 @@ static model make_model(att_ctx *ctx, const char *kind)
                                  .max_positions = 16,
                                  .encoder = {2, 4, INNER},
                                  .decoder = {2, 4, INNER},
-                                 .activation = ATT_RELU,
+                                 .activation = ATT_ACTIVATION_RELU,
                                  .scale_embedding = true,
                                  .share = true,
                                  .tie = true,
@@ -173,7 +173,7 @@ static att_var *loss_of_language(att_tape *t, const model *m, const texts *x)
             next[i] = i + 1 < x->offsets[b + 1] ? x->ids[i + 1] : END;
     att_var *h = att_nn_embedding_apply(t, m->table, x->ids, n);
     h = att_nn_recurrent_apply(t, m->rnn, h, x->offsets, PAIRS, NULL, NULL, NULL);
-    h = att_nn_linear_apply(t, m->output, h, ATT_IDENTITY, NULL);
+    h = att_nn_linear_apply(t, m->output, h, ATT_ACTIVATION_IDENTITY, NULL);
     return att_cross_entropy(t, h, next, ATT_OPTIONS(att_cross_entropy_options, .label_smoothing = SMOOTHING));
 }
 

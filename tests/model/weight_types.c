@@ -80,8 +80,9 @@ static void fewer_bits_are_less_exact(void **state)
     static const struct {
         att_weight_type weights;
         double min, max;
-    } of[] = {{ATT_WEIGHTS_STORED, 0, 0},     {ATT_WEIGHTS_F32, 0, 0},        {ATT_WEIGHTS_F16, 1e-6, 1e-3},
-              {ATT_WEIGHTS_BF16, 1e-4, 8e-3}, {ATT_WEIGHTS_INT8, 1e-3, 4e-2}, {ATT_WEIGHTS_INT4, 1e-2, 0.3}};
+    } of[] = {{ATT_WEIGHT_TYPE_STORED, 0, 0},     {ATT_WEIGHT_TYPE_F32, 0, 0},
+              {ATT_WEIGHT_TYPE_F16, 1e-6, 1e-3},  {ATT_WEIGHT_TYPE_BF16, 1e-4, 8e-3},
+              {ATT_WEIGHT_TYPE_INT8, 1e-3, 4e-2}, {ATT_WEIGHT_TYPE_INT4, 1e-2, 0.3}};
     static float exact[TOKENS * VOCABULARY], logits[TOKENS * VOCABULARY], one[VOCABULARY];
     const test_folder folder = folder_new();
     write_model(&folder);
@@ -111,7 +112,7 @@ static void the_loss_is_of_the_same_products(void **state)
     (void)state;
     const test_folder folder = folder_new();
     write_model(&folder);
-    att_language_model *m = open_as(&folder, ATT_WEIGHTS_INT8);
+    att_language_model *m = open_as(&folder, ATT_WEIGHT_TYPE_INT8);
     static const int64_t offsets[] = {0, TOKENS - 1};
     static float logits[TOKENS * VOCABULARY];
     double expected = 0;
@@ -139,7 +140,7 @@ static void a_model_tells_the_bytes_of_its_weights(void **state)
     const test_folder folder = folder_new();
     write_model(&folder);
     att_model_weights w = {.size = sizeof w};
-    att_language_model *m = open_as(&folder, ATT_WEIGHTS_INT8);
+    att_language_model *m = open_as(&folder, ATT_WEIGHT_TYPE_INT8);
     assert_int_equal(att_language_model_weights(m, &w), ATT_OK);
     assert_int_equal(w.stored[ATT_F32], sizeof memory);
     assert_int_equal(w.used[ATT_F32], 3 * HIDDEN * sizeof *memory);

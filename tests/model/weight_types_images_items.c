@@ -203,8 +203,9 @@ static void fewer_bits_are_less_exact(void **state)
     static const struct {
         att_weight_type weights;
         double min, max;
-    } of[] = {{ATT_WEIGHTS_STORED, 0, 0},     {ATT_WEIGHTS_F32, 0, 0},        {ATT_WEIGHTS_F16, 1e-6, 1e-3},
-              {ATT_WEIGHTS_BF16, 1e-4, 8e-3}, {ATT_WEIGHTS_INT8, 1e-3, 4e-2}, {ATT_WEIGHTS_INT4, 1e-2, 0.3}};
+    } of[] = {{ATT_WEIGHT_TYPE_STORED, 0, 0},     {ATT_WEIGHT_TYPE_F32, 0, 0},
+              {ATT_WEIGHT_TYPE_F16, 1e-6, 1e-3},  {ATT_WEIGHT_TYPE_BF16, 1e-4, 8e-3},
+              {ATT_WEIGHT_TYPE_INT8, 1e-3, 4e-2}, {ATT_WEIGHT_TYPE_INT4, 1e-2, 0.3}};
     static result exact, r;
     for (int k = 0; k < MODELS; k++) {
         const test_folder folder = folder_new();
@@ -247,7 +248,7 @@ static void a_model_tells_the_bytes_of_its_weights(void **state)
     (void)state;
     static result r;
     for (int k = 0; k < MODELS; k++) {
-        const att_weight_type type = models[k].recurrent ? ATT_WEIGHTS_BF16 : ATT_WEIGHTS_INT8;
+        const att_weight_type type = models[k].recurrent ? ATT_WEIGHT_TYPE_BF16 : ATT_WEIGHT_TYPE_INT8;
         const att_dtype dtype = models[k].recurrent ? ATT_BF16 : ATT_Q8_0;
         const test_folder folder = folder_new();
         char encoder[300];
@@ -274,9 +275,9 @@ static void recurrent_decoders_have_no_quantized_weights(void **state)
             continue;
         const test_folder folder = folder_new();
         models[k].write(folder.path);
-        assert_int_equal(run(k, folder.path, ATT_WEIGHTS_INT8, &r), ATT_ERR_UNSUPPORTED);
+        assert_int_equal(run(k, folder.path, ATT_WEIGHT_TYPE_INT8, &r), ATT_ERR_UNSUPPORTED);
         check_message(ctx, "recurrent layers have no products of int8 or int4 weights, expected f32, f16 or bf16");
-        assert_int_equal(run(k, folder.path, ATT_WEIGHTS_INT4, &r), ATT_ERR_UNSUPPORTED);
+        assert_int_equal(run(k, folder.path, ATT_WEIGHT_TYPE_INT4, &r), ATT_ERR_UNSUPPORTED);
         folder_remove(&folder);
     }
 }

@@ -44,7 +44,7 @@ static void assert_scores(const att_holdout *h, const att_baseline *b, const cha
         float scores[MAX_ITEMS];
         double x[MAX_ITEMS];
         char line[64];
-        assert_int_equal(att_holdout_get(h, ATT_HOLDOUT_TEST, i, &c), ATT_OK);
+        assert_int_equal(att_holdout_get(h, ATT_HOLDOUT_PART_TEST, i, &c), ATT_OK);
         snprintf(line, sizeof line, "%s-%d", name, (int)c.user);
         assert_int_equal(golden_line(GOLDEN_RANKING, line, x, MAX_ITEMS), n_items);
         score_history(b, c.history.items, c.history.count, n_items, scores);
@@ -138,7 +138,8 @@ static void assert_golden_measures(const att_holdout *h, const att_baseline *b, 
     att_ranking r = {.size = sizeof r};
     double x[16];
     assert_int_equal(
-        att_rank(h, &s, ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_TEST, .exclude_seen = true), &r), ATT_OK);
+        att_rank(h, &s, ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_PART_TEST, .exclude_seen = true), &r),
+        ATT_OK);
     assert_int_equal(golden_line(GOLDEN_RANKING, name, x, 16), 13);
     const double found[] = {(double)r.cases, (double)r.repeats, r.hr.mean,   r.hr.low,   r.hr.high,
                             r.ndcg.mean,     r.ndcg.low,        r.ndcg.high, r.mrr.mean, r.mrr.low,

@@ -77,7 +77,7 @@ static void train(att_recommender *m, const att_holdout *h, att_item_loss loss)
 static int ascending(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
 /* The median of the ranks of cold items for users of their topic */
-static int median_rank(const att_recommender *m, const att_interactions *log)
+static int median_rank(att_ctx *ctx, const att_recommender *m, const att_interactions *log)
 {
     int ranks[USERS * COLD / TOPICS], n = 0;
     for (int64_t u = 0; u < USERS; u++) {
@@ -89,7 +89,7 @@ static int median_rank(const att_recommender *m, const att_interactions *log)
         for (int i = 0; i < ITEMS; i++)
             if (r.items[i] >= WARM && r.items[i] % TOPICS == u % TOPICS)
                 ranks[n++] = i + 1;
-        att_recommendation_free(m, &r);
+        att_recommendation_free(ctx, &r);
     }
     assert_int_equal(n, sizeof ranks / sizeof ranks[0]);
     qsort(ranks, (size_t)n, sizeof *ranks, ascending);
@@ -110,7 +110,7 @@ static void content_decides_where_they_are_listed(void **state)
         if (way & 2)
             m = reopen(ctx, m);
         train(m, h, losses[way >> 1 & 1]);
-        const int rank = median_rank(m, log);
+        const int rank = median_rank(ctx, m, log);
         if (rank > ITEMS / TOPICS + 1)
             fail_msg("way %d: the median rank of cold items is %d of %d", way, rank, ITEMS);
         att_recommender_free(m);
@@ -144,15 +144,15 @@ static void check_lists(att_ctx *ctx, const att_recommender *m)
     att_recommendation r;
     assert_int_equal(att_recommend(m, 1, history, offsets, all, &r), ATT_OK);
     check_list(&r, false);
-    att_recommendation_free(m, &r);
+    att_recommendation_free(ctx, &r);
     assert_int_equal(
         att_recommend(m, 1, history, offsets, ATT_OPTIONS(att_recommend_options, .allow = empty, .n_allow = 1), &r),
         ATT_OK);
     assert_int_equal(r.items[0], -1);
-    att_recommendation_free(m, &r);
+    att_recommendation_free(ctx, &r);
     assert_int_equal(att_recommender_similar(m, 3, all, &r), ATT_OK);
     check_list(&r, true);
-    att_recommendation_free(m, &r);
+    att_recommendation_free(ctx, &r);
     assert_int_equal(att_recommender_similar(m, EMPTY, all, &r), ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_error(ctx), "item \"i38\" has no vector"));
     const att_scorer scorer = att_recommender_scorer(m);

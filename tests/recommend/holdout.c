@@ -33,9 +33,9 @@ static void assert_is_golden(const att_holdout *h, const char *name)
     for (int k = 0; k < 13; k++)
         if (found[k] != (int64_t)x[k])
             fail_msg("%s: number %d is %lld, not %g", name, k, (long long)found[k], x[k]);
-    for (int part = ATT_HOLDOUT_VALID; part <= ATT_HOLDOUT_TEST; part++) {
+    for (int part = ATT_HOLDOUT_PART_VALID; part <= ATT_HOLDOUT_PART_TEST; part++) {
         char line[64];
-        snprintf(line, sizeof line, "%s-%s", name, part == ATT_HOLDOUT_VALID ? "valid" : "test");
+        snprintf(line, sizeof line, "%s-%s", name, part == ATT_HOLDOUT_PART_VALID ? "valid" : "test");
         assert_int_equal(golden_line(GOLDEN_RANKING, line, x, 256), 3 * i.cases[part]);
         for (int64_t k = 0; k < i.cases[part]; k++) {
             att_holdout_case c;
@@ -140,7 +140,7 @@ static void options_that_do_not_fit_are_refused(void **state)
                    "no action is left for training: validation is from -2 on");
     att_holdout *h = hold_out(timed, NULL);
     att_holdout_case c;
-    assert_int_equal(att_holdout_get(h, ATT_HOLDOUT_TEST, 1, &c), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_holdout_get(h, ATT_HOLDOUT_PART_TEST, 1, &c), ATT_ERR_ARGUMENT);
     check_message(ctx, "i is 1, but there are 1 cases");
     assert_int_equal(att_holdout_get(h, (att_holdout_part)2, 0, &c), ATT_ERR_ARGUMENT);
     assert_int_equal(att_holdout_train(h, 1).count, 0);

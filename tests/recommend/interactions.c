@@ -502,11 +502,11 @@ static void real_logs_have_the_known_counts(void **state)
         assert_int_equal(info.items, d->items);
         assert_int_equal(info.actions, d->actions);
         assert_int_equal(info.ties, d->ties);
-        assert_int_equal(describe_holdout(h).unseen[ATT_HOLDOUT_TEST], d->unseen);
+        assert_int_equal(describe_holdout(h).unseen[ATT_HOLDOUT_PART_TEST], d->unseen);
         if (d->repeats >= 0)
             assert_int_equal(info.repeats, d->repeats);
         else
-            assert_int_equal(describe_holdout(h).repeats[ATT_HOLDOUT_TEST], 2027);
+            assert_int_equal(describe_holdout(h).repeats[ATT_HOLDOUT_PART_TEST], 2027);
         att_holdout_free(h);
         att_interactions_free(log);
     }

@@ -88,11 +88,11 @@ static void assert_ranks(const char *name, const att_holdout *h, const int32_t *
     att_holdout_case c;
     snprintf(line, sizeof line, "%s-ranks", name);
     const int n = golden_line(GOLDEN_RANKING, line, x, MAX_CASES);
-    const int64_t cases = describe_holdout(h).cases[ATT_HOLDOUT_TEST];
+    const int64_t cases = describe_holdout(h).cases[ATT_HOLDOUT_PART_TEST];
     int counted = 0;
     for (int64_t i = 0; i < cases; i++) {
         bool seen = false;
-        assert_int_equal(att_holdout_get(h, ATT_HOLDOUT_TEST, i, &c), ATT_OK);
+        assert_int_equal(att_holdout_get(h, ATT_HOLDOUT_PART_TEST, i, &c), ATT_OK);
         for (int64_t u = 0; u < describe_log(golden_log).users; u++) {
             const att_history train = att_holdout_train(h, u);
             for (int64_t k = 0; k < train.count; k++)
@@ -113,11 +113,11 @@ static void assert_all_are_golden(const att_holdout *h, const char *split)
         char name[32];
         snprintf(name, sizeof name, "%s-%d-%d", split, i / 2, i % 2);
         const att_ranking r =
-            rank_golden(h, ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_TEST, .k = GOLDEN_K,
+            rank_golden(h, ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_PART_TEST, .k = GOLDEN_K,
                                        .exclude_seen = i / 2, .leave_out_unseen = i % 2, .ranks = ranks));
         assert_measures(name, &r);
         assert_ranks(name, h, ranks, i % 2);
-        assert_int_equal(r.unseen, describe_holdout(h).unseen[ATT_HOLDOUT_TEST]);
+        assert_int_equal(r.unseen, describe_holdout(h).unseen[ATT_HOLDOUT_PART_TEST]);
         assert_true(r.unseen > 0);
         assert_int_equal(r.k, GOLDEN_K);
         assert_int_equal(r.candidates, describe_log(golden_log).items);
@@ -152,9 +152,9 @@ static void ranks_are_the_same_in_any_batch_and_for_any_number_of_threads(void *
             assert_int_equal(att_interactions_open(own, GOLDEN_LOG, NULL, &log), ATT_OK);
             assert_int_equal(att_holdout_new(log, NULL, &h), ATT_OK);
             assert_int_equal(att_rank(h, &(att_scorer){score, &calls},
-                                      ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_TEST, .batch = batches[b],
-                                                  .candidates = ATT_CANDIDATES_OUTSIDE_HISTORY, .negatives = 9,
-                                                  .draws = 3, .seed = 5, .ranks = ranks[!is_first]),
+                                      ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_PART_TEST,
+                                                  .batch = batches[b], .candidates = ATT_CANDIDATES_OUTSIDE_HISTORY,
+                                                  .negatives = 9, .draws = 3, .seed = 5, .ranks = ranks[!is_first]),
                                       &r),
                              ATT_OK);
             assert_true(calls.largest <= batches[b]);
@@ -188,7 +188,7 @@ static void equal_scores_have_the_order_of_items(void **state)
     for (int i = 0; i < 3; i++) {
         int32_t ranks[3];
         att_ranking r = {.size = sizeof r};
-        const att_ranking_options o = {.size = sizeof o, .part = ATT_HOLDOUT_TEST, .k = 2, .ranks = ranks};
+        const att_ranking_options o = {.size = sizeof o, .part = ATT_HOLDOUT_PART_TEST, .k = 2, .ranks = ranks};
         assert_int_equal(att_rank(h, &(att_scorer){score_constant, &constants[i]}, &o, &r), ATT_OK);
         assert_int_equal(ranks[0], 3);
         assert_int_equal(ranks[1], 1);
@@ -205,7 +205,7 @@ static void of_one_item_all_ranks_are_one(void **state)
     (void)state;
     att_interactions *log = log_of("aaabbb", "xxxxxx");
     att_holdout *h = hold_out(log, NULL);
-    const att_ranking r = rank_golden(h, ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_TEST));
+    const att_ranking r = rank_golden(h, ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_PART_TEST));
     assert_int_equal(r.candidates, 1);
     assert_int_equal(r.repeats, 2);
     assert_true(r.hr.mean == 1 && r.hr.high == 1 && r.ndcg.mean == 1 && r.ndcg.low == 1 && r.coverage == 1);
@@ -230,7 +230,7 @@ static void samples_give_the_expected_measures(void **state)
         snprintf(name, sizeof name, "expected-%d", kind);
         assert_int_equal(golden_line(GOLDEN_RANKING, name, expected, 2), 2);
         const att_ranking r =
-            rank_golden(h, ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_TEST, .k = 1, .seed = 11,
+            rank_golden(h, ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_PART_TEST, .k = 1, .seed = 11,
                                        .draws = DRAWS, .candidates = (att_candidates)kind, .negatives = negatives));
         assert_int_equal(r.candidates, negatives + 1);
         if (!(fabs(r.hr.mean - expected[0]) <= 5 * expected[1] / sqrt(DRAWS)))
@@ -269,8 +269,8 @@ static void rare_items_are_drawn_by_weight_after_a_popular_one(void **state)
     assert_int_equal(att_interactions_find_item(log, "q"), 4);
     att_ranking r = {.size = sizeof r};
     assert_int_equal(att_rank(h, &(att_scorer){score_table, scores},
-                              ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_TEST, .draws = DRAWS, .negatives = 2,
-                                          .candidates = ATT_CANDIDATES_BY_POPULARITY, .ranks = ranks),
+                              ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_PART_TEST, .draws = DRAWS,
+                                          .negatives = 2, .candidates = ATT_CANDIDATES_BY_POPULARITY, .ranks = ranks),
                               &r),
                      ATT_OK);
     assert_int_equal(r.cases, 2);

@@ -137,7 +137,7 @@ static void lists_are_the_highest_scores(void **state)
                 check_list(&r, u, &how[h], scores + (int64_t)u * ITEMS);
                 assert_false(r.by_popular[u]);
             }
-            att_recommendation_free(m, &r);
+            att_recommendation_free(ctx, &r);
         }
         att_recommender_free(m);
     }
@@ -156,17 +156,17 @@ static void a_list_is_the_same_in_any_batch(void **state)
         att_recommendation one = recommend(m, u, 1, &o);
         assert_memory_equal(one.items, all.items + u * 20, 20 * sizeof *one.items);
         assert_memory_equal(one.scores, all.scores + u * 20, 20 * sizeof *one.scores);
-        att_recommendation_free(m, &one);
+        att_recommendation_free(ctx, &one);
     }
     att_ctx *single = check_open(NULL, 1);
     att_recommender *same = make(single, "attend-sasrec");
     att_recommendation again = recommend(same, 0, USERS, &o);
     assert_memory_equal(again.items, all.items, USERS * 20 * sizeof *all.items);
     assert_memory_equal(again.scores, all.scores, USERS * 20 * sizeof *all.scores);
-    att_recommendation_free(same, &again);
+    att_recommendation_free(ctx, &again);
     att_recommender_free(same);
     att_close(single);
-    att_recommendation_free(m, &all);
+    att_recommendation_free(ctx, &all);
     att_recommender_free(m);
 }
 
@@ -188,8 +188,8 @@ static void an_opened_model_has_the_same_lists(void **state)
         assert_memory_equal(a.scores, b.scores, 15 * sizeof *a.scores);
         assert_int_equal(a.items[4], -1); /* of 7 items 4 different ones are seen */
         assert_true(a.items[2] >= 0 && a.items[3] == -1);
-        att_recommendation_free(m, &a);
-        att_recommendation_free(opened, &b);
+        att_recommendation_free(ctx, &a);
+        att_recommendation_free(ctx, &b);
         att_recommender_free(m);
         att_recommender_free(opened);
         folder_remove(&folder);
@@ -214,7 +214,7 @@ static void empty_histories_get_popular_items(void **state)
         assert_int_equal(r.items[6 + i], 30 + 101 * i);
         assert_true(fabsf(r.scores[i] - 100) < 0.5f);
     }
-    att_recommendation_free(m, &r);
+    att_recommendation_free(ctx, &r);
     const att_scorer s = att_recommender_scorer(m);
     const int32_t unknown[] = {ITEMS, 2, ITEMS}; /* histories: one of unknown items, one with a known item */
     assert_int_equal(s.score(s.user, unknown, (const int64_t[]){0, 1, 3}, 2, ITEMS + 1, scores), ATT_OK);
@@ -306,7 +306,7 @@ static void similar_items_are_the_nearest(void **state)
         assert_true(i == 0 || r.scores[i] <= r.scores[i - 1]);
         assert_true(r.items[i] != 25 && !is_in(few, 3, r.items[i]));
     }
-    att_recommendation_free(m, &r);
+    att_recommendation_free(ctx, &r);
     att_recommender_free(m);
 }
 
@@ -375,9 +375,9 @@ static void many_threads_ask_one_model(void **state)
         assert_int_equal(all[i].status, ATT_OK);
         assert_memory_equal(all[i].list.items, alone.list.items, USERS * 15 * sizeof *alone.list.items);
         assert_memory_equal(all[i].list.scores, alone.list.scores, USERS * 15 * sizeof *alone.list.scores);
-        att_recommendation_free(opened, &all[i].list);
+        att_recommendation_free(ctx, &all[i].list);
     }
-    att_recommendation_free(m, &alone.list);
+    att_recommendation_free(ctx, &alone.list);
     att_recommender_free(m);
     att_recommender_free(opened);
     folder_remove(&folder);
@@ -404,9 +404,9 @@ static att_status make_and_recommend(att_ctx *of, const char *folder)
     m = NULL;
     e = e ? e : att_recommender_open(of, folder, NULL, &m);
     e = e ? e : att_recommend(m, 2, history, (const int64_t[]){0, 3, 3}, &o, &r);
-    att_recommendation_free(m, &r);
+    att_recommendation_free(of, &r);
     e = e ? e : att_recommender_similar(m, 1, &o, &r);
-    att_recommendation_free(m, &r);
+    att_recommendation_free(of, &r);
     e = e ? e : att_recommender_attention(m, 3, history, 0, 0, weights);
     att_recommender_free(m);
     return e;

@@ -75,7 +75,7 @@ static void data_free(data *d)
 static double ndcg(const att_holdout *h, att_scorer scorer)
 {
     att_ranking r = {.size = sizeof r};
-    if (att_rank(h, &scorer, ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_TEST), &r))
+    if (att_rank(h, &scorer, ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_PART_TEST), &r))
         fail_msg("%s", att_error(NULL));
     return r.ndcg.mean;
 }
@@ -102,7 +102,7 @@ static void make_steps(att_training *t, int64_t n)
 #define BERT4REC "\"model_type\": \"attend-bert4rec\", \"hidden_size\": 32, \"max_position_embeddings\": 6"
 enum { STEPS = 240 };
 static const att_schedule schedule = {
-    .size = sizeof schedule, .kind = ATT_COSINE, .max_rate = 0.01, .warmup = 10, .steps = STEPS};
+    .size = sizeof schedule, .kind = ATT_SCHEDULE_COSINE, .max_rate = 0.01, .warmup = 10, .steps = STEPS};
 
 typedef struct way {
     const char *settings;
@@ -271,13 +271,13 @@ static void items_cannot_be_added_while_a_training_is_open(void **state)
 
 /* ---- content */
 
-static int32_t best_of(const att_recommender *m, const att_holdout *h, int64_t user)
+static int32_t best_of(att_ctx *ctx, const att_recommender *m, const att_holdout *h, int64_t user)
 {
     const att_history x = att_holdout_train(h, user);
     att_recommendation r;
     assert_int_equal(att_recommend(m, 1, x.items, (const int64_t[]){0, x.count}, NULL, &r), ATT_OK);
     const int32_t best = r.items[0];
-    att_recommendation_free(m, &r);
+    att_recommendation_free(ctx, &r);
     return best;
 }
 
@@ -305,7 +305,7 @@ static void new_items_are_found_by_their_content(void **state)
     assert_int_equal(att_training_write(t, 0, 0), ATT_OK);
     att_training_free(t);
     assert_int_equal(att_recommender_open_for_training(ctx, path_of("content"), &m), ATT_OK);
-    const int32_t copied = best_of(m, d.holdout, 0); /* user 0's */
+    const int32_t copied = best_of(ctx, m, d.holdout, 0); /* user 0's */
     const att_item_content new_item = {
         .size = sizeof new_item, .vectors = content + copied * WIDTH, .width = WIDTH, .add = true};
     assert_int_equal(att_recommender_add_items(m, 1, (const char *const[]){"new"}, &new_item, 1), ATT_OK);
@@ -320,7 +320,7 @@ static void new_items_are_found_by_their_content(void **state)
             has = has || r.items[i] == ITEMS;
         lists += r.items[0] == copied;
         found += r.items[0] == copied && has;
-        att_recommendation_free(m, &r);
+        att_recommendation_free(ctx, &r);
     }
     assert_true(lists > 0 && found == lists);
     att_recommender_free(m);

@@ -88,7 +88,7 @@ static void minilm_gives_the_embeddings_of_sentence_transformers(void **state)
     assert_int_equal(info.max_tokens, 256);
     assert_int_equal(info.layers, 6);
     assert_int_equal(info.heads, 12);
-    assert_int_equal(info.pooling, ATT_POOL_MEAN);
+    assert_int_equal(info.pooling, ATT_POOLING_MEAN);
     assert_true(info.normalized);
     att_sentence_free(m);
     free_golden(g);
@@ -187,12 +187,12 @@ static void pooling_and_normalization_follow_the_folder(void **state)
         att_pooling kind;
     } settings[] = {
         {"{\"word_embedding_dimension\": 12, \"pooling_mode_cls_token\": true, \"pooling_mode_mean_tokens\": false}",
-         ATT_POOL_CLS},
-        {"{\"word_embedding_dimension\": 12, \"pooling_mode_max_tokens\": true}", ATT_POOL_MAX},
-        {"{\"word_embedding_dimension\": 12}", ATT_POOL_MEAN},
-        {"{\"embedding_dimension\": 12, \"pooling_mode\": \"cls\", \"include_prompt\": true}", ATT_POOL_CLS},
-        {"{\"embedding_dimension\": 12, \"pooling_mode\": [\"max\"]}", ATT_POOL_MAX},
-        {"{\"embedding_dimension\": 12, \"pooling_mode\": \"mean\"}", ATT_POOL_MEAN},
+         ATT_POOLING_CLS},
+        {"{\"word_embedding_dimension\": 12, \"pooling_mode_max_tokens\": true}", ATT_POOLING_MAX},
+        {"{\"word_embedding_dimension\": 12}", ATT_POOLING_MEAN},
+        {"{\"embedding_dimension\": 12, \"pooling_mode\": \"cls\", \"include_prompt\": true}", ATT_POOLING_CLS},
+        {"{\"embedding_dimension\": 12, \"pooling_mode\": [\"max\"]}", ATT_POOLING_MAX},
+        {"{\"embedding_dimension\": 12, \"pooling_mode\": \"mean\"}", ATT_POOLING_MEAN},
     };
     static const char *const modules[2] = {
         "[{\"path\": \"\", \"type\": \"sentence_transformers.models.Transformer\"},"
@@ -276,7 +276,7 @@ static void attention_maps_have_rows_that_sum_to_one(void **state)
                 }
                 assert_true(fabsf(sum - 1) < 1e-6f);
             }
-            att_attention_map_free(m, &map);
+            att_attention_map_free(ctx, &map);
         }
     att_attention_map map;
     assert_int_equal(att_sentence_attention(m, "a", 1, 2, 0, &map), ATT_ERR_ARGUMENT);
@@ -469,7 +469,7 @@ static att_status everything(const att_config *cfg, const char *folder, float y[
     if (!s)
         s = att_sentence_attention(m, "abc", 3, 1, 0, &map);
     if (m)
-        att_attention_map_free(m, &map);
+        att_attention_map_free(c, &map);
     att_sentence_free(m);
     att_close(c);
     return s;

@@ -21,7 +21,7 @@ static const char *const rows[ROWS][COLUMNS] = {
 static const int32_t labels[ROWS] = {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2};
 static const double scores[ROWS] = {0.9, 0.1, 0.3, 0.75, 1.0, 0.5, 0.8, 0.6, 0.4, 0.95, 0.2, 0.55};
 static const att_schedule rates = {
-    .size = sizeof rates, .kind = ATT_LINEAR, .max_rate = 0.0005, .warmup = 4, .steps = STEPS};
+    .size = sizeof rates, .kind = ATT_SCHEDULE_LINEAR, .max_rate = 0.0005, .warmup = 4, .steps = STEPS};
 
 static test_folder model; /* mean pooling, not normalized, without dropout */
 
@@ -101,13 +101,13 @@ static void each_step_has_the_loss_of_sentence_transformers(void **state)
         int64_t columns;
         att_sentence_distance distance;
         double margin;
-    } cases[] = {{"cosine", ATT_LOSS_COSINE_SIMILARITY, 2, 0, 0},
-                 {"ranking", ATT_LOSS_MULTIPLE_NEGATIVES_RANKING, 2, 0, 0},
-                 {"ranking_negatives", ATT_LOSS_MULTIPLE_NEGATIVES_RANKING, 3, 0, 0},
-                 {"triplet", ATT_LOSS_TRIPLET, 3, ATT_DISTANCE_EUCLIDEAN, 0},
-                 {"triplet_margin", ATT_LOSS_TRIPLET, 3, ATT_DISTANCE_EUCLIDEAN, 1},
-                 {"triplet_cosine", ATT_LOSS_TRIPLET, 3, ATT_DISTANCE_COSINE, 0.25},
-                 {"softmax", ATT_LOSS_SOFTMAX, 2, 0, 0}};
+    } cases[] = {{"cosine", ATT_SENTENCE_LOSS_COSINE_SIMILARITY, 2, 0, 0},
+                 {"ranking", ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING, 2, 0, 0},
+                 {"ranking_negatives", ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING, 3, 0, 0},
+                 {"triplet", ATT_SENTENCE_LOSS_TRIPLET, 3, ATT_SENTENCE_DISTANCE_EUCLIDEAN, 0},
+                 {"triplet_margin", ATT_SENTENCE_LOSS_TRIPLET, 3, ATT_SENTENCE_DISTANCE_EUCLIDEAN, 1},
+                 {"triplet_cosine", ATT_SENTENCE_LOSS_TRIPLET, 3, ATT_SENTENCE_DISTANCE_COSINE, 0.25},
+                 {"softmax", ATT_SENTENCE_LOSS_SOFTMAX, 2, 0, 0}};
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
         for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
             double expected[STEPS], worst = 0;
@@ -142,9 +142,9 @@ static void defaults_are_those_of_the_header(void **state)
         att_sentence_loss loss;
         att_sentence_distance distance;
         double scale, margin;
-    } cases[] = {{ATT_LOSS_MULTIPLE_NEGATIVES_RANKING, 0, 20, 0},
-                 {ATT_LOSS_TRIPLET, ATT_DISTANCE_EUCLIDEAN, 0, 5},
-                 {ATT_LOSS_TRIPLET, ATT_DISTANCE_COSINE, 0, 0.5}};
+    } cases[] = {{ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING, 0, 20, 0},
+                 {ATT_SENTENCE_LOSS_TRIPLET, ATT_SENTENCE_DISTANCE_EUCLIDEAN, 0, 5},
+                 {ATT_SENTENCE_LOSS_TRIPLET, ATT_SENTENCE_DISTANCE_COSINE, 0, 0.5}};
     att_ctx *ctx = check_open(NULL, 1);
     att_sentence *m;
     assert_int_equal(att_sentence_open_for_training(ctx, model.path, &m), ATT_OK);
@@ -154,7 +154,7 @@ static void defaults_are_those_of_the_header(void **state)
             static const att_schedule still = {.size = sizeof still};
             static const att_training_options calm = {.size = sizeof calm, .schedule = &still, .seed = SEED};
             att_sentence_training_options o = options_of(cases[i].loss, 3);
-            o.columns = given || cases[i].loss != ATT_LOSS_TRIPLET ? 3 : 0;
+            o.columns = given || cases[i].loss != ATT_SENTENCE_LOSS_TRIPLET ? 3 : 0;
             o.distance = cases[i].distance;
             o.scale = given ? cases[i].scale : 0;
             o.margin = given ? cases[i].margin : 0;
@@ -251,7 +251,7 @@ static size_t read_file(const char *name, char *bytes, size_t room)
 static void a_training_with_a_classifier_or_distinct_batches_goes_on_with_the_same_bits(void **state)
 {
     (void)state;
-    static const att_sentence_loss losses[] = {ATT_LOSS_SOFTMAX, ATT_LOSS_MULTIPLE_NEGATIVES_RANKING};
+    static const att_sentence_loss losses[] = {ATT_SENTENCE_LOSS_SOFTMAX, ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING};
     static char whole[1 << 18], parts[1 << 18];
     for (int i = 0; i < 2; i++) {
         char name[2][32], path[96], file[320];
@@ -291,7 +291,7 @@ static void a_training_with_another_loss_is_not_gone_on_with(void **state)
 {
     (void)state;
     att_ctx *ctx = check_open(NULL, 1);
-    att_sentence_training_options o = options_of(ATT_LOSS_TRIPLET, 3);
+    att_sentence_training_options o = options_of(ATT_SENTENCE_LOSS_TRIPLET, 3);
     att_training *t = open_in(ctx, "triplet", o, false);
     assert_non_null(t);
     take_steps(t, 1);
@@ -301,10 +301,10 @@ static void a_training_with_another_loss_is_not_gone_on_with(void **state)
     assert_null(open_in(ctx, "triplet", o, true));
     check_message(ctx, "\"margin\" is 5 but here it is 2");
     o.margin = 0;
-    o.distance = ATT_DISTANCE_COSINE;
+    o.distance = ATT_SENTENCE_DISTANCE_COSINE;
     assert_null(open_in(ctx, "triplet", o, true));
     check_message(ctx, "\"distance\" is 0 but here it is 1");
-    o.loss = ATT_LOSS_MULTIPLE_NEGATIVES_RANKING;
+    o.loss = ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING;
     assert_null(open_in(ctx, "triplet", o, true));
     check_message(ctx, "\"loss\" is \"triplet\" but here it is \"multiple-negatives-ranking\"");
     att_close(ctx);
@@ -323,23 +323,26 @@ static void what_a_loss_cannot_be_computed_from_is_named(void **state)
     } cases[] = {
         {{.loss = (att_sentence_loss)4}, "options.loss is 4, which is none"},
         {{.loss = (att_sentence_loss)-1}, "options.loss is -1"},
-        {{.loss = ATT_LOSS_TRIPLET, .distance = (att_sentence_distance)2}, "options.distance is 2, which is none"},
-        {{.loss = ATT_LOSS_TRIPLET, .columns = 2}, "options.columns is 2, but this loss has rows of 3 texts"},
-        {{.loss = ATT_LOSS_SOFTMAX, .columns = 3}, "options.columns is 3, but this loss has rows of 2 texts"},
-        {{.loss = ATT_LOSS_COSINE_SIMILARITY, .columns = 3}, "options.columns is 3, but this loss has rows of 2 texts"},
-        {{.loss = ATT_LOSS_MULTIPLE_NEGATIVES_RANKING, .columns = 1},
+        {{.loss = ATT_SENTENCE_LOSS_TRIPLET, .distance = (att_sentence_distance)2},
+         "options.distance is 2, which is none"},
+        {{.loss = ATT_SENTENCE_LOSS_TRIPLET, .columns = 2}, "options.columns is 2, but this loss has rows of 3 texts"},
+        {{.loss = ATT_SENTENCE_LOSS_SOFTMAX, .columns = 3}, "options.columns is 3, but this loss has rows of 2 texts"},
+        {{.loss = ATT_SENTENCE_LOSS_COSINE_SIMILARITY, .columns = 3},
+         "options.columns is 3, but this loss has rows of 2 texts"},
+        {{.loss = ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING, .columns = 1},
          "options.columns is 1, but this loss has rows of 2 texts or more"},
-        {{.loss = ATT_LOSS_MULTIPLE_NEGATIVES_RANKING, .columns = INT64_MAX}, "or more, up to 256"},
-        {{.loss = ATT_LOSS_MULTIPLE_NEGATIVES_RANKING, .pairs = INT64_MAX}, "more than 2^31 texts"},
-        {{.loss = ATT_LOSS_MULTIPLE_NEGATIVES_RANKING, .batch = 1}, "a batch of one pair has no negatives"},
-        {{.loss = ATT_LOSS_MULTIPLE_NEGATIVES_RANKING, .scale = -1}, "options.scale is -1"},
-        {{.loss = ATT_LOSS_MULTIPLE_NEGATIVES_RANKING, .scale = NAN}, "options.scale is nan"},
-        {{.loss = ATT_LOSS_TRIPLET, .margin = INFINITY}, "options.margin inf"},
-        {{.loss = ATT_LOSS_SOFTMAX, .classes = 3}, "options.labels is NULL"},
-        {{.loss = ATT_LOSS_SOFTMAX, .labels = labels, .classes = 1}, "options.classes is 1, expected 2 or more"},
-        {{.loss = ATT_LOSS_SOFTMAX, .labels = outside, .classes = 3},
+        {{.loss = ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING, .columns = INT64_MAX}, "or more, up to 256"},
+        {{.loss = ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING, .pairs = INT64_MAX}, "more than 2^31 texts"},
+        {{.loss = ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING, .batch = 1}, "a batch of one pair has no negatives"},
+        {{.loss = ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING, .scale = -1}, "options.scale is -1"},
+        {{.loss = ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING, .scale = NAN}, "options.scale is nan"},
+        {{.loss = ATT_SENTENCE_LOSS_TRIPLET, .margin = INFINITY}, "options.margin inf"},
+        {{.loss = ATT_SENTENCE_LOSS_SOFTMAX, .classes = 3}, "options.labels is NULL"},
+        {{.loss = ATT_SENTENCE_LOSS_SOFTMAX, .labels = labels, .classes = 1},
+         "options.classes is 1, expected 2 or more"},
+        {{.loss = ATT_SENTENCE_LOSS_SOFTMAX, .labels = outside, .classes = 3},
          "options.labels[2] is 3, not one of 3 classes, from 0"},
-        {{.loss = ATT_LOSS_MULTIPLE_NEGATIVES_RANKING, .texts = same, .pairs = 4},
+        {{.loss = ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING, .texts = same, .pairs = 4},
          "a batch of 4 without a text that occurs twice cannot be filled"},
     };
     att_ctx *ctx = check_open(NULL, 1);
@@ -351,7 +354,7 @@ static void what_a_loss_cannot_be_computed_from_is_named(void **state)
         o.size = sizeof o;
         o.texts = o.texts ? o.texts : texts_of(3);
         o.pairs = o.pairs ? o.pairs : ROWS;
-        o.scores = o.loss == ATT_LOSS_COSINE_SIMILARITY ? scores : NULL;
+        o.scores = o.loss == ATT_SENTENCE_LOSS_COSINE_SIMILARITY ? scores : NULL;
         assert_int_equal(att_sentence_training_new(m, &common, &o, &t), ATT_ERR_ARGUMENT);
         assert_null(t);
         if (!strstr(att_error(ctx), cases[i].says))

@@ -54,12 +54,14 @@ static void learning_has_the_losses_of_pytorch(void **state)
         att_training *t;
         assert_int_equal(att_sentence_open_for_training(ctx, calm.path, &m), ATT_OK);
         const att_sentence_training_options o = {.size = sizeof o, .pairs = PAIRS, .texts = texts, .scores = scores};
-        const att_training_options common = {
-            .size = sizeof common,
-            .weight_decay = 0.1,
-            .clip = 1,
-            .schedule = &(const att_schedule){
-                .size = sizeof(att_schedule), .kind = ATT_LINEAR, .max_rate = 0.01, .warmup = 2, .steps = STEPS}};
+        const att_training_options common = {.size = sizeof common,
+                                             .weight_decay = 0.1,
+                                             .clip = 1,
+                                             .schedule = &(const att_schedule){.size = sizeof(att_schedule),
+                                                                               .kind = ATT_SCHEDULE_LINEAR,
+                                                                               .max_rate = 0.01,
+                                                                               .warmup = 2,
+                                                                               .steps = STEPS}};
         if (att_sentence_training_new(m, &common, &o, &t))
             fail_msg("%s", att_error(ctx));
         for (int i = 0; i < STEPS; i++) {

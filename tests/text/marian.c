@@ -59,10 +59,11 @@ static size_t make_text(text_lines *lines, unsigned number, char *to)
 static uint32_t hash_ids(const att_tokenizer *t, const char *text, size_t bytes, bool target, uint32_t h)
 {
     att_tokens tokens;
-    assert_int_equal(att_encode(t, text, bytes, ATT_OPTIONS(att_encode_options, .target = target), &tokens), ATT_OK);
+    assert_int_equal(att_tokenize(t, text, bytes, ATT_OPTIONS(att_tokenize_options, .target = target), &tokens),
+                     ATT_OK);
     for (int64_t i = 0; i < tokens.count; i++)
         h = hash_int(h, (uint32_t)tokens.ids[i]);
-    att_tokens_free(t, &tokens);
+    att_tokens_free(ctx, &tokens);
     return h;
 }
 
@@ -79,7 +80,7 @@ static uint32_t hash_line(const att_tokenizer *t, text_lines *lines, unsigned nu
         ids[i] = (int32_t)below(lines, (unsigned)att_tokenizer_size(t));
     assert_int_equal(att_detokenize(t, ids, 20, &again), ATT_OK);
     h = hash_bytes(h, again.text, again.bytes);
-    att_text_free(t, &again);
+    att_text_free(ctx, &again);
     return h;
 }
 
@@ -154,7 +155,7 @@ static void special_tokens_codes_and_unknown_pieces_get_their_ids(void **state)
     assert_string_equal(unknown_of(t, "a c"), "");
     assert_string_equal(unknown_of(t, ">>de<< axb"), "x b");
     assert_string_equal(tokens_of(t, "a", 1, PLAIN), ATT_WORD_MARK "a");
-    assert_string_equal(tokens_of(t, "a</s>a", 6, ATT_OPTIONS(att_encode_options, .max_tokens = 2)),
+    assert_string_equal(tokens_of(t, "a</s>a", 6, ATT_OPTIONS(att_tokenize_options, .max_tokens = 2)),
                         ATT_WORD_MARK "a </s>");
     att_tokenizer_free(t);
 }
@@ -164,7 +165,7 @@ static void the_target_is_cut_and_joined_by_its_own_pieces(void **state)
     (void)state;
     write_small_folder();
     att_tokenizer *t = open_folder();
-    const att_encode_options *target = ATT_OPTIONS(att_encode_options, .target = true);
+    const att_tokenize_options *target = ATT_OPTIONS(att_tokenize_options, .target = true);
     assert_string_equal(tokens_of(t, "bcc", 3, target), ATT_WORD_MARK " bc c </s>");
     assert_string_equal(tokens_of(t, "bcc", 3, NULL), ATT_WORD_MARK " <unk> <unk> </s>");
     static const struct {
@@ -183,7 +184,7 @@ static void the_target_is_cut_and_joined_by_its_own_pieces(void **state)
         att_text text;
         assert_int_equal(att_detokenize(t, cases[i].ids, cases[i].n, &text), ATT_OK);
         assert_string_equal(text.text, cases[i].text);
-        att_text_free(t, &text);
+        att_text_free(ctx, &text);
     }
     assert_int_equal(att_tokenizer_size(t), 9);
     assert_string_equal(att_tokenizer_token(t, 8), "<pad>");
@@ -273,13 +274,13 @@ static void every_failing_allocation_gives_an_error_and_leaks_nothing(void **sta
         att_text text = {0};
         s = att_tokenizer_open(failing, folder.path, &t);
         if (!s)
-            s = att_encode(t, "a c</s>a", 8, NULL, &tokens);
+            s = att_tokenize(t, "a c</s>a", 8, NULL, &tokens);
         if (!s)
             s = att_detokenize(t, tokens.ids, tokens.count, &text);
         assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);
         if (t) {
-            att_text_free(t, &text);
-            att_tokens_free(t, &tokens);
+            att_text_free(failing, &text);
+            att_tokens_free(failing, &tokens);
         }
         att_tokenizer_free(t);
         att_close(failing);

@@ -12,7 +12,7 @@ static const att_marian_config small = {.source_vocabulary = 20,
                                         .max_positions = 32,
                                         .encoder = {1, 2, 16},
                                         .decoder = {2, 4, 24},
-                                        .activation = ATT_SILU,
+                                        .activation = ATT_ACTIVATION_SILU,
                                         .scale_embedding = true,
                                         .share = true,
                                         .tie = true,
@@ -82,7 +82,8 @@ static void settings_are_those_of_the_class(void **state)
 static void settings_are_read_again(void **state)
 {
     (void)state;
-    static const att_activation activations[] = {ATT_SILU, ATT_RELU, ATT_GELU_ERF, ATT_GELU_TANH, ATT_TANH};
+    static const att_activation activations[] = {ATT_ACTIVATION_SILU, ATT_ACTIVATION_RELU, ATT_ACTIVATION_GELU_ERF,
+                                                 ATT_ACTIVATION_GELU_TANH, ATT_ACTIVATION_TANH};
     att_ctx *ctx = check_open(NULL, 1);
     const test_folder f = folder_new();
     for (int i = 0; i < 5; i++) {
@@ -124,7 +125,7 @@ static void a_model_of_settings_that_could_not_be_read_again_is_not_made(void **
     assert_int_equal(att_transformer_new(ctx, &c, 1, &m), ATT_ERR_FORMAT);
     check_message(ctx, "transformer: \"pad_token_id\" is 20, not in [0, 19]");
     c = small;
-    c.activation = ATT_SIGMOID;
+    c.activation = ATT_ACTIVATION_SIGMOID;
     assert_int_equal(att_transformer_new(ctx, &c, 1, &m), ATT_ERR_UNSUPPORTED);
     check_message(ctx, "\"activation_function\" is \"none\"");
     assert_null(m);
@@ -322,14 +323,14 @@ static void a_vocabulary_has_the_pieces_of_both_models_once(void **state)
     for (int s = 0; s < 2; s++) { /* the pieces of a text are found in the vocabulary */
         static const char line[] = "two young people";
         att_tokens pieces, tokens;
-        assert_int_equal(att_encode(side[s], line, sizeof line - 1, NULL, &pieces), ATT_OK);
-        assert_int_equal(att_encode(t, line, sizeof line - 1, ATT_OPTIONS(att_encode_options, .target = s), &tokens),
-                         ATT_OK);
+        assert_int_equal(att_tokenize(side[s], line, sizeof line - 1, NULL, &pieces), ATT_OK);
+        assert_int_equal(
+            att_tokenize(t, line, sizeof line - 1, ATT_OPTIONS(att_tokenize_options, .target = s), &tokens), ATT_OK);
         assert_int_equal(tokens.count, pieces.count + 1);
         for (int64_t i = 0; i < pieces.count; i++)
             assert_string_equal(att_tokenizer_token(t, tokens.ids[i]), att_tokenizer_token(side[s], pieces.ids[i]));
-        att_tokens_free(side[s], &pieces);
-        att_tokens_free(t, &tokens);
+        att_tokens_free(ctx, &pieces);
+        att_tokens_free(ctx, &tokens);
         att_tokenizer_free(side[s]);
     }
     att_tokenizer_free(t);

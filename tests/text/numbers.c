@@ -63,8 +63,9 @@ static void pieces_of_extreme_scores_cut_all_of_a_text(void **state)
         put_piece("bc", second, ATT_PIECE_NORMAL);
         att_tokenizer *t = open_model();
         att_tokens tokens;
-        assert_int_equal(att_encode(t, text, BYTES, &(att_encode_options){.size = sizeof(att_encode_options)}, &tokens),
-                         ATT_OK);
+        assert_int_equal(
+            att_tokenize(t, text, BYTES, &(att_tokenize_options){.size = sizeof(att_tokenize_options)}, &tokens),
+            ATT_OK);
         again[0] = 0;
         for (int64_t k = 0; k < tokens.count; k++) {
             const char *piece = att_tokenizer_token(t, tokens.ids[k]);
@@ -74,7 +75,7 @@ static void pieces_of_extreme_scores_cut_all_of_a_text(void **state)
         }
         if (types[i % 4] != ATT_PIECES_WORD)
             assert_string_equal(again, text);
-        att_tokens_free(t, &tokens);
+        att_tokens_free(ctx, &tokens);
         att_tokenizer_free(t);
     }
     static const float bad[] = {NAN, INFINITY, -INFINITY};

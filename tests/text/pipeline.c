@@ -42,9 +42,9 @@ static att_tokenizer *golden(const char *name)
 static uint32_t hash_pair(const att_tokenizer *t, const text_lines *a, const text_lines *b, int64_t most, bool special)
 {
     att_tokens x;
-    if (att_encode_pair(t, a->line, a->bytes, b->line, b->bytes,
-                        ATT_OPTIONS(att_encode_options, .max_tokens = most, .offsets = true, .no_special = !special),
-                        &x))
+    if (att_tokenize_pair(
+            t, a->line, a->bytes, b->line, b->bytes,
+            ATT_OPTIONS(att_tokenize_options, .max_tokens = most, .offsets = true, .no_special = !special), &x))
         fail_msg("%s", att_error(ctx));
     uint32_t h = HASH_START;
     for (int64_t i = 0; i < x.count; i++)
@@ -55,7 +55,7 @@ static uint32_t hash_pair(const att_tokenizer *t, const text_lines *a, const tex
         h = hash_int(h, (uint32_t)x.offsets[i]);
     assert_true(most == 0 || x.count <= most);
     assert_int_equal(x.truncated, x.truncated && x.count == most);
-    att_tokens_free(t, &x);
+    att_tokens_free(ctx, &x);
     return h;
 }
 
@@ -98,16 +98,17 @@ static void a_pair_of_bert_has_its_type_ids(void **state)
     att_tokenizer *t =
         open_text(TOKENIZER(ADDED, NORMALIZER, PRE_TOKENIZER,
                             "{\"type\":\"BertProcessing\",\"cls\":[\"[CLS]\",2],\"sep\":[\"[SEP]\",3]}", MODEL));
-    assert_int_equal(att_encode_pair(t, "hello", 5, "world", 5, NULL, &x), ATT_OK);
+    assert_int_equal(att_tokenize_pair(t, "hello", 5, "world", 5, NULL, &x), ATT_OK);
     assert_int_equal(x.count, 5);
     assert_memory_equal(x.type_ids, types, sizeof types);
     assert_memory_equal(x.ids, ((const int32_t[]){2, 8, 3, 9, 3}), sizeof types);
     assert_null(x.offsets);
-    att_tokens_free(t, &x);
-    assert_int_equal(att_encode_pair(t, "a", 1, "b", 1, ATT_OPTIONS(att_encode_options, .max_tokens = 2), &x),
+    att_tokens_free(ctx, &x);
+    assert_int_equal(att_tokenize_pair(t, "a", 1, "b", 1, ATT_OPTIONS(att_tokenize_options, .max_tokens = 2), &x),
                      ATT_ERR_ARGUMENT);
     check_message(ctx, "max_tokens is 2, but the special tokens alone are 3");
-    assert_int_equal(att_encode(t, "a", 1, ATT_OPTIONS(att_encode_options, .offsets = true), &x), ATT_ERR_UNSUPPORTED);
+    assert_int_equal(att_tokenize(t, "a", 1, ATT_OPTIONS(att_tokenize_options, .offsets = true), &x),
+                     ATT_ERR_UNSUPPORTED);
     check_message(ctx, "no offsets");
     att_tokenizer_free(t);
 }
@@ -139,14 +140,14 @@ static void what_a_charsmap_removes_belongs_to_the_character_before(void **state
     att_tokenizer *t = golden("xlmr");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         att_tokens x;
-        assert_int_equal(att_encode(t, cases[i].text, strlen(cases[i].text),
-                                    ATT_OPTIONS(att_encode_options, .offsets = true, .no_special = true), &x),
+        assert_int_equal(att_tokenize(t, cases[i].text, strlen(cases[i].text),
+                                      ATT_OPTIONS(att_tokenize_options, .offsets = true, .no_special = true), &x),
                          ATT_OK);
         if (x.count != cases[i].tokens || x.offsets[2 * x.count - 2] != cases[i].begin ||
             x.offsets[2 * x.count - 1] != cases[i].end)
             fail_msg("case %zu: %lld tokens, the last one [%lld, %lld)", i, (long long)x.count,
                      (long long)x.offsets[2 * x.count - 2], (long long)x.offsets[2 * x.count - 1]);
-        att_tokens_free(t, &x);
+        att_tokens_free(ctx, &x);
     }
     att_tokenizer_free(t);
 }
@@ -157,16 +158,16 @@ static void what_users_type_need_not_become_special_tokens(void **state)
 {
     (void)state;
     static const char text[] = "<|im_start|> a";
-    const att_encode_options *plain = ATT_OPTIONS(att_encode_options, .split_special = true);
+    const att_tokenize_options *plain = ATT_OPTIONS(att_tokenize_options, .split_special = true);
     att_tokens x;
     att_tokenizer *t = golden("smollm2");
-    assert_int_equal(att_encode(t, text, sizeof text - 1, NULL, &x), ATT_OK);
+    assert_int_equal(att_tokenize(t, text, sizeof text - 1, NULL, &x), ATT_OK);
     assert_int_equal(x.ids[0], 1);
-    att_tokens_free(t, &x);
-    assert_int_equal(att_encode(t, text, sizeof text - 1, plain, &x), ATT_OK);
+    att_tokens_free(ctx, &x);
+    assert_int_equal(att_tokenize(t, text, sizeof text - 1, plain, &x), ATT_OK);
     for (int64_t i = 0; i < x.count; i++)
         assert_true(x.ids[i] > 2);
-    att_tokens_free(t, &x);
+    att_tokens_free(ctx, &x);
     att_tokenizer_free(t);
     t = open_text(SMALL);
     assert_string_equal(tokens_of(t, "[MASK]", 6, NULL), "[CLS] [MASK] [SEP]");
@@ -184,17 +185,17 @@ static void texts_are_truncated_at_a_token(void **state)
     static const char text[] = "one two three four five";
     att_tokens all, x;
     att_tokenizer *t = golden("llama3");
-    assert_int_equal(att_encode(t, text, sizeof text - 1, NULL, &all), ATT_OK);
+    assert_int_equal(att_tokenize(t, text, sizeof text - 1, NULL, &all), ATT_OK);
     assert_false(all.truncated);
     for (int64_t most = 1; most <= all.count + 1; most++) {
-        assert_int_equal(att_encode(t, text, sizeof text - 1, ATT_OPTIONS(att_encode_options, .max_tokens = most), &x),
-                         ATT_OK);
+        assert_int_equal(
+            att_tokenize(t, text, sizeof text - 1, ATT_OPTIONS(att_tokenize_options, .max_tokens = most), &x), ATT_OK);
         assert_int_equal(x.truncated, most < all.count);
         assert_int_equal(x.count, most < all.count ? most : all.count);
         assert_memory_equal(x.ids, all.ids, (size_t)x.count * sizeof *x.ids);
-        att_tokens_free(t, &x);
+        att_tokens_free(ctx, &x);
     }
-    att_tokens_free(t, &all);
+    att_tokens_free(ctx, &all);
     att_tokenizer_free(t);
 }
 
@@ -218,9 +219,9 @@ static void a_million_times_one_letter_takes_no_time(void **state)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         att_tokens x;
         att_tokenizer *t = golden(names[i]);
-        assert_int_equal(att_encode(t, text, BYTES, ATT_OPTIONS(att_encode_options, .offsets = true), &x), ATT_OK);
+        assert_int_equal(att_tokenize(t, text, BYTES, ATT_OPTIONS(att_tokenize_options, .offsets = true), &x), ATT_OK);
         assert_true(x.count > BYTES / 64);
-        att_tokens_free(t, &x);
+        att_tokens_free(ctx, &x);
         att_tokenizer_free(t);
     }
     free(text);
@@ -238,7 +239,7 @@ static void an_expression_that_takes_too_long_fails_with_a_sentence(void **state
     memset(text, 'a', sizeof text);
     if (open_golden(ctx, "gpt2", split, &t))
         fail_msg("%s", att_error(ctx));
-    assert_int_equal(att_encode(t, text, sizeof text, NULL, &x), ATT_ERR_UNSUPPORTED);
+    assert_int_equal(att_tokenize(t, text, sizeof text, NULL, &x), ATT_ERR_UNSUPPORTED);
     check_message(ctx, "(?:a|a)*b");
     check_message(ctx, "fails on this text");
     assert_null(x.ids);
@@ -260,7 +261,7 @@ static void normalizers_that_would_fill_memory_fail(void **state)
     att_tokenizer *t;
     if (open_golden(ctx, "gpt2", step, &t))
         fail_msg("%s", att_error(ctx));
-    assert_int_equal(att_encode(t, "a", 1, NULL, &x), ATT_ERR_UNSUPPORTED);
+    assert_int_equal(att_tokenize(t, "a", 1, NULL, &x), ATT_ERR_UNSUPPORTED);
     check_message(ctx, "the normalizers make more than");
     att_tokenizer_free(t);
 }
@@ -360,7 +361,7 @@ static void bad_merges_files_give_a_sentence(void **state)
                                         "{\"content\": \"<x>\", \"special\": false, \"normalized\": false}}}");
     assert_int_equal(att_tokenizer_open(ctx, folder.path, &t), ATT_OK);
     assert_string_equal(tokens_of(t, "<|user|>ab<|pad|><x>", 20, NULL), "<|user|> ab <|pad|> <x>");
-    assert_string_equal(tokens_of(t, "<|user|>ab<|pad|>", 17, ATT_OPTIONS(att_encode_options, .split_special = true)),
+    assert_string_equal(tokens_of(t, "<|user|>ab<|pad|>", 17, ATT_OPTIONS(att_tokenize_options, .split_special = true)),
                         "<|user|> ab a");
     att_tokenizer_free(t);
     write_file("tokenizer_config.json", "{\"add_bos_token\": true}");
@@ -402,14 +403,14 @@ static void every_failing_allocation_gives_an_error_and_leaks_nothing(void **sta
             att_text decoded = {0};
             s = att_tokenizer_open(failing, folder.path, &t);
             s = s ? s
-                  : att_encode_pair(t, text, sizeof text - 1, text, 3, ATT_OPTIONS(att_encode_options, .offsets = true),
-                                    &x);
+                  : att_tokenize_pair(t, text, sizeof text - 1, text, 3,
+                                      ATT_OPTIONS(att_tokenize_options, .offsets = true), &x);
             s = s ? s : att_detokenize(t, x.ids, x.count, &decoded);
             assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);
             if (s)
                 check_message(failing, "out of memory");
-            att_text_free(t, &decoded);
-            att_tokens_free(t, &x);
+            att_text_free(failing, &decoded);
+            att_tokens_free(failing, &x);
             att_tokenizer_free(t);
             att_close(failing);
             assert_int_equal(f.live, 0);

@@ -14,7 +14,7 @@ static uint32_t hash_of(const att_tokenizer *t, text_lines *line, unsigned numbe
     att_tokens x;
     att_text text;
     text_line(line, number);
-    if (att_encode(t, line->line, line->bytes, ATT_OPTIONS(att_encode_options, .offsets = true), &x))
+    if (att_tokenize(t, line->line, line->bytes, ATT_OPTIONS(att_tokenize_options, .offsets = true), &x))
         fail_msg("line %u: %s", number, att_error(ctx));
     uint32_t h = HASH_START;
     for (int64_t i = 0; i < x.count; i++)
@@ -23,15 +23,15 @@ static uint32_t hash_of(const att_tokenizer *t, text_lines *line, unsigned numbe
         h = hash_int(h, (uint32_t)x.offsets[i]);
     assert_int_equal(att_detokenize(t, x.ids, x.count, &text), ATT_OK);
     h = hash_bytes(h, text.text, text.bytes);
-    att_text_free(t, &text);
+    att_text_free(ctx, &text);
     int32_t ids[10];
     line->random = (UINT64_C(1) << 32) + number;
     for (int i = 0; i < 10; i++)
         ids[i] = random_ids[below(line, n)];
     assert_int_equal(att_detokenize(t, ids, 10, &text), ATT_OK);
     h = hash_bytes(h, text.text, text.bytes);
-    att_text_free(t, &text);
-    att_tokens_free(t, &x);
+    att_text_free(ctx, &text);
+    att_tokens_free(ctx, &x);
     return h;
 }
 
@@ -173,13 +173,13 @@ static void every_character_is_what_it_is_for_the_reference(void **state)
         for (uint32_t first = 0; first < 0x20000; first += 256) {
             att_tokens x;
             const size_t bytes = text_of_characters(first, text);
-            if (att_encode(t, text, bytes, ATT_OPTIONS(att_encode_options, .offsets = true), &x))
+            if (att_tokenize(t, text, bytes, ATT_OPTIONS(att_tokenize_options, .offsets = true), &x))
                 fail_msg("%s", att_error(ctx));
             for (int64_t k = 0; k < x.count; k++)
                 h = hash_int(h, (uint32_t)x.ids[k]);
             for (int64_t k = 0; k < 2 * x.count; k++)
                 h = hash_int(h, (uint32_t)x.offsets[k]);
-            att_tokens_free(t, &x);
+            att_tokens_free(ctx, &x);
         }
         if (h != strtoul(line[i], NULL, 16))
             fail_msg("not as in the reference: %s", line[i] + 9);

@@ -14,7 +14,7 @@ static const char *spans_of(const att_tokenizer *t, const char *text, size_t byt
 {
     static char out[2000];
     att_tokens x;
-    if (att_encode(t, text, bytes, ATT_OPTIONS(att_encode_options, .offsets = true), &x))
+    if (att_tokenize(t, text, bytes, ATT_OPTIONS(att_tokenize_options, .offsets = true), &x))
         fail_msg("%s", att_error(ctx));
     size_t n = 0;
     *out = 0;
@@ -22,7 +22,7 @@ static const char *spans_of(const att_tokenizer *t, const char *text, size_t byt
         n += (size_t)snprintf(out + n, sizeof out - n, "%s%d[%d,%d]", i ? " " : "", (int)x.ids[i],
                               (int)x.offsets[2 * i], (int)x.offsets[2 * i + 1]);
     assert_true(n < sizeof out);
-    att_tokens_free(t, &x);
+    att_tokens_free(ctx, &x);
     return out;
 }
 
@@ -66,11 +66,12 @@ static void a_long_word_of_bytes_with_a_prefix_reads_no_memory_beyond_it(void **
     memset(text, 'b', LETTERS);
     att_tokenizer *t = open_text(FALLBACK(PREFIX("################") SUFFIX("#"), ""));
     for (int offsets = 0; offsets < 2; offsets++) {
-        assert_int_equal(att_encode(t, text, LETTERS, ATT_OPTIONS(att_encode_options, .offsets = offsets), &x), ATT_OK);
+        assert_int_equal(att_tokenize(t, text, LETTERS, ATT_OPTIONS(att_tokenize_options, .offsets = offsets), &x),
+                         ATT_OK);
         assert_int_equal(x.count, 17 * LETTERS - 16 + 1);
         for (int64_t i = 0; i < x.count && offsets; i++)
             assert_in_range(x.offsets[2 * i + 1], x.offsets[2 * i] + 1, LETTERS);
-        att_tokens_free(t, &x);
+        att_tokens_free(ctx, &x);
     }
     att_tokenizer_free(t);
 }
@@ -114,11 +115,11 @@ static void a_long_run_of_marks_takes_linear_time(void **state)
                                                               "\"vocab\":{\"\u0315\":0,\"\u0300\":1}"),
                  forms[i]);
         att_tokenizer *t = open_text(file);
-        assert_int_equal(att_encode(t, text, 4 * PAIRS, NULL, &x), ATT_OK);
+        assert_int_equal(att_tokenize(t, text, 4 * PAIRS, NULL, &x), ATT_OK);
         assert_int_equal(x.count, 2 * PAIRS);
         for (int64_t k = 0; k < x.count; k++)
             assert_int_equal(x.ids[k], k < PAIRS);
-        att_tokens_free(t, &x);
+        att_tokens_free(ctx, &x);
         att_tokenizer_free(t);
     }
 }
@@ -134,11 +135,11 @@ static void spaces_are_counted_once_for_many_tokens(void **state)
     att_tokenizer *t = open_text(FILE_OF("\"added_tokens\":[{\"id\":0,\"content\":\" \",\"rstrip\":true,"
                                          "\"normalized\":false}],",
                                          "\"type\":\"BPE\",\"merges\":[],\"vocab\":{\" \":0}"));
-    assert_int_equal(att_encode(t, text, SPACES, ATT_OPTIONS(att_encode_options, .offsets = true), &x), ATT_OK);
+    assert_int_equal(att_tokenize(t, text, SPACES, ATT_OPTIONS(att_tokenize_options, .offsets = true), &x), ATT_OK);
     assert_int_equal(x.count, SPACES);
     for (int64_t i = 0; i < SPACES; i++)
         assert_true(x.offsets[2 * i] == i && x.offsets[2 * i + 1] == SPACES);
-    att_tokens_free(t, &x);
+    att_tokens_free(ctx, &x);
     att_tokenizer_free(t);
 }
 
@@ -219,7 +220,7 @@ static void a_zero_byte_is_a_character_like_any_other(void **state)
     assert_int_equal(att_detokenize(t, (const int32_t[]){4, 3}, 2, &decoded), ATT_OK);
     assert_int_equal(decoded.bytes, 5);
     assert_memory_equal(decoded.text, "a\0 \0\0", 5);
-    att_text_free(t, &decoded);
+    att_text_free(ctx, &decoded);
     att_tokenizer_free(t);
 }
 
@@ -296,10 +297,10 @@ static void a_long_repeat_is_split_as_by_the_reference(void **state)
     char text[40];
     att_tokens x;
     memset(text, '0', sizeof text);
-    assert_int_equal(att_encode(t, text, sizeof text, NULL, &x), ATT_OK);
+    assert_int_equal(att_tokenize(t, text, sizeof text, NULL, &x), ATT_OK);
     assert_int_equal(x.count, sizeof ids / sizeof ids[0]);
     assert_memory_equal(x.ids, ids, sizeof ids);
-    att_tokens_free(t, &x);
+    att_tokens_free(ctx, &x);
     att_tokenizer_free(t);
 }
 

@@ -204,8 +204,8 @@ static void a_file_that_is_cut_or_has_wrong_bytes_is_refused_or_works(void **sta
         model_file.data[i] = (char)(random >> 56);
         if (att_tokenizer_open(ctx, write_model_file(), &t) == ATT_OK) {
             att_tokens tokens;
-            assert_int_equal(att_encode(t, data, 2000, NULL, &tokens), ATT_OK);
-            att_tokens_free(t, &tokens);
+            assert_int_equal(att_tokenize(t, data, 2000, NULL, &tokens), ATT_OK);
+            att_tokens_free(ctx, &tokens);
             att_tokenizer_free(t);
         } else {
             check_message(ctx, "model.spm: ");
@@ -230,13 +230,13 @@ static void every_failing_allocation_gives_an_error_and_leaks_nothing(void **sta
             att_text text = {0};
             s = att_tokenizer_open(failing, files[i], &t);
             if (!s)
-                s = att_encode(t, sentence, sizeof sentence - 1, NULL, &tokens);
+                s = att_tokenize(t, sentence, sizeof sentence - 1, NULL, &tokens);
             if (!s)
                 s = att_detokenize(t, tokens.ids, tokens.count, &text);
             assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);
             if (t) {
-                att_text_free(t, &text);
-                att_tokens_free(t, &tokens);
+                att_text_free(failing, &text);
+                att_tokens_free(failing, &tokens);
             }
             att_tokenizer_free(t);
             att_close(failing);
@@ -268,12 +268,12 @@ static void long_texts_take_hardly_more_than_linear_time(void **state)
                 text[i] = patterns[p][i % n];
             att_tokens tokens;
             double start = seconds();
-            assert_int_equal(att_encode(t, text, small, NULL, &tokens), ATT_OK);
+            assert_int_equal(att_tokenize(t, text, small, NULL, &tokens), ATT_OK);
             double one = seconds() - start;
-            att_tokens_free(t, &tokens);
-            assert_int_equal(att_encode(t, text, large, NULL, &tokens), ATT_OK);
+            att_tokens_free(ctx, &tokens);
+            assert_int_equal(att_tokenize(t, text, large, NULL, &tokens), ATT_OK);
             double ten = seconds() - start - one;
-            att_tokens_free(t, &tokens);
+            att_tokens_free(ctx, &tokens);
             if (ten > 40 * one + 0.1)
                 fail_msg("%s, \"%s\": %.3f s for a text, %.3f s for ten times as much", files[f], patterns[p], one,
                          ten);

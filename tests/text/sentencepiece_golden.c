@@ -10,7 +10,7 @@ static uint32_t hash_text(const att_tokenizer *t, const int32_t *ids, int64_t n,
     if (att_detokenize(t, ids, n, &text) != ATT_OK)
         fail_msg("%s", att_error(ctx));
     h = hash_bytes(h, text.text, text.bytes);
-    att_text_free(t, &text);
+    att_text_free(ctx, &text);
     return h;
 }
 
@@ -19,13 +19,13 @@ static uint32_t hash_line(const att_tokenizer *t, text_lines *lines, unsigned nu
 {
     att_tokens tokens;
     text_line(lines, number);
-    if (att_encode(t, lines->line, lines->bytes, NULL, &tokens) != ATT_OK)
+    if (att_tokenize(t, lines->line, lines->bytes, NULL, &tokens) != ATT_OK)
         fail_msg("%s", att_error(ctx));
     uint32_t h = HASH_START;
     for (int64_t i = 0; i < tokens.count; i++)
         h = hash_int(h, (uint32_t)tokens.ids[i]);
     h = hash_text(t, tokens.ids, tokens.count, h);
-    att_tokens_free(t, &tokens);
+    att_tokens_free(ctx, &tokens);
     int32_t ids[10];
     lines->random = ((uint64_t)1 << 32) + number;
     for (int i = 0; i < 10; i++)

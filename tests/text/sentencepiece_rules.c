@@ -14,13 +14,13 @@ static void check(const rule *rules, size_t n)
         att_tokens tokens;
         att_text text;
         assert_string_equal(tokens_of(t, rules[i][0], strlen(rules[i][0]), NULL), rules[i][1]);
-        assert_int_equal(att_encode(t, rules[i][0], strlen(rules[i][0]), NULL, &tokens), ATT_OK);
+        assert_int_equal(att_tokenize(t, rules[i][0], strlen(rules[i][0]), NULL, &tokens), ATT_OK);
         assert_int_equal(att_detokenize(t, tokens.ids, tokens.count, &text), ATT_OK);
         assert_string_equal(text.text, rules[i][2] ? rules[i][2] : rules[i][0]);
         assert_int_equal(text.bytes, strlen(text.text));
-        att_text_free(t, &text);
+        att_text_free(ctx, &text);
         assert_null(text.text);
-        att_tokens_free(t, &tokens);
+        att_tokens_free(ctx, &tokens);
     }
     att_tokenizer_free(t);
 }
@@ -115,7 +115,7 @@ static void what_is_unknown_is_spelled_in_bytes(void **state)
         att_text text;
         assert_int_equal(att_detokenize(t, ids, n, &text), ATT_OK);
         assert_string_equal(text.text, broken[i].text);
-        att_text_free(t, &text);
+        att_text_free(ctx, &text);
     }
     att_tokenizer_free(t);
 }
@@ -170,7 +170,7 @@ static void ids_and_limits_are_checked(void **state)
     assert_int_equal(att_detokenize(t, (const int32_t[]){-1}, 1, &text), ATT_ERR_ARGUMENT);
     assert_int_equal(att_detokenize(t, NULL, 0, &text), ATT_OK);
     assert_string_equal(text.text, "");
-    att_text_free(t, &text);
+    att_text_free(ctx, &text);
     assert_int_equal(att_tokenizer_size(t), 5);
     assert_string_equal(att_tokenizer_token(t, 3), "a");
     assert_null(att_tokenizer_token(t, 5));
@@ -181,11 +181,11 @@ static void ids_and_limits_are_checked(void **state)
     } cuts[] = {{1, true}, {2, true}, {3, true}, {4, false}};
     for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
         att_tokens tokens;
-        assert_int_equal(att_encode(t, "aax", 3, ATT_OPTIONS(att_encode_options, .max_tokens = cuts[i].max), &tokens),
-                         ATT_OK);
+        assert_int_equal(
+            att_tokenize(t, "aax", 3, ATT_OPTIONS(att_tokenize_options, .max_tokens = cuts[i].max), &tokens), ATT_OK);
         assert_int_equal(tokens.count, cuts[i].max);
         assert_int_equal(tokens.truncated, cuts[i].truncated);
-        att_tokens_free(t, &tokens);
+        att_tokens_free(ctx, &tokens);
     }
     att_tokenizer_free(t);
     att_tokenizer *words = open_text(SMALL);

@@ -9,11 +9,11 @@
 static uint32_t hash_ids(const att_tokenizer *t, const text_lines *line)
 {
     att_tokens tokens;
-    assert_int_equal(att_encode(t, line->line, line->bytes, NULL, &tokens), ATT_OK);
+    assert_int_equal(att_tokenize(t, line->line, line->bytes, NULL, &tokens), ATT_OK);
     uint32_t h = HASH_START;
     for (int64_t i = 0; i < tokens.count; i++)
         h = hash_int(h, (uint32_t)tokens.ids[i]);
-    att_tokens_free(t, &tokens);
+    att_tokens_free(ctx, &tokens);
     return h;
 }
 

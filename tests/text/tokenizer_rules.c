@@ -128,10 +128,10 @@ static void a_word_is_unknown_from_its_hundred_and_first_character(void **state)
         char text[128];
         att_tokens tokens;
         memset(text, 'a', (size_t)n);
-        assert_int_equal(att_encode(t, text, (size_t)n, PLAIN, &tokens), ATT_OK);
+        assert_int_equal(att_tokenize(t, text, (size_t)n, PLAIN, &tokens), ATT_OK);
         assert_int_equal(tokens.count, n <= 100 ? n : 1);
         assert_int_equal(tokens.ids[0], n <= 100 ? 14 : 1);
-        att_tokens_free(t, &tokens);
+        att_tokens_free(ctx, &tokens);
     }
     att_tokenizer_free(t);
 }
@@ -256,22 +256,22 @@ static void max_tokens_counts_special_tokens_and_says_what_it_cut(void **state)
     };
     att_tokenizer *t = open_text(SMALL);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const att_encode_options *opt =
-            ATT_OPTIONS(att_encode_options, .max_tokens = cases[i].max, .no_special = cases[i].no_special);
+        const att_tokenize_options *opt =
+            ATT_OPTIONS(att_tokenize_options, .max_tokens = cases[i].max, .no_special = cases[i].no_special);
         size_t bytes = strlen(cases[i].text);
         att_tokens tokens;
         assert_string_equal(tokens_of(t, cases[i].text, bytes, opt), cases[i].tokens);
-        assert_int_equal(att_encode(t, cases[i].text, bytes, opt, &tokens), ATT_OK);
+        assert_int_equal(att_tokenize(t, cases[i].text, bytes, opt, &tokens), ATT_OK);
         assert_int_equal(tokens.truncated, cases[i].truncated);
-        att_tokens_free(t, &tokens);
+        att_tokens_free(ctx, &tokens);
     }
     att_tokenizer_free(t);
 }
 
-static void refused(const att_tokenizer *t, const char *words, const att_encode_options *opt)
+static void refused(const att_tokenizer *t, const char *words, const att_tokenize_options *opt)
 {
     att_tokens tokens = {.count = 7};
-    assert_int_equal(att_encode(t, "a", 1, opt, &tokens), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_tokenize(t, "a", 1, opt, &tokens), ATT_ERR_ARGUMENT);
     assert_int_equal(tokens.count, 0);
     assert_null(tokens.ids);
     check_message(ctx, words);
@@ -281,12 +281,13 @@ static void wrong_options_are_refused_with_a_sentence(void **state)
 {
     (void)state;
     att_tokenizer *t = open_text(SMALL);
-    refused(t, "max_tokens is 1, but the special tokens alone are 2", ATT_OPTIONS(att_encode_options, .max_tokens = 1));
-    refused(t, "max_tokens is -1", ATT_OPTIONS(att_encode_options, .max_tokens = -1));
-    refused(t, "size is 0", &(att_encode_options){.max_tokens = 4});
+    refused(t, "max_tokens is 1, but the special tokens alone are 2",
+            ATT_OPTIONS(att_tokenize_options, .max_tokens = 1));
+    refused(t, "max_tokens is -1", ATT_OPTIONS(att_tokenize_options, .max_tokens = -1));
+    refused(t, "size is 0", &(att_tokenize_options){.max_tokens = 4});
     att_tokens tokens;
-    assert_int_equal(att_encode(t, NULL, 3, NULL, &tokens), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_error(ctx), "att_encode: text is NULL, but bytes is 3");
+    assert_int_equal(att_tokenize(t, NULL, 3, NULL, &tokens), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_error(ctx), "att_tokenize: text is NULL, but bytes is 3");
     att_tokenizer_free(t);
 }
 
@@ -307,9 +308,9 @@ static double search_for(int n)
     memset(text, 'a', BYTES);
     att_tokens tokens;
     const double start = seconds();
-    assert_int_equal(att_encode(t, text, BYTES, NULL, &tokens), ATT_OK);
+    assert_int_equal(att_tokenize(t, text, BYTES, NULL, &tokens), ATT_OK);
     const double end = seconds();
-    att_tokens_free(t, &tokens);
+    att_tokens_free(ctx, &tokens);
     att_tokenizer_free(t);
     return end - start;
 }
@@ -336,12 +337,12 @@ static void long_texts_take_linear_time_and_little_where_they_are_cut(void **sta
             text[i] = patterns[p][i % n];
         att_tokens tokens;
         double start = seconds();
-        assert_int_equal(att_encode(t, text, small, NULL, &tokens), ATT_OK);
+        assert_int_equal(att_tokenize(t, text, small, NULL, &tokens), ATT_OK);
         double one = seconds() - start;
-        att_tokens_free(t, &tokens);
-        assert_int_equal(att_encode(t, text, large, NULL, &tokens), ATT_OK);
+        att_tokens_free(ctx, &tokens);
+        assert_int_equal(att_tokenize(t, text, large, NULL, &tokens), ATT_OK);
         double ten = seconds() - start - one;
-        att_tokens_free(t, &tokens);
+        att_tokens_free(ctx, &tokens);
         if (ten > 40 * one + 0.1)
             fail_msg("\"%s\": %.3f s for a text, %.3f s for ten times as much", patterns[p], one, ten);
     }
@@ -349,16 +350,16 @@ static void long_texts_take_linear_time_and_little_where_they_are_cut(void **sta
         text[i] = i % 2 ? ' ' : 'a';
     att_tokens tokens;
     double start = seconds();
-    assert_int_equal(att_encode(t, text, large, NULL, &tokens), ATT_OK);
+    assert_int_equal(att_tokenize(t, text, large, NULL, &tokens), ATT_OK);
     double whole = seconds() - start;
-    att_tokens_free(t, &tokens);
+    att_tokens_free(ctx, &tokens);
     start = seconds();
     for (int i = 0; i < 100; i++) { /* each looks at 512 bytes of all */
-        assert_int_equal(att_encode(t, text, large, ATT_OPTIONS(att_encode_options, .max_tokens = 256), &tokens),
+        assert_int_equal(att_tokenize(t, text, large, ATT_OPTIONS(att_tokenize_options, .max_tokens = 256), &tokens),
                          ATT_OK);
         assert_int_equal(tokens.count, 256);
         assert_true(tokens.truncated);
-        att_tokens_free(t, &tokens);
+        att_tokens_free(ctx, &tokens);
     }
     if (seconds() - start > whole)
         fail_msg("%.3f s for a hundred short cuts, %.3f s for the whole text once", seconds() - start, whole);

@@ -34,10 +34,10 @@ static void rows_of_an_alignment_sum_to_one_and_the_mean_is_that_of_the_heads(vo
                 }
                 check_near((float)sum, 1, 1e-5, "row %d of head %d", (int)i, (int)head);
             }
-            att_alignment_free(m, &a);
+            att_alignment_free(ctx, &a);
         }
     }
-    free_all(m, &found, 1);
+    free_all(ctx, &found, 1);
     att_translator_free(m);
 }
 
@@ -58,9 +58,9 @@ static void an_alignment_is_of_the_step_that_chose_its_token(void **state)
     assert_int_equal(c.target.count, 1);
     assert_memory_not_equal(a.weights, c.weights, row);
     assert_memory_not_equal(a.weights, a.weights + a.source.count, row);
-    att_alignment_free(m, &a);
-    att_alignment_free(m, &b);
-    att_alignment_free(m, &c);
+    att_alignment_free(ctx, &a);
+    att_alignment_free(ctx, &b);
+    att_alignment_free(ctx, &c);
     att_translator_free(m);
 }
 

@@ -4,7 +4,8 @@
 #include "fixtures/toy_corpus.h"
 
 /* Line `pair` of a file gives ids [offsets[0], offsets[1]). */
-static void check_side(const att_tokenizer *t, int side, uint32_t pair, const int32_t *ids, const int64_t *offsets)
+static void check_side(att_ctx *ctx, const att_tokenizer *t, int side, uint32_t pair, const int32_t *ids,
+                       const int64_t *offsets)
 {
     static const char *const names[] = {"train.de", "train.en"};
     char path[256], line[256];
@@ -14,11 +15,11 @@ static void check_side(const att_tokenizer *t, int side, uint32_t pair, const in
         assert_non_null(fgets(line, sizeof line, f));
     fclose(f);
     att_tokens x;
-    assert_int_equal(att_encode(t, line, strcspn(line, "\n"), ATT_OPTIONS(att_encode_options, .target = side == 1), &x),
-                     ATT_OK);
+    assert_int_equal(
+        att_tokenize(t, line, strcspn(line, "\n"), ATT_OPTIONS(att_tokenize_options, .target = side == 1), &x), ATT_OK);
     assert_int_equal(offsets[1] - offsets[0], x.count);
     assert_memory_equal(ids + offsets[0], x.ids, (size_t)x.count * sizeof *ids);
-    att_tokens_free(t, &x);
+    att_tokens_free(ctx, &x);
 }
 
 static void an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed(void **state)
@@ -45,8 +46,8 @@ static void an_epoch_has_each_pair_once_in_batches_that_follow_from_the_seed(voi
             const uint32_t pair = batch.ids[i];
             assert_false(seen[pair]);
             seen[pair] = true;
-            check_side(tokenizer, 0, pair, batch.pairs.source, batch.pairs.source_offsets + i);
-            check_side(tokenizer, 1, pair, batch.pairs.target, batch.pairs.target_offsets + i);
+            check_side(ctx, tokenizer, 0, pair, batch.pairs.source, batch.pairs.source_offsets + i);
+            check_side(ctx, tokenizer, 1, pair, batch.pairs.target, batch.pairs.target_offsets + i);
         }
         att_batch_free(ctx, &batch);
     }

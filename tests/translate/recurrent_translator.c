@@ -89,7 +89,7 @@ static void check_greedy(const att_translator *m, const char *text, const att_tr
     att_tape *t;
     att_tensor logits;
     int32_t target[POSITIONS] = {0}; /* ends with the end */
-    assert_int_equal(att_encode(att_translator_tokenizer(m), text, strlen(text), NULL, &source), ATT_OK);
+    assert_int_equal(att_tokenize(att_translator_tokenizer(m), text, strlen(text), NULL, &source), ATT_OK);
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
     const int64_t n = found->tokens.count + 1, from[] = {0, source.count}, to[] = {0, n};
     assert_true(n <= POSITIONS);
@@ -102,7 +102,7 @@ static void check_greedy(const att_translator *m, const char *text, const att_tr
         if (i + 2 < POSITIONS) /* the last of 23, beside the start, is forced to be the end */
             assert_int_equal(likeliest((const float *)logits.data + i * tokens), target[i]);
     att_tape_free(t);
-    att_tokens_free(att_translator_tokenizer(m), &source);
+    att_tokens_free(ctx, &source);
 }
 
 static const char *const texts[] = {"Ein Hund", "the table is running in the snow", "a", "China und Schnee", ""};
@@ -123,7 +123,7 @@ static void translations_are_the_likeliest_as_the_model_was_taught(void **state)
                     check_greedy(m, texts[i], &out[i]);
                 else
                     assert_int_equal(out[i].text.bytes, 0);
-                att_translation_free(m, &out[i]);
+                att_translation_free(ctx, &out[i]);
             }
             att_translator_free(m);
         }
@@ -145,8 +145,8 @@ static void beams_are_the_same_alone_and_in_company(void **state)
                 assert_int_equal(a->tokens.count, one[k].tokens.count);
                 assert_memory_equal(a->tokens.ids, one[k].tokens.ids, (size_t)a->tokens.count * sizeof(int32_t));
                 assert_true(a->score == one[k].score);
-                att_translation_free(m, &one[k]);
-                att_translation_free(m, &all[2 * i + k]);
+                att_translation_free(ctx, &one[k]);
+                att_translation_free(ctx, &all[2 * i + k]);
             }
         }
         att_translator_free(m);
@@ -194,8 +194,8 @@ static void rows_of_an_alignment_sum_to_one_and_do_not_see_what_comes_later(void
         }
         assert_memory_equal(a.weights, b.weights, (size_t)(3 * columns) * sizeof *a.weights);
         assert_memory_not_equal(a.weights, a.weights + columns, (size_t)columns * sizeof *a.weights);
-        att_alignment_free(m, &a);
-        att_alignment_free(m, &b);
+        att_alignment_free(ctx, &a);
+        att_alignment_free(ctx, &b);
         att_translator_free(m);
     }
 }
@@ -219,7 +219,7 @@ static void what_cannot_be_is_named(void **state)
     check_message(ctx, "layer 1, but the decoder's are 0 to 0");
     att_translator_free(m);
     assert_int_equal(
-        att_translator_open(ctx, folder.path, ATT_OPTIONS(att_model_options, .weights = ATT_WEIGHTS_INT8), &m),
+        att_translator_open(ctx, folder.path, ATT_OPTIONS(att_model_options, .weights = ATT_WEIGHT_TYPE_INT8), &m),
         ATT_ERR_UNSUPPORTED);
     check_message(ctx, "recurrent layers have no products of int8 or int4 weights, expected f32, f16 or bf16");
     folder_write(&folder, "config.json", "{\"model_type\": \"bart\"}");
@@ -243,9 +243,9 @@ static att_status everything(att_ctx *c)
     if (!s) {
         s = att_translate_alignment(m, texts[0], strlen(texts[0]), NULL, 0, -1, -1, &a);
         if (!s)
-            att_alignment_free(m, &a);
-        att_translation_free(m, &out[0]);
-        att_translation_free(m, &out[1]);
+            att_alignment_free(c, &a);
+        att_translation_free(c, &out[0]);
+        att_translation_free(c, &out[1]);
     }
     att_translator_free(m);
     return s;

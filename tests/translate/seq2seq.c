@@ -158,7 +158,7 @@ static void twenty_steps_have_the_losses_of_pytorch(void **state)
 /* Logits of what follows ids [rows]. */
 static att_var *next_logits(const att_generator *g, att_tape *t, const int32_t *ids)
 {
-    return att_nn_linear_apply(t, g->output, g->step(g->user, t, ids), ATT_IDENTITY, NULL);
+    return att_nn_linear_apply(t, g->output, g->step(g->user, t, ids), ATT_ACTIVATION_IDENTITY, NULL);
 }
 
 /* Logits of the target's tokens one by one, of all sentences that still have some: `each` row is a sentence. */

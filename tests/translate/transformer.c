@@ -214,7 +214,7 @@ static void logits_and_searches_are_those_of_transformers(void **state)
 /* Logits of what follows ids [rows]. */
 static att_var *next_logits(const att_generator *g, att_tape *t, const int32_t *ids)
 {
-    return att_nn_linear_apply(t, g->output, g->step(g->user, t, ids), ATT_IDENTITY, NULL);
+    return att_nn_linear_apply(t, g->output, g->step(g->user, t, ids), ATT_ACTIVATION_IDENTITY, NULL);
 }
 
 static void token_by_token_gives_the_bits_of_all_at_once(void **state)

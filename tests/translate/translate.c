@@ -49,9 +49,9 @@ static void texts_are_translated_as_transformers_does(void **state)
         assert_string_equal(beam.text.text, json_string_value(json_object_get(text, "beam")));
         assert_string_equal(text_alone.text.text, greedy.text.text);
         assert_true(isfinite(greedy.score) && isnan(text_alone.score));
-        free_all(m, &greedy, 1);
-        free_all(m, &beam, 1);
-        free_all(m, &text_alone, 1);
+        free_all(ctx, &greedy, 1);
+        free_all(ctx, &beam, 1);
+        free_all(ctx, &text_alone, 1);
     }
     assert_int_equal(i, 4);
     json_decref(line);
@@ -89,7 +89,7 @@ static void any_threads_and_any_company_give_the_same_translations(void **state)
         for (int k = 0; k < 2; k++)
             assert_same(&found[k], &expected[2 * i + k]);
         assert_true(found[0].score >= found[1].score && found[1].text.text);
-        free_all(m, found, 2);
+        free_all(ctx, found, 2);
     }
     for (int threads = 1; threads <= 3; threads += 2) {
         att_ctx *c;
@@ -98,11 +98,11 @@ static void any_threads_and_any_company_give_the_same_translations(void **state)
         translate(other, LINES - 7, line + 7, o, found); /* another first, and with it other batches */
         for (int i = 0; i < 2 * (LINES - 7); i++)
             assert_same(&found[i], &expected[2 * 7 + i]);
-        free_all(other, found, 2 * (LINES - 7));
+        free_all(c, found, 2 * (LINES - 7));
         att_translator_free(other);
         att_close(c);
     }
-    free_all(m, expected, 2 * LINES);
+    free_all(ctx, expected, 2 * LINES);
     att_translator_free(m);
 }
 
@@ -122,7 +122,7 @@ static void *call(void *arg)
                             found) == ATT_OK;
     for (int i = first; c->same && i < LINES; i++)
         c->same = !strcmp(found[i - first].text.text, c->expected[i].text.text);
-    free_all(c->m, found, LINES - first);
+    free_all(ctx, found, LINES - first);
     return NULL;
 }
 
@@ -146,7 +146,7 @@ static void many_threads_may_translate_with_one_model(void **state)
         pthread_join(thread[i], NULL);
         assert_true(c[i].same);
     }
-    free_all(m, expected, LINES);
+    free_all(ctx, expected, LINES);
     att_translator_free(m);
 }
 
@@ -168,8 +168,8 @@ static void nothing_is_translated_to_nothing(void **state)
     assert_string_not_equal(found[2].text.text, found[6].text.text); /* the bytes behind the zero are read */
     for (int k = 0; k < 2; k++)
         assert_same(&found[6 + k], &table[k]);
-    free_all(m, found, 8);
-    free_all(m, table, 2);
+    free_all(ctx, found, 8);
+    free_all(ctx, table, 2);
     assert_int_equal(att_translate(m, 0, NULL, NULL, NULL, NULL), ATT_OK);
     att_translator_free(m);
 }
@@ -184,11 +184,11 @@ static void options_are_followed(void **state)
     assert_in_range(a.tokens.count, 1, 3); /* the end is one of them */
     translate(m, 1, &line, ATT_OPTIONS(att_translate_options, .max_tokens = 4, .length_penalty = &(float){0}), &b);
     check_near(b.score, (double)a.score * (double)(a.tokens.count + 1), 1e-5, "score"); /* this one ends nowhere else */
-    free_all(m, &a, 1);
-    free_all(m, &b, 1);
+    free_all(ctx, &a, 1);
+    free_all(ctx, &b, 1);
     translate(m, 1, &line, ATT_OPTIONS(att_translate_options, .beam = 1, .min_tokens = 11), &a);
     assert_in_range(a.tokens.count, 10, 11);
-    free_all(m, &a, 1);
+    free_all(ctx, &a, 1);
     att_translator_free(m);
 }
 
@@ -203,12 +203,12 @@ static void check_segments(const att_tokenizer *t, int64_t most, const char *tex
     for (; expected[n]; n++) {
         att_tokens alone;
         assert_in_range(n, 0, p.count - 1);
-        assert_int_equal(att_encode(t, expected[n], strlen(expected[n]), NULL, &alone), ATT_OK);
+        assert_int_equal(att_tokenize(t, expected[n], strlen(expected[n]), NULL, &alone), ATT_OK);
         assert_int_equal(p.segment[n].text, 7);
         if (p.segment[n].tokens.count != alone.count ||
             memcmp(p.segment[n].tokens.ids, alone.ids, (size_t)alone.count * sizeof *alone.ids) != 0)
             fail_msg("segment %d of \"%s\" is not \"%s\"", (int)n, text, expected[n]);
-        att_tokens_free(t, &alone);
+        att_tokens_free(ctx, &alone);
     }
     assert_int_equal(p.count, n);
     att_text_segments_free(&p);
@@ -263,8 +263,8 @@ static void a_long_text_is_an_error_or_translated_in_segments(void **state)
             (double)segments[k].score * (double)(a->count + 1) + (double)segments[2 + k].score * (double)(b->count + 1);
         check_near(whole[k].score, sum / (double)(a->count + b->count + 2), 1e-5, "score"); /* of log probabilities */
     }
-    free_all(m, whole, 2);
-    free_all(m, segments, 4);
+    free_all(ctx, whole, 2);
+    free_all(ctx, segments, 4);
     att_translator_free(m);
 }
 
@@ -299,7 +299,7 @@ static void check_setting(const char *key, const char *value, const att_translat
     att_translator *m = open_translator(ctx);
     translate(m, 1, &line, o, &found);
     assert_in_range(found.tokens.count, least, most);
-    free_all(m, &found, 1);
+    free_all(ctx, &found, 1);
     att_translator_free(m);
 }
 
@@ -330,7 +330,7 @@ static void what_is_banned_is_not_in_a_translation(void **state)
     att_translator *m = open_translator(ctx);
     translate(m, 1, &line, NULL, &found);
     const int32_t first = found.tokens.ids[0];
-    free_all(m, &found, 1);
+    free_all(ctx, &found, 1);
     att_translator_free(m);
     snprintf(banned, sizeof banned, "[[%d]]", first);
     marian_write_generation(&folder, tokens, "bad_words_ids", banned);
@@ -339,7 +339,7 @@ static void what_is_banned_is_not_in_a_translation(void **state)
     assert_true(found.tokens.count > 0);
     for (int64_t i = 0; i < found.tokens.count; i++)
         assert_int_not_equal(found.tokens.ids[i], first);
-    free_all(m, &found, 1);
+    free_all(ctx, &found, 1);
     att_translator_free(m);
     marian_write_generation(&folder, tokens, NULL, NULL);
 }
@@ -360,8 +360,8 @@ static void an_older_folder_has_all_settings_in_one_file(void **state)
     m = open_translator(ctx);
     translate(m, 1, &line, NULL, &older);
     assert_same(&older, &newer);
-    free_all(m, &newer, 1);
-    free_all(m, &older, 1);
+    free_all(ctx, &newer, 1);
+    free_all(ctx, &older, 1);
     att_translator_free(m);
     marian_write_config(&folder, tokens, NULL, NULL);
     marian_write_generation(&folder, tokens, NULL, NULL);
@@ -510,10 +510,10 @@ static att_status everything(const att_config *cfg, char out[256])
     if (!s) {
         snprintf(out, 256, "%s", found[0].text.text);
         s = att_translate_alignment(m, "a", 1, found[0].tokens.ids, 2, 1, -1, &map);
-        free_all(m, found, 6);
+        free_all(c, found, 6);
     }
     if (m)
-        att_alignment_free(m, &map);
+        att_alignment_free(c, &map);
     att_translator_free(m);
     att_close(c);
     return s;

@@ -27,7 +27,7 @@ static att_status start(training *t, att_ctx *ctx, double rate, float dropout, i
                                  .max_positions = 64,
                                  .encoder = {2, 4, 64},
                                  .decoder = {2, 4, 64},
-                                 .activation = ATT_RELU,
+                                 .activation = ATT_ACTIVATION_RELU,
                                  .scale_embedding = true,
                                  .share = true,
                                  .tie = true,
@@ -274,7 +274,7 @@ static void check_what_was_trained(const char *name, const char *settings)
     if (att_translator_open(ctx, path_of(name, path), NULL, &m))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(att_translate(m, 1, &text, NULL, NULL, &one), ATT_OK);
-    att_translation_free(m, &one);
+    att_translation_free(ctx, &one);
     att_translator_free(m);
     free(last), free(mean);
     att_training_free(t);

@@ -100,7 +100,7 @@ static void learning(att_ctx *ctx)
     CHECK(att_wrap(&input, x, ATT_F32, ATT_DIMS(2, 3), NULL) == ATT_OK);
     CHECK(att_wrap(&weight, w, ATT_F32, ATT_DIMS(4, 3), NULL) == ATT_OK);
     att_tape_config tape_config = {.size = sizeof tape_config, .record = true};
-    att_optimizer_config config = {.size = sizeof config, .method = ATT_ADAM, .beta2 = 0.98};
+    att_optimizer_config config = {.size = sizeof config, .method = ATT_OPTIMIZER_ADAM, .beta2 = 0.98};
     att_param_options learns = {.size = sizeof learns, .no_weight_decay = true};
     att_schedule schedule = {.size = sizeof schedule, .max_rate = 0.1, .warmup = 2};
     att_update update = {.size = sizeof update, .scale = 0.5};
@@ -116,7 +116,7 @@ static void learning(att_ctx *ctx)
     REFUSED_IF_SET(learns, att_optimizer_add(o, p, &learns));
     CHECK(att_optimizer_add(o, p, &learns) == ATT_OK);
     for (int64_t step = 1; step <= 3; step++) {
-        att_var *y = att_linear(t, att_input(t, &input), p, NULL, ATT_TANH, NULL);
+        att_var *y = att_linear(t, att_input(t, &input), p, NULL, ATT_ACTIVATION_TANH, NULL);
         att_var *loss = att_cross_entropy(t, y, targets, &loss_options);
         att_tensor value;
         CHECK(att_var_value(t, loss, &value) == ATT_OK && att_tape_backward(t, loss, NULL) == ATT_OK);
@@ -137,7 +137,8 @@ static void bleu(att_ctx *ctx)
 {
     static const char *const references[] = {"a dog is running in the snow"};
     att_bleu_counts counts;
-    CHECK(att_bleu_count(ctx, ATT_BLEU_13A, "a dog runs in the snow", 22, references, NULL, 1, &counts) == ATT_OK);
+    CHECK(att_bleu_count(ctx, ATT_BLEU_TOKENIZER_13A, "a dog runs in the snow", 22, references, NULL, 1, &counts) ==
+          ATT_OK);
     GUARDED(att_bleu_info) scores;
     FILL(scores);
     CHECK(att_bleu_describe(&counts, true, &scores.info) == ATT_OK);

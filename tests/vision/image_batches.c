@@ -37,7 +37,7 @@ static int set_up(void **state)
         order[i] = (uint32_t)(7 * i % IMAGES);
     }
     idx_write(&folder, "train", IMAGES, SIDE, pixels, labels);
-    assert_int_equal(att_image_set_open(ctx, folder.path, ATT_SPLIT_TRAIN, NULL, 0, &set), ATT_OK);
+    assert_int_equal(att_image_set_open(ctx, folder.path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0, &set), ATT_OK);
     from = att_image_source_of_set(set);
     if (att_vit_new(ctx,
                     "{\"model_type\": \"vit\", \"image_size\": 8, \"patch_size\": 4, \"num_channels\": 1, "

@@ -24,7 +24,7 @@ static att_image_set *golden_set(const test_folder *folder)
         assert_int_equal(fclose(f), 0);
         free(data);
     }
-    if (att_image_set_open(ctx, folder->path, ATT_SPLIT_TRAIN, NULL, 0, &s))
+    if (att_image_set_open(ctx, folder->path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0, &s))
         fail_msg("%s", att_error(ctx));
     return s;
 }

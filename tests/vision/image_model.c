@@ -136,7 +136,7 @@ static void *classify(void *arg)
     att_image_attention a = {0};
     u->status = att_image_classify(u->m, IMAGES, u->images, u->p);
     u->status = u->status ? u->status : att_image_attend(u->m, u->images, -1, -1, &a);
-    att_image_attention_free(u->m, &a);
+    att_image_attention_free(ctx, &a);
     return NULL;
 }
 
@@ -189,7 +189,7 @@ static att_status compute(const test_folder *folder, const att_image *images, fa
         assert_int_equal(a.tokens, 10);
         memcpy(r->weights, a.weights, sizeof r->weights);
     }
-    att_image_attention_free(m, &a);
+    att_image_attention_free(poor, &a);
     att_image_model_free(m);
     att_close(poor);
     assert_int_equal(f->live, 0);
@@ -313,7 +313,7 @@ static void expect_attention(const att_image_model *m, const char *name, const c
     }
     assert_int_equal(a.image.height, SIDE);
     assert_memory_equal(a.image.pixels, image.pixels, SIDE * SIDE * 3);
-    att_image_attention_free(m, &a);
+    att_image_attention_free(ctx, &a);
     free(image.pixels);
 }
 

@@ -134,8 +134,8 @@ static void idx_files_are_read(void **state)
     (void)state;
     write_idx("train");
     write_idx("t10k");
-    assert_idx(ATT_SPLIT_TRAIN);
-    assert_idx(ATT_SPLIT_TEST);
+    assert_idx(ATT_IMAGE_SPLIT_TRAIN);
+    assert_idx(ATT_IMAGE_SPLIT_TEST);
 }
 
 static void packed_idx_files_are_read(void **state)
@@ -144,9 +144,9 @@ static void packed_idx_files_are_read(void **state)
     write_idx("train"); /* sets idx_images */
     write_packed("t10k-images-idx3-ubyte.gz", idx_images, sizeof idx_images);
     write_packed("t10k-labels-idx1-ubyte.gz", idx_labels, sizeof idx_labels);
-    assert_idx(ATT_SPLIT_TEST);
+    assert_idx(ATT_IMAGE_SPLIT_TEST);
     write_packed("train-images-idx3-ubyte.gz", idx_labels, sizeof idx_labels); /* is not read: there is a plain one */
-    assert_idx(ATT_SPLIT_TRAIN);
+    assert_idx(ATT_IMAGE_SPLIT_TRAIN);
 }
 
 static void labels_of_the_caller_name_idx_classes(void **state)
@@ -154,11 +154,11 @@ static void labels_of_the_caller_name_idx_classes(void **state)
     (void)state;
     static const char *const names[] = {"shirt", "shoe", "bag", "coat", "dress", "boot", "hat"};
     write_idx("train");
-    att_image_set *s = open_set(folder.path, ATT_SPLIT_TRAIN, names, 7);
+    att_image_set *s = open_set(folder.path, ATT_IMAGE_SPLIT_TRAIN, names, 7);
     assert_int_equal(describe(s).classes, 7);
     assert_string_equal(att_image_set_label(s, att_image_set_class(s, 0)), "bag");
     att_image_set_free(s);
-    assert_labeled_refused(ATT_SPLIT_TRAIN, names, 5, "image 2 is of class 5, but there are 5 labels");
+    assert_labeled_refused(ATT_IMAGE_SPLIT_TRAIN, names, 5, "image 2 is of class 5, but there are 5 labels");
 }
 
 /* Each byte of a header, changed, is an error that names the file. */
@@ -171,7 +171,7 @@ static void hostile_idx_headers_are_refused(void **state)
             idx_images[i] ^= (unsigned char)value;
             write_file("train-images-idx3-ubyte", idx_images, sizeof idx_images);
             idx_images[i] ^= (unsigned char)value;
-            assert_refused(ATT_SPLIT_TRAIN, "train-images-idx3-ubyte");
+            assert_refused(ATT_IMAGE_SPLIT_TRAIN, "train-images-idx3-ubyte");
         }
 }
 
@@ -183,15 +183,15 @@ static void idx_sizes_are_checked_before_memory_is_allocated(void **state)
                                none[] = {0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 4};
     write_idx("train");
     write_file("train-images-idx3-ubyte", claims, sizeof claims);
-    assert_refused(ATT_SPLIT_TRAIN, "has 3 bytes after its header, which states 4611686017353646080");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "has 3 bytes after its header, which states 4611686017353646080");
     write_file("train-images-idx3-ubyte", wide, sizeof wide);
-    assert_refused(ATT_SPLIT_TRAIN, "dimension 1 is 4294967295, expected 1 to 32768");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "dimension 1 is 4294967295, expected 1 to 32768");
     write_file("train-images-idx3-ubyte", none, sizeof none);
-    assert_refused(ATT_SPLIT_TRAIN, "dimension 0 is 0");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "dimension 0 is 0");
     write_file("train-images-idx3-ubyte", idx_images, 15);
-    assert_refused(ATT_SPLIT_TRAIN, "has 15 bytes, fewer than the 16 of an IDX header");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "has 15 bytes, fewer than the 16 of an IDX header");
     write_file("train-images-idx3-ubyte", idx_images, sizeof idx_images - 1);
-    assert_refused(ATT_SPLIT_TRAIN, "has 23 bytes after its header, which states 24");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "has 23 bytes after its header, which states 24");
 }
 
 static void idx_labels_must_fit_the_images(void **state)
@@ -200,16 +200,16 @@ static void idx_labels_must_fit_the_images(void **state)
     static const unsigned char two[] = {0, 0, 8, 1, 0, 0, 0, 2, 2, 0};
     write_idx("train");
     write_file("train-labels-idx1-ubyte", two, sizeof two);
-    assert_refused(ATT_SPLIT_TRAIN, "has 2 labels, but there are 3 images");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "has 2 labels, but there are 3 images");
     write_file("train-labels-idx1-ubyte", idx_images, sizeof idx_images);
-    assert_refused(ATT_SPLIT_TRAIN, "begins with the bytes 00 00 08 03, expected 00 00 08 01");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "begins with the bytes 00 00 08 03, expected 00 00 08 01");
     char path[256];
     snprintf(path, sizeof path, "%s/train-labels-idx1-ubyte", folder.path);
     unlink(path);
-    assert_refused(ATT_SPLIT_TRAIN, "train-labels-idx1-ubyte: No such file");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "train-labels-idx1-ubyte: No such file");
     assert_int_equal(mkdir(path, 0700), 0);
-    assert_refused(ATT_SPLIT_TRAIN, "train-labels-idx1-ubyte is not a file");
-    assert_refused(ATT_SPLIT_TEST, "t10k-images-idx3-ubyte: No such file");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "train-labels-idx1-ubyte is not a file");
+    assert_refused(ATT_IMAGE_SPLIT_TEST, "t10k-images-idx3-ubyte: No such file");
 }
 
 /* The first labels of MNIST's training set, as its authors print them, and the number of images of each digit. */
@@ -223,7 +223,8 @@ static void mnist_is_read(void **state)
         print_message("skipped: $ATTEND_DATA/mnist is missing\n");
         skip();
     }
-    att_image_set *train = open_set(path, ATT_SPLIT_TRAIN, NULL, 0), *test = open_set(path, ATT_SPLIT_TEST, NULL, 0);
+    att_image_set *train = open_set(path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0),
+                  *test = open_set(path, ATT_IMAGE_SPLIT_TEST, NULL, 0);
     assert_int_equal(describe(train).images, 60000);
     assert_int_equal(describe(train).classes, 10);
     for (int i = 0; i < 10; i++)
@@ -270,7 +271,7 @@ static void cifar_batches_are_read(void **state)
     (void)state;
     static uint8_t pixels[32 * 32 * 3];
     write_batches();
-    att_image_set *s = open_set(folder.path, ATT_SPLIT_TRAIN, NULL, 0);
+    att_image_set *s = open_set(folder.path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0);
     const att_image_set_info info = describe(s);
     assert_string_equal(info.format, "cifar-10");
     assert_int_equal(info.images, 10);
@@ -281,7 +282,7 @@ static void cifar_batches_are_read(void **state)
         pixels[i] = (uint8_t)(i % 3 * 50 + i / 3 % 32 + 1);
     assert_pixels(s, 9, 32, 32, 3, pixels);
     att_image_set_free(s);
-    s = open_set(folder.path, ATT_SPLIT_TEST, NULL, 0);
+    s = open_set(folder.path, ATT_IMAGE_SPLIT_TEST, NULL, 0);
     assert_int_equal(describe(s).images, 3);
     assert_int_equal(att_image_set_class(s, 2), 9);
     att_image_set_free(s);
@@ -294,11 +295,11 @@ static void cifar_classes_follow_the_callers_labels(void **state)
     static const char *const names[] = {"truck", "ship", "horse",      "frog",     "dog", "deer",
                                         "cat",   "bird", "automobile", "airplane", "owl"};
     write_batches();
-    att_image_set *s = open_set(folder.path, ATT_SPLIT_TEST, names, 11);
+    att_image_set *s = open_set(folder.path, ATT_IMAGE_SPLIT_TEST, names, 11);
     assert_int_equal(describe(s).classes, 11);
     assert_string_equal(att_image_set_label(s, att_image_set_class(s, 0)), "horse");
     att_image_set_free(s);
-    assert_labeled_refused(ATT_SPLIT_TEST, names, 9, "has the class \"airplane\", which is none of the 9 labels");
+    assert_labeled_refused(ATT_IMAGE_SPLIT_TEST, names, 9, "has the class \"airplane\", which is none of the 9 labels");
 }
 
 static void damaged_cifar_batches_are_refused(void **state)
@@ -306,13 +307,13 @@ static void damaged_cifar_batches_are_refused(void **state)
     (void)state;
     write_batches();
     write_file("data_batch_2.bin", "1234", 4);
-    assert_refused(ATT_SPLIT_TRAIN, "data_batch_2.bin has 4 bytes, expected 3073 for each image");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "data_batch_2.bin has 4 bytes, expected 3073 for each image");
     write_file("data_batch_2.bin", "", 0);
-    assert_refused(ATT_SPLIT_TRAIN, "data_batch_2.bin has 0 bytes");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "data_batch_2.bin has 0 bytes");
     write_cifar("data_batch_2.bin", 2, 9);
-    assert_refused(ATT_SPLIT_TRAIN, "data_batch_2.bin has the label 10, expected 0 to 9");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "data_batch_2.bin has the label 10, expected 0 to 9");
     folder_write(&folder, "batches.meta.txt", "cat\ndog\n");
-    assert_refused(ATT_SPLIT_TEST, "batches.meta.txt has 2 names of classes, expected 10");
+    assert_refused(ATT_IMAGE_SPLIT_TEST, "batches.meta.txt has 2 names of classes, expected 10");
 }
 
 /* ---- folders */
@@ -338,7 +339,7 @@ static void folders_are_read_in_the_order_of_bytes(void **state)
     folder_write(&folder, "README", "about this");
     folder_write(&folder, "cat/notes.txt", "");
     folder_write(&folder, "cat/.a.png", "a hidden file");
-    att_image_set *s = open_set(folder.path, ATT_SPLIT_TEST, NULL, 0);
+    att_image_set *s = open_set(folder.path, ATT_IMAGE_SPLIT_TEST, NULL, 0);
     const att_image_set_info info = describe(s);
     assert_string_equal(info.format, "folders");
     assert_int_equal(info.images, 5);
@@ -367,18 +368,18 @@ static void parts_are_told_from_classes(void **state)
     att_image_set *s;
     write_png("train/1.png", 1); /* a class of pictures of trains */
     write_png("test/1.png", 1);
-    s = open_set(folder.path, ATT_SPLIT_TEST, NULL, 0);
+    s = open_set(folder.path, ATT_IMAGE_SPLIT_TEST, NULL, 0);
     assert_int_equal(describe(s).classes, 2);
     att_image_set_free(s);
     write_png("train/cat/1.png", 1);
     write_png("train/dog/1.png", 1);
     write_png("train/dog/2.png", 1);
     write_png("test/dog/1.png", 1);
-    s = open_set(folder.path, ATT_SPLIT_TRAIN, NULL, 0);
+    s = open_set(folder.path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0);
     assert_int_equal(describe(s).images, 3);
     assert_int_equal(describe(s).ignored, 1);
     att_image_set_free(s);
-    s = open_set(folder.path, ATT_SPLIT_TEST, (const char *const[]){"cat", "dog"}, 2);
+    s = open_set(folder.path, ATT_IMAGE_SPLIT_TEST, (const char *const[]){"cat", "dog"}, 2);
     assert_int_equal(describe(s).images, 1);
     assert_int_equal(att_image_set_class(s, 0), 1);
     att_image_set_free(s);
@@ -391,12 +392,12 @@ static void a_part_without_its_other_one_is_no_class(void **state)
     write_png("val/cat/1.png", 1);
     write_png("val/dog/1.png", 1);
     folder_write(&folder, "README", "about this");
-    assert_refused(ATT_SPLIT_TRAIN, "has a part to test, but none to learn from: train");
-    att_image_set *s = open_set(folder.path, ATT_SPLIT_TEST, NULL, 0);
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "has a part to test, but none to learn from: train");
+    att_image_set *s = open_set(folder.path, ATT_IMAGE_SPLIT_TEST, NULL, 0);
     assert_int_equal(describe(s).classes, 2);
     att_image_set_free(s);
     write_png("owl/1.png", 1); /* beside classes it is one of them */
-    s = open_set(folder.path, ATT_SPLIT_TRAIN, NULL, 0);
+    s = open_set(folder.path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0);
     assert_int_equal(describe(s).classes, 2);
     assert_string_equal(att_image_set_label(s, 1), "val");
     att_image_set_free(s);
@@ -406,10 +407,10 @@ static void other_names_of_the_test_part(void **state)
 {
     (void)state;
     write_png("train/cat/1.png", 1);
-    assert_refused(ATT_SPLIT_TEST, "has a part train, but none to test: test, val, valid or validation");
+    assert_refused(ATT_IMAGE_SPLIT_TEST, "has a part train, but none to test: test, val, valid or validation");
     write_png("validation/cat/1.png", 1);
     write_png("validation/cat/2.png", 1);
-    att_image_set *s = open_set(folder.path, ATT_SPLIT_TEST, NULL, 0);
+    att_image_set *s = open_set(folder.path, ATT_IMAGE_SPLIT_TEST, NULL, 0);
     assert_int_equal(describe(s).images, 2);
     att_image_set_free(s);
 }
@@ -438,11 +439,11 @@ static void a_folder_counts_once_in_a_class_however_many_links_lead_to_it(void *
     }
     write_png("dog/1.png", 1);
     link_to("../cat/1", "dog/too");
-    att_image_set *s = open_set(folder.path, ATT_SPLIT_TRAIN, NULL, 0);
+    att_image_set *s = open_set(folder.path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0);
     assert_int_equal(describe(s).images, LEVELS + 1 + LEVELS);
     att_image_set_free(s);
     link_to("../../cat", "cat/7/up");
-    assert_refused(ATT_SPLIT_TRAIN, "up is a link to a folder above it");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "up is a link to a folder above it");
 }
 
 static void links_are_followed_with_care(void **state)
@@ -451,22 +452,23 @@ static void links_are_followed_with_care(void **state)
     write_png("cat/1.png", 1);
     link_to("cat", "dog");
     link_to("1.png", "cat/2.png");
-    att_image_set *s = open_set(folder.path, ATT_SPLIT_TRAIN, NULL, 0);
+    att_image_set *s = open_set(folder.path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0);
     assert_int_equal(describe(s).classes, 2);
     assert_int_equal(describe(s).images, 4);
     att_image_set_free(s);
     link_to("..", "cat/up");
-    assert_refused(ATT_SPLIT_TRAIN, "cat/up is a link to a folder above it");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "cat/up is a link to a folder above it");
 }
 
 static void folders_without_images_are_refused(void **state)
 {
     (void)state;
-    assert_refused(ATT_SPLIT_TRAIN, "has no folders; expected a folder for each class, with images (.jpg, .jpeg, .png");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN,
+                   "has no folders; expected a folder for each class, with images (.jpg, .jpeg, .png");
     folder_write(&folder, "cat/notes.txt", "");
-    assert_refused(ATT_SPLIT_TRAIN, "cat has no images; expected a folder for each class");
+    assert_refused(ATT_IMAGE_SPLIT_TRAIN, "cat has no images; expected a folder for each class");
     write_png("cat/1.png", 1);
-    assert_labeled_refused(ATT_SPLIT_TRAIN, (const char *const[]){"dog", "owl"}, 2,
+    assert_labeled_refused(ATT_IMAGE_SPLIT_TRAIN, (const char *const[]){"dog", "owl"}, 2,
                            "has the class \"cat\", which is none of the 2 labels: \"dog\", ...");
 }
 
@@ -474,7 +476,7 @@ static void a_broken_image_is_an_error_when_it_is_read(void **state)
 {
     (void)state;
     write_file("cat/1.png", "\x89PNG\r\n\x1a\n broken", 16);
-    att_image_set *s = open_set(folder.path, ATT_SPLIT_TRAIN, NULL, 0);
+    att_image_set *s = open_set(folder.path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0);
     att_image image;
     assert_int_not_equal(att_image_set_read(s, 0, &image), ATT_OK);
     assert_null(image.pixels);
@@ -501,7 +503,7 @@ static void each_class_is_held_out(void **state)
         }
     for (int k = 0; k < 3; k++)
         for (uint64_t seed = 1; seed < 20; seed++) {
-            att_image_set *s = open_set(folder.path, ATT_SPLIT_TRAIN, NULL, 0), *held;
+            att_image_set *s = open_set(folder.path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0), *held;
             if (att_image_set_hold_out(s, cases[k].share, seed, &held))
                 fail_msg("%s", att_error(ctx));
             int moved[4] = {0};
@@ -520,7 +522,7 @@ static void single_images_cannot_be_held_out(void **state)
     att_image_set *held;
     write_png("cat/1.png", 1);
     write_png("dog/1.png", 1);
-    att_image_set *s = open_set(folder.path, ATT_SPLIT_TRAIN, NULL, 0);
+    att_image_set *s = open_set(folder.path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0);
     assert_int_equal(att_image_set_hold_out(s, 0.9, 1, &held), ATT_ERR_ARGUMENT);
     check_message(ctx, "each of the 2 classes has at most one image, so none can be held out");
     assert_int_equal(att_image_set_hold_out(s, 1, 1, &held), ATT_ERR_ARGUMENT);
@@ -534,15 +536,15 @@ static void wrong_arguments_are_refused(void **state)
     (void)state;
     att_image_set *s;
     write_idx("train");
-    assert_labeled_refused(ATT_SPLIT_TRAIN, (const char *const[]){"a", NULL}, 2, "labels[1] is NULL");
+    assert_labeled_refused(ATT_IMAGE_SPLIT_TRAIN, (const char *const[]){"a", NULL}, 2, "labels[1] is NULL");
     assert_refused((att_image_split)2, "split is 2");
     char path[256];
     snprintf(path, sizeof path, "%s/train-images-idx3-ubyte", folder.path);
-    assert_int_equal(att_image_set_open(ctx, path, ATT_SPLIT_TRAIN, NULL, 0, &s), ATT_ERR_IO);
+    assert_int_equal(att_image_set_open(ctx, path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0, &s), ATT_ERR_IO);
     assert_non_null(strstr(att_error(ctx), "is not a folder; expected one with"));
-    assert_int_equal(att_image_set_open(ctx, "/nowhere", ATT_SPLIT_TRAIN, NULL, 0, &s), ATT_ERR_IO);
+    assert_int_equal(att_image_set_open(ctx, "/nowhere", ATT_IMAGE_SPLIT_TRAIN, NULL, 0, &s), ATT_ERR_IO);
     assert_non_null(strstr(att_error(ctx), "/nowhere: No such file"));
-    s = open_set(folder.path, ATT_SPLIT_TRAIN, NULL, 0);
+    s = open_set(folder.path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0);
     att_image image;
     assert_int_equal(att_image_set_read(s, 3, &image), ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_error(ctx), "i is 3, but there are 3 images"));

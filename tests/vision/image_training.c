@@ -61,7 +61,7 @@ static void stripes_are_learned(void **state)
     (void)state;
     enum { STEPS = 600 };
     att_ctx *ctx = check_open(NULL, 2);
-    att_image_set *train = open_set(ctx, ATT_SPLIT_TRAIN), *test = open_set(ctx, ATT_SPLIT_TEST);
+    att_image_set *train = open_set(ctx, ATT_IMAGE_SPLIT_TRAIN), *test = open_set(ctx, ATT_IMAGE_SPLIT_TEST);
     att_vit *m;
     att_training *t;
     assert_int_equal(att_vit_new(ctx, complete_settings, 1, &m), ATT_OK);
@@ -72,7 +72,7 @@ static void stripes_are_learned(void **state)
         .weight_decay = 0.01,
         .clip = 1,
         .schedule = &(const att_schedule){
-            .size = sizeof(att_schedule), .kind = ATT_COSINE, .max_rate = 0.01, .warmup = 10, .steps = STEPS}};
+            .size = sizeof(att_schedule), .kind = ATT_SCHEDULE_COSINE, .max_rate = 0.01, .warmup = 10, .steps = STEPS}};
     if (att_image_training_new(m, &common, &o, &t))
         fail_msg("%s", att_error(ctx));
     assert_ptr_equal(att_training_vit(t), m);
@@ -161,7 +161,7 @@ static int64_t parameters(const att_training *t, float x[MAX_PARAMETERS])
 static void logits_of(att_ctx *ctx, const att_vit *m, float y[TEST * CLASSES])
 {
     static float pixels[TEST * SIDE * SIDE];
-    att_image_set *set = open_set(ctx, ATT_SPLIT_TEST);
+    att_image_set *set = open_set(ctx, ATT_IMAGE_SPLIT_TEST);
     att_tape *tape;
     att_tensor x, value;
     for (int i = 0; i < TEST; i++) {
@@ -184,7 +184,7 @@ static void the_folder_is_a_model_with_its_preprocessing(void **state)
     (void)state;
     float trained[TEST * CLASSES], opened[TEST * CLASSES];
     att_ctx *ctx = check_open(NULL, 2);
-    att_image_set *set = open_set(ctx, ATT_SPLIT_TRAIN);
+    att_image_set *set = open_set(ctx, ATT_IMAGE_SPLIT_TRAIN);
     att_training *t = open_training(ctx, set, "written", &(how){.seed = 4});
     assert_non_null(t);
     make_steps(t, 5);
@@ -207,7 +207,7 @@ static void the_folder_is_a_model_with_its_preprocessing(void **state)
     assert_int_equal(att_image_processor_describe(p, &how), ATT_OK);
     assert_int_equal(how.height, SIDE);
     assert_int_equal(how.channels, 1);
-    assert_true(how.mean[0] == 0.5f && how.deviation[0] == 0.5f && how.filter == ATT_FILTER_BILINEAR);
+    assert_true(how.mean[0] == 0.5f && how.deviation[0] == 0.5f && how.filter == ATT_IMAGE_FILTER_BILINEAR);
     att_image_processor_free(p);
     att_vit_free(m);
     att_close(ctx);
@@ -222,7 +222,7 @@ static void a_pretrained_model_gets_a_new_classifier(void **state)
     uint8_t pixels[4 * 10 * 10], labels[] = {0, 1, 0, 1};
     const test_folder other = folder_new();
     att_ctx *ctx = check_open(NULL, 2);
-    att_image_set *set = open_set(ctx, ATT_SPLIT_TRAIN), *others;
+    att_image_set *set = open_set(ctx, ATT_IMAGE_SPLIT_TRAIN), *others;
     att_training *t = open_training(ctx, set, "three", &(how){.seed = 4});
     assert_non_null(t);
     make_steps(t, 2);
@@ -231,7 +231,7 @@ static void a_pretrained_model_gets_a_new_classifier(void **state)
     att_training_free(t);
     memset(pixels, 77, sizeof pixels);
     idx_write(&other, "train", 4, 10, pixels, labels); /* of another size, too */
-    assert_int_equal(att_image_set_open(ctx, other.path, ATT_SPLIT_TRAIN, two, 2, &others), ATT_OK);
+    assert_int_equal(att_image_set_open(ctx, other.path, ATT_IMAGE_SPLIT_TRAIN, two, 2, &others), ATT_OK);
     char model[320];
     snprintf(model, sizeof model, "%s", path_of("three"));
     assert_null(open_training(ctx, others, "three", &(how){.seed = 4, .model = model}));
@@ -262,7 +262,7 @@ static void a_training_is_refused_where_it_would_spoil_another(void **state)
                  {{.seed = 1, .resume = true, .settings = "{\"hidden_act\": \"relu\", " SIZES "}"},
                   "with other settings or weights at the start"}};
     att_ctx *ctx = check_open(NULL, 1);
-    att_image_set *set = open_set(ctx, ATT_SPLIT_TRAIN), *test = open_set(ctx, ATT_SPLIT_TEST), *held;
+    att_image_set *set = open_set(ctx, ATT_IMAGE_SPLIT_TRAIN), *test = open_set(ctx, ATT_IMAGE_SPLIT_TEST), *held;
     att_training *t = open_training(ctx, set, "one", &(how){.seed = 1});
     assert_non_null(t);
     make_steps(t, 1);
@@ -308,7 +308,7 @@ static void a_broken_image_stops_the_training_and_is_named(void **state)
         att_image_bytes_free(ctx, &png);
     }
     att_image_set *set;
-    assert_int_equal(att_image_set_open(ctx, images.path, ATT_SPLIT_TRAIN, NULL, 0, &set), ATT_OK);
+    assert_int_equal(att_image_set_open(ctx, images.path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0, &set), ATT_OK);
     att_training *t =
         open_training(ctx, set, "broken", &(how){.seed = 1, .batch = 4, .settings = "{" SIZES ", \"image_size\": 8}"});
     if (!t)
@@ -366,7 +366,7 @@ static void what_cannot_be_trained_on_is_named(void **state)
         {{.model = "."}, "options.model is for a training in a folder"},
     };
     att_ctx *ctx = check_open(NULL, 1);
-    att_image_set *set = open_set(ctx, ATT_SPLIT_TRAIN);
+    att_image_set *set = open_set(ctx, ATT_IMAGE_SPLIT_TRAIN);
     att_vit *m;
     att_training *t;
     assert_int_equal(att_vit_new(ctx, complete_settings, 1, &m), ATT_OK);
@@ -390,7 +390,7 @@ static void what_is_missing_or_does_not_fit_is_named(void **state)
     (void)state;
     static const att_schedule rates = {.size = sizeof rates, .max_rate = 1e-2};
     att_ctx *ctx = check_open(NULL, 1);
-    att_image_set *set = open_set(ctx, ATT_SPLIT_TRAIN);
+    att_image_set *set = open_set(ctx, ATT_IMAGE_SPLIT_TRAIN);
     att_vit *m, *four;
     att_training *t;
     assert_int_equal(att_vit_new(ctx, complete_settings, 1, &m), ATT_OK);
@@ -419,14 +419,14 @@ static void names_that_no_model_can_have_are_refused_at_the_start(void **state)
     static const char *const names[] = {"rows", "caf\xe9", "diagonals"};
     att_ctx *ctx = check_open(NULL, 1);
     att_image_set *set, *one;
-    assert_int_equal(att_image_set_open(ctx, folder.path, ATT_SPLIT_TRAIN, names, CLASSES, &set), ATT_OK);
+    assert_int_equal(att_image_set_open(ctx, folder.path, ATT_IMAGE_SPLIT_TRAIN, names, CLASSES, &set), ATT_OK);
     assert_null(open_training(ctx, set, "latin1", &(how){.seed = 1}));
     check_message(ctx, "the name of class 1 is not UTF-8");
     assert_int_equal(access(path_of("latin1"), F_OK), -1);
     att_image_set_free(set);
     const test_folder alone = folder_new();
     idx_write(&alone, "train", 4, SIDE, (uint8_t[4 * SIDE * SIDE]){0}, (uint8_t[4]){0});
-    assert_int_equal(att_image_set_open(ctx, alone.path, ATT_SPLIT_TRAIN, NULL, 0, &one), ATT_OK);
+    assert_int_equal(att_image_set_open(ctx, alone.path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0, &one), ATT_OK);
     assert_null(open_training(ctx, one, "alone", &(how){.seed = 1}));
     check_message(ctx, "options.images has only one class, \"0\"; a classifier needs two");
     att_image_set_free(one);
@@ -442,7 +442,7 @@ static void sets_that_run_out_of_memory_leak_nothing(void **state)
         fail_alloc f = {0};
         att_ctx *ctx = fail_open(&f);
         f.fail_at = f.calls + n;
-        att_image_set *set = open_set(ctx, ATT_SPLIT_TRAIN), *held = NULL;
+        att_image_set *set = open_set(ctx, ATT_IMAGE_SPLIT_TRAIN), *held = NULL;
         const att_status e = set ? att_image_set_hold_out(set, 0.1, 1, &held) : ATT_ERR_MEMORY;
         done = e == ATT_OK;
         assert_true((done || e == ATT_ERR_MEMORY) && done == (held != NULL));

@@ -71,7 +71,7 @@ static bool read_architecture(const char *name, int64_t is[NUMBERS])
                                   !c.no_qkv_bias,
                                   c.layer_scale != 0,
                                   c.gated,
-                                  i->pooling == ATT_VIT_MEAN,
+                                  i->pooling == ATT_VIT_POOLING_MEAN,
                                   !c.no_norm && !c.pooled_norm,
                                   c.pooled_norm,
                                   c.resampled};

@@ -117,8 +117,8 @@ static int64_t right_answers(const att_vit *m, att_param *const head[4], const a
     for (int64_t first = 0; first < info.images; first += BATCH) {
         read_batch(set, first, x);
         att_var *h = att_vit_features(t, m, att_input(t, &images), NULL);
-        h = att_linear(t, h, head[0], head[1], ATT_GELU_ERF, NULL);
-        check(att_var_value(t, att_linear(t, h, head[2], head[3], ATT_IDENTITY, NULL), &y));
+        h = att_linear(t, h, head[0], head[1], ATT_ACTIVATION_GELU_ERF, NULL);
+        check(att_var_value(t, att_linear(t, h, head[2], head[3], ATT_ACTIVATION_IDENTITY, NULL), &y));
         for (int64_t i = 0; i < BATCH; i++) {
             const float *logits = (const float *)y.data + i * CLASSES;
             int best = 0;
@@ -151,7 +151,7 @@ static void it_reads_979_of_1000_digits(void **state)
         skip();
     }
     check(att_safetensors_open(ctx, path, &file));
-    check(att_image_set_open(ctx, digits, ATT_SPLIT_TEST, NULL, 0, &set));
+    check(att_image_set_open(ctx, digits, ATT_IMAGE_SPLIT_TEST, NULL, 0, &set));
     const test_folder folder = map_names(file);
     check(att_vit_open(ctx, folder.path, NULL, &m));
     for (int i = 0; i < 4; i++) {

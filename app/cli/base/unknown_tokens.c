@@ -41,18 +41,17 @@ void cli_unknown_end_line(cli_unknown *u)
     u->in_line = false;
 }
 
-int cli_unknown_scan(cli_unknown *u, const att_ctx *ctx, const att_tokenizer *t, const cli_lines *in,
-                     int64_t max_tokens)
+int cli_unknown_scan(cli_unknown *u, att_ctx *ctx, const att_tokenizer *t, const cli_lines *in, int64_t max_tokens)
 {
-    const att_encode_options *o =
-        ATT_OPTIONS(att_encode_options, .max_tokens = max_tokens, .unknown = cli_unknown_add, .user = u);
+    const att_tokenize_options *o =
+        ATT_OPTIONS(att_tokenize_options, .max_tokens = max_tokens, .unknown = cli_unknown_add, .user = u);
     int code = CLI_DONE;
     for (int64_t i = 0; !code && i < in->count; i++) {
         att_tokens tokens;
-        code = cli_status(ctx, att_encode(t, in->text[i], in->bytes[i], o, &tokens));
+        code = cli_status(ctx, att_tokenize(t, in->text[i], in->bytes[i], o, &tokens));
         if (code)
             break;
-        att_tokens_free(t, &tokens);
+        att_tokens_free(ctx, &tokens);
         cli_unknown_end_line(u);
     }
     return code;

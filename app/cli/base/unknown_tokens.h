@@ -20,13 +20,12 @@ typedef struct cli_unknown {
     bool in_line; /* the current line has unknown texts */
 } cli_unknown;
 
-/* For att_encode_options.unknown; user: a cli_unknown. */
+/* For att_tokenize_options.unknown; user: a cli_unknown. */
 void cli_unknown_add(void *user, const char *text, size_t bytes);
 /* Ends the current line. */
 void cli_unknown_end_line(cli_unknown *u);
 /* Adds the unknown texts of a block of lines, each up to max_tokens (0: no limit). */
-int cli_unknown_scan(cli_unknown *u, const att_ctx *ctx, const att_tokenizer *t, const cli_lines *in,
-                     int64_t max_tokens);
+int cli_unknown_scan(cli_unknown *u, att_ctx *ctx, const att_tokenizer *t, const cli_lines *in, int64_t max_tokens);
 /* All texts, separated by spaces, or as ids; invisible characters as code points: U+200B. */
 void cli_unknown_list(const cli_unknown *u, char list[CLI_UNKNOWN_LIST]);
 /* Prints "3 lines have characters that the model does not know: 4 5 %", if there are any. */

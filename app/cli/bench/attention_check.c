@@ -125,10 +125,10 @@ static double score(reference *r, const pair *p, double *derivative)
         const att_modifier *m = c->stage[i].modifier;
         const att_tensor *t = &c->param[c->first_param[i]];
         double *none[ATTENTION_MAX_PARAMS] = {NULL};
-        if (!m || (m->flags & ATT_SINK))
+        if (!m || (m->flags & ATT_STAGE_SINK))
             continue;
         if (m->n_params)
-            param[0] = operand_of(t, t->data, m->param->kind == ATT_PER_PAIR, p->head);
+            param[0] = operand_of(t, t->data, m->param->kind == ATT_PARAM_PER_PAIR, p->head);
         view.user = m->user;
         view.value = c->stage[i].value;
         if (c->set.pass == PASS_BACKWARD)
@@ -184,7 +184,7 @@ static double sink_score(const reference *r, int64_t head)
 {
     const attention_case *c = r->c;
     for (int i = 0; i < c->spec.n_stages; i++)
-        if (c->stage[i].modifier && (c->stage[i].modifier->flags & ATT_SINK))
+        if (c->stage[i].modifier && (c->stage[i].modifier->flags & ATT_STAGE_SINK))
             return (double)((const float *)c->param[c->first_param[i]].data)[head];
     return -INFINITY;
 }

@@ -230,18 +230,18 @@ bool attention_allows(const attention_case *c, int64_t i, int64_t j)
 
 /* ---- Scores and modifiers ------------------------------------------------------ */
 
-/* Makes a stage's parameter [heads, extents...], small enough for small scores; any: the size of ATT_ANY. */
+/* Makes a stage's parameter [heads, extents...], small enough for small scores; any: the size of ATT_EXTENT_ANY. */
 static int make_param(attention_case *c, att_tensor *out, const att_param_shape *shape, int64_t any)
 {
     const attention_settings *s = &c->set;
-    const int64_t size[] = {[ATT_ANY] = any,
-                            [ATT_HEAD_DIM] = s->dim,
-                            [ATT_KEY_DIM] = s->key_dim,
-                            [ATT_SCORE_DIM] = s->score_dim ? s->score_dim : s->dim};
+    const int64_t size[] = {[ATT_EXTENT_ANY] = any,
+                            [ATT_EXTENT_HEAD_DIM] = s->dim,
+                            [ATT_EXTENT_KEY_DIM] = s->key_dim,
+                            [ATT_EXTENT_SCORE_DIM] = s->score_dim ? s->score_dim : s->dim};
     int64_t dim[3] = {s->heads}, n = s->heads;
     const att_extent extents[] = {shape->rows, shape->columns};
     int rank = 1;
-    for (; rank < 3 && extents[rank - 1] != ATT_NONE; rank++)
+    for (; rank < 3 && extents[rank - 1] != ATT_EXTENT_NONE; rank++)
         n *= dim[rank] = size[extents[rank - 1]];
     int code = attention_tensor(c, out, ATT_F32, rank, dim);
     for (int64_t i = 0; !code && i < n; i++)
@@ -252,7 +252,7 @@ static int make_param(attention_case *c, att_tensor *out, const att_param_shape 
 /* Without --score-dim there are no projections to it. */
 static bool has_param(const attention_case *c, const att_param_shape *shape)
 {
-    return c->set.score_dim || shape->rows != ATT_SCORE_DIM || !shape->columns;
+    return c->set.score_dim || shape->rows != ATT_EXTENT_SCORE_DIM || !shape->columns;
 }
 
 static const struct {
@@ -293,9 +293,9 @@ static int add_modifier(attention_case *c, const att_modifier *m, const char *va
 {
     const attention_settings *s = &c->set;
     double number = 0;
-    if (!value && (m->flags & ATT_NEEDS_VALUE))
+    if (!value && (m->flags & ATT_STAGE_NEEDS_VALUE))
         return cli_misuse("%smodifier: %s needs a value, as in %s=30", c->where, m->name, m->name);
-    if (value && !(m->flags & ATT_NEEDS_VALUE))
+    if (value && !(m->flags & ATT_STAGE_NEEDS_VALUE))
         return cli_misuse("%smodifier: %s takes no value", c->where, m->name);
     int code = value ? parse_number(c, "modifier", m->name, value, -1e30, 1e30, &number) : CLI_DONE;
     if (!code && value && number == 0)
@@ -304,7 +304,7 @@ static int add_modifier(attention_case *c, const att_modifier *m, const char *va
         code = new_stage(c, "modifier", (att_stage){.modifier = m, .value = {number}});
     for (int i = 0; !code && i < m->n_params; i++) {
         att_tensor *param = new_param(c);
-        code = m->param[i].kind == ATT_PER_PAIR
+        code = m->param[i].kind == ATT_PARAM_PER_PAIR
                    ? attention_tensor(c, param, ATT_F32, 4, (const int64_t[]){1, s->heads, s->q_len, s->k_len})
                    : make_param(c, param, &m->param[i], BUCKETS);
     }

@@ -33,7 +33,7 @@ static int once(void *arg)
 {
     gemm_job *j = arg;
     att_tape_reset(j->tape);
-    att_var *y = att_linear(j->tape, att_input(j->tape, &j->x), j->weight, NULL, ATT_IDENTITY, NULL);
+    att_var *y = att_linear(j->tape, att_input(j->tape, &j->x), j->weight, NULL, ATT_ACTIVATION_IDENTITY, NULL);
     return cli_status(j->ctx, att_var_value(j->tape, y, &j->out));
 }
 

@@ -13,7 +13,7 @@ int caption_maps_open(caption_maps *c, const cli_captioner *m, const att_image *
     return cli_status(m->base.ctx, att_caption_attend(m->model, image, caption->ids, caption->count, &c->all));
 }
 
-void caption_maps_free(caption_maps *c) { att_caption_attention_free(c->m->model, &c->all); }
+void caption_maps_free(caption_maps *c) { att_caption_attention_free(c->m->base.ctx, &c->all); }
 
 /* ---- Layout ---------------------------------------------------------------------- */
 

@@ -42,8 +42,8 @@ int caption_scores_make(caption_scores *s, const caption_references *r, const ch
     int code = s->count && s->cider ? CLI_DONE : cli_fail_memory();
     for (int64_t i = 0; !code && i < r->n; i++) {
         const int64_t first = r->offset[i];
-        code = cli_status(r->ctx, att_bleu_count(r->ctx, ATT_BLEU_NONE, texts[i], strlen(texts[i]), r->text + first,
-                                                 NULL, r->offset[i + 1] - first, &s->count[i]));
+        code = cli_status(r->ctx, att_bleu_count(r->ctx, ATT_BLEU_TOKENIZER_NONE, texts[i], strlen(texts[i]),
+                                                 r->text + first, NULL, r->offset[i + 1] - first, &s->count[i]));
         if (!code)
             att_bleu_add(&sum, &s->count[i]);
     }

@@ -414,7 +414,7 @@ static int allocate(evaluation *e)
 static void close_all(evaluation *e)
 {
     for (int64_t i = 0; e->caption && i < e->n; i++)
-        att_image_caption_free(e->m.model, &e->caption[i]);
+        att_image_caption_free(e->m.base.ctx, &e->caption[i]);
     free(e->caption);
     free(e->path);
     free(e->text);

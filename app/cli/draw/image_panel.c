@@ -17,7 +17,7 @@ static att_status draw(FILE *f, const image_panel *p, const att_image *image)
     att_image large;
     att_image_bytes png;
     att_status s = att_image_resize(p->ctx, image, (int64_t)(2 * p->height), (int64_t)(2 * p->width),
-                                    smaller ? ATT_FILTER_BILINEAR : ATT_FILTER_NEAREST, &large);
+                                    smaller ? ATT_IMAGE_FILTER_BILINEAR : ATT_IMAGE_FILTER_NEAREST, &large);
     if (s != ATT_OK)
         return s;
     s = att_image_encode_png(p->ctx, &large, &png);

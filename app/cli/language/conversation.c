@@ -64,7 +64,7 @@ int cli_conversation_system(cli_conversation *c, const char *text, size_t bytes)
     int code = CLI_DONE;
     if (bytes > 0)
         code = cli_status(c->m->base.ctx, att_chat_render(c->template, example, 2, true, &rendered));
-    att_chat_text_free(c->template, &rendered);
+    att_text_free(c->m->base.ctx, &rendered);
     if (!code && bytes > 0)
         code = insert(c, 0, "system", text, bytes);
     const size_t old = bytes > 0;
@@ -139,10 +139,10 @@ int cli_conversation_reply(cli_conversation *c, const char *text, size_t bytes, 
     int code = insert(c, c->count, "user", text, bytes);
     if (!code)
         code =
-            cli_status(c->m->base.ctx, att_chat_encode(c->template, t, c->message, (int64_t)c->count, true, &prompt));
+            cli_status(c->m->base.ctx, att_chat_tokenize(c->template, t, c->message, (int64_t)c->count, true, &prompt));
     if (!code)
         code = generate(c, &prompt, o, reply);
-    att_tokens_free(t, &prompt);
+    att_tokens_free(c->m->base.ctx, &prompt);
     if (!code || code == CLI_INTERRUPTED) {
         const att_text *answer = &reply->generated.text;
         const size_t space = answer->bytes > 0 && answer->text[0] == ' '; /* templates have their own */
@@ -157,7 +157,7 @@ int cli_conversation_reply(cli_conversation *c, const char *text, size_t bytes, 
 
 void cli_reply_free(const cli_conversation *c, cli_reply *reply)
 {
-    att_generated_free(c->m->generator, &reply->generated);
+    att_generated_free(c->m->base.ctx, &reply->generated);
     *reply = (cli_reply){0};
 }
 

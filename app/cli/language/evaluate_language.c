@@ -98,8 +98,9 @@ static int evaluate(const cli_language *m, const char *path)
         code = cli_fail("%s is empty", name);
     if (!code)
         code = cli_status(m->base.ctx,
-                          att_encode(t, text.text, text.bytes,
-                                     ATT_OPTIONS(att_encode_options, .offsets = true, .split_special = true), &tokens));
+                          att_tokenize(t, text.text, text.bytes,
+                                       ATT_OPTIONS(att_tokenize_options, .offsets = true, .split_special = true),
+                                       &tokens));
     if (!code && tokens.count < 2)
         code = cli_fail("%s: the text is one token, and there is none to predict", name);
     const double begin = cli_seconds();
@@ -107,7 +108,7 @@ static int evaluate(const cli_language *m, const char *path)
         code = measure(m, &tokens, &p);
     if (!code) /* the first token is not predicted */
         code = print(&p, text.bytes - (size_t)tokens.offsets[1], cli_seconds() - begin);
-    att_tokens_free(t, &tokens);
+    att_tokens_free(m->base.ctx, &tokens);
     cli_whole_text_free(&text);
     return code;
 }

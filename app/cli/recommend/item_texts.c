@@ -258,7 +258,7 @@ int cli_item_texts_embed(cli_item_texts *t, const char *model, int64_t threads, 
 {
     embedding *b = calloc(1, sizeof *b);
     int code =
-        b ? cli_model_open(&b->m.base, &cli_sentence_kind, model, ATT_WEIGHTS_STORED, threads) : cli_fail_memory();
+        b ? cli_model_open(&b->m.base, &cli_sentence_kind, model, ATT_WEIGHT_TYPE_STORED, threads) : cli_fail_memory();
     if (!code) {
         code = embed(b, t, log, first, end);
         free(b->vectors);

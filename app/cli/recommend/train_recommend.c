@@ -114,7 +114,7 @@ static int check_options(void *training)
     const long long width = hidden ? hidden : 64;
     if (heads && width % heads)
         return cli_misuse("--heads %lld does not divide --hidden %lld", (long long)heads, width);
-    if (arch == BERT4REC && block == ATT_BLOCK_SASREC)
+    if (arch == BERT4REC && block == ATT_RECOMMENDER_BLOCK_SASREC)
         return cli_misuse("--block sasrec is for --arch sasrec");
     if (negatives && loss == ATT_ITEM_LOSS_SOFTMAX)
         return cli_misuse("--negatives %lld is for another --loss: softmax is over all items", (long long)negatives);
@@ -212,8 +212,8 @@ static int64_t checksum(const recommend_training *t)
     uint64_t sum = cli_training_checksum(0, &exclude_seen, sizeof exclude_seen);
     sum = cli_training_checksum(sum, &candidates, sizeof candidates);
     att_holdout_case c;
-    for (int64_t i = 0; i < t->log.held.cases[ATT_HOLDOUT_VALID]; i++) {
-        if (att_holdout_get(t->log.holdout, ATT_HOLDOUT_VALID, i, &c))
+    for (int64_t i = 0; i < t->log.held.cases[ATT_HOLDOUT_PART_VALID]; i++) {
+        if (att_holdout_get(t->log.holdout, ATT_HOLDOUT_PART_VALID, i, &c))
             break;
         sum = cli_training_checksum(sum, &c.user, sizeof c.user);
         sum = cli_training_checksum(sum, &c.target, sizeof c.target);
@@ -237,7 +237,7 @@ static int read_actions(void *training)
     if (!code && texts_path && t->log.info.items > old)
         code = cli_item_texts_embed(&t->texts, text_model, c->options.threads, t->log.log, old, t->log.info.items);
     c->batches = (t->histories + c->options.batch - 1) / c->options.batch;
-    c->validates = t->log.held.cases[ATT_HOLDOUT_VALID] > 0;
+    c->validates = t->log.held.cases[ATT_HOLDOUT_PART_VALID] > 0;
     c->has_base = t->base != NULL;
     c->evaluation_id = checksum(t);
     c->new_items = t->base ? t->log.info.items - t->info.items : 0;
@@ -256,9 +256,9 @@ static void report(const void *training, const att_training_info *info)
             (long long)h->actions, (long long)h->users, h->users == 1 ? "" : "s");
     if (h->kind != ATT_HOLDOUT_NONE)
         fprintf(stderr, "; %lld for validation and %lld for the test, which is not read",
-                (long long)h->cases[ATT_HOLDOUT_VALID], (long long)h->cases[ATT_HOLDOUT_TEST]);
+                (long long)h->cases[ATT_HOLDOUT_PART_VALID], (long long)h->cases[ATT_HOLDOUT_PART_TEST]);
     fputc('\n', stderr);
-    if (h->kind != ATT_HOLDOUT_NONE && h->cases[ATT_HOLDOUT_VALID] == 0)
+    if (h->kind != ATT_HOLDOUT_NONE && h->cases[ATT_HOLDOUT_PART_VALID] == 0)
         cli_note("no action is held out for validation, so the model of the last step is written");
     if (t->base)
         fprintf(stderr, "begins with %s, which has %lld of the items\n", model_name, (long long)t->info.items);
@@ -275,7 +275,7 @@ static int validate(void *training, cli_validation *v)
     att_ranking r = {.size = sizeof r};
     const att_scorer scorer = att_recommender_scorer(att_training_recommender(t->common.training));
     const att_ranking_options *o =
-        ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_VALID, .exclude_seen = exclude_seen,
+        ATT_OPTIONS(att_ranking_options, .part = ATT_HOLDOUT_PART_VALID, .exclude_seen = exclude_seen,
                     .candidates = (att_candidates)candidates, .draws = candidates != ATT_CANDIDATES_ALL,
                     .seed = (uint64_t)t->common.options.seed);
     const int code = cli_status(t->common.ctx, att_rank(t->log.holdout, &scorer, o, &r));

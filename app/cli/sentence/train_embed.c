@@ -41,7 +41,7 @@ static embed_training embed = {.common.options = {.epochs = 2,
                                                   .batch = 16,
                                                   .beta2 = 0.999,
                                                   .rate = 2e-5,
-                                                  .schedule = ATT_LINEAR,
+                                                  .schedule = ATT_SCHEDULE_LINEAR,
                                                   .warmup = 0.1,
                                                   .decay = 0.01,
                                                   .clip = 1,
@@ -184,7 +184,8 @@ static void report(const void *training, const att_training_info *i)
 /* Options that are for another loss, and what a batch needs. */
 static int check_rows(const cli_rows *r)
 {
-    const bool ranking = r->loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING, triplet = r->loss == ATT_LOSS_TRIPLET;
+    const bool ranking = r->loss == ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING,
+               triplet = r->loss == ATT_SENTENCE_LOSS_TRIPLET;
     if (scale != 20 && !ranking)
         return cli_misuse("--scale %g is for --loss mnr, but here the loss is another", scale);
     if (margin > 0 && !triplet)

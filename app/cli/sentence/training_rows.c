@@ -93,8 +93,9 @@ static int has_labels(const cli_rows *r, bool *yes)
 /* A number in the third column of the first or the last row is a score: the first row may be a heading. */
 static int choose_loss(cli_rows *r, int chosen)
 {
-    static const att_sentence_loss losses[] = {ATT_LOSS_MULTIPLE_NEGATIVES_RANKING, ATT_LOSS_MULTIPLE_NEGATIVES_RANKING,
-                                               ATT_LOSS_TRIPLET, ATT_LOSS_SOFTMAX, ATT_LOSS_COSINE_SIMILARITY};
+    static const att_sentence_loss losses[] = {ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING,
+                                               ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING, ATT_SENTENCE_LOSS_TRIPLET,
+                                               ATT_SENTENCE_LOSS_SOFTMAX, ATT_SENTENCE_LOSS_COSINE_SIMILARITY};
     bool labels = false;
     int code = CLI_DONE;
     if (chosen != CLI_LOSS_BY_FILE) {
@@ -109,19 +110,21 @@ static int choose_loss(cli_rows *r, int chosen)
             "%s: line %lld: the score or label is \"%.40s\", neither a number nor one of few words; for labels: "
             "--loss softmax",
             r->path, (long long)r->line[0], field(r, 0, r->fields - 1));
-    r->loss = scores ? ATT_LOSS_COSINE_SIMILARITY : labels ? ATT_LOSS_SOFTMAX : ATT_LOSS_MULTIPLE_NEGATIVES_RANKING;
+    r->loss = scores   ? ATT_SENTENCE_LOSS_COSINE_SIMILARITY
+              : labels ? ATT_SENTENCE_LOSS_SOFTMAX
+                       : ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING;
     return code;
 }
 
 static int check_loss(const cli_rows *r)
 {
     const int64_t texts = r->fields - r->valued;
-    if (r->loss == ATT_LOSS_TRIPLET && texts != 3)
+    if (r->loss == ATT_SENTENCE_LOSS_TRIPLET && texts != 3)
         return cli_fail("--loss triplet: %s has %lld columns, but must have three: anchor, positive, negative", r->path,
                         (long long)texts);
-    if (r->loss == ATT_LOSS_SOFTMAX && r->fields < 3)
+    if (r->loss == ATT_SENTENCE_LOSS_SOFTMAX && r->fields < 3)
         return cli_fail("--loss softmax: %s has two columns, but the label must stand in a third", r->path);
-    if (r->loss == ATT_LOSS_COSINE_SIMILARITY && r->fields < 3)
+    if (r->loss == ATT_SENTENCE_LOSS_COSINE_SIMILARITY && r->fields < 3)
         return cli_fail("--loss cosine: %s has two columns, but the score must stand in a third", r->path);
     return CLI_DONE;
 }
@@ -222,9 +225,9 @@ static bool is_usable(cli_rows *r, int64_t row)
 static int select_rows(cli_rows *r)
 {
     const int64_t all = r->n;
-    r->columns = r->loss == ATT_LOSS_MULTIPLE_NEGATIVES_RANKING ? r->fields - r->valued
-                 : r->loss == ATT_LOSS_TRIPLET                  ? 3
-                                                                : 2;
+    r->columns = r->loss == ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING ? r->fields - r->valued
+                 : r->loss == ATT_SENTENCE_LOSS_TRIPLET                  ? 3
+                                                                         : 2;
     r->text = malloc((size_t)(all * r->columns) * sizeof *r->text);
     r->bytes = malloc((size_t)(all * r->columns) * sizeof *r->bytes);
     if (!r->text || !r->bytes)
@@ -258,9 +261,9 @@ int cli_rows_read(cli_rows *r, const char *path, const cli_rows_options *options
         code = choose_loss(r, options->loss);
     if (!code)
         code = check_loss(r);
-    if (!code && r->loss == ATT_LOSS_COSINE_SIMILARITY)
+    if (!code && r->loss == ATT_SENTENCE_LOSS_COSINE_SIMILARITY)
         code = read_scores(r, options->highest);
-    if (!code && r->loss == ATT_LOSS_SOFTMAX)
+    if (!code && r->loss == ATT_SENTENCE_LOSS_SOFTMAX)
         code = read_labels(r);
     return code ? code : select_rows(r);
 }
@@ -295,21 +298,21 @@ void cli_rows_describe(const cli_rows *r)
     if (empty)
         cli_note("%s: %lld pairs; left out: %lld with an empty text", r->path, n, empty);
     cli_skipped_report(r->skipped.n, r->skipped.first);
-    if (!r->chosen && r->fields > 3 && r->loss != ATT_LOSS_MULTIPLE_NEGATIVES_RANKING)
+    if (!r->chosen && r->fields > 3 && r->loss != ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING)
         cli_note(
             "%s: the columns 1 to 3 of %lld are trained on; a heading, as sentence1, sentence2 and score, names others",
             r->path, (long long)r->fields);
-    if (r->loss == ATT_LOSS_COSINE_SIMILARITY)
+    if (r->loss == ATT_SENTENCE_LOSS_COSINE_SIMILARITY)
         cli_note("loss: cosine similarity, of %lld pairs with scores", n);
-    else if (r->loss == ATT_LOSS_TRIPLET)
+    else if (r->loss == ATT_SENTENCE_LOSS_TRIPLET)
         cli_note("loss: triplet, of %lld triplets", n);
-    else if (r->loss == ATT_LOSS_SOFTMAX)
+    else if (r->loss == ATT_SENTENCE_LOSS_SOFTMAX)
         cli_note("loss: softmax, of %lld pairs with labels", n);
     else if (negatives)
         cli_note("loss: multiple negatives ranking, of %lld pairs with %lld hard negative%s each", n, negatives,
                  negatives > 1 ? "s" : "");
     else
         cli_note("loss: multiple negatives ranking, of %lld pairs", n);
-    if (r->loss == ATT_LOSS_SOFTMAX)
+    if (r->loss == ATT_SENTENCE_LOSS_SOFTMAX)
         describe_labels(r);
 }

@@ -278,7 +278,7 @@ bool cli_training_typed(const cli_training *t, const char *name)
     return t->kind->options[i].name && t->file.typed[i];
 }
 
-bool cli_schedule_falls(int kind) { return kind == ATT_COSINE || kind == ATT_LINEAR; }
+bool cli_schedule_falls(int kind) { return kind == ATT_SCHEDULE_COSINE || kind == ATT_SCHEDULE_LINEAR; }
 
 /* Where the learning rate depends on the last step, that stays. */
 static int check_last_step(cli_training *t)

@@ -53,7 +53,7 @@ static int plan(cli_training *t, att_schedule *rates)
     t->save_every = o->save_every ? o->save_every : epoch;
     if (falls && !t->steps)
         return cli_misuse("--schedule %s needs --steps, where the learning rate is 0",
-                          o->schedule == ATT_COSINE ? "cosine" : "linear");
+                          o->schedule == ATT_SCHEDULE_COSINE ? "cosine" : "linear");
     if (share ? o->warmup > 0 && !t->steps : o->warmup != floor(o->warmup))
         return cli_misuse(share ? "--warmup %g, a share of all steps, needs --steps"
                                 : "--warmup: %g is not a whole number of steps",

@@ -103,7 +103,7 @@ int cli_alignment_add(cli_alignment *a, const char *text, size_t bytes, const at
     if (code)
         return code;
     code = show(a, &map, text, bytes);
-    att_alignment_free(a->m->translator, &map);
+    att_alignment_free(a->m->base.ctx, &map);
     return code;
 }
 

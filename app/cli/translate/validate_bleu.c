@@ -48,8 +48,8 @@ static int count_line(evaluation *e, int64_t i)
         return code;
     const cli_lines *l = &e->expected.in;
     const int64_t at = e->expected.at;
-    code = cli_status(ctx,
-                      att_bleu_count(ctx, ATT_BLEU_13A, text->text, text->bytes, &l->text[at], &l->bytes[at], 1, &one));
+    code = cli_status(ctx, att_bleu_count(ctx, ATT_BLEU_TOKENIZER_13A, text->text, text->bytes, &l->text[at],
+                                          &l->bytes[at], 1, &one));
     if (!code)
         att_bleu_add(&e->all, &one);
     if (!code && e->samples++ < SAMPLES) {
@@ -70,7 +70,7 @@ static int translate_block(evaluation *e)
     for (int64_t i = 0; !code && i < in->count; i++)
         code = count_line(e, i);
     for (int64_t i = 0; i < in->count; i++)
-        att_translation_free(e->translator, &e->out[i]);
+        att_translation_free(e->training->ctx, &e->out[i]);
     return code;
 }
 

@@ -297,9 +297,10 @@ static int open_set(counts *c)
         return cli_fail_memory();
     for (int64_t i = 0; i < c->classes; i++)
         labels[i] = att_image_model_label(c->m.model, i);
-    int code = cli_status(c->m.base.ctx,
-                          att_image_set_open(c->m.base.ctx, data, split == TRAIN ? ATT_SPLIT_TRAIN : ATT_SPLIT_TEST,
-                                             named ? labels : NULL, named ? c->classes : 0, &c->set));
+    int code =
+        cli_status(c->m.base.ctx, att_image_set_open(c->m.base.ctx, data,
+                                                     split == TRAIN ? ATT_IMAGE_SPLIT_TRAIN : ATT_IMAGE_SPLIT_TEST,
+                                                     named ? labels : NULL, named ? c->classes : 0, &c->set));
     free(labels);
     if (!code)
         code = cli_status(c->m.base.ctx, att_image_set_describe(c->set, &c->set_info));

@@ -46,7 +46,7 @@ int image_attention_open(image_attention *a, const cli_vision *m, const att_imag
     const int code = cli_status(m->base.ctx, att_image_attend(m->model, image, layer, head, &a->all));
     if (code)
         return code;
-    a->mean = a->all.prefix == 0 || m->info.pooling == ATT_VIT_MEAN;
+    a->mean = a->all.prefix == 0 || m->info.pooling == ATT_VIT_POOLING_MEAN;
     a->weights = malloc((size_t)(a->all.tokens - a->all.prefix) * sizeof *a->weights);
     if (!a->weights) {
         image_attention_free(a);
@@ -59,7 +59,7 @@ int image_attention_open(image_attention *a, const cli_vision *m, const att_imag
 void image_attention_free(image_attention *a)
 {
     if (a->m)
-        att_image_attention_free(a->m->model, &a->all);
+        att_image_attention_free(a->m->base.ctx, &a->all);
     free(a->weights);
     *a = (image_attention){0};
 }
@@ -81,10 +81,10 @@ void image_attention_name(const image_attention *a, char *text, size_t size)
 /* "12.0 % goes to [CLS] and the registers, not in the picture"; "" where there are no such tokens. */
 static void name_rest(const image_attention *a, char *text, size_t size)
 {
-    const char *tokens = a->mean                                         ? "the tokens before the patches"
-                         : a->all.prefix == 1                            ? "[CLS]"
-                         : a->m->info.pooling == ATT_VIT_CLS_AND_DISTILL ? "[CLS] and the distillation token"
-                                                                         : "[CLS] and the registers";
+    const char *tokens = a->mean                                                 ? "the tokens before the patches"
+                         : a->all.prefix == 1                                    ? "[CLS]"
+                         : a->m->info.pooling == ATT_VIT_POOLING_CLS_AND_DISTILL ? "[CLS] and the distillation token"
+                                                                                 : "[CLS] and the registers";
     *text = '\0';
     if (a->all.prefix > 0)
         snprintf(text, size, "%.1f %% goes to %s, not in the picture", 100 * a->rest, tokens);

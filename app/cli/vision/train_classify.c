@@ -30,7 +30,7 @@ static classify_training classify = {.common.options = {.epochs = 20,
                                                         .batch = 128,
                                                         .beta2 = 0.999,
                                                         .rate = 1e-3,
-                                                        .schedule = ATT_COSINE,
+                                                        .schedule = ATT_SCHEDULE_COSINE,
                                                         .warmup = 0.05,
                                                         .decay = 0.05,
                                                         .clip = 1,
@@ -107,7 +107,7 @@ static int open_set(classify_training *t, const char *const *names, int64_t n)
     att_ctx *ctx = t->common.ctx;
     att_image_set_free(t->images);
     t->info.size = sizeof t->info;
-    const int code = cli_status(ctx, att_image_set_open(ctx, data, ATT_SPLIT_TRAIN, names, n, &t->images));
+    const int code = cli_status(ctx, att_image_set_open(ctx, data, ATT_IMAGE_SPLIT_TRAIN, names, n, &t->images));
     return code ? code : cli_status(ctx, att_image_set_describe(t->images, &t->info));
 }
 
@@ -177,7 +177,7 @@ static int open_images(classify_training *t)
     for (int64_t i = 0; i < n; i++)
         names[i] = att_image_set_label(t->images, i);
     att_image_set_info info = {.size = sizeof info};
-    code = cli_status(ctx, att_image_set_open(ctx, valid_path, ATT_SPLIT_TEST, names, n, &t->valid));
+    code = cli_status(ctx, att_image_set_open(ctx, valid_path, ATT_IMAGE_SPLIT_TEST, names, n, &t->valid));
     if (!code)
         code = cli_status(ctx, att_image_set_describe(t->valid, &info));
     if (!code)

@@ -59,7 +59,7 @@ static size_t lay_out(const att_call *c, int64_t blocks, float *p, att_backward_
     att_scratch_part saved[ATT_MAX_STAGES];
     int n = 0;
     for (int i = 0; i < plan->modifiers.n; i++)
-        if (!(plan->modifiers.list[i].stage.flags & (ATT_ADDITIVE | ATT_SINK)))
+        if (!(plan->modifiers.list[i].stage.flags & (ATT_STAGE_ADDITIVE | ATT_STAGE_SINK)))
             saved[n++] = (att_scratch_part){&w->saved[i], tile};
     count += att_scratch_lay_out(p ? p + count : NULL, n, saved);
     return count;

@@ -58,7 +58,7 @@ static att_status check_params(const att_call *c, const att_attention_grads *g)
         const att_tensor *t = &g->dparam[i];
         snprintf(name, sizeof name, "d%s", p->params.list[i].shape->name);
         e = check_grad(c, name, t, name + 1, &c->param[i], g);
-        if (!e && att_given(t) && p->params.list[i].shape->kind == ATT_PER_HEAD)
+        if (!e && att_given(t) && p->params.list[i].shape->kind == ATT_PARAM_PER_HEAD)
             e = att_param_check(c, name, t, p->params.list[i].shape);
     }
     return e;
@@ -70,7 +70,7 @@ static const char *stage_without_backward(const att_plan *p)
     if (!p->score.derivative)
         return p->score.name;
     for (int i = 0; i < p->modifiers.n; i++)
-        if (!p->modifiers.list[i].stage.derivative && !(p->modifiers.list[i].stage.flags & ATT_SINK))
+        if (!p->modifiers.list[i].stage.derivative && !(p->modifiers.list[i].stage.flags & ATT_STAGE_SINK))
             return p->modifiers.list[i].stage.name;
     return NULL;
 }

@@ -15,7 +15,7 @@ static const att_tensor *wanted(const att_call *c, const att_attention_grads *g,
     return att_given(&g->dparam[n]) && !att_transform_uses_param(c->plan, n) ? &g->dparam[n] : NULL;
 }
 
-static bool over_pairs(const att_call *c, int n) { return c->plan->params.list[n].shape->kind == ATT_PER_PAIR; }
+static bool over_pairs(const att_call *c, int n) { return c->plan->params.list[n].shape->kind == ATT_PARAM_PER_PAIR; }
 
 /* A gradient over pairs: do several tasks add to the same place, and in several steps? */
 static att_add_order order_of(const att_call *c, const att_tensor *t)

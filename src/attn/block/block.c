@@ -9,13 +9,13 @@
 /* The cover of a block by all masks, without testing pairs. */
 static att_cover cover(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, int64_t k0, int keys)
 {
-    att_cover all = ATT_FULL;
-    for (int i = 0; all != ATT_EMPTY && i < plan->masks.n; i++) {
+    att_cover all = ATT_COVER_FULL;
+    for (int i = 0; all != ATT_COVER_EMPTY && i < plan->masks.n; i++) {
         const att_mask *m = &plan->masks.list[i].stage;
         const att_mask_block b =
             att_mask_block_of(plan, i, at, (att_range){q0, q0 + queries}, (att_range){k0, k0 + keys});
-        const att_cover c = m->cover ? m->cover(&b) : ATT_PARTIAL;
-        all = c == ATT_FULL ? all : c;
+        const att_cover c = m->cover ? m->cover(&b) : ATT_COVER_PARTIAL;
+        all = c == ATT_COVER_FULL ? all : c;
     }
     return all;
 }
@@ -38,14 +38,14 @@ static void bits_of(const att_mask *m, const att_mask_block *b, uint64_t *bits)
 }
 
 /* The cover of a small block; where cover() leaves it open, by testing all pairs. Sets bits if the result is
- * ATT_PARTIAL. */
+ * ATT_COVER_PARTIAL. */
 static att_cover probe(const att_plan *plan, const att_head_view *at, int64_t q0, int queries, int64_t k0, int keys,
                        uint64_t *bits)
 {
     const uint64_t all = att_low_bits(queries);
     const att_cover c = cover(plan, at, q0, queries, k0, keys);
     uint64_t some = 0, every = all, of_mask[ATT_SUB_TILE];
-    if (c != ATT_PARTIAL)
+    if (c != ATT_COVER_PARTIAL)
         return c;
     for (int j = 0; j < keys; j++)
         bits[j] = ~UINT64_C(0);
@@ -60,7 +60,7 @@ static att_cover probe(const att_plan *plan, const att_head_view *at, int64_t q0
         some |= bits[j] & all;
         every &= bits[j];
     }
-    return !some ? ATT_EMPTY : every == all ? ATT_FULL : ATT_PARTIAL;
+    return !some ? ATT_COVER_EMPTY : every == all ? ATT_COVER_FULL : ATT_COVER_PARTIAL;
 }
 
 void att_span(const att_plan *plan, const att_head_view *at, int64_t q0, int64_t queries, int64_t *first, int64_t *last)
@@ -96,15 +96,15 @@ void att_mask_tile_make(const att_plan *plan, const att_head_view *at, int64_t q
     mask_tile->n_ranges = 0;
     mask_tile->partial = (att_range){0, 0};
     const att_cover whole = cover(plan, at, q0, queries, k0, keys);
-    if (whole == ATT_FULL)
+    if (whole == ATT_COVER_FULL)
         att_mask_tile_add(mask_tile, 0, keys, false);
-    for (int first = 0; whole == ATT_PARTIAL && first < keys; first += ATT_SUB_TILE) {
+    for (int first = 0; whole == ATT_COVER_PARTIAL && first < keys; first += ATT_SUB_TILE) {
         const int n = keys - first < ATT_SUB_TILE ? keys - first : ATT_SUB_TILE;
         const att_cover c = probe(plan, at, q0, queries, k0 + first, n, mask_tile->bits + first);
-        if (c == ATT_FULL && att_mask_tile_is_partial(mask_tile)) /* it may lie between partial ones */
+        if (c == ATT_COVER_FULL && att_mask_tile_is_partial(mask_tile)) /* it may lie between partial ones */
             memset(mask_tile->bits + first, 0xff, (size_t)n * sizeof *mask_tile->bits);
-        if (c != ATT_EMPTY)
-            att_mask_tile_add(mask_tile, first, first + n, c == ATT_PARTIAL);
+        if (c != ATT_COVER_EMPTY)
+            att_mask_tile_add(mask_tile, first, first + n, c == ATT_COVER_PARTIAL);
     }
 }
 

@@ -53,7 +53,7 @@ static int64_t param_count(const att_call *call, int first, int n)
 {
     int64_t count = 0;
     for (int i = first; i < first + n; i++)
-        if (call->plan->params.list[i].shape->kind == ATT_PER_HEAD)
+        if (call->plan->params.list[i].shape->kind == ATT_PARAM_PER_HEAD)
             count += att_param_count(&call->param[i]);
     return count;
 }
@@ -129,7 +129,7 @@ void att_modifier_pairs_back(const att_block *b, const att_modifier *m, const at
         for (int i = 0; i < t->queries; i++) {
             const int64_t at = j * t->stride + i;
             if (move(b, t->q + i, t->k + j, &p) && t->ds[at] != 0)
-                t->ds[at] *= (float)m->derivative(&p, m->flags & ATT_ADDITIVE ? 0 : t->s[at], t->ds[at], dparam);
+                t->ds[at] *= (float)m->derivative(&p, m->flags & ATT_STAGE_ADDITIVE ? 0 : t->s[at], t->ds[at], dparam);
         }
     flush_params(m->n_params, t->param, dparam);
 }

@@ -46,13 +46,13 @@ static void view_param(const att_call *c, int i, const att_head *at, att_param_v
     *o = (att_param_view){0};
     if (!att_given(t))
         return;
-    if (kind == ATT_PER_PAIR) {
+    if (kind == ATT_PARAM_PER_PAIR) {
         set_data(t, att_pairs_start(t, at, o->stride), o);
-    } else if (kind == ATT_PER_HEAD) {
+    } else if (kind == ATT_PARAM_PER_HEAD) {
         o->count = att_param_count(t);
         set_data(t, t->dim[0] == 1 ? 0 : at->head * t->stride[0], o);
     } else {
-        const bool of_keys = kind == ATT_PER_KEY;
+        const bool of_keys = kind == ATT_PARAM_PER_KEY;
         o->stride[of_keys] = t->stride[att_call_is_ragged(c, of_keys) ? 0 : 1];
         set_data(t, steps_start(c, t, at->sequence, of_keys), o);
     }

@@ -45,17 +45,17 @@ static att_status check_of_head(const att_call *c, const char *name, const att_t
     const struct {
         const char *name;
         int64_t size;
-    } extent[] = {[ATT_HEAD_DIM] = {"spec.head_dim", s->head_dim},
-                  [ATT_KEY_DIM] = {"spec.key_dim", s->key_dim},
-                  [ATT_SCORE_DIM] = {s->score_dim ? "spec.score_dim" : "spec.head_dim", c->plan->q_dim}};
+    } extent[] = {[ATT_EXTENT_HEAD_DIM] = {"spec.head_dim", s->head_dim},
+                  [ATT_EXTENT_KEY_DIM] = {"spec.key_dim", s->key_dim},
+                  [ATT_EXTENT_SCORE_DIM] = {s->score_dim ? "spec.score_dim" : "spec.head_dim", c->plan->q_dim}};
     const att_extent extents[] = {shape->rows, shape->columns};
-    const int rank = shape->rows == ATT_NONE ? 1 : shape->columns == ATT_NONE ? 2 : 3;
+    const int rank = shape->rows == ATT_EXTENT_NONE ? 1 : shape->columns == ATT_EXTENT_NONE ? 2 : 3;
     att_status e = att_check(ctx, name, t, shape->dtype, rank);
     if (!e && t->dim[0] != 1 && t->dim[0] != s->heads)
         return att_fail(ctx, ATT_ERR_SHAPE, "%s.dim[0] = %lld, expected 1 or spec.heads = %lld", name,
                         (long long)t->dim[0], (long long)s->heads);
     for (int i = 1; !e && i < rank; i++)
-        if (extents[i - 1] != ATT_ANY)
+        if (extents[i - 1] != ATT_EXTENT_ANY)
             e = att_check_dim(ctx, name, t, i, extent[extents[i - 1]].name, extent[extents[i - 1]].size);
     for (int64_t i = rank - 1, dense = 1; !e && i > 0; dense *= t->dim[i--])
         if (t->dim[i] > 1 && t->stride[i] != dense)
@@ -67,11 +67,11 @@ static att_status check_of_head(const att_call *c, const char *name, const att_t
 att_status att_param_check(const att_call *c, const char *name, const att_tensor *t, const att_param_shape *shape)
 {
     switch (shape->kind) {
-    case ATT_PER_PAIR:
+    case ATT_PARAM_PER_PAIR:
         return check_pairs(c, name, t, shape->dtype);
-    case ATT_PER_QUERY:
-    case ATT_PER_KEY:
-        return check_steps(c, name, t, shape->dtype, shape->kind == ATT_PER_KEY);
+    case ATT_PARAM_PER_QUERY:
+    case ATT_PARAM_PER_KEY:
+        return check_steps(c, name, t, shape->dtype, shape->kind == ATT_PARAM_PER_KEY);
     default:
         return check_of_head(c, name, t, shape);
     }

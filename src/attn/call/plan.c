@@ -73,15 +73,15 @@ static void set_scale(void *arg, int task)
 /* The functions of a score fit each other. */
 static att_status check_functions(att_ctx *ctx, const att_score *s)
 {
-    const bool product = s->flags & ATT_PRODUCT;
+    const bool product = s->flags & ATT_STAGE_PRODUCT;
     if (!s->formula)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.score has no formula");
     if (product && (!s->tile || (s->derivative && !s->tile_back)))
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "\"%s\" has ATT_PRODUCT%s", s->name,
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "\"%s\" has ATT_STAGE_PRODUCT%s", s->name,
                         s->tile ? " and a derivative, but no tile_back" : ", but no tile");
     if (s->term && (!product || (s->derivative && !s->term_back)))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "\"%s\" has a term of each row%s", s->name,
-                        product ? " and a derivative, but no term_back" : ", but not ATT_PRODUCT");
+                        product ? " and a derivative, but no term_back" : ", but not ATT_STAGE_PRODUCT");
     return ATT_OK;
 }
 
@@ -92,7 +92,7 @@ static att_status check_score(att_ctx *ctx, att_plan *p)
     static const att_builtin_score none;
     const att_builtin_score *builtin = att_builtin_score_of(score, ctx->isa);
     att_status e = att_options_read(&p->score, sizeof p->score, builtin ? &builtin->score : score, "att_score");
-    const bool product = p->score.flags & ATT_PRODUCT;
+    const bool product = p->score.flags & ATT_STAGE_PRODUCT;
     p->builtin = builtin ? builtin : product ? att_builtin_score_of(att_score_dot, ctx->isa) : &none;
     e = e ? e : check_functions(ctx, &p->score);
     e = e ? e : check_transforms(ctx, p);
@@ -101,7 +101,7 @@ static att_status check_score(att_ctx *ctx, att_plan *p)
     if (s->scale == 0 && score == att_score_dot)
         att_parallel_for(ctx, 1, set_scale, s); /* rounded to nearest, whatever the host has set */
     s->scale = s->scale == 0 ? 1 : s->scale;
-    p->scale.in_queries = (p->score.flags & ATT_BILINEAR) && p->score.tile && !product;
+    p->scale.in_queries = (p->score.flags & ATT_STAGE_BILINEAR) && p->score.tile && !product;
     p->flags |= p->score.flags;
     return ATT_OK;
 }
@@ -111,15 +111,15 @@ static bool may_declare(const att_stage *stage, int i, const att_param_shape *sh
 {
     const att_param_shape *s = &shape[i], *before = i ? s - 1 : NULL;
     const bool mask = stage && stage->mask;
-    if (!s->name || (unsigned)s->kind > ATT_PER_KEY || (unsigned)s->rows > ATT_SCORE_DIM ||
-        (unsigned)s->columns > ATT_SCORE_DIM)
+    if (!s->name || (unsigned)s->kind > ATT_PARAM_PER_KEY || (unsigned)s->rows > ATT_EXTENT_SCORE_DIM ||
+        (unsigned)s->columns > ATT_EXTENT_SCORE_DIM)
         return false;
     if (s->dtype != ATT_F32 && !(mask && (s->dtype == ATT_I32 || s->dtype == ATT_BOOL)))
         return false;
-    if (s->kind != ATT_PER_HEAD && !mask && !(stage && s->kind == ATT_PER_PAIR))
+    if (s->kind != ATT_PARAM_PER_HEAD && !mask && !(stage && s->kind == ATT_PARAM_PER_PAIR))
         return false;
     return !s->as_queries ||
-           (s->kind == ATT_PER_KEY && before && before->kind == ATT_PER_QUERY && before->dtype == s->dtype);
+           (s->kind == ATT_PARAM_PER_KEY && before && before->kind == ATT_PARAM_PER_QUERY && before->dtype == s->dtype);
 }
 
 /* Adds the parameters that a stage, number n of the spec's or -1 for the score, declares to the plan's. */
@@ -152,10 +152,10 @@ static att_status check_stage(att_plan *p, int i, unsigned flags,
     const char *name =
         s->modifier ? p->modifiers.list[p->modifiers.n].stage.name : p->masks.list[p->masks.n].stage.name;
     for (int n = 0; n < 2; n++)
-        if (!isfinite(s->value[n]) || (s->value[n] != 0 && !(flags & (ATT_HAS_VALUE | ATT_NEEDS_VALUE))))
+        if (!isfinite(s->value[n]) || (s->value[n] != 0 && !(flags & (ATT_STAGE_HAS_VALUE | ATT_STAGE_NEEDS_VALUE))))
             return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage[%d].value[%d] is %g, but %s %s", i, n, s->value[n], name,
                             isfinite(s->value[n]) ? "has none" : "needs a finite number");
-    if ((flags & ATT_NEEDS_VALUE) && s->value[0] == 0)
+    if ((flags & ATT_STAGE_NEEDS_VALUE) && s->value[0] == 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage[%d].value[0] is 0, but %s needs one", i, name);
     p->flags |= flags;
     return check ? check(ctx, s->value, NULL) : ATT_OK;
@@ -171,13 +171,13 @@ static att_status add_modifier(att_plan *p, int i)
     att_status e = att_options_read(m, sizeof *m, builtin ? builtin : s->modifier, "att_modifier");
     if (e)
         return e;
-    if (!m->formula && !(m->flags & ATT_SINK))
+    if (!m->formula && !(m->flags & ATT_STAGE_SINK))
         return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage[%d].modifier has no formula", i);
     for (int n = 0; n < m->n_params && m->param && m->derivative && !m->tile_back; n++)
-        if (m->param[n].kind == ATT_PER_PAIR)
+        if (m->param[n].kind == ATT_PARAM_PER_PAIR)
             return att_fail(ctx, ATT_ERR_ARGUMENT, "\"%s\" has a parameter per pair and a derivative, but no tile_back",
                             m->name);
-    if ((m->flags & ATT_SINK) && (m->n_params != 1 || p->modifiers.sink >= 0))
+    if ((m->flags & ATT_STAGE_SINK) && (m->n_params != 1 || p->modifiers.sink >= 0))
         return att_fail(ctx, ATT_ERR_ARGUMENT,
                         p->modifiers.sink >= 0 ? "spec.stage has two sinks, and [%d] is the second"
                                                : "spec.stage[%d].modifier is a sink, but has not one parameter",
@@ -185,7 +185,7 @@ static att_status add_modifier(att_plan *p, int i)
     *x = (att_plan_modifier){*m, s->modifier, {s->value[0], s->value[1]}, p->params.n};
     e = check_stage(p, i, m->flags, m->n_params ? NULL : m->check);
     e = e ? e : add_params(p, i, m->name, m->n_params, m->param);
-    if (m->flags & ATT_SINK)
+    if (m->flags & ATT_STAGE_SINK)
         p->modifiers.sink = p->modifiers.n;
     p->modifiers.n++;
     return e;
@@ -229,13 +229,13 @@ static att_status check_stages(att_ctx *ctx, att_plan *p)
 /* The first stage that needs to know where the queries stand. */
 static const char *stage_that_needs_align(const att_plan *p)
 {
-    if (p->score.flags & ATT_NEEDS_ALIGN)
+    if (p->score.flags & ATT_STAGE_NEEDS_ALIGN)
         return p->score.name;
     for (int i = 0; i < p->modifiers.n; i++)
-        if (p->modifiers.list[i].stage.flags & ATT_NEEDS_ALIGN)
+        if (p->modifiers.list[i].stage.flags & ATT_STAGE_NEEDS_ALIGN)
             return p->modifiers.list[i].stage.name;
     for (int i = 0; i < p->masks.n; i++)
-        if (p->masks.list[i].stage.flags & ATT_NEEDS_ALIGN)
+        if (p->masks.list[i].stage.flags & ATT_STAGE_NEEDS_ALIGN)
             return p->masks.list[i].stage.name;
     return NULL;
 }

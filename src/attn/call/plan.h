@@ -50,7 +50,7 @@ struct att_plan {
     const att_kernels *kernels;
     att_vectors vectors;
     att_score score;                      /* a copy, of the running instruction set, as the modifiers are */
-    const att_builtin_score *builtin;     /* what it has as a built-in one; with ATT_PRODUCT dot, else nothing */
+    const att_builtin_score *builtin;     /* what it has as a built-in one; with ATT_STAGE_PRODUCT dot, else nothing */
     const att_row_transforms *transforms; /* NULL: the tiles see the rows of q and k as they are */
     int64_t q_dim, k_dim;                 /* of rows as the tiles see them */
     att_plan_modifiers modifiers;
@@ -70,7 +70,7 @@ static inline const att_param_view *att_sink_of(const att_plan *plan, const att_
     return &param[plan->modifiers.list[plan->modifiers.sink].param];
 }
 /* Does a function of the score change products q . k to scores? */
-static inline bool att_score_changes_products(const att_plan *plan) { return plan->score.flags & ATT_PRODUCT; }
+static inline bool att_score_changes_products(const att_plan *plan) { return plan->score.flags & ATT_STAGE_PRODUCT; }
 /* The factor of the packed queries. */
 static inline float att_query_scale(const att_plan *plan) { return plan->scale.in_queries ? plan->spec.scale : 1; }
 

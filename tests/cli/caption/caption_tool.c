@@ -157,8 +157,8 @@ static void the_map_has_the_weights_of_the_word(void **state)
     for (int i = 0; i < 3 * CAPTIONER_LOCATIONS; i++)
         end += sprintf(end, "<title>row %d, column %d: %.4f\n", i / 2 % 2, i % 2, (double)a.weights[i]);
     assert_string_equal(tool_out, expected);
-    att_caption_attention_free(m, &a);
-    att_image_caption_free(m, &c);
+    att_caption_attention_free(ctx, &a);
+    att_image_caption_free(ctx, &c);
     att_image_free(ctx, &image);
     att_caption_model_free(m);
 }

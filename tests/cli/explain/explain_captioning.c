@@ -66,8 +66,8 @@ static void what_it_says_is_what_was_computed(void **state)
         sum[i % CAPTIONER_LOCATIONS] += a.weights[i];
     snprintf(part, sizeof part, "row 1 %.2f %.2f row 2 %.2f %.2f", sum[0], sum[1], sum[2], sum[3]);
     assert_int_equal(lines(part), 1);
-    att_caption_attention_free(m, &a);
-    att_image_caption_free(m, &c);
+    att_caption_attention_free(ctx, &a);
+    att_image_caption_free(ctx, &c);
     att_caption_model_free(m);
     att_image_free(ctx, &image);
 }

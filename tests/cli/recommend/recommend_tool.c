@@ -36,7 +36,7 @@ static void assert_list(int line, int64_t n, const int32_t *items, const att_rec
     }
     assert_int_equal(json_array_size(list) <= (size_t)r.k, 1);
     assert_int_equal(json_is_true(json_object_get(v, "by_popularity")), r.by_popular[0]);
-    att_recommendation_free(m, &r);
+    att_recommendation_free(ctx, &r);
     att_recommender_free(m);
     json_decref(v);
 }

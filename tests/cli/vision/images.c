@@ -197,7 +197,7 @@ static void expect_map(const test_folder *folder, int64_t layer, int64_t head, b
         for (int64_t i = cls ? 0 : a.prefix; i < (cls ? 1 : a.tokens); i++)
             map[j] += (double)a.weights[i * a.tokens + a.prefix + j] / (cls ? 1 : 9);
     }
-    att_image_attention_free(m, &a);
+    att_image_attention_free(ctx, &a);
     att_image_model_free(m);
 }
 

@@ -42,7 +42,7 @@ static void bits(const att_mask_block *b, uint64_t *bits)
         }
 }
 
-static const att_param_shape table = {.name = "mask", .kind = ATT_PER_PAIR, .dtype = ATT_BOOL};
+static const att_param_shape table = {.name = "mask", .kind = ATT_PARAM_PER_PAIR, .dtype = ATT_BOOL};
 
 static const att_mask mask = {
     .size = sizeof mask, .name = "boolean", .param = &table, .n_params = 1, .keep = keep, .bits = bits};

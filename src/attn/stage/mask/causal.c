@@ -13,8 +13,8 @@ static att_cover cover(const att_mask_block *b)
 {
     const int64_t position = b->head->position + b->q;
     if (b->k > position + b->queries - 1)
-        return ATT_EMPTY;
-    return b->k + b->keys - 1 <= position ? ATT_FULL : ATT_PARTIAL;
+        return ATT_COVER_EMPTY;
+    return b->k + b->keys - 1 <= position ? ATT_COVER_FULL : ATT_COVER_PARTIAL;
 }
 
 /* Queries from the key's position on. */
@@ -26,7 +26,7 @@ static void bits(const att_mask_block *b, uint64_t *bits)
 
 static const att_mask mask = {.size = sizeof mask,
                               .name = "causal",
-                              .flags = ATT_NEEDS_ALIGN,
+                              .flags = ATT_STAGE_NEEDS_ALIGN,
                               .keep = keep,
                               .span = span,
                               .cover = cover,

@@ -66,8 +66,8 @@ static att_cover cover(const att_mask_block *b)
     const range q = range_of(b->param[0].i32 + b->q * q_step, q_step, b->queries, b->inspected);
     const range k = range_of(b->param[1].i32 + b->k * k_step, k_step, b->keys, b->inspected);
     if (q.max < k.min || k.max < q.min)
-        return ATT_EMPTY;
-    return q.min == q.max && k.min == k.max ? ATT_FULL : ATT_PARTIAL;
+        return ATT_COVER_EMPTY;
+    return q.min == q.max && k.min == k.max ? ATT_COVER_FULL : ATT_COVER_PARTIAL;
 }
 
 static void bits(const att_mask_block *b, uint64_t *bits)
@@ -81,8 +81,8 @@ static void bits(const att_mask_block *b, uint64_t *bits)
 }
 
 static const att_param_shape params[] = {
-    {.name = "q_documents", .kind = ATT_PER_QUERY, .dtype = ATT_I32},
-    {.name = "k_documents", .kind = ATT_PER_KEY, .dtype = ATT_I32, .as_queries = true},
+    {.name = "q_documents", .kind = ATT_PARAM_PER_QUERY, .dtype = ATT_I32},
+    {.name = "k_documents", .kind = ATT_PARAM_PER_KEY, .dtype = ATT_I32, .as_queries = true},
 };
 
 static const att_mask mask = {.size = sizeof mask,

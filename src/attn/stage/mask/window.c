@@ -38,8 +38,9 @@ static att_cover cover(const att_mask_block *b)
     int64_t first, last;
     span(b, &first, &last);
     if (b->k + b->keys <= first || b->k >= last)
-        return ATT_EMPTY;
-    return b->k >= first + b->queries - 1 && b->k + b->keys <= last - b->queries + 1 ? ATT_FULL : ATT_PARTIAL;
+        return ATT_COVER_EMPTY;
+    return b->k >= first + b->queries - 1 && b->k + b->keys <= last - b->queries + 1 ? ATT_COVER_FULL
+                                                                                     : ATT_COVER_PARTIAL;
 }
 
 /* Queries from value[1] before the key to value[0] after it. */
@@ -54,7 +55,7 @@ static void bits(const att_mask_block *b, uint64_t *bits)
 
 static const att_mask mask = {.size = sizeof mask,
                               .name = "window",
-                              .flags = ATT_NEEDS_ALIGN | ATT_HAS_VALUE,
+                              .flags = ATT_STAGE_NEEDS_ALIGN | ATT_STAGE_HAS_VALUE,
                               .check = check,
                               .keep = keep,
                               .span = span,

@@ -40,13 +40,13 @@ static void tile_back(const att_modifier_tile *t)
 
 static const att_param_shape slope_shape = {.name = "slopes"};
 
-extern const att_modifier ATT_ISA(att_modifier_alibi);
-const att_modifier ATT_ISA(att_modifier_alibi) = {.size = sizeof(att_modifier),
-                                                  .name = "alibi",
-                                                  .flags = ATT_ADDITIVE | ATT_NEEDS_ALIGN,
-                                                  .param = &slope_shape,
-                                                  .n_params = 1,
-                                                  .formula = formula,
-                                                  .derivative = derivative,
-                                                  .tile = tile,
-                                                  .tile_back = tile_back};
+extern const att_modifier ATTEND_ISA(att_modifier_alibi);
+const att_modifier ATTEND_ISA(att_modifier_alibi) = {.size = sizeof(att_modifier),
+                                                     .name = "alibi",
+                                                     .flags = ATT_STAGE_ADDITIVE | ATT_STAGE_NEEDS_ALIGN,
+                                                     .param = &slope_shape,
+                                                     .n_params = 1,
+                                                     .formula = formula,
+                                                     .derivative = derivative,
+                                                     .tile = tile,
+                                                     .tile_back = tile_back};

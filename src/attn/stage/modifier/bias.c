@@ -54,15 +54,15 @@ static void tile_back(const att_modifier_tile *t)
                 t->ds[j * t->stride + i];
 }
 
-static const att_param_shape bias = {.name = "bias", .kind = ATT_PER_PAIR};
+static const att_param_shape bias = {.name = "bias", .kind = ATT_PARAM_PER_PAIR};
 
-extern const att_modifier ATT_ISA(att_modifier_bias);
-const att_modifier ATT_ISA(att_modifier_bias) = {.size = sizeof(att_modifier),
-                                                 .name = "bias",
-                                                 .flags = ATT_ADDITIVE,
-                                                 .param = &bias,
-                                                 .n_params = 1,
-                                                 .formula = formula,
-                                                 .derivative = derivative,
-                                                 .tile = tile,
-                                                 .tile_back = tile_back};
+extern const att_modifier ATTEND_ISA(att_modifier_bias);
+const att_modifier ATTEND_ISA(att_modifier_bias) = {.size = sizeof(att_modifier),
+                                                    .name = "bias",
+                                                    .flags = ATT_STAGE_ADDITIVE,
+                                                    .param = &bias,
+                                                    .n_params = 1,
+                                                    .formula = formula,
+                                                    .derivative = derivative,
+                                                    .tile = tile,
+                                                    .tile_back = tile_back};

@@ -95,16 +95,16 @@ static att_status check(att_ctx *ctx, const double *value, const att_tensor *tab
     return ATT_OK;
 }
 
-static const att_param_shape table = {.name = "table", .rows = ATT_ANY};
+static const att_param_shape table = {.name = "table", .rows = ATT_EXTENT_ANY};
 
-extern const att_modifier ATT_ISA(RELATIVE);
-const att_modifier ATT_ISA(RELATIVE) = {.size = sizeof(att_modifier),
-                                        .name = RELATIVE_NAME,
-                                        .flags = ATT_ADDITIVE | ATT_NEEDS_ALIGN | ATT_NEEDS_VALUE,
-                                        .param = &table,
-                                        .n_params = 1,
-                                        .check = check,
-                                        .formula = formula,
-                                        .derivative = derivative,
-                                        .tile = tile,
-                                        .tile_back = tile_back};
+extern const att_modifier ATTEND_ISA(RELATIVE);
+const att_modifier ATTEND_ISA(RELATIVE) = {.size = sizeof(att_modifier),
+                                           .name = RELATIVE_NAME,
+                                           .flags = ATT_STAGE_ADDITIVE | ATT_STAGE_NEEDS_ALIGN | ATT_STAGE_NEEDS_VALUE,
+                                           .param = &table,
+                                           .n_params = 1,
+                                           .check = check,
+                                           .formula = formula,
+                                           .derivative = derivative,
+                                           .tile = tile,
+                                           .tile_back = tile_back};

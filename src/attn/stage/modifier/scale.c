@@ -20,11 +20,11 @@ static void multiply(const att_modifier_tile *t, float *x)
 static void tile(const att_modifier_tile *t) { multiply(t, t->s); }
 static void tile_back(const att_modifier_tile *t) { multiply(t, t->ds); }
 
-extern const att_modifier ATT_ISA(att_modifier_scale);
-const att_modifier ATT_ISA(att_modifier_scale) = {.size = sizeof(att_modifier),
-                                                  .name = "scale",
-                                                  .flags = ATT_NEEDS_VALUE,
-                                                  .formula = formula,
-                                                  .derivative = derivative,
-                                                  .tile = tile,
-                                                  .tile_back = tile_back};
+extern const att_modifier ATTEND_ISA(att_modifier_scale);
+const att_modifier ATTEND_ISA(att_modifier_scale) = {.size = sizeof(att_modifier),
+                                                     .name = "scale",
+                                                     .flags = ATT_STAGE_NEEDS_VALUE,
+                                                     .formula = formula,
+                                                     .derivative = derivative,
+                                                     .tile = tile,
+                                                     .tile_back = tile_back};

@@ -5,6 +5,6 @@
 
 static const att_param_shape sinks = {.name = "sinks"};
 
-extern const att_modifier ATT_ISA(att_modifier_sink);
-const att_modifier ATT_ISA(att_modifier_sink) = {
-    .size = sizeof(att_modifier), .name = "sink", .flags = ATT_SINK, .param = &sinks, .n_params = 1};
+extern const att_modifier ATTEND_ISA(att_modifier_sink);
+const att_modifier ATTEND_ISA(att_modifier_sink) = {
+    .size = sizeof(att_modifier), .name = "sink", .flags = ATT_STAGE_SINK, .param = &sinks, .n_params = 1};

@@ -34,11 +34,11 @@ static void tile_back(const att_modifier_tile *t)
         }
 }
 
-extern const att_modifier ATT_ISA(att_modifier_softcap);
-const att_modifier ATT_ISA(att_modifier_softcap) = {.size = sizeof(att_modifier),
-                                                    .name = "softcap",
-                                                    .flags = ATT_NEEDS_VALUE,
-                                                    .formula = formula,
-                                                    .derivative = derivative,
-                                                    .tile = tile,
-                                                    .tile_back = tile_back};
+extern const att_modifier ATTEND_ISA(att_modifier_softcap);
+const att_modifier ATTEND_ISA(att_modifier_softcap) = {.size = sizeof(att_modifier),
+                                                       .name = "softcap",
+                                                       .flags = ATT_STAGE_NEEDS_VALUE,
+                                                       .formula = formula,
+                                                       .derivative = derivative,
+                                                       .tile = tile,
+                                                       .tile_back = tile_back};

@@ -339,17 +339,17 @@ static const att_row_transforms transforms = {.q = {.kind = ATT_TRANSFORM_PROJEC
                                               .precomputed_count = precomputed_count,
                                               .precompute = precompute};
 
-static const att_param_shape params[] = {{.name = "v", .rows = ATT_SCORE_DIM},
-                                         {.name = "Wq", .rows = ATT_SCORE_DIM, .columns = ATT_HEAD_DIM},
-                                         {.name = "Wk", .rows = ATT_SCORE_DIM, .columns = ATT_KEY_DIM}};
+static const att_param_shape params[] = {{.name = "v", .rows = ATT_EXTENT_SCORE_DIM},
+                                         {.name = "Wq", .rows = ATT_EXTENT_SCORE_DIM, .columns = ATT_EXTENT_HEAD_DIM},
+                                         {.name = "Wk", .rows = ATT_EXTENT_SCORE_DIM, .columns = ATT_EXTENT_KEY_DIM}};
 
-extern const att_builtin_score ATT_ISA(att_score_additive);
-const att_builtin_score ATT_ISA(att_score_additive) = {.score = {.size = sizeof(att_score),
-                                                                 .name = "additive",
-                                                                 .param = params,
-                                                                 .n_params = 3,
-                                                                 .formula = formula,
-                                                                 .derivative = derivative,
-                                                                 .tile = tile,
-                                                                 .tile_back = tile_back},
-                                                       .transforms = &transforms};
+extern const att_builtin_score ATTEND_ISA(att_score_additive);
+const att_builtin_score ATTEND_ISA(att_score_additive) = {.score = {.size = sizeof(att_score),
+                                                                    .name = "additive",
+                                                                    .param = params,
+                                                                    .n_params = 3,
+                                                                    .formula = formula,
+                                                                    .derivative = derivative,
+                                                                    .tile = tile,
+                                                                    .tile_back = tile_back},
+                                                          .transforms = &transforms};

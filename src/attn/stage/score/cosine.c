@@ -42,12 +42,12 @@ static void derivative(const att_pair *p, double ds, double *dq, double *dk, dou
 static const att_row_transforms transforms = {.q = {.kind = ATT_TRANSFORM_NORMALIZE},
                                               .k = {.kind = ATT_TRANSFORM_NORMALIZE}};
 
-extern const att_builtin_score ATT_ISA(att_score_cosine);
-const att_builtin_score ATT_ISA(att_score_cosine) = {.score = {.size = sizeof(att_score),
-                                                               .name = "cosine",
-                                                               .flags = ATT_BILINEAR,
-                                                               .formula = formula,
-                                                               .derivative = derivative,
-                                                               .tile = ATT_ISA(att_dot_tile)},
-                                                     .is_dot = true,
-                                                     .transforms = &transforms};
+extern const att_builtin_score ATTEND_ISA(att_score_cosine);
+const att_builtin_score ATTEND_ISA(att_score_cosine) = {.score = {.size = sizeof(att_score),
+                                                                  .name = "cosine",
+                                                                  .flags = ATT_STAGE_BILINEAR,
+                                                                  .formula = formula,
+                                                                  .derivative = derivative,
+                                                                  .tile = ATTEND_ISA(att_dot_tile)},
+                                                        .is_dot = true,
+                                                        .transforms = &transforms};

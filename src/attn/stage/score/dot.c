@@ -20,17 +20,17 @@ static void derivative(const att_pair *p, double ds, double *dq, double *dk, dou
 }
 
 /* S^T = K (scale Q)^T */
-void ATT_ISA(att_dot_tile)(const att_score_tile *t)
+void ATTEND_ISA(att_dot_tile)(const att_score_tile *t)
 {
     const tile_args a = {.k = t->dim, .a = t->key, .lda = t->key_stride, .b = t->query, .c = t->s, .ldc = t->stride};
     tile_columns(t->queries, t->keys, a);
 }
 
-extern const att_builtin_score ATT_ISA(att_score_dot);
-const att_builtin_score ATT_ISA(att_score_dot) = {.score = {.size = sizeof(att_score),
-                                                            .name = "dot",
-                                                            .flags = ATT_BILINEAR,
-                                                            .formula = formula,
-                                                            .derivative = derivative,
-                                                            .tile = ATT_ISA(att_dot_tile)},
-                                                  .is_dot = true};
+extern const att_builtin_score ATTEND_ISA(att_score_dot);
+const att_builtin_score ATTEND_ISA(att_score_dot) = {.score = {.size = sizeof(att_score),
+                                                               .name = "dot",
+                                                               .flags = ATT_STAGE_BILINEAR,
+                                                               .formula = formula,
+                                                               .derivative = derivative,
+                                                               .tile = ATTEND_ISA(att_dot_tile)},
+                                                     .is_dot = true};

@@ -5,6 +5,6 @@
 #include "attn/stage/stage.h"
 #include "simd/simd.h"
 
-void ATT_ISA(att_dot_tile)(const att_score_tile *t);
+void ATTEND_ISA(att_dot_tile)(const att_score_tile *t);
 
 #endif

@@ -25,16 +25,16 @@ static void derivative(const att_pair *p, double ds, double *dq, double *dk, dou
 
 static const att_row_transforms transforms = {.q = {.kind = ATT_TRANSFORM_PROJECT, .param = 0}};
 
-static const att_param_shape params[] = {{.name = "W", .rows = ATT_HEAD_DIM, .columns = ATT_KEY_DIM}};
+static const att_param_shape params[] = {{.name = "W", .rows = ATT_EXTENT_HEAD_DIM, .columns = ATT_EXTENT_KEY_DIM}};
 
-extern const att_builtin_score ATT_ISA(att_score_general);
-const att_builtin_score ATT_ISA(att_score_general) = {.score = {.size = sizeof(att_score),
-                                                                .name = "general",
-                                                                .flags = ATT_BILINEAR,
-                                                                .param = params,
-                                                                .n_params = 1,
-                                                                .formula = formula,
-                                                                .derivative = derivative,
-                                                                .tile = ATT_ISA(att_dot_tile)},
-                                                      .is_dot = true,
-                                                      .transforms = &transforms};
+extern const att_builtin_score ATTEND_ISA(att_score_general);
+const att_builtin_score ATTEND_ISA(att_score_general) = {.score = {.size = sizeof(att_score),
+                                                                   .name = "general",
+                                                                   .flags = ATT_STAGE_BILINEAR,
+                                                                   .param = params,
+                                                                   .n_params = 1,
+                                                                   .formula = formula,
+                                                                   .derivative = derivative,
+                                                                   .tile = ATTEND_ISA(att_dot_tile)},
+                                                         .is_dot = true,
+                                                         .transforms = &transforms};
