@@ -1,5 +1,5 @@
 /* attend bench: what it prints, the shapes that it reads, and what it says of those it cannot. */
-// labels: long
+// labels: long slow
 #include "fixtures/check.h"
 #include "fixtures/tool.h"
 

@@ -1,6 +1,6 @@
 /* How the tool ends before its work is done: at the first signal wherever it is, when a mapped file is cut short, when
  * standard input, output or error are closed. */
-// labels: long
+// labels: long slow
 #include "fixtures/captioner.h"
 #include "fixtures/check.h"
 #include "fixtures/toy_texts.h"

@@ -1,5 +1,5 @@
 /* The translator that comes with attend: numbers, names and end marks of sentences that it was never trained on. */
-// labels: long
+// labels: long slow
 #include "fixtures/check.h"
 #include "fixtures/tool.h"
 
