@@ -28,7 +28,7 @@ att_status att_any_model_open(att_ctx *ctx, const char *path, att_subject subjec
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"path", path}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     if (subject != ATT_SUBJECT_NONE && !att_subject_of(subject))
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: subject is %d, no att_subject", __func__, (int)subject);
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: subject is %d, not an att_subject", __func__, (int)subject);
     att_any_model *m = att_calloc(ctx, 1, sizeof *m);
     if (!m)
         return ATT_ERR_MEMORY;

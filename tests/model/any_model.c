@@ -238,7 +238,7 @@ static void what_cannot_be_opened_is_an_error(void **state)
     assert_int_equal(att_any_model_open(ctx, f.path, ATT_SUBJECT_CAPTION, NULL, &m), ATT_ERR_UNSUPPORTED);
     check_message(ctx, "\"model_type\" is \"vit\", which is not supported; \"attend-captioner\" is");
     assert_int_equal(att_any_model_open(ctx, f.path, (att_subject)77, NULL, &m), ATT_ERR_ARGUMENT);
-    check_message(ctx, "subject is 77, no att_subject");
+    check_message(ctx, "subject is 77, not an att_subject");
     folder_remove(&f);
 }
 
