@@ -33,7 +33,12 @@
  *       att_plan_info info = {.size = sizeof info};
  *   So a program and a library may be of different versions: fields that one of
  *   them does not know are zero; an option that is set and not known is an error,
- *   and so is a size of 0.
+ *   and so is a size of 0. Structs that callbacks get begin with their size, too: a
+ *   field after that is of a newer header than the library.
+ * - Structs without a size that calls fill, many of them in arrays, have room: what is
+ *   named `reserved` is zero, and may become a field of a later version, which the
+ *   function that frees the struct then frees, too. Other structs stay as they are:
+ *   see docs/API.md.
  * - Shapes are written [batch, heads, time, dim]; strides count elements.
  * - In every mask, true means: attend.
  *

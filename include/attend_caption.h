@@ -104,6 +104,8 @@ typedef struct att_image_caption {
     /* log probability / (count + 1) ^ length_penalty, with its end; of a caption that max_words has cut, without the
      * end, / count ^ length_penalty; NAN if options.no_scores */
     float score;
+    void *reserved[2];
+    int64_t reserved_number[2];
 } att_image_caption;
 
 typedef struct att_caption_options {
@@ -138,6 +140,8 @@ typedef struct att_caption_attention {
     int64_t words;
     float *weights;  /* [words, grid[0] * grid[1]] */
     att_image image; /* what the model sees */
+    void *reserved[2];
+    int64_t reserved_number[2];
 } att_caption_attention;
 /* Of words ids [n], at most max_words, such as those of att_caption: with additive attention its weights before each
  * word; of a Transformer the mean of all heads of its last layer. Errors: a model without attention; an id that is out

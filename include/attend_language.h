@@ -99,6 +99,7 @@ ATT_API att_status att_text_generator_sampling(const att_text_generator *g, att_
 /* A token, when it is generated. text [bytes]: what is complete with it. It is whole characters, and does not end in
  * what may be the beginning of a stop string; the last token of a sequence has all of the rest. */
 typedef struct att_generated_token {
+    size_t size;
     int64_t sequence; /* 0 for the call's first prompt */
     int64_t position; /* number of tokens before it, those of the prompt included */
     int32_t id;
@@ -146,6 +147,8 @@ typedef struct att_generated { /* att_generated_free frees the arrays */
     att_tokens tokens;
     float *log_probabilities; /* [tokens.count]; NULL without options.log_probabilities */
     att_generation_end end;
+    void *reserved[2];
+    int64_t reserved_number[2];
 } att_generated;
 
 /* Continues n prompts, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 -> out [n]. They are computed

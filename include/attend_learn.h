@@ -537,6 +537,7 @@ ATT_API att_status att_average(att_ctx *ctx, const att_tensor *x, int64_t n, con
 
 /* The argument of att_tape_config.hook; pointers are valid during the call. */
 struct att_tape_event {
+    size_t size;
     const char *op;    /* "linear", "attend", ... */
     const char *scope; /* "encoder/layer.3/attention" */
     const att_tensor *output;

@@ -111,6 +111,8 @@ typedef struct att_model_weights {
 typedef struct att_attention_map {
     att_tokens tokens;
     float *weights; /* [count, count]: row = query, column = key */
+    void *reserved[2];
+    int64_t reserved_number[2];
 } att_attention_map;
 ATT_API void att_attention_map_free(att_ctx *ctx, att_attention_map *map);
 

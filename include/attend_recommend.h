@@ -361,6 +361,8 @@ typedef struct att_recommendation { /* att_recommendation_free frees the arrays 
     int32_t *items;   /* [n, k]: the best first; -1: there are no more */
     float *scores;    /* [n, k] */
     bool *by_popular; /* [n]: the history has no item, so items are by popularity, and scores are counts */
+    void *reserved[2];
+    int64_t reserved_number[2];
 } att_recommendation;
 /* The k items with the highest scores of n histories, items [offsets[n]], offsets [n + 1], which training need not have
  * seen; exactly, equal scores in the order of items. Items without a vector are in no list: those that had neither

@@ -55,6 +55,8 @@ typedef struct att_tokens { /* att_tokens_free frees the arrays */
                         * and merges.txt have them */
     int32_t *type_ids; /* [count]: type ids of a pair, for BERT's second embedding; NULL if it is none */
     bool truncated;    /* the text had more than max_tokens */
+    void *reserved[2];
+    int64_t reserved_number[2];
 } att_tokens;
 
 /* Tokenizes text [bytes]. Any bytes are accepted, zero bytes are characters, and an empty text gives the special tokens

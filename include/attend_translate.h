@@ -173,6 +173,8 @@ typedef struct att_translation {
     att_text text;
     att_tokens tokens; /* without eos */
     float score;       /* log probability / tokens ^ length_penalty, eos included */
+    void *reserved[2];
+    int64_t reserved_number[2];
 } att_translation;
 /* Translates texts [n] with lengths bytes [n] or NULL (zero-terminated) -> out [n][n_best], in the given order, best
  * translation first; free each with att_translation_free. The same bits whatever else is in the call. If fewer than
@@ -189,6 +191,8 @@ typedef struct att_alignment {
     att_tokens source, target; /* eos included */
     float *weights;            /* [target.count, source.count]: row t has the weights with which target token t was
                                 * predicted */
+    void *reserved[2];
+    int64_t reserved_number[2];
 } att_alignment;
 /* Computes the alignment of text [bytes] and its translation, ids [n] without eos, in one decoder pass. layer -1: the
  * last; head -1: the mean of all heads. Errors: no such layer or head, or a model without attention; more tokens than

@@ -190,6 +190,8 @@ typedef struct att_image_attention {
     int64_t tokens;  /* prefix + grid[0] * grid[1] */
     float *weights;  /* [tokens, tokens] */
     att_image image; /* what the model sees */
+    void *reserved[2];
+    int64_t reserved_number[2];
 } att_image_attention;
 /* Of one layer and head. head -1: the mean of all heads. layer -1: attention rollout (Abnar, Zuidema 2020), with the
  * means of heads, so head must be -1: the product over layers of 0.5 A + 0.5 I, last layer first. Errors: no such layer

@@ -51,6 +51,7 @@ static att_status accept(const att_generate_job *j, att_generate_sequence *s)
     if (s->stream.stopped)
         s->end = ATT_GENERATION_STOP;
     const att_generated_token token = {
+        .size = sizeof token,
         .sequence = s->number,
         .position = s->count - 1,
         .id = id,

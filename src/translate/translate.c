@@ -282,6 +282,6 @@ void att_translation_free(att_ctx *ctx, att_translation *t)
     if (!ctx || !t)
         return;
     att_text_free(ctx, &t->text);
-    att_free(ctx, t->tokens.ids);
+    att_tokens_free(ctx, &t->tokens);
     *t = (att_translation){0};
 }
