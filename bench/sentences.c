@@ -58,7 +58,7 @@ static int measure(att_ctx *ctx, const att_sentence *model, const lines *in, con
         return fail("out of memory");
     for (int i = 0; i < PASSES; i++) {
         const double start = seconds();
-        if (att_sentence_encode(model, in->n, in->line, NULL, out, NULL))
+        if (att_sentence_embed(model, in->n, in->line, NULL, NULL, out))
             return fail(att_error(ctx));
         const double took = seconds() - start;
         all = took < all ? took : all;
@@ -68,7 +68,7 @@ static int measure(att_ctx *ctx, const att_sentence *model, const lines *in, con
         return fail("the embeddings cannot be written");
     for (int i = 0; i < CALLS; i++) {
         const double start = seconds();
-        if (att_sentence_encode(model, 1, in->line, NULL, out, NULL))
+        if (att_sentence_embed(model, 1, in->line, NULL, NULL, out))
             return fail(att_error(ctx));
         single[i] = seconds() - start;
     }

@@ -25,7 +25,7 @@ int main(int argc, char **argv)
         goto done;
     att_sentence_describe(model, &info);
     embedding = malloc(2 * (size_t)info.dim * sizeof *embedding);
-    if (!embedding || att_sentence_encode(model, 2, (const char *const *)argv + 2, NULL, embedding, NULL) != ATT_OK)
+    if (!embedding || att_sentence_embed(model, 2, (const char *const *)argv + 2, NULL, NULL, embedding) != ATT_OK)
         goto done;
 
     float dot = 0; /* the cosine: MiniLM's embeddings have length 1 */

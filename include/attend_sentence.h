@@ -77,11 +77,24 @@ ATT_API att_status att_sentence_describe(const att_sentence *m, att_sentence_inf
 ATT_API att_status att_sentence_weights(const att_sentence *m, att_model_weights *weights);
 ATT_API const att_tokenizer *att_sentence_tokenizer(const att_sentence *m);
 
+typedef struct att_embed_options {
+    size_t size;
+    const int32_t *ids; /* [offsets[n]] or NULL: instead of texts, the tokens of each as att_tokenize has them, special
+                         * tokens included; texts are NULL */
+    const int64_t *offsets; /* [n + 1] ascending from 0, of ids; or NULL */
+    int64_t *tokens; /* or NULL: receives the number of tokens of each text [n], special tokens included, after it was
+                      * truncated */
+    bool *truncated; /* or NULL: receives whether each text [n] was truncated */
+} att_embed_options;
+
 /* Embeds sentences: texts [n] with lengths bytes [n] or NULL (zero-terminated) -> out [n, dim], in the given order,
- * with the same bits whatever else is in the call. n_truncated or NULL: receives the number of truncated sentences.
- * Error: a vector that is not finite, as of damaged weights. */
-ATT_API att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
-                                       float *out, int64_t *n_truncated);
+ * with the same bits whatever else is in the call. Where options.ids are given, there are no texts. options or NULL:
+ * defaults. Texts are embedded in blocks, so that the memory besides out does not grow with n. One with more than
+ * max_tokens is truncated. Errors: a text that is NULL; given ids that are not in the vocabulary, or of a text none or
+ * more than max_tokens; a vector that is not finite, as of damaged weights; memory; cancelled. After an error out,
+ * tokens and truncated may be written in part. */
+ATT_API att_status att_sentence_embed(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
+                                      const att_embed_options *options, float *out);
 
 /* Opens the model for training; its parameters are those of its BERT. att_sentence_write writes a model that was opened
  * for training as a folder, which is created if it does not exist: model.safetensors and all settings and tokenizer

@@ -9,3 +9,25 @@ att_status att_check_texts(att_ctx *ctx, const char *name, const char *const *te
             return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[%lld] is NULL", name, (long long)i);
     return ATT_OK;
 }
+
+att_status att_check_text_offsets(att_ctx *ctx, const char *name, const int64_t *offsets, int64_t n)
+{
+    if (!offsets)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s is NULL, but should be %lld offsets", name, (long long)n + 1);
+    if (offsets[0] != 0)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[0] is %lld, not 0", name, (long long)offsets[0]);
+    for (int64_t i = 0; i < n; i++)
+        if (offsets[i] > offsets[i + 1])
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[%lld] is %lld, less than %lld before it", name, (long long)i + 1,
+                            (long long)offsets[i + 1], (long long)offsets[i]);
+    return ATT_OK;
+}
+
+att_status att_check_ids(att_ctx *ctx, const char *name, const int32_t *ids, int64_t n, int64_t vocabulary)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (ids[i] < 0 || ids[i] >= vocabulary)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[%lld] is %lld, not in [0, %lld)", name, (long long)i,
+                            (long long)ids[i], (long long)vocabulary);
+    return ATT_OK;
+}

@@ -1,17 +1,8 @@
 /* Sentence embeddings: Transformer, Pooling, Normalize (Reimers, Gurevych 2019). */
 #include "sentence/sentence.h"
 #include "model/attention_map.h"
-#include "io/check_texts.h"
-#include "util/util.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-enum {
-    BATCH_TOKENS = 256, /* per batch: activations fit in the L2 cache */
-    TEXTS_PER_TASK = 64 /* texts that a thread tokenizes per task */
-};
 
 /* ---- open and close */
 
@@ -112,7 +103,7 @@ const att_tokenizer *att_sentence_tokenizer(const att_sentence *m) { return m ? 
 
 /* ---- tapes */
 
-static att_status acquire_tape(const att_sentence *m, att_tape **out)
+att_status att_sentence_acquire_tape(const att_sentence *m, att_tape **out)
 {
     att_sentence *pool = (att_sentence *)m; /* the pool of tapes is mutable, the model is not */
     *out = NULL;
@@ -123,7 +114,7 @@ static att_status acquire_tape(const att_sentence *m, att_tape **out)
     return *out ? ATT_OK : att_tape_new(m->model.ctx, NULL, out);
 }
 
-static void release_tape(const att_sentence *m, att_tape *t)
+void att_sentence_release_tape(const att_sentence *m, att_tape *t)
 {
     att_sentence *pool = (att_sentence *)m;
     att_tape_reset(t);
@@ -134,193 +125,6 @@ static void release_tape(const att_sentence *m, att_tape *t)
     pthread_mutex_unlock(&pool->lock);
     if (!keep)
         att_tape_free(t);
-}
-
-/* ---- encode */
-
-/* A call of att_sentence_encode. */
-typedef struct sentence_job {
-    const att_sentence *m;
-    int64_t n;
-    const char *const *texts;
-    const size_t *bytes;
-    att_tokens *tokens; /* [n] */
-    int64_t *order;     /* [n]: by descending length */
-    int64_t *batch;     /* [n_batches + 1]: batch b is order[batch[b]], ..., order[batch[b + 1] - 1] */
-    int n_batches;
-    float *out; /* [n, dim] */
-
-    pthread_mutex_t lock; /* for the first error: its message belongs to the failing thread */
-    att_status status;
-    char error[1024];
-} sentence_job;
-
-static void note_failure(sentence_job *j, att_status s)
-{
-    pthread_mutex_lock(&j->lock);
-    if (!j->status) {
-        j->status = s;
-        snprintf(j->error, sizeof j->error, "%s", att_error(j->m->model.ctx));
-    }
-    pthread_mutex_unlock(&j->lock);
-}
-
-static void tokenize_some(void *arg, int step)
-{
-    sentence_job *j = arg;
-    const att_tokenize_options *opt = ATT_OPTIONS(att_tokenize_options, .max_tokens = j->m->modules.max_tokens);
-    const int64_t first = (int64_t)step * TEXTS_PER_TASK, last = att_min(first + TEXTS_PER_TASK, j->n);
-    for (int64_t i = first; i < last; i++) {
-        const size_t bytes = j->bytes ? j->bytes[i] : strlen(j->texts[i]);
-        const att_status s = att_tokenize(j->m->tokenizer, j->texts[i], bytes, opt, &j->tokens[i]);
-        if (s) {
-            note_failure(j, s);
-            return;
-        }
-    }
-}
-
-static int longest_first(const void *a, const void *b, void *arg)
-{
-    const att_tokens *tokens = arg;
-    const int64_t i = *(const int64_t *)a, k = *(const int64_t *)b;
-    if (tokens[i].count != tokens[k].count)
-        return tokens[i].count > tokens[k].count ? -1 : 1;
-    return i < k ? -1 : 1;
-}
-
-/* Splits the order into batches with about equal numbers of tokens, a multiple of the number of threads. */
-static void split_batches(sentence_job *j)
-{
-    const int threads = att_threads(j->m->model.ctx);
-    int64_t total = 0;
-    for (int64_t i = 0; i < j->n; i++)
-        total += j->tokens[i].count;
-    int64_t batches = att_ceil_div(total, BATCH_TOKENS);
-    if (batches > 1)
-        batches = att_ceil_div(batches, threads) * threads;
-    const int64_t limit = batches > 0 ? att_ceil_div(total, batches) : total;
-    int64_t in_batch = 0;
-    j->n_batches = 0;
-    j->batch[0] = 0;
-    for (int64_t i = 0; i < j->n; i++) {
-        in_batch += j->tokens[j->order[i]].count;
-        if (in_batch >= limit || i == j->n - 1) {
-            j->batch[++j->n_batches] = i + 1;
-            in_batch = 0;
-        }
-    }
-}
-
-/* ids [tokens] and offsets [n + 1] of a batch in one allocation; NULL: error set */
-static int64_t *gather(const sentence_job *j, const int64_t *order, int64_t n, int32_t **ids)
-{
-    int64_t total = 0;
-    for (int64_t i = 0; i < n; i++)
-        total += j->tokens[order[i]].count;
-    int64_t *offsets = att_alloc(j->m->model.ctx, (size_t)(n + 1 + total), sizeof *offsets);
-    if (!offsets)
-        return NULL;
-    *ids = (int32_t *)(offsets + n + 1);
-    offsets[0] = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const att_tokens *tokens = &j->tokens[order[i]];
-        memcpy(*ids + offsets[i], tokens->ids, (size_t)tokens->count * sizeof **ids);
-        offsets[i + 1] = offsets[i] + tokens->count;
-    }
-    return offsets;
-}
-
-static att_var *apply(att_tape *t, const att_sentence *m, const int32_t *ids, const int64_t *offsets, int64_t n)
-{
-    att_var *x = att_pool(t, att_bert_apply(t, m->bert, ids, offsets, n), offsets, n, m->modules.pooling);
-    return m->modules.normalized ? att_normalize(t, x, 1e-12f) : x;
-}
-
-static att_status encode_batch(const sentence_job *j, const int64_t *order, int64_t n)
-{
-    int32_t *ids;
-    int64_t *offsets = gather(j, order, n, &ids);
-    att_tape *t;
-    if (!offsets)
-        return ATT_ERR_MEMORY;
-    att_status s = acquire_tape(j->m, &t);
-    if (!s) {
-        att_tensor y;
-        s = att_var_value(t, apply(t, j->m, ids, offsets, n), &y);
-        const size_t dim = (size_t)j->m->info.hidden;
-        for (int64_t i = 0; !s && i < n; i++)
-            memcpy(j->out + (size_t)order[i] * dim, (const float *)y.data + (size_t)i * dim, dim * sizeof(float));
-        release_tape(j->m, t);
-    }
-    att_free(j->m->model.ctx, offsets);
-    return s;
-}
-
-static void run_batch(void *arg, int b)
-{
-    sentence_job *j = arg;
-    const att_status s = encode_batch(j, j->order + j->batch[b], j->batch[b + 1] - j->batch[b]);
-    if (s)
-        note_failure(j, s);
-}
-
-static void run(sentence_job *j)
-{
-    att_ctx *ctx = j->m->model.ctx;
-    att_parallel_for(ctx, (int)att_ceil_div(j->n, TEXTS_PER_TASK), tokenize_some, j);
-    if (j->status)
-        return;
-    for (int64_t i = 0; i < j->n; i++)
-        j->order[i] = i;
-    qsort_r(j->order, (size_t)j->n, sizeof *j->order, longest_first, j->tokens);
-    split_batches(j);
-    if (j->n_batches == 1)
-        run_batch(j, 0); /* its operations run in parallel */
-    else
-        att_parallel_for(ctx, j->n_batches, run_batch, j);
-}
-
-static att_status check(const att_sentence *m, int64_t n, const char *const *texts, const float *out)
-{
-    if (att_require("att_sentence_encode", ATT_NAMED({"m", m})))
-        return ATT_ERR_ARGUMENT;
-    if (n < 0 || n > (int64_t)1 << 31)
-        return att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "att_sentence_encode: n is %lld, not in [0, 2^31]",
-                        (long long)n);
-    if (n > 0 && att_require("att_sentence_encode", ATT_NAMED({"out", out})))
-        return ATT_ERR_ARGUMENT;
-    return att_check_texts(m->model.ctx, "att_sentence_encode: texts", texts, n);
-}
-
-att_status att_sentence_encode(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
-                               float *out, int64_t *n_truncated)
-{
-    const att_status s = check(m, n, texts, out);
-    if (s)
-        return s;
-    sentence_job j = {.m = m, .n = n, .texts = texts, .bytes = bytes, .out = out, .lock = PTHREAD_MUTEX_INITIALIZER};
-    j.tokens = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *j.tokens);
-    j.order = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *j.order);
-    j.batch = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *j.batch);
-    int64_t truncated = 0;
-    if (!j.tokens || !j.order || !j.batch) {
-        note_failure(&j, ATT_ERR_MEMORY);
-    } else {
-        memset(j.tokens, 0, (size_t)n * sizeof *j.tokens);
-        run(&j);
-        for (int64_t i = 0; i < n; i++) {
-            truncated += j.tokens[i].truncated;
-            att_tokens_free(m->model.ctx, &j.tokens[i]);
-        }
-    }
-    att_free(m->model.ctx, j.tokens);
-    att_free(m->model.ctx, j.order);
-    att_free(m->model.ctx, j.batch);
-    if (n_truncated)
-        *n_truncated = truncated;
-    return j.status ? att_fail(m->model.ctx, j.status, "%s", j.error)
-                    : att_check_finite(m->model.ctx, "the numbers of the vector of text", n, m->info.hidden, out);
 }
 
 /* ---- attention weights */

@@ -19,4 +19,8 @@ struct att_sentence {
     int n_idle;
 };
 
+/* A tape of the free list, or a new one; released, it is reset. */
+att_status att_sentence_acquire_tape(const att_sentence *m, att_tape **out);
+void att_sentence_release_tape(const att_sentence *m, att_tape *t);
+
 #endif

@@ -280,7 +280,7 @@ static void encode(const test_folder *f, att_sentence_info *info, float y[SENTEN
         fail_msg("%s", att_error(ctx));
     *info = (att_sentence_info){.size = sizeof *info};
     assert_int_equal(att_sentence_describe(m, info), ATT_OK);
-    assert_int_equal(att_sentence_encode(m, SENTENCES, sentences, NULL, y, NULL), ATT_OK);
+    assert_int_equal(att_sentence_embed(m, SENTENCES, sentences, NULL, NULL, y), ATT_OK);
     att_sentence_free(m);
 }
 

@@ -63,7 +63,7 @@ static att_status embed(const char *of)
     if (s)
         return s;
     vectors = calloc(2 * 4096, sizeof *vectors);
-    s = att_sentence_encode(m, 2, texts, NULL, vectors, NULL);
+    s = att_sentence_embed(m, 2, texts, NULL, NULL, vectors);
     free(vectors);
     att_sentence_free(m);
     return s;

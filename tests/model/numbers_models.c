@@ -16,7 +16,7 @@ static att_status use_sentence(const char *path)
     att_sentence *m;
     att_status s = att_sentence_open(ctx, path, NULL, &m);
     is_open = !s;
-    s = s ? s : att_sentence_encode(m, 3, texts, NULL, out, NULL);
+    s = s ? s : att_sentence_embed(m, 3, texts, NULL, NULL, out);
     att_sentence_free(m);
     return s;
 }

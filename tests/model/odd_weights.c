@@ -257,7 +257,7 @@ static void vectors_and_attention_of_damaged_weights_are_refused(void **state)
     test_folder f = tiny_sentence();
     all_weights_nan(&f);
     assert_int_equal(att_sentence_open(ctx, f.path, NULL, &sentence), ATT_OK);
-    check_damaged(att_sentence_encode(sentence, 2, (const char *[]){"a", "b"}, NULL, out, NULL),
+    check_damaged(att_sentence_embed(sentence, 2, (const char *[]){"a", "b"}, NULL, NULL, out),
                   "the numbers of the vector of text 0");
     check_damaged(att_sentence_attention(sentence, "a", 1, 0, 0, &map), "the attention weights of token 0");
     att_sentence_free(sentence);

@@ -1,29 +1,13 @@
-/* Sentences: embeddings of sentence-transformers, the same bits in any company, folders that are wrong. */
+/* Sentence models: embeddings of sentence-transformers, settings of folders, and those that are wrong. */
 // labels: threads
 #include "fixtures/check.h"
 #include "fixtures/context.h"
 #include "fixtures/fail_alloc.h"
 #include "fixtures/fail_malloc.h"
 #include "fixtures/real_files.h"
-#include "fixtures/tiny_bert.h"
-#include "attend_sentence.h"
+#include "fixtures/sentence_model.h"
 
 #include <math.h>
-#include <pthread.h>
-
-static att_sentence *open_sentence(att_ctx *c, const char *folder)
-{
-    att_sentence *m;
-    if (att_sentence_open(c, folder, NULL, &m))
-        fail_msg("%s", att_error(c));
-    return m;
-}
-
-static void encode(const att_sentence *m, int64_t n, const char *const *texts, float *out)
-{
-    if (att_sentence_encode(m, n, texts, NULL, out, NULL))
-        fail_msg("%s", att_error(ctx));
-}
 
 static void assert_near(const float *x, const float *expected, int n, float tolerance)
 {
@@ -78,9 +62,13 @@ static void minilm_gives_the_embeddings_of_sentence_transformers(void **state)
     att_sentence *m = open_sentence(ctx, folder);
     static float y[MINILM_LINES * MINILM_DIM];
     const int n = MINILM_LINES / check_step(5);
-    int64_t cut = -1;
-    assert_int_equal(att_sentence_encode(m, n, g->line, NULL, y, &cut), ATT_OK);
+    bool truncated[MINILM_LINES] = {false};
+    int cut = 0;
+    assert_int_equal(att_sentence_embed(m, n, g->line, NULL, ATT_OPTIONS(att_embed_options, .truncated = truncated), y),
+                     ATT_OK);
     assert_near(y, g->embedding, n * MINILM_DIM, 2e-6f);
+    for (int i = 0; i < n; i++)
+        cut += truncated[i];
     assert_in_range(cut, n < MINILM_LINES ? 0 : MINILM_CUT, MINILM_CUT);
     att_sentence_info info = {.size = sizeof info};
     assert_int_equal(att_sentence_describe(m, &info), ATT_OK);
@@ -119,64 +107,6 @@ static void minilm_has_the_same_bits_with_any_threads_alone_or_in_a_batch(void *
 }
 
 /* ---- a tiny model, which needs no download */
-
-enum { LINES = 200 };
-
-/* Words of all lengths; some lines are empty, some are cut. */
-static void make_lines(char text[LINES][40], const char *line[LINES], int shift)
-{
-    for (int i = 0; i < LINES; i++) {
-        const int length = (i + shift) * 7 % 23;
-        for (int k = 0; k < length; k++)
-            text[i][k] = k % 3 == 2 ? ' ' : (char)('a' + (i + shift + k * k) % 26);
-        text[i][length] = 0;
-        line[i] = text[i];
-    }
-}
-
-static void any_threads_and_any_company_give_the_same_bits(void **state)
-{
-    (void)state;
-    static const int threads[] = {1, 2, 3, 7};
-    static char text[LINES][40];
-    static float expected[LINES * TINY_HIDDEN], y[LINES * TINY_HIDDEN];
-    const char *line[LINES];
-    make_lines(text, line, 0);
-    const test_folder f = tiny_sentence();
-    for (int i = 0; i < 4; i++) {
-        att_ctx *c = check_open(NULL, threads[i]);
-        att_sentence *m = open_sentence(c, f.path);
-        encode(m, LINES, line, i ? y : expected);
-        if (i)
-            assert_memory_equal(y, expected, sizeof y);
-        for (int64_t first = 0, n = 1; first + n <= LINES; first += n, n++) { /* companies of 1, 2, 3, ... */
-            encode(m, n, line + first, y);
-            assert_memory_equal(y, expected + first * TINY_HIDDEN, (size_t)n * TINY_HIDDEN * sizeof *y);
-        }
-        att_sentence_free(m);
-        att_close(c);
-    }
-    folder_remove(&f);
-}
-
-static void lengths_may_be_given_and_cut_sentences_are_counted(void **state)
-{
-    (void)state;
-    const test_folder f = tiny_sentence();
-    att_sentence *m = open_sentence(ctx, f.path);
-    float y[2][TINY_HIDDEN], expected[2][TINY_HIDDEN];
-    int64_t cut = -1;
-    encode(m, 2, (const char *[]){"a b", "c d e f g h i j k l"}, expected[0]); /* 10 letters fit into 12 tokens */
-    assert_int_equal(att_sentence_encode(m, 2, (const char *[]){"a bxyz", "c d e f g h i j k l m"},
-                                         (const size_t[]){3, 21}, y[0], &cut),
-                     ATT_OK);
-    assert_memory_equal(y, expected, sizeof y);
-    assert_int_equal(cut, 1);
-    assert_int_equal(att_sentence_encode(m, 0, NULL, NULL, NULL, &cut), ATT_OK);
-    assert_int_equal(cut, 0);
-    att_sentence_free(m);
-    folder_remove(&f);
-}
 
 /* What the pooling and the norm make of the hidden states of "a b c", for each setting. */
 static void pooling_and_normalization_follow_the_folder(void **state)
@@ -284,51 +214,6 @@ static void attention_maps_have_rows_that_sum_to_one(void **state)
     assert_int_equal(att_sentence_attention(m, "a", 1, 0, -1, &map), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "head -1, but the model's are 0 to 2");
     assert_null(map.weights);
-    att_sentence_free(m);
-    folder_remove(&f);
-}
-
-typedef struct caller {
-    const att_sentence *m;
-    const char *const *line;
-    const float *expected;
-    bool same;
-} caller;
-
-static void *call(void *arg)
-{
-    caller *c = arg;
-    static _Thread_local float y[LINES * TINY_HIDDEN];
-    c->same = true;
-    for (int i = 0; i < 5; i++)
-        c->same &=
-            att_sentence_encode(c->m, LINES, c->line, NULL, y, NULL) == ATT_OK && memcmp(y, c->expected, sizeof y) == 0;
-    return NULL;
-}
-
-static void many_threads_may_encode_with_one_model(void **state)
-{
-    (void)state;
-    enum { CALLERS = 5 };
-    static char text[LINES][40];
-    static float expected[LINES * TINY_HIDDEN];
-    const char *line[LINES];
-    make_lines(text, line, 3);
-    const test_folder f = tiny_sentence();
-    att_sentence *m = open_sentence(ctx, f.path);
-    encode(m, LINES, line, expected);
-    att_sentence_free(m);
-    m = open_sentence(ctx, f.path); /* nothing packed yet */
-    pthread_t thread[CALLERS];
-    caller c[CALLERS];
-    for (int i = 0; i < CALLERS; i++) {
-        c[i] = (caller){.m = m, .line = line, .expected = expected};
-        assert_int_equal(pthread_create(&thread[i], NULL, call, &c[i]), 0);
-    }
-    for (int i = 0; i < CALLERS; i++) {
-        pthread_join(thread[i], NULL);
-        assert_true(c[i].same);
-    }
     att_sentence_free(m);
     folder_remove(&f);
 }
@@ -443,9 +328,9 @@ static void a_text_or_a_folder_that_is_null_is_named(void **state)
     const test_folder f = tiny_sentence();
     att_sentence *m = open_sentence(ctx, f.path);
     float y[2 * TINY_HIDDEN];
-    assert_int_equal(att_sentence_encode(m, 2, (const char *[]){"a", NULL}, NULL, y, NULL), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_error(ctx), "att_sentence_encode: texts[1] is NULL");
-    assert_int_equal(att_sentence_encode(m, -1, NULL, NULL, y, NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_sentence_embed(m, 2, (const char *[]){"a", NULL}, NULL, NULL, y), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_error(ctx), "att_sentence_embed: texts[1] is NULL");
+    assert_int_equal(att_sentence_embed(m, -1, NULL, NULL, NULL, y), ATT_ERR_ARGUMENT);
     att_sentence_free(m);
     assert_int_equal(att_sentence_open(ctx, NULL, NULL, &m), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "att_sentence_open: folder is NULL");
@@ -465,7 +350,7 @@ static att_status everything(const att_config *cfg, const char *folder, float y[
     if (!s)
         s = att_sentence_open(c, folder, NULL, &m);
     if (!s)
-        s = att_sentence_encode(m, 3, texts, NULL, y, NULL);
+        s = att_sentence_embed(m, 3, texts, NULL, NULL, y);
     if (!s)
         s = att_sentence_attention(m, "abc", 3, 1, 0, &map);
     if (m)
@@ -520,12 +405,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(minilm_gives_the_embeddings_of_sentence_transformers),
         cmocka_unit_test(minilm_has_the_same_bits_with_any_threads_alone_or_in_a_batch),
-        cmocka_unit_test(any_threads_and_any_company_give_the_same_bits),
-        cmocka_unit_test(lengths_may_be_given_and_cut_sentences_are_counted),
         cmocka_unit_test(pooling_and_normalization_follow_the_folder),
         cmocka_unit_test(the_limit_of_tokens_is_found_where_it_is_said),
         cmocka_unit_test(attention_maps_have_rows_that_sum_to_one),
-        cmocka_unit_test(many_threads_may_encode_with_one_model),
         cmocka_unit_test(wrong_files_are_named),
         cmocka_unit_test(a_tokenizer_that_does_not_lower_is_refused_where_lower_case_is_asked_for),
         cmocka_unit_test(a_vocabulary_may_have_fewer_tokens_than_the_padded_embeddings),

@@ -120,7 +120,7 @@ static void take_steps(att_training *t, int n)
 /* What the model makes of the texts, as it is now. */
 static void embed(const att_sentence *m, float y[2 * PAIRS * TINY_HIDDEN])
 {
-    assert_int_equal(att_sentence_encode(m, 2 * PAIRS, texts, NULL, y, NULL), ATT_OK);
+    assert_int_equal(att_sentence_embed(m, 2 * PAIRS, texts, NULL, NULL, y), ATT_OK);
 }
 
 static void a_training_is_refused_where_it_would_spoil_another(void **state)

@@ -205,12 +205,14 @@ typedef struct embedding {
 
 static int flush(embedding *b, cli_item_texts *t)
 {
-    int64_t truncated = 0;
-    const int code = cli_status(
-        b->m.base.ctx, att_sentence_encode(b->m.sentence, b->count, b->text, b->bytes, b->vectors, &truncated));
-    for (int64_t i = 0; !code && i < b->count; i++)
+    bool truncated[BLOCK] = {false};
+    const int code = cli_status(b->m.base.ctx,
+                                att_sentence_embed(b->m.sentence, b->count, b->text, b->bytes,
+                                                   ATT_OPTIONS(att_embed_options, .truncated = truncated), b->vectors));
+    for (int64_t i = 0; !code && i < b->count; i++) {
         memcpy(t->vectors + b->row[i] * t->width, b->vectors + i * t->width, (size_t)t->width * sizeof(float));
-    b->truncated += truncated;
+        b->truncated += truncated[i];
+    }
     b->done += b->count;
     b->count = 0;
     return code;

@@ -163,14 +163,19 @@ static int encode_images(const cli_embedder *e, int64_t n, const char *const *pa
 int cli_embedder_encode(const cli_embedder *e, int64_t n, const char *const *items, const size_t *bytes, float *vectors,
                         int64_t *truncated, bool *failed, int64_t before)
 {
-    int64_t some = 0;
     if (e->images)
         return encode_images(e, n, items, bytes, vectors, failed, before);
     if (failed)
         memset(failed, false, (size_t)n * sizeof *failed);
     memset(vectors, 0, (size_t)(n * e->dim) * sizeof *vectors);
-    const att_status s = att_sentence_encode(e->text.sentence, n, items, bytes, vectors, &some);
-    *truncated += some;
+    bool *shortened = calloc((size_t)n + 1, sizeof *shortened);
+    if (!shortened)
+        return cli_fail_memory();
+    const att_status s = att_sentence_embed(e->text.sentence, n, items, bytes,
+                                            ATT_OPTIONS(att_embed_options, .truncated = shortened), vectors);
+    for (int64_t i = 0; i < n; i++)
+        *truncated += shortened[i];
+    free(shortened);
     return s ? refuse(e, s, n, items, vectors, before) : CLI_DONE;
 }
 

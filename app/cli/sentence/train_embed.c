@@ -146,8 +146,8 @@ static int validate(void *training, cli_validation *v)
 {
     embed_training *t = training;
     const scored *s = &t->valid;
-    int code = cli_status(t->common.ctx, att_sentence_encode(att_training_sentence(t->common.training), 2 * s->n,
-                                                             s->text, s->bytes, t->vectors, NULL));
+    int code = cli_status(t->common.ctx, att_sentence_embed(att_training_sentence(t->common.training), 2 * s->n,
+                                                            s->text, s->bytes, NULL, t->vectors));
     if (code)
         return code;
     for (int64_t i = 0; i < s->n; i++)
