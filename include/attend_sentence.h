@@ -1,52 +1,23 @@
 /* attend_sentence.h - sentence embeddings, and their training.
  *
- * Chapters: 1 BERT, 2 Sentence embeddings, 3 Training.
+ * Chapters: 1 Sentence embeddings, 2 Training.
  *
  * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
  * threads hold here, too. Arguments that may be NULL are marked as in attend.h. */
 #ifndef ATTEND_SENTENCE_H
 #define ATTEND_SENTENCE_H
 
+#include "attend_encoder.h"
 #include "attend_train.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* ---- 1 BERT ------------------------------------------------------------- */
+/* ---- 1 Sentence embeddings ---------------------------------------------- */
 
-/* The encoder of Devlin et al. 2018, in the format of the class BertModel. */
-typedef struct att_bert att_bert;
-
-typedef struct att_bert_info {
-    size_t size;
-    int64_t vocabulary, hidden, layers, heads, intermediate, max_positions;
-} att_bert_info;
-
-/* options or NULL: defaults */
-ATT_API att_status att_bert_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_bert **out);
-ATT_API void att_bert_free(att_bert *m);
-ATT_API att_status att_bert_describe(const att_bert *m, att_bert_info *info);
-/* Hidden states of the last layer for n sequences, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 ->
- * [offsets[n], hidden]. Returns NULL on error, like all operations. */
-ATT_API att_var *att_bert_apply(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets, int64_t n);
-
-/* Opens the model for training, with f32 weights of its own. */
-ATT_API att_status att_bert_open_for_training(att_ctx *ctx, const char *folder, att_bert **out);
-/* Of a model that was opened for training: the number of parameters, and parameter i with its name (name or NULL).
- * Returns NULL if i is out of range or the model was opened for inference. */
-ATT_API int64_t att_bert_params(const att_bert *m);
-ATT_API att_param *att_bert_param(const att_bert *m, int64_t i, const char **name);
-/* Hidden states with dropout, for training: hidden_dropout_prob after the embeddings and after each sublayer,
- * attention_probs_dropout_prob on attention weights. seed: another one for each step; sequence_ids [n] identify the
- * sequences in the dropout masks. */
-ATT_API att_var *att_bert_apply_with_dropout(att_tape *t, const att_bert *m, const int32_t *ids, const int64_t *offsets,
-                                             int64_t n, uint64_t seed, const uint32_t *sequence_ids);
-
-/* ---- 2 Sentence embeddings ---------------------------------------------- */
-
-/* A sentence-transformers folder: Transformer, Pooling, optionally Normalize (Reimers, Gurevych 2019). Or that of a
- * BERT without modules.json, whose hidden states are averaged, as sentence-transformers does. */
+/* A sentence-transformers folder: Transformer, Pooling, optionally Normalize (Reimers, Gurevych 2019). Or that of an
+ * encoder without modules.json, whose hidden states are averaged, as sentence-transformers does. */
 typedef struct att_sentence att_sentence;
 
 /* How similar two embeddings are: a model's own measure, "similarity_fn_name" of sentence-transformers. The last two
@@ -65,7 +36,7 @@ typedef struct att_sentence_info {
     int64_t layers, heads;
     att_pooling pooling;
     bool normalized; /* embeddings have norm 1: their dot product is the cosine similarity */
-    bool plain;      /* the folder is that of a BERT alone, without modules.json: pooling is the mean, as there */
+    bool plain;      /* the folder is that of an encoder alone, without modules.json: pooling is the mean, as there */
     att_similarity similarity;
 } att_sentence_info;
 
@@ -76,6 +47,8 @@ ATT_API void att_sentence_free(att_sentence *m);
 ATT_API att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info);
 ATT_API att_status att_sentence_weights(const att_sentence *m, att_model_weights *weights);
 ATT_API const att_tokenizer *att_sentence_tokenizer(const att_sentence *m);
+/* Its encoder, for hidden states and attention of ids; of a model that was opened for training, for its parameters. */
+ATT_API const att_encoder *att_sentence_encoder(const att_sentence *m);
 
 typedef struct att_embed_options {
     size_t size;
@@ -96,9 +69,9 @@ typedef struct att_embed_options {
 ATT_API att_status att_sentence_embed(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
                                       const att_embed_options *options, float *out);
 
-/* Opens the model for training; its parameters are those of its BERT. att_sentence_write writes a model that was opened
- * for training as a folder, which is created if it does not exist: model.safetensors and all settings and tokenizer
- * files of the original folder. dtype: of the weights; 0: f32. */
+/* Opens the model for training; its parameters are those of its encoder. att_sentence_write writes a model that was
+ * opened for training as a folder, which is created if it does not exist: model.safetensors and all settings and
+ * tokenizer files of the original folder. dtype: of the weights; 0: f32. */
 ATT_API att_status att_sentence_open_for_training(att_ctx *ctx, const char *folder, att_sentence **out);
 ATT_API att_status att_sentence_write(const att_sentence *m, const char *folder, att_dtype dtype);
 
@@ -106,7 +79,7 @@ ATT_API att_status att_sentence_write(const att_sentence *m, const char *folder,
 ATT_API att_status att_sentence_attention(const att_sentence *m, const char *text, size_t bytes, int64_t layer,
                                           int64_t head, att_attention_map *out);
 
-/* ---- 3 Training --------------------------------------------------------- */
+/* ---- 2 Training --------------------------------------------------------- */
 
 /* The loss of an example, a row of texts with embeddings u, v, ...; each equals sentence-transformers'. */
 typedef enum att_sentence_loss {

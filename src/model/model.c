@@ -84,12 +84,12 @@ static att_status check_quantized(const att_model *m)
 
 enum { MAX_KINDS = 8 };
 
-const att_model_kind *att_model_kind_of(att_settings *s, const att_model_kind *const *kinds)
+const att_model_kind *att_model_kind_of(att_settings *s, const att_model_kind *const *kinds, const char *purpose)
 {
     const att_model_types *lists[MAX_KINDS + 1] = {NULL};
     for (int i = 0; i < MAX_KINDS && kinds[i]; i++)
         lists[i] = kinds[i]->types;
-    const int chosen = att_model_type_choose(s, lists, "");
+    const int chosen = att_model_type_choose(s, lists, purpose);
     return chosen < 0 ? NULL : kinds[chosen];
 }
 
@@ -98,7 +98,7 @@ static void configure(att_model *m, att_settings *s)
 {
     const att_model_kind *k = m->kind;
     if (k->types)
-        att_model_kind_of(s, (const att_model_kind *const[]){k, NULL});
+        att_model_kind_of(s, (const att_model_kind *const[]){k, NULL}, "");
     k->configure(m, s);
     if (m->unquantized && m->options.weights >= ATT_WEIGHT_TYPE_INT8)
         att_settings_fail(s, ATT_ERR_UNSUPPORTED,
@@ -197,6 +197,21 @@ static att_status check_open(att_ctx *ctx, const char *caller, const char *folde
     if (out)
         set_out(NULL, out);
     return att_require(caller, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})) ? ATT_ERR_ARGUMENT : ATT_OK;
+}
+
+att_status att_model_kind_find(att_ctx *ctx, const char *caller, const char *folder, const att_model_kind *const *kinds,
+                               const att_model_kind **kind, void *out)
+{
+    char gguf[ATT_MAX_PATH];
+    att_settings config;
+    att_status s = check_open(ctx, caller, folder, out);
+    s = s ? s : att_gguf_path(ctx, folder, "config.json", gguf);
+    if (s || *gguf)
+        return s;
+    att_settings_read(&config, ctx, folder, "config.json", true);
+    *kind = att_model_kind_of(&config, kinds, "");
+    att_settings_close(&config);
+    return config.status;
 }
 
 static att_status read_options(att_ctx *ctx, const char *caller, const att_model_options *options,

@@ -42,8 +42,13 @@ struct att_model {
     att_checkpoint *checkpoint; /* whose memory the parameters are; NULL: they have their own */
 };
 
-/* Which of these kinds, up to NULL, opens the "model_type" of settings; NULL: none, and the settings have failed. */
-const att_model_kind *att_model_kind_of(att_settings *s, const att_model_kind *const *kinds);
+/* Which of these kinds, up to NULL, opens the "model_type" of settings; NULL: none, and the settings have failed, with
+ * a message that has the purpose: " for embeddings of sentences", or "". */
+const att_model_kind *att_model_kind_of(att_settings *s, const att_model_kind *const *kinds, const char *purpose);
+/* The same of FOLDER's config.json, before att_model_open with the same arguments, which it checks. *kind stays if the
+ * weights are a .gguf file. */
+att_status att_model_kind_find(att_ctx *ctx, const char *caller, const char *folder, const att_model_kind *const *kinds,
+                               const att_model_kind **kind, void *out);
 
 /* Opens the model of FOLDER for inference. options or NULL: defaults. `caller` is for errors. out: the address of a
  * pointer to the model's struct; *out is NULL after an error. Errors: ctx, folder or out is NULL; what opening may

@@ -129,7 +129,7 @@ static int64_t *gather(const embed_call *c, const int64_t *order, int64_t n, int
 
 static att_var *apply(att_tape *t, const att_sentence *m, const int32_t *ids, const int64_t *offsets, int64_t n)
 {
-    att_var *x = att_pool(t, att_bert_apply(t, m->bert, ids, offsets, n), offsets, n, m->modules.pooling);
+    att_var *x = att_pool(t, att_encoder_apply(t, m->encoder, ids, offsets, n, NULL), offsets, n, m->modules.pooling);
     return m->modules.normalized ? att_normalize(t, x, 1e-12f) : x;
 }
 

@@ -28,15 +28,15 @@ static att_status check_lower_case(const att_sentence *m, const char *folder)
 static att_status check_parts(att_sentence *m, const char *folder)
 {
     att_modules *p = &m->modules;
-    const att_bert_info *b = &m->info;
-    if (p->dim != b->hidden)
+    const att_encoder_info *e = &m->info;
+    if (p->dim != e->hidden)
         return att_fail(m->model.ctx, ATT_ERR_FORMAT, "%s: the pooling is for %lld features but hidden_size is %lld",
-                        folder, (long long)p->dim, (long long)b->hidden);
-    if (att_tokenizer_size(m->tokenizer) > b->vocabulary) /* fewer: embeddings are padded with rows of no token */
+                        folder, (long long)p->dim, (long long)e->hidden);
+    if (att_tokenizer_size(m->tokenizer) > e->vocabulary) /* fewer: embeddings are padded with rows of no token */
         return att_fail(m->model.ctx, ATT_ERR_FORMAT, "%s: the tokenizer has %lld tokens but vocab_size is %lld",
-                        folder, (long long)att_tokenizer_size(m->tokenizer), (long long)b->vocabulary);
-    if (p->max_tokens == 0 || p->max_tokens > b->max_positions)
-        p->max_tokens = b->max_positions;
+                        folder, (long long)att_tokenizer_size(m->tokenizer), (long long)e->vocabulary);
+    if (p->max_tokens == 0 || p->max_tokens > e->max_positions)
+        p->max_tokens = e->max_positions;
     return p->lower_case ? check_lower_case(m, folder) : ATT_OK;
 }
 
@@ -47,10 +47,10 @@ static att_status load(att_model *base, const char *folder)
     att_status s = att_modules_read(base->ctx, folder, &m->modules);
     s = s ? s : att_tokenizer_open(base->ctx, m->modules.transformer, &m->tokenizer);
     if (!s)
-        s = base->trainable ? att_bert_open_for_training(base->ctx, m->modules.transformer, &m->bert)
-                            : att_bert_open(base->ctx, m->modules.transformer, &base->options, &m->bert);
+        s = base->trainable ? att_encoder_open_for_training(base->ctx, m->modules.transformer, &m->encoder)
+                            : att_encoder_open(base->ctx, m->modules.transformer, &base->options, &m->encoder);
     m->info.size = sizeof m->info;
-    s = s ? s : att_bert_describe(m->bert, &m->info);
+    s = s ? s : att_encoder_describe(m->encoder, &m->info);
     return s ? s : check_parts(m, folder);
 }
 
@@ -60,7 +60,7 @@ static void free_sentence(att_model *base)
     for (int i = 0; i < m->n_idle; i++)
         att_tape_free(m->idle[i]);
     pthread_mutex_destroy(&m->lock);
-    att_bert_free(m->bert);
+    att_encoder_free(m->encoder);
     att_tokenizer_free(m->tokenizer);
     att_modules_free(base->ctx, &m->modules);
 }
@@ -96,10 +96,12 @@ att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info)
 
 att_status att_sentence_weights(const att_sentence *m, att_model_weights *weights)
 {
-    return att_model_weights_write(__func__, m ? (const att_model *)m->bert : NULL, weights);
+    return att_model_weights_write(__func__, m ? &m->encoder->model : NULL, weights);
 }
 
 const att_tokenizer *att_sentence_tokenizer(const att_sentence *m) { return m ? m->tokenizer : NULL; }
+
+const att_encoder *att_sentence_encoder(const att_sentence *m) { return m ? m->encoder : NULL; }
 
 /* ---- tapes */
 
@@ -129,9 +131,9 @@ void att_sentence_release_tape(const att_sentence *m, att_tape *t)
 
 /* ---- attention weights */
 
-static att_var *apply_bert(att_tape *t, const void *bert, const int32_t *ids, const int64_t *offsets)
+static att_var *apply_encoder(att_tape *t, const void *encoder, const int32_t *ids, const int64_t *offsets)
 {
-    return att_bert_apply(t, bert, ids, offsets, 1);
+    return att_encoder_apply(t, encoder, ids, offsets, 1, NULL);
 }
 
 static att_map_source map_source(const att_sentence *m)
@@ -140,8 +142,8 @@ static att_map_source map_source(const att_sentence *m)
                             .tokenizer = m->tokenizer,
                             .layers = m->info.layers,
                             .heads = m->info.heads,
-                            .model = m->bert,
-                            .apply = apply_bert};
+                            .model = m->encoder,
+                            .apply = apply_encoder};
 }
 
 att_status att_sentence_attention(const att_sentence *m, const char *text, size_t bytes, int64_t layer, int64_t head,

@@ -4,16 +4,17 @@
 
 #include "model/model.h"
 #include "sentence/sentence_config.h"
+#include "stack/encoder.h"
 
 #include <pthread.h>
 
 enum { ATT_MAX_IDLE_TAPES = 16 };
 struct att_sentence {
-    att_model model; /* parameters are those of bert */
+    att_model model; /* parameters are those of the encoder */
     att_modules modules;
     att_tokenizer *tokenizer;
-    att_bert *bert;
-    att_bert_info info;
+    att_encoder *encoder;
+    att_encoder_info info;
     pthread_mutex_t lock; /* protects the free list of tapes, which keep their memory between calls */
     att_tape *idle[ATT_MAX_IDLE_TAPES];
     int n_idle;

@@ -1,6 +1,6 @@
 #include "sentence/sentence_config.h"
 #include "io/settings.h"
-#include "stack/bert.h"
+#include "stack/encoder.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -193,8 +193,7 @@ static char *join(att_ctx *ctx, const char *folder, const char *path)
 static void read_architecture(att_settings *s, att_modules *out)
 {
     (void)out;
-    att_model_type_choose(s, (const att_model_types *const[]){att_bert_kind.types, NULL},
-                          " for embeddings of sentences");
+    att_model_kind_of(s, att_encoder_kinds, " for embeddings of sentences");
 }
 
 static att_status read_transformer_folder(att_ctx *ctx, const char *folder, att_modules *out)

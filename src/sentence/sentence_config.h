@@ -21,7 +21,7 @@ typedef struct att_modules {
 } att_modules;
 
 /* Reads modules.json and the files it names, in the older and the current layout. Without modules.json the folder is
- * that of a BERT, whose hidden states are averaged. Errors name the file, the setting and its value. */
+ * that of an encoder, whose hidden states are averaged. Errors name the file, the setting and its value. */
 att_status att_modules_read(att_ctx *ctx, const char *folder, att_modules *out);
 void att_modules_free(att_ctx *ctx, att_modules *m);
 

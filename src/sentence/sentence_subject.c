@@ -1,5 +1,6 @@
 /* What opens sentence models. */
-#include "stack/bert.h"
+#include "attend_sentence.h"
+#include "stack/encoder.h"
 #include "model/subject.h"
 
 static att_status open_model(att_ctx *ctx, const char *path, const att_model_options *options, void **out)
@@ -17,11 +18,9 @@ static att_status weights(const void *model, att_model_weights *weights)
 
 static void free_model(void *model) { att_sentence_free(model); }
 
-static const att_model_kind *const kinds[] = {&att_bert_kind, NULL};
-
 const att_model_subject att_subject_sentence = {.subject = ATT_SUBJECT_SENTENCE,
                                                 .name = "sentence model",
-                                                .kinds = kinds,
+                                                .kinds = att_encoder_kinds,
                                                 .file = "modules.json",
                                                 .open = open_model,
                                                 .weights = weights,

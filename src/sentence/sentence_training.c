@@ -143,7 +143,7 @@ static att_status make_classifier(sentence_data *t)
 static att_status prepare(sentence_data *t)
 {
     att_status e = allocate(t);
-    t->start = att_model_checksum(t->start, (const att_model *)t->model->bert);
+    t->start = att_model_checksum(t->start, &t->model->encoder->model);
     e = e ? e : read_texts(t);
     if (!e)
         read_targets(t);
@@ -190,8 +190,9 @@ static void free_data(void *self)
 static att_param *param(const void *self, int64_t i, const char **name)
 {
     const sentence_data *t = self;
-    const int64_t n = att_bert_params(t->model->bert);
-    return i < n || !t->head ? att_bert_param(t->model->bert, i, name) : att_nn_params_at(t->head, i - n, name);
+    const att_nn_params *p = att_encoder_params(t->model->encoder);
+    const int64_t n = att_nn_params_count(p);
+    return i < n || !t->head ? att_nn_params_at(p, i, name) : att_nn_params_at(t->head, i - n, name);
 }
 
 /* Appends text `which` of each of n rows to the batch, from index i. */
@@ -230,7 +231,8 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
     r->examples += n;
     r->sources += t->offsets[texts];
 
-    att_var *x = att_bert_apply_with_dropout(tape, t->model->bert, t->ids, t->offsets, texts, seed, t->sequence_ids);
+    const att_encoder_options o = {.size = sizeof o, .dropout = true, .seed = seed, .sequence_ids = t->sequence_ids};
+    att_var *x = att_encoder_apply(tape, t->model->encoder, t->ids, t->offsets, texts, &o);
     x = att_pool(tape, x, t->offsets, texts, m->pooling);
     x = m->normalized || att_sentence_loss_is_cosine(&t->loss) ? att_normalize(tape, x, 1e-12f) : x;
     const att_sentence_batch b = {.x = x,

@@ -1,6 +1,5 @@
 /* Writes a trained sentence model as a sentence-transformers folder. */
 #include "io/atomic_write.h"
-#include "stack/bert.h"
 #include "sentence/sentence.h"
 
 /* Files besides weights. The model card is not copied: it describes the original model. */
@@ -28,11 +27,11 @@ att_status att_sentence_write(const att_sentence *m, const char *folder, att_dty
     const att_modules *p = &m->modules;
     att_ctx *ctx = m->model.ctx;
     char to[ATT_MAX_PATH];
-    if (att_bert_params(m->bert) == 0)
+    if (!m->model.trainable)
         return att_fail(ctx, ATT_ERR_ARGUMENT,
                         "att_sentence_write: the model comes from att_sentence_open, and is not trainable");
     att_status s = att_copy_files(ctx, p->folder, folder, of_all, p->plain ? 0 : 1);
     for (int i = p->n - 1; !s && i >= 0; i--)
         s = copy_module(m, folder, i, to);
-    return s ? s : att_bert_write_weights(m->bert, p->transformer, to, dtype == ATT_F32 ? 0 : dtype);
+    return s ? s : att_encoder_write_weights(m->encoder, p->transformer, to, dtype == ATT_F32 ? 0 : dtype);
 }

@@ -1,37 +1,16 @@
 /* Causal language models of any architecture: which one a folder has, and logits. */
 #include "stack/language_model.h"
-#include "io/gguf.h"
-
-#include <string.h>
 
 const att_model_kind *const att_language_kinds[] = {&att_gpt2.kind, &att_llama.kind, NULL};
 
 /* ---- open */
 
 /* A .gguf file is of Llama's architecture, or gguf_config.c refuses it. */
-static att_status find_kind(att_ctx *ctx, const char *folder, const att_model_kind **kind)
-{
-    char gguf[ATT_MAX_PATH];
-    const att_status status = att_gguf_path(ctx, folder, "config.json", gguf);
-    *kind = &att_llama.kind;
-    if (status || *gguf)
-        return status;
-    att_settings s;
-    att_settings_read(&s, ctx, folder, "config.json", true);
-    *kind = att_model_kind_of(&s, att_language_kinds);
-    att_settings_close(&s);
-    return s.status;
-}
-
 att_status att_language_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                    att_language_model **out)
 {
-    const att_model_kind *kind;
-    if (out)
-        *out = NULL;
-    if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    const att_status s = find_kind(ctx, folder, &kind);
+    const att_model_kind *kind = &att_llama.kind;
+    const att_status s = att_model_kind_find(ctx, __func__, folder, att_language_kinds, &kind, out);
     return s ? s : att_model_open(ctx, __func__, kind, folder, options, out);
 }
 

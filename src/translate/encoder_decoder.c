@@ -18,7 +18,7 @@ att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, const att_
     att_settings s;
     *out = NULL;
     att_settings_read(&s, ctx, folder, "config.json", true);
-    const att_model_kind *kind = att_model_kind_of(&s, att_encoder_decoder_kinds);
+    const att_model_kind *kind = att_model_kind_of(&s, att_encoder_decoder_kinds, "");
     att_settings_close(&s);
     return s.status ? s.status : att_model_open(ctx, __func__, kind, folder, options, out);
 }
@@ -79,7 +79,7 @@ static att_status make(att_ctx *ctx, att_settings given[2], int64_t vocabulary, 
     const att_model_kind *kind = att_encoder_decoder_kinds[0];
     for (int i = 1; i >= 0; i--)
         if (att_settings_has(&given[i], "model_type"))
-            kind = att_model_kind_of(&given[i], att_encoder_decoder_kinds);
+            kind = att_model_kind_of(&given[i], att_encoder_decoder_kinds, "");
     att_status e = given[0].status ? given[0].status : given[1].status;
     if (e)
         return e;

@@ -125,7 +125,7 @@ const att_model_kind *att_vit_kind_of(att_settings *s)
 {
     if (!att_settings_has(s, "model_type") && att_settings_has(s, "architecture"))
         return &timm;
-    const att_model_kind *kind = att_model_kind_of(s, att_vit_kinds);
+    const att_model_kind *kind = att_model_kind_of(s, att_vit_kinds, "");
     return kind ? &kinds[att_vit_names_of(att_settings_text(s, "model_type", NULL))] : NULL;
 }
 

@@ -78,16 +78,16 @@ enum { RESULTS = 4096 };
 static void use_bert(const test_folder *f, float *out)
 {
     static const int32_t ids[] = {2, 7, 9, 11, 3};
-    att_bert *m;
+    att_encoder *m;
     att_tape *t;
     att_tensor x;
-    if (att_bert_open(ctx, f->path, NULL, &m))
+    if (att_encoder_open(ctx, f->path, NULL, &m))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
-    assert_int_equal(att_var_value(t, att_bert_apply(t, m, ids, (const int64_t[]){0, 5}, 1), &x), ATT_OK);
+    assert_int_equal(att_var_value(t, att_encoder_apply(t, m, ids, (const int64_t[]){0, 5}, 1, NULL), &x), ATT_OK);
     memcpy(out, x.data, 5 * TINY_HIDDEN * sizeof *out);
     att_tape_free(t);
-    att_bert_free(m);
+    att_encoder_free(m);
 }
 
 static void use_llama(const test_folder *f, float *out)
@@ -212,11 +212,11 @@ static void a_missing_tensor_is_an_error_whatever_else_is_there(void **state)
 {
     static const extra other[] = {{"encoder.layer.1.output.dense.biases", "F32", "[12]", 48}};
     (void)state;
-    att_bert *m;
+    att_encoder *m;
     const test_folder f = tiny_bert();
     tiny_write_weights(&f, &(const tiny_weights){.without = "encoder.layer.1.output.dense.bias"});
     change_weights(&f, other, 1, 0);
-    check_file_refused(ctx, att_bert_open(ctx, f.path, NULL, &m), ATT_ERR_FORMAT, "model.safetensors",
+    check_file_refused(ctx, att_encoder_open(ctx, f.path, NULL, &m), ATT_ERR_FORMAT, "model.safetensors",
                        "there is no tensor \"encoder.layer.1.output.dense.bias\"");
     folder_remove(&f);
 }

@@ -18,9 +18,9 @@ enum { MAX_CLASSES = 8, MESSAGE = 1024 };
 
 static att_status open_bert(const char *folder)
 {
-    att_bert *m;
-    const att_status s = att_bert_open(ctx, folder, NULL, &m);
-    att_bert_free(m);
+    att_encoder *m;
+    const att_status s = att_encoder_open(ctx, folder, NULL, &m);
+    att_encoder_free(m);
     return s;
 }
 

@@ -134,8 +134,8 @@ static void pooling_and_normalization_follow_the_folder(void **state)
     static const int64_t offsets[] = {0, 5};
     const test_folder f = tiny_sentence();
     folder_write(&f, "2_Normalize/config.json", "{\"module_input_name\": \"sentence_embedding\"}");
-    att_bert *bert;
-    assert_int_equal(att_bert_open(ctx, f.path, NULL, &bert), ATT_OK);
+    att_encoder *encoder;
+    assert_int_equal(att_encoder_open(ctx, f.path, NULL, &encoder), ATT_OK);
     att_tape *t;
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
     for (size_t i = 0; i < 2 * sizeof settings / sizeof settings[0]; i++) {
@@ -147,13 +147,19 @@ static void pooling_and_normalization_follow_the_folder(void **state)
         att_sentence *m = open_sentence(ctx, f.path);
         encode(m, 1, (const char *[]){"a B c"}, y);
         att_tape_reset(t);
-        att_var *x = att_pool(t, att_bert_apply(t, bert, ids, offsets, 1), offsets, 1, settings[i / 2].kind);
+        att_var *x =
+            att_pool(t, att_encoder_apply(t, encoder, ids, offsets, 1, NULL), offsets, 1, settings[i / 2].kind);
+        assert_int_equal(att_var_value(t, normalized ? att_normalize(t, x, 1e-12f) : x, &expected), ATT_OK);
+        assert_memory_equal(y, expected.data, sizeof y);
+        x = att_pool(t, att_encoder_apply(t, att_sentence_encoder(m), ids, offsets, 1, NULL), offsets, 1,
+                     settings[i / 2].kind);
         assert_int_equal(att_var_value(t, normalized ? att_normalize(t, x, 1e-12f) : x, &expected), ATT_OK);
         assert_memory_equal(y, expected.data, sizeof y);
         att_sentence_free(m);
     }
+    assert_null(att_sentence_encoder(NULL));
     att_tape_free(t);
-    att_bert_free(bert);
+    att_encoder_free(encoder);
     folder_remove(&f);
 }
 

@@ -2,14 +2,14 @@
 #include "fixtures/check.h"
 #include "fixtures/context.h"
 #include "fixtures/tiny_bert.h"
-#include "attend_sentence.h"
+#include "attend_encoder.h"
 
 #include <math.h>
 
-static att_bert *open_bert(const test_folder *f)
+static att_encoder *open_bert(const test_folder *f)
 {
-    att_bert *m;
-    if (att_bert_open(ctx, f->path, NULL, &m))
+    att_encoder *m;
+    if (att_encoder_open(ctx, f->path, NULL, &m))
         fail_msg("%s", att_error(ctx));
     return m;
 }
@@ -20,12 +20,12 @@ static const int64_t offsets[] = {0, 5, 7, 23};
 enum { N = 3, TOKENS = 23 };
 
 /* Hidden states of all three sequences in one batch -> y [TOKENS, TINY_HIDDEN] */
-static void apply(const att_bert *m, float *y)
+static void apply(const att_encoder *m, float *y)
 {
     att_tape *t;
     att_tensor x;
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
-    if (att_var_value(t, att_bert_apply(t, m, ids, offsets, N), &x))
+    if (att_var_value(t, att_encoder_apply(t, m, ids, offsets, N, NULL), &x))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(x.rank, 2);
     assert_int_equal(x.dim[0], TOKENS);
@@ -36,9 +36,9 @@ static void apply(const att_bert *m, float *y)
 
 static void apply_folder(const test_folder *f, float *y)
 {
-    att_bert *m = open_bert(f);
+    att_encoder *m = open_bert(f);
     apply(m, y);
-    att_bert_free(m);
+    att_encoder_free(m);
 }
 
 static void hidden_states_are_those_of_transformers(void **state)
@@ -100,19 +100,19 @@ static void a_sequence_alone_has_the_bits_it_has_in_a_batch(void **state)
     (void)state;
     float batch[TOKENS * TINY_HIDDEN];
     const test_folder f = tiny_bert();
-    att_bert *m = open_bert(&f);
+    att_encoder *m = open_bert(&f);
     apply(m, batch);
     att_tape *t;
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
     for (int i = 0; i < N; i++) {
         att_tensor x;
         const int64_t length = offsets[i + 1] - offsets[i];
-        att_var *y = att_bert_apply(t, m, ids + offsets[i], (const int64_t[]){0, length}, 1);
+        att_var *y = att_encoder_apply(t, m, ids + offsets[i], (const int64_t[]){0, length}, 1, NULL);
         assert_int_equal(att_var_value(t, y, &x), ATT_OK);
         assert_memory_equal(x.data, batch + offsets[i] * TINY_HIDDEN, (size_t)length * TINY_HIDDEN * sizeof *batch);
     }
     att_tape_free(t);
-    att_bert_free(m);
+    att_encoder_free(m);
     folder_remove(&f);
 }
 
@@ -120,20 +120,29 @@ static void a_model_describes_itself(void **state)
 {
     (void)state;
     const test_folder f = tiny_bert();
-    att_bert *m = open_bert(&f);
-    att_bert_info info = {.size = sizeof info};
-    assert_int_equal(att_bert_describe(m, &info), ATT_OK);
+    att_encoder *m = open_bert(&f);
+    att_encoder_info info = {.size = sizeof info};
+    assert_int_equal(att_encoder_describe(m, &info), ATT_OK);
     assert_int_equal(info.vocabulary, TINY_TOKENS);
     assert_int_equal(info.hidden, TINY_HIDDEN);
     assert_int_equal(info.layers, TINY_LAYERS);
     assert_int_equal(info.heads, TINY_HEADS);
     assert_int_equal(info.intermediate, TINY_INNER);
     assert_int_equal(info.max_positions, TINY_POSITIONS);
-    att_bert_info older = {.size = offsetof(att_bert_info, layers), .layers = 42}; /* of a header without the rest */
-    assert_int_equal(att_bert_describe(m, &older), ATT_OK);
+    assert_int_equal(info.types, 2);
+    assert_string_equal(info.type, "bert");
+    assert_false(info.pooler);
+    /* of a header without the rest */
+    att_encoder_info older = {.size = offsetof(att_encoder_info, layers), .layers = 42};
+    assert_int_equal(att_encoder_describe(m, &older), ATT_OK);
     assert_true(older.hidden == TINY_HIDDEN && older.layers == 42);
-    assert_int_equal(att_bert_describe(m, &(att_bert_info){0}), ATT_ERR_ARGUMENT);
-    att_bert_free(m);
+    assert_int_equal(att_encoder_describe(m, &(att_encoder_info){0}), ATT_ERR_ARGUMENT);
+    att_encoder_free(m);
+    tiny_write_weights(&f, &(const tiny_weights){.prefix = "bert.", .extra = "pooler.dense.weight"});
+    m = open_bert(&f);
+    assert_int_equal(att_encoder_describe(m, &info), ATT_OK);
+    assert_true(info.pooler);
+    att_encoder_free(m);
     folder_remove(&f);
 }
 
@@ -147,33 +156,33 @@ static void sequences_that_do_not_fit_are_named(void **state)
         int64_t offsets[3], n;
         const char *sentence;
     } wrong[] = {
-        {{0}, {0, 17}, 1, "bert: sequence 0 has 17 tokens but the model has 16 positions"},
-        {{1, 40}, {0, 2}, 1, "bert/embeddings: embedding: ids[1] = 40 but the table has 40 rows"},
-        {{1, 2}, {0, 2, 1}, 2, "bert: offsets[1] = 2 is above offsets[2] = 1"},
-        {{1, 2}, {0, 2, INT64_MIN}, 2, "bert: offsets[1] = 2 is above offsets[2] = -9223372036854775808"},
-        {{1, 2}, {1, 2}, 1, "bert: n = 1 sequences need ids, and offsets from 0"},
+        {{0}, {0, 17}, 1, "encoder: sequence 0 has 17 tokens but the model has 16 positions"},
+        {{1, 40}, {0, 2}, 1, "encoder/embeddings: embedding: ids[1] = 40 but the table has 40 rows"},
+        {{1, 2}, {0, 2, 1}, 2, "encoder: offsets[1] = 2 is above offsets[2] = 1"},
+        {{1, 2}, {0, 2, INT64_MIN}, 2, "encoder: offsets[1] = 2 is above offsets[2] = -9223372036854775808"},
+        {{1, 2}, {1, 2}, 1, "encoder: n = 1 sequences need ids, and offsets from 0"},
     };
     const test_folder f = tiny_bert();
-    att_bert *m = open_bert(&f);
+    att_encoder *m = open_bert(&f);
     att_tape *t;
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         att_tensor x;
         att_tape_reset(t);
-        att_var *y = att_bert_apply(t, m, wrong[i].ids, wrong[i].offsets, wrong[i].n);
+        att_var *y = att_encoder_apply(t, m, wrong[i].ids, wrong[i].offsets, wrong[i].n, NULL);
         assert_int_equal(att_var_value(t, y, &x), ATT_ERR_ARGUMENT);
         assert_string_equal(att_error(ctx), wrong[i].sentence);
     }
     att_tape_free(t);
-    att_bert_free(m);
+    att_encoder_free(m);
     folder_remove(&f);
 }
 
 /* Opening fails with this status and a sentence that names the file and has these words. */
 static void assert_refused(const test_folder *f, att_status expected, const char *file, const char *words)
 {
-    att_bert *m = (att_bert *)&m;
-    const att_status s = att_bert_open(ctx, f->path, NULL, &m);
+    att_encoder *m = (att_encoder *)&m;
+    const att_status s = att_encoder_open(ctx, f->path, NULL, &m);
     assert_null(m);
     check_file_refused(ctx, s, expected, file, words);
 }
@@ -237,9 +246,9 @@ static void files_that_are_damaged_or_missing_are_named(void **state)
     assert_refused(&f, ATT_ERR_IO, "config.json", "is not a file");
     folder_remove(&f);
     assert_refused(&f, ATT_ERR_IO, "config.json", "No such file");
-    att_bert *m;
-    assert_int_equal(att_bert_open(ctx, NULL, NULL, &m), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_error(ctx), "att_bert_open: folder is NULL");
+    att_encoder *m;
+    assert_int_equal(att_encoder_open(ctx, NULL, NULL, &m), ATT_ERR_ARGUMENT);
+    assert_string_equal(att_error(ctx), "att_encoder_open: folder is NULL");
 }
 
 static void tensors_that_do_not_fit_are_named(void **state)

@@ -1,0 +1,59 @@
+/* attend_encoder.h - text encoders: Transformers in which each token attends to the whole text, as BERT.
+ *
+ * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
+ * threads hold here, too. Arguments that may be NULL are marked as in attend.h. */
+#ifndef ATTEND_ENCODER_H
+#define ATTEND_ENCODER_H
+
+#include "attend_model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A text encoder, from ids to a hidden state of each token: BERT (Devlin et al. 2018), in the format of the class
+ * BertModel. */
+typedef struct att_encoder att_encoder;
+
+typedef struct att_encoder_info {
+    size_t size;
+    const char *type; /* "bert": valid as long as the model */
+    int64_t vocabulary, hidden, layers, heads, intermediate;
+    int64_t max_positions; /* tokens of a sequence */
+    int64_t types;         /* token types, of the texts of a pair; 0: none */
+    bool pooler; /* the folder has a pooler, which is not computed: hidden states are those of the last layer */
+} att_encoder_info;
+
+/* options or NULL: defaults */
+ATT_API att_status att_encoder_open(att_ctx *ctx, const char *folder, const att_model_options *options,
+                                    att_encoder **out);
+/* For training, with f32 weights of its own. */
+ATT_API att_status att_encoder_open_for_training(att_ctx *ctx, const char *folder, att_encoder **out);
+ATT_API void att_encoder_free(att_encoder *m);
+ATT_API att_status att_encoder_describe(const att_encoder *m, att_encoder_info *info);
+ATT_API att_status att_encoder_weights(const att_encoder *m, att_model_weights *weights);
+/* The parameters of a model that was opened for training; NULL: it was opened for inference. */
+ATT_API const att_nn_params *att_encoder_params(const att_encoder *m);
+
+typedef struct att_encoder_options {
+    size_t size;
+    const int32_t *type_ids;     /* [offsets[n]], each in [0, types), as att_tokenize_pair has them; or NULL: all 0, as
+                                  * they are in a model without token types */
+    const int64_t *position_ids; /* [offsets[n]], each in [0, max_positions); or NULL: 0, 1, ... in each sequence */
+    /* In training: dropout with the probabilities of config.json, hidden_dropout_prob after the embeddings and after
+     * each sublayer, attention_probs_dropout_prob on attention weights. Of a model that was opened for training. */
+    bool dropout;
+    uint64_t seed;                /* of dropout: another one for each step */
+    const uint32_t *sequence_ids; /* [n], with dropout: identify the sequences in the masks */
+} att_encoder_options;
+/* Hidden states of the last layer for n sequences, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 ->
+ * [offsets[n], hidden]. Those of a sequence have the same bits whatever else is in the call. options or NULL: defaults.
+ * NULL on error, like all operations: an id, a token type or a position that the model does not have; a sequence of
+ * more than max_positions tokens. */
+ATT_API att_var *att_encoder_apply(att_tape *t, const att_encoder *m, const int32_t *ids, const int64_t *offsets,
+                                   int64_t n, const att_encoder_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,169 @@
+/* Text encoders: opening, applying and writing what an architecture has made. */
+#include "stack/encoder.h"
+#include "io/file.h"
+
+#include <stdio.h>
+
+const att_model_kind *const att_encoder_kinds[] = {&att_bert.kind, NULL};
+
+/* All architectures have their kind as the first member. */
+static const att_encoder_architecture *architecture_of(const att_encoder *m)
+{
+    return (const att_encoder_architecture *)(const void *)m->model.kind;
+}
+
+/* ---- open */
+
+att_status att_encoder_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_encoder **out)
+{
+    const att_model_kind *kind = att_encoder_kinds[0];
+    const att_status s = att_model_kind_find(ctx, __func__, folder, att_encoder_kinds, &kind, out);
+    return s ? s : att_model_open(ctx, __func__, kind, folder, options, out);
+}
+
+att_status att_encoder_open_for_training(att_ctx *ctx, const char *folder, att_encoder **out)
+{
+    const att_model_kind *kind = att_encoder_kinds[0];
+    const att_status s = att_model_kind_find(ctx, __func__, folder, att_encoder_kinds, &kind, out);
+    return s ? s : att_model_open_for_training(ctx, __func__, kind, folder, out);
+}
+
+void att_encoder_free(att_encoder *m) { att_model_free(m); }
+
+att_status att_encoder_describe(const att_encoder *m, att_encoder_info *info)
+{
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"info", info})))
+        return ATT_ERR_ARGUMENT;
+    return att_info_write(info, &m->info, sizeof m->info, "att_encoder_info");
+}
+
+att_status att_encoder_weights(const att_encoder *m, att_model_weights *weights)
+{
+    return att_model_weights_write(__func__, m ? &m->model : NULL, weights);
+}
+
+const att_nn_params *att_encoder_params(const att_encoder *m) { return att_model_params(m ? &m->model : NULL); }
+
+/* ---- build */
+
+void att_encoder_layers(att_encoder *m, const att_nn_layer_config *layer)
+{
+    att_nn_params *p = m->model.params;
+    m->layer = att_nn_params_alloc(p, (size_t)m->info.layers * sizeof *m->layer);
+    for (int64_t i = 0; m->layer && i < m->info.layers; i++)
+        m->layer[i] = att_nn_encoder_layer_new(p, att_nn_number("layer", i).text, layer);
+}
+
+/* ---- apply */
+
+static bool check_type_ids(att_tape *t, const att_encoder *m, const int32_t *ids, int64_t tokens)
+{
+    const int64_t types = m->info.types ? m->info.types : 1;
+    for (int64_t i = 0; ids && i < tokens; i++)
+        if (ids[i] < 0 || ids[i] >= types)
+            return att_tape_fail(t, ATT_ERR_ARGUMENT, "encoder: type_ids[%lld] = %d but the model has %lld token types",
+                                 (long long)i, (int)ids[i], (long long)m->info.types) != NULL;
+    return true;
+}
+
+static bool check_position_ids(att_tape *t, const att_encoder *m, const int64_t *ids, int64_t tokens)
+{
+    for (int64_t i = 0; ids && i < tokens; i++)
+        if (ids[i] < 0 || ids[i] >= m->info.max_positions)
+            return att_tape_fail(t, ATT_ERR_ARGUMENT,
+                                 "encoder: position_ids[%lld] = %lld but the model has %lld positions", (long long)i,
+                                 (long long)ids[i], (long long)m->info.max_positions) != NULL;
+    return true;
+}
+
+static bool read_options(att_tape *t, const att_encoder *m, const att_encoder_options *options, int64_t tokens,
+                         att_encoder_options *o)
+{
+    if (att_options_read(o, sizeof *o, options, "att_encoder_options"))
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s", att_error(m->model.ctx)) != NULL;
+    if (o->dropout && !m->model.trainable)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT,
+                             "encoder: dropout is true, but the model is not trainable: it comes from "
+                             "att_encoder_open") != NULL;
+    return check_type_ids(t, m, o->type_ids, tokens) && check_position_ids(t, m, o->position_ids, tokens);
+}
+
+/* Layers of x, the embeddings, in scope s */
+static att_var *layers(att_tape *t, att_scope s, const att_encoder *m, att_var *x, const att_nn_layer_call *call)
+{
+    for (int64_t i = 0; i < m->info.layers; i++) {
+        att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
+        x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, m->layer[i], x, call));
+        x = att_scope_reset(t, s, x);
+    }
+    return x;
+}
+
+static att_var *apply(att_tape *t, const att_encoder *m, const att_encoder_input *in, const int64_t *offsets, int64_t n,
+                      const att_encoder_options *o)
+{
+    const att_positions rows = {.size = sizeof rows, .offsets = offsets, .n = n};
+    const att_nn_dropout dropout = {sizeof dropout, m->hidden_dropout, o->seed, &rows, o->sequence_ids};
+    const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
+    const att_nn_layer_call call = {
+        .size = sizeof call, .args = &args, .positions = &in->at, .dropout = o->dropout ? &dropout : NULL};
+    att_scope s = att_scope_begin(t, "encoder");
+    att_scope embeddings = att_scope_begin(t, "embeddings");
+    att_var *x = architecture_of(m)->embed(t, m, in);
+    x = att_nn_dropout_apply(t, call.dropout, att_nn_dropout_id("embeddings", ""), x, NULL);
+    return att_scope_end(t, s, layers(t, s, m, att_scope_end(t, embeddings, x), &call));
+}
+
+att_var *att_encoder_apply(att_tape *t, const att_encoder *m, const int32_t *ids, const int64_t *offsets, int64_t n,
+                           const att_encoder_options *options)
+{
+    att_encoder_options o;
+    if (!att_tape_require(t, "encoder", ATT_NAMED({"m", m})) ||
+        !att_sequences_fit(t, "encoder", ids, offsets, n, m->info.max_positions) ||
+        !read_options(t, m, options, offsets[n], &o))
+        return NULL;
+    att_encoder_input in = {.tokens = offsets[n], .ids = ids, .type_ids = o.type_ids, .at.size = sizeof in.at};
+    if (o.position_ids)
+        in.at.position_ids = o.position_ids;
+    else
+        in.at.offsets = offsets, in.at.n = n;
+    int32_t *zeros = o.type_ids ? NULL : att_calloc(m->model.ctx, (size_t)in.tokens + 1, sizeof *zeros);
+    if (!o.type_ids && !zeros)
+        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->model.ctx));
+    in.type_ids = zeros ? zeros : o.type_ids;
+    att_var *x = apply(t, m, &in, offsets, n, &o);
+    att_free(m->model.ctx, zeros);
+    return x;
+}
+
+/* ---- write */
+
+/* The name in the file of a tensor of the class, with the prefix of the kind or without; NULL: it has none. */
+static const char *name_in(const att_safetensors *file, const char *prefix, const char *name,
+                           char longer[ATT_CHECKPOINT_NAME])
+{
+    snprintf(longer, ATT_CHECKPOINT_NAME, "%s%s", prefix, name);
+    return att_safetensors_find(file, name) >= 0 ? name : att_safetensors_find(file, longer) >= 0 ? longer : NULL;
+}
+
+att_status att_encoder_write_weights(const att_encoder *m, const char *from, const char *folder, att_dtype dtype)
+{
+    const att_encoder_architecture *a = architecture_of(m);
+    char path[ATT_MAX_PATH], longer[ATT_CHECKPOINT_NAME];
+    att_safetensors *file = NULL;
+    const char *name[ATT_ENCODER_BESIDE];
+    att_tensor beside[ATT_ENCODER_BESIDE];
+    int64_t n = 0;
+    att_status s = att_join_path(m->model.ctx, from, "model.safetensors", path);
+    s = s ? s : att_safetensors_open(m->model.ctx, path, &file);
+    for (int i = 0; !s && i < ATT_ENCODER_BESIDE && a->beside[i]; i++) {
+        const char *found = name_in(file, a->kind.prefix, a->beside[i], longer);
+        if (found) {
+            name[n] = a->beside[i];
+            s = att_safetensors_get(file, found, &beside[n++]);
+        }
+    }
+    s = s ? s : att_model_write(&m->model, folder, dtype, a->in_file, n, name, beside);
+    att_safetensors_free(file);
+    return s;
+}

@@ -1,0 +1,44 @@
+/* What text encoders have in common. A table has the architectures; one of them reads a model's settings, makes its
+ * layers and embeds its tokens. Public: att_encoder_*. */
+#ifndef ATT_STACK_ENCODER_H
+#define ATT_STACK_ENCODER_H
+
+#include "attend_encoder.h"
+#include "model/model.h"
+
+/* x = dropout(embed(ids)); each layer: x = layer(x). The struct of an architecture begins with it. */
+struct att_encoder {
+    att_model model;
+    att_encoder_info info;              /* by configure and build */
+    float hidden_dropout;               /* in training */
+    const att_nn_encoder_layer **layer; /* [info.layers] */
+};
+
+/* The tokens of a call. Type and position ids have been checked. */
+typedef struct att_encoder_input {
+    int64_t tokens;
+    const int32_t *ids, *type_ids; /* [tokens] */
+    att_positions at;              /* one by one, or by offsets */
+} att_encoder_input;
+
+enum { ATT_ENCODER_BESIDE = 4 };
+typedef struct att_encoder_architecture {
+    att_model_kind kind; /* whose struct begins with an att_encoder */
+    /* -> [tokens, hidden], before dropout */
+    att_var *(*embed)(att_tape *t, const att_encoder *m, const att_encoder_input *in);
+    att_parameter_naming in_file;
+    /* Tensors of its class that have no effect on hidden states, but are written as they were read; the rest NULL */
+    const char *beside[ATT_ENCODER_BESIDE];
+} att_encoder_architecture;
+
+extern const att_encoder_architecture att_bert;
+extern const att_model_kind *const att_encoder_kinds[]; /* of all architectures, up to NULL */
+
+/* During build: info.layers layers of these settings, layer.0 and so on. */
+void att_encoder_layers(att_encoder *m, const att_nn_layer_config *layer);
+
+/* Writes FOLDER/model.safetensors in the format that the model was read in: the weights of one that was opened for
+ * training from the folder `from`, and what that has beside. dtype 0: f32. */
+att_status att_encoder_write_weights(const att_encoder *m, const char *from, const char *folder, att_dtype dtype);
+
+#endif
