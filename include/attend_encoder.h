@@ -32,19 +32,20 @@ ATT_API att_status att_encoder_open_for_training(att_ctx *ctx, const char *folde
 ATT_API void att_encoder_free(att_encoder *m);
 ATT_API att_status att_encoder_describe(const att_encoder *m, att_encoder_info *info);
 ATT_API att_status att_encoder_weights(const att_encoder *m, att_model_weights *weights);
-/* The parameters of a model that was opened for training; NULL: it was opened for inference. */
+/* The parameters of a model that was opened for training, as long as it exists; NULL: opened for inference. */
 ATT_API const att_nn_params *att_encoder_params(const att_encoder *m);
 
 typedef struct att_encoder_options {
     size_t size;
-    const int32_t *type_ids;     /* [offsets[n]], each in [0, types), as att_tokenize_pair has them; or NULL: all 0, as
-                                  * they are in a model without token types */
-    const int64_t *position_ids; /* [offsets[n]], each in [0, max_positions); or NULL: 0, 1, ... in each sequence */
+    const int32_t *type_ids;     /* [call] [offsets[n]], each in [0, types), as att_tokenize_pair has them; or NULL: all
+                                  * 0, as they are in a model without token types */
+    const int64_t *position_ids; /* [call] [offsets[n]], each in [0, max_positions); or NULL: 0, 1, ... in each sequence
+                                  */
     /* In training: dropout with the probabilities of config.json, hidden_dropout_prob after the embeddings and after
      * each sublayer, attention_probs_dropout_prob on attention weights. Of a model that was opened for training. */
     bool dropout;
     uint64_t seed;                /* of dropout: another one for each step */
-    const uint32_t *sequence_ids; /* [n], with dropout: identify the sequences in the masks */
+    const uint32_t *sequence_ids; /* [call] [n], with dropout: identify the sequences in the masks */
 } att_encoder_options;
 /* Hidden states of the last layer for n sequences, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 ->
  * [offsets[n], hidden]. Those of a sequence have the same bits whatever else is in the call. options or NULL: defaults.
