@@ -131,11 +131,17 @@ static void gradients_of_types_and_positions_are_those_of_pytorch(void **state)
     static float none[NUMBERS];
     const golden_pair g = read_golden();
     const att_nn_params *p = att_encoder_params(learning);
+    int32_t type[TOKENS];
+    int64_t position[TOKENS];
     att_tensor zeros;
     assert_int_equal(att_wrap(&zeros, none, ATT_F32, ATT_DIMS(TOKENS, TINY_HIDDEN), NULL), ATT_OK);
+    memcpy(type, types, sizeof type);
+    memcpy(position, positions, sizeof position);
     att_tape_reset(recording);
     att_var *y = att_encoder_apply(recording, learning, ids, offsets, 2,
-                                   ATT_OPTIONS(att_encoder_options, .type_ids = types, .position_ids = positions));
+                                   ATT_OPTIONS(att_encoder_options, .type_ids = type, .position_ids = position));
+    memset(type, 0, sizeof type); /* they are needed no longer */
+    memset(position, 0, sizeof position);
     att_var *loss = att_mean_squared_error(recording, y, att_input(recording, &zeros), true);
     assert_int_equal(att_tape_backward(recording, loss, NULL), ATT_OK);
     /* sums of up to 8 gradients of order 10, each with rounding errors of about 1e-6 */
