@@ -147,6 +147,11 @@ typedef void (*att_parallel_fn)(void *user, int n, void (*body)(void *arg, int i
  * that its model does not use. Called by the thread that calls the library. */
 typedef void (*att_note_fn)(void *user, const char *text);
 
+/* Gets the share of a call's work that is done: above 0, never less than before, and 1 at the end. false makes the call
+ * return ATT_ERR_CANCELLED, and no file is written, at the end neither. Called by the thread that called the library,
+ * between batches of work. It may call the library, but must not close or free what the call uses, and returns. */
+typedef bool (*att_progress_fn)(void *user, double share);
+
 typedef struct att_config {
     size_t size;                  /* sizeof(att_config); ATT_OPTIONS fills it */
     int n_threads;                /* 0: what the process may use (affinity, cgroup quota) */

@@ -164,16 +164,16 @@ typedef struct att_caption_training_options {
     int64_t batch;                   /* images; 0: 32 */
     int64_t captions_per_image;      /* in a step, at random; 0: all */
     float label_smoothing, dropout;  /* both in [0, 1) */
-    float doubly_stochastic; /* factor of the mean over captions of sum_i (1 - sum_t alpha_ti)^2, with the attention
-                              * alpha_ti of word t to location i (Xu et al. 2015, equation 14); 0: none */
-    int64_t crop;            /* zeros by which each side is padded before a random crop: shifts images */
-    bool flip;               /* left and right, for half of the images */
-    int64_t presence_epochs; /* number of pre-training epochs: only the CNN is trained, to predict which of the most
-                                frequent content words occur in the image's captions */
-    float presence_weight;   /* factor of that loss, per word, in the other epochs; 0: none */
-    int64_t encoder_memory;  /* bytes for the features of an encoder that is a vision Transformer: those of all images
-                              * are computed once and kept in memory as f16, so crop and flip must be 0; 0: 4 GiB */
-    void (*progress)(void *user, double share); /* share of features computed, from 0 to 1; or NULL */
+    float doubly_stochastic;  /* factor of the mean over captions of sum_i (1 - sum_t alpha_ti)^2, with the attention
+                               * alpha_ti of word t to location i (Xu et al. 2015, equation 14); 0: none */
+    int64_t crop;             /* zeros by which each side is padded before a random crop: shifts images */
+    bool flip;                /* left and right, for half of the images */
+    int64_t presence_epochs;  /* number of pre-training epochs: only the CNN is trained, to predict which of the most
+                                 frequent content words occur in the image's captions */
+    float presence_weight;    /* factor of that loss, per word, in the other epochs; 0: none */
+    int64_t encoder_memory;   /* bytes for the features of an encoder that is a vision Transformer: those of all images
+                               * are computed once and kept in memory as f16, so crop and flip must be 0; 0: 4 GiB */
+    att_progress_fn progress; /* of computing those features; or NULL */
     void *user;
     /* The following fields are for att_caption_training_open only. */
     const char *settings; /* of a new model, in the format of its config.json, a JSON text. Words and "max_positions"

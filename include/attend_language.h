@@ -205,9 +205,9 @@ ATT_API att_status att_chat_tokenize(const att_chat_template *t, const att_token
 
 typedef struct att_perplexity_options {
     size_t size;
-    int64_t window; /* tokens of context, at most max_positions; 0: the smaller of those and 1,024 */
-    int64_t stride; /* in [1, window]; 0: window */
-    void (*progress)(void *user, double share); /* share done, from 0 to 1; or NULL */
+    int64_t window;           /* tokens of context, at most max_positions; 0: the smaller of those and 1,024 */
+    int64_t stride;           /* in [1, window]; 0: window */
+    att_progress_fn progress; /* or NULL */
     void *user;
 } att_perplexity_options;
 

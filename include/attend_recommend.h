@@ -216,7 +216,7 @@ typedef struct att_ranking_options {
     uint64_t seed;     /* of samples: each depends on it, the user and the number of the draw alone */
     int64_t batch;     /* histories of a call of the scorer, at most; 0: 1024, fewer where scores exceed 64 MiB */
     int32_t *ranks;    /* [cases, draws], draws being 1 without samples: from 1; 0: none, or not counted; or NULL */
-    void (*progress)(void *user, double share); /* share done, from 0 to 1; or NULL */
+    att_progress_fn progress; /* or NULL */
     void *user;
 } att_ranking_options;
 

@@ -110,7 +110,7 @@ typedef struct att_vocab_options {
     int64_t n_symbols;
     const char *const *control; /* [n_control]: control symbols such as "<pad>", after <unk>, <s> and </s> */
     int64_t n_control;
-    void (*progress)(void *user, double share); /* share done, from 0 to 1; or NULL */
+    att_progress_fn progress; /* or NULL */
     void *user;
 } att_vocab_options;
 

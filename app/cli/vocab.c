@@ -76,11 +76,6 @@ static int read_lines(const att_ctx *ctx, att_vocab *v, cli_lines *in)
     return code;
 }
 
-static void show_progress(void *user, double share)
-{
-    cli_progress_show(user, (int64_t)(100 * share), "% trained", share);
-}
-
 /* Options by which no character is too rare; it may be so for both. */
 static const char *how_to_include_all(void)
 {
@@ -108,11 +103,11 @@ static void report_missing(const att_vocab_result *r)
                  byte_fallback ? " and spelled in bytes" : how_to_include_all(), list);
 }
 
-static int train(const att_ctx *ctx, att_vocab *v, cli_progress *progress, const cli_output *out, att_vocab_result *r)
+static int train(const att_ctx *ctx, att_vocab *v, cli_share *progress, const cli_output *out, att_vocab_result *r)
 {
-    cli_progress_begin(progress);
+    cli_progress_begin(&progress->line);
     const int code = cli_status(ctx, att_vocab_train(v, r));
-    cli_progress_end(progress);
+    cli_progress_end(&progress->line);
     if (!code)
         fwrite(r->model, 1, r->bytes, out->file);
     return code;
@@ -123,7 +118,7 @@ static int run(int n, char **arguments)
     static const char *symbol_list[MAX_LIST], *control_list[MAX_LIST];
     char *symbol_text = NULL, *control_text = NULL;
     int64_t n_symbols, n_control = 0;
-    cli_progress progress;
+    cli_share progress = {.all = 100, .unit = "% trained"};
     att_ctx *ctx = NULL;
     att_vocab *v = NULL;
     cli_lines in = {.fd = -1};
@@ -137,11 +132,11 @@ static int run(int n, char **arguments)
     in.part = PART;
     if (!code)
         code = cli_open(&ctx, 1);
-    const att_vocab_options *o =
-        ATT_OPTIONS(att_vocab_options, .pieces = size, .character_coverage = coverage, .max_length = max_length,
-                    .min_count = min_count, .keep_text = normalization == IDENTITY, .byte_fallback = byte_fallback,
-                    .split_digits = split_digits, .symbols = symbol_list, .n_symbols = n_symbols,
-                    .control = control_list, .n_control = n_control, .progress = show_progress, .user = &progress);
+    const att_vocab_options *o = ATT_OPTIONS(
+        att_vocab_options, .pieces = size, .character_coverage = coverage, .max_length = max_length,
+        .min_count = min_count, .keep_text = normalization == IDENTITY, .byte_fallback = byte_fallback,
+        .split_digits = split_digits, .symbols = symbol_list, .n_symbols = n_symbols, .control = control_list,
+        .n_control = n_control, .progress = cli_progress_report, .user = &progress);
     if (!code)
         code = cli_status(ctx, att_vocab_new(ctx, o, &v));
     if (!code)

@@ -137,8 +137,6 @@ static att_status encode(grids *g, att_tape *t, int64_t n, uint16_t *out)
     att_tensor images, y;
     att_wrap(&images, g->pixels, ATT_F32, ATT_DIMS(n, in->height, in->width, in->channels), NULL);
     att_status e = att_parallel_all(g->e->ctx, (int)n, read_one, g);
-    if (!e && att_cancelled(g->e->ctx))
-        e = att_fail(g->e->ctx, ATT_ERR_CANCELLED, "the training was cancelled");
     e = e ? e
           : att_var_value(t, att_vit_apply(t, att_image_model_vit(g->e->model), att_constant(t, &images), NULL), &y);
     e = e ? e : copy_locations(g, y.data, n, out);
@@ -163,7 +161,7 @@ static att_status check_memory(const att_caption_encoder *e, int64_t n, int64_t 
 }
 
 att_status att_caption_encoder_run(const att_caption_encoder *e, const att_image_source *from, int64_t n,
-                                   int64_t *max_bytes, const att_caption_progress *progress, uint16_t **out)
+                                   int64_t *max_bytes, att_progress *progress, uint16_t **out)
 {
     const int64_t of_image = e->grid[0] * e->grid[1] * e->info.hidden;
     grids g = {.e = e, .from = from};
@@ -176,9 +174,9 @@ att_status att_caption_encoder_run(const att_caption_encoder *e, const att_image
     *out = att_alloc(e->ctx, (size_t)n, (size_t)of_image * sizeof **out);
     s = g.pixels && *out ? att_tape_new(e->ctx, NULL, &t) : ATT_ERR_MEMORY;
     for (; !s && g.first < n; g.first += BATCH) {
-        if (progress->report)
-            progress->report(progress->user, (double)(progress->before + g.first) / (double)progress->all);
-        s = encode(&g, t, n - g.first < BATCH ? n - g.first : BATCH, *out + g.first * of_image);
+        const int64_t images = n - g.first < BATCH ? n - g.first : BATCH;
+        s = encode(&g, t, images, *out + g.first * of_image);
+        s = s ? s : att_progress_add(progress, images);
     }
     att_tape_free(t);
     att_free(e->ctx, g.pixels);

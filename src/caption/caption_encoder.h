@@ -2,6 +2,7 @@
 #ifndef ATT_CAPTION_CAPTION_ENCODER_H
 #define ATT_CAPTION_CAPTION_ENCODER_H
 
+#include "io/progress.h"
 #include "vision/image_input.h"
 
 typedef struct att_caption_encoder {
@@ -20,14 +21,9 @@ att_status att_caption_encoder_copy(att_ctx *ctx, const char *folder, const char
 /* What that may write to TO, up to NULL */
 extern const char *const att_caption_encoder_files[];
 
-typedef struct att_caption_progress {
-    void (*report)(void *user, double share); /* or NULL */
-    void *user;
-    int64_t before, all; /* images: encoded by earlier calls, of all calls */
-} att_caption_progress;
 /* All grids of n images -> *out, f16 [n, locations, hidden], to be freed. *max_bytes: how much memory they may have,
- * which becomes what is left. Errors: they need more; features that are not finite. */
+ * which becomes what is left. progress: in images. Errors: they need more; features that are not finite. */
 att_status att_caption_encoder_run(const att_caption_encoder *e, const att_image_source *from, int64_t n,
-                                   int64_t *max_bytes, const att_caption_progress *progress, uint16_t **out);
+                                   int64_t *max_bytes, att_progress *progress, uint16_t **out);
 
 #endif

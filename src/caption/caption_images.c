@@ -41,12 +41,10 @@ static att_status open_images(att_caption_images *i, const att_augmentation *how
 
 static att_status encode_images(att_caption_images *i, int64_t max_bytes)
 {
-    att_caption_progress progress = {.report = i->progress, .user = i->user, .all = i->n[0] + i->n[1]};
     att_status e = ATT_OK;
     for (int part = 0; !e && part < 2 && i->set[part]; part++) {
         const att_image_source from = source(i, part);
-        e = att_caption_encoder_run(&i->encoder, &from, i->n[part], &max_bytes, &progress, &i->grids[part]);
-        progress.before += i->n[part];
+        e = att_caption_encoder_run(&i->encoder, &from, i->n[part], &max_bytes, &i->progress, &i->grids[part]);
     }
     i->grid = e ? NULL : att_alloc(i->ctx, (size_t)(i->batch * values(i)), sizeof *i->grid);
     if (e || !i->grid)

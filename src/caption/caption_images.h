@@ -13,9 +13,8 @@ typedef struct att_caption_images {
     const att_caption_set *set[2]; /* to learn from, and for validation or NULL */
     int64_t n[2], batch;           /* images; those of a batch, at most */
     const att_captioner *model;
-    void (*progress)(void *user, double share); /* as in att_caption_training_options */
-    void *user;
-    double waited; /* seconds that all steps have waited for images */
+    att_progress progress; /* of computing features */
+    double waited;         /* seconds that all steps have waited for images */
     /* of a network of convolutions */
     att_image_input input; /* its processor is the model's */
     att_image_batches *batches;

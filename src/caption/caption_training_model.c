@@ -82,8 +82,11 @@ att_status att_caption_training_configure(void *self)
                                      .set = {o->captions, o->valid},
                                      .n = {t->set.images, t->valid_set.images},
                                      .batch = o->batch,
-                                     .progress = o->progress,
-                                     .user = o->user};
+                                     .progress = {.ctx = t->base.ctx,
+                                                  .call = "the training",
+                                                  .report = o->progress,
+                                                  .user = o->user,
+                                                  .all = t->set.images + t->valid_set.images}};
     return ATT_OK;
 }
 

@@ -1,4 +1,5 @@
 /* Perplexity: how well a language model predicts a text, window by window. */
+#include "io/progress.h"
 #include "util/util.h"
 #include "stack/language_model.h"
 
@@ -55,11 +56,12 @@ static att_status evaluate(const evaluation *e, const att_perplexity_options *o,
     att_ctx *ctx = e->m->model.ctx;
     att_status s = att_tape_new(ctx, NULL, &t);
     double sum = 0;
+    att_progress p = {
+        .ctx = ctx, .call = "att_language_perplexity", .report = o->progress, .user = o->user, .all = e->windows};
     for (int64_t k = 0; !s && k < e->windows; k += e->batch) {
-        s = att_cancelled(ctx) ? att_fail(ctx, ATT_ERR_CANCELLED, "att_language_perplexity: cancelled") : ATT_OK;
-        s = s ? s : add_windows(e, t, k, att_min(e->batch, e->windows - k), &sum, &all->tokens);
-        if (!s && o->progress)
-            o->progress(o->user, (double)att_min(k + e->batch, e->windows) / (double)e->windows);
+        const int64_t count = att_min(e->batch, e->windows - k);
+        s = add_windows(e, t, k, count, &sum, &all->tokens);
+        s = s ? s : att_progress_add(&p, count);
     }
     att_tape_free(t);
     if (!s) {

@@ -1,4 +1,5 @@
 /* The ranks of held-out items among all items or a sample. */
+#include "io/progress.h"
 #include "recommend/ranking_samples.h"
 #include "util/best.h"
 #include "util/util.h"
@@ -160,17 +161,17 @@ static att_status rank_batch(ranking *r)
             return att_fail(ctx, ATT_ERR_ARGUMENT, "a score for the user %.80s is not a number",
                             att_interactions_user(r->h->log, case_of(r, i)->user));
     count_lists(r);
-    return att_cancelled(ctx) ? att_fail(ctx, ATT_ERR_CANCELLED, "att_rank: cancelled") : ATT_OK;
+    return ATT_OK;
 }
 
 static att_status rank_all(ranking *r)
 {
+    att_progress p = {.ctx = r->h->ctx, .call = "att_rank", .report = r->o.progress, .user = r->o.user, .all = r->n};
     att_status e = ATT_OK;
     for (r->first = 0; !e && r->first < r->n; r->first += r->rows) {
         r->rows = att_min(r->o.batch, r->n - r->first);
         e = rank_batch(r);
-        if (!e && r->o.progress)
-            r->o.progress(r->o.user, (double)(r->first + r->rows) / (double)r->n);
+        e = e ? e : att_progress_add(&p, r->rows);
     }
     return e;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "io/progress.h"
 #include "text/sentencepiece.h"
 #include "text/utf8.h"
 
@@ -344,8 +345,13 @@ static att_status merge(bpe_trainer *l, int32_t i)
 
 static att_status learn(bpe_trainer *l)
 {
-    enum { STEPS = 64 }; /* merges between two progress calls and checks for cancellation */
+    enum { STEPS = 64 }; /* merges between two reports of progress */
     const int64_t from = l->n_symbols, to = l->symbols->size;
+    att_progress p = {.ctx = l->ctx,
+                      .call = "att_vocab_train",
+                      .report = l->options->progress,
+                      .user = l->options->user,
+                      .all = to - from};
     while (l->n_symbols < to && l->heap.count > 0) {
         const heap_item w = pop(l);
         const int64_t count = pair_at(l, w.pair)->count;
@@ -359,14 +365,13 @@ static att_status learn(bpe_trainer *l)
         const att_status s = merge(l, w.pair);
         if (s)
             return s;
-        if (l->n_symbols % STEPS)
+        if (l->n_symbols % STEPS || l->n_symbols == to)
             continue;
-        if (att_cancelled(l->ctx))
-            return att_fail(l->ctx, ATT_ERR_CANCELLED, "cancelled");
-        if (l->options->progress)
-            l->options->progress(l->options->user, (double)(l->n_symbols - from) / (double)(to - from));
+        const att_status e = att_progress_add(&p, l->n_symbols - from - p.done);
+        if (e)
+            return e;
     }
-    return ATT_OK;
+    return att_progress_add(&p, p.all - p.done);
 }
 
 att_status att_bpe_learn(att_vocabulary *symbols, int64_t *n, const char *text, const att_word *words, size_t n_words,

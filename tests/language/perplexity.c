@@ -2,6 +2,7 @@
 #include "attend_language.h"
 #include "fixtures/check.h"
 #include "fixtures/context.h"
+#include "fixtures/progress.h"
 #include "fixtures/tiny_llama.h"
 
 #include <math.h>
@@ -55,28 +56,35 @@ static void each_token_is_predicted_once_from_its_window(void **state)
     }
 }
 
-static void see(void *user, double share)
+/* A text that takes three batches */
+typedef struct long_text {
+    int32_t ids[5000];
+    double loss; /* of the first call */
+} long_text;
+
+static att_status measure(void *arg, att_progress_fn progress, void *user)
 {
-    double *last = user;
-    assert_true(share > *last && share <= 1);
-    *last = share;
+    long_text *text = arg;
+    att_perplexity p = {.size = sizeof p};
+    const att_status s = att_language_perplexity(
+        model, text->ids, 5000, ATT_OPTIONS(att_perplexity_options, .progress = progress, .user = user), &p);
+    if (!s) {
+        assert_int_equal(p.window, POSITIONS);
+        assert_int_equal(p.stride, POSITIONS);
+        assert_int_equal(p.windows, 79);
+        assert_true(text->loss == 0 || text->loss == p.loss);
+        text->loss = p.loss;
+    }
+    return s;
 }
 
-static void defaults_are_the_positions_and_progress_ends_at_1(void **state)
+static void defaults_are_the_positions_and_progress_may_stop_the_call(void **state)
 {
     (void)state;
-    int32_t many[150];
-    double last = 0;
-    for (int i = 0; i < 150; i++)
-        many[i] = ids[i % TOKENS];
-    att_perplexity p = {.size = sizeof p};
-    assert_int_equal(att_language_perplexity(model, many, 150,
-                                             ATT_OPTIONS(att_perplexity_options, .progress = see, .user = &last), &p),
-                     ATT_OK);
-    assert_int_equal(p.window, POSITIONS);
-    assert_int_equal(p.stride, POSITIONS);
-    assert_int_equal(p.windows, 3);
-    assert_true(last == 1);
+    static long_text text;
+    for (int i = 0; i < 5000; i++)
+        text.ids[i] = ids[i % TOKENS];
+    assert_progress(ctx, measure, &text, NULL);
 }
 
 static void refused(int64_t n, const int32_t *id, int64_t window, int64_t stride, const char *sentence)
@@ -119,7 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_token_is_predicted_once_from_its_window),
-        cmocka_unit_test(defaults_are_the_positions_and_progress_ends_at_1),
+        cmocka_unit_test(defaults_are_the_positions_and_progress_may_stop_the_call),
         cmocka_unit_test(what_cannot_be_predicted_is_refused),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

@@ -2,6 +2,7 @@
  * for any number of threads; what makes no sense is refused. */
 // labels: threads
 #include "fixtures/interactions.h"
+#include "fixtures/progress.h"
 
 #include "attend_util.h"
 
@@ -335,20 +336,22 @@ static void options_that_do_not_fit_are_refused(void **state)
     att_interactions_free(log);
 }
 
-static void see(void *user, double share)
+static att_status rank_in_batches(void *h, att_progress_fn progress, void *user)
 {
-    double *last = user;
-    assert_true(share > *last && share <= 1);
-    *last = share;
+    scored calls = {0};
+    att_ranking r = {.size = sizeof r};
+    const att_status s = att_rank(h, &(att_scorer){score, &calls},
+                                  ATT_OPTIONS(att_ranking_options, .batch = 4, .progress = progress, .user = user), &r);
+    const att_ranking at_once = rank_golden(h, NULL);
+    assert_true(s || memcmp(&r, &at_once, sizeof r) == 0);
+    return s;
 }
 
-static void progress_ends_at_one(void **state)
+static void progress_may_stop_the_call(void **state)
 {
     (void)state;
-    double last = 0;
     att_holdout *h = hold_out(golden_log, NULL);
-    rank_golden(h, ATT_OPTIONS(att_ranking_options, .batch = 4, .progress = see, .user = &last));
-    assert_true(last == 1);
+    assert_progress(ctx, rank_in_batches, h, NULL);
     att_holdout_free(h);
 }
 
@@ -362,7 +365,7 @@ int main(void)
         cmocka_unit_test(samples_give_the_expected_measures),
         cmocka_unit_test(rare_items_are_drawn_by_weight_after_a_popular_one),
         cmocka_unit_test(options_that_do_not_fit_are_refused),
-        cmocka_unit_test(progress_ends_at_one),
+        cmocka_unit_test(progress_may_stop_the_call),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -2,6 +2,7 @@
 // labels: long
 #include "fixtures/check.h"
 #include "fixtures/fail_alloc.h"
+#include "fixtures/progress.h"
 #include "fixtures/text_lines.h"
 #include "fixtures/sentencepiece.h"
 
@@ -365,6 +366,39 @@ static void every_failing_allocation_gives_an_error_and_leaks_nothing(void **sta
     free(lines.text);
 }
 
+/* Words of two to four of ten syllables, each twice */
+static att_status learn_syllables(void *model, att_progress_fn progress, void *user)
+{
+    att_bytes *first = model; /* the model of the first call */
+    att_vocab *v;
+    att_vocab_result r = {.size = sizeof r};
+    assert_int_equal(
+        att_vocab_new(ctx, KEEPING(.pieces = 300, .character_coverage = 1, .progress = progress, .user = user), &v),
+        ATT_OK);
+    for (int i = 0; i < 400; i++) {
+        char word[16] = "";
+        for (int k = 1000; k > 0; k /= 10)
+            snprintf(word + strlen(word), sizeof word - strlen(word), "%c%c", 'a' + 7 * (i % 200) / k % 10,
+                     "eiou"[k % 4]);
+        assert_int_equal(att_vocab_add(v, word, strlen(word)), ATT_OK);
+    }
+    const att_status s = att_vocab_train(v, &r);
+    if (!s && first->count == 0)
+        att_bytes_add(first, r.model, r.bytes);
+    assert_true(s || (first->count == r.bytes && memcmp(first->data, r.model, r.bytes) == 0));
+    assert_true(!s || !r.model);
+    att_vocab_free(v);
+    return s;
+}
+
+static void progress_may_stop_learning(void **state)
+{
+    (void)state;
+    att_bytes model = {.ctx = ctx};
+    assert_progress(ctx, learn_syllables, &model, NULL);
+    att_bytes_free(&model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +414,7 @@ int main(void)
         cmocka_unit_test(characters_and_decomposed_ones_become_their_nfkc),
         cmocka_unit_test(wrong_options_and_calls_are_refused_with_a_sentence),
         cmocka_unit_test(every_failing_allocation_gives_an_error_and_leaks_nothing),
+        cmocka_unit_test(progress_may_stop_learning),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down_model);
 }

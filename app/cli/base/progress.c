@@ -83,10 +83,11 @@ void cli_progress_show(cli_progress *p, int64_t count, const char *unit, double 
     show(p, &l);
 }
 
-void cli_progress_report(void *of, double share)
+bool cli_progress_report(void *of, double share)
 {
     cli_share *s = of;
     cli_progress_show(&s->line, (int64_t)(share * (double)s->all), s->unit, share);
+    return true;
 }
 
 void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t count, double share)

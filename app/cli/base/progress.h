@@ -19,13 +19,14 @@ double cli_seconds(void); /* of a monotonic clock */
 void cli_progress_begin(cli_progress *p);
 /* `count` items are done; `share` of all in [0, 1], 0: unknown. */
 void cli_progress_show(cli_progress *p, int64_t count, const char *unit, double share);
-/* Of a call that reports what share of `all` units is done: cli_progress_report, with this as its user. */
+/* Of a call that reports what share of `all` units is done: cli_progress_report, an att_progress_fn, with this as its
+ * user. */
 typedef struct cli_share {
     cli_progress line;
     int64_t all;
     const char *unit;
 } cli_share;
-void cli_progress_report(void *of, double share);
+bool cli_progress_report(void *of, double share);
 /* Of a training: `step` steps are done, the mean loss is `loss` (NAN: unknown yet), `count` units were done in this
  * process.
  */
