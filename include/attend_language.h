@@ -231,7 +231,9 @@ ATT_API att_status att_language_perplexity(const att_language_model *m, const in
 
 typedef struct att_gguf_options {
     size_t size;
-    att_dtype dtype; /* of the weights: ATT_F16, ATT_BF16, in a .gguf file also ATT_Q8_0; 0: f32 */
+    att_dtype dtype;          /* of the weights: ATT_F16, ATT_BF16, in a .gguf file also ATT_Q8_0; 0: f32 */
+    att_progress_fn progress; /* in numbers of weights that are written; or NULL */
+    void *user;
 } att_gguf_options;
 /* Writes a language model (a folder, a .gguf file, or a folder with one) as a folder that `transformers` opens:
  * config.json, model.safetensors, generation_config.json, the files of the tokenizer, and chat_template.jinja if a

@@ -95,6 +95,8 @@ typedef enum att_weight_type {
 typedef struct att_model_options {
     size_t size;
     att_weight_type weights;
+    att_progress_fn progress; /* in numbers of weights, most of whose time is their conversion; or NULL */
+    void *user;
 } att_model_options;
 
 /* Bytes of a model's weights by type (att_dtype), as its file has them and as it computes with them: att_NAME_weights.

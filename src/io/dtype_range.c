@@ -1,4 +1,5 @@
 #include "io/dtype_range.h"
+#include "util/shape.h"
 
 #include "io/bytes.h"
 
@@ -57,9 +58,7 @@ att_status att_check_narrow(att_ctx *ctx, const char *source, const char *name, 
                             const att_tensor *y)
 {
     const narrow *n = x->dtype == y->dtype ? NULL : find(y->dtype);
-    int64_t count = 1;
-    for (int i = 0; i < x->rank; i++)
-        count *= x->dim[i];
+    const int64_t count = att_elements(x);
     if (!n || !has_infinite(n, y->data, att_dtype_bytes(y->dtype, count)))
         return ATT_OK;
     char where[1024];

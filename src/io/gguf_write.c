@@ -3,6 +3,7 @@
 
 #include "io/gguf_types.h"
 #include "io/tensor_write.h"
+#include "util/shape.h"
 #include "util/util.h"
 #include "util/array.h"
 
@@ -137,10 +138,10 @@ static void write_padding(att_replace *file, int64_t bytes)
     att_replace_write(file, zeros, (size_t)(att_round_up(bytes, ALIGNMENT) - bytes));
 }
 
-static void write_tensors(const att_gguf_writer *w, att_replace *file, const char *source)
+static void write_tensors(const att_gguf_writer *w, att_replace *file, const char *source, att_progress *progress)
 {
     att_tensor_writer to;
-    const att_status s = att_tensor_writer_init(&to, file, source);
+    const att_status s = att_tensor_writer_init(&to, file, source, progress);
     file->status = file->status ? file->status : s;
     for (size_t i = 0; i < w->count; i++) {
         const att_gguf_entry *e = &w->entry[i];
@@ -150,9 +151,12 @@ static void write_tensors(const att_gguf_writer *w, att_replace *file, const cha
     att_tensor_writer_free(&to);
 }
 
-att_status att_gguf_writer_save(att_gguf_writer *w, const char *path, const char *source,
+att_status att_gguf_writer_save(att_gguf_writer *w, const char *path, const char *source, att_progress *progress,
                                 att_status (*check)(void *user, const char *path), void *user)
 {
+    progress->all = 1; /* besides the numbers: the check */
+    for (size_t i = 0; i < w->count; i++)
+        progress->all += att_elements(&w->entry[i].value);
     att_bytes header = {.ctx = w->ctx};
     att_status s = w->status ? w->status : w->values.status;
     if (!s)
@@ -163,9 +167,11 @@ att_status att_gguf_writer_save(att_gguf_writer *w, const char *path, const char
         att_replace_open(&file, w->ctx, path, true);
         att_replace_write(&file, header.data, header.count);
         write_padding(&file, (int64_t)header.count);
-        write_tensors(w, &file, source);
+        write_tensors(w, &file, source, progress);
         if (!file.status)
             file.status = check(user, file.unfinished);
+        if (!file.status)
+            file.status = att_progress_add(progress, 1);
         s = att_replace_commit(&file);
     }
     att_bytes_free(&header);

@@ -4,6 +4,7 @@
 #define ATT_IO_GGUF_WRITE_H
 
 #include "io/gguf.h"
+#include "io/progress.h"
 
 typedef struct att_gguf_entry {
     const char *name; /* in the file; the caller's */
@@ -35,10 +36,10 @@ void att_gguf_put_numbers(att_gguf_writer *w, const char *key, const float *x, i
 void att_gguf_put_raw(att_gguf_writer *w, const char *key, att_byte_view raw);
 void att_gguf_put_tensor(att_gguf_writer *w, const att_gguf_entry *entry);
 
-/* Replaces the file `path`, or after an error leaves it as it is. source: where the tensors are from, for errors. check
- * is called with the complete file under the name that it has until then. Errors: those of w, of att_tensor_writer_put
- * and of check. */
-att_status att_gguf_writer_save(att_gguf_writer *w, const char *path, const char *source,
+/* Replaces the file `path`, or after an error leaves it as it is. progress: its `all` is set here. source: where the
+ * tensors are from, for errors. check is called with the complete file under the name that it has until then. Errors:
+ * those of w, of att_tensor_writer_put and of check. */
+att_status att_gguf_writer_save(att_gguf_writer *w, const char *path, const char *source, att_progress *progress,
                                 att_status (*check)(void *user, const char *path), void *user);
 void att_gguf_writer_free(att_gguf_writer *w);
 

@@ -4,6 +4,7 @@
 
 #include "attend_model.h"
 #include "attend_util.h"
+#include "io/progress.h"
 
 enum { ATT_MAX_SAFETENSORS_HEADER = 100 * 1000 * 1000 };
 
@@ -14,9 +15,9 @@ const char *att_safetensors_type(att_dtype t);
 att_status att_safetensors_write_in_folder(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
                                            const att_tensor *tensors, const att_safetensors_options *options);
 /* Likewise, but tensors of all types with a fraction become options.dtype, quantized ones, too; `source` is where they
- * are from, for errors. Error: a finite number that this type does not have. */
+ * are from, for errors; progress: in numbers. Errors: a finite number that this type does not have; the progress's. */
 att_status att_safetensors_convert(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
                                    const att_tensor *tensors, const att_safetensors_options *options,
-                                   const char *source);
+                                   const char *source, att_progress *progress);
 
 #endif

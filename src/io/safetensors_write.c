@@ -20,9 +20,10 @@ typedef struct entry {
 typedef struct writer {
     att_ctx *ctx;
     const char *path;
-    bool follow;        /* a symbolic link */
-    const char *source; /* of att_safetensors_convert; or NULL */
-    entry *entry;       /* [n], in file order */
+    bool follow;            /* a symbolic link */
+    const char *source;     /* of att_safetensors_convert; or NULL */
+    att_progress *progress; /* likewise */
+    entry *entry;           /* [n], in file order */
     int64_t n;
     att_bytes header;
     att_replace file;
@@ -170,7 +171,7 @@ static att_status write_all(writer *w)
     att_replace_write(&w->file, length, sizeof length);
     att_replace_write(&w->file, w->header.data, w->header.count);
     att_tensor_writer t;
-    const att_status s = att_tensor_writer_init(&t, &w->file, w->source);
+    const att_status s = att_tensor_writer_init(&t, &w->file, w->source, w->progress);
     w->file.status = w->file.status ? w->file.status : s;
     for (int64_t i = 0; i < w->n; i++)
         att_tensor_writer_put(&t, w->entry[i].name, w->entry[i].tensor, w->entry[i].dtype);
@@ -230,9 +231,10 @@ att_status att_safetensors_write_in_folder(att_ctx *ctx, const char *path, int64
 
 att_status att_safetensors_convert(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
                                    const att_tensor *tensors, const att_safetensors_options *options,
-                                   const char *source)
+                                   const char *source, att_progress *progress)
 {
-    return write_file((writer){.ctx = ctx, .path = path, .n = n, .source = source}, names, tensors, options);
+    return write_file((writer){.ctx = ctx, .path = path, .n = n, .source = source, .progress = progress}, names,
+                      tensors, options);
 }
 
 /* ---- parameters by name */

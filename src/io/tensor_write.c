@@ -1,6 +1,7 @@
 #include "io/tensor_write.h"
 
 #include "io/dtype_range.h"
+#include "util/shape.h"
 #include "util/util.h"
 
 #include <string.h>
@@ -9,16 +10,10 @@
 static void put_chunk(att_tensor_writer *w, const char *name, const att_tensor *t, att_dtype dtype)
 {
     att_tensor dense;
-    int64_t count = 1;
-    for (int i = 0; i < t->rank; i++)
-        count *= t->dim[i];
-    const int64_t bytes = att_dtype_bytes(dtype, count);
+    const int64_t count = att_elements(t), bytes = att_dtype_bytes(dtype, count);
     if (w->file->status)
         return;
-    att_status s = w->source && att_cancelled(w->file->ctx)
-                       ? att_fail(w->file->ctx, ATT_ERR_CANCELLED, "%s: cancelled", w->source)
-                       : ATT_OK;
-    s = s ? s : att_wrap(&dense, w->chunk, dtype, t->rank, t->dim, NULL);
+    att_status s = att_wrap(&dense, w->chunk, dtype, t->rank, t->dim, NULL);
     s = s ? s : att_tensor_convert(w->file->ctx, t, &dense);
     if (!s && w->source)
         s = att_check_narrow(w->file->ctx, w->source, name, "convert to", t, &dense);
@@ -26,6 +21,8 @@ static void put_chunk(att_tensor_writer *w, const char *name, const att_tensor *
     for (int64_t i = 0; dtype == ATT_BOOL && i < bytes; i++)
         w->chunk[i] = w->chunk[i] != 0;
     att_replace_write(w->file, w->chunk, (size_t)bytes);
+    if (!w->file->status && w->progress)
+        w->file->status = att_progress_add(w->progress, count);
 }
 
 /* Splits a tensor into ranges of rows, or of elements of a row, that fit into the chunk. */
@@ -58,10 +55,11 @@ void att_tensor_writer_put(att_tensor_writer *w, const char *name, const att_ten
     }
 }
 
-att_status att_tensor_writer_init(att_tensor_writer *w, att_replace *file, const char *source)
+att_status att_tensor_writer_init(att_tensor_writer *w, att_replace *file, const char *source, att_progress *progress)
 {
     att_ctx *ctx = file->ctx;
-    *w = (att_tensor_writer){.file = file, .source = source, .chunk = att_alloc(ctx, ATT_TENSOR_CHUNK, 1)};
+    *w = (att_tensor_writer){
+        .file = file, .source = source, .progress = progress, .chunk = att_alloc(ctx, ATT_TENSOR_CHUNK, 1)};
     return w->chunk ? ATT_OK : ATT_ERR_MEMORY;
 }
 

@@ -8,6 +8,7 @@
 #include "model/gguf_model.h"
 #include "io/new_folder.h"
 #include "text/gguf_tokenizer.h"
+#include "util/shape.h"
 
 #include <string.h>
 
@@ -18,15 +19,23 @@ static const char *dtype_name(att_dtype dtype)
     return dtype == ATT_F32 ? "float32" : dtype == ATT_F16 ? "float16" : "bfloat16";
 }
 
+typedef struct conversion {
+    att_dtype dtype;
+    att_progress progress; /* in numbers, and 1 for the check at the end */
+} conversion;
+
 /* The weights of names [n], tensors [n], which are those of the file `source` */
 static att_status write_weights(const att_new_folder *f, int64_t n, const char *const *names, const att_tensor *tensors,
-                                att_dtype dtype, const char *source)
+                                conversion *c, const char *source)
 {
     static const char *const metadata[] = {"format", "pt"};
-    const att_safetensors_options o = {.size = sizeof o, .dtype = dtype, .metadata = metadata, .n_metadata = 1};
+    const att_safetensors_options o = {.size = sizeof o, .dtype = c->dtype, .metadata = metadata, .n_metadata = 1};
     char path[ATT_MAX_PATH];
     const att_status s = att_join_path(f->ctx, f->path, "model.safetensors", path);
-    return s ? s : att_safetensors_convert(f->ctx, path, n, names, tensors, &o, source);
+    c->progress.all = 1;
+    for (int64_t i = 0; i < n; i++)
+        c->progress.all += att_elements(&tensors[i]);
+    return s ? s : att_safetensors_convert(f->ctx, path, n, names, tensors, &o, source, &c->progress);
 }
 
 /* ---- the files of a .gguf file */
@@ -103,17 +112,17 @@ static att_status write_generation_config(att_gguf *g, const att_new_folder *f)
     return s ? s : att_settings_write(f->ctx, f->path, "generation_config.json", root);
 }
 
-static att_status write_gguf(const att_new_folder *f, const char *path, att_dtype dtype)
+static att_status write_gguf(const att_new_folder *f, const char *path, conversion *c)
 {
     att_gguf *g;
     att_gguf_weights w = {.ctx = f->ctx};
     att_status s = att_gguf_open(f->ctx, path, &g);
-    s = s ? s : write_config(g, f, dtype);
+    s = s ? s : write_config(g, f, c->dtype);
     s = s ? s : write_generation_config(g, f);
     s = s ? s : write_tokenizer(g, f);
     s = s ? s : write_tokenizer_config(g, f);
     s = s ? s : att_gguf_weights_read(f->ctx, g, &w);
-    s = s ? s : write_weights(f, w.count, w.name, w.tensor, dtype, path);
+    s = s ? s : write_weights(f, w.count, w.name, w.tensor, c, path);
     att_gguf_weights_free(&w);
     att_gguf_free(g);
     return s;
@@ -178,7 +187,7 @@ static att_status copy_config(const att_new_folder *f, const char *folder, att_d
     return s;
 }
 
-static att_status copy_weights(const att_new_folder *f, const char *folder, att_dtype dtype)
+static att_status copy_weights(const att_new_folder *f, const char *folder, conversion *to)
 {
     att_checkpoint *c;
     att_status s = att_checkpoint_open(f->ctx, folder, NULL, "", &c);
@@ -191,18 +200,18 @@ static att_status copy_weights(const att_new_folder *f, const char *folder, att_
         name[i] = c->entry[i].name;
         s = att_checkpoint_get(c, i, &tensor[i]);
     }
-    s = s ? s : write_weights(f, c->count, name, tensor, dtype, c->path);
+    s = s ? s : write_weights(f, c->count, name, tensor, to, c->path);
     att_free(f->ctx, name);
     att_free(f->ctx, tensor);
     att_checkpoint_close(c);
     return s;
 }
 
-static att_status copy_folder(const att_new_folder *f, const char *folder, att_dtype dtype)
+static att_status copy_folder(const att_new_folder *f, const char *folder, conversion *c)
 {
-    att_status s = copy_config(f, folder, dtype);
+    att_status s = copy_config(f, folder, c->dtype);
     s = s ? s : att_copy_files(f->ctx, folder, f->path, att_new_folder_copied, 0);
-    return s ? s : copy_weights(f, folder, dtype);
+    return s ? s : copy_weights(f, folder, c);
 }
 
 /* ---- all */
@@ -220,15 +229,16 @@ static att_status check(att_ctx *ctx, const char *model)
 }
 
 /* Writes the model of `gguf`, or if that is "", of the folder `model`. */
-static att_status write_folder(att_ctx *ctx, const char *gguf, const char *model, const char *folder, att_dtype dtype)
+static att_status write_folder(att_ctx *ctx, const char *gguf, const char *model, const char *folder, conversion *c)
 {
     att_new_folder f;
     att_status s = *gguf ? ATT_OK : check(ctx, model);
     s = s ? s : att_new_folder_begin(&f, ctx, folder);
     if (s)
         return s;
-    s = *gguf ? write_gguf(&f, gguf, dtype) : copy_folder(&f, model, dtype);
+    s = *gguf ? write_gguf(&f, gguf, c) : copy_folder(&f, model, c);
     s = s ? s : check(ctx, f.path);
+    s = s ? s : att_progress_add(&c->progress, 1);
     return att_new_folder_end(&f, s);
 }
 
@@ -244,5 +254,6 @@ att_status att_gguf_convert(att_ctx *ctx, const char *model, const char *folder,
                         att_dtype_name(o.dtype));
     char gguf[ATT_MAX_PATH];
     const att_status s = att_gguf_path(ctx, model, "config.json", gguf);
-    return s ? s : write_folder(ctx, gguf, model, folder, o.dtype);
+    conversion c = {o.dtype, {.ctx = ctx, .call = __func__, .report = o.progress, .user = o.user}};
+    return s ? s : write_folder(ctx, gguf, model, folder, &c);
 }

@@ -18,6 +18,7 @@ typedef struct source {
     att_ctx *ctx;
     const char *model; /* a folder, or a .gguf file */
     att_dtype dtype;
+    att_progress progress;
     att_gguf_writer w;
     att_settings settings; /* config.json, which has the first error */
     att_llama_config c;
@@ -260,7 +261,7 @@ static att_status write_folder(source *f, const char *file)
     s = s ? s : att_gguf_vocabulary_put(&f->vocabulary, &f->w, f->c.vocabulary);
     s = s ? s : put_chat_template(f);
     s = s ? s : put_tensors(f);
-    s = s ? s : att_gguf_writer_save(&f->w, file, f->model, check, f);
+    s = s ? s : att_gguf_writer_save(&f->w, file, f->model, &f->progress, check, f);
     att_checkpoint_close(f->checkpoint);
     att_gguf_vocabulary_close(&f->vocabulary);
     att_settings_close(&f->settings);
@@ -299,7 +300,7 @@ static att_status write_gguf(source *f, const char *file)
         s = att_gguf_view(t, &e.value);
         att_gguf_put_tensor(&f->w, &e);
     }
-    s = s ? s : att_gguf_writer_save(&f->w, file, f->model, check, f);
+    s = s ? s : att_gguf_writer_save(&f->w, file, f->model, &f->progress, check, f);
     att_gguf_free(g);
     return s;
 }
@@ -327,7 +328,10 @@ att_status att_gguf_write(att_ctx *ctx, const char *model, const char *file, con
     source *f = s ? NULL : att_calloc(ctx, 1, sizeof *f);
     if (!f)
         return s ? s : ATT_ERR_MEMORY;
-    *f = (source){.ctx = ctx, .model = *gguf ? gguf : model, .dtype = o.dtype};
+    *f = (source){.ctx = ctx,
+                  .model = *gguf ? gguf : model,
+                  .dtype = o.dtype,
+                  .progress = {.ctx = ctx, .call = __func__, .report = o.progress, .user = o.user}};
     f->w.ctx = f->w.values.ctx = ctx;
     s = *gguf ? write_gguf(f, file) : write_folder(f, file);
     att_gguf_writer_free(&f->w);

@@ -237,6 +237,15 @@ void att_checkpoint_close(att_checkpoint *c)
     att_free(c->ctx, c);
 }
 
+int64_t att_checkpoint_numbers(const att_checkpoint *c)
+{
+    int64_t sum = 0;
+    att_tensor t;
+    for (int64_t i = 0; i < c->count; i++)
+        sum += att_checkpoint_get(c, i, &t) ? 0 : att_elements(&t);
+    return sum;
+}
+
 bool att_checkpoint_has(const att_checkpoint *c, const char *name)
 {
     char theirs[NAME_SIZE];

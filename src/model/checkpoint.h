@@ -76,6 +76,8 @@ typedef struct att_checkpoint_part {
 /* As att_checkpoint_load, of a part of a tensor of rank 1 or 2. */
 att_status att_checkpoint_load_part(att_checkpoint *c, const char *name, int rank, const int64_t *dim,
                                     att_checkpoint_part part, att_tensor *out);
+/* Numbers of all tensors of the file */
+int64_t att_checkpoint_numbers(const att_checkpoint *c);
 /* Does the file have a tensor for our `name`? */
 bool att_checkpoint_has(const att_checkpoint *c, const char *name);
 /* An error if the file has both our "embedding.weight" and "head.weight", and they differ: one is not to stand for

@@ -1,5 +1,6 @@
 #include "model/model.h"
 #include "io/dtype_range.h"
+#include "util/shape.h"
 
 #include <math.h>
 #include <string.h>
@@ -55,20 +56,18 @@ static att_status load_parameter(void *model, const char *name, int rank, const 
         return s;
     const att_tensor stored = *out;
     const att_dtype dtype = wanted_type(m, &stored);
-    int64_t n = 1;
-    for (int i = 0; i < rank; i++)
-        n *= dim[i];
-    const int64_t bytes = att_dtype_bytes(dtype, n);
+    const int64_t n = att_elements(&stored), bytes = att_dtype_bytes(dtype, n);
     m->weights.stored[stored.dtype] += att_dtype_bytes(stored.dtype, n);
     m->weights.used[dtype] += bytes;
     if (dtype == stored.dtype)
-        return ATT_OK;
+        return att_progress_add(&m->progress, n);
     void *memory = att_nn_params_alloc(m->params, (size_t)bytes);
     if (!memory)
         return att_nn_params_status(m->params);
     att_status e = att_wrap(out, memory, dtype, rank, dim, NULL);
     e = e ? e : att_tensor_convert(m->ctx, &stored, out);
-    return e ? e : att_check_narrow(m->ctx, m->checkpoint->path, name, "open as", &stored, out);
+    e = e ? e : att_check_narrow(m->ctx, m->checkpoint->path, name, "open as", &stored, out);
+    return e ? e : att_progress_add(&m->progress, n);
 }
 
 /* Was anything quantized, as asked for? */
@@ -115,11 +114,14 @@ static att_status build(att_model *m)
                                     .user = m,
                                     .trainable = m->trainable};
     att_status s = att_nn_params_new(m->ctx, &c, &m->params);
+    if (m->checkpoint) /* and 1 for the end, as not all numbers may be used */
+        m->progress.all = att_checkpoint_numbers(m->checkpoint) + 1;
     s = s ? s : k->build(m);
     s = s ? s : att_nn_params_status(m->params);
     if (!s && m->checkpoint)
         s = att_checkpoint_all_used(m->checkpoint, k->unused);
     s = s ? s : check_quantized(m);
+    s = s ? s : att_progress_add(&m->progress, m->progress.all - m->progress.done);
     if (!s && m->trainable) { /* it has copies */
         att_checkpoint_close(m->checkpoint);
         m->checkpoint = NULL;
@@ -171,11 +173,16 @@ static att_status load(att_model *m, const char *folder)
     return *gguf ? load_gguf(m, gguf) : load_folder(m, folder);
 }
 
-static att_model *begin(att_ctx *ctx, const att_model_kind *kind, bool trainable)
+static att_model *begin(att_ctx *ctx, const char *caller, const att_model_kind *kind, bool trainable)
 {
     att_model *m = att_calloc(ctx, 1, kind->bytes);
     if (m)
-        *m = (att_model){.kind = kind, .ctx = ctx, .trainable = trainable, .options.size = sizeof m->options};
+        *m = (att_model){.kind = kind,
+                         .ctx = ctx,
+                         .trainable = trainable,
+                         .options.size = sizeof m->options,
+                         .progress.ctx = ctx,
+                         .progress.call = caller};
     return m;
 }
 
@@ -229,9 +236,12 @@ att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind
     att_model_options o;
     att_status s = check_open(ctx, caller, folder, out);
     s = s ? s : read_options(ctx, caller, options, &o);
-    att_model *m = s ? NULL : begin(ctx, kind, false);
-    if (m)
+    att_model *m = s ? NULL : begin(ctx, caller, kind, false);
+    if (m) {
         m->options = o;
+        m->progress.report = o.progress;
+        m->progress.user = o.user;
+    }
     return s ? s : open_model(m, folder, out);
 }
 
@@ -239,14 +249,14 @@ att_status att_model_open_for_training(att_ctx *ctx, const char *caller, const a
                                        void *out)
 {
     const att_status s = check_open(ctx, caller, folder, out);
-    return s ? s : open_model(begin(ctx, kind, true), folder, out);
+    return s ? s : open_model(begin(ctx, caller, kind, true), folder, out);
 }
 
 att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings *settings, uint64_t seed, void *out)
 {
     if (out)
         set_out(NULL, out);
-    att_model *m = begin(ctx, kind, true);
+    att_model *m = begin(ctx, __func__, kind, true);
     if (!m)
         return ATT_ERR_MEMORY;
     m->seed = seed;

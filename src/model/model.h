@@ -3,6 +3,7 @@
 #ifndef ATT_MODEL_MODEL_H
 #define ATT_MODEL_MODEL_H
 
+#include "io/progress.h"
 #include "io/settings.h"
 #include "model/checkpoint.h"
 #include "model/check_sequences.h"
@@ -37,6 +38,7 @@ struct att_model {
     const char
         *unquantized; /* by configure: "recurrent layers", which have no products of quantized weights; or NULL */
     att_model_weights weights; /* their bytes */
+    att_progress progress;     /* of opening */
     uint64_t seed;             /* of a new model */
     att_nn_params *params;
     att_checkpoint *checkpoint; /* whose memory the parameters are; NULL: they have their own */

@@ -45,7 +45,7 @@ att_status att_training_describe(const att_training *t, att_training_info *info)
     for (int64_t i = 0; i < t->params; i++) {
         const char *name;
         const att_tensor *x = att_param_value(att_training_param(t, i, &name));
-        all.parameters += att_training_is_frozen(t, i) ? 0 : att_training_elements(x);
+        all.parameters += att_training_is_frozen(t, i) ? 0 : att_elements(x);
     }
     return att_info_write(info, &all, sizeof all, "att_training_info");
 }

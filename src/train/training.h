@@ -4,6 +4,7 @@
 #define ATT_TRAIN_TRAINING_H
 
 #include "model/model.h"
+#include "util/shape.h"
 #include "train/training_folder.h"
 
 #include "attend_train.h"
@@ -114,13 +115,6 @@ att_status att_training_load(att_training *t);
 static inline att_param *att_training_param(const att_training *t, int64_t i, const char **name)
 {
     return t->kind->param(t->self, i, name);
-}
-static inline int64_t att_training_elements(const att_tensor *x)
-{
-    int64_t n = 1;
-    for (int i = 0; i < x->rank; i++)
-        n *= x->dim[i];
-    return n;
 }
 /* Does the optimizer leave parameter i alone? Its values may change in a step, as running statistics do. */
 static inline bool att_training_is_frozen(const att_training *t, int64_t i)

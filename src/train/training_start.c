@@ -101,7 +101,7 @@ static att_status add_params(att_training *t)
         const att_param_options how = t->kind->param_options ? t->kind->param_options(t->self, name, att_param_value(p))
                                                              : (att_param_options){.size = sizeof how};
         e = att_optimizer_add(t->optimizer, p, &how);
-        frozen += how.frozen ? att_training_elements(att_param_value(p)) : 0;
+        frozen += how.frozen ? att_elements(att_param_value(p)) : 0;
     }
     t->frozen = e || !frozen ? NULL : att_alloc(t->ctx, (size_t)frozen, sizeof *t->frozen);
     return !e && frozen && !t->frozen ? ATT_ERR_MEMORY : e;

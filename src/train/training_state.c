@@ -106,7 +106,7 @@ att_status att_training_check_numbers(const att_training *t, att_status status, 
                                       const att_tensor *x, float min)
 {
     const float *p = x->data;
-    const int64_t n = att_training_elements(x);
+    const int64_t n = att_elements(x);
     int64_t bad = 0;
     for (int64_t i = 0; i < n; i++)
         bad += !(p[i] >= min && p[i] <= FLT_MAX);

@@ -73,7 +73,7 @@ static void keep_frozen(att_training *t, bool back)
             continue;
         att_param *p = att_training_param(t, i, &name);
         const att_tensor *x = att_param_value(p);
-        const int64_t n = att_training_elements(x);
+        const int64_t n = att_elements(x);
         memcpy(back ? x->data : saved, back ? saved : x->data, (size_t)n * sizeof *saved);
         if (back)
             att_param_invalidate(p);

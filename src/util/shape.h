@@ -1,4 +1,4 @@
-/* Shapes for messages: "[2, 3]". */
+/* Shapes: for messages, "[2, 3]", and their numbers of elements. */
 #ifndef ATT_UTIL_SHAPE_H
 #define ATT_UTIL_SHAPE_H
 
@@ -19,6 +19,14 @@ static inline att_shape att_shape_show(int rank, const int64_t *dim)
         n += snprintf(s.text + n, sizeof s.text - (size_t)n, "%s%lld", i ? ", " : "", (long long)dim[i]);
     snprintf(s.text + n, sizeof s.text - (size_t)n, "]");
     return s;
+}
+/* Number of elements */
+static inline int64_t att_elements(const att_tensor *x)
+{
+    int64_t n = 1;
+    for (int i = 0; i < x->rank; i++)
+        n *= x->dim[i];
+    return n;
 }
 static inline att_shape att_shape_of(const att_tensor *x) { return att_shape_show(x->rank, x->dim); }
 

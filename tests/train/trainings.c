@@ -61,7 +61,7 @@ static int64_t parameters(const run *r, float x[MAX_PARAMETERS])
     const char *name;
     for (int64_t i = 0; (p = att_training_param(r->training, i, &name)); i++) {
         const att_tensor *w = att_param_value(p);
-        const int64_t count = att_training_elements(w);
+        const int64_t count = att_elements(w);
         assert_true(n + count <= MAX_PARAMETERS);
         memcpy(x + n, w->data, (size_t)count * sizeof *x);
         n += count;
