@@ -74,6 +74,12 @@ typedef struct att_tokens { /* att_tokens_free frees the arrays */
  * memory. */
 ATT_API att_status att_tokenize(const att_tokenizer *t, const char *text, size_t bytes, const att_tokenize_options *opt,
                                 att_tokens *out);
+/* Tokenizes texts [n] of bytes [n], or NULL: zero-terminated, on all threads of the context. out [n]: what att_tokenize
+ * fills for each, whatever the number of threads; after an error all of them are empty, and nothing is to be freed. opt
+ * or NULL: as in att_tokenize, but for `unknown`, which must be NULL. Errors: those of att_tokenize, which name the
+ * first text that has one, "texts[3]: ..."; n not in [0, 2^31]; cancelled. */
+ATT_API att_status att_tokenize_batch(const att_tokenizer *t, int64_t n, const char *const *texts, const size_t *bytes,
+                                      const att_tokenize_options *opt, att_tokens *out);
 /* Two texts, a [a_bytes] and b [b_bytes], in one sequence: "[CLS] a [SEP] b [SEP]" for BERT. Beyond max_tokens the
  * longer text is cut first. Offsets are in the text of each token. opt or NULL: as in att_tokenize. */
 ATT_API att_status att_tokenize_pair(const att_tokenizer *t, const char *a, size_t a_bytes, const char *b,

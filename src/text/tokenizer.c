@@ -108,6 +108,20 @@ static att_status check_encode(const att_tokenizer *t, const char *call, const a
     return ATT_OK;
 }
 
+/* Where a text stands alone, by these options. */
+static const att_template *template_of(const att_tokenizer *t, const att_tokenize_options *o)
+{
+    static const att_template alone = {{ATT_TEXT_A}, {0}, 1};
+    return o->no_special || t->single.count == 0 ? &alone : &t->single;
+}
+
+att_status att_tokenize_options_read(const att_tokenizer *t, const char *call, const att_tokenize_options *opt,
+                                     att_tokenize_options *out)
+{
+    const att_status s = att_options_read(out, sizeof *out, opt, "att_tokenize_options");
+    return s ? s : check_encode(t, call, out, special_tokens(template_of(t, out)));
+}
+
 /* Encodes a text alone, with at most `limit` tokens, after what the sink has. */
 static void encode_text(att_token_sink *s, const char *text, size_t bytes, int64_t limit)
 {
@@ -135,20 +149,17 @@ static void sink_free(att_token_sink *s) { att_tokens_free(s->t->ctx, &s->tokens
 att_status att_tokenize(const att_tokenizer *t, const char *text, size_t bytes, const att_tokenize_options *opt,
                         att_tokens *out)
 {
-    static const att_template alone = {{ATT_TEXT_A}, {0}, 1};
     if (att_require(__func__, ATT_NAMED({"t", t}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_tokenize_options o;
     *out = (att_tokens){0};
-    att_status status = att_options_read(&o, sizeof o, opt, "att_tokenize_options");
+    const att_status status = att_tokenize_options_read(t, "att_tokenize", opt, &o);
     if (status)
         return status;
     if (!text && bytes > 0)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "att_tokenize: text is NULL, but bytes is %zu", bytes);
-    const att_template *p = o.no_special || t->single.count == 0 ? &alone : &t->single;
+    const att_template *p = template_of(t, &o);
     int64_t special = special_tokens(p);
-    if ((status = check_encode(t, "att_tokenize", &o, special)))
-        return status;
     att_token_sink s = {.t = t, .options = &o};
     reserve(&s, 1); /* even an empty result has an array */
     for (int64_t i = 0; !s.status && i < p->count; i++)

@@ -70,6 +70,10 @@ struct att_tokenizer {
     att_template plain_pair;   /* without special tokens; count 0: the first text with type 0, the second with type 1 */
 };
 
+/* Reads and checks the options of a text alone; `call` names the function in errors. */
+att_status att_tokenize_options_read(const att_tokenizer *t, const char *call, const att_tokenize_options *opt,
+                                     att_tokenize_options *out);
+
 /* As att_tokenize of a text [bytes] without the special tokens around it, where no special token of the text has bytes
  * in `literal`. Errors: a tokenizer that is not one of tokenizer.json. */
 att_status att_encode_literals(const att_tokenizer *t, const char *text, size_t bytes, const att_literals *literal,
