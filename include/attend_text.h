@@ -32,6 +32,25 @@ ATT_API void att_tokenizer_free(att_tokenizer *t);
 ATT_API int64_t att_tokenizer_size(const att_tokenizer *t);                  /* ids are in [0, size) */
 ATT_API const char *att_tokenizer_token(const att_tokenizer *t, int32_t id); /* "##ing", UTF-8, up to its first zero
                                                                               * byte; NULL if out of range */
+/* The id of the token whose text is text [bytes], as att_tokenizer_token writes it; -1: none. */
+ATT_API int32_t att_tokenizer_find(const att_tokenizer *t, const char *text, size_t bytes);
+/* Is it a special token, "[CLS]" or "</s>"? Those that tokenizer.json or its settings mark so; of a SentencePiece model
+ * its control symbols and its unknown piece. */
+ATT_API bool att_tokenizer_is_special(const att_tokenizer *t, int32_t id);
+
+typedef enum att_token {
+    ATT_TOKEN_PAD = 0, /* fills up a batch */
+    ATT_TOKEN_UNK,     /* stands for what the vocabulary does not have */
+    ATT_TOKEN_BOS,     /* begins a text */
+    ATT_TOKEN_EOS,     /* ends it */
+    ATT_TOKEN_CLS,     /* its vector stands for the text */
+    ATT_TOKEN_SEP,     /* stands between two texts */
+    ATT_TOKEN_MASK     /* is to be predicted */
+} att_token;
+/* The id of a special token; -1: the files state none. They are tokenizer_config.json ("pad_token") and, in older
+ * folders, special_tokens_map.json, or else the class that these name where there is no tokenizer.json, the model's
+ * unknown token and the token of "padding" in tokenizer.json; the SentencePiece model; the ids in a .gguf file. */
+ATT_API int32_t att_tokenizer_special(const att_tokenizer *t, att_token token);
 
 typedef struct att_tokenize_options {
     size_t size;
@@ -51,8 +70,8 @@ typedef struct att_tokens { /* att_tokens_free frees the arrays */
     int32_t *ids;           /* [count] */
     int64_t count;
     int64_t *offsets;  /* [count, 2]: bytes [begin, end) of the text that each token stands for; special tokens around
-                        * it: [0, 0). NULL if options.offsets is false. Only tokenizers of tokenizer.json (but BERT's)
-                        * and merges.txt have them */
+                        * it: [0, 0). NULL if options.offsets is false. SentencePiece and Marian have
+                        * none */
     int32_t *type_ids; /* [count]: type ids of a pair, for BERT's second embedding; NULL if it is none */
     bool truncated;    /* the text had more than max_tokens */
     void *reserved[2];
@@ -63,7 +82,7 @@ typedef struct att_tokens { /* att_tokens_free frees the arrays */
  * alone.
  *   tokenizer.json: the ids of the `tokenizers` package (0.23). Each maximal invalid subpart of UTF-8 is read as one
  *     U+FFFD. Special tokens in the text ("[MASK]") are recognized. Time O(n), and O(n log n) for BPE in a word of n
- *     bytes. BERT: text beyond max_tokens is not processed.
+ *     bytes. BERT, without offsets: text beyond max_tokens is not processed.
  *   SentencePiece: the ids of the `sentencepiece` package, which adds no special tokens. Each byte that is not UTF-8 is
  *     read as one U+FFFD. Time O(n) (unigram) or O(n log n) (BPE), memory O(n).
  *   Marian: the ids of the class MarianTokenizer: SentencePiece, then "</s>". Special tokens in the text ("</s>",
@@ -74,10 +93,10 @@ typedef struct att_tokens { /* att_tokens_free frees the arrays */
  * memory. */
 ATT_API att_status att_tokenize(const att_tokenizer *t, const char *text, size_t bytes, const att_tokenize_options *opt,
                                 att_tokens *out);
-/* Tokenizes texts [n] of bytes [n], or NULL: zero-terminated, on all threads of the context. out [n]: what att_tokenize
- * fills for each, whatever the number of threads; after an error all of them are empty, and nothing is to be freed. opt
- * or NULL: as in att_tokenize, but for `unknown`, which must be NULL. Errors: those of att_tokenize, which name the
- * first text that has one, "texts[3]: ..."; n not in [0, 2^31]; cancelled. */
+/* Tokenizes texts [n] on all threads of the context; bytes [n] or NULL: they are zero-terminated. out [n]: what
+ * att_tokenize fills for each, whatever the number of threads; after an error all of them are empty, and nothing is to
+ * be freed. opt or NULL: as in att_tokenize, but for `unknown`, which must be NULL. Errors: those of att_tokenize,
+ * which name the first text that has one, "texts[3]: ..."; n not in [0, 2^31]; cancelled. */
 ATT_API att_status att_tokenize_batch(const att_tokenizer *t, int64_t n, const char *const *texts, const size_t *bytes,
                                       const att_tokenize_options *opt, att_tokens *out);
 /* Two texts, a [a_bytes] and b [b_bytes], in one sequence: "[CLS] a [SEP] b [SEP]" for BERT. Beyond max_tokens the
@@ -93,8 +112,10 @@ typedef struct att_text {
 
 /* Decodes ids [n] to UTF-8 text. tokenizer.json: as the `tokenizers` package, without special tokens. SentencePiece:
  * the text of the `sentencepiece` package, in which control symbols are empty. Marian: the text of MarianTokenizer, by
- * the target's model and without special tokens. Errors: an id not in [0, size); BERT's tokenizer, which does not
- * preserve case and spaces; memory. */
+ * the target's model and without special tokens. BERT: its words with a space between, as the `tokenizers` package
+ * cleans them up where the decoder in tokenizer.json has "cleanup" (vocab.txt: it has), and then all of the text, where
+ * tokenizer_config.json has "clean_up_tokenization_spaces", as `transformers` does. Errors: an id not in [0, size);
+ * memory. */
 ATT_API att_status att_detokenize(const att_tokenizer *t, const int32_t *ids, int64_t n, att_text *out);
 ATT_API void att_text_free(att_ctx *ctx, att_text *text);
 

@@ -20,8 +20,8 @@ static const cli_option options[] = {
      .help = "model folder, name of a model in the models folder, or file: SentencePiece (.spm) or GGUF (.gguf)"},
     {"json", 0, NULL, .flag = &json, .help = "print token ids instead, a JSON array per line"},
     {"offsets", 0, NULL, .flag = &offsets,
-     .help = "print ids, tokens, and the bytes of the line that each token stands for, a JSON object per line; for "
-             "models with tokenizer.json (other than BERT's) or merges.txt"},
+     .help = "print ids, tokens, and the bytes of the line that each token stands for, a JSON object per line; "
+             "SentencePiece and Marian have none"},
     {"no-truncate", 0, NULL, .flag = &no_truncate, .help = "do not truncate at the model's maximum length"},
     {"no-special", 0, NULL, .flag = &no_special, .help = "do not add special tokens such as [CLS] and [SEP]"},
     {"target", 0, NULL, .flag = &target, .help = "use the tokenizer of the target language, if the model has one"},

@@ -256,23 +256,26 @@ att_status att_gguf_tokenizer(att_gguf *g, att_token_list *list, json_t **root)
     return s;
 }
 
+static const struct {
+    att_token token;
+    const char *key;
+} special[] = {{ATT_TOKEN_BOS, KEY "bos_token_id"},
+               {ATT_TOKEN_EOS, KEY "eos_token_id"},
+               {ATT_TOKEN_UNK, KEY "unknown_token_id"},
+               {ATT_TOKEN_PAD, KEY "padding_token_id"}};
+enum { N_SPECIAL = sizeof special / sizeof special[0] };
+
 att_status att_gguf_tokenizer_config(att_gguf *g, json_t **root)
 {
-    static const struct {
-        const char *name, *key;
-    } special[] = {{"bos_token", KEY "bos_token_id"},
-                   {"eos_token", KEY "eos_token_id"},
-                   {"unk_token", KEY "unknown_token_id"},
-                   {"pad_token", KEY "padding_token_id"}};
     const int64_t n = att_gguf_texts(g, KEY "tokens");
     *root = json_pack("{s:s, s:b}", "tokenizer_class", "PreTrainedTokenizerFast", "clean_up_tokenization_spaces", 0);
-    for (size_t i = 0; i < sizeof special / sizeof special[0]; i++) {
+    for (int i = 0; i < N_SPECIAL; i++) {
         const int64_t id = att_gguf_token_id(g, special[i].key);
         att_byte_view text;
         if (id < 0 || id >= n)
             continue;
         att_gguf_get_text(g, KEY "tokens", id, &text);
-        json_object_set_new(*root, special[i].name, json_stringn(text.data, text.bytes));
+        json_object_set_new(*root, att_special_keys[special[i].token], json_stringn(text.data, text.bytes));
     }
     const char *template = att_gguf_text(g, "tokenizer.chat_template", "");
     if (!att_utf8_valid(template, strlen(template)))
@@ -285,6 +288,16 @@ att_status att_gguf_tokenizer_config(att_gguf *g, json_t **root)
 }
 
 /* ---- opening */
+
+/* An id out of range stands for none, as for llama.cpp. */
+static void read_special(att_gguf *g, att_tokenizer *t)
+{
+    for (int i = 0; i < N_SPECIAL; i++) {
+        const double id = att_gguf_number(g, special[i].key, -1);
+        if (id >= 0 && id < (double)t->size && att_tokenizer_token(t, (int32_t)id))
+            t->special[special[i].token] = (int32_t)id;
+    }
+}
 
 /* The settings of tokenizer.json; merges are not written and read again, as there may be 300,000. */
 static att_status make_settings(const reader *r, json_t *root, att_settings *settings)
@@ -307,6 +320,8 @@ att_status att_gguf_tokenizer_read(att_ctx *ctx, att_gguf *g, att_tokenizer **ou
     att_status s = att_gguf_tokenizer(g, &list, &root);
     s = s ? s : make_settings(&r, root, &settings);
     s = s ? s : att_pipeline_read(&settings, &list, out);
+    if (!s)
+        read_special(g, *out);
     att_settings_close(&settings);
     att_token_list_free(&list);
     return s;

@@ -136,6 +136,13 @@ static void decode(const att_tokenizer *base, const int32_t *ids, int64_t n, att
 
 static const char *token(const att_tokenizer *t, int32_t id) { return att_vocabulary_get(&marian(t)->vocabulary, id); }
 
+static int32_t find(const att_tokenizer *t, const char *text, size_t bytes)
+{
+    return att_vocabulary_find(&marian(t)->vocabulary, text, bytes);
+}
+
+static bool is_special(const att_tokenizer *t, int32_t id) { return marian(t)->piece_of[id] == SKIPPED; }
+
 static void free_all(att_tokenizer *base)
 {
     marian_tokenizer *t = (marian_tokenizer *)base;
@@ -203,22 +210,22 @@ static void add_listed(const att_vocabulary *v, att_settings *s, const json_t *t
 
 static void read_special(marian_tokenizer *t, att_settings *s, const att_settings *map)
 {
-    static const char *const names[][2] = {{"unk_token", "<unk>"}, {"eos_token", "</s>"}, {"pad_token", "<pad>"}};
-    enum { UNK, EOS, N = sizeof names / sizeof names[0] };
+    static const struct {
+        att_token token;
+        const char *key, *otherwise;
+    } names[] = {{ATT_TOKEN_UNK, "unk_token", "<unk>"},
+                 {ATT_TOKEN_EOS, "eos_token", "</s>"},
+                 {ATT_TOKEN_PAD, "pad_token", "<pad>"}};
     att_vocabulary *v = &t->vocabulary;
     att_token_list special = {.ctx = s->ctx};
-    int32_t eos = ATT_NO_TOKEN;
     static const char *const lists[] = {"additional_special_tokens", "extra_special_tokens"};
     const json_t *listed = att_settings_get(s, "added_tokens_decoder");
-    for (int i = 0; !s->status && i < N; i++) {
-        const int32_t id = add_special(v, s, att_special_token(s, map, names[i][0], names[i][1]), &special);
-        if (i == UNK)
-            v->unknown = id;
-        if (i == EOS)
-            eos = id;
-    }
+    for (size_t i = 0; !s->status && i < sizeof names / sizeof names[0]; i++)
+        t->base.special[names[i].token] =
+            add_special(v, s, att_special_token(s, map, names[i].key, names[i].otherwise), &special);
+    v->unknown = t->base.special[ATT_TOKEN_UNK];
     att_template *single = &t->base.single, *pair = &t->base.pair;
-    const int32_t items[] = {ATT_TEXT_A, ATT_TEXT_B, eos};
+    const int32_t items[] = {ATT_TEXT_A, ATT_TEXT_B, t->base.special[ATT_TOKEN_EOS]};
     for (int i = 0; i < 3; i++) {
         if (i != 1)
             att_template_add(single, items[i], 0);
@@ -283,12 +290,12 @@ static att_status invert_target(marian_tokenizer *t)
 
 att_status att_marian_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out)
 {
-    static const att_tokenizer_kind kind = {encode, decode, token, free_all, false, false};
+    static const att_tokenizer_kind kind = {encode, decode, token, free_all, false, false, find, is_special};
     *out = NULL;
     marian_tokenizer *t = att_alloc(ctx, 1, sizeof *t);
     if (!t)
         return ATT_ERR_MEMORY;
-    *t = (marian_tokenizer){.base = {.ctx = ctx, .kind = &kind}};
+    *t = (marian_tokenizer){.base = att_tokenizer_empty(ctx, &kind)};
     t->vocabulary.ctx = t->special.ctx = ctx;
     t->source.model = t->target.model = att_sentencepiece_empty(ctx);
     att_status s = read_vocabulary(t, ctx, folder);

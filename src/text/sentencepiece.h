@@ -42,14 +42,15 @@ typedef struct att_sentencepiece {
     att_charsmap charsmap;
     att_piece *piece; /* [size] */
     int64_t size;
-    char *text;         /* of all pieces, concatenated */
-    att_trie trie;      /* pieces that are matched in text: normal and user-defined */
-    bool has_user;      /* user-defined pieces exist */
-    bool words_apart;   /* U+2581 is only at the start of pieces, so words can be split separately */
-    int32_t unknown;    /* id of the unknown piece */
-    int32_t byte[256];  /* ids, for byte fallback */
-    float min;          /* lowest score of the normal pieces */
-    char *unknown_text; /* decoded text of an unknown piece */
+    char *text;                  /* of all pieces, concatenated */
+    att_trie trie;               /* pieces that are matched in text: normal and user-defined */
+    bool has_user;               /* user-defined pieces exist */
+    bool words_apart;            /* U+2581 is only at the start of pieces, so words can be split separately */
+    int32_t unknown;             /* id of the unknown piece */
+    int32_t begin, end, padding; /* ids of control symbols; ATT_NO_ID: none */
+    int32_t byte[256];           /* ids, for byte fallback */
+    float min;                   /* lowest score of the normal pieces */
+    char *unknown_text;          /* decoded text of an unknown piece */
 } att_sentencepiece;
 
 /* ---- opening (sentencepiece_file.c) */

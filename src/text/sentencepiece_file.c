@@ -21,7 +21,8 @@ typedef struct entry {
 typedef struct contents {
     att_sentencepiece m; /* the settings of the model */
     att_byte_view unknown_text, charsmap, decoding_charsmap;
-    entry *entry; /* [count] */
+    att_byte_view begin, end, padding; /* texts of control symbols */
+    entry *entry;                      /* [count] */
     size_t count, capacity, text_bytes;
 } contents;
 
@@ -71,6 +72,9 @@ static const att_proto_field trainer_fields[] = {
     {24, "trainer_spec.treat_whitespace_as_suffix", ATT_PROTO_BOOL, .offset = offsetof(contents, m.space_is_suffix)},
     {35, "trainer_spec.byte_fallback", ATT_PROTO_BOOL, .offset = offsetof(contents, m.byte_fallback)},
     {44, "trainer_spec.unk_surface", ATT_PROTO_BYTES, .offset = offsetof(contents, unknown_text)},
+    {46, "trainer_spec.bos_piece", ATT_PROTO_BYTES, .offset = offsetof(contents, begin)},
+    {47, "trainer_spec.eos_piece", ATT_PROTO_BYTES, .offset = offsetof(contents, end)},
+    {48, "trainer_spec.pad_piece", ATT_PROTO_BYTES, .offset = offsetof(contents, padding)},
     {0},
 };
 static const att_proto_field normalizer_fields[] = {
@@ -187,6 +191,17 @@ static void measure(att_sentencepiece *m, att_proto *p)
     }
 }
 
+/* The control symbol of this text; ATT_NO_ID: none. */
+static int32_t find_control(const att_sentencepiece *m, att_byte_view text)
+{
+    for (int32_t id = 0; id < m->size; id++) {
+        const att_piece *p = &m->piece[id];
+        if (p->type == ATT_PIECE_CONTROL && p->bytes == text.bytes && memcmp(p->text, text.data, text.bytes) == 0)
+            return id;
+    }
+    return ATT_NO_ID;
+}
+
 /* Sorts pieces by text, and keeps those for the trie in `entries`; duplicates are an error. */
 static size_t sort_pieces(const att_sentencepiece *m, att_proto *p, att_trie_entry *entries)
 {
@@ -233,6 +248,9 @@ static void make_model(att_sentencepiece *m, att_proto *p, const contents *c)
     copy_pieces(m, p, c);
     if (!p->status)
         find_special(m, p);
+    m->begin = find_control(m, c->begin);
+    m->end = find_control(m, c->end);
+    m->padding = find_control(m, c->padding);
     measure(m, p);
     att_charsmap_read(&m->charsmap, p, c->charsmap);
     make_trie(m, p);
@@ -247,7 +265,11 @@ att_status att_sentencepiece_parse(att_sentencepiece *m, att_ctx *ctx, const cha
 {
     static const char unknown_text[] = " \xE2\x81\x87 "; /* defaults of the format, as those of c */
     att_proto p = {.ctx = ctx, .path = path, .start = file.data};
-    contents c = {.m = att_sentencepiece_empty(ctx), .unknown_text = {unknown_text, sizeof unknown_text - 1}};
+    contents c = {.m = att_sentencepiece_empty(ctx),
+                  .unknown_text = {unknown_text, sizeof unknown_text - 1},
+                  .begin = {"<s>", 3},
+                  .end = {"</s>", 4},
+                  .padding = {"<pad>", 5}};
     c.m.model = ATT_PIECES_UNIGRAM;
     c.m.add_prefix = c.m.remove_spaces = c.m.escape_spaces = true;
     *m = c.m;

@@ -2,6 +2,8 @@
 #include "text/sentencepiece.h"
 #include "text/tokenizer.h"
 
+#include <string.h>
+
 typedef struct sentencepiece_tokenizer {
     att_tokenizer base;
     att_sentencepiece model;
@@ -49,6 +51,30 @@ static const char *token(const att_tokenizer *t, int32_t id)
     return id >= 0 && id < t->size ? model_of(t)->piece[id].text : NULL;
 }
 
+/* No two pieces have the same text; of the special ones, and of bytes, the trie has none. */
+static int32_t find(const att_tokenizer *t, const char *text, size_t bytes)
+{
+    const att_sentencepiece *m = model_of(t);
+    for (int32_t i = 0; i < m->size; i++)
+        if (m->piece[i].bytes == bytes && memcmp(m->piece[i].text, text, bytes) == 0)
+            return i;
+    return ATT_NO_ID;
+}
+
+static bool is_special(const att_tokenizer *t, int32_t id)
+{
+    const int32_t type = model_of(t)->piece[id].type;
+    return type == ATT_PIECE_CONTROL || type == ATT_PIECE_UNKNOWN;
+}
+
+static void read_special(att_tokenizer *t, const att_sentencepiece *m)
+{
+    t->special[ATT_TOKEN_UNK] = m->unknown;
+    t->special[ATT_TOKEN_BOS] = m->begin;
+    t->special[ATT_TOKEN_EOS] = m->end;
+    t->special[ATT_TOKEN_PAD] = m->padding;
+}
+
 static void free_all(att_tokenizer *t)
 {
     att_sentencepiece_free(&((sentencepiece_tokenizer *)t)->model);
@@ -57,18 +83,19 @@ static void free_all(att_tokenizer *t)
 
 att_status att_sentencepiece_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out)
 {
-    static const att_tokenizer_kind kind = {encode, decode, token, free_all, false, false};
+    static const att_tokenizer_kind kind = {encode, decode, token, free_all, false, false, find, is_special};
     *out = NULL;
     sentencepiece_tokenizer *t = att_alloc(ctx, 1, sizeof *t);
     if (!t)
         return ATT_ERR_MEMORY;
-    t->base = (att_tokenizer){.ctx = ctx, .kind = &kind};
+    t->base = att_tokenizer_empty(ctx, &kind);
     const att_status s = att_sentencepiece_open(&t->model, ctx, path);
     if (s) {
         att_free(ctx, t);
         return s;
     }
     t->base.size = t->model.size;
+    read_special(&t->base, &t->model);
     *out = &t->base;
     return ATT_OK;
 }

@@ -113,3 +113,35 @@ const char *att_special_token(att_settings *config, const att_settings *map, con
     const json_t *value = att_special_token_value(config, map, key);
     return value ? att_token_content(config, key, value) : otherwise;
 }
+
+/* ---- what tokenizer_config.json states */
+
+const char *const att_special_keys[ATT_TOKENS] = {
+    [ATT_TOKEN_PAD] = "pad_token",  [ATT_TOKEN_UNK] = "unk_token", [ATT_TOKEN_BOS] = "bos_token",
+    [ATT_TOKEN_EOS] = "eos_token",  [ATT_TOKEN_CLS] = "cls_token", [ATT_TOKEN_SEP] = "sep_token",
+    [ATT_TOKEN_MASK] = "mask_token"};
+
+bool att_config_write(json_t *root, const char *key, const json_t *value)
+{
+    json_t *config = json_object_get(root, ATT_CONFIG_KEY);
+    if (!json_is_object(config))
+        config =
+            json_object_set_new(root, ATT_CONFIG_KEY, json_object()) ? NULL : json_object_get(root, ATT_CONFIG_KEY);
+    return config && json_object_set(config, key, (json_t *)(uintptr_t)value) == 0;
+}
+
+void att_config_copy(json_t *root, att_settings *config, const att_settings *map)
+{
+    static const char clean_up[] = "clean_up_tokenization_spaces";
+    bool written = json_object_set_new(root, ATT_CONFIG_KEY, json_object()) == 0;
+    for (int i = 0; i < ATT_TOKENS; i++) {
+        const json_t *value = att_special_token_value(config, map, att_special_keys[i]);
+        if (value && *att_token_content(config, att_special_keys[i], value))
+            written &= att_config_write(root, att_special_keys[i],
+                                        json_is_object(value) ? json_object_get(value, "content") : value);
+    }
+    written &=
+        att_config_write(root, clean_up, att_settings_bool(config, clean_up, false) ? json_true() : json_false());
+    if (!written)
+        att_settings_fail(config, ATT_ERR_MEMORY, "out of memory");
+}

@@ -6,6 +6,14 @@
 
 #include <string.h>
 
+att_tokenizer att_tokenizer_empty(att_ctx *ctx, const att_tokenizer_kind *kind)
+{
+    att_tokenizer t = {.ctx = ctx, .kind = kind};
+    for (int i = 0; i < ATT_TOKENS; i++)
+        t.special[i] = ATT_NO_ID;
+    return t;
+}
+
 void att_tokenizer_free(att_tokenizer *t)
 {
     if (t)
@@ -15,6 +23,21 @@ void att_tokenizer_free(att_tokenizer *t)
 int64_t att_tokenizer_size(const att_tokenizer *t) { return t ? t->size : 0; }
 
 const char *att_tokenizer_token(const att_tokenizer *t, int32_t id) { return t ? t->kind->token(t, id) : NULL; }
+
+int32_t att_tokenizer_find(const att_tokenizer *t, const char *text, size_t bytes)
+{
+    return t && text && bytes > 0 ? t->kind->find(t, text, bytes) : ATT_NO_ID;
+}
+
+bool att_tokenizer_is_special(const att_tokenizer *t, int32_t id)
+{
+    return t && id >= 0 && id < t->size && t->kind->is_special(t, id);
+}
+
+int32_t att_tokenizer_special(const att_tokenizer *t, att_token token)
+{
+    return t && (unsigned)token < ATT_TOKENS ? t->special[token] : ATT_NO_ID;
+}
 
 /* ---- encoding */
 

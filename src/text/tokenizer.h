@@ -4,6 +4,7 @@
 
 #include "attend_util.h"
 #include "io/bytes.h"
+#include "text/trie.h"
 
 #define ATT_MAX_SPECIAL 16
 
@@ -55,10 +56,14 @@ typedef struct att_tokenizer_kind {
     void (*encode)(att_token_sink *sink, const char *text, size_t bytes);
     void (*decode)(const att_tokenizer *t, const int32_t *ids, int64_t n, att_bytes *text); /* or NULL: not supported */
     const char *(*token)(const att_tokenizer *t, int32_t id);
-    void (*free)(att_tokenizer *t); /* frees the whole tokenizer */
-    bool has_offsets;               /* encode uses att_token_sink_add_at */
-    bool has_literals;              /* encode uses sink->literal */
+    void (*free)(att_tokenizer *t);                                          /* frees the whole tokenizer */
+    bool has_offsets;                                                        /* encode uses att_token_sink_add_at */
+    bool has_literals;                                                       /* encode uses sink->literal */
+    int32_t (*find)(const att_tokenizer *t, const char *text, size_t bytes); /* ATT_NO_ID: none */
+    bool (*is_special)(const att_tokenizer *t, int32_t id);                  /* id in [0, size) */
 } att_tokenizer_kind;
+
+enum { ATT_TOKENS = ATT_TOKEN_MASK + 1 };
 
 /* The first member of each tokenizer's struct. */
 struct att_tokenizer {
@@ -68,7 +73,11 @@ struct att_tokenizer {
     bool truncate_left;        /* of a text that is too long, the end is kept */
     att_template single, pair; /* count 0: the texts alone */
     att_template plain_pair;   /* without special tokens; count 0: the first text with type 0, the second with type 1 */
+    int32_t special[ATT_TOKENS]; /* by att_token; ATT_NO_ID: none */
 };
+
+/* What a constructor begins with. */
+att_tokenizer att_tokenizer_empty(att_ctx *ctx, const att_tokenizer_kind *kind);
 
 /* Reads and checks the options of a text alone; `call` names the function in errors. */
 att_status att_tokenize_options_read(const att_tokenizer *t, const char *call, const att_tokenize_options *opt,

@@ -294,6 +294,7 @@ att_status att_tokenizer_config_apply(att_ctx *ctx, const char *folder, const at
         index_added(&c);
         read_all_named(&c);
         read_prefix_space(&c);
+        att_config_copy(root, &c.config, &c.map);
     }
     att_free(ctx, c.added);
     att_free(ctx, c.word);

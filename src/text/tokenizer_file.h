@@ -3,6 +3,7 @@
 #define ATT_TOKENIZER_FILE_H
 
 #include "io/settings.h"
+#include "text/bert_normalizer.h"
 #include "text/tokenizer.h"
 #include "text/trie.h"
 #include "text/wordpiece.h"
@@ -38,6 +39,16 @@ const char *att_special_token(att_settings *config, const att_settings *map, con
 /* The token in setting `key`, a string or an object with "content". */
 const char *att_token_content(att_settings *s, const char *key, const json_t *value);
 
+/* ---- what tokenizer_config.json states, in the object ATT_CONFIG_KEY of these settings (token_list.c) */
+
+#define ATT_CONFIG_KEY "tokenizer_config"
+/* The keys of special tokens, by att_token: "pad_token". */
+extern const char *const att_special_keys[ATT_TOKENS];
+/* Writes the special token of a key, a text; false: out of memory. */
+bool att_config_write(json_t *root, const char *key, const json_t *value);
+/* Writes all that tokenizer_config.json or special_tokens_map.json has; an error is in `config`. */
+void att_config_copy(json_t *root, att_settings *config, const att_settings *map);
+
 /* ---- layouts; the returned settings, to be closed, are those of tokenizer.json without model.vocab */
 
 /* tokenizer.json (vocab_json.c); tokens are unescaped in place. */
@@ -67,14 +78,10 @@ att_status att_tokenizer_files_read(att_text_file *f, att_ctx *ctx, const char *
 /* The two texts of a merge, ["a", "b"] or "a b"; false: it is none. (pipeline/bpe_model.c) */
 bool att_split_merge(const json_t *merge, att_byte_view side[2]);
 
-/* The settings of a WordPiece model, which was entered; max_word: characters of a word. (tokenizer_file.c) */
-void att_wordpiece_read(att_settings *s, att_vocabulary *v, int *max_word);
+/* ---- from these settings and tokens to a tokenizer (pipeline/pipeline.c) */
 
-/* ---- from these settings and tokens to a tokenizer */
-
-/* BERT's, whose words are found in one pass (tokenizer_file.c). */
-att_status att_bert_tokenizer_read(att_settings *s, const att_token_list *list, att_tokenizer **out);
-/* Any other (pipeline/pipeline.c). */
 att_status att_pipeline_read(att_settings *s, const att_token_list *list, att_tokenizer **out);
+/* The settings of BERT's normalizer, of a tokenizer that is BERT's; NULL: it is another. */
+const att_bert_settings *att_pipeline_bert(const att_tokenizer *t);
 
 #endif

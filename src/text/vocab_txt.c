@@ -83,9 +83,13 @@ static void read_special_tokens(layout *l)
     enum { UNK, CLS, SEP, N = sizeof names / sizeof names[0] };
     const char *content[N];
     int32_t id[N];
+    att_config_copy(l->root, &l->config, &l->map);
     for (int i = 0; i < N; i++) {
         content[i] = att_special_token(&l->config, &l->map, names[i][0], names[i][1]);
         id[i] = add_token(l, content[i]);
+        json_t *text = json_string(content[i]);
+        check_made(l, att_config_write(l->root, names[i][0], text));
+        json_decref(text);
     }
     json_t *post = json_pack("{s:s, s:[s, f], s:[s, f]}", "type", "BertProcessing", "cls", content[CLS],
                              (double)id[CLS], "sep", content[SEP], (double)id[SEP]);
@@ -104,9 +108,10 @@ static void make_root(layout *l)
     const bool ideographs = att_settings_bool(&l->config, "tokenize_chinese_chars", true);
     const bool strip = att_settings_bool(&l->config, "strip_accents", lower);
     l->root =
-        json_pack("{s:[], s:{s:s, s:b, s:b, s:b, s:b}, s:{s:s}, s:{s:s, s:s, s:f, s:{}}}", "added_tokens", "normalizer",
-                  "type", "BertNormalizer", "clean_text", 1, "handle_chinese_chars", ideographs, "lowercase", lower,
-                  "strip_accents", strip, "pre_tokenizer", "type", "BertPreTokenizer", "model", "type", "WordPiece",
+        json_pack("{s:[], s:{s:s, s:b, s:b, s:b, s:b}, s:{s:s}, s:{s:s, s:s, s:b}, s:{s:s, s:s, s:f, s:{}}}",
+                  "added_tokens", "normalizer", "type", "BertNormalizer", "clean_text", 1, "handle_chinese_chars",
+                  ideographs, "lowercase", lower, "strip_accents", strip, "pre_tokenizer", "type", "BertPreTokenizer",
+                  "decoder", "type", "WordPiece", "prefix", "##", "cleanup", 1, "model", "type", "WordPiece",
                   "continuing_subword_prefix", "##", "max_input_chars_per_word", 100.0, "vocab");
     check_made(l, l->root);
 }

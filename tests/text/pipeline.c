@@ -107,9 +107,12 @@ static void a_pair_of_bert_has_its_type_ids(void **state)
     assert_int_equal(att_tokenize_pair(t, "a", 1, "b", 1, ATT_OPTIONS(att_tokenize_options, .max_tokens = 2), &x),
                      ATT_ERR_ARGUMENT);
     check_message(ctx, "max_tokens is 2, but the special tokens alone are 3");
-    assert_int_equal(att_tokenize(t, "a", 1, ATT_OPTIONS(att_tokenize_options, .offsets = true), &x),
-                     ATT_ERR_UNSUPPORTED);
-    check_message(ctx, "no offsets");
+    static const int64_t offsets[] = {0, 0, 0, 5, 0, 0, 1, 6, 0, 0};
+    assert_int_equal(
+        att_tokenize_pair(t, "Hello", 5, " World", 6, ATT_OPTIONS(att_tokenize_options, .offsets = true), &x), ATT_OK);
+    assert_memory_equal(x.ids, ((const int32_t[]){2, 8, 3, 9, 3}), sizeof types);
+    assert_memory_equal(x.offsets, offsets, sizeof offsets);
+    att_tokens_free(ctx, &x);
     att_tokenizer_free(t);
 }
 

@@ -18,6 +18,8 @@ void att_decoded_put(att_decoded *d, const char *text, size_t bytes);
 void att_decoded_end_token(att_decoded *d);
 /* Makes what was written the list. */
 void att_decoded_swap(att_decoded *d);
+/* Makes the list one text, without the spaces that the clean_up_tokenization_spaces of `transformers` removes. */
+void att_decoded_clean_up(att_decoded *d);
 void att_decoded_free(att_decoded *d);
 
 #endif

@@ -199,13 +199,15 @@ static void decode_bpe(const att_step *s, att_decoded *d)
     }
 }
 
-/* The clean-up of `transformers`, in each token: "do not" is "don't", as there. */
-static void clean_up(att_decoded *d)
+enum { CLEAN_UPS = 11 };
+
+/* Replaces the first n of these texts in each token. The last one only `tokenizers` has. */
+static void clean_up(att_decoded *d, int n)
 {
-    static const char *const pairs[][2] = {{" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
-                                           {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
-                                           {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
-    for (size_t k = 0; k < sizeof pairs / sizeof pairs[0]; k++) {
+    static const char *const pairs[CLEAN_UPS][2] = {
+        {" .", "."},   {" ?", "?"},   {" !", "!"},     {" ,", ","},     {" ' ", "'"},         {" n't", "n't"},
+        {" 'm", "'m"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}, {" do not", " don't"}};
+    for (int k = 0; k < n; k++) {
         att_decoded_swap(d);
         for (size_t i = 0; i < att_decoded_count(d); i++) {
             put_replaced(d, att_decoded_token(d, i), pairs[k][0], pairs[k][1]);
@@ -226,7 +228,14 @@ static void decode_wordpiece(const att_step *s, att_decoded *d)
         att_decoded_end_token(d);
     }
     if (s->cleanup)
-        clean_up(d);
+        clean_up(d, CLEAN_UPS);
+}
+
+void att_decoded_clean_up(att_decoded *d)
+{
+    decode_fuse(NULL, d);
+    clean_up(d, CLEAN_UPS - 1);
+    att_decoded_swap(d);
 }
 
 /* ---- settings */

@@ -115,7 +115,11 @@ static void read_named(layout *l)
 
 static const char *token_of(layout *l, const char *key, const char *otherwise)
 {
-    return att_special_token(&l->config, &l->map, key, otherwise);
+    const char *token = att_special_token(&l->config, &l->map, key, otherwise);
+    json_t *text = json_string(token);
+    check_made(l, att_config_write(l->root, key, text));
+    json_decref(text);
+    return token;
 }
 
 static json_t *byte_level(layout *l)
@@ -126,7 +130,10 @@ static json_t *byte_level(layout *l)
 
 static void make_gpt2(layout *l)
 {
-    add_special(l, token_of(l, "unk_token", "<|endoftext|>"), false);
+    static const char end[] = "<|endoftext|>";
+    add_special(l, token_of(l, "unk_token", end), false);
+    token_of(l, "bos_token", end);
+    token_of(l, "eos_token", end);
     check_made(l, json_object_set_new(l->root, "pre_tokenizer", byte_level(l)) == 0 &&
                       json_object_set_new(l->root, "decoder", byte_level(l)) == 0);
 }
@@ -138,6 +145,8 @@ static void make_roberta(layout *l)
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         add_special(l, others[i], false);
     add_special(l, token_of(l, "mask_token", "<mask>"), true);
+    token_of(l, "bos_token", cls);
+    token_of(l, "eos_token", sep);
     json_t *post = json_pack("{s:s, s:[s, f], s:[s, f], s:b, s:b}", "type", "RobertaProcessing", "cls", cls,
                              (double)id_of(l, cls), "sep", sep, (double)id_of(l, sep), "trim_offsets", 1,
                              "add_prefix_space", att_settings_bool(&l->config, "add_prefix_space", false));
@@ -152,6 +161,8 @@ static void make_clip(layout *l)
     const char *begin = token_of(l, "bos_token", "<|startoftext|>"), *end = token_of(l, "eos_token", "<|endoftext|>");
     add_special(l, begin, false);
     add_special(l, end, false);
+    token_of(l, "unk_token", end);
+    token_of(l, "pad_token", end);
     json_t *normalizer =
         json_pack("{s:s, s:[{s:s}, {s:s, s:{s:s}, s:s}, {s:s}]}", "type", "Sequence", "normalizers", "type", "NFC",
                   "type", "Replace", "pattern", "Regex", "\\s+", "content", " ", "type", "Lowercase");
@@ -215,6 +226,7 @@ static void make_root(layout *l, const char *folder)
     check_made(l, l->root);
     att_settings_only_bool(&l->config, "add_bos_token", false);
     att_settings_only_bool(&l->config, "add_eos_token", false);
+    att_config_copy(l->root, &l->config, &l->map);
     read_added_file(l, folder);
     read_added_decoder(l);
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)

@@ -145,11 +145,17 @@ static void apply_bert(const att_step *s, att_pieces *p)
             att_pieces_rewrite(p, parts[i].rewrite, s);
 }
 
+static bool need_bool(att_settings *s, const char *key)
+{
+    att_settings_need(s, key);
+    return att_settings_bool(s, key, false);
+}
+
 static void read_bert(att_settings *s, att_step *step)
 {
-    step->clean = att_settings_bool(s, "clean_text", true);
-    step->ideographs = att_settings_bool(s, "handle_chinese_chars", true);
-    step->lowercase = att_settings_bool(s, "lowercase", true);
+    step->clean = need_bool(s, "clean_text");
+    step->ideographs = need_bool(s, "handle_chinese_chars");
+    step->lowercase = need_bool(s, "lowercase");
     step->accents = att_settings_bool(s, "strip_accents", step->lowercase);
 }
 

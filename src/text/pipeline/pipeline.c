@@ -107,6 +107,10 @@ static void segment_pieces(att_encoding *e)
 static void encode(att_token_sink *sink, const char *text, size_t bytes)
 {
     const att_pipeline *t = pipeline(sink->t);
+    if (t->one_pass && !sink->options->offsets && sink->literal.count == 0) {
+        att_encode_bert_words(sink, text, bytes);
+        return;
+    }
     static const att_literal whole = {0, INT64_MAX};
     const att_literals all = {&whole, 1}, *literal = sink->options->split_special ? &all : &sink->literal;
     att_encoding e = {
@@ -149,6 +153,8 @@ static void decode(const att_tokenizer *base, const int32_t *ids, int64_t n, att
         t->decoders.step[i].decode(&t->decoders.step[i], &d);
         att_decoded_swap(&d);
     }
+    if (t->clean_up)
+        att_decoded_clean_up(&d);
     att_bytes_add(text, d.text.data, d.text.count);
     const att_bytes *all[] = {&d.text, &d.ends, &d.text_to, &d.ends_to};
     for (int i = 0; i < 4; i++)
@@ -162,6 +168,25 @@ static void decode(const att_tokenizer *base, const int32_t *ids, int64_t n, att
 static const char *token(const att_tokenizer *t, int32_t id)
 {
     return att_vocabulary_get(&pipeline(t)->vocabulary, id);
+}
+
+/* An added token that the model does not have is not among those that it searches. */
+static int32_t find(const att_tokenizer *base, const char *text, size_t bytes)
+{
+    const att_pipeline *t = pipeline(base);
+    int32_t id = att_vocabulary_find(&t->vocabulary, text, bytes);
+    for (size_t i = 0; id == ATT_NO_TOKEN && i < t->added.count; i++) {
+        const att_byte_view token = att_vocabulary_view(&t->vocabulary, t->added.token[i].id);
+        if (token.bytes == bytes && memcmp(token.data, text, bytes) == 0)
+            id = t->added.token[i].id;
+    }
+    return id;
+}
+
+static bool is_special(const att_tokenizer *t, int32_t id)
+{
+    const att_added_token *added = att_added_token_get(&pipeline(t)->added, id);
+    return added && added->special;
 }
 
 static void free_all(att_tokenizer *base)
@@ -180,14 +205,19 @@ static void free_all(att_tokenizer *base)
     att_free(ctx, t);
 }
 
+const att_bert_settings *att_pipeline_bert(const att_tokenizer *t)
+{
+    return pipeline(t)->one_pass ? &pipeline(t)->bert : NULL;
+}
+
 att_status att_pipeline_read(att_settings *s, const att_token_list *list, att_tokenizer **out)
 {
-    static const att_tokenizer_kind kind = {encode, decode, token, free_all, true, true};
+    static const att_tokenizer_kind kind = {encode, decode, token, free_all, true, true, find, is_special};
     att_ctx *ctx = s->ctx;
     att_pipeline *t = att_calloc(ctx, 1, sizeof *t);
     if (!t)
         return ATT_ERR_MEMORY;
-    t->base = (att_tokenizer){.ctx = ctx, .kind = &kind};
+    t->base = att_tokenizer_empty(ctx, &kind);
     t->vocabulary.ctx = t->added.ctx = t->bpe.pairs.ctx = t->unigram.trie.ctx = ctx;
     t->added.trie[0].ctx = t->added.trie[1].ctx = ctx;
     t->vocabulary.unknown = ATT_NO_TOKEN;

@@ -3,6 +3,7 @@
 #ifndef ATT_PIPELINE_H
 #define ATT_PIPELINE_H
 
+#include "text/bert_normalizer.h"
 #include "text/pipeline/added_tokens.h"
 #include "text/post_processor.h"
 #include "text/tokenizer.h"
@@ -71,7 +72,16 @@ struct att_pipeline {
     att_unigram unigram;
     int max_word; /* WordPiece: characters of a word; longer ones are unknown */
     att_post_processor post;
+    bool one_pass;          /* it is BERT's, whose words are found in one pass where no offsets are wanted ... */
+    att_bert_settings bert; /* ... with these settings */
+    bool clean_up;          /* decoded text is cleaned up as a whole */
 };
+
+/* Encodes a text by a tokenizer that is BERT's, without offsets. (bert_words.c) */
+void att_encode_bert_words(att_token_sink *sink, const char *text, size_t bytes);
+/* Reports a word that WordPiece does not segment: its characters that are in no token, or all of it if each is in one.
+ * (bert_words.c) */
+void att_wordpiece_report_unknown(const att_vocabulary *v, const att_token_sink *sink, const char *word, size_t bytes);
 
 /* Finds the tokens "<0x00>" to "<0xFF>". */
 void att_find_byte_tokens(const att_vocabulary *v, int32_t byte[256]);

@@ -55,6 +55,8 @@ static void read_model(att_settings *s, const att_token_list *list, att_pipeline
     att_token_list tokens = {.ctx = s->ctx};
     if (t->model == &att_unigram_model)
         list_unigram(s, &tokens);
+    else if (t->model == &att_wordpiece_model)
+        att_settings_leave(s, att_settings_enter(s, "vocab")); /* was replaced by {}, but must be an object */
     t->unigram.written = list->score;
     t->unigram.n_written = list->scores;
     if (!s->status)
@@ -63,6 +65,60 @@ static void read_model(att_settings *s, const att_token_list *list, att_pipeline
     if (!s->status)
         t->model->read(s, t);
     att_settings_leave(s, before);
+}
+
+static int32_t find_text(const att_pipeline *t, const json_t *text)
+{
+    return att_tokenizer_find(&t->base, json_string_value(text), json_string_length(text));
+}
+
+/* What tokenizer_config.json states of special tokens; the model and "padding" state it as well. */
+static void read_config(att_settings *s, att_pipeline *t)
+{
+    const json_t *config = att_settings_get(s, ATT_CONFIG_KEY);
+    int32_t *special = t->base.special;
+    for (int i = 0; i < ATT_TOKENS; i++)
+        special[i] = find_text(t, json_object_get(config, att_special_keys[i]));
+    if (special[ATT_TOKEN_UNK] == ATT_NO_ID)
+        special[ATT_TOKEN_UNK] = t->vocabulary.unknown;
+    if (special[ATT_TOKEN_PAD] == ATT_NO_ID)
+        special[ATT_TOKEN_PAD] = find_text(t, json_object_get(att_settings_get(s, "padding"), "pad_token"));
+    t->clean_up =
+        t->model == &att_wordpiece_model && json_is_true(json_object_get(config, "clean_up_tokenization_spaces"));
+}
+
+/* Is the "type" of this object `type`? */
+static bool has_type(const att_settings *s, const char *key, const char *type)
+{
+    const char *is = json_string_value(json_object_get(att_settings_get(s, key), "type"));
+    return is && strcmp(is, type) == 0;
+}
+
+/* Is it BERT's, with added tokens that are found in a text before anything else? Bytes that are not UTF-8 are U+FFFD
+ * for the pipeline, but not for the search in one pass. */
+static bool is_bert(const att_settings *s, const att_pipeline *t)
+{
+    static const char replacement[] = "\xEF\xBF\xBD";
+    for (size_t i = 0; i < t->added.count; i++) {
+        const att_added_token *a = &t->added.token[i];
+        if (a->normalized || a->single_word || memmem(a->text, a->bytes, replacement, 3))
+            return false;
+    }
+    return has_type(s, "model", "WordPiece") && has_type(s, "normalizer", "BertNormalizer") &&
+           has_type(s, "pre_tokenizer", "BertPreTokenizer");
+}
+
+static void read_bert(const att_settings *s, att_pipeline *t)
+{
+    t->one_pass = is_bert(s, t);
+    if (!t->one_pass)
+        return;
+    const att_step *n = &t->normalizers.step[0];
+    t->bert = (att_bert_settings){.clean_text = n->clean,
+                                  .handle_chinese_chars = n->ideographs,
+                                  .strip_accents = n->accents,
+                                  .lowercase = n->lowercase,
+                                  .max_word = t->max_word};
 }
 
 void att_pipeline_read_settings(att_settings *s, const att_token_list *list, att_pipeline *t)
@@ -79,4 +135,8 @@ void att_pipeline_read_settings(att_settings *s, const att_token_list *list, att
     t->base.size = t->vocabulary.size;
     if (!s->status)
         s->status = att_added_tokens_finish(&t->added, &t->normalizers);
+    if (s->status)
+        return;
+    read_bert(s, t);
+    read_config(s, t);
 }
