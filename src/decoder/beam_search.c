@@ -57,6 +57,15 @@ static int64_t insert(hypothesis *hypotheses, int64_t n, int64_t count, hypothes
     return att_min(count + 1, n);
 }
 
+/* Tokens of a sentence's prefix */
+static int64_t prefix_of(const state *s, int64_t sentence)
+{
+    const int64_t *offsets = s->search->prefix_offsets;
+    return offsets ? offsets[sentence + 1] - offsets[sentence] : 0;
+}
+
+static bool is_forced(const state *s, int64_t row) { return s->steps < prefix_of(s, s->sentence[row]); }
+
 static bool must_end(const state *s) { return s->search->force_end && s->steps + 1 == s->search->max_tokens; }
 
 /* The tokens that must not follow */
@@ -82,22 +91,38 @@ static att_status find_best(state *s, att_tape *t, att_var *x, const att_nn_line
     return att_linear_argmax(t, x, output->weight, output->bias, e, s->best);
 }
 
-/* Extends each row by its best tokens. A forced eos has log probability 0. */
+static int32_t forced_token(const state *s, int64_t row)
+{
+    return is_forced(s, row) ? s->search->prefix[s->search->prefix_offsets[s->sentence[row]] + s->steps]
+                             : s->search->end;
+}
+
+/* Whether any row has a choice */
+static bool must_rank(const state *s)
+{
+    int64_t r = 0;
+    while (r < s->rows && is_forced(s, r))
+        r++;
+    return r < s->rows && !must_end(s);
+}
+
+/* Extends each row by its best tokens, or by that of its prefix. A forced token has log probability 0. */
 static att_status rank_rows(state *s, att_tape *t, att_var *x, const att_nn_linear *output)
 {
     const int64_t n = width(s->search);
     att_tensor value;
     att_status e = att_var_value(t, x, &value);
-    e = e || must_end(s) ? e : find_best(s, t, x, output);
+    e = e || !must_rank(s) ? e : find_best(s, t, x, output);
     for (int64_t r = 0; !e && r < s->rows; r++) {
         const att_top_column *best = s->best + r * n;
         hypothesis *hypotheses = s->hypotheses + r * n;
-        if (!must_end(s) && (isnan(s->log_sum[r]) || isnan(best->value) || best->value == INFINITY))
+        const bool forced = is_forced(s, r) || must_end(s);
+        if (!forced && (isnan(s->log_sum[r]) || isnan(best->value) || best->value == INFINITY))
             return att_fail(s->ctx, ATT_ERR_FORMAT, "the model's logits after %lld tokens are not numbers",
                             (long long)s->steps);
         for (int64_t i = 0; i < n; i++)
-            if (must_end(s))
-                hypotheses[i] = (hypothesis){i == 0 ? r : NO_ROW, s->search->end, s->score[r]};
+            if (forced)
+                hypotheses[i] = (hypothesis){i == 0 ? r : NO_ROW, forced_token(s, r), s->score[r]};
             else
                 hypotheses[i] = (hypothesis){best[i].column < 0 ? NO_ROW : r, (int32_t)best[i].column,
                                              s->score[r] + (double)best[i].value - s->log_sum[r]};
@@ -129,7 +154,7 @@ static att_status keep_finished(state *s, int64_t sentence, const hypothesis *h)
 {
     const int64_t beam = s->search->beam;
     att_finished *best = s->finished + sentence * beam;
-    att_finished f = {.steps = s->steps + 1, .log_probability = h->log_probability};
+    att_finished f = {.steps = s->steps + 1 - prefix_of(s, sentence), .log_probability = h->log_probability};
     f.score = h->log_probability / pow((double)f.steps, s->search->length_penalty);
     int64_t at = s->n_finished[sentence];
     while (at > 0 && best[at - 1].score < f.score)
@@ -153,7 +178,7 @@ static bool is_done(const state *s, int64_t sentence, double log_probability)
     if (s->n_finished[sentence] < beam)
         return false;
     return beam == 1 || s->search->early_stopping ||
-           log_probability / pow((double)(s->steps + 1), s->search->length_penalty) <=
+           log_probability / pow((double)(s->steps + 1 - prefix_of(s, sentence)), s->search->length_penalty) <=
                s->finished[sentence * beam + beam - 1].score;
 }
 

@@ -29,21 +29,25 @@ typedef struct att_search {
     bool renormalize;      /* normalize probabilities over the tokens that are not banned */
     const int32_t *banned; /* [n_banned], each in [0, vocabulary) */
     int64_t n_banned;
+    /* A forced beginning of each sequence, fewer tokens than max_tokens: prefix [prefix_offsets[sentences]]. */
+    const int32_t *prefix;
+    const int64_t *prefix_offsets; /* [sentences + 1], or NULL: none */
 } att_search;
 
-/* A finished hypothesis, without eos. */
+/* A finished hypothesis, with the prefix and without eos. */
 typedef struct att_finished {
     int32_t *ids; /* [count]; free with att_free */
     int64_t count;
-    int64_t steps; /* count, plus 1 if it ended with eos */
-    double log_probability;
-    double score; /* log probability / steps ^ length_penalty */
+    int64_t steps;          /* tokens after the prefix, plus 1 if it ended with eos */
+    double log_probability; /* of these */
+    double score;           /* log probability / steps ^ length_penalty */
 } att_finished;
 
 /* out [sentences][n_best], best first; if fewer have finished, the others have ids NULL. beam = 1 is greedy search
  * until the first eos. Otherwise as in the class GenerationMixin: of 2 beam hypotheses those that end and rank among
  * the first `beam` are kept, until the best unfinished one, divided by its length, scores below the worst of `beam`
- * finished ones. Errors: logits that are not finite; no token may follow. */
+ * finished ones. Forced tokens are fed one by one and do not count in scores, as there. Errors: logits that are not
+ * finite; no token may follow. */
 att_status att_search_run(att_ctx *ctx, const att_search *search, const att_generator *model, int64_t sentences,
                           att_finished *out);
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes tiny_marian.jsonl: what transformers makes in fp32 of tiny models of the class MarianMTModel, whose weights
 follow from a formula. One model a line: its config, whether its file has final_logits_bias, logits of teacher-forced
-decoding, and searches: how, and for each source the token ids that were found, the best first, with their scores, which
-greedy search has not. The last line is a model with a tokenizer: texts and their translations.
+decoding, and searches: how, for each source the token ids that were found, the best first, with their scores, which
+greedy search has not, and of some a forced beginning of the target. The last line is a model with a tokenizer: texts and their translations.
 
     python3 make_tiny_marian.py
 
@@ -53,6 +53,15 @@ SEARCHES = [PLAIN | s for s in (
     {"beam": 4, "n_best": 4, "max_tokens": 2},
     {"beam": 12, "n_best": 12, "max_tokens": 7},
 )]
+PREFIXES = [[7], [], [4, 25, 11, 5]]  # of each source
+FORCED = [PLAIN | s for s in (
+    {},
+    {"beam": 4, "n_best": 4},
+    {"beam": 4, "n_best": 4, "length_penalty": 2.5, "early_stopping": True},
+    {"beam": 3, "n_best": 3, "length_penalty": -1.0, "min_tokens": 9, "banned": [4, 26]},
+    {"beam": 4, "n_best": 4, "max_tokens": 5},
+    {"force_end": False, "max_tokens": 6},
+)]
 LINES = ["Hello world, this is a test.", "Ein Hund läuft im Schnee.", "a", "東京タワー"]
 
 
@@ -85,16 +94,17 @@ def logits(model):
     return rows
 
 
-def search(model, source, s):
+def search(model, source, s, prefix=()):
     c = model.config
     how = GenerationConfig(
         num_beams=s["beam"], num_return_sequences=s["n_best"], min_length=s["min_tokens"],
-        max_new_tokens=s["max_tokens"], length_penalty=s["length_penalty"], early_stopping=s["early_stopping"],
+        max_new_tokens=s["max_tokens"] - len(prefix), length_penalty=s["length_penalty"], early_stopping=s["early_stopping"],
         renormalize_logits=s["renormalize"], forced_eos_token_id=0 if s["force_end"] else None,
         bad_words_ids=[[b] for b in s["banned"]] or None, eos_token_id=0, pad_token_id=c.pad_token_id,
         decoder_start_token_id=c.decoder_start_token_id, do_sample=False, return_dict_in_generate=True,
         output_scores=True)
-    found = model.generate(input_ids=torch.tensor([source]), generation_config=how)
+    found = model.generate(input_ids=torch.tensor([source]), generation_config=how,
+                           decoder_input_ids=torch.tensor([[c.decoder_start_token_id, *prefix]]))
     result = []
     for i, ids in enumerate(found.sequences[:, 1:].tolist()):
         ids = ids[:ids.index(0)] if 0 in ids else ids
@@ -124,7 +134,9 @@ def main():
         config, model = make_model(change, with_bias)
         hows = SEARCHES if i == 0 else SEARCHES[:2]
         lines.append({"config": config, "bias": with_bias, "logits": logits(model), "searches": [
-            {"how": s, "found": [search(model, source, s) for source in SOURCES]} for s in hows]})
+            {"how": s, "found": [search(model, source, s) for source in SOURCES]} for s in hows] + [
+            {"how": s, "prefixes": PREFIXES, "found": [search(model, *a) for a in zip(SOURCES, [s] * 3, PREFIXES)]}
+            for s in (FORCED if i == 0 else FORCED[:2])]})
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         config, model = make_model(MODELS[0][0], True, make_folder(folder))

@@ -127,7 +127,7 @@ static void free_found(att_ctx *c, att_finished *found, int64_t n)
         att_free(c, found[i].ids);
 }
 
-enum { MOST_BEST = 12, MOST_BANNED = 4 };
+enum { MOST_BEST = 12, MOST_BANNED = 4, MOST_FORCED = 8 };
 
 static att_search golden_search(const att_transformer *m, const json_t *how, int32_t banned[MOST_BANNED])
 {
@@ -147,6 +147,21 @@ static att_search golden_search(const att_transformer *m, const json_t *how, int
                         .renormalize = is_true(how, "renormalize"),
                         .banned = banned,
                         .n_banned = (int64_t)json_array_size(list)};
+}
+
+/* Forced beginnings of the sources; lists or NULL: none */
+static void golden_prefixes(const json_t *lists, int32_t prefix[MOST_FORCED], int64_t offsets[N + 1], att_search *s)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < json_array_size(lists); i++) {
+        const json_t *list = json_array_get(lists, i);
+        offsets[i] = n;
+        for (size_t k = 0; k < json_array_size(list); k++)
+            prefix[n++] = (int32_t)json_integer_value(json_array_get(list, k));
+    }
+    offsets[N] = n;
+    s->prefix = prefix;
+    s->prefix_offsets = lists ? offsets : NULL;
 }
 
 static void check_found(const att_finished *f, const json_t *expected, const char *what)
@@ -173,9 +188,11 @@ static void check_searches(const att_transformer *m, const json_t *line)
     json_array_foreach(searches, i, one)
     {
         att_finished found[N * MOST_BEST] = {{0}};
-        int32_t banned[MOST_BANNED];
+        int32_t banned[MOST_BANNED], prefix[MOST_FORCED];
+        int64_t prefix_offsets[N + 1];
         const json_t *how = json_object_get(one, "how"), *expected = json_object_get(one, "found");
-        const att_search s = golden_search(m, how, banned);
+        att_search s = golden_search(m, how, banned);
+        golden_prefixes(json_object_get(one, "prefixes"), prefix, prefix_offsets, &s);
         char *what = json_dumps(how, 0);
         if (search(ctx, m, &s, 0, N, found))
             fail_msg("%s", att_error(ctx));
