@@ -167,6 +167,16 @@ typedef struct att_translate_options {
     bool split;     /* split texts longer than max_positions, at sentence ends if possible, and translate the segments;
                      * false: such a text is an error */
     bool no_scores; /* leave scores NaN: with beam 1, tokens are then selected by att_linear_argmax, which is faster */
+    const int32_t *ids;     /* [offsets[n]] or NULL: instead of texts, the tokens of each as att_tokenize has them, eos
+                             * included; texts are NULL, and none is split */
+    const int64_t *offsets; /* [n + 1] ascending from 0, of ids; or NULL */
+    const int32_t *prefix_ids;     /* [prefix_offsets[n]] or NULL: a forced beginning of each translation, of tokens of
+                                    * the target but eos */
+    const int64_t *prefix_offsets; /* [n + 1] ascending from 0, of prefix_ids; or NULL */
+    int64_t *tokens;               /* or NULL: receives the number of source tokens of each text [n], eos included */
+    att_status *status; /* or NULL: receives the error of each text [n], or ATT_OK. One that is too long, or whose ids
+                         * or prefix are wrong, has no translation, text.text NULL, and the others are translated;
+                         * att_error has the sentence of the last such text. NULL: it is the error of the call */
 } att_translate_options;
 
 typedef struct att_translation {
@@ -179,9 +189,13 @@ typedef struct att_translation {
 /* Translates texts [n] with lengths bytes [n] or NULL (zero-terminated) -> out [n][n_best], in the given order, best
  * translation first; free each with att_translation_free. The same bits whatever else is in the call. If fewer than
  * n_best translations were found, text.text of the others is NULL. An empty or blank text has an empty translation.
+ * A translation begins with its prefix, in text and tokens; all hypotheses of beam search do. Tokens of the prefix
+ * count in max_tokens and min_tokens, but the score is of those after it, as generate() of transformers has it with
+ * decoder_input_ids. Of a text that is split, the first segment's translation begins so; an empty text has none.
  * Settings come from generation_config.json; an unsupported one is an error of att_translator_open. options or NULL:
  * defaults. beam 1 is greedy search; otherwise beam search as in the class GenerationMixin. Errors: options out of
- * range; a text that is NULL or too long; logits that are not finite; memory; cancelled. */
+ * range; a text that is NULL or too long; ids that are not in the vocabulary; a prefix with eos, or of max_tokens;
+ * logits that are not finite; memory; cancelled. */
 ATT_API att_status att_translate(const att_translator *m, int64_t n, const char *const *texts, const size_t *bytes,
                                  const att_translate_options *options, att_translation *out);
 ATT_API void att_translation_free(att_ctx *ctx, att_translation *t);

@@ -13,7 +13,7 @@
 
 enum { BLOCK = 256 }; /* lines at a time: enough for batches of like lengths, few enough to hold and to report */
 
-static const char *model_name = CLI_TRANSLATOR_SHIPPED, *file, *output_path;
+static const char *model_name = CLI_TRANSLATOR_SHIPPED, *file, *output_path, *prefix;
 static cli_texts texts;
 static int64_t beam, max_length, min_length, n_best = 1, threads;
 static double length_penalty = NAN;
@@ -40,6 +40,8 @@ static const cli_option options[] = {
     CLI_OUTPUT(&output_path),
     CLI_JSON(&json),
     {"split", 0, NULL, .flag = &split, .help = "split lines that are too long for the model into segments"},
+    {"prefix", 0, "TEXT", .text = &prefix, .quiet = true,
+     .help = "beginning of each translation, which the model continues; scores are of what follows it"},
     {"alignment", 'a', "FILE", .text = &alignment.path, .writes = true, .quiet = true,
      .help = "write the attention weights of each target token over the source tokens: of the first line as a picture "
              "(.svg, .png), of all lines as JSON, or of all in the terminal (\"-\")"},
@@ -104,22 +106,26 @@ static int write_block(FILE *f, const cli_translator *m, const cli_lines *in, co
 
 /* ---- the work */
 
-/* Which line is too long, if that is why a block cannot be translated? `before`: lines before the block. */
-static int find_long(const cli_translator *m, const cli_lines *in, int64_t before)
+/* What a block is translated with, and what becomes known of its lines. */
+typedef struct block {
+    att_translation *translations; /* [BLOCK, n_best] */
+    int64_t tokens[BLOCK];
+    att_status status[BLOCK];
+    int32_t *prefix_ids;               /* --prefix, of each line */
+    int64_t prefix_offsets[BLOCK + 1]; /* all 0: none */
+} block;
+
+/* Reports which lines could not be translated. `before`: lines before the block. */
+static int report_failed(const cli_translator *m, const block *b, int64_t count, int64_t before)
 {
     int code = CLI_DONE;
-    for (int64_t i = 0; !split && !code && i < in->count; i++) {
-        att_tokens tokens;
-        code = cli_status(m->base.ctx, att_tokenize(att_translator_tokenizer(m->translator), in->text[i], in->bytes[i],
-                                                    NULL, &tokens));
-        if (code)
-            break;
-        if (tokens.count > m->info.max_positions)
+    for (int64_t i = 0; i < count; i++)
+        if (b->status[i] && b->tokens[i] > m->info.max_positions)
             code = cli_fail("line %lld has %lld tokens but the model has %lld positions; with --split it is translated "
                             "in parts",
-                            (long long)(before + i + 1), (long long)tokens.count, (long long)m->info.max_positions);
-        att_tokens_free(m->base.ctx, &tokens);
-    }
+                            (long long)(before + i + 1), (long long)b->tokens[i], (long long)m->info.max_positions);
+        else if (b->status[i])
+            code = cli_fail("line %lld: %s", (long long)(before + i + 1), att_error(m->base.ctx));
     return code;
 }
 
@@ -140,24 +146,52 @@ static int find_damaged(const cli_translator *m, const cli_lines *in, int64_t be
     return code;
 }
 
-static int translate(const cli_translator *m, const cli_lines *in, int64_t before, att_translation *t)
+static int translate(const cli_translator *m, const cli_lines *in, int64_t before, block *b)
 {
     const float penalty = (float)length_penalty;
     const att_translate_options *o = ATT_OPTIONS(
         att_translate_options, .beam = beam, .max_tokens = max_length, .min_tokens = min_length, .n_best = n_best,
-        .length_penalty = isnan(length_penalty) ? NULL : &penalty, .split = split, .no_scores = !scores && !json);
-    const att_status s = att_translate(m->translator, in->count, in->text, in->bytes, o, t);
-    const int code = s == ATT_ERR_ARGUMENT ? find_long(m, in, before)
-                     : s == ATT_ERR_FORMAT ? find_damaged(m, in, before, o)
-                                           : CLI_DONE;
+        .length_penalty = isnan(length_penalty) ? NULL : &penalty, .split = split, .no_scores = !scores && !json,
+        .prefix_ids = b->prefix_ids, .prefix_offsets = b->prefix_offsets, .tokens = b->tokens, .status = b->status);
+    const att_status s = att_translate(m->translator, in->count, in->text, in->bytes, o, b->translations);
+    const int code = s == ATT_ERR_FORMAT ? find_damaged(m, in, before, o) : CLI_DONE;
     return code ? code : cli_status(m->base.ctx, s);
+}
+
+/* Repeats the tokens of --prefix for each line of a block. */
+static int make_prefix(const cli_translator *m, block *b)
+{
+    const int64_t limit = max_length ? max_length : m->info.max_positions;
+    att_ctx *ctx = m->base.ctx;
+    att_tokens tokens;
+    if (!prefix)
+        return CLI_DONE;
+    int code = cli_status(
+        ctx, att_tokenize(att_translator_tokenizer(m->translator), prefix, strlen(prefix),
+                          ATT_OPTIONS(att_tokenize_options, .no_special = true, .target = true, .split_special = true),
+                          &tokens));
+    if (code)
+        return code;
+    b->prefix_ids = malloc(((size_t)tokens.count * BLOCK + 1) * sizeof *b->prefix_ids);
+    for (int64_t i = 0; b->prefix_ids && i < BLOCK; i++) {
+        memcpy(b->prefix_ids + i * tokens.count, tokens.ids, (size_t)tokens.count * sizeof *tokens.ids);
+        b->prefix_offsets[i + 1] = (i + 1) * tokens.count;
+    }
+    if (!b->prefix_ids)
+        code = cli_fail_memory();
+    else if (tokens.count >= limit)
+        code = cli_misuse("--prefix has %lld tokens, and a translation at most %lld, the end token included",
+                          (long long)tokens.count, (long long)limit);
+    att_tokens_free(ctx, &tokens);
+    return code;
 }
 
 static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
 {
-    att_translation *t = malloc((size_t)(BLOCK * n_best) * sizeof *t);
+    static block b;
+    b.translations = malloc((size_t)(BLOCK * n_best) * sizeof *b.translations);
     int64_t rows = 0;
-    int code = t ? CLI_DONE : cli_fail_memory();
+    int failed = CLI_DONE, code = b.translations ? make_prefix(m, &b) : cli_fail_memory();
     cli_unknown unknown = {0};
     cli_progress progress;
     cli_progress_begin(&progress);
@@ -165,12 +199,14 @@ static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
         code = cli_lines_next(in, BLOCK);
         if (code || in->count == 0)
             break;
-        code = translate(m, in, rows, t);
+        code = translate(m, in, rows, &b);
         if (code)
             break;
-        code = write_block(out->file, m, in, t);
+        if (report_failed(m, &b, in->count, rows))
+            failed = CLI_FAILED;
+        code = write_block(out->file, m, in, b.translations);
         for (int64_t i = 0; i < in->count * n_best; i++)
-            att_translation_free(m->base.ctx, &t[i]);
+            att_translation_free(m->base.ctx, &b.translations[i]);
         rows += in->count;
         if (!code)
             code = cli_unknown_scan(&unknown, m->base.ctx, att_translator_tokenizer(m->translator), in, 0);
@@ -180,8 +216,9 @@ static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
     }
     cli_progress_end(&progress);
     cli_unknown_report(&unknown);
-    free(t);
-    return code;
+    free(b.translations);
+    free(b.prefix_ids);
+    return code ? code : failed;
 }
 
 static int check_options(void)
@@ -246,7 +283,9 @@ const cli_command cli_translate = {
     .details = "Reads lines from the files (\"-\": standard input, which is also the default), or the sentences of "
                "--text, and\n"
                "writes the translation of each, in order; memory does not grow with the input. An\n"
-               "empty line stays empty. The model is a MarianMTModel folder, such as those of\n"
+               "empty line stays empty. A line that is too long for the model is reported, its translation is "
+               "empty, and the command fails in the end; --split translates it in parts. The model is a MarianMTModel "
+               "folder, such as those of\n"
                "\"attend train translate\" and of OPUS-MT, with model.safetensors, source.spm,\n"
                "target.spm and vocab.json. For a model with several target languages a line\n"
                "begins with a code: \">>deu<< How are you?\".\n\n"

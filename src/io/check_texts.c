@@ -23,9 +23,10 @@ att_status att_check_text_offsets(att_ctx *ctx, const char *name, const int64_t 
     return ATT_OK;
 }
 
-att_status att_check_ids(att_ctx *ctx, const char *name, const int32_t *ids, int64_t n, int64_t vocabulary)
+att_status att_check_ids(att_ctx *ctx, const char *name, const int32_t *ids, int64_t first, int64_t last,
+                         int64_t vocabulary)
 {
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = first; i < last; i++)
         if (ids[i] < 0 || ids[i] >= vocabulary)
             return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[%lld] is %lld, not in [0, %lld)", name, (long long)i,
                             (long long)ids[i], (long long)vocabulary);

@@ -8,7 +8,8 @@
 att_status att_check_texts(att_ctx *ctx, const char *name, const char *const *texts, int64_t n);
 /* Checks that offsets [n + 1] are not NULL and ascend from 0. */
 att_status att_check_text_offsets(att_ctx *ctx, const char *name, const int64_t *offsets, int64_t n);
-/* Checks that ids [n] are in [0, vocabulary). */
-att_status att_check_ids(att_ctx *ctx, const char *name, const int32_t *ids, int64_t n, int64_t vocabulary);
+/* Checks that ids [first, last) are in [0, vocabulary). */
+att_status att_check_ids(att_ctx *ctx, const char *name, const int32_t *ids, int64_t first, int64_t last,
+                         int64_t vocabulary);
 
 #endif

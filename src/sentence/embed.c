@@ -186,7 +186,7 @@ static att_status check_ids(const att_sentence *m, int64_t n, const char *const 
                          "att_sentence_embed: options.offsets: text %lld has %lld tokens, not 1 to %lld", (long long)i,
                          (long long)count, (long long)m->modules.max_tokens);
     }
-    return s ? s : att_check_ids(ctx, "att_sentence_embed: options.ids", o->ids, o->offsets[n], m->info.vocabulary);
+    return s ? s : att_check_ids(ctx, "att_sentence_embed: options.ids", o->ids, 0, o->offsets[n], m->info.vocabulary);
 }
 
 static att_status check(const att_sentence *m, int64_t n, const char *const *texts, const att_embed_options *o,

@@ -74,6 +74,15 @@ static int32_t code_of(const att_text_segments *p, const att_tokens *tokens)
     return n >= 4 && !strncmp(first, ">>", 2) && !strcmp(first + n - 2, "<<") ? tokens->ids[0] : NO_CODE;
 }
 
+/* Tokens that a text has at least, eos and a language code, and that no segment has alone */
+static int64_t minimum(int32_t code) { return 1 + (code != NO_CODE); }
+
+static att_status fail_long(const att_text_segments *p, int64_t number, int64_t tokens)
+{
+    return att_fail(p->ctx, ATT_ERR_ARGUMENT, "text %lld has %lld tokens but the model has %lld positions",
+                    (long long)number, (long long)tokens, (long long)p->max_tokens);
+}
+
 /* Adds a text, or a part of one whose language code was removed. */
 static att_status add(att_text_segments *p, int64_t number, int32_t code, const char *text, size_t bytes)
 {
@@ -82,31 +91,52 @@ static att_status add(att_text_segments *p, int64_t number, int32_t code, const 
     if (e)
         return e;
     const int32_t own_code = code_of(p, &tokens), next_code = code != NO_CODE ? code : own_code;
-    const int64_t count = tokens.count + (code != NO_CODE), nothing = 1 + (own_code != NO_CODE);
-    if (count <= p->max_tokens && tokens.count > nothing)
+    const int64_t count = tokens.count + (code != NO_CODE);
+    p->tokens = p->tokens ? p->tokens : count; /* of the whole text, which is the first */
+    if (count <= p->max_tokens && tokens.count > minimum(own_code))
         e = add_segment(p, number, code, &tokens);
     att_tokens_free(p->ctx, &tokens);
     if (e || count <= p->max_tokens)
         return e;
     const size_t split_at = p->split ? find_split(text, bytes) : 0;
     if (split_at == 0)
-        return att_fail(p->ctx, ATT_ERR_ARGUMENT, "text %lld has %lld tokens but the model has %lld positions",
-                        (long long)number, (long long)count, (long long)p->max_tokens);
+        return fail_long(p, number, count);
     e = add(p, number, code, text, split_at);
     return e ? e : add(p, number, next_code, text + split_at, bytes - split_at);
 }
 
 att_status att_text_segments_add(att_text_segments *p, int64_t number, const char *text, size_t bytes)
 {
+    p->tokens = 0;
     return add(p, number, NO_CODE, text, bytes);
+}
+
+att_status att_text_segments_add_ids(att_text_segments *p, int64_t number, const int32_t *ids, int64_t n)
+{
+    att_tokens tokens = {.count = n};
+    p->tokens = n;
+    if (n > p->max_tokens)
+        return fail_long(p, number, n);
+    tokens.ids = att_alloc(p->ctx, (size_t)n + 1, sizeof *ids);
+    if (!tokens.ids)
+        return ATT_ERR_MEMORY;
+    if (n > 0)
+        memcpy(tokens.ids, ids, (size_t)n * sizeof *ids);
+    const att_status e = n > minimum(code_of(p, &tokens)) ? add_segment(p, number, NO_CODE, &tokens) : ATT_OK;
+    att_tokens_free(p->ctx, &tokens);
+    return e;
+}
+
+void att_text_segments_truncate(att_text_segments *p, int64_t count)
+{
+    while (p->count > count)
+        att_tokens_free(p->ctx, &p->segment[--p->count].tokens);
 }
 
 void att_text_segments_free(att_text_segments *p)
 {
-    for (int64_t i = 0; i < p->count; i++)
-        att_tokens_free(p->ctx, &p->segment[i].tokens);
+    att_text_segments_truncate(p, 0);
     att_free(p->ctx, p->segment);
     p->segment = NULL;
-    p->count = 0;
     p->room = 0;
 }

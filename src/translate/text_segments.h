@@ -18,12 +18,17 @@ typedef struct att_text_segments {
     att_text_segment *segment; /* [count], in the order of the texts */
     int64_t count;
     size_t room;
+    int64_t tokens; /* of the text that was added last, before it was split; eos included */
 } att_text_segments;
 
 /* Adds text `number` as segments; none if it has no tokens besides a language code and eos. A long text is split in two
  * repeatedly: near the middle at the end of a sentence, else at a space, else between characters. A language code at
  * its start (">>de<<") is repeated in each segment. */
 att_status att_text_segments_add(att_text_segments *p, int64_t number, const char *text, size_t bytes);
+/* The same for a text that is given as its tokens, ids [n], which cannot be split. */
+att_status att_text_segments_add_ids(att_text_segments *p, int64_t number, const int32_t *ids, int64_t n);
+/* Removes all segments but the first `count`. */
+void att_text_segments_truncate(att_text_segments *p, int64_t count);
 void att_text_segments_free(att_text_segments *p);
 
 #endif

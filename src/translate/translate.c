@@ -92,18 +92,56 @@ int64_t att_translator_beam(const att_translator *m) { return m ? m->generation.
 
 typedef struct translate_job {
     const att_translator *m;
+    att_translate_options options;
     att_search search;
     att_text_segments segments; /* of all texts */
     int64_t *order;             /* [segments.count] by descending length */
     att_finished *finished;     /* [segments.count][n_best] */
 } translate_job;
 
+static bool begins_text(const translate_job *j, int64_t segment)
+{
+    return segment == 0 || j->segments.segment[segment - 1].text != j->segments.segment[segment].text;
+}
+
+/* Forced beginnings of the segments order[first, first + n), in *search; of those that begin a text. *memory: free with
+ * att_free. */
+static att_status gather_prefixes(const translate_job *j, int64_t first, int64_t n, att_search *search,
+                                  int64_t **memory)
+{
+    const att_translate_options *o = &j->options;
+    if (!o->prefix_offsets)
+        return ATT_OK;
+    int64_t total = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t text = j->segments.segment[j->order[first + i]].text;
+        total += o->prefix_offsets[text + 1] - o->prefix_offsets[text];
+    }
+    int64_t *offsets = *memory = att_alloc(j->m->ctx, (size_t)(n + 1 + total), sizeof *offsets);
+    if (!offsets)
+        return ATT_ERR_MEMORY;
+    int32_t *ids = (int32_t *)(offsets + n + 1);
+    offsets[0] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t segment = j->order[first + i], text = j->segments.segment[segment].text;
+        const int64_t begin = o->prefix_offsets[text];
+        const int64_t count = begins_text(j, segment) ? o->prefix_offsets[text + 1] - begin : 0;
+        if (count > 0)
+            memcpy(ids + offsets[i], o->prefix_ids + begin, (size_t)count * sizeof *ids);
+        offsets[i + 1] = offsets[i] + count;
+    }
+    search->prefix = ids;
+    search->prefix_offsets = offsets;
+    return ATT_OK;
+}
+
 /* Translates the segments order[first, last). */
 static att_status translate_batch(const translate_job *j, int64_t first, int64_t last)
 {
     att_ctx *ctx = j->m->ctx;
     const int64_t n = last - first, best = j->search.n_best;
-    int64_t *offsets = att_alloc(ctx, (size_t)n + 1, sizeof *offsets);
+    int64_t *offsets = att_alloc(ctx, (size_t)n + 1, sizeof *offsets), *prefixes = NULL;
+    att_search search = j->search;
     if (!offsets)
         return ATT_ERR_MEMORY;
     offsets[0] = 0;
@@ -112,18 +150,19 @@ static att_status translate_batch(const translate_job *j, int64_t first, int64_t
     int32_t *ids = att_alloc(ctx, (size_t)offsets[n] + 1, sizeof *ids);
     att_finished *finished = att_calloc(ctx, (size_t)(n * best), sizeof *finished);
     att_generator model = {0};
-    att_status e = ids && finished ? ATT_OK : ATT_ERR_MEMORY;
+    att_status e = ids && finished ? gather_prefixes(j, first, n, &search, &prefixes) : ATT_ERR_MEMORY;
     for (int64_t i = 0; !e && i < n; i++) {
         const att_tokens *s = &j->segments.segment[j->order[first + i]].tokens;
         memcpy(ids + offsets[i], s->ids, (size_t)s->count * sizeof *ids);
     }
     e = e ? e : att_architecture_of(j->m->model)->start(j->m->model, ids, offsets, n, &model);
-    e = e ? e : att_search_run(ctx, &j->search, &model, n, finished);
+    e = e ? e : att_search_run(ctx, &search, &model, n, finished);
     for (int64_t i = 0; !e && i < n; i++)
         memcpy(j->finished + j->order[first + i] * best, finished + i * best, (size_t)best * sizeof *finished);
     if (model.free)
         model.free(model.user);
     att_free(ctx, finished);
+    att_free(ctx, prefixes);
     att_free(ctx, ids);
     att_free(ctx, offsets);
     return e;
@@ -200,7 +239,8 @@ static att_status write_out(const translate_job *j, int64_t n, att_translation *
     for (int64_t i = 0, first = 0, last; !e && i < n; i++, first = last) {
         for (last = first; last < j->segments.count && j->segments.segment[last].text == i;)
             last++;
-        for (int64_t k = 0; !e && k < best; k++)
+        const bool failed = j->options.status && j->options.status[i];
+        for (int64_t k = 0; !e && !failed && k < best; k++)
             e = join(j, first, last, k, &out[i * best + k]);
     }
     return e;
@@ -237,13 +277,87 @@ static att_status set_options(const att_translator *m, const att_translate_optio
     return ATT_OK;
 }
 
-static att_status check(const att_translator *m, int64_t n, const char *const *texts, const att_translation *out)
+/* Given ids and prefixes, but for what may be wrong with those of one text. */
+static att_status check_ids(const att_translator *m, int64_t n, const char *const *texts,
+                            const att_translate_options *o)
+{
+    const struct {
+        const char *names[2];
+        const int32_t *ids;
+        const int64_t *offsets;
+    } given[] = {{{"att_translate: options.offsets", "options.ids"}, o->ids, o->offsets},
+                 {{"att_translate: options.prefix_offsets", "options.prefix_ids"}, o->prefix_ids, o->prefix_offsets}};
+    if (texts && (o->ids || o->offsets))
+        return att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_translate: texts and options.ids are given, not one of them");
+    att_status e = ATT_OK;
+    for (int i = 0; !e && i < 2; i++) {
+        if (given[i].ids || given[i].offsets)
+            e = att_check_text_offsets(m->ctx, given[i].names[0], given[i].offsets, n);
+        if (!e && given[i].offsets && given[i].offsets[n] > 0)
+            e = att_require("att_translate", ATT_NAMED({given[i].names[1], given[i].ids}));
+    }
+    return e;
+}
+
+static att_status check(const att_translator *m, int64_t n, const char *const *texts, const att_translate_options *o,
+                        const att_translation *out)
 {
     if (n < 0 || n > (int64_t)1 << 31)
         return att_fail(m->ctx, ATT_ERR_ARGUMENT, "att_translate: n is %lld, not in [0, 2^31]", (long long)n);
     if (n > 0 && att_require("att_translate", ATT_NAMED({"out", out})))
         return ATT_ERR_ARGUMENT;
-    return att_check_texts(m->ctx, "att_translate: texts", texts, n);
+    const att_status e = check_ids(m, n, texts, o);
+    return e || o->offsets ? e : att_check_texts(m->ctx, "att_translate: texts", texts, n);
+}
+
+/* Can text i begin with its prefix? */
+static att_status check_prefix(const translate_job *j, int64_t i)
+{
+    const att_translate_options *o = &j->options;
+    if (!o->prefix_offsets)
+        return ATT_OK;
+    att_ctx *ctx = j->m->ctx;
+    const int64_t first = o->prefix_offsets[i], last = o->prefix_offsets[i + 1];
+    if (last - first >= j->search.max_tokens)
+        return att_fail(ctx, ATT_ERR_ARGUMENT,
+                        "att_translate: the prefix of text %lld has %lld tokens but its translation has at most %lld, "
+                        "eos included",
+                        (long long)i, (long long)(last - first), (long long)j->search.max_tokens);
+    for (int64_t k = first; k < last; k++)
+        if (o->prefix_ids[k] == j->search.end)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "att_translate: options.prefix_ids[%lld] is %lld, the end token",
+                            (long long)k, (long long)o->prefix_ids[k]);
+    return att_check_ids(ctx, "att_translate: options.prefix_ids", o->prefix_ids, first, last,
+                         j->m->model->info.target_vocabulary);
+}
+
+/* Adds the segments of text i. An error of its own is that of the call unless each text has a status. */
+static att_status add_text(translate_job *j, int64_t i, const char *const *texts, const size_t *bytes)
+{
+    const att_translate_options *o = &j->options;
+    att_text_segments *p = &j->segments;
+    const int64_t before = p->count;
+    att_status e = att_cancelled(p->ctx) ? att_fail(p->ctx, ATT_ERR_CANCELLED, "att_translate: cancelled") : ATT_OK;
+    if (e)
+        return e;
+    if (o->offsets) {
+        const int64_t first = o->offsets[i], last = o->offsets[i + 1];
+        e = att_text_segments_add_ids(p, i, o->ids + first, last - first);
+        e = e ? e
+              : att_check_ids(p->ctx, "att_translate: options.ids", o->ids, first, last,
+                              j->m->model->info.source_vocabulary);
+    } else {
+        e = att_text_segments_add(p, i, texts[i], bytes ? bytes[i] : strlen(texts[i]));
+    }
+    e = e ? e : check_prefix(j, i);
+    if (o->tokens)
+        o->tokens[i] = p->tokens;
+    if (!o->status || e == ATT_ERR_MEMORY || e == ATT_ERR_CANCELLED)
+        return e;
+    o->status[i] = e;
+    if (e)
+        att_text_segments_truncate(p, before);
+    return ATT_OK;
 }
 
 att_status att_translate(const att_translator *m, int64_t n, const char *const *texts, const size_t *bytes,
@@ -251,20 +365,19 @@ att_status att_translate(const att_translator *m, int64_t n, const char *const *
 {
     if (att_require(__func__, ATT_NAMED({"m", m})))
         return ATT_ERR_ARGUMENT;
-    att_translate_options o;
     translate_job j = {.m = m};
-    att_status e = att_options_read(&o, sizeof o, options, "att_translate_options");
-    e = e ? e : set_options(m, &o, &j.search);
-    e = e ? e : check(m, n, texts, out);
+    att_status e = att_options_read(&j.options, sizeof j.options, options, "att_translate_options");
+    e = e ? e : set_options(m, &j.options, &j.search);
+    e = e ? e : check(m, n, texts, &j.options, out);
     if (e)
         return e;
     const int64_t count = n * j.search.n_best;
     for (int64_t i = 0; i < count; i++)
         out[i] = (att_translation){0};
     j.segments = (att_text_segments){
-        .ctx = m->ctx, .tokenizer = m->tokenizer, .max_tokens = m->model->info.max_positions, .split = o.split};
+        .ctx = m->ctx, .tokenizer = m->tokenizer, .max_tokens = m->model->info.max_positions, .split = j.options.split};
     for (int64_t i = 0; !e && i < n; i++)
-        e = att_text_segments_add(&j.segments, i, texts[i], bytes ? bytes[i] : strlen(texts[i]));
+        e = add_text(&j, i, texts, bytes);
     e = e ? e : translate_segments(&j);
     e = e ? e : write_out(&j, n, out);
     for (int64_t i = 0; e && i < count; i++)

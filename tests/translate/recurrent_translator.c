@@ -82,8 +82,9 @@ static int32_t likeliest(const float *row)
     return best;
 }
 
-/* Token by token and batched, each is the likeliest by what the model says of the whole, as when it learns. */
-static void check_greedy(const att_translator *m, const char *text, const att_translation *found)
+/* Token by token and batched, each but the first `forced` is the likeliest by what the model says of the whole, as when
+ * it learns. */
+static void check_greedy(const att_translator *m, const char *text, const att_translation *found, int64_t forced)
 {
     att_tokens source;
     att_tape *t;
@@ -98,7 +99,7 @@ static void check_greedy(const att_translator *m, const char *text, const att_tr
         .n = 1, .source = source.ids, .source_offsets = from, .target = target, .target_offsets = to};
     if (att_var_value(t, att_encoder_decoder_logits(t, att_translator_model(m), &pair, NULL), &logits))
         fail_msg("%s", att_error(ctx));
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = forced; i < n; i++)
         if (i + 2 < POSITIONS) /* the last of 23, beside the start, is forced to be the end */
             assert_int_equal(likeliest((const float *)logits.data + i * tokens), target[i]);
     att_tape_free(t);
@@ -120,13 +121,38 @@ static void translations_are_the_likeliest_as_the_model_was_taught(void **state)
                 fail_msg("%s", att_error(ctx));
             for (int i = 0; i < TEXTS; i++) {
                 if (*texts[i])
-                    check_greedy(m, texts[i], &out[i]);
+                    check_greedy(m, texts[i], &out[i], 0);
                 else
                     assert_int_equal(out[i].text.bytes, 0);
                 att_translation_free(ctx, &out[i]);
             }
             att_translator_free(m);
         }
+}
+
+static void what_follows_a_forced_beginning_is_the_likeliest(void **state)
+{
+    (void)state;
+    static const int32_t prefix[] = {5, 7, 9, 11, 4, 6};
+    static const int64_t offsets[TEXTS + 1] = {0, 2, 2, 5, 6, 6};
+    const att_translate_options *o =
+        ATT_OPTIONS(att_translate_options, .beam = 1, .prefix_ids = prefix, .prefix_offsets = offsets);
+    for (int kind = 0; kind < KINDS; kind++) {
+        att_seq2seq_free(write_model(kind, 0));
+        att_translator *m = open_translator(ctx);
+        att_translation out[TEXTS];
+        if (att_translate(m, TEXTS, texts, NULL, o, out))
+            fail_msg("%s", att_error(ctx));
+        for (int i = 0; i < TEXTS; i++) {
+            const int64_t forced = offsets[i + 1] - offsets[i];
+            assert_in_range(out[i].tokens.count, forced, POSITIONS - 1);
+            assert_memory_equal(out[i].tokens.ids, prefix + offsets[i], (size_t)forced * sizeof *prefix);
+            if (*texts[i])
+                check_greedy(m, texts[i], &out[i], forced);
+            att_translation_free(ctx, &out[i]);
+        }
+        att_translator_free(m);
+    }
 }
 
 static void beams_are_the_same_alone_and_in_company(void **state)
@@ -321,6 +347,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(translations_are_the_likeliest_as_the_model_was_taught),
+        cmocka_unit_test(what_follows_a_forced_beginning_is_the_likeliest),
         cmocka_unit_test(beams_are_the_same_alone_and_in_company),
         cmocka_unit_test(a_model_says_what_it_is),
         cmocka_unit_test(rows_of_an_alignment_sum_to_one_and_do_not_see_what_comes_later),

@@ -134,6 +134,15 @@ static void long_lines_are_refused_or_split(void **state)
     assert_int_equal(tool("printf 'a\\nThe snow is in the table. A Hund is running in China.\\n' >long"), 0);
     assert_refused("$A translate -m $T long", 1, "line 2 has ");
     assert_has(tool_err, " tokens but the model has 16 positions; with --split it is translated in parts\n");
+    assert_int_equal(tool("{ cat long; echo a; } | $A translate -m $T >some; echo $?; $A translate -m $T --text a"), 0);
+    const char *one = strchr(tool_out, '\n') + 1;
+    char expected[256];
+    snprintf(expected, sizeof expected, "%s\n%s", one, one); /* the others are translated */
+    assert_int_equal(strncmp(tool_out, "1\n", 2), 0);
+    assert_int_equal(tool("cat some"), 0);
+    assert_string_equal(tool_out, expected);
+    assert_int_equal(tool("$A translate -m $T --json long; [ $? = 1 ]"), 0);
+    assert_has(tool_out, "China.\", \"translations\": []}\n");
     assert_int_equal(tool("$A translate -m $T --split long"), 0);
     assert_int_equal(count(tool_out, "\n"), 2);
     /* a line of a megabyte, and one of characters that are not known */
@@ -142,6 +151,16 @@ static void long_lines_are_refused_or_split(void **state)
                           "timeout 300 $A translate -m $T --split -b 1 --max-length 2"),
                      0);
     assert_int_equal(count(tool_out, "\n"), 2);
+}
+
+static void a_prefix_begins_each_translation(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("printf 'a\\n\\nEin Hund\\n' | $A translate -m $T --prefix 'in the'"), 0);
+    assert_int_equal(strncmp(tool_out, "in the", 6), 0);
+    assert_has(tool_out, "\n\nin the");
+    assert_refused("echo a | $A translate -m $T --max-length 2 --prefix 'in the snow'", 2, "--prefix has ");
+    assert_has(tool_err, " tokens, and a translation at most 2, the end token included\n");
 }
 
 static void what_the_model_cannot_read_is_said_once(void **state)
@@ -251,6 +270,7 @@ int main(void)
         cmocka_unit_test(lengths_and_penalties_are_followed),
         cmocka_unit_test(alignments_are_written_as_they_are_asked_for),
         cmocka_unit_test(long_lines_are_refused_or_split),
+        cmocka_unit_test(a_prefix_begins_each_translation),
         cmocka_unit_test(what_the_model_cannot_read_is_said_once),
         cmocka_unit_test(wrong_usage_is_named),
         cmocka_unit_test(what_cannot_be_read_or_written_is_named),
