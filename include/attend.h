@@ -117,7 +117,8 @@ extern "C" {
     X(ERR_FORMAT, 6, "a file's content is damaged or not what it should be")                                           \
     X(ERR_UNSUPPORTED, 7, "this setting is not supported")                                                             \
     X(ERR_CANCELLED, 8, "cancelled")                                                                                   \
-    X(ERR_SYSTEM, 9, "the operating system refused")
+    X(ERR_SYSTEM, 9, "the operating system refused")                                                                   \
+    X(ERR_BUSY, 10, "no room at the moment")
 
 typedef enum att_status {
 #define ATT_STATUS_CODE(name, code, text) ATT_##name = code,

@@ -100,7 +100,7 @@ ATT_API att_status att_text_generator_sampling(const att_text_generator *g, att_
  * what may be the beginning of a stop string; the last token of a sequence has all of the rest. */
 typedef struct att_generated_token {
     size_t size;
-    int64_t sequence; /* 0 for the call's first prompt */
+    int64_t sequence; /* 0 for the call's first prompt; in a session the number from att_generation_add */
     int64_t position; /* number of tokens before it, those of the prompt included */
     int32_t id;
     float log_probability; /* NaN without options.log_probabilities */
@@ -139,7 +139,7 @@ typedef enum att_generation_end {
     ATT_GENERATION_LENGTH,    /* max_tokens */
     ATT_GENERATION_CONTEXT,   /* prompt and tokens are as many as the model has positions */
     ATT_GENERATION_CALLBACK,  /* options.token returned false */
-    ATT_GENERATION_CANCELLED, /* the context's cancel flag: more was to come */
+    ATT_GENERATION_CANCELLED, /* the context's cancel flag, or att_generation_finish: more was to come */
 } att_generation_end;
 
 typedef struct att_generated { /* att_generated_free frees the arrays */
@@ -147,6 +147,7 @@ typedef struct att_generated { /* att_generated_free frees the arrays */
     att_tokens tokens;
     float *log_probabilities; /* [tokens.count]; NULL without options.log_probabilities */
     att_generation_end end;
+    int64_t cached; /* tokens of the prompt that were not computed, as a state or another sequence had them */
     void *reserved[2];
     int64_t reserved_number[2];
 } att_generated;
@@ -159,6 +160,59 @@ typedef struct att_generated { /* att_generated_free frees the arrays */
 ATT_API att_status att_generate(const att_text_generator *g, int64_t n, const int32_t *ids, const int64_t *offsets,
                                 const att_generate_options *options, att_generated *out);
 ATT_API void att_generated_free(att_ctx *ctx, att_generated *generated);
+
+/* A session of generations that join and leave. Each step computes what all its sequences need next, in one pass:
+ *
+ *     att_generation_new(g, NULL, &s);
+ *     att_generation_add(s, ids, n, &options, &number);     // at any time between steps
+ *     while (!att_generation_step(s, &active) && active > 0)
+ *         continue;                                         // options.token has each token; others may join and leave
+ *     att_generation_finish(s, number, &text);
+ *
+ * A sequence has the tokens, the text and the bits of log probabilities that att_generate gives for its prompt alone,
+ * whatever else is in the session, for any number of threads. Prompts are computed in parts, so that a long one does
+ * not hold up the others: a part ends at a multiple of prompt_tokens of its own prompt, and a step computes whole
+ * parts, at most prompt_tokens tokens of all prompts together, and one token (with lookup several) of each other
+ * sequence. A prompt that begins as another sequence does shares the keys and values of what they have in common; in
+ * bf16, where these depend on how a prompt is split, of whole parts of the other's prompt. One thread at a time uses a
+ * session. */
+typedef struct att_generation att_generation;
+
+typedef struct att_generation_options {
+    size_t size;
+    att_dtype dtype;       /* of keys and values: ATT_F32, ATT_F16 or ATT_BF16, which take half the memory */
+    int64_t max_sequences; /* in the session, also those that have ended; 0: 64; at most 65,536 */
+    int64_t max_tokens;    /* of these together, with those that each may yet generate: its memory is of this many, in
+                            * pages of 256 of a sequence. 0: any number */
+    int64_t prompt_tokens; /* of a step; 0: 256. With a dtype of bf16 the bits depend on it, and att_generate's are
+                            * those of 256 */
+    int64_t kept_tokens; /* more tokens of sequences that have ended or were removed, at most max_sequences of them, the
+                          * last used ones: for prompts that begin as they do. 0: none */
+} att_generation_options;
+
+/* options or NULL: defaults. Errors: a number out of range; a dtype that is not supported; memory. */
+ATT_API att_status att_generation_new(const att_text_generator *g, const att_generation_options *options,
+                                      att_generation **out);
+ATT_API void att_generation_free(att_generation *s);
+
+/* Adds a prompt, ids [n]; computes nothing yet. *number: of the sequence: 0, 1, ...; -1 after an error. options or
+ * NULL: as in att_generate, which the session copies, stop strings too; state is NULL, first_sequence, which random
+ * tokens depend on, is 0 unless set. Errors: those of att_generate; ATT_ERR_ARGUMENT for a sequence that needs more
+ * than max_tokens; ATT_ERR_BUSY where others have to be finished or removed first. After an error the session is
+ * unchanged. */
+ATT_API att_status att_generation_add(att_generation *s, const int32_t *ids, int64_t n,
+                                      const att_generate_options *options, int64_t *number);
+/* Computes what all sequences need next. *active: sequences that have not ended, after it. The token callbacks are
+ * called by the calling thread, in the order in which sequences were added; they may not use the session. One that
+ * returns false ends its sequence. After ATT_ERR_CANCELLED nothing has changed, and the next step continues. After any
+ * other error the session has failed: it adds and computes nothing more, but what was generated can be had. */
+ATT_API att_status att_generation_step(att_generation *s, int64_t *active);
+/* Writes what a sequence has generated, and removes it from the session, which frees its tokens. One that has not ended
+ * ends here, ATT_GENERATION_CANCELLED. out is freed by att_generated_free. Errors: no such sequence; memory: then it
+ * stays. */
+ATT_API att_status att_generation_finish(att_generation *s, int64_t number, att_generated *out);
+/* Removes a sequence, whether it has ended or not. Errors: no such sequence. */
+ATT_API att_status att_generation_remove(att_generation *s, int64_t number);
 
 /* Attention weights of one layer and head for a text [bytes], which is encoded as a prompt is: row = the token that
  * attends, column = the token attended to, 0 after it. Errors: no such layer or head; no token, or more than the model

@@ -1,79 +1,63 @@
-/* Continues prompts: checks, and groups of as many prompts as fit into memory. */
-#include "language/generate.h"
+/* Continues prompts: a session that they join as memory permits. */
+#include "language/generation.h"
 #include "util/util.h"
 
-#include <string.h>
+#include <stdio.h>
 
 enum {
-    GROUP_ROWS = 64,       /* prompts at a time: the weights are read once for all */
-    GROUP_TOKENS = 8192,   /* of their prompts, which are one pass */
-    GROUP_BYTES = 1 << 30, /* of their states, about */
-    USUAL_TOKENS = 256,    /* of a text, for GROUP_BYTES where options do not state it */
-    MAX_LOOKUP = 64,
+    MAX_ROWS = 64,         /* prompts at a time: the weights are read once for all */
+    STATE_BYTES = 1 << 30, /* of their state, about */
+    USUAL_TOKENS = 256,    /* of a text, for STATE_BYTES where options do not state it */
 };
 
-/* The end of the group that begins with prompt `first` */
-static int64_t group_end(const att_generate_job *j, int64_t first, int64_t n)
-{
-    const att_language_model_info *i = &j->g->info;
-    const double bytes_of_token = 8.0 * (double)(i->layers * i->kv_heads * i->head_dim);
-    const int64_t more = j->o.max_tokens ? att_min(j->o.max_tokens, i->max_positions) : USUAL_TOKENS;
-    double bytes = 0;
-    int64_t last = first;
-    for (; last < n && last - first < GROUP_ROWS; last++) {
-        const int64_t prompt = j->offsets[last + 1] - j->offsets[last];
-        bytes += (double)(prompt + more) * bytes_of_token;
-        if (last > first && (bytes > GROUP_BYTES || j->offsets[last + 1] - j->offsets[first] > GROUP_TOKENS))
-            break;
-    }
-    return last;
-}
+typedef struct generate_job {
+    const att_text_generator *g;
+    int64_t n;
+    const int32_t *ids;
+    const int64_t *offsets;
+    att_generate_options o;
+    att_generated *out;
+    att_generation *s;
+    int64_t next; /* the first prompt that is not in the session yet */
+} generate_job;
 
-/* ---- the call */
+static int64_t prompt_tokens(const generate_job *j, int64_t i) { return j->offsets[i + 1] - j->offsets[i]; }
 
-static att_status check_prompts(const att_generate_job *j, int64_t n)
+/* ---- checks */
+
+static att_status check_prompts(const generate_job *j)
 {
-    const int64_t positions = j->g->info.max_positions;
+    att_ctx *ctx = j->g->ctx;
+    att_status e = ATT_OK;
+    if (j->n < 0 || j->n > INT32_MAX)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_generate: n is %lld, not in [0, %d]", (long long)j->n, INT32_MAX);
     if (j->offsets[0] != 0)
-        return att_fail(j->ctx, ATT_ERR_ARGUMENT, "att_generate: offsets[0] is %lld, not 0", (long long)j->offsets[0]);
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t count = j->offsets[i + 1] - j->offsets[i];
-        if (count <= 0)
-            return att_fail(j->ctx, ATT_ERR_ARGUMENT,
-                            count ? "att_generate: offsets descend after prompt %lld"
-                                  : "att_generate: prompt %lld has no tokens, and the model continues at least one",
-                            (long long)i);
-        if (count >= positions)
-            return att_fail(j->ctx, ATT_ERR_ARGUMENT,
-                            "att_generate: prompt %lld has %lld tokens, but the model has %lld positions for prompt "
-                            "and text",
-                            (long long)i, (long long)count, (long long)positions);
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_generate: offsets[0] is %lld, not 0", (long long)j->offsets[0]);
+    for (int64_t i = 0; !e && i < j->n; i++) {
+        char what[64];
+        snprintf(what, sizeof what, "att_generate: prompt %lld", (long long)i);
+        if (prompt_tokens(j, i) < 0)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "att_generate: offsets descend after prompt %lld", (long long)i);
+        e = att_prompt_check(j->g, what, j->ids, j->offsets[i], prompt_tokens(j, i));
     }
-    for (int64_t i = 0; i < j->offsets[n]; i++)
-        if (j->ids[i] < 0 || j->ids[i] >= j->g->info.vocabulary)
-            return att_fail(j->ctx, ATT_ERR_ARGUMENT, "att_generate: ids[%lld] is %d, but the model's are 0 to %lld",
-                            (long long)i, (int)j->ids[i], (long long)j->g->info.vocabulary - 1);
-    return ATT_OK;
+    return e;
 }
 
-static att_status check_state(const att_generate_job *j, int64_t n)
+static att_status check_state(const generate_job *j)
 {
     const att_language_state *s = j->o.state;
+    att_ctx *ctx = j->g->ctx;
     if (!s)
         return ATT_OK;
     if (!att_language_state_fits(s, j->g->model))
-        return att_fail(j->ctx, ATT_ERR_ARGUMENT, "att_generate: options.state is one of another model");
-    if (att_language_state_sequences(s) != n)
-        return att_fail(j->ctx, ATT_ERR_ARGUMENT, "att_generate: n is %lld, but options.state has %lld sequences",
-                        (long long)n, (long long)att_language_state_sequences(s));
-    if (j->o.lookup > 0 && !att_language_state_exact(s))
-        return att_fail(j->ctx, ATT_ERR_UNSUPPORTED,
-                        "att_generate: options.lookup is %lld, but options.state is not of f32: the text could differ",
-                        (long long)j->o.lookup);
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t has = att_language_state_length(s, i), count = j->offsets[i + 1] - j->offsets[i];
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_generate: options.state is one of another model");
+    if (att_language_state_sequences(s) != j->n)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_generate: n is %lld, but options.state has %lld sequences",
+                        (long long)j->n, (long long)att_language_state_sequences(s));
+    for (int64_t i = 0; i < j->n; i++) {
+        const int64_t has = att_language_state_length(s, i), count = prompt_tokens(j, i);
         if (has >= count)
-            return att_fail(j->ctx, ATT_ERR_ARGUMENT,
+            return att_fail(ctx, ATT_ERR_ARGUMENT,
                             "att_generate: options.state has %lld tokens of prompt %lld, which has %lld: at least one "
                             "has to be new",
                             (long long)has, (long long)i, (long long)count);
@@ -81,88 +65,69 @@ static att_status check_state(const att_generate_job *j, int64_t n)
     return ATT_OK;
 }
 
-static att_status check_numbers(const att_generate_job *j, int64_t n)
+/* ---- the session */
+
+/* Tokens that a prompt and its text are expected to have */
+static int64_t expected(const generate_job *j, int64_t i)
 {
-    const struct {
-        const char *name;
-        int64_t value, max;
-    } limits[] = {{"n", n, INT32_MAX},
-                  {"options.first_sequence", j->o.first_sequence, INT64_MAX - INT32_MAX},
-                  {"options.max_tokens", j->o.max_tokens, INT64_MAX},
-                  {"options.n_stop", j->o.n_stop, INT32_MAX},
-                  {"options.lookup", j->o.lookup, MAX_LOOKUP}};
-    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
-        if (limits[i].value < 0 || limits[i].value > limits[i].max)
-            return att_fail(j->ctx, ATT_ERR_ARGUMENT, "att_generate: %s is %lld, not in [0, %lld]", limits[i].name,
-                            (long long)limits[i].value, (long long)limits[i].max);
-    return ATT_OK;
+    const int64_t n = prompt_tokens(j, i), limit = att_generation_limit(j->g, &j->o, n);
+    return j->o.max_tokens ? limit : att_min(limit, n + USUAL_TOKENS);
 }
 
-/* Checks the stop strings, and finds those that are special tokens, which have no text. */
-static att_status read_stops(att_generate_job *j)
+static att_status open_session(generate_job *j)
+{
+    const att_language_model_info *i = &j->g->info;
+    att_generation_options o = {.size = sizeof o, .prompt_tokens = ATT_PROMPT_TOKENS};
+    o.max_sequences = j->o.state ? j->n : att_min(j->n, MAX_ROWS);
+    o.max_tokens = j->o.state ? INT64_MAX : STATE_BYTES / (8 * i->layers * i->kv_heads * i->head_dim);
+    for (int64_t k = 0; k < j->n; k++)
+        o.max_tokens = att_max(o.max_tokens, expected(j, k));
+    return att_generation_open(j->g, &o, j->o.state, &j->s);
+}
+
+/* Adds the next prompts, as many as there is room for. A sequence's number is that of its prompt. */
+static att_status add_prompts(generate_job *j)
 {
     att_status e = ATT_OK;
-    if (j->o.n_stop > 0 && att_require("att_generate", ATT_NAMED({"options.stop", j->o.stop})))
-        return ATT_ERR_ARGUMENT;
-    j->stop_token = att_alloc(j->ctx, (size_t)j->o.n_stop + 1, sizeof *j->stop_token);
-    if (!j->stop_token)
-        return ATT_ERR_MEMORY;
-    for (int64_t i = 0; !e && i < j->o.n_stop; i++) {
-        const char *stop = j->o.stop[i];
-        if (!stop || !*stop)
-            return att_fail(j->ctx, ATT_ERR_ARGUMENT, "att_generate: options.stop[%lld] is %s", (long long)i,
-                            stop ? "empty" : "NULL");
-        att_tokens tokens = {0};
-        att_text text = {0};
-        e = att_tokenize(j->g->tokenizer, stop, strlen(stop), ATT_OPTIONS(att_tokenize_options, .no_special = true),
-                         &tokens);
-        if (!e && tokens.count == 1)
-            e = att_detokenize(j->g->tokenizer, tokens.ids, 1, &text);
-        j->stop_token[i] = !e && tokens.count == 1 && text.bytes == 0 ? tokens.ids[0] : -1;
-        att_text_free(j->ctx, &text);
-        att_tokens_free(j->ctx, &tokens);
+    for (; !e && j->next < j->n && att_generation_has_room(j->s, expected(j, j->next)); j->next++) {
+        int64_t number;
+        att_generate_options o = j->o;
+        o.first_sequence += j->next;
+        e = att_generation_admit(j->s,
+                                 &(att_generation_entry){"att_generate", j->ids + j->offsets[j->next],
+                                                         prompt_tokens(j, j->next), &o, expected(j, j->next)},
+                                 &number);
     }
     return e;
 }
 
-static att_status make_scratch(att_generate_job *j, int64_t n)
+/* Writes the results of sequences that have ended, or of all. */
+static att_status write_results(generate_job *j, bool all)
 {
-    const size_t vocabulary = (size_t)j->sampler.vocabulary;
-    j->tasks = (int)att_min(att_threads(j->ctx), att_min(n, GROUP_ROWS));
-    j->scratch = att_calloc(j->ctx, (size_t)j->tasks, sizeof *j->scratch);
-    j->finite = att_alloc(j->ctx, (size_t)j->tasks, sizeof *j->finite);
-    bool all = j->scratch && j->finite;
-    for (int i = 0; all && i < j->tasks; i++) {
-        j->scratch[i].row = att_alloc(j->ctx, vocabulary, sizeof(float));
-        j->scratch[i].weight = att_alloc(j->ctx, vocabulary, sizeof(float));
-        j->scratch[i].order = att_alloc(j->ctx, vocabulary, sizeof(att_candidate));
-        all = j->scratch[i].row && j->scratch[i].weight && j->scratch[i].order;
+    att_status e = ATT_OK;
+    for (int64_t i = j->s->n - 1; !e && i >= 0; i--) {
+        const att_generation_sequence *q = j->s->sequence[i];
+        const int64_t number = q->number;
+        if (q->end || all)
+            e = att_generation_finish(j->s, number, &j->out[number]);
     }
-    return all ? att_tape_new(j->ctx, NULL, &j->tape) : ATT_ERR_MEMORY;
+    return e;
 }
 
-static void free_job(att_generate_job *j)
+static att_status run(generate_job *j)
 {
-    for (int i = 0; j->scratch && i < j->tasks; i++) {
-        att_free(j->ctx, j->scratch[i].row);
-        att_free(j->ctx, j->scratch[i].weight);
-        att_free(j->ctx, j->scratch[i].order);
+    att_status e = ATT_OK;
+    int64_t active = 0;
+    while (!e && (j->next < j->n || active > 0)) {
+        e = add_prompts(j);
+        e = e ? e : att_generation_step(j->s, &active);
+        e = e ? e : write_results(j, false);
     }
-    att_free(j->ctx, j->scratch);
-    att_free(j->ctx, j->finite);
-    att_free(j->ctx, j->stop_token);
-    att_tape_free(j->tape);
-}
-
-static att_status prepare(att_generate_job *j, int64_t n)
-{
-    att_status e = att_options_read(&j->sampler.s, sizeof j->sampler.s, j->o.sampling, "att_sampling");
-    e = e ? e : att_sampling_complete(j->ctx, "att_generate: options.sampling", &j->sampler.s);
-    e = e ? e : check_numbers(j, n);
-    e = e ? e : check_prompts(j, n);
-    e = e ? e : check_state(j, n);
-    e = e ? e : read_stops(j);
-    return e ? e : make_scratch(j, n);
+    if (e == ATT_ERR_CANCELLED) {
+        const att_status written = write_results(j, true);
+        return written ? written : att_fail(j->g->ctx, e, "att_generate was cancelled");
+    }
+    return e;
 }
 
 att_status att_generate(const att_text_generator *g, int64_t n, const int32_t *ids, const int64_t *offsets,
@@ -170,34 +135,21 @@ att_status att_generate(const att_text_generator *g, int64_t n, const int32_t *i
 {
     if (att_require(__func__, ATT_NAMED({"g", g}, {"ids", ids}, {"offsets", offsets}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    att_generate_job j = {.g = g, .ctx = g->ctx, .ids = ids, .offsets = offsets, .out = out};
+    generate_job j = {.g = g, .n = n, .ids = ids, .offsets = offsets, .out = out};
     att_status e = att_options_read(&j.o, sizeof j.o, options, "att_generate_options");
     if (e || n == 0)
         return e;
     for (int64_t i = 0; i < n; i++)
         out[i] = (att_generated){0};
-    j.sampler =
-        (att_sampler){.seed = j.o.seed, .vocabulary = g->info.vocabulary, .log_probabilities = j.o.log_probabilities};
-    e = prepare(&j, n);
-    for (int64_t first = 0, last; !e && first < n; first = last) {
-        last = j.o.state ? n : group_end(&j, first, n);
-        e = att_generate_group(&j, first, last);
-    }
+    e = check_prompts(&j);
+    e = e ? e : check_state(&j);
+    e = e ? e : open_session(&j);
+    e = e ? e : run(&j);
     for (int64_t i = 0; e && i < n; i++)
         if (e != ATT_ERR_CANCELLED)
-            att_generated_free(j.ctx, &out[i]);
+            att_generated_free(g->ctx, &out[i]);
         else if (!out[i].end)
             out[i].end = ATT_GENERATION_CANCELLED;
-    free_job(&j);
+    att_generation_free(j.s);
     return e;
-}
-
-void att_generated_free(att_ctx *ctx, att_generated *generated)
-{
-    if (!ctx || !generated)
-        return;
-    att_text_free(ctx, &generated->text);
-    att_tokens_free(ctx, &generated->tokens);
-    att_free(ctx, generated->log_probabilities);
-    *generated = (att_generated){0};
 }

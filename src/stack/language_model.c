@@ -1,5 +1,6 @@
 /* Causal language models of any architecture: which one a folder has, and logits. */
 #include "stack/language_model.h"
+#include "util/util.h"
 
 const att_model_kind *const att_language_kinds[] = {&att_gpt2.kind, &att_llama.kind, NULL};
 
@@ -54,23 +55,26 @@ static bool check_lengths(att_tape *t, const att_language_model *m, const int64_
     return true;
 }
 
-/* Rows of the last tokens of n sequences: x [tokens, hidden] -> [n, hidden] */
-static att_var *last_rows(att_tape *t, const att_language_model *m, att_var *x, const int64_t *offsets, int64_t n)
+/* Rows of the last tokens of n sequences, of each last[b] or, if last is NULL, one: x [tokens, hidden] -> [rows,
+ * hidden] */
+static att_var *last_rows(att_tape *t, const att_language_model *m, att_var *x, const int64_t *offsets, int64_t n,
+                          const int64_t *last)
 {
-    int32_t *row = att_alloc(m->model.ctx, (size_t)n + 1, sizeof *row);
+    int32_t *row = att_alloc(m->model.ctx, (size_t)att_max(offsets[n], n) + 1, sizeof *row);
+    int64_t rows = 0;
     if (!row)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->model.ctx));
     for (int64_t b = 0; b < n; b++)
-        row[b] = (int32_t)(offsets[b + 1] - 1);
-    att_var *y = att_gather(t, x, row, n);
+        for (int64_t i = offsets[b + 1] - (last ? last[b] : 1); i < offsets[b + 1]; i++)
+            row[rows++] = (int32_t)i;
+    att_var *y = att_gather(t, x, row, rows);
     att_free(m->model.ctx, row);
     return y;
 }
 
-/* x = norm(the last layer's output) of all tokens, or with last_only of the last ones -> [offsets[n] or n, hidden].
- * s: the caller's scope, which then has x alone. */
+/* The last layer's output of all tokens -> [offsets[n], hidden]. s: the caller's scope, which then has that alone. */
 static att_var *hidden_states(att_tape *t, att_scope s, const att_language_model *m, const int32_t *ids,
-                              const int64_t *offsets, int64_t n, att_language_state *state, bool last_only)
+                              const int64_t *offsets, int64_t n, att_language_state *state)
 {
     /* All architectures have their kind as the first member. */
     const att_language_architecture *architecture = (const att_language_architecture *)(const void *)m->model.kind;
@@ -82,9 +86,14 @@ static att_var *hidden_states(att_tape *t, att_scope s, const att_language_model
         x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, m->layer[i], x, &call));
         x = att_scope_reset(t, s, x);
     }
-    if (last_only)
-        x = last_rows(t, m, x, offsets, n);
-    return att_scope_reset(t, s, att_nn_norm_apply(t, m->norm, x));
+    return x;
+}
+
+/* Logits of the rows x of a pass */
+static att_var *logits(att_tape *t, att_scope s, const att_language_model *m, att_var *x)
+{
+    x = att_scope_reset(t, s, att_nn_norm_apply(t, m->norm, x));
+    return att_scope_end(t, s, att_linear(t, x, m->head, NULL, ATT_ACTIVATION_IDENTITY, NULL));
 }
 
 att_var *att_language_model_apply(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
@@ -95,8 +104,19 @@ att_var *att_language_model_apply(att_tape *t, const att_language_model *m, cons
         !check_lengths(t, m, offsets, n, state, last_only))
         return NULL;
     att_scope s = att_scope_begin(t, "language_model");
-    att_var *x = hidden_states(t, s, m, ids, offsets, n, state, last_only);
-    return att_scope_end(t, s, att_linear(t, x, m->head, NULL, ATT_ACTIVATION_IDENTITY, NULL));
+    att_var *x = hidden_states(t, s, m, ids, offsets, n, state);
+    return logits(t, s, m, last_only ? last_rows(t, m, x, offsets, n, NULL) : x);
+}
+
+att_var *att_language_model_rows(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
+                                 int64_t n, att_language_state *state, const int64_t *last)
+{
+    if (!att_sequences_fit(t, "language model", ids, offsets, n, m->info.max_positions) ||
+        !check_lengths(t, m, offsets, n, state, false))
+        return NULL;
+    att_scope s = att_scope_begin(t, "language_model");
+    att_var *x = hidden_states(t, s, m, ids, offsets, n, state);
+    return logits(t, s, m, last_rows(t, m, x, offsets, n, last));
 }
 
 att_var *att_language_model_loss(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
@@ -106,6 +126,7 @@ att_var *att_language_model_loss(att_tape *t, const att_language_model *m, const
         !att_sequences_fit(t, "language model", ids, offsets, n, m->info.max_positions))
         return NULL;
     att_scope s = att_scope_begin(t, "language_model");
-    att_var *x = hidden_states(t, s, m, ids, offsets, n, NULL, false);
+    att_var *x = hidden_states(t, s, m, ids, offsets, n, NULL);
+    x = att_scope_reset(t, s, att_nn_norm_apply(t, m->norm, x));
     return att_scope_end(t, s, att_linear_cross_entropy(t, x, m->head, NULL, targets, options));
 }

@@ -37,6 +37,13 @@ att_status att_language_model_head(att_language_model *m, att_param *embedding);
 /* The plan of attention in a layer: causal, with the window of the model's info. */
 att_status att_language_model_plan(const att_language_model *m, att_dtype dtype, att_plan **out);
 
+/* ---- logits (language_model.c) */
+
+/* As att_language_model_apply, but of each sequence the logits after its last `last[b]` tokens alone, last [n], each in
+ * [0, its tokens] -> [sum of last, vocabulary] */
+att_var *att_language_model_rows(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
+                                 int64_t n, att_language_state *state, const int64_t *last);
+
 /* ---- the state of decoding (language_state.c) */
 
 /* Do the caches have f32, so that decoding has the bits of a full pass? */

@@ -1,0 +1,235 @@
+/* A step of a session: what all sequences compute together.
+ *
+ * A step computes the tokens of each sequence that the state does not have yet: a part of the prompt, then the last
+ * token and, after it, tokens that lookup proposes. The logits after each of them give a token; as long as this is the
+ * proposed one, the next logits are valid, too. Since a random token depends on nothing but its logits and its
+ * position, the text is the same with and without proposals.
+ *
+ * A part of a prompt ends at a multiple of options.prompt_tokens, counted from the prompt's own first token, or at its
+ * end. So how it is split does not depend on other sequences. */
+#include "language/generation.h"
+#include "util/util.h"
+
+#include <string.h>
+
+/* ---- what is computed */
+
+static bool reads_prompt(const att_generation_sequence *q) { return !q->end && q->done < q->prompt; }
+
+/* The next part of a prompt, unless it is longer than what is left of the step's. */
+static void plan_prompt(const att_generation *s, att_generation_sequence *q, int64_t *left)
+{
+    const int64_t part = s->o.prompt_tokens, end = att_min(q->prompt, (q->done / part + 1) * part);
+    if (end - q->done > *left)
+        return;
+    q->added = end - q->done;
+    q->wanted = end == q->prompt;
+    *left -= q->added;
+}
+
+/* The prompts share a step in turns, so that a short one does not wait for all of a long one: first that of sequence
+ * next_prompt or those after it, then those before it. */
+static void plan_prompts(att_generation *s)
+{
+    const int64_t begin = s->next_prompt;
+    int64_t left = s->o.prompt_tokens;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t i = 0; i < s->n; i++) {
+            att_generation_sequence *q = s->sequence[i];
+            if ((q->number < begin) != pass || !reads_prompt(q))
+                continue;
+            plan_prompt(s, q, &left);
+            if (q->added > 0)
+                s->next_prompt = q->number + 1;
+        }
+}
+
+static void plan_step(att_generation *s)
+{
+    for (int64_t i = 0; i < s->n; i++) {
+        att_generation_sequence *q = s->sequence[i];
+        q->added = q->wanted = q->proposed = q->chosen = 0;
+        if (q->end || reads_prompt(q))
+            continue;
+        const int64_t room = att_min(q->o.lookup, q->limit - q->count - 1);
+        q->proposed = att_lookup(q->ids, q->count, room, q->ids + q->count);
+        q->added = q->count + q->proposed - q->done;
+        q->wanted = 1 + q->proposed;
+    }
+    plan_prompts(s);
+}
+
+/* The tokens of all rows of the state, concatenated. */
+typedef struct step_tokens {
+    int32_t *ids; /* [offsets[rows]] */
+    int64_t rows;
+    int64_t *offsets; /* [rows + 1] */
+    int64_t *last;    /* [rows]: of them, after which logits are wanted */
+} step_tokens;
+
+static att_status fill(att_generation *s, step_tokens *t)
+{
+    int64_t tokens = 0, first_row = 0;
+    t->rows = att_language_state_sequences(s->state);
+    t->offsets = att_calloc(s->ctx, (size_t)t->rows + 1, sizeof *t->offsets);
+    t->last = att_calloc(s->ctx, (size_t)t->rows, sizeof *t->last);
+    if (!t->offsets || !t->last)
+        return ATT_ERR_MEMORY;
+    for (int64_t i = 0; i < s->n; i++) {
+        att_generation_sequence *q = s->sequence[i];
+        if (q->row < 0)
+            continue;
+        t->offsets[q->row + 1] = q->added;
+        t->last[q->row] = q->wanted;
+        q->first_row = first_row; /* rows ascend */
+        first_row += q->wanted;
+        tokens += q->added;
+    }
+    for (int64_t row = 0; row < t->rows; row++)
+        t->offsets[row + 1] += t->offsets[row];
+    t->ids = att_alloc(s->ctx, (size_t)tokens, sizeof *t->ids);
+    for (int64_t i = 0; t->ids && i < s->n; i++) {
+        const att_generation_sequence *q = s->sequence[i];
+        if (q->added > 0)
+            memcpy(t->ids + t->offsets[q->row], q->ids + q->done, (size_t)q->added * sizeof *t->ids);
+    }
+    return t->ids ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+static att_status apply(att_generation *s)
+{
+    step_tokens t = {0};
+    att_status e = fill(s, &t);
+    if (!e) {
+        att_tape_reset(s->tape);
+        e = att_var_value(s->tape,
+                          att_language_model_rows(s->tape, s->g->model, t.ids, t.offsets, t.rows, s->state, t.last),
+                          &s->logits);
+    }
+    att_free(s->ctx, t.ids);
+    att_free(s->ctx, t.offsets);
+    att_free(s->ctx, t.last);
+    return e;
+}
+
+/* ---- what is chosen */
+
+/* Chooses tokens of a sequence: one, and one more for each proposal that is the token chosen. False: logits that are
+ * not finite, at position count + chosen. */
+static bool choose(const att_generation *s, att_generation_sequence *q, att_sampler_scratch *scratch)
+{
+    const float *logits = (const float *)s->logits.data + q->first_row * q->sampler.vocabulary;
+    for (q->chosen = 0;; logits += q->sampler.vocabulary) {
+        const int64_t at = q->count + q->chosen;
+        const int32_t proposed = q->ids[at];
+        float log_probability;
+        const int32_t id = att_sampler_choose(
+            &q->sampler, logits, &(att_sampler_position){q->o.first_sequence, at, q->seen}, scratch, &log_probability);
+        if (id < 0)
+            return false;
+        q->ids[at] = id;
+        if (q->log_probability)
+            q->log_probability[at - q->prompt] = log_probability;
+        if (q->seen)
+            q->seen[id / 64] |= UINT64_C(1) << id % 64;
+        if (q->chosen++ == q->proposed || id != proposed)
+            return true;
+    }
+}
+
+static void choose_task(void *arg, int task)
+{
+    att_generation *s = arg;
+    s->finite[task] = true;
+    for (int64_t i = task; i < s->n; i += s->tasks)
+        if (s->sequence[i]->wanted > 0 && !choose(s, s->sequence[i], &s->scratch[task]))
+            s->finite[task] = false;
+}
+
+static att_status choose_all(att_generation *s)
+{
+    att_parallel_for(s->ctx, s->tasks, choose_task, s);
+    for (int task = 0; task < s->tasks; task++)
+        if (!s->finite[task])
+            return att_fail(s->ctx, ATT_ERR_ARGUMENT,
+                            "generation: the model's logits are not finite: the weights are damaged, or too large");
+    return ATT_OK;
+}
+
+/* The chosen tokens of a sequence; what the state has beyond them is removed. */
+static att_status accept(att_generation *s, att_generation_sequence *q)
+{
+    att_status e = ATT_OK;
+    q->done += q->added;
+    for (int64_t k = 0; !e && k < q->chosen && !q->end; k++)
+        e = att_generation_sequence_accept(q);
+    if (q->done > q->count - 1) {
+        q->done = q->count - 1;
+        att_language_state_truncate(s->state, q->row, q->done);
+    }
+    if (q->end)
+        att_generation_release(s, q);
+    return e;
+}
+
+static att_status accept_all(att_generation *s)
+{
+    att_status e = ATT_OK;
+    s->calling = true;
+    for (int64_t i = 0; !e && i < s->n; i++)
+        if (s->sequence[i]->added > 0)
+            e = accept(s, s->sequence[i]);
+    s->calling = false;
+    return e;
+}
+
+/* ---- all of it */
+
+/* After an error the state has what sequences had before. */
+static void restore(att_generation *s)
+{
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->sequence[i]->row >= 0)
+            att_language_state_truncate(s->state, s->sequence[i]->row, s->sequence[i]->done);
+}
+
+static att_status compute(att_generation *s)
+{
+    att_status e = att_generation_arrange(s);
+    if (e) {
+        s->failed = e;
+        return e;
+    }
+    plan_step(s);
+    e = apply(s);
+    if (e == ATT_ERR_CANCELLED) {
+        restore(s);
+        return e;
+    }
+    e = e ? e : choose_all(s);
+    e = e ? e : accept_all(s);
+    s->failed = e;
+    if (e)
+        restore(s);
+    return e;
+}
+
+static int64_t count_active(const att_generation *s)
+{
+    int64_t active = 0;
+    for (int64_t i = 0; i < s->n; i++)
+        active += !s->sequence[i]->end;
+    return active;
+}
+
+att_status att_generation_compute(att_generation *s, int64_t *active)
+{
+    att_status e = ATT_OK;
+    *active = count_active(s);
+    if (*active == 0)
+        return ATT_OK;
+    s->steps++;
+    e = att_cancelled(s->ctx) ? att_fail(s->ctx, ATT_ERR_CANCELLED, "generation was cancelled") : compute(s);
+    *active = count_active(s);
+    return e;
+}
