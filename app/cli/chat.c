@@ -145,7 +145,7 @@ static void write_json(const cli_conversation *c, const cli_reply *r)
     cli_json_bytes(&j, "content", answer->text, answer->bytes);
     cli_json_string(&j, "end", cli_generation_end(r->generated.end));
     cli_json_integer(&j, "prompt_tokens", r->prompt);
-    cli_json_integer(&j, "cached_tokens", r->cached);
+    cli_json_integer(&j, "cached_tokens", r->generated.cached);
     cli_json_integer(&j, "completion_tokens", r->generated.tokens.count);
     cli_json_end(&j);
 }

@@ -9,13 +9,8 @@
 int cli_conversation_open(cli_conversation *c, const cli_language *m, const char *template_name)
 {
     *c = (cli_conversation){.m = m};
-    int code =
-        cli_status(m->base.ctx, att_chat_template_open(m->base.ctx, m->base.folder.text, template_name, &c->template));
-    if (!code)
-        code = cli_status(m->base.ctx, att_language_state_new(att_text_generator_model(m->generator), 1, 0, &c->state));
-    if (code)
-        cli_conversation_close(c);
-    return code;
+    return cli_status(m->base.ctx,
+                      att_chat_template_open(m->base.ctx, m->base.folder.text, template_name, &c->template));
 }
 
 /* ---- messages */
@@ -30,8 +25,7 @@ void cli_conversation_close(cli_conversation *c)
 {
     remove_messages(c, 0);
     free(c->message);
-    free(c->ids);
-    att_language_state_free(c->state);
+    att_generation_free(c->session);
     att_chat_template_free(c->template);
     *c = (cli_conversation){0};
 }
@@ -77,32 +71,29 @@ int cli_conversation_system(cli_conversation *c, const char *text, size_t bytes)
 
 /* ---- answers */
 
-/* Shortens the state to what it has in common with the prompt, at most all but its last token. */
-static int reuse(cli_conversation *c, const att_tokens *prompt, int64_t *cached)
+/* A session of one sequence, which keeps what it has computed of the conversation. After an error it is opened anew. */
+static int open_session(cli_conversation *c)
 {
-    int64_t n = 0;
-    while (n < c->in_state && n < prompt->count - 1 && c->ids[n] == prompt->ids[n])
-        n++;
-    *cached = c->in_state = n;
-    return cli_status(c->m->base.ctx, att_language_state_truncate(c->state, 0, n));
+    const att_generation_options *o =
+        ATT_OPTIONS(att_generation_options, .max_sequences = 1, .kept_tokens = c->m->info.max_positions);
+    return c->session ? CLI_DONE : cli_status(c->m->base.ctx, att_generation_new(c->m->generator, o, &c->session));
 }
 
-/* Notes what the state has after an answer: the first tokens of prompt and answer. */
-static int note_state(cli_conversation *c, const att_tokens *prompt, const att_tokens *answer)
+/* Takes all steps of an answer; one that is interrupted has what there is of it. */
+static int generate_all(cli_conversation *c, const att_tokens *prompt, const att_generate_options *o, cli_reply *reply)
 {
-    const int64_t n = att_language_state_length(c->state, 0);
-    const int64_t from_prompt = n < prompt->count ? n : prompt->count, rest = n - from_prompt;
-    c->in_state = 0;
-    if (n < 0 || rest > answer->count) /* after an error nothing of it is used again */
-        return CLI_DONE;
-    if (!cli_reserve(&c->ids_room, (size_t)n, &(cli_array){&c->ids, sizeof *c->ids}, 1))
-        return cli_fail_memory();
-    if (from_prompt > 0)
-        memcpy(c->ids, prompt->ids, (size_t)from_prompt * sizeof *c->ids);
-    if (rest > 0)
-        memcpy(c->ids + from_prompt, answer->ids, (size_t)rest * sizeof *c->ids);
-    c->in_state = n;
-    return CLI_DONE;
+    att_ctx *ctx = c->m->base.ctx;
+    int64_t number, active = 1;
+    int code = cli_status(ctx, att_generation_add(c->session, prompt->ids, prompt->count, o, &number));
+    if (code)
+        return code;
+    while (!code && active > 0)
+        code = cli_status(ctx, att_generation_step(c->session, &active));
+    if (!code || code == CLI_INTERRUPTED) {
+        const int finished = cli_status(ctx, att_generation_finish(c->session, number, &reply->generated));
+        code = finished ? finished : code;
+    }
+    return code;
 }
 
 static int generate(cli_conversation *c, const att_tokens *prompt, const att_generate_options *o, cli_reply *reply)
@@ -112,21 +103,21 @@ static int generate(cli_conversation *c, const att_tokens *prompt, const att_gen
     att_generate_options with = *o;
     with.stop = &end;
     with.n_stop = end ? 1 : 0;
-    with.state = c->state;
     with.first_sequence = c->replies;
     reply->prompt = prompt->count;
     if (prompt->count >= positions)
         return cli_fail("the conversation has %lld tokens, but the model has %lld positions: /reset begins a new one",
                         (long long)prompt->count, positions);
-    int code = reuse(c, prompt, &reply->cached);
-    if (code)
-        return code;
-    code = cli_status(c->m->base.ctx, att_generate(c->m->generator, 1, prompt->ids, (const int64_t[]){0, prompt->count},
-                                                   &with, &reply->generated));
-    const int noted = note_state(c, prompt, &reply->generated.tokens);
+    int code = open_session(c);
+    if (!code)
+        code = generate_all(c, prompt, &with, reply);
     if (!code && cli_signal && reply->generated.end == ATT_GENERATION_CALLBACK)
         code = CLI_INTERRUPTED;
-    return code ? code : noted;
+    if (code && code != CLI_INTERRUPTED) {
+        att_generation_free(c->session);
+        c->session = NULL;
+    }
+    return code;
 }
 
 int cli_conversation_reply(cli_conversation *c, const char *text, size_t bytes, const att_generate_options *o,

@@ -11,15 +11,12 @@ typedef struct cli_conversation {
     size_t count, room;
     int64_t replies;
     /* private: */
-    att_language_state *state;
-    int32_t *ids; /* [in_state]: the tokens that the state has */
-    int64_t in_state;
-    size_t ids_room;
+    att_generation *session; /* or NULL */
 } cli_conversation;
 
 typedef struct cli_reply {
     att_generated generated;
-    int64_t prompt, cached; /* tokens of the conversation before it; of them the state had already */
+    int64_t prompt; /* tokens of the conversation before it */
 } cli_reply;
 
 /* template_name or NULL: as in att_chat_template_open. m stays open. */
@@ -29,9 +26,9 @@ void cli_conversation_close(cli_conversation *c);
 void cli_conversation_reset(cli_conversation *c);
 /* Sets the system message; an empty one: there is none. Fails, and changes nothing, where the template has none. */
 int cli_conversation_system(cli_conversation *c, const char *text, size_t bytes);
-/* Adds a message of the user, and generates the answer, which becomes a message, too. o: its stop, state, and first
- * sequence are set here. After CLI_FAILED the conversation is unchanged. CLI_INTERRUPTED: it has what was generated
- * before a signal. reply is freed by cli_reply_free in any case. */
+/* Adds a message of the user, and generates the answer, which becomes a message, too. o: its stop and first sequence
+ * are set here. After CLI_FAILED the conversation is unchanged. CLI_INTERRUPTED: it has what was generated before a
+ * signal. reply is freed by cli_reply_free in any case. */
 int cli_conversation_reply(cli_conversation *c, const char *text, size_t bytes, const att_generate_options *o,
                            cli_reply *reply);
 void cli_reply_free(const cli_conversation *c, cli_reply *reply);
