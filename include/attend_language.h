@@ -153,10 +153,12 @@ typedef struct att_generated { /* att_generated_free frees the arrays */
 } att_generated;
 
 /* Continues n prompts, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 -> out [n]. They are computed
- * together, and each has the same tokens whatever else is in the call, and for any number of threads. options or NULL:
- * defaults. Errors: an empty prompt; one that has as many tokens as the model has positions; a state that does not fit;
- * sampling values that make no sense; an empty stop string; logits that are not finite; memory. out is empty after an
- * error, but not after ATT_ERR_CANCELLED: it then has what was generated, to be freed. */
+ * together, and each has the same tokens whatever else is in the call, and for any number of threads. It is a loop over
+ * the steps of a session, below, whose defaults hold here too: a prompt is computed in parts of 256 tokens, to which
+ * the bits with a state of bf16 are due. options or NULL: defaults. Errors: an empty prompt; one that has as many
+ * tokens as the model has positions; a state that does not fit; sampling values that make no sense; an empty stop
+ * string; logits that are not finite; memory. out is empty after an error, but not after ATT_ERR_CANCELLED: it then has
+ * what was generated, to be freed. */
 ATT_API att_status att_generate(const att_text_generator *g, int64_t n, const int32_t *ids, const int64_t *offsets,
                                 const att_generate_options *options, att_generated *out);
 ATT_API void att_generated_free(att_ctx *ctx, att_generated *generated);
@@ -182,8 +184,8 @@ typedef struct att_generation_options {
     size_t size;
     att_dtype dtype;       /* of keys and values: ATT_F32, ATT_F16 or ATT_BF16, which take half the memory */
     int64_t max_sequences; /* in the session, also those that have ended; 0: 64; at most 65,536 */
-    int64_t max_tokens;    /* of these together, with those that each may yet generate: its memory is of this many, in
-                            * pages of 256 of a sequence. 0: any number */
+    int64_t max_tokens;    /* of these together, with those that each may yet generate: keys and values take memory for
+                            * this many, each sequence in pages of 256. 0: any number */
     int64_t prompt_tokens; /* of a step; 0: 256. With a dtype of bf16 the bits depend on it, and att_generate's are
                             * those of 256 */
     int64_t kept_tokens; /* more tokens of sequences that have ended or were removed, at most max_sequences of them, the
