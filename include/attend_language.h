@@ -154,11 +154,11 @@ typedef struct att_generated { /* att_generated_free frees the arrays */
 
 /* Continues n prompts, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 -> out [n]. They are computed
  * together, and each has the same tokens whatever else is in the call, and for any number of threads. It is a loop over
- * the steps of a session, below, whose defaults hold here too: a prompt is computed in parts of 256 tokens, to which
- * the bits with a state of bf16 are due. options or NULL: defaults. Errors: an empty prompt; one that has as many
- * tokens as the model has positions; a state that does not fit; sampling values that make no sense; an empty stop
- * string; logits that are not finite; memory. out is empty after an error, but not after ATT_ERR_CANCELLED: it then has
- * what was generated, to be freed. */
+ * the steps of a session, see below, with its defaults: a prompt is computed in parts that end at multiples of 256 of
+ * its tokens, which with a state of bf16 its bits depend on. options or NULL: defaults. Errors: an empty prompt; one
+ * that has as many tokens as the model has positions; a state that does not fit; sampling values that make no sense; an
+ * empty stop string; logits that are not finite; memory. out is empty after an error, but not after ATT_ERR_CANCELLED:
+ * it then has what was generated, to be freed. */
 ATT_API att_status att_generate(const att_text_generator *g, int64_t n, const int32_t *ids, const int64_t *offsets,
                                 const att_generate_options *options, att_generated *out);
 ATT_API void att_generated_free(att_ctx *ctx, att_generated *generated);
