@@ -18,7 +18,7 @@ typedef struct client {
     att_generate_options options;
     /* while it is served */
     att_tokens prompt;
-    int64_t number; /* in the session; -1: it is not there */
+    int64_t number; /* in the session; -1: none */
     int64_t tokens; /* of its text so far */
     bool joined, last;
     att_generated text;
@@ -68,7 +68,8 @@ static att_status leave(att_generation *session, int step)
         const bool goes = i == LEAVES && c->tokens == LEAVES_AFTER;
         if (c->number < 0 || !(c->last || goes))
             continue;
-        s = att_generation_finish(session, c->number, &c->text); /* att_generation_remove where nobody wants the text */
+        s = att_generation_finish(session, c->number,
+                                  &c->text); /* att_generation_remove where the text is not wanted */
         printf("step %d: the %s client %s\n", step, c->name, goes ? "goes away" : "has its text");
         c->number = -1;
     }
