@@ -72,9 +72,16 @@ ATT_API att_var *att_language_model_loss(att_tape *t, const att_language_model *
  * once. */
 typedef struct att_text_generator att_text_generator;
 
-/* How the next token is chosen, as in `transformers`, in this order: the repetition penalty (Keskar et al. 2019) for
- * each id that the prompt or the generated text has; and, if sample, temperature, top-k, top-p, min-p, and a random
- * token of the rest. Otherwise the most probable one. */
+/* Added to the logit of a token. -infinity forbids it; 100 all but demands it. */
+typedef struct att_logit_bias {
+    int32_t id;
+    float bias; /* -infinity, or in [-100, 100] */
+} att_logit_bias;
+
+/* How the next token is chosen, as in `transformers` and vLLM, in this order: the bias; the repetition penalty (Keskar
+ * et al. 2019) for each id that the prompt or the generated text has; the presence and the frequency penalty, as
+ * OpenAI's interface defines them, for each id that the generated text has; and, if sample, temperature, top-k, top-p,
+ * min-p, and a random token of the rest. Otherwise the most probable one. */
 typedef struct att_sampling {
     size_t size;
     bool sample;
@@ -83,6 +90,10 @@ typedef struct att_sampling {
     float top_p;              /* only the most probable tokens whose probabilities sum to this or just beyond; 0: 1 */
     float min_p;              /* only tokens with this share of the largest probability; 0: all */
     float repetition_penalty; /* positive logits are divided by it, negative ones multiplied; 0: 1 */
+    /* In [-2, 2]: subtracted from a logit, if the text generated so far has the token; and times how often it has it */
+    float presence_penalty, frequency_penalty;
+    const att_logit_bias *bias; /* [n_bias], fewer than the vocabulary; those of an id that is repeated are added */
+    int64_t n_bias;
 } att_sampling;
 
 /* Errors: what opening the model and the tokenizer may find; more tokens than the model has; a setting of

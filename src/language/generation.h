@@ -16,6 +16,7 @@ typedef struct att_generation_sequence {
     const att_text_generator *g;
     att_generate_options o; /* sampling and stop are copied: sampler and below */
     att_sampler sampler;
+    att_logit_bias *bias;   /* [sampler.s.n_bias]; NULL if that is 0 */
     char **stop;            /* [o.n_stop] */
     int32_t *stop_token;    /* [o.n_stop]: the special token of this name; -1 */
     int32_t *ids;           /* prompt, generated tokens, room for o.lookup + 1 more */

@@ -112,12 +112,26 @@ static att_status make_arrays(att_generation_sequence *q, const int32_t *ids)
     return q->seen ? ATT_OK : ATT_ERR_MEMORY;
 }
 
+static att_status copy_bias(att_generation_sequence *q)
+{
+    att_sampling *s = &q->sampler.s;
+    if (s->n_bias == 0)
+        return ATT_OK;
+    q->bias = att_alloc(q->g->ctx, (size_t)s->n_bias, sizeof *q->bias);
+    if (!q->bias)
+        return ATT_ERR_MEMORY;
+    memcpy(q->bias, s->bias, (size_t)s->n_bias * sizeof *q->bias);
+    s->bias = q->bias;
+    return ATT_OK;
+}
+
 static att_status read_options(const att_generation_entry *entry, att_generation_sequence *q)
 {
     char sampling[80];
     snprintf(sampling, sizeof sampling, "%s: options.sampling", entry->caller);
     att_status e = att_options_read(&q->sampler.s, sizeof q->sampler.s, q->o.sampling, "att_sampling");
-    e = e ? e : att_sampling_complete(q->g->ctx, sampling, &q->sampler.s);
+    e = e ? e : att_sampling_complete(q->g->ctx, sampling, q->sampler.vocabulary, &q->sampler.s);
+    e = e ? e : copy_bias(q);
     e = e ? e : check_numbers(q->g->ctx, entry->caller, &q->o);
     return e ? e : copy_stops(entry->caller, q, q->o.stop);
 }
@@ -159,6 +173,7 @@ void att_generation_sequence_free(att_generation_sequence *q)
     att_free(ctx, q->stop_token);
     att_free(ctx, q->ids);
     att_free(ctx, q->seen);
+    att_free(ctx, q->bias);
     att_free(ctx, q->log_probability);
     att_text_stream_free(&q->stream);
     att_free(ctx, q);

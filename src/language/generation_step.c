@@ -123,8 +123,8 @@ static bool choose(const att_generation *s, att_generation_sequence *q, att_samp
         const int64_t at = q->count + q->chosen;
         const int32_t proposed = q->ids[at];
         float log_probability;
-        const int32_t id = att_sampler_choose(
-            &q->sampler, logits, &(att_sampler_position){q->o.first_sequence, at, q->seen}, scratch, &log_probability);
+        const att_sampler_position position = {q->o.first_sequence, at, q->seen, q->ids + q->prompt, at - q->prompt};
+        const int32_t id = att_sampler_choose(&q->sampler, logits, &position, scratch, &log_probability);
         if (id < 0)
             return false;
         q->ids[at] = id;

@@ -10,29 +10,51 @@ enum { BAND = 2, MAX_WIDTH = 64 }; /* of logits: what is below both is one band 
 
 /* ---- settings */
 
-att_status att_sampling_complete(att_ctx *ctx, const char *caller, att_sampling *s)
+static att_status check_bias(att_ctx *ctx, const char *caller, int64_t vocabulary, const att_sampling *s)
+{
+    if (s->n_bias < 0 || s->n_bias >= vocabulary)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: n_bias is %lld, not in [0, %lld]: fewer than the model has tokens",
+                        caller, (long long)s->n_bias, (long long)vocabulary - 1);
+    if (s->n_bias > 0 && !s->bias)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: bias is NULL, but n_bias is %lld", caller, (long long)s->n_bias);
+    for (int64_t i = 0; i < s->n_bias; i++) {
+        const att_logit_bias *b = &s->bias[i];
+        if (b->id < 0 || b->id >= vocabulary)
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: bias[%lld].id is %d, but the model's are 0 to %lld", caller,
+                            (long long)i, (int)b->id, (long long)vocabulary - 1);
+        if (b->bias != -INFINITY && !(b->bias >= -100 && b->bias <= 100))
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: bias[%lld].bias is %g, neither -infinity nor in [-100, 100]",
+                            caller, (long long)i, (double)b->bias);
+    }
+    return ATT_OK;
+}
+
+att_status att_sampling_complete(att_ctx *ctx, const char *caller, int64_t vocabulary, att_sampling *s)
 {
     const struct {
         const char *name;
         float *value, min, max;
         const char *range;
+        float usual; /* what 0 means */
     } numbers[] = {
-        {"temperature", &s->temperature, 1e-6f, 1e6f, "[1e-6, 1e6]"},
-        {"top_p", &s->top_p, 0, 1, "[0, 1]"},
-        {"min_p", &s->min_p, 0, 1, "[0, 1]"},
-        {"repetition_penalty", &s->repetition_penalty, 1e-3f, 1e3f, "[1e-3, 1e3]"},
+        {"temperature", &s->temperature, 1e-6f, 1e6f, "[1e-6, 1e6]", 1},
+        {"top_p", &s->top_p, 0, 1, "[0, 1]", 1},
+        {"min_p", &s->min_p, 0, 1, "[0, 1]", 0},
+        {"repetition_penalty", &s->repetition_penalty, 1e-3f, 1e3f, "[1e-3, 1e3]", 1},
+        {"presence_penalty", &s->presence_penalty, -2, 2, "[-2, 2]", 0},
+        {"frequency_penalty", &s->frequency_penalty, -2, 2, "[-2, 2]", 0},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         const float value = *numbers[i].value;
         if (value != 0 && !(value >= numbers[i].min && value <= numbers[i].max))
             return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: %s is %g, not in %s", caller, numbers[i].name, (double)value,
                             numbers[i].range);
-        if (value == 0 && numbers[i].value != &s->min_p)
-            *numbers[i].value = 1;
+        if (value == 0)
+            *numbers[i].value = numbers[i].usual;
     }
     if (s->top_k < 0)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: top_k is %lld, not at least 0", caller, (long long)s->top_k);
-    return ATT_OK;
+    return check_bias(ctx, caller, vocabulary, s);
 }
 
 /* ---- logits */
@@ -63,15 +85,48 @@ static float log_softmax(const float *logits, int64_t n, int32_t id, float max)
     return (float)((double)(logits[id] - max) - log(sum));
 }
 
-/* row [n] = logits, those of seen ids less probable */
-static void penalize(float *row, const float *logits, int64_t n, const uint64_t *seen, float penalty)
+/* Logits of seen ids become less probable: row [n]. */
+static void penalize_repetition(float *row, int64_t n, const uint64_t *seen, float penalty)
 {
-    memcpy(row, logits, (size_t)n * sizeof *row);
     for (int64_t word = 0; word < (n + 63) / 64; word++)
         for (uint64_t bits = seen[word]; bits; bits &= bits - 1) {
             float *x = &row[word * 64 + __builtin_ctzll(bits)];
             *x = *x < 0 ? *x * penalty : *x / penalty;
         }
+}
+
+/* The presence and the frequency penalty. count: scratch, as long as row; exact up to 2^24. */
+static void penalize_counts(float *row, const att_sampling *s, const int32_t *ids, int64_t n, float *count)
+{
+    for (int64_t i = 0; i < n; i++)
+        count[ids[i]] = 0;
+    for (int64_t i = 0; i < n; i++)
+        count[ids[i]]++;
+    for (int64_t i = 0; i < n; i++) {
+        if (count[ids[i]] > 0)
+            row[ids[i]] -= s->presence_penalty + s->frequency_penalty * count[ids[i]];
+        count[ids[i]] = 0; /* each id once */
+    }
+}
+
+/* The logits with bias and penalties; without either the logits themselves */
+static const float *adjust(const att_sampler *s, const float *logits, const att_sampler_position *at,
+                           att_sampler_scratch *scratch)
+{
+    const att_sampling *o = &s->s;
+    float *row = scratch->row;
+    const bool repetition = at->seen && o->repetition_penalty != 1;
+    const bool counts = at->n_generated > 0 && (o->presence_penalty != 0 || o->frequency_penalty != 0);
+    if (o->n_bias == 0 && !repetition && !counts)
+        return logits;
+    memcpy(row, logits, (size_t)s->vocabulary * sizeof *row);
+    for (int64_t i = 0; i < o->n_bias; i++)
+        row[o->bias[i].id] += o->bias[i].bias;
+    if (repetition)
+        penalize_repetition(row, s->vocabulary, at->seen, o->repetition_penalty);
+    if (counts)
+        penalize_counts(row, o, at->generated, at->n_generated, scratch->weight);
+    return row;
 }
 
 /* ---- candidates in descending order; equal logits by ascending id */
@@ -184,11 +239,7 @@ static int32_t sample_ordered(const att_sampler *s, const float *logits, float m
 int32_t att_sampler_choose(const att_sampler *s, const float *logits, const att_sampler_position *at,
                            att_sampler_scratch *scratch, float *log_probability)
 {
-    const float *from = logits;
-    if (at->seen && s->s.repetition_penalty != 1) {
-        penalize(scratch->row, logits, s->vocabulary, at->seen, s->s.repetition_penalty);
-        from = scratch->row;
-    }
+    const float *from = adjust(s, logits, at, scratch);
     int32_t id = (int32_t)largest(from, s->vocabulary);
     const float max = from[id];
     *log_probability = NAN;

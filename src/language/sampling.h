@@ -23,14 +23,17 @@ typedef struct att_sampler {
     bool log_probabilities;
 } att_sampler;
 
-/* Where the token is. seen: bit id of word id / 64: the ids that the repetition penalty is for; or NULL. */
+/* Where the token is. seen: bit id of word id / 64: the ids that the repetition penalty is for; or NULL. generated: the
+ * ids before it that were generated, which the presence and the frequency penalty count. */
 typedef struct att_sampler_position {
     int64_t sequence, position;
     const uint64_t *seen;
+    const int32_t *generated; /* [n_generated] */
+    int64_t n_generated;
 } att_sampler_position;
 
-/* Replaces what is 0 by what it means; checks the values. `caller` is for errors. */
-att_status att_sampling_complete(att_ctx *ctx, const char *caller, att_sampling *s);
+/* Replaces what is 0 by what it means; checks the values for a model with this vocabulary. `caller` is for errors. */
+att_status att_sampling_complete(att_ctx *ctx, const char *caller, int64_t vocabulary, att_sampling *s);
 /* The id for logits [vocabulary]; -1: they are not finite. *log_probability: NaN if the sampler computes none. */
 int32_t att_sampler_choose(const att_sampler *s, const float *logits, const att_sampler_position *at,
                            att_sampler_scratch *scratch, float *log_probability);

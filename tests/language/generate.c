@@ -293,6 +293,7 @@ static void lookup_has_the_bits_of_decoding_without(void **state)
         {.sampling = NULL, .stop = stop, .n_stop = 1},
         {.sampling = NULL, .max_tokens = 11},
         {.sampling = NULL, .ignore_eos = true},
+        {.sampling = ATT_OPTIONS(att_sampling, .presence_penalty = 0.1f, .frequency_penalty = 0.03f)},
     };
     for (size_t k = 0; k < sizeof options / sizeof options[0]; k++)
         for (int64_t lookup = 1; lookup <= 10; lookup += 3) {

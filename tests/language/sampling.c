@@ -1,20 +1,22 @@
-/* Sampling: tokens come as often as transformers' logits processors say. */
+/* Sampling: tokens come as often as transformers' logits processors and OpenAI's penalties say. */
 #include "language/sampling.h"
 #include "fixtures/check.h"
 #include "fixtures/context.h"
 
-enum { VOCABULARY = 24, CASES = 19, DRAWS = 20000 };
+enum { VOCABULARY = 24, CASES = 28, DRAWS = 20000 };
 
 typedef struct golden {
     att_sampling s;
     int n_seen, seen[8];
+    int n_generated; /* the last ones of seen */
+    att_logit_bias bias[8];
     float logits[VOCABULARY];
     double probability[VOCABULARY];
 } golden;
 
 static void read_golden(FILE *f, golden *g)
 {
-    int top_k;
+    int top_k, n_bias;
     g->s = (att_sampling){.size = sizeof g->s, .sample = true};
     assert_int_equal(fscanf(f, "%f %d %f %f %f %d", &g->s.temperature, &top_k, &g->s.top_p, &g->s.min_p,
                             &g->s.repetition_penalty, &g->n_seen),
@@ -22,11 +24,17 @@ static void read_golden(FILE *f, golden *g)
     g->s.top_k = top_k;
     for (int i = 0; i < g->n_seen; i++)
         assert_int_equal(fscanf(f, "%d", &g->seen[i]), 1);
+    assert_int_equal(
+        fscanf(f, "%f %f %d %d", &g->s.presence_penalty, &g->s.frequency_penalty, &g->n_generated, &n_bias), 4);
+    for (int i = 0; i < n_bias; i++)
+        assert_int_equal(fscanf(f, "%d %f", &g->bias[i].id, &g->bias[i].bias), 2);
+    g->s.bias = g->bias;
+    g->s.n_bias = n_bias;
     for (int i = 0; i < VOCABULARY; i++)
         assert_int_equal(fscanf(f, "%f", &g->logits[i]), 1);
     for (int i = 0; i < VOCABULARY; i++)
         assert_int_equal(fscanf(f, "%lf", &g->probability[i]), 1);
-    assert_int_equal(att_sampling_complete(ctx, "a test", &g->s), ATT_OK);
+    assert_int_equal(att_sampling_complete(ctx, "a test", VOCABULARY, &g->s), ATT_OK);
 }
 
 static int32_t choose(const att_sampler *s, const golden *g, int64_t sequence, int64_t position, float *log_probability)
@@ -37,8 +45,8 @@ static int32_t choose(const att_sampler *s, const golden *g, int64_t sequence, i
     att_sampler_scratch scratch = {row, weight, order};
     for (int i = 0; i < g->n_seen; i++)
         seen |= UINT64_C(1) << g->seen[i];
-    return att_sampler_choose(s, g->logits, &(att_sampler_position){sequence, position, &seen}, &scratch,
-                              log_probability);
+    const att_sampler_position at = {sequence, position, &seen, g->seen + g->n_seen - g->n_generated, g->n_generated};
+    return att_sampler_choose(s, g->logits, &at, &scratch, log_probability);
 }
 
 /* Within five standard deviations, and nothing that the processors removed */
@@ -96,7 +104,7 @@ static void a_token_depends_on_seed_sequence_and_position(void **state)
     golden g = {.s = {.sample = true}};
     int differ[3] = {0};
     float none;
-    assert_int_equal(att_sampling_complete(ctx, "a test", &g.s), ATT_OK);
+    assert_int_equal(att_sampling_complete(ctx, "a test", VOCABULARY, &g.s), ATT_OK);
     for (int64_t i = 0; i < 20; i++) {
         const att_sampler s = {.s = g.s, .seed = 7, .vocabulary = VOCABULARY};
         att_sampler other = s;
@@ -110,12 +118,23 @@ static void a_token_depends_on_seed_sequence_and_position(void **state)
     assert_true(differ[0] > 0 && differ[1] > 0 && differ[2] > 0);
 }
 
+static void biases_of_a_repeated_id_are_added(void **state)
+{
+    (void)state;
+    golden g = {.s = {.n_bias = 3}, .bias = {{4, 1}, {7, 1.5f}, {4, 1}}};
+    float none;
+    g.s.bias = g.bias;
+    assert_int_equal(att_sampling_complete(ctx, "a test", VOCABULARY, &g.s), ATT_OK);
+    const att_sampler s = {.s = g.s, .vocabulary = VOCABULARY};
+    assert_int_equal(choose(&s, &g, 0, 0, &none), 4);
+}
+
 static void logits_that_are_not_finite_give_no_token(void **state)
 {
     (void)state;
     golden g = {.s = {.sample = true}};
     float none;
-    assert_int_equal(att_sampling_complete(ctx, "a test", &g.s), ATT_OK);
+    assert_int_equal(att_sampling_complete(ctx, "a test", VOCABULARY, &g.s), ATT_OK);
     const att_sampler s = {.s = g.s, .vocabulary = VOCABULARY};
     for (int i = 0; i < VOCABULARY; i++)
         g.logits[i] = -INFINITY;
@@ -134,7 +153,7 @@ static void logits_that_are_not_finite_give_no_token(void **state)
 static void values_that_make_no_sense_are_refused(void **state)
 {
     (void)state;
-    static const struct {
+    const struct {
         att_sampling s;
         const char *says;
     } wrong[] = {
@@ -146,10 +165,22 @@ static void values_that_make_no_sense_are_refused(void **state)
         {{.top_p = 1.5f}, "top_p is 1.5, not in [0, 1]"},
         {{.min_p = -0.5f}, "min_p is -0.5, not in [0, 1]"},
         {{.repetition_penalty = -2}, "repetition_penalty is -2, not in [1e-3, 1e3]"},
+        {{.presence_penalty = 2.5f}, "a test: presence_penalty is 2.5, not in [-2, 2]"},
+        {{.frequency_penalty = -INFINITY}, "frequency_penalty is -inf, not in [-2, 2]"},
+        {{.frequency_penalty = NAN}, "frequency_penalty is nan"},
+        {{.n_bias = 1}, "a test: bias is NULL, but n_bias is 1"},
+        {{.n_bias = -1}, "n_bias is -1, not in [0, 23]"},
+        {{.bias = &(const att_logit_bias){0, 0}, .n_bias = 24}, "n_bias is 24, not in [0, 23]"},
+        {{.bias = &(const att_logit_bias){24, 0}, .n_bias = 1}, "bias[0].id is 24, but the model's are 0 to 23"},
+        {{.bias = &(const att_logit_bias){-1, 0}, .n_bias = 1}, "bias[0].id is -1"},
+        {{.bias = &(const att_logit_bias){0, 101}, .n_bias = 1},
+         "bias[0].bias is 101, neither -infinity nor in [-100, 100]"},
+        {{.bias = &(const att_logit_bias){0, INFINITY}, .n_bias = 1}, "bias[0].bias is inf"},
+        {{.bias = &(const att_logit_bias){0, NAN}, .n_bias = 1}, "bias[0].bias is nan"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         att_sampling s = wrong[i].s;
-        assert_int_equal(att_sampling_complete(ctx, "a test", &s), ATT_ERR_ARGUMENT);
+        assert_int_equal(att_sampling_complete(ctx, "a test", VOCABULARY, &s), ATT_ERR_ARGUMENT);
         check_message(ctx, wrong[i].says);
     }
 }
@@ -160,6 +191,7 @@ int main(void)
         cmocka_unit_test(tokens_are_as_frequent_as_in_transformers),
         cmocka_unit_test(log_probabilities_are_those_of_the_model),
         cmocka_unit_test(a_token_depends_on_seed_sequence_and_position),
+        cmocka_unit_test(biases_of_a_repeated_id_are_added),
         cmocka_unit_test(logits_that_are_not_finite_give_no_token),
         cmocka_unit_test(values_that_make_no_sense_are_refused),
     };
