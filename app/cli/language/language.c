@@ -1,5 +1,7 @@
 #include "language.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -13,12 +15,41 @@ static int describe(cli_model *base)
 
 const cli_model_kind cli_language_kind = {.subject = ATT_SUBJECT_LANGUAGE, .describe = describe};
 
+/* Reads "ID=X". */
+static int read_bias(const cli_language *m, const char *text, att_logit_bias *out)
+{
+    char *equals, *end;
+    const long long id = strtoll(text, &equals, 10);
+    const double bias = *equals == '=' ? strtod(equals + 1, &end) : NAN;
+    if (*text < '0' || *text > '9' || *equals != '=' || end == equals + 1 || *end)
+        return cli_misuse("--logit-bias: \"%s\" is not ID=X, such as 42=-1.5", text);
+    if (bias != -INFINITY && !(bias >= -100 && bias <= 100))
+        return cli_misuse("--logit-bias: %g in \"%s\" is neither a number from -100 to 100 nor -inf", bias, text);
+    if (id >= m->info.vocabulary)
+        return cli_misuse("--logit-bias: \"%s\" is for token %lld, but the model's are 0 to %lld", text, id,
+                          (long long)m->info.vocabulary - 1);
+    *out = (att_logit_bias){(int32_t)id, (float)bias};
+    return CLI_DONE;
+}
+
+static int read_biases(const cli_language *m, cli_sampling *s, att_sampling *out)
+{
+    int code = CLI_DONE;
+    for (int i = 0; !code && i < s->bias_text.n; i++)
+        code = read_bias(m, s->bias_text.text[i], &s->bias[i]);
+    out->bias = s->bias;
+    out->n_bias = s->bias_text.n;
+    return code;
+}
+
 int cli_sampling_read(const cli_language *m, cli_sampling *s, bool greedy, att_sampling *out)
 {
     *out = (att_sampling){.size = sizeof *out};
     if (s->temperature > 0 && s->temperature < 1e-6)
         return cli_misuse("--temperature: \"%g\" is neither 0 nor a number from 1e-6 to 1e6", s->temperature);
-    const int code = cli_status(m->base.ctx, att_text_generator_sampling(m->generator, out));
+    int code = cli_status(m->base.ctx, att_text_generator_sampling(m->generator, out));
+    if (!code)
+        code = read_biases(m, s, out);
     if (code)
         return code;
     const bool asked = s->sample || s->temperature > 0 || s->top_k >= 0 || s->top_p >= 0 || s->min_p >= 0;
@@ -31,6 +62,8 @@ int cli_sampling_read(const cli_language *m, cli_sampling *s, bool greedy, att_s
     out->min_p = (float)(s->min_p >= 0 ? s->min_p : (double)out->min_p);
     if (s->repetition_penalty >= 0)
         out->repetition_penalty = (float)s->repetition_penalty;
+    out->presence_penalty = (float)s->presence_penalty;
+    out->frequency_penalty = (float)s->frequency_penalty;
     if (!out->sample && s->seed >= 0)
         return cli_misuse("--seed %lld is for random tokens: --sample or --temperature is needed", (long long)s->seed);
     uint32_t seed = 0;
@@ -41,11 +74,15 @@ int cli_sampling_read(const cli_language *m, cli_sampling *s, bool greedy, att_s
 
 void cli_sampling_note(const att_sampling *s, int64_t seed)
 {
+    char penalties[80] = "";
+    if (s->presence_penalty != 0 || s->frequency_penalty != 0)
+        snprintf(penalties, sizeof penalties, " --presence-penalty %g --frequency-penalty %g",
+                 (double)s->presence_penalty, (double)s->frequency_penalty);
     if (s->sample)
-        cli_note("sampling with --temperature %g --top-k %lld --top-p %g --min-p %g --repetition-penalty %g --seed "
+        cli_note("sampling with --temperature %g --top-k %lld --top-p %g --min-p %g --repetition-penalty %g%s%s --seed "
                  "%lld",
                  (double)s->temperature, (long long)s->top_k, (double)s->top_p, (double)s->min_p,
-                 (double)s->repetition_penalty, (long long)seed);
+                 (double)s->repetition_penalty, penalties, s->n_bias ? " --logit-bias as given" : "", (long long)seed);
 }
 
 int cli_prompt_check(const cli_language *m, const char *what, int64_t tokens)

@@ -13,11 +13,14 @@ typedef struct cli_language {
 } cli_language;
 extern const cli_model_kind cli_language_kind;
 
-/* Options for sampling; negative: not given. */
+/* Options for sampling; negative: not given, but of the two penalties in the second line, where that is 0. */
 typedef struct cli_sampling {
     double temperature, top_p, min_p, repetition_penalty;
+    double presence_penalty, frequency_penalty;
     int64_t top_k, seed;
     bool sample;
+    cli_texts bias_text;
+    att_logit_bias bias[CLI_TEXTS]; /* [bias_text.n], set by cli_sampling_read */
 } cli_sampling;
 #define CLI_SAMPLING_NONE                                                                                              \
     {                                                                                                                  \
@@ -39,12 +42,19 @@ typedef struct cli_sampling {
      .help = "choose among tokens with at least X times the largest probability"},           \
     {"repetition-penalty", 0, "X", .number = &(s).repetition_penalty, .min = 1e-3, .max = 1e3, .quiet = true, \
      .help = "make tokens that occurred less probable, the prompt's as well; 1: off"},       \
+    {"presence-penalty", 0, "X", .number = &(s).presence_penalty, .min = -2, .max = 2, .quiet = true, \
+     .help = "subtract X from the logits of tokens that were generated; negative: add"},     \
+    {"frequency-penalty", 0, "X", .number = &(s).frequency_penalty, .min = -2, .max = 2, .quiet = true, \
+     .help = "subtract X from the logits of tokens for each time that they were generated"}, \
+    {"logit-bias", 0, "ID=X", .texts = &(s).bias_text,                                       \
+     .help = "add X, from -100 to 100, to the logit of the token with this id; -inf: never choose it; may be given " \
+             "repeatedly"},                                                                  \
     {"seed", 's', "N", .integer = &(s).seed, .max = 1e15, .quiet = true,                     \
      .help = "seed of the random tokens; default: another one each time, which is printed"}
 /* clang-format on */
 
 /* Sets *out to the folder's sampling with what was given, and a seed where none was; greedy, where `greedy` and no
- * option asks for sampling. */
+ * option asks for sampling. *out has pointers to s. */
 int cli_sampling_read(const cli_language *m, cli_sampling *s, bool greedy, att_sampling *out);
 /* Reports how tokens are sampled, as options that repeat it; nothing if they are not. */
 void cli_sampling_note(const att_sampling *s, int64_t seed);

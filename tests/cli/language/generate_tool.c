@@ -94,6 +94,23 @@ static void sampling_is_asked_for_and_said(void **state)
     assert_has(tool_err, "--temperature 0.5 --top-k 7 --top-p 1 --min-p 0.25");
 }
 
+static void penalties_and_biases_change_the_text(void **state)
+{
+    (void)state;
+    assert_prints("$A generate -m $L -n 24 --presence-penalty 2 --lookup 5 bdcab; "
+                  "$A generate -m $L -n 24 --presence-penalty=2 bdcab",
+                  "oeqslarhpcbgmifaejegslae\noeqslarhpcbgmifaejegslae\n");
+    assert_string_equal(tool_err, "");
+    assert_prints("$A generate -m $L -n 24 --frequency-penalty 0.5 bdcab", "oeqegslaifaegslaegslarqs\n");
+    assert_prints("$A generate -m $L -n 6 --logit-bias 4=-inf --logit-bias 16=-100 bdcab", "orhosl\n");
+    assert_prints("$A generate -m $L -n 6 --logit-bias 7=100 bdcab", "hhhhhh\n");
+    assert_string_equal(tool_err, "");
+    assert_prints("$A generate -m $L -n 6 --logit-bias 7=100 --sample --seed 3 --frequency-penalty -1 bdcab",
+                  "hhhhhh\n");
+    assert_has(tool_err, "--repetition-penalty 1 --presence-penalty 0 --frequency-penalty -1 --logit-bias as given "
+                         "--seed 3");
+}
+
 static void json_has_tokens_and_log_probabilities(void **state)
 {
     (void)state;
@@ -151,6 +168,16 @@ static void wrong_usage_is_refused(void **state)
     assert_refused("$A generate -m $L --top-k -1 a", 2, "--top-k: \"-1\" is not a whole number from 0");
     assert_refused("$A generate -m $L --min-p 2 a", 2, "--min-p: \"2\" is not a number from 0 to 1");
     assert_refused("$A generate -m $L --repetition-penalty 0 a", 2, "--repetition-penalty: \"0\" is not a number from");
+    assert_refused("$A generate -m $L --presence-penalty 3 a", 2,
+                   "--presence-penalty: \"3\" is not a number from -2 to 2");
+    assert_refused("$A generate -m $L --logit-bias 3 a", 2, "--logit-bias: \"3\" is not ID=X, such as 42=-1.5");
+    assert_refused("$A generate -m $L --logit-bias 3=x a", 2, "\"3=x\" is not ID=X");
+    assert_refused("$A generate -m $L --logit-bias -1=2 a", 2, "\"-1=2\" is not ID=X");
+    assert_refused("$A generate -m $L --logit-bias 3=101 a", 2,
+                   "--logit-bias: 101 in \"3=101\" is neither a number from -100 to 100 nor -inf");
+    assert_refused("$A generate -m $L --logit-bias 3=nan a", 2, "nan in \"3=nan\" is neither");
+    assert_refused("$A generate -m $L --logit-bias 20=1 a", 2,
+                   "--logit-bias: \"20=1\" is for token 20, but the model's are 0 to 19");
     assert_refused("$A generate -m $L --lookup 65 a", 2, "--lookup: \"65\" is not a whole number from 0 to 64");
     assert_refused("$A generate -m $D a", 1, "sentence model");
     assert_refused("$A generate -m $L -f missing", 1, "missing: No such file");
@@ -166,6 +193,7 @@ int main(void)
         cmocka_unit_test(a_first_token_that_is_typed_again_is_noted),
         cmocka_unit_test(a_text_ends_where_the_options_say),
         cmocka_unit_test(sampling_is_asked_for_and_said),
+        cmocka_unit_test(penalties_and_biases_change_the_text),
         cmocka_unit_test(json_has_tokens_and_log_probabilities),
         cmocka_unit_test(a_closed_pipe_and_an_interrupt_end_it),
         cmocka_unit_test(wrong_usage_is_refused),
