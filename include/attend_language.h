@@ -117,7 +117,9 @@ typedef struct att_generated_token {
     float log_probability; /* NaN without options.log_probabilities */
     const char *text;      /* until the callback returns; not zero-terminated */
     size_t bytes;
-    bool last; /* of its sequence */
+    bool last;                          /* of its sequence */
+    const int32_t *top_ids;             /* [options.top], as in att_generated; until the callback returns */
+    const float *top_log_probabilities; /* [options.top] */
 } att_generated_token;
 
 typedef struct att_generate_options {
@@ -137,8 +139,11 @@ typedef struct att_generate_options {
     /* Prompt lookup decoding (Saxena 2023): where the last tokens occurred before, the tokens that followed them, at
      * most this many, are verified in one pass. The text is the same bit for bit; a state has to be of f32. 0: off. */
     int64_t lookup;
-    bool log_probabilities; /* natural, of the model's own distribution: before penalty, temperature and the rest */
-    bool ignore_eos;        /* an end token does not end a sequence */
+    bool log_probabilities; /* natural, of the model's own distribution: before bias, penalties and the rest */
+    /* Also of the prompt's tokens. All of them are then computed: what other sequences have of it is not used. */
+    bool prompt_log_probabilities;
+    int64_t top;     /* also the ids and log probabilities of this many most probable tokens; at most 256; 0: none */
+    bool ignore_eos; /* an end token does not end a sequence */
     /* Called with each token, in the order of a sequence; false ends the sequence; or NULL. */
     bool (*token)(void *user, const att_generated_token *token);
     void *user;
@@ -158,6 +163,15 @@ typedef struct att_generated { /* att_generated_free frees the arrays */
     att_tokens tokens;
     float *log_probabilities; /* [tokens.count]; NULL without options.log_probabilities */
     att_generation_end end;
+    /* The most probable tokens at each of `tokens`, by descending probability, equal ones by ascending id; NULL without
+     * options.top */
+    int32_t *top_ids;             /* [tokens.count, options.top] */
+    float *top_log_probabilities; /* [tokens.count, options.top] */
+    /* Of the prompt, NULL without options.prompt_log_probabilities. NaN, and -1 as ids, for its first token, which
+     * nothing predicts, and for what was not computed when a call was cancelled. */
+    float *prompt_log_probabilities;     /* [tokens of the prompt] */
+    int32_t *prompt_top_ids;             /* [tokens of the prompt, options.top]; NULL without options.top */
+    float *prompt_top_log_probabilities; /* [tokens of the prompt, options.top]; NULL without options.top */
     int64_t cached; /* tokens of the prompt that were not computed, as a state or another sequence had them */
     void *reserved[2];
     int64_t reserved_number[2];

@@ -56,6 +56,11 @@ static att_status check_state(const generate_job *j)
                         (long long)j->n, (long long)att_language_state_sequences(s));
     for (int64_t i = 0; i < j->n; i++) {
         const int64_t has = att_language_state_length(s, i), count = prompt_tokens(j, i);
+        if (has > 0 && j->o.prompt_log_probabilities)
+            return att_fail(ctx, ATT_ERR_ARGUMENT,
+                            "att_generate: options.prompt_log_probabilities is for prompts that are computed, but "
+                            "options.state has %lld tokens of prompt %lld: truncate it to 0",
+                            (long long)has, (long long)i);
         if (has >= count)
             return att_fail(ctx, ATT_ERR_ARGUMENT,
                             "att_generate: options.state has %lld tokens of prompt %lld, which has %lld: at least one "

@@ -16,12 +16,13 @@ typedef struct att_generation_sequence {
     const att_text_generator *g;
     att_generate_options o; /* sampling and stop are copied: sampler and below */
     att_sampler sampler;
-    att_logit_bias *bias;   /* [sampler.s.n_bias]; NULL if that is 0 */
-    char **stop;            /* [o.n_stop] */
-    int32_t *stop_token;    /* [o.n_stop]: the special token of this name; -1 */
-    int32_t *ids;           /* prompt, generated tokens, room for o.lookup + 1 more */
-    float *log_probability; /* of ids beyond the prompt; or NULL */
-    uint64_t *seen;         /* for the repetition penalty; or NULL */
+    att_logit_bias *bias;           /* [sampler.s.n_bias]; NULL if that is 0 */
+    char **stop;                    /* [o.n_stop] */
+    int32_t *stop_token;            /* [o.n_stop]: the special token of this name; -1 */
+    int32_t *ids;                   /* prompt, generated tokens, room for o.lookup + 1 more */
+    uint64_t *seen;                 /* for the repetition penalty; or NULL */
+    att_token_scores scores;        /* of generated tokens */
+    att_token_scores prompt_scores; /* of the prompt's */
     att_text_stream stream;
     int64_t prompt, count;  /* tokens: of the prompt, now */
     int64_t limit;          /* of count */

@@ -32,6 +32,8 @@ static int64_t find_beginning(att_generation *s, att_generation_sequence *q)
 {
     int64_t row = 0;
     att_generation_prefix *from = NULL;
+    if (q->o.prompt_log_probabilities) /* its tokens are all computed */
+        return row;
     for (int64_t i = 0; i < s->n_prefixes; i++) {
         att_generation_prefix *p = &s->prefix[i];
         const int64_t count = common(s, q, p->ids, p->count);

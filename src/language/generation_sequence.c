@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_LOOKUP = 64 };
+enum { MAX_LOOKUP = 64, MAX_TOP = 256 };
 
 /* ---- prompts */
 
@@ -35,7 +35,7 @@ att_status att_prompt_check(const att_text_generator *g, const char *what, const
 
 /* ---- made and freed */
 
-static att_status check_numbers(att_ctx *ctx, const char *caller, const att_generate_options *o)
+static att_status check_numbers(const att_text_generator *g, const char *caller, const att_generate_options *o)
 {
     const struct {
         const char *name;
@@ -43,11 +43,12 @@ static att_status check_numbers(att_ctx *ctx, const char *caller, const att_gene
     } limits[] = {{"first_sequence", o->first_sequence, INT64_MAX - INT32_MAX},
                   {"max_tokens", o->max_tokens, INT64_MAX},
                   {"n_stop", o->n_stop, INT32_MAX},
-                  {"lookup", o->lookup, MAX_LOOKUP}};
+                  {"lookup", o->lookup, MAX_LOOKUP},
+                  {"top", o->top, att_min(MAX_TOP, g->info.vocabulary)}};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
         if (limits[i].value < 0 || limits[i].value > limits[i].max)
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: options.%s is %lld, not in [0, %lld]", caller, limits[i].name,
-                            (long long)limits[i].value, (long long)limits[i].max);
+            return att_fail(g->ctx, ATT_ERR_ARGUMENT, "%s: options.%s is %lld, not in [0, %lld]", caller,
+                            limits[i].name, (long long)limits[i].value, (long long)limits[i].max);
     return ATT_OK;
 }
 
@@ -92,6 +93,34 @@ static att_status copy_stops(const char *caller, att_generation_sequence *q, con
     return e;
 }
 
+/* Scores of n tokens; until they are computed NaN, and -1 as ids. */
+static att_status make_scores(att_ctx *ctx, int64_t n, bool own, int64_t top, att_token_scores *out)
+{
+    if (own)
+        out->own = att_alloc(ctx, (size_t)n, sizeof *out->own);
+    if (top > 0) {
+        out->ids = att_alloc(ctx, (size_t)(n * top), sizeof *out->ids);
+        out->highest = att_alloc(ctx, (size_t)(n * top), sizeof *out->highest);
+    }
+    if ((own && !out->own) || (top > 0 && (!out->ids || !out->highest)))
+        return ATT_ERR_MEMORY;
+    for (int64_t i = 0; own && i < n; i++)
+        out->own[i] = NAN;
+    for (int64_t i = 0; i < n * top; i++) {
+        out->ids[i] = -1;
+        out->highest[i] = NAN;
+    }
+    return ATT_OK;
+}
+
+static void free_scores(att_ctx *ctx, att_token_scores *scores)
+{
+    att_free(ctx, scores->own);
+    att_free(ctx, scores->ids);
+    att_free(ctx, scores->highest);
+    *scores = (att_token_scores){0};
+}
+
 static att_status make_arrays(att_generation_sequence *q, const int32_t *ids)
 {
     att_ctx *ctx = q->g->ctx;
@@ -99,11 +128,11 @@ static att_status make_arrays(att_generation_sequence *q, const int32_t *ids)
     if (!q->ids)
         return ATT_ERR_MEMORY;
     memcpy(q->ids, ids, (size_t)q->prompt * sizeof *ids);
-    if (q->o.log_probabilities) {
-        q->log_probability = att_alloc(ctx, (size_t)(q->limit - q->prompt + 1), sizeof(float));
-        if (!q->log_probability)
-            return ATT_ERR_MEMORY;
-    }
+    att_status e = make_scores(ctx, q->limit - q->prompt, q->o.log_probabilities, q->o.top, &q->scores);
+    if (!e && q->o.prompt_log_probabilities)
+        e = make_scores(ctx, q->prompt, true, q->o.top, &q->prompt_scores);
+    if (e)
+        return e;
     if (q->sampler.s.repetition_penalty == 1)
         return ATT_OK;
     q->seen = att_calloc(ctx, (size_t)q->sampler.vocabulary / 64 + 1, sizeof *q->seen);
@@ -132,7 +161,7 @@ static att_status read_options(const att_generation_entry *entry, att_generation
     att_status e = att_options_read(&q->sampler.s, sizeof q->sampler.s, q->o.sampling, "att_sampling");
     e = e ? e : att_sampling_complete(q->g->ctx, sampling, q->sampler.vocabulary, &q->sampler.s);
     e = e ? e : copy_bias(q);
-    e = e ? e : check_numbers(q->g->ctx, entry->caller, &q->o);
+    e = e ? e : check_numbers(q->g, entry->caller, &q->o);
     return e ? e : copy_stops(entry->caller, q, q->o.stop);
 }
 
@@ -149,8 +178,7 @@ att_status att_generation_sequence_new(const att_text_generator *g, const att_ge
     q->prompt = q->count = entry->n;
     q->limit = att_generation_limit(g, entry->o, entry->n);
     q->need = entry->need;
-    q->sampler =
-        (att_sampler){.seed = q->o.seed, .vocabulary = g->info.vocabulary, .log_probabilities = q->o.log_probabilities};
+    q->sampler = (att_sampler){.seed = q->o.seed, .vocabulary = g->info.vocabulary, .top = q->o.top};
     att_text_stream_begin(&q->stream, g->ctx, g->tokenizer, entry->ids, entry->n);
     att_status e = q->stream.window.status;
     e = e ? e : read_options(entry, q);
@@ -174,7 +202,8 @@ void att_generation_sequence_free(att_generation_sequence *q)
     att_free(ctx, q->ids);
     att_free(ctx, q->seen);
     att_free(ctx, q->bias);
-    att_free(ctx, q->log_probability);
+    free_scores(ctx, &q->scores);
+    free_scores(ctx, &q->prompt_scores);
     att_text_stream_free(&q->stream);
     att_free(ctx, q);
 }
@@ -210,6 +239,7 @@ static att_generation_end end_of(const att_generation_sequence *q, int32_t id)
 
 att_status att_generation_sequence_accept(att_generation_sequence *q)
 {
+    const int64_t at = q->count - q->prompt;
     const int32_t id = q->ids[q->count++];
     q->end = end_of(q, id);
     const bool has_text = q->end != ATT_GENERATION_EOS && q->end != ATT_GENERATION_STOP;
@@ -223,10 +253,12 @@ att_status att_generation_sequence_accept(att_generation_sequence *q)
         .sequence = q->number,
         .position = q->count - 1,
         .id = id,
-        .log_probability = q->log_probability ? q->log_probability[q->count - 1 - q->prompt] : NAN,
+        .log_probability = q->scores.own ? q->scores.own[at] : NAN,
         .text = q->stream.text.data ? q->stream.text.data + q->stream.sent : "", /* no token had text yet */
         .bytes = q->stream.ready - q->stream.sent,
         .last = q->end != 0,
+        .top_ids = q->scores.ids ? q->scores.ids + at * q->o.top : NULL,
+        .top_log_probabilities = q->scores.ids ? q->scores.highest + at * q->o.top : NULL,
     };
     q->stream.sent = q->stream.ready; /* without a callback, too: what was searched for stop strings is not again */
     if (q->o.token && !q->o.token(q->o.user, &token) && !q->end)
@@ -249,8 +281,13 @@ att_status att_generation_sequence_write(att_generation_sequence *q, att_generat
     if (q->stream.text.count)
         memcpy(out->text.text, q->stream.text.data, q->stream.text.count);
     out->text.text[out->text.bytes] = 0;
-    out->log_probabilities = q->log_probability;
-    q->log_probability = NULL;
+    out->log_probabilities = q->scores.own;
+    out->top_ids = q->scores.ids;
+    out->top_log_probabilities = q->scores.highest;
+    out->prompt_log_probabilities = q->prompt_scores.own;
+    out->prompt_top_ids = q->prompt_scores.ids;
+    out->prompt_top_log_probabilities = q->prompt_scores.highest;
+    q->scores = q->prompt_scores = (att_token_scores){0};
     return ATT_OK;
 }
 
@@ -261,5 +298,10 @@ void att_generated_free(att_ctx *ctx, att_generated *generated)
     att_text_free(ctx, &generated->text);
     att_tokens_free(ctx, &generated->tokens);
     att_free(ctx, generated->log_probabilities);
+    att_free(ctx, generated->top_ids);
+    att_free(ctx, generated->top_log_probabilities);
+    att_free(ctx, generated->prompt_log_probabilities);
+    att_free(ctx, generated->prompt_top_ids);
+    att_free(ctx, generated->prompt_top_log_probabilities);
     *generated = (att_generated){0};
 }

@@ -23,7 +23,7 @@ static void plan_prompt(const att_generation *s, att_generation_sequence *q, int
     if (end - q->done > *left)
         return;
     q->added = end - q->done;
-    q->wanted = end == q->prompt;
+    q->wanted = q->o.prompt_log_probabilities ? q->added : end == q->prompt;
     *left -= q->added;
 }
 
@@ -114,27 +114,41 @@ static att_status apply(att_generation *s)
 
 /* ---- what is chosen */
 
-/* Chooses tokens of a sequence: one, and one more for each proposal that is the token chosen. False: logits that are
- * not finite, at position count + chosen. */
+/* Writes the scores of the token at a position; false: logits that are not finite. */
+static bool score(att_generation_sequence *q, const float *logits, int64_t at, att_sampler_scratch *scratch)
+{
+    const bool in_prompt = at < q->prompt;
+    const att_token_scores *to = in_prompt ? &q->prompt_scores : &q->scores;
+    return (!to->own && !to->ids) ||
+           att_sampler_score(&q->sampler, logits, q->ids[at], scratch, to, in_prompt ? at : at - q->prompt);
+}
+
+/* Scores tokens of the prompt whose logits are wanted; then chooses tokens of a sequence: one, and one more for each
+ * proposal that is the token chosen. False: logits that are not finite. */
 static bool choose(const att_generation *s, att_generation_sequence *q, att_sampler_scratch *scratch)
 {
-    const float *logits = (const float *)s->logits.data + q->first_row * q->sampler.vocabulary;
-    for (q->chosen = 0;; logits += q->sampler.vocabulary) {
-        const int64_t at = q->count + q->chosen;
+    const int64_t vocabulary = q->sampler.vocabulary, last = q->done + q->added;
+    const float *logits = (const float *)s->logits.data + q->first_row * vocabulary;
+    int64_t at = last - q->wanted + 1;
+    for (; at <= last && at < q->prompt; at++, logits += vocabulary)
+        if (!score(q, logits, at, scratch))
+            return false;
+    for (; at <= last; at++, logits += vocabulary) {
         const int32_t proposed = q->ids[at];
-        float log_probability;
         const att_sampler_position position = {q->o.first_sequence, at, q->seen, q->ids + q->prompt, at - q->prompt};
-        const int32_t id = att_sampler_choose(&q->sampler, logits, &position, scratch, &log_probability);
+        const int32_t id = att_sampler_choose(&q->sampler, logits, &position, scratch);
         if (id < 0)
             return false;
         q->ids[at] = id;
-        if (q->log_probability)
-            q->log_probability[at - q->prompt] = log_probability;
+        if (!score(q, logits, at, scratch))
+            return false;
         if (q->seen)
             q->seen[id / 64] |= UINT64_C(1) << id % 64;
-        if (q->chosen++ == q->proposed || id != proposed)
-            return true;
+        q->chosen++;
+        if (id != proposed)
+            break;
     }
+    return true;
 }
 
 static void choose_task(void *arg, int task)

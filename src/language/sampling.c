@@ -77,14 +77,6 @@ static bool all_valid(const float *x, int64_t n)
     return !bad;
 }
 
-static float log_softmax(const float *logits, int64_t n, int32_t id, float max)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += (double)expf(logits[i] - max);
-    return (float)((double)(logits[id] - max) - log(sum));
-}
-
 /* Logits of seen ids become less probable: row [n]. */
 static void penalize_repetition(float *row, int64_t n, const uint64_t *seen, float penalty)
 {
@@ -237,12 +229,11 @@ static int32_t sample_ordered(const att_sampler *s, const float *logits, float m
 }
 
 int32_t att_sampler_choose(const att_sampler *s, const float *logits, const att_sampler_position *at,
-                           att_sampler_scratch *scratch, float *log_probability)
+                           att_sampler_scratch *scratch)
 {
     const float *from = adjust(s, logits, at, scratch);
     int32_t id = (int32_t)largest(from, s->vocabulary);
     const float max = from[id];
-    *log_probability = NAN;
     if (!isfinite(max) || !all_valid(logits, s->vocabulary))
         return -1;
     if (s->s.sample) {
@@ -250,7 +241,26 @@ int32_t att_sampler_choose(const att_sampler *s, const float *logits, const att_
         id = s->s.top_k == 0 && s->s.top_p >= 1 ? sample_all(s, from, max, u, scratch->weight)
                                                 : sample_ordered(s, from, max, u, scratch);
     }
-    if (s->log_probabilities)
-        *log_probability = log_softmax(logits, s->vocabulary, id, logits[largest(logits, s->vocabulary)]);
     return id;
+}
+
+/* ---- log probabilities */
+
+bool att_sampler_score(const att_sampler *s, const float *logits, int32_t id, att_sampler_scratch *scratch,
+                       const att_token_scores *out, int64_t row)
+{
+    const float max = logits[largest(logits, s->vocabulary)];
+    candidates c = {.logits = logits, .vocabulary = s->vocabulary, .max = max, .order = scratch->order};
+    double sum = 0;
+    if (!isfinite(max) || !all_valid(logits, s->vocabulary))
+        return false;
+    for (int64_t i = 0; i < s->vocabulary; i++)
+        sum += (double)expf(logits[i] - max);
+    if (out->own)
+        out->own[row] = (float)((double)(logits[id] - max) - log(sum));
+    for (int64_t i = 0; out->ids && i < s->top && has(&c, i); i++) {
+        out->ids[row * s->top + i] = c.order[i].id;
+        out->highest[row * s->top + i] = (float)((double)(c.order[i].logit - max) - log(sum));
+    }
+    return true;
 }

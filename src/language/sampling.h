@@ -20,8 +20,16 @@ typedef struct att_sampler {
     att_sampling s; /* as att_sampling_complete leaves it */
     uint64_t seed;
     int64_t vocabulary;
-    bool log_probabilities;
+    int64_t top; /* of att_token_scores */
 } att_sampler;
+
+/* Log probabilities, of the model's own distribution: of tokens, and of the most probable ones at each. NULL: not
+ * wanted. */
+typedef struct att_token_scores {
+    float *own;     /* [n] */
+    int32_t *ids;   /* [n, top], by descending probability, then ascending id */
+    float *highest; /* [n, top] */
+} att_token_scores;
 
 /* Where the token is. seen: bit id of word id / 64: the ids that the repetition penalty is for; or NULL. generated: the
  * ids before it that were generated, which the presence and the frequency penalty count. */
@@ -34,8 +42,11 @@ typedef struct att_sampler_position {
 
 /* Replaces what is 0 by what it means; checks the values for a model with this vocabulary. `caller` is for errors. */
 att_status att_sampling_complete(att_ctx *ctx, const char *caller, int64_t vocabulary, att_sampling *s);
-/* The id for logits [vocabulary]; -1: they are not finite. *log_probability: NaN if the sampler computes none. */
+/* The id for logits [vocabulary]; -1: they are not finite. */
 int32_t att_sampler_choose(const att_sampler *s, const float *logits, const att_sampler_position *at,
-                           att_sampler_scratch *scratch, float *log_probability);
+                           att_sampler_scratch *scratch);
+/* Writes the row of scores for a token `id` that follows; false: the logits are not finite. */
+bool att_sampler_score(const att_sampler *s, const float *logits, int32_t id, att_sampler_scratch *scratch,
+                       const att_token_scores *out, int64_t row);
 
 #endif

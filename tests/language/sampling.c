@@ -37,7 +37,7 @@ static void read_golden(FILE *f, golden *g)
     assert_int_equal(att_sampling_complete(ctx, "a test", VOCABULARY, &g->s), ATT_OK);
 }
 
-static int32_t choose(const att_sampler *s, const golden *g, int64_t sequence, int64_t position, float *log_probability)
+static int32_t choose(const att_sampler *s, const golden *g, int64_t sequence, int64_t position)
 {
     float row[VOCABULARY], weight[VOCABULARY];
     att_candidate order[VOCABULARY];
@@ -46,7 +46,7 @@ static int32_t choose(const att_sampler *s, const golden *g, int64_t sequence, i
     for (int i = 0; i < g->n_seen; i++)
         seen |= UINT64_C(1) << g->seen[i];
     const att_sampler_position at = {sequence, position, &seen, g->seen + g->n_seen - g->n_generated, g->n_generated};
-    return att_sampler_choose(s, g->logits, &at, &scratch, log_probability);
+    return att_sampler_choose(s, g->logits, &at, &scratch);
 }
 
 /* Within five standard deviations, and nothing that the processors removed */
@@ -58,11 +58,10 @@ static void tokens_are_as_frequent_as_in_transformers(void **state)
     for (int k = 0; k < CASES; k++) {
         golden g;
         int count[VOCABULARY] = {0};
-        float none;
         read_golden(f, &g);
         const att_sampler s = {.s = g.s, .seed = 7, .vocabulary = VOCABULARY};
         for (int i = 0; i < DRAWS; i++)
-            count[choose(&s, &g, i % 3, i, &none)]++;
+            count[choose(&s, &g, i % 3, i)]++;
         for (int i = 0; i < VOCABULARY; i++) {
             const double p = g.probability[i], deviation = sqrt(DRAWS * p * (1 - p));
             if (!(fabs(count[i] - DRAWS * p) <= 5 * deviation + 1e-3))
@@ -70,14 +69,14 @@ static void tokens_are_as_frequent_as_in_transformers(void **state)
         }
         att_sampler greedy = s;
         greedy.s.sample = false;
-        int32_t best = choose(&greedy, &g, 0, 0, &none);
+        int32_t best = choose(&greedy, &g, 0, 0);
         for (int i = 0; i < VOCABULARY; i++)
             assert_true(g.probability[i] <= g.probability[best]);
-        assert_true(isnan(none));
     }
     fclose(f);
 }
 
+/* Of the token that was chosen, and of the most probable ones; equal ones by id */
 static void log_probabilities_are_those_of_the_model(void **state)
 {
     (void)state;
@@ -85,14 +84,28 @@ static void log_probabilities_are_those_of_the_model(void **state)
     assert_non_null(f);
     for (int k = 0; k < CASES; k++) {
         golden g;
-        float is;
+        float own[2] = {0}, highest[2 * VOCABULARY];
+        int32_t ids[2 * VOCABULARY];
+        att_candidate order[VOCABULARY];
         double sum = 0;
         read_golden(f, &g);
-        const att_sampler s = {.s = g.s, .seed = 7, .vocabulary = VOCABULARY, .log_probabilities = true};
+        const int top = k % (VOCABULARY + 1);
+        const att_sampler s = {.s = g.s, .seed = 7, .vocabulary = VOCABULARY, .top = top};
         for (int i = 0; i < VOCABULARY; i++)
             sum += exp((double)g.logits[i]);
-        const int32_t id = choose(&s, &g, 0, k, &is);
-        assert_true(fabs((double)is - ((double)g.logits[id] - log(sum))) < 1e-5);
+        const int32_t id = choose(&s, &g, 0, k);
+        assert_true(att_sampler_score(&s, g.logits, id, &(att_sampler_scratch){.order = order},
+                                      &(att_token_scores){own, ids, highest}, 1));
+        assert_true(fabs((double)own[1] - ((double)g.logits[id] - log(sum))) < 1e-5);
+        assert_true(own[0] == 0);
+        for (int i = 0; i < top; i++) {
+            const float logit = g.logits[ids[top + i]];
+            int before = 0;
+            for (int other = 0; other < VOCABULARY; other++)
+                before += g.logits[other] > logit || (g.logits[other] == logit && other < ids[top + i]);
+            assert_int_equal(before, i);
+            assert_true(fabs((double)highest[top + i] - ((double)logit - log(sum))) < 1e-5);
+        }
     }
     fclose(f);
 }
@@ -103,17 +116,16 @@ static void a_token_depends_on_seed_sequence_and_position(void **state)
     (void)state;
     golden g = {.s = {.sample = true}};
     int differ[3] = {0};
-    float none;
     assert_int_equal(att_sampling_complete(ctx, "a test", VOCABULARY, &g.s), ATT_OK);
     for (int64_t i = 0; i < 20; i++) {
         const att_sampler s = {.s = g.s, .seed = 7, .vocabulary = VOCABULARY};
         att_sampler other = s;
         other.seed = 8;
-        const int32_t id = choose(&s, &g, 1, i, &none);
-        assert_int_equal(choose(&s, &g, 1, i, &none), id);
-        differ[0] += choose(&other, &g, 1, i, &none) != id;
-        differ[1] += choose(&s, &g, (int64_t)1 << 32 | 1, i, &none) != id;
-        differ[2] += choose(&s, &g, 1, i | (int64_t)1 << 32, &none) != id;
+        const int32_t id = choose(&s, &g, 1, i);
+        assert_int_equal(choose(&s, &g, 1, i), id);
+        differ[0] += choose(&other, &g, 1, i) != id;
+        differ[1] += choose(&s, &g, (int64_t)1 << 32 | 1, i) != id;
+        differ[2] += choose(&s, &g, 1, i | (int64_t)1 << 32) != id;
     }
     assert_true(differ[0] > 0 && differ[1] > 0 && differ[2] > 0);
 }
@@ -122,32 +134,30 @@ static void biases_of_a_repeated_id_are_added(void **state)
 {
     (void)state;
     golden g = {.s = {.n_bias = 3}, .bias = {{4, 1}, {7, 1.5f}, {4, 1}}};
-    float none;
     g.s.bias = g.bias;
     assert_int_equal(att_sampling_complete(ctx, "a test", VOCABULARY, &g.s), ATT_OK);
     const att_sampler s = {.s = g.s, .vocabulary = VOCABULARY};
-    assert_int_equal(choose(&s, &g, 0, 0, &none), 4);
+    assert_int_equal(choose(&s, &g, 0, 0), 4);
 }
 
 static void logits_that_are_not_finite_give_no_token(void **state)
 {
     (void)state;
     golden g = {.s = {.sample = true}};
-    float none;
     assert_int_equal(att_sampling_complete(ctx, "a test", VOCABULARY, &g.s), ATT_OK);
     const att_sampler s = {.s = g.s, .vocabulary = VOCABULARY};
     for (int i = 0; i < VOCABULARY; i++)
         g.logits[i] = -INFINITY;
     g.logits[5] = 0; /* a mask is none */
-    assert_int_equal(choose(&s, &g, 0, 0, &none), 5);
+    assert_int_equal(choose(&s, &g, 0, 0), 5);
     g.logits[6] = NAN;
-    assert_int_equal(choose(&s, &g, 0, 0, &none), -1);
+    assert_int_equal(choose(&s, &g, 0, 0), -1);
     g.logits[6] = 0;
     g.logits[5] = INFINITY;
-    assert_int_equal(choose(&s, &g, 0, 0, &none), -1);
+    assert_int_equal(choose(&s, &g, 0, 0), -1);
     for (int i = 0; i < VOCABULARY; i++)
         g.logits[i] = NAN;
-    assert_int_equal(choose(&s, &g, 0, 0, &none), -1);
+    assert_int_equal(choose(&s, &g, 0, 0), -1);
 }
 
 static void values_that_make_no_sense_are_refused(void **state)
