@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static const char *model_name, *template_name, *system_message;
-static int64_t max_tokens = 1024, threads;
+static int64_t max_tokens = 1024, top, threads;
 static int dtype;
 static cli_sampling given = CLI_SAMPLING_NONE;
 static bool json;
@@ -30,6 +30,7 @@ static const cli_option options[] = {
      .help = "choose tokens at random where the model's settings do not state it"},
     CLI_SAMPLING(given),
     {"json", 0, NULL, .flag = &json, .help = "print an object for each answer"},
+    CLI_TOP_LOGPROBS(&top),
     CLI_THREADS(&threads),
     {0},
 };
@@ -147,6 +148,11 @@ static void write_json(const cli_conversation *c, const cli_reply *r)
     cli_json_integer(&j, "prompt_tokens", r->prompt);
     cli_json_integer(&j, "cached_tokens", r->generated.cached);
     cli_json_integer(&j, "completion_tokens", r->generated.tokens.count);
+    if (top)
+        cli_tokens_write(&j, "tokens", c->m,
+                         &(cli_scored_tokens){r->generated.tokens.ids, r->generated.log_probabilities,
+                                              r->generated.top_ids, r->generated.top_log_probabilities,
+                                              r->generated.tokens.count, top});
     cli_json_end(&j);
 }
 
@@ -169,7 +175,8 @@ static int answer(cli_conversation *c, const line_reader *in, const att_sampling
     int code = cli_conversation_reply(c, text, bytes,
                                       ATT_OPTIONS(att_generate_options, .max_tokens = max_tokens, .sampling = sampling,
                                                   .seed = given.seed > 0 ? (uint64_t)given.seed : 0,
-                                                  .token = write_piece, .user = &stream),
+                                                  .log_probabilities = top > 0, .top = top, .token = write_piece,
+                                                  .user = &stream),
                                       &reply);
     const bool complete = !code || code == CLI_INTERRUPTED;
     if (json && complete)
@@ -296,9 +303,13 @@ static int run(int n, char **arguments)
     cli_conversation c = {0};
     line_reader in = {.terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)};
     att_sampling sampling;
+    if (top && !json)
+        return cli_misuse("--top-logprobs is for --json");
     int code = cli_model_open(&m.base, &cli_language_kind, model_name, dtype, threads);
     if (!code)
         code = cli_sampling_read(&m, &given, false, &sampling);
+    if (!code)
+        code = cli_top_check(&m, top);
     if (!code)
         code = cli_conversation_open(&c, &m, template_name);
     if (!code && system_message)
@@ -333,8 +344,9 @@ const cli_command cli_chat = {
         "chat.\n\n"
         "Tokens are chosen as the model's generation_config.json states, or as the sampling options do.\n\n"
         "--json: {\"role\": \"assistant\", \"content\": \"...\", \"end\": \"eos\", \"prompt_tokens\": 60, "
-        "\"cached_tokens\": 43, \"completion_tokens\": 9} per answer. The end is eos, stop, length (--max-tokens), "
-        "context (no position is left) or interrupted.",
+        "\"cached_tokens\": 43, \"completion_tokens\": 9} per answer; with --top-logprobs also \"tokens\", as `attend "
+        "generate --json` has them. The end is eos, stop, length (--max-tokens), context (no position is left) or "
+        "interrupted.",
     .examples = "attend chat -m SmolLM2-135M-Instruct\n"
                 "attend chat -m SmolLM2-135M-Instruct --system \"Answer in one sentence.\" < questions.txt\n"
                 "echo 'What is the capital of Japan?' | attend chat -m SmolLM2-135M-Instruct --json",

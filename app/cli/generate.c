@@ -17,11 +17,11 @@
 enum { BLOCK = 64 }; /* lines at a time */
 
 static const char *model_name, *file;
-static int64_t max_tokens = 256, lookup, threads;
+static int64_t max_tokens = 256, lookup, top, threads;
 static int dtype;
 static cli_texts stop;
 static cli_sampling given = CLI_SAMPLING_NONE;
-static bool streaming, json, lines, ignore_eos;
+static bool streaming, json, lines, ignore_eos, prompt_logprobs;
 
 static const cli_option options[] = {
     CLI_LANGUAGE_MODEL_OPTION(&model_name),
@@ -43,6 +43,9 @@ static const cli_option options[] = {
     {"stream", 0, NULL, .flag = &streaming,
      .help = "write each piece at once, as on a terminal; with --json an object for each token"},
     CLI_JSON(&json),
+    CLI_TOP_LOGPROBS(&top),
+    {"prompt-logprobs", 0, NULL, .flag = &prompt_logprobs,
+     .help = "with --json: also the log probabilities of the prompt's tokens"},
     CLI_THREADS(&threads),
     {0},
 };
@@ -97,14 +100,6 @@ static int encode(const cli_language *m, prompts *p)
 
 /* ---- what is written */
 
-static void write_token(cli_json *j, const cli_language *m, int32_t id, float log_probability)
-{
-    const char *token = att_tokenizer_token(att_text_generator_tokenizer(m->generator), id);
-    cli_json_integer(j, "id", id);
-    cli_json_string(j, "token", token ? token : "");
-    cli_json_float(j, "log_probability", log_probability);
-}
-
 typedef struct stream_state {
     const cli_language *m;
     int64_t first; /* number of the first prompt */
@@ -119,7 +114,10 @@ static bool write_piece(void *user, const att_generated_token *token)
         cli_json j = cli_json_begin(stdout);
         cli_json_integer(&j, "prompt", s->first + token->sequence);
         cli_json_integer(&j, "position", token->position);
-        write_token(&j, s->m, token->id, token->log_probability);
+        cli_token_write(&j, s->m,
+                        &(cli_scored_tokens){&token->id, &token->log_probability, token->top_ids,
+                                             token->top_log_probabilities, 1, top},
+                        0);
         cli_json_bytes(&j, "text", token->bytes ? token->text : "", token->bytes);
         cli_json_bool(&j, "last", token->last);
         cli_json_end(&j);
@@ -132,18 +130,20 @@ static bool write_piece(void *user, const att_generated_token *token)
     return !cli_signal && !s->error;
 }
 
-static void write_json(const cli_language *m, const char *text, size_t bytes, const att_generated *g)
+/* Of prompt i */
+static void write_json(const cli_language *m, const prompts *p, int64_t i, const att_generated *g)
 {
     cli_json j = cli_json_begin(stdout);
-    cli_json_bytes(&j, "prompt", text, bytes);
+    cli_json_bytes(&j, "prompt", p->text[i], p->bytes[i]);
     cli_json_bytes(&j, "text", g->text.text, g->text.bytes);
     cli_json_string(&j, "end", cli_generation_end(g->end));
-    cli_json_array(&j, "tokens");
-    for (int64_t i = 0; i < g->tokens.count; i++) {
-        cli_json_object(&j, NULL);
-        write_token(&j, m, g->tokens.ids[i], g->log_probabilities[i]);
-        cli_json_end(&j);
-    }
+    cli_tokens_write(&j, "tokens", m,
+                     &(cli_scored_tokens){g->tokens.ids, g->log_probabilities, g->top_ids, g->top_log_probabilities,
+                                          g->tokens.count, top});
+    if (prompt_logprobs)
+        cli_tokens_write(&j, "prompt_logprobs", m,
+                         &(cli_scored_tokens){p->ids + p->offsets[i], g->prompt_log_probabilities, g->prompt_top_ids,
+                                              g->prompt_top_log_probabilities, p->offsets[i + 1] - p->offsets[i], top});
     cli_json_close(&j);
 }
 
@@ -165,7 +165,8 @@ static int generate(const cli_language *m, prompts *p, const att_sampling *sampl
     const att_generate_options *o =
         ATT_OPTIONS(att_generate_options, .max_tokens = max_tokens, .sampling = sampling,
                     .seed = given.seed > 0 ? (uint64_t)given.seed : 0, .first_sequence = p->first, .stop = stop.text,
-                    .n_stop = stop.n, .lookup = lookup, .log_probabilities = json, .ignore_eos = ignore_eos,
+                    .n_stop = stop.n, .lookup = lookup, .log_probabilities = json, .top = top,
+                    .prompt_log_probabilities = prompt_logprobs, .ignore_eos = ignore_eos,
                     .token = streaming ? write_piece : NULL, .user = &stream);
     att_generated *out = calloc((size_t)p->n, sizeof *out);
     if (!out)
@@ -175,7 +176,7 @@ static int generate(const cli_language *m, prompts *p, const att_sampling *sampl
         code = cli_status(m->base.ctx, att_generate(m->generator, p->n, p->ids, p->offsets, o, out));
     for (int64_t i = 0; (!code || code == CLI_INTERRUPTED) && i < p->n; i++) {
         if (!streaming && out[i].tokens.ids && json)
-            write_json(m, p->text[i], p->bytes[i], &out[i]);
+            write_json(m, p, i, &out[i]);
         else if (!streaming && out[i].tokens.ids)
             write_text(&out[i]);
         if (out[i].end == ATT_GENERATION_CONTEXT)
@@ -250,6 +251,10 @@ static int check_options(int n)
         return cli_misuse("--lines is for a file or standard input, not for a prompt as an argument");
     if (lines && streaming && !json)
         return cli_misuse("--stream does not go with --lines, whose texts are computed together; with --json it does");
+    if ((top || prompt_logprobs) && !json)
+        return cli_misuse("--%s is for --json", top ? "top-logprobs" : "prompt-logprobs");
+    if (prompt_logprobs && streaming)
+        return cli_misuse("--prompt-logprobs does not go with --stream, which writes the tokens of the text");
     for (int i = 0; i < stop.n; i++)
         if (!*stop.text[i])
             return cli_misuse("--stop is empty");
@@ -268,6 +273,8 @@ static int run(int n, char **arguments)
     if (!code && lookup && lookup >= m.info.max_positions)
         code = cli_misuse("--lookup %lld: the model has %lld positions", (long long)lookup,
                           (long long)m.info.max_positions);
+    if (!code)
+        code = cli_top_check(&m, top);
     if (!code) {
         cli_sampling_note(&sampling, given.seed);
         streaming = streaming || (!json && !lines && isatty(STDOUT_FILENO));
@@ -292,8 +299,9 @@ const cli_command cli_generate = {
         "else is computed at the same time.\n\n"
         "--json: {\"prompt\": \"...\", \"text\": \"...\", \"end\": \"eos\", \"tokens\": [{\"id\": 1, \"token\": "
         "\"...\", \"log_probability\": -0.5}]} per prompt; log probabilities are natural and the model's own, before "
-        "sampling options. The end is eos, stop, length (--max-tokens), context (no position is left) or "
-        "interrupted.",
+        "sampling options. With --top-logprobs tokens have \"top_logprobs\", the most probable tokens as such objects, "
+        "and with --prompt-logprobs there is \"prompt_logprobs\" like \"tokens\". The end is eos, stop, length "
+        "(--max-tokens), context (no position is left) or interrupted.",
     .examples = "attend generate -m SmolLM2-135M-Instruct \"The capital of France is\"\n"
                 "attend generate -m SmolLM2-135M-Instruct --temperature 0.7 --seed 1 -n 100 -f story.txt\n"
                 "attend generate -m SmolLM2-135M-Instruct --lines --json -n 20 < prompts.txt",

@@ -101,3 +101,44 @@ const char *cli_generation_end(att_generation_end end)
     static const char *const names[] = {"", "eos", "stop", "length", "context", "interrupted", "interrupted"};
     return names[end];
 }
+
+int cli_top_check(const cli_language *m, int64_t top)
+{
+    if (top > m->info.vocabulary)
+        return cli_misuse("--top-logprobs %lld: the model has %lld tokens", (long long)top,
+                          (long long)m->info.vocabulary);
+    return CLI_DONE;
+}
+
+static void write_one(cli_json *j, const cli_language *m, int32_t id, float log_probability)
+{
+    const char *token = att_tokenizer_token(att_text_generator_tokenizer(m->generator), id);
+    cli_json_integer(j, "id", id);
+    cli_json_string(j, "token", token ? token : "");
+    cli_json_float(j, "log_probability", log_probability);
+}
+
+void cli_token_write(cli_json *j, const cli_language *m, const cli_scored_tokens *t, int64_t at)
+{
+    write_one(j, m, t->ids[at], t->log_probabilities[at]);
+    if (!t->top_ids)
+        return;
+    cli_json_array(j, "top_logprobs");
+    for (int64_t i = at * t->top; i < (at + 1) * t->top && t->top_ids[i] >= 0; i++) {
+        cli_json_object(j, NULL);
+        write_one(j, m, t->top_ids[i], t->top_log_probabilities[i]);
+        cli_json_end(j);
+    }
+    cli_json_end(j);
+}
+
+void cli_tokens_write(cli_json *j, const char *key, const cli_language *m, const cli_scored_tokens *t)
+{
+    cli_json_array(j, key);
+    for (int64_t i = 0; i < t->n; i++) {
+        cli_json_object(j, NULL);
+        cli_token_write(j, m, t, i);
+        cli_json_end(j);
+    }
+    cli_json_end(j);
+}

@@ -2,6 +2,7 @@
 #ifndef CLI_LANGUAGE_LANGUAGE_H
 #define CLI_LANGUAGE_LANGUAGE_H
 
+#include "cli/base/json.h"
 #include "cli/model/model.h"
 
 #include <attend_language.h>
@@ -51,6 +52,9 @@ typedef struct cli_sampling {
              "repeatedly"},                                                                  \
     {"seed", 's', "N", .integer = &(s).seed, .max = 1e15, .quiet = true,                     \
      .help = "seed of the random tokens; default: another one each time, which is printed"}
+#define CLI_TOP_LOGPROBS(to)                                                                 \
+    {"top-logprobs", 0, "K", .integer = (to), .max = 256, .quiet = true,                     \
+     .help = "with --json: also the K most probable tokens at each token, with their log probabilities"}
 /* clang-format on */
 
 /* Sets *out to the folder's sampling with what was given, and a seed where none was; greedy, where `greedy` and no
@@ -58,6 +62,22 @@ typedef struct cli_sampling {
 int cli_sampling_read(const cli_language *m, cli_sampling *s, bool greedy, att_sampling *out);
 /* Reports how tokens are sampled, as options that repeat it; nothing if they are not. */
 void cli_sampling_note(const att_sampling *s, int64_t seed);
+
+/* Fails where the model has fewer tokens. */
+int cli_top_check(const cli_language *m, int64_t top);
+
+/* Tokens and their log probabilities, for --json. top_ids and top_log_probabilities: [n, top], or NULL. */
+typedef struct cli_scored_tokens {
+    const int32_t *ids;             /* [n] */
+    const float *log_probabilities; /* [n] */
+    const int32_t *top_ids;
+    const float *top_log_probabilities;
+    int64_t n, top;
+} cli_scored_tokens;
+/* Writes id, token, log_probability and top_logprobs of the token at an index into the open object. */
+void cli_token_write(cli_json *j, const cli_language *m, const cli_scored_tokens *t, int64_t at);
+/* Writes an array of such objects. */
+void cli_tokens_write(cli_json *j, const char *key, const cli_language *m, const cli_scored_tokens *t);
 
 /* How a text ended, for --json: "eos", "stop", "length", "context" or "interrupted". */
 const char *cli_generation_end(att_generation_end end);

@@ -70,6 +70,21 @@ static void the_state_is_used_again(void **state)
     assert_int_equal(count(tool_out, "\n"), 4);
 }
 
+static void penalties_biases_and_the_most_probable_tokens_are_options(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("for o in '--presence-penalty 2' '--frequency-penalty 2' '--logit-bias 4=-inf'; do "
+                          "$A generate -m $L -n 20 $o bdcab >1; echo bdcab | $A chat -m $L -n 20 $o >2; cmp 1 2 || "
+                          "exit 1; done"),
+                     0);
+    assert_int_equal(tool("echo bdcab | $A chat -m $L -n 6 --json --top-logprobs 3"), 0);
+    json_t *v = line_json(0), *tokens = json_object_get(v, "tokens");
+    assert_int_equal(json_array_size(tokens), 6);
+    assert_int_equal(number(json_array_get(tokens, 0), "id"), 14);
+    assert_int_equal(json_array_size(json_object_get(json_array_get(tokens, 5), "top_logprobs")), 3);
+    json_decref(v);
+}
+
 static void the_system_message_is_set_and_removed(void **state)
 {
     (void)state;
@@ -119,6 +134,8 @@ static void wrong_usage_is_refused(void **state)
                  "\"alpaca\" is not a chat template that attend knows");
     assert_fails("$A chat -m $D </dev/null", 1, "sentence model");
     assert_fails("$A chat -m $L hello", 2, "hello");
+    assert_fails("$A chat -m $L --top-logprobs 3 </dev/null", 2, "--top-logprobs is for --json");
+    assert_fails("$A chat -m $L --logit-bias 3 </dev/null", 2, "\"3\" is not ID=X");
     assert_fails("$A chat -m $L --seed 3 </dev/null", 2, "--seed 3 is for random tokens");
     assert_fails("printf 'bdcab\\n' | $A chat -m $L -n 6 >/dev/full", 1, "standard output: No space left");
     assert_prints("printf 'bdcab\\n' | $A chat -m $L --temperature 1 --top-k 1 -n 6", "oeqegs\n");
@@ -179,6 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_continue_the_whole_conversation),
         cmocka_unit_test(the_state_is_used_again),
+        cmocka_unit_test(penalties_biases_and_the_most_probable_tokens_are_options),
         cmocka_unit_test(the_system_message_is_set_and_removed),
         cmocka_unit_test(an_error_does_not_end_the_chat),
         cmocka_unit_test(wrong_usage_is_refused),

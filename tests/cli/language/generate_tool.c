@@ -137,6 +137,39 @@ static void json_has_tokens_and_log_probabilities(void **state)
     json_decref(v);
 }
 
+static void json_has_the_most_probable_tokens_and_those_of_the_prompt(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("$A generate -m $L -n 3 --json --top-logprobs 4 --prompt-logprobs bdcab"), 0);
+    json_t *v = line_json(0), *tokens = json_object_get(v, "tokens"), *prompt = json_object_get(v, "prompt_logprobs");
+    assert_int_equal(json_array_size(tokens), 3);
+    for (size_t i = 0; i < 3; i++) { /* the text is greedy */
+        json_t *token = json_array_get(tokens, i), *top = json_object_get(token, "top_logprobs");
+        assert_int_equal(json_array_size(top), 4);
+        assert_true(number(json_array_get(top, 0), "id") == number(token, "id"));
+        assert_true(number(json_array_get(top, 0), "log_probability") == number(token, "log_probability"));
+        for (size_t k = 1; k < 4; k++)
+            assert_true(number(json_array_get(top, k), "log_probability") <=
+                        number(json_array_get(top, k - 1), "log_probability"));
+    }
+    assert_int_equal(json_array_size(prompt), 5);
+    assert_int_equal(number(json_array_get(prompt, 4), "id"), 1);
+    assert_true(json_is_null(json_object_get(json_array_get(prompt, 0), "log_probability")));
+    assert_int_equal(json_array_size(json_object_get(json_array_get(prompt, 0), "top_logprobs")), 0);
+    assert_int_equal(json_array_size(json_object_get(json_array_get(prompt, 4), "top_logprobs")), 4);
+    const double last = number(json_array_get(prompt, 4), "log_probability");
+    json_decref(v);
+    assert_int_equal(tool("$A generate -m $L -n 1 --json bdca --logit-bias 1=100"), 0);
+    v = line_json(0);
+    assert_true(number(json_array_get(json_object_get(v, "tokens"), 0), "log_probability") == last);
+    assert_null(json_object_get(json_array_get(json_object_get(v, "tokens"), 0), "top_logprobs"));
+    json_decref(v);
+    assert_int_equal(tool("$A generate -m $L -n 1 --json --stream --top-logprobs 2 bdcab"), 0);
+    v = line_json(0);
+    assert_int_equal(json_array_size(json_object_get(v, "top_logprobs")), 2);
+    json_decref(v);
+}
+
 static void a_closed_pipe_and_an_interrupt_end_it(void **state)
 {
     (void)state;
@@ -178,6 +211,11 @@ static void wrong_usage_is_refused(void **state)
     assert_refused("$A generate -m $L --logit-bias 3=nan a", 2, "nan in \"3=nan\" is neither");
     assert_refused("$A generate -m $L --logit-bias 20=1 a", 2,
                    "--logit-bias: \"20=1\" is for token 20, but the model's are 0 to 19");
+    assert_refused("$A generate -m $L --top-logprobs 3 a", 2, "--top-logprobs is for --json");
+    assert_refused("$A generate -m $L --prompt-logprobs a", 2, "--prompt-logprobs is for --json");
+    assert_refused("$A generate -m $L --json --top-logprobs 21 a", 2, "--top-logprobs 21: the model has 20 tokens");
+    assert_refused("$A generate -m $L --json --stream --prompt-logprobs a", 2,
+                   "--prompt-logprobs does not go with --stream");
     assert_refused("$A generate -m $L --lookup 65 a", 2, "--lookup: \"65\" is not a whole number from 0 to 64");
     assert_refused("$A generate -m $D a", 1, "sentence model");
     assert_refused("$A generate -m $L -f missing", 1, "missing: No such file");
@@ -195,6 +233,7 @@ int main(void)
         cmocka_unit_test(sampling_is_asked_for_and_said),
         cmocka_unit_test(penalties_and_biases_change_the_text),
         cmocka_unit_test(json_has_tokens_and_log_probabilities),
+        cmocka_unit_test(json_has_the_most_probable_tokens_and_those_of_the_prompt),
         cmocka_unit_test(a_closed_pipe_and_an_interrupt_end_it),
         cmocka_unit_test(wrong_usage_is_refused),
     };
