@@ -20,8 +20,8 @@
  *   Memory for JSON is allocated by jansson. Its parser (2.15 and before) does not survive a failed allocation: it
  * loses characters or writes out of bounds. A program that must survive running out of memory therefore first calls
  * json_set_alloc_funcs with an allocator that never returns NULL (it ends the process, or has a reserve). SIGBUS ends
- * the process if a mapped file (att_safetensors_open) is truncated while in use. A signal handler of the program may
- * report it; it runs in any thread, those of the library included. */
+ * the process if a mapped file (att_safetensors_open, att_NAME_open without `copy`) is truncated while in use. A signal
+ * handler of the program may report it; it runs in any thread, those of the library included. */
 #ifndef ATTEND_MODEL_H
 #define ATTEND_MODEL_H
 
@@ -97,6 +97,18 @@ typedef struct att_model_options {
     att_weight_type weights;
     att_progress_fn progress; /* in numbers of weights, most of whose time is their conversion; or NULL */
     void *user;
+    bool copy; /* read files instead of mapping them, as from a network's disk: they may be truncated and overwritten
+                * as soon as the model is open. The memory is the model's own then, not the system's */
+    /* Gives the content of a file of the model, so that it is opened without a disk: `name` is relative to the model's
+     * path, "config.json", "1_Pooling/config.json"; of a path that ends in .gguf it is that file's own name. *data
+     * [*bytes], or *data NULL: there is no such file. Which names are asked for depends on the model; one may be asked
+     * for several times. The path names the model in messages and nothing else is done with it; folders are not
+     * listed, so a .gguf file is opened by its path. Files are checked as those of a disk. The content stays the
+     * caller's, and must stay there until the model is freed, or with `copy` until it is open. It is called by the
+     * thread that opens the model, and may itself open others. A status is returned by the function that opens, with
+     * the sentence of att_fail (attend_util.h), if it was called. [call] NULL: from the disk */
+    att_status (*read)(void *user, const char *name, const void **data, size_t *bytes);
+    void *read_user; /* [call] or NULL */
 } att_model_options;
 
 /* Bytes of a model's weights by type (att_dtype), as its file has them and as it computes with them: att_NAME_weights.

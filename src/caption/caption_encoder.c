@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 enum { BATCH = 16 }; /* images that are encoded at once */
@@ -49,8 +48,7 @@ const char *const att_caption_encoder_files[] = {"encoder/config.json",
 static att_status copy_file(att_ctx *ctx, const char *folder, const char *to, const char *name)
 {
     char source[ATT_MAX_PATH], target[ATT_MAX_PATH];
-    const void *data;
-    size_t bytes;
+    att_file_data file;
     att_status e = att_join_path(ctx, folder, name, source);
     e = e ? e : att_join_path(ctx, to, name, target);
     if (e)
@@ -59,11 +57,9 @@ static att_status copy_file(att_ctx *ctx, const char *folder, const char *to, co
         unlink(target); /* of an earlier model */
         return ATT_OK;
     }
-    e = att_map_file(ctx, source, &data, &bytes);
-    if (e)
-        return e;
-    e = att_write_file(ctx, target, data, bytes);
-    munmap((void *)(uintptr_t)data, bytes);
+    e = att_file_data_open(&file, ctx, source);
+    e = e ? e : att_write_file(ctx, target, file.bytes, file.size);
+    att_file_data_close(&file);
     return e;
 }
 

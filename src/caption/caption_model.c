@@ -2,6 +2,7 @@
 #include "caption/caption_model.h"
 #include "attend_util.h"
 #include "io/file.h"
+#include "io/file_source.h"
 #include "decoder/beam_config.h"
 #include "vision/image_run.h"
 #include "util/util.h"
@@ -113,8 +114,14 @@ att_status att_caption_model_open(att_ctx *ctx, const char *folder, const att_mo
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_caption_model *m = att_caption_model_alloc(ctx);
-    return m ? open_rest(m, folder, options, att_captioner_load(ctx, folder, options, &m->captioner), out)
-             : ATT_ERR_MEMORY;
+    if (!m)
+        return ATT_ERR_MEMORY;
+    att_file_source files;
+    att_status s = att_file_source_begin(&files, folder, options);
+    s = s ? s : att_captioner_load(ctx, folder, options, &m->captioner);
+    s = open_rest(m, folder, options, s, out);
+    att_file_source_end(&files);
+    return s;
 }
 
 att_status att_caption_model_open_for_training(att_ctx *ctx, const char *folder, att_caption_model **out)

@@ -1,5 +1,6 @@
 #include "io/file.h"
 #include "io/content.h"
+#include "io/file_source.h"
 #include "io/text_start.h"
 
 #include <errno.h>
@@ -21,7 +22,17 @@ att_status att_join_path(att_ctx *ctx, const char *folder, const char *name, cha
 bool att_is_file(const char *path)
 {
     struct stat st;
+    const void *data;
+    size_t bytes;
+    if (att_file_source_given())
+        return att_file_source_read(NULL, path, &data, &bytes) || data;
     return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
+bool att_exists(const char *path)
+{
+    struct stat st;
+    return att_file_source_given() ? att_is_file(path) : lstat(path, &st) == 0;
 }
 
 int att_open_file(const char *path, struct stat *is)
@@ -51,53 +62,128 @@ static att_status refused(att_ctx *ctx, const char *path)
     return att_fail(ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", path, strerror(errno));
 }
 
-att_status att_map_file(att_ctx *ctx, const char *path, const void **data, size_t *bytes)
+/* Of a file that was asked for and does not exist. */
+static att_status missing(att_ctx *ctx, const char *path)
 {
-    struct stat is;
-    att_status s = ATT_OK;
-    const int fd = att_open_file(path, &is);
-    if (fd < 0)
-        return refused(ctx, path);
-    if (!S_ISREG(is.st_mode))
-        s = att_fail(ctx, ATT_ERR_IO, "%s is not a file", path);
-    else if (is.st_size == 0)
-        s = att_fail(ctx, ATT_ERR_FORMAT, "%s is empty", path);
-    void *mapped = s ? NULL : mmap(NULL, (size_t)is.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (!s && mapped == MAP_FAILED)
-        s = refused(ctx, path);
-    close(fd);
-    if (s)
-        return s;
-    s = att_refuse_pointer(ctx, path, mapped, (size_t)is.st_size);
-    if (s) {
-        munmap(mapped, (size_t)is.st_size);
-        return s;
+    return att_fail(ctx, ATT_ERR_IO, "%s: %s", path, strerror(ENOENT));
+}
+
+/* Reads at most `bytes` -> *got; an error if the file cannot be read. */
+static att_status read_bytes(att_ctx *ctx, const char *path, int fd, char *to, size_t bytes, size_t *got)
+{
+    enum { CHUNK = 16 << 20 }; /* at most this much is read after a cancellation */
+    *got = 0;
+    while (*got < bytes) {
+        const size_t rest = bytes - *got;
+        const ssize_t n = read(fd, to + *got, rest < CHUNK ? rest : CHUNK);
+        if (n == 0)
+            break;
+        if (n < 0 && errno != EINTR)
+            return att_fail(ctx, ATT_ERR_IO, "%s: %s", path, strerror(errno));
+        *got += n > 0 ? (size_t)n : 0;
+        if (att_cancelled(ctx))
+            return att_fail(ctx, ATT_ERR_CANCELLED, "%s: cancelled", path);
     }
-    *data = mapped;
-    *bytes = (size_t)is.st_size;
     return ATT_OK;
 }
 
-/* Reads at most `bytes`. */
-static att_status read_text(att_text_file *f, int fd, size_t bytes)
+/* ---- data */
+
+static att_status map_or_read(att_file_data *d, const char *path, int fd, size_t size)
 {
-    f->text = att_alloc(f->ctx, bytes + 1, 1);
-    if (!f->text)
-        return ATT_ERR_MEMORY;
-    ssize_t n;
-    while ((n = read(fd, f->text + f->bytes, bytes - f->bytes)) > 0)
-        f->bytes += (size_t)n;
-    if (n < 0)
-        return att_fail(f->ctx, ATT_ERR_IO, "%s: %s", f->path, strerror(errno));
-    const size_t mark = att_find_text_start(f->text, f->bytes).mark; /* a byte order mark is not part of the text */
+    d->size = size;
+    if (!att_file_source_copies()) {
+        void *mapped = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+        d->mapped = mapped != MAP_FAILED;
+        d->bytes = d->mapped ? mapped : NULL;
+        return d->mapped ? ATT_OK : refused(d->ctx, path);
+    }
+    size_t got;
+    d->bytes = d->own = att_alloc(d->ctx, size, 1);
+    const att_status s = d->own ? read_bytes(d->ctx, path, fd, d->own, size, &got) : ATT_ERR_MEMORY;
+    if (s || got == size)
+        return s;
+    return att_fail(d->ctx, ATT_ERR_IO, "%s: had %zu bytes when it was opened, but %zu were read", path, size, got);
+}
+
+static att_status open_on_disk(att_file_data *d, const char *path)
+{
+    struct stat is;
+    const int fd = att_open_file(path, &is);
+    if (fd < 0)
+        return refused(d->ctx, path);
+    const att_status s = !S_ISREG(is.st_mode) ? att_fail(d->ctx, ATT_ERR_IO, "%s is not a file", path)
+                         : is.st_size == 0    ? att_fail(d->ctx, ATT_ERR_FORMAT, "%s is empty", path)
+                                              : map_or_read(d, path, fd, (size_t)is.st_size);
+    close(fd);
+    return s;
+}
+
+static att_status open_given(att_file_data *d, const char *path)
+{
+    enum { ALIGN = 8 };
+    const void *data;
+    const att_status s = att_file_source_read(d->ctx, path, &data, &d->size);
+    if (s)
+        return s;
+    if (!data)
+        return missing(d->ctx, path);
+    if (d->size == 0)
+        return att_fail(d->ctx, ATT_ERR_FORMAT, "%s is empty", path);
+    d->bytes = data;
+    if (!att_file_source_copies() && (uintptr_t)data % ALIGN == 0)
+        return ATT_OK;
+    d->bytes = d->own = att_alloc(d->ctx, d->size, 1);
+    if (d->own)
+        memcpy(d->own, data, d->size);
+    return d->own ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+att_status att_file_data_open(att_file_data *d, att_ctx *ctx, const char *path)
+{
+    *d = (att_file_data){.ctx = ctx};
+    att_status s = att_file_source_given() ? open_given(d, path) : open_on_disk(d, path);
+    s = s ? s : att_refuse_pointer(ctx, path, d->bytes, d->size);
+    if (s)
+        att_file_data_close(d);
+    return s;
+}
+
+void att_file_data_close(att_file_data *d)
+{
+    if (d->mapped)
+        munmap((void *)(uintptr_t)d->bytes, d->size);
+    att_free(d->ctx, d->own);
+    *d = (att_file_data){.ctx = d->ctx};
+}
+
+bool att_file_data_maps(const att_file_data *d, const void *p)
+{
+    return d->mapped && (uintptr_t)p >= (uintptr_t)d->bytes && (uintptr_t)p < (uintptr_t)d->bytes + d->size;
+}
+
+/* ---- texts */
+
+/* Without its byte order mark, which is not part of the text */
+static void end_text(att_text_file *f)
+{
+    const size_t mark = att_find_text_start(f->text, f->bytes).mark;
     f->bytes -= mark;
     memmove(f->text, f->text + mark, f->bytes);
     f->text[f->bytes] = 0;
-    return ATT_OK;
 }
 
-/* Opens and reads the file f->path. */
-static att_status open_and_read(att_text_file *f, bool required)
+/* Memory for a file of `bytes` */
+static att_status alloc_text(att_text_file *f, size_t bytes)
+{
+    if (bytes > MAX_BYTES)
+        return att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s has %zu bytes, the most is %d", f->path, bytes, MAX_BYTES);
+    f->text = att_alloc(f->ctx, bytes + 1, 1);
+    return f->text ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+/* Reads the file f->path; one that does not exist is an error if required, else there is no text. */
+static att_status read_on_disk(att_text_file *f, bool required)
 {
     struct stat is;
     const int fd = att_open_file(f->path, &is);
@@ -105,12 +191,35 @@ static att_status open_and_read(att_text_file *f, bool required)
         return ATT_OK;
     if (fd < 0)
         return refused(f->ctx, f->path);
-    att_status s = !S_ISREG(is.st_mode)     ? att_fail(f->ctx, ATT_ERR_IO, "%s is not a file", f->path)
-                   : is.st_size > MAX_BYTES ? att_fail(f->ctx, ATT_ERR_UNSUPPORTED, "%s has %lld bytes, the most is %d",
-                                                       f->path, (long long)is.st_size, MAX_BYTES)
-                                            : read_text(f, fd, (size_t)is.st_size);
+    att_status s = S_ISREG(is.st_mode) ? alloc_text(f, (size_t)is.st_size)
+                                       : att_fail(f->ctx, ATT_ERR_IO, "%s is not a file", f->path);
+    s = s ? s : read_bytes(f->ctx, f->path, fd, f->text, (size_t)is.st_size, &f->bytes);
     close(fd);
-    s = s ? s : att_refuse_content(f->ctx, f->path, f->text, f->bytes);
+    return s;
+}
+
+static att_status read_given(att_text_file *f, bool required)
+{
+    const void *data;
+    size_t bytes;
+    att_status s = att_file_source_read(f->ctx, f->path, &data, &bytes);
+    if (s || !data)
+        return s || !required ? s : missing(f->ctx, f->path);
+    s = alloc_text(f, bytes);
+    if (s)
+        return s;
+    memcpy(f->text, data, bytes);
+    f->bytes = bytes;
+    return ATT_OK;
+}
+
+static att_status open_and_read(att_text_file *f, bool required)
+{
+    att_status s = att_file_source_given() ? read_given(f, required) : read_on_disk(f, required);
+    if (!s && f->text) {
+        end_text(f);
+        s = att_refuse_content(f->ctx, f->path, f->text, f->bytes);
+    }
     if (s)
         att_text_file_free(f);
     return s;

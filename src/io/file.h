@@ -1,4 +1,4 @@
-/* Text files in memory. */
+/* Files in memory: of a model that is being opened those of io/file_source.h, else those of the disk. */
 #ifndef ATT_IO_FILE_H
 #define ATT_IO_FILE_H
 
@@ -11,13 +11,26 @@ enum { ATT_MAX_PATH = 4096 };
 /* Joins FOLDER/NAME -> path */
 att_status att_join_path(att_ctx *ctx, const char *folder, const char *name, char path[ATT_MAX_PATH]);
 
-/* Does the path exist, and is not a folder? */
+/* Does the path exist, and is not a folder? True as well where that cannot be found out: opening it states why. */
 bool att_is_file(const char *path);
+/* Does it exist, be it a folder or a link to nothing? */
+bool att_exists(const char *path);
 /* Opens a file for reading, without waiting for the writer of a pipe, and describes it; -1: an error, see errno. */
 int att_open_file(const char *path, struct stat *is);
 
-/* Maps a file, which is not empty and no pointer of Git LFS, for reading: *data [*bytes], to be unmapped by munmap. */
-att_status att_map_file(att_ctx *ctx, const char *path, const void **data, size_t *bytes);
+/* The content of a file that is not empty and no pointer of Git LFS, for reading; it begins at a multiple of 8. It is
+ * mapped into memory, or where a source states it copied, or the caller's. */
+typedef struct att_file_data {
+    att_ctx *ctx;
+    const unsigned char *bytes; /* [size] */
+    size_t size;
+    bool mapped;
+    void *own; /* the copy, or NULL */
+} att_file_data;
+att_status att_file_data_open(att_file_data *d, att_ctx *ctx, const char *path);
+void att_file_data_close(att_file_data *d);
+/* Is p in it, and is it mapped? */
+bool att_file_data_maps(const att_file_data *d, const void *p);
 
 typedef struct att_text_file {
     att_ctx *ctx;

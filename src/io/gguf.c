@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "io/content.h"
@@ -300,7 +299,7 @@ static att_gguf *new_file(att_ctx *ctx, const char *label)
     att_gguf *g = att_alloc(ctx, sizeof *g + length, 1);
     if (!g)
         return NULL;
-    *g = (att_gguf){.ctx = ctx, .texts.ctx = ctx};
+    *g = (att_gguf){.ctx = ctx, .texts.ctx = ctx, .data.ctx = ctx};
     memcpy(g->label, label, length);
     return g;
 }
@@ -323,11 +322,9 @@ att_status att_gguf_open(att_ctx *ctx, const char *path, att_gguf **out)
     att_gguf *g = new_file(ctx, path);
     if (!g)
         return ATT_ERR_MEMORY;
-    const void *file;
-    g->status = att_map_file(ctx, path, &file, &g->size);
-    g->mapped = !g->status;
-    if (g->mapped)
-        g->file = file;
+    g->status = att_file_data_open(&g->data, ctx, path);
+    g->file = g->data.bytes;
+    g->size = g->data.size;
     return finish(g, out);
 }
 
@@ -349,10 +346,11 @@ void att_gguf_free(att_gguf *g)
     att_free(g->ctx, g->value);
     att_free(g->ctx, g->tensor);
     att_bytes_free(&g->texts);
-    if (g->mapped)
-        munmap((void *)g->file, g->size);
+    att_file_data_close(&g->data);
     att_free(g->ctx, g);
 }
+
+bool att_gguf_maps(const att_gguf *g, const void *p) { return att_file_data_maps(&g->data, p); }
 
 /* ---- tensors */
 

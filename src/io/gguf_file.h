@@ -33,9 +33,9 @@ typedef struct att_gguf_entry {
 struct att_gguf {
     att_ctx *ctx;
     att_status status;
-    const unsigned char *file; /* [size] */
+    const unsigned char *file; /* [size]: in `data`, or the caller's */
     size_t size;
-    bool mapped;
+    att_file_data data;
     att_gguf_value *value;  /* [n_values], sorted by key */
     att_gguf_entry *tensor; /* [n_tensors], sorted by name */
     int64_t n_values, n_tensors;

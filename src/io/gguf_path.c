@@ -2,16 +2,9 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
+#include "io/file_source.h"
 #include "io/gguf.h"
-
-bool att_is_gguf_name(const char *name)
-{
-    static const char end[] = ".gguf";
-    const size_t n = strlen(name), m = sizeof end - 1;
-    return n > m && strcasecmp(name + n - m, end) == 0;
-}
 
 /* Does the name end as -00001-of-00002.gguf? */
 static bool is_part(const char *name)
@@ -62,5 +55,6 @@ att_status att_gguf_path(att_ctx *ctx, const char *path, const char *instead, ch
     const att_status s = att_join_path(ctx, path, instead, file);
     const bool other = !s && att_is_file(file);
     file[0] = 0;
-    return s || other ? s : find_only(ctx, path, file);
+    /* A model in memory has the files that are asked for by name. */
+    return s || other || att_file_source_given() ? s : find_only(ctx, path, file);
 }

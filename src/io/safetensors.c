@@ -12,9 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { LENGTH_BYTES = 8 };
 
@@ -29,9 +26,9 @@ typedef struct entry {
 
 struct att_safetensors {
     att_ctx *ctx;
-    const unsigned char *bytes;
+    const unsigned char *bytes; /* [size]: in `file`, or the caller's */
     size_t size;
-    bool mapped;
+    att_file_data file;
     const unsigned char *data; /* after the header */
     int64_t data_bytes;
     unsigned char *copies; /* of tensors that are not aligned to their type */
@@ -323,18 +320,16 @@ static att_safetensors *new_file(att_ctx *ctx, const char *label)
     att_safetensors *f = att_alloc(ctx, sizeof *f + length, 1);
     if (!f)
         return NULL;
-    *f = (att_safetensors){.ctx = ctx};
+    *f = (att_safetensors){.ctx = ctx, .file.ctx = ctx};
     memcpy(f->label, label, length);
     return f;
 }
 
-static att_status map(att_safetensors *f)
+static att_status open_file(att_safetensors *f)
 {
-    const void *bytes;
-    const att_status s = att_map_file(f->ctx, f->label, &bytes, &f->size);
-    f->mapped = !s;
-    if (!s)
-        f->bytes = bytes;
+    const att_status s = att_file_data_open(&f->file, f->ctx, f->label);
+    f->bytes = f->file.bytes;
+    f->size = f->file.size;
     return s;
 }
 
@@ -355,7 +350,7 @@ att_status att_safetensors_open(att_ctx *ctx, const char *path, att_safetensors 
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"path", path}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_safetensors *f = new_file(ctx, path);
-    return f ? finish(f, map(f), out) : ATT_ERR_MEMORY;
+    return f ? finish(f, open_file(f), out) : ATT_ERR_MEMORY;
 }
 
 att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes,
@@ -383,10 +378,11 @@ void att_safetensors_free(att_safetensors *f)
     att_free(f->ctx, f->by_name);
     att_free(f->ctx, f->copies);
     json_decref(f->header);
-    if (f->mapped)
-        munmap((void *)f->bytes, f->size);
+    att_file_data_close(&f->file);
     att_free(f->ctx, f);
 }
+
+bool att_safetensors_maps(const att_safetensors *f, const void *p) { return att_file_data_maps(&f->file, p); }
 
 /* ---- access */
 

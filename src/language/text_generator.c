@@ -1,5 +1,6 @@
 /* A language model with its tokenizer and its generation settings. */
 #include "language/text_generator.h"
+#include "io/file_source.h"
 #include "model/attention_map.h"
 
 static att_status open_all(att_text_generator *g, const char *folder, const att_model_options *options)
@@ -26,7 +27,10 @@ att_status att_text_generator_open(att_ctx *ctx, const char *folder, const att_m
         return ATT_ERR_MEMORY;
     g->ctx = ctx;
     g->info.size = sizeof g->info;
-    const att_status s = open_all(g, folder, options);
+    att_file_source files;
+    att_status s = att_file_source_begin(&files, folder, options);
+    s = s ? s : open_all(g, folder, options);
+    att_file_source_end(&files);
     if (s)
         att_text_generator_free(g);
     else

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { NAME_SIZE = ATT_CHECKPOINT_NAME };
 
@@ -111,9 +110,8 @@ att_status att_checkpoint_load_part(att_checkpoint *c, const char *name, int ran
 /* Also of a link to nothing, which is named where it is opened. */
 static bool exists(const char *folder, const char *name)
 {
-    char path[4096];
-    struct stat is;
-    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && lstat(path, &is) == 0;
+    char path[ATT_MAX_PATH];
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && att_exists(path);
 }
 
 /* An error that tells which other weight files are in a folder without model.safetensors. */

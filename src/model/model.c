@@ -1,5 +1,6 @@
 #include "model/model.h"
 #include "io/dtype_range.h"
+#include "io/file_source.h"
 #include "util/shape.h"
 
 #include <math.h>
@@ -221,28 +222,31 @@ att_status att_model_kind_find(att_ctx *ctx, const char *caller, const char *fol
     return config.status;
 }
 
-static att_status read_options(att_ctx *ctx, const char *caller, const att_model_options *options,
-                               att_model_options *out)
+static att_status check_options(att_ctx *ctx, const char *caller, const att_model_options *o)
 {
-    const att_status s = att_options_read(out, sizeof *out, options, "att_model_options");
-    if (s || (unsigned)out->weights <= ATT_WEIGHT_TYPE_INT4)
-        return s;
-    return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: weights is %d, no att_weight_type", caller, (int)out->weights);
+    if ((unsigned)o->weights <= ATT_WEIGHT_TYPE_INT4)
+        return ATT_OK;
+    return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: weights is %d, no att_weight_type", caller, (int)o->weights);
 }
 
 att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                           const att_model_options *options, void *out)
 {
-    att_model_options o;
+    att_file_source files;
     att_status s = check_open(ctx, caller, folder, out);
-    s = s ? s : read_options(ctx, caller, options, &o);
+    if (s)
+        return s;
+    s = att_file_source_begin(&files, folder, options);
+    s = s ? s : check_options(ctx, caller, &files.options);
     att_model *m = s ? NULL : begin(ctx, caller, kind, false);
     if (m) {
-        m->options = o;
-        m->progress.report = o.progress;
-        m->progress.user = o.user;
+        m->options = files.options;
+        m->progress.report = m->options.progress;
+        m->progress.user = m->options.user;
     }
-    return s ? s : open_model(m, folder, out);
+    s = s ? s : open_model(m, folder, out);
+    att_file_source_end(&files);
+    return s;
 }
 
 att_status att_model_open_for_training(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,

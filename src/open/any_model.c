@@ -1,5 +1,6 @@
 /* A model of any subject. */
 #include "attend_util.h"
+#include "io/file_source.h"
 #include "open/subjects.h"
 
 struct att_any_model {
@@ -33,7 +34,10 @@ att_status att_any_model_open(att_ctx *ctx, const char *path, att_subject subjec
     if (!m)
         return ATT_ERR_MEMORY;
     *m = (att_any_model){.ctx = ctx, .identity.size = sizeof m->identity};
-    const att_status s = open_as(m, path, subject, options);
+    att_file_source files;
+    att_status s = att_file_source_begin(&files, path, options);
+    s = s ? s : open_as(m, path, subject, options);
+    att_file_source_end(&files);
     if (s)
         att_any_model_free(m);
     else

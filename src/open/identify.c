@@ -1,5 +1,6 @@
 /* What a model's folder or .gguf file has. */
 #include "att_subjects.h"
+#include "io/file_source.h"
 #include "io/gguf.h"
 #include "open/subjects.h"
 
@@ -99,21 +100,35 @@ static att_status read_config(att_ctx *ctx, const char *path, att_model_identity
     return s.status;
 }
 
+/* Is there something, and is it a folder? What a caller gives (io/file_source.h) is all there is. */
+static att_status find(att_ctx *ctx, const char *path, bool *folder)
+{
+    struct stat is;
+    *folder = !att_is_gguf_name(path);
+    if (att_file_source_given())
+        return ATT_OK;
+    if (stat(path, &is))
+        return att_fail(ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", path, strerror(errno));
+    *folder = S_ISDIR(is.st_mode);
+    return ATT_OK;
+}
+
 att_status att_model_identify(att_ctx *ctx, const char *path, att_model_identity *out)
 {
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"path", path}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_model_identity id = {.size = sizeof id};
     char gguf[ATT_MAX_PATH];
-    struct stat is;
-    if (stat(path, &is))
-        return att_fail(ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", path, strerror(errno));
+    bool folder;
+    att_status s = find(ctx, path, &folder);
+    if (s)
+        return s;
     const att_model_subject *subject = by_file(ctx, path);
-    att_status s = att_gguf_path(ctx, path, "config.json", gguf);
+    s = att_gguf_path(ctx, path, "config.json", gguf);
     if (!subject && (s || *gguf))
         subject = by_gguf();
     s = s ? s : read_config(ctx, path, &id, &subject);
-    if (!s && !subject && S_ISDIR(is.st_mode))
+    if (!s && !subject && folder)
         s = att_refuse_adapter(ctx, path);
     if (subject)
         id.subject = subject->subject;

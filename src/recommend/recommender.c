@@ -1,6 +1,7 @@
 /* Recommenders: opening, making and writing them, and their items. */
 #include "recommend/recommender.h"
 #include "io/atomic_write.h"
+#include "io/file_source.h"
 #include "io/safetensors.h"
 
 #include <stdio.h>
@@ -119,13 +120,13 @@ static att_status open_once(const opening *o, const char *folder, att_recommende
     return e;
 }
 
-/* What FOLDER/SUB/model.safetensors is; zeros: it does not exist. */
+/* What FOLDER/SUB/model.safetensors is on the disk; zeros: it does not exist. */
 static struct stat weights_of(const char *folder, const char *sub)
 {
     char path[ATT_MAX_PATH];
     struct stat is, none = {0};
     const bool fits = snprintf(path, sizeof path, "%s%s/model.safetensors", folder, sub) < (int)sizeof path;
-    return fits && stat(path, &is) == 0 ? is : none;
+    return fits && !att_file_source_given() && stat(path, &is) == 0 ? is : none;
 }
 
 static bool same_file(const struct stat *a, const struct stat *b)
@@ -160,7 +161,13 @@ static att_status open_recommender(const opening *o, const char *folder, att_rec
 att_status att_recommender_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                 att_recommender **out)
 {
-    return open_recommender(&(opening){.ctx = ctx, .caller = __func__, .options = options}, folder, out);
+    att_file_source files;
+    if (out)
+        *out = NULL;
+    att_status e = att_file_source_begin(&files, folder, options);
+    e = e ? e : open_recommender(&(opening){.ctx = ctx, .caller = __func__, .options = options}, folder, out);
+    att_file_source_end(&files);
+    return e;
 }
 
 att_status att_recommender_open_for_training(att_ctx *ctx, const char *folder, att_recommender **out)

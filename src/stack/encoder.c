@@ -1,5 +1,6 @@
 /* Text encoders: opening, applying and writing what an architecture has made. */
 #include "stack/encoder.h"
+#include "io/file_source.h"
 #include "io/file.h"
 
 #include <stdio.h>
@@ -17,8 +18,14 @@ static const att_encoder_architecture *architecture_of(const att_encoder *m)
 att_status att_encoder_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_encoder **out)
 {
     const att_model_kind *kind = att_encoder_kinds[0];
-    const att_status s = att_model_kind_find(ctx, __func__, folder, att_encoder_kinds, &kind, out);
-    return s ? s : att_model_open(ctx, __func__, kind, folder, options, out);
+    att_file_source files;
+    if (out)
+        *out = NULL;
+    att_status s = att_file_source_begin(&files, folder, options);
+    s = s ? s : att_model_kind_find(ctx, __func__, folder, att_encoder_kinds, &kind, out);
+    s = s ? s : att_model_open(ctx, __func__, kind, folder, options, out);
+    att_file_source_end(&files);
+    return s;
 }
 
 att_status att_encoder_open_for_training(att_ctx *ctx, const char *folder, att_encoder **out)

@@ -1,6 +1,7 @@
 /* Causal language models of any architecture: which one a folder has, and logits. */
 #include "stack/language_model.h"
 #include "util/util.h"
+#include "io/file_source.h"
 
 const att_model_kind *const att_language_kinds[] = {&att_gpt2.kind, &att_llama.kind, NULL};
 
@@ -11,8 +12,14 @@ att_status att_language_model_open(att_ctx *ctx, const char *folder, const att_m
                                    att_language_model **out)
 {
     const att_model_kind *kind = &att_llama.kind;
-    const att_status s = att_model_kind_find(ctx, __func__, folder, att_language_kinds, &kind, out);
-    return s ? s : att_model_open(ctx, __func__, kind, folder, options, out);
+    att_file_source files;
+    if (out)
+        *out = NULL;
+    att_status s = att_file_source_begin(&files, folder, options);
+    s = s ? s : att_model_kind_find(ctx, __func__, folder, att_language_kinds, &kind, out);
+    s = s ? s : att_model_open(ctx, __func__, kind, folder, options, out);
+    att_file_source_end(&files);
+    return s;
 }
 
 void att_language_model_free(att_language_model *m) { att_model_free(m); }

@@ -1,5 +1,6 @@
 /* Translation: tokenize, sort by length, search in batches, restore the order. */
 #include "io/check_texts.h"
+#include "io/file_source.h"
 #include "util/util.h"
 #include "translate/text_segments.h"
 #include "translate/translator.h"
@@ -40,7 +41,10 @@ att_status att_translator_open(att_ctx *ctx, const char *folder, const att_model
     if (!m)
         return ATT_ERR_MEMORY;
     m->ctx = ctx;
-    const att_status s = open_all(m, folder, options);
+    att_file_source files;
+    att_status s = att_file_source_begin(&files, folder, options);
+    s = s ? s : open_all(m, folder, options);
+    att_file_source_end(&files);
     if (s)
         att_translator_free(m);
     else

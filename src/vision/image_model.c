@@ -1,5 +1,6 @@
 /* Images to classes, embeddings and attention: a vision Transformer with its preprocessing. */
 #include "attend_util.h"
+#include "io/file_source.h"
 #include "model/attention_recorder.h"
 #include "vision/image_run.h"
 #include "model/model.h"
@@ -36,6 +37,16 @@ att_status att_vit_check_input(const att_vit *m, const att_image_processor_info 
                           (long long)v->image[0], (long long)v->image[1], (long long)v->channels);
 }
 
+static att_status open_all(att_image_model *m, const char *folder, const att_model_options *options)
+{
+    att_status s = att_vit_open(m->ctx, folder, options, &m->vit);
+    s = s ? s : att_image_processor_open(m->ctx, folder, &m->processor);
+    s = s ? s : att_vit_describe(m->vit, &m->info);
+    s = s ? s : att_image_processor_describe(m->processor, &m->input);
+    s = s ? s : att_vit_check_input(m->vit, &m->input, folder);
+    return s ? s : att_vit_read_labels(m->ctx, folder, m->info.classes, &m->label);
+}
+
 att_status att_image_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                 att_image_model **out)
 {
@@ -47,12 +58,10 @@ att_status att_image_model_open(att_ctx *ctx, const char *folder, const att_mode
     if (!m)
         return ATT_ERR_MEMORY;
     *m = (att_image_model){.ctx = ctx, .input.size = sizeof m->input, .info.size = sizeof m->info};
-    att_status s = att_vit_open(ctx, folder, options, &m->vit);
-    s = s ? s : att_image_processor_open(ctx, folder, &m->processor);
-    s = s ? s : att_vit_describe(m->vit, &m->info);
-    s = s ? s : att_image_processor_describe(m->processor, &m->input);
-    s = s ? s : att_vit_check_input(m->vit, &m->input, folder);
-    s = s ? s : att_vit_read_labels(ctx, folder, m->info.classes, &m->label);
+    att_file_source files;
+    att_status s = att_file_source_begin(&files, folder, options);
+    s = s ? s : open_all(m, folder, options);
+    att_file_source_end(&files);
     if (s)
         att_image_model_free(m);
     else

@@ -8,6 +8,7 @@
  * 2021; registers: Darcet et al. 2023), layer scale and SwiGLU (DINOv2: Oquab et al. 2023), means in place of the
  * token, a stem of convolutions in place of E (Hassani et al. 2021). */
 #include "vision/vit.h"
+#include "io/file_source.h"
 #include "util/shape.h"
 
 #include <string.h>
@@ -126,12 +127,16 @@ static att_status find_kind(att_ctx *ctx, const char *folder, const att_model_ki
 att_status att_vit_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_vit **out)
 {
     const att_model_kind *kind;
+    att_file_source files;
     if (out)
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    const att_status s = find_kind(ctx, folder, &kind);
-    return s ? s : att_model_open(ctx, __func__, kind, folder, options, out);
+    att_status s = att_file_source_begin(&files, folder, options);
+    s = s ? s : find_kind(ctx, folder, &kind);
+    s = s ? s : att_model_open(ctx, __func__, kind, folder, options, out);
+    att_file_source_end(&files);
+    return s;
 }
 
 att_status att_vit_open_for_training(att_ctx *ctx, const char *folder, att_vit **out)
