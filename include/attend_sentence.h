@@ -58,6 +58,8 @@ typedef struct att_embed_options {
     int64_t *tokens; /* or NULL: receives the number of tokens of each text [n], special tokens included, after it was
                       * truncated */
     bool *truncated; /* or NULL: receives whether each text [n] was truncated */
+    att_progress_fn progress; /* in numbers of texts; or NULL */
+    void *user;
 } att_embed_options;
 
 /* Embeds sentences: texts [n] with lengths bytes [n] or NULL (zero-terminated) -> out [n, dim], in the given order,
@@ -68,6 +70,21 @@ typedef struct att_embed_options {
  * tokens and truncated may be written in part. */
 ATT_API att_status att_sentence_embed(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
                                       const att_embed_options *options, float *out);
+
+typedef struct att_token_embeddings { /* att_token_embeddings_free frees the arrays */
+    int64_t *offsets;                 /* [n + 1]: the rows of text i are [offsets[i], offsets[i + 1]) */
+    int32_t *ids;                     /* [offsets[n]]: the tokens, special ones included */
+    float *vectors;                   /* [offsets[n], hidden]: of each, the encoder's hidden state of the last layer */
+    void *reserved[2];
+    int64_t reserved_number[2];
+} att_token_embeddings;
+/* Vectors of each token of texts [n] with lengths bytes [n] or NULL (zero-terminated), or of options.ids: what
+ * att_sentence_embed pools, sentence-transformers' output_value="token_embeddings". options or NULL: defaults. The same
+ * bits whatever else is in the call; texts and errors are as there. */
+ATT_API att_status att_sentence_embed_tokens(const att_sentence *m, int64_t n, const char *const *texts,
+                                             const size_t *bytes, const att_embed_options *options,
+                                             att_token_embeddings *out);
+ATT_API void att_token_embeddings_free(att_ctx *ctx, att_token_embeddings *e);
 
 /* Opens the model for training; its parameters are those of its encoder. att_sentence_write writes a model that was
  * opened for training as a folder, which is created if it does not exist: model.safetensors and all settings and

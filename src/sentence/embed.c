@@ -1,57 +1,61 @@
-/* Embeddings of many texts, in blocks: tokenize, sort by length, compute in batches, restore the order. */
+/* Embeddings of many texts, or of their tokens, in blocks: tokenize, sort by length, compute in batches, restore the
+ * order. */
 #include "sentence/sentence.h"
 #include "io/check_texts.h"
 #include "io/parallel_status.h"
+#include "io/progress.h"
+#include "util/array.h"
 #include "util/util.h"
 
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    BLOCK_TEXTS = 2048,  /* whose tokens are held at a time */
-    BATCH_TOKENS = 256,  /* per batch: activations fit in the L2 cache */
-    TEXTS_PER_TASK = 64, /* texts that a thread tokenizes per task */
+    BLOCK_TEXTS = 2048, /* whose tokens are held at a time */
+    BATCH_TOKENS = 256, /* per batch: activations fit in the L2 cache */
 };
 
-/* A call of att_sentence_embed, and the block of its texts [first, first + count). */
+/* A call, and the block of its texts [first, first + count). */
 typedef struct embed_call {
+    const char *name; /* of the public function, for errors */
     const att_sentence *m;
+    int64_t n;
     const char *const *texts; /* [n], or NULL: ids are given */
     const size_t *bytes;
     att_embed_options options;
-    float *out; /* [n, dim] */
+    bool every_token; /* out has a vector of each token, not of each text; ids are given */
+    float *out;       /* [n, dim], or [options.offsets[n], dim] */
+
+    att_progress progress; /* in texts; reported by `caller` alone */
+    pthread_t caller;
+    atomic_llong done; /* texts, of all threads */
+    atomic_bool stopped;
 
     int64_t first, count;
     att_tokens *tokens; /* [count]: of given ids, these; NULL where there are none */
     int64_t *order;     /* [count]: by descending length */
     int64_t *batch;     /* [n_batches + 1]: batch b is order[batch[b]], ..., order[batch[b + 1] - 1] */
     int n_batches;
+
+    att_token_embeddings *result; /* of the vectors of tokens: receives ids and offsets first */
+    size_t room;                  /* of its ids */
 } embed_call;
 
 /* ---- tokens of a block */
-
-static att_status tokenize_some(void *arg, int step)
-{
-    embed_call *c = arg;
-    att_ctx *ctx = c->m->model.ctx;
-    const att_tokenize_options *opt = ATT_OPTIONS(att_tokenize_options, .max_tokens = c->m->modules.max_tokens);
-    const int64_t first = (int64_t)step * TEXTS_PER_TASK, last = att_min(first + TEXTS_PER_TASK, c->count);
-    att_status s = att_cancelled(ctx) ? att_fail(ctx, ATT_ERR_CANCELLED, "att_sentence_embed: cancelled") : ATT_OK;
-    for (int64_t i = first; !s && i < last; i++) {
-        const char *text = c->texts[c->first + i];
-        s = att_tokenize(c->m->tokenizer, text, c->bytes ? c->bytes[c->first + i] : strlen(text), opt, &c->tokens[i]);
-    }
-    return s;
-}
 
 /* Tokenizes the block's texts, or finds their ids. */
 static att_status read_tokens(embed_call *c)
 {
     const att_embed_options *o = &c->options;
     att_status s = ATT_OK;
-    memset(c->tokens, 0, (size_t)c->count * sizeof *c->tokens);
+    att_ctx *ctx = c->m->model.ctx;
     if (c->texts)
-        s = att_parallel_all(c->m->model.ctx, (int)att_ceil_div(c->count, TEXTS_PER_TASK), tokenize_some, c);
+        s = att_tokenize_batch(c->m->tokenizer, c->count, c->texts + c->first, c->bytes ? c->bytes + c->first : NULL,
+                               ATT_OPTIONS(att_tokenize_options, .max_tokens = c->m->modules.max_tokens), c->tokens);
+    if (s && c->first > 0)
+        s = att_fail(ctx, s, "%s: of the texts from %lld on: %s", c->name, (long long)c->first, att_error(ctx));
     for (int64_t i = 0; !s && i < c->count; i++) {
         const int64_t k = c->first + i;
         if (!c->texts)
@@ -127,16 +131,19 @@ static int64_t *gather(const embed_call *c, const int64_t *order, int64_t n, int
     return offsets;
 }
 
-static att_var *apply(att_tape *t, const att_sentence *m, const int32_t *ids, const int64_t *offsets, int64_t n)
+static att_var *apply(att_tape *t, const embed_call *c, const int32_t *ids, const int64_t *offsets, int64_t n)
 {
-    att_var *x = att_pool(t, att_encoder_apply(t, m->encoder, ids, offsets, n, NULL), offsets, n, m->modules.pooling);
-    return m->modules.normalized ? att_normalize(t, x, 1e-12f) : x;
+    const att_modules *modules = &c->m->modules;
+    att_var *x = att_encoder_apply(t, c->m->encoder, ids, offsets, n, NULL);
+    if (c->every_token)
+        return x;
+    x = att_pool(t, x, offsets, n, modules->pooling);
+    return modules->normalized ? att_normalize(t, x, 1e-12f) : x;
 }
 
-static att_status run_batch(void *arg, int b)
+/* Computes the texts order [n] of the block. */
+static att_status embed_batch(const embed_call *c, const int64_t *order, int64_t n)
 {
-    const embed_call *c = arg;
-    const int64_t *order = c->order + c->batch[b], n = c->batch[b + 1] - c->batch[b];
     int32_t *ids;
     int64_t *offsets = gather(c, order, n, &ids);
     att_tape *t;
@@ -145,18 +152,44 @@ static att_status run_batch(void *arg, int b)
     att_status s = att_sentence_acquire_tape(c->m, &t);
     if (!s) {
         att_tensor y;
-        s = att_var_value(t, apply(t, c->m, ids, offsets, n), &y);
-        const size_t dim = (size_t)c->m->info.hidden;
-        for (int64_t i = 0; !s && i < n; i++)
-            memcpy(c->out + (size_t)(c->first + order[i]) * dim, (const float *)y.data + (size_t)i * dim,
-                   dim * sizeof(float));
+        s = att_var_value(t, apply(t, c, ids, offsets, n), &y);
+        const int64_t dim = c->m->info.hidden;
+        for (int64_t i = 0; !s && i < n; i++) {
+            const int64_t text = c->first + order[i], rows = c->every_token ? offsets[i + 1] - offsets[i] : 1;
+            memcpy(c->out + (c->every_token ? c->options.offsets[text] : text) * dim,
+                   (const float *)y.data + (c->every_token ? offsets[i] : i) * dim,
+                   (size_t)(rows * dim) * sizeof(float));
+        }
         att_sentence_release_tape(c->m, t);
     }
     att_free(c->m->model.ctx, offsets);
     return s;
 }
 
-static att_status run_block(embed_call *c)
+/* Reports what all threads have done since the last report, if that is anything. */
+static att_status report(embed_call *c)
+{
+    const int64_t more = atomic_load(&c->done) - c->progress.done;
+    return more > 0 ? att_progress_add(&c->progress, more) : ATT_OK;
+}
+
+/* Batch b of the block; the calling thread reports its own ones, so that none waits for it. */
+static att_status run_batch(void *arg, int b)
+{
+    embed_call *c = arg;
+    const int64_t n = c->batch[b + 1] - c->batch[b];
+    if (atomic_load(&c->stopped))
+        return ATT_ERR_CANCELLED; /* the sentence is that of an earlier batch */
+    att_status s = embed_batch(c, c->order + c->batch[b], n);
+    atomic_fetch_add(&c->done, n);
+    if (!s && pthread_equal(c->caller, pthread_self()))
+        s = report(c);
+    if (s)
+        atomic_store(&c->stopped, true);
+    return s;
+}
+
+static att_status embed_block(embed_call *c)
 {
     att_status s = read_tokens(c);
     if (!s) {
@@ -165,40 +198,71 @@ static att_status run_block(embed_call *c)
                               : att_parallel_all(c->m->model.ctx, c->n_batches, run_batch, c);
     }
     free_tokens(c);
+    return s ? s : report(c);
+}
+
+/* ---- the calls */
+
+/* Given ids: sequences that a tokenizer could have made. */
+static att_status check_ids(const embed_call *c)
+{
+    att_ctx *ctx = c->m->model.ctx;
+    const att_embed_options *o = &c->options;
+    char ids[64], offsets[64];
+    snprintf(ids, sizeof ids, "%s: options.ids", c->name);
+    snprintf(offsets, sizeof offsets, "%s: options.offsets", c->name);
+    if (c->texts)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: texts and options.ids are given, not one of them", c->name);
+    att_status s = att_check_text_offsets(ctx, offsets, o->offsets, c->n);
+    s = s || o->offsets[c->n] == 0 ? s : att_require(c->name, ATT_NAMED({"options.ids", o->ids}));
+    for (int64_t i = 0; !s && i < c->n; i++) {
+        const int64_t count = o->offsets[i + 1] - o->offsets[i];
+        if (count < 1 || count > c->m->modules.max_tokens)
+            s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: text %lld has %lld tokens, not 1 to %lld", offsets, (long long)i,
+                         (long long)count, (long long)c->m->modules.max_tokens);
+    }
+    return s ? s : att_check_ids(ctx, ids, o->ids, 0, o->offsets[c->n], c->m->info.vocabulary);
+}
+
+/* Sets the options of a call and checks what it embeds. */
+static att_status begin(embed_call *c, const att_embed_options *options)
+{
+    att_ctx *ctx = c->m->model.ctx;
+    att_embed_options *o = &c->options;
+    char texts[64];
+    att_status s = att_options_read(o, sizeof *o, options, "att_embed_options");
+    if (!s && c->n < 0)
+        s = att_fail(ctx, ATT_ERR_ARGUMENT, "%s: n is %lld, less than 0", c->name, (long long)c->n);
+    if (s)
+        return s;
+    snprintf(texts, sizeof texts, "%s: texts", c->name);
+    c->progress = (att_progress){.ctx = ctx, .call = c->name, .report = o->progress, .user = o->user, .all = c->n};
+    c->caller = pthread_self();
+    return o->ids || o->offsets ? check_ids(c) : att_check_texts(ctx, texts, c->texts, c->n);
+}
+
+static att_status for_each_block(embed_call *c, att_status (*run)(embed_call *c))
+{
+    att_ctx *ctx = c->m->model.ctx;
+    const size_t room = (size_t)att_min(c->n, BLOCK_TEXTS) + 1;
+    c->tokens = att_alloc(ctx, room, sizeof *c->tokens);
+    c->order = att_alloc(ctx, room, sizeof *c->order);
+    c->batch = att_alloc(ctx, room, sizeof *c->batch);
+    att_status s = c->tokens && c->order && c->batch ? ATT_OK : ATT_ERR_MEMORY;
+    for (c->first = 0; !s && c->first < c->n; c->first += c->count) {
+        c->count = att_min(c->n - c->first, BLOCK_TEXTS);
+        s = run(c);
+    }
+    att_free(ctx, c->tokens);
+    att_free(ctx, c->order);
+    att_free(ctx, c->batch);
     return s;
 }
 
-/* ---- the call */
-
-/* Given ids: sequences that a tokenizer could have made. */
-static att_status check_ids(const att_sentence *m, int64_t n, const char *const *texts, const att_embed_options *o)
+static att_status embed_all(embed_call *c)
 {
-    att_ctx *ctx = m->model.ctx;
-    if (texts)
-        return att_fail(ctx, ATT_ERR_ARGUMENT,
-                        "att_sentence_embed: texts and options.offsets are given, not one of them");
-    att_status s = att_check_text_offsets(ctx, "att_sentence_embed: options.offsets", o->offsets, n);
-    s = s || o->offsets[n] == 0 ? s : att_require("att_sentence_embed", ATT_NAMED({"options.ids", o->ids}));
-    for (int64_t i = 0; !s && i < n; i++) {
-        const int64_t count = o->offsets[i + 1] - o->offsets[i];
-        if (count < 1 || count > m->modules.max_tokens)
-            s = att_fail(ctx, ATT_ERR_ARGUMENT,
-                         "att_sentence_embed: options.offsets: text %lld has %lld tokens, not 1 to %lld", (long long)i,
-                         (long long)count, (long long)m->modules.max_tokens);
-    }
-    return s ? s : att_check_ids(ctx, "att_sentence_embed: options.ids", o->ids, 0, o->offsets[n], m->info.vocabulary);
-}
-
-static att_status check(const att_sentence *m, int64_t n, const char *const *texts, const att_embed_options *o,
-                        const float *out)
-{
-    att_ctx *ctx = m->model.ctx;
-    if (n < 0)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "att_sentence_embed: n is %lld, less than 0", (long long)n);
-    if (n > 0 && att_require("att_sentence_embed", ATT_NAMED({"out", out})))
-        return ATT_ERR_ARGUMENT;
-    return o->ids || o->offsets ? check_ids(m, n, texts, o)
-                                : att_check_texts(ctx, "att_sentence_embed: texts", texts, n);
+    const att_status s = for_each_block(c, embed_block);
+    return s || c->n > 0 ? s : att_progress_add(&c->progress, 0);
 }
 
 att_status att_sentence_embed(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
@@ -206,23 +270,73 @@ att_status att_sentence_embed(const att_sentence *m, int64_t n, const char *cons
 {
     if (att_require(__func__, ATT_NAMED({"m", m})))
         return ATT_ERR_ARGUMENT;
-    att_ctx *ctx = m->model.ctx;
-    embed_call c = {.m = m, .texts = texts, .bytes = bytes, .out = out};
-    att_status s = att_options_read(&c.options, sizeof c.options, options, "att_embed_options");
-    s = s ? s : check(m, n, texts, &c.options, out);
+    embed_call c = {.name = __func__, .m = m, .n = n, .texts = texts, .bytes = bytes, .out = out};
+    att_status s = begin(&c, options);
+    s = s || n == 0 ? s : att_require(__func__, ATT_NAMED({"out", out}));
+    s = s ? s : embed_all(&c);
+    return s ? s : att_check_finite(m->model.ctx, "the numbers of the vector of text", n, m->info.hidden, out);
+}
+
+/* Appends the block's tokens to those of the result. */
+static att_status append_tokens(embed_call *c)
+{
+    att_token_embeddings *y = c->result;
+    att_status s = read_tokens(c);
+    for (int64_t i = 0; !s && i < c->count; i++) {
+        const int64_t first = y->offsets[c->first + i], count = c->tokens[i].count;
+        s = att_grow(c->m->model.ctx, &y->ids, sizeof *y->ids, (size_t)first, (size_t)count, &c->room);
+        if (!s)
+            memcpy(y->ids + first, c->tokens[i].ids, (size_t)count * sizeof *y->ids);
+        y->offsets[c->first + i + 1] = first + count;
+    }
+    free_tokens(c);
+    return s;
+}
+
+static att_status embed_tokens(embed_call *c, att_token_embeddings *y)
+{
+    att_ctx *ctx = c->m->model.ctx;
+    const int64_t dim = c->m->info.hidden;
+    y->offsets = att_calloc(ctx, (size_t)c->n + 1, sizeof *y->offsets);
+    if (!y->offsets)
+        return ATT_ERR_MEMORY;
+    c->result = y;
+    att_status s = for_each_block(c, append_tokens);
     if (s)
         return s;
-    const size_t room = (size_t)att_min(n, BLOCK_TEXTS) + 1;
-    c.tokens = att_alloc(ctx, room, sizeof *c.tokens);
-    c.order = att_alloc(ctx, room, sizeof *c.order);
-    c.batch = att_alloc(ctx, room, sizeof *c.batch);
-    s = c.tokens && c.order && c.batch ? ATT_OK : ATT_ERR_MEMORY;
-    for (; !s && c.first < n; c.first += c.count) {
-        c.count = att_min(n - c.first, BLOCK_TEXTS);
-        s = run_block(&c);
-    }
-    att_free(ctx, c.tokens);
-    att_free(ctx, c.order);
-    att_free(ctx, c.batch);
-    return s ? s : att_check_finite(ctx, "the numbers of the vector of text", n, m->info.hidden, out);
+    const int64_t count = y->offsets[c->n];
+    y->vectors = att_alloc(ctx, (size_t)count, (size_t)dim * sizeof *y->vectors);
+    if (!y->vectors)
+        return ATT_ERR_MEMORY;
+    c->texts = NULL;
+    c->options = (att_embed_options){.ids = y->ids, .offsets = y->offsets};
+    c->every_token = true;
+    c->out = y->vectors;
+    s = embed_all(c);
+    return s ? s : att_check_finite(ctx, "the numbers of the vector of token", count, dim, y->vectors);
+}
+
+att_status att_sentence_embed_tokens(const att_sentence *m, int64_t n, const char *const *texts, const size_t *bytes,
+                                     const att_embed_options *options, att_token_embeddings *out)
+{
+    if (out)
+        *out = (att_token_embeddings){0};
+    if (att_require(__func__, ATT_NAMED({"m", m}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    embed_call c = {.name = __func__, .m = m, .n = n, .texts = texts, .bytes = bytes};
+    att_status s = begin(&c, options);
+    s = s ? s : embed_tokens(&c, out);
+    if (s)
+        att_token_embeddings_free(m->model.ctx, out);
+    return s;
+}
+
+void att_token_embeddings_free(att_ctx *ctx, att_token_embeddings *e)
+{
+    if (!ctx || !e)
+        return;
+    att_free(ctx, e->offsets);
+    att_free(ctx, e->ids);
+    att_free(ctx, e->vectors);
+    *e = (att_token_embeddings){0};
 }

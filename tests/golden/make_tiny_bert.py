@@ -62,4 +62,5 @@ def main():
           lines + show(tables.token_type_embeddings.weight.grad) + show(tables.position_embeddings.weight.grad))
 
 
-main()
+if __name__ == "__main__":
+    main()

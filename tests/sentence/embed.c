@@ -1,8 +1,10 @@
 /* Embeddings of many texts: the same bits in any company, by any thread, from texts or ids; memory, cancelling. */
 // labels: threads
 #include "fixtures/fail_alloc.h"
+#include "fixtures/progress.h"
 #include "fixtures/sentence_model.h"
 
+#include <math.h>
 #include <pthread.h>
 
 enum { LINES = 200 };
@@ -129,7 +131,7 @@ static void ids_that_no_tokenizer_gives_are_refused(void **state)
         const int64_t *offsets;
         const char *error;
     } wrong[] = {
-        {"a", good, offsets, "att_sentence_embed: texts and options.offsets are given, not one of them"},
+        {"a", good, offsets, "att_sentence_embed: texts and options.ids are given, not one of them"},
         {NULL, good, NULL, "att_sentence_embed: options.offsets is NULL, but should be 3 offsets"},
         {NULL, NULL, offsets, "att_sentence_embed: options.ids is NULL"},
         {NULL, good, late, "att_sentence_embed: options.offsets[0] is 1, not 0"},
@@ -203,7 +205,139 @@ static void a_cancelled_call_stops_before_its_texts_are_tokenized(void **state)
     float y[TINY_HIDDEN];
     flag = 1;
     assert_int_equal(att_sentence_embed(m, 1, (const char *[]){"a"}, NULL, NULL, y), ATT_ERR_CANCELLED);
-    assert_string_equal(att_error(c), "att_sentence_embed: cancelled");
+    assert_string_equal(att_error(c), "att_tokenize_batch was cancelled");
+    att_sentence_free(m);
+    att_close(c);
+    folder_remove(&f);
+}
+
+static void progress_ascends_to_one_and_can_stop_the_call(void **state)
+{
+    (void)state;
+    enum { MANY = 5000 };
+    static char text[LINES][40];
+    static float y[MANY * TINY_HIDDEN];
+    static const char *line[MANY];
+    make_lines(text, line, 0);
+    for (int i = LINES; i < MANY; i++)
+        line[i] = line[i % LINES];
+    const test_folder f = tiny_sentence();
+    att_sentence *m = open_sentence(ctx, f.path);
+    progress_seen all = {.thread = pthread_self()}, none = all;
+    const att_embed_options *o = ATT_OPTIONS(att_embed_options, .progress = progress_see, .user = &all);
+    assert_int_equal(att_sentence_embed(m, MANY, line, NULL, o, y), ATT_OK);
+    assert_true(all.share == 1 && all.calls >= 3); /* blocks */
+    const int stops[] = {1, 2, all.calls};
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
+        progress_seen s = {.thread = pthread_self(), .stop = stops[i]};
+        o = ATT_OPTIONS(att_embed_options, .progress = progress_see, .user = &s);
+        const att_status status = att_sentence_embed(m, MANY, line, NULL, o, y);
+        if (s.calls < s.stop) /* this time there were fewer */
+            continue;
+        assert_int_equal(status, ATT_ERR_CANCELLED);
+        assert_string_equal(att_error(ctx), "att_sentence_embed: options.progress returned false");
+        assert_int_equal(s.calls, s.stop);
+    }
+    o = ATT_OPTIONS(att_embed_options, .progress = progress_see, .user = &none);
+    assert_int_equal(att_sentence_embed(m, 0, NULL, NULL, o, NULL), ATT_OK);
+    assert_true(none.share == 1 && none.calls == 1);
+    att_sentence_free(m);
+    folder_remove(&f);
+}
+
+/* ---- vectors of tokens */
+
+static const char *const token_texts[] = {"a b c", "", "wxyz Abc", "c d e f g h i j k l m n o p"};
+enum { TOKEN_TEXTS = 4 };
+
+static void vectors_of_tokens_are_those_of_sentence_transformers(void **state)
+{
+    (void)state;
+    const test_folder f = tiny_sentence();
+    att_sentence *m = open_sentence(ctx, f.path);
+    att_token_embeddings e;
+    int64_t tokens[TOKEN_TEXTS];
+    bool truncated[TOKEN_TEXTS];
+    const att_embed_options *o = ATT_OPTIONS(att_embed_options, .tokens = tokens, .truncated = truncated);
+    assert_int_equal(att_sentence_embed_tokens(m, TOKEN_TEXTS, token_texts, NULL, o, &e), ATT_OK);
+    FILE *golden = fopen("tests/golden/token_embeddings.txt", "r");
+    assert_non_null(golden);
+    for (int i = 0; i < TOKEN_TEXTS; i++) {
+        int rows;
+        assert_int_equal(fscanf(golden, "%d", &rows), 1);
+        assert_int_equal(e.offsets[i + 1] - e.offsets[i], rows);
+        assert_int_equal(tokens[i], rows);
+        assert_true(e.ids[e.offsets[i]] == 2 && e.ids[e.offsets[i + 1] - 1] == 3); /* [CLS], [SEP] */
+        assert_int_equal(truncated[i], i == 3);
+        for (int64_t k = e.offsets[i] * TINY_HIDDEN; k < e.offsets[i + 1] * TINY_HIDDEN; k++) {
+            double expected;
+            assert_int_equal(fscanf(golden, "%lf", &expected), 1);
+            /* of order 1, both in f32; a norm divides by deviations of about 1 after each of four halves */
+            check_near(e.vectors[k], expected, 4e-6, "text %d: [%d]", i, (int)k);
+        }
+    }
+    fclose(golden);
+    att_token_embeddings_free(ctx, &e);
+    att_sentence_free(m);
+    folder_remove(&f);
+}
+
+/* Of many texts, and of their ids: the mean of a text's vectors, normalized, is its embedding. */
+static void vectors_of_tokens_are_what_embeddings_are_made_of(void **state)
+{
+    (void)state;
+    static char text[LINES][40];
+    static float y[LINES * TINY_HIDDEN];
+    const char *line[LINES];
+    att_token_embeddings e, of_ids, none;
+    make_lines(text, line, 5);
+    const test_folder f = tiny_sentence();
+    att_sentence *m = open_sentence(ctx, f.path);
+    encode(m, LINES, line, y);
+    assert_int_equal(att_sentence_embed_tokens(m, LINES, line, NULL, NULL, &e), ATT_OK);
+    for (int i = 0; i < LINES; i++) {
+        double mean[TINY_HIDDEN] = {0}, norm = 0;
+        for (int64_t k = e.offsets[i] * TINY_HIDDEN; k < e.offsets[i + 1] * TINY_HIDDEN; k++)
+            mean[k % TINY_HIDDEN] += (double)e.vectors[k];
+        for (int d = 0; d < TINY_HIDDEN; d++)
+            norm += mean[d] * mean[d];
+        for (int d = 0; d < TINY_HIDDEN; d++) /* sums of twelve numbers of order 1, in f32 there */
+            check_near(y[i * TINY_HIDDEN + d], mean[d] / sqrt(norm), 2e-6, "text %d: [%d]", i, d);
+    }
+    const att_embed_options *o = ATT_OPTIONS(att_embed_options, .ids = e.ids, .offsets = e.offsets);
+    assert_int_equal(att_sentence_embed_tokens(m, LINES, NULL, NULL, o, &of_ids), ATT_OK);
+    assert_memory_equal(of_ids.offsets, e.offsets, sizeof(int64_t) * (LINES + 1));
+    assert_memory_equal(of_ids.ids, e.ids, sizeof(int32_t) * (size_t)e.offsets[LINES]);
+    assert_memory_equal(of_ids.vectors, e.vectors, sizeof(float) * (size_t)e.offsets[LINES] * TINY_HIDDEN);
+    assert_int_equal(att_sentence_embed_tokens(m, 0, NULL, NULL, NULL, &none), ATT_OK);
+    assert_int_equal(none.offsets[0], 0);
+    att_token_embeddings_free(ctx, &e);
+    att_token_embeddings_free(ctx, &of_ids);
+    att_token_embeddings_free(ctx, &none);
+    att_sentence_free(m);
+    folder_remove(&f);
+}
+
+static void a_failing_allocation_of_vectors_of_tokens_is_an_error_and_leaks_nothing(void **state)
+{
+    (void)state;
+    const test_folder f = tiny_sentence();
+    fail_alloc a = {0};
+    att_ctx *c = fail_open(&a);
+    att_sentence *m = open_sentence(c, f.path);
+    att_status s = ATT_ERR_MEMORY;
+    att_token_embeddings e;
+    assert_int_equal(att_sentence_embed_tokens(m, TOKEN_TEXTS, token_texts, NULL, NULL, &e), ATT_OK);
+    att_token_embeddings_free(c, &e);
+    const long live = a.live; /* with a tape, and packed weights */
+    for (long at = 1; s; at++) {
+        a.fail_at = a.calls + at;
+        s = att_sentence_embed_tokens(m, TOKEN_TEXTS, token_texts, NULL, NULL, &e);
+        a.fail_at = 0;
+        assert_true(s == ATT_ERR_MEMORY || (s == ATT_OK && at > 10));
+        att_token_embeddings_free(c, &e);
+        assert_int_equal(a.live, live);
+    }
     att_sentence_free(m);
     att_close(c);
     folder_remove(&f);
@@ -263,6 +397,10 @@ int main(void)
         cmocka_unit_test(ids_that_no_tokenizer_gives_are_refused),
         cmocka_unit_test(memory_does_not_grow_with_the_number_of_texts),
         cmocka_unit_test(a_cancelled_call_stops_before_its_texts_are_tokenized),
+        cmocka_unit_test(progress_ascends_to_one_and_can_stop_the_call),
+        cmocka_unit_test(vectors_of_tokens_are_those_of_sentence_transformers),
+        cmocka_unit_test(vectors_of_tokens_are_what_embeddings_are_made_of),
+        cmocka_unit_test(a_failing_allocation_of_vectors_of_tokens_is_an_error_and_leaks_nothing),
         cmocka_unit_test(many_threads_may_encode_with_one_model),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
