@@ -17,7 +17,7 @@ enum format { JSONL, NPY, TSV };
 static const char *model_name, *output_path, *file;
 static cli_texts texts;
 static int format = -1;
-static bool json, skip_broken;
+static bool json, with_tokens, skip_broken;
 static int64_t threads;
 static int dtype;
 
@@ -26,6 +26,8 @@ static const cli_option options[] = {
     CLI_FILE(&file),
     CLI_SENTENCE(&texts),
     {"format", 0, "jsonl|npy|tsv", .choice = &format, .help = "output format; default: jsonl"},
+    {"tokens", 0, NULL, .flag = &with_tokens,
+     .help = "in jsonl, also write of each line the number of its tokens, and whether it was truncated"},
     CLI_OUTPUT(&output_path),
     CLI_DTYPE(&dtype),
     CLI_SKIP_BROKEN(&skip_broken),
@@ -51,6 +53,10 @@ static int64_t write_block(FILE *f, const cli_embedder *m, const cli_lines *in, 
         if (format == JSONL) {
             cli_json j = cli_json_begin(f);
             cli_json_bytes(&j, m->key, in->text[i], in->bytes[i]);
+            if (with_tokens) {
+                cli_json_integer(&j, "tokens", m->tokens[i]);
+                cli_json_bool(&j, "truncated", m->truncated[i]);
+            }
             cli_json_row(&j, "embedding", vectors + i * dim, dim);
             cli_json_end(&j);
             continue;
@@ -70,13 +76,15 @@ static int scan(cli_unknown *unknown, const cli_embedder *m, const cli_lines *in
 }
 
 /* All lines through the model; *rows: how many there were. */
-static int stream(const cli_embedder *m, cli_lines *in, cli_output *out, int64_t *rows)
+static int stream(cli_embedder *m, cli_lines *in, cli_output *out, int64_t *rows)
 {
     float *vectors = malloc((size_t)(m->block * m->dim) * sizeof *vectors);
     bool *failed = malloc((size_t)m->block * sizeof *failed);
     int64_t truncated = 0, done = 0;
     cli_unknown unknown = {0};
-    int code = vectors && failed ? CLI_DONE : cli_fail_memory();
+    m->tokens = calloc((size_t)m->block, sizeof *m->tokens);
+    m->truncated = calloc((size_t)m->block, sizeof *m->truncated);
+    int code = vectors && failed && m->tokens && m->truncated ? CLI_DONE : cli_fail_memory();
     cli_progress progress;
     cli_progress_begin(&progress);
     while (!code) {
@@ -98,6 +106,8 @@ static int stream(const cli_embedder *m, cli_lines *in, cli_output *out, int64_t
     cli_unknown_report(&unknown);
     free(vectors);
     free(failed);
+    free(m->tokens);
+    free(m->truncated);
     if (!code && *rows < done && skip_broken)
         cli_note("%lld of %lld images cannot be read, and %s no row", (long long)(done - *rows), (long long)done,
                  done - *rows == 1 ? "has" : "have");
@@ -127,12 +137,16 @@ static int run(int n, char **arguments)
     off_t start = 0;
     if (json && format > JSONL)
         return cli_misuse("--json does not go with --format %s", format == NPY ? "npy" : "tsv");
+    if (with_tokens && format > JSONL)
+        return cli_misuse("--tokens does not go with --format %s", format == NPY ? "npy" : "tsv");
     if (file && is_format(file) && access(file, F_OK))
         return cli_misuse("--file: there is no file \"%s\"; did you mean --format %s?", file, file);
     format = format < 0 ? JSONL : format;
     int code = cli_lines_choose(&in, cli_model_is(ATT_SUBJECT_VISION, model_name), &texts, &file, n, arguments);
     if (!code)
         code = cli_embedder_open(&m, model_name, dtype, threads);
+    if (!code && m.images && with_tokens)
+        code = cli_misuse("--tokens is of lines, not of images");
     if (!code && !m.images)
         code = cli_paths_refuse_images(n, arguments);
     if (!code)
@@ -164,7 +178,8 @@ const cli_command cli_embed = {
                "writes a vector for each, in order; memory does not grow with the input. An\n"
                "empty line has a vector, too. A line that is too long for the model is truncated.\n\n"
                "jsonl: {\"text\": \"...\", \"embedding\": [...]} per line, with U+FFFD for invalid\n"
-               "UTF-8. tsv: numbers separated by tabs. npy: a float32 matrix [lines, dim] for\n"
+               "UTF-8; with --tokens also \"tokens\": ..., \"truncated\": true or false. tsv: numbers separated by "
+               "tabs. npy: a float32 matrix [lines, dim] for\n"
                "NumPy and for \"attend search --index\". All formats preserve the float32 values\n"
                "exactly.\n\n"
                "With a vision model the arguments are images (JPEG, PNG, WebP; \"-\": standard input), or folders of "

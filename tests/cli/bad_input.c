@@ -229,6 +229,10 @@ static void odd_lines_have_vectors(void **state)
         tool("{ yes 'a b' | head -c 10485760 | tr '\\n' ' '; printf '\\nb\\n'; } | $A embed -m $D --format tsv"), 0);
     assert_int_equal(count(tool_out, "\n"), 2);
     assert_string_equal(tool_err, "attend: 1 of 2 lines are longer than 12 tokens and were truncated\n");
+    assert_int_equal(tool("printf 'a b\\nc d e f g h i j k l m\\n' | $A embed -m $D --tokens"), 0);
+    assert_has(tool_out, "{\"text\": \"a b\", \"tokens\": 4, \"truncated\": false, \"embedding\": [");
+    assert_has(tool_out, "\"tokens\": 12, \"truncated\": true, \"embedding\": [");
+    assert_refused("echo a | $A embed -m $D --tokens --format tsv", 2, "--tokens does not go with --format tsv");
 }
 
 /* The next command that writes the file removes what is left of one that was killed, not what another one is writing.

@@ -168,14 +168,15 @@ int cli_embedder_encode(const cli_embedder *e, int64_t n, const char *const *ite
     if (failed)
         memset(failed, false, (size_t)n * sizeof *failed);
     memset(vectors, 0, (size_t)(n * e->dim) * sizeof *vectors);
-    bool *shortened = calloc((size_t)n + 1, sizeof *shortened);
+    bool *own = e->truncated ? NULL : calloc((size_t)n + 1, sizeof *own), *shortened = own ? own : e->truncated;
     if (!shortened)
         return cli_fail_memory();
-    const att_status s = att_sentence_embed(e->text.sentence, n, items, bytes,
-                                            ATT_OPTIONS(att_embed_options, .truncated = shortened), vectors);
+    const att_status s =
+        att_sentence_embed(e->text.sentence, n, items, bytes,
+                           ATT_OPTIONS(att_embed_options, .tokens = e->tokens, .truncated = shortened), vectors);
     for (int64_t i = 0; i < n; i++)
         *truncated += shortened[i];
-    free(shortened);
+    free(own);
     return s ? refuse(e, s, n, items, vectors, before) : CLI_DONE;
 }
 

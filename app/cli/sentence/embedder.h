@@ -15,6 +15,8 @@ typedef struct cli_embedder {
     const char *key;           /* of an item in JSON: "text", "image" */
     att_similarity similarity; /* the model's measure */
     int64_t block;             /* items to embed at once: enough for all threads, few enough to hold and to report */
+    int64_t *tokens;           /* [block] or NULL: receives the number of tokens of each text that is embedded */
+    bool *truncated;           /* [block] or NULL: receives which of them were truncated */
     /* private: one of them is open */
     cli_sentence text;
     cli_vision vision;
