@@ -20,21 +20,44 @@ static inline att_tokens fuzz_encode(const att_tokenizer *t, fuzz_section text, 
     return tokens;
 }
 
-/* Offsets lie in the text; decoding works, where a tokenizer decodes. */
+/* Is it between two characters? The bytes of what is not UTF-8 may be characters each. */
+static inline bool fuzz_is_boundary(fuzz_section text, int64_t at)
+{
+    for (int64_t back = 1; back < 4 && back <= at && at < (int64_t)text.size; back++) {
+        uint32_t code;
+        const char *c = (const char *)text.data + (at - back);
+        const size_t n = att_utf8_decode(c, text.size - (size_t)(at - back), &code);
+        if ((int64_t)n > back && att_utf8_valid(c, n))
+            return false;
+    }
+    return true;
+}
+
+/* Tokens with offsets are those without; offsets ascend, lie in the text, and between its characters. Ids have a text.
+ */
 static inline void fuzz_check_offsets(const att_tokenizer *t, fuzz_section text)
 {
-    att_tokens x;
+    att_tokens x, plain = fuzz_encode(t, text, 0, false);
     att_text decoded;
-    if (att_tokenize(t, (const char *)text.data, text.size, ATT_OPTIONS(att_tokenize_options, .offsets = true), &x))
-        return; /* this tokenizer has none */
-    for (int64_t i = 0; i < x.count; i++)
-        fuzz_check(0 <= x.offsets[2 * i] && x.offsets[2 * i] <= x.offsets[2 * i + 1] &&
-                       x.offsets[2 * i + 1] <= (int64_t)text.size,
-                   "offsets outside the text");
-    const att_status s = att_detokenize(t, x.ids, x.count, &decoded);
-    fuzz_check(!s || s == ATT_ERR_UNSUPPORTED, "ids are not decoded");
+    fuzz_check(
+        !att_tokenize(t, (const char *)text.data, text.size, ATT_OPTIONS(att_tokenize_options, .offsets = true), &x),
+        "a text is refused with offsets alone");
+    fuzz_check(x.count == plain.count && !memcmp(x.ids, plain.ids, (size_t)x.count * sizeof *x.ids),
+               "offsets change the tokens");
+    int64_t last = 0; /* where the token before begins */
+    for (int64_t i = 0; i < x.count; i++) {
+        const int64_t begin = x.offsets[2 * i], end = x.offsets[2 * i + 1];
+        fuzz_check(0 <= begin && begin <= end && end <= (int64_t)text.size, "offsets outside the text");
+        fuzz_check(fuzz_is_boundary(text, begin) && fuzz_is_boundary(text, end), "offsets within a character");
+        fuzz_check(!x.special[i] || (begin == 0 && end == 0), "a token around the text has offsets");
+        fuzz_check(x.special[i] || begin >= last, "offsets do not ascend");
+        last = x.special[i] ? last : begin;
+    }
+    fuzz_check(!att_detokenize(t, x.ids, x.count, &decoded), "ids are not decoded");
+    fuzz_check(att_utf8_valid(decoded.text, decoded.bytes), "decoded text is not UTF-8");
     att_text_free(fuzz_context(), &decoded);
     att_tokens_free(fuzz_context(), &x);
+    att_tokens_free(fuzz_context(), &plain);
 }
 
 /* Tokens of the text are cut to a limit, on one side, and are otherwise those without one; special ones stay around

@@ -62,7 +62,7 @@ typedef struct att_tokenize_options {
      * or a word whose characters are in the vocabulary though the word has no segmentation; or NULL. */
     void (*unknown)(void *user, const char *text, size_t bytes);
     void *user;
-    bool offsets;       /* fill in att_tokens.offsets; an error where the tokenizer has none */
+    bool offsets;       /* fill in offsets and special of att_tokens */
     bool split_special; /* special tokens in the text ("[MASK]") are text like any other: for what users type */
 } att_tokenize_options;
 
@@ -70,8 +70,8 @@ typedef struct att_tokens { /* att_tokens_free frees the arrays */
     int32_t *ids;           /* [count] */
     int64_t count;
     int64_t *offsets;  /* [count, 2]: bytes [begin, end) of the text that each token stands for; special tokens around
-                        * it: [0, 0). NULL if options.offsets is false. SentencePiece and Marian have
-                        * none */
+                        * it: [0, 0). NULL if options.offsets is false */
+    bool *special;     /* [count]: was it put around the text, "[CLS]"? NULL if options.offsets is false */
     int32_t *type_ids; /* [count]: type ids of a pair, for BERT's second embedding; NULL if it is none */
     bool truncated;    /* the text had more than max_tokens */
     void *reserved[2];
@@ -87,10 +87,14 @@ typedef struct att_tokens { /* att_tokens_free frees the arrays */
  *     read as one U+FFFD. Time O(n) (unigram) or O(n log n) (BPE), memory O(n).
  *   Marian: the ids of the class MarianTokenizer: SentencePiece, then "</s>". Special tokens in the text ("</s>",
  *     "<pad>", "<unk>") are recognized; a language code at the start (">>de<<") is one token.
- * opt or NULL: defaults. Errors: max_tokens negative or less than the number of special tokens; offsets of a tokenizer
- * that has none; with BPE a word of more than 2 GiB, with tokenizer.json a text; a regular expression of tokenizer.json
- * that takes too many steps on the text; a character that is unknown to a Unigram vocabulary without an unknown token;
- * memory. */
+ * Offsets of a token begin and end between characters of the text (a byte of what is not UTF-8 may be one):
+ *   tokenizer.json: those of the `tokenizers` package, which counts characters, not bytes.
+ *   SentencePiece, Marian: those of the `sentencepiece` package: from the character that the token's first one was made
+ *     of to the one that the next token's was made of. U+2581 is the space before a word, or nothing at the start; of
+ *     the byte tokens of a character the last one stands for it, the others for nothing.
+ * opt or NULL: defaults. Errors: max_tokens negative or less than the number of special tokens; with BPE a word of more
+ * than 2 GiB, with tokenizer.json a text; a regular expression of tokenizer.json that takes too many steps on the text;
+ * a character that is unknown to a Unigram vocabulary without an unknown token; memory. */
 ATT_API att_status att_tokenize(const att_tokenizer *t, const char *text, size_t bytes, const att_tokenize_options *opt,
                                 att_tokens *out);
 /* Tokenizes texts [n] on all threads of the context; bytes [n] or NULL: they are zero-terminated. out [n]: what

@@ -34,11 +34,14 @@ typedef struct encoder {
     const side *side;
     att_token_sink *sink;
     att_piece_sink pieces;
+    size_t start; /* of what is split into pieces, in the text */
 } encoder;
 
-static void add(encoder *e, int32_t token)
+/* Adds a token for bytes [begin, end) of the text. */
+static void add(encoder *e, int32_t token, size_t begin, size_t end)
 {
-    att_token_sink_add(e->sink, token == ATT_NO_TOKEN ? &e->t->vocabulary.unknown : &token, 1);
+    att_token_sink_add_at(e->sink, token == ATT_NO_TOKEN ? e->t->vocabulary.unknown : token, (int64_t)begin,
+                          (int64_t)end);
     e->pieces.full = e->sink->truncated;
 }
 
@@ -50,7 +53,7 @@ static void emit(void *user, int32_t id, const char *text, size_t bytes)
     const int32_t token = unknown ? att_vocabulary_find(&e->t->vocabulary, text, bytes) : e->side->token_of[id];
     if (token == ATT_NO_TOKEN)
         att_token_sink_unknown(e->sink, text, bytes, unknown && e->side->model.model != ATT_PIECES_WORD);
-    add(e, token);
+    add(e, token, e->start + e->pieces.begin, e->start + e->pieces.end);
 }
 
 /* Length of a language code at the start of the text: ">>de<<". */
@@ -60,15 +63,16 @@ static size_t code_length(const char *s, size_t bytes)
     return end ? (size_t)(end + 2 - s) : 0;
 }
 
-/* Encodes text without special tokens. */
-static void encode_plain(encoder *e, const char *s, size_t bytes)
+/* Encodes bytes [begin, end) of the text, which are without special tokens. */
+static void encode_plain(encoder *e, const char *text, size_t begin, size_t end)
 {
-    const size_t code = code_length(s, bytes);
+    const size_t code = code_length(text + begin, end - begin);
     if (code > 0)
-        add(e, att_vocabulary_find(&e->t->vocabulary, s, code));
-    if (code == bytes || e->sink->truncated)
+        add(e, att_vocabulary_find(&e->t->vocabulary, text + begin, code), begin, begin + code);
+    e->start = begin + code;
+    if (e->start == end || e->sink->truncated)
         return;
-    const att_status status = att_sentencepiece_split(&e->side->model, s + code, bytes - code, &e->pieces);
+    const att_status status = att_sentencepiece_split(&e->side->model, text + e->start, end - e->start, &e->pieces);
     if (status)
         att_token_sink_fail(e->sink, status);
 }
@@ -77,7 +81,7 @@ static void encode(att_token_sink *sink, const char *text, size_t bytes)
 {
     const marian_tokenizer *t = marian(sink->t);
     encoder e = {.t = t, .side = sink->options->target ? &t->target : &t->source, .sink = sink};
-    e.pieces = (att_piece_sink){.emit = emit, .user = &e};
+    e.pieces = (att_piece_sink){.emit = emit, .user = &e, .aligned = sink->options->offsets};
     size_t plain = 0; /* start of the text that is not encoded yet */
     for (size_t i = 0; i < bytes && !sink->truncated && !sink->options->split_special;) {
         size_t length;
@@ -86,13 +90,13 @@ static void encode(att_token_sink *sink, const char *text, size_t bytes)
             i++;
             continue;
         }
-        encode_plain(&e, text + plain, i - plain);
+        encode_plain(&e, text, plain, i);
         if (!sink->truncated)
-            add(&e, token);
+            add(&e, token, i, i + length);
         plain = i += length;
     }
     if (!sink->truncated)
-        encode_plain(&e, text + plain, bytes - plain);
+        encode_plain(&e, text, plain, bytes);
 }
 
 /* ---- ids to text */
@@ -290,7 +294,7 @@ static att_status invert_target(marian_tokenizer *t)
 
 att_status att_marian_tokenizer_open(att_ctx *ctx, const char *folder, att_tokenizer **out)
 {
-    static const att_tokenizer_kind kind = {encode, decode, token, free_all, false, false, find, is_special};
+    static const att_tokenizer_kind kind = {encode, decode, token, free_all, false, find, is_special};
     *out = NULL;
     marian_tokenizer *t = att_alloc(ctx, 1, sizeof *t);
     if (!t)

@@ -31,23 +31,42 @@ size_t att_piece_word(const char *s, size_t bytes)
     return bytes;
 }
 
+/* What is emitted next stands for s [bytes] of the normalized text. */
+static void align(att_piece_sink *sink, const char *s, size_t bytes)
+{
+    if (!sink->origin)
+        return;
+    sink->begin = sink->origin[s - sink->normal];
+    sink->end = sink->origin[s - sink->normal + (ptrdiff_t)bytes];
+}
+
 void att_piece_flush(const att_sentencepiece *m, att_piece_sink *sink)
 {
-    if (sink->unknown_bytes > 0)
+    if (sink->unknown_bytes > 0) {
+        align(sink, sink->unknown_begin, sink->unknown_bytes);
         sink->emit(sink->user, m->unknown, sink->unknown_begin, sink->unknown_bytes);
+    }
     sink->unknown_bytes = 0;
+}
+
+/* Of the bytes of a character the last one stands for it, the others for nothing. */
+static void emit_bytes(const att_sentencepiece *m, att_piece_sink *sink, const char *s, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        const int32_t byte = m->byte[(unsigned char)s[i]];
+        align(sink, s, i + 1 < bytes ? 0 : bytes);
+        sink->emit(sink->user, byte, m->piece[byte].text, m->piece[byte].bytes);
+    }
 }
 
 void att_piece_emit(const att_sentencepiece *m, att_piece_sink *sink, int32_t id, const char *s, size_t bytes)
 {
     if (id != m->unknown) {
         att_piece_flush(m, sink);
+        align(sink, s, bytes);
         sink->emit(sink->user, id, s, bytes);
     } else if (m->byte_fallback) {
-        for (size_t i = 0; i < bytes; i++) {
-            const int32_t byte = m->byte[(unsigned char)s[i]];
-            sink->emit(sink->user, byte, m->piece[byte].text, m->piece[byte].bytes);
-        }
+        emit_bytes(m, sink, s, bytes);
     } else {
         if (sink->unknown_bytes == 0)
             sink->unknown_begin = s;

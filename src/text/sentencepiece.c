@@ -9,8 +9,10 @@
 typedef struct normalizer {
     const att_sentencepiece *m;
     att_bytes *out;    /* initially empty */
+    att_bytes *origin; /* likewise; or NULL */
     const char *space; /* a space in the result */
     bool after_space;  /* skip further spaces */
+    size_t at;         /* bytes of the text before what is written */
 } normalizer;
 
 /* Matches the start of s [bytes] (not empty): a user-defined piece, the longest rule, or a character; a byte that is
@@ -35,7 +37,14 @@ static size_t match_prefix(const att_sentencepiece *m, const char *s, size_t byt
     return valid ? n : 1;
 }
 
-static void add_space(normalizer *z) { att_bytes_add(z->out, z->space, strlen(z->space)); }
+static void write(normalizer *z, const char *s, size_t bytes)
+{
+    att_bytes_add(z->out, s, bytes);
+    for (size_t i = 0; z->origin && i < bytes; i++)
+        att_bytes_add(z->origin, &z->at, sizeof z->at);
+}
+
+static void write_space(normalizer *z) { write(z, z->space, strlen(z->space)); }
 
 static void add(normalizer *z, att_byte_view text)
 {
@@ -44,9 +53,9 @@ static void add(normalizer *z, att_byte_view text)
             text.data++;
     for (size_t i = 0; i < text.bytes; i++)
         if (text.data[i] == ' ')
-            add_space(z);
+            write_space(z);
         else
-            att_bytes_add(z->out, text.data + i, 1);
+            write(z, text.data + i, 1);
     if (text.bytes > 0)
         z->after_space = z->m->remove_spaces && text.data[text.bytes - 1] == ' ';
 }
@@ -54,33 +63,41 @@ static void add(normalizer *z, att_byte_view text)
 static void remove_trailing_spaces(normalizer *z)
 {
     const size_t n = strlen(z->space);
-    while (z->out->count >= n && memcmp(z->out->data + z->out->count - n, z->space, n) == 0)
+    while (z->out->count >= n && memcmp(z->out->data + z->out->count - n, z->space, n) == 0) {
         z->out->count -= n;
+        if (!z->origin || z->origin->status)
+            continue;
+        z->origin->count -= n * sizeof z->at;
+        memcpy(&z->at, z->origin->data + z->origin->count, sizeof z->at);
+    }
 }
 
-void att_sentencepiece_normalize(const att_sentencepiece *m, const char *s, size_t bytes, att_bytes *out)
+void att_sentencepiece_normalize(const att_sentencepiece *m, const char *s, size_t bytes, att_bytes *out,
+                                 att_bytes *origin)
 {
-    normalizer z = {.m = m, .out = out, .space = m->escape_spaces ? ATT_WORD_MARK : " "};
+    normalizer z = {.m = m, .out = out, .origin = origin, .space = m->escape_spaces ? ATT_WORD_MARK : " "};
     att_byte_view to;
-    size_t at = 0;
-    for (size_t n; m->remove_spaces && at < bytes; at += n) {
-        n = match_prefix(m, s + at, bytes - at, &to);
+    for (size_t n; m->remove_spaces && z.at < bytes; z.at += n) {
+        n = match_prefix(m, s + z.at, bytes - z.at, &to);
         if (to.bytes != 1 || *to.data != ' ')
             break;
     }
-    if (at == bytes)
+    if (z.at == bytes)
         return;
     if (m->add_prefix && !m->space_is_suffix)
-        add_space(&z);
+        write_space(&z);
     z.after_space = m->remove_spaces;
-    while (at < bytes && !out->status) {
-        at += match_prefix(m, s + at, bytes - at, &to);
+    while (z.at < bytes && !out->status) {
+        const size_t n = match_prefix(m, s + z.at, bytes - z.at, &to);
         add(&z, to);
+        z.at += n;
     }
     if (m->remove_spaces)
         remove_trailing_spaces(&z);
     if (m->add_prefix && m->space_is_suffix)
-        add_space(&z);
+        write_space(&z);
+    if (origin)
+        att_bytes_add(origin, &z.at, sizeof z.at);
 }
 
 /* ---- splitting */
@@ -111,14 +128,17 @@ att_status att_sentencepiece_split(const att_sentencepiece *m, const char *text,
                                                   [ATT_PIECES_BPE] = att_split_bpe,
                                                   [ATT_PIECES_WORD] = split_words,
                                                   [ATT_PIECES_CHAR] = split_characters};
-    att_bytes normal = {.ctx = m->ctx};
-    att_sentencepiece_normalize(m, text, bytes, &normal);
-    att_status s = normal.status;
+    att_bytes normal = {.ctx = m->ctx}, origin = {.ctx = m->ctx};
+    att_sentencepiece_normalize(m, text, bytes, &normal, sink->aligned ? &origin : NULL);
+    att_status s = normal.status ? normal.status : origin.status;
     sink->unknown_bytes = 0;
+    sink->normal = normal.data;
+    sink->origin = sink->aligned ? (const size_t *)(const void *)origin.data : NULL;
     if (!s && normal.count > 0) {
         s = cutters[m->model](m, normal.data, normal.count, sink);
         att_piece_flush(m, sink);
     }
     att_bytes_free(&normal);
+    att_bytes_free(&origin);
     return s;
 }

@@ -69,13 +69,20 @@ void att_sentencepiece_free(att_sentencepiece *m);
 typedef struct att_piece_sink {
     void (*emit)(void *user, int32_t id, const char *text, size_t bytes);
     void *user;
-    bool full; /* set by the user: no more pieces are accepted */
+    bool full;         /* set by the user: no more pieces are accepted */
+    bool aligned;      /* set by the user, who wants these: */
+    size_t begin, end; /* bytes of the text that the piece stands for */
+    /* Of the text that is split: */
+    const char *normal;   /* [bytes] */
+    const size_t *origin; /* [bytes + 1]: what precedes each byte in the text before normalization; or NULL */
     const char *unknown_begin;
     size_t unknown_bytes; /* of unknown pieces, not emitted yet */
 } att_piece_sink;
 
-/* Normalizes s [bytes] to `out`, which is empty. */
-void att_sentencepiece_normalize(const att_sentencepiece *m, const char *s, size_t bytes, att_bytes *out);
+/* Normalizes s [bytes] to `out`, which is empty, and so is `origin`, or NULL: size_t[out->count + 1], the number of
+ * bytes of s before what each byte stands for, and before what is after the last one; none for an empty text. */
+void att_sentencepiece_normalize(const att_sentencepiece *m, const char *s, size_t bytes, att_bytes *out,
+                                 att_bytes *origin);
 att_status att_sentencepiece_split(const att_sentencepiece *m, const char *text, size_t bytes, att_piece_sink *sink);
 
 /* A splitter of normalized text s [bytes] (unigram.c, bpe.c, sentencepiece.c). */

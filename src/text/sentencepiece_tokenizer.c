@@ -25,14 +25,14 @@ static void emit(void *user, int32_t id, const char *text, size_t bytes)
     const att_sentencepiece *m = model_of(e->sink->t);
     if (id == m->unknown)
         att_token_sink_unknown(e->sink, text, bytes, m->model != ATT_PIECES_WORD);
-    att_token_sink_add(e->sink, &id, 1);
+    att_token_sink_add_at(e->sink, id, (int64_t)e->pieces.begin, (int64_t)e->pieces.end);
     e->pieces.full = e->sink->truncated;
 }
 
 static void encode(att_token_sink *sink, const char *text, size_t bytes)
 {
     encoder e = {.sink = sink};
-    e.pieces = (att_piece_sink){.emit = emit, .user = &e};
+    e.pieces = (att_piece_sink){.emit = emit, .user = &e, .aligned = sink->options->offsets};
     const att_status s = att_sentencepiece_split(model_of(sink->t), text, bytes, &e.pieces);
     if (s)
         att_token_sink_fail(sink, s);
@@ -83,7 +83,7 @@ static void free_all(att_tokenizer *t)
 
 att_status att_sentencepiece_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out)
 {
-    static const att_tokenizer_kind kind = {encode, decode, token, free_all, false, false, find, is_special};
+    static const att_tokenizer_kind kind = {encode, decode, token, free_all, false, find, is_special};
     *out = NULL;
     sentencepiece_tokenizer *t = att_alloc(ctx, 1, sizeof *t);
     if (!t)

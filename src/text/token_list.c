@@ -1,5 +1,6 @@
 /* A vocabulary from a list of tokens and ids. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/util.h"
 #include "text/tokenizer_file.h"
@@ -133,6 +134,7 @@ bool att_config_write(json_t *root, const char *key, const json_t *value)
 void att_config_copy(json_t *root, att_settings *config, const att_settings *map)
 {
     static const char clean_up[] = "clean_up_tokenization_spaces";
+    const char *model = json_string_value(json_object_get(json_object_get(root, "model"), "type"));
     bool written = json_object_set_new(root, ATT_CONFIG_KEY, json_object()) == 0;
     for (int i = 0; i < ATT_TOKENS; i++) {
         const json_t *value = att_special_token_value(config, map, att_special_keys[i]);
@@ -140,8 +142,8 @@ void att_config_copy(json_t *root, att_settings *config, const att_settings *map
             written &= att_config_write(root, att_special_keys[i],
                                         json_is_object(value) ? json_object_get(value, "content") : value);
     }
-    written &=
-        att_config_write(root, clean_up, att_settings_bool(config, clean_up, false) ? json_true() : json_false());
+    if (model && !strcmp(model, "WordPiece") && att_settings_bool(config, clean_up, false))
+        written &= att_config_write(root, clean_up, json_true());
     if (!written)
         att_settings_fail(config, ATT_ERR_MEMORY, "out of memory");
 }

@@ -43,7 +43,7 @@ static att_status check(const batch *b)
     if (b->n > 0 && att_require("att_tokenize_batch", ATT_NAMED({"out", b->out})))
         return ATT_ERR_ARGUMENT;
     att_status s = att_check_texts(ctx, "att_tokenize_batch: texts", b->texts, b->n);
-    s = s ? s : att_tokenize_options_read(b->t, "att_tokenize_batch", b->options, &o);
+    s = s ? s : att_tokenize_options_read(b->t, b->options, &o);
     if (!s && o.unknown)
         return att_fail(ctx, ATT_ERR_ARGUMENT,
                         "att_tokenize_batch: options.unknown is set, which only att_tokenize calls");

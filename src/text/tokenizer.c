@@ -84,19 +84,23 @@ static bool reserve(att_token_sink *s, int64_t more)
     att_status e = att_grow(ctx, &t->ids, sizeof *t->ids, (size_t)t->count, (size_t)more, &s->capacity);
     if (!e && s->options->offsets)
         e = att_grow(ctx, &t->offsets, 2 * sizeof *t->offsets, (size_t)t->count, (size_t)more, &s->offsets_capacity);
+    if (!e && s->options->offsets)
+        e = att_grow(ctx, &t->special, sizeof *t->special, (size_t)t->count, (size_t)more, &s->special_capacity);
     if (e)
         att_token_sink_fail(s, ATT_ERR_MEMORY);
     return !e;
 }
 
-/* Offsets of tokens that stand for nothing in the text are [0, 0). */
-static void append(att_token_sink *s, const int32_t *ids, int64_t n)
+/* Offsets of tokens that stand for nothing in the text are [0, 0). special: they are put around a text. */
+static void append(att_token_sink *s, const int32_t *ids, int64_t n, bool special)
 {
     if (n == 0 || !reserve(s, n))
         return;
     memcpy(s->tokens.ids + s->tokens.count, ids, (size_t)n * sizeof *ids);
-    if (s->options->offsets)
+    if (s->options->offsets) {
         memset(s->tokens.offsets + 2 * s->tokens.count, 0, 2 * (size_t)n * sizeof *s->tokens.offsets);
+        memset(s->tokens.special + s->tokens.count, special, (size_t)n * sizeof *s->tokens.special);
+    }
     s->tokens.count += n;
 }
 
@@ -105,7 +109,7 @@ void att_token_sink_add(att_token_sink *s, const int32_t *ids, int64_t n)
     int64_t room = s->limit - s->tokens.count;
     if (n > room)
         s->truncated = true;
-    append(s, ids, att_min(n, room));
+    append(s, ids, att_min(n, room), false);
     s->full = s->tokens.count == s->limit;
 }
 
@@ -119,15 +123,13 @@ void att_token_sink_add_at(att_token_sink *s, int32_t id, int64_t begin, int64_t
     s->tokens.offsets[2 * at + 1] = end;
 }
 
-static att_status check_encode(const att_tokenizer *t, const char *call, const att_tokenize_options *o, int64_t special)
+static att_status check_encode(const att_tokenizer *t, const att_tokenize_options *o, int64_t special)
 {
     if (o->max_tokens < 0)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "max_tokens is %lld, less than 0", (long long)o->max_tokens);
     if (o->max_tokens > 0 && o->max_tokens < special)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "max_tokens is %lld, but the special tokens alone are %lld",
                         (long long)o->max_tokens, (long long)special);
-    if (o->offsets && !t->kind->has_offsets)
-        return att_fail(t->ctx, ATT_ERR_UNSUPPORTED, "%s: this tokenizer has no offsets", call);
     return ATT_OK;
 }
 
@@ -138,11 +140,10 @@ static const att_template *template_of(const att_tokenizer *t, const att_tokeniz
     return o->no_special || t->single.count == 0 ? &alone : &t->single;
 }
 
-att_status att_tokenize_options_read(const att_tokenizer *t, const char *call, const att_tokenize_options *opt,
-                                     att_tokenize_options *out)
+att_status att_tokenize_options_read(const att_tokenizer *t, const att_tokenize_options *opt, att_tokenize_options *out)
 {
     const att_status s = att_options_read(out, sizeof *out, opt, "att_tokenize_options");
-    return s ? s : check_encode(t, call, out, special_tokens(template_of(t, out)));
+    return s ? s : check_encode(t, out, special_tokens(template_of(t, out)));
 }
 
 /* Encodes a text alone, with at most `limit` tokens, after what the sink has. */
@@ -153,7 +154,7 @@ static void encode_text(att_token_sink *s, const char *text, size_t bytes, int64
     s->t->kind->encode(s, bytes > 0 ? text : "", bytes);
 }
 
-/* Removes tokens from `first` on, so that `limit` are left in all. */
+/* Removes tokens of a text, which begin at `first`, so that `limit` are left in all. */
 static void truncate_left(att_token_sink *s, int64_t first, int64_t limit)
 {
     att_tokens *t = &s->tokens;
@@ -176,7 +177,7 @@ att_status att_tokenize(const att_tokenizer *t, const char *text, size_t bytes, 
         return ATT_ERR_ARGUMENT;
     att_tokenize_options o;
     *out = (att_tokens){0};
-    const att_status status = att_tokenize_options_read(t, "att_tokenize", opt, &o);
+    const att_status status = att_tokenize_options_read(t, opt, &o);
     if (status)
         return status;
     if (!text && bytes > 0)
@@ -187,7 +188,7 @@ att_status att_tokenize(const att_tokenizer *t, const char *text, size_t bytes, 
     reserve(&s, 1); /* even an empty result has an array */
     for (int64_t i = 0; !s.status && i < p->count; i++)
         if (p->item[i] >= 0) {
-            append(&s, &p->item[i], 1);
+            append(&s, &p->item[i], 1, true);
             special--;
         } else {
             const int64_t first = s.tokens.count, limit = o.max_tokens > 0 ? o.max_tokens - special : INT64_MAX;
@@ -250,10 +251,11 @@ static att_tokens some_of(const att_tokens *all, int64_t n, bool last)
 }
 
 /* Appends n tokens of a text, or a special token, with their type. */
-static void append_part(att_token_sink *s, const att_tokens *from, int64_t n, int32_t type, size_t *capacity)
+static void append_part(att_token_sink *s, const att_tokens *from, int64_t n, bool special, int32_t type,
+                        size_t *capacity)
 {
     const int64_t at = s->tokens.count;
-    append(s, from->ids, n);
+    append(s, from->ids, n, special);
     att_status e = att_grow(s->t->ctx, &s->tokens.type_ids, sizeof type, (size_t)at, (size_t)n, capacity);
     if (e)
         att_token_sink_fail(s, e);
@@ -276,10 +278,10 @@ static void join_pair(att_token_sink *s, const att_template *p, const att_token_
         int32_t special = p->item[i];
         const int text = special == ATT_TEXT_B;
         if (special >= 0)
-            append_part(s, &(att_tokens){.ids = &special, .count = 1}, 1, p->type[i], &capacity);
+            append_part(s, &(att_tokens){.ids = &special, .count = 1}, 1, true, p->type[i], &capacity);
         else {
             const att_tokens some = some_of(&part[text].tokens, n[text], s->t->truncate_left);
-            append_part(s, &some, n[text], p->type[i], &capacity);
+            append_part(s, &some, n[text], false, p->type[i], &capacity);
         }
     }
 }
@@ -300,7 +302,7 @@ att_status att_tokenize_pair(const att_tokenizer *t, const char *a, size_t a_byt
                         a ? "b" : "a", a ? b_bytes : a_bytes);
     const att_template *p = o.no_special ? &t->plain_pair : &t->pair;
     p = p->count ? p : &alone;
-    if ((status = check_encode(t, "att_tokenize_pair", &o, special_tokens(p))))
+    if ((status = check_encode(t, &o, special_tokens(p))))
         return status;
     att_token_sink s = {.t = t, .options = &o}, part[2] = {s, s};
     reserve(&s, 1);
@@ -327,6 +329,7 @@ void att_tokens_free(att_ctx *ctx, att_tokens *tokens)
         return;
     att_free(ctx, tokens->ids);
     att_free(ctx, tokens->offsets);
+    att_free(ctx, tokens->special);
     att_free(ctx, tokens->type_ids);
     *tokens = (att_tokens){0};
 }
@@ -340,8 +343,6 @@ att_status att_detokenize(const att_tokenizer *t, const int32_t *ids, int64_t n,
     *out = (att_text){0};
     if (n > 0 && !ids)
         return att_fail(t->ctx, ATT_ERR_ARGUMENT, "att_detokenize: ids is NULL, but n is %lld", (long long)n);
-    if (!t->kind->decode)
-        return att_fail(t->ctx, ATT_ERR_UNSUPPORTED, "att_detokenize: this tokenizer does not keep what its text was");
     for (int64_t i = 0; i < n; i++)
         if (ids[i] < 0 || ids[i] >= t->size)
             return att_fail(t->ctx, ATT_ERR_ARGUMENT, "att_detokenize: ids[%lld] is %d, not in [0, %lld)", (long long)i,

@@ -34,7 +34,7 @@ typedef struct att_literals {
 typedef struct att_token_sink {
     const att_tokenizer *t;
     int64_t limit;
-    size_t capacity, offsets_capacity;
+    size_t capacity, offsets_capacity, special_capacity;
     att_tokens tokens;
     att_status status;
     const att_tokenize_options *options;
@@ -54,10 +54,9 @@ void att_token_sink_fail(att_token_sink *sink, att_status status);
 
 typedef struct att_tokenizer_kind {
     void (*encode)(att_token_sink *sink, const char *text, size_t bytes);
-    void (*decode)(const att_tokenizer *t, const int32_t *ids, int64_t n, att_bytes *text); /* or NULL: not supported */
+    void (*decode)(const att_tokenizer *t, const int32_t *ids, int64_t n, att_bytes *text);
     const char *(*token)(const att_tokenizer *t, int32_t id);
     void (*free)(att_tokenizer *t);                                          /* frees the whole tokenizer */
-    bool has_offsets;                                                        /* encode uses att_token_sink_add_at */
     bool has_literals;                                                       /* encode uses sink->literal */
     int32_t (*find)(const att_tokenizer *t, const char *text, size_t bytes); /* ATT_NO_ID: none */
     bool (*is_special)(const att_tokenizer *t, int32_t id);                  /* id in [0, size) */
@@ -79,8 +78,8 @@ struct att_tokenizer {
 /* What a constructor begins with. */
 att_tokenizer att_tokenizer_empty(att_ctx *ctx, const att_tokenizer_kind *kind);
 
-/* Reads and checks the options of a text alone; `call` names the function in errors. */
-att_status att_tokenize_options_read(const att_tokenizer *t, const char *call, const att_tokenize_options *opt,
+/* Reads and checks the options of a text alone. */
+att_status att_tokenize_options_read(const att_tokenizer *t, const att_tokenize_options *opt,
                                      att_tokenize_options *out);
 
 /* As att_tokenize of a text [bytes] without the special tokens around it, where no special token of the text has bytes

@@ -46,7 +46,8 @@ const char *att_token_content(att_settings *s, const char *key, const json_t *va
 extern const char *const att_special_keys[ATT_TOKENS];
 /* Writes the special token of a key, a text; false: out of memory. */
 bool att_config_write(json_t *root, const char *key, const json_t *value);
-/* Writes all that tokenizer_config.json or special_tokens_map.json has; an error is in `config`. */
+/* Writes the special tokens of tokenizer_config.json or special_tokens_map.json, and clean_up_tokenization_spaces, if
+ * it is true and the model WordPiece; an error is in `config`. */
 void att_config_copy(json_t *root, att_settings *config, const att_settings *map);
 
 /* ---- layouts; the returned settings, to be closed, are those of tokenizer.json without model.vocab */

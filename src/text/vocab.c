@@ -237,7 +237,7 @@ att_status att_vocab_add(att_vocab *v, const char *text, size_t bytes)
     if (v->result.count > 0)
         return att_fail(v->ctx, ATT_ERR_ARGUMENT, "att_vocab_add: the vocabulary has been trained already");
     v->normal.count = 0;
-    att_sentencepiece_normalize(&v->model, bytes > 0 ? text : "", bytes, &v->normal);
+    att_sentencepiece_normalize(&v->model, bytes > 0 ? text : "", bytes, &v->normal, NULL);
     att_status s = v->normal.status;
     for (size_t at = 0, n; !s && at < v->normal.count; at += n) {
         n = att_piece_word(v->normal.data + at, v->normal.count - at);

@@ -175,10 +175,26 @@ static void tokens_have_their_offsets(void **state)
     assert_int_equal(tool("printf 'a\xC3\xAF ve\n\n' | $A tokenize -m gpt2 --offsets"), 0);
     assert_string_equal(tool_out,
                         "{\"ids\": [64, 127, 107, 220, 332], \"tokens\": [\"a\", \"Ã\", \"¯\", \"Ġ\", \"ve\"], "
+                        "\"special\": [false, false, false, false, false], "
                         "\"offsets\": [[0, 1], [1, 3], [1, 3], [3, 4], [4, 6]]}\n"
-                        "{\"ids\": [], \"tokens\": [], \"offsets\": []}\n");
-    assert_int_equal(tool("echo 'A cafÃ©s' | $A tokenize -m $D --offsets"), 0);
+                        "{\"ids\": [], \"tokens\": [], \"special\": [], \"offsets\": []}\n");
+    assert_int_equal(tool("echo 'A caf\xC3\xA9s' | $A tokenize -m $D --offsets"), 0);
+    assert_has(tool_out, "\"special\": [true, false, ");
     assert_has(tool_out, "\"offsets\": [[0, 0], [0, 1], ");
+}
+
+static void ids_are_decoded(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("mkdir -p gpt2 && cp $GPT2 gpt2/tokenizer.json"), 0);
+    assert_int_equal(tool("printf 'a\xC3\xAF ve\n\n' | $A tokenize -m gpt2 --json | $A tokenize -m gpt2 --decode"), 0);
+    assert_string_equal(tool_out, "a\xC3\xAF ve\n\n");
+    assert_int_equal(tool("printf '64\t127 107\n' | $A tokenize -m gpt2 --decode --json"), 0);
+    assert_string_equal(tool_out, "\"a\xC3\xAF\"\n");
+    assert_refused("printf '1\n2 b\n' | $A tokenize -m gpt2 --decode", 1, "line 2: \"2 b\" is not a list of ids");
+    assert_refused("echo 99999999999999 | $A tokenize -m gpt2 --decode", 1,
+                   "line 1: att_detokenize: ids[0] is -1, not in");
+    assert_refused("echo 1 | $A tokenize -m gpt2 --decode --target", 2, "--decode makes texts of ids");
 }
 
 static void a_vocabulary_is_trained_and_cuts_texts(void **state)
@@ -299,6 +315,7 @@ int main(void)
         cmocka_unit_test(sentences_come_from_files_options_arguments_and_standard_input),
         cmocka_unit_test(tokenize_cuts_where_the_model_does),
         cmocka_unit_test(tokens_have_their_offsets),
+        cmocka_unit_test(ids_are_decoded),
         cmocka_unit_test(a_vocabulary_is_trained_and_cuts_texts),
         cmocka_unit_test(attention_weights_of_a_row_add_up_to_one),
         cmocka_unit_test(tensors_that_are_left_out_are_said_and_listed),

@@ -108,6 +108,30 @@ static void lines_are_those_of_gemma(void **state) { (void)state, check_stand_in
 static void lines_are_those_of_clip(void **state) { (void)state, check_stand_in("clip"); }
 static void lines_are_those_of_xlm_roberta(void **state) { (void)state, check_stand_in("xlmr"); }
 
+/* BERT's, with the settings of `config` beside its tokenizer.json. */
+static void check_minilm(const char *config, const char *hashes, unsigned step)
+{
+    char path[2 * MAX_FILE_NAME], real[4 * MAX_FILE_NAME], to[MAX_FILE_NAME];
+    remove_all();
+    snprintf(path, sizeof path, "%s/tokenizer.json", model_folder("all-MiniLM-L6-v2"));
+    snprintf(to, sizeof to, "%s/tokenizer.json", folder.path);
+    assert_non_null(realpath(path, real));
+    assert_int_equal(symlink(real, to), 0);
+    write_file("tokenizer_config.json", config);
+    att_tokenizer *t = open_folder(folder.path);
+    check_hashes(t, hashes, step);
+    att_tokenizer_free(t);
+    remove_all();
+}
+
+static void lines_are_those_of_minilm(void **state) { (void)state, check_minilm("{}", "minilm", 5); }
+
+static void text_is_cleaned_up_as_transformers_does(void **state)
+{
+    (void)state;
+    check_minilm("{\"clean_up_tokenization_spaces\": true}", "minilm_clean", 50);
+}
+
 /* gpt2.json with steps, or settings of the model, instead of its own */
 static att_tokenizer *open_with(const char *steps)
 {
@@ -235,6 +259,8 @@ int main(void)
         cmocka_unit_test(lines_are_those_of_gemma),
         cmocka_unit_test(lines_are_those_of_clip),
         cmocka_unit_test(lines_are_those_of_xlm_roberta),
+        cmocka_unit_test(lines_are_those_of_minilm),
+        cmocka_unit_test(text_is_cleaned_up_as_transformers_does),
         cmocka_unit_test(each_step_gives_what_the_reference_gives),
         cmocka_unit_test(every_character_is_what_it_is_for_the_reference),
         cmocka_unit_test(lines_are_those_of_the_real_gpt2),

@@ -112,6 +112,59 @@ static void every_setting_gives_the_ids_and_texts_of_the_reference(void **state)
     free(lines.text);
 }
 
+/* Of every step-th of lines [first, last): their ids and offsets. */
+static uint32_t hash_offsets(const att_tokenizer *t, text_lines *lines, unsigned first, unsigned last, unsigned step)
+{
+    uint32_t all = HASH_START;
+    for (unsigned n = first; n < last; n += step) {
+        att_tokens x;
+        text_line(lines, n);
+        if (att_tokenize(t, lines->line, lines->bytes, ATT_OPTIONS(att_tokenize_options, .offsets = true), &x))
+            fail_msg("%s", att_error(ctx));
+        uint32_t h = HASH_START;
+        for (int64_t i = 0; i < x.count; i++)
+            h = hash_int(h, (uint32_t)x.ids[i]);
+        for (int64_t i = 0; i < 2 * x.count; i++)
+            h = hash_int(h, (uint32_t)x.offsets[i]);
+        all = hash_int(all, h);
+        att_tokens_free(ctx, &x);
+    }
+    return all;
+}
+
+static void offsets_equal_the_reference_with_every_setting(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"tests/golden/unigram.spm", "tests/golden/bpe.spm"};
+    static text_lines lines;
+    enum { BLOCK = 100, BLOCKS = N_TEXT_LINES / BLOCK, SETTINGS = 128 };
+    char *texts[2], *row[SETTINGS], *want[2 * BLOCKS + SETTINGS], path[128];
+    text_lines_init(&lines);
+    assert_int_equal(golden_lines("sentencepiece_offsets.txt", &texts[0], want, 2 * BLOCKS + SETTINGS),
+                     2 * BLOCKS + SETTINGS);
+    assert_int_equal(golden_lines("sentencepiece.txt", &texts[1], row, SETTINGS), SETTINGS);
+    for (unsigned i = 0; i < 2 * BLOCKS; i += (unsigned)check_step(7)) {
+        att_tokenizer *t = open_file(models[i / BLOCKS]);
+        const unsigned first = i % BLOCKS * BLOCK;
+        if (hash_offsets(t, &lines, first, first + BLOCK, 1) != strtoul(want[i], NULL, 16))
+            fail_msg("%s: lines %u to %u", models[i / BLOCKS], first, first + BLOCK - 1);
+        att_tokenizer_free(t);
+    }
+    snprintf(path, sizeof path, "%s/model.spm", folder.path);
+    for (int i = 0; i < SETTINGS; i += check_step(11)) {
+        char model[16], digits[64];
+        assert_int_equal(sscanf(row[i], "%15s %63s", model, digits), 2);
+        write_model(model, digits);
+        att_tokenizer *t = open_file(path);
+        if (hash_offsets(t, &lines, 0, N_TEXT_LINES, 50) != strtoul(want[2 * BLOCKS + i], NULL, 16))
+            fail_msg("not as in tests/golden/sentencepiece_offsets.txt: %s", row[i]);
+        att_tokenizer_free(t);
+    }
+    free(texts[0]);
+    free(texts[1]);
+    free(lines.text);
+}
+
 /* Hashes of all lines' hashes, made as those of tests/golden/make_sentencepiece.py. */
 static void ids_and_texts_of_published_models_equal_the_reference(void **state)
 {
@@ -146,6 +199,7 @@ int main(void)
         cmocka_unit_test(ids_and_texts_of_a_unigram_model_equal_the_reference),
         cmocka_unit_test(ids_and_texts_of_a_bpe_model_equal_the_reference),
         cmocka_unit_test(every_setting_gives_the_ids_and_texts_of_the_reference),
+        cmocka_unit_test(offsets_equal_the_reference_with_every_setting),
         cmocka_unit_test(ids_and_texts_of_published_models_equal_the_reference),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -245,7 +245,7 @@ static void the_package_reads_what_is_trained_and_gives_the_same_ids(void **stat
 static void check_nfkc(const att_sentencepiece *m, const char *text, const char *wanted)
 {
     att_bytes out = {.ctx = ctx};
-    att_sentencepiece_normalize(m, text, strlen(text), &out);
+    att_sentencepiece_normalize(m, text, strlen(text), &out, NULL);
     att_bytes_add(&out, "", 1);
     if (strcmp(out.data, wanted) != 0)
         fail_msg("\"%s\" became \"%s\", not \"%s\"", text, out.data, wanted);

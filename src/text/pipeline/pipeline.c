@@ -212,7 +212,7 @@ const att_bert_settings *att_pipeline_bert(const att_tokenizer *t)
 
 att_status att_pipeline_read(att_settings *s, const att_token_list *list, att_tokenizer **out)
 {
-    static const att_tokenizer_kind kind = {encode, decode, token, free_all, true, true, find, is_special};
+    static const att_tokenizer_kind kind = {encode, decode, token, free_all, true, find, is_special};
     att_ctx *ctx = s->ctx;
     att_pipeline *t = att_calloc(ctx, 1, sizeof *t);
     if (!t)

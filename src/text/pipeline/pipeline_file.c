@@ -83,8 +83,7 @@ static void read_config(att_settings *s, att_pipeline *t)
         special[ATT_TOKEN_UNK] = t->vocabulary.unknown;
     if (special[ATT_TOKEN_PAD] == ATT_NO_ID)
         special[ATT_TOKEN_PAD] = find_text(t, json_object_get(att_settings_get(s, "padding"), "pad_token"));
-    t->clean_up =
-        t->model == &att_wordpiece_model && json_is_true(json_object_get(config, "clean_up_tokenization_spaces"));
+    t->clean_up = json_is_true(json_object_get(config, "clean_up_tokenization_spaces"));
 }
 
 /* Is the "type" of this object `type`? */
