@@ -96,17 +96,17 @@ static bool verify(const bench *b)
     return all;
 }
 
-/* The seconds of a step of one text alone, the longest of those in which the long prompt is computed, and the time of a
- * part of that prompt by itself: *alone + *part is what the longest should take. */
+/* The seconds of a step of one text alone, of the longest step in which the long prompt is computed beside it, and of
+ * the longest one of that prompt by itself: a token waits for one part of it, so *alone + *part is about *longest. */
 static void time_long(const bench *b, double *alone, double *longest, double *part)
 {
     att_generation *s = open_session(b);
     int64_t active, number;
-    *alone = *part = INFINITY;
-    *longest = 0;
+    *alone = INFINITY;
+    *longest = *part = 0;
     check(b->ctx, att_generation_add(s, b->long_prompt, b->long_tokens, &options, &number));
     for (int i = 0; i < b->long_tokens / 256; i++)
-        *part = fmin(*part, step(b, s, &active));
+        *part = fmax(*part, step(b, s, &active));
     check(b->ctx, att_generation_remove(s, number));
     add(b, s, 0);
     step(b, s, &active);

@@ -16,32 +16,37 @@
 
 static bool reads_prompt(const att_generation_sequence *q) { return !q->end && q->done < q->prompt; }
 
-/* The next part of a prompt, unless it is longer than what is left of the step's. */
-static void plan_prompt(const att_generation *s, att_generation_sequence *q, int64_t *left)
+/* The next part of a prompt; false: it is longer than what is left of the step's. */
+static bool plan_prompt(const att_generation *s, att_generation_sequence *q, int64_t *left)
 {
     const int64_t part = s->o.prompt_tokens, end = att_min(q->prompt, (q->done / part + 1) * part);
     if (end - q->done > *left)
-        return;
+        return false;
     q->added = end - q->done;
     q->wanted = q->o.prompt_log_probabilities ? q->added : end == q->prompt;
     *left -= q->added;
+    return true;
 }
 
 /* The prompts share a step in turns, so that a short one does not wait for all of a long one: first that of sequence
- * next_prompt or those after it, then those before it. */
+ * next_prompt and those after it, then those before it. The first for which there is no room is the first of the next
+ * step, so that none waits for ever. */
 static void plan_prompts(att_generation *s)
 {
     const int64_t begin = s->next_prompt;
-    int64_t left = s->o.prompt_tokens;
+    int64_t left = s->o.prompt_tokens, waiting = -1;
     for (int pass = 0; pass < 2; pass++)
         for (int64_t i = 0; i < s->n; i++) {
             att_generation_sequence *q = s->sequence[i];
             if ((q->number < begin) != pass || !reads_prompt(q))
                 continue;
-            plan_prompt(s, q, &left);
-            if (q->added > 0)
+            if (plan_prompt(s, q, &left))
                 s->next_prompt = q->number + 1;
+            else if (waiting < 0)
+                waiting = q->number;
         }
+    if (waiting >= 0)
+        s->next_prompt = waiting;
 }
 
 static void plan_step(att_generation *s)

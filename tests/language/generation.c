@@ -158,31 +158,47 @@ static void a_long_prompt_does_not_stop_others(void **state)
     close_setting(&t);
 }
 
-/* Parts of several prompts are computed together as long as they are whole. */
+/* Parts of several prompts are computed together as long as they are whole; which does not fit is next. */
 static void short_prompts_share_a_step(void **state)
 {
     (void)state;
     setting t = open_setting(THREADS(1), SESSION(.prompt_tokens = 10));
+    static const char *const prompts[] = {"abcdef", "bdcabbb", "aaa", "tttt"};
+    static const int first_step[] = {1, 2, 1, 3};
     pieces p[4];
-    static const char *const prompts[] = {"abcdef", "bdca", "aaaaa", "ttttt"};
     for (int i = 0; i < 4; i++) {
         p[i] = (pieces){.number = i};
         add(&t, prompts[i], OPTIONS(.token = add_piece, .user = &p[i]));
     }
-    step(&t);
-    assert_true(p[0].n == 1 && p[1].n == 1 && p[2].n == 0 && p[3].n == 0);
-    step(&t);
-    assert_true(p[0].n == 2 && p[1].n == 2 && p[2].n == 1 && p[3].n == 1);
+    for (int at = 1; at < 6; at++) {
+        step(&t);
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(p[i].n, at < first_step[i] ? 0 : at - first_step[i] + 1);
+    }
+    close_setting(&t);
+}
+
+static void short_prompts_do_not_hold_up_a_long_one(void **state)
+{
+    (void)state;
+    setting t = open_setting(THREADS(1), SESSION(.prompt_tokens = 10));
+    pieces p = {.number = 0};
+    add(&t, LONG, OPTIONS(.token = add_piece, .user = &p)); /* 3 parts */
+    for (int at = 0; at < 6; at++) {
+        add(&t, "ttt", OPTIONS(.max_tokens = 2));
+        add(&t, "ttt", OPTIONS(.max_tokens = 2));
+        step(&t);
+    }
+    assert_true(p.n > 0);
     close_setting(&t);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_text_is_the_same_alone_and_in_company),
-        cmocka_unit_test(a_text_is_that_of_a_call),
-        cmocka_unit_test(a_long_prompt_does_not_stop_others),
-        cmocka_unit_test(short_prompts_share_a_step),
+        cmocka_unit_test(a_text_is_the_same_alone_and_in_company), cmocka_unit_test(a_text_is_that_of_a_call),
+        cmocka_unit_test(a_long_prompt_does_not_stop_others),      cmocka_unit_test(short_prompts_share_a_step),
+        cmocka_unit_test(short_prompts_do_not_hold_up_a_long_one),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

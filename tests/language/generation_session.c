@@ -39,10 +39,11 @@ static void a_full_session_says_so_and_is_unchanged(void **state)
     run(&t);
     assert_busy(&t, "t", OPTIONS(.max_tokens = 1), "2 of at most 2"); /* those that ended have their results */
     check_finished(&t, 0, "oeqegsl", ATT_GENERATION_LENGTH, 0);
-    assert_int_equal(add(&t, "t", OPTIONS(.max_tokens = 4)), 2);
+    assert_busy(&t, "t", OPTIONS(.max_tokens = 21), "9 of at most 30 tokens, and this one needs 22");
+    assert_int_equal(add(&t, "t", OPTIONS(.max_tokens = 20)), 2);
     check_finished(&t, 1, "ceqejeje", ATT_GENERATION_LENGTH, 0);
     run(&t);
-    check_finished(&t, 2, "ceqe", ATT_GENERATION_LENGTH, 0);
+    check_finished(&t, 2, "ceqejejehpcbpcblejej", ATT_GENERATION_LENGTH, 0);
     close_setting(&t);
 }
 
@@ -175,21 +176,52 @@ static void what_is_finished_before_its_end_has_what_there_is(void **state)
     close_setting(&t);
 }
 
+/* Memory whose allocation number `cancels` sets the flag */
+static int cancel;
+static long calls, cancels;
+
+static void *alloc(void *user, size_t bytes, size_t alignment)
+{
+    void *p;
+    (void)user;
+    if (++calls == cancels)
+        cancel = 1;
+    return posix_memalign(&p, alignment, bytes) ? NULL : p;
+}
+
+static void release(void *user, void *p)
+{
+    (void)user;
+    free(p);
+}
+
+/* Before a step and anywhere in it */
 static void a_cancelled_step_is_continued_by_the_next(void **state)
 {
     (void)state;
-    static int cancel;
-    setting t = open_setting(ATT_OPTIONS(att_config, .n_threads = 2, .cancel = &cancel), SESSION(.prompt_tokens = 3));
-    int64_t active;
-    add(&t, "bdcab", OPTIONS(.max_tokens = 7));
-    for (int i = 0; i < 12; i++) {
-        cancel = i % 2 == 0;
-        assert_int_equal(att_generation_step(t.s, &active), cancel ? ATT_ERR_CANCELLED : ATT_OK);
+    setting t = open_setting(
+        ATT_OPTIONS(att_config, .n_threads = 1, .allocator = {alloc, release, NULL}, .cancel = &cancel), NULL);
+    int64_t active, within = 0;
+    for (cancels = 1, calls = 1; calls >= cancels; cancels += check_step(7)) {
+        att_generation_free(t.s);
+        assert_int_equal(att_generation_new(t.g, SESSION(.prompt_tokens = 3), &t.s), ATT_OK);
+        add(&t, "bdcab", OPTIONS(.max_tokens = 7));
+        cancel = 1;
+        assert_int_equal(att_generation_step(t.s, &active), ATT_ERR_CANCELLED);
         assert_int_equal(active, 1);
+        cancel = calls = 0;
+        do {
+            const bool before = cancel;
+            const att_status e = att_generation_step(t.s, &active);
+            assert_int_equal(e, e && cancel ? ATT_ERR_CANCELLED : ATT_OK);
+            within += e && !before;
+            cancel = e ? 0 : cancel;
+        } while (active > 0);
+        cancel = 0;
+        check_finished(&t, 0, "oeqegsl", ATT_GENERATION_LENGTH, 0);
+        cancel = 0;
     }
-    cancel = 0;
-    run(&t);
-    check_finished(&t, 0, "oeqegsl", ATT_GENERATION_LENGTH, 0);
+    assert_true(within >= 10);
     close_setting(&t);
 }
 
