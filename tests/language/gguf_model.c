@@ -136,14 +136,20 @@ static void begin_and_end_are_added_as_the_file_says(void **state)
     const test_folder f = tiny_llama_folder(llama, NULL);
     const gguf_value both[] = {{"tokenizer.ggml.add_bos_token", GGUF_BOOL, .number = 1},
                                {"tokenizer.ggml.add_eos_token", GGUF_BOOL, .number = 1}};
-    const gguf_value llama3[] = {{"tokenizer.ggml.pre", GGUF_TEXT, .text = "llama-bpe"}};
+    const gguf_value llama3[] = {{"tokenizer.ggml.pre", GGUF_TEXT, .text = "llama-bpe"},
+                                 {"tokenizer.ggml.padding_token_id", GGUF_U32, .number = 4294967295}};
     tiny_gguf_write(&f, "m.gguf", llama, &(tiny_gguf){.change = both, .changes = 2});
     assert_int_equal(att_tokenizer_open(ctx, in_folder(&f, "m.gguf"), &t), ATT_OK);
     assert_ids(t, "ab", IDS(1, 10, 0));
+    assert_int_equal(att_tokenizer_special(t, ATT_TOKEN_BOS), 1);
+    assert_int_equal(att_tokenizer_special(t, ATT_TOKEN_EOS), 0);
+    assert_int_equal(att_tokenizer_special(t, ATT_TOKEN_PAD), -1);
+    assert_true(att_tokenizer_is_special(t, 1));
     att_tokenizer_free(t);
-    tiny_gguf_write(&f, "m.gguf", llama, &(tiny_gguf){.change = llama3, .changes = 1});
+    tiny_gguf_write(&f, "m.gguf", llama, &(tiny_gguf){.change = llama3, .changes = 2});
     assert_int_equal(att_tokenizer_open(ctx, in_folder(&f, "m.gguf"), &t), ATT_OK);
-    assert_ids(t, "ab", IDS(1, 10)); /* Llama 3 begins texts without being told */
+    assert_ids(t, "ab", IDS(1, 10));                               /* Llama 3 begins texts without being told */
+    assert_int_equal(att_tokenizer_special(t, ATT_TOKEN_PAD), -1); /* out of range: there is none */
     att_tokenizer_free(t);
     folder_remove(&f);
 }
