@@ -48,13 +48,12 @@ static att_status read_texts(sentence_data *t)
 {
     const att_sentence_training_options *o = &t->options;
     const int64_t max = t->model->modules.max_tokens;
-    att_status e = ATT_OK;
+    const att_status e = att_tokenize_batch(t->model->tokenizer, o->pairs * o->columns, o->texts, o->bytes,
+                                            ATT_OPTIONS(att_tokenize_options, .max_tokens = max), t->tokens);
     for (int64_t i = 0; !e && i < o->pairs; i++) {
         bool truncated = false;
-        for (int64_t k = i * o->columns; !e && k < (i + 1) * o->columns; k++) {
-            e = att_tokenize(t->model->tokenizer, o->texts[k], text_bytes(o, k),
-                             ATT_OPTIONS(att_tokenize_options, .max_tokens = max), &t->tokens[k]);
-            t->texts = att_fnv64_words(t->texts, t->tokens[k].ids, e ? 0 : t->tokens[k].count);
+        for (int64_t k = i * o->columns; k < (i + 1) * o->columns; k++) {
+            t->texts = att_fnv64_words(t->texts, t->tokens[k].ids, t->tokens[k].count);
             truncated |= t->tokens[k].truncated;
         }
         t->truncated += truncated;

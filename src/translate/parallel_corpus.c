@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-/* ---- a block of lines, checked in parallel */
+/* ---- a block of lines, tokenized by all threads */
 
-enum { BLOCK_PAIRS = 1 << 14, PAIRS_PER_TASK = 64 }; /* pairs of a block and of a task */
-enum { OFFSET_BITS = 48 };                           /* in an att_text_pair */
+enum { BLOCK_PAIRS = 1 << 14 };
+enum { OFFSET_BITS = 48 }; /* in an att_text_pair */
 
 typedef enum result { USABLE, EMPTY, INVALID, TOO_LONG } result;
 
@@ -22,8 +22,10 @@ typedef struct block {
     const att_parallel_corpus *corpus;
     int64_t max_tokens, max_invalid, n;
     att_text_line line[2][BLOCK_PAIRS];
+    const char *text[BLOCK_PAIRS]; /* of one side, with their lengths and tokens */
+    size_t bytes[BLOCK_PAIRS];
+    att_tokens tokens[BLOCK_PAIRS];
     checked_pair checked_pair[BLOCK_PAIRS];
-    _Atomic int status;
 } block;
 
 static bool blank(const att_text_line *l)
@@ -39,43 +41,34 @@ att_status att_pair_encode(const att_parallel_corpus *s, int side, const att_tex
     return att_tokenize(s->tokenizer, l->text, l->bytes, ATT_OPTIONS(att_tokenize_options, .target = side == 1), out);
 }
 
-static att_status count_tokens(const att_parallel_corpus *s, int side, const att_text_line *l, int64_t *count)
+/* Counts the tokens of each line of a side; a blank one has none. */
+static att_status count_tokens(block *b, int side)
 {
-    att_tokens x = {0};
-    const att_status e = blank(l) ? ATT_OK : att_pair_encode(s, side, l, &x);
-    *count = x.count;
-    att_tokens_free(s->ctx, &x);
-    return e;
+    const att_parallel_corpus *s = b->corpus;
+    for (int64_t k = 0; k < b->n; k++) {
+        b->text[k] = b->line[side][k].text;
+        b->bytes[k] = b->line[side][k].bytes;
+    }
+    const att_status e = att_tokenize_batch(s->tokenizer, b->n, b->text, b->bytes,
+                                            ATT_OPTIONS(att_tokenize_options, .target = side == 1), b->tokens);
+    for (int64_t k = 0; !e && k < b->n; k++) {
+        b->checked_pair[k].tokens[side] = blank(&b->line[side][k]) ? 0 : (uint32_t)b->tokens[k].count;
+        att_tokens_free(s->ctx, &b->tokens[k]);
+    }
+    return !e || e == ATT_ERR_CANCELLED
+               ? e
+               : att_fail(s->ctx, e, "%s: a line cannot be tokenized: %s", s->file[side].path, att_error(s->ctx));
 }
 
-static att_status tokenize_pair(const block *b, int64_t k, checked_pair *out)
+static result check_pair(const block *b, int64_t k)
 {
     const att_text_line *x = &b->line[0][k], *y = &b->line[1][k];
-    int64_t count[2];
-    att_status e = count_tokens(b->corpus, 0, x, &count[0]);
-    e = e ? e : count_tokens(b->corpus, 1, y, &count[1]);
-    if (e)
-        return e;
-    const bool valid = att_utf8_valid(x->text, x->bytes) && att_utf8_valid(y->text, y->bytes);
-    const bool empty = count[0] == 0 || count[1] == 0;
-    const bool too_long = count[0] > b->max_tokens || count[1] > b->max_tokens;
-    *out = (checked_pair){empty      ? EMPTY
-                          : !valid   ? INVALID
-                          : too_long ? TOO_LONG
-                                     : USABLE,
-                          {(uint32_t)count[0], (uint32_t)count[1]}};
-    return ATT_OK;
-}
-
-static void tokenize_some(void *arg, int i)
-{
-    block *b = arg;
-    const int64_t first = (int64_t)i * PAIRS_PER_TASK, last = att_min(first + PAIRS_PER_TASK, b->n);
-    for (int64_t k = first; k < last && !b->status; k++) {
-        const att_status e = tokenize_pair(b, k, &b->checked_pair[k]);
-        if (e)
-            b->status = (int)e;
-    }
+    const uint32_t *count = b->checked_pair[k].tokens;
+    if (count[0] == 0 || count[1] == 0)
+        return EMPTY;
+    if (!att_utf8_valid(x->text, x->bytes) || !att_utf8_valid(y->text, y->bytes))
+        return INVALID;
+    return count[0] > b->max_tokens || count[1] > b->max_tokens ? TOO_LONG : USABLE;
 }
 
 /* ---- storage of pairs */
@@ -124,11 +117,10 @@ static att_status refuse_invalid(const att_parallel_corpus *s, const block *b, i
 /* Tokenizes the pairs of the block and stores the usable ones. */
 static att_status tokenize_block(att_parallel_corpus *s, block *b)
 {
-    att_parallel_for(s->ctx, (int)att_ceil_div(b->n, PAIRS_PER_TASK), tokenize_some, b);
-    att_status e = b->status ? att_fail(s->ctx, (att_status)b->status, "%s, %s: a line cannot be tokenized",
-                                        s->file[0].path, s->file[1].path)
-                             : ATT_OK;
+    att_status e = count_tokens(b, 0);
+    e = e ? e : count_tokens(b, 1);
     for (int64_t k = 0; !e && k < b->n; k++) {
+        b->checked_pair[k].result = check_pair(b, k);
         s->empty += b->checked_pair[k].result == EMPTY;
         s->invalid += b->checked_pair[k].result == INVALID;
         s->too_long += b->checked_pair[k].result == TOO_LONG;
@@ -211,7 +203,6 @@ static att_status read_files(att_parallel_corpus *s, int64_t max_tokens, int64_t
     b->corpus = s;
     b->max_tokens = max_tokens;
     b->max_invalid = max_invalid;
-    b->status = ATT_OK;
     const att_status e = read_pairs(s, b);
     att_free(s->ctx, b);
     return e ? e : end_files(s);
