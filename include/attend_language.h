@@ -90,9 +90,10 @@ typedef struct att_sampling {
     float top_p;              /* only the most probable tokens whose probabilities sum to this or just beyond; 0: 1 */
     float min_p;              /* only tokens with this share of the largest probability; 0: all */
     float repetition_penalty; /* positive logits are divided by it, negative ones multiplied; 0: 1 */
-    /* In [-2, 2]: subtracted from a logit, if the text generated so far has the token; and times how often it has it */
+    /* In [-2, 2]. The first is subtracted from the logit of a token that the generated text has, and the second as many
+     * times as it has it. */
     float presence_penalty, frequency_penalty;
-    const att_logit_bias *bias; /* [n_bias], fewer than the vocabulary; those of an id that is repeated are added */
+    const att_logit_bias *bias; /* [call] [n_bias], fewer than the vocabulary; those of an id that repeats are added */
     int64_t n_bias;
 } att_sampling;
 
@@ -140,7 +141,8 @@ typedef struct att_generate_options {
      * most this many, are verified in one pass. The text is the same bit for bit; a state has to be of f32. 0: off. */
     int64_t lookup;
     bool log_probabilities; /* natural, of the model's own distribution: before bias, penalties and the rest */
-    /* Also of the prompt's tokens. All of them are then computed: what other sequences have of it is not used. */
+    /* Also of the prompt's tokens. All of them are then computed, and what other sequences have of it is not used; all
+     * logits of a part of it, 256 tokens in att_generate, are in memory at once. */
     bool prompt_log_probabilities;
     int64_t top;     /* also the ids and log probabilities of this many most probable tokens; at most 256; 0: none */
     bool ignore_eos; /* an end token does not end a sequence */
@@ -223,9 +225,9 @@ ATT_API att_status att_generation_new(const att_text_generator *g, const att_gen
 ATT_API void att_generation_free(att_generation *s);
 
 /* Adds a prompt, ids [n]; computes nothing yet. *number: of the sequence: 0, 1, ...; -1 after an error. options or
- * NULL: as in att_generate, which the session copies, stop strings too; state is NULL, first_sequence, which random
- * tokens depend on, is 0 unless set. Errors: those of att_generate; ATT_ERR_ARGUMENT for a sequence that needs more
- * than max_tokens; ATT_ERR_BUSY where others have to be finished or removed first. After an error the session is
+ * NULL: as in att_generate, which the session copies, stop strings and biases too; state is NULL, first_sequence, which
+ * random tokens depend on, is 0 unless set. Errors: those of att_generate; ATT_ERR_ARGUMENT for a sequence that needs
+ * more than max_tokens; ATT_ERR_BUSY where others have to be finished or removed first. After an error the session is
  * unchanged. */
 ATT_API att_status att_generation_add(att_generation *s, const int32_t *ids, int64_t n,
                                       const att_generate_options *options, int64_t *number);

@@ -93,7 +93,6 @@ static att_status copy_stops(const char *caller, att_generation_sequence *q, con
     return e;
 }
 
-/* Scores of n tokens; until they are computed NaN, and -1 as ids. */
 static att_status make_scores(att_ctx *ctx, int64_t n, bool own, int64_t top, att_token_scores *out)
 {
     if (own)
@@ -104,13 +103,20 @@ static att_status make_scores(att_ctx *ctx, int64_t n, bool own, int64_t top, at
     }
     if ((own && !out->own) || (top > 0 && (!out->ids || !out->highest)))
         return ATT_ERR_MEMORY;
-    for (int64_t i = 0; own && i < n; i++)
+    return ATT_OK;
+}
+
+/* Scores of a prompt; until they are computed NaN, and -1 as ids. */
+static att_status make_prompt_scores(att_ctx *ctx, int64_t n, int64_t top, att_token_scores *out)
+{
+    const att_status e = make_scores(ctx, n, true, top, out);
+    for (int64_t i = 0; !e && i < n; i++)
         out->own[i] = NAN;
-    for (int64_t i = 0; i < n * top; i++) {
+    for (int64_t i = 0; !e && i < n * top; i++) {
         out->ids[i] = -1;
         out->highest[i] = NAN;
     }
-    return ATT_OK;
+    return e;
 }
 
 static void free_scores(att_ctx *ctx, att_token_scores *scores)
@@ -130,7 +136,7 @@ static att_status make_arrays(att_generation_sequence *q, const int32_t *ids)
     memcpy(q->ids, ids, (size_t)q->prompt * sizeof *ids);
     att_status e = make_scores(ctx, q->limit - q->prompt, q->o.log_probabilities, q->o.top, &q->scores);
     if (!e && q->o.prompt_log_probabilities)
-        e = make_scores(ctx, q->prompt, true, q->o.top, &q->prompt_scores);
+        e = make_prompt_scores(ctx, q->prompt, q->o.top, &q->prompt_scores);
     if (e)
         return e;
     if (q->sampler.s.repetition_penalty == 1)
