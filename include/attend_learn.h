@@ -60,6 +60,13 @@ ATT_API void att_param_zero_grad(att_param *p);
  * positions and the like. p or NULL: false. */
 ATT_API bool att_param_weight_decay(const att_param *p);
 ATT_API void att_param_set_weight_decay(att_param *p, bool decay); /* p or NULL */
+/* Is the value a view of a file that is mapped into memory for reading? Then its pages are given back to the system
+ * (att_release_mapped) as soon as an operation has made a copy of it, as products do at their first use of a parameter,
+ * so that its numbers are in memory once. False at first. p or NULL. */
+ATT_API void att_param_set_mapped(att_param *p, bool mapped);
+/* Bytes of the copies of the value, in other layouts and types, that operations have made; they stay with p. p or NULL:
+ * 0. May be called while others compute. */
+ATT_API size_t att_param_copies(const att_param *p);
 
 /* How a new parameter begins. fan_in and fan_out are the numbers of inputs and outputs that an element is one of: of
  * [out, in, ...] in and out times what the other dimensions make together. */

@@ -97,8 +97,10 @@ typedef struct att_model_options {
     att_weight_type weights;
     att_progress_fn progress; /* in numbers of weights, most of whose time is their conversion; or NULL */
     void *user;
-    bool copy; /* read files instead of mapping them, as from a network's disk: they may be truncated and overwritten
-                * as soon as the model is open. The memory is the model's own then, not the system's */
+    bool prepare; /* make the copies of weights that products read when the model is opened, not at its first use: the
+                   * first call is then as fast as others, and needs no memory for them */
+    bool copy;    /* read files instead of mapping them, as from a network's disk: they may be truncated and overwritten
+                   * as soon as the model is open. The memory is the model's own then, not the system's */
     /* Gives the content of a file of the model, so that it is opened without a disk: `name` is relative to the model's
      * path, "config.json", "1_Pooling/config.json"; of a path that ends in .gguf it is that file's own name. *data
      * [*bytes], or *data NULL: there is no such file. Which names are asked for depends on the model; one may be asked
@@ -117,6 +119,12 @@ enum { ATT_MAX_DTYPES = 32 }; /* more than there are, so that further ones move 
 typedef struct att_model_weights {
     size_t size;
     int64_t stored[ATT_MAX_DTYPES], used[ATT_MAX_DTYPES];
+    /* Where those in use are. `own` is memory of this process: they were converted, or read (att_model_options.copy).
+     * Others stay in the files, or in the memory that `read` gave. Products with matrices that are not quantized read
+     * copies in another layout, which the first call makes, or opening with `prepare`: so far `packed` bytes, of this
+     * process too, and the pages of the file are given back. `mapped` is what calls read in the files, which the system
+     * shares between processes. */
+    int64_t own, packed, mapped;
 } att_model_weights;
 
 /* ---- 2 Attention maps --------------------------------------------------- */

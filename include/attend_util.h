@@ -46,6 +46,10 @@ ATT_API void *att_alloc(att_ctx *ctx, size_t count, size_t element_size);
 /* The same, all zero. */
 ATT_API void *att_calloc(att_ctx *ctx, size_t count, size_t element_size);
 ATT_API void att_free(att_ctx *ctx, void *p);
+/* Gives the pages of x back to the system, a view of a file that is mapped into memory for reading (MAP_PRIVATE,
+ * PROT_READ): numbers that are read there afterwards come from the file again, and are the same. Pages that x has but a
+ * part of stay. x or NULL. */
+ATT_API void att_release_mapped(const att_tensor *x);
 /* Grows an array of `count` elements of `size` bytes, with room for *room of them, to hold `more` than these; the room
  * at least doubles, so that adding one by one copies each element a constant number of times. array: the address of the
  * pointer to the first element, memory of att_alloc or NULL, which may change. After an error (memory) nothing has

@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const char *model_name;
-static bool json;
+static bool json, memory;
 static int64_t threads;
 static int dtype;
 
@@ -19,6 +19,8 @@ static const cli_option options[] = {
     {"model", 'm', "MODEL", .text = &model_name,
      .help = "show this model: a folder, or the name of a model in the models folder or of one that comes with attend"},
     CLI_DTYPE(&dtype),
+    {"memory", 0, NULL, .flag = &memory,
+     .help = "with --model: also show what the model takes in memory when it computes, for which it is made ready"},
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -187,6 +189,25 @@ static void print_weights(const att_model_weights *w)
     print_value(whole ? "int8 in blocks of 32, summed in f32" : "f32");
 }
 
+/* Where the weights of a model are that is ready to compute */
+static void print_memory(const att_model_weights *w)
+{
+    const struct {
+        const char *key, *title;
+        int64_t bytes;
+    } parts[] = {
+        {"own", "of its own", w->own}, {"packed", "packed", w->packed}, {"mapped", "in mapped files", w->mapped}};
+    begin("memory", "in memory");
+    if (json)
+        cli_json_object(&out, "memory");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (json)
+            cli_json_integer(&out, parts[i].key, parts[i].bytes);
+        else
+            printf("%s%s %.1f MB", i ? ", " : "", parts[i].title, (double)parts[i].bytes / 1e6);
+    end_list();
+}
+
 static void show_sentence(const cli_model *base)
 {
     static const char *const measures[] = {[ATT_SIMILARITY_COSINE] = "cosine",
@@ -347,6 +368,8 @@ static int show_opened(const cli_model *m, void (*show)(const cli_model *m))
     print_facts(identity, *id.architecture ? 5 : 4);
     show(m);
     print_weights(&weights);
+    if (memory)
+        print_memory(&weights);
     print_notes();
     end_lines();
     return CLI_DONE;
@@ -378,7 +401,9 @@ static int show_model(void)
     if (i == SUBJECTS)
         return refuse_unknown(model_name, folder.text);
     cli_keep_notes = true;
-    code = cli_model_open(&m.base, subjects[i].kind, model_name, dtype, threads);
+    code = cli_model_open_with(&m.base, subjects[i].kind, model_name,
+                               ATT_OPTIONS(att_model_options, .weights = (att_weight_type)dtype, .prepare = memory),
+                               threads);
     if (code)
         return code;
     code = show_opened(&m.base, subjects[i].show);
@@ -392,8 +417,8 @@ static int run(int n, char **arguments)
     (void)arguments;
     if (model_name)
         return show_model();
-    if (dtype)
-        return cli_misuse("--dtype needs --model");
+    if (dtype || memory)
+        return cli_misuse("%s needs --model", dtype ? "--dtype" : "--memory");
     att_ctx *ctx = NULL;
     int code = cli_open(&ctx, threads);
     if (code)

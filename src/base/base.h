@@ -87,6 +87,8 @@ bool att_os_allow_tiles(void);                      /* enables AMX tile register
 double att_os_seconds(void);                        /* monotonic */
 void *att_os_alloc(size_t bytes, size_t alignment); /* uses huge pages for large blocks; NULL on failure */
 void att_os_free(void *p);
+/* Releases the whole pages of [p, p + bytes), of a file that is mapped for reading; a later read brings them back. */
+void att_os_release(const void *p, size_t bytes);
 /* Starts a thread with all signals blocked; false if refused. */
 bool att_os_thread(pthread_t *thread, void *(*run)(void *), void *arg);
 /* Futex: sleeps while *word is `value`, may return early; wakes up to `count` sleepers. */

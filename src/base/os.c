@@ -163,6 +163,14 @@ void *att_os_alloc(size_t bytes, size_t alignment)
 
 void att_os_free(void *p) { free(p); }
 
+void att_os_release(const void *p, size_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)p;
+    const uintptr_t first = (at + page - 1) / page * page, end = (at + bytes) / page * page;
+    if (first < end)
+        madvise((void *)first, end - first, MADV_DONTNEED); /* where it fails, the pages stay */
+}
+
 /* The memory that one group may still allocate. v1 has a huge number for no limit. */
 static int64_t memory_limit(const char *folder)
 {

@@ -173,12 +173,9 @@ att_status att_caption_model_weights(const att_caption_model *m, att_model_weigh
 {
     if (att_require(__func__, ATT_NAMED({"m", m}, {"weights", weights})))
         return ATT_ERR_ARGUMENT;
-    att_model_weights all = m->captioner->model.weights, encoder = {.size = sizeof encoder};
-    const att_status s = m->encoder ? att_image_model_weights(m->encoder, &encoder) : ATT_OK;
-    for (int i = 0; !s && i < ATT_MAX_DTYPES; i++) {
-        all.stored[i] += encoder.stored[i];
-        all.used[i] += encoder.used[i];
-    }
+    att_model_weights all = {.size = sizeof all};
+    const att_status s = m->encoder ? att_image_model_weights(m->encoder, &all) : ATT_OK;
+    att_model_weights_add(&m->captioner->model, &all);
     return s ? s : att_info_write(weights, &all, sizeof all, "att_model_weights");
 }
 

@@ -90,11 +90,6 @@ att_status att_captioner_make(att_ctx *ctx, att_settings *s, uint64_t seed, att_
     return att_model_new(ctx, &att_captioner_kind, s, seed, out);
 }
 
-att_status att_captioner_load(att_ctx *ctx, const char *folder, const att_model_options *options, att_captioner **out)
-{
-    return att_model_open(ctx, __func__, &att_captioner_kind, folder, options, out);
-}
-
 att_status att_captioner_load_for_training(att_ctx *ctx, const char *folder, att_captioner **out)
 {
     return att_model_open_for_training(ctx, __func__, &att_captioner_kind, folder, out);
@@ -323,4 +318,33 @@ att_status att_captioner_start(const att_captioner *m, const float *grids, int64
     att_var *h = project(t, m, att_constant(t, &v));
     return (m->config.decoder == ATT_CAPTIONER_TRANSFORMER ? start_transformer : start_recurrent)(m, t, h, offsets, n,
                                                                                                   out);
+}
+
+/* ---- opening */
+
+/* A caption of one word, of a black image or a grid of zeros */
+static att_var *prepare(att_tape *t, const void *model)
+{
+    static const int64_t ends[] = {0, 1};
+    const att_captioner *m = model;
+    const att_captioner_config *c = &m->config;
+    const bool cnn = c->encoder == ATT_CAPTIONER_CNN;
+    const int64_t image[] = {1, c->image[0], c->image[1], c->channels}, grid[] = {locations(m), c->features};
+    const int32_t word = (int32_t)c->end;
+    const att_caption_batch b = {.images = 1, .captions = 1, .of_image = ends, .words = &word, .offsets = ends};
+    att_tensor v;
+    const att_status s = att_wrap(&v, NULL, ATT_F32, cnn ? 4 : 2, cnn ? image : grid, NULL);
+    v.data = s ? NULL : att_calloc(m->model.ctx, (size_t)att_elements(&v), sizeof(float));
+    if (!v.data)
+        return att_tape_fail(t, s ? s : ATT_ERR_MEMORY, "%s", att_error(m->model.ctx));
+    att_var *x = att_constant(t, &v);
+    att_var *y = att_captioner_logits(t, m, cnn ? att_captioner_encode(t, m, x, false) : x, &b, NULL);
+    att_free(m->model.ctx, v.data);
+    return y;
+}
+
+att_status att_captioner_load(att_ctx *ctx, const char *folder, const att_model_options *options, att_captioner **out)
+{
+    const att_status s = att_model_open(ctx, __func__, &att_captioner_kind, folder, options, out);
+    return s ? s : att_model_prepare(out, prepare);
 }

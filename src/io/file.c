@@ -157,9 +157,11 @@ void att_file_data_close(att_file_data *d)
     *d = (att_file_data){.ctx = d->ctx};
 }
 
-bool att_file_data_maps(const att_file_data *d, const void *p)
+att_memory att_file_data_memory(const att_file_data *d, const void *p)
 {
-    return d->mapped && (uintptr_t)p >= (uintptr_t)d->bytes && (uintptr_t)p < (uintptr_t)d->bytes + d->size;
+    if ((uintptr_t)p < (uintptr_t)d->bytes || (uintptr_t)p >= (uintptr_t)d->bytes + d->size)
+        return ATT_MEMORY_OTHER;
+    return d->mapped ? ATT_MEMORY_MAPPED : d->own ? ATT_MEMORY_COPIED : ATT_MEMORY_GIVEN;
 }
 
 /* ---- texts */

@@ -29,8 +29,9 @@ typedef struct att_file_data {
 } att_file_data;
 att_status att_file_data_open(att_file_data *d, att_ctx *ctx, const char *path);
 void att_file_data_close(att_file_data *d);
-/* Is p in it, and is it mapped? */
-bool att_file_data_maps(const att_file_data *d, const void *p);
+/* Whose memory p is in, if it is in d */
+typedef enum att_memory { ATT_MEMORY_OTHER = 0, ATT_MEMORY_MAPPED, ATT_MEMORY_GIVEN, ATT_MEMORY_COPIED } att_memory;
+att_memory att_file_data_memory(const att_file_data *d, const void *p);
 
 typedef struct att_text_file {
     att_ctx *ctx;

@@ -350,7 +350,7 @@ void att_gguf_free(att_gguf *g)
     att_free(g->ctx, g);
 }
 
-bool att_gguf_maps(const att_gguf *g, const void *p) { return att_file_data_maps(&g->data, p); }
+att_memory att_gguf_memory(const att_gguf *g, const void *p) { return att_file_data_memory(&g->data, p); }
 
 /* ---- tensors */
 

@@ -31,8 +31,8 @@ att_status att_gguf_open(att_ctx *ctx, const char *path, att_gguf **out);
 att_status att_gguf_from_memory(att_ctx *ctx, const char *label, const void *data, size_t bytes, att_gguf **out);
 void att_gguf_free(att_gguf *g);
 
-/* Is p in the file, and is that mapped into memory? */
-bool att_gguf_maps(const att_gguf *g, const void *p);
+/* Whose memory p is in, if it is in the file */
+att_memory att_gguf_memory(const att_gguf *g, const void *p);
 
 /* The path, for messages */
 const char *att_gguf_label(const att_gguf *g);

@@ -149,6 +149,16 @@ static bool is_aligned(const att_safetensors *f, const entry *e)
     return (uintptr_t)(f->data + e->begin) % (uintptr_t)(e->type->supported ? e->type->bits / 8 : 1) == 0;
 }
 
+/* A copy of the entry's n bytes, at `to`, which a mapped file needs not keep in memory as well */
+static const unsigned char *copy_entry(const att_safetensors *f, const entry *e, unsigned char *to, int64_t n)
+{
+    att_tensor from;
+    memcpy(to, e->data, (size_t)n);
+    if (f->file.mapped && !att_wrap(&from, (void *)(uintptr_t)e->data, ATT_BOOL, 1, &n, NULL))
+        att_release_mapped(&from);
+    return to;
+}
+
 /* Sets e->data; of tensors that are not aligned to their type to a copy. */
 static att_status align_tensors(att_safetensors *f)
 {
@@ -168,7 +178,7 @@ static att_status align_tensors(att_safetensors *f)
         if (is_aligned(f, e))
             continue;
         if (n > 0)
-            e->data = memcpy(to, e->data, (size_t)n);
+            e->data = copy_entry(f, e, to, n);
         to += att_round_up(n, ALIGN);
     }
     return ATT_OK;
@@ -382,7 +392,7 @@ void att_safetensors_free(att_safetensors *f)
     att_free(f->ctx, f);
 }
 
-bool att_safetensors_maps(const att_safetensors *f, const void *p) { return att_file_data_maps(&f->file, p); }
+att_memory att_safetensors_memory(const att_safetensors *f, const void *p) { return att_file_data_memory(&f->file, p); }
 
 /* ---- access */
 

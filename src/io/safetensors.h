@@ -4,6 +4,7 @@
 
 #include "attend_model.h"
 #include "attend_util.h"
+#include "io/file.h"
 #include "io/progress.h"
 
 enum { ATT_MAX_SAFETENSORS_HEADER = 100 * 1000 * 1000 };
@@ -11,8 +12,8 @@ enum { ATT_MAX_SAFETENSORS_HEADER = 100 * 1000 * 1000 };
 /* The format's name of a type: "BF16"; NULL: no such type. */
 const char *att_safetensors_type(att_dtype t);
 
-/* Is p in the file, and is that mapped into memory? */
-bool att_safetensors_maps(const att_safetensors *f, const void *p);
+/* Whose memory p is in, if it is in the file */
+att_memory att_safetensors_memory(const att_safetensors *f, const void *p);
 
 /* Like att_safetensors_write, but for a file inside a folder: a symbolic link is replaced, not followed. */
 att_status att_safetensors_write_in_folder(att_ctx *ctx, const char *path, int64_t n, const char *const *names,

@@ -1,4 +1,5 @@
 #include "model/checkpoint.h"
+#include "io/safetensors.h"
 #include "io/settings.h"
 #include "util/shape.h"
 
@@ -244,6 +245,14 @@ int64_t att_checkpoint_numbers(const att_checkpoint *c)
     return sum;
 }
 
+att_memory att_checkpoint_memory(const att_checkpoint *c, const void *p)
+{
+    att_memory m = c->gguf ? att_gguf_memory(c->gguf, p) : ATT_MEMORY_OTHER;
+    for (int64_t i = 0; !m && i < c->files; i++)
+        m = att_safetensors_memory(c->file[i].data, p);
+    return m;
+}
+
 bool att_checkpoint_has(const att_checkpoint *c, const char *name)
 {
     char theirs[NAME_SIZE];
@@ -262,7 +271,10 @@ att_status att_checkpoint_check_tied(const att_checkpoint *c)
     const bool comparable = !s && table.rank == 2 && head.rank == 2 && table.dtype == head.dtype &&
                             !memcmp(table.dim, head.dim, 2 * sizeof *table.dim);
     const size_t bytes = comparable ? (size_t)(table.dim[0] * table.dim[1]) * att_dtype_size(table.dtype) : 0;
-    if (s || (comparable && !memcmp(table.data, head.data, bytes)))
+    const bool same = comparable && !memcmp(table.data, head.data, bytes);
+    if (same && att_checkpoint_memory(c, head.data) == ATT_MEMORY_MAPPED) /* nothing else reads it */
+        att_release_mapped(&head);
+    if (s || same)
         return s;
     return att_fail(c->ctx, ATT_ERR_FORMAT,
                     "%s: tensor \"%s\" differs from \"%s\", but by config.json \"tie_word_embeddings\" is true, so one "

@@ -67,6 +67,8 @@ void att_checkpoint_close(att_checkpoint *c);
 att_status att_checkpoint_load(void *checkpoint, const char *name, int rank, const int64_t *dim, att_tensor *out);
 /* Tensor i of c->entry, as it is in the file */
 att_status att_checkpoint_get(const att_checkpoint *c, int64_t i, att_tensor *out);
+/* Whose memory p, of a tensor, is in */
+att_memory att_checkpoint_memory(const att_checkpoint *c, const void *p);
 /* A parameter that is a part of a tensor: its rows [first, first + dim[0]) of `whole`; transposed: of the tensor's
  * transpose. */
 typedef struct att_checkpoint_part {

@@ -100,6 +100,8 @@ static att_status make_tensor(att_gguf_weights *w, att_gguf *g, int64_t i, const
                         att_gguf_label(g), t->name, t->type_name);
     for (int64_t r = 0; r < rows; r++)
         memcpy(*to + r * bytes, (const char *)t->data + source_row(r, head_dim) * bytes, (size_t)bytes);
+    if (att_gguf_memory(g, t->data) == ATT_MEMORY_MAPPED)
+        att_release_mapped(&w->tensor[i]);
     w->tensor[i].data = *to;
     *to += att_round_up(t->bytes, ALIGN);
     return s;

@@ -48,6 +48,9 @@ static att_dtype wanted_type(const att_model *m, const att_tensor *stored)
     return stored->rank == 2 && (in_blocks || att_dtype_size(dtype) > 0) ? dtype : stored->dtype;
 }
 
+/* Are parameters copies of what the model has read? Then it keeps all that it needs of its files in those. */
+static bool owns_parameters(const att_model *m) { return m->options.copy && m->options.weights; }
+
 /* Loads a parameter, in the type in which it is wanted. */
 static att_status load_parameter(void *model, const char *name, int rank, const int64_t *dim, att_tensor *out)
 {
@@ -60,7 +63,7 @@ static att_status load_parameter(void *model, const char *name, int rank, const 
     const int64_t n = att_elements(&stored), bytes = att_dtype_bytes(dtype, n);
     m->weights.stored[stored.dtype] += att_dtype_bytes(stored.dtype, n);
     m->weights.used[dtype] += bytes;
-    if (dtype == stored.dtype)
+    if (dtype == stored.dtype && !owns_parameters(m))
         return att_progress_add(&m->progress, n);
     void *memory = att_nn_params_alloc(m->params, (size_t)bytes);
     if (!memory)
@@ -68,6 +71,8 @@ static att_status load_parameter(void *model, const char *name, int rank, const 
     att_status e = att_wrap(out, memory, dtype, rank, dim, NULL);
     e = e ? e : att_tensor_convert(m->ctx, &stored, out);
     e = e ? e : att_check_narrow(m->ctx, m->checkpoint->path, name, "open as", &stored, out);
+    if (att_checkpoint_memory(m->checkpoint, stored.data) == ATT_MEMORY_MAPPED)
+        att_release_mapped(&stored);
     return e ? e : att_progress_add(&m->progress, n);
 }
 
@@ -123,7 +128,9 @@ static att_status build(att_model *m)
         s = att_checkpoint_all_used(m->checkpoint, k->unused);
     s = s ? s : check_quantized(m);
     s = s ? s : att_progress_add(&m->progress, m->progress.all - m->progress.done);
-    if (!s && m->trainable) { /* it has copies */
+    for (int64_t i = 0; i < att_nn_params_count(m->params); i++)
+        att_model_set_mapped(m, att_nn_params_at(m->params, i, NULL));
+    if (!s && (m->trainable || owns_parameters(m))) {
         att_checkpoint_close(m->checkpoint);
         m->checkpoint = NULL;
     }
@@ -249,6 +256,24 @@ att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind
     return s;
 }
 
+att_status att_model_prepare(void *out, att_var *(*apply)(att_tape *t, const void *model))
+{
+    att_model *m;
+    att_tape *t;
+    att_tensor y;
+    memcpy(&m, out, sizeof m);
+    if (!m->options.prepare)
+        return ATT_OK;
+    att_status s = att_tape_new(m->ctx, NULL, &t);
+    s = s ? s : att_var_value(t, apply(t, m), &y);
+    att_tape_free(t);
+    if (s) {
+        att_model_free(m);
+        set_out(NULL, out);
+    }
+    return s;
+}
+
 att_status att_model_open_for_training(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                                        void *out)
 {
@@ -305,7 +330,9 @@ att_status att_model_weights_write(const char *caller, const att_model *m, att_m
 {
     if (att_require(caller, ATT_NAMED({"m", m}, {"weights", weights})))
         return ATT_ERR_ARGUMENT;
-    return att_info_write(weights, &m->weights, sizeof m->weights, "att_model_weights");
+    att_model_weights all = {.size = sizeof all};
+    att_model_weights_add(m, &all);
+    return att_info_write(weights, &all, sizeof all, "att_model_weights");
 }
 
 att_status att_check_finite(att_ctx *ctx, const char *what, int64_t n, int64_t width, const float *x)

@@ -57,6 +57,9 @@ att_status att_model_kind_find(att_ctx *ctx, const char *caller, const char *fol
  * find. */
 att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                           const att_model_options *options, void *out);
+/* After it, with the same out: if options.prepare, applies the model to something small, so that all copies of weights
+ * are made that calls need. After an error the model is freed and *out NULL. */
+att_status att_model_prepare(void *out, att_var *(*apply)(att_tape *t, const void *model));
 /* The same for training, with f32 weights of its own. */
 att_status att_model_open_for_training(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                                        void *out);
@@ -71,6 +74,10 @@ bool att_model_has(const att_model *m, const char *name);
  * 1 / sqrt(features), and row `pad`, if it exists, is 0. */
 att_param *att_model_embedding(att_model *m, const char *name, int64_t n, int64_t features, int64_t pad);
 
+/* Tells p, a parameter of the model or a view of one, whether its value is in a mapped file (model_memory.c). */
+void att_model_set_mapped(const att_model *m, att_param *p);
+/* Adds what m takes. */
+void att_model_weights_add(const att_model *m, att_model_weights *sum);
 /* Bytes of the weights of m, or NULL; `caller` is for errors. */
 att_status att_model_weights_write(const char *caller, const att_model *m, att_model_weights *weights);
 

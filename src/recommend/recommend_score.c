@@ -62,7 +62,24 @@ att_status att_recommender_make_table(att_recommender *m)
     if (!has_own_table(m))
         return ATT_OK;
     const att_status e = make_table(m, &m->table, &m->table_data);
+    if (!e)
+        att_model_set_mapped(&m->model, m->table);
     return e ? e : find_without(m, m->table_data, &m->without);
+}
+
+att_status att_recommender_prepare(att_recommender *m)
+{
+    att_tape *t;
+    att_top_column best;
+    if (!m->model.options.prepare)
+        return ATT_OK;
+    att_status e = att_tape_new(m->model.ctx, NULL, &t);
+    if (e)
+        return e;
+    att_var *x = att_histories_apply(t, m, 1, (const int32_t[]){0}, (const int64_t[]){0, 1});
+    e = att_linear_topk(t, x, m->table ? m->table : m->item, NULL, NULL, 1, &best, NULL);
+    att_tape_free(t);
+    return e;
 }
 
 att_status att_item_table_open(const att_recommender *m, att_item_table *out)

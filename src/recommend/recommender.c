@@ -3,6 +3,7 @@
 #include "io/atomic_write.h"
 #include "io/file_source.h"
 #include "io/safetensors.h"
+#include "util/shape.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -113,6 +114,7 @@ static att_status open_once(const opening *o, const char *folder, att_recommende
     att_recommender *m = *out;
     e = att_item_ids_read(&m->ids, folder, m->config.info.items);
     e = e || o->trainable ? e : att_recommender_make_table(m);
+    e = e ? e : att_recommender_prepare(m);
     if (e) {
         att_recommender_free(m);
         *out = NULL;
@@ -208,7 +210,14 @@ void att_recommender_free(att_recommender *m) { att_model_free(m); }
 
 att_status att_recommender_weights(const att_recommender *m, att_model_weights *weights)
 {
-    return att_model_weights_write(__func__, m ? &m->model : NULL, weights);
+    att_status e = att_require(__func__, ATT_NAMED({"m", m}, {"weights", weights})) ? ATT_ERR_ARGUMENT : ATT_OK;
+    if (e)
+        return e;
+    att_model_weights all = {.size = sizeof all};
+    att_model_weights_add(&m->model, &all);
+    all.packed += (int64_t)att_param_copies(m->table);
+    all.own += m->table_data ? att_elements(att_param_value(m->table)) * (int64_t)sizeof(float) : 0;
+    return att_info_write(weights, &all, sizeof all, "att_model_weights");
 }
 
 att_status att_recommender_describe(const att_recommender *m, att_recommender_info *info)

@@ -84,6 +84,8 @@ static inline int64_t att_recommender_rows(const att_recommender *m)
 }
 /* Sets m->table (recommend_score.c). */
 att_status att_recommender_make_table(att_recommender *m);
+/* Makes all copies of weights that calls need, if the model was opened so (recommend_score.c). */
+att_status att_recommender_prepare(att_recommender *m);
 /* Sets the vectors of items [first, first + n) by content (recommender_content.c). */
 att_status att_recommender_set_content(att_recommender *m, int64_t first, int64_t n, const att_item_content *content);
 /* Is x [n] zeros? */

@@ -15,6 +15,11 @@ static const att_encoder_architecture *architecture_of(const att_encoder *m)
 
 /* ---- open */
 
+static att_var *prepare(att_tape *t, const void *m)
+{
+    return att_encoder_apply(t, m, (const int32_t[]){0}, (const int64_t[]){0, 1}, 1, NULL);
+}
+
 att_status att_encoder_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_encoder **out)
 {
     const att_model_kind *kind = att_encoder_kinds[0];
@@ -24,6 +29,7 @@ att_status att_encoder_open(att_ctx *ctx, const char *folder, const att_model_op
     att_status s = att_file_source_begin(&files, folder, options);
     s = s ? s : att_model_kind_find(ctx, __func__, folder, att_encoder_kinds, &kind, out);
     s = s ? s : att_model_open(ctx, __func__, kind, folder, options, out);
+    s = s ? s : att_model_prepare(out, prepare);
     att_file_source_end(&files);
     return s;
 }

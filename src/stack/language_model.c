@@ -7,6 +7,11 @@ const att_model_kind *const att_language_kinds[] = {&att_gpt2.kind, &att_llama.k
 
 /* ---- open */
 
+static att_var *prepare(att_tape *t, const void *m)
+{
+    return att_language_model_apply(t, m, (const int32_t[]){0}, (const int64_t[]){0, 1}, 1, NULL, true);
+}
+
 /* A .gguf file is of Llama's architecture, or gguf_config.c refuses it. */
 att_status att_language_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                    att_language_model **out)
@@ -18,6 +23,7 @@ att_status att_language_model_open(att_ctx *ctx, const char *folder, const att_m
     att_status s = att_file_source_begin(&files, folder, options);
     s = s ? s : att_model_kind_find(ctx, __func__, folder, att_language_kinds, &kind, out);
     s = s ? s : att_model_open(ctx, __func__, kind, folder, options, out);
+    s = s ? s : att_model_prepare(out, prepare);
     att_file_source_end(&files);
     return s;
 }

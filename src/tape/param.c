@@ -19,6 +19,8 @@ struct att_param {
     size_t generation; /* incremented by att_param_invalidate; from 1, so a new copy (0) is out of date */
     att_lock lock;     /* held while a copy is made */
     copy packed, codes, floats, bytes;
+    atomic_size_t copies; /* bytes of these */
+    bool mapped;
     /* The gradient, in the shape of value. A backward accumulates into `grad` if that has nothing yet, else into
      * `more`, so that a backward that fails changes nothing. */
     float *grad, *more;
@@ -80,6 +82,17 @@ void att_param_set_weight_decay(att_param *p, bool decay)
 {
     if (p)
         p->no_weight_decay = !decay;
+}
+
+void att_param_set_mapped(att_param *p, bool mapped)
+{
+    if (p)
+        p->mapped = mapped;
+}
+
+size_t att_param_copies(const att_param *p)
+{
+    return p ? atomic_load_explicit(&((att_param *)p)->copies, memory_order_relaxed) : 0;
 }
 
 /* Converts elements [at, at + n) to f32. */
@@ -190,11 +203,15 @@ static const float *get(att_param *p, copy *c, size_t count, bool (*make)(const 
     att_lock_acquire(&p->lock);
     bool good = atomic_load_explicit(&c->generation, memory_order_relaxed) == p->generation;
     if (!good) {
-        if (!c->data)
+        if (!c->data) {
             c->data = att_alloc(p->ctx, count ? count : 1, sizeof(float));
+            atomic_fetch_add_explicit(&p->copies, c->data ? count * sizeof(float) : 0, memory_order_relaxed);
+        }
         good = c->data && make(p, c->data);
         if (good)
             atomic_store_explicit(&c->generation, p->generation, memory_order_release);
+        if (good && p->mapped)
+            att_release_mapped(&p->value);
     }
     att_lock_release(&p->lock);
     return good ? c->data : NULL;

@@ -56,6 +56,20 @@ static bool range_of(const att_tensor *t, int64_t *low, int64_t *high)
     return fits && *low >= -PTRDIFF_MAX / 2 && *high <= PTRDIFF_MAX / 2;
 }
 
+void att_release_mapped(const att_tensor *x)
+{
+    int64_t first = 0, last = 0; /* elements from x->data */
+    if (!x || !x->data || x->rank < 0 || x->rank > ATT_MAX_RANK)
+        return;
+    for (int d = 0; d < x->rank; d++) {
+        const int64_t reach = x->dim[d] > 0 ? (x->dim[d] - 1) * x->stride[d] : 0;
+        first += reach < 0 ? reach : 0;
+        last += reach > 0 ? reach : 0;
+    }
+    const char *begin = (const char *)x->data + att_dtype_bytes(x->dtype, first);
+    att_os_release(begin, (size_t)att_dtype_bytes(x->dtype, last - first + 1));
+}
+
 int64_t att_count(const att_tensor *t)
 {
     int64_t count = 1;

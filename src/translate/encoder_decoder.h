@@ -39,6 +39,19 @@ static inline const att_architecture *att_architecture_of(const att_encoder_deco
     return (const att_architecture *)m->model.kind;
 }
 
+/* Logits of one token after one: for att_model_prepare */
+static inline att_var *att_encoder_decoder_prepare(att_tape *t, const void *model)
+{
+    static const int32_t id = 0;
+    static const int64_t offsets[] = {0, 1};
+    const att_encoder_decoder *m = model;
+    const att_positions at = {.size = sizeof at, .offsets = offsets, .n = 1};
+    const att_nn_dropout none = {.size = sizeof none, .at = &at};
+    const att_sequence_pairs p = {
+        .n = 1, .source = &id, .source_offsets = offsets, .target = &id, .target_offsets = offsets};
+    return att_architecture_of(m)->logits(t, m, &p, &id, &none, &none);
+}
+
 /* Opens a model for inference, by "model_type" of FOLDER/config.json. */
 att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                     att_encoder_decoder **out);

@@ -115,6 +115,22 @@ att_status att_vit_build(att_model *base)
     return ATT_OK;
 }
 
+/* Of a black image, the smallest that the model may have */
+static att_var *prepare(att_tape *t, const void *model)
+{
+    const att_vit *m = model;
+    const att_vit_info *i = &m->config.info;
+    const int64_t *size = m->config.resampled ? i->patch : i->image, dim[] = {1, size[0], size[1], i->channels};
+    att_tensor v;
+    float *pixels = att_calloc(m->model.ctx, (size_t)(dim[1] * dim[2] * dim[3]), sizeof *pixels);
+    if (!pixels)
+        return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(m->model.ctx));
+    att_wrap(&v, pixels, ATT_F32, 4, dim, NULL);
+    att_var *y = (m->head ? att_vit_logits : att_vit_features)(t, m, att_constant(t, &v), NULL);
+    att_free(m->model.ctx, pixels);
+    return y;
+}
+
 static att_status find_kind(att_ctx *ctx, const char *folder, const att_model_kind **kind)
 {
     att_settings s;
@@ -135,6 +151,7 @@ att_status att_vit_open(att_ctx *ctx, const char *folder, const att_model_option
     att_status s = att_file_source_begin(&files, folder, options);
     s = s ? s : find_kind(ctx, folder, &kind);
     s = s ? s : att_model_open(ctx, __func__, kind, folder, options, out);
+    s = s ? s : att_model_prepare(out, prepare);
     att_file_source_end(&files);
     return s;
 }

@@ -200,15 +200,20 @@ int cli_model_find(att_subject subject, const char *name, att_model_path *path)
 
 int cli_model_open(cli_model *m, const cli_model_kind *kind, const char *name, int weights, int64_t threads)
 {
+    return cli_model_open_with(m, kind, name, ATT_OPTIONS(att_model_options, .weights = (att_weight_type)weights),
+                               threads);
+}
+
+int cli_model_open_with(cli_model *m, const cli_model_kind *kind, const char *name, const att_model_options *options,
+                        int64_t threads)
+{
     *m = (cli_model){.kind = kind};
     int code = cli_model_find(kind->subject, name, &m->folder);
     m->name = name ? name : m->folder.text;
     if (!code)
         code = cli_open(&m->ctx, threads);
     if (!code)
-        code = cli_status(m->ctx, att_any_model_open(
-                                      m->ctx, m->folder.text, kind->subject,
-                                      ATT_OPTIONS(att_model_options, .weights = (att_weight_type)weights), &m->opened));
+        code = cli_status(m->ctx, att_any_model_open(m->ctx, m->folder.text, kind->subject, options, &m->opened));
     if (!code)
         code = kind->describe(m);
     if (code)

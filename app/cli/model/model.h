@@ -38,6 +38,8 @@ struct cli_model {
 /* m: the first member of the kind's struct. name NULL: the only model of the subject. weights: an att_weight_type, of
  * CLI_DTYPE. *m stays where it is until it is closed. */
 int cli_model_open(cli_model *m, const cli_model_kind *kind, const char *name, int weights, int64_t threads);
+int cli_model_open_with(cli_model *m, const cli_model_kind *kind, const char *name, const att_model_options *options,
+                        int64_t threads);
 void cli_model_close(cli_model *m);
 
 /* clang-format off */

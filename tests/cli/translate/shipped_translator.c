@@ -118,6 +118,11 @@ static void in_fewer_bytes_hardly_a_translation_changes(void **state)
     assert_string_equal(tool_out, "weights stored      f16 14.1 MB\n"
                                   "weights in use      f16 0.1 MB, Q8_0 7.5 MB\n"
                                   "products            int8 in blocks of 32, summed in f32\n");
+    assert_int_equal(tool("$A info -m $SHIPPED --dtype int8 --memory | tail -1"), 0); /* vectors are packed */
+    assert_string_equal(tool_out, "in memory           of its own 7.5 MB, packed 0.1 MB, in mapped files 0.0 MB\n");
+    assert_int_equal(tool("$A info -m $SHIPPED --memory --json | grep -o '\"own\": 0, \"packed\": [1-9]'"), 0);
+    assert_int_equal(tool("$A info --memory"), 2);
+    assert_string_equal(tool_err, "attend: --memory needs --model\n");
 }
 
 int main(void)
