@@ -8,9 +8,10 @@ bool att_nn_positions_begin(att_tape *t, att_nn_positions *p, const int64_t *off
     if (!cache)
         return true;
     n = att_cache_sequences(cache);
-    int64_t *starts = att_alloc(att_tape_ctx(t), 2 * (size_t)n + 1, sizeof *starts), *equal = starts + n;
+    int64_t *starts = att_alloc(att_tape_ctx(t), 2 * (size_t)n + 1, sizeof *starts);
     if (!starts)
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(NULL));
+    int64_t *equal = starts + n;
     for (int64_t b = 0; b < n; b++) {
         starts[b] = att_cache_length(cache, b);
         equal[b] = rows / n * b;
