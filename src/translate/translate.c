@@ -346,7 +346,7 @@ static att_status add_text(translate_job *j, int64_t i, const char *const *texts
         return e;
     if (o->offsets) {
         const int64_t first = o->offsets[i], last = o->offsets[i + 1];
-        e = att_text_segments_add_ids(p, i, o->ids + first, last - first);
+        e = att_text_segments_add_ids(p, i, last > first ? o->ids + first : NULL, last - first);
         e = e ? e
               : att_check_ids(p->ctx, "att_translate: options.ids", o->ids, first, last,
                               j->m->model->info.source_vocabulary);
