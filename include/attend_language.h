@@ -260,9 +260,11 @@ typedef struct att_chat_template att_chat_template;
 /* Opens the chat template of a model folder (chat_template.jinja, or "chat_template" of tokenizer_config.json, where
  * "default" is used if it is a list) or of a .gguf file. name or NULL: one of the formats above, whatever the folder
  * has. The tokens "<s>" and "</s>" that a template writes are those of the folder, and the line of the system message
- * that it writes where a conversation has none is its own. A template with a date has today's. Errors: a template that
- * is none of these formats; there is none; a name that is unknown. */
-ATT_API att_status att_chat_template_open(att_ctx *ctx, const char *folder, const char *name, att_chat_template **out);
+ * that it writes where a conversation has none is its own. A template with a date has today's. options or NULL: those
+ * that the model is opened with, whose `read` may give the files. Errors: a template that is none of these formats;
+ * there is none; a name that is unknown. */
+ATT_API att_status att_chat_template_open(att_ctx *ctx, const char *folder, const char *name,
+                                          const att_model_options *options, att_chat_template **out);
 ATT_API void att_chat_template_free(att_chat_template *t);
 ATT_API const char *att_chat_template_name(const att_chat_template *t); /* "chatml"; NULL if t is NULL */
 /* The token that ends a message, for att_generate_options.stop: "<|im_end|>"; NULL if there is none. */

@@ -49,6 +49,9 @@ ATT_API att_status att_sentence_weights(const att_sentence *m, att_model_weights
 ATT_API const att_tokenizer *att_sentence_tokenizer(const att_sentence *m);
 /* Its encoder, for hidden states and attention of ids; of a model that was opened for training, for its parameters. */
 ATT_API const att_encoder *att_sentence_encoder(const att_sentence *m);
+/* Gives back the memory that calls have left for the next ones: that of the largest batches of at most 16 calls that
+ * ran at once. May be called while others use the model. m or NULL: nothing. */
+ATT_API void att_sentence_trim(const att_sentence *m);
 
 typedef struct att_embed_options {
     size_t size;

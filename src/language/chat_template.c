@@ -1,4 +1,5 @@
 /* Opens chat templates: finds their text, and which format it is. */
+#include "io/file_source.h"
 #include "io/gguf.h"
 #include "io/settings.h"
 #include "attend_util.h"
@@ -275,13 +276,19 @@ static att_status open_gguf(att_ctx *ctx, const char *path, const char *name, at
     return token ? s : ATT_ERR_MEMORY;
 }
 
-att_status att_chat_template_open(att_ctx *ctx, const char *folder, const char *name, att_chat_template **out)
+att_status att_chat_template_open(att_ctx *ctx, const char *folder, const char *name, const att_model_options *options,
+                                  att_chat_template **out)
 {
     if (out)
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     char file[ATT_MAX_PATH];
-    const att_status s = att_gguf_path(ctx, folder, "config.json", file);
-    return s ? s : *file ? open_gguf(ctx, file, name, out) : open_folder(ctx, folder, name, out);
+    att_file_source files;
+    att_status s = att_file_source_begin(&files, folder, options);
+    s = s ? s : att_gguf_path(ctx, folder, "config.json", file);
+    if (!s)
+        s = *file ? open_gguf(ctx, file, name, out) : open_folder(ctx, folder, name, out);
+    att_file_source_end(&files);
+    return s;
 }

@@ -54,11 +54,21 @@ static att_status load(att_model *base, const char *folder)
     return s ? s : check_parts(m, folder);
 }
 
+void att_sentence_trim(const att_sentence *m)
+{
+    att_sentence *pool = (att_sentence *)m; /* the pool of tapes is mutable, the model is not */
+    if (!m)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    while (pool->n_idle > 0)
+        att_tape_free(pool->idle[--pool->n_idle]);
+    pthread_mutex_unlock(&pool->lock);
+}
+
 static void free_sentence(att_model *base)
 {
     att_sentence *m = (att_sentence *)base;
-    for (int i = 0; i < m->n_idle; i++)
-        att_tape_free(m->idle[i]);
+    att_sentence_trim(m);
     pthread_mutex_destroy(&m->lock);
     att_encoder_free(m->encoder);
     att_tokenizer_free(m->tokenizer);

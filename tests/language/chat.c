@@ -66,7 +66,7 @@ static void write_config(const char *bos, const char *eos, const char *text)
 static att_chat_template *open_template(const char *name)
 {
     att_chat_template *t;
-    if (att_chat_template_open(ctx, folder.path, name, &t))
+    if (att_chat_template_open(ctx, folder.path, name, NULL, &t))
         fail_msg("%s", att_error(ctx));
     return t;
 }
@@ -345,7 +345,7 @@ static void templates_are_read_from_gguf_files(void **state)
     const char *const from[] = {path, folder.path};
     for (int i = 0; i < 2; i++) {
         att_chat_template *t;
-        if (att_chat_template_open(ctx, from[i], NULL, &t))
+        if (att_chat_template_open(ctx, from[i], NULL, NULL, &t))
             fail_msg("%s", att_error(ctx));
         assert_string_equal(rendered(t, "user", "a"), "<|user|>\na</z>\n");
         att_chat_template_free(t);
@@ -376,7 +376,7 @@ static void a_template_with_a_date_has_todays(void **state)
 static void check_refused(const char *name, att_status want, const char *sentence)
 {
     att_chat_template *t;
-    assert_int_equal(att_chat_template_open(ctx, folder.path, name, &t), want);
+    assert_int_equal(att_chat_template_open(ctx, folder.path, name, NULL, &t), want);
     assert_null(t);
     check_message(ctx, sentence);
 }

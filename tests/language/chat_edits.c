@@ -36,7 +36,7 @@ static bool is_known(const char *name, const char *before, const char *insert)
     free(edited);
     free(text);
     att_chat_template *t = NULL;
-    const att_status s = att_chat_template_open(ctx, folder.path, NULL, &t);
+    const att_status s = att_chat_template_open(ctx, folder.path, NULL, NULL, &t);
     att_chat_template_free(t);
     assert_true(s == ATT_OK || s == ATT_ERR_UNSUPPORTED);
     return s == ATT_OK;

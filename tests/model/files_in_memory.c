@@ -119,6 +119,28 @@ static void a_path_only_names_a_model_in_memory(void **state)
     unload(&files);
 }
 
+/* With the options of its model */
+static void a_chat_template_is_in_memory_too(void **state)
+{
+    (void)state;
+    static memory_folder files;
+    char command[200];
+    const test_folder f = folder_new();
+    const att_model_options o = {.size = sizeof o, .read = read_file, .read_user = &files};
+    att_chat_template *t;
+    snprintf(command, sizeof command, "cp tests/golden/chat/chatml.jinja %s/chat_template.jinja", f.path);
+    assert_int_equal(system(command), 0);
+    load(&files, &f);
+    folder_remove(&f);
+    captioner_need(att_chat_template_open(ctx, f.path, NULL, &o, &t));
+    assert_string_equal(att_chat_template_name(t), "chatml");
+    att_chat_template_free(t);
+    files.failing = "chat_template.jinja";
+    assert_int_equal(att_chat_template_open(ctx, f.path, NULL, &o, &t), ATT_ERR_SYSTEM);
+    assert_null(t);
+    unload(&files);
+}
+
 /* ---- errors */
 
 /* With or without a sentence, at each file that is asked for */
@@ -277,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_in_memory_has_the_bits_of_its_folder),
         cmocka_unit_test(a_path_only_names_a_model_in_memory),
+        cmocka_unit_test(a_chat_template_is_in_memory_too),
         cmocka_unit_test(an_error_of_the_callback_is_returned),
         cmocka_unit_test(content_in_memory_is_checked),
         cmocka_unit_test(a_callback_may_open_another_model),

@@ -141,6 +141,36 @@ static void weights_are_own_mapped_or_packed(void **state)
     }
 }
 
+/* ---- between calls */
+
+/* A call takes as much again, and computes the same. */
+static void a_sentence_model_gives_back_what_calls_left(void **state)
+{
+    (void)state;
+    static case_result first, second;
+    const test_folder f = tiny_sentence();
+    fail_alloc a = {.fail_at = 0};
+    att_ctx *own = fail_open(&a);
+    att_sentence *m;
+    assert_int_equal(att_sentence_open(own, f.path, ATT_OPTIONS(att_model_options, .prepare = true), &m), ATT_OK);
+    first.n = second.n = 0;
+    captioner_need(case_sentence(own, m, &first));
+    const long used = a.bytes;
+    att_sentence_trim(m);
+    const long trimmed = a.bytes;
+    assert_true(trimmed < used);
+    captioner_need(case_sentence(own, m, &second));
+    assert_int_equal(a.bytes, used);
+    case_expect_same(&model_cases[0], &first, &second);
+    att_sentence_trim(m);
+    assert_int_equal(a.bytes, trimmed);
+    att_sentence_trim(NULL);
+    att_sentence_free(m);
+    att_close(own);
+    assert_int_equal(a.live, 0);
+    folder_remove(&f);
+}
+
 /* ---- resident pages */
 
 enum { HIDDEN = 256, LAYERS = 4, WINDOW = 64 * 1024 }; /* what Linux maps around a page that is read */
@@ -232,6 +262,7 @@ int main(void)
         cmocka_unit_test(a_prepared_model_has_the_copies_of_a_used_one),
         cmocka_unit_test(preparing_can_be_cancelled),
         cmocka_unit_test(preparing_without_memory_leaves_nothing),
+        cmocka_unit_test(a_sentence_model_gives_back_what_calls_left),
         cmocka_unit_test(weights_are_own_mapped_or_packed),
         cmocka_unit_test(matrices_that_were_copied_give_their_pages_back),
     };

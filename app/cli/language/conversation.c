@@ -10,7 +10,7 @@ int cli_conversation_open(cli_conversation *c, const cli_language *m, const char
 {
     *c = (cli_conversation){.m = m};
     return cli_status(m->base.ctx,
-                      att_chat_template_open(m->base.ctx, m->base.folder.text, template_name, &c->template));
+                      att_chat_template_open(m->base.ctx, m->base.folder.text, template_name, NULL, &c->template));
 }
 
 /* ---- messages */
