@@ -17,7 +17,7 @@ static const char *model_name = CLI_TRANSLATOR_SHIPPED, *file, *output_path, *pr
 static cli_texts texts;
 static int64_t beam, max_length, min_length, n_best = 1, threads;
 static double length_penalty = NAN;
-static bool scores, json, split;
+static bool scores, json, split, lines_failed;
 static int dtype;
 static cli_alignment alignment = {.layer = -1, .head = -1};
 
@@ -116,17 +116,17 @@ typedef struct block {
 } block;
 
 /* Reports which lines could not be translated. `before`: lines before the block. */
-static int report_failed(const cli_translator *m, const block *b, int64_t count, int64_t before)
+static void report_failed(const cli_translator *m, const block *b, int64_t count, int64_t before)
 {
-    int code = CLI_DONE;
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
+        lines_failed |= b->status[i] != ATT_OK;
         if (b->status[i] && b->tokens[i] > m->info.max_positions)
-            code = cli_fail("line %lld has %lld tokens but the model has %lld positions; with --split it is translated "
-                            "in parts",
-                            (long long)(before + i + 1), (long long)b->tokens[i], (long long)m->info.max_positions);
+            cli_fail("line %lld has %lld tokens but the model has %lld positions; with --split it is translated "
+                     "in parts",
+                     (long long)(before + i + 1), (long long)b->tokens[i], (long long)m->info.max_positions);
         else if (b->status[i])
-            code = cli_fail("line %lld: %s", (long long)(before + i + 1), att_error(m->base.ctx));
-    return code;
+            cli_fail("line %lld: %s", (long long)(before + i + 1), att_error(m->base.ctx));
+    }
 }
 
 /* Names the first line whose numbers are not finite. */
@@ -191,7 +191,7 @@ static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
     static block b;
     b.translations = malloc((size_t)(BLOCK * n_best) * sizeof *b.translations);
     int64_t rows = 0;
-    int failed = CLI_DONE, code = b.translations ? make_prefix(m, &b) : cli_fail_memory();
+    int code = b.translations ? make_prefix(m, &b) : cli_fail_memory();
     cli_unknown unknown = {0};
     cli_progress progress;
     cli_progress_begin(&progress);
@@ -202,8 +202,7 @@ static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
         code = translate(m, in, rows, &b);
         if (code)
             break;
-        if (report_failed(m, &b, in->count, rows))
-            failed = CLI_FAILED;
+        report_failed(m, &b, in->count, rows);
         code = write_block(out->file, m, in, b.translations);
         for (int64_t i = 0; i < in->count * n_best; i++)
             att_translation_free(m->base.ctx, &b.translations[i]);
@@ -218,7 +217,7 @@ static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
     cli_unknown_report(&unknown);
     free(b.translations);
     free(b.prefix_ids);
-    return code ? code : failed;
+    return code;
 }
 
 static int check_options(void)
@@ -272,7 +271,7 @@ static int run(int n, char **arguments)
     code = cli_output_close(&out, code);
     cli_model_close(&m.base);
     cli_lines_close(&in);
-    return code;
+    return !code && lines_failed ? CLI_FAILED : code; /* the output is complete: a line for each */
 }
 
 const cli_command cli_translate = {

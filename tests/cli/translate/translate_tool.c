@@ -141,6 +141,8 @@ static void long_lines_are_refused_or_split(void **state)
     assert_int_equal(strncmp(tool_out, "1\n", 2), 0);
     assert_int_equal(tool("cat some"), 0);
     assert_string_equal(tool_out, expected);
+    assert_int_equal(tool("{ cat long; echo a; } | $A translate -m $T -o file; [ $? = 1 ] && cat file"), 0);
+    assert_string_equal(tool_out, expected); /* as complete as on standard output */
     assert_int_equal(tool("$A translate -m $T --json long; [ $? = 1 ]"), 0);
     assert_has(tool_out, "China.\", \"translations\": []}\n");
     assert_int_equal(tool("$A translate -m $T --split long"), 0);
