@@ -87,7 +87,8 @@ typedef struct att_tokens { /* att_tokens_free frees the arrays */
  *     read as one U+FFFD. Time O(n) (unigram) or O(n log n) (BPE), memory O(n).
  *   Marian: the ids of the class MarianTokenizer: SentencePiece, then "</s>". Special tokens in the text ("</s>",
  *     "<pad>", "<unk>") are recognized; a language code at the start (">>de<<") is one token.
- * Offsets of a token begin and end between characters of the text (a byte of what is not UTF-8 may be one):
+ * Offsets of a token begin and end between characters of the text (a byte of what is not UTF-8 may be one). Those of
+ * a text begin in order:
  *   tokenizer.json: those of the `tokenizers` package, which counts characters, not bytes.
  *   SentencePiece, Marian: those of the `sentencepiece` package: from the character that the token's first one was made
  *     of to the one that the next token's was made of. U+2581 is the space before a word, or nothing at the start; of

@@ -1,5 +1,6 @@
 /* Offsets: which bytes of the text each token stands for, of BERT, SentencePiece and Marian. */
 #include "fixtures/check.h"
+#include "fixtures/fail_alloc.h"
 #include "fixtures/marian_files.h"
 #include "fixtures/sentencepiece.h"
 
@@ -117,6 +118,52 @@ static void of_marian(void **state)
     remove_file("source.spm");
 }
 
+/* There and back, with each allocation failing in turn. */
+static void check_memory(const char *path)
+{
+    static const char text[] =
+        u8"Hello w\u00F6rld \u65E5\uD55C, hello \U0001F600 <pad> [MASK] a b c d e f g h i j k l m n";
+    fail_alloc f = {0};
+    att_ctx *c = fail_open(&f);
+    att_tokenizer *t;
+    assert_int_equal(att_tokenizer_open(c, path, &t), ATT_OK);
+    const long live = f.live;
+    bool done = false;
+    for (long n = 1; !done; n++) {
+        att_tokens x;
+        att_text back = {0};
+        f.fail_at = f.calls + n;
+        att_status s = att_tokenize(t, text, sizeof text - 1, OFFSETS, &x);
+        if (s)
+            assert_true(!x.ids && !x.offsets && !x.special);
+        else
+            s = att_detokenize(t, x.ids, x.count, &back);
+        done = s == ATT_OK;
+        assert_true(done == (f.calls < f.fail_at));
+        assert_true(done || s == ATT_ERR_MEMORY);
+        att_tokens_free(c, &x);
+        att_text_free(c, &back);
+        assert_int_equal(f.live, live);
+    }
+    att_tokenizer_free(t);
+    att_close(c);
+    assert_int_equal(f.live, 0);
+}
+
+static void every_failing_allocation_is_an_error(void **state)
+{
+    (void)state;
+    att_tokenizer_free(open_text(SMALL));
+    write_file("tokenizer_config.json", "{\"clean_up_tokenization_spaces\": true}");
+    check_memory(folder.path);
+    check_memory("tests/golden/unigram.spm");
+    check_memory("tests/golden/bpe.spm");
+    remove_all();
+    write_marian_files(ctx, &folder);
+    check_memory(folder.path);
+    remove_file("source.spm");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +171,7 @@ int main(void)
         cmocka_unit_test(of_a_truncated_start),
         cmocka_unit_test(of_sentencepiece),
         cmocka_unit_test(of_marian),
+        cmocka_unit_test(every_failing_allocation_is_an_error),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down_model);
 }

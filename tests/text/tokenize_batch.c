@@ -46,6 +46,11 @@ static void check_batch(att_ctx *c, const size_t *bytes, const att_tokenize_opti
         assert_int_equal(one.count, out[i].count);
         assert_memory_equal(one.ids, out[i].ids, (size_t)one.count * sizeof *one.ids);
         assert_int_equal(one.truncated, out[i].truncated);
+        assert_true(!one.offsets == !out[i].offsets && !one.special == !out[i].special);
+        if (one.offsets) {
+            assert_memory_equal(one.offsets, out[i].offsets, 2 * (size_t)one.count * sizeof *one.offsets);
+            assert_memory_equal(one.special, out[i].special, (size_t)one.count * sizeof *one.special);
+        }
         att_tokens_free(c, &one);
     }
     free_all(c, out);
@@ -61,7 +66,7 @@ static void a_batch_has_the_tokens_of_each_text_alone_for_any_number_of_threads(
         att_ctx *c = check_open(NULL, threads);
         check_batch(c, NULL, NULL);
         check_batch(c, bytes_of, PLAIN);
-        check_batch(c, NULL, ATT_OPTIONS(att_tokenize_options, .max_tokens = 3));
+        check_batch(c, NULL, ATT_OPTIONS(att_tokenize_options, .max_tokens = 3, .offsets = true));
         att_close(c);
     }
 }
