@@ -51,10 +51,10 @@
  * parallel_for. A context's own threads have enough, whatever the process's limit.
  *
  * fork: in the child, what the parent has made can be used and freed, also where
- * other threads of the parent were computing. Its contexts' threads are not in the
- * child, where calls run on the calling thread alone; a context that the child
- * opens has threads of its own. What a call of another thread was about to write
- * when the process forked is half-written there.
+ * other threads of the parent were computing. A context gets threads of its own
+ * there, as many as it has in the parent, when it first needs them: where the system
+ * refuses them calls run on fewer, and att_threads returns how many. What a call of
+ * another thread was about to write when the process forked is half-written there.
  *
  * On one instruction set a result has the same bits for any number of threads,
  * and a sequence's result does not depend on what else is in its batch. The sign
@@ -161,8 +161,8 @@ typedef struct att_config {
     att_allocator allocator;      /* all zero: the C library's */
     att_parallel_fn parallel_for; /* or NULL: the context's own pool of n_threads */
     void *parallel_user;
-    const volatile int *cancel; /* or NULL, a flag: non-zero makes long calls return ATT_ERR_CANCELLED. It
-                                 * is read atomically, by other threads as well */
+    const volatile int *cancel; /* or NULL, a flag: non-zero makes long calls return ATT_ERR_CANCELLED, those of
+                                 * all threads; see att_cancel_by. It is read atomically, by other threads as well */
     att_note_fn note;           /* or NULL */
     void *note_user;
 } att_config;
@@ -175,6 +175,18 @@ ATT_API void att_close(att_ctx *ctx);
 ATT_API const char *att_error(const att_ctx *ctx);
 /* How many threads it uses, and its instruction set, "avx512". */
 ATT_API int att_threads(const att_ctx *ctx);
+/* Has later calls use n threads, from 1 to those with which the context was opened, or all of these, 0. Results have
+ * the same bits. Calls that are running keep theirs, so other threads may compute in the context meanwhile. The
+ * context's own threads do not end but sleep, and memory that is taken for each thread is still taken for all. */
+ATT_API att_status att_set_threads(att_ctx *ctx, int n);
+/* Has a flag cancel the calls of the calling thread, in any context, beside the context's own flag, until the next
+ * att_cancel_by of this thread: non-zero makes its long calls return ATT_ERR_CANCELLED, and those of no other thread.
+ * Bodies of its parallel calls are cancelled with it, on any thread. flag or NULL: none. Returns the flag before, or
+ * NULL, so that it can be set again:
+ *     const volatile int *before = att_cancel_by(&request->gone);
+ *     s = att_forward(plan, &args);
+ *     att_cancel_by(before); */
+ATT_API const volatile int *att_cancel_by(const volatile int *flag);
 ATT_API const char *att_isa(const att_ctx *ctx);
 
 /* ---- 2 Tensors ---------------------------------------------------------- */

@@ -61,7 +61,7 @@ ATT_API void att_parallel_for(att_ctx *ctx, int n, void (*body)(void *arg, int i
 /* Four random words: those of Philox4x32-10 (Salmon et al. 2011) for this key (the seed, low word first) and counter.
  * Without a state, so they are the same whatever the order and the threads. */
 ATT_API void att_random(uint64_t seed, const uint32_t counter[4], uint32_t words[4]);
-/* True when the cancel flag of the configuration is set. */
+/* True when the cancel flag of the configuration, or that of the call that the thread runs (att_cancel_by), is set. */
 ATT_API bool att_cancelled(const att_ctx *ctx);
 
 #ifdef __cplusplus

@@ -88,7 +88,7 @@ static void describe_tiles(const att_plan *plan, bool cached, bool copies, int64
     d->why = why;
     d->q_block = plan->kernels->q_tile;
     d->k_block = ATT_KEY_BLOCK;
-    d->workspace = att_tiles_scratch(plan, copies, tk) * sizeof(float) * (size_t)att_threads(plan->ctx);
+    d->workspace = att_tiles_scratch(plan, copies, tk) * sizeof(float) * (size_t)plan->ctx->n_threads;
     tiles_note(plan, false,
                cached && plan->bf16_pairs ? "cache unpacked to pairs of bf16"
                : cached                   ? "cache unpacked block by block"

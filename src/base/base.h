@@ -9,10 +9,11 @@
 typedef struct att_thread_pool att_thread_pool;
 
 struct att_ctx {
-    int isa; /* index into the kernel tables */
-    int n_threads;
-    int64_t cached; /* floats that fit in a core's L2 cache */
-    int ways;       /* associativity of the L1 data cache; 0: unknown */
+    int isa;                /* index into the kernel tables */
+    int n_threads;          /* at opening: no body has a larger number, so scratch memory is for as many */
+    _Atomic uint32_t limit; /* of threads, at most n_threads: att_set_threads */
+    int64_t cached;         /* floats that fit in a core's L2 cache */
+    int ways;               /* associativity of the L1 data cache; 0: unknown */
     att_allocator allocator;
     att_parallel_fn parallel_for; /* the caller's, or NULL: the pool's */
     void *parallel_user;
@@ -49,13 +50,13 @@ void att_arena_free(att_arena *a);
 
 enum { ATT_MAX_THREADS = 1024 };
 
-/* A pool of n_threads - 1 workers besides the caller. Idle workers spin for at most 50 us, then sleep. On error *out is
- * NULL. */
-att_status att_pool_open(att_ctx *ctx, int n_threads, att_thread_pool **out);
+/* A pool of n_threads - 1 workers besides the caller, with those of the context. Idle workers spin for at most 50 us,
+ * then sleep. After an error *out has still to be closed. */
+att_status att_pool_open(att_ctx *ctx, att_thread_pool **out);
 void att_pool_close(att_ctx *ctx, att_thread_pool *p); /* p may be NULL */
 
 /* Calls body(arg, i, thread) for each i in [0, n), in parallel, in any order. att_parallel_for (public) is the same
- * without `thread`. `thread`, in [0, att_threads(ctx)), selects scratch memory: within ONE call no two bodies with the
+ * without `thread`. `thread`, in [0, ctx->n_threads), selects scratch memory: within ONE call no two bodies with the
  * same number run at the same time. Concurrent or nested calls share numbers, so scratch belongs to a call, never to
  * the context. If the pool is busy, or the call is nested, it runs serially as thread 0; a call with n = 1 does not
  * occupy the pool, so a call nested in it may use it. With the caller's own parallel_for, the work is split into
@@ -97,10 +98,11 @@ void att_os_wake(_Atomic uint32_t *word, int count);
 void att_os_yield(void); /* gives the processor to other threads */
 /* The current process, to detect a fork: a child has the parent's memory but none of its threads. */
 typedef struct att_os_process {
-    int id;
-    const volatile bool *here; /* a page that is zeroed in a child; NULL: not supported by the system */
+    _Atomic int id;
+    _Atomic bool *here; /* a page that is zeroed in a child; NULL: not supported by the system */
 } att_os_process;
 att_os_process att_os_process_here(void);
+void att_os_process_renew(att_os_process *p); /* in a child, whose threads see by it what was written before */
 void att_os_process_forget(att_os_process *p);
 bool att_os_process_is(const att_os_process *p); /* is it the running process? takes nanoseconds */
 /* A lock for rare use; 0: unlocked. A lock that another thread held during a fork counts as unlocked in the child. */

@@ -79,6 +79,7 @@ att_status att_open(att_ctx **out, const att_config *cfg)
     s = s ? s : set_isa(&draft, c.isa);
     if (s)
         return s;
+    draft.limit = (uint32_t)draft.n_threads;
     draft.parallel_for = c.parallel_for;
     draft.parallel_user = c.parallel_user;
     draft.cancel = c.cancel;
@@ -94,7 +95,7 @@ att_status att_open(att_ctx **out, const att_config *cfg)
         return ATT_ERR_MEMORY;
     *ctx = draft;
     if (!ctx->parallel_for && ctx->n_threads > 1)
-        s = att_pool_open(ctx, ctx->n_threads, &ctx->pool);
+        s = att_pool_open(ctx, &ctx->pool);
     if (s)
         att_close(ctx);
     else
@@ -111,7 +112,5 @@ void att_close(att_ctx *ctx)
     last.allocator.free(last.allocator.user, ctx);
 }
 
-int att_threads(const att_ctx *ctx) { return ctx ? ctx->n_threads : 0; }
 const char *att_isa(const att_ctx *ctx) { return ctx ? att_isa_name(ctx->isa) : NULL; }
 const char *att_version(void) { return ATT_VERSION; }
-bool att_cancelled(const att_ctx *ctx) { return ctx && ctx->cancel && __atomic_load_n(ctx->cancel, __ATOMIC_RELAXED); }

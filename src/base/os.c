@@ -241,7 +241,8 @@ att_os_process att_os_process_here(void)
 {
     att_os_process p = {.id = getpid()};
 #ifdef MADV_WIPEONFORK /* Linux 4.14 */
-    bool *page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    _Atomic bool *page =
+        mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return p;
     *page = true;
@@ -252,6 +253,13 @@ att_os_process att_os_process_here(void)
     return p;
 }
 
+void att_os_process_renew(att_os_process *p)
+{
+    if (p->here)
+        atomic_store_explicit(p->here, true, memory_order_release);
+    atomic_store_explicit(&p->id, getpid(), memory_order_release);
+}
+
 void att_os_process_forget(att_os_process *p)
 {
     if (p->here)
@@ -259,7 +267,11 @@ void att_os_process_forget(att_os_process *p)
     p->here = NULL;
 }
 
-bool att_os_process_is(const att_os_process *p) { return p->here ? *p->here : p->id == getpid(); }
+bool att_os_process_is(const att_os_process *p)
+{
+    return p->here ? atomic_load_explicit(p->here, memory_order_acquire)
+                   : atomic_load_explicit(&p->id, memory_order_acquire) == getpid();
+}
 
 /* ---- locks, which hold the id of the holder's process */
 

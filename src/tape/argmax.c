@@ -133,7 +133,7 @@ static bool search_with_bounds(att_tape *t, int64_t m, const float *x, att_param
                     .bias = what->bias,
                     .from = without ? without : what->bias};
     j.scratch_floats = (size_t)j.kernels->nr * (size_t)(2 * k + 2);
-    j.scratch = att_tape_scratch(t, att_size_mul((size_t)att_threads(t->ctx), j.scratch_floats));
+    j.scratch = att_tape_scratch(t, att_size_mul((size_t)t->ctx->n_threads, j.scratch_floats));
     float *upper = att_tape_scratch(t, att_size_mul((size_t)max_rows, (size_t)n));
     j.upper = upper;
     j.lower = lower;

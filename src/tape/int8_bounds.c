@@ -66,7 +66,7 @@ bool att_int8_pack(att_ctx *ctx, int64_t n, int64_t k, void (*row)(const void *o
     j.of = of;
     j.out = packed;
     j.scratch_bytes = (size_t)j.kernels->nr * (sizeof(att_int8_row) + (size_t)j.words * 4) + (size_t)k * sizeof(float);
-    j.scratch = att_alloc(ctx, (size_t)att_threads(ctx), j.scratch_bytes);
+    j.scratch = att_alloc(ctx, (size_t)ctx->n_threads, j.scratch_bytes);
     if (!j.scratch)
         return false;
     att_parallel(ctx, (int)j.groups, pack_task, &j);

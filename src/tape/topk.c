@@ -266,7 +266,7 @@ bool att_tape_topk(att_tape *t, int64_t m, const float *x, att_param *weight, co
                   .count = what->count,
                   .bias = what->bias,
                   .except = what->except,
-                  .threads = att_threads(t->ctx)};
+                  .threads = t->ctx->n_threads};
     j.segments = att_ceil_div(j.n, SEGMENT);
     j.numbers = att_tape_scratch(t, att_size_mul((size_t)j.threads, (size_t)ROWS * SEGMENT));
     bool good = set_weights(weight, &j) && j.numbers;

@@ -187,7 +187,7 @@ att_status att_tensor_softmax(att_ctx *ctx, const att_tensor *x, int dim, const 
     const int64_t n = x->dim[dim];
     softmax_job j = {ctx, att_kernels_of(ctx->isa), x, out, dim, split_rows(att_count(x) / n), NULL};
     if (n > 1 && (x->stride[dim] != 1 || out->stride[dim] != 1)) {
-        j.scratch = att_alloc(ctx, att_size_mul((size_t)att_threads(ctx) * GROUP, (size_t)n), sizeof(float));
+        j.scratch = att_alloc(ctx, att_size_mul((size_t)ctx->n_threads * GROUP, (size_t)n), sizeof(float));
         if (!j.scratch)
             return ATT_ERR_MEMORY;
     }

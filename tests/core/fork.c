@@ -1,7 +1,8 @@
 /* A child that a process forks has its memory and none of its threads, whatever those were doing: calls compute there,
- * contexts can be closed, and nothing waits for threads that do not exist. */
+ * on as many threads that the child makes, contexts can be closed, and nothing waits for threads that do not exist. */
 // labels: threads native
 #include "fixtures/cache.h"
+#include "fixtures/fail_alloc.h"
 #include "fixtures/tape.h"
 
 #include <pthread.h>
@@ -86,6 +87,8 @@ static int child(fixture *f, bool first)
 {
     static results r;
     alarm(IN_TIME); /* ends one that waits for ever */
+    if (!child_has_threads && att_set_threads(f->ctx, 1))
+        return 5;
     if (compute(f, f->ctx, &r))
         return 1;
     if (memcmp(&r, &f->expected, sizeof r))
@@ -126,13 +129,119 @@ static void fork_often(fixture *f, int forks)
     }
 }
 
-/* Waits for the other threads: what a thread allocates as it starts, and address sanitizer's lock of that, is then
- * past. */
+typedef struct meeting {
+    pthread_barrier_t all;
+    pthread_t thread[THREADS];
+} meeting;
+
 static void meet(void *arg, int i)
 {
-    (void)i;
-    pthread_barrier_wait(arg);
+    meeting *m = arg;
+    m->thread[i] = pthread_self();
+    pthread_barrier_wait(&m->all);
 }
+
+/* Does each of THREADS bodies, which wait for one another, run on a thread of its own? Afterwards what a thread
+ * allocates as it starts, and address sanitizer's lock of that, is past. */
+static bool all_meet(att_ctx *ctx)
+{
+    meeting m;
+    pthread_barrier_init(&m.all, NULL, THREADS);
+    att_parallel_for(ctx, THREADS, meet, &m);
+    pthread_barrier_destroy(&m.all);
+    bool distinct = true;
+    for (int i = 0; i < THREADS; i++)
+        for (int k = 0; k < i; k++)
+            distinct = distinct && !pthread_equal(m.thread[i], m.thread[k]);
+    return distinct;
+}
+
+/* ---- threads of a child */
+
+/* The exit code of a child that has a child of its own, `below` times, and of all of them. */
+static int child_with_threads(att_ctx *ctx, const fail_alloc *f, int below)
+{
+    alarm(IN_TIME);
+    int status;
+    if (att_threads(ctx) != THREADS)
+        return 1;
+    if (below > 0) { /* before it has needed its threads, or after */
+        if (below % 2 && !all_meet(ctx))
+            return 2;
+        const pid_t p = fork();
+        if (p == 0)
+            _exit(child_with_threads(ctx, f, below - 1));
+        if (p < 0 || waitpid(p, &status, 0) != p || !WIFEXITED(status) || WEXITSTATUS(status))
+            return 3;
+    }
+    if (!all_meet(ctx) || !all_meet(ctx))
+        return 4;
+    if (att_set_threads(ctx, 1) || att_threads(ctx) != 1 || att_set_threads(ctx, 0) || !all_meet(ctx))
+        return 5;
+    att_close(ctx);
+    return f->live ? 6 : 0;
+}
+
+static void fork_with_threads(att_ctx *ctx, const fail_alloc *f, int forks)
+{
+    for (int i = 0; i < forks; i++) {
+        const pid_t p = fork();
+        if (p == 0)
+            _exit(child_with_threads(ctx, f, i % 4));
+        assert_true(p > 0);
+        await(p);
+        assert_int_equal(att_threads(ctx), THREADS);
+    }
+}
+
+typedef struct holder {
+    att_ctx *ctx;
+    pthread_barrier_t held, released;
+} holder;
+
+static void hold(void *arg, int i)
+{
+    holder *h = arg;
+    (void)i;
+    pthread_barrier_wait(&h->held);
+    pthread_barrier_wait(&h->released);
+}
+
+static void *hold_all(void *arg)
+{
+    holder *h = arg;
+    att_parallel_for(h->ctx, THREADS, hold, h);
+    return NULL;
+}
+
+static void a_child_has_as_many_threads_as_its_parent_had_whatever_these_did(void **state)
+{
+    (void)state;
+    if (!child_has_threads)
+        skip();
+    fail_alloc f = {0};
+    holder h;
+    assert_int_equal(att_open(&h.ctx, ATT_OPTIONS(att_config, .n_threads = THREADS, .allocator = fail_allocator(&f))),
+                     ATT_OK);
+    assert_true(all_meet(h.ctx));
+    fork_with_threads(h.ctx, &f, 8);
+    assert_true(all_meet(h.ctx));
+    pthread_t other;
+    pthread_barrier_init(&h.held, NULL, THREADS + 1);
+    pthread_barrier_init(&h.released, NULL, THREADS + 1);
+    assert_int_equal(pthread_create(&other, NULL, hold_all, &h), 0);
+    pthread_barrier_wait(&h.held); /* now all threads of the context are in a call */
+    fork_with_threads(h.ctx, &f, 8);
+    pthread_barrier_wait(&h.released);
+    pthread_join(other, NULL);
+    pthread_barrier_destroy(&h.held);
+    pthread_barrier_destroy(&h.released);
+    assert_true(all_meet(h.ctx)); /* and the parent has its own */
+    att_close(h.ctx);
+    assert_int_equal(f.live, 0);
+}
+
+/* ---- results */
 
 static void a_child_computes_what_its_parent_does_and_closes(void **state)
 {
@@ -140,10 +249,7 @@ static void a_child_computes_what_its_parent_does_and_closes(void **state)
     static fixture f;
     const att_attention_spec s = spec_of(n);
     f.ctx = check_open(NULL, THREADS);
-    pthread_barrier_t all;
-    pthread_barrier_init(&all, NULL, THREADS);
-    att_parallel_for(f.ctx, THREADS, meet, &all);
-    pthread_barrier_destroy(&all);
+    assert_true(all_meet(f.ctx));
     f.plan = plan_of(f.ctx, &s);
     f.x = check_numbers(SIDE * SIDE, 1);
     f.w = param(f.ctx, f.x, ATT_F32, ATT_DIMS(SIDE, SIDE));
@@ -172,6 +278,9 @@ static void a_child_computes_what_its_parent_does_and_closes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_child_computes_what_its_parent_does_and_closes)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_child_has_as_many_threads_as_its_parent_had_whatever_these_did),
+        cmocka_unit_test(a_child_computes_what_its_parent_does_and_closes),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -249,7 +249,7 @@ static size_t lay_out_job(att_backward_job *j, float *p)
     j->dterms_at = queries * plan->q_dim;
     j->dq_count = j->dterms_at + (plan->score.term ? queries : 0);
     const att_scratch_part parts[] = {
-        {&j->memory, att_scratch_count(j->scratch_count, att_threads(plan->ctx))},
+        {&j->memory, att_scratch_count(j->scratch_count, plan->ctx->n_threads)},
         {&j->dq, att_scratch_count((size_t)j->dq_count, j->tasks.slots * plan->spec.heads / plan->spec.kv_heads)},
         {&j->params, att_scratch_count((size_t)j->params_count, j->tasks.count)},
     };

@@ -80,7 +80,7 @@ static int64_t count_of(const att_call *c, int64_t blocks)
 /* How many key heads are in work together. */
 static int64_t wave_of(const att_call *c)
 {
-    const int64_t threads = att_threads(c->plan->ctx), heads = c->sequences * c->plan->spec.kv_heads;
+    const int64_t threads = c->plan->ctx->n_threads, heads = c->sequences * c->plan->spec.kv_heads;
     return threads < heads ? threads : heads;
 }
 

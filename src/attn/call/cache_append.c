@@ -132,7 +132,7 @@ static att_status make_panels(addition *a)
         used = used || (n > 0 && (!h->loose || h->length % panel + n >= panel));
     }
     a->panel_bytes = c->key_bytes * (size_t)panel;
-    a->panels = used ? att_alloc(c->ctx, (size_t)att_threads(c->ctx), a->panel_bytes) : NULL;
+    a->panels = used ? att_alloc(c->ctx, (size_t)c->ctx->n_threads, a->panel_bytes) : NULL;
     return used && !a->panels ? ATT_ERR_MEMORY : ATT_OK;
 }
 

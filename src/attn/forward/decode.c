@@ -179,7 +179,7 @@ size_t att_decode_workspace(const att_call *call)
         att_call_head(call, b, 0, &at);
         items += (size_t)(segments_of(call, &at) * call->plan->spec.kv_heads);
     }
-    return (j.scratch_count * (size_t)att_threads(call->plan->ctx) + items * j.accumulator_count) * sizeof(float);
+    return (j.scratch_count * (size_t)call->plan->ctx->n_threads + items * j.accumulator_count) * sizeof(float);
 }
 
 att_status att_decode(const att_call *call)
@@ -193,7 +193,7 @@ att_status att_decode(const att_call *call)
     att_status e = ATT_ERR_MEMORY;
     if (j.first && j.unfinished) {
         partition(&j);
-        const size_t fixed = j.scratch_count * (size_t)att_threads(ctx);
+        const size_t fixed = j.scratch_count * (size_t)ctx->n_threads;
         j.memory = att_scratch_acquire(plan, fixed + att_size_mul((size_t)j.items, j.accumulator_count));
         if (j.memory) {
             j.accumulators = j.memory + fixed;

@@ -469,7 +469,7 @@ att_status att_attend_tiles(const att_call *call)
     att_ctx *ctx = plan->ctx;
     forward_job j = {.call = call, .scratch_count = att_tiles_scratch(plan, att_call_copies(call), call->max_tk)};
     j.first = att_alloc(ctx, (size_t)call->sequences + 1, sizeof *j.first);
-    j.memory = att_scratch_acquire(plan, att_size_mul(j.scratch_count, (size_t)att_threads(ctx)));
+    j.memory = att_scratch_acquire(plan, att_size_mul(j.scratch_count, (size_t)ctx->n_threads));
     const bool memory = j.first && j.memory;
     if (memory) {
         partition(&j);
