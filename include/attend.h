@@ -41,6 +41,11 @@
  *   see docs/API.md.
  * - Shapes are written [batch, heads, time, dim]; strides count elements.
  * - In every mask, true means: attend.
+ * - Callbacks run on the calling thread, during the call, and must return: neither
+ *   longjmp nor an exception may leave them. They may call the library, but not free
+ *   or change what the call uses. On any thread, and on several at once, run the
+ *   functions of scores, modifiers and masks, the bodies of att_parallel_for, and an
+ *   allocator's functions, which may not call the library.
  *
  * Threads: an att_ctx or att_plan may be used by several threads at once; the
  * error text belongs to the calling thread. Closing or freeing must not overlap
@@ -88,7 +93,8 @@ extern "C" {
 #define ATT_PRINTF(f, a)
 #endif
 
-#define ATT_VERSION "0.2.0"
+#define ATT_VERSION "0.3.0"
+#define ATT_VERSION_NUMBER 300 /* for #if: 10000 times the first number, 100 times the second, and the third */
 
 /* An option struct with named fields: ATT_OPTIONS(att_config, .n_threads = 2). In C++20: in functions, and fields in
  * their order. */
@@ -145,7 +151,7 @@ typedef struct att_allocator {
 typedef void (*att_parallel_fn)(void *user, int n, void (*body)(void *arg, int i), void *arg);
 
 /* Gets a sentence, valid during the call, of what is not an error but a user should know, as that a file has tensors
- * that its model does not use. Called by the thread that calls the library. */
+ * that its model does not use. */
 typedef void (*att_note_fn)(void *user, const char *text);
 
 /* Gets the share of a call's work that is done: above 0, never less than before, and 1 at the end. false makes the call
@@ -173,6 +179,9 @@ ATT_API att_status att_open(att_ctx **out, const att_config *cfg);
 ATT_API void att_close(att_ctx *ctx);
 /* The calling thread's last error sentence, "" before the first. ctx or NULL (after a failed att_open). */
 ATT_API const char *att_error(const att_ctx *ctx);
+/* The system's number (errno) for the reason that this sentence ends with, as ENOENT with "No such file or directory";
+ * 0 where the error is not ATT_ERR_IO or ATT_ERR_SYSTEM, or has another reason. */
+ATT_API int att_error_number(void);
 /* How many threads it uses, and its instruction set, "avx512". */
 ATT_API int att_threads(const att_ctx *ctx);
 /* Has later calls use n threads, from 1 to those with which the context was opened, or all of these, 0. Results have
@@ -309,6 +318,12 @@ typedef struct att_stage {
     const att_mask *mask;
     double value[2]; /* of a stage that has some: see each */
 } att_stage;
+/* One of the above by its name, "dot", "softcap", "causal"; a stage with values that are 0. After an error the sentence
+ * has all names; score i and stage i have these names, NULL from their number on. */
+ATT_API att_status att_score_find(const char *name, const att_score **out);
+ATT_API att_status att_stage_find(const char *name, att_stage *out);
+ATT_API const char *att_score_name(int i);
+ATT_API const char *att_stage_name(int i);
 /* In the braces of a spec: ATT_STAGES({.modifier = att_modifier_softcap, .value = {30}}, {.mask = att_mask_causal}) */
 #define ATT_STAGES(...)                                                                                                \
     .stage = (const att_stage[]){__VA_ARGS__},                                                                         \
@@ -471,6 +486,8 @@ ATT_API att_status att_cache_select(att_cache *cache, int64_t n, const int64_t *
 ATT_API int64_t att_cache_sequences(const att_cache *cache);
 /* Tokens of a sequence; -1 where there is no such one. */
 ATT_API int64_t att_cache_length(const att_cache *cache, int64_t sequence);
+/* Bytes of memory that it has, with what is free for tokens that are yet to come. */
+ATT_API size_t att_cache_bytes(const att_cache *cache);
 
 /* What one pass of a plan, forward or backward, does and will cost. A part of att_plan_info, so its fields stay. */
 typedef struct att_pass_info {

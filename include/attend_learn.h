@@ -112,6 +112,10 @@ ATT_API att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_ta
 ATT_API void att_tape_free(att_tape *t);
 /* Frees all variables and clears the error. The memory stays with the tape, as one block, for the next run. */
 ATT_API void att_tape_reset(att_tape *t);
+/* Bytes of memory that it has. */
+ATT_API size_t att_tape_bytes(const att_tape *t);
+/* Gives back memory that no variable uses: all of it after a reset. */
+ATT_API void att_tape_trim(att_tape *t);
 
 /* A scope has a name, for error messages and hooks. att_scope_end frees all variables made in the scope except `keep`,
  * which moves to the enclosing scope; keep or NULL.
@@ -557,6 +561,8 @@ ATT_API att_ctx *att_tape_ctx(const att_tape *t);
 /* Sets the tape's error, as a failing operation does: the first message stays, prefixed by the scope's path. Returns
  * NULL. */
 ATT_API att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
+/* The same with a sentence as it is, for languages that cannot call functions of any number of arguments. */
+ATT_API att_var *att_tape_fail_text(att_tape *t, att_status s, const char *text);
 
 /* An operation of the caller's own (PyTorch's autograd.Function). Tensors are f32 and dense. A status other than ATT_OK
  * is an error of the tape, with the sentence of att_fail (attend_util.h), if it was called. */

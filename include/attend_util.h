@@ -38,6 +38,8 @@ ATT_API bool att_tape_require(att_tape *t, const char *function, const att_named
 /* Sets the calling thread's error sentence and returns s: return att_fail(ctx, ATT_ERR_FORMAT, "%s: ...", file). ctx or
  * NULL. */
 ATT_API att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
+/* The same with a sentence as it is, for languages that cannot call functions of any number of arguments. */
+ATT_API att_status att_fail_text(att_ctx *ctx, att_status s, const char *text);
 /* Passes a sentence to the `note` of the context's configuration, if it has one. */
 ATT_API void att_note(att_ctx *ctx, const char *format, ...) ATT_PRINTF(2, 3);
 /* Memory from the context's allocator, aligned to 64 bytes; NULL (error set) on failure and where count times

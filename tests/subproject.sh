@@ -87,7 +87,7 @@ echo "subproject: flags, settings and install rules are the parent's"
 cat >"$work/consumer/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.14)
 project(consumer LANGUAGES C)
-find_package(attend 0.2 REQUIRED)
+find_package(attend 0.3 REQUIRED)
 add_executable(program "$root/examples/attention.c")
 target_link_libraries(program PRIVATE attend::attend_static)
 END

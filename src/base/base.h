@@ -44,6 +44,8 @@ void *att_arena_alloc(att_arena *a, size_t bytes); /* NULL: error set */
 size_t att_arena_mark(const att_arena *a);
 void att_arena_release(att_arena *a, size_t mark); /* keeps the blocks */
 void att_arena_reset(att_arena *a);                /* merges all blocks into one of max_used bytes */
+size_t att_arena_bytes(const att_arena *a);        /* of all blocks */
+void att_arena_trim(att_arena *a);                 /* frees the blocks that nothing is allocated in */
 void att_arena_free(att_arena *a);
 
 /* ---- threads (pool.c) */
@@ -90,7 +92,7 @@ void *att_os_alloc(size_t bytes, size_t alignment); /* uses huge pages for large
 void att_os_free(void *p);
 /* Releases the whole pages of [p, p + bytes), of a file that is mapped for reading; a later read brings them back. */
 void att_os_release(const void *p, size_t bytes);
-/* Starts a thread with all signals blocked; false if refused. */
+/* Starts a thread with all signals blocked; false if refused, errno says why. */
 bool att_os_thread(pthread_t *thread, void *(*run)(void *), void *arg);
 /* Futex: sleeps while *word is `value`, may return early; wakes up to `count` sleepers. */
 void att_os_wait(_Atomic uint32_t *word, uint32_t value);

@@ -1,6 +1,7 @@
 /* Status names and texts, the error message of each thread, and reading of structs with a size field. */
 #include "base/base.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@ enum {
 };
 
 static _Thread_local char sentence[SENTENCE];
+static _Thread_local int number; /* errno of its reason, or 0 */
 
 static const struct {
     const char *name, *text;
@@ -30,6 +32,8 @@ const char *att_error(const att_ctx *ctx)
     (void)ctx;
     return sentence;
 }
+
+int att_error_number(void) { return number; }
 
 /* Truncates a text of n bytes at the end of its last complete UTF-8 character. */
 static void truncate_at_character(char *text, size_t n)
@@ -100,8 +104,17 @@ static void print_sentence(char text[SENTENCE], const char *otherwise, const cha
     replace_controls(text);
 }
 
+/* Is this error number the reason that a sentence ends with? What an earlier call has left in errno is not. */
+static bool is_reason(const char *text, int error)
+{
+    const char *words = error ? strerror(error) : "";
+    const size_t n = strlen(text), m = strlen(words);
+    return m > 0 && n >= m && !strcmp(text + n - m, words);
+}
+
 att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...)
 {
+    const int now = errno, before = number; /* the latter where the previous message is repeated */
     if (!format)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "att_fail: format is NULL");
     char text[SENTENCE]; /* a copy: an argument may be the previous message */
@@ -110,7 +123,14 @@ att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...)
     print_sentence(text, att_status_text(s), format, args);
     va_end(args);
     memcpy(sentence, text, sizeof text);
+    const bool of_system = s == ATT_ERR_IO || s == ATT_ERR_SYSTEM;
+    number = !of_system ? 0 : is_reason(text, now) ? now : is_reason(text, before) ? before : 0;
     return s;
+}
+
+att_status att_fail_text(att_ctx *ctx, att_status s, const char *text)
+{
+    return att_require(__func__, ATT_NAMED({"text", text})) ? ATT_ERR_ARGUMENT : att_fail(ctx, s, "%s", text);
 }
 
 void att_note(att_ctx *ctx, const char *format, ...)

@@ -142,12 +142,36 @@ void att_arena_release(att_arena *a, size_t mark)
     a->used = mark;
 }
 
-void att_arena_free(att_arena *a)
+size_t att_arena_bytes(const att_arena *a)
 {
-    for (att_arena_block *b = a->first, *next; b; b = next) {
+    size_t bytes = 0;
+    for (const att_arena_block *b = a->first; b; b = b->next)
+        bytes += sizeof *b + b->size;
+    return bytes;
+}
+
+static void free_blocks(const att_arena *a, att_arena_block *b)
+{
+    for (att_arena_block *next; b; b = next) {
         next = b->next;
         att_free(a->ctx, b);
     }
+}
+
+void att_arena_trim(att_arena *a)
+{
+    if (a->used == 0) {
+        att_arena_free(a);
+    } else {
+        free_blocks(a, a->current->next);
+        a->current->next = NULL;
+        a->max_used = a->used;
+    }
+}
+
+void att_arena_free(att_arena *a)
+{
+    free_blocks(a, a->first);
     att_arena_init(a, a->ctx);
 }
 

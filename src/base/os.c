@@ -1,6 +1,7 @@
 /* All calls to the operating system (Linux). */
 #include "base/base.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -215,8 +216,10 @@ bool att_os_thread(pthread_t *thread, void *(*run)(void *), void *arg)
                    (usual >= STACK || !pthread_attr_setstacksize(&attributes, STACK)) &&
                    !pthread_sigmask(SIG_SETMASK, &all, &before);
     if (started) { /* the new thread inherits the mask: signals are delivered to the host's threads */
-        started = !pthread_create(thread, &attributes, run, arg);
+        const int refused = pthread_create(thread, &attributes, run, arg);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
+        started = !refused;
+        errno = refused;
     }
     pthread_attr_destroy(&attributes);
     return started;

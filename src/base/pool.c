@@ -8,8 +8,10 @@
  *    worker        spin or sleep       | enter, work, leave */
 #include "base/base.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -249,8 +251,8 @@ att_status att_pool_open(att_ctx *ctx, att_thread_pool **out)
     *out = p;
     if (p->n_workers == ctx->n_threads - 1)
         return ATT_OK;
-    return att_fail(ctx, ATT_ERR_SYSTEM, "n_threads is %d, but the system gave only %d", ctx->n_threads,
-                    p->n_workers + 1);
+    return att_fail(ctx, ATT_ERR_SYSTEM, "n_threads is %d, but the system gave only %d: %s", ctx->n_threads,
+                    p->n_workers + 1, strerror(errno));
 }
 
 /* Has all workers compare their numbers with the limit. */

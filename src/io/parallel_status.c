@@ -1,5 +1,6 @@
 #include "io/parallel_status.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -10,6 +11,7 @@ typedef struct tasks {
     pthread_mutex_t lock; /* of the following */
     att_status status;
     int failed; /* if status: the smallest i */
+    int number; /* and of its error: att_error_number, att_error */
     char why[1024];
 } tasks;
 
@@ -23,6 +25,7 @@ static void run(void *arg, int i)
     if (!t->status || i < t->failed) {
         t->status = s;
         t->failed = i;
+        t->number = att_error_number();
         snprintf(t->why, sizeof t->why, "%s", att_error(t->ctx));
     }
     pthread_mutex_unlock(&t->lock);
@@ -32,5 +35,6 @@ att_status att_parallel_all(att_ctx *ctx, int n, att_status (*body)(void *arg, i
 {
     tasks t = {.ctx = ctx, .body = body, .arg = arg, .lock = PTHREAD_MUTEX_INITIALIZER};
     att_parallel_for(ctx, n, run, &t);
-    return t.status ? att_fail(ctx, t.status, "%s", t.why) : ATT_OK;
+    errno = t.number;
+    return t.status ? att_fail_text(ctx, t.status, t.why) : ATT_OK;
 }

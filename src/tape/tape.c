@@ -72,6 +72,14 @@ void att_tape_reset(att_tape *t)
     t->own_mark = 0;
 }
 
+size_t att_tape_bytes(const att_tape *t) { return t ? sizeof *t + att_arena_bytes(&t->arena) : 0; }
+
+void att_tape_trim(att_tape *t)
+{
+    if (t)
+        att_arena_trim(&t->arena);
+}
+
 att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...)
 {
     if (att_require("tape_fail", ATT_NAMED({"t", t})) || t->status)
@@ -88,6 +96,11 @@ att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...)
     va_end(args);
     t->status = s;
     return NULL;
+}
+
+att_var *att_tape_fail_text(att_tape *t, att_status s, const char *text)
+{
+    return att_tape_require(t, __func__, ATT_NAMED({"text", text})) ? att_tape_fail(t, s, "%s", text) : NULL;
 }
 
 bool att_tape_ready(att_tape *t)

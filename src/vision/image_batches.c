@@ -2,6 +2,7 @@
 #include "train/shuffle.h"
 #include "util/util.h"
 
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -16,6 +17,7 @@ typedef struct maker {
     att_image_batch batch; /* n 0: it has none */
     att_status status;
     char why[512]; /* of a status that is not ATT_OK: the sentence belongs to the thread */
+    int number;    /* and its att_error_number */
 } maker;
 
 struct att_image_batches {
@@ -145,10 +147,12 @@ static void make(const att_image_batches *b, maker *m)
         batch->partners[i] = class_of(b, batch->images[batch->n - 1 - i]);
     }
     m->status = make_images(b, batch);
-    if (m->status)
+    if (m->status) {
         snprintf(m->why, sizeof m->why, "%s", att_error(b->ctx));
-    else if (b->how.mixup > 0)
+        m->number = att_error_number();
+    } else if (b->how.mixup > 0) {
         mix(b, batch);
+    }
 }
 
 /* ---- which images */
@@ -267,8 +271,10 @@ att_status att_image_batches_get(att_image_batches *b, const att_image_choice *n
     }
     *waited = seconds() - begin;
     m->batch.n = m->status ? 0 : m->batch.n; /* an error is reported once: the next call tries again */
-    if (m->status)
-        return att_fail(b->ctx, m->status, "%s", m->why);
+    if (m->status) {
+        errno = m->number;
+        return att_fail_text(b->ctx, m->status, m->why);
+    }
     b->next = !b->next;
     start(b, next);
     *out = &m->batch;

@@ -4,6 +4,7 @@
 #include "fixtures/fail_alloc.h"
 #include "fixtures/folder.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,6 +26,9 @@ static void opening_with_defaults_gives_threads_and_an_instruction_set(void **st
     assert_int_equal(att_threads(ctx), att_os_cpu_count());
     assert_true(strlen(att_isa(ctx)) > 0);
     assert_string_equal(att_version(), ATT_VERSION);
+    int number[3];
+    assert_int_equal(sscanf(ATT_VERSION, "%d.%d.%d", &number[0], &number[1], &number[2]), 3);
+    assert_int_equal(ATT_VERSION_NUMBER, 10000 * number[0] + 100 * number[1] + number[2]);
     att_close(ctx);
     att_close(NULL);
 }
@@ -204,6 +208,36 @@ static void the_error_sentence_belongs_to_the_thread(void **state)
     assert_string_equal(att_error(NULL), "here 1, then more");
 }
 
+static void an_error_of_the_system_has_its_number(void **state)
+{
+    (void)state;
+    errno = EACCES;
+    att_fail(NULL, ATT_ERR_IO, "file: %s", strerror(errno));
+    assert_int_equal(att_error_number(), EACCES);
+    errno = ENOENT;
+    att_fail(NULL, ATT_ERR_IO, "first, %s", att_error(NULL)); /* the same, repeated after other calls */
+    assert_int_equal(att_error_number(), EACCES);
+    att_fail(NULL, ATT_ERR_SYSTEM, "no threads: %s", strerror(errno));
+    assert_int_equal(att_error_number(), ENOENT);
+    att_fail(NULL, ATT_ERR_IO, "file is not a file"); /* whatever is in errno */
+    assert_int_equal(att_error_number(), 0);
+    att_fail(NULL, ATT_ERR_IO, "file: %s", strerror(errno));
+    att_fail(NULL, ATT_ERR_FORMAT, "file: %s", strerror(errno));
+    assert_int_equal(att_error_number(), 0);
+    errno = 0;
+    att_fail(NULL, ATT_ERR_IO, "file: %s", strerror(0));
+    assert_int_equal(att_error_number(), 0);
+}
+
+static void a_sentence_without_arguments_is_set_as_it_is(void **state)
+{
+    (void)state;
+    assert_int_equal(att_fail_text(NULL, ATT_ERR_FORMAT, "100%s of it"), ATT_ERR_FORMAT);
+    assert_string_equal(att_error(NULL), "100%s of it");
+    assert_int_equal(att_fail_text(NULL, ATT_ERR_FORMAT, NULL), ATT_ERR_ARGUMENT);
+    check_message(NULL, "att_fail_text: text is NULL");
+}
+
 static void a_terminal_finds_nothing_to_obey_in_a_sentence(void **state)
 {
     (void)state;
@@ -344,6 +378,39 @@ static void an_arena_that_is_reset_has_one_block_of_what_was_used(void **state)
     assert_int_equal(f.live, 0);
 }
 
+static void an_arena_that_is_trimmed_has_what_is_used(void **state)
+{
+    (void)state;
+    fail_alloc f = {0};
+    att_ctx *ctx = fail_open(&f);
+    att_arena a;
+    att_arena_init(&a, ctx);
+    att_arena_trim(&a);
+    assert_int_equal(att_arena_bytes(&a), 0);
+    unsigned char *first = att_arena_alloc(&a, 100);
+    memset(first, 42, 100);
+    const size_t mark = att_arena_mark(&a), small = att_arena_bytes(&a);
+    const long before = f.bytes - (long)small;
+    use_arena(&a);
+    assert_true(att_arena_bytes(&a) > small);
+    assert_int_equal(f.bytes, before + (long)att_arena_bytes(&a)); /* all that the allocator has given */
+    att_arena_trim(&a);
+    assert_int_equal(att_arena_bytes(&a), small);
+    assert_int_equal(f.bytes, before + (long)small);
+    use_arena(&a);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(first[i], 42);
+    att_arena_release(&a, mark);
+    att_arena_release(&a, 0);
+    att_arena_trim(&a);
+    assert_int_equal(att_arena_bytes(&a), 0);
+    assert_int_equal(f.bytes, before);
+    use_arena(&a);
+    att_arena_free(&a);
+    att_close(ctx);
+    assert_int_equal(f.live, 0);
+}
+
 static void an_arena_that_gets_no_block_stays_as_it_was(void **state)
 {
     (void)state;
@@ -457,12 +524,15 @@ int main(void)
         cmocka_unit_test(what_is_filled_may_be_of_an_older_or_newer_header),
         cmocka_unit_test(each_status_has_a_name_and_a_text),
         cmocka_unit_test(the_error_sentence_belongs_to_the_thread),
+        cmocka_unit_test(an_error_of_the_system_has_its_number),
+        cmocka_unit_test(a_sentence_without_arguments_is_set_as_it_is),
         cmocka_unit_test(a_terminal_finds_nothing_to_obey_in_a_sentence),
         cmocka_unit_test(a_long_sentence_is_cut_between_characters),
         cmocka_unit_test(memory_is_aligned_and_too_much_of_it_is_an_error),
         cmocka_unit_test(large_memory_of_the_system_is_aligned_and_usable),
         cmocka_unit_test(an_arena_reuses_its_blocks_and_in_the_end_allocates_nothing),
         cmocka_unit_test(an_arena_that_is_reset_has_one_block_of_what_was_used),
+        cmocka_unit_test(an_arena_that_is_trimmed_has_what_is_used),
         cmocka_unit_test(an_arena_that_gets_no_block_stays_as_it_was),
         cmocka_unit_test(a_cgroup_quota_is_found_in_the_group_or_above_it),
         cmocka_unit_test(free_memory_is_that_of_the_system_or_of_a_smaller_cgroup),

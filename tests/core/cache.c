@@ -397,9 +397,15 @@ static void short_sequences_take_little_memory(void **state)
     att_plan *plan = plan_of(ctx, &s);
     const long before = f.bytes, pages = SEQUENCES * ROOM * 4 * (32 + 32) * (long)sizeof(float);
     att_cache *c = cache_of(ctx, plan, SEQUENCES);
+    assert_int_equal(att_cache_bytes(c), f.bytes - before);
     append(ctx, c, &o.args, 0, TOKENS);
     assert_true(f.bytes - before <= 2 * pages + (1 << 18)); /* arenas double; lists and the smallest blocks */
+    assert_int_equal(att_cache_bytes(c), f.bytes - before); /* all that it has from the allocator */
+    const int64_t from[SEQUENCES + 5] = {1};
+    check_ok(ctx, att_cache_select(c, SEQUENCES + 5, from));
+    assert_int_equal(att_cache_bytes(c), f.bytes - before);
     att_cache_free(c);
+    assert_int_equal(att_cache_bytes(NULL), 0);
     att_plan_free(plan);
     att_close(ctx);
     operands_free(&o);

@@ -179,6 +179,10 @@ static void the_first_error_stays_with_its_scope_and_the_rest_is_null(void **sta
     att_tape_reset(t);
     assert_non_null(input(t, f->x, ATT_DIMS(2, 4)));
     assert_error(t, NULL, ATT_ERR_ARGUMENT, "read: v is NULL, but no operation has failed");
+    outer = att_scope_begin(t, "encoder");
+    assert_null(att_tape_fail_text(t, ATT_ERR_FORMAT, "100%s of it"));
+    assert_null(att_tape_fail_text(t, ATT_ERR_IO, "another"));
+    assert_error(t, att_scope_end(t, outer, NULL), ATT_ERR_FORMAT, "encoder: 100%s of it");
 }
 
 static void each_operation_names_what_does_not_fit(void **state)
@@ -281,6 +285,39 @@ static void cancelling_ends_a_run_at_the_next_operation(void **state)
     assert_error(t, att_add(t, v, v), ATT_ERR_CANCELLED, "cancelled");
     att_tape_free(t);
     att_close(ctx);
+}
+
+/* ---- memory */
+
+static void what_a_tape_has_kept_is_given_back_when_it_is_trimmed(void **state)
+{
+    (void)state;
+    enum { SIDE = 500 };
+    fail_alloc f = {0};
+    att_ctx *ctx = fail_open(&f);
+    const long before = f.bytes;
+    att_tape *t = new_tape(ctx);
+    float *x = check_numbers(SIDE * SIDE, 1);
+    for (int run = 0; run < 3; run++) {
+        att_var *sum = input(t, x, ATT_DIMS(SIDE, SIDE));
+        for (int i = 0; i < 4; i++)
+            sum = att_add(t, sum, sum);
+        assert_non_null(sum);
+        assert_int_equal(att_tape_bytes(t), f.bytes - before);
+        assert_true(att_tape_bytes(t) > 4 * SIDE * SIDE * sizeof(float));
+        att_tape_trim(t); /* of what variables use, nothing */
+        assert_true(read_floats(t, sum)[7] == 16 * x[7]);
+        att_tape_reset(t);
+        assert_int_equal(att_tape_bytes(t), f.bytes - before);
+        att_tape_trim(t);
+        assert_true(att_tape_bytes(t) < 1000);
+        assert_int_equal(att_tape_bytes(t), f.bytes - before);
+    }
+    att_tape_free(t);
+    assert_int_equal(att_tape_bytes(NULL), 0);
+    att_close(ctx);
+    assert_int_equal(f.live, 0);
+    free(x);
 }
 
 /* ---- parameters */
@@ -464,6 +501,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(inputs_are_dense_f32, set_up, tear_down),
         cmocka_unit_test_setup_teardown(parameters_are_floats_of_rank_1_or_more, set_up, tear_down),
         cmocka_unit_test(cancelling_ends_a_run_at_the_next_operation),
+        cmocka_unit_test(what_a_tape_has_kept_is_given_back_when_it_is_trimmed),
         cmocka_unit_test(touching_a_parameter_packs_it_again),
         cmocka_unit_test(threads_that_ask_at_once_get_one_packed_copy),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),

@@ -41,10 +41,12 @@ static void too_few_threads_are_an_error_that_leaks_nothing(void **state)
             assert_int_equal(s, ATT_OK);
             att_close(ctx);
         } else {
-            char words[64];
-            snprintf(words, sizeof words, "n_threads is %d, but the system gave only %d", WANTED, beside + 1);
+            char words[128];
+            snprintf(words, sizeof words, "n_threads is %d, but the system gave only %d: %s", WANTED, beside + 1,
+                     strerror(EAGAIN));
             assert_int_equal(s, ATT_ERR_SYSTEM);
             assert_string_equal(att_error(NULL), words);
+            assert_int_equal(att_error_number(), EAGAIN);
             assert_null(ctx);
         }
         assert_int_equal(f.live, 0);

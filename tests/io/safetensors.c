@@ -4,6 +4,7 @@
 #include "fixtures/fail_alloc.h"
 #include "fixtures/real_files.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -300,8 +301,10 @@ static void paths_that_cannot_be_mapped_are_named(void **state)
     assert_int_equal(att_safetensors_open(ctx, empty, &file), ATT_ERR_IO);
     check_message(ctx, empty);
     check_message(ctx, "No such file");
+    assert_int_equal(att_error_number(), ENOENT);
     assert_int_equal(att_safetensors_open(ctx, "/tmp", &file), ATT_ERR_IO);
     assert_string_equal(att_error(ctx), "/tmp is not a file");
+    assert_int_equal(att_error_number(), 0);
     assert_int_equal(mkfifo(empty, 0600), 0); /* opening does not wait for the writer of a pipe */
     assert_int_equal(att_safetensors_open(ctx, empty, &file), ATT_ERR_IO);
     check_message(ctx, "is not a file");

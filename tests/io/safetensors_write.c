@@ -5,6 +5,7 @@
 #include "io/atomic_write.h"
 #include "fixtures/write_files.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 
 enum { MOST = 16 };
@@ -213,14 +214,17 @@ static void places_that_cannot_be_written_are_named(void **state)
     memset(long_name, 'x', 300);
     const struct {
         const char *path, *sentence;
-    } wrong[] = {{path_in(&f, "no/x"), "No such file"},
-                 {f.path, "it is a folder"},
-                 {"/dev/full", "/dev/full cannot be written: it is not a file"},
-                 {long_name, "too long"}};
+        int number;
+    } wrong[] = {{path_in(&f, "no/x"), "No such file", ENOENT},
+                 {f.path, "it is a folder", 0},
+                 {"/dev/null/x", "Not a directory", ENOTDIR},
+                 {"/dev/full", "/dev/full cannot be written: it is not a file", 0},
+                 {long_name, "too long", ENAMETOOLONG}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(att_safetensors_write(ctx, wrong[i].path, 1, s.names, s.tensors, NULL), ATT_ERR_IO);
         check_message(ctx, wrong[i].sentence);
         check_message(ctx, "cannot be written");
+        assert_int_equal(att_error_number(), wrong[i].number);
         assert_int_equal(files_in(&f), 0);
     }
     folder_remove(&f);
@@ -242,6 +246,7 @@ static void a_full_disk_is_an_error_and_the_old_file_stays(void **state)
         limit_files(-1);
         assert_int_equal(status, ATT_ERR_IO);
         check_message(ctx, "cannot be written: File too large");
+        assert_int_equal(att_error_number(), EFBIG);
         old_file_is_left(&f);
     }
     folder_remove(&f);

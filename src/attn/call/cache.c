@@ -226,6 +226,16 @@ int64_t att_cache_length(const att_cache *c, int64_t sequence)
     return c && sequence >= 0 && sequence < c->sequences ? c->sequence[sequence].length : -1;
 }
 
+size_t att_cache_bytes(const att_cache *c)
+{
+    if (!c)
+        return 0;
+    size_t bytes = sizeof *c + (size_t)c->sequences * sizeof *c->sequence;
+    for (int64_t b = 0; b < c->sequences; b++)
+        bytes += (size_t)c->sequence[b].room * sizeof(att_page *);
+    return bytes + att_arena_bytes(&c->slabs) + att_arena_bytes(&c->pages);
+}
+
 /* ---- changed */
 
 att_status att_cache_find(const att_cache *c, int64_t sequence, int64_t *first, int64_t *last)
