@@ -1,5 +1,6 @@
 /* Files of captions, in any format. */
 #include "caption/caption_file.h"
+#include "io/cancelled.h"
 #include "io/text_start.h"
 #include "attend_util.h"
 #include "util/util.h"
@@ -127,7 +128,8 @@ static att_status read_table(att_caption_file *f, att_table *t)
     line_format l = {0};
     att_status e = find_format(f, &l, t);
     while (!e) {
-        e = att_table_read(t);
+        e = att_check_cancelled(f->ctx, t->lines.path);
+        e = e ? e : att_table_read(t);
         if (e || !t->n)
             break;
         e = add_record(f, &l, t);

@@ -1,5 +1,6 @@
 /* COCO's captions: a JSON text of up to some hundred megabytes, parsed one image and one caption at a time. */
 #include "caption/caption_file.h"
+#include "io/cancelled.h"
 #include "io/settings.h"
 #include "util/array.h"
 
@@ -107,7 +108,8 @@ static att_status each(coco *c, const char *path, att_json_scan scan, const char
         return ATT_OK;
     do {
         json_t *entry = NULL;
-        att_status e = parse_entry(&where, &scan, &entry);
+        att_status e = att_check_cancelled(c->file->ctx, path);
+        e = e ? e : parse_entry(&where, &scan, &entry);
         e = e ? e : add(c, &where, entry);
         json_decref(entry);
         if (e)

@@ -1,6 +1,7 @@
 /* Sets of captioned images: a file of captions, a folder of images, a list of names. */
 #include "caption/caption_file.h"
 #include "vision/image_set.h"
+#include "io/cancelled.h"
 #include "io/line_reader.h"
 #include "util/util.h"
 #include "caption/plain_words.h"
@@ -40,6 +41,9 @@ static att_status count_words(building *b)
 {
     const int64_t n = (int64_t)b->file.captions.n;
     for (int64_t i = 0; i < n; i++) {
+        const att_status e = att_check_cancelled(b->set->ctx, b->path);
+        if (e)
+            return e;
         const char *caption = att_names_at(&b->file.captions, i);
         b->normalized.count = 0;
         b->words[i] = att_plain_words((att_byte_view){caption, strlen(caption)}, &b->normalized);
@@ -126,7 +130,8 @@ static att_status choose_all(building *b)
         bool found;
         if (!captions_of(b, i))
             continue;
-        const att_status e = find_image(b, i, &found);
+        att_status e = att_check_cancelled(b->set->ctx, b->path);
+        e = e ? e : find_image(b, i, &found);
         if (e)
             return e;
         captioned++;
@@ -164,13 +169,15 @@ static att_status count_uncaptioned(building *b)
     if (!folder)
         return att_fail(b->set->ctx, errno == ENOMEM ? ATT_ERR_MEMORY : ATT_ERR_IO, "%s: %s", b->options.images,
                         strerror(errno));
-    for (const struct dirent *d; (d = readdir(folder));) {
+    att_status e = ATT_OK;
+    for (const struct dirent *d; !e && (d = readdir(folder));) {
+        e = att_check_cancelled(b->set->ctx, b->options.images);
         const att_byte_view name = {d->d_name, strlen(d->d_name)};
         const int64_t image = att_image_has_name(d->d_name) ? att_ids_find(&b->file.images, name) : 0;
         b->set->info.uncaptioned += att_image_has_name(d->d_name) && (image < 0 || !captions_of(b, image));
     }
     closedir(folder);
-    return ATT_OK;
+    return e;
 }
 
 /* ---- the set */
@@ -204,7 +211,8 @@ static att_status add_images(building *b)
     att_status e = s->offsets ? ATT_OK : ATT_ERR_MEMORY;
     for (int64_t i = 0; !e && i < b->images; i++) {
         const int32_t image = b->chosen[i];
-        e = add_path(b, image);
+        e = att_check_cancelled(s->ctx, b->path);
+        e = e ? e : add_path(b, image);
         for (int64_t k = b->first[image]; !e && k < b->first[image + 1]; k++)
             e = add_caption(b, b->order[k]);
         s->info.max_captions = att_max(s->info.max_captions, captions_of(b, image));

@@ -1,6 +1,8 @@
 /* Matrix products: which rows and panels a task has. */
 #include "gemm/gemm.h"
 
+#include <stdatomic.h>
+
 typedef struct gemm_job {
     const att_kernels *kernels;
     att_gemm_args args;
@@ -16,6 +18,8 @@ typedef struct pack_job {
     const uint16_t *codes; /* instead of b, or NULL */
     int64_t stride_n, stride_k, n_panels, tasks;
     void *packed;
+    att_ctx *ctx; /* whose cancelling stops it, or NULL */
+    atomic_bool stopped;
 } pack_job;
 
 size_t att_gemm_packed_count(const att_ctx *ctx, int64_t n, int64_t k)
@@ -27,20 +31,24 @@ size_t att_gemm_packed_count(const att_ctx *ctx, int64_t n, int64_t k)
 static void pack_task(void *arg, int i, int thread)
 {
     (void)thread;
-    const pack_job *j = arg;
+    pack_job *j = arg;
     const int64_t first = j->n_panels * i / j->tasks, last = j->n_panels * (i + 1) / j->tasks;
-    if (j->codes)
+    if (att_cancelled(j->ctx))
+        j->stopped = true;
+    else if (j->codes)
         j->kernels->gemm.pack_codes(j->n, j->k, j->codes, j->stride_n, j->stride_k, first, last, j->packed);
     else
         j->kernels->gemm.pack(j->n, j->k, j->b, j->stride_n, j->stride_k, first, last, j->packed);
 }
 
-static void pack_all(att_ctx *ctx, pack_job *j)
+static bool pack_all(att_ctx *ctx, pack_job *j)
 {
+    enum { TASK = 1 << 20 }; /* numbers; after each a call may stop */
     j->kernels = att_kernels_of(ctx->isa);
     j->n_panels = att_ceil_div(j->n, j->kernels->nr);
-    j->tasks = att_min(j->n_panels, 4 * att_threads(ctx));
+    j->tasks = att_min(j->n_panels, att_max(4 * att_threads(ctx), att_ceil_div(j->n * j->k, TASK)));
     att_parallel(ctx, (int)j->tasks, pack_task, j);
+    return !j->stopped;
 }
 
 void att_gemm_pack(att_ctx *ctx, int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k,
@@ -49,11 +57,18 @@ void att_gemm_pack(att_ctx *ctx, int64_t n, int64_t k, const float *b, int64_t s
     pack_all(ctx, &(pack_job){.n = n, .k = k, .b = b, .stride_n = stride_n, .stride_k = stride_k, .packed = packed});
 }
 
-void att_gemm_pack_codes(att_ctx *ctx, int64_t n, int64_t k, const uint16_t *b, int64_t stride_n, int64_t stride_k,
+bool att_gemm_pack_weights(att_ctx *ctx, int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k,
+                           float *packed)
+{
+    pack_job j = {.n = n, .k = k, .b = b, .stride_n = stride_n, .stride_k = stride_k, .packed = packed, .ctx = ctx};
+    return pack_all(ctx, &j);
+}
+
+bool att_gemm_pack_codes(att_ctx *ctx, int64_t n, int64_t k, const uint16_t *b, int64_t stride_n, int64_t stride_k,
                          uint16_t *packed)
 {
-    pack_all(ctx,
-             &(pack_job){.n = n, .k = k, .codes = b, .stride_n = stride_n, .stride_k = stride_k, .packed = packed});
+    pack_job j = {.n = n, .k = k, .codes = b, .stride_n = stride_n, .stride_k = stride_k, .packed = packed, .ctx = ctx};
+    return pack_all(ctx, &j);
 }
 
 static void gemm_task(void *arg, int64_t i, int thread)

@@ -1,6 +1,7 @@
 /* N-gram statistics for BLEU (tokens) and chrF (characters). */
 #include "attend_metric.h"
 
+#include "io/cancelled.h"
 #include "io/check_texts.h"
 #include "util/util.h"
 #include "metric/sacrebleu_tokenizer.h"
@@ -93,16 +94,17 @@ static att_status count_ngrams(att_ctx *ctx, const att_code_points *text, int64_
                 .number = att_alloc(ctx, all, sizeof *g.number),
                 .ngram = att_alloc(ctx, all, sizeof *g.ngram),
                 .times = att_alloc(ctx, (size_t)n, sizeof *g.times)};
-    const bool enough = g.number && g.ngram && g.times;
-    if (enough) {
+    att_status e = g.number && g.ngram && g.times ? ATT_OK : ATT_ERR_MEMORY;
+    if (!e)
         memset(g.number, 0, all * sizeof *g.number);
-        for (int i = 0; i < orders; i++)
-            out[i] = count_order(&g, (size_t)i + 1);
+    for (int i = 0; !e && i < orders; i++) {
+        e = att_check_cancelled(ctx, "att_bleu_count");
+        out[i] = e ? out[i] : count_order(&g, (size_t)i + 1);
     }
     att_free(ctx, g.number);
     att_free(ctx, g.ngram);
     att_free(ctx, g.times);
-    return enough ? ATT_OK : ATT_ERR_MEMORY;
+    return e;
 }
 
 /* ---- tokens to numbers */

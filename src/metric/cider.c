@@ -1,5 +1,6 @@
 /* CIDEr-D: cosines of vectors of n-grams, weighted by how few images have them. */
 #include "io/bytes.h"
+#include "io/cancelled.h"
 #include "io/check_texts.h"
 #include "util/util.h"
 #include "metric/bootstrap.h"
@@ -255,7 +256,8 @@ static att_status add_all(cider *c, const char *const *texts, int64_t n, const c
     gram_text *t = c->text;
     att_status e = ATT_OK;
     for (int64_t i = 0; !e && i < n; i++) {
-        e = add_text(c, texts[i], t++);
+        e = att_check_cancelled(c->ctx, "att_cider");
+        e = e ? e : add_text(c, texts[i], t++);
         for (int64_t r = offsets[i]; !e && r < offsets[i + 1]; r++) {
             e = add_text(c, references[r], t);
             if (!e)
@@ -297,6 +299,7 @@ att_status att_cider(att_ctx *ctx, const char *const *texts, int64_t n, const ch
         sum += score;
         if (scores)
             scores[i] = score;
+        e = att_check_cancelled(ctx, "att_cider");
     }
     if (!e && mean)
         *mean = sum / (double)n;

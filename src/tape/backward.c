@@ -123,6 +123,8 @@ static att_status step_back(att_tape *t, att_var *v)
         return att_fail(t->ctx, ATT_ERR_CANCELLED, "backward was cancelled");
     att_tape_grad(v); /* zeros if no step has written it */
     const att_status s = v->step->op->backward ? v->step->op->backward(t, v->step) : ATT_OK;
+    if (s == ATT_ERR_MEMORY && att_cancelled(t->ctx)) /* see att_tape_fail */
+        return att_fail(t->ctx, ATT_ERR_CANCELLED, "backward was cancelled");
     return s || !t->detect_anomaly ? s : att_tape_check_finite_grads(t, v->step);
 }
 

@@ -1,6 +1,7 @@
 #include "tape/int8_bounds.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 typedef struct int8_job {
@@ -12,6 +13,7 @@ typedef struct int8_job {
     float *out;
     char *scratch; /* [threads][scratch_bytes] */
     size_t scratch_bytes;
+    atomic_bool stopped;             /* packing: the call was cancelled */
     const att_int8_product *product; /* of bounds, as all that follows */
     float *bytes;                    /* [m][words] */
     att_int8_row *left;              /* [m] */
@@ -41,11 +43,13 @@ static int64_t first_of(const int8_job *j, int64_t group) { return j->panels * g
 
 static void pack_task(void *arg, int group, int thread)
 {
-    const int8_job *j = arg;
+    int8_job *j = arg;
     const int64_t panel = j->kernels->nr;
     att_int8_row *of = (att_int8_row *)(void *)(j->scratch + (size_t)thread * j->scratch_bytes);
     float *bytes = (float *)(of + panel), *row = bytes + panel * j->words;
-    for (int64_t q = first_of(j, group); q < first_of(j, group + 1); q++) {
+    for (int64_t q = first_of(j, group); q < first_of(j, group + 1) && !j->stopped; q++) {
+        if (att_cancelled(j->ctx))
+            j->stopped = true;
         memset(bytes, 0, (size_t)(panel * j->words) * sizeof *bytes);
         for (int64_t i = 0; i < panel; i++) {
             of[i] = (att_int8_row){.rest = INFINITY}; /* of a column that there is not, no bound counts */
@@ -71,7 +75,9 @@ bool att_int8_pack(att_ctx *ctx, int64_t n, int64_t k, void (*row)(const void *o
         return false;
     att_parallel(ctx, (int)j.groups, pack_task, &j);
     att_free(ctx, j.scratch);
-    return true;
+    if (j.stopped)
+        att_fail(ctx, ATT_ERR_CANCELLED, "cancelled");
+    return !j.stopped;
 }
 
 static void bounds_task(void *arg, int group, int thread)

@@ -123,13 +123,22 @@ void att_param_row(const att_param *p, int64_t row, float *y)
             convert(p, at + i * x->stride[last], 1, y + i);
 }
 
+/* A copy is made: of all, or sets the error of a call that was cancelled meanwhile. */
+static bool is_made(const att_param *p, bool all)
+{
+    if (!all)
+        att_fail(p->ctx, ATT_ERR_CANCELLED, "cancelled");
+    return all;
+}
+
 static bool make_floats(const att_param *p, float *y)
 {
     const att_tensor *x = &p->value;
     const int64_t rows = att_tape_rows(x), features = x->dim[x->rank - 1];
-    for (int64_t i = 0; i < rows; i++)
+    int64_t i = 0;
+    for (; i < rows && !att_cancelled(p->ctx); i++)
         att_param_row(p, i, y + i * features);
-    return true;
+    return is_made(p, i == rows);
 }
 
 /* The product of all dimensions but the first. */
@@ -162,12 +171,13 @@ static bool pack_kernels(const att_param *p, float *y)
     if (!made)
         return false;
     const float *from = dense ? x->data : made + att_count(x);
-    if (!dense)
-        make_floats(p, made + att_count(x));
-    att_tape_reorder(p->ctx, n, channels, area, from, made);
-    att_gemm_pack(p->ctx, n, k, made, k, 1, y);
+    bool all = dense || make_floats(p, made + att_count(x));
+    if (all) {
+        att_tape_reorder(p->ctx, n, channels, area, from, made);
+        all = is_made(p, att_gemm_pack_weights(p->ctx, n, k, made, k, 1, y));
+    }
     att_free(p->ctx, made);
-    return true;
+    return all;
 }
 
 bool att_param_pack(const att_param *p, float *y)
@@ -176,23 +186,23 @@ bool att_param_pack(const att_param *p, float *y)
     if (x->rank == 4)
         return pack_kernels(p, y);
     const int64_t n = x->dim[0], k = columns_of(x);
-    if (x->dtype == ATT_F32 && (x->rank == 2 || att_is_dense(x))) {
-        att_gemm_pack(p->ctx, n, k, x->data, x->rank == 2 ? x->stride[0] : k, x->rank == 2 ? x->stride[1] : 1, y);
-        return true;
-    }
+    if (x->dtype == ATT_F32 && (x->rank == 2 || att_is_dense(x)))
+        return is_made(p, att_gemm_pack_weights(p->ctx, n, k, x->data, x->rank == 2 ? x->stride[0] : k,
+                                                x->rank == 2 ? x->stride[1] : 1, y));
     float *floats = att_alloc(p->ctx, (size_t)att_count(x), sizeof *floats);
     if (!floats)
         return false;
+    bool all;
     if (x->rank == 2 && x->stride[0] == 1 && x->stride[1] != 1) { /* a transpose: its columns are contiguous */
-        for (int64_t i = 0; i < k; i++)
+        int64_t i = 0;
+        for (; i < k && !att_cancelled(p->ctx); i++)
             convert(p, i * x->stride[1], n, floats + i * n);
-        att_gemm_pack(p->ctx, n, k, floats, 1, n, y);
+        all = is_made(p, i == k && att_gemm_pack_weights(p->ctx, n, k, floats, 1, n, y));
     } else {
-        make_floats(p, floats);
-        att_gemm_pack(p->ctx, n, k, floats, k, 1, y);
+        all = make_floats(p, floats) && is_made(p, att_gemm_pack_weights(p->ctx, n, k, floats, k, 1, y));
     }
     att_free(p->ctx, floats);
-    return true;
+    return all;
 }
 
 /* Returns a copy; the first thread that needs it makes it, others wait. */
@@ -222,8 +232,8 @@ const float *att_param_packed(att_param *p) { return get(p, &p->packed, att_para
 static bool pack_codes(const att_param *p, float *y)
 {
     const att_tensor *x = &p->value;
-    att_gemm_pack_codes(p->ctx, x->dim[0], x->dim[1], x->data, x->stride[0], x->stride[1], (uint16_t *)y);
-    return true;
+    return is_made(
+        p, att_gemm_pack_codes(p->ctx, x->dim[0], x->dim[1], x->data, x->stride[0], x->stride[1], (uint16_t *)y));
 }
 
 const uint16_t *att_param_packed_codes(att_param *p)

@@ -94,7 +94,8 @@ att_var *att_tape_fail(att_tape *t, att_status s, const char *format, ...)
     va_start(args, format);
     vsnprintf(t->error + n, sizeof t->error - (size_t)n, format, args);
     va_end(args);
-    t->status = s;
+    /* A copy of weights that was not made since the call was cancelled is reported as memory that is missing. */
+    t->status = s == ATT_ERR_MEMORY && att_cancelled(t->ctx) ? ATT_ERR_CANCELLED : s;
     return NULL;
 }
 

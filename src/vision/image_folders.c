@@ -1,5 +1,6 @@
 /* A folder of images for each class. */
 #include "vision/image_set.h"
+#include "io/cancelled.h"
 #include "util/array.h"
 
 #include <dirent.h>
@@ -126,7 +127,8 @@ static att_status add_images(walk *w, const char *path, int depth)
     e = list_folder(s->ctx, path, &l);
     for (int i = 0; !e && i < l.n; i++) {
         char inner[ATT_MAX_PATH];
-        e = att_join_path(s->ctx, path, l.entry[i]->d_name, inner);
+        e = att_check_cancelled(s->ctx, path);
+        e = e ? e : att_join_path(s->ctx, path, l.entry[i]->d_name, inner);
         if (!e && is_folder(inner))
             e = add_images(w, inner, depth + 1);
         else if (!e && att_image_has_name(inner))

@@ -1,5 +1,6 @@
 /* Sets of labeled images in any format: opening, labels, reading. */
 #include "vision/image_set.h"
+#include "io/cancelled.h"
 #include "io/gzip_reader.h"
 #include "util/util.h"
 
@@ -52,8 +53,12 @@ att_status att_data_file_open(att_data_file *f, att_ctx *ctx, const char *folder
 
 att_status att_data_file_read(att_data_file *f, void *data, size_t n)
 {
+    enum { PART = 1 << 20 };
     for (size_t done = 0; done < n;) {
-        const ssize_t got = read(f->file, (char *)data + done, n - done);
+        const att_status e = att_check_cancelled(f->ctx, f->path);
+        if (e)
+            return e;
+        const ssize_t got = read(f->file, (char *)data + done, n - done < PART ? n - done : PART);
         if (got < 0 && errno != EINTR)
             return refused(f);
         if (got == 0)

@@ -316,6 +316,26 @@ static void damaged_json_is_refused(void **state)
                   "annotation 1: \"caption\" is missing, not a text; COCO's captions are in captions_*.json");
 }
 
+static void opening_is_cancelled(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {
+        "1.jpg\tA dog\n", "image,caption\n1.jpg,A dog\n",
+        "{\"images\": [{\"id\": 7, \"file_name\": \"1.jpg\"}], \"annotations\": [{\"image_id\": 7, \"id\": 1, "
+        "\"caption\": \"A dog\"}]}"};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        volatile int flag = 1;
+        att_caption_set *s;
+        folder_write(&folder, "captions", formats[i]);
+        att_cancel_by(&flag);
+        assert_int_equal(att_caption_set_open(ctx, path_of("captions"), NULL, &s), ATT_ERR_CANCELLED);
+        att_cancel_by(NULL);
+        assert_null(s);
+        check_message(ctx, "/captions: cancelled");
+        att_caption_set_free(open_set(NULL, NULL));
+    }
+}
+
 static void a_failed_allocation_leaves_nothing(void **state)
 {
     (void)state;
@@ -387,6 +407,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_format_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(hostile_names_and_captions_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damaged_json_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(opening_is_cancelled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_failed_allocation_leaves_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(flickr8k_has_the_captions_that_its_readme_says, set_up, tear_down),
     };

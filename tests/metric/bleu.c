@@ -323,6 +323,20 @@ static void wrong_arguments_are_named(void **state)
     check_message(ctx, "resamples is -1");
 }
 
+static void counting_is_cancelled(void **state)
+{
+    (void)state;
+    volatile int flag = 1;
+    att_bleu_counts c = {.tokens = 7};
+    att_cancel_by(&flag);
+    assert_int_equal(att_bleu_count(ctx, ATT_BLEU_TOKENIZER_NONE, "a b", 3, NULL, NULL, 0, &c), ATT_ERR_CANCELLED);
+    att_cancel_by(NULL);
+    assert_string_equal(att_error(ctx), "att_bleu_count: cancelled");
+    assert_int_equal(c.tokens, 7);
+    assert_int_equal(att_bleu_count(ctx, ATT_BLEU_TOKENIZER_NONE, "a b", 3, NULL, NULL, 0, &c), ATT_OK);
+    assert_int_equal(c.tokens, 2);
+}
+
 static void a_failed_allocation_leaves_nothing(void **state)
 {
     (void)state;
@@ -378,6 +392,7 @@ int main(void)
         cmocka_unit_test(differences_are_of_the_same_sentences),
         cmocka_unit_test(a_single_sentence_has_no_interval),
         cmocka_unit_test(wrong_arguments_are_named),
+        cmocka_unit_test(counting_is_cancelled),
         cmocka_unit_test(a_failed_allocation_leaves_nothing),
         cmocka_unit_test(a_line_of_a_megabyte_is_counted),
     };

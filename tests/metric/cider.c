@@ -130,6 +130,21 @@ static void wrong_arguments_are_named(void **state)
     check_message(ctx, "att_mean_interval: n is 0");
 }
 
+static void it_is_cancelled(void **state)
+{
+    (void)state;
+    const char *const text[] = {"a b"};
+    const int64_t offsets[] = {0, 1};
+    volatile int flag = 1;
+    double mean = 7;
+    att_cancel_by(&flag);
+    assert_int_equal(att_cider(ctx, text, 1, text, offsets, NULL, &mean), ATT_ERR_CANCELLED);
+    att_cancel_by(NULL);
+    assert_string_equal(att_error(ctx), "att_cider: cancelled");
+    assert_true(mean == 7);
+    assert_int_equal(att_cider(ctx, text, 1, text, offsets, NULL, &mean), ATT_OK);
+}
+
 static void a_failed_allocation_leaves_nothing(void **state)
 {
     (void)state;
@@ -186,6 +201,7 @@ int main(void)
         cmocka_unit_test(bleu_of_captions_has_each_order),
         cmocka_unit_test(the_interval_of_a_mean_is_as_wide_as_its_deviation),
         cmocka_unit_test(wrong_arguments_are_named),
+        cmocka_unit_test(it_is_cancelled),
         cmocka_unit_test(a_failed_allocation_leaves_nothing),
         cmocka_unit_test(five_thousand_captions_are_scored),
     };

@@ -246,6 +246,32 @@ static void what_cannot_be_trained_on_is_named(void **state)
     att_close(ctx);
 }
 
+static void reading_texts_is_cancelled(void **state)
+{
+    (void)state;
+    volatile int flag = 0;
+    att_ctx *ctx = check_open(NULL, 1);
+    att_sentence *m;
+    att_training *t = NULL;
+    assert_int_equal(att_sentence_open_for_training(ctx, model.path, &m), ATT_OK);
+    const att_sentence_training_options o = {
+        .size = sizeof o, .pairs = PAIRS, .texts = texts, .scores = scores, .batch = 4};
+    const att_training_options common = {
+        .size = sizeof common,
+        .schedule = &(const att_schedule){.size = sizeof(att_schedule), .max_rate = 1e-2, .warmup = 3}};
+    att_cancel_by(&flag);
+    flag = 1;
+    assert_int_equal(att_sentence_training_new(m, &common, &o, &t), ATT_ERR_CANCELLED);
+    assert_null(t);
+    assert_string_equal(att_error(ctx), "att_tokenize_batch was cancelled");
+    flag = 0;
+    assert_int_equal(att_sentence_training_new(m, &common, &o, &t), ATT_OK);
+    att_cancel_by(NULL);
+    att_training_free(t);
+    att_sentence_free(m);
+    att_close(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +279,7 @@ int main(void)
         cmocka_unit_test(a_training_is_refused_where_it_would_spoil_another),
         cmocka_unit_test(the_folder_has_the_best_model_and_is_whole),
         cmocka_unit_test(what_cannot_be_trained_on_is_named),
+        cmocka_unit_test(reading_texts_is_cancelled),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -531,6 +531,30 @@ static void single_images_cannot_be_held_out(void **state)
     att_image_set_free(s);
 }
 
+static void assert_cancelled(const char *of)
+{
+    volatile int flag = 1;
+    att_image_set *s;
+    att_cancel_by(&flag);
+    assert_int_equal(att_image_set_open(ctx, folder.path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0, &s), ATT_ERR_CANCELLED);
+    att_cancel_by(NULL);
+    assert_null(s);
+    check_message(ctx, of);
+    check_message(ctx, ": cancelled");
+    att_image_set_free(open_set(folder.path, ATT_IMAGE_SPLIT_TRAIN, NULL, 0));
+}
+
+static void opening_is_cancelled(void **state)
+{
+    (void)state;
+    write_png("cat/1.png", 1);
+    assert_cancelled("/cat");
+    write_batches();
+    assert_cancelled("/data_batch_1.bin");
+    write_idx("train");
+    assert_cancelled("/train-images-idx3-ubyte");
+}
+
 static void wrong_arguments_are_refused(void **state)
 {
     (void)state;
@@ -577,6 +601,7 @@ int main(void)
         IN_FOLDER(each_class_is_held_out),
         IN_FOLDER(single_images_cannot_be_held_out),
         IN_FOLDER(wrong_arguments_are_refused),
+        IN_FOLDER(opening_is_cancelled),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
