@@ -92,7 +92,7 @@ void *att_os_alloc(size_t bytes, size_t alignment); /* uses huge pages for large
 void att_os_free(void *p);
 /* Releases the whole pages of [p, p + bytes), of a file that is mapped for reading; a later read brings them back. */
 void att_os_release(const void *p, size_t bytes);
-/* Starts a thread with all signals blocked; false if refused, errno says why. */
+/* Starts a thread with all signals blocked; false if refused, errno has the reason. */
 bool att_os_thread(pthread_t *thread, void *(*run)(void *), void *arg);
 /* Futex: sleeps while *word is `value`, may return early; wakes up to `count` sleepers. */
 void att_os_wait(_Atomic uint32_t *word, uint32_t value);
