@@ -38,7 +38,7 @@ ATT_API bool att_tape_require(att_tape *t, const char *function, const att_named
 /* Sets the calling thread's error sentence and returns s: return att_fail(ctx, ATT_ERR_FORMAT, "%s: ...", file). ctx or
  * NULL. */
 ATT_API att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
-/* The same with a sentence as it is, for languages that cannot call functions of any number of arguments. */
+/* The same with a sentence as it is, for languages without functions of any number of arguments. ctx or NULL. */
 ATT_API att_status att_fail_text(att_ctx *ctx, att_status s, const char *text);
 /* Passes a sentence to the `note` of the context's configuration, if it has one. */
 ATT_API void att_note(att_ctx *ctx, const char *format, ...) ATT_PRINTF(2, 3);
