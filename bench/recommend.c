@@ -124,7 +124,7 @@ static void verify(att_ctx *ctx, const att_recommender *m, int64_t n, int64_t hi
     double *scores = allocate((size_t)n * sizeof *scores);
     const double rounding = 1e-5 * fabs((double)r->scores[0]);
     check(ctx, att_recommender_vectors(m, vectors));
-    check(ctx, att_recommender_embed(m, 1, (const int32_t[]){0}, (const int64_t[]){0, 1}, state));
+    check(ctx, att_recommender_embed(m, 1, (const int32_t[]){0}, (const int64_t[]){0, 1}, NULL, state));
     for (int64_t i = 0; i < n; i++) {
         scores[i] = 0;
         for (int64_t d = 0; d < hidden; d++)

@@ -27,7 +27,7 @@ int main(int argc, char **argv)
         goto done;
     att_vit_describe(att_image_model_vit(model), &info);
     probability = malloc((size_t)(info.classes + 1) * sizeof *probability);
-    if (!probability || att_image_classify(model, 1, &image, probability) != ATT_OK)
+    if (!probability || att_image_classify(model, 1, &image, NULL, probability) != ATT_OK)
         goto done;
 
     int64_t best = 0;

@@ -36,7 +36,7 @@ class Embedder
         att_image image;
         check(att_image_open(ctx_.get(), path, nullptr, &image));
         std::vector<float> embedding(static_cast<size_t>(att_image_model_dim(model_.get())));
-        const att_status status = att_image_embed(model_.get(), 1, &image, embedding.data());
+        const att_status status = att_image_embed(model_.get(), 1, &image, NULL, embedding.data());
         att_image_free(ctx_.get(), &image);
         check(status);
         return embedding;

@@ -158,6 +158,12 @@ typedef void (*att_note_fn)(void *user, const char *text);
  * return ATT_ERR_CANCELLED, and no file is written, at the end neither. Called by the thread that called the library,
  * between batches of work. It may call the library, but must not close or free what the call uses, and returns. */
 typedef bool (*att_progress_fn)(void *user, double share);
+/* Of a call that has no other options. NULL: none */
+typedef struct att_call_options {
+    size_t size;
+    att_progress_fn progress; /* or NULL */
+    void *user;
+} att_call_options;
 
 typedef struct att_config {
     size_t size;                  /* sizeof(att_config); ATT_OPTIONS fills it */

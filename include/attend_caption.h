@@ -115,6 +115,8 @@ typedef struct att_caption_options {
     int64_t max_words;           /* 0: the model's */
     const float *length_penalty; /* or NULL: 1. Larger values prefer longer captions */
     bool no_scores;              /* faster with beam 1 */
+    att_progress_fn progress;    /* in images; or NULL */
+    void *user;
 } att_caption_options;
 /* Captions of images [n] of any sizes -> out [n][n_best], best first, with the same bits whatever else is in the call;
  * free each with att_image_caption_free. A caption has one word or more, and never <unk>. options or NULL: defaults.
@@ -126,13 +128,15 @@ ATT_API void att_image_caption_free(att_ctx *ctx, att_image_caption *c);
 /* The log probability of each caption, given each image: images [n], captions [n_captions] -> out [n, n_captions], the
  * sum over words and the end. Captions may be as typed. Of words that the model does not know it cannot tell the
  * probability: they are left out of the sum, and of a caption of max_words words or more the end and all after them. An
- * image is encoded once, so that images can be searched by a text, or texts by an image, in time n times n_captions. */
+ * image is encoded once, so that images can be searched by a text, or texts by an image, in time n times n_captions.
+ * options or NULL: defaults; progress is in images. */
 ATT_API att_status att_caption_score(const att_caption_model *m, int64_t n, const att_image *images, int64_t n_captions,
-                                     const char *const *captions, double *out);
+                                     const char *const *captions, const att_call_options *options, double *out);
 
 /* What the encoder makes of images [n]: out [n, locations, features], grid[0] * grid[1] locations row by row, as
- * att_caption_model_info has them, with the same bits whatever else is in the call. */
-ATT_API att_status att_caption_encode(const att_caption_model *m, int64_t n, const att_image *images, float *out);
+ * att_caption_model_info has them, with the same bits whatever else is in the call. options or NULL: defaults. */
+ATT_API att_status att_caption_encode(const att_caption_model *m, int64_t n, const att_image *images,
+                                      const att_call_options *options, float *out);
 
 /* Where the words of a caption come from. Rows sum to 1. */
 typedef struct att_caption_attention {

@@ -48,6 +48,8 @@ typedef struct att_interactions_options {
                                * further items of the log follow */
     int64_t n_items;
     int64_t skip_bad_lines; /* leave out up to as many malformed records, see att_interactions_info.skipped; 0: none */
+    att_progress_fn progress; /* in bytes of the file, and of actions in memory in these; or NULL */
+    void *progress_user;
 } att_interactions_options;
 
 /* Times are numbers, or dates of ISO 8601: 1997-09-20, 1997-09-20 03:05, 1997-09-20T03:05:10.5+01:00, also with a blank
@@ -254,6 +256,8 @@ typedef struct att_baseline_options {
                            * content baseline: 1 */
     const float *vectors; /* [items, width]: of the log's items, for ATT_BASELINE_CONTENT; zeros: no vector */
     int64_t width;
+    att_progress_fn progress; /* in items; or NULL */
+    void *user;
 } att_baseline_options;
 /* From the actions for training. The hold-out must outlive the result, vectors are copied. options or NULL: defaults.
  * Errors: options out of range; vectors that are missing, not wanted or not finite; memory; cancelled. */
@@ -354,6 +358,8 @@ typedef struct att_recommend_options {
     int64_t n_allow;
     const int32_t *deny; /* [n_deny]: without these, even if they are allowed */
     int64_t n_deny;
+    att_progress_fn progress; /* in histories; or NULL */
+    void *user;
 } att_recommend_options;
 
 typedef struct att_recommendation { /* att_recommendation_free frees the arrays */
@@ -379,9 +385,9 @@ ATT_API att_status att_recommender_similar(const att_recommender *m, int64_t ite
 /* Vectors of all items, with their content: -> out [items, hidden]. Error: one is not finite. */
 ATT_API att_status att_recommender_vectors(const att_recommender *m, float *out);
 /* Vectors of n histories, items [offsets[n]], offsets [n + 1], none empty, whose products with those of items are the
- * scores: -> out [n, hidden]. Error: one is not finite. */
+ * scores: -> out [n, hidden]. options or NULL: defaults. Error: one is not finite. */
 ATT_API att_status att_recommender_embed(const att_recommender *m, int64_t n, const int32_t *items,
-                                         const int64_t *offsets, float *out);
+                                         const int64_t *offsets, const att_call_options *options, float *out);
 /* Which past items weigh: attention weights of the last state (of BERT4Rec: of the mask) to a history, items [n] ->
  * out [n], 0 for those before the last max_positions. layer, head: -1: the mean of all. Errors: no such one. */
 ATT_API att_status att_recommender_attention(const att_recommender *m, int64_t n, const int32_t *items, int64_t layer,

@@ -177,6 +177,8 @@ typedef struct att_translate_options {
     att_status *status; /* or NULL: receives the error of each text [n], or ATT_OK. One that is too long, or whose ids
                          * or prefix are wrong, has no translation, text.text NULL, and the others are translated;
                          * att_error has the sentence of the last such text. NULL: it is the error of the call */
+    att_progress_fn progress; /* in tokens of the texts; or NULL */
+    void *user;
 } att_translate_options;
 
 typedef struct att_translation {

@@ -178,10 +178,13 @@ ATT_API int64_t att_image_model_dim(const att_image_model *m); /* of an embeddin
 ATT_API const char *att_image_model_label(const att_image_model *m, int64_t i);
 /* Probabilities of the classes: images [n] of any sizes -> out [n, classes], with the same bits whatever else is in the
  * call; those of an image add up to 1, unless att_vit_info.multi_label. Errors: no classifier; probabilities that are
- * not finite. */
-ATT_API att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images, float *out);
-/* Embeddings, what att_vit_features has: -> out [n, dim], not normalized. Error: one is not finite. */
-ATT_API att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images, float *out);
+ * not finite. options or NULL: defaults. */
+ATT_API att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images,
+                                      const att_call_options *options, float *out);
+/* Embeddings, what att_vit_features has: -> out [n, dim], not normalized. options or NULL: defaults. Error: one is not
+ * finite. */
+ATT_API att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images,
+                                   const att_call_options *options, float *out);
 
 /* What tokens of an image attend to. Rows are queries, columns keys; rows sum to 1. */
 typedef struct att_image_attention {

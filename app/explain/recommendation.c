@@ -249,7 +249,7 @@ static void scores(page *p, const shop_chapter *l)
                       "tentとmatのあとはどうでしょうか。最後の状態hは一つのベクトルです。"
                       "全品物のベクトル（Vの各行）との内積が、スコアです。これも注意の式と同じで、"
                       "hがクエリ、品物がキーです。softmaxで確率Pにすることもできます。"});
-    CALL(p, att_recommender_embed(m, 1, items, offsets, h));
+    CALL(p, att_recommender_embed(m, 1, items, offsets, NULL, h));
     CALL(p, att_recommender_vectors(m, v));
     CALL(p, att_tensor_matmul(ctx, &H, &V, true, &S));
     CALL(p, att_tensor_softmax(ctx, &S, -1, &P));

@@ -405,7 +405,7 @@ static void classify(page *p, vit_chapter *l)
                       "個のロジットをsoftmaxで確率にします。全体を、一度の呼び出しで計算できます。"},
                l->m.info.layers, classes);
     page_formula(p, "y = z + MSA(LN(z))    z' = y + W_2 GELU(W_1 LN(y))");
-    CALL(p, att_image_classify(model, 1, image, probability));
+    CALL(p, att_image_classify(model, 1, image, NULL, probability));
     if (p->status == ATT_OK)
         p->status = vit_probabilities(l->tape, &l->m, l->patches, VIT_RIGHT, parts);
     if (p->status != ATT_OK)

@@ -92,7 +92,7 @@ att_status att_caption_attend(const att_caption_model *m, const att_image *image
                 .locations = c->grid[0] * c->grid[1]};
     float *grid = att_alloc(m->ctx, (size_t)att_caption_grid_size(m), sizeof *grid);
     f.weights = a.weights = att_calloc(m->ctx, (size_t)(n * f.locations), sizeof *a.weights);
-    s = grid && a.weights ? att_caption_encode(m, 1, image, grid) : ATT_ERR_MEMORY;
+    s = grid && a.weights ? att_caption_grids(m, 1, image, grid) : ATT_ERR_MEMORY;
     s = s ? s : att_wrap(&f.grid, grid, ATT_F32, 2, (const int64_t[]){f.locations, c->features}, NULL);
     s = s ? s : compute(&f);
     s = s ? s : att_image_processor_crop(m->processor, image, &a.image);

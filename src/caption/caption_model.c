@@ -93,12 +93,13 @@ att_caption_model *att_caption_model_alloc(att_ctx *ctx)
 
 /* Opens what belongs to the captioner, whose status is s. */
 static att_status open_rest(att_caption_model *m, const char *folder, const att_model_options *options, att_status s,
-                            att_caption_model **out)
+                            att_progress *p, att_caption_model **out)
 {
     s = s ? s : open_words(m, folder);
     if (!s)
         s = m->captioner->config.encoder == ATT_CAPTIONER_VIT ? open_encoder(m, folder, options)
                                                               : open_processor(m, folder);
+    s = s ? s : att_progress_end(p);
     if (s)
         att_caption_model_free(m);
     else
@@ -113,13 +114,18 @@ att_status att_caption_model_open(att_ctx *ctx, const char *folder, const att_mo
         *out = NULL;
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
-    att_caption_model *m = att_caption_model_alloc(ctx);
+    att_model_options o;
+    att_status s = att_options_read(&o, sizeof o, options, "att_model_options");
+    att_caption_model *m = s ? NULL : att_caption_model_alloc(ctx);
     if (!m)
-        return ATT_ERR_MEMORY;
+        return s ? s : ATT_ERR_MEMORY;
+    att_progress p = {.ctx = ctx, .call = __func__, .report = o.progress, .user = o.user, .all = 2};
+    o.progress = att_progress_of_unit;
+    o.user = &p;
     att_file_source files;
-    att_status s = att_file_source_begin(&files, folder, options);
-    s = s ? s : att_captioner_load(ctx, folder, options, &m->captioner);
-    s = open_rest(m, folder, options, s, out);
+    s = att_file_source_begin(&files, folder, &o);
+    s = s ? s : att_captioner_load(ctx, folder, &o, &m->captioner);
+    s = open_rest(m, folder, &o, s, &p, out);
     att_file_source_end(&files);
     return s;
 }
@@ -131,7 +137,8 @@ att_status att_caption_model_open_for_training(att_ctx *ctx, const char *folder,
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     att_caption_model *m = att_caption_model_alloc(ctx);
-    return m ? open_rest(m, folder, NULL, att_captioner_load_for_training(ctx, folder, &m->captioner), out)
+    att_progress p = {.ctx = ctx, .call = __func__};
+    return m ? open_rest(m, folder, NULL, att_captioner_load_for_training(ctx, folder, &m->captioner), &p, out)
              : ATT_ERR_MEMORY;
 }
 
@@ -219,18 +226,32 @@ att_status att_caption_check(const char *function, const att_caption_model *m, i
     return n > 0 ? att_require(function, ATT_NAMED({"images", images}, {"out", out})) : ATT_OK;
 }
 
-att_status att_caption_encode(const att_caption_model *m, int64_t n, const att_image *images, float *out)
+/* The grids of images [n] -> out [n, locations, features] */
+static att_status encode(const att_caption_model *m, int64_t n, const att_image *images, att_progress *p, float *out)
 {
-    const att_status s = att_caption_check(__func__, m, n, images, out);
-    if (s)
-        return s;
     const att_image_run r = {.ctx = m->ctx,
                              .processor = m->processor,
                              .batch = BATCH_IMAGES,
                              .width = att_caption_grid_size(m),
                              .apply = encode_batch,
-                             .user = m};
+                             .user = m,
+                             .progress = p};
     return att_image_run_all(&r, n, images, out);
+}
+
+att_status att_caption_grids(const att_caption_model *m, int64_t n, const att_image *images, float *out)
+{
+    return encode(m, n, images, NULL, out);
+}
+
+att_status att_caption_encode(const att_caption_model *m, int64_t n, const att_image *images,
+                              const att_call_options *options, float *out)
+{
+    att_progress p;
+    att_status s = att_caption_check(__func__, m, n, images, out);
+    s = s ? s : att_progress_of(&p, m->ctx, __func__, options, n);
+    s = s ? s : encode(m, n, images, &p, out);
+    return s ? s : att_progress_end(&p);
 }
 
 /* ---- captions */
@@ -292,7 +313,7 @@ static att_status caption_batch(const att_caption_model *m, const att_search *se
     att_generator model = {0};
     const int64_t all = n * search->n_best;
     memset(found, 0, (size_t)all * sizeof *found);
-    att_status s = att_caption_encode(m, n, images, grids);
+    att_status s = att_caption_grids(m, n, images, grids);
     s = s ? s : att_captioner_start(m->captioner, grids, n, &model);
     s = s ? s : att_search_run(m->ctx, search, &model, n, found);
     for (int64_t i = 0; !s && i < all; i++)
@@ -323,8 +344,13 @@ att_status att_caption(const att_caption_model *m, int64_t n, const att_image *i
     float *grids = att_alloc(m->ctx, (size_t)max, (size_t)att_caption_grid_size(m) * sizeof *grids);
     att_finished *found = att_alloc(m->ctx, (size_t)(max * search.n_best), sizeof *found);
     s = grids && found ? ATT_OK : ATT_ERR_MEMORY;
-    for (int64_t i = 0; !s && i < n; i += max)
-        s = caption_batch(m, &search, att_min(max, n - i), images + i, grids, found, out + i * search.n_best);
+    att_progress p = {.ctx = m->ctx, .call = __func__, .report = o.progress, .user = o.user, .all = n};
+    for (int64_t i = 0, count; !s && i < n; i += count) {
+        count = att_min(max, n - i);
+        s = caption_batch(m, &search, count, images + i, grids, found, out + i * search.n_best);
+        s = s ? s : att_progress_add(&p, count);
+    }
+    s = s ? s : att_progress_end(&p);
     for (int64_t i = 0; s && i < n * search.n_best; i++)
         att_image_caption_free(m->ctx, &out[i]);
     att_free(m->ctx, found);

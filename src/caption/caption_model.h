@@ -21,6 +21,8 @@ att_caption_model *att_caption_model_alloc(att_ctx *ctx);
 /* Numbers of a grid */
 int64_t att_caption_grid_size(const att_caption_model *m);
 /* Are m, and images [n] and out if n is not 0, given? function: "att_caption" */
+/* att_caption_encode without checks */
+att_status att_caption_grids(const att_caption_model *m, int64_t n, const att_image *images, float *out);
 att_status att_caption_check(const char *function, const att_caption_model *m, int64_t n, const void *images,
                              const void *out);
 

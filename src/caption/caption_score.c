@@ -131,7 +131,8 @@ static att_status score_image(att_tape *t, const texts *x, float *grid, double *
     return s;
 }
 
-static att_status score_all(const att_caption_model *m, int64_t n, const att_image *images, const texts *x, double *out)
+static att_status score_all(const att_caption_model *m, int64_t n, const att_image *images, const texts *x,
+                            att_progress *p, double *out)
 {
     const int64_t size = att_caption_grid_size(m), max = att_max(1, att_min(n, GRIDS));
     att_tape *t = NULL;
@@ -139,9 +140,11 @@ static att_status score_all(const att_caption_model *m, int64_t n, const att_ima
     att_status s = grids ? att_tape_new(m->ctx, NULL, &t) : ATT_ERR_MEMORY;
     for (int64_t first = 0; !s && first < n; first += max) {
         const int64_t count = att_min(max, n - first);
-        s = att_caption_encode(m, count, images + first, grids);
-        for (int64_t i = 0; !s && i < count; i++)
+        s = att_caption_grids(m, count, images + first, grids);
+        for (int64_t i = 0; !s && i < count; i++) {
             s = score_image(t, x, grids + i * size, out + (first + i) * x->n);
+            s = s ? s : att_progress_add(p, 1);
+        }
     }
     att_tape_free(t);
     att_free(m->ctx, grids);
@@ -149,18 +152,20 @@ static att_status score_all(const att_caption_model *m, int64_t n, const att_ima
 }
 
 att_status att_caption_score(const att_caption_model *m, int64_t n, const att_image *images, int64_t n_captions,
-                             const char *const *captions, double *out)
+                             const char *const *captions, const att_call_options *options, double *out)
 {
+    att_progress p;
     att_status s = att_caption_check(__func__, m, n, images, out);
     if (!s && n_captions < 0)
         s = att_fail(m->ctx, ATT_ERR_ARGUMENT, "%s: n_captions is %lld, expected 0 or more", __func__,
                      (long long)n_captions);
     s = s ? s : att_check_texts(m->ctx, "att_caption_score: captions", captions, n_captions);
+    s = s ? s : att_progress_of(&p, m->ctx, __func__, options, n);
     if (s || n == 0 || n_captions == 0)
-        return s;
+        return s ? s : att_progress_end(&p);
     texts x = {.m = m, .n = n_captions, .plain.ctx = m->ctx};
     s = texts_make(&x, captions);
-    s = s ? s : score_all(m, n, images, &x, out);
+    s = s ? s : score_all(m, n, images, &x, &p, out);
     texts_free(&x);
     return s;
 }

@@ -120,14 +120,14 @@ static att_status build(att_model *m)
                                     .user = m,
                                     .trainable = m->trainable};
     att_status s = att_nn_params_new(m->ctx, &c, &m->params);
-    if (m->checkpoint) /* and 1 for the end, as not all numbers may be used */
-        m->progress.all = att_checkpoint_numbers(m->checkpoint) + 1;
+    if (m->checkpoint)
+        m->progress.all = att_checkpoint_numbers(m->checkpoint);
     s = s ? s : k->build(m);
     s = s ? s : att_nn_params_status(m->params);
     if (!s && m->checkpoint)
         s = att_checkpoint_all_used(m->checkpoint, k->unused);
     s = s ? s : check_quantized(m);
-    s = s ? s : att_progress_add(&m->progress, m->progress.all - m->progress.done);
+    s = s ? s : att_progress_end(&m->progress); /* some numbers may not be used */
     for (int64_t i = 0; i < att_nn_params_count(m->params); i++)
         att_model_set_mapped(m, att_nn_params_at(m->params, i, NULL));
     if (!s && (m->trainable || owns_parameters(m))) {

@@ -185,10 +185,12 @@ att_status att_baseline_new(const att_holdout *h, att_baseline_kind kind, const 
     *b = (att_baseline){.ctx = h->ctx, .h = h, .kind = kind, .width = o.width};
     b->k = att_min(o.neighbors ? o.neighbors : NEIGHBORS, h->log->info.items);
     b->decay = o.decay > 0 ? o.decay : kind == ATT_BASELINE_CONTENT ? 1 : DECAY;
+    att_progress p = {.ctx = h->ctx, .call = __func__, .report = o.progress, .user = o.user};
     if (kind == ATT_BASELINE_NEIGHBORS)
-        e = att_neighbors_find(b);
+        e = att_neighbors_find(b, &p);
     else if (kind == ATT_BASELINE_CONTENT)
         e = copy_vectors(b, o.vectors);
+    e = e ? e : att_progress_end(&p);
     if (e)
         att_baseline_free(b);
     else

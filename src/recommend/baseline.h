@@ -2,6 +2,7 @@
 #ifndef ATT_RECOMMEND_BASELINE_H
 #define ATT_RECOMMEND_BASELINE_H
 
+#include "io/progress.h"
 #include "recommend/holdout.h"
 
 /* A neighbor of an item. */
@@ -23,7 +24,7 @@ struct att_baseline {
     int64_t width;
 };
 
-/* Finds the neighbors of all items. */
-att_status att_neighbors_find(att_baseline *b);
+/* Finds the neighbors of all items; progress: in items, its `all` is set here. */
+att_status att_neighbors_find(att_baseline *b, att_progress *progress);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef ATT_RECOMMEND_INTERACTIONS_H
 #define ATT_RECOMMEND_INTERACTIONS_H
 
+#include "io/progress.h"
 #include "recommend/log_time.h"
 #include "text/ids.h"
 
@@ -35,8 +36,9 @@ typedef struct att_log_builder {
     att_interactions *log;
     att_action_block *first, *last;
     bool drop_duplicates;
-    att_time_kind times; /* of a file */
-    int64_t guessed;     /* the number of the column, from 1, whose times may be ratings; 0: they are not guessed */
+    att_time_kind times;   /* of a file */
+    int64_t guessed;       /* the number of the column, from 1, whose times may be ratings; 0: they are not guessed */
+    att_progress progress; /* in bytes of a file, or in actions, and 1 for sorting */
 } att_log_builder;
 
 /* Begins a log with the items of the options. */

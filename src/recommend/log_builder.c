@@ -29,7 +29,9 @@ static att_status add_known_items(att_log_builder *b, const att_interactions_opt
 
 att_status att_log_builder_init(att_log_builder *b, att_ctx *ctx, const att_interactions_options *options)
 {
-    *b = (att_log_builder){.log = att_calloc(ctx, 1, sizeof *b->log), .drop_duplicates = options->drop_duplicates};
+    *b = (att_log_builder){.log = att_calloc(ctx, 1, sizeof *b->log),
+                           .drop_duplicates = options->drop_duplicates,
+                           .progress = {.ctx = ctx, .report = options->progress, .user = options->progress_user}};
     if (!b->log)
         return ATT_ERR_MEMORY;
     b->log->ctx = ctx;
@@ -275,7 +277,8 @@ static att_status finish(att_log_builder *b, const char *label)
 
 att_status att_log_builder_finish(att_log_builder *b, const char *label, att_interactions **out)
 {
-    const att_status e = finish(b, label);
+    att_status e = finish(b, label);
+    e = e ? e : att_progress_end(&b->progress);
     if (!e) {
         *out = b->log;
         b->log = NULL;

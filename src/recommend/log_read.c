@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { BETWEEN = 1 << 14 }; /* records, or actions, between two reports of progress */
+
 /* ---- a file */
 
 /* All ids are checked before one is added: a line is read or not. */
@@ -66,13 +68,13 @@ static att_status add_record(att_log_builder *b, const att_log_format *f, att_ta
 
 static att_status read_records(att_log_builder *b, att_log_format *f, att_table *t)
 {
-    enum { BETWEEN = 1 << 14 }; /* records, after which cancelling is asked for */
     att_status e = att_table_read(t);
+    b->progress.all = t->lines.opened.st_size + 1;
     f->unused_times = e ? NULL : att_log_format_unused_times(f, t);
     for (int64_t i = 0; !e && t->n > 0; i++) {
         e = add_record(b, f, t);
-        if (!e && i % BETWEEN == 0 && att_cancelled(t->ctx))
-            e = att_fail(t->ctx, ATT_ERR_CANCELLED, "cancelled");
+        if (!e && i % BETWEEN == 0)
+            e = att_progress_add(&b->progress, t->lines.offset + (int64_t)t->lines.at - b->progress.done);
         e = e ? e : att_table_read(t);
     }
     return e;
@@ -141,6 +143,7 @@ att_status att_interactions_open(att_ctx *ctx, const char *path, const att_inter
     if (e)
         return e;
     e = att_log_builder_init(&b, ctx, &o);
+    b.progress.call = __func__;
     e = e ? e : read_file(&b, path, &o);
     e = e ? e : att_log_builder_finish(&b, path, out);
     att_log_builder_free(&b);
@@ -161,6 +164,7 @@ static att_status add_actions(att_log_builder *b, const actions *a)
     att_status e = ATT_OK;
     b->log->info.format = "memory";
     b->log->info.timed = a->times != NULL;
+    b->progress.all = a->n + 1;
     for (int64_t i = where.number = 0; !e && i < a->n; i++, where.number = i) {
         const char *user = a->users[i], *item = a->items[i];
         const double time = a->times ? a->times[i] : 0;
@@ -171,6 +175,8 @@ static att_status add_actions(att_log_builder *b, const actions *a)
         else
             e = att_log_builder_add(b, &where, (att_byte_view){user, strlen(user)}, (att_byte_view){item, strlen(item)},
                                     time);
+        if (!e && i % BETWEEN == 0)
+            e = att_progress_add(&b->progress, i + 1 - b->progress.done);
     }
     return e;
 }
@@ -191,6 +197,7 @@ att_status att_interactions_new(att_ctx *ctx, int64_t n, const char *const *user
     if (o.format || o.user || o.item || o.time)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "format and names of columns are for files, not for arrays");
     e = att_log_builder_init(&b, ctx, &o);
+    b.progress.call = __func__;
     e = e ? e : add_actions(&b, &(actions){n, users, items, times});
     e = e ? e : att_log_builder_finish(&b, "the array", out);
     att_log_builder_free(&b);

@@ -18,6 +18,7 @@ typedef struct counting {
     int32_t *together;    /* [PARTS, items]: users that an item has in common with another, zero in between */
     int32_t *found;       /* [PARTS, items]: those items */
     att_top_column *best; /* [PARTS, k] */
+    int64_t first, last;  /* items of a pass */
 } counting;
 
 /* The different items of a user among the last of its training -> out; last_user [items]: the user that had each last.
@@ -88,7 +89,7 @@ static void find_of_part(void *arg, int part)
 {
     const counting *c = arg;
     const int64_t items = c->b->h->log->info.items;
-    for (int64_t i = part; i < items && !att_cancelled(c->b->ctx); i += PARTS)
+    for (int64_t i = c->first + part; i < c->last && !att_cancelled(c->b->ctx); i += PARTS)
         find_of_item(c, i, c->together + part * items, c->found + part * items, c->best + part * c->b->k);
 }
 
@@ -112,7 +113,22 @@ static att_status allocate_lists(const counting *c)
     return b->neighbors ? ATT_OK : ATT_ERR_MEMORY;
 }
 
-static att_status count(counting *c)
+/* In passes, after which the caller learns how far it is. */
+static att_status find_all(counting *c, att_progress *p)
+{
+    enum { PASSES = 64 };
+    const int64_t items = c->b->h->log->info.items, pass = att_max(PARTS, att_ceil_div(items, PASSES));
+    att_status e = ATT_OK;
+    p->all = items;
+    for (c->first = 0; !e && c->first < items; c->first = c->last) {
+        c->last = att_min(c->first + pass, items);
+        att_parallel_for(c->b->ctx, PARTS, find_of_part, c);
+        e = att_progress_add(p, c->last - c->first);
+    }
+    return e;
+}
+
+static att_status count(counting *c, att_progress *p)
 {
     att_ctx *ctx = c->b->ctx;
     const size_t items = (size_t)c->b->h->log->info.items, users = (size_t)c->b->h->log->info.users;
@@ -133,18 +149,15 @@ static att_status count(counting *c)
         fill_users(c);
         e = allocate_lists(c);
     }
-    if (!e)
-        att_parallel_for(ctx, PARTS, find_of_part, c);
-    if (!e && att_cancelled(ctx))
-        e = att_fail(ctx, ATT_ERR_CANCELLED, "att_baseline_new: cancelled");
+    e = e ? e : find_all(c, p);
     att_free(ctx, last_user);
     return e;
 }
 
-att_status att_neighbors_find(att_baseline *b)
+att_status att_neighbors_find(att_baseline *b, att_progress *p)
 {
     counting c = {.b = b};
-    const att_status e = count(&c);
+    const att_status e = count(&c, p);
     att_free(b->ctx, c.items_of);
     att_free(b->ctx, c.users_of);
     att_free(b->ctx, c.items);

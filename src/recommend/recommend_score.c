@@ -2,6 +2,7 @@
 #include "util/util.h"
 #include "model/attention_recorder.h"
 #include "recommend/recommend_score.h"
+#include "io/progress.h"
 #include "recommend/histories.h"
 
 #include <math.h>
@@ -177,7 +178,7 @@ att_var *att_histories_apply(att_tape *t, const att_recommender *m, int64_t n, c
 }
 
 att_status att_recommender_embed(const att_recommender *m, int64_t n, const int32_t *items, const int64_t *offsets,
-                                 float *out)
+                                 const att_call_options *options, float *out)
 {
     if (att_require(__func__, ATT_NAMED({"m", m}, {"offsets", offsets}, {"out", out})))
         return ATT_ERR_ARGUMENT;
@@ -187,6 +188,8 @@ att_status att_recommender_embed(const att_recommender *m, int64_t n, const int3
     for (int64_t b = 0; !e && b < n; b++)
         if (offsets[b] == offsets[b + 1])
             e = att_fail(m->model.ctx, ATT_ERR_ARGUMENT, "history %lld has no item", (long long)b);
+    att_progress p;
+    e = e ? e : att_progress_of(&p, m->model.ctx, __func__, options, n);
     e = e ? e : att_tape_new(m->model.ctx, NULL, &t);
     if (e)
         return e;
@@ -196,8 +199,10 @@ att_status att_recommender_embed(const att_recommender *m, int64_t n, const int3
         if (!e)
             memcpy(out + first * v.dim[1], v.data, (size_t)(count * v.dim[1]) * sizeof *out);
         att_tape_reset(t);
+        e = e ? e : att_progress_add(&p, count);
     }
     att_tape_free(t);
+    e = e ? e : att_progress_end(&p);
     return e ? e
              : att_check_finite(m->model.ctx, "the numbers of the vector of history", n, m->config.info.hidden, out);
 }

@@ -1,5 +1,6 @@
 /* Lists of the items with the highest scores. */
 #include "util/util.h"
+#include "io/progress.h"
 #include "recommend/recommend_score.h"
 #include "recommend/histories.h"
 #include "util/best.h"
@@ -301,6 +302,8 @@ static att_status lists(call *c, att_tape *t, int64_t first, int64_t n)
 static att_status all_lists(call *c, int64_t n)
 {
     att_tape *t;
+    att_progress p = {
+        .ctx = c->m->model.ctx, .call = "att_recommend", .report = c->o.progress, .user = c->o.user, .all = n};
     att_status e = att_tape_new(c->m->model.ctx, NULL, &t);
     if (e)
         return e;
@@ -310,9 +313,10 @@ static att_status all_lists(call *c, int64_t n)
             ;
         e = next > b ? lists(c, t, b, next - b) : popular_list(c, b);
         next += next == b;
+        e = e ? e : att_progress_add(&p, next - b);
     }
     att_tape_free(t);
-    return e;
+    return e ? e : att_progress_end(&p);
 }
 
 att_status att_recommend(const att_recommender *m, int64_t n, const int32_t *items, const int64_t *offsets,
@@ -384,6 +388,8 @@ att_status att_recommender_similar(const att_recommender *m, int64_t item, const
     e = e || scores ? e : ATT_ERR_MEMORY;
     e = e ? e : cosines(m, item, scores);
     e = e ? e : select_list(&c, 0, scores, item);
+    att_progress p = {.ctx = m->model.ctx, .call = __func__, .report = c.o.progress, .user = c.o.user};
+    e = e ? e : att_progress_end(&p);
     att_free(m->model.ctx, scores);
     end(&c, e);
     return e;

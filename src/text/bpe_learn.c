@@ -365,13 +365,13 @@ static att_status learn(bpe_trainer *l)
         const att_status s = merge(l, w.pair);
         if (s)
             return s;
-        if (l->n_symbols % STEPS || l->n_symbols == to)
+        if (l->n_symbols % STEPS)
             continue;
         const att_status e = att_progress_add(&p, l->n_symbols - from - p.done);
         if (e)
             return e;
     }
-    return att_progress_add(&p, p.all - p.done);
+    return att_progress_end(&p);
 }
 
 att_status att_bpe_learn(att_vocabulary *symbols, int64_t *n, const char *text, const att_word *words, size_t n_words,

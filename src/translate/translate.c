@@ -1,6 +1,7 @@
 /* Translation: tokenize, sort by length, search in batches, restore the order. */
 #include "io/check_texts.h"
 #include "io/file_source.h"
+#include "io/progress.h"
 #include "util/util.h"
 #include "translate/text_segments.h"
 #include "translate/translator.h"
@@ -101,6 +102,7 @@ typedef struct translate_job {
     att_text_segments segments; /* of all texts */
     int64_t *order;             /* [segments.count] by descending length */
     att_finished *finished;     /* [segments.count][n_best] */
+    att_progress progress;      /* in tokens of the segments */
 } translate_job;
 
 static bool begins_text(const translate_job *j, int64_t segment)
@@ -139,8 +141,8 @@ static att_status gather_prefixes(const translate_job *j, int64_t first, int64_t
     return ATT_OK;
 }
 
-/* Translates the segments order[first, last). */
-static att_status translate_batch(const translate_job *j, int64_t first, int64_t last)
+/* Translates the segments order[first, last); *tokens: how many they have. */
+static att_status translate_batch(const translate_job *j, int64_t first, int64_t last, int64_t *tokens)
 {
     att_ctx *ctx = j->m->ctx;
     const int64_t n = last - first, best = j->search.n_best;
@@ -151,6 +153,7 @@ static att_status translate_batch(const translate_job *j, int64_t first, int64_t
     offsets[0] = 0;
     for (int64_t i = 0; i < n; i++)
         offsets[i + 1] = offsets[i] + j->segments.segment[j->order[first + i]].tokens.count;
+    *tokens = offsets[n];
     int32_t *ids = att_alloc(ctx, (size_t)offsets[n] + 1, sizeof *ids);
     att_finished *finished = att_calloc(ctx, (size_t)(n * best), sizeof *finished);
     att_generator model = {0};
@@ -187,8 +190,10 @@ static att_status translate_segments(translate_job *j)
     j->order = att_alloc(j->m->ctx, (size_t)n + 1, sizeof *j->order);
     j->finished = att_calloc(j->m->ctx, (size_t)(n * j->search.n_best) + 1, sizeof *j->finished);
     att_status e = j->order && j->finished ? ATT_OK : ATT_ERR_MEMORY;
-    for (int64_t i = 0; !e && i < n; i++)
+    for (int64_t i = 0; !e && i < n; i++) {
         j->order[i] = i;
+        j->progress.all += j->segments.segment[i].tokens.count;
+    }
     if (!e && n > 0)
         qsort_r(j->order, (size_t)n, sizeof *j->order, by_length, j->segments.segment);
     for (int64_t first = 0, last; !e && first < n; first = last) {
@@ -198,9 +203,10 @@ static att_status translate_segments(translate_job *j)
             if (last > first && tokens > BATCH_TOKENS)
                 break;
         }
-        e = translate_batch(j, first, last);
+        e = translate_batch(j, first, last, &tokens);
+        e = e ? e : att_progress_add(&j->progress, tokens);
     }
-    return e;
+    return e ? e : att_progress_end(&j->progress);
 }
 
 /* ---- hypotheses to texts */
@@ -375,6 +381,7 @@ att_status att_translate(const att_translator *m, int64_t n, const char *const *
     e = e ? e : check(m, n, texts, &j.options, out);
     if (e)
         return e;
+    j.progress = (att_progress){.ctx = m->ctx, .call = __func__, .report = j.options.progress, .user = j.options.user};
     const int64_t count = n * j.search.n_best;
     for (int64_t i = 0; i < count; i++)
         out[i] = (att_translation){0};

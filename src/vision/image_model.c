@@ -123,8 +123,8 @@ static att_var *call(att_tape *t, const void *user, att_var *images)
 }
 
 /* f of all images -> out [n, width] */
-static att_status run(const att_image_model *m, int64_t n, const att_image *images, vit_function f, float *out,
-                      int64_t width)
+static att_status run(const att_image_model *m, int64_t n, const att_image *images, vit_function f, att_progress *p,
+                      float *out, int64_t width)
 {
     const vit_call c = {m->vit, f};
     const att_image_run r = {.ctx = m->ctx,
@@ -132,8 +132,10 @@ static att_status run(const att_image_model *m, int64_t n, const att_image *imag
                              .batch = att_min(MAX_BATCH, BATCH_TOKENS / tokens(m)),
                              .width = width,
                              .apply = call,
-                             .user = &c};
-    return att_image_run_all(&r, n, images, out);
+                             .user = &c,
+                             .progress = p};
+    const att_status s = att_image_run_all(&r, n, images, out);
+    return s ? s : att_progress_end(p);
 }
 
 static att_status check(const char *function, const att_image_model *m, int64_t n, const att_image *images,
@@ -152,20 +154,26 @@ static att_var *probabilities(att_tape *t, const att_vit *m, att_var *images, co
     return m->config.info.multi_label ? att_activate(t, logits, ATT_ACTIVATION_SIGMOID) : att_softmax(t, logits);
 }
 
-att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images, float *out)
+att_status att_image_classify(const att_image_model *m, int64_t n, const att_image *images,
+                              const att_call_options *options, float *out)
 {
+    att_progress p;
     att_status s = check(__func__, m, n, images, out);
     if (!s && !m->info.classes)
         return att_fail(m->ctx, ATT_ERR_ARGUMENT, "%s: the model has no classifier", __func__);
-    s = s ? s : run(m, n, images, probabilities, out, m->info.classes);
+    s = s ? s : att_progress_of(&p, m->ctx, __func__, options, n);
+    s = s ? s : run(m, n, images, probabilities, &p, out, m->info.classes);
     return s ? s : att_check_finite(m->ctx, "the probabilities of image", n, m->info.classes, out);
 }
 
-att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images, float *out)
+att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images,
+                           const att_call_options *options, float *out)
 {
+    att_progress p;
     const int64_t dim = att_image_model_dim(m);
     att_status s = check(__func__, m, n, images, out);
-    s = s ? s : run(m, n, images, att_vit_features, out, dim);
+    s = s ? s : att_progress_of(&p, m->ctx, __func__, options, n);
+    s = s ? s : run(m, n, images, att_vit_features, &p, out, dim);
     return s ? s : att_check_finite(m->ctx, "the numbers of the vector of image", n, dim, out);
 }
 

@@ -45,8 +45,11 @@ att_status att_image_run_all(const att_image_run *r, int64_t n, const att_image 
     b.x = att_alloc(r->ctx, (size_t)max, (size_t)b.pixels * sizeof *b.x);
     s = b.x ? att_tape_new(r->ctx, NULL, &t) : ATT_ERR_MEMORY;
     for (int64_t first = 0; !s && first < n; first += max) {
+        const int64_t count = att_min(max, n - first);
         b.images = images + first;
-        s = run_batch(r, t, &b, att_min(max, n - first), out + first * r->width);
+        s = run_batch(r, t, &b, count, out + first * r->width);
+        if (!s && r->progress)
+            s = att_progress_add(r->progress, count);
     }
     att_tape_free(t);
     att_free(r->ctx, b.x);

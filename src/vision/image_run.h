@@ -2,6 +2,7 @@
 #ifndef ATT_VISION_IMAGE_RUN_H
 #define ATT_VISION_IMAGE_RUN_H
 
+#include "io/progress.h"
 #include "attend_vision.h"
 
 typedef struct att_image_run {
@@ -12,6 +13,7 @@ typedef struct att_image_run {
     /* images [n, height, width, channels] -> n times `width` numbers */
     att_var *(*apply)(att_tape *t, const void *user, att_var *images);
     const void *user;
+    att_progress *progress; /* in images; or NULL */
 } att_image_run;
 
 /* images [n] -> out [n, width] */

@@ -183,13 +183,13 @@ static void the_grid_is_what_the_network_makes_of_an_image(void **state)
     att_image_processor *processor;
     att_tape *t;
     float all[IMAGES][GRID], one[GRID], pixels[CAPTIONER_SIDE * CAPTIONER_SIDE * 3];
-    captioner_need(att_caption_encode(m, IMAGES, images, &all[0][0]));
+    captioner_need(att_caption_encode(m, IMAGES, images, NULL, &all[0][0]));
     captioner_need(att_captioner_load(ctx, folder.path, NULL, &c));
     captioner_need(att_image_processor_open(ctx, folder.path, &processor));
     captioner_need(att_tape_new(ctx, NULL, &t));
     for (int i = 0; i < IMAGES; i++) {
         att_tensor x, y;
-        captioner_need(att_caption_encode(m, 1, &images[i], one));
+        captioner_need(att_caption_encode(m, 1, &images[i], NULL, one));
         assert_memory_equal(one, all[i], sizeof one);
         captioner_need(att_image_processor_apply(processor, &images[i], pixels));
         captioner_need(att_wrap(&x, pixels, ATT_F32, ATT_DIMS(1, CAPTIONER_SIDE, CAPTIONER_SIDE, 3), NULL));
@@ -225,12 +225,12 @@ static void scores_of_captions_are_their_log_probabilities(void **state)
             att_caption(m, IMAGES, images, ATT_OPTIONS(att_caption_options, .length_penalty = &(const float){0}), c));
         for (int i = 0; i < IMAGES; i++)
             texts[i] = c[i].text;
-        captioner_need(att_caption_score(m, IMAGES, images, IMAGES, texts, &all[0][0]));
+        captioner_need(att_caption_score(m, IMAGES, images, IMAGES, texts, NULL, &all[0][0]));
         for (int i = 0; i < IMAGES; i++) {
             check_near((double)c[i].score, (float)all[i][i], 1e-5, "decoder %d, image %d", kind, i);
             for (int k = 0; k < IMAGES; k++) /* captions of other colors are less probable */
                 assert_true(k % 3 == i % 3 || all[i][k] < all[i][i] - 1);
-            captioner_need(att_caption_score(m, 1, &images[i], 1, &texts[2], &one));
+            captioner_need(att_caption_score(m, 1, &images[i], 1, &texts[2], NULL, &one));
             assert_memory_equal(&one, &all[i][2], sizeof one);
         }
         free_captions(ctx, c, IMAGES);
@@ -250,7 +250,7 @@ static void captions_may_be_as_typed_with_words_that_are_not_known(void **state)
     const test_folder folder = captioner_folder(CAPTIONER_GRU, true);
     att_caption_model *m = open_model(&folder);
     double p[6];
-    captioner_need(att_caption_score(m, 1, images, 6, texts, p));
+    captioner_need(att_caption_score(m, 1, images, 6, texts, NULL, p));
     assert_true(p[0] > -1 && p[0] < 0);
     assert_memory_equal(&p[0], &p[1], sizeof p[0]);
     assert_true(p[2] < 0 && p[3] < 0 && isfinite(p[2]) && isfinite(p[3]));
@@ -379,7 +379,7 @@ static void patches_of_a_vision_transformer_are_locations(void **state)
 
     att_caption_model *m = open_model(&folder);
     att_caption_attention a;
-    captioner_need(att_caption_score(m, 1, &images[1], 1, &text, &p));
+    captioner_need(att_caption_score(m, 1, &images[1], 1, &text, NULL, &p));
     assert_true(fabs(p - expected) < 1e-5);
     captioner_need(att_caption_attend(m, &images[1], words, 3, &a));
     assert_true(a.grid[0] == 3 && a.grid[1] == 3 && a.image.height == VIT_SIDE);
@@ -448,14 +448,14 @@ static void options_out_of_range_are_refused(void **state)
         check_message(ctx, cases[i].says);
     }
     assert_int_equal(att_caption(m, -1, images, NULL, c), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_caption_score(m, 1, images, -1, NULL, &p), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_caption_score(m, 1, images, 1, (const char *const[]){NULL}, &p), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_caption_score(m, 1, images, -1, NULL, NULL, &p), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_caption_score(m, 1, images, 1, (const char *const[]){NULL}, NULL, &p), ATT_ERR_ARGUMENT);
     check_message(ctx, "att_caption_score: captions");
-    assert_int_equal(att_caption_encode(m, -1, images, NULL), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_caption_encode(m, -1, images, NULL, NULL), ATT_ERR_ARGUMENT);
     check_message(ctx, "att_caption_encode: n is -1, expected 0 or more");
-    assert_int_equal(att_caption_encode(m, 0, NULL, NULL), ATT_OK);
+    assert_int_equal(att_caption_encode(m, 0, NULL, NULL, NULL), ATT_OK);
     assert_int_equal(att_caption(m, 0, NULL, NULL, NULL), ATT_OK);
-    assert_int_equal(att_caption_score(m, 1, images, 0, NULL, &p), ATT_OK);
+    assert_int_equal(att_caption_score(m, 1, images, 0, NULL, NULL, &p), ATT_OK);
     att_caption_model_free(m);
     folder_remove(&folder);
     free_images(images);
@@ -479,8 +479,8 @@ static void *use_model(void *arg)
     use *u = arg;
     att_caption_attention a = {0};
     u->status = att_caption(u->m, IMAGES, u->images, NULL, u->captions);
-    u->status = u->status ? u->status : att_caption_score(u->m, IMAGES, u->images, 1, &text, u->p);
-    u->status = u->status ? u->status : att_caption_encode(u->m, IMAGES, u->images, u->grids);
+    u->status = u->status ? u->status : att_caption_score(u->m, IMAGES, u->images, 1, &text, NULL, u->p);
+    u->status = u->status ? u->status : att_caption_encode(u->m, IMAGES, u->images, NULL, u->grids);
     u->status = u->status ? u->status : att_caption_attend(u->m, u->images, (const int32_t[]){0, 1}, 2, &a);
     if (!u->status)
         memcpy(u->weights, a.weights, sizeof u->weights);

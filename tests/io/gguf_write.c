@@ -1,5 +1,6 @@
 /* Writing of .gguf files and of folders of another type: the same model and tokenizer, or an error. */
 #include "fixtures/check.h"
+#include "fixtures/progress.h"
 #include "fixtures/context.h"
 #include "io/gguf.h"
 #include "fixtures/tiny_gguf.h"
@@ -457,6 +458,24 @@ static void tokenizers_that_the_format_cannot_say_are_refused(void **state)
     end(&f);
 }
 
+static att_status write_in_parts(void *fixture_of, att_progress_fn progress, void *user)
+{
+    const fixture *f = fixture_of;
+    const att_status s =
+        att_gguf_write(ctx, f->folder.path, f->file, ATT_OPTIONS(att_gguf_options, .progress = progress, .user = user));
+    assert_int_equal(access(f->file, F_OK), s ? -1 : 0);
+    unlink(f->file);
+    return s;
+}
+
+static void progress_may_stop_writing(void **state)
+{
+    (void)state;
+    fixture f = begin(&wide[0], NULL);
+    assert_progress(ctx, write_in_parts, &f);
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,6 +490,7 @@ int main(void)
         cmocka_unit_test(parts_become_one_file),
         cmocka_unit_test(other_models_are_refused),
         cmocka_unit_test(tokenizers_that_the_format_cannot_say_are_refused),
+        cmocka_unit_test(progress_may_stop_writing),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

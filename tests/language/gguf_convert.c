@@ -1,5 +1,6 @@
 /* Conversion of .gguf files to folders: the same model and tokenizer, completely or not at all. */
 #include "fixtures/check.h"
+#include "fixtures/progress.h"
 #include "fixtures/context.h"
 #include "fixtures/tiny_gguf.h"
 
@@ -288,6 +289,25 @@ static void unfinished_folders_are_locked(void **state)
     end(&f);
 }
 
+static att_status convert_in_parts(void *fixture_of, att_progress_fn progress, void *user)
+{
+    const fixture *f = fixture_of;
+    const att_status s =
+        att_gguf_convert(ctx, f->file, f->out, ATT_OPTIONS(att_gguf_options, .progress = progress, .user = user));
+    assert_int_equal(access(f->unfinished, F_OK), -1);
+    assert_int_equal(access(f->out, F_OK), s ? -1 : 0);
+    remove_folder(f->out);
+    return s;
+}
+
+static void progress_may_stop_a_conversion(void **state)
+{
+    (void)state;
+    fixture f = begin(llama, NULL);
+    assert_progress(ctx, convert_in_parts, &f);
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +320,7 @@ int main(void)
         cmocka_unit_test(after_an_error_nothing_is_left),
         cmocka_unit_test(when_cancelled_nothing_is_left),
         cmocka_unit_test(unfinished_folders_are_locked),
+        cmocka_unit_test(progress_may_stop_a_conversion),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -2,6 +2,7 @@
 #include "fixtures/captioner.h"
 #include "fixtures/check.h"
 #include "fixtures/fail_alloc.h"
+#include "fixtures/progress.h"
 #include "fixtures/tiny_bert.h"
 #include "fixtures/tiny_gguf.h"
 #include "open/subjects.h"
@@ -176,6 +177,18 @@ static void use_vision(const void *m) { assert_string_equal(att_image_model_labe
 static void use_captioner(const void *m) { assert_non_null(att_caption_model_word(m, 0)); }
 static void use_recommender(const void *m) { assert_string_equal(att_recommender_item(m, 1), "b"); }
 
+/* As bf16, so that matrices are converted; path: the model's */
+static att_status open_converted(void *path, att_progress_fn progress, void *user)
+{
+    att_any_model *m;
+    const att_status s = att_any_model_open(
+        ctx, path, ATT_SUBJECT_NONE,
+        ATT_OPTIONS(att_model_options, .weights = ATT_WEIGHT_TYPE_BF16, .progress = progress, .user = user), &m);
+    assert_true(!s == (m != NULL));
+    att_any_model_free(m);
+    return s;
+}
+
 static void check_opened(const char *path, att_subject subject, void (*use)(const void *m))
 {
     att_any_model *m;
@@ -196,6 +209,7 @@ static void check_opened(const char *path, att_subject subject, void (*use)(cons
     assert_true(bf16.used[ATT_BF16] > 0 && stored.used[ATT_BF16] == 0);
     assert_memory_equal(bf16.stored, stored.stored, sizeof stored.stored);
     att_any_model_free(m);
+    assert_progress(ctx, open_converted, (void *)(uintptr_t)path);
 }
 
 static void a_model_of_each_subject_is_opened(void **state)

@@ -456,7 +456,7 @@ static void check_classes(const json_t *line, const char *text)
         fail_msg("%s", att_error(ctx));
     assert_int_equal(att_vit_describe(att_image_model_vit(m), &info), ATT_OK);
     assert_int_equal(info.multi_label, labels == 1 || (type && !strncmp(type, "multi", 5)));
-    assert_int_equal(att_image_classify(m, 1, &image, p), ATT_OK);
+    assert_int_equal(att_image_classify(m, 1, &image, NULL, p), ATT_OK);
     for (int i = 0; i < labels; i++)
         expect_near((double)p[i], json_array_get(json_object_get(line, "probabilities"), (size_t)i), text);
     att_image_model_free(m);

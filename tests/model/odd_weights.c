@@ -268,7 +268,7 @@ static void vectors_and_attention_of_damaged_weights_are_refused(void **state)
     all_weights_nan(&f);
     if (att_image_model_open(ctx, f.path, NULL, &images))
         fail_msg("%s", att_error(ctx));
-    check_damaged(att_image_embed(images, 1, &image, out), "the numbers of the vector of image 0");
+    check_damaged(att_image_embed(images, 1, &image, NULL, out), "the numbers of the vector of image 0");
     check_damaged(att_image_attend(images, &image, -1, -1, &attention), "the attention weights of token 0");
     att_image_model_free(images);
     folder_remove(&f);

@@ -113,8 +113,8 @@ static att_status run_vision(const char *folder, const att_model_options *o, res
     const att_status s = att_image_model_open(ctx, folder, o, &m);
     if (s)
         return s;
-    captioner_need(att_image_embed(m, IMAGES, images(), vectors));
-    captioner_need(att_image_classify(m, IMAGES, images(), p));
+    captioner_need(att_image_embed(m, IMAGES, images(), NULL, vectors));
+    captioner_need(att_image_classify(m, IMAGES, images(), NULL, p));
     for (int i = 0; i < IMAGES; i++)
         for (int c = CLASSES - 1; c >= 0; c--)
             p[i * CLASSES + c] = logf(p[i * CLASSES + c] / p[i * CLASSES]);
@@ -135,7 +135,7 @@ static att_status run_captioner(const char *folder, const att_model_options *o, 
     const att_status s = att_caption_model_open(ctx, folder, o, &m);
     if (s)
         return s;
-    captioner_need(att_caption_score(m, IMAGES, images(), CAPTIONER_COLORS, captioner_captions, scores));
+    captioner_need(att_caption_score(m, IMAGES, images(), CAPTIONER_COLORS, captioner_captions, NULL, scores));
     for (int i = 0; i < IMAGES * CAPTIONER_COLORS; i++)
         r->number[r->n++] = scores[i] - (i % CAPTIONER_COLORS ? scores[i - i % CAPTIONER_COLORS] : 0);
     captioner_need(att_caption_model_weights(m, &r->weights));
@@ -154,7 +154,7 @@ static att_status run_recommender(const char *folder, const att_model_options *o
     if (s)
         return s;
     const att_scorer scorer = att_recommender_scorer(m);
-    captioner_need(att_recommender_embed(m, 3, histories, offsets, vectors));
+    captioner_need(att_recommender_embed(m, 3, histories, offsets, NULL, vectors));
     captioner_need(scorer.score(scorer.user, histories, offsets, 3, ITEMS, scores));
     add(r, 3 * HIDDEN, vectors);
     add(r, 3 * ITEMS, scores);

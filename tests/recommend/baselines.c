@@ -1,5 +1,6 @@
 /* Baselines: scores of NumPy, on a made-up log and on ml-100k; what is refused. */
 #include "fixtures/interactions.h"
+#include "fixtures/progress.h"
 #include "fixtures/real_files.h"
 
 #include "attend_util.h"
@@ -216,7 +217,7 @@ static void what_does_not_fit_is_refused(void **state)
 static void counting_neighbors_is_cancelled(void **state)
 {
     (void)state;
-    static int cancel = 1;
+    static int cancel = 0;
     static const char *const users[] = {"u", "u", "v", "v"}, *const items[] = {"x", "y", "x", "y"};
     att_ctx *other;
     att_interactions *log;
@@ -225,11 +226,32 @@ static void counting_neighbors_is_cancelled(void **state)
     assert_int_equal(att_open(&other, ATT_OPTIONS(att_config, .n_threads = 2, .cancel = &cancel)), ATT_OK);
     assert_int_equal(att_interactions_new(other, 4, users, items, NULL, NULL, &log), ATT_OK);
     assert_int_equal(att_holdout_new(log, ATT_OPTIONS(att_holdout_options, .kind = ATT_HOLDOUT_NONE), &h), ATT_OK);
+    cancel = 1;
     assert_int_equal(att_baseline_new(h, ATT_BASELINE_NEIGHBORS, NULL, &b), ATT_ERR_CANCELLED);
     assert_null(b);
     att_holdout_free(h);
     att_interactions_free(log);
     att_close(other);
+}
+
+static att_status count_in_passes(void *h, att_progress_fn progress, void *user)
+{
+    att_baseline *b;
+    const att_status s = att_baseline_new(h, ATT_BASELINE_NEIGHBORS,
+                                          ATT_OPTIONS(att_baseline_options, .progress = progress, .user = user), &b);
+    assert_true(!s == (b != NULL));
+    att_baseline_free(b);
+    return s;
+}
+
+static void progress_may_stop_counting(void **state)
+{
+    (void)state;
+    att_interactions *log = open_log(GOLDEN_LOG, NULL);
+    att_holdout *h = hold_out(log, NULL);
+    assert_progress(ctx, count_in_passes, h);
+    att_holdout_free(h);
+    att_interactions_free(log);
 }
 
 int main(void)
@@ -241,6 +263,7 @@ int main(void)
         cmocka_unit_test(measures_on_ml_100k_are_those_of_numpy),
         cmocka_unit_test(counting_neighbors_is_cancelled),
         cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(progress_may_stop_counting),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -1,6 +1,7 @@
 /* Logs: each format gives the same histories, sorted by time and, where times are equal, by the file; and what is
  * damaged or hostile is refused with a sentence that names file, line and field. */
 #include "fixtures/interactions.h"
+#include "fixtures/progress.h"
 #include "util/util.h"
 #include "fixtures/real_files.h"
 
@@ -514,6 +515,52 @@ static void real_logs_have_the_known_counts(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, new_folder, remove_folder)
 
+/* Of more lines than there are between two reports */
+static att_status read_in_parts(void *path, att_progress_fn progress, void *user)
+{
+    att_interactions *log;
+    const att_status s = att_interactions_open(
+        ctx, path, ATT_OPTIONS(att_interactions_options, .progress = progress, .progress_user = user), &log);
+    assert_true(!s == (log != NULL));
+    if (log)
+        assert_string_equal(history_text(log, "u7"), "i0,i1,i2");
+    att_interactions_free(log);
+    return s;
+}
+
+static att_status add_in_parts(void *unused, att_progress_fn progress, void *user)
+{
+    (void)unused;
+    static const char *ids[50000];
+    att_interactions *log;
+    for (int i = 0; i < 50000; i++)
+        ids[i] = i % 2 ? "a" : "b";
+    const att_status s =
+        att_interactions_new(ctx, 50000, ids, ids, NULL,
+                             ATT_OPTIONS(att_interactions_options, .progress = progress, .progress_user = user), &log);
+    assert_true(!s == (log != NULL));
+    if (log)
+        assert_int_equal(describe_log(log).repeats, 49998);
+    att_interactions_free(log);
+    return s;
+}
+
+static void progress_may_stop_reading(void **state)
+{
+    (void)state;
+    const test_folder f = folder_new();
+    char path[300];
+    snprintf(path, sizeof path, "%s/log", f.path);
+    FILE *to = fopen(path, "w");
+    assert_non_null(to);
+    for (int i = 0; i < 50000; i++)
+        fprintf(to, "u%d i%d\n", i % 20000, i % 7);
+    assert_int_equal(fclose(to), 0);
+    assert_progress(ctx, read_in_parts, path);
+    assert_progress(ctx, add_in_parts, NULL);
+    folder_remove(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -532,6 +579,7 @@ int main(void)
         TEST(ids_that_were_made_to_collide_are_refused),
         TEST(a_log_needs_the_memory_that_the_header_says),
         cmocka_unit_test(real_logs_have_the_known_counts),
+        cmocka_unit_test(progress_may_stop_reading),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -342,8 +342,7 @@ static att_status rank_in_batches(void *h, att_progress_fn progress, void *user)
     att_ranking r = {.size = sizeof r};
     const att_status s = att_rank(h, &(att_scorer){score, &calls},
                                   ATT_OPTIONS(att_ranking_options, .batch = 4, .progress = progress, .user = user), &r);
-    const att_ranking at_once = rank_golden(h, NULL);
-    assert_true(s || memcmp(&r, &at_once, sizeof r) == 0);
+    progress_result(s, &r, sizeof r);
     return s;
 }
 
@@ -351,7 +350,7 @@ static void progress_may_stop_the_call(void **state)
 {
     (void)state;
     att_holdout *h = hold_out(golden_log, NULL);
-    assert_progress(ctx, rank_in_batches, h, NULL);
+    assert_progress(ctx, rank_in_batches, h);
     att_holdout_free(h);
 }
 

@@ -1,6 +1,7 @@
 /* Lists of recommended items: exactly the items with the highest scores, alone or in any batch, for any number of
  * threads; similar items, attention of past items, scores for att_rank. */
 #include "fixtures/fail_alloc.h"
+#include "fixtures/progress.h"
 #include "fixtures/recommend.h"
 
 #include "attend_util.h"
@@ -240,9 +241,10 @@ static void only_the_last_items_count(void **state)
         const int64_t used = POSITIONS - mask;
         float all[HIDDEN], last[HIDDEN], fewer[HIDDEN];
         const int32_t *end = items + LONGEST;
-        assert_int_equal(att_recommender_embed(m, 1, items, (const int64_t[]){0, LONGEST}, all), ATT_OK);
-        assert_int_equal(att_recommender_embed(m, 1, end - used, (const int64_t[]){0, used}, last), ATT_OK);
-        assert_int_equal(att_recommender_embed(m, 1, end - used + 1, (const int64_t[]){0, used - 1}, fewer), ATT_OK);
+        assert_int_equal(att_recommender_embed(m, 1, items, (const int64_t[]){0, LONGEST}, NULL, all), ATT_OK);
+        assert_int_equal(att_recommender_embed(m, 1, end - used, (const int64_t[]){0, used}, NULL, last), ATT_OK);
+        assert_int_equal(att_recommender_embed(m, 1, end - used + 1, (const int64_t[]){0, used - 1}, NULL, fewer),
+                         ATT_OK);
         assert_memory_equal(all, last, sizeof all);
         assert_memory_not_equal(all, fewer, sizeof all);
         att_recommender_free(m);
@@ -264,7 +266,7 @@ static void wrong_arguments_are_named(void **state)
     assert_int_equal(att_recommend(m, 2, bad, (const int64_t[]){0, 1, 0}, NULL, &r), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "offsets[1] is 1, above offsets[2], 0");
     float vector[2 * TINY_HIDDEN];
-    assert_int_equal(att_recommender_embed(m, 2, bad, (const int64_t[]){0, 1, 1}, vector), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_recommender_embed(m, 2, bad, (const int64_t[]){0, 1, 1}, NULL, vector), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "history 1 has no item");
     assert_int_equal(att_recommender_similar(m, 7, NULL, &r), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "item is 7, but the model has items 0 to 6");
@@ -433,6 +435,51 @@ static void lack_of_memory_is_an_error(void **state)
     folder_remove(&folder);
 }
 
+/* More histories than are computed together */
+typedef struct many_histories {
+    const att_recommender *m;
+    int32_t items[600];
+    int64_t offsets[301];
+    float vectors[300 * TINY_HIDDEN];
+} many_histories;
+
+static att_status recommend_in_batches(void *what, att_progress_fn progress, void *user)
+{
+    const many_histories *x = what;
+    att_recommendation r;
+    const att_status s =
+        att_recommend(x->m, 300, x->items, x->offsets,
+                      ATT_OPTIONS(att_recommend_options, .k = 3, .progress = progress, .user = user), &r);
+    progress_result(s, r.items, 900 * sizeof *r.items);
+    assert_true(!s == (r.items != NULL));
+    att_recommendation_free(ctx, &r);
+    return s;
+}
+
+static att_status embed_in_batches(void *what, att_progress_fn progress, void *user)
+{
+    many_histories *x = what;
+    const att_status s = att_recommender_embed(
+        x->m, 300, x->items, x->offsets, ATT_OPTIONS(att_call_options, .progress = progress, .user = user), x->vectors);
+    progress_result(s, x->vectors, sizeof x->vectors);
+    return s;
+}
+
+static void progress_may_stop_the_calls(void **state)
+{
+    (void)state;
+    static many_histories x;
+    att_recommender *m = tiny_recommender("pre");
+    x.m = m;
+    for (int i = 0; i < 600; i++)
+        x.items[i] = i * i % TINY_ITEMS;
+    for (int i = 0; i <= 300; i++)
+        x.offsets[i] = 2 * i;
+    assert_progress(ctx, recommend_in_batches, &x);
+    assert_progress(ctx, embed_in_batches, &x);
+    att_recommender_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -441,6 +488,7 @@ int main(void)
         cmocka_unit_test(only_the_last_items_count),          cmocka_unit_test(wrong_arguments_are_named),
         cmocka_unit_test(similar_items_are_the_nearest),      cmocka_unit_test(attention_to_past_items_is_shown),
         cmocka_unit_test(many_threads_ask_one_model),         cmocka_unit_test(lack_of_memory_is_an_error),
+        cmocka_unit_test(progress_may_stop_the_calls),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

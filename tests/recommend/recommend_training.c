@@ -195,7 +195,7 @@ static void check_inherited(const att_recommender *m, const att_recommender *lar
     const att_recommender *const both[] = {m, larger};
     for (int i = 0; i < 2; i++) {
         assert_int_equal(att_recommender_vectors(both[i], items[i]), ATT_OK);
-        assert_int_equal(att_recommender_embed(both[i], 1, history, offsets, histories[i]), ATT_OK);
+        assert_int_equal(att_recommender_embed(both[i], 1, history, offsets, NULL, histories[i]), ATT_OK);
     }
     assert_memory_equal(items[0], items[1], ITEMS * 32 * sizeof(float));
     assert_memory_equal(histories[0], histories[1], sizeof histories[0]);

@@ -357,9 +357,9 @@ static void the_mask_stays_the_mask(void **state)
     (void)state;
     float before[TINY_HISTORIES * TINY_HIDDEN], after[TINY_HISTORIES * TINY_HIDDEN];
     att_recommender *m = tiny_recommender("bert4rec");
-    assert_int_equal(att_recommender_embed(m, TINY_HISTORIES, tiny_histories, tiny_offsets, before), ATT_OK);
+    assert_int_equal(att_recommender_embed(m, TINY_HISTORIES, tiny_histories, tiny_offsets, NULL, before), ATT_OK);
     assert_int_equal(att_recommender_add_items(m, 2, tiny_item_ids + TINY_ITEMS, NULL, 5), ATT_OK);
-    assert_int_equal(att_recommender_embed(m, TINY_HISTORIES, tiny_histories, tiny_offsets, after), ATT_OK);
+    assert_int_equal(att_recommender_embed(m, TINY_HISTORIES, tiny_histories, tiny_offsets, NULL, after), ATT_OK);
     assert_memory_equal(before, after, sizeof after);
     att_recommender_free(m);
 }

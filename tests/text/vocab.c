@@ -367,9 +367,9 @@ static void every_failing_allocation_gives_an_error_and_leaks_nothing(void **sta
 }
 
 /* Words of two to four of ten syllables, each twice */
-static att_status learn_syllables(void *model, att_progress_fn progress, void *user)
+static att_status learn_syllables(void *unused, att_progress_fn progress, void *user)
 {
-    att_bytes *first = model; /* the model of the first call */
+    (void)unused;
     att_vocab *v;
     att_vocab_result r = {.size = sizeof r};
     assert_int_equal(
@@ -383,9 +383,7 @@ static att_status learn_syllables(void *model, att_progress_fn progress, void *u
         assert_int_equal(att_vocab_add(v, word, strlen(word)), ATT_OK);
     }
     const att_status s = att_vocab_train(v, &r);
-    if (!s && first->count == 0)
-        att_bytes_add(first, r.model, r.bytes);
-    assert_true(s || (first->count == r.bytes && memcmp(first->data, r.model, r.bytes) == 0));
+    progress_result(s, r.model, r.bytes);
     assert_true(!s || !r.model);
     att_vocab_free(v);
     return s;
@@ -394,9 +392,7 @@ static att_status learn_syllables(void *model, att_progress_fn progress, void *u
 static void progress_may_stop_learning(void **state)
 {
     (void)state;
-    att_bytes model = {.ctx = ctx};
-    assert_progress(ctx, learn_syllables, &model, NULL);
-    att_bytes_free(&model);
+    assert_progress(ctx, learn_syllables, NULL);
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* Images to classes, embeddings and attention: against the model alone, and attention against PyTorch. */
 // labels: threads
 #include "fixtures/fail_alloc.h"
+#include "fixtures/progress.h"
 #include "fixtures/tiny_vit.h"
 
 #include <jansson.h>
@@ -76,7 +77,7 @@ static void probabilities_are_softmax_of_logits(void **state)
     att_image images[IMAGES];
     float p[IMAGES * CLASSES], logits[CLASSES];
     fill_images(images);
-    assert_int_equal(att_image_classify(m, IMAGES, images, p), ATT_OK);
+    assert_int_equal(att_image_classify(m, IMAGES, images, NULL, p), ATT_OK);
     for (int i = 0; i < IMAGES; i++) {
         double sum = 0;
         alone(m, &images[i], att_vit_logits, logits);
@@ -104,10 +105,10 @@ static void an_image_has_the_same_bits_in_any_company(void **state)
     fill_images(images);
     for (int i = 0; i < MANY; i++)
         many[i] = images[i % IMAGES];
-    assert_int_equal(att_image_embed(m, MANY, many, all), ATT_OK);
+    assert_int_equal(att_image_embed(m, MANY, many, NULL, all), ATT_OK);
     for (int i = 0; i < MANY; i++) {
         if (i < IMAGES) {
-            assert_int_equal(att_image_embed(m, 1, &images[i], one), ATT_OK);
+            assert_int_equal(att_image_embed(m, 1, &images[i], NULL, one), ATT_OK);
             assert_memory_equal(one, all + i * dim, sizeof one);
         }
         assert_memory_equal(all + i % IMAGES * dim, all + i * dim, sizeof one);
@@ -134,7 +135,7 @@ static void *classify(void *arg)
 {
     use *u = arg;
     att_image_attention a = {0};
-    u->status = att_image_classify(u->m, IMAGES, u->images, u->p);
+    u->status = att_image_classify(u->m, IMAGES, u->images, NULL, u->p);
     u->status = u->status ? u->status : att_image_attend(u->m, u->images, -1, -1, &a);
     att_image_attention_free(ctx, &a);
     return NULL;
@@ -183,7 +184,7 @@ static att_status compute(const test_folder *folder, const att_image *images, fa
     if (s)
         return s;
     s = att_image_model_open(poor, folder->path, NULL, &m);
-    s = s ? s : att_image_classify(m, IMAGES, images, r->p);
+    s = s ? s : att_image_classify(m, IMAGES, images, NULL, r->p);
     s = s ? s : att_image_attend(m, &images[0], -1, -1, &a);
     if (!s) {
         assert_int_equal(a.tokens, 10);
@@ -350,14 +351,14 @@ static void what_does_not_fit_is_named(void **state)
     expect_error(att_image_attend(m, &image, -2, 0, &a), ATT_ERR_ARGUMENT, "layer -2");
     expect_error(att_image_attend(m, &image, -1, 3, &a), ATT_ERR_ARGUMENT, "head is 3, but layer is -1");
     images[1].pixels = image.pixels;
-    assert_int_equal(att_image_classify(m, 2, images, out), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_image_classify(m, 2, images, NULL, out), ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_error(ctx), "2"));
-    expect_error(att_image_classify(m, -1, images, out), ATT_ERR_ARGUMENT, "n is -1");
-    expect_error(att_image_classify(NULL, 1, images, out), ATT_ERR_ARGUMENT, "m is NULL");
-    assert_int_equal(att_image_classify(m, 0, NULL, NULL), ATT_OK);
+    expect_error(att_image_classify(m, -1, images, NULL, out), ATT_ERR_ARGUMENT, "n is -1");
+    expect_error(att_image_classify(NULL, 1, images, NULL, out), ATT_ERR_ARGUMENT, "m is NULL");
+    assert_int_equal(att_image_classify(m, 0, NULL, NULL, NULL), ATT_OK);
     other = open_model(&bare);
-    expect_error(att_image_classify(other, 1, images, out), ATT_ERR_ARGUMENT, "no classifier");
-    assert_int_equal(att_image_embed(other, 1, images, out), ATT_OK);
+    expect_error(att_image_classify(other, 1, images, NULL, out), ATT_ERR_ARGUMENT, "no classifier");
+    assert_int_equal(att_image_embed(other, 1, images, NULL, out), ATT_OK);
     att_image_model_free(other);
     folder_write(&folder, "preprocessor_config.json",
                  "{\"image_processor_type\": \"ViTImageProcessor\", \"size\": {\"height\": 24, \"width\": 12}}");
@@ -391,11 +392,54 @@ static void probabilities_that_are_not_finite_are_an_error(void **state)
     att_image images[IMAGES];
     float p[IMAGES * CLASSES];
     fill_images(images);
-    expect_error(att_image_classify(m, IMAGES, images, p), ATT_ERR_FORMAT,
+    expect_error(att_image_classify(m, IMAGES, images, NULL, p), ATT_ERR_FORMAT,
                  "the probabilities of image 0 are not finite");
     free_images(images);
     att_image_model_free(m);
     folder_remove(&damaged);
+    folder_remove(&folder);
+}
+
+/* Images of more than two batches */
+typedef struct many_images {
+    const att_image_model *m;
+    att_image images[600];
+    float out[600 * 32];
+} many_images;
+
+static att_status classify_in_batches(void *what, att_progress_fn progress, void *user)
+{
+    many_images *x = what;
+    const att_status s = att_image_classify(x->m, 600, x->images,
+                                            ATT_OPTIONS(att_call_options, .progress = progress, .user = user), x->out);
+    progress_result(s, x->out, 600 * CLASSES * sizeof *x->out);
+    return s;
+}
+
+static att_status embed_in_batches(void *what, att_progress_fn progress, void *user)
+{
+    many_images *x = what;
+    const att_status s = att_image_embed(x->m, 600, x->images,
+                                         ATT_OPTIONS(att_call_options, .progress = progress, .user = user), x->out);
+    progress_result(s, x->out, (size_t)(600 * att_image_model_dim(x->m)) * sizeof *x->out);
+    return s;
+}
+
+static void progress_may_stop_the_calls(void **state)
+{
+    (void)state;
+    static many_images x;
+    const test_folder folder = model_folder("vit");
+    att_image_model *m = open_model(&folder);
+    att_image images[IMAGES];
+    fill_images(images);
+    x.m = m;
+    for (int i = 0; i < 600; i++)
+        x.images[i] = images[i % IMAGES];
+    assert_progress(ctx, classify_in_batches, &x);
+    assert_progress(ctx, embed_in_batches, &x);
+    free_images(images);
+    att_image_model_free(m);
     folder_remove(&folder);
 }
 
@@ -410,6 +454,7 @@ int main(void)
         cmocka_unit_test(attention_and_rollout_are_those_of_pytorch),
         cmocka_unit_test(probabilities_that_are_not_finite_are_an_error),
         cmocka_unit_test(what_does_not_fit_is_named),
+        cmocka_unit_test(progress_may_stop_the_calls),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -42,7 +42,7 @@ static int encode_block(void *user, int64_t first, int64_t count, const att_imag
 {
     const features *x = user;
     const int64_t width = x->m->info.features;
-    int code = cli_status(x->m->base.ctx, att_caption_encode(x->m->model, count, images, x->grids));
+    int code = cli_status(x->m->base.ctx, att_caption_encode(x->m->model, count, images, NULL, x->grids));
     for (int64_t i = 0; !code && i < count; i++)
         for (int64_t f = 0; !code && f < width; f++) {
             double sum = 0;

@@ -104,8 +104,8 @@ static int score_block(void *user, int64_t first, int64_t n, const att_image *bl
 {
     const ranking *x = user;
     const evaluation *e = x->e;
-    const int code = cli_status(e->m.base.ctx,
-                                att_caption_score(e->m.model, n, block, e->n, (const char *const *)x->query, x->block));
+    const int code = cli_status(
+        e->m.base.ctx, att_caption_score(e->m.model, n, block, e->n, (const char *const *)x->query, NULL, x->block));
     for (int64_t i = 0; !code && i < n * e->n; i++)
         x->p[first * e->n + i] = (float)x->block[i];
     return code;

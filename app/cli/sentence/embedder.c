@@ -100,7 +100,7 @@ static int embed_images(const cli_embedder *e, int64_t n, const char *const *pat
         if (images[i].status == ATT_OK)
             readable[good++] = images[i].image;
     memset(vectors, 0, (size_t)(n * dim) * sizeof *vectors);
-    const att_status s = att_image_embed(e->vision.model, good, readable, vectors);
+    const att_status s = att_image_embed(e->vision.model, good, readable, NULL, vectors);
     free(readable);
     for (int64_t i = n - 1; i >= 0; i--) {
         float *row = vectors + i * dim;

@@ -22,7 +22,7 @@ int cli_vision_classify(const cli_vision *m, int64_t n, const att_image *images,
 {
     const int64_t classes = m->info.classes;
     memset(out, 0, (size_t)(n * classes) * sizeof *out);
-    const att_status s = att_image_classify(m->model, n, images, out);
+    const att_status s = att_image_classify(m->model, n, images, NULL, out);
     for (int64_t i = 0; s == ATT_ERR_FORMAT && paths && i < n * classes; i++)
         if (!isfinite(out[i]))
             return cli_fail("%s: the probabilities of image %s are not finite: the weights are damaged, or too large",

@@ -62,7 +62,7 @@ static void what_it_says_is_what_was_computed(void **state)
     assert_int_equal(lines("[SA_1, ..., SA_K] W^O (N + 1) x D 10 x 16"), 1);
     assert_int_equal(att_image_open(ctx, getenv("I"), NULL, &image), ATT_OK);
     assert_int_equal(att_image_model_open(ctx, of_class.path, NULL, &m), ATT_OK);
-    assert_int_equal(att_image_classify(m, 1, &image, p), ATT_OK);
+    assert_int_equal(att_image_classify(m, 1, &image, NULL, p), ATT_OK);
     for (int i = 0; i < 5; i++)
         best = p[i] > p[best] ? i : best;
     snprintf(part, sizeof part, "image, probability); LABEL_%d %.1f %% LABEL_", best, 100 * p[best]);

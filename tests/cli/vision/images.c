@@ -61,8 +61,8 @@ static void expect(int which, float probability[CLASSES], float embedding[HIDDEN
     att_image_model *m;
     make_pixels(pixels, which);
     assert_int_equal(att_image_model_open(ctx, vit.path, NULL, &m), ATT_OK);
-    assert_int_equal(att_image_classify(m, 1, &image, probability), ATT_OK);
-    assert_int_equal(att_image_embed(m, 1, &image, embedding), ATT_OK);
+    assert_int_equal(att_image_classify(m, 1, &image, NULL, probability), ATT_OK);
+    assert_int_equal(att_image_embed(m, 1, &image, NULL, embedding), ATT_OK);
     att_image_model_free(m);
 }
 
