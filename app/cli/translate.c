@@ -108,6 +108,7 @@ static int write_block(FILE *f, const cli_translator *m, const cli_lines *in, co
 
 /* What a block is translated with, and what becomes known of its lines. */
 typedef struct block {
+    cli_share progress;
     att_translation *translations; /* [BLOCK, n_best] */
     int64_t tokens[BLOCK];
     att_status status[BLOCK];
@@ -146,15 +147,17 @@ static int find_damaged(const cli_translator *m, const cli_lines *in, int64_t be
     return code;
 }
 
-static int translate(const cli_translator *m, const cli_lines *in, int64_t before, block *b)
+static int translate(const cli_translator *m, const cli_lines *in, block *b)
 {
     const float penalty = (float)length_penalty;
-    const att_translate_options *o = ATT_OPTIONS(
-        att_translate_options, .beam = beam, .max_tokens = max_length, .min_tokens = min_length, .n_best = n_best,
-        .length_penalty = isnan(length_penalty) ? NULL : &penalty, .split = split, .no_scores = !scores && !json,
-        .prefix_ids = b->prefix_ids, .prefix_offsets = b->prefix_offsets, .tokens = b->tokens, .status = b->status);
+    const att_translate_options *o =
+        ATT_OPTIONS(att_translate_options, .beam = beam, .max_tokens = max_length, .min_tokens = min_length,
+                    .n_best = n_best, .length_penalty = isnan(length_penalty) ? NULL : &penalty, .split = split,
+                    .no_scores = !scores && !json, .prefix_ids = b->prefix_ids, .prefix_offsets = b->prefix_offsets,
+                    .tokens = b->tokens, .status = b->status, .progress = cli_share_report, .user = &b->progress);
+    cli_share_next(&b->progress, in->count, in->total > 0 ? in->done / in->total : 0);
     const att_status s = att_translate(m->translator, in->count, in->text, in->bytes, o, b->translations);
-    const int code = s == ATT_ERR_FORMAT ? find_damaged(m, in, before, o) : CLI_DONE;
+    const int code = s == ATT_ERR_FORMAT ? find_damaged(m, in, b->progress.done, o) : CLI_DONE;
     return code ? code : cli_status(m->base.ctx, s);
 }
 
@@ -190,30 +193,26 @@ static int stream(const cli_translator *m, cli_lines *in, cli_output *out)
 {
     static block b;
     b.translations = malloc((size_t)(BLOCK * n_best) * sizeof *b.translations);
-    int64_t rows = 0;
     int code = b.translations ? make_prefix(m, &b) : cli_fail_memory();
     cli_unknown unknown = {0};
-    cli_progress progress;
-    cli_progress_begin(&progress);
+    cli_share_begin(&b.progress, "lines");
     while (!code) {
         code = cli_lines_next(in, BLOCK);
         if (code || in->count == 0)
             break;
-        code = translate(m, in, rows, &b);
+        code = translate(m, in, &b);
         if (code)
             break;
-        report_failed(m, &b, in->count, rows);
+        report_failed(m, &b, in->count, b.progress.done);
         code = write_block(out->file, m, in, b.translations);
         for (int64_t i = 0; i < in->count * n_best; i++)
             att_translation_free(m->base.ctx, &b.translations[i]);
-        rows += in->count;
         if (!code)
             code = cli_unknown_scan(&unknown, m->base.ctx, att_translator_tokenizer(m->translator), in, 0);
         if (!code)
             code = cli_output_flush(out);
-        cli_progress_show(&progress, rows, "lines", in->total > 0 ? in->done / in->total : 0);
     }
-    cli_progress_end(&progress);
+    cli_share_end(&b.progress);
     cli_unknown_report(&unknown);
     free(b.translations);
     free(b.prefix_ids);

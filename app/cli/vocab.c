@@ -105,9 +105,10 @@ static void report_missing(const att_vocab_result *r)
 
 static int train(const att_ctx *ctx, att_vocab *v, cli_share *progress, const cli_output *out, att_vocab_result *r)
 {
-    cli_progress_begin(&progress->line);
+    cli_share_begin(progress, "% trained");
+    cli_share_next(progress, 100, 1);
     const int code = cli_status(ctx, att_vocab_train(v, r));
-    cli_progress_end(&progress->line);
+    cli_share_end(progress);
     if (!code)
         fwrite(r->model, 1, r->bytes, out->file);
     return code;
@@ -118,7 +119,7 @@ static int run(int n, char **arguments)
     static const char *symbol_list[MAX_LIST], *control_list[MAX_LIST];
     char *symbol_text = NULL, *control_text = NULL;
     int64_t n_symbols, n_control = 0;
-    cli_share progress = {.all = 100, .unit = "% trained"};
+    cli_share progress;
     att_ctx *ctx = NULL;
     att_vocab *v = NULL;
     cli_lines in = {.fd = -1};
@@ -132,11 +133,11 @@ static int run(int n, char **arguments)
     in.part = PART;
     if (!code)
         code = cli_open(&ctx, 1);
-    const att_vocab_options *o = ATT_OPTIONS(
-        att_vocab_options, .pieces = size, .character_coverage = coverage, .max_length = max_length,
-        .min_count = min_count, .keep_text = normalization == IDENTITY, .byte_fallback = byte_fallback,
-        .split_digits = split_digits, .symbols = symbol_list, .n_symbols = n_symbols, .control = control_list,
-        .n_control = n_control, .progress = cli_progress_report, .user = &progress);
+    const att_vocab_options *o =
+        ATT_OPTIONS(att_vocab_options, .pieces = size, .character_coverage = coverage, .max_length = max_length,
+                    .min_count = min_count, .keep_text = normalization == IDENTITY, .byte_fallback = byte_fallback,
+                    .split_digits = split_digits, .symbols = symbol_list, .n_symbols = n_symbols,
+                    .control = control_list, .n_control = n_control, .progress = cli_share_report, .user = &progress);
     if (!code)
         code = cli_status(ctx, att_vocab_new(ctx, o, &v));
     if (!code)

@@ -376,6 +376,37 @@ static void progress_is_for_the_terminal_that_there_is(void **state)
     }
 }
 
+/* Two calls of 20 lines, and one of which nothing is known but its lines */
+static void calls_show_their_share_of_the_work(void **state)
+{
+    (void)state;
+    int terminal;
+    const pid_t pid = fork_terminal(&terminal, 80);
+    if (pid == 0) {
+        static const double to[] = {0.5, 1, 0};
+        cli_share s;
+        setenv("TERM", "xterm", 1);
+        cli_terminal_prepare();
+        cli_share_begin(&s, "lines");
+        s.line.begin -= 10;
+        for (int i = 0; i < 6; i++) {
+            if (i % 2 == 0)
+                cli_share_next(&s, 20, to[i / 2]);
+            s.line.shown -= 1000;
+            if (!cli_share_report(&s, i % 2 ? 1 : 0.5))
+                _exit(1);
+        }
+        cli_share_end(&s);
+        _exit(0);
+    }
+    assert_int_equal(read_screen(terminal, pid), 0);
+    assert_string_equal(screen, "\r\033[K10 lines, 1/s  [#####               ]  25 %, 0:00:30 left"
+                                "\r\033[K20 lines, 2/s  [##########          ]  50 %, 0:00:10 left"
+                                "\r\033[K30 lines, 3/s  [###############     ]  75 %, 0:00:03 left"
+                                "\r\033[K40 lines, 4/s  [####################] 100 %, 0:00:00 left"
+                                "\r\033[K50 lines, 5/s\r\033[K60 lines, 6/s\r\033[K");
+}
+
 static void a_training_on_a_simple_terminal_writes_lines(void **state)
 {
     (void)state;
@@ -398,6 +429,7 @@ int main(void)
         cmocka_unit_test(colors_are_for_terminals_that_have_them),
         cmocka_unit_test(what_is_drawn_fits_a_narrow_terminal),
         cmocka_unit_test(progress_is_for_the_terminal_that_there_is),
+        cmocka_unit_test(calls_show_their_share_of_the_work),
         cmocka_unit_test(a_training_on_a_simple_terminal_writes_lines),
     };
     return cmocka_run_group_tests(tests, set_up, tool_teardown);

@@ -83,12 +83,29 @@ void cli_progress_show(cli_progress *p, int64_t count, const char *unit, double 
     show(p, &l);
 }
 
-bool cli_progress_report(void *of, double share)
+void cli_share_begin(cli_share *s, const char *unit)
 {
-    cli_share *s = of;
-    cli_progress_show(&s->line, (int64_t)(share * (double)s->all), s->unit, share);
+    *s = (cli_share){.unit = unit};
+    cli_progress_begin(&s->line);
+}
+
+void cli_share_next(cli_share *s, int64_t all, double to)
+{
+    s->done += s->all;
+    s->all = all;
+    s->from = s->to;
+    s->to = to;
+}
+
+bool cli_share_report(void *share_of, double share)
+{
+    cli_share *s = share_of;
+    cli_progress_show(&s->line, s->done + (int64_t)(share * (double)s->all), s->unit,
+                      s->to > 0 ? s->from + share * (s->to - s->from) : 0);
     return true;
 }
+
+void cli_share_end(cli_share *s) { cli_progress_end(&s->line); }
 
 void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t count, double share)
 {

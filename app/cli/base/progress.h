@@ -19,14 +19,19 @@ double cli_seconds(void); /* of a monotonic clock */
 void cli_progress_begin(cli_progress *p);
 /* `count` items are done; `share` of all in [0, 1], 0: unknown. */
 void cli_progress_show(cli_progress *p, int64_t count, const char *unit, double share);
-/* Of a call that reports what share of `all` units is done: cli_progress_report, an att_progress_fn, with this as its
- * user. */
+/* Of work that is one call of the library or several, each of which reports its share. */
 typedef struct cli_share {
     cli_progress line;
-    int64_t all;
     const char *unit;
+    int64_t done, all; /* units: before this call, of this call */
+    double from, to;   /* shares of the work: before this call, after it; 0: unknown */
 } cli_share;
-bool cli_progress_report(void *of, double share);
+void cli_share_begin(cli_share *s, const char *unit);
+/* The next call has `all` units; after it the share `to` of the work is done, 0: unknown. */
+void cli_share_next(cli_share *s, int64_t all, double to);
+/* An att_progress_fn, with the cli_share as its user */
+bool cli_share_report(void *share_of, double share);
+void cli_share_end(cli_share *s);
 /* Of a training: `step` steps are done, the mean loss is `loss` (NAN: unknown yet), `count` units were done in this
  * process.
  */

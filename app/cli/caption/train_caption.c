@@ -412,7 +412,7 @@ static int open_training(void *training, const att_training_options *common)
 {
     caption_training *t = training;
     const cli_training_options *o = &t->common.options;
-    cli_share f = {.all = t->info.images + t->valid_info.images, .unit = "images encoded"};
+    cli_share f;
     char *settings;
     int code = complete_presence(epochs_of(t));
     if (!code)
@@ -425,10 +425,11 @@ static int open_training(void *training, const att_training_options *common)
         .doubly_stochastic = (float)doubly_stochastic, .crop = crop, .flip = flip, .presence_epochs = presence_epochs,
         .presence_weight = (float)presence_weight, .settings = settings, .min_count = min_count, .max_words = max_words,
         .encoder = encoder ? t->common.model.text : NULL, .encoder_memory = (int64_t)(1e9 * encoder_memory),
-        .progress = cli_progress_report, .user = &f);
-    cli_progress_begin(&f.line);
+        .progress = cli_share_report, .user = &f);
+    cli_share_begin(&f, "images encoded");
+    cli_share_next(&f, t->info.images + t->valid_info.images, 1);
     const att_status s = att_caption_training_open(t->common.ctx, o->folder, common, all, &t->common.training);
-    cli_progress_end(&f.line);
+    cli_share_end(&f);
     code = cli_training_status(t->common.ctx, s);
     free(settings);
     return code;

@@ -30,14 +30,15 @@ static const cli_option options[] = {
 
 static int measure(const cli_language *m, const att_tokens *tokens, att_perplexity *p)
 {
-    cli_share s = {.all = tokens->count, .unit = "tokens"};
-    cli_progress_begin(&s.line);
+    cli_share s;
+    cli_share_begin(&s, "tokens");
+    cli_share_next(&s, tokens->count, 1);
     const att_status status =
         att_language_perplexity(att_text_generator_model(m->generator), tokens->ids, tokens->count,
                                 ATT_OPTIONS(att_perplexity_options, .window = window, .stride = stride,
-                                            .progress = cli_progress_report, .user = &s),
+                                            .progress = cli_share_report, .user = &s),
                                 p);
-    cli_progress_end(&s.line);
+    cli_share_end(&s);
     return cli_status(m->base.ctx, status);
 }
 

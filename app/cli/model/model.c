@@ -3,6 +3,7 @@
 
 #include "checkpoints.h"
 #include "cli/base/in_use.h"
+#include "cli/base/progress.h"
 #include "cli/base/signals.h"
 #include "known_models.h"
 
@@ -198,6 +199,20 @@ int cli_model_find(att_subject subject, const char *name, att_model_path *path)
 
 /* ---- Opening ----------------------------------------------------------------- */
 
+/* Conversion takes its time: an int8 of a model of some GB that is stored as f32. */
+static int open_path(cli_model *m, const att_model_options *options)
+{
+    cli_share p;
+    att_model_options o = *options;
+    o.progress = cli_share_report;
+    o.user = &p;
+    cli_share_begin(&p, "% opened");
+    cli_share_next(&p, 100, 1);
+    const att_status s = att_any_model_open(m->ctx, m->folder.text, m->kind->subject, &o, &m->opened);
+    cli_share_end(&p);
+    return cli_status(m->ctx, s);
+}
+
 int cli_model_open(cli_model *m, const cli_model_kind *kind, const char *name, int weights, int64_t threads)
 {
     return cli_model_open_with(m, kind, name, ATT_OPTIONS(att_model_options, .weights = (att_weight_type)weights),
@@ -213,7 +228,7 @@ int cli_model_open_with(cli_model *m, const cli_model_kind *kind, const char *na
     if (!code)
         code = cli_open(&m->ctx, threads);
     if (!code)
-        code = cli_status(m->ctx, att_any_model_open(m->ctx, m->folder.text, kind->subject, options, &m->opened));
+        code = open_path(m, options);
     if (!code)
         code = kind->describe(m);
     if (code)

@@ -175,16 +175,17 @@ static int read_training(const evaluation *e)
 
 static int measure_at(evaluation *e, const char *name, const att_scorer *scorer, int64_t k)
 {
-    cli_share p = {.all = e->log.held.cases[part], .unit = "histories"};
+    cli_share p;
     const att_ranking_options *o = ATT_OPTIONS(
         att_ranking_options, .part = (att_holdout_part)part, .k = k, .exclude_seen = exclude_seen,
         .leave_out_unseen = leave_out_unseen, .candidates = (att_candidates)candidates, .negatives = negatives,
-        .draws = draws, .seed = (uint64_t)seed, .progress = cli_progress_report, .user = &p);
+        .draws = draws, .seed = (uint64_t)seed, .progress = cli_share_report, .user = &p);
     att_ranking *r = &e->result[e->n].r;
     r->size = sizeof *r;
-    cli_progress_begin(&p.line);
+    cli_share_begin(&p, "histories");
+    cli_share_next(&p, e->log.held.cases[part], 1);
     const int code = cli_status(e->ctx, att_rank(e->log.holdout, scorer, o, r));
-    cli_progress_end(&p.line);
+    cli_share_end(&p);
     e->result[e->n].name = name;
     e->result[e->n].k = k;
     e->n += !code;
@@ -202,12 +203,16 @@ static int measure(evaluation *e, const char *name, const att_scorer *scorer)
 static int measure_baseline(evaluation *e, att_baseline_kind kind, const char *name)
 {
     att_baseline *b = NULL;
-    const att_baseline_options *o =
-        ATT_OPTIONS(att_baseline_options, .neighbors = kind == ATT_BASELINE_NEIGHBORS ? neighbors : 0,
-                    .decay = kind == ATT_BASELINE_NEIGHBORS ? decay : 0,
-                    .vectors = kind == ATT_BASELINE_CONTENT ? e->texts.vectors : NULL,
-                    .width = kind == ATT_BASELINE_CONTENT ? e->texts.width : 0);
+    cli_share p;
+    const att_baseline_options *o = ATT_OPTIONS(
+        att_baseline_options, .neighbors = kind == ATT_BASELINE_NEIGHBORS ? neighbors : 0,
+        .decay = kind == ATT_BASELINE_NEIGHBORS ? decay : 0,
+        .vectors = kind == ATT_BASELINE_CONTENT ? e->texts.vectors : NULL,
+        .width = kind == ATT_BASELINE_CONTENT ? e->texts.width : 0, .progress = cli_share_report, .user = &p);
+    cli_share_begin(&p, "items");
+    cli_share_next(&p, e->log.info.items, 1);
     int code = cli_status(e->ctx, att_baseline_new(e->log.holdout, kind, o, &b));
+    cli_share_end(&p);
     if (!code) {
         const att_scorer scorer = att_baseline_scorer(b);
         code = measure(e, name, &scorer);

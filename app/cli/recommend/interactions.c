@@ -1,6 +1,7 @@
 #include "interactions.h"
 #include "cli/base/lines.h"
 #include "cli/base/output.h"
+#include "cli/base/progress.h"
 #include "log_times.h"
 
 #include <stdlib.h>
@@ -54,12 +55,16 @@ int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interacti
                           const char *const *items, int64_t n_items)
 {
     *l = (cli_interactions){.info = {.size = sizeof l->info}, .held = {.size = sizeof l->held}};
-    const att_interactions_options *read =
-        ATT_OPTIONS(att_interactions_options, .format = (att_interactions_format)(o->format + 1), .user = o->user,
-                    .item = o->item, .time = o->time, .drop_duplicates = o->drop_duplicates, .items = items,
-                    .n_items = n_items, .skip_bad_lines = o->skip_bad_lines);
+    cli_share p;
+    const att_interactions_options *read = ATT_OPTIONS(
+        att_interactions_options, .format = (att_interactions_format)(o->format + 1), .user = o->user, .item = o->item,
+        .time = o->time, .drop_duplicates = o->drop_duplicates, .items = items, .n_items = n_items,
+        .skip_bad_lines = o->skip_bad_lines, .progress = cli_share_report, .progress_user = &p);
     int code = check_path(o->path);
+    cli_share_begin(&p, "% read");
+    cli_share_next(&p, 100, 1);
     const att_status s = code ? ATT_OK : att_interactions_open(ctx, o->path, read, &l->log);
+    cli_share_end(&p);
     if (s)
         code = fail_open(ctx, o, s);
     if (!code)
