@@ -25,14 +25,12 @@ static const cli_option options[] = {
 static att_status convert(att_ctx *ctx, const char *model, bool to_gguf)
 {
     static const att_dtype dtypes[] = {ATT_F32, ATT_F16, ATT_BF16, ATT_Q8_0};
-    cli_share p;
+    cli_share p = cli_share_of_call("% written", 100);
     const att_gguf_options *o = ATT_OPTIONS(att_gguf_options,
                                             .dtype = dtype >= 0 ? dtypes[dtype]
                                                      : to_gguf  ? ATT_Q8_0
                                                                 : ATT_F32,
                                             .progress = cli_share_report, .user = &p);
-    cli_share_begin(&p, "% written");
-    cli_share_next(&p, 100, 1);
     const att_status s = to_gguf ? att_gguf_write(ctx, model, output, o) : att_gguf_convert(ctx, model, output, o);
     cli_share_end(&p);
     return s;

@@ -105,8 +105,7 @@ static void report_missing(const att_vocab_result *r)
 
 static int train(const att_ctx *ctx, att_vocab *v, cli_share *progress, const cli_output *out, att_vocab_result *r)
 {
-    cli_share_begin(progress, "% trained");
-    cli_share_next(progress, 100, 1);
+    *progress = cli_share_of_call("% trained", 100);
     const int code = cli_status(ctx, att_vocab_train(v, r));
     cli_share_end(progress);
     if (!code)

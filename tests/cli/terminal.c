@@ -376,7 +376,7 @@ static void progress_is_for_the_terminal_that_there_is(void **state)
     }
 }
 
-/* Two calls of 20 lines, and one of which nothing is known but its lines */
+/* Two calls of 20 lines, and one whose share of the work is not known */
 static void calls_show_their_share_of_the_work(void **state)
 {
     (void)state;

@@ -97,6 +97,14 @@ void cli_share_next(cli_share *s, int64_t all, double to)
     s->to = to;
 }
 
+cli_share cli_share_of_call(const char *unit, int64_t all)
+{
+    cli_share s;
+    cli_share_begin(&s, unit);
+    cli_share_next(&s, all, 1);
+    return s;
+}
+
 bool cli_share_report(void *share_of, double share)
 {
     cli_share *s = share_of;

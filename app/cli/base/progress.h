@@ -19,7 +19,7 @@ double cli_seconds(void); /* of a monotonic clock */
 void cli_progress_begin(cli_progress *p);
 /* `count` items are done; `share` of all in [0, 1], 0: unknown. */
 void cli_progress_show(cli_progress *p, int64_t count, const char *unit, double share);
-/* Of work that is one call of the library or several, each of which reports its share. */
+/* Of work that is one call of the library or several; each reports its share. */
 typedef struct cli_share {
     cli_progress line;
     const char *unit;
@@ -27,6 +27,8 @@ typedef struct cli_share {
     double from, to;   /* shares of the work: before this call, after it; 0: unknown */
 } cli_share;
 void cli_share_begin(cli_share *s, const char *unit);
+/* Begins work that is one call of `all` units. */
+cli_share cli_share_of_call(const char *unit, int64_t all);
 /* The next call has `all` units; after it the share `to` of the work is done, 0: unknown. */
 void cli_share_next(cli_share *s, int64_t all, double to);
 /* An att_progress_fn, with the cli_share as its user */

@@ -412,7 +412,7 @@ static int open_training(void *training, const att_training_options *common)
 {
     caption_training *t = training;
     const cli_training_options *o = &t->common.options;
-    cli_share f;
+    cli_share f = cli_share_of_call("images encoded", t->info.images + t->valid_info.images);
     char *settings;
     int code = complete_presence(epochs_of(t));
     if (!code)
@@ -426,8 +426,6 @@ static int open_training(void *training, const att_training_options *common)
         .presence_weight = (float)presence_weight, .settings = settings, .min_count = min_count, .max_words = max_words,
         .encoder = encoder ? t->common.model.text : NULL, .encoder_memory = (int64_t)(1e9 * encoder_memory),
         .progress = cli_share_report, .user = &f);
-    cli_share_begin(&f, "images encoded");
-    cli_share_next(&f, t->info.images + t->valid_info.images, 1);
     const att_status s = att_caption_training_open(t->common.ctx, o->folder, common, all, &t->common.training);
     cli_share_end(&f);
     code = cli_training_status(t->common.ctx, s);

@@ -30,9 +30,7 @@ static const cli_option options[] = {
 
 static int measure(const cli_language *m, const att_tokens *tokens, att_perplexity *p)
 {
-    cli_share s;
-    cli_share_begin(&s, "tokens");
-    cli_share_next(&s, tokens->count, 1);
+    cli_share s = cli_share_of_call("tokens", tokens->count);
     const att_status status =
         att_language_perplexity(att_text_generator_model(m->generator), tokens->ids, tokens->count,
                                 ATT_OPTIONS(att_perplexity_options, .window = window, .stride = stride,

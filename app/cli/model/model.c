@@ -202,12 +202,10 @@ int cli_model_find(att_subject subject, const char *name, att_model_path *path)
 /* Conversion takes its time: an int8 of a model of some GB that is stored as f32. */
 static int open_path(cli_model *m, const att_model_options *options)
 {
-    cli_share p;
+    cli_share p = cli_share_of_call("% opened", 100);
     att_model_options o = *options;
     o.progress = cli_share_report;
     o.user = &p;
-    cli_share_begin(&p, "% opened");
-    cli_share_next(&p, 100, 1);
     const att_status s = att_any_model_open(m->ctx, m->folder.text, m->kind->subject, &o, &m->opened);
     cli_share_end(&p);
     return cli_status(m->ctx, s);

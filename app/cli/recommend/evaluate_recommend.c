@@ -68,7 +68,6 @@ typedef struct evaluation {
     int64_t cutoff[MAX_CUTOFFS]; /* of -k */
     struct {
         const char *name;
-        int64_t k;
         att_ranking r;
     } result[MAX_RESULTS];
 } evaluation;
@@ -175,19 +174,16 @@ static int read_training(const evaluation *e)
 
 static int measure_at(evaluation *e, const char *name, const att_scorer *scorer, int64_t k)
 {
-    cli_share p;
+    cli_share p = cli_share_of_call("histories", e->log.held.cases[part]);
     const att_ranking_options *o = ATT_OPTIONS(
         att_ranking_options, .part = (att_holdout_part)part, .k = k, .exclude_seen = exclude_seen,
         .leave_out_unseen = leave_out_unseen, .candidates = (att_candidates)candidates, .negatives = negatives,
         .draws = draws, .seed = (uint64_t)seed, .progress = cli_share_report, .user = &p);
     att_ranking *r = &e->result[e->n].r;
     r->size = sizeof *r;
-    cli_share_begin(&p, "histories");
-    cli_share_next(&p, e->log.held.cases[part], 1);
     const int code = cli_status(e->ctx, att_rank(e->log.holdout, scorer, o, r));
     cli_share_end(&p);
     e->result[e->n].name = name;
-    e->result[e->n].k = k;
     e->n += !code;
     return code;
 }
@@ -202,15 +198,13 @@ static int measure(evaluation *e, const char *name, const att_scorer *scorer)
 
 static int measure_baseline(evaluation *e, att_baseline_kind kind, const char *name)
 {
+    const bool near = kind == ATT_BASELINE_NEIGHBORS, content = kind == ATT_BASELINE_CONTENT;
     att_baseline *b = NULL;
-    cli_share p;
-    const att_baseline_options *o = ATT_OPTIONS(
-        att_baseline_options, .neighbors = kind == ATT_BASELINE_NEIGHBORS ? neighbors : 0,
-        .decay = kind == ATT_BASELINE_NEIGHBORS ? decay : 0,
-        .vectors = kind == ATT_BASELINE_CONTENT ? e->texts.vectors : NULL,
-        .width = kind == ATT_BASELINE_CONTENT ? e->texts.width : 0, .progress = cli_share_report, .user = &p);
-    cli_share_begin(&p, "items");
-    cli_share_next(&p, e->log.info.items, 1);
+    cli_share p = cli_share_of_call("items", e->log.info.items);
+    const att_baseline_options *o =
+        ATT_OPTIONS(att_baseline_options, .neighbors = near ? neighbors : 0, .decay = near ? decay : 0,
+                    .vectors = content ? e->texts.vectors : NULL, .width = content ? e->texts.width : 0,
+                    .progress = cli_share_report, .user = &p);
     int code = cli_status(e->ctx, att_baseline_new(e->log.holdout, kind, o, &b));
     cli_share_end(&p);
     if (!code) {
@@ -314,7 +308,7 @@ static void print_table(const evaluation *e, int64_t k)
     puts("  coverage  popularity");
     for (int i = 0; i < e->n; i++) {
         const att_ranking *r = &e->result[i].r;
-        if (e->result[i].k != k)
+        if (e->result[i].r.k != k)
             continue;
         utf8_field(stdout, short_name(e->result[i].name), width, 0);
         for (int c = 0; c < n_columns; c++) {
@@ -390,7 +384,7 @@ static void json_results(cli_json *j, const evaluation *e)
         cli_json_object(j, NULL);
         cli_json_string(j, "name", e->result[i].name);
         if (e->n_cutoffs > 1)
-            cli_json_integer(j, "k", e->result[i].k);
+            cli_json_integer(j, "k", e->result[i].r.k);
         json_estimate(j, "hr", &r->hr);
         json_estimate(j, "ndcg", &r->ndcg);
         json_estimate(j, "mrr", &r->mrr);

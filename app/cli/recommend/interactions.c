@@ -55,14 +55,12 @@ int cli_interactions_open(att_ctx *ctx, cli_interactions *l, const cli_interacti
                           const char *const *items, int64_t n_items)
 {
     *l = (cli_interactions){.info = {.size = sizeof l->info}, .held = {.size = sizeof l->held}};
-    cli_share p;
+    cli_share p = cli_share_of_call("% read", 100);
     const att_interactions_options *read = ATT_OPTIONS(
         att_interactions_options, .format = (att_interactions_format)(o->format + 1), .user = o->user, .item = o->item,
         .time = o->time, .drop_duplicates = o->drop_duplicates, .items = items, .n_items = n_items,
         .skip_bad_lines = o->skip_bad_lines, .progress = cli_share_report, .progress_user = &p);
     int code = check_path(o->path);
-    cli_share_begin(&p, "% read");
-    cli_share_next(&p, 100, 1);
     const att_status s = code ? ATT_OK : att_interactions_open(ctx, o->path, read, &l->log);
     cli_share_end(&p);
     if (s)
