@@ -245,12 +245,12 @@ static void matrices_that_were_copied_give_their_pages_back(void **state)
         att_image_model *m;
         captioner_need(att_image_model_open(ctx, f.path, &options[how], &m));
         if (how == 0)
-            captioner_need(att_image_classify(m, 1, &image, p));
+            captioner_need(att_image_classify(m, 1, &image, NULL, p));
         const int64_t resident = resident_of(path);
         if (resident < 0 || resident > bound)
             fail_msg("%d: %lld bytes of %lld are resident, at most %lld may be", how, (long long)resident,
                      (long long)all, (long long)bound);
-        captioner_need(att_image_classify(m, 1, &image, p));
+        captioner_need(att_image_classify(m, 1, &image, NULL, p));
         att_image_model_free(m);
     }
     folder_remove(&f);
