@@ -46,6 +46,8 @@ typedef struct att_language_state att_language_state;
 ATT_API att_status att_language_state_new(const att_language_model *m, int64_t n, att_dtype dtype,
                                           att_language_state **out);
 ATT_API void att_language_state_free(att_language_state *s);
+/* Bytes of memory of its caches (att_cache_bytes). s or NULL: 0 */
+ATT_API size_t att_language_state_bytes(const att_language_state *s);
 /* Tokens of a sequence so far; -1 where there is no such one. */
 ATT_API int64_t att_language_state_length(const att_language_state *s, int64_t sequence);
 /* As att_cache_truncate and att_cache_select, in all layers. After an error the state cannot be used. */

@@ -52,6 +52,8 @@ ATT_API const att_encoder *att_sentence_encoder(const att_sentence *m);
 /* Gives back the memory that calls have left for the next ones: that of the largest batches of at most 16 calls that
  * ran at once. May be called while others use the model. m or NULL: nothing. */
 ATT_API void att_sentence_trim(const att_sentence *m);
+/* Bytes of that memory. m or NULL: 0 */
+ATT_API size_t att_sentence_idle_bytes(const att_sentence *m);
 
 typedef struct att_embed_options {
     size_t size;

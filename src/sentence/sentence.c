@@ -54,9 +54,22 @@ static att_status load(att_model *base, const char *folder)
     return s ? s : check_parts(m, folder);
 }
 
-void att_sentence_trim(const att_sentence *m)
+size_t att_sentence_idle_bytes(const att_sentence *m)
 {
     att_sentence *pool = (att_sentence *)m; /* the pool of tapes is mutable, the model is not */
+    size_t bytes = 0;
+    if (!m)
+        return 0;
+    pthread_mutex_lock(&pool->lock);
+    for (int i = 0; i < pool->n_idle; i++)
+        bytes += att_tape_bytes(pool->idle[i]);
+    pthread_mutex_unlock(&pool->lock);
+    return bytes;
+}
+
+void att_sentence_trim(const att_sentence *m)
+{
+    att_sentence *pool = (att_sentence *)m;
     if (!m)
         return;
     pthread_mutex_lock(&pool->lock);

@@ -47,6 +47,14 @@ void att_language_state_free(att_language_state *s)
     att_free(s->ctx, s);
 }
 
+size_t att_language_state_bytes(const att_language_state *s)
+{
+    size_t bytes = 0;
+    for (int64_t i = 0; s && i < s->layers; i++)
+        bytes += att_cache_bytes(s->cache[i]);
+    return bytes;
+}
+
 bool att_language_state_exact(const att_language_state *s) { return s->plan == NULL; }
 
 int64_t att_language_state_length(const att_language_state *s, int64_t sequence)

@@ -155,10 +155,11 @@ static void a_sentence_model_gives_back_what_calls_left(void **state)
     assert_int_equal(att_sentence_open(own, f.path, ATT_OPTIONS(att_model_options, .prepare = true), &m), ATT_OK);
     first.n = second.n = 0;
     captioner_need(case_sentence(own, m, &first));
-    const long used = a.bytes;
+    const long used = a.bytes, idle = (long)att_sentence_idle_bytes(m);
     att_sentence_trim(m);
     const long trimmed = a.bytes;
-    assert_true(trimmed < used);
+    assert_true(idle > 0 && trimmed <= used - idle);
+    assert_int_equal(att_sentence_idle_bytes(m), 0);
     captioner_need(case_sentence(own, m, &second));
     assert_int_equal(a.bytes, used);
     case_expect_same(&model_cases[0], &first, &second);
@@ -168,6 +169,34 @@ static void a_sentence_model_gives_back_what_calls_left(void **state)
     att_sentence_free(m);
     att_close(own);
     assert_int_equal(a.live, 0);
+    folder_remove(&f);
+}
+
+/* Keys and values of each layer, at least */
+static void a_state_has_the_bytes_of_its_tokens(void **state)
+{
+    (void)state;
+    static const int32_t ids[] = {1, 0, 1};
+    const test_folder f = case_llama_folder();
+    att_language_model *m;
+    size_t bytes[2];
+    captioner_need(att_language_model_open(ctx, f.path, NULL, &m));
+    for (int half = 0; half < 2; half++) {
+        att_language_state *s;
+        att_tape *t;
+        att_tensor v;
+        captioner_need(att_language_state_new(m, 1, half ? ATT_F16 : ATT_F32, &s));
+        captioner_need(att_tape_new(ctx, NULL, &t));
+        const size_t empty = att_language_state_bytes(s);
+        captioner_need(att_var_value(t, att_language_model_apply(t, m, ids, (const int64_t[]){0, 3}, 1, s, true), &v));
+        bytes[half] = att_language_state_bytes(s) - empty;
+        att_tape_free(t);
+        att_language_state_free(s);
+    }
+    assert_true(bytes[1] > 0 && bytes[0] >= 2 * 3 * 2 * LLAMA_KV_HEADS * 4 * sizeof(float)); /* layers, tokens, both */
+    assert_true(bytes[0] >= bytes[1]);
+    assert_int_equal(att_language_state_bytes(NULL), 0);
+    att_language_model_free(m);
     folder_remove(&f);
 }
 
@@ -263,6 +292,7 @@ int main(void)
         cmocka_unit_test(preparing_can_be_cancelled),
         cmocka_unit_test(preparing_without_memory_leaves_nothing),
         cmocka_unit_test(a_sentence_model_gives_back_what_calls_left),
+        cmocka_unit_test(a_state_has_the_bytes_of_its_tokens),
         cmocka_unit_test(weights_are_own_mapped_or_packed),
         cmocka_unit_test(matrices_that_were_copied_give_their_pages_back),
     };
