@@ -35,6 +35,10 @@ ATT_API att_status att_require(const char *function, const att_named *given, siz
  * fails. See attend_learn.h. */
 typedef struct att_tape att_tape;
 ATT_API bool att_tape_require(att_tape *t, const char *function, const att_named *given, size_t n);
+/* att_options_read for such a function; src or NULL: all defaults. False: t is NULL, or a wrong struct, with which the
+ * tape fails. */
+ATT_API bool att_tape_options_read(att_tape *t, const char *function, void *dst, size_t dst_size, const void *src,
+                                   const char *type_name);
 /* Sets the calling thread's error sentence and returns s: return att_fail(ctx, ATT_ERR_FORMAT, "%s: ...", file). ctx or
  * NULL. */
 ATT_API att_status att_fail(att_ctx *ctx, att_status s, const char *format, ...) ATT_PRINTF(3, 4);

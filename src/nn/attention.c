@@ -204,7 +204,7 @@ static bool fill_in_args(att_tape *t, const att_nn_attention *l, att_var *x, app
     const att_nn_attention_call *c = &a->call;
     att_tensor value, source = {0};
     if (att_var_value(t, x, &value) || (c->source && att_var_value(t, c->source, &source)) ||
-        !att_nn_call_read(t, &a->args, sizeof a->args, c->args, "att_attention_args"))
+        !att_tape_options_read(t, "attention", &a->args, sizeof a->args, c->args, "att_attention_args"))
         return false;
     a->rows = value.dim[0];
     if (!c->args && !c->cache) {
@@ -258,7 +258,8 @@ static bool fill_in_positions(att_tape *t, const att_nn_attention *l, applicatio
         return true;
     if (!has_keys && !c->positions)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: positions is NULL, but queries are rotated", l->name);
-    if (c->positions ? !att_nn_call_read(t, &a->positions.at, sizeof a->positions.at, c->positions, "att_positions")
+    if (c->positions ? !att_tape_options_read(t, "attention", &a->positions.at, sizeof a->positions.at, c->positions,
+                                              "att_positions")
                      : !att_nn_positions_begin(t, &a->positions, args->q_offsets, args->n_sequences, a->rows, c->cache))
         return false;
     a->of_source.at = a->positions.at;
@@ -294,7 +295,7 @@ att_var *att_nn_attention_apply(att_tape *t, const att_nn_attention *l, att_var 
 {
     application a = {.call = {.size = sizeof a.call}};
     if (!att_nn_given(t, __func__, l) || !x ||
-        !att_nn_call_read(t, &a.call, sizeof a.call, call, "att_nn_attention_call"))
+        !att_tape_options_read(t, "attention", &a.call, sizeof a.call, call, "att_nn_attention_call"))
         return NULL;
     att_scope s = att_scope_begin(t, l->name);
     att_var *y = NULL;

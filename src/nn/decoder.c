@@ -50,7 +50,8 @@ static bool find_positions(att_tape *t, att_var *x, const att_nn_layer_call *c, 
 {
     att_attention_args args;
     att_tensor value;
-    return !att_var_value(t, x, &value) && att_nn_call_read(t, &args, sizeof args, c->args, "att_attention_args") &&
+    return !att_var_value(t, x, &value) &&
+           att_tape_options_read(t, "decoder_layer", &args, sizeof args, c->args, "att_attention_args") &&
            att_nn_positions_begin(t, p, args.q_offsets, args.n_sequences, value.dim[0], c->cache);
 }
 
@@ -61,12 +62,12 @@ att_var *att_nn_decoder_layer_apply(att_tape *t, const att_nn_decoder_layer *l, 
     att_attention_args cross;
     att_nn_positions own = {.memory = NULL};
     if (!att_nn_given(t, __func__, l) || !att_tape_require(t, __func__, ATT_NAMED({"call", call})) ||
-        !att_nn_call_read(t, &c, sizeof c, call, "att_nn_layer_call"))
+        !att_tape_options_read(t, "decoder_layer", &c, sizeof c, call, "att_nn_layer_call"))
         return NULL;
     if (!c.memory && !att_tape_require(t, __func__, ATT_NAMED({"source", c.source})))
         return NULL;
     if (c.memory && c.cross) {
-        if (!att_nn_call_read(t, &cross, sizeof cross, c.cross, "att_attention_args"))
+        if (!att_tape_options_read(t, "decoder_layer", &cross, sizeof cross, c.cross, "att_attention_args"))
             return NULL;
         cross.k_offsets = NULL; /* the memory has the source's lengths */
         c.cross = &cross;

@@ -26,7 +26,8 @@ att_var *att_nn_encoder_layer_apply(att_tape *t, const att_nn_encoder_layer *l, 
                                     const att_nn_layer_call *call)
 {
     att_nn_layer_call c = {.size = sizeof c};
-    if (!att_nn_given(t, __func__, l) || !att_nn_call_read(t, &c, sizeof c, call, "att_nn_layer_call"))
+    if (!att_nn_given(t, __func__, l) ||
+        !att_tape_options_read(t, "encoder_layer", &c, sizeof c, call, "att_nn_layer_call"))
         return NULL;
     const att_nn_sublayer attention = {l->order, l->attention_norm, l->attention_result_norm, l->attention_scale},
                           feed_forward = {l->order, l->feed_forward_norm, l->feed_forward_result_norm,

@@ -14,8 +14,6 @@ static inline bool att_nn_given(att_tape *t, const char *function, const void *l
 {
     return att_tape_require(t, function, ATT_NAMED({"l", layer}));
 }
-/* The same for what a layer is applied to: NULL is all defaults; false: the tape has failed */
-bool att_nn_call_read(att_tape *t, void *dst, size_t dst_size, const void *src, const char *type);
 /* Are parameters of p its own, so that they may be written? */
 bool att_nn_trainable(const att_nn_params *p);
 /* Sets the first error of p, unless it has one; returns NULL. */

@@ -111,14 +111,6 @@ bool att_nn_options_read(att_nn_params *p, const char *name, void *dst, size_t d
     return !s;
 }
 
-bool att_nn_call_read(att_tape *t, void *dst, size_t dst_size, const void *src, const char *type)
-{
-    const att_status s = att_options_read(dst, dst_size, src, type);
-    if (s)
-        att_tape_fail(t, s, "%s", att_error(NULL));
-    return !s;
-}
-
 bool att_nn_check_size(att_nn_params *p, const char *name, const char *what, int64_t size)
 {
     enum { MAX_SIZE = 1 << 30 };

@@ -198,8 +198,8 @@ att_var *att_recommender_apply(att_tape *t, const att_recommender *m, const int3
     if (!att_tape_require(t, __func__, ATT_NAMED({"m", m}, {"items", items}, {"offsets", offsets})) ||
         !check(t, m, items, offsets, n))
         return NULL;
-    if (att_options_read(&o, sizeof o, options, "att_recommender_options"))
-        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s", att_error(m->model.ctx));
+    if (!att_tape_options_read(t, "recommender", &o, sizeof o, options, "att_recommender_options"))
+        return NULL;
     if (o.dropout != 0 && !m->model.trainable)
         return att_tape_fail(t, ATT_ERR_ARGUMENT,
                              "%s: dropout is %g, but the model is not trainable: it comes from att_recommender_open",

@@ -92,8 +92,8 @@ static bool check_position_ids(att_tape *t, const att_encoder *m, const int64_t 
 static bool read_options(att_tape *t, const att_encoder *m, const att_encoder_options *options, int64_t tokens,
                          att_encoder_options *o)
 {
-    if (att_options_read(o, sizeof *o, options, "att_encoder_options"))
-        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s", att_error(m->model.ctx)) != NULL;
+    if (!att_tape_options_read(t, "encoder", o, sizeof *o, options, "att_encoder_options"))
+        return false;
     if (o->dropout && !m->model.trainable)
         return att_tape_fail(t, ATT_ERR_ARGUMENT,
                              "encoder: dropout is true, but the model is not trainable: it comes from "

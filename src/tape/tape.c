@@ -113,11 +113,14 @@ bool att_tape_ready(att_tape *t)
     return !t->status;
 }
 
-bool att_tape_options_read(att_tape *t, const char *op, void *dst, size_t dst_size, const void *src, const char *type)
+bool att_tape_options_read(att_tape *t, const char *function, void *dst, size_t dst_size, const void *src,
+                           const char *type_name)
 {
-    const att_status s = att_options_read(dst, dst_size, src, type);
+    if (att_require(__func__, ATT_NAMED({"t", t}, {"function", function})))
+        return false;
+    const att_status s = att_options_read(dst, dst_size, src, type_name);
     if (s)
-        att_tape_fail(t, s, "%s: %s", op, att_error(t->ctx));
+        att_tape_fail(t, s, "%s: %s", function, att_error(t->ctx));
     return !s;
 }
 

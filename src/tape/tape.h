@@ -88,8 +88,6 @@ struct att_tape {
     bool recomputing; /* such a function runs again, for a backward */
 };
 
-/* att_options_read for an operation; false: the tape has failed */
-bool att_tape_options_read(att_tape *t, const char *op, void *dst, size_t dst_size, const void *src, const char *type);
 /* False if an operation must not start: the tape is NULL or has failed, or the call was cancelled. */
 bool att_tape_ready(att_tape *t);
 /* A new variable with uninitialized values. */

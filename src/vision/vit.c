@@ -315,8 +315,8 @@ static att_var *hidden_states(att_tape *t, const att_vit *m, att_var *images, co
     att_vit_options o = {.size = sizeof o};
     if (!att_tape_require(t, "vit", ATT_NAMED({"m", m})) || !images || !check_images(t, m, images, &v, grid))
         return NULL;
-    if (att_options_read(&o, sizeof o, options, "att_vit_options"))
-        return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s", att_error(m->model.ctx));
+    if (!att_tape_options_read(t, "vit", &o, sizeof o, options, "att_vit_options"))
+        return NULL;
     if (o.dropout != 0 && !m->model.trainable)
         return att_tape_fail(t, ATT_ERR_ARGUMENT,
                              "vit: dropout is %g, but the model is not trainable: it comes from "
