@@ -25,7 +25,10 @@ static int32_t next(bench *b, const int32_t *ids, int64_t n, att_language_state 
 {
     att_tensor logits;
     const int64_t offsets[] = {0, n};
-    check(b->ctx, att_var_value(b->t, att_language_model_apply(b->t, b->m, ids, offsets, 1, state, true), &logits));
+    check(b->ctx, att_var_value(b->t,
+                                att_language_model_apply(b->t, b->m, ids, offsets, 1, state,
+                                                         ATT_OPTIONS(att_language_model_options, .last_only = true)),
+                                &logits));
     const float *x = logits.data;
     int32_t best = 0;
     for (int32_t i = 1; i < b->info.vocabulary; i++)
@@ -64,7 +67,7 @@ static int write_logits(bench *b, const char *path)
     while (n < MAX_IDS && scanf("%d", &b->ids[n]) == 1)
         n++;
     const int64_t offsets[] = {0, n};
-    check(b->ctx, att_var_value(b->t, att_language_model_apply(b->t, b->m, b->ids, offsets, 1, NULL, false), &logits));
+    check(b->ctx, att_var_value(b->t, att_language_model_apply(b->t, b->m, b->ids, offsets, 1, NULL, NULL), &logits));
     FILE *f = fopen(path, "wb");
     const size_t count = (size_t)(logits.dim[0] * logits.dim[1]);
     const bool good = f && fwrite(logits.data, sizeof(float), count, f) == count;

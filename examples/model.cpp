@@ -39,7 +39,7 @@ static void run(const char *folder, const char *text, const char *reference)
     scores.size = sizeof scores;
     check(att_bleu_count(ctx.get(), ATT_BLEU_TOKENIZER_13A, translation.data(), translation.size(), &reference, nullptr,
                          1, &counts));
-    check(att_bleu_describe(&counts, true, &scores));
+    check(att_bleu_describe(&counts, ATT_OPTIONS(att_bleu_options, .effective_order = true), &scores));
     std::printf("%s\nBLEU %.1f, chrF %.1f\n", translation.c_str(), scores.bleu, scores.chrf);
 }
 

@@ -51,7 +51,7 @@ struct model {
         position = att_nn_embedding_new(p, "position", length, width);
         encoder = att_nn_encoder_layer_new(p, "encoder", &c);
         decoder = att_nn_decoder_layer_new(p, "decoder", &c);
-        output = att_nn_linear_new(p, "output", width, tokens, true);
+        output = att_nn_linear_new(p, "output", width, tokens, NULL);
         check(att_nn_params_status(p)); // the first error of all these
     }
 

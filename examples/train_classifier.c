@@ -19,7 +19,7 @@ static att_status make(att_ctx *ctx, att_safetensors *file, att_nn_params **p)
     position = att_nn_embedding_new(*p, "position", LENGTH, WIDTH);
     for (int i = 0; i < LAYERS; i++)
         layer[i] = att_nn_encoder_layer_new(*p, att_nn_number("layer", i).text, &c);
-    output = att_nn_linear_new(*p, "output", WIDTH, 2, true);
+    output = att_nn_linear_new(*p, "output", WIDTH, 2, NULL);
     return s ? s : att_nn_params_status(*p); /* the first error of all these */
 }
 

@@ -22,7 +22,8 @@ static att_bleu_counts count(att_bleu_tokenizer words, fuzz_section text, const 
 static att_bleu_info scores(const att_bleu_counts *c)
 {
     att_bleu_info info = {.size = sizeof info};
-    fuzz_check(!att_bleu_describe(c, true, &info), "counts are refused");
+    fuzz_check(!att_bleu_describe(c, ATT_OPTIONS(att_bleu_options, .effective_order = true), &info),
+               "counts are refused");
     fuzz_check(info.bleu >= 0 && info.bleu <= 100.001 && info.chrf >= 0 && info.chrf <= 100.001, "no score");
     return info;
 }

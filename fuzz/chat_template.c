@@ -8,7 +8,8 @@ static void write_conversation(const att_chat_template *t, int n)
 {
     static const att_chat_message messages[] = {{"user", "a", 1}, {"assistant", " b\n", 3}, {"user", "", 0}};
     att_text text;
-    fuzz_check(!att_chat_render(t, messages, n, true, &text), "a conversation that every format has is refused");
+    fuzz_check(!att_chat_render(t, messages, n, ATT_OPTIONS(att_chat_options, .reply = true), &text),
+               "a conversation that every format has is refused");
     att_text_free(fuzz_context(), &text);
 }
 

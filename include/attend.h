@@ -253,9 +253,14 @@ ATT_API att_status att_wrap(att_tensor *out, void *data, att_dtype dtype, int ra
 
 /* ---- 3 Operations on tensors -------------------------------------------- */
 
-/* out[M, N] = a[M, K] times b[K, N]; with transpose_b, b is [N, K]. f32; any strides, no overlap. */
-ATT_API att_status att_tensor_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b, bool transpose_b,
-                                     const att_tensor *out);
+typedef struct att_matmul_options {
+    size_t size;
+    bool transpose_a; /* a is [K, M] */
+    bool transpose_b; /* b is [N, K] */
+} att_matmul_options;
+/* out[M, N] = a[M, K] times b[K, N]. f32; any strides, no overlap. options or NULL: defaults. */
+ATT_API att_status att_tensor_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b,
+                                     const att_matmul_options *options, const att_tensor *out);
 /* out = softmax of x over dimension `dim` (negative counts from the end), maximum subtracted first.
  * f32, same shapes; out may be x. A slice that is all -inf gives zeros. */
 ATT_API att_status att_tensor_softmax(att_ctx *ctx, const att_tensor *x, int dim, const att_tensor *out);

@@ -54,12 +54,17 @@ ATT_API int64_t att_language_state_length(const att_language_state *s, int64_t s
 ATT_API att_status att_language_state_truncate(att_language_state *s, int64_t sequence, int64_t length);
 ATT_API att_status att_language_state_select(att_language_state *s, int64_t n, const int64_t *from);
 
+typedef struct att_language_model_options {
+    size_t size;
+    bool last_only; /* logits after the last token of each sequence alone, so none may be empty */
+} att_language_model_options;
 /* Logits of the token after each of n sequences, concatenated: ids [offsets[n]], offsets [n + 1] ascending from 0 ->
- * [offsets[n], vocabulary]; with last_only after the last token of each sequence alone -> [n, vocabulary], where none
- * may be empty. state or NULL: the sequences follow what the state has, which then has them, too; f32 gives the bits of
- * a full pass. Errors: more tokens than the model has positions. After an error truncate the state. */
+ * [offsets[n], vocabulary], with last_only [n, vocabulary]. state or NULL: the sequences follow what the state has,
+ * which then has them, too; f32 gives the bits of a full pass. options or NULL: defaults. Errors: more tokens than the
+ * model has positions. After an error truncate the state. */
 ATT_API att_var *att_language_model_apply(att_tape *t, const att_language_model *m, const int32_t *ids,
-                                          const int64_t *offsets, int64_t n, att_language_state *state, bool last_only);
+                                          const int64_t *offsets, int64_t n, att_language_state *state,
+                                          const att_language_model_options *options);
 
 /* The loss of a causal language model: the cross entropy of targets [offsets[n]], each the token that follows that of
  * ids, without storing the logits -> [1]. ids, offsets [n + 1], n: as above; targets: negative ones are ignored;
@@ -278,15 +283,21 @@ typedef struct att_chat_message {
     size_t bytes;
 } att_chat_message;
 
-/* The text of a conversation, messages [n], as apply_chat_template of `transformers` writes it. reply: it ends where
- * the answer of the model begins (add_generation_prompt). Errors: no message; an unknown role; roles that do not
- * alternate, or a system message, where the format has no such. */
-ATT_API att_status att_chat_render(const att_chat_template *t, const att_chat_message *messages, int64_t n, bool reply,
-                                   att_text *out);
+typedef struct att_chat_options {
+    size_t size;
+    bool reply; /* the text ends where the answer of the model begins (add_generation_prompt) */
+} att_chat_options;
+/* The text of a conversation, messages [n], as apply_chat_template of `transformers` writes it. options or NULL:
+ * defaults. Errors: no message; an unknown role; roles that do not alternate, or a system message, where the format has
+ * no such. */
+ATT_API att_status att_chat_render(const att_chat_template *t, const att_chat_message *messages, int64_t n,
+                                   const att_chat_options *options, att_text *out);
 /* The ids of that text, as `transformers` has them; but in the text of a message no special token is found:
- * "<|im_end|>" in it is text like any other. Special tokens that the tokenizer adds to a text are not added. */
+ * "<|im_end|>" in it is text like any other. Special tokens that the tokenizer adds to a text are not added. options
+ * or NULL: defaults. */
 ATT_API att_status att_chat_tokenize(const att_chat_template *t, const att_tokenizer *tokenizer,
-                                     const att_chat_message *messages, int64_t n, bool reply, att_tokens *out);
+                                     const att_chat_message *messages, int64_t n, const att_chat_options *options,
+                                     att_tokens *out);
 
 /* ---- 4 Evaluation ------------------------------------------------------- */
 

@@ -220,8 +220,9 @@ ATT_API att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids
 /* Dot products of row i of x [rows, features] and rows ids[i][0] to ids[i][count - 1] of table [n, features], each id
  * in [0, n): scores of a few of many classes. ids [rows, count] -> [rows, count]. The rows are not copied. */
 ATT_API att_var *att_embedding_dot(att_tape *t, att_var *x, att_param *table, const int32_t *ids, int64_t count);
-/* a b, of matrices [m, k] and [k, n]; a transposed one is stored as [k, m] or [n, k] -> [m, n]. */
-ATT_API att_var *att_matmul(att_tape *t, att_var *a, att_var *b, bool transpose_a, bool transpose_b);
+/* a b, of matrices [m, k] and [k, n]; a transposed one is stored as [k, m] or [n, k] -> [m, n]. options or NULL:
+ * defaults. */
+ATT_API att_var *att_matmul(att_tape *t, att_var *a, att_var *b, const att_matmul_options *options);
 /* a + b, a - b and a b, elementwise, with shapes broadcast as in NumPy and PyTorch: dimensions are aligned from the
  * last one; of each pair both are equal, or one is 1 or missing, and its elements are used for all indices of the
  * other. [4, 1, 3] and [5, 3] -> [4, 5, 3]. Gradients are summed over the dimensions in which an operand was broadcast.
@@ -391,14 +392,24 @@ ATT_API att_var *att_cross_entropy(att_tape *t, att_var *logits, const int32_t *
  * of that size instead of three. Scratch memory is at most 5 MB + 6 KB * features. */
 ATT_API att_var *att_linear_cross_entropy(att_tape *t, att_var *x, att_param *weight, att_param *bias,
                                           const int32_t *targets, const att_cross_entropy_options *options);
+typedef struct att_binary_cross_entropy_options {
+    size_t size;
+    bool sum;       /* reduction: true: sum over targets, false: mean */
+    int64_t *count; /* receives the number of targets that are not ignored; or NULL */
+} att_binary_cross_entropy_options;
 /* Binary cross entropy with logits: -t log s - (1 - t) log(1 - s), s = sigmoid(logit), summed or averaged -> [1].
- * targets in the shape of logits, in [0, 1]; negative: ignored. count or NULL: receives the number of targets that are
- * not ignored. */
-ATT_API att_var *att_binary_cross_entropy(att_tape *t, att_var *logits, const float *targets, bool sum, int64_t *count);
+ * targets in the shape of logits, in [0, 1]; negative: ignored. options or NULL: defaults. */
+ATT_API att_var *att_binary_cross_entropy(att_tape *t, att_var *logits, const float *targets,
+                                          const att_binary_cross_entropy_options *options);
 
-/* Mean squared error: (a - b)^2, summed or averaged over all elements -> [1]. Both have gradients. Errors: a
- * and b have different shapes. (PyTorch's MSELoss) */
-ATT_API att_var *att_mean_squared_error(att_tape *t, att_var *a, att_var *b, bool sum);
+typedef struct att_mean_squared_error_options {
+    size_t size;
+    bool sum; /* reduction: true: sum over elements, false: mean */
+} att_mean_squared_error_options;
+/* Mean squared error: (a - b)^2, summed or averaged over all elements -> [1]. Both have gradients. options or NULL:
+ * defaults. Errors: a and b have different shapes. (PyTorch's MSELoss) */
+ATT_API att_var *att_mean_squared_error(att_tape *t, att_var *a, att_var *b,
+                                        const att_mean_squared_error_options *options);
 
 /* Images are [images, height, width, channels]. */
 typedef struct att_conv_options {

@@ -65,9 +65,13 @@ typedef struct att_bleu_info {
     double bleu_of[ATT_BLEU_ORDER]; /* BLEU-1 to BLEU-4: with n-grams up to this order; the last one is bleu */
 } att_bleu_info;
 
-/* effective_order: ignore orders for which all sentences are too short, as usual for single sentences; else BLEU is
- * 0. */
-ATT_API att_status att_bleu_describe(const att_bleu_counts *c, bool effective_order, att_bleu_info *info);
+typedef struct att_bleu_options {
+    size_t size;
+    bool effective_order; /* ignore orders for which all sentences are too short, as usual for single sentences; else
+                           * BLEU is 0 */
+} att_bleu_options;
+/* options or NULL: defaults. */
+ATT_API att_status att_bleu_describe(const att_bleu_counts *c, const att_bleu_options *options, att_bleu_info *info);
 
 typedef struct att_bleu_resampling {
     size_t size;

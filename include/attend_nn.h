@@ -105,8 +105,13 @@ typedef struct att_nn_linear {
     att_param *weight; /* [out, in] */
     att_param *bias;   /* [out] or NULL */
 } att_nn_linear;
-/* name.weight and, with bias, name.bias; as PyTorch's Linear, uniform in +-1 / sqrt(in). */
-ATT_API const att_nn_linear *att_nn_linear_new(att_nn_params *p, const char *name, int64_t in, int64_t out, bool bias);
+typedef struct att_nn_linear_options {
+    size_t size;
+    bool no_bias;
+} att_nn_linear_options;
+/* name.weight and name.bias; as PyTorch's Linear, uniform in +-1 / sqrt(in). options or NULL: defaults. */
+ATT_API const att_nn_linear *att_nn_linear_new(att_nn_params *p, const char *name, int64_t in, int64_t out,
+                                               const att_nn_linear_options *options);
 /* f(x weight^T + bias) + residual: x [tokens, in] -> [tokens, out]; residual [tokens, out] or NULL */
 ATT_API att_var *att_nn_linear_apply(att_tape *t, const att_nn_linear *l, att_var *x, att_activation f,
                                      att_var *residual);
@@ -357,10 +362,11 @@ typedef struct att_nn_batch_norm {
 } att_nn_batch_norm;
 /* name.weight, ones, name.bias, zeros, name.running_mean, zeros, name.running_var, ones. eps 0: 1e-5 */
 ATT_API const att_nn_batch_norm *att_nn_batch_norm_new(att_nn_params *p, const char *name, int64_t channels, float eps);
-/* x [images, height, width, channels] or [rows, channels] -> the same shape, normalized for each channel: in training
- * by the statistics of x, which then move the running ones by a tenth, else by the running ones. Errors: training of
- * parameters that are not trainable. See att_batch_norm. */
-ATT_API att_var *att_nn_batch_norm_apply(att_tape *t, const att_nn_batch_norm *l, att_var *x, bool training);
+/* x [images, height, width, channels] or [rows, channels] -> the same shape, normalized for each channel: see
+ * att_batch_norm. options or NULL: defaults, not in training; eps 0: that of the layer. Errors: training of parameters
+ * that are not trainable. */
+ATT_API att_var *att_nn_batch_norm_apply(att_tape *t, const att_nn_batch_norm *l, att_var *x,
+                                         const att_batch_norm_options *options);
 
 #ifdef __cplusplus
 }

@@ -154,7 +154,9 @@ static int score(const corpus *c, const att_bleu_counts *count, int64_t n, resul
     *r = (result){.lines = n, .score = {.size = sizeof r->score}, .sampled = confidence && n > 1};
     for (int64_t i = 0; i < n; i++)
         att_bleu_add(&r->sum, &count[i]);
-    int code = cli_status(c->ctx, att_bleu_describe(&r->sum, effective_order, &r->score));
+    int code =
+        cli_status(c->ctx, att_bleu_describe(&r->sum, ATT_OPTIONS(att_bleu_options, .effective_order = effective_order),
+                                             &r->score));
     if (!code && r->sampled)
         code =
             cli_status(c->ctx, att_bleu_intervals(c->ctx, count, n,

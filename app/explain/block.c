@@ -387,7 +387,8 @@ static void projection(page *p, block_chapter *l)
     page_formula(p, "P = softmax(z Eᵀ)");
     if (p->status != ATT_OK)
         return;
-    LOOP(p, z = att_input(t, &Z); e = att_input(t, &X); w = att_softmax(t, att_matmul(t, z, e, false, true)););
+    LOOP(p, z = att_input(t, &Z); e = att_input(t, &X);
+         w = att_softmax(t, att_matmul(t, z, e, ATT_OPTIONS(att_matmul_options, .transpose_b = true))););
     CALL(p, att_var_value(t, w, &W));
     page_table(p, l->words.labels, n, l->words.labels, n, W.data);
 }

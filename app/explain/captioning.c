@@ -107,11 +107,11 @@ static void grid(page *p, captioning_chapter *l)
     LOOP(
         p, x = att_constant(t, &Pixels); for (int64_t s = 0; s < stages; s++) {
             x = att_nn_conv_apply(t, stage[s].conv[0], x);
-            x = att_nn_batch_norm_apply(t, stage[s].norm[0], x, false);
+            x = att_nn_batch_norm_apply(t, stage[s].norm[0], x, NULL);
             x = att_activate(t, x, ATT_ACTIVATION_RELU);
             x = att_pool2d(t, x, ATT_POOLING_MAX, &halves);
             y = att_nn_conv_apply(t, stage[s].conv[1], x);
-            y = att_nn_batch_norm_apply(t, stage[s].norm[1], y, false);
+            y = att_nn_batch_norm_apply(t, stage[s].norm[1], y, NULL);
             x = att_add(t, x, att_activate(t, y, ATT_ACTIVATION_RELU));
         } x = att_reshape(t, x, 2, (const int64_t[]){locations, -1});
         h = att_nn_linear_apply(t, project, x, ATT_ACTIVATION_TANH, NULL););
@@ -304,8 +304,8 @@ static void scores(page *p, captioning_chapter *l)
                   "`attend explain scores`にあります）。状態がクエリを作り、それぞれの位置がキーを作ります。"});
     page_formula(p, "e_t,ij = f_att(s_t-1, h_ij) = v · tanh(q + k_ij)");
     page_formula(p, "q = s_t-1 W_q    k_ij = h_ij W_h");
-    CALL(p, att_tensor_matmul(ctx, &S, &W_q, true, &Q));
-    CALL(p, att_tensor_matmul(ctx, &H, &W_h, true, &K));
+    CALL(p, att_tensor_matmul(ctx, &S, &W_q, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &Q));
+    CALL(p, att_tensor_matmul(ctx, &H, &W_h, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &K));
     LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t c = 0; c < d; c++) e[i] += v[c] * tanhf(q[c] + k[i * d + c]););
     page_grid(p, e, l->m.grid, 1, 2);
     print_largest(p, l);
@@ -357,7 +357,7 @@ static void context(page *p, captioning_chapter *l)
                       "同じ重みで平均した、先ほどのベクトルcと並べて示します。"},
                n, d);
     page_formula(p, "c_t = Σ_ij a_t,ij h_ij");
-    CALL(p, att_tensor_matmul(ctx, &A, &H, false, &C));
+    CALL(p, att_tensor_matmul(ctx, &A, &H, NULL, &C));
     page_rows(p, (const char *const[]){"c", name_of(name, "c", l->shown + 1)}, (const float *const[]){l->mean, l->c}, 2,
               d);
     page_print(p, (text){"Scores, weights and context in one call:", "スコア、重み、コンテキストを一度の呼び出しで："});

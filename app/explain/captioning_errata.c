@@ -91,7 +91,7 @@ static void keys_and_values(page *p, const captioning_chapter *l)
                   "XからキーKとバリューVを作りながら、比べるのも足すのもXそのものになっています。"
                   "e_ij = q_j · x_i / √D_x、y_j = Σ_i a_ij x_iです。ここでは、Xは畳み込みの特徴で、バリューはhです。"
                   "クエリは、xではなくキーと比べるために作られています。"});
-    ANSWER(p, att_tensor_matmul(ctx, &Q, &X, true, &E));
+    ANSWER(p, att_tensor_matmul(ctx, &Q, &X, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &E));
     if (x == d)
         page_print(
             p, (text){"Since this model has D_x = D_h, the product exists, and nothing says that it has no meaning.",

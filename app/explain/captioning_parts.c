@@ -72,15 +72,15 @@ static void request(captioning_parts *m)
     const int64_t d = m->info.hidden, table[] = {m->vocabulary, m->embedding};
     for (int64_t i = 0; i < m->stages; i++)
         request_stage(m, i);
-    m->project = att_nn_linear_new(p, "project", m->info.features, d, true);
-    m->bridge = att_nn_linear_new(p, "bridge.0", d, d, true);
-    m->query = att_nn_linear_new(p, "attention.query", d, d, false);
-    m->key = att_nn_linear_new(p, "attention.key", d, d, false);
+    m->project = att_nn_linear_new(p, "project", m->info.features, d, NULL);
+    m->bridge = att_nn_linear_new(p, "bridge.0", d, d, NULL);
+    m->query = att_nn_linear_new(p, "attention.query", d, d, ATT_OPTIONS(att_nn_linear_options, .no_bias = true));
+    m->key = att_nn_linear_new(p, "attention.key", d, d, ATT_OPTIONS(att_nn_linear_options, .no_bias = true));
     m->score = att_nn_params_request(p, "attention", "score", 2, (const int64_t[]){1, d}, NULL);
-    m->gate = m->info.gate ? att_nn_linear_new(p, "attention.gate", d, 1, true) : NULL;
+    m->gate = m->info.gate ? att_nn_linear_new(p, "attention.gate", d, 1, NULL) : NULL;
     m->decoder = att_nn_recurrent_new(
         p, "decoder", ATT_OPTIONS(att_nn_recurrent_config, .in = m->embedding + d, .units = d, .layers = 1));
-    m->readout = att_nn_linear_new(p, "readout", 2 * d, m->embedding, true);
+    m->readout = att_nn_linear_new(p, "readout", 2 * d, m->embedding, NULL);
     m->output.weight = att_nn_params_request(p, "target", "weight", 2, table, NULL);
     m->output.bias = att_nn_params_request(p, "output", "bias", 1, &m->vocabulary, NULL);
 }
@@ -129,10 +129,10 @@ static captioning_context attend(att_tape *t, const captioning_parts *m, att_var
     captioning_context x = {0};
     att_var *q = att_nn_linear_apply(t, m->query, state, ATT_ACTIVATION_IDENTITY, NULL);
     att_var *k = att_nn_linear_apply(t, m->key, h, ATT_ACTIVATION_IDENTITY, NULL);
-    x.e =
-        att_matmul(t, att_parameter(t, m->score), att_activate(t, att_add(t, k, q), ATT_ACTIVATION_TANH), false, true);
+    x.e = att_matmul(t, att_parameter(t, m->score), att_activate(t, att_add(t, k, q), ATT_ACTIVATION_TANH),
+                     ATT_OPTIONS(att_matmul_options, .transpose_b = true));
     x.a = att_softmax(t, x.e);
-    x.c = att_matmul(t, x.a, h, false, false);
+    x.c = att_matmul(t, x.a, h, NULL);
     if (m->gate) {
         x.gate = att_nn_linear_apply(t, m->gate, state, ATT_ACTIVATION_SIGMOID, NULL);
         x.c = att_mul(t, x.c, x.gate);

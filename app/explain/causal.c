@@ -76,7 +76,7 @@ static void scores(page *p, causal_chapter *l)
     page_step(p, (text){"Scores", "スコア"});
     page_print(p, (text){"Row = query, column = key. The future lies right of the diagonal.",
                          "行がクエリ、列がキーです。対角線より右が未来にあたります。"});
-    CALL(p, att_tensor_matmul(ctx, &Q, &K, true, &S));
+    CALL(p, att_tensor_matmul(ctx, &Q, &K, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &S));
     if (p->status != ATT_OK)
         return;
     LOOP(p, for (int64_t i = 0; i < n * n; i++) s[i] /= sqrtf(2););
@@ -102,7 +102,7 @@ static void before_softmax(page *p, causal_chapter *l)
     square(p, l, s);
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     square_and_sums(p, l, l->w);
-    CALL(p, att_tensor_matmul(ctx, &W, &V, false, &C));
+    CALL(p, att_tensor_matmul(ctx, &W, &V, NULL, &C));
     page_table(p, of->words.labels, n, NULL, OUT, l->c);
     page_print(p, (text){"The first word can only look at itself: its context is its own value.",
                          "最初の単語が見ることができるのは自分だけなので、コンテキストは自分のバリューそのものです。"});
@@ -124,7 +124,7 @@ static void keys_in_rows(page *p, const causal_chapter *l)
                       "この行列を、行をキー、列をクエリにして、e_ij = k_i · q_j / √d_kと書くこともあります"
                       "（`attend explain general-layer`）。すると、キーiがクエリjより後になるのは対角線の下です。"
                       "マスクするのは下三角で、softmaxは列の方向に計算します。"});
-    CALL(p, att_tensor_matmul(ctx, &K, &Q, true, &E));
+    CALL(p, att_tensor_matmul(ctx, &K, &Q, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &E));
     if (p->status != ATT_OK)
         return;
     LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = 0; j < n; j++) e[i * n + j] =
@@ -225,7 +225,7 @@ static void largest_number(page *p, causal_chapter *l)
             "重みのほうに入れてしまうのです。するとコンテキストは次のようになります。"});
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     LOOP(p, for (int64_t i = 0; i < n; i++) for (int64_t j = i + 1; j < n; j++) w[i * n + j] = -FLT_MAX;);
-    CALL(p, att_tensor_matmul(ctx, &W, &V, false, &C));
+    CALL(p, att_tensor_matmul(ctx, &W, &V, NULL, &C));
     page_table(p, l->of.words.labels, n, NULL, OUT, c);
 }
 

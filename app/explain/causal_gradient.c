@@ -102,8 +102,8 @@ static void with_history(page *p, const causal_gradient_example *l)
     LOOP(p, x = att_constant(t, &X); q = att_linear(t, x, w_q, NULL, ATT_ACTIVATION_IDENTITY, NULL);
          k = att_linear(t, x, w_k, NULL, ATT_ACTIVATION_IDENTITY, NULL);
          v = att_linear(t, x, w_v, NULL, ATT_ACTIVATION_IDENTITY, NULL);
-         s = att_scale(t, att_matmul(t, q, k, false, true), 1 / sqrtf(2));
-         w = att_softmax(t, att_add(t, s, att_constant(t, &Mask))); c = att_matmul(t, w, v, false, false););
+         s = att_scale(t, att_matmul(t, q, k, ATT_OPTIONS(att_matmul_options, .transpose_b = true)), 1 / sqrtf(2));
+         w = att_softmax(t, att_add(t, s, att_constant(t, &Mask))); c = att_matmul(t, w, v, NULL););
     CALL(p, att_var_value(t, c, &C));
     if (p->status == ATT_OK)
         loss(l, C.data);
@@ -122,7 +122,7 @@ static void without_history(page *p, const causal_gradient_example *l, const att
     if (p->status != ATT_OK)
         return;
     v = att_linear(t, att_constant(t, &l->X), l->w[2], NULL, ATT_ACTIVATION_IDENTITY, NULL);
-    LOOP(p, c = att_matmul(t, att_constant(t, &W), v, false, false););
+    LOOP(p, c = att_matmul(t, att_constant(t, &W), v, NULL););
     CALL(p, att_var_value(t, c, &C));
     if (p->status == ATT_OK)
         loss(l, C.data);
@@ -141,12 +141,13 @@ static att_var *contexts_of(const causal_gradient_example *l, bool detached)
     att_var *y[MATRICES], *x = att_constant(t, &l->X);
     for (int i = 0; i < MATRICES; i++)
         y[i] = att_linear(t, x, l->w[i], NULL, ATT_ACTIVATION_IDENTITY, NULL);
-    att_var *s = att_scale(t, att_matmul(t, y[0], y[1], false, true), 1 / sqrtf(2));
+    att_var *s =
+        att_scale(t, att_matmul(t, y[0], y[1], ATT_OPTIONS(att_matmul_options, .transpose_b = true)), 1 / sqrtf(2));
     att_var *w = att_softmax(t, att_add(t, s, att_constant(t, &l->Mask)));
     att_tensor W;
     if (detached && att_var_value(t, w, &W) == ATT_OK)
         w = att_constant(t, &W);
-    return att_matmul(t, w, y[2], false, false);
+    return att_matmul(t, w, y[2], NULL);
 }
 
 /* Returns the loss, then takes a step W -= 0.1 dW. */

@@ -85,7 +85,7 @@ static void scaling(page *p, dropout_chapter *l)
     page_formula(p, "E[m w] = p · 0 + (1 - p) · w/(1 - p) = w");
     LOOP(p, for (int64_t i = 0; i < n * n; i++) d[i] = w[i] * mask[i];);
     square(p, l, d);
-    CALL(p, att_tensor_matmul(ctx, &D, &V, false, &C));
+    CALL(p, att_tensor_matmul(ctx, &D, &V, NULL, &C));
     page_table(p, l->of.words.labels, n, NULL, OUT, c);
     page_print(p, (text){"A row now sums to 1 only on average, and no division repairs that: it is meant so. Contexts "
                          "are off, each time in another way.",

@@ -48,7 +48,8 @@ static att_var *weights(const fixed_context_chapter *l, att_var *h)
     att_tape *t = l->tape;
     att_tensor Q = {0};
     att_wrap(&Q, (float *)l->query, ATT_F32, ATT_DIMS(1, UNITS), NULL);
-    att_var *s = att_matmul(t, att_constant(t, &Q), att_normalize(t, h, 1e-12f), false, true);
+    att_var *s = att_matmul(t, att_constant(t, &Q), att_normalize(t, h, 1e-12f),
+                            ATT_OPTIONS(att_matmul_options, .transpose_b = true));
     return att_softmax(t, att_scale(t, s, 50));
 }
 
@@ -57,7 +58,7 @@ static att_var *attended(const fixed_context_chapter *l, att_var *x, int64_t n)
     const int64_t offsets[] = {0, n};
     const att_recurrent options = gru(l);
     att_var *h = att_gru(l->tape, x, offsets, 1, &options, NULL);
-    return att_matmul(l->tape, weights(l, h), h, false, false);
+    return att_matmul(l->tape, weights(l, h), h, NULL);
 }
 
 /* The influence of each of the first n words, out [n]: the norm of all derivatives of the context by the word. */
@@ -328,8 +329,9 @@ static void attention(page *p, const fixed_context_chapter *l)
     if (p->status != ATT_OK)
         return;
     LOOP(p, h = att_gru(t, att_input(t, &X), offsets, 1, &gru_weights, NULL);
-         s = att_matmul(t, att_constant(t, &Q), att_normalize(t, h, 1e-12f), false, true);
-         w = att_softmax(t, att_scale(t, s, 50)); c = att_matmul(t, w, h, false, false););
+         s = att_matmul(t, att_constant(t, &Q), att_normalize(t, h, 1e-12f),
+                        ATT_OPTIONS(att_matmul_options, .transpose_b = true));
+         w = att_softmax(t, att_scale(t, s, 50)); c = att_matmul(t, w, h, NULL););
     CALL(p, att_var_value(t, c, &C));
     if (p->status == ATT_OK)
         page_table(p, (const char *const[]){"c"}, 1, NULL, UNITS, C.data);

@@ -62,9 +62,9 @@ static void keys_and_values(page *p, general_layer_chapter *l)
                "W_v [D_x, D_v]が作るバリューの次元は自由です。ここではD_v = %dです。"},
         VALUE);
     page_formula(p, "K = X W_k    V = X W_v");
-    CALL(p, att_tensor_matmul(ctx, &X, &W_k, false, &K));
+    CALL(p, att_tensor_matmul(ctx, &X, &W_k, NULL, &K));
     page_table(p, l->v.labels, l->v.n, (const char *const[]){"k_1", "k_2"}, KEY, l->k);
-    CALL(p, att_tensor_matmul(ctx, &X, &W_v, false, &V));
+    CALL(p, att_tensor_matmul(ctx, &X, &W_v, NULL, &V));
     page_table(p, l->v.labels, l->v.n, (const char *const[]){"v_1", "v_2", "v_3"}, VALUE, l->val);
 }
 
@@ -81,7 +81,7 @@ static void align_and_attend(page *p, general_layer_chapter *l)
     page_print(p, (text){"How well does input i fit query j? Row = input, column = query.",
                          "入力iは、クエリjにどれだけ合うでしょうか。行が入力、列がクエリです。"});
     page_formula(p, "e_ij = q_j · k_i / √D_k");
-    CALL(p, att_tensor_matmul(ctx, &K, &Q, true, &E));
+    CALL(p, att_tensor_matmul(ctx, &K, &Q, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &E));
     LOOP(p, for (int64_t i = 0; i < 3 * n; i++) e[i] /= sqrtf(2););
     page_table(p, l->v.labels, n, query_names, QUERIES, e);
     if (!p->own)
@@ -97,7 +97,7 @@ static void align_and_attend(page *p, general_layer_chapter *l)
     page_print(p, (text){"The output has one row for each query. (At is A transposed, as a view.)",
                          "出力は、クエリごとに一行です。（Atは、Aを転置したビューです。）"});
     page_formula(p, "y_j = Σ_i a_ij v_i");
-    CALL(p, att_tensor_matmul(ctx, &At, &V, false, &Y));
+    CALL(p, att_tensor_matmul(ctx, &At, &V, NULL, &Y));
     page_table(p, query_names, QUERIES, NULL, VALUE, l->y);
     if (!p->own)
         page_print(p, (text){"The source adds up inputs x_i, but it is the values v_i; so Y is M × D_v, not M × D_k.",
@@ -130,11 +130,11 @@ static void apply(page *p, const general_layer_chapter *l, const float *x, const
     att_tensor Q, K, V, X = page_matrix(p, x, n, l->v.dim);
     float *own = page_zeros(p, m, KEY, &Q), *k = page_zeros(p, n, KEY, &K), *v = page_zeros(p, n, VALUE, &V);
     if (p->status == ATT_OK && !q)
-        p->status = att_tensor_matmul(p->ctx, &X, &l->Wq, false, &Q);
+        p->status = att_tensor_matmul(p->ctx, &X, &l->Wq, NULL, &Q);
     if (p->status == ATT_OK)
-        p->status = att_tensor_matmul(p->ctx, &X, &l->Wk, false, &K);
+        p->status = att_tensor_matmul(p->ctx, &X, &l->Wk, NULL, &K);
     if (p->status == ATT_OK)
-        p->status = att_tensor_matmul(p->ctx, &X, &l->Wv, false, &V);
+        p->status = att_tensor_matmul(p->ctx, &X, &l->Wv, NULL, &V);
     att_attention_args args = {.size = sizeof args};
     args.q = layer_heads(p, q ? q : own, 1, 1, m, KEY), args.k = layer_heads(p, k, 1, 1, n, KEY);
     args.v = layer_heads(p, v, 1, 1, n, VALUE), args.out = layer_heads(p, out, 1, 1, m, VALUE);
@@ -161,7 +161,7 @@ static void self_attention(page *p, general_layer_chapter *l)
                   "all that self-attention is.",
                   "クエリも入力から作れば、層に必要なのはXだけになり、M = Nです。自己注意とは、それだけのことです。"});
     page_formula(p, "Q = X W_q");
-    CALL(p, att_tensor_matmul(ctx, &X, &W_q, false, &Q));
+    CALL(p, att_tensor_matmul(ctx, &X, &W_q, NULL, &Q));
     CALL(p, att_attention(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .value_dim = 3),
                           ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
     page_table(p, l->v.labels, n, NULL, VALUE, l->self);

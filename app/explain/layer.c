@@ -32,7 +32,7 @@ att_status layer_fill(page *p, layer *l, uint32_t seed)
     torch_manual_seed(&l->random, seed);
     for (int i = 0; i < 3 && p->status == ATT_OK; i++) {
         layer_draw(&l->random, bound, w[i]->data, count);
-        p->status = att_tensor_matmul(p->ctx, &l->X, w[i], true, y[i]);
+        p->status = att_tensor_matmul(p->ctx, &l->X, w[i], ATT_OPTIONS(att_matmul_options, .transpose_b = true), y[i]);
     }
     return p->status;
 }

@@ -183,7 +183,7 @@ static void by_hand(page *p, mixture_chapter *l)
     page_print(p, (text){"The new row is the sum of all, each times its weight:",
                          "新しい行は、各行に重みを掛けて足したものです。"});
     page_formula(p, "new = Σ_j w_j x_j = w X");
-    CALL(p, att_tensor_matmul(ctx, &W, &X, false, &C));
+    CALL(p, att_tensor_matmul(ctx, &W, &X, NULL, &C));
     for (int64_t i = 0; i < n * dim && p->status == ATT_OK; i++)
         products[i] = w[i / dim] * x[i];
     print_rows(p, l, products);
@@ -217,7 +217,7 @@ static void raw_scores(page *p, mixture_chapter *l)
                "「%s」がクエリQで、Xの各行がキーです。"},
         l->v.labels[q]);
     page_formula(p, "s_j = q · k_j    w = softmax(s)");
-    CALL(p, att_tensor_matmul(ctx, &Q, &X, true, &S));
+    CALL(p, att_tensor_matmul(ctx, &Q, &X, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &S));
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     print_weights(p, l, false);
     if (p->status == ATT_OK && l->follows)
@@ -272,12 +272,12 @@ static void attention(page *p, mixture_chapter *l)
                       "今度は、標準化した行をクエリとキーに使います。バリューは、もとの行のままです。"
                       "スコアは、足した積の個数dの平方根√dで割ります。"});
     page_formula(p, "new = softmax(q Kᵀ / √d) V");
-    CALL(p, att_tensor_matmul(ctx, &Q, &Z, true, &S));
+    CALL(p, att_tensor_matmul(ctx, &Q, &Z, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &S));
     if (p->status != ATT_OK)
         return;
     LOOP(p, for (int64_t j = 0; j < n; j++) s[j] /= sqrtf((float)dim););
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
-    CALL(p, att_tensor_matmul(ctx, &W, &X, false, &C));
+    CALL(p, att_tensor_matmul(ctx, &W, &X, NULL, &C));
     print_weights(p, l, true);
     page_print(p, (text){"With these weights the rows become:", "この重みで各行を足すと、次のようになります。"});
     print_new(p, l, l->c);
@@ -416,8 +416,8 @@ static void missing(page *p, mixture_chapter *l)
                       "たとえばW^q = W^k = (0, ..., 0, 1)ᵀなら、最後の数だけを比べます（√1なので、"
                       "スケーリングはありません）。"});
     page_formula(p, "q = z W^q    k = z W^k    v = z W^v");
-    CALL(p, att_tensor_matmul(ctx, &Z, &W_k, false, &K));
-    CALL(p, att_tensor_matmul(ctx, &Q, &K, true, &S));
+    CALL(p, att_tensor_matmul(ctx, &Z, &W_k, NULL, &K));
+    CALL(p, att_tensor_matmul(ctx, &Q, &K, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &S));
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     print_weights(p, l, true);
     page_print(p,

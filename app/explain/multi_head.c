@@ -142,7 +142,7 @@ static void project(page *p, multi_head_chapter *l)
         p, (text){"So far no head knows of the other. The last layer mixes what they found.",
                   "ここまで、ヘッドは互いのことを知りません。最後の層が、それぞれの見つけたものを混ぜ合わせます。"});
     page_formula(p, "Y = C W_oᵀ + b_o");
-    CALL(p, att_tensor_matmul(ctx, &C, &W_o, true, &Y));
+    CALL(p, att_tensor_matmul(ctx, &C, &W_o, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &Y));
     if (p->status != ATT_OK)
         return;
     LOOP(p, for (int64_t i = 0; i < 2 * n; i++) y[i] += b_o[i % 2];);
@@ -232,13 +232,13 @@ static void pytorch_module(page *p, const multi_head_chapter *l)
     layer_draw(&random, torch_xavier_bound(width, 3 * width), w_in, 3 * width * width);
     const int64_t strides[] = {3 * n * width, dim, 3 * width, 1};
     att_tensor q = {0}, k = {0}, v = {0}, out = layer_heads(p, c, 1, heads, n, dim);
-    CALL(p, att_tensor_matmul(ctx, &X, &W_in, true, &QKV));
+    CALL(p, att_tensor_matmul(ctx, &X, &W_in, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &QKV));
     CALL(p, att_wrap(&q, qkv, ATT_F32, ATT_DIMS(1, heads, n, dim), strides));
     CALL(p, att_wrap(&k, qkv + width, ATT_F32, ATT_DIMS(1, heads, n, dim), strides));
     CALL(p, att_wrap(&v, qkv + 2 * width, ATT_F32, ATT_DIMS(1, heads, n, dim), strides));
     CALL(p, att_attention(ctx, ATT_OPTIONS(att_attention_spec, .heads = heads, .head_dim = dim),
                           ATT_OPTIONS(att_attention_args, .q = q, .k = k, .v = v, .out = out)));
-    CALL(p, att_tensor_matmul(ctx, &C, &W_o, true, &Y));
+    CALL(p, att_tensor_matmul(ctx, &C, &W_o, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &Y));
     page_table(p, l->of.words.labels, n, NULL, width, y);
     page_print(p,
                (text){"That is module(x, x, x)[0], with %" PRId64 " heads of %" PRId64
@@ -319,7 +319,7 @@ static void wrong_axis(page *p, const multi_head_chapter *l, att_tape *t, att_pa
                n);
     page_table(p, l->of.words.labels, n, NULL, OUT, Below.data);
     if (p->status == ATT_OK)
-        p->status = att_tensor_matmul(p->ctx, &Again, &l->Wo, true, &Y);
+        p->status = att_tensor_matmul(p->ctx, &Again, &l->Wo, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &Y);
     for (int64_t i = 0; i < n * OUT && p->status == ATT_OK; i++)
         y[i] += l->bo[i % OUT];
     page_agree(p, (text){"out_proj of that, and Y of step 4", "それをout_projに通したものと手順4のY"}, l->y, y,

@@ -251,7 +251,7 @@ static void scores(page *p, const shop_chapter *l)
                       "hがクエリ、品物がキーです。softmaxで確率Pにすることもできます。"});
     CALL(p, att_recommender_embed(m, 1, items, offsets, NULL, h));
     CALL(p, att_recommender_vectors(m, v));
-    CALL(p, att_tensor_matmul(ctx, &H, &V, true, &S));
+    CALL(p, att_tensor_matmul(ctx, &H, &V, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &S));
     CALL(p, att_tensor_softmax(ctx, &S, -1, &P));
     page_table_rounded(p, 1, (const char *const[]){"s"}, 1, l->items, n_items, s);
     page_table_rounded(p, 2, (const char *const[]){"P"}, 1, l->items, n_items, w);

@@ -61,7 +61,7 @@ static void dot(page *p, scores_chapter *l)
     page_print(p, (text){"All scores are one matrix product. Scale 1 leaves them as they are.",
                          "全スコアが一回の行列積で得られます。scaleを1にすると、そのまま使います。"});
     page_formula(p, "s = q · k");
-    CALL(p, att_tensor_matmul(ctx, &Q, &K, true, &S));
+    CALL(p, att_tensor_matmul(ctx, &Q, &K, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &S));
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     CALL(p, att_plan_new(ctx,
                          ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = 2, .score = att_score_dot, .scale = 1),
@@ -119,12 +119,12 @@ static void general(page *p, scores_chapter *l)
                   "M = W_qᵀ W_kとすれば、単語そのものをx_i M x_jで比べることになり、二つの射影と同じ働きをします。"
                   "スコアは、最初の内積と同じです。"});
     page_formula(p, "s = q M k");
-    CALL(p, att_tensor_matmul(ctx, &W_qt, &W_k, false, &M));
+    CALL(p, att_tensor_matmul(ctx, &W_qt, &W_k, NULL, &M));
     static const char *const names[] = {"M 1", "M 2", "M 3"};
     if (dim <= 3)
         page_table(p, names, dim, NULL, dim, m);
-    CALL(p, att_tensor_matmul(ctx, &X, &M, false, &XM));
-    CALL(p, att_tensor_matmul(ctx, &XM, &X, true, &S));
+    CALL(p, att_tensor_matmul(ctx, &X, &M, NULL, &XM));
+    CALL(p, att_tensor_matmul(ctx, &XM, &X, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &S));
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     page_line(p, "args.param[0] = M [1, %" PRId64 ", %" PRId64 "]", dim, dim);
     CALL(p, att_plan_new(ctx, ATT_OPTIONS(att_attention_spec, .heads = 1, .head_dim = dim, .score = att_score_general),
@@ -289,7 +289,7 @@ static void random_scores(page *p, int64_t d)
     double figures[4] = {0};
     for (int scaled = 0; scaled < 2; scaled++) {
         if (scaled == 0)
-            p->status = att_tensor_matmul(p->ctx, &Q, &K, true, &S);
+            p->status = att_tensor_matmul(p->ctx, &Q, &K, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &S);
         for (int i = 0; i < ROWS * ROWS && scaled; i++)
             s[i] /= sqrtf((float)d);
         if (p->status == ATT_OK)

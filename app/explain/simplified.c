@@ -79,7 +79,7 @@ static void scores(page *p, simplified_chapter *l)
                       "att_tensor_matmulなら、Q [1, %lld]とXの転置との積として、全部を一度に計算できます。"},
                (long long)l->v.dim);
     page_formula(p, "s_j = q · x_j = Σ_c q_c x_jc");
-    CALL(p, att_tensor_matmul(ctx, &Q, &X, true, &S));
+    CALL(p, att_tensor_matmul(ctx, &Q, &X, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &S));
     for (int64_t j = 0; j < l->v.n; j++)
         print_dot(p, l, j);
 }
@@ -126,7 +126,7 @@ static void context(page *p, simplified_chapter *l)
                       "「%s」に、ほかの単語の情報が加わります。"},
                l->v.labels[l->q]);
     page_formula(p, "c = Σ_j w_j x_j");
-    CALL(p, att_tensor_matmul(ctx, &W, &X, false, &C));
+    CALL(p, att_tensor_matmul(ctx, &W, &X, NULL, &C));
     float *products = page_floats(p, n * dim);
     for (int64_t i = 0; i < n * dim && p->status == ATT_OK; i++)
         products[i] = l->w[i / dim] * l->v.x[i];

@@ -68,7 +68,7 @@ static void one_query(page *p, softmax_chapter *l)
         memcpy(loops, s, (size_t)n * sizeof *s);
     page_print(
         p, (text){"The same as one call, a row times a matrix:", "行と行列の積として、一度に計算することもできます。"});
-    CALL(p, att_tensor_matmul(ctx, &Q, &X, true, &S));
+    CALL(p, att_tensor_matmul(ctx, &Q, &X, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &S));
     page_agree(p, (text){"Loops and att_tensor_matmul", "ループとatt_tensor_matmul"}, loops, s, n);
     if (p->own || l->row != 1)
         return;
@@ -207,7 +207,7 @@ static void context(page *p, softmax_chapter *l)
     LOOP(p, for (int64_t j = 0; j < n; j++) for (int64_t i = 0; i < dim; i++) c[i] += w[j] * x[j * dim + i];);
     page_table(p, (const char *const[]){"c"}, 1, NULL, dim, c);
     memcpy(loops, c, (size_t)dim * sizeof *c);
-    CALL(p, att_tensor_matmul(ctx, &W, &X, false, &C));
+    CALL(p, att_tensor_matmul(ctx, &W, &X, NULL, &C));
     page_agree(p, (text){"Loops and att_tensor_matmul", "ループとatt_tensor_matmul"}, loops, c, dim);
 }
 
@@ -229,7 +229,7 @@ static void all_scores(page *p, softmax_chapter *l)
     page_table(p, l->v.labels, n, l->v.labels, n, s);
     page_print(p, (text){"Or one matrix product (GEMM), of X with X transposed:",
                          "あるいは、XとXの転置との行列積（GEMM）一回で済みます。"});
-    CALL(p, att_tensor_matmul(ctx, &X, &X, true, &S));
+    CALL(p, att_tensor_matmul(ctx, &X, &X, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &S));
     page_table(p, l->v.labels, n, l->v.labels, n, l->ss);
     page_agree(p, (text){"Loops and GEMM", "ループとGEMM"}, s, l->ss, n * n);
 }
@@ -271,7 +271,7 @@ static void all_contexts(page *p, softmax_chapter *l)
         return;
     page_step(p, (text){"All context vectors", "すべてのコンテキストベクトル"});
     page_formula(p, "C = W X");
-    CALL(p, att_tensor_matmul(ctx, &W, &X, false, &C));
+    CALL(p, att_tensor_matmul(ctx, &W, &X, NULL, &C));
     page_table(p, l->v.labels, n, NULL, dim, l->c);
     page_print(
         p,

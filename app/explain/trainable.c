@@ -102,9 +102,9 @@ static void project(page *p, trainable_chapter *l)
             "Three matrix products. All three are learned alike; true says that W is transposed.",
             "行列積を三回行います。三つの行列は、どれも同じように学習されます。trueは、Wを転置することを表します。"});
     page_formula(p, "Q = X W_qᵀ    K = X W_kᵀ    V = X W_vᵀ");
-    CALL(p, att_tensor_matmul(ctx, &X, &W_q, true, &Q));
-    CALL(p, att_tensor_matmul(ctx, &X, &W_k, true, &K));
-    CALL(p, att_tensor_matmul(ctx, &X, &W_v, true, &V));
+    CALL(p, att_tensor_matmul(ctx, &X, &W_q, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &Q));
+    CALL(p, att_tensor_matmul(ctx, &X, &W_k, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &K));
+    CALL(p, att_tensor_matmul(ctx, &X, &W_v, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &V));
     layer_print(p, &l->of);
 }
 
@@ -126,7 +126,7 @@ static void scores(page *p, trainable_chapter *l)
     for (int64_t j = 0; j < n; j++)
         page_line(p, "%s · %s = %.4f×%.4f + %.4f×%.4f = %.4f", of->words.labels[l->query], of->words.labels[j], q[0],
                   of->k[j * OUT], q[1], of->k[j * OUT + 1], q[0] * of->k[j * OUT] + q[1] * of->k[j * OUT + 1]);
-    CALL(p, att_tensor_matmul(ctx, &Q, &K, true, &S));
+    CALL(p, att_tensor_matmul(ctx, &Q, &K, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &S));
     if (p->status != ATT_OK)
         return;
     LOOP(p, for (int64_t i = 0; i < n * n; i++) s[i] /= sqrtf(2););
@@ -145,7 +145,7 @@ static void contexts(page *p, trainable_chapter *l)
     page_formula(p, "W = softmax(S)    C = W V");
     CALL(p, att_tensor_softmax(ctx, &S, -1, &W));
     page_table(p, of->words.labels, n, of->words.labels, n, l->w);
-    CALL(p, att_tensor_matmul(ctx, &W, &V, false, &C));
+    CALL(p, att_tensor_matmul(ctx, &W, &V, NULL, &C));
     page_table(p, of->words.labels, n, NULL, OUT, l->c);
     if (!p->own)
         page_print(p,
@@ -224,7 +224,7 @@ static float learn(page *p, trainable_chapter *l, trainer *t, float rate)
     const att_tensor *w[] = {&of->Wq, &of->Wk, &of->Wv}, *y[] = {&of->Q, &of->K, &of->V};
     int64_t count = OUT * of->words.dim;
     for (int i = 0; i < 3 && p->status == ATT_OK; i++)
-        p->status = att_tensor_matmul(p->ctx, &of->X, w[i], true, y[i]);
+        p->status = att_tensor_matmul(p->ctx, &of->X, w[i], ATT_OPTIONS(att_matmul_options, .transpose_b = true), y[i]);
     if (p->status == ATT_OK)
         p->status = att_forward(t->plan, &t->args);
     if (p->status != ATT_OK)
@@ -232,7 +232,7 @@ static float learn(page *p, trainable_chapter *l, trainer *t, float rate)
     float before = loss(&of->words, t->args.out.data, t->dc);
     p->status = att_backward(t->plan, &t->args, &t->grads);
     for (int i = 0; i < 3 && p->status == ATT_OK; i++) {
-        p->status = att_tensor_matmul(p->ctx, &t->dY[i], &of->X, false, &t->dW[i]);
+        p->status = att_tensor_matmul(p->ctx, &t->dY[i], &of->X, NULL, &t->dW[i]);
         for (int64_t j = 0; j < count; j++)
             ((float *)w[i]->data)[j] -= rate * t->dw[i][j];
     }
@@ -263,9 +263,9 @@ static void gradients(page *p, trainable_chapter *l, trainer *t)
     float L = p->status == ATT_OK ? loss(&of->words, args.out.data, t->dc) : 0;
     page_table(p, (const char *const[]){"L"}, 1, NULL, 1, &L);
     CALL(p, att_backward(plan, &args, &grads));
-    CALL(p, att_tensor_matmul(ctx, &dQt, &X, false, &dW_q));
-    CALL(p, att_tensor_matmul(ctx, &dKt, &X, false, &dW_k));
-    CALL(p, att_tensor_matmul(ctx, &dVt, &X, false, &dW_v));
+    CALL(p, att_tensor_matmul(ctx, &dQt, &X, NULL, &dW_q));
+    CALL(p, att_tensor_matmul(ctx, &dKt, &X, NULL, &dW_k));
+    CALL(p, att_tensor_matmul(ctx, &dVt, &X, NULL, &dW_v));
     static const char *const names[3][OUT] = {{"dW_q 1", "dW_q 2"}, {"dW_k 1", "dW_k 2"}, {"dW_v 1", "dW_v 2"}};
     for (int i = 0; i < 3; i++)
         page_table(p, names[i], OUT, NULL, of->words.dim, t->dw[i]);

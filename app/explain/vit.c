@@ -147,7 +147,7 @@ static void tokens(page *p, vit_chapter *l)
                ")です。幅とストライドがどちらもPの畳み込みと同じ計算で、ファイルにはその形で入っています。"},
         n, d);
     page_formula(p, "token_i = x_i E + b");
-    CALL(p, att_tensor_matmul(ctx, &Patch, &E, true, &Tokens));
+    CALL(p, att_tensor_matmul(ctx, &Patch, &E, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &Tokens));
     LOOP(p, for (int64_t i = 0; i < n * d; i++) token[i] += bias[i % d];);
     page_step(p, (text){"[CLS] and positions", "[CLS]と位置"});
     page_print(
@@ -244,9 +244,9 @@ static void project(page *p, vit_chapter *l)
                "(N + 1, D_h) = (%" PRId64 ", %" PRId64 ")です。"},
         l->head, n, d_h);
     page_formula(p, "q = h W^q + b^q    k = h W^k + b^k    v = h W^v + b^v");
-    CALL(p, att_tensor_matmul(ctx, &H, &W_q, true, &Q));
-    CALL(p, att_tensor_matmul(ctx, &H, &W_k, true, &K));
-    CALL(p, att_tensor_matmul(ctx, &H, &W_v, true, &V));
+    CALL(p, att_tensor_matmul(ctx, &H, &W_q, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &Q));
+    CALL(p, att_tensor_matmul(ctx, &H, &W_k, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &K));
+    CALL(p, att_tensor_matmul(ctx, &H, &W_v, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &V));
     LOOP(
         p, for (int64_t i = 0; i < n * d_h; i++) {
             q[i] += b_q[i % d_h];
@@ -281,7 +281,7 @@ static void attend(page *p, vit_chapter *l)
                       "[CLS]のクエリと各パッチのキーの内積を、√D_hで割ります。パッチの位置に並べて示します。"
                       "最後は、自分自身のキーとのスコアです。"});
     page_formula(p, "s_j = q_CLS · k_j / √D_h");
-    CALL(p, att_tensor_matmul(ctx, &q_cls, &K, true, &S));
+    CALL(p, att_tensor_matmul(ctx, &q_cls, &K, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &S));
     LOOP(p, for (int64_t j = 0; j < n; j++) s[j] /= sqrtf((float)d_h););
     print_grid(p, l, s, 1, 2);
     page_step(p, (text){"Its weights", "[CLS]の重み"});
@@ -294,7 +294,7 @@ static void attend(page *p, vit_chapter *l)
                          "すべてのトークンのバリューに重みを掛けて足します。これが、このヘッドが[CLS]にもたらすもので、"
                          "D_h個の数です。"});
     page_formula(p, "SA = A v = softmax(q kᵀ / √D_h) v");
-    CALL(p, att_tensor_matmul(ctx, &w_cls, &V, false, &C));
+    CALL(p, att_tensor_matmul(ctx, &w_cls, &V, NULL, &C));
     page_rows(p, (const char *const[]){"SA CLS"}, (const float *const[]){c}, 1, d_h);
     att_tensor q = layer_heads(p, l->q, 1, 1, n, d_h), k = layer_heads(p, l->k, 1, 1, n, d_h);
     att_tensor v = layer_heads(p, l->v, 1, 1, n, d_h), out = layer_heads(p, l->sa, 1, 1, n, d_h);

@@ -29,7 +29,7 @@ static double asymmetry(page *p, const vit_chapter *l, const vit_states *s)
         return 0;
     att_wrap(&Q, (float *)Q.data + l->head * d_h, ATT_F32, ATT_DIMS(n, d_h), stride);
     att_wrap(&K, (float *)K.data + l->head * d_h, ATT_F32, ATT_DIMS(n, d_h), stride);
-    p->status = att_tensor_matmul(p->ctx, &Q, &K, true, &S);
+    p->status = att_tensor_matmul(p->ctx, &Q, &K, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &S);
     for (int64_t i = 0; i < n * n; i++)
         largest = fmax(largest, fabs((double)scores[i] - scores[i % n * n + i / n]));
     return largest;

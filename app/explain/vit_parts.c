@@ -79,7 +79,7 @@ static void request_layer(vit_parts *m, int64_t i, const settings *s)
     l->after = att_nn_norm_new(p, att_nn_join(prefix.text, "layernorm_after").text, ATT_NN_NORM_LAYER, d, s->eps);
     for (size_t k = 0; k < sizeof linear / sizeof *linear; k++)
         *linear[k].to = att_nn_linear_new(p, att_nn_join(prefix.text, linear[k].name).text, linear[k].in, linear[k].out,
-                                          linear[k].bias);
+                                          ATT_OPTIONS(att_nn_linear_options, .no_bias = !linear[k].bias));
 }
 
 static void request(vit_parts *m, const settings *s)
@@ -96,7 +96,7 @@ static void request(vit_parts *m, const settings *s)
     for (int64_t k = 0; k < i->layers; k++)
         request_layer(m, k, s);
     m->norm = att_nn_norm_new(p, "vit.layernorm", ATT_NN_NORM_LAYER, d, s->eps);
-    m->classifier = att_nn_linear_new(p, "classifier", d, i->classes, true);
+    m->classifier = att_nn_linear_new(p, "classifier", d, i->classes, NULL);
 }
 
 att_status vit_parts_open(att_ctx *ctx, const char *folder, const att_vit *vit, vit_parts *m)
@@ -153,7 +153,7 @@ att_var *vit_embed(att_tape *t, const vit_parts *m, const float *patches)
     att_tensor X = {0};
     att_wrap(&X, (float *)patches, ATT_F32, ATT_DIMS(m->patches, m->numbers), NULL);
     att_var *e = matrix(t, m->patch_weight, m->info.hidden);
-    att_var *x = att_matmul(t, att_constant(t, &X), e, false, true);
+    att_var *x = att_matmul(t, att_constant(t, &X), e, ATT_OPTIONS(att_matmul_options, .transpose_b = true));
     x = att_add(t, x, att_parameter(t, m->patch_bias));
     x = att_concat(t, 2, (att_var *[]){matrix(t, m->cls, 1), x}, 0);
     return att_add(t, x, matrix(t, m->positions, m->tokens));

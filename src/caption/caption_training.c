@@ -83,7 +83,7 @@ static att_var *word_prediction_loss(const att_caption_training *t, att_tape *ta
 {
     const int64_t n = e->captions.images;
     return att_binary_cross_entropy(tape, att_captioner_predict_words(tape, t->model->captioner, grids, n), e->present,
-                                    sum, NULL);
+                                    ATT_OPTIONS(att_binary_cross_entropy_options, .sum = sum));
 }
 
 static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)

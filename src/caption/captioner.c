@@ -59,8 +59,8 @@ static att_status build(att_model *base)
     if (c->encoder == ATT_CAPTIONER_CNN)
         att_image_cnn_build(&m->cnn, p, c->channels, c->stage, c->stages);
     if (c->presence)
-        m->presence = att_nn_linear_new(p, "presence", c->features, c->presence, true);
-    m->project = att_nn_linear_new(p, "project", c->features, c->hidden, true);
+        m->presence = att_nn_linear_new(p, "presence", c->features, c->presence, NULL);
+    m->project = att_nn_linear_new(p, "project", c->features, c->hidden, NULL);
     const att_status s = c->decoder == ATT_CAPTIONER_TRANSFORMER ? build_transformer(m, p) : build_recurrent(m);
     att_param_set_weight_decay(att_nn_params_find(p, "target.weight"), false);
     return s;

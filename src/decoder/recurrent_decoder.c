@@ -13,10 +13,12 @@ static void make_attention(att_recurrent_decoder *d, att_nn_params *p)
 {
     const int64_t units = d->config.units, matrix[] = {1, units, units};
     if (d->config.attention == ATT_SEQ2SEQ_ADDITIVE) {
-        d->query = att_nn_linear_new(p, "attention.query", units, units, false);
-        d->key = att_nn_linear_new(p, "attention.key", units, units, false);
+        d->query =
+            att_nn_linear_new(p, "attention.query", units, units, ATT_OPTIONS(att_nn_linear_options, .no_bias = true));
+        d->key =
+            att_nn_linear_new(p, "attention.key", units, units, ATT_OPTIONS(att_nn_linear_options, .no_bias = true));
         d->score = att_nn_params_request(p, "attention", "score", 2, matrix, &xavier);
-        d->gate = d->config.gate ? att_nn_linear_new(p, "attention.gate", units, 1, true) : NULL;
+        d->gate = d->config.gate ? att_nn_linear_new(p, "attention.gate", units, 1, NULL) : NULL;
     }
     if (d->config.attention == ATT_SEQ2SEQ_GENERAL)
         d->score = att_nn_params_request(p, "attention", "score", 3, matrix, &xavier);
@@ -26,7 +28,7 @@ static void make_output(att_recurrent_decoder *d, att_nn_params *p)
 {
     const att_recurrent_decoder_config *c = &d->config;
     const int64_t out = c->tie ? c->embedding : c->units, rows = c->vocabulary;
-    d->readout = att_nn_linear_new(p, "readout", 2 * c->units, out, true);
+    d->readout = att_nn_linear_new(p, "readout", 2 * c->units, out, NULL);
     d->output.weight = c->table;
     if (!c->tie)
         d->output.weight = att_nn_params_request(p, "output", "weight", 2, (const int64_t[]){rows, out}, &xavier);
@@ -65,7 +67,7 @@ att_status att_recurrent_decoder_build(att_recurrent_decoder *d, att_model *m, c
     att_nn_params *p = m->params;
     *d = (att_recurrent_decoder){.config = *c, .ctx = m->ctx};
     for (int64_t i = 0; i < c->layers; i++)
-        d->bridge[i] = att_nn_linear_new(p, att_nn_number("bridge", i).text, c->units, c->units, true);
+        d->bridge[i] = att_nn_linear_new(p, att_nn_number("bridge", i).text, c->units, c->units, NULL);
     if (!c->table)
         d->config.table = att_model_embedding(m, "target", c->vocabulary, c->embedding, c->pad);
     const att_nn_recurrent_config layers = {.size = sizeof layers,

@@ -261,26 +261,29 @@ static att_status check_messages(const att_chat_template *t, const att_chat_mess
     return s;
 }
 
-static att_status write_all(chat_writer *w, const att_chat_message *messages, int64_t n, bool reply)
+static att_status write_all(chat_writer *w, const att_chat_message *messages, int64_t n,
+                            const att_chat_options *options)
 {
     w->text.ctx = w->literal.ctx = w->t->ctx;
-    const att_status s = check_messages(w->t, messages, n);
+    att_chat_options o;
+    att_status s = att_options_read(&o, sizeof o, options, "att_chat_options");
+    s = s ? s : check_messages(w->t, messages, n);
     if (s)
         return s;
-    write_conversation(w, messages, n, reply);
+    write_conversation(w, messages, n, o.reply);
     att_bytes_add(&w->text, "", 1);
     return w->text.status ? w->text.status : w->literal.status;
 }
 
-att_status att_chat_render(const att_chat_template *t, const att_chat_message *messages, int64_t n, bool reply,
-                           att_text *out)
+att_status att_chat_render(const att_chat_template *t, const att_chat_message *messages, int64_t n,
+                           const att_chat_options *options, att_text *out)
 {
     if (out)
         *out = (att_text){0};
     if (att_require(__func__, ATT_NAMED({"t", t}, {"messages", messages}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     chat_writer w = {.t = t};
-    const att_status s = write_all(&w, messages, n, reply);
+    const att_status s = write_all(&w, messages, n, options);
     att_bytes_free(&w.literal);
     if (s)
         att_bytes_free(&w.text);
@@ -290,14 +293,15 @@ att_status att_chat_render(const att_chat_template *t, const att_chat_message *m
 }
 
 att_status att_chat_tokenize(const att_chat_template *t, const att_tokenizer *tokenizer,
-                             const att_chat_message *messages, int64_t n, bool reply, att_tokens *out)
+                             const att_chat_message *messages, int64_t n, const att_chat_options *options,
+                             att_tokens *out)
 {
     if (out)
         *out = (att_tokens){0};
     if (att_require(__func__, ATT_NAMED({"t", t}, {"tokenizer", tokenizer}, {"messages", messages}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     chat_writer w = {.t = t};
-    att_status s = write_all(&w, messages, n, reply);
+    att_status s = write_all(&w, messages, n, options);
     const att_literals literal = {(const att_literal *)(const void *)w.literal.data,
                                   w.literal.count / sizeof(att_literal)};
     if (!s)

@@ -61,7 +61,8 @@ att_status att_text_generator_sampling(const att_text_generator *g, att_sampling
 
 static att_var *apply(att_tape *t, const void *model, const int32_t *ids, const int64_t *offsets)
 {
-    return att_language_model_apply(t, model, ids, offsets, 1, NULL, true);
+    return att_language_model_apply(t, model, ids, offsets, 1, NULL,
+                                    ATT_OPTIONS(att_language_model_options, .last_only = true));
 }
 
 static att_map_source map_source(const att_text_generator *g)

@@ -264,7 +264,7 @@ static att_status count_tokens(sentence *s, att_bleu_tokenizer tokenizer, att_bl
 static double chrf_of(const att_bleu_counts *c)
 {
     att_bleu_info info = {.size = sizeof info};
-    att_bleu_describe(c, false, &info);
+    att_bleu_describe(c, NULL, &info);
     return info.chrf;
 }
 

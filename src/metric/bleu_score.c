@@ -74,12 +74,16 @@ static double chrf(const att_bleu_counts *c)
     return 100 * (1 + beta_squared) * precision * recall / (beta_squared * precision + recall);
 }
 
-att_status att_bleu_describe(const att_bleu_counts *c, bool effective_order, att_bleu_info *info)
+att_status att_bleu_describe(const att_bleu_counts *c, const att_bleu_options *options, att_bleu_info *info)
 {
+    att_bleu_options o;
     if (att_require(__func__, ATT_NAMED({"c", c}, {"info", info})))
         return ATT_ERR_ARGUMENT;
+    const att_status s = att_options_read(&o, sizeof o, options, "att_bleu_options");
+    if (s)
+        return s;
     att_bleu_info all = {.chrf = chrf(c), .brevity = brevity(c)};
-    all.bleu = bleu(c, effective_order, all.bleu_of, all.precision);
+    all.bleu = bleu(c, o.effective_order, all.bleu_of, all.precision);
     return att_info_write(info, &all, sizeof all, "att_bleu_info");
 }
 

@@ -37,7 +37,7 @@ static att_status roll(const att_attention_recorder *r, const att_tape_event *e)
         s = att_wrap(&a, mean, ATT_F32, 2, shape, NULL);
         s = s ? s : att_wrap(&b, r->weights, ATT_F32, 2, shape, NULL);
         s = s ? s : att_wrap(&c, product, ATT_F32, 2, shape, NULL);
-        s = s ? s : att_tensor_matmul(r->ctx, &a, &b, false, &c);
+        s = s ? s : att_tensor_matmul(r->ctx, &a, &b, NULL, &c);
     }
     memcpy(r->weights, r->seen > 0 ? product : mean, (size_t)(n * n) * sizeof *mean);
     return s;

@@ -61,13 +61,16 @@ const att_nn_batch_norm *att_nn_batch_norm_new(att_nn_params *p, const char *nam
     return l->running_var ? l : NULL;
 }
 
-att_var *att_nn_batch_norm_apply(att_tape *t, const att_nn_batch_norm *l, att_var *x, bool training)
+att_var *att_nn_batch_norm_apply(att_tape *t, const att_nn_batch_norm *l, att_var *x,
+                                 const att_batch_norm_options *options)
 {
-    if (!att_nn_given(t, __func__, l))
+    att_batch_norm_options o;
+    if (!att_nn_given(t, __func__, l) ||
+        !att_tape_options_read(t, "batch_norm", &o, sizeof o, options, "att_batch_norm_options"))
         return NULL;
-    if (training && !l->trainable)
+    if (o.training && !l->trainable)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: training, but the parameters are not trainable", __func__);
-    const att_batch_norm_options options = {.size = sizeof options, .training = training, .eps = (double)l->eps};
+    o.eps = o.eps != 0 ? o.eps : (double)l->eps;
     return att_batch_norm(t, x, l->weight, l->bias, att_param_value(l->running_mean), att_param_value(l->running_var),
-                          &options);
+                          &o);
 }

@@ -18,9 +18,12 @@ const att_nn_feed_forward *att_nn_feed_forward_new(att_nn_params *p, const char 
                                .dropout_id = att_nn_dropout_id(name, "outer"),
                                .inner_dropout_id = c.inner_dropout ? att_nn_dropout_id(name, "inner") : 0};
     if (c.gated)
-        l->gate = att_nn_linear_new(p, att_nn_join(name, "gate").text, c.width, c.intermediate, !c.no_bias);
-    l->inner = att_nn_linear_new(p, att_nn_join(name, "inner").text, c.width, c.intermediate, !c.no_bias);
-    l->outer = att_nn_linear_new(p, att_nn_join(name, "outer").text, c.intermediate, c.width, !c.no_bias);
+        l->gate = att_nn_linear_new(p, att_nn_join(name, "gate").text, c.width, c.intermediate,
+                                    ATT_OPTIONS(att_nn_linear_options, .no_bias = c.no_bias));
+    l->inner = att_nn_linear_new(p, att_nn_join(name, "inner").text, c.width, c.intermediate,
+                                 ATT_OPTIONS(att_nn_linear_options, .no_bias = c.no_bias));
+    l->outer = att_nn_linear_new(p, att_nn_join(name, "outer").text, c.intermediate, c.width,
+                                 ATT_OPTIONS(att_nn_linear_options, .no_bias = c.no_bias));
     return l->outer ? l : NULL;
 }
 

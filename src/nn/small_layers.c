@@ -19,10 +19,15 @@ const att_nn_linear *att_nn_linear_init(att_nn_params *p, const char *name, int6
     return l->weight && (l->bias || !bias) ? l : NULL;
 }
 
-const att_nn_linear *att_nn_linear_new(att_nn_params *p, const char *name, int64_t in, int64_t out, bool bias)
+const att_nn_linear *att_nn_linear_new(att_nn_params *p, const char *name, int64_t in, int64_t out,
+                                       const att_nn_linear_options *options)
 {
+    att_nn_linear_options o;
+    options = options ? options : ATT_OPTIONS(att_nn_linear_options, .no_bias = false);
+    if (!att_nn_options_read(p, name, &o, sizeof o, options, "att_nn_linear_options"))
+        return NULL;
     const att_init init = {.size = sizeof init, .kind = ATT_INIT_FAN_IN_UNIFORM, .fan_in = in};
-    return att_nn_linear_init(p, name, in, out, &init, bias ? &init : NULL);
+    return att_nn_linear_init(p, name, in, out, &init, o.no_bias ? NULL : &init);
 }
 
 att_var *att_nn_linear_apply(att_tape *t, const att_nn_linear *l, att_var *x, att_activation f, att_var *residual)

@@ -16,7 +16,7 @@ static void build(att_recommender *m)
     att_recommender_build_items(m, ATT_OPTIONS(att_init, .kind = ATT_INIT_TRUNCATED_NORMAL, .value = 0.02));
     m->embedding_norm = att_nn_norm_new(p, "embedding_norm", ATT_NN_NORM_LAYER, i->hidden, eps);
     att_recommender_build_layers(m, false);
-    m->transform = att_nn_linear_new(p, "transform", i->hidden, i->hidden, true);
+    m->transform = att_nn_linear_new(p, "transform", i->hidden, i->hidden, NULL);
     m->norm = att_nn_norm_new(p, "norm", ATT_NN_NORM_LAYER, i->hidden, eps);
 }
 

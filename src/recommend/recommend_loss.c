@@ -31,7 +31,7 @@ static att_var *softmax(att_tape *t, const att_recommender *m, const att_item_so
         return att_linear_cross_entropy(t, x, m->item, classes->bias, targets->items, &sum);
     att_var *table =
         classes->items ? att_recommender_embedding(t, m, classes->items, classes->n) : att_recommender_table(t, m);
-    att_var *scores = att_matmul(t, x, table, false, true);
+    att_var *scores = att_matmul(t, x, table, ATT_OPTIONS(att_matmul_options, .transpose_b = true));
     return classes->items ? softmax_of_classes(t, m->model.ctx, classes, scores, targets)
                           : att_cross_entropy(t, scores, targets->items, &sum);
 }
@@ -63,7 +63,7 @@ static att_var *binary(att_tape *t, att_ctx *ctx, att_var *x, int64_t n, float l
         return att_tape_fail(t, ATT_ERR_MEMORY, "%s", att_error(ctx));
     for (int64_t i = 0; i < n; i++)
         labels[i] = label;
-    att_var *y = att_binary_cross_entropy(t, x, labels, true, NULL);
+    att_var *y = att_binary_cross_entropy(t, x, labels, ATT_OPTIONS(att_binary_cross_entropy_options, .sum = true));
     att_free(ctx, labels);
     return y;
 }

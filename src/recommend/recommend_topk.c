@@ -362,7 +362,10 @@ static att_status cosines(const att_recommender *m, int64_t item, float *scores)
     e = att_var_value(t, x, &vectors);
     if (!e && att_recommender_is_zero((const float *)vectors.data + item * hidden, hidden))
         e = no_vector(m, item);
-    e = e ? e : att_var_value(t, att_matmul(t, att_slice(t, x, 0, item, 1), x, false, true), &v);
+    e = e ? e
+          : att_var_value(
+                t, att_matmul(t, att_slice(t, x, 0, item, 1), x, ATT_OPTIONS(att_matmul_options, .transpose_b = true)),
+                &v);
     for (int64_t i = 0; !e && i < all; i++)
         scores[i] = att_recommender_is_zero((const float *)vectors.data + i * hidden, hidden)
                         ? -INFINITY

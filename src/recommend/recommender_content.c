@@ -43,7 +43,7 @@ static att_status project(const att_recommender *m, int64_t n, const att_item_co
     att_wrap(&b, matrix, ATT_F32, 2, (const int64_t[]){hidden, c->width}, NULL);
     att_wrap(&out, y, ATT_F32, 2, (const int64_t[]){n, hidden}, NULL);
     att_status e = att_initialize(ctx, &b, &normal, 0, "content");
-    e = e ? e : att_tensor_matmul(ctx, &a, &b, true, &out);
+    e = e ? e : att_tensor_matmul(ctx, &a, &b, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &out);
     att_free(ctx, matrix);
     return e;
 }

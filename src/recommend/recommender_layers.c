@@ -19,7 +19,8 @@ void att_recommender_build_items(att_recommender *m, const att_init *init)
     if (!i->content_width)
         return;
     m->content = att_nn_params_request(p, "content", "vectors", 2, (const int64_t[]){rows, i->content_width}, &zeros);
-    m->projection = att_nn_linear_new(p, "content.projection", i->content_width, i->hidden, false);
+    m->projection = att_nn_linear_new(p, "content.projection", i->content_width, i->hidden,
+                                      ATT_OPTIONS(att_nn_linear_options, .no_bias = true));
 }
 
 void att_recommender_build_layers(att_recommender *m, bool causal)

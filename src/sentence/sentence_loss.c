@@ -22,7 +22,8 @@ static att_var *cosine_similarity(att_tape *t, const att_sentence_batch *b)
 static att_var *multiple_negatives_ranking(att_tape *t, const att_sentence_loss_config *c, const att_sentence_batch *b)
 {
     att_var *candidates = att_slice(t, b->x, 0, b->n, (b->columns - 1) * b->n);
-    att_var *cosines = att_matmul(t, column(t, b, 0), candidates, false, true); /* [n, (columns - 1) n] */
+    att_var *cosines = att_matmul(t, column(t, b, 0), candidates,
+                                  ATT_OPTIONS(att_matmul_options, .transpose_b = true)); /* [n, (columns - 1) n] */
     return att_cross_entropy(t, att_scale(t, cosines, c->scale), b->counting,
                              ATT_OPTIONS(att_cross_entropy_options, .sum = true));
 }

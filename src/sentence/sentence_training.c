@@ -135,7 +135,7 @@ static att_status make_classifier(sentence_data *t)
     att_status e = att_nn_params_new(t->base.ctx, &c, &t->head);
     if (e)
         return e;
-    t->loss.classifier = att_nn_linear_new(t->head, "classifier", 3 * t->model->info.hidden, t->options.classes, true);
+    t->loss.classifier = att_nn_linear_new(t->head, "classifier", 3 * t->model->info.hidden, t->options.classes, NULL);
     return att_nn_params_status(t->head);
 }
 

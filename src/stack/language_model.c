@@ -9,7 +9,7 @@ const att_model_kind *const att_language_kinds[] = {&att_gpt2.kind, &att_llama.k
 
 static att_var *prepare(att_tape *t, const void *m)
 {
-    return att_language_model_apply(t, m, (const int32_t[]){0}, (const int64_t[]){0, 1}, 1, NULL, true);
+    return att_language_model_apply(t, m, (const int32_t[]){0}, (const int64_t[]){0, 1}, 1, NULL, NULL);
 }
 
 /* A .gguf file is of Llama's architecture, or gguf_config.c refuses it. */
@@ -110,15 +110,17 @@ static att_var *logits(att_tape *t, att_scope s, const att_language_model *m, at
 }
 
 att_var *att_language_model_apply(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
-                                  int64_t n, att_language_state *state, bool last_only)
+                                  int64_t n, att_language_state *state, const att_language_model_options *options)
 {
+    att_language_model_options o;
     if (!att_tape_require(t, "language model", ATT_NAMED({"m", m})) ||
+        !att_tape_options_read(t, "language model", &o, sizeof o, options, "att_language_model_options") ||
         !att_sequences_fit(t, "language model", ids, offsets, n, m->info.max_positions) ||
-        !check_lengths(t, m, offsets, n, state, last_only))
+        !check_lengths(t, m, offsets, n, state, o.last_only))
         return NULL;
     att_scope s = att_scope_begin(t, "language_model");
     att_var *x = hidden_states(t, s, m, ids, offsets, n, state);
-    return logits(t, s, m, last_only ? last_rows(t, m, x, offsets, n, NULL) : x);
+    return logits(t, s, m, o.last_only ? last_rows(t, m, x, offsets, n, NULL) : x);
 }
 
 att_var *att_language_model_rows(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,

@@ -79,9 +79,12 @@ static bool sum_up(att_tape *t, const att_tensor *x, const float *targets, int64
     return j.y;
 }
 
-att_var *att_binary_cross_entropy(att_tape *t, att_var *logits, const float *targets, bool sum, int64_t *count)
+att_var *att_binary_cross_entropy(att_tape *t, att_var *logits, const float *targets,
+                                  const att_binary_cross_entropy_options *options)
 {
-    if (!logits || !att_tape_ready(t))
+    att_binary_cross_entropy_options o;
+    if (!logits || !att_tape_ready(t) ||
+        !att_tape_options_read(t, "binary_cross_entropy", &o, sizeof o, options, "att_binary_cross_entropy_options"))
         return NULL;
     const att_tensor *x = &logits->value;
     const int64_t n = att_count(x);
@@ -92,10 +95,10 @@ att_var *att_binary_cross_entropy(att_tape *t, att_var *logits, const float *tar
     if (!y)
         return NULL;
     const binary_cross_entropy_saved how = {.targets = att_tape_save(t, targets, (size_t)n * sizeof *targets),
-                                            .divisor = sum || n_targets == 0 ? 1 : n_targets};
+                                            .divisor = o.sum || n_targets == 0 ? 1 : n_targets};
     if (t->status || !sum_up(t, x, how.targets, how.divisor, y->value.data))
         return att_tape_fail(t, ATT_ERR_MEMORY, "binary_cross_entropy: %s", att_error(t->ctx));
-    if (count)
-        *count = n_targets;
+    if (o.count)
+        *o.count = n_targets;
     return att_tape_end(t, &att_operation_binary_cross_entropy, y, &logits, 1, &how, sizeof how);
 }

@@ -41,10 +41,13 @@ const att_operation att_operation_matmul = {.name = "matmul", .backward = backwa
 
 /* ---- forward */
 
-att_var *att_matmul(att_tape *t, att_var *a, att_var *b, bool transpose_a, bool transpose_b)
+att_var *att_matmul(att_tape *t, att_var *a, att_var *b, const att_matmul_options *options)
 {
-    if (!a || !b || !att_tape_ready(t))
+    att_matmul_options o;
+    if (!a || !b || !att_tape_ready(t) ||
+        !att_tape_options_read(t, "matmul", &o, sizeof o, options, "att_matmul_options"))
         return NULL;
+    const bool transpose_a = o.transpose_a, transpose_b = o.transpose_b;
     const att_tensor *av = &a->value, *bv = &b->value;
     if (av->rank != 2 || bv->rank != 2)
         return att_tape_fail(t, ATT_ERR_SHAPE, "matmul: a is %s and b is %s, not matrices", att_shape_of(av).text,

@@ -63,14 +63,16 @@ static bool sum_up(att_tape *t, const att_tensor *a, const att_tensor *b, int64_
     return j.y;
 }
 
-att_var *att_mean_squared_error(att_tape *t, att_var *a, att_var *b, bool sum)
+att_var *att_mean_squared_error(att_tape *t, att_var *a, att_var *b, const att_mean_squared_error_options *options)
 {
-    if (!a || !b || !att_tape_ready(t))
+    att_mean_squared_error_options o;
+    if (!a || !b || !att_tape_ready(t) ||
+        !att_tape_options_read(t, "mean_squared_error", &o, sizeof o, options, "att_mean_squared_error_options"))
         return NULL;
     if (!att_same_shape(&a->value, &b->value))
         return att_tape_fail(t, ATT_ERR_SHAPE, "mean_squared_error: a is %s but b is %s", att_shape_of(&a->value).text,
                              att_shape_of(&b->value).text);
-    const int64_t divisor = sum ? 1 : att_max(att_count(&a->value), 1);
+    const int64_t divisor = o.sum ? 1 : att_max(att_count(&a->value), 1);
     att_var *y = att_tape_var(t, 1, (const int64_t[]){1});
     if (!y)
         return NULL;

@@ -76,28 +76,30 @@ static att_tensor transposed(const att_tensor *t)
 }
 
 static att_status check_product(att_ctx *ctx, const char *call, const att_tensor *a, const att_tensor *b,
-                                bool transpose_b, const att_tensor *out)
+                                const att_matmul_options *o, const att_tensor *out)
 {
-    const int n_of_b = transpose_b ? 0 : 1;
+    const int n_of_b = o->transpose_b ? 0 : 1, k_of_a = o->transpose_a ? 0 : 1;
     att_status s = att_require(call, ATT_NAMED({"ctx", ctx}));
     s = s ? s : att_check(ctx, "a", a, ATT_F32, 2);
     s = s ? s : att_check(ctx, "b", b, ATT_F32, 2);
     s = s ? s : att_check_output(ctx, "out", out, ATT_F32, 2);
-    s = s ? s : att_check_dim(ctx, "b", b, 1 - n_of_b, "a.dim[1]", a->dim[1]);
-    s = s ? s : att_check_dim(ctx, "out", out, 0, "a.dim[0]", a->dim[0]);
-    s = s ? s : att_check_dim(ctx, "out", out, 1, transpose_b ? "b.dim[0]" : "b.dim[1]", b->dim[n_of_b]);
+    s = s ? s : att_check_dim(ctx, "b", b, 1 - n_of_b, o->transpose_a ? "a.dim[0]" : "a.dim[1]", a->dim[k_of_a]);
+    s = s ? s : att_check_dim(ctx, "out", out, 0, o->transpose_a ? "a.dim[1]" : "a.dim[0]", a->dim[1 - k_of_a]);
+    s = s ? s : att_check_dim(ctx, "out", out, 1, o->transpose_b ? "b.dim[0]" : "b.dim[1]", b->dim[n_of_b]);
     s = s ? s : att_check_apart(ctx, "out", out, "a", a);
     return s ? s : att_check_apart(ctx, "out", out, "b", b);
 }
 
-att_status att_tensor_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b, bool transpose_b,
+att_status att_tensor_matmul(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_matmul_options *options,
                              const att_tensor *out)
 {
-    att_status s = check_product(ctx, __func__, a, b, transpose_b, out);
+    att_matmul_options o;
+    att_status s = att_options_read(&o, sizeof o, options, "att_matmul_options");
+    s = s ? s : check_product(ctx, __func__, a, b, &o, out);
     if (s || att_count(out) == 0)
         return s;
-    const att_tensor by_n = transpose_b ? *b : transposed(b);
-    s = product(ctx, a, &by_n, out);
+    const att_tensor left = o.transpose_a ? transposed(a) : *a, by_n = o.transpose_b ? *b : transposed(b);
+    s = product(ctx, &left, &by_n, out);
     return s ? s : finish(ctx, "att_tensor_matmul");
 }
 
@@ -227,7 +229,8 @@ static att_tensor to_unit_rows(att_ctx *ctx, const att_tensor *t)
 
 att_status att_tensor_cosine(att_ctx *ctx, const att_tensor *a, const att_tensor *b, const att_tensor *out)
 {
-    att_status s = check_product(ctx, __func__, a, b, true, out);
+    const att_matmul_options rows = {.size = sizeof rows, .transpose_b = true};
+    att_status s = check_product(ctx, __func__, a, b, &rows, out);
     if (s || att_count(out) == 0)
         return s;
     const att_tensor unit_a = to_unit_rows(ctx, a), unit_b = to_unit_rows(ctx, b);

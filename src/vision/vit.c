@@ -78,9 +78,9 @@ static void build_heads(att_vit *m)
     if (!i->classes)
         return;
     m->head = att_nn_linear_new(p, "head", i->hidden * (i->pooling == ATT_VIT_POOLING_CLS_AND_MEAN ? 2 : 1), i->classes,
-                                true);
+                                NULL);
     if (i->pooling == ATT_VIT_POOLING_CLS_AND_DISTILL)
-        m->distillation_head = att_nn_linear_new(p, "distillation_head", i->hidden, i->classes, true);
+        m->distillation_head = att_nn_linear_new(p, "distillation_head", i->hidden, i->classes, NULL);
 }
 
 att_status att_vit_build(att_model *base)

@@ -179,9 +179,9 @@ static void twelve_steps_have_the_losses_of_pytorch(void **state)
             }
         for (int step = 0; step < STEPS; step++) {
             att_var *grids = encode(t, m, 0, IMAGES, true);
-            att_var *loss = att_add(
-                t, att_captioner_loss(t, m, grids, &b),
-                att_binary_cross_entropy(t, att_captioner_predict_words(t, m, grids, IMAGES), present, false, NULL));
+            att_var *loss =
+                att_add(t, att_captioner_loss(t, m, grids, &b),
+                        att_binary_cross_entropy(t, att_captioner_predict_words(t, m, grids, IMAGES), present, NULL));
             losses[step] = *floats(ctx, t, loss, 1);
             assert_int_equal(att_tape_backward(t, loss, NULL), ATT_OK);
             att_tape_reset(t);

@@ -48,7 +48,7 @@ static att_var *all_of(att_tape *t, att_var *a, att_var *b)
     att_var *y = att_sub(t, att_mul(t, a, b), att_add(t, b, a));
     att_var *z = att_transpose(t, att_sum(t, att_exp(t, y), -1), 0, 1);
     return att_add(t, att_mean(t, z, 0),
-                   att_mean_squared_error(t, y, att_transpose(t, att_transpose(t, y, 0, 2), 2, 0), false));
+                   att_mean_squared_error(t, y, att_transpose(t, att_transpose(t, y, 0, 2), 2, 0), NULL));
 }
 
 static void any_number_of_threads_gives_the_same_bits(void **state)
@@ -160,7 +160,7 @@ static void nothing_has_sums_of_0(void **state)
     att_var *empty[] = {att_sum(t, x, 0), att_mean(t, x, 2), att_add(t, x, b), att_exp(t, x)};
     for (int i = 0; i < 4; i++)
         assert_int_equal(read_floats(t, empty[i]) ? att_count(&empty[i]->value) : 0, 0);
-    assert_true(read_floats(t, att_mean_squared_error(t, x, x, false))[0] == 0);
+    assert_true(read_floats(t, att_mean_squared_error(t, x, x, NULL))[0] == 0);
     att_tensor y, grad;
     att_var *last = att_mul(t, att_transpose(t, att_reshape(t, x, ATT_DIMS(0, 5)), 0, 1), b);
     assert_int_equal(att_var_value(t, last, &y), ATT_OK);

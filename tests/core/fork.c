@@ -38,7 +38,7 @@ static att_status compute(fixture *f, att_ctx *ctx, results *r)
     a.out.data = r->out;
     const att_attention_grads grads = {
         .size = sizeof grads, .dout = f->o.args.out, .dq = g.args.q, .dk = g.args.k, .dv = g.args.v};
-    att_status s = att_tensor_matmul(ctx, &x, &x, true, &y);
+    att_status s = att_tensor_matmul(ctx, &x, &x, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &y);
     s = s ? s : att_forward(f->plan, &a);
     s = s ? s : att_backward(f->plan, &a, &grads);
     s = s ? s : att_tape_new(ctx, NULL, &t);

@@ -30,7 +30,8 @@ static void matmul(fixture *f)
 {
     float *out = check_numbers((int64_t)SIDE * SIDE, 3);
     const att_tensor o = view(out, ATT_F32, ATT_DIMS(SIDE, SIDE));
-    check_ok(f->ctx, att_tensor_matmul(f->ctx, &f->xs, &f->ys, true, &o));
+    check_ok(f->ctx,
+             att_tensor_matmul(f->ctx, &f->xs, &f->ys, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &o));
     free(out);
 }
 

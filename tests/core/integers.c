@@ -52,7 +52,7 @@ static att_status tensor_rank(fixture *f, int64_t n)
 {
     att_tensor x = f->xs;
     x.rank = as_int(n);
-    return att_tensor_matmul(f->ctx, &x, &f->xs, true, &f->ys);
+    return att_tensor_matmul(f->ctx, &x, &f->xs, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &f->ys);
 }
 static att_status tensor_dim(fixture *f, int64_t n)
 {
@@ -71,7 +71,7 @@ static att_status matmul_of_other_dims(fixture *f, int64_t n)
 {
     att_tensor a = f->xs, b = f->ys, out = f->ys;
     a.dim[0] = a.dim[1] = b.dim[0] = b.dim[1] = out.dim[0] = out.dim[1] = n;
-    const att_status s = att_tensor_matmul(f->ctx, &a, &b, false, &out);
+    const att_status s = att_tensor_matmul(f->ctx, &a, &b, NULL, &out);
     return s ? s : att_tensor_cosine(f->ctx, &a, &b, &out);
 }
 static att_status softmax_dim(fixture *f, int64_t n) { return att_tensor_softmax(f->ctx, &f->xs, as_int(n), &f->ys); }

@@ -47,7 +47,7 @@ static void loaded_parameters_are_views_or_copies_that_learn(void **state)
     assert_int_equal(att_wrap(&s[1].value, bias, ATT_F16, ATT_DIMS(1, 2), NULL), ATT_OK); /* will do for [2] */
     for (int trainable = 0; trainable < 2; trainable++) {
         att_nn_params *p = params_of((att_nn_params_config){.load = load, .user = s, .trainable = trainable});
-        const att_nn_linear *l = att_nn_linear_new(p, "l", 3, 2, true);
+        const att_nn_linear *l = att_nn_linear_new(p, "l", 3, 2, NULL);
         assert_non_null(l);
         assert_int_equal(att_nn_params_count(p), 2);
         const att_tensor *w = att_param_value(l->weight), *b = att_param_value(l->bias);
@@ -88,8 +88,10 @@ static void the_first_error_stays_with_its_sentence(void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         att_nn_params *p = params_of((att_nn_params_config){.load = load, .user = s});
-        assert_null(att_nn_linear_new(p, bad[i].name, bad[i].in, bad[i].out, false));
-        assert_null(att_nn_linear_new(p, "d", 1, 1, false)); /* another one */
+        assert_null(att_nn_linear_new(p, bad[i].name, bad[i].in, bad[i].out,
+                                      ATT_OPTIONS(att_nn_linear_options, .no_bias = true)));
+        assert_null(
+            att_nn_linear_new(p, "d", 1, 1, ATT_OPTIONS(att_nn_linear_options, .no_bias = true))); /* another one */
         att_wrap(NULL, NULL, ATT_F32, 0, NULL, NULL);
         assert_int_equal(att_nn_params_status(p), bad[i].status);
         check_message(ctx, bad[i].words);
@@ -135,10 +137,11 @@ static void a_name_that_is_requested_twice_is_one_parameter(void **state)
     (void)state;
     att_nn_params *p = params_of((att_nn_params_config){0});
     const att_nn_embedding *table = att_nn_embedding_new(p, "words", 5, 3);
-    const att_nn_linear *output = att_nn_linear_new(p, "words", 3, 5, false);
+    const att_nn_linear *output =
+        att_nn_linear_new(p, "words", 3, 5, ATT_OPTIONS(att_nn_linear_options, .no_bias = true));
     assert_ptr_equal(table->weight, output->weight);
     assert_int_equal(att_nn_params_count(p), 1);
-    assert_null(att_nn_linear_new(p, "words", 4, 5, false));
+    assert_null(att_nn_linear_new(p, "words", 4, 5, ATT_OPTIONS(att_nn_linear_options, .no_bias = true)));
     assert_int_equal(att_nn_params_status(p), ATT_ERR_SHAPE);
     check_message(ctx, "\"words.weight\" is [5, 3], but a second layer needs [5, 4]");
     att_nn_params_free(p);
@@ -273,7 +276,7 @@ static void an_optimizer_decays_matrices_alone(void **state)
 {
     (void)state;
     att_nn_params *p = params_of((att_nn_params_config){0});
-    const att_nn_linear *l = att_nn_linear_new(p, "l", 1, 1, true);
+    const att_nn_linear *l = att_nn_linear_new(p, "l", 1, 1, NULL);
     float zero = 0, *w = att_param_value(l->weight)->data, *b = att_param_value(l->bias)->data;
     att_tensor in;
     att_optimizer *o;
@@ -350,7 +353,8 @@ static void batch_norm_keeps_running_statistics(void **state)
     assert_int_equal(att_nn_params_count(p), 6);
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
     assert_int_equal(att_wrap(&in, x, ATT_F32, ATT_DIMS(1, 2, 2, 2), NULL), ATT_OK);
-    att_var *y = att_nn_batch_norm_apply(t, l, att_input(t, &in), true);
+    att_var *y =
+        att_nn_batch_norm_apply(t, l, att_input(t, &in), ATT_OPTIONS(att_batch_norm_options, .training = true));
     assert_int_equal(att_var_value(t, y, &out), ATT_OK);
     const float *values = out.data, *mean = att_param_value(l->running_mean)->data,
                 *var = att_param_value(l->running_var)->data;

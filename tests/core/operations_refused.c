@@ -48,10 +48,10 @@ static void numbers_and_shapes_must_fit(void **state)
     REFUSED(att_add(f->t, input(f->t, f->x, ATT_DIMS(0, 3)), f->a), ATT_ERR_SHAPE, "add: a is [0, 3] but b is [2, 3]");
     REFUSED(att_sub(f->t, f->a, f->b), ATT_ERR_SHAPE, "sub: a is [2, 3] but b is [3, 4]");
     REFUSED(att_mul(f->t, f->a, f->b), ATT_ERR_SHAPE, "mul: a is [2, 3] but b is [3, 4]");
-    REFUSED(att_matmul(f->t, f->b, f->a, false, false), ATT_ERR_SHAPE, "matmul: a is [3, 4] but b is [2, 3]");
-    REFUSED(att_matmul(f->t, f->a, f->b, true, true), ATT_ERR_SHAPE,
-            "matmul: a, transposed, is [2, 3] but b, transposed, is [3, 4]");
-    REFUSED(att_matmul(f->t, input(f->t, f->x, ATT_DIMS(3)), f->a, false, false), ATT_ERR_SHAPE,
+    REFUSED(att_matmul(f->t, f->b, f->a, NULL), ATT_ERR_SHAPE, "matmul: a is [3, 4] but b is [2, 3]");
+    REFUSED(att_matmul(f->t, f->a, f->b, ATT_OPTIONS(att_matmul_options, .transpose_a = true, .transpose_b = true)),
+            ATT_ERR_SHAPE, "matmul: a, transposed, is [2, 3] but b, transposed, is [3, 4]");
+    REFUSED(att_matmul(f->t, input(f->t, f->x, ATT_DIMS(3)), f->a, NULL), ATT_ERR_SHAPE,
             "matmul: a is [3] and b is [2, 3], not matrices");
 }
 
@@ -116,12 +116,12 @@ static void losses_and_dropout_need_what_they_are_given(void **state)
     REFUSED(att_cross_entropy(f->t, input(f->t, f->x, ATT_DIMS(3)), none, NULL), ATT_ERR_SHAPE,
             "cross_entropy: logits are [3], not [rows, classes]");
 #undef ENTROPY
-    REFUSED(att_binary_cross_entropy(f->t, f->a, halves, true, NULL), ATT_ERR_ARGUMENT,
-            "binary_cross_entropy: targets[3] = 2 is above 1");
-    REFUSED(att_binary_cross_entropy(f->t, f->a, NULL, true, NULL), ATT_ERR_ARGUMENT,
-            "binary_cross_entropy: targets is NULL");
-    REFUSED(att_mean_squared_error(f->t, f->a, f->b, true), ATT_ERR_SHAPE,
-            "mean_squared_error: a is [2, 3] but b is [3, 4]");
+    REFUSED(att_binary_cross_entropy(f->t, f->a, halves, ATT_OPTIONS(att_binary_cross_entropy_options, .sum = true)),
+            ATT_ERR_ARGUMENT, "binary_cross_entropy: targets[3] = 2 is above 1");
+    REFUSED(att_binary_cross_entropy(f->t, f->a, NULL, ATT_OPTIONS(att_binary_cross_entropy_options, .sum = true)),
+            ATT_ERR_ARGUMENT, "binary_cross_entropy: targets is NULL");
+    REFUSED(att_mean_squared_error(f->t, f->a, f->b, ATT_OPTIONS(att_mean_squared_error_options, .sum = true)),
+            ATT_ERR_SHAPE, "mean_squared_error: a is [2, 3] but b is [3, 4]");
 #define DROPOUT(p, residual, sequence_ids, ...)                                                                        \
     att_dropout(f->t, f->a, residual, p, 1, ATT_OPTIONS(att_positions, __VA_ARGS__), sequence_ids)
     REFUSED(DROPOUT(1, NULL, ids, .offsets = offsets, .n = 1), ATT_ERR_ARGUMENT, "dropout: p = 1 is not in [0, 1)");
@@ -182,8 +182,8 @@ static void what_was_not_made_gives_nothing(void **state)
     assert_null(att_log(f->t, f->none));
     assert_null(att_reshape(f->t, f->none, 1, NULL));
     assert_null(att_transpose(f->t, f->none, 9, 9));
-    assert_null(att_mean_squared_error(f->t, f->a, f->none, false));
-    assert_null(att_matmul(f->t, f->none, f->a, false, false));
+    assert_null(att_mean_squared_error(f->t, f->a, f->none, NULL));
+    assert_null(att_matmul(f->t, f->none, f->a, NULL));
     assert_null(att_concat(f->t, 2, two, 0));
     assert_null(att_slice(f->t, f->none, 0, 0, 1));
     assert_null(att_gather(f->t, f->none, NULL, 0));

@@ -51,7 +51,9 @@ static void matmul_is_the_product_for_all_layouts(void **state)
                 wrap_as(&a, pa, m, k, layout / 2 % N_LAYOUTS);
                 wrap_as(&b, pb, transpose_b ? n : k, transpose_b ? k : n, layout / 2 / N_LAYOUTS % N_LAYOUTS);
                 wrap_as(&out, pc, m, n, layout / 2 / N_LAYOUTS / N_LAYOUTS);
-                assert_int_equal(att_tensor_matmul(ctx, &a, &b, transpose_b, &out), ATT_OK);
+                assert_int_equal(
+                    att_tensor_matmul(ctx, &a, &b, ATT_OPTIONS(att_matmul_options, .transpose_b = transpose_b), &out),
+                    ATT_OK);
                 compare_product(&a, &b, transpose_b, &out);
                 free(pa);
                 free(pb);
@@ -69,17 +71,18 @@ static void matmul_refuses_what_does_not_fit(void **state)
     att_wrap(&a, x, ATT_F32, ATT_DIMS(2, 3), NULL);
     att_wrap(&b, x + 6, ATT_F32, ATT_DIMS(4, 5), NULL);
     att_wrap(&out, x + 26, ATT_F32, ATT_DIMS(2, 5), NULL);
-    assert_int_equal(att_tensor_matmul(ctx, &a, &b, false, &out), ATT_ERR_SHAPE);
+    assert_int_equal(att_tensor_matmul(ctx, &a, &b, NULL, &out), ATT_ERR_SHAPE);
     check_message(NULL, "b.dim[0] = 4 but a.dim[1] = 3");
-    assert_int_equal(att_tensor_matmul(ctx, &a, &b, true, &out), ATT_ERR_SHAPE);
+    assert_int_equal(att_tensor_matmul(ctx, &a, &b, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &out),
+                     ATT_ERR_SHAPE);
     check_message(NULL, "b.dim[1] = 5 but a.dim[1] = 3");
     att_wrap(&b, x + 6, ATT_F32, ATT_DIMS(3, 4), NULL);
-    assert_int_equal(att_tensor_matmul(ctx, &a, &b, false, &out), ATT_ERR_SHAPE);
+    assert_int_equal(att_tensor_matmul(ctx, &a, &b, NULL, &out), ATT_ERR_SHAPE);
     check_message(NULL, "out.dim[1] = 5 but b.dim[1] = 4");
     att_wrap(&out, x, ATT_F32, ATT_DIMS(2, 4), NULL);
-    assert_int_equal(att_tensor_matmul(ctx, &a, &b, false, &out), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_tensor_matmul(ctx, &a, &b, NULL, &out), ATT_ERR_ARGUMENT);
     check_message(NULL, "overlap");
-    assert_int_equal(att_tensor_matmul(ctx, &a, NULL, false, &out), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_tensor_matmul(ctx, &a, NULL, NULL, &out), ATT_ERR_ARGUMENT);
     att_close(ctx);
 }
 
@@ -182,7 +185,7 @@ static void compute_all(int isa, int n_threads, float *px, float *out)
     att_wrap(&a, px, ATT_F32, ATT_DIMS(M, N), NULL);
     att_wrap(&b, px + M * N, ATT_F32, ATT_DIMS(N, N), NULL);
     att_wrap(&y, out, ATT_F32, ATT_DIMS(M, N), NULL);
-    assert_int_equal(att_tensor_matmul(ctx, &a, &b, false, &y), ATT_OK);
+    assert_int_equal(att_tensor_matmul(ctx, &a, &b, NULL, &y), ATT_OK);
     att_wrap(&y, out + M * N, ATT_F32, ATT_DIMS(M, N), NULL);
     assert_int_equal(att_tensor_softmax(ctx, &a, 0, &y), ATT_OK);
     att_wrap(&y, out + 2 * M * N, ATT_F32, ATT_DIMS(M, N), NULL);
@@ -227,7 +230,7 @@ static void simple_calls_survive_the_failure_of_any_allocation(void **state)
             assert_true(n < 20);
             f.fail_at = f.calls + n;
             memset(pz, 0x11, sizeof pz);
-            s = call == 0   ? att_tensor_matmul(ctx, &x, &y, false, &z)
+            s = call == 0   ? att_tensor_matmul(ctx, &x, &y, NULL, &z)
                 : call == 1 ? att_tensor_softmax(ctx, &x, 1, &z)
                             : att_tensor_cosine(ctx, &x, &y, &z);
             assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);

@@ -127,7 +127,7 @@ static void logits_of_int8(const char *folder, float out[TOKENS * VOCABULARY])
     if (att_language_model_open(ctx, folder, &o, &m))
         fail_msg("%s", att_error(ctx));
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
-    att_var *y = att_language_model_apply(t, m, ids, (const int64_t[]){0, TOKENS}, 1, NULL, false);
+    att_var *y = att_language_model_apply(t, m, ids, (const int64_t[]){0, TOKENS}, 1, NULL, NULL);
     assert_int_equal(att_var_value(t, y, &v), ATT_OK);
     memcpy(out, v.data, TOKENS * VOCABULARY * sizeof *out);
     att_tape_free(t);

@@ -11,6 +11,7 @@
 enum { MAX_MESSAGES = 8 };
 
 static json_t *golden; /* tests/golden/chat.json */
+static const att_chat_options with_reply = {.size = sizeof with_reply, .reply = true};
 
 /* ---- templates and tokenizers */
 
@@ -126,12 +127,12 @@ static void check_conversation(const char *file, size_t number, const att_chat_t
 {
     att_chat_message messages[MAX_MESSAGES];
     const int64_t n = messages_of(conversation, messages);
-    const bool reply = json_is_true(json_object_get(conversation, "reply"));
+    const att_chat_options *o = json_is_true(json_object_get(conversation, "reply")) ? &with_reply : NULL;
     att_text text;
     att_tokens tokens;
     char is[20];
-    const att_status s = att_chat_render(t, messages, n, reply, &text);
-    assert_int_equal(att_chat_tokenize(t, tokenizer, messages, n, reply, &tokens), s);
+    const att_status s = att_chat_render(t, messages, n, o, &text);
+    assert_int_equal(att_chat_tokenize(t, tokenizer, messages, n, o, &tokens), s);
     if (!*want && s == ATT_ERR_ARGUMENT)
         return;
     if (s || !*want)
@@ -174,7 +175,7 @@ static int special_ids(const att_chat_template *t, const att_tokenizer *tokenize
 {
     int count = 0;
     att_tokens tokens;
-    if (att_chat_tokenize(t, tokenizer, messages, n, true, &tokens))
+    if (att_chat_tokenize(t, tokenizer, messages, n, &with_reply, &tokens))
         fail_msg("%s", att_error(ctx));
     for (int64_t i = 0; i < tokens.count; i++) {
         const char *token = att_tokenizer_token(tokenizer, tokens.ids[i]);
@@ -225,7 +226,7 @@ static void a_token_across_the_border_of_a_message_is_none(void **state)
     att_tokenizer *tokenizer = open_text(vocab);
     const att_chat_message message = {"user", "x", 1};
     att_tokens tokens;
-    assert_int_equal(att_chat_tokenize(t, tokenizer, &message, 1, false, &tokens), ATT_OK);
+    assert_int_equal(att_chat_tokenize(t, tokenizer, &message, 1, NULL, &tokens), ATT_OK);
     const int32_t want[] = {0, 4, 4, 4, 4, 6, 5, 3, 6}; /* user is unknown, \n, x, <|im_end|>, \n */
     assert_int_equal(tokens.count, sizeof want / sizeof *want);
     assert_memory_equal(tokens.ids, want, sizeof want);
@@ -234,7 +235,7 @@ static void a_token_across_the_border_of_a_message_is_none(void **state)
     write_file("source.spm", ""); /* a tokenizer without special tokens */
     remove_file("source.spm");
     assert_int_equal(att_tokenizer_open(ctx, "tests/golden/unigram.spm", &tokenizer), ATT_OK);
-    assert_int_equal(att_chat_tokenize(t, tokenizer, &message, 1, false, &tokens), ATT_ERR_UNSUPPORTED);
+    assert_int_equal(att_chat_tokenize(t, tokenizer, &message, 1, NULL, &tokens), ATT_ERR_UNSUPPORTED);
     check_message(ctx, "cannot tell special tokens from text");
     att_tokenizer_free(tokenizer);
     att_chat_template_free(t);
@@ -247,7 +248,7 @@ static const char *rendered(const att_chat_template *t, const char *role, const 
     static char copy[4096];
     att_text out;
     const att_chat_message message = {role, text, strlen(text)};
-    if (att_chat_render(t, &message, 1, false, &out))
+    if (att_chat_render(t, &message, 1, NULL, &out))
         fail_msg("%s", att_error(ctx));
     assert_true(out.bytes < sizeof copy);
     memcpy(copy, out.text, out.bytes + 1);
@@ -450,20 +451,20 @@ static void conversations_that_a_template_has_no_form_for_are_refused(void **sta
         int n = 0;
         for (; n < 3 && cases[i].role[n]; n++)
             messages[n] = (att_chat_message){cases[i].role[n], "a", 1};
-        assert_int_equal(att_chat_render(t, messages, n, true, &text), ATT_ERR_ARGUMENT);
+        assert_int_equal(att_chat_render(t, messages, n, &with_reply, &text), ATT_ERR_ARGUMENT);
         check_message(ctx, cases[i].sentence);
         assert_null(text.text);
         att_chat_template_free(t);
     }
     att_chat_template *t = open_template("chatml");
     const att_chat_message empty = {"user", NULL, 0}, bad[] = {{"user", NULL, 1}, {NULL, "a", 1}};
-    assert_int_equal(att_chat_render(t, &empty, 0, true, &text), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_chat_render(t, &empty, 0, &with_reply, &text), ATT_ERR_ARGUMENT);
     check_message(ctx, "n is 0; a conversation has at least one message");
-    assert_int_equal(att_chat_render(t, &bad[0], 1, true, &text), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_chat_render(t, &bad[0], 1, &with_reply, &text), ATT_ERR_ARGUMENT);
     check_message(ctx, "messages[0]: text is NULL");
-    assert_int_equal(att_chat_render(t, &bad[1], 1, true, &text), ATT_ERR_ARGUMENT);
+    assert_int_equal(att_chat_render(t, &bad[1], 1, &with_reply, &text), ATT_ERR_ARGUMENT);
     check_message(ctx, "messages[0]: role is NULL");
-    assert_int_equal(att_chat_render(t, &empty, 1, true, &text), ATT_OK);
+    assert_int_equal(att_chat_render(t, &empty, 1, &with_reply, &text), ATT_OK);
     att_text_free(ctx, &text);
     att_chat_template_free(t);
 }
@@ -513,7 +514,7 @@ static void damaged_templates_are_refused_or_read(void **state)
             const att_chat_source source = {.path = "damaged", .text = exact, .bytes = bytes};
             if (att_chat_template_from(ctx, &source, NULL, &t) == ATT_OK) {
                 read++;
-                assert_int_equal(att_chat_render(t, &message, 1, true, &out), ATT_OK);
+                assert_int_equal(att_chat_render(t, &message, 1, &with_reply, &out), ATT_OK);
                 att_text_free(ctx, &out);
                 att_chat_template_free(t);
             }

@@ -264,7 +264,7 @@ static void intermediate_results_are_those_that_are_stored(void **state)
     const int64_t offsets[] = {0, POSITIONS, 2 * POSITIONS, 3 * POSITIONS};
     att_tape *t;
     assert_int_equal(att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .hook = keep), &t), ATT_OK);
-    assert_non_null(att_language_model_apply(t, m, ids, offsets, BATCH, NULL, false));
+    assert_non_null(att_language_model_apply(t, m, ids, offsets, BATCH, NULL, NULL));
     assert_int_equal(pass.n, N_OPERATIONS);
     expect_all(root);
     while (pass.n > 0)
@@ -298,7 +298,10 @@ static void all_inputs_are_sorted(void **state)
         att_tensor logits;
         for (int i = 0; i <= ALL; i++)
             offsets[i] = k ? i : i * DIGITS;
-        if (att_var_value(t, att_language_model_apply(t, m, k ? next : input[0], offsets, ALL, s, true), &logits))
+        if (att_var_value(t,
+                          att_language_model_apply(t, m, k ? next : input[0], offsets, ALL, s,
+                                                   ATT_OPTIONS(att_language_model_options, .last_only = true)),
+                          &logits))
             fail_msg("%s", att_error(ctx));
         for (int i = 0; i < ALL; i++) {
             if (k == 0)

@@ -15,11 +15,12 @@ static int32_t reference(const setting *t, const int32_t *ids, int64_t n, int64_
     int32_t best = 0;
     double highest = -INFINITY;
     assert_int_equal(att_tape_new(t->ctx, NULL, &tape), ATT_OK);
-    assert_int_equal(att_var_value(tape,
-                                   att_language_model_apply(tape, att_text_generator_model(t->g), ids,
-                                                            (const int64_t[]){0, n}, 1, NULL, true),
-                                   &logits),
-                     ATT_OK);
+    assert_int_equal(
+        att_var_value(tape,
+                      att_language_model_apply(tape, att_text_generator_model(t->g), ids, (const int64_t[]){0, n}, 1,
+                                               NULL, ATT_OPTIONS(att_language_model_options, .last_only = true)),
+                      &logits),
+        ATT_OK);
     for (int32_t id = 0; id < VOCABULARY; id++) {
         double x = (double)((const float *)logits.data)[id];
         int seen = 0, count = 0;

@@ -20,7 +20,11 @@ static double loss_of(const int32_t *id, int64_t n, int32_t next)
     att_tensor v;
     const int64_t offsets[] = {0, n};
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
-    assert_int_equal(att_var_value(t, att_language_model_apply(t, model, id, offsets, 1, NULL, true), &v), ATT_OK);
+    assert_int_equal(att_var_value(t,
+                                   att_language_model_apply(t, model, id, offsets, 1, NULL,
+                                                            ATT_OPTIONS(att_language_model_options, .last_only = true)),
+                                   &v),
+                     ATT_OK);
     const float *x = v.data;
     double sum = 0;
     for (int i = 0; i < VOCABULARY; i++)

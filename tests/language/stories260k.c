@@ -150,7 +150,10 @@ static void greedy_tokens_are_those_of_llama2c(void **state)
     for (int i = 0; i < STEPS; i++) {
         att_tensor logits;
         const int64_t offsets[] = {0, 1};
-        if (att_var_value(t, att_language_model_apply(t, m, &token, offsets, 1, cache, true), &logits))
+        if (att_var_value(t,
+                          att_language_model_apply(t, m, &token, offsets, 1, cache,
+                                                   ATT_OPTIONS(att_language_model_options, .last_only = true)),
+                          &logits))
             fail_msg("%s", att_error(ctx));
         const int32_t next = most_probable(logits.data, s.vocabulary);
         char byte[2];

@@ -87,7 +87,7 @@ static void check_result(const json_t *row, const json_t *golden)
             fail_msg("%s, %s: count %zu is %lld, expected %lld", name, word_names[words], i, (long long)found[i],
                      (long long)json_integer_value(json_array_get(counts, i)));
     att_bleu_info info = {.size = sizeof info};
-    assert_int_equal(att_bleu_describe(&sum, false, &info), ATT_OK);
+    assert_int_equal(att_bleu_describe(&sum, NULL, &info), ATT_OK);
     check_score(golden, "bleu", info.bleu, name);
     check_score(golden, "chrf", info.chrf, name);
     check_score(golden, "brevity", info.brevity, name);
@@ -95,7 +95,7 @@ static void check_result(const json_t *row, const json_t *golden)
         assert_true(fabs(info.precision[i] -
                          json_number_value(json_array_get(json_object_get(golden, "precision"), i))) <= 1e-13);
     check_orders(golden, "bleu_of", &info, name);
-    assert_int_equal(att_bleu_describe(&sum, true, &info), ATT_OK);
+    assert_int_equal(att_bleu_describe(&sum, ATT_OPTIONS(att_bleu_options, .effective_order = true), &info), ATT_OK);
     check_score(golden, "bleu_effective", info.bleu, name);
     check_orders(golden, "bleu_of_effective", &info, name);
 }
@@ -292,7 +292,7 @@ static void a_single_sentence_has_no_interval(void **state)
     assert_int_equal(
         att_bleu_count(ctx, ATT_BLEU_TOKENIZER_13A, "a b c d e", 9, (const char *const[]){"a b c d f"}, NULL, 1, &c),
         ATT_OK);
-    assert_int_equal(att_bleu_describe(&c, false, &info), ATT_OK);
+    assert_int_equal(att_bleu_describe(&c, NULL, &info), ATT_OK);
     assert_int_equal(att_bleu_intervals(ctx, &c, 1, ATT_OPTIONS(att_bleu_resampling, .resamples = 1), &bleu, &chrf),
                      ATT_OK);
     assert_true(bleu.low == info.bleu && bleu.mean == info.bleu && bleu.high == info.bleu);

@@ -17,8 +17,7 @@ static void logits(const char *folder, float out[TOKENS * VOCABULARY])
         fail_msg("%s", att_error(ctx));
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
     assert_int_equal(
-        att_var_value(t, att_language_model_apply(t, m, ids, (const int64_t[]){0, TOKENS}, 1, NULL, false), &v),
-        ATT_OK);
+        att_var_value(t, att_language_model_apply(t, m, ids, (const int64_t[]){0, TOKENS}, 1, NULL, NULL), &v), ATT_OK);
     memcpy(out, v.data, TOKENS * VOCABULARY * sizeof *out);
     att_tape_free(t);
     att_language_model_free(m);

@@ -150,7 +150,7 @@ static model make_model(att_ctx *ctx, const char *kind)
         assert_int_equal(att_nn_params_new(ctx, NULL, &m.params), ATT_OK);
         m.table = att_nn_embedding_new(m.params, "table", TOKENS, HIDDEN);
         m.rnn = att_nn_recurrent_new(m.params, "rnn", &rnn);
-        m.output = att_nn_linear_new(m.params, "output", HIDDEN, TOKENS, true);
+        m.output = att_nn_linear_new(m.params, "output", HIDDEN, TOKENS, NULL);
         assert_int_equal(att_nn_params_status(m.params), ATT_OK);
     }
     fill(&m);

@@ -56,7 +56,7 @@ static void apply(const att_language_model *m, int64_t first, int64_t n, att_lan
     att_tape *t;
     att_tensor v;
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
-    att_var *y = att_language_model_apply(t, m, ids + first, (const int64_t[]){0, n}, 1, state, false);
+    att_var *y = att_language_model_apply(t, m, ids + first, (const int64_t[]){0, n}, 1, state, NULL);
     assert_int_equal(att_var_value(t, y, &v), ATT_OK);
     memcpy(out, v.data, (size_t)(n * VOCABULARY) * sizeof *out);
     att_tape_free(t);

@@ -142,7 +142,8 @@ static void gradients_of_types_and_positions_are_those_of_pytorch(void **state)
                                    ATT_OPTIONS(att_encoder_options, .type_ids = type, .position_ids = position));
     memset(type, 0, sizeof type); /* they are needed no longer */
     memset(position, 0, sizeof position);
-    att_var *loss = att_mean_squared_error(recording, y, att_input(recording, &zeros), true);
+    att_var *loss = att_mean_squared_error(recording, y, att_input(recording, &zeros),
+                                           ATT_OPTIONS(att_mean_squared_error_options, .sum = true));
     assert_int_equal(att_tape_backward(recording, loss, NULL), ATT_OK);
     /* sums of up to 8 gradients of order 10, each with rounding errors of about 1e-6 */
     const float *types_grad = att_param_grad(att_nn_params_find(p, "embeddings.type.weight"))->data;

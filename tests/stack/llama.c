@@ -287,12 +287,17 @@ static void more_tokens_than_positions_are_refused(void **state)
     assert_int_equal(att_language_state_new(m, 1, ATT_F32, &s), ATT_OK);
     apply(m, many, forty, 1, s, false, out);
     assert_int_equal(att_tape_new(ctx, NULL, &t), ATT_OK);
-    expect_tape_failure(t, att_language_model_apply(t, m, many, forty, 1, s, false),
+    expect_tape_failure(t, att_language_model_apply(t, m, many, forty, 1, s, NULL),
                         "sequence 0 has 80 tokens, 40 of them in the state, but the model has 64 positions");
-    expect_tape_failure(t, att_language_model_apply(t, m, many, eighty, 1, NULL, false),
+    expect_tape_failure(t, att_language_model_apply(t, m, many, eighty, 1, NULL, NULL),
                         "sequence 0 has 80 tokens but the model has 64 positions");
-    expect_tape_failure(t, att_language_model_apply(t, m, many, none, 1, NULL, true), "sequence 0 is empty");
-    expect_tape_failure(t, att_language_model_apply(t, m, many, none, 0, s, true), "n is 0, but the state has 1");
+    expect_tape_failure(
+        t,
+        att_language_model_apply(t, m, many, none, 1, NULL, ATT_OPTIONS(att_language_model_options, .last_only = true)),
+        "sequence 0 is empty");
+    expect_tape_failure(
+        t, att_language_model_apply(t, m, many, none, 0, s, ATT_OPTIONS(att_language_model_options, .last_only = true)),
+        "n is 0, but the state has 1");
     assert_int_equal(att_language_state_length(s, 0), 40);
     att_language_state_free(s);
     att_tape_free(t);

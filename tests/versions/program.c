@@ -141,7 +141,9 @@ static void bleu(att_ctx *ctx)
           ATT_OK);
     GUARDED(att_bleu_info) scores;
     FILL(scores);
-    CHECK(att_bleu_describe(&counts, true, &scores.info) == ATT_OK);
+    att_bleu_options how = {.size = sizeof how};
+    REFUSED_IF_SET(how, att_bleu_describe(&counts, &how, &scores.info));
+    CHECK(att_bleu_describe(&counts, &how, &scores.info) == ATT_OK);
     CHECK_FILLED(scores);
     printf("bleu %.9g chrf %.9g\n", scores.info.bleu, scores.info.chrf);
     att_bleu_resampling resampling = {.size = sizeof resampling, .resamples = 10, .seed = 3};

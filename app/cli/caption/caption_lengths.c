@@ -45,7 +45,7 @@ static int score_row(const caption_scores *s, const caption_references *r, uint6
         return CLI_DONE;
     row->length = words / (double)of.n;
     some->mean = cider / (double)of.n;
-    const int code = cli_status(r->ctx, att_bleu_describe(&sum, false, &some->bleu));
+    const int code = cli_status(r->ctx, att_bleu_describe(&sum, NULL, &some->bleu));
     return code ? code : caption_scores_intervals(some, &of, seed, &row->scores);
 }
 

@@ -48,7 +48,7 @@ int caption_scores_make(caption_scores *s, const caption_references *r, const ch
             att_bleu_add(&sum, &s->count[i]);
     }
     if (!code)
-        code = cli_status(r->ctx, att_bleu_describe(&sum, false, &s->bleu));
+        code = cli_status(r->ctx, att_bleu_describe(&sum, NULL, &s->bleu));
     if (!code)
         code = cli_status(r->ctx, att_cider(r->ctx, texts, r->n, r->text, r->offset, s->cider, &s->mean));
     return code;

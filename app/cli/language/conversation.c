@@ -57,7 +57,8 @@ int cli_conversation_system(cli_conversation *c, const char *text, size_t bytes)
     att_text rendered = {0};
     int code = CLI_DONE;
     if (bytes > 0)
-        code = cli_status(c->m->base.ctx, att_chat_render(c->template, example, 2, true, &rendered));
+        code = cli_status(c->m->base.ctx, att_chat_render(c->template, example, 2,
+                                                          ATT_OPTIONS(att_chat_options, .reply = true), &rendered));
     att_text_free(c->m->base.ctx, &rendered);
     if (!code && bytes > 0)
         code = insert(c, 0, "system", text, bytes);
@@ -129,8 +130,8 @@ int cli_conversation_reply(cli_conversation *c, const char *text, size_t bytes, 
     *reply = (cli_reply){0};
     int code = insert(c, c->count, "user", text, bytes);
     if (!code)
-        code =
-            cli_status(c->m->base.ctx, att_chat_tokenize(c->template, t, c->message, (int64_t)c->count, true, &prompt));
+        code = cli_status(c->m->base.ctx, att_chat_tokenize(c->template, t, c->message, (int64_t)c->count,
+                                                            ATT_OPTIONS(att_chat_options, .reply = true), &prompt));
     if (!code)
         code = generate(c, &prompt, o, reply);
     att_tokens_free(c->m->base.ctx, &prompt);

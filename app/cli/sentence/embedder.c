@@ -191,7 +191,8 @@ int cli_embedder_compare(const cli_embedder *e, const float *a, int64_t n, const
     if (e->similarity == ATT_SIMILARITY_COSINE)
         code = cli_status(e->ctx, att_tensor_cosine(e->ctx, &x, &y, &z));
     else if (e->similarity == ATT_SIMILARITY_DOT)
-        code = cli_status(e->ctx, att_tensor_matmul(e->ctx, &x, &y, true, &z));
+        code = cli_status(e->ctx,
+                          att_tensor_matmul(e->ctx, &x, &y, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &z));
     else
         for (int64_t i = 0; i < n * m; i++)
             out[i] = (float)cli_similar(e->similarity, a + i / m * e->dim, b + i % m * e->dim, e->dim);

@@ -102,7 +102,7 @@ int cli_training_bleu(const cli_training *t, const char *texts, const char *refe
         code = translate_block(&e);
     }
     if (!code)
-        code = cli_status(t->ctx, att_bleu_describe(&e.all, false, &info));
+        code = cli_status(t->ctx, att_bleu_describe(&e.all, NULL, &info));
     *bleu = info.bleu;
     att_translator_free(e.translator);
     cli_lines_close(&e.in);
