@@ -83,8 +83,10 @@ static void close_trainer(trainer *l)
 /* The loss before the step. */
 static float train_step(trainer *l, uint64_t number)
 {
-    const att_sequence_pairs pairs = {PAIRS, l->source.ids, l->source.offsets, l->target.ids, l->target.offsets};
-    const att_loss_options how = {.label_smoothing = 0.1f, .dropout = 0.1f, .seed = number, .sequence_ids = l->ids};
+    const att_sequence_pairs pairs = {sizeof pairs,      PAIRS,         l->source.ids,
+                                      l->source.offsets, l->target.ids, l->target.offsets};
+    const att_loss_options how = {
+        .size = sizeof how, .label_smoothing = 0.1f, .dropout = 0.1f, .seed = number, .sequence_ids = l->ids};
     att_var *y = att_encoder_decoder_loss(l->tape, att_transformer_as_encoder_decoder(l->model), &pairs, &how);
     att_tensor read;
     check(l->ctx, att_var_value(l->tape, y, &read));

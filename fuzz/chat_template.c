@@ -6,7 +6,9 @@
 
 static void write_conversation(const att_chat_template *t, int n)
 {
-    static const att_chat_message messages[] = {{"user", "a", 1}, {"assistant", " b\n", 3}, {"user", "", 0}};
+    static const att_chat_message messages[] = {{sizeof *messages, "user", "a", 1},
+                                                {sizeof *messages, "assistant", " b\n", 3},
+                                                {sizeof *messages, "user", "", 0}};
     att_text text;
     fuzz_check(!att_chat_render(t, messages, n, ATT_OPTIONS(att_chat_options, .reply = true), &text),
                "a conversation that every format has is refused");

@@ -277,7 +277,10 @@ ATT_API const char *att_chat_template_name(const att_chat_template *t); /* "chat
 /* The token that ends a message, for att_generate_options.stop: "<|im_end|>"; NULL if there is none. */
 ATT_API const char *att_chat_template_end(const att_chat_template *t);
 
+/* A message of a conversation, which is an array of them: all have the size of the first, in whose steps they are read.
+ */
 typedef struct att_chat_message {
+    size_t size;
     const char *role; /* "system", "user" or "assistant" */
     const char *text; /* [bytes] */
     size_t bytes;

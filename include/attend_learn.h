@@ -199,6 +199,7 @@ typedef struct att_top_column {
 } att_top_column;
 /* Columns that are never returned, such as tokens that must not be generated. */
 typedef struct att_excluded_columns {
+    size_t size;
     const int32_t *column; /* [n] */
     int64_t n;
     bool in_log_sum;        /* excluded columns still count in log_sum */

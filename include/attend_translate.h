@@ -35,6 +35,7 @@ ATT_API att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64
 
 /* A batch of n source and target sequences, each concatenated; a target ends with the eos token. */
 typedef struct att_sequence_pairs {
+    size_t size;
     int64_t n;
     const int32_t *source;         /* [source_offsets[n]] */
     const int64_t *source_offsets; /* [n + 1] */
@@ -43,6 +44,7 @@ typedef struct att_sequence_pairs {
 } att_sequence_pairs;
 
 typedef struct att_loss_options {
+    size_t size;
     float label_smoothing, dropout; /* both in [0, 1) */
     uint64_t seed;                  /* of dropout: another one for each step */
     const uint32_t *sequence_ids;   /* [n], if dropout > 0: identify the pairs in the dropout masks */

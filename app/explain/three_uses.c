@@ -73,7 +73,7 @@ static const float *logits(page *p, three_uses_chapter *l, att_tape **t, const i
 {
     const int64_t from[] = {0, n}, to[] = {0, l->rows};
     const att_sequence_pairs pair = {
-        .n = 1, .source = source, .source_offsets = from, .target = next, .target_offsets = to};
+        .size = sizeof pair, .n = 1, .source = source, .source_offsets = from, .target = next, .target_offsets = to};
     att_tensor Y = {0};
     *t = NULL;
     for (int i = 0; i < USES; i++)
@@ -196,8 +196,12 @@ static void all_at_once(page *p, three_uses_chapter *l)
 {
     const att_encoder_decoder *model = l->model;
     const int64_t from[] = {0, l->n}, to[] = {0, l->rows};
-    const att_sequence_pairs pair = {
-        .n = 1, .source = l->source.ids, .source_offsets = from, .target = l->next, .target_offsets = to};
+    const att_sequence_pairs pair = {.size = sizeof pair,
+                                     .n = 1,
+                                     .source = l->source.ids,
+                                     .source_offsets = from,
+                                     .target = l->next,
+                                     .target_offsets = to};
     att_tape *t = NULL;
     att_tensor Y = {0};
     att_var *y = NULL;
@@ -409,8 +413,8 @@ static double surprise(page *p, const three_uses_chapter *l, const int32_t *sour
 {
     const int64_t from[] = {0, n}, to[] = {0, l->rows};
     const att_sequence_pairs pair = {
-        .n = 1, .source = source, .source_offsets = from, .target = l->next, .target_offsets = to};
-    const att_loss_options plain = {.sum = true};
+        .size = sizeof pair, .n = 1, .source = source, .source_offsets = from, .target = l->next, .target_offsets = to};
+    const att_loss_options plain = {.size = sizeof plain, .sum = true};
     att_tape *t = NULL;
     att_tensor L = {0};
     if (p->status == ATT_OK)

@@ -71,7 +71,8 @@ static bool must_end(const state *s) { return s->search->force_end && s->steps +
 /* The tokens that must not follow */
 static att_excluded_columns except(const state *s)
 {
-    att_excluded_columns e = {.column = s->except, .n = s->search->n_banned, .in_log_sum = !s->search->renormalize};
+    att_excluded_columns e = {
+        .size = sizeof e, .column = s->except, .n = s->search->n_banned, .in_log_sum = !s->search->renormalize};
     if (e.n)
         memcpy(s->except, s->search->banned, (size_t)e.n * sizeof *s->except);
     if (!may_end(s))

@@ -250,10 +250,26 @@ static att_status check_message(const att_chat_template *t, const att_chat_messa
     return ATT_OK;
 }
 
+/* Copies messages [n] of the caller's size, that of the first, to out [n]. */
+static att_status read_messages(const att_chat_template *t, const att_chat_message *messages, int64_t n,
+                                att_chat_message *out)
+{
+    const size_t step = messages->size;
+    const char *m = (const char *)messages;
+    att_status s = ATT_OK;
+    for (int64_t i = 0; !s && i < n; i++, m += step) {
+        size_t size;
+        memcpy(&size, m, sizeof size);
+        s = att_options_read(&out[i], sizeof *out, m, "att_chat_message");
+        if (!s && size != step)
+            s = att_fail(t->ctx, ATT_ERR_ARGUMENT, "messages[%lld].size is %zu, but messages[0].size is %zu",
+                         (long long)i, size, step);
+    }
+    return s;
+}
+
 static att_status check_messages(const att_chat_template *t, const att_chat_message *messages, int64_t n)
 {
-    if (n < 1)
-        return att_fail(t->ctx, ATT_ERR_ARGUMENT, "n is %lld; a conversation has at least one message", (long long)n);
     att_status s = ATT_OK;
     const bool joined = messages[0].role && is_role(&messages[0], "system");
     for (int64_t i = 0; !s && i < n; i++)
@@ -265,14 +281,22 @@ static att_status write_all(chat_writer *w, const att_chat_message *messages, in
                             const att_chat_options *options)
 {
     w->text.ctx = w->literal.ctx = w->t->ctx;
+    att_ctx *ctx = w->t->ctx;
     att_chat_options o;
     att_status s = att_options_read(&o, sizeof o, options, "att_chat_options");
-    s = s ? s : check_messages(w->t, messages, n);
-    if (s)
-        return s;
-    write_conversation(w, messages, n, o.reply);
-    att_bytes_add(&w->text, "", 1);
-    return w->text.status ? w->text.status : w->literal.status;
+    if (!s && n < 1)
+        s = att_fail(ctx, ATT_ERR_ARGUMENT, "n is %lld; a conversation has at least one message", (long long)n);
+    att_chat_message *m = s ? NULL : att_alloc(ctx, (size_t)n, sizeof *m);
+    s = s || m ? s : ATT_ERR_MEMORY;
+    s = s ? s : read_messages(w->t, messages, n, m);
+    s = s ? s : check_messages(w->t, m, n);
+    if (!s) {
+        write_conversation(w, m, n, o.reply);
+        att_bytes_add(&w->text, "", 1);
+        s = w->text.status ? w->text.status : w->literal.status;
+    }
+    att_free(ctx, m);
+    return s;
 }
 
 att_status att_chat_render(const att_chat_template *t, const att_chat_message *messages, int64_t n,

@@ -279,7 +279,8 @@ static att_status lists(call *c, att_tape *t, int64_t first, int64_t n)
 {
     const int64_t k = c->o.k;
     const listed_items *listed = &c->listed;
-    const att_excluded_columns seen = {.column = c->seen,
+    const att_excluded_columns seen = {.size = sizeof seen,
+                                       .column = c->seen,
                                        .n = c->seen ? c->seen_offsets[first + n] : 0,
                                        .offsets = c->seen ? c->seen_offsets + first : NULL};
     att_var *x = att_histories_apply(t, c->m, n, c->items, c->offsets + first);

@@ -155,7 +155,9 @@ att_status att_linear_argmax(att_tape *t, att_var *x, att_param *weight, att_par
                              const att_excluded_columns *except, att_top_column *out)
 {
     att_tensor value;
-    if (!att_tape_check_topk(t, "argmax", x, weight, bias, except, out, &value))
+    att_excluded_columns excluded;
+    if (!att_tape_read_excluded(t, "argmax", &except, &excluded) ||
+        !att_tape_check_topk(t, "argmax", x, weight, bias, except, out, &value))
         return att_var_value(t, NULL, &value);
     if (except && except->offsets) {
         att_tape_fail(t, ATT_ERR_ARGUMENT, "argmax: except.offsets is for att_linear_topk, expected NULL");

@@ -207,6 +207,9 @@ bool att_tape_check_linear(att_tape *t, const char *op, const att_tensor *x, con
 /* y [m, n] = e(x [m, k] weight^T), of a quantized weight [n, k] (linear.c); false: memory */
 bool att_tape_multiply_quantized(att_tape *t, const att_tensor *x, const att_param *weight, const att_epilogue *e,
                                  float *y);
+/* *except becomes a copy of this library's size, or stays NULL; false: the tape has failed (topk.c) */
+bool att_tape_read_excluded(att_tape *t, const char *op, const att_excluded_columns **except,
+                            att_excluded_columns *copy);
 /* Checks the arguments of argmax and topk; the value of x, or false: the tape has failed (topk.c) */
 bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
                          const att_excluded_columns *except, const att_top_column *out, att_tensor *value);

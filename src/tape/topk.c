@@ -201,6 +201,16 @@ static bool check_excluded(att_tape *t, const char *op, int64_t rows, const att_
     return true;
 }
 
+bool att_tape_read_excluded(att_tape *t, const char *op, const att_excluded_columns **except,
+                            att_excluded_columns *copy)
+{
+    if (!*except)
+        return true;
+    const bool read = att_tape_options_read(t, op, copy, sizeof *copy, *except, "att_excluded_columns");
+    *except = copy;
+    return read;
+}
+
 bool att_tape_check_topk(att_tape *t, const char *op, att_var *x, const att_param *weight, const att_param *bias,
                          const att_excluded_columns *except, const att_top_column *out, att_tensor *value)
 {
@@ -287,7 +297,9 @@ att_status att_linear_topk(att_tape *t, att_var *x, att_param *weight, att_param
                            const att_excluded_columns *except, int64_t n, att_top_column *out, double *log_sum)
 {
     att_tensor value;
-    if (!att_tape_check_topk(t, "topk", x, weight, bias, except, out, &value))
+    att_excluded_columns excluded;
+    if (!att_tape_read_excluded(t, "topk", &except, &excluded) ||
+        !att_tape_check_topk(t, "topk", x, weight, bias, except, out, &value))
         return att_var_value(t, NULL, &value);
     if (n < 1) {
         att_tape_fail(t, ATT_ERR_ARGUMENT, "topk: n is %lld, expected at least 1", (long long)n);

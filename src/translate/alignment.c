@@ -7,8 +7,12 @@
 static att_status decode(const att_translator *m, const att_alignment *a, att_source_recorder *l)
 {
     const int64_t from[] = {0, a->source.count}, to[] = {0, a->target.count};
-    const att_sequence_pairs pair = {
-        .n = 1, .source = a->source.ids, .source_offsets = from, .target = a->target.ids, .target_offsets = to};
+    const att_sequence_pairs pair = {.size = sizeof pair,
+                                     .n = 1,
+                                     .source = a->source.ids,
+                                     .source_offsets = from,
+                                     .target = a->target.ids,
+                                     .target_offsets = to};
     att_tape *t;
     att_tensor y;
     att_status s = att_tape_new(m->ctx, ATT_OPTIONS(att_tape_config, .hook = att_source_record, .hook_user = l), &t);

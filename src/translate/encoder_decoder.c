@@ -146,13 +146,13 @@ att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, co
 
 /* ---- training */
 
-static const att_loss_options no_learning = {0};
-
-/* Checks that no array of the pairs is NULL; otherwise the tape fails. */
-static bool given(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p)
+/* Copies the pairs, none of whose arrays may be NULL; otherwise the tape fails. */
+static bool read_pairs(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *pairs,
+                       att_sequence_pairs *p)
 {
     static const char what[] = "encoder_decoder";
-    if (!att_tape_require(t, what, ATT_NAMED({"m", m}, {"pairs", p})) ||
+    if (!att_tape_require(t, what, ATT_NAMED({"m", m}, {"pairs", pairs})) ||
+        !att_tape_options_read(t, what, p, sizeof *p, pairs, "att_sequence_pairs") ||
         !att_tape_require(
             t, what,
             ATT_NAMED({"pairs.source_offsets", p->source_offsets}, {"pairs.target_offsets", p->target_offsets})))
@@ -174,11 +174,11 @@ static int32_t *decoder_inputs(att_ctx *ctx, const att_sequence_pairs *p, int64_
     return ids;
 }
 
-att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p,
-                                    const att_loss_options *l)
+/* Of pairs that read_pairs has copied */
+static att_var *logits(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p,
+                       const att_loss_options *l)
 {
-    l = l ? l : &no_learning;
-    if (!given(t, m, p) || !att_sequences_fit(t, "target", p->target, p->target_offsets, p->n, m->info.max_positions))
+    if (!att_sequences_fit(t, "target", p->target, p->target_offsets, p->n, m->info.max_positions))
         return NULL;
     int32_t *inputs = decoder_inputs(m->model.ctx, p, m->info.start);
     if (!inputs)
@@ -192,17 +192,33 @@ att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, c
     return y;
 }
 
-att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p,
-                                  const att_loss_options *l)
+static bool read_arguments(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *pairs,
+                           const att_loss_options *options, att_sequence_pairs *p, att_loss_options *l)
 {
-    l = l ? l : &no_learning;
-    att_var *logits = att_encoder_decoder_logits(t, m, p, l);
-    if (!logits)
+    return read_pairs(t, m, pairs, p) &&
+           att_tape_options_read(t, "encoder_decoder", l, sizeof *l, options, "att_loss_options");
+}
+
+att_var *att_encoder_decoder_logits(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *pairs,
+                                    const att_loss_options *options)
+{
+    att_sequence_pairs p;
+    att_loss_options l;
+    return read_arguments(t, m, pairs, options, &p, &l) ? logits(t, m, &p, &l) : NULL;
+}
+
+att_var *att_encoder_decoder_loss(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *pairs,
+                                  const att_loss_options *options)
+{
+    att_sequence_pairs p;
+    att_loss_options l;
+    att_var *y = read_arguments(t, m, pairs, options, &p, &l) ? logits(t, m, &p, &l) : NULL;
+    if (!y)
         return NULL;
     const int64_t all = m->info.target_vocabulary, padded = m->info.pad == all - 1; /* then padding is not a class */
-    return att_cross_entropy(t, logits, p->target,
-                             ATT_OPTIONS(att_cross_entropy_options, .label_smoothing = l->label_smoothing,
-                                         .classes = padded ? all - 1 : 0, .sum = l->sum, .count = l->count));
+    return att_cross_entropy(t, y, p.target,
+                             ATT_OPTIONS(att_cross_entropy_options, .label_smoothing = l.label_smoothing,
+                                         .classes = padded ? all - 1 : 0, .sum = l.sum, .count = l.count));
 }
 
 /* ---- writing */

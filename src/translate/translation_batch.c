@@ -93,7 +93,7 @@ static att_status lay_out(const reading *r, att_batch *out)
     gather(r->tokens[0], r->n, source, source_offsets);
     gather(r->tokens[1], r->n, target, target_offsets);
     memcpy(out->ids, r->pairs, n * sizeof *out->ids);
-    out->pairs = (att_sequence_pairs){r->n, source, source_offsets, target, target_offsets};
+    out->pairs = (att_sequence_pairs){sizeof out->pairs, r->n, source, source_offsets, target, target_offsets};
     return ATT_OK;
 }
 

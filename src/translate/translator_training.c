@@ -136,7 +136,8 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
     if (e)
         return att_tape_fail(tape, e, "%s", att_error(t->base.ctx));
     const att_sequence_pairs *pairs = &t->batch.pairs;
-    const att_loss_options l = {.label_smoothing = t->options.label_smoothing,
+    const att_loss_options l = {.size = sizeof l,
+                                .label_smoothing = t->options.label_smoothing,
                                 .dropout = t->options.dropout,
                                 .seed = seed,
                                 .sequence_ids = t->batch.ids,
@@ -159,7 +160,7 @@ static att_status add_loss(const translation *t, att_tape *tape, int64_t i, doub
     att_status e = att_batch_read(&t->valid, &t->valid_batches, i, &b);
     if (e)
         return e;
-    const att_loss_options l = {.sum = true, .count = &count};
+    const att_loss_options l = {.size = sizeof l, .sum = true, .count = &count};
     e = att_var_value(tape, att_encoder_decoder_loss(tape, t->model, &b.pairs, &l), &y);
     *sum += e ? 0 : (double)*(const float *)y.data;
     *tokens += count;

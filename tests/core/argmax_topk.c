@@ -141,7 +141,7 @@ static void they_are_the_largest_of_all(void **state)
                     free(p.b);
                     p.b = NULL;
                 }
-                p.except = (att_excluded_columns){.column = out, .n = 3, .in_log_sum = s % 2};
+                p.except = (att_excluded_columns){.size = sizeof p.except, .column = out, .n = 3, .in_log_sum = s % 2};
                 if (att_dtype_size(p.dtype) > 0 || p.k % 32 == 0)
                     check(ctx, &p);
             }
@@ -159,7 +159,8 @@ static void check_rows(att_ctx *ctx, const problem *p, const att_excluded_column
     att_tape *t = new_tape(ctx);
     assert_int_equal(att_linear_topk(t, input(t, p->x, ATT_DIMS(p->m, p->k)), w, NULL, all, best, top, sums), ATT_OK);
     for (int64_t r = 0; r < p->m; r++) {
-        const att_excluded_columns own = {.column = all->column + all->offsets[r],
+        const att_excluded_columns own = {.size = sizeof own,
+                                          .column = all->column + all->offsets[r],
                                           .n = all->offsets[r + 1] - all->offsets[r],
                                           .in_log_sum = all->in_log_sum};
         att_var *x = input(t, p->x + r * p->k, ATT_DIMS(1, p->k));
@@ -193,11 +194,12 @@ static void rows_exclude_columns_of_their_own(void **state)
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);)
         for (int i = 0; i < 6; i++) {
             p.best = most[i / 2];
-            check_rows(ctx, &p, &(att_excluded_columns){columns, offsets[M], i % 2, offsets});
+            check_rows(ctx, &p,
+                       &(att_excluded_columns){sizeof(att_excluded_columns), columns, offsets[M], i % 2, offsets});
         }
     att_ctx *ctx = check_open(NULL, 2);
     p.best = most[3];
-    check_rows(ctx, &p, &(att_excluded_columns){columns, offsets[M], false, offsets});
+    check_rows(ctx, &p, &(att_excluded_columns){sizeof(att_excluded_columns), columns, offsets[M], false, offsets});
     att_close(ctx);
     problem_free(&p);
 }
@@ -402,7 +404,7 @@ static void bounds_hold_and_are_near(void **state)
 static void refuse_offsets(att_tape *t, float *x, att_param *w, const int64_t offsets[3], const char *sentence)
 {
     static const int32_t columns[] = {0, 5, 2};
-    const att_excluded_columns except = {.column = columns, .n = 3, .offsets = offsets};
+    const att_excluded_columns except = {.size = sizeof except, .column = columns, .n = 3, .offsets = offsets};
     att_top_column out[2];
     att_tape_reset(t);
     assert_int_equal(att_linear_topk(t, input(t, x, ATT_DIMS(2, 3)), w, NULL, &except, 1, out, NULL), ATT_ERR_ARGUMENT);
@@ -418,7 +420,7 @@ static void wrong_shapes_and_columns_are_refused(void **state)
     att_tape *t = new_tape(ctx);
     att_top_column out[2];
     double sum[2];
-    const att_excluded_columns wrong = {.column = (const int32_t[]){0, 6}, .n = 2};
+    const att_excluded_columns wrong = {.size = sizeof wrong, .column = (const int32_t[]){0, 6}, .n = 2};
     static const char *const sentences[] = {"topk: weight is NULL", "topk: x is [2, 4] but weight is [6, 3]",
                                             "topk: bias is [5] but weight is [6, 3]: expected [6]",
                                             "topk: except.column[1] is 6, but weight is [6, 3]",
@@ -442,13 +444,16 @@ static void wrong_shapes_and_columns_are_refused(void **state)
                    "topk: except.column[2] is 2, below the one before it in row 1, 5");
     att_tape_reset(t);
     x = input(t, p.x, ATT_DIMS(2, 3));
-    assert_int_equal(
-        att_linear_argmax(
-            t, x, w, NULL,
-            &(att_excluded_columns){.column = (const int32_t[]){1, 2}, .n = 2, .offsets = (const int64_t[]){0, 1, 2}},
-            out),
-        ATT_ERR_ARGUMENT);
+    assert_int_equal(att_linear_argmax(t, x, w, NULL,
+                                       ATT_OPTIONS(att_excluded_columns, .column = (const int32_t[]){1, 2}, .n = 2,
+                                                   .offsets = (const int64_t[]){0, 1, 2}),
+                                       out),
+                     ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "argmax: except.offsets is for att_linear_topk, expected NULL");
+    att_tape_reset(t);
+    x = input(t, p.x, ATT_DIMS(2, 3));
+    assert_int_equal(att_linear_topk(t, x, w, NULL, &(const att_excluded_columns){0}, 1, out, NULL), ATT_ERR_ARGUMENT);
+    check_message(ctx, "att_excluded_columns: its field size is 0");
     att_tape_free(t);
     att_param_free(w);
     att_param_free(b);
@@ -460,7 +465,7 @@ static void without_memory_there_is_an_error_and_then_a_result(void **state)
 {
     (void)state;
     problem p = problem_of(3, 900, 16, 2);
-    const att_excluded_columns except = {.column = (const int32_t[]){4}, .n = 1};
+    const att_excluded_columns except = {.size = sizeof except, .column = (const int32_t[]){4}, .n = 1};
     for (int both = 0; both < 2; both++) {
         att_status e = ATT_ERR_MEMORY;
         for (long at = 1; e; at++) {

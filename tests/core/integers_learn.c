@@ -156,13 +156,14 @@ static att_status argmax_except(fixture *f, int64_t n)
 {
     const int32_t column[] = {as_int(n)};
     att_top_column out[ROWS];
-    return att_linear_argmax(f->t, input_of(f), f->w, NULL, &(att_excluded_columns){.column = column, .n = 1}, out);
+    return att_linear_argmax(f->t, input_of(f), f->w, NULL, ATT_OPTIONS(att_excluded_columns, .column = column, .n = 1),
+                             out);
 }
 static att_status except_n(fixture *f, int64_t n)
 {
     att_top_column out[ROWS];
     return att_linear_argmax(f->t, input_of(f), f->w, NULL,
-                             &(att_excluded_columns){.column = (const int32_t[]){1}, .n = n}, out);
+                             ATT_OPTIONS(att_excluded_columns, .column = (const int32_t[]){1}, .n = n), out);
 }
 static att_status top_n(fixture *f, int64_t n)
 {

@@ -41,19 +41,20 @@ static void matmul_is_the_product_for_all_layouts(void **state)
                                         {2, 3, 0}, {0, 4, 4}, {5, 0, 2}};
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
-            for (int layout = 0; layout < N_LAYOUTS * N_LAYOUTS * N_LAYOUTS * 2; layout++) {
+            for (int layout = 0; layout < N_LAYOUTS * N_LAYOUTS * N_LAYOUTS * 4; layout++) {
                 const int64_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
-                const bool transpose_b = layout % 2;
-                float *pa = check_numbers((size_t)(m * (3 * k + 5)), 1),
+                const bool transpose_a = layout % 2, transpose_b = layout / 2 % 2;
+                float *pa = check_numbers((size_t)(transpose_a ? k * (3 * m + 5) : m * (3 * k + 5)), 1),
                       *pc = check_numbers((size_t)(m * (3 * n + 5)), 3);
                 float *pb = check_numbers((size_t)(transpose_b ? n * (3 * k + 5) : k * (3 * n + 5)), 2);
                 att_tensor a, b, out;
-                wrap_as(&a, pa, m, k, layout / 2 % N_LAYOUTS);
-                wrap_as(&b, pb, transpose_b ? n : k, transpose_b ? k : n, layout / 2 / N_LAYOUTS % N_LAYOUTS);
-                wrap_as(&out, pc, m, n, layout / 2 / N_LAYOUTS / N_LAYOUTS);
-                assert_int_equal(
-                    att_tensor_matmul(ctx, &a, &b, ATT_OPTIONS(att_matmul_options, .transpose_b = transpose_b), &out),
-                    ATT_OK);
+                wrap_as(&a, pa, transpose_a ? k : m, transpose_a ? m : k, layout / 4 % N_LAYOUTS);
+                wrap_as(&b, pb, transpose_b ? n : k, transpose_b ? k : n, layout / 4 / N_LAYOUTS % N_LAYOUTS);
+                wrap_as(&out, pc, m, n, layout / 4 / N_LAYOUTS / N_LAYOUTS);
+                const att_matmul_options how = {sizeof how, transpose_a, transpose_b};
+                assert_int_equal(att_tensor_matmul(ctx, &a, &b, &how, &out), ATT_OK);
+                if (transpose_a)
+                    att_wrap(&a, pa, ATT_F32, ATT_DIMS(m, k), (const int64_t[]){a.stride[1], a.stride[0]});
                 compare_product(&a, &b, transpose_b, &out);
                 free(pa);
                 free(pb);
@@ -76,6 +77,11 @@ static void matmul_refuses_what_does_not_fit(void **state)
     assert_int_equal(att_tensor_matmul(ctx, &a, &b, ATT_OPTIONS(att_matmul_options, .transpose_b = true), &out),
                      ATT_ERR_SHAPE);
     check_message(NULL, "b.dim[1] = 5 but a.dim[1] = 3");
+    assert_int_equal(att_tensor_matmul(ctx, &a, &b, ATT_OPTIONS(att_matmul_options, .transpose_a = true), &out),
+                     ATT_ERR_SHAPE);
+    check_message(NULL, "b.dim[0] = 4 but a.dim[0] = 2");
+    assert_int_equal(att_tensor_matmul(ctx, &a, &b, &(const att_matmul_options){0}, &out), ATT_ERR_ARGUMENT);
+    check_message(NULL, "att_matmul_options: its field size is 0");
     att_wrap(&b, x + 6, ATT_F32, ATT_DIMS(3, 4), NULL);
     assert_int_equal(att_tensor_matmul(ctx, &a, &b, NULL, &out), ATT_ERR_SHAPE);
     check_message(NULL, "out.dim[1] = 5 but b.dim[1] = 4");

@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <time.h>
 
-enum { MAX_MESSAGES = 8 };
+enum { MAX_MESSAGES = 8, SIZE = sizeof(att_chat_message) };
 
 static json_t *golden; /* tests/golden/chat.json */
 static const att_chat_options with_reply = {.size = sizeof with_reply, .reply = true};
@@ -116,7 +116,7 @@ static int64_t messages_of(const json_t *conversation, att_chat_message messages
     assert_in_range(n, 1, MAX_MESSAGES);
     for (size_t i = 0; i < n; i++) {
         const json_t *text = json_array_get(json_array_get(list, i), 1);
-        messages[i] = (att_chat_message){json_string_value(json_array_get(json_array_get(list, i), 0)),
+        messages[i] = (att_chat_message){SIZE, json_string_value(json_array_get(json_array_get(list, i), 0)),
                                          json_string_value(text), json_string_length(text)};
     }
     return (int64_t)n;
@@ -202,9 +202,10 @@ static void text_of_a_user_never_becomes_special_tokens(void **state)
     {
         att_chat_template *t = open_golden(item);
         att_tokenizer *tokenizer = tokenizer_of(item);
-        att_chat_message plain[] = {{"user", "x", 1}, {"assistant", "x", 1}, {"user", "x", 1}}, hostile[3];
+        att_chat_message plain[] = {{SIZE, "user", "x", 1}, {SIZE, "assistant", "x", 1}, {SIZE, "user", "x", 1}},
+                         hostile[3];
         for (int k = 0; k < 3; k++)
-            hostile[k] = (att_chat_message){plain[k].role, attack, sizeof attack - 1};
+            hostile[k] = (att_chat_message){SIZE, plain[k].role, attack, sizeof attack - 1};
         const int want = special_ids(t, tokenizer, item, plain, 3);
         assert_int_equal(special_ids(t, tokenizer, item, hostile, 3), want);
         assert_true(want >= 2);
@@ -224,7 +225,7 @@ static void a_token_across_the_border_of_a_message_is_none(void **state)
         "\"unk_token\":\"?\",\"vocab\":{\"?\":4,\"x\":5,\"\\n\":6,\"<\":7},\"merges\":[]}}";
     att_chat_template *t = template_of(jinja_of(json_array_get(json_object_get(golden, "templates"), 0)));
     att_tokenizer *tokenizer = open_text(vocab);
-    const att_chat_message message = {"user", "x", 1};
+    const att_chat_message message = {SIZE, "user", "x", 1};
     att_tokens tokens;
     assert_int_equal(att_chat_tokenize(t, tokenizer, &message, 1, NULL, &tokens), ATT_OK);
     const int32_t want[] = {0, 4, 4, 4, 4, 6, 5, 3, 6}; /* user is unknown, \n, x, <|im_end|>, \n */
@@ -247,7 +248,7 @@ static const char *rendered(const att_chat_template *t, const char *role, const 
 {
     static char copy[4096];
     att_text out;
-    const att_chat_message message = {role, text, strlen(text)};
+    const att_chat_message message = {SIZE, role, text, strlen(text)};
     if (att_chat_render(t, &message, 1, NULL, &out))
         fail_msg("%s", att_error(ctx));
     assert_true(out.bytes < sizeof copy);
@@ -447,17 +448,17 @@ static void conversations_that_a_template_has_no_form_for_are_refused(void **sta
     remove_all();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         att_chat_template *t = open_template(cases[i].template);
-        att_chat_message messages[3] = {{0}};
+        att_chat_message messages[3] = {{SIZE, NULL, NULL, 0}};
         int n = 0;
         for (; n < 3 && cases[i].role[n]; n++)
-            messages[n] = (att_chat_message){cases[i].role[n], "a", 1};
+            messages[n] = (att_chat_message){SIZE, cases[i].role[n], "a", 1};
         assert_int_equal(att_chat_render(t, messages, n, &with_reply, &text), ATT_ERR_ARGUMENT);
         check_message(ctx, cases[i].sentence);
         assert_null(text.text);
         att_chat_template_free(t);
     }
     att_chat_template *t = open_template("chatml");
-    const att_chat_message empty = {"user", NULL, 0}, bad[] = {{"user", NULL, 1}, {NULL, "a", 1}};
+    const att_chat_message empty = {SIZE, "user", NULL, 0}, bad[] = {{SIZE, "user", NULL, 1}, {SIZE, NULL, "a", 1}};
     assert_int_equal(att_chat_render(t, &empty, 0, &with_reply, &text), ATT_ERR_ARGUMENT);
     check_message(ctx, "n is 0; a conversation has at least one message");
     assert_int_equal(att_chat_render(t, &bad[0], 1, &with_reply, &text), ATT_ERR_ARGUMENT);
@@ -466,6 +467,27 @@ static void conversations_that_a_template_has_no_form_for_are_refused(void **sta
     check_message(ctx, "messages[0]: role is NULL");
     assert_int_equal(att_chat_render(t, &empty, 1, &with_reply, &text), ATT_OK);
     att_text_free(ctx, &text);
+    att_chat_template_free(t);
+}
+
+static void messages_of_a_newer_header_are_read_by_their_size(void **state)
+{
+    (void)state;
+    struct {
+        att_chat_message message;
+        const char *name;
+    } newer[] = {{{sizeof *newer, "system", "a", 1}, NULL}, {{sizeof *newer, "user", "b", 1}, NULL}};
+    att_text text;
+    att_chat_template *t = open_template("chatml");
+    assert_int_equal(att_chat_render(t, &newer->message, 2, NULL, &text), ATT_OK);
+    assert_string_equal(text.text, "<|im_start|>system\na<|im_end|>\n<|im_start|>user\nb<|im_end|>\n");
+    att_text_free(ctx, &text);
+    newer[1].name = "Ann"; /* a field that this library does not have */
+    assert_int_equal(att_chat_render(t, &newer->message, 2, NULL, &text), ATT_ERR_UNSUPPORTED);
+    check_message(ctx, "att_chat_message: byte");
+    newer[1].message.size = SIZE;
+    assert_int_equal(att_chat_render(t, &newer->message, 2, NULL, &text), ATT_ERR_ARGUMENT);
+    check_message(ctx, "messages[1].size is");
     att_chat_template_free(t);
 }
 
@@ -494,7 +516,7 @@ static void damaged_templates_are_refused_or_read(void **state)
 {
     (void)state;
     const json_t *item, *list = json_object_get(golden, "templates");
-    const att_chat_message message = {"user", "a", 1};
+    const att_chat_message message = {SIZE, "user", "a", 1};
     static char copy[1 << 15];
     size_t i;
     uint64_t random = 1;
@@ -568,6 +590,7 @@ int main(void)
         cmocka_unit_test(a_template_with_a_date_has_todays),
         cmocka_unit_test(unknown_templates_are_refused),
         cmocka_unit_test(conversations_that_a_template_has_no_form_for_are_refused),
+        cmocka_unit_test(messages_of_a_newer_header_are_read_by_their_size),
         cmocka_unit_test(damaged_templates_are_refused_or_read),
         cmocka_unit_test(the_normal_form_is_that_of_what_jinja_does),
     };

@@ -180,8 +180,8 @@ static att_var *loss_of_language(att_tape *t, const model *m, const texts *x)
 static att_var *loss_of_step(att_tape *t, const model *m, int step)
 {
     const texts x = sources(step), y = targets(step);
-    const att_sequence_pairs pairs = {PAIRS, x.ids, x.offsets, y.ids, y.offsets};
-    const att_loss_options learning = {.label_smoothing = SMOOTHING};
+    const att_sequence_pairs pairs = {sizeof pairs, PAIRS, x.ids, x.offsets, y.ids, y.offsets};
+    const att_loss_options learning = {.size = sizeof learning, .label_smoothing = SMOOTHING};
     return m->transformer
                ? att_encoder_decoder_loss(t, att_transformer_as_encoder_decoder(m->transformer), &pairs, &learning)
                : loss_of_language(t, m, &x);

@@ -95,8 +95,12 @@ static void check_greedy(const att_translator *m, const char *text, const att_tr
     const int64_t n = found->tokens.count + 1, from[] = {0, source.count}, to[] = {0, n};
     assert_true(n <= POSITIONS);
     memcpy(target, found->tokens.ids, (size_t)(n - 1) * sizeof *target);
-    const att_sequence_pairs pair = {
-        .n = 1, .source = source.ids, .source_offsets = from, .target = target, .target_offsets = to};
+    const att_sequence_pairs pair = {.size = sizeof pair,
+                                     .n = 1,
+                                     .source = source.ids,
+                                     .source_offsets = from,
+                                     .target = target,
+                                     .target_offsets = to};
     if (att_var_value(t, att_encoder_decoder_logits(t, att_translator_model(m), &pair, NULL), &logits))
         fail_msg("%s", att_error(ctx));
     for (int64_t i = forced; i < n; i++)
@@ -300,13 +304,17 @@ static att_status new_model(att_ctx *c, const char *settings, const char *path)
 {
     static const int32_t ids[] = {1, 2, 0};
     static const int64_t offsets[] = {0, 3};
-    const att_sequence_pairs pair = {
-        .n = 1, .source = ids, .source_offsets = offsets, .target = ids, .target_offsets = offsets};
+    const att_sequence_pairs pair = {.size = sizeof pair,
+                                     .n = 1,
+                                     .source = ids,
+                                     .source_offsets = offsets,
+                                     .target = ids,
+                                     .target_offsets = offsets};
     att_encoder_decoder *m = NULL;
     att_tape *t = NULL;
     att_status s = att_encoder_decoder_new(c, settings, path, 5, 1, &m);
     s = s ? s : att_tape_new(c, ATT_OPTIONS(att_tape_config, .record = true), &t);
-    att_var *loss = s ? NULL : att_encoder_decoder_loss(t, m, &pair, &(const att_loss_options){0});
+    att_var *loss = s ? NULL : att_encoder_decoder_loss(t, m, &pair, NULL);
     s = s ? s : att_tape_backward(t, loss, NULL);
     att_tape_free(t);
     s = s ? s : att_encoder_decoder_write(m, folder.path, NULL);

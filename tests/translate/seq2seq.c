@@ -54,8 +54,12 @@ static att_sequence_pairs pairs(void)
         source[i] = (i * 7 + 3) % SOURCE_WORDS;
     for (int32_t i = 0; i < TARGET; i++)
         target[i] = (i * 5 + 2) % PAD;
-    return (att_sequence_pairs){
-        .n = N, .source = source, .source_offsets = source_offsets, .target = target, .target_offsets = target_offsets};
+    return (att_sequence_pairs){.size = sizeof(att_sequence_pairs),
+                                .n = N,
+                                .source = source,
+                                .source_offsets = source_offsets,
+                                .target = target,
+                                .target_offsets = target_offsets};
 }
 
 /* With the numbers of the script. */
@@ -139,7 +143,7 @@ static void twenty_steps_have_the_losses_of_pytorch(void **state)
                 ATT_OK);
         for (int step = 0; step < STEPS; step++) {
             att_var *loss = att_encoder_decoder_loss(t, att_seq2seq_as_encoder_decoder(m), &p,
-                                                     &(const att_loss_options){.label_smoothing = 0.1f});
+                                                     ATT_OPTIONS(att_loss_options, .label_smoothing = 0.1f));
             /* logits are off by 1.2e-5 at most, as above; Adam's steps follow the direction of gradients, whatever
              * their size, so that weights drift apart by some such errors: ten of them are allowed */
             check_near(expected[step], *floats(t, loss, 1), 1.2e-4, "%s [%d]", name, step);
@@ -197,7 +201,8 @@ static void check_alone(att_seq2seq *m, const float *together)
     for (int64_t i = 0; i < N; i++) {
         const int64_t first = target_offsets[i], n = target_offsets[i + 1] - first;
         const int64_t sources[] = {0, source_offsets[i + 1] - source_offsets[i]}, targets[] = {0, n};
-        const att_sequence_pairs one = {.n = 1,
+        const att_sequence_pairs one = {.size = sizeof one,
+                                        .n = 1,
                                         .source = all.source + source_offsets[i],
                                         .source_offsets = sources,
                                         .target = all.target + first,
@@ -273,7 +278,7 @@ static void dropout_follows_from_seed_and_sequence(void **state)
         const att_seq2seq_config config = case_of(i);
         att_seq2seq *m = model(ctx, &config);
         att_tape *t = tape(ctx, true);
-        att_loss_options l = {.dropout = 0.3f, .seed = 5, .sequence_ids = ids};
+        att_loss_options l = {.size = sizeof l, .dropout = 0.3f, .seed = 5, .sequence_ids = ids};
         const float *y =
             floats(t, att_encoder_decoder_logits(t, att_seq2seq_as_encoder_decoder(m), &p, &l), TARGET * WORDS);
         assert_memory_equal(
@@ -425,8 +430,7 @@ static void a_failing_allocation_is_an_error_and_leaks_nothing(void **state)
         att_generator s = {0};
         f.fail_at = f.calls + at;
         e = att_seq2seq_new(c, &config, 1, &m);
-        att_var *loss =
-            e ? NULL : att_encoder_decoder_loss(t, att_seq2seq_as_encoder_decoder(m), &p, &(const att_loss_options){0});
+        att_var *loss = e ? NULL : att_encoder_decoder_loss(t, att_seq2seq_as_encoder_decoder(m), &p, NULL);
         e = e ? e : att_var_value(t, loss, &x);
         e = e ? e : att_tape_backward(t, loss, NULL);
         e = e ? e

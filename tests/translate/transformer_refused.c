@@ -156,7 +156,8 @@ static void sequences_that_do_not_fit_are_named(void **state)
         if (i == 1) /* a decoder's inputs are without the last token */
             continue;
         att_tape_reset(t);
-        const att_sequence_pairs p = {.n = wrong[i].n,
+        const att_sequence_pairs p = {.size = sizeof p,
+                                      .n = wrong[i].n,
                                       .source = sources,
                                       .source_offsets = (const int64_t[]){0, 5, 5},
                                       .target = wrong[i].ids,
@@ -165,6 +166,10 @@ static void sequences_that_do_not_fit_are_named(void **state)
         assert_int_equal(att_var_value(t, y, &x), ATT_ERR_ARGUMENT);
         assert_string_equal(att_error(ctx), wrong[i].target);
     }
+    att_tape_reset(t);
+    const att_encoder_decoder *as = att_transformer_as_encoder_decoder(m);
+    assert_null(att_encoder_decoder_loss(t, as, &(const att_sequence_pairs){0}, NULL));
+    check_message(ctx, "att_sequence_pairs: its field size is 0");
     att_tape_reset(t);
     att_var *y = att_transformer_encode(t, m, sources, (const int64_t[]){0, 5}, 1);
     y = att_transformer_decode(t, m, y, (const int64_t[]){0, 6}, sources, (const int64_t[]){0, 2}, 1);

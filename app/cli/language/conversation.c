@@ -46,14 +46,14 @@ static int insert(cli_conversation *c, size_t at, const char *role, const char *
         memcpy(copy, text, bytes);
     copy[bytes] = '\0';
     memmove(c->message + at + 1, c->message + at, (c->count - at) * sizeof *c->message);
-    c->message[at] = (att_chat_message){role, copy, bytes};
+    c->message[at] = (att_chat_message){sizeof *c->message, role, copy, bytes};
     c->count++;
     return CLI_DONE;
 }
 
 int cli_conversation_system(cli_conversation *c, const char *text, size_t bytes)
 {
-    const att_chat_message example[] = {{"system", text, bytes}, {"user", "", 0}};
+    const att_chat_message example[] = {{sizeof *example, "system", text, bytes}, {sizeof *example, "user", "", 0}};
     att_text rendered = {0};
     int code = CLI_DONE;
     if (bytes > 0)
