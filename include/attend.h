@@ -38,7 +38,8 @@
  * - Structs without a size that calls fill, many of them in arrays, have room: what is
  *   named `reserved` is zero, and may become a field of a later version, which the
  *   function that frees the struct then frees, too. Other structs stay as they are:
- *   see docs/API.md.
+ *   see docs/API.md. Arrays in structs that a call filled are memory of the context: one
+ *   may be taken over, by setting its pointer to NULL, and freed by att_free(ctx, p).
  * - Shapes are written [batch, heads, time, dim]; strides count elements.
  * - In every mask, true means: attend.
  * - Callbacks run on the calling thread, during the call, and must return: neither
@@ -500,8 +501,8 @@ ATT_API int64_t att_cache_length(const att_cache *cache, int64_t sequence);
 /* Bytes of memory that it has, with what is free for tokens that are yet to come. */
 ATT_API size_t att_cache_bytes(const att_cache *cache);
 
-/* What one pass of a plan, forward or backward, does and will cost. A part of att_plan_info, so its fields stay. */
-typedef struct att_pass_info {
+/* What one pass of a plan, forward or backward, does and will cost. A part of att_plan_info. */
+typedef struct att_pass_info { /* stays as it is */
     const char *kernel; /* forward "flash-forward", or "decode" for few queries; backward "flash-backward", or NULL with
                            a cache, through which there is no backward: then the rest is 0 */
     const char *why;    /* why this kernel, in words, until the calling thread describes again */

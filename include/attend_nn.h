@@ -101,7 +101,7 @@ ATT_API uint64_t att_nn_dropout_id(const char *prefix, const char *name);
 
 /* ---- 3 Small layers ----------------------------------------------------- */
 
-typedef struct att_nn_linear {
+typedef struct att_nn_linear { /* stays as it is: programs make some, too */
     att_param *weight; /* [out, in] */
     att_param *bias;   /* [out] or NULL */
 } att_nn_linear;

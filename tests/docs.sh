@@ -1,14 +1,21 @@
 #!/bin/sh
-# Does each file exist that the docs name (cmake/docs.awk)? Is each test of docs/PAINS.md run?
+# Does each file exist that the docs name (cmake/docs.awk)? Is each test of docs/PAINS.md run? Has docs/API.md the lists
+# of the headers (cmake/api.awk)? UPDATE=1 writes them.
 set -eu
 cd "$(dirname "$0")/.."
 bad=0
 find . \( -path './build*' -o -path ./.git \) -prune -o -type f -print |
     awk -f cmake/docs.awk - README.md CONTRIBUTING.md docs/*.md || bad=1
 
+new=$(mktemp)
+trap 'rm -f "$new" "${rows:-}"' EXIT
+sed '/^## Headers/,$d' docs/API.md >"$new"
+awk -f cmake/api.awk include/*.h >>"$new" || bad=1
+[ -z "${UPDATE:-}" ] || cp "$new" docs/API.md
+diff docs/API.md "$new" || { echo "docs/API.md differs from the headers: UPDATE=1 tests/docs.sh"; bad=1; }
+
 # The last column of a row: files, and behind each the functions in it.
 sed -n '/^| [0-9]/s/ *|$//p' docs/PAINS.md >"${rows:=$(mktemp)}"
-trap 'rm -f "$rows"' EXIT
 while IFS= read -r row; do
     file=
     for name in $(echo "${row##* | }" | grep -oE '`[^`]+`' | tr -d '`'); do
