@@ -35,6 +35,9 @@
  *   them does not know are zero; an option that is set and not known is an error,
  *   and so is a size of 0. Structs that callbacks get begin with their size, too: a
  *   field after that is of a newer header than the library.
+ * - A pointer in a struct that a call is given is marked. [call]: it, and what it points
+ *   to, is needed until the call returns. [object]: until the object that the call makes
+ *   is freed; of a tape, until its reset.
  * - Structs without a size that calls fill, many of them in arrays, have room: what is
  *   named `reserved` is zero, and may become a field of a later version, which the
  *   function that frees the struct then frees, too. Other structs stay as they are:
@@ -169,15 +172,16 @@ typedef struct att_call_options {
 typedef struct att_config {
     size_t size;                  /* sizeof(att_config); ATT_OPTIONS fills it */
     int n_threads;                /* 0: what the process may use (affinity, cgroup quota) */
-    const char *isa;              /* or NULL: $ATTEND_ISA, else the best here; "scalar" "avx2" "avx512"
+    const char *isa;              /* [call] or NULL: $ATTEND_ISA, else the best here; "scalar" "avx2" "avx512"
                                    * "avx512bf16" "amx" "neon" */
     att_allocator allocator;      /* all zero: the C library's */
-    att_parallel_fn parallel_for; /* or NULL: the context's own pool of n_threads */
-    void *parallel_user;
-    const volatile int *cancel; /* or NULL, a flag: non-zero makes long calls return ATT_ERR_CANCELLED, those of
-                                 * all threads; see att_cancel_by. It is read atomically, by other threads as well */
-    att_note_fn note;           /* or NULL */
-    void *note_user;
+    att_parallel_fn parallel_for; /* [object] or NULL: the context's own pool of n_threads */
+    void *parallel_user;          /* [object] */
+    const volatile int
+        *cancel;      /* [object] or NULL, a flag: non-zero makes long calls return ATT_ERR_CANCELLED, those
+                       * of   all threads; see att_cancel_by. It is read atomically, by other threads as well */
+    att_note_fn note; /* [object] or NULL */
+    void *note_user;  /* [object] */
 } att_config;
 
 /* Opens a context; cfg or NULL: all defaults. */
@@ -360,9 +364,9 @@ typedef struct att_attention_spec {
     att_dtype dtype;   /* of q, k, v, out and their gradients: ATT_F32, ATT_F16 or ATT_BF16; sums are in f32. On
                           avx512bf16 and amx, the forward of sequences of more than a few queries rounds weights of
                           bf16 to bf16 */
-    const att_score *score; /* or NULL: att_score_dot */
+    const att_score *score; /* [call] or NULL: att_score_dot */
     float scale;            /* of the score; 0 = 1 / sqrt(head_dim) for dot, 1 for others */
-    const att_stage *stage; /* [n_stages], copied. Modifiers are applied in this order; all masks must allow a pair */
+    const att_stage *stage; /* [call] [n_stages]: modifiers are applied in this order; all masks must allow a pair */
     int n_stages;           /* at most 16, and at most 16 parameters in all */
     att_align align;
     float dropout; /* 0 <= p < 1: see att_attention_args.dropout_seed */
@@ -377,17 +381,17 @@ typedef struct att_attention_spec {
 typedef struct att_attention_args {
     size_t size;
     att_tensor q, k, v, out;
-    att_tensor lse;      /* optional: log-sum-exp of each row's scores, natural logarithm, f32 */
-    int64_t n_sequences; /* ragged: B; batched: 0 */
-    const int64_t
-        *q_offsets; /* ragged: [B + 1], ascending from 0: sequence b is rows [q_offsets[b], q_offsets[b + 1]) */
-    const int64_t *k_offsets; /* ragged: [B + 1], or NULL: q_offsets */
-    const int64_t *q_lengths; /* batched: [B] or NULL, rows used of Tq; the rows after them become 0 */
-    const int64_t *k_lengths; /* batched: [B] or NULL, keys used of Tk */
-    const int64_t *q_starts;  /* [B] for ATT_ALIGN_STARTS */
+    att_tensor lse;           /* optional: log-sum-exp of each row's scores, natural logarithm, f32 */
+    int64_t n_sequences;      /* ragged: B; batched: 0 */
+    const int64_t *q_offsets; /* [call] ragged: [B + 1], ascending from 0: sequence b is rows [q_offsets[b],
+                               * q_offsets[b + 1]) */
+    const int64_t *k_offsets; /* [call] ragged: [B + 1], or NULL: q_offsets */
+    const int64_t *q_lengths; /* [call] batched: [B] or NULL, rows used of Tq; the rows after them become 0 */
+    const int64_t *k_lengths; /* [call] batched: [B] or NULL, keys used of Tk */
+    const int64_t *q_starts;  /* [call] [B] for ATT_ALIGN_STARTS */
     /* [n_params]: the parameters of the score, then those of the stages, in their order; see each. Optional ones may be
      * all zero, and the last ones left out. */
-    const att_tensor *param;
+    const att_tensor *param; /* [call] */
     int n_params;
     /* spec.dropout = p (Srivastava et al. 2014): a weight becomes 0 with probability p, else 1 / (1 - p) times as much,
      * so that the expected output stays; lse is that without dropout. Which ones depends on this seed, the sequence's
@@ -398,8 +402,8 @@ typedef struct att_attention_args {
      * Dropout sets a weight to 0 but does not mask its key: NaN and Inf in the value still reach all rows that attend
      * to it. */
     uint64_t dropout_seed;
-    const uint32_t *sequence_ids; /* [B], needed where p > 0: sequences are told apart by these, not by their order */
-    const att_cache *cache; /* keys, values and their lengths: k, v, k_lengths and k_offsets are left zero. See below */
+    const uint32_t *sequence_ids; /* [call] [B], where p > 0: sequences are told apart by these, not by their order */
+    const att_cache *cache; /* [call] has keys, values and their lengths: k, v, k_lengths, k_offsets are left zero */
 } att_attention_args;
 
 /* In the braces of args: ATT_PARAMS(w, slopes) */
@@ -426,7 +430,7 @@ typedef struct att_attention_grads {
     att_tensor dq, dk, dv;
     /* [n_dparams]: of args.param, in their shapes and order, each summed over what it is shared by; all zero, or after
      * the last: not wanted, as those of masks always are. */
-    const att_tensor *dparam;
+    const att_tensor *dparam; /* [call] */
     int n_dparams;
     bool accumulate; /* add to what is there */
 } att_attention_grads;

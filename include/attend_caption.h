@@ -20,9 +20,9 @@ typedef struct att_caption_set att_caption_set;
 
 typedef struct att_caption_set_options {
     size_t size;
-    const char *images; /* folder of the images, or NULL: none; files of images need not exist, paths are their names */
-    const char *list; /* file with the name of an image on each line: these images, in this order; or NULL: all, in the
-                       * order of their first captions */
+    const char *images; /* [call] folder of the images, or NULL: none, so files need not exist; paths are their names */
+    const char *list; /* [call] file with the name of an image on each line: these images, in this order; or NULL: all,
+                       * in the order of their first captions */
     bool keep_text;   /* captions as typed, without spaces around; false: normalized */
     int64_t skip_bad_lines; /* leave out up to as many malformed lines, see att_caption_set_info.skipped; 0: none */
 } att_caption_set_options;
@@ -113,10 +113,10 @@ typedef struct att_caption_options {
     int64_t beam;                /* beam size, at most 1,024; 0: 5; 1: greedy search */
     int64_t n_best;              /* captions of each image, at most `beam`; 0: 1 */
     int64_t max_words;           /* 0: the model's */
-    const float *length_penalty; /* or NULL: 1. Larger values prefer longer captions */
+    const float *length_penalty; /* [call] or NULL: 1. Larger values prefer longer captions */
     bool no_scores;              /* faster with beam 1 */
-    att_progress_fn progress;    /* in images; or NULL */
-    void *user;
+    att_progress_fn progress;    /* [call] in images; or NULL */
+    void *user;                  /* [call] */
 } att_caption_options;
 /* Captions of images [n] of any sizes -> out [n][n_best], best first, with the same bits whatever else is in the call;
  * free each with att_image_caption_free. A caption has one word or more, and never <unk>. options or NULL: defaults.
@@ -163,8 +163,8 @@ ATT_API void att_caption_attention_free(att_ctx *ctx, att_caption_attention *a);
  * where words begin to be trained. Weight decay is of matrices, but not of embeddings. */
 typedef struct att_caption_training_options {
     size_t size;
-    const att_caption_set *captions; /* normalized, with the files of their images; must outlive the training */
-    const att_caption_set *valid;    /* for att_training_validate, likewise; or NULL */
+    const att_caption_set *captions; /* [object] normalized, with the files of their images */
+    const att_caption_set *valid;    /* [object] likewise, for att_training_validate; or NULL */
     int64_t batch;                   /* images; 0: 32 */
     int64_t captions_per_image;      /* in a step, at random; 0: all */
     float label_smoothing, dropout;  /* both in [0, 1) */
@@ -177,15 +177,16 @@ typedef struct att_caption_training_options {
     float presence_weight;    /* factor of that loss, per word, in the other epochs; 0: none */
     int64_t encoder_memory;   /* bytes for the features of an encoder that is a vision Transformer: those of all images
                                * are computed once and kept in memory as f16, so crop and flip must be 0; 0: 4 GiB */
-    att_progress_fn progress; /* of computing those features; or NULL */
-    void *user;
+    att_progress_fn progress; /* [call] of computing those features; or NULL */
+    void *user;               /* [call] */
     /* The following fields are for att_caption_training_open only. */
-    const char *settings; /* of a new model, in the format of its config.json, a JSON text. Words and "max_positions"
-                           * follow from the captions, what describes the encoder from `encoder`; "presence" is
-                           * the number of words of word prediction, or less where there are no more */
+    const char *settings;         /* [call] of a new model, in the format of its config.json, a JSON text. Words and
+                                   * "max_positions" follow from the captions, what describes the encoder from
+                                   * `encoder`; "presence" is the number of words of word prediction, or less where
+                                   * there are no more */
     int64_t min_count, max_words; /* words of the model: those min_count times or more in the captions, 0: 5; of them
                                    * the max_words commonest, 0: all */
-    const char *encoder;          /* folder of a vision Transformer, which stays as it is; NULL: a new network of
+    const char *encoder;          /* [call] folder of a vision Transformer, which stays as it is; NULL: a new network of
                                    * convolutions. The training's folder gets a copy, encoder/ */
 } att_caption_training_options;
 /* In memory: the model, which was opened for training, must outlive the training; its words, preprocessing and encoder

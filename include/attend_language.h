@@ -133,17 +133,17 @@ typedef struct att_generated_token {
 typedef struct att_generate_options {
     size_t size;
     int64_t max_tokens;           /* of each sequence; 0: until it has as many tokens as the model has positions */
-    const att_sampling *sampling; /* or NULL: the most probable token */
+    const att_sampling *sampling; /* [call] or NULL: the most probable token */
     uint64_t seed;                /* of the random tokens: each depends on the seed, the number of its sequence, its
                                    * position and the logits alone */
     int64_t first_sequence;       /* number of the first sequence: for prompts in several calls */
-    const char *const *stop;      /* [n_stop]: a sequence ends before the first of these texts, or at a special token of
-                                   * this name */
+    const char *const *stop; /* [call] [n_stop]: a sequence ends before the first of these texts, or at a special token
+                              * of this name */
     int64_t n_stop;
     /* What has the first tokens of each prompt already, at least one fewer than the prompt; the rest is computed. It
      * then has the prompt and the generated tokens but the last; after an error, what was computed before it. or NULL:
      * the whole prompt is computed. */
-    att_language_state *state;
+    att_language_state *state; /* [call] */
     /* Prompt lookup decoding (Saxena 2023): where the last tokens occurred before, the tokens that followed them, at
      * most this many, are verified in one pass. The text is the same bit for bit; a state has to be of f32. 0: off. */
     int64_t lookup;
@@ -154,8 +154,8 @@ typedef struct att_generate_options {
     int64_t top;     /* also the ids and log probabilities of this many most probable tokens; at most 256; 0: none */
     bool ignore_eos; /* an end token does not end a sequence */
     /* Called with each token, in the order of a sequence; false ends the sequence; or NULL. */
-    bool (*token)(void *user, const att_generated_token *token);
-    void *user;
+    bool (*token)(void *user, const att_generated_token *token); /* [call]; in a session [object], the sequence */
+    void *user;                                                  /* [call]; in a session [object] */
 } att_generate_options;
 
 typedef enum att_generation_end {
@@ -281,8 +281,8 @@ ATT_API const char *att_chat_template_end(const att_chat_template *t);
  */
 typedef struct att_chat_message {
     size_t size;
-    const char *role; /* "system", "user" or "assistant" */
-    const char *text; /* [bytes] */
+    const char *role; /* [call] "system", "user" or "assistant" */
+    const char *text; /* [call] [bytes] */
     size_t bytes;
 } att_chat_message;
 
@@ -308,8 +308,8 @@ typedef struct att_perplexity_options {
     size_t size;
     int64_t window;           /* tokens of context, at most max_positions; 0: the smaller of those and 1,024 */
     int64_t stride;           /* in [1, window]; 0: window */
-    att_progress_fn progress; /* or NULL */
-    void *user;
+    att_progress_fn progress; /* [call] or NULL */
+    void *user;               /* [call] */
 } att_perplexity_options;
 
 typedef struct att_perplexity {
@@ -333,8 +333,8 @@ ATT_API att_status att_language_perplexity(const att_language_model *m, const in
 typedef struct att_gguf_options {
     size_t size;
     att_dtype dtype;          /* of the weights: ATT_F16, ATT_BF16, in a .gguf file also ATT_Q8_0; 0: f32 */
-    att_progress_fn progress; /* in numbers of weights that are written; or NULL */
-    void *user;
+    att_progress_fn progress; /* [call] in numbers of weights that are written; or NULL */
+    void *user;               /* [call] */
 } att_gguf_options;
 /* Writes a language model (a folder, a .gguf file, or a folder with one) as a folder that `transformers` opens:
  * config.json, model.safetensors, generation_config.json, the files of the tokenizer, and chat_template.jinja if a

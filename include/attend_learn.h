@@ -99,8 +99,9 @@ ATT_API att_status att_initialize(att_ctx *ctx, const att_tensor *x, const att_i
 typedef struct att_tape_event att_tape_event;
 typedef struct att_tape_config {
     size_t size;
-    void (*hook)(void *user, const att_tape_event *event); /* called after each operation, or NULL: see chapter 6 */
-    void *hook_user;
+    void (*hook)(void *user,
+                 const att_tape_event *event); /* [object] called after each operation, or NULL: see chapter 6 */
+    void *hook_user;                           /* [object] */
     bool record; /* keep what att_tape_backward needs until the reset, even past the end of scopes */
     /* Check the result of each operation, forward and backward: the first value that is not finite is an error that
      * names the scope and the operation (PyTorch's set_detect_anomaly). For finding the origin of a NaN; slow. */
@@ -200,10 +201,10 @@ typedef struct att_top_column {
 /* Columns that are never returned, such as tokens that must not be generated. */
 typedef struct att_excluded_columns {
     size_t size;
-    const int32_t *column; /* [n] */
+    const int32_t *column; /* [call] [n] */
     int64_t n;
     bool in_log_sum;        /* excluded columns still count in log_sum */
-    const int64_t *offsets; /* [rows + 1], for att_linear_topk: those of row r are column[offsets[r]] to
+    const int64_t *offsets; /* [call] [rows + 1], for att_linear_topk: those of row r are column[offsets[r]] to
                              * column[offsets[r + 1] - 1], ascending; or NULL: all are, in any order, of each row */
 } att_excluded_columns;
 /* The largest entry of each row, out [rows]; bias or NULL, except or NULL. Unless weights are
@@ -269,10 +270,10 @@ ATT_API att_var *att_merge_heads(att_tape *t, att_var *x);
 /* Positions of tokens: given one by one as position_ids, or counted from the start of each sequence. */
 typedef struct att_positions {
     size_t size;
-    const int64_t *position_ids; /* [tokens], or NULL: by offsets */
-    const int64_t *offsets;      /* [n + 1], ascending from 0: sequence b is rows [offsets[b], offsets[b + 1]) */
+    const int64_t *position_ids; /* [call] [tokens], or NULL: by offsets */
+    const int64_t *offsets;      /* [call] [n + 1], ascending from 0: sequence b is rows [offsets[b], offsets[b + 1]) */
     int64_t n;
-    const int64_t *starts; /* [n]: position of the first token of each sequence; or NULL: 0 */
+    const int64_t *starts; /* [call] [n]: position of the first token of each sequence; or NULL: 0 */
 } att_positions;
 
 /* Dropout, + residual or NULL: an element of x [tokens, features] becomes 0 with probability p, else it is scaled by 1
@@ -305,7 +306,7 @@ typedef struct att_rotary_options {
     bool interleaved;          /* pairs are (0, 1), (2, 3) ... (GPT-J); false: (i, i + dims / 2) (Llama) */
     int64_t dims;              /* even: only the first dims features of a head are rotated; 0: all */
     double base;               /* 0: 10000 */
-    const double *frequencies; /* [dims / 2], radians per position: Llama 3, YaRN; or NULL: by base */
+    const double *frequencies; /* [call] [dims / 2], radians per position: Llama 3, YaRN; or NULL: by base */
     double factor;             /* of sin and cos: YaRN's attention factor (Peng et al. 2023); 0: 1 */
 } att_rotary_options;
 /* Rotates x [tokens, heads, dim]. options or NULL: defaults. */
@@ -314,8 +315,8 @@ ATT_API att_var *att_rotary(att_tape *t, att_var *x, const att_positions *at, co
 /* Parameters of a plan's stages that are to have gradients. */
 typedef struct att_attend_params {
     size_t size;
-    att_var *const *param; /* [n_params], in the order of args.param: each or NULL: none, or that of the args, whose
-                              entry is zero or left out where there is a variable */
+    att_var *const *param; /* [call] [n_params], in the order of args.param: each or NULL: none, or that of the args,
+                              whose entry is zero or left out where there is a variable */
     int n_params;
 } att_attend_params;
 /* Attention, ragged, by a plan in f32: q [tokens, heads, head_dim], k and v likewise -> [tokens, heads, value_dim].
@@ -350,8 +351,8 @@ typedef struct att_recurrent_state {
  * LSTM. */
 typedef struct att_recurrent {
     size_t size;
-    att_param *weight_ih, *weight_hh; /* [gates * units, features] and [gates * units, units] */
-    att_param *bias_ih, *bias_hh;     /* [gates * units] or NULL */
+    att_param *weight_ih, *weight_hh; /* [call] [gates * units, features] and [gates * units, units] */
+    att_param *bias_ih, *bias_hh;     /* [call] [gates * units] or NULL */
     bool reverse;                     /* process each sequence from its last token to its first */
     att_recurrent_state initial;      /* state before the first step; NULL: zeros */
 } att_recurrent;
@@ -380,7 +381,7 @@ typedef struct att_cross_entropy_options {
     float label_smoothing; /* in [0, 1): weight spread evenly over all classes (Szegedy et al. 2016) */
     int64_t classes;       /* the first columns of logits that take part; 0: all */
     bool sum;              /* reduction: true: sum over rows, false: mean */
-    int64_t *count;        /* receives the number of rows with a target; or NULL */
+    int64_t *count;        /* [call] receives the number of rows with a target; or NULL */
 } att_cross_entropy_options;
 /* Cross entropy: -log softmax(logits)[target], summed or averaged over the rows with a target -> [1]. logits [rows,
  * classes]; targets [rows], negative: the row is ignored. Backward may overwrite the logits with their gradient.
@@ -396,7 +397,7 @@ ATT_API att_var *att_linear_cross_entropy(att_tape *t, att_var *x, att_param *we
 typedef struct att_binary_cross_entropy_options {
     size_t size;
     bool sum;       /* reduction: true: sum over targets, false: mean */
-    int64_t *count; /* receives the number of targets that are not ignored; or NULL */
+    int64_t *count; /* [call] receives the number of targets that are not ignored; or NULL */
 } att_binary_cross_entropy_options;
 /* Binary cross entropy with logits: -t log s - (1 - t) log(1 - s), s = sigmoid(logit), summed or averaged -> [1].
  * targets in the shape of logits, in [0, 1]; negative: ignored. options or NULL: defaults. */
@@ -499,7 +500,7 @@ typedef struct att_param_options {
     size_t size;
     bool frozen;                /* no updates; its gradient is cleared and is not part of the norm */
     bool no_weight_decay;       /* besides att_param_set_weight_decay */
-    const int64_t *frozen_rows; /* [n_frozen_rows], ascending: rows of the first dimension that are frozen */
+    const int64_t *frozen_rows; /* [call] [n_frozen_rows], ascending: rows of the first dimension that are frozen */
     int64_t n_frozen_rows;
 } att_param_options;
 
@@ -579,14 +580,14 @@ ATT_API att_var *att_tape_fail_text(att_tape *t, att_status s, const char *text)
 /* An operation of the caller's own (PyTorch's autograd.Function). Tensors are f32 and dense. A status other than ATT_OK
  * is an error of the tape, with the sentence of att_fail (attend_util.h), if it was called. */
 typedef struct att_function {
-    size_t size; /* sizeof(att_function) */
-    const char *name;
+    size_t size;      /* sizeof(att_function) */
+    const char *name; /* [object] */
     /* Writes all of y, from x [n]. */
-    att_status (*forward)(const void *user, const att_tensor *x, const att_tensor *y);
+    att_status (*forward)(const void *user, const att_tensor *x, const att_tensor *y); /* [object] */
     /* Adds the gradient of sum(dy * y) by x[i] to dx[i], in the shape of x[i]; where that is not wanted, dx[i].data is
      * NULL. */
     att_status (*backward)(const void *user, const att_tensor *x, const att_tensor *y, const att_tensor *dy,
-                           const att_tensor *dx);
+                           const att_tensor *dx); /* [object] */
 } att_function;
 /* y [dim[0], ...], of this rank, = function of x [n]. function and user [user_bytes] are copied; what they point to
  * must stay unchanged until the backward. */

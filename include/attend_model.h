@@ -60,7 +60,7 @@ typedef struct att_safetensors_options {
     size_t size;
     att_dtype dtype;             /* type to which f32 tensors are converted: ATT_F16 (infinite beyond 65,504), ATT_BF16;
                                   * 0: none */
-    const char *const *metadata; /* [2 n_metadata]: key, value, ...; `transformers` requires "format", "pt" */
+    const char *const *metadata; /* [call] [2 n_metadata]: key, value, ...; `transformers` requires "format", "pt" */
     int64_t n_metadata;
 } att_safetensors_options;
 /* Writes tensors [n] with names [n], of any strides, sorted by descending element size and then by name. The new
@@ -95,8 +95,8 @@ typedef enum att_weight_type {
 typedef struct att_model_options {
     size_t size;
     att_weight_type weights;
-    att_progress_fn progress; /* in numbers of weights, most of whose time is their conversion; or NULL */
-    void *user;
+    att_progress_fn progress; /* [call] in numbers of weights, most of whose time is their conversion; or NULL */
+    void *user;               /* [call] */
     bool prepare; /* make the copies of weights that products read when the model is opened, not at its first use: the
                    * first call is then as fast as others, and needs no memory for them */
     bool copy;    /* read files instead of mapping them, as from a network's disk: they may be truncated and overwritten
@@ -108,9 +108,9 @@ typedef struct att_model_options {
      * listed, so a .gguf file is opened by its path. Files are checked as those of a disk. The content stays the
      * caller's, and must stay there until the model is freed, or with `copy` until it is open. It is called by the
      * thread that opens the model, and may itself open others. A status is returned by the function that opens, with
-     * the sentence of att_fail (attend_util.h), if it was called. [call] NULL: from the disk */
-    att_status (*read)(void *user, const char *name, const void **data, size_t *bytes);
-    void *read_user; /* [call] or NULL */
+     * the sentence of att_fail (attend_util.h), if it was called. NULL: from the disk */
+    att_status (*read)(void *user, const char *name, const void **data, size_t *bytes); /* [call] */
+    void *read_user;                                                                    /* [call] or NULL */
 } att_model_options;
 
 /* Bytes of a model's weights by type (att_dtype), as its file has them and as it computes with them: att_NAME_weights.

@@ -43,12 +43,12 @@ typedef struct att_nn_params_config {
      * [rank] is the shape that is needed. *value of another shape is an error, but [1, n] will do for [n]. Returns
      * ATT_OK or att_fail(...). */
     att_status (*load)(void *user, const char *name, int rank, const int64_t *dim,
-                       att_tensor *value); /* or NULL: parameters are initialized */
+                       att_tensor *value); /* [object] or NULL: parameters are initialized */
     /* Initializes a new parameter, value f32, dense, in place of the layer's own default; returns ATT_OK or an error.
      */
     att_status (*initialize)(void *user, const char *name, const att_init *init,
-                             const att_tensor *value); /* or NULL: att_initialize(value, init, seed, name) */
-    void *user;                                        /* or NULL */
+                             const att_tensor *value); /* [object] or NULL: att_initialize(value, init, seed, name) */
+    void *user;                                        /* [object] or NULL */
     bool trainable; /* f32 copies of what load gives, for an optimizer; without load all parameters are */
     uint64_t seed;  /* of the initialization */
 } att_nn_params_config;
@@ -90,8 +90,8 @@ typedef struct att_nn_dropout {
     size_t size;
     float p;
     uint64_t seed;                /* another one for each step */
-    const att_positions *at;      /* of the rows of x, by offsets */
-    const uint32_t *sequence_ids; /* [at->n] */
+    const att_positions *at;      /* [call] of the rows of x, by offsets */
+    const uint32_t *sequence_ids; /* [call] [at->n] */
 } att_nn_dropout;
 /* dropout(x) + residual; dropout or NULL: none; residual or NULL: none. dropout_id: by att_nn_dropout_id. */
 ATT_API att_var *att_nn_dropout_apply(att_tape *t, const att_nn_dropout *dropout, uint64_t dropout_id, att_var *x,
@@ -102,8 +102,8 @@ ATT_API uint64_t att_nn_dropout_id(const char *prefix, const char *name);
 /* ---- 3 Small layers ----------------------------------------------------- */
 
 typedef struct att_nn_linear { /* stays as it is: programs make some, too */
-    att_param *weight; /* [out, in] */
-    att_param *bias;   /* [out] or NULL */
+    att_param *weight;         /* [out, in] */
+    att_param *bias;           /* [out] or NULL */
 } att_nn_linear;
 typedef struct att_nn_linear_options {
     size_t size;
@@ -158,16 +158,15 @@ typedef struct att_nn_attention_config {
     int64_t head_dim;     /* 0: width / heads */
     bool causal;          /* a key's position is at most the query's; the last query is at the last key */
     float dropout;        /* of attention weights, in training */
-    /* Any attention: score, modifiers, masks. Its heads and dimensions replace the fields above; plan and training_plan
-     * must outlive the layer. */
-    const att_plan *plan;          /* or NULL: scaled dot products */
-    const att_plan *training_plan; /* the same with dropout, or NULL: plan */
+    /* Any attention: score, modifiers, masks. Its heads and dimensions replace the fields above. */
+    const att_plan *plan;          /* [object] or NULL: scaled dot products */
+    const att_plan *training_plan; /* [object] the same with dropout, or NULL: plan */
     bool no_query_bias, no_key_bias, no_value_bias, no_output_bias;
     att_nn_qk_norm qk_norm;
     att_nn_norm_kind qk_norm_kind;
     float qk_norm_eps;                /* 0: 1e-5 */
-    const att_rotary_options *rotary; /* of queries and keys, after their norm; copied, but what it points to must
-                                         outlive the layer; or NULL: none */
+    const att_rotary_options *rotary; /* [call] of queries and keys, after their norm, its frequencies [object]; or
+                                       * NULL: none */
     bool no_output; /* Concat(head_1, ..., head_h) is the result, without dropout of its own, instead of W^O: as many
                        features as `width` (SASRec: Kang, McAuley 2018) */
 } att_nn_attention_config;
@@ -194,20 +193,20 @@ ATT_API const att_nn_attention *att_nn_attention_new(att_nn_params *p, const cha
 /* What attention is applied to besides x. */
 typedef struct att_nn_attention_call {
     size_t size;
-    att_var *source;   /* [source tokens, source_width], for cross-attention, or NULL: x */
+    att_var *source;   /* [call] [source tokens, source_width], for cross-attention, or NULL: x */
     bool same_rows;    /* the source's rows are those of x, one for one, but for a norm */
-    att_var *residual; /* [tokens, width], added to the result; or NULL */
+    att_var *residual; /* [call] [tokens, width], added to the result; or NULL */
     const att_attention_args
-        *args; /* sequences (n_sequences, q_offsets, k_offsets), parameters; or NULL: one sequence */
-    const att_positions *positions; /* of the rows of x, for rotary encoding, or NULL: by args->q_offsets, after the
-                                       tokens of the cache; needed with keep_cache */
-    const att_nn_dropout *dropout;  /* or NULL */
+        *args; /* [call] sequences (n_sequences, q_offsets, k_offsets), parameters; or NULL: one sequence */
+    const att_positions *positions; /* [call] of the rows of x, for rotary encoding, or NULL: by args->q_offsets, after
+                                       the tokens of the cache; needed with keep_cache */
+    const att_nn_dropout *dropout;  /* [call] or NULL */
     /* Incremental decoding: x has the next tokens, whose keys and values are appended to the cache; keep_cache: they
      * are not, x attends to the cache as it is (cross-attention). */
-    att_cache *cache;
+    att_cache *cache; /* [call] */
     bool keep_cache;
-    const att_plan *plan; /* with a cache of another dtype than the layer's plan: the same plan in that; without a
-                             cache, with dropout: the same plan with that of attention weights, in place of the
+    const att_plan *plan; /* [call] with a cache of another dtype than the layer's plan: the same plan in that; without
+                             a cache, with dropout: the same plan with that of attention weights, in place of the
                              layer's; or NULL */
 } att_nn_attention_call;
 /* Concat(head_1, ..., head_h) W^O + b^O, head_i = Attention(x W_i^Q, source W_i^K, source W_i^V) (Vaswani et al. 2017,
@@ -243,8 +242,8 @@ typedef struct att_nn_layer_config {
     float eps;          /* of the norms; 0: 1e-5 */
     double layer_scale; /* initial value of a factor of each feature of a sublayer's result; 0: none (Touvron et al.
                            2021) */
-    const att_nn_attention_config *attention, *cross; /* all else about attention, in place of width, heads, no_bias,
-                                                         causal, attention_dropout; or NULL: by these */
+    const att_nn_attention_config *attention, *cross; /* [call] all else about attention, in place of width, heads,
+                                                         no_bias, causal, attention_dropout; or NULL: by these */
     bool inner_dropout; /* of the feed-forward network's activations, too (PyTorch's TransformerEncoderLayer) */
 } att_nn_layer_config;
 
@@ -265,14 +264,14 @@ ATT_API att_var *att_nn_feed_forward_apply(att_tape *t, const att_nn_feed_forwar
 /* What a layer is applied to besides x. */
 typedef struct att_nn_layer_call {
     size_t size;
-    const att_attention_args *args;  /* of self-attention: sequences, masks; or NULL: one sequence */
-    att_var *source;                 /* [source tokens, width], of a decoder layer that has no memory */
-    const att_attention_args *cross; /* of cross-attention: q_offsets, k_offsets of the source; or NULL: one sequence */
-    const att_positions *positions;  /* of the rows of x, for rotary encoding, or NULL: by args->q_offsets */
-    const att_nn_dropout *dropout;   /* of each sublayer's result, and of attention weights; or NULL */
-    att_cache *cache;                /* incremental decoding: keys and values of the tokens before x; or NULL */
-    att_cache *memory;               /* likewise those of the source (att_nn_attention_cache_source), or NULL */
-    const att_plan *plan;            /* att_nn_attention_call.plan, of self-attention */
+    const att_attention_args *args;  /* [call] of self-attention: sequences, masks; or NULL: one sequence */
+    att_var *source;                 /* [call] [source tokens, width], of a decoder layer that has no memory */
+    const att_attention_args *cross; /* [call] of cross-attention: offsets of x and the source; or NULL: one sequence */
+    const att_positions *positions;  /* [call] of the rows of x, for rotary encoding, or NULL: by args->q_offsets */
+    const att_nn_dropout *dropout;   /* [call] of each sublayer's result, and of attention weights; or NULL */
+    att_cache *cache;                /* [call] incremental decoding: keys and values of the tokens before x; or NULL */
+    att_cache *memory;               /* [call] likewise those of the source (att_nn_attention_cache_source), or NULL */
+    const att_plan *plan;            /* [call] att_nn_attention_call.plan, of self-attention */
 } att_nn_layer_call;
 
 typedef struct att_nn_encoder_layer {

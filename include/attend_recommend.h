@@ -37,19 +37,19 @@ typedef enum att_interactions_format {
 typedef struct att_interactions_options {
     size_t size;
     att_interactions_format format;
-    const char *user, *item; /* names of the columns of CSV, or of .inter without its types, in letters of either case
-                              * and with or without blanks, "_" and "-"; or their numbers, from 1, also of lines and of
-                              * CSV without a header; or NULL: a usual name, as user_id, customer_id, reviewerID;
+    const char *user, *item; /* [call] names of the columns of CSV, or of .inter without its types, in letters of either
+                              * case and with or without blanks, "_" and "-"; or their numbers, from 1, also of lines
+                              * and of CSV without a header; or NULL: a usual name, as user_id, customer_id, reviewerID;
                               * item_id, sku, product_id, asin, movieId; two of them are an error */
-    const char *time;     /* likewise; "": do not read times; or NULL: a usual name, as timestamp, date, created_at, if
-                           * there is one */
-    bool drop_duplicates; /* drop an action of a user with an item at a time after the first such one */
-    const char *const *items; /* [n_items]: ids of items that get the numbers 0 to n_items - 1, as those of a model;
-                               * further items of the log follow */
+    const char *time; /* [call] likewise; "": do not read times; or NULL: a usual name, as timestamp, date, created_at,
+                       * if there is one */
+    bool drop_duplicates;     /* drop an action of a user with an item at a time after the first such one */
+    const char *const *items; /* [call] [n_items]: ids of items that get the numbers 0 to n_items - 1, as those of a
+                               * model; further items of the log follow */
     int64_t n_items;
     int64_t skip_bad_lines; /* leave out up to as many malformed records, see att_interactions_info.skipped; 0: none */
-    att_progress_fn progress; /* in bytes of the file, and of actions in memory in these; or NULL */
-    void *progress_user;
+    att_progress_fn progress; /* [call] in bytes of the file, and of actions in memory in these; or NULL */
+    void *progress_user;      /* [call] */
 } att_interactions_options;
 
 /* Times are numbers, or dates of ISO 8601: 1997-09-20, 1997-09-20 03:05, 1997-09-20T03:05:10.5+01:00, also with a blank
@@ -217,9 +217,9 @@ typedef struct att_ranking_options {
     int64_t draws;     /* of samples, for each user; results are their mean; 0: 5 */
     uint64_t seed;     /* of samples: each depends on it, the user and the number of the draw alone */
     int64_t batch;     /* histories of a call of the scorer, at most; 0: 1024, fewer where scores exceed 64 MiB */
-    int32_t *ranks;    /* [cases, draws], draws being 1 without samples: from 1; 0: none, or not counted; or NULL */
-    att_progress_fn progress; /* or NULL */
-    void *user;
+    int32_t *ranks; /* [call] [cases, draws], draws being 1 without samples: from 1; 0: none, or not counted; or NULL */
+    att_progress_fn progress; /* [call] or NULL */
+    void *user;               /* [call] */
 } att_ranking_options;
 
 typedef struct att_ranking {
@@ -254,10 +254,10 @@ typedef struct att_baseline_options {
     int64_t neighbors;    /* of an item; 0: 100 */
     double decay;         /* in (0, 1]: of the weight of each item of the history for each one after it; 0: 0.6; of a
                            * content baseline: 1 */
-    const float *vectors; /* [items, width]: of the log's items, for ATT_BASELINE_CONTENT; zeros: no vector */
+    const float *vectors; /* [call] [items, width]: of the log's items, for ATT_BASELINE_CONTENT; zeros: no vector */
     int64_t width;
-    att_progress_fn progress; /* in items; or NULL */
-    void *user;
+    att_progress_fn progress; /* [call] in items; or NULL */
+    void *user;               /* [call] */
 } att_baseline_options;
 /* From the actions for training. The hold-out must outlive the result, vectors are copied. options or NULL: defaults.
  * Errors: options out of range; vectors that are missing, not wanted or not finite; memory; cancelled. */
@@ -293,7 +293,7 @@ typedef struct att_recommender_info {
 /* Vectors of items that are known from elsewhere, as embeddings of their titles. */
 typedef struct att_item_content {
     size_t size;
-    const float *vectors; /* [items, width]; zeros: no vector */
+    const float *vectors; /* [call] [items, width]; zeros: no vector */
     int64_t width;
     bool add; /* projected by a matrix that is learned, and added to the item's own vector, which begins at zero; false:
                * the start of the item's own vector, projected at random if width is not that of the model */
@@ -338,7 +338,7 @@ typedef struct att_recommender_options {
     size_t size;
     float dropout;                /* in training: of embeddings, attention weights and each sublayer's result */
     uint64_t seed;                /* another one for each step */
-    const uint32_t *sequence_ids; /* [n], if dropout > 0: identify the histories in the masks */
+    const uint32_t *sequence_ids; /* [call] [n], if dropout > 0: identify the histories in the masks */
 } att_recommender_options;
 /* States after the last norm: n histories, items [offsets[n]], offsets [n + 1], each of 1 to max_positions items ->
  * [offsets[n], hidden]. Of BERT4Rec, item n_items is the mask. options or NULL: no dropout. NULL on error, like all
@@ -354,12 +354,12 @@ typedef struct att_recommend_options {
     size_t size;
     int64_t k;            /* items of a list, at most all; 0: 10 */
     bool exclude_seen;    /* without the items of the history */
-    const int32_t *allow; /* [n_allow]: only these items, if n_allow > 0 */
+    const int32_t *allow; /* [call] [n_allow]: only these items, if n_allow > 0 */
     int64_t n_allow;
-    const int32_t *deny; /* [n_deny]: without these, even if they are allowed */
+    const int32_t *deny; /* [call] [n_deny]: without these, even if they are allowed */
     int64_t n_deny;
-    att_progress_fn progress; /* in histories; or NULL */
-    void *user;
+    att_progress_fn progress; /* [call] in histories; or NULL */
+    void *user;               /* [call] */
 } att_recommend_options;
 
 typedef struct att_recommendation { /* att_recommendation_free frees the arrays */
@@ -413,7 +413,7 @@ typedef enum att_item_loss {
  * matrices, but not of positions. In the paper beta2 is 0.98. */
 typedef struct att_recommender_training_options {
     size_t size;
-    const att_holdout *data; /* must outlive the training; its first items are the model's */
+    const att_holdout *data; /* [object] its first items are the model's */
     int64_t batch;           /* histories; 0: 128 */
     bool with_replacement;   /* histories are drawn at random, as in the paper; false: each once in an epoch */
     att_item_loss loss;
@@ -425,9 +425,9 @@ typedef struct att_recommender_training_options {
     double last_mask_share; /* BERT4Rec: the share of histories whose last item alone is masked, in [0, 1] */
     float dropout;          /* in [0, 1) */
     /* The following fields are for att_recommender_training_open only. */
-    const char *settings;            /* of a new model, as att_recommender_new; NULL: `model` instead */
-    const char *model;               /* the folder of a model, which gets the log's further items; or NULL */
-    const att_item_content *content; /* of a new model, or of the added items; or NULL */
+    const char *settings;            /* [call] of a new model, as att_recommender_new; NULL: `model` instead */
+    const char *model;               /* [call] the folder of a model, which gets the log's further items; or NULL */
+    const att_item_content *content; /* [call] of a new model, or of the added items; or NULL */
 } att_recommender_training_options;
 /* In memory: the model, which was opened for training, must outlive the training, and gets the counts of its items from
  * options.data (att_recommender_set_counts). In a folder, which becomes a model

@@ -57,14 +57,14 @@ ATT_API size_t att_sentence_idle_bytes(const att_sentence *m);
 
 typedef struct att_embed_options {
     size_t size;
-    const int32_t *ids; /* [offsets[n]] or NULL: instead of texts, the tokens of each as att_tokenize has them, special
-                         * tokens included; texts are NULL */
-    const int64_t *offsets; /* [n + 1] ascending from 0, of ids; or NULL */
-    int64_t *tokens; /* or NULL: receives the number of tokens of each text [n], special tokens included, after it was
-                      * truncated */
-    bool *truncated; /* or NULL: receives whether each text [n] was truncated */
-    att_progress_fn progress; /* in numbers of texts; or NULL */
-    void *user;
+    const int32_t *ids; /* [call] [offsets[n]] or NULL: instead of texts, the tokens of each as att_tokenize has them,
+                         * special tokens included; texts are NULL */
+    const int64_t *offsets; /* [call] [n + 1] ascending from 0, of ids; or NULL */
+    int64_t *tokens; /* [call] or NULL: receives the number of tokens of each text [n], special tokens included, after
+                      * it was truncated */
+    bool *truncated; /* [call] or NULL: receives whether each text [n] was truncated */
+    att_progress_fn progress; /* [call] in numbers of texts; or NULL */
+    void *user;               /* [call] */
 } att_embed_options;
 
 /* Embeds sentences: texts [n] with lengths bytes [n] or NULL (zero-terminated) -> out [n, dim], in the given order,
@@ -127,16 +127,16 @@ typedef enum att_sentence_distance {
 typedef struct att_sentence_training_options {
     size_t size;
     int64_t pairs;            /* rows */
-    const char *const *texts; /* [pairs, columns], UTF-8; not used after the constructor */
-    const size_t *bytes;      /* [pairs, columns], or NULL: zero-terminated */
-    const double *scores;     /* [pairs]: target cosines, from -1 to 1; of the cosine loss */
+    const char *const *texts; /* [call] [pairs, columns], UTF-8 */
+    const size_t *bytes;      /* [call] [pairs, columns], or NULL: zero-terminated */
+    const double *scores;     /* [call] [pairs]: target cosines, from -1 to 1; of the cosine loss */
     int64_t batch;            /* rows; 0: 16 */
-    const char *model;        /* of att_sentence_training_open only: the folder of the pre-trained model */
+    const char *model;        /* [call] of att_sentence_training_open only: the folder of the pre-trained model */
     /* The loss. */
     att_sentence_loss loss;
     att_sentence_distance distance; /* of the triplet loss */
     int64_t columns;                /* texts of a row; 0: 3 for the triplet loss, otherwise 2 */
-    const int32_t *labels;          /* [pairs], from 0 to classes - 1; of the softmax loss */
+    const int32_t *labels;          /* [call] [pairs], from 0 to classes - 1; of the softmax loss */
     int64_t classes;
     double scale;  /* of the ranking loss, 1 / temperature; 0: 20 */
     double margin; /* of the triplet loss; 0: 5, with the cosine distance 0.5 */

@@ -60,9 +60,9 @@ typedef struct att_tokenize_options {
     bool target;        /* encode as a target text (Marian has two models) */
     /* Called with each part of the text that becomes the unknown token, normalized, as UTF-8 text [bytes]: a character,
      * or a word whose characters are in the vocabulary though the word has no segmentation; or NULL. */
-    void (*unknown)(void *user, const char *text, size_t bytes);
-    void *user;
-    bool offsets;       /* fill in offsets and special of att_tokens */
+    void (*unknown)(void *user, const char *text, size_t bytes); /* [call] */
+    void *user;                                                  /* [call] */
+    bool offsets;                                                /* fill in offsets and special of att_tokens */
     bool split_special; /* special tokens in the text ("[MASK]") are text like any other: for what users type */
 } att_tokenize_options;
 
@@ -138,12 +138,12 @@ typedef struct att_vocab_options {
     bool keep_text;             /* normalize only spaces; false: NFKC, and white space and control characters */
     bool byte_fallback;         /* add 256 byte pieces: other characters are encoded as bytes, not as unknown */
     bool split_digits;          /* each digit is a piece of its own */
-    const char *const *symbols; /* [n_symbols]: user-defined symbols: each is one piece wherever it occurs */
+    const char *const *symbols; /* [call] [n_symbols]: user-defined symbols: each is one piece wherever it occurs */
     int64_t n_symbols;
-    const char *const *control; /* [n_control]: control symbols such as "<pad>", after <unk>, <s> and </s> */
+    const char *const *control; /* [call] [n_control]: control symbols such as "<pad>", after <unk>, <s> and </s> */
     int64_t n_control;
-    att_progress_fn progress; /* or NULL */
-    void *user;
+    att_progress_fn progress; /* [object] or NULL */
+    void *user;               /* [object] */
 } att_vocab_options;
 
 typedef struct att_vocab_result {
@@ -166,10 +166,10 @@ ATT_API att_status att_vocab_train(att_vocab *v, att_vocab_result *result);
 
 typedef struct att_marian_tokenizer_files {
     size_t size;
-    const void *source; /* [source_bytes]: content of a .spm file, e.g. att_vocab_result.model */
-    const void *target; /* [target_bytes], or NULL: the source's */
+    const void *source; /* [call] [source_bytes]: content of a .spm file, e.g. att_vocab_result.model */
+    const void *target; /* [call] [target_bytes], or NULL: the source's */
     size_t source_bytes, target_bytes;
-    const char *source_language, *target_language; /* "de", or NULL; written to the settings */
+    const char *source_language, *target_language; /* [call] "de", or NULL; written to the settings */
 } att_marian_tokenizer_files;
 /* Writes the tokenizer files of a Marian folder, which is created if it does not exist: source.spm, target.spm,
  * vocab.json ("</s>", "<unk>", the pieces of both models without duplicates, "<pad>") and tokenizer_config.json. size

@@ -20,7 +20,7 @@ typedef struct att_training att_training;
  * default, unless another one is named. */
 typedef struct att_training_options {
     size_t size;
-    const att_schedule *schedule; /* of the learning rate; not NULL; copied */
+    const att_schedule *schedule; /* [call] of the learning rate; not NULL */
     double beta2;                 /* of AdamW (Loshchilov, Hutter 2019); 0: 0.999, of translators 0.98 */
     double weight_decay;          /* of AdamW: of matrices only, and not of those that the kind leaves out */
     double clip;                  /* maximum gradient norm; 0: no clipping */
@@ -31,8 +31,8 @@ typedef struct att_training_options {
     int64_t keep;          /* number of checkpoints to keep; 0: 2, of translators 5 */
     int64_t evaluation_id; /* identifies the held-out data of att_training_keep_best; a checkpoint with another id is
                             * refused */
-    char *note; /* [note_bytes], zero-terminated: the caller's text, saved with each checkpoint and read on resume; or
-                 * NULL */
+    char *note; /* [object] [note_bytes], zero-terminated: the caller's text, saved with each checkpoint and read on
+                 * resume; or NULL */
     size_t note_bytes;
 } att_training_options;
 /* All constructors have an error for: an option out of range; in a folder, another process that trains there;

@@ -37,19 +37,19 @@ ATT_API att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64
 typedef struct att_sequence_pairs {
     size_t size;
     int64_t n;
-    const int32_t *source;         /* [source_offsets[n]] */
-    const int64_t *source_offsets; /* [n + 1] */
-    const int32_t *target;         /* [target_offsets[n]] */
-    const int64_t *target_offsets; /* [n + 1] */
+    const int32_t *source;         /* [call] [source_offsets[n]] */
+    const int64_t *source_offsets; /* [call] [n + 1] */
+    const int32_t *target;         /* [call] [target_offsets[n]] */
+    const int64_t *target_offsets; /* [call] [n + 1] */
 } att_sequence_pairs;
 
 typedef struct att_loss_options {
     size_t size;
     float label_smoothing, dropout; /* both in [0, 1) */
     uint64_t seed;                  /* of dropout: another one for each step */
-    const uint32_t *sequence_ids;   /* [n], if dropout > 0: identify the pairs in the dropout masks */
+    const uint32_t *sequence_ids;   /* [call] [n], if dropout > 0: identify the pairs in the dropout masks */
     bool sum;                       /* reduction: true: sum over target tokens, false: mean */
-    int64_t *count;                 /* receives the number of target tokens; or NULL */
+    int64_t *count;                 /* [call] receives the number of target tokens; or NULL */
 } att_loss_options;
 /* Logits of each target token given the tokens before it (teacher forcing) -> [target_offsets[n], target_vocabulary].
  * Only dropout, seed and sequence_ids of options are used; options or NULL: no dropout. NULL on error. */
@@ -164,23 +164,24 @@ typedef struct att_translate_options {
     int64_t max_tokens; /* of a translation, eos included; 0: as in the settings, or the model's max_positions */
     int64_t min_tokens; /* likewise: no eos before; 0: as in the settings, or 1 */
     int64_t n_best;     /* number of translations per text, at most beam; 0: 1 */
-    const float
-        *length_penalty; /* score = log probability / tokens ^ length_penalty; or NULL: as in the settings, or 1 */
+    const float *length_penalty; /* [call] score = log probability / tokens ^ length_penalty; or NULL: as in the
+                                    settings, or 1 */
     bool split;     /* split texts longer than max_positions, at sentence ends if possible, and translate the segments;
                      * false: such a text is an error */
     bool no_scores; /* leave scores NaN: with beam 1, tokens are then selected by att_linear_argmax, which is faster */
-    const int32_t *ids;     /* [offsets[n]] or NULL: instead of texts, the tokens of each as att_tokenize has them, eos
-                             * included; texts are NULL, and none is split */
-    const int64_t *offsets; /* [n + 1] ascending from 0, of ids; or NULL */
-    const int32_t *prefix_ids;     /* [prefix_offsets[n]] or NULL: a forced beginning of each translation, of tokens of
-                                    * the target but eos */
-    const int64_t *prefix_offsets; /* [n + 1] ascending from 0, of prefix_ids; or NULL */
-    int64_t *tokens;               /* or NULL: receives the number of source tokens of each text [n], eos included */
-    att_status *status; /* or NULL: receives the error of each text [n], or ATT_OK. One that is too long, or whose ids
-                         * or prefix are wrong, has no translation, text.text NULL, and the others are translated;
-                         * att_error has the sentence of the last such text. NULL: it is the error of the call */
-    att_progress_fn progress; /* in tokens of the texts; or NULL */
-    void *user;
+    const int32_t *ids; /* [call] [offsets[n]] or NULL: instead of texts, the tokens of each as att_tokenize has them,
+                         * eos included; texts are NULL, and none is split */
+    const int64_t *offsets;    /* [call] [n + 1] ascending from 0, of ids; or NULL */
+    const int32_t *prefix_ids; /* [call] [prefix_offsets[n]] or NULL: a forced beginning of each translation, of tokens
+                                * of the target but eos */
+    const int64_t *prefix_offsets; /* [call] [n + 1] ascending from 0, of prefix_ids; or NULL */
+    int64_t *tokens; /* [call] or NULL: receives the number of source tokens of each text [n], eos included */
+    att_status
+        *status; /* [call] or NULL: receives the error of each text [n], or ATT_OK. One that is too long, or whose ids
+                  * or prefix are wrong, has no translation, text.text NULL, and the others are translated;
+                  * att_error has the sentence of the last such text. NULL: it is the error of the call */
+    att_progress_fn progress; /* [call] in tokens of the texts; or NULL */
+    void *user;               /* [call] */
 } att_translate_options;
 
 typedef struct att_translation {
@@ -228,22 +229,22 @@ ATT_API void att_alignment_free(att_ctx *ctx, att_alignment *a);
  * decay is of all matrices. */
 typedef struct att_translator_training_options {
     size_t size;
-    const char *source, *target; /* files of text */
+    const char *source, *target; /* [call] files of text */
     int64_t max_tokens;          /* of a text; longer pairs are skipped; 0: 128 */
     int64_t batch_tokens;        /* target tokens of a batch, at most, except for a single longer pair; 0: 2048 */
     float label_smoothing, dropout;
-    const char *valid_source, *valid_target; /* validation files; NULL: none */
+    const char *valid_source, *valid_target; /* [call] validation files; NULL: none */
     /* The following fields are for att_translator_training_open only. */
-    const char *tokenizer; /* a folder with source.spm, target.spm, vocab.json, or a SentencePiece model; or NULL:
-                            * trained on the files */
+    const char *tokenizer; /* [call] a folder with source.spm, target.spm, vocab.json, or a SentencePiece model; or
+                            * NULL: trained on the files */
     int64_t vocabulary; /* size of the trained joint vocabulary; 0: 8000. Each digit is a piece, and so is each of the
                          * 4,000 most frequent characters that occur at least three times. */
     double character_coverage; /* of the trained vocabulary, see att_vocab_options; 0: 1 */
     bool byte_fallback;        /* likewise */
-    const char *settings;      /* model settings as in config.json: {"model_type": "attend-seq2seq", "attention":
+    const char *settings;      /* [call] model settings as in config.json: {"model_type": "attend-seq2seq", "attention":
                                 * "dot"}. Left out, or NULL: a Transformer of 3 + 3 layers of 256, or recurrent layers
                                 * of about that size. Settings implied by the vocabulary may be left out. */
-    const char *config;        /* a file with such settings; or NULL. Settings given in both must be equal. */
+    const char *config;        /* [call] a file with such settings; or NULL. Settings given in both must be equal. */
     int64_t skip_bad_lines;    /* skip up to as many pairs that are not UTF-8, of each two files; 0: none, an error */
 } att_translator_training_options;
 /* In memory. The model (opened for training) and the tokenizer must outlive the training. Errors name the files. */

@@ -25,8 +25,8 @@ ATT_API void att_image_free(att_ctx *ctx, att_image *image);
 
 typedef struct att_image_options {
     size_t size;
-    const uint8_t *background; /* [3], red, green, blue: what transparent pixels are composited over; or NULL: alpha is
-                                * dropped, as Pillow's convert("RGB") does */
+    const uint8_t *background; /* [call] [3], red, green, blue: what transparent pixels are composited over; or NULL:
+                                * alpha is dropped, as Pillow's convert("RGB") does */
     bool ignore_orientation;   /* leave pixels as they are stored; false: turn and flip them as EXIF states, in a number
                                 * of any type, or else XMP, as Pillow does */
     int64_t max_pixels;        /* larger images are refused before memory is allocated; 0: 2^27. All that an image needs
@@ -148,7 +148,7 @@ typedef struct att_vit_options {
     size_t size;
     float dropout;                /* in training: of embeddings and each sublayer's result */
     uint64_t seed;                /* another one for each step */
-    const uint32_t *sequence_ids; /* [images], if dropout > 0: identify the images in the masks */
+    const uint32_t *sequence_ids; /* [call] [images], if dropout > 0: identify the images in the masks */
 } att_vit_options;
 /* Hidden states of all tokens after the last norm (before it where it follows pooling, as in some of timm): images [n,
  * height, width, channels], normalized -> [n * tokens, hidden], where tokens = prefix + (height / patch[0]) * (width /
@@ -250,7 +250,7 @@ ATT_API att_status att_image_set_read(const att_image_set *s, int64_t i, att_ima
  * matrices, but not of tokens and positions. */
 typedef struct att_image_training_options {
     size_t size;
-    const att_image_set *images;    /* must outlive the training, and not change; of two classes or more */
+    const att_image_set *images;    /* [object] of two classes or more; must not change */
     int64_t batch;                  /* images; 0: 128 */
     float label_smoothing, dropout; /* both in [0, 1) */
     int64_t crop;                   /* zeros by which each side is padded before a random crop: shifts images */
@@ -259,10 +259,10 @@ typedef struct att_image_training_options {
                      none */
     int64_t cutout; /* side in pixels of a square that is erased (DeVries, Taylor 2017); 0: none */
     /* The following fields are for att_image_training_open only. */
-    const char *settings; /* of a new model, as att_vit_new; "num_labels", "image_size" and "num_channels" may be left
-                           * out where the set tells them; NULL: `model` instead */
-    const char *model;    /* the folder of a pre-trained model, or NULL. Its classifier stays, in the order of the set's
-                           * classes, if it has the same names (LABEL_7 is "7"); otherwise a new one is made */
+    const char *settings; /* [call] of a new model, as att_vit_new; "num_labels", "image_size" and "num_channels" may be
+                           * left out where the set tells them; NULL: `model` instead */
+    const char *model; /* [call] the folder of a pre-trained model, or NULL. Its classifier stays, in the order of the
+                        * set's classes, if it has the same names (LABEL_7 is "7"); otherwise a new one is made */
 } att_image_training_options;
 /* In memory: the model, which was opened for training, must outlive the training. Images are resized to its size
  * (bilinear), and mean and deviation are 0.5, whatever it was trained with.

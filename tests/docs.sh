@@ -1,6 +1,6 @@
 #!/bin/sh
 # Does each file exist that the docs name (cmake/docs.awk)? Is each test of docs/PAINS.md run? Has docs/API.md the lists
-# of the headers (cmake/api.awk)? UPDATE=1 writes them.
+# of the headers (cmake/api.awk)? UPDATE=1 writes them. Do these say how long pointers are needed (cmake/lifetimes.awk)?
 set -eu
 cd "$(dirname "$0")/.."
 bad=0
@@ -11,6 +11,7 @@ new=$(mktemp)
 trap 'rm -f "$new" "${rows:-}"' EXIT
 sed '/^## Headers/,$d' docs/API.md >"$new"
 awk -f cmake/api.awk include/*.h >>"$new" || bad=1
+awk -f cmake/lifetimes.awk include/*.h || bad=1
 [ -z "${UPDATE:-}" ] || cp "$new" docs/API.md
 diff docs/API.md "$new" || { echo "docs/API.md differs from the headers: UPDATE=1 tests/docs.sh"; bad=1; }
 
