@@ -56,8 +56,10 @@ static void open_trainer(trainer *l, const char *folder)
           att_optimizer_new(l->ctx,
                             ATT_OPTIONS(att_optimizer_config, .method = ATT_OPTIMIZER_ADAM, .beta2 = 0.98, .eps = 1e-9),
                             &l->optimizer));
-    for (int64_t i = 0; i < att_encoder_decoder_params(att_transformer_as_encoder_decoder(l->model)); i++) {
-        att_param *p = att_encoder_decoder_param(att_transformer_as_encoder_decoder(l->model), i, &name);
+    for (int64_t i = 0;
+         i < att_nn_params_count(att_encoder_decoder_params(att_transformer_as_encoder_decoder(l->model))); i++) {
+        att_param *p =
+            att_nn_params_at(att_encoder_decoder_params(att_transformer_as_encoder_decoder(l->model)), i, &name);
         const att_tensor *value = att_param_value(p);
         check(l->ctx, att_optimizer_add(l->optimizer, p, NULL));
         int64_t count = 1;

@@ -95,8 +95,8 @@ static void time_steps(bench *b, int64_t batch, int rounds)
     for (int64_t k = 0; k < batch; k++)
         classes[k] = (int32_t)(k % b->info.classes);
     check(b->ctx, att_optimizer_new(b->ctx, ATT_OPTIONS(att_optimizer_config, .method = ATT_OPTIMIZER_ADAMW), &o));
-    for (int64_t k = 0; k < att_vit_params(b->m); k++)
-        check(b->ctx, att_optimizer_add(o, att_vit_param(b->m, k, NULL), NULL));
+    for (int64_t k = 0; k < att_nn_params_count(att_vit_params(b->m)); k++)
+        check(b->ctx, att_optimizer_add(o, att_nn_params_at(att_vit_params(b->m), k, NULL), NULL));
     for (int r = 0; r < rounds; r++) {
         const double start = seconds();
         train_step(b, o, batch, classes);

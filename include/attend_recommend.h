@@ -318,15 +318,13 @@ ATT_API att_status att_recommender_weights(const att_recommender *m, att_model_w
 /* Item ids, as those of a log: see att_interactions_options.items. NULL, -1: there is none. */
 ATT_API const char *att_recommender_item(const att_recommender *m, int64_t item);
 ATT_API int64_t att_recommender_find_item(const att_recommender *m, const char *id);
-/* Of a model that was opened for training: the number of parameters, and parameter i with its name (name or NULL).
- * Returns NULL if i is out of range or the model was opened for inference. */
-ATT_API int64_t att_recommender_params(const att_recommender *m);
-ATT_API att_param *att_recommender_param(const att_recommender *m, int64_t i, const char **name);
+/* The parameters of a model that was opened for training, as long as it exists; NULL: opened for inference. */
+ATT_API const att_nn_params *att_recommender_params(const att_recommender *m);
 /* The number of actions of each item in the training data: counts [items], for histories without a known item. */
 ATT_API att_status att_recommender_set_counts(att_recommender *m, const int64_t *counts);
 /* Adds items [n_items], ids that the model does not have, to one that was opened for training: their vectors are new,
  * all else stays. content or NULL, as the model was made: vectors of the added items. All parameters are new ones:
- * those that att_recommender_param has given are freed, so optimizers and tapes that refer to them must not be used
+ * those that att_recommender_params has given are freed, so optimizers and tapes that refer to them must not be used
  * any more; while a training of the model is open it is an error. */
 ATT_API att_status att_recommender_add_items(att_recommender *m, int64_t n_items, const char *const *items,
                                              const att_item_content *content, uint64_t seed);

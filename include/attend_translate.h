@@ -28,10 +28,8 @@ typedef struct att_encoder_decoder_info {
 } att_encoder_decoder_info;
 
 ATT_API att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encoder_decoder_info *info);
-/* Of a model that was opened for training: the number of parameters, and parameter i with its name (name or NULL).
- * Returns NULL if i is out of range or the model was opened for inference. */
-ATT_API int64_t att_encoder_decoder_params(const att_encoder_decoder *m);
-ATT_API att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, const char **name);
+/* The parameters of a model that was opened for training, as long as it exists; NULL: opened for inference. */
+ATT_API const att_nn_params *att_encoder_decoder_params(const att_encoder_decoder *m);
 
 /* A batch of n source and target sequences, each concatenated; a target ends with the eos token. */
 typedef struct att_sequence_pairs {

@@ -134,10 +134,8 @@ ATT_API att_status att_vit_new(att_ctx *ctx, const char *settings, uint64_t seed
 ATT_API void att_vit_free(att_vit *m);
 ATT_API att_status att_vit_describe(const att_vit *m, att_vit_info *info);
 ATT_API att_status att_vit_weights(const att_vit *m, att_model_weights *weights);
-/* Of a model that was opened for training: the number of parameters, and parameter i with its name (name or NULL).
- * Returns NULL if i is out of range or the model was opened for inference. */
-ATT_API int64_t att_vit_params(const att_vit *m);
-ATT_API att_param *att_vit_param(const att_vit *m, int64_t i, const char **name);
+/* The parameters of a model that was opened for training, as long as it exists; NULL: opened for inference. */
+ATT_API const att_nn_params *att_vit_params(const att_vit *m);
 /* Writes a model that was opened for training: config.json and model.safetensors, as the class
  * ViTForImageClassification, DINOv2 as its own class, and with a convolutional stem or means as "attend-vit", which
  * `transformers` has no class for. labels [classes] or NULL: names of the classes. The folder is created if it does not

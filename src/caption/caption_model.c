@@ -142,6 +142,11 @@ att_status att_caption_model_open_for_training(att_ctx *ctx, const char *folder,
              : ATT_ERR_MEMORY;
 }
 
+const att_nn_params *att_caption_model_params(const att_caption_model *m)
+{
+    return att_model_params(m ? &m->captioner->model : NULL);
+}
+
 void att_caption_model_free(att_caption_model *m)
 {
     if (!m)

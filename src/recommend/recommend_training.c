@@ -173,9 +173,9 @@ static att_param *param(const void *self, int64_t i, const char **name)
 {
     const att_recommender *m = ((const recommender_data *)self)->model;
     const att_param *p;
-    for (int64_t k = 0; m->content && k <= i && (p = att_recommender_param(m, k, name)); k++)
+    for (int64_t k = 0; m->content && k <= i && (p = att_nn_params_at(att_recommender_params(m), k, name)); k++)
         i += p == m->content;
-    return att_recommender_param(m, i, name);
+    return att_nn_params_at(att_recommender_params(m), i, name);
 }
 
 static att_status begin_epoch(void *self, int64_t number, int64_t *batches)

@@ -237,15 +237,7 @@ int64_t att_recommender_find_item(const att_recommender *m, const char *id)
     return m && id ? att_ids_find(&m->ids, (att_byte_view){id, strlen(id)}) : -1;
 }
 
-int64_t att_recommender_params(const att_recommender *m)
-{
-    return att_nn_params_count(att_model_params(m ? &m->model : NULL));
-}
-
-att_param *att_recommender_param(const att_recommender *m, int64_t i, const char **name)
-{
-    return att_nn_params_at(att_model_params(m ? &m->model : NULL), i, name);
-}
+const att_nn_params *att_recommender_params(const att_recommender *m) { return att_model_params(m ? &m->model : NULL); }
 
 static att_status check_trainable(const att_recommender *m, const char *function)
 {
@@ -292,8 +284,8 @@ static att_status inherit(att_recommender *m, const att_recommender *from)
 {
     const char *name;
     att_status e = att_item_ids_copy(&m->ids, &from->ids);
-    for (int64_t i = 0; !e && i < att_recommender_params(from); i++) {
-        const att_param *p = att_recommender_param(from, i, &name);
+    for (int64_t i = 0; !e && i < att_nn_params_count(att_recommender_params(from)); i++) {
+        const att_param *p = att_nn_params_at(att_recommender_params(from), i, &name);
         copy_rows(att_nn_params_find(m->model.params, name), p, m->architecture->mask);
     }
     if (e || !from->counts)

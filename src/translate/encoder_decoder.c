@@ -134,14 +134,9 @@ att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encode
     return att_info_write(info, &m->info, sizeof m->info, "att_encoder_decoder_info");
 }
 
-int64_t att_encoder_decoder_params(const att_encoder_decoder *m)
+const att_nn_params *att_encoder_decoder_params(const att_encoder_decoder *m)
 {
-    return att_nn_params_count(att_model_params(m ? &m->model : NULL));
-}
-
-att_param *att_encoder_decoder_param(const att_encoder_decoder *m, int64_t i, const char **name)
-{
-    return att_nn_params_at(att_model_params(m ? &m->model : NULL), i, name);
+    return att_model_params(m ? &m->model : NULL);
 }
 
 /* ---- training */

@@ -106,7 +106,7 @@ static void free_translation(void *self)
 
 static att_param *param(const void *self, int64_t i, const char **name)
 {
-    return att_encoder_decoder_param(((const translation *)self)->model, i, name);
+    return att_nn_params_at(att_encoder_decoder_params(((const translation *)self)->model), i, name);
 }
 
 /* The embedding of <pad> is frozen at 0: other implementations start decoding with a zero vector. */

@@ -170,7 +170,7 @@ static void free_data(void *self)
 
 static att_param *param(const void *self, int64_t i, const char **name)
 {
-    return att_vit_param(((const image_data *)self)->model, i, name);
+    return att_nn_params_at(att_vit_params(((const image_data *)self)->model), i, name);
 }
 
 static att_status begin_epoch(void *self, int64_t number, int64_t *batches)

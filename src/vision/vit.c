@@ -191,12 +191,7 @@ att_status att_vit_make(att_ctx *ctx, att_settings *s, uint64_t seed, att_vit **
 
 void att_vit_free(att_vit *m) { att_model_free(m); }
 
-int64_t att_vit_params(const att_vit *m) { return att_nn_params_count(att_model_params(m ? &m->model : NULL)); }
-
-att_param *att_vit_param(const att_vit *m, int64_t i, const char **name)
-{
-    return att_nn_params_at(att_model_params(m ? &m->model : NULL), i, name);
-}
+const att_nn_params *att_vit_params(const att_vit *m) { return att_model_params(m ? &m->model : NULL); }
 
 att_status att_vit_weights(const att_vit *m, att_model_weights *weights)
 {

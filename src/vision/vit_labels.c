@@ -92,7 +92,7 @@ static att_status permute_head(const att_vit *m, const int64_t *row)
     att_ctx *ctx = m->model.ctx;
     const char *name;
     att_param *p;
-    for (int64_t i = 0; (p = att_vit_param(m, i, &name)); i++) {
+    for (int64_t i = 0; (p = att_nn_params_at(att_vit_params(m), i, &name)); i++) {
         if (strncmp(name, "head.", 5) != 0)
             continue;
         const att_tensor *w = att_param_value(p);

@@ -53,8 +53,8 @@ static att_status copy_parameters(const att_vit *to, const att_vit *from)
 {
     const char *name;
     att_status e = ATT_OK;
-    for (int64_t i = 0; !e && i < att_vit_params(from); i++) {
-        const att_param *p = att_vit_param(from, i, &name);
+    for (int64_t i = 0; !e && i < att_nn_params_count(att_vit_params(from)); i++) {
+        const att_param *p = att_nn_params_at(att_vit_params(from), i, &name);
         if (strncmp(name, "head.", 5) != 0)
             e = att_tensor_convert(from->model.ctx, att_param_value(p),
                                    att_param_value(att_nn_params_find(to->model.params, name)));

@@ -92,14 +92,16 @@ typedef struct model {
 
 static int64_t count_params(const model *m)
 {
-    return m->transformer ? att_encoder_decoder_params(att_transformer_as_encoder_decoder(m->transformer))
-                          : att_nn_params_count(m->params);
+    return m->transformer
+               ? att_nn_params_count(att_encoder_decoder_params(att_transformer_as_encoder_decoder(m->transformer)))
+               : att_nn_params_count(m->params);
 }
 
 static att_param *get_param(const model *m, int64_t i, const char **name)
 {
     if (m->transformer)
-        return att_encoder_decoder_param(att_transformer_as_encoder_decoder(m->transformer), i, name);
+        return att_nn_params_at(att_encoder_decoder_params(att_transformer_as_encoder_decoder(m->transformer)), i,
+                                name);
     return att_nn_params_at(m->params, i, name);
 }
 

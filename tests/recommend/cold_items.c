@@ -172,9 +172,9 @@ static void an_item_without_text_and_actions_is_in_no_list(void **state)
     for (int bert = 0; bert < 2; bert++) {
         const test_folder folder = folder_new();
         att_recommender *m = make_model(ctx, ids, bert ? "attend-bert4rec" : "attend-sasrec", true), *opened;
-        for (int64_t i = 0; i < att_recommender_params(m); i++) {
+        for (int64_t i = 0; i < att_nn_params_count(att_recommender_params(m)); i++) {
             const char *name;
-            const att_param *p = att_recommender_param(m, i, &name);
+            const att_param *p = att_nn_params_at(att_recommender_params(m), i, &name);
             if (!strcmp(name, "content.vectors"))
                 memset((float *)att_param_value(p)->data + EMPTY * WIDTH, 0, WIDTH * sizeof(float));
         }

@@ -38,11 +38,11 @@ static att_recommender *make(att_ctx *of, const char *type)
              type, HIDDEN, POSITIONS);
     if (att_recommender_new(of, settings, ITEMS, ids, NULL, 3, &m))
         fail_msg("%s", att_error(of));
-    float *x = att_param_value(att_recommender_param(m, 0, &(const char *){NULL}))->data;
+    float *x = att_param_value(att_nn_params_at(att_recommender_params(m), 0, &(const char *){NULL}))->data;
     for (int i = 0; i < (ITEMS + 1) * HIDDEN && i < ITEMS * HIDDEN; i++)
         x[i] = check_uniform(5, (uint64_t)i);
     memcpy(x + 40 * HIDDEN, x + 20 * HIDDEN, 20 * HIDDEN * sizeof *x);
-    att_param_invalidate(att_recommender_param(m, 0, &(const char *){NULL}));
+    att_param_invalidate(att_nn_params_at(att_recommender_params(m), 0, &(const char *){NULL}));
     assert_int_equal(att_recommender_set_counts(m, counts), ATT_OK);
     return m;
 }
@@ -270,7 +270,7 @@ static void wrong_arguments_are_named(void **state)
     assert_string_equal(att_error(ctx), "history 1 has no item");
     assert_int_equal(att_recommender_similar(m, 7, NULL, &r), ATT_ERR_ARGUMENT);
     assert_string_equal(att_error(ctx), "item is 7, but the model has items 0 to 6");
-    att_param *p = att_recommender_param(m, 0, &(const char *){NULL});
+    att_param *p = att_nn_params_at(att_recommender_params(m), 0, &(const char *){NULL});
     ((float *)att_param_value(p)->data)[3] = NAN;
     att_param_invalidate(p);
     for (int64_t many = 0; many < 2; many++) {

@@ -55,7 +55,7 @@ static void check_gradients(const att_recommender *m, const char *loss)
     double expected[MOST];
     const char *name;
     const att_param *p;
-    for (int64_t i = 0; (p = att_recommender_param(m, i, &name)); i++) {
+    for (int64_t i = 0; (p = att_nn_params_at(att_recommender_params(m), i, &name)); i++) {
         const att_tensor *g = att_param_grad(p);
         char key[160];
         snprintf(key, sizeof key, "%s.%s", loss, name);
@@ -193,7 +193,7 @@ static void a_model_is_written_and_opened(void **state)
             apply(again, cases[c], 0, TINY_HISTORIES, 0, read);
             assert_memory_equal(written, read, sizeof read);
             check_same(m, again);
-            assert_int_equal(att_recommender_params(again) > 0, trainable);
+            assert_int_equal(att_nn_params_count(att_recommender_params(again)) > 0, trainable);
             assert_int_equal(att_recommender_write(again, folder.path, 0), trainable ? ATT_OK : ATT_ERR_ARGUMENT);
             att_recommender_free(m);
             att_recommender_free(again);

@@ -182,11 +182,11 @@ static void a_model_is_the_same_when_it_is_read_again(void **state)
         att_marian_config c = small;
         c.share = c.tie = !apart;
         att_transformer *m = make(ctx, &c), *again, *learning;
-        for (int64_t i = 0; i < att_encoder_decoder_params(att_transformer_as_encoder_decoder(m));
+        for (int64_t i = 0; i < att_nn_params_count(att_encoder_decoder_params(att_transformer_as_encoder_decoder(m)));
              i++) { /* biases, too, are then not all the same */
             const char *name;
-            const att_tensor *value =
-                att_param_value(att_encoder_decoder_param(att_transformer_as_encoder_decoder(m), i, &name));
+            const att_tensor *value = att_param_value(
+                att_nn_params_at(att_encoder_decoder_params(att_transformer_as_encoder_decoder(m)), i, &name));
             if (value->rank == 1)
                 check_fill(value->data, value->dim[0], (uint64_t)i, 0.5f, 0.25f);
         }
@@ -199,8 +199,8 @@ static void a_model_is_the_same_when_it_is_read_again(void **state)
         free(y);
         att_transformer_free(again);
         assert_int_equal(att_transformer_open_for_training(ctx, path_in(&f, "new/model"), &learning), ATT_OK);
-        assert_int_equal(att_encoder_decoder_params(att_transformer_as_encoder_decoder(learning)),
-                         att_encoder_decoder_params(att_transformer_as_encoder_decoder(m)));
+        assert_int_equal(att_nn_params_count(att_encoder_decoder_params(att_transformer_as_encoder_decoder(learning))),
+                         att_nn_params_count(att_encoder_decoder_params(att_transformer_as_encoder_decoder(m))));
         y = logits(ctx, learning);
         assert_memory_equal(x, y, 80 * sizeof *x);
         free(y);

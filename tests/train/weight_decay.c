@@ -78,7 +78,7 @@ static void recommenders_leave_positions(void **state)
         int positions = 0;
         const char *name;
         const att_param *p;
-        for (int64_t k = 0; (p = att_recommender_param(m, k, &name)); k++) {
+        for (int64_t k = 0; (p = att_nn_params_at(att_recommender_params(m), k, &name)); k++) {
             const bool position = !strcmp(name, "position.weight");
             positions += position;
             assert_int_equal(att_param_weight_decay(p), !position && att_param_value(p)->rank > 1);
@@ -107,7 +107,7 @@ static void translators_leave_no_matrix(void **state)
     const char *name;
     const att_param *p;
     bool target = false;
-    for (int64_t i = 0; (p = att_encoder_decoder_param(model, i, &name)); i++) {
+    for (int64_t i = 0; (p = att_nn_params_at(att_encoder_decoder_params(model), i, &name)); i++) {
         target |= !strcmp(name, "target.weight");
         assert_int_equal(att_param_weight_decay(p), att_param_value(p)->rank > 1);
     }

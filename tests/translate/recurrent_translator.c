@@ -51,9 +51,9 @@ static att_seq2seq *write_model(int kind, att_dtype dtype)
     att_seq2seq *m;
     if (att_seq2seq_new(ctx, &config, 1, &m))
         fail_msg("%s", att_error(ctx));
-    for (int64_t i = 0; i < att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m)); i++) {
+    for (int64_t i = 0; i < att_nn_params_count(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m))); i++) {
         const char *name;
-        att_param *p = att_encoder_decoder_param(att_seq2seq_as_encoder_decoder(m), i, &name);
+        att_param *p = att_nn_params_at(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m)), i, &name);
         check_fill(att_param_value(p)->data, att_count(att_param_value(p)), (uint64_t)(40 * kind + i), 0, 1.5f);
         att_param_invalidate(p);
     }
@@ -196,7 +196,7 @@ static void a_model_says_what_it_is(void **state)
         assert_true(info.source_vocabulary == tokens && info.target_vocabulary == tokens);
         assert_true(info.pad == tokens - 1 && info.start == tokens - 1 && info.eos == 0);
         assert_true(info.attention_layers == (kind >= 2) && info.attention_heads == (kind >= 2));
-        assert_int_equal(att_encoder_decoder_params(att_translator_model(m)), 0);
+        assert_int_equal(att_nn_params_count(att_encoder_decoder_params(att_translator_model(m))), 0);
         att_translator_free(m);
     }
 }

@@ -68,9 +68,9 @@ static att_seq2seq *model(att_ctx *c, const att_seq2seq_config *config)
     att_seq2seq *m;
     if (att_seq2seq_new(c, config, 1, &m))
         fail_msg("%s", att_error(c));
-    for (int64_t i = 0; i < att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m)); i++) {
+    for (int64_t i = 0; i < att_nn_params_count(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m))); i++) {
         const char *name;
-        att_param *p = att_encoder_decoder_param(att_seq2seq_as_encoder_decoder(m), i, &name);
+        att_param *p = att_nn_params_at(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m)), i, &name);
         const att_tensor *value = att_param_value(p);
         check_fill(value->data, att_count(value), 100 + (uint64_t)i, 0, 0.5f);
         att_param_invalidate(p);
@@ -136,10 +136,12 @@ static void twenty_steps_have_the_losses_of_pytorch(void **state)
             att_optimizer_new(ctx, ATT_OPTIONS(att_optimizer_config, .beta2 = 0.98, .eps = 1e-9, .weight_decay = 0.01),
                               &o),
             ATT_OK);
-        for (int64_t k = 0; k < att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m)); k++)
+        for (int64_t k = 0; k < att_nn_params_count(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m))); k++)
             assert_int_equal(
-                att_optimizer_add(
-                    o, att_encoder_decoder_param(att_seq2seq_as_encoder_decoder(m), k, &(const char *){NULL}), NULL),
+                att_optimizer_add(o,
+                                  att_nn_params_at(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m)), k,
+                                                   &(const char *){NULL}),
+                                  NULL),
                 ATT_OK);
         for (int step = 0; step < STEPS; step++) {
             att_var *loss = att_encoder_decoder_loss(t, att_seq2seq_as_encoder_decoder(m), &p,
@@ -303,18 +305,21 @@ static void a_seed_makes_the_same_model_again(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(att_seq2seq_new(ctx, &config, i < 2 ? 7 : 8, &m[i]), ATT_OK);
     int64_t same = 0, other = 0;
-    for (int64_t k = 0; k < att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m[0])); k++) {
+    for (int64_t k = 0; k < att_nn_params_count(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m[0])));
+         k++) {
         const char *name;
         const att_tensor *x[3];
         for (int i = 0; i < 3; i++)
-            x[i] = att_param_value(att_encoder_decoder_param(att_seq2seq_as_encoder_decoder(m[i]), k, &name));
+            x[i] = att_param_value(
+                att_nn_params_at(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m[i])), k, &name));
         const size_t bytes = (size_t)att_count(x[0]) * sizeof(float);
         same += !memcmp(x[0]->data, x[1]->data, bytes);
         other += memcmp(x[0]->data, x[2]->data, bytes) != 0;
     }
-    assert_int_equal(same, att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m[0])));
+    assert_int_equal(same, att_nn_params_count(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m[0]))));
     assert_true(other > same / 3); /* biases begin at 0 */
-    assert_null(att_encoder_decoder_param(att_seq2seq_as_encoder_decoder(m[0]), same, &(const char *){NULL}));
+    assert_null(att_nn_params_at(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m[0])), same,
+                                 &(const char *){NULL}));
     for (int i = 0; i < 3; i++)
         att_seq2seq_free(m[i]);
 }
@@ -330,9 +335,9 @@ static void a_folder_gives_the_model_that_was_written(void **state)
         assert_int_equal(att_encoder_decoder_write(att_seq2seq_as_encoder_decoder(m), f.path, NULL), ATT_OK);
         if (att_seq2seq_open(ctx, f.path, NULL, &again[0]) || att_seq2seq_open_for_training(ctx, f.path, &again[1]))
             fail_msg("%s", att_error(ctx));
-        assert_int_equal(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(again[0])), 0);
-        assert_int_equal(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(again[1])),
-                         att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m)));
+        assert_int_equal(att_nn_params_count(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(again[0]))), 0);
+        assert_int_equal(att_nn_params_count(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(again[1]))),
+                         att_nn_params_count(att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(m))));
         assert_int_equal(att_seq2seq_describe(again[0], &read), ATT_OK);
         assert_true(read.lstm == config.lstm && read.bidirectional == config.bidirectional);
         assert_true(read.attention == config.attention && read.layers == config.layers && read.start == PAD);

@@ -99,8 +99,8 @@ static void any_number_of_threads_learns_the_same_bits(void **state)
         for (int i = 0; i < 4; i++)
             one_step(&t);
         const char *name;
-        const att_tensor *w =
-            att_param_value(att_encoder_decoder_param(att_transformer_as_encoder_decoder(t.model), 0, &name));
+        const att_tensor *w = att_param_value(
+            att_nn_params_at(att_encoder_decoder_params(att_transformer_as_encoder_decoder(t.model)), 0, &name));
         const size_t bytes = (size_t)check_count(w) * sizeof(float);
         if (n == 0)
             first = memcpy(malloc(bytes), w->data, bytes);
@@ -155,9 +155,10 @@ static float *weights_of(const att_training *t, size_t *bytes)
 {
     float *all = NULL;
     *bytes = 0;
-    for (int64_t i = 0; i < att_encoder_decoder_params(att_training_encoder_decoder(t)); i++) {
+    for (int64_t i = 0; i < att_nn_params_count(att_encoder_decoder_params(att_training_encoder_decoder(t))); i++) {
         const char *name;
-        const att_tensor *w = att_param_value(att_encoder_decoder_param(att_training_encoder_decoder(t), i, &name));
+        const att_tensor *w =
+            att_param_value(att_nn_params_at(att_encoder_decoder_params(att_training_encoder_decoder(t)), i, &name));
         const size_t more = (size_t)check_count(w) * sizeof *all;
         all = realloc(all, *bytes + more);
         memcpy((char *)all + *bytes, w->data, more);
@@ -302,7 +303,8 @@ static void a_step_of_numbers_that_are_not_finite_is_none_and_names_the_operatio
     const char *name = "";
     att_param *p = NULL;
     for (int64_t i = 0; strcmp(name, "decoder.1.feed_forward.inner.bias"); i++)
-        assert_non_null(p = att_encoder_decoder_param(att_transformer_as_encoder_decoder(t.model), i, &name));
+        assert_non_null(
+            p = att_nn_params_at(att_encoder_decoder_params(att_transformer_as_encoder_decoder(t.model)), i, &name));
     float *x = att_param_value(p)->data;
     const float was = x[3];
     x[3] = NAN;

@@ -379,8 +379,8 @@ static void probabilities_that_are_not_finite_are_an_error(void **state)
     const test_folder folder = model_folder("vit"), damaged = folder_new();
     att_vit *learns = tiny_vit_open(&folder, true);
     const char *name;
-    for (int64_t i = 0; i < att_vit_params(learns); i++) {
-        const att_param *p = att_vit_param(learns, i, &name);
+    for (int64_t i = 0; i < att_nn_params_count(att_vit_params(learns)); i++) {
+        const att_param *p = att_nn_params_at(att_vit_params(learns), i, &name);
         if (!strcmp(name, "head.bias"))
             ((float *)att_param_value(p)->data)[3] = NAN;
     }

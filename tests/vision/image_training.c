@@ -147,7 +147,7 @@ static int64_t parameters(const att_training *t, float x[MAX_PARAMETERS])
     const att_vit *m = att_training_vit(t);
     const att_param *p;
     const char *name;
-    for (int64_t i = 0; (p = att_vit_param(m, i, &name)); i++) {
+    for (int64_t i = 0; (p = att_nn_params_at(att_vit_params(m), i, &name)); i++) {
         const att_tensor *w = att_param_value(p);
         const int64_t count = w->dim[0] * w->stride[0];
         assert_true(n + count <= MAX_PARAMETERS);

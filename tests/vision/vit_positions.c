@@ -21,7 +21,7 @@ static void they_are_sines_and_cosines_of_columns_and_rows(void **state)
     const char *name = "";
     const att_param *p = NULL;
     for (int64_t i = 0; strcmp(name, "embeddings.position") != 0; i++)
-        assert_non_null(p = att_vit_param(m, i, &name));
+        assert_non_null(p = att_nn_params_at(att_vit_params(m), i, &name));
     const att_tensor *x = att_param_value(p);
     assert_int_equal(x->dim[0], 1 + 2 * COLUMNS);
     assert_int_equal(x->dim[1], HIDDEN);

@@ -23,8 +23,14 @@ static att_vit *new_vit(const char *settings, uint64_t seed)
     return m;
 }
 
-static float *values(const att_vit *m, int64_t i) { return att_param_value(att_vit_param(m, i, NULL))->data; }
-static int64_t count(const att_vit *m, int64_t i) { return att_count(att_param_value(att_vit_param(m, i, NULL))); }
+static float *values(const att_vit *m, int64_t i)
+{
+    return att_param_value(att_nn_params_at(att_vit_params(m), i, NULL))->data;
+}
+static int64_t count(const att_vit *m, int64_t i)
+{
+    return att_count(att_param_value(att_nn_params_at(att_vit_params(m), i, NULL)));
+}
 
 /* ---- gradients */
 
@@ -53,10 +59,10 @@ static double loss_at(att_tape *t, const att_vit *m, const att_tensor *images, i
     memcpy(before, x, bytes);
     for (int64_t k = 0; k < count(m, i); k++)
         x[k] += (float)(step * (double)d[k]);
-    att_param_invalidate(att_vit_param(m, i, NULL));
+    att_param_invalidate(att_nn_params_at(att_vit_params(m), i, NULL));
     const double y = loss(t, m, images);
     memcpy(x, before, bytes);
-    att_param_invalidate(att_vit_param(m, i, NULL));
+    att_param_invalidate(att_nn_params_at(att_vit_params(m), i, NULL));
     free(before);
     return y;
 }
@@ -78,7 +84,7 @@ static void check_direction(att_tape *t, const att_vit *m, const att_tensor *ima
     }
     const double near = loss_at(t, m, images, i, d, STEP) - loss_at(t, m, images, i, d, -STEP);
     const double far = loss_at(t, m, images, i, d, 2 * STEP) - loss_at(t, m, images, i, d, -2 * STEP);
-    att_vit_param(m, i, &name);
+    att_nn_params_at(att_vit_params(m), i, &name);
     check_near((8 * near - far) / (12 * STEP), (float)expected, 2e-4, "%s", name);
 }
 
@@ -95,8 +101,8 @@ static void gradients_are_those_of_differences(void **state)
         att_var *logits = att_vit_logits(t, m, att_input(t, &images.tensor), NULL);
         att_var *y = att_cross_entropy(t, logits, targets, ATT_OPTIONS(att_cross_entropy_options, .sum = true));
         assert_int_equal(att_tape_backward(t, y, NULL), ATT_OK);
-        for (int64_t i = 0; i < att_vit_params(m); i++) {
-            const float *grad = att_param_grad(att_vit_param(m, i, NULL))->data;
+        for (int64_t i = 0; i < att_nn_params_count(att_vit_params(m)); i++) {
+            const float *grad = att_param_grad(att_nn_params_at(att_vit_params(m), i, NULL))->data;
             assert_non_null(grad);
             float *d = check_numbers(count(m, i), (uint64_t)i + 200);
             check_direction(plain, m, &images.tensor, i, grad, d); /* any */
@@ -152,8 +158,8 @@ static void steps_lower_the_loss(void **state)
         att_tape *t = tape(true);
         att_optimizer *o;
         assert_int_equal(att_optimizer_new(ctx, NULL, &o), ATT_OK);
-        for (int64_t i = 0; i < att_vit_params(m); i++)
-            assert_int_equal(att_optimizer_add(o, att_vit_param(m, i, NULL), NULL), ATT_OK);
+        for (int64_t i = 0; i < att_nn_params_count(att_vit_params(m)); i++)
+            assert_int_equal(att_optimizer_add(o, att_nn_params_at(att_vit_params(m), i, NULL), NULL), ATT_OK);
         const double first = step(t, m, o, &images.tensor, 0, 0);
         for (int i = 0; i < 30; i++)
             step(t, m, o, &images.tensor, 0.1f, (uint64_t)i);
@@ -186,7 +192,7 @@ static void dropout_follows_its_seed(void **state)
     assert_int_equal(att_var_value(t, att_vit_logits(t, m, att_input(t, &images.tensor), &options), &y),
                      ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_error(ctx), "the model is not trainable"));
-    assert_int_equal(att_vit_params(m), 0);
+    assert_int_equal(att_nn_params_count(att_vit_params(m)), 0);
     att_tape_free(t);
     att_vit_free(m);
     folder_remove(&folder);
@@ -199,11 +205,11 @@ static void a_new_model_follows_its_seed(void **state)
     (void)state;
     att_vit *a = new_vit(news[1], 5), *b = new_vit(news[1], 5), *c = new_vit(news[1], 6);
     const char *name;
-    assert_int_equal(att_vit_params(a), 2 + 1 + 2 * 16 + 2 + 2);
-    for (int64_t i = 0; i < att_vit_params(a); i++) {
+    assert_int_equal(att_nn_params_count(att_vit_params(a)), 2 + 1 + 2 * 16 + 2 + 2);
+    for (int64_t i = 0; i < att_nn_params_count(att_vit_params(a)); i++) {
         const size_t bytes = (size_t)count(a, i) * sizeof(float);
-        att_vit_param(a, i, &name);
-        const bool vector = att_param_value(att_vit_param(a, i, NULL))->rank == 1;
+        att_nn_params_at(att_vit_params(a), i, &name);
+        const bool vector = att_param_value(att_nn_params_at(att_vit_params(a), i, NULL))->rank == 1;
         assert_memory_equal(values(a, i), values(b, i), bytes);
         const bool position = !strcmp(name, "embeddings.position"); /* sines and cosines */
         assert_int_equal(memcmp(values(a, i), values(c, i), bytes) == 0, vector || position);
@@ -314,16 +320,16 @@ static void a_classifier_is_replaced_for_other_classes(void **state)
                 fail_msg("%s", att_error(ctx));
             assert_int_equal(att_vit_describe(m, &info), ATT_OK);
             assert_int_equal(info.classes, classes);
-            for (int64_t i = 0; i < att_vit_params(m); i++) {
+            for (int64_t i = 0; i < att_nn_params_count(att_vit_params(m)); i++) {
                 const char *name, *same;
-                att_vit_param(m, i, &name);
+                att_nn_params_at(att_vit_params(m), i, &name);
                 const bool head = !strncmp(name, "head.", 5);
                 if (!head || (classes == 5 && k != 2 && k != 4)) {
-                    att_vit_param(old, i, &same);
+                    att_nn_params_at(att_vit_params(old), i, &same);
                     assert_string_equal(name, same);
                     assert_memory_equal(values(m, i), values(old, i), (size_t)count(m, i) * sizeof(float));
                 } else
-                    assert_int_equal(att_param_value(att_vit_param(m, i, NULL))->dim[0], classes);
+                    assert_int_equal(att_param_value(att_nn_params_at(att_vit_params(m), i, NULL))->dim[0], classes);
             }
             att_vit_free(m);
         }
@@ -344,9 +350,9 @@ static void a_classifier_follows_the_order_of_its_classes(void **state)
     for (int k = 0; k < 3; k++) {
         if (att_vit_open_for_classes(ctx, folder.path, orders[k], CLASSES, 3, &m))
             fail_msg("%s", att_error(ctx));
-        for (int64_t i = 0; i < att_vit_params(m); i++) {
+        for (int64_t i = 0; i < att_nn_params_count(att_vit_params(m)); i++) {
             const char *name;
-            att_vit_param(m, i, &name);
+            att_nn_params_at(att_vit_params(m), i, &name);
             if (strncmp(name, "head.", 5) != 0)
                 continue;
             const int64_t width = count(m, i) / CLASSES;

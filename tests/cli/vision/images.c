@@ -405,8 +405,8 @@ static void a_damaged_model_gives_no_answers(void **state)
     const char *name;
     snprintf(damaged.path, sizeof damaged.path, "%.40s/damaged", tool_model.path);
     att_vit *m = tiny_vit_open(&vit, true);
-    for (int64_t i = 0; i < att_vit_params(m); i++) {
-        const att_param *p = att_vit_param(m, i, &name);
+    for (int64_t i = 0; i < att_nn_params_count(att_vit_params(m)); i++) {
+        const att_param *p = att_nn_params_at(att_vit_params(m), i, &name);
         if (!strcmp(name, "head.bias"))
             ((float *)att_param_value(p)->data)[3] = NAN;
     }
