@@ -2,6 +2,8 @@
 #include "fixtures/check.h"
 #include "fixtures/translator.h"
 
+#include "attend_util.h"
+
 static void rows_of_an_alignment_sum_to_one_and_the_mean_is_that_of_the_heads(void **state)
 {
     (void)state;
@@ -93,12 +95,50 @@ static void alignments_that_cannot_be_are_named(void **state)
     att_translator_free(m);
 }
 
+/* Each is filled with ones before: what is reserved for later fields is zero after. */
+static void reserved_fields_are_zero_and_arrays_may_be_taken_over(void **state)
+{
+    (void)state;
+    static const char text[] = "Ein Hund";
+    att_translator *m = open_translator(ctx);
+    att_translation found;
+    att_alignment a;
+    memset(&found, 0xff, sizeof found);
+    memset(&a, 0xff, sizeof a);
+    translate(m, 1, (const char *const[]){text}, NULL, &found);
+    assert_int_equal(att_translate_alignment(m, text, sizeof text - 1, found.tokens.ids, found.tokens.count, 0, 0, &a),
+                     ATT_OK);
+    const struct {
+        void *const *pointer;
+        const int64_t *number;
+    } room[] = {{found.reserved, found.reserved_number},
+                {found.tokens.reserved, found.tokens.reserved_number},
+                {a.reserved, a.reserved_number},
+                {a.source.reserved, a.source.reserved_number},
+                {a.target.reserved, a.target.reserved_number}};
+    for (size_t i = 0; i < sizeof room / sizeof *room; i++)
+        for (int k = 0; k < 2; k++)
+            assert_true(!room[i].pointer[k] && room[i].number[k] == 0);
+    char *out = found.text.text;
+    int32_t *ids = a.target.ids;
+    float *weights = a.weights;
+    found.text.text = NULL, a.target.ids = NULL, a.weights = NULL;
+    free_all(ctx, &found, 1);
+    att_alignment_free(ctx, &a);
+    assert_true(strlen(out) < 256 && ids[0] >= 0 && weights[0] >= 0); /* they are still there */
+    att_free(ctx, out);
+    att_free(ctx, ids);
+    att_free(ctx, weights);
+    att_translator_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_an_alignment_sum_to_one_and_the_mean_is_that_of_the_heads),
         cmocka_unit_test(an_alignment_is_of_the_step_that_chose_its_token),
         cmocka_unit_test(alignments_that_cannot_be_are_named),
+        cmocka_unit_test(reserved_fields_are_zero_and_arrays_may_be_taken_over),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
