@@ -29,8 +29,10 @@ name {
 /^ATT_API / { call = "" }
 !/extern/ && /^ATT_API /, /;/ {
     call = call $0
-    while (match(call, /const att_[a-z_0-9]+ \*/)) {
-        taken[substr(call, RSTART + 6, RLENGTH - 8)] = 1
+    if (!/;/) next
+    sub(/^[^(]*/, "", call) # what it returns
+    while (match(call, /const att_[a-z_0-9]+ \*[a-z]/)) {
+        taken[substr(call, RSTART + 6, RLENGTH - 9)] = 1
         call = substr(call, RSTART + RLENGTH)
     }
 }
