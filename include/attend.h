@@ -165,8 +165,8 @@ typedef bool (*att_progress_fn)(void *user, double share);
 /* Of a call that has no other options. NULL: none */
 typedef struct att_call_options {
     size_t size;
-    att_progress_fn progress; /* or NULL */
-    void *user;
+    att_progress_fn progress; /* [call] or NULL */
+    void *user;               /* [call] */
 } att_call_options;
 
 typedef struct att_config {

@@ -222,8 +222,7 @@ ATT_API att_var *att_embedding(att_tape *t, att_param *table, const int32_t *ids
 /* Dot products of row i of x [rows, features] and rows ids[i][0] to ids[i][count - 1] of table [n, features], each id
  * in [0, n): scores of a few of many classes. ids [rows, count] -> [rows, count]. The rows are not copied. */
 ATT_API att_var *att_embedding_dot(att_tape *t, att_var *x, att_param *table, const int32_t *ids, int64_t count);
-/* a b, of matrices [m, k] and [k, n]; a transposed one is stored as [k, m] or [n, k] -> [m, n]. options or NULL:
- * defaults. */
+/* a b, of matrices [m, k] and [k, n]; a transposed one is stored as [k, m] or [n, k] -> [m, n]; options or NULL. */
 ATT_API att_var *att_matmul(att_tape *t, att_var *a, att_var *b, const att_matmul_options *options);
 /* a + b, a - b and a b, elementwise, with shapes broadcast as in NumPy and PyTorch: dimensions are aligned from the
  * last one; of each pair both are equal, or one is 1 or missing, and its elements are used for all indices of the
@@ -233,8 +232,7 @@ ATT_API att_var *att_add(att_tape *t, att_var *a, att_var *b);
 ATT_API att_var *att_sub(att_tape *t, att_var *a, att_var *b);
 ATT_API att_var *att_mul(att_tape *t, att_var *a, att_var *b);
 /* Sum or mean over dimension dim (negative: from the end), which is removed: [4, 5, 3], dim 1 -> [4, 3]; of a vector,
- * and over ATT_ALL_DIMS -> [1]. Over no elements both are 0. Errors: x has no dimension dim. (PyTorch's sum and mean)
- */
+ * and over ATT_ALL_DIMS -> [1]. Over no elements both are 0. Errors: x has no such dimension. (PyTorch's sum, mean) */
 enum { ATT_ALL_DIMS = -1000 };
 ATT_API att_var *att_sum(att_tape *t, att_var *x, int dim);
 ATT_API att_var *att_mean(att_tape *t, att_var *x, int dim);
@@ -321,12 +319,10 @@ typedef struct att_attend_params {
 } att_attend_params;
 /* Attention, ragged, by a plan in f32: q [tokens, heads, head_dim], k and v likewise -> [tokens, heads, value_dim].
  * args gives all else that the plan needs: offsets, masks, parameters, seed; its q, k, v, out and lse are left zero.
- * params or NULL: the variables that receive gradients, in place of those of args; NULL: none. The plan must outlive
- * the tape's variables.
+ * params or NULL: none, or variables that receive gradients, in place of those of args. The plan outlives these.
  *
  *     att_var *const param[] = {att_parameter(t, w)};
- *     att_attend(t, plan, q, k, v, &args, ATT_OPTIONS(att_attend_params, .param = param, .n_params = 1));
- */
+ *     att_attend(t, plan, q, k, v, &args, ATT_OPTIONS(att_attend_params, .param = param, .n_params = 1)); */
 ATT_API att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                             const att_attention_args *args, const att_attend_params *params);
 /* Incremental attention with a cache. Appends n tokens to each sequence of the cache, then attends: q [sequences * n,
@@ -403,7 +399,6 @@ typedef struct att_binary_cross_entropy_options {
  * targets in the shape of logits, in [0, 1]; negative: ignored. options or NULL: defaults. */
 ATT_API att_var *att_binary_cross_entropy(att_tape *t, att_var *logits, const float *targets,
                                           const att_binary_cross_entropy_options *options);
-
 typedef struct att_mean_squared_error_options {
     size_t size;
     bool sum; /* reduction: true: sum over elements, false: mean */
@@ -536,8 +531,7 @@ typedef enum att_schedule_kind {
     ATT_SCHEDULE_CONSTANT = 0, /* stays */
     ATT_SCHEDULE_INVERSE_SQRT, /* is max_rate sqrt(warmup / step); with max_rate = 1 / sqrt(d_model warmup): Vaswani et
                                 * al. 2017, eq. 3 */
-    ATT_SCHEDULE_COSINE, /* falls by half a cosine to `min_rate` at `steps`, and stays there (Loshchilov, Hutter 2017)
-                          */
+    ATT_SCHEDULE_COSINE, /* falls by half a cosine to `min_rate` at `steps`, and stays (Loshchilov, Hutter 2017) */
     ATT_SCHEDULE_LINEAR  /* falls linearly to `min_rate` at `steps`, and stays there */
 } att_schedule_kind;
 

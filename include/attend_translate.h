@@ -173,11 +173,11 @@ typedef struct att_translate_options {
     const int32_t *prefix_ids; /* [call] [prefix_offsets[n]] or NULL: a forced beginning of each translation, of tokens
                                 * of the target but eos */
     const int64_t *prefix_offsets; /* [call] [n + 1] ascending from 0, of prefix_ids; or NULL */
-    int64_t *tokens; /* [call] or NULL: receives the number of source tokens of each text [n], eos included */
-    att_status
-        *status; /* [call] or NULL: receives the error of each text [n], or ATT_OK. One that is too long, or whose ids
-                  * or prefix are wrong, has no translation, text.text NULL, and the others are translated;
-                  * att_error has the sentence of the last such text. NULL: it is the error of the call */
+    int64_t *tokens;    /* [call] or NULL: receives the number of source tokens of each text [n], eos included */
+    att_status *status; /* [call] or NULL: receives the error of each text [n], or ATT_OK. One that is too long, or
+                         * whose ids or prefix are wrong, has no translation, text.text NULL, and the others are
+                         * translated; att_error has the sentence of the last such text. NULL: it is the error of the
+                         * call */
     att_progress_fn progress; /* [call] in tokens of the texts; or NULL */
     void *user;               /* [call] */
 } att_translate_options;
