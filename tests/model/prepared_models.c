@@ -188,7 +188,11 @@ static void a_state_has_the_bytes_of_its_tokens(void **state)
         captioner_need(att_language_state_new(m, 1, half ? ATT_F16 : ATT_F32, &s));
         captioner_need(att_tape_new(ctx, NULL, &t));
         const size_t empty = att_language_state_bytes(s);
-        captioner_need(att_var_value(t, att_language_model_apply(t, m, ids, (const int64_t[]){0, 3}, 1, s, true), &v));
+        captioner_need(
+            att_var_value(t,
+                          att_language_model_apply(t, m, ids, (const int64_t[]){0, 3}, 1, s,
+                                                   ATT_OPTIONS(att_language_model_options, .last_only = true)),
+                          &v));
         bytes[half] = att_language_state_bytes(s) - empty;
         att_tape_free(t);
         att_language_state_free(s);
