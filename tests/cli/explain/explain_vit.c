@@ -65,7 +65,7 @@ static void what_it_says_is_what_was_computed(void **state)
     assert_int_equal(att_image_classify(m, 1, &image, NULL, p), ATT_OK);
     for (int i = 0; i < 5; i++)
         best = p[i] > p[best] ? i : best;
-    snprintf(part, sizeof part, "image, probability); LABEL_%d %.1f %% LABEL_", best, 100 * p[best]);
+    snprintf(part, sizeof part, "image, NULL, probability); LABEL_%d %.1f %% LABEL_", best, 100 * p[best]);
     assert_int_equal(lines(part), 1);
     snprintf(part, sizeof part, "right LABEL_%d %.1f %% %.1f %%", best, 100 * p[best], 100 * p[best]);
     assert_int_equal(lines(part), 1);
