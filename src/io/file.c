@@ -68,7 +68,8 @@ static att_status missing(att_ctx *ctx, const char *path)
     return att_fail(ctx, ATT_ERR_IO, "%s: %s", path, strerror(ENOENT));
 }
 
-/* Reads at most `bytes` -> *got; an error if the file cannot be read. */
+/* Reads at most `bytes` -> *got; an error if the file cannot be read. Cancelling ends the opening of a model whose files
+ * are copied, and nothing else: a training that was cancelled still reads what it then writes. */
 static att_status read_bytes(att_ctx *ctx, const char *path, int fd, char *to, size_t bytes, size_t *got)
 {
     enum { CHUNK = 16 << 20 }; /* at most this much is read after a cancellation */
@@ -81,7 +82,7 @@ static att_status read_bytes(att_ctx *ctx, const char *path, int fd, char *to, s
         if (n < 0 && errno != EINTR)
             return att_fail(ctx, ATT_ERR_IO, "%s: %s", path, strerror(errno));
         *got += n > 0 ? (size_t)n : 0;
-        if (att_cancelled(ctx))
+        if (att_file_source_copies() && att_cancelled(ctx))
             return att_fail(ctx, ATT_ERR_CANCELLED, "%s: cancelled", path);
     }
     return ATT_OK;
