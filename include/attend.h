@@ -6,15 +6,24 @@
  *
  * Chapters: 1 Context, 2 Tensors, 3 Operations on tensors, 4 Plan, 5 Measure. Other headers:
  *
- *   attend_extend.h  scores, modifiers and masks of your own
- *   attend_learn.h   variables, parameters, operations with gradients
- *   attend_nn.h      layers: of a Transformer, recurrent, convolutions
- *   attend_text.h    tokenizers, vocabularies, BLEU (libattend_model)
- *   attend_model.h   whole models (libattend_model)
- *   attend_language.h  language models (libattend_model)
- *   attend_vision.h  images, vision Transformers (libattend_model)
- *   attend_recommend.h  sequential recommendation (libattend_model)
- *   attend_util.h    what libraries on top need
+ *   attend_extend.h     scores, modifiers and masks of your own
+ *   attend_learn.h      variables, parameters, operations with gradients
+ *   attend_nn.h         layers: of a Transformer, recurrent, convolutions
+ *   attend_util.h       what libraries on top need
+ *
+ * and those of libattend_model:
+ *
+ *   attend_text.h       tokenizers, vocabularies, tables
+ *   attend_metric.h     BLEU, chrF, CIDEr, ranks
+ *   attend_model.h      weights, models by name and of any kind
+ *   attend_train.h      what all trainings have
+ *   attend_language.h   language models
+ *   attend_encoder.h    text encoders
+ *   attend_sentence.h   sentence embeddings
+ *   attend_translate.h  translation
+ *   attend_vision.h     images, vision Transformers
+ *   attend_caption.h    captions of images
+ *   attend_recommend.h  sequential recommendation
  *
  * Conventions
  * - A call that can fail returns att_status; att_error() then has one sentence
@@ -177,11 +186,10 @@ typedef struct att_config {
     att_allocator allocator;      /* all zero: the C library's */
     att_parallel_fn parallel_for; /* [object] or NULL: the context's own pool of n_threads */
     void *parallel_user;          /* [object] */
-    const volatile int
-        *cancel;      /* [object] or NULL, a flag: non-zero makes long calls return ATT_ERR_CANCELLED, those
-                       * of   all threads; see att_cancel_by. It is read atomically, by other threads as well */
-    att_note_fn note; /* [object] or NULL */
-    void *note_user;  /* [object] */
+    const volatile int *cancel;   /* [object] or NULL, a flag: non-zero makes long calls return ATT_ERR_CANCELLED, those
+                                   * of all threads; see att_cancel_by. It is read atomically, by other threads as well */
+    att_note_fn note;             /* [object] or NULL */
+    void *note_user;              /* [object] */
 } att_config;
 
 /* Opens a context; cfg or NULL: all defaults. */

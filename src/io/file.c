@@ -68,8 +68,8 @@ static att_status missing(att_ctx *ctx, const char *path)
     return att_fail(ctx, ATT_ERR_IO, "%s: %s", path, strerror(ENOENT));
 }
 
-/* Reads at most `bytes` -> *got; an error if the file cannot be read. Cancelling ends the opening of a model whose files
- * are copied, and nothing else: a training that was cancelled still reads what it then writes. */
+/* Reads at most `bytes` -> *got; an error if the file cannot be read. Cancelling ends the opening of a model whose
+ * files are copied, and nothing else: a training that was cancelled still reads what it then writes. */
 static att_status read_bytes(att_ctx *ctx, const char *path, int fd, char *to, size_t bytes, size_t *got)
 {
     enum { CHUNK = 16 << 20 }; /* at most this much is read after a cancellation */
