@@ -25,7 +25,7 @@ static void write_weights(fuzz_section text, fuzz_section data)
     free(bytes);
 }
 
-static void check_list(const att_recommender *m, att_status e, att_recommendation *r, int64_t items)
+static void check_list(att_status e, att_recommendation *r, int64_t items)
 {
     fuzz_check(e || r->n == 1, "another number of lists");
     for (int64_t i = 0; !e && i < r->k; i++)
@@ -47,9 +47,9 @@ static void check_model(const att_recommender *m)
     const int32_t history[] = {0, (int32_t)info.items - 1};
     for (int64_t n = 0; n <= 2; n += 2) {
         const att_status e = att_recommend(m, 1, history, (const int64_t[]){0, n}, NULL, &r);
-        check_list(m, e, &r, info.items);
+        check_list(e, &r, info.items);
     }
-    check_list(m, att_recommender_similar(m, 0, NULL, &r), &r, info.items);
+    check_list(att_recommender_similar(m, 0, NULL, &r), &r, info.items);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
