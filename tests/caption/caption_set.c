@@ -321,8 +321,8 @@ static void opening_is_cancelled(void **state)
     (void)state;
     static const char *const formats[] = {
         "1.jpg\tA dog\n", "image,caption\n1.jpg,A dog\n",
-        "{\"images\": [{\"id\": 7, \"file_name\": \"1.jpg\"}], \"annotations\": [{\"image_id\": 7, \"id\": 1, "
-        "\"caption\": \"A dog\"}]}"};
+        ("{\"images\": [{\"id\": 7, \"file_name\": \"1.jpg\"}], \"annotations\": [{\"image_id\": 7, \"id\": 1, "
+         "\"caption\": \"A dog\"}]}")};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         volatile int flag = 1;
         att_caption_set *s;
