@@ -1,5 +1,6 @@
 #include "io/file.h"
 #include "io/content.h"
+#include "io/cancelled.h"
 #include "io/file_source.h"
 #include "io/text_start.h"
 
@@ -82,8 +83,8 @@ static att_status read_bytes(att_ctx *ctx, const char *path, int fd, char *to, s
         if (n < 0 && errno != EINTR)
             return att_fail(ctx, ATT_ERR_IO, "%s: %s", path, strerror(errno));
         *got += n > 0 ? (size_t)n : 0;
-        if (att_file_source_copies() && att_cancelled(ctx))
-            return att_fail(ctx, ATT_ERR_CANCELLED, "%s: cancelled", path);
+        if (att_file_source_copies() && att_check_cancelled(ctx, path))
+            return ATT_ERR_CANCELLED;
     }
     return ATT_OK;
 }

@@ -1,4 +1,5 @@
 #include "io/progress.h"
+#include "io/cancelled.h"
 
 att_status att_progress_of(att_progress *p, att_ctx *ctx, const char *call, const att_call_options *options,
                            int64_t all)
@@ -12,8 +13,9 @@ att_status att_progress_of(att_progress *p, att_ctx *ctx, const char *call, cons
 att_status att_progress_add(att_progress *p, int64_t n)
 {
     p->done += n;
-    if (att_cancelled(p->ctx))
-        return att_fail(p->ctx, ATT_ERR_CANCELLED, "%s: cancelled", p->call);
+    const att_status s = att_check_cancelled(p->ctx, p->call);
+    if (s)
+        return s;
     if (p->report && !p->report(p->user, p->done < p->all ? (double)p->done / (double)p->all : 1))
         return att_fail(p->ctx, ATT_ERR_CANCELLED, "%s: options.progress returned false", p->call);
     return ATT_OK;

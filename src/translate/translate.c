@@ -1,4 +1,5 @@
 /* Translation: tokenize, sort by length, search in batches, restore the order. */
+#include "io/cancelled.h"
 #include "io/check_texts.h"
 #include "io/file_source.h"
 #include "io/progress.h"
@@ -347,7 +348,7 @@ static att_status add_text(translate_job *j, int64_t i, const char *const *texts
     const att_translate_options *o = &j->options;
     att_text_segments *p = &j->segments;
     const int64_t before = p->count;
-    att_status e = att_cancelled(p->ctx) ? att_fail(p->ctx, ATT_ERR_CANCELLED, "att_translate: cancelled") : ATT_OK;
+    att_status e = att_check_cancelled(p->ctx, "att_translate");
     if (e)
         return e;
     if (o->offsets) {
