@@ -77,10 +77,12 @@ static void free_captioner(att_model *base) { att_recurrent_decoder_clean(&((att
 
 static const char *const types[] = {ATT_CAPTIONER_TYPE};
 static const att_model_types captioner_types = ATT_MODEL_TYPES(types);
+static att_var *prepare(att_tape *t, const void *model);
 const att_model_kind att_captioner_kind = {.bytes = sizeof(att_captioner),
                                            .types = &captioner_types,
                                            .configure = configure,
                                            .build = build,
+                                           .prepare = prepare,
                                            .prefix = "",
                                            .unused = (const char *const[]){NULL},
                                            .free = free_captioner};
@@ -345,6 +347,5 @@ static att_var *prepare(att_tape *t, const void *model)
 
 att_status att_captioner_load(att_ctx *ctx, const char *folder, const att_model_options *options, att_captioner **out)
 {
-    const att_status s = att_model_open(ctx, __func__, &att_captioner_kind, folder, options, out);
-    return s ? s : att_model_prepare(out, prepare);
+    return att_model_open(ctx, __func__, &att_captioner_kind, folder, options, out);
 }

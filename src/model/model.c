@@ -236,6 +236,23 @@ static att_status check_options(att_ctx *ctx, const char *caller, const att_mode
     return att_fail(ctx, ATT_ERR_ARGUMENT, "%s: weights is %d, no att_weight_type", caller, (int)o->weights);
 }
 
+/* Makes the copies of weights that calls need, if options.prepare; after an error the model is freed and *out NULL. */
+static att_status prepare(att_model *m, void *out)
+{
+    att_tape *t;
+    att_tensor y;
+    if (!m->options.prepare || !m->kind->prepare)
+        return ATT_OK;
+    att_status s = att_tape_new(m->ctx, NULL, &t);
+    s = s ? s : att_var_value(t, m->kind->prepare(t, m), &y);
+    att_tape_free(t);
+    if (s) {
+        att_model_free(m);
+        set_out(NULL, out);
+    }
+    return s;
+}
+
 att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                           const att_model_options *options, void *out)
 {
@@ -252,25 +269,23 @@ att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind
         m->progress.user = m->options.user;
     }
     s = s ? s : open_model(m, folder, out);
+    s = s ? s : prepare(m, out);
     att_file_source_end(&files);
     return s;
 }
 
-att_status att_model_prepare(void *out, att_var *(*apply)(att_tape *t, const void *model))
+att_status att_model_open_as(att_ctx *ctx, const char *caller, const att_model_kind *const *kinds,
+                             const att_model_kind *gguf, const char *folder, const att_model_options *options,
+                             void *out)
 {
-    att_model *m;
-    att_tape *t;
-    att_tensor y;
-    memcpy(&m, out, sizeof m);
-    if (!m->options.prepare)
-        return ATT_OK;
-    att_status s = att_tape_new(m->ctx, NULL, &t);
-    s = s ? s : att_var_value(t, apply(t, m), &y);
-    att_tape_free(t);
-    if (s) {
-        att_model_free(m);
+    const att_model_kind *kind = gguf;
+    att_file_source files;
+    if (out)
         set_out(NULL, out);
-    }
+    att_status s = att_file_source_begin(&files, folder, options);
+    s = s ? s : att_model_kind_find(ctx, caller, folder, kinds, &kind, out);
+    s = s ? s : att_model_open(ctx, caller, kind, folder, options, out);
+    att_file_source_end(&files);
     return s;
 }
 

@@ -26,6 +26,9 @@ typedef struct att_model_kind {
     const char *const *unused;        /* prefixes of tensors that are not needed, '*' is a number; ends with NULL */
     /* Instead, for a model that consists of other models: opens them. */
     att_status (*load)(att_model *m, const char *folder);
+    /* For options.prepare: applies a model that is open to something small, so that all copies of weights are made that
+     * calls need. NULL: whoever opens the model does it. */
+    att_var *(*prepare)(att_tape *t, const void *model);
     /* Frees the members besides the att_model; the model may be incomplete. Or NULL: they are those of m->params. */
     void (*free)(att_model *m);
 } att_model_kind;
@@ -47,8 +50,8 @@ struct att_model {
 /* Which of these kinds, up to NULL, opens the "model_type" of settings; NULL: none, and the settings have failed, with
  * a message that has the purpose: " for embeddings of sentences", or "". */
 const att_model_kind *att_model_kind_of(att_settings *s, const att_model_kind *const *kinds, const char *purpose);
-/* The same of FOLDER's config.json, before att_model_open with the same arguments, which it checks. *kind stays if the
- * weights are a .gguf file. */
+/* The same of FOLDER's config.json, before att_model_open_for_training with the same arguments, which it checks. *kind
+ * stays if the weights are a .gguf file. */
 att_status att_model_kind_find(att_ctx *ctx, const char *caller, const char *folder, const att_model_kind *const *kinds,
                                const att_model_kind **kind, void *out);
 
@@ -57,10 +60,11 @@ att_status att_model_kind_find(att_ctx *ctx, const char *caller, const char *fol
  * find. */
 att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                           const att_model_options *options, void *out);
-/* After it, with the same out: if options.prepare, applies the model to something small, so that all copies of weights
- * are made that calls need. After an error the model is freed and *out NULL. */
-att_status att_model_prepare(void *out, att_var *(*apply)(att_tape *t, const void *model));
-/* The same for training, with f32 weights of its own. */
+/* The same by the kind that opens FOLDER's config.json, or by `gguf` if the weights are a .gguf file. */
+att_status att_model_open_as(att_ctx *ctx, const char *caller, const att_model_kind *const *kinds,
+                             const att_model_kind *gguf, const char *folder, const att_model_options *options,
+                             void *out);
+/* As att_model_open, for training, with f32 weights of its own. */
 att_status att_model_open_for_training(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                                        void *out);
 /* A new model for training, randomly initialized. out NULL: only checks the settings. */

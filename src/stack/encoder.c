@@ -1,6 +1,5 @@
 /* Text encoders: opening, applying and writing what an architecture has made. */
 #include "stack/encoder.h"
-#include "io/file_source.h"
 #include "io/file.h"
 
 #include <stdio.h>
@@ -15,23 +14,14 @@ static const att_encoder_architecture *architecture_of(const att_encoder *m)
 
 /* ---- open */
 
-static att_var *prepare(att_tape *t, const void *m)
+att_var *att_encoder_prepare(att_tape *t, const void *model)
 {
-    return att_encoder_apply(t, m, (const int32_t[]){0}, (const int64_t[]){0, 1}, 1, NULL);
+    return att_encoder_apply(t, model, (const int32_t[]){0}, (const int64_t[]){0, 1}, 1, NULL);
 }
 
 att_status att_encoder_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_encoder **out)
 {
-    const att_model_kind *kind = att_encoder_kinds[0];
-    att_file_source files;
-    if (out)
-        *out = NULL;
-    att_status s = att_file_source_begin(&files, folder, options);
-    s = s ? s : att_model_kind_find(ctx, __func__, folder, att_encoder_kinds, &kind, out);
-    s = s ? s : att_model_open(ctx, __func__, kind, folder, options, out);
-    s = s ? s : att_model_prepare(out, prepare);
-    att_file_source_end(&files);
-    return s;
+    return att_model_open_as(ctx, __func__, att_encoder_kinds, att_encoder_kinds[0], folder, options, out);
 }
 
 att_status att_encoder_open_for_training(att_ctx *ctx, const char *folder, att_encoder **out)

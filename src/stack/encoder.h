@@ -33,6 +33,8 @@ typedef struct att_encoder_architecture {
 
 extern const att_encoder_architecture att_bert;
 extern const att_model_kind *const att_encoder_kinds[]; /* of all architectures, up to NULL */
+/* The `prepare` of all kinds */
+att_var *att_encoder_prepare(att_tape *t, const void *model);
 
 /* During build: info.layers layers of these settings, layer.0 and so on. */
 void att_encoder_layers(att_encoder *m, const att_nn_layer_config *layer);

@@ -1,31 +1,21 @@
 /* Causal language models of any architecture: which one a folder has, and logits. */
 #include "stack/language_model.h"
 #include "util/util.h"
-#include "io/file_source.h"
 
 const att_model_kind *const att_language_kinds[] = {&att_gpt2.kind, &att_llama.kind, NULL};
 
 /* ---- open */
 
-static att_var *prepare(att_tape *t, const void *m)
+att_var *att_language_model_prepare(att_tape *t, const void *model)
 {
-    return att_language_model_apply(t, m, (const int32_t[]){0}, (const int64_t[]){0, 1}, 1, NULL, NULL);
+    return att_language_model_apply(t, model, (const int32_t[]){0}, (const int64_t[]){0, 1}, 1, NULL, NULL);
 }
 
 /* A .gguf file is of Llama's architecture, or gguf_config.c refuses it. */
 att_status att_language_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                    att_language_model **out)
 {
-    const att_model_kind *kind = &att_llama.kind;
-    att_file_source files;
-    if (out)
-        *out = NULL;
-    att_status s = att_file_source_begin(&files, folder, options);
-    s = s ? s : att_model_kind_find(ctx, __func__, folder, att_language_kinds, &kind, out);
-    s = s ? s : att_model_open(ctx, __func__, kind, folder, options, out);
-    s = s ? s : att_model_prepare(out, prepare);
-    att_file_source_end(&files);
-    return s;
+    return att_model_open_as(ctx, __func__, att_language_kinds, &att_llama.kind, folder, options, out);
 }
 
 void att_language_model_free(att_language_model *m) { att_model_free(m); }

@@ -25,6 +25,8 @@ typedef struct att_language_architecture {
 
 extern const att_language_architecture att_gpt2, att_llama;
 extern const att_model_kind *const att_language_kinds[]; /* of all architectures, up to NULL */
+/* The `prepare` of all kinds */
+att_var *att_language_model_prepare(att_tape *t, const void *model);
 
 /* ---- during build (language_layers.c)
  *

@@ -20,8 +20,7 @@ att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, const att_
     att_settings_read(&s, ctx, folder, "config.json", true);
     const att_model_kind *kind = att_model_kind_of(&s, att_encoder_decoder_kinds, "");
     att_settings_close(&s);
-    const att_status e = s.status ? s.status : att_model_open(ctx, __func__, kind, folder, options, out);
-    return e ? e : att_model_prepare(out, att_encoder_decoder_prepare);
+    return s.status ? s.status : att_model_open(ctx, __func__, kind, folder, options, out);
 }
 
 /* ---- a new model */

@@ -39,7 +39,7 @@ static inline const att_architecture *att_architecture_of(const att_encoder_deco
     return (const att_architecture *)m->model.kind;
 }
 
-/* Logits of one token after one: for att_model_prepare */
+/* Logits of one token after one: for att_model_kind.prepare */
 static inline att_var *att_encoder_decoder_prepare(att_tape *t, const void *model)
 {
     static const int32_t id = 0;

@@ -63,8 +63,7 @@ static void free_seq2seq(att_model *base) { att_recurrent_decoder_clean(&((att_s
 
 att_status att_seq2seq_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_seq2seq **out)
 {
-    const att_status e = att_model_open(ctx, __func__, &att_seq2seq_architecture.kind, folder, options, out);
-    return e ? e : att_model_prepare(out, att_encoder_decoder_prepare);
+    return att_model_open(ctx, __func__, &att_seq2seq_architecture.kind, folder, options, out);
 }
 
 att_status att_seq2seq_open_for_training(att_ctx *ctx, const char *folder, att_seq2seq **out)
@@ -207,6 +206,7 @@ const att_architecture att_seq2seq_architecture = {.kind = {.bytes = sizeof(att_
                                                             .types = &seq2seq_types,
                                                             .configure = configure,
                                                             .build = build,
+                                                            .prepare = att_encoder_decoder_prepare,
                                                             .prefix = "",
                                                             .unused = (const char *const[]){NULL},
                                                             .free = free_seq2seq},

@@ -122,8 +122,7 @@ static void configure(att_model *base, att_settings *s)
 att_status att_transformer_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                 att_transformer **out)
 {
-    const att_status e = att_model_open(ctx, __func__, &att_transformer_architecture.kind, folder, options, out);
-    return e ? e : att_model_prepare(out, att_encoder_decoder_prepare);
+    return att_model_open(ctx, __func__, &att_transformer_architecture.kind, folder, options, out);
 }
 
 att_status att_transformer_open_for_training(att_ctx *ctx, const char *folder, att_transformer **out)
@@ -264,6 +263,7 @@ const att_architecture att_transformer_architecture = {.kind = {.bytes = sizeof(
                                                                 .types = &marian_types,
                                                                 .configure = configure,
                                                                 .build = build,
+                                                                .prepare = att_encoder_decoder_prepare,
                                                                 .names = names,
                                                                 .prefix = "model.",
                                                                 .unused = unused},

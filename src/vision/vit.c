@@ -116,7 +116,7 @@ att_status att_vit_build(att_model *base)
 }
 
 /* Of a black image, the smallest that the model may have */
-static att_var *prepare(att_tape *t, const void *model)
+att_var *att_vit_prepare(att_tape *t, const void *model)
 {
     const att_vit *m = model;
     const att_vit_info *i = &m->config.info;
@@ -151,7 +151,6 @@ att_status att_vit_open(att_ctx *ctx, const char *folder, const att_model_option
     att_status s = att_file_source_begin(&files, folder, options);
     s = s ? s : find_kind(ctx, folder, &kind);
     s = s ? s : att_model_open(ctx, __func__, kind, folder, options, out);
-    s = s ? s : att_model_prepare(out, prepare);
     att_file_source_end(&files);
     return s;
 }

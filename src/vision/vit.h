@@ -24,6 +24,8 @@ extern const att_model_kind *const att_vit_kinds[]; /* one for all types of "mod
 const att_model_kind *att_vit_kind_of(att_settings *s);
 /* The `build` of all kinds */
 att_status att_vit_build(att_model *base);
+/* and their `prepare` */
+att_var *att_vit_prepare(att_tape *t, const void *model);
 /* A new model of settings. out NULL: only checks them. */
 att_status att_vit_make(att_ctx *ctx, att_settings *s, uint64_t seed, att_vit **out);
 /* Names and layout of parameters in the file that att_vit_write makes; NULL: it cannot write this model. */

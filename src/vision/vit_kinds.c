@@ -104,7 +104,7 @@ static att_status load(void *model, const char *name, int rank, const int64_t *d
 #define KIND(before, table)                                                                                            \
     {                                                                                                                  \
         .bytes = sizeof(att_vit), .types = &att_vit_types, .configure = configure, .build = att_vit_build,             \
-        .load_parameter = load, .names = (table), .prefix = (before), .unused = unused                                 \
+        .prepare = att_vit_prepare, .load_parameter = load, .names = (table), .prefix = (before), .unused = unused     \
     }
 static const att_model_kind kinds[ATT_N_VIT_NAMES] = {
     [ATT_VIT_NAMES] = KIND("vit.", vit_names),
@@ -115,6 +115,7 @@ static const att_model_kind kinds[ATT_N_VIT_NAMES] = {
 static const att_model_kind timm = {.bytes = sizeof(att_vit),
                                     .configure = configure_timm,
                                     .build = att_vit_build,
+                                    .prepare = att_vit_prepare,
                                     .load_parameter = load,
                                     .names = timm_names,
                                     .prefix = "",
