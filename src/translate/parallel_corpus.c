@@ -8,8 +8,8 @@
 
 /* ---- a block of lines, tokenized by all threads */
 
-enum { BLOCK_PAIRS = 1 << 14 };
-enum { OFFSET_BITS = 48 }; /* in an att_text_pair */
+enum { BLOCK_PAIRS = 1 << 14, BATCH_LINES = 1 << 10 }; /* of a block, and whose tokens are in memory at a time */
+enum { OFFSET_BITS = 48 };                             /* in an att_text_pair */
 
 typedef enum result { USABLE, EMPTY, INVALID, TOO_LONG } result;
 
@@ -22,9 +22,9 @@ typedef struct block {
     const att_parallel_corpus *corpus;
     int64_t max_tokens, max_invalid, n;
     att_text_line line[2][BLOCK_PAIRS];
-    const char *text[BLOCK_PAIRS]; /* of one side, with their lengths and tokens */
-    size_t bytes[BLOCK_PAIRS];
-    att_tokens tokens[BLOCK_PAIRS];
+    const char *text[BATCH_LINES]; /* of one side, with their lengths and tokens */
+    size_t bytes[BATCH_LINES];
+    att_tokens tokens[BATCH_LINES];
     checked_pair checked_pair[BLOCK_PAIRS];
 } block;
 
@@ -41,23 +41,31 @@ att_status att_pair_encode(const att_parallel_corpus *s, int side, const att_tex
     return att_tokenize(s->tokenizer, l->text, l->bytes, ATT_OPTIONS(att_tokenize_options, .target = side == 1), out);
 }
 
-/* Counts the tokens of each line of a side; a blank one has none. */
-static att_status count_tokens(block *b, int side)
+/* Counts the tokens of lines [first, last) of a side; a blank one has none. */
+static att_status count_batch(block *b, int side, int64_t first, int64_t last)
 {
     const att_parallel_corpus *s = b->corpus;
-    for (int64_t k = 0; k < b->n; k++) {
-        b->text[k] = b->line[side][k].text;
-        b->bytes[k] = b->line[side][k].bytes;
+    for (int64_t k = first; k < last; k++) {
+        b->text[k - first] = b->line[side][k].text;
+        b->bytes[k - first] = b->line[side][k].bytes;
     }
-    const att_status e = att_tokenize_batch(s->tokenizer, b->n, b->text, b->bytes,
+    const att_status e = att_tokenize_batch(s->tokenizer, last - first, b->text, b->bytes,
                                             ATT_OPTIONS(att_tokenize_options, .target = side == 1), b->tokens);
-    for (int64_t k = 0; !e && k < b->n; k++) {
-        b->checked_pair[k].tokens[side] = blank(&b->line[side][k]) ? 0 : (uint32_t)b->tokens[k].count;
-        att_tokens_free(s->ctx, &b->tokens[k]);
+    for (int64_t k = first; !e && k < last; k++) {
+        b->checked_pair[k].tokens[side] = blank(&b->line[side][k]) ? 0 : (uint32_t)b->tokens[k - first].count;
+        att_tokens_free(s->ctx, &b->tokens[k - first]);
     }
     return !e || e == ATT_ERR_CANCELLED
                ? e
                : att_fail(s->ctx, e, "%s: a line cannot be tokenized: %s", s->file[side].path, att_error(s->ctx));
+}
+
+static att_status count_tokens(block *b, int side)
+{
+    att_status e = ATT_OK;
+    for (int64_t first = 0; !e && first < b->n; first += BATCH_LINES)
+        e = count_batch(b, side, first, att_min(first + BATCH_LINES, b->n));
+    return e;
 }
 
 static result check_pair(const block *b, int64_t k)
