@@ -1,7 +1,7 @@
 // A linear layer learns which of three points is nearest, from C++: a tape, its gradients, and Adam.
 //
 //     c++ -std=c++20 learn.cpp $(pkg-config --cflags --libs attend) -o learn
-#include <attend_learn.h>
+#include <attend_optimizer.h>
 #include <cstdio>
 #include <memory>
 #include <stdexcept>

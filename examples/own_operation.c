@@ -1,7 +1,7 @@
 /* A user-defined operation with its gradient: the Huber loss (Huber 1964; PyTorch's huber_loss), the mean of
  * d^2 / 2 where |d| <= delta and delta (|d| - delta / 2) elsewhere, d = x - target. It fits a line to points, nearly
  * independent of the one that is far off. */
-#include <attend_learn.h>
+#include <attend_optimizer.h>
 #include <math.h>
 #include <stdio.h>
 

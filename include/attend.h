@@ -8,6 +8,7 @@
  *
  *   attend_extend.h     scores, modifiers and masks of your own
  *   attend_learn.h      variables, parameters, operations with gradients
+ *   attend_optimizer.h  optimizers, learning rates
  *   attend_nn.h         layers: of a Transformer, recurrent, convolutions
  *   attend_util.h       what libraries on top need
  *

@@ -3,9 +3,9 @@
  *   att_param      a weight: a view of the caller's data, its packed copy, and its gradient
  *   att_tape       records operations; owns their results and what backward needs
  *   att_var        the result of an operation on a tape
- *   att_optimizer  updates parameters from their gradients
  *
- * Chapters: 1 Parameters, 2 Tapes, 3 Gradients, 4 Operations, 5 Optimizers, 6 Hooks and extension.
+ * Chapters: 1 Parameters, 2 Tapes, 3 Gradients, 4 Operations, 5 Hooks and extension. Optimizers are in
+ * attend_optimizer.h.
  *
  * Operations compute at once (eager mode). An operation that fails returns NULL; an operation that is given NULL
  * returns NULL; att_var_value returns the first error. So a layer needs no check after each line. Arguments that may be
@@ -24,7 +24,7 @@
  *
  * Gradients have the same bits for any number of threads, on one instruction set.
  *
- * Threads: an att_param may be used by several threads at once, an att_tape or att_optimizer by one thread at a time.
+ * Threads: an att_param may be used by several threads at once, an att_tape by one thread at a time.
  * Freeing an object must not overlap with its use. */
 #ifndef ATTEND_LEARN_H
 #define ATTEND_LEARN_H
@@ -100,7 +100,7 @@ typedef struct att_tape_event att_tape_event;
 typedef struct att_tape_config {
     size_t size;
     void (*hook)(void *user,
-                 const att_tape_event *event); /* [object] called after each operation, or NULL: see chapter 6 */
+                 const att_tape_event *event); /* [object] called after each operation, or NULL: see chapter 5 */
     void *hook_user;                           /* [object] */
     bool record; /* keep what att_tape_backward needs until the reset, even past the end of scopes */
     /* Check the result of each operation, forward and backward: the first value that is not finite is an error that
@@ -457,101 +457,7 @@ typedef struct att_pool_options {
 /* Max or mean pooling (ATT_POOLING_MAX, ATT_POOLING_MEAN) of each channel; shapes as in att_conv2d. */
 ATT_API att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att_pool_options *options);
 
-/* ---- 5 Optimizers ------------------------------------------------------- */
-/* Add each parameter once; each step then updates all of them from their accumulated gradients:
- *
- *     att_optimizer_new(ctx, ATT_OPTIONS(att_optimizer_config, .beta2 = 0.98, .eps = 1e-9), &o);
- *     att_optimizer_add(o, weight, NULL);
- *     att_optimizer_add(o, bias, ATT_OPTIONS(att_param_options, .no_weight_decay = true));
- *     for (int64_t step = 1; step <= steps; step++) {
- *         for (int i = 0; i < n; i++) {                             // n batches a step: gradients accumulate
- *             att_tape_backward(t, loss(t, next_batch()), NULL);
- *             att_tape_reset(t);
- *         }
- *         att_schedule_rate(&schedule, step, &rate);
- *         att_optimizer_step(o, ATT_OPTIONS(att_update, .rate = rate, .scale = 1.0 / n, .clip = 1), &norm);
- *     }
- *
- * The parameters must not be used by other threads during a step. */
-
-typedef struct att_optimizer att_optimizer;
-
-typedef enum att_optimizer_method {
-    ATT_OPTIMIZER_ADAMW = 0, /* Adam with decoupled decay: x -= rate weight_decay x   (Loshchilov, Hutter 2019) */
-    ATT_OPTIMIZER_ADAM,      /* weight_decay x is added to the gradient               (Kingma, Ba 2015) */
-    ATT_OPTIMIZER_SGD        /* likewise; m = momentum m + gradient, x -= rate m      (PyTorch's SGD) */
-} att_optimizer_method;
-
-typedef struct att_optimizer_config {
-    size_t size;
-    att_optimizer_method method;
-    double beta1, beta2, eps; /* Adam, AdamW; 0: 0.9, 0.999, 1e-8. Vaswani et al. 2017: 0.9, 0.98, 1e-9 */
-    double momentum;          /* of ATT_OPTIMIZER_SGD */
-    double weight_decay;      /* 0: none */
-} att_optimizer_config;
-
-/* Options of one parameter. */
-typedef struct att_param_options {
-    size_t size;
-    bool frozen;                /* no updates; its gradient is cleared and is not part of the norm */
-    bool no_weight_decay;       /* besides att_param_set_weight_decay */
-    const int64_t *frozen_rows; /* [call] [n_frozen_rows], ascending: rows of the first dimension that are frozen */
-    int64_t n_frozen_rows;
-} att_param_options;
-
-/* Moments begin as zeros. Errors name the field. config or NULL: defaults. */
-ATT_API att_status att_optimizer_new(att_ctx *ctx, const att_optimizer_config *config, att_optimizer **out);
-ATT_API void att_optimizer_free(att_optimizer *o);
-/* Adds a parameter, which must outlive o: f32, dense, with writable data. Parameters are numbered from 0 in the order
- * of these calls. options or NULL: defaults. Errors: another type, strides, a parameter added twice, rows out of
- * range. */
-ATT_API att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_param_options *options);
-
-typedef struct att_update {
-    size_t size;
-    double rate;  /* learning rate */
-    double scale; /* factor of gradients: 1 / batches or 1 / tokens if they were accumulated; 0: 1 */
-    double clip;  /* max norm: longer gradients are scaled down to it (Pascanu et al. 2013); 0: none */
-} att_update;
-/* Updates all parameters that have a gradient, then clears the gradients and invalidates packed copies. norm or NULL:
- * receives the Euclidean norm of all scaled gradients, before clipping. The same bits for any number of threads.
- * Errors: an invalid rate; no gradient at all; a gradient that is not finite, which the message names (norm is then not
- * finite either). After an error parameters and gradients are unchanged. */
-ATT_API att_status att_optimizer_step(att_optimizer *o, const att_update *update, double *norm);
-
-/* The optimizer's state, for checkpoints: views that may be read and written between steps. Restoring it and the
- * parameters continues a run with the same bits. */
-ATT_API att_tensor *att_optimizer_steps(att_optimizer *o); /* i64 [1]: number of steps so far */
-/* Moment k of a parameter, in its shape, f32, dense: Adam's m (0) and v (1), SGD's momentum (0); else NULL. Valid until
- * the next att_optimizer_add. */
-ATT_API att_tensor *att_optimizer_moment(att_optimizer *o, int64_t param, int k);
-
-/* Learning rate schedules: the rate rises linearly from 0 to `max_rate` in `warmup` steps, and then */
-typedef enum att_schedule_kind {
-    ATT_SCHEDULE_CONSTANT = 0, /* stays */
-    ATT_SCHEDULE_INVERSE_SQRT, /* is max_rate sqrt(warmup / step); with max_rate = 1 / sqrt(d_model warmup): Vaswani et
-                                * al. 2017, eq. 3 */
-    ATT_SCHEDULE_COSINE, /* falls by half a cosine to `min_rate` at `steps`, and stays (Loshchilov, Hutter 2017) */
-    ATT_SCHEDULE_LINEAR  /* falls linearly to `min_rate` at `steps`, and stays there */
-} att_schedule_kind;
-
-typedef struct att_schedule {
-    size_t size;
-    att_schedule_kind kind;
-    double max_rate;
-    int64_t warmup;  /* steps; 0: none */
-    int64_t steps;   /* ATT_SCHEDULE_COSINE, ATT_SCHEDULE_LINEAR: all steps, warmup included */
-    double min_rate; /* ATT_SCHEDULE_COSINE, ATT_SCHEDULE_LINEAR */
-} att_schedule;
-/* The rate of a step; the first step is 1. */
-ATT_API att_status att_schedule_rate(const att_schedule *schedule, int64_t step, double *rate);
-
-/* Checkpoint averaging (Vaswani et al. 2017, section 6.1): out = the mean of x [n], the same parameter in n
- * checkpoints. x: f32, f16 or bf16, dense, in out's shape; out: f32, dense, may be one of x but must not overlap with
- * them otherwise. Summed in double. */
-ATT_API att_status att_average(att_ctx *ctx, const att_tensor *x, int64_t n, const att_tensor *out);
-
-/* ---- 6 Hooks and extension --------------------------------------------- */
+/* ---- 5 Hooks and extension --------------------------------------------- */
 
 /* The argument of att_tape_config.hook; pointers are valid during the call. */
 struct att_tape_event {

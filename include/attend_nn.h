@@ -26,7 +26,7 @@
 #ifndef ATTEND_NN_H
 #define ATTEND_NN_H
 
-#include "attend_learn.h"
+#include "attend_optimizer.h"
 
 #ifdef __cplusplus
 extern "C" {

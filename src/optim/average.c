@@ -1,5 +1,5 @@
 /* The mean of tensors, for checkpoint averaging (Vaswani et al. 2017, section 6.1). */
-#include "attend_learn.h"
+#include "attend_optimizer.h"
 #include "kernel/kernel.h"
 #include "tensor/tensor.h"
 

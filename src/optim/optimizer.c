@@ -1,5 +1,6 @@
 /* Optimizers. Parameters are split into chunks, the unit of parallel work; a step measures the norm of the gradients
  * and then updates all chunks. */
+#include "attend_optimizer.h"
 #include "kernel/kernel.h"
 #include "tape/tape.h"
 #include "base/math.h"

@@ -1,5 +1,5 @@
 /* Learning rates, by the step. */
-#include "attend_learn.h"
+#include "attend_optimizer.h"
 #include "base/base.h"
 #include "base/math.h"
 

@@ -1,6 +1,6 @@
 /* Learning rates by step, and the mean of checkpoints. */
 // labels: portable
-#include "attend_learn.h"
+#include "attend_optimizer.h"
 #include "fixtures/golden_text.h"
 
 #define GOLDEN "tests/golden/optimizer.txt"

@@ -1,7 +1,7 @@
 /* Uses both libraries by structs that begin with their size, and prints what it gets. tests/versions.sh compiles it
  * against headers of other versions than the libraries that it runs with. It uses no field that is the last of a
  * struct. */
-#include <attend_learn.h>
+#include <attend_optimizer.h>
 #include "attend_metric.h"
 #include <stdio.h>
 #include <stdlib.h>
