@@ -21,8 +21,16 @@ endfunction()
 att_list_commands(CLI_COMMAND_LIST "" ${cli_files})
 att_list_commands(CLI_TRAIN_LIST train_ ${cli_room_files})
 att_list_commands(CLI_EVALUATE_LIST evaluate_ ${cli_room_files})
+
+# X(NAME, TERMS) for each model that an installation leaves out
+set(rows "")
+foreach(model IN LISTS restricted_models)
+  list(APPEND rows "X(\"${model}\", \"${restricted_${model}}\")")
+endforeach()
+list(JOIN rows " " rows)
+string(APPEND command_lists "#define CLI_RESTRICTED_LIST(X) ${rows}\n")
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/cli_list.h @ONLY CONTENT
-"/* Written by the build from the contents of app/cli. */
+"/* Written by the build from the contents of app/cli and models/TERMS. */
 @command_lists@")
 
 # What "attend info" asks for: the names of the instruction sets, by rank.

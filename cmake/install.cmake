@@ -1,5 +1,5 @@
 # What `cmake --install` puts where, with ATT_INSTALL: headers, libraries, pkg-config files, the CMake package "attend",
-# the tool with its manual pages, completions and models, and the program that it starts.
+# the tool with its manual pages, completions and models of free terms, and the program that it starts.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -20,6 +20,33 @@ att_relative(${CMAKE_INSTALL_BINDIR} ${libexec} libexec_from_program)
 # The models that come with attend, as seen from a program that is installed with it (src/model/find_model.c).
 att_relative(${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_DATADIR} data_from_program)
 att_relative(${libexec} ${CMAKE_INSTALL_DATADIR} data_from_libexec)
+
+# The models that come with attend, by models/TERMS: free_models, restricted_models, and restricted_NAME, the latter's
+# terms. A model without a line there, or a line without a model, is an error.
+function(att_read_terms)
+  file(GLOB folders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/models models/*)
+  list(REMOVE_ITEM folders README.md TERMS)
+  file(STRINGS models/TERMS lines REGEX "^[^#]")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS models/TERMS)
+  set(free "")
+  set(restricted "")
+  foreach(line IN LISTS lines)
+    if(NOT line MATCHES "^([^: ]+): (free|restricted): ([^\";]+)$")
+      message(FATAL_ERROR "models/TERMS: \"${line}\" is not NAME: free or restricted: LICENSE")
+    endif()
+    list(APPEND ${CMAKE_MATCH_2} ${CMAKE_MATCH_1})
+    set(restricted_${CMAKE_MATCH_1} "${CMAKE_MATCH_3}" PARENT_SCOPE)
+  endforeach()
+  set(named ${free} ${restricted})
+  list(SORT named)
+  list(SORT folders)
+  if(NOT named STREQUAL folders)
+    message(FATAL_ERROR "models/TERMS has the terms of ${named}, but models/ has ${folders}")
+  endif()
+  set(free_models ${free} PARENT_SCOPE)
+  set(restricted_models ${restricted} PARENT_SCOPE)
+endfunction()
+att_read_terms()
 
 # The folders of the .pc files
 set(pc_prefix ${CMAKE_INSTALL_PREFIX})
@@ -65,7 +92,16 @@ function(att_install_tool)
   endif()
   install(TARGETS attend)
   install(TARGETS attend-explain RUNTIME DESTINATION ${libexec})
-  install(DIRECTORY models DESTINATION ${CMAKE_INSTALL_DATADIR}/attend)
+  set(models ${CMAKE_INSTALL_DATADIR}/attend/models)
+  install(FILES models/README.md models/TERMS DESTINATION ${models})
+  foreach(model IN LISTS free_models)
+    install(DIRECTORY models/${model} DESTINATION ${models})
+  endforeach()
+  foreach(model IN LISTS restricted_models)
+    install(DIRECTORY models/${model} DESTINATION ${models} COMPONENT attend_restricted_models EXCLUDE_FROM_ALL)
+    install(CODE "message(STATUS \"Left out: ${model} (restricted: ${restricted_${model}}), which the component \"
+                                 \"attend_restricted_models installs\")")
+  endforeach()
   if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
     message(STATUS "attend: no manual pages and no completions: the tool, which writes them, does not run here")
     return()

@@ -29,7 +29,7 @@ int cli_caption_search_options(cli_caption_search *s, const cli_captioner *m, in
 /* to begins as CLI_CAPTIONER_SHIPPED */
 #define CLI_CAPTIONER_OPTION(to)                                                             \
     {"model", 'm', "MODEL", .text = (to),                                                    \
-     .help = "model folder, or name of a captioner in the models folder or of the one that comes with attend"}
+     .help = "model folder, or name of a captioner in the models folder or of the one that \"./dev install --all\" installs"}
 /* The initial values of a search whose options are not given */
 #define CLI_CAPTION_SEARCH_DEFAULTS .beam = 5, .length_penalty = 1
 #define CLI_CAPTION_SEARCH(s)                                                                \
