@@ -109,8 +109,11 @@ function(att_test_tool)
     add_test(NAME ${name} COMMAND sh tests/${script} $<TARGET_FILE:attend> WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${name} PROPERTIES LABELS "${folders}" SKIP_RETURN_CODE 77)
   endforeach()
-  add_test(NAME readme COMMAND ${PROJECT_SOURCE_DIR}/tests/readme.sh $<TARGET_FILE_DIR:attend>)
-  set_tests_properties(readme PROPERTIES LABELS slow SKIP_RETURN_CODE 77)
+  file(GLOB pages CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} *.md docs/*.md)
+  foreach(page IN LISTS pages)
+    add_test(NAME pages/${page} COMMAND ${PROJECT_SOURCE_DIR}/tests/pages.sh $<TARGET_FILE_DIR:attend> ${page})
+    set_tests_properties(pages/${page} PROPERTIES LABELS slow SKIP_RETURN_CODE 77)
+  endforeach()
 endfunction()
 
 # A tool whose vision models have a type more, which is one row more in a copy of a file; what else the archives have of
