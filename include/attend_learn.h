@@ -51,8 +51,8 @@ ATT_API const att_tensor *att_param_value(const att_param *p);
  * meanwhile. */
 ATT_API void att_param_invalidate(att_param *p);
 /* The gradient, in the shape of the parameter, f32, dense: the sum over all backward calls since att_param_zero_grad.
- * Its data is NULL if no backward has reached p since. The memory belongs to p: it is allocated at first use and freed
- * by att_param_free. While a backward adds to p, no other backward may, and the gradient must not be read. */
+ * Its data is NULL if no backward has reached p since. The memory is p's, from first use to att_param_free, or an
+ * optimizer's (att_optimizer_gradients). While a backward adds to p, no other may, nor may the gradient be read. */
 ATT_API const att_tensor *att_param_grad(const att_param *p);
 ATT_API void att_param_zero_grad(att_param *p);
 /* Is it for weight decay? Optimizers that p is added to decay it only if so. A new parameter is; of those of

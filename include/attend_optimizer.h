@@ -71,6 +71,24 @@ typedef struct att_update {
  * finite either). After an error parameters and gradients are unchanged. */
 ATT_API att_status att_optimizer_step(att_optimizer *o, const att_update *update, double *norm);
 
+/* The gradients of all parameters that learn (those not added as frozen) as one buffer: *data [*count], in the order of
+ * att_optimizer_add, each dense, with the rows that are frozen, whose numbers the step ignores. Between backward and
+ * step the caller may read, change or overwrite them, as with a sum over machines:
+ *
+ *     att_tape_backward(t, loss, NULL);
+ *     att_optimizer_gradients(o, &gradients, &n);
+ *     exchange(gradients, n);
+ *     att_optimizer_step(o, &update, NULL);
+ *
+ * The first call makes the buffer, copies the gradients there are, and frees their own memory: from then on backward
+ * writes into it, the step reads it, and att_param_grad is a view of it. A later call returns the same one, unless
+ * parameters were added meanwhile: then it makes a larger one, and the old one is gone. Each call gives a parameter
+ * without a gradient one of zeros, so that the next step updates it too: its moments and its weight decay. The step and
+ * att_param_zero_grad set gradients to zero, and there is none until the next backward or call. A backward that fails
+ * leaves the buffer unchanged. It belongs to o: att_optimizer_free takes the gradients from the parameters. If two
+ * optimizers have a parameter, its gradient is in the buffer that was asked for last. */
+ATT_API att_status att_optimizer_gradients(att_optimizer *o, float **data, int64_t *count);
+
 /* The optimizer's state, for checkpoints: views that may be read and written between steps. Restoring it and the
  * parameters continues a run with the same bits. */
 ATT_API att_tensor *att_optimizer_steps(att_optimizer *o); /* i64 [1]: number of steps so far */

@@ -16,7 +16,7 @@ enum { MOMENTS = 2, CHUNK = 1 << 14 };
 typedef struct param_state {
     att_param *param;
     float *x; /* its data */
-    bool no_weight_decay;
+    bool learns, no_weight_decay;
     att_tensor moment[MOMENTS]; /* in its shape; data NULL if the method has fewer */
 } param_state;
 
@@ -35,6 +35,8 @@ struct att_optimizer {
     chunk *chunk;
     int64_t n_params, n_chunks;
     size_t param_room, chunk_room;
+    float *gradients; /* [n_gradients]: of all parameters that learn; NULL: each has memory of its own */
+    int64_t n_gradients;
 };
 
 static int moments_of(const att_optimizer_config *c)
@@ -83,10 +85,20 @@ att_status att_optimizer_new(att_ctx *ctx, const att_optimizer_config *config, a
     return ATT_OK;
 }
 
+/* The number of elements of a parameter's gradient in o->gradients */
+static int64_t n_gradients_of(const param_state *l) { return l->learns ? att_count(att_param_value(l->param)) : 0; }
+
 void att_optimizer_free(att_optimizer *o)
 {
     if (!o)
         return;
+    const float *from = o->gradients;
+    for (int64_t i = 0; from && i < o->n_params && from < o->gradients + o->n_gradients; i++) {
+        if (o->param[i].learns && att_param_grad_memory(o->param[i].param) == from)
+            att_param_set_grad_memory(o->param[i].param, NULL);
+        from += n_gradients_of(&o->param[i]);
+    }
+    att_free(o->ctx, o->gradients);
     for (int64_t i = 0; i < o->n_params; i++)
         for (int k = 0; k < MOMENTS; k++)
             att_free(o->ctx, o->param[i].moment[k].data);
@@ -177,14 +189,44 @@ att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_param
     s = s ? s : att_grow(o->ctx, &o->chunk, sizeof *o->chunk, (size_t)o->n_chunks, (size_t)more, &o->chunk_room);
     if (s)
         return s;
-    param_state new = {
-        .param = param, .x = value->data, .no_weight_decay = l.no_weight_decay || !att_param_weight_decay(param)};
+    param_state new = {.param = param,
+                       .x = value->data,
+                       .learns = !l.frozen,
+                       .no_weight_decay = l.no_weight_decay || !att_param_weight_decay(param)};
     if (!l.frozen && make_moments(o, &new, value))
         return ATT_ERR_MEMORY;
     if (more)
         split(&l, rows, features, n, o->chunk + o->n_chunks);
     o->param[o->n_params++] = new;
     o->n_chunks += more;
+    return ATT_OK;
+}
+
+/* ---- gradients as one buffer */
+
+att_status att_optimizer_gradients(att_optimizer *o, float **data, int64_t *count)
+{
+    if (data)
+        *data = NULL;
+    if (att_require(__func__, ATT_NAMED({"o", o}, {"data", data}, {"count", count})))
+        return ATT_ERR_ARGUMENT;
+    int64_t n = 0;
+    for (int64_t i = 0; i < o->n_params; i++)
+        n += n_gradients_of(&o->param[i]);
+    const bool grown = !o->gradients || n != o->n_gradients;
+    float *const all = grown ? att_alloc(o->ctx, n ? (size_t)n : 1, sizeof *all) : o->gradients, *to = all;
+    if (!all)
+        return ATT_ERR_MEMORY;
+    for (int64_t i = 0; i < o->n_params; to += n_gradients_of(&o->param[i++])) {
+        if (!o->param[i].learns)
+            continue;
+        att_param_set_grad_memory(o->param[i].param, to);
+        att_param_set_grad(o->param[i].param);
+    }
+    if (grown)
+        att_free(o->ctx, o->gradients);
+    o->gradients = *data = all;
+    o->n_gradients = *count = n;
     return ATT_OK;
 }
 

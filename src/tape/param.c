@@ -24,6 +24,7 @@ struct att_param {
     /* The gradient, in the shape of value. A backward accumulates into `grad` if that has nothing yet, else into
      * `more`, so that a backward that fails changes nothing. */
     float *grad, *more;
+    bool grad_lent;       /* `grad` is memory of another owner, with zeros while there is no gradient */
     float *partial;       /* the one of them that the backward accumulates into; NULL between backwards */
     bool grad_written;    /* `partial` has been written */
     att_param *next;      /* list of the parameters of this backward */
@@ -63,7 +64,8 @@ void att_param_free(att_param *p)
     att_free(p->ctx, p->codes.data);
     att_free(p->ctx, p->floats.data);
     att_free(p->ctx, p->bytes.data);
-    att_free(p->ctx, p->grad);
+    if (!p->grad_lent)
+        att_free(p->ctx, p->grad);
     att_free(p->ctx, p->more);
     att_free(p->ctx, p);
 }
@@ -264,11 +266,35 @@ const float *att_param_int8(att_param *p)
 
 const att_tensor *att_param_grad(const att_param *p) { return p ? &p->grad_view : NULL; }
 
+static void set_zeros(att_param *p) { memset(p->grad, 0, (size_t)att_count(&p->value) * sizeof *p->grad); }
+
 void att_param_zero_grad(att_param *p)
 {
+    if (p && p->grad_view.data && p->grad_lent)
+        set_zeros(p);
     if (p)
         p->grad_view.data = NULL;
 }
+
+void att_param_set_grad_memory(att_param *p, float *memory)
+{
+    if (p->grad_lent && p->grad == memory)
+        return;
+    float *const before = p->grad_view.data;
+    if (memory && before)
+        memcpy(memory, before, (size_t)att_count(&p->value) * sizeof *memory);
+    if (!p->grad_lent)
+        att_free(p->ctx, p->grad);
+    p->grad = memory;
+    p->grad_lent = memory != NULL;
+    p->grad_view.data = before ? memory : NULL;
+    if (memory && !before)
+        set_zeros(p);
+}
+
+const float *att_param_grad_memory(const att_param *p) { return p->grad_lent ? p->grad : NULL; }
+
+void att_param_set_grad(att_param *p) { p->grad_view.data = p->grad; }
 
 att_status att_param_grad_begin(att_param *p, att_param **list)
 {
@@ -312,6 +338,8 @@ void att_param_grads_end(att_param *list, bool good)
             att_tape_sum(p->ctx, att_count(&p->value), p->more, p->grad);
         else if (good)
             p->grad_view.data = p->grad;
+        else if (p->partial == p->grad && p->grad_lent)
+            set_zeros(p);
         p->partial = NULL;
     }
 }

@@ -301,4 +301,11 @@ float *att_param_partial(att_param *p);
 float *att_param_partial_for_write(att_param *p, bool *add); /* see att_tape_grad_for_write */
 void att_param_grads_end(att_param *list, bool good);
 
+/* Moves the gradient to `memory` [count], which belongs to the caller and is zeros from then on while there is no
+ * gradient; or, NULL, back to memory of its own, without a gradient. */
+void att_param_set_grad_memory(att_param *p, float *memory);
+const float *att_param_grad_memory(const att_param *p); /* that of the caller, or NULL */
+/* With memory of the caller: if there is no gradient, zeros are one. */
+void att_param_set_grad(att_param *p);
+
 #endif
