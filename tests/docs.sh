@@ -11,8 +11,8 @@ find . \( -path './build*' -o -path ./.git \) -prune -o -type f -print >"$work/f
 sed -nE 's,^\./((src|include|app|tests|bench|fuzz|examples|cmake|runs|\.ci)/.*|dev|CMakeLists.txt)$,\1,p' "$work/files" |
     grep -vE '/golden/.*[.][^p][^.]*$|/corpus/|_table[.]h$|[.](jsonl|tsv|csv)$|[^s][.]txt$|^tests/docs.sh$' >"$work/code"
 xargs awk -f cmake/without_comments.awk -f cmake/names.awk <"$work/code" >"$work/names"
-awk -f cmake/docs.awk "$work/files" "$work/names" README.md CONTRIBUTING.md LAYERS docs/*.md models/README.md \
-    models/*/README.md || bad=1
+awk -f cmake/docs.awk "$work/files" "$work/names" README.md CONTRIBUTING.md SECURITY.md LAYERS docs/*.md \
+    models/README.md models/*/README.md || bad=1
 
 # Is what does not exist found?
 cat >"$work/page.md" <<'END'
