@@ -85,6 +85,8 @@ int att_os_cpu_count(void); /* by affinity and cgroup (v1, v2) quota, at least 1
 int64_t att_os_cpu_quota(const char *root);
 /* Likewise: bytes that can still be allocated, by free memory and cgroup limits; 0: unknown. */
 size_t att_os_memory(const char *root);
+/* Bytes of the data cache of level 1 to 3 as /sys lists it; 0: it does not. */
+size_t att_os_listed_cache(const char *root, int level);
 size_t att_os_cache(int level);                     /* bytes of the data cache of level 1 to 3; 0: unknown */
 bool att_os_allow_tiles(void);                      /* enables AMX tile registers for the process; false: refused */
 double att_os_seconds(void);                        /* monotonic */

@@ -119,11 +119,28 @@ int att_os_cpu_count(void)
     return (int)smaller_limit(att_os_cpu_quota(""), n);
 }
 
+size_t att_os_listed_cache(const char *root, int level)
+{
+    char folder[4224], type[16];
+    for (int i = 0; i < 8; i++) { /* index0 to index3 or so: level, type, and size, "48K" */
+        snprintf(folder, sizeof folder, "%s/sys/devices/system/cpu/cpu0/cache/index%d", root, i);
+        if (read_number(folder, "level") == level && read_text(type, sizeof type, folder, "type") && *type != 'I') {
+            const int64_t size = read_number(folder, "size");
+            return size > 0 && size < 1 << 30 ? (size_t)size << 10 : 0;
+        }
+    }
+    return 0;
+}
+
 size_t att_os_cache(int level)
 {
+#ifdef _SC_LEVEL1_DCACHE_SIZE /* glibc, from the processor itself */
     static const int name[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
     const long bytes = sysconf(name[level - 1]);
     return bytes > 0 ? (size_t)bytes : 0;
+#else
+    return att_os_listed_cache("", level);
+#endif
 }
 
 /* ---- registers */

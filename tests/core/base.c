@@ -510,6 +510,27 @@ static void free_memory_is_that_of_the_system_or_of_a_smaller_cgroup(void **stat
     assert_true(att_os_memory("") > 0);
 }
 
+#define CACHE "/sys/devices/system/cpu/cpu0/cache/index"
+
+static void the_size_of_a_data_cache_is_that_of_its_level_in_sys(void **state)
+{
+    (void)state;
+    static const file files[] = {
+        {CACHE "0/level", "1\n"}, {CACHE "0/type", "Instruction\n"}, {CACHE "0/size", "64K\n"},
+        {CACHE "1/level", "1\n"}, {CACHE "1/type", "Data\n"},        {CACHE "1/size", "48K\n"},
+        {CACHE "2/level", "2\n"}, {CACHE "2/type", "Unified\n"},     {CACHE "2/size", "2048K\n"},
+        {CACHE "3/level", "3\n"}, {CACHE "3/type", "Unified\n"}, /* and no size */
+    };
+    const test_folder root = folder_new();
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        folder_write(&root, files[i].path, files[i].text);
+    assert_int_equal(att_os_listed_cache(root.path, 1), 48 << 10);
+    assert_int_equal(att_os_listed_cache(root.path, 2), 2 << 20);
+    assert_int_equal(att_os_listed_cache(root.path, 3), 0);
+    folder_remove(&root);
+    assert_int_equal(att_os_listed_cache(root.path, 1), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -536,6 +557,7 @@ int main(void)
         cmocka_unit_test(an_arena_that_gets_no_block_stays_as_it_was),
         cmocka_unit_test(a_cgroup_quota_is_found_in_the_group_or_above_it),
         cmocka_unit_test(free_memory_is_that_of_the_system_or_of_a_smaller_cgroup),
+        cmocka_unit_test(the_size_of_a_data_cache_is_that_of_its_level_in_sys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
