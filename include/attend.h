@@ -423,6 +423,10 @@ typedef struct att_attention_args {
 /* Makes a plan; errors name the field of the spec. Free it with att_plan_free. */
 ATT_API att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan **out);
 ATT_API void att_plan_free(att_plan *plan);
+/* Makes the same plan with n more stages [n] after its own, whose parameters come after those that the plan has: as for
+ * a mask more where a model has made the plan (att_tape_config.before_attend). The plan need not outlive it. Errors:
+ * those of att_plan_new. */
+ATT_API att_status att_plan_with(const att_plan *plan, const att_stage *stages, int n, att_plan **out);
 /* Frees the scratch memory that the plan keeps from call to call: of each call that runs at once, of 8 at most, and of
  * each 8 MiB at most. The next call takes it anew. May be called while others compute with the plan. */
 ATT_API void att_plan_trim(const att_plan *plan);
@@ -455,6 +459,23 @@ ATT_API att_status att_attention(att_ctx *ctx, const att_attention_spec *spec, c
  * used. */
 ATT_API att_status att_weights(const att_plan *plan, const att_attention_args *args, int64_t sequence, int64_t head,
                                int64_t q_first, int64_t q_count, float *weights);
+
+/* What one weight is made of, in double, by the formulas that are the definition. */
+typedef struct att_pair_info {
+    size_t size;
+    double score;          /* of query and key, times spec.scale */
+    int n_stages;          /* the plan's */
+    const char *stage[16]; /* [n_stages] their names: valid as long as the plan */
+    double after[16];   /* [n_stages] the score after each, in the spec's order; -INFINITY from the first mask on that
+                         * leaves the pair out */
+    int masked_by;      /* which stage that mask is, or -1 */
+    double weight;      /* before dropout, as in att_weights: e^(after all stages - log_sum_exp); 0 where masked */
+    double log_sum_exp; /* of the query's scores, with the sink; -INFINITY: nothing attends */
+} att_pair_info;
+/* The pair of query q and key k of one head of one sequence. Costs the scores of all its keys. Arguments as for
+ * att_weights. */
+ATT_API att_status att_pair_describe(const att_plan *plan, const att_attention_args *args, int64_t sequence,
+                                     int64_t head, int64_t q, int64_t k, att_pair_info *info);
 
 /* Attention over keys in pieces: (out, lse) of some keys becomes that of those and of the keys of (out2, lse2), by
  * log-sum-exp. out, out2 [..., value_dim], lse, lse2 [...], f32, any strides; out and lse overlap nothing. Give a sink

@@ -4,14 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-static bool keep(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k)
+int att_ref_masked_by(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k)
 {
     for (int i = 0; i < plan->masks.n; i++) {
         const att_mask_block pair = att_mask_block_of(plan, i, at, (att_range){q, q + 1}, (att_range){k, k + 1});
         if (!plan->masks.list[i].stage.keep(&pair))
-            return false;
+            return i;
     }
-    return true;
+    return -1;
 }
 
 /* The pair as the score sees it; of a call whose rows have not been transformed. */
@@ -41,23 +41,22 @@ static att_pair seen_by(const att_plan *plan, const att_head_view *at, int m, in
                       .param = at->param + plan->modifiers.list[m].param};
 }
 
-/* s[0]: the score, scaled; s[m + 1]: what modifier m makes of s[m]. */
-static void scores(const att_plan *plan, const att_head_view *at, const att_pair *p, double *s)
+void att_ref_scores(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k, double *s)
 {
-    s[0] = plan->spec.scale * plan->score.formula(p);
+    const att_pair p = pair_of(plan, at, q, k);
+    s[0] = plan->spec.scale * plan->score.formula(&p);
     for (int m = 0; m < plan->modifiers.n; m++) {
-        const att_pair seen = seen_by(plan, at, m, p->q, p->k);
+        const att_pair seen = seen_by(plan, at, m, q, k);
         s[m + 1] = plan->modifiers.list[m].stage.formula ? plan->modifiers.list[m].stage.formula(&seen, s[m]) : s[m];
     }
 }
 
 static double score(const att_plan *plan, const att_head_view *at, int64_t q, int64_t k)
 {
-    if (!keep(plan, at, q, k))
+    if (att_ref_masked_by(plan, at, q, k) >= 0)
         return -INFINITY;
     double s[ATT_MAX_STAGES + 1];
-    const att_pair p = pair_of(plan, at, q, k);
-    scores(plan, at, &p, s);
+    att_ref_scores(plan, at, q, k, s);
     return s[plan->modifiers.n];
 }
 
@@ -103,7 +102,7 @@ static void pair_backward(const att_plan *plan, const att_head_view *at, int64_t
 {
     double s[ATT_MAX_STAGES + 1];
     const att_pair p = pair_of(plan, at, q, k);
-    scores(plan, at, &p, s);
+    att_ref_scores(plan, at, q, k, s);
     for (int m = plan->modifiers.n - 1; m >= 0; m--) {
         const att_pair seen = seen_by(plan, at, m, q, k);
         if (plan->modifiers.list[m].stage.derivative)

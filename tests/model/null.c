@@ -159,6 +159,7 @@ static bool depends(const struct function *f, const char *name)
                                          "att_scope_reset.keep",     /* which they return */
                                          "att_weights.sequence_ids", /* of dropout, which these do not do */
                                          "att_plan_describe.sequence_ids",
+                                         "att_pair_describe.sequence_ids",
                                          "att_require.name",
                                          "att_require.pointer",
                                          "att_tape_require.name",

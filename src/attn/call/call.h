@@ -96,6 +96,9 @@ bool att_call_copies(const att_call *call);
 /* One head of one sequence of the call. */
 void att_call_head(const att_call *call, int64_t sequence, int64_t head, att_head_view *view);
 
+/* The same, after checks. */
+att_status att_call_find_head(const att_call *call, int64_t sequence, int64_t head, att_head_view *view);
+
 /* Rows [first, last) of out and lse, which attend to nothing. */
 void att_head_clear(const att_plan *plan, const att_head_view *view, int64_t first, int64_t last);
 /* Sets the call's k and v to the shape of its cache, after checks (cache.c); the rows of one key head in the cache. */

@@ -157,6 +157,19 @@ void att_call_head(const att_call *c, int64_t b, int64_t h, att_head_view *view)
     view_params(c, view);
 }
 
+att_status att_call_find_head(const att_call *c, int64_t sequence, int64_t head, att_head_view *view)
+{
+    att_ctx *ctx = c->plan->ctx;
+    if (sequence < 0 || sequence >= c->sequences)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "sequence is %lld, but there are %lld", (long long)sequence,
+                        (long long)c->sequences);
+    if (head < 0 || head >= c->plan->spec.heads)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "head is %lld, but there are %lld", (long long)head,
+                        (long long)c->plan->spec.heads);
+    att_call_head(c, sequence, head, view);
+    return ATT_OK;
+}
+
 void att_head_clear(const att_plan *plan, const att_head_view *at, int64_t first, int64_t last)
 {
     att_rows_clear(&at->out, first, last, plan->spec.value_dim);

@@ -106,6 +106,13 @@ static att_status check_score(att_ctx *ctx, att_plan *p)
     return ATT_OK;
 }
 
+/* Stages that are added to a plan. */
+typedef struct stage_list {
+    const char *name; /* "spec.stage", for messages */
+    const att_stage *stage;
+    int n, before; /* number of stages; of those that the plan has before them */
+} stage_list;
+
 /* Is parameter i of shape [i + 1] declared as a score, a modifier or a mask may? */
 static bool may_declare(const att_stage *stage, int i, const att_param_shape *shape)
 {
@@ -122,10 +129,10 @@ static bool may_declare(const att_stage *stage, int i, const att_param_shape *sh
            (s->kind == ATT_PARAM_PER_KEY && before && before->kind == ATT_PARAM_PER_QUERY && before->dtype == s->dtype);
 }
 
-/* Adds the parameters that a stage, number n of the spec's or -1 for the score, declares to the plan's. */
-static att_status add_params(att_plan *p, int n, const char *name, int count, const att_param_shape *shape)
+/* Adds the parameters that a stage, number n of the plan's, or the score, NULL and -1, declares to the plan's. */
+static att_status add_params(att_plan *p, const att_stage *stage, int n, const char *name, int count,
+                             const att_param_shape *shape)
 {
-    const att_stage *stage = n < 0 ? NULL : &p->spec.stage[n];
     if (count < 0 || count > ATT_MAX_PARAMS - p->params.n || (count && !shape))
         return att_fail(p->ctx, ATT_ERR_ARGUMENT, "\"%s\" has %d parameters%s, but a plan has at most %d in all", name,
                         count, shape ? "" : " and no list of them", ATT_MAX_PARAMS);
@@ -144,27 +151,27 @@ static att_status add_params(att_plan *p, int n, const char *name, int count, co
 }
 
 /* What modifiers and masks have in common; check: of one without parameters. */
-static att_status check_stage(att_plan *p, int i, unsigned flags,
+static att_status check_stage(att_plan *p, const stage_list *list, int i, unsigned flags,
                               att_status (*check)(att_ctx *, const double *, const att_tensor *))
 {
     att_ctx *ctx = p->ctx;
-    const att_stage *s = &p->spec.stage[i];
+    const att_stage *s = &list->stage[i];
     const char *name =
         s->modifier ? p->modifiers.list[p->modifiers.n].stage.name : p->masks.list[p->masks.n].stage.name;
     for (int n = 0; n < 2; n++)
         if (!isfinite(s->value[n]) || (s->value[n] != 0 && !(flags & (ATT_STAGE_HAS_VALUE | ATT_STAGE_NEEDS_VALUE))))
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage[%d].value[%d] is %g, but %s %s", i, n, s->value[n], name,
-                            isfinite(s->value[n]) ? "has none" : "needs a finite number");
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[%d].value[%d] is %g, but %s %s", list->name, i, n, s->value[n],
+                            name, isfinite(s->value[n]) ? "has none" : "needs a finite number");
     if ((flags & ATT_STAGE_NEEDS_VALUE) && s->value[0] == 0)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage[%d].value[0] is 0, but %s needs one", i, name);
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[%d].value[0] is 0, but %s needs one", list->name, i, name);
     p->flags |= flags;
     return check ? check(ctx, s->value, NULL) : ATT_OK;
 }
 
-static att_status add_modifier(att_plan *p, int i)
+static att_status add_modifier(att_plan *p, const stage_list *list, int i)
 {
     att_ctx *ctx = p->ctx;
-    const att_stage *s = &p->spec.stage[i];
+    const att_stage *s = &list->stage[i];
     const att_modifier *builtin = att_builtin_modifier_of(s->modifier, ctx->isa);
     att_plan_modifier *x = &p->modifiers.list[p->modifiers.n];
     att_modifier *m = &x->stage;
@@ -172,56 +179,66 @@ static att_status add_modifier(att_plan *p, int i)
     if (e)
         return e;
     if (!m->formula && !(m->flags & ATT_STAGE_SINK))
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage[%d].modifier has no formula", i);
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "%s[%d].modifier has no formula", list->name, i);
     for (int n = 0; n < m->n_params && m->param && m->derivative && !m->tile_back; n++)
         if (m->param[n].kind == ATT_PARAM_PER_PAIR)
             return att_fail(ctx, ATT_ERR_ARGUMENT, "\"%s\" has a parameter per pair and a derivative, but no tile_back",
                             m->name);
     if ((m->flags & ATT_STAGE_SINK) && (m->n_params != 1 || p->modifiers.sink >= 0))
         return att_fail(ctx, ATT_ERR_ARGUMENT,
-                        p->modifiers.sink >= 0 ? "spec.stage has two sinks, and [%d] is the second"
-                                               : "spec.stage[%d].modifier is a sink, but has not one parameter",
-                        i);
-    *x = (att_plan_modifier){*m, s->modifier, {s->value[0], s->value[1]}, p->params.n};
-    e = check_stage(p, i, m->flags, m->n_params ? NULL : m->check);
-    e = e ? e : add_params(p, i, m->name, m->n_params, m->param);
+                        p->modifiers.sink >= 0 ? "%s has two sinks, and [%d] is the second"
+                                               : "%s[%d].modifier is a sink, but has not one parameter",
+                        list->name, i);
+    *x = (att_plan_modifier){*m, s->modifier, {s->value[0], s->value[1]}, p->params.n, list->before + i};
+    e = check_stage(p, list, i, m->flags, m->n_params ? NULL : m->check);
+    e = e ? e : add_params(p, s, x->index, m->name, m->n_params, m->param);
     if (m->flags & ATT_STAGE_SINK)
         p->modifiers.sink = p->modifiers.n;
     p->modifiers.n++;
     return e;
 }
 
-static att_status add_mask(att_plan *p, int i)
+static att_status add_mask(att_plan *p, const stage_list *list, int i)
 {
-    const att_stage *s = &p->spec.stage[i];
+    const att_stage *s = &list->stage[i];
     att_plan_mask *x = &p->masks.list[p->masks.n];
     att_mask *m = &x->stage;
     att_status e = att_options_read(m, sizeof *m, s->mask, "att_mask");
     if (e)
         return e;
     if (!m->keep)
-        return att_fail(p->ctx, ATT_ERR_ARGUMENT, "spec.stage[%d].mask has no keep", i);
-    *x = (att_plan_mask){*m, {s->value[0], s->value[1]}, p->params.n};
-    e = check_stage(p, i, m->flags, m->n_params ? NULL : m->check);
+        return att_fail(p->ctx, ATT_ERR_ARGUMENT, "%s[%d].mask has no keep", list->name, i);
+    *x = (att_plan_mask){*m, {s->value[0], s->value[1]}, p->params.n, list->before + i};
+    e = check_stage(p, list, i, m->flags, m->n_params ? NULL : m->check);
     p->masks.n++;
-    return e ? e : add_params(p, i, m->name, m->n_params, m->param);
+    return e ? e : add_params(p, s, x->index, m->name, m->n_params, m->param);
+}
+
+static att_status add_stages(att_plan *p, const stage_list *list)
+{
+    att_status e = ATT_OK;
+    for (int i = 0; !e && i < list->n; i++) {
+        const att_stage *s = &list->stage[i];
+        if (!s->modifier == !s->mask)
+            e = att_fail(p->ctx, ATT_ERR_ARGUMENT, "%s[%d] has %s a modifier %s a mask, expected one of the two",
+                         list->name, i, s->mask ? "both" : "neither", s->mask ? "and" : "nor");
+        else
+            e = s->mask ? add_mask(p, list, i) : add_modifier(p, list, i);
+    }
+    return e;
 }
 
 static att_status check_stages(att_ctx *ctx, att_plan *p)
 {
     const att_attention_spec *s = &p->spec;
+    const stage_list list = {"spec.stage", s->stage, s->n_stages, 0};
     p->modifiers.sink = -1;
     if (s->n_stages < 0 || s->n_stages > ATT_MAX_STAGES)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.n_stages is %d, expected 0..%d", s->n_stages, ATT_MAX_STAGES);
     if (s->n_stages && !s->stage)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage is NULL, but spec.n_stages is %d", s->n_stages);
-    att_status e = add_params(p, -1, p->score.name, p->score.n_params, p->score.param);
-    for (int i = 0; !e && i < s->n_stages; i++)
-        if (!s->stage[i].modifier == !s->stage[i].mask)
-            e = att_fail(ctx, ATT_ERR_ARGUMENT, "spec.stage[%d] has %s a modifier %s a mask, expected one of the two",
-                         i, s->stage[i].mask ? "both" : "neither", s->stage[i].mask ? "and" : "nor");
-        else
-            e = s->stage[i].mask ? add_mask(p, i) : add_modifier(p, i);
+    att_status e = add_params(p, NULL, -1, p->score.name, p->score.n_params, p->score.param);
+    e = e ? e : add_stages(p, &list);
     p->spec.stage = NULL; /* the caller's, who may change it from now on */
     return e;
 }
@@ -270,6 +287,20 @@ att_vectors att_vectors_of(const att_kernels *k)
                          k->layer.tanh_back,  k->vector.dot, k->vector.sum};
 }
 
+/* What all stages together make possible; after an error the plan is freed. */
+static att_status finish(att_plan *p, att_status e, att_plan **out)
+{
+    e = e ? e : check_align(p->ctx, p);
+    e = e ? e : att_scratch_new(p);
+    p->bf16_pairs = !e && can_use_bf16_pairs(p);
+    p->scale.in_softmax = p->bf16_pairs && p->modifiers.n == 0 && p->spec.scale > 0;
+    if (e)
+        att_free(p->ctx, p);
+    else
+        *out = p;
+    return e;
+}
+
 att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan **out)
 {
     if (out)
@@ -285,17 +316,28 @@ att_status att_plan_new(att_ctx *ctx, const att_attention_spec *spec, att_plan *
     att_status e = att_options_read(&p->spec, sizeof p->spec, spec, "att_attention_spec");
     e = e ? e : check_sizes(ctx, &p->spec);
     e = e ? e : check_score(ctx, p);
-    e = e ? e : check_stages(ctx, p);
-    e = e ? e : check_align(ctx, p);
-    e = e ? e : att_scratch_new(p);
-    p->bf16_pairs = !e && can_use_bf16_pairs(p);
-    p->scale.in_softmax = p->bf16_pairs && p->modifiers.n == 0 && p->spec.scale > 0;
-    if (e) {
-        att_free(ctx, p);
-        return e;
-    }
-    *out = p;
-    return ATT_OK;
+    return finish(p, e ? e : check_stages(ctx, p), out);
+}
+
+att_status att_plan_with(const att_plan *plan, const att_stage *stages, int n, att_plan **out)
+{
+    if (out)
+        *out = NULL;
+    if (att_require(__func__, ATT_NAMED({"plan", plan}, {"out", out})))
+        return ATT_ERR_ARGUMENT;
+    att_ctx *ctx = plan->ctx;
+    if (n < 0 || n > ATT_MAX_STAGES - plan->spec.n_stages)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "n is %d, but the plan has %d stages, and may have %d", n,
+                        plan->spec.n_stages, ATT_MAX_STAGES);
+    if (n && !stages)
+        return att_fail(ctx, ATT_ERR_ARGUMENT, "stages is NULL, but n is %d", n);
+    att_plan *p = att_alloc(ctx, 1, sizeof *p);
+    if (!p)
+        return ATT_ERR_MEMORY;
+    *p = *plan;
+    const stage_list list = {"stages", stages, n, plan->spec.n_stages};
+    p->spec.n_stages += n;
+    return finish(p, add_stages(p, &list), out);
 }
 
 void att_plan_free(att_plan *plan)

@@ -13,6 +13,7 @@ typedef struct att_plan_modifier {
     const att_modifier *given; /* the caller's pointer, perhaps no longer valid: only to tell built-in ones */
     double value[2];
     int param; /* its first among the plan's */
+    int index; /* its number among all stages of the spec */
 } att_plan_modifier;
 typedef struct att_plan_modifiers {
     int n, sink; /* sink: which one is the sink, or -1 */
@@ -21,7 +22,7 @@ typedef struct att_plan_modifiers {
 typedef struct att_plan_mask {
     att_mask stage;
     double value[2];
-    int param;
+    int param, index; /* as a modifier's */
 } att_plan_mask;
 typedef struct att_plan_masks {
     int n;

@@ -92,18 +92,12 @@ att_status att_weights(const att_plan *plan, const att_attention_args *args, int
         return ATT_ERR_ARGUMENT;
     att_ctx *ctx = plan->ctx;
     att_call call;
-    const att_status e = att_call_check(plan, args, false, &call);
+    att_head_view at;
+    att_status e = att_call_check(plan, args, false, &call);
+    e = e ? e : att_call_find_head(&call, sequence, head, &at);
     if (e)
         return e;
-    if (sequence < 0 || sequence >= call.sequences)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "sequence is %lld, but there are %lld", (long long)sequence,
-                        (long long)call.sequences);
-    if (head < 0 || head >= plan->spec.heads)
-        return att_fail(ctx, ATT_ERR_ARGUMENT, "head is %lld, but there are %lld", (long long)head,
-                        (long long)plan->spec.heads);
     call.heads = (att_range){head, head + 1};
-    att_head_view at;
-    att_call_head(&call, sequence, head, &at);
     if (q_first < 0 || q_count < 0 || q_count > at.head.tq || q_first > at.head.tq - q_count)
         return att_fail(ctx, ATT_ERR_ARGUMENT, "queries from %lld, %lld of them, but the sequence has %lld",
                         (long long)q_first, (long long)q_count, (long long)at.head.tq);
