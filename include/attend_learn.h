@@ -99,13 +99,16 @@ ATT_API att_status att_initialize(att_ctx *ctx, const att_tensor *x, const att_i
 typedef struct att_tape_event att_tape_event;
 typedef struct att_tape_config {
     size_t size;
-    void (*hook)(void *user,
-                 const att_tape_event *event); /* [object] called after each operation, or NULL: see chapter 5 */
-    void *hook_user;                           /* [object] */
+    void (*hook)(void *user, const att_tape_event *event); /* [object] or NULL: called after each operation, and at the
+                                                            * end of scopes: see chapter 5 */
+    void *hook_user;                                       /* [object] of both */
     bool record; /* keep what att_tape_backward needs until the reset, even past the end of scopes */
     /* Check the result of each operation, forward and backward: the first value that is not finite is an error that
      * names the scope and the operation (PyTorch's set_detect_anomaly). For finding the origin of a NaN; slow. */
     bool detect_anomaly;
+    att_status (*before_attend)(void *user, const char *scope, const att_plan **plan,
+                                att_attention_args *args); /* [object] or NULL: called before each att_attend, whose
+                                                            * plan and args it may change: see chapter 5 */
 } att_tape_config;
 
 /* cfg or NULL: defaults. */
@@ -459,15 +462,33 @@ ATT_API att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att
 
 /* ---- 5 Hooks and extension --------------------------------------------- */
 
-/* The argument of att_tape_config.hook; pointers are valid during the call. */
+/* The argument of att_tape_config.hook, which is called after each operation but att_attend_cached, and where
+ * att_scope_end keeps a variable, so that the result of a layer is an event (PyTorch's forward hook).
+ *
+ * Pointers are valid during the call. What att_attend was given and made, plan, args with its arrays, and the numbers
+ * of its q, k, v, out and lse, is valid longer on a tape that records, until the reset, but for functions of
+ * att_recompute; on others these numbers are valid until the scope ends that they were made in.
+ *
+ * On a tape that does not record, a hook may write the numbers of `output`, all or some: what follows is computed with
+ * them, as where a head's result is set to 0, to see what the model makes without it (Michel et al. 2019). Those of a
+ * view are numbers of what it is a view of. On a tape that records they must stay. A hook may call all of the library,
+ * att_weights among it, but no operation of this tape, nor its reset. Where backward computes a function of
+ * att_recompute again, the hook is not called. */
 struct att_tape_event {
     size_t size;
-    const char *op;    /* "linear", "attend", ... */
-    const char *scope; /* "encoder/layer.3/attention" */
-    const att_tensor *output;
+    const char *op;                 /* "linear", "attend", ...; "scope": the end of a scope */
+    const char *scope;              /* "encoder/layer.3/attention"; with "scope", the one that ends */
+    const att_tensor *output;       /* with "scope": what is kept */
     const att_plan *plan;           /* "attend" only: with args, the input of att_weights */
     const att_attention_args *args; /* "attend" only */
 };
+/* att_tape_config.before_attend is given the plan and the args of an att_attend (not of att_attend_cached), as they are
+ * to be computed, q, k, v and parameters that are variables included, out and lse not yet. It may replace *plan, as by
+ * one that att_plan_with has made, and fields of args: args.param by an array with one more parameter, for example; but
+ * not what is a variable's. What it puts there must stay until the att_attend returns, on a tape that records until the
+ * reset, arrays excepted, which are saved there. A status other than ATT_OK is an error of the tape, with the sentence
+ * of att_fail (attend_util.h), if it was called. It is called again where backward computes a function of att_recompute
+ * again, and must then do the same. (PyTorch's forward pre-hook) */
 
 /* The context of a tape; NULL for NULL. */
 ATT_API att_ctx *att_tape_ctx(const att_tape *t);

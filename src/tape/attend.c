@@ -107,6 +107,31 @@ static att_status add_params(att_tape *t, const att_attend_params *params, att_a
     return ATT_OK;
 }
 
+static const att_tensor *rows_of(const att_attention_args *a, int i) { return i == 0 ? &a->q : i == 1 ? &a->k : &a->v; }
+
+/* Has the tape's before_attend replace the plan and the args; not what variables are. false: the tape has failed */
+static bool prepare(att_tape *t, const att_plan **plan, att_attention_args *a, att_var *const *in, int n_in)
+{
+    if (!t->before_attend)
+        return true;
+    att_fail(t->ctx, ATT_OK, "%s", "");
+    const att_status s = t->before_attend(t->hook_user, att_tape_scope_path(t), plan, a);
+    const char *sentence = att_error(t->ctx);
+    if (s)
+        return att_tape_fail(t, s, "attend: before_attend: %s", *sentence ? sentence : att_status_text(s));
+    if (!*plan)
+        return att_tape_fail(t, ATT_ERR_ARGUMENT, "attend: before_attend has made the plan NULL");
+    for (int i = 0; i < ROWS; i++)
+        if (rows_of(a, i)->data != in[i]->value.data)
+            return att_tape_fail(t, ATT_ERR_ARGUMENT, "attend: before_attend has replaced args.%c, a variable's values",
+                                 "qkv"[i]);
+    for (int i = 0; i < n_in - ROWS; i++)
+        if (in[ROWS + i] && (i >= a->n_params || !a->param || a->param[i].data != in[ROWS + i]->value.data))
+            return att_tape_fail(t, ATT_ERR_ARGUMENT,
+                                 "attend: before_attend has replaced args.param[%d], a variable's values", i);
+    return true;
+}
+
 att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, att_var *v,
                     const att_attention_args *args, const att_attend_params *params)
 {
@@ -125,6 +150,9 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
     s = s ? s : add_params(t, params, &a, param, in, &n_in);
     if (s)
         return att_tape_fail(t, s, "attend: %s", att_error(t->ctx));
+    a.q = q->value, a.k = k->value, a.v = v->value;
+    if (!prepare(t, &plan, &a, in, n_in))
+        return NULL;
     const int64_t tokens = q->value.dim[0], heads = q->value.dim[1];
     att_var *out = att_tape_var(t, 3, (const int64_t[]){tokens, heads, v->value.dim[2]});
     /* The lse is needed by backward, and lets a hook compute attention weights at lower cost. */
@@ -132,9 +160,6 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
     att_var *lse = wanted ? att_tape_var(t, 2, (const int64_t[]){tokens, heads}) : NULL;
     if (!out || (wanted && !lse))
         return NULL;
-    a.q = q->value;
-    a.k = k->value;
-    a.v = v->value;
     a.out = out->value;
     a.lse = lse ? lse->value : (att_tensor){0};
     s = att_forward(plan, &a);
@@ -142,7 +167,8 @@ att_var *att_attend(att_tape *t, const att_plan *plan, att_var *q, att_var *k, a
         return att_tape_fail(t, s, "attend: %s", att_error(t->ctx));
     attend_saved saved = {plan, a};
     save_arrays(t, &saved.args);
+    const attend_saved *stays = att_tape_save(t, &saved, sizeof saved); /* a hook may keep the args, too */
     const att_step step = {
-        .op = &att_operation_attend, .y = out, .in = in, .n_in = n_in, .saved = &saved, .saved_bytes = sizeof saved};
-    return att_tape_done(t, &step, plan, &a);
+        .op = &att_operation_attend, .y = out, .in = in, .n_in = n_in, .saved = stays, .saved_bytes = sizeof saved};
+    return stays ? att_tape_done(t, &step, plan, &stays->args) : NULL;
 }

@@ -47,15 +47,7 @@ att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, 
         return NULL;
     if (t->status || (t->detect_anomaly && !att_tape_check_finite(t, step)) || (t->record && !record(t, step)))
         return NULL;
-    if (t->hook) {
-        const att_tape_event event = {.size = sizeof event,
-                                      .op = step->op->name,
-                                      .scope = att_tape_scope_path(t),
-                                      .output = &step->y->value,
-                                      .plan = plan,
-                                      .args = args};
-        t->hook(t->hook_user, &event);
-    }
+    att_tape_tell(t, step->op->name, &step->y->value, plan, args);
     return step->y;
 }
 

@@ -34,6 +34,7 @@ att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out
         return ATT_ERR_MEMORY;
     t->ctx = ctx;
     t->hook = c.hook;
+    t->before_attend = c.before_attend;
     t->hook_user = c.hook_user;
     t->record = c.record;
     t->detect_anomaly = c.detect_anomaly;
@@ -329,13 +330,26 @@ att_var *att_tape_release(att_tape *t, size_t mark, att_var *keep)
     return inside ? move_down(t, v, mark) : keep;
 }
 
+void att_tape_tell(const att_tape *t, const char *op, const att_tensor *output, const att_plan *plan,
+                   const att_attention_args *args)
+{
+    const att_tape_event event = {
+        .size = sizeof event, .op = op, .scope = att_tape_scope_path(t), .output = output, .plan = plan, .args = args};
+    if (t->hook)
+        t->hook(t->hook_user, &event);
+}
+
 att_var *att_scope_end(att_tape *t, att_scope s, att_var *keep)
 {
     if (att_require("scope_end", ATT_NAMED({"t", t})))
         return NULL;
     if (!t->status && depth_of(t) <= s.depth)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "scope_end: this scope has ended already");
-    while (depth_of(t) > s.depth)
+    while (depth_of(t) > s.depth + 1)
+        t->scope = t->scope->parent;
+    if (keep && !t->status)
+        att_tape_tell(t, "scope", &keep->value, NULL, NULL);
+    if (depth_of(t) > s.depth)
         t->scope = t->scope->parent;
     return att_tape_release(t, s.mark, t->status ? NULL : keep);
 }

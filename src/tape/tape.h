@@ -77,7 +77,8 @@ struct att_tape {
     att_status status;           /* the first failure since the last reset */
     char error[512];
     void (*hook)(void *user, const att_tape_event *event);
-    void *hook_user;
+    att_status (*before_attend)(void *user, const char *scope, const att_plan **plan, att_attention_args *args);
+    void *hook_user; /* of both */
     bool record;
     bool detect_anomaly;            /* check that values are finite */
     bool has_grads;                 /* a backward is done */
@@ -106,6 +107,9 @@ att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, 
 /* The same of an operation without parameters. y or NULL: it has failed */
 att_var *att_tape_end(att_tape *t, const att_operation *op, att_var *y, att_var *const *in, int n_in, const void *saved,
                       size_t saved_bytes);
+/* Calls the hook, if there is one. plan and args: as above */
+void att_tape_tell(const att_tape *t, const char *op, const att_tensor *output, const att_plan *plan,
+                   const att_attention_args *args);
 
 /* Checks for detect_anomaly (detect_anomaly.c): the result of a step, or the gradients that its backward has added to.
  * On failure the tape has failed, or an error is set, that names the operation. */

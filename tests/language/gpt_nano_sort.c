@@ -130,6 +130,11 @@ static void keep(void *user, const att_tape_event *e)
     int64_t n = 1;
     for (int i = 0; i < e->output->rank; i++)
         n *= e->output->dim[i];
+    if (!strcmp(e->op, "scope")) { /* a layer's result is that of its last operation */
+        assert_true(pass.n > 0);
+        assert_memory_equal(e->output->data, pass.output[pass.n - 1], (size_t)n * sizeof(float));
+        return;
+    }
     assert_true(pass.n < N_OPERATIONS);
     float *copy = pass.output[pass.n++] = malloc((size_t)n * sizeof *copy);
     memcpy(copy, e->output->data, (size_t)n * sizeof *copy);
