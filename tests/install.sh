@@ -1,7 +1,7 @@
 #!/bin/sh
 # Are models whose terms are restricted (models/TERMS) installed only when they are asked for, and does the tool then print
 # how to get one? By CMake, from BUILD, and by ./dev install, with programs in place of CMake and ldconfig that note
-# their arguments.
+# their arguments. And does docs/INSTALL.md have the packages?
 # usage: tests/install.sh BUILD
 set -eu
 build=$1
@@ -81,3 +81,12 @@ for wrong in --al -x; do
         fail "./dev install $wrong:" "$work/out" "$work/calls"
 done
 echo "./dev install: with --all, both"
+
+# docs/INSTALL.md has the Debian package of all that ./dev installs to build and to test
+packages=$(sed -n 's/^build_packages=(\(.*\))/\1/p; s/^test_packages=("[^"]*" \(.*\))/\1/p' "$root/dev")
+[ "$(echo "$packages" | wc -w)" -ge 13 ] || fail "./dev has no packages: $packages"
+sed -n '/^## Packages/,/^- /s/^| [^|]* | \([^|]*\) |.*/ \1 /p' "$root/docs/INSTALL.md" >"$work/column"
+for package in $packages; do
+    grep -qF " $package " "$work/column" || fail "docs/INSTALL.md lacks $package in the column of Debian:" "$work/column"
+done
+echo "docs/INSTALL.md: has what ./dev installs"
