@@ -72,6 +72,33 @@ function(att_install_library name)
   endif()
 endfunction()
 
+# att_install_reference(HEADER...): manual pages of what these declare, section 3. They are left out where there is no awk,
+# and where only some targets were built.
+function(att_install_reference)
+  if(NOT ATT_INSTALL)
+    return()
+  endif()
+  find_program(ATT_AWK awk)
+  mark_as_advanced(ATT_AWK)
+  if(NOT ATT_AWK)
+    message(STATUS "attend: no manual pages of the libraries: awk, which makes them, is missing")
+    return()
+  endif()
+  set(man ${PROJECT_BINARY_DIR}/man3)
+  set(files ${ARGN})
+  list(TRANSFORM files PREPEND ${PROJECT_SOURCE_DIR}/include/)
+  list(PREPEND files ${PROJECT_SOURCE_DIR}/LAYERS)
+  set(scripts blocks narrow_code reference)
+  list(TRANSFORM scripts REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/cmake/\\1.awk")
+  list(TRANSFORM scripts PREPEND "-f;" OUTPUT_VARIABLE programs)
+  add_custom_command(OUTPUT man3.stamp COMMAND ${CMAKE_COMMAND} -E rm -rf ${man}
+                     COMMAND ${CMAKE_COMMAND} -E make_directory ${man}
+                     COMMAND ${ATT_AWK} -v folder=${man} ${programs} ${files}
+                     COMMAND ${CMAKE_COMMAND} -E touch man3.stamp DEPENDS ${scripts} ${files} VERBATIM)
+  install(DIRECTORY ${man} DESTINATION ${CMAKE_INSTALL_MANDIR} OPTIONAL)
+  add_custom_target(attend_reference ALL DEPENDS man3.stamp)
+endfunction()
+
 # att_install_package(): the CMake package
 function(att_install_package)
   if(NOT ATT_INSTALL)

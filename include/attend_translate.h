@@ -1,6 +1,6 @@
 /* attend_translate.h - translation by encoder-decoder models, Transformers or recurrent ones, and their training.
  *
- * Chapters: 1 Encoder-decoder models, 2 The Transformer, 3 Recurrent models, 4 Translating, 5 Training.
+ * Chapters: 1 Models, 2 The Transformer, 3 Recurrent models, 4 Translating, 5 Training.
  *
  * A model is a folder in the format in which it is published, as in attend_model.h, whose rules for names, files and
  * threads hold here, too. Arguments that may be NULL are marked as in attend.h. */
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* ---- 1 Encoder-decoder models ------------------------------------------- */
+/* ---- 1 Models -------------------------------------------------------- */
 
 /* An encoder-decoder model (a Transformer or recurrent layers), which generates a target text token by token. */
 typedef struct att_encoder_decoder att_encoder_decoder;

@@ -1,14 +1,50 @@
 #!/bin/sh
-# Does each file exist that the docs name (cmake/docs.awk)? Is each test of docs/PAINS.md run? Has docs/API.md the lists
-# of the headers (cmake/api.awk)? UPDATE=1 writes them. Do these say how long pointers are needed (cmake/lifetimes.awk)?
+# Does each file and each name of the code exist that the docs name (cmake/docs.awk)? Is each test of docs/PAINS.md run?
+# Has docs/API.md the lists of the headers (cmake/api.awk)? UPDATE=1 writes them. Do these say how long pointers are needed
+# (cmake/lifetimes.awk)?
 set -eu
 cd "$(dirname "$0")/.."
 bad=0
-find . \( -path './build*' -o -path ./.git \) -prune -o -type f -print |
-    awk -f cmake/docs.awk - README.md CONTRIBUTING.md docs/*.md || bad=1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+find . \( -path './build*' -o -path ./.git \) -prune -o -type f -print >"$work/files"
+sed -nE 's,^\./((src|include|app|tests|bench|fuzz|examples|cmake|runs|\.ci)/.*|dev|CMakeLists.txt)$,\1,p' "$work/files" |
+    grep -vE '/golden/.*[.][^p][^.]*$|/corpus/|_table[.]h$|[.](jsonl|tsv|csv)$|[^s][.]txt$|^tests/docs.sh$' >"$work/code"
+xargs awk -f cmake/without_comments.awk -f cmake/names.awk <"$work/code" >"$work/names"
+awk -f cmake/docs.awk "$work/files" "$work/names" README.md CONTRIBUTING.md SECURITY.md LAYERS docs/*.md \
+    models/README.md models/*/README.md || bad=1
 
-new=$(mktemp)
-trap 'rm -f "$new" "${rows:-}"' EXIT
+# Is what does not exist found?
+cat >"$work/page.md" <<'END'
+`att_open`, `att_opened`, att_add_no, `att_tensor.dtype`, `att_tensor.kind`, `ATT_F32`, `att_NAME_open`, `att_none_NAME`
+`src/tape/norm.c`, `tape/no.c`, `NAME.c`, `config.json`, `--no-such-option`, `a_name_of_nothing`, `plan_of
+nothing_more` [a link](no.md)
+```sh
+build/no src/no.c tests/docs.sh; no_word
+```
+<!-- names: src/tape --> `tape_step`, `att_open`, `cli_option`
+<!-- names: elsewhere --> `cli_no`, `att_no`, `
+END
+cat >"$work/expected" <<'END'
+page.md:1: att_opened does not exist
+page.md:1: att_add_no does not exist
+page.md:1: att_none_NAME does not exist
+page.md:5: src/no.c does not exist
+page.md:8: att_no does not exist
+page.md:1: att_tensor.kind is not a field of this struct
+page.md:2: tape/no.c does not exist
+page.md:2: a_name_of_nothing does not exist
+page.md:3: nothing_more does not exist
+page.md:7: tape_step does not exist in src/tape
+page.md:7: cli_option does not exist in src/tape
+page.md:9: a backquote is not closed
+page.md:3: a link to no.md, which does not exist
+END
+checker=$PWD/cmake/docs.awk
+if (cd "$work" && awk -f "$checker" files names page.md >found); then echo "docs.awk finds nothing in a bad page"; bad=1; fi
+diff "$work/expected" "$work/found" || bad=1
+
+new=$work/api
 sed '/^## Headers/,$d' docs/API.md >"$new"
 awk -f cmake/api.awk include/*.h >>"$new" || bad=1
 awk -f cmake/lifetimes.awk include/*.h || bad=1
@@ -16,7 +52,7 @@ awk -f cmake/lifetimes.awk include/*.h || bad=1
 diff docs/API.md "$new" || { echo "docs/API.md differs from the headers: UPDATE=1 tests/docs.sh"; bad=1; }
 
 # The last column of a row: files, and behind each the functions in it.
-sed -n '/^| [0-9]/s/ *|$//p' docs/PAINS.md >"${rows:=$(mktemp)}"
+sed -n '/^| [0-9]/s/ *|$//p' docs/PAINS.md >"${rows:=$work/rows}"
 while IFS= read -r row; do
     file=
     for name in $(echo "${row##* | }" | grep -oE '`[^`]+`' | tr -d '`'); do

@@ -30,6 +30,13 @@ for header in "$work"/usr/include/*.h; do
 done
 echo "headers: each compiles alone, as C and as C++"
 
+for name in att_attention att_sentence_embed; do
+    grep -q "$name" "$work/usr/share/man/man3/$(sed 's/.*\///' "$work/usr/share/man/man3/$name.3")" ||
+        { echo "$name has no manual page"; exit 1; }
+done
+[ -f "$work/usr/share/man/man1/attend-embed.1" ]
+echo "manual pages: of functions and commands"
+
 for name in attention:attend classify:attend_model; do
     library=${name#*:} name=${name%:*}
     # shellcheck disable=SC2046

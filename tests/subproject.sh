@@ -104,9 +104,12 @@ consume() {
 }
 configure "$work/parent" "$work/build" -DATT_INSTALL=ON -DCMAKE_INSTALL_PREFIX=/opt/attend \
     -DCMAKE_INSTALL_INCLUDEDIR=include/attend-0.2 -DCMAKE_INSTALL_LIBDIR=lib/some/where
+cmake --build "$work/build" >"$work/log" 2>&1 || fail "the manual pages are not built:" "$work/log"
 DESTDIR="$work/stage" cmake --install "$work/build" >"$work/log" || fail "not installed:" "$work/log"
 mv "$work/stage/opt/attend" "$work/moved"
 [ -f "$work/moved/include/attend-0.2/attend.h" ] || fail "headers are not in include/attend-0.2"
+pages=$work/moved/share/man/man3
+[ -f "$pages/att_attention.3" ] && [ ! -f "$pages/att_sentence_embed.3" ] || fail "not the manual pages of libattend alone"
 consume "other folders, moved" "$work/moved/lib/some/where"
 configure "$work/parent" "$work/build" -DCMAKE_INSTALL_PREFIX="$work/absolute" \
     -DCMAKE_INSTALL_INCLUDEDIR="$work/headers" -DCMAKE_INSTALL_LIBDIR="$work/libraries"

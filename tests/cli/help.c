@@ -117,8 +117,10 @@ static void every_line_of_a_manual_page_fits_a_terminal(void **state)
     assert_int_equal(tool("for i in man/*; do groff -ww -k -man -Tutf8 -P-cbou -rLL=78n $i || exit 1; done"), 0);
     assert_string_equal(tool_err, ""); /* warnings */
     assert_fits("manual pages", tool_out);
-    if (tool("command -v mandoc") == 0)
-        assert_int_equal(tool("mandoc -Tlint -Wwarning man/*"), 0);
+    if (tool("command -v mandoc") == 0) { /* pages have no date, so that the same ones have the same bytes */
+        assert_int_equal(tool("mandoc -Tlint -Wwarning man/* | grep -v 'missing date, using \"\"'"), 1);
+        assert_string_equal(tool_out, "");
+    }
 }
 
 static void completion_knows_subcommands_and_models_before_files(void **state)
