@@ -65,4 +65,10 @@ while IFS= read -r row; do
     [ -n "$file" ] || { echo "docs/PAINS.md: no test: $row"; bad=1; }
 done <"$rows"
 [ -s "$rows" ] || { echo "docs/PAINS.md has no table"; bad=1; }
+# How much faster or slower attend is than others: "2.12 x" in docs/COMPARISON.md is a figure of docs/BENCHMARKS.md.
+grep -oE '[0-9]+[.][0-9]+ x' docs/COMPARISON.md | sort -u >"$work/ratios"
+[ -s "$work/ratios" ] || { echo "docs/COMPARISON.md has no figures"; bad=1; }
+while read -r ratio; do
+    grep -qF "$ratio" docs/BENCHMARKS.md || { echo "docs/COMPARISON.md: $ratio is not in docs/BENCHMARKS.md"; bad=1; }
+done <"$work/ratios"
 exit $bad
