@@ -1,8 +1,11 @@
-# awk -f cmake/layers.awk LAYERS FILE...: does each file include only what LAYERS allows its room?
+# awk -f cmake/layers.awk LAYERS FILE...: does each file include only what LAYERS allows its room? And does an indented
+# comment follow each room there, what it is for?
 # A room is a folder that LAYERS names by its path below src/ or app/; a folder that it does not name belongs to the one
 # above. Headers of other rooms are included as "room/name.h".
 
 FILENAME == ARGV[1] {
+    if (room && !/^    # [A-Z]/) fail(FILENAME ":" FNR ": what is " room " for?")
+    room = ""
     sub(/#.*/, "")
     if ($1 ~ /^\[/) {
         n_outside = split($0, outside)

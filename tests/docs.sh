@@ -1,5 +1,6 @@
 #!/bin/sh
-# Does each file and each name of the code exist that the docs name (cmake/docs.awk)? Is each test of docs/PAINS.md run?
+# Does each file and each name of the code exist that the docs name (cmake/docs.awk)? Does each source file say what it is
+# for (cmake/files.awk), and does each room of LAYERS exist? Is each test of docs/PAINS.md run?
 # Has docs/API.md the lists of the headers (cmake/api.awk)? UPDATE=1 writes them. Do these say how long pointers are needed
 # (cmake/lifetimes.awk)?
 set -eu
@@ -43,6 +44,12 @@ END
 checker=$PWD/cmake/docs.awk
 if (cd "$work" && awk -f "$checker" files names page.md >found); then echo "docs.awk finds nothing in a bad page"; bad=1; fi
 diff "$work/expected" "$work/found" || bad=1
+
+find src app include -name '*.[ch]' -exec awk -f cmake/files.awk {} + >"$work/sentences" ||
+    { grep 'does not begin' "$work/sentences"; bad=1; }
+for room in $(sed -n 's/^\([a-z/]*\):.*/\1/p' LAYERS); do
+    [ -d "src/$room" ] || [ -d "app/$room" ] || { echo "LAYERS has the room $room, which does not exist"; bad=1; }
+done
 
 new=$work/api
 sed '/^## Headers/,$d' docs/API.md >"$new"

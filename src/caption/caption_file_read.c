@@ -1,4 +1,4 @@
-/* Files of captions, in any format. */
+/* Reads files of captions in any format: lines and tables here, JSON by caption_json.c. */
 #include "caption/caption_file.h"
 #include "io/cancelled.h"
 #include "io/text_start.h"

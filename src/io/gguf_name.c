@@ -1,3 +1,4 @@
+/* Whether a name is that of a .gguf file. */
 #include "io/gguf.h"
 
 #include <string.h>

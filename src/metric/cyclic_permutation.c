@@ -1,3 +1,4 @@
+/* A random permutation that is one cycle: captions of other images as a control. */
 #include "attend_metric.h"
 
 #include "attend_util.h"

@@ -1,5 +1,6 @@
-/* Rows of queries and keys are in another order in files of the architecture llama, where the two numbers that a
- * position rotates are neighbors: row 2 i + j of a head there is row j d/2 + i here. */
+/* The tensors of a .gguf file as a checkpoint. Rows of queries and keys are in another order in files of the
+ * architecture llama, where the two numbers that a position rotates are neighbors: row 2 i + j of a head there is row j
+ * d/2 + i here. */
 #include "model/checkpoint.h"
 #include "model/gguf_model.h"
 #include "util/util.h"

@@ -1,3 +1,4 @@
+/* The field of Unicode normalization form NFKC, as the rules of a SentencePiece model, from utf8proc. */
 #include "text/charsmap.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The options of trainings in FOLDER/training.json: they are stored there, and read again by --resume. */
 #include "cli/base/output.h"
 #include "cli/model/checkpoints.h"
 #include "train.h"
