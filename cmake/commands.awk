@@ -57,23 +57,26 @@ function document_end(    n, i, piece, line)
     kind = joined = ""
 }
 
-function check(command, line, is_span,    n, i, word, path)
+function check(command, line, is_span,    n, i, word, path, begins)
 {
     gsub(/"[^"]*"|'[^']*'/, "\"\"", command)
+    sub(/(^| )# .*/, "", command)
+    sub(/^[ \n]+/, "", command)
     gsub(/[;()]|[ \n][|&]+[ \n]/, " ; ", command)
     n = split(command, word, /[ \n]+/)
     path = "-" # no command of attend
+    begins = 1 # the next word is a program
     if (is_span && word[1] ~ /^--?[A-Za-z]/) path = ""
     else if (is_span && (word[1] in is_command) && command ~ / -/) path = " "
     for (i = 1; i <= n; i++) {
         sub(/,$/, "", word[i])
         if (word[i] == ";") path = "-"
-        else if (word[i] ~ /^(build\/)?attend$/) path = " "
+        else if (begins && word[i] ~ /^(build\/)?attend$/) path = " "
         else if (word[i] == "./dev" && word[i + 1] ~ /^[a-z]+$/) known("dev", word[i + 1], line)
         else if (word[i] ~ /^-DATT_/) known("cmake", substr(word[i], 3), line)
-        else if (path == "-") continue
-        else if (word[i] ~ /^(--[a-z]|-[A-Za-z]$)/) check_option(path, word[i], line)
+        else if (path != "-" && word[i] ~ /^(--[a-z]|-[A-Za-z]$)/) check_option(path, word[i], line)
         else if (path == " " || (path in has_parts)) path = longer(path, word[i], line)
+        begins = word[i] ~ /^([;$>]|sudo|[A-Z_]+=.*)$/
     }
 }
 

@@ -33,7 +33,8 @@ language`, `--no-such` and `--beam 5`, `embed --beam`, `attend explain softmax -
     attend embed --jason \
         --npy
 ```sh not-run
-echo --none | FOLDER=x attend tokenize --none >file && ls --none; build/attend tokenize --id
+echo --none | FOLDER=x attend tokenize --none >file && ls --none; build/attend tokenize --id # attend none
+cc program.c $(pkg-config --libs attend) --none
 ```
 ```console
 $ attend --none
@@ -45,7 +46,7 @@ bad.md:5: attend embed --jason does not exist
 bad.md:5: attend embed --npy does not exist
 bad.md:7: attend tokenize --none does not exist
 bad.md:7: attend tokenize --id does not exist
-bad.md:10: --none does not exist
+bad.md:11: --none does not exist
 bad.md:1: attend embedd does not exist
 bad.md:1: attend train caption --src does not exist
 bad.md:1: attend train language does not exist
