@@ -1,10 +1,11 @@
-# awk -f cmake/docs.awk FILES NAMES DOCUMENT...: does everything exist that a document names? Prints "document:line: what".
+# awk -f cmake/docs.awk FILES NAMES DOCUMENT...: does all exist that a document names? Prints "document:line: what".
 # FILES has the paths of the tree, one a line; NAMES is what cmake/names.awk prints.
 # Names of files stand in links and in backquotes, there whole or from any folder on ("score/dot.c"), with "*" and with
 # NAME or SUBJECT for a name of the reader's choice. What may be anything else, as "config.json", is not searched: only
 # paths that begin with a folder of the tree, and endings that source files have. In fenced blocks only the former are.
-# Identifiers of three letters or more in backquotes are in some code or string of the tree; names that begin with att_ or ATT_, with or without
-# backquotes, in that of the libraries, the tool or the build; "att_tensor.dim" is a field of that struct.
+# Identifiers of three letters or more in backquotes are in some code or string of the tree; names that begin with att_ or
+# ATT_, with or without backquotes, in that of the libraries, the tool or the build; "att_tensor.dim" is a field of that
+# struct.
 # <!-- names: src/attn include --> says that from here on identifiers in backquotes are of these folders, and
 # <!-- names: elsewhere --> that they are of other projects, or of none.
 
@@ -51,8 +52,10 @@ FNR == 1 {
 }
 fenced {
     n_words = split($0, word, /[ "'=]+/)
-    for (i = 1; i <= n_words; i++)
-        if (sub(/[.,:;]$/, "", word[i]) + 1 && names_file(word[i]) == 2 && !exists(word[i])) fail(FNR, word[i] " does not exist")
+    for (i = 1; i <= n_words; i++) {
+        sub(/[.,:;]$/, "", word[i])
+        if (names_file(word[i]) == 2 && !exists(word[i])) fail(FNR, word[i] " does not exist")
+    }
     text = text "\n"
     next
 }

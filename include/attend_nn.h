@@ -6,8 +6,8 @@
  * Chapters: 1 Parameters by name, 2 Dropout, 3 Small layers, 4 Attention, 5 Layers of a Transformer, 6 Recurrent
  * layers, 7 Convolution.
  *
- * A layer is a struct of parameters. att_nn_X_new requests them by names that begin with the layer's, and returns the
- * layer; att_nn_X_apply is its formula on a tape:
+ * A layer is a struct of parameters. att_nn_NAME_new requests them by names that begin with the layer's, and returns
+ * the layer; att_nn_NAME_apply is its formula on a tape:
  *
  *     att_nn_params_new(ctx, NULL, &p);
  *     const att_nn_layer_config c = {.size = sizeof c, .width = 512, .heads = 8, .intermediate = 2048};

@@ -20,11 +20,13 @@ trap 'rm -rf "$work"' EXIT
             if ($0 !~ / -[lsxrF] / && match($0, / -a [a-z]+/)) print "command" path, substr($0, RSTART + 4, RLENGTH - 4)
         }'
     "$attend" explain | sed -nE 's/^  ([a-z-]+) .*/command explain \1/p'
+    "$attend" --version >/dev/null && echo "other --version"
     sed -nE 's/^#: ([a-z]+) .*/dev \1/p' dev
     sed -nE 's/^ *(option|set)\((ATT_[A-Z_]+) .*/cmake \2/p' CMakeLists.txt cmake/*.cmake
     grep -rhoE 'add_argument\("--[a-z-]+"' bench | sed 's/.*"\(.*\)"/other \1/'
 } >"$work/table"
-awk -f cmake/commands.awk "$work/table" README.md CONTRIBUTING.md docs/*.md models/README.md models/*/README.md
+awk -f cmake/commands.awk "$work/table" README.md CONTRIBUTING.md SECURITY.md docs/*.md \
+    models/README.md models/*/README.md
 
 cat >"$work/bad.md" <<'PAGE'
 `attend embed --model` and `attend embedd`, `attend train caption --src`, `train --src`, `attend train

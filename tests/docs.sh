@@ -1,8 +1,8 @@
 #!/bin/sh
-# Does each file and each name of the code exist that the docs name (cmake/docs.awk)? Does each source file say what it is
-# for (cmake/files.awk), and does each room of LAYERS exist? Is each test of docs/PAINS.md run?
-# Has docs/API.md the lists of the headers (cmake/api.awk)? UPDATE=1 writes them. Do these say how long pointers are needed
-# (cmake/lifetimes.awk)?
+# Does each file and each name of the code exist that the docs name (cmake/docs.awk), and comments (cmake/comments.awk)?
+# Does each source file say what it is for (cmake/files.awk), and does each room of LAYERS exist? Is each test of
+# docs/PAINS.md run? Has docs/API.md the lists of the headers (cmake/api.awk)? UPDATE=1 writes them. Do these say how long
+# pointers are needed (cmake/lifetimes.awk)?
 set -eu
 cd "$(dirname "$0")/.."
 bad=0
@@ -41,10 +41,31 @@ page.md:7: cli_option does not exist in src/tape
 page.md:9: a backquote is not closed
 page.md:3: a link to no.md, which does not exist
 END
-checker=$PWD/cmake/docs.awk
-if (cd "$work" && awk -f "$checker" files names page.md >found); then echo "docs.awk finds nothing in a bad page"; bad=1; fi
+cat >"$work/bad.c" <<'END'
+#include "no.h" /* tape/norm.c, nothing.c; att_open and att_opened
+ * call/plan.h, ATT_NOTHING, att_NAME_open, att_nn_* */
+int x = a.c, y; // of no.c.
+END
+cat >>"$work/expected" <<'END'
+bad.c:1: att_opened does not exist
+bad.c:1: nothing.c does not exist
+bad.c:2: ATT_NOTHING does not exist
+bad.c:3: no.c does not exist
+bad.c does not begin with a comment on what it is for
+END
+checkers=$PWD/cmake
+if (
+    cd "$work"
+    found=0
+    awk -f "$checkers/docs.awk" files names page.md && found=1
+    awk -f "$checkers/without_comments.awk" -f "$checkers/comments.awk" files names bad.c && found=1
+    awk -f "$checkers/files.awk" bad.c && found=1
+    exit $found
+) >"$work/found"; then :; else echo "a check finds nothing where it should"; bad=1; fi
 diff "$work/expected" "$work/found" || bad=1
 
+find src app include -name '*.[ch]' \
+    -exec awk -f cmake/without_comments.awk -f cmake/comments.awk "$work/files" "$work/names" {} + || bad=1
 find src app include -name '*.[ch]' -exec awk -f cmake/files.awk {} + >"$work/sentences" ||
     { grep 'does not begin' "$work/sentences"; bad=1; }
 for room in $(sed -n 's/^\([a-z/]*\):.*/\1/p' LAYERS); do

@@ -9,7 +9,7 @@
 
 #define ATT_ISA_JOIN2(name, isa) name##_##isa
 #define ATT_ISA_JOIN(name, isa) ATT_ISA_JOIN2(name, isa)
-#define ATTEND_ISA(name) ATT_ISA_JOIN(name, ATT_SIMD_NAME) /* att_kernel_gemm_avx2 */
+#define ATTEND_ISA(name) ATT_ISA_JOIN(name, ATT_SIMD_NAME) /* name_avx2 */
 
 /* A loop over the registers of a tile: ATT_UNROLL (r, rows) { ... }. Its arrays become registers only when it is
  * unrolled completely. */

@@ -191,7 +191,7 @@ void cli_end_without_memory(void)
 }
 
 /* Memory for jansson, which does not survive a failed allocation: its parser does not notice that a token could not
- * grow (load.c, lex_save), loses characters, and writes out of bounds at the closing quote. */
+ * grow (lex_save), loses characters, and writes out of bounds at the closing quote. */
 static void *allocate(size_t bytes)
 {
     void *p = malloc(bytes);

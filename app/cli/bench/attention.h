@@ -51,7 +51,7 @@ typedef struct attention_case {
     double bytes; /* of the tensors */
 } attention_case;
 
-/* ---- bench_attention_case.c ---- */
+/* ---- attention_case.c ---- */
 
 /* Makes the case that `set` describes; for the backward pass it runs the forward, which fills out and lse. To be closed
  * after a failure, too. */
@@ -72,7 +72,7 @@ double attention_flops(const attention_case *c);
 /* Bytes of keys and values if the pass is bound by reading them (one query per head), else 0. */
 double attention_reads(const attention_case *c);
 
-/* ---- bench_attention_stages.c: score, modifiers and masks by name ---- */
+/* ---- attention_stages.c: score, modifiers and masks by name ---- */
 
 /* Sets the stages of the spec, and their arguments. */
 int attention_set_stages(attention_case *c);
@@ -85,7 +85,7 @@ int64_t attention_position(const attention_case *c, int64_t b, int64_t i);
 void attention_keys(const attention_case *c, int64_t b, int64_t i, int64_t *first, int64_t *last);
 bool attention_allows(const attention_case *c, int64_t i, int64_t j);
 
-/* ---- bench_attention_check.c ---- */
+/* ---- attention_check.c ---- */
 
 /* Compares a sample of the pass's results with plain loops in double. *worst: the largest error relative to what
  * rounding allows; more than 1 is a failure. */

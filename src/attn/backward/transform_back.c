@@ -1,4 +1,4 @@
-/* From gradients of the rows that tiles see (call/transforms.c) to those of the caller's rows and, over all rows in
+/* From gradients of the rows that tiles see (call/transform.c) to those of the caller's rows and, over all rows in
  * ascending order, of the parameters. */
 #include "attn/backward/transform_back.h"
 #include "attn/call/scratch.h"

@@ -43,7 +43,7 @@ typedef void att_row_function(const att_kernels *k, int64_t n, const att_rows *x
 void att_for_each_row(const att_call *call, att_row_function *f, int64_t n, att_strided_rows x, att_strided_rows u,
                       att_strided_rows y);
 
-/* y [rows, n] = x [rows, k] times one head's parameter, packed; f32 (transforms.c) */
+/* y [rows, n] = x [rows, k] times one head's parameter, packed; f32 (transform.c) */
 void att_qk_multiply(const att_call *call, att_strided_rows x, att_strided_rows y, int64_t n, int64_t k,
                      const float *packed);
 /* One head's parameter for this product; backward: for that with its transpose. */

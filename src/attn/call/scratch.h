@@ -4,7 +4,7 @@
 
 #include "attn/call/plan.h"
 
-/* Scratch memory from p on, part after part, each in cache lines of its own (work.c): how many floats that takes. */
+/* Scratch memory from p on, part after part, each in cache lines of its own: how many floats that takes. */
 typedef struct att_scratch_part {
     float **at;
     int64_t count;
