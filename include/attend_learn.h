@@ -465,6 +465,8 @@ ATT_API att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att
 /* The argument of att_tape_config.hook, which is called after each operation but att_attend_cached, and where
  * att_scope_end keeps a variable, so that the result of a layer is an event (PyTorch's forward hook).
  *
+ * Names of scopes: those of models are in attend_model.h, those of layers in attend_nn.h.
+ *
  * Pointers are valid during the call. What att_attend was given and made, plan, args with its arrays, and the numbers
  * of its q, k, v, out and lse, is valid longer on a tape that records, until the reset, but for functions of
  * att_recompute; on others these numbers are valid until the scope ends that they were made in.

@@ -11,6 +11,19 @@
  * Names: *_open opens a model for inference, *_open_for_training opens it for training, with f32 weights of its own,
  * *_new makes an object from others, *_free frees what *_open, *_open_for_training or *_new returned.
  *
+ * Scopes: all models name the scopes of their operations the same way, for the hook of a tape (attend_learn.h):
+ *   encoder                    tokens that attend to all: text encoders, vision Transformers, BERT4Rec, and the
+ *                              encoders of translators and captioners
+ *   decoder                    tokens that attend to those before them: language models, SASRec, and the decoders
+ *                              of translators and captioners
+ *   encoder/embeddings         keeps the input of layer 0; of a decoder: decoder/embeddings
+ *   encoder/layer.N            keeps the result of layer N, from 0
+ *   encoder/layer.N/attention  keeps the result of this part of the layer; likewise, after it, cross, which attends
+ *                              to the source, of layers of a decoder that has one, and feed_forward
+ *   decoder/cross              a recurrent decoder's attention to its source, perhaps one token after the other
+ * encoder and decoder keep hidden states, after the last norm, the decoder of a language model its logits. Recurrent
+ * layers and convolutions have no scopes of their own.
+ *
  * Threads: a model that was opened for inference is read-only and may be used by many threads at once.
  *
  * Stacks: what attend.h states about calls holds for those on models, too: less than 96 KiB of the calling thread's,

@@ -284,7 +284,7 @@ typedef struct att_nn_encoder_layer {
 } att_nn_encoder_layer;
 /* name.attention, name.attention_norm, name.feed_forward, name.feed_forward_norm, name.attention_scale,
  * name.feed_forward_scale; the norms of results are name.attention_result_norm, name.feed_forward_result_norm. With
- * `causal` it is a decoder-only model's layer. */
+ * `causal` it is a decoder-only model's layer. Scopes: attention, feed_forward; the layer opens none of its own. */
 ATT_API const att_nn_encoder_layer *att_nn_encoder_layer_new(att_nn_params *p, const char *name,
                                                              const att_nn_layer_config *c);
 /* x [tokens, width] -> [tokens, width]; call or NULL: one sequence. After an error the cache may have the new tokens:
@@ -300,7 +300,8 @@ typedef struct att_nn_decoder_layer {
     att_nn_order order;
     const att_nn_norm *attention_result_norm, *cross_result_norm, *feed_forward_result_norm; /* by the order; or NULL */
 } att_nn_decoder_layer;
-/* The names of an encoder layer, and name.cross, name.cross_norm, name.cross_result_norm, name.cross_scale. */
+/* The names of an encoder layer, and name.cross, name.cross_norm, name.cross_result_norm, name.cross_scale. Scopes:
+ * attention, cross, feed_forward. */
 ATT_API const att_nn_decoder_layer *att_nn_decoder_layer_new(att_nn_params *p, const char *name,
                                                              const att_nn_layer_config *c);
 /* All tokens at once, or, with cache and memory, the next ones: x [tokens, width] -> [tokens, width]. With memory,

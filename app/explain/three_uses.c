@@ -63,7 +63,7 @@ static void watch(void *user, const att_tape_event *event)
         if (strncmp(event->scope, u->begins, strlen(u->begins)) == 0 && cli_ends_with(event->scope, u->ends))
             add_layer(l, u, event);
     }
-    if (l->first && strncmp(event->scope, "encoder", 7) == 0) /* the encoder's last event stays */
+    if (l->first && strcmp(event->op, "scope") == 0 && strcmp(event->scope, "encoder") == 0)
         memcpy(l->first, event->output->data, (size_t)l->hidden * sizeof *l->first);
 }
 

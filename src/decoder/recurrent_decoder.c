@@ -127,10 +127,13 @@ static att_var *widen(att_tape *t, const att_recurrent_decoder *d, const att_dec
 
 /* ---- some tokens */
 
-att_var *att_recurrent_decoder_embed(att_tape *t, const att_recurrent_decoder *d, const int32_t *ids, int64_t tokens)
+att_var *att_recurrent_decoder_embed(att_tape *t, const att_recurrent_decoder *d, const int32_t *ids, int64_t tokens,
+                                     const att_nn_dropout *dropout)
 {
+    att_scope s = att_scope_begin(t, "decoder/embeddings");
     att_var *x = att_embedding(t, d->config.table, ids, tokens);
-    return d->config.scale_embedding ? att_scale(t, x, sqrtf((float)d->config.embedding)) : x;
+    x = d->config.scale_embedding ? att_scale(t, x, sqrtf((float)d->config.embedding)) : x;
+    return att_scope_end(t, s, att_nn_dropout_apply(t, dropout, ATT_DECODER_TARGET, x, NULL));
 }
 
 /* c = sum_j softmax(score(query, h_j))_j h_j, [tokens, units], and the weights if they are asked for */
@@ -338,8 +341,7 @@ att_var *att_recurrent_decoder_apply(att_tape *t, const att_recurrent_decoder *d
     att_recurrent_state state[ATT_NN_MAX_RECURRENT];
     steps s = {0};
     att_var *h = NULL;
-    att_var *y = att_recurrent_decoder_embed(t, d, x->inputs, x->dropout->at->offsets[x->dropout->at->n]);
-    y = att_nn_dropout_apply(t, x->dropout, ATT_DECODER_TARGET, y, NULL);
+    att_var *y = att_recurrent_decoder_embed(t, d, x->inputs, x->dropout->at->offsets[x->dropout->at->n], x->dropout);
     from.wide_values = y && x->weights ? widen(t, d, source) : NULL;
     if (y && steps_new(t, d->ctx, source->n, x, &s)) {
         first_states(t, d, source, &s, state);

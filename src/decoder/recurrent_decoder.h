@@ -19,7 +19,7 @@
 #include "attend_translate.h"
 
 /* The scope of the attention to the source */
-#define ATT_RECURRENT_ATTENTION "attention"
+#define ATT_RECURRENT_ATTENTION "decoder/cross"
 
 typedef struct att_recurrent_decoder_config {
     int64_t vocabulary, embedding, units, layers;
@@ -93,8 +93,9 @@ typedef struct att_decoder_targets {
     const att_nn_dropout *dropout; /* of these tokens; NULL: none */
     att_var **weights;             /* out, as above; or NULL */
 } att_decoder_targets;
-/* Embeddings of ids [tokens] -> [tokens, embedding] */
-att_var *att_recurrent_decoder_embed(att_tape *t, const att_recurrent_decoder *d, const int32_t *ids, int64_t tokens);
+/* Embeddings of ids [tokens] -> [tokens, embedding]; dropout or NULL: none */
+att_var *att_recurrent_decoder_embed(att_tape *t, const att_recurrent_decoder *d, const int32_t *ids, int64_t tokens,
+                                     const att_nn_dropout *dropout);
 /* From embeddings y [tokens, embedding] to the input of the output layer; state [layers], updated. With additive
  * attention a row has one token. */
 att_var *att_recurrent_decoder_decode(att_tape *t, const att_recurrent_decoder *d, const att_decoder_memory *source,

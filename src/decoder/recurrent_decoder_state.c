@@ -122,7 +122,7 @@ static att_var *advance(void *user, att_tape *t, const int32_t *ids)
         .rows = s->rows.n, .offsets = s->rows.one_each, .of_source = s->of_source, .sources = s->rows.sentence};
     att_recurrent_state state[ATT_NN_MAX_RECURRENT] = {{0}};
     recall(d, t, state, &s->rows);
-    att_var *y = att_recurrent_decoder_embed(t, d, ids, s->rows.n);
+    att_var *y = att_recurrent_decoder_embed(t, d, ids, s->rows.n, NULL);
     att_var *h = att_recurrent_decoder_decode(t, d, &s->source, &x, y, state);
     return h && !store(d, t, state, &s->rows) ? h : NULL;
 }

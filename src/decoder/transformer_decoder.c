@@ -76,6 +76,7 @@ static void free_decoding(void *user)
 static att_status project_source(decoding *s, att_tape *t, const att_transformer_memory *source)
 {
     att_status e = ATT_OK;
+    att_scope scope = att_scope_begin(t, "decoder");
     for (int64_t i = 0; !e && i < s->decoder->layers; i++) {
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
         const att_nn_decoder_layer *l = s->decoder->layer[i];
@@ -84,6 +85,7 @@ static att_status project_source(decoding *s, att_tape *t, const att_transformer
         e = e ? e : att_nn_attention_cache_source(t, l->cross, source->rows, source->offsets, s->memory[i]);
         att_scope_end(t, layer, NULL);
     }
+    att_scope_end(t, scope, NULL);
     return e;
 }
 
@@ -102,7 +104,9 @@ static att_var *advance(void *user, att_tape *t, const int32_t *ids)
     att_var *x = att_transformer_embed(t, d, d->table, ids, s->rows, &at, NULL, 2);
     for (int64_t i = 0; i < d->layers; i++) {
         const att_nn_layer_call call = {.size = sizeof call, .cache = s->cache[i], .memory = s->memory[i]};
-        x = att_scope_reset(t, scope, att_nn_decoder_layer_apply(t, d->layer[i], x, &call));
+        att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
+        x = att_scope_end(t, layer, att_nn_decoder_layer_apply(t, d->layer[i], x, &call));
+        x = att_scope_reset(t, scope, x);
     }
     att_free(d->ctx, each);
     s->length++;

@@ -22,9 +22,11 @@ static void build(att_recommender *m)
 
 static att_var *apply(att_tape *t, const att_recommender *m, const att_recommender_input *in)
 {
+    att_scope s = att_scope_begin(t, "embeddings");
     att_var *x = att_recommender_embedding(t, m, in->items, in->at.offsets[in->at.n]);
     x = att_nn_norm_apply(t, m->embedding_norm, att_learned_positions(t, x, m->position, &in->at));
     x = att_nn_dropout_apply(t, in->layer.dropout, att_nn_dropout_id("embeddings", ""), x, NULL);
+    x = att_scope_end(t, s, x);
     x = att_recommender_layers(t, m, x, in);
     return att_nn_norm_apply(t, m->norm, att_nn_linear_apply(t, m->transform, x, m->config.activation, NULL));
 }

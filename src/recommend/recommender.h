@@ -19,6 +19,7 @@ typedef struct att_recommender_input {
     const int32_t *items;    /* [at.offsets[at.n]] */
     att_positions at;        /* the last item is at the last position */
     att_nn_layer_call layer; /* with dropout, or without */
+    att_scope scope;         /* of the model */
 } att_recommender_input;
 
 /* An architecture's functions (sasrec.c, bert4rec.c) */

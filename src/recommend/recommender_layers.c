@@ -156,13 +156,12 @@ att_var *att_recommender_table(att_tape *t, const att_recommender *m)
 
 att_var *att_recommender_layers(att_tape *t, const att_recommender *m, att_var *x, const att_recommender_input *in)
 {
-    att_scope all = att_scope_begin(t, "layers");
     for (int64_t i = 0; i < m->config.info.layers; i++) {
         att_scope s = att_scope_begin(t, att_nn_number("layer", i).text);
         x = att_scope_end(t, s, att_nn_encoder_layer_apply(t, m->layer[i], x, &in->layer));
-        x = att_scope_reset(t, all, x);
+        x = att_scope_reset(t, in->scope, x);
     }
-    return att_scope_end(t, all, x);
+    return x;
 }
 
 static bool check(att_tape *t, const att_recommender *m, const int32_t *items, const int64_t *offsets, int64_t n)
@@ -188,7 +187,7 @@ static att_var *apply(att_tape *t, const att_recommender *m, att_recommender_inp
         if (e)
             return att_tape_fail(t, e, "%s: %s", m->config.info.type, att_error(m->model.ctx));
     }
-    att_scope s = att_scope_begin(t, m->config.info.type);
+    att_scope s = in->scope = att_scope_begin(t, m->architecture->mask ? "encoder" : "decoder");
     return att_scope_end(t, s, m->architecture->apply(t, m, in));
 }
 

@@ -82,7 +82,8 @@ static att_var *hidden_states(att_tape *t, att_scope s, const att_language_model
     /* All architectures have their kind as the first member. */
     const att_language_architecture *architecture = (const att_language_architecture *)(const void *)m->model.kind;
     const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
-    att_var *x = architecture->embed(t, m, ids, offsets, n, state);
+    att_scope embeddings = att_scope_begin(t, "embeddings");
+    att_var *x = att_scope_end(t, embeddings, architecture->embed(t, m, ids, offsets, n, state));
     for (int64_t i = 0; i < m->info.layers; i++) {
         const att_nn_layer_call call = att_language_state_call(state, i, &args);
         att_scope layer = att_scope_begin(t, att_nn_number("layer", i).text);
@@ -108,7 +109,7 @@ att_var *att_language_model_apply(att_tape *t, const att_language_model *m, cons
         !att_sequences_fit(t, "language model", ids, offsets, n, m->info.max_positions) ||
         !check_lengths(t, m, offsets, n, state, o.last_only))
         return NULL;
-    att_scope s = att_scope_begin(t, "language_model");
+    att_scope s = att_scope_begin(t, "decoder");
     att_var *x = hidden_states(t, s, m, ids, offsets, n, state);
     return logits(t, s, m, o.last_only ? last_rows(t, m, x, offsets, n, NULL) : x);
 }
@@ -119,7 +120,7 @@ att_var *att_language_model_rows(att_tape *t, const att_language_model *m, const
     if (!att_sequences_fit(t, "language model", ids, offsets, n, m->info.max_positions) ||
         !check_lengths(t, m, offsets, n, state, false))
         return NULL;
-    att_scope s = att_scope_begin(t, "language_model");
+    att_scope s = att_scope_begin(t, "decoder");
     att_var *x = hidden_states(t, s, m, ids, offsets, n, state);
     return logits(t, s, m, last_rows(t, m, x, offsets, n, last));
 }
@@ -130,7 +131,7 @@ att_var *att_language_model_loss(att_tape *t, const att_language_model *m, const
     if (!att_tape_require(t, "language model", ATT_NAMED({"m", m}, {"targets", targets})) ||
         !att_sequences_fit(t, "language model", ids, offsets, n, m->info.max_positions))
         return NULL;
-    att_scope s = att_scope_begin(t, "language_model");
+    att_scope s = att_scope_begin(t, "decoder");
     att_var *x = hidden_states(t, s, m, ids, offsets, n, NULL);
     x = att_scope_reset(t, s, att_nn_norm_apply(t, m->norm, x));
     return att_scope_end(t, s, att_linear_cross_entropy(t, x, m->head, NULL, targets, options));

@@ -133,9 +133,10 @@ static att_decoder_memory encode(att_tape *t, const att_seq2seq *m, const int32_
     att_recurrent_state last[ATT_NN_MAX_RECURRENT];
     if (!check(t, "source", ids, offsets, n, m->config.max_positions))
         return (att_decoder_memory){.n = n, .offsets = offsets};
+    att_scope s = att_scope_begin(t, "encoder/embeddings");
     att_var *x = att_embedding(t, m->source, ids, offsets[n]);
     x = m->config.scale_embedding ? att_scale(t, x, sqrtf((float)m->config.embedding)) : x;
-    x = att_nn_dropout_apply(t, dropout, OF_SOURCE, x, NULL);
+    x = att_scope_end(t, s, att_nn_dropout_apply(t, dropout, OF_SOURCE, x, NULL));
     att_var *h = att_nn_recurrent_apply(t, m->encoder, x, offsets, n, NULL, last, dropout);
     h = att_nn_dropout_apply(t, dropout, OF_OUTPUTS, h, NULL);
     for (int64_t i = 0; i < layers; i++) { /* after the last step */

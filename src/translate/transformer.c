@@ -193,7 +193,7 @@ static att_var *logits(att_tape *t, const att_transformer *m, const att_transfor
                        const int64_t *offsets, const att_nn_dropout *dropout)
 {
     att_var *x = att_transformer_decoder_apply(t, &m->decoder, source, ids, offsets, source->n, NULL, dropout);
-    att_scope s = att_scope_begin(t, "decoder");
+    att_scope s = att_scope_begin(t, "output");
     return att_scope_end(t, s, att_nn_linear_apply(t, &m->decoder.output, x, ATT_ACTIVATION_IDENTITY, NULL));
 }
 

@@ -258,7 +258,8 @@ static att_var *prefix(att_tape *t, const att_vit *m, att_var *position, int64_t
 }
 
 /* [token; ...; patch_1 E; ...] + positions -> [n * tokens, hidden] */
-static att_var *embed(att_tape *t, const att_vit *m, att_var *images, int64_t n, const int64_t grid[2])
+static att_var *embed(att_tape *t, const att_vit *m, att_var *images, int64_t n, const int64_t grid[2],
+                      const att_nn_dropout *dropout)
 {
     const int64_t hidden = m->config.info.hidden, of_patches[] = {n, grid[0] * grid[1], hidden};
     att_scope s = att_scope_begin(t, "embeddings");
@@ -267,7 +268,8 @@ static att_var *embed(att_tape *t, const att_vit *m, att_var *images, int64_t n,
     x = att_add(t, x, grid_positions(t, m, position, grid[0], grid[1]));
     if (m->tokens)
         x = att_concat(t, 2, (att_var *[]){prefix(t, m, position, n), x}, 1);
-    return att_scope_end(t, s, att_reshape(t, x, 2, (const int64_t[]){-1, hidden}));
+    x = att_reshape(t, x, 2, (const int64_t[]){-1, hidden});
+    return att_scope_end(t, s, att_nn_dropout_apply(t, dropout, att_nn_dropout_id("embeddings", ""), x, NULL));
 }
 
 /* Are they images that the model may have? grid: rows and columns of their patches */
@@ -326,9 +328,8 @@ static att_var *hidden_states(att_tape *t, const att_vit *m, att_var *images, co
     const att_nn_dropout dropout = {sizeof dropout, o.dropout, o.seed, &at, o.sequence_ids};
     const att_attention_args args = {.size = sizeof args, .n_sequences = n, .q_offsets = offsets};
     const att_nn_layer_call call = {.size = sizeof call, .args = &args, .dropout = o.dropout != 0 ? &dropout : NULL};
-    att_scope s = att_scope_begin(t, "vit");
-    att_var *x = embed(t, m, images, n, grid);
-    x = att_nn_dropout_apply(t, call.dropout, att_nn_dropout_id("embeddings", ""), x, NULL);
+    att_scope s = att_scope_begin(t, "encoder");
+    att_var *x = embed(t, m, images, n, grid, call.dropout);
     x = att_scope_end(t, s, layers(t, m, s, x, &call));
     att_free(m->model.ctx, offsets);
     return att_reshape(t, x, 3, (const int64_t[]){n, tokens, -1});

@@ -138,7 +138,7 @@ static void keep(void *user, const att_tape_event *e)
     assert_true(pass.n < N_OPERATIONS);
     float *copy = pass.output[pass.n++] = malloc((size_t)n * sizeof *copy);
     memcpy(copy, e->output->data, (size_t)n * sizeof *copy);
-    for (int i = 0; e->plan && !strcmp(e->scope, "language_model/layer.0/attention") && i < BATCH * HEADS; i++)
+    for (int i = 0; e->plan && !strcmp(e->scope, "decoder/layer.0/attention") && i < BATCH * HEADS; i++)
         assert_int_equal(att_weights(e->plan, e->args, i / HEADS, i % HEADS, 0, POSITIONS, pass.weights[i]), ATT_OK);
 }
 

@@ -413,7 +413,7 @@ static void wrong_pairs_are_named(void **state)
     p.target_offsets = empty;
     REFUSED("target: sequence 1 has no tokens");
     source[6] = SOURCE_WORDS;
-    REFUSED("embedding: ids[6] = 11 but the table has 11 rows");
+    REFUSED("encoder/embeddings: embedding: ids[6] = 11 but the table has 11 rows");
 #undef REFUSED
     att_tape_free(t);
     att_seq2seq_free(m);
