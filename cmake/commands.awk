@@ -1,21 +1,24 @@
 # awk -f cmake/commands.awk TABLE DOCUMENT...: do the commands and options exist that a document names? Prints
-# "document:line: what". TABLE has lines "command train caption", "option train caption --beam", "dev check",
-# "cmake ATT_MODEL" and "other --quick", an option of a script.
+# "document:line: what". TABLE has lines "command train caption", "option train translate --arch =transformer|rnn" (with
+# what its value may be, or "="), "dev check", "cmake ATT_MODEL" and "other --quick", an option of a script.
 # Searched are what is in backquotes and the commands of blocks: what stands after attend, ./dev and -D; in backquotes
 # also what begins with an option, which may be that of any command, or with a command that has one ("embed --json").
 
 FILENAME == ARGV[1] {
     name = $2
     if ($1 == "command" || $1 == "option") {
-        for (i = 3; i <= NF - ($1 == "option"); i++) {
+        for (i = 3; i <= NF - 2 * ($1 == "option"); i++) {
             has_parts[name] = 1
             name = name " " $i
         }
         if ($1 == "command") is_command[name] = 1
-        else
-            for (is_option[name, $NF] = 1; name != ""; sub(/ ?[^ ]*$/, "", name)) is_below[name, $NF] = is_below["", $NF] = 1
+        else {
+            is_option[name, $(NF - 1)] = 1
+            for (; name != ""; sub(/ ?[^ ]*$/, "", name)) add_option(name, $(NF - 1), substr($NF, 2))
+            add_option("", $(NF - 1), substr($NF, 2))
+        }
     } else is_known[$1, name] = 1
-    if ($1 == "other") is_below["", name] = 1
+    if ($1 == "other") add_option("", name, "")
     next
 }
 
@@ -44,6 +47,15 @@ kind != "" || joined != "" || /^    (\$ )?(attend|\.\/dev) / {
     next
 }
 { text = text $0 "\n" }
+
+# An option of a command, or of one whose name begins so, with its values or, "", any.
+function add_option(name, option, values,    n, i, value)
+{
+    is_below[name, option] = 1
+    if (values == "") takes_any[name, option] = 1
+    n = split(values, value, "|")
+    for (i = 1; i <= n; i++) is_value[name, option, value[i]] = 1
+}
 
 function document_end(    n, i, piece, line)
 {
@@ -74,7 +86,7 @@ function check(command, line, is_span,    n, i, word, path, begins)
         else if (begins && word[i] ~ /^(build\/)?attend$/) path = " "
         else if (word[i] == "./dev" && word[i + 1] ~ /^[a-z]+$/) known("dev", word[i + 1], line)
         else if (word[i] ~ /^-DATT_/) known("cmake", substr(word[i], 3), line)
-        else if (path != "-" && word[i] ~ /^(--[a-z]|-[A-Za-z]$)/) check_option(path, word[i], line)
+        else if (path != "-" && word[i] ~ /^(--[a-z]|-[A-Za-z]$)/) check_option(path, word[i], word[i + 1], line)
         else if (path == " " || (path in has_parts)) path = longer(path, word[i], line)
         begins = word[i] ~ /^([;$>]|sudo|[A-Z_]+=.*)$/
     }
@@ -91,14 +103,21 @@ function longer(path, word, line,    name)
 }
 
 # An option of the command, of one that begins so ("train --resume"), or of the one before ("explain softmax --svg")?
-function check_option(path, option, line,    before)
+function check_option(path, option, value, line,    before, n, i, one)
 {
     sub(/=.*/, "", option)
     sub(/^ $/, "", path)
-    if (option == "--help" || option == "-h" || ((path, option) in is_below)) return
     before = path
-    if (sub(/ [^ ]*$/, "", before) && ((before, option) in is_option)) return
-    fail(line, (path == "" ? "" : "attend " path " ") option " does not exist")
+    if (option == "--help" || option == "-h") return
+    if (!((path, option) in is_below) && sub(/ [^ ]*$/, "", before) && ((before, option) in is_option)) path = before
+    if (!((path, option) in is_below)) {
+        fail(line, (path == "" ? "" : "attend " path " ") option " does not exist")
+        return
+    }
+    n = (path, option) in takes_any ? 0 : split(value, one, "|")
+    for (i = 1; i <= n; i++)
+        if (one[i] ~ /^[a-z0-9.-]+$/ && !((path, option, one[i]) in is_value))
+            fail(line, (path == "" ? "" : "attend " path " ") option " " one[i] " does not exist")
 }
 
 function known(what, name, line)

@@ -15,8 +15,11 @@ trap 'rm -rf "$work"' EXIT
                 path = path " " substr($0, RSTART + 16, RLENGTH - 16)
             sub(/ -d .*/, "")
             if (path == "") next
-            if (match($0, / -l [a-z0-9-]+/)) print "option" path " --" substr($0, RSTART + 4, RLENGTH - 4)
-            if (match($0, / -s [A-Za-z]/)) print "option" path " -" substr($0, RSTART + 4, 1)
+            values = "="
+            if (match($0, / -x -a \047[^\047]*/)) values = "=" substr($0, RSTART + 8, RLENGTH - 8)
+            gsub(/ /, "|", values)
+            if (match($0, / -l [a-z0-9-]+/)) print "option" path, "--" substr($0, RSTART + 4, RLENGTH - 4), values
+            if (match($0, / -s [A-Za-z]/)) print "option" path, "-" substr($0, RSTART + 4, 1), values
             if ($0 !~ / -[lsxrF] / && match($0, / -a [a-z]+/)) print "command" path, substr($0, RSTART + 4, RLENGTH - 4)
         }'
     "$attend" explain | sed -nE 's/^  ([a-z-]+) .*/command explain \1/p'
@@ -30,7 +33,7 @@ awk -f cmake/commands.awk "$work/table" README.md CONTRIBUTING.md SECURITY.md do
 
 cat >"$work/bad.md" <<'PAGE'
 `attend embed --model` and `attend embedd`, `attend train caption --src`, `train --src`, `attend train
-language`, `--no-such` and `--beam 5`, `embed --beam`, `attend explain softmax --svg FILE`, `attend explain soft`
+language`, `--no-such` and `--beam 5`, `--dtype f33`, `--arch rnn|cnn`, `embed --beam`, `attend explain softmax --svg FILE`, `attend explain soft`
 `./dev check` and `./dev chek`, `-DATT_MODEL=OFF -DATT_MODELS=ON`, `pkg-config --static`, `cc -static | attend embed -q`
     attend embed --jason \
         --npy
@@ -53,6 +56,8 @@ bad.md:1: attend embedd does not exist
 bad.md:1: attend train caption --src does not exist
 bad.md:1: attend train language does not exist
 bad.md:2: --no-such does not exist
+bad.md:2: --dtype f33 does not exist
+bad.md:2: --arch cnn does not exist
 bad.md:2: attend embed --beam does not exist
 bad.md:2: attend explain soft does not exist
 bad.md:3: ./dev chek does not exist
