@@ -34,6 +34,8 @@ typedef struct att_training_options {
     char *note; /* [object] [note_bytes], zero-terminated: the caller's text, saved with each checkpoint and read on
                  * resume; or NULL */
     size_t note_bytes;
+    int64_t shards; /* of each batch, as att_training_gradients has them; also of a training in memory. Another number
+                     * makes other bits. 0: 1 */
 } att_training_options;
 /* All constructors have an error for: an option out of range; in a folder, another process that trains there;
  * checkpoints but options.resume false, or none but it is true; a checkpoint with other options, or an invalid one
@@ -57,6 +59,44 @@ typedef struct att_training_report {
  * interruption. Errors: a loss or gradients that are not finite; the message names the step and the operation that
  * produced the first such number (see att_tape_config.detect_anomaly). After an error the weights are unchanged. */
 ATT_API att_status att_training_step(att_training *t, att_training_report *report);
+
+/* A step in halves, for training on several machines with the bits of one. options.shards = S parts each batch of n
+ * rows (examples) by index: shard s has rows [s n / S, (s + 1) n / S), rounded down. Whoever computes them, the step's
+ * gradients are the sum of those of all shards by a tree: neighbors are added pairwise, shards 0 and 1, 2 and 3, ...,
+ * then these sums likewise, level by level; at each level an odd last one passes on. So S = 5 is ((0 + 1) + (2 + 3))
+ * + 4. With the same S each caller, which has a training of the same options, gets the same bits, as does
+ * att_training_step by itself:
+ *
+ *     for (int64_t s = first; s < last; s++)                        // its own shards: 2^k neighbors
+ *         att_training_gradients(t, s, gradients[s - first], &part[s - first]);
+ *     ...                                  // att_training_add, first here, then between callers: by the tree
+ *     att_training_apply(t, sum, &part_of_sum, &report);            // each caller, of the same sum
+ *
+ * Random changes, dropout and the draw of negatives are those of the whole batch. A loss that couples the examples of a
+ * batch is no sum over rows: a training with the multiple negatives ranking loss or, of a captioner with its network
+ * of convolutions, batch normalization, refuses options.shards above 1. */
+
+/* What gradients are of; also that of a sum. Set size before a call. */
+typedef struct att_training_part {
+    size_t size;
+    double loss;                        /* summed over the targets */
+    int64_t targets, examples, sources; /* as in att_training_report */
+} att_training_part;
+/* Gradients [att_training_info.parameters] of the summed loss of a shard, from 0, of the next step's batches
+ * (options.accumulate), of the parameters that learn, one after another, and what they are of; of an empty shard,
+ * zeros. The training stays where it is. Errors: those of att_training_step; no such shard; batch normalization, which
+ * has running statistics to move. */
+ATT_API att_status att_training_gradients(att_training *t, int64_t shard, float *gradients, att_training_part *part);
+/* A node of the tree: adds other gradients, and what they are of, to `gradients` and `part`. Error: a sum of counts
+ * that an int64_t does not have, or negative ones. */
+ATT_API att_status att_training_add(const att_training *t, float *gradients, att_training_part *part,
+                                    const float *other, const att_training_part *other_part);
+/* The second half: divides the sum of all shards by the targets, clips it, updates the parameters and continues after
+ * this step's batches; others may have computed all of it. Errors, after which the training is unchanged: a
+ * loss or gradients that are not finite, as in a step; negative counts. */
+ATT_API att_status att_training_apply(att_training *t, const float *gradients, const att_training_part *sum,
+                                      att_training_report *report);
+
 ATT_API int64_t att_training_steps(const att_training *t); /* steps so far */
 typedef struct att_training_info {
     size_t size;

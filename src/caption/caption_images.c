@@ -108,9 +108,10 @@ att_var *att_caption_images_get(att_caption_images *i, att_tape *t, const att_im
     const att_image_batch *b;
     double waited = 0;
     if (i->encoder.model) {
-        for (int64_t k = 0; !e && k < now->n; k++)
-            e = add_grid(i, 0, now->images[k], k);
-        return e ? fail(i, t, e) : grids_of(i, t, now->n);
+        const int64_t n = now->last - now->first;
+        for (int64_t k = 0; !e && k < n; k++)
+            e = add_grid(i, 0, now->images[now->first + k], k);
+        return e ? fail(i, t, e) : grids_of(i, t, n);
     }
     e = att_image_batches_get(i->batches, now, next, &b, &waited);
     i->waited += waited;

@@ -86,31 +86,69 @@ static att_var *word_prediction_loss(const att_caption_training *t, att_tape *ta
                                     ATT_OPTIONS(att_binary_cross_entropy_options, .sum = sum));
 }
 
-static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)
+/* Of a new network of convolutions, or the caller's */
+static const att_training_coupling *coupling(const void *self)
+{
+    static const att_training_coupling norm = {
+        .what = "batch normalization, which a captioner's network of convolutions has, takes the mean and variance of "
+                "the whole batch",
+        .instead = "train with a vision Transformer as the encoder",
+        .moves = true};
+    const att_caption_training *t = self;
+    const bool couples = t->base.in_memory ? !t->model->encoder : !t->options.encoder;
+    return couples ? &norm : NULL;
+}
+
+static int64_t rows(const void *self, int64_t batch)
+{
+    return att_image_order_batch(&((const att_caption_training *)self)->order, batch, 0, 0).n;
+}
+
+/* Word prediction, unless it is learned beside the words */
+static bool idle(const void *self, const char *name)
+{
+    return !(((const att_caption_training *)self)->options.presence_weight > 0) &&
+           !strncmp(name, "presence.", strlen("presence."));
+}
+
+/* The mean over words, times their number. What is added to it is a mean over captions, or images, of the whole batch,
+ * times the words of the whole batch: rows have their share of it. */
+static att_var *words_loss(att_caption_training *t, att_tape *tape, att_var *grids, const att_training_rows *rows,
+                           att_caption_examples *e, const att_caption_examples *all)
+{
+    const att_caption_training_options *o = &t->options;
+    const double words = (double)att_max(e->targets, 1), of_all = (double)all->targets / words,
+                 captions = (double)e->captions.captions / (double)all->captions.captions,
+                 images = (double)e->captions.images / (double)all->captions.images;
+    e->captions.dropout = o->dropout;
+    e->captions.seed = rows->seed;
+    e->captions.label_smoothing = o->label_smoothing;
+    e->captions.doubly_stochastic = (float)((double)o->doubly_stochastic * of_all * captions);
+    att_var *y = att_captioner_loss(tape, t->model->captioner, grids, &e->captions);
+    if (o->presence_weight > 0)
+        y = att_add(tape, y,
+                    att_scale(tape, word_prediction_loss(t, tape, grids, e, false),
+                              (float)((double)o->presence_weight * of_all * images)));
+    return att_scale(tape, y, (float)words);
+}
+
+static att_var *loss(void *self, att_tape *tape, const att_training_rows *rows, att_training_part *sum)
 {
     att_caption_training *t = self;
-    const att_caption_training_options *o = &t->options;
-    const att_image_choice now = att_image_order_batch(&t->order, batch),
-                           next = att_image_order_batch(&t->order, batch + 1);
+    const att_image_choice now = att_image_order_batch(&t->order, rows->batch, rows->first, rows->last),
+                           next = att_image_order_batch(&t->order, rows->next, rows->next_first, rows->next_last);
+    const int64_t n = now.last - now.first;
     att_var *grids = att_caption_images_get(&t->images, tape, &now, &next);
-    att_caption_examples e = att_caption_batches_get(t->captions, now.epoch, now.images, now.n);
-    const int64_t batches = att_ceil_div(t->set.images, o->batch),
-                  step = (now.epoch * batches + batch) / t->base.common.accumulate;
-    r->examples += now.n;
-    r->sources += now.n;
-    if (step < att_caption_word_prediction_steps(t)) {
-        *count = now.n * t->model->captioner->config.presence;
+    const att_caption_examples all = att_caption_batches_get(t->captions, now.epoch, now.images, now.n);
+    att_caption_examples e = att_caption_batches_get(t->captions, now.epoch, now.images + now.first, n);
+    sum->examples += n;
+    sum->sources += n;
+    if (rows->step < att_caption_word_prediction_steps(t)) {
+        sum->targets += n * t->model->captioner->config.presence;
         return word_prediction_loss(t, tape, grids, &e, true);
     }
-    e.captions.dropout = o->dropout;
-    e.captions.seed = seed;
-    e.captions.label_smoothing = o->label_smoothing;
-    e.captions.doubly_stochastic = o->doubly_stochastic;
-    *count = e.targets;
-    att_var *y = att_captioner_loss(tape, t->model->captioner, grids, &e.captions);
-    if (o->presence_weight > 0)
-        y = att_add(tape, y, att_scale(tape, word_prediction_loss(t, tape, grids, &e, false), o->presence_weight));
-    return att_scale(tape, y, (float)e.targets);
+    sum->targets += e.targets;
+    return words_loss(t, tape, grids, rows, &e, &all);
 }
 
 /* The decoder begins to learn when the schedule has long warmed up: it warms up once more. */
@@ -226,6 +264,9 @@ static const att_training_kind kind = {.name = "captioners",
                                        .param = param,
                                        .param_options = param_options,
                                        .begin_epoch = begin_epoch,
+                                       .coupling = coupling,
+                                       .rows = rows,
+                                       .idle = idle,
                                        .loss = loss,
                                        .rate = rate,
                                        .validate = validate,

@@ -178,18 +178,23 @@ static att_status add_history(att_history_batches *b, int64_t number)
                         "the loss softmax needs none",
                         att_interactions_user(att_holdout_log(b->from.data), user), (long long)b->from.n_drawn);
     (b->from.masked ? add_masked : add_shifted)(b, &s, &h);
-    y->sequence_ids[y->n] = (uint32_t)y->n;
+    y->sequence_ids[y->n] = (uint32_t)(number % b->from.batch);
     y->n++;
     return ATT_OK;
 }
 
-att_status att_history_batches_get(att_history_batches *b, int64_t i, const att_history_batch **out)
+int64_t att_history_batches_size(const att_history_batches *b, int64_t i)
 {
-    const int64_t first = i * b->from.batch, last = att_min(first + b->from.batch, b->n);
+    return att_min(b->from.batch, b->n - i * b->from.batch);
+}
+
+att_status att_history_batches_get(att_history_batches *b, int64_t i, int64_t first, int64_t last,
+                                   const att_history_batch **out)
+{
     att_status e = ATT_OK;
     b->batch.n = b->batch.positions = b->batch.offsets[0] = 0;
     for (int64_t k = first; !e && k < last; k++)
-        e = add_history(b, k);
+        e = add_history(b, i * b->from.batch + k);
     *out = &b->batch;
     return e;
 }

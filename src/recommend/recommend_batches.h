@@ -24,7 +24,7 @@ typedef struct att_history_batch {
     int64_t n;              /* histories */
     int32_t *items;         /* [offsets[n]] */
     int64_t *offsets;       /* [n + 1] */
-    uint32_t *sequence_ids; /* [n] */
+    uint32_t *sequence_ids; /* [n]: indexes in the whole batch */
     int64_t positions;      /* whose item is known */
     int32_t *rows;          /* [positions]: in items */
     int32_t *targets;       /* [positions] */
@@ -40,7 +40,10 @@ int64_t att_history_batches_count(const att_history_batches *b);
 uint64_t att_history_batches_sum(const att_history_batches *b);
 /* Orders the histories of an epoch; returns its number of batches. */
 int64_t att_history_batches_begin(att_history_batches *b, int64_t epoch);
-/* Batch i of the epoch, until the next call. It depends on the seed, the epoch and i alone. */
-att_status att_history_batches_get(att_history_batches *b, int64_t i, const att_history_batch **out);
+/* The number of histories of batch i; of these, [first, last), as a batch, until the next call. They depend on the
+ * seed, the epoch and i alone. */
+int64_t att_history_batches_size(const att_history_batches *b, int64_t i);
+att_status att_history_batches_get(att_history_batches *b, int64_t i, int64_t first, int64_t last,
+                                   const att_history_batch **out);
 
 #endif

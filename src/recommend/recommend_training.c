@@ -185,19 +185,24 @@ static att_status begin_epoch(void *self, int64_t number, int64_t *batches)
     return ATT_OK;
 }
 
-static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)
+static int64_t rows(const void *self, int64_t batch)
+{
+    return att_history_batches_size(((const recommender_data *)self)->batches, batch);
+}
+
+static att_var *loss(void *self, att_tape *tape, const att_training_rows *rows, att_training_part *sum)
 {
     recommender_data *t = self;
     const att_history_batch *b;
-    const att_status e = att_history_batches_get(t->batches, batch, &b);
+    const att_status e = att_history_batches_get(t->batches, rows->batch, rows->first, rows->last, &b);
     if (e)
         return att_tape_fail(tape, e, "%s", att_error(t->base.ctx));
     const att_recommender_options o = {
-        .size = sizeof o, .dropout = t->options.dropout, .seed = seed, .sequence_ids = b->sequence_ids};
+        .size = sizeof o, .dropout = t->options.dropout, .seed = rows->seed, .sequence_ids = b->sequence_ids};
     const att_item_targets targets = {b->positions, b->targets, b->candidates};
-    *count = b->positions;
-    r->examples += b->n;
-    r->sources += b->offsets[b->n];
+    sum->targets += b->positions;
+    sum->examples += b->n;
+    sum->sources += b->offsets[b->n];
     att_var *x = att_recommender_apply(tape, t->model, b->items, b->offsets, b->n, &o);
     if (b->positions < b->offsets[b->n])
         x = att_gather(tape, x, b->rows, b->positions);
@@ -285,6 +290,7 @@ static const att_training_kind kind = {.name = "recommenders",
                                        .open = open_data,
                                        .param = param,
                                        .begin_epoch = begin_epoch,
+                                       .rows = rows,
                                        .loss = loss,
                                        .settings = settings,
                                        .write = write_model,

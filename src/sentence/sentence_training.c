@@ -218,19 +218,25 @@ static void gather(sentence_data *t, const uint32_t *rows, int64_t n)
         t->class[k] = t->label[rows[k]];
 }
 
-static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)
+static int64_t first_row(const sentence_data *t, int64_t batch)
+{
+    return t->first ? t->first[batch] : att_min(batch * t->options.batch, t->options.pairs);
+}
+
+static int64_t rows(const void *self, int64_t batch) { return first_row(self, batch + 1) - first_row(self, batch); }
+
+static att_var *loss(void *self, att_tape *tape, const att_training_rows *rows, att_training_part *sum)
 {
     sentence_data *t = self;
     const att_modules *m = &t->model->modules;
-    const int64_t first = t->first ? t->first[batch] : batch * t->options.batch;
-    const int64_t last = t->first ? t->first[batch + 1] : att_min(first + t->options.batch, t->options.pairs);
-    const int64_t n = last - first, texts = t->options.columns * n;
-    gather(t, t->order + first, n);
-    *count = n;
-    r->examples += n;
-    r->sources += t->offsets[texts];
+    const int64_t n = rows->last - rows->first, texts = t->options.columns * n;
+    gather(t, t->order + first_row(t, rows->batch) + rows->first, n);
+    sum->targets += n;
+    sum->examples += n;
+    sum->sources += t->offsets[texts];
 
-    const att_encoder_options o = {.size = sizeof o, .dropout = true, .seed = seed, .sequence_ids = t->sequence_ids};
+    const att_encoder_options o = {
+        .size = sizeof o, .dropout = true, .seed = rows->seed, .sequence_ids = t->sequence_ids};
     att_var *x = att_encoder_apply(tape, t->model->encoder, t->ids, t->offsets, texts, &o);
     x = att_pool(tape, x, t->offsets, texts, m->pooling);
     x = m->normalized || att_sentence_loss_is_cosine(&t->loss) ? att_normalize(tape, x, 1e-12f) : x;
@@ -241,6 +247,15 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
                                   .labels = t->class,
                                   .counting = t->class};
     return att_sentence_loss_apply(tape, &t->loss, &b);
+}
+
+static const att_training_coupling *coupling(const void *self)
+{
+    static const att_training_coupling ranking = {
+        .what = "the multiple negatives ranking loss compares each text with those of the whole batch",
+        .instead = "take the loss cosine, triplet or softmax"};
+    const bool couples = ((const sentence_data *)self)->options.loss == ATT_SENTENCE_LOSS_MULTIPLE_NEGATIVES_RANKING;
+    return couples ? &ranking : NULL;
 }
 
 /* ---- saving */
@@ -372,6 +387,8 @@ static const att_training_kind kind = {.name = "sentence models",
                                        .open = open_data,
                                        .param = param,
                                        .begin_epoch = begin_epoch,
+                                       .coupling = coupling,
+                                       .rows = rows,
                                        .loss = loss,
                                        .settings = settings,
                                        .write = write_model,

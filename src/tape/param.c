@@ -270,7 +270,7 @@ static void set_zeros(att_param *p) { memset(p->grad, 0, (size_t)att_count(&p->v
 
 void att_param_zero_grad(att_param *p)
 {
-    if (p && p->grad_view.data && p->grad_lent)
+    if (p && p->grad_lent)
         set_zeros(p);
     if (p)
         p->grad_view.data = NULL;

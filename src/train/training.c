@@ -22,6 +22,7 @@ void att_training_free(att_training *t)
     else
         att_run_close(t->run);
     att_free(t->ctx, t->frozen);
+    att_free(t->ctx, t->pending);
     att_free(t->ctx, t);
 }
 
@@ -36,17 +37,22 @@ att_status att_training_of_kind(const char *caller, const att_training *t, const
 
 int64_t att_training_steps(const att_training *t) { return t ? t->step : 0; }
 
+int64_t att_training_count(const att_training *t)
+{
+    int64_t n = 0;
+    const char *name;
+    for (int64_t i = 0; i < t->params; i++)
+        n += att_training_is_frozen(t, i) ? 0 : att_elements(att_param_value(att_training_param(t, i, &name)));
+    return n;
+}
+
 att_status att_training_describe(const att_training *t, att_training_info *info)
 {
     if (att_require(__func__, ATT_NAMED({"t", t}, {"info", info})))
         return ATT_ERR_ARGUMENT;
     att_training_info all = {.evaluated = t->evaluated, .best_step = t->best_step, .best = t->best};
     t->kind->describe(t->self, &all);
-    for (int64_t i = 0; i < t->params; i++) {
-        const char *name;
-        const att_tensor *x = att_param_value(att_training_param(t, i, &name));
-        all.parameters += att_training_is_frozen(t, i) ? 0 : att_elements(x);
-    }
+    all.parameters = att_training_count(t);
     return att_info_write(info, &all, sizeof all, "att_training_info");
 }
 

@@ -17,6 +17,21 @@ typedef struct att_training_base {
     att_schedule schedule;       /* that of common */
 } att_training_base;
 
+/* What a loss is of: rows of a batch, one or more. */
+typedef struct att_training_rows {
+    int64_t batch, first, last;          /* [first, last) of a batch of the epoch */
+    uint64_t seed;                       /* of dropout */
+    int64_t step;                        /* steps before this one */
+    int64_t next, next_first, next_last; /* what is probably asked for after it, to be read ahead: rows of a batch,
+                                          * which may not exist */
+} att_training_rows;
+
+/* Why the loss of a batch is no sum over its rows: "WHAT", and what else can be done: "or INSTEAD" */
+typedef struct att_training_coupling {
+    const char *what, *instead;
+    bool moves; /* a forward pass moves parameters, as running statistics */
+} att_training_coupling;
+
 /* A kind of training: functions on `self`, which has the model and the data. */
 typedef struct att_training_kind {
     const char *name; /* "translators", for errors */
@@ -41,9 +56,15 @@ typedef struct att_training_kind {
     att_param_options (*param_options)(const void *self, const char *name, const att_tensor *value);
     /* Prepares the epoch with this number, from 0: *batches. After an error there is no current epoch. */
     att_status (*begin_epoch)(void *self, int64_t number, int64_t *batches);
-    /* The summed loss of a batch -> [1] and the number of summands; updates examples and sources of the report. seed:
-     * of dropout. The data that the tape refers to stays valid until the next call. */
-    att_var *(*loss)(void *self, att_tape *t, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count);
+    /* What couples the rows of a batch, known after `configure`, or NULL; the function or NULL: nothing does. */
+    const att_training_coupling *(*coupling)(const void *self);
+    /* The number of rows of a batch of the epoch */
+    int64_t (*rows)(const void *self, int64_t batch);
+    /* Of a loss that is a sum over rows: does it not depend on the parameter, which then stays? Or NULL: it does. */
+    bool (*idle)(const void *self, const char *name);
+    /* The summed loss of rows of a batch -> [1]; adds to targets, the number of summands, examples and sources. The sum
+     * over all rows is the batch's. The data that the tape refers to stays valid until the next call. */
+    att_var *(*loss)(void *self, att_tape *t, const att_training_rows *rows, att_training_part *sum);
     /* The rate of a step, from that of the schedule; or NULL: that one. */
     double (*rate)(const void *self, int64_t step, double rate);
     /* The mean loss on validation data; or NULL. */
@@ -58,6 +79,13 @@ typedef struct att_training_kind {
 } att_training_kind;
 
 static inline double att_training_beta2(const att_training_kind *kind) { return kind->beta2 > 0 ? kind->beta2 : 0.999; }
+
+/* Which shards were asked for, to read ahead. */
+typedef struct att_shard_order {
+    int64_t step;        /* of the last call */
+    int64_t first, last; /* of that step so far */
+    int64_t end;         /* the last one of the step before */
+} att_shard_order;
 
 struct att_training {
     att_ctx *ctx;
@@ -75,6 +103,10 @@ struct att_training {
     int64_t current_epoch, batches; /* number of the epoch that self has prepared, from 1; its batches */
     int64_t evaluated, best_step;   /* steps of the last and of the best evaluation */
     double best;
+    const att_training_coupling *coupling; /* or NULL */
+    float *gradients;                      /* of the optimizer, once they are one buffer; else NULL */
+    float *pending;                        /* a stack of sums that wait for their neighbor in the tree; or NULL */
+    att_shard_order shards;
 };
 
 /* The constructors of all kinds; `caller` is for errors. common and options: of the caller. In memory, of a model:
@@ -121,6 +153,31 @@ static inline bool att_training_is_frozen(const att_training *t, int64_t i)
 {
     return !att_optimizer_moment(t->optimizer, i, 0);
 }
+/* The number of elements of all parameters that learn */
+int64_t att_training_count(const att_training *t);
+
+/* ---- gradients (training_gradients.c) */
+
+typedef struct att_training_position {
+    int64_t epochs, batch;
+} att_training_position;
+static inline att_training_position att_training_position_of(const att_training *t)
+{
+    return (att_training_position){t->epochs, t->batch};
+}
+/* Adds the gradients of a shard of the next step's batches, and what they are of, and moves the position; of one shard:
+ * of all rows. After an error att_training_undo is to be called. */
+att_status att_training_add_batches(att_training *t, int64_t shard, att_training_part *sum);
+/* Moves the position by a step. */
+att_status att_training_skip_batches(att_training *t);
+/* Clears all gradients and restores the position. */
+void att_training_undo(att_training *t, att_training_position was);
+/* The error that a shard's loss, or else the norm of the gradients, is not finite: repeats the step, with the same
+ * bits, on a tape with detect_anomaly. Call att_training_undo before and after it. */
+att_status att_training_find_cause(att_training *t, int64_t shard, double loss, double norm);
+/* The gradients of a shard of the next step's batches in t->gradients, zeros after an error. The position stays. */
+att_status att_training_shard(att_training *t, int64_t shard, att_training_part *sum);
+
 /* Checks that the elements of x (f32, dense) are finite and at least `min`; else: "WHAT: "NAME" has -1 at 3". */
 att_status att_training_check_numbers(const att_training *t, att_status status, const char *what, const char *name,
                                       const att_tensor *x, float min);

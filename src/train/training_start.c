@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+enum { MAX_SHARDS = 1 << 16 };
+
 /* ---- options */
 
 att_status att_training_check_options(att_ctx *ctx, const att_training_option *options, int n)
@@ -54,7 +56,8 @@ static att_status configure(att_training_base *b, const att_training_kind *kind)
     att_training_options *o = &b->common;
     const att_training_option numbers[] = {{"weight_decay", o->weight_decay, 1e6},
                                            {"clip", o->clip, 1e30},
-                                           {"accumulate", (double)o->accumulate, INT32_MAX}};
+                                           {"accumulate", (double)o->accumulate, INT32_MAX},
+                                           {"shards", (double)o->shards, MAX_SHARDS}};
     const att_folder_option of_folders[] = {{"resume", o->resume},
                                             {"keep", o->keep != 0},
                                             {"evaluation_id", o->evaluation_id != 0},
@@ -70,6 +73,7 @@ static att_status configure(att_training_base *b, const att_training_kind *kind)
     if (!o->keep)
         o->keep = kind->keep ? kind->keep : 2;
     o->accumulate = o->accumulate ? o->accumulate : 1;
+    o->shards = o->shards ? o->shards : 1;
     if (!(o->beta2 > 0 || o->beta2 < 0))
         o->beta2 = att_training_beta2(kind);
     return e;
@@ -107,6 +111,15 @@ static att_status add_params(att_training *t)
     return !e && frozen && !t->frozen ? ATT_ERR_MEMORY : e;
 }
 
+static att_status check_shards(const att_training *t)
+{
+    const int64_t shards = t->options->shards;
+    return shards < 2 || !t->coupling
+               ? ATT_OK
+               : att_fail(t->ctx, ATT_ERR_ARGUMENT, "options.shards is %lld, but %s: set it to 0, or %s",
+                          (long long)shards, t->coupling->what, t->coupling->instead);
+}
+
 static att_status begin(att_training *t, const char *folder)
 {
     const att_training_options *o = t->options;
@@ -115,7 +128,9 @@ static att_status begin(att_training *t, const char *folder)
                                        .beta2 = o->beta2,
                                        .eps = t->kind->eps,
                                        .weight_decay = o->weight_decay};
-    att_status e = folder && !o->resume && t->kind->check ? t->kind->check(t->self) : ATT_OK;
+    att_status e = check_shards(t);
+    if (!e && folder && !o->resume && t->kind->check)
+        e = t->kind->check(t->self);
     if (!e && folder)
         e = att_run_open(t->ctx, folder, o->keep, &t->run);
     if (!e && folder)
@@ -142,6 +157,8 @@ static att_status make(att_ctx *ctx, const att_training_kind *kind, att_training
     t->self = self;
     t->options = &self->common;
     t->best = -INFINITY;
+    t->coupling = kind->coupling ? kind->coupling(self) : NULL;
+    t->shards = (att_shard_order){.step = -1, .last = self->common.shards - 1};
     att_status e = ATT_OK;
     if (folder && snprintf(t->folder, sizeof t->folder, "%s", folder) >= (int)sizeof t->folder)
         e = att_fail(ctx, ATT_ERR_ARGUMENT, "folder is longer than %d bytes", (int)sizeof t->folder - 1);

@@ -62,6 +62,7 @@ static void add_fields(att_training *t, att_fields *fields)
     att_fields_double(fields, "rate", o->schedule->max_rate);
     att_fields_double(fields, "least_rate", o->schedule->min_rate);
     att_fields_double(fields, "clip", o->clip);
+    att_fields_int(fields, "shards", o->shards)->optional = o->shards == 1; /* version 0.2 had none */
     /* Checkpoints of version 0.2 have the following ones only of the kinds that had such an option. */
     att_fields_double(fields, "decay", o->weight_decay)->optional = !(o->weight_decay > 0);
     const double beta2 = att_training_beta2(t->kind);

@@ -67,6 +67,10 @@ typedef struct att_batch {
 } att_batch;
 /* Reads and tokenizes batch i, in parallel. Error: a file has changed since it was opened. */
 att_status att_batch_read(const att_parallel_corpus *s, const att_epoch *e, int64_t i, att_batch *out);
+/* Its number of pairs; of these, [first, last), as a batch. */
+int64_t att_batch_size(const att_epoch *e, int64_t i);
+att_status att_batch_read_rows(const att_parallel_corpus *s, const att_epoch *e, int64_t i, int64_t first, int64_t last,
+                               att_batch *out);
 void att_batch_free(att_ctx *ctx, att_batch *b);
 
 #endif

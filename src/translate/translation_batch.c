@@ -97,21 +97,33 @@ static att_status lay_out(const reading *r, att_batch *out)
     return ATT_OK;
 }
 
-att_status att_batch_read(const att_parallel_corpus *s, const att_epoch *e, int64_t i, att_batch *out)
+int64_t att_batch_size(const att_epoch *e, int64_t i)
 {
     const uint32_t *first = e->first + e->group[i];
-    const int64_t n = first[1] - first[0];
+    return first[1] - first[0];
+}
+
+att_status att_batch_read_rows(const att_parallel_corpus *s, const att_epoch *e, int64_t i, int64_t first, int64_t last,
+                               att_batch *out)
+{
+    const int64_t n = last - first;
     att_tokens *tokens = att_calloc(s->ctx, 2 * (size_t)n, sizeof *tokens);
     *out = (att_batch){0};
     if (!tokens)
         return ATT_ERR_MEMORY;
-    reading r = {.corpus = s, .pairs = e->order + first[0], .n = n, .tokens = {tokens, tokens + n}};
+    reading r = {
+        .corpus = s, .pairs = e->order + e->first[e->group[i]] + first, .n = n, .tokens = {tokens, tokens + n}};
     att_status status = read_all(&r);
     status = status ? status : lay_out(&r, out);
     for (int64_t k = 0; k < 2 * n; k++)
         att_tokens_free(s->ctx, &tokens[k]);
     att_free(s->ctx, tokens);
     return status;
+}
+
+att_status att_batch_read(const att_parallel_corpus *s, const att_epoch *e, int64_t i, att_batch *out)
+{
+    return att_batch_read_rows(s, e, i, 0, att_batch_size(e, i), out);
 }
 
 void att_batch_free(att_ctx *ctx, att_batch *b)

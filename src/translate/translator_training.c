@@ -128,24 +128,31 @@ static att_status begin_epoch(void *self, int64_t number, int64_t *batches)
     return e;
 }
 
-static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)
+static int64_t rows(const void *self, int64_t batch)
+{
+    return att_batch_size(&((const translation *)self)->epoch, batch);
+}
+
+static att_var *loss(void *self, att_tape *tape, const att_training_rows *rows, att_training_part *sum)
 {
     translation *t = self;
+    int64_t count = 0;
     att_batch_free(t->base.ctx, &t->batch);
-    const att_status e = att_batch_read(&t->corpus, &t->epoch, batch, &t->batch);
+    const att_status e = att_batch_read_rows(&t->corpus, &t->epoch, rows->batch, rows->first, rows->last, &t->batch);
     if (e)
         return att_tape_fail(tape, e, "%s", att_error(t->base.ctx));
     const att_sequence_pairs *pairs = &t->batch.pairs;
     const att_loss_options l = {.size = sizeof l,
                                 .label_smoothing = t->options.label_smoothing,
                                 .dropout = t->options.dropout,
-                                .seed = seed,
+                                .seed = rows->seed,
                                 .sequence_ids = t->batch.ids,
                                 .sum = true,
-                                .count = count};
+                                .count = &count};
     att_var *y = att_encoder_decoder_loss(tape, t->model, pairs, &l);
-    r->examples += pairs->n;
-    r->sources += pairs->source_offsets[pairs->n];
+    sum->targets += count;
+    sum->examples += pairs->n;
+    sum->sources += pairs->source_offsets[pairs->n];
     return y;
 }
 
@@ -281,6 +288,7 @@ static const att_training_kind kind = {.name = "translators",
                                        .param = param,
                                        .param_options = param_options,
                                        .begin_epoch = begin_epoch,
+                                       .rows = rows,
                                        .loss = loss,
                                        .validate = validate,
                                        .settings = settings,

@@ -15,6 +15,8 @@ enum { RANDOM_CHANGES = 1, RANDOM_SHARE };
 
 typedef struct maker {
     att_image_batch batch; /* n 0: it has none */
+    uint32_t *images;      /* [all]: of the whole batch */
+    int64_t all;
     att_status status;
     char why[512]; /* of a status that is not ATT_OK: the sentence belongs to the thread */
     int number;    /* and its att_error_number */
@@ -61,20 +63,33 @@ static void erase_square(const att_image_input *in, int64_t side, uint32_t word,
                    (size_t)in->info.channels * sizeof *pixels);
 }
 
-/* Image i of the batch, augmented; scratch: one image */
-static void augment(const att_image_batches *b, const att_image_batch *to, int64_t i, const att_image *image,
-                    att_image *scratch)
+/* Image `number`, augmented; scratch: one image */
+static void augment(const att_image_batches *b, int64_t epoch, uint32_t number, const att_image *image,
+                    att_image *scratch, float *pixels)
 {
     const att_augmentation *a = &b->how;
-    const int64_t elements = image->height * image->width * image->channels, shifts = 2 * a->crop + 1;
-    float *pixels = to->pixels + i * elements;
+    const int64_t shifts = 2 * a->crop + 1;
     uint32_t r[4];
-    att_random(a->seed, (const uint32_t[]){to->images[i], (uint32_t)to->epoch, 0, RANDOM_CHANGES}, r);
+    att_random(a->seed, (const uint32_t[]){number, (uint32_t)epoch, 0, RANDOM_CHANGES}, r);
     shift_and_flip(image, below(r[0], shifts) - a->crop, below(r[1], shifts) - a->crop, a->flip && r[2] >> 31,
                    scratch->pixels);
     att_image_processor_normalize(b->in->processor, scratch, pixels);
     if (a->cutout)
         erase_square(b->in, a->cutout, r[3], pixels);
+}
+
+static att_status make_image(const att_image_batches *b, int64_t epoch, uint32_t number, att_image *scratch,
+                             float *pixels)
+{
+    att_image image;
+    if (att_cancelled(b->ctx))
+        return att_fail(b->ctx, ATT_ERR_CANCELLED, "the training was cancelled");
+    const att_status e = att_image_input_read(b->in, &b->from, number, &image);
+    if (e)
+        return e;
+    augment(b, epoch, number, &image, scratch, pixels);
+    att_image_free(b->ctx, &image);
+    return ATT_OK;
 }
 
 /* ---- mixup */
@@ -94,41 +109,57 @@ double att_mixup_share(double alpha, uint64_t seed, int64_t epoch, int64_t batch
     }
 }
 
-/* Mixes each image with its partner, counted from the end: share * image + (1 - share) * partner. The one in the middle
- * is its own. */
-static void mix(const att_image_batches *b, att_image_batch *batch)
+/* x = share x + (1 - share) y, and y likewise, [n] */
+static void mix_two(float share, int64_t n, float *x, float *y)
 {
-    const int64_t elements = b->in->info.height * b->in->info.width * b->in->info.channels;
-    const float share = (float)att_mixup_share(b->how.mixup, b->how.seed, batch->epoch, batch->batch);
-    batch->share = share;
-    for (int64_t i = 0; i < batch->n / 2; i++) {
-        float *x = batch->pixels + i * elements, *y = batch->pixels + (batch->n - 1 - i) * elements;
-        for (int64_t k = 0; k < elements; k++) {
-            const float was = x[k];
-            x[k] = share * was + (1 - share) * y[k];
-            y[k] = share * y[k] + (1 - share) * was;
-        }
+    for (int64_t k = 0; k < n; k++) {
+        const float was = x[k];
+        x[k] = share * was + (1 - share) * y[k];
+        y[k] = share * y[k] + (1 - share) * was;
     }
+}
+
+/* Mixes each image with its partner, counted from the end of the whole batch: share * image + (1 - share) * partner.
+ * The one in the middle is its own. other: a partner that is not among the rows is made there. */
+static att_status mix(const att_image_batches *b, const maker *m, att_image *scratch, float *other)
+{
+    const att_image_batch *batch = &m->batch;
+    const int64_t elements = att_image_input_values(b->in);
+    att_status e = ATT_OK;
+    for (int64_t i = 0; !e && i < batch->n; i++) {
+        const int64_t row = batch->first + i, partner = m->all - 1 - row, at = partner - batch->first;
+        float *x = batch->pixels + i * elements;
+        if (at >= 0 && at < batch->n) {
+            if (row < partner)
+                mix_two(batch->share, elements, x, batch->pixels + at * elements);
+            continue;
+        }
+        e = make_image(b, batch->epoch, m->images[partner], scratch, other);
+        if (!e)
+            mix_two(batch->share, elements, x, other);
+    }
+    return e;
 }
 
 /* ---- making a batch */
 
-static att_status make_images(const att_image_batches *b, att_image_batch *batch)
+static att_status make_images(const att_image_batches *b, maker *m)
 {
     const att_image_input *in = b->in;
+    const int64_t elements = att_image_input_values(in);
+    const bool mixes = b->how.mixup > 0;
+    att_image_batch *batch = &m->batch;
     att_image scratch = {.height = in->info.height, .width = in->info.width, .channels = in->info.channels};
-    scratch.pixels = att_alloc(b->ctx, (size_t)att_image_input_values(in), 1);
-    att_status e = scratch.pixels ? ATT_OK : ATT_ERR_MEMORY;
-    for (int64_t i = 0; !e && i < batch->n; i++) {
-        att_image image;
-        if (att_cancelled(b->ctx))
-            e = att_fail(b->ctx, ATT_ERR_CANCELLED, "the training was cancelled");
-        e = e ? e : att_image_input_read(in, &b->from, batch->images[i], &image);
-        if (e)
-            break;
-        augment(b, batch, i, &image, &scratch);
-        att_image_free(b->ctx, &image);
-    }
+    scratch.pixels = att_alloc(b->ctx, (size_t)elements, 1);
+    float *other = mixes && batch->n < m->all ? att_alloc(b->ctx, (size_t)elements, sizeof *other) : NULL;
+    att_status e = scratch.pixels && (other || !mixes || batch->n == m->all) ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t i = 0; !e && i < batch->n; i++)
+        e = make_image(b, batch->epoch, batch->images[i], &scratch, batch->pixels + i * elements);
+    if (mixes)
+        batch->share = (float)att_mixup_share(b->how.mixup, b->how.seed, batch->epoch, batch->batch);
+    if (mixes && !e)
+        e = mix(b, m, &scratch, other);
+    att_free(b->ctx, other);
     att_free(b->ctx, scratch.pixels);
     return e;
 }
@@ -144,14 +175,12 @@ static void make(const att_image_batches *b, maker *m)
     batch->share = 1;
     for (int64_t i = 0; i < batch->n; i++) {
         batch->classes[i] = class_of(b, batch->images[i]);
-        batch->partners[i] = class_of(b, batch->images[batch->n - 1 - i]);
+        batch->partners[i] = class_of(b, m->images[m->all - 1 - batch->first - i]);
     }
-    m->status = make_images(b, batch);
+    m->status = make_images(b, m);
     if (m->status) {
         snprintf(m->why, sizeof m->why, "%s", att_error(b->ctx));
         m->number = att_error_number();
-    } else if (b->how.mixup > 0) {
-        mix(b, batch);
     }
 }
 
@@ -178,11 +207,15 @@ int64_t att_image_order_begin(att_image_order *o, int64_t epoch)
     return att_ceil_div(o->images, o->size);
 }
 
-att_image_choice att_image_order_batch(const att_image_order *o, int64_t batch)
+att_image_choice att_image_order_batch(const att_image_order *o, int64_t batch, int64_t first, int64_t last)
 {
-    const int64_t first = att_min(batch * o->size, o->images);
-    return (att_image_choice){
-        .epoch = o->epoch, .batch = batch, .images = o->order + first, .n = att_min(o->size, o->images - first)};
+    const int64_t begin = att_min(batch * o->size, o->images), n = att_min(o->size, o->images - begin);
+    return (att_image_choice){.epoch = o->epoch,
+                              .batch = batch,
+                              .images = o->order + begin,
+                              .n = n,
+                              .first = att_min(first, n),
+                              .last = att_min(last, n)};
 }
 
 /* ---- the thread */
@@ -198,9 +231,12 @@ static void choose(maker *m, const att_image_choice *c)
 {
     m->batch.epoch = c->epoch;
     m->batch.batch = c->batch;
-    m->batch.n = c->n;
+    m->batch.first = c->first;
+    m->batch.n = c->last - c->first;
+    m->batch.images = m->images + c->first;
+    m->all = c->n;
     if (c->n)
-        memcpy(m->batch.images, c->images, (size_t)c->n * sizeof *c->images);
+        memcpy(m->images, c->images, (size_t)c->n * sizeof *c->images);
 }
 
 /* As the threads of libattend: with a stack that suffices whatever the host's usual one is, and without signals, which
@@ -233,7 +269,7 @@ static void start(att_image_batches *b, const att_image_choice *next)
 {
     maker *m = &b->maker[b->next];
     choose(m, next);
-    b->running = next->n && start_thread(&b->thread, b);
+    b->running = m->batch.n && start_thread(&b->thread, b);
     if (!b->running)
         m->batch.n = 0;
 }
@@ -248,8 +284,8 @@ static void finish(att_image_batches *b)
 static bool has(const maker *m, const att_image_choice *c)
 {
     const att_image_batch *b = &m->batch;
-    return b->epoch == c->epoch && b->batch == c->batch && b->n == c->n &&
-           !memcmp(b->images, c->images, (size_t)c->n * sizeof *c->images);
+    return b->epoch == c->epoch && b->batch == c->batch && b->first == c->first && b->n == c->last - c->first &&
+           m->all == c->n && !memcmp(m->images, c->images, (size_t)c->n * sizeof *c->images);
 }
 
 static double seconds(void)
@@ -298,10 +334,10 @@ att_status att_image_batches_new(att_ctx *ctx, const att_image_input *in, const 
     for (int i = 0; ok && i < 2; i++) {
         att_image_batch *x = &b->maker[i].batch;
         x->pixels = att_alloc(ctx, (size_t)max, (size_t)att_image_input_values(in) * sizeof *x->pixels);
-        x->images = att_alloc(ctx, (size_t)max, sizeof *x->images);
+        b->maker[i].images = att_alloc(ctx, (size_t)max, sizeof *x->images);
         x->classes = att_alloc(ctx, (size_t)max, sizeof *x->classes);
         x->partners = att_alloc(ctx, (size_t)max, sizeof *x->partners);
-        ok = x->pixels && x->images && x->classes && x->partners;
+        ok = x->pixels && b->maker[i].images && x->classes && x->partners;
     }
     if (!ok) {
         att_image_batches_free(b);
@@ -318,7 +354,7 @@ void att_image_batches_free(att_image_batches *b)
     finish(b);
     for (int i = 0; i < 2; i++) {
         att_image_batch *x = &b->maker[i].batch;
-        void *const all[] = {x->pixels, x->images, x->classes, x->partners};
+        void *const all[] = {x->pixels, b->maker[i].images, x->classes, x->partners};
         for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
             att_free(b->ctx, all[k]);
     }

@@ -14,8 +14,9 @@ typedef struct att_augmentation {
 /* Which images a batch has. */
 typedef struct att_image_choice {
     int64_t epoch, batch;   /* numbers, which decide on its random changes */
-    const uint32_t *images; /* [n] */
-    int64_t n;              /* 0: there is none */
+    const uint32_t *images; /* [n]: the whole batch */
+    int64_t n;
+    int64_t first, last; /* rows of it that are made; none if they are equal */
 } att_image_choice;
 
 /* The images of an epoch, in random order. */
@@ -29,16 +30,16 @@ att_status att_image_order_make(att_ctx *ctx, int64_t images, int64_t size, uint
 void att_image_order_free(att_image_order *o);
 /* Begins an epoch: how many batches it has. */
 int64_t att_image_order_begin(att_image_order *o, int64_t epoch);
-/* A batch of the epoch. Of one after the last one n is 0. */
-att_image_choice att_image_order_batch(const att_image_order *o, int64_t batch);
+/* Rows [first, last) of a batch of the epoch; INT64_MAX: to the end. Of a batch after the last one n is 0. */
+att_image_choice att_image_order_batch(const att_image_order *o, int64_t batch, int64_t first, int64_t last);
 
 typedef struct att_image_batch {
-    int64_t epoch, batch, n;
-    float *pixels;     /* [n, height, width, channels], normalized */
-    uint32_t *images;  /* [n] */
-    int32_t *classes;  /* [n]; 0 where the source has none */
-    int32_t *partners; /* [n]: classes of the images that are mixed in */
-    float share;       /* of an image in its mixture; 1: none is mixed in */
+    int64_t epoch, batch, first, n; /* rows [first, first + n) */
+    float *pixels;                  /* [n, height, width, channels], normalized */
+    const uint32_t *images;         /* [n] */
+    int32_t *classes;               /* [n]; 0 where the source has none */
+    int32_t *partners;              /* [n]: classes of the images that are mixed in */
+    float share;                    /* of an image in its mixture; 1: none is mixed in */
 } att_image_batch;
 
 typedef struct att_image_batches att_image_batches;

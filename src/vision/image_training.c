@@ -192,11 +192,16 @@ static att_var *mixture_loss(att_tape *tape, const image_data *t, const att_imag
     return att_add(tape, att_scale(tape, own, b->share), att_scale(tape, others, 1 - b->share));
 }
 
-static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, att_training_report *r, int64_t *count)
+static int64_t rows(const void *self, int64_t batch)
+{
+    return att_image_order_batch(&((const image_data *)self)->order, batch, 0, 0).n;
+}
+
+static att_var *loss(void *self, att_tape *tape, const att_training_rows *rows, att_training_part *sum)
 {
     image_data *t = self;
-    const att_image_choice now = att_image_order_batch(&t->order, batch),
-                           next = att_image_order_batch(&t->order, batch + 1);
+    const att_image_choice now = att_image_order_batch(&t->order, rows->batch, rows->first, rows->last),
+                           next = att_image_order_batch(&t->order, rows->next, rows->next_first, rows->next_last);
     const att_image_batch *b;
     double waited;
     const att_status e = att_image_batches_get(t->batches, &now, &next, &b, &waited);
@@ -207,10 +212,10 @@ static att_var *loss(void *self, att_tape *tape, int64_t batch, uint64_t seed, a
     att_tensor images;
     att_wrap(&images, b->pixels, ATT_F32, ATT_DIMS(b->n, in->height, in->width, in->channels), NULL);
     const att_vit_options o = {
-        .size = sizeof o, .dropout = t->options.dropout, .seed = seed, .sequence_ids = b->images};
-    *count = b->n;
-    r->examples += b->n;
-    r->sources += b->n;
+        .size = sizeof o, .dropout = t->options.dropout, .seed = rows->seed, .sequence_ids = b->images};
+    sum->targets += b->n;
+    sum->examples += b->n;
+    sum->sources += b->n;
     return mixture_loss(tape, t, b, att_vit_logits(tape, t->model, att_constant(tape, &images), &o));
 }
 
@@ -294,6 +299,7 @@ static const att_training_kind kind = {.name = "image classifiers",
                                        .open = open_data,
                                        .param = param,
                                        .begin_epoch = begin_epoch,
+                                       .rows = rows,
                                        .loss = loss,
                                        .settings = settings,
                                        .write = write_model,

@@ -406,7 +406,7 @@ static void batches_are_of_the_last_items(void **state)
         assert_int_equal(att_history_batches_count(all), 100);
         assert_int_equal(att_history_batches_begin(all, 2), 7);
         for (int64_t i = 0; i < 7; i++) {
-            assert_int_equal(att_history_batches_get(all, i, &b), ATT_OK);
+            assert_int_equal(att_history_batches_get(all, i, 0, att_history_batches_size(all, i), &b), ATT_OK);
             check_batch(&d, b, masked);
             histories += b->n;
             positions += b->positions;
@@ -455,7 +455,7 @@ static void negatives_are_found_among_few(void **state)
                                        .batch = 1};
     assert_int_equal(att_history_batches_new(ctx, &source, &all), ATT_OK);
     assert_int_equal(att_history_batches_begin(all, 0), 1);
-    assert_int_equal(att_history_batches_get(all, 0, &b), ATT_OK);
+    assert_int_equal(att_history_batches_get(all, 0, 0, 1, &b), ATT_OK);
     assert_int_equal(b->positions, 5);
     for (int i = 0; i < 5 * 21; i++)
         assert_true(i % 21 == 0 || b->candidates[i] == LEFT);

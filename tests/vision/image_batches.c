@@ -75,8 +75,8 @@ static const att_image_batch *batch_of(att_image_batches *b, int64_t epoch, int6
 {
     const att_image_batch *out = NULL;
     double waited = -1;
-    const att_image_choice now = {.epoch = epoch, .images = order, .n = IMAGES},
-                           after = {.epoch = next, .images = order, .n = next < 0 ? 0 : IMAGES};
+    const att_image_choice now = {.epoch = epoch, .images = order, .n = IMAGES, .last = IMAGES},
+                           after = {.epoch = next, .images = order, .n = IMAGES, .last = next < 0 ? 0 : IMAGES};
     if (att_image_batches_get(b, &now, &after, &out, &waited))
         fail_msg("%s", att_error(ctx));
     assert_true(waited >= 0);
