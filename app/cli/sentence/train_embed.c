@@ -238,8 +238,8 @@ static int open_training(void *training, const att_training_options *common)
                     .bytes = t->pairs.bytes, .scores = t->pairs.score, .loss = t->pairs.loss,
                     .columns = t->pairs.columns, .labels = t->pairs.label, .classes = t->pairs.classes, .scale = scale,
                     .margin = margin, .distance = (att_sentence_distance)distance, .batch = o->batch);
-    code = cli_status(t->common.ctx,
-                      att_sentence_training_open(t->common.ctx, o->folder, common, all, &t->common.training));
+    code = cli_training_status(t->common.ctx,
+                               att_sentence_training_open(t->common.ctx, o->folder, common, all, &t->common.training));
     return code || !valid_path ? code : allocate_validation(t);
 }
 

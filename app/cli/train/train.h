@@ -19,7 +19,7 @@ typedef struct cli_training_options {
     const char *folder;
     bool resume, json;
     double epochs, minutes;
-    int64_t steps, patience, batch, accumulate;
+    int64_t steps, patience, batch, accumulate, shards;
     double rate, warmup, beta2, decay, clip;
     int schedule; /* an att_schedule_kind */
     int dtype;    /* 1: f16 */
@@ -55,6 +55,9 @@ typedef struct cli_training_options {
     {"clip", 0, "NORM", .number = &(o).clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},              \
     {"accumulate", 0, "N", .integer = &(o).accumulate, .min = 1, .max = 1 << 16,                                      \
      .help = "accumulate gradients over N batches"},                                                                  \
+    {"shards", 0, "N", .integer = &(o).shards, .max = 1 << 16,                                                        \
+     .help = "part each batch into N shards and add their gradients by a fixed tree: programs of att_training_gradients " \
+             "on several machines get the same bits; 0: off"},                                                        \
     {"validate-every", 0, "N", .integer = &(o).validate_every, .max = 1 << 30,                                        \
      .help = "validate every N steps; 0: after each epoch"},                                                          \
     {"save-every", 0, "N", .integer = &(o).save_every, .max = 1 << 30,                                                \

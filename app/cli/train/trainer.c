@@ -121,8 +121,8 @@ static int begin(cli_training *t)
     const int64_t keep = o->average > o->keep ? o->average : o->keep;
     const att_training_options *common = ATT_OPTIONS(
         att_training_options, .schedule = &rates, .beta2 = o->beta2, .weight_decay = o->decay, .clip = o->clip,
-        .accumulate = o->accumulate, .seed = (uint64_t)o->seed, .resume = o->resume, .keep = keep > 1 ? keep : 1,
-        .evaluation_id = t->evaluation_id, .note = t->note, .note_bytes = sizeof t->note);
+        .accumulate = o->accumulate, .shards = o->shards, .seed = (uint64_t)o->seed, .resume = o->resume,
+        .keep = keep > 1 ? keep : 1, .evaluation_id = t->evaluation_id, .note = t->note, .note_bytes = sizeof t->note);
     cli_end_later(); /* a signal cancels the start, which then leaves no folder */
     code = t->kind->open(t, common);
     if (!code && t->steps && t->steps < att_training_steps(t->training))

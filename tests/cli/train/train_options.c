@@ -48,7 +48,7 @@ static void a_line_of_json_has_the_result(void **state)
 static void options_of_steps_have_their_effect_and_are_stored(void **state)
 {
     (void)state;
-    static const char *const kept[] = {"accumulate", "beta2", "decay", "clip", "schedule", "warmup", "seed"};
+    static const char *const kept[] = {"accumulate", "beta2", "decay", "clip", "schedule", "warmup", "seed", "shards"};
     char line[1024];
     for (int i = 0; i < TRAININGS; i++) {
         train(trainings[i].unvalidated, "--steps 3 --save-every 1 --seed 2");
@@ -80,6 +80,26 @@ static void options_of_steps_have_their_effect_and_are_stored(void **state)
         assert_has(tool_err, "continues after step 3, 4 steps or 60 minutes in all\n");
         assert_int_equal(tool("head -c 9999 m/model.safetensors | grep -a -c '\"F16\"'"), 1);
     }
+}
+
+/* They change bits, and are stored; a loss that couples a batch has none. */
+static void shards_are_of_losses_that_are_sums_over_rows(void **state)
+{
+    (void)state;
+    for (int i = 0; i < TRAININGS; i++) {
+        if (strstr(trainings[i].unvalidated, "train caption")) {
+            char line[1024];
+            snprintf(line, sizeof line, "%s --shards 2 --steps 1 -o none", trainings[i].unvalidated);
+            assert_refused(line, 2, "--shards is 2, but batch normalization, ");
+            continue;
+        }
+        train(trainings[i].unvalidated, "--steps 3 --seed 2");
+        assert_int_equal(tool("cp m/model.safetensors plain"), 0);
+        train(trainings[i].unvalidated, "--steps 3 --seed 2 --shards 3");
+        assert_int_equal(tool("! cmp -s plain m/model.safetensors"), 0);
+    }
+    assert_refused(TRAIN_EMBED "--loss mnr --shards 2 --steps 1 -o none", 2,
+                   "--shards is 2, but the multiple negatives ranking loss ");
 }
 
 static void patience_ends_what_does_not_improve(void **state)
@@ -155,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_of_json_has_the_result),
         cmocka_unit_test(options_of_steps_have_their_effect_and_are_stored),
+        cmocka_unit_test(shards_are_of_losses_that_are_sums_over_rows),
         cmocka_unit_test(patience_ends_what_does_not_improve),
         cmocka_unit_test(the_mean_of_checkpoints_is_the_model_and_validated),
         cmocka_unit_test(what_says_where_a_training_ends_is_checked),
