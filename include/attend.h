@@ -18,6 +18,7 @@
  *   attend_metric.h     BLEU, chrF, CIDEr, ranks
  *   attend_model.h      weights, models by name and of any kind
  *   attend_train.h      what all trainings have
+ *   attend_trace.h      attention and hidden states of one pass of a model
  *   attend_language.h   language models
  *   attend_encoder.h    text encoders
  *   attend_sentence.h   sentence embeddings

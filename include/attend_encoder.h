@@ -6,6 +6,7 @@
 #define ATTEND_ENCODER_H
 
 #include "attend_model.h"
+#include "attend_trace.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -53,6 +54,12 @@ typedef struct att_encoder_options {
  * more than max_positions tokens. */
 ATT_API att_var *att_encoder_apply(att_tape *t, const att_encoder *m, const int32_t *ids, const int64_t *offsets,
                                    int64_t n, const att_encoder_options *options);
+
+/* Attention and hidden states of one sequence, ids [n]: see attend_trace.h. It has no output layer. options or NULL:
+ * defaults; options.ids is NULL. Errors: n not in [1, max_positions]; options out of range; an id that is not in the
+ * vocabulary; memory; cancelled. */
+ATT_API att_status att_encoder_trace(const att_encoder *m, const int32_t *ids, int64_t n,
+                                     const att_trace_options *options, att_trace **out);
 
 #ifdef __cplusplus
 }

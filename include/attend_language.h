@@ -8,6 +8,7 @@
 #define ATTEND_LANGUAGE_H
 
 #include "attend_model.h"
+#include "attend_trace.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -250,11 +251,12 @@ ATT_API att_status att_generation_finish(att_generation *s, int64_t number, att_
 /* Removes a sequence, whether it has ended or not. Errors: no such sequence. */
 ATT_API att_status att_generation_remove(att_generation *s, int64_t number);
 
-/* Attention weights of one layer and head for a text [bytes], which is encoded as a prompt is: row = the token that
- * attends, column = the token attended to, 0 after it. Errors: no such layer or head; no token, or more than the model
- * has positions; memory. */
-ATT_API att_status att_language_attention(const att_text_generator *g, const char *text, size_t bytes, int64_t layer,
-                                          int64_t head, att_attention_map *out);
+/* Attention, hidden states and logits of any layer of a text [bytes], which is tokenized as a prompt is, or of
+ * options.ids, where text is NULL: see attend_trace.h. Its output is the logits after each token. options or NULL:
+ * defaults. Errors: no token, or more than the model has positions; options out of range; both text and ids, or none;
+ * ids that are not in the vocabulary; memory; cancelled. */
+ATT_API att_status att_language_trace(const att_text_generator *g, const char *text, size_t bytes,
+                                      const att_trace_options *options, att_trace **out);
 
 /* ---- 3 Chat ------------------------------------------------------------- */
 

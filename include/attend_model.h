@@ -1,6 +1,6 @@
 /* attend_model.h - what all models have in common, on top of attend_nn.h and attend_text.h.
  *
- * Chapters: 1 Weights, 2 Attention maps, 3 Models by name, 4 Models of any kind. Each subject has a header:
+ * Chapters: 1 Weights, 2 Models by name, 3 Models of any kind. Each subject has a header:
  * attend_language.h, attend_sentence.h, attend_translate.h, attend_vision.h, attend_caption.h, attend_recommend.h;
  * attend_train.h is on their trainings.
  *
@@ -140,18 +140,7 @@ typedef struct att_model_weights {
     int64_t own, packed, mapped;
 } att_model_weights;
 
-/* ---- 2 Attention maps --------------------------------------------------- */
-
-/* Attention weights of one layer and head for one text. */
-typedef struct att_attention_map {
-    att_tokens tokens;
-    float *weights; /* [count, count]: row = query, column = key */
-    void *reserved[2];
-    int64_t reserved_number[2];
-} att_attention_map;
-ATT_API void att_attention_map_free(att_ctx *ctx, att_attention_map *map);
-
-/* ---- 3 Models by name --------------------------------------------------- */
+/* ---- 2 Models by name --------------------------------------------------- */
 
 typedef struct att_model_path {
     char text[4096]; /* zero-terminated */
@@ -174,7 +163,7 @@ ATT_API att_status att_models_folder(att_model_path *out);
  * alphabetical order: folders with a config.json or a .gguf file. user or NULL. */
 ATT_API att_status att_models_list(void (*each)(void *user, const char *name), void *user);
 
-/* ---- 4 Models of any kind ----------------------------------------------- */
+/* ---- 3 Models of any kind ----------------------------------------------- */
 
 /* Whose functions open a model */
 typedef enum att_subject {

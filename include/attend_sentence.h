@@ -97,9 +97,11 @@ ATT_API void att_token_embeddings_free(att_ctx *ctx, att_token_embeddings *e);
 ATT_API att_status att_sentence_open_for_training(att_ctx *ctx, const char *folder, att_sentence **out);
 ATT_API att_status att_sentence_write(const att_sentence *m, const char *folder, att_dtype dtype);
 
-/* Attention weights of one layer and head for one sentence. */
-ATT_API att_status att_sentence_attention(const att_sentence *m, const char *text, size_t bytes, int64_t layer,
-                                          int64_t head, att_attention_map *out);
+/* Attention, hidden states and what depends on them of one text [bytes], which is truncated to max_tokens, or of
+ * options.ids, where text is NULL: see attend_trace.h. Its output is one row, the embedding. options or NULL: defaults.
+ * Errors: options out of range; both text and ids, or none; ids that are not in the vocabulary; memory; cancelled. */
+ATT_API att_status att_sentence_trace(const att_sentence *m, const char *text, size_t bytes,
+                                      const att_trace_options *options, att_trace **out);
 
 /* ---- 2 Training --------------------------------------------------------- */
 

@@ -36,7 +36,11 @@ typedef struct shown {
     const char *text;
     const att_tokenizer *tokenizer;
     int64_t layers, heads;
-    att_attention_map map;
+    att_trace *trace;
+    att_trace_info info;
+    const int32_t *ids; /* [count] */
+    int64_t count;
+    float *weights; /* [count, count] */
 } shown;
 
 static int choose(const shown *s)
@@ -52,47 +56,69 @@ static int choose(const shown *s)
     return CLI_DONE;
 }
 
-static void print_json(const char *const *labels, const att_attention_map *map)
+/* The weights of the head of a trace */
+static int compute(att_ctx *ctx, shown *s, att_trace_side side)
 {
-    const int64_t n = map->tokens.count;
+    s->info.size = sizeof s->info;
+    int code = cli_status(ctx, att_trace_describe(s->trace, &s->info));
+    if (code)
+        return code;
+    s->ids = side == ATT_TRACE_SIDE_ENCODER ? s->info.source_ids : s->info.target_ids;
+    s->count = side == ATT_TRACE_SIDE_ENCODER ? s->info.source : s->info.target;
+    s->weights = malloc(((size_t)s->count * (size_t)s->count + 1) * sizeof *s->weights);
+    if (!s->weights)
+        return cli_fail_memory();
+    return cli_status(
+        ctx, att_trace_weights(s->trace, att_trace_find(s->trace, side, layer), head, 0, s->count, s->weights));
+}
+
+static void free_shown(shown *s)
+{
+    att_trace_free(s->trace);
+    free(s->weights);
+}
+
+static void print_json(const char *const *labels, const shown *s)
+{
+    const int64_t n = s->count;
     cli_json j = cli_json_begin(stdout);
     cli_json_integer(&j, "layer", layer);
     cli_json_integer(&j, "head", head);
     cli_json_strings(&j, "tokens", labels, n);
-    cli_json_matrix(&j, "weights", map->weights, n, n);
+    cli_json_matrix(&j, "weights", s->weights, n, n);
     cli_json_end(&j);
 }
 
-static int draw_svg(const char *text, const char *const *labels, const att_attention_map *map)
+static int draw_svg(const char *const *labels, const shown *s)
 {
     picture p;
     char title[256];
     int code = picture_open(&p, svg_path);
     if (code)
         return code;
-    snprintf(title, sizeof title, "Layer %lld, head %lld: %s", (long long)layer, (long long)head, text);
-    const heatmap h = heatmap_square(labels, map->tokens.count, map->weights);
+    snprintf(title, sizeof title, "Layer %lld, head %lld: %s", (long long)layer, (long long)head, s->text);
+    const heatmap h = heatmap_square(labels, s->count, s->weights);
     heatmap_svg(p.svg, title, &h);
     return picture_close(&p, code);
 }
 
 static int show(const shown *s)
 {
-    const int64_t n = s->map.tokens.count;
+    const int64_t n = s->count;
     const char **labels = malloc(((size_t)n + 1) * sizeof *labels);
     if (!labels)
         return cli_fail_memory();
     for (int64_t i = 0; i < n; i++)
-        labels[i] = att_tokenizer_token(s->tokenizer, s->map.tokens.ids[i]);
+        labels[i] = att_tokenizer_token(s->tokenizer, s->ids[i]);
     /* first: | head ends the output below */
-    const int code = svg_path ? draw_svg(s->text, labels, &s->map) : CLI_DONE;
+    const int code = svg_path ? draw_svg(labels, s) : CLI_DONE;
     if (!code && json) {
-        print_json(labels, &s->map);
+        print_json(labels, s);
     } else if (!code) {
         printf("Layer %lld of 0 to %lld, head %lld of 0 to %lld.\n"
                "Rows: the token that attends; columns: the tokens attended to.\n\n",
                (long long)layer, (long long)s->layers - 1, (long long)head, (long long)s->heads - 1);
-        const heatmap h = heatmap_square(labels, n, s->map.weights);
+        const heatmap h = heatmap_square(labels, n, s->weights);
         heatmap_terminal(stdout, &h, terminal_colors(stdout));
     }
     free(labels);
@@ -110,13 +136,16 @@ static int run_sentence(shown *s)
     s->heads = m.info.heads;
     code = choose(s);
     if (!code)
-        code =
-            cli_status(m.base.ctx, att_sentence_attention(m.sentence, s->text, strlen(s->text), layer, head, &s->map));
-    if (!code && s->map.tokens.truncated)
+        code = cli_status(
+            m.base.ctx, att_sentence_trace(m.sentence, s->text, strlen(s->text),
+                                           ATT_OPTIONS(att_trace_options, .layers = &layer, .n_layers = 1), &s->trace));
+    if (!code)
+        code = compute(m.base.ctx, s, ATT_TRACE_SIDE_ENCODER);
+    if (!code && s->info.truncated)
         cli_note("the text is longer than %lld tokens and was truncated", (long long)m.info.max_tokens);
     if (!code)
         code = show(s);
-    att_attention_map_free(m.base.ctx, &s->map);
+    free_shown(s);
     cli_model_close(&m.base);
     return code;
 }
@@ -132,11 +161,14 @@ static int run_language(shown *s)
     s->heads = m.info.heads;
     code = choose(s);
     if (!code)
-        code =
-            cli_status(m.base.ctx, att_language_attention(m.generator, s->text, strlen(s->text), layer, head, &s->map));
+        code = cli_status(
+            m.base.ctx, att_language_trace(m.generator, s->text, strlen(s->text),
+                                           ATT_OPTIONS(att_trace_options, .layers = &layer, .n_layers = 1), &s->trace));
+    if (!code)
+        code = compute(m.base.ctx, s, ATT_TRACE_SIDE_DECODER);
     if (!code)
         code = show(s);
-    att_attention_map_free(m.base.ctx, &s->map);
+    free_shown(s);
     cli_model_close(&m.base);
     return code;
 }

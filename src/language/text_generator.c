@@ -1,7 +1,6 @@
 /* A language model with its tokenizer and its generation settings. */
 #include "language/text_generator.h"
 #include "io/file_source.h"
-#include "model/attention_map.h"
 
 static att_status open_all(att_text_generator *g, const char *folder, const att_model_options *options)
 {
@@ -55,31 +54,4 @@ att_status att_text_generator_sampling(const att_text_generator *g, att_sampling
     if (att_require(__func__, ATT_NAMED({"g", g}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     return att_info_write(out, &g->config.sampling, sizeof g->config.sampling, "att_sampling");
-}
-
-/* ---- attention weights */
-
-static att_var *apply(att_tape *t, const void *model, const int32_t *ids, const int64_t *offsets)
-{
-    return att_language_model_apply(t, model, ids, offsets, 1, NULL,
-                                    ATT_OPTIONS(att_language_model_options, .last_only = true));
-}
-
-static att_map_source map_source(const att_text_generator *g)
-{
-    return (att_map_source){.ctx = g->ctx,
-                            .tokenizer = g->tokenizer,
-                            .layers = g->info.layers,
-                            .heads = g->info.heads,
-                            .model = g->model,
-                            .apply = apply};
-}
-
-att_status att_language_attention(const att_text_generator *g, const char *text, size_t bytes, int64_t layer,
-                                  int64_t head, att_attention_map *out)
-{
-    if (att_require(__func__, ATT_NAMED({"g", g}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    const att_map_source s = map_source(g);
-    return att_map_attention(&s, text, bytes, NULL, layer, head, out);
 }

@@ -350,13 +350,19 @@ att_status att_model_weights_write(const char *caller, const att_model *m, att_m
     return att_info_write(weights, &all, sizeof all, "att_model_weights");
 }
 
-att_status att_check_finite(att_ctx *ctx, const char *what, int64_t n, int64_t width, const float *x)
+att_status att_check_finite_from(att_ctx *ctx, const char *what, int64_t first, int64_t n, int64_t width,
+                                 const float *x)
 {
     for (int64_t i = 0; i < n * width; i++)
         if (!isfinite(x[i]))
             return att_fail(ctx, ATT_ERR_FORMAT, "%s %lld are not finite: the weights are damaged, or too large", what,
-                            (long long)(i / width));
+                            (long long)(first + i / width));
     return ATT_OK;
+}
+
+att_status att_check_finite(att_ctx *ctx, const char *what, int64_t n, int64_t width, const float *x)
+{
+    return att_check_finite_from(ctx, what, 0, n, width, x);
 }
 
 const att_nn_params *att_model_params(const att_model *m) { return m && m->trainable ? m->params : NULL; }

@@ -87,6 +87,9 @@ att_status att_model_weights_write(const char *caller, const att_model *m, att_m
 
 /* Error: a row of results x [n, width] is not finite, as of damaged weights; what: "the probabilities of image". */
 att_status att_check_finite(att_ctx *ctx, const char *what, int64_t n, int64_t width, const float *x);
+/* The same where x are rows [first, first + n) of the results. */
+att_status att_check_finite_from(att_ctx *ctx, const char *what, int64_t first, int64_t n, int64_t width,
+                                 const float *x);
 
 /* The parameters of a trainable model; none otherwise, or if m is NULL: att_nn_params_count, att_nn_params_at. */
 const att_nn_params *att_model_params(const att_model *m);

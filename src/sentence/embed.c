@@ -133,12 +133,8 @@ static int64_t *gather(const embed_call *c, const int64_t *order, int64_t n, int
 
 static att_var *apply(att_tape *t, const embed_call *c, const int32_t *ids, const int64_t *offsets, int64_t n)
 {
-    const att_modules *modules = &c->m->modules;
     att_var *x = att_encoder_apply(t, c->m->encoder, ids, offsets, n, NULL);
-    if (c->every_token)
-        return x;
-    x = att_pool(t, x, offsets, n, modules->pooling);
-    return modules->normalized ? att_normalize(t, x, 1e-12f) : x;
+    return c->every_token ? x : att_sentence_pool(t, c->m, x, offsets, n);
 }
 
 /* Computes the texts order [n] of the block. */

@@ -1,6 +1,5 @@
 /* Sentence embeddings: Transformer, Pooling, Normalize (Reimers, Gurevych 2019). */
 #include "sentence/sentence.h"
-#include "model/attention_map.h"
 
 #include <string.h>
 
@@ -152,29 +151,10 @@ void att_sentence_release_tape(const att_sentence *m, att_tape *t)
         att_tape_free(t);
 }
 
-/* ---- attention weights */
+/* ---- from hidden states to a vector */
 
-static att_var *apply_encoder(att_tape *t, const void *encoder, const int32_t *ids, const int64_t *offsets)
+att_var *att_sentence_pool(att_tape *t, const att_sentence *m, att_var *x, const int64_t *offsets, int64_t n)
 {
-    return att_encoder_apply(t, encoder, ids, offsets, 1, NULL);
-}
-
-static att_map_source map_source(const att_sentence *m)
-{
-    return (att_map_source){.ctx = m->model.ctx,
-                            .tokenizer = m->tokenizer,
-                            .layers = m->info.layers,
-                            .heads = m->info.heads,
-                            .model = m->encoder,
-                            .apply = apply_encoder};
-}
-
-att_status att_sentence_attention(const att_sentence *m, const char *text, size_t bytes, int64_t layer, int64_t head,
-                                  att_attention_map *out)
-{
-    if (att_require(__func__, ATT_NAMED({"m", m}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    const att_map_source s = map_source(m);
-    return att_map_attention(&s, text, bytes, ATT_OPTIONS(att_tokenize_options, .max_tokens = m->modules.max_tokens),
-                             layer, head, out);
+    x = att_pool(t, x, offsets, n, m->modules.pooling);
+    return m->modules.normalized ? att_normalize(t, x, 1e-12f) : x;
 }

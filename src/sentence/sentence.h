@@ -23,5 +23,7 @@ struct att_sentence {
 /* A tape of the free list, or a new one; released, it is reset. */
 att_status att_sentence_acquire_tape(const att_sentence *m, att_tape **out);
 void att_sentence_release_tape(const att_sentence *m, att_tape *t);
+/* The vectors of n texts: hidden states x [offsets[n], hidden], offsets [n + 1] -> [n, hidden] */
+att_var *att_sentence_pool(att_tape *t, const att_sentence *m, att_var *x, const int64_t *offsets, int64_t n);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "attend_encoder.h"
 #include "model/model.h"
+#include "model/trace.h"
 
 /* x = dropout(embed(ids)); each layer: x = layer(x). The struct of an architecture begins with it. */
 struct att_encoder {
@@ -38,6 +39,9 @@ att_var *att_encoder_prepare(att_tape *t, const void *model);
 
 /* During build: info.layers layers of these settings, layer.0 and so on. */
 void att_encoder_layers(att_encoder *m, const att_nn_layer_config *layer);
+
+/* The part of a trace that the encoder is, of n tokens (encoder_trace.c) */
+att_trace_part att_encoder_trace_part(const att_encoder *m, int64_t n);
 
 /* Writes FOLDER/model.safetensors in the format that the model was read in: the weights of one that was opened for
  * training from the folder `from`, and what that has beside. dtype 0: f32. */

@@ -100,6 +100,11 @@ static att_var *logits(att_tape *t, att_scope s, const att_language_model *m, at
     return att_scope_end(t, s, att_linear(t, x, m->head, NULL, ATT_ACTIVATION_IDENTITY, NULL));
 }
 
+att_var *att_language_model_logits(att_tape *t, const att_language_model *m, att_var *x)
+{
+    return logits(t, att_scope_begin(t, "decoder"), m, x);
+}
+
 att_var *att_language_model_apply(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
                                   int64_t n, att_language_state *state, const att_language_model_options *options)
 {

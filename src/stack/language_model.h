@@ -46,6 +46,9 @@ att_status att_language_model_plan(const att_language_model *m, att_dtype dtype,
 att_var *att_language_model_rows(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
                                  int64_t n, att_language_state *state, const int64_t *last);
 
+/* Final norm and output layer of hidden states x [rows, hidden] -> [rows, vocabulary] */
+att_var *att_language_model_logits(att_tape *t, const att_language_model *m, att_var *x);
+
 /* ---- the state of decoding (language_state.c) */
 
 /* Do the caches have f32, so that decoding has the bits of a full pass? */

@@ -535,30 +535,6 @@ static att_status everything(const att_config *config)
     return e;
 }
 
-static void attention_of_a_prompt_is_causal(void **state)
-{
-    (void)state;
-    for (int64_t layer = 0; layer < 2; layer++) {
-        att_attention_map map;
-        assert_int_equal(att_language_attention(g, "bhjd", 4, layer, 3, &map), ATT_OK);
-        assert_int_equal(map.tokens.count, 4);
-        for (int i = 0; i < 4; i++) {
-            double sum = 0;
-            for (int k = 0; k < 4; k++) {
-                sum += (double)map.weights[4 * i + k];
-                assert_true(k <= i ? map.weights[4 * i + k] > 0 : map.weights[4 * i + k] == 0);
-            }
-            assert_true(fabs(sum - 1) < 1e-6);
-        }
-        att_attention_map_free(ctx, &map);
-    }
-    att_attention_map map;
-    assert_int_equal(att_language_attention(g, "b", 1, 2, 0, &map), ATT_ERR_ARGUMENT);
-    assert_non_null(strstr(att_error(ctx), "layer 2, but the model's are 0 to 1"));
-    assert_int_equal(att_language_attention(g, "b", 1, 0, 4, &map), ATT_ERR_ARGUMENT);
-    assert_int_equal(att_language_attention(g, "", 0, 0, 0, &map), ATT_ERR_ARGUMENT);
-}
-
 static void without_memory_a_call_fails_and_frees_all(void **state)
 {
     (void)state;
@@ -591,7 +567,6 @@ int main(void)
         cmocka_unit_test(settings_that_are_not_supported_are_named),
         cmocka_unit_test(prompts_are_checked),
         cmocka_unit_test(options_are_checked),
-        cmocka_unit_test(attention_of_a_prompt_is_causal),
         cmocka_unit_test(without_memory_a_call_fails_and_frees_all),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -249,7 +249,8 @@ static void vectors_and_attention_of_damaged_weights_are_refused(void **state)
     (void)state;
     att_sentence *sentence;
     att_image_model *images;
-    att_attention_map map;
+    att_trace *trace;
+    float weight[16];
     att_image_attention attention;
     static uint8_t pixels[16 * 16 * 3];
     static float out[RESULTS];
@@ -259,7 +260,10 @@ static void vectors_and_attention_of_damaged_weights_are_refused(void **state)
     assert_int_equal(att_sentence_open(ctx, f.path, NULL, &sentence), ATT_OK);
     check_damaged(att_sentence_embed(sentence, 2, (const char *[]){"a", "b"}, NULL, NULL, out),
                   "the numbers of the vector of text 0");
-    check_damaged(att_sentence_attention(sentence, "a", 1, 0, 0, &map), "the attention weights of token 0");
+    assert_int_equal(att_sentence_trace(sentence, "a", 1, NULL, &trace), ATT_OK);
+    check_damaged(att_trace_weights(trace, 0, 0, 0, 3, weight), "the attention weights of token 0");
+    check_damaged(att_trace_weights(trace, 1, -1, 2, 1, weight), "the attention weights of token 2");
+    att_trace_free(trace);
     att_sentence_free(sentence);
     folder_remove(&f);
     f = make_vit();

@@ -193,37 +193,6 @@ static void the_limit_of_tokens_is_found_where_it_is_said(void **state)
     folder_remove(&f);
 }
 
-static void attention_maps_have_rows_that_sum_to_one(void **state)
-{
-    (void)state;
-    const test_folder f = tiny_sentence();
-    att_sentence *m = open_sentence(ctx, f.path);
-    for (int64_t layer = 0; layer < TINY_LAYERS; layer++)
-        for (int64_t head = 0; head < TINY_HEADS; head++) {
-            att_attention_map map;
-            assert_int_equal(att_sentence_attention(m, "ab c", 4, layer, head, &map), ATT_OK);
-            assert_int_equal(map.tokens.count, 5);
-            assert_int_equal(map.tokens.ids[0], 2);
-            for (int i = 0; i < 5; i++) {
-                float sum = 0;
-                for (int k = 0; k < 5; k++) {
-                    assert_true(map.weights[i * 5 + k] > 0);
-                    sum += map.weights[i * 5 + k];
-                }
-                assert_true(fabsf(sum - 1) < 1e-6f);
-            }
-            att_attention_map_free(ctx, &map);
-        }
-    att_attention_map map;
-    assert_int_equal(att_sentence_attention(m, "a", 1, 2, 0, &map), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_error(ctx), "layer 2, but the model's are 0 to 1");
-    assert_int_equal(att_sentence_attention(m, "a", 1, 0, -1, &map), ATT_ERR_ARGUMENT);
-    assert_string_equal(att_error(ctx), "head -1, but the model's are 0 to 2");
-    assert_null(map.weights);
-    att_sentence_free(m);
-    folder_remove(&f);
-}
-
 /* ---- what is wrong is named */
 
 #define TRANSFORMER_AT(path)                                                                                           \
@@ -351,16 +320,18 @@ static att_status everything(const att_config *cfg, const char *folder, float y[
     static const char *const texts[] = {"a b c", "", "wxyz abc"};
     att_ctx *c = NULL;
     att_sentence *m = NULL;
-    att_attention_map map = {0};
+    att_trace *trace = NULL;
+    float weights[25];
     att_status s = att_open(&c, cfg);
     if (!s)
         s = att_sentence_open(c, folder, NULL, &m);
     if (!s)
         s = att_sentence_embed(m, 3, texts, NULL, NULL, y);
     if (!s)
-        s = att_sentence_attention(m, "abc", 3, 1, 0, &map);
-    if (m)
-        att_attention_map_free(c, &map);
+        s = att_sentence_trace(m, "abc", 3, NULL, &trace);
+    if (!s)
+        s = att_trace_weights(trace, 1, 0, 0, 3, weights);
+    att_trace_free(trace);
     att_sentence_free(m);
     att_close(c);
     return s;
@@ -413,7 +384,6 @@ int main(void)
         cmocka_unit_test(minilm_has_the_same_bits_with_any_threads_alone_or_in_a_batch),
         cmocka_unit_test(pooling_and_normalization_follow_the_folder),
         cmocka_unit_test(the_limit_of_tokens_is_found_where_it_is_said),
-        cmocka_unit_test(attention_maps_have_rows_that_sum_to_one),
         cmocka_unit_test(wrong_files_are_named),
         cmocka_unit_test(a_tokenizer_that_does_not_lower_is_refused_where_lower_case_is_asked_for),
         cmocka_unit_test(a_vocabulary_may_have_fewer_tokens_than_the_padded_embeddings),

@@ -1,0 +1,272 @@
+/* Attention weights of a trace, by rows, from its queries and keys */
+#include "io/cancelled.h"
+#include "model/model.h"
+#include "model/trace.h"
+#include "util/util.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 64 }; /* rows of weights that are in memory at once, where all are not wanted */
+
+att_status att_trace_check(const char *caller, const att_trace *t, int64_t first, int64_t count, int64_t rows,
+                           const void *out)
+{
+    if (att_require(caller, ATT_NAMED({"t", t})))
+        return ATT_ERR_ARGUMENT;
+    if (t->describe_only)
+        return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT,
+                        "%s: the trace has no numbers, as options.describe_only was true", caller);
+    if (first < 0 || count < 0 || count > rows || first > rows - count)
+        return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT, "%s: rows from %lld, %lld of them, but there are %lld", caller,
+                        (long long)first, (long long)count, (long long)rows);
+    return count > 0 ? att_require(caller, ATT_NAMED({"out", out})) : ATT_OK;
+}
+
+/* Is head -1 or one of attention i, which has numbers? */
+static att_status check_head(const char *caller, const att_trace *t, int64_t i, int64_t head)
+{
+    if (i < 0 || i >= t->info.attentions)
+        return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT, "%s: i is %lld, but the attentions are 0 to %lld", caller,
+                        (long long)i, (long long)t->info.attentions - 1);
+    const att_trace_layer *l = &t->layer[i];
+    if (head < -1 || head >= l->part->heads)
+        return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT, "%s: head is %lld, but the heads are 0 to %lld", caller,
+                        (long long)head, (long long)l->part->heads - 1);
+    if (!l->saved)
+        return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT, "%s: layer %lld is not among options.layers", caller,
+                        (long long)l->layer);
+    return ATT_OK;
+}
+
+/* The arguments of the call that the model made, of all queries. offsets [4] */
+static att_attention_args args_of(const att_trace_layer *l, int64_t *offsets)
+{
+    const att_trace_part *p = l->part;
+    att_attention_args a = {.size = sizeof a, .n_sequences = 1, .n_params = l->n_params};
+    offsets[0] = offsets[2] = 0;
+    offsets[1] = p->queries;
+    offsets[3] = p->keys;
+    a.q_offsets = offsets;
+    a.k_offsets = offsets + 2;
+    a.param = l->n_params ? l->param : NULL;
+    att_wrap(&a.q, l->q, ATT_F32, 3, (const int64_t[]){p->queries, p->heads, p->head_dim}, NULL);
+    att_wrap(&a.k, l->k, ATT_F32, 3, (const int64_t[]){p->keys, p->kv_heads, p->key_dim}, NULL);
+    return a;
+}
+
+/* scratch [count, keys], for the mean; else NULL */
+static att_status weights(const att_trace_layer *l, int64_t head, int64_t first, int64_t count, float *scratch,
+                          float *out)
+{
+    int64_t offsets[4];
+    const att_attention_args a = args_of(l, offsets);
+    const int64_t heads = l->part->heads, n = count * l->part->keys;
+    if (count == 0)
+        return ATT_OK;
+    if (head >= 0)
+        return att_weights(l->plan, &a, 0, head, first, count, out);
+    att_status s = ATT_OK;
+    memset(out, 0, (size_t)n * sizeof *out);
+    for (int64_t h = 0; !s && h < heads; h++) {
+        s = att_weights(l->plan, &a, 0, h, first, count, scratch);
+        for (int64_t j = 0; !s && j < n; j++)
+            out[j] += scratch[j] / (float)heads;
+    }
+    return s;
+}
+
+typedef struct row_reader {
+    const att_trace *t;
+    const att_trace_layer *layer;
+    int64_t head;
+    float *scratch; /* [2, BLOCK, keys]: rows of one head, for the mean, and a block for the caller */
+} row_reader;
+
+static att_status begin_rows(row_reader *r, const att_trace *t, int64_t i, int64_t head)
+{
+    *r = (row_reader){.t = t, .layer = &t->layer[i], .head = head};
+    r->scratch = att_alloc(t->pass.ctx, (size_t)r->layer->part->keys, 2 * BLOCK * sizeof *r->scratch);
+    return r->scratch ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+static void end_rows(row_reader *r) { att_free(r->t->pass.ctx, r->scratch); }
+
+/* Rows [first, first + count), at most BLOCK -> out [count, keys] */
+static att_status read_block(const row_reader *r, int64_t first, int64_t count, float *out)
+{
+    att_ctx *ctx = r->t->pass.ctx;
+    att_status s = att_check_cancelled(ctx, r->t->pass.caller);
+    s = s ? s : weights(r->layer, r->head, first, count, r->scratch, out);
+    return s ? s
+             : att_check_finite_from(ctx, "the attention weights of token", first, count, r->layer->part->keys, out);
+}
+
+static att_status read_rows(const att_trace *t, int64_t i, int64_t head, int64_t first, int64_t count, float *out)
+{
+    row_reader r;
+    att_status s = begin_rows(&r, t, i, head);
+    for (int64_t done = 0; !s && done < count; done += BLOCK)
+        s = read_block(&r, first + done, att_min(BLOCK, count - done), out + done * r.layer->part->keys);
+    end_rows(&r);
+    return s;
+}
+
+att_status att_trace_weights(const att_trace *t, int64_t i, int64_t head, int64_t first, int64_t count, float *out)
+{
+    att_status s = att_trace_check(__func__, t, 0, 0, 0, NULL);
+    s = s ? s : check_head(__func__, t, i, head);
+    s = s ? s : att_trace_check(__func__, t, first, count, t->layer[i].part->queries, out);
+    return s ? s : read_rows(t, i, head, first, count, out);
+}
+
+/* ---- a pair of tokens */
+
+static void fill_in_pair(const att_trace_layer *l, int64_t head, int64_t q, int64_t k, const att_pair_info *p,
+                         att_trace_pair *out)
+{
+    const att_trace_part *part = l->part;
+    const int64_t kv_head = head / (part->heads / part->kv_heads), row = k * part->kv_heads + kv_head;
+    *out = (att_trace_pair){.query = l->q + (q * part->heads + head) * part->head_dim,
+                            .key = l->k + row * part->key_dim,
+                            .dim = part->head_dim,
+                            .key_dim = part->key_dim,
+                            .score = p->score,
+                            .n_stages = p->n_stages,
+                            .masked_by = p->masked_by,
+                            .weight = p->weight,
+                            .log_sum_exp = p->log_sum_exp,
+                            .value_length = l->value_length[row]};
+    memcpy(out->stage, p->stage, sizeof p->stage);
+    memcpy(out->after, p->after, sizeof p->after);
+}
+
+att_status att_trace_pair_of(const att_trace *t, int64_t i, int64_t head, int64_t q, int64_t k, att_trace_pair *out)
+{
+    att_status s = att_trace_check(__func__, t, 0, 0, 0, NULL);
+    s = s ? s : check_head(__func__, t, i, head);
+    s = s ? s : att_require(__func__, ATT_NAMED({"out", out}));
+    if (s)
+        return s;
+    const att_trace_layer *l = &t->layer[i];
+    const att_trace_part *p = l->part;
+    if (head < 0 || q < 0 || q >= p->queries || k < 0 || k >= p->keys)
+        return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT, "%s: head %lld, query %lld, key %lld, of %lld, %lld and %lld",
+                        __func__, (long long)head, (long long)q, (long long)k, (long long)p->heads,
+                        (long long)p->queries, (long long)p->keys);
+    int64_t offsets[4];
+    const att_attention_args a = args_of(l, offsets);
+    att_pair_info info = {.size = sizeof info};
+    att_trace_pair pair;
+    s = att_pair_describe(l->plan, &a, 0, head, q, k, &info);
+    if (s)
+        return s;
+    fill_in_pair(l, head, q, k, &info, &pair);
+    return att_info_write(out, &pair, sizeof pair, "att_trace_pair");
+}
+
+/* ---- thumbnails */
+
+/* The largest of each cell of a row of the grid and of weights [count, keys] -> max [columns], at first 0 */
+static void pool(const float *weights, int64_t count, int64_t keys, int64_t columns, float *max)
+{
+    for (int64_t i = 0; i < count; i++, weights += keys)
+        for (int64_t c = 0; c < columns; c++)
+            for (int64_t k = c * keys / columns; k < (c + 1) * keys / columns; k++)
+                max[c] = weights[k] > max[c] ? weights[k] : max[c];
+}
+
+/* max [rows, columns], at first 0 */
+static att_status pool_rows(const row_reader *r, int64_t rows, int64_t columns, float *max)
+{
+    const att_trace_part *p = r->layer->part;
+    float *block = r->scratch + BLOCK * p->keys;
+    att_status s = ATT_OK;
+    for (int64_t row = 0; !s && row < rows; row++) {
+        const int64_t last = (row + 1) * p->queries / rows;
+        for (int64_t q = row * p->queries / rows; !s && q < last; q += BLOCK) {
+            const int64_t count = att_min(BLOCK, last - q);
+            s = read_block(r, q, count, block);
+            if (!s)
+                pool(block, count, p->keys, columns, max + row * columns);
+        }
+    }
+    return s;
+}
+
+static float to_bytes(const float *max, int64_t n, uint8_t *out)
+{
+    float scale = 0;
+    for (int64_t i = 0; i < n; i++)
+        scale = max[i] > scale ? max[i] : scale;
+    for (int64_t i = 0; i < n; i++)
+        out[i] = scale > 0 ? (uint8_t)lrintf(255 * (max[i] / scale)) : 0;
+    return scale;
+}
+
+att_status att_trace_pooled(const att_trace *t, int64_t i, int64_t head, int64_t rows, int64_t columns, uint8_t *out,
+                            float *scale)
+{
+    att_status s = att_trace_check(__func__, t, 0, 0, 0, NULL);
+    s = s ? s : check_head(__func__, t, i, head);
+    s = s ? s : att_require(__func__, ATT_NAMED({"out", out}, {"scale", scale}));
+    if (s)
+        return s;
+    const att_trace_part *p = t->layer[i].part;
+    if (rows < 1 || rows > p->queries || columns < 1 || columns > p->keys)
+        return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT, "%s: a grid of %lld x %lld of %lld queries and %lld keys",
+                        __func__, (long long)rows, (long long)columns, (long long)p->queries, (long long)p->keys);
+    row_reader r;
+    float *max = att_calloc(t->pass.ctx, (size_t)rows, (size_t)columns * sizeof *max);
+    s = begin_rows(&r, t, i, head);
+    s = max ? s : ATT_ERR_MEMORY;
+    s = s ? s : pool_rows(&r, rows, columns, max);
+    if (!s)
+        *scale = to_bytes(max, rows * columns, out);
+    end_rows(&r);
+    att_free(t->pass.ctx, max);
+    return s;
+}
+
+/* ---- rollout */
+
+/* out = (0.5 A + 0.5 I) out, where A [n, n] is the mean of a layer's heads; of the first layer the factor itself.
+ * scratch [2, n, n] */
+static att_status roll(const att_trace *t, int64_t i, bool first, int64_t n, float *scratch, float *out)
+{
+    const int64_t shape[] = {n, n};
+    float *factor = first ? out : scratch, *product = scratch + n * n;
+    att_tensor a, b, c;
+    att_status s = read_rows(t, i, -1, 0, n, factor);
+    for (int64_t j = 0; !s && j < n * n; j++)
+        factor[j] = 0.5f * factor[j] + (j % (n + 1) ? 0 : 0.5f);
+    if (s || first)
+        return s;
+    s = att_wrap(&a, factor, ATT_F32, 2, shape, NULL);
+    s = s ? s : att_wrap(&b, out, ATT_F32, 2, shape, NULL);
+    s = s ? s : att_wrap(&c, product, ATT_F32, 2, shape, NULL);
+    s = s ? s : att_tensor_matmul(t->pass.ctx, &a, &b, NULL, &c);
+    if (!s)
+        memcpy(out, product, (size_t)(n * n) * sizeof *out);
+    return s;
+}
+
+att_status att_trace_rollout(const att_trace *t, float *out)
+{
+    att_status s = att_trace_check(__func__, t, 0, 0, 0, NULL);
+    s = s ? s : att_require(__func__, ATT_NAMED({"out", out}));
+    if (s)
+        return s;
+    const int64_t layers = t->info.layers[ATT_TRACE_SIDE_ENCODER], n = t->info.source;
+    if (layers == 0)
+        return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT, "%s: the model has no encoder's side", __func__);
+    float *scratch = att_alloc(t->pass.ctx, (size_t)n, 2 * (size_t)n * sizeof *scratch);
+    s = scratch ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t l = 0; !s && l < layers; l++) {
+        const int64_t i = att_trace_index(t, ATT_TRACE_SIDE_ENCODER, l);
+        s = check_head(__func__, t, i, -1);
+        s = s ? s : roll(t, i, l == 0, n, scratch, out);
+    }
+    att_free(t->pass.ctx, scratch);
+    return s;
+}
