@@ -205,6 +205,7 @@ ATT_API const char *att_error(const att_ctx *ctx);
 ATT_API int att_error_number(void);
 /* How many threads it uses, and its instruction set, "avx512". */
 ATT_API int att_threads(const att_ctx *ctx);
+ATT_API const char *att_isa(const att_ctx *ctx);
 /* Has later calls use n threads, from 1 to those with which the context was opened, or all of these, 0. Results have
  * the same bits. Calls that are running keep theirs, so other threads may compute in the context meanwhile. The
  * context's own threads do not end but sleep, and memory that is taken for each thread is still taken for all. */
@@ -217,7 +218,6 @@ ATT_API att_status att_set_threads(att_ctx *ctx, int n);
  *     s = att_forward(plan, &args);
  *     att_cancel_by(before); */
 ATT_API const volatile int *att_cancel_by(const volatile int *flag);
-ATT_API const char *att_isa(const att_ctx *ctx);
 
 /* ---- 2 Tensors ---------------------------------------------------------- */
 

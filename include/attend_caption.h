@@ -40,17 +40,19 @@ typedef struct att_caption_set_info {
     const char *bad;      /* the sentence on the first of them; NULL: none. Valid as long as the set */
 } att_caption_set_info;
 /* captions: a file, see att_open_text, in one of these formats, found by its content:
- *   lines NAME#K, tab, caption (Flickr8k.token, results_20130124.token of Flickr30k);
- *   lines NAME, tab, caption;
- *   CSV, see att_table, or with tabs and quotes as text, whose header has the columns image (or image_name, file_name,
- * filename) and caption (or comment), as Flickr8k on Kaggle; COCO's JSON, captions_*.json: "images" with "id" and
- * "file_name", "annotations" with "image_id" and "caption". Normalized, a caption is its words with one space between
- * them: letters, marks and digits of Unicode, in lower case; all other characters but white space are dropped, also
- * within words ("t-shirt" is "tshirt"). On the 6,000 images to train with, that makes the 7,630 words of Flickr8k,
- * 3,486 of them three times or more, 2,537 five times. options or NULL: defaults. Errors name file and line: another
- * format; more than 1 GiB; a caption of more than 65,536 bytes, with a zero byte or not in UTF-8; a name with a path
- * separator, or "..", or of more than 255 bytes; of COCO, two images of one name or id, and a caption of none; in the
- * list, an image twice, without a caption, or not in the folder; nothing left. */
+ * - lines NAME#K, tab, caption (Flickr8k.token, results_20130124.token of Flickr30k);
+ * - lines NAME, tab, caption;
+ * - CSV, see att_table, or with tabs and quotes as text, whose header has the columns image (or image_name, file_name,
+ *   filename) and caption (or comment), as Flickr8k on Kaggle;
+ * - COCO's JSON, captions_*.json: "images" with "id" and "file_name", "annotations" with "image_id" and "caption".
+ *
+ * Normalized, a caption is its words with one space between them: letters, marks and digits of Unicode, in lower case;
+ * all other characters but white space are dropped, also within words ("t-shirt" is "tshirt"). On the 6,000 images to
+ * train with, that makes the 7,630 words of Flickr8k, 3,486 of them three times or more, 2,537 five times. options or
+ * NULL: defaults. Errors name file and line: another format; more than 1 GiB; a caption of more than 65,536 bytes, with
+ * a zero byte or not in UTF-8; a name with a path separator, or "..", or of more than 255 bytes; of COCO, two images of
+ * one name or id, and a caption of none; in the list, an image twice, without a caption, or not in the folder; nothing
+ * left. */
 ATT_API att_status att_caption_set_open(att_ctx *ctx, const char *captions, const att_caption_set_options *options,
                                         att_caption_set **out);
 /* Leaves out the images marked in `out` [images], with their captions; the others keep their order. No other thread may

@@ -160,11 +160,14 @@ typedef struct att_modifier_tile {
 /* Who adds to what, and in which order. Functions are called by several threads at once, forward in any order; what
  * `user` points to is shared by all of them. Backward, a tile_back adds without a lock: while it runs, no other thread
  * adds to the numbers that its tile points to.
- *   dkey, dkey_term: of one thread, which has these keys for all queries: query head after query head, and of each
- * from the last queries to the first, some tiles at a time. dquery, dquery_term: threads wait for each other, so that
- * keys come in ascending order. param[].grad of a parameter per head: a part of this thread's own for these keys, 0 at
- * first; all parts are added up afterwards, in ascending order of sequences, heads and keys. Per pair: in place, in the
- * same order. The order is the same for any number of threads, and so are the bits.
+ *
+ * - dkey, dkey_term: of one thread, which has these keys for all queries: query head after query head, and of each from
+ *   the last queries to the first, some tiles at a time.
+ * - dquery, dquery_term: threads wait for each other, so that keys come in ascending order.
+ * - param[].grad of a parameter per head: a part of this thread's own for these keys, 0 at first; all parts are added
+ *   up afterwards, in ascending order of sequences, heads and keys. Per pair: in place, in the same order.
+ *
+ * The order is the same for any number of threads, and so are the bits.
  *
  * Compile files with functions for tiles with -O3: GCC vectorizes few of their loops without. */
 

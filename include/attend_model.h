@@ -30,11 +30,11 @@
  * with additive attention, as captioners in training have it, less than 256 KiB.
  *
  * Process-wide state belongs to the program; the libraries change none of it:
- *   Memory for JSON is allocated by jansson. Its parser (2.15 and before) does not survive a failed allocation: it
- * loses characters or writes out of bounds. A program that must survive running out of memory therefore first calls
- * json_set_alloc_funcs with an allocator that never returns NULL (it ends the process, or has a reserve). SIGBUS ends
- * the process if a mapped file (att_safetensors_open, att_NAME_open without `copy`) is truncated while in use. A signal
- * handler of the program may report it; it runs in any thread, those of the library included. */
+ * - Memory for JSON is allocated by jansson. Its parser (2.15 and before) does not survive a failed allocation: it
+ *   loses characters or writes out of bounds. A program that must survive running out of memory therefore first calls
+ *   json_set_alloc_funcs with an allocator that never returns NULL (it ends the process, or has a reserve).
+ * - SIGBUS ends the process if a mapped file (att_safetensors_open, att_NAME_open without `copy`) is truncated while in
+ *   use. A signal handler of the program may report it; it runs in any thread, those of the library included. */
 #ifndef ATTEND_MODEL_H
 #define ATTEND_MODEL_H
 
@@ -146,11 +146,11 @@ typedef struct att_model_path {
     char text[4096]; /* zero-terminated */
 } att_model_path;
 /* The folder of a model, for the functions that open one. name is the first of these that is a folder:
- *   a path, which may also be that of a .gguf file;
- *   "all-MiniLM-L6-v2", a name in the models folder: $ATTEND_MODELS, else $XDG_DATA_HOME/attend/models, else
- *     $HOME/.local/share/attend/models;
- *   the name of a model that comes with attend: share/attend/models where the program is installed, else `models`
- * beside the program, else share/attend/models where the library was installed.
+ * - a path, which may also be that of a .gguf file;
+ * - "all-MiniLM-L6-v2", a name in the models folder: $ATTEND_MODELS, else $XDG_DATA_HOME/attend/models, else
+ *   $HOME/.local/share/attend/models;
+ * - the name of a model that comes with attend: share/attend/models where the program is installed, else `models`
+ *   beside the program, else share/attend/models where the library was installed.
  *
  *     att_model_path path;
  *     if (att_model_find("all-MiniLM-L6-v2", &path) || att_sentence_open(ctx, path.text, NULL, &m)) ... att_error(NULL)

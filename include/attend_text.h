@@ -18,15 +18,16 @@ extern "C" {
 typedef struct att_tokenizer att_tokenizer;
 
 /* Opens the tokenizer of a model folder, or a tokenizer file. Supported (anything else is an error that names it):
- *   a folder with tokenizer.json, as the `tokenizers` package writes it: BPE (byte level, byte fallback), Unigram or
- *     WordPiece, with its normalizers, pre-tokenizers, post-processors and decoders. Padding and the length
- *     of truncation are ignored: see max_tokens. tokenizer_config.json beside it counts as for the classes of
- *     `transformers`: truncation_side, added_tokens_decoder, special tokens, add_prefix_space. Or with vocab.json and
- * merges.txt (GPT-2, RoBERTa, CLIP). a folder with vocab.txt and tokenizer_config.json (and special_tokens_map.json):
- * BERT. a folder with source.spm, target.spm, vocab.json (tokenizer_config.json, special_tokens_map.json): Marian. a
- * file: a SentencePiece model (.spm, .model), unigram or BPE (Kudo, Richardson 2018). a .gguf file of llama.cpp, or a
- * folder with one and no config.json: byte-level BPE ("gpt2", with a known "tokenizer.ggml.pre") or SentencePiece's BPE
- * ("llama"). */
+ * - a folder with tokenizer.json, as the `tokenizers` package writes it: BPE (byte level, byte fallback), Unigram or
+ *   WordPiece, with its normalizers, pre-tokenizers, post-processors and decoders. Padding and the length of truncation
+ *   are ignored: see max_tokens. tokenizer_config.json beside it counts as for the classes of `transformers`:
+ *   truncation_side, added_tokens_decoder, special tokens, add_prefix_space. Or with vocab.json and merges.txt (GPT-2,
+ *   RoBERTa, CLIP);
+ * - a folder with vocab.txt and tokenizer_config.json (and special_tokens_map.json): BERT;
+ * - a folder with source.spm, target.spm, vocab.json (tokenizer_config.json, special_tokens_map.json): Marian;
+ * - a file: a SentencePiece model (.spm, .model), unigram or BPE (Kudo, Richardson 2018);
+ * - a .gguf file of llama.cpp, or a folder with one and no config.json: byte-level BPE ("gpt2", with a known
+ *   "tokenizer.ggml.pre") or SentencePiece's BPE ("llama"). */
 ATT_API att_status att_tokenizer_open(att_ctx *ctx, const char *path, att_tokenizer **out);
 ATT_API void att_tokenizer_free(att_tokenizer *t);
 ATT_API int64_t att_tokenizer_size(const att_tokenizer *t);                  /* ids are in [0, size) */
