@@ -1,5 +1,5 @@
-# narrow_code(CODE): declarations in `width` columns, for cmake/reference.awk: without ATT_API, and a comment that does not fit
-# beside what it is of stands below it. narrow_example(CODE): the same for lines of an example.
+# narrow_code(CODE): declarations in `width` columns, for cmake/reference.awk, without ATT_API and ATT_PRINTF; a comment that
+# does not fit beside what it is of stands below it. narrow_example(CODE): the same for lines of an example.
 
 function narrow_code(text,    n, i, line, out, in_macro)
 {
@@ -16,6 +16,7 @@ function narrow_code(text,    n, i, line, out, in_macro)
             continue
         }
         sub(/^ATT_API /, "", line)
+        sub(/ ATT_PRINTF\([0-9, ]+\)/, "", line)
         for (; is_open(line) && i < n;) line = joined(line, line_of_code[++i])
         out = out narrow_statement(line) "\n"
     }
@@ -62,7 +63,7 @@ function narrow_line(text,    indent, at, out, line)
     while (length(text) > width) {
         for (at = width; at > width / 2 && substr(text, at, 2) != "  "; at--);
         if (at <= width / 2)
-            for (at = width - 2; at > length(indent) && substr(text, at, 2) != ", "; at--);
+            for (at = width; at > length(indent) && !is_between_arguments(text, at, out); at--);
         if (at <= length(indent))
             for (at = width - 1; at > length(indent) && substr(text, at + 1, 1) != " "; at--);
         if (at <= length(indent)) break
@@ -76,6 +77,14 @@ function narrow_line(text,    indent, at, out, line)
     return out text
 }
 
+# Is there a comma at `at`, and no second parenthesis open, as of a callback? The first one may be in the lines before.
+function is_between_arguments(text, at, before)
+{
+    if (substr(text, at, 2) != ", ") return 0
+    text = substr(text, 1, at)
+    return gsub(/[(]/, "", text) <= gsub(/[)]/, "", text) + (before == "")
+}
+
 # A comment in code
 function narrow_note(note, indent,    n, b, out, i, part, m, room)
 {
@@ -83,13 +92,14 @@ function narrow_note(note, indent,    n, b, out, i, part, m, room)
     n = blocks(note)
     for (b = 1; b <= n; b++) {
         if (b > 1 && block_kind[b] == "paragraph" && block_kind[b - 1] == "paragraph") out = out "\n"
+        if (b > 1) out = out "\n"
         if (block_kind[b] == "code") {
             m = split(block_text[b], part, "\n")
-            for (i = 1; i <= m; i++) out = out (out == "" ? "" : "\n") filled("    " part[i], 8, room)
-        } else if (block_kind[b] == "paragraph") out = out (out == "" ? "" : "\n") filled(block_text[b], 0, room)
-        else
-            out = out (out == "" ? "" : "\n") \
-                  filled((block_kind[b] == "item" ? "- " : "  ") (block_kind[b] == "term" ? block_term[b] "  " : "") block_text[b], 2, room)
+            for (i = 1; i <= m; i++) out = out (i > 1 ? "\n" : "") filled("    " part[i], 8, room)
+        } else if (block_kind[b] == "paragraph") out = out filled(block_text[b], 0, room)
+        else if (block_kind[b] == "item") out = out filled("- " block_text[b], 2, room)
+        else if (block_kind[b] == "term") out = out filled(block_term[b] "  " block_text[b], 2, room)
+        else out = out filled("  " block_text[b], 2, room)
     }
     gsub(/\n/, "\n" indent " * ", out)
     gsub(/ +\n/, "\n", out)

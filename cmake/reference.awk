@@ -116,10 +116,11 @@ function is_whole(text,    c, depth, opened)
     return !depth && opened ~ /; *$/
 }
 
-# One with a comment of its own, after others that share the one above them, stands by itself.
+# One with a comment of its own, after others that share the one above them, stands by itself, and a type after functions.
 function declaration(text,    name)
 {
     if (comment != "" && code != "" && text ~ /^ATT_API .*\/\*/) item_end()
+    if (names ~ /\(\)/ && text ~ /^(typedef )?(struct|enum) [^;]*\{/) item_end()
     code = code (code == "" ? "" : "\n") text
     name = declared_name(text)
     if (name != "") names = names (names == "" ? "" : ", ") name
@@ -252,14 +253,14 @@ function write_return_values(p,    k, i, text)
     if (text !~ /\nATT_API /) return
     put(".SH RETURN VALUE")
     if (text ~ /\nATT_API att_status /) {
-        put("Functions of type \\fBatt_status\\fR return \\fBATT_OK\\fR, or why they failed; \\fBatt_error\\fR() then returns\n" \
-            "one sentence that names the argument and both values:")
+        put("Functions of type \\fBatt_status\\fR return \\fBATT_OK\\fR, or why they failed; \\fBatt_error\\fR() then\n" \
+            "returns one sentence that names the argument and both values:")
         for (i = 2; i <= n_statuses; i++) put(".TP\n\\fB" status[i] "\\fR\n" escape(status_text[i]))
         put(".PP")
         mention("att_error")
     }
-    put("Where a pointer is NULL that may not be, a function that returns a pointer returns NULL, one that returns a count 0,\n" \
-        "one that returns an index \\-1, and one that returns nothing does nothing.")
+    put("Where a pointer is NULL that may not be, a function that returns a pointer returns NULL, one that returns\n" \
+        "a count 0, one that returns an index \\-1, and one that returns nothing does nothing.")
 }
 
 function mention(text,    name)

@@ -206,8 +206,8 @@ function code(token,    stem)
 function write_index(    k, name, tree)
 {
     file = folder "/reference/index.md"
-    put("# Functions, by header\n\nA page for each chapter of the public headers, made from these; as manual pages, `man att_attention` finds\n" \
-        "them by the name of a function.\n")
+    put("# Functions, by header\n\nA page for each chapter of the public headers, made from these. Where attend is\n" \
+        "installed, `man 3 att_attention` shows the same.\n")
     for (k = 1; k <= n_keys; k++) {
         name = substr(keys[k], 3)
         if (keys[k] !~ /^3/ || !is_header(name)) continue

@@ -57,7 +57,7 @@ awk '
         gsub(/\\f[BIR]|\\[(][a-z][a-z]/, " ", s)
         gsub(/[^A-Za-z_]+/, " ", s)
         n = split(s, word, " ")
-        for (i = 1; i <= n; i++) if (length(word[i]) > 3 && word[i] != "ATT_API") left[of, word[i]] += sign
+        for (i = 1; i <= n; i++) if (length(word[i]) > 3 && word[i] !~ /^ATT_(API|PRINTF)$/) left[of, word[i]] += sign
     }
     FILENAME ~ /\.h$/ {
         if (/^#(if |ifdef __cplusplus)/) skips = 1
