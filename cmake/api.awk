@@ -8,7 +8,7 @@ FNR == 1 {
     sub(/.*\//, "", header)
     about = $0
     sub(/^\/\* [a-z_.]+ - /, "", about)
-    table = table "| `" header "` | " toupper(substr(about, 1, 1)) substr(about, 2) " |\n"
+    table = table "| [`" header "`](../include/" header ") | " toupper(substr(about, 1, 1)) substr(about, 2) " |\n"
 }
 
 /^(typedef )?struct att_[a-z_0-9]+ \{/ {
