@@ -2,7 +2,7 @@
 # Does each file and each name of the code exist that the docs name (cmake/docs.awk), and comments (cmake/comments.awk)?
 # Does each source file say what it is for (cmake/files.awk), and does each room of LAYERS exist? Is each test of
 # docs/PAINS.md run? Has docs/API.md the lists of the headers (cmake/api.awk)? UPDATE=1 writes them. Do these say how long
-# pointers are needed (cmake/lifetimes.awk)?
+# pointers are needed (cmake/lifetimes.awk)? Are speeds measured ones, and is README short?
 set -eu
 cd "$(dirname "$0")/.."
 bad=0
@@ -93,10 +93,14 @@ while IFS= read -r row; do
     [ -n "$file" ] || { echo "docs/PAINS.md: no test: $row"; bad=1; }
 done <"$rows"
 [ -s "$rows" ] || { echo "docs/PAINS.md has no table"; bad=1; }
-# How much faster or slower attend is than others: "2.12 x" in docs/COMPARISON.md is a figure of docs/BENCHMARKS.md.
-grep -oE '[0-9]+[.][0-9]+ x' docs/COMPARISON.md | sort -u >"$work/ratios"
-[ -s "$work/ratios" ] || { echo "docs/COMPARISON.md has no figures"; bad=1; }
-while read -r ratio; do
-    grep -qF "$ratio" docs/BENCHMARKS.md || { echo "docs/COMPARISON.md: $ratio is not in docs/BENCHMARKS.md"; bad=1; }
-done <"$work/ratios"
+# How much faster or slower attend is than others: "2.12 x" in these is a figure of docs/BENCHMARKS.md.
+for page in README.md docs/COMPARISON.md; do
+    grep -oE '[0-9]+[.][0-9]+ x' $page | sort -u >"$work/ratios"
+    [ -s "$work/ratios" ] || { echo "$page has no figures"; bad=1; }
+    while read -r ratio; do
+        grep -qF "$ratio" docs/BENCHMARKS.md || { echo "$page: $ratio is not in docs/BENCHMARKS.md"; bad=1; }
+    done <"$work/ratios"
+done
+lines=$(wc -l <README.md)
+[ "$lines" -le 120 ] || { echo "README.md has $lines lines, at most 120 are read; docs/ has room"; bad=1; }
 exit $bad
