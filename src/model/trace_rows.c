@@ -1,5 +1,6 @@
 /* Attention weights of a trace, by rows, from its queries and keys */
 #include "io/cancelled.h"
+#include "io/parallel_status.h"
 #include "model/model.h"
 #include "model/trace.h"
 #include "util/util.h"
@@ -76,40 +77,42 @@ static att_status weights(const att_trace_layer *l, int64_t head, int64_t first,
     return s;
 }
 
-typedef struct row_reader {
+/* Rows of a head, which the context's threads compute */
+typedef struct rows_job {
     const att_trace *t;
     const att_trace_layer *layer;
-    int64_t head;
-    float *scratch; /* [2, BLOCK, keys]: rows of one head, for the mean, and a block for the caller */
-} row_reader;
+    int64_t head, first, count;
+    float *out; /* [count, keys] */
+    /* For thumbnails: */
+    int64_t rows, columns;
+    float *max; /* [rows, columns], at first 0 */
+} rows_job;
 
-static att_status begin_rows(row_reader *r, const att_trace *t, int64_t i, int64_t head)
+/* Rows [first, first + count), at most BLOCK -> out [count, keys]; scratch likewise, for the mean */
+static att_status read_block(const rows_job *j, int64_t first, int64_t count, float *scratch, float *out)
 {
-    *r = (row_reader){.t = t, .layer = &t->layer[i], .head = head};
-    r->scratch = att_alloc(t->pass.ctx, (size_t)r->layer->part->keys, 2 * BLOCK * sizeof *r->scratch);
-    return r->scratch ? ATT_OK : ATT_ERR_MEMORY;
+    att_ctx *ctx = j->t->pass.ctx;
+    att_status s = att_check_cancelled(ctx, j->t->pass.caller);
+    s = s ? s : weights(j->layer, j->head, first, count, scratch, out);
+    return s ? s
+             : att_check_finite_from(ctx, "the attention weights of token", first, count, j->layer->part->keys, out);
 }
 
-static void end_rows(row_reader *r) { att_free(r->t->pass.ctx, r->scratch); }
-
-/* Rows [first, first + count), at most BLOCK -> out [count, keys] */
-static att_status read_block(const row_reader *r, int64_t first, int64_t count, float *out)
+static att_status read_task(void *arg, int i)
 {
-    att_ctx *ctx = r->t->pass.ctx;
-    att_status s = att_check_cancelled(ctx, r->t->pass.caller);
-    s = s ? s : weights(r->layer, r->head, first, count, r->scratch, out);
-    return s ? s
-             : att_check_finite_from(ctx, "the attention weights of token", first, count, r->layer->part->keys, out);
+    const rows_job *j = arg;
+    const int64_t keys = j->layer->part->keys, done = (int64_t)i * BLOCK, count = att_min(BLOCK, j->count - done);
+    float *scratch = j->head < 0 ? att_alloc(j->t->pass.ctx, (size_t)count, (size_t)keys * sizeof *scratch) : NULL;
+    att_status s = scratch || j->head >= 0 ? ATT_OK : ATT_ERR_MEMORY;
+    s = s ? s : read_block(j, j->first + done, count, scratch, j->out + done * keys);
+    att_free(j->t->pass.ctx, scratch);
+    return s;
 }
 
 static att_status read_rows(const att_trace *t, int64_t i, int64_t head, int64_t first, int64_t count, float *out)
 {
-    row_reader r;
-    att_status s = begin_rows(&r, t, i, head);
-    for (int64_t done = 0; !s && done < count; done += BLOCK)
-        s = read_block(&r, first + done, att_min(BLOCK, count - done), out + done * r.layer->part->keys);
-    end_rows(&r);
-    return s;
+    rows_job j = {.t = t, .layer = &t->layer[i], .head = head, .first = first, .count = count, .out = out};
+    return att_parallel_all(t->pass.ctx, (int)att_ceil_div(count, BLOCK), read_task, &j);
 }
 
 att_status att_trace_weights(const att_trace *t, int64_t i, int64_t head, int64_t first, int64_t count, float *out)
@@ -176,21 +179,20 @@ static void pool(const float *weights, int64_t count, int64_t keys, int64_t colu
                 max[c] = weights[k] > max[c] ? weights[k] : max[c];
 }
 
-/* max [rows, columns], at first 0 */
-static att_status pool_rows(const row_reader *r, int64_t rows, int64_t columns, float *max)
+static att_status pool_task(void *arg, int i)
 {
-    const att_trace_part *p = r->layer->part;
-    float *block = r->scratch + BLOCK * p->keys;
-    att_status s = ATT_OK;
-    for (int64_t row = 0; !s && row < rows; row++) {
-        const int64_t last = (row + 1) * p->queries / rows;
-        for (int64_t q = row * p->queries / rows; !s && q < last; q += BLOCK) {
-            const int64_t count = att_min(BLOCK, last - q);
-            s = read_block(r, q, count, block);
-            if (!s)
-                pool(block, count, p->keys, columns, max + row * columns);
-        }
+    const rows_job *j = arg;
+    const att_trace_part *p = j->layer->part;
+    const int64_t first = i * p->queries / j->rows, last = (i + 1) * p->queries / j->rows;
+    float *block = att_alloc(j->t->pass.ctx, (size_t)p->keys, 2 * BLOCK * sizeof *block);
+    att_status s = block ? ATT_OK : ATT_ERR_MEMORY;
+    for (int64_t q = first; !s && q < last; q += BLOCK) {
+        const int64_t count = att_min(BLOCK, last - q);
+        s = read_block(j, q, count, block + BLOCK * p->keys, block);
+        if (!s)
+            pool(block, count, p->keys, j->columns, j->max + i * j->columns);
     }
+    att_free(j->t->pass.ctx, block);
     return s;
 }
 
@@ -216,15 +218,12 @@ att_status att_trace_pooled(const att_trace *t, int64_t i, int64_t head, int64_t
     if (rows < 1 || rows > p->queries || columns < 1 || columns > p->keys)
         return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT, "%s: a grid of %lld x %lld of %lld queries and %lld keys",
                         __func__, (long long)rows, (long long)columns, (long long)p->queries, (long long)p->keys);
-    row_reader r;
-    float *max = att_calloc(t->pass.ctx, (size_t)rows, (size_t)columns * sizeof *max);
-    s = begin_rows(&r, t, i, head);
-    s = max ? s : ATT_ERR_MEMORY;
-    s = s ? s : pool_rows(&r, rows, columns, max);
+    rows_job j = {.t = t, .layer = &t->layer[i], .head = head, .rows = rows, .columns = columns};
+    j.max = att_calloc(t->pass.ctx, (size_t)rows, (size_t)columns * sizeof *j.max);
+    s = j.max ? att_parallel_all(t->pass.ctx, (int)rows, pool_task, &j) : ATT_ERR_MEMORY;
     if (!s)
-        *scale = to_bytes(max, rows * columns, out);
-    end_rows(&r);
-    att_free(t->pass.ctx, max);
+        *scale = to_bytes(j.max, rows * columns, out);
+    att_free(t->pass.ctx, j.max);
     return s;
 }
 
