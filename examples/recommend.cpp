@@ -16,6 +16,23 @@ static void check(att_status status)
         throw std::runtime_error(att_error(nullptr));
 }
 
+// The mean of all layers and heads: of the last token to each of `items`, the last of which the model was given
+static std::vector<float> mean_of_layers(const att_trace *trace, std::size_t items)
+{
+    att_trace_info info = {};
+    info.size = sizeof info;
+    check(att_trace_describe(trace, &info));
+    const std::size_t tokens = static_cast<std::size_t>(info.source + info.target);
+    const std::size_t given = tokens - (info.source > 0); // an encoder has a mask, too
+    std::vector<float> row(tokens), weights(items);
+    for (int64_t i = 0; i < info.attentions; i++) {
+        check(att_trace_weights(trace, i, -1, static_cast<int64_t>(tokens) - 1, 1, row.data()));
+        for (std::size_t k = 0; k < given; k++)
+            weights[items - given + k] += row[k] / static_cast<float>(info.attentions);
+    }
+    return weights;
+}
+
 class Recommender
 {
   public:
@@ -53,18 +70,20 @@ class Recommender
         return list;
     }
 
+    // Attention of the last token to each item of the history, the mean of all layers and heads
     std::vector<float> attention(const std::vector<int32_t> &history) const
     {
-        std::vector<float> weights(history.size());
-        check(att_recommender_attention(m_.get(), static_cast<int64_t>(history.size()), history.data(), -1, -1,
-                                        weights.data()));
-        return weights;
+        att_trace *made = nullptr;
+        check(att_recommender_trace(m_.get(), static_cast<int64_t>(history.size()), history.data(), nullptr, &made));
+        const std::unique_ptr<att_trace, Free> trace(made);
+        return mean_of_layers(trace.get(), history.size());
     }
 
   private:
     struct Free {
         void operator()(att_ctx *ctx) const { att_close(ctx); }
         void operator()(att_recommender *m) const { att_recommender_free(m); }
+        void operator()(att_trace *t) const { att_trace_free(t); }
     };
     std::unique_ptr<att_ctx, Free> ctx_;
     std::unique_ptr<att_recommender, Free> m_;

@@ -10,6 +10,7 @@
 #define ATTEND_RECOMMEND_H
 
 #include "attend_metric.h"
+#include "attend_trace.h"
 #include "attend_train.h"
 
 #ifdef __cplusplus
@@ -386,10 +387,12 @@ ATT_API att_status att_recommender_vectors(const att_recommender *m, float *out)
  * scores: -> out [n, hidden]. options or NULL: defaults. Error: one is not finite. */
 ATT_API att_status att_recommender_embed(const att_recommender *m, int64_t n, const int32_t *items,
                                          const int64_t *offsets, const att_call_options *options, float *out);
-/* Which past items weigh: attention weights of the last state (of BERT4Rec: of the mask) to a history, items [n] ->
- * out [n], 0 for those before the last max_positions. layer, head: -1: the mean of all. Errors: no such one. */
-ATT_API att_status att_recommender_attention(const att_recommender *m, int64_t n, const int32_t *items, int64_t layer,
-                                             int64_t head, float *out);
+/* A trace (attend_trace.h) of a history, items [n]: its tokens are the last items, as many as there are positions, and
+ * of BERT4Rec the mask, whose id is the number of items. SASRec has a decoder's side, BERT4Rec an encoder's. The output
+ * of a token is the scores of all items, those of the last one what att_recommend has. options or NULL: defaults.
+ * Errors: no item, or one that the model does not know; those of the options; memory. */
+ATT_API att_status att_recommender_trace(const att_recommender *m, int64_t n, const int32_t *items,
+                                         const att_trace_options *options, att_trace **out);
 /* For att_rank, with a log whose first items are the model's: items that the model does not have, or that have no
  * vector, get -INFINITY, and those of histories that it does not have are left out; histories that then are empty get
  * the counts. Valid as long as m. */

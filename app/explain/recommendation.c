@@ -283,9 +283,15 @@ static void attention(page *p, const shop_chapter *l)
                       "each length of a history with two bags in it; the upper right is empty, by the causal mask:",
                       "層の注意を見れば、最後の状態に履歴のどの品物が入ったかがわかります。"
                       "袋を二つ含む履歴を、長さごとに一行ずつ示します。右上は、因果マスクのために空です。"});
-    page_code(p, "att_recommender_attention(m, n, items, -1, -1, weights);");
-    for (int64_t n = 1; n <= N && p->status == ATT_OK; n++)
-        p->status = att_recommender_attention(m, n, items, -1, -1, weights + (n - 1) * N);
+    page_code(p, "att_recommender_trace(m, n, items, NULL, &trace);");
+    page_code(p, "att_trace_weights(trace, 0, -1, n - 1, 1, weights);");
+    for (int64_t n = 1; n <= N && p->status == ATT_OK; n++) {
+        att_trace *trace = NULL;
+        p->status = att_recommender_trace(m, n, items, NULL, &trace);
+        if (p->status == ATT_OK)
+            p->status = att_trace_weights(trace, 0, -1, n - 1, 1, weights + (n - 1) * N);
+        att_trace_free(trace);
+    }
     if (p->status != ATT_OK)
         return;
     page_heatmap(p, history, N, weights);

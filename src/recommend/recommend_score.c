@@ -1,6 +1,5 @@
-/* What a recommender computes of histories and items: vectors, scores, attention. */
+/* What a recommender computes of histories and items: vectors and scores. */
 #include "util/util.h"
-#include "model/attention_recorder.h"
 #include "recommend/recommend_score.h"
 #include "io/progress.h"
 #include "recommend/histories.h"
@@ -205,75 +204,6 @@ att_status att_recommender_embed(const att_recommender *m, int64_t n, const int3
     e = e ? e : att_progress_end(&p);
     return e ? e
              : att_check_finite(m->model.ctx, "the numbers of the vector of history", n, m->config.info.hidden, out);
-}
-
-/* ---- attention */
-
-typedef struct last_row {
-    int64_t layer, head; /* -1: the mean of all */
-    int64_t layers;
-    int64_t count; /* tokens */
-    int64_t seen;  /* layers so far */
-    float *sum;    /* [count] */
-    float *row;    /* [count] */
-    att_status status;
-} last_row;
-
-static void record(void *user, const att_tape_event *event)
-{
-    last_row *r = user;
-    if (!event->plan || r->status)
-        return;
-    const bool wanted = r->layer < 0 || r->layer == r->seen;
-    att_plan_info info = {.size = sizeof info};
-    r->seen++;
-    r->status = wanted ? att_plan_describe(event->plan, NULL, &info) : ATT_OK;
-    const float share = 1 / (float)((r->head < 0 ? info.heads : 1) * (r->layer < 0 ? r->layers : 1));
-    for (int64_t h = 0; wanted && !r->status && h < info.heads; h++) {
-        if (r->head >= 0 && h != r->head)
-            continue;
-        r->status = att_weights(event->plan, event->args, 0, h, r->count - 1, 1, r->row);
-        for (int64_t i = 0; !r->status && i < r->count; i++)
-            r->sum[i] += share * r->row[i];
-    }
-}
-
-/* The weights of the tokens that the model gets -> r->sum */
-static att_status attend(const att_recommender *m, const int32_t *items, const int64_t offsets[2], last_row *r)
-{
-    att_tape *t;
-    att_tensor v;
-    att_status e = att_tape_new(m->model.ctx, ATT_OPTIONS(att_tape_config, .hook = record, .hook_user = r), &t);
-    if (e)
-        return e;
-    e = att_var_value(t, att_histories_apply(t, m, 1, items, offsets), &v);
-    att_tape_free(t);
-    return e ? e : r->status;
-}
-
-att_status att_recommender_attention(const att_recommender *m, int64_t n, const int32_t *items, int64_t layer,
-                                     int64_t head, float *out)
-{
-    if (att_require(__func__, ATT_NAMED({"m", m}, {"items", items}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    const att_recommender_info *i = &m->config.info;
-    att_ctx *ctx = m->model.ctx;
-    const int64_t offsets[] = {0, n}, used = att_min(n, i->max_positions - m->architecture->mask);
-    att_status e = att_attention_check(ctx, "layer", layer, -1, i->layers);
-    e = e ? e : att_attention_check(ctx, "head", head, -1, i->heads);
-    if (!e && n < 1)
-        e = att_fail(ctx, ATT_ERR_ARGUMENT, "the history has no item");
-    e = e ? e : att_histories_check(m->model.ctx, "the model", m->config.info.items, 1, items, offsets);
-    if (e)
-        return e;
-    last_row r = {.layer = layer, .head = head, .layers = i->layers, .count = used + m->architecture->mask};
-    r.sum = att_calloc(ctx, (size_t)r.count, 2 * sizeof *r.sum);
-    r.row = r.sum ? r.sum + r.count : NULL;
-    e = r.sum ? attend(m, items, offsets, &r) : ATT_ERR_MEMORY;
-    for (int64_t k = 0; !e && k < n; k++)
-        out[k] = k < n - used ? 0 : r.sum[k - (n - used)];
-    att_free(ctx, r.sum);
-    return e;
 }
 
 /* ---- scores of all items */

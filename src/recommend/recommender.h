@@ -28,7 +28,9 @@ typedef struct att_recommender_architecture {
     att_recommender_block block;
     double eps;
     void (*build)(att_recommender *m);
+    /* Histories through all layers; and of their states the vectors whose products with those of items are scores */
     att_var *(*apply)(att_tape *t, const att_recommender *m, const att_recommender_input *in);
+    att_var *(*result)(att_tape *t, const att_recommender *m, att_var *x);
 } att_recommender_architecture;
 extern const att_recommender_architecture att_sasrec, att_bert4rec;
 extern const att_model_kind att_recommender_kind;

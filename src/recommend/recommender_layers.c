@@ -188,7 +188,7 @@ static att_var *apply(att_tape *t, const att_recommender *m, att_recommender_inp
             return att_tape_fail(t, e, "%s: %s", m->config.info.type, att_error(m->model.ctx));
     }
     att_scope s = in->scope = att_scope_begin(t, m->architecture->mask ? "encoder" : "decoder");
-    return att_scope_end(t, s, m->architecture->apply(t, m, in));
+    return att_scope_end(t, s, m->architecture->result(t, m, m->architecture->apply(t, m, in)));
 }
 
 att_var *att_recommender_apply(att_tape *t, const att_recommender *m, const int32_t *items, const int64_t *offsets,

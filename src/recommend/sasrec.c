@@ -29,9 +29,13 @@ static att_var *apply(att_tape *t, const att_recommender *m, const att_recommend
     x = att_learned_positions(t, x, m->position, &in->at);
     x = att_nn_dropout_apply(t, in->layer.dropout, att_nn_dropout_id("embeddings", ""), x, NULL);
     x = att_scope_end(t, s, x);
-    x = att_recommender_layers(t, m, x, in);
+    return att_recommender_layers(t, m, x, in);
+}
+
+static att_var *result(att_tape *t, const att_recommender *m, att_var *x)
+{
     return m->norm ? att_nn_norm_apply(t, m->norm, x) : x;
 }
 
 const att_recommender_architecture att_sasrec = {
-    .block = ATT_RECOMMENDER_BLOCK_PRE_NORM, .eps = 1e-8, .build = build, .apply = apply};
+    .block = ATT_RECOMMENDER_BLOCK_PRE_NORM, .eps = 1e-8, .build = build, .apply = apply, .result = result};

@@ -1,5 +1,5 @@
 /* Lists of recommended items: exactly the items with the highest scores, alone or in any batch, for any number of
- * threads; similar items, attention of past items, scores for att_rank. */
+ * threads; similar items, scores for att_rank. */
 #include "fixtures/fail_alloc.h"
 #include "fixtures/progress.h"
 #include "fixtures/recommend.h"
@@ -312,34 +312,6 @@ static void similar_items_are_the_nearest(void **state)
     att_recommender_free(m);
 }
 
-static void attention_to_past_items_is_shown(void **state)
-{
-    (void)state;
-    enum { N = 12 };
-    for (int mask = 0; mask < 2; mask++) {
-        att_recommender *m = make(ctx, mask ? "attend-bert4rec" : "attend-sasrec");
-        const int used = POSITIONS - mask;
-        float all[N], one[N];
-        double sum = 0, mean[N] = {0};
-        assert_int_equal(att_recommender_attention(m, N, items, -1, -1, all), ATT_OK);
-        for (int layer = 0; layer < 2; layer++)
-            for (int head = 0; head < 2; head++) {
-                assert_int_equal(att_recommender_attention(m, N, items, layer, head, one), ATT_OK);
-                for (int i = 0; i < N; i++)
-                    mean[i] += (double)one[i] / 4;
-            }
-        for (int i = 0; i < N; i++) {
-            assert_true(fabs(mean[i] - (double)all[i]) < 4 * FLT_EPSILON);
-            assert_true(i < N - used ? fabsf(all[i]) <= 0 : all[i] > 0);
-            sum += (double)all[i];
-        }
-        assert_true(mask ? sum < 0.999 && sum > 0.1 : fabs(sum - 1) < 8 * FLT_EPSILON); /* the mask weighs, too */
-        assert_int_equal(att_recommender_attention(m, N, items, 2, 0, all), ATT_ERR_ARGUMENT);
-        assert_int_equal(att_recommender_attention(m, 0, items, 0, 0, all), ATT_ERR_ARGUMENT);
-        att_recommender_free(m);
-    }
-}
-
 /* ---- many threads */
 
 typedef struct client {
@@ -396,7 +368,8 @@ static att_status make_and_recommend(att_ctx *of, const char *folder)
     const att_recommend_options o = {.size = sizeof o, .k = 2, .exclude_seen = true, .deny = deny, .n_deny = 1};
     att_recommender *m = NULL;
     att_recommendation r = {0};
-    float weights[3];
+    att_trace *t = NULL;
+    float weights[8];
     att_status e = att_recommender_new(of, "{\"model_type\": \"attend-bert4rec\", \"hidden_size\": 4}", 3,
                                        tiny_item_ids, &content, 1, &m);
     e = e ? e : att_recommender_set_counts(m, of_three);
@@ -409,7 +382,10 @@ static att_status make_and_recommend(att_ctx *of, const char *folder)
     att_recommendation_free(of, &r);
     e = e ? e : att_recommender_similar(m, 1, &o, &r);
     att_recommendation_free(of, &r);
-    e = e ? e : att_recommender_attention(m, 3, history, 0, 0, weights);
+    e = e ? e : att_recommender_trace(m, 3, history, NULL, &t);
+    e = e ? e : att_trace_weights(t, 0, 0, 3, 1, weights);
+    e = e ? e : att_trace_output(t, -1, 3, 1, weights);
+    att_trace_free(t);
     att_recommender_free(m);
     return e;
 }
@@ -486,7 +462,8 @@ int main(void)
         cmocka_unit_test(lists_are_the_highest_scores),       cmocka_unit_test(a_list_is_the_same_in_any_batch),
         cmocka_unit_test(an_opened_model_has_the_same_lists), cmocka_unit_test(empty_histories_get_popular_items),
         cmocka_unit_test(only_the_last_items_count),          cmocka_unit_test(wrong_arguments_are_named),
-        cmocka_unit_test(similar_items_are_the_nearest),      cmocka_unit_test(attention_to_past_items_is_shown),
+        cmocka_unit_test(similar_items_are_the_nearest),
+
         cmocka_unit_test(many_threads_ask_one_model),         cmocka_unit_test(lack_of_memory_is_an_error),
         cmocka_unit_test(progress_may_stop_the_calls),
     };

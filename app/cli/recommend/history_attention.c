@@ -7,38 +7,55 @@
 enum { MAX_COLUMNS = 64, NAME = 64 };
 
 typedef struct map {
-    int64_t n, columns; /* items that count */
-    float *column;      /* [all items]: weights of a column */
+    const cli_recommender *m;
+    att_trace *trace;
+    int64_t n, columns; /* the last items, as many as there are positions */
+    int64_t used;       /* of these by the model, where the mask of BERT4Rec has a position, too */
+    int64_t tokens;     /* of the model */
+    float *row;         /* [tokens]: weights of one head */
     float *weights;     /* [n, MAX_COLUMNS] at first, then [n, columns] */
     char names[MAX_COLUMNS][NAME];
 } map;
 
-static int add_column(map *w, const cli_recommender *m, const int32_t *items, int64_t n, int64_t layer, int64_t head)
+/* Adds share times the weights of the last token to a column. */
+static int add_head(map *w, int64_t attention, int64_t head, float share)
 {
+    const int code = cli_status(w->m->base.ctx, att_trace_weights(w->trace, attention, head, w->tokens - 1, 1, w->row));
+    for (int64_t i = 0; !code && i < w->used; i++)
+        w->weights[(w->n - w->used + i) * MAX_COLUMNS + w->columns] += share * w->row[i];
+    return code;
+}
+
+/* The mean of the heads of one or all (-1) layers, or one of them */
+static int add_column(map *w, int64_t layer, int64_t head)
+{
+    const int64_t layers = w->m->info.layers, heads = w->m->info.heads;
+    const float share = 1 / (float)((head < 0 ? heads : 1) * (layer < 0 ? layers : 1));
     char *name = w->names[w->columns];
-    const int code = cli_status(m->base.ctx, att_recommender_attention(m->model, n, items, layer, head, w->column));
+    int code = CLI_DONE;
+    for (int64_t l = layer < 0 ? 0 : layer; !code && l <= (layer < 0 ? layers - 1 : layer); l++)
+        for (int64_t h = head < 0 ? 0 : head; !code && h <= (head < 0 ? heads - 1 : head); h++)
+            code = add_head(w, l, h, share);
     if (layer < 0)
         snprintf(name, NAME, "mean");
     else if (head < 0)
         snprintf(name, NAME, "layer %lld", (long long)layer);
     else
         snprintf(name, NAME, "layer %lld, head %lld", (long long)layer, (long long)head);
-    for (int64_t i = 0; !code && i < w->n; i++)
-        w->weights[i * MAX_COLUMNS + w->columns] = w->column[n - w->n + i];
     w->columns++;
     return code;
 }
 
 /* Heads only where all of them fit. */
-static int add_columns(map *w, const cli_recommender *m, const int32_t *items, int64_t n)
+static int add_columns(map *w)
 {
-    const int64_t layers = m->info.layers, heads = m->info.heads;
+    const int64_t layers = w->m->info.layers, heads = w->m->info.heads;
     const bool all = heads > 1 && heads < MAX_COLUMNS && layers < MAX_COLUMNS && 1 + layers * (1 + heads) < MAX_COLUMNS;
-    int code = add_column(w, m, items, n, -1, -1);
+    int code = add_column(w, -1, -1);
     for (int64_t l = 0; !code && (layers > 1 || all) && l < layers && w->columns < MAX_COLUMNS; l++) {
-        code = add_column(w, m, items, n, l, -1);
+        code = add_column(w, l, -1);
         for (int64_t h = 0; !code && all && h < heads; h++)
-            code = add_column(w, m, items, n, l, h);
+            code = add_column(w, l, h);
     }
     for (int64_t i = 0; i < w->n; i++)
         for (int64_t c = 0; c < w->columns; c++)
@@ -46,26 +63,45 @@ static int add_columns(map *w, const cli_recommender *m, const int32_t *items, i
     return code;
 }
 
+/* Traces the history and takes memory for its map. */
+static int open_map(map *w, const int32_t *items, int64_t n)
+{
+    att_trace_info i = {.size = sizeof i};
+    int code = cli_status(w->m->base.ctx, att_recommender_trace(w->m->model, n, items, NULL, &w->trace));
+    code = code ? code : cli_status(w->m->base.ctx, att_trace_describe(w->trace, &i));
+    if (code)
+        return code;
+    w->tokens = i.source + i.target;
+    w->used = i.source > 0 ? i.source - 1 : i.target;
+    w->n = n < w->m->info.max_positions ? n : w->m->info.max_positions;
+    w->row = malloc((size_t)w->tokens * sizeof *w->row);
+    w->weights = calloc((size_t)w->n * MAX_COLUMNS, sizeof *w->weights);
+    return w->row && w->weights ? CLI_DONE : cli_fail_memory();
+}
+
+static int draw(const map *w, const char *path, const char *title, const char *const *labels)
+{
+    const char *columns[MAX_COLUMNS];
+    picture file;
+    for (int64_t c = 0; c < w->columns; c++)
+        columns[c] = w->names[c];
+    const int code = picture_open(&file, path);
+    if (code)
+        return code;
+    const heatmap h = {labels, columns, w->n, w->columns, w->weights, "item of the history", "attention to it", ""};
+    heatmap_svg(file.svg, title, &h); /* an error stays with the file, which reports it */
+    return picture_close(&file, CLI_DONE);
+}
+
 int history_attention_draw(const cli_recommender *m, const char *path, const char *title, const int32_t *items,
                            int64_t n, const char *const *labels)
 {
-    map w = {.n = n < m->info.max_positions ? n : m->info.max_positions};
-    const char *columns[MAX_COLUMNS];
-    picture file;
-    w.column = malloc((size_t)n * sizeof *w.column);
-    w.weights = malloc((size_t)w.n * MAX_COLUMNS * sizeof *w.weights);
-    int code = w.column && w.weights ? add_columns(&w, m, items, n) : cli_fail_memory();
-    for (int64_t c = 0; c < w.columns; c++)
-        columns[c] = w.names[c];
-    if (!code)
-        code = picture_open(&file, path);
-    if (!code) {
-        const heatmap h = {labels + n - w.n,      columns,           w.n, w.columns, w.weights,
-                           "item of the history", "attention to it", ""};
-        heatmap_svg(file.svg, title, &h); /* an error stays with the file, which reports it */
-        code = picture_close(&file, CLI_DONE);
-    }
-    free(w.column);
+    map w = {.m = m};
+    int code = open_map(&w, items, n);
+    code = code ? code : add_columns(&w);
+    code = code ? code : draw(&w, path, title, labels + n - w.n);
+    att_trace_free(w.trace);
+    free(w.row);
     free(w.weights);
     return code;
 }
