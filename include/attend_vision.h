@@ -8,6 +8,7 @@
 #ifndef ATTEND_VISION_H
 #define ATTEND_VISION_H
 
+#include "attend_trace.h"
 #include "attend_train.h"
 
 #ifdef __cplusplus
@@ -184,22 +185,11 @@ ATT_API att_status att_image_classify(const att_image_model *m, int64_t n, const
 ATT_API att_status att_image_embed(const att_image_model *m, int64_t n, const att_image *images,
                                    const att_call_options *options, float *out);
 
-/* What tokens of an image attend to. Rows are queries, columns keys; rows sum to 1. */
-typedef struct att_image_attention {
-    int64_t grid[2]; /* rows and columns of patches */
-    int64_t prefix;  /* tokens before the patches; the first is [CLS], where there is one */
-    int64_t tokens;  /* prefix + grid[0] * grid[1] */
-    float *weights;  /* [tokens, tokens] */
-    att_image image; /* what the model sees */
-    void *reserved[2];
-    int64_t reserved_number[2];
-} att_image_attention;
-/* Of one layer and head. head -1: the mean of all heads. layer -1: attention rollout (Abnar, Zuidema 2020), with the
- * means of heads, so head must be -1: the product over layers of 0.5 A + 0.5 I, last layer first. Errors: no such layer
- * or head. */
-ATT_API att_status att_image_attend(const att_image_model *m, const att_image *image, int64_t layer, int64_t head,
-                                    att_image_attention *out);
-ATT_API void att_image_attention_free(att_ctx *ctx, att_image_attention *a);
+/* A trace of an image (attend_trace.h): its tokens are those before the patches, the first of them [CLS] where there is
+ * one, and the patches, by rows. Its output is one row, of logits, or without a classifier what att_image_embed has.
+ * options or NULL: defaults. Errors: those of preprocessing and of the options; memory. */
+ATT_API att_status att_image_trace(const att_image_model *m, const att_image *image, const att_trace_options *options,
+                                   att_trace **out);
 
 /* ---- 5 Labeled images -------------------------------------------------- */
 

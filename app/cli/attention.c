@@ -184,7 +184,7 @@ static void print_image_json(const char *path, const image_attention *a)
     if (head >= 0)
         cli_json_integer(&j, "head", head);
     cli_json_string(&j, "from", a->mean ? "patches" : "[CLS]");
-    cli_json_matrix(&j, "weights", a->weights, a->all.grid[0], a->all.grid[1]);
+    cli_json_matrix(&j, "weights", a->weights, a->seen.grid[0], a->seen.grid[1]);
     cli_json_end(&j);
 }
 

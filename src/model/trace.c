@@ -185,7 +185,7 @@ static att_status copy_ids(att_trace *t)
         i->source_ids = memcpy(t->ids, i->source_ids, source * sizeof *t->ids);
     if (target)
         i->target_ids = memcpy(t->ids + source, i->target_ids, target * sizeof *t->ids);
-    i->bytes = sizeof *t + (size_t)i->attentions * sizeof *t->layer + (source + target) * sizeof *t->ids;
+    i->bytes += sizeof *t + (size_t)i->attentions * sizeof *t->layer + (source + target) * sizeof *t->ids;
     return ATT_OK;
 }
 

@@ -33,7 +33,7 @@ typedef struct att_trace_pass {
     att_trace_part part[ATT_TRACE_PARTS];
     int parts;
     /* By the subject: source and target, ids (copied), truncated, grid, prefix, output_rows and outputs; image, which
-     * self must own. The rest is filled in. */
+     * self must own, and bytes, those of what it owns. The rest is filled in. */
     att_trace_info info;
     /* Applies the model once. Ids, images and the like are needed during att_trace_make alone. */
     att_var *(*apply)(const void *self, att_tape *t);

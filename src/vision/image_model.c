@@ -1,7 +1,6 @@
-/* Images to classes, embeddings and attention: a vision Transformer with its preprocessing. */
+/* Images to classes and embeddings: a vision Transformer with its preprocessing. */
 #include "attend_util.h"
 #include "io/file_source.h"
-#include "model/attention_recorder.h"
 #include "vision/image_run.h"
 #include "model/model.h"
 #include "vision/vit.h"
@@ -102,8 +101,6 @@ const char *att_image_model_label(const att_image_model *m, int64_t i)
 
 typedef att_var *(*vit_function)(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options);
 
-static int64_t pixels(const att_image_model *m) { return m->input.height * m->input.width * m->input.channels; }
-
 static int64_t grid(const att_image_model *m, int d)
 {
     return (d ? m->input.width : m->input.height) / m->info.patch[d];
@@ -175,64 +172,4 @@ att_status att_image_embed(const att_image_model *m, int64_t n, const att_image 
     s = s ? s : att_progress_of(&p, m->ctx, __func__, options, n);
     s = s ? s : run(m, n, images, att_vit_features, &p, out, dim);
     return s ? s : att_check_finite(m->ctx, "the numbers of the vector of image", n, dim, out);
-}
-
-/* ---- attention */
-
-static att_status record(const att_image_model *m, const att_image *image, att_attention_recorder *r)
-{
-    const att_image_processor_info *p = &m->input;
-    att_tensor x, y;
-    att_tape *t = NULL;
-    float *input = att_alloc(m->ctx, (size_t)pixels(m), sizeof *input);
-    att_status s = input ? att_image_processor_apply(m->processor, image, input) : ATT_ERR_MEMORY;
-    s = s ? s : att_wrap(&x, input, ATT_F32, 4, (const int64_t[]){1, p->height, p->width, p->channels}, NULL);
-    s = s ? s : att_tape_new(m->ctx, ATT_OPTIONS(att_tape_config, .hook = att_attention_record, .hook_user = r), &t);
-    s = s ? s : att_var_value(t, att_vit_apply(t, m->vit, att_input(t, &x), NULL), &y);
-    att_tape_free(t);
-    att_free(m->ctx, input);
-    return s ? s : r->status;
-}
-
-att_status att_image_attend(const att_image_model *m, const att_image *image, int64_t layer, int64_t head,
-                            att_image_attention *out)
-{
-    if (out)
-        *out = (att_image_attention){0};
-    if (att_require(__func__, ATT_NAMED({"m", m}, {"image", image}, {"out", out})))
-        return ATT_ERR_ARGUMENT;
-    att_status s = att_attention_check(m->ctx, "layer", layer, -1, m->info.layers);
-    s = s ? s : att_attention_check(m->ctx, "head", head, -1, m->info.heads);
-    if (!s && layer < 0 && head >= 0)
-        s = att_fail(m->ctx, ATT_ERR_ARGUMENT,
-                     "head is %lld, but layer is -1: attention rollout has the means of all heads, head -1",
-                     (long long)head);
-    if (s)
-        return s;
-    att_image_attention a = {.grid = {grid(m, 0), grid(m, 1)}, .prefix = m->info.prefix, .tokens = tokens(m)};
-    const size_t all = (size_t)a.tokens * (size_t)a.tokens;
-    a.weights = att_alloc(m->ctx, all, sizeof *a.weights);
-    att_attention_recorder r = {.ctx = m->ctx,
-                                .layer = layer,
-                                .head = head,
-                                .count = a.tokens,
-                                .weights = a.weights,
-                                .scratch = att_alloc(m->ctx, all, 2 * sizeof *r.scratch)};
-    s = r.weights && r.scratch ? record(m, image, &r) : ATT_ERR_MEMORY;
-    s = s ? s : att_image_processor_crop(m->processor, image, &a.image);
-    att_free(m->ctx, r.scratch);
-    if (s)
-        att_image_attention_free(m->ctx, &a);
-    else
-        *out = a;
-    return s;
-}
-
-void att_image_attention_free(att_ctx *ctx, att_image_attention *a)
-{
-    if (!ctx || !a)
-        return;
-    att_image_free(ctx, &a->image);
-    att_free(ctx, a->weights);
-    *a = (att_image_attention){0};
 }

@@ -55,3 +55,23 @@ att_status att_image_run_all(const att_image_run *r, int64_t n, const att_image 
     att_free(r->ctx, b.x);
     return s;
 }
+
+att_var *att_image_run_one(att_tape *t, const att_image_run *r, const att_image *image)
+{
+    att_image_processor_info p = {.size = sizeof p};
+    att_tensor x;
+    att_var *y = NULL;
+    float *pixels = NULL;
+    att_status s = att_image_processor_describe(r->processor, &p);
+    if (!s) {
+        pixels = att_alloc(r->ctx, (size_t)(p.height * p.width), (size_t)p.channels * sizeof *pixels);
+        s = pixels ? att_image_processor_apply(r->processor, image, pixels) : ATT_ERR_MEMORY;
+    }
+    s = s ? s : att_wrap(&x, pixels, ATT_F32, 4, (const int64_t[]){1, p.height, p.width, p.channels}, NULL);
+    if (s)
+        att_tape_fail(t, s, "%s", att_error(r->ctx));
+    else
+        y = r->apply(t, r->user, att_input(t, &x));
+    att_free(r->ctx, pixels);
+    return y;
+}

@@ -300,6 +300,12 @@ static att_var *layers(att_tape *t, const att_vit *m, att_scope s, att_var *x, c
         x = att_scope_end(t, layer, att_nn_encoder_layer_apply(t, m->layer[i], x, call));
         x = att_scope_reset(t, s, x);
     }
+    return x;
+}
+
+/* What follows the last layer, where that is before pooling */
+static att_var *last_norm(att_tape *t, const att_vit *m, att_var *x)
+{
     return m->norm && !m->config.pooled_norm ? att_nn_norm_apply(t, m->norm, x) : x;
 }
 
@@ -330,7 +336,7 @@ static att_var *hidden_states(att_tape *t, const att_vit *m, att_var *images, co
     const att_nn_layer_call call = {.size = sizeof call, .args = &args, .dropout = o.dropout != 0 ? &dropout : NULL};
     att_scope s = att_scope_begin(t, "encoder");
     att_var *x = embed(t, m, images, n, grid, call.dropout);
-    x = att_scope_end(t, s, layers(t, m, s, x, &call));
+    x = att_scope_end(t, s, last_norm(t, m, layers(t, m, s, x, &call)));
     att_free(m->model.ctx, offsets);
     return att_reshape(t, x, 3, (const int64_t[]){n, tokens, -1});
 }
@@ -364,6 +370,16 @@ static att_var *features(att_tape *t, const att_vit *m, att_var *x)
     return m->norm && m->config.pooled_norm ? att_nn_norm_apply(t, m->norm, y) : y;
 }
 
+/* The logits of x [n, tokens, hidden] after the last norm */
+static att_var *classify(att_tape *t, const att_vit *m, att_var *x)
+{
+    att_var *y = att_nn_linear_apply(t, m->head, features(t, m, x), ATT_ACTIVATION_IDENTITY, NULL);
+    if (!m->distillation_head)
+        return y;
+    return att_scale(t, att_nn_linear_apply(t, m->distillation_head, token(t, m, x, 1), ATT_ACTIVATION_IDENTITY, y),
+                     0.5f);
+}
+
 att_var *att_vit_features(att_tape *t, const att_vit *m, att_var *images, const att_vit_options *options)
 {
     att_var *x = hidden_states(t, m, images, options);
@@ -377,11 +393,25 @@ att_var *att_vit_logits(att_tape *t, const att_vit *m, att_var *images, const at
     if (!m->head)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "vit: the model has no classifier");
     att_var *x = hidden_states(t, m, images, options);
-    if (!x)
-        return NULL;
-    att_var *y = att_nn_linear_apply(t, m->head, features(t, m, x), ATT_ACTIVATION_IDENTITY, NULL);
-    if (!m->distillation_head)
-        return y;
-    return att_scale(t, att_nn_linear_apply(t, m->distillation_head, token(t, m, x, 1), ATT_ACTIVATION_IDENTITY, y),
-                     0.5f);
+    return x ? classify(t, m, x) : NULL;
+}
+
+/* ---- traces */
+
+att_var *att_vit_output(att_tape *t, const att_vit *m, att_var *x)
+{
+    x = att_reshape(t, last_norm(t, m, x), 3, (const int64_t[]){1, -1, m->config.info.hidden});
+    return x ? (m->head ? classify : features)(t, m, x) : NULL;
+}
+
+void att_vit_trace(const att_vit *m, att_trace_pass *pass)
+{
+    const att_vit_info *i = &m->config.info;
+    pass->part[pass->parts++] = (att_trace_part){.side = ATT_TRACE_SIDE_ENCODER,
+                                                 .layers = i->layers,
+                                                 .heads = i->heads,
+                                                 .head_dim = i->hidden / i->heads,
+                                                 .queries = pass->info.source,
+                                                 .keys = pass->info.source,
+                                                 .hidden = i->hidden};
 }

@@ -3,6 +3,7 @@
 #define ATT_VISION_VIT_H
 
 #include "model/model.h"
+#include "model/trace.h"
 #include "vision/vit_config.h"
 
 struct att_vit {
@@ -32,6 +33,12 @@ att_status att_vit_make(att_ctx *ctx, att_settings *s, uint64_t seed, att_vit **
 att_parameter_naming att_vit_naming(const att_vit *m);
 /* Initializes the patch position embeddings. (vit_positions.c) */
 void att_vit_init_positions(att_vit *m);
+
+/* Adds the layers to a pass for a trace, whose info has the number of tokens. */
+void att_vit_trace(const att_vit *m, att_trace_pass *pass);
+/* What the model makes of the hidden states x [tokens, hidden] of the last layer, of one image: logits, or without a
+ * classifier what att_vit_features has. */
+att_var *att_vit_output(att_tape *t, const att_vit *m, att_var *x);
 
 /* Is the result of a folder's preprocessing what the model has? (image_model.c) */
 att_status att_vit_check_input(const att_vit *m, const att_image_processor_info *p, const char *folder);

@@ -251,7 +251,6 @@ static void vectors_and_attention_of_damaged_weights_are_refused(void **state)
     att_image_model *images;
     att_trace *trace;
     float weight[16];
-    att_image_attention attention;
     static uint8_t pixels[16 * 16 * 3];
     static float out[RESULTS];
     const att_image image = {16, 16, 3, pixels};
@@ -273,7 +272,9 @@ static void vectors_and_attention_of_damaged_weights_are_refused(void **state)
     if (att_image_model_open(ctx, f.path, NULL, &images))
         fail_msg("%s", att_error(ctx));
     check_damaged(att_image_embed(images, 1, &image, NULL, out), "the numbers of the vector of image 0");
-    check_damaged(att_image_attend(images, &image, -1, -1, &attention), "the attention weights of token 0");
+    assert_int_equal(att_image_trace(images, &image, NULL, &trace), ATT_OK);
+    check_damaged(att_trace_rollout(trace, out), "the attention weights of token 0");
+    att_trace_free(trace);
     att_image_model_free(images);
     folder_remove(&f);
 }

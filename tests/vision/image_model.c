@@ -3,6 +3,7 @@
 #include "fixtures/fail_alloc.h"
 #include "fixtures/progress.h"
 #include "fixtures/tiny_vit.h"
+#include "fixtures/trace_rows.h"
 
 #include <jansson.h>
 #include <pthread.h>
@@ -134,10 +135,12 @@ typedef struct use {
 static void *classify(void *arg)
 {
     use *u = arg;
-    att_image_attention a = {0};
+    att_trace *t = NULL;
+    float weights[10 * 10];
     u->status = att_image_classify(u->m, IMAGES, u->images, NULL, u->p);
-    u->status = u->status ? u->status : att_image_attend(u->m, u->images, -1, -1, &a);
-    att_image_attention_free(ctx, &a);
+    u->status = u->status ? u->status : att_image_trace(u->m, u->images, NULL, &t);
+    u->status = u->status ? u->status : att_trace_rollout(t, weights);
+    att_trace_free(t);
     return NULL;
 }
 
@@ -179,18 +182,18 @@ static att_status compute(const test_folder *folder, const att_image *images, fa
 {
     att_ctx *poor;
     att_image_model *m = NULL;
-    att_image_attention a = {0};
+    att_trace *t = NULL;
     att_status s = att_open(&poor, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(f)));
     if (s)
         return s;
     s = att_image_model_open(poor, folder->path, NULL, &m);
     s = s ? s : att_image_classify(m, IMAGES, images, NULL, r->p);
-    s = s ? s : att_image_attend(m, &images[0], -1, -1, &a);
+    s = s ? s : att_image_trace(m, &images[0], NULL, &t);
     if (!s) {
-        assert_int_equal(a.tokens, 10);
-        memcpy(r->weights, a.weights, sizeof r->weights);
+        assert_int_equal(trace_info(t).source, 10);
+        s = att_trace_rollout(t, r->weights);
     }
-    att_image_attention_free(poor, &a);
+    att_trace_free(t);
     att_image_model_free(m);
     att_close(poor);
     assert_int_equal(f->live, 0);
@@ -295,26 +298,32 @@ static void expect_attention(const att_image_model *m, const char *name, const c
 {
     static double want[TINY_VIT_NUMBERS];
     att_image image = new_image(SIDE, SIDE, 37);
-    att_image_attention a;
-    if (att_image_attend(m, &image, layer, head, &a))
+    att_trace *t;
+    if (att_image_trace(m, &image, NULL, &t))
         fail_msg("%s", att_error(ctx));
+    const att_trace_info a = trace_info(t);
+    const int64_t tokens = a.source;
     assert_int_equal(a.grid[0], 3);
     assert_int_equal(a.grid[1], 3);
-    assert_int_equal(a.tokens, a.prefix + 9);
-    assert_int_equal(golden_line(TINY_VIT_GOLDEN, tiny_vit_key(name, what), want, TINY_VIT_NUMBERS),
-                     a.tokens * a.tokens);
-    for (int64_t row = 0; row < a.tokens; row++) {
+    assert_int_equal(tokens, a.prefix + 9);
+    assert_int_equal(golden_line(TINY_VIT_GOLDEN, tiny_vit_key(name, what), want, TINY_VIT_NUMBERS), tokens * tokens);
+    float *weights = layer < 0 ? malloc((size_t)(tokens * tokens) * sizeof *weights)
+                               : trace_weights(t, ATT_TRACE_SIDE_ENCODER, layer, head);
+    if (layer < 0 && att_trace_rollout(t, weights))
+        fail_msg("%s", att_error(ctx));
+    for (int64_t row = 0; row < tokens; row++) {
         double sum = 0;
-        for (int64_t i = row * a.tokens; i < (row + 1) * a.tokens; i++) {
-            sum += (double)a.weights[i];
-            if (!(fabs((double)a.weights[i] - want[i]) <= 1e-5))
-                fail_msg("%s.%s: weight %lld is %g, not %g", name, what, (long long)i, (double)a.weights[i], want[i]);
+        for (int64_t i = row * tokens; i < (row + 1) * tokens; i++) {
+            sum += (double)weights[i];
+            if (!(fabs((double)weights[i] - want[i]) <= 1e-5))
+                fail_msg("%s.%s: weight %lld is %g, not %g", name, what, (long long)i, (double)weights[i], want[i]);
         }
         assert_true(fabs(sum - 1) < 1e-5);
     }
-    assert_int_equal(a.image.height, SIDE);
-    assert_memory_equal(a.image.pixels, image.pixels, SIDE * SIDE * 3);
-    att_image_attention_free(ctx, &a);
+    assert_int_equal(a.image->height, SIDE);
+    assert_memory_equal(a.image->pixels, image.pixels, SIDE * SIDE * 3);
+    free(weights);
+    att_trace_free(t);
     free(image.pixels);
 }
 
@@ -336,6 +345,82 @@ static void attention_and_rollout_are_those_of_pytorch(void **state)
     }
 }
 
+/* Of the class token alone, whose logits are those of att_vit_logits: the same bits. Of an earlier layer they are
+ * others. Without a classifier the output is the embedding. */
+static void the_output_of_a_trace_is_that_of_the_model(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"vit", "registers", "vit_model"};
+    for (int i = 0; i < 3; i++) {
+        const test_folder folder = model_folder(models[i]);
+        att_image_model *m = open_model(&folder);
+        att_vit_info v = {.size = sizeof v};
+        att_image image = new_image(SIDE, SIDE, 37);
+        float expected[64];
+        att_trace *t;
+        assert_int_equal(att_vit_describe(att_image_model_vit(m), &v), ATT_OK);
+        if (att_image_trace(m, &image, ATT_OPTIONS(att_trace_options, .hidden = true), &t))
+            fail_msg("%s", att_error(ctx));
+        const att_trace_info info = trace_info(t);
+        assert_int_equal(info.outputs, v.classes ? v.classes : att_image_model_dim(m));
+        assert_true(info.output_rows == 1 && info.target == 0 && !info.source_ids);
+        assert_true(info.layers[ATT_TRACE_SIDE_ENCODER] == v.layers && info.attentions == v.layers);
+        att_trace *told;
+        const att_trace_options o = {.size = sizeof o, .hidden = true, .describe_only = true};
+        assert_int_equal(att_image_trace(m, &image, &o, &told), ATT_OK);
+        assert_true(info.bytes > SIDE * SIDE * 3 && trace_info(told).bytes == info.bytes && !trace_info(told).image);
+        assert_true(trace_info(told).grid[0] == 3 && trace_info(told).source == info.source);
+        att_trace_free(told);
+        if (v.classes)
+            alone(m, &image, att_vit_logits, expected);
+        else
+            assert_int_equal(att_image_embed(m, 1, &image, NULL, expected), ATT_OK);
+        float *last = trace_output(t, -1), *same = trace_output(t, v.layers), *first = trace_output(t, 0);
+        assert_memory_equal(last, expected, (size_t)info.outputs * sizeof *last);
+        assert_memory_equal(last, same, (size_t)info.outputs * sizeof *last);
+        assert_memory_not_equal(last, first, (size_t)info.outputs * sizeof *last);
+        free(last), free(same), free(first);
+        att_trace_free(t);
+        free(image.pixels);
+        att_image_model_free(m);
+        folder_remove(&folder);
+    }
+}
+
+/* Whether a patch is hidden that is gray or white makes no difference to the classes. */
+static void hidden_patches_change_nothing(void **state)
+{
+    (void)state;
+    static const int64_t hide[] = {1 + 4}; /* after [CLS], the patch in the middle */
+    const test_folder folder = model_folder("vit");
+    att_image_model *m = open_model(&folder);
+    att_image image = new_image(SIDE, SIDE, 37);
+    att_trace *t[3];
+    float *logits[3];
+    for (int i = 0; i < 3; i++) {
+        const att_trace_options o = {.size = sizeof o, .hide = hide, .n_hide = i > 0};
+        for (int y = SIDE / 3; i == 2 && y < 2 * SIDE / 3; y++)
+            memset(image.pixels + (y * SIDE + SIDE / 3) * 3, 255, SIDE);
+        if (att_image_trace(m, &image, &o, &t[i]))
+            fail_msg("%s", att_error(ctx));
+        logits[i] = trace_output(t[i], -1);
+    }
+    float *weights = trace_weights(t[1], ATT_TRACE_SIDE_ENCODER, 0, -1);
+    for (int i = 0; i < 10; i++)
+        assert_true(weights[i * 10 + 5] <= 0);
+    trace_check_rows(weights, 10, 10);
+    assert_memory_not_equal(logits[0], logits[1], CLASSES * sizeof *logits[0]);
+    assert_memory_equal(logits[1], logits[2], CLASSES * sizeof *logits[1]);
+    free(weights);
+    for (int i = 0; i < 3; i++) {
+        free(logits[i]);
+        att_trace_free(t[i]);
+    }
+    free(image.pixels);
+    att_image_model_free(m);
+    folder_remove(&folder);
+}
+
 /* ---- errors */
 
 static void what_does_not_fit_is_named(void **state)
@@ -344,12 +429,25 @@ static void what_does_not_fit_is_named(void **state)
     const test_folder folder = model_folder("vit"), bare = model_folder("vit_model");
     att_image_model *m = open_model(&folder), *other;
     att_image image = new_image(SIDE, SIDE, 37), images[2] = {image, {.height = 4, .width = 4, .channels = 2}};
-    att_image_attention a;
+    att_trace *t;
     float out[64];
-    expect_error(att_image_attend(m, &image, 2, 0, &a), ATT_ERR_ARGUMENT, "layer 2, but the model's are 0 to 1");
-    expect_error(att_image_attend(m, &image, 0, 4, &a), ATT_ERR_ARGUMENT, "head 4, but the model's are 0 to 3");
-    expect_error(att_image_attend(m, &image, -2, 0, &a), ATT_ERR_ARGUMENT, "layer -2");
-    expect_error(att_image_attend(m, &image, -1, 3, &a), ATT_ERR_ARGUMENT, "head is 3, but layer is -1");
+    static const int64_t layers[] = {2, -2}, hide[] = {10};
+    static const int32_t ids[] = {1};
+    assert_int_equal(att_image_trace(m, &image, NULL, &t), ATT_OK);
+    assert_int_equal(att_trace_find(t, ATT_TRACE_SIDE_ENCODER, 2), -1);
+    assert_int_equal(att_trace_find(t, ATT_TRACE_SIDE_ENCODER, -2), -1);
+    expect_error(att_trace_weights(t, 2, 0, 0, 1, out), ATT_ERR_ARGUMENT, "i is 2, but the attentions are 0 to 1");
+    expect_error(att_trace_weights(t, 0, 4, 0, 1, out), ATT_ERR_ARGUMENT, "head is 4, but the heads are 0 to 3");
+    att_trace_free(t);
+    for (int i = 0; i < 2; i++)
+        expect_error(
+            att_image_trace(m, &image, ATT_OPTIONS(att_trace_options, .layers = layers + i, .n_layers = 1), &t),
+            ATT_ERR_ARGUMENT, i ? "options.layers[0] is -2" : "options.layers[0] is 2");
+    expect_error(att_image_trace(m, &image, ATT_OPTIONS(att_trace_options, .hide = hide, .n_hide = 1), &t),
+                 ATT_ERR_ARGUMENT, "options.hide[0] is 10, but the tokens are 0 to 9");
+    expect_error(att_image_trace(m, &image, ATT_OPTIONS(att_trace_options, .ids = ids, .n_ids = 1), &t),
+                 ATT_ERR_ARGUMENT, "options.ids are given, but the tokens are an image's");
+    assert_null(t);
     images[1].pixels = image.pixels;
     assert_int_equal(att_image_classify(m, 2, images, NULL, out), ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_error(ctx), "2"));
@@ -452,6 +550,8 @@ int main(void)
         cmocka_unit_test(memory_may_run_out_anywhere),
         cmocka_unit_test(classes_have_names_or_numbers),
         cmocka_unit_test(attention_and_rollout_are_those_of_pytorch),
+        cmocka_unit_test(the_output_of_a_trace_is_that_of_the_model),
+        cmocka_unit_test(hidden_patches_change_nothing),
         cmocka_unit_test(probabilities_that_are_not_finite_are_an_error),
         cmocka_unit_test(what_does_not_fit_is_named),
         cmocka_unit_test(progress_may_stop_the_calls),

@@ -21,18 +21,17 @@ int image_attention_check(const cli_vision *m, int64_t layer, int64_t head)
     return CLI_DONE;
 }
 
-/* The row of [CLS], or the mean of the rows of patches: its part of patches into a->weights, the sum of the others into
- * a->rest. */
-static void collect(image_attention *a)
+/* The row of [CLS], or the mean of the rows of patches, all [tokens, tokens]: its part of patches into a->weights, the
+ * sum of the others into a->rest. */
+static void collect(image_attention *a, const float *all)
 {
-    const att_image_attention *all = &a->all;
-    const int64_t n = all->tokens, prefix = all->prefix, patches = n - prefix;
+    const int64_t n = a->seen.source, prefix = a->seen.prefix, patches = n - prefix;
     const int64_t first = a->mean ? prefix : 0, rows = a->mean ? patches : 1;
     a->rest = 0;
     for (int64_t j = 0; j < n; j++) {
         double sum = 0;
         for (int64_t i = first; i < first + rows; i++)
-            sum += (double)all->weights[i * n + j];
+            sum += (double)all[i * n + j];
         if (j < prefix)
             a->rest += sum / (double)rows;
         else
@@ -40,26 +39,41 @@ static void collect(image_attention *a)
     }
 }
 
-int image_attention_open(image_attention *a, const cli_vision *m, const att_image *image, int64_t layer, int64_t head)
+static int read_weights(image_attention *a)
 {
-    *a = (image_attention){.m = m, .layer = layer, .head = head};
-    const int code = cli_status(m->base.ctx, att_image_attend(m->model, image, layer, head, &a->all));
-    if (code)
-        return code;
-    a->mean = a->all.prefix == 0 || m->info.pooling == ATT_VIT_POOLING_MEAN;
-    a->weights = malloc((size_t)(a->all.tokens - a->all.prefix) * sizeof *a->weights);
-    if (!a->weights) {
-        image_attention_free(a);
+    const int64_t n = a->seen.source;
+    float *all = malloc((size_t)(n * n) * sizeof *all);
+    a->weights = malloc((size_t)(n - a->seen.prefix) * sizeof *a->weights);
+    if (!all || !a->weights) {
+        free(all);
         return cli_fail_memory();
     }
-    collect(a);
-    return CLI_DONE;
+    const int64_t i = att_trace_find(a->trace, ATT_TRACE_SIDE_ENCODER, a->layer);
+    const int code = cli_status(a->m->base.ctx, a->layer < 0 ? att_trace_rollout(a->trace, all)
+                                                             : att_trace_weights(a->trace, i, a->head, 0, n, all));
+    if (!code)
+        collect(a, all);
+    free(all);
+    return code;
+}
+
+int image_attention_open(image_attention *a, const cli_vision *m, const att_image *image, int64_t layer, int64_t head)
+{
+    att_ctx *ctx = m->base.ctx;
+    *a = (image_attention){.m = m, .layer = layer, .head = head, .seen.size = sizeof a->seen};
+    const att_trace_options o = {.size = sizeof o, .layers = &layer, .n_layers = layer >= 0};
+    int code = cli_status(ctx, att_image_trace(m->model, image, &o, &a->trace));
+    code = code ? code : cli_status(ctx, att_trace_describe(a->trace, &a->seen));
+    a->mean = a->seen.prefix == 0 || m->info.pooling == ATT_VIT_POOLING_MEAN;
+    code = code ? code : read_weights(a);
+    if (code)
+        image_attention_free(a);
+    return code;
 }
 
 void image_attention_free(image_attention *a)
 {
-    if (a->m)
-        att_image_attention_free(a->m->base.ctx, &a->all);
+    att_trace_free(a->trace);
     free(a->weights);
     *a = (image_attention){0};
 }
@@ -82,11 +96,11 @@ void image_attention_name(const image_attention *a, char *text, size_t size)
 static void name_rest(const image_attention *a, char *text, size_t size)
 {
     const char *tokens = a->mean                                                 ? "the tokens before the patches"
-                         : a->all.prefix == 1                                    ? "[CLS]"
+                         : a->seen.prefix == 1                                   ? "[CLS]"
                          : a->m->info.pooling == ATT_VIT_POOLING_CLS_AND_DISTILL ? "[CLS] and the distillation token"
                                                                                  : "[CLS] and the registers";
     *text = '\0';
-    if (a->all.prefix > 0)
+    if (a->seen.prefix > 0)
         snprintf(text, size, "%.1f %% goes to %s, not in the picture", 100 * a->rest, tokens);
 }
 
@@ -102,7 +116,7 @@ typedef struct layout {
 
 static layout arrange(const image_attention *a)
 {
-    const att_image *image = &a->all.image;
+    const att_image *image = a->seen.image;
     layout p = {.scale = fmax(1, image_panel_scale(image, SIDE))};
     for (int i = 0; i < 2; i++)
         p.panel[i] = (image_panel){.ctx = a->m->base.ctx,
@@ -121,7 +135,7 @@ static int draw_panels(FILE *f, const image_attention *a, const layout *p, const
     int code = image_panel_draw(f, &p->panel[0]);
     if (!code)
         code = image_panel_draw_pale(f, &p->panel[1]);
-    image_panel_draw_weights(f, &p->panel[1], a->all.grid[0], a->all.grid[1], cell, a->weights, scale);
+    image_panel_draw_weights(f, &p->panel[1], a->seen.grid[0], a->seen.grid[1], cell, a->weights, scale);
     return code;
 }
 
@@ -129,13 +143,13 @@ int image_attention_svg(FILE *f, const char *title, const image_attention *a)
 {
     const layout p = arrange(a);
     const image_panel *left = &p.panel[0], *right = &p.panel[1];
-    const int64_t n = a->all.grid[0] * a->all.grid[1];
+    const int64_t n = a->seen.grid[0] * a->seen.grid[1];
     const chart_axis scale = heatmap_scale(a->weights, n);
     char name[128], rest[128], seen[64];
     image_attention_name(a, name, sizeof name);
     name_rest(a, rest, sizeof rest);
-    snprintf(seen, sizeof seen, "what the model sees: %lld x %lld pixels", (long long)a->all.image.width,
-             (long long)a->all.image.height);
+    snprintf(seen, sizeof seen, "what the model sees: %lld x %lld pixels", (long long)a->seen.image->width,
+             (long long)a->seen.image->height);
     const double wide = svg_text_width(title, 19), width = fmax(right->left + right->width + BAR, 480);
     const double bottom = left->top + left->height, height = bottom + 50,
                  size = 19 * fmin(1, (width - 2 * MARGIN) / fmax(wide, 1));
@@ -156,7 +170,7 @@ int image_attention_svg(FILE *f, const char *title, const image_attention *a)
 
 int image_attention_terminal(FILE *f, const image_attention *a, int colors)
 {
-    const int64_t rows = a->all.grid[0], columns = a->all.grid[1];
+    const int64_t rows = a->seen.grid[0], columns = a->seen.grid[1];
     char name[128], rest[128];
     float largest = 0;
     char(*number)[24] = malloc((size_t)rows * sizeof *number);

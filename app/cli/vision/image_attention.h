@@ -6,11 +6,12 @@
 
 typedef struct image_attention {
     const cli_vision *m;
-    int64_t layer, head;     /* -1: rollout over all layers, the mean of all heads */
-    bool mean;               /* of all patches' attention, where the model has no [CLS] token; false: that of [CLS] */
-    att_image_attention all; /* of all tokens */
-    float *weights;          /* [all.grid[0], all.grid[1]]: of the patches */
-    double rest;             /* what tokens before the patches get */
+    int64_t layer, head; /* -1: rollout over all layers, the mean of all heads */
+    bool mean;           /* of all patches' attention, where the model has no [CLS] token; false: that of [CLS] */
+    att_trace *trace;
+    att_trace_info seen; /* grid and image of the trace */
+    float *weights;      /* [seen.grid[0], seen.grid[1]]: of the patches */
+    double rest;         /* what tokens before the patches get */
 } image_attention;
 
 /* Refuses layers and heads that the model does not have, as values of --layer and --head. */

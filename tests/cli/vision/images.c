@@ -1,5 +1,6 @@
 /* The tool on images: classes, vectors, attention; and models that see them among the others. */
 #include "fixtures/vision_tool.h"
+#include "fixtures/trace_rows.h"
 
 #include <math.h>
 
@@ -187,17 +188,24 @@ static void expect_map(const test_folder *folder, int64_t layer, int64_t head, b
     uint8_t pixels[SIDE][SIDE][3];
     att_image image = {SIDE, SIDE, 3, &pixels[0][0][0]};
     att_image_model *m;
-    att_image_attention a;
+    att_trace *t;
     make_pixels(pixels, 1);
     assert_int_equal(att_image_model_open(ctx, folder->path, NULL, &m), ATT_OK);
-    assert_int_equal(att_image_attend(m, &image, layer, head, &a), ATT_OK);
-    assert_int_equal(a.tokens, a.prefix + 9);
+    assert_int_equal(att_image_trace(m, &image, NULL, &t), ATT_OK);
+    const att_trace_info a = trace_info(t);
+    const int64_t tokens = a.source;
+    assert_int_equal(tokens, a.prefix + 9);
+    float *weights = layer < 0 ? malloc((size_t)(tokens * tokens) * sizeof *weights)
+                               : trace_weights(t, ATT_TRACE_SIDE_ENCODER, layer, head);
+    if (layer < 0)
+        assert_int_equal(att_trace_rollout(t, weights), ATT_OK);
     for (int j = 0; j < 9; j++) {
         map[j] = 0;
-        for (int64_t i = cls ? 0 : a.prefix; i < (cls ? 1 : a.tokens); i++)
-            map[j] += (double)a.weights[i * a.tokens + a.prefix + j] / (cls ? 1 : 9);
+        for (int64_t i = cls ? 0 : a.prefix; i < (cls ? 1 : tokens); i++)
+            map[j] += (double)weights[i * tokens + a.prefix + j] / (cls ? 1 : 9);
     }
-    att_image_attention_free(ctx, &a);
+    free(weights);
+    att_trace_free(t);
     att_image_model_free(m);
 }
 
