@@ -5,16 +5,32 @@
  */
 #include <attend_caption.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* The location that a word has most of, as row and column of the grid */
-static void print_location(const att_caption_attention *a, int64_t word)
+static void print_location(const float *weight, const int64_t grid[2])
 {
-    const int64_t locations = a->grid[0] * a->grid[1];
-    const float *weight = a->weights + word * locations;
     int64_t best = 0;
-    for (int64_t i = 1; i < locations; i++)
+    for (int64_t i = 1; i < grid[0] * grid[1]; i++)
         best = weight[i] > weight[best] ? i : best;
-    printf("row %d, column %d: %.4f", (int)(best / a->grid[1]), (int)(best % a->grid[1]), (double)weight[best]);
+    printf("row %d, column %d: %.4f", (int)(best / grid[1]), (int)(best % grid[1]), (double)weight[best]);
+}
+
+/* Where each word comes from: attention of the last layer, the mean of its heads. weight [locations] */
+static att_status print_words(const att_caption_model *model, const att_image_caption *caption, const att_trace *trace,
+                              const int64_t grid[2], float *weight)
+{
+    const int64_t cross = att_trace_find(trace, ATT_TRACE_SIDE_CROSS, -1);
+    att_status s = ATT_OK;
+    for (int64_t i = 0; i < caption->count && s == ATT_OK; i++) {
+        s = att_trace_weights(trace, cross, -1, i, 1, weight);
+        if (s != ATT_OK)
+            break;
+        printf("%-12s ", att_caption_model_word(model, caption->ids[i]));
+        print_location(weight, grid);
+        printf("\n");
+    }
+    return s;
 }
 
 int main(int argc, char **argv)
@@ -28,7 +44,9 @@ int main(int argc, char **argv)
     att_caption_model *model = NULL;
     att_image image = {0};
     att_image_caption caption = {0};
-    att_caption_attention attention = {0};
+    att_trace *trace = NULL;
+    att_trace_info info = {.size = sizeof info};
+    float *weight = NULL;
     int failed = 1;
 
     if (att_open(&ctx, NULL) != ATT_OK || att_model_find(argv[1], &folder) != ATT_OK ||
@@ -36,18 +54,18 @@ int main(int argc, char **argv)
         att_image_open(ctx, argv[2], NULL, &image) != ATT_OK || att_caption(model, 1, &image, NULL, &caption) != ATT_OK)
         goto done;
     printf("%s\n", caption.text);
-    if (att_caption_attend(model, &image, caption.ids, caption.count, &attention) != ATT_OK)
+    if (att_caption_trace(model, &image, caption.ids, caption.count, NULL, &trace) != ATT_OK ||
+        att_trace_describe(trace, &info) != ATT_OK)
         goto done;
-    for (int64_t i = 0; i < caption.count; i++) {
-        printf("%-12s ", att_caption_model_word(model, caption.ids[i]));
-        print_location(&attention, i);
-        printf("\n");
-    }
+    weight = malloc((size_t)(info.grid[0] * info.grid[1]) * sizeof *weight);
+    if (!weight || print_words(model, &caption, trace, info.grid, weight) != ATT_OK)
+        goto done;
     failed = 0;
 done:
     if (failed)
         fprintf(stderr, "%s\n", att_error(ctx));
-    att_caption_attention_free(ctx, &attention);
+    free(weight);
+    att_trace_free(trace);
     att_image_caption_free(ctx, &caption);
     att_image_free(ctx, &image);
     att_caption_model_free(model);

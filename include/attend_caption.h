@@ -142,21 +142,16 @@ ATT_API att_status att_caption_score(const att_caption_model *m, int64_t n, cons
 ATT_API att_status att_caption_encode(const att_caption_model *m, int64_t n, const att_image *images,
                                       const att_call_options *options, float *out);
 
-/* Where the words of a caption come from. Rows sum to 1. */
-typedef struct att_caption_attention {
-    int64_t grid[2]; /* rows and columns of locations */
-    int64_t words;
-    float *weights;  /* [words, grid[0] * grid[1]] */
-    att_image image; /* what the model sees */
-    void *reserved[2];
-    int64_t reserved_number[2];
-} att_caption_attention;
-/* Of words ids [n], at most max_words, such as those of att_caption: with additive attention its weights before each
- * word; of a Transformer the mean of all heads of its last layer. Errors: a model without attention; an id that is out
- * of range. */
-ATT_API att_status att_caption_attend(const att_caption_model *m, const att_image *image, const int32_t *ids, int64_t n,
-                                      att_caption_attention *out);
-ATT_API void att_caption_attention_free(att_ctx *ctx, att_caption_attention *a);
+/* A trace (attend_trace.h) of an image and of words [n] of a caption, at most max_words, such as those of att_caption,
+ * in one pass of the decoder. Its source tokens are the locations, by rows, after what a vision Transformer has before
+ * them (info.prefix), which the decoder does not get: key k of cross-attention is source token prefix + k. Row t of the
+ * decoder's side and of cross-attention, and target_ids[t], is the step that predicts word t; key t of the decoder's
+ * own attention is the word before, at first the end. An encoder that is a vision Transformer has its own attention,
+ * one of convolutions has none; a recurrent decoder has the weights of additive attention before each word, of one
+ * layer and head, and no hidden states. options or NULL: defaults. Errors: a model without attention; a word that is
+ * out of range; those of the options; memory. */
+ATT_API att_status att_caption_trace(const att_caption_model *m, const att_image *image, const int32_t *words,
+                                     int64_t n, const att_trace_options *options, att_trace **out);
 
 /* ---- 3 Training --------------------------------------------------------- */
 

@@ -7,6 +7,7 @@
 #ifndef ATTEND_TRANSLATE_H
 #define ATTEND_TRANSLATE_H
 
+#include "attend_trace.h"
 #include "attend_train.h"
 
 #ifdef __cplusplus
@@ -203,20 +204,14 @@ ATT_API att_status att_translate(const att_translator *m, int64_t n, const char 
                                  const att_translate_options *options, att_translation *out);
 ATT_API void att_translation_free(att_ctx *ctx, att_translation *t);
 
-/* Attention of a translation to its source: the weights of one decoder layer; rows sum to 1. */
-typedef struct att_alignment {
-    att_tokens source, target; /* eos included */
-    float *weights;            /* [target.count, source.count]: row t has the weights with which target token t was
-                                * predicted */
-    void *reserved[2];
-    int64_t reserved_number[2];
-} att_alignment;
-/* Computes the alignment of text [bytes] and its translation, ids [n] without eos, in one decoder pass. layer -1: the
- * last; head -1: the mean of all heads. Errors: no such layer or head, or a model without attention; more tokens than
- * positions; memory. */
-ATT_API att_status att_translate_alignment(const att_translator *m, const char *text, size_t bytes, const int32_t *ids,
-                                           int64_t n, int64_t layer, int64_t head, att_alignment *out);
-ATT_API void att_alignment_free(att_ctx *ctx, att_alignment *a);
+/* A trace (attend_trace.h) of a text [bytes] and its translation, target [n] without eos, in one pass of the decoder.
+ * The text is NULL where options.ids has its tokens, eos included. Row t of the decoder's side and of cross-attention,
+ * and target_ids[t], is the step that predicts token t, the last of them eos; key t of the decoder's own attention is
+ * the token before, at first the start. Of recurrent models it has the attention to the source (additive, dot, general)
+ * alone, whose one layer has one head, and no hidden states. options or NULL: defaults. Errors: a model without
+ * attention; more tokens than positions; ids that are not in the vocabulary; those of the options; memory. */
+ATT_API att_status att_translator_trace(const att_translator *m, const char *text, size_t bytes, const int32_t *target,
+                                        int64_t n, const att_trace_options *options, att_trace **out);
 
 /* ---- 5 Training --------------------------------------------------------- */
 

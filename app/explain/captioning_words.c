@@ -102,7 +102,7 @@ static void print_maps(page *p, const captioning_chapter *l)
 
 static int draw_maps(FILE *f, const page *p, const void *drawing) { return caption_maps_svg(f, p->title, drawing); }
 
-static void draw(page *p, const captioning_chapter *l, const att_caption_attention *all)
+static void draw(page *p, const captioning_chapter *l, const att_trace *trace, float *weights)
 {
     char about[160], seen[160];
     snprintf(
@@ -112,8 +112,14 @@ static void draw(page *p, const captioning_chapter *l, const att_caption_attenti
     snprintf(seen, sizeof seen,
              page_text(p, (text){"what the model sees: %d x %d pixels", "モデルが見る画像：%d x %d画素"}),
              (int)l->image.width, (int)l->image.height);
-    const caption_maps maps = {
-        .m = p->captioner, .caption = &l->caption, .all = *all, .weights_name = about, .image_name = seen};
+    caption_maps maps = {.m = p->captioner,
+                         .caption = &l->caption,
+                         .seen.size = sizeof maps.seen,
+                         .weights = weights,
+                         .weights_name = about,
+                         .image_name = seen};
+    if (p->status == ATT_OK)
+        p->status = att_trace_describe(trace, &maps.seen);
     page_drawing(p, draw_maps, &maps);
 }
 
@@ -123,7 +129,8 @@ void captioning_show_words(page *p, captioning_chapter *l)
     const att_image image = l->opened;
     const int32_t *ids = l->caption.ids;
     const int64_t n = l->caption.count;
-    att_caption_attention attention = {0};
+    float *weights = page_floats(p, n * l->m.locations);
+    att_trace *trace = NULL;
     page_step(p, (text){"All words", "すべての単語"});
     page_print(
         p,
@@ -141,12 +148,13 @@ void captioning_show_words(page *p, captioning_chapter *l)
                       "どこに注意を向けるべきかを、誰かが教えたわけでもありません。グリッドから単語の確率まで、"
                       "すべての計算に勾配があるので、モデルはキャプションだけからそれを学習しました。"
                       "同じ単語について、ライブラリの関数でも計算します。"});
-    CALL(p, att_caption_attend(model, &image, ids, n, &attention));
+    CALL(p, att_caption_trace(model, &image, ids, n, NULL, &trace));
+    CALL(p, att_trace_weights(trace, att_trace_find(trace, ATT_TRACE_SIDE_CROSS, 0), 0, 0, n, weights));
     page_agree_roughly(
         p, (text){"The weights of all words, and the model's own", "すべての単語の重みと、モデル自身の重み"},
-        l->record.a, attention.weights, n * l->m.locations);
-    draw(p, l, &attention);
-    att_caption_attention_free(p->ctx, &attention);
+        l->record.a, weights, n * l->m.locations);
+    draw(p, l, trace, weights);
+    att_trace_free(trace);
 }
 
 /* ---- order */

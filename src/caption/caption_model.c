@@ -4,7 +4,6 @@
 #include "io/file.h"
 #include "io/file_source.h"
 #include "decoder/beam_config.h"
-#include "vision/image_run.h"
 #include "util/util.h"
 
 #include <math.h>
@@ -231,16 +230,21 @@ att_status att_caption_check(const char *function, const att_caption_model *m, i
     return n > 0 ? att_require(function, ATT_NAMED({"images", images}, {"out", out})) : ATT_OK;
 }
 
+att_image_run att_caption_grid_run(const att_caption_model *m)
+{
+    return (att_image_run){.ctx = m->ctx,
+                           .processor = m->processor,
+                           .batch = BATCH_IMAGES,
+                           .width = att_caption_grid_size(m),
+                           .apply = encode_batch,
+                           .user = m};
+}
+
 /* The grids of images [n] -> out [n, locations, features] */
 static att_status encode(const att_caption_model *m, int64_t n, const att_image *images, att_progress *p, float *out)
 {
-    const att_image_run r = {.ctx = m->ctx,
-                             .processor = m->processor,
-                             .batch = BATCH_IMAGES,
-                             .width = att_caption_grid_size(m),
-                             .apply = encode_batch,
-                             .user = m,
-                             .progress = p};
+    att_image_run r = att_caption_grid_run(m);
+    r.progress = p;
     return att_image_run_all(&r, n, images, out);
 }
 

@@ -1,10 +1,11 @@
-/* Captioners with their preprocessing and words, internal: caption_model.c, caption_score.c, caption_attention.c. */
+/* Captioners with their preprocessing and words, internal: caption_model.c, caption_score.c, caption_trace.c. */
 #ifndef ATT_CAPTION_CAPTION_MODEL_H
 #define ATT_CAPTION_CAPTION_MODEL_H
 
 #include "attend_caption.h"
 #include "caption/captioner.h"
 #include "caption/words.h"
+#include "vision/image_run.h"
 
 struct att_caption_model {
     att_ctx *ctx;
@@ -20,9 +21,11 @@ struct att_caption_model {
 att_caption_model *att_caption_model_alloc(att_ctx *ctx);
 /* Numbers of a grid */
 int64_t att_caption_grid_size(const att_caption_model *m);
-/* Are m, and images [n] and out if n is not 0, given? function: "att_caption" */
+/* How the encoder is applied to images */
+att_image_run att_caption_grid_run(const att_caption_model *m);
 /* att_caption_encode without checks */
 att_status att_caption_grids(const att_caption_model *m, int64_t n, const att_image *images, float *out);
+/* Are m, and images [n] and out if n is not 0, given? function: "att_caption" */
 att_status att_caption_check(const char *function, const att_caption_model *m, int64_t n, const void *images,
                              const void *out);
 

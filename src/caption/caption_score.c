@@ -99,7 +99,7 @@ static att_status score_part(att_tape *t, const texts *x, const att_tensor *grid
     const att_caption_batch b = {
         .images = 1, .captions = n, .of_image = of_image, .words = x->words + x->offsets[first], .offsets = offsets};
     att_tensor logits, probability;
-    att_var *y = att_captioner_logits(t, m->captioner, att_constant(t, grid), &b, NULL);
+    att_var *y = att_captioner_logits(t, m->captioner, att_constant(t, grid), &b);
     att_status s = att_var_value(t, att_softmax(t, y), &probability);
     s = s ? s : att_var_value(t, y, &logits);
     if (!s) {

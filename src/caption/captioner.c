@@ -23,6 +23,7 @@ static att_status build_transformer(att_captioner *m, att_nn_params *p)
     *d = (att_transformer_decoder){.ctx = m->model.ctx,
                                    .hidden = c->hidden,
                                    .layers = c->layers,
+                                   .heads = c->heads,
                                    .max_positions = c->max_positions,
                                    .scale_embedding = true,
                                    .table = att_model_embedding(&m->model, "target", c->vocabulary, c->hidden, -1),
@@ -47,7 +48,7 @@ static att_status build_recurrent(att_captioner *m)
                                             .tie = true,
                                             .pad = -1,
                                             .gate = c->gate,
-                                            .locations = c->attention ? locations(m) : 0};
+                                            .locations = c->attention && m->model.trainable ? locations(m) : 0};
     return att_recurrent_decoder_build(&m->recurrent, &m->model, &d);
 }
 
@@ -216,8 +217,8 @@ static att_var *decode(att_tape *t, const att_captioner *m, att_var *h, const fo
     return att_recurrent_decoder_apply(t, &m->recurrent, &source, &teacher);
 }
 
-static att_var *teach(att_tape *t, const att_captioner *m, att_var *grids, const att_caption_batch *b,
-                      att_var **weights)
+att_var *att_captioner_states(att_tape *t, const att_captioner *m, att_var *grids, const att_caption_batch *b,
+                              att_var **weights)
 {
     att_ctx *ctx = m->model.ctx;
     if (!att_sequences_fit(t, "captions", b->words, b->offsets, b->captions, m->config.max_positions))
@@ -243,15 +244,19 @@ static att_var *teach(att_tape *t, const att_captioner *m, att_var *grids, const
     return y;
 }
 
-static const att_nn_linear *output(const att_captioner *m)
+static const att_nn_linear *output_layer(const att_captioner *m)
 {
     return m->config.decoder == ATT_CAPTIONER_TRANSFORMER ? &m->transformer.output : &m->recurrent.output;
 }
 
-att_var *att_captioner_logits(att_tape *t, const att_captioner *m, att_var *grids, const att_caption_batch *b,
-                              att_var **weights)
+att_var *att_captioner_output(att_tape *t, const att_captioner *m, att_var *x)
 {
-    return att_nn_linear_apply(t, output(m), teach(t, m, grids, b, weights), ATT_ACTIVATION_IDENTITY, NULL);
+    return att_nn_linear_apply(t, output_layer(m), x, ATT_ACTIVATION_IDENTITY, NULL);
+}
+
+att_var *att_captioner_logits(att_tape *t, const att_captioner *m, att_var *grids, const att_caption_batch *b)
+{
+    return att_captioner_output(t, m, att_captioner_states(t, m, grids, b, NULL));
 }
 
 /* Mean over captions of sum_i (1 - sum_t alpha_ti)^2 */
@@ -276,8 +281,8 @@ att_var *att_captioner_loss(att_tape *t, const att_captioner *m, att_var *grids,
     for (int64_t i = 0; i < n; i++)
         targets[i] = b->words[i] == m->config.unknown ? -1 : b->words[i];
     att_var *weights = NULL;
-    att_var *y = teach(t, m, grids, b, b->doubly_stochastic != 0 ? &weights : NULL);
-    y = att_linear_cross_entropy(t, y, output(m)->weight, output(m)->bias, targets,
+    att_var *y = att_captioner_states(t, m, grids, b, b->doubly_stochastic != 0 ? &weights : NULL);
+    y = att_linear_cross_entropy(t, y, output_layer(m)->weight, output_layer(m)->bias, targets,
                                  ATT_OPTIONS(att_cross_entropy_options, .label_smoothing = b->label_smoothing));
     att_free(m->model.ctx, targets);
     return weights ? att_add(t, y, att_scale(t, spread(t, m, weights, b), b->doubly_stochastic)) : y;
@@ -340,7 +345,7 @@ static att_var *prepare(att_tape *t, const void *model)
     if (!v.data)
         return att_tape_fail(t, s ? s : ATT_ERR_MEMORY, "%s", att_error(m->model.ctx));
     att_var *x = att_constant(t, &v);
-    att_var *y = att_captioner_logits(t, m, cnn ? att_captioner_encode(t, m, x, false) : x, &b, NULL);
+    att_var *y = att_captioner_logits(t, m, cnn ? att_captioner_encode(t, m, x, false) : x, &b);
     att_free(m->model.ctx, v.data);
     return y;
 }

@@ -47,10 +47,14 @@ typedef struct att_caption_batch {
                               */
     const float *lengths;    /* [captions]: words of each, for it; valid until backward has been */
 } att_caption_batch;
-/* Logits of all words: grids [images * locations, features] -> [words, vocabulary]; the attention of each word, [words,
- * locations], if weights is not NULL, of additive attention only. */
-att_var *att_captioner_logits(att_tape *t, const att_captioner *m, att_var *grids, const att_caption_batch *b,
+/* The input of the output layer: grids [images * locations, features] -> [words, any]; the attention of each word,
+ * [words, locations], if weights is not NULL, of additive attention of a trainable model only. */
+att_var *att_captioner_states(att_tape *t, const att_captioner *m, att_var *grids, const att_caption_batch *b,
                               att_var **weights);
+/* The output layer: these -> logits of all words [words, vocabulary] */
+att_var *att_captioner_output(att_tape *t, const att_captioner *m, att_var *x);
+/* Both */
+att_var *att_captioner_logits(att_tape *t, const att_captioner *m, att_var *grids, const att_caption_batch *b);
 /* The mean cross entropy of all words but unknown ones, and what doubly_stochastic adds -> [1] */
 att_var *att_captioner_loss(att_tape *t, const att_captioner *m, att_var *grids, const att_caption_batch *b);
 

@@ -1,4 +1,5 @@
 #include "decoder/recurrent_decoder.h"
+#include "util/shape.h"
 
 #include <math.h>
 
@@ -86,6 +87,24 @@ void att_recurrent_decoder_clean(att_recurrent_decoder *d)
     att_plan_free(d->plan);
     att_plan_free(d->weights);
     att_free(d->ctx, d->identity);
+}
+
+void att_recurrent_decoder_trace(const att_recurrent_decoder *d, int64_t first_key, att_trace_pass *pass)
+{
+    static const char *const scores[] = {
+        [ATT_SEQ2SEQ_ADDITIVE] = "additive", [ATT_SEQ2SEQ_DOT] = "dot", [ATT_SEQ2SEQ_GENERAL] = "general"};
+    if (d->config.attention == ATT_SEQ2SEQ_NONE)
+        return;
+    pass->part[pass->parts++] = (att_trace_part){.side = ATT_TRACE_SIDE_CROSS,
+                                                 .layers = 1,
+                                                 .heads = 1,
+                                                 .head_dim = d->config.units,
+                                                 .queries = pass->info.target,
+                                                 .keys = pass->info.source - first_key,
+                                                 .first_key = first_key,
+                                                 .params = d->score ? att_elements(att_param_value(d->score)) : 0,
+                                                 .score = scores[d->config.attention],
+                                                 .scope = ATT_RECURRENT_ATTENTION};
 }
 
 /* ---- the sources */

@@ -16,6 +16,7 @@
 
 #include "decoder/beam_search.h"
 #include "model/model.h"
+#include "model/trace.h"
 #include "attend_translate.h"
 
 /* The scope of the attention to the source */
@@ -30,7 +31,7 @@ typedef struct att_recurrent_decoder_config {
     att_param *table;     /* [vocabulary, embedding] of tokens, or NULL: a new one */
     int64_t pad;          /* its row that is zero */
     bool gate;            /* of additive attention */
-    int64_t locations;    /* of additive attention: rows of each source, if weights shall be had; 0 */
+    int64_t locations;    /* of additive attention: rows of each source, if training shall have weights; 0 */
 } att_recurrent_decoder_config;
 
 typedef struct att_recurrent_decoder {
@@ -50,6 +51,9 @@ typedef struct att_recurrent_decoder {
 /* Adds the decoder's layers to a model that is built. */
 att_status att_recurrent_decoder_build(att_recurrent_decoder *d, att_model *m, const att_recurrent_decoder_config *c);
 void att_recurrent_decoder_clean(att_recurrent_decoder *d);
+/* Adds the part of its attention, if it has one, to a pass for a trace, whose info has the numbers of tokens;
+ * first_key: how many of the source come before those that the decoder gets. */
+void att_recurrent_decoder_trace(const att_recurrent_decoder *d, int64_t first_key, att_trace_pass *pass);
 
 /* Encoded sources */
 typedef struct att_decoder_memory {

@@ -17,13 +17,6 @@ att_var *att_transformer_embed(att_tape *t, const att_transformer_decoder *d, at
     return att_scope_end(t, s, att_nn_dropout_apply(t, dropout, dropout_id, x, NULL));
 }
 
-att_nn_name att_transformer_decoder_scope(int64_t layer)
-{
-    att_nn_name scope;
-    snprintf(scope.text, sizeof scope.text, "decoder/layer.%lld/cross", (long long)layer);
-    return scope;
-}
-
 att_var *att_transformer_decoder_apply(att_tape *t, const att_transformer_decoder *d,
                                        const att_transformer_memory *source, const int32_t *ids, const int64_t *offsets,
                                        int64_t n, const int64_t *of_source, const att_nn_dropout *dropout)
@@ -46,6 +39,26 @@ att_var *att_transformer_decoder_apply(att_tape *t, const att_transformer_decode
         x = att_scope_reset(t, s, x);
     }
     return att_scope_end(t, s, x);
+}
+
+void att_transformer_decoder_trace(const att_transformer_decoder *d, int64_t first_key, att_trace_pass *pass)
+{
+    const att_trace_part self = {.side = ATT_TRACE_SIDE_DECODER,
+                                 .layers = d->layers,
+                                 .heads = d->heads,
+                                 .head_dim = d->hidden / d->heads,
+                                 .queries = pass->info.target,
+                                 .keys = pass->info.target,
+                                 .causal = true,
+                                 .hidden = d->hidden};
+    att_trace_part *cross = &pass->part[pass->parts + 1];
+    pass->part[pass->parts] = *cross = self;
+    cross->side = ATT_TRACE_SIDE_CROSS;
+    cross->keys = pass->info.source - first_key;
+    cross->first_key = first_key;
+    cross->causal = false;
+    cross->hidden = 0;
+    pass->parts += 2;
 }
 
 /* ---- incremental decoding */

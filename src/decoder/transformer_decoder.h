@@ -5,10 +5,11 @@
 
 #include "decoder/beam_search.h"
 #include "model/check_sequences.h"
+#include "model/trace.h"
 
 typedef struct att_transformer_decoder {
     att_ctx *ctx;
-    int64_t hidden, layers, max_positions;
+    int64_t hidden, layers, heads, max_positions;
     bool scale_embedding; /* multiply embeddings by sqrt(hidden) */
     att_param *table;     /* [vocabulary, hidden] */
     const att_nn_decoder_layer **layer;
@@ -33,8 +34,9 @@ typedef struct att_transformer_memory {
 att_var *att_transformer_decoder_apply(att_tape *t, const att_transformer_decoder *d,
                                        const att_transformer_memory *source, const int32_t *ids, const int64_t *offsets,
                                        int64_t n, const int64_t *of_source, const att_nn_dropout *dropout);
-/* The scope of a layer's attention to the source */
-att_nn_name att_transformer_decoder_scope(int64_t layer);
+/* Adds the parts of both kinds of attention to a pass for a trace, whose info has the numbers of tokens; first_key: how
+ * many of the source come before those that the decoder gets. */
+void att_transformer_decoder_trace(const att_transformer_decoder *d, int64_t first_key, att_trace_pass *pass);
 /* Decoding, a row for each source. After an error *out is {0}. */
 att_status att_transformer_decoder_start(att_tape *t, const att_transformer_decoder *d,
                                          const att_transformer_memory *source, att_generator *out);

@@ -168,9 +168,8 @@ static int32_t *decoder_inputs(att_ctx *ctx, const att_sequence_pairs *p, int64_
     return ids;
 }
 
-/* Of pairs that read_pairs has copied */
-static att_var *logits(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p,
-                       const att_loss_options *l)
+att_var *att_encoder_decoder_states(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p,
+                                    const att_loss_options *l)
 {
     if (!att_sequences_fit(t, "target", p->target, p->target_offsets, p->n, m->info.max_positions))
         return NULL;
@@ -181,9 +180,16 @@ static att_var *logits(att_tape *t, const att_encoder_decoder *m, const att_sequ
     const att_positions targets = {.size = sizeof targets, .offsets = p->target_offsets, .n = p->n};
     const att_nn_dropout of_source = {sizeof of_source, l->dropout, l->seed, &sources, l->sequence_ids};
     const att_nn_dropout of_target = {sizeof of_target, l->dropout, l->seed, &targets, l->sequence_ids};
-    att_var *y = att_architecture_of(m)->logits(t, m, p, inputs, &of_source, &of_target);
+    att_var *y = att_architecture_of(m)->decode(t, m, p, inputs, &of_source, &of_target);
     att_free(m->model.ctx, inputs);
     return y;
+}
+
+/* Of pairs that read_pairs has copied */
+static att_var *logits(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p,
+                       const att_loss_options *l)
+{
+    return att_architecture_of(m)->output(t, m, att_encoder_decoder_states(t, m, p, l));
 }
 
 static bool read_arguments(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *pairs,

@@ -5,6 +5,7 @@
 
 #include "model/model.h"
 #include "decoder/beam_search.h"
+#include "model/trace.h"
 #include "attend_translate.h"
 
 typedef struct att_architecture {
@@ -14,15 +15,17 @@ typedef struct att_architecture {
      * of memory. */
     json_t *(*settings)(const att_encoder_decoder *m);
     json_t *(*defaults)(int64_t vocabulary);
-    /* inputs [target_offsets[n]]: of the decoder, for teacher forcing */
-    att_var *(*logits)(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p, const int32_t *inputs,
+    /* Teacher forcing: inputs [target_offsets[n]] of the decoder -> the input of the output layer, a row for each. */
+    att_var *(*decode)(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *p, const int32_t *inputs,
                        const att_nn_dropout *of_source, const att_nn_dropout *of_target);
+    /* The output layer: rows of its input -> logits */
+    att_var *(*output)(att_tape *t, const att_encoder_decoder *m, att_var *x);
     /* Encodes sources, concatenated: ids [offsets[n]], offsets [n + 1] -> the state of decoding, a row for each source;
      * after an error *out is {0}. */
     att_status (*start)(const att_encoder_decoder *m, const int32_t *ids, const int64_t *offsets, int64_t n,
                         att_generator *out);
-    /* The scope of a decoder layer's attention to the source. */
-    att_nn_name (*scope_of_attention)(int64_t layer);
+    /* Adds the parts of a pass for a trace, whose info has the numbers of tokens. */
+    void (*trace)(const att_encoder_decoder *m, att_trace_pass *pass);
     /* Name and layout of a parameter in a file, if different from ours; else NULL. */
     att_parameter_naming in_file;
 } att_architecture;
@@ -49,8 +52,14 @@ static inline att_var *att_encoder_decoder_prepare(att_tape *t, const void *mode
     const att_nn_dropout none = {.size = sizeof none, .at = &at};
     const att_sequence_pairs p = {
         .n = 1, .source = &id, .source_offsets = offsets, .target = &id, .target_offsets = offsets};
-    return att_architecture_of(m)->logits(t, m, &p, &id, &none, &none);
+    const att_architecture *a = att_architecture_of(m);
+    return a->output(t, m, a->decode(t, m, &p, &id, &none, &none));
 }
+
+/* The input of the output layer for each target token given the tokens before it. All fields of pairs and options are
+ * given. */
+att_var *att_encoder_decoder_states(att_tape *t, const att_encoder_decoder *m, const att_sequence_pairs *pairs,
+                                    const att_loss_options *options);
 
 /* Opens a model for inference, by "model_type" of FOLDER/config.json. */
 att_status att_encoder_decoder_open(att_ctx *ctx, const char *folder, const att_model_options *options,

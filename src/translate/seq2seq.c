@@ -150,16 +150,20 @@ static att_decoder_memory encode(att_tape *t, const att_seq2seq *m, const int32_
 
 /* ---- targets */
 
-static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_sequence_pairs *p,
-                                const int32_t *inputs, const att_nn_dropout *of_source, const att_nn_dropout *of_target)
+static att_var *decode(att_tape *t, const att_encoder_decoder *base, const att_sequence_pairs *p, const int32_t *inputs,
+                       const att_nn_dropout *of_source, const att_nn_dropout *of_target)
 {
     const att_seq2seq *m = (const att_seq2seq *)base;
     if (!check(t, "target", p->target, p->target_offsets, p->n, m->config.max_positions))
         return NULL;
     const att_decoder_memory source = encode(t, m, p->source, p->source_offsets, p->n, of_source);
     const att_decoder_teacher teacher = {.inputs = inputs, .dropout = of_target};
-    att_var *h = att_recurrent_decoder_apply(t, &m->decoder, &source, &teacher);
-    return att_nn_linear_apply(t, &m->decoder.output, h, ATT_ACTIVATION_IDENTITY, NULL);
+    return att_recurrent_decoder_apply(t, &m->decoder, &source, &teacher);
+}
+
+static att_var *output(att_tape *t, const att_encoder_decoder *m, att_var *x)
+{
+    return att_nn_linear_apply(t, &((const att_seq2seq *)m)->decoder.output, x, ATT_ACTIVATION_IDENTITY, NULL);
 }
 
 static att_status start(const att_encoder_decoder *base, const int32_t *ids, const int64_t *offsets, int64_t n,
@@ -190,10 +194,9 @@ static json_t *defaults(int64_t vocabulary)
     return att_seq2seq_config_json(&c);
 }
 
-static att_nn_name scope_of_attention(int64_t layer)
+static void trace(const att_encoder_decoder *m, att_trace_pass *pass)
 {
-    (void)layer; /* there is only one */
-    return (att_nn_name){ATT_RECURRENT_ATTENTION};
+    att_recurrent_decoder_trace(&((const att_seq2seq *)m)->decoder, 0, pass);
 }
 
 static json_t *settings(const att_encoder_decoder *m)
@@ -214,6 +217,7 @@ const att_architecture att_seq2seq_architecture = {.kind = {.bytes = sizeof(att_
                                                    .name = "rnn",
                                                    .settings = settings,
                                                    .defaults = defaults,
-                                                   .logits = logits_of_pairs,
+                                                   .decode = decode,
+                                                   .output = output,
                                                    .start = start,
-                                                   .scope_of_attention = scope_of_attention};
+                                                   .trace = trace};

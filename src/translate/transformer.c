@@ -67,6 +67,7 @@ static void make_tables(att_transformer *m)
     m->decoder = (att_transformer_decoder){.ctx = base->ctx,
                                            .hidden = c->hidden,
                                            .layers = c->decoder.layers,
+                                           .heads = c->decoder.heads,
                                            .max_positions = c->max_positions,
                                            .scale_embedding = c->scale_embedding,
                                            .table = m->source};
@@ -189,10 +190,9 @@ att_var *att_transformer_encode(att_tape *t, const att_transformer *m, const int
     return att_tape_require(t, "source", ATT_NAMED({"m", m})) ? encode(t, m, ids, offsets, n, NULL) : NULL;
 }
 
-static att_var *logits(att_tape *t, const att_transformer *m, const att_transformer_memory *source, const int32_t *ids,
-                       const int64_t *offsets, const att_nn_dropout *dropout)
+static att_var *output(att_tape *t, const att_encoder_decoder *base, att_var *x)
 {
-    att_var *x = att_transformer_decoder_apply(t, &m->decoder, source, ids, offsets, source->n, NULL, dropout);
+    const att_transformer *m = (const att_transformer *)base;
     att_scope s = att_scope_begin(t, "output");
     return att_scope_end(t, s, att_nn_linear_apply(t, &m->decoder.output, x, ATT_ACTIVATION_IDENTITY, NULL));
 }
@@ -201,20 +201,20 @@ att_var *att_transformer_decode(att_tape *t, const att_transformer *m, att_var *
                                 const int32_t *ids, const int64_t *offsets, int64_t n)
 {
     const att_transformer_memory memory = {.n = n, .offsets = source_offsets, .rows = source};
-    return att_tape_require(t, "target", ATT_NAMED({"m", m}, {"source", source}, {"source_offsets", source_offsets}))
-               ? logits(t, m, &memory, ids, offsets, NULL)
-               : NULL;
+    if (!att_tape_require(t, "target", ATT_NAMED({"m", m}, {"source", source}, {"source_offsets", source_offsets})))
+        return NULL;
+    return output(t, &m->base, att_transformer_decoder_apply(t, &m->decoder, &memory, ids, offsets, n, NULL, NULL));
 }
 
 /* ---- training */
 
-static att_var *logits_of_pairs(att_tape *t, const att_encoder_decoder *base, const att_sequence_pairs *p,
-                                const int32_t *inputs, const att_nn_dropout *of_source, const att_nn_dropout *of_target)
+static att_var *decode(att_tape *t, const att_encoder_decoder *base, const att_sequence_pairs *p, const int32_t *inputs,
+                       const att_nn_dropout *of_source, const att_nn_dropout *of_target)
 {
     const att_transformer *m = (const att_transformer *)base;
     const att_transformer_memory source = {
         .n = p->n, .offsets = p->source_offsets, .rows = encode(t, m, p->source, p->source_offsets, p->n, of_source)};
-    return logits(t, m, &source, inputs, p->target_offsets, of_target);
+    return att_transformer_decoder_apply(t, &m->decoder, &source, inputs, p->target_offsets, p->n, NULL, of_target);
 }
 
 static att_status start(const att_encoder_decoder *base, const int32_t *ids, const int64_t *offsets, int64_t n,
@@ -234,6 +234,19 @@ static att_status start(const att_encoder_decoder *base, const int32_t *ids, con
 }
 
 /* ---- the architecture */
+
+static void trace(const att_encoder_decoder *base, att_trace_pass *pass)
+{
+    const att_marian_config *c = &((const att_transformer *)base)->config;
+    pass->part[pass->parts++] = (att_trace_part){.side = ATT_TRACE_SIDE_ENCODER,
+                                                 .layers = c->encoder.layers,
+                                                 .heads = c->encoder.heads,
+                                                 .head_dim = c->hidden / c->encoder.heads,
+                                                 .queries = pass->info.source,
+                                                 .keys = pass->info.source,
+                                                 .hidden = c->hidden};
+    att_transformer_decoder_trace(&((const att_transformer *)base)->decoder, 0, pass);
+}
 
 att_encoder_decoder *att_transformer_as_encoder_decoder(att_transformer *m) { return m ? &m->base : NULL; }
 
@@ -270,7 +283,8 @@ const att_architecture att_transformer_architecture = {.kind = {.bytes = sizeof(
                                                        .name = "transformer",
                                                        .settings = settings,
                                                        .defaults = defaults,
-                                                       .logits = logits_of_pairs,
+                                                       .decode = decode,
+                                                       .output = output,
                                                        .start = start,
-                                                       .scope_of_attention = att_transformer_decoder_scope,
+                                                       .trace = trace,
                                                        .in_file = in_file};

@@ -1,41 +1,13 @@
 /* Captioners of folders: what they say of images, alone, in company, on any threads and without memory; how probable a
- * caption is; where its words come from. */
+ * caption is. */
 // labels: threads
-#include "fixtures/captioner.h"
+#include "fixtures/caption_models.h"
 #include "fixtures/check.h"
 #include "fixtures/fail_alloc.h"
-#include "fixtures/tiny_vit.h"
+#include "fixtures/trace_rows.h"
 #include "attend_caption.h"
 
 #include <pthread.h>
-
-static const char *const decoders[] = {CAPTIONER_GRU, CAPTIONER_LSTM, CAPTIONER_TRANSFORMER};
-enum { KINDS = sizeof decoders / sizeof decoders[0], IMAGES = 7 };
-
-static att_caption_model *open_model(const test_folder *folder)
-{
-    att_caption_model *m;
-    if (att_caption_model_open(ctx, folder->path, NULL, &m))
-        fail_msg("%s", att_error(ctx));
-    return m;
-}
-
-/* Images of any sizes, of one color each with some noise */
-static void make_images(att_image images[IMAGES])
-{
-    for (int i = 0; i < IMAGES; i++) {
-        const int64_t height = 8 + i, width = 8 + 2 * i, n = height * width * 3;
-        images[i] = (att_image){height, width, 3, malloc((size_t)n)};
-        for (int64_t k = 0; k < n; k++)
-            images[i].pixels[k] = (uint8_t)((k % 3 == i % 3 ? 200 : 10) + k * (i + 1) % 20);
-    }
-}
-
-static void free_images(att_image images[IMAGES])
-{
-    for (int i = 0; i < IMAGES; i++)
-        free(images[i].pixels);
-}
 
 static void check_same(const att_image_caption *a, const att_image_caption *b)
 {
@@ -260,135 +232,6 @@ static void captions_may_be_as_typed_with_words_that_are_not_known(void **state)
     free_images(images);
 }
 
-/* ---- attention */
-
-/* They differ from word to word. */
-static void words_have_weights_over_the_locations(void **state)
-{
-    (void)state;
-    att_image images[IMAGES];
-    make_images(images);
-    for (int kind = 0; kind < KINDS; kind += 2) {
-        const test_folder folder = captioner_folder(decoders[kind], true);
-        att_caption_model *m = open_model(&folder);
-        att_image_caption c;
-        att_caption_attention a;
-        captioner_need(att_caption(m, 1, &images[3], NULL, &c));
-        captioner_need(att_caption_attend(m, &images[3], c.ids, c.count, &a));
-        assert_int_equal(a.words, c.count);
-        assert_true(a.grid[0] == 2 && a.grid[1] == 2);
-        assert_true(a.image.height == 8 && a.image.width == 8 && a.image.channels == 3);
-        for (int64_t i = 0; i < a.words; i++) {
-            double sum = 0;
-            for (int k = 0; k < CAPTIONER_LOCATIONS; k++) {
-                assert_true(a.weights[i * CAPTIONER_LOCATIONS + k] > 0);
-                sum += (double)a.weights[i * CAPTIONER_LOCATIONS + k];
-            }
-            assert_true(fabs(sum - 1) < 1e-5);
-        }
-        assert_true(memcmp(a.weights, a.weights + CAPTIONER_LOCATIONS, CAPTIONER_LOCATIONS * sizeof *a.weights) != 0);
-        att_caption_attention_free(ctx, &a);
-        att_caption_attention_free(ctx, &a);
-        assert_int_equal(att_caption_attend(m, images, (const int32_t[]){9}, 1, &a), ATT_ERR_ARGUMENT);
-        check_message(ctx, "att_caption_attend: ids[0] is 9, not in [0, 9)");
-        assert_int_equal(att_caption_attend(m, images, c.ids, 7, &a), ATT_ERR_ARGUMENT);
-        check_message(ctx, "att_caption_attend: n is 7, not in [1, 6]");
-        att_image_caption_free(ctx, &c);
-        att_caption_model_free(m);
-        folder_remove(&folder);
-    }
-    free_images(images);
-}
-
-static void without_attention_there_are_no_locations(void **state)
-{
-    (void)state;
-    att_image images[IMAGES];
-    att_caption_attention a;
-    make_images(images);
-    const test_folder folder = captioner_folder(CAPTIONER_LSTM, false);
-    att_caption_model *m = open_model(&folder);
-    assert_int_equal(att_caption_attend(m, images, (const int32_t[]){0}, 1, &a), ATT_ERR_UNSUPPORTED);
-    check_message(ctx, "the model has no attention, but one context vector of an image");
-    att_caption_model_free(m);
-    folder_remove(&folder);
-    free_images(images);
-}
-
-/* ---- a vision Transformer as the encoder */
-
-enum { VIT_SIDE = 12, VIT_LOCATIONS = 9, VIT_HIDDEN = 16 };
-#define VIT_ENCODER "\"encoder\": \"vit\", \"grid\": [3, 3], \"encoder_hidden_size\": 16, "
-
-static test_folder vit_folder(const char *encoder)
-{
-    char path[96];
-    const test_folder f = folder_new(), vit = tiny_vit_folder("vit", NULL);
-    att_captioner *m = captioner_make(encoder, CAPTIONER_TRANSFORMER);
-    att_words w = captioner_words();
-    captioner_need(att_captioner_save(m, f.path, 0));
-    captioner_need(att_words_write(&w, f.path));
-    att_words_free(&w);
-    att_model_free(m);
-    folder_write(&vit, "preprocessor_config.json",
-                 "{\"image_processor_type\": \"ViTImageProcessor\", \"size\": {\"height\": 12, \"width\": 12}, "
-                 "\"image_mean\": [0.5, 0.5, 0.5], \"image_std\": [0.5, 0.5, 0.5]}");
-    snprintf(path, sizeof path, "%s/encoder", f.path);
-    assert_int_equal(rename(vit.path, path), 0);
-    return f;
-}
-
-/* The grid is what the vision Transformer makes of the patches, without [CLS]: the log probabilities of a caption are
- * those of the captioner with it. */
-static void patches_of_a_vision_transformer_are_locations(void **state)
-{
-    (void)state;
-    static float grid[TINY_VIT_NUMBERS];
-    static const char *const text = "a red square";
-    static const int64_t of_image[] = {0, 1}, offsets[] = {0, 4};
-    const test_folder folder = vit_folder(VIT_ENCODER);
-    att_image images[IMAGES];
-    test_folder encoder;
-    tiny_images x;
-    int32_t words[4];
-    double p, expected = 0;
-    make_images(images);
-    snprintf(encoder.path, sizeof encoder.path, "%.40s/encoder", folder.path);
-    att_image_model *v;
-    captioner_need(att_image_model_open(ctx, encoder.path, NULL, &v));
-    tiny_images_make(&x, 1, VIT_SIDE, VIT_SIDE, 3);
-    captioner_need(att_image_processor_apply(att_image_model_processor(v), &images[1], x.pixel));
-    assert_int_equal(tiny_vit_apply(att_image_model_vit(v), att_vit_apply, &x.tensor, grid),
-                     (1 + VIT_LOCATIONS) * VIT_HIDDEN);
-    att_captioner *c;
-    att_words w = captioner_words();
-    captioner_need(att_captioner_load(ctx, folder.path, NULL, &c));
-    words[att_words_encode(&w, text, words, 4)] = att_words_end(&w);
-    const att_caption_batch b = {.images = 1, .captions = 1, .of_image = of_image, .words = words, .offsets = offsets};
-    att_tape *t;
-    att_tensor g, y;
-    captioner_need(att_tape_new(ctx, NULL, &t));
-    captioner_need(att_wrap(&g, grid + VIT_HIDDEN, ATT_F32, ATT_DIMS(VIT_LOCATIONS, VIT_HIDDEN), NULL));
-    captioner_need(att_var_value(t, att_softmax(t, att_captioner_logits(t, c, att_constant(t, &g), &b, NULL)), &y));
-    for (int i = 0; i < 4; i++)
-        expected += log((double)((const float *)y.data)[i * (CAPTIONER_WORDS + 2) + words[i]]);
-    att_tape_free(t);
-    att_model_free(c);
-    att_words_free(&w);
-    att_image_model_free(v);
-
-    att_caption_model *m = open_model(&folder);
-    att_caption_attention a;
-    captioner_need(att_caption_score(m, 1, &images[1], 1, &text, NULL, &p));
-    assert_true(fabs(p - expected) < 1e-5);
-    captioner_need(att_caption_attend(m, &images[1], words, 3, &a));
-    assert_true(a.grid[0] == 3 && a.grid[1] == 3 && a.image.height == VIT_SIDE);
-    att_caption_attention_free(ctx, &a);
-    att_caption_model_free(m);
-    free_images(images);
-    folder_remove(&folder);
-}
-
 /* ---- what is refused */
 
 static void check_refused(const test_folder *folder, att_status expected, const char *says)
@@ -477,14 +320,13 @@ static void *use_model(void *arg)
 {
     static const char *const text = "a green one";
     use *u = arg;
-    att_caption_attention a = {0};
+    att_trace *t = NULL;
     u->status = att_caption(u->m, IMAGES, u->images, NULL, u->captions);
     u->status = u->status ? u->status : att_caption_score(u->m, IMAGES, u->images, 1, &text, NULL, u->p);
     u->status = u->status ? u->status : att_caption_encode(u->m, IMAGES, u->images, NULL, u->grids);
-    u->status = u->status ? u->status : att_caption_attend(u->m, u->images, (const int32_t[]){0, 1}, 2, &a);
-    if (!u->status)
-        memcpy(u->weights, a.weights, sizeof u->weights);
-    att_caption_attention_free(u->ctx, &a);
+    u->status = u->status ? u->status : att_caption_trace(u->m, u->images, (const int32_t[]){0, 1}, 2, NULL, &t);
+    u->status = u->status ? u->status : att_trace_weights(t, 0, -1, 0, 2, u->weights);
+    att_trace_free(t);
     return NULL;
 }
 
@@ -578,9 +420,6 @@ int main(void)
         cmocka_unit_test(the_grid_is_what_the_network_makes_of_an_image),
         cmocka_unit_test(scores_of_captions_are_their_log_probabilities),
         cmocka_unit_test(captions_may_be_as_typed_with_words_that_are_not_known),
-        cmocka_unit_test(words_have_weights_over_the_locations),
-        cmocka_unit_test(without_attention_there_are_no_locations),
-        cmocka_unit_test(patches_of_a_vision_transformer_are_locations),
         cmocka_unit_test(folders_whose_parts_do_not_fit_are_refused),
         cmocka_unit_test(options_out_of_range_are_refused),
         cmocka_unit_test(threads_share_a_model_and_their_number_changes_no_bit),

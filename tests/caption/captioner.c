@@ -145,7 +145,8 @@ static void numbers_are_those_of_pytorch(void **state)
             compare("presence", kinds[i].name,
                     floats(c, t, att_captioner_predict_words(t, m, grids, IMAGES), IMAGES * PRESENCE),
                     IMAGES * PRESENCE, 200 * FLT_EPSILON);
-            att_var *y = att_captioner_logits(t, m, grids, &batch, i == 0 ? &weights : NULL);
+            att_var *x = att_captioner_states(t, m, grids, &batch, i == 0 ? &weights : NULL);
+            att_var *y = att_captioner_output(t, m, x);
             compare("logits", kinds[i].name, floats(c, t, y, WORDS * VOCABULARY), WORDS * VOCABULARY,
                     200 * FLT_EPSILON);
             if (i == 0)
@@ -231,7 +232,7 @@ static void check_alone(const att_captioner *m, const float *together)
     const att_caption_batch b = {
         .images = 1, .captions = 1, .of_image = one, .words = words + offsets[2], .offsets = ends};
     att_tape *t = tape(ctx, true);
-    const float *y = floats(ctx, t, att_captioner_logits(t, m, encode(t, m, 1, 1, false), &b, NULL), n * VOCABULARY);
+    const float *y = floats(ctx, t, att_captioner_logits(t, m, encode(t, m, 1, 1, false), &b), n * VOCABULARY);
     assert_memory_equal(y, together + offsets[2] * VOCABULARY, (size_t)(n * VOCABULARY) * sizeof *y);
     att_tape_free(t);
 }
@@ -245,7 +246,7 @@ static void a_caption_alone_and_word_by_word_has_the_same_bits(void **state)
         float copy[IMAGES * LOCATIONS * FEATURES];
         att_var *grids = encode(t, m, 0, IMAGES, false);
         memcpy(copy, floats(ctx, t, grids, IMAGES * LOCATIONS * FEATURES), sizeof copy);
-        const float *y = floats(ctx, t, att_captioner_logits(t, m, grids, &batch, NULL), WORDS * VOCABULARY);
+        const float *y = floats(ctx, t, att_captioner_logits(t, m, grids, &batch), WORDS * VOCABULARY);
         check_steps(m, copy, y);
         check_alone(m, y);
         att_tape_free(t);
@@ -262,11 +263,10 @@ static void a_folder_has_the_same_numbers(void **state)
         att_tape *t = tape(ctx, false), *u = tape(ctx, false);
         if (att_captioner_save(m, f.path, ATT_F32) || att_captioner_load(ctx, f.path, NULL, &again))
             fail_msg("%s", att_error(ctx));
-        const float *x = floats(ctx, t, att_captioner_logits(t, m, encode(t, m, 0, IMAGES, false), &batch, NULL),
+        const float *x =
+            floats(ctx, t, att_captioner_logits(t, m, encode(t, m, 0, IMAGES, false), &batch), WORDS * VOCABULARY);
+        const float *y = floats(ctx, u, att_captioner_logits(u, again, encode(u, again, 0, IMAGES, false), &batch),
                                 WORDS * VOCABULARY);
-        const float *y =
-            floats(ctx, u, att_captioner_logits(u, again, encode(u, again, 0, IMAGES, false), &batch, NULL),
-                   WORDS * VOCABULARY);
         assert_memory_equal(x, y, WORDS * VOCABULARY * sizeof *y);
         att_tape_free(t);
         att_tape_free(u);
@@ -324,7 +324,7 @@ static void wrong_calls_are_named(void **state)
     att_tape *t = tape(ctx, true);
     att_tensor v;
     att_var *weights;
-    assert_null(att_captioner_logits(t, m, encode(t, m, 0, IMAGES, false), &batch, &weights));
+    assert_null(att_captioner_states(t, m, encode(t, m, 0, IMAGES, false), &batch, &weights));
     assert_int_equal(att_var_value(t, NULL, &v), ATT_ERR_ARGUMENT);
     check_message(ctx, "captioner: its decoder has no additive attention to locations");
     att_tape_reset(t);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes seq2seq.txt: the encoder-decoders of src/translate/seq2seq.c, made of PyTorch's parts in float64, sentence by
-sentence: logits, and the losses of 20 steps of AdamW. A line is a name and its numbers.
+sentence: logits, attention weights of each target token, and the losses of 20 steps of AdamW. A line is a name and its
+numbers.
 
     python3 make_seq2seq.py
 
@@ -32,6 +33,7 @@ def ids(lengths, factor, shift, words):
 class Seq2Seq(nn.Module):
     def __init__(self, lstm, attention, layers, bidirectional):
         super().__init__()
+        self.weights = []
         self.lstm, self.attention, self.layers, self.ways = lstm, attention, layers, 2 if bidirectional else 1
         rnn = nn.LSTM if lstm else nn.GRU
         first = attention in ("none", "additive")
@@ -67,7 +69,8 @@ class Seq2Seq(nn.Module):
         score = {"additive": lambda: torch.tanh(self.w(s) + self.u(h)) @ self.v[0],
                  "dot": lambda: h @ s,
                  "general": lambda: h @ (s @ self.w_a[0])}[self.attention]()
-        return torch.softmax(score, 0) @ h
+        self.weights.append(torch.softmax(score, 0))
+        return self.weights[-1] @ h
 
     def forward(self, source, before):
         h, last = self.encoder(self.source(source))
@@ -104,6 +107,8 @@ cases = [(False, "none", 1, False), (False, "additive", 1, True), (False, "gener
 for i, case in enumerate(cases):
     model = Seq2Seq(*case)
     store(f"logits_{i}", all_logits(model).detach().flatten())
+    if model.weights:
+        store(f"weights_{i}", torch.cat(model.weights).detach())
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.01)
     losses = []
     for step in range(20):

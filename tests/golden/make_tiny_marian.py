@@ -145,4 +145,5 @@ def main():
         "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -3,6 +3,7 @@
 #include "fixtures/context.h"
 #include "fixtures/fail_alloc.h"
 #include "fixtures/marian_files.h"
+#include "fixtures/trace_rows.h"
 #include "translate/encoder_decoder.h"
 
 enum { POSITIONS = 24, KINDS = 8 };
@@ -203,29 +204,70 @@ static void a_model_says_what_it_is(void **state)
 
 /* ---- alignment */
 
+static att_trace *trace(const att_translator *m, const char *text, const int32_t *target, int64_t n,
+                        const att_trace_options *o)
+{
+    att_trace *t;
+    if (att_translator_trace(m, text, strlen(text), target, n, o, &t))
+        fail_msg("%s", att_error(ctx));
+    return t;
+}
+
 static void rows_of_an_alignment_sum_to_one_and_do_not_see_what_comes_later(void **state)
 {
     (void)state;
     static const int32_t ids[] = {5, 6, 7};
     for (int kind = 2; kind < KINDS; kind++) {
-        att_alignment a, b;
         att_seq2seq_free(write_model(kind, 0));
         att_translator *m = open_translator(ctx);
-        assert_int_equal(att_translate_alignment(m, texts[1], strlen(texts[1]), ids, 3, -1, -1, &a), ATT_OK);
-        assert_int_equal(att_translate_alignment(m, texts[1], strlen(texts[1]), ids, 2, 0, 0, &b), ATT_OK);
-        const int64_t columns = a.source.count;
-        for (int64_t i = 0; i < a.target.count; i++) {
+        att_trace *t = trace(m, texts[1], ids, 3, NULL), *u = trace(m, texts[1], ids, 2, NULL);
+        float *a = trace_weights(t, ATT_TRACE_SIDE_CROSS, -1, -1), *b = trace_weights(u, ATT_TRACE_SIDE_CROSS, 0, 0);
+        const int64_t columns = trace_info(t).source, rows = trace_info(t).target;
+        assert_true(rows == 4 && trace_info(t).attentions == 1);
+        for (int64_t i = 0; i < rows; i++) {
             double sum = 0;
             for (int64_t k = 0; k < columns; k++) {
-                assert_true(a.weights[i * columns + k] >= 0);
-                sum += (double)a.weights[i * columns + k];
+                assert_true(a[i * columns + k] >= 0);
+                sum += (double)a[i * columns + k];
             }
             check_near((float)sum, 1, 1e-6 * (double)columns, "kind %d, row %d", kind, (int)i);
         }
-        assert_memory_equal(a.weights, b.weights, (size_t)(3 * columns) * sizeof *a.weights);
-        assert_memory_not_equal(a.weights, a.weights + columns, (size_t)columns * sizeof *a.weights);
-        att_alignment_free(ctx, &a);
-        att_alignment_free(ctx, &b);
+        assert_memory_equal(a, b, (size_t)(3 * columns) * sizeof *a);
+        assert_memory_not_equal(a, a + columns, (size_t)columns * sizeof *a);
+        free(a), free(b);
+        att_trace_free(t);
+        att_trace_free(u);
+        att_translator_free(m);
+    }
+}
+
+/* A hidden token gets nothing, the others more; without its one head the model hears nothing of the source. */
+static void tokens_are_hidden_and_the_head_is_zeroed(void **state)
+{
+    (void)state;
+    static const int32_t ids[] = {5, 6, 7};
+    static const int64_t first[] = {0};
+    static const att_trace_head head[] = {{ATT_TRACE_SIDE_CROSS, 0, 0}};
+    for (int kind = 2; kind < KINDS; kind++) {
+        att_seq2seq_free(write_model(kind, 0));
+        att_translator *m = open_translator(ctx);
+        att_trace *t[] = {trace(m, texts[1], ids, 3, NULL),
+                          trace(m, texts[1], ids, 3, ATT_OPTIONS(att_trace_options, .hide = first, .n_hide = 1)),
+                          trace(m, texts[1], ids, 3, ATT_OPTIONS(att_trace_options, .zero = head, .n_zero = 1))};
+        const att_trace_info info = trace_info(t[0]);
+        const size_t bytes = (size_t)(info.output_rows * info.outputs) * sizeof(float);
+        float *logits[] = {trace_output(t[0], -1), trace_output(t[1], -1), trace_output(t[2], -1)},
+              *w = trace_weights(t[1], ATT_TRACE_SIDE_CROSS, 0, 0);
+        assert_memory_not_equal(logits[0], logits[1], bytes);
+        assert_memory_not_equal(logits[0], logits[2], bytes);
+        trace_check_rows(w, info.target, info.source);
+        for (int64_t i = 0; i < info.target; i++)
+            assert_true(w[i * info.source] <= 0);
+        for (int i = 0; i < 3; i++) {
+            free(logits[i]);
+            att_trace_free(t[i]);
+        }
+        free(w);
         att_translator_free(m);
     }
 }
@@ -233,11 +275,12 @@ static void rows_of_an_alignment_sum_to_one_and_do_not_see_what_comes_later(void
 static void what_cannot_be_is_named(void **state)
 {
     (void)state;
-    att_alignment a;
+    att_trace *a;
     att_translation out;
     att_seq2seq_free(write_model(0, 0));
     att_translator *m = open_translator(ctx);
-    assert_int_equal(att_translate_alignment(m, "a", 1, NULL, 0, -1, -1, &a), ATT_ERR_UNSUPPORTED);
+    assert_int_equal(att_translator_trace(m, "a", 1, NULL, 0, NULL, &a), ATT_ERR_UNSUPPORTED);
+    assert_null(a);
     check_message(ctx, "there is no alignment: the model has no attention, but one fixed context of a text");
     const char *text = "a b c d e f g h i j k l m n o p q r s t u v w x y z";
     assert_int_equal(att_translate(m, 1, &text, NULL, NULL, &out), ATT_ERR_ARGUMENT);
@@ -245,8 +288,13 @@ static void what_cannot_be_is_named(void **state)
     att_translator_free(m);
     att_seq2seq_free(write_model(2, 0));
     m = open_translator(ctx);
-    assert_int_equal(att_translate_alignment(m, "a", 1, NULL, 0, 1, -1, &a), ATT_ERR_ARGUMENT);
-    check_message(ctx, "layer 1, but the decoder's are 0 to 0");
+    a = trace(m, "a", NULL, 0, NULL);
+    assert_int_equal(att_trace_find(a, ATT_TRACE_SIDE_CROSS, 1), -1);
+    assert_int_equal(att_trace_find(a, ATT_TRACE_SIDE_DECODER, 0), -1);
+    assert_int_equal(att_trace_weights(a, 1, -1, 0, 1, (float[POSITIONS]){0}), ATT_ERR_ARGUMENT);
+    check_message(ctx, "i is 1, but the attentions are 0 to 0");
+    assert_int_equal(att_trace_output(a, 0, 0, 1, (float[POSITIONS]){0}), ATT_ERR_ARGUMENT);
+    att_trace_free(a);
     att_translator_free(m);
     assert_int_equal(
         att_translator_open(ctx, folder.path, ATT_OPTIONS(att_model_options, .weights = ATT_WEIGHT_TYPE_INT8), &m),
@@ -267,13 +315,13 @@ static att_status everything(att_ctx *c)
 {
     att_translator *m = NULL;
     att_translation out[2];
-    att_alignment a;
+    att_trace *a;
     att_status s = att_translator_open(c, folder.path, NULL, &m);
     s = s ? s : att_translate(m, 1, texts, NULL, ATT_OPTIONS(att_translate_options, .n_best = 2), out);
     if (!s) {
-        s = att_translate_alignment(m, texts[0], strlen(texts[0]), NULL, 0, -1, -1, &a);
-        if (!s)
-            att_alignment_free(c, &a);
+        s = att_translator_trace(m, texts[0], strlen(texts[0]), NULL, 0, NULL, &a);
+        s = s ? s : att_trace_weights(a, 0, -1, 0, 1, (float[POSITIONS]){0});
+        att_trace_free(a);
         att_translation_free(c, &out[0]);
         att_translation_free(c, &out[1]);
     }
@@ -359,6 +407,7 @@ int main(void)
         cmocka_unit_test(beams_are_the_same_alone_and_in_company),
         cmocka_unit_test(a_model_says_what_it_is),
         cmocka_unit_test(rows_of_an_alignment_sum_to_one_and_do_not_see_what_comes_later),
+        cmocka_unit_test(tokens_are_hidden_and_the_head_is_zeroed),
         cmocka_unit_test(what_cannot_be_is_named),
         cmocka_unit_test(a_new_model_is_made_and_written_or_leaks_nothing),
         cmocka_unit_test(a_failing_allocation_anywhere_is_an_error_and_leaks_nothing),

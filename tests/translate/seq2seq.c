@@ -4,6 +4,7 @@
 #include "fixtures/fail_alloc.h"
 #include "fixtures/folder.h"
 #include "fixtures/golden_text.h"
+#include "fixtures/trace_rows.h"
 #include "translate/seq2seq.h"
 #include "translate/seq2seq_config.h"
 
@@ -117,6 +118,53 @@ static void logits_are_those_of_pytorch(void **state)
             att_tape_free(t);
             att_seq2seq_free(m);
         }
+}
+
+/* Of each sentence alone, whose last token no decoder is given. */
+static void attention_weights_are_those_of_pytorch(void **state)
+{
+    (void)state;
+    static const char *const scores[] = {
+        [ATT_SEQ2SEQ_ADDITIVE] = "additive", [ATT_SEQ2SEQ_DOT] = "dot", [ATT_SEQ2SEQ_GENERAL] = "general"};
+    for (att_ctx *c = NULL; check_next_context(&c, 2);) {
+        att_tokenizer *tokenizer; /* which is not used */
+        assert_int_equal(att_tokenizer_open(c, "tests/golden/unigram.spm", &tokenizer), ATT_OK);
+        for (int i = 0; i < GOLDENS; i++) {
+            const att_seq2seq_config config = case_of(i);
+            const att_sequence_pairs p = pairs();
+            double weights[TARGET * 5], logits[TARGET * WORDS];
+            char name[32];
+            att_translator *translator;
+            if (config.attention == ATT_SEQ2SEQ_NONE)
+                continue;
+            att_seq2seq *m = model(c, &config);
+            assert_int_equal(att_translator_new(att_seq2seq_as_encoder_decoder(m), tokenizer, &translator), ATT_OK);
+            snprintf(name, sizeof name, "weights_%d", i);
+            assert_int_equal(golden_line(GOLDEN, name, weights, TARGET * 5), 4 * 5 + 2 * 2 + 5 * 3);
+            snprintf(name, sizeof name, "logits_%d", i);
+            golden_line(GOLDEN, name, logits, TARGET * WORDS);
+            for (int64_t b = 0, at = 0; b < N; b++) {
+                const int64_t from = source_offsets[b], to = target_offsets[b], n = target_offsets[b + 1] - to;
+                const att_trace_options o = {
+                    .size = sizeof o, .ids = p.source + from, .n_ids = source_offsets[b + 1] - from};
+                att_trace *t;
+                if (att_translator_trace(translator, NULL, 0, p.target + to, n - 1, &o, &t))
+                    fail_msg("%s", att_error(c));
+                assert_string_equal(trace_attention(t, ATT_TRACE_SIDE_CROSS, 0).score, scores[config.attention]);
+                float *w = trace_weights(t, ATT_TRACE_SIDE_CROSS, 0, 0), *y = trace_output(t, -1);
+                for (int64_t k = 0; k < n * o.n_ids; k++)
+                    check_near(weights[at + k], w[k], 10 * 20 * FLT_EPSILON / 2, "%s weights_%d", att_isa(c), i);
+                for (int64_t k = 0; k < n * WORDS; k++)
+                    check_near(logits[to * WORDS + k], y[k], 10 * 20 * FLT_EPSILON / 2, "%s %s", att_isa(c), name);
+                at += n * o.n_ids;
+                free(w), free(y);
+                att_trace_free(t);
+            }
+            att_translator_free(translator);
+            att_seq2seq_free(m);
+        }
+        att_tokenizer_free(tokenizer);
+    }
 }
 
 static void twenty_steps_have_the_losses_of_pytorch(void **state)
@@ -458,6 +506,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(logits_are_those_of_pytorch),
+        cmocka_unit_test(attention_weights_are_those_of_pytorch),
         cmocka_unit_test(twenty_steps_have_the_losses_of_pytorch),
         cmocka_unit_test(a_sentence_alone_and_token_by_token_has_the_same_bits),
         cmocka_unit_test(rows_may_be_copied_and_change_places),

@@ -500,7 +500,8 @@ static att_status everything(const att_config *cfg, char out[256])
     att_ctx *c = NULL;
     att_translator *m = NULL;
     att_translation found[6];
-    att_alignment map = {0};
+    att_trace *trace = NULL;
+    float weights[64];
     att_status s = att_open(&c, cfg);
     s = s ? s : att_translator_open(c, folder.path, NULL, &m);
     s = s ? s
@@ -509,11 +510,11 @@ static att_status everything(const att_config *cfg, char out[256])
                           found);
     if (!s) {
         snprintf(out, 256, "%s", found[0].text.text);
-        s = att_translate_alignment(m, "a", 1, found[0].tokens.ids, 2, 1, -1, &map);
+        s = att_translator_trace(m, "a", 1, found[0].tokens.ids, 2, NULL, &trace);
+        s = s ? s : att_trace_weights(trace, att_trace_find(trace, ATT_TRACE_SIDE_CROSS, 1), -1, 0, 1, weights);
         free_all(c, found, 6);
     }
-    if (m)
-        att_alignment_free(c, &map);
+    att_trace_free(trace);
     att_translator_free(m);
     att_close(c);
     return s;

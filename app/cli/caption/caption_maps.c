@@ -5,15 +5,33 @@
 #include "cli/draw/svg.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 int caption_maps_open(caption_maps *c, const cli_captioner *m, const att_image *image, const att_image_caption *caption)
 {
-    *c = (caption_maps){.m = m, .caption = caption};
-    return cli_status(m->base.ctx, att_caption_attend(m->model, image, caption->ids, caption->count, &c->all));
+    att_ctx *ctx = m->base.ctx;
+    *c = (caption_maps){.m = m, .caption = caption, .seen.size = sizeof c->seen};
+    int code = cli_status(ctx, att_caption_trace(m->model, image, caption->ids, caption->count, NULL, &c->trace));
+    code = code ? code : cli_status(ctx, att_trace_describe(c->trace, &c->seen));
+    if (code)
+        return code;
+    c->weights = malloc((size_t)(caption->count * c->seen.grid[0] * c->seen.grid[1]) * sizeof *c->weights);
+    code = c->weights ? cli_status(ctx, att_trace_weights(c->trace, att_trace_find(c->trace, ATT_TRACE_SIDE_CROSS, -1),
+                                                          -1, 0, caption->count, c->weights))
+                      : cli_fail_memory();
+    if (code)
+        caption_maps_free(c);
+    return code;
 }
 
-void caption_maps_free(caption_maps *c) { att_caption_attention_free(c->m->base.ctx, &c->all); }
+void caption_maps_free(caption_maps *c)
+{
+    att_trace_free(c->trace);
+    free(c->weights);
+    c->trace = NULL;
+    c->weights = NULL;
+}
 
 /* ---- Layout ---------------------------------------------------------------------- */
 
@@ -28,12 +46,12 @@ typedef struct layout {
 
 static layout arrange(const caption_maps *c)
 {
-    const att_image *image = &c->all.image;
-    layout l = {.scale = image_panel_scale(image, SIDE), .panels = c->all.words + 1};
+    const att_image *image = c->seen.image;
+    layout l = {.scale = image_panel_scale(image, SIDE), .panels = c->caption->count + 1};
     l.width = l.scale * (double)image->width;
     l.height = l.scale * (double)image->height;
     l.across = l.width;
-    for (int64_t i = 0; i < c->all.words; i++)
+    for (int64_t i = 0; i < c->caption->count; i++)
         l.across = fmax(l.across, svg_text_width(att_caption_model_word(c->m->model, c->caption->ids[i]), 15));
     l.across += GAP;
     l.columns = l.panels < COLUMNS ? l.panels : COLUMNS;
@@ -44,7 +62,7 @@ static layout arrange(const caption_maps *c)
 static image_panel panel_at(const caption_maps *c, const layout *l, int64_t i)
 {
     return (image_panel){.ctx = c->m->base.ctx,
-                         .image = &c->all.image,
+                         .image = c->seen.image,
                          .left = MARGIN + (double)(i % l->columns) * l->across,
                          .top = TOP + WORD + (double)(i / l->columns) * (l->height + WORD + GAP),
                          .width = l->width,
@@ -55,7 +73,7 @@ static image_panel panel_at(const caption_maps *c, const layout *l, int64_t i)
 
 static int draw_word(FILE *f, const caption_maps *c, const layout *l, int64_t i, const chart_axis *scale)
 {
-    const int64_t rows = c->all.grid[0], columns = c->all.grid[1];
+    const int64_t rows = c->seen.grid[0], columns = c->seen.grid[1];
     const image_panel p = panel_at(c, l, i + 1);
     const double cell[] = {p.height / (double)rows, p.width / (double)columns};
     svg_text(f, p.left, p.top - 12, &(svg_font){.size = 15, .fill = color_ink},
@@ -69,7 +87,7 @@ static int draw_word(FILE *f, const caption_maps *c, const layout *l, int64_t i,
         code = image_panel_draw_pale(f, &p);
         svg_named_end(f);
     }
-    image_panel_draw_weights(f, &p, rows, columns, cell, c->all.weights + i * rows * columns, scale);
+    image_panel_draw_weights(f, &p, rows, columns, cell, c->weights + i * rows * columns, scale);
     return code;
 }
 
@@ -78,10 +96,10 @@ static void name_weights(const caption_maps *c, char *text, size_t size)
     const att_caption_model_info *i = &c->m->info;
     if (i->attention[0] == 'm')
         snprintf(text, size, "Attention to %lld x %lld locations before each word: layer %lld, mean of all heads",
-                 (long long)c->all.grid[0], (long long)c->all.grid[1], (long long)i->layers - 1);
+                 (long long)c->seen.grid[0], (long long)c->seen.grid[1], (long long)i->layers - 1);
     else
-        snprintf(text, size, "Attention to %lld x %lld locations before each word", (long long)c->all.grid[0],
-                 (long long)c->all.grid[1]);
+        snprintf(text, size, "Attention to %lld x %lld locations before each word", (long long)c->seen.grid[0],
+                 (long long)c->seen.grid[1]);
 }
 
 /* In letters as small as the line needs, but not below MIN_SIZE, where the text is truncated; bold ones are wider. */
@@ -103,12 +121,12 @@ int caption_maps_svg(FILE *f, const char *name, const caption_maps *c)
 {
     const layout l = arrange(c);
     const image_panel first = panel_at(c, &l, 0), last = panel_at(c, &l, l.rows * l.columns - 1);
-    const chart_axis scale = heatmap_scale(c->all.weights, c->all.words * c->all.grid[0] * c->all.grid[1]);
+    const chart_axis scale = heatmap_scale(c->weights, c->caption->count * c->seen.grid[0] * c->seen.grid[1]);
     char title[1024], weights[128], seen[64];
     snprintf(title, sizeof title, "%.*s: %.*s", utf8_prefix(name, 200), name, utf8_prefix(c->caption->text, 800),
              c->caption->text);
-    snprintf(seen, sizeof seen, "what the model sees: %lld x %lld pixels", (long long)c->all.image.width,
-             (long long)c->all.image.height);
+    snprintf(seen, sizeof seen, "what the model sees: %lld x %lld pixels", (long long)c->seen.image->width,
+             (long long)c->seen.image->height);
     name_weights(c, weights, sizeof weights);
     const double right = MARGIN + (double)l.columns * l.across, width = fmax(right + BAR, 480);
     const double height = last.top + last.height + 40, room = width - 2 * MARGIN;
@@ -119,7 +137,7 @@ int caption_maps_svg(FILE *f, const char *name, const caption_maps *c)
     draw_line(f, MARGIN + 62, room, &(svg_font){.size = 13, .fill = color_ink},
               c->weights_name ? c->weights_name : weights);
     int code = image_panel_draw(f, &first);
-    for (int64_t i = 0; !code && i < c->all.words; i++)
+    for (int64_t i = 0; !code && i < c->caption->count; i++)
         code = draw_word(f, c, &l, i, &scale);
     heatmap_bar(f, right, first.top, l.height, &scale);
     svg_text(f, MARGIN, last.top + last.height + 18, &(svg_font){.size = 12, .fill = color_pale},

@@ -7,7 +7,9 @@
 typedef struct caption_maps {
     const cli_captioner *m;
     const att_image_caption *caption;
-    att_caption_attention all;
+    att_trace *trace;
+    att_trace_info seen;                   /* grid and image of the trace */
+    float *weights;                        /* [words, grid[0] * grid[1]], the mean of all heads of the last layer */
     const char *weights_name, *image_name; /* what is written about both, or NULL: in English */
 } caption_maps;
 

@@ -38,12 +38,12 @@ int cli_alignment_open(cli_alignment *a, const cli_translator *m)
 /* ---- one text */
 
 /* The tokens as texts [count]; free it. */
-static const char **labels_of(const cli_alignment *a, const att_tokens *tokens)
+static const char **labels_of(const cli_alignment *a, const int32_t *ids, int64_t count)
 {
     const att_tokenizer *t = att_translator_tokenizer(a->m->translator);
-    const char **labels = malloc(((size_t)tokens->count + 1) * sizeof *labels);
-    for (int64_t i = 0; labels && i < tokens->count; i++) {
-        const char *token = att_tokenizer_token(t, tokens->ids[i]);
+    const char **labels = malloc(((size_t)count + 1) * sizeof *labels);
+    for (int64_t i = 0; labels && i < count; i++) {
+        const char *token = att_tokenizer_token(t, ids[i]);
         labels[i] = token ? token : "";
     }
     return labels;
@@ -73,11 +73,11 @@ static void draw(const cli_alignment *a, const heatmap *h, const char *text, siz
     heatmap_svg(a->file.svg, title, h);
 }
 
-static int show(const cli_alignment *a, const att_alignment *map, const char *text, size_t bytes)
+/* weights [target, source] */
+static int show(const cli_alignment *a, const att_trace_info *i, const float *weights, const char *text, size_t bytes)
 {
-    const char **row = labels_of(a, &map->target), **column = labels_of(a, &map->source);
-    const heatmap h = {
-        row, column, map->target.count, map->source.count, map->weights, "translation (row)", "text (column)", "t↓ s→"};
+    const char **row = labels_of(a, i->target_ids, i->target), **column = labels_of(a, i->source_ids, i->source);
+    const heatmap h = {row, column, i->target, i->source, weights, "translation (row)", "text (column)", "t↓ s→"};
     const int code = row && column ? CLI_DONE : cli_fail_memory();
     if (!code && kind_of(a) == TERMINAL) {
         putchar('\n');
@@ -93,17 +93,34 @@ static int show(const cli_alignment *a, const att_alignment *map, const char *te
     return code;
 }
 
+static int show_trace(const cli_alignment *a, const att_trace *trace, const char *text, size_t bytes)
+{
+    att_ctx *ctx = a->m->base.ctx;
+    att_trace_info i = {.size = sizeof i};
+    int code = cli_status(ctx, att_trace_describe(trace, &i));
+    if (code)
+        return code;
+    float *weights = malloc((size_t)(i.target * i.source) * sizeof *weights);
+    code = weights ? cli_status(ctx, att_trace_weights(trace, att_trace_find(trace, ATT_TRACE_SIDE_CROSS, a->layer),
+                                                       a->head, 0, i.target, weights))
+                   : cli_fail_memory();
+    code = code ? code : show(a, &i, weights, text, bytes);
+    free(weights);
+    return code;
+}
+
 int cli_alignment_add(cli_alignment *a, const char *text, size_t bytes, const att_translation *t)
 {
     if (!a->path || (++a->count > 1 && kind_of(a) == PICTURE))
         return CLI_DONE;
-    att_alignment map;
-    int code = cli_status(a->m->base.ctx, att_translate_alignment(a->m->translator, text, bytes, t->tokens.ids,
-                                                                  t->tokens.count, a->layer, a->head, &map));
+    att_trace *trace;
+    const att_trace_options o = {.size = sizeof o, .layers = &a->layer, .n_layers = 1};
+    int code = cli_status(a->m->base.ctx, att_translator_trace(a->m->translator, text, bytes, t->tokens.ids,
+                                                               t->tokens.count, &o, &trace));
     if (code)
         return code;
-    code = show(a, &map, text, bytes);
-    att_alignment_free(a->m->base.ctx, &map);
+    code = show_trace(a, trace, text, bytes);
+    att_trace_free(trace);
     return code;
 }
 

@@ -2,6 +2,7 @@
 #include "attend_metric.h"
 #include "fixtures/captioner.h"
 #include "fixtures/tool.h"
+#include "fixtures/trace_rows.h"
 #include "attend_caption.h"
 
 #include <math.h>
@@ -145,19 +146,21 @@ static void the_map_has_the_weights_of_the_word(void **state)
     att_caption_model *m;
     att_image image;
     att_image_caption c;
-    att_caption_attention a;
+    att_trace *t;
     snprintf(path, sizeof path, "%s/red.png", tool_model.path);
     captioner_need(att_caption_model_open(ctx, getenv("C"), NULL, &m));
     captioner_need(att_image_open(ctx, path, NULL, &image));
     captioner_need(att_caption(m, 1, &image, NULL, &c));
-    captioner_need(att_caption_attend(m, &image, c.ids, c.count, &a));
+    captioner_need(att_caption_trace(m, &image, c.ids, c.count, NULL, &t));
+    float *weights = trace_weights(t, ATT_TRACE_SIDE_CROSS, -1, -1);
     assert_int_equal(tool("$A caption -m $C --attention a.svg red.png >/dev/null && grep -o '<title>row[^<]*' a.svg"),
                      0);
     char *end = expected;
     for (int i = 0; i < 3 * CAPTIONER_LOCATIONS; i++)
-        end += sprintf(end, "<title>row %d, column %d: %.4f\n", i / 2 % 2, i % 2, (double)a.weights[i]);
+        end += sprintf(end, "<title>row %d, column %d: %.4f\n", i / 2 % 2, i % 2, (double)weights[i]);
     assert_string_equal(tool_out, expected);
-    att_caption_attention_free(ctx, &a);
+    free(weights);
+    att_trace_free(t);
     att_image_caption_free(ctx, &c);
     att_image_free(ctx, &image);
     att_caption_model_free(m);

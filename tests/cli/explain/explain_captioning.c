@@ -2,6 +2,7 @@
  * with attend are in explain.sh. */
 #include "fixtures/captioner.h"
 #include "fixtures/tool.h"
+#include "fixtures/trace_rows.h"
 #include "attend_caption.h"
 
 static test_folder of_gru, of_transformer; /* $C, $T */
@@ -47,7 +48,7 @@ static void what_it_says_is_what_was_computed(void **state)
     att_image image;
     att_caption_model *m;
     att_image_caption c;
-    att_caption_attention a;
+    att_trace *t;
     char part[128], path[4096 + 16];
     assert_int_equal(tool("$A explain captioning -m $C --image red.png >page; grep -c . page"), 0);
     assert_int_equal(lines("the same to six digits"), 1);
@@ -60,13 +61,15 @@ static void what_it_says_is_what_was_computed(void **state)
     assert_int_equal(att_image_open(ctx, path, NULL, &image), ATT_OK);
     assert_int_equal(att_caption_model_open(ctx, of_gru.path, NULL, &m), ATT_OK);
     assert_int_equal(att_caption(m, 1, &image, NULL, &c), ATT_OK);
-    assert_int_equal(att_caption_attend(m, &image, c.ids, c.count, &a), ATT_OK);
+    assert_int_equal(att_caption_trace(m, &image, c.ids, c.count, NULL, &t), ATT_OK);
+    float *weights = trace_weights(t, ATT_TRACE_SIDE_CROSS, -1, -1);
     float sum[CAPTIONER_LOCATIONS] = {0};
     for (int64_t i = 0; i < c.count * CAPTIONER_LOCATIONS; i++)
-        sum[i % CAPTIONER_LOCATIONS] += a.weights[i];
+        sum[i % CAPTIONER_LOCATIONS] += weights[i];
     snprintf(part, sizeof part, "row 1 %.2f %.2f row 2 %.2f %.2f", sum[0], sum[1], sum[2], sum[3]);
     assert_int_equal(lines(part), 1);
-    att_caption_attention_free(ctx, &a);
+    free(weights);
+    att_trace_free(t);
     att_image_caption_free(ctx, &c);
     att_caption_model_free(m);
     att_image_free(ctx, &image);
