@@ -93,8 +93,10 @@ ATT_API att_status att_caption_model_open(att_ctx *ctx, const char *folder, cons
                                           att_caption_model **out);
 /* The same for training (att_caption_training_new); an encoder that is a vision Transformer stays as it is. */
 ATT_API att_status att_caption_model_open_for_training(att_ctx *ctx, const char *folder, att_caption_model **out);
-/* The parameters of a model that was opened for training, as long as it exists; NULL: opened for inference. */
+/* Its parameters: see attend_model.h. */
 ATT_API const att_nn_params *att_caption_model_params(const att_caption_model *m);
+/* The encoder where that is a vision Transformer, as long as m exists; NULL: it is not. */
+ATT_API const att_image_model *att_caption_model_encoder(const att_caption_model *m);
 ATT_API void att_caption_model_free(att_caption_model *m);
 ATT_API att_status att_caption_model_describe(const att_caption_model *m, att_caption_model_info *info);
 /* Those of an encoder that is a vision Transformer are counted, too. */

@@ -33,7 +33,7 @@ ATT_API att_status att_encoder_open_for_training(att_ctx *ctx, const char *folde
 ATT_API void att_encoder_free(att_encoder *m);
 ATT_API att_status att_encoder_describe(const att_encoder *m, att_encoder_info *info);
 ATT_API att_status att_encoder_weights(const att_encoder *m, att_model_weights *weights);
-/* The parameters of a model that was opened for training, as long as it exists; NULL: opened for inference. */
+/* Its parameters: see attend_model.h. */
 ATT_API const att_nn_params *att_encoder_params(const att_encoder *m);
 
 typedef struct att_encoder_options {

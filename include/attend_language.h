@@ -40,6 +40,8 @@ ATT_API att_status att_language_model_open(att_ctx *ctx, const char *folder, con
 ATT_API void att_language_model_free(att_language_model *m);
 ATT_API att_status att_language_model_describe(const att_language_model *m, att_language_model_info *info);
 ATT_API att_status att_language_model_weights(const att_language_model *m, att_model_weights *weights);
+/* Its parameters: see attend_model.h. */
+ATT_API const att_nn_params *att_language_model_params(const att_language_model *m);
 
 /* What n sequences have had so far: the caches of all layers. dtype, of keys and values: ATT_F32, ATT_F16 or ATT_BF16,
  * which take half the memory. */
@@ -66,6 +68,10 @@ typedef struct att_language_model_options {
 ATT_API att_var *att_language_model_apply(att_tape *t, const att_language_model *m, const int32_t *ids,
                                           const int64_t *offsets, int64_t n, att_language_state *state,
                                           const att_language_model_options *options);
+
+/* What the model makes of hidden states: its last norm and its output layer, x [rows, hidden] -> logits [rows,
+ * vocabulary]. Of the results of layers before the last one: the logit lens (nostalgebraist 2020). */
+ATT_API att_var *att_language_model_head(att_tape *t, const att_language_model *m, att_var *x);
 
 /* The loss of a causal language model: the cross entropy of targets [offsets[n]], each the token that follows that of
  * ids, without storing the logits -> [1]. ids, offsets [n + 1], n: as above; targets: negative ones are ignored;
@@ -112,6 +118,8 @@ ATT_API att_status att_text_generator_open(att_ctx *ctx, const char *folder, con
                                            att_text_generator **out);
 ATT_API void att_text_generator_free(att_text_generator *g);
 ATT_API const att_language_model *att_text_generator_model(const att_text_generator *g);
+/* The parameters of its model: see attend_model.h. */
+ATT_API const att_nn_params *att_text_generator_params(const att_text_generator *g);
 ATT_API const att_tokenizer *att_text_generator_tokenizer(const att_text_generator *g);
 /* The folder's settings, every value filled in: temperature 1 and top_k 50 where it has none, as in `transformers`. */
 ATT_API att_status att_text_generator_sampling(const att_text_generator *g, att_sampling *out);

@@ -11,6 +11,10 @@
  * Names: *_open opens a model for inference, *_open_for_training opens it for training, with f32 weights of its own,
  * *_new makes an object from others, *_free frees what *_open, *_open_for_training or *_new returned.
  *
+ * Parameters: *_params has those of a model, by name (attend_nn.h), as long as it exists: what an optimizer changes
+ * where it was opened for training, as att_nn_params_trainable tells. Those of a model for inference must not be
+ * changed, and have the types in which they are kept: f32, f16, bf16 or quantized. m NULL: NULL.
+ *
  * Scopes: all models name the scopes of their operations the same way, for the hook of a tape (attend_learn.h):
  *   encoder                    tokens that attend to all: text encoders, vision Transformers, BERT4Rec, and the
  *                              encoders of translators and captioners
@@ -200,6 +204,9 @@ ATT_API att_status att_any_model_open(att_ctx *ctx, const char *path, att_subjec
 ATT_API void att_any_model_free(att_any_model *m);
 ATT_API att_status att_any_model_describe(const att_any_model *m, att_model_identity *identity);
 ATT_API att_status att_any_model_weights(const att_any_model *m, att_model_weights *weights);
+/* Its parameters: see above. Those of a vision Transformer that is the encoder of a captioner are not among them
+ * (att_caption_model_encoder). */
+ATT_API const att_nn_params *att_any_model_params(const att_any_model *m);
 /* The model as the functions of this subject have it: a const att_sentence *, att_translator *, att_text_generator *,
  * att_image_model *, att_caption_model * or att_recommender *, valid as long as m. NULL: it is of another subject. */
 ATT_API const void *att_any_model_as(const att_any_model *m, att_subject subject);

@@ -63,6 +63,9 @@ ATT_API att_status att_nn_params_status(const att_nn_params *p);
  * name or NULL. */
 ATT_API int64_t att_nn_params_count(const att_nn_params *p);
 ATT_API att_param *att_nn_params_at(const att_nn_params *p, int64_t i, const char **name);
+/* Are they for training: f32, in memory of their own that an optimizer may change? Those of a model that was opened for
+ * inference are not. p or NULL: false. */
+ATT_API bool att_nn_params_trainable(const att_nn_params *p);
 /* The parameter of this name; NULL: there is none. */
 ATT_API att_param *att_nn_params_find(const att_nn_params *p, const char *name);
 /* The parameter prefix.name of this shape, made at its first request (later ones share it, as tied weights do); init or
@@ -70,7 +73,7 @@ ATT_API att_param *att_nn_params_find(const att_nn_params *p, const char *name);
 ATT_API att_param *att_nn_params_request(att_nn_params *p, const char *prefix, const char *name, int rank,
                                          const int64_t *dim, const att_init *init);
 /* Adds all parameters to an optimizer, which p must outlive. Those of one dimension, biases and weights of norms, are
- * without weight decay, unless att_param_set_weight_decay states otherwise. */
+ * without weight decay, unless att_param_set_weight_decay states otherwise. Error: they are not trainable. */
 ATT_API att_status att_nn_params_optimize(const att_nn_params *p, att_optimizer *o);
 /* Memory that is freed with p, zeroed, for layers of one's own. NULL after an error. */
 ATT_API void *att_nn_params_alloc(att_nn_params *p, size_t bytes);

@@ -319,7 +319,7 @@ ATT_API att_status att_recommender_weights(const att_recommender *m, att_model_w
 /* Item ids, as those of a log: see att_interactions_options.items. NULL, -1: there is none. */
 ATT_API const char *att_recommender_item(const att_recommender *m, int64_t item);
 ATT_API int64_t att_recommender_find_item(const att_recommender *m, const char *id);
-/* The parameters of a model that was opened for training, as long as it exists; NULL: opened for inference. */
+/* Its parameters: see attend_model.h. */
 ATT_API const att_nn_params *att_recommender_params(const att_recommender *m);
 /* The number of actions of each item in the training data: counts [items], for histories without a known item. */
 ATT_API att_status att_recommender_set_counts(att_recommender *m, const int64_t *counts);

@@ -46,6 +46,8 @@ ATT_API att_status att_sentence_open(att_ctx *ctx, const char *folder, const att
 ATT_API void att_sentence_free(att_sentence *m);
 ATT_API att_status att_sentence_describe(const att_sentence *m, att_sentence_info *info);
 ATT_API att_status att_sentence_weights(const att_sentence *m, att_model_weights *weights);
+/* Its parameters, those of its encoder: see attend_model.h. */
+ATT_API const att_nn_params *att_sentence_params(const att_sentence *m);
 ATT_API const att_tokenizer *att_sentence_tokenizer(const att_sentence *m);
 /* Its encoder, for hidden states and attention of ids; of a model that was opened for training, for its parameters. */
 ATT_API const att_encoder *att_sentence_encoder(const att_sentence *m);

@@ -29,7 +29,7 @@ typedef struct att_encoder_decoder_info {
 } att_encoder_decoder_info;
 
 ATT_API att_status att_encoder_decoder_describe(const att_encoder_decoder *m, att_encoder_decoder_info *info);
-/* The parameters of a model that was opened for training, as long as it exists; NULL: opened for inference. */
+/* Its parameters: see attend_model.h. */
 ATT_API const att_nn_params *att_encoder_decoder_params(const att_encoder_decoder *m);
 
 /* A batch of n source and target sequences, each concatenated; a target ends with the eos token. */
@@ -154,6 +154,8 @@ ATT_API att_status att_translator_weights(const att_translator *m, att_model_wei
 ATT_API att_status att_translator_new(const att_encoder_decoder *m, const att_tokenizer *t, att_translator **out);
 ATT_API void att_translator_free(att_translator *m);
 ATT_API const att_encoder_decoder *att_translator_model(const att_translator *m);
+/* The parameters of its model: see attend_model.h. */
+ATT_API const att_nn_params *att_translator_params(const att_translator *m);
 ATT_API const att_tokenizer *att_translator_tokenizer(const att_translator *m);
 ATT_API int64_t att_translator_beam(const att_translator *m); /* the default beam size of translations; m NULL: 0 */
 

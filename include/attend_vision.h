@@ -135,7 +135,7 @@ ATT_API att_status att_vit_new(att_ctx *ctx, const char *settings, uint64_t seed
 ATT_API void att_vit_free(att_vit *m);
 ATT_API att_status att_vit_describe(const att_vit *m, att_vit_info *info);
 ATT_API att_status att_vit_weights(const att_vit *m, att_model_weights *weights);
-/* The parameters of a model that was opened for training, as long as it exists; NULL: opened for inference. */
+/* Its parameters: see attend_model.h. */
 ATT_API const att_nn_params *att_vit_params(const att_vit *m);
 /* Writes a model that was opened for training: config.json and model.safetensors, as the class
  * ViTForImageClassification, DINOv2 as its own class, and with a convolutional stem or means as "attend-vit", which
@@ -171,6 +171,8 @@ ATT_API att_status att_image_model_open(att_ctx *ctx, const char *folder, const 
 ATT_API void att_image_model_free(att_image_model *m);
 ATT_API att_status att_image_model_weights(const att_image_model *m, att_model_weights *weights);
 ATT_API const att_vit *att_image_model_vit(const att_image_model *m);
+/* The parameters of its vision Transformer: see attend_model.h. */
+ATT_API const att_nn_params *att_image_model_params(const att_image_model *m);
 ATT_API const att_image_processor *att_image_model_processor(const att_image_model *m);
 ATT_API int64_t att_image_model_dim(const att_image_model *m); /* of an embedding; m NULL: 0 */
 /* The name of class i, "7" where it has none; NULL: out of range. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const char *model_name;
-static bool json, memory;
+static bool json, memory, parameters;
 static int64_t threads;
 static int dtype;
 
@@ -21,6 +21,8 @@ static const cli_option options[] = {
     CLI_DTYPE(&dtype),
     {"memory", 0, NULL, .flag = &memory,
      .help = "with --model: also show what the model takes in memory when it computes, for which it is made ready"},
+    {"parameters", 0, NULL, .flag = &parameters,
+     .help = "with --model: also list its parameters, with their shapes and types"},
     CLI_THREADS(&threads),
     CLI_JSON(&json),
     {0},
@@ -208,6 +210,42 @@ static void print_memory(const att_model_weights *w)
     end_list();
 }
 
+static void print_parameter(const char *name, const att_tensor *v, int width)
+{
+    if (json) {
+        cli_json_object(&out, NULL);
+        cli_json_string(&out, "name", name);
+        cli_json_string(&out, "dtype", att_dtype_name(v->dtype));
+        cli_json_array(&out, "shape");
+    } else {
+        printf("\n  %-*s  %-4s ", width, name, att_dtype_name(v->dtype));
+    }
+    for (int d = 0; d < v->rank; d++)
+        if (json)
+            cli_json_integer(&out, NULL, v->dim[d]);
+        else
+            printf("%s%lld", d ? " x " : " ", (long long)v->dim[d]);
+    end_list(); /* the shape, and what has it */
+    end_list();
+}
+
+/* Their number, and a line for each */
+static void print_parameters(const att_nn_params *p)
+{
+    const char *name;
+    const att_param *x;
+    int width = 0;
+    begin("parameters", "parameters");
+    if (!json)
+        print_integer(att_nn_params_count(p));
+    begin_list();
+    for (int64_t i = 0; att_nn_params_at(p, i, &name); i++)
+        width = (int)strlen(name) > width ? (int)strlen(name) : width;
+    for (int64_t i = 0; (x = att_nn_params_at(p, i, &name)); i++)
+        print_parameter(name, att_param_value(x), width);
+    end_list();
+}
+
 static void show_sentence(const cli_model *base)
 {
     static const char *const measures[] = {[ATT_SIMILARITY_COSINE] = "cosine",
@@ -370,6 +408,8 @@ static int show_opened(const cli_model *m, void (*show)(const cli_model *m))
     print_weights(&weights);
     if (memory)
         print_memory(&weights);
+    if (parameters)
+        print_parameters(att_any_model_params(m->opened));
     print_notes();
     end_lines();
     return CLI_DONE;
@@ -417,8 +457,8 @@ static int run(int n, char **arguments)
     (void)arguments;
     if (model_name)
         return show_model();
-    if (dtype || memory)
-        return cli_misuse("%s needs --model", dtype ? "--dtype" : "--memory");
+    if (dtype || memory || parameters)
+        return cli_misuse("%s needs --model", dtype ? "--dtype" : memory ? "--memory" : "--parameters");
     att_ctx *ctx = NULL;
     int code = cli_open(&ctx, threads);
     if (code)
@@ -437,7 +477,8 @@ const cli_command cli_info = {
     .summary = "show version, instruction set, threads and models",
     .details = "With --model: what kind of model it is, its sizes, and which tensors of its files it does not use.",
     .examples = "attend info\n"
-                "attend info -m tatoeba-de-en",
+                "attend info -m tatoeba-de-en\n"
+                "attend info -m fashion-mnist --parameters",
     .options = options,
     .see = "fetch|bench",
     .run = run,

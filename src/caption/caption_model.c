@@ -146,6 +146,8 @@ const att_nn_params *att_caption_model_params(const att_caption_model *m)
     return att_model_params(m ? &m->captioner->model : NULL);
 }
 
+const att_image_model *att_caption_model_encoder(const att_caption_model *m) { return m ? m->encoder : NULL; }
+
 void att_caption_model_free(att_caption_model *m)
 {
     if (!m)

@@ -15,6 +15,8 @@ static att_status weights(const void *model, att_model_weights *weights)
     return att_caption_model_weights(model, weights);
 }
 
+static const att_nn_params *params(const void *model) { return att_caption_model_params(model); }
+
 static void free_model(void *model) { att_caption_model_free(model); }
 
 static const att_model_kind *const kinds[] = {&att_captioner_kind, NULL};
@@ -24,4 +26,5 @@ const att_model_subject att_subject_caption = {.subject = ATT_SUBJECT_CAPTION,
                                                .kinds = kinds,
                                                .open = open_model,
                                                .weights = weights,
+                                               .params = params,
                                                .free = free_model};

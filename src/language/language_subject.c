@@ -18,6 +18,8 @@ static att_status weights(const void *model, att_model_weights *weights)
     return att_language_model_weights(att_text_generator_model(model), weights);
 }
 
+static const att_nn_params *params(const void *model) { return att_text_generator_params(model); }
+
 static void free_model(void *model) { att_text_generator_free(model); }
 
 /* One whose class ends so, of a type that is not supported: opening it states which ones are. */
@@ -39,4 +41,5 @@ const att_model_subject att_subject_language = {.subject = ATT_SUBJECT_LANGUAGE,
                                                 .recognizes = recognizes,
                                                 .open = open_model,
                                                 .weights = weights,
+                                                .params = params,
                                                 .free = free_model};

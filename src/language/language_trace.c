@@ -19,7 +19,7 @@ static att_var *apply(const void *self, att_tape *t)
 
 static att_var *logits(const void *self, att_tape *t, att_var *x)
 {
-    return att_language_model_logits(t, ((const traced *)self)->m, x);
+    return att_language_model_head(t, ((const traced *)self)->m, x);
 }
 
 static att_trace_part part_of(const att_language_model_info *i, int64_t n)

@@ -49,6 +49,11 @@ void att_text_generator_free(att_text_generator *g)
 const att_language_model *att_text_generator_model(const att_text_generator *g) { return g ? g->model : NULL; }
 const att_tokenizer *att_text_generator_tokenizer(const att_text_generator *g) { return g ? g->tokenizer : NULL; }
 
+const att_nn_params *att_text_generator_params(const att_text_generator *g)
+{
+    return att_language_model_params(att_text_generator_model(g));
+}
+
 att_status att_text_generator_sampling(const att_text_generator *g, att_sampling *out)
 {
     if (att_require(__func__, ATT_NAMED({"g", g}, {"out", out})))

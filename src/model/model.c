@@ -365,4 +365,4 @@ att_status att_check_finite(att_ctx *ctx, const char *what, int64_t n, int64_t w
     return att_check_finite_from(ctx, what, 0, n, width, x);
 }
 
-const att_nn_params *att_model_params(const att_model *m) { return m && m->trainable ? m->params : NULL; }
+const att_nn_params *att_model_params(const att_model *m) { return m ? m->params : NULL; }

@@ -91,7 +91,7 @@ att_status att_check_finite(att_ctx *ctx, const char *what, int64_t n, int64_t w
 att_status att_check_finite_from(att_ctx *ctx, const char *what, int64_t first, int64_t n, int64_t width,
                                  const float *x);
 
-/* The parameters of a trainable model; none otherwise, or if m is NULL: att_nn_params_count, att_nn_params_at. */
+/* The parameters of a model; NULL for NULL. */
 const att_nn_params *att_model_params(const att_model *m);
 /* Sets the name and layout of a parameter in a file. */
 typedef void (*att_parameter_naming)(const char *ours, char theirs[ATT_CHECKPOINT_NAME], att_tensor *value);

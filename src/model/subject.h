@@ -16,6 +16,7 @@ typedef struct att_model_subject {
     /* Its functions, of a model as they have it */
     att_status (*open)(att_ctx *ctx, const char *path, const att_model_options *options, void **out);
     att_status (*weights)(const void *model, att_model_weights *weights);
+    const att_nn_params *(*params)(const void *model);
     void (*free)(void *model);
 } att_model_subject;
 

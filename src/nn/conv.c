@@ -57,7 +57,7 @@ const att_nn_batch_norm *att_nn_batch_norm_new(att_nn_params *p, const char *nam
     l->running_mean = att_nn_params_request(p, name, "running_mean", 1, &channels, &zeros);
     l->running_var = att_nn_params_request(p, name, "running_var", 1, &channels, &ones);
     l->eps = eps > 0 ? eps : 1e-5f;
-    l->trainable = att_nn_trainable(p);
+    l->trainable = att_nn_params_trainable(p);
     return l->running_var ? l : NULL;
 }
 

@@ -14,8 +14,6 @@ static inline bool att_nn_given(att_tape *t, const char *function, const void *l
 {
     return att_tape_require(t, function, ATT_NAMED({"l", layer}));
 }
-/* Are parameters of p its own, so that they may be written? */
-bool att_nn_trainable(const att_nn_params *p);
 /* Sets the first error of p, unless it has one; returns NULL. */
 void *att_nn_fail(att_nn_params *p, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
 /* A copy of text that is freed with p; NULL: error */

@@ -118,7 +118,7 @@ bool att_nn_check_size(att_nn_params *p, const char *name, const char *what, int
                                                           name, what, (long long)size, MAX_SIZE);
 }
 
-bool att_nn_trainable(const att_nn_params *p) { return p->config.trainable || !p->config.load; }
+bool att_nn_params_trainable(const att_nn_params *p) { return p && (p->config.trainable || !p->config.load); }
 
 void *att_nn_params_alloc(att_nn_params *p, size_t bytes)
 {
@@ -179,6 +179,10 @@ att_status att_nn_params_optimize(const att_nn_params *p, att_optimizer *o)
 {
     if (att_require(__func__, ATT_NAMED({"p", p}, {"o", o})))
         return ATT_ERR_ARGUMENT;
+    if (!att_nn_params_trainable(p))
+        return att_fail(p->ctx, ATT_ERR_ARGUMENT,
+                        "%s: the parameters are not trainable, as those of a model that was opened for inference",
+                        __func__);
     att_status s = ATT_OK;
     for (int64_t i = 0; !s && i < p->count; i++)
         s = att_optimizer_add(o, p->list[i]->param, NULL);
@@ -237,7 +241,7 @@ static att_status make(att_nn_params *p, entry *e, int rank, const int64_t *dim,
     att_status s = p->config.load ? load(p, name, rank, dim, &loaded) : ATT_OK;
     if (s)
         return s;
-    if (!att_nn_trainable(p))
+    if (!att_nn_params_trainable(p))
         return att_param_new(p->ctx, &loaded, &e->param);
     s = own(p, rank, dim, &value);
     s = s ? s : p->config.load ? att_tensor_convert(p->ctx, &loaded, &value) : initialize(p, name, init, &value);

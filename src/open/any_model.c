@@ -68,6 +68,8 @@ att_status att_any_model_weights(const att_any_model *m, att_model_weights *weig
     return m->subject->weights(m->model, weights);
 }
 
+const att_nn_params *att_any_model_params(const att_any_model *m) { return m ? m->subject->params(m->model) : NULL; }
+
 const void *att_any_model_as(const att_any_model *m, att_subject subject)
 {
     return m && m->identity.subject == subject ? m->model : NULL;

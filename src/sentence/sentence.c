@@ -125,6 +125,8 @@ const att_tokenizer *att_sentence_tokenizer(const att_sentence *m) { return m ? 
 
 const att_encoder *att_sentence_encoder(const att_sentence *m) { return m ? m->encoder : NULL; }
 
+const att_nn_params *att_sentence_params(const att_sentence *m) { return att_encoder_params(att_sentence_encoder(m)); }
+
 /* ---- tapes */
 
 att_status att_sentence_acquire_tape(const att_sentence *m, att_tape **out)

@@ -16,6 +16,8 @@ static att_status weights(const void *model, att_model_weights *weights)
     return att_sentence_weights(model, weights);
 }
 
+static const att_nn_params *params(const void *model) { return att_sentence_params(model); }
+
 static void free_model(void *model) { att_sentence_free(model); }
 
 const att_model_subject att_subject_sentence = {.subject = ATT_SUBJECT_SENTENCE,
@@ -24,4 +26,5 @@ const att_model_subject att_subject_sentence = {.subject = ATT_SUBJECT_SENTENCE,
                                                 .file = "modules.json",
                                                 .open = open_model,
                                                 .weights = weights,
+                                                .params = params,
                                                 .free = free_model};

@@ -99,7 +99,7 @@ static att_status build(att_model *base)
     m->embedding = att_model_embedding(base, "embedding", c->vocabulary, c->hidden, -1);
     m->position = att_model_embedding(base, "position", c->max_positions, c->hidden, -1);
     att_language_model_layers(&m->base, &layer);
-    return att_language_model_head(&m->base, m->embedding);
+    return att_language_model_build_head(&m->base, m->embedding);
 }
 
 static att_var *embed(att_tape *t, const att_language_model *base, const int32_t *ids, const int64_t *offsets,

@@ -11,7 +11,7 @@ void att_language_model_layers(att_language_model *m, const att_nn_layer_config 
     m->norm = att_nn_norm_new(p, "norm", layer->norm, layer->width, layer->eps);
 }
 
-att_status att_language_model_head(att_language_model *m, att_param *embedding)
+att_status att_language_model_build_head(att_language_model *m, att_param *embedding)
 {
     att_model *base = &m->model;
     const att_language_model_info *i = &m->info;

@@ -1,5 +1,6 @@
 /* Causal language models of any architecture: which one a folder has, and logits. */
 #include "stack/language_model.h"
+#include "util/shape.h"
 #include "util/util.h"
 
 const att_model_kind *const att_language_kinds[] = {&att_gpt2.kind, &att_llama.kind, NULL};
@@ -30,6 +31,11 @@ att_status att_language_model_describe(const att_language_model *m, att_language
 att_status att_language_model_weights(const att_language_model *m, att_model_weights *weights)
 {
     return att_model_weights_write(__func__, m ? &m->model : NULL, weights);
+}
+
+const att_nn_params *att_language_model_params(const att_language_model *m)
+{
+    return att_model_params(m ? &m->model : NULL);
 }
 
 /* ---- apply */
@@ -100,9 +106,15 @@ static att_var *logits(att_tape *t, att_scope s, const att_language_model *m, at
     return att_scope_end(t, s, att_linear(t, x, m->head, NULL, ATT_ACTIVATION_IDENTITY, NULL));
 }
 
-att_var *att_language_model_logits(att_tape *t, const att_language_model *m, att_var *x)
+att_var *att_language_model_head(att_tape *t, const att_language_model *m, att_var *x)
 {
-    return logits(t, att_scope_begin(t, "decoder"), m, x);
+    att_tensor v;
+    if (!att_tape_require(t, "language_model_head", ATT_NAMED({"m", m})) || !x || att_var_value(t, x, &v))
+        return NULL;
+    if (v.rank != 2 || v.dim[1] != m->info.hidden)
+        return att_tape_fail(t, ATT_ERR_SHAPE, "language_model_head: x is %s, not [rows, %lld]", att_shape_of(&v).text,
+                             (long long)m->info.hidden);
+    return logits(t, att_scope_begin(t, "output"), m, x);
 }
 
 att_var *att_language_model_apply(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,

@@ -34,7 +34,7 @@ att_var *att_language_model_prepare(att_tape *t, const void *model);
 void att_language_model_layers(att_language_model *m, const att_nn_layer_config *layer);
 
 /* The output layer, which is the embedding if info.tied; an error if the file has another one, too. */
-att_status att_language_model_head(att_language_model *m, att_param *embedding);
+att_status att_language_model_build_head(att_language_model *m, att_param *embedding);
 
 /* The plan of attention in a layer: causal, with the window of the model's info. */
 att_status att_language_model_plan(const att_language_model *m, att_dtype dtype, att_plan **out);
@@ -45,9 +45,6 @@ att_status att_language_model_plan(const att_language_model *m, att_dtype dtype,
  * [0, its tokens] -> [sum of last, vocabulary] */
 att_var *att_language_model_rows(att_tape *t, const att_language_model *m, const int32_t *ids, const int64_t *offsets,
                                  int64_t n, att_language_state *state, const int64_t *last);
-
-/* Final norm and output layer of hidden states x [rows, hidden] -> [rows, vocabulary] */
-att_var *att_language_model_logits(att_tape *t, const att_language_model *m, att_var *x);
 
 /* ---- the state of decoding (language_state.c) */
 

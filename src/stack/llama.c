@@ -130,7 +130,7 @@ static att_status build(att_model *base)
                                        .attention = &attention};
     m->embedding = att_model_embedding(base, "embedding", c->vocabulary, c->hidden, -1);
     att_language_model_layers(&m->base, &layer);
-    return att_language_model_head(&m->base, m->embedding);
+    return att_language_model_build_head(&m->base, m->embedding);
 }
 
 static void free_model(att_model *base) { att_plan_free(((llama *)base)->plan); }

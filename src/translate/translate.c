@@ -85,6 +85,11 @@ void att_translator_free(att_translator *m)
 
 const att_encoder_decoder *att_translator_model(const att_translator *m) { return m ? m->model : NULL; }
 
+const att_nn_params *att_translator_params(const att_translator *m)
+{
+    return att_encoder_decoder_params(att_translator_model(m));
+}
+
 att_status att_translator_weights(const att_translator *m, att_model_weights *weights)
 {
     return att_model_weights_write(__func__, m ? &m->model->model : NULL, weights);

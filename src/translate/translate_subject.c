@@ -15,6 +15,8 @@ static att_status weights(const void *model, att_model_weights *weights)
     return att_translator_weights(model, weights);
 }
 
+static const att_nn_params *params(const void *model) { return att_translator_params(model); }
+
 static void free_model(void *model) { att_translator_free(model); }
 
 const att_model_subject att_subject_translate = {.subject = ATT_SUBJECT_TRANSLATE,
@@ -22,4 +24,5 @@ const att_model_subject att_subject_translate = {.subject = ATT_SUBJECT_TRANSLAT
                                                  .kinds = att_encoder_decoder_kinds,
                                                  .open = open_model,
                                                  .weights = weights,
+                                                 .params = params,
                                                  .free = free_model};

@@ -85,6 +85,8 @@ att_status att_image_model_weights(const att_image_model *m, att_model_weights *
 
 const att_vit *att_image_model_vit(const att_image_model *m) { return m ? m->vit : NULL; }
 
+const att_nn_params *att_image_model_params(const att_image_model *m) { return att_vit_params(att_image_model_vit(m)); }
+
 const att_image_processor *att_image_model_processor(const att_image_model *m) { return m ? m->processor : NULL; }
 
 int64_t att_image_model_dim(const att_image_model *m)

@@ -15,6 +15,8 @@ static att_status weights(const void *model, att_model_weights *weights)
     return att_image_model_weights(model, weights);
 }
 
+static const att_nn_params *params(const void *model) { return att_image_model_params(model); }
+
 static void free_model(void *model) { att_image_model_free(model); }
 
 /* A folder of timm */
@@ -26,4 +28,5 @@ const att_model_subject att_subject_vision = {.subject = ATT_SUBJECT_VISION,
                                               .recognizes = recognizes,
                                               .open = open_model,
                                               .weights = weights,
+                                              .params = params,
                                               .free = free_model};

@@ -88,12 +88,46 @@ static void info_tells_the_bytes_of_all_kinds(void **state)
     assert_has(tool_out, ", Q8_0 0.8 MB\nproducts            int8 in blocks of 32, summed in f32\n");
 }
 
+/* What an option that chooses parameters by their names chooses from */
+static void info_lists_the_parameters_of_a_model(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("$A info -m fashion-mnist --parameters --dtype int8 --json"), 0);
+    json_t *v = json_loads(tool_out, 0, NULL);
+    const json_t *list = json_object_get(v, "parameters");
+    const char *name, *dtype;
+    int rows, columns, found = 0;
+    assert_true(json_array_size(list) > 50);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *x = json_array_get(list, i);
+        name = json_string_value(json_object_get(x, "name"));
+        dtype = json_string_value(json_object_get(x, "dtype"));
+        assert_true(name && dtype && json_array_size(json_object_get(x, "shape")) > 0);
+        if (strcmp(name, "head.weight") != 0 && strcmp(name, "layer.5.feed_forward.inner.weight") != 0)
+            continue;
+        assert_int_equal(json_unpack(json_object_get(x, "shape"), "[ii]", &rows, &columns), 0);
+        assert_true(columns == 128 && rows == (*name == 'h' ? 10 : 256));
+        assert_string_equal(dtype, "Q8_0");
+        found++;
+    }
+    assert_int_equal(found, 2);
+    json_decref(v);
+    assert_int_equal(tool("$A info -m fashion-mnist --parameters"), 0);
+    assert_has(tool_out, "\nparameters          ");
+    assert_has(tool_out,
+               "\n  layer.0.attention.query.weight     f16   128 x 128\n  layer.0.attention.query.bias       f16 "
+               "  128\n");
+    assert_int_equal(tool("$A info -m $D --parameters | grep -c '^  layer[.]'"), 0);
+    assert_refused("$A info --parameters", 2, "--parameters needs --model");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_of_weights_of_the_type),
         cmocka_unit_test(evaluations_are_of_weights_of_the_type),
         cmocka_unit_test(info_tells_the_bytes_of_all_kinds),
+        cmocka_unit_test(info_lists_the_parameters_of_a_model),
     };
     return cmocka_run_group_tests(tests, dtype_setup, tool_teardown);
 }

@@ -193,7 +193,9 @@ static void a_model_is_written_and_opened(void **state)
             apply(again, cases[c], 0, TINY_HISTORIES, 0, read);
             assert_memory_equal(written, read, sizeof read);
             check_same(m, again);
-            assert_int_equal(att_nn_params_count(att_recommender_params(again)) > 0, trainable);
+            assert_int_equal(att_nn_params_trainable(att_recommender_params(again)), trainable);
+            assert_int_equal(att_nn_params_count(att_recommender_params(again)),
+                             att_nn_params_count(att_recommender_params(m)));
             assert_int_equal(att_recommender_write(again, folder.path, 0), trainable ? ATT_OK : ATT_ERR_ARGUMENT);
             att_recommender_free(m);
             att_recommender_free(again);

@@ -212,12 +212,13 @@ static void dropout_needs_a_model_for_training_and_sequence_ids(void **state)
     check_failed(att_encoder_apply(tape, learning, ids, offsets, 2, &o), "sequence_ids is NULL");
 }
 
-static void parameters_are_those_of_a_model_for_training(void **state)
+static void parameters_are_had_by_name_and_those_for_training_are_told_from_others(void **state)
 {
     (void)state;
     const att_nn_params *p = att_encoder_params(learning);
-    assert_null(att_encoder_params(model));
     assert_null(att_encoder_params(NULL));
+    assert_true(att_nn_params_trainable(p) && !att_nn_params_trainable(att_encoder_params(model)));
+    assert_int_equal(att_nn_params_count(att_encoder_params(model)), att_nn_params_count(p));
     assert_int_equal(att_nn_params_count(p), 3 + 2 + 16 * TINY_LAYERS);
     assert_int_equal(att_param_value(att_nn_params_find(p, "embeddings.word.weight"))->dim[0], TINY_TOKENS);
 }
@@ -256,7 +257,7 @@ int main(void)
         cmocka_unit_test(those_that_the_model_does_not_have_are_named),
         cmocka_unit_test(dropout_follows_seed_and_sequence_ids_alone),
         cmocka_unit_test(dropout_needs_a_model_for_training_and_sequence_ids),
-        cmocka_unit_test(parameters_are_those_of_a_model_for_training),
+        cmocka_unit_test(parameters_are_had_by_name_and_those_for_training_are_told_from_others),
         cmocka_unit_test(weights_have_their_bytes),
         cmocka_unit_test(a_file_with_a_language_model_is_refused),
     };
