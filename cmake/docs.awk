@@ -59,7 +59,18 @@ fenced {
     text = text "\n"
     next
 }
+/^#+ / { is_anchor[document "#" anchor_of($0)] = 1 }
 { text = text $0 "\n" }
+
+# The name by which links find a heading
+function anchor_of(heading)
+{
+    heading = tolower(heading)
+    sub(/^#+ +/, "", heading)
+    gsub(/[][!"#$%&'()*+,.\/:;<=>?@\\^`{|}~]/, "", heading)
+    gsub(/ /, "-", heading)
+    return heading
+}
 
 function document_end(    n, i, piece, line)
 {
@@ -148,21 +159,38 @@ function names_file(word,    folder, suffix)
 }
 
 # Links are relative to the folder of the document.
-function check_links(    n, i, line, target, path)
+function check_links(    n, i, line, target, path, anchor)
 {
     n = split(text, line, "\n")
     for (i = 1; i <= n; i++)
         while (match(line[i], /\]\([^)]+\)/)) {
             target = substr(line[i], RSTART + 2, RLENGTH - 3)
             line[i] = substr(line[i], RSTART + RLENGTH)
+            if (target ~ /^[a-z]+:/) continue
+            anchor = target
+            if (!sub(/^[^#]*#/, "", anchor)) anchor = ""
             sub(/#.*/, "", target)
-            if (target == "" || target ~ /^[a-z]+:/) continue
             path = document
-            sub(/[^\/]*$/, "", path)
+            if (target != "") sub(/[^\/]*$/, "", path)
             path = path target
             while (sub(/[^\/]+\/\.\.\//, "", path));
-            if (!index(files "\n", "\n/" path "\n")) fail(i, "a link to " target ", which does not exist")
+            if (target != "" && !index(files "\n", "\n/" path "\n")) fail(i, "a link to " target ", which does not exist")
+            else if (anchor != "" && path ~ /\.md$/) {
+                linked[++n_linked] = path "#" anchor
+                linked_by[n_linked] = document
+                linked_at[n_linked] = i
+            }
         }
+}
+
+# When all documents have been read, their headings are known.
+function check_anchors(    i)
+{
+    for (i = 1; i <= n_linked; i++) {
+        if (linked[i] in is_anchor) continue
+        document = linked_by[i]
+        fail(linked_at[i], "a link to " linked[i] ", which is not a heading")
+    }
 }
 
 # Is there a path that ends so? The list has "/" before each path, so that a name begins where a folder's or file's does.
@@ -183,6 +211,7 @@ function fail(line, sentence)
 
 END {
     document_end()
+    check_anchors()
     if (!n_documents || files == "" || public == "") fail(0, "nothing to check")
     exit bad
 }

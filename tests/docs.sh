@@ -19,7 +19,8 @@ awk -f cmake/docs.awk "$work/files" "$work/names" README.md CONTRIBUTING.md SECU
 cat >"$work/page.md" <<'END'
 `att_open`, `att_opened`, att_add_no, `att_tensor.dtype`, `att_tensor.kind`, `ATT_F32`, `att_NAME_open`, `att_none_NAME`
 `src/tape/norm.c`, `tape/no.c`, `NAME.c`, `config.json`, `--no-such-option`, `a_name_of_nothing`, `plan_of
-nothing_more` [a link](no.md)
+nothing_more` [a link](no.md), [one](#no-heading), [another](#a-heading-of-page)
+## A heading, of `page`
 ```sh
 build/no src/no.c tests/docs.sh; no_word
 ```
@@ -30,16 +31,17 @@ cat >"$work/expected" <<'END'
 page.md:1: att_opened does not exist
 page.md:1: att_add_no does not exist
 page.md:1: att_none_NAME does not exist
-page.md:5: src/no.c does not exist
-page.md:8: att_no does not exist
+page.md:6: src/no.c does not exist
+page.md:9: att_no does not exist
 page.md:1: att_tensor.kind is not a field of this struct
 page.md:2: tape/no.c does not exist
 page.md:2: a_name_of_nothing does not exist
 page.md:3: nothing_more does not exist
-page.md:7: tape_step does not exist in src/tape
-page.md:7: cli_option does not exist in src/tape
-page.md:9: a backquote is not closed
+page.md:8: tape_step does not exist in src/tape
+page.md:8: cli_option does not exist in src/tape
+page.md:10: a backquote is not closed
 page.md:3: a link to no.md, which does not exist
+page.md:3: a link to page.md#no-heading, which is not a heading
 END
 cat >"$work/bad.c" <<'END'
 #include "no.h" /* tape/norm.c, nothing.c; att_open and att_opened
