@@ -2,7 +2,8 @@
 # Does each file and each name of the code exist that the docs name (cmake/docs.awk), and comments (cmake/comments.awk)?
 # Does each source file say what it is for (cmake/files.awk), and does each room of LAYERS exist? Is each test of
 # docs/PAINS.md run? Has docs/API.md the lists of the headers (cmake/api.awk)? UPDATE=1 writes them. Do these say how long
-# pointers are needed (cmake/lifetimes.awk)? Are speeds measured ones, and is README short?
+# pointers are needed (cmake/lifetimes.awk)? Are speeds measured ones, is README short, and
+# does it lead to all documents?
 set -eu
 cd "$(dirname "$0")/.."
 bad=0
@@ -102,6 +103,9 @@ for page in README.md docs/COMPARISON.md; do
     while read -r ratio; do
         grep -qF "$ratio" docs/BENCHMARKS.md || { echo "$page: $ratio is not in docs/BENCHMARKS.md"; bad=1; }
     done <"$work/ratios"
+done
+for page in docs/*.md; do
+    grep -qF "($page)" README.md || { echo "README.md does not link to $page"; bad=1; }
 done
 lines=$(wc -l <README.md)
 [ "$lines" -le 120 ] || { echo "README.md has $lines lines, at most 120 are read; docs/ has room"; bad=1; }
