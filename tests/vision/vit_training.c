@@ -192,7 +192,7 @@ static void dropout_follows_its_seed(void **state)
     assert_int_equal(att_var_value(t, att_vit_logits(t, m, att_input(t, &images.tensor), &options), &y),
                      ATT_ERR_ARGUMENT);
     assert_non_null(strstr(att_error(ctx), "the model is not trainable"));
-    assert_int_equal(att_nn_params_count(att_vit_params(m)), 0);
+    assert_true(att_nn_params_count(att_vit_params(m)) > 0 && !att_nn_params_trainable(att_vit_params(m)));
     att_tape_free(t);
     att_vit_free(m);
     folder_remove(&folder);
