@@ -75,7 +75,7 @@ ATT_API att_status att_training_step(att_training *t, att_training_report *repor
  * Random changes, dropout and the draw of negatives are those of the whole batch. A loss that couples the examples of a
  * batch is no sum over rows: a training with the multiple negatives ranking loss or, of a captioner with its network
  * of convolutions, batch normalization, refuses options.shards above 1. A step has the memory of log2 S sums of
- * gradients more. */
+ * gradients more. Callers need the same instruction set, which decides on bits (att_config.isa). */
 
 /* What gradients are of; also that of a sum. Set size before a call. */
 typedef struct att_training_part {
