@@ -55,6 +55,12 @@ ATT_API void att_param_invalidate(att_param *p);
  * optimizer's (att_optimizer_gradients). While a backward adds to p, no other may, nor may the gradient be read. */
 ATT_API const att_tensor *att_param_grad(const att_param *p);
 ATT_API void att_param_zero_grad(att_param *p);
+/* A frozen parameter does not learn: backward computes no gradient of it, and its att_param_grad stays NULL. A variable
+ * that depends on frozen parameters and constants alone requires no gradient, so that backward does no work for it, and
+ * a tape that records keeps nothing for it. False at first. Set it before the forward pass, and let it stay until the
+ * backward; optimizers ask for it once, in att_optimizer_add. p or NULL: false. */
+ATT_API void att_param_set_frozen(att_param *p, bool frozen);
+ATT_API bool att_param_frozen(const att_param *p);
 /* Is it for weight decay? Optimizers that p is added to decay it only if so. A new parameter is; of those of
  * att_nn_params, biases and weights of norms, which have one dimension, are not, nor are what models set: embeddings of
  * positions and the like. p or NULL: false. */
@@ -135,10 +141,11 @@ ATT_API att_var *att_scope_end(att_tape *t, att_scope s, att_var *keep);
 ATT_API att_var *att_scope_reset(att_tape *t, att_scope s, att_var *keep);
 
 /* A variable that is a view of the caller's data (not copied). A constant has no gradient, and backward does no work
- * for it. */
+ * for it, nor for what depends on constants and frozen parameters alone. */
 ATT_API att_var *att_input(att_tape *t, const att_tensor *x);
 ATT_API att_var *att_constant(att_tape *t, const att_tensor *x);
-/* A parameter as a variable, in its shape. Its gradient is added to the parameter's. */
+/* A parameter as a variable, in its shape. Its gradient is added to the parameter's; of a frozen one it is a constant.
+ */
 ATT_API att_var *att_parameter(att_tape *t, att_param *p);
 /* The value of a variable, as a view; or the first error since the last reset. */
 ATT_API att_status att_var_value(att_tape *t, const att_var *v, att_tensor *out);
@@ -390,7 +397,8 @@ ATT_API att_var *att_cross_entropy(att_tape *t, att_var *logits, const int32_t *
 /* The cross entropy of att_linear's logits x weight^T + bias, without storing them: for many classes. x [rows,
  * features], weight [classes, features], bias [classes] or NULL; targets as above; options or NULL: defaults. Equals
  * the two operations but for rounding. Logits are computed in blocks, and in backward once more: four matrix products
- * of that size instead of three. Scratch memory is at most 5 MB + 6 KB * features. */
+ * of that size instead of three. Scratch memory is at most 5 MB + 6 KB * features, and 2 KB * features more if weight
+ * is not f32. */
 ATT_API att_var *att_linear_cross_entropy(att_tape *t, att_var *x, att_param *weight, att_param *bias,
                                           const int32_t *targets, const att_cross_entropy_options *options);
 typedef struct att_binary_cross_entropy_options {

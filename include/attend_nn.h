@@ -51,6 +51,13 @@ typedef struct att_nn_params_config {
     void *user;                                        /* [object] or NULL */
     bool trainable; /* f32 copies of what load gives, for an optimizer; without load all parameters are */
     uint64_t seed;  /* of the initialization */
+    /* Patterns of names of parameters that are frozen (att_param_set_frozen): '*' stands for any characters, and what
+     * matches a name up to a dot matches all below it: "layer.0" is the whole layer, "*.bias" all biases, "*"
+     * everything. A frozen parameter is a view of what load gives, in its type, instead of an f32 copy. Running
+     * statistics of batch normalization go with its weight and bias. One that matches nothing is an error of
+     * att_nn_params_optimize. */
+    const char *const *freeze; /* [object] [n_freeze] or NULL: none */
+    int64_t n_freeze;
 } att_nn_params_config;
 
 /* config or NULL: new parameters with seed 0. */
@@ -73,7 +80,9 @@ ATT_API att_param *att_nn_params_find(const att_nn_params *p, const char *name);
 ATT_API att_param *att_nn_params_request(att_nn_params *p, const char *prefix, const char *name, int rank,
                                          const int64_t *dim, const att_init *init);
 /* Adds all parameters to an optimizer, which p must outlive. Those of one dimension, biases and weights of norms, are
- * without weight decay, unless att_param_set_weight_decay states otherwise. Error: they are not trainable. */
+ * without weight decay, unless att_param_set_weight_decay states otherwise. Errors: those of att_optimizer_add; they
+ * are not trainable; a pattern of `freeze` that matches none of the parameters requested so far, with the names nearest
+ * to it. */
 ATT_API att_status att_nn_params_optimize(const att_nn_params *p, att_optimizer *o);
 /* Memory that is freed with p, zeroed, for layers of one's own. NULL after an error. */
 ATT_API void *att_nn_params_alloc(att_nn_params *p, size_t bytes);
@@ -366,7 +375,8 @@ typedef struct att_nn_batch_norm {
 /* name.weight, ones, name.bias, zeros, name.running_mean, zeros, name.running_var, ones. eps 0: 1e-5 */
 ATT_API const att_nn_batch_norm *att_nn_batch_norm_new(att_nn_params *p, const char *name, int64_t channels, float eps);
 /* x [images, height, width, channels] or [rows, channels] -> the same shape, normalized for each channel: see
- * att_batch_norm. options or NULL: defaults, not in training; eps 0: that of the layer. Errors: training of parameters
+ * att_batch_norm. options or NULL: defaults, not in training; eps 0: that of the layer. If weight and bias are frozen,
+ * training uses the running statistics, too, and does not change them (PyTorch's eval). Errors: training of parameters
  * that are not trainable. */
 ATT_API att_var *att_nn_batch_norm_apply(att_tape *t, const att_nn_batch_norm *l, att_var *x,
                                          const att_batch_norm_options *options);

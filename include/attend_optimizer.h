@@ -45,7 +45,6 @@ typedef struct att_optimizer_config {
 /* Options of one parameter. */
 typedef struct att_param_options {
     size_t size;
-    bool frozen;                /* no updates; its gradient is cleared and is not part of the norm */
     bool no_weight_decay;       /* besides att_param_set_weight_decay */
     const int64_t *frozen_rows; /* [call] [n_frozen_rows], ascending: rows of the first dimension that are frozen */
     int64_t n_frozen_rows;
@@ -54,9 +53,11 @@ typedef struct att_param_options {
 /* Moments begin as zeros. Errors name the field. config or NULL: defaults. */
 ATT_API att_status att_optimizer_new(att_ctx *ctx, const att_optimizer_config *config, att_optimizer **out);
 ATT_API void att_optimizer_free(att_optimizer *o);
-/* Adds a parameter, which must outlive o: f32, dense, with writable data. Parameters are numbered from 0 in the order
- * of these calls. options or NULL: defaults. Errors: another type, strides, a parameter added twice, rows out of
- * range. */
+/* Adds a parameter, which must outlive o: f32, dense, with writable data. One that is frozen (att_param_set_frozen) may
+ * be of any type and read-only: it has a number, but no moments, and is never updated, even if it learns later; one
+ * that is frozen later has no gradient, so steps leave it and its moments until it learns again. Parameters are
+ * numbered from 0 in the order of these calls. options or NULL: defaults. Errors: another type, strides, a parameter
+ * added twice, rows out of range. */
 ATT_API att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_param_options *options);
 
 typedef struct att_update {
@@ -71,9 +72,9 @@ typedef struct att_update {
  * finite either). After an error parameters and gradients are unchanged. */
 ATT_API att_status att_optimizer_step(att_optimizer *o, const att_update *update, double *norm);
 
-/* The gradients of all parameters that learn (those not added as frozen) as one buffer: *data [*count], in the order of
- * att_optimizer_add, each dense, with the rows that are frozen, whose numbers the step ignores. Between backward and
- * step the caller may read, change or overwrite them, as with a sum over machines:
+/* The gradients of all parameters that learn (those not frozen when they were added) as one buffer: *data [*count], in
+ * the order of att_optimizer_add, each dense, with the rows that are frozen, whose numbers the step ignores. Between
+ * backward and step the caller may read, change or overwrite them, as with a sum over machines:
  *
  *     att_tape_backward(t, loss, NULL);
  *     att_optimizer_gradients(o, &gradients, &n);

@@ -64,13 +64,6 @@ static att_param *param(const void *self, int64_t i, const char **name)
     return att_nn_params_at(att_model_params(&((const att_caption_training *)self)->model->captioner->model), i, name);
 }
 
-static att_param_options param_options(const void *self, const char *name, const att_tensor *value)
-{
-    (void)self, (void)value;
-    return (att_param_options){.size = sizeof(att_param_options),
-                               .frozen = strstr(name, ".running_") != NULL}; /* the forward pass moves these */
-}
-
 static att_status begin_epoch(void *self, int64_t number, int64_t *batches)
 {
     att_caption_training *t = self;
@@ -262,7 +255,7 @@ static const att_training_kind kind = {.name = "captioners",
                                        .files = att_caption_encoder_files,
                                        .open = open_data,
                                        .param = param,
-                                       .param_options = param_options,
+                                       .buffers = ".running_",
                                        .begin_epoch = begin_epoch,
                                        .coupling = coupling,
                                        .rows = rows,

@@ -54,8 +54,8 @@ const att_nn_batch_norm *att_nn_batch_norm_new(att_nn_params *p, const char *nam
         return NULL;
     l->weight = att_nn_params_request(p, name, "weight", 1, &channels, &ones);
     l->bias = att_nn_params_request(p, name, "bias", 1, &channels, &zeros);
-    l->running_mean = att_nn_params_request(p, name, "running_mean", 1, &channels, &zeros);
-    l->running_var = att_nn_params_request(p, name, "running_var", 1, &channels, &ones);
+    l->running_mean = att_nn_buffer(p, name, "running_mean", 1, &channels, &zeros);
+    l->running_var = att_nn_buffer(p, name, "running_var", 1, &channels, &ones);
     l->eps = eps > 0 ? eps : 1e-5f;
     l->trainable = att_nn_params_trainable(p);
     return l->running_var ? l : NULL;
@@ -70,6 +70,7 @@ att_var *att_nn_batch_norm_apply(att_tape *t, const att_nn_batch_norm *l, att_va
         return NULL;
     if (o.training && !l->trainable)
         return att_tape_fail(t, ATT_ERR_ARGUMENT, "%s: training, but the parameters are not trainable", __func__);
+    o.training &= !att_param_frozen(l->weight) || !att_param_frozen(l->bias);
     o.eps = o.eps != 0 ? o.eps : (double)l->eps;
     return att_batch_norm(t, x, l->weight, l->bias, att_param_value(l->running_mean), att_param_value(l->running_var),
                           &o);

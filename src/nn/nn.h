@@ -14,6 +14,10 @@ static inline bool att_nn_given(att_tape *t, const char *function, const void *l
 {
     return att_tape_require(t, function, ATT_NAMED({"l", layer}));
 }
+/* As att_nn_params_request, of a parameter that has no gradient but is changed by the forward pass of training: frozen
+ * for optimizers, and p's own f32 copy wherever p may be trained. NULL after an error. */
+att_param *att_nn_buffer(att_nn_params *p, const char *prefix, const char *name, int rank, const int64_t *dim,
+                         const att_init *init);
 /* Sets the first error of p, unless it has one; returns NULL. */
 void *att_nn_fail(att_nn_params *p, att_status s, const char *format, ...) ATT_PRINTF(3, 4);
 /* A copy of text that is freed with p; NULL: error */

@@ -2,6 +2,7 @@
 #include "nn/nn.h"
 #include "util/shape.h"
 #include "util/array.h"
+#include "util/pattern.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,7 +48,9 @@ att_status att_nn_params_new(att_ctx *ctx, const att_nn_params_config *config, a
     att_nn_params *p = att_calloc(ctx, 1, sizeof *p);
     if (!p)
         return ATT_ERR_MEMORY;
-    const att_status s = att_options_read(&p->config, sizeof p->config, config, "att_nn_params_config");
+    att_status s = att_options_read(&p->config, sizeof p->config, config, "att_nn_params_config");
+    const att_patterns freeze = {p->config.freeze, p->config.n_freeze};
+    s = s ? s : att_patterns_valid(ctx, &freeze);
     p->ctx = ctx;
     if (s)
         att_free(ctx, p);
@@ -175,6 +178,8 @@ att_param *att_nn_params_find(const att_nn_params *p, const char *name)
     return NULL;
 }
 
+static const char *name_at(const void *p, int64_t i) { return ((const att_nn_params *)p)->list[i]->name.text; }
+
 att_status att_nn_params_optimize(const att_nn_params *p, att_optimizer *o)
 {
     if (att_require(__func__, ATT_NAMED({"p", p}, {"o", o})))
@@ -183,7 +188,8 @@ att_status att_nn_params_optimize(const att_nn_params *p, att_optimizer *o)
         return att_fail(p->ctx, ATT_ERR_ARGUMENT,
                         "%s: the parameters are not trainable, as those of a model that was opened for inference",
                         __func__);
-    att_status s = ATT_OK;
+    const att_patterns freeze = {p->config.freeze, p->config.n_freeze};
+    att_status s = att_patterns_check(p->ctx, &freeze, p->count, name_at, p);
     for (int64_t i = 0; !s && i < p->count; i++)
         s = att_optimizer_add(o, p->list[i]->param, NULL);
     return s;
@@ -234,14 +240,14 @@ static att_status own(att_nn_params *p, int rank, const int64_t *dim, att_tensor
     return s ? s : value->data ? ATT_OK : p->status;
 }
 
-static att_status make(att_nn_params *p, entry *e, int rank, const int64_t *dim, const att_init *init)
+static att_status make(att_nn_params *p, entry *e, int rank, const int64_t *dim, const att_init *init, bool own_copy)
 {
     const char *name = e->name.text;
     att_tensor value, loaded;
     att_status s = p->config.load ? load(p, name, rank, dim, &loaded) : ATT_OK;
     if (s)
         return s;
-    if (!att_nn_params_trainable(p))
+    if (p->config.load && !own_copy)
         return att_param_new(p->ctx, &loaded, &e->param);
     s = own(p, rank, dim, &value);
     s = s ? s : p->config.load ? att_tensor_convert(p->ctx, &loaded, &value) : initialize(p, name, init, &value);
@@ -258,12 +264,13 @@ static att_param *again(att_nn_params *p, const char *name, att_param *param, in
                        att_shape_show(rank, dim).text);
 }
 
-att_param *att_nn_params_request(att_nn_params *p, const char *prefix, const char *name, int rank, const int64_t *dim,
-                                 const att_init *init)
+/* buffer: as att_nn_buffer */
+static att_param *request(att_nn_params *p, const char *prefix, const char *name, int rank, const int64_t *dim,
+                          const att_init *init, bool buffer)
 {
     if (!p || p->status)
         return NULL;
-    if (att_require(__func__, ATT_NAMED({"prefix", prefix}, {"name", name}, {"dim", dim})))
+    if (att_require("att_nn_params_request", ATT_NAMED({"prefix", prefix}, {"name", name}, {"dim", dim})))
         return failed(p, ATT_ERR_ARGUMENT);
     const att_nn_name whole = att_nn_join(prefix, name);
     if (strlen(prefix) + 1 + strlen(name) >= sizeof whole.text || strlen(prefix) + 1 == sizeof whole.text)
@@ -280,12 +287,27 @@ att_param *att_nn_params_request(att_nn_params *p, const char *prefix, const cha
     if (!e)
         return NULL;
     e->name = whole;
-    s = make(p, e, rank, dim, init);
+    const att_patterns freeze = {p->config.freeze, p->config.n_freeze};
+    const bool frozen = att_patterns_match(&freeze, whole.text);
+    s = make(p, e, rank, dim, init, att_nn_params_trainable(p) && (buffer || !frozen));
     if (s)
         return failed(p, s);
+    att_param_set_frozen(e->param, buffer || frozen);
     att_param_set_weight_decay(e->param, rank > 1);
     p->list[p->count++] = e;
     return e->param;
+}
+
+att_param *att_nn_params_request(att_nn_params *p, const char *prefix, const char *name, int rank, const int64_t *dim,
+                                 const att_init *init)
+{
+    return request(p, prefix, name, rank, dim, init, false);
+}
+
+att_param *att_nn_buffer(att_nn_params *p, const char *prefix, const char *name, int rank, const int64_t *dim,
+                         const att_init *init)
+{
+    return request(p, prefix, name, rank, dim, init, true);
 }
 
 /* ---- plans */

@@ -15,9 +15,9 @@ enum { MOMENTS = 2, CHUNK = 1 << 14 };
 /* The state of a parameter. */
 typedef struct param_state {
     att_param *param;
-    float *x; /* its data */
-    bool learns, no_weight_decay;
-    att_tensor moment[MOMENTS]; /* in its shape; data NULL if the method has fewer */
+    float *x;                     /* its data */
+    bool learns, no_weight_decay; /* learns: it was not frozen when it was added */
+    att_tensor moment[MOMENTS];   /* in its shape; data NULL if the method has fewer */
 } param_state;
 
 /* A range of a parameter's elements, updated by one thread; frozen elements are in no chunk. */
@@ -130,10 +130,11 @@ static att_status check_rows(att_ctx *ctx, const att_param_options *l, int64_t r
 static att_status check_param(const att_optimizer *o, const att_param *p)
 {
     const att_tensor *x = att_param_value(p);
-    if (x->dtype != ATT_F32)
+    const bool frozen = att_param_frozen(p);
+    if (x->dtype != ATT_F32 && !frozen)
         return att_fail(o->ctx, ATT_ERR_DTYPE, "optimizer: parameter %lld is %s, not f32", (long long)o->n_params,
                         att_dtype_name(x->dtype));
-    if (!att_is_dense(x))
+    if (!att_is_dense(x) && !frozen)
         return att_fail(o->ctx, ATT_ERR_SHAPE, "optimizer: parameter %lld, %s, is not dense", (long long)o->n_params,
                         att_shape_of(x).text);
     for (int64_t i = 0; i < o->n_params; i++)
@@ -147,7 +148,7 @@ static att_status check_param(const att_optimizer *o, const att_param *p)
 static int64_t split(const att_param_options *l, int64_t rows, int64_t features, int64_t index, chunk *to)
 {
     int64_t n = 0;
-    for (int64_t i = 0, row = 0; i <= l->n_frozen_rows && !l->frozen; i++) {
+    for (int64_t i = 0, row = 0; i <= l->n_frozen_rows; i++) {
         const int64_t end = (i < l->n_frozen_rows ? l->frozen_rows[i] : rows) * features;
         for (int64_t first = row * features; first < end; first += CHUNK, n++)
             if (to)
@@ -184,16 +185,17 @@ att_status att_optimizer_add(att_optimizer *o, att_param *param, const att_param
     s = check_rows(o->ctx, &l, rows);
     if (s)
         return s;
-    const int64_t n = o->n_params, more = split(&l, rows, features, n, NULL);
+    const bool learns = !att_param_frozen(param);
+    const int64_t n = o->n_params, more = learns ? split(&l, rows, features, n, NULL) : 0;
     s = att_grow(o->ctx, &o->param, sizeof *o->param, (size_t)n, 1, &o->param_room);
     s = s ? s : att_grow(o->ctx, &o->chunk, sizeof *o->chunk, (size_t)o->n_chunks, (size_t)more, &o->chunk_room);
     if (s)
         return s;
     param_state new = {.param = param,
                        .x = value->data,
-                       .learns = !l.frozen,
+                       .learns = learns,
                        .no_weight_decay = l.no_weight_decay || !att_param_weight_decay(param)};
-    if (!l.frozen && make_moments(o, &new, value))
+    if (learns && make_moments(o, &new, value))
         return ATT_ERR_MEMORY;
     if (more)
         split(&l, rows, features, n, o->chunk + o->n_chunks);
@@ -221,7 +223,8 @@ att_status att_optimizer_gradients(att_optimizer *o, float **data, int64_t *coun
         if (!o->param[i].learns)
             continue;
         att_param_set_grad_memory(o->param[i].param, to);
-        att_param_set_grad(o->param[i].param);
+        if (!att_param_frozen(o->param[i].param))
+            att_param_set_grad(o->param[i].param);
     }
     if (grown)
         att_free(o->ctx, o->gradients);
@@ -240,7 +243,11 @@ typedef struct step_job {
     att_sgd sgd;
 } step_job;
 
-static const float *gradient_of(const param_state *l) { return att_param_grad(l->param)->data; }
+/* NULL: none, or the parameter is frozen now */
+static const float *gradient_of(const param_state *l)
+{
+    return att_param_frozen(l->param) ? NULL : att_param_grad(l->param)->data;
+}
 
 /* The sum of squares: blocks are summed in float, the block sums in double. Squares below the range of float are lost:
  * an error of at most n 2^-149. If a block overflows it is summed again in double. */
@@ -363,7 +370,8 @@ att_status att_optimizer_step(att_optimizer *o, const att_update *options, doubl
     prepare(&j, u.clip > 0 && length > u.clip ? u.scale * u.clip / length : u.scale);
     att_parallel_for(o->ctx, (int)o->n_chunks, update, &j);
     for (int64_t i = 0; i < o->n_params; i++) {
-        att_param_invalidate(o->param[i].param);
+        if (o->param[i].learns)
+            att_param_invalidate(o->param[i].param);
         att_param_zero_grad(o->param[i].param);
     }
     o->steps++;

@@ -91,14 +91,16 @@ att_var *att_recompute(att_tape *t, att_recompute_fn apply, const void *user, si
 {
     if (!check(t, apply, user, user_bytes, x, n))
         return NULL;
-    const bool record = t->record;
+    const bool record = t->record, learns = t->learns;
     const recompute_saved saved = {apply, att_tape_save(t, user, user_bytes), t->scope};
     const size_t mark = att_arena_mark(&t->arena);
-    t->record = false;
+    t->record = t->learns = false;
     att_var *y = att_tape_release(t, mark, t->status ? NULL : run(t, &saved, x, n));
     t->record = record;
-    if (!y || !record)
-        return y;
-    t->last = y;
-    return att_tape_end(t, &att_operation_recompute, y, x, n, &saved, sizeof saved);
+    if (y && record) {
+        t->last = y;
+        y = att_tape_end(t, &att_operation_recompute, y, x, n, &saved, sizeof saved);
+    }
+    t->learns |= learns;
+    return y;
 }

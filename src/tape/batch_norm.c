@@ -130,9 +130,11 @@ static att_status backward(att_tape *t, const att_step *s)
     if (!gamma || !sum || !sum_rows(t, &j, add_grads, 2 * channels, sum))
         return ATT_ERR_MEMORY;
     double *scale = sum + 2 * channels, *shift = scale + channels, *slope = shift + channels;
-    for (int64_t c = 0; c < channels; c++) {
+    for (int64_t c = 0; dbeta && c < channels; c++)
         dbeta[c] += (float)sum[c];
+    for (int64_t c = 0; dgamma && c < channels; c++)
         dgamma[c] += (float)sum[channels + c];
+    for (int64_t c = 0; c < channels; c++) {
         scale[c] = (double)gamma[c] * saved->rstd[c];
         shift[c] = saved->training ? scale[c] * sum[c] / (double)j.rows : 0;
         slope[c] = saved->training ? scale[c] * saved->rstd[c] * sum[channels + c] / (double)j.rows : 0;

@@ -98,22 +98,25 @@ typedef struct back {
     int64_t n; /* output channels */
     const float *dy;
     float *dweight;      /* [n, length], as patches are */
+    bool learns;         /* dweight is wanted; else it is scratch */
     float *dx;           /* NULL: not required, like the following: */
     const float *packed; /* weights [n, length], likewise, packed for dy W */
     float *rows;         /* gradients of patches [max rows, length] */
 } back;
 
-/* Some output lines of one image: the patches again for the gradient of the weights, and dy W for that of x. */
+/* Some output lines of one image: the patches again for the gradient of the weights, unless they are frozen, and dy W
+ * for that of x. */
 static att_status lines_back(att_tape *t, back *b, int64_t image, int64_t line, int64_t lines)
 {
     const att_window *w = &b->p.w;
     const int64_t m = lines * w->out[1], k = b->p.length;
     b->p.first = (image * w->out[0] + line) * w->out[1];
     const float *dy = b->dy + b->p.first * b->n;
-    att_tape_for_rows(t->ctx, m, k, gather, &b->p);
+    if (b->learns)
+        att_tape_for_rows(t->ctx, m, k, gather, &b->p);
     const att_matmul_args dweight = {
         .m = b->n, .n = k, .k = m, .a = {dy, 1, b->n}, .b = {b->p.rows, k, 1}, .add = true, .c = b->dweight, .ldc = k};
-    const att_status e = att_tape_product(t, &dweight);
+    const att_status e = b->learns ? att_tape_product(t, &dweight) : ATT_OK;
     if (e || !b->dx)
         return e;
     att_gemm(t->ctx, &(const att_gemm_args){
@@ -140,12 +143,16 @@ static bool prepare(att_tape *t, back *b, att_param *weight, int64_t max_rows)
     if (!b->p.rows || !b->dweight)
         return false;
     if (b->dx) {
-        const float *weights = att_param_floats(weight);
         float *packed = att_tape_scratch(t, att_gemm_packed_count(t->ctx, k, n));
+        float *converted = att_tape_scratch(t, att_param_block_count(weight));
         b->rows = att_tape_scratch(t, rows);
-        if (!weights || !packed || !b->rows)
+        if (!packed || !converted || !b->rows)
             return false;
-        att_tape_reorder(t->ctx, n, w->channels, w->kernel[0] * w->kernel[1], weights, b->dweight);
+        for (int64_t i = 0, block = att_param_block(weight); i < n; i += block) {
+            const int64_t some = att_min(block, n - i);
+            att_tape_reorder(t->ctx, some, w->channels, w->kernel[0] * w->kernel[1],
+                             att_param_read_block(weight, i, some, converted), b->dweight + i * k);
+        }
         att_gemm_pack(t->ctx, k, n, b->dweight, 1, k, packed);
         b->packed = packed;
     }
@@ -162,19 +169,21 @@ static att_status backward(att_tape *t, const att_step *s)
               .n = n,
               .dy = s->y->grad,
               .dx = att_tape_grad(s->in[0])};
+    float *dweight = att_param_partial(s->param[0]), *dbias = att_param_partial(s->param[1]);
+    b.learns = dweight != NULL;
     if (!prepare(t, &b, s->param[0], max_rows))
         return ATT_ERR_MEMORY;
-    if (s->param[1])
-        att_tape_sum_rows(t->ctx, w->images * w->out[0] * w->out[1], n, s->y->grad, att_param_partial(s->param[1]));
+    if (dbias)
+        att_tape_sum_rows(t->ctx, w->images * w->out[0] * w->out[1], n, s->y->grad, dbias);
     const int64_t lines = max_rows / w->out[1];
-    for (int64_t image = 0; image < w->images; image++)
+    for (int64_t image = 0; (dweight || b.dx) && image < w->images; image++)
         for (int64_t line = 0; line < w->out[0]; line += lines) {
             const att_status e = lines_back(t, &b, image, line, att_min(lines, w->out[0] - line));
             if (e)
                 return e;
         }
-    float *dweight = att_param_partial(s->param[0]), *one = b.p.rows;
-    for (int64_t i = 0; i < n; i++, dweight += k) {
+    float *one = b.p.rows;
+    for (int64_t i = 0; dweight && i < n; i++, dweight += k) {
         att_tape_reorder(t->ctx, 1, area, w->channels, b.dweight + i * k, one);
         att_kernels_of(t->ctx->isa)->vector.add(k, dweight, one, dweight);
     }

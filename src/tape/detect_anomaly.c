@@ -74,8 +74,10 @@ att_status att_tape_check_finite_grads(const att_tape *t, const att_step *s)
         if (s->in[i] && s->in[i]->grad && att_tape_begun(s->in[i]) &&
             (o = find_anomaly(&s->in[i]->value, s->in[i]->grad)).of)
             return back_made(t, s, &o, "input", i);
-    for (int i = 0; i < s->n_param; i++)
-        if (s->param[i] && (o = find_anomaly(att_param_value(s->param[i]), att_param_partial(s->param[i]))).of)
+    for (int i = 0; i < s->n_param; i++) {
+        const float *grad = att_param_partial(s->param[i]);
+        if (grad && (o = find_anomaly(att_param_value(s->param[i]), grad)).of)
             return back_made(t, s, &o, "parameter", i);
+    }
     return ATT_OK;
 }

@@ -69,7 +69,8 @@ static att_status backward(att_tape *t, const att_step *s)
                        .of = saved,
                        .dy = s->y->grad,
                        .dx = s->n_param ? att_param_partial(s->param[0]) : att_tape_grad(s->in[0])};
-    att_tape_for_columns(t->ctx, saved->features, scatter_columns, &j);
+    if (j.dx)
+        att_tape_for_columns(t->ctx, saved->features, scatter_columns, &j);
     return ATT_OK;
 }
 

@@ -1,8 +1,6 @@
 /* Scores of a few of many classes: products of each row with chosen rows of a table, which are not copied. */
 #include "tape/tape.h"
 
-#include "gemm/gemm.h"
-
 enum { COLUMNS = 64 }; /* at a time, as att_tape_for_columns has them */
 
 typedef struct embedding_dot_saved {
@@ -14,18 +12,70 @@ typedef struct embedding_dot_job {
     const att_kernels *k;
     const embedding_dot_saved *of;
     int64_t rows, features;
-    const float *x, *table; /* [rows, features], [n, features] */
+    const float *x;         /* [rows, features] */
+    const att_param *table; /* [n, features] */
     float *y;               /* [rows, count] */
     const float *dy;        /* as y */
     float *dx, *dtable;     /* as x and table */
+    /* Of a table that is f32, its rows; of another one the chosen rows of a block of rows of x, as f32 */
+    const float *floats;
+    float *converted; /* [block, count, features] */
+    int64_t first;    /* of the block */
 } embedding_dot_job;
+
+/* Table row ids[i], i counted over rows and ids */
+static const float *row_of(const embedding_dot_job *j, int64_t i)
+{
+    return j->floats ? j->floats + j->of->ids[i] * j->features
+                     : j->converted + (i - j->first * j->of->count) * j->features;
+}
+
+static void convert_rows(const void *arg, int64_t first, int64_t last)
+{
+    const embedding_dot_job *j = arg;
+    for (int64_t i = first; i < last; i++)
+        att_param_row(j->table, j->of->ids[j->first * j->of->count + i], j->converted + i * j->features);
+}
+
+typedef struct block_job {
+    const embedding_dot_job *j;
+    void (*body)(const void *job, int64_t first, int64_t last);
+} block_job;
+
+static void block_rows(const void *arg, int64_t first, int64_t last)
+{
+    const block_job *b = arg;
+    b->body(b->j, b->j->first + first, b->j->first + last);
+}
+
+/* Calls body for all rows of x; a table that is not f32 is converted by blocks of those. False: error set */
+static bool for_rows(att_tape *t, embedding_dot_job *j, void (*body)(const void *job, int64_t first, int64_t last))
+{
+    enum { NUMBERS = 1 << 18 };
+    const size_t mark = att_arena_mark(&t->arena);
+    const bool whole = att_param_block_count(j->table) == 0;
+    const int64_t numbers = att_max(j->of->count * j->features, 1);
+    const int64_t block = whole ? j->rows : att_max(NUMBERS / numbers, 1);
+    j->floats = whole ? att_param_value(j->table)->data : NULL;
+    j->converted = att_tape_scratch(t, whole ? 0 : (size_t)(att_min(block, j->rows) * numbers));
+    if (!j->converted)
+        return false;
+    for (j->first = 0; j->first < j->rows; j->first += block) {
+        const int64_t n = att_min(block, j->rows - j->first);
+        if (!whole)
+            att_tape_for_rows(t->ctx, n * j->of->count, j->features, convert_rows, j);
+        att_tape_for_rows(t->ctx, n, numbers, block_rows, &(const block_job){j, body});
+    }
+    att_arena_release(&t->arena, mark);
+    return true;
+}
 
 static void dots(const void *arg, int64_t first, int64_t last)
 {
     const embedding_dot_job *j = arg;
     const int64_t count = j->of->count;
     for (int64_t i = first * count; i < last * count; i++)
-        j->y[i] = j->k->vector.dot(j->features, j->x + i / count * j->features, j->table + j->of->ids[i] * j->features);
+        j->y[i] = j->k->vector.dot(j->features, j->x + i / count * j->features, row_of(j, i));
 }
 
 /* ---- backward: sums in ascending order of rows, and of ids within one */
@@ -44,7 +94,7 @@ static void rows_back(const void *arg, int64_t first, int64_t last)
     const int64_t count = j->of->count;
     for (int64_t i = first * count; i < last * count; i++)
         for (int64_t at = 0; at < j->features; at += COLUMNS)
-            add_scaled(j->k, att_min(COLUMNS, j->features - at), j->dy[i], j->table + j->of->ids[i] * j->features + at,
+            add_scaled(j->k, att_min(COLUMNS, j->features - at), j->dy[i], row_of(j, i) + at,
                        j->dx + i / count * j->features + at);
 }
 
@@ -65,15 +115,14 @@ static att_status backward(att_tape *t, const att_step *s)
                            .rows = x->dim[0],
                            .features = x->dim[1],
                            .x = x->data,
-                           .table = att_param_floats(s->param[0]),
+                           .table = s->param[0],
                            .dy = s->y->grad};
-    if (!j.table && att_count(att_param_value(s->param[0])) > 0)
-        return ATT_ERR_MEMORY;
     j.dx = att_tape_grad(s->in[0]);
     j.dtable = att_param_partial(s->param[0]);
-    if (j.dx)
-        att_tape_for_rows(t->ctx, j.rows, j.of->count * j.features, rows_back, &j);
-    att_tape_for_columns(t->ctx, j.features, table_back, &j);
+    if (j.dx && !for_rows(t, &j, rows_back))
+        return ATT_ERR_MEMORY;
+    if (j.dtable)
+        att_tape_for_columns(t->ctx, j.features, table_back, &j);
     return ATT_OK;
 }
 
@@ -110,9 +159,7 @@ att_var *att_embedding_dot(att_tape *t, att_var *x, att_param *table, const int3
                            .rows = x->value.dim[0],
                            .features = x->value.dim[1],
                            .x = x->value.data,
-                           .table = att_param_floats(table)};
-    if (!j.table && att_count(att_param_value(table)) > 0)
-        return att_tape_fail(t, ATT_ERR_MEMORY, "embedding_dot: %s", att_error(t->ctx));
+                           .table = table};
     att_var *y = att_tape_var(t, 2, (const int64_t[]){j.rows, count});
     if (!y)
         return NULL;
@@ -121,7 +168,8 @@ att_var *att_embedding_dot(att_tape *t, att_var *x, att_param *table, const int3
     j.y = y->value.data;
     if (t->status)
         return NULL;
-    att_tape_for_rows(t->ctx, j.rows, count * j.features, dots, &j);
+    if (!for_rows(t, &j, dots))
+        return att_tape_fail(t, ATT_ERR_MEMORY, "embedding_dot: %s", att_error(t->ctx));
     const att_step step = {.op = &att_operation_embedding_dot,
                            .y = y,
                            .in = &x,

@@ -44,21 +44,35 @@ typedef struct linear_saved {
 att_status att_tape_input_back(att_tape *t, const float *dz, att_var *x, att_param *weight)
 {
     const int64_t m = x->value.dim[0], k = x->value.dim[1], n = att_param_value(weight)->dim[0];
-    const float *w = att_param_floats(weight);
-    att_matmul_args p = {.m = m, .n = k, .k = n, .a = {dz, n, 1}, .b = {w, k, 1}, .ldc = k};
+    const int64_t block = att_param_block(weight);
+    float *rows = att_tape_scratch(t, att_param_block_count(weight));
+    if (!rows)
+        return ATT_ERR_MEMORY;
+    att_matmul_args p = {.m = m, .n = k, .ldc = k};
     p.c = att_tape_grad_for_write(x, &p.add);
-    return w ? att_tape_product(t, &p) : ATT_ERR_MEMORY;
+    att_status e = ATT_OK;
+    int64_t first = 0;
+    do { /* at least once, to write zeros if n = 0; each block continues the chains of the one before */
+        p.k = att_min(block, n - first);
+        p.a = (att_matrix){dz + first, n, 1};
+        p.b = (att_matrix){att_param_read_block(weight, first, p.k, rows), k, 1};
+        e = att_tape_product(t, &p);
+        p.add = true;
+        first += block;
+    } while (!e && first < n);
+    return e;
 }
 
 att_status att_tape_weight_back(att_tape *t, int64_t m, const float *dz, const float *x, att_param *weight,
                                 att_param *bias)
 {
     const int64_t n = att_param_value(weight)->dim[0], k = att_param_value(weight)->dim[1];
-    if (bias)
-        att_tape_sum_rows(t->ctx, m, n, dz, att_param_partial(bias));
+    float *db = att_param_partial(bias);
+    if (db)
+        att_tape_sum_rows(t->ctx, m, n, dz, db);
     att_matmul_args p = {.m = n, .n = k, .k = m, .a = {dz, 1, n}, .b = {x, k, 1}, .ldc = k};
     p.c = att_param_partial_for_write(weight, &p.add);
-    return att_tape_product(t, &p);
+    return p.c ? att_tape_product(t, &p) : ATT_OK;
 }
 
 static att_status backward(att_tape *t, const att_step *s)
@@ -98,12 +112,13 @@ static void finish(const void *arg, int64_t first, int64_t last)
         j->k->vector.add(last - first, j->y + first, j->residual + first, j->y + first);
 }
 
-/* The packed weights for a product of m rows. During training weights are packed again after each step, and a permanent
- * packed copy doubles their memory: if packing is cheap compared with the product, a temporary copy is made. */
+/* The packed weights for a product of m rows. During training those that learn are packed again after each step, and a
+ * permanent packed copy doubles their memory: if packing is cheap compared with the product, a temporary copy is made.
+ */
 static const float *packed_for(att_tape *t, att_param *weight, int64_t m)
 {
     enum { MANY = 512 };
-    if (!t->record || m < MANY)
+    if (!t->record || m < MANY || att_param_frozen(weight))
         return att_param_packed(weight);
     float *y = att_tape_scratch(t, att_param_packed_count(weight));
     return y && att_param_pack(weight, y) ? y : NULL;
@@ -113,7 +128,7 @@ static const float *packed_for(att_tape *t, att_param *weight, int64_t m)
 static bool set_packed(att_tape *t, att_param *weight, att_gemm_args *p)
 {
     const att_dtype type = att_param_value(weight)->dtype;
-    if (type == ATT_F32 || t->record)
+    if (type == ATT_F32)
         p->packed = packed_for(t, weight, p->m);
     else
         p->codes = att_param_packed_codes(weight);
@@ -146,6 +161,40 @@ bool att_tape_multiply_quantized(att_tape *t, const att_tensor *x, const att_par
     return true;
 }
 
+/* The product of quantized weights as if they were f32, in blocks of rows, which are columns of the product. */
+static bool multiply_dequantized(att_tape *t, att_param *weight, const att_gemm_args *product)
+{
+    const int64_t block = att_param_block(weight);
+    float *rows = att_tape_scratch(t, att_param_block_count(weight));
+    float *packed = att_tape_scratch(t, att_gemm_packed_count(t->ctx, block, product->k));
+    if (!rows || !packed)
+        return false;
+    for (int64_t first = 0; first < product->n; first += block) {
+        att_gemm_args p = *product;
+        att_epilogue e = *p.epilogue;
+        p.n = att_min(block, product->n - first);
+        p.c += first;
+        e.bias = e.bias ? e.bias + first : NULL;
+        e.residual = e.residual ? e.residual + first : NULL;
+        p.epilogue = &e;
+        p.packed = packed;
+        att_gemm_pack(t->ctx, p.n, p.k, att_param_read_block(weight, first, p.n, rows), p.k, 1, packed);
+        att_gemm(t->ctx, &p);
+    }
+    return true;
+}
+
+/* The product p, of everything but the weights */
+static bool multiply_by(att_tape *t, att_param *weight, att_gemm_args *p)
+{
+    if (att_is_quantized(att_param_value(weight)->dtype))
+        return multiply_dequantized(t, weight, p);
+    if (!set_packed(t, weight, p))
+        return false;
+    att_gemm(t->ctx, p);
+    return true;
+}
+
 /* y = activation(z) + residual, z = x weight^T + bias; z is stored unless NULL */
 static bool multiply(att_tape *t, const att_tensor *x, att_param *weight, att_param *bias, att_activation act,
                      const float *residual, float *z, const att_tensor *y)
@@ -158,22 +207,24 @@ static bool multiply(att_tape *t, const att_tensor *x, att_param *weight, att_pa
         return (!bias || b) && att_tape_multiply_quantized(t, x, weight, &e, y->data);
     }
     att_gemm_args p = {.m = m, .n = n, .k = k, .a = x->data, .lda = k, .ldc = n};
-    if (!set_packed(t, weight, &p) || (bias && !b))
+    if (bias && !b)
         return false;
+    bool good;
     if (z) {
         p.c = z;
         p.epilogue = &(const att_epilogue){.bias = b};
-        att_gemm(t->ctx, &p);
+        good = multiply_by(t, weight, &p);
         const finish_job j = {att_kernels_of(t->ctx->isa), (int)act, z, residual, y->data};
-        att_tape_for_rows(t->ctx, m * n, 1, finish, &j);
+        if (good)
+            att_tape_for_rows(t->ctx, m * n, 1, finish, &j);
     } else {
         p.c = y->data;
         p.epilogue =
             &(const att_epilogue){.bias = b, .residual = residual, .residual_stride = n, .activation = (int)act};
-        att_gemm(t->ctx, &p);
+        good = multiply_by(t, weight, &p);
     }
     att_arena_release(&t->arena, mark);
-    return true;
+    return good;
 }
 
 att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias, att_activation act, att_var *residual)
@@ -181,8 +232,13 @@ att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias,
     if (!x || !att_tape_ready(t) || !check(t, &x->value, weight, bias, act, residual ? &residual->value : NULL))
         return NULL;
     /* Backward needs z, which the fused epilogue would overwrite; for ReLU y suffices. */
+    att_step step = {.op = &att_operation_linear,
+                     .in = (att_var *[]){x, residual},
+                     .n_in = 2,
+                     .param = (att_param *[]){weight, bias},
+                     .n_param = 2};
     const bool relu = act == ATT_ACTIVATION_RELU && !residual,
-               apart = t->record && act != ATT_ACTIVATION_IDENTITY && !relu;
+               apart = att_tape_learns(t, &step) && act != ATT_ACTIVATION_IDENTITY && !relu;
     const int64_t dim[] = {x->value.dim[0], att_param_value(weight)->dim[0]};
     att_var *y = att_tape_var(t, 2, dim), *z = apart ? att_tape_var(t, 2, dim) : NULL;
     if (!y || (apart && !z))
@@ -191,13 +247,9 @@ att_var *att_linear(att_tape *t, att_var *x, att_param *weight, att_param *bias,
                   &y->value))
         return att_tape_fail(t, ATT_ERR_MEMORY, "linear: %s", att_error(t->ctx));
     const linear_saved saved = {act, z ? z->value.data : relu ? y->value.data : NULL};
-    const att_step step = {.op = relu ? &linear_relu : &att_operation_linear,
-                           .y = y,
-                           .in = (att_var *[]){x, residual},
-                           .n_in = 2,
-                           .param = (att_param *[]){weight, bias},
-                           .n_param = 2,
-                           .saved = &saved,
-                           .saved_bytes = sizeof saved};
+    step.op = relu ? &linear_relu : step.op;
+    step.y = y;
+    step.saved = &saved;
+    step.saved_bytes = sizeof saved;
     return att_tape_done(t, &step, NULL, NULL);
 }

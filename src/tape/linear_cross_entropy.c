@@ -22,21 +22,17 @@ enum {
 typedef struct logits_block {
     const att_cross_entropy_saved *how;
     int64_t features;
-    const float *x, *weight, *bias; /* [all rows, features], [all classes, features], [all classes] or NULL */
-    const att_tensor *quantized;    /* instead of weight, or NULL */
+    const float *x, *bias;       /* [all rows, features], [all classes] or NULL */
+    const att_param *of;         /* the weight [all classes, features] */
+    float *converted;            /* rows of a block of a weight that is not f32, as such */
+    const float *weight;         /* rows of the block [classes, features] */
+    const att_tensor *quantized; /* instead of weight, or NULL */
     int64_t max_rows, max_classes;
     int64_t row, rows, first, classes;
     float *z; /* [rows, stride] */
     int64_t stride;
     float *packed; /* weight of the block, for one of the products; or scratch of quantized ones */
 } logits_block;
-
-/* The numbers of p as floats, NULL if p is NULL or has none; false: error set */
-static bool floats_of(att_param *p, const float **y)
-{
-    *y = p ? att_param_floats(p) : NULL;
-    return !p || *y || att_count(att_param_value(p)) == 0;
-}
 
 /* Sets the operands of a step and allocates the block; false: error set */
 static bool begin(att_tape *t, const att_step *s, logits_block *b)
@@ -46,11 +42,11 @@ static bool begin(att_tape *t, const att_step *s, logits_block *b)
     b->features = features;
     b->x = s->in[0]->value.data;
     const att_tensor *weight = att_param_value(s->param[0]);
+    b->of = s->param[0];
     if (att_is_quantized(weight->dtype) && !t->record)
         b->quantized = weight;
-    else if (!floats_of(s->param[0], &b->weight))
-        return false;
-    if (!floats_of(s->param[1], &b->bias))
+    b->bias = s->param[1] ? att_param_floats(s->param[1]) : NULL;
+    if (s->param[1] && !b->bias && weight->dim[0] > 0)
         return false;
     b->max_rows = att_min(rows, ROWS);
     b->max_classes = att_min(b->how->classes, CLASSES);
@@ -61,7 +57,9 @@ static bool begin(att_tape *t, const att_step *s, logits_block *b)
     const size_t largest = forward > backward ? forward : backward;
     const size_t whole = b->quantized ? att_quantized_scratch(b->max_rows, features) : 0;
     b->packed = att_tape_scratch(t, whole > largest ? whole : largest);
-    return b->z && b->packed;
+    const bool whole_rows = b->quantized || att_param_block_count(b->of) == 0;
+    b->converted = att_tape_scratch(t, whole_rows ? 0 : (size_t)(b->max_classes * features));
+    return b->z && b->packed && b->converted;
 }
 
 /* Computes the logits of the block from class `first` on. */
@@ -88,7 +86,8 @@ static void compute_logits(att_ctx *ctx, logits_block *b, int64_t first)
                                b->packed);
         return;
     }
-    att_gemm_pack(ctx, b->classes, b->features, b->weight + first * b->features, b->features, 1, b->packed);
+    b->weight = att_param_read_block(b->of, first, b->classes, b->converted);
+    att_gemm_pack(ctx, b->classes, b->features, b->weight, b->features, 1, b->packed);
     att_gemm(ctx, &(const att_gemm_args){.m = b->rows,
                                          .n = b->classes,
                                          .k = b->features,
@@ -116,7 +115,7 @@ typedef struct backward_job {
     float *transposed; /* dz^T, [max_classes, rows_stride] */
     int64_t rows_stride;
     float *packed_x;     /* the block's rows of x */
-    float *dx, *dw, *db; /* as x (or NULL), weight, bias (or NULL) */
+    float *dx, *dw, *db; /* as x, weight, bias; NULL: not wanted */
     bool add_x, add_w;   /* dx and dw have been written before: add to them */
 } backward_job;
 
@@ -154,7 +153,7 @@ static void block_back(att_ctx *ctx, backward_job *j)
     if (j->db)
         att_tape_for_rows(ctx, b->classes, b->rows, bias_back, j);
     if (j->dx) {
-        att_gemm_pack(ctx, features, b->classes, b->weight + b->first * features, 1, features, b->packed);
+        att_gemm_pack(ctx, features, b->classes, b->weight, 1, features, b->packed);
         att_gemm(ctx, &(const att_gemm_args){.m = b->rows,
                                              .n = features,
                                              .k = b->classes,
@@ -165,15 +164,16 @@ static void block_back(att_ctx *ctx, backward_job *j)
                                              .ldc = features,
                                              .epilogue = &(const att_epilogue){.add = j->add_x || b->first > 0}});
     }
-    att_gemm(ctx, &(const att_gemm_args){.m = b->classes,
-                                         .n = features,
-                                         .k = b->rows,
-                                         .a = j->transposed,
-                                         .lda = j->rows_stride,
-                                         .packed = j->packed_x,
-                                         .c = j->dw + b->first * features,
-                                         .ldc = features,
-                                         .epilogue = &(const att_epilogue){.add = j->add_w || b->row > 0}});
+    if (j->dw)
+        att_gemm(ctx, &(const att_gemm_args){.m = b->classes,
+                                             .n = features,
+                                             .k = b->rows,
+                                             .a = j->transposed,
+                                             .lda = j->rows_stride,
+                                             .packed = j->packed_x,
+                                             .c = j->dw + b->first * features,
+                                             .ldc = features,
+                                             .epilogue = &(const att_epilogue){.add = j->add_w || b->row > 0}});
 }
 
 static att_status backward(att_tape *t, const att_step *s)
@@ -194,12 +194,13 @@ static att_status backward(att_tape *t, const att_step *s)
     j.factor = (float)((double)*s->y->grad / (double)b->how->divisor);
     j.dx = att_tape_grad_for_write(s->in[0], &j.add_x);
     j.dw = att_param_partial_for_write(s->param[0], &j.add_w);
-    j.db = s->param[1] ? att_param_partial(s->param[1]) : NULL;
-    if (!j.add_w)
+    j.db = att_param_partial(s->param[1]);
+    if (j.dw && !j.add_w)
         memset(j.dw + classes * features, 0, (size_t)((b->how->all - classes) * features) * sizeof *j.dw);
     for (b->row = 0; b->row < rows; b->row += b->max_rows) {
         b->rows = att_min(b->max_rows, rows - b->row);
-        att_gemm_pack(t->ctx, features, b->rows, b->x + b->row * features, 1, features, j.packed_x);
+        if (j.dw)
+            att_gemm_pack(t->ctx, features, b->rows, b->x + b->row * features, 1, features, j.packed_x);
         for (int64_t first = 0; first < classes; first += b->max_classes) {
             compute_logits(t->ctx, b, first);
             block_back(t->ctx, &j);

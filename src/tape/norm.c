@@ -40,10 +40,11 @@ enum { BLOCK = 64 };
 typedef struct norm_backward_job {
     const att_kernels *k;
     const float *x, *gamma, *dy;
-    /* dx as x; part [blocks][2][features]; dgamma and dbeta [features]; dbeta NULL: rms_norm */
-    float *dx, *part, *dgamma, *dbeta;
+    /* dx as x; part [blocks][2][features]; dgamma and dbeta [features] */
+    float *dx, *part, *dgamma, *dbeta; /* dgamma, dbeta NULL: frozen */
     int64_t rows, blocks, features;
     float eps;
+    bool centered; /* layer_norm */
 } norm_backward_job;
 
 static void back_blocks(const void *arg, int64_t first, int64_t last)
@@ -55,7 +56,7 @@ static void back_blocks(const void *arg, int64_t first, int64_t last)
         memset(dgamma, 0, (size_t)(2 * f) * sizeof *dgamma);
         const int64_t end = att_min((b + 1) * BLOCK, j->rows);
         for (int64_t i = b * BLOCK * f; i < end * f; i += f)
-            if (j->dbeta)
+            if (j->centered)
                 j->k->layer.layer_norm_back(f, j->x + i, j->gamma, j->eps, j->dy + i, j->dx + i, dgamma, dbeta);
             else
                 j->k->layer.rms_norm_back(f, j->x + i, j->gamma, j->eps, j->dy + i, j->dx + i, dgamma);
@@ -68,7 +69,8 @@ static void sum_blocks(const void *arg, int64_t first, int64_t last)
     const int64_t n = last - first;
     for (int64_t b = 0; b < j->blocks; b++) {
         const float *dgamma = j->part + 2 * b * j->features, *dbeta = dgamma + j->features;
-        j->k->vector.add(n, j->dgamma + first, dgamma + first, j->dgamma + first);
+        if (j->dgamma)
+            j->k->vector.add(n, j->dgamma + first, dgamma + first, j->dgamma + first);
         if (j->dbeta)
             j->k->vector.add(n, j->dbeta + first, dbeta + first, j->dbeta + first);
     }
@@ -98,7 +100,8 @@ static att_status backward(att_tape *t, const att_step *s)
                                  .dx = dx_of(t, s->in[0]),
                                  .part = att_tape_scratch(t, (size_t)(2 * blocks * features)),
                                  .dgamma = att_param_partial(s->param[0]),
-                                 .dbeta = s->param[1] ? att_param_partial(s->param[1]) : NULL,
+                                 .dbeta = att_param_partial(s->param[1]),
+                                 .centered = s->param[1] != NULL,
                                  .rows = rows,
                                  .blocks = blocks,
                                  .features = features,
@@ -106,7 +109,8 @@ static att_status backward(att_tape *t, const att_step *s)
     if (!j.gamma || !j.part || !j.dx)
         return ATT_ERR_MEMORY;
     att_tape_for_rows(t->ctx, blocks, BLOCK * features, back_blocks, &j);
-    att_tape_for_columns(t->ctx, features, sum_blocks, &j);
+    if (j.dgamma || j.dbeta)
+        att_tape_for_columns(t->ctx, features, sum_blocks, &j);
     return ATT_OK;
 }
 

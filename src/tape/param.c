@@ -20,7 +20,7 @@ struct att_param {
     att_lock lock;     /* held while a copy is made */
     copy packed, codes, floats, bytes;
     atomic_size_t copies; /* bytes of these */
-    bool mapped;
+    bool mapped, frozen;
     /* The gradient, in the shape of value. A backward accumulates into `grad` if that has nothing yet, else into
      * `more`, so that a backward that fails changes nothing. */
     float *grad, *more;
@@ -90,6 +90,14 @@ void att_param_set_mapped(att_param *p, bool mapped)
 {
     if (p)
         p->mapped = mapped;
+}
+
+bool att_param_frozen(const att_param *p) { return p && p->frozen; }
+
+void att_param_set_frozen(att_param *p, bool frozen)
+{
+    if (p)
+        p->frozen = frozen;
 }
 
 size_t att_param_copies(const att_param *p)
@@ -243,11 +251,49 @@ const uint16_t *att_param_packed_codes(att_param *p)
     return (const uint16_t *)get(p, &p->codes, (att_param_packed_count(p) + 1) / 2, pack_codes);
 }
 
+static bool is_floats(const att_param *p) { return p->value.dtype == ATT_F32 && att_is_dense(&p->value); }
+
 const float *att_param_floats(att_param *p)
 {
-    if (p->value.dtype == ATT_F32 && att_is_dense(&p->value))
+    if (is_floats(p))
         return p->value.data;
     return get(p, &p->floats, (size_t)att_count(&p->value), make_floats);
+}
+
+int64_t att_param_block(const att_param *p)
+{
+    enum { NUMBERS = 1 << 18, MIN_ROWS = 64 };
+    const int64_t rows = p->value.dim[0], columns = att_max(columns_of(&p->value), 1);
+    return is_floats(p) ? rows : att_min(rows, att_max(NUMBERS / columns, MIN_ROWS));
+}
+
+size_t att_param_block_count(const att_param *p)
+{
+    return is_floats(p) ? 0 : (size_t)(att_param_block(p) * columns_of(&p->value));
+}
+
+typedef struct read_job {
+    const att_param *p;
+    int64_t first, features; /* first row, of the last dimension */
+    float *y;
+} read_job;
+
+static void read_rows(const void *arg, int64_t first, int64_t last)
+{
+    const read_job *j = arg;
+    for (int64_t i = first; i < last; i++)
+        att_param_row(j->p, j->first + i, j->y + i * j->features);
+}
+
+const float *att_param_read_block(const att_param *p, int64_t first, int64_t n, float *scratch)
+{
+    const int64_t columns = columns_of(&p->value), features = p->value.dim[p->value.rank - 1];
+    const int64_t rows = features ? columns / features : 0;
+    if (is_floats(p))
+        return (const float *)p->value.data + first * columns;
+    att_tape_for_rows(p->ctx, n * rows, features, read_rows,
+                      &(const read_job){.p = p, .first = first * rows, .features = features, .y = scratch});
+    return scratch;
 }
 
 static void read_row(const void *p, int64_t i, float *y) { att_param_row(p, i, y); }
@@ -298,7 +344,7 @@ void att_param_set_grad(att_param *p) { p->grad_view.data = p->grad; }
 
 att_status att_param_grad_begin(att_param *p, att_param **list)
 {
-    if (p->partial)
+    if (p->partial || p->frozen)
         return ATT_OK;
     const size_t count = (size_t)att_count(&p->value);
     float **part = p->grad_view.data ? &p->more : &p->grad;
@@ -315,6 +361,9 @@ att_status att_param_grad_begin(att_param *p, att_param **list)
 
 float *att_param_partial_for_write(att_param *p, bool *add)
 {
+    *add = false;
+    if (!p || !p->partial)
+        return NULL;
     *add = p->grad_written;
     p->grad_written = true;
     return p->partial;
@@ -324,7 +373,7 @@ float *att_param_partial(att_param *p)
 {
     bool add;
     float *part = att_param_partial_for_write(p, &add);
-    if (!add)
+    if (part && !add)
         memset(part, 0, (size_t)att_count(&p->value) * sizeof *part);
     return part;
 }

@@ -5,7 +5,9 @@
 
 static att_status backward(att_tape *t, const att_step *s)
 {
-    att_tape_sum(t->ctx, att_count(&s->y->value), s->y->grad, att_param_partial(s->param[0]));
+    float *grad = att_param_partial(s->param[0]);
+    if (grad)
+        att_tape_sum(t->ctx, att_count(&s->y->value), s->y->grad, grad);
     return ATT_OK;
 }
 

@@ -1,26 +1,43 @@
 /* The end of an operation: its values are checked, its step is recorded for backward, the hook is called. */
 #include "tape/tape.h"
 
-static bool requires_grad(const att_step *s)
+static bool any_learns(const att_step *s)
 {
-    bool does = s->op == &att_operation_recompute; /* which values it reads is known when it runs again */
-    for (int i = 0; i < s->n_in; i++)
-        does |= s->in[i] && s->in[i]->requires_grad;
+    bool does = false;
     for (int i = 0; i < s->n_param; i++)
-        does |= s->param[i] != NULL;
+        does |= s->param[i] && !att_param_frozen(s->param[i]);
     return does;
+}
+
+bool att_tape_learns(const att_tape *t, const att_step *step)
+{
+    bool does = any_learns(step) || (step->op == &att_operation_recompute && t->learns);
+    for (int i = 0; i < step->n_in; i++)
+        does |= step->in[i] && step->in[i]->requires_grad;
+    return t->record && does;
+}
+
+/* A backward reads the value of x, that of its base if it is a view. */
+static void need_value(att_var *x)
+{
+    x->value_needed = true;
+    if (x->base)
+        x->base->value_needed = true;
 }
 
 /* Records a step for backward. */
 static bool record(att_tape *t, const att_step *step)
 {
     att_step s = *step;
-    if (!requires_grad(step))
+    if (!att_tape_learns(t, step)) {
+        s.y->unrecorded = true;
         return true;
+    }
     for (int i = 0; i < s.n_in; i++)
         if (s.in[i]) {
             s.in[i]->readers++;
-            s.in[i]->value_needed |= !(s.op->ignores_in >> i & 1);
+            if (!(s.op->ignores_in >> i & 1))
+                need_value(s.in[i]);
         }
     s.in = att_tape_save(t, s.in, (size_t)s.n_in * sizeof(att_var *));
     s.param = att_tape_save(t, s.param, (size_t)s.n_param * sizeof(att_param *));
@@ -47,6 +64,7 @@ att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, 
         return NULL;
     if (t->status || (t->detect_anomaly && !att_tape_check_finite(t, step)) || (t->record && !record(t, step)))
         return NULL;
+    t->learns |= any_learns(step);
     att_tape_tell(t, step->op->name, &step->y->value, plan, args);
     return step->y;
 }

@@ -108,11 +108,13 @@ static att_status back_steps(att_tape *t, const att_step *s, recurrent_backward_
 {
     const frame *f = j->f;
     const int64_t gates = f->cell->gates * f->units, tokens = s->y->value.dim[0];
-    const float *w = att_param_floats(s->param[1]), *dlast = s->y->grad + tokens * f->units;
+    const float *dlast = s->y->grad + tokens * f->units;
+    const bool floats = att_param_block_count(s->param[1]) == 0;
     float *packed = att_tape_scratch(t, att_gemm_packed_count(t->ctx, f->units, gates));
+    float *w = att_tape_scratch(t, floats ? 0 : (size_t)(gates * f->units));
     if (!w || !packed)
         return ATT_ERR_MEMORY;
-    att_gemm_pack(t->ctx, f->units, gates, w, 1, f->units, packed);
+    att_gemm_pack(t->ctx, f->units, gates, att_param_read_block(s->param[1], 0, gates, w), 1, f->units, packed);
     sort_rows(f, dlast, j->dh);
     if (f->cell->has_cell)
         sort_rows(f, dlast + f->n * f->units, j->dc);
@@ -335,19 +337,6 @@ static bool compute(att_tape *t, const frame *f, const att_tensor *x, const att_
     return true;
 }
 
-static att_var *done(att_tape *t, const frame *f, att_var *x, const att_recurrent *o, att_var *y)
-{
-    const att_step step = {.op = f->cell->op,
-                           .y = y,
-                           .in = (att_var *[]){x, o->initial.hidden, o->initial.cell},
-                           .n_in = 3,
-                           .param = (att_param *[]){o->weight_ih, o->weight_hh, o->bias_ih, o->bias_hh},
-                           .n_param = 4,
-                           .saved = f,
-                           .saved_bytes = sizeof *f};
-    return att_tape_done(t, &step, NULL, NULL);
-}
-
 /* View number `part` of those after the outputs, [n, units] */
 static att_var *last_state(att_tape *t, att_var *all, att_var *y, int64_t n, int part)
 {
@@ -375,8 +364,16 @@ static att_var *apply(att_tape *t, const att_cell *cell, att_var *x, const int64
     copy_last(&f, &f.h, last_states);
     if (cell->has_cell)
         copy_last(&f, &f.c, last_states + n * units);
-    att_arena_release(&t->arena, t->record ? scratch : mark);
-    y = done(t, &f, x, o, y);
+    const att_step step = {.op = cell->op,
+                           .y = y,
+                           .in = (att_var *[]){x, o->initial.hidden, o->initial.cell},
+                           .n_in = 3,
+                           .param = (att_param *[]){o->weight_ih, o->weight_hh, o->bias_ih, o->bias_hh},
+                           .n_param = 4,
+                           .saved = &f,
+                           .saved_bytes = sizeof f};
+    att_arena_release(&t->arena, att_tape_learns(t, &step) ? scratch : mark);
+    y = att_tape_done(t, &step, NULL, NULL);
     if (last && y)
         *last = (att_recurrent_state){last_state(t, all, y, n, 0), cell->has_cell ? last_state(t, all, y, n, 1) : NULL};
     return t->status ? NULL : y;

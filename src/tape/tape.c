@@ -189,8 +189,9 @@ static void free_values(att_tape *t, size_t mark, const att_var *keep)
 {
     for (att_var *v = t->last; v && v->made > mark; v = v->before) {
         const size_t bytes = bytes_of(&v->value);
-        if (v == keep || v->value_freed || v->value_needed || v->base || v->retains_grad || !v->step ||
-            !v->step->op->ignores_y || bytes < sizeof(att_tape_free_block))
+        const bool unread = v->unrecorded ? v->data_made > 0 : v->step && v->step->op->ignores_y;
+        if (!unread || v == keep || (keep && v == keep->base) || v->value_freed || v->value_needed || v->base ||
+            v->retains_grad || bytes < sizeof(att_tape_free_block))
             continue;
         att_tape_free_block *s = v->value.data;
         *s = (att_tape_free_block){t->free_list, bytes};
@@ -213,7 +214,7 @@ att_var *att_tape_part(att_tape *t, att_var *of, int64_t at, int rank, const int
     v->data_made = of->data_made;
     if (t->record) {
         v->base = of->base ? of->base : of;
-        v->base->value_needed = true;
+        v->base->value_needed |= !v->base->unrecorded; /* else if a backward reads the view: record.c */
     }
     return v;
 }

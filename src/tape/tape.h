@@ -33,7 +33,8 @@ struct att_var {
     int readers;          /* number of operations that have it as input */
     bool value_needed;    /* the backward of one of them reads its value, or it has a view */
     bool value_freed;     /* its memory was reused */
-    bool requires_grad;   /* as in PyTorch: it is, or depends on, a parameter or an att_input */
+    bool unrecorded;      /* an operation made it that has no step, as no gradient is required */
+    bool requires_grad;   /* as in PyTorch: it is, or depends on, a parameter that is not frozen or an att_input */
     bool retains_grad;    /* the gradient is kept for att_var_grad */
     bool grad_written;    /* the gradient has been written */
     float *grad;          /* as value; NULL before a step of backward reaches it, and when it is no longer needed */
@@ -87,6 +88,7 @@ struct att_tape {
     att_param *partials;            /* list of the parameters with partial gradients of this backward */
     size_t own_mark;  /* in a function of att_recompute: it may use only variables above this mark; else 0 */
     bool recomputing; /* such a function runs again, for a backward */
+    bool learns;      /* an operation had a parameter that is not frozen; cleared by att_recompute */
 };
 
 /* False if an operation must not start: the tape is NULL or has failed, or the call was cancelled. */
@@ -101,6 +103,9 @@ att_var *att_tape_part(att_tape *t, att_var *of, int64_t at, int rank, const int
 /* Saves bytes at p for backward: a copy in the tape's memory if it records, else p itself. NULL: the tape has
  * failed. */
 const void *att_tape_save(att_tape *t, const void *p, size_t bytes);
+/* Does the operation need a backward: does the tape record, and does an input or a parameter that is not frozen require
+ * a gradient? If not, nothing has to be saved for it (record.c). */
+bool att_tape_learns(const att_tape *t, const att_step *step);
 /* Ends an operation (record.c): checks that y is finite if required, records the step and calls the hook. plan and args
  * are for "attend", else NULL. */
 att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, const att_attention_args *args);
@@ -289,17 +294,23 @@ size_t att_param_packed_count(const att_param *p);
 bool att_param_pack(const att_param *p, float *y);
 /* value [n, k] as tape/int8_bounds.h has it: a copy that stays */
 const float *att_param_int8(att_param *p);
-/* The value as dense f32: itself, or a copy */
+/* The value as dense f32: itself, or a copy that stays, which is for parameters of one dimension and the like */
 const float *att_param_floats(att_param *p);
+/* Blocks of rows, of the first dimension, as dense f32, for products that read weights of other types without a whole
+ * copy: the number of rows of a block, all of them if the value is f32 and dense; whose scratch memory has this many
+ * numbers; rows [first, first + n), of the value itself or converted into scratch. */
+int64_t att_param_block(const att_param *p);
+size_t att_param_block_count(const att_param *p);
+const float *att_param_read_block(const att_param *p, int64_t first, int64_t n, float *scratch);
 /* y [n, area, channels] = x [n, channels, area], or back with channels and area exchanged: conv2d's order and a model's
  */
 void att_tape_reorder(att_ctx *ctx, int64_t n, int64_t channels, int64_t area, const float *x, float *y);
 /* Row `row` of value [..., features] as f32 -> y [features] */
 void att_param_row(const att_param *p, int64_t row, float *y);
 
-/* The partial gradient of one backward. begin, which several steps may call, puts the parameter on a list; gradients
- * are accumulated in att_param_partial; end adds all partial gradients of the list to the gradients, or discards them
- * if not good. */
+/* The partial gradient of one backward. begin, which several steps may call, puts the parameter on a list unless it is
+ * frozen; gradients are accumulated in att_param_partial, which is NULL for one that is frozen, or NULL; end adds all
+ * partial gradients of the list to the gradients, or discards them if not good. */
 att_status att_param_grad_begin(att_param *p, att_param **list);
 float *att_param_partial(att_param *p);
 float *att_param_partial_for_write(att_param *p, bool *add); /* see att_tape_grad_for_write */

@@ -21,7 +21,7 @@ void att_training_free(att_training *t)
         att_run_discard(t->run, t->kind->files);
     else
         att_run_close(t->run);
-    att_free(t->ctx, t->frozen);
+    att_free(t->ctx, t->buffers);
     att_free(t->ctx, t->pending);
     att_free(t->ctx, t);
 }
@@ -41,8 +41,10 @@ int64_t att_training_count(const att_training *t)
 {
     int64_t n = 0;
     const char *name;
-    for (int64_t i = 0; i < t->params; i++)
-        n += att_training_is_frozen(t, i) ? 0 : att_elements(att_param_value(att_training_param(t, i, &name)));
+    for (int64_t i = 0; i < t->params; i++) {
+        const att_param *p = att_training_param(t, i, &name);
+        n += att_param_frozen(p) ? 0 : att_elements(att_param_value(p));
+    }
     return n;
 }
 

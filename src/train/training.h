@@ -9,6 +9,8 @@
 
 #include "attend_train.h"
 
+#include <string.h>
+
 /* The first member of each `self`: what all trainings have. */
 typedef struct att_training_base {
     att_ctx *ctx;
@@ -54,6 +56,8 @@ typedef struct att_training_kind {
     /* Parameter i and its name, NULL after the last; and its optimizer options, or NULL: the defaults. */
     att_param *(*param)(const void *self, int64_t i, const char **name);
     att_param_options (*param_options)(const void *self, const char *name, const att_tensor *value);
+    const char *buffers; /* what names of parameters have that the forward pass changes, and the optimizer does not; or
+                          * NULL */
     /* Prepares the epoch with this number, from 0: *batches. After an error there is no current epoch. */
     att_status (*begin_epoch)(void *self, int64_t number, int64_t *batches);
     /* What couples the rows of a batch, known after `configure`, or NULL; the function or NULL: nothing does. */
@@ -98,7 +102,7 @@ struct att_training {
     att_optimizer *optimizer;
     att_tape *tape;
     int64_t params;
-    float *frozen;                  /* values of frozen parameters before the step; NULL: none are frozen */
+    float *buffers;                 /* their values before the step; NULL: there are none */
     int64_t step, epochs, batch;    /* steps done; epochs begun; next batch of the epoch */
     int64_t current_epoch, batches; /* number of the epoch that self has prepared, from 1; its batches */
     int64_t evaluated, best_step;   /* steps of the last and of the best evaluation */
@@ -148,10 +152,10 @@ static inline att_param *att_training_param(const att_training *t, int64_t i, co
 {
     return t->kind->param(t->self, i, name);
 }
-/* Does the optimizer leave parameter i alone? Its values may change in a step, as running statistics do. */
-static inline bool att_training_is_frozen(const att_training *t, int64_t i)
+/* Is it a parameter that the forward pass changes, as running statistics? */
+static inline bool att_training_is_buffer(const att_training *t, const char *name)
 {
-    return !att_optimizer_moment(t->optimizer, i, 0);
+    return t->kind->buffers && strstr(name, t->kind->buffers);
 }
 /* The number of elements of all parameters that learn */
 int64_t att_training_count(const att_training *t);

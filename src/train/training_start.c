@@ -100,15 +100,15 @@ static att_status add_params(att_training *t)
 {
     att_status e = ATT_OK;
     const char *name;
-    int64_t frozen = 0;
+    int64_t buffers = 0;
     for (att_param *p; !e && (p = att_training_param(t, t->params, &name)); t->params++) {
         const att_param_options how = t->kind->param_options ? t->kind->param_options(t->self, name, att_param_value(p))
                                                              : (att_param_options){.size = sizeof how};
         e = att_optimizer_add(t->optimizer, p, &how);
-        frozen += how.frozen ? att_elements(att_param_value(p)) : 0;
+        buffers += att_training_is_buffer(t, name) ? att_elements(att_param_value(p)) : 0;
     }
-    t->frozen = e || !frozen ? NULL : att_alloc(t->ctx, (size_t)frozen, sizeof *t->frozen);
-    return !e && frozen && !t->frozen ? ATT_ERR_MEMORY : e;
+    t->buffers = e || !buffers ? NULL : att_alloc(t->ctx, (size_t)buffers, sizeof *t->buffers);
+    return !e && buffers && !t->buffers ? ATT_ERR_MEMORY : e;
 }
 
 static att_status check_shards(const att_training *t)

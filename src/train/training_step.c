@@ -136,15 +136,15 @@ static att_status sum_shards(att_training *t, att_training_part *sum)
 
 /* ---- a step */
 
-/* Saves the values of frozen parameters, which the forward pass may change, or restores them. */
-static void keep_frozen(att_training *t, bool back)
+/* Saves the values of buffers, which the forward pass may change, or restores them. */
+static void keep_buffers(att_training *t, bool back)
 {
     const char *name;
-    float *saved = t->frozen;
+    float *saved = t->buffers;
     for (int64_t i = 0; saved && i < t->params; i++) {
-        if (!att_training_is_frozen(t, i))
-            continue;
         att_param *p = att_training_param(t, i, &name);
+        if (!att_training_is_buffer(t, name))
+            continue;
         const att_tensor *x = att_param_value(p);
         const int64_t n = att_elements(x);
         memcpy(back ? x->data : saved, back ? saved : x->data, (size_t)n * sizeof *saved);
@@ -159,19 +159,19 @@ static att_status step_of_whole(att_training *t, att_training_report *report)
     const att_training_position was = att_training_position_of(t);
     att_training_part sum = {0};
     att_training_report r = {0};
-    keep_frozen(t, false);
+    keep_buffers(t, false);
     att_status e = att_training_add_batches(t, 0, &sum);
     const bool finite = e || isfinite(sum.loss);
     if (!e && finite)
         e = update(t, &sum, &r);
     if (!e && finite)
         return report_step(t, &sum, &r, report);
-    keep_frozen(t, true);
+    keep_buffers(t, true);
     att_training_undo(t, was);
     if (finite && isfinite(r.norm))
         return e;
     e = att_training_find_cause(t, 0, sum.loss, r.norm);
-    keep_frozen(t, true);
+    keep_buffers(t, true);
     return e;
 }
 

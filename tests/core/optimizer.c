@@ -307,7 +307,9 @@ static void frozen_parameters_stay_and_others_may_be_kept_from_decay(void **stat
         const att_optimizer_config c = {
             .size = sizeof c, .method = (att_optimizer_method)method, .weight_decay = 0.5, .momentum = 0.5};
         att_optimizer *o = optimizer(ctx, &c);
-        add(ctx, o, p[0], ATT_OPTIONS(att_param_options, .frozen = true));
+        att_param_set_frozen(p[0], true);
+        add(ctx, o, p[0], NULL);
+        att_param_set_frozen(p[0], false); /* too late: it has a gradient now, but no updates */
         add(ctx, o, p[1], ATT_OPTIONS(att_param_options, .no_weight_decay = true));
         add(ctx, o, p[2], NULL);
         set_gradient(ctx, p[0], one);

@@ -19,9 +19,10 @@ static size_t bytes_of(int i) { return count_of(i) * sizeof(float); }
 static void add(setting *s, int i)
 {
     static const int64_t row = 1;
-    const att_param_options how = {
-        .size = sizeof how, .frozen = i == FROZEN, .frozen_rows = &row, .n_frozen_rows = i == 2};
+    const att_param_options how = {.size = sizeof how, .frozen_rows = &row, .n_frozen_rows = i == 2};
+    att_param_set_frozen(s->p[i], i == FROZEN);
     assert_int_equal(att_optimizer_add(s->o, s->p[i], &how), ATT_OK);
+    att_param_set_frozen(s->p[i], false);
 }
 
 static setting open_setting(att_ctx *ctx, int method, int params)
