@@ -257,7 +257,7 @@ static void folders_whose_parts_do_not_fit_are_refused(void **state)
     check_refused(&f, ATT_ERR_FORMAT,
                   "preprocessing makes images of 9 x 8 x 3 (height, width, channels), but the model "
                   "has 8 x 8 x 3");
-    f = vit_folder("\"encoder\": \"vit\", \"grid\": [3, 4], \"encoder_hidden_size\": 16, ");
+    f = vit_folder("\"encoder\": \"vit\", \"grid\": [3, 4], \"encoder_hidden_size\": 16, ", CAPTIONER_TRANSFORMER);
     check_refused(&f, ATT_ERR_FORMAT,
                   "encoder makes 3 x 3 locations of 16 numbers, but config.json states 3 x 4 locations of 16");
     f = tiny_vit_folder("vit", NULL);

@@ -131,7 +131,7 @@ static void patches_of_a_vision_transformer_are_locations(void **state)
     static float grid[TINY_VIT_NUMBERS];
     static const char *const text = "a red square";
     static const int64_t of_image[] = {0, 1}, offsets[] = {0, 4};
-    const test_folder folder = vit_folder(VIT_ENCODER);
+    const test_folder folder = vit_folder(VIT_ENCODER, CAPTIONER_TRANSFORMER);
     att_image images[IMAGES];
     test_folder encoder;
     tiny_images x;
@@ -181,7 +181,7 @@ static void a_vision_transformer_s_attention_is_traced_too(void **state)
     (void)state;
     static const int32_t words[] = {0, 1, 2};
     static const int64_t hide[] = {1 + 5}; /* after [CLS] */
-    const test_folder folder = vit_folder(VIT_ENCODER);
+    const test_folder folder = vit_folder(VIT_ENCODER, CAPTIONER_TRANSFORMER);
     test_folder encoder;
     att_image images[IMAGES];
     att_image_model *v;
@@ -223,6 +223,30 @@ static void a_vision_transformer_s_attention_is_traced_too(void **state)
     folder_remove(&folder);
 }
 
+/* A decoder without attention: what it writes is the model's, and the encoder has its own attention. */
+static void an_encoder_alone_may_have_attention(void **state)
+{
+    (void)state;
+    static const int32_t words[] = {0, 1};
+    const test_folder folder = vit_folder(VIT_ENCODER, CAPTIONER_LSTM);
+    att_image images[IMAGES];
+    att_trace *t;
+    make_images(images);
+    att_caption_model *m = open_model(&folder);
+    captioner_need(att_caption_trace(m, &images[0], words, 2, NULL, &t));
+    const att_trace_info info = trace_info(t);
+    assert_int_equal(info.attentions, info.layers[ATT_TRACE_SIDE_ENCODER]);
+    assert_int_equal(att_trace_find(t, ATT_TRACE_SIDE_CROSS, -1), -1);
+    float *weights = trace_weights(t, ATT_TRACE_SIDE_ENCODER, -1, -1), *logits = trace_output(t, -1);
+    trace_check_rows(weights, info.source, info.source);
+    assert_true(info.output_rows == 2 && isfinite(logits[2 * info.outputs - 1]));
+    free(weights), free(logits);
+    att_trace_free(t);
+    att_caption_model_free(m);
+    free_images(images);
+    folder_remove(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +255,7 @@ int main(void)
         cmocka_unit_test(without_attention_there_are_no_locations),
         cmocka_unit_test(patches_of_a_vision_transformer_are_locations),
         cmocka_unit_test(a_vision_transformer_s_attention_is_traced_too),
+        cmocka_unit_test(an_encoder_alone_may_have_attention),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
