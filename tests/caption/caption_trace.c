@@ -2,6 +2,7 @@
  * encoder. */
 #include "fixtures/caption_models.h"
 #include "fixtures/check.h"
+#include "fixtures/fail_alloc.h"
 #include "fixtures/trace_rows.h"
 
 /* ---- attention */
@@ -247,6 +248,42 @@ static void an_encoder_alone_may_have_attention(void **state)
     folder_remove(&folder);
 }
 
+static void memory_may_run_out_anywhere(void **state)
+{
+    (void)state;
+    static const int32_t words[] = {0, 1};
+    static const int64_t hide[] = {2};
+    static const char *const of[] = {CAPTIONER_TRANSFORMER, CAPTIONER_GRU};
+    const att_trace_options o = {.size = sizeof o, .hidden = true, .hide = hide, .n_hide = 1};
+    att_image images[IMAGES];
+    make_images(images);
+    for (int i = 0; i < 2; i++) {
+        const test_folder folder = vit_folder(VIT_ENCODER, of[i]);
+        att_status s = ATT_ERR_MEMORY;
+        for (long at = 1; s; at += check_step(5)) {
+            fail_alloc f = {0};
+            att_ctx *poor;
+            att_caption_model *m;
+            att_trace *t;
+            float weights[2 * VIT_LOCATIONS], logits[CAPTIONER_WORDS + 2];
+            assert_int_equal(att_open(&poor, ATT_OPTIONS(att_config, .n_threads = 1, .allocator = fail_allocator(&f))),
+                             ATT_OK);
+            assert_int_equal(att_caption_model_open(poor, folder.path, NULL, &m), ATT_OK);
+            f.fail_at = f.calls + at;
+            s = att_caption_trace(m, images, words, 2, &o, &t);
+            s = s ? s : att_trace_weights(t, att_trace_find(t, ATT_TRACE_SIDE_CROSS, -1), -1, 0, 2, weights);
+            s = s ? s : att_trace_output(t, -1, 1, 1, logits);
+            assert_true(s == ATT_OK || s == ATT_ERR_MEMORY);
+            att_trace_free(t);
+            att_caption_model_free(m);
+            att_close(poor);
+            assert_int_equal(f.live, 0);
+        }
+        folder_remove(&folder);
+    }
+    free_images(images);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +293,7 @@ int main(void)
         cmocka_unit_test(patches_of_a_vision_transformer_are_locations),
         cmocka_unit_test(a_vision_transformer_s_attention_is_traced_too),
         cmocka_unit_test(an_encoder_alone_may_have_attention),
+        cmocka_unit_test(memory_may_run_out_anywhere),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
