@@ -1,260 +1,140 @@
-/* attend attention: the attention weights of a head, over a text or an image. */
-#include "cli/base/command.h"
-#include "cli/base/json.h"
-#include "cli/base/paths.h"
-#include "cli/draw/color.h"
-#include "cli/draw/heatmap.h"
+/* attend attention: what a model attends to, over a text, an image or a history. */
+#include "cli/attention/kinds.h"
+#include "cli/attention/views.h"
 #include "cli/draw/picture.h"
-#include "cli/language/language.h"
-#include "cli/sentence/sentence.h"
-#include "cli/vision/image_attention.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-static const char *model_name, *svg_path;
-static int64_t layer = -1, head = -1, threads;
-static int dtype;
-static bool json;
+static attention_request asked = {.layer = -1, .head = -1, .from = -1, .side = -1};
 
 static const cli_option options[] = {
-    CLI_SENTENCE_MODEL_OPTION(&model_name),
-    {"layer", 'l', "N", .integer = &layer, .max = 1000, .quiet = true,
+    CLI_SENTENCE_MODEL_OPTION(&asked.model),
+    {"side", 0, "encoder|decoder|cross", .choice = &asked.side,
+     .help = "attention of the encoder, of the decoder, or of the decoder to its source; default: what the model has, "
+             "of translators and captioners cross"},
+    {"target", 0, "TEXT", .text = &asked.target,
+     .help = "translation of the text, or caption of the image; default: the model's own"},
+    {"layer", 'l', "N", .integer = &asked.layer, .max = 1000, .quiet = true,
      .help = "layer, from 0; default: the last; of an image: rollout, the product of the attention of all layers"},
-    {"head", 'H', "N", .integer = &head, .max = 1000, .quiet = true,
-     .help = "head, from 0; default: 0; of an image: the mean of all"},
-    {"svg", 0, "FILE", .text = &svg_path, .writes = true, .quiet = true,
+    {"head", 'H', "N", .integer = &asked.head, .max = 1000, .quiet = true,
+     .help = "head, from 0; default: 0; of images, translators and recommenders: the mean of all"},
+    {"from", 0, "N", .integer = &asked.from, .max = INT32_MAX, .quiet = true,
+     .help = "the row of one token alone, from 0; of an image, which [CLS] begins: of one patch"},
+    {"heads", 0, NULL, .flag = &asked.heads, .help = "all heads of all layers, as small maps"},
+    {"pair", 0, "Q,K", .text = &asked.pair,
+     .help = "what the weight of token Q for token K is made of, in each head of the layer, or in that of --head"},
+    {"hide", 0, "N,...", .texts = &asked.hide,
+     .help = "tokens that none attends to, of the source where there is one; prints what changes; may be given "
+             "repeatedly"},
+    {"zero", 0, "LAYER.HEAD,...", .texts = &asked.zero,
+     .help = "heads of the side whose results become 0; prints what changes; may be given repeatedly"},
+    {"logit-lens", 0, NULL, .flag = &asked.lens,
+     .help = "what the model would have next after each layer, if it were the last"},
+    {"svg", 0, "FILE", .text = &asked.svg, .writes = true, .quiet = true,
      .help = "also write the picture to this file: " PICTURE_FORMATS},
-    CLI_DTYPE(&dtype),
-    CLI_THREADS(&threads),
-    CLI_JSON(&json),
+    CLI_DTYPE(&asked.dtype),
+    CLI_THREADS(&asked.threads),
+    CLI_JSON(&asked.json),
     {0},
 };
 
-/* A text's weights, and what the model has of them */
-typedef struct shown {
-    const char *text;
-    const att_tokenizer *tokenizer;
-    int64_t layers, heads;
-    att_trace *trace;
-    att_trace_info info;
-    const int32_t *ids; /* [count] */
-    int64_t count;
-    float *weights; /* [count, count] */
-} shown;
+/* What is shown, by the option that asks for it: the first row whose option is given */
+typedef struct view {
+    const char *option;
+    bool given;
+    bool layer, head, from, picture; /* which options it goes with */
+    int (*show)(attended *a);
+} view;
 
-static int choose(const shown *s)
+static int choose_view(view *chosen)
 {
-    if (layer >= s->layers)
-        return cli_misuse("--layer: the model has the layers 0 to %lld, not %lld", (long long)s->layers - 1,
-                          (long long)layer);
-    if (head >= s->heads)
-        return cli_misuse("--head: the model has the heads 0 to %lld, not %lld", (long long)s->heads - 1,
-                          (long long)head);
-    layer = layer < 0 ? s->layers - 1 : layer;
-    head = head < 0 ? 0 : head;
+    const bool changes = asked.hide.n > 0 || asked.zero.n > 0;
+    const view views[] = {{"heads", asked.heads, .from = true, .picture = true, .show = attention_show_heads},
+                          {"pair", asked.pair != NULL, .layer = true, .head = true, .show = attention_show_pair},
+                          {"logit-lens", asked.lens, .from = true, .show = attention_show_lens},
+                          {asked.hide.n > 0 ? "hide" : "zero", changes, .from = true, .show = attention_show_changes},
+                          {NULL, true, true, true, true, true, NULL}};
+    int n = 0;
+    while (!views[n].given)
+        n++;
+    *chosen = views[n];
+    for (int i = n + 1; i < 3; i++)
+        if (views[i].given)
+            return cli_misuse("--%s does not go with --%s", views[i].option, chosen->option);
+    const struct {
+        const char *option;
+        bool wrong;
+    } rules[] = {{"layer", asked.layer >= 0 && !chosen->layer},
+                 {"head", asked.head >= 0 && !chosen->head},
+                 {"from", asked.from >= 0 && !chosen->from},
+                 {"svg", asked.svg && !chosen->picture}};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].wrong)
+            return cli_misuse("--%s does not go with --%s", rules[i].option, chosen->option);
     return CLI_DONE;
 }
 
-/* The weights of the head of a trace */
-static int compute(att_ctx *ctx, shown *s, att_trace_side side)
+/* That of the model; of one that is not found, or that has no name, the first one, whose errors are reported. */
+static const attention_kind *kind_of_model(void)
 {
-    s->info.size = sizeof s->info;
-    int code = cli_status(ctx, att_trace_describe(s->trace, &s->info));
-    if (code)
-        return code;
-    s->ids = side == ATT_TRACE_SIDE_ENCODER ? s->info.source_ids : s->info.target_ids;
-    s->count = side == ATT_TRACE_SIDE_ENCODER ? s->info.source : s->info.target;
-    s->weights = malloc(((size_t)s->count * (size_t)s->count + 1) * sizeof *s->weights);
-    if (!s->weights)
-        return cli_fail_memory();
-    return cli_status(
-        ctx, att_trace_weights(s->trace, att_trace_find(s->trace, side, layer), head, 0, s->count, s->weights));
-}
-
-static void free_shown(shown *s)
-{
-    att_trace_free(s->trace);
-    free(s->weights);
-}
-
-static void print_json(const char *const *labels, const shown *s)
-{
-    const int64_t n = s->count;
-    cli_json j = cli_json_begin(stdout);
-    cli_json_integer(&j, "layer", layer);
-    cli_json_integer(&j, "head", head);
-    cli_json_strings(&j, "tokens", labels, n);
-    cli_json_matrix(&j, "weights", s->weights, n, n);
-    cli_json_end(&j);
-}
-
-static int draw_svg(const char *const *labels, const shown *s)
-{
-    picture p;
-    char title[256];
-    int code = picture_open(&p, svg_path);
-    if (code)
-        return code;
-    snprintf(title, sizeof title, "Layer %lld, head %lld: %s", (long long)layer, (long long)head, s->text);
-    const heatmap h = heatmap_square(labels, s->count, s->weights);
-    heatmap_svg(p.svg, title, &h);
-    return picture_close(&p, code);
-}
-
-static int show(const shown *s)
-{
-    const int64_t n = s->count;
-    const char **labels = malloc(((size_t)n + 1) * sizeof *labels);
-    if (!labels)
-        return cli_fail_memory();
-    for (int64_t i = 0; i < n; i++)
-        labels[i] = att_tokenizer_token(s->tokenizer, s->ids[i]);
-    /* first: | head ends the output below */
-    const int code = svg_path ? draw_svg(labels, s) : CLI_DONE;
-    if (!code && json) {
-        print_json(labels, s);
-    } else if (!code) {
-        printf("Layer %lld of 0 to %lld, head %lld of 0 to %lld.\n"
-               "Rows: the token that attends; columns: the tokens attended to.\n\n",
-               (long long)layer, (long long)s->layers - 1, (long long)head, (long long)s->heads - 1);
-        const heatmap h = heatmap_square(labels, n, s->weights);
-        heatmap_terminal(stdout, &h, terminal_colors(stdout));
-    }
-    free(labels);
-    return code;
-}
-
-static int run_sentence(shown *s)
-{
-    cli_sentence m;
-    int code = cli_model_open(&m.base, &cli_sentence_kind, model_name, dtype, threads);
-    if (code)
-        return code;
-    s->tokenizer = att_sentence_tokenizer(m.sentence);
-    s->layers = m.info.layers;
-    s->heads = m.info.heads;
-    code = choose(s);
-    if (!code)
-        code = cli_status(
-            m.base.ctx, att_sentence_trace(m.sentence, s->text, strlen(s->text),
-                                           ATT_OPTIONS(att_trace_options, .layers = &layer, .n_layers = 1), &s->trace));
-    if (!code)
-        code = compute(m.base.ctx, s, ATT_TRACE_SIDE_ENCODER);
-    if (!code && s->info.truncated)
-        cli_note("the text is longer than %lld tokens and was truncated", (long long)m.info.max_tokens);
-    if (!code)
-        code = show(s);
-    free_shown(s);
-    cli_model_close(&m.base);
-    return code;
-}
-
-static int run_language(shown *s)
-{
-    cli_language m;
-    int code = cli_model_open(&m.base, &cli_language_kind, model_name, dtype, threads);
-    if (code)
-        return code;
-    s->tokenizer = att_text_generator_tokenizer(m.generator);
-    s->layers = m.info.layers;
-    s->heads = m.info.heads;
-    code = choose(s);
-    if (!code)
-        code = cli_status(
-            m.base.ctx, att_language_trace(m.generator, s->text, strlen(s->text),
-                                           ATT_OPTIONS(att_trace_options, .layers = &layer, .n_layers = 1), &s->trace));
-    if (!code)
-        code = compute(m.base.ctx, s, ATT_TRACE_SIDE_DECODER);
-    if (!code)
-        code = show(s);
-    free_shown(s);
-    cli_model_close(&m.base);
-    return code;
-}
-
-/* ---- Images -------------------------------------------------------------------- */
-
-static void print_image_json(const char *path, const image_attention *a)
-{
-    cli_json j = cli_json_begin(stdout);
-    cli_json_string(&j, "image", path);
-    if (layer >= 0)
-        cli_json_integer(&j, "layer", layer);
-    if (head >= 0)
-        cli_json_integer(&j, "head", head);
-    cli_json_string(&j, "from", a->mean ? "patches" : "[CLS]");
-    cli_json_matrix(&j, "weights", a->weights, a->seen.grid[0], a->seen.grid[1]);
-    cli_json_end(&j);
-}
-
-static int show_image(const char *path, const image_attention *a)
-{
-    picture p;
-    const char *slash = strrchr(path, '/');
-    int code = svg_path ? picture_open(&p, svg_path) : CLI_DONE;
-    if (!code && svg_path)
-        code = picture_close(&p, image_attention_svg(p.svg, slash ? slash + 1 : path, a));
-    if (!code && json)
-        print_image_json(path, a);
-    else if (!code)
-        code = image_attention_terminal(stdout, a, terminal_colors(stdout));
-    return code;
-}
-
-static int run_image(const char *path)
-{
-    cli_vision m;
-    cli_image image = {0};
-    image_attention a = {0};
-    int code = cli_model_open(&m.base, &cli_vision_kind, model_name, dtype, threads);
-    if (code)
-        return code;
-    code = image_attention_check(&m, layer, head);
-    if (!code) {
-        cli_images_read(m.base.ctx, 1, &path, NULL, &image);
-        code = cli_image_code(&image);
-    }
-    if (!code)
-        code = image_attention_open(&a, &m, &image.image, layer, head);
-    if (!code)
-        code = show_image(strcmp(path, "-") ? path : "standard input", &a);
-    image_attention_free(&a);
-    cli_images_free(m.base.ctx, 1, &image);
-    cli_model_close(&m.base);
-    return code;
+    for (int i = 0; attention_kinds[i]; i++)
+        if (cli_model_is(attention_kinds[i]->model->subject, asked.model))
+            return attention_kinds[i];
+    return attention_kinds[0];
 }
 
 static int run(int n, char **arguments)
 {
     (void)n;
-    shown s = {.text = arguments[0]};
-    if (cli_model_is(ATT_SUBJECT_VISION, model_name))
-        return run_image(arguments[0]);
-    const int code = cli_paths_refuse_images(1, arguments);
+    attended a;
+    view chosen;
+    asked.argument = arguments[0];
+    int code = choose_view(&chosen);
     if (code)
         return code;
-    return cli_model_is(ATT_SUBJECT_LANGUAGE, model_name) ? run_language(&s) : run_sentence(&s);
+    const attention_kind *kind = kind_of_model();
+    if (asked.target && !kind->writes)
+        return cli_misuse("--target is for translators and captioners");
+    code = attended_open(&a, kind, &asked);
+    if (!code && chosen.show)
+        code = chosen.show(&a);
+    else if (!code)
+        code = (kind->show ? kind->show : attention_show_weights)(&a);
+    attended_close(&a);
+    return code;
 }
 
 const cli_command cli_attention = {
     .name = "attention",
-    .summary = "show the attention weights of a head as a picture",
-    .arguments = "TEXT|IMAGE",
+    .summary = "show what a model attends to, over a text, an image or a history",
+    .arguments = "TEXT|IMAGE|ITEMS",
     .min_arguments = 1,
     .max_arguments = 1,
-    .details = "The attention weights of one head of one layer, after the softmax. Rows: the\n"
-               "token that attends; columns: the tokens attended to. Each row sums to 1. The model\n"
-               "is a sentence model or a language model, whose tokens attend only to those before\n"
-               "them and themselves.\n\n"
-               "With a vision model the argument is an image (\"-\": standard input), and the picture a map of its "
-               "patches: what they get of the attention of the token [CLS], or of the mean attention of all patches "
-               "where the model has none.",
+    .details =
+        "The attention weights of one head of one layer, after the softmax. Rows: the\n"
+        "token that attends; columns: the tokens attended to. Each row sums to 1. The model\n"
+        "is a sentence model or a language model, whose tokens attend only to those before\n"
+        "them and themselves; or a translator, whose rows are the translation and columns the text, a recommender "
+        "(ITEMS: ids, oldest first, with commas between them, as in attend recommend --history), a vision model or a "
+        "captioner. A long text is shown by parts, and with --json row by row.\n\n"
+        "With a vision model the argument is an image (\"-\": standard input), and the picture a map of its "
+        "patches: what they get of the attention of the token [CLS], or of the mean attention of all patches "
+        "where the model has none; --from N has that of a patch. With a captioner it is a map for each word.\n\n"
+        "--pair prints q . k, the score after each stage (masked: the pair is left out), the logarithm of the sum of "
+        "e^score over all keys, the weight, and the length of the value that it multiplies.\n\n"
+        "--hide and --zero print with and without: of a language model the probabilities of the next token after the "
+        "last or that of --from, of a sentence model the cosine with the vector of the whole, of a vision model the "
+        "probabilities of classes, of a translator or captioner the log probability of the target, of a recommender "
+        "the scores of items. Together with --heads, --pair or --logit-lens these show the pass without.",
     .examples = "attend attention -m all-MiniLM-L6-v2 \"The cat sat on the mat because it was tired.\"\n"
                 "attend attention -m all-MiniLM-L6-v2 --layer 5 --head 3 --svg head.svg \"Hello shiny sun!\"\n"
-                "attend attention -m SmolLM2-135M-Instruct --layer 0 \"The cat sat on the mat.\"\n"
-                "attend attention -m vit-base-patch16-224 --svg cat.png cat.jpg",
+                "attend attention -m SmolLM2-135M-Instruct --heads --svg heads.svg \"The cat sat on the mat.\"\n"
+                "attend attention -m SmolLM2-135M-Instruct --logit-lens \"The capital of France is\"\n"
+                "attend attention -m tatoeba-de-en --side encoder --layer 0 \"Guten Morgen!\"\n"
+                "attend attention -m tatoeba-de-en --pair 2,1 \"Guten Morgen!\"\n"
+                "attend attention -m vit-base-patch16-224 --svg cat.png cat.jpg\n"
+                "attend attention -m vit-base-patch16-224 --hide 5,6 --zero 11.3 cat.jpg",
     .options = options,
-    .see = "classify|translate|tokenize",
+    .see = "classify|translate|caption|recommend|tokenize",
     .run = run,
 };

@@ -24,7 +24,7 @@ static void wrong_usage_names_the_nearest(void **state)
     assert_refused("$A tokenize", 2, "--model MODEL is needed");
     assert_refused("$A embed -m", 2, "-m needs a value");
     assert_refused("$A embed -m $D --help=1", 2, "--help takes no value");
-    assert_refused("$A attention -m $D", 2, "TEXT|IMAGE is needed");
+    assert_refused("$A attention -m $D", 2, "TEXT|IMAGE|ITEMS is needed");
     assert_refused("$A attention -m $D two words", 2, "\"words\" is one argument too many");
     assert_refused("$A attention -m $D --layer 2 a", 2, "the layers 0 to 1, not 2");
     assert_refused("$A similarity -m $D one", 2, "two sentences");

@@ -40,7 +40,7 @@ static void a_model_of_another_kind_is_refused_with_its_command(void **state)
     assert_refused("ATTEND_MODELS=none $A embed -m tatoeba-de-en in", 1,
                    "attend: tatoeba-de-en is a translator: attend translate\n");
     assert_refused("ATTEND_MODELS=one $A similarity -m de-en a b", 1, "de-en is a translator: attend translate\n");
-    assert_refused("$A attention -m $T a", 1, "is a translator: attend translate\n");
+    assert_refused("$A generate -m $T a", 1, "is a translator: attend translate\n");
     assert_refused("ATTEND_MODELS=one $A translate -m first in", 1,
                    "attend: first is a sentence model: attend embed\n");
 }

@@ -21,17 +21,19 @@ int image_attention_check(const cli_vision *m, int64_t layer, int64_t head)
     return CLI_DONE;
 }
 
-/* The row of [CLS], or the mean of the rows of patches, all [tokens, tokens]: its part of patches into a->weights, the
- * sum of the others into a->rest. */
-static void collect(image_attention *a, const float *all)
+/* The rows [first, first + rows) whose mean is shown */
+static int64_t first_row(const image_attention *a) { return a->from >= 0 ? a->from : a->mean ? a->seen.prefix : 0; }
+static int64_t row_count(const image_attention *a) { return a->mean ? a->seen.source - a->seen.prefix : 1; }
+
+/* The mean of rows [row_count, tokens]: its part of patches into a->weights, the sum of the others into a->rest. */
+static void collect(image_attention *a, const float *row)
 {
-    const int64_t n = a->seen.source, prefix = a->seen.prefix, patches = n - prefix;
-    const int64_t first = a->mean ? prefix : 0, rows = a->mean ? patches : 1;
+    const int64_t n = a->seen.source, prefix = a->seen.prefix, rows = row_count(a);
     a->rest = 0;
     for (int64_t j = 0; j < n; j++) {
         double sum = 0;
-        for (int64_t i = first; i < first + rows; i++)
-            sum += (double)all[i * n + j];
+        for (int64_t i = 0; i < rows; i++)
+            sum += (double)row[i * n + j];
         if (j < prefix)
             a->rest += sum / (double)rows;
         else
@@ -41,34 +43,42 @@ static void collect(image_attention *a, const float *all)
 
 static int read_weights(image_attention *a)
 {
-    const int64_t n = a->seen.source;
-    float *all = malloc((size_t)(n * n) * sizeof *all);
+    const int64_t n = a->seen.source, first = first_row(a), rows = a->layer < 0 ? n : row_count(a);
+    float *read = malloc((size_t)(rows * n) * sizeof *read);
     a->weights = malloc((size_t)(n - a->seen.prefix) * sizeof *a->weights);
-    if (!all || !a->weights) {
-        free(all);
+    if (!read || !a->weights) {
+        free(read);
         return cli_fail_memory();
     }
     const int64_t i = att_trace_find(a->trace, ATT_TRACE_SIDE_ENCODER, a->layer);
-    const int code = cli_status(a->m->base.ctx, a->layer < 0 ? att_trace_rollout(a->trace, all)
-                                                             : att_trace_weights(a->trace, i, a->head, 0, n, all));
+    const int code =
+        cli_status(a->m->base.ctx, a->layer < 0 ? att_trace_rollout(a->trace, read)
+                                                : att_trace_weights(a->trace, i, a->head, first, rows, read));
     if (!code)
-        collect(a, all);
-    free(all);
+        collect(a, a->layer < 0 ? read + first * n : read);
+    free(read);
+    return code;
+}
+
+int image_attention_set(image_attention *a, const cli_vision *m, att_trace *trace, const image_row *row)
+{
+    *a = (image_attention){
+        .m = m, .layer = row->layer, .head = row->head, .from = row->from, .trace = trace, .seen.size = sizeof a->seen};
+    int code = cli_status(m->base.ctx, att_trace_describe(a->trace, &a->seen));
+    a->mean = a->from < 0 && (a->seen.prefix == 0 || m->info.pooling == ATT_VIT_POOLING_MEAN);
+    code = code ? code : read_weights(a);
+    if (code)
+        image_attention_free(a);
     return code;
 }
 
 int image_attention_open(image_attention *a, const cli_vision *m, const att_image *image, int64_t layer, int64_t head)
 {
-    att_ctx *ctx = m->base.ctx;
-    *a = (image_attention){.m = m, .layer = layer, .head = head, .seen.size = sizeof a->seen};
+    att_trace *trace;
     const att_trace_options o = {.size = sizeof o, .layers = &layer, .n_layers = layer >= 0};
-    int code = cli_status(ctx, att_image_trace(m->model, image, &o, &a->trace));
-    code = code ? code : cli_status(ctx, att_trace_describe(a->trace, &a->seen));
-    a->mean = a->seen.prefix == 0 || m->info.pooling == ATT_VIT_POOLING_MEAN;
-    code = code ? code : read_weights(a);
-    if (code)
-        image_attention_free(a);
-    return code;
+    *a = (image_attention){0};
+    const int code = cli_status(m->base.ctx, att_image_trace(m->model, image, &o, &trace));
+    return code ? code : image_attention_set(a, m, trace, &(const image_row){layer, head, -1});
 }
 
 void image_attention_free(image_attention *a)
@@ -78,10 +88,25 @@ void image_attention_free(image_attention *a)
     *a = (image_attention){0};
 }
 
+void image_attention_from(const image_attention *a, char *text, size_t size)
+{
+    const int64_t patch = a->from - a->seen.prefix;
+    if (a->mean)
+        snprintf(text, size, "mean attention of all patches");
+    else if (a->from <= 0 && a->seen.prefix > 0)
+        snprintf(text, size, "attention of [CLS]");
+    else if (patch < 0)
+        snprintf(text, size, "attention of token %lld", (long long)a->from);
+    else
+        snprintf(text, size, "attention of the patch at %lld,%lld", (long long)(patch / a->seen.grid[1]),
+                 (long long)(patch % a->seen.grid[1]));
+}
+
 void image_attention_name(const image_attention *a, char *text, size_t size)
 {
     const long long layers = a->m->info.layers, heads = a->m->info.heads;
-    const char *of = a->mean ? "mean attention of all patches" : "attention of [CLS]";
+    char of[64];
+    image_attention_from(a, of, sizeof of);
     if (a->layer < 0)
         snprintf(text, size, "Rollout over %lld layer%s, mean of %lld head%s: %s", layers, layers == 1 ? "" : "s",
                  heads, heads == 1 ? "" : "s", of);

@@ -7,6 +7,7 @@
 typedef struct image_attention {
     const cli_vision *m;
     int64_t layer, head; /* -1: rollout over all layers, the mean of all heads */
+    int64_t from;        /* the token that attends; -1: [CLS], or all patches */
     bool mean;           /* of all patches' attention, where the model has no [CLS] token; false: that of [CLS] */
     att_trace *trace;
     att_trace_info seen; /* grid and image of the trace */
@@ -18,9 +19,17 @@ typedef struct image_attention {
 int image_attention_check(const cli_vision *m, int64_t layer, int64_t head);
 /* Of one image. *a stays where it is until it is freed, and m is open. */
 int image_attention_open(image_attention *a, const cli_vision *m, const att_image *image, int64_t layer, int64_t head);
+typedef struct image_row {
+    int64_t layer, head, from; /* as in image_attention */
+} image_row;
+/* Of a trace that there is, which has the layer; it is freed with *a, also after an error. */
+int image_attention_set(image_attention *a, const cli_vision *m, att_trace *trace, const image_row *row);
 void image_attention_free(image_attention *a);
 /* Reports whose attention it is: "Layer 3, head 1: attention of [CLS]" */
 void image_attention_name(const image_attention *a, char *text, size_t size);
+
+/* The end of that: "attention of [CLS]", "mean attention of all patches", "attention of the patch at 2,5" */
+void image_attention_from(const image_attention *a, char *text, size_t size);
 
 /* Self-contained SVG: the image as the model sees it, and under the colors of the patches. */
 int image_attention_svg(FILE *f, const char *title, const image_attention *a);
