@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     att_tokenizer *text;
     times t = {0};
     check(NULL, att_open(&ctx, ATT_OPTIONS(att_config, .n_threads = THREADS)));
-    check(ctx, att_transformer_open_for_training(ctx, argv[1], &m));
+    check(ctx, att_transformer_open_for_training(ctx, argv[1], NULL, &m));
     check(ctx, att_tokenizer_open(ctx, argv[1], &text));
     measure_data(ctx, text, argv[2], argv[3], &t);
     measure_steps(ctx, m, text, argv[2], argv[3], &t);

@@ -50,7 +50,7 @@ static void open_trainer(trainer *l, const char *folder)
     att_transformer_info info = {.size = sizeof info};
     const char *name;
     check(NULL, att_open(&l->ctx, ATT_OPTIONS(att_config, .n_threads = THREADS)));
-    check(l->ctx, att_transformer_open_for_training(l->ctx, folder, &l->model));
+    check(l->ctx, att_transformer_open_for_training(l->ctx, folder, NULL, &l->model));
     check(l->ctx, att_transformer_describe(l->model, &info));
     check(l->ctx,
           att_optimizer_new(l->ctx,

@@ -91,8 +91,10 @@ typedef struct att_caption_model_info {
  * "transformer". */
 ATT_API att_status att_caption_model_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                           att_caption_model **out);
-/* The same for training (att_caption_training_new); an encoder that is a vision Transformer stays as it is. */
-ATT_API att_status att_caption_model_open_for_training(att_ctx *ctx, const char *folder, att_caption_model **out);
+/* The same for training (att_caption_training_new); an encoder that is a vision Transformer stays as it is.
+ * options or NULL: defaults */
+ATT_API att_status att_caption_model_open_for_training(att_ctx *ctx, const char *folder,
+                                                       const att_trainable_options *options, att_caption_model **out);
 /* Its parameters: see attend_model.h. */
 ATT_API const att_nn_params *att_caption_model_params(const att_caption_model *m);
 /* The encoder where that is a vision Transformer, as long as m exists; NULL: it is not. */

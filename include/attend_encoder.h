@@ -28,8 +28,9 @@ typedef struct att_encoder_info {
 /* options or NULL: defaults */
 ATT_API att_status att_encoder_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                     att_encoder **out);
-/* For training, with f32 weights of its own. */
-ATT_API att_status att_encoder_open_for_training(att_ctx *ctx, const char *folder, att_encoder **out);
+/* For training, with f32 weights of its own, but for frozen ones. options or NULL: defaults */
+ATT_API att_status att_encoder_open_for_training(att_ctx *ctx, const char *folder, const att_trainable_options *options,
+                                                 att_encoder **out);
 ATT_API void att_encoder_free(att_encoder *m);
 ATT_API att_status att_encoder_describe(const att_encoder *m, att_encoder_info *info);
 ATT_API att_status att_encoder_weights(const att_encoder *m, att_model_weights *weights);

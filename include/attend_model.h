@@ -130,6 +130,20 @@ typedef struct att_model_options {
     void *read_user;                                                                    /* [call] or NULL */
 } att_model_options;
 
+/* How a model is opened for training. Its parameters are f32 copies, which an optimizer may update, but for frozen
+ * ones, which stay as they are. */
+typedef struct att_trainable_options {
+    size_t size;
+    /* Names of parameters that are frozen, or patterns: see att_nn_params_config. They are views of the files, which
+     * must not change while the model exists; dropout is applied to them as to others, and batch normalization whose
+     * weight and bias are frozen uses its running statistics, and leaves them. Those of a model are what
+     * att_NAME_params has. Error: one matches nothing; the message lists the parts of the model, and the names nearest
+     * to it. */
+    const char *const *freeze; /* [call] [n_freeze] or NULL: none */
+    int64_t n_freeze;
+    att_weight_type weights; /* type of frozen matrices, as in att_model_options; 0: as stored */
+} att_trainable_options;
+
 /* Bytes of a model's weights by type (att_dtype), as its file has them and as it computes with them: att_NAME_weights.
  * A matrix of a quantized type is multiplied with rows that become int8 in blocks, others with rows of f32. */
 enum { ATT_MAX_DTYPES = 32 }; /* more than there are, so that further ones move no field */

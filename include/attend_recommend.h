@@ -304,13 +304,14 @@ typedef struct att_item_content {
  * a folder base, with the model that the training began with, that one is opened. options or NULL: defaults. */
 ATT_API att_status att_recommender_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                         att_recommender **out);
-/* For training, with f32 weights of its own; or a new model of items [n_items], at most 2,097,151 ids, with randomly
- * initialized weights from settings, a JSON text: {"model_type": "attend-sasrec" or "attend-bert4rec", "hidden_size":
- * 64, "num_hidden_layers": 2, "num_attention_heads": 1, "intermediate_size": 256, "max_position_embeddings": 50,
- * "block": "pre-norm", "post-norm" or "sasrec", "hidden_act": "gelu" or "relu"}, where all but model_type may be left
- * out; the block of BERT4Rec is then "post-norm", and that of "sasrec" has "relu" and intermediate_size = hidden_size.
- * content or NULL: none. */
-ATT_API att_status att_recommender_open_for_training(att_ctx *ctx, const char *folder, att_recommender **out);
+/* For training, with f32 weights of its own but for frozen ones, options or NULL: defaults; or a new model of items
+ * [n_items], at most 2,097,151 ids, with randomly initialized weights from settings, a JSON text: {"model_type":
+ * "attend-sasrec" or "attend-bert4rec", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 1,
+ * "intermediate_size": 256, "max_position_embeddings": 50, "block": "pre-norm", "post-norm" or "sasrec", "hidden_act":
+ * "gelu" or "relu"}, where all but model_type may be left out; the block of BERT4Rec is then "post-norm", and that of
+ * "sasrec" has "relu" and intermediate_size = hidden_size. content or NULL: none. */
+ATT_API att_status att_recommender_open_for_training(att_ctx *ctx, const char *folder,
+                                                     const att_trainable_options *options, att_recommender **out);
 ATT_API att_status att_recommender_new(att_ctx *ctx, const char *settings, int64_t n_items, const char *const *items,
                                        const att_item_content *content, uint64_t seed, att_recommender **out);
 ATT_API void att_recommender_free(att_recommender *m);

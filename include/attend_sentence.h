@@ -93,10 +93,11 @@ ATT_API att_status att_sentence_embed_tokens(const att_sentence *m, int64_t n, c
                                              att_token_embeddings *out);
 ATT_API void att_token_embeddings_free(att_ctx *ctx, att_token_embeddings *e);
 
-/* Opens the model for training; its parameters are those of its encoder. att_sentence_write writes a model that was
- * opened for training as a folder, which is created if it does not exist: model.safetensors and all settings and
- * tokenizer files of the original folder. dtype: of the weights; 0: f32. */
-ATT_API att_status att_sentence_open_for_training(att_ctx *ctx, const char *folder, att_sentence **out);
+/* Opens the model for training; its parameters are those of its encoder. options or NULL: defaults. att_sentence_write
+ * writes a model that was opened for training as a folder, which is created if it does not exist: model.safetensors and
+ * all settings and tokenizer files of the original folder. dtype: of the weights; 0: f32. */
+ATT_API att_status att_sentence_open_for_training(att_ctx *ctx, const char *folder,
+                                                  const att_trainable_options *options, att_sentence **out);
 ATT_API att_status att_sentence_write(const att_sentence *m, const char *folder, att_dtype dtype);
 
 /* Attention, hidden states and what depends on them of one text [bytes], which is truncated to max_tokens, or of

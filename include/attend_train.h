@@ -25,7 +25,13 @@ typedef struct att_training_options {
     double weight_decay;          /* of AdamW: of matrices only, and not of those that the kind leaves out */
     double clip;                  /* maximum gradient norm; 0: no clipping */
     int64_t accumulate;           /* batches per step; 0: 1 */
-    uint64_t seed;                /* of all that is random: initialization, dropout, the order of examples, ... */
+    /* Names of the model's parameters that are frozen, or patterns, as in att_trainable_options, and of the training's
+     * own classifier none. In memory the caller's parameters are frozen until att_training_free. Checkpoints do not
+     * have frozen weights, but a checksum of them: on resume they are those of the model that the training began with,
+     * or the same random ones, and other ones or other patterns are refused. */
+    const char *const *freeze; /* [call] [n_freeze] or NULL: none */
+    int64_t n_freeze;
+    uint64_t seed; /* of all that is random: initialization, dropout, the order of examples, ... */
     /* The following fields are for trainings in a folder only. */
     bool resume;           /* continue from the newest checkpoint, with the same bits as without interruption */
     int64_t keep;          /* number of checkpoints to keep; 0: 2, of translators 5 */
@@ -109,6 +115,7 @@ typedef struct att_training_info {
     int64_t skipped_empty, skipped_invalid, skipped_long;
     int64_t truncated;              /* of a sentence model: rows with a truncated text */
     int64_t vocabulary, parameters; /* tokens of the tokenizer, words or items; numbers that are trained */
+    int64_t frozen;                 /* numbers that are not, by options.freeze */
 } att_training_info;
 ATT_API att_status att_training_describe(const att_training *t, att_training_info *info);
 /* The mean loss of a translator or a captioner on its validation data, without dropout and label smoothing. Error: the

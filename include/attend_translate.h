@@ -96,8 +96,9 @@ ATT_API att_var *att_transformer_decode(att_tape *t, const att_transformer *m, a
                                         const int64_t *source_offsets, const int32_t *ids, const int64_t *offsets,
                                         int64_t n);
 
-/* Opens the model for training, with f32 weights of its own. */
-ATT_API att_status att_transformer_open_for_training(att_ctx *ctx, const char *folder, att_transformer **out);
+/* Opens the model for training, with f32 weights of its own, but for frozen ones. options or NULL: defaults */
+ATT_API att_status att_transformer_open_for_training(att_ctx *ctx, const char *folder,
+                                                     const att_trainable_options *options, att_transformer **out);
 /* The model as an att_encoder_decoder (an upcast), valid as long as m. */
 ATT_API att_encoder_decoder *att_transformer_as_encoder_decoder(att_transformer *m);
 
@@ -133,7 +134,8 @@ typedef struct att_seq2seq_config {
  * the setting and its value; quantized weights, which recurrent layers do not have. */
 ATT_API att_status att_seq2seq_open(att_ctx *ctx, const char *folder, const att_model_options *options,
                                     att_seq2seq **out);
-ATT_API att_status att_seq2seq_open_for_training(att_ctx *ctx, const char *folder, att_seq2seq **out);
+ATT_API att_status att_seq2seq_open_for_training(att_ctx *ctx, const char *folder, const att_trainable_options *options,
+                                                 att_seq2seq **out);
 ATT_API att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint64_t seed, att_seq2seq **out);
 ATT_API void att_seq2seq_free(att_seq2seq *m);
 ATT_API att_status att_seq2seq_describe(const att_seq2seq *m, att_seq2seq_config *config);

@@ -126,11 +126,13 @@ typedef struct att_vit_info {
 
 /* options or NULL: defaults */
 ATT_API att_status att_vit_open(att_ctx *ctx, const char *folder, const att_model_options *options, att_vit **out);
-/* For training, with f32 weights of its own; or a new model with randomly initialized weights from settings as in
- * config.json, a JSON text: {"model_type": "vit", "image_size": 28, ...}. "attend-vit" has two more: "stem", the
- * channels of 3 x 3 convolutions, each followed by ReLU and max-pooling to half the size (Hassani et al. 2021), the
- * last as many as "hidden_size", in place of "patch_size"; "pooling": "cls" or "mean", which has no [CLS] token. */
-ATT_API att_status att_vit_open_for_training(att_ctx *ctx, const char *folder, att_vit **out);
+/* For training, with f32 weights of its own but for frozen ones, options or NULL: defaults; or a new model with
+ * randomly initialized weights from settings as in config.json, a JSON text: {"model_type": "vit", "image_size": 28,
+ * ...}. "attend-vit" has two more: "stem", the channels of 3 x 3 convolutions, each followed by ReLU and max-pooling to
+ * half the size (Hassani et al. 2021), the last as many as "hidden_size", in place of "patch_size"; "pooling": "cls" or
+ * "mean", which has no [CLS] token. */
+ATT_API att_status att_vit_open_for_training(att_ctx *ctx, const char *folder, const att_trainable_options *options,
+                                             att_vit **out);
 ATT_API att_status att_vit_new(att_ctx *ctx, const char *settings, uint64_t seed, att_vit **out);
 ATT_API void att_vit_free(att_vit *m);
 ATT_API att_status att_vit_describe(const att_vit *m, att_vit_info *info);

@@ -129,7 +129,8 @@ att_status att_caption_model_open(att_ctx *ctx, const char *folder, const att_mo
     return s;
 }
 
-att_status att_caption_model_open_for_training(att_ctx *ctx, const char *folder, att_caption_model **out)
+att_status att_caption_model_open_for_training(att_ctx *ctx, const char *folder, const att_trainable_options *options,
+                                               att_caption_model **out)
 {
     if (out)
         *out = NULL;
@@ -137,7 +138,7 @@ att_status att_caption_model_open_for_training(att_ctx *ctx, const char *folder,
         return ATT_ERR_ARGUMENT;
     att_caption_model *m = att_caption_model_alloc(ctx);
     att_progress p = {.ctx = ctx, .call = __func__};
-    return m ? open_rest(m, folder, NULL, att_captioner_load_for_training(ctx, folder, &m->captioner), &p, out)
+    return m ? open_rest(m, folder, NULL, att_captioner_load_for_training(ctx, folder, options, &m->captioner), &p, out)
              : ATT_ERR_MEMORY;
 }
 

@@ -93,9 +93,10 @@ att_status att_captioner_make(att_ctx *ctx, att_settings *s, uint64_t seed, att_
     return att_model_new(ctx, &att_captioner_kind, s, seed, out);
 }
 
-att_status att_captioner_load_for_training(att_ctx *ctx, const char *folder, att_captioner **out)
+att_status att_captioner_load_for_training(att_ctx *ctx, const char *folder, const att_trainable_options *options,
+                                           att_captioner **out)
 {
-    return att_model_open_for_training(ctx, __func__, &att_captioner_kind, folder, out);
+    return att_model_open_for_training(ctx, __func__, &att_captioner_kind, folder, options, out);
 }
 
 att_status att_captioner_save(const att_captioner *m, const char *folder, att_dtype dtype)

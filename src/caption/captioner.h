@@ -22,7 +22,8 @@ extern const att_model_kind att_captioner_kind;
 /* A new model for training, or the one of a folder for inference. Errors: as att_model_open. */
 att_status att_captioner_make(att_ctx *ctx, att_settings *s, uint64_t seed, att_captioner **out);
 att_status att_captioner_load(att_ctx *ctx, const char *folder, const att_model_options *options, att_captioner **out);
-att_status att_captioner_load_for_training(att_ctx *ctx, const char *folder, att_captioner **out);
+att_status att_captioner_load_for_training(att_ctx *ctx, const char *folder, const att_trainable_options *options,
+                                           att_captioner **out);
 /* Writes FOLDER/config.json and FOLDER/model.safetensors; creates the folder if necessary. dtype 0: f32 */
 att_status att_captioner_save(const att_captioner *m, const char *folder, att_dtype dtype);
 

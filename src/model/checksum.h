@@ -7,7 +7,9 @@
 
 /* Sets *sum to that of settings (compact, with sorted keys), which it releases. settings NULL: memory has run out. */
 att_status att_settings_checksum(att_ctx *ctx, json_t *settings, uint64_t *sum);
-/* sum continued over the weights of a trainable model, f32, in the order of its parameters. */
+/* sum continued over a parameter's numbers as f32 */
+uint64_t att_param_checksum(uint64_t sum, att_ctx *ctx, const att_param *p);
+/* The same over the weights of a trainable model, in the order of its parameters. */
 uint64_t att_model_checksum(uint64_t sum, const att_model *m);
 
 #endif

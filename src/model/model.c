@@ -51,24 +51,49 @@ static att_dtype wanted_type(const att_model *m, const att_tensor *stored)
 /* Are parameters copies of what the model has read? Then it keeps all that it needs of its files in those. */
 static bool owns_parameters(const att_model *m) { return m->options.copy && m->options.weights; }
 
+/* Memory of the model for a parameter */
+static att_status own_memory(att_model *m, att_dtype dtype, int rank, const int64_t *dim, int64_t n, att_tensor *out)
+{
+    void *memory = att_nn_params_alloc(m->params, (size_t)att_dtype_bytes(dtype, n));
+    return memory ? att_wrap(out, memory, dtype, rank, dim, NULL) : att_nn_params_status(m->params);
+}
+
+static bool is_fresh(const att_model *m, const char *name)
+{
+    return m->change && !strncmp(name, m->change->fresh, strlen(m->change->fresh));
+}
+
+/* A parameter that is not loaded, as one of a new model whose initialization is not chosen */
+static att_status make_fresh(att_model *m, const char *name, int rank, const int64_t *dim, att_tensor *out)
+{
+    const att_init init = {.size = sizeof init, .kind = ATT_INIT_FAN_IN_UNIFORM};
+    int64_t n = 1;
+    if (att_checkpoint_has(m->checkpoint, name))
+        load_stored(m, name, rank, dim, out); /* so that it counts as used, whatever its shape is */
+    for (int i = 0; i < rank; i++)
+        n *= dim[i];
+    const att_status s = own_memory(m, ATT_F32, rank, dim, n, out);
+    return s ? s : initialize(m, name, &init, out);
+}
+
 /* Loads a parameter, in the type in which it is wanted. */
 static att_status load_parameter(void *model, const char *name, int rank, const int64_t *dim, att_tensor *out)
 {
     att_model *m = model;
+    if (is_fresh(m, name))
+        return make_fresh(m, name, rank, dim, out);
     const att_status s = load_stored(m, name, rank, dim, out);
     if (s)
         return s;
     const att_tensor stored = *out;
-    const att_dtype dtype = wanted_type(m, &stored);
+    const bool as_stored = m->trainable && !att_patterns_match(&m->freeze, name);
+    const att_dtype dtype = as_stored ? stored.dtype : wanted_type(m, &stored);
     const int64_t n = att_elements(&stored), bytes = att_dtype_bytes(dtype, n);
     m->weights.stored[stored.dtype] += att_dtype_bytes(stored.dtype, n);
     m->weights.used[dtype] += bytes;
     if (dtype == stored.dtype && !owns_parameters(m))
         return att_progress_add(&m->progress, n);
-    void *memory = att_nn_params_alloc(m->params, (size_t)bytes);
-    if (!memory)
-        return att_nn_params_status(m->params);
-    att_status e = att_wrap(out, memory, dtype, rank, dim, NULL);
+    att_status e = own_memory(m, dtype, rank, dim, n, out);
     e = e ? e : att_tensor_convert(m->ctx, &stored, out);
     e = e ? e : att_check_narrow(m->ctx, m->checkpoint->path, name, "open as", &stored, out);
     if (att_checkpoint_memory(m->checkpoint, stored.data) == ATT_MEMORY_MAPPED)
@@ -105,9 +130,35 @@ static void configure(att_model *m, att_settings *s)
     if (k->types)
         att_model_kind_of(s, (const att_model_kind *const[]){k, NULL}, "");
     k->configure(m, s);
+    if (m->change && !s->status)
+        m->change->configured(m, m->change->user);
     if (m->unquantized && m->options.weights >= ATT_WEIGHT_TYPE_INT8)
         att_settings_fail(s, ATT_ERR_UNSUPPORTED,
                           "%s have no products of int8 or int4 weights, expected f32, f16 or bf16", m->unquantized);
+}
+
+static const char *name_at(const void *params, int64_t i)
+{
+    const char *name;
+    att_nn_params_at(params, i, &name);
+    return name;
+}
+
+/* Is a parameter a view of the model's files? Of a model for training those that are not are copies, whose pages are
+ * given back. */
+static bool reads_files(const att_model *m)
+{
+    bool reads = false;
+    for (int64_t i = 0; m->checkpoint && i < att_nn_params_count(m->params); i++)
+        reads |= att_checkpoint_memory(m->checkpoint, att_param_value(att_nn_params_at(m->params, i, NULL))->data) !=
+                 ATT_MEMORY_OTHER;
+    for (int64_t i = 0; m->trainable && reads && i < m->checkpoint->count; i++) {
+        att_tensor x;
+        if (!att_checkpoint_get(m->checkpoint, i, &x) &&
+            att_checkpoint_memory(m->checkpoint, x.data) == ATT_MEMORY_MAPPED)
+            att_release_mapped(&x);
+    }
+    return reads;
 }
 
 /* Builds a configured model from its checkpoint, or with random initialization if there is none. */
@@ -118,7 +169,9 @@ static att_status build(att_model *m)
                                     .load = m->checkpoint ? load_parameter : NULL,
                                     .initialize = initialize,
                                     .user = m,
-                                    .trainable = m->trainable};
+                                    .trainable = m->trainable,
+                                    .freeze = m->freeze.list,
+                                    .n_freeze = m->freeze.n};
     att_status s = att_nn_params_new(m->ctx, &c, &m->params);
     if (m->checkpoint)
         m->progress.all = att_checkpoint_numbers(m->checkpoint);
@@ -127,10 +180,11 @@ static att_status build(att_model *m)
     if (!s && m->checkpoint)
         s = att_checkpoint_all_used(m->checkpoint, k->unused);
     s = s ? s : check_quantized(m);
+    s = s ? s : att_patterns_check(m->ctx, &m->freeze, att_nn_params_count(m->params), name_at, m->params);
     s = s ? s : att_progress_end(&m->progress); /* some numbers may not be used */
     for (int64_t i = 0; i < att_nn_params_count(m->params); i++)
         att_model_set_mapped(m, att_nn_params_at(m->params, i, NULL));
-    if (!s && (m->trainable || owns_parameters(m))) {
+    if (!s && (m->trainable || owns_parameters(m)) && !reads_files(m)) {
         att_checkpoint_close(m->checkpoint);
         m->checkpoint = NULL;
     }
@@ -290,10 +344,35 @@ att_status att_model_open_as(att_ctx *ctx, const char *caller, const att_model_k
 }
 
 att_status att_model_open_for_training(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
-                                       void *out)
+                                       const att_trainable_options *options, void *out)
 {
-    const att_status s = check_open(ctx, caller, folder, out);
-    return s ? s : open_model(begin(ctx, caller, kind, true), folder, out);
+    return att_model_open_changed(ctx, caller, kind, folder, options, NULL, out);
+}
+
+att_status att_model_open_changed(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
+                                  const att_trainable_options *options, const att_model_change *change, void *out)
+{
+    att_trainable_options o;
+    att_status s = check_open(ctx, caller, folder, out);
+    s = s ? s : att_options_read(&o, sizeof o, options, "att_trainable_options");
+    if (s)
+        return s;
+    const att_patterns freeze = {o.freeze, o.n_freeze};
+    s = att_patterns_valid(ctx, &freeze);
+    s = s ? s : check_options(ctx, caller, ATT_OPTIONS(att_model_options, .weights = o.weights));
+    att_model *m = s ? NULL : begin(ctx, caller, kind, true);
+    if (!m)
+        return s ? s : ATT_ERR_MEMORY;
+    m->freeze = freeze;
+    m->options.weights = o.weights;
+    m->change = change;
+    m->seed = change ? change->seed : 0;
+    s = open_model(m, folder, out);
+    if (!s) { /* the caller's */
+        m->freeze = (att_patterns){0};
+        m->change = NULL;
+    }
+    return s;
 }
 
 att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings *settings, uint64_t seed, void *out)
@@ -329,7 +408,7 @@ void att_model_free(void *model)
 
 bool att_model_has(const att_model *m, const char *name)
 {
-    return !m->checkpoint || att_checkpoint_has(m->checkpoint, name);
+    return !m->checkpoint || is_fresh(m, name) || att_checkpoint_has(m->checkpoint, name);
 }
 
 att_param *att_model_embedding(att_model *m, const char *name, int64_t n, int64_t features, int64_t pad)

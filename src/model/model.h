@@ -8,6 +8,7 @@
 #include "model/checkpoint.h"
 #include "model/check_sequences.h"
 #include "model/model_types.h"
+#include "util/pattern.h"
 
 typedef struct att_model att_model;
 
@@ -33,16 +34,27 @@ typedef struct att_model_kind {
     void (*free)(att_model *m);
 } att_model_kind;
 
+/* What is changed of a model that is opened for training: configured(m, user) may change what configure has read;
+ * parameters whose names begin with `fresh` are initialized with the seed, not loaded. */
+typedef struct att_model_change {
+    void (*configured)(att_model *m, const void *user);
+    const void *user;
+    const char *fresh;
+    uint64_t seed;
+} att_model_change;
+
 struct att_model {
     const att_model_kind *kind;
     att_ctx *ctx;
     bool trainable;
-    att_model_options options; /* of a model for inference */
+    att_model_options options; /* of a model for inference; `weights` also of frozen ones */
+    att_patterns freeze;       /* of a model for training; during opening */
     const char
         *unquantized; /* by configure: "recurrent layers", which have no products of quantized weights; or NULL */
-    att_model_weights weights; /* their bytes */
-    att_progress progress;     /* of opening */
-    uint64_t seed;             /* of a new model */
+    att_model_weights weights;      /* their bytes */
+    att_progress progress;          /* of opening */
+    uint64_t seed;                  /* of a new model, or of fresh parameters */
+    const att_model_change *change; /* during opening, or NULL */
     att_nn_params *params;
     att_checkpoint *checkpoint; /* whose memory the parameters are; NULL: they have their own */
 };
@@ -64,9 +76,12 @@ att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind
 att_status att_model_open_as(att_ctx *ctx, const char *caller, const att_model_kind *const *kinds,
                              const att_model_kind *gguf, const char *folder, const att_model_options *options,
                              void *out);
-/* As att_model_open, for training, with f32 weights of its own. */
+/* As att_model_open, for training, with f32 weights of its own but for frozen ones. options or NULL: defaults. */
 att_status att_model_open_for_training(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
-                                       void *out);
+                                       const att_trainable_options *options, void *out);
+/* The same of a model that is changed. */
+att_status att_model_open_changed(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
+                                  const att_trainable_options *options, const att_model_change *change, void *out);
 /* A new model for training, randomly initialized. out NULL: only checks the settings. */
 att_status att_model_new(att_ctx *ctx, const att_model_kind *kind, att_settings *settings, uint64_t seed, void *out);
 /* model: the struct, or NULL. */

@@ -67,7 +67,8 @@ static att_status match_items(recommender_data *t, bool in_folder)
 
 static att_status open_model(recommender_data *t)
 {
-    att_status e = att_recommender_open_for_training(t->base.ctx, t->options.model, &t->model);
+    const att_trainable_options how = att_training_trainable(&t->base);
+    att_status e = att_recommender_open_for_training(t->base.ctx, t->options.model, &how, &t->model);
     e = e ? e : match_items(t, true);
     if (e)
         return e;

@@ -101,13 +101,15 @@ const att_model_kind att_recommender_kind = {.bytes = sizeof(att_recommender),
 typedef struct opening {
     att_ctx *ctx;
     const char *caller;
-    const att_model_options *options; /* or NULL */
+    const att_model_options *options;          /* or NULL */
+    const att_trainable_options *for_training; /* or NULL */
     bool trainable;
 } opening;
 
 static att_status open_once(const opening *o, const char *folder, att_recommender **out)
 {
-    att_status e = o->trainable ? att_model_open_for_training(o->ctx, o->caller, &att_recommender_kind, folder, out)
+    att_status e = o->trainable ? att_model_open_for_training(o->ctx, o->caller, &att_recommender_kind, folder,
+                                                              o->for_training, out)
                                 : att_model_open(o->ctx, o->caller, &att_recommender_kind, folder, o->options, out);
     if (e)
         return e;
@@ -172,9 +174,11 @@ att_status att_recommender_open(att_ctx *ctx, const char *folder, const att_mode
     return e;
 }
 
-att_status att_recommender_open_for_training(att_ctx *ctx, const char *folder, att_recommender **out)
+att_status att_recommender_open_for_training(att_ctx *ctx, const char *folder, const att_trainable_options *options,
+                                             att_recommender **out)
 {
-    return open_recommender(&(opening){.ctx = ctx, .caller = __func__, .trainable = true}, folder, out);
+    return open_recommender(&(opening){.ctx = ctx, .caller = __func__, .for_training = options, .trainable = true},
+                            folder, out);
 }
 
 att_status att_recommender_new(att_ctx *ctx, const char *settings, int64_t n_items, const char *const *items,
@@ -266,17 +270,25 @@ att_status att_recommender_set_counts(att_recommender *m, const int64_t *counts)
 
 /* ---- further items */
 
+/* Rows [to, to + n) of t, f32, become rows [from, from + n) of f */
+static att_status copy_rows(att_ctx *ctx, att_tensor t, int64_t to, att_tensor f, int64_t from, int64_t n)
+{
+    t.data = (float *)t.data + to * t.stride[0];
+    f.data = (char *)f.data + att_dtype_bytes(f.dtype, from * f.stride[0]);
+    t.dim[0] = f.dim[0] = n;
+    return n > 0 ? att_tensor_convert(ctx, &f, &t) : ATT_OK;
+}
+
 /* Parameter `to` begins as `from`, which may have fewer rows; of a table with a mask that stays the last row. */
-static void copy_rows(att_param *to, const att_param *from, bool mask)
+static att_status copy_param(att_ctx *ctx, att_param *to, const att_param *from, bool mask)
 {
     const att_tensor *t = att_param_value(to), *f = att_param_value(from);
-    const int64_t row = f->rank > 1 ? f->stride[0] : 1, rows = f->dim[0], moved = t->dim[0] > rows && mask;
-    float *x = t->data;
-    const float *y = f->data;
-    memcpy(x, y, (size_t)((rows - moved) * row) * sizeof *x);
-    if (moved)
-        memcpy(x + (t->dim[0] - 1) * row, y + (rows - 1) * row, (size_t)row * sizeof *x);
+    const int64_t rows = f->dim[0], moved = t->dim[0] > rows && mask;
+    att_status e = copy_rows(ctx, *t, 0, *f, 0, rows - moved);
+    e = e ? e : copy_rows(ctx, *t, t->dim[0] - 1, *f, rows - 1, moved);
+    att_param_set_frozen(to, att_param_frozen(from));
     att_param_invalidate(to);
+    return e;
 }
 
 /* The trained parameters of `from`, to a model that has further items */
@@ -286,7 +298,7 @@ static att_status inherit(att_recommender *m, const att_recommender *from)
     att_status e = att_item_ids_copy(&m->ids, &from->ids);
     for (int64_t i = 0; !e && i < att_nn_params_count(att_recommender_params(from)); i++) {
         const att_param *p = att_nn_params_at(att_recommender_params(from), i, &name);
-        copy_rows(att_nn_params_find(m->model.params, name), p, m->architecture->mask);
+        e = copy_param(m->model.ctx, att_nn_params_find(m->model.params, name), p, m->architecture->mask);
     }
     if (e || !from->counts)
         return e;

@@ -46,7 +46,11 @@ static att_status load(att_model *base, const char *folder)
     att_status s = att_modules_read(base->ctx, folder, &m->modules);
     s = s ? s : att_tokenizer_open(base->ctx, m->modules.transformer, &m->tokenizer);
     if (!s)
-        s = base->trainable ? att_encoder_open_for_training(base->ctx, m->modules.transformer, &m->encoder)
+        s = base->trainable ? att_encoder_open_for_training(
+                                  base->ctx, m->modules.transformer,
+                                  ATT_OPTIONS(att_trainable_options, .freeze = base->freeze.list,
+                                              .n_freeze = base->freeze.n, .weights = base->options.weights),
+                                  &m->encoder)
                             : att_encoder_open(base->ctx, m->modules.transformer, &base->options, &m->encoder);
     m->info.size = sizeof m->info;
     s = s ? s : att_encoder_describe(m->encoder, &m->info);
@@ -94,9 +98,10 @@ att_status att_sentence_open(att_ctx *ctx, const char *folder, const att_model_o
     return att_model_open(ctx, __func__, &kind, folder, options, out);
 }
 
-att_status att_sentence_open_for_training(att_ctx *ctx, const char *folder, att_sentence **out)
+att_status att_sentence_open_for_training(att_ctx *ctx, const char *folder, const att_trainable_options *options,
+                                          att_sentence **out)
 {
-    return att_model_open_for_training(ctx, __func__, &kind, folder, out);
+    return att_model_open_for_training(ctx, __func__, &kind, folder, options, out);
 }
 
 void att_sentence_free(att_sentence *m) { att_model_free(m); }

@@ -157,9 +157,10 @@ static att_status open_data(void *self, const char *folder, bool resume)
 {
     sentence_data *t = self;
     (void)resume;
+    const att_trainable_options how = att_training_trainable(&t->base);
     att_status e = folder ? att_training_other_folder(t->base.ctx, folder, t->options.model) : ATT_OK;
     if (!e && folder)
-        e = att_sentence_open_for_training(t->base.ctx, t->options.model, &t->model);
+        e = att_sentence_open_for_training(t->base.ctx, t->options.model, &how, &t->model);
     e = e ? e : prepare(t);
     t->options.texts = NULL; /* the caller's, not used any more */
     t->options.bytes = NULL;
@@ -386,6 +387,7 @@ static const att_training_kind kind = {.name = "sentence models",
                                        .configure = configure,
                                        .open = open_data,
                                        .param = param,
+                                       .own = "classifier.",
                                        .begin_epoch = begin_epoch,
                                        .coupling = coupling,
                                        .rows = rows,

@@ -24,11 +24,12 @@ att_status att_encoder_open(att_ctx *ctx, const char *folder, const att_model_op
     return att_model_open_as(ctx, __func__, att_encoder_kinds, att_encoder_kinds[0], folder, options, out);
 }
 
-att_status att_encoder_open_for_training(att_ctx *ctx, const char *folder, att_encoder **out)
+att_status att_encoder_open_for_training(att_ctx *ctx, const char *folder, const att_trainable_options *options,
+                                         att_encoder **out)
 {
     const att_model_kind *kind = att_encoder_kinds[0];
     const att_status s = att_model_kind_find(ctx, __func__, folder, att_encoder_kinds, &kind, out);
-    return s ? s : att_model_open_for_training(ctx, __func__, kind, folder, out);
+    return s ? s : att_model_open_for_training(ctx, __func__, kind, folder, options, out);
 }
 
 void att_encoder_free(att_encoder *m) { att_model_free(m); }

@@ -9,12 +9,22 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Parameters that the training has frozen learn again. */
+static void thaw(att_training *t)
+{
+    const char *name;
+    for (int64_t i = 0; t->froze && i < t->params; i++)
+        if (t->froze[i])
+            att_param_set_frozen(att_training_param(t, i, &name), false);
+}
+
 void att_training_free(att_training *t)
 {
     if (!t)
         return;
     att_optimizer_free(t->optimizer);
     att_tape_free(t->tape);
+    thaw(t);
     t->kind->free(t->self);
     att_free(t->ctx, t->self);
     if (t->step == 0 && !t->saved) /* as after a start that has failed */
@@ -22,6 +32,8 @@ void att_training_free(att_training *t)
     else
         att_run_close(t->run);
     att_free(t->ctx, t->buffers);
+    att_free(t->ctx, t->froze);
+    att_free(t->ctx, t->freeze);
     att_free(t->ctx, t->pending);
     att_free(t->ctx, t);
 }
@@ -48,6 +60,17 @@ int64_t att_training_count(const att_training *t)
     return n;
 }
 
+static int64_t count_frozen(const att_training *t)
+{
+    int64_t n = 0;
+    const char *name;
+    for (int64_t i = 0; i < t->params; i++) {
+        const att_param *p = att_training_param(t, i, &name);
+        n += att_training_is_saved(t, p, name) ? 0 : att_elements(att_param_value(p));
+    }
+    return n;
+}
+
 att_status att_training_describe(const att_training *t, att_training_info *info)
 {
     if (att_require(__func__, ATT_NAMED({"t", t}, {"info", info})))
@@ -55,6 +78,7 @@ att_status att_training_describe(const att_training *t, att_training_info *info)
     att_training_info all = {.evaluated = t->evaluated, .best_step = t->best_step, .best = t->best};
     t->kind->describe(t->self, &all);
     all.parameters = att_training_count(t);
+    all.frozen = count_frozen(t);
     return att_info_write(info, &all, sizeof all, "att_training_info");
 }
 
@@ -77,8 +101,9 @@ static att_status check_params(const att_training *t)
     snprintf(what, sizeof what, "%s: the model of step %lld is not written", t->folder, (long long)t->step);
     for (int64_t i = 0; !e && i < t->params; i++) {
         const char *name;
-        const att_tensor *x = att_param_value(att_training_param(t, i, &name));
-        e = att_training_check_numbers(t, ATT_ERR_ARGUMENT, what, name, x, -FLT_MAX);
+        const att_param *p = att_training_param(t, i, &name);
+        if (att_training_is_saved(t, p, name))
+            e = att_training_check_numbers(t, ATT_ERR_ARGUMENT, what, name, att_param_value(p), -FLT_MAX);
     }
     return e;
 }
@@ -130,6 +155,8 @@ static att_status average(att_training *t, const int64_t *steps, int64_t n)
     for (int64_t i = 0; !e && i < t->params; i++) {
         const char *name;
         att_param *p = att_training_param(t, i, &name);
+        if (!att_training_is_saved(t, p, name))
+            continue;
         for (int64_t k = 0; !e && k < n; k++)
             e = att_safetensors_get(file[k], name, &x[k]);
         e = e ? e : att_average(t->ctx, x, n, att_param_value(p));

@@ -56,6 +56,7 @@ typedef struct att_training_kind {
     /* Parameter i and its name, NULL after the last; and its optimizer options, or NULL: the defaults. */
     att_param *(*param)(const void *self, int64_t i, const char **name);
     att_param_options (*param_options)(const void *self, const char *name, const att_tensor *value);
+    const char *own; /* what names of parameters begin with that are not the model's, and are never frozen; or NULL */
     const char *buffers; /* what names of parameters have that the forward pass changes, and the optimizer does not; or
                           * NULL */
     /* Prepares the epoch with this number, from 0: *batches. After an error there is no current epoch. */
@@ -102,6 +103,9 @@ struct att_training {
     att_optimizer *optimizer;
     att_tape *tape;
     int64_t params;
+    char *freeze;                   /* the patterns of options.freeze, "layer.0,norm"; "": none */
+    bool *froze;                    /* [params]: was it frozen by the training? */
+    uint64_t frozen;                /* checksum of frozen parameters, which checkpoints do not have */
     float *buffers;                 /* their values before the step; NULL: there are none */
     int64_t step, epochs, batch;    /* steps done; epochs begun; next batch of the epoch */
     int64_t current_epoch, batches; /* number of the epoch that self has prepared, from 1; its batches */
@@ -182,6 +186,17 @@ att_status att_training_find_cause(att_training *t, int64_t shard, double loss, 
 /* The gradients of a shard of the next step's batches in t->gradients, zeros after an error. The position stays. */
 att_status att_training_shard(att_training *t, int64_t shard, att_training_part *sum);
 
+/* Do checkpoints have the parameter? Others are frozen, and the same whenever the training is opened. */
+static inline bool att_training_is_saved(const att_training *t, const att_param *p, const char *name)
+{
+    return !att_param_frozen(p) || att_training_is_buffer(t, name);
+}
+/* How the model of a training in a folder is opened */
+static inline att_trainable_options att_training_trainable(const att_training_base *b)
+{
+    return (att_trainable_options){
+        .size = sizeof(att_trainable_options), .freeze = b->common.freeze, .n_freeze = b->common.n_freeze};
+}
 /* Checks that the elements of x (f32, dense) are finite and at least `min`; else: "WHAT: "NAME" has -1 at 3". */
 att_status att_training_check_numbers(const att_training *t, att_status status, const char *what, const char *name,
                                       const att_tensor *x, float min);

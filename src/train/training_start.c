@@ -1,5 +1,6 @@
 /* Trainings: options, construction and resuming. */
 #include "train/training.h"
+#include "model/checksum.h"
 #include "util/util.h"
 
 #include <math.h>
@@ -96,6 +97,63 @@ static att_status check_checkpoints(const att_training *t, bool resume)
                     t->folder);
 }
 
+/* ---- frozen parameters */
+
+static bool is_own(const att_training *t, const char *name)
+{
+    return t->kind->own && !strncmp(name, t->kind->own, strlen(t->kind->own));
+}
+
+/* Of parameter i, or "" if it is not the model's */
+static const char *name_at(const void *training, int64_t i)
+{
+    const att_training *t = training;
+    const char *name;
+    att_training_param(t, i, &name);
+    return is_own(t, name) ? "" : name;
+}
+
+static att_status join_patterns(att_training *t)
+{
+    const att_training_options *o = t->options;
+    size_t n = 1;
+    for (int64_t i = 0; i < o->n_freeze; i++)
+        n += strlen(o->freeze[i]) + 1;
+    t->freeze = att_calloc(t->ctx, n, 1);
+    for (int64_t i = 0; t->freeze && i < o->n_freeze; i++) {
+        strcat(t->freeze, i ? "," : "");
+        strcat(t->freeze, o->freeze[i]);
+    }
+    return t->freeze ? ATT_OK : ATT_ERR_MEMORY;
+}
+
+/* Freezes what options.freeze names, unless the model was opened so. */
+static att_status freeze(att_training *t)
+{
+    const att_patterns all = {t->options->freeze, t->options->n_freeze};
+    const char *name;
+    int64_t n = 0, learn = 0;
+    while (att_training_param(t, n, &name))
+        n++;
+    att_status e = att_patterns_check(t->ctx, &all, n, name_at, t);
+    t->froze = e ? NULL : att_calloc(t->ctx, (size_t)n, sizeof *t->froze);
+    if (!t->froze)
+        return e ? e : ATT_ERR_MEMORY;
+    t->frozen = ATT_FNV64_OFFSET;
+    for (int64_t i = 0; i < n; i++) {
+        att_param *p = att_training_param(t, i, &name);
+        t->froze[i] = !att_param_frozen(p) && !is_own(t, name) && att_patterns_match(&all, name);
+        if (t->froze[i])
+            att_param_set_frozen(p, true);
+        learn += !att_param_frozen(p);
+        if (!att_training_is_saved(t, p, name))
+            t->frozen = att_param_checksum(t->frozen, t->ctx, p);
+    }
+    return learn || n == 0 ? ATT_OK
+                           : att_fail(t->ctx, ATT_ERR_ARGUMENT,
+                                      "options.freeze: all %lld parameters are frozen, so none learns", (long long)n);
+}
+
 static att_status add_params(att_training *t)
 {
     att_status e = ATT_OK;
@@ -128,7 +186,10 @@ static att_status begin(att_training *t, const char *folder)
                                        .beta2 = o->beta2,
                                        .eps = t->kind->eps,
                                        .weight_decay = o->weight_decay};
-    att_status e = check_shards(t);
+    const att_patterns patterns = {o->freeze, o->n_freeze};
+    att_status e = att_patterns_valid(t->ctx, &patterns);
+    e = e ? e : join_patterns(t);
+    e = e ? e : check_shards(t);
     if (!e && folder && !o->resume && t->kind->check)
         e = t->kind->check(t->self);
     if (!e && folder)
@@ -136,6 +197,7 @@ static att_status begin(att_training *t, const char *folder)
     if (!e && folder)
         e = check_checkpoints(t, o->resume);
     e = e ? e : t->kind->open(t->self, folder, o->resume);
+    e = e ? e : freeze(t);
     e = e ? e : att_tape_new(t->ctx, ATT_OPTIONS(att_tape_config, .record = true), &t->tape);
     e = e ? e : att_optimizer_new(t->ctx, &adam, &t->optimizer);
     e = e ? e : add_params(t);

@@ -62,6 +62,12 @@ static void add_fields(att_training *t, att_fields *fields)
     att_fields_double(fields, "rate", o->schedule->max_rate);
     att_fields_double(fields, "least_rate", o->schedule->min_rate);
     att_fields_double(fields, "clip", o->clip);
+    const bool frozen = *t->freeze != 0;
+    att_fields_text(fields, "freeze", t->freeze);
+    fields->field[fields->n - 1].optional = !frozen;
+    att_field *weights = att_fields_int(fields, "frozen", (int64_t)t->frozen);
+    weights->optional = !frozen;
+    weights->sum_of = "frozen weights";
     att_fields_int(fields, "shards", o->shards)->optional = o->shards == 1; /* version 0.2 had none */
     /* Checkpoints of version 0.2 have the following ones only of the kinds that had such an option. */
     att_fields_double(fields, "decay", o->weight_decay)->optional = !(o->weight_decay > 0);
@@ -90,7 +96,8 @@ static att_status state_make(att_training *t, state *s)
     for (int64_t i = 0; i < n; i++) {
         const char *name;
         const att_param *p = att_training_param(t, i, &name);
-        add_tensor(s, "", name, att_param_value(p));
+        if (att_training_is_saved(t, p, name))
+            add_tensor(s, "", name, att_param_value(p));
         for (int k = 0; k < MOMENTS && !att_param_frozen(p); k++)
             add_tensor(s, kinds[k], name, att_optimizer_moment(t->optimizer, i, k));
     }

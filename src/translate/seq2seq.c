@@ -66,9 +66,10 @@ att_status att_seq2seq_open(att_ctx *ctx, const char *folder, const att_model_op
     return att_model_open(ctx, __func__, &att_seq2seq_architecture.kind, folder, options, out);
 }
 
-att_status att_seq2seq_open_for_training(att_ctx *ctx, const char *folder, att_seq2seq **out)
+att_status att_seq2seq_open_for_training(att_ctx *ctx, const char *folder, const att_trainable_options *options,
+                                         att_seq2seq **out)
 {
-    return att_model_open_for_training(ctx, __func__, &att_seq2seq_architecture.kind, folder, out);
+    return att_model_open_for_training(ctx, __func__, &att_seq2seq_architecture.kind, folder, options, out);
 }
 
 att_status att_seq2seq_new(att_ctx *ctx, const att_seq2seq_config *config, uint64_t seed, att_seq2seq **out)

@@ -126,9 +126,10 @@ att_status att_transformer_open(att_ctx *ctx, const char *folder, const att_mode
     return att_model_open(ctx, __func__, &att_transformer_architecture.kind, folder, options, out);
 }
 
-att_status att_transformer_open_for_training(att_ctx *ctx, const char *folder, att_transformer **out)
+att_status att_transformer_open_for_training(att_ctx *ctx, const char *folder, const att_trainable_options *options,
+                                             att_transformer **out)
 {
-    return att_model_open_for_training(ctx, __func__, &att_transformer_architecture.kind, folder, out);
+    return att_model_open_for_training(ctx, __func__, &att_transformer_architecture.kind, folder, options, out);
 }
 
 att_status att_transformer_new(att_ctx *ctx, const att_marian_config *config, uint64_t seed, att_transformer **out)

@@ -68,8 +68,9 @@ static att_status make_model(image_data *t)
 static att_status open_model(image_data *t)
 {
     const att_image_training_options *o = &t->options;
+    const att_trainable_options how = att_training_trainable(&t->base);
     const att_status e = o->settings ? make_model(t)
-                                     : att_vit_open_for_classes(t->base.ctx, o->model, t->labels, t->set.classes,
+                                     : att_vit_open_for_classes(t->base.ctx, o->model, t->labels, t->set.classes, &how,
                                                                 t->base.common.seed, &t->model);
     return e ? e : att_vit_check_written(t->model, t->labels); /* now, not after hours */
 }

@@ -155,7 +155,8 @@ att_status att_vit_open(att_ctx *ctx, const char *folder, const att_model_option
     return s;
 }
 
-att_status att_vit_open_for_training(att_ctx *ctx, const char *folder, att_vit **out)
+att_status att_vit_open_for_training(att_ctx *ctx, const char *folder, const att_trainable_options *options,
+                                     att_vit **out)
 {
     const att_model_kind *kind;
     if (out)
@@ -163,7 +164,7 @@ att_status att_vit_open_for_training(att_ctx *ctx, const char *folder, att_vit *
     if (att_require(__func__, ATT_NAMED({"ctx", ctx}, {"folder", folder}, {"out", out})))
         return ATT_ERR_ARGUMENT;
     const att_status s = find_kind(ctx, folder, &kind);
-    return s ? s : att_model_open_for_training(ctx, __func__, kind, folder, out);
+    return s ? s : att_model_open_for_training(ctx, __func__, kind, folder, options, out);
 }
 
 att_status att_vit_new(att_ctx *ctx, const char *settings, uint64_t seed, att_vit **out)

@@ -56,9 +56,10 @@ att_status att_vit_order_classes(const att_vit *m, const char *folder, const cha
 
 /* Can att_vit_write write it with labels [classes] or NULL? The errors are those that it would have. */
 att_status att_vit_check_written(const att_vit *m, const char *const *labels);
-/* As att_vit_open_for_training, with a classifier of labels [classes]: the folder's, in their order, if it has the same
- * names; otherwise a new one. seed: of its initialization. Error: a model that cannot be written. */
+/* As att_vit_open_for_training, with options or NULL and a classifier of labels [classes]: the folder's, in their
+ * order, if it has the same names; otherwise a new one. seed: of its initialization. Error: a model that cannot be
+ * written. */
 att_status att_vit_open_for_classes(att_ctx *ctx, const char *folder, const char *const *labels, int64_t classes,
-                                    uint64_t seed, att_vit **out);
+                                    const att_trainable_options *options, uint64_t seed, att_vit **out);
 
 #endif

@@ -87,6 +87,14 @@ static void permute(const att_tensor *w, const float *was, const int64_t *row)
         memcpy((float *)w->data + i * width, was + row[i] * width, (size_t)width * sizeof *was);
 }
 
+static bool is_sorted(const int64_t *row, int64_t n)
+{
+    int64_t i = 0;
+    while (i < n && row[i] == i)
+        i++;
+    return i == n;
+}
+
 static att_status permute_head(const att_vit *m, const int64_t *row)
 {
     att_ctx *ctx = m->model.ctx;
@@ -95,6 +103,11 @@ static att_status permute_head(const att_vit *m, const int64_t *row)
     for (int64_t i = 0; (p = att_nn_params_at(att_vit_params(m), i, &name)); i++) {
         if (strncmp(name, "head.", 5) != 0)
             continue;
+        if (is_sorted(row, att_param_value(p)->dim[0]))
+            continue;
+        if (att_param_frozen(p))
+            return att_fail(ctx, ATT_ERR_ARGUMENT,
+                            "%s is frozen, but the model has its classes in another order than the images", name);
         const att_tensor *w = att_param_value(p);
         const size_t n = (size_t)(w->dim[0] * w->stride[0]);
         float *was = att_alloc(ctx, n, sizeof *was);

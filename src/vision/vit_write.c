@@ -80,13 +80,27 @@ static att_status replace_classifier(const att_vit *m, const char *folder, int64
     return e;
 }
 
+static void set_config(att_model *m, const void *config) { ((att_vit *)m)->config = *(const att_vit_config *)config; }
+
+/* The same where some parameters are frozen, and so views of the folder's: it is opened once more, with a new
+ * classifier */
+static att_status open_again(const att_vit *m, const char *folder, int64_t classes,
+                             const att_trainable_options *options, uint64_t seed, att_vit **out)
+{
+    att_vit_config c = m->config;
+    c.info.classes = classes;
+    return att_model_open_changed(
+        m->model.ctx, __func__, m->model.kind, folder, options,
+        &(const att_model_change){.configured = set_config, .user = &c, .fresh = "head.", .seed = seed}, out);
+}
+
 att_status att_vit_open_for_classes(att_ctx *ctx, const char *folder, const char *const *labels, int64_t classes,
-                                    uint64_t seed, att_vit **out)
+                                    const att_trainable_options *options, uint64_t seed, att_vit **out)
 {
     att_vit *m;
     bool same = false;
     *out = NULL;
-    att_status e = att_vit_open_for_training(ctx, folder, &m);
+    att_status e = att_vit_open_for_training(ctx, folder, options, &m);
     e = e ? e : check_type(m);
     if (!e)
         m->config.info.multi_label = false; /* it learns one class an image */
@@ -96,7 +110,10 @@ att_status att_vit_open_for_classes(att_ctx *ctx, const char *folder, const char
         *out = m;
         return ATT_OK;
     }
-    e = e ? e : replace_classifier(m, folder, classes, seed, out);
+    const bool frozen = options && options->n_freeze > 0;
+    if (!e)
+        e = frozen ? open_again(m, folder, classes, options, seed, out)
+                   : replace_classifier(m, folder, classes, seed, out);
     att_vit_free(m);
     return e;
 }

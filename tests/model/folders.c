@@ -403,7 +403,7 @@ static void a_bert_alone_is_trained_and_written_without_modules(void **state)
     att_sentence_info info;
     att_sentence *m;
     encode(&f, &info, before);
-    assert_int_equal(att_sentence_open_for_training(ctx, f.path, &m), ATT_OK);
+    assert_int_equal(att_sentence_open_for_training(ctx, f.path, NULL, &m), ATT_OK);
     assert_int_equal(att_sentence_write(m, out.path, 0), ATT_OK);
     att_sentence_free(m);
     encode(&out, &info, after);

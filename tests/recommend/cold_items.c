@@ -52,7 +52,7 @@ static att_recommender *reopen(att_ctx *ctx, att_recommender *m)
 {
     test_folder folder = folder_new();
     att_recommender *again = NULL;
-    if (att_recommender_write(m, folder.path, 0) || att_recommender_open_for_training(ctx, folder.path, &again))
+    if (att_recommender_write(m, folder.path, 0) || att_recommender_open_for_training(ctx, folder.path, NULL, &again))
         fail_msg("%s", att_error(ctx));
     att_recommender_free(m);
     folder_remove(&folder);

@@ -304,7 +304,7 @@ static void new_items_are_found_by_their_content(void **state)
     assert_true(ndcg(d.holdout, att_recommender_scorer(att_training_recommender(t))) > 0.9);
     assert_int_equal(att_training_write(t, 0, 0), ATT_OK);
     att_training_free(t);
-    assert_int_equal(att_recommender_open_for_training(ctx, path_of("content"), &m), ATT_OK);
+    assert_int_equal(att_recommender_open_for_training(ctx, path_of("content"), NULL, &m), ATT_OK);
     const int32_t copied = best_of(ctx, m, d.holdout, 0); /* user 0's */
     const att_item_content new_item = {
         .size = sizeof new_item, .vectors = content + copied * WIDTH, .width = WIDTH, .add = true};

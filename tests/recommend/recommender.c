@@ -186,7 +186,7 @@ static void a_model_is_written_and_opened(void **state)
             assert_int_equal(att_recommender_set_counts(m, counts), ATT_OK);
             if (att_recommender_write(m, folder.path, 0))
                 fail_msg("%s", att_error(ctx));
-            if (trainable ? att_recommender_open_for_training(ctx, folder.path, &again)
+            if (trainable ? att_recommender_open_for_training(ctx, folder.path, NULL, &again)
                           : att_recommender_open(ctx, folder.path, NULL, &again))
                 fail_msg("%s", att_error(ctx));
             apply(m, cases[c], 0, TINY_HISTORIES, 0, written);

@@ -117,7 +117,7 @@ static void each_step_has_the_loss_of_sentence_transformers(void **state)
             o.distance = cases[k].distance;
             o.margin = cases[k].margin;
             assert_int_equal(golden_line("tests/golden/sentence_losses.txt", cases[k].name, expected, STEPS), STEPS);
-            assert_int_equal(att_sentence_open_for_training(ctx, model.path, &m), ATT_OK);
+            assert_int_equal(att_sentence_open_for_training(ctx, model.path, NULL, &m), ATT_OK);
             if (att_sentence_training_new(m, &common, &o, &t))
                 fail_msg("%s", att_error(ctx));
             set_classifier(t);
@@ -147,7 +147,7 @@ static void defaults_are_those_of_the_header(void **state)
                  {ATT_SENTENCE_LOSS_TRIPLET, ATT_SENTENCE_DISTANCE_COSINE, 0, 0.5}};
     att_ctx *ctx = check_open(NULL, 1);
     att_sentence *m;
-    assert_int_equal(att_sentence_open_for_training(ctx, model.path, &m), ATT_OK);
+    assert_int_equal(att_sentence_open_for_training(ctx, model.path, NULL, &m), ATT_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         double loss[2];
         for (int given = 0; given < 2; given++) {
@@ -347,7 +347,7 @@ static void what_a_loss_cannot_be_computed_from_is_named(void **state)
     };
     att_ctx *ctx = check_open(NULL, 1);
     att_sentence *m;
-    assert_int_equal(att_sentence_open_for_training(ctx, model.path, &m), ATT_OK);
+    assert_int_equal(att_sentence_open_for_training(ctx, model.path, NULL, &m), ATT_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         att_training *t;
         att_sentence_training_options o = cases[i].o;

@@ -52,7 +52,7 @@ static void learning_has_the_losses_of_pytorch(void **state)
     for (att_ctx *ctx = NULL; check_next_context(&ctx, 2);) {
         att_sentence *m;
         att_training *t;
-        assert_int_equal(att_sentence_open_for_training(ctx, calm.path, &m), ATT_OK);
+        assert_int_equal(att_sentence_open_for_training(ctx, calm.path, NULL, &m), ATT_OK);
         const att_sentence_training_options o = {.size = sizeof o, .pairs = PAIRS, .texts = texts, .scores = scores};
         const att_training_options common = {.size = sizeof common,
                                              .weight_decay = 0.1,
@@ -222,7 +222,7 @@ static void what_cannot_be_trained_on_is_named(void **state)
     att_ctx *ctx = check_open(NULL, 1);
     att_sentence *m, *fixed;
     att_training *t;
-    assert_int_equal(att_sentence_open_for_training(ctx, model.path, &m), ATT_OK);
+    assert_int_equal(att_sentence_open_for_training(ctx, model.path, NULL, &m), ATT_OK);
     assert_int_equal(att_sentence_open(ctx, model.path, NULL, &fixed), ATT_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         att_sentence_training_options o = cases[i].o;
@@ -253,7 +253,7 @@ static void reading_texts_is_cancelled(void **state)
     att_ctx *ctx = check_open(NULL, 1);
     att_sentence *m;
     att_training *t = NULL;
-    assert_int_equal(att_sentence_open_for_training(ctx, model.path, &m), ATT_OK);
+    assert_int_equal(att_sentence_open_for_training(ctx, model.path, NULL, &m), ATT_OK);
     const att_sentence_training_options o = {
         .size = sizeof o, .pairs = PAIRS, .texts = texts, .scores = scores, .batch = 4};
     const att_training_options common = {

@@ -14,7 +14,7 @@ static int open_models(void **state)
     open_context(state);
     folder = tiny_sentence();
     return att_encoder_open(ctx, folder.path, NULL, &model) ||
-           att_encoder_open_for_training(ctx, folder.path, &learning) || att_tape_new(ctx, NULL, &tape) ||
+           att_encoder_open_for_training(ctx, folder.path, NULL, &learning) || att_tape_new(ctx, NULL, &tape) ||
            att_tape_new(ctx, ATT_OPTIONS(att_tape_config, .record = true), &recording);
 }
 

@@ -198,7 +198,7 @@ static void a_model_is_the_same_when_it_is_read_again(void **state)
         assert_memory_equal(x, y, 80 * sizeof *x);
         free(y);
         att_transformer_free(again);
-        assert_int_equal(att_transformer_open_for_training(ctx, path_in(&f, "new/model"), &learning), ATT_OK);
+        assert_int_equal(att_transformer_open_for_training(ctx, path_in(&f, "new/model"), NULL, &learning), ATT_OK);
         assert_int_equal(att_nn_params_count(att_encoder_decoder_params(att_transformer_as_encoder_decoder(learning))),
                          att_nn_params_count(att_encoder_decoder_params(att_transformer_as_encoder_decoder(m))));
         y = logits(ctx, learning);

@@ -381,7 +381,8 @@ static void a_folder_gives_the_model_that_was_written(void **state)
         att_seq2seq_config config = case_of(i), read = {.size = sizeof read};
         att_seq2seq *m = model(ctx, &config), *again[2];
         assert_int_equal(att_encoder_decoder_write(att_seq2seq_as_encoder_decoder(m), f.path, NULL), ATT_OK);
-        if (att_seq2seq_open(ctx, f.path, NULL, &again[0]) || att_seq2seq_open_for_training(ctx, f.path, &again[1]))
+        if (att_seq2seq_open(ctx, f.path, NULL, &again[0]) ||
+            att_seq2seq_open_for_training(ctx, f.path, NULL, &again[1]))
             fail_msg("%s", att_error(ctx));
         for (int k = 0; k < 2; k++) {
             const att_nn_params *params = att_encoder_decoder_params(att_seq2seq_as_encoder_decoder(again[k]));

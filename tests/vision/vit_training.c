@@ -316,7 +316,7 @@ static void a_classifier_is_replaced_for_other_classes(void **state)
         att_vit *m, *old = tiny_vit_open(&folder, true);
         att_vit_info info = {.size = sizeof info};
         for (int classes = 5; classes <= 7; classes += 2) {
-            if (att_vit_open_for_classes(ctx, folder.path, numbers, classes, 3, &m))
+            if (att_vit_open_for_classes(ctx, folder.path, numbers, classes, NULL, 3, &m))
                 fail_msg("%s", att_error(ctx));
             assert_int_equal(att_vit_describe(m, &info), ATT_OK);
             assert_int_equal(info.classes, classes);
@@ -348,7 +348,7 @@ static void a_classifier_follows_the_order_of_its_classes(void **state)
     const test_folder folder = tiny_vit_folder("vit", NULL);
     att_vit *m, *old = tiny_vit_open(&folder, true);
     for (int k = 0; k < 3; k++) {
-        if (att_vit_open_for_classes(ctx, folder.path, orders[k], CLASSES, 3, &m))
+        if (att_vit_open_for_classes(ctx, folder.path, orders[k], CLASSES, NULL, 3, &m))
             fail_msg("%s", att_error(ctx));
         for (int64_t i = 0; i < att_nn_params_count(att_vit_params(m)); i++) {
             const char *name;
@@ -374,7 +374,7 @@ static void what_cannot_be_written_is_not_opened_for_classes(void **state)
     static const char *const names[] = {"0", "1", "2", "3", "4"};
     const test_folder folder = tiny_vit_folder("deit_distilled", NULL);
     att_vit *m;
-    assert_int_equal(att_vit_open_for_classes(ctx, folder.path, names, CLASSES, 1, &m), ATT_ERR_UNSUPPORTED);
+    assert_int_equal(att_vit_open_for_classes(ctx, folder.path, names, CLASSES, NULL, 1, &m), ATT_ERR_UNSUPPORTED);
     assert_null(m);
     assert_non_null(strstr(att_error(ctx), "cannot be written"));
     folder_remove(&folder);

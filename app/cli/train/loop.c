@@ -238,7 +238,10 @@ static int report_start(const cli_training *t, bool done)
     const int threads = att_threads(t->ctx);
     if (info.vocabulary && !t->kind->unit)
         fprintf(stderr, "vocabulary of %lld, ", (long long)info.vocabulary);
-    fprintf(stderr, "%lld parameters; %d thread%s; ", (long long)info.parameters, threads, threads == 1 ? "" : "s");
+    fprintf(stderr, "%lld ", (long long)info.parameters);
+    if (info.frozen)
+        fprintf(stderr, "of %lld ", (long long)(info.parameters + info.frozen));
+    fprintf(stderr, "parameters; %d thread%s; ", threads, threads == 1 ? "" : "s");
     if (step > 0 && done)
         fprintf(stderr, "at step %lld, with no further step to make (%s)\n", step, limit);
     else if (step > 0)

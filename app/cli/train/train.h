@@ -16,7 +16,7 @@
 
 /* Their values; a command begins with its defaults. Without another word 0 means: no limit, off. */
 typedef struct cli_training_options {
-    const char *folder;
+    const char *folder, *freeze;
     bool resume, json;
     double epochs, minutes;
     int64_t steps, patience, batch, accumulate, shards;
@@ -53,6 +53,9 @@ typedef struct cli_training_options {
     {"beta2", 0, "X", .number = &(o).beta2, .max = 0.999999, .above_min = true, .help = "beta2 of AdamW"},            \
     {"decay", 0, "X", .number = &(o).decay, .max = 1, .help = "weight decay"},                                        \
     {"clip", 0, "NORM", .number = &(o).clip, .max = 1e9, .help = "clip gradients to this norm; 0: off"},              \
+    {"freeze", 0, "PATTERN,...", .text = &(o).freeze,                                                                 \
+     .help = "leave parts of the model unchanged, such as embedding,layer.0: these, or all whose names match; '*' stands " \
+             "for any characters"},                                                                                   \
     {"accumulate", 0, "N", .integer = &(o).accumulate, .min = 1, .max = 1 << 16,                                      \
      .help = "accumulate gradients over N batches"},                                                                  \
     {"shards", 0, "N", .integer = &(o).shards, .max = 1 << 16,                                                        \

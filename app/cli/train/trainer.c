@@ -91,6 +91,8 @@ int cli_training_status(const att_ctx *ctx, att_status s)
     char text[1024];
     size_t n = 0;
     const char *message = att_error(ctx);
+    if (s == ATT_ERR_ARGUMENT && !strncmp(message, "freeze: ", 8))
+        return cli_misuse("--%s", message);
     if (s != ATT_ERR_ARGUMENT || strncmp(message, prefix, sizeof prefix - 1) != 0)
         return cli_status(ctx, s);
     for (bool name = false; *message && n < sizeof text - 3;) {
@@ -110,6 +112,31 @@ int cli_training_status(const att_ctx *ctx, att_status s)
 
 /* ---- the run ------------------------------------------------------------------- */
 
+/* The patterns of --freeze */
+enum { PATTERNS = 64 };
+typedef struct patterns {
+    char text[4300];
+    const char *list[PATTERNS];
+    int n;
+} patterns;
+
+static int read_patterns(const char *text, patterns *p)
+{
+    *p = (patterns){.n = 0};
+    if (!text)
+        return CLI_DONE;
+    if (snprintf(p->text, sizeof p->text, "%s", text) >= (int)sizeof p->text)
+        return cli_misuse("--freeze is longer than %d bytes", (int)sizeof p->text - 1);
+    char *next = p->text;
+    for (char *one; (one = strsep(&next, ","));) {
+        if (!*one || p->n == PATTERNS)
+            return *one ? cli_misuse("--freeze has more than %d patterns", PATTERNS)
+                        : cli_misuse("--freeze %s has an empty pattern", text);
+        p->list[p->n++] = one;
+    }
+    return CLI_DONE;
+}
+
 /* Opens the training. */
 static int begin(cli_training *t)
 {
@@ -118,11 +145,16 @@ static int begin(cli_training *t)
     int code = plan(t, &rates);
     if (code)
         return code;
+    patterns freeze;
+    code = read_patterns(o->freeze, &freeze);
+    if (code)
+        return code;
     const int64_t keep = o->average > o->keep ? o->average : o->keep;
-    const att_training_options *common = ATT_OPTIONS(
-        att_training_options, .schedule = &rates, .beta2 = o->beta2, .weight_decay = o->decay, .clip = o->clip,
-        .accumulate = o->accumulate, .shards = o->shards, .seed = (uint64_t)o->seed, .resume = o->resume,
-        .keep = keep > 1 ? keep : 1, .evaluation_id = t->evaluation_id, .note = t->note, .note_bytes = sizeof t->note);
+    const att_training_options *common =
+        ATT_OPTIONS(att_training_options, .schedule = &rates, .beta2 = o->beta2, .weight_decay = o->decay,
+                    .clip = o->clip, .accumulate = o->accumulate, .shards = o->shards, .seed = (uint64_t)o->seed,
+                    .freeze = freeze.list, .n_freeze = freeze.n, .resume = o->resume, .keep = keep > 1 ? keep : 1,
+                    .evaluation_id = t->evaluation_id, .note = t->note, .note_bytes = sizeof t->note);
     cli_end_later(); /* a signal cancels the start, which then leaves no folder */
     code = t->kind->open(t, common);
     if (!code && t->steps && t->steps < att_training_steps(t->training))
