@@ -3,7 +3,6 @@
 #include "page.h"
 
 #include "attend_util.h"
-#include "cli/base/command.h"
 #include "cli/base/utf8.h"
 
 #include <inttypes.h>
@@ -15,7 +14,7 @@ enum { MAX_TOKENS = 64 }; /* tokens of a text: larger tables are unreadable */
 
 /* One of the three: the weights of all its heads. */
 typedef struct use {
-    const char *begins, *ends; /* the scope of its attention */
+    att_trace_side side;
     int64_t layers, heads, rows, columns;
     const char *const *row, *const *column; /* labels of queries and keys */
     float *weights;                         /* [layers, heads, rows, columns] */
@@ -35,55 +34,29 @@ typedef struct three_uses_chapter {
     int32_t next[MAX_TOKENS];    /* [rows]: what is written */
     const char *of_source[MAX_TOKENS], *of_before[MAX_TOKENS], *of_next[MAX_TOKENS];
     use use[USES];
-    bool keep;          /* weights; false: layers and heads are counted */
-    int64_t hidden;     /* numbers in a vector */
-    float *first;       /* NULL, or becomes what the encoder makes of the first token [hidden] */
-    att_status watched; /* the first error of att_weights */
+    int64_t hidden; /* numbers in a vector */
 } three_uses_chapter;
 
 /* ---- a translation, and all of its attention */
 
-/* The next layer of a use. */
-static void add_layer(three_uses_chapter *l, use *u, const att_tape_event *event)
+/* The trace of a source [n] and a translation `next` [rows], which ends; NULL: it failed. The caller frees it. */
+static att_trace *trace_of(page *p, const three_uses_chapter *l, const int32_t *source, int64_t n, const int32_t *next)
 {
-    const att_tensor *q = &event->args->q; /* [tokens, heads, dim] */
-    u->heads = q->dim[1];
-    l->hidden = q->dim[1] * q->dim[2];
-    for (int64_t h = 0; l->keep && h < u->heads && l->watched == ATT_OK; h++)
-        l->watched = att_weights(event->plan, event->args, 0, h, 0, u->rows,
-                                 u->weights + (u->layers * u->heads + h) * u->rows * u->columns);
-    u->layers++;
+    const att_trace_options o = {.size = sizeof o, .ids = source, .n_ids = n};
+    att_trace *t = NULL;
+    if (p->status == ATT_OK)
+        p->status = att_translator_trace(l->m, NULL, 0, next, l->rows - 1, &o, &t);
+    return t;
 }
 
-static void watch(void *user, const att_tape_event *event)
+/* Its logits [rows, vocabulary], and what the encoder makes of the first token [hidden]; each or NULL */
+static void read_pass(page *p, const three_uses_chapter *l, att_trace *t, float *logits, float *first)
 {
-    three_uses_chapter *l = user;
-    for (int i = 0; i < USES && event->plan; i++) {
-        use *u = &l->use[i];
-        if (strncmp(event->scope, u->begins, strlen(u->begins)) == 0 && cli_ends_with(event->scope, u->ends))
-            add_layer(l, u, event);
-    }
-    if (l->first && strcmp(event->op, "scope") == 0 && strcmp(event->scope, "encoder") == 0)
-        memcpy(l->first, event->output->data, (size_t)l->hidden * sizeof *l->first);
-}
-
-/* Logits [rows, vocabulary] of a translation `next` [rows] of a source [n] on a new tape *t, which the caller frees. */
-static const float *logits(page *p, three_uses_chapter *l, att_tape **t, const int32_t *source, int64_t n,
-                           const int32_t *next)
-{
-    const int64_t from[] = {0, n}, to[] = {0, l->rows};
-    const att_sequence_pairs pair = {
-        .size = sizeof pair, .n = 1, .source = source, .source_offsets = from, .target = next, .target_offsets = to};
-    att_tensor Y = {0};
-    *t = NULL;
-    for (int i = 0; i < USES; i++)
-        l->use[i].layers = 0;
-    if (p->status == ATT_OK)
-        p->status = att_tape_new(p->ctx, ATT_OPTIONS(att_tape_config, .hook = watch, .hook_user = l), t);
-    if (p->status == ATT_OK)
-        p->status = att_var_value(*t, att_encoder_decoder_logits(*t, l->model, &pair, NULL), &Y);
-    p->status = p->status == ATT_OK ? l->watched : p->status;
-    return Y.data;
+    if (p->status == ATT_OK && logits)
+        p->status = att_trace_output(t, -1, 0, l->rows, logits);
+    if (p->status == ATT_OK && first)
+        p->status = att_trace_hidden(t, ATT_TRACE_SIDE_ENCODER, -1, 0, 1, first);
+    att_trace_free(t);
 }
 
 static const char *name_of(const three_uses_chapter *l, int32_t id)
@@ -161,21 +134,36 @@ static void translate(page *p, three_uses_chapter *l)
     print_tokens(p, "target", l->of_next, l->rows);
 }
 
-/* What the three are, and room for their weights. */
-static void plan_uses(page *p, three_uses_chapter *l)
+/* Counts the layers and heads of a use, and keeps the weights of all. */
+static void read_use(page *p, use *u, const att_trace *trace)
 {
-    const use of_encoder = {"encoder/", "/attention", 0, 0, l->n, l->n, l->of_source, l->of_source, NULL};
-    const use of_decoder = {"decoder/", "/attention", 0, 0, l->rows, l->rows, l->of_before, l->of_before, NULL};
-    const use of_both = {"decoder/", "/cross", 0, 0, l->rows, l->n, l->of_next, l->of_source, NULL};
-    att_tape *t;
+    att_trace_info i = {.size = sizeof i};
+    att_trace_attention_info a = {.size = sizeof a};
+    if (p->status == ATT_OK)
+        p->status = att_trace_describe(trace, &i);
+    if (p->status == ATT_OK)
+        p->status = att_trace_attention(trace, att_trace_find(trace, u->side, -1), &a);
+    if (p->status != ATT_OK)
+        return;
+    u->layers = i.layers[u->side], u->heads = a.heads;
+    u->weights = page_floats(p, u->layers * u->heads * u->rows * u->columns);
+    for (int64_t h = 0; h < u->layers * u->heads && p->status == ATT_OK; h++)
+        p->status = att_trace_weights(trace, att_trace_find(trace, u->side, h / u->heads), h % u->heads, 0, u->rows,
+                                      u->weights + h * u->rows * u->columns);
+}
+
+static void read_uses(page *p, three_uses_chapter *l, const att_trace *trace)
+{
+    const use of_encoder = {ATT_TRACE_SIDE_ENCODER, 0, 0, l->n, l->n, l->of_source, l->of_source, NULL};
+    const use of_decoder = {ATT_TRACE_SIDE_DECODER, 0, 0, l->rows, l->rows, l->of_before, l->of_before, NULL};
+    const use of_both = {ATT_TRACE_SIDE_CROSS, 0, 0, l->rows, l->n, l->of_next, l->of_source, NULL};
+    att_trace_info i = {.size = sizeof i};
     l->use[ENCODER] = of_encoder, l->use[DECODER] = of_decoder, l->use[CROSS] = of_both;
-    logits(p, l, &t, l->source.ids, l->n, l->next); /* counts */
-    att_tape_free(t);
-    for (int i = 0; i < USES && p->status == ATT_OK; i++) {
-        use *u = &l->use[i];
-        u->weights = page_floats(p, u->layers * u->heads * u->rows * u->columns);
-        u->layers = 0;
-    }
+    for (int u = 0; u < USES; u++)
+        read_use(p, &l->use[u], trace);
+    if (p->status == ATT_OK)
+        p->status = att_trace_describe(trace, &i);
+    l->hidden = i.hidden[ATT_TRACE_SIDE_ENCODER];
 }
 
 /* In how many rows is the likeliest token the next one? */
@@ -194,17 +182,12 @@ static int64_t agreeing(const three_uses_chapter *l, const float *y /* [rows, vo
 
 static void all_at_once(page *p, three_uses_chapter *l)
 {
-    const att_encoder_decoder *model = l->model;
-    const int64_t from[] = {0, l->n}, to[] = {0, l->rows};
-    const att_sequence_pairs pair = {.size = sizeof pair,
-                                     .n = 1,
-                                     .source = l->source.ids,
-                                     .source_offsets = from,
-                                     .target = l->next,
-                                     .target_offsets = to};
-    att_tape *t = NULL;
-    att_tensor Y = {0};
-    att_var *y = NULL;
+    const att_translator *translator = l->m;
+    const int64_t rows = l->rows, n = rows - 1;
+    const int32_t *ids = l->next;
+    const char *source = l->text;
+    float *logits = page_floats(p, rows * l->info.target_vocabulary);
+    att_trace *trace = NULL;
     page_step(p, (text){"All of it at once", "全体を一度に"});
     page_print(p,
                (text){"To look at it, the finished translation is decoded once more, all tokens at once. Each position "
@@ -213,17 +196,14 @@ static void all_at_once(page *p, three_uses_chapter *l)
                       "各位置は一つ前のトークンを読み、最初の位置は開始を表すトークンを読みます。"});
     print_tokens(p, "it reads", l->of_before, l->rows);
     print_tokens(p, "it writes", l->of_next, l->rows);
-    page_print(p, (text){"A tape tells a function of ours what each operation has done, and that asks for the weights.",
-                         "テープは、行った演算をこちらの関数に知らせるので、その関数の中で重みを取り出します。"});
-    plan_uses(p, l);
-    CALL(p, att_tape_new(p->ctx, ATT_OPTIONS(att_tape_config, .hook = watch, .hook_user = l), &t));
-    l->keep = true;
-    if (p->status == ATT_OK)
-        LOOP(p, y = att_encoder_decoder_logits(t, model, &pair, NULL););
-    l->keep = false;
-    CALL(p, att_var_value(t, y, &Y));
-    p->status = p->status == ATT_OK ? l->watched : p->status;
-    const int64_t agreed = p->status == ATT_OK ? agreeing(l, Y.data) : 0;
+    page_print(p, (text){"A trace keeps what attention needs in that pass; then it has the weights of each layer and "
+                         "head of the three, and the logits.",
+                         "トレースは、この一回の計算で注意に必要なものを保存します。そこから、三つの注意のどの層、"
+                         "どのヘッドの重みでも、ロジットでも取り出せます。"});
+    CALL(p, att_translator_trace(translator, source, strlen(source), ids, n, NULL, &trace));
+    CALL(p, att_trace_output(trace, -1, 0, rows, logits));
+    read_uses(p, l, trace);
+    const int64_t agreed = p->status == ATT_OK ? agreeing(l, logits) : 0;
     page_print(p,
                agreed == l->rows
                    ? (text){"In %" PRId64 " of %" PRId64 " positions the likeliest next token is the translation's: at "
@@ -237,7 +217,7 @@ static void all_at_once(page *p, three_uses_chapter *l)
                             "一致します。ほかは、禁じられているか、長すぎて打ち切られたトークンです。三つの注意と、"
                             "一つのヘッドの重みの形は、次のとおりです。"},
                agreed, l->rows);
-    att_tape_free(t);
+    att_trace_free(trace);
     static const char *const name[USES] = {"Q = source, X = source", "Q = target, X = target, causal",
                                            "Q = target, X = source"};
     for (int i = 0; i < USES; i++) {
@@ -315,7 +295,6 @@ static void encoder(page *p, three_uses_chapter *l)
     double share, largest;
     int32_t other[MAX_TOKENS];
     float *a = page_floats(p, l->hidden), *b = page_floats(p, l->hidden);
-    att_tape *t;
     page_step(p, (text){"The source looks at itself", "原文が原文を見る"});
     page_print(
         p, (text){"Q = X = the source: self-attention in the encoder. Each token collects from all others what "
@@ -328,13 +307,8 @@ static void encoder(page *p, three_uses_chapter *l)
     later(&l->use[ENCODER], &share, &largest);
     memcpy(other, l->source.ids, (size_t)l->n * sizeof *other);
     other[l->n > 1 ? l->n - 2 : 0] = (int32_t)l->info.eos; /* before the end */
-    l->first = a;
-    logits(p, l, &t, l->source.ids, l->n, l->next);
-    att_tape_free(t);
-    l->first = b;
-    logits(p, l, &t, other, l->n, l->next);
-    att_tape_free(t);
-    l->first = NULL;
+    read_pass(p, l, trace_of(p, l, l->source.ids, l->n, l->next), NULL, a);
+    read_pass(p, l, trace_of(p, l, other, l->n, l->next), NULL, b);
     page_print(p,
                (text){"Nothing is hidden, the sentence is there as a whole: %.0f %% of all weight of all heads lies on "
                       "tokens that come later. Put another token before the end, and the vector of the "
@@ -350,7 +324,7 @@ static void decoder(page *p, three_uses_chapter *l)
     double share, largest;
     int32_t other[MAX_TOKENS];
     const int64_t vocabulary = l->info.target_vocabulary, before = (l->rows - 1) * vocabulary;
-    att_tape *one, *two;
+    float *y = page_floats(p, l->rows * vocabulary), *z = page_floats(p, l->rows * vocabulary);
     page_step(p, (text){"The translation looks at itself", "訳文が訳文を見る"});
     page_print(p,
                (text){"Q = X = the target: self-attention in the decoder, with the causal mask. What is written next "
@@ -363,8 +337,8 @@ static void decoder(page *p, three_uses_chapter *l)
     later(&l->use[DECODER], &share, &largest);
     memcpy(other, l->next, sizeof other);
     other[l->rows - 2] = (int32_t)l->info.eos;
-    const float *y = logits(p, l, &one, l->source.ids, l->n, l->next);
-    const float *z = logits(p, l, &two, l->source.ids, l->n, other);
+    read_pass(p, l, trace_of(p, l, l->source.ids, l->n, l->next), y, NULL);
+    read_pass(p, l, trace_of(p, l, l->source.ids, l->n, other), z, NULL);
     if (p->status == ATT_OK) {
         const bool same = memcmp(y, z, (size_t)before * sizeof *y) == 0;
         page_print(
@@ -385,8 +359,6 @@ static void decoder(page *p, three_uses_chapter *l)
                           "個の位置でも変わってしまいます。"},
             largest, farthest(y + before, z + before, vocabulary), l->rows - 1);
     }
-    att_tape_free(one);
-    att_tape_free(two);
 }
 
 /* For each token of the translation the source token with the largest weight, averaged over a layer's heads. */
