@@ -121,6 +121,9 @@ static void work_on_a_model_is_done_or_not(void **state)
     check_all("$A similarity -m $D -t 1 -p pairs --gold --json");
     check_all("$A tokenize -m $D in");
     check_all("$A attention -m $D -t 1 --svg o 'a b'");
+    check_all("$A attention -m $L -t 1 --heads --svg o bdcab");
+    check_all("$A attention -m $L -t 1 --hide 1,2 --zero 0.1 --logit-lens bdcab");
+    check_all("$A attention -m $T -t 1 --target a --hide 0 --json a");
     check_all("$A generate -m $L -t 1 -n 2 --json --stop q --lookup 2 bdcab");
 }
 
@@ -147,6 +150,7 @@ static void captions_are_written_or_not(void **state)
                      0);
     check_all("$A caption -m $C -t 1 -n 2 --json two");
     check_all("$A caption -m $C -t 1 --attention o dot.png >/dev/null");
+    check_all("$A attention -m $C -t 1 --target 'red square' --svg o dot.png");
     check_all("$A evaluate caption -m $C -t 1 -d captions -i two -r --train-list list >/dev/null");
     folder_remove(&captioner);
     close_context(state);

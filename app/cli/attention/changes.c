@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SHOWN = 5, SHOWN_ITEMS = 10 };
+enum { SHOWN = 5, SHOWN_ITEMS = 10, NAMED = 4 };
 
 typedef struct changes {
     const attended *a;
@@ -23,7 +23,11 @@ static void print_title(const changes *c, const char *what)
 {
     const attended *a = c->a;
     const char *join = "Without";
-    for (int64_t i = 0; i < a->n_hide; i++) {
+    if (a->n_hide > NAMED) {
+        printf("%s %lld tokens", join, (long long)a->n_hide);
+        join = ",";
+    }
+    for (int64_t i = 0; i < a->n_hide && a->n_hide <= NAMED; i++) {
         char text[ATTENTION_NAME];
         const bool source = a->info.source > 0;
         const char *name =

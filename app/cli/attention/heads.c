@@ -9,23 +9,27 @@
 
 enum { NAME = 32, SIDE = 32, LINES = 6, CHARACTERS = 12 };
 
-/* All maps. Of an image the part of its locations in the row of a token, else all queries and keys. */
+/* The maps in cells of 1 / 255 of the largest weight */
+typedef struct maps {
+    int64_t height, width;
+    uint8_t *cells; /* [layers, heads, height, width] */
+} maps;
+
+/* All heads. Of an image the part of its locations in the row of a token, else all queries and keys. */
 typedef struct heads {
     const attended *a;
     int64_t layers, heads;
     int64_t from;          /* the token whose row is shown over the image; -1: all queries and keys */
     int64_t rows, columns; /* of what is pooled */
-    thumbnails t;
-    uint8_t *cells; /* [layers, heads, t.height, t.width] */
-    float *scale;   /* [layers, heads]: what 255 is */
-    float *row;     /* [keys]; or NULL */
+    const char *note;
+    float *scale; /* [layers, heads]: what 255 is */
+    float *row;   /* [keys]; or NULL */
     char (*name)[NAME];
     const char **label;
 } heads;
 
 static void free_heads(heads *h)
 {
-    free(h->cells);
     free(h->scale);
     free(h->row);
     free(h->name);
@@ -45,43 +49,52 @@ static int make_names(heads *h)
         snprintf(h->name[i], NAME, "%s %lld", layer ? "layer" : "head", (long long)(layer ? i : i - h->layers));
         h->label[i] = h->name[i];
     }
-    h->t.row = h->label;
-    h->t.column = h->label + h->layers;
     return CLI_DONE;
 }
 
-/* The locations of an image in the row of a token */
-static int pool_row(const heads *h, int64_t attention, int64_t head, uint8_t *out, float *scale)
+/* The locations of an image in the row of a token, as map i */
+static int pool_row(const heads *h, int64_t attention, int64_t head, const maps *m, int64_t i)
 {
     const attended *a = h->a;
     const int64_t before = a->attention.keys - h->rows * h->columns;
     const int code = cli_status(a->m.base.ctx, att_trace_weights(a->trace, attention, head, h->from, 1, h->row));
-    *scale = 0;
-    for (int64_t i = before; !code && i < a->attention.keys; i++)
-        *scale = h->row[i] > *scale ? h->row[i] : *scale;
+    h->scale[i] = 0;
+    for (int64_t k = before; !code && k < a->attention.keys; k++)
+        h->scale[i] = h->row[k] > h->scale[i] ? h->row[k] : h->scale[i];
     if (!code)
-        thumbnail_pool(h->row + before, h->rows, h->columns, h->t.height, h->t.width, out);
+        thumbnail_pool(h->row + before, h->rows, h->columns, m->height, m->width, m->cells + i * m->height * m->width);
     return code;
 }
 
-/* Maps of this size in cells at most */
-static int pool(heads *h, int64_t height, int64_t width)
+/* Maps of `max` cells, height and width, at most */
+static int pool(const heads *h, const int64_t max[2], maps *m)
 {
     const attended *a = h->a;
-    h->t.height = min(h->rows, height);
-    h->t.width = min(h->columns, width);
-    const int64_t size = h->t.height * h->t.width;
-    free(h->cells);
-    h->t.cells = h->cells = malloc((size_t)(h->layers * h->heads * size));
-    int code = h->cells ? CLI_DONE : cli_fail_memory();
+    m->height = min(h->rows, max[0]);
+    m->width = min(h->columns, max[1]);
+    const int64_t size = m->height * m->width;
+    m->cells = malloc((size_t)(h->layers * h->heads * size));
+    int code = m->cells ? CLI_DONE : cli_fail_memory();
     for (int64_t i = 0; !code && i < h->layers * h->heads; i++) {
         const int64_t attention = att_trace_find(a->trace, a->side, i / h->heads), head = i % h->heads;
-        code = h->from >= 0
-                   ? pool_row(h, attention, head, h->cells + i * size, &h->scale[i])
-                   : cli_status(a->m.base.ctx, att_trace_pooled(a->trace, attention, head, h->t.height, h->t.width,
-                                                                h->cells + i * size, &h->scale[i]));
+        code = h->from >= 0 ? pool_row(h, attention, head, m, i)
+                            : cli_status(a->m.base.ctx, att_trace_pooled(a->trace, attention, head, m->height, m->width,
+                                                                         m->cells + i * size, &h->scale[i]));
     }
     return code;
+}
+
+static thumbnails thumbnails_of(const heads *h, const maps *m)
+{
+    return (thumbnails){.ctx = h->a->m.base.ctx,
+                        .row = h->label,
+                        .column = h->label + h->layers,
+                        .rows = h->layers,
+                        .columns = h->heads,
+                        .height = m->height,
+                        .width = m->width,
+                        .cells = m->cells,
+                        .note = h->note};
 }
 
 static int open_heads(heads *h, const attended *a)
@@ -93,20 +106,16 @@ static int open_heads(heads *h, const attended *a)
         h->from = a->asked->from >= 0 ? a->asked->from : 0;
     h->rows = h->from >= 0 ? a->info.grid[0] : a->attention.queries;
     h->columns = h->from >= 0 ? a->info.grid[1] : keys;
-    h->t = (thumbnails){.ctx = a->m.base.ctx,
-                        .rows = h->layers,
-                        .columns = h->heads,
-                        .note = "Each head in parts of its largest weight; rows: queries, columns: keys"};
-    if (h->from >= 0)
-        h->t.note = "Each head in parts of its largest weight, over the image";
+    h->note = h->from >= 0 ? "Each head in parts of its largest weight, over the image"
+                           : "Each head in parts of its largest weight; rows: queries, columns: keys";
     h->scale = malloc((size_t)(h->layers * h->heads) * sizeof *h->scale);
     h->row = malloc((size_t)keys * sizeof *h->row);
     return h->scale && h->row ? make_names(h) : cli_fail_memory();
 }
 
-static void print_json(const heads *h)
+static void print_json(const heads *h, const maps *m)
 {
-    const int64_t size = h->t.height * h->t.width;
+    const int64_t size = m->height * m->width;
     cli_json j = attention_json(h->a, -1, -1);
     if (h->from >= 0)
         cli_json_integer(&j, "from", h->from);
@@ -117,10 +126,10 @@ static void print_json(const heads *h)
         cli_json_integer(&j, "head", i % h->heads);
         cli_json_float(&j, "largest", h->scale[i]);
         cli_json_array(&j, "parts"); /* of the largest, in 255ths */
-        for (int64_t y = 0; y < h->t.height; y++) {
+        for (int64_t y = 0; y < m->height; y++) {
             cli_json_array(&j, NULL);
-            for (int64_t x = 0; x < h->t.width; x++)
-                cli_json_integer(&j, NULL, h->cells[i * size + y * h->t.width + x]);
+            for (int64_t x = 0; x < m->width; x++)
+                cli_json_integer(&j, NULL, m->cells[i * size + y * m->width + x]);
             cli_json_end(&j);
         }
         cli_json_end(&j);
@@ -138,30 +147,44 @@ static void name_view(const heads *h, char *text, size_t size)
              (long long)h->heads, h->heads == 1 ? "" : "s", attention_side_name(h->a->side), of);
 }
 
-static int draw(heads *h)
+static int draw(const heads *h, const maps *m)
 {
     picture p;
     char title[256], name[128];
-    int code = pool(h, SIDE, SIDE);
-    if (!code)
-        code = picture_open(&p, h->a->asked->svg);
+    const thumbnails t = thumbnails_of(h, m);
+    const int code = picture_open(&p, h->a->asked->svg);
     if (code)
         return code;
     name_view(h, name, sizeof name);
     snprintf(title, sizeof title, "%s: %s", name, h->a->asked->argument);
-    return picture_close(&p, thumbnails_svg(p.svg, title, &h->t));
+    return picture_close(&p, thumbnails_svg(p.svg, title, &t));
 }
 
-static int print_terminal(heads *h)
+static void print_terminal(const heads *h, const maps *m)
 {
     char name[128];
-    const int code = pool(h, LINES, CHARACTERS);
-    if (code)
-        return code;
+    const thumbnails t = thumbnails_of(h, m);
     name_view(h, name, sizeof name);
-    printf("%s.\n%s.\n\n", name, h->t.note);
-    thumbnails_terminal(stdout, &h->t, terminal_colors(stdout));
-    return CLI_DONE;
+    printf("%s.\n%s.\n\n", name, h->note);
+    thumbnails_terminal(stdout, &t, terminal_colors(stdout));
+}
+
+/* The picture comes first, as what reads standard output may end the process, and after it nothing fails. */
+static int show(const heads *h)
+{
+    static const int64_t large[] = {SIDE, SIDE}, small[] = {LINES, CHARACTERS};
+    const bool json = h->a->asked->json;
+    maps shown = {0}, drawn = {0};
+    int code = pool(h, json ? large : small, &shown);
+    if (!code && h->a->asked->svg)
+        code = pool(h, large, &drawn);
+    if (!code && h->a->asked->svg)
+        code = draw(h, &drawn);
+    if (!code)
+        (json ? print_json : print_terminal)(h, &shown);
+    free(shown.cells);
+    free(drawn.cells);
+    return code;
 }
 
 int attention_show_heads(attended *a)
@@ -173,15 +196,8 @@ int attention_show_heads(attended *a)
     if (code)
         return code;
     code = open_heads(&h, a);
-    if (!code && a->asked->svg)
-        code = draw(&h);
-    if (!code && a->asked->json) {
-        code = pool(&h, SIDE, SIDE);
-        if (!code)
-            print_json(&h);
-    } else if (!code) {
-        code = print_terminal(&h);
-    }
+    if (!code)
+        code = show(&h);
     free_heads(&h);
     return code;
 }

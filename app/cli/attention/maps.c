@@ -64,6 +64,7 @@ typedef struct words {
     int64_t first, n;
     int64_t grid[2];
     float *weights; /* [n, grid[0] * grid[1]] */
+    uint8_t *cells; /* for what is printed, of the same size */
 } words;
 
 static void print_words_json(const words *w)
@@ -115,15 +116,13 @@ static int draw_words(const words *w)
     return code;
 }
 
-static int print_words(const words *w)
+static void print_words(const words *w)
 {
     const int64_t rows = w->grid[0], columns = w->grid[1], height = (rows + 1) / 2; /* characters are tall */
     char heads[96];
-    uint8_t *cells = malloc((size_t)(w->n * height * columns));
-    if (!cells)
-        return cli_fail_memory();
     for (int64_t i = 0; i < w->n; i++)
-        thumbnail_pool(w->weights + i * rows * columns, rows, columns, height, columns, cells + i * height * columns);
+        thumbnail_pool(w->weights + i * rows * columns, rows, columns, height, columns,
+                       w->cells + i * height * columns);
     attention_heads_name(w->a, heads, sizeof heads);
     printf("%s: what each word gets from %lld x %lld locations, in parts of its largest weight.\n\n", heads,
            (long long)rows, (long long)columns);
@@ -135,27 +134,26 @@ static int print_words(const words *w)
                                             .columns = w->n,
                                             .height = height,
                                             .width = columns,
-                                            .cells = cells},
+                                            .cells = w->cells},
                         terminal_colors(stdout));
-    free(cells);
-    return CLI_DONE;
 }
 
+/* The picture comes first, as what reads standard output may end the process, and after it nothing fails. */
 static int show_words(words *w)
 {
     const attended *a = w->a;
     const int64_t index = att_trace_find(a->trace, a->side, a->layer);
     w->weights = malloc((size_t)(w->n * a->attention.keys) * sizeof *w->weights);
-    int code = w->weights
+    w->cells = malloc((size_t)(w->n * a->attention.keys));
+    int code = w->weights && w->cells
                    ? cli_status(a->m.base.ctx, att_trace_weights(a->trace, index, a->head, w->first, w->n, w->weights))
                    : cli_fail_memory();
     if (!code && a->asked->svg)
         code = draw_words(w);
-    if (!code && a->asked->json)
-        print_words_json(w);
-    else if (!code)
-        code = print_words(w);
+    if (!code)
+        (a->asked->json ? print_words_json : print_words)(w);
     free(w->weights);
+    free(w->cells);
     return code;
 }
 

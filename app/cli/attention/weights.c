@@ -16,12 +16,18 @@ static att_status read_rows(const attended *a, int64_t first, int64_t count, flo
     return att_trace_weights(a->trace, att_trace_find(a->trace, a->side, a->layer), a->head, first, count, out);
 }
 
+/* Are queries and keys the same tokens? */
+static bool are_same(const attended *a)
+{
+    return a->side == ATT_TRACE_SIDE_ENCODER || (a->side == ATT_TRACE_SIDE_DECODER && !a->kind->shifted);
+}
+
 /* ---- JSON ---------------------------------------------------------------------- */
 
 static void print_labels(cli_json *j, const attended *a)
 {
     const bool cross = a->side == ATT_TRACE_SIDE_CROSS;
-    if (!cross && !(a->side == ATT_TRACE_SIDE_DECODER && a->kind->shifted)) {
+    if (are_same(a)) {
         cli_json_strings(j, "tokens", a->key, a->attention.keys);
         return;
     }
@@ -29,13 +35,11 @@ static void print_labels(cli_json *j, const attended *a)
     cli_json_strings(j, cross ? "target" : "queries", a->query, a->attention.queries);
 }
 
-/* Rows are computed by blocks, as a long text has many. */
-static int print_json(const attended *a)
+/* Rows [block, keys] are computed at a time, as a long text has many. */
+static int print_json(const attended *a, int64_t block, float *rows)
 {
     const int64_t queries = a->attention.queries, keys = a->attention.keys;
-    const int64_t max = keys < BLOCK ? BLOCK / keys : 1, block = max < queries ? max : queries;
-    float *rows = malloc((size_t)(block * keys) * sizeof *rows);
-    int code = rows ? CLI_DONE : cli_fail_memory();
+    int code = CLI_DONE;
     cli_json j = {0}; /* begun only when there are rows, so that after an error nothing is printed */
     for (int64_t first = 0; !code && first < queries; first += block) {
         const int64_t count = first + block < queries ? block : queries - first;
@@ -50,7 +54,6 @@ static int print_json(const attended *a)
         if (!code && first + count == queries)
             cli_json_close(&j);
     }
-    free(rows);
     return code;
 }
 
@@ -101,7 +104,7 @@ static int pool(const attended *a, shown *s)
     name_ranges(s, rows, columns, keys, a->key);
     s->pooled = true;
     s->map.row = s->label;
-    s->map.column = s->label + rows;
+    s->map.column = are_same(a) ? s->label : s->label + rows;
     s->map.rows = rows;
     s->map.columns = columns;
     s->map.weights = s->weights;
@@ -111,7 +114,6 @@ static int pool(const attended *a, shown *s)
 static int read_all(const attended *a, shown *s)
 {
     const int64_t queries = a->attention.queries, keys = a->attention.keys;
-    const bool same = a->side != ATT_TRACE_SIDE_CROSS && !a->kind->shifted;
     s->map = heatmap_square(a->query, queries, NULL);
     if (a->side == ATT_TRACE_SIDE_CROSS) {
         s->map.row_name = "target (row)";
@@ -121,7 +123,7 @@ static int read_all(const attended *a, shown *s)
     if (queries > LIMIT || keys > LIMIT)
         return pool(a, s);
     s->weights = malloc((size_t)(queries * keys + 1) * sizeof *s->weights);
-    s->map.column = same ? a->query : a->key;
+    s->map.column = are_same(a) ? a->query : a->key;
     s->map.columns = keys;
     s->map.weights = s->weights;
     return s->weights ? cli_status(a->m.base.ctx, read_rows(a, 0, queries, s->weights)) : cli_fail_memory();
@@ -152,26 +154,35 @@ static void print_name(const attended *a)
     printf("Layer %lld of 0 to %lld, %s.\n", (long long)a->attention.layer, layers - 1, head);
 }
 
+static void print_all(const attended *a, const shown *s)
+{
+    print_name(a);
+    printf("Rows: the token that attends; columns: the tokens attended to.\n");
+    if (s->pooled)
+        printf("The text is long: a cell is the largest weight of up to %lld x %lld tokens; --from N shows a token.\n",
+               (long long)((a->attention.queries + s->map.rows - 1) / s->map.rows),
+               (long long)((a->attention.keys + s->map.columns - 1) / s->map.columns));
+    putchar('\n');
+    heatmap_terminal(stdout, &s->map, terminal_colors(stdout));
+}
+
 static int show_all(const attended *a)
 {
+    const int64_t queries = a->attention.queries, keys = a->attention.keys, max = keys < BLOCK ? BLOCK / keys : 1,
+                  block = max < queries ? max : queries;
+    float *rows = a->asked->json ? malloc((size_t)(block * keys) * sizeof *rows) : NULL;
     shown s = {0};
-    int code = a->asked->svg || !a->asked->json ? read_all(a, &s) : CLI_DONE;
+    int code = a->asked->json && !rows ? cli_fail_memory() : CLI_DONE;
+    if (!code && (a->asked->svg || !a->asked->json))
+        code = read_all(a, &s);
     if (!code && a->asked->svg)
         code = draw(a, &s.map, a->asked->argument);
-    if (!code && a->asked->json) {
-        code = print_json(a);
-    } else if (!code) {
-        print_name(a);
-        printf("Rows: the token that attends; columns: the tokens attended to.\n");
-        if (s.pooled)
-            printf("The text is long: a cell is the largest weight of up to %lld x %lld tokens; --from N shows a "
-                   "token.\n",
-                   (long long)((a->attention.queries + s.map.rows - 1) / s.map.rows),
-                   (long long)((a->attention.keys + s.map.columns - 1) / s.map.columns));
-        putchar('\n');
-        heatmap_terminal(stdout, &s.map, terminal_colors(stdout));
-    }
+    if (!code && a->asked->json)
+        code = print_json(a, block, rows);
+    else if (!code)
+        print_all(a, &s);
     free_shown(&s);
+    free(rows);
     return code;
 }
 

@@ -113,13 +113,23 @@ static int label_width(const thumbnails *t)
     return width > 0 ? width + 2 : 0;
 }
 
-static void put_cell(FILE *f, uint8_t cell, int colors)
+/* 0: blank, to 5 */
+static int shade_of(uint8_t cell) { return cell > 5 ? (int)fmin(1 + cell / 51.0, 5) : 0; }
+
+/* A line of a map, [width] cells; last: nothing follows it, so that without colors it has no blanks at its end. */
+static void put_cells(FILE *f, const uint8_t *cells, int64_t width, bool last, int colors)
 {
     static const char *const shade[] = {" ", "·", "░", "▒", "▓", "█"};
-    const double t = cell / 255.0;
+    while (last && !colors && width > 0 && shade_of(cells[width - 1]) == 0)
+        width--;
+    for (int64_t x = 0; x < width; x++) {
+        if (colors)
+            terminal_color(f, colors, 48, color_ramp(1 - cells[x] / 255.0)); /* light on dark */
+        fputs(colors ? " " : shade[shade_of(cells[x])], f);
+    }
     if (colors)
-        terminal_color(f, colors, 48, color_ramp(1 - t)); /* light on dark */
-    fputs(colors ? " " : shade[t > 0.02 ? (int)fmin(1 + 5 * t, 5) : 0], f);
+        terminal_color_end(f);
+    fputs(last ? "\n" : " ", f);
 }
 
 /* The maps [first, last) of a row of the grid, below their names */
@@ -135,13 +145,8 @@ static void print_maps(FILE *f, const thumbnails *t, int64_t row, int64_t first,
     }
     for (int64_t y = 0; y < t->height; y++) {
         utf8_field(f, y == 0 ? t->row[row] : "", label, 0);
-        for (int64_t j = first; j < last; j++) {
-            for (int64_t x = 0; x < width; x++)
-                put_cell(f, map_at(t, row, j)[y * width + x], colors);
-            if (colors)
-                terminal_color_end(f);
-            fputs(j + 1 < last ? " " : "\n", f);
-        }
+        for (int64_t j = first; j < last; j++)
+            put_cells(f, map_at(t, row, j) + y * width, width, j + 1 == last, colors);
     }
 }
 
