@@ -55,7 +55,7 @@ int64_t att_training_count(const att_training *t)
     const char *name;
     for (int64_t i = 0; i < t->params; i++) {
         const att_param *p = att_training_param(t, i, &name);
-        n += att_param_frozen(p) ? 0 : att_elements(att_param_value(p));
+        n += att_training_learns(t, i) ? att_elements(att_param_value(p)) : 0;
     }
     return n;
 }
@@ -66,7 +66,7 @@ static int64_t count_frozen(const att_training *t)
     const char *name;
     for (int64_t i = 0; i < t->params; i++) {
         const att_param *p = att_training_param(t, i, &name);
-        n += att_training_is_saved(t, p, name) ? 0 : att_elements(att_param_value(p));
+        n += att_training_is_saved(t, i, name) ? 0 : att_elements(att_param_value(p));
     }
     return n;
 }
@@ -102,7 +102,7 @@ static att_status check_params(const att_training *t)
     for (int64_t i = 0; !e && i < t->params; i++) {
         const char *name;
         const att_param *p = att_training_param(t, i, &name);
-        if (att_training_is_saved(t, p, name))
+        if (att_training_is_saved(t, i, name))
             e = att_training_check_numbers(t, ATT_ERR_ARGUMENT, what, name, att_param_value(p), -FLT_MAX);
     }
     return e;
@@ -155,7 +155,7 @@ static att_status average(att_training *t, const int64_t *steps, int64_t n)
     for (int64_t i = 0; !e && i < t->params; i++) {
         const char *name;
         att_param *p = att_training_param(t, i, &name);
-        if (!att_training_is_saved(t, p, name))
+        if (!att_training_is_saved(t, i, name))
             continue;
         for (int64_t k = 0; !e && k < n; k++)
             e = att_safetensors_get(file[k], name, &x[k]);

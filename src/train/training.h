@@ -156,6 +156,11 @@ static inline att_param *att_training_param(const att_training *t, int64_t i, co
 {
     return t->kind->param(t->self, i, name);
 }
+/* Does the optimizer have moments of parameter i? Not of those that were frozen when the training began. */
+static inline bool att_training_learns(const att_training *t, int64_t i)
+{
+    return att_optimizer_moment(t->optimizer, i, 0) != NULL;
+}
 /* Is it a parameter that the forward pass changes, as running statistics? */
 static inline bool att_training_is_buffer(const att_training *t, const char *name)
 {
@@ -186,10 +191,10 @@ att_status att_training_find_cause(att_training *t, int64_t shard, double loss, 
 /* The gradients of a shard of the next step's batches in t->gradients, zeros after an error. The position stays. */
 att_status att_training_shard(att_training *t, int64_t shard, att_training_part *sum);
 
-/* Do checkpoints have the parameter? Others are frozen, and the same whenever the training is opened. */
-static inline bool att_training_is_saved(const att_training *t, const att_param *p, const char *name)
+/* Do checkpoints have parameter i? Others are frozen, and the same whenever the training is opened. */
+static inline bool att_training_is_saved(const att_training *t, int64_t i, const char *name)
 {
-    return !att_param_frozen(p) || att_training_is_buffer(t, name);
+    return att_training_learns(t, i) || att_training_is_buffer(t, name);
 }
 /* How the model of a training in a folder is opened */
 static inline att_trainable_options att_training_trainable(const att_training_base *b)

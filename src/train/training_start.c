@@ -146,7 +146,7 @@ static att_status freeze(att_training *t)
         if (t->froze[i])
             att_param_set_frozen(p, true);
         learn += !att_param_frozen(p);
-        if (!att_training_is_saved(t, p, name))
+        if (att_param_frozen(p) && !att_training_is_buffer(t, name))
             t->frozen = att_param_checksum(t->frozen, t->ctx, p);
     }
     return learn || n == 0 ? ATT_OK

@@ -96,9 +96,9 @@ static att_status state_make(att_training *t, state *s)
     for (int64_t i = 0; i < n; i++) {
         const char *name;
         const att_param *p = att_training_param(t, i, &name);
-        if (att_training_is_saved(t, p, name))
+        if (att_training_is_saved(t, i, name))
             add_tensor(s, "", name, att_param_value(p));
-        for (int k = 0; k < MOMENTS && !att_param_frozen(p); k++)
+        for (int k = 0; k < MOMENTS && att_training_learns(t, i); k++)
             add_tensor(s, kinds[k], name, att_optimizer_moment(t->optimizer, i, k));
     }
     add_tensor(s, "", "steps", att_optimizer_steps(t->optimizer));
