@@ -477,7 +477,8 @@ ATT_API att_var *att_pool2d(att_tape *t, att_var *x, att_pooling kind, const att
  *
  * Pointers are valid during the call. What att_attend was given and made, plan, args with its arrays, and the numbers
  * of its q, k, v, out and lse, is valid longer on a tape that records, until the reset, but for functions of
- * att_recompute; on others these numbers are valid until the scope ends that they were made in.
+ * att_recompute and where no gradient is required, as between frozen parameters; there, and on other tapes, these
+ * numbers are valid until the scope ends that they were made in.
  *
  * On a tape that does not record, a hook may write the numbers of `output`, all or some: what follows is computed with
  * them, as where a head's result is set to 0, to see what the model makes without it (Michel et al. 2019). Those of a

@@ -202,7 +202,7 @@ static bool multiply(att_tape *t, const att_tensor *x, att_param *weight, att_pa
     const int64_t m = x->dim[0], k = x->dim[1], n = y->dim[1];
     const size_t mark = att_arena_mark(&t->arena);
     const float *b = bias ? att_param_floats(bias) : NULL;
-    if (att_is_quantized(att_param_value(weight)->dtype) && !t->record) {
+    if (att_is_quantized(att_param_value(weight)->dtype) && !t->for_backward) {
         const att_epilogue e = {.bias = b, .residual = residual, .residual_stride = n, .activation = (int)act};
         return (!bias || b) && att_tape_multiply_quantized(t, x, weight, &e, y->data);
     }

@@ -43,7 +43,7 @@ static bool begin(att_tape *t, const att_step *s, logits_block *b)
     b->x = s->in[0]->value.data;
     const att_tensor *weight = att_param_value(s->param[0]);
     b->of = s->param[0];
-    if (att_is_quantized(weight->dtype) && !t->record)
+    if (att_is_quantized(weight->dtype) && !t->for_backward)
         b->quantized = weight;
     b->bias = s->param[1] ? att_param_floats(s->param[1]) : NULL;
     if (s->param[1] && !b->bias && weight->dim[0] > 0)

@@ -36,7 +36,7 @@ att_status att_tape_new(att_ctx *ctx, const att_tape_config *cfg, att_tape **out
     t->hook = c.hook;
     t->before_attend = c.before_attend;
     t->hook_user = c.hook_user;
-    t->record = c.record;
+    t->record = t->for_backward = c.record;
     t->detect_anomaly = c.detect_anomaly;
     att_arena_init(&t->arena, ctx);
     *out = t;

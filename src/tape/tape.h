@@ -81,6 +81,7 @@ struct att_tape {
     att_status (*before_attend)(void *user, const char *scope, const att_plan **plan, att_attention_args *args);
     void *hook_user; /* of both */
     bool record;
+    bool for_backward;              /* as record, but for functions of att_recompute, whose first run does not record */
     bool detect_anomaly;            /* check that values are finite */
     bool has_grads;                 /* a backward is done */
     att_var *last;                  /* the last variable, if recording */

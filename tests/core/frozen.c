@@ -188,6 +188,49 @@ static void a_step_makes_no_f32_copy_of_frozen_weights(void **state)
         }
 }
 
+/* ---- quantized weights in a function of att_recompute */
+
+typedef struct recomputed {
+    const operation *o;
+    att_param *weight;
+} recomputed;
+
+static att_var *apply_to(const void *user, att_tape *t, att_var *const *x)
+{
+    const recomputed *r = user;
+    return r->o->apply(t, x[0], r->weight);
+}
+
+/* The value and the gradient are those of one function: that without rounded activations. */
+static void what_is_computed_again_has_the_bits_of_what_is_kept(void **state)
+{
+    (void)state;
+    static const operation kept[] = {{"linear", 2, {ROWS, FEATURES}, {7, FEATURES}, 2, linear},
+                                     {"linear_cross_entropy", 2, {CLASSES, FEATURES}, {7, FEATURES}, 2, cross_entropy}};
+    att_ctx *ctx = check_open(NULL, 1);
+    for (int i = 0; i < 2; i++)
+        for (int type = 0; type < N_TYPES; type++) {
+            twin w = make_twin(ctx, types[type], 2, kept[i].weight, 4);
+            float *x = check_numbers(7 * FEATURES, 5), first[2][7 * ROWS];
+            att_param_set_frozen(w.in_type, true);
+            for (int again = 0; again < 2; again++) {
+                att_tensor y;
+                att_tape *t = recording_tape(ctx);
+                att_var *in = input(t, x, ATT_DIMS(7, FEATURES));
+                const recomputed r = {&kept[i], w.in_type};
+                att_var *out = again ? att_recompute(t, apply_to, &r, sizeof r, &in, 1) : apply_to(&r, t, &in);
+                assert_int_equal(att_var_value(t, out, &y), ATT_OK);
+                memcpy(first[again], y.data, (size_t)att_count(&y) * sizeof(float));
+                if (again)
+                    assert_memory_equal(first[1], first[0], (size_t)att_count(&y) * sizeof(float));
+                att_tape_free(t);
+            }
+            free(x);
+            twin_free(&w);
+        }
+    att_close(ctx);
+}
+
 /* ---- what a tape keeps */
 
 enum { BATCH = 64, SIDE = 64 };
@@ -407,6 +450,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_of_any_type_give_the_bits_of_f32_copies),
         cmocka_unit_test(a_step_makes_no_f32_copy_of_frozen_weights),
+        cmocka_unit_test(what_is_computed_again_has_the_bits_of_what_is_kept),
         cmocka_unit_test(a_tape_keeps_nothing_below_what_learns),
         cmocka_unit_test(a_frozen_batch_norm_stays_as_for_inference),
         cmocka_unit_test(patterns_freeze_views_of_what_is_loaded),
