@@ -9,7 +9,7 @@ of the steps of PyTorch; memory is the most that the process had (ru_maxrss)."""
 import json, os, random, statistics, struct, subprocess, sys, tempfile, time
 
 THREADS, WORDS, PAIRS, CLASSES, SIDE = 2, 24, 16, 10, 64
-FREEZE = {"embed": "embedding,layer.0,layer.1,layer.2,layer.3", "classify": "patches,embeddings,layer,norm"}
+FREEZE = {"embed": "embeddings,layer.0,layer.1,layer.2,layer.3", "classify": "patches,embeddings,layer,norm"}
 
 
 def run(command):
@@ -83,7 +83,8 @@ def write_data():
     import torch, transformers
     torch.manual_seed(1)
     config = transformers.ViTConfig(hidden_size=192, num_hidden_layers=12, num_attention_heads=3, intermediate_size=768,
-                                    image_size=SIDE, patch_size=8, num_labels=CLASSES)
+                                    image_size=SIDE, patch_size=8, num_labels=CLASSES,
+                                    id2label={c: str(c) for c in range(CLASSES)})
     transformers.ViTForImageClassification(config).save_pretrained("vit")
     transformers.ViTImageProcessor(size={"height": SIDE, "width": SIDE}).save_pretrained("vit")
     from PIL import Image
