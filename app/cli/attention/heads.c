@@ -66,12 +66,11 @@ static int pool_row(const heads *h, int64_t attention, int64_t head, const maps 
     return code;
 }
 
-/* Maps of `max` cells, height and width, at most */
-static int pool(const heads *h, const int64_t max[2], maps *m)
+static int pool(const heads *h, maps *m)
 {
     const attended *a = h->a;
-    m->height = min(h->rows, max[0]);
-    m->width = min(h->columns, max[1]);
+    m->height = min(h->rows, SIDE);
+    m->width = min(h->columns, SIDE);
     const int64_t size = m->height * m->width;
     m->cells = malloc((size_t)(h->layers * h->heads * size));
     int code = m->cells ? CLI_DONE : cli_fail_memory();
@@ -169,21 +168,40 @@ static void print_terminal(const heads *h, const maps *m)
     thumbnails_terminal(stdout, &t, terminal_colors(stdout));
 }
 
+/* Maps for a terminal, each cell the largest of some of those */
+static int make_smaller(const heads *h, const maps *large, maps *out)
+{
+    const int64_t size = large->height * large->width, n = h->layers * h->heads;
+    *out = (maps){.height = min(large->height, LINES), .width = min(large->width, CHARACTERS)};
+    float *x = malloc((size_t)size * sizeof *x);
+    out->cells = malloc((size_t)(n * out->height * out->width));
+    for (int64_t i = 0; x && out->cells && i < n; i++) {
+        for (int64_t k = 0; k < size; k++)
+            x[k] = large->cells[i * size + k];
+        thumbnail_pool(x, large->height, large->width, out->height, out->width,
+                       out->cells + i * out->height * out->width);
+    }
+    const int code = x && out->cells ? CLI_DONE : cli_fail_memory();
+    free(x);
+    return code;
+}
+
 /* The picture comes first, as what reads standard output may end the process, and after it nothing fails. */
 static int show(const heads *h)
 {
-    static const int64_t large[] = {SIDE, SIDE}, small[] = {LINES, CHARACTERS};
     const bool json = h->a->asked->json;
-    maps shown = {0}, drawn = {0};
-    int code = pool(h, json ? large : small, &shown);
+    maps large, small = {0};
+    int code = pool(h, &large);
+    if (!code && !json)
+        code = make_smaller(h, &large, &small);
     if (!code && h->a->asked->svg)
-        code = pool(h, large, &drawn);
-    if (!code && h->a->asked->svg)
-        code = draw(h, &drawn);
-    if (!code)
-        (json ? print_json : print_terminal)(h, &shown);
-    free(shown.cells);
-    free(drawn.cells);
+        code = draw(h, &large);
+    if (!code && json)
+        print_json(h, &large);
+    else if (!code)
+        print_terminal(h, &small);
+    free(large.cells);
+    free(small.cells);
     return code;
 }
 
