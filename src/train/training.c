@@ -13,9 +13,10 @@
 static void thaw(att_training *t)
 {
     const char *name;
-    for (int64_t i = 0; t->froze && i < t->params; i++)
+    att_param *p;
+    for (int64_t i = 0; t->froze && (p = att_training_param(t, i, &name)); i++)
         if (t->froze[i])
-            att_param_set_frozen(att_training_param(t, i, &name), false);
+            att_param_set_frozen(p, false);
 }
 
 void att_training_free(att_training *t)

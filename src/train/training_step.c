@@ -43,7 +43,8 @@ static att_status step_of_sum(att_training *t, const att_training_part *sum, att
     const char *name;
     int64_t n;
     att_training_report r = {0};
-    att_status e = att_optimizer_gradients(t->optimizer, &t->gradients, &n); /* all are updated, but for */
+    /* Each parameter gets a gradient, and so an update; an idle one has none in a whole step. */
+    att_status e = att_optimizer_gradients(t->optimizer, &t->gradients, &n);
     for (int64_t i = 0; t->kind->idle && i < t->params; i++) {
         att_param *p = att_training_param(t, i, &name);
         if (t->kind->idle(t->self, name))

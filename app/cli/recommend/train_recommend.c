@@ -351,7 +351,7 @@ static int open_training(recommend_training *t, const att_training_options *comm
         .calibration = loss == ATT_ITEM_LOSS_GBCE ? calibration : 0, .mask_share = mask_share,
         .last_mask_share = last_mask_share, .dropout = (float)dropout, .settings = model_name ? NULL : settings,
         .model = model_name, .content = t->texts.vectors ? &vectors : NULL);
-    const int code = cli_status(
+    const int code = cli_training_status(
         t->common.ctx, att_recommender_training_open(t->common.ctx, o->folder, common, all, &t->common.training));
     return code ? code : show_sizes(t);
 }

@@ -152,8 +152,8 @@ static int open_training(void *training, const att_training_options *common)
                     .config = config, .source = source, .target = target, .valid_source = valid_source,
                     .valid_target = valid_target, .batch_tokens = batch_tokens, .label_smoothing = (float)smoothing,
                     .dropout = (float)dropout, .skip_bad_lines = skip_bad_lines);
-    return cli_status(t->common.ctx,
-                      att_translator_training_open(t->common.ctx, o->folder, common, all, &t->common.training));
+    return cli_training_status(
+        t->common.ctx, att_translator_training_open(t->common.ctx, o->folder, common, all, &t->common.training));
 }
 
 /* Replaces pipes by files, as texts are read more than once, and checks that both validation files have the same number

@@ -102,6 +102,18 @@ static void shards_are_of_losses_that_are_sums_over_rows(void **state)
                    "--shards is 2, but the multiple negatives ranking loss ");
 }
 
+static void patterns_that_freeze_nothing_or_all_are_refused_by_name(void **state)
+{
+    (void)state;
+    char line[1024];
+    for (int i = 0; i < TRAININGS; i++) {
+        snprintf(line, sizeof line, "%s --freeze no.such --steps 1 -o none", trainings[i].unvalidated);
+        assert_refused(line, 2, "--freeze: \"no.such\" matches no parameter; ");
+        snprintf(line, sizeof line, "%s --freeze '*' --steps 1 -o none", trainings[i].unvalidated);
+        assert_refused(line, 2, "--freeze: all ");
+    }
+}
+
 static void patience_ends_what_does_not_improve(void **state)
 {
     (void)state;
@@ -176,6 +188,7 @@ int main(void)
         cmocka_unit_test(a_line_of_json_has_the_result),
         cmocka_unit_test(options_of_steps_have_their_effect_and_are_stored),
         cmocka_unit_test(shards_are_of_losses_that_are_sums_over_rows),
+        cmocka_unit_test(patterns_that_freeze_nothing_or_all_are_refused_by_name),
         cmocka_unit_test(patience_ends_what_does_not_improve),
         cmocka_unit_test(the_mean_of_checkpoints_is_the_model_and_validated),
         cmocka_unit_test(what_says_where_a_training_ends_is_checked),
