@@ -1,6 +1,7 @@
 /* Trainings that freeze a part of the model, each kind: it stays, the rest learns, and a resume has the same bits; in
  * memory the caller's parameters learn again afterwards. */
 // labels: trains
+#include "fixtures/fail_alloc.h"
 #include "fixtures/trainings.h"
 #include "train/training.h"
 
@@ -107,11 +108,49 @@ static void in_memory_the_callers_parameters_learn_again(void **state)
     }
 }
 
+/* It is refused after it has frozen all, or when memory runs out anywhere. */
+static void after_a_refused_training_the_callers_parameters_learn(void **state)
+{
+    (void)state;
+    static const char *all = "*", *part = "encoder";
+    fail_alloc f = {0};
+    att_ctx *ctx = fail_open(&f);
+    run r = open_run(ctx, &rows[0], "base", &common);
+    assert_non_null(r.training);
+    need(att_training_write(r.training, 0, ATT_F32));
+    close_run(&r);
+    char path[64];
+    snprintf(path, sizeof path, "%s-base", rows[0].name);
+    const att_training_options refused = freezing(&all), options = freezing(&part);
+    r = open_data(ctx, &rows[0]);
+    assert_int_equal(rows[0].new(&r, path_of(path), &refused), ATT_ERR_ARGUMENT);
+    check_message(ctx, "options.freeze: all ");
+    att_training *training = NULL;
+    const att_translator_training_options translator = translator_options();
+    for (long k = 1; !training; k += check_step(3)) {
+        const char *name;
+        att_param *p;
+        for (int64_t i = 0; (p = att_nn_params_at(att_model_params(r.model), i, &name)); i++)
+            if (att_param_frozen(p))
+                fail_msg("%s is frozen", name);
+        f.fail_at = f.calls + k;
+        f.more = 1000000;
+        const att_status e = att_translator_training_new(r.model, r.tokenizer, &options, &translator, &training);
+        f.fail_at = 0;
+        assert_true(e == ATT_OK || e == ATT_ERR_MEMORY);
+    }
+    att_training_free(training);
+    close_run(&r);
+    att_close(ctx);
+    assert_int_equal(f.live, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frozen_part_stays_and_a_resume_has_the_same_bits),
         cmocka_unit_test(in_memory_the_callers_parameters_learn_again),
+        cmocka_unit_test(after_a_refused_training_the_callers_parameters_learn),
     };
     return cmocka_run_group_tests(tests, write_data, remove_data);
 }
