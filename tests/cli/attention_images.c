@@ -163,6 +163,37 @@ static void a_weight_of_a_patch_is_told(void **state)
     assert_refused("$A attention -m $V --side cross dot.png", 2, "--side cross: ");
 }
 
+/* Without a classifier, of several classes at once, without [CLS] */
+static void other_vision_models_have_other_results(void **state)
+{
+    (void)state;
+    vision_model("dinov2_model", "E");
+    vision_model("own_patches", "M");
+    assert_int_equal(tool("$A attention -m $E --hide 3 dot.png"), 0);
+    assert_has(tool_out, ": the cosine with the vector of the whole.\n");
+    assert_refused("$A attention -m $E --logit-lens dot.png", 2, "has no logits, but a vector");
+    assert_int_equal(tool("cp -r $V many && sed -i 's/^{/{\"problem_type\": \"multi_label_classification\", /' "
+                          "many/config.json"),
+                     0);
+    json_t *one = run("-m $V --logit-lens"), *each = run("-m many --logit-lens");
+    for (int layer = 0; layer < 3; layer++) {
+        double sum[2] = {0};
+        for (int i = 0; i < 2; i++) {
+            const json_t *results =
+                json_object_get(json_array_get(json_object_get(i ? each : one, "layers"), (size_t)layer), "results");
+            for (size_t k = 0; k < json_array_size(results); k++)
+                sum[i] += number(json_array_get(results, k), "probability");
+        }
+        assert_true(sum[0] < 1.001 && fabs(sum[1] - sum[0]) > 0.01);
+    }
+    json_decref(one);
+    json_decref(each);
+    json_t *v = run("-m $M --heads");
+    assert_null(json_object_get(v, "from"));
+    assert_int_equal(json_array_size(json_object_get(json_array_get(json_object_get(v, "heads"), 0), "parts")), 9);
+    json_decref(v);
+}
+
 /* ---- Captioners ----------------------------------------------------------------------- */
 
 /* Of the words "red" ... that the model writes */
@@ -249,6 +280,7 @@ int main(void)
         cmocka_unit_test(heads_are_maps_of_what_the_first_token_attends_to),
         cmocka_unit_test(classes_have_other_probabilities_without_patches),
         cmocka_unit_test(a_weight_of_a_patch_is_told),
+        cmocka_unit_test(other_vision_models_have_other_results),
         cmocka_unit_test(words_come_from_where_the_trace_has_them),
         cmocka_unit_test(captioners_have_sides),
     };

@@ -9,7 +9,7 @@
 #include <math.h>
 
 /* $D: a sentence model; $L: a language model, whose tokens are letters; $T: a translator; $S: a recurrent one; $N: one
- * without attention; $R: a recommender; $W: one of long histories */
+ * without attention; $R: a recommender; $W: one of long histories; $B: one of both directions; $Z: a damaged one */
 static const char text[] = "bdcab", german[] = "ein haus";
 
 static void write_recurrent(const char *name, const char *variable, att_seq2seq_attention attention)
@@ -38,19 +38,25 @@ static void write_recurrent(const char *name, const char *variable, att_seq2seq_
     setenv(variable, f.path, 1);
 }
 
-static void write_long(void)
+static void write_recommender(const char *variable, const char *type, int positions, bool damaged)
 {
     att_recommender *m;
-    char path[96];
-    assert_int_equal(att_recommender_new(ctx,
-                                         "{\"model_type\": \"attend-sasrec\", \"hidden_size\": 8, "
-                                         "\"num_attention_heads\": 2, \"max_position_embeddings\": 600}",
-                                         SHOP_ITEMS, shop_ids, NULL, 3, &m),
-                     ATT_OK);
-    snprintf(path, sizeof path, "%s/long", tool_model.path);
+    char path[96], settings[256];
+    const char *name;
+    snprintf(settings, sizeof settings,
+             "{\"model_type\": \"attend-%s\", \"hidden_size\": 8, \"num_attention_heads\": 2, "
+             "\"max_position_embeddings\": %d}",
+             type, positions);
+    assert_int_equal(att_recommender_new(ctx, settings, SHOP_ITEMS, shop_ids, NULL, 3, &m), ATT_OK);
+    att_param *p;
+    for (int64_t k = 0; damaged && (p = att_nn_params_at(att_recommender_params(m), k, &name)); k++) {
+        check_fill(att_param_value(p)->data, att_count(att_param_value(p)), 1, 1e30f, 3e38f);
+        att_param_invalidate(p);
+    }
+    snprintf(path, sizeof path, "%s/recommender_%s", tool_model.path, variable);
     assert_int_equal(att_recommender_write(m, path, ATT_F32), ATT_OK);
     att_recommender_free(m);
-    setenv("W", path, 1);
+    setenv(variable, path, 1);
 }
 
 static int set_up(void **state)
@@ -62,7 +68,9 @@ static int set_up(void **state)
     free(llama);
     write_recurrent("rnn", "S", ATT_SEQ2SEQ_ADDITIVE);
     write_recurrent("plain", "N", ATT_SEQ2SEQ_NONE);
-    write_long();
+    write_recommender("W", "sasrec", 600, false);
+    write_recommender("B", "bert4rec", 5, false);
+    write_recommender("Z", "sasrec", 5, true);
     return 0;
 }
 
@@ -95,13 +103,14 @@ static void trace(traced *t, const att_trace_options *o)
     static const int32_t items[] = {0, 1, 7};
     const char kind = t->kind;
     att_trace_free(t->trace);
+    const bool history = kind == 'R' || kind == 'B';
     if (kind == 'D')
         assert_int_equal(att_sentence_trace(att_any_model_as(t->model, ATT_SUBJECT_SENTENCE), text, 5, o, &t->trace),
                          ATT_OK);
     else if (kind == 'L')
         assert_int_equal(att_language_trace(att_any_model_as(t->model, ATT_SUBJECT_LANGUAGE), text, 5, o, &t->trace),
                          ATT_OK);
-    else if (kind == 'R')
+    else if (history)
         assert_int_equal(
             att_recommender_trace(att_any_model_as(t->model, ATT_SUBJECT_RECOMMEND), 3, items, o, &t->trace), ATT_OK);
     else
@@ -135,7 +144,7 @@ static void close_traced(traced *t)
 
 static const char *argument_of(char kind)
 {
-    return kind == 'R' ? "apple,pear,fig" : kind == 'T' || kind == 'S' ? german : text;
+    return kind == 'R' || kind == 'B' ? "apple,pear,fig" : kind == 'T' || kind == 'S' ? german : text;
 }
 
 /* Its line of JSON */
@@ -183,7 +192,9 @@ static void weights_of_all_kinds_and_sides_are_those_of_the_trace(void **state)
                  {'T', "--side decoder --head 0", ATT_TRACE_SIDE_DECODER, -1, 0},
                  {'S', "", ATT_TRACE_SIDE_CROSS, 0, -1},
                  {'R', "", ATT_TRACE_SIDE_DECODER, -1, -1},
-                 {'R', "--head 1", ATT_TRACE_SIDE_DECODER, -1, 1}};
+                 {'R', "--head 1", ATT_TRACE_SIDE_DECODER, -1, 1},
+                 {'B', "", ATT_TRACE_SIDE_ENCODER, -1, -1},
+                 {'B', "--layer 0 --head 1", ATT_TRACE_SIDE_ENCODER, 0, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         traced t = open_traced(cases[i].kind, NULL);
         const att_trace_attention_info a = trace_attention(t.trace, cases[i].side, cases[i].layer);
@@ -466,6 +477,26 @@ static void a_list_changes_by_its_scores(void **state)
     close_traced(&t);
 }
 
+static void the_mask_is_a_token_of_a_recommender_of_both_directions(void **state)
+{
+    (void)state;
+    assert_int_equal(tool("$A attention -m $B --from 3 apple,pear,fig"), 0);
+    assert_has(tool_out, "Token 3 \"[MASK]\" attends to:\n");
+    assert_int_equal(tool("$A attention -m $B --hide 0 apple,pear,fig"), 0);
+    assert_has(tool_out, "Without token 0 \"apple\": scores of items.\n");
+    assert_int_equal(count(tool_out, "\n"), 3 + 10);
+    assert_int_equal(tool("$A attention -m $B apple,pear,fig,kiwi,lime,oat"), 0);
+    assert_has(tool_err, "attend: of the history the last 4 items are used\n");
+}
+
+static void results_that_are_not_finite_are_an_error(void **state)
+{
+    (void)state;
+    assert_refused("$A attention -m $Z --logit-lens apple,pear", 1, "not finite");
+    assert_refused("$A attention -m $Z --hide 0 apple,pear", 1, "not finite");
+    assert_string_equal(tool_out, "");
+}
+
 static void lists_of_tokens_and_heads_are_checked(void **state)
 {
     (void)state;
@@ -579,6 +610,8 @@ int main(void)
         cmocka_unit_test(a_sentence_changes_by_a_cosine),
         cmocka_unit_test(a_target_changes_by_its_log_probability),
         cmocka_unit_test(a_list_changes_by_its_scores),
+        cmocka_unit_test(the_mask_is_a_token_of_a_recommender_of_both_directions),
+        cmocka_unit_test(results_that_are_not_finite_are_an_error),
         cmocka_unit_test(lists_of_tokens_and_heads_are_checked),
         cmocka_unit_test(each_layer_has_what_it_would_have_next),
         cmocka_unit_test(options_that_do_not_go_together_are_refused),

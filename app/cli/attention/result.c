@@ -37,6 +37,9 @@ int attention_result_row(const attended *a, const att_trace *t, int64_t layer, i
     const int code = cli_status(a->m.base.ctx, att_trace_output(t, layer, row, 1, out));
     if (!code && make[result])
         make[result](out, a->info.outputs);
+    for (int64_t i = 0; !code && i < a->info.outputs; i++)
+        if (isnan(out[i]) || out[i] == INFINITY)
+            return cli_fail("%s: results are not finite: the weights are damaged, or too large", a->m.base.name);
     return code;
 }
 
