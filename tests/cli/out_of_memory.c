@@ -133,7 +133,7 @@ static void images_are_read_or_not(void **state)
     assert_int_equal(tool("mkdir photos; cp dot.png photos/a.png; cp $G/gray.jpg photos/b.jpg"), 0);
     check_all("$A classify -m $V -t 1 --json dot.png");
     check_all("$A classify -m $V -t 1 --attention o $G/gray.jpg");
-    check_all("$A attention -m $V -t 1 --layer 1 dot.png");
+    check_all("$A attention -m $V -t 1 --layer 1 --svg o dot.png");
     check_all("$A embed -m $V -t 1 -o o photos");
     check_all("$A search -m $V -t 1 -c photos dot.png");
     check_all("$A info -m $V -t 1");

@@ -51,7 +51,7 @@ int attention_show_image(attended *a)
     if (!code && a->asked->json)
         print_image_json(a, &map);
     else if (!code)
-        code = image_attention_terminal(stdout, &map, terminal_colors(stdout));
+        image_attention_terminal(stdout, &map, terminal_colors(stdout));
     image_attention_free(&map);
     return code;
 }

@@ -60,6 +60,22 @@ static int read_weights(image_attention *a)
     return code;
 }
 
+/* Memory for image_attention_terminal, which then cannot fail where a picture has been written before */
+static int make_labels(image_attention *a)
+{
+    const int64_t rows = a->seen.grid[0];
+    a->part = malloc((size_t)(rows * a->seen.grid[1]) * sizeof *a->part);
+    a->number = malloc((size_t)rows * sizeof *a->number);
+    a->label = malloc((size_t)rows * sizeof *a->label);
+    if (!a->part || !a->number || !a->label)
+        return cli_fail_memory();
+    for (int64_t i = 0; i < rows; i++) {
+        snprintf(a->number[i], sizeof a->number[i], "%lld", (long long)i);
+        a->label[i] = a->number[i];
+    }
+    return CLI_DONE;
+}
+
 int image_attention_set(image_attention *a, const cli_vision *m, att_trace *trace, const image_row *row)
 {
     *a = (image_attention){
@@ -67,6 +83,7 @@ int image_attention_set(image_attention *a, const cli_vision *m, att_trace *trac
     int code = cli_status(m->base.ctx, att_trace_describe(a->trace, &a->seen));
     a->mean = a->from < 0 && (a->seen.prefix == 0 || m->info.pooling == ATT_VIT_POOLING_MEAN);
     code = code ? code : read_weights(a);
+    code = code ? code : make_labels(a);
     if (code)
         image_attention_free(a);
     return code;
@@ -85,6 +102,9 @@ void image_attention_free(image_attention *a)
 {
     att_trace_free(a->trace);
     free(a->weights);
+    free(a->part);
+    free(a->number);
+    free(a->label);
     *a = (image_attention){0};
 }
 
@@ -193,33 +213,19 @@ int image_attention_svg(FILE *f, const char *title, const image_attention *a)
 
 /* ---- Terminal -------------------------------------------------------------------- */
 
-int image_attention_terminal(FILE *f, const image_attention *a, int colors)
+void image_attention_terminal(FILE *f, const image_attention *a, int colors)
 {
     const int64_t rows = a->seen.grid[0], columns = a->seen.grid[1];
     char name[128], rest[128];
     float largest = 0;
-    char(*number)[24] = malloc((size_t)rows * sizeof *number);
-    const char **label = malloc((size_t)rows * sizeof *label);
-    float *part = malloc((size_t)(rows * columns) * sizeof *part);
-    int code = number && label && part ? CLI_DONE : cli_fail_memory();
     for (int64_t i = 0; i < rows * columns; i++)
         largest = fmaxf(largest, a->weights[i]);
-    for (int64_t i = 0; !code && i < rows; i++) {
-        snprintf(number[i], sizeof number[i], "%lld", (long long)i);
-        label[i] = number[i];
-    }
-    for (int64_t i = 0; !code && i < rows * columns; i++)
-        part[i] = largest > 0 ? a->weights[i] / largest : 0;
+    for (int64_t i = 0; i < rows * columns; i++)
+        a->part[i] = largest > 0 ? a->weights[i] / largest : 0;
     image_attention_name(a, name, sizeof name);
     name_rest(a, rest, sizeof rest);
-    if (!code) {
-        const heatmap h = {label, NULL, rows, columns, part, "row", "column", "y↓ x→"};
-        fprintf(f, "%s.\nRows and columns of patches; 1 is the largest weight, %.4f.%s%s%s\n\n", name, (double)largest,
-                *rest ? " " : "", rest, *rest ? "." : "");
-        heatmap_terminal(f, &h, colors);
-    }
-    free(number);
-    free(label);
-    free(part);
-    return code;
+    const heatmap h = {a->label, NULL, rows, columns, a->part, "row", "column", "y↓ x→"};
+    fprintf(f, "%s.\nRows and columns of patches; 1 is the largest weight, %.4f.%s%s%s\n\n", name, (double)largest,
+            *rest ? " " : "", rest, *rest ? "." : "");
+    heatmap_terminal(f, &h, colors);
 }

@@ -13,6 +13,10 @@ typedef struct image_attention {
     att_trace_info seen; /* grid and image of the trace */
     float *weights;      /* [seen.grid[0], seen.grid[1]]: of the patches */
     double rest;         /* what tokens before the patches get */
+    /* private: */
+    float *part;        /* [seen.grid[0], seen.grid[1]] */
+    char (*number)[24]; /* [seen.grid[0]], as label */
+    const char **label;
 } image_attention;
 
 /* Refuses layers and heads that the model does not have, as values of --layer and --head. */
@@ -34,6 +38,6 @@ void image_attention_from(const image_attention *a, char *text, size_t size);
 /* Self-contained SVG: the image as the model sees it, and under the colors of the patches. */
 int image_attention_svg(FILE *f, const char *title, const image_attention *a);
 /* For a terminal or a log: a map of the patches, in parts of the largest weight. colors: see terminal_colors(f). */
-int image_attention_terminal(FILE *f, const image_attention *a, int colors);
+void image_attention_terminal(FILE *f, const image_attention *a, int colors);
 
 #endif
