@@ -42,18 +42,20 @@ static const cli_option options[] = {
 typedef struct view {
     const char *option;
     bool given;
-    bool layer, head, from, picture; /* which options it goes with */
+    bool side, layer, head, from, picture; /* which options it goes with */
     int (*show)(attended *a);
 } view;
 
 static int choose_view(view *chosen)
 {
     const bool changes = asked.hide.n > 0 || asked.zero.n > 0;
-    const view views[] = {{"heads", asked.heads, .from = true, .picture = true, .show = attention_show_heads},
-                          {"pair", asked.pair != NULL, .layer = true, .head = true, .show = attention_show_pair},
-                          {"logit-lens", asked.lens, .from = true, .show = attention_show_lens},
-                          {asked.hide.n > 0 ? "hide" : "zero", changes, .from = true, .show = attention_show_changes},
-                          {NULL, true, true, true, true, true, NULL}};
+    const bool zero = asked.zero.n > 0; /* heads of a side */
+    const view views[] = {
+        {"heads", asked.heads, .side = true, .from = true, .picture = true, .show = attention_show_heads},
+        {"pair", asked.pair != NULL, .side = true, .layer = true, .head = true, .show = attention_show_pair},
+        {"logit-lens", asked.lens, .side = zero, .from = true, .show = attention_show_lens},
+        {asked.hide.n > 0 ? "hide" : "zero", changes, .side = zero, .from = true, .show = attention_show_changes},
+        {NULL, true, true, true, true, true, true, NULL}};
     int n = 0;
     while (!views[n].given)
         n++;
@@ -64,7 +66,8 @@ static int choose_view(view *chosen)
     const struct {
         const char *option;
         bool wrong;
-    } rules[] = {{"layer", asked.layer >= 0 && !chosen->layer},
+    } rules[] = {{"side", asked.side >= 0 && !chosen->side},
+                 {"layer", asked.layer >= 0 && !chosen->layer},
                  {"head", asked.head >= 0 && !chosen->head},
                  {"from", asked.from >= 0 && !chosen->from},
                  {"svg", asked.svg && !chosen->picture}};

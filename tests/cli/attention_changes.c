@@ -104,7 +104,7 @@ static void a_target_changes_by_its_log_probability(void **state)
         close_traced(&t);
     }
     assert_int_equal(tool("$A attention -m $T --zero 0.1 'ein haus'"), 0);
-    assert_has(tool_out, "Without layer 0 head 1: log probabilities of the target.\n");
+    assert_has(tool_out, "Without cross layer 0 head 1: log probabilities of the target.\n");
     assert_has(tool_out, "\nsum ");
 }
 

@@ -182,6 +182,9 @@ static void options_that_do_not_go_together_are_refused(void **state)
     static const char *const cases[][2] = {
         {"--heads --layer 1", "--layer does not go with --heads"},
         {"--heads -H 1", "--head does not go with --heads"},
+        {"--heads --from 1", "--from does not go with --heads where keys are not locations of an image"},
+        {"--side decoder --logit-lens", "--side does not go with --logit-lens"},
+        {"--side decoder --hide 1", "--side does not go with --hide"},
         {"--heads --pair 1,1", "--pair does not go with --heads"},
         {"--heads --logit-lens", "--logit-lens does not go with --heads"},
         {"--pair 1,1 --logit-lens", "--logit-lens does not go with --pair"},

@@ -22,16 +22,21 @@ void attention_heads_name(const attended *a, char *text, size_t size)
                  heads == 1 ? "" : "s");
 }
 
-cli_json attention_json(const attended *a, int64_t layer, int64_t head)
+bool attention_has_sides(const attended *a)
 {
     int sides = 0;
     for (int i = 0; i < ATT_TRACE_SIDES; i++)
         sides += a->info.layers[i] > 0;
+    return sides > 1;
+}
+
+cli_json attention_json(const attended *a, int64_t layer, int64_t head)
+{
     cli_json j = cli_json_begin(stdout);
     if (a->kind->argument)
         cli_json_string(&j, a->kind->argument,
                         a->kind->image && !strcmp(a->asked->argument, "-") ? "standard input" : a->asked->argument);
-    if (sides > 1 || a->asked->side >= 0)
+    if (attention_has_sides(a) || a->asked->side >= 0)
         cli_json_string(&j, "side", attention_side_name(a->side));
     if (layer >= 0)
         cli_json_integer(&j, "layer", layer);

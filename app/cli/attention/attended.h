@@ -97,6 +97,8 @@ int attended_trace(const attended *a, int64_t layer, bool hidden, bool changed, 
 int attention_check_from(const attended *a, int64_t n);
 /* "encoder", "decoder", "cross" */
 const char *attention_side_name(att_trace_side side);
+/* Has the model attention of more than one side? */
+bool attention_has_sides(const attended *a);
 /* Reports whose weights are shown: "Layer 3, head 1", "Layer 3, mean of 12 heads" */
 void attention_heads_name(const attended *a, char *text, size_t size);
 /* The name of token i of the source, or of a location, which may be written to text. */

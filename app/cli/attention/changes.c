@@ -36,7 +36,8 @@ static void print_title(const changes *c, const char *what)
         join = ",";
     }
     for (int64_t i = 0; i < a->n_zero; i++) {
-        printf("%s layer %lld head %lld", join, (long long)a->zero[i].layer, (long long)a->zero[i].head);
+        printf("%s %s%slayer %lld head %lld", join, attention_has_sides(a) ? attention_side_name(a->side) : "",
+               attention_has_sides(a) ? " " : "", (long long)a->zero[i].layer, (long long)a->zero[i].head);
         join = ",";
     }
     printf(": %s.\n\n%-24s  %10s  %10s\n", what, "", "with", "without");

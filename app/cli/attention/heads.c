@@ -100,6 +100,8 @@ static int open_heads(heads *h, const attended *a)
 {
     const int64_t keys = a->attention.keys, locations = a->info.grid[0] * a->info.grid[1];
     const bool over_image = locations > 0 && a->side != ATT_TRACE_SIDE_DECODER && keys >= locations;
+    if (a->asked->from >= 0 && !over_image)
+        return cli_misuse("--from does not go with --heads where keys are not locations of an image");
     *h = (heads){.a = a, .layers = a->info.layers[a->side], .heads = a->attention.heads, .from = -1};
     if (over_image && (a->asked->from >= 0 || (a->side == ATT_TRACE_SIDE_ENCODER && a->info.prefix > 0)))
         h->from = a->asked->from >= 0 ? a->asked->from : 0;
@@ -207,13 +209,12 @@ static int show(const heads *h)
 
 int attention_show_heads(attended *a)
 {
-    heads h;
+    heads h = {0};
     int code = attention_check_from(a, a->attention.queries);
     if (!code)
+        code = open_heads(&h, a);
+    if (!code)
         code = attended_trace(a, -1, false, true, &a->trace);
-    if (code)
-        return code;
-    code = open_heads(&h, a);
     if (!code)
         code = show(&h);
     free_heads(&h);
