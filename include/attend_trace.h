@@ -27,9 +27,9 @@ typedef enum att_trace_side {
     /* Self-attention of an encoder, in which each token attends to all: sentence models, text encoders, vision
      * Transformers, BERT4Rec, the encoder of a translator or captioner */
     ATT_TRACE_SIDE_ENCODER = 0,
-    ATT_TRACE_SIDE_DECODER, /* causal self-attention: language models, SASRec, the decoder of a translator or captioner
-                             */
-    ATT_TRACE_SIDE_CROSS    /* of a decoder to its source: translators and captioners */
+    /* Causal self-attention: language models, SASRec, the decoder of a translator or captioner */
+    ATT_TRACE_SIDE_DECODER,
+    ATT_TRACE_SIDE_CROSS /* of a decoder to its source: translators and captioners */
 } att_trace_side;
 enum { ATT_TRACE_SIDES = 3 };
 
@@ -45,7 +45,7 @@ typedef struct att_trace_options {
     int64_t n_ids;
     bool describe_only; /* compute nothing: the trace describes what it would have, and has no numbers */
     bool hidden;        /* keep the hidden states of all layers; false: of the last one alone */
-    /* Keep queries and keys of these layers alone, on each side that has such a layer; or NULL: of all. */
+    /* Keep queries and keys of these layers alone, on each side that has such a layer. None, or NULL: of all. */
     const int64_t *layers; /* [call] [n_layers] */
     int64_t n_layers;
     /* Tokens that none attends to: they are masked as keys, on the encoder's side and in cross-attention those of the
@@ -67,6 +67,10 @@ typedef struct att_trace_info {
     const int32_t *source_ids, *target_ids; /* [source], [target]: valid as long as the trace; NULL: these tokens have
                                              * no ids, as those of images */
     bool truncated;                         /* the text was too long, and its end was left out */
+    /* Of translators and captioners: row t of the decoder and of cross-attention is the step that predicts
+     * target_ids[t], and key t of the decoder the token before it, key 0 the start. False: row and key t of the
+     * decoder are target_ids[t]. */
+    bool shifted;
     int64_t grid[2], prefix;       /* of an image: rows and columns of patches, and tokens before these; or 0 */
     const struct att_image *image; /* what the model sees of an image (attend_vision.h): valid as long as the trace; or
                                     * NULL */
@@ -97,7 +101,7 @@ ATT_API int64_t att_trace_find(const att_trace *t, att_trace_side side, int64_t 
 
 /* Attention weights of a head, -1: the mean of all, for queries [first, first + count) -> out [count, keys]: those that
  * the model computed, with the bits of att_weights; of a head that options.zero names, too. Errors: out of range; not
- * kept; numbers that are not finite, as of damaged weights; memory. */
+ * kept; numbers that are not finite, as of damaged weights; memory; cancelled. */
 ATT_API att_status att_trace_weights(const att_trace *t, int64_t i, int64_t head, int64_t first, int64_t count,
                                      float *out);
 /* A thumbnail of all weights of a head, -1: of the mean of all: the largest one in each cell of a grid, out [rows,

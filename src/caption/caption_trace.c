@@ -51,6 +51,7 @@ static void describe(const att_caption_model *m, const int32_t *words, int64_t n
     pass->info = (att_trace_info){.source = prefix + c->grid[0] * c->grid[1],
                                   .target = n,
                                   .target_ids = words,
+                                  .shifted = true,
                                   .grid = {c->grid[0], c->grid[1]},
                                   .prefix = prefix,
                                   .output_rows = n,

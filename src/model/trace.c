@@ -73,11 +73,13 @@ static att_status check_zero(const att_trace *t, const att_trace_options *o)
     for (int64_t i = 0; i < o->n_zero; i++) {
         const att_trace_head *h = &o->zero[i];
         const att_trace_part *p = part_of(t, h->side);
+        if ((unsigned)h->side >= ATT_TRACE_SIDES)
+            return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT, "%s: options.zero[%lld].side is %d, not one of the three",
+                            t->pass.caller, (long long)i, (int)h->side);
         if (!p)
             return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT,
                             "%s: options.zero[%lld].side is %s, which the model does not have", t->pass.caller,
-                            (long long)i,
-                            (unsigned)h->side < ATT_TRACE_SIDES ? side_names[h->side] : "not one of the three");
+                            (long long)i, side_names[h->side]);
         if (h->layer < 0 || h->layer >= p->layers)
             return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT,
                             "%s: options.zero[%lld].layer is %lld, but the layers are 0 to %lld", t->pass.caller,

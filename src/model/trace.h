@@ -32,8 +32,8 @@ typedef struct att_trace_pass {
     /* In the order of their computation, but layers of the decoder and of cross-attention take turns. */
     att_trace_part part[ATT_TRACE_PARTS];
     int parts;
-    /* By the subject: source and target, ids (copied), truncated, grid, prefix, output_rows and outputs; image, which
-     * self must own, and bytes, those of what it owns. The rest is filled in. */
+    /* By the subject: source and target, ids (copied), truncated, shifted, grid, prefix, output_rows and outputs;
+     * image, which self must own, and bytes, those of what it owns. The rest is filled in. */
     att_trace_info info;
     /* Applies the model once. Ids, images and the like are needed during att_trace_make alone. */
     att_var *(*apply)(const void *self, att_tape *t);

@@ -23,7 +23,7 @@ static att_status copy_ids(const att_trace_text *x, const att_trace_options *o, 
 static att_status tokenize(const att_trace_text *x, att_tokens *out)
 {
     if (!x->text)
-        return att_require(x->caller, ATT_NAMED({"text", x->text}));
+        return att_fail(x->ctx, ATT_ERR_ARGUMENT, "%s: text is NULL, and so is options.ids", x->caller);
     att_status s = att_tokenize(x->tokenizer, x->text, x->bytes,
                                 ATT_OPTIONS(att_tokenize_options, .max_tokens = x->truncates ? x->max_tokens : 0), out);
     if (!s && (out->count < 1 || out->count > x->max_tokens)) {

@@ -60,6 +60,7 @@ static att_status trace(const att_translator *m, const att_tokens *source, const
                                     .target = n,
                                     .source_ids = source->ids,
                                     .target_ids = target,
+                                    .shifted = true,
                                     .output_rows = n,
                                     .outputs = m->model->info.target_vocabulary},
                            .apply = apply_all,

@@ -24,6 +24,7 @@ static void words_have_weights_over_the_locations(void **state)
         float *weights = trace_weights(t, ATT_TRACE_SIDE_CROSS, -1, -1);
         assert_true(a.target == c.count && a.output_rows == c.count);
         assert_memory_equal(a.target_ids, c.ids, (size_t)c.count * sizeof *c.ids);
+        assert_true(a.shifted);
         assert_true(a.grid[0] == 2 && a.grid[1] == 2);
         assert_true(a.source == CAPTIONER_LOCATIONS && a.prefix == 0 && !a.source_ids);
         assert_true(a.image->height == 8 && a.image->width == 8 && a.image->channels == 3);

@@ -315,6 +315,7 @@ static void a_description_tells_layers_heads_and_shapes_before_the_pass(void **s
     assert_int_equal(info.layers[ATT_TRACE_SIDE_ENCODER] + info.layers[ATT_TRACE_SIDE_CROSS], 0);
     assert_int_equal(info.target, LLAMA_TOKENS);
     assert_memory_equal(info.target_ids, llama_ids, sizeof llama_ids);
+    assert_false(info.shifted);
     assert_int_equal(info.hidden[ATT_TRACE_SIDE_DECODER], LLAMA_HIDDEN);
     assert_int_equal(info.outputs, LLAMA_VOCABULARY);
     assert_int_equal(info.output_rows, LLAMA_TOKENS);

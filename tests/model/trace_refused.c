@@ -24,7 +24,7 @@ static void options_out_of_range_are_refused(void **state)
         {{.n_zero = 1}, "options.zero is NULL, but their number is 1"},
         {{.n_zero = INT64_MIN}, "options.n_zero is -9223372036854775808, less than 0"},
         {{.zero = &side, .n_zero = 1}, "options.zero[0].side is decoder, which the model does not have"},
-        {{.zero = &none, .n_zero = 1}, "options.zero[0].side is not one of the three, which the model does not have"},
+        {{.zero = &none, .n_zero = 1}, "options.zero[0].side is 9, not one of the three"},
         {{.zero = &layer, .n_zero = 1}, "options.zero[0].layer is 2, but the layers are 0 to 1"},
         {{.zero = &head, .n_zero = 1}, "options.zero[0].head is 3, but the heads are 0 to 2"},
         {{.zero = &below, .n_zero = 1}, "options.zero[0].head is -1, but the heads are 0 to 2"},
@@ -52,7 +52,7 @@ static void texts_and_ids_that_a_model_does_not_have_are_refused(void **state)
     assert_int_equal(att_encoder_trace(bert, ids, 17, NULL, &t), ATT_ERR_ARGUMENT);
     assert_int_equal(att_encoder_trace(bert, bad, 2, NULL, &t), ATT_ERR_ARGUMENT);
     assert_int_equal(att_sentence_trace(sentence, NULL, 0, NULL, &t), ATT_ERR_ARGUMENT);
-    check_message(ctx, "att_sentence_trace: text is NULL");
+    check_message(ctx, "att_sentence_trace: text is NULL, and so is options.ids");
     assert_int_equal(att_sentence_trace(sentence, "a", 1, OPTIONS(.ids = ids, .n_ids = 3), &t), ATT_ERR_ARGUMENT);
     check_message(ctx, "att_sentence_trace: text and options.ids are both given");
     assert_int_equal(att_sentence_trace(sentence, NULL, 0, OPTIONS(.ids = ids, .n_ids = 13), &t), ATT_ERR_ARGUMENT);

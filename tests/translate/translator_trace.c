@@ -32,6 +32,7 @@ static void rows_of_an_alignment_sum_to_one_and_the_mean_is_that_of_the_heads(vo
     assert_int_equal(a.target, found.tokens.count + 1);
     assert_memory_equal(a.target_ids, found.tokens.ids, (size_t)found.tokens.count * sizeof *a.target_ids);
     assert_int_equal(a.target_ids[a.target - 1], 0);
+    assert_true(a.shifted);
     assert_int_equal(a.source_ids[a.source - 1], 0);
     assert_in_range(a.target * a.source, 1, 256);
     for (int64_t layer = 0; layer < MARIAN_DECODER_LAYERS; layer++) {
@@ -102,7 +103,7 @@ static void alignments_that_cannot_be_are_named(void **state)
         {NULL, 0, ids, -1, "options.n_ids is -1, not in [1, 16]"},
         {NULL, 0, NULL, 3, "options.ids is NULL, but n_ids is 3"},
         {"a", 0, ids, 1, "text and options.ids are both given"},
-        {NULL, 0, NULL, 0, "text is NULL"},
+        {NULL, 0, NULL, 0, "text is NULL, and so is options.ids"},
     };
     att_translator *m = open_translator(ctx);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -127,7 +128,7 @@ static void layers_and_heads_that_do_not_exist_are_named(void **state)
                  {{ATT_TRACE_SIDE_ENCODER, 2, 0}, "options.zero[0].layer is 2, but the layers are 0 to 1"},
                  {{ATT_TRACE_SIDE_ENCODER, 0, 3}, "options.zero[0].head is 3, but the heads are 0 to 2"},
                  {{ATT_TRACE_SIDE_DECODER, 0, -1}, "options.zero[0].head is -1, but the heads are 0 to 3"},
-                 {{(att_trace_side)3, 0, 0}, "options.zero[0].side is not one of the three"}};
+                 {{(att_trace_side)3, 0, 0}, "options.zero[0].side is 3, not one of the three"}};
     att_translator *m = open_translator(ctx);
     att_trace *t = trace(m, NULL, 0, NULL);
     float out[256];
