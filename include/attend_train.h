@@ -25,6 +25,8 @@ typedef struct att_training_options {
     double weight_decay;          /* of AdamW: of matrices only, and not of those that the kind leaves out */
     double clip;                  /* maximum gradient norm; 0: no clipping */
     int64_t accumulate;           /* batches per step; 0: 1 */
+    int64_t shards;               /* of each batch, as att_training_gradients has them: another number makes other bits;
+                                   * 0: 1 */
     /* Names of the model's parameters that are frozen, or patterns, as in att_trainable_options, and of the training's
      * own classifier none. In memory the caller's parameters are frozen until att_training_free. Checkpoints do not
      * have frozen weights, but a checksum of them: on resume they are those of the model that the training began with,
@@ -40,8 +42,6 @@ typedef struct att_training_options {
     char *note; /* [object] [note_bytes], zero-terminated: the caller's text, saved with each checkpoint and read on
                  * resume; or NULL */
     size_t note_bytes;
-    int64_t shards; /* of each batch, as att_training_gradients has them; also of a training in memory. Another number
-                     * makes other bits. 0: 1 */
 } att_training_options;
 /* All constructors have an error for: an option out of range; in a folder, another process that trains there;
  * checkpoints but options.resume false, or none but it is true; a checkpoint with other options, or an invalid one
