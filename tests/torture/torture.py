@@ -116,6 +116,8 @@ COMMANDS = [(line.split(), reads.split(), writes.split()) for line, reads, write
     ("search -m m -c in -k 2 hello", "in m/model.safetensors", ""),
     ("search -m m -c in -i v.npy -k 2 hello", "in v.npy", ""),
     ("attention -m m --layer 0 --head 1 --svg out.svg hello", "m/model.safetensors", "out.svg"),
+    ("attention -m mt --side encoder --heads --svg out.svg hello", "mt/model.safetensors", "out.svg"),
+    ("attention -m mt --hide 0 --zero 0.0 --json hello", "mt/model.safetensors mt/config.json", ""),
     ("vocab -s 40 -o out.spm t.de", "t.de", "out.spm"),
     ("translate -m mt in", "in mt/model.safetensors mt/vocab.json mt/source.spm mt/config.json", ""),
     ("translate -m mt -b 3 -n 2 --json -a out.json in", "in mt/generation_config.json", "out.json"),
