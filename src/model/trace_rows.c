@@ -10,6 +10,8 @@
 
 enum { BLOCK = 64 }; /* rows of weights that are in memory at once, where all are not wanted */
 
+static const char weights_of[] = "the attention weights of token"; /* for errors */
+
 att_status att_trace_check(const char *caller, const att_trace *t, int64_t first, int64_t count, int64_t rows,
                            const void *out)
 {
@@ -94,8 +96,7 @@ static att_status read_block(const rows_job *j, int64_t first, int64_t count, fl
     att_ctx *ctx = j->t->pass.ctx;
     att_status s = att_check_cancelled(ctx, j->t->pass.caller);
     s = s ? s : weights(j->layer, j->head, first, count, scratch, out);
-    return s ? s
-             : att_check_finite_from(ctx, "the attention weights of token", first, count, j->layer->part->keys, out);
+    return s ? s : att_check_finite_from(ctx, weights_of, first, count, j->layer->part->keys, out);
 }
 
 static att_status read_task(void *arg, int i)
@@ -124,6 +125,13 @@ att_status att_trace_weights(const att_trace *t, int64_t i, int64_t head, int64_
 }
 
 /* ---- a pair of tokens */
+
+static att_status describe_pair(const att_trace_layer *l, int64_t head, int64_t q, int64_t k, att_pair_info *info)
+{
+    int64_t offsets[4];
+    const att_attention_args a = args_of(l, offsets);
+    return att_pair_describe(l->plan, &a, 0, head, q, k, info);
+}
 
 static void fill_in_pair(const att_trace_layer *l, int64_t head, int64_t q, int64_t k, const att_pair_info *p,
                          att_trace_pair *out)
@@ -157,11 +165,10 @@ att_status att_trace_pair_of(const att_trace *t, int64_t i, int64_t head, int64_
         return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT, "%s: head %lld, query %lld, key %lld, of %lld, %lld and %lld",
                         __func__, (long long)head, (long long)q, (long long)k, (long long)p->heads,
                         (long long)p->queries, (long long)p->keys);
-    int64_t offsets[4];
-    const att_attention_args a = args_of(l, offsets);
     att_pair_info info = {.size = sizeof info};
     att_trace_pair pair;
-    s = att_pair_describe(l->plan, &a, 0, head, q, k, &info);
+    s = describe_pair(l, head, q, k, &info);
+    s = s ? s : att_check_finite_from(t->pass.ctx, weights_of, q, 1, 1, (const float[]){(float)info.weight});
     if (s)
         return s;
     fill_in_pair(l, head, q, k, &info, &pair);

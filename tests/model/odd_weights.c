@@ -262,6 +262,8 @@ static void vectors_and_attention_of_damaged_weights_are_refused(void **state)
     assert_int_equal(att_sentence_trace(sentence, "a", 1, NULL, &trace), ATT_OK);
     check_damaged(att_trace_weights(trace, 0, 0, 0, 3, weight), "the attention weights of token 0");
     check_damaged(att_trace_weights(trace, 1, -1, 2, 1, weight), "the attention weights of token 2");
+    att_trace_pair pair = {.size = sizeof pair};
+    check_damaged(att_trace_pair_of(trace, 1, 0, 2, 1, &pair), "the attention weights of token 2");
     att_trace_free(trace);
     att_sentence_free(sentence);
     folder_remove(&f);
