@@ -102,8 +102,10 @@ bool att_trace_hides(const att_trace *t, const att_trace_part *part);
 int64_t att_trace_index(const att_trace *t, att_trace_side side, int64_t layer);
 /* Applies the model and records what the trace has memory for. (trace_record.c) */
 att_status att_trace_record(att_trace *t, const att_trace_options *options);
-/* Errors: t or out is NULL; there are no numbers; rows [first, first + count) are not in [0, rows). */
-att_status att_trace_check(const char *caller, const att_trace *t, int64_t first, int64_t count, int64_t rows,
-                           const void *out);
+/* Errors: t is NULL; there are no numbers. */
+att_status att_trace_ready(const char *caller, const att_trace *t);
+/* Errors: rows [first, first + count) are not in [0, rows); out is NULL, and there is a row. */
+att_status att_trace_check_rows(const char *caller, const att_trace *t, int64_t first, int64_t count, int64_t rows,
+                                const void *out);
 
 #endif

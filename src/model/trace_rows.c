@@ -12,14 +12,18 @@ enum { BLOCK = 64 }; /* rows of weights that are in memory at once, where all ar
 
 static const char weights_of[] = "the attention weights of token"; /* for errors */
 
-att_status att_trace_check(const char *caller, const att_trace *t, int64_t first, int64_t count, int64_t rows,
-                           const void *out)
+att_status att_trace_ready(const char *caller, const att_trace *t)
 {
     if (att_require(caller, ATT_NAMED({"t", t})))
         return ATT_ERR_ARGUMENT;
-    if (t->describe_only)
-        return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT,
-                        "%s: the trace has no numbers, as options.describe_only was true", caller);
+    return t->describe_only ? att_fail(t->pass.ctx, ATT_ERR_ARGUMENT,
+                                       "%s: the trace has no numbers, as options.describe_only was true", caller)
+                            : ATT_OK;
+}
+
+att_status att_trace_check_rows(const char *caller, const att_trace *t, int64_t first, int64_t count, int64_t rows,
+                                const void *out)
+{
     if (first < 0 || count < 0 || count > rows || first > rows - count)
         return att_fail(t->pass.ctx, ATT_ERR_ARGUMENT, "%s: rows from %lld, %lld of them, but there are %lld", caller,
                         (long long)first, (long long)count, (long long)rows);
@@ -118,9 +122,9 @@ static att_status read_rows(const att_trace *t, int64_t i, int64_t head, int64_t
 
 att_status att_trace_weights(const att_trace *t, int64_t i, int64_t head, int64_t first, int64_t count, float *out)
 {
-    att_status s = att_trace_check(__func__, t, 0, 0, 0, NULL);
+    att_status s = att_trace_ready(__func__, t);
     s = s ? s : check_head(__func__, t, i, head);
-    s = s ? s : att_trace_check(__func__, t, first, count, t->layer[i].part->queries, out);
+    s = s ? s : att_trace_check_rows(__func__, t, first, count, t->layer[i].part->queries, out);
     return s ? s : read_rows(t, i, head, first, count, out);
 }
 
@@ -154,7 +158,7 @@ static void fill_in_pair(const att_trace_layer *l, int64_t head, int64_t q, int6
 
 att_status att_trace_pair_of(const att_trace *t, int64_t i, int64_t head, int64_t q, int64_t k, att_trace_pair *out)
 {
-    att_status s = att_trace_check(__func__, t, 0, 0, 0, NULL);
+    att_status s = att_trace_ready(__func__, t);
     s = s ? s : check_head(__func__, t, i, head);
     s = s ? s : att_require(__func__, ATT_NAMED({"out", out}));
     if (s)
@@ -216,7 +220,7 @@ static float to_bytes(const float *max, int64_t n, uint8_t *out)
 att_status att_trace_pooled(const att_trace *t, int64_t i, int64_t head, int64_t rows, int64_t columns, uint8_t *out,
                             float *scale)
 {
-    att_status s = att_trace_check(__func__, t, 0, 0, 0, NULL);
+    att_status s = att_trace_ready(__func__, t);
     s = s ? s : check_head(__func__, t, i, head);
     s = s ? s : att_require(__func__, ATT_NAMED({"out", out}, {"scale", scale}));
     if (s)
@@ -259,7 +263,7 @@ static att_status roll(const att_trace *t, int64_t i, bool first, int64_t n, flo
 
 att_status att_trace_rollout(const att_trace *t, float *out)
 {
-    att_status s = att_trace_check(__func__, t, 0, 0, 0, NULL);
+    att_status s = att_trace_ready(__func__, t);
     s = s ? s : att_require(__func__, ATT_NAMED({"out", out}));
     if (s)
         return s;

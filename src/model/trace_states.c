@@ -33,12 +33,12 @@ static const float *states_of(const char *caller, const att_trace *t, att_trace_
 att_status att_trace_hidden(const att_trace *t, att_trace_side side, int64_t layer, int64_t first, int64_t count,
                             float *out)
 {
-    att_status s = att_trace_check(__func__, t, 0, 0, 0, NULL);
+    att_status s = att_trace_ready(__func__, t);
     const float *x = s ? NULL : states_of(__func__, t, side, layer);
     if (!x)
         return ATT_ERR_ARGUMENT;
     const att_trace_part *p = t->states[side].part;
-    s = att_trace_check(__func__, t, first, count, p->queries, out);
+    s = att_trace_check_rows(__func__, t, first, count, p->queries, out);
     if (!s && count > 0)
         memcpy(out, x + first * p->hidden, (size_t)(count * p->hidden) * sizeof *out);
     return s;
@@ -83,7 +83,7 @@ static att_status output_of(const att_trace *t, const float *x, int64_t first, i
 
 att_status att_trace_output(const att_trace *t, int64_t layer, int64_t first, int64_t count, float *out)
 {
-    att_status s = att_trace_check(__func__, t, 0, 0, 0, NULL);
+    att_status s = att_trace_ready(__func__, t);
     if (s)
         return s;
     const att_trace_info *i = &t->info;
@@ -95,7 +95,7 @@ att_status att_trace_output(const att_trace *t, int64_t layer, int64_t first, in
     const float *x = t->pass.output ? states_of(__func__, t, t->pass.output_side, layer) : t->result;
     if (!x && t->pass.output)
         return ATT_ERR_ARGUMENT;
-    s = att_trace_check(__func__, t, first, count, i->output_rows, out);
+    s = att_trace_check_rows(__func__, t, first, count, i->output_rows, out);
     if (s || count == 0)
         return s;
     if (t->pass.output)
