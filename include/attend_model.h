@@ -75,8 +75,8 @@ ATT_API att_status att_safetensors_from_memory(att_ctx *ctx, const char *label, 
 
 typedef struct att_safetensors_options {
     size_t size;
-    att_dtype dtype;             /* type to which f32 tensors are converted: ATT_F16 (infinite beyond 65,504), ATT_BF16;
-                                  * 0: none */
+    att_dtype dtype; /* type to which f32 and quantized tensors are converted: ATT_F16 (infinite beyond 65,504),
+                      * ATT_BF16; 0: f32 */
     const char *const *metadata; /* [call] [2 n_metadata]: key, value, ...; `transformers` requires "format", "pt" */
     int64_t n_metadata;
 } att_safetensors_options;

@@ -39,8 +39,9 @@ static att_status bad(const writer *w, att_status s, const char *name, const cha
 /* The type of a tensor in the file */
 static att_dtype type_of(const writer *w, const att_tensor *t, att_dtype dtype)
 {
-    const bool real = t->dtype == ATT_F16 || t->dtype == ATT_BF16 || att_dtype_size(t->dtype) == 0;
-    return t->dtype == ATT_F32 || (w->source && real) ? dtype : t->dtype;
+    const bool quantized = att_dtype_size(t->dtype) == 0 && att_dtype_bytes(t->dtype, 32) > 0,
+               half = t->dtype == ATT_F16 || t->dtype == ATT_BF16;
+    return t->dtype == ATT_F32 || quantized || (w->source && half) ? dtype : t->dtype;
 }
 
 static att_status set_entry(const writer *w, entry *e, const char *name, const att_tensor *t, att_dtype dtype)
