@@ -200,8 +200,8 @@ static int make_labels(attended *a)
     for (int64_t i = 0; i < queries; i++)
         a->query[i] = encoder ? attention_source_name(a, i, a->number[i]) : target_name(a, i);
     for (int64_t i = 0; i < keys; i++)
-        a->key[i] = decoder ? target_name(a, i - a->kind->shifted)
-                            : attention_source_name(a, first + i, a->number[queries + i]);
+        a->key[i] =
+            decoder ? target_name(a, i - a->info.shifted) : attention_source_name(a, first + i, a->number[queries + i]);
     return CLI_DONE;
 }
 

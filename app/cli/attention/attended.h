@@ -39,7 +39,6 @@ typedef struct attention_kind {
     att_trace_side side;  /* that is shown unless --side is given; or, where the model has none of it, the one it has */
     bool mean;            /* the mean of all heads is shown unless --head is given; false: head 0 */
     bool image, writes;   /* the argument is an image; the model writes a target, which --target replaces */
-    bool shifted;         /* key t of the decoder's side is the token before t */
     const char *argument; /* what JSON calls the argument; or NULL: it does not have it */
     const char *outcome;  /* what the result's columns are: "tokens", "classes", "items" */
     /* Reads the argument of an open model. */

@@ -19,7 +19,7 @@ static att_status read_rows(const attended *a, int64_t first, int64_t count, flo
 /* Are queries and keys the same tokens? */
 static bool are_same(const attended *a)
 {
-    return a->side == ATT_TRACE_SIDE_ENCODER || (a->side == ATT_TRACE_SIDE_DECODER && !a->kind->shifted);
+    return a->side == ATT_TRACE_SIDE_ENCODER || (a->side == ATT_TRACE_SIDE_DECODER && !a->info.shifted);
 }
 
 /* ---- JSON ---------------------------------------------------------------------- */
