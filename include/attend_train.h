@@ -115,7 +115,7 @@ typedef struct att_training_info {
     int64_t skipped_empty, skipped_invalid, skipped_long;
     int64_t truncated;              /* of a sentence model: rows with a truncated text */
     int64_t vocabulary, parameters; /* tokens of the tokenizer, words or items; numbers that are trained */
-    int64_t frozen;                 /* numbers that are not, by options.freeze */
+    int64_t frozen;                 /* numbers that are not, as their parameters are frozen */
 } att_training_info;
 ATT_API att_status att_training_describe(const att_training *t, att_training_info *info);
 /* The mean loss of a translator or a captioner on its validation data, without dropout and label smoothing. Error: the

@@ -311,8 +311,8 @@ static att_status check_update(const att_optimizer *o, const att_update *u)
         if (gradient_of(&o->param[i]))
             return ATT_OK;
     return att_fail(o->ctx, ATT_ERR_ARGUMENT,
-                    "step: none of %lld parameters has a gradient: att_tape_backward comes "
-                    "before",
+                    "step: none of %lld parameters has a gradient: att_tape_backward comes before, of what depends on "
+                    "one that is not frozen",
                     (long long)o->n_params);
 }
 

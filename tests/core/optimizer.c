@@ -481,7 +481,8 @@ static void wrong_parameters_and_steps_are_named(void **state)
     refused(ctx, att_optimizer_add(o, p, NULL), ATT_ERR_ARGUMENT,
             "optimizer: parameter 1 is there already, as parameter 0");
     refused(ctx, att_optimizer_step(o, ATT_OPTIONS(att_update, .rate = 1), NULL), ATT_ERR_ARGUMENT,
-            "step: none of 1 parameters has a gradient: att_tape_backward comes before");
+            "step: none of 1 parameters has a gradient: att_tape_backward comes before, of what depends on one "
+            "that is not frozen");
     set_gradient(ctx, p, x);
     refused(ctx, att_optimizer_step(o, ATT_OPTIONS(att_update, .rate = -1), NULL), ATT_ERR_ARGUMENT,
             "step: rate is -1, not a rate");
