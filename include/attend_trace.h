@@ -76,8 +76,9 @@ typedef struct att_trace_info {
                                     * NULL */
     int64_t hidden[ATT_TRACE_SIDES]; /* features of a hidden state, of each side; 0: it has none */
     int64_t output_rows, outputs;    /* what att_trace_output has: rows and columns; 0: the model has no output layer */
-    size_t bytes; /* memory that the trace has, or with describe_only would have, but for small plans where tokens are
-                   * hidden */
+    /* Memory that the trace has, or with describe_only would have; where tokens are hidden, each layer has a plan
+     * besides, of less than 8 KiB. */
+    size_t bytes;
 } att_trace_info;
 
 typedef struct att_trace_attention_info {

@@ -110,6 +110,8 @@ static void record_attention(recording *r, const att_tape_event *e)
     if (l->saved)
         copy_rows(l->q + l->rows * l->part->heads * l->part->head_dim, &a->q);
     l->rows += a->q.dim[0];
+    if (l->rows == l->part->queries && l->own)
+        att_plan_trim(l->own); /* no call comes after this one, so its scratch memory is not needed again */
     for (int64_t i = 0; i < r->n_zero; i++)
         if (r->zero[i].side == l->part->side && r->zero[i].layer == l->layer)
             zero_head(e->output, r->zero[i].head);

@@ -383,6 +383,28 @@ static void bytes_are_stated_before_the_pass_and_are_those_that_a_trace_has(void
     assert_int_equal(a.live, 0);
 }
 
+static void where_tokens_are_hidden_a_trace_has_less_than_8_kib_a_layer_more(void **state)
+{
+    (void)state;
+    fail_alloc a = {0};
+    att_ctx *c = fail_open(&a);
+    att_text_generator *g;
+    att_trace *t;
+    assert_int_equal(att_text_generator_open(c, "tests/golden/tiny_llama", NULL, &g), ATT_OK);
+    const att_trace_options *o = OPTIONS(.ids = llama_ids, .n_ids = LLAMA_TOKENS, .hide = hidden_tokens, .n_hide = 3);
+    assert_int_equal(att_language_trace(g, NULL, 0, o, &t), ATT_OK); /* makes copies of weights, which stay */
+    att_trace_free(t);
+    const long before = a.bytes;
+    assert_int_equal(att_language_trace(g, NULL, 0, o, &t), ATT_OK);
+    const long more = a.bytes - before - (long)info_of(t).bytes;
+    assert_in_range(more, 1, LAYERS * 8192 - 1);
+    att_trace_free(t);
+    assert_int_equal(a.bytes, before);
+    att_text_generator_free(g);
+    att_close(c);
+    assert_int_equal(a.live, 0);
+}
+
 static void layers_that_are_left_out_have_no_rows_and_the_others_the_same(void **state)
 {
     (void)state;
@@ -438,6 +460,7 @@ int main(void)
         cmocka_unit_test(the_mean_of_heads_thumbnails_and_rollout_follow_from_the_weights),
         cmocka_unit_test(a_description_tells_layers_heads_and_shapes_before_the_pass),
         cmocka_unit_test(bytes_are_stated_before_the_pass_and_are_those_that_a_trace_has),
+        cmocka_unit_test(where_tokens_are_hidden_a_trace_has_less_than_8_kib_a_layer_more),
         cmocka_unit_test(layers_that_are_left_out_have_no_rows_and_the_others_the_same),
         cmocka_unit_test(tokens_without_a_key_get_nothing_from_attention),
     };
