@@ -148,6 +148,7 @@ function(att_test_tree)
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   add_test(NAME circles COMMAND ${PROJECT_SOURCE_DIR}/tests/circles.sh)
   add_test(NAME words COMMAND ${PROJECT_SOURCE_DIR}/tests/words.sh)
+  add_test(NAME english COMMAND ${PROJECT_SOURCE_DIR}/tests/english.sh)
   add_test(NAME docs COMMAND ${PROJECT_SOURCE_DIR}/tests/docs.sh)
   add_test(NAME reference COMMAND ${PROJECT_SOURCE_DIR}/tests/reference.sh)
   add_test(NAME alone COMMAND ${PROJECT_SOURCE_DIR}/tests/alone.sh ${PROJECT_BINARY_DIR} $<TARGET_FILE:attend_shared>

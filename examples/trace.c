@@ -113,7 +113,7 @@ static att_status trace(att_ctx *ctx, att_subject subject, const char *path, con
         s = s ? s : att_image_open(ctx, input, NULL, &image);
         s = s ? s : att_caption(captioner, 1, &image, NULL, &caption);
         s = s ? s : att_caption_trace(captioner, &image, caption.ids, caption.count, NULL, &t);
-    } else { /* and if it is no model of a subject, this is the error */
+    } else { /* and if it is not a model of a subject, this is the error */
         s = att_recommender_open(ctx, path, NULL, &recommender);
         const int32_t items[] = {(int32_t)att_recommender_find_item(recommender, input), 0, 1};
         s = s ? s : att_recommender_trace(recommender, 3, items, NULL, &t);

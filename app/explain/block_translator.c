@@ -74,11 +74,11 @@ static void make_layers(page *p, translator_chapter *l)
     att_nn_params *params = NULL;
     const att_nn_encoder_layer **encoder = l->encoder;
     page_step(p, (text){"Its layers", "モデルの層"});
-    page_print(p,
-               (text){"A layer requests its parameters by name, and load finds them in the file, where W_1 of the "
-                      "first layer, for example, is model.encoder.layers.0.fc1.weight. Those of the decoder likewise:",
-                      "層はパラメータを名前で要求し、loadがファイルの中から見つけます。たとえば最初の層のW_1は、"
-                      "model.encoder.layers.0.fc1.weightです。デコーダの層も同様です。"});
+    page_print(p, (text){"A layer requests its parameters by name, and load finds them in the file, where W_1 of the "
+                         "first layer, for example, is model.encoder.layers.0.fc1.weight. Those of the decoder are "
+                         "found in the same way:",
+                         "層はパラメータを名前で要求し、loadがファイルの中から見つけます。たとえば最初の層のW_1は、"
+                         "model.encoder.layers.0.fc1.weightです。デコーダの層も同様です。"});
     CALL(p, att_nn_params_new(ctx, ATT_OPTIONS(att_nn_params_config, .load = load, .user = file), &params));
     l->params = params;
     if (p->status != ATT_OK)

@@ -93,8 +93,9 @@ static void split(page *p, multi_head_chapter *l, att_plan **plan, att_attention
     args->k = layer_heads(p, l->of.k, 1, HEADS, n, 1);
     args->v = layer_heads(p, l->of.v, 1, HEADS, n, 1);
     args->out = layer_heads(p, l->c, 1, HEADS, n, 1);
-    page_print(p, (text){"Keys, values and contexts likewise. The plan says what every call has in common:",
-                         "キー、バリュー、コンテキストも同様です。すべての呼び出しに共通なことは、プランで決めます。"});
+    page_print(
+        p, (text){"Keys, values and contexts are viewed in the same way. The plan has what all calls have in common:",
+                  "キー、バリュー、コンテキストも同様です。すべての呼び出しに共通なことは、プランで決めます。"});
     CALL(p, att_plan_new(ctx,
                          ATT_OPTIONS(att_attention_spec, .heads = 2, .head_dim = 1,
                                      ATT_STAGES({.mask = att_mask_causal}), .align = ATT_ALIGN_TOP_LEFT),

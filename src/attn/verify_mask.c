@@ -48,7 +48,7 @@ static att_status check_cover(const check *c, int64_t q0, int64_t queries, int64
     const att_cover cover = c->mask->cover(&b);
     char what[128];
     if ((unsigned)cover > ATT_COVER_FULL)
-        return att_fail(c->ctx, ATT_ERR_ARGUMENT, "\"%s\": cover gives %d, which is no att_cover", c->mask->name,
+        return att_fail(c->ctx, ATT_ERR_ARGUMENT, "\"%s\": cover gives %d, which is not an att_cover", c->mask->name,
                         (int)cover);
     snprintf(what, sizeof what, "cover of %lld queries from %lld by %lld keys from %lld is %s", (long long)queries,
              (long long)q0, (long long)keys, (long long)k0, names[cover]);

@@ -83,7 +83,7 @@ static inline void att_pause(void)
 int att_os_cpu_count(void); /* by affinity and cgroup (v1, v2) quota, at least 1 */
 /* Processors allowed by the cgroup quota, rounded up; 0: no limit. /proc and /sys are read below root (normally ""). */
 int64_t att_os_cpu_quota(const char *root);
-/* Likewise: bytes that can still be allocated, by free memory and cgroup limits; 0: unknown. */
+/* Bytes that can still be allocated, by free memory and cgroup limits; 0: unknown. Reads below root, too. */
 size_t att_os_memory(const char *root);
 /* Bytes of the data cache of level 1 to 3 as /sys lists it; 0: it does not. */
 size_t att_os_listed_cache(const char *root, int level);

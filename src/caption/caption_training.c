@@ -195,7 +195,7 @@ static att_status write_model(const void *self, const char *folder, att_dtype dt
 
 /* ---- validation */
 
-/* Sums of losses of a batch of n images from `first` on; presence NULL: it is not asked for, and words likewise. */
+/* Adds up the losses of a batch of images from `first` on. words or presence NULL: it is not computed. */
 static att_status validate_batch(att_caption_training *t, att_tape *tape, int64_t first, uint32_t *images,
                                  double *words, double *presence, int64_t *targets)
 {

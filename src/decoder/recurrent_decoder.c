@@ -212,8 +212,8 @@ typedef struct steps {
     int32_t *order;            /* [tokens]: index of each target token in the results of all steps, concatenated */
     int32_t *token;            /* [targets]: target token of each row */
     int32_t *still, *at;       /* [targets]: of each row, its index in the previous step; of each target, its row */
-    att_var **results;         /* [tokens]: of each step; there are no more steps */
-    att_var **weights;         /* [tokens]: likewise */
+    att_var **results;         /* [tokens]: of each step; there are at most as many steps */
+    att_var **weights;         /* [tokens]: of each step */
 } steps;
 
 static void steps_free(att_ctx *ctx, steps *s)

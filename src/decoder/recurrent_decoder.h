@@ -3,7 +3,7 @@
  *
  * none      c is the source's context, for all tokens;      s_i = RNN(s_i-1, [y_i-1; c])
  * additive  e_ij = v . tanh(W s_i-1 + U h_j), c_i = sum_j softmax(e_i)_j h_j;   s_i = RNN(s_i-1, [y_i-1; c_i])
- * dot       s_i = RNN(s_i-1, y_i-1); e_ij = s_i . h_j, c_i likewise
+ * dot       s_i = RNN(s_i-1, y_i-1); e_ij = s_i . h_j, c_i as for additive
  * general   the same with e_ij = s_i . W h_j
  *
  * With a gate, c_i of additive attention is multiplied by sigmoid(f s_i-1) (Xu et al. 2015, 4.2.1).

@@ -12,8 +12,8 @@ size_t att_gemm_packed_count(const att_ctx *ctx, int64_t n, int64_t k);
 /* B [n, k], element (j, p) at b[j * stride_n + p * stride_k] -> packed [ceil(n / panel)][k][panel]. */
 void att_gemm_pack(att_ctx *ctx, int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k,
                    float *packed);
-/* The same of weights, floats or 16-bit codes (f16 or bf16), which may be many: false if it has stopped since the call
- * was cancelled. */
+/* Packs weights as att_gemm_pack does, floats or 16-bit codes (f16 or bf16), and can be cancelled, as they may be many:
+ * false if the call was cancelled. */
 bool att_gemm_pack_weights(att_ctx *ctx, int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k,
                            float *packed);
 bool att_gemm_pack_codes(att_ctx *ctx, int64_t n, int64_t k, const uint16_t *b, int64_t stride_n, int64_t stride_k,

@@ -119,7 +119,7 @@ static uint8_t rounded(int32_t sum)
     return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x);
 }
 
-/* A row of gray pixels -> out [n], those of the group */
+/* Resizes a row of gray pixels -> out [n], those of the group. */
 static void resize_gray(const axis *a, int64_t n, const uint8_t *row, uint8_t *out)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -132,7 +132,7 @@ static void resize_gray(const axis *a, int64_t n, const uint8_t *row, uint8_t *o
     }
 }
 
-/* The same of three channels, whose sums stay in registers -> out [n, 3] */
+/* Resizes a row of three channels, whose sums stay in registers -> out [n, 3]. */
 static void resize_colors(const axis *a, int64_t n, const uint8_t *row, uint8_t *out)
 {
     for (int64_t i = 0; i < n; i++) {

@@ -27,7 +27,7 @@ bool att_file_source_copies(void) { return current && current->options.copy; }
 
 bool att_file_source_given(void) { return current && current->options.read; }
 
-/* The part of a path, up to a '/' or its end; empty ones and "." are no part of a name. */
+/* The part of a path, up to a '/' or its end; empty ones and "." are not part of a name. */
 static size_t part_length(const char *path, bool *counts)
 {
     const size_t n = strcspn(path, "/");
@@ -42,7 +42,7 @@ static bool find_name(const char *model, const char *path, char name[ATT_MAX_PAT
     const bool is_file = att_is_gguf_name(model);
     if (strncmp(path, model, n) != 0 || (path[n] && path[n] != '/' && n > 0 && model[n - 1] != '/'))
         return false;
-    if (is_file != !path[n]) /* a .gguf file is all there is; a folder is no file */
+    if (is_file != !path[n]) /* a .gguf file is all there is; a folder is not a file */
         return false;
     const char *last = strrchr(path, '/');
     for (const char *p = !is_file ? path + n : last ? last + 1 : path; *p;) {

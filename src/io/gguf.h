@@ -51,7 +51,7 @@ const char *att_gguf_text(att_gguf *g, const char *key, const char *otherwise);
 /* The number of items of a list of texts, or of numbers; 0 if there is none. */
 int64_t att_gguf_texts(att_gguf *g, const char *key);
 int64_t att_gguf_numbers(att_gguf *g, const char *key);
-/* The items: text [n], which are no zero-terminated texts, or number [n]. */
+/* The items: text [n], which are not zero-terminated, or number [n]. */
 void att_gguf_get_texts(att_gguf *g, const char *key, att_byte_view *text, int64_t n);
 /* Item i alone; empty if there is none */
 void att_gguf_get_text(att_gguf *g, const char *key, int64_t i, att_byte_view *text);

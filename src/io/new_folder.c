@@ -71,7 +71,7 @@ static att_status check_unfinished(const att_new_folder *f, bool marked)
     for (const struct dirent *e; !s && (e = readdir(d));)
         if (!is_folder_itself(e->d_name) && (!marked || !is_written(e->d_name)))
             s = att_fail(f->ctx, ATT_ERR_ARGUMENT,
-                         "%s, where %s is written first, has \"%s\", which is no file of an unfinished conversion; "
+                         "%s, where %s is written first, has \"%s\", which is not a file of an unfinished conversion; "
                          "remove it, or give another folder",
                          f->path, f->target, e->d_name);
     if (d)

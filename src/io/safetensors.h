@@ -18,8 +18,9 @@ att_memory att_safetensors_memory(const att_safetensors *f, const void *p);
 /* Like att_safetensors_write, but for a file inside a folder: a symbolic link is replaced, not followed. */
 att_status att_safetensors_write_in_folder(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
                                            const att_tensor *tensors, const att_safetensors_options *options);
-/* Likewise, but tensors of all types with a fraction become options.dtype, quantized ones, too; `source` is where they
- * are from, for errors; progress: in numbers. Errors: a finite number that this type does not have; the progress's. */
+/* Writes a file inside a folder, and converts all tensors of floating-point and quantized types to options.dtype.
+ * `source` is where they are from, for errors; progress: in numbers. Errors: a finite number that this type does not
+ * have; the progress's. */
 att_status att_safetensors_convert(att_ctx *ctx, const char *path, int64_t n, const char *const *names,
                                    const att_tensor *tensors, const att_safetensors_options *options,
                                    const char *source, att_progress *progress);

@@ -22,7 +22,7 @@ typedef struct writer {
     const char *path;
     bool follow;            /* a symbolic link */
     const char *source;     /* of att_safetensors_convert; or NULL */
-    att_progress *progress; /* likewise */
+    att_progress *progress; /* of att_safetensors_convert; or NULL */
     entry *entry;           /* [n], in file order */
     int64_t n;
     att_bytes header;

@@ -21,11 +21,11 @@ typedef struct att_settings {
 att_status att_refuse_adapter(att_ctx *ctx, const char *folder);
 /* Reads FOLDER/NAME, a JSON object; a missing file is an error if required. */
 void att_settings_read(att_settings *s, att_ctx *ctx, const char *folder, const char *name, bool required);
-/* Likewise for a required file with a list of objects. */
+/* Reads FOLDER/NAME, a JSON list of objects; a missing file is an error. */
 void att_settings_read_list(att_settings *s, att_ctx *ctx, const char *folder, const char *name);
 /* Reads text [bytes], a JSON object; `path` is for errors. */
 void att_settings_parse(att_settings *s, att_ctx *ctx, const char *path, const char *text, size_t bytes);
-/* The same of tokenizer.json, whose texts may have zero bytes. */
+/* Reads text [bytes] of tokenizer.json, whose strings may have zero bytes. */
 void att_settings_parse_tokens(att_settings *s, att_ctx *ctx, const char *path, const char *text, size_t bytes);
 /* Settings made in memory, normalized as if written and read again; frees root. root NULL: out of memory. `path` is for
  * errors. */

@@ -52,7 +52,7 @@ typedef struct att_adam {
     float rate, decay;  /* x = x - (rate m / (unbias sqrt(v) + eps) + decay x), rate over 1 - beta1^t */
 } att_adam;
 
-/* The same of SGD: slope = scale g + l2 x, m = momentum m + slope, x = x - rate m. */
+/* A step of SGD: slope = scale g + l2 x, m = momentum m + slope, x = x - rate m. */
 typedef struct att_sgd {
     float scale, l2, momentum, rate;
 } att_sgd;
@@ -127,7 +127,7 @@ typedef struct att_gemm_args {
     const float *a; /* [m, k], rows lda apart */
     int64_t lda;
     const float *packed;   /* B [n, k] in panels [ceil(n / nr)][k][nr]; or NULL: it is in `codes` */
-    const uint16_t *codes; /* the same of 16 bits each, with the values as f32 and so the same bits of the result */
+    const uint16_t *codes; /* B in the same panels, 16 bits each; computed as f32, so results have the same bits */
     bool bf16;             /* the codes are bf16; else f16 */
     int64_t first, last;
     float *c; /* [m, n], rows ldc apart */
@@ -172,7 +172,7 @@ typedef struct att_gemm_kernels {
      * only panels [first, last) are written. */
     void (*pack)(int64_t n, int64_t k, const float *b, int64_t stride_n, int64_t stride_k, int64_t first, int64_t last,
                  float *packed);
-    /* The same for 16-bit codes of f16 or bf16. */
+    /* Copies 16-bit codes of f16 or bf16 in the same way. */
     void (*pack_codes)(int64_t n, int64_t k, const uint16_t *b, int64_t stride_n, int64_t stride_k, int64_t first,
                        int64_t last, uint16_t *packed);
     void (*run)(const att_gemm_args *args);

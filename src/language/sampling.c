@@ -68,7 +68,7 @@ static int64_t largest(const float *x, int64_t n)
     return best;
 }
 
-/* Is no logit NaN or +infinity? -infinity, a mask, is allowed. Without an early end, for vectors of them. */
+/* Is each logit finite, or -infinity, a mask? Without an early end, for vectors of them. */
 static bool all_valid(const float *x, int64_t n)
 {
     int bad = 0;

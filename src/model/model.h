@@ -62,8 +62,8 @@ struct att_model {
 /* Which of these kinds, up to NULL, opens the "model_type" of settings; NULL: none, and the settings have failed, with
  * a message that has the purpose: " for embeddings of sentences", or "". */
 const att_model_kind *att_model_kind_of(att_settings *s, const att_model_kind *const *kinds, const char *purpose);
-/* The same of FOLDER's config.json, before att_model_open_for_training with the same arguments, which it checks. *kind
- * stays if the weights are a .gguf file. */
+/* Finds the kind that opens FOLDER's config.json, and checks the arguments, which att_model_open_for_training gets
+ * next. *kind stays if the weights are a .gguf file. */
 att_status att_model_kind_find(att_ctx *ctx, const char *caller, const char *folder, const att_model_kind *const *kinds,
                                const att_model_kind **kind, void *out);
 
@@ -72,14 +72,15 @@ att_status att_model_kind_find(att_ctx *ctx, const char *caller, const char *fol
  * find. */
 att_status att_model_open(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                           const att_model_options *options, void *out);
-/* The same by the kind that opens FOLDER's config.json, or by `gguf` if the weights are a .gguf file. */
+/* Opens a model as att_model_open does, by the kind that opens FOLDER's config.json, or by `gguf` if the weights are a
+ * .gguf file. */
 att_status att_model_open_as(att_ctx *ctx, const char *caller, const att_model_kind *const *kinds,
                              const att_model_kind *gguf, const char *folder, const att_model_options *options,
                              void *out);
-/* As att_model_open, for training, with f32 weights of its own but for frozen ones. options or NULL: defaults. */
+/* Opens a model for training; it gets f32 weights of its own, except frozen ones. options or NULL: defaults. */
 att_status att_model_open_for_training(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                                        const att_trainable_options *options, void *out);
-/* The same of a model that is changed. */
+/* Opens a model for training and makes the change. */
 att_status att_model_open_changed(att_ctx *ctx, const char *caller, const att_model_kind *kind, const char *folder,
                                   const att_trainable_options *options, const att_model_change *change, void *out);
 /* A new model for training, randomly initialized. out NULL: only checks the settings. */

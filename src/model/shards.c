@@ -16,7 +16,7 @@ static const att_checkpoint_file *open_shard(att_settings *s, att_checkpoint *c,
         return NULL;
     if (!*name || strchr(name, '/') || name[0] == '.')
         att_settings_fail(s, ATT_ERR_FORMAT,
-                          "\"weight_map\" has file \"%.80s\", which is no name of a file in the folder", name);
+                          "\"weight_map\" has file \"%.80s\", which is not the name of a file in the folder", name);
     else
         s->status = att_join_path(c->ctx, folder, name, path);
     for (int64_t i = 0; !s->status && i < c->files; i++)

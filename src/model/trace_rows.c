@@ -94,7 +94,7 @@ typedef struct rows_job {
     float *max; /* [rows, columns], at first 0 */
 } rows_job;
 
-/* Rows [first, first + count), at most BLOCK -> out [count, keys]; scratch likewise, for the mean */
+/* Reads rows [first, first + count), at most BLOCK -> out [count, keys]. scratch [count, keys] is for the mean. */
 static att_status read_block(const rows_job *j, int64_t first, int64_t count, float *scratch, float *out)
 {
     att_ctx *ctx = j->t->pass.ctx;

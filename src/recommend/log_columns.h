@@ -27,7 +27,7 @@ bool att_log_column_is_usual(att_byte_view name);
 bool att_log_column_is_in(att_byte_view name, const char *const *names);
 /* Do the options name one column or more, and all of these by numbers? */
 bool att_log_columns_are_numbers(const att_interactions_options *o);
-/* The number of a column that "3" stands for, from 0; -1: it is no such number, or NULL. */
+/* The number of a column that "3" stands for, from 0; -1: s is NULL or not such a number. */
 int64_t att_log_column_number(const char *name);
 
 #endif

@@ -26,7 +26,7 @@ const char *att_log_format_unused_times(const att_log_format *f, const att_table
 /* Is the current record the header or heading once more, as where files were joined? */
 bool att_log_format_is_heading(const att_log_format *f, const att_table *t);
 const char *att_log_format_name(att_interactions_format kind);
-/* The columns of the current record, which is no history; a column that the format does not have is empty. Errors:
+/* The columns of the current record, which is not a history; a column that the format does not have is empty. Errors:
  * another number of fields than the first record. */
 att_status att_log_format_split(const att_log_format *f, const att_table *t, att_byte_view field[ATT_LOG_COLUMNS]);
 

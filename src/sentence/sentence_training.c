@@ -326,7 +326,7 @@ static att_status check_targets(att_ctx *ctx, const att_sentence_training_option
 {
     for (int64_t i = 0; o->loss == ATT_SENTENCE_LOSS_COSINE_SIMILARITY && i < o->pairs; i++)
         if (!(o->scores[i] >= -1 && o->scores[i] <= 1))
-            return att_fail(ctx, ATT_ERR_ARGUMENT, "options.scores[%lld] is %g, which is no cosine, from -1 to 1",
+            return att_fail(ctx, ATT_ERR_ARGUMENT, "options.scores[%lld] is %g, which is not a cosine, from -1 to 1",
                             (long long)i, o->scores[i]);
     for (int64_t i = 0; o->loss == ATT_SENTENCE_LOSS_SOFTMAX && i < o->pairs; i++)
         if (o->labels[i] < 0 || o->labels[i] >= o->classes)

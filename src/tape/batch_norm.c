@@ -16,7 +16,7 @@ typedef struct batch_norm_job batch_norm_job;
 struct batch_norm_job {
     int64_t rows, channels;
     const float *x, *dy;       /* [rows, channels] */
-    float *y;                  /* y or dx, likewise */
+    float *y;                  /* [rows, channels]: y or dx */
     const double *mean, *rstd; /* [channels], like these of apply and backward: */
     const double *scale, *shift, *slope;
     /* Adds terms of a row to sums [sums]. */

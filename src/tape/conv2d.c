@@ -100,7 +100,7 @@ typedef struct back {
     float *dweight;      /* [n, length], as patches are */
     bool learns;         /* dweight is wanted; else it is scratch */
     float *dx;           /* NULL: not required, like the following: */
-    const float *packed; /* weights [n, length], likewise, packed for dy W */
+    const float *packed; /* weights [n, length], packed for dy W; NULL if dx is NULL */
     float *rows;         /* gradients of patches [max rows, length] */
 } back;
 

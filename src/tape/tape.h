@@ -110,7 +110,7 @@ bool att_tape_learns(const att_tape *t, const att_step *step);
 /* Ends an operation (record.c): checks that y is finite if required, records the step and calls the hook. plan and args
  * are for "attend", else NULL. */
 att_var *att_tape_done(att_tape *t, const att_step *step, const att_plan *plan, const att_attention_args *args);
-/* The same of an operation without parameters. y or NULL: it has failed */
+/* Ends an operation without parameters, as att_tape_done does. y or NULL: it has failed */
 att_var *att_tape_end(att_tape *t, const att_operation *op, att_var *y, att_var *const *in, int n_in, const void *saved,
                       size_t saved_bytes);
 /* Calls the hook, if there is one. plan and args: as above */
@@ -206,7 +206,7 @@ att_var *att_tape_binary_operation(att_tape *t, const att_operation *op, att_bin
 /* Adds dy, in the shape of y, to the gradient of x if x requires one: summed over dimensions in which x is broadcast,
  * in an order of the shapes alone. */
 att_status att_tape_broadcast_back(att_tape *t, const att_tensor *y, const float *dy, att_var *x);
-/* The same of f(y->grad, z) */
+/* Adds f(y->grad, z) to the gradient of x in the same way. */
 att_status att_tape_binary_back(att_tape *t, const att_var *y, att_binary *f, const att_tensor *z, att_var *x);
 /* att_matmul_strided with scratch memory of the tape (product.c). */
 att_status att_tape_product(att_tape *t, const att_matmul_args *args);
@@ -288,7 +288,7 @@ void att_tape_activate_back(att_ctx *ctx, int activation, int64_t count, const f
 /* The packed copy of value [n, k] (or [n, ...] as a matrix) for GEMM; weights of a convolution [n, channels, height,
  * width] are in the order of its patches, [n, height, width, channels] */
 const float *att_param_packed(att_param *p);
-/* The same of a matrix of f16 or bf16, its codes: half the memory, and half of what a product of few rows reads */
+/* The packed codes of a matrix of f16 or bf16: half the memory, and a product of few rows reads half as much. */
 const uint16_t *att_param_packed_codes(att_param *p);
 /* Packs into y [att_param_packed_count] instead; false: error set */
 size_t att_param_packed_count(const att_param *p);

@@ -29,7 +29,7 @@ void att_charsmap_read(att_charsmap *m, att_proto *p, att_byte_view field);
 void att_charsmap_free(att_charsmap *m);
 /* The length of the longest key at the start of s [bytes], and its replacement; 0: none. */
 size_t att_charsmap_find(const att_charsmap *m, const char *s, size_t bytes, const char **to);
-/* The length of the shortest one, likewise. */
+/* Finds the shortest key at the start of s [bytes], as att_charsmap_find does the longest. */
 size_t att_charsmap_find_shortest(const att_charsmap *m, const char *s, size_t bytes, const char **to);
 
 /* A key, without zero bytes, and its replacement: adjacent in a text of all rules. */

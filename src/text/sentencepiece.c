@@ -9,7 +9,7 @@
 typedef struct normalizer {
     const att_sentencepiece *m;
     att_bytes *out;    /* initially empty */
-    att_bytes *origin; /* likewise; or NULL */
+    att_bytes *origin; /* initially empty; or NULL */
     const char *space; /* a space in the result */
     bool after_space;  /* skip further spaces */
     size_t at;         /* bytes of the text before what is written */

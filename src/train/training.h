@@ -28,7 +28,7 @@ typedef struct att_training_rows {
                                           * which may not exist */
 } att_training_rows;
 
-/* Why the loss of a batch is no sum over its rows: "WHAT", and what else can be done: "or INSTEAD" */
+/* Why the loss of a batch is not a sum over its rows: "WHAT", and what else can be done: "or INSTEAD" */
 typedef struct att_training_coupling {
     const char *what, *instead;
     bool moves; /* a forward pass moves parameters, as running statistics */

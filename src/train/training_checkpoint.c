@@ -95,7 +95,8 @@ static att_status check_field(const att_run *run, const char *path, const att_sa
         return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" has %zu bytes but here is room for %zu", path, f->name,
                         strlen(text), f->room - 1);
     if (f->kind != ATT_FIELD_TEXT && !read_bits(f, text, &bits))
-        return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" is \"%.60s\", which is no number", path, f->name, text);
+        return att_fail(run->ctx, ATT_ERR_FORMAT, "%s: \"%s\" is \"%.60s\", which is not a number", path, f->name,
+                        text);
     return ATT_OK;
 }
 

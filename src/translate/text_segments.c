@@ -21,7 +21,7 @@ static bool is_space(uint32_t c) { return c == ' ' || (c >= '\t' && c <= '\r') |
 static int rank(uint32_t before, uint32_t after)
 {
     static const uint32_t ends[] = {0x3002, 0xFF01, 0xFF1F, 0x0964, 0}; /* ends of sentences: 。！？। */
-    static const uint32_t ends_before_space[] = {'.', '!', '?', 0x2026, 0x061F, 0}; /* likewise, before a space: … ؟ */
+    static const uint32_t ends_before_space[] = {'.', '!', '?', 0x2026, 0x061F, 0}; /* only before a space: … ؟ */
     if (is_one_of(before, ends) || (is_space(after) && is_one_of(before, ends_before_space)))
         return 3;
     return is_space(after) ? 2 : 1;

@@ -32,7 +32,7 @@ static inline uint64_t att_fnv64_words(uint64_t hash, const void *words, int64_t
     }
     return hash;
 }
-/* The same of 32 bits, for tables in memory */
+/* FNV-1a with 32 bits, for tables in memory. */
 #define ATT_FNV32_OFFSET UINT32_C(0x811c9dc5)
 static inline uint32_t att_fnv32(uint32_t hash, uint32_t x) { return (hash ^ x) * UINT32_C(0x1000193); }
 static inline uint32_t att_fnv32_bytes(uint32_t hash, const char *s, size_t bytes)

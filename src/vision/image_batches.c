@@ -109,7 +109,7 @@ double att_mixup_share(double alpha, uint64_t seed, int64_t epoch, int64_t batch
     }
 }
 
-/* x = share x + (1 - share) y, and y likewise, [n] */
+/* Sets x to share x + (1 - share) y and y to share y + (1 - share) x; both [n]. */
 static void mix_two(float share, int64_t n, float *x, float *y)
 {
     for (int64_t k = 0; k < n; k++) {

@@ -22,7 +22,7 @@ att_image_source att_image_source_of_set(const att_image_set *set);
  * model's, bilinear, and mean and deviation are 0.5, as in ViTImageProcessor. Errors: preprocessing that does not fit
  * the model. Free *out. */
 att_status att_image_input_make(att_ctx *ctx, const att_vit *m, const char *folder, att_image_input *out);
-/* The same of a model of images [height, width] with 1 or 3 channels that has no folder. */
+/* Makes the input of a model without a folder, whose images are [height, width] with 1 or 3 channels. */
 att_status att_image_input_of_size(att_ctx *ctx, const int64_t size[2], int64_t channels, att_image_input *out);
 void att_image_input_free(att_image_input *in);
 /* Image i of a source in the size and with the channels of the model. */

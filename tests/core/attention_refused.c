@@ -164,7 +164,7 @@ static const wrong_number wrong_numbers[] = {
     {"out.dim[2] = 4 but q.dim[2] = 5", NUMBER(args.out.dim[2]), 4},
     {"out is bf16 but must be f32", NUMBER(args.out.dtype), ATT_BF16},
     {"out is written, so out.stride[1] = 0 must not repeat 2 times", NUMBER(args.out.stride[1]), 0},
-    {"lse.dim[2] = 4 but the same of q = 5", NUMBER(args.lse.dim[2]), 4},
+    {"lse.dim[2] = 4 but that of q = 5", NUMBER(args.lse.dim[2]), 4},
     {"lse [2, 2] has 2 dimensions but must have 3", NUMBER(args.lse.rank), 2},
     {"lse is f16 but must be f32", NUMBER(args.lse.dtype), ATT_F16},
     {"args.n_sequences is given without args.q_offsets", NUMBER(args.n_sequences), 2},

@@ -11,7 +11,7 @@ static void numbers_are_rounded_to_nearest_even(void **state)
                  {-2.5f, 0xc100, 0xc020},
                  {1 + 0x1p-11f, 0x3c00, 0x3f80},     /* half way: down to the even one */
                  {1 + 3 * 0x1p-11f, 0x3c02, 0x3f80}, /* half way: up to it */
-                 {1 + 3 * 0x1p-8f, 0x3c0c, 0x3f82},  /* the same of bf16 */
+                 {1 + 3 * 0x1p-8f, 0x3c0c, 0x3f82},  /* half way in bf16 */
                  {65504, 0x7bff, 0x4780},            /* the greatest of f16 */
                  {65520, 0x7c00, 0x4780},            /* rounds to infinity */
                  {0x1p-24f, 0x0001, 0x3380},         /* the least of f16 */

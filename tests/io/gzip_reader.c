@@ -278,7 +278,7 @@ static void texts_that_are_odd_are_texts(void **state)
     }
 }
 
-/* The same of what is read from a pipe. */
+/* A text from a pipe begins in the same way. */
 static void a_pipe_begins_as_a_file_does(void **state)
 {
     (void)state;

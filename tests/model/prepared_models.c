@@ -247,8 +247,8 @@ static int64_t resident_of(const char *file)
     return sum;
 }
 
-/* Tensors of the file that are no matrices stay, with the pages that they share with others: at most as much before and
- * after each as the system maps at once. All matrices are gone, whether they were packed or converted. */
+/* Tensors that are not matrices stay in the file, with the pages that they share with others: at most as much before
+ * and after each as the system maps at once. All matrices are gone, whether they were packed or converted. */
 static void matrices_that_were_copied_give_their_pages_back(void **state)
 {
     (void)state;

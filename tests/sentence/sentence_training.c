@@ -214,7 +214,7 @@ static void what_cannot_be_trained_on_is_named(void **state)
         {{.pairs = PAIRS, .texts = texts}, "options.scores is NULL"},
         {{.pairs = PAIRS, .texts = texts, .scores = scores, .batch = -1}, "options.batch is -1"},
         {{.pairs = PAIRS, .texts = texts, .scores = above},
-         "options.scores[2] is 1.5, which is no cosine, from -1 to 1"},
+         "options.scores[2] is 1.5, which is not a cosine, from -1 to 1"},
         {{.pairs = PAIRS, .texts = texts, .scores = none}, "options.scores[0] is nan"},
         {{.pairs = PAIRS, .texts = bytes, .scores = scores}, "options.texts[5] is not UTF-8"},
         {{.pairs = PAIRS, .texts = texts, .scores = scores, .model = "."}, "options.model is for a training in a f"},

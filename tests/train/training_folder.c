@@ -182,7 +182,7 @@ static void a_checkpoint_of_another_training_is_refused(void **state)
         {other_rate, ".safetensors: \"rate\" is 0.10000000000000001 but here it is 0.25"},
         {other_fact, ".safetensors: there is no \"place\""},
         {less_room, "\"order\" has 7 bytes but here is room for 6"},
-        {other_kind, "\"order\" is \"order 1\", which is no number"},
+        {other_kind, "\"order\" is \"order 1\", which is not a number"},
         {other_shape, "tensor \"weight/m\" is f32 [3, 5] but here it is f32 [3, 4]"},
         {other_type, "tensor \"steps\" is i64 [] but here it is i32 []"},
         {less_tensors, "has 3 tensors but here are 2"},

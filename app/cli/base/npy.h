@@ -14,14 +14,14 @@ typedef struct cli_npy {
     int64_t rows, columns;
     void *map;
     size_t bytes;
-    void *own; /* a copy of numbers that begin at no multiple of 4 bytes */
+    void *own; /* a copy of numbers that do not begin at a multiple of 4 bytes */
 } cli_npy;
 
 /* Maps a file and checks its header, and that all numbers are finite; errors are
  * messages.
  */
 int cli_npy_open(cli_npy *a, const char *path);
-/* The same of a file in memory, which must outlive a. */
+/* Opens a file in memory, which must outlive a. */
 int cli_npy_read(cli_npy *a, const char *path, const void *file, size_t bytes);
 void cli_npy_close(cli_npy *a);
 

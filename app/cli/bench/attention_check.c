@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The numbers of a parameter of one head, [count] each: the derivatives of a pair's score by them, the same of absolute
- * values; their gradients, summed over all pairs, and the bounds of the errors of these. */
+/* The numbers of a parameter of one head, [count] each: the derivatives of a pair's score by them, those derivatives
+ * with absolute values; their gradients, summed over all pairs, and the bounds of the errors of these. */
 typedef struct param_gradient {
     int64_t count;
     double *derivative, *magnitude, *sum, *bound;
@@ -30,7 +30,7 @@ typedef struct reference {
     double worst;
     double *q, *k, *v, *dout, *out; /* a row each */
     double *weight, *dp;            /* [k_len] */
-    /* [dim + key_dim]: the derivatives of a score by its query, then by its key; the same of absolute values */
+    /* [dim + key_dim]: the derivatives of a score by its query, then by its key; those with absolute values */
     double *derivative, *magnitude;
     double *sum, *bound;                /* the expected row, and its error bounds */
     float *pair[2];                     /* [dim + key_dim]: query and key; absolute values */
@@ -141,8 +141,8 @@ static double score(reference *r, const pair *p, double *derivative)
     return s;
 }
 
-/* Adds the derivatives of the pair's score by query and key to r->derivative, those by parameters to derivative; the
- * same of absolute values to r->magnitude and magnitude. */
+/* Adds the derivatives of the pair's score by query and key to r->derivative, those by parameters to derivative; those
+ * with absolute values to r->magnitude and magnitude. */
 static void differentiate(reference *r, const pair *p, double **magnitude, double **derivative)
 {
     const attention_case *c = r->c;

@@ -27,7 +27,7 @@ int cli_training_file_path(const char *folder, char path[CLI_TRAINING_PATH]);
 
 /* FNV-1a (Fowler, Noll, Vo) of further bytes [n], with `sum` of those before; of none it is 0. */
 uint64_t cli_training_checksum(uint64_t sum, const void *bytes, size_t n);
-/* The same of a file, as 16 hexadecimal digits. Returns a code. */
+/* Computes the checksum of a file, as 16 hexadecimal digits. Returns a code. */
 enum { CLI_CHECKSUM = 17 };
 int cli_file_checksum(const char *path, char text[CLI_CHECKSUM]);
 

@@ -27,7 +27,7 @@ int64_t cli_images_at_once(const att_ctx *ctx);
 /* Reads the images at paths [n] to images [n], each by one of the context's threads; free them. options or NULL. */
 void cli_images_read(att_ctx *ctx, int64_t n, const char *const *paths, const att_image_options *options,
                      cli_image *images);
-/* The same of images first .. first + n - 1 of a set. */
+/* Reads images first .. first + n - 1 of a set in the same way. */
 void cli_images_read_set(att_ctx *ctx, const att_image_set *set, int64_t first, int64_t n, cli_image *images);
 /* 0, or a code after its message. */
 int cli_image_code(const cli_image *image);

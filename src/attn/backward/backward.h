@@ -81,7 +81,7 @@ typedef struct att_backward_head {
     att_head_view view;
     att_rows dout, dq, dlse;
     float *dq_sum;                        /* [query tiles][q_dim][q_tile] */
-    float *dterm;                         /* [query tiles][q_tile] the same of the terms of rows */
+    float *dterm;                         /* [query tiles][q_tile]: sums of the gradients of row terms */
     att_param_view param[ATT_MAX_PARAMS]; /* the plan's, with gradients of this task's own */
 } att_backward_head;
 

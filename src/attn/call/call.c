@@ -57,7 +57,7 @@ static att_status check_shapes(const att_call *c, bool outputs)
     if (!e && a->lse.data) {
         e = att_check_output(ctx, "lse", &a->lse, ATT_F32, x.rank - 1);
         for (int i = 0; !e && i < x.rank - 1; i++)
-            e = att_check_dim(ctx, "lse", &a->lse, i, "the same of q", a->q.dim[i]);
+            e = att_check_dim(ctx, "lse", &a->lse, i, "that of q", a->q.dim[i]);
     }
     return e;
 }

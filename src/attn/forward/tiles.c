@@ -206,7 +206,7 @@ static void accumulate_pairs(const att_plan *plan, const q_tile *t, const att_ma
                 finite->nonfinite[finite->n_nonfinite++] = all->nonfinite[i];
 }
 
-/* The same of floats, but values that are not finite are left out of `finite`; or all of the tile's output. */
+/* Accumulates P V of floats; values that are not finite are left out. May write the tile's whole output at once. */
 static void accumulate_floats(const att_plan *plan, const att_head_view *at, q_tile *t, const kv_block *b,
                               const att_finite_ranges *finite, forward_scratch *w)
 {

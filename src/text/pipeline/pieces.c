@@ -156,10 +156,10 @@ static size_t join(att_match *m, size_t n, att_split_behavior behavior)
 {
     size_t joined = 0;
     bool before = false; /* was the neighbor, in the order of joining, a match? */
-    const bool backward = behavior == ATT_SPLIT_MERGED_WITH_NEXT, likewise = behavior == ATT_SPLIT_CONTIGUOUS;
+    const bool backward = behavior == ATT_SPLIT_MERGED_WITH_NEXT, contiguous = behavior == ATT_SPLIT_CONTIGUOUS;
     for (size_t i = 0; i < n; i++) {
         const att_match x = backward ? m[n - 1 - i] : m[i];
-        const bool joins = likewise ? x.is == before : x.is && !before;
+        const bool joins = contiguous ? x.is == before : x.is && !before;
         if (joins && joined > 0 && backward)
             m[n - joined].begin = x.begin;
         else if (joins && joined > 0)

@@ -1,4 +1,4 @@
-/* attend train translate on files, disks and settings that are no good: one sentence, and nothing is lost. */
+/* attend train translate on files, disks and settings that cannot be used: one sentence, and nothing is lost. */
 // labels: trains
 #include "fixtures/check.h"
 #include "fixtures/tool.h"
