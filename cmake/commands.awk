@@ -86,8 +86,10 @@ function check(command, line, is_span,    n, i, word, path, begins)
         else if (begins && word[i] ~ /^(build\/)?attend$/) path = " "
         else if (word[i] == "./dev" && word[i + 1] ~ /^[a-z]+$/) known("dev", word[i + 1], line)
         else if (word[i] ~ /^-DATT_/) known("cmake", substr(word[i], 3), line)
-        else if (path != "-" && word[i] ~ /^(--[a-z]|-[A-Za-z]$)/) check_option(path, word[i], word[i + 1], line)
-        else if (path == " " || (path in has_parts)) path = longer(path, word[i], line)
+        else if (path != "-" && word[i] ~ /^(--[a-z]|-[A-Za-z]$)/) {
+            check_option(path, word[i], word[i + 1], line)
+            if (("", word[i], word[i + 1]) in is_value) i++ # a value, not a command: explain --lang ja
+        } else if (path == " " || (path in has_parts)) path = longer(path, word[i], line)
         begins = word[i] ~ /^([;$>]|sudo|[A-Z_]+=.*)$/
     }
 }

@@ -18,3 +18,12 @@ html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
 html_show_search_summary = False  # which a browser would not read from a disk
+
+
+def setup(app):
+    app.connect("html-page-context", set_language)
+
+
+def set_language(app, page, template, context, document):
+    if page.endswith(".ja"):
+        context["language"] = "ja"

@@ -23,7 +23,8 @@ contents() { printf '\n```{toctree}\n:hidden:\n:glob:\n:titlesonly:\n:caption: %
     contents Documents 'docs/*'
     contents Reference 'tool/attend
 reference/index'
-    contents Project '*
+    contents Project '日本語 <README.ja>
+*
 models/README
 models/*/README
 models/*/*/README'

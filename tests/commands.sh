@@ -28,13 +28,13 @@ trap 'rm -rf "$work"' EXIT
     sed -nE 's/^ *(option|set)\((ATT_[A-Z_]+) .*/cmake \2/p' CMakeLists.txt cmake/*.cmake
     grep -rhoE 'add_argument\("--[a-z-]+"' bench | sed 's/.*"\(.*\)"/other \1/'
 } >"$work/table"
-awk -f cmake/commands.awk "$work/table" README.md CONTRIBUTING.md SECURITY.md docs/*.md \
+awk -f cmake/commands.awk "$work/table" README.md README.ja.md CONTRIBUTING.md SECURITY.md docs/*.md \
     models/README.md models/*/README.md
 
 cat >"$work/bad.md" <<'PAGE'
 `attend embed --model` and `attend embedd`, `attend train caption --src`, `train --src`, `attend train
 language`, `--no-such` and `--beam 5`, `--dtype f33`, `--arch rnn|cnn`, `embed --beam`, `attend explain softmax --svg FILE`, `attend explain soft`
-`./dev check` and `./dev chek`, `-DATT_MODEL=OFF -DATT_MODELS=ON`, `pkg-config --static`, `cc -static | attend embed -q`
+`attend explain --lang ja softmax`, `attend explain --lang ja soft`, `./dev check` and `./dev chek`, `-DATT_MODEL=OFF -DATT_MODELS=ON`, `pkg-config --static`, `cc -static | attend embed -q`
     attend embed --jason \
         --npy
 ```sh not-run
@@ -60,6 +60,7 @@ bad.md:2: --dtype f33 does not exist
 bad.md:2: --arch cnn does not exist
 bad.md:2: attend embed --beam does not exist
 bad.md:2: attend explain soft does not exist
+bad.md:3: attend explain soft does not exist
 bad.md:3: ./dev chek does not exist
 bad.md:3: -DATT_MODELS does not exist
 bad.md:3: attend embed -q does not exist

@@ -2,8 +2,8 @@
 # Does each file and each name of the code exist that the docs name (cmake/docs.awk), and comments (cmake/comments.awk)?
 # Does each source file say what it is for (cmake/files.awk), and does each room of LAYERS exist? Is each test of
 # docs/PAINS.md run? Has docs/API.md the lists of the headers (cmake/api.awk)? UPDATE=1 writes them. Do these say how long
-# pointers are needed (cmake/lifetimes.awk)? Are speeds measured ones, is README short, and
-# does it lead to all documents?
+# pointers are needed (cmake/lifetimes.awk)? Are speeds measured ones, is README short, does it lead to all
+# documents, and has README.ja.md the same facts (cmake/facts.awk)?
 set -eu
 cd "$(dirname "$0")/.."
 bad=0
@@ -13,7 +13,7 @@ find . \( -path './build*' -o -path ./.git \) -prune -o -type f -print >"$work/f
 sed -nE 's,^\./((src|include|app|tests|bench|fuzz|examples|cmake|runs|\.ci)/.*|dev|CMakeLists.txt)$,\1,p' "$work/files" |
     grep -vE '/golden/.*[.][^p][^.]*$|/corpus/|_table[.]h$|[.](jsonl|tsv|csv)$|[^s][.]txt$|^tests/docs.sh$' >"$work/code"
 xargs awk -f cmake/without_comments.awk -f cmake/names.awk <"$work/code" >"$work/names"
-awk -f cmake/docs.awk "$work/files" "$work/names" README.md CONTRIBUTING.md SECURITY.md LAYERS docs/*.md \
+awk -f cmake/docs.awk "$work/files" "$work/names" README.md README.ja.md CONTRIBUTING.md SECURITY.md LAYERS docs/*.md \
     models/README.md models/*/README.md || bad=1
 
 # Is what does not exist found?
@@ -107,6 +107,41 @@ done
 for page in docs/*.md; do
     grep -q "($page[)#]" README.md || { echo "README.md does not link to $page"; bad=1; }
 done
-lines=$(wc -l <README.md)
-[ "$lines" -le 120 ] || { echo "README.md has $lines lines, at most 120 are read; docs/ has room"; bad=1; }
+for page in README.md README.ja.md; do
+    lines=$(wc -l <$page)
+    [ "$lines" -le 120 ] || { echo "$page has $lines lines, at most 120 are read; docs/ has room"; bad=1; }
+    head -n 4 $page | grep -q '](README\(.ja\)\{0,1\}.md)' || { echo "$page does not begin with a link to the other"; bad=1; }
+done
+
+# The README in Japanese: its code, figures, names and links are those of README.md, paragraph by paragraph. Each change of
+# one of these alone is found.
+awk -f cmake/facts.awk README.md >"$work/facts"
+equal_facts() { awk -f cmake/facts.awk "$1" | diff "$work/facts" -; }
+equal_facts README.ja.md || { echo "README.md has <, README.ja.md >"; bad=1; }
+n=0
+while IFS= read -r change; do
+    n=$((n + 1))
+    sed -E "$change" README.ja.md >"$work/README.ja.md"
+    ! cmp -s README.ja.md "$work/README.ja.md" || { echo "README.ja.md has nothing to change by $change"; bad=1; }
+    ! equal_facts "$work/README.ja.md" >/dev/null || { echo "README.ja.md may differ by $change"; bad=1; }
+done <<'END'
+s/2[.]18倍/2.81倍/
+s/2[.]18倍/2.18/
+s/1,024/1,042/
+s/85〜93/83〜95/
+s/translate --text/translate --texts/
+s/Can you help me/Can you help us/
+s/^```sh not-run/```sh/
+s/docs.TRACE[.]md/docs\/TOUR.md/
+s/#what-attend-cannot-do//
+s/`attend fetch`/attend fetch/
+s/README[.]md/README.ja/
+/^## Cから/d
+s/^## 速さ/### 速さ/
+/^- .*NaN/d
+/^\| 推薦/d
+s/ \| なし \|/ |/
+/^[|] 翻訳 [|]/{h;d};/^[|] 言語モデル：/G
+END
+[ $n = 17 ] || { echo "README.ja.md: $n changes were tried"; bad=1; }
 exit $bad
