@@ -131,7 +131,8 @@ ATT_API att_status att_trace_pair_of(const att_trace *t, int64_t i, int64_t head
                                      att_trace_pair *out);
 
 /* Attention rollout of the encoder's side: the product over layers of 0.5 A + 0.5 I, where A is the mean of a layer's
- * heads (Abnar, Zuidema 2020) -> out [source, source]. Errors: no such side; those of att_trace_weights. */
+ * heads (Abnar, Zuidema 2020) -> out [source, source]; takes memory for two more of these. Errors: no such side; those
+ * of att_trace_weights. */
 ATT_API att_status att_trace_rollout(const att_trace *t, float *out);
 
 /* Hidden states of a side, of the tokens [first, first + count) -> out [count, hidden]. Layer 0: the embeddings; layer
