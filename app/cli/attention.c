@@ -19,17 +19,18 @@ static const cli_option options[] = {
     {"head", 'H', "N", .integer = &asked.head, .max = 1000, .quiet = true,
      .help = "head, from 0; default: 0; of images, translators and recommenders: the mean of all"},
     {"from", 0, "N", .integer = &asked.from, .max = INT32_MAX, .quiet = true,
-     .help = "the row of one token alone, from 0; of an image, which [CLS] begins: of one patch"},
-    {"heads", 0, NULL, .flag = &asked.heads, .help = "all heads of all layers, as small maps"},
+     .help = "show the row of one token only, from 0; of an image: the row of one patch, where 0 is [CLS] if the model "
+             "has it"},
+    {"heads", 0, NULL, .flag = &asked.heads, .help = "show all heads of all layers, as small maps"},
     {"pair", 0, "Q,K", .text = &asked.pair,
-     .help = "what the weight of token Q for token K is made of, in each head of the layer, or in that of --head"},
+     .help = "show what the weight of token Q for token K is made of, in each head of the layer, or in that of --head"},
     {"hide", 0, "N,...", .texts = &asked.hide,
-     .help = "tokens that none attends to, of the source where there is one; prints what changes; may be given "
+     .help = "let no token attend to these (of the source, if there is one), and print what changes; may be given "
              "repeatedly"},
     {"zero", 0, "LAYER.HEAD,...", .texts = &asked.zero,
-     .help = "heads of the side whose results become 0; prints what changes; may be given repeatedly"},
+     .help = "set the results of these heads of the side to 0, and print what changes; may be given repeatedly"},
     {"logit-lens", 0, NULL, .flag = &asked.lens,
-     .help = "what the model would have next after each layer, if it were the last"},
+     .help = "show what the model would predict after each layer, if that were the last one"},
     {"svg", 0, "FILE", .text = &asked.svg, .writes = true, .quiet = true,
      .help = "also write the picture to this file: " PICTURE_FORMATS},
     CLI_DTYPE(&asked.dtype),
@@ -77,7 +78,7 @@ static int choose_view(view *chosen)
     return CLI_DONE;
 }
 
-/* That of the model; of one that is not found, or that has no name, the first one, whose errors are reported. */
+/* The kind of the model. If it is not found, or has no name: the first kind, whose errors are reported. */
 static const attention_kind *kind_of_model(void)
 {
     for (int i = 0; attention_kinds[i]; i++)
@@ -114,7 +115,7 @@ const cli_command cli_attention = {
     .min_arguments = 1,
     .max_arguments = 1,
     .details =
-        "The attention weights of one head of one layer, after the softmax. Rows: the\n"
+        "Shows the attention weights of one head of one layer, after the softmax. Rows: the\n"
         "token that attends; columns: the tokens attended to. Each row sums to 1. The model\n"
         "is a sentence model or a language model, whose tokens attend only to those before\n"
         "them and themselves; or a translator, whose rows are the translation and columns the text, a recommender "
@@ -125,10 +126,11 @@ const cli_command cli_attention = {
         "where the model has none; --from N has that of a patch. With a captioner it is a map for each word.\n\n"
         "--pair prints q . k, the score after each stage (masked: the pair is left out), the logarithm of the sum of "
         "e^score over all keys, the weight, and the length of the value that it multiplies.\n\n"
-        "--hide and --zero print with and without: of a language model the probabilities of the next token after the "
-        "last or that of --from, of a sentence model the cosine with the vector of the whole, of a vision model the "
-        "probabilities of classes, of a translator or captioner the log probability of the target, of a recommender "
-        "the scores of items. Together with --heads, --pair or --logit-lens these show the pass without.",
+        "--hide and --zero print results with and without these: of a language model the probabilities of the token "
+        "after the last one or that of --from, of a sentence model the cosine with the vector of the whole, of a "
+        "vision model the probabilities of classes, of a translator or captioner the log probability of the target, of "
+        "a recommender "
+        "the scores of items. Together with --heads, --pair or --logit-lens only the pass without them is shown.",
     .examples = "attend attention -m all-MiniLM-L6-v2 \"The cat sat on the mat because it was tired.\"\n"
                 "attend attention -m all-MiniLM-L6-v2 --layer 5 --head 3 --svg head.svg \"Hello shiny sun!\"\n"
                 "attend attention -m SmolLM2-135M-Instruct --heads --svg heads.svg \"The cat sat on the mat.\"\n"

@@ -27,7 +27,7 @@ static const cli_option options[] = {
     CLI_SENTENCE(&texts),
     {"format", 0, "jsonl|npy|tsv", .choice = &format, .help = "output format; default: jsonl"},
     {"tokens", 0, NULL, .flag = &with_tokens,
-     .help = "in jsonl, also write of each line the number of its tokens, and whether it was truncated"},
+     .help = "in jsonl, also write how many tokens each line has, and whether it was truncated"},
     CLI_OUTPUT(&output_path),
     CLI_DTYPE(&dtype),
     CLI_SKIP_BROKEN(&skip_broken),
@@ -184,7 +184,7 @@ const cli_command cli_embed = {
                "With a vision model the arguments are images (JPEG, PNG, WebP; \"-\": standard input), or folders of "
                "images, and lines and --text are paths of images. Their vectors have length 1, so that a dot product "
                "is a cosine, and in jsonl \"image\" stands in place of \"text\". An image that cannot be read "
-               "is told and has no row, and the command fails in the end; with --skip-broken it does not.",
+               "is reported and gets no row, and the command fails at the end; with --skip-broken it succeeds.",
     .examples = "attend embed -m all-MiniLM-L6-v2 sentences.txt > vectors.jsonl\n"
                 "attend embed -m all-MiniLM-L6-v2 --text \"A cat sleeps.\" --text \"A kitten naps.\"\n"
                 "attend embed -m all-MiniLM-L6-v2 --format npy -o corpus.npy corpus.txt\n"

@@ -130,7 +130,7 @@ static bool write_piece(void *user, const att_generated_token *token)
     return !cli_signal && !s->error;
 }
 
-/* Of prompt i */
+/* Writes the result of prompt i. */
 static void write_json(const cli_language *m, const prompts *p, int64_t i, const att_generated *g)
 {
     cli_json j = cli_json_begin(stdout);

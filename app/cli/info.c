@@ -20,7 +20,7 @@ static const cli_option options[] = {
      .help = "show this model: a folder, or the name of a model in the models folder or of one that comes with attend"},
     CLI_DTYPE(&dtype),
     {"memory", 0, NULL, .flag = &memory,
-     .help = "with --model: also show what the model takes in memory when it computes, for which it is made ready"},
+     .help = "with --model: also make the model ready to compute, and show the memory that it takes"},
     {"parameters", 0, NULL, .flag = &parameters,
      .help = "with --model: also list its parameters, with their shapes and types"},
     CLI_THREADS(&threads),

@@ -293,7 +293,7 @@ static chart_curve make_curve(const plot *p, int log, int field, int number, int
     return (chart_curve){name, s->point, s->n, p->logs == 1 ? field : log, p->logs == 1 ? 0 : number};
 }
 
-/* Of all fields of the quantity `name`: curve [logs * fields] and their names. Returns how many. */
+/* Makes the curves of all fields of the quantity `name`: curve [logs * fields] and their names. Returns how many. */
 static int make_curves(const plot *p, const char *name, chart_curve *curve, char (*names)[NAME_BYTES])
 {
     int fields = 0, number = 0, used = 0;

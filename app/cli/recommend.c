@@ -29,9 +29,8 @@ static bool all_users, exclude_seen, json;
 static const cli_option options[] = {
     CLI_RECOMMENDER_MODEL_OPTION(&model_name, "; default: the only one there"),
     {"history", 0, "ITEMS", .texts = &histories,
-     .help = "ids of items, oldest first, with commas between them, or tabs, if there is one: an id with a comma gets "
-             "a tab "
-             "after it; may be given repeatedly; default: lines of standard input"},
+     .help = "ids of items, oldest first, separated by commas; if there is a tab, by tabs, so an id with a comma needs "
+             "a tab after it; may be given repeatedly; default: lines of standard input"},
     {"user", 'u', "USER", .texts = &users, .help = "a user of --data; may be given repeatedly"},
     {"all-users", 0, NULL, .flag = &all_users, .help = "all users of --data, a line each"},
     {"data", 'd', "FILE", .text = &data.path,
@@ -40,7 +39,7 @@ static const cli_option options[] = {
     {"similar", 's', "ITEM", .texts = &similar,
      .help = "print the items nearest to this one, by the cosine of their vectors; may be given repeatedly"},
     {"top", 'k', "N", .integer = &k, .min = 1, .max = INT32_MAX, .help = "number of items to print for each history"},
-    {"exclude-seen", 0, NULL, .flag = &exclude_seen, .help = "without the items of the history"},
+    {"exclude-seen", 0, NULL, .flag = &exclude_seen, .help = "do not recommend items of the history"},
     {"allow", 0, "FILE", .text = &allow_path, .help = "recommend only items of this file, which has an id a line"},
     {"deny", 0, "FILE", .text = &deny_path, .help = "recommend no item of this file"},
     CLI_ITEM_TEXTS_OPTION(&texts_path, "they are printed beside the ids"),
@@ -82,7 +81,7 @@ typedef struct work {
     cli_histories h;
     const char *name[BLOCK]; /* users, or the texts of histories */
     json_t *missing[BLOCK];  /* with --json: unknown ids of each */
-    /* Of all blocks: */
+    /* Counts over all blocks: */
     cli_unknown unknown;
     int64_t done, total, popular; /* histories; of all, 0: unknown; by popularity */
     bool drawn;
@@ -217,7 +216,7 @@ static void print_row(const work *w, const char *name, const att_recommendation 
 
 /* ---- Histories ------------------------------------------------------------------ */
 
-/* Of history `row` of the block; a label is the id, or the text where there is one. */
+/* Draws the attention of history `row` of the block; a label is the id, or the text where there is one. */
 static int draw(const work *w, int64_t row, const att_recommendation *r)
 {
     const int32_t *items = w->h.items + w->h.offsets[row];
@@ -332,7 +331,7 @@ static int of_histories(work *w)
     return code || w->h.n == 0 ? code : recommend(w);
 }
 
-/* Of standard input; a line's lists come as soon as no further line waits. */
+/* Recommends for lines of standard input; a line's lists come as soon as no further line waits. */
 static int of_lines(work *w)
 {
     cli_lines in;

@@ -76,7 +76,7 @@ static int make_room(corpus *c, const cli_lines *block, int64_t dim)
     return cli_reserve(&c->capacity, bytes, &(cli_array){&c->data, 1}, 1) ? CLI_DONE : cli_fail_memory();
 }
 
-/* Of a vision model, a folder of images or an image; else a file with a line for each item. */
+/* Opens the corpus: a folder of images or an image for a vision model, else a file with a line for each item. */
 static int open_items(cli_lines *in, const cli_embedder *m)
 {
     struct stat s;

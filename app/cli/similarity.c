@@ -1,4 +1,4 @@
-/* attend similarity: sentence similarity or images: that of their embeddings. */
+/* attend similarity: the similarity of sentences or images, which is that of their embeddings. */
 #include "cli/base/grow.h"
 #include "cli/base/json.h"
 #include "cli/base/output.h"
@@ -300,7 +300,7 @@ static int run(int n, char **arguments)
 
 const cli_command cli_similarity = {
     .name = "similarity",
-    .summary = "compute the sentence similarity or images",
+    .summary = "compute the similarity of sentences or images",
     .arguments = "[SENTENCE...]",
     .max_arguments = MAX_SENTENCES,
     .details =

@@ -282,7 +282,7 @@ const cli_command cli_translate = {
                "--text, and\n"
                "writes the translation of each, in order; memory does not grow with the input. An\n"
                "empty line stays empty. A line that is too long for the model is reported, its translation is "
-               "empty, and the command fails in the end; --split translates it in parts. The model is a MarianMTModel "
+               "empty, and the command fails at the end; --split translates it in parts. The model is a MarianMTModel "
                "folder, such as those of\n"
                "\"attend train translate\" and of OPUS-MT, with model.safetensors, source.spm,\n"
                "target.spm and vocab.json. For a model with several target languages a line\n"

@@ -108,7 +108,7 @@ static void before_softmax(page *p, causal_chapter *l)
                          "最初の単語が見ることができるのは自分だけなので、コンテキストは自分のバリューそのものです。"});
 }
 
-/* The same with a row for each key. */
+/* Shows the causal mask with a row for each key. */
 static void keys_in_rows(page *p, const causal_chapter *l)
 {
     att_ctx *ctx = p->ctx;
@@ -173,7 +173,7 @@ static void after_softmax(page *p, causal_chapter *l)
                l->w, w, n * n);
 }
 
-/* The same repair if the last word, which is masked for all others, has a high score. */
+/* Shows what the division after softmax does if the last word, which is masked for all others, has a high score. */
 static void leak(page *p, causal_chapter *l)
 {
     att_ctx *ctx = p->ctx;

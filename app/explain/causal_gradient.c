@@ -134,7 +134,7 @@ static void without_history(page *p, const causal_gradient_example *l, const att
     forget(l);
 }
 
-/* The same computation without output; detached: with detached weights. */
+/* Computes the contexts without output; detached: with detached weights. */
 static att_var *contexts_of(const causal_gradient_example *l, bool detached)
 {
     att_tape *t = l->tape;

@@ -80,7 +80,7 @@ void page_line(page *p, const char *format, ...) ATT_PRINTF(2, 3); /* a line of 
 void page_code(page *p, const char *code);                         /* C code, from #: line breaks are set again */
 /* a [m, n] with row labels [m] and column labels [n] (NULL: none), four decimals, split if too wide. */
 void page_table(page *p, const char *const *rows, int64_t m, const char *const *columns, int64_t n, const float *a);
-/* The same with other decimals: fewer for large numbers, whose fourth decimal is beyond the precision of f32. */
+/* Prints a table with other decimals: fewer for large numbers, whose fourth decimal is beyond the precision of f32. */
 void page_table_rounded(page *p, int decimals, const char *const *rows, int64_t m, const char *const *columns,
                         int64_t n, const float *a);
 /* The first six numbers of m rows [width], three decimals. */

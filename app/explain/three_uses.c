@@ -267,7 +267,7 @@ static void show_head(page *p, const use *u)
                                .corner = "q↓ k→"});
 }
 
-/* Of all weights of all heads: the share behind the diagonal, and the largest one there. */
+/* Finds the share of all heads' weights that is after the diagonal, and the largest of these weights. */
 static void later(const use *u, double *share, double *largest)
 {
     double sum = 0;

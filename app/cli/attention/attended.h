@@ -70,7 +70,7 @@ struct attended {
     int32_t *target; /* [n_target]: tokens of a translation without its end, or words of a caption */
     int64_t n_target;
     cli_histories history;
-    /* Of all kinds: */
+    /* Fields of all kinds: */
     att_trace *described; /* without numbers */
     att_trace_info info;
     att_trace_side side;

@@ -25,7 +25,7 @@ static int check(const attended *a)
     return CLI_DONE;
 }
 
-/* Of a target as well, probabilities */
+/* The result as it is printed: log probabilities of a target become probabilities. */
 static double value_of(const attended *a, float x)
 {
     return a->kind->result(a) == ATTENTION_RESULT_TARGET ? exp((double)x) : (double)x;

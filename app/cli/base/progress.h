@@ -19,7 +19,7 @@ double cli_seconds(void); /* of a monotonic clock */
 void cli_progress_begin(cli_progress *p);
 /* `count` items are done; `share` of all in [0, 1], 0: unknown. */
 void cli_progress_show(cli_progress *p, int64_t count, const char *unit, double share);
-/* Of work that is one call of the library or several; each reports its share. */
+/* Progress of work that is one call of the library or several; each reports its share. */
 typedef struct cli_share {
     cli_progress line;
     const char *unit;
@@ -34,8 +34,8 @@ void cli_share_next(cli_share *s, int64_t all, double to);
 /* An att_progress_fn, with the cli_share as its user */
 bool cli_share_report(void *share_of, double share);
 void cli_share_end(cli_share *s);
-/* Of a training: `step` steps are done, the mean loss is `loss` (NAN: unknown yet), `count` units were done in this
- * process.
+/* Shows the progress of a training: `step` steps are done, the mean loss is `loss` (NAN: unknown yet), `count` units
+ * were done in this process.
  */
 void cli_progress_step(cli_progress *p, int64_t step, double loss, int64_t count, double share);
 void cli_progress_end(cli_progress *p);

@@ -23,7 +23,7 @@ int cli_skip(cli_skipped *s, const char *format, ...) ATT_PRINTF(2, 3);
 
 /* Reports on standard error that n > 0 lines were left out; bad: the sentence on the first of them. */
 void cli_skipped_report(int64_t n, const char *bad);
-/* The same as members of an object of JSON; none if n is 0. */
+/* Writes the report as members of a JSON object; none if n is 0. */
 void cli_skipped_json(cli_json *j, int64_t n, const char *bad);
 
 #endif

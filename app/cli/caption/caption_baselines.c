@@ -78,7 +78,8 @@ static void try_candidate(void *arg, int i)
     free(texts);
 }
 
-/* Of candidates [n]: mean [n], and score [n, images] or NULL. unit: for the progress */
+/* Scores candidates [n] as the caption of all images: mean [n], and score [n, images] or NULL. unit: for the progress
+ */
 static int try_all(const caption_references *r, const char *const *candidates, int64_t n, const char *unit,
                    double *mean, float *score)
 {

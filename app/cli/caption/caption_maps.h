@@ -13,7 +13,7 @@ typedef struct caption_maps {
     const char *weights_name, *image_name; /* what is written about both, or NULL: in English */
 } caption_maps;
 
-/* Of a caption that m gave the image. Both stay where they are until *c is freed. */
+/* Makes the maps of a caption that m gave the image. Both stay where they are until *c is freed. */
 int caption_maps_open(caption_maps *c, const cli_captioner *m, const att_image *image,
                       const att_image_caption *caption);
 void caption_maps_free(caption_maps *c);

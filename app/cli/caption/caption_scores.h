@@ -14,7 +14,7 @@ typedef struct caption_references {
     const char **text; /* [offset[n]] */
     int64_t *offset;   /* [n + 1] */
 } caption_references;
-/* Of all images of the set, or of n of them if it has more */
+/* Opens the references of all images of the set, or of n of them if it has more. */
 int caption_references_open(caption_references *r, att_ctx *ctx, const att_caption_set *set, int64_t n);
 int64_t caption_references_image(const caption_references *r, int64_t i); /* of the set */
 void caption_references_free(caption_references *r);
@@ -25,7 +25,7 @@ typedef struct caption_scores {
     att_bleu_info bleu;
     double mean; /* of cider */
 } caption_scores;
-/* Of a caption of each image, texts [n]; free it after an error, too. */
+/* Scores a caption of each image, texts [n]; free *s after an error, too. */
 int caption_scores_make(caption_scores *s, const caption_references *r, const char *const *texts);
 void caption_scores_free(caption_scores *s);
 
@@ -35,7 +35,7 @@ typedef struct caption_intervals {
 } caption_intervals;
 int caption_scores_intervals(const caption_scores *s, const caption_references *r, uint64_t seed,
                              caption_intervals *out);
-/* Of a minus b, for the same images */
+/* Computes the intervals of a minus b, for the same images. */
 int caption_scores_differences(const caption_scores *a, const caption_scores *b, const caption_references *r,
                                uint64_t seed, caption_intervals *out);
 

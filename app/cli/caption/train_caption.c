@@ -72,8 +72,8 @@ static const cli_option options[] = {
     {"intermediate", 0, "N", .integer = &intermediate, .min = 1, .max = 1 << 16, .quiet = true,
      .help = "transformer: features inside the feed-forward network; default: 4 times --hidden"},
     {"encoder", 'e', "MODEL", .text = &encoder,
-     .help = "a pre-trained vision Transformer, which stays as it is, encodes the images, each once; default: a new "
-             "network of convolutions, which learns"},
+     .help = "encode the images, each once, by this pre-trained vision Transformer, which is not trained; default: a "
+             "new network of convolutions, which is trained"},
     {"encoder-memory", 0, "GB", .number = &encoder_memory, .max = 1e6, .above_min = true,
      .help = "--encoder: memory for the features of all images"},
     {"channels", 0, "LIST", .text = &channels,
@@ -86,12 +86,13 @@ static const cli_option options[] = {
     {"max-words", 0, "N", .integer = &max_words, .max = 1 << 24, .quiet = true,
      .help = "learn only the N most frequent words; 0, the default: all"},
     {"presence", 0, "N", .integer = &presence, .max = 1 << 24, .quiet = true,
-     .help = "learn from the image alone which of the N most frequent words with a meaning of their own its captions "
-             "have; 0: off; default: 300, with --encoder 0"},
+     .help = "pre-training: predict from the image alone which of the N most frequent content words its captions have; "
+             "0: off; default: 300, with --encoder 0"},
     {"presence-epochs", 0, "N", .integer = &presence_epochs, .max = 1 << 20, .quiet = true,
-     .help = "the first epochs, in which only word prediction is trained; default: 40 % of --epochs, with --encoder 0"},
+     .help = "number of epochs of this pre-training, which are the first ones; default: 40 % of --epochs, with "
+             "--encoder 0"},
     {"presence-weight", 0, "X", .number = &presence_weight, .max = 1000,
-     .help = "in the other epochs, weight of its loss, beside that of words; 0: off"},
+     .help = "weight of the loss of word prediction in all other epochs, relative to that of captions; 0: off"},
     {"captions-per-image", 0, "N", .integer = &captions_per_image, .max = 1 << 16, .quiet = true,
      .help = "learn N captions of an image in each epoch, at random; 0, the default: all"},
     {"crop", 0, "PIXELS", .integer = &crop, .max = 1 << 12,
@@ -500,9 +501,10 @@ const cli_command cli_train_caption = {
                "vectors of a picture; a GRU, an LSTM or a Transformer writes the words. With\n"
                "--attention none it has one context vector for the whole picture; with\n"
                "additive attention each word attends to locations of its own, as a Transformer's\n"
-               "do. In the first epochs the convolutions learn which words a picture has in\n"
-               "its captions, then all learns to write them. With --encoder, a pre-trained\n"
-               "vision Transformer encodes the pictures instead.\n\n"
+               "do. In the first epochs only the convolutions are trained, to predict which words\n"
+               "the captions of a picture have; then the whole model is trained to write\n"
+               "captions. With --encoder, a pre-trained vision Transformer encodes the pictures\n"
+               "instead.\n\n"
                "Captions are trained in lower case and without punctuation. Images are resized\n"
                "to a square, whatever their aspect is; the model's folder states it, and attend\n"
                "caption does the same.\n\n"

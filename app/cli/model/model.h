@@ -46,8 +46,8 @@ void cli_model_close(cli_model *m);
 /* to: an int, an att_weight_type */
 #define CLI_DTYPE(to)                                                                        \
     {"dtype", 0, "stored|f32|f16|bf16|int8|int4", .choice = (to),                            \
-     .help = "type of the weights in memory, quantized to int8 (Q8_0) or int4 (Q4_0) in blocks of 32 where rows are a " \
-             "multiple of it; default: as stored"}
+     .help = "type of the weights in memory; int8 (Q8_0) and int4 (Q4_0) have blocks of 32, in matrices whose rows are " \
+             "whole blocks; default: as stored"}
 /* clang-format on */
 
 #endif

@@ -45,7 +45,7 @@ static const cli_option options[] = {
     {"neighbors", 0, "N", .integer = &neighbors, .min = 1, .max = 1 << 20,
      .help = "neighbors of an item in the baseline of item k-nearest neighbors"},
     {"decay", 0, "X", .number = &decay, .max = 1, .above_min = true,
-     .help = "weight there of an item of the history, relative to the item after it; 1: all the same"},
+     .help = "weight of an item of the history in this baseline, relative to the item after it; 1: all the same"},
     CLI_ITEM_TEXTS_OPTION(&texts_path, "measures their similarity as another baseline"),
     CLI_TEXT_COLUMN_OPTION(&text_column),
     CLI_TEXT_MODEL_OPTION(&text_model),
@@ -279,7 +279,7 @@ static void print_candidates(const evaluation *e)
 
 static double half_width(const att_interval *x) { return (x->high - x->low) / 2; }
 
-/* Of a path the last name. */
+/* The last name of a path. */
 static const char *short_name(const char *name)
 {
     const char *slash = strrchr(name, '/');

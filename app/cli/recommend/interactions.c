@@ -100,7 +100,7 @@ static int check_points(const cli_interactions_options *o, double valid_from, do
                : cli_misuse("--valid-from %s is not before --test-from %s", o->valid_from, o->test_from);
 }
 
-/* Of points that are both numbers or both dates their order is known before the log. */
+/* Checks the order of the points in time before the log is read, if both are numbers or both are dates. */
 static int check_times(const cli_interactions_options *o)
 {
     double valid_from, test_from;
@@ -160,7 +160,7 @@ static void find_times(const cli_interactions *l, double *first, double *last)
     }
 }
 
-/* Of columns that perhaps are others than they were read as */
+/* Reports columns that may have been read as something else than they are. */
 static void note_columns(const cli_interactions *l)
 {
     const att_interactions_info *i = &l->info;

@@ -56,28 +56,30 @@ static const cli_option options[] = {
     {"intermediate", 0, "N", .integer = &intermediate, .min = 1, .max = 1 << 18, .quiet = true,
      .help = "features inside the feed-forward network; default: 4 times --hidden, of --block sasrec the same"},
     {"max-positions", 0, "N", .integer = &max_positions, .min = 1, .max = 1 << 16, .quiet = true,
-     .help = "the last N items of a history count; default: 50"},
+     .help = "use the last N items of a history; default: 50"},
     {"item-texts", 0, "FILE", .text = &texts_path,
      .help = "texts of items, such as titles: lines of id and text with a tab between them, or CSV; items that occur "
              "in no action can be recommended then, too"},
     CLI_TEXT_COLUMN_OPTION(&text_column),
     CLI_TEXT_MODEL_OPTION(&text_model),
     {"content", 0, "start|add", .choice = &content,
-     .help = "vectors of --item-texts are the start of those of items; or are projected and added to them; default: "
-             "start"},
+     .help =
+         "start: the vectors of items are initialized by those of --item-texts; add: these are projected and added to "
+         "the vectors of items; default: start"},
     {"loss", 0, "softmax|sampled-softmax|binary|gbce", .choice = &loss,
      .help = "cross entropy of the softmax over all items, or over the next one and negatives; binary cross entropy of "
              "the next one and negatives; or that with calibrated probabilities"},
     {"negatives", 0, "N", .integer = &negatives, .min = 1, .max = 1 << 16, .quiet = true,
      .help = "negatives at each position, at random outside the user's training items; default: 1 of binary, else "
              "256, or all other items where these are fewer"},
-    {"calibration", 0, "T", .number = &calibration, .max = 1, .help = "t of --loss gbce: 0 calibrates nothing, 1 all"},
+    {"calibration", 0, "T", .number = &calibration, .max = 1,
+     .help = "t of --loss gbce: how far probabilities are calibrated, from 0, not, to 1, fully"},
     {"mask-share", 0, "SHARE", .number = &mask_share, .max = 0.99, .above_min = true, .quiet = true,
      .help = "bert4rec: share of a history's items that are masked; default: 0.2"},
     {"last-mask-share", 0, "SHARE", .number = &last_mask_share, .max = 1,
      .help = "bert4rec: share of histories whose last item alone is masked"},
     {"with-replacement", 0, NULL, .flag = &with_replacement,
-     .help = "draw histories at random; otherwise each is in an epoch once"},
+     .help = "draw histories at random with replacement; otherwise each occurs once in an epoch"},
     {"dropout", 0, "P", .number = &dropout, .max = 0.99, .help = "dropout probability"},
     {"exclude-seen", 0, NULL, .flag = &exclude_seen, .help = "validate without the items of the history"},
     {"validate-candidates", 0, "all|outside-training|outside-history|popularity", .choice = &candidates,
@@ -206,7 +208,7 @@ static int open_base(recommend_training *t)
     return code || t->common.continues ? code : read_base_training(t);
 }
 
-/* Of what is held out for validation, and how it is ranked. */
+/* The checksum of what is held out for validation, and how it is ranked. */
 static int64_t checksum(const recommend_training *t)
 {
     uint64_t sum = cli_training_checksum(0, &exclude_seen, sizeof exclude_seen);

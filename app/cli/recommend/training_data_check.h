@@ -10,7 +10,7 @@
  * name; "options" of log and split, "bytes" and "checksums" of its training, as far as they are known; "renewed", where
  * it is the model in the same folder and the log has grown. */
 
-/* Those of a model with this training (NULL: not known), and the model itself; to be released. */
+/* The models that this training (NULL: not known) began with, and the model itself; to be released. */
 json_t *cli_training_data_of(const json_t *training, const char *model, bool renewed);
 
 /* The split of a training by its options; what they leave out has its defaults. */

@@ -128,7 +128,7 @@ static int read_scored(scored *s, const char *path)
     return code;
 }
 
-/* Of all texts and scores. */
+/* The checksum of all texts and scores. */
 static int64_t checksum(const scored *s)
 {
     uint64_t sum = 0;

@@ -72,8 +72,8 @@ static const char *inside(const char *folder, const char *path)
     return !strncmp(path, folder, n) && path[n] == '/' ? path + n + strspn(path + n, "/") : NULL;
 }
 
-/* Of a file in the output folder "./" and its path there, of another one the absolute path; a name (of a model) stays.
- */
+/* Writes the path of a file as it is stored: "./" and its path if it is in the output folder, else the absolute path. A
+ * name (of a model) stays. */
 static void write_path(cli_training *t, const char *path, char text[VALUE])
 {
     struct stat s;

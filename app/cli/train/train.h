@@ -26,7 +26,7 @@ typedef struct cli_training_options {
     int64_t validate_every, save_every, average, keep, seed, threads;
 } cli_training_options;
 
-/* The same in all commands */
+/* Defaults that all commands share. */
 #define CLI_TRAINING_DEFAULTS .accumulate = 1, .keep = 1, .seed = 1
 
 /* clang-format off */
@@ -41,8 +41,8 @@ typedef struct cli_training_options {
     {"steps", 0, "N", .integer = &(o).steps, .max = 1 << 30, .quiet = true,                                           \
      .help = "stop after N steps; 0, the default: no such limit"},                                                    \
     {"minutes", 0, "N", .number = &(o).minutes, .max = 1e6, .quiet = true,                                            \
-     .help = "stop after N minutes, those of interrupted runs included, wherever the learning rate is, and validate "  \
-             "there; 0, the default: no such limit"},                                                                 \
+     .help = "stop after N minutes, including those of interrupted runs, at whatever learning rate, and validate "      \
+             "then; 0, the default: no such limit"},                                                                 \
     {"patience", 0, "N", .integer = &(o).patience, .max = 1 << 30,                                                    \
      .help = "stop after N validations in a row without improvement (early stopping); 0: off"},                       \
     {"rate", 0, "RATE", .number = &(o).rate, .max = 10, .above_min = true, .help = "learning rate: the maximum"},     \
@@ -59,8 +59,8 @@ typedef struct cli_training_options {
     {"accumulate", 0, "N", .integer = &(o).accumulate, .min = 1, .max = 1 << 16,                                      \
      .help = "accumulate gradients over N batches"},                                                                  \
     {"shards", 0, "N", .integer = &(o).shards, .max = 1 << 16,                                                        \
-     .help = "part each batch into N shards and add their gradients by a fixed tree: programs of att_training_gradients " \
-             "on several machines get the same bits; 0: off"},                                                        \
+     .help = "split each batch into N shards and add their gradients by a fixed tree: programs of "                    \
+             "att_training_gradients on several machines get the same bits; 0: off"},                                 \
     {"validate-every", 0, "N", .integer = &(o).validate_every, .max = 1 << 30,                                        \
      .help = "validate every N steps; 0: after each epoch"},                                                          \
     {"save-every", 0, "N", .integer = &(o).save_every, .max = 1 << 30,                                                \
@@ -72,10 +72,10 @@ typedef struct cli_training_options {
     {"dtype", 0, "f32|f16", .choice = &(o).dtype, .help = "type of the weights in the model"},                        \
     {"seed", 0, "N", .integer = &(o).seed, .max = 1e18, .help = "random seed"},                                       \
     {"json", 0, NULL, .flag = &(o).json,                                                                              \
-     .help = "print a line of JSON at the end: the step whose model the folder has, its score, and if it is better than " \
-             "the model to begin with"},                                                                              \
+     .help = "print a line of JSON at the end: the step whose model the folder has, its score, and if that is better " \
+             "than the initial model's"},                                                                             \
     CLI_THREADS(&(o).threads)
-/* Of data whose epochs have a fixed number of steps. unit: "images"; more: the end of the help of --epochs, or "" */
+/* Options for data whose epochs have a fixed number of steps. unit: "images"; more: the end of --epochs' help, or "" */
 #define CLI_TRAINING_EPOCHS(o, unit, more)                                                                            \
     {"epochs", 0, "N", .number = &(o).epochs, .min = 1e-6, .max = 1e6, .quiet = sizeof(more) > 1,                         \
      .help = "number of epochs, unless --steps is given" more},                                            \

@@ -35,7 +35,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Of a class: its images, the images that were classified as it, and those that are */
+/* Counts of a class: its images, the images that were classified as it, and those classified rightly */
 typedef struct class_count {
     int64_t images, answers, right;
 } class_count;
@@ -53,7 +53,7 @@ typedef struct counts {
     float *confidence; /* [images]: the probability of the answer, of those that are counted */
     bool *is_right;    /* [images] */
     double calibration_error, seconds;
-    /* Of a block: */
+    /* The current block: */
     int64_t room, first; /* its number of images; the first of them */
     cli_image *read;     /* [room] */
     att_image *image;    /* [room]: those of them that could be read */
@@ -387,8 +387,8 @@ const cli_command cli_evaluate_classify = {
                "precision (how many of the answers are right), recall (how many of its\n"
                "images are found), and which answers its images got, by their numbers, where the\n"
                "classes are not too many: at most 20, with --json 1000.\n\n"
-               "An image that cannot be read is told and not counted, and the command fails in\n"
-               "the end; with --skip-broken it does not.\n\n"
+               "An image that cannot be read is reported and not counted, and the command fails\n"
+               "at the end; with --skip-broken it succeeds.\n\n"
                "--data is as in attend train classify; --split states which part is read. Where\n"
                "it names classes, the model must have the same names.",
     .examples = "attend evaluate classify -m fashion-mnist --data /usr/share/datasets/fashion-mnist\n"

@@ -21,12 +21,12 @@ typedef struct image_attention {
 
 /* Refuses layers and heads that the model does not have, as values of --layer and --head. */
 int image_attention_check(const cli_vision *m, int64_t layer, int64_t head);
-/* Of one image. *a stays where it is until it is freed, and m is open. */
+/* Computes the attention of one image. *a stays where it is until it is freed, and m is open. */
 int image_attention_open(image_attention *a, const cli_vision *m, const att_image *image, int64_t layer, int64_t head);
 typedef struct image_row {
     int64_t layer, head, from; /* as in image_attention */
 } image_row;
-/* Of a trace that there is, which has the layer; it is freed with *a, also after an error. */
+/* Reads the attention of a trace, which has the layer; it is freed with *a, also after an error. */
 int image_attention_set(image_attention *a, const cli_vision *m, att_trace *trace, const image_row *row);
 void image_attention_free(image_attention *a);
 /* Reports whose attention it is: "Layer 3, head 1: attention of [CLS]" */

@@ -114,7 +114,7 @@ static int open_set(classify_training *t, const char *const *names, int64_t n)
 static const char *path_of(const void *set, int64_t i) { return att_image_set_path(set, i); }
 static att_status leave_out(void *set, const bool *broken) { return att_image_set_leave_out(set, broken); }
 
-/* Of images in files: broken ones are left out, if that is wanted. */
+/* Checks images in files, and leaves out broken ones, if that is wanted. */
 static int check_files(classify_training *t, att_image_set *set, att_image_set_info *info)
 {
     if (!att_image_set_path(set, 0))

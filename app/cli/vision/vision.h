@@ -33,7 +33,7 @@ void cli_images_read_set(att_ctx *ctx, const att_image_set *set, int64_t first, 
 int cli_image_code(const cli_image *image);
 void cli_images_free(att_ctx *ctx, int64_t n, cli_image *images);
 
-/* Images that are a command's arguments, block by block; those that cannot be read are told and counted, and the others
+/* Images that are a command's arguments, block by block; those that cannot be read are reported and counted, the others
  * are worked on. *s stays where it is until it is closed. */
 typedef struct cli_image_stream {
     att_image_options options;
@@ -48,7 +48,7 @@ typedef struct cli_image_stream {
     cli_image *read;      /* [room] */
     int64_t done, failed; /* so far */
 } cli_image_stream;
-/* Of arguments [n], where a folder stands for the images in it. */
+/* Opens the images of arguments [n]; a folder stands for the images in it. */
 int cli_image_stream_open(cli_image_stream *s, int n, char *const *arguments);
 /* Then they can be read. */
 int cli_image_stream_start(cli_image_stream *s, att_ctx *ctx);
@@ -66,7 +66,7 @@ int cli_read_background(const char *text, uint8_t color[3], att_image_options *o
      .help = "color behind transparent pixels: #rrggbb, white, black or gray; default: transparency is dropped"}
 #define CLI_SKIP_BROKEN(to)                                                                  \
     {"skip-broken", 0, NULL, .flag = (to),                                                   \
-     .help = "leave out images that cannot be read, and report how many; without it the command fails where there are some"}
+     .help = "leave out images that cannot be read, and report how many; without it they make the command fail"}
 /* to begins as CLI_VISION_SHIPPED */
 #define CLI_VISION_MODEL_OPTION(to)                                                          \
     {"model", 'm', "MODEL", .text = (to),                                                    \
